@@ -72,10 +72,10 @@ for e in json.load(sys.stdin)["engines"]:
     v = e["verdict"]
     print(e["study"], e["engine"], v["reach_gpus"], v["worth_gpus"], v["next_seeds"], v["next_gpus"])'
 }
-tensorflow='tensorflow horovod 14 None 27 None
-tensorflow native 12 None 27 None'
+tensorflow='tensorflow horovod 14 None 3 None
+tensorflow native 8 None 3 None'
 pytorch='pytorch horovod 1 1 None None
-pytorch native 14 None 27 None'
+pytorch native 14 None 3 None'
 is "$(reach tensorflow)" "$tensorflow" "TensorFlow: the counts within reach"
 is "$(reach pytorch)" "$pytorch" "PyTorch: the counts within reach; with Horovod none is efficient"
 is "$(reach tensorflow pytorch)" "$tensorflow

@@ -281,7 +281,7 @@ for n in 1 2 4 8; do
     done
 done
 exits 0 "a report of weak scaling is made" unetctl report --logs weak --json weak.json --text
-like "$OUT" '^Use 8 GPUs: 7.30x the images per second of 1' "more images are not called faster"
+like "$OUT" '^Within reach by time: up to 8 GPUs, 7.30x the images per second of 1' "more images are not called faster"
 unlike "$OUT" 'Fastest|x faster than 1' "no sentence calls them faster"
 is "$(json weak.json '[(m["law"], round(m["serial"], 2)) for m in r["engines"][0]["models"] if m["chosen"]]')" \
     "[('Gustafson', 0.1)]" "Gustafson's law is found"

@@ -13,8 +13,6 @@
 #include "src/plural.h"
 
 #define SEED 2015
-/* a smaller relative difference of epoch times between series does not matter */
-#define TIME_MARGIN 0.02
 
 /* Returns the value of a run that a model is fitted to: for Gustafson's law images per second, with
  * whole the seconds of the whole run, and otherwise the seconds of a steady epoch, scaled to the
@@ -110,7 +108,8 @@ static int analyse_series(struct analysis_series *as, const struct results *tabl
         add_levels(as, options, e))
         return -1;
     return as->series.npoints > 1
-               ? decision_compute(&as->decision, &as->series, as->steady_choice, table, e)
+               ? decision_compute(&as->decision, &as->series, &options->rule, as->steady_choice,
+                                  table, e)
                : 0;
 }
 
@@ -148,47 +147,64 @@ static int find_series(struct analysis *a, const struct analysis_options *option
     return rc ? rc : a->notes ? 0 : mem_fail(e);
 }
 
-static int add_difference(struct analysis_pair *pair, const struct series_point *a,
-                          const struct series_point *b, enum quantity q, struct err *e)
+/* Returns why a quantity of two counts cannot be compared, or NULL. */
+static const char *refuse_difference(const struct series_point *a, const struct series_point *b,
+                                     enum quantity q)
 {
-    struct analysis_difference *d = &pair->differences[pair->ndifferences++];
-    bool time = q == QUANTITY_STEADY_EPOCH;
-    double margin = time ? TIME_MARGIN * a->q[q].median : DECISION_IOU_MARGIN;
-
-    *d = (struct analysis_difference){.gpus = a->gpus, .quantity = q,
-                                      .ratio = {.value = NAN, .interval = interval_none()}};
-    if (time)
-        d->ratio = series_compare(a, b, q);
-    return compare_runs(&d->compare, a->rows, a->nruns, b->rows, b->nruns, q, margin, e);
+    if (isnan(a->q[q].median) || isnan(b->q[q].median))
+        return "not known on both sides";
+    if (q == QUANTITY_IOU && (a->epochs != b->epochs || !a->epochs))
+        return "not compared, as the runs trained for different numbers of epochs";
+    if (q == QUANTITY_IOU && a->val_images && b->val_images && a->val_images != b->val_images)
+        return "not compared, as it is counted over different validation images";
+    return NULL;
 }
 
-/* Compares one quantity at all common counts, with a correction for their number. */
-static int add_quantity(struct analysis_pair *pair, const struct series *a, const struct series *b,
-                        enum quantity q, struct err *e)
+static int add_difference(struct analysis_pair *pair, const struct series_point *a,
+                          const struct series_point *b, enum quantity q, double margin,
+                          size_t nfamily, struct err *e)
 {
-    size_t first = pair->ndifferences, n;
+    struct analysis_difference *d = &pair->differences[pair->ndifferences++];
+    const struct summary *x = &a->q[q], *y = &b->q[q];
+    double resolution = fmax(x->resolution, y->resolution);
 
-    for (size_t i = 0, j = 0; i < a->npoints && j < b->npoints;) {
-        int x = a->points[i].gpus, y = b->points[j].gpus;
-        if (x == y && add_difference(pair, &a->points[i], &b->points[j], q, e))
-            return -1;
-        i += x <= y;
-        j += y <= x;
-    }
-    n = pair->ndifferences - first;
-    struct comparison *compare = mem_zero(n, sizeof *compare, e);
-    if (!compare)
+    *d = (struct analysis_difference){.gpus = a->gpus, .quantity = q,
+                                      .ratio = {NAN, interval_none(), NAN, NAN},
+                                      .why_not = refuse_difference(a, b, q)};
+    if (d->why_not)
+        return compare_quality(&d->compare, NULL, 0, NULL, 0, NAN, margin, nfamily, e);
+    if (q == QUANTITY_IOU)
+        return compare_quality(&d->compare, a->rows, a->nruns, b->rows, b->nruns, resolution,
+                               margin, nfamily, e);
+    d->ratio = series_compare(a, b, q);
+    if (compare_times(&d->compare, a->rows, a->nruns, b->rows, b->nruns, q, resolution,
+                      ANALYSIS_TIME_MARGIN, nfamily, e))
         return -1;
-    for (size_t i = 0; i < n; i++)
-        compare[i] = pair->differences[first + i].compare;
-    compare_correct(compare, n);
-    for (size_t i = 0; i < n; i++)
-        pair->differences[first + i].compare = compare[i];
-    free(compare);
+    if (d->compare.test != COMPARE_NONE || d->ratio.interval.method != INTERVAL_EPOCHS)
+        d->ratio.interval = d->compare.interval;
     return 0;
 }
 
-static int add_pair(struct analysis *a, size_t i, size_t k, struct err *e)
+/* Compares one quantity at all common counts simultaneously. */
+static int add_quantity(struct analysis_pair *pair, const struct series *a, const struct series *b,
+                        enum quantity q, double margin, struct err *e)
+{
+    size_t nfamily = 0;
+
+    for (int add = 0; add < 2; add++) /* the family is counted first */
+        for (size_t i = 0, j = 0; i < a->npoints && j < b->npoints;) {
+            const struct series_point *x = &a->points[i], *y = &b->points[j];
+            bool common = x->gpus == y->gpus;
+            if (common && add && add_difference(pair, x, y, q, margin, nfamily, e))
+                return -1;
+            nfamily += common && !add && !refuse_difference(x, y, q);
+            i += x->gpus <= y->gpus;
+            j += y->gpus <= x->gpus;
+        }
+    return 0;
+}
+
+static int add_pair(struct analysis *a, size_t i, size_t k, double margin, struct err *e)
 {
     const struct series *x = &a->series[i].series, *y = &a->series[k].series;
     struct analysis_pair *pair = &a->pairs[a->npairs++];
@@ -197,9 +213,11 @@ static int add_pair(struct analysis *a, size_t i, size_t k, struct err *e)
         .a = i, .b = k, .differences = mem_zero(2 * x->npoints, sizeof *pair->differences, e)};
     if (!pair->differences)
         return -1;
-    if (add_quantity(pair, x, y, QUANTITY_STEADY_EPOCH, e))
+    if (add_quantity(pair, x, y, QUANTITY_STEADY_EPOCH, margin, e))
         return -1;
-    return strcmp(x->quality, y->quality) == 0 ? add_quantity(pair, x, y, QUANTITY_IOU, e) : 0;
+    return strcmp(x->quality, y->quality) == 0
+               ? add_quantity(pair, x, y, QUANTITY_IOU, margin, e)
+               : 0;
 }
 
 /* Are both series comparable? Two known modes of scaling of one engine in one source are not, since
@@ -216,7 +234,7 @@ static bool are_comparable(const struct analysis_series *x, const struct analysi
     return a != SERIES_WEAK && b != SERIES_WEAK;
 }
 
-static int compare_series(struct analysis *a, struct err *e)
+static int compare_series(struct analysis *a, double margin, struct err *e)
 {
     size_t n = a->nseries < ANALYSIS_PAIRED ? a->nseries : ANALYSIS_PAIRED;
 
@@ -225,7 +243,7 @@ static int compare_series(struct analysis *a, struct err *e)
         return -1;
     for (size_t i = 0; i < n; i++)
         for (size_t k = i + 1; k < n; k++)
-            if (are_comparable(&a->series[i], &a->series[k]) && add_pair(a, i, k, e))
+            if (are_comparable(&a->series[i], &a->series[k]) && add_pair(a, i, k, margin, e))
                 return -1;
     return 0;
 }
@@ -375,14 +393,15 @@ static int check_base_case(const struct analysis *a, int base, struct err *e)
         if (s->npoints < 2)
             continue;
         compared = true;
-        steady |= !isnan(s->points[0].q[QUANTITY_STEADY_EPOCH].median);
+        steady |= s->points[0].q[QUANTITY_STEADY_EPOCH].median > 0;
         based |= s->points[0].gpus == (base ? base : 1);
     }
     if (compared && !steady)
         return err_set(
             e, ERR_STATS,
             "%s: the runs of the base case have no steady epoch (a single epoch, which pays for "
-            "start-up, or no times), so there is nothing to compare. Train for two epochs or more",
+            "start-up, or no times above 0), so there is nothing to compare. Train for two epochs "
+            "or more",
             a->sources[0].title);
     return based ? 0 : refuse_series(a, base, e);
 }
@@ -396,7 +415,7 @@ int analysis_create(struct analysis *a, const struct analysis_source *sources, s
     for (size_t i = 0; i < a->nseries; i++)
         if (analyse_series(&a->series[i], &sources[a->series[i].source].results, options, e))
             goto fail;
-    if (compare_series(a, e))
+    if (compare_series(a, options->rule.margin, e))
         goto fail;
     rules_compute(a->rules, a);
     return 0;

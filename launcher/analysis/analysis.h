@@ -26,13 +26,15 @@
 
 struct analysis_options {
     struct series_facts facts;
+    struct decision_rule rule;
     double deadline_s;               /* 0: no deadline */
     double score_target, loss_target; /* NaN: chosen automatically (convergence.h) */
     /* ascending qualities for analysis_series.levels; NULL: the default ones */
     const double *levels;
     size_t nlevels;
 };
-#define ANALYSIS_OPTIONS_INIT {.score_target = NAN, .loss_target = NAN}
+#define ANALYSIS_OPTIONS_INIT \
+    {.rule = DECISION_RULE_INIT, .score_target = NAN, .loss_target = NAN}
 
 /* A study or a folder of logs. */
 struct analysis_source {
@@ -63,13 +65,16 @@ struct analysis_difference {
     int gpus;
     enum quantity quantity;    /* STEADY_EPOCH or IOU */
     struct comparison compare;
-    struct ratio ratio;        /* of times, a / b: above 1 if b is faster; NaN for IOU */
+    /* Of times, a / b: above 1 if b is faster; NaN for IOU. Its interval is that of compare, or, of
+     * single runs, of their epochs. */
+    struct ratio ratio;
+    const char *why_not;       /* why they are not compared; NULL if they are */
 };
 
 struct analysis_pair {
     size_t a, b; /* indices of series */
     /* At all common counts, first of the steady epoch, then of IoU, each by ascending count.
-     * p-values are Holm-corrected over the counts of a quantity. */
+     * Intervals and p-values hold simultaneously over the counts of a quantity. */
     struct analysis_difference *differences;
     size_t ndifferences;
 };
@@ -85,6 +90,8 @@ struct analysis {
     char *notes; /* the notes of series_compute for all series, one per line, or "" */
 };
 #define ANALYSIS_PAIRED 6
+/* a smaller relative difference of epoch times between series does not matter */
+#define ANALYSIS_TIME_MARGIN 0.02
 
 /* Checks that some run has a result, and some run on base GPUs (0: on any number). Returns 0, or
  * -1: ERR_DATA if no run has a result, ERR_STATS, which names the counts with results, if none

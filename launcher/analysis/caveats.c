@@ -44,10 +44,14 @@ static bool has_refused_kernels(const struct decision *d, const struct series *s
 
 static bool is_near_threshold(const struct decision *d, const struct series *s, size_t i)
 {
-    const struct interval *known = &series_efficiency(s, &s->points[i])->interval;
+    return d->time[i] == DECISION_UNDECIDED && d->state[i] != DECISION_FAILS &&
+           interval_is_known(&series_efficiency(s, &s->points[i])->interval);
+}
 
-    return d->iou[i] != DECISION_IOU_FALLS && interval_is_known(known) &&
-           known->low < DECISION_EFFICIENCY && known->high >= DECISION_EFFICIENCY;
+static bool has_repeats(const struct decision *d, const struct series *s, size_t i)
+{
+    (void)s;
+    return d->quality[i].nrepeats > 0;
 }
 
 static void add_machine(struct decision *d, const struct series *s)
@@ -78,7 +82,7 @@ static size_t count_blind(const struct series *s, const struct result **first)
 
     for (size_t i = 0; i < s->nrows; i++) {
         const struct result *r = &s->rows[i];
-        bool blind = decision_is_blind(r);
+        bool blind = quality_is_blind(r);
         *first = blind && !n ? r : *first;
         n += blind;
     }
@@ -113,7 +117,7 @@ static void add_quality(struct decision *d, const struct series *s)
             "network. Train longer, or inspect the data set: unet-train data stats --data DIR.",
             nblind, s->nrows, plural((long)s->nrows), s->nrows == 1 ? "s" : "", s->quality,
             blind->constant, blind->run, result_quality(blind));
-    else if (!d->learnt && !isnan(best))
+    else if (d->unlearnt)
         add_caveat(d, CAVEAT_NOT_LEARNT,
             "No network has learnt its task (the best %s is %.3f): the times hold, but the "
             "quality says nothing yet. Train longer.",
@@ -156,6 +160,15 @@ static void add_repeats(struct decision *d, const struct series *s)
     size_t most = 0;
     char counts[120];
 
+    if (decision_list_counts(d, s, has_repeats, counts, sizeof counts))
+        add_caveat(d, CAVEAT_EQUAL_SEEDS,
+            "Runs of different seeds are equal in every loss and score (numbers of GPUs: %s), so "
+            "the seed changes nothing: equal runs count as one where %s is compared.",
+            counts, s->quality);
+    if (s->mixed)
+        add_caveat(d, CAVEAT_MIXED_MODES,
+            "The study mixes strong and weak scaling, or batches: this is about the runs of one "
+            "mode only.");
     for (size_t i = 0; i < s->npoints; i++)
         most = s->points[i].nruns > most ? s->points[i].nruns : most;
     if (most == 1)
@@ -166,7 +179,7 @@ static void add_repeats(struct decision *d, const struct series *s)
         add_caveat(d, CAVEAT_NEAR_THRESHOLD,
             "With %s GPUs the interval of the efficiency includes the threshold of %.2f: these "
             "runs do not show whether it is reached.",
-            counts, DECISION_EFFICIENCY);
+            counts, d->rule.efficiency);
 }
 
 static void add_missing(struct decision *d, const struct series *s, const struct results *table)
@@ -195,16 +208,48 @@ static void add_missing(struct decision *d, const struct series *s, const struct
             s->points[0].gpus, s->points[0].gpus);
 }
 
+static const char *device_of(const struct series_point *p)
+{
+    for (size_t i = 1; i < p->nruns; i++)
+        if (strcmp(p->rows[i].device, p->rows[0].device) != 0)
+            return "";
+    return p->rows[0].device;
+}
+
+/* Adds that an efficiency is more than ideal, and which of the possible causes the records
+ * exclude. */
+static void add_too_good(struct decision *d, const struct series *s)
+{
+    const struct series_point *base = s->points, *p = decision_find_too_good(d, s);
+    char excluded[240] = "";
+    int n = 0;
+
+    if (!p)
+        return;
+    if (s->by_images)
+        n += snprintf(excluded, sizeof excluded, "images left out (all were counted), ");
+    if (*device_of(base) && strcmp(device_of(base), device_of(p)) == 0)
+        n += snprintf(excluded + n, sizeof excluded - (size_t)n, "other devices (all are %.60s), ",
+                      device_of(base));
+    if (!base->oversubscribed && base->rows[0].oversubscribed == 0)
+        n += snprintf(excluded + n, sizeof excluded - (size_t)n,
+                      "workers that share cores in the base case, ");
+    add_caveat(d, CAVEAT_TOO_GOOD,
+        "With %d GPUs the efficiency of %.2f is more than ideal. %s%.*s%sOther work on the machine "
+        "while the base case ran, memory or caches that suffice only for a part of the work%s are "
+        "not excluded. Measure the base case again.",
+        p->gpus, series_efficiency(s, p)->value, n ? "Excluded by the records: " : "",
+        n ? n - 2 : 0, excluded, n ? ". " : "", s->by_images ? "" : ", and images left out");
+}
+
 static void add_numbers(struct decision *d, const struct series *s)
 {
-    double best = NAN;
     size_t noutliers = 0;
     const struct series_point *where = NULL;
 
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
         size_t n = p->q[QUANTITY_STEADY_EPOCH].noutliers + p->q[QUANTITY_IOU].noutliers;
-        best = fmax(best, series_efficiency(s, p)->value);
         where = n && !where ? p : where;
         noutliers += n;
     }
@@ -214,13 +259,9 @@ static void add_numbers(struct decision *d, const struct series *s)
             "batch is dropped, efficiency looks better than it is.");
     if (!s->equal_epochs)
         add_caveat(d, CAVEAT_UNEQUAL_EPOCHS,
-            "Runs trained for different numbers of epochs: whole trainings are compared only "
-            "where they are equal.");
-    if (best > DECISION_TOO_GOOD)
-        add_caveat(d, CAVEAT_TOO_GOOD,
-            "An efficiency of %.2f is more than ideal: caches, or other work on the machine while "
-            "the base case ran. Repeat it.",
-            best);
+            "Runs trained for different numbers of epochs: %s and whole trainings are compared "
+            "only where they are equal.", s->quality);
+    add_too_good(d, s);
     if (noutliers)
         add_caveat(d, CAVEAT_OUTLIERS,
             "%zu value%s of epoch time or %s lie%s far from the median of their count (first "
@@ -234,10 +275,6 @@ void caveats_compute(struct decision *d, const struct series *s, const struct re
     d->ncaveats = 0;
     add_machine(d, s);
     add_quality(d, s);
-    if (s->mixed)
-        add_caveat(d, CAVEAT_MIXED_MODES,
-            "The study mixes strong and weak scaling, or batches: this is about the runs of one "
-            "mode only.");
     add_disturbance(d);
     add_repeats(d, s);
     add_missing(d, s, table);

@@ -4,26 +4,22 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "launcher/analysis/statistics/distribution.h"
+#include "launcher/analysis/statistics/median.h"
 #include "launcher/analysis/statistics/rank.h"
 #include "launcher/analysis/statistics/student.h"
 #include "src/mem.h"
 #include "src/stat.h"
 
-/* The fewest values for which rank tests are used. The smallest p-value of a rank test of few
- * values is not small, and Holm's correction multiplies it by up to the number of comparisons. With
- * these numbers, values that all differ in one direction are significant among 25 comparisons of
- * pairs or 23 of runs: 25 x 2 / 2^10 and 23 x 2 / C(12, 6) are below COMPARE_ALPHA. */
-#define PAIRS_RANKED 10
-#define RUNS_RANKED 6
-
 /* The fewest common images for which two single runs are tested. Differences that all have one
  * direction are significant in a single comparison, 2 / 2^6 being below COMPARE_ALPHA, but not
- * after Holm's correction for two or more. */
+ * after a correction for two or more. */
 #define IMAGES_FEWEST 6
 
-/* The values of both sides, and the differences of pairs with the same seed. */
+/* The values of both sides, and the differences (of times, of logarithms) of pairs with the same
+ * seed. */
 struct sides {
     double *a, *b, *pairs;
     size_t na, nb, npairs;
@@ -35,9 +31,9 @@ const char *compare_test_name(enum compare_test test)
         [COMPARE_NONE] = "none",
         [COMPARE_IMAGES] = "Wilcoxon signed-rank over images of one pair of runs",
         [COMPARE_PAIRED_T] = "Student's t, runs paired by seed",
-        [COMPARE_SIGNED_RANK] = "Wilcoxon signed-rank, runs paired by seed",
         [COMPARE_WELCH] = "Welch's t",
-        [COMPARE_RANK_SUM] = "Mann-Whitney",
+        [COMPARE_PAIRED_RATIO] = "Student's t of logarithms, runs paired by seed",
+        [COMPARE_FIELLER] = "Fieller",
     };
 
     return names[test];
@@ -50,7 +46,8 @@ static void pair_up(struct sides *s, const struct result *a, size_t na, const st
                     size_t nb, enum quantity q)
 {
     for (size_t i = 0; na == nb && i < na; i++) {
-        double difference = quantity_of(&b[i], q) - quantity_of(&a[i], q);
+        double x = quantity_of(&a[i], q), y = quantity_of(&b[i], q);
+        double difference = q == QUANTITY_IOU ? y - x : log(x / y);
         if (a[i].seed != b[i].seed || !isfinite(difference)) {
             s->npairs = 0;
             return;
@@ -59,38 +56,73 @@ static void pair_up(struct sides *s, const struct result *a, size_t na, const st
     }
 }
 
-static void test_pairs(struct comparison *c, const struct sides *s)
+/* Returns room for the sides, which the caller frees, or NULL. */
+static double *collect_sides(struct sides *s, const struct result *a, size_t na,
+                             const struct result *b, size_t nb, enum quantity q, struct err *e)
 {
-    struct student t = student_paired(s->pairs, s->npairs, INTERVAL_LEVEL);
+    double *room = mem_zero(2 * (na + nb) + 1, sizeof *room, e);
 
-    c->n = s->npairs;
-    c->interval = t.interval;
-    c->df = t.df;
-    c->sd = stat_stddev(s->pairs, s->npairs);
-    if (s->npairs < PAIRS_RANKED) {
-        c->test = COMPARE_PAIRED_T;
-        c->p = t.p;
-    } else {
-        c->test = COMPARE_SIGNED_RANK;
-        c->p = rank_signed_test(s->pairs, s->npairs);
-    }
+    if (!room)
+        return NULL;
+    *s = (struct sides){.a = room, .b = room + na, .pairs = room + na + nb};
+    s->na = quantity_collect(a, na, q, s->a);
+    s->nb = quantity_collect(b, nb, q, s->b);
+    pair_up(s, a, na, b, nb, q);
+    return room;
 }
 
-static void test_runs(struct comparison *c, const struct sides *s)
+static struct comparison start(double resolution, double margin, size_t nfamily)
 {
-    struct student t = student_welch(s->a, s->na, s->b, s->nb, INTERVAL_LEVEL);
+    return (struct comparison){.a = NAN, .b = NAN, .difference = NAN, .interval = interval_none(),
+                               .resolution = resolution, .df = NAN, .sd = NAN, .p = NAN,
+                               .nfamily = nfamily ? nfamily : 1, .margin = margin};
+}
 
-    c->n = s->na < s->nb ? s->na : s->nb;
-    c->interval = t.interval;
+/* The level of one interval, so that all of the family hold together at INTERVAL_LEVEL. */
+static double single_level(const struct comparison *c)
+{
+    return 1 - (1 - INTERVAL_LEVEL) / (double)c->nfamily;
+}
+
+static double correct_p(const struct comparison *c, double p)
+{
+    return fmin(1, p * (double)c->nfamily);
+}
+
+static void set_needed(struct comparison *c, bool paired)
+{
+    c->needed = compare_needed(c->sd, INFINITY, c->margin, c->nfamily, paired);
+    c->enough = c->needed > 0 && c->n >= c->needed;
+}
+
+/* The standard error of a difference of means below which rounding hides the scatter: rounding
+ * alone, to steps of the resolution, has a variance of resolution^2 / 12 on each side. */
+static double least_error(const struct comparison *c)
+{
+    return c->resolution / sqrt(6 * (double)c->n);
+}
+
+/* Compares the means by Student's t. */
+static void test_means(struct comparison *c, const struct sides *s)
+{
+    bool paired = s->npairs >= 2;
+    double level = single_level(c);
+    struct student t = paired ? student_paired(s->pairs, s->npairs, level)
+                              : student_welch(s->a, s->na, s->b, s->nb, level);
+
+    c->n = paired ? s->npairs : s->na < s->nb ? s->na : s->nb;
+    c->sd = paired ? stat_stddev(s->pairs, s->npairs)
+                   : hypot(stat_stddev(s->a, s->na), stat_stddev(s->b, s->nb)) / sqrt(2);
     c->df = t.df;
-    c->sd = hypot(stat_stddev(s->a, s->na), stat_stddev(s->b, s->nb)) / sqrt(2);
-    if (c->n < RUNS_RANKED) {
-        c->test = isnan(t.p) ? COMPARE_NONE : COMPARE_WELCH;
-        c->p = t.p;
-    } else {
-        c->test = COMPARE_RANK_SUM;
-        c->p = rank_sum_test(s->a, s->na, s->b, s->nb);
+    if (interval_is_known(&t.interval)) {
+        c->test = paired ? COMPARE_PAIRED_T : COMPARE_WELCH;
+        double half = distribution_t_quantile(0.5 + level / 2, t.df) *
+                          fmax(t.error, least_error(c)) + c->resolution;
+        c->interval = (struct interval){t.mean - half, t.mean + half, INTERVAL_LEVEL, INTERVAL_T};
+        c->p = correct_p(c, student_p(&t, c->resolution));
+        c->significant = c->interval.low > 0 || c->interval.high < 0;
     }
+    set_needed(c, paired);
 }
 
 /* Compares two trained networks on the same images. */
@@ -109,117 +141,147 @@ static int test_images(struct comparison *c, const struct scores *a, const struc
     if (n >= IMAGES_FEWEST) {
         c->test = COMPARE_IMAGES;
         c->nimages = n;
-        c->p = rank_signed_test(iou_b, n);
+        c->p = correct_p(c, rank_signed_test(iou_b, n));
+        c->significant = c->p < COMPARE_ALPHA;
     }
     free(iou_a);
     return 0;
 }
 
-size_t compare_needed(const struct comparison *c, double distance, size_t nfamily)
+int compare_quality(struct comparison *c, const struct result *a, size_t na,
+                    const struct result *b, size_t nb, double resolution, double margin,
+                    size_t nfamily, struct err *e)
 {
-    bool paired = c->test == COMPARE_PAIRED_T || c->test == COMPARE_SIGNED_RANK;
-
-    return student_needed(c->sd, distance, COMPARE_ALPHA / (double)nfamily, COMPARE_POWER,
-                          paired ? 1 : 2);
-}
-
-static void set_needed(struct comparison *c, size_t nfamily)
-{
-    c->needed = compare_needed(c, c->margin, nfamily);
-    c->enough = c->needed > 0 && c->n >= c->needed;
-}
-
-int compare_runs(struct comparison *c, const struct result *a, size_t na, const struct result *b,
-                 size_t nb, enum quantity q, double margin, struct err *e)
-{
-    size_t most = na < nb ? na : nb;
-    double *room = mem_zero(na + nb + most, sizeof *room, e);
-    struct sides s = {0};
+    struct sides s;
+    double *room = collect_sides(&s, a, na, b, nb, QUANTITY_IOU, e);
     int rc = 0;
 
-    *c = (struct comparison){.a = NAN, .b = NAN, .difference = NAN,
-                             .interval = interval_none(), .df = NAN, .sd = NAN,
-                             .p = NAN, .p_holm = NAN, .margin = margin};
+    *c = start(resolution, margin, nfamily);
     if (!room)
         return -1;
-    s.a = room;
-    s.b = room + na;
-    s.pairs = s.b + nb;
-    s.na = quantity_collect(a, na, q, s.a);
-    s.nb = quantity_collect(b, nb, q, s.b);
-    pair_up(&s, a, na, b, nb, q);
     c->a = s.na ? stat_mean(s.a, s.na) : NAN;
     c->b = s.nb ? stat_mean(s.b, s.nb) : NAN;
     c->difference = c->b - c->a;
-    if (s.npairs >= 2)
-        test_pairs(c, &s);
-    else
-        test_runs(c, &s);
-    if (c->test == COMPARE_NONE && q == QUANTITY_IOU && na == 1 && nb == 1 && a->scores &&
-        b->scores)
+    test_means(c, &s);
+    if (c->test == COMPARE_NONE && na == 1 && nb == 1 && a->scores && b->scores)
         rc = test_images(c, a->scores, b->scores, e);
-    set_needed(c, 1);
-    c->p_holm = c->p;
-    c->significant = c->p < COMPARE_ALPHA;
     free(room);
     return rc;
 }
 
-/* Widens the interval so that all nfamily intervals hold simultaneously at the level. */
-static void widen_interval(struct comparison *c, size_t nfamily)
+/* Returns the relative error of the ratio by rounding, half a step on each side. */
+static double ratio_rounding(const struct comparison *c)
 {
-    double alpha = 1 - INTERVAL_LEVEL;
-    double factor = distribution_t_quantile(1 - alpha / 2 / (double)nfamily, c->df) /
-                    distribution_t_quantile(1 - alpha / 2, c->df);
+    return 0.5 * (c->resolution / c->a + c->resolution / c->b);
+}
 
-    if (!interval_is_known(&c->interval))
+/* Sets the interval of the ratio, widened by the resolution of the times and to hold the ratio of
+ * the medians, which need not lie in the interval of another ratio. */
+static void set_ratio(struct comparison *c, struct interval i)
+{
+    double ratio = c->a / c->b, rounding = ratio_rounding(c);
+
+    c->interval = (struct interval){fmax(0, fmin(i.low * (1 - rounding), ratio)),
+                                    fmax(i.high * (1 + rounding), ratio), INTERVAL_LEVEL,
+                                    i.method};
+    c->significant = c->interval.low > 1 || c->interval.high < 1;
+}
+
+static void test_pair_ratios(struct comparison *c, const struct sides *s)
+{
+    struct student t = student_paired(s->pairs, s->npairs, single_level(c));
+
+    c->test = COMPARE_PAIRED_RATIO;
+    c->n = s->npairs;
+    c->df = t.df;
+    c->sd = stat_stddev(s->pairs, s->npairs);
+    c->p = correct_p(c, student_p(&t, ratio_rounding(c)));
+    set_ratio(c, (struct interval){exp(t.interval.low), exp(t.interval.high), INTERVAL_LEVEL,
+                                   INTERVAL_PAIRS});
+}
+
+static void test_ratio(struct comparison *c, const struct sides *s)
+{
+    struct interval i = student_ratio(s->a, s->na, s->b, s->nb, single_level(c));
+
+    c->n = s->na < s->nb ? s->na : s->nb;
+    c->sd = hypot(stat_stddev(s->a, s->na) / stat_mean(s->a, s->na),
+                  stat_stddev(s->b, s->nb) / stat_mean(s->b, s->nb)) / sqrt(2);
+    if (!interval_is_known(&i))
         return;
-    c->interval.low = c->difference - factor * (c->difference - c->interval.low);
-    c->interval.high = c->difference + factor * (c->interval.high - c->difference);
+    c->test = COMPARE_FIELLER;
+    c->p = correct_p(c, student_ratio_p(s->a, s->na, s->b, s->nb, c->resolution / 2));
+    set_ratio(c, i);
 }
 
-static int compare_p_values(const void *a, const void *b)
+int compare_times(struct comparison *c, const struct result *a, size_t na, const struct result *b,
+                  size_t nb, enum quantity q, double resolution, double margin, size_t nfamily,
+                  struct err *e)
 {
-    const struct comparison *x = *(const struct comparison *const *)a,
-                            *y = *(const struct comparison *const *)b;
+    struct sides s;
+    double *room = collect_sides(&s, a, na, b, nb, q, e);
 
-    return (x->p > y->p) - (x->p < y->p);
+    *c = start(resolution, margin, nfamily);
+    if (!room)
+        return -1;
+    median_sort(s.a, s.na);
+    median_sort(s.b, s.nb);
+    c->a = median_of_sorted(s.a, s.na);
+    c->b = median_of_sorted(s.b, s.nb);
+    if (c->a > 0 && c->b > 0) {
+        c->difference = c->b - c->a;
+        if (s.npairs >= 2)
+            test_pair_ratios(c, &s);
+        else
+            test_ratio(c, &s);
+        set_needed(c, s.npairs >= 2);
+    }
+    free(room);
+    return 0;
 }
 
-/* Holm's correction (Scand. J. Stat. 6, 1979). NaN means that there was no test; it remains, and
- * is not counted. If memory runs out, Bonferroni's correction is used, which is never smaller. */
-static void correct_p_values(struct comparison *c, size_t n)
+static bool are_equal(double x, double y)
 {
-    struct comparison **order = calloc(n + 1, sizeof *order);
-    double largest = 0;
-    size_t m = 0;
+    return x == y || (isnan(x) && isnan(y));
+}
+
+static bool have_equal_losses(const struct result *x, const struct result *y)
+{
+    const struct curve *a = x->curve, *b = y->curve;
+
+    if (isnan(x->loss) || x->loss != y->loss || x->epochs != y->epochs)
+        return false;
+    for (size_t i = 0; a && b && i < a->n && i < b->n; i++)
+        if (!are_equal(a->loss[i], b->loss[i]))
+            return false;
+    return true;
+}
+
+static bool are_same_run(const struct result *x, const struct result *y)
+{
+    return have_equal_losses(x, y) && are_equal(x->iou, y->iou) && are_equal(x->dice, y->dice) &&
+           are_equal(x->accuracy, y->accuracy);
+}
+
+size_t compare_distinct(const struct result *rows, size_t n, struct result *kept)
+{
+    size_t count = 0;
 
     for (size_t i = 0; i < n; i++) {
-        c[i].p_holm = isnan(c[i].p) ? NAN : fmin(1, c[i].p * (double)n);
-        if (order && !isnan(c[i].p))
-            order[m++] = &c[i];
+        bool repeated = false;
+        for (size_t k = 0; k < i && !repeated; k++)
+            repeated = are_same_run(&rows[k], &rows[i]);
+        if (!repeated && kept)
+            kept[count] = rows[i];
+        count += !repeated;
     }
-    if (m)
-        qsort(order, m, sizeof *order, compare_p_values);
-    for (size_t i = 0; i < m; i++) {
-        largest = fmax(largest, fmin(1, order[i]->p * (double)(m - i)));
-        order[i]->p_holm = largest;
-    }
-    free(order);
+    return count;
 }
 
-void compare_correct(struct comparison *c, size_t n)
+size_t compare_needed(double sd, double df, double distance, size_t nfamily, bool paired)
 {
-    size_t nfamily = 0;
+    double limit = isfinite(df) ? student_upper_sd(sd, df, COMPARE_SCATTER_LEVEL) : sd;
 
-    correct_p_values(c, n);
-    for (size_t i = 0; i < n; i++)
-        nfamily += !isnan(c[i].difference);
-    for (size_t i = 0; i < n; i++) {
-        c[i].significant = c[i].p_holm < COMPARE_ALPHA;
-        if (isnan(c[i].difference))
-            continue;
-        widen_interval(&c[i], nfamily);
-        set_needed(&c[i], nfamily);
-    }
+    return student_needed(limit, distance, COMPARE_ALPHA / (double)nfamily, COMPARE_POWER,
+                          paired ? 1 : 2);
 }

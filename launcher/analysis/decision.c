@@ -9,189 +9,256 @@
 #include "launcher/analysis/caveats.h"
 #include "launcher/analysis/statistics/student.h"
 #include "src/mem.h"
+#include "src/plural.h"
 
 #define MOST_SEEDS 1000 /* more runs per count are not practicable */
 
-const char *decision_iou_name(enum decision_iou iou)
-{
-    static const char *const names[] = {
-        [DECISION_IOU_UNKNOWN] = "unknown",
-        [DECISION_IOU_HOLDS] = "holds",
-        [DECISION_IOU_UNDECIDED] = "undecided",
-        [DECISION_IOU_FALLS] = "falls",
-    };
-
-    return names[iou];
-}
-
-void decision_rule(struct buf *b, const char *quality)
+void decision_describe_rule(struct buf *b, const struct decision_rule *rule, const char *quality)
 {
     buf_addf(
         b,
         "Use the fastest count of GPUs measured whose steady epochs (those after the first) have "
-        "an efficiency (speed-up divided by the ideal) of at least %.2f and whose %s holds: the 95 "
-        "%% interval of its change from the base case, simultaneous over all counts, lies above "
-        "-%.2f. %s falls where that interval lies below -%.2f, and is undecided otherwise and "
-        "where a count has one run.",
-        DECISION_EFFICIENCY, quality, DECISION_IOU_MARGIN, *quality == 'I' ? quality : "It",
-        DECISION_IOU_MARGIN);
+        "an efficiency (speed-up divided by the ideal) of at least %.2f and whose %s holds, both "
+        "by their 95 %% intervals. Efficiency is undecided where its interval includes %.2f or is "
+        "not known. %s is judged by its change from the base case, with an interval that is "
+        "simultaneous over all counts: it holds where that lies above -%.3g, falls where it lies "
+        "below, and is undecided otherwise and where a count has one run. A run more than %.3g "
+        "below the median of the base case has collapsed: the interval is about the others, and "
+        "where more runs collapse than of the base case, the count is not used.",
+        rule->efficiency, quality, rule->efficiency, *quality == 'I' ? quality : "Quality",
+        rule->margin, QUALITY_COLLAPSE * rule->margin);
 }
 
-bool decision_is_efficient(const struct series *s, const struct series_point *p)
+static bool reaches(double efficiency, const struct decision *d)
 {
-    return round(1000 * series_efficiency(s, p)->value) >= round(1000 * DECISION_EFFICIENCY);
+    return round(1000 * efficiency) >= round(1000 * d->rule.efficiency);
 }
 
-int decision_efficiency_decimals(double efficiency)
+bool decision_is_efficient(const struct decision *d, const struct series *s,
+                           const struct series_point *p)
 {
-    return fabs(efficiency - DECISION_EFFICIENCY) < 0.0051 ? 3 : 2;
+    return reaches(series_efficiency(s, p)->value, d);
 }
 
-static double median_quality(const struct series_point *p)
+int decision_efficiency_decimals(const struct decision *d, double efficiency)
 {
-    return p->q[QUANTITY_IOU].median;
+    return fabs(efficiency - d->rule.efficiency) < 0.0051 ? 3 : 2;
 }
 
-bool decision_is_blind(const struct result *r)
+const struct series_point *decision_find_too_good(const struct decision *d,
+                                                  const struct series *s)
 {
-    return result_quality(r) < r->constant + DECISION_BLIND;
+    const struct series_point *best = NULL;
+
+    for (const struct series_point *p = d->base + 1; p < d->base + s->npoints; p++) {
+        const struct ratio *r = series_efficiency(s, p);
+        if (r->value > DECISION_TOO_GOOD && !(r->interval.low <= 1) &&
+            (!best || r->value > series_efficiency(s, best)->value))
+            best = p;
+    }
+    return best;
 }
 
-static bool is_blind(const struct series_point *p)
+static enum decision_state classify_time(const struct decision *d, const struct series *s,
+                                         const struct series_point *p)
 {
-    for (size_t i = 0; i < p->nruns; i++)
-        if (!decision_is_blind(&p->rows[i]))
-            return false;
-    return true;
-}
+    const struct interval *i = &series_efficiency(s, p)->interval;
 
-/* Returns why the quality of p cannot be compared, or NULL if it can. */
-static const char *find_unusable(const struct decision *d, const struct series_point *p)
-{
-    if (isnan(median_quality(d->base)) || isnan(median_quality(p)))
-        return "not recorded";
-    if (!d->learnt)
-        return "not comparable, as no network has learnt its task";
-    if (is_blind(d->base) || is_blind(p))
-        return "not comparable, as networks score no better than one class everywhere";
-    if (d->base->val_images && p->val_images && p->val_images != d->base->val_images)
-        return "not comparable, as it is counted over different validation images";
-    return NULL;
-}
-
-static enum decision_iou classify_iou(const struct decision *d, const struct series_point *p,
-                                      const struct comparison *c)
-{
-    if (find_unusable(d, p))
-        return DECISION_IOU_UNKNOWN;
-    if (c->test == COMPARE_NONE || c->test == COMPARE_IMAGES)
-        return DECISION_IOU_UNDECIDED;
-    if (c->interval.low > -c->margin)
-        return DECISION_IOU_HOLDS;
-    return c->interval.high < -c->margin ? DECISION_IOU_FALLS : DECISION_IOU_UNDECIDED;
-}
-
-static enum decision_state classify_point(const struct series *s, const struct series_point *p,
-                                          enum decision_iou iou)
-{
     if (p == s->points)
         return DECISION_PASSES;
-    if (!decision_is_efficient(s, p) || iou == DECISION_IOU_FALLS)
+    if (!interval_is_known(i))
+        return DECISION_UNDECIDED;
+    return reaches(i->low, d) ? DECISION_PASSES
+           : reaches(i->high, d) ? DECISION_UNDECIDED : DECISION_FAILS;
+}
+
+static enum decision_state classify_point(enum decision_state time, enum quality_state quality)
+{
+    if (time == DECISION_FAILS || quality == QUALITY_FALLS || quality == QUALITY_COLLAPSES)
         return DECISION_FAILS;
-    return iou == DECISION_IOU_HOLDS ? DECISION_PASSES : DECISION_UNDECIDED;
+    return quality == QUALITY_HOLDS ? time : DECISION_UNDECIDED;
 }
 
 static int classify_points(struct decision *d, const struct series *s, struct err *e)
 {
-    const struct series_point *base = s->points;
-
-    for (size_t i = 0; i < s->npoints; i++)
-        d->learnt |= median_quality(&s->points[i]) >= DECISION_LEARNT;
-    for (size_t i = 1; i < s->npoints; i++)
-        if (compare_runs(&d->iou_change[i], base->rows, base->nruns, s->points[i].rows,
-                         s->points[i].nruns, QUANTITY_IOU, DECISION_IOU_MARGIN, e))
-            return -1;
-    compare_correct(d->iou_change + 1, s->npoints - 1);
-    d->iou[0] = find_unusable(d, base) ? DECISION_IOU_UNKNOWN : DECISION_IOU_HOLDS;
-    for (size_t i = 1; i < s->npoints; i++)
-        d->iou[i] = classify_iou(d, &s->points[i], &d->iou_change[i]);
-    for (size_t i = 0; i < s->npoints; i++)
-        d->state[i] = classify_point(s, &s->points[i], d->iou[i]);
+    d->unlearnt = quality_is_unlearnt(s);
+    if (quality_compute(d->quality, s, d->rule.margin, e))
+        return -1;
+    for (size_t i = 0; i < s->npoints; i++) {
+        d->time[i] = classify_time(d, s, &s->points[i]);
+        d->state[i] = i ? classify_point(d->time[i], d->quality[i].state) : DECISION_PASSES;
+    }
     return 0;
 }
 
-/* Returns the fastest count whose state is at most worst; of equally fast ones, the smallest. */
+/* Returns the fastest count whose state is at most worst and that is efficient as measured; of
+ * equally fast ones, the smallest. */
 static const struct series_point *find_fastest(const struct decision *d, const struct series *s,
                                                enum decision_state worst)
 {
     const struct series_point *best = s->points;
 
     for (size_t i = 1; i < s->npoints; i++)
-        if (d->state[i] <= worst &&
+        if (d->state[i] <= worst && decision_is_efficient(d, s, &s->points[i]) &&
             series_speedup(s, &s->points[i])->value > series_speedup(s, best)->value)
             best = &s->points[i];
     return best;
 }
 
-/* Returns the standard deviation within counts, pooled over counts with two runs or more, or
- * NaN. */
-static double pool_scatter(const struct series *s)
+/* A standard deviation, and the degrees of freedom that it was estimated with. */
+struct scatter {
+    double sd, df;
+};
+
+/* Returns that within counts, pooled over counts with two runs or more; sd is NaN if there is
+ * none. relative: of the mean. */
+static struct scatter pool_scatter(const struct series *s, enum quantity quantity, bool relative)
 {
     double squares = 0, df = 0;
 
     for (size_t i = 0; i < s->npoints; i++) {
-        const struct summary *q = &s->points[i].q[QUANTITY_IOU];
+        const struct summary *q = &s->points[i].q[quantity];
         if (q->count < 2)
             continue;
-        squares += pow(q->spread * q->mean, 2) * (double)(q->count - 1);
+        squares += pow(q->spread * (relative ? 1 : q->mean), 2) * (double)(q->count - 1);
         df += (double)(q->count - 1);
     }
-    return sqrt(squares / df);
+    return (struct scatter){sqrt(squares / df), df};
 }
 
-/* If the quality of reach is undecided, computes the number of seeds that would decide it; 0 if
- * more than MOST_SEEDS. The scatter is that of base and reach, otherwise that within other counts,
- * otherwise an assumed one. If there are already enough runs to find a change of the margin, the
- * change is close to the margin; then the distance between the two determines the number. */
+/* Returns that of the pairs of all counts. */
+static struct scatter pool_pairs(const struct decision *d, const struct series *s)
+{
+    double squares = 0, df = 0;
+
+    for (size_t i = 1; i < s->npoints; i++) {
+        const struct comparison *c = &d->quality[i].change;
+        if (c->test != COMPARE_PAIRED_T)
+            continue;
+        squares += c->sd * c->sd * c->df;
+        df += c->df;
+    }
+    return (struct scatter){sqrt(squares / df), df};
+}
+
+/* The larger one of what was seen at the counts in question and at all counts: few runs may show
+ * too little by chance, and more GPUs may scatter more. */
+static struct scatter larger(struct scatter own, struct scatter pooled)
+{
+    return own.sd > pooled.sd || isnan(pooled.sd) ? own : pooled;
+}
+
+static void set_seeds(struct decision_seeds *seeds, size_t n, size_t measured)
+{
+    seeds->n = n && n <= measured ? measured + 1 : n;
+    if (seeds->n > MOST_SEEDS || seeds->coarse)
+        seeds->n = 0;
+}
+
+size_t decision_next_runs(const struct decision_seeds *seeds)
+{
+    return seeds->assumed ? DECISION_PILOT : seeds->n;
+}
+
+/* If the quality of reach is undecided for want of runs, computes the number of seeds that would
+ * decide it. If there are already enough runs to find a change of the margin, the change is close
+ * to the margin; then the distance between the two determines the number. */
 static void find_seeds(struct decision *d, const struct series *s)
 {
-    size_t i = (size_t)(d->reach - s->points), nfamily = 0;
-    const struct comparison *c = &d->iou_change[i];
+    const struct quality *q = &d->quality[d->reach - s->points];
+    const struct comparison *c = &q->change;
+    bool paired = c->test == COMPARE_PAIRED_T;
+    struct scatter scatter = {c->sd, c->df};
 
-    if (d->state[i] != DECISION_UNDECIDED || d->iou[i] != DECISION_IOU_UNDECIDED)
+    if (d->reach == d->base || q->state != QUALITY_UNDECIDED || q->why)
         return;
-    for (size_t k = 1; k < s->npoints; k++)
-        nfamily += !isnan(d->iou_change[k].difference);
-    d->seeds.scatter = c->sd;
-    d->seeds.change = c->enough ? c->difference : 0;
-    d->seeds.n = compare_needed(c, c->margin + d->seeds.change, nfamily);
-    if (isnan(c->sd)) {
-        double pooled = pool_scatter(s);
-        d->seeds.assumed = isnan(pooled);
-        d->seeds.scatter = d->seeds.assumed ? DECISION_SCATTER : pooled;
-        d->seeds.n = student_needed(d->seeds.scatter, c->margin, COMPARE_ALPHA / (double)nfamily,
-                                    COMPARE_POWER, 2);
-    }
-    if (d->seeds.n && d->seeds.n <= c->n)
-        d->seeds.n = c->n + 1;
-    if (d->seeds.n > MOST_SEEDS)
-        d->seeds.n = 0;
+    scatter = larger(scatter, paired ? pool_pairs(d, s) : pool_scatter(s, QUANTITY_IOU, false));
+    d->seeds = (struct decision_seeds){.point = d->reach, .assumed = isnan(scatter.sd),
+                                       .coarse = scatter.sd == 0,
+                                       .change = c->enough ? c->difference : 0};
+    if (d->seeds.assumed)
+        scatter = (struct scatter){QUALITY_SCATTER, INFINITY};
+    d->seeds.scatter = scatter.sd;
+    set_seeds(&d->seeds, compare_needed(scatter.sd, scatter.df, c->margin + d->seeds.change,
+                                        c->nfamily, paired), c->n);
 }
 
-/* Writes that the efficiency drops at p and, if it was recorded, what its epochs wait for in at
- * least 5 % of their time and whether its workers share cores. Returns the length of the text. */
-static int explain_slow(const struct series *s, const struct series_point *p, char *dst,
-                        size_t size)
+/* Returns the count whose undecided efficiency matters: reach or, if that is decided, the first
+ * larger one; NULL if there is none. */
+static const struct series_point *find_open(const struct decision *d, const struct series *s)
+{
+    for (const struct series_point *p = d->reach; p < s->points + s->npoints; p++)
+        if (d->time[p - s->points] == DECISION_UNDECIDED &&
+            series_efficiency(s, p)->value > 0 && d->state[p - s->points] != DECISION_FAILS)
+            return p;
+        else if (p == d->reach && d->state[p - s->points] == DECISION_UNDECIDED)
+            return NULL;
+    return NULL;
+}
+
+/* Computes the number of runs that would decide whether the efficiency of the open count reaches
+ * the threshold, if it stays as measured. */
+static void find_time_seeds(struct decision *d, const struct series *s)
+{
+    const struct series_point *p = find_open(d, s);
+    struct decision_seeds *seeds = &d->time_seeds;
+    const struct summary *a = &d->base->q[QUANTITY_STEADY_EPOCH],
+                         *b = p ? &p->q[QUANTITY_STEADY_EPOCH] : NULL;
+
+    if (!p)
+        return;
+    struct scatter scatter = larger(
+        (struct scatter){hypot(a->spread, b->spread) / sqrt(2), (double)(a->count + b->count) - 2},
+        pool_scatter(s, QUANTITY_STEADY_EPOCH, true));
+    *seeds = (struct decision_seeds){.point = p, .assumed = isnan(scatter.sd),
+                                     .coarse = scatter.sd == 0,
+                                     .change = series_efficiency(s, p)->value};
+    if (seeds->assumed)
+        scatter = (struct scatter){DECISION_TIME_SCATTER, INFINITY};
+    seeds->scatter = scatter.sd;
+    set_seeds(seeds, compare_needed(scatter.sd, scatter.df, log(seeds->change / d->rule.efficiency),
+                                    1, false), a->count < b->count ? a->count : b->count);
+}
+
+/* Writes the efficiency of p with its interval: "0.50 (95 % interval 0.48 to 0.53, threshold
+ * 0.80)". Returns the length of the text. */
+static int describe_efficiency(const struct decision *d, const struct series *s,
+                               const struct series_point *p, char *dst, size_t size)
+{
+    const struct ratio *r = series_efficiency(s, p);
+    int decimals = decision_efficiency_decimals(d, r->value);
+    int n = snprintf(dst, size, "%.*f (", decimals, r->value);
+
+    if (interval_is_known(&r->interval))
+        n += snprintf(dst + n, size - (size_t)n,
+                      r->interval.method == INTERVAL_EPOCHS
+                          ? "%.3f to %.3f by the epochs of single runs, "
+                          : "95 %% interval %.3f to %.3f, ",
+                      r->interval.low, r->interval.high);
+    else if (!isnan(r->least))
+        n += snprintf(dst + n, size - (size_t)n,
+                      "%.2f to %.2f between single runs, too few for an interval, ", r->least,
+                      r->most);
+    return n + snprintf(dst + n, size - (size_t)n, "threshold %.2f)", d->rule.efficiency);
+}
+
+/* Writes that the efficiency of p is too small or undecided and, if it was recorded, what its
+ * epochs wait for in at least 5 % of their time and whether its workers share cores. Returns the
+ * length of the text. */
+static int explain_slow(const struct decision *d, const struct series *s,
+                        const struct series_point *p, char *dst, size_t size)
 {
     double epoch = p->q[QUANTITY_STEADY_EPOCH].median;
     double comm = 100 * p->q[QUANTITY_COMM].median / epoch,
            data = 100 * p->q[QUANTITY_DATA].median / epoch;
-    double efficiency = series_efficiency(s, p)->value;
-    int n = snprintf(dst, size, "efficiency drops to %.*f (threshold %.2f)",
-                     decision_efficiency_decimals(efficiency), efficiency, DECISION_EFFICIENCY);
+    bool fails = d->time[p - s->points] == DECISION_FAILS;
+    int n = snprintf(dst, size, fails ? "efficiency drops to " : "it is undecided whether the "
+                     "efficiency is sufficient: ");
 
+    n += describe_efficiency(d, s, p, dst + n, size - (size_t)n);
     if (isnan(comm) && isnan(data))
-        return n + snprintf(dst + n, size - (size_t)n, "; the logs do not show why");
+        return n + snprintf(dst + n, size - (size_t)n, "%s",
+                            fails ? "; the logs do not show why" : "");
     if (comm >= 5)
         n += snprintf(dst + n, size - (size_t)n, "; %.0f %% of an epoch is exposed communication",
                       comm);
@@ -202,26 +269,41 @@ static int explain_slow(const struct series *s, const struct series_point *p, ch
     return n;
 }
 
+static int explain_quality(const struct series *s, const struct quality *q, char *dst, size_t size)
+{
+    const struct comparison *c = &q->change;
+
+    if (q->state == QUALITY_COLLAPSES)
+        return snprintf(dst, size,
+                        "%zu of %zu run%s collapsed (%s more than %.3g below the median of the "
+                        "base case)",
+                        q->ncollapsed, q->nruns, plural((long)q->nruns), s->quality,
+                        QUALITY_COLLAPSE * c->margin);
+    return snprintf(dst, size, "%s falls by %.4f (95 %% interval %.4f to %.4f, margin %.3g)",
+                    s->quality, -c->difference, -c->interval.high, -c->interval.low, c->margin);
+}
+
 static void explain_limit(struct decision *d, const struct series *s, size_t i)
 {
     const struct series_point *p = &s->points[i];
-    const struct comparison *c = &d->iou_change[i];
+    const struct quality *q = &d->quality[i];
+    bool worse = q->state == QUALITY_FALLS || q->state == QUALITY_COLLAPSES;
     size_t size = sizeof d->limit_why;
     int n = 0;
 
     d->limit = p;
     if (isnan(series_efficiency(s, p)->value))
         n = snprintf(d->limit_why, size, "there is no steady epoch to judge by");
-    else if (!decision_is_efficient(s, p))
-        n = explain_slow(s, p, d->limit_why, size);
-    else if (d->iou[i] != DECISION_IOU_FALLS)
+    else if (d->time[i] == DECISION_FAILS || !decision_is_efficient(d, s, p))
+        n = explain_slow(d, s, p, d->limit_why, size);
+    else if (!worse)
         n = snprintf(d->limit_why, size, "the speed-up is %.2f, not above the %.2f with %d",
                      series_speedup(s, p)->value, series_speedup(s, d->reach)->value,
                      d->reach->gpus);
-    if (d->iou[i] == DECISION_IOU_FALLS)
-        snprintf(d->limit_why + n, size - (size_t)n,
-                 "%s%s falls by %.4f (95 %% interval %.4f to %.4f, margin %.2f)", n ? "; " : "",
-                 s->quality, -c->difference, -c->interval.high, -c->interval.low, c->margin);
+    if (worse) {
+        n += snprintf(d->limit_why + n, size - (size_t)n, "%s", n ? "; " : "");
+        explain_quality(s, q, d->limit_why + n, size - (size_t)n);
+    }
 }
 
 static double predict_efficiency(const struct series *s, const struct model *m, int gpus)
@@ -237,7 +319,7 @@ static void find_model_reach(struct decision *d, const struct series *s, const s
     if (d->limit || !m || !model_predicts(m))
         return;
     while (!model_is_extrapolation(m, gpus + 1) &&
-           predict_efficiency(s, m, gpus + 1) >= DECISION_EFFICIENCY)
+           predict_efficiency(s, m, gpus + 1) >= d->rule.efficiency)
         gpus++;
     d->model_reach = gpus;
 }
@@ -253,11 +335,11 @@ static void choose_larger(struct decision *d)
         d->next = d->model_reach;
         snprintf(d->next_why, sizeof d->next_why,
                  "the model predicts an efficiency of %.2f or more up to there",
-                 DECISION_EFFICIENCY);
+                 d->rule.efficiency);
     } else if (d->model_reach) {
         d->next = last + 1;
         snprintf(d->next_why, sizeof d->next_why,
-                 "the model predicts that efficiency drops below %.2f there", DECISION_EFFICIENCY);
+                 "the model predicts that efficiency drops below %.2f there", d->rule.efficiency);
     } else {
         d->next = 2 * last;
         snprintf(d->next_why, sizeof d->next_why,
@@ -267,34 +349,56 @@ static void choose_larger(struct decision *d)
 }
 
 /* Explains what the number of seeds is based on. */
-static void explain_seeds(struct decision *d, const struct series *s)
+static void explain_seeds(struct decision *d, const struct series *s,
+                          const struct decision_seeds *seeds)
 {
-    size_t size = sizeof d->next_why;
-    int n;
+    bool time = seeds == &d->time_seeds;
+    const char *once = "; decide once, with all of them: each look is another chance to err";
+    char what[120], scatter[64];
 
-    if (d->seeds.change == 0)
-        n = snprintf(d->next_why, size,
-                     "enough to show with a power of %.1f that an unchanged %s holds",
-                     COMPARE_POWER, s->quality);
+    if (time)
+        snprintf(what, sizeof what, "whether the efficiency, %.*f as measured, reaches %.2f",
+                 decision_efficiency_decimals(d, seeds->change), seeds->change,
+                 d->rule.efficiency);
+    else if (seeds->change == 0)
+        snprintf(what, sizeof what, "that an unchanged %s holds", s->quality);
     else
-        n = snprintf(d->next_why, size,
-                     "enough to decide with a power of %.1f on a change that stays %.4f",
-                     COMPARE_POWER, d->seeds.change);
-    if (d->seeds.assumed)
-        snprintf(d->next_why + n, size - (size_t)n,
-                 ", assuming a standard deviation of %.2g over seeds; the first 3 show it",
-                 d->seeds.scatter);
+        snprintf(what, sizeof what, "on a change of %s that stays %.4f", s->quality,
+                 seeds->change);
+    snprintf(scatter, sizeof scatter, time ? "%.1f %%" : "%.2g",
+             time ? 100 * seeds->scatter : seeds->scatter);
+    if (seeds->assumed && !seeds->n)
+        snprintf(d->next_why, sizeof d->next_why, "they show the scatter over runs");
+    else if (seeds->assumed)
+        snprintf(d->next_why, sizeof d->next_why,
+                 "they show the scatter over runs; if its standard deviation is %s, %zu show with "
+                 "a power of %.1f %s%s", scatter, seeds->n, COMPARE_POWER, what, once);
     else
-        snprintf(d->next_why + n, size - (size_t)n, ", at the standard deviation of %.2g seen",
-                 d->seeds.scatter);
+        snprintf(d->next_why, sizeof d->next_why,
+                 "enough to show with a power of %.1f %s, at up to the scatter that the standard "
+                 "deviation of %s seen allows%s", COMPARE_POWER, what, scatter, once);
+}
+
+/* Chooses the runs that decide what is undecided, the larger number of both. */
+static bool choose_seeds(struct decision *d, const struct series *s)
+{
+    const struct decision_seeds *seeds =
+        decision_next_runs(&d->time_seeds) > decision_next_runs(&d->seeds) ? &d->time_seeds
+                                                                           : &d->seeds;
+
+    if (!decision_next_runs(seeds))
+        return false;
+    d->next_point = seeds->point;
+    d->next_seeds = decision_next_runs(seeds);
+    explain_seeds(d, s, seeds);
+    return true;
 }
 
 static void choose_next(struct decision *d, const struct series *s)
 {
-    if (d->seeds.n) {
-        d->next_seeds = d->seeds.n;
-        explain_seeds(d, s);
-    } else if (!d->limit) {
+    if (choose_seeds(d, s))
+        return;
+    if (!d->limit) {
         choose_larger(d);
     } else {
         int low = d->reach->gpus, high = d->limit->gpus;
@@ -303,6 +407,10 @@ static void choose_next(struct decision *d, const struct series *s)
             d->next = middle;
             snprintf(d->next_why, sizeof d->next_why, "the limit lies between %d and %d", low,
                      high);
+        } else if (d->time_seeds.point) {
+            snprintf(d->next_why, sizeof d->next_why,
+                     "no practicable number of runs decides whether the efficiency with %d "
+                     "reaches %.2f", d->time_seeds.point->gpus, d->rule.efficiency);
         } else {
             snprintf(d->next_why, sizeof d->next_why,
                      "the counts on both sides of the limit, %d and %d, are measured", low, high);
@@ -332,14 +440,24 @@ size_t decision_list_counts(const struct decision *d, const struct series *s, de
     return n;
 }
 
-int decision_compute(struct decision *d, const struct series *s, const struct model *steady,
-                     const struct results *table, struct err *e)
+/* Is the advice for lack of a better count, all others being shown to fail? */
+static bool all_fail(const struct decision *d, const struct series *s)
 {
-    *d = (struct decision){.base = s->points,
+    for (size_t i = 1; i < s->npoints; i++)
+        if (d->state[i] != DECISION_FAILS)
+            return false;
+    return true;
+}
+
+int decision_compute(struct decision *d, const struct series *s, const struct decision_rule *rule,
+                     const struct model *steady, const struct results *table, struct err *e)
+{
+    *d = (struct decision){.rule = *rule,
+                           .base = s->points,
                            .state = calloc(s->npoints, sizeof *d->state),
-                           .iou = calloc(s->npoints, sizeof *d->iou),
-                           .iou_change = calloc(s->npoints, sizeof *d->iou_change)};
-    if (!d->state || !d->iou || !d->iou_change) {
+                           .time = calloc(s->npoints, sizeof *d->time),
+                           .quality = calloc(s->npoints, sizeof *d->quality)};
+    if (!d->state || !d->time || !d->quality) {
         decision_destroy(d);
         return mem_fail(e);
     }
@@ -350,10 +468,11 @@ int decision_compute(struct decision *d, const struct series *s, const struct mo
     d->use = find_fastest(d, s, DECISION_PASSES);
     d->reach = find_fastest(d, s, DECISION_UNDECIDED);
     d->best = d->use == d->base ? d->reach : d->use;
+    d->decided = d->use == d->reach && (d->use != d->base || all_fail(d, s));
     d->speedup = *series_speedup(s, d->best);
     d->efficiency = *series_efficiency(s, d->best);
-    d->iou_unusable = find_unusable(d, d->reach);
     find_seeds(d, s);
+    find_time_seeds(d, s);
     if (d->reach + 1 < s->points + s->npoints)
         explain_limit(d, s, (size_t)(d->reach + 1 - s->points));
     find_model_reach(d, s, steady);
@@ -365,9 +484,9 @@ int decision_compute(struct decision *d, const struct series *s, const struct mo
 void decision_destroy(struct decision *d)
 {
     free(d->state);
-    free(d->iou);
-    free(d->iou_change);
+    free(d->time);
+    free(d->quality);
     d->state = NULL;
-    d->iou = NULL;
-    d->iou_change = NULL;
+    d->time = NULL;
+    d->quality = NULL;
 }

@@ -4,12 +4,11 @@
  * count is a number of GPUs that runs were measured on; the base case is the smallest count, and
  * steady means the epochs after the first.
  *
- * The rule (decision_rule): of the measured counts, use the fastest whose steady efficiency is at
- * least DECISION_EFFICIENCY and whose quality holds, or else the base case. Quality is judged by
- * the interval of its change from the base case, simultaneous over all counts. It holds if the
- * interval lies above -DECISION_IOU_MARGIN, and falls if the interval lies below that; otherwise it
- * is undecided, as it always is where the count or the base case has one run. Quality that was not
- * recorded, or is not comparable, is unknown, and then does not hold either. */
+ * The rule (decision_describe_rule): of the measured counts, use the fastest whose steady
+ * efficiency is shown to be at least rule.efficiency, and whose quality is shown to hold
+ * (quality.h), or else the base case. Both are judged by intervals: efficiency passes if its
+ * interval lies at or above the threshold, fails if it lies below, and is undecided if it contains
+ * the threshold, or if there is no interval. A count that only may meet the rule is undecided. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_DECISION_H
 #define UNETCTL_LAUNCHER_ANALYSIS_DECISION_H
 
@@ -19,31 +18,30 @@
 #include "launcher/analysis/compare.h"
 #include "launcher/analysis/disturbance.h"
 #include "launcher/analysis/model.h"
+#include "launcher/analysis/quality.h"
 #include "launcher/analysis/series.h"
 #include "src/buf.h"
 
+/* The thresholds of the rule, which a study may set. */
+struct decision_rule {
+    double efficiency; /* the least */
+    double margin;     /* the quality may be lower by less than this */
+};
 #define DECISION_EFFICIENCY 0.8
 #define DECISION_IOU_MARGIN 0.01
+#define DECISION_RULE_INIT {DECISION_EFFICIENCY, DECISION_IOU_MARGIN}
+
 /* A larger efficiency is suspect: caches may explain it, or other work that slowed the base case
  * down. */
 #define DECISION_TOO_GOOD 1.1
-#define DECISION_SCATTER 0.01 /* assumed standard deviation of the quality over seeds */
-/* a smaller gain over predicting one class everywhere does not count */
-#define DECISION_BLIND 0.005
-#define DECISION_LEARNT 0.1 /* a network of lower quality has not learnt its task */
+#define DECISION_TIME_SCATTER 0.02 /* assumed relative standard deviation of times over runs */
+#define DECISION_PILOT 3 /* runs that show the scatter where a count has one run */
 
-enum decision_iou {
-    DECISION_IOU_UNKNOWN, /* not recorded, or not comparable; for reach, iou_unusable is why */
-    DECISION_IOU_HOLDS,
-    DECISION_IOU_UNDECIDED,
-    DECISION_IOU_FALLS
-};
-
-/* How a count meets the rule. */
+/* How a count meets the rule, or its part on efficiency. */
 enum decision_state {
     DECISION_PASSES,    /* efficient, and its quality holds; also the base case */
-    DECISION_UNDECIDED, /* efficient, but its quality is undecided or unknown */
-    DECISION_FAILS      /* not efficient, or its quality falls */
+    DECISION_UNDECIDED, /* neither of the others */
+    DECISION_FAILS      /* not efficient, or its quality falls or collapses */
 };
 
 /* The most severe first. */
@@ -51,7 +49,8 @@ enum caveat_kind {
     CAVEAT_FAKE_GPUS,      /* the "GPUs" of some run are CPU cores */
     CAVEAT_FEW_CORES,      /* more workers than cores */
     CAVEAT_KERNELS,        /* slower kernels were used, as others gave wrong results */
-    CAVEAT_NOT_LEARNT,     /* no network has learnt its task, or some run is blind (see below) */
+    CAVEAT_NOT_LEARNT,     /* no network has learnt its task, or some run is blind (quality.h) */
+    CAVEAT_EQUAL_SEEDS,    /* runs of different seeds are the same run (compare_distinct) */
     CAVEAT_UNEQUAL_IMAGES, /* counts were, or may have been, scored on different images */
     CAVEAT_MIXED_MODES,    /* the study mixes strong and weak scaling, or batches */
     CAVEAT_DRIFT,          /* times depend on when a run started */
@@ -70,66 +69,76 @@ enum caveat_kind {
 
 struct caveat {
     enum caveat_kind kind;
-    char text[400]; /* one or two sentences */
+    char text[560]; /* a few sentences */
 };
 
-/* The runs per count that would decide an undecided quality. */
+/* The runs per count that would decide what is undecided of a count: its quality, or its
+ * efficiency. */
 struct decision_seeds {
-    size_t n;      /* 0: the quality is not undecided, or the number is not practicable */
-    /* The change of quality that n is computed for: 0, or the observed change if it is close to
-     * the margin. */
+    const struct series_point *point; /* the count; NULL: nothing is undecided */
+    size_t n;       /* 0: nothing is undecided, or the number is not practicable */
+    /* What n is computed for. Quality: its change, 0 or the observed one if that is close to the
+     * margin. Efficiency: the observed one. */
     double change;
-    /* the standard deviation that n is computed from: of a run, or of the difference of a pair */
+    /* the standard deviation that n is computed from: of a run, or of the difference of a pair; of
+     * times, relative */
     double scatter;
-    bool assumed;   /* DECISION_SCATTER was assumed, because no count has two runs */
+    bool assumed;   /* scatter was assumed, because no count has two runs */
+    bool coarse;    /* runs do not scatter beyond the steps in which they are recorded */
 };
+
+/* Returns the runs per count to measure next: n, or DECISION_PILOT where none shows the scatter. */
+size_t decision_next_runs(const struct decision_seeds *seeds);
 
 struct decision {
+    struct decision_rule rule;
     const struct series_point *base;
     const struct series_point *use;   /* the fastest count that passes, or base if no other does */
-    /* The fastest count that does not fail: use, or a faster one that is undecided. */
+    /* The fastest count that does not fail and whose measured efficiency reaches the threshold:
+     * use, or a faster one that is undecided. */
     const struct series_point *reach;
     /* the count that a report presents: use, or reach if use is base */
     const struct series_point *best;
+    bool decided; /* use is base only because all larger counts fail, or use is reach */
     /* of best, for the steady epoch, corrected for images if they are known */
     struct ratio speedup, efficiency;
     enum decision_state *state;       /* per point of the series */
-    enum decision_iou *iou;           /* per point */
-    bool learnt;                      /* the quality of some count reaches DECISION_LEARNT */
-    const char *iou_unusable;         /* why the quality of reach is unknown; NULL if it is known */
-    struct comparison *iou_change;    /* per point, compared with the base; [0] is empty */
-    struct decision_seeds seeds;      /* for reach */
+    enum decision_state *time;        /* per point, by efficiency alone */
+    struct quality *quality;          /* per point */
+    bool unlearnt;                    /* quality was recorded, and no network learnt its task */
+    struct decision_seeds seeds;      /* for the quality of reach */
+    struct decision_seeds time_seeds; /* for the efficiency of reach or, if decided, of limit */
     const struct series_point
         *limit;          /* the next larger count after reach, or NULL if none was measured */
-    char limit_why[240]; /* why limit is not used: "efficiency drops to ..." */
+    char limit_why[400]; /* why limit is not used: "efficiency drops to ..." */
     /* If limit is NULL, the count, at most twice the largest measured one, up to which the model
-     * predicts DECISION_EFFICIENCY or more beyond reach; reach's own count if it predicts less for
+     * predicts the efficiency or more beyond reach; reach's own count if it predicts less for
      * the next one; 0 if limit is not NULL or no model can be used. */
     int model_reach;
     int next;          /* the count to measure next, or 0 */
-    size_t next_seeds; /* or how many runs base and reach should have each, or 0 */
-    char next_why[240];
+    /* or how many runs base and next_point should have each, or 0 */
+    size_t next_seeds;
+    const struct series_point *next_point;
+    char next_why[480];
     struct disturbance disturbance;
     struct caveat caveats[CAVEAT_NKINDS];
     size_t ncaveats;
 };
 
 /* Adds the rule in words. quality is "IoU" or "accuracy". */
-void decision_rule(struct buf *b, const char *quality);
+void decision_describe_rule(struct buf *b, const struct decision_rule *rule, const char *quality);
 
-/* "holds", "undecided", ... */
-const char *decision_iou_name(enum decision_iou iou);
+/* Does the efficiency of p as measured, printed with three decimals, reach the threshold? */
+bool decision_is_efficient(const struct decision *d, const struct series *s,
+                           const struct series_point *p);
 
-/* Is r no better than predicting one class everywhere, which is called blind? False if that is
- * unknown. */
-bool decision_is_blind(const struct result *r);
+/* Returns the decimals that distinguish an efficiency from the threshold: 2, or 3 close to it. */
+int decision_efficiency_decimals(const struct decision *d, double efficiency);
 
-/* Does the efficiency of p, as printed with three decimals, reach DECISION_EFFICIENCY? */
-bool decision_is_efficient(const struct series *s, const struct series_point *p);
-
-/* Returns the decimals that distinguish an efficiency from DECISION_EFFICIENCY: 2, or 3 close to
- * it. */
-int decision_efficiency_decimals(double efficiency);
+/* Returns the count with the largest efficiency if that is suspect: above DECISION_TOO_GOOD, and
+ * its interval, where it is known, above 1. Otherwise NULL. */
+const struct series_point *decision_find_too_good(const struct decision *d,
+                                                  const struct series *s);
 
 /* Lists the counts for which f holds, with three or more that are adjacent in the series as a
  * range: "2, 4..14". What does not fit into size is cut off. Returns the number of these counts. */
@@ -140,8 +149,8 @@ size_t decision_list_counts(const struct decision *d, const struct series *s, de
 /* Computes the decision. s and steady (the chosen model of the steady epoch, or NULL) must live
  * as long. table has all rows, and so shows which runs are missing. Returns 0, or -1 if memory
  * ran out. */
-int decision_compute(struct decision *d, const struct series *s, const struct model *steady,
-                     const struct results *table, struct err *e);
+int decision_compute(struct decision *d, const struct series *s, const struct decision_rule *rule,
+                     const struct model *steady, const struct results *table, struct err *e);
 void decision_destroy(struct decision *d);
 
 #endif

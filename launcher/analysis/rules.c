@@ -14,6 +14,7 @@
 #include "src/plural.h"
 
 #define NORMAL_ALPHA 0.05
+#define MEDIAN_INTERVAL_FEWEST 6 /* values, for a 95 % interval of their median (median.h) */
 
 static const char *const texts[RULES_COUNT] = {
     "Say whether a speed-up's base case is one GPU of the same program, and give its time.",
@@ -146,11 +147,16 @@ static void check_subset(struct rule *r, const struct rule_facts *f)
 
 static void check_intervals(struct rule *r, const struct rule_facts *f)
 {
-    if (f->fewest > 1)
+    if (f->fewest >= MEDIAN_INTERVAL_FEWEST)
         set_rule(r, RULE_MET,
             "Times are not deterministic: medians and speed-ups have 95 %% intervals over %zu "
             "runs per count at the least.",
             f->fewest);
+    else if (f->fewest > 1)
+        set_rule(r, RULE_NOT_MET,
+            "Times are not deterministic. Speed-ups have 95 %% intervals over %zu runs per count "
+            "at the least, but medians of fewer than %d runs have only their range.",
+            f->fewest, MEDIAN_INTERVAL_FEWEST);
     else
         set_rule(r, RULE_NOT_MET,
             "Times are not deterministic, and some count has one run: its interval is over the "
@@ -168,8 +174,9 @@ static void check_normal_samples(struct rule *r, const struct rule_facts *f)
                  f->nchecked, plural((long)f->nchecked), f->normal);
     if (f->fewest >= 10)
         set_rule(r, RULE_MET,
-            "%sNothing is taken as normal: medians have order-statistic intervals, "
-            "speed-ups bootstrap intervals.",
+            "%sTimes are not taken as normal: medians have order-statistic intervals, speed-ups "
+            "bootstrap intervals. Changes of quality have Student's t, which takes differences of "
+            "runs as normal.",
             found);
     else if (f->most < 2)
         set_rule(r, RULE_NOT_APPLICABLE,
@@ -194,8 +201,8 @@ static void check_comparison(struct rule *r, const struct rule_facts *f)
 {
     if (f->tested)
         set_rule(r, RULE_MET,
-            "Quality is compared with the base case by the interval of its change, simultaneous "
-            "over the counts, and by a paired or rank test, corrected by Holm.");
+            "Quality is compared with the base case by the interval of its change (Student's t, "
+            "simultaneous over the counts by Bonferroni), and runs that collapse are counted.");
     else
         set_rule(r, RULE_NOT_MET,
             "Not enough repeats: some count has one run, whose quality may be chance.");

@@ -8,6 +8,7 @@
 
 #include "launcher/analysis/statistics/bootstrap.h"
 #include "launcher/analysis/statistics/median.h"
+#include "launcher/analysis/statistics/resolution.h"
 #include "launcher/analysis/statistics/student.h"
 #include "src/mem.h"
 #include "src/plural.h"
@@ -33,7 +34,7 @@ struct mode_split {
 };
 
 /* Returns the interval of the median steady epoch within one run. */
-static struct interval epochs_interval(const struct result *r)
+static struct interval epochs_interval(const struct result *r, double level)
 {
     struct interval i = interval_none();
     double *sorted;
@@ -45,7 +46,7 @@ static struct interval epochs_interval(const struct result *r)
     memcpy(sorted, r->curve->seconds + 1, n * sizeof *sorted);
     median_sort(sorted, n);
     if (isfinite(sorted[0]) && isfinite(sorted[n - 1]))
-        i = median_interval(sorted, n, INTERVAL_LEVEL);
+        i = median_interval(sorted, n, level);
     i.method = interval_is_known(&i) ? INTERVAL_EPOCHS : INTERVAL_NONE;
     free(sorted);
     return i;
@@ -71,7 +72,7 @@ static struct summary summarize(const struct result *rows, size_t n, enum quanti
                          .noutliers = median_count_outliers(values, known, values + n),
                          .interval = median_interval(values, known, INTERVAL_LEVEL)};
     if (known == 1 && q == QUANTITY_STEADY_EPOCH)
-        s.interval = epochs_interval(rows);
+        s.interval = epochs_interval(rows, INTERVAL_LEVEL);
     return s;
 }
 
@@ -89,9 +90,9 @@ static void include_estimate(struct ratio *r)
 }
 
 /* Computes the interval of r, whose value is the ratio of the medians of a and b, by the method
- * that their sizes allow. */
+ * that their sizes allow. rounding is the relative error of r by the resolution of the values. */
 static int compare_medians(struct ratio *r, const double *a, size_t na, const double *b, size_t nb,
-                           struct err *e)
+                           double rounding, struct err *e)
 {
     int rc = 0;
 
@@ -101,23 +102,28 @@ static int compare_medians(struct ratio *r, const double *a, size_t na, const do
     else
         r->interval = student_ratio(a, na, b, nb, INTERVAL_LEVEL);
     if (interval_is_known(&r->interval)) {
-        r->interval.low = fmax(r->interval.low, 0); /* a ratio of times is not negative */
+        r->interval.low = fmax(r->interval.low * (1 - rounding), 0); /* a ratio of times */
+        r->interval.high *= 1 + rounding;
         include_estimate(r);
     }
     return rc;
 }
 
+static struct ratio no_ratio(void)
+{
+    return (struct ratio){NAN, interval_none(), NAN, NAN};
+}
+
 static struct ratio scale_ratio(struct ratio r, double factor)
 {
+    if (isnan(r.value * factor))
+        return no_ratio();
+    r.least *= factor;
+    r.most *= factor;
     r.value *= factor;
     r.interval.low *= factor;
     r.interval.high *= factor;
     return r;
-}
-
-static struct ratio no_ratio(void)
-{
-    return (struct ratio){NAN, interval_none()};
 }
 
 /* Can q be compared? Times of whole trainings cannot if the numbers of epochs differ. */
@@ -139,11 +145,20 @@ static int compare_times(struct ratio *r, const struct series_point *a,
         return 0;
     size_t na = quantity_collect(a->rows, a->nruns, q, room);
     size_t nb = quantity_collect(b->rows, b->nruns, q, room + na);
-    int rc = compare_medians(r, room, na, room + na, nb, e);
-    if (!interval_is_known(&r->interval) && a->q[q].interval.method == INTERVAL_EPOCHS &&
-        b->q[q].interval.method == INTERVAL_EPOCHS)
-        r->interval = interval_ratio(&a->q[q].interval, &b->q[q].interval);
-    return rc;
+    double rounding = 0.5 * (a->q[q].resolution / a->q[q].median +
+                             b->q[q].resolution / b->q[q].median); /* half a step each */
+    if (na > 1 && nb > 1) {
+        r->least = a->q[q].min / b->q[q].max;
+        r->most = a->q[q].max / b->q[q].min;
+    }
+    if (na == 1 && nb == 1 && q == QUANTITY_STEADY_EPOCH) {
+        /* both intervals hold together at the level */
+        struct interval x = epochs_interval(a->rows, (1 + INTERVAL_LEVEL) / 2),
+                        y = epochs_interval(b->rows, (1 + INTERVAL_LEVEL) / 2);
+        r->interval = interval_ratio(&x, &y);
+        return 0;
+    }
+    return compare_medians(r, room, na, room + na, nb, rounding, e);
 }
 
 struct ratio series_compare(const struct series_point *a, const struct series_point *b,
@@ -170,7 +185,8 @@ static int compare_point(struct series *s, struct series_point *p, double *room,
         struct ratio *r = &p->speedup[q];
         *r = no_ratio();
         if (p == base)
-            *r = (struct ratio){ratio_of(1, p->q[q].median > 0), {1, 1, 1, INTERVAL_NONE}};
+            *r = (struct ratio){
+                ratio_of(1, p->q[q].median > 0), {1, 1, 1, INTERVAL_NONE}, NAN, NAN};
         else if (is_comparable(base, p, q) && compare_times(r, base, p, q, room, e))
             return -1;
         p->efficiency[q] = scale_ratio(*r, share);
@@ -213,6 +229,17 @@ static void describe_point(struct series_point *p, double *room)
     p->image_rate = ratio_of(p->q[QUANTITY_IMAGES].median, p->q[QUANTITY_STEADY_EPOCH].median);
 }
 
+/* Sets the resolution of each quantity, over all rows, for all points. */
+static void set_resolutions(struct series *s, double *room)
+{
+    for (int q = 0; q < QUANTITY_COUNT; q++) {
+        size_t n = quantity_collect(s->rows, s->nrows, (enum quantity)q, room);
+        double resolution = resolution_of(room, n);
+        for (size_t i = 0; i < s->npoints; i++)
+            s->points[i].q[q].resolution = resolution;
+    }
+}
+
 /* Computes the points and all comparisons; rows is filled and sorted. */
 static int fill_series(struct series *s, struct err *e)
 {
@@ -235,6 +262,7 @@ static int fill_series(struct series *s, struct err *e)
         p->nruns = end - i;
         describe_point(p, room);
     }
+    set_resolutions(s, room);
     s->by_images = s->equal_epochs = true;
     for (size_t i = 0; i < s->npoints && rc == 0; i++) {
         rc = compare_point(s, &s->points[i], room, e);

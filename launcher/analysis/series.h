@@ -35,6 +35,7 @@ struct summary {
     size_t count;  /* runs whose value is known */
     /* of them, those far from the median (median.h); they are included nevertheless */
     size_t noutliers;
+    double resolution; /* the steps in which the series' values were recorded (resolution.h) */
     /* of the median; with method EPOCHS it is over the epochs of one run */
     struct interval interval;
 };
@@ -42,6 +43,9 @@ struct summary {
 struct ratio {
     double value; /* NaN if either side is unknown */
     struct interval interval;
+    /* The smallest and the largest ratio of a run of one side to one of the other, if both have two
+     * runs or more; otherwise NaN. */
+    double least, most;
 };
 
 struct series_point {

@@ -24,6 +24,7 @@
 #include "launcher/study/workspace.h"
 #include "src/atomicfile.h"
 #include "src/cluster/range.h"
+#include "src/log.h"
 
 static bool as_text, as_rules, keep_remainder;
 static long train_images, batch_per_gpu, one_epoch, base;
@@ -90,6 +91,8 @@ static const struct cli_option options[] = {
 struct input {
     struct analysis_source *sources;
     size_t nsources;
+    struct decision_rule rule; /* of the first study, or the default */
+    bool ruled;                /* it is that of a study */
     bool into_study; /* the report is written into the study, which is the only source */
     char out[PATH_MAX];
 };
@@ -102,6 +105,20 @@ static bool is_only_printed(void)
            (json_file && strcmp(json_file, "-") == 0);
 }
 
+/* One rule applies to all sources. */
+static void set_rule(struct input *in, const struct study *s)
+{
+    struct decision_rule rule = {s->report.efficiency, s->report.margin};
+
+    if (!in->ruled)
+        in->rule = rule;
+    else if (rule.efficiency != in->rule.efficiency || rule.margin != in->rule.margin)
+        log_warn("report: %s sets report.efficiency %g and report.margin %g; those of the first "
+                 "study apply, %g and %g", s->name, rule.efficiency, rule.margin,
+                 in->rule.efficiency, in->rule.margin);
+    in->ruled = true;
+}
+
 static int read_study(struct input *in, const char *dir, struct err *e)
 {
     struct analysis_source *s = &in->sources[in->nsources];
@@ -112,6 +129,7 @@ static int read_study(struct input *in, const char *dir, struct err *e)
     if (workspace_open(&workspace, &one, e))
         return -1;
     result_set_text(s->title, sizeof s->title, workspace.study.name);
+    set_rule(in, &workspace.study);
     path_format(in->out, "%s/report", workspace.study.dir);
     if (in->into_study && access(workspace.study.dir, W_OK))
         rc = err_errno(e, ERR_INTERNAL, errno, "cannot write the report into the study %s (-o DIR "
@@ -365,7 +383,7 @@ static int run_prediction(const struct input *in, const struct series_facts *fac
 
 static int cmd_report_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    struct input in = {0};
+    struct input in = {.rule = DECISION_RULE_INIT};
     double levels[MAX_LEVELS];
     struct report report;
     int rc = -1, nlevels = decode_levels(levels, e);
@@ -381,6 +399,7 @@ static int cmd_report_run(int noperands, char **operands, int nrest, char **rest
         destroy_input(&in);
         return -1;
     }
+    analysis.rule = in.rule;
     if (predict) {
         rc = run_prediction(&in, &analysis.facts, e);
     } else if (report_create(&report, in.sources, in.nsources, &analysis, e) == 0) {
@@ -403,9 +422,10 @@ const struct cli_command cmd_report = {
         "native) and log_hvd_N.csv (horovod). Several sources are compared, with tests of their\n"
         "differences. --text, --rules and --json - print on standard output and write no folder,\n"
         "unless -o names one. Only a report that goes into STUDY/report changes the study.\n"
-        "The verdict comes first: the largest number of GPUs whose steady epochs have an\n"
-        "efficiency of at least 0.80 and whose IoU is shown to hold, or, where the runs are too\n"
-        "few to show that, the largest number that is efficient and the seeds that would decide.\n"
+        "The verdict comes first: the fastest number of GPUs whose steady epochs are shown to\n"
+        "have an efficiency of at least 0.80 and whose IoU is shown to hold, or, where the runs do not\n"
+        "show that, what is undecided and the runs that would decide. report.efficiency and\n"
+        "report.margin of study.yaml set other thresholds than 0.80 and 0.01.\n"
         "--predict 2..14:2 prints low, expected and high times for numbers of GPUs that were not\n"
         "run, from the measured steps, the bytes of the gradients and published figures of\n"
         "--links (nvlink1..4, pcie3..5, opa100, ib-fdr, ib-edr, ib-hdr, ib-ndr, eth10, eth25,\n"

@@ -90,7 +90,9 @@ static void add_ratios(struct chart *c, struct chart_series *dst, const struct s
 {
     for (size_t i = 0; i < s->npoints; i++) {
         const struct ratio *r = of(s, &s->points[i]);
-        chart_add_point(c, dst, s->points[i].gpus, r->value, r->interval.low, r->interval.high);
+        bool known = interval_is_known(&r->interval);
+        chart_add_point(c, dst, s->points[i].gpus, r->value, known ? r->interval.low : r->least,
+                        known ? r->interval.high : r->most);
     }
 }
 
@@ -204,8 +206,9 @@ static void add_total(struct chart *c, const struct report *r, size_t i, bool ef
 static void make_speedup(struct chart *c, const struct report *r)
 {
     start_chart(c, "speedup", "Speed-up against the ideal", "speed-up", 2,
-          "Filled: speed-up of the steady epochs, with intervals of 95 % where there are enough "
-          "runs. Line: the best-fitting model, dashed beyond what was measured; without one, "
+          "Filled: speed-up of the steady epochs. Bars: intervals of 95 % where there are enough "
+          "runs, otherwise the range of the runs. Line: the best-fitting model, dashed beyond "
+          "what was measured; without one, "
           "marks are joined to guide the eye. Open: the whole training, first epoch included.");
     add_ideal(c, r);
     for (size_t i = 0; i < r->nseries; i++) {
@@ -259,14 +262,15 @@ static void make_iou(struct chart *c, const struct report *r)
 
 static void make_efficiency(struct chart *c, const struct report *r)
 {
+    double efficiency = r->efficiency;
     char threshold[48];
 
     start_chart(c, "efficiency", "Parallel efficiency", "efficiency", 3,
           "Speed-up divided by the ideal. Filled: steady epochs, by images where they were "
           "counted. Open: whole training.");
     add_guide(c, r, 1, 0, false, "ideal");
-    snprintf(threshold, sizeof threshold, "threshold of the rule, %.2f", DECISION_EFFICIENCY);
-    add_guide(c, r, DECISION_EFFICIENCY, 0, true, threshold);
+    snprintf(threshold, sizeof threshold, "threshold of the rule, %.2f", efficiency);
+    add_guide(c, r, efficiency, 0, true, threshold);
     for (size_t i = 0; i < r->nseries; i++) {
         add_total(c, r, i, true);
         add_ratios(c, add_chart_series(c, r, i, CHART_JOINED, "steady epochs"), series_of(r, i),

@@ -48,7 +48,7 @@ static void add_quality_tile(struct buf *b, const struct series *s, const struct
         snprintf(more, sizeof more, "base case");
     else
         snprintf(more, sizeof more, "%s; %.4f with %d GPU%s",
-                 decision_iou_name(d->iou[d->best - s->points]), base, d->base->gpus,
+                 quality_state_name(d->quality[d->best - s->points].state), base, d->base->gpus,
                  plural(d->base->gpus));
     add_tile(b, s->quality, value, more);
 }
@@ -63,11 +63,18 @@ static void add_tiles(struct buf *b, const struct series *s, const struct decisi
     snprintf(value, sizeof value, "%d GPU%s", d->best->gpus, plural(d->best->gpus));
     snprintf(more, sizeof more, "of %d to %d measured", d->base->gpus,
              s->points[s->npoints - 1].gpus);
-    add_tile(b, d->best == d->use ? "use" : "by time, up to", value, more);
+    add_tile(b, d->unlearnt || d->best != d->use ? "by time, up to" : d->decided ? "use"
+                                                                             : "undecided",
+             value, more);
     snprintf(value, sizeof value, "%.2f\303\227", d->speedup.value);
     if (interval_is_known(known) && d->best != d->base)
-        snprintf(more, sizeof more, "%.2f to %.2f (%.0f %%)", known->low, known->high,
-                 100 * known->level);
+        snprintf(more, sizeof more,
+                 known->method == INTERVAL_EPOCHS ? "%.2f to %.2f by epochs of single runs"
+                                                  : "95 %% interval %.2f to %.2f",
+                 known->low, known->high);
+    else if (!isnan(d->speedup.least) && d->best != d->base)
+        snprintf(more, sizeof more, "%.2f to %.2f between single runs", d->speedup.least,
+                 d->speedup.most);
     else
         snprintf(more, sizeof more, "of %.3g s per epoch",
                  d->base->q[QUANTITY_STEADY_EPOCH].median);

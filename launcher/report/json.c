@@ -58,7 +58,7 @@ static json_t *add_members(json_t *o, const struct member *m)
 
 static json_t *encode_interval(const struct interval *i)
 {
-    return interval_is_known(i)
+    return interval_is_known(i) && isfinite(i->low) && isfinite(i->high)
                ? OBJECT({"low", number(i->low)}, {"high", number(i->high)},
                         {"level", number(i->level)},
                         {"method", json_string(interval_method_name(i->method))})
@@ -83,7 +83,7 @@ static json_t *add_comparison(json_t *o, const struct comparison *c)
     return ADD(o, {"test", json_string(compare_test_name(c->test))}, {"n", integer(c->n)},
                {"images", integer(c->nimages)}, {"a", number(c->a)}, {"b", number(c->b)},
                {"difference", number(c->difference)}, {"interval", encode_interval(&c->interval)},
-               {"p", number(c->p)}, {"p_holm", number(c->p_holm)},
+               {"p", number(c->p)}, {"family", integer(c->nfamily)},
                {"significant", json_boolean(c->significant)}, {"margin", number(c->margin)},
                {"enough_repeats", json_boolean(c->enough)},
                {"needed_repeats", known_count(c->needed)});
@@ -167,20 +167,26 @@ static json_t *encode_advice(const struct advice *a)
 
 static void add_decision(json_t *o, const struct decision *d, size_t npoints)
 {
-    bool decided = d->use == d->reach;
-    size_t worth = decided || d->use != d->base ? (size_t)d->use->gpus : 0;
+    size_t worth =
+        !d->unlearnt && (d->decided || d->use != d->base) ? (size_t)d->use->gpus : 0;
     json_t *caveats = json_array(), *iou = json_array();
 
     for (size_t i = 0; i < npoints; i++) {
-        json_t *one = i ? add_comparison(json_object(), &d->iou_change[i]) : json_object();
-        json_array_append_new(iou, ADD(one, {"state", json_string(decision_iou_name(d->iou[i]))}));
+        const struct quality *q = &d->quality[i];
+        json_t *one = i ? add_comparison(json_object(), &q->change) : json_object();
+        json_array_append_new(
+            iou, ADD(one, {"state", json_string(quality_state_name(q->state))},
+                     {"why", q->why ? json_string(q->why) : json_null()},
+                     {"distinct_runs", integer(q->nruns)}, {"collapsed", integer(q->ncollapsed)},
+                     {"collapsed_at_most", number(q->collapse_most)}));
     }
     for (size_t i = 0; i < d->ncaveats; i++)
         json_array_append_new(caveats, text(d->caveats[i].text));
     ADD(o, {"worth_gpus", known_count(worth)}, {"reach_gpus", json_integer(d->reach->gpus)},
-        {"decided", json_boolean(decided)}, {"seeds_needed", known_count(d->seeds.n)},
+        {"decided", json_boolean(d->decided)}, {"seeds_needed", known_count(d->seeds.n)},
         {"seeds_scatter", d->seeds.n ? number(d->seeds.scatter) : json_null()},
         {"seeds_assumed", json_boolean(d->seeds.assumed)},
+        {"efficiency_needed", number(d->rule.efficiency)}, {"margin", number(d->rule.margin)},
         {"base_gpus", json_integer(d->base->gpus)}, {"speedup", encode_ratio(&d->speedup)},
         {"efficiency", encode_ratio(&d->efficiency)},
         {"limit_gpus", d->limit ? json_integer(d->limit->gpus) : json_null()},

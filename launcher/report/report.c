@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/report/difference.h"
 #include "src/buf.h"
 #include "src/clock.h"
 #include "src/mem.h"
@@ -129,36 +130,38 @@ static char *list_differences(const struct report *r)
         int largest = p->ndifferences ? p->differences[p->ndifferences - 1].gpus : 0;
         for (size_t k = 0; k < p->ndifferences; k++)
             if (p->differences[k].gpus == largest) {
-                words_compare(&b, &p->differences[k], r->series[p->a].label, r->series[p->b].label,
-                              r->series[p->a].as->series.quality);
+                difference_describe(&b, &p->differences[k], r->series[p->a].label,
+                                    r->series[p->b].label,
+                                    r->series[p->a].as->series.quality);
                 buf_add(&b, "\n");
             }
     }
     return buf_steal(&b);
 }
 
-static char *describe_rule(const struct report *r)
+static char *describe_rule(const struct report *r, const struct analysis_options *options)
 {
     bool same = true;
     struct buf b = {0};
 
     for (size_t i = 1; i < r->nseries; i++)
         same &= !strcmp(r->series[i].as->series.quality, r->series[0].as->series.quality);
-    decision_rule(&b, same ? r->series[0].as->series.quality : "quality");
+    decision_describe_rule(&b, &options->rule, same ? r->series[0].as->series.quality : "quality");
     return buf_steal(&b);
 }
 
 int report_create(struct report *r, const struct analysis_source *sources, size_t nsources,
                   const struct analysis_options *options, struct err *e)
 {
-    *r = (struct report){.sources = sources, .nsources = nsources};
+    *r = (struct report){
+        .sources = sources, .nsources = nsources, .efficiency = options->rule.efficiency};
     set_title(r);
     clock_date(r->created);
     if (analysis_create(&r->analysis, sources, nsources, options, e))
         return -1;
     if (add_report_series(r, options->deadline_s > 0, e))
         goto fail;
-    r->rule = describe_rule(r);
+    r->rule = describe_rule(r, options);
     r->problems = list_problems(r);
     r->differences = list_differences(r);
     if (r->rule && r->problems && r->differences)

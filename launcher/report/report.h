@@ -30,6 +30,7 @@ struct report {
      * the notes of the analysis, one per line, or "". */
     char *problems;
     char *rule;        /* the rule of the verdicts, in words */
+    double efficiency; /* its threshold */
     /* the differences between both series of each pair of the analysis, only at their largest
      * common count, one sentence per line, or "" */
     char *differences;

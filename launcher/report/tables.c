@@ -9,14 +9,43 @@
 #include "src/buf.h"
 #include "src/plural.h"
 
+static void add_range_cell(struct table *t, const char *head, double low, double high,
+                           int decimals, const char *what)
+{
+    table_addf(t, head, "%.*f..%.*f%s", decimals, table_round(low, decimals), decimals,
+               table_round(high, decimals), what);
+}
+
+/* An interval over the epochs of single runs is called so, as it is no interval over runs. */
 static void add_interval_cell(struct table *t, const char *head, const struct interval *i,
                               int decimals)
 {
     if (interval_is_known(i))
-        table_addf(t, head, "%.*f..%.*f", decimals, table_round(i->low, decimals), decimals,
-                   table_round(i->high, decimals));
+        add_range_cell(t, head, i->low, i->high, decimals,
+                       i->method == INTERVAL_EPOCHS ? " (epochs)" : "");
     else
         table_addf(t, head, "-");
+}
+
+/* Adds the interval, or the range of the runs if they are too few for one. */
+static void add_interval_or_range(struct table *t, const char *head, const struct interval *i,
+                                  double least, double most, int decimals)
+{
+    if (!interval_is_known(i) && least <= most)
+        add_range_cell(t, head, least, most, decimals, " (range)");
+    else
+        add_interval_cell(t, head, i, decimals);
+}
+
+static void add_summary_interval(struct table *t, const struct summary *s, int decimals)
+{
+    add_interval_or_range(t, "95 % interval", &s->interval, s->count > 1 ? s->min : NAN, s->max,
+                          decimals);
+}
+
+static void add_ratio_interval(struct table *t, const char *head, const struct ratio *r)
+{
+    add_interval_or_range(t, head, &r->interval, r->least, r->most, 2);
 }
 
 static void add_percent(struct table *t, const char *head, double share, int decimals)
@@ -29,10 +58,10 @@ static void add_percent(struct table *t, const char *head, double share, int dec
 
 static void add_test(struct table *t, const struct comparison *c)
 {
-    if (!(c->p_holm < 0.001))
-        table_add_number(t, "p (Holm)", c->p_holm, 3);
+    if (!(c->p < 0.001))
+        table_add_number(t, "p", c->p, 3);
     else
-        table_addf(t, "p (Holm)", "< 0.001");
+        table_addf(t, "p", "< 0.001");
     table_add_text(t, "test", "%s", c->test == COMPARE_NONE ? "-" : compare_test_name(c->test));
 }
 
@@ -55,7 +84,8 @@ static void fill_speed(struct table *t, const struct report_series *rs)
     series_describe_mode(s, &mode);
     table_init(t,
                "Speed of %s relative to %d GPU%s: medians over the runs of a count. Scaling: %s. "
-               "One epoch: the one of index %ld.%s%s%s",
+               "One epoch: the one of index %ld. Range: of the runs, which are too few for an "
+               "interval.%s%s%s",
                rs->label, s->points[0].gpus, plural(s->points[0].gpus), mode.data ? mode.data : "",
                s->one_epoch, method ? " Interval of the speed-up: " : "", method ? method : "",
                method ? "." : "");
@@ -69,11 +99,11 @@ static void fill_speed(struct table *t, const struct report_series *rs)
         table_addf(t, "runs", "%zu", p->nruns);
         table_add_number(t, "first epoch s", p->q[QUANTITY_FIRST_EPOCH].median, 2);
         table_add_number(t, "steady epoch s", p->q[QUANTITY_STEADY_EPOCH].median, 2);
-        add_interval_cell(t, "95 % interval", &p->q[QUANTITY_STEADY_EPOCH].interval, 2);
+        add_summary_interval(t, &p->q[QUANTITY_STEADY_EPOCH], 2);
         table_add_number(t, "training s", p->q[QUANTITY_TRAINING].median, 1);
         table_add_number(t, "speed-up total", p->speedup[QUANTITY_TRAINING].value, 2);
         table_add_number(t, "speed-up steady", steady->value, 2);
-        add_interval_cell(t, "95 % interval", &steady->interval, 2);
+        add_ratio_interval(t, "95 % interval", steady);
         table_add_number(t, "speed-up one epoch", p->speedup[QUANTITY_ONE_EPOCH].value, 2);
         table_add_number(t, "efficiency total", p->efficiency[QUANTITY_TRAINING].value, 3);
         table_add_number(t, "efficiency steady", p->efficiency[QUANTITY_STEADY_EPOCH].value, 3);
@@ -86,19 +116,21 @@ static void fill_speed(struct table *t, const struct report_series *rs)
 
 void tables_fill_quality(struct table *t, const struct report_series *rs)
 {
-    const struct comparison none = {.p_holm = NAN, .difference = NAN, .interval = interval_none()};
+    const struct comparison none = {.p = NAN, .difference = NAN, .interval = interval_none()};
     const struct series *s = &rs->as->series;
     const struct decision *d = &rs->as->decision;
 
     table_init(t,
-               "Quality of %s after the last epoch: %s is the mean over the runs of a count, "
-               "change its difference from the base case, with a 95 %% interval that is "
-               "simultaneous over all counts. The quality holds where that interval lies above "
-               "-%.2f.",
-               rs->label, s->quality, DECISION_IOU_MARGIN);
+               "Quality of %s after the last epoch: %s is the mean over the runs of a count. "
+               "Collapsed: runs more than %.3g below the median of the base case, with the 95 %% "
+               "upper limit of their share. Change: difference of the others from the base case, "
+               "with a 95 %% interval that is simultaneous over all counts, and so is p. The "
+               "quality holds where that interval lies above -%.3g.",
+               rs->label, s->quality, QUALITY_COLLAPSE * d->rule.margin, d->rule.margin);
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
-        const struct comparison *c = i && d->iou_change ? &d->iou_change[i] : &none;
+        const struct quality *judged = d->quality ? &d->quality[i] : NULL;
+        const struct comparison *c = i && judged ? &judged->change : &none;
         const struct summary *quality = &p->q[QUANTITY_IOU];
         bool several = quality->count > 1;
         table_addf(t, "GPUs", "%d", p->gpus);
@@ -107,11 +139,16 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
         table_add_number(t, "median", several ? quality->median : NAN, 4);
         table_add_number(t, "least", several ? quality->min : NAN, 4);
         table_add_number(t, "most", several ? quality->max : NAN, 4);
+        if (judged && judged->nruns)
+            table_addf(t, "collapsed", "%zu of %zu (< %.0f %%)", judged->ncollapsed, judged->nruns,
+                       ceil(100 * judged->collapse_most - 1e-9));
+        else
+            table_addf(t, "collapsed", "-");
         table_add_number(t, "change", c->difference, 4);
         add_interval_cell(t, "its interval", &c->interval, 4);
         add_test(t, c);
         table_add_text(t, "judgement", "%s",
-                       i == 0 ? "base case" : d->iou ? decision_iou_name(d->iou[i]) : "-");
+                       i == 0 ? "base case" : judged ? quality_state_name(judged->state) : "-");
         table_add_number(t, "Dice",
                          result_by_accuracy(s->rows) ? NAN : p->q[QUANTITY_DICE].median, 4);
         table_add_number(t, "final loss", p->q[QUANTITY_LOSS].median, 4);
@@ -288,10 +325,22 @@ void tables_fill_short(struct table *t, const struct report_series *rs)
         table_add_number(t, "train s", p->q[QUANTITY_TRAINING].median, 1);
         table_add_number(t, "speed-up", p->speedup[QUANTITY_TRAINING].value, 2);
         table_add_number(t, "steady", series_speedup(s, p)->value, 2);
-        add_interval_cell(t, "interval", &series_speedup(s, p)->interval, 2);
+        add_ratio_interval(t, "interval", series_speedup(s, p));
         table_add_number(t, "efficiency", series_efficiency(s, p)->value, 3);
         table_add_number(t, s->quality, p->q[QUANTITY_IOU].mean, 4);
     }
+}
+
+/* Says what the interval says. */
+static const char *judge_difference(const struct analysis_difference *d)
+{
+    const struct comparison *c = &d->compare;
+
+    return d->why_not                  ? "not compared"
+           : c->test <= COMPARE_IMAGES ? "too few runs"
+           : c->significant            ? "yes"
+           : c->enough                 ? "no"
+                                       : "no (few runs)";
 }
 
 static void fill_pair(struct table *t, const struct report *r, const struct analysis_pair *pair)
@@ -299,8 +348,10 @@ static void fill_pair(struct table *t, const struct report *r, const struct anal
     const struct interval none = interval_none();
 
     table_init(t,
-               "%s (first) compared with %s (second), at each count that both ran on: means over "
-               "runs; first / second is a ratio of medians.",
+               "%s (first) compared with %s (second), at each count that both ran on: medians of "
+               "times and their ratio, means of quality and their difference, with 95 %% intervals "
+               "that hold simultaneously over the counts of a quantity. Different: the interval "
+               "excludes equality; p is by the same method.",
                r->series[pair->a].label, r->series[pair->b].label);
     for (size_t i = 0; i < pair->ndifferences; i++) {
         const struct analysis_difference *d = &pair->differences[i];
@@ -311,16 +362,12 @@ static void fill_pair(struct table *t, const struct report *r, const struct anal
                        series_quantity_name(&r->series[pair->a].as->series, d->quantity));
         table_add_number(t, "first", c->a, 4);
         table_add_number(t, "second", c->b, 4);
-        table_add_number(t, "second minus first", c->difference, 4);
-        add_interval_cell(t, "95 % interval", &c->interval, 4);
+        table_add_number(t, "second minus first", time ? NAN : c->difference, 4);
+        add_interval_cell(t, "95 % interval", time ? &none : &c->interval, 4);
         table_add_number(t, "first / second", time ? d->ratio.value : NAN, 3);
         add_interval_cell(t, "95 % interval", time ? &d->ratio.interval : &none, 3);
         add_test(t, c);
-        table_add_text(t, "significant", "%s",
-                       c->test <= COMPARE_IMAGES ? "too few runs"
-                       : c->significant          ? "yes"
-                       : c->enough               ? "no"
-                                                 : "no (few runs)");
+        table_add_text(t, "different", "%s", judge_difference(d));
     }
 }
 

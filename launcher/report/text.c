@@ -183,6 +183,8 @@ static void add_chart(struct buf *b, const struct series *s, const struct text_f
             buf_addf(b, "  %5.2f", speedup->value);
         if (interval_is_known(&speedup->interval))
             buf_addf(b, "  %.2f..%.2f", speedup->interval.low, speedup->interval.high);
+        else if (!isnan(speedup->least))
+            buf_addf(b, "  %.2f..%.2f (range)", speedup->least, speedup->most);
         buf_add(b, "\n");
     }
     buf_add(b, "  GPUs\n");

@@ -67,73 +67,166 @@ static void add_speedup(struct buf *b, const struct analysis_series *as)
 static bool is_slower(const struct decision *d, const struct series *s, size_t i)
 {
     (void)d;
-    return series_speedup(s, &s->points[i])->value < 1;
+    return series_speedup(s, &s->points[i])->interval.high < 1;
 }
 
 static bool is_inefficient(const struct decision *d, const struct series *s, size_t i)
 {
-    (void)d;
-    return !decision_is_efficient(s, &s->points[i]);
+    (void)s;
+    return d->time[i] == DECISION_FAILS;
 }
 
+/* Adds why the base case is the best of all counts, which all fail. */
 static void add_none(struct buf *b, const struct analysis_series *as)
 {
     const struct series *s = &as->series;
+    const struct decision *d = &as->decision;
     char counts[120];
 
-    if (decision_list_counts(&as->decision, s, is_slower, counts, sizeof counts) == s->npoints - 1)
+    if (decision_list_counts(d, s, is_slower, counts, sizeof counts) == s->npoints - 1)
         buf_add(b, ": every larger count measured is slower.");
-    else if (decision_list_counts(&as->decision, s, is_inefficient, counts, sizeof counts) ==
-             s->npoints - 1)
-        buf_addf(b, ": no larger count measured has an efficiency of %.2f.", DECISION_EFFICIENCY);
+    else if (decision_list_counts(d, s, is_inefficient, counts, sizeof counts) == s->npoints - 1)
+        buf_addf(b, ": no larger count measured has an efficiency of %.2f.", d->rule.efficiency);
     else
         buf_addf(
-            b, ": no larger count measured is faster, has an efficiency of %.2f and keeps its %s.",
-            DECISION_EFFICIENCY, s->quality);
+            b, ": no larger count measured has an efficiency of %.2f and keeps its %s.",
+            d->rule.efficiency, s->quality);
+}
+
+/* Adds "; 0 of 3 runs collapsed, 95 % limit 63 %". */
+static void add_collapsed(struct buf *b, const struct quality *q)
+{
+    buf_addf(b, "; %zu of %zu runs collapsed, 95 %% limit %.0f %%", q->ncollapsed, q->nruns,
+             ceil(100 * q->collapse_most - 1e-9));
+}
+
+/* Adds "; about 9 seeds per count would decide it". what: "seeds" or "runs". */
+static void add_needed(struct buf *b, const struct decision_seeds *seeds, const char *what)
+{
+    if (seeds->assumed)
+        buf_addf(b, "single runs show no scatter, so %zu %s per count come first.",
+                 decision_next_runs(seeds), what);
+    else if (seeds->coarse)
+        buf_add(b, "values scatter less than the steps in which they are recorded: record more "
+                   "decimals.");
+    else if (!seeds->n)
+        buf_addf(b, "no practicable number of %s would decide it.", what);
+    else
+        buf_addf(b, "about %zu %s per count would decide it.", seeds->n, what);
+}
+
+/* Adds " Whether ... is undecided (...)" of the efficiency of the count that time_seeds is about.
+ * */
+static void add_open_time(struct buf *b, const struct analysis_series *as)
+{
+    const struct decision *d = &as->decision;
+    const struct ratio *r = series_efficiency(&as->series, d->time_seeds.point);
+    int decimals = decision_efficiency_decimals(d, r->value);
+
+    buf_addf(b, " Whether the efficiency with %d GPU%s reaches %.2f is undecided (%.*f as measured",
+             d->time_seeds.point->gpus, plural(d->time_seeds.point->gpus), d->rule.efficiency,
+             decimals, r->value);
+    if (interval_is_known(&r->interval))
+        buf_addf(b, r->interval.method == INTERVAL_EPOCHS
+                        ? ", %.3f to %.3f by the epochs of single runs"
+                        : ", 95 %% interval %.3f to %.3f",
+                 r->interval.low, r->interval.high);
+    else if (!isnan(r->least))
+        buf_addf(b, ", %.2f to %.2f between single runs, too few for an interval", r->least,
+                 r->most);
+    buf_add(b, "); ");
+    add_needed(b, &d->time_seeds, "runs");
 }
 
 /* Adds a sentence on why the quality with reach GPUs is undecided, and what would decide it. */
+static void add_open_quality(struct buf *b, const struct analysis_series *as)
+{
+    const struct decision *d = &as->decision;
+    const struct quality *q = &d->quality[d->reach - as->series.points];
+    const struct comparison *c = &q->change;
+    const char *quality = *as->series.quality == 'I' ? "IoU" : "Accuracy";
+
+    if (q->state == QUALITY_UNKNOWN) {
+        buf_addf(b, " %s is %s.", quality, q->why);
+        return;
+    }
+    buf_addf(b, " %s with %d GPU%s is undecided (%.4f against %.4f", quality, d->reach->gpus,
+             plural(d->reach->gpus), c->b, c->a);
+    if (q->why) {
+        buf_addf(b, "): it is recorded in steps of %.3g, and the margin is %.3g; record more "
+                    "decimals.", c->resolution, c->margin);
+        return;
+    }
+    if (interval_is_known(&c->interval))
+        buf_addf(b, "; the 95 %% interval of the change, %.4f to %.4f, includes -%.3g",
+                 table_round(c->interval.low, 4), table_round(c->interval.high, 4), c->margin);
+    else
+        buf_add(b, ", one run on a side");
+    buf_add(b, "); ");
+    add_needed(b, &d->seeds, "seeds");
+}
+
+/* Adds what is undecided of reach, if it is not use, or of a larger count. */
 static void add_undecided(struct buf *b, const struct analysis_series *as)
 {
     const struct decision *d = &as->decision;
-    const struct comparison *c = &d->iou_change[d->reach - as->series.points];
-    size_t fewest = d->base->nruns < d->reach->nruns ? d->base->nruns : d->reach->nruns;
+    size_t reach = (size_t)(d->reach - as->series.points);
 
-    if (d->iou_unusable) {
-        buf_addf(b, " %s is %s.", *as->series.quality == 'I' ? "IoU" : "Accuracy", d->iou_unusable);
+    if (d->time_seeds.point)
+        add_open_time(b, as);
+    if (reach && d->quality[reach].state != QUALITY_HOLDS)
+        add_open_quality(b, as);
+}
+
+/* Adds ", and 2.16x faster to a loss of 0.123" where the time to equal quality is known. */
+static void add_equal_quality(struct buf *b, const struct analysis_series *as)
+{
+    const struct convergence *c = &as->convergence;
+    size_t best = (size_t)(as->decision.best - as->series.points);
+
+    if (c->metric == CONVERGENCE_NONE || best >= c->npoints || !isfinite(c->points[best].speedup))
         return;
-    }
-    buf_addf(b, " %s with %d GPU%s is undecided (%.4f against %.4f",
-             *as->series.quality == 'I' ? "IoU" : "Accuracy", d->reach->gpus,
-             plural(d->reach->gpus), c->b, c->a);
-    if (fewest == 1)
-        buf_add(b, ", one run on a side); ");
-    else
-        buf_addf(b, "; the 95 %% interval of the change, %.4f to %.4f, includes -%.2f); ",
-                 table_round(c->interval.low, 4), table_round(c->interval.high, 4), c->margin);
-    if (d->seeds.n)
-        buf_addf(b, "about %zu seeds per count would decide it.", d->seeds.n);
-    else
-        buf_add(b, "no practicable number of seeds would decide it.");
+    buf_add(b, ", and ");
+    add_speed(b, c->points[best].speedup, 2);
+    buf_addf(b, " to %s %.4g", c->metric == CONVERGENCE_SCORE ? as->series.quality : "a loss of",
+             c->target);
+}
+
+/* Adds the change of the quality of use, which holds. */
+static void add_held(struct buf *b, const struct analysis_series *as)
+{
+    const struct decision *d = &as->decision;
+    const struct quality *q = &d->quality[d->use - as->series.points];
+    const struct comparison *c = &q->change;
+
+    buf_addf(b, ", %s holds (%.4f against %.4f; change %.4f, 95 %% interval %.4f to %.4f",
+             as->series.quality, c->b, c->a, table_round(c->difference, 4),
+             table_round(c->interval.low, 4), table_round(c->interval.high, 4));
+    add_collapsed(b, q);
+    buf_add(b, ").");
+}
+
+/* Adds which of several series it is. */
+static void add_label(struct buf *b, const char *label)
+{
+    if (label)
+        buf_addf(b, " (%s)", label);
 }
 
 static void add_use(struct buf *b, const struct analysis_series *as, const char *label)
 {
     const struct decision *d = &as->decision;
-    const struct comparison *c = &d->iou_change[d->use - as->series.points];
 
-    buf_addf(b, "Use %d GPU%s", d->use->gpus, plural(d->use->gpus));
-    if (label)
-        buf_addf(b, " (%s)", label);
+    buf_addf(b, "se %d GPU%s", d->use->gpus, plural(d->use->gpus));
+    add_label(b, label);
     if (d->use == d->base) {
         add_none(b, as);
         return;
     }
     buf_add(b, ": ");
     add_speedup(b, as);
-    buf_addf(b, ", %s holds (%.4f against %.4f; change %.4f, 95 %% interval %.4f to %.4f).",
-             as->series.quality, c->b, c->a, table_round(c->difference, 4),
-             table_round(c->interval.low, 4), table_round(c->interval.high, 4));
+    add_equal_quality(b, as);
+    add_held(b, as);
     if (d->reach == d->use)
         return;
     buf_addf(b, " Within reach by time: up to %d GPUs (%.2fx).", d->reach->gpus,
@@ -147,24 +240,52 @@ static void add_within_reach(struct buf *b, const struct analysis_series *as, co
 {
     const struct decision *d = &as->decision;
 
-    buf_addf(b, "Within reach by time: up to %d GPUs", d->reach->gpus);
-    if (label)
-        buf_addf(b, " (%s)", label);
+    buf_addf(b, "ithin reach by time: up to %d GPUs", d->reach->gpus);
+    add_label(b, label);
     buf_add(b, ", ");
     add_speedup(b, as);
+    add_equal_quality(b, as);
     buf_add(b, ".");
     add_undecided(b, as);
 }
 
-/* Adds a warning if the efficiency is above DECISION_TOO_GOOD: no training gains that much, so the
- * base case was probably slowed down. */
-static void add_doubt(struct buf *b, const struct decision *d)
+/* Adds that nothing is learnt, or that the base case is suspect, in front of the verdict. Returns
+ * whether something was added, so that the verdict continues a sentence. */
+static bool add_reservations(struct buf *b, const struct analysis_series *as)
 {
-    if (d->efficiency.value > DECISION_TOO_GOOD)
+    const struct decision *d = &as->decision;
+    const struct series_point *p = decision_find_too_good(d, &as->series);
+
+    if (d->unlearnt) {
+        buf_add(b, "No network has learnt its task, so no number of GPUs is advised. By time "
+                   "alone: ");
+        return true;
+    }
+    if (p == d->best && p)
         buf_addf(b,
                  "Measure the base case again: with %d GPUs the efficiency is %.2f, more than "
-                 "ideal, so the runs with %d GPU%s were slowed down. As measured: ",
-                 d->best->gpus, d->efficiency.value, d->base->gpus, plural(d->base->gpus));
+                 "ideal. As measured: ",
+                 p->gpus, series_efficiency(&as->series, p)->value);
+    return p == d->best && p;
+}
+
+static void add_headline(struct buf *b, const struct analysis_series *as, const char *label)
+{
+    const struct decision *d = &as->decision;
+    bool continues = add_reservations(b, as);
+
+    if (!d->decided && d->reach == d->base) {
+        buf_add(b, continues ? "undecided" : "Undecided");
+        add_label(b, label);
+        buf_add(b, ".");
+        add_undecided(b, as);
+    } else if (d->best == d->use) {
+        buf_add(b, continues ? "u" : "U");
+        add_use(b, as, label);
+    } else {
+        buf_add(b, continues ? "w" : "W");
+        add_within_reach(b, as, label);
+    }
 }
 
 static void add_limit(struct buf *b, const struct analysis_series *as)
@@ -179,9 +300,10 @@ static void add_limit(struct buf *b, const struct analysis_series *as)
     }
     buf_addf(
         b, "Limit: none was measured; with %d GPUs, the most, efficiency is %.*f (threshold %.2f)",
-        d->reach->gpus, decision_efficiency_decimals(efficiency), efficiency, DECISION_EFFICIENCY);
+        d->reach->gpus, decision_efficiency_decimals(d, efficiency), efficiency,
+        d->rule.efficiency);
     if (d->model_reach > d->reach->gpus)
-        buf_addf(b, "; the model predicts %.2f or more up to %d", DECISION_EFFICIENCY,
+        buf_addf(b, "; the model predicts %.2f or more up to %d", d->rule.efficiency,
                  d->model_reach);
     buf_add(b, ".\n");
 }
@@ -196,25 +318,54 @@ static void add_gaps(struct buf *b, const struct analysis_series *as)
     for (const struct series_point *p = d->base + 1; p < d->reach; p++) {
         size_t i = (size_t)(p - as->series.points);
         double efficiency = series_efficiency(&as->series, p)->value;
+        const struct quality *q = &d->quality[i];
         if (d->state[i] != DECISION_FAILS)
             continue;
+        bool slow = d->time[i] == DECISION_FAILS;
         buf_addf(b, "%s%d GPUs (", before, p->gpus);
-        if (!decision_is_efficient(&as->series, p))
-            buf_addf(b, "efficiency %.*f%s", decision_efficiency_decimals(efficiency), efficiency,
-                     d->iou[i] == DECISION_IOU_FALLS ? ", " : ")");
-        if (d->iou[i] == DECISION_IOU_FALLS)
-            buf_addf(b, "%s falls by %.4f)", as->series.quality, -d->iou_change[i].difference);
+        if (slow)
+            buf_addf(b, "efficiency %.*f", decision_efficiency_decimals(d, efficiency),
+                     efficiency);
+        if (q->state == QUALITY_FALLS)
+            buf_addf(b, "%s%s falls by %.4f", slow ? ", " : "", as->series.quality,
+                     -q->change.difference);
+        if (q->state == QUALITY_COLLAPSES)
+            buf_addf(b, "%s%zu of %zu run%s collapsed", slow ? ", " : "", q->ncollapsed, q->nruns,
+                     plural((long)q->nruns));
+        buf_add(b, ")");
         before = ", ";
     }
     if (*before == ',')
         buf_add(b, ".\n");
 }
 
+/* Adds the counts at which runs collapse, with their quality. */
+static void add_collapses(struct buf *b, const struct analysis_series *as)
+{
+    const struct decision *d = &as->decision;
+    const char *before = NULL;
+
+    for (size_t i = 1; i < as->series.npoints; i++) {
+        const struct quality *q = &d->quality[i];
+        if (q->state != QUALITY_COLLAPSES)
+            continue;
+        if (!before)
+            buf_addf(b, "Runs collapsed (%s more than %.3g below the median of the base case, "
+                        "%.4f): ", as->series.quality, QUALITY_COLLAPSE * d->rule.margin,
+                     d->base->q[QUANTITY_IOU].median);
+        buf_addf(b, "%s%zu of %zu with %d GPUs (least %.4f)", before ? before : "", q->ncollapsed,
+                 q->nruns, as->series.points[i].gpus, as->series.points[i].q[QUANTITY_IOU].min);
+        before = ", ";
+    }
+    if (before)
+        buf_add(b, ".\n");
+}
+
 static bool is_lower_by_chance(const struct decision *d, const struct series *s, size_t i)
 {
     (void)s;
-    return d->iou[i] == DECISION_IOU_UNDECIDED &&
-           d->iou_change[i].difference < -DECISION_IOU_MARGIN;
+    return d->quality[i].state == QUALITY_UNDECIDED &&
+           d->quality[i].change.difference < -d->rule.margin;
 }
 
 /* Adds falls of quality that were observed but are not significant. */
@@ -224,9 +375,9 @@ static void add_lower(struct buf *b, const struct analysis_series *as)
 
     if (decision_list_counts(&as->decision, &as->series, is_lower_by_chance, counts, sizeof counts))
         buf_addf(b,
-                 "In these runs %s is lower by more than %.2f with %s GPUs; more runs must show "
+                 "In these runs %s is lower by more than %.3g with %s GPUs; more runs must show "
                  "whether that is chance.\n",
-                 as->series.quality, DECISION_IOU_MARGIN, counts);
+                 as->series.quality, as->decision.rule.margin, counts);
 }
 
 /* Adds the efficiency of the whole run if it is lower than that of steady epochs, and as the cause
@@ -341,7 +492,7 @@ static void add_next(struct buf *b, const struct decision *d)
 {
     if (d->next_seeds)
         buf_addf(b, "Worth measuring next: %zu seeds with %d and %d GPUs (%s).\n", d->next_seeds,
-                 d->base->gpus, d->reach->gpus, d->next_why);
+                 d->base->gpus, d->next_point->gpus, d->next_why);
     else if (d->next)
         buf_addf(b, "Worth measuring next: %d GPU%s (%s).\n", d->next, plural(d->next),
                  d->next_why);
@@ -472,13 +623,10 @@ int words_compute(struct words *w, const struct analysis_series *as, const char 
     if (as->series.npoints < 2) {
         add_alone(&headline, as, label);
     } else {
-        add_doubt(&headline, &as->decision);
-        if (as->decision.best == as->decision.use)
-            add_use(&headline, as, label);
-        else
-            add_within_reach(&headline, as, label);
+        add_headline(&headline, as, label);
         add_limit(&reasons, as);
         add_gaps(&reasons, as);
+        add_collapses(&reasons, as);
         add_lower(&reasons, as);
         add_overhead(&reasons, as);
         add_model_words(&reasons, as);
@@ -501,48 +649,4 @@ void words_destroy(struct words *w)
     free(w->reasons);
     free(w->caveats);
     *w = (struct words){0};
-}
-
-/* Adds "B is 1.25x faster than A (95 % interval ...)". */
-static void add_time_comparison(struct buf *b, const struct ratio *r, const char *label_a,
-                                const char *label_b)
-{
-    bool turned = r->value < 1;
-    struct interval interval = r->interval;
-
-    if (turned) {
-        interval.low = 1 / r->interval.high;
-        interval.high = 1 / r->interval.low;
-    }
-    buf_addf(b, "%s is %.2fx faster than %s", turned ? label_a : label_b,
-             turned ? 1 / r->value : r->value, turned ? label_b : label_a);
-    add_interval_words(b, &interval, 2);
-}
-
-void words_compare(struct buf *b, const struct analysis_difference *d, const char *label_a,
-                   const char *label_b, const char *quality)
-{
-    const struct comparison *c = &d->compare;
-    const char *significant = c->significant ? "significant" : "not significant";
-
-    buf_addf(b, "With %d GPU%s, %s: ", d->gpus, plural(d->gpus),
-             d->quantity == QUANTITY_IOU ? quality : quantity_name(d->quantity));
-    if (isnan(c->difference)) {
-        buf_add(b, "not known on both sides.");
-        return;
-    }
-    if (d->quantity == QUANTITY_IOU)
-        buf_addf(b, "%s %.4f, %s %.4f", label_b, c->b, label_a, c->a);
-    else
-        add_time_comparison(b, &d->ratio, label_a, label_b);
-    if (c->test == COMPARE_NONE)
-        buf_add(b, "; too few runs for a test.");
-    else if (c->test == COMPARE_IMAGES)
-        buf_addf(
-            b,
-            "; %s over %zu images of these two networks (p = %.2g), which says nothing of other "
-            "seeds.",
-            significant, c->nimages, c->p_holm);
-    else
-        buf_addf(b, "; %s (p = %.2g).", significant, c->p_holm);
 }

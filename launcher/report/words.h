@@ -23,10 +23,4 @@ int words_compute(struct words *w, const struct analysis_series *as, const char 
                   bool deadline, struct err *e);
 void words_destroy(struct words *w);
 
-/* Adds one sentence on how the series label_b compares with label_a at one count, such as "With 14
- * GPUs, steady epoch: horovod is 1.20x faster than native (95 % interval 1.18-1.22); significant (p
- * = 0.01).". quality is "IoU" or "accuracy". */
-void words_compare(struct buf *b, const struct analysis_difference *d, const char *label_a,
-                   const char *label_b, const char *quality);
-
 #endif

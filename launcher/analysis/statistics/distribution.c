@@ -118,6 +118,38 @@ double distribution_t_quantile(double p, double df)
     return t;
 }
 
+/* The lower incomplete gamma function over the complete one, by its series, which converges for all
+ * x, in about as many steps as x has above df. */
+static double chi_square_cdf(double x, double df)
+{
+    double half = x / 2, a = df / 2, term = 1 / a, sum = term;
+    int sign;
+
+    for (int i = 1; i < MAX_STEPS * 100 && term > sum * DBL_EPSILON; i++) {
+        term *= half / (a + i);
+        sum += term;
+    }
+    return sum * exp(a * log(half) - half - lgamma_r(a, &sign));
+}
+
+double distribution_chi_square_quantile(double p, double df)
+{
+    double low = 0, high = df + 1;
+
+    if (!(p > 0 && p < 1) || !(df > 0))
+        return NAN;
+    while (chi_square_cdf(high, df) < p)
+        high *= 2;
+    for (int i = 0; i < MAX_STEPS && high - low > 1e-14 * high; i++) {
+        double x = 0.5 * (low + high);
+        if (chi_square_cdf(x, df) < p)
+            low = x;
+        else
+            high = x;
+    }
+    return high;
+}
+
 double distribution_coins_cdf(long k, size_t n)
 {
     if (k < 0)

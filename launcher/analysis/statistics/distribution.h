@@ -16,6 +16,10 @@ double distribution_beta_cdf(double x, double a, double b);
 double distribution_t_cdf(double t, double df);
 double distribution_t_quantile(double p, double df); /* NaN unless p is in (0, 1) and df > 0 */
 
+/* The p-quantile of chi-square with df > 0 degrees of freedom, not necessarily an integer. NaN
+ * unless p is in (0, 1). */
+double distribution_chi_square_quantile(double p, double df);
+
 /* P(X <= k), where X is the number of heads of n fair coins. */
 double distribution_coins_cdf(long k, size_t n);
 

@@ -20,6 +20,7 @@ const char *interval_method_name(enum interval_method method)
         [INTERVAL_NONE] = "none",
         [INTERVAL_ORDER] = "order statistics of the runs",
         [INTERVAL_FIELLER] = "Fieller (ratio of means, normal values)",
+        [INTERVAL_PAIRS] = "Student's t of the logarithms of the ratios of pairs",
         [INTERVAL_BCA] = "bootstrap over runs (BCa)",
         [INTERVAL_PERCENTILE] = "bootstrap (percentile)",
         [INTERVAL_T] = "Student's t (normal values)",

@@ -12,6 +12,7 @@ enum interval_method {
     INTERVAL_NONE,
     INTERVAL_ORDER,    /* order statistics of a median, for any distribution */
     INTERVAL_FIELLER,  /* ratio of two means of normal values */
+    INTERVAL_PAIRS,    /* ratio of pairs of values: Student's t for normal logarithms */
     INTERVAL_BCA,      /* bias-corrected and accelerated bootstrap */
     INTERVAL_PERCENTILE, /* percentiles of a bootstrap */
     INTERVAL_T,        /* Student's t for normal values */
@@ -23,8 +24,8 @@ enum interval_method {
 
 struct interval {
     double low, high;
-    /* the confidence level that it reaches: below INTERVAL_LEVEL if the sample is too small, and
-     * for the ratio of two intervals */
+    /* The confidence level that it reaches at least. Where it is one of several that hold
+     * simultaneously, this is the level of all together. */
     double level;
     enum interval_method method;
 };

@@ -20,9 +20,9 @@ struct interval median_interval(const double *sorted, size_t n, double level)
 {
     size_t low = 1, high = (n + 1) / 2;
 
-    if (n < 2)
+    if (n < 2 || coverage(1, n) < level)
         return interval_none();
-    while (low < high) { /* the largest k that reaches the level, or 1 if none does */
+    while (low < high) { /* the largest k that reaches the level */
         size_t k = low + (high - low + 1) / 2;
         if (coverage(k, n) >= level)
             low = k;

@@ -5,7 +5,7 @@
  * x(1) <= ... <= x(n), the interval [x(k), x(n + 1 - k)] covers the median with probability 1 -
  * 2 P(B <= k - 1), where B is the number of heads of n fair coins. The largest k that reaches
  * the level is used (David and Nagaraja, Order Statistics, 7.1). Fewer than 6 values cannot
- * reach 0.95; then the interval is [x(1), x(n)] with its own level, 1 - 2^(1 - n). */
+ * reach 0.95: even [x(1), x(n)] has only the level 1 - 2^(1 - n). */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_STATISTICS_MEDIAN_H
 #define UNETCTL_LAUNCHER_ANALYSIS_STATISTICS_MEDIAN_H
 
@@ -13,7 +13,8 @@
 
 #include "launcher/analysis/statistics/interval.h"
 
-/* Returns the interval of the median of ascending values without NaN. There is none for n < 2. */
+/* Returns the interval of the median of ascending values without NaN, or none if there are too few
+ * for the level. */
 struct interval median_interval(const double *sorted, size_t n, double level);
 
 /* Returns the median of sorted values, or NaN if there are none. */

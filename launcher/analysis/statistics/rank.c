@@ -3,10 +3,13 @@
 #include "launcher/analysis/statistics/rank.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "launcher/analysis/statistics/distribution.h"
+
+#define ROUNDING 1e-12 /* of differences of values of about 1 */
 
 struct ranked_value {
     double value;
@@ -20,6 +23,13 @@ static int compare_places(const void *a, const void *b)
     return (x->value > y->value) - (x->value < y->value);
 }
 
+/* Differences of decimal numbers that are equal on paper differ by rounding, such as 0.95 - 0.94
+ * and 0.94 - 0.93. */
+static bool is_tie(double a, double b)
+{
+    return fabs(a - b) <= ROUNDING;
+}
+
 int rank_assign(const double *values, size_t n, size_t *twice, double *ties)
 {
     struct ranked_value *order = calloc(n + 1, sizeof *order);
@@ -31,7 +41,7 @@ int rank_assign(const double *values, size_t n, size_t *twice, double *ties)
         order[i] = (struct ranked_value){values[i], i};
     qsort(order, n, sizeof *order, compare_places);
     for (size_t i = 0, end; i < n; i = end) {
-        for (end = i + 1; end < n && order[end].value == order[i].value;)
+        for (end = i + 1; end < n && is_tie(order[i].value, order[end].value);)
             end++;
         double t = (double)(end - i);
         *ties += t * t * t - t;
@@ -40,65 +50,6 @@ int rank_assign(const double *values, size_t n, size_t *twice, double *ties)
     }
     free(order);
     return 0;
-}
-
-/* Returns the fraction of all choices of k out of n doubled ranks whose sum is at most low, plus
- * the fraction whose sum is at least high. */
-static double exact_sum_share(const size_t *twice, size_t n, size_t k, size_t low, size_t high)
-{
-    size_t total = 0, width;
-    double extreme = 0, all = 0;
-
-    for (size_t i = 0; i < n; i++)
-        total += twice[i];
-    width = total + 1;
-    double *ways = calloc((k + 1) * width, sizeof *ways);
-    if (!ways)
-        return NAN;
-    ways[0] = 1;
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = k; j-- > 0;)
-            for (size_t s = 0; s + twice[i] <= total; s++)
-                ways[(j + 1) * width + s + twice[i]] += ways[j * width + s];
-    for (size_t s = 0; s <= total; s++) {
-        all += ways[k * width + s];
-        extreme += s <= low || s >= high ? ways[k * width + s] : 0;
-    }
-    free(ways);
-    return extreme / all;
-}
-
-static double approximate_sum(double sum, size_t na, size_t nb, double ties)
-{
-    double m = (double)na, k = (double)nb, n = m + k;
-    double variance = m * k / 12 * (n + 1 - ties / (n * (n - 1)));
-
-    return variance > 0
-               ? 2 * distribution_normal_cdf(-fabs(sum - m * (n + 1) / 2) / sqrt(variance))
-               : 1;
-}
-
-double rank_sum_test(const double *a, size_t na, const double *b, size_t nb)
-{
-    size_t n = na + nb, sum = 0, mean = na * (n + 1); /* sums of doubled ranks */
-    double *values = calloc(n + 1, sizeof *values), ties, p = NAN;
-    size_t *twice = calloc(n + 1, sizeof *twice);
-
-    if (!values || !twice || na == 0 || nb == 0)
-        goto out;
-    memcpy(values, a, na * sizeof *a);
-    memcpy(values + na, b, nb * sizeof *b);
-    if (rank_assign(values, n, twice, &ties))
-        goto out;
-    for (size_t i = 0; i < na; i++)
-        sum += twice[i];
-    size_t off = sum > mean ? sum - mean : mean - sum;
-    p = n <= RANK_SUM_EXACT ? exact_sum_share(twice, n, na, mean - off, mean + off)
-                            : approximate_sum((double)sum / 2, na, nb, ties);
-out:
-    free(values);
-    free(twice);
-    return isnan(p) ? p : fmin(1, p);
 }
 
 /* Returns the fraction of the 2^n choices of signs for which the doubled ranks with a positive
@@ -134,7 +85,7 @@ double rank_signed_test(const double *differences, size_t n)
     size_t known = 0, positive = 0, total = 0;
 
     for (size_t i = 0; sizes && signs && i < n; i++)
-        if (differences[i] != 0) {
+        if (!is_tie(differences[i], 0)) {
             signs[known] = differences[i] > 0;
             sizes[known++] = fabs(differences[i]);
         }

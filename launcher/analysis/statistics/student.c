@@ -14,16 +14,24 @@ static struct student unknown(double mean)
     return (struct student){mean, NAN, NAN, interval_none()};
 }
 
-/* Fills the result. Without any scatter, a difference is certain, and so is its absence. */
-static struct student test_mean(double mean, double error, double df, double level)
+static struct student make_student(double mean, double error, double df, double level)
 {
-    double t = distribution_t_quantile(0.5 + level / 2, df), p;
+    double t = distribution_t_quantile(0.5 + level / 2, df);
 
-    if (!(error > 0))
-        p = mean == 0 ? 1 : 0;
-    else
-        p = 2 * distribution_t_cdf(-fabs(mean / error), df);
-    return (struct student){mean, df, p, {mean - t * error, mean + t * error, level, INTERVAL_T}};
+    return (struct student){
+        mean, df, error, {mean - t * error, mean + t * error, level, INTERVAL_T}};
+}
+
+static double two_sided(double mean, double error, double df, double least)
+{
+    if (isnan(error))
+        return NAN;
+    return mean == 0 ? 1 : 2 * distribution_t_cdf(-fabs(mean / fmax(error, least)), df);
+}
+
+double student_p(const struct student *s, double least)
+{
+    return two_sided(s->mean, s->error, s->df, least);
 }
 
 struct student student_paired(const double *differences, size_t n, double level)
@@ -32,7 +40,7 @@ struct student student_paired(const double *differences, size_t n, double level)
 
     if (n < 2)
         return unknown(mean);
-    return test_mean(mean, stat_stddev(differences, n) / sqrt((double)n), (double)n - 1, level);
+    return make_student(mean, stat_stddev(differences, n) / sqrt((double)n), (double)n - 1, level);
 }
 
 /* Returns the degrees of freedom of the variance va + vb, which are squared standard errors of
@@ -54,25 +62,53 @@ struct student student_welch(const double *a, size_t na, const double *b, size_t
         return unknown(mean);
     double va = pow(stat_stddev(a, na), 2) / (double)na,
            vb = pow(stat_stddev(b, nb), 2) / (double)nb;
-    return test_mean(mean, sqrt(va + vb), welch_df(va, na, vb, nb), level);
+    return make_student(mean, sqrt(va + vb), welch_df(va, na, vb, nb), level);
+}
+
+/* What Fieller's interval is made of: the means and squared standard errors of both samples, and
+ * the degrees of freedom at the ratio of the means. */
+struct fieller {
+    double a, b, va, vb, df;
+};
+
+static struct fieller make_fieller(const double *a, size_t na, const double *b, size_t nb)
+{
+    struct fieller f = {.a = stat_mean(a, na), .b = stat_mean(b, nb)};
+    double r = f.a / f.b;
+
+    f.va = pow(stat_stddev(a, na), 2) / (double)na;
+    f.vb = pow(stat_stddev(b, nb), 2) / (double)nb;
+    f.df = welch_df(f.va, na, r * r * f.vb, nb);
+    return f;
 }
 
 struct interval student_ratio(const double *a, size_t na, const double *b, size_t nb, double level)
 {
     if (na < 2 || nb < 2)
         return interval_none();
-    double mean_a = stat_mean(a, na), mean_b = stat_mean(b, nb);
-    double sa = stat_stddev(a, na), sb = stat_stddev(b, nb), r = mean_a / mean_b;
-    double va = sa * sa / (double)na, vb = sb * sb / (double)nb;
-    double t = distribution_t_quantile(0.5 + level / 2, welch_df(va, na, r * r * vb, nb));
+    struct fieller f = make_fieller(a, na, b, nb);
+    double t = distribution_t_quantile(0.5 + level / 2, f.df);
     /* The condition is quadratic in r: p r^2 - 2 q r + s <= 0. */
-    double p = mean_b * mean_b - t * t * vb, q = mean_a * mean_b, s = mean_a * mean_a - t * t * va;
+    double p = f.b * f.b - t * t * f.vb, q = f.a * f.b, s = f.a * f.a - t * t * f.va;
     double root = q * q - p * s;
 
     if (!(p > 0) || !(root >= 0))
         return interval_none();
     root = sqrt(root);
     return (struct interval){(q - root) / p, (q + root) / p, level, INTERVAL_FIELLER};
+}
+
+double student_ratio_p(const double *a, size_t na, const double *b, size_t nb, double least)
+{
+    if (na < 2 || nb < 2)
+        return NAN;
+    struct fieller f = make_fieller(a, na, b, nb);
+    return two_sided(f.a - f.b, sqrt(f.va + f.vb), f.df, least);
+}
+
+double student_upper_sd(double sd, double df, double level)
+{
+    return sd * sqrt(df / distribution_chi_square_quantile(1 - level, df));
 }
 
 static size_t repeats(double df, double ratio, double alpha, double power, int nsamples)

@@ -11,12 +11,16 @@
 
 struct student {
     double mean;              /* of the differences, or mean of b minus mean of a */
-    double df;                /* degrees of freedom; NaN if p is */
-    double p;                 /* two-sided p-value for no difference; NaN if undefined */
+    double df;                /* degrees of freedom; NaN if undefined */
+    double error;             /* standard error of the mean; NaN if undefined */
     struct interval interval; /* of the mean */
 };
 
-/* Tests one sample of differences against 0. */
+/* Returns the two-sided p-value for a mean of 0. Errors below `least` count as that: rounding hides
+ * smaller ones. NaN if it is undefined. */
+double student_p(const struct student *s, double least);
+
+/* The mean of one sample of differences. */
 struct student student_paired(const double *differences, size_t n, double level);
 
 /* Compares two independent samples, whose variances may differ (Welch 1947). */
@@ -33,6 +37,14 @@ struct student student_welch(const double *a, size_t na, const double *b, size_t
  * not differ clearly from 0 (the interval would be unbounded). Samples without scatter give an
  * interval of width 0. */
 struct interval student_ratio(const double *a, size_t na, const double *b, size_t nb, double level);
+
+/* Returns the p-value for equal means that belongs to Fieller's interval: it is below 1 - level
+ * just where that does not contain 1. least is as for student_p. */
+double student_ratio_p(const double *a, size_t na, const double *b, size_t nb, double least);
+
+/* Returns the standard deviation that the true one exceeds with a probability of 1 - level, if sd
+ * was estimated with df degrees of freedom. */
+double student_upper_sd(double sd, double df, double level);
 
 /* Returns the smallest number of pairs (nsamples 1), or of values in each sample (2), for which a
  * two-sided test at alpha finds a difference with the given power, if single differences (or

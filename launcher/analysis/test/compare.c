@@ -8,6 +8,8 @@
 static struct results a, b;
 static struct comparison c;
 static struct err e;
+static size_t nfamily = 1;
+static double resolution = 1e-6;
 
 /* Fills both sides with IoU. Seeds count from 1; those of b are larger by `shift`. */
 static void fill(const double *iou_a, size_t na, const double *iou_b, size_t nb, long shift)
@@ -22,7 +24,7 @@ static void fill(const double *iou_a, size_t na, const double *iou_b, size_t nb,
 
 static void compare(void)
 {
-    if (compare_runs(&c, a.rows, a.count, b.rows, b.count, QUANTITY_IOU, 0.01, &e))
+    if (compare_quality(&c, a.rows, a.count, b.rows, b.count, resolution, 0.01, nfamily, &e))
         bail_out("%s", e.text);
 }
 
@@ -36,26 +38,27 @@ static void check_pairs(void)
 
     fill(x, 10, y, 10, 0);
     compare();
-    ok(c.test == COMPARE_SIGNED_RANK && c.n == 10,
-       "ten seeds on both sides are compared by signed ranks");
-    near(c.p, 2. / 1024, 1e-12, "p is 2 / 2^10 if all pairs differ in one direction");
+    ok(c.test == COMPARE_PAIRED_T && c.n == 10, "ten seeds on both sides are compared in pairs");
+    /* From scipy 1.17.1: stats.ttest_rel and its confidence_interval. */
+    near(c.p, 3.3760607708560857e-12, 1e-6, "p is that of the paired test");
+    near(c.interval.low, -0.02030486286511928 - 1e-6, 1e-6, "so is the interval's lower end");
+    near(c.interval.high, -0.018495137134880706 + 1e-6, 1e-6, "and its upper end");
     near(c.difference, -0.0194, 1e-6, "the difference is the mean of the pairs");
     ok(c.significant && c.enough && c.needed <= 7,
-       "the difference is significant, and %zu runs would be enough",
-       c.needed);
-    fill(x, 9, y, 9, 0);
+       "the difference is significant, and %zu runs would be enough", c.needed);
+    nfamily = 4;
     compare();
-    ok(c.test == COMPARE_PAIRED_T && c.n == 9, "nine pairs are compared by Student's t");
+    near(c.interval.low, -0.020644373929271792 - 1e-6, 1e-6, "one of four simultaneous "
+                                                             "intervals is wider");
+    near(c.p, 4 * 3.3760607708560857e-12, 1e-6, "and p is corrected as much");
+    nfamily = 1;
     fill(x, 3, y, 3, 0);
     compare();
-    ok(c.test == COMPARE_PAIRED_T && c.n == 3, "three pairs are compared by Student's t");
+    ok(c.test == COMPARE_PAIRED_T && c.n == 3, "three pairs are compared as well");
     fill(x, 7, y, 7, 100);
     compare();
-    ok(c.test == COMPARE_RANK_SUM && !c.significant && !c.enough && c.needed > 7,
+    ok(c.test == COMPARE_WELCH && !c.significant && !c.enough && c.needed > 7,
        "unpaired, the scatter hides the difference: %zu runs are needed", c.needed);
-    fill(x, 3, y, 3, 100);
-    compare();
-    ok(c.test == COMPARE_WELCH, "three unpaired runs are compared by Welch's test");
 }
 
 /* With seeds that only one side has, all runs count, and the change is that of the means shown. */
@@ -71,23 +74,6 @@ static void check_unequal_seeds(void)
     fill(x, 3, y, 3, 1);
     compare();
     ok(c.test == COMPARE_WELCH, "as many runs with other seeds are not paired");
-}
-
-/* The quantiles are t(0.975, 2) = 4.3027 and t(1 - 0.025 / 3, 2) = 7.6488. */
-static void check_simultaneous(void)
-{
-    static const double x[] = {0.90, 0.80, 0.95}, y[] = {0.88, 0.79, 0.93};
-    struct comparison list[4];
-
-    fill(x, 3, y, 3, 0);
-    compare();
-    for (int i = 0; i < 4; i++)
-        list[i] = c;
-    list[3].difference = NAN;
-    compare_correct(list, 4);
-    near((c.difference - list[0].interval.low) / (c.difference - c.interval.low), 7.6488 / 4.3027,
-         1e-3, "an interval that is simultaneous with two others is wider");
-    ok(list[0].needed > c.needed, "simultaneous comparisons need more runs");
 }
 
 static void check_single(void)
@@ -115,52 +101,121 @@ static void check_single(void)
     ok(isnan(c.b) && isnan(c.difference), "an unknown IoU gives an unknown difference");
 }
 
-/* Without any scatter, every difference but 0 is significant. */
+/* Equal values may differ by their rounding, and equal differences of decimals differ in binary:
+ * 0.94 - 0.95 is below -0.01, 0.93 - 0.94 above. */
 static void check_no_variance(void)
 {
-    static const double x[] = {0.9, 0.9, 0.9}, y[] = {0.9, 0.9, 0.9}, z[] = {0.8, 0.8, 0.8};
+    static const double x[] = {0.9, 0.9, 0.9}, z[] = {0.8, 0.8, 0.8};
+    static const double p[] = {0.95, 0.94}, q[] = {0.94, 0.93};
 
-    fill(x, 3, y, 3, 0);
+    fill(x, 3, x, 3, 0);
     compare();
     ok(c.p == 1 && !c.significant && c.enough, "equal values without scatter are not different");
     fill(x, 3, z, 3, 0);
     compare();
-    ok(c.p < 0.05 && c.significant,
-       "different values with little scatter are significantly different");
+    ok(c.p < 0.05 && c.p > 1e-12 && c.significant,
+       "values that differ by more than their rounding are different, with p = %.2g", c.p);
+    resolution = 0.2;
+    compare();
+    ok(!c.significant && c.interval.high > 0, "those that differ by their rounding are not");
+    resolution = 0.001;
+    fill(p, 2, q, 2, 0);
+    compare();
+    /* t(0.975, 1) = 12.706 times 0.001 / sqrt(6 2), the error of rounding, and the resolution */
+    near(c.interval.low, -0.01 - 0.0036679 - 0.001, 1e-4, "the interval counts the rounding below");
+    near(c.interval.high, -0.01 + 0.0036679 + 0.001, 1e-4, "and above");
+    resolution = 1e-6;
 }
 
-static void check_holm(void)
+static void add_times(struct results *r, int gpus, const double *t, size_t n, long first)
 {
-    /* Computed by hand: sorted, 0.01 0.02 0.03 0.04 times 4, 3, 2, 1, made non-decreasing: 0.04,
-     * 0.06, 0.06, 0.06. */
-    static const double p[] = {0.03, 0.01, NAN, 0.04, 0.02}, want[] = {0.06, 0.04, NAN, 0.06, 0.06};
-    struct comparison five[5], two[2] = {{.p = 0.6}, {.p = 0.5}};
-    struct comparison list[3] = {{.p = 0.02}, {.p = NAN}, {.p = 0.03}};
+    results_destroy(r);
+    for (size_t i = 0; i < n; i++)
+        table_add(r, "x", gpus, first + (long)i, t[i]);
+}
 
-    compare_correct(list, 3);
-    near(list[0].p_holm, 0.04, 1e-12, "the smallest p is multiplied by the number of tests");
-    near(list[2].p_holm, 0.04, 1e-12, "corrected p-values do not decrease");
-    ok(list[0].significant && !list[1].significant && isnan(list[1].p_holm),
-       "a comparison without a test is not significant");
-    for (int i = 0; i < 5; i++)
-        five[i] = (struct comparison){.p = p[i]};
-    compare_correct(five, 5);
-    for (int i = 0; i < 5; i++)
-        near(five[i].p_holm, want[i], 1e-12, "p-value %d", i);
-    compare_correct(two, 2);
-    near(two[0].p_holm, 1, 0, "a corrected p is at most 1");
-    near(two[1].p_holm, 1, 0, "all corrected p are at most 1");
+static void compare_epochs(void)
+{
+    if (compare_times(&c, a.rows, a.count, b.rows, b.count, QUANTITY_STEADY_EPOCH, resolution, 0.02,
+                      nfamily, &e))
+        bail_out("%s", e.text);
+}
+
+static void check_times(void)
+{
+    static const double x[] = {10.1, 10.4, 9.8}, y[] = {5.2, 5.3, 5.1}, zero[] = {0, 0, 0};
+
+    add_times(&a, 1, x, 3, 1);
+    add_times(&b, 2, y, 3, 1);
+    compare_epochs();
+    ok(c.test == COMPARE_PAIRED_RATIO && c.n == 3, "times are paired by seed");
+    near(c.a / c.b, 10.1 / 5.2, 1e-12, "the ratio is that of the medians");
+    /* From scipy 1.17.1: stats.ttest_1samp of the logarithms of the ratios. */
+    near(c.p, 8.309290917194884e-05, 1e-6, "p is that of the ratios' logarithms");
+    near(c.interval.low, 1.89207303, 1e-5, "lower end of the ratio");
+    near(c.interval.high, 1.99319461, 1e-5, "upper end of the ratio");
+    add_times(&b, 2, y, 3, 7);
+    compare_epochs();
+    ok(c.test == COMPARE_FIELLER && c.significant && c.p < 0.05,
+       "without pairs Fieller's interval gives the test as well");
+    add_times(&b, 2, x, 3, 7);
+    compare_epochs();
+    ok(!c.significant && c.interval.low < 1 && c.interval.high > 1, "equal times do not differ");
+    add_times(&b, 2, y, 1, 7);
+    compare_epochs();
+    ok(c.test == COMPARE_NONE && isnan(c.p), "a single run is not tested");
+    add_times(&b, 2, zero, 3, 1);
+    compare_epochs();
+    ok(c.test == COMPARE_NONE && !interval_is_known(&c.interval), "times of 0 are not compared");
+    resolution = 1;
+    add_times(&a, 1, (double[]){10, 10}, 2, 1);
+    add_times(&b, 2, (double[]){9, 9}, 2, 1);
+    compare_epochs();
+    ok(!c.significant && c.p > 0.05, "whole seconds that differ by one are not different");
+    resolution = 1e-6;
+}
+
+static void check_distinct(void)
+{
+    static const double x[] = {0.9, 0.9, 0.8};
+    struct result kept[3];
+
+    fill(x, 3, x, 3, 0);
+    is_int(compare_distinct(a.rows, 3, NULL), 3, "without losses, equal scores are no proof");
+    for (size_t i = 0; i < 3; i++)
+        a.rows[i].loss = 0.25;
+    is_int(compare_distinct(a.rows, 3, kept), 2, "runs equal in loss and score are one run");
+    ok(kept[0].seed == 1 && kept[1].seed == 3, "the first of them is kept");
+    for (size_t i = 0; i < 3; i++)
+        table_add_curve(&a.rows[i], 4, 1);
+    is_int(compare_distinct(a.rows, 3, NULL), 2, "so are those with equal curves");
+    a.rows[1].curve->loss[2] = 0.7;
+    is_int(compare_distinct(a.rows, 3, NULL), 3, "an epoch with another loss is another run");
+}
+
+static void check_needed(void)
+{
+    size_t known = compare_needed(0.01, INFINITY, 0.01, 1, true),
+           four = compare_needed(0.01, 4, 0.01, 1, true);
+
+    /* sd 0.01 seen with 4 degrees of freedom may be 0.01 sqrt(4 / 1.6488) = 0.01558. */
+    ok(four > known && four == compare_needed(0.01 * sqrt(4 / 1.648776618065969), INFINITY, 0.01, 1,
+                                              true),
+       "a scatter that few runs showed needs more runs: %zu, not %zu", four, known);
+    ok(compare_needed(0.01, 4, 0.01, 4, true) > four, "simultaneous comparisons need more runs");
+    is_int(compare_needed(NAN, 4, 0.01, 1, true), 0, "an unknown scatter needs an unknown number");
 }
 
 int main(void)
 {
     check_pairs();
     check_unequal_seeds();
-    check_simultaneous();
     check_single();
     check_no_variance();
-    check_holm();
-    for (int i = COMPARE_NONE; i <= COMPARE_RANK_SUM; i++)
+    check_times();
+    check_distinct();
+    check_needed();
+    for (int i = COMPARE_NONE; i <= COMPARE_FIELLER; i++)
         ok(compare_test_name((enum compare_test)i) != NULL, "test %d has a name", i);
     results_destroy(&a);
     results_destroy(&b);

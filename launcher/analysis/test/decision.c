@@ -10,6 +10,7 @@ static struct series s[SERIES_MAX];
 static struct decision d;
 static const struct series_facts facts;
 static const struct model *model;
+static struct decision_rule rule = DECISION_RULE_INIT;
 
 /* Fills a table with 1, 2, 4, 8, 16 GPUs whose efficiencies are about 1, .98, .95, .85, .5. IoU is
  * about 0.9, with a scatter of +-0.003 over seven seeds, which is nearly the same at each count. */
@@ -51,7 +52,7 @@ static void compute(void)
     results_sort(&table);
     if (series_compute(s, &n, "study", &table, "x", &facts, NULL, &table_error))
         bail_out("%s", table_error.text);
-    if (decision_compute(&d, &s[0], model, &table, &table_error))
+    if (decision_compute(&d, &s[0], &rule, model, &table, &table_error))
         bail_out("%s", table_error.text);
 }
 
@@ -72,10 +73,11 @@ static void check_rule(void)
     near(d.speedup.value, 8 * 0.85, 0.01, "its speed-up is reported");
     ok(d.speedup.interval.method == INTERVAL_FIELLER && d.speedup.interval.low < 6.8 &&
        d.speedup.interval.high > 6.7, "its speed-up has Fieller's interval");
-    ok(d.iou[3] == DECISION_IOU_HOLDS && d.state[3] == DECISION_PASSES && d.seeds.n == 0,
+    ok(d.quality[3].state == QUALITY_HOLDS && d.state[3] == DECISION_PASSES && d.seeds.n == 0,
        "its IoU holds");
     ok(d.limit && d.limit->gpus == 16 &&
-       strstr(d.limit_why, "efficiency drops to 0.50 (threshold 0.80)"),
+       strstr(d.limit_why, "efficiency drops to 0.50 (95 % interval 0.499 to 0.501, threshold "
+                           "0.80)"),
        "the limit is the next larger count: %s", d.limit_why);
     is_int(d.next, 11, "a count between use and limit is measured next: %s", d.next_why);
     is_int(d.ncaveats, 0, "there are no caveats");
@@ -94,7 +96,7 @@ static void check_rule(void)
     is_int(d.use->gpus, 8, "an efficiency that prints as 0.800 reaches 0.80");
     change_time(8, 32 / 8 / 0.7990);
     compute();
-    ok(d.use->gpus == 4 && strstr(d.limit_why, "drops to 0.799 (threshold 0.80)"),
+    ok(d.use->gpus == 4 && strstr(d.limit_why, "drops to 0.799 (95 % interval 0.799 to 0.799, thr"),
        "close below it has three decimals: %s", d.limit_why);
 }
 
@@ -103,7 +105,7 @@ static void check_iou(void)
     fill(7);
     change_iou(8, -0.03);
     compute();
-    ok(d.iou[3] == DECISION_IOU_FALLS && d.state[3] == DECISION_FAILS,
+    ok(d.quality[3].state == QUALITY_FALLS && d.state[3] == DECISION_FAILS,
        "seven seeds show a fall of the IoU");
     ok(d.use->gpus == 4 && d.reach == d.use, "a count whose IoU falls is not used");
     ok(strstr(d.limit_why, "IoU falls by 0.0300 (95 % interval 0.0"), "the fall is the limit: %s",
@@ -113,60 +115,122 @@ static void check_iou(void)
     for (size_t i = 0; i < table.count; i++)
         table.rows[i].iou += table.rows[i].gpus < 8 ? 0 : table.rows[i].seed % 2 ? 0.0006 : -0.0006;
     compute();
-    ok(d.iou[3] == DECISION_IOU_UNDECIDED && d.use->gpus == 4 && d.reach->gpus == 8 &&
+    ok(d.quality[3].state == QUALITY_UNDECIDED && d.use->gpus == 4 && d.reach->gpus == 8 &&
        d.best == d.use,
-       "a change as large as the margin stays undecided: %.4f..%.4f", d.iou_change[3].interval.low,
-       d.iou_change[3].interval.high);
+       "a change as large as the margin stays undecided: %.4f..%.4f",
+       d.quality[3].change.interval.low,
+       d.quality[3].change.interval.high);
     ok(d.seeds.n > 7 && !d.seeds.assumed && d.seeds.change < -0.009,
        "%zu seeds are needed, from the observed change", d.seeds.n);
-    ok(strstr(d.next_why, "on a change that stays -0.0097, at the standard deviation of 0.0"),
+    ok(strstr(d.next_why, "on a change of IoU that stays -0.0097, at up to the scatter that the "
+              "standard deviation of 0.0"),
        "the reason for the seeds is explained: %s", d.next_why);
     fill(1);
     compute();
     ok(d.use->gpus == 1 && d.reach->gpus == 8 && d.best == d.reach && caveat(CAVEAT_ONE_RUN),
        "with one run per count, 8 GPUs are within reach");
-    ok(d.iou[3] == DECISION_IOU_UNDECIDED && d.seeds.assumed,
+    ok(d.quality[3].state == QUALITY_UNDECIDED && d.seeds.assumed,
        "an IoU within the margin is undecided with one run");
-    near(d.seeds.scatter, DECISION_SCATTER, 0, "the scatter is assumed");
+    near(d.seeds.scatter, QUALITY_SCATTER, 0, "the scatter is assumed");
     /* the smallest n with n >= 2 (t(1 - 0.05 / 8, 2n - 2) + t(0.8, 2n - 2))^2 */
     is_int(d.seeds.n, 24, "24 seeds are needed");
-    ok(d.next == 0 && d.next_seeds == d.seeds.n, "those seeds are measured next");
-    is_str(d.next_why, "enough to show with a power of 0.8 that an unchanged IoU holds, assuming a "
-           "standard deviation of 0.01 over seeds; the first 3 show it",
+    ok(d.next == 0 && d.next_seeds == DECISION_PILOT && d.next_point->gpus == 8,
+       "the first of them, which show the scatter, are measured next");
+    is_str(d.next_why, "they show the scatter over runs; if its standard deviation is 0.01, 24 "
+           "show with a power of 0.8 that an unchanged IoU holds; decide once, with all of them: "
+           "each look is another chance to err",
            "the text says what the number of seeds assumes");
     change_iou(8, -0.3);
     compute();
-    ok(d.iou[3] == DECISION_IOU_UNDECIDED && d.reach->gpus == 8, "a fall in one run is undecided");
+    ok(d.quality[3].state == QUALITY_COLLAPSES && d.reach->gpus == 4 &&
+       strstr(d.limit_why, "1 of 1 run collapsed (IoU more than 0.1 below the median of the base"),
+       "a run far below the base case has collapsed: %s", d.limit_why);
     for (size_t i = 0; i < table.count; i++)
         table.rows[i].iou = NAN;
     compute();
-    ok(d.iou[3] == DECISION_IOU_UNKNOWN && d.reach->gpus == 8 &&
-       strstr(d.iou_unusable, "not recorded"), "an IoU that was not recorded is unknown");
-    ok(d.seeds.n == 0 && d.next == 11, "without an IoU a count is measured next, and not seeds");
+    ok(d.quality[3].state == QUALITY_UNKNOWN && d.reach->gpus == 8 &&
+       strstr(d.quality[3].why, "not recorded"), "an IoU that was not recorded is unknown");
+    ok(d.seeds.n == 0 && d.next_seeds == DECISION_PILOT && d.next_point->gpus == 8,
+       "without an IoU, runs decide on the efficiency: %s", d.next_why);
     fill(7);
     for (size_t i = 0; i < table.count; i++)
         table.rows[i].iou /= 20;
     compute();
-    ok(d.iou[3] == DECISION_IOU_UNKNOWN && strstr(d.iou_unusable, "no network has learnt"),
+    ok(d.quality[3].state == QUALITY_UNKNOWN && strstr(d.quality[3].why, "no network has learnt"),
        "the IoU of networks that have not learnt is unknown");
     fill(7);
     for (size_t i = 0; i < table.count; i++)
         table.rows[i].val_images = table.rows[i].gpus == 8 ? 28 : 224;
     compute();
-    ok(d.iou[3] == DECISION_IOU_UNKNOWN && d.iou[2] == DECISION_IOU_HOLDS && d.use->gpus == 4,
+    ok(d.quality[3].state == QUALITY_UNKNOWN && d.quality[2].state == QUALITY_HOLDS &&
+       d.use->gpus == 4,
        "the IoU on other images is unknown");
+}
+
+static const char *verdict_of(int gpus)
+{
+    static const char *const names[] = {"passes", "undecided", "fails"};
+
+    for (size_t i = 0; i < s[0].npoints; i++)
+        if (s[0].points[i].gpus == gpus)
+            return names[d.time[i]];
+    return "none";
 }
 
 static void check_slower(void)
 {
     results_destroy(&table);
     for (int gpus = 1; gpus <= 4; gpus *= 2)
-        table_add(&table, "x", gpus, 1, 10 * gpus);
+        for (long seed = 1; seed <= 3; seed++)
+            table_add(&table, "x", gpus, seed, 10.123 * gpus + 0.01 * (double)seed);
     compute();
-    ok(d.use == d.base && d.reach == d.base && d.limit->gpus == 2,
+    ok(d.use == d.base && d.reach == d.base && d.decided && d.limit->gpus == 2,
        "1 GPU is used if every larger count is slower");
-    ok(d.next == 0 && strstr(d.next_why, "1 and 2"),
+    ok(d.next == 0 && d.next_seeds == 0 && strstr(d.next_why, "1 and 2"),
        "no count lies between the two: %s", d.next_why);
+}
+
+/* What intervals do not show is undecided. */
+static void check_unbounded(void)
+{
+    static const double times[] = {10.0, 10.1, 5.1, 15.5};
+
+    results_destroy(&table);
+    for (int i = 0; i < 4; i++)
+        table_add(&table, "x", 1 + i / 2, 1 + i % 2, times[i]);
+    compute();
+    is_str(verdict_of(2), "undecided", "runs of 5.1 and 15.5 s show no efficiency");
+    ok(!d.decided && d.use == d.base && d.time_seeds.point->gpus == 2,
+       "so nothing is decided, and more runs are needed");
+    ok(strstr(d.limit_why, "undecided whether the efficiency is sufficient: 0.49 (0.32 to 0.99 "
+                           "between single runs, too few for an interval, threshold 0.80)"),
+       "the limit is not known: %s", d.limit_why);
+    results_destroy(&table);
+    for (int i = 0; i < 2; i++)
+        table_add(&table, "x", 1 + i, 1, 10.1 / (1 + i) / (i ? 0.5 : 1));
+    compute();
+    is_str(verdict_of(2), "undecided", "single runs without epochs show none either");
+    ok(d.next_seeds > 1 && d.time_seeds.assumed, "%zu runs show the scatter: %s", d.next_seeds,
+       d.next_why);
+    results_destroy(&table);
+    for (int i = 0; i < 2; i++)
+        table_add_curve(table_add(&table, "x", 1 + i, 1, 10.1), 20, 10.1);
+    compute();
+    is_str(verdict_of(2), "fails", "the epochs of single runs do");
+    results_destroy(&table);
+    for (int i = 0; i < 6; i++)
+        table_add(&table, "x", 1 + i / 3, 1 + i % 3, i < 3 ? 10.123 + 0.1 * i : 0);
+    compute();
+    is_str(verdict_of(2), "undecided", "times of 0 show nothing");
+    rule = (struct decision_rule){0.4, 0.05};
+    results_destroy(&table);
+    for (int i = 0; i < 6; i++)
+        table_add(&table, "x", 1 + i / 3, 1 + i % 3, (i < 3 ? 10.123 : 9.123) + 0.01 * i)->iou =
+            i < 3 ? 0.9012 : 0.8612;
+    compute();
+    ok(d.use->gpus == 2 && d.quality[1].state == QUALITY_HOLDS,
+       "a study may set another threshold and margin");
+    rule = (struct decision_rule)DECISION_RULE_INIT;
 }
 
 /* If all counts pass, a model that fits says how far scaling continues; without one, nothing
@@ -183,7 +247,8 @@ static void check_model(void)
     results_destroy(&table);
     for (int i = 0; i < 4; i++)
         for (long seed = 1; seed <= 3; seed++)
-            table_add(&table, "x", 1 << i, seed, samples[i].value);
+            table_add(&table, "x", 1 << i, seed,
+                      samples[i].value * (1 + 1e-4 * (double)seed))->iou = 0.90123;
     compute();
     ok(d.use->gpus == 8 && !d.limit && d.model_reach == 0 && d.next == 16,
        "without a model, twice the largest count is measured next");
@@ -261,10 +326,29 @@ static void check_caveats(void)
     compute();
     ok(caveat(CAVEAT_NOT_LEARNT) && strstr(caveat(CAVEAT_NOT_LEARNT), "the same single class"),
        "masks with a single class are a caveat");
-    ok(d.iou[1] == DECISION_IOU_UNKNOWN && strstr(d.iou_unusable, "one class everywhere"),
-       "the IoU is unknown then");
+    ok(d.quality[1].state == QUALITY_UNKNOWN && strstr(d.quality[1].why, "numbers of epochs"),
+       "the IoU of unequal trainings is not compared");
+    for (size_t i = 0; i < table.count; i++)
+        table.rows[i].epochs = 12;
+    compute();
+    ok(d.quality[1].state == QUALITY_UNKNOWN && strstr(d.quality[1].why, "one class everywhere"),
+       "nor that of blind networks");
+    for (size_t i = 0; i < table.count; i++)
+        table.rows[i].epochs = table.rows[i].gpus;
+    compute();
     ok(caveat(CAVEAT_UNEQUAL_EPOCHS) && caveat(CAVEAT_TOO_GOOD),
        "unequal epochs and an impossible efficiency are caveats");
+    ok(strstr(caveat(CAVEAT_TOO_GOOD), ", and images left out are not excluded") &&
+       !strstr(caveat(CAVEAT_TOO_GOOD), "devices"),
+       "uncounted images and unknown devices are not excluded: %s", caveat(CAVEAT_TOO_GOOD));
+    for (size_t i = 0; i < table.count; i++) {
+        table.rows[i].images = 1792;
+        result_set_text(table.rows[i].device, sizeof table.rows[i].device, "V100");
+    }
+    compute();
+    ok(strstr(caveat(CAVEAT_TOO_GOOD), "Excluded by the records: images left out (all were "
+                                       "counted), other devices (all are V100)"),
+       "records do: %s", caveat(CAVEAT_TOO_GOOD));
 }
 
 int main(void)
@@ -272,6 +356,7 @@ int main(void)
     check_rule();
     check_iou();
     check_slower();
+    check_unbounded();
     check_model();
     check_caveats();
     decision_destroy(&d);

@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "launcher/report/difference.h"
 #include "src/buf.h"
 #include "t/tap.h"
 
 static struct series_point points[4];
-static enum decision_iou iou[4];
-static enum decision_state state[4];
-static struct comparison change[4];
+static enum decision_state state[4], time_state[4];
+static struct quality quality[4];
 static struct analysis_series as;
 static struct words words;
 
@@ -23,7 +23,7 @@ static struct interval around(double value, double width, enum interval_method m
 
 static struct ratio ratio(double value, double width)
 {
-    return (struct ratio){value, around(value, width, INTERVAL_FIELLER)};
+    return (struct ratio){value, around(value, width, INTERVAL_FIELLER), NAN, NAN};
 }
 
 /* Sets up 1, 2, 4 and 8 GPUs, of which 4 is best and 8 too slow. IoU holds with all of them, and
@@ -48,19 +48,21 @@ static void set_up(void)
         p->q[QUANTITY_STEADY_EPOCH].median = 10 / speedups[i];
         p->q[QUANTITY_FIRST_EPOCH].median = 40;
         p->q[QUANTITY_IOU].median = 0.9;
-        iou[i] = DECISION_IOU_HOLDS;
         state[i] = i < 3 ? DECISION_PASSES : DECISION_FAILS;
-        change[i] = (struct comparison){.test = COMPARE_WELCH, .a = 0.964, .b = 0.962,
-                                        .difference = -0.002,
-                                        .p_holm = 0.4, .margin = 0.01, .enough = true,
-                                        .interval = {-0.006, 0.0004, 0.95, INTERVAL_T}};
+        time_state[i] = state[i];
+        quality[i] = (struct quality){
+            .state = QUALITY_HOLDS, .nruns = 3, .collapse_most = 0.632,
+            .change = {.test = COMPARE_WELCH, .a = 0.964, .b = 0.962, .difference = -0.002,
+                       .p = 0.4, .margin = 0.01, .enough = true, .nfamily = 3,
+                       .interval = {-0.006, 0.0004, 0.95, INTERVAL_T}}};
         p->nruns = 3;
     }
     as.decision = (struct decision){.base = &points[0], .use = &points[2], .reach = &points[2],
                                     .best = &points[2], .speedup = ratio(3.6, 0.15),
-                                    .efficiency = ratio(0.9, 0.04), .iou = iou,
-                                    .iou_change = change,
-                                    .state = state, .limit = &points[3], .next = 6,
+                                    .efficiency = ratio(0.9, 0.04), .quality = quality,
+                                    .rule = DECISION_RULE_INIT, .decided = true,
+                                    .state = state, .time = time_state,
+                                    .limit = &points[3], .next = 6,
                                     .limit_why = "efficiency drops to 0.60 (threshold 0.80)",
                                     .next_why = "the limit lies between 4 and 8"};
     as.convergence.metric = CONVERGENCE_NONE;
@@ -79,15 +81,23 @@ static void check_headline(void)
 {
     set_up();
     is_str(headline(NULL), "Use 4 GPUs: 3.6x faster than with 1 GPU (95 % interval 3.5-3.8), IoU "
-           "holds (0.9620 against 0.9640; change -0.0020, 95 % interval -0.0060 to 0.0004).",
+           "holds (0.9620 against 0.9640; change -0.0020, 95 % interval -0.0060 to 0.0004; 0 of 3 "
+           "runs collapsed, 95 % limit 64 %).",
            "the headline has the verdict");
     is_str(words.caveats, "", "there is no caveat");
-    as.decision.efficiency = ratio(22.95, 0.04);
+    points[2].efficiency[QUANTITY_STEADY_EPOCH] = ratio(22.95, 0.04);
     ok(strstr(headline(NULL), "Measure the base case again: with 4 GPUs the efficiency is 22.95, "
-                              "more than ideal, so the runs with 1 GPU were slowed down. As "
-                              "measured: Use 4 GPUs") == words.headline,
+                              "more than ideal. As measured: use 4 GPUs") == words.headline,
        "an impossible efficiency comes first");
-    as.decision.efficiency = ratio(0.9, 0.04);
+    points[2].efficiency[QUANTITY_STEADY_EPOCH] = ratio(22.95, 22);
+    ok(strstr(headline(NULL), "Use 4 GPUs") == words.headline,
+       "unless its interval includes the ideal");
+    points[2].efficiency[QUANTITY_STEADY_EPOCH] = ratio(0.9, 0.05);
+    as.decision.unlearnt = true;
+    ok(strstr(headline(NULL), "No network has learnt its task, so no number of GPUs is advised. By "
+                              "time alone: use 4 GPUs") == words.headline,
+       "nothing is advised that has not learnt");
+    as.decision.unlearnt = false;
     headline(NULL);
     ok(strstr(words.reasons, "Limit: with 8 GPUs efficiency drops to 0.60 (threshold 0.80).\n") ==
        words.reasons, "the limit is the first reason");
@@ -115,8 +125,9 @@ static void use_none(double s2, double s4, double s8)
     as.decision.use = as.decision.reach = as.decision.best = as.decision.base;
     as.decision.limit = &points[1];
     for (int i = 0; i < 4; i++) {
-        points[i].speedup[QUANTITY_STEADY_EPOCH].value = s[i];
-        points[i].efficiency[QUANTITY_STEADY_EPOCH].value = s[i] / (1 << i);
+        points[i].speedup[QUANTITY_STEADY_EPOCH] = ratio(s[i], 0.05);
+        points[i].efficiency[QUANTITY_STEADY_EPOCH] = ratio(s[i] / (1 << i), 0.05);
+        time_state[i] = i && s[i] / (1 << i) < 0.75 ? DECISION_FAILS : DECISION_PASSES;
     }
 }
 
@@ -129,31 +140,50 @@ static void check_none(void)
     is_str(headline(NULL), "Use 1 GPU: no larger count measured has an efficiency of 0.80.",
            "1 GPU is advised if no larger count is efficient");
     use_none(1.9, 2, 3);
-    iou[1] = DECISION_IOU_FALLS;
-    is_str(headline(NULL), "Use 1 GPU: no larger count measured is faster, has an efficiency of "
-           "0.80 and keeps its IoU.", "1 GPU is advised if no larger count is efficient and good");
+    quality[1].state = QUALITY_FALLS;
+    is_str(headline(NULL), "Use 1 GPU: no larger count measured has an efficiency of 0.80 and "
+           "keeps its IoU.", "1 GPU is advised if no larger count is efficient and good");
+    use_none(0.98, 0.8, 0.5);
+    is_str(headline(NULL), "Use 1 GPU: no larger count measured has an efficiency of 0.80.",
+           "a speed-up whose interval includes 1 is not called slower");
+    as.decision.decided = false;
+    as.decision.time_seeds = (struct decision_seeds){.point = &points[1], .n = 7, .change = 0.49};
+    points[1].efficiency[QUANTITY_STEADY_EPOCH] =
+        (struct ratio){0.49, interval_none(), 0.32, 1.42};
+    is_str(headline(NULL), "Undecided. Whether the efficiency with 2 GPUs reaches 0.80 is "
+                           "undecided "
+           "(0.49 as measured, 0.32 to 1.42 between single runs, too few for an interval); about 7 "
+           "runs per count would decide it.", "what intervals do not show is undecided");
+    points[1].efficiency[QUANTITY_STEADY_EPOCH] = ratio(0.79, 0.04);
+    ok(strstr(headline("hvd"), "Undecided (hvd). Whether the efficiency with 2 GPUs reaches "
+                               "0.80 is "
+              "undecided (0.79 as measured, 95 % interval 0.750 to 0.830); about 7 runs"),
+       "so is an interval that includes the threshold");
 }
 
 static void check_undecided(void)
 {
     set_up();
     as.decision.use = as.decision.base;
-    iou[2] = DECISION_IOU_UNDECIDED;
-    change[2].b = 0.97;
+    quality[2].state = QUALITY_UNDECIDED;
+    quality[2].change.b = 0.97;
     points[0].nruns = points[2].nruns = 1;
-    as.decision.seeds = (struct decision_seeds){.n = 24, .scatter = 0.01, .assumed = true};
-    as.decision.next_seeds = 24;
-    strcpy(as.decision.next_why, "they would decide whether IoU holds");
+    quality[2].change.interval = interval_none();
+    as.decision.seeds = (struct decision_seeds){.point = &points[2], .n = 24, .scatter = 0.01,
+                                                .assumed = true};
+    as.decision.next_seeds = 3;
+    as.decision.next_point = &points[2];
+    strcpy(as.decision.next_why, "they show the scatter");
     is_str(headline("hvd"), "Within reach by time: up to 4 GPUs (hvd), 3.6x faster than with 1 GPU "
            "(95 % interval 3.5-3.8). IoU with 4 GPUs is undecided (0.9700 against 0.9640, one run "
-           "on a side); about 24 seeds per count would decide it.",
+           "on a side); single runs show no scatter, so 3 seeds per count come first.",
            "one run per count leaves the IoU undecided");
-    ok(strstr(words.reasons, "Worth measuring next: 24 seeds with 1 and 4 GPUs (they would decide "
-              "whether IoU "
-                             "holds).\n"), "seeds are suggested as the next measurement");
+    ok(strstr(words.reasons, "Worth measuring next: 3 seeds with 1 and 4 GPUs (they show the "
+              "scatter).\n"), "seeds are suggested as the next measurement");
     points[0].nruns = points[2].nruns = 5;
-    as.decision.seeds = (struct decision_seeds){.n = 9, .scatter = 0.004, .change = -0.0072};
-    change[2].interval.low = -0.013;
+    as.decision.seeds = (struct decision_seeds){.point = &points[2], .n = 9, .scatter = 0.004,
+                                                .change = -0.0072};
+    quality[2].change.interval = (struct interval){-0.013, 0.0004, 0.95, INTERVAL_T};
     ok(strstr(headline(NULL), " (0.9700 against 0.9640; the 95 % interval of the change, -0.0130 "
               "to 0.0004, includes -0.01); "
                               "about 9 seeds per count would decide it."),
@@ -161,16 +191,23 @@ static void check_undecided(void)
     as.decision.seeds.n = 0;
     ok(strstr(headline(NULL), "; no practicable number of seeds would decide it."),
        "an impracticable number of seeds is reported as such");
-    as.decision.iou_unusable = "not recorded";
+    quality[2].why = "recorded too coarsely";
+    quality[2].change.resolution = 0.01;
+    ok(strstr(headline(NULL), " is undecided (0.9700 against 0.9640): it is recorded in steps of "
+              "0.01, and the margin is 0.01; record more decimals."),
+       "coarse values decide nothing");
+    quality[2].state = QUALITY_UNKNOWN;
+    quality[2].why = "not recorded";
     ok(strstr(headline(NULL), "(95 % interval 3.5-3.8). IoU is not recorded."),
        "a missing IoU is reported");
 
     set_up();
     as.decision.reach = &points[3];
     state[3] = DECISION_UNDECIDED;
-    iou[3] = DECISION_IOU_UNDECIDED;
-    ok(strstr(headline(NULL), "0.0004). Within reach by time: up to 8 GPUs (4.80x). IoU with 8 "
-              "GPUs is undecided"),
+    quality[3].state = QUALITY_UNDECIDED;
+    ok(strstr(headline(NULL), "64 %). Within reach by time: up to 8 GPUs (4.80x). IoU with 8 "
+                              "GPUs is "
+              "undecided"),
        "a larger count within reach is mentioned beside the one that passes");
     as.decision.limit = NULL;
     as.decision.model_reach = 12;
@@ -179,9 +216,9 @@ static void check_undecided(void)
               "(threshold 0.80); the "
                              "model predicts 0.80 or more up to 12.\n") == words.reasons,
        "it is said that no limit was measured");
-    change[3].difference = -0.02;
-    change[2].difference = -0.02;
-    iou[2] = DECISION_IOU_UNDECIDED;
+    quality[3].change.difference = -0.02;
+    quality[2].change.difference = -0.02;
+    quality[2].state = QUALITY_UNDECIDED;
     headline(NULL);
     ok(strstr(words.reasons, "In these runs IoU is lower by more than 0.01 with 4, 8 GPUs; "
               "more runs must show whether that is chance.\n"),
@@ -191,16 +228,24 @@ static void check_undecided(void)
 static void check_reasons(void)
 {
     set_up();
-    iou[1] = DECISION_IOU_FALLS;
+    quality[1].state = QUALITY_FALLS;
     state[1] = DECISION_FAILS;
-    change[1].difference = -0.5;
+    quality[1].change.difference = -0.5;
     headline(NULL);
     ok(strstr(words.reasons, "Not every smaller count meets the rule: 2 GPUs (IoU falls by "
               "0.5000).\n"), "a smaller count that fails is named");
     points[1].efficiency[QUANTITY_STEADY_EPOCH].value = 0.7983;
+    time_state[1] = DECISION_FAILS;
     headline(NULL);
     ok(strstr(words.reasons, "2 GPUs (efficiency 0.798, IoU falls by 0.5000).\n"),
        "it is named with both reasons");
+    quality[1].state = QUALITY_COLLAPSES;
+    quality[1].ncollapsed = 2;
+    headline(NULL);
+    ok(strstr(words.reasons, "2 GPUs (efficiency 0.798, 2 of 3 runs collapsed).\n"),
+       "so is one that collapses");
+    ok(strstr(words.reasons, "Runs collapsed (IoU more than 0.1 below the median of the base case, "
+              "0.9000): 2 of 3 with 2 GPUs (least 0.0000).\n"), "and all such counts are listed");
     points[2].efficiency[QUANTITY_WHOLE].value = 0.7;
     for (int i = 0; i < 4; i++)
         points[i].q[QUANTITY_STARTUP].median = points[i].q[QUANTITY_EVALUATION].median = 3;
@@ -278,6 +323,8 @@ static void check_convergence(void)
     ok(strstr(words.reasons, "Time to IoU 0.9: 1.74x faster than with 1 GPU: each epoch is 1.81x "
               "faster, but 1.04x as many "
                              "are needed.\n"), "time to accuracy is divided into its factors");
+    ok(strstr(words.headline, "3.6x faster than with 1 GPU (95 % interval 3.5-3.8), and 1.74x "
+              "faster to IoU 0.9, IoU holds"), "and stands beside the speed-up");
     points_of[2] = (struct convergence_point){.epoch_s_ratio = 1.5, .epochs_ratio = 2,
                                               .speedup = 0.75};
     headline(NULL);
@@ -314,31 +361,65 @@ static void check_noise(void)
               "hardly learns more.\n"), "a critical batch that agrees with the epochs is reported");
 }
 
+static const char *compared(const struct analysis_difference *d)
+{
+    static char text[400];
+    struct buf b = {0};
+
+    difference_describe(&b, d, "A", "B", "IoU");
+    snprintf(text, sizeof text, "%s", b.data);
+    buf_destroy(&b);
+    return text;
+}
+
 static void check_compare(void)
 {
     struct analysis_difference d = {.gpus = 8, .quantity = QUANTITY_STEADY_EPOCH,
                                     .ratio = ratio(1.25, 0.05)};
-    struct buf b = {0};
 
-    d.compare = (struct comparison){.test = COMPARE_WELCH, .p_holm = 0.001, .significant = true};
-    words_compare(&b, &d, "A", "B", "IoU");
-    is_str(b.data, "With 8 GPUs, steady epoch: B is 1.25x faster than A (95 % interval 1.20-1.30); "
-           "significant (p = 0.001).", "a faster series is compared");
-    buf_destroy(&b);
-    b = (struct buf){0};
-    d.ratio = (struct ratio){0.8, {0.5, 1, 0.95, INTERVAL_FIELLER}};
+    d.compare = (struct comparison){.test = COMPARE_FIELLER, .p = 0.001, .significant = true,
+                                    .nfamily = 4, .margin = 0.02};
+    is_str(compared(&d), "With 8 GPUs, steady epoch: B is 1.25x faster than A (95 % interval "
+                         "1.20 to "
+           "1.30, simultaneous over 4 counts).", "a faster series is compared");
+    d.compare.nfamily = 1;
+    d.ratio = (struct ratio){0.8, {0.75, 0.85, 0.95, INTERVAL_FIELLER}, NAN, NAN};
+    is_str(compared(&d), "With 8 GPUs, steady epoch: A is 1.25x faster than B (95 % interval "
+                         "1.18 to "
+           "1.33).", "a slower series is compared in the other direction");
+    d.compare.significant = false;
+    d.ratio = ratio(1.02, 0.07);
+    is_str(compared(&d), "With 8 GPUs, steady epoch: no difference is shown; B was 1.02x as "
+                         "fast as A "
+           "(95 % interval 0.95 to 1.09).", "an interval that includes 1 shows no difference");
+    d.ratio = ratio(1.001, 0.005);
+    is_str(compared(&d), "With 8 GPUs, steady epoch: A and B are equally fast within 2 % (95 % "
+           "interval 0.996 to 1.006).", "a narrow one shows equality");
     d.compare.test = COMPARE_NONE;
-    words_compare(&b, &d, "A", "B", "IoU");
-    is_str(b.data, "With 8 GPUs, steady epoch: A is 1.25x faster than B (95 % interval 1.00-2.00); "
-           "too few runs for a test.", "a slower series is compared in the other direction");
-    buf_destroy(&b);
-    b = (struct buf){0};
+    d.ratio = (struct ratio){0.8, {0.5, 1, 0.95, INTERVAL_EPOCHS}, NAN, NAN};
+    is_str(compared(&d), "With 8 GPUs, steady epoch: A was 1.25x as fast as B in these runs "
+           "(1.00-2.00 by the epochs of single runs); too few runs for a test.",
+           "single runs are compared as such");
     d.quantity = QUANTITY_IOU;
-    d.compare.difference = NAN;
-    words_compare(&b, &d, "A", "B", "IoU");
-    is_str(b.data, "With 8 GPUs, IoU: not known on both sides.",
+    d.compare = (struct comparison){.test = COMPARE_WELCH, .a = 0.9, .b = 0.87, .difference = -0.03,
+                                    .significant = true, .nfamily = 2, .p = 1e-9,
+                                    .interval = {-0.05, -0.01, 0.95, INTERVAL_T}};
+    is_str(compared(&d), "With 8 GPUs, IoU: B 0.8700, A 0.9000; lower by 0.0300 (95 % interval "
+                         "0.0100 "
+           "to 0.0500, simultaneous over 2 counts).", "a lower IoU is compared");
+    d.compare.significant = false;
+    d.compare.interval.high = 0.01;
+    is_str(compared(&d), "With 8 GPUs, IoU: B 0.8700, A 0.9000; no difference is shown: -0.0300 "
+                         "(95 % "
+           "interval -0.0500 to 0.0100, simultaneous over 2 counts).",
+           "an interval that includes 0 shows no difference");
+    d.compare = (struct comparison){.test = COMPARE_IMAGES, .a = 0.9, .b = 0.87, .nimages = 40,
+                                    .significant = true, .p = 9e-118};
+    ok(strstr(compared(&d), "significant over 40 images of these two networks (p < 0.001), which"),
+       "a very small p is not printed: %s", compared(&d));
+    d.why_not = "not known on both sides";
+    is_str(compared(&d), "With 8 GPUs, IoU: not known on both sides.",
            "an IoU that one side lacks is reported");
-    buf_destroy(&b);
 }
 
 int main(void)

@@ -40,6 +40,12 @@ static const struct {
              {85, 199, 0.023443233816085738}, {2400, 5000, 0.00244182486875879}, {-1, 4, 0},
              {4, 4, 1}};
 
+/* From scipy 1.17.1: stats.chi2.ppf. */
+static const struct {
+    double p, df, want;
+} chi_square[] = {{0.2, 1, 0.0641847546673016}, {0.2, 4, 1.648776618065969},
+                  {0.2, 30.5, 23.80935654664029}, {0.975, 2.5, 8.392295266912964}};
+
 #define EACH(table) (size_t i = 0; i < sizeof(table) / sizeof(table)[0]; i++)
 
 int main(void)
@@ -61,6 +67,10 @@ int main(void)
     for EACH (beta)
         near(distribution_beta_cdf(beta[i].x, beta[i].a, beta[i].b), beta[i].want, 1e-9,
              "the incomplete beta function at %g with %g, %g", beta[i].x, beta[i].a, beta[i].b);
+    for EACH (chi_square)
+        near(distribution_chi_square_quantile(chi_square[i].p, chi_square[i].df),
+             chi_square[i].want, 1e-9, "chi-square's quantile of %g with df %g", chi_square[i].p,
+             chi_square[i].df);
     for EACH (coins)
         near(distribution_coins_cdf(coins[i].k, coins[i].n), coins[i].want, 1e-9,
              "at most %ld heads of %zu coins", coins[i].k, coins[i].n);

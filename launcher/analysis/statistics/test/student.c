@@ -2,12 +2,14 @@
 #include "config.h"
 #include "launcher/analysis/statistics/student.h"
 
+#include "launcher/analysis/statistics/distribution.h"
 #include "launcher/analysis/test/near.h"
 #include "src/rng.h"
 
 static void check_ratio(void)
 {
-    static const double a[] = {10.1, 10.4, 9.8, 10.2}, b[] = {2.1, 1.9, 2.05},
+    static const double a[] = {10.1, 10.4, 9.8, 10.2},
+        c[] = {10.4, 10.9, 10.1, 10.3}, b[] = {2.1, 1.9, 2.05},
         near_zero[] = {-1, 1, 0.1};
     static const double same[] = {6, 6}, half[] = {3, 3};
     struct interval i = student_ratio(a, 4, b, 3, 0.95);
@@ -19,6 +21,13 @@ static void check_ratio(void)
     ok(!interval_is_known(&i), "there is no interval if the denominator may be 0");
     i = student_ratio(a, 1, b, 3, 0.95);
     ok(!interval_is_known(&i), "there is no interval for a single value");
+    ok(isnan(student_ratio_p(a, 1, b, 3, 0)), "nor a p-value");
+    /* The level at which an end of Fieller's interval is 1 is 1 - p. */
+    double p = student_ratio_p(c, 4, a, 4, 0);
+    i = student_ratio(c, 4, a, 4, 1 - p);
+    near(fmin(fabs(i.low - 1), fabs(i.high - 1)), 0, 1e-9, "p belongs to the interval");
+    near(student_ratio_p(same, 2, half, 2, 0.01), 2 * distribution_t_cdf(-300, 2), 1e-12,
+         "p counts the rounding as scatter");
     i = student_ratio(same, 2, half, 2, 0.95);
     ok(i.low == 2 && i.high == 2, "without scatter the ratio is exact");
 }
@@ -51,22 +60,23 @@ static void check_means(void)
     struct student s = student_paired(d, 7, 0.95);
 
     /* From scipy 1.10.1: stats.ttest_1samp, stats.t.interval, stats.ttest_ind(equal_var=False). */
-    near(s.p, 0.057640711624732284, 1e-9, "p of the paired test");
+    near(student_p(&s, 0), 0.057640711624732284, 1e-9, "p of the paired test");
     near(s.mean, 0.8428571428571429, 1e-12, "mean of the paired differences");
     near(s.interval.low, -0.03754086410426494, 1e-6, "lower end of the paired interval");
     near(s.interval.high, 1.7232551498185507, 1e-8, "upper end of the paired interval");
     s = student_welch(a, 5, b, 6, 0.95);
-    near(s.p, 0.03666463993547867, 1e-9, "p of Welch's test");
+    near(student_p(&s, 0), 0.03666463993547867, 1e-9, "p of Welch's test");
     near(s.mean, 2.5066666666666673, 1e-12, "difference of the means");
     near(s.interval.low, 0.1938812743220546, 1e-8, "lower end of Welch's interval");
     near(s.interval.high, 4.8194520590112795, 1e-8, "upper end of Welch's interval");
     s = student_paired(flat, 3, 0.95);
-    ok(s.p == 0 && s.interval.low == 2 && s.interval.high == 2,
-       "a difference without scatter is certain");
+    ok(s.interval.low == 2 && s.interval.high == 2, "differences without scatter have no width");
+    near(student_p(&s, 0.01), 2 * distribution_t_cdf(-200, 2), 1e-12,
+         "their p counts the rounding as scatter");
     s = student_paired(zero, 2, 0.95);
-    ok(s.p == 1, "without scatter and difference, p is 1");
+    ok(student_p(&s, 0.01) == 1, "without scatter and difference, p is 1");
     s = student_paired(d, 1, 0.95);
-    ok(isnan(s.p) && !interval_is_known(&s.interval),
+    ok(isnan(student_p(&s, 0.01)) && !interval_is_known(&s.interval),
        "one difference has no p-value and no interval");
 }
 

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/analysis/quality.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "launcher/analysis/statistics/proportion.h"
+#include "src/mem.h"
+
+#define TOLERANCE 1e-9 /* of comparisons with the margin: 0.94 - 0.95 is not quite -0.01 */
+
+const char *quality_state_name(enum quality_state state)
+{
+    static const char *const names[] = {
+        [QUALITY_UNKNOWN] = "unknown",
+        [QUALITY_HOLDS] = "holds",
+        [QUALITY_UNDECIDED] = "undecided",
+        [QUALITY_FALLS] = "falls",
+        [QUALITY_COLLAPSES] = "collapses",
+    };
+
+    return names[state];
+}
+
+static double median_quality(const struct series_point *p)
+{
+    return p->q[QUANTITY_IOU].median;
+}
+
+bool quality_is_blind(const struct result *r)
+{
+    return result_quality(r) < r->constant + QUALITY_BLIND;
+}
+
+bool quality_is_unlearnt(const struct series *s)
+{
+    double best = NAN;
+
+    for (size_t i = 0; i < s->npoints; i++)
+        best = fmax(best, median_quality(&s->points[i]));
+    return best < QUALITY_LEARNT;
+}
+
+double quality_collapse_below(const struct series *s, double margin)
+{
+    return median_quality(s->points) - QUALITY_COLLAPSE * margin;
+}
+
+static bool is_blind(const struct series_point *p)
+{
+    for (size_t i = 0; i < p->nruns; i++)
+        if (!quality_is_blind(&p->rows[i]))
+            return false;
+    return true;
+}
+
+/* Returns why the quality of p cannot be compared with that of the base case, or NULL if it can. */
+static const char *find_unusable(const struct series *s, const struct series_point *p,
+                                 bool unlearnt)
+{
+    const struct series_point *base = s->points;
+
+    if (isnan(median_quality(base)) || isnan(median_quality(p)))
+        return "not recorded";
+    if (unlearnt)
+        return "not comparable, as no network has learnt its task";
+    if (base->epochs != p->epochs || !p->epochs)
+        return "not comparable, as the runs trained for different numbers of epochs";
+    if (base->val_images && p->val_images && p->val_images != base->val_images)
+        return "not comparable, as it is counted over different validation images";
+    if (is_blind(base))
+        return "not comparable, as networks score no better than one class everywhere";
+    return NULL;
+}
+
+/* Copies the runs of p that have not collapsed, each distinct one once. Returns their number. */
+static size_t pick_runs(struct result *dst, const struct series_point *p, double below)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->nruns; i++)
+        if (!(result_quality(&p->rows[i]) < below))
+            dst[n++] = p->rows[i];
+    return compare_distinct(dst, n, dst);
+}
+
+static void count_runs(struct quality *q, const struct series_point *p, double below,
+                       struct result *room)
+{
+    size_t n = pick_runs(room, p, -INFINITY);
+
+    q->nrepeats = p->nruns - n;
+    for (size_t i = 0; i < n; i++) {
+        q->nruns += !isnan(result_quality(&room[i]));
+        q->ncollapsed += result_quality(&room[i]) < below;
+    }
+    q->collapse_most = proportion_upper(q->ncollapsed, q->nruns, INTERVAL_LEVEL);
+}
+
+/* Do more of the runs of q collapse than of the base case's? */
+static bool collapses(const struct quality *q, const struct quality *base)
+{
+    return q->ncollapsed * base->nruns > base->ncollapsed * q->nruns;
+}
+
+static void classify(struct quality *q, const struct series_point *p, const struct quality *base)
+{
+    const struct comparison *c = &q->change;
+
+    q->state = QUALITY_UNDECIDED;
+    if (q->why)
+        q->state = QUALITY_UNKNOWN;
+    else if (collapses(q, base))
+        q->state = QUALITY_COLLAPSES;
+    else if (is_blind(p)) {
+        q->state = QUALITY_UNKNOWN;
+        q->why = "not comparable, as networks score no better than one class everywhere";
+    } else if (c->test == COMPARE_NONE || c->test == COMPARE_IMAGES)
+        return;
+    else if (c->interval.high < -c->margin - TOLERANCE)
+        q->state = QUALITY_FALLS;
+    else if (c->resolution > QUALITY_COARSE * c->margin + TOLERANCE)
+        q->why = "recorded too coarsely";
+    else if (c->interval.low > -c->margin + TOLERANCE)
+        q->state = QUALITY_HOLDS;
+}
+
+/* Compares the runs of p with those of the base case. If all runs of a side have collapsed, all of
+ * both sides are compared. room is for all runs of both. */
+static int compare_point(struct quality *q, const struct series *s, const struct series_point *p,
+                         double below, double margin, size_t nfamily, struct result *room,
+                         struct err *e)
+{
+    const struct series_point *base = s->points;
+
+    if (p == base)
+        return compare_quality(&q->change, room, 0, room, 0, NAN, margin, nfamily, e);
+    size_t na = pick_runs(room, base, below), nb = pick_runs(room + na, p, below);
+
+    if (!na || !nb) {
+        na = pick_runs(room, base, -INFINITY);
+        nb = pick_runs(room + na, p, -INFINITY);
+    }
+    return compare_quality(&q->change, room, na, room + na, nb,
+                           p->q[QUANTITY_IOU].resolution, margin, nfamily, e);
+}
+
+int quality_compute(struct quality *dst, const struct series *s, double margin, struct err *e)
+{
+    double below = quality_collapse_below(s, margin);
+    bool unlearnt = quality_is_unlearnt(s);
+    size_t nfamily = 0;
+    struct result *room = mem_zero(2 * s->nrows + 1, sizeof *room, e);
+    int rc = room ? 0 : -1;
+
+    for (size_t i = 1; i < s->npoints; i++)
+        nfamily += !isnan(median_quality(&s->points[i]));
+    for (size_t i = 0; i < s->npoints && rc == 0; i++) {
+        dst[i] = (struct quality){.why = find_unusable(s, &s->points[i], unlearnt)};
+        count_runs(&dst[i], &s->points[i], below, room);
+        rc = compare_point(&dst[i], s, &s->points[i], below, margin, nfamily, room, e);
+        classify(&dst[i], &s->points[i], dst);
+    }
+    if (rc == 0 && !dst[0].why)
+        dst[0].state = QUALITY_HOLDS;
+    free(room);
+    return rc;
+}

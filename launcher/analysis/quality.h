@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The quality (IoU or accuracy) of each count of a series, judged against the base case.
+ *
+ * A run has collapsed if its quality is more than QUALITY_COLLAPSE margins below the median of the
+ * base case. A count collapses if a larger share of its runs has than of the base case's.
+ * Otherwise the runs that have not collapsed are compared by the interval of the change of their
+ * mean, simultaneous over all counts: quality holds if it lies above -margin, falls if it lies
+ * below that, and is undecided otherwise, also where a side has one run. It does not hold if the
+ * steps in which it was recorded are coarser than a part of the margin. Quality that was not
+ * recorded, or is not comparable, is unknown. */
+#ifndef UNETCTL_LAUNCHER_ANALYSIS_QUALITY_H
+#define UNETCTL_LAUNCHER_ANALYSIS_QUALITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "launcher/analysis/compare.h"
+#include "launcher/analysis/series.h"
+#include "src/err.h"
+
+#define QUALITY_COLLAPSE 10    /* margins */
+#define QUALITY_COARSE 0.2     /* the largest step, as a part of the margin, that is compared */
+#define QUALITY_SCATTER 0.01   /* assumed standard deviation over seeds where none was seen */
+/* a smaller gain over predicting one class everywhere does not count */
+#define QUALITY_BLIND 0.005
+#define QUALITY_LEARNT 0.1     /* a network of lower quality has not learnt its task */
+
+enum quality_state {
+    QUALITY_UNKNOWN,   /* not recorded, or not comparable; why says it */
+    QUALITY_HOLDS,
+    QUALITY_UNDECIDED, /* why says what is missing, unless it is runs */
+    QUALITY_FALLS,
+    QUALITY_COLLAPSES
+};
+
+struct quality {
+    enum quality_state state;
+    const char *why;          /* "not recorded", "recorded too coarsely ..."; NULL */
+    struct comparison change; /* from the base case; empty for the base case itself */
+    size_t nruns;             /* distinct runs (compare_distinct) whose quality is known */
+    size_t ncollapsed;        /* of them, those that have collapsed */
+    double collapse_most;     /* 95 % upper limit of the share that collapses (proportion.h) */
+    size_t nrepeats;          /* runs that repeat another seed's */
+};
+
+/* "holds", "undecided", ... */
+const char *quality_state_name(enum quality_state state);
+
+/* Is r no better than predicting one class everywhere, which is called blind? False if that is
+ * unknown. */
+bool quality_is_blind(const struct result *r);
+
+/* Was quality recorded, and does that of no count reach QUALITY_LEARNT? */
+bool quality_is_unlearnt(const struct series *s);
+
+/* Returns the quality below which a run has collapsed; NaN if the base case has none. */
+double quality_collapse_below(const struct series *s, double margin);
+
+/* Judges the quality of all points; dst has one element per point. Returns 0, or -1 if memory ran
+ * out. */
+int quality_compute(struct quality *dst, const struct series *s, double margin, struct err *e);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Simulated studies whose truth is known show how often the statements of the analysis are right.
+ *
+ * An area is a list of cases (a law of times or qualities, its noise, the number of runs) and a
+ * list of statements. For each simulated study of a case, an area says how each statement fared: 1
+ * or 0, a share, or an error. The frame (simulate.c) repeats that, in several processes, and prints
+ * the mean or the median of each statement in each case, with its Monte Carlo standard error. A
+ * statement may have a promise, which fails if it is missed by more than three standard errors. */
+#ifndef UNETCTL_LAUNCHER_ANALYSIS_TEST_SIMULATE_H
+#define UNETCTL_LAUNCHER_ANALYSIS_TEST_SIMULATE_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "launcher/analysis/analysis.h"
+
+enum simulate_promise {
+    SIMULATE_SHOWN,        /* nothing is promised; the mean is shown */
+    SIMULATE_SHOWN_MEDIAN, /* nothing is promised; the median is shown */
+    SIMULATE_AT_LEAST,     /* the mean is at least the bound */
+    SIMULATE_AT_MOST,      /* the mean is at most the bound */
+    SIMULATE_MEDIAN_WITHIN /* the median lies within -bound and bound */
+};
+
+struct simulate_statement {
+    const char *name; /* a few words: the head of a column */
+    enum simulate_promise promise;
+    double bound;
+};
+
+struct simulate_area {
+    const char *name; /* one word, by which it is chosen */
+    const char *what; /* a sentence about its cases and statements */
+    const struct simulate_statement *statements;
+    size_t nstatements, ncases;
+    size_t quick; /* studies of a case in make check */
+    void (*describe)(size_t i, char *dst, size_t size); /* case i in a few words */
+    /* Simulates one study of case i; the numbers of studies are unique over all areas. Sets
+     * values[k] for each statement k, which is NaN beforehand and remains so if the study does not
+     * make the statement. */
+    void (*study)(size_t i, uint64_t study, double *values);
+    /* Is the promise of statement k made in case i? NULL: all are. */
+    bool (*promised)(size_t i, size_t k);
+};
+
+/* Each is defined in simulate_NAME.c, and listed in simulate.c. */
+extern const struct simulate_area simulate_collapse, simulate_efficiency, simulate_needed,
+    simulate_pairs, simulate_quality, simulate_speedup;
+
+/* What a study is made of. */
+struct simulate_design {
+    const int *counts; /* numbers of GPUs, ascending */
+    size_t ncounts;
+    long runs; /* per count */
+    double (*time)(int gpus); /* true seconds of a steady epoch; NULL: 20 / gpus */
+    double noise;             /* relative standard deviation of a run's times */
+    double noise_seed;        /* the same of a factor that a seed has at all counts */
+    double skewed;            /* with this probability a run is slower by 10 noises */
+    double quality;           /* true quality of the base case */
+    double fall;              /* by how much it is lower at counts from falls_from on */
+    int falls_from;           /* a number of GPUs; 0: none */
+    double scatter;           /* standard deviation of a run's quality */
+    double scatter_seed;      /* the same of a term that a seed has at all counts */
+    double collapse;          /* probability that a run on more GPUs than the base collapses */
+    double resolution;        /* qualities are rounded to multiples of this; 0: not rounded */
+    bool one_seed;            /* the engine ignores the seed: all runs of a count are equal */
+    bool shared_seeds;        /* what a seed has is the same for all engines of a study */
+};
+
+/* Adds the runs of a study to table. */
+void simulate_fill(struct results *table, const struct simulate_design *d, const char *engine,
+                   uint64_t study);
+
+/* Analyses a source, whose results are sorted first. Ends the program on an error. */
+void simulate_analyse(struct analysis *a, struct analysis_source *source);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Studies in which single runs on several GPUs collapse. */
+#include "config.h"
+#include "launcher/analysis/test/simulate.h"
+
+#include <stdio.h>
+
+static const int counts[] = {1, 2, 4, 8};
+#define NCOUNTS (sizeof counts / sizeof *counts)
+
+struct law {
+    const char *name;
+    double collapse, fall;
+};
+
+static const struct law laws[] = {{"2 % collapse", 0.02, 0},
+                                  {"10 % collapse", 0.1, 0},
+                                  {"30 % collapse", 0.3, 0},
+                                  {"10 % collapse, the others fall by 0.01", 0.1, 0.01}};
+static const long runs[] = {1, 3, 10, 20};
+#define NRUNS (sizeof runs / sizeof *runs)
+
+enum { HOLDS, LOWER, LIMIT, NONE, NSTATEMENTS };
+static const struct simulate_statement statements[NSTATEMENTS] = {
+    [HOLDS] = {"\"holds\" where a run collapsed", SIMULATE_AT_MOST, 0},
+    [LOWER] = {"\"holds\" where the others fell", SIMULATE_AT_MOST, 0.05},
+    [LIMIT] = {"the limit of the share of runs is right", SIMULATE_AT_LEAST, 0.95},
+    [NONE] = {"all counts hold", SIMULATE_SHOWN, 0},
+};
+
+static void describe(size_t i, char *dst, size_t size)
+{
+    snprintf(dst, size, "%s, %ld run%s", laws[i / NRUNS].name, runs[i % NRUNS],
+             runs[i % NRUNS] == 1 ? "" : "s");
+}
+
+static void study(size_t i, uint64_t number, double *values)
+{
+    const struct law *l = &laws[i / NRUNS];
+    struct simulate_design design = {.counts = counts, .ncounts = NCOUNTS, .runs = runs[i % NRUNS],
+                                     .noise = 0.01, .quality = 0.9, .scatter = 0.002,
+                                     .scatter_seed = 0.002, .collapse = l->collapse,
+                                     .fall = l->fall, .falls_from = 2};
+    struct analysis_source source = {.title = "study"};
+    struct analysis a;
+    bool holds = false, lower = false, all = true;
+    double limit = 0;
+
+    simulate_fill(&source.results, &design, "x", number);
+    simulate_analyse(&a, &source);
+    for (size_t k = 1; k < NCOUNTS; k++) {
+        const struct quality *q = &a.series[0].decision.quality[k];
+        bool held = q->state == QUALITY_HOLDS;
+        for (size_t j = 0; j < a.series[0].series.points[k].nruns; j++)
+            holds |= held && a.series[0].series.points[k].rows[j].iou < 0.7;
+        lower |= held && l->fall > 0;
+        all &= held;
+        limit += q->collapse_most >= l->collapse;
+    }
+    values[HOLDS] = holds;
+    values[LOWER] = lower;
+    values[LIMIT] = limit / (NCOUNTS - 1);
+    values[NONE] = all;
+    analysis_destroy(&a);
+    results_destroy(&source.results);
+}
+
+const struct simulate_area simulate_collapse = {
+    .name = "collapse",
+    .what = "IoU of 2, 4 and 8 GPUs, of which a share of runs drops from 0.9 to 0.3.",
+    .statements = statements, .nstatements = NSTATEMENTS,
+    .ncases = sizeof laws / sizeof *laws * NRUNS, .quick = 15,
+    .describe = describe, .study = study};

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/analysis/test/simulate.h"
+
+#include "launcher/analysis/test/table.h"
+#include "src/rng.h"
+
+#define COLLAPSED 0.3 /* the quality of a run that collapsed */
+
+/* What random numbers are used for; they also depend on the engine. */
+enum { TIME = 11, TIME_SEED, QUALITY, QUALITY_SEED, SLOW, COLLAPSE, USES };
+
+struct draw {
+    uint64_t base, study, place; /* place: unique per run of a study, or the seed */
+};
+
+static double normal(const struct draw *d, int use)
+{
+    return rng_normal(d->base + (uint64_t)use, d->study, d->place);
+}
+
+static double uniform(const struct draw *d, int use)
+{
+    return rng_uniform(d->base + (uint64_t)use, d->study, d->place);
+}
+
+static double draw_time(const struct simulate_design *d, int gpus, const struct draw *run,
+                        const struct draw *seed)
+{
+    double factor = 1 + d->noise * normal(run, TIME) + d->noise_seed * normal(seed, TIME_SEED);
+
+    if (d->skewed > 0 && uniform(run, SLOW) < d->skewed)
+        factor += 10 * d->noise;
+    return (d->time ? d->time(gpus) : 20. / gpus) * fmax(0.01, factor);
+}
+
+static double draw_quality(const struct simulate_design *d, int gpus, const struct draw *run,
+                           const struct draw *seed)
+{
+    double quality = d->quality + d->scatter * normal(run, QUALITY) +
+                     d->scatter_seed * normal(seed, QUALITY_SEED);
+
+    if (d->falls_from && gpus >= d->falls_from)
+        quality -= d->fall;
+    if (gpus > d->counts[0] && uniform(run, COLLAPSE) < d->collapse)
+        quality = COLLAPSED + 0.05 * normal(run, QUALITY);
+    if (d->resolution > 0)
+        quality = round(quality / d->resolution) * d->resolution;
+    return fmin(1, fmax(0, quality));
+}
+
+void simulate_fill(struct results *table, const struct simulate_design *d, const char *engine,
+                   uint64_t study)
+{
+    uint64_t base = (uint64_t)(engine[0] * USES);
+
+    for (size_t i = 0; i < d->ncounts; i++)
+        for (long k = 1; k <= d->runs; k++) {
+            long seed = d->one_seed ? 1 : k;
+            struct draw of_run = {base, study, (uint64_t)(d->counts[i] * 1000 + seed)},
+                        of_seed = {d->shared_seeds ? 0 : base, study, (uint64_t)seed},
+                        of_time = {base, study, (uint64_t)(d->counts[i] * 1000 + k)};
+            struct result *r = table_add(table, engine, d->counts[i], k,
+                                         draw_time(d, d->counts[i], &of_time, &of_seed));
+            r->iou = draw_quality(d, d->counts[i], &of_run, &of_seed);
+            r->loss = 1 - r->iou + 1e-3 * uniform(&of_run, QUALITY);
+        }
+}
+
+void simulate_analyse(struct analysis *a, struct analysis_source *source)
+{
+    struct analysis_options options = ANALYSIS_OPTIONS_INIT;
+    struct err e;
+
+    results_sort(&source->results);
+    if (analysis_create(a, source, 1, &options, &e))
+        bail_out("%s", e.text);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The judgement of quality, and the advice that follows from it. */
+#include "config.h"
+#include "launcher/analysis/test/simulate.h"
+
+#include <stdio.h>
+
+static const int counts[] = {1, 2, 4, 8};
+#define NCOUNTS (sizeof counts / sizeof *counts)
+
+struct law {
+    const char *name;
+    struct simulate_design design;
+};
+
+static const struct law laws[] = {
+    {"no change", {.scatter = 0.002, .scatter_seed = 0.004}},
+    {"-0.01 from 2 GPUs", {.scatter = 0.002, .scatter_seed = 0.004, .fall = 0.01, .falls_from = 2}},
+    {"-0.01 from 2 GPUs, scatter 0.01", {.scatter = 0.01, .fall = 0.01, .falls_from = 2}},
+    {"-0.01 from 2 GPUs, scatter 0.003, 2 decimals",
+     {.scatter = 0.003, .fall = 0.01, .falls_from = 2, .resolution = 0.01}},
+    {"-0.01 from 2 GPUs, scatter 0.01, 2 decimals",
+     {.scatter = 0.01, .fall = 0.01, .falls_from = 2, .resolution = 0.01}},
+    {"-0.01 from 2 GPUs, scatter 0.0005, 3 decimals",
+     {.scatter = 0.0005, .fall = 0.01, .falls_from = 2, .resolution = 0.001}},
+    {"-0.01 from 2 GPUs, seeds ignored",
+     {.scatter = 0.005, .fall = 0.01, .falls_from = 2, .one_seed = true}},
+    {"-0.05 from 4 GPUs", {.scatter = 0.002, .scatter_seed = 0.004, .fall = 0.05, .falls_from = 4}},
+};
+static const long runs[] = {2, 3, 6, 12};
+#define NRUNS (sizeof runs / sizeof *runs)
+
+enum { HOLDS, FALLS, TOO_MANY, RIGHT, NSTATEMENTS };
+static const struct simulate_statement statements[NSTATEMENTS] = {
+    [HOLDS] = {"\"holds\", and it fell by the margin or more", SIMULATE_AT_MOST, 0.05},
+    [FALLS] = {"\"falls\", and it did not by more than the margin", SIMULATE_AT_MOST, 0.05},
+    [TOO_MANY] = {"a count is advised whose quality fell", SIMULATE_AT_MOST, 0.05},
+    [RIGHT] = {"the right count is advised", SIMULATE_SHOWN, 0},
+};
+
+static void describe(size_t i, char *dst, size_t size)
+{
+    snprintf(dst, size, "%s, %ld runs", laws[i / NRUNS].name, runs[i % NRUNS]);
+}
+
+static void study(size_t i, uint64_t number, double *values)
+{
+    struct simulate_design design = laws[i / NRUNS].design;
+    struct analysis_source source = {.title = "study"};
+    struct analysis a;
+    bool holds = false, falls = false;
+    int best = 8;
+
+    design.counts = counts, design.ncounts = NCOUNTS, design.runs = runs[i % NRUNS];
+    design.quality = 0.9, design.noise = 0.01;
+    simulate_fill(&source.results, &design, "x", number);
+    simulate_analyse(&a, &source);
+    const struct decision *d = &a.series[0].decision;
+    for (size_t k = 0; k < NCOUNTS; k++) {
+        bool lower = design.falls_from && counts[k] >= design.falls_from;
+        if (design.falls_from && counts[k] < design.falls_from)
+            best = counts[k];
+        if (k == 0)
+            continue;
+        holds |= lower && d->quality[k].state == QUALITY_HOLDS;
+        falls |= !(lower && design.fall > DECISION_IOU_MARGIN) &&
+                 d->quality[k].state == QUALITY_FALLS;
+    }
+    values[HOLDS] = holds;
+    values[FALLS] = falls;
+    values[TOO_MANY] = d->use->gpus > best;
+    values[RIGHT] = d->use->gpus == best;
+    analysis_destroy(&a);
+    results_destroy(&source.results);
+}
+
+const struct simulate_area simulate_quality = {
+    .name = "quality",
+    .what = "IoU of 1, 2, 4 and 8 GPUs, which scale ideally; the margin is 0.01.",
+    .statements = statements, .nstatements = NSTATEMENTS,
+    .ncases = sizeof laws / sizeof *laws * NRUNS, .quick = 15,
+    .describe = describe, .study = study};

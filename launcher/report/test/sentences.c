@@ -1,0 +1,638 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/report/test/sentences.h"
+
+#include <math.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/report/difference.h"
+#include "t/tap.h"
+
+#define GROUPS 10
+
+/* A sentence that was found: the series or the difference that it is about, and its parts. */
+struct found {
+    const struct report_series *rs;
+    const struct analysis_difference *difference;
+    const struct sentences_truth *truth;
+    const char *text;
+    regmatch_t part[GROUPS];
+};
+
+typedef bool allowed_f(const struct found *f);
+
+struct sentence {
+    const char *pattern; /* with N, X and V for groups: whole numbers, numbers, signed numbers */
+    allowed_f *allowed;
+    regex_t compiled;
+    int seen;
+};
+
+struct sentences_count sentences_counts[SENTENCES_NCOUNTS] = {
+    [SENTENCES_USE] = {"\"Use N\"", 0, 0},
+    [SENTENCES_DROPS] = {"\"efficiency drops\"", 0, 0},
+    [SENTENCES_FALLS] = {"\"falls\"", 0, 0},
+    [SENTENCES_NONE] = {"\"no larger count\"", 0, 0},
+};
+
+static void tally(int what, bool right)
+{
+    sentences_counts[what].said++;
+    sentences_counts[what].wrong += !right;
+}
+
+static double number_of(const struct found *f, int group)
+{
+    return f->part[group].rm_so < 0 ? NAN : strtod(f->text + f->part[group].rm_so, NULL);
+}
+
+static bool starts(const struct found *f, const char *words)
+{
+    return strncmp(f->text, words, strlen(words)) == 0;
+}
+
+static const struct decision *decision_of(const struct found *f)
+{
+    return &f->rs->as->decision;
+}
+
+static const struct series *series_of(const struct found *f)
+{
+    return &f->rs->as->series;
+}
+
+/* Returns the count that the group names, or NULL. */
+static const struct series_point *point_of(const struct found *f, int group)
+{
+    for (size_t i = 0; i < series_of(f)->npoints; i++)
+        if (series_of(f)->points[i].gpus == number_of(f, group))
+            return &series_of(f)->points[i];
+    return NULL;
+}
+
+static const struct quality *quality_of(const struct found *f, const struct series_point *p)
+{
+    return &decision_of(f)->quality[p - series_of(f)->points];
+}
+
+static double round3(double v)
+{
+    return round(1000 * v);
+}
+
+/* By the intervals: is the efficiency shown to suffice, and shown not to? */
+static bool suffices(const struct found *f, const struct series_point *p)
+{
+    const struct interval *i = &series_efficiency(series_of(f), p)->interval;
+
+    return p == series_of(f)->points ||
+           (interval_is_known(i) && round3(i->low) >= round3(decision_of(f)->rule.efficiency));
+}
+
+static bool drops(const struct found *f, const struct series_point *p)
+{
+    const struct interval *i = &series_efficiency(series_of(f), p)->interval;
+
+    return p != series_of(f)->points && interval_is_known(i) &&
+           round3(i->high) < round3(decision_of(f)->rule.efficiency);
+}
+
+static double below(const struct found *f)
+{
+    const struct series_point *base = series_of(f)->points;
+
+    return base->q[QUANTITY_IOU].median - 10 * decision_of(f)->rule.margin;
+}
+
+static size_t count_collapsed(const struct found *f, const struct series_point *p)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->nruns; i++)
+        n += result_quality(&p->rows[i]) < below(f);
+    return n;
+}
+
+/* A larger share of the runs than in the base case has collapsed. Of runs that are equal in
+ * everything one counts, so the shares are those of the judgement. */
+static bool collapses(const struct found *f, const struct series_point *p)
+{
+    const struct quality *q = quality_of(f, p), *base = quality_of(f, series_of(f)->points);
+
+    return !q->why && q->ncollapsed <= count_collapsed(f, p) && q->ncollapsed > 0 &&
+           q->ncollapsed * base->nruns > base->ncollapsed * q->nruns;
+}
+
+/* By the interval: does quality hold, and does it fall? */
+static bool holds(const struct found *f, const struct series_point *p)
+{
+    const struct comparison *c = &quality_of(f, p)->change;
+
+    return p == series_of(f)->points ||
+           (interval_is_known(&c->interval) && c->interval.low > -decision_of(f)->rule.margin &&
+            c->resolution <= 0.0021 && !collapses(f, p) &&
+            p->epochs == series_of(f)->points->epochs);
+}
+
+static bool falls(const struct found *f, const struct series_point *p)
+{
+    const struct comparison *c = &quality_of(f, p)->change;
+
+    return !quality_of(f, p)->why && interval_is_known(&c->interval) &&
+           c->interval.high < -decision_of(f)->rule.margin;
+}
+
+static bool fails(const struct found *f, const struct series_point *p)
+{
+    return drops(f, p) || falls(f, p) || collapses(f, p);
+}
+
+static double true_change(const struct found *f, const struct series_point *p)
+{
+    return f->truth->quality(p->gpus) - f->truth->quality(series_of(f)->points->gpus);
+}
+
+static double true_efficiency(const struct found *f, const struct series_point *p)
+{
+    return f->truth->efficiency(f->rs, p->gpus);
+}
+
+static bool is_always(const struct found *f)
+{
+    (void)f;
+    return true;
+}
+
+static bool is_suspect(const struct found *f)
+{
+    const struct series_point *p = point_of(f, 1);
+    const struct ratio *r = p ? series_efficiency(series_of(f), p) : NULL;
+
+    return r && r->value > 1.1 && !(r->interval.low <= 1);
+}
+
+static bool is_unlearnt(const struct found *f)
+{
+    double best = NAN;
+
+    for (size_t i = 0; i < series_of(f)->npoints; i++)
+        best = fmax(best, series_of(f)->points[i].q[QUANTITY_IOU].median);
+    return best < 0.1;
+}
+
+static bool is_used(const struct found *f)
+{
+    const struct series_point *p = point_of(f, 1);
+
+    if (!p || p == series_of(f)->points || !suffices(f, p) || !holds(f, p))
+        return false;
+    tally(SENTENCES_USE, true_efficiency(f, p) >= decision_of(f)->rule.efficiency &&
+                             true_change(f, p) > -decision_of(f)->rule.margin);
+    return true;
+}
+
+/* The base case is used, since all larger counts are slower. */
+static bool are_slower(const struct found *f)
+{
+    for (size_t i = 1; i < series_of(f)->npoints; i++)
+        if (!(series_speedup(series_of(f), &series_of(f)->points[i])->interval.high < 1))
+            return false;
+    return true;
+}
+
+static bool are_inefficient(const struct found *f)
+{
+    bool right = true;
+
+    for (size_t i = 1; i < series_of(f)->npoints; i++) {
+        const struct series_point *p = &series_of(f)->points[i];
+        if (!drops(f, p))
+            return false;
+        right &= true_efficiency(f, p) < decision_of(f)->rule.efficiency;
+    }
+    tally(SENTENCES_NONE, right);
+    return true;
+}
+
+static bool do_all_fail(const struct found *f)
+{
+    for (size_t i = 1; i < series_of(f)->npoints; i++)
+        if (!fails(f, &series_of(f)->points[i]))
+            return false;
+    return true;
+}
+
+static bool is_within_reach(const struct found *f)
+{
+    const struct series_point *p = point_of(f, 1);
+    double efficiency = p ? series_efficiency(series_of(f), p)->value : NAN;
+
+    return round3(efficiency) >= round3(decision_of(f)->rule.efficiency) && !fails(f, p) &&
+           !(suffices(f, p) && holds(f, p) && !quality_of(f, p)->why);
+}
+
+static bool is_open(const struct found *f)
+{
+    for (size_t i = 1; i < series_of(f)->npoints; i++)
+        if (!fails(f, &series_of(f)->points[i]))
+            return true;
+    return false;
+}
+
+static bool is_time_open(const struct found *f)
+{
+    const struct series_point *p = point_of(f, 1);
+
+    return p && !suffices(f, p) && !drops(f, p) &&
+           fabs(number_of(f, 3) - series_efficiency(series_of(f), p)->value) < 0.0051;
+}
+
+static bool is_quality_open(const struct found *f)
+{
+    const struct series_point *p = point_of(f, 1);
+
+    return p && !falls(f, p) && !collapses(f, p) && !holds(f, p);
+}
+
+static bool is_quality_unknown(const struct found *f)
+{
+    const struct decision *d = decision_of(f);
+
+    return d->quality[d->reach - series_of(f)->points].why != NULL;
+}
+
+static bool does_efficiency_drop(const struct found *f)
+{
+    const struct series_point *p = point_of(f, 1);
+
+    if (!p || !drops(f, p))
+        return false;
+    tally(SENTENCES_DROPS, true_efficiency(f, p) < decision_of(f)->rule.efficiency);
+    return true;
+}
+
+static bool does_quality_fall(const struct found *f)
+{
+    const struct series_point *p = point_of(f, 1);
+
+    if (!p || !falls(f, p))
+        return false;
+    tally(SENTENCES_FALLS, true_change(f, p) <= -decision_of(f)->rule.margin);
+    return true;
+}
+
+static bool do_runs_collapse(const struct found *f)
+{
+    const struct series_point *p = point_of(f, 1);
+
+    return p && collapses(f, p);
+}
+
+static bool is_not_faster(const struct found *f)
+{
+    const struct series_point *p = point_of(f, 1);
+
+    return p && series_speedup(series_of(f), p)->value <=
+                    series_speedup(series_of(f), decision_of(f)->reach)->value;
+}
+
+static bool is_largest(const struct found *f)
+{
+    return point_of(f, 1) == &series_of(f)->points[series_of(f)->npoints - 1];
+}
+
+static bool is_lower(const struct found *f)
+{
+    for (size_t i = 1; i < series_of(f)->npoints; i++) {
+        const struct series_point *p = &series_of(f)->points[i];
+        if (quality_of(f, p)->change.difference < -decision_of(f)->rule.margin && !falls(f, p))
+            return true;
+    }
+    return false;
+}
+
+static bool are_gaps(const struct found *f)
+{
+    for (const struct series_point *p = series_of(f)->points + 1; p < decision_of(f)->reach; p++)
+        if (fails(f, p))
+            return true;
+    return false;
+}
+
+/* Each count that is named has runs that collapsed, and each such count is named. */
+static bool are_collapsed(const struct found *f)
+{
+    for (size_t i = 1; i < series_of(f)->npoints; i++) {
+        const struct series_point *p = &series_of(f)->points[i];
+        char with[32];
+        snprintf(with, sizeof with, " with %d GPUs (least", p->gpus);
+        if ((strstr(f->text, with) != NULL) != collapses(f, p))
+            return false;
+    }
+    return true;
+}
+
+static bool is_next_open(const struct found *f)
+{
+    const struct series_point *p = point_of(f, 3);
+
+    return p && !fails(f, p) && !(suffices(f, p) && holds(f, p) && !quality_of(f, p)->why);
+}
+
+static bool is_next_count(const struct found *f)
+{
+    return !point_of(f, 1) && number_of(f, 1) > decision_of(f)->reach->gpus;
+}
+
+static bool have_equal_seeds(const struct found *f)
+{
+    for (size_t i = 0; i < series_of(f)->npoints; i++)
+        if (quality_of(f, &series_of(f)->points[i])->nrepeats)
+            return true;
+    return false;
+}
+
+static bool is_near(const struct found *f)
+{
+    for (size_t i = 1; i < series_of(f)->npoints; i++) {
+        const struct series_point *p = &series_of(f)->points[i];
+        if (interval_is_known(&series_efficiency(series_of(f), p)->interval) && !suffices(f, p) &&
+            !drops(f, p))
+            return true;
+    }
+    return false;
+}
+
+static bool is_one_run(const struct found *f)
+{
+    return series_of(f)->nrows == series_of(f)->npoints;
+}
+
+/* Of differences: the interval excludes equality, in the direction that is said. */
+static bool is_different(const struct found *f)
+{
+    const struct interval *i = &f->difference->ratio.interval;
+
+    return i->low > 1 || i->high < 1;
+}
+
+static bool is_not_different(const struct found *f)
+{
+    const struct interval *i = &f->difference->ratio.interval;
+
+    return i->low <= 1 && i->high >= 1;
+}
+
+static bool is_equal(const struct found *f)
+{
+    const struct interval *i = &f->difference->ratio.interval;
+
+    return is_not_different(f) && fmax(i->high, 1 / i->low) < 1.021;
+}
+
+static bool is_better(const struct found *f)
+{
+    const struct interval *i = &f->difference->compare.interval;
+
+    return strstr(f->text, "; higher by ") ? i->low > 0 : i->high < 0;
+}
+
+static bool is_not_better(const struct found *f)
+{
+    const struct interval *i = &f->difference->compare.interval;
+
+    return i->low <= 0 && i->high >= 0;
+}
+
+static bool is_untested(const struct found *f)
+{
+    return f->difference->compare.test == COMPARE_NONE;
+}
+
+static bool is_refused(const struct found *f)
+{
+    return f->difference->why_not && starts(f, "With ");
+}
+
+#define LABEL "( \\([^)]*\\))?"
+#define INTERVAL "( \\(95 % interval X-X\\)| \\(X-X by the epochs of single runs\\))?"
+#define SPEED "(Xx (faster|slower) than with N GPUs?|Xx the images per second of N)" INTERVAL \
+              "(, and Xx (faster|slower) to (IoU|accuracy|a loss of) X)?"
+#define NEEDED "(about N (seeds|runs) per count would decide it|no practicable number of " \
+               "(seeds|runs) would decide it|single runs show no scatter, so N (seeds|runs) per " \
+               "count come first|values scatter less than the steps in which they are recorded: " \
+               "record more decimals)\\."
+#define EFFICIENCY "X \\(((95 % interval X to X|X to X by the epochs of single runs|X to X " \
+                   "between single runs, too few for an interval), )?threshold X\\)[^.]*"
+#define SIMULTANEOUS " \\(95 % interval V to V(, simultaneous over N counts)?\\)\\."
+
+static struct sentence headlines[] = {
+    {"Measure the base case again: with (N) GPUs the efficiency is X, more than ideal\\. As "
+     "measured: ", is_suspect, {0}, 0},
+    {"No network has learnt its task, so no number of GPUs is advised\\. By time alone: ",
+     is_unlearnt, {0}, 0},
+    {"[Uu]se (N) GPUs?" LABEL ": " SPEED ", (IoU|accuracy) holds \\(V against V; change V, 95 % "
+     "interval V to V; N of N runs collapsed, 95 % limit N %\\)\\.", is_used, {0}, 0},
+    {"[Uu]se (N) GPUs?" LABEL ": every larger count measured is slower\\.", are_slower, {0}, 0},
+    {"[Uu]se (N) GPUs?" LABEL ": no larger count measured has an efficiency of X and keeps its "
+     "(IoU|accuracy)\\.", do_all_fail, {0}, 0},
+    {"[Uu]se (N) GPUs?" LABEL ": no larger count measured has an efficiency of X\\.",
+     are_inefficient, {0}, 0},
+    {"[Ww]ithin reach by time: up to (N) GPUs" LABEL ", " SPEED "\\.", is_within_reach, {0}, 0},
+    {" Within reach by time: up to (N) GPUs \\(Xx\\)\\.", is_within_reach, {0}, 0},
+    {"[Uu]ndecided" LABEL "\\.", is_open, {0}, 0},
+    {" Whether the efficiency with (N) GPUs? reaches (X) is undecided \\((X) as measured(, 95 % "
+     "interval X to X|, X to X by the epochs of single runs|, X to X between single runs, too few "
+     "for an interval)?\\); " NEEDED, is_time_open, {0}, 0},
+    {" (IoU|Accuracy) is not (recorded|comparable, as [^.]*)\\.", is_quality_unknown, {0}, 0},
+    {" (IoU|Accuracy) with (N) GPUs is undecided \\(V against V\\): it is recorded in steps of X, "
+     "and the margin is X; record more decimals\\.", is_always, {0}, 0},
+    {" Accuracy with (N) GPUs is undecided \\(V against V(; the 95 % interval of the change, V to "
+     "V, includes V|, one run on a side)\\); " NEEDED, is_quality_open, {0}, 0},
+    {" IoU with (N) GPUs is undecided \\(V against V(; the 95 % interval of the change, V to V, "
+     "includes V|, one run on a side)\\); " NEEDED, is_quality_open, {0}, 0},
+    {NULL, NULL, {0}, 0}};
+
+static struct sentence caveats[] = {
+    {"No GPU was used: .*", is_always, {0}, 0},
+    {"This speed-up measures the machine, .*", is_always, {0}, 0},
+    {"With [0-9., ]+ GPUs some kernels failed their check .*", is_always, {0}, 0},
+    {"The quality is meaningless: .*", is_always, {0}, 0},
+    {"N of N runs? scores? no better than one class everywhere would .*", is_always, {0}, 0},
+    {"No network has learnt its task \\(the best (IoU|accuracy) is X\\): .*", is_unlearnt, {0}, 0},
+    {"Runs of different seeds are equal in every loss and score \\(numbers of GPUs: [0-9., "
+     "]+\\), so "
+     "the seed changes nothing: equal runs count as one where (IoU|accuracy) is compared\\.",
+     have_equal_seeds, {0}, 0},
+    {"Quality \\((IoU|accuracy)\\) is counted over different validation images: .*", is_always,
+     {0}, 0},
+    {"The logs do not say how many validation images were scored, .*", is_always, {0}, 0},
+    {"The study mixes strong and weak scaling, .*", is_always, {0}, 0},
+    {"One run per count: intervals of times hold for these runs only, .*", is_one_run, {0}, 0},
+    {"With [0-9., ]+ GPUs the interval of the efficiency includes the threshold of X: .*", is_near,
+     {0}, 0},
+    {"N of N runs have no result and are excluded; .*", is_always, {0}, 0},
+    {"The base case is N GPUs, not 1\\. .*", is_always, {0}, 0},
+    {"The logs do not say how many images an epoch really processed: .*", is_always, {0}, 0},
+    {"Runs trained for different numbers of epochs: .*", is_always, {0}, 0},
+    {"With (N) GPUs the efficiency of X is more than ideal\\. .*", is_suspect, {0}, 0},
+    {"N values? of epoch time or (IoU|accuracy) lies? far from the median .*", is_always, {0}, 0},
+    {NULL, NULL, {0}, 0}};
+
+static struct sentence reasons[] = {
+    {"Limit: with (N) GPUs? (efficiency drops to " EFFICIENCY "; |it is undecided whether the "
+     "efficiency is sufficient: " EFFICIENCY "; )?(IoU|accuracy) falls by X \\(95 % interval V to "
+     "V, margin X\\)\\.", does_quality_fall, {0}, 0},
+    {"Limit: with (N) GPUs? (efficiency drops to " EFFICIENCY "; |it is undecided whether the "
+     "efficiency is sufficient: " EFFICIENCY "; )?N of N runs? collapsed \\([^)]*\\)\\.",
+     do_runs_collapse, {0}, 0},
+    {"Limit: with (N) GPUs? efficiency drops to " EFFICIENCY "\\.", does_efficiency_drop, {0}, 0},
+    {"Limit: with (N) GPUs? it is undecided whether the efficiency is sufficient: " EFFICIENCY
+     "\\.", is_always, {0}, 0},
+    {"Limit: with (N) GPUs? there is no steady epoch to judge by\\.", is_always, {0}, 0},
+    {"Limit: with (N) GPUs? the speed-up is X, not above the X with N\\.", is_not_faster, {0}, 0},
+    {"Limit: none was measured; with (N) GPUs, the most, efficiency is X \\(threshold X\\)(; the "
+     "model predicts X or more up to N)?\\.", is_largest, {0}, 0},
+    {"Runs collapsed \\((IoU|accuracy) more than X below the median of the base case, V\\): (N of N "
+     "with N GPUs \\(least V\\)(, )?)+\\.", are_collapsed, {0}, 0},
+    {"Not every smaller count meets the rule: .*\\.", are_gaps, {0}, 0},
+    {"In these runs (IoU|accuracy) is lower by more than X with [0-9., ]+ GPUs; more runs must "
+     "show "
+     "whether that is chance\\.", is_lower, {0}, 0},
+    {"Over the whole run the efficiency is X(: of its .*)?\\.", is_always, {0}, 0},
+    {"No model fits well; .*\\.", is_always, {0}, 0},
+    {"Best-fitting model: .*\\.", is_always, {0}, 0},
+    {"Time to (IoU|accuracy|a loss of) X: Xx (faster|slower) than with N GPUs?: each epoch is Xx "
+     "(faster|slower), (and as many are needed|(but|and) Xx as many are needed)\\.", is_always,
+     {0}, 0},
+    {"Critical batch: .*", is_always, {0}, 0},
+    {"The work grows with the GPUs \\(weak scaling\\): .*", is_always, {0}, 0},
+    {"Fastest whole run, start-up and evaluation included: .*", is_always, {0}, 0},
+    {"Worth measuring next: (N) seeds with (N) and (N) GPUs \\(.*\\)\\.", is_next_open, {0}, 0},
+    {"Worth measuring next: (N) GPUs? \\(.*\\)\\.", is_next_count, {0}, 0},
+    {"Worth measuring next: no other count \\(.*\\)\\.", is_always, {0}, 0},
+    {NULL, NULL, {0}, 0}};
+
+static struct sentence differences[] = {
+    {"With N GPUs?, steady epoch: .* is Xx faster than [^(]*" SIMULTANEOUS, is_different, {0}, 0},
+    {"With N GPUs?, steady epoch: no difference is shown; .* was Xx as fast as [^(]*" SIMULTANEOUS,
+     is_not_different, {0}, 0},
+    {"With N GPUs?, steady epoch: .* are equally fast within N %" SIMULTANEOUS, is_equal, {0}, 0},
+    {"With N GPUs?, steady epoch: .* was Xx as fast as .* in these runs" INTERVAL
+     "; too few runs for a test\\.", is_untested, {0}, 0},
+    {"With N GPUs?, (IoU|accuracy): .* V, .* V; (higher|lower) by V" SIMULTANEOUS, is_better, {0},
+     0},
+    {"With N GPUs?, (IoU|accuracy): .* V, .* V; no difference is shown: V" SIMULTANEOUS,
+     is_not_better, {0}, 0},
+    {"With N GPUs?, (IoU|accuracy): .* V, .* V; too few runs for a test\\.", is_untested, {0}, 0},
+    {"With N GPUs?, (IoU|accuracy): .* V, .* V; (not )?significant over N images of these two "
+     "networks \\(p [<=] X\\), which says nothing of other seeds\\.", is_always, {0}, 0},
+    {"With N GPUs?, [^:]*: not (known on both sides|compared, as [^.]*)\\.", is_refused, {0}, 0},
+    {NULL, NULL, {0}, 0}};
+
+/* N: a whole number, X: a number of at least 0, V: any number; each within its own brackets only if
+ * the pattern has them. */
+static void compile(struct sentence *s)
+{
+    struct buf b = {0};
+
+    buf_add(&b, "^");
+    for (const char *at = s->pattern; *at; at++)
+        if (*at == 'N' && !strchr("oU", at[1]))
+            buf_add(&b, "[0-9]+");
+        else if (*at == 'X')
+            buf_add(&b, "[0-9.e+-]*[0-9]");
+        else if (*at == 'V')
+            buf_add(&b, "-?[0-9.e+-]*[0-9]");
+        else
+            buf_addf(&b, "%c", *at);
+    if (regcomp(&s->compiled, b.data, REG_EXTENDED))
+        bail_out("the pattern %s is invalid", b.data);
+    buf_destroy(&b);
+}
+
+/* Checks text, a list of sentences. Returns NULL or what is wrong. */
+static const char *check_text(struct sentence *list, struct found *f, const char *text)
+{
+    static char wrong[600];
+
+    for (struct sentence *s = list; s->pattern && !list->seen; s++)
+        compile(s);
+    list->seen += !list->seen; /* compiled */
+    while (*text) {
+        struct sentence *s = list;
+        f->text = text;
+        while (s->pattern && regexec(&s->compiled, text, GROUPS, f->part, 0) != 0)
+            s++;
+        if (!s->pattern || !s->allowed(f)) {
+            snprintf(wrong, sizeof wrong, "%s: %s", s->pattern ? "not allowed" : "not listed",
+                     text);
+            return wrong;
+        }
+        s->seen++;
+        text += f->part[0].rm_eo;
+    }
+    return NULL;
+}
+
+/* Checks lines, one sentence or more each. */
+static const char *check_lines(struct sentence *list, struct found *f, const char *lines)
+{
+    const char *wrong = NULL;
+
+    while (*lines && !wrong) {
+        char *line = strndup(lines, strcspn(lines, "\n"));
+        wrong = check_text(list, f, line);
+        free(line);
+        lines += strcspn(lines, "\n");
+        lines += *lines == '\n';
+    }
+    return wrong;
+}
+
+const char *sentences_check_series(const struct report_series *rs,
+                                   const struct sentences_truth *truth)
+{
+    struct found f = {.rs = rs, .truth = truth};
+    const char *wrong = check_text(headlines, &f, rs->words.headline);
+
+    wrong = wrong ? wrong : check_lines(caveats, &f, rs->words.caveats);
+    return wrong ? wrong : check_lines(reasons, &f, rs->words.reasons);
+}
+
+const char *sentences_check_differences(const struct report *r)
+{
+    const char *wrong = NULL;
+
+    for (size_t i = 0; i < r->analysis.npairs && !wrong; i++) {
+        const struct analysis_pair *p = &r->analysis.pairs[i];
+        for (size_t k = 0; k < p->ndifferences && !wrong; k++) {
+            struct found f = {.difference = &p->differences[k]};
+            struct buf b = {0};
+            difference_describe(&b, &p->differences[k], r->series[p->a].label,
+                                r->series[p->b].label, r->series[p->a].as->series.quality);
+            wrong = check_text(differences, &f, b.data);
+            buf_destroy(&b);
+        }
+    }
+    return wrong;
+}
+
+size_t sentences_seen(size_t *nlisted, struct buf *unseen)
+{
+    struct sentence *const lists[] = {headlines, caveats, reasons, differences};
+    size_t seen = 0;
+
+    *nlisted = 0;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        for (struct sentence *s = lists[i]; s->pattern; s++) {
+            ++*nlisted;
+            seen += s->seen > (s == lists[i]);
+            if (s->seen <= (s == lists[i]))
+                buf_addf(unseen, "%.60s\n", s->pattern);
+        }
+    return seen;
+}
