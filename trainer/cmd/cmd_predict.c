@@ -475,12 +475,12 @@ static int check_masks(const struct image_list *list, struct err *e)
 /* Reads the classes of the checkpoint's masks. */
 static int open_classes(const struct trained *t, struct err *e)
 {
-    const struct mask_options options = {.classes = t->config.classes,
-                                         .class_file = "the class file in model.json",
-                                         .class_text = t->classes.file};
+    const struct mask_options masks = {.classes = t->config.classes,
+                                       .class_file = "the class file in model.json",
+                                       .class_text = t->classes.file};
     int ignore;
 
-    if (t->classes.file && *t->classes.file && classes_open(&options, &ignore, &classes, e))
+    if (t->classes.file && *t->classes.file && classes_open(&masks, &ignore, &classes, e))
         return -1;
     return !opt_colors || (classes && classes_are_coloured(classes)) ? 0
         : err_set(e, ERR_CONFIG, "predict: --colors: the masks of training had no colours "

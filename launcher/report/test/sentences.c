@@ -174,6 +174,20 @@ static bool is_suspect(const struct found *f)
     return r && r->value > 1.1 && !(r->interval.low <= 1);
 }
 
+static bool did_drift(const struct found *f)
+{
+    const struct disturbance *d = &decision_of(f)->disturbance;
+
+    return d->drift_p < DISTURBANCE_ALPHA && fabs(d->drift - 1) >= DISTURBANCE_EFFECT;
+}
+
+static bool is_node_slow(const struct found *f)
+{
+    const struct disturbance *d = &decision_of(f)->disturbance;
+
+    return d->slow_p < DISTURBANCE_ALPHA && d->slow - 1 >= DISTURBANCE_EFFECT;
+}
+
 static bool is_unlearnt(const struct found *f)
 {
     double best = NAN;
@@ -471,6 +485,8 @@ static struct sentence caveats[] = {
      {0}, 0},
     {"The logs do not say how many validation images were scored, .*", is_always, {0}, 0},
     {"The study mixes strong and weak scaling, .*", is_always, {0}, 0},
+    {"The times changed while the study ran: .*", did_drift, {0}, 0},
+    {"Among runs of the same count, those on node .*", is_node_slow, {0}, 0},
     {"One run per count: intervals of times hold for these runs only, .*", is_one_run, {0}, 0},
     {"With [0-9., ]+ GPUs the interval of the efficiency includes the threshold of X: .*", is_near,
      {0}, 0},
