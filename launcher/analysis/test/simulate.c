@@ -23,7 +23,8 @@
 #define STUDIES 40      /* per case, in make check */
 #define TOLERANCE 3     /* standard errors by which a promise may be missed */
 
-static const struct simulate_area *const areas[] = {&simulate_speedup, &simulate_quality};
+static const struct simulate_area *const areas[] = {&simulate_speedup, &simulate_quality,
+                                                    &simulate_prediction};
 #define NAREAS (sizeof areas / sizeof *areas)
 
 struct options {
