@@ -18,6 +18,8 @@
 #define INFLATE 1.1
 #define BEYOND 0.02    /* standard deviation for each doubling beyond the largest count */
 #define NEAREST 0.5    /* doublings: a miss over less is taken to be over so many */
+/* A term uses this many degrees of freedom, because it is chosen among others. */
+#define CHOSEN 2
 #define DRAWS_MOST 256 /* draws of a set before those with negative coefficients are rejected */
 #define DRAWS_LEAST 8  /* of a set with less evidence than another */
 #define NEGLIGIBLE 1e-3 /* evidence beside that of the best set so far */
@@ -205,7 +207,7 @@ static int compare_candidates(const void *a, const void *b)
 static bool draw_set(const struct fit *f, const struct candidate *c, const struct solution *s,
                      const double *normal, struct model_draw *dst)
 {
-    double df = f->nruns - c->n + PSEUDO, h = 2 / (9 * df);
+    double df = fmax(2, f->nruns - CHOSEN * c->n + PSEUDO), h = 2 / (9 * df);
     double chi = df * pow(fmax(0.05, 1 - h + normal[MODEL_LAW_MOST] * sqrt(h)), 3);
     double spread = INFLATE * sqrt(s->squares / chi), v[MODEL_LAW_MOST];
 
@@ -274,15 +276,15 @@ static int collect_laws(struct fit *f)
     struct model *m = f->m;
     struct model_law *laws = calloc(f->ndraws + 1, sizeof *laws);
     double *weight = calloc(f->ndraws + 1, sizeof *weight);
-    size_t n = 0;
+    size_t n = 0, at = 0;
 
     for (size_t d = 0; laws && weight && d < f->ndraws; d++) {
         const struct weighted *w = &f->draws[d];
-        size_t k = 0;
-        while (k < n && !same_kinds(m, &laws[k], &w->draw))
-            k++;
-        struct model_law *law = &laws[k];
-        if (k == n) {
+        if (d == 0 || memcmp(w->draw.term, w[-1].draw.term, sizeof w->draw.term) != 0)
+            for (at = 0; at < n && !same_kinds(m, &laws[at], &w->draw); at++)
+                continue;
+        struct model_law *law = &laws[at];
+        if (at == n) {
             n++;
             law->nterms = w->draw.nterms;
             for (int i = 0; i < law->nterms; i++)
@@ -294,7 +296,7 @@ static int collect_laws(struct fit *f)
         law->evidence += w->weight;
         for (int i = 0; first && i < law->nterms; i++)
             law->coefficient[i] += w->weight * w->draw.coefficient[i];
-        weight[k] += first ? w->weight : 0;
+        weight[at] += first ? w->weight : 0;
     }
     for (size_t k = 0; laws && weight && k < n; k++)
         for (int i = 0; i < laws[k].nterms; i++)

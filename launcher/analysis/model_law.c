@@ -13,7 +13,9 @@ enum family { SERIAL, TREE, LINEAR, FIRST, STRAGGLERS, BOUNDARY, NODES, LIMITS, 
 /* How the cost of a node boundary grows with further nodes is seldom measured: it is less probable
  * than that it does not, by this logarithm. */
 #define NODES_PRIOR (-1.3)
-#define USL_PRIOR 2.2 /* the universal scalability law is more probable than other pairs */
+#define USL_PRIOR 2.7        /* the universal scalability law is more probable than other pairs */
+#define STRAGGLERS_PRIOR 0.7 /* GPUs that wait for the slowest are never quite alike */
+#define LOSS_PRIOR (-M_LN2)  /* of each loss in a set: simple laws are more probable */
 
 static const struct {
     const char *name;   /* of the loss */
@@ -27,8 +29,11 @@ static const struct {
     [MODEL_LAW_LINEAR] = {"a loss with each GPU", "(N - 1)", LINEAR, 0},
     [MODEL_LAW_FIRST] = {"a first step", "[N > 1]", FIRST, 0},
     [MODEL_LAW_FIRST_SHARE] = {"slower computation from 2 GPUs on", "[N > 1] / N", FIRST, 0},
-    [MODEL_LAW_JITTER] = {"stragglers", "sqrt(2 ln N) / N", STRAGGLERS, 0},
-    [MODEL_LAW_LOG_SHARE] = {"slower computation with more GPUs", "log2 N / N", STRAGGLERS, 0},
+    [MODEL_LAW_RING_SHARE] = {"a ring of messages", "(N - 1) / N^2", FIRST, 0},
+    [MODEL_LAW_JITTER] = {"stragglers", "sqrt(2 ln N) / N", STRAGGLERS,
+                          STRAGGLERS_PRIOR},
+    [MODEL_LAW_LOG_SHARE] = {"slower computation with more GPUs", "log2 N / N", STRAGGLERS,
+                             STRAGGLERS_PRIOR},
     [MODEL_LAW_NODES] = {"a step at the node boundary", "[P > 1]", BOUNDARY, 0},
     [MODEL_LAW_NODES_SHARE] = {"slower computation on several nodes", "[P > 1] / N", BOUNDARY, 0},
     [MODEL_LAW_NODES_RING] = {"a ring of nodes", "(P - 1) / P", NODES, NODES_PRIOR},
@@ -66,6 +71,8 @@ double model_law_value(const struct model_law_term *t, const struct model_law_kn
         return gpus > 1;
     case MODEL_LAW_FIRST_SHARE:
         return gpus > 1 ? share : 0;
+    case MODEL_LAW_RING_SHARE:
+        return share * (gpus - 1) / gpus;
     case MODEL_LAW_JITTER:
         return share * sqrt(2 * log(gpus));
     case MODEL_LAW_LOG_SHARE:
@@ -122,7 +129,7 @@ double model_law_prior(const struct model_law_term *terms, int nterms, const uns
         families += members[kinds[terms[i].kind].family]++ == 0;
     for (int i = 1; i < n; i++) {
         enum model_law_kind kind = terms[set[i]].kind;
-        sum += kinds[kind].prior - log(members[kinds[kind].family]);
+        sum += LOSS_PRIOR + kinds[kind].prior - log(members[kinds[kind].family]);
         choices *= fmax(1, families - i + 1) / i;
         usl &= kind == MODEL_LAW_SERIAL || kind == MODEL_LAW_LINEAR;
     }

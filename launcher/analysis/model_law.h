@@ -28,6 +28,7 @@ enum model_law_kind {
     MODEL_LAW_LINEAR,      /* N - 1: coherency, a ring of messages */
     MODEL_LAW_FIRST,       /* 1 from 2 GPUs on */
     MODEL_LAW_FIRST_SHARE, /* D from 2 GPUs on: the computation itself becomes slower */
+    MODEL_LAW_RING_SHARE,  /* D (N - 1) / N: a ring of messages in steps that add up to an epoch */
     MODEL_LAW_JITTER,      /* D sqrt(2 ln N): the slowest of N computations */
     MODEL_LAW_LOG_SHARE,   /* D log2 N */
     MODEL_LAW_NODES,       /* 1 from 2 nodes on */
