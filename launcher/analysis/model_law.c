@@ -12,8 +12,8 @@ enum family { SERIAL, TREE, LINEAR, FIRST, STRAGGLERS, BOUNDARY, NODES, LIMITS, 
 #define WIDE_GAP 1.45 /* between counts so far apart a limit may also set in halfway */
 /* How the cost of a node boundary grows with further nodes is seldom measured: it is less probable
  * than that it does not, by this logarithm. */
-#define NODES_PRIOR (-1.3)
-#define USL_PRIOR 2.7        /* the universal scalability law is more probable than other pairs */
+#define NODES_PRIOR (-1.6)
+#define USL_PRIOR 3.1        /* the universal scalability law is more probable than other pairs */
 #define STRAGGLERS_PRIOR 0.7 /* GPUs that wait for the slowest are never quite alike */
 #define LOSS_PRIOR (-M_LN2)  /* of each loss in a set: simple laws are more probable */
 
