@@ -14,7 +14,7 @@
 
 static const int counts[] = {1, 2, 3, 4, 5, 6, 7, LARGEST};
 #define NCOUNTS (sizeof counts / sizeof *counts)
-static const double noises[] = {0.01, 0.02, 0.03};
+static const double noises[] = {0.01, 0.03};
 #define NNOISES (sizeof noises / sizeof *noises)
 
 enum function { END, COMPUTE, SERIAL, LINEAR, TREE, JITTER, RING_OF_NODES, TWO_NODES, LIMIT_OF_6 };
