@@ -16,7 +16,7 @@
 #define PSEUDO 2
 /* what parsimony hides: the standard deviation of draws is larger than the residuals by this */
 #define INFLATE 1.1
-#define BEYOND 0.02    /* standard deviation for each doubling beyond the largest count */
+#define BEYOND 0.015    /* standard deviation for each doubling beyond the largest count */
 #define NEAREST 0.5    /* doublings: a miss over less is taken to be over so many */
 /* A term uses this many degrees of freedom, because it is chosen among others. */
 #define CHOSEN 2

@@ -7,10 +7,11 @@
  *   between P nodes           2 (P - 1) / P M / bandwidth + messages x latency
  *   each sum of batch norm    2 log2 g x latency + 2 log2 P x latency, never hidden
  *
- * for gradients of M bytes; each log2 is rounded up. The factors are those of a reduce-scatter and
- * an all-gather, the least that any all-reduce transfers. compute, which hides a part, is the
- * measured step of the base case without its own exposed communication, but at least half that
- * step; strong scaling divides it. There are three cases, which the model takes to be equally probable:
+ * for gradients of M bytes; each log2 is rounded up. The factors are those of a reduce-scatter
+ * and an all-gather, the least that any all-reduce transfers. compute, which hides a part, is
+ * the measured step of the base case without its own exposed communication, but at least half
+ * that step; strong scaling divides it. There are three cases, which the model takes to be
+ * equally probable:
  *
  *               bandwidth   messages per slice       slices   hidden behind the backward pass
  *   low         published   2 log2 (a tree)          1        2/3 of compute, not the last MiB

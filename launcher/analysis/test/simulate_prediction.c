@@ -41,7 +41,7 @@ static const struct law {
 };
 #define NLAWS (sizeof laws / sizeof *laws)
 
-enum { BIAS_2N, BIAS_4N, COVERED_N, COVERED_2N, COVERED_4N, WIDTH_2N, ORACLE_2N, SCORE_2N, REACH,
+enum { BIAS_2N, BIAS_4N, COVERED_N, COVERED_2N, COVERED_4N, WIDTH_2N, ORACLE_2N, SCORE, REACH,
        DEADLINE, RISES, NSTATEMENTS };
 static const struct simulate_statement statements[NSTATEMENTS] = {
     [BIAS_2N] = {"error at 2N", SIMULATE_MEDIAN_WITHIN, 0.05},
@@ -51,7 +51,7 @@ static const struct simulate_statement statements[NSTATEMENTS] = {
     [COVERED_4N] = {"at 4N", SIMULATE_AT_LEAST, 0.85},
     [WIDTH_2N] = {"width at 2N", SIMULATE_SHOWN_MEDIAN, 0},
     [ORACLE_2N] = {"oracle's", SIMULATE_SHOWN_MEDIAN, 0},
-    [SCORE_2N] = {"interval score at 2N", SIMULATE_SHOWN, 0},
+    [SCORE] = {"mean interval score at N, 2N, 4N", SIMULATE_SHOWN, 0},
     [REACH] = {"efficiency is 0.80 where the model predicts it", SIMULATE_AT_LEAST, 0.9},
     [DEADLINE] = {"a deadline is met", SIMULATE_AT_LEAST, 0.9},
     [RISES] = {"predicted efficiency exceeds the largest count's by more than the noise",
@@ -185,7 +185,8 @@ static void study(size_t i, uint64_t number, double *values)
         values[COVERED_N + k] = is_in(&b[k], truth(LARGEST << k));
     values[WIDTH_2N] = (b[1].high - b[1].low) / truth(2 * LARGEST);
     values[ORACLE_2N] = oracle_width(2 * LARGEST, noise);
-    values[SCORE_2N] = score(&b[1], truth(2 * LARGEST));
+    values[SCORE] = (score(&b[0], truth(LARGEST)) + score(&b[1], truth(2 * LARGEST)) +
+                     score(&b[2], truth(4 * LARGEST))) / 3;
     judge_sentences(as, noise, values);
     analysis_destroy(&a);
     results_destroy(&source.results);
