@@ -17,8 +17,9 @@ facts=(--train-images 1000 --batch-per-gpu 10 --parameters 1000000 --gpus-per-no
 predict() { unetctl report --logs logs "${facts[@]}" --links 10:100,1:1000 "$@"; }
 
 exits 0 "a prediction from one measured number is made" predict --predict 1..4
-like "$OUT" 'Predicted, not measured: native of logs, from its runs on 1 GPU' \
-    "the text says that the numbers are predicted"
+like "$OUT" 'Scenarios, not measured: native of logs, from its runs on 1 GPU' \
+    "from one measured number there are scenarios"
+like <(tr '\n' ' ' <"$OUT") 'a serial part of 0, 2 and 5 % of the epoch' "a serial part is among them"
 like "$OUT" '^ +2 ' "2 GPUs are not marked"
 like "$OUT" '^ +3\* ' "3 GPUs are marked as more than twice the measured number"
 like <(tr '\n' ' ' <"$OUT") \
@@ -32,8 +33,8 @@ exits 0 "a prediction is written as JSON" predict --predict 4 --json p.json
 number() { field p.json "round(d[0][\"points\"][0]$1, 6)"; }
 is "$(number '["comm_s"]["low"]')" 0.0066 "sums: 0.4 ms + 0.2 ms within, 4 ms + 2 ms between nodes"
 is "$(number '["step_s"]["low"]')" 0.10165 "low: one slice of four is not hidden"
-is "$(field p.json 'd[0]["points"][0]["extrapolated"], d[0]["jitter_assumed"]')" "(True, True)" \
-    "the JSON marks the extrapolation and the assumed jitter"
+is "$(field p.json 'd[0]["points"][0]["extrapolated"], d[0]["scenarios"]')" "(True, True)" \
+    "the JSON marks the extrapolation and the scenarios"
 exits 0 "with batch norm's sums" predict --predict 4 --norm-sums 36 --json p.json
 is "$(number '["comm_s"]["low"]')" 0.0858 "36 times 2.2 ms more"
 exits 0 "a prediction with batch norm is printed" predict --predict 4 --norm-sums 36
@@ -42,11 +43,24 @@ like <(tr '\n' ' ' <"$OUT") '36 sums of batch norm a step, of few bytes and neve
 log 2 5.25 >logs/log_2.csv
 log 4 2.75 >logs/log_4.csv
 exits 0 "a prediction from three measured numbers is written" predict --predict 4,8,16 --json p.json
-is "$(field p.json '[p["extrapolated"] for p in d[0]["points"]], d[0]["jitter_assumed"]')" \
+is "$(field p.json '[p["extrapolated"] for p in d[0]["points"]], d[0]["scenarios"]')" \
     "([False, False, True], False)" "with three measurements, twice the largest is no extrapolation"
 is "$(number '["measured_epoch_s"]')" 2.75 "what was measured stands beside"
 ok "the bounds hold it" test \
     "$(field p.json 'all(p["epoch_s"]["low"] <= p["epoch_s"]["expected"] <= p["epoch_s"]["high"] for p in d[0]["points"]) and d[0]["points"][0]["epoch_s"]["low"] <= 2.75 <= d[0]["points"][0]["epoch_s"]["high"]')" = True
+exits 0 "a prediction is printed" predict --predict 4,8,16
+like <(tr '\n' ' ' <"$OUT") 'Predicted, not measured: .* no such limit was seen up to 4\.' \
+    "the text says up to where no limit was seen"
+like <(tr '\n' ' ' <"$OUT") 'number that is left out is predicted within' "it has the leave-one-out error"
+log 8 5.40 >logs/log_8.csv
+exits 8 "where the largest number contradicts the others, nothing is predicted" predict --predict 16
+like "$ERR" 'cannot be predicted: .*Repeat them, or measure more' "the error says what to do"
+exits 0 "a report is made of it" unetctl report --logs logs "${facts[@]}"
+unlike report/report.html 'fitted model' "such a model is not drawn"
+exits 0 "its text is printed" unetctl report --logs logs "${facts[@]}" --text
+like <(tr -s '\n ' ' ' <"$OUT") 'No model of the times is used: it misses' "the report says why"
+unlike "$OUT" 'described best|the model predicts' "and predicts nothing"
+rm -r report logs/log_8.csv
 exits 8 "a prediction without the batch size is refused" \
     unetctl report --logs logs --predict 4 --train-images 1000
 like "$ERR" 'do not state the batch.*--batch-per-gpu N' \

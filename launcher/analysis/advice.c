@@ -63,15 +63,19 @@ static void meet_deadline(struct advice_choice *c, const struct series *s,
                                         .why = "the fewest GPUs measured that meet the deadline"};
             break;
         }
-    for (int n = s->points[0].gpus + 1; whole && n <= last && (!c->gpus || n < c->gpus); n++)
-        if (!was_measured(s, n) && model_predict(whole, n) <= deadline_s) {
-            *c = (struct advice_choice){.gpus = n, .value = model_predict(whole, n),
-                                        .extrapolated = model_is_extrapolation(whole, n)};
-            snprintf(c->why, sizeof c->why, "predicted by the model (%s)%s; it was not measured",
-                     model_name(whole->law),
-                     n > whole->largest ? ", beyond what was measured" : "");
-            return;
-        }
+    for (int n = s->points[0].gpus + 1; n <= last && (!c->gpus || n < c->gpus); n++) {
+        if (was_measured(s, n) || !model_is_usable(whole))
+            continue;
+        struct bounds time = model_predict(whole, n);
+        if (time.high > deadline_s)
+            continue;
+        *c = (struct advice_choice){.gpus = n, .value = time.expected,
+                                    .extrapolated = model_is_extrapolation(whole, n)};
+        snprintf(c->why, sizeof c->why, "predicted by the model, which expects at most %.4g s (95 "
+                 "%%)%s; it was not measured",
+                 time.high, n > whole->largest ? ", beyond what was measured" : "");
+        return;
+    }
     if (!c->gpus)
         snprintf(c->why, sizeof c->why,
                  "no count up to %d, twice the largest measured, meets it", last);
@@ -83,5 +87,5 @@ void advice_compute(struct advice *a, const struct series *s, const struct model
     choose_least(&a->time, s, QUANTITY_WHOLE, "time");
     choose_least(&a->gpu_hours, s, QUANTITY_COUNT, "GPU-hours");
     choose_least(&a->energy, s, QUANTITY_ENERGY, "energy");
-    meet_deadline(&a->deadline, s, whole && model_predicts(whole) ? whole : NULL, deadline_s);
+    meet_deadline(&a->deadline, s, whole, deadline_s);
 }

@@ -23,8 +23,8 @@ struct advice {
     struct advice_choice time, gpu_hours, energy, deadline;
 };
 
-/* whole is the chosen model of the whole run, or NULL; it is ignored unless model_predicts.
- * deadline_s is 0 for none. */
+/* whole is the model of the whole run; it is ignored unless model_is_usable. A deadline is met
+ * where the upper end of its interval meets it. deadline_s is 0 for none. */
 void advice_compute(struct advice *a, const struct series *s, const struct model *whole,
                     double deadline_s);
 

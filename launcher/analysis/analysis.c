@@ -7,54 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/analysis/prediction.h"
 #include "launcher/analysis/series_list.h"
 #include "src/buf.h"
 #include "src/mem.h"
 #include "src/plural.h"
 
-#define SEED 2015
-
-/* Returns the value of a run that a model is fitted to: for Gustafson's law images per second, with
- * whole the seconds of the whole run, and otherwise the seconds of a steady epoch, scaled to the
- * number of images of the base case if all are known. NaN if it was not recorded, and for whole
- * runs of different lengths or of weak scaling. */
-static double model_value(const struct series *s, const struct result *r, enum model_law law,
-                          bool whole)
-{
-    double epoch = r->median_epoch_s;
-
-    if (law == MODEL_GUSTAFSON)
-        return r->images / epoch;
-    if (whole)
-        return s->equal_epochs && s->mode != SERIES_WEAK ? quantity_of(r, QUANTITY_WHOLE) : NAN;
-    return s->by_images ? epoch * s->points[0].q[QUANTITY_IMAGES].median / r->images : epoch;
-}
-
-static int fit_series(struct model *m, const struct series *s, enum model_law law, bool whole,
-                      struct model_sample *room, struct err *e)
-{
-    size_t n = 0;
-    bool weak = s->mode == SERIES_WEAK || s->mode == SERIES_WEAK_BATCH;
-
-    for (size_t i = 0; i < s->nrows; i++) {
-        double v = model_value(s, &s->rows[i], law, whole);
-        if (isfinite(v) && v > 0)
-            room[n++] = (struct model_sample){s->rows[i].gpus, v};
-    }
-    return model_fit(m, law, room, law == MODEL_GUSTAFSON && (whole || !weak) ? 0 : n, SEED, e);
-}
-
-static int fit_models(struct analysis_series *as, struct err *e)
-{
-    struct model_sample *room = mem_zero(as->series.nrows, sizeof *room, e);
-    int rc = room ? 0 : -1;
-
-    for (int law = 0; rc == 0 && law < MODEL_NLAWS; law++)
-        rc = fit_series(&as->steady[law], &as->series, (enum model_law)law, false, room, e) ||
-             fit_series(&as->whole[law], &as->series, (enum model_law)law, true, room, e) ? -1 : 0;
-    free(room);
-    return rc;
-}
 
 /* The qualities for which the time to reach them is reported by default. */
 static const double usual_levels[] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95,
@@ -91,25 +49,21 @@ static int add_levels(struct analysis_series *as, const struct analysis_options 
     return 0;
 }
 
-/* Analyses one series. as must not be moved afterwards, because the choices point into it. */
 static int analyse_series(struct analysis_series *as, const struct results *table,
                           const struct analysis_options *options, struct err *e)
 {
-    if (fit_models(as, e))
+    if (prediction_fit(&as->steady, &as->series, QUANTITY_STEADY_EPOCH, e) ||
+        prediction_fit(&as->whole, &as->series, QUANTITY_WHOLE, e))
         return -1;
-    /* Gustafson's law, the last of the models, applies only if the work grows with the GPUs. */
-    as->steady_choice = model_choose(
-        as->steady, as->series.mode == SERIES_WEAK ? MODEL_NLAWS : MODEL_GUSTAFSON);
-    as->whole_choice = model_choose(as->whole, MODEL_GUSTAFSON);
-    advice_compute(&as->advice, &as->series, as->whole_choice, options->deadline_s);
+    advice_compute(&as->advice, &as->series, &as->whole, options->deadline_s);
     noise_scale_compute(&as->noise, &as->series);
     if (convergence_compute(&as->convergence, &as->series, options->score_target,
                             options->loss_target, e) ||
         add_levels(as, options, e))
         return -1;
     return as->series.npoints > 1
-               ? decision_compute(&as->decision, &as->series, &options->rule, as->steady_choice,
-                                  table, e)
+               ? decision_compute(&as->decision, &as->series, &options->rule, &as->steady, table,
+                                  e)
                : 0;
 }
 

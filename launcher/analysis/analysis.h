@@ -3,7 +3,7 @@
  * several sources of results.
  *
  *   source (a study, a folder of logs) -> results -> series (one engine, settings, mode of scaling)
- *     -> models, advice, convergence, noise scale -> decision
+ *     -> model, advice, convergence, noise scale -> decision
  *   pairs of series -> differences; all of it -> the twelve rules
  *
  * A count is a number of GPUs that runs were measured on. The analysis accesses no files. The same
@@ -45,11 +45,8 @@ struct analysis_source {
 struct analysis_series {
     struct series series;
     size_t source;                     /* index in analysis.sources */
-    /* of the steady epoch, corrected for the number of images if all points have it */
-    struct model steady[MODEL_NLAWS];
-    struct model whole[MODEL_NLAWS];   /* of start-up + training + evaluation */
-    /* elements of steady and whole; NULL if no model could be fitted */
-    const struct model *steady_choice, *whole_choice;
+    /* of the steady epoch, and of start-up + training + evaluation (prediction_fit) */
+    struct model steady, whole;
     struct advice advice;
     struct convergence convergence;
     /* time to each level (analysis_options) that some run reached; none unless every run has

@@ -306,37 +306,41 @@ static void explain_limit(struct decision *d, const struct series *s, size_t i)
     }
 }
 
-static double predict_efficiency(const struct series *s, const struct model *m, int gpus)
-{
-    return model_speedup(m, s->points[0].gpus, gpus) / series_ideal(s, gpus);
-}
-
 /* Finds how far beyond the largest measured count the model predicts sufficient efficiency. */
 static void find_model_reach(struct decision *d, const struct series *s, const struct model *m)
 {
-    int gpus = d->reach->gpus;
+    int base = s->points[0].gpus, gpus = d->reach->gpus;
 
-    if (d->limit || !m || !model_predicts(m))
+    if (d->limit || !model_is_usable(m))
         return;
-    while (!model_is_extrapolation(m, gpus + 1) &&
-           predict_efficiency(s, m, gpus + 1) >= d->rule.efficiency)
-        gpus++;
-    d->model_reach = gpus;
+    d->model_reach = d->model_expected = gpus;
+    for (gpus++; !model_is_extrapolation(m, gpus); gpus++) {
+        struct bounds speedup = model_speedup(m, base, gpus);
+        double needed = d->rule.efficiency * series_ideal(s, gpus);
+        if (speedup.expected < needed)
+            return;
+        d->model_expected = gpus;
+        if (speedup.low >= needed && d->model_reach == gpus - 1)
+            d->model_reach = gpus;
+    }
 }
 
-/* Chooses a count to measure beyond the largest one. If the model predicts that larger counts are
- * efficient, it is the last of them; if it predicts that none is, the next count; without a model,
+/* Chooses a count to measure beyond the largest one. If the model expects that larger counts are
+ * efficient, it is the last of them; if it expects that none is, the next count; without a model,
  * twice the largest. */
 static void choose_larger(struct decision *d)
 {
     int last = d->reach->gpus;
 
-    if (d->model_reach > last) {
-        d->next = d->model_reach;
+    if (d->model_expected > last) {
+        d->next = d->model_expected;
         snprintf(d->next_why, sizeof d->next_why,
-                 "the model predicts an efficiency of %.2f or more up to there",
+                 d->model_reach == d->model_expected
+                     ? "the model predicts an efficiency of %.2f or more up to there"
+                     : "the model expects an efficiency of %.2f or more up to there, but its "
+                       "interval includes less",
                  d->rule.efficiency);
-    } else if (d->model_reach) {
+    } else if (d->model_expected) {
         d->next = last + 1;
         snprintf(d->next_why, sizeof d->next_why,
                  "the model predicts that efficiency drops below %.2f there", d->rule.efficiency);

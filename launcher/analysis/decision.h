@@ -111,10 +111,11 @@ struct decision {
     const struct series_point
         *limit;          /* the next larger count after reach, or NULL if none was measured */
     char limit_why[400]; /* why limit is not used: "efficiency drops to ..." */
-    /* If limit is NULL, the count, at most twice the largest measured one, up to which the model
-     * predicts the efficiency or more beyond reach; reach's own count if it predicts less for
-     * the next one; 0 if limit is not NULL or no model can be used. */
-    int model_reach;
+    /* If limit is NULL, the count, at most twice the largest measured one, up to which the whole
+     * interval of the model lies at the rule's efficiency or above beyond reach, and the same of what
+     * it expects; reach's own count if it predicts less for the next one; 0 if limit is not NULL or
+     * the model cannot be used. */
+    int model_reach, model_expected;
     int next;          /* the count to measure next, or 0 */
     /* or how many runs base and next_point should have each, or 0 */
     size_t next_seeds;
@@ -146,7 +147,7 @@ typedef bool decision_point_f(const struct decision *d, const struct series *s, 
 size_t decision_list_counts(const struct decision *d, const struct series *s, decision_point_f *f,
                             char *dst, size_t size);
 
-/* Computes the decision. s and steady (the chosen model of the steady epoch, or NULL) must live
+/* Computes the decision. s and steady (the model of the steady epoch) must live
  * as long. table has all rows, and so shows which runs are missing. Returns 0, or -1 if memory
  * ran out. */
 int decision_compute(struct decision *d, const struct series *s, const struct decision_rule *rule,

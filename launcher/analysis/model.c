@@ -6,275 +6,465 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/analysis/statistics/bootstrap.h"
-#include "launcher/analysis/statistics/distribution.h"
 #include "src/mem.h"
 #include "src/rng.h"
 
-/* a prediction beyond this multiple of the largest count of the samples is an extrapolation */
+#define SEED 2015
 #define EXTRAPOLATE 2.0
-#define BETTER 0.9      /* a law with more coefficients must reduce loo_error to this part */
-/* if every count has this many runs, runs are resampled instead of residuals */
-#define CASES_FEWEST 10
+/* Before the data, the relative standard deviation of a run is SPREAD, as if from PSEUDO runs. */
+#define SPREAD 0.02
+#define PSEUDO 2
+/* what parsimony hides: the standard deviation of draws is larger than the residuals by this */
+#define INFLATE 1.1
+#define BEYOND 0.015    /* standard deviation for each doubling beyond the largest count */
+#define NEAREST 0.5    /* doublings: a miss over less is taken to be over so many */
+/* A term uses this many degrees of freedom, because it is chosen among others. */
+#define CHOSEN 2
+#define DRAWS_MOST 256 /* draws of a set before those with negative coefficients are rejected */
+#define DRAWS_LEAST 8  /* of a set with less evidence than another */
+#define NEGLIGIBLE 1e-3 /* evidence beside that of the best set so far */
+#define LOO_SET 3      /* terms of a set when a count is left out */
+/* the best law is named alone with more evidence than all others together, or if no other has this
+ * part of its evidence */
+#define CLEAR 0.5
+#define RIVAL 0.4
+#define SINGULAR 1e-7  /* of a matrix with a unit diagonal */
 
-static const struct {
-    const char *name;
-    int nterms;
-} laws[MODEL_NLAWS] = {
-    [MODEL_IDEAL] = {"ideal", 1},
-    [MODEL_AMDAHL] = {"Amdahl", 2},
-    [MODEL_USL] = {"universal scalability law", 3},
-    [MODEL_LOG] = {"logarithmic", 2},
-    [MODEL_GUSTAFSON] = {"Gustafson", 2},
+/* The runs at one count. */
+struct group {
+    double gpus, n, mean; /* mean: geometric */
 };
 
-/* The runs at one GPU count, as sums; w = 1 / value. */
-struct sample_group {
-    double gpus, n, sum_w, sum_ww;
-    size_t begin; /* its first element in the sorted samples */
+/* A set of terms in one case of the links. */
+struct candidate {
+    double score; /* the logarithm of its evidence, but for the part that is not negative */
+    unsigned char term[MODEL_LAW_MOST];
+    int n, which;
 };
 
-/* The normal equations of the least squares of the relative errors 1 - w (phi . c), where phi are
- * the terms at a sample's count, c the coefficients, and w = 1 / value; n is the number of
- * samples. */
-struct equations {
-    double gram[MODEL_TERMS][MODEL_TERMS], right[MODEL_TERMS], n;
+/* The least squares of the relative errors of a set: R of the scaled equations, coefficients, and
+ * the sum of squares. */
+struct solution {
+    double root[MODEL_LAW_MOST][MODEL_LAW_MOST], scale[MODEL_LAW_MOST];
+    double coefficient[MODEL_LAW_MOST], squares;
 };
 
-struct model_data {
-    enum model_law law;
-    const struct model_sample *samples; /* sorted by count */
-    size_t nsamples;
-    struct sample_group *groups;
+struct weighted {
+    struct model_draw draw;
+    double weight; /* a logarithm until all are known */
+};
+
+struct fit {
+    struct model *m;
+    const struct group *groups;
     size_t ngroups;
+    double nruns, within; /* within: the sum of squares within counts, relative */
+    double gram[MODEL_LAW_TERMS][MODEL_LAW_TERMS], right[MODEL_LAW_TERMS][3], total[3];
+    double normal[DRAWS_MOST][MODEL_LAW_MOST + 1];
+    struct candidate *candidates;
+    size_t ncandidates, room;
+    struct weighted *draws;
+    size_t ndraws, draws_room;
+    bool failed; /* memory ran out */
 };
 
-const char *model_name(enum model_law law)
+static int list_terms(struct model *m, const struct group *groups, size_t n, struct err *e)
 {
-    return laws[law].name;
+    double *counts = mem_zero(n, sizeof *counts, e);
+
+    if (!counts)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        counts[i] = groups[i].gpus;
+    m->nterms = model_law_list(m->terms, &m->known, counts, n);
+    free(counts);
+    return 0;
 }
 
-static void terms_at(enum model_law law, double n, double phi[MODEL_TERMS])
+static double links_of(const struct model_law_known *k, double gpus, int which)
 {
-    phi[0] = law == MODEL_GUSTAFSON ? 1 : 1 / n;
-    phi[1] = law == MODEL_LOG ? log2(n) : law == MODEL_GUSTAFSON ? n : 1;
-    phi[2] = n - 1;
+    return k->links ? k->links(k->arg, gpus, which) : 0;
 }
 
-static double value_at(enum model_law law, const double *c, double n)
+static int cases_of(const struct model_law_known *k)
 {
-    double phi[MODEL_TERMS], sum = 0;
-
-    terms_at(law, n, phi);
-    for (int i = 0; i < laws[law].nterms; i++)
-        sum += c[i] * phi[i];
-    return sum;
+    return k->links && k->ncases <= 3 ? k->ncases : 1;
 }
 
-static void add_group(struct equations *s, enum model_law law, const struct sample_group *g,
-                      double sign)
+/* Sums the normal equations of all terms. */
+static void sum_groups(struct fit *f)
 {
-    double phi[MODEL_TERMS];
+    const struct model *m = f->m;
+    double x[MODEL_LAW_TERMS];
 
-    terms_at(law, g->gpus, phi);
-    for (int i = 0; i < laws[law].nterms; i++) {
-        s->right[i] += sign * phi[i] * g->sum_w;
-        for (int j = 0; j < laws[law].nterms; j++)
-            s->gram[i][j] += sign * phi[i] * phi[j] * g->sum_ww;
+    for (size_t g = 0; g < f->ngroups; g++) {
+        const struct group *s = &f->groups[g];
+        for (int i = 0; i < m->nterms; i++)
+            x[i] = model_law_value(&m->terms[i], &m->known, s->gpus) / s->mean;
+        for (int w = 0; w < cases_of(&m->known); w++) {
+            double y = fmax(0.5, 1 - links_of(&m->known, s->gpus, w) / s->mean);
+            f->total[w] += s->n * y * y;
+            for (int i = 0; i < m->nterms; i++)
+                f->right[i][w] += s->n * x[i] * y;
+        }
+        for (int i = 0; i < m->nterms; i++)
+            for (int j = 0; j < m->nterms; j++)
+                f->gram[i][j] += s->n * x[i] * x[j];
     }
-    s->n += sign * g->n;
 }
 
-/* Solves for the terms whose bits are set; the others are 0 in c. Returns false if the equations
- * are singular or a coefficient is negative. */
-static bool solve_subset(const struct equations *s, int nterms, unsigned subset,
-                         double c[MODEL_TERMS])
+/* Cholesky's decomposition. Returns false if the terms of the set are not independent. */
+static bool decompose(const struct fit *f, const struct candidate *c, struct solution *s)
 {
-    double m[MODEL_TERMS][MODEL_TERMS + 1];
-    int index[MODEL_TERMS], k = 0;
-
-    for (int i = 0; i < nterms; i++)
-        if (subset >> i & 1)
-            index[k++] = i;
-    for (int i = 0; i < k; i++) {
-        for (int j = 0; j < k; j++)
-            m[i][j] = s->gram[index[i]][index[j]];
-        m[i][k] = s->right[index[i]];
-    }
-    /* the matrix is symmetric and positive semidefinite, so no pivoting is needed */
-    for (int i = 0; i < k; i++) {
-        if (!(m[i][i] > 1e-13 * s->gram[index[i]][index[i]]))
+    for (int i = 0; i < c->n; i++) {
+        s->scale[i] = sqrt(f->gram[c->term[i]][c->term[i]]);
+        if (!(s->scale[i] > 0))
             return false;
-        for (int r = 0; r < k; r++) {
-            double factor = r == i ? 0 : m[r][i] / m[i][i];
-            for (int j = i; j <= k; j++)
-                m[r][j] -= factor * m[i][j];
+        for (int j = 0; j <= i; j++) {
+            double sum = f->gram[c->term[i]][c->term[j]] / (s->scale[i] * s->scale[j]);
+            for (int k = 0; k < j; k++)
+                sum -= s->root[i][k] * s->root[j][k];
+            if (i == j && !(sum > SINGULAR))
+                return false;
+            s->root[i][j] = i == j ? sqrt(sum) : sum / s->root[j][j];
         }
     }
-    memset(c, 0, MODEL_TERMS * sizeof *c);
-    for (int i = 0; i < k; i++) {
-        c[index[i]] = m[i][k] / m[i][i];
-        if (!(c[index[i]] >= 0))
+    return true;
+}
+
+/* Solves root' x = b, in place. */
+static void solve_upper(const struct solution *s, int n, double *b)
+{
+    for (int i = n - 1; i >= 0; i--) {
+        for (int k = i + 1; k < n; k++)
+            b[i] -= s->root[k][i] * b[k];
+        b[i] /= s->root[i][i];
+    }
+}
+
+static bool solve(const struct fit *f, const struct candidate *c, struct solution *s)
+{
+    double y[MODEL_LAW_MOST], squares = f->total[c->which];
+
+    if (!decompose(f, c, s))
+        return false;
+    for (int i = 0; i < c->n; i++) {
+        y[i] = f->right[c->term[i]][c->which] / s->scale[i];
+        for (int k = 0; k < i; k++)
+            y[i] -= s->root[i][k] * y[k];
+        y[i] /= s->root[i][i];
+        squares -= y[i] * y[i];
+    }
+    solve_upper(s, c->n, y);
+    for (int i = 0; i < c->n; i++)
+        s->coefficient[i] = y[i] / s->scale[i];
+    s->squares = fmax(0, squares) + f->within + PSEUDO * SPREAD * SPREAD;
+    return true;
+}
+
+static void add_candidate(struct fit *f, const unsigned char *set, int n)
+{
+    for (int w = 0; w < cases_of(&f->m->known); w++) {
+        struct candidate c = {.n = n, .which = w};
+        struct solution s;
+        memcpy(c.term, set, sizeof c.term);
+        if (!solve(f, &c, &s))
+            return;
+        if (f->ncandidates == f->room) {
+            size_t room = 2 * f->room + 256;
+            struct candidate *more = reallocarray(f->candidates, room, sizeof *more);
+            f->failed |= !more;
+            if (!more)
+                return;
+            f->candidates = more;
+            f->room = room;
+        }
+        c.score = -(f->nruns + PSEUDO) / 2 * log(s.squares) - (n - 1) / 2. * log(f->nruns) +
+                  (n - 1) * M_LN2 + model_law_prior(f->m->terms, f->m->nterms, set, n);
+        f->candidates[f->ncandidates++] = c;
+    }
+}
+
+/* Adds all sets of at most `most` terms that begin with set[0..n). */
+static void add_sets(struct fit *f, unsigned char *set, int n, int most)
+{
+    add_candidate(f, set, n);
+    for (int i = set[n - 1] + 1; n < most && i < f->m->nterms; i++) {
+        set[n] = (unsigned char)i;
+        add_sets(f, set, n + 1, most);
+    }
+}
+
+static int compare_candidates(const void *a, const void *b)
+{
+    double x = ((const struct candidate *)a)->score, y = ((const struct candidate *)b)->score;
+
+    return (x < y) - (x > y);
+}
+
+/* Draws coefficients of a set from Student's t. Returns false if one is negative. chi is the
+ * approximation of Wilson and Hilferty. */
+static bool draw_set(const struct fit *f, const struct candidate *c, const struct solution *s,
+                     const double *normal, struct model_draw *dst)
+{
+    double df = fmax(2, f->nruns - CHOSEN * c->n + PSEUDO), h = 2 / (9 * df);
+    double chi = df * pow(fmax(0.05, 1 - h + normal[MODEL_LAW_MOST] * sqrt(h)), 3);
+    double spread = INFLATE * sqrt(s->squares / chi), v[MODEL_LAW_MOST];
+
+    *dst = (struct model_draw){.nterms = c->n, .which = c->which};
+    for (int i = 0; i < c->n; i++)
+        v[i] = normal[i];
+    solve_upper(s, c->n, v);
+    for (int i = 0; i < c->n; i++) {
+        dst->term[i] = c->term[i];
+        dst->coefficient[i] = s->coefficient[i] + spread * v[i] / s->scale[i];
+        if (!(dst->coefficient[i] >= 0))
             return false;
     }
     return true;
 }
 
-static double residual_squares(const struct equations *s, int nterms, const double *c)
+/* Draws from the set c; one with less evidence than the best so far has fewer draws. Returns the
+ * logarithm of the set's evidence. */
+static double draw_candidate(struct fit *f, const struct candidate *c, size_t rank, double best)
 {
-    double sum = s->n;
+    struct solution s = {0};
+    size_t first = f->ndraws, n = DRAWS_MOST;
 
-    for (int i = 0; i < nterms; i++) {
-        sum -= 2 * c[i] * s->right[i];
-        for (int j = 0; j < nterms; j++)
-            sum += c[i] * c[j] * s->gram[i][j];
+    if (c->score < best)
+        n = (size_t)fmax(DRAWS_LEAST, DRAWS_MOST * exp(c->score - best));
+    if (!solve(f, c, &s))
+        return -INFINITY;
+    if (f->ndraws + n > f->draws_room) {
+        size_t room = 2 * (f->draws_room + n);
+        struct weighted *more = reallocarray(f->draws, room, sizeof *more);
+        f->failed |= !more;
+        if (!more)
+            return -INFINITY;
+        f->draws = more;
+        f->draws_room = room;
     }
-    return fmax(0, sum);
+    for (size_t r = 0; r < n; r++) {
+        struct weighted *w = &f->draws[f->ndraws];
+        w->weight = c->score - log((double)n);
+        f->ndraws += draw_set(f, c, &s, f->normal[(r + 37 * rank) % DRAWS_MOST], &w->draw);
+    }
+    return c->score + log((double)(f->ndraws - first) / (double)n);
 }
 
-/* Non-negative least squares: tries all subsets of terms but the empty one. Returns the sum of
- * squares of the best, or INFINITY if none can be solved. */
-static double solve_nonnegative(const struct equations *s, int nterms, double best[MODEL_TERMS])
+static bool same_kinds(const struct model *m, const struct model_law *law,
+                       const struct model_draw *d)
 {
-    double least = INFINITY, c[MODEL_TERMS];
+    bool same = law->nterms == d->nterms;
 
-    memset(best, 0, MODEL_TERMS * sizeof *best);
-    for (unsigned subset = 1; subset < 1u << nterms; subset++)
-        if (solve_subset(s, nterms, subset, c) && residual_squares(s, nterms, c) < least) {
-            least = residual_squares(s, nterms, c);
-            memcpy(best, c, sizeof c);
+    for (int i = 0; same && i < d->nterms; i++)
+        same = law->terms[i].kind == m->terms[d->term[i]].kind;
+    return same;
+}
+
+static int compare_laws(const void *a, const void *b)
+{
+    double x = ((const struct model_law *)a)->evidence, y = ((const struct model_law *)b)->evidence;
+
+    return (x < y) - (x > y);
+}
+
+/* Sums the evidence of sets with the same kinds of terms, and keeps those that have most. A law has
+ * the mean coefficients of the first, and so the most probable, of its sets. */
+static int collect_laws(struct fit *f)
+{
+    struct model *m = f->m;
+    struct model_law *laws = calloc(f->ndraws + 1, sizeof *laws);
+    double *weight = calloc(f->ndraws + 1, sizeof *weight);
+    size_t n = 0, at = 0;
+
+    for (size_t d = 0; laws && weight && d < f->ndraws; d++) {
+        const struct weighted *w = &f->draws[d];
+        if (d == 0 || memcmp(w->draw.term, w[-1].draw.term, sizeof w->draw.term) != 0)
+            for (at = 0; at < n && !same_kinds(m, &laws[at], &w->draw); at++)
+                continue;
+        struct model_law *law = &laws[at];
+        if (at == n) {
+            n++;
+            law->nterms = w->draw.nterms;
+            for (int i = 0; i < law->nterms; i++)
+                law->terms[i] = m->terms[w->draw.term[i]];
         }
-    return least;
-}
-
-static struct equations sum_groups(const struct model_data *f)
-{
-    struct equations s = {0};
-
-    for (size_t i = 0; i < f->ngroups; i++)
-        add_group(&s, f->law, &f->groups[i], 1);
-    return s;
-}
-
-/* Returns the root mean square of the relative errors when each count is predicted from the
- * others, or NaN with too few counts. */
-static double leave_one_out_error(const struct model_data *f, const struct equations *all)
-{
-    double sum = 0, c[MODEL_TERMS];
-
-    if ((int)f->ngroups <= laws[f->law].nterms)
-        return NAN;
-    for (size_t i = 0; i < f->ngroups; i++) {
-        const struct sample_group *g = &f->groups[i];
-        struct equations rest = *all;
-        add_group(&rest, f->law, g, -1);
-        solve_nonnegative(&rest, laws[f->law].nterms, c);
-        double v = value_at(f->law, c, g->gpus);
-        sum += (g->n - 2 * v * g->sum_w + v * v * g->sum_ww) / g->n;
+        bool first = true;
+        for (int i = 0; i < law->nterms; i++)
+            first &= law->terms[i].at == m->terms[w->draw.term[i]].at;
+        law->evidence += w->weight;
+        for (int i = 0; first && i < law->nterms; i++)
+            law->coefficient[i] += w->weight * w->draw.coefficient[i];
+        weight[at] += first ? w->weight : 0;
     }
-    return sqrt(fmax(0, sum) / (double)f->ngroups);
-}
-
-static void derive_model(struct model *m)
-{
-    const double *c = m->coefficient;
-    double first = value_at(m->law, c, 1);
-
-    m->serial = m->coherency = NAN;
-    m->peak = INFINITY;
-    if (m->law == MODEL_GUSTAFSON)
-        m->serial = c[0] / first;
-    if (m->law == MODEL_AMDAHL || m->law == MODEL_USL)
-        m->serial = c[1] / first;
-    if (m->law == MODEL_USL) {
-        m->coherency = c[2] / first;
-        m->peak = fmax(1, sqrt(c[0] / c[2]));
+    for (size_t k = 0; laws && weight && k < n; k++)
+        for (int i = 0; i < laws[k].nterms; i++)
+            laws[k].coefficient[i] /= weight[k];
+    if (laws && weight) {
+        qsort(laws, n, sizeof *laws, compare_laws);
+        m->nlaws = n < MODEL_LAWS ? n : MODEL_LAWS;
+        memcpy(m->laws, laws, m->nlaws * sizeof *laws);
     }
-    if (m->law == MODEL_LOG)
-        m->peak = fmax(1, c[0] * log(2) / c[1]);
-    if (isnan(m->peak))
-        m->peak = INFINITY;
+    f->failed |= !laws || !weight;
+    free(laws);
+    free(weight);
+    return f->failed ? -1 : 0;
 }
 
-/* Draws a bootstrap sample for a count: from its runs if residuals is NULL, otherwise the law's
- * value changed by relative residuals, which are drawn from those of all counts. */
-static void draw_group(const struct model_data *f, const struct model *m, const double *residuals,
-                       struct sample_group *g, unsigned long seed, unsigned long replicate)
+/* Draws from all sets and turns the logarithms of weights into parts of 1. */
+static void draw_all(struct fit *f)
 {
-    double v = value_at(f->law, m->coefficient, g->gpus);
-    size_t n = (size_t)g->n, range = residuals ? f->nsamples : n;
-    uint32_t words[4];
+    double best = -INFINITY, sum = 0;
 
-    g->sum_w = g->sum_ww = 0;
-    for (size_t i = 0; i < n; i++) {
-        size_t place = g->begin + i;
-        if (i == 0 || place % 4 == 0)
-            rng_block(seed, replicate, place / 4, words);
-        size_t k = (size_t)((uint64_t)words[place % 4] * range >> 32);
-        double w = 1 / (residuals ? v * (1 + residuals[k]) : f->samples[g->begin + k].value);
-        g->sum_w += w;
-        g->sum_ww += w * w;
+    for (size_t i = 0; i < f->ncandidates && !f->failed; i++) {
+        const struct candidate *c = &f->candidates[i];
+        /* the first set, computation alone, always has draws */
+        if (c->n > 1 && c->score < best + log(NEGLIGIBLE))
+            continue;
+        best = fmax(best, draw_candidate(f, c, i, best));
     }
-}
-
-/* Computes relative residuals, centred, scaled up for the degrees of freedom that the fit used, and
- * at least -0.9. */
-static void compute_residuals(const struct model_data *f, const struct model *m, double *residuals)
-{
-    double n = (double)f->nsamples, mean = 0;
-
-    for (size_t i = 0; i < f->nsamples; i++) {
-        residuals[i] =
-            f->samples[i].value / value_at(f->law, m->coefficient, f->samples[i].gpus) - 1;
-        mean += residuals[i] / n;
+    for (size_t d = 0; d < f->ndraws; d++) {
+        f->draws[d].weight = exp(f->draws[d].weight - best);
+        sum += f->draws[d].weight;
     }
-    for (size_t i = 0; i < f->nsamples; i++)
-        residuals[i] =
-            fmax(-0.9, (residuals[i] - mean) * sqrt(n / fmax(1, n - laws[f->law].nterms)));
+    for (size_t d = 0; d < f->ndraws; d++)
+        f->draws[d].weight /= sum;
 }
 
-/* Returns an interval of expanded percentiles. Those of few values are too close together, so
- * they are moved outwards in the ratio of Student's t to the normal distribution (Hesterberg,
- * The American Statistician 69, 2015). */
-static struct interval expanded_interval(double *replicates, double df)
+/* Chooses MODEL_DRAWS of equal weight, by systematic resampling. */
+static void resample(struct fit *f)
 {
-    double t = distribution_t_quantile(0.5 + INTERVAL_LEVEL / 2, fmax(1, df));
-    struct interval i =
-        bootstrap_percentile(replicates, MODEL_REPEATS, 1 - 2 * distribution_normal_cdf(-t));
+    double sum = 0;
+    size_t n = 0;
 
-    i.level = interval_is_known(&i) ? INTERVAL_LEVEL : i.level;
-    return i;
+    for (size_t d = 0; d < f->ndraws; d++) {
+        sum += f->draws[d].weight;
+        while (n < MODEL_DRAWS && (double)n + 0.5 < sum * MODEL_DRAWS)
+            f->m->draws[n++] = f->draws[d].draw;
+    }
+    while (n < MODEL_DRAWS)
+        f->m->draws[n++] = f->draws[f->ndraws - 1].draw;
+    for (n = 0; n < MODEL_DRAWS; n++)
+        f->m->draws[n].z = rng_normal(SEED, n, MODEL_LAW_MOST + 1);
 }
 
-static int resample_model(struct model_data *f, struct model *m, unsigned long seed, struct err *e)
+/* Fits m, whose known and terms are set, to the groups, by sets of at most `most` terms. */
+static int fit_groups(struct model *m, const struct group *groups, size_t n, double within,
+                      int most, struct err *e)
 {
-    bool cases = true;
-    double *room = mem_zero(3 * MODEL_REPEATS + f->nsamples, sizeof *room, e);
+    struct fit *f = mem_zero(1, sizeof *f, e);
+    unsigned char set[MODEL_LAW_MOST] = {0};
 
-    if (!room)
+    if (!f)
         return -1;
-    double *serial = room, *coherency = serial + MODEL_REPEATS, *peak = coherency + MODEL_REPEATS;
-    double *residuals = peak + MODEL_REPEATS;
-    for (size_t i = 0; i < f->ngroups; i++)
-        cases &= f->groups[i].n >= CASES_FEWEST;
-    compute_residuals(f, m, residuals);
-    for (unsigned long r = 0; r < MODEL_REPEATS; r++) {
-        struct model copy = {.law = m->law};
-        for (size_t i = 0; i < f->ngroups; i++)
-            draw_group(f, m, cases ? NULL : residuals, &f->groups[i], seed, r);
-        struct equations s = sum_groups(f);
-        solve_nonnegative(&s, laws[m->law].nterms, copy.coefficient);
-        derive_model(&copy);
-        serial[r] = copy.serial;
-        coherency[r] = copy.coherency;
-        peak[r] = copy.peak;
+    f->m = m;
+    f->groups = groups;
+    f->ngroups = n;
+    f->within = within;
+    for (size_t i = 0; i < n; i++)
+        f->nruns += groups[i].n;
+    for (size_t r = 0; r < DRAWS_MOST; r++)
+        for (uint64_t i = 0; i <= MODEL_LAW_MOST; i++)
+            f->normal[r][i] = rng_normal(SEED, r, i);
+    sum_groups(f);
+    add_sets(f, set, 1, most < (int)n ? most : (int)n);
+    if (f->ncandidates)
+        qsort(f->candidates, f->ncandidates, sizeof *f->candidates, compare_candidates);
+    draw_all(f);
+    m->fitted = f->ndraws > 0;
+    int rc = f->failed || (m->fitted && collect_laws(f)) ? mem_fail(e) : 0;
+    if (rc == 0 && m->fitted)
+        resample(f);
+    free(f->candidates);
+    free(f->draws);
+    free(f);
+    return rc;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static struct bounds bounds_of(double values[MODEL_DRAWS])
+{
+    qsort(values, MODEL_DRAWS, sizeof *values, compare_doubles);
+    return (struct bounds){values[(int)(MODEL_DRAWS * (1 - MODEL_LEVEL) / 2)],
+                           (values[MODEL_DRAWS / 2 - 1] + values[MODEL_DRAWS / 2]) / 2,
+                           values[(int)(MODEL_DRAWS * (1 + MODEL_LEVEL) / 2)]};
+}
+
+/* Fills the times of all draws at a count. */
+static void fill_times(const struct model *m, double gpus, double dst[MODEL_DRAWS])
+{
+    double x[MODEL_LAW_TERMS], links[3], beyond = fmax(0, log2(gpus / m->largest));
+
+    for (int i = 0; i < m->nterms; i++)
+        x[i] = model_law_value(&m->terms[i], &m->known, gpus);
+    for (int w = 0; w < cases_of(&m->known); w++)
+        links[w] = links_of(&m->known, gpus, w);
+    for (size_t d = 0; d < MODEL_DRAWS; d++) {
+        const struct model_draw *draw = &m->draws[d];
+        dst[d] = links[draw->which];
+        for (int i = 0; i < draw->nterms; i++)
+            dst[d] += draw->coefficient[i] * x[draw->term[i]];
+        dst[d] *= exp(m->beyond * beyond * draw->z);
     }
-    double df = (double)f->nsamples - laws[m->law].nterms;
-    m->serial_interval = expanded_interval(serial, df);
-    m->coherency_interval = expanded_interval(coherency, df);
-    m->peak_interval = expanded_interval(peak, df);
-    free(room);
-    return 0;
+}
+
+struct bounds model_predict(const struct model *m, double gpus)
+{
+    double times[MODEL_DRAWS];
+
+    fill_times(m, gpus, times);
+    return bounds_of(times);
+}
+
+struct bounds model_speedup(const struct model *m, double base, double gpus)
+{
+    double times[MODEL_DRAWS], own[MODEL_DRAWS];
+
+    fill_times(m, base, own);
+    fill_times(m, gpus, times);
+    for (size_t d = 0; d < MODEL_DRAWS; d++)
+        own[d] /= times[d];
+    return bounds_of(own);
+}
+
+/* Predicts each count from the others, except the smallest: nothing is predicted below it, and the
+ * first step to more GPUs can be learnt from it alone. */
+static int leave_out(struct model *m, const struct group *groups, size_t n, double within,
+                     struct err *e)
+{
+    struct group *rest = calloc(n, sizeof *rest);
+    struct model *other = malloc(sizeof *other);
+    int rc = rest && other ? 0 : mem_fail(e);
+    double sum = 0, error = NAN, missed = 0;
+
+    for (size_t i = 1; rc == 0 && i < n; i++) {
+        *other = (struct model){.known = m->known, .largest = m->largest, .beyond = BEYOND};
+        memcpy(rest, groups, i * sizeof *rest);
+        memcpy(rest + i, groups + i + 1, (n - i - 1) * sizeof *rest);
+        rc = list_terms(other, rest, n - 1, e) ||
+                     fit_groups(other, rest, n - 1, within, LOO_SET, e) ? -1 : 0;
+        if (rc)
+            break;
+        struct bounds b = model_predict(other, groups[i].gpus);
+        error = b.expected / groups[i].mean - 1;
+        sum += error * error;
+        missed = fmax(0, fmax(log(groups[i].mean / b.high), log(b.low / groups[i].mean)));
+    }
+    if (rc == 0)
+        m->beyond += missed / fmax(NEAREST, log2(m->largest / groups[n - 2].gpus));
+    m->loo_error = sqrt(sum / (double)(n - 1));
+    m->largest_error = fabs(error);
+    m->largest_outside = missed > 0;
+    free(rest);
+    free(other);
+    return rc;
 }
 
 static int compare_samples(const void *a, const void *b)
@@ -286,74 +476,66 @@ static int compare_samples(const void *a, const void *b)
     return (x->value > y->value) - (x->value < y->value);
 }
 
-static void group_samples(struct model_data *f)
+/* Groups sorted samples. Returns the sum of squares of the relative deviations within counts. */
+static double group_samples(const struct model_sample *s, size_t n, struct group *dst,
+                            size_t *ngroups)
 {
-    for (size_t i = 0; i < f->nsamples; i++) {
-        double w = 1 / f->samples[i].value;
-        if (i == 0 || f->samples[i].gpus != f->samples[i - 1].gpus)
-            f->groups[f->ngroups++] = (struct sample_group){.gpus = f->samples[i].gpus, .begin = i};
-        struct sample_group *g = &f->groups[f->ngroups - 1];
-        g->n++;
-        g->sum_w += w;
-        g->sum_ww += w * w;
+    double within = 0;
+
+    *ngroups = 0;
+    for (size_t i = 0, end; i < n; i = end) {
+        double sum = 0;
+        for (end = i; end < n && s[end].gpus == s[i].gpus; end++)
+            sum += log(s[end].value);
+        struct group *g = &dst[(*ngroups)++];
+        *g = (struct group){s[i].gpus, (double)(end - i), exp(sum / (double)(end - i))};
+        for (size_t k = i; k < end; k++)
+            within += pow(s[k].value / g->mean - 1, 2);
     }
+    return within;
 }
 
-static void fit_model(struct model *m, const struct model_data *f)
+/* Fits m to at least two counts. */
+static int fit_counts(struct model *m, const struct group *groups, size_t n, double within,
+                      struct err *e)
 {
-    struct equations s = sum_groups(f);
-    int nterms = laws[m->law].nterms;
-    double n = (double)f->nsamples, k = nterms + 1,
-           sum = solve_nonnegative(&s, nterms, m->coefficient);
+    double sum = 0;
 
-    m->fitted = true;
-    m->error = sqrt(sum / n);
-    m->loo_error = leave_one_out_error(f, &s);
-    m->aicc = n - k - 1 > 0 ? n * log(fmax(sum, 1e-30) / n) + 2 * k + 2 * k * (k + 1) / (n - k - 1)
-                            : NAN;
-    derive_model(m);
+    m->ncounts = n;
+    m->smallest = groups[0].gpus;
+    m->largest = groups[n - 1].gpus;
+    m->beyond = BEYOND;
+    if (list_terms(m, groups, n, e))
+        return -1;
+    if (fit_groups(m, groups, n, within, MODEL_LAW_MOST, e))
+        return -1;
+    for (size_t i = 0; m->fitted && i < n; i++)
+        sum += pow(model_predict(m, groups[i].gpus).expected / groups[i].mean - 1, 2);
+    m->error = sqrt(sum / (double)n);
+    return m->fitted && n > 2 ? leave_out(m, groups, n, within, e) : 0;
 }
 
-int model_fit(struct model *m, enum model_law law, const struct model_sample *samples, size_t n,
-              unsigned long seed, struct err *e)
+int model_fit(struct model *m, const struct model_sample *samples, size_t n,
+              const struct model_law_known *known, struct err *e)
 {
     struct model_sample *sorted = calloc(n + 1, sizeof *sorted);
-    struct model_data f = {
-        .law = law, .samples = sorted, .nsamples = n, .groups = calloc(n + 1, sizeof *f.groups)};
-    int rc = 0;
+    struct group *groups = calloc(n + 1, sizeof *groups);
+    size_t kept = 0, ngroups;
+    int rc = sorted && groups ? 0 : mem_fail(e);
 
-    *m = (struct model){.law = law, .serial = NAN, .coherency = NAN, .error = NAN, .loo_error = NAN,
-                        .aicc = NAN, .peak = NAN, .serial_interval = interval_none(),
-                        .coherency_interval = interval_none(), .peak_interval = interval_none()};
-    if (!sorted || !f.groups) {
-        rc = mem_fail(e);
-        goto out;
+    *m = (struct model){.known = *known, .error = NAN, .loo_error = NAN, .largest_error = NAN};
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        if (samples[i].value > 0 && isfinite(samples[i].value) && samples[i].gpus >= 1)
+            sorted[kept++] = samples[i];
+    if (rc == 0 && kept) {
+        qsort(sorted, kept, sizeof *sorted, compare_samples);
+        double within = group_samples(sorted, kept, groups, &ngroups);
+        if (ngroups > 1)
+            rc = fit_counts(m, groups, ngroups, within, e);
     }
-    if (n)
-        memcpy(sorted, samples, n * sizeof *sorted);
-    qsort(sorted, n, sizeof *sorted, compare_samples);
-    group_samples(&f);
-    if ((int)f.ngroups > laws[law].nterms) {
-        m->largest = sorted[n - 1].gpus;
-        fit_model(m, &f);
-        rc = resample_model(&f, m, seed, e);
-    }
-out:
     free(sorted);
-    free(f.groups);
+    free(groups);
     return rc;
-}
-
-double model_predict(const struct model *m, double gpus)
-{
-    return value_at(m->law, m->coefficient, gpus);
-}
-
-double model_speedup(const struct model *m, double base, double gpus)
-{
-    double a = model_predict(m, base), b = model_predict(m, gpus);
-
-    return m->law == MODEL_GUSTAFSON ? b / a : a / b;
 }
 
 bool model_is_extrapolation(const struct model *m, double gpus)
@@ -361,48 +543,37 @@ bool model_is_extrapolation(const struct model *m, double gpus)
     return gpus > EXTRAPOLATE * m->largest;
 }
 
-bool model_predicts(const struct model *m)
+bool model_misfits(const struct model *m)
 {
-    return m->loo_error <= MODEL_POOR_FIT;
+    return m->loo_error > MODEL_POOR_FIT ||
+           (m->largest_outside && m->largest_error > MODEL_POOR_FIT);
 }
 
-const struct model *model_choose(const struct model *models, size_t n)
+bool model_is_usable(const struct model *m)
 {
-    const struct model *best = NULL;
-
-    for (int nterms = 1; nterms <= MODEL_TERMS; nterms++)
-        for (size_t i = 0; i < n; i++) {
-            const struct model *m = &models[i];
-            if (!m->fitted || laws[m->law].nterms != nterms)
-                continue;
-            double needed = best && laws[best->law].nterms < nterms ? BETTER : 1;
-            if (!best || m->loo_error < needed * best->loo_error)
-                best = m;
-        }
-    return best;
+    return m->fitted && m->ncounts > 2 && !model_misfits(m);
 }
 
-void model_describe(const struct model *m, struct buf *b)
+void model_explain(const struct model *m, struct buf *b)
 {
-    const double *c = m->coefficient;
+    const struct model_law *best = &m->laws[0];
+    size_t rivals = 1;
 
-    switch (m->law) {
-    case MODEL_IDEAL:
-        buf_addf(b, "T(N) = %.4g / N", c[0]);
-        return;
-    case MODEL_AMDAHL:
-        buf_addf(b, "T(N) = %.4g / N + %.4g", c[0], c[1]);
-        return;
-    case MODEL_USL:
-        buf_addf(b, "T(N) = %.4g / N + %.4g + %.4g (N - 1)", c[0], c[1], c[2]);
-        return;
-    case MODEL_LOG:
-        buf_addf(b, "T(N) = %.4g / N + %.4g log2 N", c[0], c[1]);
-        return;
-    case MODEL_GUSTAFSON:
-        buf_addf(b, "R(N) = %.4g + %.4g N", c[0], c[1]);
-        return;
-    case MODEL_NLAWS:
+    while (rivals < m->nlaws && m->laws[rivals].evidence >= RIVAL * best->evidence)
+        rivals++;
+    if (rivals == 1 || best->evidence > CLEAR) {
+        buf_add(b, "The steady epochs are described best by ");
+        model_law_name(best, b);
+        buf_add(b, ", T(N) = ");
+        model_law_describe(best, b);
+        buf_addf(b, " (evidence %.0f %%)", 100 * best->evidence);
         return;
     }
+    buf_add(b, "The data do not tell apart what describes the steady epochs: ");
+    for (size_t i = 0; i < rivals; i++) {
+        buf_add(b, i == 0 ? "" : i + 1 < rivals ? ", " : " and ");
+        model_law_name(&m->laws[i], b);
+        buf_addf(b, " (evidence %.0f %%)", 100 * m->laws[i].evidence);
+    }
+    buf_add(b, " do about equally well");
 }

@@ -1,78 +1,97 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Models of scaling fitted to measured times, or rates, by least squares of relative errors. N is a
- * number of GPUs, also called a count.
+/* The model of time that every prediction is made with. N is a number of GPUs, also called a
+ * count.
  *
- * Each is linear in its coefficients, which are kept at 0 or above:
- *   ideal        T(N) = a / N
- *   Amdahl       T(N) = a / N + b                  serial share f = b / (a + b)
- *   USL (universal scalability law)
- *                T(N) = a / N + b + c (N - 1)      sigma = b / (a + b), kappa = c / (a + b)
- *   logarithmic  T(N) = a / N + c log2 N           a tree of messages
- *   Gustafson    R(N) = p + q N                    serial share f = p / (p + q); R in images/s, for
- *                                                  weak scaling only
- * The USL is N. Gunther's S = N / (1 + sigma (N - 1) + kappa N (N - 1)). T(1) is free in all of
- * them, so that no model is forced through the noisy runs with 1 GPU. */
+ *   T(N) = a D(N) + links(N) + sum of c_i phi_i(N)        a, c_i >= 0
+ *
+ * D is 1 / N, or, where the GPUs share a step's images, the share of the one that has most of
+ * them: 16 images on 14 GPUs are 2 of 16. links is known (prediction.h) or 0. The losses phi_i
+ * (model_law.h) are learnt: a serial part, trees of messages, contention, the first step from 1
+ * to 2 GPUs and steps at other counts, stragglers, node boundaries, and limits of the throughput
+ * that set in at some count. N phi_i(N) never falls, so no efficiency is predicted to rise.
+ *
+ * Counts of 1 to 8 rarely show which losses there are, so all sets of at most three are fitted
+ * by least squares of relative errors and averaged by the evidence for each: exp(-BIC / 2)
+ * (Schwarz 1978; Raftery 1995), times the part of its posterior distribution that has no
+ * negative coefficient over that of its prior (Klugkist, Laudy and Hoijtink 2005), times a prior
+ * that is halved by each further loss and divided among their kinds (as Chen and Chen 2008). A
+ * prediction is a quantile of draws from that average. Beyond the largest count a draw also
+ * varies, by 1.5 % for each doubling and by as much as the largest count lies outside the interval
+ * that is predicted for it from the others, for what no set describes. doc/STATISTICS.md has the
+ * simulations that the constants are from. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_MODEL_H
 #define UNETCTL_LAUNCHER_ANALYSIS_MODEL_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "launcher/analysis/statistics/interval.h"
+#include "launcher/analysis/model_law.h"
 #include "src/buf.h"
 #include "src/err.h"
 
-enum model_law { MODEL_IDEAL, MODEL_AMDAHL, MODEL_USL, MODEL_LOG, MODEL_GUSTAFSON, MODEL_NLAWS };
-
-#define MODEL_TERMS 3
-#define MODEL_REPEATS 999 /* replicates of the bootstrap */
-/* a model with a larger leave-one-out error is not used for prediction */
+#define MODEL_LEVEL 0.9 /* of intervals */
+#define MODEL_DRAWS 1024
+#define MODEL_LAWS 6
+/* A model is not used whose leave-one-out error is greater, or whose largest count is missed by
+ * more and lies outside its interval. */
 #define MODEL_POOR_FIT 0.2
 
 /* The measurement of one run. */
 struct model_sample {
-    double gpus, value; /* in seconds; in images/s for Gustafson */
+    double gpus, value; /* in seconds */
+};
+
+struct bounds {
+    double low, expected, high; /* expected is a median, the others an interval of MODEL_LEVEL */
+};
+
+struct model_draw {
+    double coefficient[MODEL_LAW_MOST], z;
+    unsigned char term[MODEL_LAW_MOST];
+    int nterms, which; /* which: the case of the links */
 };
 
 struct model {
-    enum model_law law;
-    bool fitted; /* false if there are too few counts: fewer than coefficients + 1 */
-    double coefficient[MODEL_TERMS];
-    double serial;    /* f or sigma; NaN if the law has neither */
-    double coherency; /* kappa; NaN if the law has none */
-    struct interval serial_interval, coherency_interval;
-    double error;     /* root mean square of the relative errors */
-    /* the same, of predicting each count from the others; NaN with too few counts */
-    double loo_error;
-    /* the corrected Akaike information criterion; NaN with fewer runs than coefficients + 3 */
-    double aicc;
-    /* the count with the shortest time, at least 1; INFINITY if more is always faster */
-    double peak;
-    struct interval peak_interval; /* high may be INFINITY */
-    double largest;   /* the largest count of the samples */
+    bool fitted; /* false with fewer than two counts, or no times above 0 */
+    size_t ncounts;
+    double smallest, largest; /* counts of the samples */
+    struct model_law_known known;
+    struct model_law_term terms[MODEL_LAW_TERMS];
+    int nterms;
+    struct model_draw draws[MODEL_DRAWS];
+    struct model_law laws[MODEL_LAWS]; /* with most evidence, the first has most */
+    size_t nlaws;
+    /* The standard deviation of what no set describes, for each doubling beyond the largest
+     * count. */
+    double beyond;
+    double error; /* root mean square of the relative errors at the measured counts */
+    /* The same, with each count but the smallest predicted from the others, and of the largest
+     * count alone; NaN with fewer than three counts. */
+    double loo_error, largest_error;
+    bool largest_outside; /* of the interval that is predicted for it from the others */
 };
 
-const char *model_name(enum model_law law);
-/* Adds the formula: "T(N) = 12.1 / N + 0.31 + 0.002 (N - 1)". */
-void model_describe(const struct model *m, struct buf *b);
+/* Fits the model to samples, in any order; those that are not above 0 are left out. known->arg must
+ * live as long as the model. Returns 0, also if it could not be fitted, or -1 if memory ran out. */
+int model_fit(struct model *m, const struct model_sample *samples, size_t n,
+              const struct model_law_known *known, struct err *e);
 
-/* Fits a model to samples, in any order, whose values are all above 0. seed is that of the
- * bootstrap. Returns 0, also if the model could not be fitted, or -1 if memory ran out. */
-int model_fit(struct model *m, enum model_law law, const struct model_sample *samples, size_t n,
-              unsigned long seed, struct err *e);
+/* Returns the time at a count. */
+struct bounds model_predict(const struct model *m, double gpus);
+/* Returns the speed-up over base GPUs. */
+struct bounds model_speedup(const struct model *m, double base, double gpus);
 
-double model_predict(const struct model *m, double gpus);
-/* Returns the predicted speed-up with gpus GPUs over base GPUs. */
-double model_speedup(const struct model *m, double base, double gpus);
-
-/* Is gpus more than twice the largest measured count, where a prediction is not reliable? */
+/* Is gpus more than twice the largest measured count? */
 bool model_is_extrapolation(const struct model *m, double gpus);
 
-/* Is the leave-one-out error small enough to use the model for prediction? */
-bool model_predicts(const struct model *m);
+/* Do measured counts contradict the model (MODEL_POOR_FIT)? */
+bool model_misfits(const struct model *m);
 
-/* Returns the fitted model with the smallest leave-one-out error, or NULL if none is fitted. A
- * model with more coefficients than another must be better by a tenth. */
-const struct model *model_choose(const struct model *models, size_t n);
+/* May the model be shown and relied on? It must be fitted to three counts or more, so that left-out
+ * counts check it, and not misfit. */
+bool model_is_usable(const struct model *m);
+
+/* Adds which laws describe the counts, and whether the data tell them apart; a whole sentence. */
+void model_explain(const struct model *m, struct buf *b);
 
 #endif

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "src/mem.h"
-#include "src/stat.h"
 
 #define FLOAT_BYTES 4
 #define SLICE_BYTES (1 << 20)
@@ -25,13 +24,16 @@ static const struct {
     [HIGH] = {0.5, true, true, false},
 };
 
+/* of the scenarios: relative to a step, and to the epoch of the base case */
 static const double assumed_jitter[NCASES] = {0, 0.01, 0.03};
+static const double assumed_serial[NCASES] = {0, 0.02, 0.05};
 
 struct prediction_base {
     const struct prediction_network *network;
     enum series_mode mode;
     int base, gpus_per_node;
     double bytes, step_s, images, batch; /* of the base case */
+    bool drops; /* a last, shorter step is left out, as a measured count shows */
 };
 
 /* Bandwidths are data rates published by manufacturers and standards, per direction: for NVLink
@@ -158,14 +160,6 @@ static double spread_of(int gpus, int base)
     return sqrt(2 * log(gpus)) - sqrt(2 * log(base));
 }
 
-static double step_time(const struct prediction_base *s, int gpus, double jitter, int which)
-{
-    double compute = compute_time(s, gpus, which);
-
-    return compute * (1 + jitter * spread_of(gpus, s->base)) +
-           exposed_time(s, gpus, compute, which);
-}
-
 /* Returns the images that are trained in a step. */
 static double batch_of_step(const struct prediction_base *s, int gpus)
 {
@@ -174,6 +168,10 @@ static double batch_of_step(const struct prediction_base *s, int gpus)
 
 static double images_of_epoch(const struct prediction_base *s, int gpus)
 {
+    double batch = batch_of_step(s, gpus);
+
+    if (s->drops && s->images >= batch)
+        return floor(s->images / batch + 1e-9) * batch;
     return s->mode == SERIES_WEAK ? s->images * gpus / s->base : s->images;
 }
 
@@ -182,39 +180,25 @@ static double steps_of_epoch(const struct prediction_base *s, int gpus)
     return images_of_epoch(s, gpus) / batch_of_step(s, gpus);
 }
 
-/* Returns the time of a measured step. An epoch may have processed fewer images than it should. */
-static double measured_step(const struct prediction_base *s, const struct series_point *p)
+/* Returns the seconds that the links cost an epoch with the images of the base case. */
+static double links_time(const void *arg, double gpus, int which)
 {
-    double images = p->q[QUANTITY_IMAGES].median;
+    const struct prediction_base *s = arg;
+    int n = (int)lround(gpus);
 
-    images = images > 0 ? images : images_of_epoch(s, p->gpus);
-    return p->q[QUANTITY_STEADY_EPOCH].median / (images / batch_of_step(s, p->gpus));
+    return s->images / batch_of_step(s, n) *
+           exposed_time(s, n, compute_time(s, n, which), which);
 }
 
-static void find_jitter(struct prediction *p, const struct prediction_base *setting,
-                        const struct series *s)
+/* Returns the seconds of an epoch in a scenario. */
+static double scenario_time(const struct prediction_base *s, int gpus, int which)
 {
-    double *found = calloc(s->npoints, sizeof *found);
-    double least = INFINITY, most = 0;
+    double compute = compute_time(s, gpus, which) *
+                     (1 + assumed_jitter[which] * spread_of(gpus, s->base));
+    double epoch = s->step_s * s->images / s->batch;
 
-    p->jitter = (struct bounds){assumed_jitter[LOW], assumed_jitter[EXPECTED],
-                                assumed_jitter[HIGH]};
-    for (size_t i = 1; found && i < s->npoints; i++) {
-        int gpus = s->points[i].gpus;
-        double compute = compute_time(setting, gpus, EXPECTED);
-        double rest = measured_step(setting, &s->points[i]) -
-                      exposed_time(setting, gpus, compute, EXPECTED);
-        double jitter = (rest / compute - 1) / spread_of(gpus, setting->base);
-        if (isnan(jitter))
-            continue;
-        jitter = jitter > 0 ? jitter : 0;
-        found[p->njitter++] = jitter;
-        least = jitter < least ? jitter : least;
-        most = jitter > most ? jitter : most;
-    }
-    if (p->njitter)
-        p->jitter = (struct bounds){least / 2, stat_median(found, p->njitter), 2 * most};
-    free(found);
+    return steps_of_epoch(s, gpus) * (compute + exposed_time(s, gpus, compute, which)) +
+           assumed_serial[which] * epoch * (1 - (double)s->base / gpus);
 }
 
 static const struct series_point *find_point(const struct series *s, int gpus)
@@ -225,30 +209,35 @@ static const struct series_point *find_point(const struct series *s, int gpus)
     return NULL;
 }
 
+static struct bounds scale(struct bounds b, double factor)
+{
+    return (struct bounds){factor * b.low, factor * b.expected, factor * b.high};
+}
+
 static void predict_point(struct prediction *p, const struct prediction_base *s,
                           const struct series *series, int gpus)
 {
     const struct series_point *known = find_point(series, gpus);
     struct prediction_point *d = &p->points[p->npoints++];
-    double step[NCASES], comm[NCASES];
-    /* The rate relative to the base case is this value divided by a step's time. */
-    double rate = batch_of_step(s, gpus) / batch_of_step(s, s->base) * s->step_s;
-    double steps = steps_of_epoch(s, gpus), ideal = (double)gpus / s->base;
-    const double jitter[NCASES] = {p->jitter.low, p->jitter.expected, p->jitter.high};
+    double ideal = (double)gpus / s->base, images = images_of_epoch(s, gpus) / s->images;
 
-    for (int i = 0; i < NCASES; i++) {
-        step[i] = step_time(s, gpus, jitter[i], i);
-        comm[i] = comm_time(s, gpus, i);
-    }
     *d = (struct prediction_point){
         .gpus = gpus, .nodes = count_nodes(s, gpus), .extrapolated = gpus > 2 * p->largest,
-        .step_s = {step[LOW], step[EXPECTED], step[HIGH]},
-        .comm_s = {comm[LOW], comm[EXPECTED], comm[HIGH]},
-        .epoch_s = {steps * step[LOW], steps * step[EXPECTED], steps * step[HIGH]},
-        .speedup = {rate / step[HIGH], rate / step[EXPECTED], rate / step[LOW]},
+        .comm_s = {comm_time(s, gpus, LOW), comm_time(s, gpus, EXPECTED),
+                   comm_time(s, gpus, HIGH)},
         .measured_epoch_s = known ? known->q[QUANTITY_STEADY_EPOCH].median : NAN};
-    d->efficiency = (struct bounds){d->speedup.low / ideal, d->speedup.expected / ideal,
-                                    d->speedup.high / ideal};
+    if (p->scenarios) {
+        double base = images * s->step_s * s->images / s->batch;
+        d->epoch_s = (struct bounds){scenario_time(s, gpus, LOW), scenario_time(s, gpus, EXPECTED),
+                                     scenario_time(s, gpus, HIGH)};
+        d->speedup = (struct bounds){base / d->epoch_s.high, base / d->epoch_s.expected,
+                                     base / d->epoch_s.low};
+    } else {
+        d->epoch_s = scale(model_predict(&p->model, gpus), images);
+        d->speedup = model_speedup(&p->model, s->base, gpus);
+    }
+    d->step_s = scale(d->epoch_s, 1 / steps_of_epoch(s, gpus));
+    d->efficiency = scale(d->speedup, 1 / ideal);
 }
 
 /* Returns the largest number of GPUs that were on a node, or 0 if no run states its nodes. */
@@ -296,6 +285,73 @@ static int set_base(struct prediction_base *setting, const struct series *s,
     if (!setting->gpus_per_node)
         return refuse_series(s, "the nodes", "--gpus-per-node N", e);
     setting->step_s = epoch / (setting->images / setting->batch);
+    for (size_t i = 1; s->mode == SERIES_WEAK_BATCH && i < s->npoints; i++)
+        setting->drops |= s->points[i].q[QUANTITY_IMAGES].median < setting->images;
+    return 0;
+}
+
+/* Returns the seconds of a run that the model is fitted to, or NaN if they cannot be compared. */
+static double sample_of(const struct series *s, const struct result *r, enum quantity q)
+{
+    double value = quantity_of(r, q);
+
+    if (q == QUANTITY_WHOLE)
+        return s->equal_epochs && s->mode != SERIES_WEAK ? value : NAN;
+    return s->by_images ? value * s->points[0].q[QUANTITY_IMAGES].median / r->images : value;
+}
+
+static int fit_series(struct model *m, const struct series *s, enum quantity q,
+                      const struct model_law_known *known, struct err *e)
+{
+    struct model_sample *samples = mem_zero(s->nrows, sizeof *samples, e);
+
+    if (!samples)
+        return -1;
+    for (size_t i = 0; i < s->nrows; i++)
+        samples[i] = (struct model_sample){s->rows[i].gpus, sample_of(s, &s->rows[i], q)};
+    int rc = model_fit(m, samples, s->nrows, known, e);
+    free(samples);
+    return rc;
+}
+
+static double batch_shared(const struct series *s)
+{
+    return s->mode == SERIES_STRONG ? (double)s->points[0].batch_per_gpu * s->points[0].gpus : 0;
+}
+
+int prediction_fit(struct model *m, const struct series *s, enum quantity q, struct err *e)
+{
+    struct model_law_known known = {.gpus_per_node = nodes_of_series(s), .batch = batch_shared(s)};
+
+    return fit_series(m, s, q, &known, e);
+}
+
+/* Fits the model with known links. */
+static int fit_links(struct prediction *p, const struct prediction_base *setting,
+                     const struct series *s, struct err *e)
+{
+    struct model_law_known known = {.gpus_per_node = setting->gpus_per_node,
+                                    .batch = batch_shared(s), .links = links_time,
+                                    .arg = setting, .ncases = NCASES};
+    const struct model *m = &p->model;
+
+    p->scenarios = s->npoints < 2;
+    if (p->scenarios) {
+        p->model.loo_error = NAN;
+        return 0;
+    }
+    if (fit_series(&p->model, s, QUANTITY_STEADY_EPOCH, &known, e))
+        return -1;
+    if (!m->fitted)
+        return refuse_series(s, "the times of two numbers of GPUs", "train for two epochs or more",
+                             e);
+    if (model_misfits(m))
+        return err_set(e, ERR_STATS,
+                       "%s: the times cannot be predicted: the model misses measured numbers of "
+                       "GPUs that are left out by %.0f %%, and the largest by %.0f %% (limit %.0f "
+                       "%%). Repeat them, or measure more",
+                       s->engine, 100 * m->loo_error, 100 * m->largest_error,
+                       100 * MODEL_POOR_FIT);
     return 0;
 }
 
@@ -318,9 +374,13 @@ int prediction_compute(struct prediction *p, const struct series *s,
     p->step_s = setting.step_s;
     p->images = setting.images;
     p->batch = setting.batch;
-    find_jitter(p, &setting, s);
+    if (fit_links(p, &setting, s, e)) {
+        prediction_destroy(p);
+        return -1;
+    }
     for (size_t i = 0; i < n; i++)
         predict_point(p, &setting, s, gpus[i]);
+    p->model.known.links = NULL;
     return 0;
 }
 

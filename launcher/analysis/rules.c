@@ -236,7 +236,8 @@ static void check_timing(struct rule *r, const struct rule_facts *f)
 static void check_bound(struct rule *r, const struct rule_facts *f)
 {
     set_rule(r, RULE_MET,
-        "Ideal scaling is drawn beside each speed-up, and the fitted models with their limit%s.",
+        "Ideal scaling is drawn beside each speed-up, and the model of the times where it may be "
+        "used%s.",
         f->knows_images ? "" : "; without counts of images it may be exceeded");
 }
 

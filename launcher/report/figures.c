@@ -17,7 +17,7 @@
 
 #define MAX_CURVE 240  /* the most points of a loss curve; longer ones are thinned */
 #define MAX_DOTS 400   /* the most single runs of a series that are drawn; of more, none is */
-#define CURVE_STEPS 60 /* a model's curve has more than half as many steps */
+#define CURVE_STEPS 60 /* the most steps of a model's curve, about */
 #define MODEL_STOPS 16   /* about the most values of a model's curve that are listed */
 #define BEYOND 0.25    /* how far beyond the measured range a model is drawn, relative to it */
 
@@ -150,22 +150,19 @@ static void add_ideal(struct chart *c, const struct report *r)
     add_guide(c, r, 0, 1.0 / base, false, "ideal");
 }
 
-/* Adds the curve of the chosen model to s, between the numbers of GPUs `from` and `to`. Its values
- * are listed at about MODEL_STOPS whole numbers of GPUs, beginning with from + first. */
+/* Adds what the model predicts for the numbers of GPUs `from` to `to`. About MODEL_STOPS of them,
+ * beginning with from + first, are listed. */
 static void add_model_line(struct chart *c, struct chart_series *s, const struct report_series *rs,
-                    int from, int to, int first)
+                           int from, int to, int first)
 {
-    int base = rs->as->series.points[0].gpus, range = to - from,
-        parts = range < CURVE_STEPS ? CURVE_STEPS / range : 1, /* steps between two whole numbers */
-        stride = (range + MODEL_STOPS - 1) / MODEL_STOPS;
+    int base = rs->as->series.points[0].gpus, stride = (to - from) / CURVE_STEPS + 1;
 
-    for (int i = 0; i <= parts * range; i++) {
-        double n = from + (double)i / parts;
-        chart_add_point(c, s, n, model_speedup(rs->as->steady_choice, base, n), NAN, NAN);
-    }
+    for (int n = from; n <= to; n += stride)
+        chart_add_point(c, s, n, model_speedup(&rs->as->steady, base, n).expected, NAN, NAN);
     if (s) {
-        s->listed_first = (size_t)(parts * first);
-        s->listed_step = (size_t)(parts * stride);
+        s->listed_first = (size_t)first;
+        s->listed_step = (size_t)(((to - from) / stride + MODEL_STOPS - 1) / MODEL_STOPS);
+        s->listed_step += s->listed_step == 0;
     }
 }
 
@@ -174,12 +171,10 @@ static void add_fit(struct chart *c, const struct report *r, size_t i)
 {
     const struct report_series *rs = &r->series[i];
     int from = rs->as->series.points[0].gpus, to = largest_of(&rs->as->series);
-    char fit[96];
 
-    if (!rs->as->steady_choice)
+    if (!model_is_usable(&rs->as->steady))
         return;
-    snprintf(fit, sizeof fit, "fitted model (%s)", model_name(rs->as->steady_choice->law));
-    add_model_line(c, add_chart_series(c, r, i, CHART_LINE, fit), rs, from, to, 0);
+    add_model_line(c, add_chart_series(c, r, i, CHART_LINE, "fitted model"), rs, from, to, 0);
     struct chart_series *beyond =
         add_chart_series(c, r, i, CHART_LINE, "fitted model, beyond what was measured");
     if (beyond)
@@ -207,13 +202,13 @@ static void make_speedup(struct chart *c, const struct report *r)
 {
     start_chart(c, "speedup", "Speed-up against the ideal", "speed-up", 2,
           "Filled: speed-up of the steady epochs. Bars: intervals of 95 % where there are enough "
-          "runs, otherwise the range of the runs. Line: the best-fitting model, dashed beyond "
+          "runs, otherwise the range of the runs. Line: the model of the times, dashed beyond "
           "what was measured; without one, "
           "marks are joined to guide the eye. Open: the whole training, first epoch included.");
     add_ideal(c, r);
     for (size_t i = 0; i < r->nseries; i++) {
         const struct series *s = series_of(r, i);
-        bool fitted = r->series[i].as->steady_choice != NULL;
+        bool fitted = model_is_usable(&r->series[i].as->steady);
         add_fit(c, r, i);
         add_total(c, r, i, false);
         add_ratios(c, add_chart_series(c, r, i, fitted ? CHART_MARKS : CHART_JOINED,

@@ -208,34 +208,30 @@ static json_t *encode_verdict(const struct report_series *rs)
     return ADD(o, {"headline", text(rs->words.headline)}, {"words", words});
 }
 
-static json_t *encode_model(const struct model *m, const struct model *choice)
+static json_t *encode_law(const struct model_law *law)
 {
-    json_t *coefficients = json_array(), *o;
-    struct buf formula = {0};
+    json_t *o;
+    struct buf name = {0}, formula = {0};
 
-    model_describe(m, &formula);
-    for (int i = 0; i < MODEL_TERMS; i++)
-        json_array_append_new(coefficients, number(m->coefficient[i]));
-    o = OBJECT({"law", json_string(model_name(m->law))}, {"chosen", json_boolean(m == choice)},
+    model_law_name(law, &name);
+    model_law_describe(law, &formula);
+    o = OBJECT({"law", json_string(name.data ? name.data : "")},
                {"formula", json_string(formula.data ? formula.data : "")},
-               {"coefficients", coefficients}, {"serial", number(m->serial)},
-               {"serial_interval", encode_interval(&m->serial_interval)},
-               {"coherency", number(m->coherency)},
-               {"coherency_interval", encode_interval(&m->coherency_interval)},
-               {"error", number(m->error)}, {"leave_one_out_error", number(m->loo_error)},
-               {"aicc", number(m->aicc)}, {"peak_gpus", number(m->peak)});
+               {"evidence", number(law->evidence)});
+    buf_destroy(&name);
     buf_destroy(&formula);
     return o;
 }
 
-static json_t *encode_models(const struct model models[MODEL_NLAWS], const struct model *choice)
+static json_t *encode_model(const struct model *m)
 {
-    json_t *list = json_array();
+    json_t *laws = json_array();
 
-    for (int i = 0; i < MODEL_NLAWS; i++)
-        if (models[i].fitted)
-            json_array_append_new(list, encode_model(&models[i], choice));
-    return list;
+    for (size_t i = 0; i < m->nlaws; i++)
+        json_array_append_new(laws, encode_law(&m->laws[i]));
+    return OBJECT({"usable", json_boolean(model_is_usable(m))}, {"error", number(m->error)},
+                  {"leave_one_out_error", number(m->loo_error)},
+                  {"largest_count_error", number(m->largest_error)}, {"laws", laws});
 }
 
 static json_t *encode_convergence(const struct convergence *c)
@@ -305,8 +301,8 @@ static json_t *encode_series(const struct report_series *rs)
                   {"base_gpus", json_integer(s->points[0].gpus)},
                   {"efficiency_by", json_string(s->by_images ? "images" : "time")},
                   {"points", points}, {"verdict", encode_verdict(rs)},
-                  {"models", encode_models(as->steady, as->steady_choice)},
-                  {"models_whole", encode_models(as->whole, as->whole_choice)},
+                  {"model", encode_model(&as->steady)},
+                  {"model_whole", encode_model(&as->whole)},
                   {"advice", encode_advice(&as->advice)},
                   {"convergence", encode_convergence(&as->convergence)}, {"reach", levels},
                   {"noise_scale", encode_noise(&as->noise)});

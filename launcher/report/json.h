@@ -8,7 +8,7 @@
 #include "launcher/report/report.h"
 
 /* Returns {"schema":1,"study":...,"created":...,"engines":[{"engine":...,"label":...,
- * "points":[...],"verdict":{...},"models":[...],"advice":{...}}],"pairs":[...],"rules":[...],
+ * "points":[...],"verdict":{...},"model":{...},"advice":{...}}],"pairs":[...],"rules":[...],
  * "runs":[...]} and further members (doc/FORMATS.md), with a newline. "engines" has one entry per
  * series. Times are in seconds; unknown measurements are null. The caller frees it. NULL if memory
  * ran out. */

@@ -20,7 +20,9 @@ static void add_prediction_table(const struct prediction *p, const char *label, 
 {
     struct table t;
 
-    escape_format(b, escape_plain, "Predicted, not measured: %s, from its runs on ", label);
+    escape_format(b, escape_plain, p->scenarios ? "Scenarios, not measured: %s, from its runs on "
+                                                : "Predicted, not measured: %s, from its runs on ",
+                  label);
     buf_addf(b, "%d", p->base);
     if (p->largest > p->base)
         buf_addf(b, " to %d", p->largest);
@@ -46,6 +48,25 @@ static void add_link(struct buf *b, const struct prediction_link *l)
              1e6 * l->latency_s);
 }
 
+static void add_model(const struct prediction *p, struct buf *b)
+{
+    const struct model *m = &p->model;
+
+    model_explain(m, b);
+    buf_addf(b, ". Low..high is an interval of %.0f %% over all laws, by the evidence for each. ",
+             100 * MODEL_LEVEL);
+    if (m->ncounts > 2)
+        buf_addf(b, "A number that is left out is predicted within %.1f %%, the largest within "
+                 "%.1f %%. ", 100 * m->loo_error, 100 * m->largest_error);
+    else
+        buf_add(b, "Two numbers of GPUs cannot check the model: measure a third. ");
+    if (p->largest <= p->gpus_per_node)
+        buf_add(b, "No measured number is on several nodes, so what a node boundary costs beyond "
+                   "the links is unknown. ");
+    buf_addf(b, "A limit, such as that of the storage, may set in beyond %d GPUs; no such limit "
+             "was seen up to %d. ", p->largest, p->largest);
+}
+
 static void add_assumptions(const struct prediction *p, const struct prediction_network *n,
                             struct buf *b)
 {
@@ -63,18 +84,17 @@ static void add_assumptions(const struct prediction *p, const struct prediction_
         buf_addf(b, "%d sums of batch norm a step, of few bytes and never hidden. ", n->sums);
     else
         buf_add(b, "No sums of synchronised batch norm beside the measured ones (--norm-sums). ");
-    buf_addf(b, "Low: the links as published, a tree, all but the last slice hidden behind "
-             "backward. Expected: 80 %% of the bandwidth, nothing hidden. High: half of it, a ring "
-             "for each MiB. All GPUs wait for the slowest; the standard deviation of a step is "
-             "%.2g %% (%.2g to %.2g), ",
-             100 * p->jitter.expected, 100 * p->jitter.low, 100 * p->jitter.high);
-    if (p->njitter)
-        buf_addf(b, "estimated from %zu measured number%s of GPUs. ", p->njitter,
-                 plural(p->njitter));
+    buf_add(b, "Three cases of the links: as published, a tree, all but the last slice hidden "
+               "behind backward; 80 % of the bandwidth, nothing hidden; half of it, a ring for "
+               "each MiB. ");
+    if (p->scenarios)
+        buf_add(b, "One number of GPUs was measured, so nothing is known of what more GPUs lose. "
+                   "Low, middle and high are scenarios: these cases, with a serial part of 0, 2 "
+                   "and 5 % of the epoch, and GPUs that wait for the slowest, whose steps vary by "
+                   "0, 1 and 3 %. Measure two more numbers for a prediction. ");
     else
-        buf_add(b, "assumed, because only one number of GPUs was measured. ");
-    buf_add(b, "Shared file systems, other jobs on the network and the quality of the network "
-            "that is trained are not modelled.");
+        add_model(p, b);
+    buf_add(b, "The quality of the network that is trained is not predicted.");
     for (size_t i = 0; i < p->npoints; i++)
         extrapolated |= p->points[i].extrapolated;
     if (extrapolated)
@@ -107,6 +127,11 @@ static json_t *encode_link(const struct prediction_link *l)
                      l->latency_s);
 }
 
+static json_t *known_or_null(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
 static json_t *encode_point(const struct prediction_point *p)
 {
     return json_pack("{s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "gpus", p->gpus, "nodes",
@@ -114,13 +139,14 @@ static json_t *encode_point(const struct prediction_point *p)
                      "step_s", encode_bounds(&p->step_s), "comm_s", encode_bounds(&p->comm_s),
                      "epoch_s", encode_bounds(&p->epoch_s), "speedup", encode_bounds(&p->speedup),
                      "efficiency", encode_bounds(&p->efficiency), "measured_epoch_s",
-                     isnan(p->measured_epoch_s) ? json_null() : json_real(p->measured_epoch_s),
+                     known_or_null(p->measured_epoch_s),
                      "extrapolated", p->extrapolated);
 }
 
 json_t *prediction_report_encode_json(const struct prediction *p,
                                       const struct prediction_network *network, const char *label)
 {
+    const struct model *m = &p->model;
     json_t *points = json_array();
 
     for (size_t i = 0; i < p->npoints; i++)
@@ -129,7 +155,7 @@ json_t *prediction_report_encode_json(const struct prediction *p,
                      label, "base_gpus", p->base, "largest_gpus", p->largest, "gpus_per_node",
                      p->gpus_per_node, "gradient_bytes", p->bytes, "norm_sums", network->sums,
                      "base_step_s", p->step_s,
-                     "base_batch", p->batch, "jitter", encode_bounds(&p->jitter), "jitter_assumed",
-                     p->njitter == 0, "within", encode_link(&network->within), "between",
+                     "base_batch", p->batch, "leave_one_out_error", known_or_null(m->loo_error),
+                     "scenarios", p->scenarios, "within", encode_link(&network->within), "between",
                      encode_link(&network->between), "points", points);
 }

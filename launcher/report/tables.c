@@ -209,37 +209,32 @@ static void fill_each(struct table *t, const struct report_series *rs)
     }
 }
 
-static void add_model_row(struct table *t, const struct model *m, bool chosen)
+static void add_law_row(struct table *t, const struct model_law *law)
 {
-    struct buf formula = {0};
+    struct buf name = {0}, formula = {0};
 
-    model_describe(m, &formula);
-    table_add_text(t, "model", "%s%s", model_name(m->law), chosen ? " (chosen)" : "");
-    table_add_text(t, "formula", "%s", formula.data ? formula.data : "");
-    t->failed |= formula.failed;
+    model_law_name(law, &name);
+    model_law_describe(law, &formula);
+    table_add_text(t, "law", "%s", name.data ? name.data : "");
+    table_add_text(t, "seconds with N GPUs on P nodes", "%s", formula.data ? formula.data : "");
+    add_percent(t, "evidence", law->evidence, 0);
+    t->failed |= name.failed || formula.failed;
+    buf_destroy(&name);
     buf_destroy(&formula);
-    table_add_number(t, "serial share", m->serial, 4);
-    add_interval_cell(t, "95 % interval", &m->serial_interval, 4);
-    table_add_number(t, "coherency", m->coherency, 5);
-    add_interval_cell(t, "95 % interval", &m->coherency_interval, 5);
-    add_percent(t, "error", m->error, 1);
-    add_percent(t, "leave-one-out error", m->loo_error, 1);
-    table_add_number(t, "AICc", m->aicc, 1);
-    table_add_number(t, "least time at", model_is_extrapolation(m, m->peak) ? NAN : m->peak, 0);
 }
 
-static void fill_models(struct table *t, const struct report_series *rs)
+static void fill_model(struct table *t, const struct report_series *rs)
 {
+    const struct model *m = &rs->as->steady;
+
     table_init(t,
-               "Models fitted to the steady epochs of %s. Serial share: the part of the time on "
-               "one GPU that more GPUs do not shorten; coherency: what each further GPU adds to "
-               "it. Error: root mean square of relative errors; leave-one-out error: the same, "
-               "with each count predicted from the others. AICc: Akaike's information criterion, "
-               "lower is better.",
-               rs->label);
-    for (int i = 0; i < MODEL_NLAWS; i++)
-        if (rs->as->steady[i].fitted)
-            add_model_row(t, &rs->as->steady[i], rs->as->steady_choice == &rs->as->steady[i]);
+               "Laws that describe the steady epochs of %s. Predictions are an average over all of "
+               "them by the evidence for each, the probability given these runs. Root mean square "
+               "of the relative errors: %.1f %%; with each count predicted from the others %.1f "
+               "%%, the largest %.1f %%.",
+               rs->label, 100 * m->error, 100 * m->loo_error, 100 * m->largest_error);
+    for (size_t i = 0; model_is_usable(m) && i < m->nlaws; i++)
+        add_law_row(t, &m->laws[i]);
 }
 
 static void fill_convergence(struct table *t, const struct report_series *rs)
@@ -393,7 +388,7 @@ static void add_tables(struct buf *b, const struct report *r, fill_f *const *fil
 void tables_add(struct buf *b, const struct report *r, table_encode_f *encode)
 {
     static fill_f *const all[] = {
-        fill_speed,       tables_fill_quality, fill_parts,           fill_each, fill_models,
+        fill_speed,       tables_fill_quality, fill_parts,           fill_each, fill_model,
         fill_convergence, fill_levels,         tables_fill_settings, NULL};
 
     add_tables(b, r, all, encode);
@@ -402,7 +397,7 @@ void tables_add(struct buf *b, const struct report *r, table_encode_f *encode)
 char *tables_encode_latex(const struct report *r)
 {
     static fill_f *const narrow[] = {tables_fill_short, tables_fill_quality, fill_parts,
-                                     fill_models, fill_convergence, fill_levels, NULL};
+                                     fill_model, fill_convergence, fill_levels, NULL};
     struct buf b = {0};
 
     buf_addf(&b,

@@ -303,8 +303,8 @@ static void add_limit(struct buf *b, const struct analysis_series *as)
         d->reach->gpus, decision_efficiency_decimals(d, efficiency), efficiency,
         d->rule.efficiency);
     if (d->model_reach > d->reach->gpus)
-        buf_addf(b, "; the model predicts %.2f or more up to %d", d->rule.efficiency,
-                 d->model_reach);
+        buf_addf(b, "; the model predicts %.2f or more up to %d, unless a limit sets in; none was "
+                 "seen up to %.0f", d->rule.efficiency, d->model_reach, as->steady.largest);
     buf_add(b, ".\n");
 }
 
@@ -412,25 +412,18 @@ static void add_overhead(struct buf *b, const struct analysis_series *as)
 
 static void add_model_words(struct buf *b, const struct analysis_series *as)
 {
-    const struct model *m = as->steady_choice;
-    const struct series *s = &as->series;
+    const struct model *m = &as->steady;
 
-    if (!m)
+    if (!m->fitted || m->ncounts < 3)
         return;
-    if (!model_predicts(m)) {
-        buf_addf(b, "No model fits well; the best is %s%s, with a leave-one-out error of %.0f "
-                 "%%.\n",
-                 model_name(m->law), m->law == MODEL_IDEAL ? " scaling" : "", 100 * m->loo_error);
+    if (!model_is_usable(m)) {
+        buf_addf(b, "No model of the times is used: it misses counts that are left out by %.0f %%, "
+                 "and the largest by %.0f %% (limit %.0f %%).\n",
+                 100 * m->loo_error, 100 * m->largest_error, 100 * MODEL_POOR_FIT);
         return;
     }
-    buf_addf(b, "Best-fitting model: %s%s, ", model_name(m->law),
-             m->law == MODEL_IDEAL ? " scaling" : "");
-    model_describe(m, b);
-    buf_addf(b, " (leave-one-out error %.1f %%)", 100 * m->loo_error);
-    if (m->peak > s->points[s->npoints - 1].gpus &&
-        !model_is_extrapolation(m, m->peak))
-        buf_addf(b, "; it predicts the least time with %.0f GPUs", m->peak);
-    buf_add(b, ".\n");
+    model_explain(m, b);
+    buf_addf(b, "; a count left out is predicted within %.1f %%.\n", 100 * m->loo_error);
 }
 
 /* Adds "14 GPUs (599 s)". */

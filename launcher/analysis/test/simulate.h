@@ -47,7 +47,7 @@ struct simulate_area {
 
 /* Each is defined in simulate_NAME.c, and listed in simulate.c. */
 extern const struct simulate_area simulate_collapse, simulate_efficiency, simulate_needed,
-    simulate_pairs, simulate_quality, simulate_speedup;
+    simulate_pairs, simulate_prediction, simulate_quality, simulate_speedup;
 
 /* What a study is made of. */
 struct simulate_design {
@@ -75,5 +75,7 @@ void simulate_fill(struct results *table, const struct simulate_design *d, const
 
 /* Analyses a source, whose results are sorted first. Ends the program on an error. */
 void simulate_analyse(struct analysis *a, struct analysis_source *source);
+void simulate_analyse_with(struct analysis *a, struct analysis_source *source,
+                           const struct analysis_options *options);
 
 #endif

@@ -67,12 +67,19 @@ void simulate_fill(struct results *table, const struct simulate_design *d, const
         }
 }
 
-void simulate_analyse(struct analysis *a, struct analysis_source *source)
+void simulate_analyse_with(struct analysis *a, struct analysis_source *source,
+                           const struct analysis_options *options)
 {
-    struct analysis_options options = ANALYSIS_OPTIONS_INIT;
     struct err e;
 
     results_sort(&source->results);
-    if (analysis_create(a, source, 1, &options, &e))
+    if (analysis_create(a, source, 1, options, &e))
         bail_out("%s", e.text);
+}
+
+void simulate_analyse(struct analysis *a, struct analysis_source *source)
+{
+    const struct analysis_options options = ANALYSIS_OPTIONS_INIT;
+
+    simulate_analyse_with(a, source, &options);
 }

@@ -318,6 +318,44 @@ static bool is_largest(const struct found *f)
     return point_of(f, 1) == &series_of(f)->points[series_of(f)->npoints - 1];
 }
 
+static bool is_model_used(const struct found *f)
+{
+    return model_is_usable(&f->rs->as->steady);
+}
+
+static bool is_law_named(const struct found *f)
+{
+    return is_model_used(f) && f->rs->as->steady.nlaws > 0;
+}
+
+static bool is_undecided_law(const struct found *f)
+{
+    return is_model_used(f) && f->rs->as->steady.nlaws > 1;
+}
+
+static bool is_model_unused(const struct found *f)
+{
+    const struct model *m = &f->rs->as->steady;
+
+    return m->fitted && m->ncounts >= 3 && !model_is_usable(m);
+}
+
+/* The whole interval of the model lies at the threshold or above up to the count. */
+static bool is_reach(const struct found *f)
+{
+    const struct series *s = series_of(f);
+    int last = (int)number_of(f, 2);
+
+    if (!is_largest(f) || !is_model_used(f) || number_of(f, 3) != s->points[s->npoints - 1].gpus)
+        return false;
+    for (int n = s->points[s->npoints - 1].gpus + 1; n <= last; n++) {
+        struct bounds b = model_speedup(&f->rs->as->steady, s->points[0].gpus, n);
+        if (b.low < decision_of(f)->rule.efficiency * series_ideal(s, n))
+            return false;
+    }
+    return true;
+}
+
 static bool is_lower(const struct found *f)
 {
     for (size_t i = 1; i < series_of(f)->npoints; i++) {
@@ -510,8 +548,11 @@ static struct sentence reasons[] = {
      "\\.", is_always, {0}, 0},
     {"Limit: with (N) GPUs? there is no steady epoch to judge by\\.", is_always, {0}, 0},
     {"Limit: with (N) GPUs? the speed-up is X, not above the X with N\\.", is_not_faster, {0}, 0},
-    {"Limit: none was measured; with (N) GPUs, the most, efficiency is X \\(threshold X\\)(; the "
-     "model predicts X or more up to N)?\\.", is_largest, {0}, 0},
+    {"Limit: none was measured; with (N) GPUs, the most, efficiency is X \\(threshold X\\)\\.",
+     is_largest, {0}, 0},
+    {"Limit: none was measured; with (N) GPUs, the most, efficiency is X \\(threshold X\\); the "
+     "model predicts X or more up to (N), unless a limit sets in; none was seen up to (N)\\.",
+     is_reach, {0}, 0},
     {"Runs collapsed \\((IoU|accuracy) more than X below the median of the base case, V\\): (N of N "
      "with N GPUs \\(least V\\)(, )?)+\\.", are_collapsed, {0}, 0},
     {"Not every smaller count meets the rule: .*\\.", are_gaps, {0}, 0},
@@ -519,8 +560,12 @@ static struct sentence reasons[] = {
      "show "
      "whether that is chance\\.", is_lower, {0}, 0},
     {"Over the whole run the efficiency is X(: of its .*)?\\.", is_always, {0}, 0},
-    {"No model fits well; .*\\.", is_always, {0}, 0},
-    {"Best-fitting model: .*\\.", is_always, {0}, 0},
+    {"No model of the times is used: it misses counts that are left out by X %, and the largest by "
+     "X % \\(limit X %\\)\\.", is_model_unused, {0}, 0},
+    {"The steady epochs are described best by .*; a count left out is predicted within X %\\.",
+     is_law_named, {0}, 0},
+    {"The data do not tell apart what describes the steady epochs: .* do about equally well; a count "
+     "left out is predicted within X %\\.", is_undecided_law, {0}, 0},
     {"Time to (IoU|accuracy|a loss of) X: Xx (faster|slower) than with N GPUs?: each epoch is Xx "
      "(faster|slower), (and as many are needed|(but|and) Xx as many are needed)\\.", is_always,
      {0}, 0},

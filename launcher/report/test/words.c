@@ -211,10 +211,11 @@ static void check_undecided(void)
        "a larger count within reach is mentioned beside the one that passes");
     as.decision.limit = NULL;
     as.decision.model_reach = 12;
+    as.steady.largest = 8;
     headline(NULL);
     ok(strstr(words.reasons, "Limit: none was measured; with 8 GPUs, the most, efficiency is 0.60 "
-              "(threshold 0.80); the "
-                             "model predicts 0.80 or more up to 12.\n") == words.reasons,
+              "(threshold 0.80); the model predicts 0.80 or more up to 12, unless a limit sets in; "
+              "none was seen up to 8.\n") == words.reasons,
        "it is said that no limit was measured");
     quality[3].change.difference = -0.02;
     quality[2].change.difference = -0.02;
@@ -265,26 +266,21 @@ static void check_reasons(void)
     ok(strstr(words.reasons, "The work grows with the GPUs") &&
        !strstr(words.reasons, "Over the whole run"), "times of a growing work are not compared");
     as.series.mode = SERIES_STRONG;
-    struct model law = {.law = MODEL_IDEAL, .coefficient = {40}, .fitted = true, .loo_error = 0.05,
-                        .peak = INFINITY};
-    as.steady_choice = &law;
+    as.steady = (struct model){
+        .fitted = true, .ncounts = 4, .largest = 8, .loo_error = 0.05, .largest_error = 0.02,
+        .nlaws = 1, .laws = {{.terms = {{MODEL_LAW_COMPUTE, 0}}, .coefficient = {40}, .nterms = 1,
+                              .evidence = 0.7}}};
     headline(NULL);
-    ok(strstr(words.reasons, "Best-fitting model: ideal scaling, T(N) = 40 / N (leave-one-out "
-              "error 5.0 %).\n"), "the model is described");
-    law.peak = 1;
+    ok(strstr(words.reasons, "The steady epochs are described best by ideal scaling, T(N) = 40 / N "
+              "(evidence 70 %); a count left out is predicted within 5.0 %.\n"),
+       "the model is described");
+    as.steady.largest_error = 0.44;
+    as.steady.largest_outside = true;
     headline(NULL);
-    ok(!strstr(words.reasons, "least time"),
-       "a shortest time among the measured counts is not a prediction");
-    law.peak = 12.2;
-    law.largest = 8;
-    headline(NULL);
-    ok(strstr(words.reasons, "(leave-one-out error 5.0 %); it predicts the least time with 12 "
-              "GPUs.\n"), "a shortest time beyond the measured counts is a prediction");
-    law.loo_error = 0.493;
-    headline(NULL);
-    ok(strstr(words.reasons, "No model fits well; the best is ideal scaling,") &&
-       !strstr(words.reasons, "least time"), "a model that fits badly predicts nothing");
-    as.steady_choice = NULL;
+    ok(strstr(words.reasons, "No model of the times is used: it misses counts that are left out by 5 "
+              "%, and the largest by 44 %") && !strstr(words.reasons, "described best"),
+       "a model that misses the largest count is not used");
+    as.steady = (struct model){0};
     as.decision.ncaveats = 2;
     strcpy(as.decision.caveats[0].text, "First.");
     strcpy(as.decision.caveats[1].text, "Second.");
