@@ -5,6 +5,7 @@
 #include "config.h"
 #include "trainer/backends/cuda/cuda_device.h"
 
+#include "trainer/backends/cuda/cuda_checked.h"
 #include "trainer/backends/cuda/runtime/cuda_info.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 #include "trainer/backends/cuda/runtime/cuda_queue.h"
@@ -138,9 +139,7 @@ static int device_end(struct device *d, int slot, struct err *e)
         cuda_status(d, cudaEventRecord(d->done[slot], d->stream), "cudaEventRecord", e))
         return -1;
     d->pending[slot] = true;
-    if (d->has_chosen)
-        cudnn_choices_save();
-    d->has_chosen = false;
+    cuda_checked_save();
     return 0;
 }
 

@@ -30,8 +30,8 @@ int cuda_queue_clear(struct device *d, void *p, size_t nbytes, struct err *e);
 int cuda_queue_await(struct device *d, cudaEvent_t event, struct err *e);
 
 /* Sets *seconds to the least time of a few runs of the work after a first one, and waits for
- * them. */
-int cuda_queue_time(struct device *d, device_work_f work, void *arg, double *seconds,
+ * them. One run is enough if it takes more than `most` seconds, unless that is 0. */
+int cuda_queue_time(struct device *d, device_work_f work, void *arg, double most, double *seconds,
                     struct err *e);
 
 /* Sets *graph to what work queues, which the caller destroys, without running it. */

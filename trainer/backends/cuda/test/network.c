@@ -919,8 +919,9 @@ static void need_device(void)
 
 static void remove_cache(const char *folder)
 {
-    static const char *const names[] = {"/unetctl/cudnn-choices", "/unetctl/cudnn-choices.lock",
-                                        "/unetctl", ""};
+    static const char *const names[] = {
+        "/unetctl/cudnn-choices", "/unetctl/cudnn-choices.lock", "/unetctl/kernel-checks",
+        "/unetctl/kernel-checks.lock", "/unetctl", ""};
     char path[128];
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
