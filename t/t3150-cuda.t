@@ -49,7 +49,7 @@ exits 3 "tf32 on the CPU is refused" \
     --out no
 like "$ERR" 'backend ref .*tf32' "the error says so"
 # A choice by time may be another one in the next run, and so are the last bits.
-export UNET_CUDNN=only
+train+=(--set train.deterministic=true)
 for dtype in bf16 fp16; do
     exits 0 "a run in $dtype" "${train[@]}" --backend cuda --dtype $dtype --set train.accumulate=2 \
         --set data.split="$split" --out $dtype
