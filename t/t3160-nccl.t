@@ -155,9 +155,9 @@ is "$(grep -c 'warning: a step cannot be recorded' "$ERR")" 1 "it warns once"
 ok "the same by recording" "${train[@]}" --epochs 2 --batch-size 6 --out recorded
 is "$(field unrecorded/DONE weights_sha256)" "$(field recorded/DONE weights_sha256)" \
     "the weights are equal to the last bit"
-with=([0]=NCCL_GRAPH_REGISTER=1 [1]=NCCL_GRAPH_REGISTER=1)
+with=([1]=NCCL_GRAPH_REGISTER=1)
 processes "${own[@]}" --out registers
-is $? 5 "NCCL registers the buffers of graphs if the user says so, which is not emulated"
+is $? 5 "NCCL registers the buffers of graphs where the user says so, which is not emulated"
 like "$ERR" 'error: .*NCCL: a step .*UNET_RECORD=off' "the error names the switch"
 with=([0]=$'NCCL_GRAPH_REGISTER=1\nUNET_RECORD=off' [1]=NCCL_GRAPH_REGISTER=1)
 ok "one rank's UNET_RECORD=off is for all" processes "${own[@]}" --out off
