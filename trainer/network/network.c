@@ -325,6 +325,8 @@ static int run_stage(struct network *n, struct compiled *c, struct exec *x, uint
     bool records = shares ? n->records_sums : n->records && !meets;
 
     w.graph = c ? c->graph : NULL;
+    if (shares)
+        n->recordings.moved = false; /* within a step only new shares move memory */
     if (records && !(c && c->graph->timed)) {
         w.recording = recordings_get(&n->recordings, w.graph, x->update, shares, e);
         if (!w.recording)

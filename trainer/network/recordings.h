@@ -25,7 +25,7 @@ struct recording {
 struct recordings {
     const struct device_ops *ops;
     struct recording *first; /* newest first */
-    bool moved; /* recordings_moved was called since recordings_forget */
+    bool moved; /* set by recordings_moved, reset by recordings_forget and by the network */
 };
 
 /* Returns the recording of a kind of run, which is added if it is new; NULL: out of memory. */
