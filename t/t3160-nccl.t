@@ -26,7 +26,7 @@ nranks=2
 # One of $nranks ranks in the background; its GPU is the one of its rank, or $GPU. The lines of
 # ${with[r]} are variables of its environment.
 rank() { # RANK OPTIONS...
-    local r=$1 i workers= IFS=$'\n'
+    local r=$1 i workers='' IFS=$'\n'
     shift
     for ((i = 0; i < nranks; i++)); do workers+="${workers:+,}\"$host:$((port + i))\""; done
     # shellcheck disable=SC2086 # variables
