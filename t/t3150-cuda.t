@@ -111,7 +111,8 @@ like fake/record.jsonl '"backend":"simd"' "the CPU is used"
 exits 0 "the reference on two ranks" "${train[@]}" --backend ref --gpus 2 --batch-size 2 \
     --set data.split="$split" --out wide_two
 exits 0 "a run in bf16 on GPUs with a fault" env XDG_CACHE_HOME="$PWD/spoiled-cache" \
-    EMULATE_SPOILED=0.5 UNET_CUDNN=off "${train[@]}" --backend cuda --dtype bf16 --gpus 2 --batch-size 2 --set data.split="$split" \
+    EMULATE_SPOILED=0.5 UNET_CUDNN=off \
+    "${train[@]}" --backend cuda --dtype bf16 --gpus 2 --batch-size 2 --set data.split="$split" \
     --out spoiled
 like "$ERR" '^unet-train: .*conv2d, of [0-9]+ channels, on GPU 0 gives wrong results; a plainer kernel' \
     "it warns of the first kernel"

@@ -55,8 +55,8 @@ int stage_room(struct stage *s, size_t *nbytes, struct err *e);
  * call with another graph. Waits for the slot's earlier run. NULL on error. */
 float *stage_input(struct stage *s, const struct graph *g, struct err *e);
 
-/* A run. ready (see graph_run) is called with 0 and then with what is ready whenever ops are queued:
- * not when a recording is replayed, and twice when one cannot be made. */
+/* A run. ready (see graph_run) is called whenever ops are queued, with 0 and then with what is
+ * ready: not when a recording is replayed, and twice when one cannot be made. */
 struct stage_work {
     struct graph *graph; /* NULL: only calls ready */
     struct recording *recording; /* NULL: ops are queued in each run */

@@ -23,8 +23,8 @@ struct roster {
     struct roster_entry *entries; /* by rank */
 };
 
-/* Returns whether ranks may share a GPU (UNET_SHARE_GPU=1, for tests: NCCL needs another NCCL_HOSTID
- * for each rank then, and is as slow as a network). */
+/* Returns whether ranks may share a GPU (UNET_SHARE_GPU=1, for tests: NCCL then needs another
+ * NCCL_HOSTID for each rank, and is as slow as a network). */
 bool roster_shares_gpus(void);
 
 /* Sets machine, process and cores of *own, whose host is set. */

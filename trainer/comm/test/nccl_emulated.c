@@ -22,7 +22,7 @@
 
 /* What all ranks must agree in. */
 struct nccl_tag {
-    unsigned recording, place; /* which of the communicator's recordings, and where in it; 0: none */
+    unsigned recording, place; /* number of the communicator's recording, and place in it, or 0 */
     int what, type, op, root; /* no padding, as tags are compared as bytes */
     size_t nbytes;
 };

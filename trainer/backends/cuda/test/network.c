@@ -832,7 +832,8 @@ static void check_linked(enum dtype dtype)
     l.sum = l.ops->alloc(l.device, DEVICE_SHARED, n * sizeof *l.sum, &e);
     if (!l.sum)
         bail_out("%s", e.text);
-    network_set_link(got.network, &(struct network_link){.sum = sum_alone, .done = note_done, .arg = &l});
+    network_set_link(got.network,
+                     &(struct network_link){.sum = sum_alone, .done = note_done, .arg = &l});
     for (int i = 0; i < 4; i++) { /* the last two are replayed */
         fill(&got, true, 2, 3);
         if (network_train(got.network, 2, step, &got.loss, queue_gradients, &l, &e))
