@@ -36,6 +36,14 @@ is "$(awk '$1 == "ref" { print $3 }' "$OUT" | sort -u | xargs)" 'max_pool2d max_
 ok 'ops are measured in 16 bits' "$opcheck" --perf simd concat 0 bf16
 is "$(awk '$1 == "simd" { print $2, $3 }' "$OUT" | sort -u | xargs)" \
     'bf16 concat bf16 concat_grad' 'the gradients are measured in 16 bits, without casts'
+emulated=$builddir/trainer/backends/cuda/test/opcheck.t
+if [ -x "$emulated" ]; then
+    exits 0 'one backend is checked by itself' "$emulated" --check cuda concat
+    exits 77 'without a GPU this is no success' env CUDA_VISIBLE_DEVICES= "$emulated" --check cuda
+    like "$ERR" '^opcheck: skipped: .*no CUDA-capable device' 'it says why'
+else
+    skip 'the emulated opcheck is not built' 'one backend by itself'
+fi
 exits 2 'an unknown backend is refused' "$opcheck" --perf nothing
 like "$ERR" 'no backend "nothing"' 'the error names it'
 done_testing

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Replicas with a GPU each, connected by NCCL, as threads and as processes without MPI: they train
-# what one does, with sums in recorded steps, and who fails is named. GPUs and NCCL are carried out
-# by the CPU (trainer/backends/cuda/runtime/test/emulate.h, trainer/comm/test/nccl_emulated.c).
+# what one does, processes with sums in recorded steps, and who fails is named. GPUs and NCCL are
+# carried out by the CPU (trainer/backends/cuda/runtime/test/emulate.h), and NCCL refuses what only
+# some ranks record (trainer/comm/test/nccl_emulated.c).
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 
@@ -12,36 +13,39 @@ if [ ! -x "$differ" ] || [ ! -x "$emulated" ]; then skip_all \
     "the unit tests are not built (make check-build)"; fi
 train=("$emulated" train --data data --size 16x16 --set model.base=4 --set model.depth=2 \
     --threads 1 --set train.lr_scaling=none
-    --set data.split=split.json --set train.timeout_s=20 --backend cuda)
+    --set data.split=split.json --set train.timeout_s=20 --backend cuda
+    --set train.deterministic=true) # a choice of engines by time may differ, and so the last bits
 field() { sed -n "s/.*\"$2\":\"\\{0,1\\}\\([^,\"}]*\\).*/\\1/p" "$1" | tail -n 1; }
 tolerance=1e-4
 near() { awk -v a="$1" -v b="$2" \
     'BEGIN { exit !(a > 0 && b > 0 && a / b < 1.001 && b / a < 1.001) }'; }
 
 host=$(uname -n)
-export UNET_CUDNN=only # a choice by time may differ, and so the last bits
 port=$((20000 + $$ % 12000))
-# One of two ranks in the background; its GPU is the one of its rank, or $GPU.
+nranks=2
+# One of $nranks ranks in the background; its GPU is the one of its rank, or $GPU. The lines of
+# ${with[r]} are variables of its environment.
 rank() { # RANK OPTIONS...
-    local r=$1
+    local r=$1 i workers='' IFS=$'\n'
     shift
-    XDG_CACHE_HOME=${homes[r]-} PMI_SIZE=2 PMI_RANK=$r LOCAL_RANK=${GPU:-$r} \
-        TF_CONFIG="{\"cluster\":{\"worker\":[\"$host:$port\",\"$host:$((port + 1))\"]},\"task\":{\"type\":\"worker\",\"index\":$r}}" \
+    for ((i = 0; i < nranks; i++)); do workers+="${workers:+,}\"$host:$((port + i))\""; done
+    # shellcheck disable=SC2086 # variables
+    env ${with[r]-} EMULATE_CALLS="$r.calls" PMI_SIZE=$nranks PMI_RANK="$r" \
+        LOCAL_RANK="${GPU:-$r}" \
+        TF_CONFIG="{\"cluster\":{\"worker\":[$workers]},\"task\":{\"type\":\"worker\",\"index\":$r}}" \
         timeout 120 "${train[@]}" "$@" >"$r.out" 2>"$r.err" &
     ranks[r]=$!
 }
-both() { # OPTIONS...
-    local r
-    port=$((port + 2))
-    for r in 0 1; do rank "$r" "$@"; done
-    codes=
-    for r in 0 1; do
-        wait "${ranks[r]}"
-        codes+="$? "
-    done
-    cat 0.err 1.err >"$ERR"
-    [ "$codes" = "0 0 " ]
+processes() { # OPTIONS...
+    local r codes=0
+    port=$((port + nranks))
+    for ((r = 0; r < nranks; r++)); do rank "$r" "$@"; done
+    for ((r = 0; r < nranks; r++)); do wait "${ranks[r]}" || codes=$?; done
+    : >"$ERR"
+    for ((r = 0; r < nranks; r++)); do cat "$r.err" >>"$ERR"; done
+    return $codes
 }
+calls() { sed -n "s/^$2 //p" "$1.calls"; } # RANK FUNCTION: how often it was called
 
 ok "synthetic data" unet-train data synth --out data --count 40 --size 64x64 --seed 2
 ok "its split" unet-train data split --data data --out split.json
@@ -53,18 +57,16 @@ for norm in sync none; do
     ok "$norm: 2 threads, batch 6" "${train[@]}" "${step[@]}" --gpus 2 --batch-size 6 --out $norm-t
     is "$(field $norm-t/record.jsonl comm)" nccl "$norm: by NCCL"
     ok "$norm: 2 threads give the same weights" close $norm-1 $norm-t
-    ok "$norm: 2 processes" both "${step[@]}" --batch-size 6 --out $norm-p
+    ok "$norm: 2 processes" processes "${step[@]}" --batch-size 6 --out $norm-p
     is "$(field $norm-p/record.jsonl comm)" nccl "$norm: by NCCL"
     is "$(field $norm-p/DONE weights_sha256)" "$(field $norm-t/DONE weights_sha256)" \
         "$norm: 2 processes give the same bits as 2 threads"
 done
 # By time, but rank 0's: no other rank tries engines, nor has any to keep.
-unset UNET_CUDNN
-for r in 0 1; do homes[r]=$PWD/cache$r; done
-ok "2 processes, kernels by time" both --epochs 1 --set model.batch_norm=sync --batch-size 6 \
-    --out chosen
-export UNET_CUDNN=only
-unset homes
+for r in 0 1; do with[r]=XDG_CACHE_HOME=$PWD/cache$r; done
+ok "2 processes, kernels by time" processes --set train.deterministic=false --epochs 1 \
+    --set model.batch_norm=sync --batch-size 6 --out chosen
+unset with
 ok "rank 0 has chosen kernels" test -s cache0/unetctl/cudnn-choices
 ok "rank 1 has received the choice" test ! -e cache1/unetctl/cudnn-choices
 ok "sums by the host" "${train[@]}" --set train.comm=thread --epochs 2 --set model.batch_norm=sync \
@@ -77,40 +79,103 @@ done
 tolerance=1e-5
 exact=(--epochs 2 --set model.batch_norm=sync --set train.optimizer=sgd --lr 0.05)
 ok "sgd: 1 GPU, batch 12" "${train[@]}" "${exact[@]}" --batch-size 12 --out exact-1
-ok "sgd: 2 GPUs" "${train[@]}" "${exact[@]}" --gpus 2 --batch-size 6 --out exact-2
+ok "sgd: 2 GPUs" processes "${exact[@]}" --batch-size 6 --out exact-2
 ok "sgd: the same to 1e-5" close exact-1 exact-2
 # With weights of the classes: what the loss is divided by is a sum over the ranks in the queue,
-# too.
-one=(--epochs 1 --set train.optimizer=sgd --lr 0.05 --set train.global_batch=1 \
+# too. A rank without images records the sums alone.
+one=(--epochs 2 --set train.optimizer=sgd --lr 0.05 --set train.global_batch=1 \
     --set train.class_weights="1,3")
 for norm in sync none; do
     ok "$norm: steps of one image" "${train[@]}" "${one[@]}" --set model.batch_norm=$norm \
         --out image-$norm-1
-    ok "$norm: of which a GPU has none" "${train[@]}" "${one[@]}" --set model.batch_norm=$norm \
-        --gpus 2 --out image-$norm-2
+    ok "$norm: of which a GPU has none" processes "${one[@]}" --set model.batch_norm=$norm \
+        --out image-$norm-2
     ok "$norm: the same to 1e-5" close image-$norm-1 image-$norm-2
+    for r in 0 1; do
+        ok "$norm: rank $r replays steps" test "$(calls $r cudaGraphLaunch)" -ge 62
+    done
 done
 tolerance=1e-4
 for how in "--dtype fp16 --set train.clip_norm=0.05" "--dtype fp16 --set train.class_weights=1,3" \
     "--set train.class_weights=1,3 --set train.accumulate=2" "--set train.clip_norm=0.05" \
     "--set train.optimizer=lamb" "--set train.optimizer=lars --set train.accumulate=2" \
-    "--set train.accumulate=3 --set train.clip_norm=0.05" \
+    "--set train.accumulate=3 --set train.clip_norm=0.05 --set train.class_weights=1,3" \
     "--set train.allreduce=native"; do
     # shellcheck disable=SC2086 # options
     ok "1 GPU $how" "${train[@]}" --epochs 2 --set model.batch_norm=none --batch-size 6 $how \
         --out how-1
     # shellcheck disable=SC2086
-    ok "2 GPUs $how" "${train[@]}" --epochs 2 --set model.batch_norm=none --gpus 2 --batch-size 3 \
-        $how --out how-2
+    ok "2 GPUs $how" processes --epochs 2 --set model.batch_norm=none --batch-size 3 $how \
+        --out how-2
     ok "the weights are the same" close how-1 how-2
     rm -rf how-1 how-2
 done
+# 100 images in steps of at most 16, so of 14 or 15, on 14 ranks: in 2 of 7 steps a rank has two.
+many=(--set data.dir=hundred --set data.split=hundred.json --set model.base=2 --set model.depth=1
+    --epochs 3 --set train.global_batch=16 --set train.optimizer=sgd --lr 0.05)
+ok "more data" unet-train data synth --out hundred --count 125 --size 32x32 --seed 3
+ok "their split" unet-train data split --data hundred --out hundred.json
+ok "1 GPU trains steps of 16" "${train[@]}" "${many[@]}" --out many-1
+nranks=14
+export EMULATE_GPUS=14
+ok "14 GPUs share them" processes "${many[@]}" --out many-14
+ok "the weights are the same" close many-1 many-14
+for ((r = 0; r < nranks; r++)); do
+    echo "$(calls "$r" cudaGraphLaunch) $(calls "$r" cudaGraphInstantiate)"
+done >launches
+is "$(awk '$1 < 19' launches)" "" "each rank replays 19 of 21 steps"
+is "$(awk '$2 > 4' launches)" "" "by two recordings, one of them made anew as memory moved"
+nranks=2
+unset EMULATE_GPUS
 ok "1 rank of NCCL" "${train[@]}" --set train.comm=nccl --epochs 2 --set model.batch_norm=none \
     --batch-size 6 --out single
 ok "a run on 1 GPU is trained" \
     "${train[@]}" --epochs 2 --set model.batch_norm=none --batch-size 6 --out single-self
 is "$(field single/DONE weights_sha256)" "$(field single-self/DONE weights_sha256)" \
     "the weights are equal to the last bit"
+
+# ---- what cannot be recorded
+export UNET_CUDNN=off # it records to see whether an engine can be
+own=(--epochs 2 --set model.batch_norm=sync --batch-size 6)
+ok "own kernels" processes "${own[@]}" --out own
+weights=$(field own/DONE weights_sha256)
+for fault in "1 cudaStreamBeginCapture" "0 cudaStreamEndCapture" "1 cudaGraphInstantiate" \
+    "0 cudaGraphUpload"; do
+    with=()
+    with[${fault% *}]="EMULATE_FAULT=${fault#* } 1"
+    ok "rank ${fault% *}'s ${fault#* } fails" processes "${own[@]}" --out unrecorded
+    is "$(grep -c 'warning: a step cannot be recorded .*: .*UNET_RECORD=off' "$ERR")" 1 \
+        "it warns once, and names the switch"
+    is "$(field unrecorded/DONE weights_sha256)" "$weights" "the result is the same"
+    for r in 0 1; do
+        ok "rank $r replays only validation" test "$(calls $r cudaGraphLaunch)" -le 3
+    done
+    rm -rf unrecorded
+done
+exits 0 "a single GPU whose recording fails" env "EMULATE_FAULT=cudaGraphInstantiate 1" \
+    "${train[@]}" --epochs 2 --batch-size 6 --out unrecorded
+is "$(grep -c 'warning: a step cannot be recorded' "$ERR")" 1 "it warns once"
+ok "the same by recording" "${train[@]}" --epochs 2 --batch-size 6 --out recorded
+is "$(field unrecorded/DONE weights_sha256)" "$(field recorded/DONE weights_sha256)" \
+    "the weights are equal to the last bit"
+with=([1]=NCCL_GRAPH_REGISTER=1)
+processes "${own[@]}" --out registers
+is $? 5 "NCCL registers the buffers of graphs where the user says so, which is not emulated"
+like "$ERR" 'error: .*NCCL: a step .*UNET_RECORD=off' "the error names the switch"
+with=([0]=$'NCCL_GRAPH_REGISTER=1\nUNET_RECORD=off' [1]=NCCL_GRAPH_REGISTER=1)
+ok "one rank's UNET_RECORD=off is for all" processes "${own[@]}" --out off
+is "$(field off/DONE weights_sha256)" "$weights" "the result is the same"
+
+# ---- two ranks on one GPU
+with=([0]=$'UNET_SHARE_GPU=1\nNCCL_HOSTID=a' [1]=$'UNET_SHARE_GPU=1\nNCCL_HOSTID=b')
+GPU=0
+ok "two ranks share a GPU" processes "${own[@]}" --out one-gpu
+is "$(field one-gpu/DONE weights_sha256)" "$weights" "the weights are equal to the last bit"
+with=([0]=UNET_SHARE_GPU=1 [1]=UNET_SHARE_GPU=1)
+processes "${own[@]}" --out one-host
+is $? 5 "NCCL refuses that on one host"
+like "$ERR" 'error: .*Duplicate GPU' "the error is NCCL's"
+unset GPU with UNET_CUDNN
 
 # ---- left at a checkpoint, and continued
 long=(--epochs 5 --set model.batch_norm=sync --batch-size 6 --gpus 2 --dtype fp16)

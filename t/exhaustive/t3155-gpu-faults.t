@@ -56,6 +56,27 @@ sweep() { # COMMAND...
     done <calls
 }
 
+# Rank 1 of two processes, which record sums; rank 0 has no fault, and ends well if rank 1 does.
+pair() { # OPTIONS...
+    local host port rank code=0 other=0 started
+    host=$(uname -n)
+    port=$(cat port)
+    echo $((port + 2)) >port
+    for rank in 0 1; do
+        export PMI_SIZE=2 PMI_RANK=$rank LOCAL_RANK=$rank \
+            TF_CONFIG="{\"cluster\":{\"worker\":[\"$host:$port\",\"$host:$((port + 1))\"]},\"task\":{\"type\":\"worker\",\"index\":$rank}}"
+        [ "$rank" = 1 ] && break
+        env -u EMULATE_FAULT -u EMULATE_CALLS "$@" >/dev/null 2>&1 &
+        started=$!
+    done
+    "$@" || code=$?
+    wait "$started" || other=$?
+    [ "$code" != 0 ] || [ "$other" = 0 ] || code=99
+    return "$code"
+}
+export -f pair
+echo $((20000 + $$ % 12000)) >port
+
 for ngpus in 1 2; do
     rm -rf one
     nfaults=0
@@ -65,4 +86,11 @@ for ngpus in 1 2; do
     is "$(cat complaints)" "" "no fault on $ngpus GPUs is missed, unexplained or a crash"
     echo "# $nfaults faults"
 done
+rm -rf one
+nfaults=0
+processes=(bash -c 'pair "$@"' pair "${train[@]}")
+exits 0 "a run of two processes" env EMULATE_CALLS=calls "${processes[@]}" --out one
+sweep "${processes[@]}" >complaints 2>&1
+is "$(cat complaints)" "" "no fault of one of two processes is missed, unexplained or a crash"
+echo "# $nfaults faults"
 done_testing

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <stdlib.h>
+
 #include "src/buf.h"
 #include "trainer/backends/backends.h"
 #include "trainer/backends/cuda/runtime/cuda_info.h"
@@ -118,6 +120,7 @@ static int check_kernels(const struct cuda_info *cuda, struct verdicts_tally *ta
 
     if (compute_choose(&compute, opt_backend, e))
         return -1;
+    setenv("UNET_CUDA_KERNELS", "again", 0); /* an earlier check does not count */
     for (int gpu = 0; gpu < (compute.backend->device ? cuda->ngpus : 1); gpu++)
         if (check_device(compute.backend, gpu, e))
             return -1;
@@ -250,9 +253,11 @@ const struct cli_command cmd_devices = {
                "Versions in --json are the libraries' own numbers: CUDA 13010 is 13.1, cuDNN "
                "91900 is\n"
                "9.19.0, and 8907 is 8.9.7.\n"
-               "Each run checks the kernels that it uses before its first step. --check does so "
-               "now,\n"
-               "for each built-in model, data type and visible GPU; it ends with 5 if a kernel is "
+               "Each run checks the kernels that it uses before its first step, unless one in the "
+               "last 30\n"
+               "days has done so on the same GPU with the same driver and program. --check does so "
+               "now, for\n"
+               "each built-in model, data type and visible GPU; it ends with 5 if a kernel is "
                "wrong.\n"
                "\n"
                "  unet-train devices --json\n"

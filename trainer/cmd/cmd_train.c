@@ -27,6 +27,7 @@
 #include "trainer/run/compute.h"
 #include "trainer/run/record.h"
 #include "trainer/run/replicas.h"
+#include "trainer/run/roster.h"
 #include "trainer/run/shutdown.h"
 #include "trainer/run/strategy.h"
 #include "trainer/step/exchange.h"
@@ -442,7 +443,8 @@ static int run_training(struct settings *c, double process_start, struct err *e)
     }
     rc = choose_rank(c, &strategy, &start, e);
     if (rc == 0) {
-        rc = strategy_meet(&strategy, c, opt_out, start.device.name, &start.device.id,
+        const char *own = roster_shares_gpus() ? "" : start.device.name;
+        rc = strategy_meet(&strategy, c, opt_out, own, &start.device.id,
                            strategy.comm == STRATEGY_NCCL ? sizeof start.device.id : 0,
                            &shutdown_any, &rendezvous, &relayed, e);
         if (rc && shutdown_request)

@@ -43,7 +43,7 @@ struct comm_ops {
     int (*barrier)(struct comm *c, struct err *e);
     /* (Optional: if device memory can be summed) Queues a sum of n elements of DEVICE_LOCAL or
      * DEVICE_SHARED memory in a stream of this rank's device (device_ops.stream, .branch). The
-     * queued work can be recorded. */
+     * queued work can be recorded if comm.can_record is set, by all ranks or none. */
     int (*queue_sum)(struct comm *c, void *stream, void *values, size_t n, enum reduce_op op,
                      struct err *e);
     /* (With queue_sum) Sets *p to nbytes of device memory whose sums are fastest, owned by the
@@ -71,6 +71,7 @@ struct comm {
     struct lifeline *lifeline;   /* detects lost processes (lifeline.h); borrowed; may be NULL */
     enum dtype wire; /* "mpi": the type of the numbers that start_sum_float sends to other nodes;
                       * other communicators ignore it */
+    bool can_record; /* sums of queue_sum */
     bool spins;      /* each computing thread has a core of its own, so that waits may poll */
     bool background; /* used by a thread beside the computing one: waits release the core */
     atomic_bool relayed; /* the last error came from another rank, which reports it */

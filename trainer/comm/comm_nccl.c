@@ -55,8 +55,9 @@ static int fail_nccl(struct comm *c, int result, struct err *e)
     if (!detail)
         detail = "";
     err_set(e, ERR_PEER, "rank %d of %d on %s: NCCL: %s (collective %lu) failed: %s%s%s; "
-            "NCCL_DEBUG=INFO shows details", c->rank, c->size, n->host, n->what, n->ncollectives,
-            n->calls->get_error_string(result), *detail ? ": " : "", detail);
+            "NCCL_DEBUG=INFO shows details, UNET_RECORD=off trains without CUDA graphs", c->rank,
+            c->size, n->host, n->what, n->ncollectives, n->calls->get_error_string(result),
+            *detail ? ": " : "", detail);
     abort_link(n);
     return -1;
 }
@@ -440,7 +441,8 @@ struct comm *comm_nccl_open(const struct comm_nccl_config *config, struct err *e
     snprintf(n->host, sizeof n->host, "%s", config->host);
     *c = (struct comm){.ops = &nccl_ops, .rank = config->rank, .size = config->size,
                        .timeout_s = config->timeout_s, .interrupt = config->interrupt,
-                       .lifeline = config->lifeline, .priv = n};
+                       .lifeline = config->lifeline,
+                       .can_record = !config->thread, .priv = n};
     if (link_up(c, &config->gpu->id, e)) {
         nccl_close(c);
         return NULL;

@@ -19,7 +19,8 @@ struct comm_nccl_config {
     double timeout_s;
     const atomic_int *interrupt; /* as in struct comm */
     struct lifeline *lifeline;   /* as in struct comm */
-    /* For ranks that are threads: their comm_thread, which reports failures. Otherwise NULL. */
+    /* For ranks that are threads: their comm_thread, which reports failures. Otherwise NULL. NCCL
+     * may deadlock where a process records sums of several GPUs (comm.can_record). */
     struct comm *thread;
 };
 

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "trainer/backends/backends.h"
 
@@ -12,6 +13,8 @@ int device_comm_open(struct device_comm *d, const char *backend, int index, bool
 {
     const struct backend *b = backend_find(backend);
 
+    /* Registering the buffers of recorded sums synchronises the processes of a node. */
+    setenv("NCCL_GRAPH_REGISTER", "0", 0);
     *d = (struct device_comm){.ops = b ? b->device : NULL};
     if (!d->ops)
         return err_set(e, ERR_CONFIG, "comm nccl connects GPUs, and there is no backend \"%s\" "

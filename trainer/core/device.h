@@ -127,6 +127,9 @@ struct device_config {
     bool deterministic; /* repeated work gives the same bits */
 };
 
+/* Queues work. */
+typedef int (*device_work_f)(void *arg, struct err *e);
+
 /* Called while waiting for the device; returns -1 to stop. */
 typedef int (*device_watch_f)(void *arg, double waited_s, struct err *e);
 
@@ -186,9 +189,10 @@ struct device_ops {
     float *(*votes)(struct device *d);
     /* Sets the function that wait and drain call while they wait, or NULL. */
     void (*watch)(struct device *d, device_watch_f watch, void *arg);
-    /* Records what is queued between record and finish as a program, without running it. */
-    int (*record)(struct device *d, struct err *e);
-    struct device_program *(*finish)(struct device *d, struct err *e);
+    /* Returns a program of what work(arg) queues, without running it; NULL if that fails, and the
+     * queue is then as before. */
+    struct device_program *(*record)(struct device *d, device_work_f work, void *arg,
+                                     struct err *e);
     int (*replay)(struct device *d, struct device_program *p, struct err *e); /* queues it */
     void (*discard)(struct device_program *p); /* not while it runs; p may be NULL */
 };

@@ -50,22 +50,12 @@ static struct graph *plan_graph(const struct compiled_set *s, enum compiled_mode
     return g;
 }
 
-static void discard_programs(const struct compiled_set *s, struct compiled *c)
-{
-    for (int i = 0; i < 2; i++) {
-        if (c->ways[i].program)
-            s->stage->ops->discard(c->ways[i].program);
-        c->ways[i].program = NULL;
-    }
-}
-
 void compiled_release(struct compiled_set *s)
 {
     while (s->first) {
         struct compiled *c = s->first;
 
         s->first = c->next;
-        discard_programs(s, c);
         graph_destroy(c->graph);
         free(c);
     }
@@ -153,7 +143,7 @@ int compiled_check_room(const struct compiled_set *s, int batch, size_t beside, 
     return rc;
 }
 
-/* If the arena moves, graphs are bound again, and programs, which contain addresses, discarded. */
+/* If the arena moves, graphs are bound again, and recordings discarded. */
 static int reserve_arena(struct compiled_set *s, enum compiled_mode mode, int batch, size_t nbytes,
                          struct err *e)
 {
@@ -163,10 +153,10 @@ static int reserve_arena(struct compiled_set *s, enum compiled_mode mode, int ba
                                stage_reserve(s->stage, nbytes, &moved, e)
                          : arena_reserve(&s->arena, nbytes, &moved, e))
         return -1;
-    for (struct compiled *c = s->first; moved && c; c = c->next) {
+    for (struct compiled *c = s->first; moved && c; c = c->next)
         bind_graph(s, c->graph);
-        discard_programs(s, c);
-    }
+    if (moved && s->first)
+        recordings_moved(s->recordings);
     return 0;
 }
 

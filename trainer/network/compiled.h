@@ -13,17 +13,10 @@
 
 enum compiled_mode { COMPILED_INFER, COMPILED_TRAIN, COMPILED_MEASURE };
 
-/* The recorded run of a graph on a device (struct stage_work). */
-struct compiled_way {
-    int nruns; /* 1 if the graph has run, else 0 */
-    struct device_program *program;
-};
-
 struct compiled {
     enum compiled_mode mode;
     struct graph *graph; /* bound to memory */
     int batch;
-    struct compiled_way ways[2]; /* [0] without the optimizer's update, [1] with it */
     struct compiled *next;
 };
 
@@ -34,6 +27,7 @@ struct compiled_set {
     const struct backend *backend;
     struct weights *weights;
     struct stage *stage; /* if it has a device, it also has the arena */
+    struct recordings *recordings; /* contain addresses in the arena */
     struct arena arena;
     struct compiled *first; /* newest first */
 };

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/log.h"
 #include "src/mem.h"
 #include "trainer/backends/backends.h"
 #include "trainer/core/graph.h"
@@ -31,7 +32,10 @@ struct network {
     network_sum_f sum;
     void *sum_arg;
     bool linked; /* by network_set_link: sum takes device memory */
-    bool records; /* runs on the device are recorded and replayed (not with UNET_RECORD=off) */
+    struct network_link link;
+    struct recordings recordings;
+    bool records; /* this replica's own runs are recorded (not with UNET_RECORD=off) */
+    bool records_sums; /* and those with sums over linked replicas */
 };
 
 static int copy_class_weights(struct network *n, struct err *e)
@@ -73,8 +77,35 @@ static int configure(struct network *n, const struct network_config *config, str
     n->config.base = config->base ? config->base : n->model->base;
     n->config.depth = config->depth ? config->depth : n->model->depth;
     n->graphs = (struct compiled_set){.config = &n->config, .model = n->model,
-                                      .backend = n->backend, .stage = &n->stage};
+                                      .backend = n->backend, .stage = &n->stage,
+                                      .recordings = &n->recordings};
     return model_check(n->model, &n->config, e) || copy_class_weights(n, e) ? -1 : 0;
+}
+
+/* Sets *value to the largest of all replicas, once the steps in flight are done. */
+static int find_largest(struct network *n, double *value, struct err *e)
+{
+    return stage_wait(&n->stage, e) || n->link.largest(n->link.arg, value, e) ? -1 : 0;
+}
+
+/* A stage.agree. */
+static int agree_on_recording(void *arg, const struct recording *r, const struct err *why,
+                              bool *all, struct err *e)
+{
+    struct network *n = arg;
+    double own = why ? 1. / (1 + n->link.rank) : 0, largest = own;
+
+    if (r->shares && find_largest(n, &largest, e))
+        return -1;
+    *all = largest == 0;
+    if (*all)
+        return 0;
+    if (why && largest == own)
+        log_warn("a step cannot be recorded as a CUDA graph: %s; the run continues with steps that "
+                 "are queued kernel by kernel, which is slower; UNET_RECORD=off in the environment "
+                 "does so from the start", why->text);
+    *(r->shares ? &n->records_sums : &n->records) = false;
+    return 0;
 }
 
 static int open_device(struct network *n, struct err *e)
@@ -86,6 +117,9 @@ static int open_device(struct network *n, struct err *e)
     if (stage_open(&n->stage, n->backend->device, n->config.device, e) < 0)
         return -1;
     n->stage.ops->configure(n->stage.device, &c);
+    n->stage.agree = agree_on_recording;
+    n->stage.agree_arg = n;
+    n->recordings.ops = n->stage.ops;
     return 0;
 }
 
@@ -147,6 +181,7 @@ void network_destroy(struct network *n)
     if (!n)
         return;
     network_stop(n);
+    recordings_release(&n->recordings);
     compiled_release(&n->graphs);
     weights_destroy(n->weights);
     stage_close(&n->stage);
@@ -185,9 +220,40 @@ void network_set_link(struct network *n, const struct network_link *link)
 {
     network_set_sum(n, link->sum, link->arg);
     n->linked = true;
+    n->link = *link;
+    n->records_sums = n->records && link->sum && link->largest;
     n->stage.done = link->done;
     n->stage.done_arg = link->arg;
     n->stage.ops->watch(n->stage.device, link->watch, link->arg);
+}
+
+/* Before the first step, replicas agree whether they record at all. Later, inference may have moved
+ * the memory of some, whose recordings are lost then; the others discard theirs. */
+int network_begin_epoch(struct network *n, struct err *e)
+{
+    double state = !n->records_sums ? 2 : n->recordings.moved ? 1 : 0;
+
+    if (!n->link.largest)
+        return 0;
+    if (find_largest(n, &state, e))
+        return -1;
+    n->records_sums = state < 2;
+    if (state > 0)
+        recordings_forget(&n->recordings);
+    return 0;
+}
+
+/* For new shares a replica may need more memory, which moves that of its other graphs. */
+int network_begin_step(struct network *n, const uint64_t *shares, size_t nruns, struct err *e)
+{
+    for (size_t i = 0; i < nruns && n->records_sums; i++)
+        if (!recordings_know(&n->recordings, shares[i])) {
+            if (stage_wait(&n->stage, e))
+                return -1;
+            recordings_forget(&n->recordings);
+            return 0;
+        }
+    return 0;
 }
 
 const struct device_ops *network_device_ops(const struct network *n, struct device **device)
@@ -240,37 +306,40 @@ struct zero_gradients {
 static int report_zeros(void *arg, size_t upto, struct err *e)
 {
     struct zero_gradients *g = arg;
-    size_t nbytes = (upto - g->nready) * sizeof *g->grad;
+    size_t nbytes = upto ? (upto - g->nready) * sizeof *g->grad : 0;
 
     if (!g->stage)
         memset(g->grad + g->nready, 0, nbytes);
-    else if (g->stage->ops->clear(g->stage->device, g->grad + g->nready, nbytes, e))
+    else if (nbytes && g->stage->ops->clear(g->stage->device, g->grad + g->nready, nbytes, e))
         return -1;
     g->nready = upto;
     return g->ready ? g->ready(g->arg, upto, e) : 0;
 }
 
-/* With synchronised batch norm a run is not recorded if the host sums over the replicas in the
- * middle of the graph, or if this replica has no images: such runs differ from each other. */
-static int run_stage(struct network *n, struct compiled *c, struct exec *x, enum stage_run kind,
-                     network_ready_f ready, void *arg, struct err *e)
+/* Queues a run of c, which is NULL for a step without images that runs no graph. It is not recorded
+ * if the host sums over the replicas in the middle of the graph. */
+static int run_stage(struct network *n, struct compiled *c, struct exec *x, uint64_t shares,
+                     struct stage_work w, struct err *e)
 {
-    bool meets = c->graph->training && n->config.batch_norm == BATCH_NORM_SYNC && n->sum;
-    struct compiled_way *way = &c->ways[x->update != NULL];
-    bool repeats = !meets || (n->linked && !x->empty);
-    struct stage_work w = {.graph = c->graph,
-                           .may_record = n->records && !c->graph->timed && repeats,
-                           .kind = kind, .nruns = &way->nruns, .program = &way->program,
-                           .ready = ready, .arg = arg};
+    bool meets = x->sum && n->config.batch_norm == BATCH_NORM_SYNC;
+    bool records = shares ? n->records_sums : n->records && !meets;
 
+    w.graph = c ? c->graph : NULL;
+    if (shares)
+        n->recordings.moved = false; /* within a step only new shares move memory */
+    if (records && !(c && c->graph->timed)) {
+        w.recording = recordings_get(&n->recordings, w.graph, x->update, shares, e);
+        if (!w.recording)
+            return -1;
+    }
     return stage_run(&n->stage, &w, x, e);
 }
 
 /* A step without images. With synchronised batch norm it runs a batch of one arbitrary image, whose
  * sums count as zeros, so that this replica takes part in the sums of the others and gets the same
  * running statistics. */
-static int train_without_images(struct network *n, struct exec *x, network_ready_f ready, void *arg,
-                                struct err *e)
+static int train_without_images(struct network *n, struct exec *x, uint64_t shares,
+                                network_ready_f ready, void *arg, struct err *e)
 {
     struct zero_gradients g = {.grad = n->weights->grad, .ready = ready, .arg = arg};
     bool meets = n->config.batch_norm == BATCH_NORM_SYNC && n->sum;
@@ -280,17 +349,14 @@ static int train_without_images(struct network *n, struct exec *x, network_ready
     if (meets && !c)
         return -1;
     if (n->linked) {
-        struct compiled_way *way = c ? &c->ways[x->update != NULL] : NULL;
-        struct stage_work w = {.graph = c ? c->graph : NULL, .kind = STAGE_EMPTY,
-                               .nruns = way ? &way->nruns : NULL,
-                               .program = way ? &way->program : NULL, .ready = report_zeros,
-                               .arg = &g, .upto = n->weights->nparams};
+        struct stage_work w = {.kind = STAGE_EMPTY, .ready = report_zeros, .arg = &g,
+                               .upto = n->weights->nparams};
         g.stage = &n->stage;
-        return stage_run(&n->stage, &w, x, e);
+        return run_stage(n, c, x, shares, w, e);
     }
     if (n->stage.device) {
-        if ((meets && run_stage(n, c, x, STAGE_EMPTY, NULL, NULL, e)) ||
-            stage_wait(&n->stage, e) < 0)
+        struct stage_work w = {.kind = STAGE_EMPTY};
+        if ((meets && run_stage(n, c, x, 0, w, e)) || stage_wait(&n->stage, e) < 0)
             return -1;
     } else if (meets && graph_run(c->graph, x, report_zeros, &g, e) < 0) {
         return -1;
@@ -333,11 +399,13 @@ int network_wait(struct network *n, double *loss_sum, struct err *e)
     return 0;
 }
 
-static int train_on_device(struct network *n, struct compiled *c, struct exec *x, double *loss_sum,
-                           network_ready_f ready, void *arg, struct err *e)
+static int train_on_device(struct network *n, struct compiled *c, struct exec *x, uint64_t shares,
+                           double *loss_sum, network_ready_f ready, void *arg, struct err *e)
 {
-    if (run_stage(n, c, x, n->linked ? STAGE_REPORTED : STAGE_LOSS, n->linked ? ready : NULL, arg,
-                  e))
+    struct stage_work w = {.kind = n->linked ? STAGE_REPORTED : STAGE_LOSS,
+                           .ready = n->linked ? ready : NULL, .arg = arg};
+
+    if (run_stage(n, c, x, shares, w, e))
         return -1;
     if (ready && !n->linked)
         return network_wait(n, loss_sum, e) || ready(arg, n->weights->nparams, e) ? -1 : 0;
@@ -356,6 +424,7 @@ int network_train(struct network *n, int batch, struct network_step step, double
                      .sum_arg = n->sum_arg, .queues = n->linked, .update = step.update,
                      .scaling = step.scaling, .counts = {.score = step.score},
                      .votes = {step.votes[0], step.votes[1]}};
+    uint64_t shares = n->linked && n->sum ? step.shares : 0;
     struct compiled *c;
 
     x.loss_per_weight = step.weight == pixels ? 1 : pixels * x.grad_scale;
@@ -367,10 +436,10 @@ int network_train(struct network *n, int batch, struct network_step step, double
     }
 
     if (batch == 0)
-        return train_without_images(n, &x, ready, arg, e);
+        return train_without_images(n, &x, shares, ready, arg, e);
     c = get_compiled(n, COMPILED_TRAIN, batch, e);
     if (c && n->stage.device)
-        return train_on_device(n, c, &x, loss_sum, ready, arg, e);
+        return train_on_device(n, c, &x, shares, loss_sum, ready, arg, e);
     if (!c || graph_run(c->graph, &x, ready, arg, e) < 0)
         return -1;
     *loss_sum += x.loss_sum;
@@ -407,7 +476,7 @@ int network_measure(struct network *n, int batch, struct device_counts counts, s
     struct exec x = {.counts = counts};
     struct compiled *c = get_compiled(n, COMPILED_MEASURE, batch, e);
 
-    return c ? run_stage(n, c, &x, STAGE_NONE, NULL, NULL, e) : -1;
+    return c ? run_stage(n, c, &x, 0, (struct stage_work){.kind = STAGE_NONE}, e) : -1;
 }
 
 int network_infer(struct network *n, int batch, const float **logits, struct err *e)
@@ -416,7 +485,7 @@ int network_infer(struct network *n, int batch, const float **logits, struct err
     struct compiled *c = get_compiled(n, COMPILED_INFER, batch, e);
 
     if (c && n->stage.device) {
-        *logits = run_stage(n, c, &x, STAGE_LOSS, NULL, NULL, e)
+        *logits = run_stage(n, c, &x, 0, (struct stage_work){.kind = STAGE_LOSS}, e)
                       ? NULL
                       : stage_logits(&n->stage, c->graph, e);
         return *logits ? 0 : -1;

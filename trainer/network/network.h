@@ -54,16 +54,27 @@ void network_set_sum(struct network *n, network_sum_f sum, void *arg);
  * queues its sum. done is called with the results of each training run (network_step.votes among
  * them), in order, once the run has been waited for: at the latest when DEVICE_SLOTS more are
  * queued. network_train calls ready while it queues a run, with gradients that will be final at
- * that point of the queue. Only the first two runs of a batch size do so, counted separately with
- * and without an update: unless recording is disabled, later ones replay the second, without
- * calling ready. Steps without images always call it, and so does one more run after the arena has
- * moved. */
+ * that point of the queue. It does so with 0 where it begins; a run that replays a recording calls
+ * ready not at all, and one that cannot be recorded begins twice.
+ *
+ * NCCL requires that all replicas record, or replay the same recording of, a sum, or none does. So
+ * a run's recording is found by network_step.shares, and all replicas make and discard recordings
+ * in the same step. */
 struct network_link {
     network_sum_f sum;    /* NULL: a single replica */
     device_watch_f watch; /* or NULL */
     void (*done)(void *arg, const struct device_sums *sums);
     void *arg;
+    /* With sum: sets *value to the largest of all replicas, on the host; collective. NULL: sums are
+     * not recorded. */
+    int (*largest)(void *arg, double *value, struct err *e);
+    int rank; /* of this replica */
 };
+
+/* All linked replicas call network_begin_epoch between steps and network_begin_step before each,
+ * with network_step.shares of its runs; without largest they do nothing. */
+int network_begin_epoch(struct network *n, struct err *e);
+int network_begin_step(struct network *n, const uint64_t *shares, size_t nruns, struct err *e);
 
 /* Both functions are for networks with a device. network_device_ops returns the functions and sets
  * *device. */
@@ -84,6 +95,8 @@ int network_weigh(struct network *n, int batch, double *weight, struct err *e);
 /* A step over all replicas. */
 struct network_step {
     double images;
+    uint64_t shares; /* with linked replicas: a number for the batches of all of them in this run,
+                      * equal on each, different for other batches, and not 0 */
     double weight; /* sum of network_weigh */
     bool own_weight; /* weight is this replica's; linked devices sum it */
     uint64_t noise; /* seed of dropout in this epoch */

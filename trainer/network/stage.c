@@ -102,33 +102,48 @@ static int queue_weight(const struct stage *s, struct exec *x, struct err *e)
     return 0;
 }
 
-static int queue_ops(struct stage *s, const struct stage_work *w, struct exec *x, struct err *e)
+struct queued_ops {
+    struct stage *stage;
+    const struct stage_work *work;
+    struct exec *x;
+};
+
+/* A device_work_f. */
+static int queue_ops(void *arg, struct err *e)
 {
-    if (x->weighs && queue_weight(s, x, e))
+    const struct queued_ops *q = arg;
+    const struct stage_work *w = q->work;
+    struct stage *s = q->stage;
+
+    if ((q->x->weighs && queue_weight(s, q->x, e)) || (w->ready && w->ready(w->arg, 0, e)))
         return -1;
-    if (w->graph ? graph_run(w->graph, x, w->ready, w->arg, e)
+    if (w->graph ? graph_run(w->graph, q->x, w->ready, w->arg, e)
                  : w->ready && w->ready(w->arg, w->upto, e))
         return -1;
-    if (x->update)
-        s->ops->update(s->device, x->update);
+    if (q->x->update)
+        s->ops->update(s->device, q->x->update);
     return 0;
 }
 
-/* Records the run in *w->program. The recording is finished even after an error. */
-static int record_ops(struct stage *s, const struct stage_work *w, struct exec *x, struct err *e)
+/* Records the run. recording.program stays NULL where that fails on a replica. */
+static int record_ops(struct queued_ops *q, struct err *e)
 {
-    struct device_program **program = w->program;
-    struct err other;
+    struct stage *s = q->stage;
+    struct recording *r = q->work->recording;
+    struct err why;
+    bool all = true;
 
-    if (s->ops->record(s->device, e))
+    r->program = s->ops->record(s->device, queue_ops, q, &why);
+    if (s->agree(s->agree_arg, r, r->program ? NULL : &why, &all, e)) {
+        if (!r->program)
+            *e = why; /* the first error */
         return -1;
-    int rc = queue_ops(s, w, x, e);
-    *program = s->ops->finish(s->device, rc ? &other : e);
-    if (rc == 0)
-        return *program ? 0 : -1;
-    s->ops->discard(*program);
-    *program = NULL;
-    return -1;
+    }
+    if (!all) {
+        s->ops->discard(r->program);
+        r->program = NULL;
+    }
+    return 0;
 }
 
 /* A run for training changes weights, and so begins all ops itself. Runs for inference do so only
@@ -150,12 +165,14 @@ static int begin_ops(struct stage *s, const struct stage_work *w, struct exec *x
 /* The first run is not recorded, as libraries load their kernels in it. */
 static int run_ops(struct stage *s, const struct stage_work *w, struct exec *x, struct err *e)
 {
-    if (w->graph && w->may_record && *w->nruns == 1 && !*w->program && record_ops(s, w, x, e))
+    struct recording *r = w->recording;
+    struct queued_ops q = {s, w, x};
+
+    if (r && r->has_run && !r->program && record_ops(&q, e))
         return -1;
-    if (w->nruns)
-        *w->nruns = 1;
-    return w->may_record && *w->program ? s->ops->replay(s->device, *w->program, e)
-                                        : queue_ops(s, w, x, e);
+    if (r)
+        r->has_run = true;
+    return r && r->program ? s->ops->replay(s->device, r->program, e) : queue_ops(&q, e);
 }
 
 static int send_input(struct stage *s, const struct graph *g, struct err *e)

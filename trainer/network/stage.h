@@ -7,6 +7,7 @@
 #include "src/err.h"
 #include "trainer/core/device.h"
 #include "trainer/core/graph.h"
+#include "trainer/network/recordings.h"
 
 /* What happens to the results of a run when it has been waited for. */
 enum stage_run {
@@ -30,6 +31,11 @@ struct stage {
      * Whatever changes weights or the arena sets it to NULL. */
     const struct graph *kept;
     double loss; /* sum over completed runs; network_wait resets it */
+    /* Called when a run was recorded, with why NULL, or could not be. Sets *all to whether it is
+     * replayed: it was recorded on all replicas that share it. */
+    int (*agree)(void *arg, const struct recording *r, const struct err *why, bool *all,
+                 struct err *e);
+    void *agree_arg;
     enum stage_run runs[DEVICE_SLOTS]; /* in flight */
     void (*done)(void *arg, const struct device_sums *sums); /* or NULL */
     void *done_arg;
@@ -49,15 +55,12 @@ int stage_room(struct stage *s, size_t *nbytes, struct err *e);
  * call with another graph. Waits for the slot's earlier run. NULL on error. */
 float *stage_input(struct stage *s, const struct graph *g, struct err *e);
 
-/* A run. With may_record, the second run of a graph is recorded in *program, which is NULL at
- * first, and later runs replay it; after the arena has moved, the next run is recorded anew. ready
- * (see graph_run) is then called only in the first run and in runs that are recorded. */
+/* A run. ready (see graph_run) is called whenever ops are queued, with 0 and then with what is
+ * ready: not when a recording is replayed, and twice when one cannot be made. */
 struct stage_work {
     struct graph *graph; /* NULL: only calls ready */
-    bool may_record;     /* no op runs code on the host */
+    struct recording *recording; /* NULL: ops are queued in each run */
     enum stage_run kind;
-    int *nruns; /* 0 before the first run, then 1 */
-    struct device_program **program;
     int (*ready)(void *arg, size_t upto, struct err *e);
     void *arg;
     size_t upto; /* the argument of ready if there is no graph */

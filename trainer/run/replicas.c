@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/log.h"
 #include "src/mem.h"
 #include "trainer/comm/comm_async.h"
 #include "trainer/comm/comm_thread.h"
@@ -178,6 +179,10 @@ static void close_comms(struct replica *replicas, int n)
 
 int replicas_run_threads(const struct session_config *common, int n, bool nccl, struct err *e)
 {
+    if (nccl && n > 1)
+        log_info("%d GPUs in one process: steps are queued kernel by kernel; one process per GPU "
+                 "(--strategy multi-worker, under srun or mpirun) replays CUDA graphs, which is "
+                 "faster", n);
     struct comm_thread_group *g = comm_thread_create(n, common->config->train.timeout_s,
                                                      common->interrupt, e);
     struct replica *replicas = g ? mem_zero((size_t)n, sizeof *replicas, e) : NULL;

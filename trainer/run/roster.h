@@ -23,11 +23,15 @@ struct roster {
     struct roster_entry *entries; /* by rank */
 };
 
+/* Returns whether ranks may share a GPU (UNET_SHARE_GPU=1, for tests: NCCL then needs another
+ * NCCL_HOSTID for each rank, and is as slow as a network). */
+bool roster_shares_gpus(void);
+
 /* Sets machine, process and cores of *own, whose host is set. */
 void roster_describe(struct roster_entry *own);
 
 /* Gathers the entries of all ranks; collective. -1 with ERR_PEER on every rank if one has another
- * configuration, data set or plan than rank 0, or if two have the same GPU. */
+ * configuration, data set or plan than rank 0, or if two have the same GPU and may not. */
 int roster_gather(struct comm *c, const struct roster_entry *own, struct roster *roster,
                   struct err *e);
 void roster_destroy(struct roster *roster);

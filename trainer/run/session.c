@@ -416,7 +416,9 @@ static int train_epoch(struct session *s, const struct shard_plan *epoch_plan,
 
     if (s->t.at.begin > 0)
         continue_plan(s, &plan);
-    s->epoch = step_begin_epoch(s->step);
+    s->epoch = step_begin_epoch(s->step, e);
+    if (!s->epoch)
+        return -1;
     bool counted = s->epoch->score && s->t.at.begin == 0 && s->t.at.step == 0;
     loader_seek(s->loader, (size_t)s->t.at.epoch, &plan, s->t.at.step);
     int rc = train_steps(s, &plan, progress, began, e);

@@ -72,8 +72,10 @@ void step_destroy(struct step *s)
     free(s);
 }
 
-struct step_epoch *step_begin_epoch(struct step *s)
+struct step_epoch *step_begin_epoch(struct step *s, struct err *e)
 {
+    if (network_begin_epoch(s->config.network, e))
+        return NULL;
     s->epoch.noise = (struct gradient_noise){0};
     if (s->epoch.score)
         memset(s->epoch.score, 0, score_nbytes(s));
@@ -128,7 +130,7 @@ int step_train(struct step *s, const struct step_work *w, struct step_totals *t,
         .votes = {w->votes[STEP_LEAVE], w->votes[STEP_CHECKPOINT]}};
     struct step_times times = {.began = clock_now()};
 
-    if (step_input_wait(&s->input, n, e))
+    if ((s->kind->begin && s->kind->begin(s, w, e)) || step_input_wait(&s->input, n, e))
         return -1;
     times.waited = clock_now();
     if (step_input_load(&s->input, w->loader, n, e) || find_weight(s, n, &run, e))

@@ -68,8 +68,8 @@ struct step *step_create(const struct step_config *config, struct err *e);
 /* NULL is fine. Called after network_stop and before network_destroy. */
 void step_destroy(struct step *s);
 
-/* Resets and returns the sums of the epoch, which belong to s. */
-struct step_epoch *step_begin_epoch(struct step *s);
+/* Resets and returns the sums of the epoch, which belong to s; NULL on error. Collective. */
+struct step_epoch *step_begin_epoch(struct step *s, struct err *e);
 
 /* Trains a step; collective. On a device it may return before the step is complete; step_wait waits
  * for all steps and adds the rest of their losses to t. */

@@ -3,8 +3,11 @@
 #include "config.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "src/hash.h"
+#include "src/mem.h"
 #include "trainer/step/step_kind.h"
 
 #define QUEUED 4 /* entries of the rings below: more than DEVICE_SLOTS, a power of 2 */
@@ -24,6 +27,7 @@ struct step_on_device {
     const struct device_ops *ops;
     float *sum;    /* with several parts: the sum of their gradients, on the device */
     size_t ncuts;  /* slices whose sums are queued */
+    uint64_t *shares; /* network_step.shares of the step's parts */
     struct queued_run queued[QUEUED]; /* ring of runs in flight */
     size_t nqueued, ndone;
     size_t nsteps;
@@ -54,6 +58,14 @@ static int check_device_wait(void *arg, double waited_s, struct err *e)
     struct step *s = arg;
 
     return s->config.comm->ops->check(s->config.comm, waited_s, e);
+}
+
+/* network_link.largest */
+static int find_largest(void *arg, double *value, struct err *e)
+{
+    struct step *s = arg;
+
+    return comm_max_double(s->config.comm, value, 1, e);
 }
 
 /* network_link.done: handles the results of the oldest run in flight. */
@@ -94,9 +106,14 @@ static int device_open(struct step *s, struct err *e)
     struct network *network = s->config.network;
     struct weights *w = network_weights(network);
     bool sums = s->config.comm->ops->queue_sum != NULL;
-    struct network_link link = {sums ? sum_for_batch_norm : NULL, sums ? check_device_wait : NULL,
-                                add_results, d};
+    struct network_link link = {
+        .sum = sums ? sum_for_batch_norm : NULL, .watch = sums ? check_device_wait : NULL,
+        .done = add_results, .arg = d, .rank = s->config.comm->rank,
+        .largest = s->config.comm->can_record ? find_largest : NULL};
 
+    d->shares = mem_zero((size_t)s->config.accumulate, sizeof *d->shares, e);
+    if (!d->shares)
+        return -1;
     d->ops = network_device_ops(network, &d->device);
     network_set_link(network, &link);
     s->own_weight = sums;
@@ -125,6 +142,8 @@ static int queue_buckets(void *arg, size_t upto, struct err *e)
     const struct weights *w = network_weights(s->config.network);
     const struct exchange_cuts *cuts = &s->exchange.cuts;
 
+    if (upto == 0)
+        d->ncuts = 0;
     for (; d->ncuts < cuts->n && cuts->ends[d->ncuts] <= upto; d->ncuts++) {
         size_t begin = d->ncuts ? cuts->ends[d->ncuts - 1] : 0, n = cuts->ends[d->ncuts] - begin;
         void *stream = d->ops->branch(d->device, e);
@@ -174,7 +193,38 @@ static int queue_last_part(void *arg, size_t upto, struct err *e)
 
     if (upto < w->nparams)
         return 0;
-    return queue_addition(d, w->grad, d->sum, e) || queue_buckets(d, upto, e) ? -1 : 0;
+    return queue_addition(d, w->grad, d->sum, e) || queue_buckets(d, 0, e) ||
+                   queue_buckets(d, upto, e)
+               ? -1
+               : 0;
+}
+
+/* Returns a number for the images that each replica has in part i of a step of so many items. */
+static uint64_t find_shares(const struct step *s, size_t items, int i)
+{
+    int size = s->config.comm->size;
+    uint64_t hash = HASH_BEGIN;
+
+    for (int r = 0; r < size; r++) {
+        struct shard_range all = shard_eval(items, size, r);
+        struct shard_range part = step_input_part(&s->input, all.end - all.begin, i);
+        size_t n = part.end - part.begin;
+
+        hash = hash_bytes(hash, &n, sizeof n);
+    }
+    return hash | 1;
+}
+
+static int device_begin(struct step *s, const struct step_work *w, struct err *e)
+{
+    const struct step_config *c = &s->config;
+    struct step_on_device *d = device_of(s);
+    size_t n = 0;
+
+    for (int i = 0; i < c->accumulate; i++)
+        if (!step_input_is_idle(&s->input, w->items, c->comm->size, i))
+            d->shares[n++] = find_shares(s, w->items, i);
+    return network_begin_step(c->network, d->shares, n, e);
 }
 
 static int device_compute(struct step *s, const struct step_work *w, struct network_step run,
@@ -188,13 +238,13 @@ static int device_compute(struct step *s, const struct step_work *w, struct netw
                                  : c->comm->ops->queue_sum ? queue_buckets : NULL;
     struct device_update update;
 
-    d->ncuts = 0;
     optim_plan(c->optim, weights, w->rate, c->clip_norm, &update);
     if (d->sum && d->ops->clear(d->device, d->sum, nbytes, e))
         return -1;
-    for (int i = 0; i < c->accumulate; i++) {
+    for (int i = 0, k = 0; i < c->accumulate; i++) {
         if (step_input_is_idle(&s->input, w->items, c->comm->size, i))
             continue;
+        run.shares = d->shares[k++];
         struct shard_range part = step_input_part(&s->input, n, i);
         bool last = i == c->accumulate - 1;
         d->queued[d->nqueued++ % QUEUED] =
@@ -235,11 +285,13 @@ static void device_close(struct step *s)
 
     if (d->sum)
         d->ops->free(d->device, DEVICE_LOCAL, d->sum);
+    free(d->shares);
 }
 
 const struct step_kind step_device = {
     .size = sizeof(struct step_on_device),
     .open = device_open,
+    .begin = device_begin,
     .compute = device_compute,
     .apply = device_apply,
     .votes = device_votes,

@@ -21,6 +21,8 @@ struct step {
 struct step_kind {
     size_t size; /* of the kind's struct, which begins with struct step */
     int (*open)(struct step *s, struct err *e);
+    /* (optional) Called before the step's images are loaded. */
+    int (*begin)(struct step *s, const struct step_work *w, struct err *e);
     /* Runs forward and backward, and starts the sums of gradients and votes. */
     int (*compute)(struct step *s, const struct step_work *w, struct network_step run, double *loss,
                    struct err *e);

@@ -33,7 +33,8 @@ class Visit(First):
     def ranks(self):
         """Two processes with NCCL, on one GPU where there is only one."""
         for ranks in sorted({1, min(self.gpus, 4)}):
-            self.tap(self.do(f"NCCL, ranks of a process: {ranks}", "comm_nccl", ranks, limit=15))
+            self.tap(self.do(f"NCCL, ranks: {ranks}", "comm_nccl", ranks, limit=15))
+        self.tap(self.do("NCCL, two ranks on one GPU", "comm_nccl", 2, "shared", limit=30))
         batch = 4 if self.small else 16  # few steps: the ranks take turns on one GPU
         for norm in ("none", "sync"):
             one = ("--epochs 2 --lr 0.01 --backend cuda --dtype f32 "

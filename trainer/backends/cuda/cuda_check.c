@@ -8,6 +8,7 @@
 
 #include "src/clock.h"
 #include "src/log.h"
+#include "trainer/backends/cuda/cuda_checked.h"
 #include "trainer/backends/cuda/cuda_device.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 #include "trainer/backends/cuda/runtime/cuda_queue.h"
@@ -101,7 +102,7 @@ static void report(const struct kernel *kernel, int gpu, const char *fault, bool
                          : "a plainer kernel, which is slower, is used");
 }
 
-static bool try_kernel(const struct trial_problem *p, const struct kernel *kernel,
+static bool try_on_gpu(const struct trial_problem *p, const struct kernel *kernel,
                        const struct op *op, char fault[VERDICTS_FAULT])
 {
     struct slow_watch watch = {kernel->kind->name, false};
@@ -140,12 +141,33 @@ static bool try_kernel(const struct trial_problem *p, const struct kernel *kerne
     return true;
 }
 
+static bool is_word(const char *word)
+{
+    const char *own = getenv("UNET_CUDA_KERNELS");
+
+    return own && strcmp(own, word) == 0;
+}
+
+/* A verdicts_try_f: a kernel that an earlier process has found right is not tried. */
+static bool try_kernel(const struct trial_problem *p, const struct kernel *kernel,
+                       const struct op *op, char fault[VERDICTS_FAULT])
+{
+    int gpu = 0;
+
+    (void)cudaGetDevice(&gpu);
+    if (!is_word("again") && cuda_checked_find(gpu, kernel, p))
+        return true;
+    bool tried = try_on_gpu(p, kernel, op, fault);
+    if (tried && !*fault)
+        cuda_checked_add(gpu, kernel, p);
+    return tried;
+}
+
 bool cuda_check(const struct backend *backend, const struct kernel *kernel, const struct op *op)
 {
-    const char *word = getenv("UNET_CUDA_KERNELS");
     int index = 0;
 
-    if (is_trying || (word && strcmp(word, "untried") == 0) || op->kind->is_loss ||
+    if (is_trying || is_word("untried") || op->kind->is_loss ||
         !has_other(backend, kernel, op) || cudaGetDevice(&index) != cudaSuccess || index >= GPUS)
         return true;
     /* Only cuDNN's kernels have a release. Their plans do not depend on many channels. */

@@ -5,6 +5,7 @@
 #include "config.h"
 #include "trainer/backends/cuda/cuda_device.h"
 
+#include "trainer/backends/cuda/cuda_checked.h"
 #include "trainer/backends/cuda/runtime/cuda_info.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 #include "trainer/backends/cuda/runtime/cuda_queue.h"
@@ -138,9 +139,7 @@ static int device_end(struct device *d, int slot, struct err *e)
         cuda_status(d, cudaEventRecord(d->done[slot], d->stream), "cudaEventRecord", e))
         return -1;
     d->pending[slot] = true;
-    if (d->has_chosen)
-        cudnn_choices_save();
-    d->has_chosen = false;
+    cuda_checked_save();
     return 0;
 }
 
@@ -222,41 +221,42 @@ static float *device_votes(struct device *d)
     return d->scalars->votes;
 }
 
-static int device_record(struct device *d, struct err *e)
-{
-    return cuda_status(d, cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeThreadLocal),
-                 "cudaStreamBeginCapture", e);
-}
-
-static struct device_program *device_finish(struct device *d, struct err *e)
-{
-    cudaGraph_t graph = NULL;
-    struct device_program *p = NULL;
-
-    if (cuda_status(d, cudaStreamEndCapture(d->stream, &graph), "cudaStreamEndCapture", e))
-        return NULL;
-    p = calloc(1, sizeof *p);
-    if (!p)
-        err_set(e, ERR_INTERNAL, "out of memory");
-    else if (cuda_status(d, cudaGraphInstantiate(&p->graph, graph, 0), "cudaGraphInstantiate", e)) {
-        free(p);
-        p = NULL;
-    }
-    (void)cudaGraphDestroy(graph);
-    return p;
-}
-
-static int device_replay(struct device *d, struct device_program *p, struct err *e)
-{
-    return cuda_status(d, cudaGraphLaunch(p->graph, d->stream), "cudaGraphLaunch", e);
-}
-
 static void device_discard(struct device_program *p)
 {
     if (!p)
         return;
-    (void)cudaGraphExecDestroy(p->graph);
+    if (p->graph)
+        (void)cudaGraphExecDestroy(p->graph);
     free(p);
+}
+
+/* Uploads the graph as well, so that a GPU without memory for it fails here, not in a step. */
+static struct device_program *device_record(struct device *d, device_work_f work, void *arg,
+                                            struct err *e)
+{
+    struct device_program *p = calloc(1, sizeof *p);
+    cudaGraph_t graph;
+
+    if (!p)
+        err_set(e, ERR_INTERNAL, "out of memory");
+    if (!p || cuda_queue_capture(d, work, arg, &graph, e)) {
+        free(p);
+        return NULL;
+    }
+    int rc = cuda_status(d, cudaGraphInstantiate(&p->graph, graph, 0), "cudaGraphInstantiate", e) ||
+             cuda_status(d, cudaGraphUpload(p->graph, d->stream), "cudaGraphUpload", e);
+    (void)cudaGraphDestroy(graph);
+    if (rc == 0)
+        return p;
+    (void)cudaGetLastError(); /* or the next launch would report it */
+    device_discard(p);
+    return NULL;
+}
+
+static int device_replay(struct device *d, struct device_program *p, struct err *e)
+{
+    return cuda_status(d, cudaGraphLaunch(p->graph, d->stream),
+                       "cudaGraphLaunch (UNET_RECORD=off trains without it)", e);
 }
 
 static void device_configure(struct device *d, const struct device_config *c)
@@ -293,7 +293,6 @@ const struct device_ops cuda_device_ops = {
     .votes = device_votes,
     .watch = device_watch,
     .record = device_record,
-    .finish = device_finish,
     .replay = device_replay,
     .discard = device_discard,
 };

@@ -15,8 +15,8 @@
 #include "trainer/backends/cuda/cudnn/cudnn_choices.h"
 #include "trainer/backends/cuda/cudnn/cudnn_plan.h"
 
-#define TRIES 6         /* engines of a search that are timed at most */
-#define TRY_SECONDS 1.0 /* no further engine of a search is timed after so long */
+#define TRIES 3         /* engines of a search that are timed at most */
+#define TRY_SECONDS 0.3 /* no further engine of a search is timed after so long */
 #define MIN_ROOM ((size_t)1 << 20)
 #define MAX_ROOM ((size_t)64 << 20)
 #define ALIGN 256
@@ -264,15 +264,15 @@ static int try_once(void *arg, struct err *e)
 }
 
 /* Times the op with c->plan, or with the own kernel if that is NULL. Returns false if it fails, or
- * if a CUDA graph cannot contain the plan. */
-static bool time_attempt(const struct attempt *a, double *us)
+ * if a CUDA graph cannot contain the plan. One that takes longer than best_us is timed once. */
+static bool time_attempt(const struct attempt *a, double best_us, double *us)
 {
     struct cudnn_op *c = a->op->priv;
     struct device *d = a->x->device;
     double seconds;
     struct err e;
 
-    if (cuda_queue_time(d, try_once, (void *)a, &seconds, &e) ||
+    if (cuda_queue_time(d, try_once, (void *)a, 1e-6 * best_us, &seconds, &e) ||
         (c->plan && !cuda_queue_can_record(d, try_once, (void *)a))) {
         if (c->plan)
             log_debug("cuDNN: engine %lld is skipped: it cannot be run or recorded",
@@ -310,7 +310,7 @@ static void try_engines(const struct attempt *a, struct cudnn_search *s, struct 
         c->plan = cudnn_plan_next(s, c->room);
         if (!c->plan)
             break;
-        if (time_attempt(a, &us) && us < best->us) {
+        if (time_attempt(a, best->us, &us) && us < best->us) {
             *best = (struct cudnn_choice){false, *cudnn_plan_engine(c->plan), us};
             cudnn_plan_close(*fastest);
             *fastest = c->plan;
@@ -328,7 +328,7 @@ static void choose_fastest(const struct attempt *a, struct cudnn_choice *best)
     struct cudnn_plan *fastest = NULL;
 
     *best = (struct cudnn_choice){.own = true};
-    if (!time_attempt(a, &best->us))
+    if (!time_attempt(a, 0, &best->us))
         best->us = 1e12;
     try_engines(a, c->fused, best, &fastest);
     try_engines(a, c->search, best, &fastest);
@@ -372,7 +372,6 @@ static void choose_best(const struct attempt *a, const struct cudnn_device *dnn)
     if (!known) {
         choose_fastest(a, &choice);
         cudnn_choices_add(key, &choice);
-        a->x->device->has_chosen = true;
     }
     if (choice.own)
         log_debug("%s: own kernel, %.1f us%s", key, choice.us, known ? " (kept)" : "");

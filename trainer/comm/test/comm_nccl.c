@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The NCCL communicator over emulated GPUs (nccl_emulated.c): every collective with ranks as
- * threads and as processes; with threads also sums in a device's queue and in recorded programs,
- * and what ends a wait. With an operand from 1 to 4, in a build without the emulation: the
- * collectives and the sums in queues, of that many threads on as many GPUs with the real NCCL. */
+ * threads and as processes, sums in a device's queue and in recordings, and what ends a wait. In a
+ * build without the emulation, with the real NCCL:
+ *
+ *   nccl_gpu.t N           N ranks (1 to 4), processes with a GPU each
+ *   nccl_gpu.t N shared    the same on one GPU, connected by sockets
+ *
+ * Exits with 77 where there is no GPU, or no NCCL. */
 #include "config.h"
 #include "trainer/backends/backends.h"
 #include "trainer/comm/comm_nccl.h"
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -119,27 +125,81 @@ static void test_threads(int least, int most)
     }
 }
 
-static void test_processes(void)
-{
-    struct nccl_id id = new_id();
-    pid_t children[3];
-    int status;
+/* What processes share. */
+struct shared {
+    atomic_bool has_id;
+    struct nccl_id id; /* by rank 0 */
+    struct { int rc; struct err e; double seconds; } ranks[MOST_RANKS];
+};
 
-    for (int r = 0; r < 3; r++) {
+static bool shares_gpu; /* all processes use one GPU */
+static double most_s = 2; /* until a wait for a lost process ends */
+
+/* NCCL connects ranks with one GPU if it takes them for ranks on different hosts. */
+static void pretend_hosts(int rank)
+{
+    char name[32];
+
+    snprintf(name, sizeof name, "rank-%d", rank);
+    setenv("NCCL_HOSTID", name, 1);
+    setenv("NCCL_SOCKET_IFNAME", "lo", 1);
+    setenv("NCCL_IB_DISABLE", "1", 1);
+}
+
+static void be_rank(struct shared *s, int r, int size, double timeout_s,
+                    int (*body)(struct comm *, struct device *, struct err *))
+{
+    double until = clock_now() + 30;
+
+    setenv("NCCL_GRAPH_REGISTER", "0", 1);
+    if (shares_gpu)
+        pretend_hosts(r);
+    if (r == 0) {
+        s->id = new_id();
+        s->has_id = true;
+    }
+    while (!s->has_id && clock_now() < until)
+        usleep(1000);
+    struct rank rank = new_rank(r, size, &s->id, timeout_s, body);
+    rank.index = shares_gpu ? 0 : r;
+    run_rank(&rank);
+    s->ranks[r].rc = rank.rc;
+    s->ranks[r].e = rank.e;
+    s->ranks[r].seconds = rank.seconds;
+    _exit(0);
+}
+
+/* Runs the body as processes. A rank that is killed leaves rc as -1 with an empty error. */
+static struct shared *run_processes(int size, double timeout_s,
+                                    int (*body)(struct comm *, struct device *, struct err *))
+{
+    struct shared *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                            -1, 0);
+    pid_t children[MOST_RANKS];
+
+    if (s == MAP_FAILED)
+        bail_out("no memory");
+    for (int r = 0; r < size; r++) {
+        s->ranks[r].rc = -1;
         children[r] = fork();
         if (children[r] < 0)
             bail_out("no process");
-        if (children[r] == 0) {
-            struct rank rank = new_rank(r, 3, &id, 60, all_collectives);
-            run_rank(&rank);
-            if (rank.rc)
-                fprintf(stderr, "%s\n", rank.e.text);
-            _exit(rank.rc != 0);
-        }
+        if (children[r] == 0)
+            be_rank(s, r, size, timeout_s, body);
     }
-    for (int r = 0; r < 3; r++)
-        ok(waitpid(children[r], &status, 0) == children[r] && status == 0,
-           "nccl: all collectives, process %d of 3", r);
+    for (int r = 0; r < size; r++)
+        (void)waitpid(children[r], NULL, 0);
+    return s;
+}
+
+static void pass_in_processes(int size, const char *what,
+                              int (*body)(struct comm *, struct device *, struct err *))
+{
+    struct shared *s = run_processes(size, 60, body);
+
+    for (int r = 0; r < size; r++)
+        ok(s->ranks[r].rc == 0, "%s, process %d of %d %s", what, r, size, s->ranks[r].e.text);
+    munmap(s, sizeof *s);
 }
 
 /* ---- sums in the queue */
@@ -165,8 +225,25 @@ static int verify(const struct device_ops *ops, struct device *d, const struct c
     return 0;
 }
 
-/* Slices queued one after the other, in the order of a backward pass: directly, recorded, and
- * replayed. */
+struct slices {
+    struct comm *c;
+    void *stream;
+    float *own;
+};
+
+/* A device_work_f: slices one after the other, in the order of a backward pass. */
+static int queue_slices(void *arg, struct err *e)
+{
+    const struct slices *s = arg;
+    struct comm *c = s->c;
+
+    return c->ops->queue_sum(c, s->stream, s->own, 7000, REDUCE_SUM_FLOAT, e) ||
+                   c->ops->queue_sum(c, s->stream, s->own + 7000, N - 7000, REDUCE_SUM_FLOAT, e)
+               ? -1
+               : 0;
+}
+
+/* Sums directly, and if the communicator can also recorded and replayed. */
 static int sums_in_queue(struct comm *c, struct device *d, struct err *e)
 {
     const struct device_ops *ops = backend_find("cuda")->device;
@@ -174,21 +251,17 @@ static int sums_in_queue(struct comm *c, struct device *d, struct err *e)
     struct device_program *program = NULL;
     void *own = NULL;
     int rc = !host || c->ops->queue_place(c, N * sizeof *host, &own, e) || !own ? -1 : 0;
+    struct slices slices = {c, ops->stream(d), own};
 
     for (int round = 0; rc == 0 && round < 4; round++) {
+        bool replays = round > 0 && c->can_record;
         rc = fill(ops, d, host, own, c->rank, e);
-        if (rc == 0 && round == 1)
-            rc = ops->record(d, e);
-        if (rc == 0 && round < 2)
-            rc = c->ops->queue_sum(c, ops->stream(d), own, 7000, REDUCE_SUM_FLOAT, e) ||
-                 c->ops->queue_sum(c, ops->stream(d), (float *)own + 7000, N - 7000,
-                                   REDUCE_SUM_FLOAT, e);
-        if (rc == 0 && round == 1)
-            rc = (program = ops->finish(d, e)) ? 0 : -1;
-        if (rc == 0 && round > 0)
-            rc = ops->replay(d, program, e);
+        if (rc == 0 && replays && !program)
+            rc = (program = ops->record(d, queue_slices, &slices, e)) ? 0 : -1;
         if (rc == 0)
-            rc = verify(ops, d, c, host, own, round ? "replayed" : "queued", e);
+            rc = replays ? ops->replay(d, program, e) : queue_slices(&slices, e);
+        if (rc == 0)
+            rc = verify(ops, d, c, host, own, replays ? "replayed" : "queued", e);
     }
     ops->discard(program);
     ops->free(d, DEVICE_HOST, host);
@@ -201,8 +274,26 @@ static void test_queue(int size)
 
     run_threads(size, 60, NULL, true, sums_in_queue, ranks);
     for (int r = 0; r < size; r++)
-        ok(ranks[r].rc == 0, "sums in the queue, recorded and replayed, rank %d %s", r,
-           ranks[r].e.text);
+        ok(ranks[r].rc == 0, "sums in the queue, thread %d %s", r, ranks[r].e.text);
+}
+
+/* Rank 0 records, the others do not. */
+static int record_on_one(struct comm *c, struct device *d, struct err *e)
+{
+    const struct device_ops *ops = backend_find("cuda")->device;
+    float *own = ops->alloc(d, DEVICE_LOCAL, N * sizeof *own, e);
+    struct slices slices = {c, ops->stream(d), own};
+    struct device_program *p = NULL;
+    int rc = own ? 0 : -1;
+
+    if (rc == 0 && c->rank == 0)
+        rc = (p = ops->record(d, queue_slices, &slices, e)) && ops->replay(d, p, e) == 0 ? 0 : -1;
+    else if (rc == 0)
+        rc = queue_slices(&slices, e);
+    if (rc == 0)
+        rc = c->ops->barrier(c, e);
+    ops->discard(p);
+    return rc;
 }
 
 /* ---- what ends a wait */
@@ -259,31 +350,96 @@ static void test_failures(void)
     ok(r[0].rc && r[0].e.code == 128 + SIGTERM, "a signal ends a wait: %s", r[0].e.text);
 }
 
-static int test_gpus(int size)
-{
-    const struct device_ops *ops = backend_find("cuda")->device;
-    struct err e;
-    struct device *d = ops->open(0, &e);
+/* ---- what ends a process's wait */
 
-    if (!d)
-        skip_all(e.text);
-    ops->close(d);
-    if (!nccl_library_open(&e))
-        skip_all(e.text);
-    test_threads(size, size);
-    test_queue(size);
-    return done_testing();
+static int kill_one(struct comm *c, struct device *d, struct err *e)
+{
+    (void)d;
+    if (c->ops->barrier(c, e))
+        return -1;
+    if (c->rank == 1)
+        raise(SIGKILL);
+    return c->ops->barrier(c, e);
+}
+
+static void fail_in_processes(const char *what,
+                              int (*body)(struct comm *, struct device *, struct err *))
+{
+    struct shared *s = run_processes(2, most_s, body);
+
+    ok(s->ranks[0].rc && s->ranks[0].e.code == ERR_PEER, "%s: %s", what, s->ranks[0].e.text);
+    ok(s->ranks[0].seconds < most_s + 10, "in time (%.1f s)", s->ranks[0].seconds);
+    munmap(s, sizeof *s);
+}
+
+static void test_processes(int size)
+{
+    pass_in_processes(size, "all collectives", all_collectives);
+    pass_in_processes(size, "sums in the queue, recorded and replayed", sums_in_queue);
+    if (size < 2)
+        return;
+    fail_in_processes("a process that aborts ends the others", fail_on_one);
+    fail_in_processes("so does one that is killed", kill_one);
+}
+
+/* What NCCL need not notice, but the emulation does. */
+static void test_refused(void)
+{
+    struct shared *s = run_processes(2, 5, record_on_one);
+
+    ok(s->ranks[0].rc && strstr(s->ranks[0].e.text, "ranks do not record or replay the same"),
+       "a rank that records by itself: %s", s->ranks[0].e.text);
+    munmap(s, sizeof *s);
+    setenv("EMULATE_GPUS", "1", 1);
+    s = run_processes(2, 5, all_collectives);
+    ok(s->ranks[0].rc && strstr(s->ranks[0].e.text, "Duplicate GPU"), "two ranks on a GPU: %s",
+       s->ranks[0].e.text);
+    munmap(s, sizeof *s);
+    shares_gpu = true;
+    test_processes(2);
+    shares_gpu = false;
+    setenv("EMULATE_GPUS", "4", 1);
+}
+
+/* Opens GPU and library in a process of its own, as a process that has used CUDA cannot fork. */
+static int find_gpu(void)
+{
+    pid_t child = fork();
+    int status = 0;
+
+    if (child == 0) {
+        const struct device_ops *ops = backend_find("cuda")->device;
+        struct err e;
+        struct device *d = ops->open(0, &e);
+        if (d && nccl_library_open(&e))
+            _exit(0);
+        printf("1..0 # skip %s\n", e.text);
+        fflush(stdout);
+        _exit(ERR_SKIP);
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status)
+               ? WEXITSTATUS(status)
+               : 1;
 }
 
 int main(int argc, char **argv)
 {
     int size = argc > 1 ? atoi(argv[1]) : 0;
 
-    if (size > 0 && size <= MOST_RANKS)
-        return test_gpus(size);
+    if (size > 0 && size <= MOST_RANKS) {
+        int rc = find_gpu();
+        shares_gpu = argc > 2 && strcmp(argv[2], "shared") == 0;
+        if (rc)
+            return rc;
+        most_s = 20; /* NCCL connects within that, too */
+        test_processes(size);
+        return done_testing();
+    }
+    setenv("EMULATE_GPUS", "4", 1);
     test_threads(1, MOST_RANKS);
-    test_processes();
     test_queue(3);
     test_failures();
+    test_processes(3);
+    test_refused();
     return done_testing();
 }

@@ -2,24 +2,37 @@
 /* An emulation of NCCL for emulated devices (backends/cuda/runtime/test/emulate.h): ranks are
  * threads or processes of this machine, share a file, and really sum. As with NCCL, no call waits,
  * work is done in the order of the device's queue, and a rank that aborts ends the others' work.
- * Included by emulated.c. */
+ * What NCCL forbids, but may let pass, is an error: ranks that do not all record a collective, or
+ * replay another recording of it, recording with several GPUs in a process, and two ranks with one
+ * GPU and one NCCL_HOSTID. Included by emulated.c. */
 #include "config.h"
 
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "src/hash.h"
 #include "trainer/comm/nccl_library.h"
 
 #define NCCL_RANKS 16
 #define NCCL_PART ((size_t)32 << 10) /* bytes of a message that are sent at a time */
 #define REMOTE_ERROR 6
 #define NCCL_INTERNAL_ERROR 3
+#define NCCL_INVALID_USAGE 5
+
+/* What all ranks must agree in. */
+struct nccl_tag {
+    unsigned recording, place; /* number of the communicator's recording, and place in it, or 0 */
+    int what, type, op, root; /* no padding, as tags are compared as bytes */
+    size_t nbytes;
+};
 
 /* The memory that ranks share. It has two parts: one rank may be writing the second while another
  * still reads the first, but no rank is further ahead. */
 struct nccl_world {
-    atomic_int present, gone;
+    atomic_int present, gone, mixed;
+    struct { uint64_t host, gpu; } places[NCCL_RANKS];
+    struct nccl_tag tags[2][NCCL_RANKS];
     atomic_size_t written[NCCL_RANKS]; /* parts that each rank has written */
     char parts[2][NCCL_RANKS][NCCL_PART];
 };
@@ -28,7 +41,9 @@ struct nccl_link {
     struct nccl_world *world;
     int rank, size;
     size_t done; /* parts that this rank has completed */
-    bool aborted;
+    bool aborted, closed;
+    unsigned ncaptures; /* emulate_stream.ncaptures of the last recording */
+    unsigned nrecordings, place;
     struct nccl_link *next;
 };
 
@@ -44,6 +59,7 @@ struct nccl_message {
     size_t nbytes;
     int type, op, root;
     struct nccl_link *link;
+    struct nccl_tag tag;
 };
 
 static int nccl_version(int *version)
@@ -81,6 +97,9 @@ static int nccl_init(void **comm, int size, const struct nccl_id *id, int rank)
     *l = (struct nccl_link){.rank = rank, .size = size};
     l->world = mmap(NULL, sizeof *l->world, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);
+    const char *host = getenv("NCCL_HOSTID");
+    l->world->places[rank].host = hash_text(HASH_BEGIN, host ? host : "this host");
+    l->world->places[rank].gpu = (uint64_t)emulate_device;
     if (atomic_fetch_add(&l->world->present, 1) + 1 == size)
         unlink(id->bytes);
     pthread_mutex_lock(&nccl_links_lock);
@@ -91,15 +110,27 @@ static int nccl_init(void **comm, int size, const struct nccl_id *id, int rank)
     return NCCL_IN_PROGRESS;
 }
 
+static bool nccl_has_two_on_one(const struct nccl_link *l)
+{
+    for (int i = 0; i < l->size; i++)
+        for (int j = 0; j < i; j++)
+            if (l->world->places[i].host == l->world->places[j].host &&
+                l->world->places[i].gpu == l->world->places[j].gpu)
+                return true;
+    return false;
+}
+
 static int nccl_async(void *comm, int *result)
 {
     const struct nccl_link *l = comm;
 
     if (emulate_fails(__func__))
         return NCCL_INTERNAL_ERROR;
-    *result = l->world->gone || emulate_fails("nccl_remote") ? REMOTE_ERROR
+    *result = l->world->mixed ? NCCL_INVALID_USAGE
+              : l->world->gone || emulate_fails("nccl_remote") ? REMOTE_ERROR
               : l->world->present < l->size ? NCCL_IN_PROGRESS
-                                             : NCCL_SUCCESS;
+              : nccl_has_two_on_one(l)      ? NCCL_INVALID_USAGE
+                                            : NCCL_SUCCESS;
     return NCCL_SUCCESS;
 }
 
@@ -147,6 +178,17 @@ static bool nccl_is_blocked(const void *args, size_t state)
     return false;
 }
 
+/* Returns whether all ranks do the same, in the same recording or none. */
+static bool nccl_is_uniform(const struct nccl_link *l)
+{
+    const struct nccl_tag *tags = l->world->tags[l->done % 2];
+
+    for (int r = 1; r < l->size; r++)
+        if (memcmp(&tags[r], &tags[0], sizeof *tags) != 0)
+            return false;
+    return true;
+}
+
 /* *state: bytes completed; its lowest bit says whether the next part is written. */
 static bool nccl_move_on(void *args, size_t *state)
 {
@@ -158,12 +200,17 @@ static bool nccl_move_on(void *args, size_t *state)
         char(*parts)[NCCL_PART] = l->world->parts[l->done % 2];
         if (*state % 2 == 0) {
             memcpy(parts[l->rank], m->src + at, n);
+            l->world->tags[l->done % 2][l->rank] = m->tag;
             l->world->written[l->rank]++;
             *state |= 1;
         }
         for (int r = 0; r < l->size; r++)
             if (l->world->written[r] <= l->done)
                 return false;
+        if (!nccl_is_uniform(l)) {
+            l->world->mixed = 1;
+            return false;
+        }
         nccl_combine(m, parts, at, n);
         l->done++;
         *state = 2 * (at + n);
@@ -171,8 +218,47 @@ static bool nccl_move_on(void *args, size_t *state)
     return true;
 }
 
+/* Returns whether another communicator of this process is open. */
+static bool nccl_has_other(const struct nccl_link *own)
+{
+    bool has = false;
+
+    pthread_mutex_lock(&nccl_links_lock);
+    for (const struct nccl_link *l = nccl_links; l && !has; l = l->next)
+        has = l != own && !l->closed;
+    pthread_mutex_unlock(&nccl_links_lock);
+    return has;
+}
+
+/* Gives the message its place in the recording that the stream is making. */
+static int nccl_tag_message(struct nccl_message *m, cudaStream_t s)
+{
+    struct nccl_link *l = m->link;
+    const char *registers = getenv("NCCL_GRAPH_REGISTER");
+
+    m->tag = (struct nccl_tag){0, 0, (int)m->what, m->type, m->op, m->root, m->nbytes};
+    if (!s->capturing)
+        return NCCL_SUCCESS;
+    if (nccl_has_other(l))
+        return NCCL_INVALID_USAGE;
+    if (!registers || strcmp(registers, "0") != 0) /* is not emulated */
+        return NCCL_INTERNAL_ERROR;
+    if (l->ncaptures != s->ncaptures) {
+        l->ncaptures = s->ncaptures;
+        l->nrecordings++;
+        l->place = 0;
+    }
+    m->tag.recording = l->nrecordings;
+    m->tag.place = ++l->place;
+    return NCCL_SUCCESS;
+}
+
 static int nccl_queue(struct nccl_message m, void *stream)
 {
+    int rc = nccl_tag_message(&m, emulate_origin(stream));
+
+    if (rc != NCCL_SUCCESS)
+        return rc;
     emulate_add(stream, (struct emulate_work){.try = nccl_move_on, .is_blocked = nccl_is_blocked,
                                               .nargs = sizeof m,
                                               .args = emulate_copy_args(&m, sizeof m)});
@@ -190,7 +276,7 @@ static int nccl_all_reduce(const void *src, void *dst, size_t n, int type, int o
     if (emulate_fails(__func__))
         return NCCL_INTERNAL_ERROR;
     return nccl_queue((struct nccl_message){REDUCE, src, dst, nccl_bytes(type, n), type, op, 0,
-                                            comm}, stream);
+                                            comm, {0}}, stream);
 }
 
 static int nccl_broadcast(const void *src, void *dst, size_t n, int type, int root, void *comm,
@@ -199,8 +285,7 @@ static int nccl_broadcast(const void *src, void *dst, size_t n, int type, int ro
     if (emulate_fails(__func__))
         return NCCL_INTERNAL_ERROR;
     return nccl_queue((struct nccl_message){BROADCAST, src, dst, nccl_bytes(type, n), type, 0, root,
-                                            comm},
-                 stream);
+                                            comm, {0}}, stream);
 }
 
 static int nccl_all_gather(const void *src, void *dst, size_t n, int type, void *comm, void *stream)
@@ -208,12 +293,18 @@ static int nccl_all_gather(const void *src, void *dst, size_t n, int type, void 
     if (emulate_fails(__func__))
         return NCCL_INTERNAL_ERROR;
     return nccl_queue((struct nccl_message){GATHER, src, dst, nccl_bytes(type, n), type, 0, 0,
-                                            comm}, stream);
+                                            comm, {0}}, stream);
 }
 
-static int nccl_succeed(void *comm)
+static int nccl_finalize(void *comm)
 {
     (void)comm;
+    return NCCL_SUCCESS;
+}
+
+static int nccl_destroy(void *comm)
+{
+    ((struct nccl_link *)comm)->closed = true;
     return NCCL_SUCCESS;
 }
 
@@ -222,7 +313,7 @@ static int nccl_abort(void *comm)
     struct nccl_link *l = comm;
 
     l->world->gone = 1;
-    l->aborted = true;
+    l->aborted = l->closed = true;
     return NCCL_SUCCESS;
 }
 
@@ -230,13 +321,18 @@ static const char *nccl_error(int result)
 {
     return result == REMOTE_ERROR        ? "remote process exited or there was a network error"
            : result == NCCL_INTERNAL_ERROR ? "internal error"
+           : result == NCCL_INVALID_USAGE  ? "invalid usage"
                                            : "emulated error";
 }
 
 static const char *nccl_last_error(void *comm)
 {
-    (void)comm;
-    return "";
+    const struct nccl_link *l = comm;
+
+    return l->world->mixed        ? "ranks do not record or replay the same"
+           : nccl_has_two_on_one(l) ? "Duplicate GPU detected"
+           : nccl_has_other(l)      ? "recording with several GPUs in a process"
+                                    : "";
 }
 
 static int nccl_mem_alloc(void **p, size_t nbytes)
@@ -274,8 +370,8 @@ static const struct nccl_calls nccl_emulated = {
     .all_reduce = nccl_all_reduce,
     .broadcast = nccl_broadcast,
     .all_gather = nccl_all_gather,
-    .finalize = nccl_succeed,
-    .destroy = nccl_succeed,
+    .finalize = nccl_finalize,
+    .destroy = nccl_destroy,
     .abort = nccl_abort,
     .get_error_string = nccl_error,
     .get_last_error = nccl_last_error,

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For each problem that was timed the fastest engine, or that the own kernel was faster: kept in a
- * file for later runs, cudnn-choices in $XDG_CACHE_HOME/unetctl or ~/.cache/unetctl. A process
- * reads it at its first look-up; saving reads it again, merges what other processes have added and
- * replaces the file as a whole. A damaged file is reported, ignored, and replaced when choices are
- * saved. Any thread may call. */
+/* For each problem that was timed the fastest engine, or that the own kernel was faster: kept in
+ * the file cudnn-choices for later runs (core/memo.h). Any thread may call. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CUDNN_CHOICES_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CUDNN_CHOICES_H
 
@@ -21,17 +18,11 @@ struct cudnn_choice {
  * line ends. */
 bool cudnn_choices_find(const char *key, struct cudnn_choice *c);
 
-/* Adds or replaces a choice in memory; the next save writes it. */
+/* Adds or replaces a choice, and writes the file, so that a run that is killed keeps it. */
 void cudnn_choices_add(const char *key, const struct cudnn_choice *c);
 
-/* cudnn_choices_encode returns all choices as text, to be freed by the caller; NULL: out of memory.
- * cudnn_choices_decode adds those of another process to the memory, which alone is not a reason for
- * the next save to write; -1, with nothing added, if the text is damaged. */
+/* device_ops.choices and .learn */
 char *cudnn_choices_encode(void);
 int cudnn_choices_decode(const char *text);
-
-/* Writes the file if cudnn_choices_add was called since the last save. Reports that it cannot be
- * written, unless that or a damaged file was reported before. */
-void cudnn_choices_save(void);
 
 #endif

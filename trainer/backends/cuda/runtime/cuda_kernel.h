@@ -45,8 +45,6 @@ struct device {
     void *watch_arg;
     struct device_config config;
     struct cudnn_device *cudnn; /* created by the first op that may use cuDNN */
-    bool has_chosen;            /* an engine or the own kernel was chosen by timing, and
-                                 * cudnn_choices_save has not been called since */
 };
 
 /* Queue (cudnn_weights.cu): weights w[out][in][taps] of floats to dst[out][taps][in] of the type,

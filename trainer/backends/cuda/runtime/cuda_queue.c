@@ -28,8 +28,9 @@ int cuda_run_status(const struct device *d, cudaError_t rc, struct err *e)
                ? 0
                : err_set(e, ERR_PEER,
                          "GPU %d: a step failed: %s; if nvidia-smi and the kernel log (NVRM: Xid) "
-                         "show no fault of the GPU, resume with UNET_CUDA_KERNELS=plain or "
-                         "UNET_CUDNN=off in the environment, and report it",
+                         "show no fault of the GPU, resume with UNET_RECORD=off, "
+                         "UNET_CUDA_KERNELS=plain or UNET_CUDNN=off in the environment, and report "
+                         "it",
                          d->index, cudaGetErrorString(rc));
 }
 
@@ -117,7 +118,7 @@ int cuda_queue_await(struct device *d, cudaEvent_t event, struct err *e)
 
 #define TIMES 3
 
-static int time_once(struct device *d, cuda_work_f work, void *arg, cudaEvent_t events[2],
+static int time_once(struct device *d, device_work_f work, void *arg, cudaEvent_t events[2],
                      double *seconds, struct err *e)
 {
     float ms;
@@ -133,7 +134,8 @@ static int time_once(struct device *d, cuda_work_f work, void *arg, cudaEvent_t 
     return 0;
 }
 
-int cuda_queue_time(struct device *d, cuda_work_f work, void *arg, double *seconds, struct err *e)
+int cuda_queue_time(struct device *d, device_work_f work, void *arg, double most, double *seconds,
+                    struct err *e)
 {
     cudaEvent_t events[2] = {NULL, NULL};
     cudaError_t earlier = cuda_launch_error(); /* of the step that this is a part of */
@@ -147,7 +149,7 @@ int cuda_queue_time(struct device *d, cuda_work_f work, void *arg, double *secon
                  cuda_status(d, cuda_launch_error(), "a kernel", e)
              ? -1
              : 0;
-    for (int i = 0; i < TIMES && rc == 0; i++)
+    for (int i = 0; i < TIMES && rc == 0 && (i == 0 || most == 0 || *seconds <= most); i++)
         rc = time_once(d, work, arg, events, seconds, e);
     for (int i = 0; i < 2; i++)
         if (events[i])
@@ -156,22 +158,38 @@ int cuda_queue_time(struct device *d, cuda_work_f work, void *arg, double *secon
     return rc;
 }
 
-bool cuda_queue_can_record(struct device *d, cuda_work_f work, void *arg)
+int cuda_queue_capture(struct device *d, device_work_f work, void *arg, cudaGraph_t *graph,
+                       struct err *e)
 {
     cudaError_t earlier = cuda_launch_error(); /* of the step that this is a part of */
-    cudaGraph_t graph = NULL;
-    struct err ignored;
-    bool ok = false;
+    int rc = cuda_status(d, cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeThreadLocal),
+                         "cudaStreamBeginCapture", e);
 
-    if (cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess) {
-        ok = work(arg, &ignored) == 0;
-        ok = cudaStreamEndCapture(d->stream, &graph) == cudaSuccess && graph && ok;
-        ok = cuda_launch_error() == cudaSuccess && ok;
+    *graph = NULL;
+    if (rc == 0) {
+        rc = work(arg, e);
+        cudaError_t ended = cudaStreamEndCapture(d->stream, graph);
+        if (rc == 0)
+            rc = cuda_status(d, ended, "cudaStreamEndCapture", e) ||
+                 cuda_status(d, cuda_launch_error(), "a kernel", e);
     }
-    if (graph)
-        (void)cudaGraphDestroy(graph);
+    if (rc && *graph)
+        (void)cudaGraphDestroy(*graph);
+    if (rc)
+        (void)cudaGetLastError(); /* or the next launch would report it */
     failed_launch = earlier;
-    return ok;
+    return rc ? -1 : 0;
+}
+
+bool cuda_queue_can_record(struct device *d, device_work_f work, void *arg)
+{
+    cudaGraph_t graph;
+    struct err ignored;
+
+    if (cuda_queue_capture(d, work, arg, &graph, &ignored))
+        return false;
+    (void)cudaGraphDestroy(graph);
+    return true;
 }
 
 int cuda_queue_sum(struct exec *x, double *values, size_t n, struct err *e)

@@ -16,7 +16,7 @@ int cuda_status(const struct device *d, cudaError_t rc, const char *what, struct
 int cuda_run_status(const struct device *d, cudaError_t rc, struct err *e);
 
 /* Returns the last error of this thread's launches since the last call, or cudaSuccess, and clears
- * it. Launches within cuda_queue_time and cuda_queue_can_record do not count. */
+ * it. Launches within cuda_queue_time and cuda_queue_capture do not count. */
 cudaError_t cuda_launch_error(void);
 
 /* device_ops.alloc, free, copy and clear. */
@@ -29,15 +29,17 @@ int cuda_queue_clear(struct device *d, void *p, size_t nbytes, struct err *e);
  * if work failed, or if the function of device_ops.watch stopped the waiting. */
 int cuda_queue_await(struct device *d, cudaEvent_t event, struct err *e);
 
-/* Queues work; arg is that of the function that takes it. */
-typedef int (*cuda_work_f)(void *arg, struct err *e);
-
 /* Sets *seconds to the least time of a few runs of the work after a first one, and waits for
- * them. */
-int cuda_queue_time(struct device *d, cuda_work_f work, void *arg, double *seconds, struct err *e);
+ * them. One run is enough if it takes more than `most` seconds, unless that is 0. */
+int cuda_queue_time(struct device *d, device_work_f work, void *arg, double most, double *seconds,
+                    struct err *e);
+
+/* Sets *graph to what work queues, which the caller destroys, without running it. */
+int cuda_queue_capture(struct device *d, device_work_f work, void *arg, cudaGraph_t *graph,
+                       struct err *e);
 
 /* Returns whether a CUDA graph can contain the work, which has run before. */
-bool cuda_queue_can_record(struct device *d, cuda_work_f work, void *arg);
+bool cuda_queue_can_record(struct device *d, device_work_f work, void *arg);
 
 /* Sums n numbers in device memory over the replicas by exec.sum, with zeros from this replica if
  * exec.empty: queued if exec.queues, otherwise it waits for the queue. */

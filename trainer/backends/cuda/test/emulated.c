@@ -17,6 +17,7 @@
 #include "trainer/backends/cuda/conv/mma_transpose.cu"
 #include "trainer/backends/cuda/cuda_backend.c"
 #include "trainer/backends/cuda/cuda_check.c"
+#include "trainer/backends/cuda/cuda_checked.c"
 #include "trainer/backends/cuda/cuda_device.c"
 #include "trainer/backends/cuda/cudnn/cudnn_weights.cu"
 #include "trainer/backends/cuda/cudnn_conv.c"

@@ -70,6 +70,7 @@ typedef struct emulate_stream {
     int device; /* only kernels of this device run in it */
     struct emulate_queue queue, captured;
     bool capturing;
+    unsigned ncaptures; /* begun */
     struct emulate_stream *origin; /* the stream whose queue it shares since it waited for an
                                     * event there */
 } *cudaStream_t;
@@ -92,9 +93,9 @@ enum {
     cudaDevAttrGlobalMemoryBusWidth
 };
 
-/* A machine of EMULATE_GPUS GPUs with EMULATE_MEMORY bytes each. $EMULATE_DRIVER: the CUDA that its
- * driver supports (default 13000; 0: there is no driver). $EMULATE_CAPABILITY: compute capability
- * without the dot (default 90). $EMULATE_PROCESSORS: its multiprocessors (default 2).
+/* A machine of $EMULATE_GPUS GPUs (default 2) with EMULATE_MEMORY bytes each. $EMULATE_DRIVER: the
+ * CUDA that its driver supports (default 13000; 0: there is no driver). $EMULATE_CAPABILITY: compute
+ * capability without the dot (default 90). $EMULATE_PROCESSORS: its multiprocessors (default 2).
  * $EMULATE_NAME: the name of its GPUs. */
 #define EMULATE_GPUS 2
 #define EMULATE_PROCESSORS 2
@@ -600,7 +601,7 @@ static int emulate_visible(void)
     int n = 0;
 
     if (!p)
-        return EMULATE_GPUS;
+        return emulate_number("EMULATE_GPUS", EMULATE_GPUS);
     while (n < EMULATE_GPUS &&
            (strncmp(p, "MIG-", 4) == 0 || strncmp(p, "GPU-", 4) == 0 ||
             (*p >= '0' && *p < '0' + EMULATE_GPUS && strcspn(p, ",") == 1))) {
@@ -781,16 +782,23 @@ static inline cudaError_t cudaStreamBeginCapture(cudaStream_t s, int mode)
     EMULATE_CALL(cudaErrorIllegalAddress);
     (void)mode;
     s->capturing = true;
+    s->ncaptures++;
     return cudaSuccess;
 }
 
 static inline cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *graph)
 {
-    EMULATE_CALL(cudaErrorIllegalAddress);
-    *graph = malloc(sizeof **graph);
-    **graph = s->captured;
+    struct emulate_queue captured = s->captured;
+
     s->captured = (struct emulate_queue){NULL, NULL};
     s->capturing = false;
+    *graph = NULL;
+    if (emulate_result(__func__, cudaErrorIllegalAddress) != cudaSuccess) {
+        emulate_clear(&captured);
+        return emulate_last;
+    }
+    *graph = malloc(sizeof **graph);
+    **graph = captured;
     return cudaSuccess;
 }
 
@@ -802,6 +810,13 @@ static inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_
     *exec = malloc(sizeof **exec);
     **exec = *graph;
     *graph = (struct emulate_queue){NULL, NULL};
+    return cudaSuccess;
+}
+
+static inline cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t s)
+{
+    EMULATE_CALL(cudaErrorMemoryAllocation);
+    (void)exec, (void)s;
     return cudaSuccess;
 }
 
