@@ -13,7 +13,8 @@ depends() { login squeue -h -j "$1" -o %E | grep -o '[0-9]*' | xargs; } # ID: on
 
 make_study lanes sandbox
 sed -i '/^licenses:/d' lanes/site.yaml # all at once
-exits 0 "--max-in-flight 2, held" unetctl submit -C lanes --gpus 1..4 --max-in-flight 2 \
+# The seeds of one count are submitted in their order.
+exits 0 "--max-in-flight 2, held" unetctl submit -C lanes --gpus 1 --seeds 4 --max-in-flight 2 \
     --parsable -- --hold
 mapfile -t id <"$OUT"
 is "$(depends "${id[0]}")|$(depends "${id[1]}")|$(depends "${id[2]}")|$(depends "${id[3]}")" \
@@ -41,7 +42,8 @@ make_study one sandbox
 sed -i '/^licenses:/d' one/site.yaml
 echo "slow 5" >one/behave
 exits 0 \
-    "with --max-in-flight 1 all runs are done" unetctl submit -C one --gpus 1..3 --max-in-flight 1 \
+    "with --max-in-flight 1 all runs are done" unetctl submit -C one --gpus 1 --seeds 3 \
+    --max-in-flight 1 \
     --parsable \
     --wait --timeout 200
 mapfile -t id <"$OUT"

@@ -18,10 +18,7 @@ sandbox=$XDG_STATE_HOME/unetctl/sandbox
 conf=$sandbox/etc/slurm.conf
 
 # Opens the sandbox, and the studies in $TMP, to the user games.
-chmod a+x "$TMP" "$HOME" "$XDG_STATE_HOME" "$XDG_STATE_HOME/unetctl" "$sandbox" "$sandbox/run"
-chmod a+rx "$sandbox/etc"
-chmod a+r "$conf"
-chmod a+rw "$sandbox/run/munge.sock"
+sandbox_open
 sed -i 's/ \(AllowGroups\|AllowAccounts\)=[^ ]*//' "$conf"
 mkdir -m 777 "$TMP/user"
 user() {

@@ -14,6 +14,7 @@
 #include "launcher/submit/attempt.h"
 #include "launcher/submit/batch.h"
 #include "launcher/submit/in_flight.h"
+#include "launcher/submit/order.h"
 #include "launcher/submit/run_settings.h"
 #include "src/clock.h"
 #include "src/log.h"
@@ -374,8 +375,9 @@ static int submit_batch(struct workspace *w, struct batch *b, const struct job_s
     return rc;
 }
 
-int submission_submit(struct workspace *w, const struct run_plan *plan,
-                      struct submission_counts *counts, struct err *e)
+/* Submits the runs of the plan in its order. Requires the ledger's lock. */
+static int submit_in_order(struct workspace *w, const struct run_plan *plan,
+                           struct submission_counts *counts, struct err *e)
 {
     struct batch b = {0}, staged = {0};
     struct run_status_list list = {0};
@@ -383,9 +385,6 @@ int submission_submit(struct workspace *w, const struct run_plan *plan,
     size_t njobs = 0;
     int rc = -1;
 
-    *counts = (struct submission_counts){0};
-    if (lock_ledger(w, e))
-        return -1;
     bool is_new = w->ledger.is_new;
     if (announce(w, plan, is_new, e) == 0 && ledger_keep_id(&w->ledger, e) == 0) {
         stage_files(w, plan, &staged);
@@ -403,6 +402,21 @@ int submission_submit(struct workspace *w, const struct run_plan *plan,
     batch_close(&staged);
     batch_close(&b);
     free(jobs);
+    return rc;
+}
+
+int submission_submit(struct workspace *w, const struct run_plan *plan,
+                      struct submission_counts *counts, struct err *e)
+{
+    struct run_plan ordered = {0};
+
+    *counts = (struct submission_counts){0};
+    if (lock_ledger(w, e))
+        return -1;
+    int rc = order_runs(w, plan, &ordered, e);
+    if (rc == 0)
+        rc = submit_in_order(w, &ordered, counts, e);
+    run_plan_destroy(&ordered);
     ledger_unlock(&w->ledger);
     return rc;
 }

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/submit/order.h"
+
+#include <stdlib.h>
+
+#include "src/mem.h"
+#include "src/rng.h"
+
+struct place {
+    const struct run *run;
+    int block;
+    uint64_t draw;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+
+    if (x->block != y->block)
+        return x->block < y->block ? -1 : 1;
+    return (x->draw > y->draw) - (x->draw < y->draw);
+}
+
+int order_runs(const struct workspace *w, const struct run_plan *plan, struct run_plan *dst,
+               struct err *e)
+{
+    const struct ledger *l = &w->ledger;
+    uint64_t id = strtoull(l->study_id, NULL, 16);
+    bool keeps_plan = l->count && l->entries[0].uid < 0;
+    struct place *places = mem_zero(plan->count + 1, sizeof *places, e);
+
+    *dst = (struct run_plan){mem_zero(plan->count + 1, sizeof *dst->runs, e), plan->count};
+    if (!places || !dst->runs) {
+        free(places);
+        run_plan_destroy(dst);
+        return -1;
+    }
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct run *run = &plan->runs[i];
+        places[i] = (struct place){run, w->one_allocation ? run->layout.gpus : run->seed,
+                                   rng_u64(id, (uint64_t)run->seed, (uint64_t)run->layout.gpus)};
+    }
+    if (!keeps_plan && plan->count)
+        qsort(places, plan->count, sizeof *places, compare_places);
+    for (size_t i = 0; i < plan->count; i++)
+        dst->runs[i] = *places[i].run;
+    free(places);
+    return 0;
+}
