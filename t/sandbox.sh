@@ -75,6 +75,7 @@ sandbox_open() {
     chmod a+x "$TMP" "$HOME" "$XDG_STATE_HOME" "$XDG_STATE_HOME/unetctl"
     find "$dir" -type d ! -name key ! -name state -exec chmod a+rx {} +
     chmod a+rX "$dir/sandbox.conf" "$dir"/etc/*
+    sed -i 's/ AllowGroups=[^ ]*//' "$dir/etc/slurm.conf" # for a controller that restarts
     login scontrol update PartitionName=main AllowGroups=ALL &&
         login scontrol update PartitionName=short AllowGroups=ALL
 }

@@ -34,6 +34,7 @@ launcher/collect/results|
 launcher/collect/log|launcher/collect/results
 launcher/collect|launcher/collect/ launcher/host launcher/status launcher/study
 launcher/analysis/statistics|
+launcher/analysis/model|launcher/analysis/statistics launcher/collect/results
 launcher/analysis|launcher/analysis/ launcher/collect/results
 launcher/report/markup|
 launcher/report/chart|launcher/report/markup

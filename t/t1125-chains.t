@@ -5,9 +5,9 @@
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/study.sh
 . "$srcdir/t/study.sh"
-state() { states . | awk -v run="unet-g0$1-s1" '$1 == run { print $2 }'; }
+state() { states . | awk -v run="unet-g01-s$1" '$1 == run { print $2 }'; }
 is_state() { [ "$(state "$1")" = "$2" ]; }
-stays() { # GPUS STATE: for as long as a waiting keeper looks at the queue several times
+stays() { # SEED STATE: for as long as a waiting keeper looks at the queue several times
     for _ in 1 2 3 4 5; do
         is_state "$1" "$2" || return 1
         sleep 0.2
@@ -17,7 +17,7 @@ stays() { # GPUS STATE: for as long as a waiting keeper looks at the queue sever
 make_study study local
 cd study || exit 255
 echo hang >behave
-exits 0 "--max-in-flight 2" unetctl submit --gpus 1..3 --max-in-flight 2
+exits 0 "--max-in-flight 2" unetctl submit --gpus 1 --seeds 3 --max-in-flight 2
 two_run() { is_state 1 RUNNING && is_state 2 RUNNING; }
 ok "two runs are running" wait_until 60 two_run
 ok "the third run waits" stays 3 PENDING
@@ -25,21 +25,21 @@ exits 0 "the first run ends" unetctl cancel unet-g01-s1
 ok "the third run starts" wait_until 60 is_state 3 RUNNING
 
 exits 0 \
-    "a run is submitted --after a run" unetctl submit --gpus 4 --max-in-flight 9 --after unet-g03-s1
+    "a run is submitted --after a run" unetctl submit --gpus 1 --seeds 4 --max-in-flight 9 --after unet-g01-s3
 exits 0 "another is submitted --after that one" \
-    unetctl submit --gpus 5 --max-in-flight 9 --after unet-g04-s1
-exits 0 "another is submitted --after a run and a job" unetctl submit --gpus 6 --max-in-flight 9 \
-    --after unet-g02-s1 --after "$(cat runs/unet-g03-s1/attempt-1/job)"
+    unetctl submit --gpus 1 --seeds 5 --max-in-flight 9 --after unet-g01-s4
+exits 0 "another is submitted --after a run and a job" unetctl submit --gpus 1 --seeds 6 --max-in-flight 9 \
+    --after unet-g01-s2 --after "$(cat runs/unet-g01-s3/attempt-1/job)"
 ok "the chain waits" stays 4 PENDING
-exits 0 "the first of the chain is cancelled" unetctl cancel unet-g03-s1
+exits 0 "the first of the chain is cancelled" unetctl cancel unet-g01-s3
 ok "the next run starts, however the first ended" wait_until 60 is_state 4 RUNNING
 ok "the run after it waits" stays 5 PENDING
 ok "the run that depends on another run waits, too" stays 6 PENDING
-exits 0 "that other run is cancelled" unetctl cancel unet-g02-s1
+exits 0 "that other run is cancelled" unetctl cancel unet-g01-s2
 ok "the dependent run starts" wait_until 60 is_state 6 RUNNING
 rm behave
-exits 0 "the middle of the chain is cancelled" unetctl cancel unet-g04-s1 unet-g06-s1
-exits 0 "the last run starts" unetctl watch unet-g05-s1 --timeout 60
+exits 0 "the middle of the chain is cancelled" unetctl cancel unet-g01-s4 unet-g01-s6
+exits 0 "the last run starts" unetctl watch unet-g01-s5 --timeout 60
 is "$(state 5)" COMPLETED "it is done"
 
 # ---- another study
@@ -47,33 +47,33 @@ make_study ../other local
 echo hang >../other/behave
 exits 0 "another study is running" unetctl submit -C ../other --gpus 1
 exits 0 "a run is submitted --after that study" \
-    unetctl submit --gpus 7 --max-in-flight 9 --after ../other
+    unetctl submit --gpus 1 --seeds 7 --max-in-flight 9 --after ../other
 ok "it waits for all runs of the study" stays 7 PENDING
 unetctl cancel -C ../other 2>"$ERR"
-exits 0 "it starts when they have ended" unetctl watch unet-g07-s1 --timeout 60
-exits 0 "a run is submitted --after a study that has ended" unetctl submit --gpus 8 --after ../other
+exits 0 "it starts when they have ended" unetctl watch unet-g01-s7 --timeout 60
+exits 0 "a run is submitted --after a study that has ended" unetctl submit --gpus 1 --seeds 8 --after ../other
 like "$ERR" 'none of its jobs is pending or running' "it is reported that it waits for nothing"
-exits 0 "it starts" unetctl watch unet-g08-s1 --timeout 60
-exits 2 "--after a run that does not exist is refused" unetctl submit --gpus 9 --after unet-g77-s1
+exits 0 "it starts" unetctl watch unet-g01-s8 --timeout 60
+exits 2 "--after a run that does not exist is refused" unetctl submit --gpus 1 --seeds 9 --after unet-g77-s1
 like "$ERR" 'must be a job number, a submitted run of this study, or a folder' \
     "the error says what is accepted"
-exits 2 "--after a job that does not exist is refused" unetctl submit --gpus 9 --after 999999
+exits 2 "--after a job that does not exist is refused" unetctl submit --gpus 1 --seeds 9 --after 999999
 like "$ERR" 'error: --after 999999: the job does not exist' "the error names the job"
 
 # ---- watch --json
 echo "slow 8" >behave
-exits 0 "a run of several epochs is submitted" unetctl submit --gpus 9
-exits 0 "watch --json" unetctl watch --json unet-g09-s1 --timeout 60
+exits 0 "a run of several epochs is submitted" unetctl submit --gpus 1 --seeds 9
+exits 0 "watch --json" unetctl watch --json unet-g01-s9 --timeout 60
 cp "$OUT" stream
 is "$(python3 -c 'import json
 rows = [json.loads(line) for line in open("stream")]
 print(sorted(set((r["schema"], r["run"]) for r in rows)), rows[-1]["state"], rows[-1]["iou"])
 epochs = [r["epoch"] for r in rows]
 print(epochs == sorted(epochs), len(epochs) > 2, rows[0]["time"] <= rows[-1]["time"])')" \
-    "[(1, 'unet-g09-s1')] COMPLETED 0.5
+    "[(1, 'unet-g01-s9')] COMPLETED 0.5
 True True True" "a line per change, in order, up to the result"
-unlike "$ERR" 'unet-g09-s1: ' "stderr has no lines about the run"
-exits 1 "watch --json of a run without a result exits with 1" unetctl watch --json unet-g04-s1
+unlike "$ERR" 'unet-g01-s9: ' "stderr has no lines about the run"
+exits 1 "watch --json of a run without a result exits with 1" unetctl watch --json unet-g01-s4
 is "$(field "$OUT" 'd["state"], d["phase"]')" "('CANCELLED', 'failed')" \
     "one line about the cancelled run is printed"
 done_testing

@@ -85,7 +85,7 @@ is "$(jobs_of old-unet)" 0 "cancel ends all three"
 games() { login setpriv --reuid=games --regid=games --clear-groups "$@"; }
 if games true 2>/dev/null; then
     chmod a+rx "$TMP" "$TMP"/.o* "$HOME" 2>/dev/null
-    find "$XDG_STATE_HOME" -type d ! -name key -exec chmod a+rx {} +
+    sandbox_open
     for interface in "${interfaces[@]}"; do
         export UNETCTL_SLURM_INTERFACE=$interface
         study=shared-$interface

@@ -19,7 +19,6 @@ conf=$sandbox/etc/slurm.conf
 
 # Opens the sandbox, and the studies in $TMP, to the user games.
 sandbox_open
-sed -i 's/ \(AllowGroups\|AllowAccounts\)=[^ ]*//' "$conf"
 mkdir -m 777 "$TMP/user"
 user() {
     login env HOME="$TMP/user" XDG_STATE_HOME="$TMP/user" XDG_CONFIG_HOME="$TMP/user" \

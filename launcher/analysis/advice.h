@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "launcher/analysis/model.h"
+#include "launcher/analysis/model/model.h"
 #include "launcher/analysis/series.h"
 
 /* A chosen number of GPUs (a count). gpus is 0 if none qualifies. why has the reason for the choice

@@ -17,7 +17,7 @@
 #include "launcher/analysis/compare.h"
 #include "launcher/analysis/convergence.h"
 #include "launcher/analysis/decision.h"
-#include "launcher/analysis/model.h"
+#include "launcher/analysis/model/model.h"
 #include "launcher/analysis/noise_scale.h"
 #include "launcher/analysis/rules.h"
 #include "launcher/analysis/series.h"

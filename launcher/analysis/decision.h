@@ -17,7 +17,7 @@
 
 #include "launcher/analysis/compare.h"
 #include "launcher/analysis/disturbance.h"
-#include "launcher/analysis/model.h"
+#include "launcher/analysis/model/model.h"
 #include "launcher/analysis/quality.h"
 #include "launcher/analysis/series.h"
 #include "src/buf.h"

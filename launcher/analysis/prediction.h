@@ -26,7 +26,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "launcher/analysis/model.h"
+#include "launcher/analysis/model/model.h"
 #include "launcher/analysis/series.h"
 #include "src/err.h"
 

@@ -19,13 +19,13 @@
  * varies, by 1.5 % for each doubling and by as much as the largest count lies outside the interval
  * that is predicted for it from the others, for what no set describes. doc/STATISTICS.md has the
  * simulations that the constants are from. */
-#ifndef UNETCTL_LAUNCHER_ANALYSIS_MODEL_H
-#define UNETCTL_LAUNCHER_ANALYSIS_MODEL_H
+#ifndef UNETCTL_LAUNCHER_ANALYSIS_MODEL_MODEL_H
+#define UNETCTL_LAUNCHER_ANALYSIS_MODEL_MODEL_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "launcher/analysis/model_law.h"
+#include "launcher/analysis/model/model_law.h"
 #include "src/buf.h"
 #include "src/err.h"
 

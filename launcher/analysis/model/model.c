@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/analysis/model.h"
+#include "launcher/analysis/model/model.h"
 
 #include <math.h>
 #include <stdlib.h>

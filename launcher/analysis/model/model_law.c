@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/analysis/model_law.h"
+#include "launcher/analysis/model/model_law.h"
 
 #include <math.h>
 #include <stdbool.h>

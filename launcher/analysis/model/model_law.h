@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The terms that a law of time is a sum of: computation and losses with N GPUs (model.h). */
-#ifndef UNETCTL_LAUNCHER_ANALYSIS_MODEL_LAW_H
-#define UNETCTL_LAUNCHER_ANALYSIS_MODEL_LAW_H
+#ifndef UNETCTL_LAUNCHER_ANALYSIS_MODEL_MODEL_LAW_H
+#define UNETCTL_LAUNCHER_ANALYSIS_MODEL_MODEL_LAW_H
 
 #include <stddef.h>
 

@@ -2,7 +2,7 @@
 /* The model of time is fitted to times of known laws, with and without noise, and to times that no
  * model may be drawn from. simulate_prediction.c checks how often its intervals hold. */
 #include "config.h"
-#include "launcher/analysis/model.h"
+#include "launcher/analysis/model/model.h"
 
 #include "launcher/analysis/test/near.h"
 #include "src/rng.h"
