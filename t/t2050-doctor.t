@@ -11,7 +11,7 @@ finding() { # LEVEL CHECK REGEX TEXT: $OUT has it
 
 # ---- this host, without Slurm
 ok "images are made" unet-train data synth --out synth --count 12 --size 32x48
-unetctl init here --data synth --site local 2>/dev/null
+unetctl init here --full --data synth --site local 2>/dev/null
 exits 0 "doctor finds nothing on a good host" unetctl doctor -C here
 is "$(grep -cv '^ok' "$OUT")" 0 "all lines are ok"
 finding ok backend 'the CPU \(backend [a-z]+\)' "the device of the runs is reported"
