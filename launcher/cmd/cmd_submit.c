@@ -210,6 +210,8 @@ const struct cli_command cmd_submit = {
         "If a limit of the account or QOS (such as AssocMaxSubmitJobLimit) has room for only some\n"
         "runs, those are submitted, the limit is named, and the rest is left for later (exit 4):\n"
         "repeat the command, or let --wait or 'unetctl watch' submit the rest as other jobs end.\n"
+        "Runs are submitted seed by seed, each time with the GPU counts in a random order that depends\n"
+        "on the study alone, so that a machine that becomes slower meanwhile slows all counts.\n"
         "--parsable prints, like sbatch, job ids: line K is that of run K of 'unetctl plan',\n"
         "empty if it never had a job.\n"
         "--one-allocation submits one job with the nodes of the largest run; it starts the\n"
