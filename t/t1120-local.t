@@ -50,7 +50,8 @@ is "$(field "$OUT" '[r["exit_code"] for r in d["runs"]]')" "[5, 1, 137]" \
     "the JSON has the exit codes"
 
 echo hang >behave
-exits 0 "a run that hangs is submitted" unetctl submit --gpus 4,5
+exits 0 "a run that hangs is submitted" unetctl submit --gpus 4
+exits 0 "... and another one" unetctl submit --gpus 5
 hangs() { grep -q hang runs/unet-g04-s1/attempt-1/*.out; } # the file is not there at once
 ok "it is running" wait_until 60 hangs
 exits 6 "submit --wait --timeout gives up" unetctl submit --gpus 4 --wait --timeout 1
