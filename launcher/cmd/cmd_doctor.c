@@ -27,6 +27,7 @@
 #include "launcher/plan/run_cost.h"
 #include "launcher/sandbox/sandbox.h"
 #include "launcher/scheduler/command_text.h"
+#include "launcher/study/effect.h"
 #include "launcher/submit/attempt.h"
 #include "src/atomicfile.h"
 #include "src/log.h"
@@ -566,7 +567,7 @@ static int cmd_doctor_run(int noperands, char **operands, int nrest, char **rest
     without_gpus.gpus = NULL;
     if (workspace_open_jobs(&w, &without_gpus, nrest, rest, e))
         return -1;
-    rc = examine(&w, &f, e);
+    rc = effect_check(&w.study, &w.ledger, NULL, e) ? -1 : examine(&w, &f, e);
     /* What was found is printed even if the rehearsal failed. */
     struct err other;
     int shown = report_findings(&f, rc == 0, rc ? &other : e);

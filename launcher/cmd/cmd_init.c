@@ -11,6 +11,7 @@
 
 #include "launcher/plan/data_look.h"
 #include "launcher/script/template.h"
+#include "launcher/study/effect.h"
 #include "launcher/study/engine.h"
 #include "launcher/study/site.h"
 #include "launcher/study/study.h"
@@ -401,7 +402,7 @@ static int check_written(const char *folder, const char *file, struct err *e)
     int rc = study_open(&study, folder, NULL, 0, e);
 
     if (rc == 0) {
-        rc = site_open(&profile, study.site, e);
+        rc = effect_check(&study, NULL, NULL, e) ? -1 : site_open(&profile, study.site, e);
         if (rc == 0)
             site_close(&profile);
         study_close(&study);

@@ -106,6 +106,9 @@ char *result_settings_encode(const json_t *plan, const char *backend, const char
     for (const struct setting *key = settings_of_study; key->path; key++)
         if (key->affects_result)
             add_setting(&b, key, plan, backend);
+    for (const struct setting *key = settings_of_run; key->path; key++)
+        if (key->affects_result && !setting_find(settings_of_study, key->path))
+            add_setting(&b, key, plan, backend);
     if (strcmp(backend, "cuda") == 0 && *device)
         settings_add(&b, "device", device);
     return buf_steal(&b);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/study/effect.h"
 #include "src/cluster/time_limit.h"
 
 typedef struct scheduler *open_f(const struct scheduler_config *config, struct err *e);
@@ -144,6 +145,14 @@ void workspace_close(struct workspace *w)
     site_close(&w->site);
     study_close(&w->study);
     *w = (struct workspace){.ledger.lock_fd = -1};
+}
+
+int workspace_plan(const struct workspace *w, struct run_plan *dst, struct err *e)
+{
+    *dst = (struct run_plan){0};
+    return effect_check(&w->study, &w->ledger, w->gpus, e)
+               ? -1
+               : run_plan_compute(&w->study, &w->site, w->gpus, w->seeds, dst, e);
 }
 
 static int check_one_allocation(const struct workspace *w, struct err *e)
