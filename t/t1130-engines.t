@@ -52,6 +52,56 @@ exits 0 "the embedded engine trains in the same study" \
 is "$(states one)" "command-g01-s1 COMPLETED
 unet-g01-s1 COMPLETED" "both stand side by side"
 
+# ---- another script is another series
+mkdir work
+cp "$srcdir/t/engine.sh" work/train.sh
+echo 'rate = 1' >work/helper.py
+echo 'not code' >work/notes.txt
+engine_study changed ./work/train.sh
+sed -i "s#script: ./work#script: $TMP/work#" changed/study.yaml
+hash_of() { sha256sum "changed/runs/command-g0$1-s1/attempt-1/source.sha256" | cut -c 1-8; }
+on() { unetctl submit -C changed --engine command --gpus "$1" --wait --timeout 60; }
+exits 0 "a run on 1 GPU" on 1
+is "$(sed 's/.*  //' changed/runs/command-g01-s1/attempt-1/source.sha256 | paste -sd' ')" \
+    "train.sh helper.py" "the script and the *.py files beside it are hashed"
+is "$(cat changed/runs/command-g01-s1/source-"$(hash_of 1)"/helper.py)" 'rate = 1' "and copied"
+echo 'other' >work/notes.txt
+exits 0 "a run on 2 GPUs" on 2
+is "$(hash_of 2)" "$(hash_of 1)" "other files do not count"
+echo 'rate = 2' >work/helper.py
+exits 0 "a run of changed code on 3 GPUs" on 3
+ok "it has another hash" test "$(hash_of 3)" != "$(hash_of 1)"
+exits 0 "a report" unetctl report -C changed --json report.json --text
+like "$OUT" "command, script $(hash_of 3)" "the series is named by its script"
+is "$(field report.json '[[p["gpus"] for p in s["points"]] for s in d["engines"]]')" \
+    "[[1, 2], [3]]" "runs of another script are not compared"
+if ! command -v git >/dev/null; then
+    skip "git is not installed" "tracked files"
+else
+    git -C work init -q
+    git -C work add train.sh notes.txt
+    exits 0 "a run where Git tracks files" on 4
+    is "$(sed 's/.*  //' changed/runs/command-g04-s1/attempt-1/source.sha256 | paste -sd' ')" \
+        "train.sh notes.txt" "those are hashed"
+fi
+make_study python local --set train.epochs=2
+printf 'command:\n  script: /bin/sh\n  args: ["{{study_dir}}/train.sh"]\n' >>python/study.yaml
+cp work/train.sh python
+exits 0 "a script that an interpreter of the system runs" submit python
+is "$(sed 's/.*  //' python/runs/command-g01-s1/attempt-1/source.sha256)" train.sh "is found"
+head -c 1100000 /dev/zero >work/large.py
+rm -rf work/.git
+sed -i "s#^  script:.*#&\n  args: [--image, $TMP/work/tool.sif]#" changed/study.yaml
+echo image >work/tool.sif
+exits 0 "a run with a large file and a container" on 5
+like "$ERR" 'warning: .*/work: a change of 1 file is not noticed' "the large file is named"
+like changed/runs/command-g05-s1/attempt-1/source.sha256 '^[0-9a-f]{64}  container .*tool.sif$' \
+    "the container is hashed"
+rm -rf changed/runs/command-g0[2345]-s1/attempt-1/source.sha256 \
+    changed/runs/command-g01-s1/attempt-1/source.sha256
+exits 0 "a report on runs of an earlier version" unetctl report -C changed --json report.json --text
+unlike "$OUT" 'script [0-9a-f]{8}' "they stay one series"
+
 # ---- names with all that a shell could trip over, each a word of its own
 odd="-it's \"x\" \$(id) \`id\` é *? & ; # {{gpus}}"
 mkdir -p "./$odd/data/images" "./$odd/data/masks"

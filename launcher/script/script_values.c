@@ -381,6 +381,24 @@ static int set_variables(struct script_values *s, struct err *e)
     return rc;
 }
 
+/* Sets the line that hashes and copies what the script is (templates/source.sh). */
+static int set_source(struct script_values *s, struct err *e)
+{
+    char path[PATH_MAX];
+    struct buf b = {0};
+
+    if (s->section && paths_data("templates/source.sh", path, sizeof path, e))
+        return -1;
+    buf_add(&b, "");
+    if (s->section) {
+        buf_add(&b, "[ ! -e source.list ] || bash ");
+        template_quote_sh(&b, path);
+        buf_add(&b, " \"$attempt\"");
+    }
+    set_text(s, "source", buf_steal(&b));
+    return 0;
+}
+
 /* Sets the lines that write DONE or FAILED. With the embedded engine, unet-train does that. */
 static void set_finish(struct script_values *s)
 {
@@ -521,5 +539,7 @@ int script_values_fill(struct script_values *s, struct err *e)
     if (set_script(s, e) || set_command(s, e) || set_tags(s, e))
         return -1;
     set_finish(s);
+    if (set_source(s, e))
+        return -1;
     return set_variables(s, e) ? -1 : check_memory(s, e);
 }

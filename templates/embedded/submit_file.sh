@@ -81,6 +81,7 @@ run_ranks() { # sets code
         if [ -z "$heard" ]; then break; fi
     done
 }
+{{source}}
 run_ranks
 # Ranks that Slurm starts beside another step sometimes miss each other's messages in MPI_Init: the
 # ranks start once more, and the record has the reason.
