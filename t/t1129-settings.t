@@ -38,15 +38,15 @@ while IFS='|' read -r words need; do
 done <<'EOF'
 -s train.momentum=0.5|train.optimizer sgd or lars, and train.optimizer is adam
 -s train.nesterov=true -s train.optimizer=lars|train.optimizer sgd, and .*
--s train.nesterov=true -s train.optimizer=sgd -s train.momentum=0|train.momentum above 0, and train.momentum is 0
+-s train.nesterov=true -s train.optimizer=sgd -s train.momentum=0|train.momentum above 0, and .*
 -s train.momentum_correction=false|train.optimizer sgd, and .*
--s train.class_weights=1,2 -s train.loss=dice|train.loss ce or ce\+dice, or data.classes above 1, and .*
+-s train.class_weights=1,2 -s train.loss=dice|train.loss ce or ce\+dice, or data.classes above 1.*
 -s train.lr_scaling=sqrt|train.batch_per_gpu above 0, and train.batch_per_gpu is 0
 -s train.global_batch=8 -s train.batch_per_gpu=2|train.batch_per_gpu 0, and .*
 -s train.warmup=epoch|train.warmup_epochs above 0, and .*
 -s train.warmup_epochs=3|train.batch_per_gpu above 0, and .*
--s train.warmup_epochs=3 -s train.batch_per_gpu=2 -s train.lr_scaling=none -g 2|train.lr_scaling linear or .*
--s train.warmup_epochs=3 -s train.batch_per_gpu=2 -g 1|more than 1 GPU, and the largest number of GPUs is 1
+-s train.warmup_epochs=3 -s train.batch_per_gpu=2 -s train.lr_scaling=none|train.lr_scaling .*
+-s train.warmup_epochs=3 -s train.batch_per_gpu=2 -g 1|more than 1 GPU, and .* is 1
 -s train.lr_schedule=step-tf -s train.lr_steps=2:0.5|no train.lr_steps, and train.lr_steps is 2:0.5
 -s train.lr_schedule=step-tf -s train.lr_plateau=2:0.5|no train.lr_plateau, and .*
 -s train.lr_steps=2:0.5 -s train.lr_plateau=2:0.5|no train.lr_plateau, and .*

@@ -102,6 +102,53 @@ rm -rf changed/runs/command-g0[2345]-s1/attempt-1/source.sha256 \
 exits 0 "a report on runs of an earlier version" unetctl report -C changed --json report.json --text
 unlike "$OUT" 'script [0-9a-f]{8}' "they stay one series"
 
+# ---- a run that failed before it trained takes other settings
+printf '#!/bin/sh\necho "Error: no such option" >&2\nexit 3\n' >refuse.sh
+chmod +x refuse.sh
+engine_study anew "$TMP/refuse.sh"
+exits 1 "a script that refuses its settings" submit anew
+sed -i "s#script: .*#script: $srcdir/t/engine.sh#; s/ lr: 0.001/ lr: 0.003/" anew/study.yaml
+exits 1 "submit does not speak of other settings" submit anew
+like "$ERR" "'unetctl resume command-g01-s1' tries again" "it says what to type"
+exits 0 "resume takes the new settings" unetctl resume -C anew --wait
+is "$(field anew/runs/command-g01-s1/run.json 'd["train"]["lr"], d["program"]["script"]')" \
+    "(0.003, '$srcdir/t/engine.sh')" "run.json has them"
+is "$(field anew/runs/command-g01-s1/attempt-2/DONE 'd["status"]')" "done" "the run is done"
+sed -i "s/ lr: 0.003/ lr: 0.004/" anew/study.yaml
+exits 3 "one that has trained keeps its settings" submit anew
+like "$ERR" 'has begun with other settings: train.lr is 0.003' "as before"
+
+# ---- what comes with unetctl
+exits 0 "init --engine pytorch" unetctl init shipped --data data --engine pytorch --site local \
+    --set data.height=96 --set data.width=128
+is "$(unetctl config -C shipped model.batch_norm)" "model.batch_norm: local" \
+    "writes what its script accepts"
+exits 0 "its runs can be planned" unetctl plan -C shipped --gpus 1
+exits 3 "sync is refused before the job" unetctl plan -C shipped --gpus 1 -s model.batch_norm=sync
+like "$ERR" 'model.batch_norm sync: the script of unetctl for the engine pytorch has local or none' \
+    "with what to type"
+printf 'import json, os.path\nfrom helper import rate\ntry:\n    import no_such_option\nexcept ImportError:\n    pass\n' \
+    >work/imports.py
+looks() { unetctl doctor -C "${1:-shipped}" "${@:2}" --json >"$OUT" 2>"$ERR"; }
+found() { python3 -c 'import json, sys
+for f in json.load(open(sys.argv[1]))["findings"]:
+    if f["check"] == "python": print(f["level"], f["text"], "|", f.get("remedy", ""))' "$OUT"; }
+looks shipped --set pytorch.script="$TMP/work/imports.py"
+like <(found) '^ok python3 \([0-9.]*\) has the modules that .*/work/imports.py imports' \
+    "doctor imports what the script does, with files beside it"
+echo 'import no_such_module.part' >>work/imports.py
+looks one --engine pytorch --set pytorch.script="$TMP/work/imports.py"
+like <(found) "^error .*/work/imports.py: python3 has no module 'no_such_module' . type 'python3 -m pip install no_such_module'" \
+    "doctor --engine names a module that is missing, and what to type"
+echo 'def (' >>work/imports.py
+looks shipped --set pytorch.script="$TMP/work/imports.py"
+like <(found) '^error .*imports.py: .*invalid syntax' "doctor says that the script is none"
+looks shipped --set model.batch_norm=sync
+like "$OUT" 'model.batch_norm sync: the script of unetctl' "doctor says what its script refuses"
+looks shipped --set pytorch.python="$TMP/no-python"
+like <(found) '^error the interpreter .*/no-python does not start' \
+    "doctor says that the interpreter does not start"
+
 # ---- names with all that a shell could trip over, each a word of its own
 odd="-it's \"x\" \$(id) \`id\` é *? & ; # {{gpus}}"
 mkdir -p "./$odd/data/images" "./$odd/data/masks"
@@ -174,11 +221,13 @@ like "$ERR" "study.yaml: command.args.*unknown marker '\{\{atempt_dir\}\}'; did 
 exits 3 "an unknown engine is refused" unetctl plan -C none --engine pytorhc
 like "$ERR" "did you mean 'pytorch'.*known: embedded, tensorflow, horovod, pytorch, command" \
     "the error lists the known engines"
-is "$(unetctl plan -C none --engine pytorch --site generic --gpus 2 --json |
+is "$(unetctl plan -C none --engine pytorch --set model.batch_norm=local --site generic \
+    --gpus 2 --json |
     python3 -c 'import json, sys
 r = json.load(sys.stdin)["runs"][0]; print(r["run"], r["nodes"], r["tasks"], r["strategy"])')" \
     "pytorch-g02-s1 1 2 multi-worker" "PyTorch has a process per GPU on one node, too"
 sed -i "s/^strategy: .*/strategy: mirrored/" none/study.yaml
 exits 3 \
-    "PyTorch with one device for all GPUs is refused" unetctl plan -C none --engine pytorch --gpus 2
+    "PyTorch with one device for all GPUs is refused" unetctl plan -C none --engine pytorch --gpus 2 \
+    --set model.batch_norm=local
 done_testing

@@ -50,8 +50,8 @@ static const struct cli_program program = {
  * from the thread that the others wait for, if another process runs on it. */
 #define SPIN_COUNT "1000"
 
-/* GNU OpenMP reads the variables before main, so the program starts again with the count, unless the
- * user has chosen. Returns if that is not needed or not possible. */
+/* GNU OpenMP reads the variables before main, so the program starts again with the count, unless
+ * the user has chosen. Returns if that is not needed or not possible. */
 static void limit_spinning(char **argv)
 {
     char self[PATH_MAX];

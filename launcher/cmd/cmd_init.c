@@ -291,6 +291,8 @@ static size_t take_engine(char paths[ENGINE_ROWS][64], struct yaml_setting *dst)
     size_t n = 0;
 
     dst[n++] = (struct yaml_setting){"engine", engine, "--engine"};
+    if (strcmp(engine, "embedded") != 0) /* the scripts that come with unetctl have no sync */
+        dst[n++] = (struct yaml_setting){"model.batch_norm", "local", "--engine"};
     for (int i = 0; i < ENGINE_ROWS && strcmp(engine, "embedded") != 0; i++) {
         snprintf(paths[i], 64, "%.40s.%s", engine, rows[i][0]);
         dst[n++] = (struct yaml_setting){paths[i], rows[i][1], "--engine"};

@@ -156,7 +156,7 @@ static bool is_set(const char *key)
     return false;
 }
 
-/* Refuses a value of --set that has no effect in this run, and warns of it in one that continues. */
+/* Refuses a value of --set that has no effect in this run; in one that continues it warns. */
 static int check_effects(const struct settings *c, struct err *e)
 {
     char own[PATH_MAX];

@@ -4,7 +4,7 @@
  *
  *   dump BACKEND BASE DEPTH|resnetN CHANNELS HEIGHT WIDTH BATCH none|local CLASSES LOSS STEPS DIR
  *
- * none, local: the batch norm; LOSS: ce, dice or ce+dice, weighted- before it: by class. DIR/data.bin has all numbers as
+ * none, local: the batch norm; LOSS: [weighted-]ce, dice or ce+dice. DIR/data.bin has all numbers as
  * raw floats; DIR/index.txt a line "KIND STEP NAME COUNT" for each piece in the same order. */
 #include "config.h"
 

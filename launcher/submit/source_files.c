@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/submit/source.h"
+#include "launcher/submit/source_files.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -34,8 +34,8 @@ static void add_file(struct source *s, const char *name)
         snprintf(path, sizeof path, "%s/%s", s->folder, name) >= PATH_MAX || stat(path, &st) ||
         !S_ISREG(st.st_mode))
         return;
-    if (s->nfiles == SOURCE_FILES_MAX || (size_t)st.st_size > SOURCE_FILE_SIZE_MAX ||
-        s->size + (size_t)st.st_size > SOURCE_SIZE_MAX) {
+    if (s->nfiles == SOURCE_FILES_MAX || (size_t)st.st_size > SOURCE_FILES_ONE_MAX ||
+        s->size + (size_t)st.st_size > SOURCE_FILES_ALL_MAX) {
         s->left_out++;
         return;
     }
@@ -156,19 +156,17 @@ static bool is_in_lines(const struct setting_lines *list, char dst[PATH_MAX])
     return false;
 }
 
-static void add_container(const struct workspace *w, const struct settings_program *section,
-                          struct buf *dst)
+bool source_files_container(const struct workspace *w, const struct settings_program *section,
+                      char dst[PATH_MAX])
 {
-    char name[PATH_MAX];
     bool found = false;
 
     for (int i = 0; i < w->options.ngiven && !found; i++)
-        found = find_container(w->options.given[i], name);
-    if (found || is_in_lines(&w->study.slurm.options, name) ||
-        is_in_lines(&w->site.slurm.options, name) || find_container(w->site.launcher, name) ||
-        find_container(section->python, name) || is_in_lines(&section->setup, name) ||
-        is_in_lines(&section->args, name))
-        buf_addf(dst, "container %s\n", name);
+        found = find_container(w->options.given[i], dst);
+    return found || is_in_lines(&w->study.slurm.options, dst) ||
+           is_in_lines(&w->site.slurm.options, dst) || find_container(w->site.launcher, dst) ||
+           find_container(section->python, dst) || is_in_lines(&section->setup, dst) ||
+           is_in_lines(&section->args, dst);
 }
 
 static int list_files(const char *main, struct buf *dst, struct err *e)
@@ -209,11 +207,11 @@ static const char *files_of(const char *main, struct err *e)
     return text.data;
 }
 
-int source_add(const struct workspace *w, const struct run *run, struct write_queue *files,
+int source_files_add(const struct workspace *w, const struct run *run, struct write_queue *files,
                struct err *e)
 {
     const struct settings_program *section = study_engine(&w->study, run->engine->name);
-    char main[PATH_MAX], path[PATH_MAX];
+    char main[PATH_MAX], path[PATH_MAX], container[PATH_MAX];
     struct buf b = {0};
 
     if (!section)
@@ -223,7 +221,8 @@ int source_add(const struct workspace *w, const struct run *run, struct write_qu
     if (!lines)
         return -1;
     buf_add(&b, lines);
-    add_container(w, section, &b);
+    if (source_files_container(w, section, container))
+        buf_addf(&b, "container %s\n", container);
     run_dir_path(w->study.dir, run->id, "source.list", path);
     int rc = b.failed ? err_set(e, ERR_INTERNAL, "source.list: out of memory")
              : b.length ? write_queue_add_file(files, path, b.data, 0666, e) : 0;
