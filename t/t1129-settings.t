@@ -68,6 +68,7 @@ for words in "train.momentum=0.9" "train.lr_scaling=none" \
     exits 0 "not refused: $words" unetctl plan -C new -s $words
 done
 exits 3 "the environment is refused, too" env UNETCTL_TRAIN_NESTEROV=true unetctl plan -C new
+# shellcheck disable=SC2016 # the name with its $
 like "$ERR" '\$UNETCTL_TRAIN_NESTEROV: train.nesterov true has no effect' "with its name"
 exits 3 "init refuses it" unetctl init no --data data --set data.height=32 --set data.width=32 \
     --set train.momentum=0.5
