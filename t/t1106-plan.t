@@ -47,7 +47,7 @@ unlike "$ERR" 'training images' "no warning, as it is divided among any number o
 exits 0 "plan for more GPUs than images" unetctl plan -C one --gpus 4,8 "${constant[@]}"
 like "$ERR" 'steps of fewer images than GPUs on 8 GPUs: some GPUs idle' "it warns of idle GPUs"
 exits 0 "plan for an engine with equal shares" unetctl plan -C one --gpus 3 --engine pytorch \
-    "${constant[@]}"
+    --set model.batch_norm=local "${constant[@]}"
 like "$ERR" 'not a multiple of the global batch \(4 x GPUs\) on 3 GPUs' \
     "plan warns that the batch is given per GPU"
 exits 0 "plan for one GPU" unetctl plan -C one --gpus 1 --set train.batch_per_gpu=5
@@ -69,8 +69,8 @@ exits 0 "plan with a time limit that signal_s uses up" unetctl plan -C one --gpu
 like "$ERR" 'warning: the time limit \(2 min\) is not longer than slurm.signal_s \(120 s\)' \
     "plan warns of a time limit that is shorter than the time of the signal"
 exits 0 \
-    "the same for an engine that does not resume" unetctl plan -C one --gpus 1 --engine pytorch -- \
-    --time=2
+    "the same for an engine that does not resume" unetctl plan -C one --gpus 1 --engine pytorch \
+    --set model.batch_norm=local -- --time=2
 unlike "$ERR" 'signal_s' "there is no such warning"
 exits 0 "plan for two minutes on a GPU" unetctl plan -C one --gpus 1 -- --time=2
 like "$OUT" '^1 run on .*at most 0.033 GPU-hours' "small costs are not printed as 0.0 GPU-hours"

@@ -28,6 +28,73 @@ sed 's/"lr": /"lrr": /' s/runs/unet-g01-s1/run.json >slip.json
 exits 3 "a key that never existed is refused" unet-train train --run slip.json --out no
 like "$ERR" "train.lrr: unknown key; did you mean 'lr'" "the error names the nearest key"
 
+# ---- a value that no run can use
+ok "a study" unetctl init new --data data --site local --set data.height=32 --set data.width=32 \
+    --set model.depth=2
+while IFS='|' read -r words need; do
+    # shellcheck disable=SC2086 # a list of words
+    exits 3 "refused: $words" unetctl plan -C new $words
+    like "$ERR" "has no effect: it needs $need; leave .* out, or change" "its need is named"
+done <<'EOF'
+-s train.momentum=0.5|train.optimizer sgd or lars, and train.optimizer is adam
+-s train.nesterov=true -s train.optimizer=lars|train.optimizer sgd, and .*
+-s train.nesterov=true -s train.optimizer=sgd -s train.momentum=0|train.momentum above 0, and .*
+-s train.momentum_correction=false|train.optimizer sgd, and .*
+-s train.class_weights=1,2 -s train.loss=dice|train.loss ce or ce\+dice, or data.classes above 1.*
+-s train.lr_scaling=sqrt|train.batch_per_gpu above 0, and train.batch_per_gpu is 0
+-s train.global_batch=8 -s train.batch_per_gpu=2|train.batch_per_gpu 0, and .*
+-s train.warmup=epoch|train.warmup_epochs above 0, and .*
+-s train.warmup_epochs=3|train.batch_per_gpu above 0, and .*
+-s train.warmup_epochs=3 -s train.batch_per_gpu=2 -s train.lr_scaling=none|train.lr_scaling .*
+-s train.warmup_epochs=3 -s train.batch_per_gpu=2 -g 1|more than 1 GPU, and .* is 1
+-s train.lr_schedule=step-tf -s train.lr_steps=2:0.5|no train.lr_steps, and train.lr_steps is 2:0.5
+-s train.lr_schedule=step-tf -s train.lr_plateau=2:0.5|no train.lr_plateau, and .*
+-s train.lr_steps=2:0.5 -s train.lr_plateau=2:0.5|no train.lr_plateau, and .*
+-s augment.six=true|data.repeat in multiples of 6, and data.repeat is 1
+-s augment.six=true -s data.repeat=6 -s augment.rot90=true|augment.six false, and .*
+-s train.bucket_mib=2 -s train.allreduce=native|train.allreduce bucketed, and .*
+-s train.cycle_ms=2|train.allreduce horovod, and .*
+-s model.name=resnet20 -s model.depth=3|model.name unet or FILE.yaml, and model.name is resnet20
+-s model.name=resnet20 -s data.soft_masks=true|model.name unet or fcnn or FILE.yaml, and .*
+-s model.name=resnet20 -s data.ignore=255|model.name unet or fcnn or FILE.yaml, and .*
+-s model.name=chips -s model.batch_norm=local|model.name unet or resnet\* or FILE.yaml, and .*
+EOF
+for words in "train.momentum=0.9" "train.lr_scaling=none" \
+    "train.momentum=0.5 -s train.optimizer=sgd" \
+    "train.warmup_epochs=3 -s train.batch_per_gpu=2 -g 1,2" \
+    "train.class_weights=1,2 -s train.loss=dice -s data.classes=2" \
+    "train.lr_plateau=2:0.5 -s train.lr_schedule=constant"; do
+    # shellcheck disable=SC2086 # a list of words
+    exits 0 "not refused: $words" unetctl plan -C new -s $words
+done
+exits 3 "the environment is refused, too" env UNETCTL_TRAIN_NESTEROV=true unetctl plan -C new
+# shellcheck disable=SC2016 # the name with its $
+like "$ERR" '\$UNETCTL_TRAIN_NESTEROV: train.nesterov true has no effect' "with its name"
+exits 3 "init refuses it" unetctl init no --data data --set data.height=32 --set data.width=32 \
+    --set train.momentum=0.5
+like "$ERR" 'no/study.yaml:[0-9]+: train.momentum 0.5 has no effect' "with the line"
+sed -i 's/optimizer: adam/optimizer: sgd/; s/momentum: 0.9/momentum: 0.5/' new/study.yaml
+exits 0 "what acts in the study as written is not refused where --set switches it off" \
+    unetctl plan -C new -s train.optimizer=adam
+sed -i 's/optimizer: sgd/optimizer: adam/' new/study.yaml
+exits 3 "study.yaml is refused" unetctl generate -C new
+like "$ERR" 'new/study.yaml:[0-9]+: train.momentum 0.5 has no effect' "with the line"
+exits 0 "another engine may read it" \
+    unetctl plan -C new --engine pytorch --set model.batch_norm=local
+cp -r new begun
+mkdir -p begun/.unetctl
+cp -r "$srcdir"/t/golden/study-0.1.0/.unetctl/. begun/.unetctl
+chmod -R u+w begun/.unetctl
+exits 0 "in a study with a ledger it is a warning" unetctl plan -C begun --gpus 1
+like "$ERR" 'warning: .*begun/study.yaml:[0-9]+: train.momentum 0.5 has no effect' "of the same words"
+train=(unet-train train --data data --size 32x32 --set model.base=2 --set model.depth=2 --epochs 1)
+exits 3 "unet-train refuses it" "${train[@]}" --set train.momentum=0.5 --out bad
+like "$ERR" 'train: --set: train.momentum 0.5 has no effect: it needs train.optimizer sgd or lars' \
+    "with its need"
+exits 0 "a value with an effect" \
+    "${train[@]}" --set train.rate_gpus=2 --set train.lr_scaling=sqrt --out counted
+like <(unet-train train --help) 'train.momentum=0.9 +for sgd, lars: ' "help has the same need"
+
 # ---- a setting more: one row and its use
 if ! [ "$srcdir" -ef "$builddir" ] || ! [ -f "$builddir/libtrainer.a" ]; then
     skip 1 "the build is not in the source tree" 2>/dev/null || echo "ok - # SKIP no build in the source tree"

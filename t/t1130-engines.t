@@ -52,6 +52,103 @@ exits 0 "the embedded engine trains in the same study" \
 is "$(states one)" "command-g01-s1 COMPLETED
 unet-g01-s1 COMPLETED" "both stand side by side"
 
+# ---- another script is another series
+mkdir work
+cp "$srcdir/t/engine.sh" work/train.sh
+echo 'rate = 1' >work/helper.py
+echo 'not code' >work/notes.txt
+engine_study changed ./work/train.sh
+sed -i "s#script: ./work#script: $TMP/work#" changed/study.yaml
+hash_of() { sha256sum "changed/runs/command-g0$1-s1/attempt-1/source.sha256" | cut -c 1-8; }
+on() { unetctl submit -C changed --engine command --gpus "$1" --wait --timeout 60; }
+exits 0 "a run on 1 GPU" on 1
+is "$(sed 's/.*  //' changed/runs/command-g01-s1/attempt-1/source.sha256 | paste -sd' ')" \
+    "train.sh helper.py" "the script and the *.py files beside it are hashed"
+is "$(cat changed/runs/command-g01-s1/source-"$(hash_of 1)"/helper.py)" 'rate = 1' "and copied"
+echo 'other' >work/notes.txt
+exits 0 "a run on 2 GPUs" on 2
+is "$(hash_of 2)" "$(hash_of 1)" "other files do not count"
+echo 'rate = 2' >work/helper.py
+exits 0 "a run of changed code on 3 GPUs" on 3
+ok "it has another hash" test "$(hash_of 3)" != "$(hash_of 1)"
+exits 0 "a report" unetctl report -C changed --json report.json --text
+like "$OUT" "command, script $(hash_of 3)" "the series is named by its script"
+is "$(field report.json '[[p["gpus"] for p in s["points"]] for s in d["engines"]]')" \
+    "[[1, 2], [3]]" "runs of another script are not compared"
+if ! command -v git >/dev/null; then
+    skip "git is not installed" "tracked files"
+else
+    git -C work init -q
+    git -C work add train.sh notes.txt
+    exits 0 "a run where Git tracks files" on 4
+    is "$(sed 's/.*  //' changed/runs/command-g04-s1/attempt-1/source.sha256 | paste -sd' ')" \
+        "train.sh notes.txt" "those are hashed"
+fi
+make_study python local --set train.epochs=2
+printf 'command:\n  script: /bin/sh\n  args: ["{{study_dir}}/train.sh"]\n' >>python/study.yaml
+cp work/train.sh python
+exits 0 "a script that an interpreter of the system runs" submit python
+is "$(sed 's/.*  //' python/runs/command-g01-s1/attempt-1/source.sha256)" train.sh "is found"
+head -c 1100000 /dev/zero >work/large.py
+rm -rf work/.git
+sed -i "s#^  script:.*#&\n  args: [--image, $TMP/work/tool.sif]#" changed/study.yaml
+echo image >work/tool.sif
+exits 0 "a run with a large file and a container" on 5
+like "$ERR" 'warning: .*/work: a change of 1 file is not noticed' "the large file is named"
+like changed/runs/command-g05-s1/attempt-1/source.sha256 '^[0-9a-f]{64}  container .*tool.sif$' \
+    "the container is hashed"
+rm -rf changed/runs/command-g0[2345]-s1/attempt-1/source.sha256 \
+    changed/runs/command-g01-s1/attempt-1/source.sha256
+exits 0 "a report on runs of an earlier version" unetctl report -C changed --json report.json --text
+unlike "$OUT" 'script [0-9a-f]{8}' "they stay one series"
+
+# ---- a run that failed before it trained takes other settings
+printf '#!/bin/sh\necho "Error: no such option" >&2\nexit 3\n' >refuse.sh
+chmod +x refuse.sh
+engine_study anew "$TMP/refuse.sh"
+exits 1 "a script that refuses its settings" submit anew
+sed -i "s#script: .*#script: $srcdir/t/engine.sh#; s/ lr: 0.001/ lr: 0.003/" anew/study.yaml
+exits 1 "submit does not speak of other settings" submit anew
+like "$ERR" "'unetctl resume command-g01-s1' tries again" "it says what to type"
+exits 0 "resume takes the new settings" unetctl resume -C anew --wait
+is "$(field anew/runs/command-g01-s1/run.json 'd["train"]["lr"], d["program"]["script"]')" \
+    "(0.003, '$srcdir/t/engine.sh')" "run.json has them"
+is "$(field anew/runs/command-g01-s1/attempt-2/DONE 'd["status"]')" "done" "the run is done"
+sed -i "s/ lr: 0.003/ lr: 0.004/" anew/study.yaml
+exits 3 "one that has trained keeps its settings" submit anew
+like "$ERR" 'has begun with other settings: train.lr is 0.003' "as before"
+
+# ---- what comes with unetctl
+exits 0 "init --engine pytorch" unetctl init shipped --data data --engine pytorch --site local \
+    --set data.height=96 --set data.width=128
+is "$(unetctl config -C shipped model.batch_norm)" "model.batch_norm: local" \
+    "writes what its script accepts"
+exits 0 "its runs can be planned" unetctl plan -C shipped --gpus 1
+exits 3 "sync is refused before the job" unetctl plan -C shipped --gpus 1 -s model.batch_norm=sync
+like "$ERR" 'model.batch_norm sync: the script of unetctl for the engine pytorch has local or none' \
+    "with what to type"
+printf 'import json, os.path\nfrom helper import rate\ntry:\n    import no_such_option\nexcept ImportError:\n    pass\n' \
+    >work/imports.py
+looks() { unetctl doctor -C "${1:-shipped}" "${@:2}" --json >"$OUT" 2>"$ERR"; }
+found() { python3 -c 'import json, sys
+for f in json.load(open(sys.argv[1]))["findings"]:
+    if f["check"] == "python": print(f["level"], f["text"], "|", f.get("remedy", ""))' "$OUT"; }
+looks shipped --set pytorch.script="$TMP/work/imports.py"
+like <(found) '^ok python3 \([0-9.]*\) has the modules that .*/work/imports.py imports' \
+    "doctor imports what the script does, with files beside it"
+echo 'import no_such_module.part' >>work/imports.py
+looks one --engine pytorch --set pytorch.script="$TMP/work/imports.py"
+like <(found) "^error .*/work/imports.py: python3 has no module 'no_such_module' . type 'python3 -m pip install no_such_module'" \
+    "doctor --engine names a module that is missing, and what to type"
+echo 'def (' >>work/imports.py
+looks shipped --set pytorch.script="$TMP/work/imports.py"
+like <(found) '^error .*imports.py: .*invalid syntax' "doctor says that the script is none"
+looks shipped --set model.batch_norm=sync
+like "$OUT" 'model.batch_norm sync: the script of unetctl' "doctor says what its script refuses"
+looks shipped --set pytorch.python="$TMP/no-python"
+like <(found) '^error the interpreter .*/no-python does not start' \
+    "doctor says that the interpreter does not start"
+
 # ---- names with all that a shell could trip over, each a word of its own
 odd="-it's \"x\" \$(id) \`id\` é *? & ; # {{gpus}}"
 mkdir -p "./$odd/data/images" "./$odd/data/masks"
@@ -211,11 +308,13 @@ like "$ERR" "study.yaml: command.args.*unknown marker '\{\{atempt_dir\}\}'; did 
 exits 3 "an unknown engine is refused" unetctl plan -C none --engine pytorhc
 like "$ERR" "did you mean 'pytorch'.*known: embedded, tensorflow, horovod, pytorch, command" \
     "the error lists the known engines"
-is "$(unetctl plan -C none --engine pytorch --site generic --gpus 2 --json |
+is "$(unetctl plan -C none --engine pytorch --set model.batch_norm=local --site generic \
+    --gpus 2 --json |
     python3 -c 'import json, sys
 r = json.load(sys.stdin)["runs"][0]; print(r["run"], r["nodes"], r["tasks"], r["strategy"])')" \
     "pytorch-g02-s1 1 2 multi-worker" "PyTorch has a process per GPU on one node, too"
 sed -i "s/^strategy: .*/strategy: mirrored/" none/study.yaml
 exits 3 \
-    "PyTorch with one device for all GPUs is refused" unetctl plan -C none --engine pytorch --gpus 2
+    "PyTorch with one device for all GPUs is refused" unetctl plan -C none --engine pytorch --gpus 2 \
+    --set model.batch_norm=local
 done_testing

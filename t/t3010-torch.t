@@ -37,10 +37,11 @@ compare_cases() { # PROGRAM: compares all that were added; PyTorch starts only o
 
 for backend in ref simd; do
     for shape in "8 4 1 32 48 2 local 1 ce" "8 4 1 32 48 2 none 1 ce" "4 2 3 20 28 3 local 1 ce" \
-        "4 2 3 20 28 3 none 5 ce" "4 2 1 20 28 3 local 5 weighted" \
-        "4 2 1 20 28 3 local 1 weighted" \
+        "4 2 3 20 28 3 none 5 ce" "4 2 1 20 28 3 local 5 weighted-ce" \
+        "4 2 1 20 28 3 local 1 weighted-ce" \
         "4 2 1 20 28 3 local 4 dice" "4 2 1 20 28 3 local 1 ce+dice" \
-        "4 resnet20 3 16 13 12 local 5 ce" "4 resnet20-projection 3 16 12 12 local 5 weighted" \
+        "4 2 1 20 28 3 local 4 weighted-dice" "4 2 1 20 28 3 local 3 weighted-ce+dice" \
+        "4 resnet20 3 16 13 12 local 5 ce" "4 resnet20-projection 3 16 12 12 local 5 weighted-ce" \
         "4 resnet20 1 14 12 12 none 3 ce"; do
         dir=$TMP/${#cases[@]}
         mkdir -p "$dir"

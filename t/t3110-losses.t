@@ -40,6 +40,26 @@ exits 3 \
 exits 2 "an unknown loss is refused" "${train[@]}" --set train.loss=hinge --out bad
 like "$ERR" 'known: ce, dice, ce\+dice' "the error lists the losses"
 
+exits 3 "Dice of one class has no class weights" "${train[@]}" --set train.loss=dice \
+    --set train.class_weights=1,2 --out bad
+like "$ERR" 'class_weights 1,2 has no effect: it needs train.loss ce' "the error says why"
+printf '0 ground\n255 mark\n' >two.txt
+for weights in 1,1 3,1 ""; do
+    ok "Dice of two classes, weights $weights" "${train[@]}" --epochs 2 --set train.loss=dice \
+        --set data.classes=2 --set data.class_file=two.txt --set train.class_weights=$weights \
+        --out "dice-$weights"
+done
+is "$(field dice-1,1/DONE weights_sha256)" "$(field dice-/DONE weights_sha256)" \
+    "equal weights are none"
+ok "others are others" test "$(field dice-3,1/DONE weights_sha256)" != \
+    "$(field dice-/DONE weights_sha256)"
+like dice-3,1/record.jsonl '"dice_weights":"classes"' "the record says that Dice is weighted"
+ok "as earlier versions trained" "${train[@]}" --epochs 2 --set train.loss=dice \
+    --set data.classes=2 --set data.class_file=two.txt --set train.class_weights=3,1 \
+    --set train.dice_weights=none --out dice-old
+is "$(field dice-old/DONE weights_sha256)" "$(field dice-/DONE weights_sha256)" \
+    "a run of an earlier version continues without weights"
+
 # --- scores of each image ---
 is "$(head -n 1 ce/images.csv)" \
     "image,class,iou,dice,precision,recall,accuracy,intersection,pred,truth,pixels" \
@@ -64,7 +84,6 @@ is "$(field blind/DONE truth)" 0 "no foreground is counted"
 ok "fewer pixels are counted" test "$(field blind/DONE pixels)" -lt 32768
 
 # --- several classes: replicas share the weight of a step ---
-printf '0 ground\n255 mark\n' >two.txt
 two=("${train[@]}" --set data.classes=2 --set data.class_file=two.txt --set train.lr_scaling=none \
     --set model.batch_norm=none
     --set train.class_weights="1,3" --set train.loss=ce+dice)

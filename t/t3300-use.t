@@ -16,6 +16,19 @@ ok "a network" unet-train train --data data --size 64x64 --set model.base=4 --se
 ok "larger images" unet-train data synth --out large --count 2 --size 150x201 --seed 5
 use=(--checkpoint run --threads 1)
 
+# --- waiting threads leave their processor to others ---
+spins() { # the program may have started twice: see the last
+    env "$@" OMP_DISPLAY_ENV=verbose unet-train --version 2>&1 | grep -o 'SPINCOUNT.*' | tail -n 1
+}
+if [ -z "$(spins GOMP_SPINCOUNT=7)" ]; then
+    skip 3 "this OpenMP is not GNU's"
+else
+    is "$(spins -u OMP_WAIT_POLICY -u GOMP_SPINCOUNT)" "SPINCOUNT = '1000'" "they spin briefly"
+    is "$(spins -u OMP_WAIT_POLICY GOMP_SPINCOUNT=7)" "SPINCOUNT = '7'" \
+        "or as GOMP_SPINCOUNT says"
+    like <(spins -u GOMP_SPINCOUNT OMP_WAIT_POLICY=active) "'[0-9]{6,}'" "or OMP_WAIT_POLICY"
+fi
+
 # --- predict ---
 ok "predict" unet-train predict "${use[@]}" --out masks \
     --probabilities --overlay large/images/0001.png large/images/0002.png

@@ -177,21 +177,21 @@ make_study m mix 1,2,4 1
 add_run m 1 1 4 0.9
 add_run m 2 1 2.5 0.9
 add_run m 4 1 2 0.9
-RUN_TRAIN='"optimizer":"sgd","global_batch":8' RUN_MORE='"model":{"base":16},"data":{"height":96}' \
+RUN_TRAIN='"optimizer":"sgd","global_batch":8,"dice_weights":"classes"' RUN_MORE='"model":{"base":16},"data":{"height":96}' \
     add_run m 8 1 0.1 0.9
 exits 0 "a report of runs with different settings is made" unetctl report -C m --text
 like "$OUT" '^Within reach by time: up to 2 GPUs' "a run with other settings is not in the curve"
 like <(tr -s '\n ' ' ' <"$OUT") \
-    'embedded, data.height 96, model.base 16, train.global_batch 8, train.optimizer sgd ran on 8 GPUs only' \
+    'embedded, data.height 96, model.base 16, train.global_batch 8, train.optimizer sgd, train.dice_weights classes ran on 8 GPUs only' \
     "the run with other settings is a series, named by what differs"
 like "$OUT" '^ *model.base +16$' "its settings are listed"
 exits 0 "all forms of the report are made" unetctl report -C m
 r=m/report/report.json
 is "$(json $r '[(e["label"], [p["gpus"] for p in e["points"]]) for e in r["engines"]]')" \
-    "[('embedded', [1, 2, 4]), ('embedded, data.height 96, model.base 16, train.global_batch 8, train.optimizer sgd', [8])]" \
+    "[('embedded', [1, 2, 4]), ('embedded, data.height 96, model.base 16, train.global_batch 8, train.optimizer sgd, train.dice_weights classes', [8])]" \
     "the JSON has two series"
 is "$(json $r 'r["engines"][1]["settings"]')" \
-    "{'data.height': '96', 'model.base': '16', 'train.epochs': '4', 'train.global_batch': '8', 'train.optimizer': 'sgd'}" \
+    "{'data.height': '96', 'model.base': '16', 'train.epochs': '4', 'train.global_batch': '8', 'train.optimizer': 'sgd', 'train.dice_weights': 'classes'}" \
     "the second series has its settings"
 like m/report/report.html '>train.optimizer</th><td[^>]*>sgd</td>' "the page lists the settings"
 like m/report/report.md '^\| train.optimizer \| sgd \|' "Markdown lists the settings"

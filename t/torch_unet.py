@@ -126,8 +126,8 @@ def cross_entropy(logits, target, weights):
     return loss / (target.numel() if weight is None else weight.sum())
 
 
-def dice_loss(logits, target):
-    """1 - soft Dice of each image, mean over classes and images."""
+def dice_loss(logits, target, weights):
+    """1 - soft Dice of each image, mean over images and, by their weights, over classes."""
     counts = (target >= 0).double()
     if logits.shape[1] > 1:
         probability = torch.softmax(logits, 1)
@@ -136,15 +136,18 @@ def dice_loss(logits, target):
         probability, truth = torch.sigmoid(logits), target
     common = (counts * probability * truth).sum((2, 3))
     total = (counts * (probability + truth)).sum((2, 3))
-    return 1 - ((2 * common + 1) / (total + 1)).mean()
+    dice = (2 * common + 1) / (total + 1)
+    if weights is None or logits.shape[1] == 1:
+        return 1 - dice.mean()
+    return 1 - (dice @ weights / weights.sum()).mean()
 
 
 def loss_of(kind, logits, target):
-    weights = torch.tensor([0.5, 2, 1, 0.25, 3]).double()[:max(2, logits.shape[1])]
-    loss = 0
-    if kind != "dice":
-        loss = cross_entropy(logits, target, weights if kind == "weighted" else None)
-    return loss + (dice_loss(logits, target) if "dice" in kind else 0)
+    weights = None
+    if kind.startswith("weighted-"):
+        weights = torch.tensor([0.5, 2, 1, 0.25, 3]).double()[:max(2, logits.shape[1])]
+    loss = cross_entropy(logits, target, weights) if "ce" in kind.replace("dice", "") else 0
+    return loss + (dice_loss(logits, target, weights) if "dice" in kind else 0)
 
 
 def image(flat, batch, height, width, channels):

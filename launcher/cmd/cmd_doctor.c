@@ -17,6 +17,7 @@
 #include "launcher/doctor/facts.h"
 #include "launcher/doctor/findings.h"
 #include "launcher/doctor/diagnosis.h"
+#include "launcher/doctor/imports.h"
 #include "launcher/doctor/probe.h"
 #include "launcher/doctor/rehearsal.h"
 #include "launcher/doctor/rights.h"
@@ -27,6 +28,7 @@
 #include "launcher/plan/run_cost.h"
 #include "launcher/sandbox/sandbox.h"
 #include "launcher/scheduler/command_text.h"
+#include "launcher/study/effect.h"
 #include "launcher/submit/attempt.h"
 #include "src/atomicfile.h"
 #include "src/log.h"
@@ -49,6 +51,9 @@ static const struct cli_option options[] = {
     {"timeout", 0, CLI_INT, "SECONDS",
      "give up the rehearsal after this time (exit 6; default: 600)", &timeout_s, 1, 1e9},
     {"json", 0, CLI_FLAG, NULL, "print JSON instead of a table", &as_json, 0, 0},
+    {"engine", 0, CLI_STRING | CLI_TYPED, "NAME",
+     "check for this engine, such as pytorch (default: the study's)", &args.engine, 0, 0},
+    WORKSPACE_OPTION_SET(args),
     WORKSPACE_OPTION_SITE(args),
     WORKSPACE_OPTION_SCHEDULER(args),
     WORKSPACE_OPTION_STUDY(args),
@@ -531,6 +536,7 @@ static int examine(struct workspace *w, struct findings *f, struct err *e)
     check_rights(w, f);
     check_data(w, f);
     check_compute(w, f);
+    imports_check(w, f);
     check_scheduler(w, f);
     if (!args.gpus && !in_allocation)
         return 0;
@@ -569,7 +575,7 @@ static int cmd_doctor_run(int noperands, char **operands, int nrest, char **rest
     without_gpus.gpus = NULL;
     if (workspace_open_jobs(&w, &without_gpus, nrest, rest, e))
         return -1;
-    rc = examine(&w, &f, e);
+    rc = effect_check(&w.study, &w.ledger, NULL, e) ? -1 : examine(&w, &f, e);
     /* What was found is printed even if the rehearsal failed. */
     struct err other;
     int shown = report_findings(&f, rc == 0, rc ? &other : e);
@@ -586,7 +592,8 @@ const struct cli_command cmd_doctor = {
     .details =
         "Checks on this host: programs, stale TF_CONFIG, MASTER_* and RANK, proxies, limits, the\n"
         "study's folder (space, locks, shared file system, who may write it), the images, Slurm,\n"
-        "partition, GPUs and account. --gpus N starts a short job in the same way as a run, in\n"
+        "partition, GPUs and account; for an engine in Python also the modules that its script\n"
+        "imports. --gpus N starts a short job in the same way as a run, in\n"
         "which every rank checks names in both directions, routes, ports, rank numbers, versions,\n"
         "clocks, that no GPU is shared, and access to the study's folder and data. Each finding has\n"
         "its remedy. Exit 5 if there is an error.\n"

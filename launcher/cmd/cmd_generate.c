@@ -82,7 +82,7 @@ static int cmd_generate_run(int noperands, char **operands, int nrest, char **re
     (void)noperands, (void)operands;
     if (workspace_open_jobs(&w, &args, nrest, rest, e))
         return -1;
-    if (run_plan_compute(&w.study, &w.site, w.gpus, w.seeds, &plan, e) == 0) {
+    if (workspace_plan(&w, &plan, e) == 0) {
         if (dry_run)
             rc = dry_run_print(&w, &plan, e);
         else if (ledger_lock(&w.ledger, LOCK_TIMEOUT_S, e) == 0 &&

@@ -11,6 +11,7 @@
 
 #include "launcher/plan/data_look.h"
 #include "launcher/script/template.h"
+#include "launcher/study/effect.h"
 #include "launcher/study/engine.h"
 #include "launcher/study/site.h"
 #include "launcher/study/study.h"
@@ -296,6 +297,8 @@ static size_t take_engine(char paths[ENGINE_ROWS][64], struct yaml_setting *dst)
     size_t n = 0;
 
     dst[n++] = (struct yaml_setting){"engine", engine, "--engine"};
+    if (strcmp(engine, "embedded") != 0) /* the scripts that come with unetctl have no sync */
+        dst[n++] = (struct yaml_setting){"model.batch_norm", "local", "--engine"};
     for (int i = 0; i < ENGINE_ROWS && strcmp(engine, "embedded") != 0; i++) {
         snprintf(paths[i], 64, "%.40s.%s", engine, rows[i][0]);
         dst[n++] = (struct yaml_setting){paths[i], rows[i][1], "--engine"};
@@ -413,7 +416,7 @@ static int check_written(const char *folder, const char *file, struct err *e)
     int rc = study_open(&study, folder, NULL, 0, e);
 
     if (rc == 0) {
-        rc = site_open(&profile, study.site, e);
+        rc = effect_check(&study, NULL, NULL, e) ? -1 : site_open(&profile, study.site, e);
         if (rc == 0)
             site_close(&profile);
         study_close(&study);

@@ -206,7 +206,7 @@ static int plan_study(struct workspace *w, struct plan_forecast *f, struct err *
 {
     int rc;
 
-    if (run_plan_compute(&w->study, &w->site, w->gpus, w->seeds, &f->plan, e))
+    if (workspace_plan(w, &f->plan, e))
         return -1;
     for (size_t i = 0; i < f->plan.count; i++)
         f->hours += run_cost_gpu_hours(&f->plan.runs[i], w->options.time_min);

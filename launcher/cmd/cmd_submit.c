@@ -191,7 +191,7 @@ static int cmd_submit_run(int noperands, char **operands, int nrest, char **rest
         return err_set(e, ERR_USAGE, "submit: --timeout needs --wait");
     if (workspace_open_jobs(&w, &args, nrest, rest, e))
         return -1;
-    if (run_plan_compute(&w.study, &w.site, w.gpus, w.seeds, &plan, e) == 0)
+    if (workspace_plan(&w, &plan, e) == 0)
         rc = submit_plan(&w, &plan, nrest, rest, e);
     run_plan_destroy(&plan);
     workspace_close(&w);

@@ -97,7 +97,8 @@ static void add_setting(struct buf *dst, const struct setting *key, const json_t
     buf_destroy(&text);
 }
 
-char *result_settings_encode(const json_t *plan, const char *backend, const char *device)
+char *result_settings_encode(const json_t *plan, const char *backend, const char *device,
+                             const char *script)
 {
     struct buf b = {0};
 
@@ -106,6 +107,11 @@ char *result_settings_encode(const json_t *plan, const char *backend, const char
     for (const struct setting *key = settings_of_study; key->path; key++)
         if (key->affects_result)
             add_setting(&b, key, plan, backend);
+    for (const struct setting *key = settings_of_run; key->path; key++)
+        if (key->affects_result && !setting_find(settings_of_study, key->path))
+            add_setting(&b, key, plan, backend);
+    if (*script)
+        settings_add(&b, "script", script);
     if (strcmp(backend, "cuda") == 0 && *device)
         settings_add(&b, "device", device);
     return buf_steal(&b);

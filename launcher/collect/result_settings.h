@@ -10,8 +10,9 @@
  * settings_of_study) as one text (settings.h), without those at their preset; the batch is always
  * included, and so is the strategy multi-worker where one process could have driven all GPUs.
  * backend is the one that computed, or "" if only the plan is known. device is the model of the GPU
- * or processor; it is included only with the backend cuda. The caller frees the text. NULL if
- * memory ran out. */
-char *result_settings_encode(const json_t *plan, const char *backend, const char *device);
+ * or processor; it is included only with the backend cuda. script is the hash of what another
+ * engine executed, or "". The caller frees the text. NULL if memory ran out. */
+char *result_settings_encode(const json_t *plan, const char *backend, const char *device,
+                             const char *script);
 
 #endif

@@ -16,12 +16,14 @@
 #include "launcher/host/path.h"
 #include "launcher/study/run_dir.h"
 #include "src/atomicfile.h"
+#include "src/format/sha256.h"
 #include "src/run/epoch_csv.h"
 #include "src/plural.h"
 #include "src/stat.h"
 
 #define MAX_DOCUMENT (1 << 20)
 #define EMBEDDED "embedded"
+#define SCRIPT_SIZE 64 /* of the hashes of some scripts, joined by + */
 
 /* Returns an integer within min..max, or -1. */
 static long bounded_integer(const json_t *o, const char *key, long min, long max)
@@ -382,11 +384,32 @@ static void read_attempt(const char *study_dir, const struct run_attempt *found,
         r->epochs = epochs_so_far(found->path);
 }
 
+/* Writes the hash of what the run executed, 8 digits: that of the attempt's source.sha256, and with
+ * "+" those of the attempts whose checkpoint it continued, if they differ; "" if none has one. */
+static void find_script(const char *study_dir, const char *name, int attempt,
+                        char dst[SCRIPT_SIZE])
+{
+    char path[PATH_MAX], hex[65];
+    struct err ignored;
+
+    *dst = 0;
+    for (; attempt > 0; attempt = run_dir_checkpoint(study_dir, name, attempt - 1)) {
+        path_format(path, "%s/runs/%s/attempt-%d/source.sha256", study_dir, name, attempt);
+        if (access(path, F_OK) || sha256_file(path, hex, &ignored))
+            continue;
+        hex[8] = 0;
+        size_t n = strlen(dst);
+        if (!strstr(dst, hex) && n + 10 < SCRIPT_SIZE)
+            snprintf(dst + n, SCRIPT_SIZE - n, "%s%.8s", n ? "+" : "", hex);
+    }
+}
+
 int run_folder_read(const char *study_dir, const char *name, struct result *r, struct err *e)
 {
     char run_dir[PATH_MAX];
     struct run_attempt found;
     struct attempt attempt = {0};
+    char script[SCRIPT_SIZE];
 
     path_format(run_dir, "%s/runs/%s", study_dir, name);
     json_t *plan = read_run_plan(run_dir, name, r, e);
@@ -403,7 +426,8 @@ int run_folder_read(const char *study_dir, const char *name, struct result *r, s
     } else {
         read_attempt(study_dir, &found, r, &attempt);
     }
-    r->settings = result_settings_encode(plan, attempt.backend, r->device);
+    find_script(study_dir, name, found.number, script);
+    r->settings = result_settings_encode(plan, attempt.backend, r->device, script);
     json_decref(plan);
     return 0;
 }

@@ -11,6 +11,7 @@ static const struct script_marker markers[] = {
                                    "rank"},
     {"run_file", "submit_file.sh", "path of run_file.sh"},
     {"requeues", "", "how often the job may be requeued automatically (slurm.requeues)"},
+    {"source", "", "keeps what a script is when the job starts; not for embedded"},
     {"finish", "submit_file.sh", "turns $code and log.csv into DONE or FAILED; not for embedded"},
     {"command", "run_file.sh", "the trainer or script with its arguments, as quoted words"},
     {"resume", "", "after trainer: the option that continues an earlier attempt, or empty"},

@@ -308,9 +308,7 @@ static void add_word(struct buf *b, const char *word)
     template_quote_sh(b, word);
 }
 
-/* Adds the interpreter: one word if it is the path of a program, otherwise its words, such as
- * "apptainer exec image.sif python3". */
-static void add_python(struct buf *b, const char *python)
+void script_values_add_python(struct buf *b, const char *python)
 {
     bool is_path = strchr(python, '/') && access(python, X_OK) == 0;
 
@@ -338,7 +336,7 @@ static int set_command(struct script_values *s, struct err *e)
         buf_addf(&b, " train --run run.json --out attempt-%d%s", s->attempt,
                  script_values_get(s, "resume"));
     } else if (s->run->engine->is_python) {
-        add_python(&b, s->section->python);
+        script_values_add_python(&b, s->section->python);
         add_word(&b, script_values_get(s, "script"));
     } else {
         add_word(&b, script_values_get(s, "script"));
@@ -397,6 +395,24 @@ static int set_variables(struct script_values *s, struct err *e)
     }
     set_text(s, "variables", buf_steal(&b));
     return rc;
+}
+
+/* Sets the line that hashes and copies what the script is (templates/source.sh). */
+static int set_source(struct script_values *s, struct err *e)
+{
+    char path[PATH_MAX];
+    struct buf b = {0};
+
+    if (s->section && paths_data("templates/source.sh", path, sizeof path, e))
+        return -1;
+    buf_add(&b, "");
+    if (s->section) {
+        buf_add(&b, "[ ! -e source.list ] || bash ");
+        template_quote_sh(&b, path);
+        buf_add(&b, " \"$attempt\"");
+    }
+    set_text(s, "source", buf_steal(&b));
+    return 0;
 }
 
 /* Sets the lines that write DONE or FAILED. With the embedded engine, unet-train does that. */
@@ -553,5 +569,7 @@ int script_values_fill(struct script_values *s, struct err *e)
     if (set_script(s, e) || set_command(s, e) || set_tags(s, e))
         return -1;
     set_finish(s);
+    if (set_source(s, e))
+        return -1;
     return set_variables(s, e) ? -1 : check_memory(s, e);
 }

@@ -27,4 +27,8 @@ void script_values_destroy(struct script_values *s);
  * them. */
 const char *script_values_get(const struct script_values *s, const char *name);
 
+/* Adds the words of the interpreter for a shell: those of "apptainer exec image.sif python3" one by
+ * one, unless the text is the path of a program. */
+void script_values_add_python(struct buf *b, const char *python);
+
 #endif

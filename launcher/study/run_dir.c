@@ -335,6 +335,28 @@ int run_dir_attempt(const char *study_dir, const char *run, struct run_attempt *
     return 0;
 }
 
+bool run_dir_never_trained(const char *study_dir, const char *run)
+{
+    static const char *const traces[] = {"record.jsonl", "log.csv"};
+    char name[48], path[PATH_MAX];
+    struct run_attempt newest;
+    struct run planned;
+    struct err ignored;
+
+    if (run_dir_attempt(study_dir, run, &newest, &ignored) || newest.marker != RUN_FAILED ||
+        run_dir_read(study_dir, run, &planned, NULL, &ignored) || planned.engine->embedded ||
+        run_dir_checkpoint(study_dir, run, newest.number))
+        return false;
+    for (int k = newest.number; k > 0; k--)
+        for (size_t i = 0; i < sizeof traces / sizeof *traces; i++) {
+            snprintf(name, sizeof name, ATTEMPT "%d/%s", k, traces[i]);
+            run_dir_path(study_dir, run, name, path);
+            if (access(path, F_OK) == 0)
+                return false;
+        }
+    return true;
+}
+
 static void apply_epoch(const json_t *row, struct run_progress *p)
 {
     p->epoch = (int)json_integer_value(json_object_get(row, "epoch")) + 1;

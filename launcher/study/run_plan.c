@@ -197,6 +197,7 @@ static struct settings settings_of(const struct study *s, const char *study_id,
     c.train.batch_per_gpu = (int)run_plan_batch(s, run).per_gpu;
     c.train.global_batch = (int)(run->batch ? run->batch : constant_batch(s, run->engine));
     c.train.rate_gpus = run->rate_gpus;
+    c.train.dice_weights = settings_dice_weights(&c);
     c.train.dtype = run->dtype;
     c.train.allreduce = run->allreduce;
     c.layout = (struct settings_layout){l->gpus, l->nodes, l->tasks, l->tasks_per_node,

@@ -14,7 +14,9 @@
 #include "launcher/host/statedir.h"
 #include "launcher/study/yaml_environment.h"
 #include "src/cli.h"
+#include "src/cluster/range.h"
 #include "src/settings/models.h"
+#include "src/settings/need.h"
 
 int study_base(const struct study *s)
 {
@@ -188,6 +190,27 @@ static int add_settings(struct study *s, const struct yaml_setting *settings, si
     return 0;
 }
 
+int study_most_gpus(const char *gpus)
+{
+    struct range counts;
+    struct err ignored;
+
+    if (range_decode(gpus, 1, SETTINGS_GPUS_MAX, &counts, &ignored))
+        return 0;
+    int most = counts.count ? counts.values[counts.count - 1] : 0;
+    range_destroy(&counts);
+    return most;
+}
+
+static void note_effects(struct study *s)
+{
+    int gpus = study_most_gpus(s->gpus);
+
+    for (const struct setting *k = settings_of_study; k->path; k++)
+        s->has_effect[k - settings_of_study] =
+            !need_unmet(settings_of_study, k, &s->settings, gpus);
+}
+
 /* Variables that begin with UNETCTL_, which is left out here, and a section's name, but are those
  * of options of verbs instead of settings. */
 static const char *const other_variables[] = {"TRAIN_IMAGES", NULL};
@@ -200,8 +223,12 @@ int study_open(struct study *s, const char *dir, const struct yaml_setting *sett
         add_user_file(s, e) ||
         yaml_table_add_file(settings_of_study, s->file, YAML_STUDY, &s->settings, &s->origins, e) ||
         yaml_environment_add(settings_of_study, STUDY_ENV_PREFIX, other_variables, &s->settings,
-                              &s->origins, e) ||
-        add_settings(s, settings, nsettings, e) ||
+                              &s->origins, e)) {
+        study_close(s);
+        return -1;
+    }
+    note_effects(s);
+    if (add_settings(s, settings, nsettings, e) ||
         yaml_table_finish(settings_of_study, s->file, &s->origins, e) || check_together(s, e)) {
         study_close(s);
         return -1;

@@ -3,6 +3,8 @@
 #ifndef UNETCTL_LAUNCHER_STUDY_STUDY_H
 #define UNETCTL_LAUNCHER_STUDY_STUDY_H
 
+#include <stdbool.h>
+
 #include "launcher/study/yaml_table.h"
 #include "src/buf.h"
 #include "src/cli.h"
@@ -28,6 +30,8 @@ struct study {
     };
     /* the origin of each value, indexed by the row of settings_of_study */
     struct yaml_origins origins;
+    /* by row: it has an effect in the study as written, without the command line (need.h) */
+    bool has_effect[SETTINGS_MAX];
 };
 
 /* Files of runs have paths of up to this many bytes below the folder of a study. */
@@ -76,6 +80,9 @@ int study_open_user(struct study *s, struct err *e);
 /* Decodes the words KEY=VALUE of --set to settings that point into them; the '=' becomes a NUL.
  * dst has room for all. Returns 0, or -1 with ERR_USAGE. */
 int study_decode_set(const struct cli_list *set, struct yaml_setting *dst, struct err *e);
+
+/* Returns the largest number of a list of GPU counts. */
+int study_most_gpus(const char *gpus);
 
 /* Returns the section of an engine, or NULL for the embedded one. */
 const struct settings_program *study_engine(const struct study *s, const char *engine);

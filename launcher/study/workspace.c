@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/study/effect.h"
 #include "src/cluster/time_limit.h"
 #include "src/log.h"
 
@@ -200,6 +201,26 @@ void workspace_close(struct workspace *w)
     site_close(&w->site);
     study_close(&w->study);
     *w = (struct workspace){.ledger.lock_fd = -1};
+}
+
+int workspace_check_shipped(const struct workspace *w, struct err *e)
+{
+    const struct settings_program *section = study_engine(&w->study, w->study.engine);
+
+    if (!section || *section->script || *w->templates ||
+        strcmp(w->study.engine, "command") == 0 || strcmp(w->study.model.batch_norm, "sync") != 0)
+        return 0;
+    return err_set(e, ERR_CONFIG, "%s: model.batch_norm sync: the script of unetctl for the engine "
+                   "%s has local or none; type --set model.batch_norm=local, or set it there",
+                   study_place(&w->study, "model.batch_norm"), w->study.engine);
+}
+
+int workspace_plan(const struct workspace *w, struct run_plan *dst, struct err *e)
+{
+    *dst = (struct run_plan){0};
+    return workspace_check_shipped(w, e) || effect_check(&w->study, &w->ledger, w->gpus, e)
+               ? -1
+               : run_plan_compute(&w->study, &w->site, w->gpus, w->seeds, dst, e);
 }
 
 static int check_one_allocation(const struct workspace *w, struct err *e)

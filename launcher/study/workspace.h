@@ -108,6 +108,14 @@ int workspace_open(struct workspace *w, const struct workspace_args *args, struc
  * override those of study and site. They must outlive w. */
 int workspace_open_jobs(struct workspace *w, const struct workspace_args *args, int nwords,
                         char **words, struct err *e);
+/* Checks what the script that comes with unetctl for another engine would refuse in the job.
+ * Returns 0, or -1 with ERR_CONFIG. */
+int workspace_check_shipped(const struct workspace *w, struct err *e);
+
+/* Plans the runs of w->gpus and w->seeds after these checks and effect_check. Returns 0, or -1 as
+ * run_plan_compute. */
+int workspace_plan(const struct workspace *w, struct run_plan *dst, struct err *e);
+
 void workspace_close(struct workspace *w);
 
 /* Returns the scheduler of this kind, or NULL. It is opened at first use and closed by

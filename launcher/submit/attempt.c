@@ -13,6 +13,7 @@
 #include "launcher/script/script_template.h"
 #include "launcher/study/run_dir.h"
 #include "launcher/submit/run_settings.h"
+#include "launcher/submit/source_files.h"
 #include "src/atomicfile.h"
 
 #define MAX_SCRIPT ((size_t)4 << 20)
@@ -149,7 +150,7 @@ static int add_attempt(const struct workspace *w, const struct run *run, int att
     snprintf(name, sizeof name, "attempt-%d/run.json", attempt);
     if (run->own_plan && add_run_json(w, run, name, files, e))
         return -1;
-    return add_scripts(w, run, attempt, files, e);
+    return add_scripts(w, run, attempt, files, e) || source_files_add(w, run, files, e) ? -1 : 0;
 }
 
 static int add_next(const struct workspace *w, const struct run *run, int attempt,
@@ -161,7 +162,9 @@ static int add_next(const struct workspace *w, const struct run *run, int attemp
     if (run_settings_open(w, run->id, &own, &next.own_plan, e))
         return -1;
     next.own_plan |= run->resized;
-    int rc = add_attempt(&own, &next, attempt, files, e);
+    bool anew = run_dir_never_trained(w->study.dir, run->id) && !run->resized;
+    int rc = anew ? add_run_json(&own, &next, "run.json", files, e) : 0;
+    rc = rc ? rc : add_attempt(&own, &next, attempt, files, e);
     run_settings_close(&own);
     return rc;
 }

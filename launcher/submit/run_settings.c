@@ -146,6 +146,8 @@ int run_settings_open(const struct workspace *w, const char *run, struct workspa
     *dst = *w;
     if (study_copy(&w->study, &dst->study, e))
         return -1;
+    if (run_dir_never_trained(w->study.dir, run))
+        return own_plan ? *own_plan = false, 0 : 0;
     if (read_begun_plan(w, run, &planned, &text, e) ||
         !(plan = run_plan_decode(text, w->study.dir, e)) ||
         take_plan(w, plan, &planned, &dst->study, e) ||
@@ -207,6 +209,8 @@ int run_settings_compare(const struct workspace *w, const struct run *run, struc
     struct run planned;
     char *was, *is;
 
+    if (run_dir_never_trained(w->study.dir, run->id))
+        return 0;
     if (read_begun_plan(w, run->id, &planned, &was, e))
         return -1;
     is = run_plan_encode(&w->study, w->ledger.study_id, run->resized ? &planned : run, e);

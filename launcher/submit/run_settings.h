@@ -8,7 +8,8 @@
 /* Makes dst the workspace w with the settings of a run that has begun instead of the study's.
  * The command line only changes paths and how jobs run. *own_plan, unless NULL, becomes whether
  * the attempt needs its own run.json, because paths differ from those in the run's. dst borrows
- * from w. Returns 0, or -1; then there is nothing to close. */
+ * from w. A run that never trained (run_dir.h) has the study's settings. Returns 0, or -1; then
+ * there is nothing to close. */
 int run_settings_open(const struct workspace *w, const char *run, struct workspace *dst,
                       bool *own_plan, struct err *e);
 void run_settings_close(struct workspace *w);
@@ -19,8 +20,8 @@ void run_settings_close(struct workspace *w);
 int run_settings_check(const struct workspace *w, const struct workspace *own,
                        const struct run *run, struct err *e);
 
-/* Checks that the study still has the settings in the run.json of run. Returns 0, or -1 with
- * ERR_CONFIG that names the first value that differs. */
+/* Checks that the study still has the settings in the run.json of run, if that has trained. Returns
+ * 0, or -1 with ERR_CONFIG that names the first value that differs. */
 int run_settings_compare(const struct workspace *w, const struct run *run, struct err *e);
 
 #endif

@@ -14,6 +14,7 @@
 #include "src/cluster/time_limit.h"
 #include "src/run/schedule.h"
 #include "src/settings/models.h"
+#include "src/settings/need.h"
 
 /* ---- checks of texts ---- */
 
@@ -108,7 +109,16 @@ bool settings_model_is_file(const char *name)
 #define WORDS(...) .words = (const char *const[]){__VA_ARGS__, NULL}
 #define GONE(word, why) .gone = word, .gone_why = why
 #define HELP(text) .help = text
-#define ONLY(text) .only = text
+#define NEEDS(...) .needs = (const struct setting_need[]){__VA_ARGS__, {0}}
+#define NEED(path_, ...) {.path = path_, .values = (const char *const[]){__VA_ARGS__, NULL}}
+#define NEED_AS(as_, path_, ...) \
+    {.path = path_, .as = as_, .values = (const char *const[]){__VA_ARGS__, NULL}}
+#define EITHER(path_, ...) \
+    {.path = path_, .or_next = true, .values = (const char *const[]){__VA_ARGS__, NULL}}
+#define EITHER_AS(as_, path_, ...) \
+    {.path = path_, .as = as_, .or_next = true, .values = (const char *const[]){__VA_ARGS__, NULL}}
+#define MASKS NEED_AS("masks", "model.name", "unet", "fcnn", NEED_MODEL_FILE)
+#define NEUTRAL(text) .neutral = text
 #define CHECK(name) .check = check_##name
 #define IS_PATH(name) .is_path = name
 
@@ -409,14 +419,21 @@ void settings_destroy(const struct setting *table, void *dst)
     clear_members(table, dst);
 }
 
+const char *settings_dice_weights(const struct settings *c)
+{
+    bool weighs = *c->train.class_weights && strcmp(c->train.loss, "ce") != 0;
+
+    return weighs && c->data.classes > 1 ? "classes" : "none";
+}
+
 /* ---- descriptions ---- */
 
 void setting_describe(const struct setting *s, struct buf *dst)
 {
-    if (s->help && *s->help)
-        buf_addf(dst, "%s%s%s%s", s->only ? "for " : "", s->only ? s->only : "", s->only ? ": "
-                                                                                           "" : "",
-                 s->help);
+    if (!s->help || !*s->help)
+        return;
+    need_describe(s, dst);
+    buf_add(dst, s->help);
 }
 
 /* Does the help mention all words? */

@@ -39,6 +39,21 @@ enum setting_resume {
     SETTING_FIXED       /* never */
 };
 
+#define NEED_GPUS "gpus of a run" /* as the path: the most GPUs of a run */
+#define NEED_DATA "data"          /* as the path: only the data show it */
+#define NEED_MODEL_FILE "FILE.yaml"
+
+/* Without this a setting has no effect: the setting `path` has one of the values. A value is a
+ * word, "PREFIX*", "*" (not empty), "" (empty), ">N" (larger), "/N" (a multiple), or
+ * NEED_MODEL_FILE. */
+struct setting_need {
+    const char *path; /* NULL ends a list */
+    const char *const *values; /* NULL-terminated; not empty */
+    bool or_next;   /* this need or the next one suffices */
+    /* for the help, this need (and the next one) in a few words; "": not mentioned; NULL: values */
+    const char *as;
+};
+
 /* A row of a table. It describes a member of struct settings, or in the table of a site profile's
  * keys, of struct site. */
 struct setting {
@@ -53,7 +68,8 @@ struct setting {
     const char *gone_why;     /* why it is not allowed, and what to type instead */
     /* one sentence, also the comment in study.yaml; NULL: hidden from users */
     const char *help;
-    const char *only;         /* where it has an effect ("sgd, lars"); NULL: everywhere */
+    const struct setting_need *needs; /* all must be met for an effect; NULL: none (need.h) */
+    const char *neutral;      /* a value that is right also without effect ("none"); NULL: none */
     bool affects_result;      /* runs with different values are not compared */
     enum setting_resume resume;
     bool expected;  /* run.json must have it; another that is missing has its preset */
@@ -148,6 +164,10 @@ const char *settings_check_time(const char *text);
 /* Is name the path of a model's file (it has a slash or ends in .yaml), and not a built-in
  * model? */
 bool settings_model_is_file(const char *name);
+
+/* Returns the word of train.dice_weights for a run that begins now: runs that began with an earlier
+ * version have none. */
+const char *settings_dice_weights(const struct settings *c);
 
 /* Adds the row's comment for study.yaml. */
 void setting_describe(const struct setting *s, struct buf *dst);

@@ -151,6 +151,7 @@ if [ -n "$bad_setup" ]; then
  or let '|| true' follow a command that may fail"
     exit 1
 fi
+{{source}}
 run_ranks
 # Ranks that Slurm starts beside another step sometimes miss each other's messages in MPI_Init: the
 # ranks start once more, and the record has the reason.

@@ -14,6 +14,7 @@
 #include "src/clock.h"
 #include "src/log.h"
 #include "src/mem.h"
+#include "src/settings/need.h"
 #include "trainer/checkpoint/snapshot.h"
 #include "trainer/cmd/cmd.h"
 #include "trainer/cmd/options.h"
@@ -145,6 +146,35 @@ static int set_layout(struct settings *c, struct err *e)
     return run_config_set(c, "layout.strategy", many ? "multi-worker" : "mirrored", e);
 }
 
+/* Does --set have this key? */
+static bool is_set(const char *key)
+{
+    size_t n = strlen(key);
+
+    for (size_t i = 0; i < opt_set.count; i++)
+        if (strncmp(opt_set.values[i], key, n) == 0 && opt_set.values[i][n] == '=')
+            return true;
+    return false;
+}
+
+/* Refuses a value of --set that has no effect in this run; in one that continues it warns. */
+static int check_effects(const struct settings *c, struct err *e)
+{
+    char own[PATH_MAX];
+
+    snprintf(own, sizeof own, "%s/checkpoint", opt_out);
+    bool begun = opt_resume || snapshot_exists(own);
+    for (const struct setting *s = settings_of_run; s->path; s++) {
+        if (!is_set(s->path) || need_check(settings_of_run, s, c, c->layout.gpus, e) == 0)
+            continue;
+        err_prefix(e, "train: --set");
+        if (!begun)
+            return -1;
+        log_warn("%s", e->text);
+    }
+    return 0;
+}
+
 /* Configures a run without run.json. If no batch is given, the preset of train.global_batch
  * applies. */
 static int configure_by_hand(struct settings *c, struct err *e)
@@ -162,10 +192,12 @@ static int configure_by_hand(struct settings *c, struct err *e)
             return err_prefix(e, "train: --%s", keys[i].option);
     if (run_config_set_words(c, &opt_set, e))
         return err_prefix(e, "train");
+    if (!is_set("train.dice_weights"))
+        c->train.dice_weights = settings_dice_weights(c);
     if (!c->train.batch_per_gpu && !c->train.global_batch &&
         run_config_set(c, "train.global_batch", batch, e))
         return -1;
-    return set_layout(c, e) || run_config_check(c, e) ? -1 : 0;
+    return set_layout(c, e) || run_config_check(c, e) || check_effects(c, e) ? -1 : 0;
 }
 
 /* Returns the run.json to use: an attempt with another number of GPUs than planned has its own in

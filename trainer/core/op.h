@@ -86,7 +86,9 @@ struct op_attr {
     int64_t split;        /* gradients of a concatenation: channels of the first tensor; or 0 */
     double eps, momentum; /* batch norm; momentum is the weight of the new value, as in PyTorch */
     bool sync;            /* batch norm: statistics of all replicas together */
-    const float *class_weights; /* cross entropy: by class, 2 for one logit; NULL: 1. Not owned. */
+    /* Losses: by class; 2 for the cross entropy of one logit, whose Dice has none. NULL: 1. Not
+     * owned. */
+    const float *class_weights;
     bool relu;     /* a ReLU precedes max_pool2d, or follows a convolution, norm or add */
     bool coef;     /* norms: out[0] holds coefficients instead of the result (batch_norm_kind) */
     bool no_bias;  /* convolutions, fold_norm: the last input, a bias, or its gradient is missing */

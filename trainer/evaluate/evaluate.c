@@ -89,7 +89,8 @@ int evaluate_image(struct evaluation *v, size_t i, struct err *e)
         return -1;
     score_add(score, classes, logits, target, pixels);
     if (v->losses)
-        image_loss_add(&v->losses[i], classes, v->config->class_weights, logits, target, pixels);
+        image_loss_add(&v->losses[i], classes, v->config->class_weights,
+                       model_dice_weights(v->config), logits, target, pixels);
     return 0;
 }
 

@@ -36,10 +36,11 @@ static double log_sum(const float *z, int classes)
     return (double)(largest + logf(fmaxf(sum, 1)));
 }
 
-static void add_classes(struct image_loss *l, int classes, const float *weights, const float *z,
-                        const float *t, size_t n)
+static void add_classes(struct image_loss *l, int classes, const float *weights,
+                        const float *dice_weights, const float *z, const float *t, size_t n)
 {
-    double common[IMAGE_LOSS_CLASSES] = {0}, sum[IMAGE_LOSS_CLASSES] = {0}, dice = 0;
+    double common[IMAGE_LOSS_CLASSES] = {0}, sum[IMAGE_LOSS_CLASSES] = {0};
+    double dice = 0, all_weights = 0;
 
     for (size_t i = 0; i < n; i++, z += classes) {
         if (t[i] < 0)
@@ -53,18 +54,21 @@ static void add_classes(struct image_loss *l, int classes, const float *weights,
         for (int c = 0; c < classes; c++)
             sum[c] += exp((double)z[c] - all);
     }
-    for (int c = 0; c < classes; c++)
-        dice += (2 * common[c] + 1) / (sum[c] + 1);
-    l->dice += 1 - dice / classes;
+    for (int c = 0; c < classes; c++) {
+        double w = dice_weights ? (double)dice_weights[c] : 1;
+        dice += w * (2 * common[c] + 1) / (sum[c] + 1);
+        all_weights += w;
+    }
+    l->dice += 1 - dice / all_weights;
 }
 
-void image_loss_add(struct image_loss *l, int classes, const float *class_weights,
-                    const float *logits, const float *target, size_t n)
+void image_loss_add(struct image_loss *l, int classes, const float *ce_weights,
+                    const float *dice_weights, const float *logits, const float *target, size_t n)
 {
     if (classes == 1)
-        add_binary(l, class_weights, logits, target, n);
+        add_binary(l, ce_weights, logits, target, n);
     else
-        add_classes(l, classes, class_weights, logits, target, n);
+        add_classes(l, classes, ce_weights, dice_weights, logits, target, n);
     l->images++;
 }
 

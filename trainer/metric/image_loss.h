@@ -16,10 +16,10 @@ struct image_loss {
     double images;
 };
 
-/* Adds an image of n pixels: logits[n][classes]; target and class_weights (NULL: 1) as in
- * network.h. Pixels with a target below 0 are left out. */
-void image_loss_add(struct image_loss *l, int classes, const float *class_weights,
-                    const float *logits, const float *target, size_t n);
+/* Adds an image of n pixels: logits[n][classes]; target and the weights of cross entropy and Dice
+ * (NULL: 1) as in model.h. Pixels with a target below 0 are left out. */
+void image_loss_add(struct image_loss *l, int classes, const float *ce_weights,
+                    const float *dice_weights, const float *logits, const float *target, size_t n);
 
 void image_loss_sum(struct image_loss *dst, const struct image_loss *l);
 

@@ -244,13 +244,19 @@ int model_check(const struct model *m, const struct network_config *c, struct er
     return 0;
 }
 
+const float *model_dice_weights(const struct network_config *config)
+{
+    return config->weighs_dice && config->classes > 1 ? config->class_weights : NULL;
+}
+
 int model_build(const struct model *model, struct graph *g, const struct network_config *config,
                 int batch, struct err *e)
 {
     if (description_build(model->description, model->variant, g, config, batch, e) < 0)
         return -1;
     if (g->training || g->measures)
-        return loss_append(g, config->loss, config->class_weights, g->logits, g->target, e);
+        return loss_append(g, config->loss, config->class_weights, model_dice_weights(config),
+                           g->logits, g->target, e);
     g->logits->pinned = true;
     return 0;
 }

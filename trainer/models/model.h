@@ -27,11 +27,15 @@ struct network_config {
     enum loss loss;
     const float *class_weights; /* of the cross entropy: [classes], [2] for one class; NULL: 1. The
                                  * network copies them. */
+    bool weighs_dice;    /* Dice is the mean over classes by these weights, if there are several */
     enum batch_norm_mode batch_norm;
     int threads;         /* at least 1 */
     int device;          /* index of the backend's device, if it has any */
     uint64_t seed;       /* determines the initial weights */
 };
+
+/* Returns the weights of Dice, or NULL: 1. */
+const float *model_dice_weights(const struct network_config *config);
 
 struct description;
 

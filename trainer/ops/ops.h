@@ -53,10 +53,11 @@ struct tensor *global_avg_pool_append(struct graph *g, struct tensor *x, struct 
 struct tensor *subsample_append(struct graph *g, struct tensor *x, int64_t channels,
                                 struct err *e);
 
-/* Appends the loss, the last forward ops of the graph. class_weights: as in struct op_attr. 0, or
- * -1 with the error set. */
-int loss_append(struct graph *g, enum loss loss, const float *class_weights, struct tensor *logits,
-                struct tensor *target, struct err *e);
+/* Appends the loss, the last forward ops of the graph. The weights are those of its cross entropy
+ * and its Dice, as in struct op_attr. 0, or -1 with the error set. */
+int loss_append(struct graph *g, enum loss loss, const float *ce_weights,
+                const float *dice_weights, struct tensor *logits, struct tensor *target,
+                struct err *e);
 
 /* For op_kind.grad: adds a contribution to t->grad, which becomes grad itself if it is the first
  * one, else the result of an add. -1 if grad is NULL, the result of a failed call, or if the add

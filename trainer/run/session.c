@@ -94,6 +94,7 @@ static int describe_network(struct session *s, struct err *e)
                                 .device = s->given.device,
                                 .seed = (uint64_t)c->seed,
                                 .class_weights = nweights ? s->class_weights : NULL,
+                                .weighs_dice = strcmp(c->train.dice_weights, "classes") == 0,
                                 .loss = (enum loss)word_index(s, "train.loss"),
                                 .batch_norm = modes[word_index(s, "model.batch_norm")]};
     return 0;

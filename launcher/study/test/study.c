@@ -144,6 +144,19 @@ static void check_encode(void)
     buf_destroy(&b);
 }
 
+/* A need of a key that no table has would never be unmet. */
+static void check_needs(const struct setting *table)
+{
+    for (const struct setting *k = table; k->path; k++)
+        for (const struct setting_need *n = k->needs; n && n->path; n++) {
+            ok(strcmp(n->path, NEED_GPUS) == 0 || strcmp(n->path, NEED_DATA) == 0 ||
+                   setting_find(settings_of_run, n->path) ||
+                   setting_find(settings_of_study, n->path),
+               "%s needs a key that there is: %s", k->path, n->path);
+            ok(!n->or_next || n[1].path, "%s: either this or another", k->path);
+        }
+}
+
 static void check_site(void)
 {
     static const char good[] = "gpus_per_node: 4\nsetup:\n  - module load x\nenv:\n  A: b c\n";
@@ -185,6 +198,8 @@ int main(void)
     check_errors();
     check_find();
     check_encode();
+    check_needs(settings_of_study);
+    check_needs(settings_of_run);
     check_site();
     snprintf(command, sizeof command, "rm -rf '%s'", dir);
     if (system(command))

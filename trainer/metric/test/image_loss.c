@@ -32,7 +32,7 @@ static void compare_losses(enum loss loss, int classes, const float *weights, bo
     struct network_config config = {
         .model = "unet", .backend = "ref", .base = 2, .depth = 1, .channels = 1,
         .classes = classes, .height = SIDE, .width = SIDE, .threads = 1, .seed = 3, .loss = loss,
-        .class_weights = weights, .batch_norm = BATCH_NORM_NONE};
+        .class_weights = weights, .weighs_dice = true, .batch_norm = BATCH_NORM_NONE};
     struct err e;
     struct network *n = network_create(&config, &e);
     struct image_loss l = {0}, one;
@@ -47,7 +47,8 @@ static void compare_losses(enum loss loss, int classes, const float *weights, bo
         if (network_infer(n, 1, &logits, &e))
             bail_out("%s", e.text);
         one = (struct image_loss){0};
-        image_loss_add(&one, classes, weights, logits, targets + i * PIXELS, PIXELS);
+        image_loss_add(&one, classes, weights, model_dice_weights(&config), logits,
+                       targets + i * PIXELS, PIXELS);
         image_loss_sum(&l, &one);
     }
     memcpy(network_input(n, true, 2, &e), images, sizeof images);
@@ -69,6 +70,8 @@ int main(void)
     compare_losses(LOSS_CE, 1, NULL, false, "binary cross entropy of soft masks");
     compare_losses(LOSS_CE, 1, two, true, "with weights and pixels that do not count");
     compare_losses(LOSS_DICE, 1, NULL, true, "Dice");
+    compare_losses(LOSS_DICE, 1, two, true, "Dice of one class, which has no weights");
+    compare_losses(LOSS_DICE, 3, three, true, "Dice of three classes with weights");
     compare_losses(LOSS_CE_DICE, 3, NULL, false, "cross entropy and Dice of three classes");
     compare_losses(LOSS_CE_DICE, 3, three, true, "with weights and pixels that do not count");
     ok(isnan(image_loss_mean(&none, true, true)), "no image, no loss");

@@ -4,7 +4,7 @@
  *
  *   dump BACKEND BASE DEPTH|resnetN CHANNELS HEIGHT WIDTH BATCH none|local CLASSES LOSS STEPS DIR
  *
- * none, local: the batch norm; LOSS: ce, weighted, dice or ce+dice. DIR/data.bin has all numbers as
+ * none, local: the batch norm; LOSS: [weighted-]ce, dice or ce+dice. DIR/data.bin has all numbers as
  * raw floats; DIR/index.txt a line "KIND STEP NAME COUNT" for each piece in the same order. */
 #include "config.h"
 
@@ -135,13 +135,14 @@ int main(int argc, char **argv)
 {
     struct network_config c = {.model = "unet", .threads = 1, .seed = 1244};
     struct network *n;
+    const char *loss;
     struct dump d;
     struct err e;
     int rc;
 
     if (argc != 13) {
         fprintf(stderr, "usage: dump BACKEND BASE DEPTH|resnetN CHANNELS HEIGHT WIDTH BATCH "
-                        "none|local CLASSES ce|weighted|dice|ce+dice STEPS DIR\n");
+                        "none|local CLASSES [weighted-]ce|dice|ce+dice STEPS DIR\n");
         return 2;
     }
     c.backend = argv[1];
@@ -155,9 +156,11 @@ int main(int argc, char **argv)
     c.width = atoi(argv[6]);
     c.batch_norm = strcmp(argv[8], "none") == 0 ? BATCH_NORM_NONE : BATCH_NORM_LOCAL;
     c.classes = atoi(argv[9]);
-    c.class_weights = strcmp(argv[10], "weighted") == 0 ? weights : NULL;
-    c.loss = strcmp(argv[10], "dice") == 0 ? LOSS_DICE
-             : strcmp(argv[10], "ce+dice") == 0 ? LOSS_CE_DICE : LOSS_CE;
+    c.weighs_dice = strncmp(argv[10], "weighted-", 9) == 0;
+    c.class_weights = c.weighs_dice ? weights : NULL;
+    loss = argv[10] + (c.weighs_dice ? 9 : 0);
+    c.loss = strcmp(loss, "dice") == 0 ? LOSS_DICE
+             : strcmp(loss, "ce+dice") == 0 ? LOSS_CE_DICE : LOSS_CE;
     n = network_create(&c, &e);
     if (!n)
         return report_error(&e);

@@ -369,6 +369,8 @@ static const struct test_case cases[] = {
     LOSS(dice_kind, 1, 7, 11, 1, VALUES_UNIT, NULL),
     LOSS(dice_kind, 2, 9, 8, 1, VALUES_HOLES, NULL),
     LOSS(dice_kind, 3, 5, 9, 4, VALUES_CLASS, NULL),
+    LOSS(dice_kind, 3, 5, 9, 4, VALUES_CLASS, weights),
+    LOSS(dice_kind, 2, 7, 9, 7, VALUES_CLASS, weights),
     LOSS(dice_kind, 2, 3, 11, 5, VALUES_CLASS, NULL),
     LOSS(dice_kind, 2, 17, 19, 7, VALUES_CLASS, NULL),
     LOSS(dice_kind, 40, 1, 2, 11, VALUES_CLASS, NULL),

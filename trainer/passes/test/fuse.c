@@ -35,7 +35,8 @@ static void build_encoder(struct graph *g, struct err *e)
     x = concat_append(g, conv_transpose2d_append(g, "up", x, 8, e), skip, e);
     x = conv2d_append(g, "three", x, 8, 3, 1, true, e);
     g->logits = conv2d_append(g, "head", x, 1, 1, 1, true, e);
-    if (!g->logits || (g->training && (loss_append(g, LOSS_CE, NULL, g->logits, g->target, e) ||
+    if (!g->logits ||
+        (g->training && (loss_append(g, LOSS_CE, NULL, NULL, g->logits, g->target, e) ||
                                        graph_backward(g, e))))
         bail_out("%s", e->text);
     g->logits->pinned = true;
@@ -55,7 +56,8 @@ static void build_block(struct graph *g, struct err *e)
     x = conv2d_append(g, "two", x, 16, 3, 1, block_bias, e);
     x = relu_append(g, batch_norm_append(g, "two.bn", x, false, e), e);
     g->logits = conv2d_append(g, "head", x, 1, 1, 1, true, e);
-    if (!g->logits || (g->training && (loss_append(g, LOSS_CE, NULL, g->logits, g->target, e) ||
+    if (!g->logits ||
+        (g->training && (loss_append(g, LOSS_CE, NULL, NULL, g->logits, g->target, e) ||
                                        graph_backward(g, e))))
         bail_out("%s", e->text);
     g->logits->pinned = true;
@@ -71,7 +73,7 @@ static void build_pools(struct graph *g, struct err *e)
     x = relu_append(g, conv2d_append(g, "one", x, 8, 3, 1, true, e), e);
     x = relu_append(g, conv2d_append(g, "two", max_pool2d_append(g, x, e), 16, 3, 1, true, e), e);
     g->logits = conv2d_append(g, "head", x, 1, 1, 1, true, e);
-    if (!g->logits || loss_append(g, LOSS_CE, NULL, g->logits, g->target, e) ||
+    if (!g->logits || loss_append(g, LOSS_CE, NULL, NULL, g->logits, g->target, e) ||
         graph_backward(g, e))
         bail_out("%s", e->text);
     g->logits->pinned = true;
@@ -89,7 +91,7 @@ static void build_residual(struct graph *g, struct err *e)
                                          false, e), e);
     y = conv2d_append(g, "three", y, 8, 3, 1, false, e);
     g->logits = conv2d_append(g, "head", add_append(g, x, y, e), 1, 1, 1, true, e);
-    if (!g->logits || loss_append(g, LOSS_CE, NULL, g->logits, g->target, e) ||
+    if (!g->logits || loss_append(g, LOSS_CE, NULL, NULL, g->logits, g->target, e) ||
         graph_backward(g, e))
         bail_out("%s", e->text);
     g->logits->pinned = true;
@@ -112,7 +114,7 @@ static void build_ends(struct graph *g, struct err *e)
         x = relu_append(g, i == 2 ? add_append(g, x, y, e) : add_append(g, y, x, e), e);
     }
     g->logits = conv2d_append(g, "head", x, 1, 1, 1, true, e);
-    if (!g->logits || loss_append(g, LOSS_CE, NULL, g->logits, g->target, e) ||
+    if (!g->logits || loss_append(g, LOSS_CE, NULL, NULL, g->logits, g->target, e) ||
         graph_backward(g, e))
         bail_out("%s", e->text);
     g->logits->pinned = true;

@@ -26,7 +26,7 @@ static void build_small(struct graph *g, struct err *e)
     x = relu_append(g, conv2d_append(g, "one", g->input, 8, 3, 1, true, e), e);
     x = add_append(g, x, x, e);
     g->logits = conv2d_append(g, "head", x, 1, 1, 1, true, e);
-    if (!g->logits || loss_append(g, LOSS_CE_DICE, NULL, g->logits, g->target, e) ||
+    if (!g->logits || loss_append(g, LOSS_CE_DICE, NULL, NULL, g->logits, g->target, e) ||
         graph_backward(g, e))
         bail_out("%s", e->text);
 }

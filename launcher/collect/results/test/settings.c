@@ -12,7 +12,7 @@
 static void encoded(const char *plan_text, const char *backend, const char *want, const char *what)
 {
     json_t *plan = json_loads(plan_text, 0, NULL);
-    char *text = result_settings_encode(plan, backend, "Tesla V100");
+    char *text = result_settings_encode(plan, backend, "Tesla V100", "");
 
     is_str(text, want, "%s", what);
     free(text);

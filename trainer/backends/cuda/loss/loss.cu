@@ -206,6 +206,7 @@ struct dice_args {
     double *sums;
     unsigned images, npixels, classes; /* npixels: of one image */
     bool counts, measures;
+    double weights[MAX_CLASSES]; /* C w / sum w, or 1 */
 };
 
 DEVICE float dice_target(float t, unsigned c, unsigned classes)
@@ -264,7 +265,7 @@ KERNEL_BLOCK(dice_loss, dice_args)
     double dice = 0;
 
     for (unsigned i = threadIdx.x; i < k.images * k.classes; i += GPU_BLOCK)
-        dice += (2 * k.sums[2 * i] + 1) / (k.sums[2 * i + 1] + 1);
+        dice += k.weights[i % k.classes] * (2 * k.sums[2 * i] + 1) / (k.sums[2 * i + 1] + 1);
     dice = k.images - gpu_block_sum(dice, scratch) / k.classes;
     if (threadIdx.x == 0) {
         double *to = k.measures ? k.scalars->counts.losses : NULL;
@@ -290,7 +291,7 @@ KERNEL(dice_grad, dice_args)
             for (unsigned c = 0; c < k.classes; c++) {
                 double s = 1 / (sums[2 * c + 1] + 1), d = (2 * sums[2 * c] + 1) * s;
                 double target = (double)dice_target(t, c, k.classes);
-                float g = (float)(t < 0 ? 0 : -scale * s * (2 * target - d));
+                float g = (float)(t < 0 ? 0 : -scale * k.weights[c] * s * (2 * target - d));
 
                 if (pass == 0)
                     mean += g * p[c];
@@ -371,13 +372,26 @@ static int prepare_dice(struct op *op, struct err *e)
     return 0;
 }
 
-static int run_dice(struct op *op, struct exec *x, struct err *e)
+static struct dice_args dice_of(const struct op *op, const struct exec *x)
 {
     const struct tensor *z = op->in[0];
+    const float *w = op->attr.class_weights;
     struct dice_args k = {z->data, op->in[1]->data, x->device->scalars, op->out[0]->data,
                           (double *)op->workspace, (unsigned)z->shape.dim[DIM_N],
                           (unsigned)(z->shape.dim[DIM_H] * z->shape.dim[DIM_W]),
-                          (unsigned)tensor_channels(z), op->attr.counts, op->attr.measures};
+                          (unsigned)tensor_channels(z), op->attr.counts, op->attr.measures, {0}};
+    double sum = 0;
+
+    for (unsigned c = 0; c < k.classes && w; c++)
+        sum += (double)w[c];
+    for (unsigned c = 0; c < k.classes; c++)
+        k.weights[c] = w ? (double)w[c] * k.classes / sum : 1;
+    return k;
+}
+
+static int run_dice(struct op *op, struct exec *x, struct err *e)
+{
+    struct dice_args k = dice_of(op, x);
     cudaStream_t stream = x->device->stream;
 
     (void)e;
@@ -385,7 +399,7 @@ static int run_dice(struct op *op, struct exec *x, struct err *e)
     LAUNCH(dice_sum, k.images * k.classes, stream, k);
     LAUNCH(dice_loss, 1, stream, k);
     if (!op->attr.measures)
-        LAUNCH(dice_grad, gpu_blocks(tensor_pixels(z)), stream, k);
+        LAUNCH(dice_grad, gpu_blocks(tensor_pixels(op->in[0])), stream, k);
     return 0;
 }
 

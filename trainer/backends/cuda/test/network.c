@@ -717,7 +717,8 @@ static void check_counts(struct network_config config, const char *what)
     if (network_infer(t.network, 1, &logits, &e))
         bail_out("%s", e.text);
     score_add(want, classes, logits, target, pixels);
-    image_loss_add(&loss, classes, config.class_weights, logits, target, pixels);
+    image_loss_add(&loss, classes, config.class_weights, model_dice_weights(&config), logits,
+                   target, pixels);
     for (int i = 0; i < 3; i++) { /* the last one is recorded */
         fill_holed(&t, false);
         struct device_counts counts = {score, (double *)got};
@@ -765,6 +766,8 @@ static void check_all_counts(void)
     config.classes = 7;
     config.class_weights = (const float[]){1, 2, 0.5F, 1, 3, 1, 0.25F};
     check_counts(config, "seven classes, Dice");
+    config.weighs_dice = true;
+    check_counts(config, "seven classes, Dice with weights");
     config.loss = LOSS_CE;
     check_counts(config, "seven classes");
     config.loss = LOSS_CE_DICE;

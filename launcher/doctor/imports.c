@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/doctor/imports.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "launcher/script/script_values.h"
+#include "launcher/script/template.h"
+#include "launcher/submit/source_files.h"
+#include "src/buf.h"
+#include "src/paths.h"
+
+/* Prints "ok VERSION COUNT", or the module that is missing or fails with the reason, or why the
+ * script cannot be read. Output of the modules goes to standard error. */
+static const char program[] =
+    "import ast, importlib, os, sys\n"
+    "out, sys.stdout = sys.stdout, sys.stderr\n"
+    "def say(*words):\n"
+    "    out.write(' '.join(' '.join(map(str, words)).split()))\n"
+    "    out.flush()\n"
+    "    os._exit(0)\n"
+    "path = sys.argv[1]\n"
+    "sys.path[0] = os.path.dirname(path)\n"
+    "try:\n"
+    "    with open(path, 'rb') as f:\n"
+    "        body = ast.parse(f.read(), path).body\n"
+    "except (OSError, SyntaxError, ValueError) as e:\n"
+    "    say('script', e)\n"
+    "names = []\n"
+    "for node in body:\n"
+    "    if isinstance(node, ast.Import):\n"
+    "        names += [a.name for a in node.names]\n"
+    "    elif isinstance(node, ast.ImportFrom) and not node.level:\n"
+    "        names.append(node.module)\n"
+    "for name in names:\n"
+    "    try:\n"
+    "        importlib.import_module(name)\n"
+    "    except ModuleNotFoundError as e:\n"
+    "        say('missing', e.name or name)\n"
+    "    except BaseException as e:\n"
+    "        say('fails', name, type(e).__name__ + ':', e)\n"
+    "say('ok', sys.version.split()[0], len(set(names)))\n";
+
+static void add_exports(struct buf *b, const struct setting_lines *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const char *line = list->lines[i], *equals = strchr(line, '=');
+
+        buf_addf(b, "export %.*s=", (int)(equals - line), line);
+        template_quote_sh(b, equals + 1);
+        buf_add(b, "\n");
+    }
+}
+
+static void add_lines(struct buf *b, const struct setting_lines *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        buf_addf(b, "%s\n", list->lines[i]);
+}
+
+/* Adds the shell text that a run begins with, and the program above in place of the script. */
+static void add_command(const struct workspace *w, const struct settings_program *section,
+                        const char *script, struct buf *b)
+{
+    char helpers[PATH_MAX];
+    struct err ignored;
+
+    buf_add(b, "{\n");
+    add_lines(b, &w->site.setup);
+    add_lines(b, &section->setup);
+    add_exports(b, &w->site.env);
+    if (paths_data("templates/python", helpers, sizeof helpers, &ignored) == 0) {
+        buf_add(b, "export PYTHONPATH=");
+        template_quote_sh(b, helpers);
+        buf_add(b, "\"${PYTHONPATH:+:$PYTHONPATH}\"\n");
+    }
+    add_exports(b, &section->env);
+    buf_add(b, "} >/dev/null 2>&1 </dev/null\nexec timeout 120 ");
+    script_values_add_python(b, section->python);
+    buf_add(b, " -c ");
+    template_quote_sh(b, program);
+    buf_add(b, " ");
+    template_quote_sh(b, script);
+    buf_add(b, " 2>/dev/null </dev/null");
+}
+
+/* Runs the text in bash and writes what it prints. */
+static void run(const char *text, char *dst, size_t size)
+{
+    struct buf command = {0};
+
+    buf_add(&command, "exec bash -c ");
+    template_quote_sh(&command, text);
+    FILE *f = command.failed ? NULL : popen(command.data, "re");
+    size_t n = f ? fread(dst, 1, size - 1, f) : 0;
+
+    dst[n] = 0;
+    if (f)
+        pclose(f);
+    buf_destroy(&command);
+}
+
+static void add_finding(const struct workspace *w, const char *python, const char *script,
+                        const char *said, struct findings *f)
+{
+    const char *word = strchr(said, ' ') ? strchr(said, ' ') + 1 : "", *engine = w->study.engine;
+
+    if (strncmp(said, "ok ", 3) == 0) {
+        findings_add(f, FINDING_OK, "python", "%s (%.*s) has the modules that %s imports", python,
+                     (int)strcspn(word, " "), word, script);
+    } else if (strncmp(said, "missing ", 8) == 0) {
+        findings_add(f, FINDING_ERROR, "python", "%s: %s has no module '%s'", script, python, word);
+        findings_remedy(f, "type '%s -m pip install %s' (the package's name may differ), or choose "
+                        "another interpreter with %s.python, or lines for %s.setup in %s", python,
+                        word, engine, engine, w->study.file);
+    } else if (strncmp(said, "fails ", 6) == 0) {
+        findings_add(f, FINDING_WARNING, "python", "%s: importing %.400s", script, word);
+        findings_remedy(f, "type '%s -c \"import %.*s\"' on a node: a library may exist only there",
+                        python, (int)strcspn(word, " "), word);
+    } else if (strncmp(said, "script ", 7) == 0) {
+        findings_add(f, FINDING_ERROR, "python", "%s: %.400s", script, word);
+        findings_remedy(f, "correct the script, or set %s.script in %s", engine, w->study.file);
+    } else {
+        findings_add(f, FINDING_ERROR, "python", "the interpreter %s does not start, or did not "
+                     "end within 120 s", python);
+        findings_remedy(f, "set %s.python in %s, or load it in %s.setup", engine, w->study.file,
+                        engine);
+    }
+}
+
+void imports_check(const struct workspace *w, struct findings *f)
+{
+    const struct settings_program *section = study_engine(&w->study, w->study.engine);
+    struct err e;
+    const struct engine *engine = engine_find(w->study.engine, &e);
+    char shipped[PATH_MAX], container[PATH_MAX], said[4096];
+    struct buf text = {0};
+
+    if (!section || !engine || !engine->is_python)
+        return;
+    if (workspace_check_shipped(w, &e)) {
+        findings_add(f, FINDING_ERROR, "script", "%s", e.text);
+        findings_remedy(f, "set model.batch_norm: local in %s", w->study.file);
+    }
+    const char *script = section->script;
+    if (!*script && paths_data(engine->script, shipped, sizeof shipped, &e) == 0)
+        script = shipped;
+    if (source_files_container(w, section, container)) {
+        findings_add(f, FINDING_OK, "python", "not checked: the script runs in the container "
+                     "%.400s", container);
+        return;
+    }
+    add_command(w, section, script, &text);
+    run(text.failed ? "" : text.data, said, sizeof said);
+    buf_destroy(&text);
+    add_finding(w, section->python, script, said, f);
+}

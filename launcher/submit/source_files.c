@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/submit/source_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "launcher/script/template.h"
+#include "launcher/study/run_dir.h"
+#include "src/buf.h"
+#include "src/log.h"
+#include "src/paths.h"
+#include "src/plural.h"
+
+/* ---- the files ---- */
+
+struct source {
+    char folder[PATH_MAX];
+    const char *main; /* the name of the script in the folder */
+    struct buf text;
+    size_t nfiles, size, left_out;
+};
+
+static void add_file(struct source *s, const char *name)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    if (strchr(name, '\n') || strcmp(name, STUDY_FILE) == 0 ||
+        snprintf(path, sizeof path, "%s/%s", s->folder, name) >= PATH_MAX || stat(path, &st) ||
+        !S_ISREG(st.st_mode))
+        return;
+    if (s->nfiles == SOURCE_FILES_MAX || (size_t)st.st_size > SOURCE_FILES_ONE_MAX ||
+        s->size + (size_t)st.st_size > SOURCE_FILES_ALL_MAX) {
+        s->left_out++;
+        return;
+    }
+    s->nfiles++;
+    s->size += (size_t)st.st_size;
+    buf_addf(&s->text, "file %s\n", name);
+}
+
+/* Adds what Git tracks in the folder and below. Returns the number of files, 0 without Git. */
+static size_t add_tracked(struct source *s, struct err *e)
+{
+    struct buf command = {0};
+    char *name = NULL;
+    size_t capacity = 0, n = 0;
+
+    buf_add(&command, "exec git -C ");
+    template_quote_sh(&command, s->folder);
+    buf_add(&command, " ls-files -z 2>/dev/null");
+    FILE *f = command.failed ? NULL : popen(command.data, "re");
+    buf_destroy(&command);
+    if (!f) {
+        err_errno(e, ERR_INTERNAL, errno, "git");
+        return 0;
+    }
+    while (getdelim(&name, &capacity, 0, f) > 0) {
+        n++;
+        if (strcmp(name, s->main) != 0)
+            add_file(s, name);
+    }
+    free(name);
+    pclose(f);
+    return n;
+}
+
+static int is_python(const struct dirent *d)
+{
+    size_t n = strlen(d->d_name);
+
+    return n > 3 && strcmp(d->d_name + n - 3, ".py") == 0;
+}
+
+static void add_python(struct source *s)
+{
+    struct dirent **found;
+    int n = scandir(s->folder, &found, is_python, alphasort);
+
+    for (int i = 0; i < n; i++) {
+        if (strcmp(found[i]->d_name, s->main) != 0)
+            add_file(s, found[i]->d_name);
+        free(found[i]);
+    }
+    if (n >= 0)
+        free(found);
+}
+
+/* ---- what is executed ---- */
+
+static bool is_of_system(const char *path)
+{
+    return strncmp(path, "/usr/", 5) == 0 || strncmp(path, "/bin/", 5) == 0;
+}
+
+/* Writes the path of the script, or "" if there is none. */
+static void find_main(const struct study *study, const struct settings_program *section,
+                      const struct engine *engine, char dst[PATH_MAX])
+{
+    static const char in_study[] = "{{study_dir}}/";
+    char word[PATH_MAX];
+    struct err ignored;
+    struct stat st;
+
+    *dst = 0;
+    if (*section->script)
+        snprintf(dst, PATH_MAX, "%s", section->script);
+    else if (!engine->script || paths_data(engine->script, dst, PATH_MAX, &ignored))
+        *dst = 0;
+    for (size_t i = 0; is_of_system(dst) && i < section->args.count; i++) {
+        const char *arg = section->args.lines[i];
+        bool below = strncmp(arg, in_study, strlen(in_study)) == 0;
+        snprintf(word, sizeof word, "%s%s", below ? study->dir : "",
+                 arg + (below ? strlen(in_study) - 1 : 0));
+        if (*word == '/' && !is_of_system(word) && stat(word, &st) == 0 && S_ISREG(st.st_mode))
+            snprintf(dst, PATH_MAX, "%s", word);
+    }
+}
+
+/* Finds the container in a text of shell words. */
+static bool find_container(const char *text, char dst[PATH_MAX])
+{
+    static const char *const options[] = {"--container-image=", "--container="};
+    static const char *const ends[] = {".sif", ".sqsh", ".simg"};
+    static const char blanks[] = " \t'\"";
+
+    for (size_t n; *(text += strspn(text, blanks)); text += n) {
+        n = strcspn(text, blanks);
+        size_t skip = 0;
+        bool found = false;
+        for (size_t i = 0; i < 2 && !skip; i++)
+            if (strncmp(text, options[i], strlen(options[i])) == 0)
+                skip = strlen(options[i]);
+        for (size_t i = 0; i < 3; i++) {
+            size_t k = strlen(ends[i]);
+            found |= n > k && strncmp(text + n - k, ends[i], k) == 0;
+        }
+        if ((skip || found) && n < PATH_MAX) {
+            snprintf(dst, PATH_MAX, "%.*s", (int)(n - skip), text + skip);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_in_lines(const struct setting_lines *list, char dst[PATH_MAX])
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (find_container(list->lines[i], dst))
+            return true;
+    return false;
+}
+
+bool source_files_container(const struct workspace *w, const struct settings_program *section,
+                      char dst[PATH_MAX])
+{
+    bool found = false;
+
+    for (int i = 0; i < w->options.ngiven && !found; i++)
+        found = find_container(w->options.given[i], dst);
+    return found || is_in_lines(&w->study.slurm.options, dst) ||
+           is_in_lines(&w->site.slurm.options, dst) || find_container(w->site.launcher, dst) ||
+           find_container(section->python, dst) || is_in_lines(&section->setup, dst) ||
+           is_in_lines(&section->args, dst);
+}
+
+static int list_files(const char *main, struct buf *dst, struct err *e)
+{
+    const char *slash = strrchr(main, '/');
+    struct source s = {.main = slash + 1};
+    struct err ignored;
+
+    snprintf(s.folder, sizeof s.folder, "%.*s", (int)(slash - main), main);
+    buf_addf(&s.text, "folder %s\n", s.folder);
+    add_file(&s, s.main);
+    if (!is_of_system(main) && add_tracked(&s, &ignored) == 0)
+        add_python(&s);
+    if (s.left_out)
+        log_warn("%s: a change of %zu file%s is not noticed: scripts are hashed up to %d files, 1 "
+                 "MiB each, 8 MiB in all", s.folder, s.left_out, plural((long)s.left_out),
+                 SOURCE_FILES_MAX);
+    buf_add(dst, s.text.data ? s.text.data : "");
+    int rc = s.text.failed ? err_set(e, ERR_INTERNAL, "source.list: out of memory") : 0;
+    buf_destroy(&s.text);
+    return rc;
+}
+
+/* Returns the lines of the files, those of the last call for the same script: a submission has many
+ * runs of one. */
+static const char *files_of(const char *main, struct err *e)
+{
+    static char last[PATH_MAX];
+    static struct buf text;
+
+    if (*last && strcmp(last, main) == 0)
+        return text.data;
+    *last = 0;
+    buf_destroy(&text);
+    if (list_files(main, &text, e))
+        return NULL;
+    snprintf(last, sizeof last, "%s", main);
+    return text.data;
+}
+
+int source_files_add(const struct workspace *w, const struct run *run, struct write_queue *files,
+               struct err *e)
+{
+    const struct settings_program *section = study_engine(&w->study, run->engine->name);
+    char main[PATH_MAX], path[PATH_MAX], container[PATH_MAX];
+    struct buf b = {0};
+
+    if (!section)
+        return 0;
+    find_main(&w->study, section, run->engine, main);
+    const char *lines = *main == '/' ? files_of(main, e) : "";
+    if (!lines)
+        return -1;
+    buf_add(&b, lines);
+    if (source_files_container(w, section, container))
+        buf_addf(&b, "container %s\n", container);
+    run_dir_path(w->study.dir, run->id, "source.list", path);
+    int rc = b.failed ? err_set(e, ERR_INTERNAL, "source.list: out of memory")
+             : b.length ? write_queue_add_file(files, path, b.data, 0666, e) : 0;
+    buf_destroy(&b);
+    return rc;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a run of an engine other than the embedded one executes: its script, the files beside it,
+ * and the container. unetctl lists them in RUN/source.list when it writes an attempt:
+ *
+ *     folder /home/me/work
+ *     file train.py
+ *     file model/unet.py
+ *     container /images/torch.sif
+ *
+ * The job hashes and copies them when it starts (templates/source.sh); collect makes runs with
+ * another hash another series. */
+#ifndef UNETCTL_LAUNCHER_SUBMIT_SOURCE_FILES_H
+#define UNETCTL_LAUNCHER_SUBMIT_SOURCE_FILES_H
+
+#include "launcher/study/workspace.h"
+#include "launcher/submit/write_queue.h"
+
+/* Files are listed up to these bounds. */
+#define SOURCE_FILES_MAX 500
+#define SOURCE_FILES_ONE_MAX ((size_t)1 << 20)
+#define SOURCE_FILES_ALL_MAX ((size_t)8 << 20)
+
+/* Writes the container that the site's launcher, options of the job or the engine's section name.
+ * Returns false if none does. */
+bool source_files_container(const struct workspace *w, const struct settings_program *section,
+                      char dst[PATH_MAX]);
+
+/* Adds source.list to the run's files: the script and the tracked files of its folder and below, or
+ * the *.py files of a folder without Git. If the script is an interpreter in a folder of the
+ * system, the first argument that is a file takes its place. Warns once of files beyond the bounds.
+ * Does nothing for the embedded engine. Returns 0 or -1. */
+int source_files_add(const struct workspace *w, const struct run *run, struct write_queue *files,
+               struct err *e);
+
+#endif
