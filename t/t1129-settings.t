@@ -29,7 +29,7 @@ exits 3 "a key that never existed is refused" unet-train train --run slip.json -
 like "$ERR" "train.lrr: unknown key; did you mean 'lr'" "the error names the nearest key"
 
 # ---- a value that no run can use
-ok "a study" unetctl init new --data data --site local --set data.height=32 --set data.width=32 \
+ok "a study" unetctl init new --full --data data --site local --set data.height=32 --set data.width=32 \
     --set model.depth=2
 while IFS='|' read -r words need; do
     # shellcheck disable=SC2086 # a list of words
