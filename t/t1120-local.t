@@ -16,6 +16,7 @@ like "$ERR" 'unet-g02-s1: COMPLETED' "each change of state is one line"
 ok "the split is frozen" test -s real/split.json
 exits 0 "status" unetctl status -C real
 like "$OUT" 'unet-g02-s1 +COMPLETED.* 2/2 +IoU 0\.' "status shows epochs and IoU"
+is "$(tail -n 1 "$OUT")" "2 done" "the last line counts the runs"
 exits 0 "logs" unetctl logs -C real unet-g01-s1
 like "$OUT" 'epoch 2/2' "logs prints the trainer's output"
 exits 0 "submit again" unetctl submit -C real --gpus 1,2
@@ -49,6 +50,27 @@ exits 0 "status --json" unetctl status --json
 is "$(field "$OUT" '[r["exit_code"] for r in d["runs"]]')" "[5, 1, 137]" \
     "the JSON has the exit codes"
 
+# ---- parts of a study, and several studies
+exits 0 "status of a run" unetctl status unet-g02-s1
+is "$(awk 'NR > 1' "$OUT" | cut -c 1-25)" "unet-g02-s1      FAILED  
+1 failed" "it shows only that run"
+exits 0 "status --state" unetctl status --state completed --state PENDING
+is "$(cat "$OUT")" "3 failed" "no run is in these states; all are counted"
+exits 2 "status of a state that does not exist" unetctl status --state RUNING
+like "$ERR" "no run can be in this state; did you mean 'RUNNING'" "it names the nearest"
+exits 2 "status of a run that does not exist" unetctl status unet-g02-s2
+exits 0 "status of two studies" unetctl status ../real ../study
+is "$(grep -c '^RUN ' "$OUT") $(tail -n 1 "$OUT")" "2 2 studies: $( [ -e ../real/runs/unet-g03-s1 ] && echo 3 || echo 2) done, 3 failed" \
+    "each has a table, and the last line counts all"
+exits 0 "status --json of two studies" unetctl status --json ../real ../study --state FAILED
+is "$(field "$OUT" '[(s["study"], len(s["runs"])) for s in d["studies"]]')" \
+    "[('real', 0), ('demo', 3)]" "it has both"
+exits 2 "status of a study and a run" unetctl status ../real unet-g02-s1
+echo 'x: [' >../broken.yaml && mkdir ../broken && mv ../broken.yaml ../broken/study.yaml
+exits 3 "status of a study that cannot be read, and another" unetctl status ../broken ../real
+like "$OUT" 'unet-g02-s1 +COMPLETED' "the other is shown"
+like "$ERR" '^unetctl: error: \.\./broken: ' "the error names the study"
+
 echo hang >behave
 exits 0 "a run that hangs is submitted" unetctl submit --gpus 4,5
 hangs() { grep -q hang runs/unet-g04-s1/attempt-1/*.out; } # the file is not there at once
@@ -57,10 +79,22 @@ exits 6 "submit --wait --timeout gives up" unetctl submit --gpus 4 --wait --time
 like "$ERR" 'the jobs continue' "the message says that the jobs continue"
 is "$(states . | grep g05)" "unet-g05-s1 PENDING" "the next run waits for its turn"
 exits 0 "one run is cancelled" unetctl cancel unet-g05-s1
-exits 0 "all runs are cancelled" unetctl cancel
+exits 2 "cancel without names needs --yes in a pipe" unetctl cancel </dev/null
+like "$ERR" "1 run of .* is active; name those .*'unetctl cancel --yes' for all" \
+    "it says what to type"
+if command -v script >/dev/null; then
+    script -qec "unetctl cancel" tty.out <<<n >/dev/null
+    is $? 1 "cancel asks on a terminal"
+    like tty.out 'is active: unet-g04-s1\. Cancel it\? \[y/N\]' "the question names the run"
+    like <(states .) 'unet-g04-s1 RUNNING' "the answer no cancels nothing"
+    exits 0 "the answer yes" script -qec "unetctl cancel" tty.out <<<yes
+else
+    skip "script(1) is not installed" "cancel asks on a terminal"
+fi
+exits 0 "all runs are cancelled" unetctl cancel --yes
 both_cancelled() { [ "$(states . | grep -c CANCELLED)" = 2 ]; }
 ok "both are cancelled" wait_until 60 both_cancelled
-exits 0 "cancel with nothing to cancel" unetctl cancel
+exits 0 "cancel with nothing to cancel" unetctl cancel </dev/null
 like "$ERR" 'no run is active' "it says so"
 exits 2 "cancel of an unknown run is refused" unetctl cancel unet-g99-s1
 
@@ -132,7 +166,7 @@ wait $pid
 is $? 130 "Ctrl-C ends the watching with 130"
 like watch.err 'the jobs continue' "the message says that the jobs continue"
 like <(states .) 'unet-g06-s1 RUNNING' "the job continues"
-exits 0 "the run is cancelled" unetctl cancel
+exits 0 "the run is cancelled" unetctl cancel --yes
 exits 1 "watch reports the end" unetctl watch unet-g06-s1
 if command -v script >/dev/null; then
     rm behave

@@ -110,7 +110,7 @@ if mount -t tmpfs -o size=2m none disk 2>/dev/null; then
     head -c $((4095 - size % 4096)) /dev/zero | tr '\0' x >>$ledger
     echo >>$ledger
     cat /dev/zero >disk/fill 2>/dev/null
-    exits 1 "cancel reports that it cannot note this" unetctl cancel -C disk/s
+    exits 1 "cancel reports that it cannot note this" unetctl cancel --yes -C disk/s
     like "$ERR" 'error: the jobs were cancelled, but .*ledger.jsonl: No space left' "it says why"
     is "$(grep -c 'job [0-9]* was cancelled' "$ERR")" 3 "each job was cancelled"
     rm disk/fill

@@ -48,7 +48,7 @@ exits 1 "watch ends, as nothing is active" unetctl watch --timeout 20
 exits 0 "the runs are resumed" unetctl resume -- --hold
 is "$(unetctl status | grep -c 'attempt\|PENDING .*JobHeldUser: held by you')" 3 \
     "resume submits all three runs again"
-exits 0 "cancel ends them" unetctl cancel
+exits 0 "cancel ends them" unetctl cancel --yes
 empty() { [ -z "$(login squeue -h)" ]; }
 ok "the queue is empty" wait_until 60 empty
 
@@ -78,6 +78,6 @@ shown 5 'PENDING .*PartitionDown: the partition is closed' "for a closed partiti
 login scontrol update partitionname=main state=up
 shown 8 'DEADLINE .*--deadline passed' "too late"
 like <(unetctl status --json) '"state": "DEADLINE"' "the JSON has the state"
-exits 0 "the runs are cancelled" unetctl cancel
+exits 0 "the runs are cancelled" unetctl cancel --yes
 login scancel -u "$(id -un)"
 done_testing

@@ -433,7 +433,7 @@ static int decide_run(struct workspace *w, struct run_status_list *list,
 
 static int compare_id(const void *id, const void *other)
 {
-    return strcmp(id, *(char *const *)other);
+    return run_dir_compare(id, *(char *const *)other);
 }
 
 static bool has_id(char **ids, size_t count, const char *id)
@@ -511,7 +511,7 @@ int run_status_check_damage(const struct run_status_list *list, struct err *e)
 
 static int compare_run(const void *id, const void *status)
 {
-    return strcmp(id, ((const struct run_status *)status)->run.id);
+    return run_dir_compare(id, ((const struct run_status *)status)->run.id);
 }
 
 const struct run_status *run_status_find(const struct run_status_list *list, const char *run)

@@ -56,7 +56,7 @@ struct run_status {
 };
 
 struct run_status_list {
-    struct run_status *runs; /* sorted by id */
+    struct run_status *runs; /* in the order of run_dir_compare */
     size_t count;
     bool unreachable;  /* some runs are RUN_UNASKED */
     struct err reason; /* why the scheduler is unreachable */
