@@ -78,6 +78,12 @@ ok "it is running" wait_until 60 hangs
 exits 6 "submit --wait --timeout gives up" unetctl submit --gpus 4 --wait --timeout 1
 like "$ERR" 'the jobs continue' "the message says that the jobs continue"
 is "$(states . | grep g05)" "unet-g05-s1 PENDING" "the next run waits for its turn"
+exits 0 "submit with options for jobs" unetctl submit --gpus 4,5 --after unet-g04-s1 \
+    --max-in-flight 2 -s slurm.time=9 -- --nice=5
+like "$ERR" 'warning: 2 runs are active and keep the options of their own submission; this call.s are only for new jobs: --set slurm.time=9 --max-in-flight 2 --after unet-g04-s1 --nice=5 \(.unetctl cancel RUN' \
+    "options that do not reach active runs are named"
+exits 0 "resume with options for jobs" unetctl resume --scheduler dry --max-in-flight 2 unet-g01-s1
+unlike "$ERR" 'keep' "a run that is not named may keep its options"
 exits 0 "one run is cancelled" unetctl cancel unet-g05-s1
 exits 2 "cancel without names needs --yes in a pipe" unetctl cancel </dev/null
 like "$ERR" "1 run of .* is active; name those .*'unetctl cancel --yes' for all" \
@@ -103,7 +109,14 @@ like "$ERR" "0 runs submitted.*5 without a result" "it counts them"
 like "$ERR" "unet-g01-s1: FAILED in attempt 1.*unetctl resume" "it says what to type"
 rm behave
 exits 2 "resume of an unknown run is refused" unetctl resume unet-g1-s1
-exits 0 "one run is resumed" unetctl resume unet-g01-s1 --wait
+exits 3 "resume --max-gpu-hours without a time limit" unetctl resume --max-gpu-hours 1
+exits 3 "resume of too much" unetctl resume --max-gpu-hours 4 unet-g01-s1 unet-g05-s1 -- --time=60
+like "$ERR" 'cost 6\.0 GPU-hours .*, 2\.0 more than --max-gpu-hours 4; fewer RUNs would fit' \
+    "the error says what would fit"
+ok "nothing was submitted" test ! -e runs/unet-g01-s1/attempt-2
+exits 2 "resume after a run that never had a job" unetctl resume unet-g01-s1 --after unet-g77-s1
+exits 0 "one run is resumed after another" unetctl resume unet-g01-s1 --wait --after unet-g02-s1 \
+    --max-gpu-hours 1 -- --time=60
 like "$ERR" 'starts from the beginning' "it says that training starts from the beginning"
 ok "attempt 2 is done" test -e runs/unet-g01-s1/attempt-2/DONE
 ok "attempt 1 is unchanged" test -e runs/unet-g01-s1/attempt-1/FAILED

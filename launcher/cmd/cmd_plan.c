@@ -227,7 +227,7 @@ static int plan_study(struct workspace *w, struct plan_forecast *f, struct err *
     if (rc == 0 && max_gpu_hours > 0)
         rc = w->one_allocation
                  ? allocation_check_cost(&f->allocation, w->options.time_min, max_gpu_hours, e)
-                 : run_cost_check(&f->plan, w->options.time_min, max_gpu_hours, e);
+                 : run_cost_check(&f->plan, true, w->options.time_min, max_gpu_hours, e);
     return rc;
 }
 
