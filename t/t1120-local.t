@@ -84,6 +84,11 @@ like "$ERR" 'warning: 2 runs are active and keep the options of their own submis
     "options that do not reach active runs are named"
 exits 0 "resume with options for jobs" unetctl resume --scheduler dry --max-in-flight 2 unet-g01-s1
 unlike "$ERR" 'keep' "a run that is not named may keep its options"
+exits 0 "release" unetctl release
+like "$ERR" 'no job is held' "the local queue holds no jobs"
+exits 2 "release of a run" unetctl release unet-g05-s1
+like "$ERR" 'unet-g05-s1 is PENDING, and its job is not held' "it is waiting, not held"
+exits 2 "release of an unknown run is refused" unetctl release unet-g99-s1
 exits 0 "one run is cancelled" unetctl cancel unet-g05-s1
 exits 2 "cancel without names needs --yes in a pipe" unetctl cancel </dev/null
 like "$ERR" "1 run of .* is active; name those .*'unetctl cancel --yes' for all" \
@@ -181,6 +186,7 @@ like watch.err 'the jobs continue' "the message says that the jobs continue"
 like <(states .) 'unet-g06-s1 RUNNING' "the job continues"
 exits 0 "the run is cancelled" unetctl cancel --yes
 exits 1 "watch reports the end" unetctl watch unet-g06-s1
+
 if command -v script >/dev/null; then
     rm behave
     script -qec "TERM=xterm NO_COLOR=1 unetctl submit --gpus 7 --wait" tty.out </dev/null >/dev/null

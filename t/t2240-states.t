@@ -72,7 +72,8 @@ shown 7 'PENDING .*DependencyNeverSatisfied: the job it depends on failed, so it
     "status says that the job waits for a job that failed"
 login scontrol hold "$(job 5)"
 shown 5 'PENDING .*JobHeld(Admin: held by an admin|User: held by you)' "held"
-login scontrol release "$(job 5)"
+exits 2 "a job that is not held is not released" unetctl release unet-g08-s1
+exits 0 "the held jobs are released" unetctl release
 login scontrol update partitionname=main state=down
 shown 5 'PENDING .*PartitionDown: the partition is closed' "for a closed partition"
 login scontrol update partitionname=main state=up

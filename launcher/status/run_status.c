@@ -135,6 +135,7 @@ static void set_active(struct run_status *s, const struct job_state *job)
     const char *words = waits ? slurm_words_reason(job->reason) : "";
 
     set_phase(s, RUN_ACTIVE, job->state, "");
+    s->held = waits && slurm_words_is_held(job->reason);
     if (job->restarts)
         snprintf(restarts, sizeof restarts, "restart %d%s", job->restarts, waits ? ", " : "");
     snprintf(s->reason, sizeof s->reason, "%s%s%s%s", restarts, waits ? job->reason : "",
@@ -196,6 +197,7 @@ void run_status_decide(struct run_status *s, const struct job_state *job,
                        const struct ledger_entry *entry)
 {
     s->absent = false;
+    s->held = false;
     set_submitter(s, job, entry);
     snprintf(s->job, sizeof s->job, "%s", job ? job->id : entry ? entry->job : "");
     if (job) {

@@ -38,6 +38,7 @@ struct run_status {
      * DAMAGED (its plan cannot be read, and it has no active job). */
     char state[24];
     enum run_detail detail;
+    bool held;   /* its job waits until it is released */
     bool absent; /* it should have a job, but was decided without one */
     long uid;      /* who submitted it; -1: unknown, or it was refused */
     char user[64]; /* the name of this user, or "" */
