@@ -187,6 +187,16 @@ like <(states .) 'unet-g06-s1 RUNNING' "the job continues"
 exits 0 "the run is cancelled" unetctl cancel --yes
 exits 1 "watch reports the end" unetctl watch unet-g06-s1
 
+# ---- progress in a pipe
+echo "slow 200" >behave
+exits 0 "a long run is submitted" unetctl submit --gpus 11,12
+exits 6 "watch --every in a pipe" unetctl watch unet-g11-s1 unet-g12-s1 --every 1 --timeout 4
+like "$ERR" 'unet-g11-s1: epoch [0-9]+/200  loss 0\.4000  0\.5 s/epoch  [0-9]+ (s|min) left$' \
+    "a line of each running run, with the time left"
+like "$ERR" '^unetctl: 1 running, 1 pending; [0-9]+ (s|min) left for those running$' "and one of all"
+unlike "$ERR" 'unet-g12-s1: (epoch|starting)' "a run that waits has none"
+like <(unetctl status unet-g11-s1) '^1 running; [0-9]+ (s|min) left$' "status has the time left, too"
+exits 0 "they are cancelled" unetctl cancel unet-g11-s1 unet-g12-s1
 if command -v script >/dev/null; then
     rm behave
     script -qec "TERM=xterm NO_COLOR=1 unetctl submit --gpus 7 --wait" tty.out </dev/null >/dev/null
