@@ -21,6 +21,16 @@ exits 0 "logs" unetctl logs -C real unet-g01-s1
 like "$OUT" 'epoch 2/2' "logs prints the trainer's output"
 exits 0 "submit again" unetctl submit -C real --gpus 1,2
 like "$ERR" '0 runs submitted; before: 0 active, 2 done' "submitting again does nothing"
+sed -i 's/"training_time":[0-9.e-]*/"training_time":5400/' real/runs/unet-g02-s1/attempt-1/record.jsonl
+exits 0 "plan with runs that are done" unetctl plan -C real --gpus 2,5 --seeds 2 -- --time=60
+like "$OUT" '^unet-g02-s2 .* 1:30:00$' "the time of another seed is used"
+like "$OUT" '^unet-g05-s1 .* -$' "that of another number of GPUs is not"
+like "$OUT" '^measured by runs that are done: 2 of these runs train for 6\.0 GPU-hours$' \
+    "the measured cost is summed"
+like "$ERR" 'warning: the time limit \(60 min\) is shorter than the training with 2 GPUs took \(90 min\)' \
+    "a time limit that is too short is reported"
+exits 0 "plan with other settings" unetctl plan -C real --gpus 2 -s train.epochs=3 --json
+is "$(field "$OUT" '"measured_s" in d["runs"][0]')" False "a run with other settings says nothing"
 sed -i 's/strategy: auto/strategy: multi-worker/' real/study.yaml
 if [ -n "$(command -v mpirun)" ] && unet-train devices --json | grep -q '"mpi"\]'; then
     exits 0 "3 ranks through mpirun" unetctl submit -C real --gpus 3 --wait
