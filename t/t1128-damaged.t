@@ -13,7 +13,7 @@ echo '{"schema": 1, "half' >s/runs/unet-g02-s1/run.json
 rm s/runs/unet-g03-s1/run.json
 
 exits 7 "status reports damaged data" unetctl status -C s
-is "$(awk 'NR > 1 { print $1, $2, $4 }' "$OUT")" "unet-g01-s1 COMPLETED 1
+is "$(awk '/^unet/ { print $1, $2, $4 }' "$OUT")" "unet-g01-s1 COMPLETED 1
 unet-g02-s1 DAMAGED -
 unet-g03-s1 DAMAGED -
 unet-g04-s1 COMPLETED 4" "each run has its row"
