@@ -48,6 +48,12 @@ is "$(unetctl status -C lanes --state PENDING | grep -c JobHeld)" 0 "none is hel
 exits 0 "one is submitted again" unetctl submit -C lanes --gpus 1 -- --hold
 like "$ERR" 'warning: 1 run is active and keeps the options of its own submission; .*: --hold ' \
     "options do not reach its job"
+make_step_study together sandbox
+exits 0 "two runs in one held job" unetctl submit -C together --gpus 1,2 --one-allocation -- --hold
+like <(unetctl status -C together) 'unet-g02-s1 +PENDING .*JobHeldUser: held by you' \
+    "each run is shown as held"
+exits 0 "their job is released once" unetctl release -C together
+like "$ERR" 'unet-g02-s1: job [0-9]+ was released' "for both"
 login scancel -u "$(id -un)"
 
 make_study one sandbox

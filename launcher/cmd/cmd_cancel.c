@@ -110,8 +110,8 @@ static int ask(const struct workspace *w, char **ids, int nids, struct err *e)
     char answer[16] = "";
 
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
-        return err_set(e, ERR_USAGE, "cancel: nothing was cancelled: %d run%s of %s %s active; name "
-                       "those to cancel, or type 'unetctl cancel --yes' for all", nids,
+        return err_set(e, ERR_USAGE, "cancel: nothing was cancelled: %d run%s of %s %s active; "
+                       "name those to cancel, or type 'unetctl cancel --yes' for all", nids,
                        plural(nids), w->study.dir, nids == 1 ? "is" : "are");
     fprintf(stderr, "%d run%s of %s %s active: %s%s%s%s. Cancel %s? [y/N] ", nids, plural(nids),
             w->study.dir, nids == 1 ? "is" : "are", ids[0], nids > 2 ? ", ..." : "",

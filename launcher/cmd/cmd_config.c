@@ -212,7 +212,8 @@ const struct cli_command cmd_config = {
         "~/.config/unetctl/config.yaml (keys of study.yaml), sbatch's variables (SBATCH_ACCOUNT\n"
         "...; slurm.* only), the preset. KEY is a key or a section; profile.* are the other keys\n"
         "of the site profile, sbatch the options that sbatch's variables stand for. Of the\n"
-        "engines' sections (pytorch ...) only that of the engine in use is shown unless it is named.\n"
+        "engines' sections (pytorch ...) only that of the engine in use is shown, unless KEY\n"
+        "names another.\n"
         "Example: unetctl config --origin train slurm\n",
     .options = options,
     .settings = list_settings,

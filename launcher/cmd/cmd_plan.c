@@ -165,7 +165,8 @@ static void print_table(const struct workspace *w, const struct plan_forecast *f
     size_t count = f->plan.count;
 
     printf("%-16s %5s %5s %5s %-12s %9s %9s%s%s\n", "RUN", "GPUS", "NODES", "TASKS", "STRATEGY",
-           "GPU-HOURS", "DISK(MiB)", f->nmeasured ? "  MEASURED" : "", f->starts ? " START                NODELIST" : "");
+           "GPU-HOURS", "DISK(MiB)", f->nmeasured ? "  MEASURED" : "",
+           f->starts ? " START                NODELIST" : "");
     for (size_t i = 0; i < count; i++)
         print_run(w, f, i);
     printf("%zu run%s on site %s (%s)", count, plural(count), w->site.name, w->scheduler);
@@ -299,9 +300,9 @@ const struct cli_command cmd_plan = {
         "Prints the layout of each run, its GPU-hours at most (time limit x GPUs), its disk space\n"
         "and, if runs of the study with as many GPUs are done, how long they trained. It\n"
         "warns of what is known beforehand: batches that the images do not fill, fewer validation\n"
-        "images than ranks, no time limit, or one that is too short. --test-only asks the scheduler about each\n"
-        "run on its own, with the present queue; a run that could never start, such as in a\n"
-        "partition that does not exist, is refused (exit 4).\n"
+        "images than ranks, no time limit, or one that is too short. --test-only asks the\n"
+        "scheduler about each run on its own, with the present queue; a run that could never\n"
+        "start, such as in a partition that does not exist, is refused (exit 4).\n"
         "Example: unetctl plan --gpus 1..14 --test-only --max-gpu-hours 400\n",
     .options = options,
     .run = cmd_plan_run,

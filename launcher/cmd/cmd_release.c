@@ -2,6 +2,9 @@
 #include "config.h"
 #include "launcher/cmd/cmd.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "launcher/status/run_status.h"
 #include "src/log.h"
 
@@ -14,12 +17,17 @@ static const struct cli_option options[] = {
     {0},
 };
 
-static int release_run(struct workspace *w, const struct run_status *s, struct err *e)
+/* Releases the run's job, unless it is the one in released, which several runs of an allocation
+ * share. */
+static int release_run(struct workspace *w, const struct run_status *s,
+                       char released[SCHEDULER_ID_SIZE], struct err *e)
 {
     struct scheduler *scheduler = workspace_scheduler(w, s->scheduler, e);
 
-    if (!scheduler || scheduler_release(scheduler, s->job, e))
+    if (!scheduler ||
+        (strcmp(released, s->job) != 0 && scheduler_release(scheduler, s->job, e)))
         return err_prefix(e, "%s: job %s is still held", s->run.id, s->job);
+    snprintf(released, SCHEDULER_ID_SIZE, "%s", s->job);
     log_info("%s: job %s was released", s->run.id, s->job);
     return 0;
 }
@@ -27,6 +35,8 @@ static int release_run(struct workspace *w, const struct run_status *s, struct e
 static int release_named(struct workspace *w, const struct run_status_list *list, int nids,
                          char **ids, struct err *e)
 {
+    char released[SCHEDULER_ID_SIZE] = "";
+
     for (int i = 0; i < nids; i++) {
         const struct run_status *s = run_status_find(list, ids[i]);
         if (!s)
@@ -36,7 +46,7 @@ static int release_named(struct workspace *w, const struct run_status_list *list
         if (run_status_is_foreign(w, s))
             return err_set(e, ERR_USAGE, "%s was submitted by %s, who can release it; --take-over "
                            "tries it nevertheless, if Slurm allows that", s->run.id, s->user);
-        if (release_run(w, s, e))
+        if (release_run(w, s, released, e))
             return -1;
     }
     return 0;
@@ -46,6 +56,7 @@ static int release_named(struct workspace *w, const struct run_status_list *list
  * is returned, the last of several. */
 static int release_all(struct workspace *w, const struct run_status_list *list, struct err *e)
 {
+    char released[SCHEDULER_ID_SIZE] = "";
     struct err failed = {0}, one;
     size_t nheld = 0;
 
@@ -59,7 +70,7 @@ static int release_all(struct workspace *w, const struct run_status_list *list, 
                      "nevertheless)", s->run.id, s->user);
             continue;
         }
-        if (release_run(w, s, &one) == 0)
+        if (release_run(w, s, released, &one) == 0)
             continue;
         if (failed.code)
             log_error("%s", failed.text);
@@ -97,8 +108,9 @@ const struct cli_command cmd_release = {
     .args = "[RUN...]",
     .summary = "release held jobs of some runs, or of all",
     .details =
-        "A job is held by --hold, by 'scontrol hold', or by Slurm after its launch failed; 'unetctl\n"
-        "status' says so. Only an administrator can release what an administrator holds (exit 4).\n"
+        "A job is held by --hold, by 'scontrol hold', or by Slurm after its launch failed;\n"
+        "'unetctl status' says so. Only an administrator can release what an administrator holds\n"
+        "(exit 4).\n"
         "Example: unetctl release unet-g04-s1\n",
     .options = options,
     .max_operands = -1,
