@@ -15,6 +15,7 @@ static const struct cli_command *const commands[] = {
     &cmd_generate,
     &cmd_submit,
     &cmd_resume,
+    &cmd_release,
     &cmd_cancel,
     &cmd_status,
     &cmd_watch,

@@ -30,7 +30,7 @@ make_step_study() {
     login srun --mpi=list 2>&1 | grep -q '\<pmix$' ||
         sed -i 's/^launcher: srun --mpi=pmix/launcher: srun/' "$1/site.yaml"
 }
-states() { unetctl status -C "$1" 2>/dev/null | awk 'NR > 1 { print $1, $2 }'; }
+states() { unetctl status -C "$1" 2>/dev/null | awk '$2 ~ /^[A-Z]/ && NR > 1 { print $1, $2 }'; }
 all_states() {
     states "$1" | awk -v want="$2" '$2 != want { bad = 1 } END { exit bad || NR == 0 }'
 }

@@ -87,7 +87,7 @@ done
 exits 2 "an option of sbatch before -- is refused" unetctl submit -p short
 like "$ERR" "unknown option '-p'.*SBATCH OPTIONS come after '--': submit -- -p\$" \
     "the error says where it belongs"
-exits 2 "words after -- are not ignored" unetctl status -- x
+exits 2 "words after -- are not ignored" unetctl collect -- x
 like "$ERR" "unexpected operand 'x'" "the error names the word"
 
 done_testing

@@ -57,6 +57,12 @@ is "$(field one/runs/unet-g03-s1/run.json '(d["augment"]["brightness"], d["augme
     "(0.1, 3)" \
     "two adjacent sections do not overwrite each other"
 
+exits 0 "config with another engine" unetctl config -C one --origin --engine pytorch
+like "$OUT" '^engine: pytorch +# command line --engine' "the engine in use is shown"
+like "$OUT" '^pytorch\.python: ' "its section is"
+unlike "$OUT" '^(command|horovod)\.' "those of other engines are not"
+exits 0 "config of another engine's section" unetctl config -C one command
+like "$OUT" '^command\.script: ' "it is shown when it is named"
 exits 0 "config --origin" unetctl config -C one --origin slurm
 like "$OUT" '^slurm.partition: gpu +# site .*/mysite.yaml:2$' "config prints one line per value"
 is "$(grep -vc '^slurm\.' "$OUT")" 0 "config prints only the requested section"

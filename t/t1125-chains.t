@@ -49,7 +49,7 @@ exits 0 "another study is running" unetctl submit -C ../other --gpus 1
 exits 0 "a run is submitted --after that study" \
     unetctl submit --gpus 1 --seeds 7 --max-in-flight 9 --after ../other
 ok "it waits for all runs of the study" stays 7 PENDING
-unetctl cancel -C ../other 2>"$ERR"
+unetctl cancel --yes -C ../other 2>"$ERR"
 exits 0 "it starts when they have ended" unetctl watch unet-g01-s7 --timeout 60
 exits 0 "a run is submitted --after a study that has ended" unetctl submit --gpus 1 --seeds 8 --after ../other
 like "$ERR" 'none of its jobs is pending or running' "it is reported that it waits for nothing"

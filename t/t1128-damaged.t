@@ -13,7 +13,7 @@ echo '{"schema": 1, "half' >s/runs/unet-g02-s1/run.json
 rm s/runs/unet-g03-s1/run.json
 
 exits 7 "status reports damaged data" unetctl status -C s
-is "$(awk 'NR > 1 { print $1, $2, $4 }' "$OUT")" "unet-g01-s1 COMPLETED 1
+is "$(awk '/^unet/ { print $1, $2, $4 }' "$OUT")" "unet-g01-s1 COMPLETED 1
 unet-g02-s1 DAMAGED -
 unet-g03-s1 DAMAGED -
 unet-g04-s1 COMPLETED 4" "each run has its row"
@@ -110,7 +110,7 @@ if mount -t tmpfs -o size=2m none disk 2>/dev/null; then
     head -c $((4095 - size % 4096)) /dev/zero | tr '\0' x >>$ledger
     echo >>$ledger
     cat /dev/zero >disk/fill 2>/dev/null
-    exits 1 "cancel reports that it cannot note this" unetctl cancel -C disk/s
+    exits 1 "cancel reports that it cannot note this" unetctl cancel --yes -C disk/s
     like "$ERR" 'error: the jobs were cancelled, but .*ledger.jsonl: No space left' "it says why"
     is "$(grep -c 'job [0-9]* was cancelled' "$ERR")" 3 "each job was cancelled"
     rm disk/fill

@@ -169,6 +169,12 @@ ok "jobs of an unused prefix are queried" ask '{"op":"query","tag_prefix":"other
 is "$(member '["jobs"]')" "[]" "none is found"
 refused '{"op":"query"}' "tag_prefix" "a query for nothing"
 
+ask "$(job submit unetctl:"$helper":run:4 1 1 '"hold":true')" >"$OUT"
+freed=$(member '["id"]')
+ok "a held job is released" ask "{\"op\":\"release\",\"id\":\"$freed\"}"
+unlike <(login scontrol -o show job "$freed") 'Reason=JobHeld' "it is no longer held"
+refused '{"op":"release","id":"4000000"}' "nvalid job id" "the release of an unknown job"
+refused '{"op":"release"}' "release needs" "a release of nothing"
 ok "a job is cancelled" ask "{\"op\":\"cancel\",\"id\":\"$held\"}"
 is "$(wait_job "$held" 30)" CANCELLED "it ends"
 ok "an ended and an unknown job are cancelled" ask "{\"op\":\"cancel\",\"id\":\"$held\"}" \

@@ -66,7 +66,7 @@ exits 0 "submit skips it" unetctl submit -C commented --gpus 2
 like "$ERR" "unet-g02-s1 is job $id already" "submit knows its id"
 exits 0 "resume skips it" unetctl resume -C commented
 is "$(login squeue -h -o %i)" "$id" "it is the only job"
-exits 0 "cancel ends it" unetctl cancel -C commented
+exits 0 "cancel ends it" unetctl cancel --yes -C commented
 ok "it has ended" wait_until 60 job_ended "$id"
 sed -i 's/^#SBATCH --comment.*/{{directives}}\n#SBATCH --nice=5/; s/^#SBATCH --nodes.*/#SBATCH --mail-type=NONE/' T/submit_file.sh
 make_study beside sandbox
@@ -141,7 +141,7 @@ is $? 0 "the first of two submits"
 is "$(jobs_of twice | wc -l)" 14 "both together submit 14 jobs"
 
 # ---- ends that only Slurm knows
-exits 0 "all runs are cancelled" unetctl cancel -C killed
+exits 0 "all runs are cancelled" unetctl cancel --yes -C killed
 ok "all are CANCELLED" wait_until 60 all_states killed CANCELLED
 login scancel -u "$(id -un)" >/dev/null
 ok "runs are CANCELLED after scancel by hand" wait_until 60 all_states twice CANCELLED
@@ -164,7 +164,7 @@ exits 0 "a run is submitted" "${options[@]}" unetctl submit -C hidden --gpus 1 -
 exits 0 "submit again" "${options[@]}" unetctl submit -C hidden --gpus 1 -- --hold
 like "$ERR" '^unetctl: 0 runs submitted; before: 1 active' "its job is seen"
 is "$(jobs_of hidden | wc -l)" 1 "there is one job"
-exits 0 "it is cancelled" "${options[@]}" unetctl cancel -C hidden
+exits 0 "it is cancelled" "${options[@]}" unetctl cancel --yes -C hidden
 is "$(login squeue -h -o %k | grep -c "$(cat hidden/.unetctl/id)")" 0 "no job is left"
 
 # ---- what is refused before anything is submitted

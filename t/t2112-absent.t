@@ -35,7 +35,7 @@ for interface in "${interfaces[@]}"; do
     is "$(jobs_of "comment-$interface-unet")" 2 "$interface: no run is submitted again"
     like "$ERR" '0 runs submitted; before: 2 active' "$interface: it finds both"
     exits 2 "$interface: resume" unetctl resume -C "comment-$interface" unet-g01-s1
-    exits 0 "$interface: cancel" unetctl cancel -C "comment-$interface"
+    exits 0 "$interface: cancel" unetctl cancel --yes -C "comment-$interface"
     is "$(jobs_of "comment-$interface-unet")" 0 "$interface: cancel ends both"
 done
 make_step_study whole sandbox --name whole
@@ -44,7 +44,7 @@ login scontrol update job="$(job_of whole unet-g01-s1)" comment=x
 ok "with another comment its runs are PENDING" all_states whole PENDING
 exits 0 "submit again" unetctl submit -C whole --gpus 1,2 --one-allocation
 is "$(jobs_of whole-)" 1 "there is one job"
-exits 0 "cancel" unetctl cancel -C whole
+exits 0 "cancel" unetctl cancel --yes -C whole
 unset UNETCTL_SLURM_INTERFACE UNETCTL_ABSENT_S
 
 # ---- a squeue that is some seconds old, whatever it is asked
@@ -78,7 +78,7 @@ like "$ERR" 'waiting: unet-g02-s1: ' "submit waits until a newer list shows the 
 like "$ERR" '0 runs submitted; before: 2 active' "it finds both"
 is "$(jobs_of old-unet)" 2 "no run is submitted again"
 exits 0 "a third run is submitted" old unetctl submit -C old --gpus 1..3 -- --hold
-exits 0 "cancel, while the list does not show its job" old unetctl cancel -C old
+exits 0 "cancel, while the list does not show its job" old unetctl cancel --yes -C old
 is "$(jobs_of old-unet)" 0 "cancel ends all three"
 
 # ---- a colleague in the same folder
@@ -110,7 +110,7 @@ if games true 2>/dev/null; then
         like "$ERR" '0 runs submitted; before: 2 active' "$interface: it finds both"
         exits 0 "$interface: a colleague's resume" games unetctl resume -C "$study"
         is "$(jobs_of "$study-unet")" 2 "$interface: neither doubles a run"
-        exits 0 "$interface: a colleague's cancel" games unetctl cancel -C "$study"
+        exits 0 "$interface: a colleague's cancel" games unetctl cancel --yes -C "$study"
         like "$ERR" "g02-s1 is left alone: it was submitted by $me" "$interface: it says whose they are"
         exits 2 "$interface: a colleague's cancel of a run" games unetctl cancel -C "$study" unet-g02-s1
         is "$(jobs_of "$study-unet")" 2 "$interface: neither cancels a job"
@@ -145,7 +145,7 @@ if games true 2>/dev/null; then
         is "$(tail -n 1 "$study/.unetctl/ledger.jsonl" >"$OUT" && field "$OUT" \
             'd["event"], d["attempt"], d["user"], d["uid"]')" \
             "('submitted', 2, 'games', $(id -u games))" "$interface: so does the ledger"
-        exits 0 "$interface: the owner's cancel" unetctl cancel -C "$study"
+        exits 0 "$interface: the owner's cancel" unetctl cancel --yes -C "$study"
         login scancel -u games
         unset UNETCTL_ABSENT_S
     done

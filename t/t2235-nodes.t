@@ -75,7 +75,7 @@ resized() { grep \
 ok "the record has the new number" wait_until 90 resized
 is "$(login scontrol -o show job "$(cat "$(run stuck)/attempt-2/job")" | sed 's/.* NumNodes=\([0-9]*\).*/\1/')" 1 \
     "the job of the next attempt has one node"
-exits 0 "the run is cancelled" unetctl cancel -C stuck
+exits 0 "the run is cancelled" unetctl cancel --yes -C stuck
 
 # ---- the first one goes on as if nothing had happened
 exits 0 "the undisturbed run is submitted" unetctl submit -C calm --gpus 4

@@ -48,7 +48,7 @@ exits 1 "watch ends, as nothing is active" unetctl watch --timeout 20
 exits 0 "the runs are resumed" unetctl resume -- --hold
 is "$(unetctl status | grep -c 'attempt\|PENDING .*JobHeldUser: held by you')" 3 \
     "resume submits all three runs again"
-exits 0 "cancel ends them" unetctl cancel
+exits 0 "cancel ends them" unetctl cancel --yes
 empty() { [ -z "$(login squeue -h)" ]; }
 ok "the queue is empty" wait_until 60 empty
 
@@ -72,12 +72,13 @@ shown 7 'PENDING .*DependencyNeverSatisfied: the job it depends on failed, so it
     "status says that the job waits for a job that failed"
 login scontrol hold "$(job 5)"
 shown 5 'PENDING .*JobHeld(Admin: held by an admin|User: held by you)' "held"
-login scontrol release "$(job 5)"
+exits 2 "a job that is not held is not released" unetctl release unet-g08-s1
+exits 0 "the held jobs are released" unetctl release
 login scontrol update partitionname=main state=down
 shown 5 'PENDING .*PartitionDown: the partition is closed' "for a closed partition"
 login scontrol update partitionname=main state=up
 shown 8 'DEADLINE .*--deadline passed' "too late"
 like <(unetctl status --json) '"state": "DEADLINE"' "the JSON has the state"
-exits 0 "the runs are cancelled" unetctl cancel
+exits 0 "the runs are cancelled" unetctl cancel --yes
 login scancel -u "$(id -un)"
 done_testing

@@ -37,6 +37,25 @@ exits 2 "--max-in-flight with a dependency on one of several jobs is refused" \
     unetctl submit -C next --gpus 2 --max-in-flight 1 -- \
     "--dependency=afterok:${id[0]}?afterok:${id[1]}"
 login scancel -u "$(id -un)"
+cancelled() { [ "$(states lanes | grep -c CANCELLED)" = 6 ]; }
+ok "all runs are cancelled" wait_until 60 cancelled
+exits 0 "three are resumed with --max-in-flight 2 and --after" unetctl resume -C lanes \
+    unet-g01-s1 unet-g02-s1 unet-g03-s1 --max-in-flight 2 --after next -- --hold
+unetctl status -C lanes unet-g01-s1 unet-g02-s1 unet-g03-s1 --json >"$OUT"
+mapfile -t id < <(field "$OUT" '"\n".join(r["job"] for r in d["runs"])')
+like <(depends "${id[2]}") "\<${id[0]}\>" "the third waits for the first of them"
+exits 0 "they are released" unetctl release -C lanes
+is "$(unetctl status -C lanes --state PENDING | grep -c JobHeld)" 0 "none is held"
+exits 0 "one is submitted again" unetctl submit -C lanes --gpus 1 -- --hold
+like "$ERR" 'warning: 1 run is active and keeps the options of its own submission; .*: --hold ' \
+    "options do not reach its job"
+make_step_study together sandbox
+exits 0 "two runs in one held job" unetctl submit -C together --gpus 1,2 --one-allocation -- --hold
+like <(unetctl status -C together) 'unet-g02-s1 +PENDING .*JobHeldUser: held by you' \
+    "each run is shown as held"
+exits 0 "their job is released once" unetctl release -C together
+like "$ERR" 'unet-g02-s1: job [0-9]+ was released' "for both"
+login scancel -u "$(id -un)"
 
 make_study one sandbox
 sed -i '/^licenses:/d' one/site.yaml

@@ -142,7 +142,7 @@ test_limits() { # INTERFACE
     never() { unetctl status -C "never-$1" |
         grep -q 'PENDING .*QOSMaxGRESPerJob: more than the QOS allows a job; it never starts: .unetctl cancel. it'; }
     ok "status says that the job will wait for ever" wait_until 30 never "$1"
-    unetctl cancel -C "never-$1" 2>/dev/null
+    unetctl cancel --yes -C "never-$1" 2>/dev/null
     manage modify user "$me" set MaxJobs=1
     make_study "waits-$1" sandbox
     echo hang >"waits-$1/behave"
@@ -152,7 +152,7 @@ test_limits() { # INTERFACE
     waits() { unetctl status -C "waits-$1" |
         grep -q 'PENDING .*AssocMaxJobsLimit: a limit of the account is used up'; }
     ok "status says why the other job waits" wait_until 30 waits "$1"
-    unetctl cancel -C "waits-$1" 2>/dev/null
+    unetctl cancel --yes -C "waits-$1" 2>/dev/null
     manage modify user "$me" set MaxJobs=-1
     unset UNETCTL_SLURM_INTERFACE
 }

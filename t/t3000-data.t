@@ -29,6 +29,8 @@ mkfifo fifo.png
 exits 7 "a FIFO does not block" timeout 20 unet-train data check fifo.png
 like "$ERR" 'fifo.png' "the error names the file"
 ok "all files in a folder are checked" unet-train data check set
+like "$ERR" '^unet-train: 12 images can be read: width 64, height 64, channels 1, bits 8$' \
+    "the last line sums up what is fine"
 is "$(cut -f 1 "$OUT" | head -n 2 | xargs)" "set/images/0001.png set/images/0002.png" \
     "the images are listed in order"
 is "$(wc -l <"$OUT")" 12 "images and masks are checked"

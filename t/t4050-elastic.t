@@ -107,7 +107,7 @@ ok "a study" unetctl init study --data data --name demo --site local --set data.
 run=study/runs/unet-g02-s1
 exits 0 "a run on two GPUs is submitted" unetctl submit -C study --gpus 2
 ok "it begins" wait_until 60 begun $run/attempt-1
-exits 0 "it is cancelled" unetctl cancel -C study
+exits 0 "it is cancelled" unetctl cancel --yes -C study
 cancelled() { all_states study CANCELLED; }
 ok "it ends" wait_until 60 cancelled
 exits 2 "resume --gpus without a run" unetctl resume -C study --gpus 1
@@ -122,14 +122,14 @@ is "$(field $run/run.json 'd["layout"]["gpus"], d["train"]["global_batch"]')" "(
     "the planned run.json is unchanged"
 ok "it begins" wait_until 60 begun $run/attempt-2
 is "$(unetctl status -C study | awk '$1 == "unet-g02-s1" { print $4 }')" 1 "status shows one GPU"
-exits 0 "it is cancelled" unetctl cancel -C study
+exits 0 "it is cancelled" unetctl cancel --yes -C study
 ok "it ends" wait_until 60 cancelled
 exits 0 "the run is resumed on three GPUs with their own batch" unetctl resume -C study --gpus 3 \
     --scale-batch unet-g02-s1
 is "$(field $run/attempt-3/run.json 'd["layout"]["gpus"], d["train"]["global_batch"]')" "(3, 0)" \
     "its run.json has the number of GPUs and the batch of that number"
 ok "it begins" wait_until 60 begun $run/attempt-3
-unetctl cancel -C study 2>"$ERR"
+unetctl cancel --yes -C study 2>"$ERR"
 ok "it is cancelled" wait_until 60 cancelled
 exits 0 \
     "the run is completed on the planned number of GPUs" unetctl resume -C study unet-g02-s1 --wait

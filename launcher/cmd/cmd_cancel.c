@@ -2,17 +2,26 @@
 #include "config.h"
 #include "launcher/cmd/cmd.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <unistd.h>
 
-#include "launcher/status/run_status.h"
 #include "launcher/status/allocation_jobs.h"
+#include "launcher/status/run_status.h"
 #include "src/log.h"
+#include "src/plural.h"
 
 #define LOCK_TIMEOUT_S 60
 
 static struct workspace_args args;
+static bool without_question;
 
 static const struct cli_option options[] = {
+    {"yes", 'y', CLI_FLAG, NULL, "cancel all active runs without a question", &without_question, 0,
+     0},
     WORKSPACE_OPTION_TAKE_OVER(args),
     WORKSPACE_OPTION_SITE(args),
     WORKSPACE_OPTION_STUDY(args),
@@ -72,46 +81,109 @@ static int cancel_named(struct workspace *w, const struct run_status_list *list,
     return 0;
 }
 
-static int cancel_all(struct workspace *w, const struct run_status_list *list,
-                      struct err *unnoted, struct err *e)
+/* Lists the active runs that this user may cancel, and warns of those of others. *ids points into
+ * list; the caller frees it. */
+static int list_active(const struct workspace *w, const struct run_status_list *list, char ***ids,
+                       int *nids, struct err *e)
 {
-    size_t cancelled = 0;
-
+    *nids = 0;
+    *ids = calloc(list->count + 1, sizeof **ids);
+    if (!*ids)
+        return err_errno(e, ERR_INTERNAL, errno, "cancel");
     for (size_t i = 0; i < list->count; i++) {
-        if (list->runs[i].phase != RUN_ACTIVE)
+        struct run_status *s = &list->runs[i];
+        if (s->phase != RUN_ACTIVE)
             continue;
-        if (run_status_is_foreign(w, &list->runs[i])) {
+        if (run_status_is_foreign(w, s))
             log_warn("%s is left alone: it was submitted by %s ('--take-over' tries to cancel it "
-                     "nevertheless)", list->runs[i].run.id, list->runs[i].user);
-            continue;
-        }
-        if (cancel_run(w, &list->runs[i], false, unnoted, e))
-            return -1;
-        cancelled++;
+                     "nevertheless)", s->run.id, s->user);
+        else
+            (*ids)[(*nids)++] = s->run.id;
     }
-    if (!cancelled)
-        log_info("no run is active; nothing is cancelled");
     return 0;
+}
+
+/* Asks on a terminal whether these runs are to be cancelled. Returns 1, 0, or -1 if there is no
+ * terminal. */
+static int ask(const struct workspace *w, char **ids, int nids, struct err *e)
+{
+    char answer[16] = "";
+
+    if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+        return err_set(e, ERR_USAGE, "cancel: nothing was cancelled: %d run%s of %s %s active; "
+                       "name those to cancel, or type 'unetctl cancel --yes' for all", nids,
+                       plural(nids), w->study.dir, nids == 1 ? "is" : "are");
+    fprintf(stderr, "%d run%s of %s %s active: %s%s%s%s. Cancel %s? [y/N] ", nids, plural(nids),
+            w->study.dir, nids == 1 ? "is" : "are", ids[0], nids > 2 ? ", ..." : "",
+            nids > 1 ? ", " : "", nids > 1 ? ids[nids - 1] : "", nids > 1 ? "all" : "it");
+    fflush(stderr);
+    if (!fgets(answer, sizeof answer, stdin))
+        *answer = 0;
+    answer[strcspn(answer, "\r\n")] = 0;
+    return strcasecmp(answer, "y") == 0 || strcasecmp(answer, "yes") == 0;
+}
+
+/* Collects the runs and, with the ledger locked, cancels those of ids, or all if nids is 0. */
+static int cancel_locked(struct workspace *w, int nids, char **ids, struct err *unnoted,
+                         struct err *e)
+{
+    struct run_status_list list = {0};
+    char **active = NULL;
+    int nactive, rc = -1;
+
+    if (ledger_lock(&w->ledger, LOCK_TIMEOUT_S, e))
+        return -1;
+    if (run_status_collect(w, &list, e) == 0) {
+        if (list.unreachable)
+            *e = list.reason;
+        else if (nids)
+            rc = cancel_named(w, &list, nids, ids, unnoted, e);
+        else if (list_active(w, &list, &active, &nactive, e) == 0)
+            rc = cancel_named(w, &list, nactive, active, unnoted, e);
+        if (rc == 0 && active && !nactive)
+            log_info("no run is active; nothing is cancelled");
+    }
+    free(active);
+    run_status_destroy(&list);
+    ledger_unlock(&w->ledger);
+    return rc;
+}
+
+/* Asks first, without the ledger's lock, and then cancels only the runs that were shown. */
+static int cancel_after_question(struct workspace *w, struct err *unnoted, struct err *e)
+{
+    struct run_status_list list;
+    char **active = NULL;
+    int nactive = 0, rc = -1, answer;
+
+    if (run_status_collect(w, &list, e))
+        return -1;
+    if (list.unreachable) {
+        *e = list.reason;
+    } else if (list_active(w, &list, &active, &nactive, e) == 0 && !nactive) {
+        log_info("no run is active; nothing is cancelled");
+        rc = 0;
+    } else if (active && (answer = ask(w, active, nactive, e)) >= 0) {
+        rc = answer ? cancel_locked(w, nactive, active, unnoted, e) : ERR_INTERNAL;
+        if (!answer)
+            log_info("nothing is cancelled");
+    }
+    free(active);
+    run_status_destroy(&list);
+    return rc;
 }
 
 static int cmd_cancel_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    struct run_status_list list = {0};
     struct err unnoted = {0};
     struct workspace w;
-    int rc = -1;
+    int rc;
 
     (void)nrest, (void)rest;
     if (workspace_open(&w, &args, e))
         return -1;
-    if (ledger_lock(&w.ledger, LOCK_TIMEOUT_S, e) == 0 && run_status_collect(&w, &list, e) == 0) {
-        if (list.unreachable)
-            *e = list.reason;
-        else
-            rc = noperands ? cancel_named(&w, &list, noperands, operands, &unnoted, e)
-                           : cancel_all(&w, &list, &unnoted, e);
-    }
-    run_status_destroy(&list);
+    rc = noperands || without_question ? cancel_locked(&w, noperands, operands, &unnoted, e)
+                                       : cancel_after_question(&w, &unnoted, e);
     workspace_close(&w);
     if (rc == 0 && unnoted.code) {
         *e = unnoted;
@@ -126,6 +198,8 @@ const struct cli_command cmd_cancel = {
     .summary = "stop the jobs of some runs, or of all",
     .details =
         "The files of a cancelled run stay; 'unetctl resume' continues from its checkpoint.\n"
+        "Without a RUN, all active runs are meant: on a terminal it asks first (exit 1 if the\n"
+        "answer is no), elsewhere it needs --yes.\n"
         "Example: unetctl cancel unet-g04-s1\n",
     .options = options,
     .max_operands = -1,

@@ -87,6 +87,17 @@ static void list_values(const struct workspace *w, struct values *dst)
     list_words(&w->environment, dst);
 }
 
+/* Is the value in the section of an engine that the study does not use? */
+static bool is_of_other_engine(const struct workspace *w, const struct shown_setting *v)
+{
+    const size_t n = strcspn(v->name, ".");
+    char section[sizeof v->name];
+    struct err ignored;
+
+    snprintf(section, sizeof section, "%.*s", (int)n, v->name);
+    return v->name[n] && engine_find(section, &ignored) && strcmp(section, w->study.engine) != 0;
+}
+
 /* Do the names on the command line select the value, by its own name or its section's? */
 static bool is_asked_for(const struct shown_setting *v, int nnames, char **names)
 {
@@ -168,7 +179,7 @@ static int print_values(const struct workspace *w, int nnames, char **names, str
     if (as_json)
         return print_settings_json(w, &all, nnames, names, e);
     for (size_t i = 0; rc == 0 && i < all.count; i++)
-        if (is_asked_for(&all.at[i], nnames, names))
+        if (nnames ? is_asked_for(&all.at[i], nnames, names) : !is_of_other_engine(w, &all.at[i]))
             rc = print_value(&all.at[i], e);
     return rc;
 }
@@ -200,7 +211,9 @@ const struct cli_command cmd_config = {
         "environment (train.lr: UNETCTL_TRAIN_LR), study.yaml, the site profile (slurm.* only),\n"
         "~/.config/unetctl/config.yaml (keys of study.yaml), sbatch's variables (SBATCH_ACCOUNT\n"
         "...; slurm.* only), the preset. KEY is a key or a section; profile.* are the other keys\n"
-        "of the site profile, sbatch the options that sbatch's variables stand for.\n"
+        "of the site profile, sbatch the options that sbatch's variables stand for. Of the\n"
+        "engines' sections (pytorch ...) only that of the engine in use is shown, unless KEY\n"
+        "names another.\n"
         "Example: unetctl config --origin train slurm\n",
     .options = options,
     .settings = list_settings,

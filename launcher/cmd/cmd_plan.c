@@ -13,6 +13,7 @@
 #include "launcher/study/workspace.h"
 #include "launcher/submit/allocation.h"
 #include "launcher/submit/attempt.h"
+#include "launcher/submit/measured.h"
 #include "src/log.h"
 #include "src/plural.h"
 
@@ -35,10 +36,13 @@ static const struct cli_option options[] = {
 struct plan_forecast {
     struct run_plan plan;
     struct plan_advice advice;
+    double *measured; /* of each run, in seconds (measured.h) */
     struct scheduler_forecast *starts; /* of each run; NULL for one job, or without --test-only */
     struct allocation allocation;      /* the one job of all runs, with --one-allocation */
     struct scheduler_forecast start;   /* of the allocation */
     double hours;
+    double measured_hours; /* GPU-hours of the nmeasured runs whose time is known */
+    size_t nmeasured;
     int64_t disk, cache; /* bytes on disk: of one run, and of the cache that all runs share */
 };
 
@@ -71,6 +75,8 @@ static json_t *encode_run(const struct workspace *w, const struct plan_forecast 
                           run_cost_gpu_hours(run, w->options.time_min), "disk_bytes",
                           (json_int_t)f->disk);
 
+    if (f->measured[i] > 0)
+        json_object_set_new(o, "measured_s", json_real(f->measured[i]));
     if (f->starts)
         set_start(o, &f->starts[i]);
     return o;
@@ -135,6 +141,7 @@ static void print_run(const struct workspace *w, const struct plan_forecast *f, 
     const struct run *run = &f->plan.runs[i];
     const struct layout *l = &run->layout;
     char hours[32] = "-", start[32];
+    long s = (long)(f->measured[i] + 0.5);
 
     if (w->options.time_min)
         snprintf(hours, sizeof hours, "%.*f",
@@ -142,6 +149,10 @@ static void print_run(const struct workspace *w, const struct plan_forecast *f, 
                  run_cost_gpu_hours(run, w->options.time_min));
     printf("%-16s %5d %5d %5d %-12s %9s %9.1f", run->id, l->gpus, l->nodes, l->tasks,
            layout_strategy_encode(l->strategy), hours, (double)f->disk / 1048576);
+    if (f->measured[i] > 0)
+        printf(" %3ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
+    else if (f->nmeasured)
+        printf(" %9s", "-");
     if (f->starts) {
         format_start(f->starts[i].start, start);
         printf(" %-20s %s", start, *f->starts[i].nodes ? f->starts[i].nodes : "-");
@@ -153,8 +164,9 @@ static void print_table(const struct workspace *w, const struct plan_forecast *f
 {
     size_t count = f->plan.count;
 
-    printf("%-16s %5s %5s %5s %-12s %9s %9s%s\n", "RUN", "GPUS", "NODES", "TASKS", "STRATEGY",
-           "GPU-HOURS", "DISK(MiB)", f->starts ? " START                NODELIST" : "");
+    printf("%-16s %5s %5s %5s %-12s %9s %9s%s%s\n", "RUN", "GPUS", "NODES", "TASKS", "STRATEGY",
+           "GPU-HOURS", "DISK(MiB)", f->nmeasured ? "  MEASURED" : "",
+           f->starts ? " START                NODELIST" : "");
     for (size_t i = 0; i < count; i++)
         print_run(w, f, i);
     printf("%zu run%s on site %s (%s)", count, plural(count), w->site.name, w->scheduler);
@@ -165,6 +177,9 @@ static void print_table(const struct workspace *w, const struct plan_forecast *f
     if (f->cache)
         printf(" and %.1f MiB of decoded images", (double)f->cache / 1048576);
     printf("\n");
+    if (f->nmeasured)
+        printf("measured by runs that are done: %zu of these runs train for %.*f GPU-hours\n",
+               f->nmeasured, run_cost_decimals(f->measured_hours), f->measured_hours);
     if (w->one_allocation)
         print_allocation(f);
     if (f->advice.train)
@@ -202,6 +217,33 @@ static int ask_scheduler(struct workspace *w, struct plan_forecast *f, struct er
     return 0;
 }
 
+/* Finds the times that are known, and warns if the time limit is below one of them. */
+static int measure_runs(const struct workspace *w, struct plan_forecast *f, struct err *e)
+{
+    bool is_reported = !w->options.time_min;
+
+    f->measured = calloc(f->plan.count + 1, sizeof *f->measured);
+    if (!f->measured)
+        return err_errno(e, ERR_INTERNAL, errno, "plan");
+    if (measured_collect(w, &f->plan, f->measured, e))
+        return -1;
+    for (size_t i = 0; i < f->plan.count; i++) {
+        const struct run *run = &f->plan.runs[i];
+        f->nmeasured += f->measured[i] > 0;
+        f->measured_hours += run->layout.gpus * f->measured[i] / 3600;
+        if (is_reported || f->measured[i] <= w->options.time_min * 60.0 ||
+            f->advice.count == PLAN_ADVICE_MAX)
+            continue;
+        snprintf(f->advice.text[f->advice.count++], sizeof *f->advice.text,
+                 "the time limit (%d min) is shorter than the training with %d GPU%s took (%.0f "
+                 "min): such a run stops with a checkpoint and must resume (slurm.time)",
+                 w->options.time_min, run->layout.gpus, plural(run->layout.gpus),
+                 f->measured[i] / 60);
+        is_reported = true;
+    }
+    return 0;
+}
+
 static int plan_study(struct workspace *w, struct plan_forecast *f, struct err *e)
 {
     int rc;
@@ -216,6 +258,8 @@ static int plan_study(struct workspace *w, struct plan_forecast *f, struct err *
         f->hours = allocation_gpu_hours(&f->allocation, w->options.time_min);
     }
     plan_advice_collect(w, &f->plan, &f->advice);
+    if (measure_runs(w, f, e))
+        return -1;
     f->disk = run_cost_disk(&w->study, &f->advice.model, w->options.time_min);
     f->cache = run_cost_cache(&w->study, &f->plan, f->advice.train + f->advice.val);
     if (test_only && ask_scheduler(w, f, e))
@@ -227,7 +271,7 @@ static int plan_study(struct workspace *w, struct plan_forecast *f, struct err *
     if (rc == 0 && max_gpu_hours > 0)
         rc = w->one_allocation
                  ? allocation_check_cost(&f->allocation, w->options.time_min, max_gpu_hours, e)
-                 : run_cost_check(&f->plan, w->options.time_min, max_gpu_hours, e);
+                 : run_cost_check(&f->plan, true, w->options.time_min, max_gpu_hours, e);
     return rc;
 }
 
@@ -242,6 +286,7 @@ static int cmd_plan_run(int noperands, char **operands, int nrest, char **rest, 
         return -1;
     rc = plan_study(&w, &f, e);
     free(f.starts);
+    free(f.measured);
     run_plan_destroy(&f.plan);
     workspace_close(&w);
     return rc;
@@ -252,11 +297,12 @@ const struct cli_command cmd_plan = {
     .args = "[-- SBATCH OPTIONS]",
     .summary = "show the runs of a study and their maximum cost; submit nothing",
     .details =
-        "Prints the layout of each run, its GPU-hours at most (time limit x GPUs) and its disk\n"
-        "space, and warns of what is known beforehand: batches that the images do not fill, fewer\n"
-        "validation images than ranks, no time limit. --test-only asks the scheduler about each\n"
-        "run on its own, with the present queue; a run that could never start, such as in a\n"
-        "partition that does not exist, is refused (exit 4).\n"
+        "Prints the layout of each run, its GPU-hours at most (time limit x GPUs), its disk space\n"
+        "and, if runs of the study with as many GPUs are done, how long they trained. It\n"
+        "warns of what is known beforehand: batches that the images do not fill, fewer validation\n"
+        "images than ranks, no time limit, or one that is too short. --test-only asks the\n"
+        "scheduler about each run on its own, with the present queue; a run that could never\n"
+        "start, such as in a partition that does not exist, is refused (exit 4).\n"
         "Example: unetctl plan --gpus 1..14 --test-only --max-gpu-hours 400\n",
     .options = options,
     .run = cmd_plan_run,

@@ -4,14 +4,17 @@
 
 #include <string.h>
 
+#include "launcher/plan/run_cost.h"
 #include "launcher/status/watch.h"
 #include "launcher/submit/submission.h"
+#include "launcher/submit/unreached.h"
 #include "src/log.h"
 #include "src/plural.h"
 
 static struct workspace_args args;
 static bool wait_for_all, scale_batch;
 static long gpus;
+static double max_gpu_hours;
 
 static const struct cli_option options[] = {
     WORKSPACE_OPTION_SCHEDULER(args),
@@ -26,6 +29,9 @@ static const struct cli_option options[] = {
     {"scale-batch", 0, CLI_FLAG, NULL,
      "with --gpus: keep the batch of each GPU and scale the learning rate",
      &scale_batch, 0, 0},
+    WORKSPACE_OPTION_MAX_IN_FLIGHT(args),
+    WORKSPACE_OPTION_AFTER(args),
+    RUN_COST_OPTION(max_gpu_hours),
     {"wait", 'w', CLI_FLAG, NULL, "watch the runs until they have ended", &wait_for_all, 0, 0},
     WORKSPACE_OPTION_STUDY(args),
     {0},
@@ -45,11 +51,12 @@ static int open_as_before(struct workspace *w, int nrest, char **rest, char kind
     return workspace_open_jobs(w, &args, nrest, rest, e);
 }
 
-static int resume_runs(struct workspace *w, int nids, char **ids, struct err *e)
+static int resume_runs(struct workspace *w, int nids, char **ids, int nrest, char **rest,
+                       struct err *e)
 {
     struct watch_options watch = {.ids = nids ? ids : NULL, .nids = (size_t)nids};
     struct submission_counts counts;
-    const struct submission_size size = {(int)gpus, scale_batch};
+    const struct submission_size size = {(int)gpus, scale_batch, max_gpu_hours};
 
     if (gpus && !nids)
         return err_set(e, ERR_USAGE, "resume: --gpus %ld: name the runs to continue with this "
@@ -67,6 +74,7 @@ static int resume_runs(struct workspace *w, int nids, char **ids, struct err *e)
     else if (!counts.left)
         log_info("no run needs to be resumed: %zu active, %zu done%s", counts.active, counts.good,
                  counts.others ? ", and those of other users" : "");
+    unreached_report(&args, nrest, rest, counts.active);
     if (counts.left)
         return err_set(e, ERR_SCHED, "%zu run%s left for later: %s (type 'unetctl resume' again "
                        "when other jobs have ended)", counts.left,
@@ -82,7 +90,7 @@ static int cmd_resume_run(int noperands, char **operands, int nrest, char **rest
 
     if (open_as_before(&w, nrest, rest, kind, e))
         return -1;
-    rc = resume_runs(&w, noperands, operands, e);
+    rc = resume_runs(&w, noperands, operands, nrest, rest, e);
     workspace_close(&w);
     return rc;
 }
@@ -103,6 +111,8 @@ const struct cli_command cmd_resume = {
         "--gpus changes the number of GPUs. The batch over all GPUs, the steps and the learning\n"
         "rates stay, so the training continues as before up to rounding, unless batch norm is\n"
         "local. 'unetctl collect' calls such a run elastic; it is excluded from scaling curves.\n"
+        "\n"
+        "--max-in-flight, --after and --max-gpu-hours hold for the runs that this call submits.\n"
         "Example: unetctl resume unet-g04-s1 --set slurm.time=2:00:00 --wait\n",
     .options = options,
     .max_operands = -1,

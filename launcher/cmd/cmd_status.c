@@ -4,32 +4,84 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
+#include <unistd.h>
 
 #include "launcher/host/jsonio.h"
-#include "launcher/status/run_status.h"
+#include "launcher/status/run_summary.h"
 #include "src/control.h"
 #include "src/log.h"
 
 static struct workspace_args args;
 static bool as_json;
+static struct cli_list only;
 
 static const struct cli_option options[] = {
+    {"state", 0, CLI_LIST, "STATE",
+     "show only runs in this state, such as RUNNING or FAILED; may be repeated", &only, 0, 0},
     {"json", 0, CLI_FLAG, NULL, "print JSON instead of a table", &as_json, 0, 0},
     WORKSPACE_OPTION_SITE(args),
     WORKSPACE_OPTION_STUDY(args),
     {0},
 };
 
-static int print_status_json(const struct workspace *w, const struct run_status_list *list,
-                             struct err *e)
+/* The states that a run can have: those of Slurm's jobs, and those of run_status.h. */
+static const char *const states[] = {
+    "PENDING", "CONFIGURING", "RUNNING", "SUSPENDED", "COMPLETING", "COMPLETED", "FAILED",
+    "TIMEOUT", "CANCELLED", "OUT_OF_MEMORY", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE",
+    "LAUNCH_FAILED", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESIZING", "RESV_DEL_HOLD",
+    "REVOKED", "SIGNALING", "SPECIAL_EXIT", "STAGE_OUT", "STOPPED", "EXPEDITING", "PLANNED",
+    "SKIPPED", "ENDED", "UNSEEN", "LOST", "UNKNOWN", "DAMAGED", NULL};
+
+/* The studies that are shown, and the runs, which are all if nruns is 0. */
+struct selection {
+    char **runs;
+    int nruns;
+    struct run_summary total;
+};
+
+static int check_states(struct err *e)
+{
+    for (size_t i = 0; i < only.count; i++) {
+        size_t k = 0;
+        while (states[k] && strcasecmp(states[k], only.values[i]) != 0)
+            k++;
+        if (!states[k])
+            return err_set(e, ERR_USAGE, "status: --state %s: no run can be in this state%s",
+                           only.values[i],
+                           cli_suggest(only.values[i], states, (char[CLI_SUGGESTION]){0}));
+    }
+    return 0;
+}
+
+static bool is_named(const struct selection *sel, const struct run_status *s)
+{
+    int i = 0;
+
+    while (i < sel->nruns && strcmp(sel->runs[i], s->run.id) != 0)
+        i++;
+    return i < sel->nruns || !sel->nruns;
+}
+
+static bool is_shown(const struct selection *sel, const struct run_status *s)
+{
+    size_t i = 0;
+
+    while (i < only.count && strcasecmp(only.values[i], s->state) != 0)
+        i++;
+    return (i < only.count || !only.count) && is_named(sel, s);
+}
+
+static json_t *encode_study(const struct workspace *w, const struct run_status_list *list,
+                            const struct selection *sel)
 {
     json_t *runs = json_array();
 
     for (size_t i = 0; i < list->count; i++)
-        json_array_append_new(runs, run_status_encode(&list->runs[i]));
-    return jsonio_print(json_pack("{s:i, s:s, s:s, s:o}", "schema", 1, "study", w->study.name,
-                                  "study_id", w->ledger.study_id, "runs", runs),
-                        9, "the status", e);
+        if (is_shown(sel, &list->runs[i]))
+            json_array_append_new(runs, run_status_encode(&list->runs[i]));
+    return json_pack("{s:i, s:s, s:s, s:o}", "schema", 1, "study", w->study.name, "study_id",
+                     w->ledger.study_id, "runs", runs);
 }
 
 /* Formats the time of the job or, if the scheduler has forgotten the job, that of a finished
@@ -72,30 +124,63 @@ static void print_run(const struct run_status *s)
            gpus, nodes, elapsed, epochs, result);
 }
 
-static void print_table(const struct run_status_list *list)
+static void print_summary(const struct run_summary *summary)
 {
-    printf("%-16s %-13s %8s %4s %5s %9s %9s %s\n", "RUN", "STATE", "JOB", "GPUS", "NODES", "TIME",
-           "EPOCH", "RESULT/NODELIST(REASON)");
-    for (size_t i = 0; i < list->count; i++)
-        print_run(&list->runs[i]);
+    char line[512];
+
+    run_summary_format(summary, line, sizeof line);
+    if (*line)
+        printf("%s\n", line);
 }
 
-static int cmd_status_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+/* Prints the runs of one study, and below them how many are in which state. */
+static void print_study(const struct run_status_list *list, struct selection *sel)
+{
+    struct run_summary summary = {0};
+    size_t shown = 0;
+
+    for (size_t i = 0; i < list->count; i++) {
+        const struct run_status *s = &list->runs[i];
+        if (is_named(sel, s)) {
+            run_summary_add(&summary, s);
+            run_summary_add(&sel->total, s);
+        }
+        if (!is_shown(sel, s))
+            continue;
+        if (!shown++)
+            printf("%-16s %-13s %8s %4s %5s %9s %9s %s\n", "RUN", "STATE", "JOB", "GPUS", "NODES",
+                   "TIME", "EPOCH", "RESULT/NODELIST(REASON)");
+        print_run(s);
+    }
+    print_summary(&summary);
+}
+
+static int check_runs(const struct workspace *w, const struct run_status_list *list,
+                      const struct selection *sel, struct err *e)
+{
+    for (int i = 0; i < sel->nruns; i++)
+        if (!run_status_find(list, sel->runs[i]))
+            return run_dir_check_id(w->study.dir, sel->runs[i], e);
+    return 0;
+}
+
+/* Shows the study of args. If studies is not NULL, the study is added to this JSON list. */
+static int show_study(struct selection *sel, json_t *studies, struct err *e)
 {
     struct run_status_list list;
     struct workspace w;
     int rc;
 
-    (void)noperands, (void)operands, (void)nrest, (void)rest;
     if (workspace_open(&w, &args, e))
         return -1;
     rc = run_status_collect(&w, &list, e);
     if (rc == 0) {
-        if (as_json)
-            rc = print_status_json(&w, &list, e);
-        else if (list.count)
-            print_table(&list);
-        else
+        rc = check_runs(&w, &list, sel, e);
+        if (rc == 0 && studies)
+            json_array_append_new(studies, encode_study(&w, &list, sel));
+        else if (rc == 0 && list.count)
+            print_study(&list, sel);
+        else if (rc == 0)
             log_info("%s has no runs yet; type 'unetctl submit --gpus LIST'", w.study.dir);
         if (rc == 0 && list.unreachable) {
             *e = list.reason;
@@ -109,18 +194,101 @@ static int cmd_status_run(int noperands, char **operands, int nrest, char **rest
     return rc;
 }
 
+static bool is_study(const char *operand)
+{
+    char file[PATH_MAX];
+
+    return snprintf(file, sizeof file, "%s/" STUDY_FILE, operand) < (int)sizeof file &&
+           access(file, F_OK) == 0;
+}
+
+/* Shows several studies. One that cannot be shown does not keep the others from it; its error is
+ * returned, the last of several. */
+static int show_studies(struct selection *sel, char **folders, int count, json_t *studies,
+                        struct err *e)
+{
+    struct err failed = {0};
+
+    for (int i = 0; i < count; i++) {
+        args.dir = folders[i];
+        if (!studies)
+            printf("%s%s\n", i ? "\n" : "", folders[i]);
+        struct err one;
+        if (show_study(sel, studies, &one) == 0)
+            continue;
+        if (failed.code)
+            log_error("%s", failed.text);
+        failed = one;
+        err_prefix(&failed, "%s", folders[i]);
+    }
+    if (!studies) {
+        printf("\n%d studies: ", count);
+        print_summary(&sel->total);
+    }
+    *e = failed;
+    return failed.code ? -1 : 0;
+}
+
+static int print_json(json_t *studies, bool is_list, struct err *e)
+{
+    json_t *root = is_list ? json_pack("{s:i, s:O}", "schema", 1, "studies", studies)
+                           : json_incref(json_array_get(studies, 0));
+
+    return jsonio_print(root, 9, "the status", e);
+}
+
+/* Are the operands folders of studies? Otherwise they are runs of one study. */
+static int count_studies(int noperands, char **operands, struct err *e)
+{
+    int count = 0;
+
+    for (int i = 0; i < noperands; i++)
+        count += is_study(operands[i]);
+    if (count && (count < noperands || args.dir))
+        return err_set(e, ERR_USAGE, "status: give either folders of studies, or runs of one study "
+                                     "(-C STUDY RUN...)");
+    return count;
+}
+
+static int cmd_status_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    int nstudies = count_studies(noperands, operands, e), rc, written = 0;
+    struct selection sel = {.runs = operands, .nruns = nstudies ? 0 : noperands};
+    struct err unwritten;
+
+    (void)nrest, (void)rest;
+    if (nstudies < 0 || check_states(e))
+        return -1;
+    if (nstudies == 1)
+        args.dir = operands[0];
+    json_t *studies = as_json ? json_array() : NULL;
+    rc = nstudies > 1 ? show_studies(&sel, operands, nstudies, studies, e)
+                      : show_study(&sel, studies, e);
+    if (json_array_size(studies))
+        written = print_json(studies, nstudies > 1, &unwritten);
+    json_decref(studies);
+    if (rc == 0 && written)
+        *e = unwritten;
+    return rc ? rc : written;
+}
+
 const struct cli_command cmd_status = {
     .name = "status",
-    .args = "",
+    .args = "[RUN... | STUDY...]",
     .summary = "show the state of every run",
     .details =
+        "Shows all runs of the study, those named, or those of several studies, whose folders are\n"
+        "given. The last line counts them, --state or not, and says how long the running ones\n"
+        "still need at the pace of their last epochs, once each has one.\n"
         "The marker in a run's folder decides (COMPLETED, FAILED); a job that ended without one\n"
         "has the state its scheduler reports. A job that ended less than a minute ago without a\n"
         "marker is ENDED, as the marker may not be visible here yet; one that Slurm does not show\n"
         "is UNSEEN, and LOST after two minutes. Runs of other users are \"submitted by X\".\n"
         "Exit 0 whatever the states are; 4 if the scheduler cannot be asked about a run (whose\n"
         "state is UNKNOWN); 7 if the run.json of a run cannot be read (its row says why; it is\n"
-        "DAMAGED unless its job is active).\n",
+        "DAMAGED unless its job is active).\n"
+        "Example: unetctl status study-a study-b --state RUNNING\n",
     .options = options,
+    .max_operands = -1,
     .run = cmd_status_run,
 };

@@ -12,6 +12,7 @@
 #include "launcher/submit/dry_run.h"
 #include "launcher/submit/left.h"
 #include "launcher/submit/submission.h"
+#include "launcher/submit/unreached.h"
 #include "src/log.h"
 #include "src/plural.h"
 
@@ -31,13 +32,10 @@ static const struct cli_option options[] = {
     {"parsable", 0, CLI_FLAG, NULL, "print the job id of each run, one per line, in plan order",
      &parsable, 0, 0},
     DRY_RUN_OPTION(dry_run),
-    {"max-in-flight", 0, CLI_INT, "K",
-     "let at most K jobs of the study run at a time (default: no limit, or site)",
-     &args.max_in_flight, 1, 4096},
+    WORKSPACE_OPTION_MAX_IN_FLIGHT(args),
     WORKSPACE_OPTION_ONE_ALLOCATION(args),
     WORKSPACE_OPTION_TAKE_OVER(args),
-    {"after", 0, CLI_LIST, "WHAT",
-     "start when this has ended: a job number, a RUN, or another STUDY", &args.after, 0, 0},
+    WORKSPACE_OPTION_AFTER(args),
     WORKSPACE_OPTION_STUDY(args),
     {0},
 };
@@ -94,7 +92,7 @@ static int check_cost(const struct workspace *w, const struct run_plan *plan, st
     struct allocation a;
 
     if (!w->one_allocation)
-        return run_cost_check(plan, w->options.time_min, max_gpu_hours, e);
+        return run_cost_check(plan, true, w->options.time_min, max_gpu_hours, e);
     return allocation_describe(w, &plan->runs[plan->count - 1], &a, e) ||
                    allocation_check_cost(&a, w->options.time_min, max_gpu_hours, e)
                ? -1
@@ -166,6 +164,7 @@ static int submit_plan(struct workspace *w, const struct run_plan *plan, int nre
     log_info("%zu run%s %ssubmitted; before: %zu active, %zu done, %zu without a result",
              counts.submitted, plural(counts.submitted), dry ? "would be " : "",
              counts.active, counts.good, counts.bad);
+    unreached_report(&args, nrest, rest, counts.active);
     if (counts.others)
         log_info("%zu run%s left to other users, who submitted them ('--take-over' acts on them "
                  "nevertheless)", counts.others, counts.others == 1 ? " is" : "s are");

@@ -7,12 +7,14 @@
 #include "launcher/submit/left.h"
 
 static struct workspace_args args;
-static long timeout_s;
+static long timeout_s, every_s;
 static bool as_json;
 
 static const struct cli_option options[] = {
     {"timeout", 0, CLI_INT, "SECONDS",
      "stop watching after this time (exit 6); the jobs continue", &timeout_s, 1, 1e9},
+    {"every", 0, CLI_INT, "SECONDS",
+     "report the progress so often where no bars are drawn (default: 60)", &every_s, 1, 1e9},
     {"json", 0, CLI_FLAG, NULL, "print a line of JSON for each change of state or epoch", &as_json,
      0, 0},
     WORKSPACE_OPTION_SITE(args),
@@ -25,6 +27,7 @@ static int cmd_watch_run(int noperands, char **operands, int nrest, char **rest,
     struct watch_options watch = {.ids = noperands ? operands : NULL,
                                   .nids = (size_t)noperands,
                                   .timeout_s = timeout_s,
+                                  .every_s = every_s,
                                   .json = as_json};
     struct workspace w;
     int rc = 0;
@@ -49,8 +52,9 @@ const struct cli_command cmd_watch = {
     .args = "[RUN...]",
     .summary = "follow the runs until they have ended",
     .details =
-        "Shows a bar for each run on a terminal, elsewhere a line for each change of state;\n"
-        "NO_COLOR is honoured. Unless RUNs are named, runs that a limit left out at the last\n"
+        "Shows a bar for each run on a terminal, elsewhere a line for each change of state and,\n"
+        "each minute, one for each running run and one about all, with the time left. NO_COLOR is\n"
+        "honoured. Unless RUNs are named, runs that a limit left out at the last\n"
         "'submit' are submitted as other jobs end, with the options of that 'submit'. Exit 0 if\n"
         "all runs are done, 1 if some ended without a result, 130 on Ctrl-C, 6 on --timeout; the\n"
         "jobs continue in any case.\n",

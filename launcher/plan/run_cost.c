@@ -95,11 +95,36 @@ int run_cost_decimals(double hours)
     return hours < 0.1 ? 3 : 1;
 }
 
-int run_cost_check(const struct run_plan *plan, int time_min, double max_gpu_hours, struct err *e)
+/* Says which part of the plan would fit. Returns false if none does. */
+static bool describe_fit(const struct run_plan *plan, bool by_count, int time_min,
+                         double max_gpu_hours, char dst[256])
+{
+    char counts[160];
+    bool fits = false;
+    int most = 0;
+
+    for (size_t i = 0; i < plan->count; i++) {
+        fits |= run_cost_gpu_hours(&plan->runs[i], time_min) <= max_gpu_hours;
+        if (plan->runs[i].layout.gpus > most &&
+            total_hours(plan, time_min, plan->runs[i].layout.gpus) <= max_gpu_hours)
+            most = plan->runs[i].layout.gpus;
+    }
+    if (by_count && most) {
+        double hours = total_hours(plan, time_min, most);
+        encode_counts(plan, most, counts, sizeof counts);
+        snprintf(dst, 256, "--gpus %s (%.*f) would fit", counts, run_cost_decimals(hours), hours);
+        return true;
+    }
+    snprintf(dst, 256, "%s", by_count ? "no count of the list fits"
+                             : fits   ? "fewer RUNs would fit" : "no run of them fits");
+    return fits && !by_count;
+}
+
+int run_cost_check(const struct run_plan *plan, bool by_count, int time_min, double max_gpu_hours,
+                   struct err *e)
 {
     double hours = total_hours(plan, time_min, INT32_MAX);
-    char counts[160], fit[256] = "no count of the list fits";
-    int most = 0;
+    char fit[256];
 
     if (!time_min)
         return err_set(e, ERR_CONFIG, "--max-gpu-hours %g: the runs have no time limit, so they "
@@ -107,19 +132,11 @@ int run_cost_check(const struct run_plan *plan, int time_min, double max_gpu_hou
                        "--time=H:MM:SS)", max_gpu_hours);
     if (hours <= max_gpu_hours)
         return 0;
-    for (size_t i = 0; i < plan->count; i++)
-        if (plan->runs[i].layout.gpus > most &&
-            total_hours(plan, time_min, plan->runs[i].layout.gpus) <= max_gpu_hours)
-            most = plan->runs[i].layout.gpus;
-    encode_counts(plan, most, counts, sizeof counts);
-    if (most)
-        snprintf(fit, sizeof fit, "--gpus %s (%.*f) would fit", counts,
-                 run_cost_decimals(total_hours(plan, time_min, most)),
-                 total_hours(plan, time_min, most));
+    bool fits = describe_fit(plan, by_count, time_min, max_gpu_hours, fit);
     return err_set(e, ERR_CONFIG, "the runs may cost %.*f GPU-hours (time limit %d:%02d h x GPUs, "
                    "summed), %.*f more than --max-gpu-hours %g; %s, %s a time limit of %d minutes "
                    "would", run_cost_decimals(hours), hours, time_min / 60, time_min % 60,
                    run_cost_decimals(hours - max_gpu_hours), hours - max_gpu_hours, max_gpu_hours,
-                   fit, most ? "as" : "but",
+                   fit, fits ? "as" : "but",
                    (int)(time_min * max_gpu_hours / hours));
 }

@@ -3,6 +3,7 @@
 #ifndef UNETCTL_LAUNCHER_PLAN_RUN_COST_H
 #define UNETCTL_LAUNCHER_PLAN_RUN_COST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "launcher/plan/model_look.h"
@@ -30,9 +31,11 @@ int64_t run_cost_disk(const struct study *study, const struct model_look *model,
  * all processes of a node. */
 int64_t run_cost_cache(const struct study *study, const struct run_plan *plan, long images);
 
-/* Checks that the plan, whose runs are sorted by GPUs, costs at most max_gpu_hours in the worst
+/* Checks that the plan costs at most max_gpu_hours in the worst
  * case, time limit x GPUs of every run. Returns 0, or -1 with ERR_CONFIG: there is no time limit,
- * or by how much the plan exceeds max_gpu_hours, and which of its smaller GPU counts would fit. */
-int run_cost_check(const struct run_plan *plan, int time_min, double max_gpu_hours, struct err *e);
+ * or by how much the plan exceeds max_gpu_hours, and what would fit: with by_count, which of its
+ * smaller GPU counts; otherwise, fewer runs. */
+int run_cost_check(const struct run_plan *plan, bool by_count, int time_min, double max_gpu_hours,
+                   struct err *e);
 
 #endif

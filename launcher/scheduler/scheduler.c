@@ -93,3 +93,9 @@ int scheduler_cancel(struct scheduler *s, const char *id, struct err *e)
 {
     return s->ops->cancel(s, id, e);
 }
+
+int scheduler_release(struct scheduler *s, const char *id, struct err *e)
+{
+    return s->ops->release ? s->ops->release(s, id, e)
+                           : err_set(e, ERR_SCHED, "scheduler %s holds no jobs", s->ops->name);
+}

@@ -110,6 +110,7 @@ struct scheduler_ops {
     /* Those that follow may be NULL. */
     int (*lookup)(struct scheduler *s, const struct scheduler_ids *ids, struct job_state **states,
                   size_t *nstates, bool *hides, struct err *e);
+    int (*release)(struct scheduler *s, const char *id, struct err *e);
     int (*recall)(struct scheduler *s, const struct scheduler_ids *ids, struct job_state **states,
                   size_t *nstates, bool *is_answered, struct err *e);
     void (*announce)(struct scheduler *s, const char *tag_prefix, bool everybody,
@@ -189,5 +190,9 @@ int scheduler_recall(struct scheduler *s, const struct scheduler_ids *ids,
 
 /* Cancels a job. It is not an error if the job has ended or is unknown. */
 int scheduler_cancel(struct scheduler *s, const char *id, struct err *e);
+
+/* Releases a held job. Returns 0, or -1 with ERR_SCHED: Slurm does not allow it, or the scheduler
+ * holds no jobs. */
+int scheduler_release(struct scheduler *s, const char *id, struct err *e);
 
 #endif

@@ -135,6 +135,7 @@ static void set_active(struct run_status *s, const struct job_state *job)
     const char *words = waits ? slurm_words_reason(job->reason) : "";
 
     set_phase(s, RUN_ACTIVE, job->state, "");
+    s->held = waits && slurm_words_is_held(job->reason);
     if (job->restarts)
         snprintf(restarts, sizeof restarts, "restart %d%s", job->restarts, waits ? ", " : "");
     snprintf(s->reason, sizeof s->reason, "%s%s%s%s", restarts, waits ? job->reason : "",
@@ -196,6 +197,7 @@ void run_status_decide(struct run_status *s, const struct job_state *job,
                        const struct ledger_entry *entry)
 {
     s->absent = false;
+    s->held = false;
     set_submitter(s, job, entry);
     snprintf(s->job, sizeof s->job, "%s", job ? job->id : entry ? entry->job : "");
     if (job) {
@@ -433,7 +435,7 @@ static int decide_run(struct workspace *w, struct run_status_list *list,
 
 static int compare_id(const void *id, const void *other)
 {
-    return strcmp(id, *(char *const *)other);
+    return run_dir_compare(id, *(char *const *)other);
 }
 
 static bool has_id(char **ids, size_t count, const char *id)
@@ -511,7 +513,7 @@ int run_status_check_damage(const struct run_status_list *list, struct err *e)
 
 static int compare_run(const void *id, const void *status)
 {
-    return strcmp(id, ((const struct run_status *)status)->run.id);
+    return run_dir_compare(id, ((const struct run_status *)status)->run.id);
 }
 
 const struct run_status *run_status_find(const struct run_status_list *list, const char *run)

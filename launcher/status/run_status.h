@@ -38,6 +38,7 @@ struct run_status {
      * DAMAGED (its plan cannot be read, and it has no active job). */
     char state[24];
     enum run_detail detail;
+    bool held;   /* its job waits until it is released */
     bool absent; /* it should have a job, but was decided without one */
     long uid;      /* who submitted it; -1: unknown, or it was refused */
     char user[64]; /* the name of this user, or "" */
@@ -56,7 +57,7 @@ struct run_status {
 };
 
 struct run_status_list {
-    struct run_status *runs; /* sorted by id */
+    struct run_status *runs; /* in the order of run_dir_compare */
     size_t count;
     bool unreachable;  /* some runs are RUN_UNASKED */
     struct err reason; /* why the scheduler is unreachable */

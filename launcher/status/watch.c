@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "launcher/status/run_status.h"
+#include "launcher/status/run_summary.h"
 #include "src/clock.h"
 #include "src/control.h"
 #include "src/log.h"
@@ -21,6 +21,8 @@
 #define POLL_MAX_S 5.0
 #define POLL_GROWTH 1.25
 #define BAR_WIDTH 24
+#define EVERY_S 60.0    /* interval of progress lines */
+#define PROGRESS_RUNS 8 /* the most runs that have a progress line */
 /* seconds after which submission of runs left for later is tried again, if no run ends before */
 #define LEFT_S 30.0
 
@@ -43,6 +45,9 @@ struct watch {
     size_t moving;    /* runs that had not ended at the last poll */
     double next_left; /* when submission of those left is tried again */
     double started;   /* clock_now() */
+    double every_s;   /* interval of progress lines */
+    double next_progress;
+    char progress[512]; /* the last summary that was reported */
 };
 
 static void on_interrupt(int signal)
@@ -88,6 +93,8 @@ static double fraction_done(const struct run_status *s)
 static void describe_progress(const struct run_status *s, char *dst, size_t size)
 {
     const struct run_progress *p = &s->progress;
+    double left_s = run_summary_left(s);
+    char left[32] = "";
 
     if (s->phase == RUN_BAD || s->phase == RUN_UNKNOWN || strcmp(s->state, "PENDING") == 0)
         snprintf(dst, size, "%s", s->reason);
@@ -95,10 +102,12 @@ static void describe_progress(const struct run_status *s, char *dst, size_t size
         snprintf(dst, size, "%d epoch%s  loss %.4f  %s %.4f", p->epoch,
                  plural(p->epoch), p->loss, p->metric,
                  p->quality);
-    else if (p->epoch > 0)
-        snprintf(dst, size, "epoch %d/%d  loss %.4f  %.3g s/epoch", p->epoch, p->epochs, p->loss,
-                 p->epoch_s);
-    else
+    else if (p->epoch > 0) {
+        if (left_s >= 0)
+            run_summary_format_time(left_s, left);
+        snprintf(dst, size, "epoch %d/%d  loss %.4f  %.3g s/epoch%s%s%s", p->epoch, p->epochs,
+                 p->loss, p->epoch_s, *left ? "  " : "", left, *left ? " left" : "");
+    } else
         snprintf(dst, size, "%s", s->phase == RUN_ACTIVE ? "starting" : "");
 }
 
@@ -234,6 +243,35 @@ static size_t count_moving(const struct watch *w)
     return n;
 }
 
+/* Reports the progress of the runs in state RUNNING, and a summary of all, every every_s. While
+ * none is RUNNING, an unchanged summary is not repeated. */
+static void log_progress(struct watch *w)
+{
+    char text[sizeof w->list.runs->reason];
+    struct run_summary summary = {0};
+
+    if (w->live || w->options->json || clock_now() < w->next_progress)
+        return;
+    w->next_progress = clock_now() + w->every_s;
+    for (size_t i = 0; i < w->list.count; i++)
+        if (is_followed(w, &w->list.runs[i]))
+            run_summary_add(&summary, &w->list.runs[i]);
+    run_summary_format(&summary, text, sizeof text);
+    if (!summary.running && strcmp(text, w->progress) == 0)
+        return;
+    memcpy(w->progress, text, sizeof w->progress);
+    for (size_t i = 0, shown = 0; i < w->list.count && shown < PROGRESS_RUNS; i++) {
+        const struct run_status *s = &w->list.runs[i];
+        if (!is_followed(w, s) || strcmp(s->state, "RUNNING") != 0)
+            continue;
+        shown++;
+        describe_progress(s, text, sizeof text);
+        control_blank(text);
+        log_info("%s: %s", s->run.id, text);
+    }
+    log_info("%s", w->progress);
+}
+
 static int poll_runs(struct workspace *work, struct watch *w, struct err *e)
 {
     run_status_destroy(&w->list);
@@ -301,7 +339,7 @@ static int summarize(const struct watch *w)
 
 static int follow_runs(struct workspace *work, struct watch *w, struct err *e)
 {
-    double interval = POLL_MIN_S;
+    double interval = POLL_MIN_S, most = w->every_s < POLL_MAX_S ? w->every_s : POLL_MAX_S;
 
     for (;;) {
         if (poll_runs(work, w, e))
@@ -311,6 +349,7 @@ static int follow_runs(struct workspace *work, struct watch *w, struct err *e)
             draw_runs(w);
         if (count_moving(w) == 0 && w->left == 0)
             return summarize(w);
+        log_progress(w);
         if (submit_left(w, e))
             return -1;
         if (w->options->timeout_s && clock_now() - w->started > (double)w->options->timeout_s) {
@@ -318,7 +357,7 @@ static int follow_runs(struct workspace *work, struct watch *w, struct err *e)
                       "%s' follows them)", count_moving(w), w->options->timeout_s, work->study.dir);
             return ERR_TIMEOUT;
         }
-        pause_s(interval < POLL_MAX_S ? interval : POLL_MAX_S);
+        pause_s(interval < most ? interval : most);
         if (interrupted) {
             log_error("interrupted; the jobs continue ('unetctl watch -C %s' follows them, "
                       "'unetctl "
@@ -334,9 +373,11 @@ int watch_runs(struct workspace *work, const struct watch_options *options, stru
     struct sigaction action = {.sa_handler = on_interrupt}, old_int, old_term;
     struct watch w = {.options = options,
                       .left = options->submit_left != NULL,
-                      .started = clock_now()};
+                      .started = clock_now(),
+                      .every_s = options->every_s ? (double)options->every_s : EVERY_S};
     int rc = 0;
 
+    w.next_progress = w.started + w.every_s;
     w.live = !options->json && isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
     w.colors = w.live && !(no_color && *no_color);
     for (size_t i = 0; rc == 0 && options->ids && i < options->nids; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Follows runs until they end: on a terminal with a bar for each that fits, otherwise with a line
- * for each change of state. */
+ * for each change of state, and every minute one for each running run and one about all. */
 #ifndef UNETCTL_LAUNCHER_STATUS_WATCH_H
 #define UNETCTL_LAUNCHER_STATUS_WATCH_H
 
@@ -10,6 +10,7 @@ struct watch_options {
     char **ids; /* the runs to follow; NULL: all that were submitted */
     size_t nids;
     long timeout_s; /* 0: not limited */
+    long every_s;   /* interval of progress lines where no bars are drawn; 0: a minute */
     bool json;      /* a line of JSON on stdout per change of a run's state or epoch; no bars */
     /* Submits runs that were left for later because only so many jobs are allowed at a time.
      * Returns a number above 0 if some remain, 0 if none does, or -1. May be NULL. */

@@ -72,6 +72,15 @@ struct workspace_args {
      "run everything as steps of one Slurm job, side by side where it fits",               \
      &(args).one_allocation, 0, 0}
 
+/* For verbs that submit. */
+#define WORKSPACE_OPTION_MAX_IN_FLIGHT(args)                                               \
+    {"max-in-flight", 0, CLI_INT, "K",                                                     \
+     "let at most K jobs of the study run at a time (default: no limit, or site)",         \
+     &(args).max_in_flight, 1, 4096}
+#define WORKSPACE_OPTION_AFTER(args)                                                       \
+    {"after", 0, CLI_LIST, "WHAT",                                                         \
+     "start when this has ended: a job number, a RUN, or another STUDY", &(args).after, 0, 0}
+
 /* For verbs that submit or cancel. */
 #define WORKSPACE_OPTION_TAKE_OVER(args)                                                   \
     {"take-over", 0, CLI_FLAG, NULL,                                                       \

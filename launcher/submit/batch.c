@@ -9,6 +9,7 @@
 
 #include "launcher/plan/data_split.h"
 #include "launcher/plan/plan_advice.h"
+#include "launcher/plan/run_cost.h"
 #include "launcher/submit/allocation.h"
 #include "launcher/submit/attempt.h"
 #include "launcher/submit/dependency.h"
@@ -371,6 +372,30 @@ static int submit_chunks(struct workspace *w, struct scheduler *scheduler,
         rc = submit_chunk(w, scheduler, dependency, delivery, &c, e);
         chunk_close(&c);
     }
+    return rc;
+}
+
+int batch_check_cost(const struct workspace *w, const struct batch *b, double max_gpu_hours,
+                     struct err *e)
+{
+    struct run_plan plan = {.count = b->count};
+    struct allocation a;
+    int rc;
+
+    if (!(max_gpu_hours > 0) || !b->count)
+        return 0;
+    if (w->one_allocation)
+        return allocation_describe(w, &find_largest(b)->run, &a, e) ||
+                       allocation_check_cost(&a, w->options.time_min, max_gpu_hours, e)
+                   ? -1
+                   : 0;
+    plan.runs = calloc(plan.count, sizeof *plan.runs);
+    if (!plan.runs)
+        return err_errno(e, ERR_INTERNAL, errno, "submit");
+    for (size_t i = 0; i < plan.count; i++)
+        plan.runs[i] = b->items[i].run;
+    rc = run_cost_check(&plan, false, w->options.time_min, max_gpu_hours, e);
+    free(plan.runs);
     return rc;
 }
 

@@ -35,6 +35,11 @@ int batch_write(const struct workspace *w, struct batch *b, struct err *e);
 int batch_note(struct workspace *w, const struct batch *b, enum ledger_event event, const char *job,
                struct err *e);
 
+/* Checks that the items cost at most max_gpu_hours in the worst case (run_cost_check); 0 means no
+ * limit. */
+int batch_check_cost(const struct workspace *w, const struct batch *b, double max_gpu_hours,
+                     struct err *e);
+
 /* Submits all items, after writing their files and noting "submitting" unless that was done. The
  * largest job is checked before the first is submitted; with --one-allocation, which makes the
  * items one job, that job is. jobs are the study's, from the scheduler. A limit that leaves some

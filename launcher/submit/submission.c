@@ -521,7 +521,8 @@ int submission_resume(struct workspace *w, char **ids, size_t nids,
     if (query_jobs(w, &jobs, &njobs, e) == 0 && run_status_collect(w, &list, e) == 0) {
         if (list.unreachable)
             *e = list.reason;
-        else if (choose_again(w, &list, ids, nids, size, &b, counts, e) == 0)
+        else if (choose_again(w, &list, ids, nids, size, &b, counts, e) == 0 &&
+                 batch_check_cost(w, &b, size->max_gpu_hours, e) == 0)
             rc = submit_batch(w, &b, jobs, njobs, counts, e);
     }
     run_status_destroy(&list);

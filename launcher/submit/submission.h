@@ -34,15 +34,17 @@ struct submission_counts {
 int submission_submit(struct workspace *w, const struct run_plan *plan,
                       struct submission_counts *counts, struct err *e);
 
-/* The number of GPUs to resume with; 0: as planned. scale is that of run_plan_resize. */
+/* The number of GPUs to resume with; 0: as planned. scale is that of run_plan_resize. All runs
+ * together may cost at most max_gpu_hours, or anything if that is 0. */
 struct submission_size {
     int gpus;
     bool scale;
+    double max_gpu_hours;
 };
 
 /* Submits a new attempt of each run in ids, or with nids 0 of all runs that ended without a
  * result. Returns 0, or -1: with ERR_USAGE for an id that is not a run that ended without a
- * result. */
+ * result, with ERR_CONFIG if they may cost too much. */
 int submission_resume(struct workspace *w, char **ids, size_t nids,
                       const struct submission_size *size, struct submission_counts *counts,
                       struct err *e);

@@ -12,6 +12,7 @@
 #include "src/buf.h"
 #include "src/text/filename.h"
 #include "src/log.h"
+#include "src/plural.h"
 #include "trainer/data/source/container.h"
 #include "trainer/data/image/image_file.h"
 #include "trainer/data/source/tree.h"
@@ -23,9 +24,41 @@ static const struct cli_option options[] = {
      0, 0},
     {0}};
 
+enum { WIDTH, HEIGHT, CHANNELS, BITS, NPROPERTIES };
+
 struct count {
     size_t files, bad;
+    unsigned least[NPROPERTIES], most[NPROPERTIES]; /* of those that can be used */
 };
+
+static void add_properties(struct count *count, const struct pixels *img)
+{
+    const unsigned now[] = {img->width, img->height, (unsigned)img->channels, (unsigned)img->bits};
+    bool is_first = count->files == count->bad;
+
+    for (int i = 0; i < NPROPERTIES; i++) {
+        if (is_first || now[i] < count->least[i])
+            count->least[i] = now[i];
+        if (is_first || now[i] > count->most[i])
+            count->most[i] = now[i];
+    }
+}
+
+/* Sums up images that can all be used. */
+static void log_fine(const struct count *count)
+{
+    static const char *const formats[] = {"width %s", "height %s", "channels %s",
+                                          "bits %s"};
+    char text[256] = "", range[32], part[64];
+
+    for (int i = 0; i < NPROPERTIES; i++) {
+        snprintf(range, sizeof range, count->least[i] == count->most[i] ? "%u" : "%u to %u",
+                 count->least[i], count->most[i]);
+        snprintf(part, sizeof part, formats[i], range);
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? ", " : "", part);
+    }
+    log_info("%zu image%s can be read: %s", count->files, plural(count->files), text);
+}
 
 /* Prints one object of the list: an image, or an error. */
 static void print_image_json(size_t index, const char *name, const struct pixels *img,
@@ -84,6 +117,7 @@ static void show(const char *path, const struct pixels *img, struct count *count
         if (img->warning[0])
             log_warn("%s: %s", name, img->warning);
     }
+    add_properties(count, img);
     count->files++;
 }
 
@@ -179,8 +213,11 @@ static int run_data_check(int noperands, char **operands, int nrest, char **rest
         printf("],\n \"checked\":%zu,\"bad\":%zu}\n", count.files, count.bad);
     if (rc)
         return -1;
-    if (count.bad == 0)
+    if (count.bad == 0) {
+        if (!opt_json)
+            log_fine(&count);
         return 0;
+    }
     return err_set(e, ERR_DATA, "%zu of %zu files cannot be used", count.bad, count.files);
 }
 
@@ -196,6 +233,7 @@ const struct cli_command cmd_data_check = {
         "interleaved, 16-bit ones big-endian; 1, 2 and 4 bits one sample per byte, not scaled;\n"
         "palettes by index; of several pages the first, with a warning. In a path, a backslash is\n"
         "printed as \\\\, control characters and bytes that are not UTF-8 as \\xNN.\n"
+        "The last line, on stderr, sums up what is fine, or counts what is not.\n"
         "Every path is tried; the exit code is 7 if any cannot be used. Files up to 1 GiB and\n"
         "samples up to 1 GiB (65535 on a side) are read. Whatever a header claims, no more memory "
         "is\n"

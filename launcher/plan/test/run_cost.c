@@ -24,7 +24,7 @@ static void refuses(const int *counts, size_t n, int minutes, double budget, con
     struct run_plan plan = make_plan(runs, counts, n);
     struct err e = {0};
 
-    if (!ok(run_cost_check(&plan, minutes, budget, &e) == -1 && strstr(e.text, word),
+    if (!ok(run_cost_check(&plan, true, minutes, budget, &e) == -1 && strstr(e.text, word),
             "the error says '%s'", word))
         printf("# %s\n", e.text);
     is_int(e.code, ERR_CONFIG, "exit code");
@@ -41,7 +41,7 @@ int main(void)
     struct err e = {0};
 
     ok(run_cost_gpu_hours(&runs[11], 90) == 12, "8 GPUs for 1:30 h are 12 GPU-hours");
-    ok(run_cost_check(&plan, 60, 48, &e) == 0, "48 of 48 GPU-hours are accepted");
+    ok(run_cost_check(&plan, true, 60, 48, &e) == 0, "48 of 48 GPU-hours are accepted");
     refuses(loop, 6, 60, 47.9, "0.1 more than --max-gpu-hours 47.9");
     refuses(loop, 6, 60, 47.9, "--gpus 1..4,6 (32.0) would fit");
     refuses(loop, 6, 60, 24, "--gpus 1..4 (20.0) would fit");
@@ -49,6 +49,11 @@ int main(void)
     refuses(loop, 6, 60, 2, "--gpus 1 (2.0) would fit");
     refuses(loop + 1, 5, 60, 2, "no count of the list fits");
     refuses(loop, 6, 0, 1000, "no time limit");
+    ok(run_cost_check(&plan, false, 60, 47, &e) == -1 && strstr(e.text, "; fewer RUNs would fit"),
+       "runs that were named cannot be chosen by their GPUs");
+    ok(run_cost_check(&plan, false, 60, 0.5, &e) == -1 &&
+           strstr(e.text, "; no run of them fits, but a time limit of 0 minutes"),
+       "the smallest run costs too much");
     ok(run_cost_disk(&study, &model, 60) > 4 * 7717, "the weights count as bytes on disk");
     is_int(run_cost_cache(&study, &plan, 10), 0, "80 MiB of images stay in memory");
     is_int(run_cost_cache(&study, &plan, 100), 800L << 20, "800 MiB of images do not");

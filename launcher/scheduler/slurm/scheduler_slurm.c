@@ -464,6 +464,14 @@ static int slurm_cancel(struct scheduler *s, const char *id, struct err *e)
     return answer ? 0 : -1;
 }
 
+static int slurm_release(struct scheduler *s, const char *id, struct err *e)
+{
+    json_t *answer = ask_again(s, json_pack("{s:s, s:s}", "op", "release", "id", id), e);
+
+    json_decref(answer);
+    return answer ? 0 : -1;
+}
+
 static void slurm_announce(struct scheduler *s, const char *tag_prefix, bool everybody,
                            const struct job *job)
 {
@@ -499,6 +507,7 @@ struct scheduler *scheduler_slurm_open(const struct scheduler_config *config, st
                                              .cancel = slurm_cancel,
                                              .close = slurm_close,
                                              .lookup = slurm_lookup,
+                                             .release = slurm_release,
                                              .recall = slurm_recall,
                                              .announce = slurm_announce};
     struct sandbox sandbox;

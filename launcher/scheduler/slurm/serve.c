@@ -52,15 +52,16 @@ static json_t *answer_lookup(const struct way *way, const json_t *request)
     return way->lookup(ids);
 }
 
-static json_t *answer_cancel(const struct way *way, const json_t *request)
+/* Does act, which cancels or releases a job, with the job of the request. */
+static json_t *answer_act(json_t *(*act)(const char *id), const char *op, const json_t *request)
 {
     const char *id = message_text(request, "id");
 
     if (!id)
-        return message_refuse("cancel needs \"id\"");
+        return message_refuse("%s needs \"id\"", op);
     if (!is_job_id(id))
         return message_refuse("'%s' is not the id of a Slurm job", id);
-    return way->cancel(id);
+    return act(id);
 }
 
 static json_t *answer_request(const struct way *way, const json_t *request)
@@ -92,7 +93,9 @@ static json_t *answer_request(const struct way *way, const json_t *request)
     if (strcmp(op, "accounting") == 0)
         return way->accounting(request);
     if (strcmp(op, "cancel") == 0)
-        return answer_cancel(way, request);
+        return answer_act(way->cancel, op, request);
+    if (strcmp(op, "release") == 0)
+        return answer_act(way->release_job, op, request);
     return message_refuse("unknown op \"%s\"", op);
 }
 

@@ -15,6 +15,17 @@ struct explanation {
     const char *text;
 };
 
+/* Reasons of jobs that wait until they are released. */
+static const struct explanation held[] = {
+    {"JobHeldUser", "held by you: 'unetctl release RUN' releases it"},
+    {"JobHeldAdmin", "held by an administrator, and only administrators can release it"},
+    {"JobHoldMaxRequeue", "was requeued too often: 'unetctl release RUN' tries again"},
+    {"launch failed requeued held", LAUNCH "; 'unetctl release RUN' tries again"},
+    {"launch_failed_requeued_held", LAUNCH "; 'unetctl release RUN' tries again"},
+    {"job requeued in held state", "'unetctl release RUN' tries again"},
+    {"job_requeued_in_held_state", "'unetctl release RUN' tries again"},
+    {0}};
+
 static const struct explanation reasons[] = {
     {"Priority", "jobs of higher priority come first"},
     {"Resources", "no free nodes, GPUs or CPUs yet"},
@@ -23,13 +34,6 @@ static const struct explanation reasons[] = {
                                  "('unetctl cancel'), and submit it again"},
     {"BeginTime", "its begin time is not reached; a requeued job waits two minutes"},
     {"Licenses", "waits for a license that other jobs use"},
-    {"JobHeldUser", "held by you: 'scontrol release JOB' releases it"},
-    {"JobHeldAdmin", "held by an administrator, and only administrators can release it"},
-    {"JobHoldMaxRequeue", "was requeued too often: 'scontrol release JOB' tries again"},
-    {"launch failed requeued held", LAUNCH "; 'scontrol release JOB' tries again"},
-    {"launch_failed_requeued_held", LAUNCH "; 'scontrol release JOB' tries again"},
-    {"job requeued in held state", "'scontrol release JOB' tries again"},
-    {"job_requeued_in_held_state", "'scontrol release JOB' tries again"},
     {"JobLaunchFailure", LAUNCH "; 'unetctl resume' tries again"},
     {"ReqNodeNotAvail", "a node that it needs is down, drained or reserved (sinfo -R)"},
     {"Nodes required for job are DOWN", "too few nodes of the partition work (sinfo -R)"},
@@ -109,7 +113,7 @@ static const char *explain(const struct explanation *list, const char *text)
 
 const char *slurm_words_reason(const char *reason)
 {
-    return explain(reasons, reason);
+    return slurm_words_is_held(reason) ? explain(held, reason) : explain(reasons, reason);
 }
 
 const char *slurm_words_refusal(const char *text)
@@ -119,6 +123,11 @@ const char *slurm_words_refusal(const char *text)
     while (e->word && !strstr(text, e->word))
         e++;
     return e->word ? e->text : "";
+}
+
+bool slurm_words_is_held(const char *reason)
+{
+    return *explain(held, reason) != 0;
 }
 
 bool slurm_words_never(const char *reason)

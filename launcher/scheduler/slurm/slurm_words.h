@@ -14,6 +14,9 @@ const char *slurm_words_reason(const char *reason);
  * one by accounting (limits.h). */
 const char *slurm_words_refusal(const char *text);
 
+/* Does a pending job with this reason wait until it is released? */
+bool slurm_words_is_held(const char *reason);
+
 /* Can a job with this reason never start? */
 bool slurm_words_never(const char *reason);
 

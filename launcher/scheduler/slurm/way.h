@@ -40,7 +40,8 @@ struct way {
     json_t *(*query)(const json_t *request);  /* has "tag_prefix" */
     json_t *(*lookup)(const json_t *ids);     /* a list of decimal numbers as strings */
     json_t *(*accounting)(const json_t *request);
-    json_t *(*cancel)(const char *id); /* id is a decimal number */
+    json_t *(*cancel)(const char *id);      /* id is a decimal number */
+    json_t *(*release_job)(const char *id); /* a job that is held */
 };
 
 #endif

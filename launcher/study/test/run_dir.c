@@ -35,6 +35,18 @@ static void write_text(const char *name, const char *text)
         bail_out("%s", path);
 }
 
+static void check_order(void)
+{
+    char names[][24] = {"unet-g100-s1", "unet-g02-s10", "unet-g10-s1", "unet-g02-s2"};
+    char *ids[] = {names[0], names[1], names[2], names[3]};
+
+    run_dir_list_sort(ids, 4);
+    is_str(ids[0], "unet-g02-s2", "seed 2 comes first");
+    is_str(ids[1], "unet-g02-s10", "then seed 10");
+    is_str(ids[2], "unet-g10-s1", "10 GPUs precede 100");
+    is_str(ids[3], "unet-g100-s1", "100 GPUs are last");
+}
+
 static void check_plan(void)
 {
     static const char good[] =
@@ -185,6 +197,7 @@ int main(void)
 
     if (!mkdtemp(dir))
         bail_out("no folder in /tmp");
+    check_order();
     check_plan();
     check_attempts();
     check_progress();

@@ -364,6 +364,18 @@ static json_t *commands_cancel(const char *id)
     return refusal ? refusal : json_pack("{s:b}", "ok", 1);
 }
 
+static json_t *commands_release_job(const char *id)
+{
+    const char *const argv[] = {"scontrol", "release", id, NULL};
+    struct command c;
+    json_t *refusal = command_run(argv, &c);
+
+    if (!refusal && c.code)
+        refusal = command_refuse("scontrol", &c);
+    command_destroy(&c);
+    return refusal ? refusal : json_pack("{s:b}", "ok", 1);
+}
+
 /* ---- submission ---- */
 
 static json_t *commands_prepare(const json_t *job, void **dst)
@@ -526,4 +538,5 @@ const struct way commands = {.ping = commands_ping,
                              .query = commands_query,
                              .lookup = commands_lookup,
                              .accounting = accounting,
-                             .cancel = commands_cancel};
+                             .cancel = commands_cancel,
+                             .release_job = commands_release_job};

@@ -246,6 +246,19 @@ static json_t *library_cancel(const char *id)
     return json_pack("{s:b}", "ok", 1);
 }
 
+static json_t *library_release_job(const char *id)
+{
+    job_desc_msg_t change;
+
+    slurm_init_job_desc_msg(&change);
+    change.job_id = (uint32_t)strtoul(id, NULL, 10);
+    change.user_id = getuid();
+    change.priority = INFINITE; /* as scontrol release does: Slurm computes it again */
+    if (slurm_update_job(&change) != SLURM_SUCCESS)
+        return refusal_of_slurm(errno);
+    return json_pack("{s:b}", "ok", 1);
+}
+
 /* ---- submission ---- */
 
 /* Does this code show that no job exists: is it Slurm's own answer, or was the request not sent?
@@ -335,4 +348,5 @@ const struct way library = {.ping = library_ping,
                             .query = library_query,
                             .lookup = library_lookup,
                             .accounting = accounting_answer,
-                            .cancel = library_cancel};
+                            .cancel = library_cancel,
+                            .release_job = library_release_job};

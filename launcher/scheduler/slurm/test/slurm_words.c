@@ -26,6 +26,12 @@ int main(void)
            !slurm_words_never("None"), "with these reasons a job waits");
     ok(!slurm_words_never("DependencyNeverSatisfied"),
        "the end of another job is not such a reason");
+    ok(slurm_words_is_held("JobHeldUser") && slurm_words_is_held("JobHeldAdmin") &&
+           slurm_words_is_held("JobHoldMaxRequeue") &&
+           slurm_words_is_held("job requeued in held state"),
+       "with these reasons a job is held");
+    ok(!slurm_words_is_held("Resources") && !slurm_words_is_held("None") &&
+           !slurm_words_is_held(""), "with these it is not");
     reason("Resources", "no free nodes");
     reason("Dependency", "waits for another job");
     reason("DependencyNeverSatisfied", "it never starts: cancel it ('unetctl cancel')");
@@ -33,7 +39,7 @@ int main(void)
     reason("Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority "
            "partitions",
            "sinfo -R");
-    reason("launch failed requeued held", "scontrol release");
+    reason("launch failed requeued held", "unetctl release");
     reason("JobHeldUser", "held by you");
     reason("JobHeldAdmin", "administrator");
     reason("BeginTime", "two minutes");
@@ -47,9 +53,9 @@ int main(void)
     reason("Priorities", "");
     reason("None", "");
     reason("", "");
-    reason("job requeued in held state", "scontrol release");
-    reason("job_requeued_in_held_state", "scontrol release");
-    reason("launch_failed_requeued_held", "scontrol release");
+    reason("job requeued in held state", "unetctl release");
+    reason("job_requeued_in_held_state", "unetctl release");
+    reason("launch_failed_requeued_held", "unetctl release");
     reason("JobLaunchFailure", "'unetctl resume' tries again");
     ok(strstr(slurm_words_refusal("Batch job submission failed: Invalid generic resource (gres) "
                                   "specification"), "gpu_type") != NULL, "bad GPUs are explained");

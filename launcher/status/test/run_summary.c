@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Tests the line about many runs: its counts and their order, and the remaining time. */
+#include "config.h"
+#include "launcher/status/run_summary.h"
+
+#include <stdio.h>
+
+#include "t/tap.h"
+
+static void add(struct run_summary *summary, enum run_phase phase, const char *state, int epoch)
+{
+    struct run_status s = {.phase = phase,
+                           .progress = {.epochs = 10, .epoch = epoch, .epoch_s = 3600}};
+
+    snprintf(s.state, sizeof s.state, "%s", state);
+    run_summary_add(summary, &s);
+}
+
+static void check(const struct run_summary *summary, const char *want, const char *what)
+{
+    char line[256];
+
+    run_summary_format(summary, line, sizeof line);
+    is_str(line, want, "%s", what);
+}
+
+static void check_time(double seconds, const char *want)
+{
+    char text[32];
+
+    run_summary_format_time(seconds, text);
+    is_str(text, want, "%.0f s", seconds);
+}
+
+static void check_left(void)
+{
+    struct run_status s = {.state = "RUNNING",
+                           .progress = {.epochs = 4, .epoch = 1, .epoch_s = 8, .step = 1,
+                                        .steps = 4}};
+
+    is_int((int)run_summary_left(&s), 22, "steps of the current epoch count");
+    s.progress.epoch = 0;
+    is_int((int)run_summary_left(&s), -1, "unknown before the first epoch has ended");
+    s.progress.epoch = 4;
+    is_int((int)run_summary_left(&s), 0, "nothing is left after the last epoch");
+    snprintf(s.state, sizeof s.state, "PENDING");
+    is_int((int)run_summary_left(&s), -1, "unknown while the run waits");
+}
+
+int main(void)
+{
+    struct run_summary summary = {0};
+
+    check_left();
+    check_time(0, "0 s");
+    check_time(99, "99 s");
+    check_time(100, "2 min");
+    check_time(3569, "59 min");
+    check_time(3570, "1 h 0 min");
+    check_time(12000, "3 h 20 min");
+    check_time(48 * 3600, "2 d 0 h");
+    check_time(52 * 3600, "2 d 4 h");
+
+    check(&summary, "", "no runs");
+    add(&summary, RUN_BAD, "OUT_OF_MEMORY", 1);
+    add(&summary, RUN_PLANNED, "PLANNED", 0);
+    add(&summary, RUN_GOOD, "COMPLETED", 10);
+    add(&summary, RUN_ACTIVE, "RUNNING", 9);
+    add(&summary, RUN_GOOD, "COMPLETED", 10);
+    check(&summary, "2 done, 1 running, 1 out of memory, 1 planned; 1 h 0 min left",
+          "what is done comes first, what is only planned last");
+    add(&summary, RUN_ACTIVE, "RUNNING", 5);
+    check(&summary, "2 done, 2 running, 1 out of memory, 1 planned; 5 h 0 min left",
+          "the longest time counts");
+    add(&summary, RUN_ACTIVE, "PENDING", 0);
+    check(&summary, "2 done, 2 running, 1 pending, 1 out of memory, 1 planned; "
+                    "5 h 0 min left for those running", "the time of those that wait is unknown");
+    add(&summary, RUN_ACTIVE, "RUNNING", 0);
+    check(&summary, "2 done, 3 running, 1 pending, 1 out of memory, 1 planned",
+          "no time if that of a running run is unknown");
+    return done_testing();
+}

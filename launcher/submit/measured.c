@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/submit/measured.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/study/run_dir.h"
+#include "launcher/submit/run_settings.h"
+#include "src/map.h"
+
+/* The measured runs that differ only in their seeds. */
+struct group {
+    double total_s;
+    size_t runs;
+};
+
+/* Writes the id without its seed. */
+static const char *find_group(const char *id, char dst[RUN_ID_SIZE])
+{
+    const char *seed = strrchr(id, '-');
+
+    snprintf(dst, RUN_ID_SIZE, "%.*s", seed ? (int)(seed - id) : RUN_ID_SIZE - 1, id);
+    return dst;
+}
+
+/* Returns how long the training of the run took, or 0 if that says nothing about others. */
+static double measure(const struct workspace *w, const char *id)
+{
+    struct run_attempt attempt;
+    struct run_progress progress;
+    struct layout layout;
+    struct run run;
+    struct err ignored;
+
+    if (run_dir_attempt(w->study.dir, id, &attempt, &ignored) || attempt.marker != RUN_DONE ||
+        attempt.number != 1 || run_dir_layout(w->study.dir, id, 1, &layout, &ignored) != 0 ||
+        run_dir_read(w->study.dir, id, &run, NULL, &ignored) ||
+        run_settings_compare(w, &run, &ignored))
+        return 0;
+    run_dir_progress(&attempt, &progress);
+    return progress.training_s > 0 ? progress.training_s : 0;
+}
+
+/* Numbers the groups of the plan. */
+static int number_groups(const struct run_plan *plan, struct map *dst)
+{
+    char name[RUN_ID_SIZE];
+
+    for (size_t i = 0; i < plan->count; i++)
+        if (!map_get(dst, find_group(plan->runs[i].id, name), NULL) &&
+            map_set(dst, name, dst->count))
+            return -1;
+    return 0;
+}
+
+int measured_collect(const struct workspace *w, const struct run_plan *plan, double *seconds,
+                     struct err *e)
+{
+    struct group *groups = calloc(plan->count + 1, sizeof *groups);
+    struct map numbers = {0};
+    char **ids = NULL, name[RUN_ID_SIZE];
+    size_t count = 0, g;
+    int rc = groups && number_groups(plan, &numbers) == 0
+                 ? 0 : err_set(e, ERR_INTERNAL, "out of memory");
+
+    if (rc == 0)
+        rc = run_dir_list(w->study.dir, &ids, &count, e);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        if (!map_get(&numbers, find_group(ids[i], name), &g))
+            continue;
+        double s = measure(w, ids[i]);
+        groups[g].total_s += s;
+        groups[g].runs += s > 0;
+    }
+    for (size_t i = 0; rc == 0 && i < plan->count; i++) {
+        map_get(&numbers, find_group(plan->runs[i].id, name), &g);
+        seconds[i] = groups[g].runs ? groups[g].total_s / (double)groups[g].runs : 0;
+    }
+    if (rc == 0)
+        run_dir_list_destroy(ids, count);
+    map_destroy(&numbers);
+    free(groups);
+    return rc;
+}
