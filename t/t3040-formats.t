@@ -216,6 +216,84 @@ else
     skip "built without libtiff" "pages of a TIFF"
 fi
 
+# --- what decoders remark
+# -----------------------------------------------------------------------------
+if has TIFF && command -v python3 >/dev/null; then
+    PYTHONPATH=$srcdir/t python3 - <<'EOP'
+import png, tiff
+def turned(rows, o):  # the rows as a camera stores them that asks to turn them by o
+    rows = [list(r) for r in (zip(*rows) if o >= 5 else rows)]
+    if o in (2, 3, 7, 8): rows = [r[::-1] for r in rows]
+    return rows[::-1] if o in (3, 4, 6, 7) else rows
+def pair(name, i, image, mask, writer=png, **kinds):
+    writer.write("r/%s/images/%d.%s" % (name, i, writer.__name__), image, **kinds)
+    png.write("r/%s/masks/%d.png" % (name, i), mask)
+def shape(i, w=32, h=24):  # bright where the mask is; in a corner, so that no turn maps it to itself
+    mask = [[255 * (x < 20 + i % 3 and y < 8) for x in range(w)] for y in range(h)]
+    return mask, [[40 + (x * 7 + y * 5 + i * 3) % 30 + v // 2 for x, v in enumerate(r)] for y, r in enumerate(mask)]
+for i in range(10):
+    mask, image = shape(i)
+    pair("upright", i, image, mask)
+    pair("turned", i, turned(image, 6 if i % 2 else 3), mask, exif=6 if i % 2 else 3)
+    pair("stored", i, turned(image, 6), turned(mask, 6), exif=6)
+    mask, image = shape(i, 32, 32)
+    pair("alpha", i, [[(v, v, v, m) for v, m in zip(*r)] for r in zip(image, mask)], mask)
+    pair("band", i, [[(v, v, v, m) for v, m in zip(*r)] for r in zip(image, mask)], mask, tiff,
+         photometric=2, tags=[(338, 3, 0)])
+    pair("narrow", i, [[v * 16 for v in r] for r in image], mask, tiff, bits=16)
+    pair("float", i, [[v * 10 - 300 for v in r] for r in image], mask, tiff, bits=32, kind=tiff.FLOAT)
+    pair("stack", i, image, mask, tiff, tags=[(270, 2, b"ImageJ=1.53\nimages=9\nslices=9\n\0")])
+    tiff.write("r/white/masks/%d.tif" % i, [[v // 255 for v in r] for r in mask], bits=1, photometric=0)
+    png.write("r/white/images/%d.png" % i, image)
+    tiff.write("r/labels/masks/%d.tif" % i, [[v // 255 * 1000 for v in r] for r in mask], bits=32, kind=tiff.INT)
+    png.write("r/labels/images/%d.png" % i, image)
+tiff.write("r/large.tif", [[0, 70000]], bits=32)
+EOP
+    remarks() { # SET REGEX TEXT
+        exits 0 "$3" unet-train data split --data "r/$1" --out "r/$1.json"
+        is "$(grep -cE "warning: .*$2" "$ERR")" 1 "$1: split says so, once"
+        exits 0 "$3: statistics" unet-train data stats --data "r/$1" --json --sample 100
+        is "$(grep -cE "warning: .*$4" "$ERR")" 1 "$1: stats says so, once"
+    }
+    turn='orientation, by which a picture is turned'
+    remarks turned '10 images, such as images/0.png: turned upright' "images turned by EXIF" "$turn"
+    remarks stored "10 images, such as images/0.png: an EXIF or TIFF $turn" \
+        "images and masks as they are stored" "$turn"
+    remarks alpha '10 images, such as .*alpha is dropped' "alpha that holds the mask" 'alpha is dr'
+    remarks band '10 images, such as .*a band beside grey or RGB' "a fourth band" 'a band beside'
+    remarks narrow 'only values from [0-9]+ to [0-9]{4} of 0 to 65535.*data.scale=percentile' \
+        "12 bits of 16" 'less than a tenth'
+    remarks float '10 images.*values outside 0..1' "floats" 'values outside 0..1'
+    remarks white '10 masks, such as masks/0.tif: white is zero' "masks whose white is zero" 'white is'
+    exits 7 "a stack of ImageJ in one directory" unet-train data split --data r/stack --out r/s.json
+    like "$ERR" 'images/0.tiff: is a stack .*Image Sequence' "is refused with what to do"
+    exits 0 "check reads a stack" unet-train data check r/stack/images
+    like "$ERR" '10 images, such as r/stack/images/0.tiff: ImageJ describes several' "and says so"
+    printf '0 ground\n1000 cell\n' >labels.txt
+    exits 0 "labels of 32 bits" unet-train data split --data r/labels --class-file labels.txt \
+        --out r/labels.json
+    exits 7 "larger ones" unet-train data split --data r/labels --out r/no.json
+    like "$ERR" 'contains the value 1000' "are not foreground by themselves"
+    exits 0 "an image of 32 bits" unet-train data check r/large.tif
+    oriented() { # SET: prints its IoU
+        unet-train train --size 24x32 --set model.base=4 --set model.depth=2 --threads 1 --epochs 8 \
+            --batch-size 2 --lr 0.01 --data "r/$1" --set "data.split=r/$1.json" --out "r/run-$1" \
+            2>"$ERR" && sed -n 's/.*"iou":\([0-9.]*\).*/\1/p' "r/run-$1/DONE"
+    }
+    unet-train data split --data r/upright --out r/upright.json 2>"$ERR"
+    good=$(oriented upright) got=$(oriented turned)
+    ok "IoU $got with masks that are drawn upright, $good of upright images" \
+        awk "BEGIN { exit !($good > 0.9 && $got > 0.9) }"
+    exits 0 "they are predicted" unet-train predict -c r/run-turned --threads 1 --out r/predicted \
+        r/turned/images
+    is "$(unet-train data check r/predicted 2>/dev/null | cut -f 2,3 | sort -u)" "32	24" \
+        "their masks are upright, too"
+    ok "they are converted" unet-train data convert --data r/turned --to png --out r/converted
+    is "$(samples r/converted/images)" "$(samples r/upright/images)" "to upright ones"
+else
+    skip "built without libtiff, or no python3" "what decoders remark"
+fi
+
 # --- the real sets --------------------------------------------------------------------------------
 real() { # SET WANT OPTIONS
     local set=$1 want=$2

@@ -12,8 +12,9 @@
 #include "src/buf.h"
 #include "src/text/filename.h"
 #include "src/log.h"
-#include "trainer/data/source/container.h"
 #include "trainer/data/image/image_file.h"
+#include "trainer/data/source/container.h"
+#include "trainer/data/source/remarks.h"
 #include "trainer/data/source/tree.h"
 
 static bool opt_json;
@@ -25,6 +26,7 @@ static const struct cli_option options[] = {
 
 struct count {
     size_t files, bad;
+    struct remarks remarks;
 };
 
 /* Prints one object of the list: an image, or an error. */
@@ -84,7 +86,20 @@ static void show(const char *path, const struct pixels *img, struct count *count
         if (img->warning[0])
             log_warn("%s: %s", name, img->warning);
     }
+    struct remarks_picture p = remarks_look(img, REMARKS_IMAGE);
+    remarks_add(&count->remarks, &p, path);
     count->files++;
+}
+
+/* Reads a file as a mask, or a file of values that no mask has as an image. */
+static int read_file(const char *path, struct pixels *img, struct err *e)
+{
+    struct err ignored;
+
+    return image_file_read(path, PIXELS_RAW, img, e) &&
+                   (e->code != ERR_DATA ||
+                    image_file_read(path, PIXELS_PICTURE, img, &ignored))
+               ? -1 : 0;
 }
 
 /* Checks the image, and the class or mask, of a record, and reports it. A bad record is counted and
@@ -129,7 +144,7 @@ static int check_file(const char *path, bool alone, struct count *count, struct 
 
     if (container_guess(filename_base(path), &kind))
         return check_records(path, kind, alone, count, e);
-    if (image_file_read(path, PIXELS_RAW, &img, e))
+    if (read_file(path, &img, e))
         return report_bad(path, alone, count, e);
     show(path, &img, count);
     pixels_free(&img);
@@ -176,6 +191,7 @@ static int run_data_check(int noperands, char **operands, int nrest, char **rest
         rc = check_path(i < noperands ? operands[i] : rest[i - noperands], npaths == 1, &count, e);
     if (opt_json)
         printf("],\n \"checked\":%zu,\"bad\":%zu}\n", count.files, count.bad);
+    remarks_log(&count.remarks, "data check");
     if (rc)
         return -1;
     if (count.bad == 0)
@@ -193,7 +209,8 @@ const struct cli_command cmd_data_check = {
         "One line per file: path, width, height, channels, bits of a sample, first 16 digits of\n"
         "the SHA-256 of the samples, separated by tabs. Samples are row by row, channels\n"
         "interleaved, 16-bit ones big-endian; 1, 2 and 4 bits one sample per byte, not scaled;\n"
-        "palettes by index; of several pages the first, with a warning. In a path, a backslash is\n"
+        "palettes by index; of several pages the first, with a warning; floats and 32 bits as 16.\n"
+        "Warnings, once for all files, say what is turned, inverted or dropped. In a path, a backslash is\n"
         "printed as \\\\, control characters and bytes that are not UTF-8 as \\xNN.\n"
         "Every path is tried; the exit code is 7 if any cannot be used. Files up to 1 GiB and\n"
         "samples up to 1 GiB (65535 on a side) are read. Whatever a header claims, no more memory "

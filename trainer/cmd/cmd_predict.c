@@ -16,10 +16,12 @@
 #include "src/mem.h"
 #include "trainer/cmd/options.h"
 #include "trainer/data/image/image_file.h"
+#include "trainer/data/image/orientation.h"
 #include "trainer/data/image/picture.h"
 #include "trainer/data/image/png_file.h"
 #include "trainer/data/image/resize.h"
 #include "trainer/data/source/image_list.h"
+#include "trainer/data/source/remarks.h"
 #include "trainer/models/model.h"
 #include "trainer/passes/precision.h"
 #include "trainer/run/compute.h"
@@ -263,6 +265,7 @@ struct predict_job {
     struct trained *trained;
     struct image_list list;
     size_t at, failed;
+    struct remarks remarks;
     double reported; /* time of the last report of progress */
     FILE *table; /* classes.csv of a network that classifies whole images, else NULL */
 };
@@ -389,7 +392,10 @@ static int predict_image(struct predict_job *w, struct err *e)
         if (rc)
             break;
         pages = img.pages;
-        rc = predict_page(w, &img, page, e);
+        rc = orientation_apply(&img, NULL, item->path, e);
+        remarks_add(&w->remarks, &(struct remarks_picture){.flags = img.flags}, item->path);
+        if (rc == 0)
+            rc = predict_page(w, &img, page, e);
         if (rc)
             err_prefix(e, pages > 1 ? "%s: page %d" : "%s", item->path, page + 1);
         pixels_free(&img);
@@ -418,6 +424,7 @@ static int predict_images(struct predict_job *w, struct err *e)
         if (w->list.count > 1)
             log_error("%s", e->text);
     }
+    remarks_log(&w->remarks, opt_out);
     if (w->failed && w->list.count > 1)
         err_set(e, ERR_DATA, "predict: %zu of %zu images were not predicted, for the reasons "
                 "above", w->failed, w->list.count);

@@ -17,6 +17,7 @@
 #include "trainer/core/host_memory.h"
 #include "trainer/data/image/classes.h"
 #include "trainer/data/image/mask.h"
+#include "trainer/data/image/orientation.h"
 #include "trainer/data/image/picture.h"
 #include "trainer/data/image/resize.h"
 #include "trainer/data/set/cache.h"
@@ -97,6 +98,15 @@ static bool is_size(const struct dataset *ds, uint32_t width, uint32_t height)
     return width == (uint32_t)ds->config.width && height == (uint32_t)ds->config.height;
 }
 
+static int check_size(const struct dataset *ds, const struct split_item *item, const char *file,
+                      int orientation, struct err *e)
+{
+    uint32_t width = item->width, height = item->height;
+
+    orientation_size(orientation, &width, &height);
+    return source_check(ds->source, file, width, height, e);
+}
+
 /* Checks that every file exists with its recorded size, and that every record exists. */
 static int check_part(const struct dataset *ds, enum dataset_part part, struct err *e)
 {
@@ -104,9 +114,8 @@ static int check_part(const struct dataset *ds, enum dataset_part part, struct e
 
     for (size_t i = 0; i < p->count; i++) {
         const struct split_item *item = &p->items[i];
-        if (source_check(ds->source, item->image, item->width, item->height, e) ||
-            (item->mask &&
-             source_check(ds->source, item->mask, item->width, item->height, e)))
+        if (check_size(ds, item, item->image, item->orientation, e) ||
+            (item->mask && check_size(ds, item, item->mask, item->mask_orientation, e)))
             return -1;
     }
     return 0;
@@ -350,7 +359,8 @@ static int decode_sample(const struct dataset *ds, const struct split_item *item
 
     if (source_image(ds->source, item->image, item->image_sha256, NULL, &img, e))
         return -1;
-    if (picture_check(&img, ds->config.channels, item->image, e)) {
+    if (picture_check(&img, ds->config.channels, item->image, e) ||
+        orientation_turn(&img, item->orientation, item->image, e)) {
         pixels_free(&img);
         return -1;
     }
@@ -358,6 +368,7 @@ static int decode_sample(const struct dataset *ds, const struct split_item *item
         rc = make_record(ds, item, &img, NULL, dst, e);
     else if (source_mask(ds->source, item->mask, coloured, item->mask_sha256, NULL, &mask,
                          e) == 0 &&
+        orientation_turn(&mask, item->mask_orientation, item->mask, e) == 0 &&
         (ds->classes || mask_check(&mask, item->mask, ds->split->mask_scale, ds->ignore,
                                    ds->config.masks.soft, e) == 0))
         rc = make_record(ds, item, &img, &mask, dst, e);
@@ -378,8 +389,9 @@ static int hash_key(const struct dataset *ds, char key[65], struct err *e)
     for (int part = DATASET_TRAIN; part <= DATASET_VAL; part++) {
         const struct split_part *p = get_part(ds, (enum dataset_part)part);
         for (size_t i = 0; i < p->count; i++)
-            buf_addf(&text, "\n%d %s %s %d", part, p->items[i].image_sha256,
-                     p->items[i].mask_sha256, p->items[i].label);
+            buf_addf(&text, "\n%d %s %s %d %d", part, p->items[i].image_sha256,
+                     p->items[i].mask_sha256, p->items[i].label,
+                     10 * p->items[i].orientation + p->items[i].mask_orientation);
     }
     int rc = text.failed ? mem_fail(e) : 0;
     sha256_bytes(text.data, text.length, key);
