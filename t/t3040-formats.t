@@ -294,6 +294,28 @@ else
     skip "built without libtiff, or no python3" "what decoders remark"
 fi
 
+# --- formats that are not read
+# --------------------------------------------------------------------------
+foreign() { # NAME BYTES: folders that hold only such files are refused by name
+    local name=$1
+    mkdir -p "f/$name/images" "f/$name/masks" "f/$name-classes/a" "f/$name-classes/b"
+    # shellcheck disable=SC2059 # the bytes are escapes
+    for f in "$name/images/1" "$name-classes/a/1" "$name-classes/b/1"; do
+        printf "$2" >"f/$f.$name"
+    done
+    cp png/masks/0001.png "f/$name/masks"
+    for command in "data check f/$name/images" "data split --data f/$name --out n.json" \
+        "data stats --data f/$name-classes" "predict -c run --out n f/$name/images"; do
+        # shellcheck disable=SC2086 # words
+        exits 7 "$command" unet-train $command
+        like "$ERR" "1\\.$name: $3 is not read: convert it to PNG .*mogrify -format png \\*\\." \
+            "names the format"
+    done
+}
+foreign gif 'GIF89a\1\0\1\0' GIF
+foreign webp 'RIFF\44\0\0\0WEBPVP8 ' WebP
+foreign jp2 '\0\0\0\14jP  \r\n\207\n' 'JPEG 2000'
+
 # --- the real sets --------------------------------------------------------------------------------
 real() { # SET WANT OPTIONS
     local set=$1 want=$2

@@ -170,7 +170,7 @@ static int check_path(const char *path, bool alone, struct count *count, struct 
     if (!is_folder(path))
         return check_file(path, alone, count, e);
     int rc = tree_scan(path, is_known, &tree, e);
-    if (rc == 0 && tree.count == 0)
+    if (rc == 0 && tree.count == 0 && (rc = tree_refuse_foreign(path, e)) == 0)
         rc = err_set(e, ERR_DATA, "%s: no images in it (" FILENAME_IMAGES ")", path);
     if (rc)
         rc = report_bad(path, alone, count, e);

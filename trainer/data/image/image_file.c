@@ -21,7 +21,8 @@ enum image_kind { KIND_NONE, KIND_PNG, KIND_TIFF, KIND_JPEG };
 #define PNG_MAGIC "\x89PNG\r\n\x1a\n"
 
 /* How to convert a file, or all of a folder, to a format that is read. */
-#define CONVERT(suffix) " is not read: convert it to PNG (ImageMagick: mogrify -format png *." \
+#define NOT_READ " is not read: "
+#define CONVERT(suffix) NOT_READ "convert it to PNG (ImageMagick: mogrify -format png *." \
                         suffix ")"
 
 static const struct signature {
@@ -144,21 +145,43 @@ int image_file_read(const char *path, enum pixels_mode mode, struct pixels *img,
     return rc;
 }
 
-int image_file_size(const char *path, uint32_t *width, uint32_t *height, struct err *e)
+/* Reads the first bytes of a file. Returns their number, or -1 on error. */
+static ssize_t read_head(const char *path, uint8_t head[HEAD_BYTES], struct err *e)
 {
-    uint8_t head[HEAD_BYTES];
     struct stat st;
-    enum image_kind kind;
-    size_t nbytes;
     int fd = atomicfile_open_regular(path, &st, e);
 
     if (fd < 0)
         return -1;
-    ssize_t n = pread(fd, head, sizeof head, 0);
-    int errnum = errno;
-    close(fd);
+    ssize_t n = pread(fd, head, HEAD_BYTES, 0);
     if (n < 0)
-        return err_errno(e, ERR_DATA, errnum, "cannot read %s", path);
+        err_errno(e, ERR_DATA, errno, "cannot read %s", path);
+    close(fd);
+    return n;
+}
+
+const char *image_file_foreign(const char *path)
+{
+    uint8_t head[HEAD_BYTES];
+    struct err ignored;
+    ssize_t n = read_head(path, head, &ignored);
+
+    for (size_t i = 0; n > 0 && i < sizeof signatures / sizeof *signatures; i++)
+        if (begins_with(head, (size_t)n, &signatures[i]))
+            return signatures[i].what && strstr(signatures[i].what, NOT_READ) ? signatures[i].what
+                                                                             : NULL;
+    return NULL;
+}
+
+int image_file_size(const char *path, uint32_t *width, uint32_t *height, struct err *e)
+{
+    uint8_t head[HEAD_BYTES];
+    enum image_kind kind;
+    size_t nbytes;
+    ssize_t n = read_head(path, head, e);
+
+    if (n < 0)
+        return -1;
     if (detect_kind(head, (size_t)n, path, &kind, e))
         return -1;
     if (kind == KIND_PNG)

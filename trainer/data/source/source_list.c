@@ -413,7 +413,8 @@ static int refuse_single_class(const struct source *s, const struct tree *folder
             return err_set(e, ERR_DATA, "%s: images and masks lie in its folder %s: name that one "
                            "(%s)", s->dir, folders->paths[i], path);
     }
-    return err_set(e, ERR_DATA, "%s: %s; a data folder has images/ and masks/, or a folder for "
+    return tree_refuse_foreign(s->dir, e) ? -1 :
+        err_set(e, ERR_DATA, "%s: %s; a data folder has images/ and masks/, or a folder for "
                    "each of at least two classes, or *.records, CIFAR-10's or idx files",
                    s->dir, s->nclasses ? "has one class only" : "is not a data folder");
 }
