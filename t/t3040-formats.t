@@ -275,10 +275,11 @@ EOP
     exits 7 "larger ones" unet-train data split --data r/labels --out r/no.json
     like "$ERR" 'contains the value 1000' "are not foreground by themselves"
     exits 0 "an image of 32 bits" unet-train data check r/large.tif
-    oriented() { # SET: prints its IoU
+    oriented() { # SET OPTION...: prints its IoU
+        rm -rf "r/run-$1"
         unet-train train --size 24x32 --set model.base=4 --set model.depth=2 --threads 1 --epochs 8 \
             --batch-size 2 --lr 0.01 --data "r/$1" --set "data.split=r/$1.json" --out "r/run-$1" \
-            2>"$ERR" && sed -n 's/.*"iou":\([0-9.]*\).*/\1/p' "r/run-$1/DONE"
+            "${@:2}" 2>"$ERR" && sed -n 's/.*"iou":\([0-9.]*\).*/\1/p' "r/run-$1/DONE"
     }
     unet-train data split --data r/upright --out r/upright.json 2>"$ERR"
     good=$(oriented upright) got=$(oriented turned)
@@ -290,6 +291,55 @@ EOP
         "their masks are upright, too"
     ok "they are converted" unet-train data convert --data r/turned --to png --out r/converted
     is "$(samples r/converted/images)" "$(samples r/upright/images)" "to upright ones"
+
+    # --- data.scale: 16-bit images with values 100 to 163, and the same in 8 bits
+    PYTHONPATH=$srcdir/t python3 - <<'EOP'
+import png
+def value(x, y, i, bright):  # 64 values
+    return (x * 7 + y * 5 + i * 3) % 22 + 40 * bright
+for i in range(10):
+    mask = [[255 * (4 + i % 5 <= x < 18 and 3 <= y < 14 + i % 4) for x in range(32)] for y in range(24)]
+    image = [[value(x, y, i, v > 0) for x, v in enumerate(r)] for y, r in enumerate(mask)]
+    for name, bits, f in ("low", 16, lambda v: 100 + v), ("eight", 8, lambda v: 4 * v):
+        png.write("r/%s/images/%d.png" % (name, i), [[f(v) for v in r] for r in image], bits=bits)
+        png.write("r/%s/masks/%d.png" % (name, i), mask)
+EOP
+    unet-train data split --data r/eight --out r/eight.json 2>"$ERR"
+    ok "low contrast is split" unet-train data split --data r/low --out r/low.json
+    like "$ERR" 'only values from 100 to 16[0-9] of 0 to 65535, .*data.scale=percentile' \
+        "and what to set is recommended"
+    good=$(oriented eight)
+    for scale in range percentile zscore; do
+        got=$(oriented low --set data.scale=$scale)
+        ok "data.scale=$scale: IoU $got, of the 8-bit images $good" \
+            awk "BEGIN { exit !($got > 0.9 && $good > 0.9) }"
+        like r/run-low/checkpoint/model.json "\"image_scale\":\"$scale\"" "model.json has it"
+        like r/run-low/record.jsonl "\"data.scale\":\"$scale\"|\"scale\":\"$scale\"" "the record, too"
+        unet-train eval -c r/run-low --split r/low.json --threads 1 --json >"$OUT" 2>"$ERR"
+        is "$(sed -n 's/.*"iou":\([0-9.]*\).*/\1/p' "$OUT")" "$got" "eval scales so"
+        rm -rf r/low-masks r/low.onnx
+        ok "predict scales so" unet-train predict -c r/run-low --threads 1 --out r/low-masks \
+            --overlay r/low/images
+        rm -rf r/scored && mkdir r/scored && cp -r r/low/masks r/scored && mkdir r/scored/images &&
+            cp r/low-masks/?.png r/scored/images
+        exits 0 "its masks as images" unet-train data stats --data r/scored
+        like "$OUT" 'Otsu threshold +IoU (0.9|1.0)' "... are nearly the truth"
+        ok "ONNX" unet-train export -c r/run-low --onnx r/low.onnx
+        ok "its metadata have it" grep -q "image_scale..*$scale" <(tr '\n' ' ' <r/low.onnx)
+        ok "a preview" unet-train data preview --data r/low --size 24x32 --out "r/look-$scale" \
+            --set data.scale=$scale
+    done
+    got=$(oriented low --set data.scale=range --set data.cache=r/cache)
+    ok "a cache of the scaled images: IoU $got" awk "BEGIN { exit !($got > 0.9) }"
+    oriented low --set data.scale=percentile --set data.cache=r/cache >"$OUT"
+    is "$(find r/cache -name '*.cache' | wc -l)" 2 "another scale has a cache of its own"
+    got=$(oriented float --set data.scale=zscore)
+    ok "floats from 100 to 1700: IoU $got" awk "BEGIN { exit !($got > 0.9) }"
+    exits 7 "floats outside 0..1 in full range" unet-train train --size 24x32 --data r/float \
+        --set data.split=r/float.json --set model.depth=2 --epochs 1 --out r/full
+    like "$ERR" 'images/[0-9].tiff: holds values from .*set data.scale=range' "are refused"
+    exits 3 "zscore with brightness" unet-train train --size 24x32 --data r/low --out r/no \
+        --set data.scale=zscore --set augment.brightness=0.1 --set model.depth=2
 else
     skip "built without libtiff, or no python3" "what decoders remark"
 fi

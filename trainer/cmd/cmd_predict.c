@@ -94,6 +94,7 @@ static void path_for(const char *name, const char *suffix, char dst[PATH_MAX])
 struct page_result {
     int height, width, classes;
     float *probabilities; /* [height][width][classes] */
+    enum scale scale;     /* of the image */
     uint8_t *mask;        /* [height][width]: the class, or 0 and 1 */
 };
 
@@ -184,7 +185,7 @@ static void colour_of(int class, float rgb[3])
     }
 }
 
-/* pixels: the image, [height][width][channels], 0..1. */
+/* pixels: the image, [height][width][channels], as the network sees it. */
 static int write_overlay(const char *name, const float *pixels, int channels,
                          const struct page_result *r, struct err *e)
 {
@@ -199,7 +200,8 @@ static int write_overlay(const char *name, const float *pixels, int channels,
         bool shown = r->classes > 1 || r->mask[i];
         colour_of(r->classes > 1 ? r->mask[i] : 0, colour);
         for (int c = 0; c < 3; c++) {
-            float v = pixels[i * (size_t)channels + (size_t)(channels == 3 ? c : 0)];
+            size_t at = i * (size_t)channels + (size_t)(channels == 3 ? c : 0);
+            float v = scale_shown(r->scale, pixels[at]);
             rgb[3 * i + (size_t)c] =
                 (uint8_t)lrintf(255 * (shown ? 0.6F * v + 0.4F * colour[c] : v));
         }
@@ -232,8 +234,8 @@ static int write_crops(const char *name, const struct page_result *r, struct err
     while (at && rc == 0) {
         char *end, what[24];
         int crop = (int)strtol(at, &end, 10);
-        struct page_result inner = {r->height - 2 * crop, r->width - 2 * crop, r->classes, NULL,
-                                    NULL};
+        struct page_result inner = {.height = r->height - 2 * crop, .width = r->width - 2 * crop,
+                                    .classes = r->classes};
 
         at = *end ? end + 1 : NULL;
         inner.mask = mem_alloc((size_t)inner.height, (size_t)inner.width, e);
@@ -314,7 +316,8 @@ static int predict_masks(struct predict_job *w, const struct pixels *img, const 
 {
     const struct network_config *c = &w->trained->config;
     struct page_result r = {
-        .height = (int)img->height, .width = (int)img->width, .classes = c->classes};
+        .height = (int)img->height, .width = (int)img->width, .classes = c->classes,
+        .scale = w->trained->scale};
     int rc = -1;
 
     if (check_crops(&r, e))
@@ -368,7 +371,10 @@ static int predict_page(struct predict_job *w, const struct pixels *img, int pag
         mem_alloc((size_t)img->height * img->width, (size_t)channels * sizeof *pixels, e);
     if (!pixels)
         return -1;
-    picture_to_float(img, channels, pixels);
+    if (scale_picture(img, channels, w->trained->scale, "it", pixels, e)) {
+        free(pixels);
+        return -1;
+    }
     snprintf(name, sizeof name, page ? "%s-p%04d" : "%s", item->name, page + 1);
     snprintf(label, sizeof label, img->pages > 1 ? "%s#%d" : "%s", item->path, page + 1);
     rc = w->table ? predict_class(w, img, pixels, label, e)

@@ -238,10 +238,11 @@ static uint64_t estimate_part(const struct dataset *ds, enum dataset_part part)
 
     for (size_t i = 0; i < p->count; i++) {
         bool same = is_size(ds, p->items[i].width, p->items[i].height);
-        enum value_kind image = same ? KIND_BYTES : KIND_NUMBERS;
+        enum value_kind mask = same ? KIND_BYTES : KIND_NUMBERS;
+        enum value_kind image = ds->config.scale == SCALE_FULL ? mask : KIND_NUMBERS;
         nbytes += sizeof(struct sample_record) +
                   plane_bytes(image, count_pixels(ds) * (size_t)ds->config.channels) +
-                  plane_bytes(is_labelled(ds) ? KIND_LABELS : image, dataset_targets(ds));
+                  plane_bytes(is_labelled(ds) ? KIND_LABELS : mask, dataset_targets(ds));
     }
     return nbytes;
 }
@@ -258,8 +259,8 @@ static const void *record_target(const struct dataset *ds, const struct sample_r
                        count_pixels(ds) * (size_t)ds->config.channels);
 }
 
-static int put_image(const struct dataset *ds, const struct pixels *img, enum value_kind kind,
-                     void *dst, struct err *e)
+static int put_image(const struct dataset *ds, const struct pixels *img, const char *name,
+                     enum value_kind kind, void *dst, struct err *e)
 {
     size_t n = (size_t)img->width * img->height * (size_t)ds->config.channels;
 
@@ -270,11 +271,12 @@ static int put_image(const struct dataset *ds, const struct pixels *img, enum va
     float *numbers = mem_alloc(n, sizeof *numbers, e);
     if (!numbers)
         return -1;
-    picture_to_float(img, ds->config.channels, numbers);
-    resize_pad(numbers, (int)img->height, (int)img->width, dst, ds->config.height, ds->config.width,
-               ds->config.channels);
+    int rc = scale_picture(img, ds->config.channels, ds->config.scale, name, numbers, e);
+    if (rc == 0)
+        resize_pad(numbers, (int)img->height, (int)img->width, dst, ds->config.height,
+                   ds->config.width, ds->config.channels);
     free(numbers);
-    return 0;
+    return rc;
 }
 
 static int put_labels(const struct dataset *ds, const struct pixels *mask, const char *name,
@@ -327,8 +329,10 @@ static int make_record(const struct dataset *ds, const struct split_item *item,
                        const struct pixels *img, const struct pixels *mask, struct buf *dst,
                        struct err *e)
 {
-    struct sample_record r = {.image_kind = kind_of_values(ds, img), .target_kind = KIND_LABELS};
+    struct sample_record r = {.image_kind = KIND_NUMBERS, .target_kind = KIND_LABELS};
 
+    if (ds->config.scale == SCALE_FULL)
+        r.image_kind = kind_of_values(ds, img);
     if (mask && !is_labelled(ds)) {
         r.target_kind = kind_of_values(ds, mask);
         r.target_divisor = (float)mask_divisor(mask, ds->split->mask_scale);
@@ -342,7 +346,7 @@ static int make_record(const struct dataset *ds, const struct split_item *item,
     dst->length += sizeof r + image + target;
     memset(bytes, 0, sizeof r + image + target);
     memcpy(bytes, &r, sizeof r);
-    if (put_image(ds, img, (enum value_kind)r.image_kind, bytes + sizeof r, e))
+    if (put_image(ds, img, item->image, (enum value_kind)r.image_kind, bytes + sizeof r, e))
         return -1;
     if (item->mask)
         return put_target(ds, mask, item->mask, &r, bytes + sizeof r + image, e);
@@ -382,8 +386,8 @@ static int hash_key(const struct dataset *ds, char key[65], struct err *e)
 {
     struct buf text = {0};
 
-    buf_addf(&text, "1 %d %d %d %d %d %d\n", ds->config.height, ds->config.width,
-             ds->config.channels, (int)ds->split->mask_scale, ds->config.masks.soft, ds->ignore);
+    buf_addf(&text, "2 %d %d %d %d %d %d %d\n", ds->config.height, ds->config.width,
+             ds->config.channels, (int)ds->config.scale, (int)ds->split->mask_scale, ds->config.masks.soft, ds->ignore);
     if (ds->classes)
         classes_encode(ds->classes, &text);
     for (int part = DATASET_TRAIN; part <= DATASET_VAL; part++) {
