@@ -117,30 +117,10 @@ EOP
     ok "--bands keeps alpha of image files; records keep what they have" unet-train data convert \
         --data rgb-shards --to tfrecord --bands --out rgb-again
     ok "these records are unchanged" cmp rgb-shards/0.records rgb-again/0.records
-    mkdir long-pixels
-    python3 - <<'EOP'
-import struct
-def crc(data):  # CRC-32C, masked as TFRecord has it
-    c = 0xffffffff
-    for b in data:
-        c ^= b
-        for _ in range(8):
-            c = c >> 1 ^ 0x82f63b78 * (c & 1)
-    c ^= 0xffffffff
-    return struct.pack("<I", (c >> 15 | c << 17 & 0xffffffff) + 0xa282ead8 & 0xffffffff)
-def varint(n):
-    return bytes([n]) if n < 128 else bytes([n & 127 | 128]) + varint(n >> 7)
-def field(number, data):
-    return bytes([number << 3 | 2]) + varint(len(data)) + data
-def tensor(dims, content):
-    shape = b"".join(field(2, b"\x08" + varint(d)) for d in dims)
-    return field(1, field(1, b"\x08\x04" + field(2, shape) + field(4, content)))
-def entry(key, value):
-    return field(1, field(1, key) + field(2, value))
-record = field(1, entry(b"image", tensor([4, 4, 1000], b"\x55" * 16000)) +
-               entry(b"mask", tensor([4, 4, 1], b"\0\1" * 8)))
-head = struct.pack("<Q", len(record))
-open("long-pixels/0.records", "wb").write(head + crc(head) + record + crc(record))
+    PYTHONPATH=$srcdir/t python3 - <<'EOP'
+from tfrecord import *
+write("long-pixels/0.records", [example(image=tensor([4, 4, 1000], b"\x55" * 16000),
+                                        mask=tensor([4, 4, 1], b"\0\1" * 8))])
 EOP
     exits 7 "a record with 1000 channels is refused" unet-train data check long-pixels
     like "$ERR" '0.records: record 0: a picture of 1000 channels; 1 to 64 are supported' \
@@ -342,6 +322,59 @@ EOP
         --set data.scale=zscore --set augment.brightness=0.1 --set model.depth=2
 else
     skip "built without libtiff, or no python3" "what decoders remark"
+fi
+
+# --- TFRecord by its bytes, compressed, with encoded pictures
+# --------------------------------------------
+unet-train data convert --data png --to tfrecord --shard 5 --out whole 2>"$ERR"
+unet-train data split --data whole --out whole.json 2>"$ERR"
+mkdir other zipped
+for i in 0 1 2; do
+    cp "whole/$i.records" "other/data.tfrecord-0000$i-of-00003"
+    gzip -c "whole/$i.records" >"zipped/$i.records.gz"
+done
+echo notes >other/README
+gzip -c other/README >zipped/README.gz
+for set in other zipped; do
+    ok "shards of another name: $set" unet-train data split --data $set --out $set.json
+    is "$(count $set.json)" "tfrecord 10 2 0" "they have all records"
+    is "$(tr , '\n' <$set.json | grep image_sha | sort)" \
+        "$(tr , '\n' <whole.json | grep image_sha | sort)" "... the same ones"
+    is "$(unet-train data check $set | wc -l)" 12 "check finds them"
+done
+truncate -s -9 zipped/1.records.gz
+exits 7 "a truncated one" unet-train data split --data zipped --out n.json
+like "$ERR" '1.records.gz: is damaged: its gzip data end early' "is damaged"
+if command -v python3 >/dev/null; then
+    PYTHONPATH=$srcdir/t python3 - <<'EOP'
+from tfrecord import *
+images = ["%04d.png" % i for i in range(1, 13)]
+def read(folder, name):
+    return octets(open("png/%s/%s" % (folder, name), "rb").read())
+write("encoded/train-00000-of-00001", [example(
+    image_encoded=read("images", n), image_format=octets(b"png"), image_height=number(32),
+    image_filename=octets(n.encode()), image_segmentation_class_encoded=read("masks", n)) for n in images])
+write("labelled/train.tfrecord", [example(
+    image_encoded=read("images", n), image_class_label=number(i % 2 * 300 % 7),
+    image_class_text=octets(b"label"), image_object_class_label=number(1, 2)) for i, n in enumerate(images)])
+write("real/0.records", [example(image=tensor([2, 2, 1], struct.pack("<4f", -1, 0, 1, 3), 1),
+                                 mask=tensor([2, 2, 1], struct.pack("<4i", 0, 1, 1, 0), 3))])
+write("broken/0.records", [example(image_encoded=octets(b"\x89PNG\r\n\x1a\n no"), mask=read("masks", images[0]))])
+EOP
+    ok "records of encoded pictures" unet-train data convert --data encoded --to png --out decoded
+    is "$(samples decoded/images)" "$(samples png/images)" "have the images"
+    is "$(samples decoded/masks)" "$(samples png/masks)" "and the masks"
+    ok "they are split" unet-train data split --data encoded --out encoded.json
+    ok "a training from them" "${train[@]}" --data encoded --set data.split=encoded.json \
+        --out run-encoded
+    ok "with a number as label" unet-train data split --data labelled --out labelled.json
+    is "$(count labelled.json)" "tfrecord 10 2 7" "they have classes"
+    exits 0 "floats outside 0..1" unet-train data check real
+    like "$ERR" 'values outside 0..1' "are remarked on"
+    exits 7 "a damaged picture in a record" unet-train data split --data broken --out n.json
+    like "$ERR" 'broken/0.records: record 0: damaged PNG' "is named"
+else
+    skip "python3 is not installed" "encoded pictures"
 fi
 
 # --- formats that are not read

@@ -142,7 +142,8 @@ static int check_file(const char *path, bool alone, struct count *count, struct 
     enum container_kind kind;
     struct pixels img;
 
-    if (container_guess(filename_base(path), &kind))
+    if (container_guess(filename_base(path), &kind) ||
+        (!filename_is_image(path) && container_is_tfrecord(path) && (kind = CONTAINER_TFRECORD)))
         return check_records(path, kind, alone, count, e);
     if (read_file(path, &img, e))
         return report_bad(path, alone, count, e);
@@ -151,10 +152,27 @@ static int check_file(const char *path, bool alone, struct count *count, struct 
     return 0;
 }
 
-static bool is_known(const char *name)
+static bool is_any(const char *name)
+{
+    (void)name;
+    return true;
+}
+
+/* Keeps the images, and the containers by name or first bytes. */
+static void keep_known(struct tree *tree)
 {
     enum container_kind kind;
-    return filename_is_image(name) || container_guess(name, &kind);
+    size_t kept = 0;
+
+    for (size_t i = 0; i < tree->count; i++) {
+        char *path = tree->paths[i];
+        if (filename_is_image(path) || container_guess(filename_base(path), &kind) ||
+            container_is_tfrecord(path))
+            tree->paths[kept++] = path;
+        else
+            free(path);
+    }
+    tree->count = kept;
 }
 
 static bool is_folder(const char *path)
@@ -169,7 +187,8 @@ static int check_path(const char *path, bool alone, struct count *count, struct 
 
     if (!is_folder(path))
         return check_file(path, alone, count, e);
-    int rc = tree_scan(path, is_known, &tree, e);
+    int rc = tree_scan(path, is_any, &tree, e);
+    keep_known(&tree);
     if (rc == 0 && tree.count == 0 && (rc = tree_refuse_foreign(path, e)) == 0)
         rc = err_set(e, ERR_DATA, "%s: no images in it (" FILENAME_IMAGES ")", path);
     if (rc)
