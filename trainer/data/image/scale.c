@@ -98,9 +98,9 @@ int scale_picture(const struct pixels *img, int channels, enum scale scale, cons
                   float *dst, struct err *e)
 {
     if (scale == SCALE_FULL && img->flags & PIXELS_STRETCHED)
-        return err_set(e, ERR_DATA, "%s: holds values from %g to %g, and data.scale=full takes 0..1 "
-                       "(floats) or 0..65535 (whole numbers): set data.scale=range, percentile or "
-                       "zscore", name, img->low, img->high);
+        return err_set(e, ERR_DATA, "%s: holds values from %g to %g, and data.scale=full takes "
+                       "0..1 (floats) or 0..65535 (whole numbers): set data.scale=range, "
+                       "percentile or zscore", name, img->low, img->high);
     if (scale == SCALE_FULL) {
         picture_to_float(img, channels, dst);
         return 0;

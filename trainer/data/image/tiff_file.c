@@ -290,7 +290,8 @@ static void copy_block(const struct tiff_sink *sink, const struct tiff_layout *l
                        const struct block *b, const uint8_t *bytes)
 {
     struct pixels *img = sink->img;
-    unsigned nsamples = b->plane < 0 ? l->samples : 1, first = b->plane < 0 ? 0 : (unsigned)b->plane;
+    unsigned nsamples = b->plane < 0 ? l->samples : 1;
+    unsigned first = b->plane < 0 ? 0 : (unsigned)b->plane;
 
     for (uint32_t y = 0; y < b->height; y++) {
         const uint8_t *row = bytes + y * b->row_bytes;

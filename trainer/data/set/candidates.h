@@ -17,8 +17,8 @@ struct candidate {
 
 /* Returns one candidate per item of the source, in the same order, and sets the scale of the masks.
  * The candidates take the names from the items; the caller frees names and array. Logs what
- * decoders remarked (remarks.h). Returns NULL on error, with ERR_DATA for the first pair whose name, file, size or mask value is wrong, or if the
- * masks have no common scale. */
+ * decoders remarked (remarks.h). Returns NULL on error, with ERR_DATA for the first pair whose
+ * name, file, size or mask value is wrong, or if the masks have no common scale. */
 struct candidate *candidates_read(const struct split_config *config, struct source *source,
                                   enum mask_scale *scale, struct err *e);
 

@@ -387,7 +387,8 @@ static int hash_key(const struct dataset *ds, char key[65], struct err *e)
     struct buf text = {0};
 
     buf_addf(&text, "2 %d %d %d %d %d %d %d\n", ds->config.height, ds->config.width,
-             ds->config.channels, (int)ds->config.scale, (int)ds->split->mask_scale, ds->config.masks.soft, ds->ignore);
+             ds->config.channels, (int)ds->config.scale, (int)ds->split->mask_scale,
+             ds->config.masks.soft, ds->ignore);
     if (ds->classes)
         classes_encode(ds->classes, &text);
     for (int part = DATASET_TRAIN; part <= DATASET_VAL; part++) {

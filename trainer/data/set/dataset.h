@@ -89,9 +89,9 @@ const char *dataset_class_name(const struct dataset *ds, int i);
 /* Returns the content of the class file, or "" without one. */
 const char *dataset_class_file(const struct dataset *ds);
 
-/* Copies sample i to image [height][width][channels], 0..1 (scale.h), and mask [dataset_targets]: 0..1, or
- * the class number if there are several; ignored pixels are -1. Without a cache file, the first
- * call for a sample decodes its files and checks their hashes. Thread-safe. */
+/* Copies sample i to image [height][width][channels], 0..1 (scale.h), and mask [dataset_targets]:
+ * 0..1, or the class number if there are several; ignored pixels are -1. Without a cache file, the
+ * first call for a sample decodes its files and checks their hashes. Thread-safe. */
 int dataset_get(struct dataset *ds, enum dataset_part part, size_t i, float *image, float *mask,
                 struct err *e);
 

@@ -243,7 +243,8 @@ static int inflate_into(gzFile gz, const char *path, FILE *f, struct err *e)
 
     while ((n = gzread(gz, chunk, CHUNK)) > 0) {
         if ((total += (uint64_t)n) > PIXELS_MAX_BYTES)
-            return err_set(e, ERR_DATA, "%s: decompresses to more than 1 GiB: gunzip it first", path);
+            return err_set(e, ERR_DATA, "%s: decompresses to more than 1 GiB: gunzip it first",
+                           path);
         if (fwrite(chunk, 1, (size_t)n, f) != (size_t)n)
             return err_errno(e, ERR_DATA, errno, "%s: cannot be decompressed to a temporary file: "
                              "gunzip it first", path);

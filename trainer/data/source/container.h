@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files that hold many samples: CIFAR-10 batches, idx images with their labels (as of MNIST, plain
- * or compressed by gzip), and TFRecord shards, also compressed by gzip. Reading samples is thread-safe. */
+ * or compressed by gzip), and TFRecord shards, also compressed by gzip. Reading samples is
+ * thread-safe. */
 #ifndef UNETCTL_TRAINER_DATA_SOURCE_CONTAINER_H
 #define UNETCTL_TRAINER_DATA_SOURCE_CONTAINER_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One sample as the library OTBTF writes it: a tf.train.Example whose features are bytes, each a
- * serialized TensorProto (tensorflow/core/example/example.proto, framework/tensor.proto); or as most
- * others do, with features of encoded PNG, JPEG or TIFF bytes. In such a record a whole number whose
- * name has "label" may be the class, and features that are not encoded are ignored. */
+ * serialized TensorProto (tensorflow/core/example/example.proto, framework/tensor.proto); or as
+ * most others do, with features of encoded PNG, JPEG or TIFF bytes. In such a record a whole number
+ * whose name has "label" may be the class, and features that are not encoded are ignored. */
 #ifndef UNETCTL_TRAINER_DATA_SOURCE_EXAMPLE_H
 #define UNETCTL_TRAINER_DATA_SOURCE_EXAMPLE_H
 

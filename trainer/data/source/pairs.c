@@ -325,11 +325,14 @@ static int list_images_and_masks(const char *dir, const struct layout_part *part
         return -1;
     bool none = images->count == 0;
     const char *other_name = pairs->other_name;
+    if ((none || masks->count == 0) &&
+        refuse_foreign(dir, none ? part->images : part->masks, e) == 0)
+        err_set(e, ERR_DATA, "%s: no image files in %s/ (" FILENAME_IMAGES "); %zu in %s/, "
+                "%zu in %s/%s%s", dir, none ? part->images : part->masks, images->count,
+                part->images, masks->count, part->masks,
+                *other_name ? "; other files there are not read, such as " : "", other_name);
     if (none || masks->count == 0)
-        return refuse_foreign(dir, none ? part->images : part->masks, e) ? -1 : err_set(e, ERR_DATA, "%s: no image files in %s/ (" FILENAME_IMAGES "); %zu in %s/, "
-                       "%zu in %s/%s%s", dir, none ? part->images : part->masks, images->count,
-                       part->images, masks->count, part->masks,
-                       *other_name ? "; other files there are not read, such as " : "", other_name);
+        return -1;
     if (one)
         pairs->nothers = 0; /* files beside the images are not worth a warning */
     cut_suffixes(masks, mask_suffix);

@@ -26,7 +26,8 @@ static void test_sniffing(void)
     } cases[] = {{"GIF89a", "GIF is not read: convert it to PNG", 6},
                  {"RIFF\1\2\3\4WEBPVP8 ", "WebP is not read", 16},
                  {"\0\0\0\x0cjP  \r\n", "JPEG 2000 is not read", 10},
-                 {"\xff\x4f\xff\x51", "JPEG 2000 is not read", 4}, {"", "empty", 0}, {"\xff\xd8\xff\xe0", "JPEG", 4}, {"II*\0\x08", "TIFF", 5},
+                 {"\xff\x4f\xff\x51", "JPEG 2000 is not read", 4}, {"", "empty", 0},
+                 {"\xff\xd8\xff\xe0", "JPEG", 4}, {"II*\0\x08", "TIFF", 5},
                  {"MM\0*", "TIFF", 4}, {"BM....", "BMP", 6}, {"\x1f\x8b\x08", "gzip", 3},
                  {"version https://git-lfs.github.com/spec/v1\n", "git-LFS", 43},
                  {"\x89PNG\r\n\x1a\n", "PNG", 8},
@@ -237,13 +238,21 @@ static void test_tiff_types(void)
         const char *want;
         size_t row;
     } cases[] = {
-        {12, UINT, PIXELS_RAW, "16: 291 4095", 0},     {12, UINT, PIXELS_PICTURE, "16: 4657 65535", 0},
-        {3, UINT, PIXELS_PICTURE, "8: 36 109", 1},     {32, REAL, PIXELS_PICTURE, "16: 0 32768 65535", 2},
-        {32, REAL, PIXELS_PICTURE, "16: 0 16384 65535", 3}, {32, REAL, PIXELS_RAW, "8: 0 1 255", 4},
-        {64, REAL, PIXELS_RAW, "16: 0 300 65535", 5},  {32, INT, PIXELS_PICTURE, "16: 0 7 65535", 6},
-        {32, INT, PIXELS_PICTURE, "16: 0 32768 65535", 7}, {32, UINT, PIXELS_PICTURE, "16: 0 32768 65535", 8},
-        {16, INT, PIXELS_PICTURE, "16: 0 32768 65535", 9}, {8, INT, PIXELS_PICTURE, "16: 0 32768 65535", 10},
-        {32, UINT, PIXELS_RAW, "", 8}, {64, REAL, PIXELS_RAW, "", 11}, {32, INT, PIXELS_RAW, "", 7},
+        {12, UINT, PIXELS_RAW, "16: 291 4095", 0},
+        {12, UINT, PIXELS_PICTURE, "16: 4657 65535", 0},
+        {3, UINT, PIXELS_PICTURE, "8: 36 109", 1},
+        {32, REAL, PIXELS_PICTURE, "16: 0 32768 65535", 2},
+        {32, REAL, PIXELS_PICTURE, "16: 0 16384 65535", 3},
+        {32, REAL, PIXELS_RAW, "8: 0 1 255", 4},
+        {64, REAL, PIXELS_RAW, "16: 0 300 65535", 5},
+        {32, INT, PIXELS_PICTURE, "16: 0 7 65535", 6},
+        {32, INT, PIXELS_PICTURE, "16: 0 32768 65535", 7},
+        {32, UINT, PIXELS_PICTURE, "16: 0 32768 65535", 8},
+        {16, INT, PIXELS_PICTURE, "16: 0 32768 65535", 9},
+        {8, INT, PIXELS_PICTURE, "16: 0 32768 65535", 10},
+        {32, UINT, PIXELS_RAW, "", 8},
+        {64, REAL, PIXELS_RAW, "", 11},
+        {32, INT, PIXELS_RAW, "", 7},
         {32, REAL, PIXELS_PICTURE, "", 12}};
     const void *rows[] = {twelve, three, share, wide, labels, deep, whole, negative, big, ct, small,
                           half, nan};
@@ -381,8 +390,12 @@ static void test_tiff_bomb(void)
 #endif
 
 #ifdef HAVE_JPEG
-static void write_jpeg(const char *path, int components, J_COLOR_SPACE space, bool progressive)
+/* orientation: in EXIF, or 0 for none. */
+static void write_jpeg(const char *path, int components, J_COLOR_SPACE space, bool progressive,
+                       uint8_t orientation)
 {
+    uint8_t exif[] = "Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\0\0\0";
+
     struct jpeg_compress_struct c;
     struct jpeg_error_mgr errors;
     static uint8_t row[4 * 16];
@@ -400,6 +413,9 @@ static void write_jpeg(const char *path, int components, J_COLOR_SPACE space, bo
     if (progressive)
         jpeg_simple_progression(&c);
     jpeg_start_compress(&c, TRUE);
+    exif[sizeof exif - 4] = orientation;
+    if (orientation)
+        jpeg_write_marker(&c, JPEG_APP0 + 1, exif, sizeof exif - 1);
     while (c.next_scanline < 16)
         jpeg_write_scanlines(&c, &rows, 1);
     jpeg_finish_compress(&c);
@@ -413,11 +429,14 @@ static void test_jpeg(void)
     uint32_t width = 0, height = 0;
 
     memset(want, 100, sizeof want);
-    write_jpeg("grey.jpg", 1, JCS_GRAYSCALE, false);
-    write_jpeg("rgb.jpg", 3, JCS_RGB, true);
-    write_jpeg("cmyk.jpg", 4, JCS_CMYK, false);
+    write_jpeg("grey.jpg", 1, JCS_GRAYSCALE, false, 0);
+    write_jpeg("rgb.jpg", 3, JCS_RGB, true, 8);
+    write_jpeg("cmyk.jpg", 4, JCS_CMYK, false, 0);
     ok(samples_are("grey.jpg", PIXELS_PICTURE, 1, 8, want), "grey JPEG");
     ok(samples_are("rgb.jpg", PIXELS_PICTURE, 3, 8, want), "progressive RGB JPEG");
+    ok(image_file_read("rgb.jpg", PIXELS_RAW, &img, &e) == 0 && img.orientation == 8 &&
+           img.flags == PIXELS_ORIENTED, "a JPEG's orientation");
+    pixels_free(&img);
     ok(image_file_size("rgb.jpg", &width, &height, &e) == 0 && width == 16 && height == 16,
        "the size alone");
     ok(image_file_read("cmyk.jpg", PIXELS_PICTURE, &img, &e) == -1 && strstr(e.text, "CMYK"), "%s",

@@ -168,7 +168,8 @@ static void test_keep_files(void)
     struct buf text = {0};
 
     for (int i = 0; i < 6; i++) {
-        train[i] = (struct split_item){locators[i], locators[i], locators[i], 0, 1, 1, "", "", 0, 0};
+        train[i] = (struct split_item){locators[i], locators[i], locators[i], 0, 1, 1, "", "",
+                                       0, 0};
         strcpy(train[i].image_sha256, hex), strcpy(train[i].mask_sha256, hex);
     }
     strcpy(val.image_sha256, hex), strcpy(val.mask_sha256, hex);
