@@ -262,6 +262,9 @@ EOP
             "${@:2}" 2>"$ERR" && sed -n 's/.*"iou":\([0-9.]*\).*/\1/p' "r/run-$1/DONE"
     }
     unet-train data split --data r/upright --out r/upright.json 2>"$ERR"
+    exits 0 "init" unetctl init study --data r/turned --site sandbox
+    is "$(grep -cE 'unetctl: warning: .*10 images, such as images/0.png: an EXIF' "$ERR")" 1 \
+        "says so, too, once"
     good=$(oriented upright) got=$(oriented turned)
     ok "IoU $got with masks that are drawn upright, $good of upright images" \
         awk "BEGIN { exit !($good > 0.9 && $got > 0.9) }"

@@ -200,6 +200,10 @@ static int read_layout(TIFF *tif, const struct tiff_reader *r, struct tiff_layou
     if (check_type(r, l) || check_colours(tif, r, l))
         return -1;
     double packed = (double)l->width * l->height * l->samples * l->bits / 8;
+    if (packed > (double)PIXELS_MAX_BYTES)
+        return err_set(r->e, ERR_DATA, "%s: %u x %u pixels of %d x %d bits need %.0f bytes, more "
+                       "than the limit of %llu", r->name, l->width, l->height, l->samples, l->bits,
+                       packed, (unsigned long long)PIXELS_MAX_BYTES);
     if (packed > (double)r->nbytes * (l->compression == COMPRESSION_NONE ? 1 : MAX_RATIO))
         return err_set(r->e, ERR_DATA, "%s: damaged TIFF: claims %u x %u pixels, more than its %zu "
                        "bytes can hold", r->name, l->width, l->height, r->nbytes);

@@ -265,6 +265,14 @@ static void test_tiff_types(void)
             is_str(got, cases[i].want, "type %d of %d bits%s%s", cases[i].format, cases[i].bits,
                    big_endian ? ", BigTIFF, big-endian" : "", *got ? "" : e.text);
         }
+    TIFF *t = tiff_begin(TIFFOpen("huge.tif", "w"), 16384, 16384, 64, 1, PHOTOMETRIC_MINISBLACK,
+                         COMPRESSION_LZW);
+    static const double zeros[16384];
+    tiff_rows(t, zeros, 2, 0);
+    TIFFClose(t);
+    ok(image_file_read("huge.tif", PIXELS_PICTURE, &img, &e) == -1 &&
+           strstr(e.text, "need 2147483648 bytes, more than the limit of 1073741824"), "%s",
+       e.text);
     decode_row(32, UINT, big, 3, PIXELS_RAW, "w");
     ok(strstr(e.text, "row.tif: holds 140000; masks hold whole numbers from 0 to 65535: renumber"),
        "%s", e.text);
