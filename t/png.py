@@ -3,19 +3,23 @@
 import os, struct, zlib
 
 
-def write(path, rows, palette=None):
-    """rows: of numbers 0..255 (grey, or an index where there is a palette), or of (r, g, b)."""
+def write(path, rows, palette=None, bits=8, exif=0):
+    """rows: of numbers (grey, or an index where there is a palette), or of (r, g, b), or (r, g, b, alpha).
+    exif: an orientation, or 0."""
     def chunk(name, body):
         return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
     colour = isinstance(rows[0][0], tuple)
-    kind = 2 if colour else 3 if palette else 0
-    data = b"".join(b"\0" + bytes(v for p in r for v in (p if colour else (p,))) for r in rows)
-    head = struct.pack(">IIBBBBB", len(rows[0]), len(rows), 8, kind, 0, 0, 0)
+    kind = (2 if len(rows[0][0]) == 3 else 6) if colour else 3 if palette else 0
+    code = "B" if bits == 8 else ">H"
+    data = b"".join(b"\0" + b"".join(struct.pack(code, v) for p in r for v in (p if colour else (p,))) for r in rows)
+    head = struct.pack(">IIBBBBB", len(rows[0]), len(rows), bits, kind, 0, 0, 0)
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     with open(path, "wb") as f:
         f.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head))
         if palette:
             f.write(chunk(b"PLTE", bytes(v for p in palette for v in p)))
+        if exif:
+            f.write(chunk(b"eXIf", b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0%c\0\0" % exif))
         f.write(chunk(b"IDAT", zlib.compress(data)) + chunk(b"IEND", b""))
 
 

@@ -117,30 +117,10 @@ EOP
     ok "--bands keeps alpha of image files; records keep what they have" unet-train data convert \
         --data rgb-shards --to tfrecord --bands --out rgb-again
     ok "these records are unchanged" cmp rgb-shards/0.records rgb-again/0.records
-    mkdir long-pixels
-    python3 - <<'EOP'
-import struct
-def crc(data):  # CRC-32C, masked as TFRecord has it
-    c = 0xffffffff
-    for b in data:
-        c ^= b
-        for _ in range(8):
-            c = c >> 1 ^ 0x82f63b78 * (c & 1)
-    c ^= 0xffffffff
-    return struct.pack("<I", (c >> 15 | c << 17 & 0xffffffff) + 0xa282ead8 & 0xffffffff)
-def varint(n):
-    return bytes([n]) if n < 128 else bytes([n & 127 | 128]) + varint(n >> 7)
-def field(number, data):
-    return bytes([number << 3 | 2]) + varint(len(data)) + data
-def tensor(dims, content):
-    shape = b"".join(field(2, b"\x08" + varint(d)) for d in dims)
-    return field(1, field(1, b"\x08\x04" + field(2, shape) + field(4, content)))
-def entry(key, value):
-    return field(1, field(1, key) + field(2, value))
-record = field(1, entry(b"image", tensor([4, 4, 1000], b"\x55" * 16000)) +
-               entry(b"mask", tensor([4, 4, 1], b"\0\1" * 8)))
-head = struct.pack("<Q", len(record))
-open("long-pixels/0.records", "wb").write(head + crc(head) + record + crc(record))
+    PYTHONPATH=$srcdir/t python3 - <<'EOP'
+from tfrecord import *
+write("long-pixels/0.records", [example(image=tensor([4, 4, 1000], b"\x55" * 16000),
+                                        mask=tensor([4, 4, 1], b"\0\1" * 8))])
 EOP
     exits 7 "a record with 1000 channels is refused" unet-train data check long-pixels
     like "$ERR" '0.records: record 0: a picture of 1000 channels; 1 to 64 are supported' \
@@ -215,6 +195,212 @@ stack("stack/masks/s.tif", 255)'
 else
     skip "built without libtiff" "pages of a TIFF"
 fi
+
+# --- what decoders remark
+# -----------------------------------------------------------------------------
+if has TIFF && command -v python3 >/dev/null; then
+    PYTHONPATH=$srcdir/t python3 - <<'EOP'
+import png, tiff
+def turned(rows, o):  # the rows as a camera stores them that asks to turn them by o
+    rows = [list(r) for r in (zip(*rows) if o >= 5 else rows)]
+    if o in (2, 3, 7, 8): rows = [r[::-1] for r in rows]
+    return rows[::-1] if o in (3, 4, 6, 7) else rows
+def pair(name, i, image, mask, writer=png, **kinds):
+    writer.write("r/%s/images/%d.%s" % (name, i, writer.__name__), image, **kinds)
+    png.write("r/%s/masks/%d.png" % (name, i), mask)
+def shape(i, w=32, h=24):  # bright where the mask is; in a corner, so that no turn maps it to itself
+    mask = [[255 * (x < 20 + i % 3 and y < 8) for x in range(w)] for y in range(h)]
+    return mask, [[40 + (x * 7 + y * 5 + i * 3) % 30 + v // 2 for x, v in enumerate(r)] for y, r in enumerate(mask)]
+for i in range(10):
+    mask, image = shape(i)
+    pair("upright", i, image, mask)
+    pair("turned", i, turned(image, 6 if i % 2 else 3), mask, exif=6 if i % 2 else 3)
+    pair("stored", i, turned(image, 6), turned(mask, 6), exif=6)
+    mask, image = shape(i, 32, 32)
+    pair("alpha", i, [[(v, v, v, m) for v, m in zip(*r)] for r in zip(image, mask)], mask)
+    pair("band", i, [[(v, v, v, m) for v, m in zip(*r)] for r in zip(image, mask)], mask, tiff,
+         photometric=2, tags=[(338, 3, 0)])
+    pair("narrow", i, [[v * 16 for v in r] for r in image], mask, tiff, bits=16)
+    pair("float", i, [[v * 10 - 300 for v in r] for r in image], mask, tiff, bits=32, kind=tiff.FLOAT)
+    pair("stack", i, image, mask, tiff, tags=[(270, 2, b"ImageJ=1.53\nimages=9\nslices=9\n\0")])
+    tiff.write("r/white/masks/%d.tif" % i, [[v // 255 for v in r] for r in mask], bits=1, photometric=0)
+    png.write("r/white/images/%d.png" % i, image)
+    tiff.write("r/labels/masks/%d.tif" % i, [[v // 255 * 1000 for v in r] for r in mask], bits=32, kind=tiff.INT)
+    png.write("r/labels/images/%d.png" % i, image)
+tiff.write("r/large.tif", [[0, 70000]], bits=32)
+EOP
+    remarks() { # SET REGEX TEXT
+        exits 0 "$3" unet-train data split --data "r/$1" --out "r/$1.json"
+        is "$(grep -cE "warning: .*$2" "$ERR")" 1 "$1: split says so, once"
+        exits 0 "$3: statistics" unet-train data stats --data "r/$1" --json --sample 100
+        is "$(grep -cE "warning: .*$4" "$ERR")" 1 "$1: stats says so, once"
+    }
+    turn='orientation, by which a picture is turned'
+    remarks turned '10 images, such as images/0.png: turned upright' "images turned by EXIF" "$turn"
+    remarks stored "10 images, such as images/0.png: an EXIF or TIFF $turn" \
+        "images and masks as they are stored" "$turn"
+    remarks alpha '10 images, such as .*alpha is dropped' "alpha that holds the mask" 'alpha is dr'
+    remarks band '10 images, such as .*a band beside grey or RGB' "a fourth band" 'a band beside'
+    remarks narrow 'only values from [0-9]+ to [0-9]{4} of 0 to 65535.*data.scale=percentile' \
+        "12 bits of 16" 'less than a tenth'
+    remarks float '10 images.*values outside 0..1' "floats" 'values outside 0..1'
+    remarks white '10 masks, such as masks/0.tif: white is zero' "masks whose white is zero" 'white is'
+    exits 7 "a stack of ImageJ in one directory" unet-train data split --data r/stack --out r/s.json
+    like "$ERR" 'images/0.tiff: is a stack .*Image Sequence' "is refused with what to do"
+    exits 0 "check reads a stack" unet-train data check r/stack/images
+    like "$ERR" '10 images, such as r/stack/images/0.tiff: ImageJ describes several' "and says so"
+    printf '0 ground\n1000 cell\n' >labels.txt
+    exits 0 "labels of 32 bits" unet-train data split --data r/labels --class-file labels.txt \
+        --out r/labels.json
+    exits 7 "larger ones" unet-train data split --data r/labels --out r/no.json
+    like "$ERR" 'contains the value 1000' "are not foreground by themselves"
+    exits 0 "an image of 32 bits" unet-train data check r/large.tif
+    oriented() { # SET OPTION...: prints its IoU
+        rm -rf "r/run-$1"
+        unet-train train --size 24x32 --set model.base=4 --set model.depth=2 --threads 1 --epochs 8 \
+            --batch-size 2 --lr 0.01 --data "r/$1" --set "data.split=r/$1.json" --out "r/run-$1" \
+            "${@:2}" 2>"$ERR" && sed -n 's/.*"iou":\([0-9.]*\).*/\1/p' "r/run-$1/DONE"
+    }
+    unet-train data split --data r/upright --out r/upright.json 2>"$ERR"
+    exits 0 "init" unetctl init study --data r/turned --site sandbox
+    is "$(grep -cE 'unetctl: warning: .*10 images, such as images/0.png: an EXIF' "$ERR")" 1 \
+        "says so, too, once"
+    good=$(oriented upright) got=$(oriented turned)
+    ok "IoU $got with masks that are drawn upright, $good of upright images" \
+        awk "BEGIN { exit !($good > 0.9 && $got > 0.9) }"
+    exits 0 "they are predicted" unet-train predict -c r/run-turned --threads 1 --out r/predicted \
+        r/turned/images
+    is "$(unet-train data check r/predicted 2>/dev/null | cut -f 2,3 | sort -u)" "32	24" \
+        "their masks are upright, too"
+    ok "they are converted" unet-train data convert --data r/turned --to png --out r/converted
+    is "$(samples r/converted/images)" "$(samples r/upright/images)" "to upright ones"
+
+    # --- data.scale: 16-bit images with values 100 to 163, and the same in 8 bits
+    PYTHONPATH=$srcdir/t python3 - <<'EOP'
+import png
+def value(x, y, i, bright):  # 64 values
+    return (x * 7 + y * 5 + i * 3) % 22 + 40 * bright
+for i in range(10):
+    mask = [[255 * (4 + i % 5 <= x < 18 and 3 <= y < 14 + i % 4) for x in range(32)] for y in range(24)]
+    image = [[value(x, y, i, v > 0) for x, v in enumerate(r)] for y, r in enumerate(mask)]
+    for name, bits, f in ("low", 16, lambda v: 100 + v), ("eight", 8, lambda v: 4 * v):
+        png.write("r/%s/images/%d.png" % (name, i), [[f(v) for v in r] for r in image], bits=bits)
+        png.write("r/%s/masks/%d.png" % (name, i), mask)
+EOP
+    unet-train data split --data r/eight --out r/eight.json 2>"$ERR"
+    ok "low contrast is split" unet-train data split --data r/low --out r/low.json
+    like "$ERR" 'only values from 100 to 16[0-9] of 0 to 65535, .*data.scale=percentile' \
+        "and what to set is recommended"
+    good=$(oriented eight)
+    for scale in range percentile zscore; do
+        got=$(oriented low --set data.scale=$scale)
+        ok "data.scale=$scale: IoU $got, of the 8-bit images $good" \
+            awk "BEGIN { exit !($got > 0.9 && $good > 0.9) }"
+        like r/run-low/checkpoint/model.json "\"image_scale\":\"$scale\"" "model.json has it"
+        like r/run-low/record.jsonl "\"data.scale\":\"$scale\"|\"scale\":\"$scale\"" "the record, too"
+        unet-train eval -c r/run-low --split r/low.json --threads 1 --json >"$OUT" 2>"$ERR"
+        is "$(sed -n 's/.*"iou":\([0-9.]*\).*/\1/p' "$OUT")" "$got" "eval scales so"
+        rm -rf r/low-masks r/low.onnx
+        ok "predict scales so" unet-train predict -c r/run-low --threads 1 --out r/low-masks \
+            --overlay r/low/images
+        rm -rf r/scored && mkdir r/scored && cp -r r/low/masks r/scored && mkdir r/scored/images &&
+            cp r/low-masks/?.png r/scored/images
+        exits 0 "its masks as images" unet-train data stats --data r/scored
+        like "$OUT" 'Otsu threshold +IoU (0.9|1.0)' "... are nearly the truth"
+        ok "ONNX" unet-train export -c r/run-low --onnx r/low.onnx
+        ok "its metadata have it" grep -q "image_scale..*$scale" <(tr '\n' ' ' <r/low.onnx)
+        ok "a preview" unet-train data preview --data r/low --size 24x32 --out "r/look-$scale" \
+            --set data.scale=$scale
+    done
+    got=$(oriented low --set data.scale=range --set data.cache=r/cache)
+    ok "a cache of the scaled images: IoU $got" awk "BEGIN { exit !($got > 0.9) }"
+    oriented low --set data.scale=percentile --set data.cache=r/cache >"$OUT"
+    is "$(find r/cache -name '*.cache' | wc -l)" 2 "another scale has a cache of its own"
+    got=$(oriented float --set data.scale=zscore)
+    ok "floats from 100 to 1700: IoU $got" awk "BEGIN { exit !($got > 0.9) }"
+    exits 7 "floats outside 0..1 in full range" unet-train train --size 24x32 --data r/float \
+        --set data.split=r/float.json --set model.depth=2 --epochs 1 --out r/full
+    like "$ERR" 'images/[0-9].tiff: holds values from .*set data.scale=range' "are refused"
+    exits 3 "zscore with brightness" unet-train train --size 24x32 --data r/low --out r/no \
+        --set data.scale=zscore --set augment.brightness=0.1 --set model.depth=2
+else
+    skip "built without libtiff, or no python3" "what decoders remark"
+fi
+
+# --- TFRecord by its bytes, compressed, with encoded pictures
+# --------------------------------------------
+unet-train data convert --data png --to tfrecord --shard 5 --out whole 2>"$ERR"
+unet-train data split --data whole --out whole.json 2>"$ERR"
+mkdir other zipped
+for i in 0 1 2; do
+    cp "whole/$i.records" "other/data.tfrecord-0000$i-of-00003"
+    gzip -c "whole/$i.records" >"zipped/$i.records.gz"
+done
+echo notes >other/README
+gzip -c other/README >zipped/README.gz
+for set in other zipped; do
+    ok "shards of another name: $set" unet-train data split --data $set --out $set.json
+    is "$(count $set.json)" "tfrecord 10 2 0" "they have all records"
+    is "$(tr , '\n' <$set.json | grep image_sha | sort)" \
+        "$(tr , '\n' <whole.json | grep image_sha | sort)" "... the same ones"
+    is "$(unet-train data check $set | wc -l)" 12 "check finds them"
+done
+truncate -s -9 zipped/1.records.gz
+exits 7 "a truncated one" unet-train data split --data zipped --out n.json
+like "$ERR" '1.records.gz: is damaged: its gzip data end early' "is damaged"
+if command -v python3 >/dev/null; then
+    PYTHONPATH=$srcdir/t python3 - <<'EOP'
+from tfrecord import *
+images = ["%04d.png" % i for i in range(1, 13)]
+def read(folder, name):
+    return octets(open("png/%s/%s" % (folder, name), "rb").read())
+write("encoded/train-00000-of-00001", [example(
+    image_encoded=read("images", n), image_format=octets(b"png"), image_height=number(32),
+    image_filename=octets(n.encode()), image_segmentation_class_encoded=read("masks", n)) for n in images])
+write("labelled/train.tfrecord", [example(
+    image_encoded=read("images", n), image_class_label=number(i % 2 * 300 % 7),
+    image_class_text=octets(b"label"), image_object_class_label=number(1, 2)) for i, n in enumerate(images)])
+write("real/0.records", [example(image=tensor([2, 2, 1], struct.pack("<4f", -1, 0, 1, 3), 1),
+                                 mask=tensor([2, 2, 1], struct.pack("<4i", 0, 1, 1, 0), 3))])
+write("broken/0.records", [example(image_encoded=octets(b"\x89PNG\r\n\x1a\n no"), mask=read("masks", images[0]))])
+EOP
+    ok "records of encoded pictures" unet-train data convert --data encoded --to png --out decoded
+    is "$(samples decoded/images)" "$(samples png/images)" "have the images"
+    is "$(samples decoded/masks)" "$(samples png/masks)" "and the masks"
+    ok "they are split" unet-train data split --data encoded --out encoded.json
+    ok "a training from them" "${train[@]}" --data encoded --set data.split=encoded.json \
+        --out run-encoded
+    ok "with a number as label" unet-train data split --data labelled --out labelled.json
+    is "$(count labelled.json)" "tfrecord 10 2 7" "they have classes"
+    exits 0 "floats outside 0..1" unet-train data check real
+    like "$ERR" 'values outside 0..1' "are remarked on"
+    exits 7 "a damaged picture in a record" unet-train data split --data broken --out n.json
+    like "$ERR" 'broken/0.records: record 0: damaged PNG' "is named"
+else
+    skip "python3 is not installed" "encoded pictures"
+fi
+
+# --- formats that are not read
+# --------------------------------------------------------------------------
+foreign() { # NAME BYTES: folders that hold only such files are refused by name
+    local name=$1
+    mkdir -p "f/$name/images" "f/$name/masks" "f/$name-classes/a" "f/$name-classes/b"
+    # shellcheck disable=SC2059 # the bytes are escapes
+    for f in "$name/images/1" "$name-classes/a/1" "$name-classes/b/1"; do
+        printf "$2" >"f/$f.$name"
+    done
+    cp png/masks/0001.png "f/$name/masks"
+    for command in "data check f/$name/images" "data split --data f/$name --out n.json" \
+        "data stats --data f/$name-classes" "predict -c run --out n f/$name/images"; do
+        # shellcheck disable=SC2086 # words
+        exits 7 "$command" unet-train $command
+        like "$ERR" "1\\.$name: $3 is not read: convert it to PNG .*mogrify -format png \\*\\." \
+            "names the format"
+    done
+}
+foreign gif 'GIF89a\1\0\1\0' GIF
+foreign webp 'RIFF\44\0\0\0WEBPVP8 ' WebP
+foreign jp2 '\0\0\0\14jP  \r\n\207\n' 'JPEG 2000'
 
 # --- the real sets --------------------------------------------------------------------------------
 real() { # SET WANT OPTIONS

@@ -156,6 +156,12 @@ static int check_together(const struct study *s, struct err *e)
                        "%s: data.soft_masks excludes mask values that are classes "
                        "(data.classes, data.ignore, data.class_file)",
                        study_place(s, "data.soft_masks"));
+    if (strcmp(s->data.scale, "zscore") == 0 &&
+        (s->augment.brightness > 0 || s->augment.contrast > 0))
+        return err_set(e, ERR_CONFIG,
+                       "%s: data.scale zscore excludes augment.brightness and contrast, which are "
+                       "made for images from 0 to 1; use range or percentile",
+                       study_place(s, "data.scale"));
     if (strcmp(s->train.allreduce, "horovod") == 0 && strcmp(s->model.batch_norm, "sync") == 0)
         return err_set(e, ERR_CONFIG,
                        "%s: train.allreduce horovod excludes model.batch_norm sync; set "

@@ -68,6 +68,11 @@ static int add_place(struct tfrecord_index *index, uint64_t offset, uint64_t nby
     return 0;
 }
 
+bool tfrecord_begins(const unsigned char head[TFRECORD_HEAD])
+{
+    return get_little_endian(head + 8, 4) == crc32c_mask(crc32c(0, head, 8));
+}
+
 int tfrecord_scan(int fd, const char *name, struct tfrecord_index *index, struct err *e)
 {
     unsigned char head[TFRECORD_HEAD];
@@ -81,7 +86,7 @@ int tfrecord_scan(int fd, const char *name, struct tfrecord_index *index, struct
         if (end - at < TFRECORD_HEAD + TFRECORD_TAIL || read_at(fd, head, sizeof head, at))
             return err_set(e, ERR_DATA, "%s ends inside record %zu", name, index->count);
         n = get_little_endian(head, 8);
-        if (get_little_endian(head + 8, 4) != crc32c_mask(crc32c(0, head, 8)))
+        if (!tfrecord_begins(head))
             return err_set(e, ERR_DATA, "%s: the length of record %zu is damaged (CRC), or this is "
                            "not a TFRecord file", name, index->count);
         if (n > end - at - TFRECORD_HEAD - TFRECORD_TAIL)

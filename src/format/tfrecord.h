@@ -4,6 +4,7 @@
 #ifndef UNETCTL_SRC_FORMAT_TFRECORD_H
 #define UNETCTL_SRC_FORMAT_TFRECORD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "src/buf.h"
@@ -14,6 +15,9 @@
 
 /* Appends one framed record to dst. */
 void tfrecord_encode(const void *data, size_t n, struct buf *dst);
+
+/* Whether these bytes begin a framed record: the CRC of the length fits. */
+bool tfrecord_begins(const unsigned char head[TFRECORD_HEAD]);
 
 /* The frames of a file. */
 struct tfrecord_index {

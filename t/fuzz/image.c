@@ -18,7 +18,8 @@ static void decode(const uint8_t *data, size_t n, enum pixels_mode mode)
     }
     FUZZ_REQUIRE(img.width && img.width <= PIXELS_MAX_SIDE);
     FUZZ_REQUIRE(img.height && img.height <= PIXELS_MAX_SIDE);
-    FUZZ_REQUIRE(img.channels >= 1 && img.channels <= 4 && (img.bits == 8 || img.bits == 16));
+    FUZZ_REQUIRE(img.channels >= 1 && img.channels <= PIXELS_MAX_CHANNELS);
+    FUZZ_REQUIRE(img.bits == 8 || img.bits == 16);
     FUZZ_REQUIRE(img.nbytes == (size_t)img.width * img.height * (size_t)img.channels *
                                    (size_t)(img.bits / 8));
     unsigned sum = img.samples[0] + img.samples[img.nbytes - 1];

@@ -54,6 +54,8 @@ static void add_classes(struct buf *b, const struct checkpoint_classes *c)
         buf_json_text(b, "ignore", c->ignore);
     if (*c->file)
         buf_json_text(b, "class_file", c->file);
+    if (*c->scale && strcmp(c->scale, "full") != 0)
+        buf_json_text(b, "image_scale", c->scale);
     if (c->soft_masks)
         buf_json_bool(b, "soft_masks", true);
 }
@@ -154,6 +156,10 @@ static int read_classes(const cJSON *root, int count, struct checkpoint_classes 
 {
     const cJSON *names = cJSON_GetObjectItemCaseSensitive(root, "class_names"), *name;
 
+    const char *scale =
+        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, "image_scale"));
+
+    snprintf(c->scale, sizeof c->scale, "%s", scale ? scale : "full");
     c->soft_masks = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "soft_masks"));
     c->ignore = read_text(root, "ignore", e);
     c->file = read_text(root, "class_file", e);

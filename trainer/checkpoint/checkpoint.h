@@ -7,12 +7,13 @@
 
 #include "trainer/network/network.h"
 
-/* Names of the classes, and the mask values that stand for them. */
+/* Names of the classes, and how images and masks were read. */
 struct checkpoint_classes {
     char **names;    /* [count]; NULL: unknown */
     int count;
     char *ignore;    /* the mask value of ignored pixels, as text, or "" */
     char *file;      /* the text of the class file, or "" */
+    char scale[16];  /* data.scale; "": full */
     bool soft_masks; /* grey values of masks are probabilities */
 };
 

@@ -13,8 +13,9 @@
 #include "src/text/filename.h"
 #include "src/log.h"
 #include "src/plural.h"
-#include "trainer/data/source/container.h"
 #include "trainer/data/image/image_file.h"
+#include "trainer/data/source/container.h"
+#include "trainer/data/source/remarks.h"
 #include "trainer/data/source/tree.h"
 
 static bool opt_json;
@@ -29,6 +30,7 @@ enum { WIDTH, HEIGHT, CHANNELS, BITS, NPROPERTIES };
 struct count {
     size_t files, bad;
     unsigned least[NPROPERTIES], most[NPROPERTIES]; /* of those that can be used */
+    struct remarks remarks;
 };
 
 static void add_properties(struct count *count, const struct pixels *img)
@@ -118,7 +120,20 @@ static void show(const char *path, const struct pixels *img, struct count *count
             log_warn("%s: %s", name, img->warning);
     }
     add_properties(count, img);
+    struct remarks_picture p = remarks_look(img, REMARKS_IMAGE);
+    remarks_add(&count->remarks, &p, path);
     count->files++;
+}
+
+/* Reads a file as a mask, or a file of values that no mask has as an image. */
+static int read_file(const char *path, struct pixels *img, struct err *e)
+{
+    struct err ignored;
+
+    return image_file_read(path, PIXELS_RAW, img, e) &&
+                   (e->code != ERR_DATA ||
+                    image_file_read(path, PIXELS_PICTURE, img, &ignored))
+               ? -1 : 0;
 }
 
 /* Checks the image, and the class or mask, of a record, and reports it. A bad record is counted and
@@ -161,19 +176,37 @@ static int check_file(const char *path, bool alone, struct count *count, struct 
     enum container_kind kind;
     struct pixels img;
 
-    if (container_guess(filename_base(path), &kind))
+    if (container_guess(filename_base(path), &kind) ||
+        (!filename_is_image(path) && container_is_tfrecord(path) && (kind = CONTAINER_TFRECORD)))
         return check_records(path, kind, alone, count, e);
-    if (image_file_read(path, PIXELS_RAW, &img, e))
+    if (read_file(path, &img, e))
         return report_bad(path, alone, count, e);
     show(path, &img, count);
     pixels_free(&img);
     return 0;
 }
 
-static bool is_known(const char *name)
+static bool is_any(const char *name)
+{
+    (void)name;
+    return true;
+}
+
+/* Keeps the images, and the containers by name or first bytes. */
+static void keep_known(struct tree *tree)
 {
     enum container_kind kind;
-    return filename_is_image(name) || container_guess(name, &kind);
+    size_t kept = 0;
+
+    for (size_t i = 0; i < tree->count; i++) {
+        char *path = tree->paths[i];
+        if (filename_is_image(path) || container_guess(filename_base(path), &kind) ||
+            container_is_tfrecord(path))
+            tree->paths[kept++] = path;
+        else
+            free(path);
+    }
+    tree->count = kept;
 }
 
 static bool is_folder(const char *path)
@@ -188,8 +221,9 @@ static int check_path(const char *path, bool alone, struct count *count, struct 
 
     if (!is_folder(path))
         return check_file(path, alone, count, e);
-    int rc = tree_scan(path, is_known, &tree, e);
-    if (rc == 0 && tree.count == 0)
+    int rc = tree_scan(path, is_any, &tree, e);
+    keep_known(&tree);
+    if (rc == 0 && tree.count == 0 && (rc = tree_refuse_foreign(path, e)) == 0)
         rc = err_set(e, ERR_DATA, "%s: no images in it (" FILENAME_IMAGES ")", path);
     if (rc)
         rc = report_bad(path, alone, count, e);
@@ -211,6 +245,7 @@ static int run_data_check(int noperands, char **operands, int nrest, char **rest
         rc = check_path(operands[i], noperands == 1, &count, e);
     if (opt_json)
         printf("],\n \"checked\":%zu,\"bad\":%zu}\n", count.files, count.bad);
+    remarks_log(&count.remarks, "data check");
     if (rc)
         return -1;
     if (count.bad == 0) {
@@ -231,8 +266,9 @@ const struct cli_command cmd_data_check = {
         "One line per file: path, width, height, channels, bits of a sample, first 16 digits of\n"
         "the SHA-256 of the samples, separated by tabs. Samples are row by row, channels\n"
         "interleaved, 16-bit ones big-endian; 1, 2 and 4 bits one sample per byte, not scaled;\n"
-        "palettes by index; of several pages the first, with a warning. In a path, a backslash is\n"
-        "printed as \\\\, control characters and bytes that are not UTF-8 as \\xNN.\n"
+        "palettes by index; of several pages the first, with a warning; floats and 32 bits as 16.\n"
+        "Warnings, once for all files, say what is turned, inverted or dropped. In a path, a\n"
+        "backslash is printed as \\\\, control characters and bytes that are not UTF-8 as \\xNN.\n"
         "The last line, on stderr, sums up what is fine, or counts what is not.\n"
         "Every path is tried; the exit code is 7 if any cannot be used. Files up to 1 GiB and\n"
         "samples up to 1 GiB (65535 on a side) are read. Whatever a header claims, no more memory "

@@ -10,7 +10,7 @@
 #include "trainer/data/set/dataset.h"
 #include "trainer/cmd/options.h"
 
-static const char *dir, *out, *to, *tile, *size, *split, *ignore, *class_file;
+static const char *dir, *out, *to, *tile, *size, *split, *ignore, *class_file, *scale = "full";
 static long shard = 100, channels = 1, classes = 1;
 static bool soft_masks, bands;
 static struct source_folders folders;
@@ -28,6 +28,7 @@ static const struct cli_option options[] = {
     {"bands", 0, CLI_FLAG, NULL, "tfrecord: keep the alpha of image files; records keep all samples",
      &bands, 0, 0},
     {"channels", 0, CLI_INT, "N", "cache: channels of the runs (default 1)", &channels, 1, 64},
+    {"scale", 0, CLI_STRING, "WORD", "cache: data.scale of the runs (default full)", &scale, 0, 0},
     {"soft-masks", 0, CLI_FLAG, NULL, "cache: as in the runs", &soft_masks, 0, 0},
     {"classes", 0, CLI_INT, "N", "cache: as in the runs (default 1)", &classes, 1, 250},
     {"ignore", 0, CLI_STRING, "V", "cache: as in the runs", &ignore, 0, 0},
@@ -44,6 +45,9 @@ static int make_cache(struct err *e)
         return err_set(e, ERR_USAGE,
                        "data convert: --to cache needs the --split FILE and --size HxW "
                        "of the runs that will use it");
+    if (scale_decode(scale, &config.scale, e))
+        return err_set(e, ERR_USAGE, "data convert: --scale %s: must be full, range, percentile or "
+                       "zscore", scale);
     if (options_size(size, &config.height, &config.width, e))
         return -1;
     struct dataset *ds = dataset_open(&config, e);

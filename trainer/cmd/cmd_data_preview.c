@@ -21,6 +21,7 @@ static const char *dir, *out, *size;
 static struct cli_list set;
 static long channels = 1, count = 8, epoch, seed = 1;
 static int classes;
+static enum scale scale;
 static struct source_folders folders;
 
 static const struct cli_option options[] = {
@@ -61,7 +62,8 @@ static void draw_pair(const struct preview_canvas *c, const float *image, const 
             uint8_t *rgb = c->rgb + 3 * ((size_t)y * 4 * (size_t)c->width +
                                          (size_t)column * (size_t)c->width + (size_t)x);
             for (size_t k = 0; k < 3; k++)
-                rgb[k] = (uint8_t)(image[from * nc + (nc == 3 ? k : 0)] * 255 + 0.5f);
+                rgb[k] = (uint8_t)(scale_shown(scale, image[from * nc + (nc == 3 ? k : 0)]) * 255 +
+                                   0.5f);
             draw_pixel(mask[from], rgb + 3 * (size_t)c->width);
         }
 }
@@ -140,6 +142,7 @@ static int run_data_preview(int noperands, char **operands, int nrest, char **re
     if (rc == 0)
         rc = run_config_check_six(&c, e);
     config.masks = options_masks(&c);
+    config.scale = scale = options_scale(&c);
     classes = c.data.classes;
     struct dataset *ds = rc == 0 ? dataset_open(&config, e) : NULL;
     rc = ds ? preview(ds, &c.augment, e) : -1;

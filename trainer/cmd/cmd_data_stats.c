@@ -273,6 +273,10 @@ static int run_data_stats(int noperands, char **operands, int nrest, char **rest
     if (rc == 0 && !(s = sample ? survey_sample(dir, &folders, (size_t)sample, e)
                                 : survey_create(dir, &folders, height, width, e)))
         rc = -1;
+    if (rc == 0) {
+        remarks_log(&s->remarks, dir);
+        remarks_log(&s->masks.remarks, dir);
+    }
     if (rc == 0 && opt_json)
         rc = print_stats_json(s, &f, c, e);
     else if (rc == 0) {

@@ -23,9 +23,10 @@ static const struct cli_option options[] = {
     {0}};
 
 static const char details[] =
-    "ONNX (opset 13): input \"image\" [N][channels][H][W] with values 0..1; where the network\n"
-    "accepts other sizes than that of training, dimensions have names such as\n"
-    "height_multiple_of_16. Metadata has image_layout, image_channels, image_range,\n"
+    "ONNX (opset 13): input \"image\" [N][channels][H][W], scaled as in training: 0..1, or as the\n"
+    "metadata's image_scale says (data.scale; FORMATS, \"Data\"); where the network accepts\n"
+    "other sizes than that of training, dimensions have names such as\n"
+    "height_multiple_of_16. Metadata has image_layout, image_channels, image_range, image_scale,\n"
     "image_sizes, trained_size, scale, class_names, ignore. Outputs are \"logits\" and\n"
     "\"probabilities\" [N][classes][H][W], of a residual network [N][classes][1][1].\n"
     "\n"

@@ -18,10 +18,12 @@
 #include "src/text/csv.h"
 #include "trainer/cmd/options.h"
 #include "trainer/data/image/image_file.h"
+#include "trainer/data/image/orientation.h"
 #include "trainer/data/image/picture.h"
 #include "trainer/data/image/png_file.h"
 #include "trainer/data/image/resize.h"
 #include "trainer/data/source/image_list.h"
+#include "trainer/data/source/remarks.h"
 #include "trainer/models/model.h"
 #include "trainer/passes/precision.h"
 #include "trainer/run/compute.h"
@@ -100,6 +102,7 @@ static void path_for(const char *name, const char *suffix, char dst[PATH_MAX])
 struct page_result {
     int height, width, classes;
     float *probabilities; /* [height][width][classes] */
+    enum scale scale;     /* of the image */
     uint8_t *mask;        /* [height][width]: the class, or 0 and 1 */
 };
 
@@ -125,7 +128,7 @@ static int write_mask(const char *name, const char *what, const struct page_resu
 
     if (opt_colors) {
         const struct mask_picture picture = {r->height, r->width, r->mask, r->classes == 1,
-                                             classes};
+                                             classes, r->scale};
         snprintf(suffix, sizeof suffix, "%s.png", what);
         path_for(name, suffix, path);
         return mask_picture_write(path, &picture, e);
@@ -186,11 +189,12 @@ static int write_probabilities(const char *name, const struct page_result *r, st
     return 0;
 }
 
-/* pixels: the image, [height][width][channels], 0..1. */
+/* pixels: the image, [height][width][channels], as the network sees it. */
 static int write_overlay(const char *name, const float *pixels, int channels,
                          const struct page_result *r, struct err *e)
 {
-    const struct mask_picture picture = {r->height, r->width, r->mask, r->classes == 1, classes};
+    const struct mask_picture picture = {r->height, r->width, r->mask, r->classes == 1, classes,
+                                         r->scale};
     char path[PATH_MAX];
 
     path_for(name, "_overlay.png", path);
@@ -219,8 +223,8 @@ static int write_crops(const char *name, const struct page_result *r, struct err
     while (at && rc == 0) {
         char *end, what[24];
         int crop = (int)strtol(at, &end, 10);
-        struct page_result inner = {r->height - 2 * crop, r->width - 2 * crop, r->classes, NULL,
-                                    NULL};
+        struct page_result inner = {.height = r->height - 2 * crop, .width = r->width - 2 * crop,
+                                    .classes = r->classes};
 
         at = *end ? end + 1 : NULL;
         inner.mask = mem_alloc((size_t)inner.height, (size_t)inner.width, e);
@@ -252,6 +256,7 @@ struct predict_job {
     struct trained *trained;
     struct image_list list;
     size_t at, failed;
+    struct remarks remarks;
     double reported; /* time of the last report of progress */
     FILE *table; /* classes.csv of a network that classifies whole images, else NULL */
 };
@@ -300,7 +305,8 @@ static int predict_masks(struct predict_job *w, const struct pixels *img, const 
 {
     const struct network_config *c = &w->trained->config;
     struct page_result r = {
-        .height = (int)img->height, .width = (int)img->width, .classes = c->classes};
+        .height = (int)img->height, .width = (int)img->width, .classes = c->classes,
+        .scale = w->trained->scale};
     int rc = -1;
 
     if (check_crops(&r, e))
@@ -359,7 +365,10 @@ static int predict_page(struct predict_job *w, const struct pixels *img, int pag
         mem_alloc((size_t)img->height * img->width, (size_t)channels * sizeof *pixels, e);
     if (!pixels)
         return -1;
-    picture_to_float(img, channels, pixels);
+    if (scale_picture(img, channels, w->trained->scale, "it", pixels, e)) {
+        free(pixels);
+        return -1;
+    }
     snprintf(name, sizeof name, page ? "%s-p%04d" : "%s", item->name, page + 1);
     snprintf(label, sizeof label, img->pages > 1 ? "%s#%d" : "%s", item->path, page + 1);
     rc = w->table ? predict_class(w, img, pixels, label, e)
@@ -383,7 +392,10 @@ static int predict_image(struct predict_job *w, struct err *e)
         if (rc)
             break;
         pages = img.pages;
-        rc = predict_page(w, &img, page, e);
+        rc = orientation_apply(&img, NULL, item->path, e);
+        remarks_add(&w->remarks, &(struct remarks_picture){.flags = img.flags}, item->path);
+        if (rc == 0)
+            rc = predict_page(w, &img, page, e);
         if (rc)
             err_prefix(e, pages > 1 ? "%s: page %d" : "%s", item->path, page + 1);
         pixels_free(&img);
@@ -412,6 +424,7 @@ static int predict_images(struct predict_job *w, struct err *e)
         if (w->list.count > 1)
             log_error("%s", e->text);
     }
+    remarks_log(&w->remarks, opt_out);
     if (w->failed && w->list.count > 1)
         err_set(e, ERR_DATA, "predict: %zu of %zu images were not predicted, for the reasons "
                 "above", w->failed, w->list.count);

@@ -292,7 +292,8 @@ static int run_replicas(struct settings *c, const struct strategy *strategy, str
         .workers = strcmp(c->data.files, "workers") == 0 ? c->layout.gpus : 0,
         .split_file = c->data.split, .dir = c->data.dir, .height = c->data.height,
         .width = c->data.width, .channels = c->data.channels,
-        .masks = options_masks(c), .cache = c->data.cache, .sharers = c->layout.tasks_per_node,
+        .masks = options_masks(c), .scale = options_scale(c), .cache = c->data.cache,
+        .sharers = c->layout.tasks_per_node,
         .threads = strategy->threads, .interrupt = &shutdown_any};
     struct dataset *dataset = dataset_open_split(&data, e);
     if (!dataset || evaluate_check_targets(c->model.name, dataset, &c->data.classes, e)) {

@@ -42,7 +42,8 @@ static int write_picture(const char *path, const struct mask_picture *m, const f
         bool is_clear = opacity < 1 && m->is_binary && !m->mask[i];
         float share = is_clear ? 0 : opacity;
         for (size_t c = 0; c < 3; c++) {
-            float v = share < 1 ? image[i * (size_t)channels + (channels == 3 ? c : 0)] : 0;
+            size_t at = i * (size_t)channels + (channels == 3 ? c : 0);
+            float v = share < 1 ? scale_shown(m->scale, image[at]) : 0;
             rgb[3 * i + c] =
                 (uint8_t)lrintf(255 * ((1 - share) * v + share * colours[m->mask[i]][c]));
         }

@@ -54,6 +54,11 @@ struct mask_options options_masks(const struct settings *c)
                                  c->data.class_file, NULL};
 }
 
+enum scale options_scale(const struct settings *c)
+{
+    return (enum scale)setting_word_index(settings_of_run, "data.scale", c);
+}
+
 struct source_folders options_folders(const struct settings *c)
 {
     return (struct source_folders){c->data.images, c->data.masks};

@@ -7,6 +7,7 @@
 #include "src/cli.h"
 #include "src/settings/settings.h"
 #include "trainer/data/image/mask.h"
+#include "trainer/data/image/scale.h"
 #include "trainer/data/source/source.h"
 #include "trainer/network/network.h"
 
@@ -53,6 +54,9 @@ int options_network(const char *verb, const char *dtype, const char *size,
 
 /* The settings of masks, for a data set or split; c must outlive their use. */
 struct mask_options options_masks(const struct settings *c);
+
+/* The setting data.scale. */
+enum scale options_scale(const struct settings *c);
 
 /* The folders that data.images and data.masks name; c must outlive their use. */
 struct source_folders options_folders(const struct settings *c);

@@ -88,6 +88,9 @@ int trained_open(struct trained *t, const char *path, struct err *e)
     if (find_weights_file(path, t->file, e) ||
         checkpoint_read_model(t->file, config, &t->classes, sha256, e))
         return -1;
+    if (scale_decode(t->classes.scale, &t->scale, e))
+        return err_set(e, ERR_CHECKPOINT, "%s: model.json: image_scale '%s': this unet-train does "
+                       "not have it; use a later version", t->file, t->classes.scale);
     if (height)
         config->height = height;
     if (width)

@@ -6,12 +6,14 @@
 #include <limits.h>
 
 #include "trainer/checkpoint/checkpoint.h"
+#include "trainer/data/image/scale.h"
 #include "trainer/network/network.h"
 
 struct trained {
     char file[PATH_MAX]; /* path of the weights */
     struct network_config config;
     struct checkpoint_classes classes;
+    enum scale scale; /* of images */
     struct network *network;
 };
 

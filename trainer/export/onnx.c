@@ -373,7 +373,9 @@ static void add_metadata(struct buf *model, const struct onnx_facts *d)
     snprintf(size, sizeof size, "%dx%d", c->height, c->width);
     add_entry(model, "image_layout", "NCHW");
     add_entry(model, "image_channels", name_channels(c));
-    add_entry(model, "image_range", "0..1");
+    add_entry(model, "image_range",
+              strcmp(d->classes->scale, "zscore") == 0 ? "mean 0, deviation 1" : "0..1");
+    add_entry(model, "image_scale", d->classes->scale);
     add_entry(model, "image_sizes", d->sizes);
     add_entry(model, "trained_size", size);
     add_entry(model, "scale", "fit");

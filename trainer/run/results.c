@@ -22,6 +22,7 @@ static int write_weights(const struct training *t, const struct network_config *
         .file = (char *)(uintptr_t)dataset_class_file(t->dataset),
         .soft_masks = c->data.soft_masks};
 
+    snprintf(classes.scale, sizeof classes.scale, "%s", c->data.scale);
     for (int i = 0; i < classes.count; i++)
         names[i] = (char *)(uintptr_t)dataset_class_name(t->dataset, i);
     return checkpoint_write(dir, network, &classes, network_weights(t->network), sha256, e);

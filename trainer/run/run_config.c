@@ -216,6 +216,10 @@ static int check_masks(const struct settings *c, struct err *e)
                        "augment.six: data.repeat is %d, but must be a multiple of 6, so that "
                        "each of the six views is used equally often",
                        c->data.repeat);
+    if (strcmp(c->data.scale, "zscore") == 0 &&
+        (c->augment.brightness > 0 || c->augment.contrast > 0))
+        return err_set(e, ERR_CONFIG, "data.scale: zscore excludes augment.brightness and "
+                       "contrast, which are made for images from 0 to 1; use range or percentile");
     if (c->data.soft_masks && (c->data.classes > 1 || *c->data.ignore || *c->data.class_file))
         return err_set(e, ERR_CONFIG, "data.soft_masks: grey values have no meaning where values "
                        "stand for classes (data.classes, data.ignore, data.class_file)");

@@ -61,6 +61,9 @@ static void check_bad(const char *what, const char *text, const char *word1, con
 
 static void check_errors(void)
 {
+    check_bad("zscore with brightness",
+              "name: x\ndata: {dir: d, height: 32, width: 32, scale: zscore}\n"
+              "augment: {brightness: 0.1}\n", "study.yaml:", "data.scale zscore excludes");
     check_bad("unknown key", MINIMAL "trian:\n  lr: 1\n", "study.yaml:6: unknown key 'trian'",
               "'train'");
     check_bad("unknown key in a section", MINIMAL "train:\n  epoch: 1\n",

@@ -39,6 +39,45 @@ def _read_document(variable):
     return document
 
 
+_TURNS = {2: Image.FLIP_LEFT_RIGHT, 3: Image.ROTATE_180, 4: Image.FLIP_TOP_BOTTOM, 5: Image.TRANSPOSE,
+          6: Image.ROTATE_270, 7: Image.TRANSVERSE, 8: Image.ROTATE_90}
+
+
+def _read_picture(path, mode, orientation):
+    """Samples [H, W] or [H, W, 3] and the largest that they could be, turned as split.json says."""
+    with Image.open(path) as f:
+        if f.mode.startswith("F"):
+            raise SystemExit(f"{path}: holds floats, which this script does not read; use engine: embedded")
+        deep = f.mode.startswith("I")
+        picture = f if deep else f.convert(mode)
+        if orientation in _TURNS:
+            picture = picture.transpose(_TURNS[orientation])
+        samples = np.asarray(picture)
+    if deep and mode == "RGB":
+        samples = np.stack([samples] * 3, axis=-1)
+    return samples, 65535 if deep else 255
+
+
+def scale_image(samples, largest, how):
+    """data.scale of samples [H, W, C], as trainer/data/image/scale.h defines it."""
+    if how == "full":
+        return samples.astype(np.float32) / largest
+    out = np.zeros(samples.shape, np.float32)
+    for c in range(samples.shape[2]):
+        plane = samples[:, :, c].astype(np.float64)
+        base, span = plane.min(), plane.max() - plane.min()
+        if how == "zscore":
+            base, span = plane.mean(), plane.std()
+        elif how == "percentile":
+            values = np.sort(plane, axis=None)
+            low, high = (values[math.ceil(share * len(values)) - 1] for share in (0.01, 0.99))
+            base, span = (low, high - low) if low < high else (base, span)
+        if span > 0:
+            plane = (plane - base) / span
+            out[:, :, c] = plane if how == "zscore" else plane.clip(0, 1)
+    return out
+
+
 def _resize_with_pad(picture, height, width):
     """Aspect kept, bilinear, centred in zeros."""
     if picture.shape[:2] == (height, width):
@@ -99,11 +138,11 @@ class Run:
     def _decode(self, item):
         folder, shape = self.data["dir"], (self.data["height"], self.data["width"])
         mode = "L" if self.data["channels"] == 1 else "RGB"
-        with Image.open(os.path.join(folder, item["image"])) as f:
-            image = np.asarray(f.convert(mode), np.float32) / 255
-        with Image.open(os.path.join(folder, item["mask"])) as f:
-            mask = np.asarray(f.convert("L"), np.float32) / min(self.split["mask_max"], 255)
-        image = _resize_with_pad(image.reshape(*image.shape[:2], -1), *shape)
+        samples, largest = _read_picture(os.path.join(folder, item["image"]), mode, item.get("orientation"))
+        values, full = _read_picture(os.path.join(folder, item["mask"]), "L", item.get("mask_orientation"))
+        mask = values.astype(np.float32) / (full if self.split["mask_max"] == 255 else 1)
+        image = scale_image(samples.reshape(*samples.shape[:2], -1), largest, self.data.get("scale", "full"))
+        image = _resize_with_pad(image, *shape)
         mask = _resize_with_pad(mask.reshape(*mask.shape[:2], 1), *shape)
         return image, mask if self.data["soft_masks"] else (mask > 0.5).astype(np.float32)
 

@@ -20,8 +20,13 @@ enum image_kind { KIND_NONE, KIND_PNG, KIND_TIFF, KIND_JPEG };
 
 #define PNG_MAGIC "\x89PNG\r\n\x1a\n"
 
+/* How to convert a file, or all of a folder, to a format that is read. */
+#define NOT_READ " is not read: "
+#define CONVERT(suffix) NOT_READ "convert it to PNG (ImageMagick: mogrify -format png *." \
+                        suffix ")"
+
 static const struct signature {
-    const char *magic;
+    const char *magic; /* the first bytes, where ? stands for any */
     size_t n;
     enum image_kind kind;
     const char *what; /* the error text if the format is not supported, or NULL */
@@ -32,12 +37,24 @@ static const struct signature {
     {"II+\0", 4, KIND_TIFF, NULL},
     {"MM\0+", 4, KIND_TIFF, NULL},
     {"\xff\xd8\xff", 3, KIND_JPEG, NULL},
-    {"BM", 2, KIND_NONE, "BMP is not supported: convert it to PNG"},
+    {"BM", 2, KIND_NONE, "BMP" CONVERT("bmp")},
+    {"GIF8", 4, KIND_NONE, "GIF" CONVERT("gif")},
+    {"RIFF????WEBP", 12, KIND_NONE, "WebP" CONVERT("webp")},
+    {"\0\0\0\x0cjP  ", 8, KIND_NONE, "JPEG 2000" CONVERT("jp2")},
+    {"\xff\x4f\xff\x51", 4, KIND_NONE, "JPEG 2000" CONVERT("j2k")},
     {"\x1f\x8b", 2, KIND_NONE, "is not an image but gzip: gunzip it first"},
     {"version https://git-lfs", 23, KIND_NONE,
      "is not an image but a git-LFS pointer: git lfs pull fetches the file"},
     {"\0\0\0\0\0\0\0\0", 8, KIND_NONE,
      "is not an image: it starts with NUL bytes, as after a full disk or an interrupted copy"}};
+
+static bool begins_with(const uint8_t *bytes, size_t nbytes, const struct signature *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (i >= nbytes || (s->magic[i] != '?' && bytes[i] != (uint8_t)s->magic[i]))
+            return false;
+    return true;
+}
 
 static int detect_kind(const uint8_t *bytes, size_t nbytes, const char *name, enum image_kind *kind,
                        struct err *e)
@@ -46,7 +63,7 @@ static int detect_kind(const uint8_t *bytes, size_t nbytes, const char *name, en
         return err_set(e, ERR_DATA, "%s: is empty", name);
     for (size_t i = 0; i < sizeof signatures / sizeof *signatures; i++) {
         const struct signature *s = &signatures[i];
-        if (nbytes < s->n || memcmp(bytes, s->magic, s->n) != 0)
+        if (!begins_with(bytes, nbytes, s))
             continue;
         *kind = s->kind;
         return s->what ? err_set(e, ERR_DATA, "%s: %s", name, s->what) : 0;
@@ -71,8 +88,8 @@ static int refuse_kind(const char *name, const char *kind, const char *option, s
 #define jpeg_file_size(bytes, n, name, width, height, e) refuse_kind(name, "JPEG", "jpeg", e)
 #endif
 
-int image_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, int page,
-                      enum pixels_mode mode, struct pixels *img, struct err *e)
+static int decode(const uint8_t *bytes, size_t nbytes, const char *name, int page,
+                  enum pixels_mode mode, struct pixels *img, struct err *e)
 {
     enum image_kind kind;
 
@@ -87,6 +104,29 @@ int image_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, int
     if (kind == KIND_JPEG)
         return jpeg_file_decode(bytes, nbytes, name, img, e);
     return png_file_decode(bytes, nbytes, name, mode, img, e);
+}
+
+static bool alpha_differs(const struct pixels *img)
+{
+    size_t n = (size_t)img->width * img->height, nc = (size_t)img->channels;
+
+    for (size_t i = 1; i < n; i++)
+        if (pixels_sample(img, i * nc + nc - 1) != pixels_sample(img, nc - 1))
+            return true;
+    return false;
+}
+
+int image_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, int page,
+                      enum pixels_mode mode, struct pixels *img, struct err *e)
+{
+    if (decode(bytes, nbytes, name, page, mode, img, e))
+        return -1;
+    if (img->orientation > 1)
+        img->flags |= PIXELS_ORIENTED;
+    if ((img->channels == 2 || img->channels == 4) && !(img->flags & PIXELS_BAND) &&
+        alpha_differs(img))
+        img->flags |= PIXELS_ALPHA;
+    return 0;
 }
 
 int image_file_read(const char *path, enum pixels_mode mode, struct pixels *img, struct err *e)
@@ -105,21 +145,43 @@ int image_file_read(const char *path, enum pixels_mode mode, struct pixels *img,
     return rc;
 }
 
-int image_file_size(const char *path, uint32_t *width, uint32_t *height, struct err *e)
+/* Reads the first bytes of a file. Returns their number, or -1 on error. */
+static ssize_t read_head(const char *path, uint8_t head[HEAD_BYTES], struct err *e)
 {
-    uint8_t head[HEAD_BYTES];
     struct stat st;
-    enum image_kind kind;
-    size_t nbytes;
     int fd = atomicfile_open_regular(path, &st, e);
 
     if (fd < 0)
         return -1;
-    ssize_t n = pread(fd, head, sizeof head, 0);
-    int errnum = errno;
-    close(fd);
+    ssize_t n = pread(fd, head, HEAD_BYTES, 0);
     if (n < 0)
-        return err_errno(e, ERR_DATA, errnum, "cannot read %s", path);
+        err_errno(e, ERR_DATA, errno, "cannot read %s", path);
+    close(fd);
+    return n;
+}
+
+const char *image_file_foreign(const char *path)
+{
+    uint8_t head[HEAD_BYTES];
+    struct err ignored;
+    ssize_t n = read_head(path, head, &ignored);
+
+    for (size_t i = 0; n > 0 && i < sizeof signatures / sizeof *signatures; i++)
+        if (begins_with(head, (size_t)n, &signatures[i]))
+            return signatures[i].what && strstr(signatures[i].what, NOT_READ) ? signatures[i].what
+                                                                             : NULL;
+    return NULL;
+}
+
+int image_file_size(const char *path, uint32_t *width, uint32_t *height, struct err *e)
+{
+    uint8_t head[HEAD_BYTES];
+    enum image_kind kind;
+    size_t nbytes;
+    ssize_t n = read_head(path, head, e);
+
+    if (n < 0)
+        return -1;
     if (detect_kind(head, (size_t)n, path, &kind, e))
         return -1;
     if (kind == KIND_PNG)

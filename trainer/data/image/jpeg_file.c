@@ -8,6 +8,8 @@
 
 #include <jpeglib.h>
 
+#include "trainer/data/image/orientation.h"
+
 /* Each scan is a pass over the whole picture; progressive files of cameras and encoders have about
  * ten. */
 #define MAX_SCANS 100
@@ -72,6 +74,7 @@ static int read_jpeg_header(struct jpeg_decoder *d, const uint8_t *bytes, size_t
     d->progress.progress_monitor = handle_progress;
     d->jpeg.progress = &d->progress;
     jpeg_mem_src(&d->jpeg, bytes, (unsigned long)nbytes);
+    jpeg_save_markers(&d->jpeg, JPEG_APP0 + 1, 0xffff); /* EXIF */
     jpeg_read_header(&d->jpeg, TRUE);
     if (pixels_check_size(d->jpeg.image_width, d->jpeg.image_height, d->name, d->e))
         return -1;
@@ -81,6 +84,14 @@ static int read_jpeg_header(struct jpeg_decoder *d, const uint8_t *bytes, size_t
                        "bytes can hold", d->name, d->jpeg.image_width, d->jpeg.image_height,
                        nbytes);
     return 0;
+}
+
+static int read_orientation(const struct jpeg_decompress_struct *j)
+{
+    for (jpeg_saved_marker_ptr m = j->marker_list; m; m = m->next)
+        if (m->data_length > 6 && memcmp(m->data, "Exif\0", 6) == 0)
+            return orientation_of_exif(m->data + 6, m->data_length - 6);
+    return 1;
 }
 
 static int read_jpeg_samples(struct jpeg_decoder *d, struct pixels *img)
@@ -94,6 +105,7 @@ static int read_jpeg_samples(struct jpeg_decoder *d, struct pixels *img)
     img->width = j->image_width;
     img->height = j->image_height;
     img->source_bits = 8;
+    img->orientation = read_orientation(j);
     if (pixels_allocate(img, d->name, j->out_color_space == JCS_RGB ? 3 : 1, 8, d->e))
         return -1;
     /* libjpeg keeps a progressive file as coefficients of two bytes each. */

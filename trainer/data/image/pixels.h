@@ -28,14 +28,30 @@ enum pixels_mode {
 
 #define PIXELS_MAX_CHANNELS 64
 
+/* What the samples alone do not show. source/remarks.c says it to the user. */
+enum pixels_flag {
+    PIXELS_ORIENTED = 1 << 0,   /* the file asks to turn the picture, which is as it is stored */
+    PIXELS_TURNED = 1 << 1,     /* it was turned (orientation.h) */
+    PIXELS_WHITE_ZERO = 1 << 2, /* white is zero in the file; the samples are inverted */
+    PIXELS_ALPHA = 1 << 3,      /* alpha is not equal in all pixels */
+    PIXELS_BAND = 1 << 4,       /* the second of 2 or fourth of 4 channels is not alpha */
+    PIXELS_STACK = 1 << 5,      /* ImageJ: one directory describes several pictures */
+    PIXELS_OVERVIEWS = 1 << 6,  /* pages that hold reduced copies were skipped */
+    PIXELS_STRETCHED = 1 << 7   /* samples are values mapped from low..high (levels.h) */
+};
+#define PIXELS_NFLAGS 8
+
 struct pixels {
     uint32_t width, height;
-    int channels;     /* 1 grey or index, 2 grey and alpha, 3 RGB, 4 RGBA; TFRecord: any number */
+    int channels;     /* 1 grey or index, 2 grey and alpha, 3 RGB, 4 RGBA, or bands */
     int bits;         /* of a sample in memory: 8, or 16 (big-endian) */
-    int source_bits;  /* of a sample in the file: 1, 2, 4, 8 or 16 */
+    int source_bits;  /* of a sample in the file: 1 to 16 */
     int pages;        /* number of pictures in the file; this is one of them */
     uint8_t *samples; /* height x width x channels, interleaved, without padding; owned */
     size_t nbytes;
+    unsigned flags;   /* enum pixels_flag */
+    int orientation;  /* of EXIF and TIFF, 1 to 8; 0 or 1: as stored */
+    double low, high; /* with PIXELS_STRETCHED: the values of samples 0 and 65535 */
     /* The decoder's first, or from image_file_read that there are further pages; or "". */
     char warning[128];
 };
@@ -51,6 +67,17 @@ int pixels_check_size(uint64_t width, uint64_t height, const char *name, struct 
 
 /* The SHA-256 of the samples without the shape, in hex. */
 void pixels_hash(const struct pixels *img, char hex[65]);
+
+/* Sets sample i, the reverse of pixels_sample. */
+static inline void pixels_set(struct pixels *img, size_t i, unsigned v)
+{
+    if (img->bits == 16) {
+        img->samples[2 * i] = (uint8_t)(v >> 8);
+        img->samples[2 * i + 1] = (uint8_t)v;
+    } else {
+        img->samples[i] = (uint8_t)v;
+    }
+}
 
 /* Returns sample i of height x width x channels. */
 static inline unsigned pixels_sample(const struct pixels *img, size_t i)

@@ -9,6 +9,7 @@
 #include "src/atomicfile.h"
 #include "src/buf.h"
 #include "src/mem.h"
+#include "trainer/data/image/orientation.h"
 
 #define HEAD_BYTES 33 /* signature 8, IHDR: length 4, type 4, data 13, CRC 4 */
 
@@ -123,6 +124,19 @@ static int read_png_rows(struct png_decoder *d)
     return 0;
 }
 
+/* Reads the orientation in the chunk eXIf, which libpng skips as it does other ancillary chunks. */
+static void read_orientation(const uint8_t *bytes, size_t nbytes, struct pixels *img)
+{
+    for (size_t at = 8; nbytes - at >= 12;) {
+        size_t n = png_get_uint_32(bytes + at);
+        if (n > nbytes - at - 12)
+            return;
+        if (memcmp(bytes + at + 4, "eXIf", 4) == 0)
+            img->orientation = orientation_of_exif(bytes + at + 8, n);
+        at += n + 12;
+    }
+}
+
 int png_file_decode(const uint8_t *bytes, size_t nbytes, const char *name,
                     enum pixels_mode mode, struct pixels *img, struct err *e)
 {
@@ -138,6 +152,8 @@ int png_file_decode(const uint8_t *bytes, size_t nbytes, const char *name,
         rc = read_png_header(&d);
     if (rc == 0)
         rc = read_png_rows(&d);
+    if (rc == 0)
+        read_orientation(bytes, nbytes, img);
     png_destroy_read_struct(&d.png, &d.info, NULL);
     if (rc)
         pixels_free(img);

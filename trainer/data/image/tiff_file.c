@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "src/atomicfile.h"
+#include "trainer/data/image/levels.h"
 
 #define MAX_PAGES 10000               /* a file with more directories has a loop or is malicious */
 #define MAX_ALLOC ((tmsize_t)1 << 30) /* of one allocation inside libtiff */
@@ -34,7 +35,16 @@ struct tiff_layout {
     uint32_t width, height;
     uint16_t bits, samples, format, photometric, planar, compression;
     bool palette, tiled;
+    bool wide; /* samples are held as levels.h says */
     uint16_t *red, *green, *blue;
+};
+
+/* Where the samples of a page go. */
+struct tiff_sink {
+    struct pixels *img;
+    bool picture;
+    struct levels *levels; /* of wide samples */
+    bool measure;          /* they are only added to levels */
 };
 
 static tmsize_t tiff_read(thandle_t handle, void *dst, tmsize_t n)
@@ -143,8 +153,30 @@ static int check_colours(TIFF *tif, const struct tiff_reader *r, struct tiff_lay
     } else if (l->photometric != PHOTOMETRIC_MINISBLACK &&
                l->photometric != PHOTOMETRIC_MINISWHITE && l->photometric != PHOTOMETRIC_RGB)
         return refuse_field(r, "photometric interpretation", l->photometric);
-    if (l->samples != colours && l->samples != colours + 1)
+    if (l->samples < colours || l->samples + (l->palette ? 2 : 0) > PIXELS_MAX_CHANNELS)
         return refuse_field(r, "samples per pixel:", l->samples);
+    return 0;
+}
+
+/* Sets l->wide, and refuses types of samples that are not supported. */
+static int check_type(const struct tiff_reader *r, struct tiff_layout *l)
+{
+    bool whole = l->bits == 8 || l->bits == 16 || l->bits == 32 || l->bits == 64;
+
+    switch (l->format) {
+    case SAMPLEFORMAT_UINT: case SAMPLEFORMAT_VOID: l->wide = l->bits > 16; break;
+    case SAMPLEFORMAT_INT: l->wide = true; break;
+    case SAMPLEFORMAT_IEEEFP:
+        l->wide = true;
+        whole = l->bits >= 32 && whole;
+        break;
+    default: return refuse_field(r, "sample format", l->format);
+    }
+    if (l->bits == 0 || (l->wide && !whole))
+        return refuse_field(r, "bits per sample:", l->bits);
+    if (l->wide && l->photometric != PHOTOMETRIC_MINISBLACK && l->photometric != PHOTOMETRIC_RGB)
+        return refuse_field(r, "signed, 32-bit or float samples and photometric interpretation",
+                            l->photometric);
     return 0;
 }
 
@@ -165,13 +197,13 @@ static int read_layout(TIFF *tif, const struct tiff_reader *r, struct tiff_layou
     l->tiled = TIFFIsTiled(tif) != 0;
     if (pixels_check_size(l->width, l->height, r->name, r->e))
         return -1;
-    if (l->bits != 1 && l->bits != 2 && l->bits != 4 && l->bits != 8 && l->bits != 16)
-        return refuse_field(r, "bits per sample:", l->bits);
-    if (l->format != SAMPLEFORMAT_UINT && l->format != SAMPLEFORMAT_VOID)
-        return refuse_field(r, "a sample format that is not unsigned:", l->format);
-    if (check_colours(tif, r, l))
+    if (check_type(r, l) || check_colours(tif, r, l))
         return -1;
     double packed = (double)l->width * l->height * l->samples * l->bits / 8;
+    if (packed > (double)PIXELS_MAX_BYTES)
+        return err_set(r->e, ERR_DATA, "%s: %u x %u pixels of %d x %d bits need %.0f bytes, more "
+                       "than the limit of %llu", r->name, l->width, l->height, l->samples, l->bits,
+                       packed, (unsigned long long)PIXELS_MAX_BYTES);
     if (packed > (double)r->nbytes * (l->compression == COMPRESSION_NONE ? 1 : MAX_RATIO))
         return err_set(r->e, ERR_DATA, "%s: damaged TIFF: claims %u x %u pixels, more than its %zu "
                        "bytes can hold", r->name, l->width, l->height, r->nbytes);
@@ -181,25 +213,45 @@ static int read_layout(TIFF *tif, const struct tiff_reader *r, struct tiff_layou
 /* Returns sample i of a row in which samples of 1 to 16 bits are packed, highest bits first. */
 static unsigned unpack(const uint8_t *row, size_t i, unsigned bits)
 {
-    uint16_t v;
+    uint16_t deep;
+    unsigned v = 0;
 
     if (bits == 8)
         return row[i];
     if (bits == 16) {
-        memcpy(&v, row + 2 * i, 2); /* already in the machine's byte order */
-        return v;
+        memcpy(&deep, row + 2 * i, 2); /* already in the machine's byte order */
+        return deep;
     }
-    size_t per_byte = 8 / bits;
-    return (unsigned)row[i / per_byte] >> (8 - bits * (1 + i % per_byte)) & ((1u << bits) - 1);
+    for (size_t at = i * bits; at < (i + 1) * bits; at++)
+        v = v << 1 | (row[at / 8] >> (7 - at % 8) & 1u);
+    return v;
 }
 
-static void set_sample(struct pixels *img, size_t at, unsigned v)
+/* Returns wide sample i of a row, in the machine's byte order. */
+static double unpack_wide(const uint8_t *row, size_t i, const struct tiff_layout *l)
 {
-    if (img->bits == 16) {
-        img->samples[2 * at] = (uint8_t)(v >> 8);
-        img->samples[2 * at + 1] = (uint8_t)v;
-    } else
-        img->samples[at] = (uint8_t)v;
+    union {
+        uint8_t bytes[8];
+        int8_t i8;
+        int16_t i16;
+        int32_t i32;
+        int64_t i64;
+        uint32_t u32;
+        uint64_t u64;
+        float f32;
+        double f64;
+    } v;
+    bool has_sign = l->format == SAMPLEFORMAT_INT;
+
+    memcpy(v.bytes, row + i * (l->bits / 8), l->bits / 8);
+    if (l->format == SAMPLEFORMAT_IEEEFP)
+        return l->bits == 32 ? (double)v.f32 : v.f64;
+    switch (l->bits) {
+    case 8: return v.i8;
+    case 16: return v.i16;
+    case 32: return has_sign ? (double)v.i32 : (double)v.u32;
+    default: return has_sign ? (double)v.i64 : (double)v.u64;
+    }
 }
 
 /* Stores one sample of the file. dst: index of the pixel's first sample in img; channel: of the
@@ -210,18 +262,18 @@ static void store_sample(struct pixels *img, const struct tiff_layout *l, bool p
     unsigned full = (1u << l->bits) - 1;
 
     if (l->palette && picture && channel == 0) {
-        set_sample(img, dst, l->red[v] >> 8);
-        set_sample(img, dst + 1, l->green[v] >> 8);
-        set_sample(img, dst + 2, l->blue[v] >> 8);
+        pixels_set(img, dst, l->red[v] >> 8);
+        pixels_set(img, dst + 1, l->green[v] >> 8);
+        pixels_set(img, dst + 2, l->blue[v] >> 8);
         return;
     }
     if (l->palette && picture)
         channel += 2; /* alpha follows the three colours of the palette */
     if (l->photometric == PHOTOMETRIC_MINISWHITE && channel == 0)
         v = full - v;
-    if (picture && l->bits < 8 && !l->palette)
-        v = v * 255 / full;
-    set_sample(img, dst + channel, v);
+    if (picture && !l->palette && l->bits != 8 && l->bits != 16)
+        v = v * (img->bits == 16 ? 65535 : 255) / full;
+    pixels_set(img, dst + channel, v);
 }
 
 struct block {
@@ -230,18 +282,32 @@ struct block {
     int plane;                    /* the plane it holds, or -1 for interleaved samples */
 };
 
-static void copy_block(struct pixels *img, const struct tiff_layout *l, bool picture,
+static void copy_wide(const struct tiff_sink *sink, size_t dst, double v)
+{
+    if (sink->measure)
+        levels_add(sink->levels, v);
+    else
+        pixels_set(sink->img, dst, levels_sample(sink->levels, v));
+}
+
+static void copy_block(const struct tiff_sink *sink, const struct tiff_layout *l,
                        const struct block *b, const uint8_t *bytes)
 {
+    struct pixels *img = sink->img;
     unsigned nsamples = b->plane < 0 ? l->samples : 1;
+    unsigned first = b->plane < 0 ? 0 : (unsigned)b->plane;
 
     for (uint32_t y = 0; y < b->height; y++) {
         const uint8_t *row = bytes + y * b->row_bytes;
         size_t dst = ((size_t)(b->y + y) * img->width + b->x) * (size_t)img->channels;
         for (uint32_t x = 0; x < b->width; x++, dst += (size_t)img->channels)
-            for (unsigned s = 0; s < nsamples; s++)
-                store_sample(img, l, picture, dst, b->plane < 0 ? s : (unsigned)b->plane,
-                             unpack(row, (size_t)x * nsamples + s, l->bits));
+            for (unsigned s = 0; s < nsamples; s++) {
+                size_t i = (size_t)x * nsamples + s;
+                if (l->wide)
+                    copy_wide(sink, dst + first + s, unpack_wide(row, i, l));
+                else
+                    store_sample(img, l, sink->picture, dst, first + s, unpack(row, i, l->bits));
+            }
     }
 }
 
@@ -281,15 +347,16 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
 }
 
 static int read_plane(TIFF *tif, const struct tiff_reader *r, const struct tiff_layout *l,
-                      bool picture, int plane, struct pixels *img)
+                      const struct tiff_sink *sink, int plane)
 {
     uint32_t width, height;
     tmsize_t nbytes, row_bytes = l->tiled ? TIFFTileRowSize(tif) : TIFFScanlineSize(tif);
+    tmsize_t most = (tmsize_t)l->width * l->height * l->samples * ((l->bits + 7) / 8);
 
     if (shape_of_block(tif, l, &width, &height, &nbytes) || row_bytes <= 0 ||
         nbytes / row_bytes < (tmsize_t)height)
         return err_set(r->e, ERR_DATA, "%s: damaged TIFF: strips or tiles of no size", r->name);
-    if (nbytes > (tmsize_t)img->nbytes + MAX_PADDING)
+    if (nbytes > most + MAX_PADDING)
         return err_set(r->e, ERR_DATA, "%s: damaged TIFF: a strip or tile of %lld bytes for %u x %u "
                        "pixels", r->name, (long long)nbytes, l->width, l->height);
     uint8_t *bytes = calloc(1, (size_t)nbytes);
@@ -306,10 +373,50 @@ static int read_plane(TIFF *tif, const struct tiff_reader *r, const struct tiff_
                 rc = r->failed ? -1 : err_set(r->e, ERR_DATA, "%s: damaged TIFF: ends early",
                                               r->name);
             else
-                copy_block(img, l, picture, &b, bytes);
+                copy_block(sink, l, &b, bytes);
         }
     free(bytes);
     return rc;
+}
+
+static int read_planes(TIFF *tif, const struct tiff_reader *r, const struct tiff_layout *l,
+                       const struct tiff_sink *sink)
+{
+    if (l->planar != PLANARCONFIG_SEPARATE || l->samples == 1)
+        return read_plane(tif, r, l, sink, -1);
+    for (int plane = 0; plane < l->samples; plane++)
+        if (read_plane(tif, r, l, sink, plane))
+            return -1;
+    return 0;
+}
+
+/* Returns the number of pictures that ImageJ's description of a directory claims, or 1. */
+static long count_stack(TIFF *tif)
+{
+    const char *text = NULL, *images;
+
+    if (!TIFFGetField(tif, TIFFTAG_IMAGEDESCRIPTION, &text) || strncmp(text, "ImageJ=", 7) != 0 ||
+        !(images = strstr(text, "\nimages=")))
+        return 1;
+    return strtol(images + 8, NULL, 10);
+}
+
+/* Sets the flags of the current directory, and the orientation. */
+static void read_flags(TIFF *tif, const struct tiff_layout *l, struct pixels *img)
+{
+    uint16_t orientation = 1, nextra = 0, *extra = NULL;
+    bool even = img->channels == 2 || img->channels == 4;
+
+    TIFFGetField(tif, TIFFTAG_ORIENTATION, &orientation);
+    TIFFGetField(tif, TIFFTAG_EXTRASAMPLES, &nextra, &extra);
+    if (orientation >= 2 && orientation <= 8)
+        img->orientation = orientation;
+    if (l->photometric == PHOTOMETRIC_MINISWHITE)
+        img->flags |= PIXELS_WHITE_ZERO;
+    if (even && (nextra == 0 || extra[nextra - 1] == EXTRASAMPLE_UNSPECIFIED))
+        img->flags |= PIXELS_BAND;
+    if (count_stack(tif) > img->pages)
+        img->flags |= PIXELS_STACK;
 }
 
 static int read_page(TIFF *tif, const struct tiff_reader *r, enum pixels_mode mode,
@@ -324,28 +431,50 @@ static int read_page(TIFF *tif, const struct tiff_reader *r, enum pixels_mode mo
     img->height = l.height;
     img->source_bits = l.bits;
     if (pixels_allocate(img, r->name, l.palette && picture ? l.samples + 2 : l.samples,
-                        l.bits == 16 ? 16 : 8, r->e))
+                        l.wide || l.bits > 8 ? 16 : 8, r->e))
         return -1;
-    if (l.planar != PLANARCONFIG_SEPARATE || l.samples == 1)
-        return read_plane(tif, r, &l, picture, -1, img);
-    for (int plane = 0; plane < l.samples; plane++)
-        if (read_plane(tif, r, &l, picture, plane, img))
-            return -1;
-    return 0;
+    read_flags(tif, &l, img);
+    struct levels levels = levels_begin(l.format == SAMPLEFORMAT_IEEEFP);
+    struct tiff_sink sink = {img, picture, &levels, l.wide};
+    if (l.wide && (read_planes(tif, r, &l, &sink) || levels_choose(&levels, r->name, mode, img,
+                                                                  r->e)))
+        return -1;
+    sink.measure = false;
+    return read_planes(tif, r, &l, &sink);
 }
 
-/* Returns the number of pages, or -1: a damaged directory of any page, or more than MAX_PAGES
- * pages, make the file an error. */
-static int count_pages(TIFF *tif, const struct tiff_reader *r)
+/* Whether the current directory is a reduced copy or a transparency mask of another. */
+static bool is_aside(TIFF *tif)
 {
-    int n = 1;
+    uint32_t kind = 0;
 
-    while (n <= MAX_PAGES && TIFFReadDirectory(tif))
+    TIFFGetField(tif, TIFFTAG_SUBFILETYPE, &kind);
+    return (kind & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK)) != 0;
+}
+
+/* Returns the directory of a page, or -1, and sets img->pages to their number. Directories that are
+ * aside do not count, unless there are no others. A damaged directory, or more than MAX_PAGES, make
+ * the file an error. */
+static int find_page(TIFF *tif, const struct tiff_reader *r, int page, struct pixels *img)
+{
+    int n = 0, pages = 0, found = page == 0 ? 0 : -1;
+
+    do {
+        bool counts = !is_aside(tif);
+        if (counts && pages == page)
+            found = n;
+        pages += counts;
         n++;
+    } while (n <= MAX_PAGES && TIFFReadDirectory(tif));
     if (r->failed)
         return -1;
-    return n <= MAX_PAGES ? n : err_set(r->e, ERR_DATA, "%s: damaged TIFF: more than %d pages",
-                                        r->name, MAX_PAGES);
+    if (n > MAX_PAGES)
+        return err_set(r->e, ERR_DATA, "%s: damaged TIFF: more than %d pages", r->name, MAX_PAGES);
+    img->pages = pages ? pages : 1;
+    if (n > img->pages)
+        img->flags |= PIXELS_OVERVIEWS;
+    return found >= 0 ? found : err_set(r->e, ERR_DATA, "%s: has no page %d, only %d", r->name,
+                                        page + 1, img->pages);
 }
 
 int tiff_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, int page,
@@ -359,12 +488,10 @@ int tiff_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, int 
     TIFF *tif = open_tiff(&r);
     if (!tif)
         return -1;
-    img->pages = count_pages(tif, &r);
-    if (img->pages > 0 && page >= img->pages)
-        err_set(e, ERR_DATA, "%s: has no page %d, only %d", name, page + 1, img->pages);
-    else if (img->pages > 0 && TIFFSetDirectory(tif, (tdir_t)page) && !r.failed)
+    int directory = find_page(tif, &r, page, img);
+    if (directory >= 0 && TIFFSetDirectory(tif, (tdir_t)directory) && !r.failed)
         rc = read_page(tif, &r, mode, img);
-    else if (img->pages > 0 && !r.failed)
+    else if (directory >= 0 && !r.failed)
         err_set(e, ERR_DATA, "%s: damaged TIFF: page %d cannot be read", name, page + 1);
     TIFFClose(tif);
     if (rc)
@@ -376,12 +503,17 @@ int tiff_file_size(const uint8_t *bytes, size_t nbytes, const char *name, uint32
                    uint32_t *height, struct err *e)
 {
     struct tiff_reader r = {.bytes = bytes, .nbytes = nbytes, .name = name, .e = e};
-    struct tiff_layout l;
+    struct tiff_layout l = {0};
+    struct pixels img = {0};
     TIFF *tif = open_tiff(&r);
 
     if (!tif)
         return -1;
-    int rc = read_layout(tif, &r, &l);
+    int directory = find_page(tif, &r, 0, &img), rc = -1;
+    if (directory >= 0 && TIFFSetDirectory(tif, (tdir_t)directory) && !r.failed)
+        rc = read_layout(tif, &r, &l);
+    else if (directory >= 0 && !r.failed)
+        err_set(e, ERR_DATA, "%s: damaged TIFF: its first page cannot be read", name);
     *width = l.width;
     *height = l.height;
     TIFFClose(tif);

@@ -3,9 +3,9 @@
  * configure found the library.
  *
  * Strips and tiles, interleaved and separate planes, and every compression of libtiff are read:
- * unsigned samples of 1, 2, 4, 8 and 16 bits; grey (white or black is zero), RGB, palette, JPEG's
- * YCbCr; one more sample is alpha. Anything else is refused. Orientation is ignored: an image would
- * be turned, but not its mask. */
+ * unsigned samples of 1 to 16, 32 and 64 bits, signed ones of 8, 16, 32 and 64, floats of 32 and 64
+ * (levels.h); 1 to 64 bands; grey (white or black is zero), RGB, palette, JPEG's YCbCr. Anything
+ * else is refused. Pages that are reduced copies or transparency masks of others do not count. */
 #ifndef UNETCTL_TRAINER_DATA_IMAGE_TIFF_FILE_H
 #define UNETCTL_TRAINER_DATA_IMAGE_TIFF_FILE_H
 

@@ -16,8 +16,10 @@
 #include "trainer/data/source/example.h"
 #include "trainer/data/image/image_file.h"
 #include "trainer/data/image/mask.h"
+#include "trainer/data/image/orientation.h"
 #include "trainer/data/prepare/new_folder.h"
 #include "trainer/data/image/png_file.h"
+#include "trainer/data/source/remarks.h"
 #include "trainer/data/source/source.h"
 
 /* One sample to be written; the pointers are borrowed. */
@@ -122,12 +124,43 @@ static void drop_alpha(struct pixels *img)
     size_t n = (size_t)img->width * img->height, size = (size_t)(img->bits / 8);
     size_t from = (size_t)img->channels * size, to = from - size;
 
-    if (img->channels % 2)
+    if (img->channels != 2 && img->channels != 4)
         return;
     for (size_t i = 0; i < n; i++)
         memmove(img->samples + i * to, img->samples + i * from, to);
     img->channels--;
     img->nbytes = n * to;
+}
+
+static int check_convertible(const struct pixels *image, const char *name, struct err *e)
+{
+    if (image->flags & PIXELS_STRETCHED)
+        return err_set(e, ERR_DATA, "%s: holds values from %g to %g, which PNG and these records "
+                       "cannot hold; a training reads the file itself", name, image->low,
+                       image->high);
+    if (image->flags & PIXELS_STACK)
+        return err_set(e, ERR_DATA, "%s: %s", name, remarks_text(REMARKS_IMAGE, PIXELS_STACK));
+    return 0;
+}
+
+/* Decodes a page of an image, and of its mask unless mask_bytes is NULL. */
+static int decode_page(const char *name, int page, const uint8_t *image_bytes, size_t image_n,
+                       const uint8_t *mask_bytes, size_t mask_n, struct pixels *image,
+                       struct pixels *mask, struct err *e)
+{
+    if (image_file_decode(image_bytes, image_n, name, page, PIXELS_PICTURE, image, e) ||
+        check_convertible(image, name, e) ||
+        (mask_bytes &&
+         image_file_decode(mask_bytes, mask_n, name, page, PIXELS_RAW, mask, e)) ||
+        orientation_apply(image, mask, name, e))
+        return -1;
+    if (!mask_bytes || (mask->pages == image->pages && mask->width == image->width &&
+                        mask->height == image->height))
+        return 0;
+    return err_set(e, ERR_DATA,
+                   "%s: the image has %d pages of %u x %u, but the mask has %d of %u x %u", name,
+                   image->pages, image->width, image->height, mask->pages, mask->width,
+                   mask->height);
 }
 
 /* Converts one page of a pair of files. The mask keeps what its file has: indices, values or
@@ -136,23 +169,14 @@ static int put_page(struct convert_job *job, const struct convert_sample *frame,
                     const uint8_t *image_bytes, size_t image_n, const uint8_t *mask_bytes,
                     size_t mask_n, int page, int *pages, struct err *e)
 {
-    struct pixels image, mask = {0};
+    struct pixels image = {0}, mask = {0};
     struct convert_sample s = *frame;
 
-    int rc = image_file_decode(image_bytes, image_n, frame->name, page, PIXELS_PICTURE, &image, e);
     s.image = &image;
+    s.mask = mask_bytes ? &mask : NULL;
+    int rc = decode_page(frame->name, page, image_bytes, image_n, mask_bytes, mask_n, &image,
+                         &mask, e);
     *pages = image.pages;
-    if (rc == 0 && mask_bytes) {
-        s.mask = &mask;
-        rc = image_file_decode(mask_bytes, mask_n, frame->name, page, PIXELS_RAW, &mask, e);
-        if (rc == 0 && (mask.pages != image.pages || mask.width != image.width ||
-                        mask.height != image.height))
-            rc = err_set(e, ERR_DATA,
-                         "%s: the image has %d pages of %u x %u, but the mask has "
-                         "%d of %u x %u",
-                         frame->name, image.pages, image.width, image.height, mask.pages,
-                         mask.width, mask.height);
-    }
     if (rc == 0 && job->flat) {
         if (!job->config->bands)
             drop_alpha(&image);

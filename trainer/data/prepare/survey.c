@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "src/mem.h"
+#include "trainer/data/image/orientation.h"
 #include "trainer/data/image/picture.h"
 #include "trainer/data/image/resize.h"
 
@@ -178,6 +179,13 @@ static void add_brightness(struct survey *s, const struct pixels *image, struct 
     sums->pixels += (double)n;
 }
 
+static void add_remarks(struct survey *s, const struct pixels *image, const char *name)
+{
+    struct remarks_picture p = remarks_look(image, REMARKS_IMAGE);
+
+    remarks_add(&s->remarks, &p, name);
+}
+
 static void count_side(struct survey *s, const struct source_item *item)
 {
     s->train += item->side == SOURCE_TRAIN;
@@ -194,6 +202,8 @@ static int survey_one(struct survey *s, struct source *source, size_t i, int hei
         return -1;
     bool coloured = s->masks.coloured > 0;
     int rc = item->mask ? source_mask(source, item->mask, coloured, NULL, NULL, &mask, e) : 0;
+    if (rc == 0)
+        rc = orientation_apply(&image, &mask, item->image, e);
     if (rc == 0 && item->mask && (image.width != mask.width || image.height != mask.height))
         rc = err_set(e, ERR_DATA,
                      "%s: %s has %u x %u pixels, but %s has %u x %u; they must be equal",
@@ -205,8 +215,10 @@ static int survey_one(struct survey *s, struct source *source, size_t i, int hei
         rc = survey_pair(s, &image, &mask, height, width, e);
     if (rc == 0 && !item->mask)
         s->of_class[item->label]++;
-    if (rc == 0)
+    if (rc == 0) {
         add_brightness(s, &image, sums);
+        add_remarks(s, &image, item->image);
+    }
     pixels_hash(&image, sums->keys[i].hash);
     sums->keys[i].side = item->side;
     count_side(s, item);
@@ -288,9 +300,11 @@ static int sample_images(struct survey *s, struct source *source, size_t most, s
     size_t n = source->count < most ? source->count : most;
 
     for (size_t i = 0; i < n; i++) {
+        const char *name = source->items[i * source->count / n].image;
         struct pixels image;
-        if (source_image(source, source->items[i * source->count / n].image, NULL, NULL, &image, e))
+        if (source_image(source, name, NULL, NULL, &image, e))
             return -1;
+        add_remarks(s, &image, name);
         int rc = count_shape(s, &image, e);
         pixels_free(&image);
         if (rc)

@@ -9,6 +9,7 @@
 #include "src/err.h"
 #include "trainer/data/image/mask.h"
 #include "trainer/data/source/mask_stats.h"
+#include "trainer/data/source/remarks.h"
 #include "trainer/data/source/source.h"
 
 struct survey_shape {
@@ -38,6 +39,7 @@ struct survey {
     size_t nshapes, capacity;
     size_t sampled;             /* images read to count the shapes */
     enum mask_scale mask_scale;
+    struct remarks remarks;     /* on the images */
     struct mask_stats masks;
     struct mask_proposal proposal; /* what the masks mean */
     /* Masks are foreground and background. Then survey_create sets the members below. */

@@ -15,6 +15,7 @@
 #include "src/mem.h"
 #include "src/text/filename.h"
 #include "trainer/data/image/classes.h"
+#include "trainer/data/image/orientation.h"
 #include "trainer/data/source/mask_stats.h"
 
 /* How masks are to be read. */
@@ -34,6 +35,8 @@ static void hash_pixels(const struct pixels *img, char hex[65])
 
     sha256_init(&h);
     sha256_add(&h, shape, sizeof shape);
+    if (img->flags & PIXELS_STRETCHED)
+        sha256_add(&h, (double[]){img->low, img->high}, 2 * sizeof(double));
     sha256_add(&h, img->samples, img->nbytes);
     sha256_finish(&h, hex);
 }
@@ -104,20 +107,36 @@ static int check_utf8_name(const char *dir, const char *name, struct err *e)
                    "rename the file", dir, name);
 }
 
-static int examine_mask(struct source *source, const struct source_item *in, struct candidate *c,
-                        const struct mask_rules *rules, struct err *e)
+static void describe_image(const struct pixels *img, struct candidate *c)
+{
+    c->item.width = img->width;
+    c->item.height = img->height;
+    c->item.orientation = img->orientation;
+    c->about_image = remarks_look(img, REMARKS_IMAGE);
+    hash_pixels(img, c->pixels);
+}
+
+/* Turns image and mask upright where they fit then, and checks the mask. */
+static int examine_mask(struct source *source, const struct source_item *in, struct pixels *image,
+                        struct candidate *c, const struct mask_rules *rules, struct err *e)
 {
     bool coloured = rules->classes && classes_are_coloured(rules->classes);
     struct pixels mask;
     int rc = source_mask(source, in->mask, coloured, NULL, c->item.mask_sha256, &mask, e);
 
-    if (rc == 0 && (mask.width != c->item.width || mask.height != c->item.height))
+    if (rc == 0)
+        rc = orientation_apply(image, &mask, in->image, e);
+    if (rc == 0 && (mask.width != image->width || mask.height != image->height))
         rc = err_set(e, ERR_DATA,
                      "%s: %s has %u x %u pixels, but %s has %u x %u; they must be equal",
-                     source->dir, in->image, c->item.width, c->item.height, in->mask, mask.width,
+                     source->dir, in->image, image->width, image->height, in->mask, mask.width,
                      mask.height);
     if (rc == 0)
         rc = check_mask(&mask, in->mask, rules, &c->mask, e);
+    if (rc == 0) {
+        c->item.mask_orientation = mask.orientation;
+        c->about_mask = remarks_look(&mask, REMARKS_MASK);
+    }
     pixels_free(&mask);
     return rc;
 }
@@ -130,12 +149,26 @@ static int examine_pair(struct source *source, const struct source_item *in, str
     if (check_utf8_name(source->dir, in->image, e) || check_utf8_name(source->dir, in->mask, e) ||
         source_image(source, in->image, NULL, c->item.image_sha256, &image, e))
         return -1;
-    c->item.width = image.width;
-    c->item.height = image.height;
     c->item.label = in->label;
-    hash_pixels(&image, c->pixels);
+    int rc = in->mask ? examine_mask(source, in, &image, c, rules, e)
+                      : orientation_apply(&image, NULL, in->image, e);
+    if (rc == 0)
+        describe_image(&image, c);
     pixels_free(&image);
-    return in->mask ? examine_mask(source, in, c, rules, e) : 0;
+    return rc;
+}
+
+static void log_remarks(const struct source *source, const struct candidate *c)
+{
+    struct remarks images = {.role = REMARKS_IMAGE}, masks = {.role = REMARKS_MASK};
+
+    for (size_t i = 0; i < source->count; i++) {
+        remarks_add(&images, &c[i].about_image, source->items[i].image);
+        if (source->items[i].mask)
+            remarks_add(&masks, &c[i].about_mask, source->items[i].mask);
+    }
+    remarks_log(&images, source->dir);
+    remarks_log(&masks, source->dir);
 }
 
 #ifdef _OPENMP
@@ -195,6 +228,8 @@ struct candidate *candidates_read(const struct split_config *config, struct sour
                     decide_scale(&rules, source, c, scale, e)))
         rc = -1;
     classes_destroy(rules.classes);
+    if (rc == 0)
+        log_remarks(source, c);
     if (rc) {
         free(c);
         return NULL;

@@ -17,6 +17,7 @@
 #include "trainer/core/host_memory.h"
 #include "trainer/data/image/classes.h"
 #include "trainer/data/image/mask.h"
+#include "trainer/data/image/orientation.h"
 #include "trainer/data/image/picture.h"
 #include "trainer/data/image/resize.h"
 #include "trainer/data/set/cache.h"
@@ -97,6 +98,15 @@ static bool is_size(const struct dataset *ds, uint32_t width, uint32_t height)
     return width == (uint32_t)ds->config.width && height == (uint32_t)ds->config.height;
 }
 
+static int check_size(const struct dataset *ds, const struct split_item *item, const char *file,
+                      int orientation, struct err *e)
+{
+    uint32_t width = item->width, height = item->height;
+
+    orientation_size(orientation, &width, &height);
+    return source_check(ds->source, file, width, height, e);
+}
+
 /* Checks that every file exists with its recorded size, and that every record exists. */
 static int check_part(const struct dataset *ds, enum dataset_part part, struct err *e)
 {
@@ -104,9 +114,8 @@ static int check_part(const struct dataset *ds, enum dataset_part part, struct e
 
     for (size_t i = 0; i < p->count; i++) {
         const struct split_item *item = &p->items[i];
-        if (source_check(ds->source, item->image, item->width, item->height, e) ||
-            (item->mask &&
-             source_check(ds->source, item->mask, item->width, item->height, e)))
+        if (check_size(ds, item, item->image, item->orientation, e) ||
+            (item->mask && check_size(ds, item, item->mask, item->mask_orientation, e)))
             return -1;
     }
     return 0;
@@ -229,10 +238,11 @@ static uint64_t estimate_part(const struct dataset *ds, enum dataset_part part)
 
     for (size_t i = 0; i < p->count; i++) {
         bool same = is_size(ds, p->items[i].width, p->items[i].height);
-        enum value_kind image = same ? KIND_BYTES : KIND_NUMBERS;
+        enum value_kind mask = same ? KIND_BYTES : KIND_NUMBERS;
+        enum value_kind image = ds->config.scale == SCALE_FULL ? mask : KIND_NUMBERS;
         nbytes += sizeof(struct sample_record) +
                   plane_bytes(image, count_pixels(ds) * (size_t)ds->config.channels) +
-                  plane_bytes(is_labelled(ds) ? KIND_LABELS : image, dataset_targets(ds));
+                  plane_bytes(is_labelled(ds) ? KIND_LABELS : mask, dataset_targets(ds));
     }
     return nbytes;
 }
@@ -249,8 +259,8 @@ static const void *record_target(const struct dataset *ds, const struct sample_r
                        count_pixels(ds) * (size_t)ds->config.channels);
 }
 
-static int put_image(const struct dataset *ds, const struct pixels *img, enum value_kind kind,
-                     void *dst, struct err *e)
+static int put_image(const struct dataset *ds, const struct pixels *img, const char *name,
+                     enum value_kind kind, void *dst, struct err *e)
 {
     size_t n = (size_t)img->width * img->height * (size_t)ds->config.channels;
 
@@ -261,11 +271,12 @@ static int put_image(const struct dataset *ds, const struct pixels *img, enum va
     float *numbers = mem_alloc(n, sizeof *numbers, e);
     if (!numbers)
         return -1;
-    picture_to_float(img, ds->config.channels, numbers);
-    resize_pad(numbers, (int)img->height, (int)img->width, dst, ds->config.height, ds->config.width,
-               ds->config.channels);
+    int rc = scale_picture(img, ds->config.channels, ds->config.scale, name, numbers, e);
+    if (rc == 0)
+        resize_pad(numbers, (int)img->height, (int)img->width, dst, ds->config.height,
+                   ds->config.width, ds->config.channels);
     free(numbers);
-    return 0;
+    return rc;
 }
 
 static int put_labels(const struct dataset *ds, const struct pixels *mask, const char *name,
@@ -318,8 +329,10 @@ static int make_record(const struct dataset *ds, const struct split_item *item,
                        const struct pixels *img, const struct pixels *mask, struct buf *dst,
                        struct err *e)
 {
-    struct sample_record r = {.image_kind = kind_of_values(ds, img), .target_kind = KIND_LABELS};
+    struct sample_record r = {.image_kind = KIND_NUMBERS, .target_kind = KIND_LABELS};
 
+    if (ds->config.scale == SCALE_FULL)
+        r.image_kind = kind_of_values(ds, img);
     if (mask && !is_labelled(ds)) {
         r.target_kind = kind_of_values(ds, mask);
         r.target_divisor = (float)mask_divisor(mask, ds->split->mask_scale);
@@ -333,7 +346,7 @@ static int make_record(const struct dataset *ds, const struct split_item *item,
     dst->length += sizeof r + image + target;
     memset(bytes, 0, sizeof r + image + target);
     memcpy(bytes, &r, sizeof r);
-    if (put_image(ds, img, (enum value_kind)r.image_kind, bytes + sizeof r, e))
+    if (put_image(ds, img, item->image, (enum value_kind)r.image_kind, bytes + sizeof r, e))
         return -1;
     if (item->mask)
         return put_target(ds, mask, item->mask, &r, bytes + sizeof r + image, e);
@@ -350,7 +363,8 @@ static int decode_sample(const struct dataset *ds, const struct split_item *item
 
     if (source_image(ds->source, item->image, item->image_sha256, NULL, &img, e))
         return -1;
-    if (picture_check(&img, ds->config.channels, item->image, e)) {
+    if (picture_check(&img, ds->config.channels, item->image, e) ||
+        orientation_turn(&img, item->orientation, item->image, e)) {
         pixels_free(&img);
         return -1;
     }
@@ -358,6 +372,7 @@ static int decode_sample(const struct dataset *ds, const struct split_item *item
         rc = make_record(ds, item, &img, NULL, dst, e);
     else if (source_mask(ds->source, item->mask, coloured, item->mask_sha256, NULL, &mask,
                          e) == 0 &&
+        orientation_turn(&mask, item->mask_orientation, item->mask, e) == 0 &&
         (ds->classes || mask_check(&mask, item->mask, ds->split->mask_scale, ds->ignore,
                                    ds->config.masks.soft, e) == 0))
         rc = make_record(ds, item, &img, &mask, dst, e);
@@ -371,15 +386,17 @@ static int hash_key(const struct dataset *ds, char key[65], struct err *e)
 {
     struct buf text = {0};
 
-    buf_addf(&text, "1 %d %d %d %d %d %d\n", ds->config.height, ds->config.width,
-             ds->config.channels, (int)ds->split->mask_scale, ds->config.masks.soft, ds->ignore);
+    buf_addf(&text, "2 %d %d %d %d %d %d %d\n", ds->config.height, ds->config.width,
+             ds->config.channels, (int)ds->config.scale, (int)ds->split->mask_scale,
+             ds->config.masks.soft, ds->ignore);
     if (ds->classes)
         classes_encode(ds->classes, &text);
     for (int part = DATASET_TRAIN; part <= DATASET_VAL; part++) {
         const struct split_part *p = get_part(ds, (enum dataset_part)part);
         for (size_t i = 0; i < p->count; i++)
-            buf_addf(&text, "\n%d %s %s %d", part, p->items[i].image_sha256,
-                     p->items[i].mask_sha256, p->items[i].label);
+            buf_addf(&text, "\n%d %s %s %d %d", part, p->items[i].image_sha256,
+                     p->items[i].mask_sha256, p->items[i].label,
+                     10 * p->items[i].orientation + p->items[i].mask_orientation);
     }
     int rc = text.failed ? mem_fail(e) : 0;
     sha256_bytes(text.data, text.length, key);

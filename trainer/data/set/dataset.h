@@ -14,6 +14,7 @@
 
 #include "src/err.h"
 #include "trainer/data/image/mask.h"
+#include "trainer/data/image/scale.h"
 #include "trainer/data/source/source.h"
 
 enum dataset_part { DATASET_TRAIN, DATASET_VAL };
@@ -32,6 +33,7 @@ struct dataset_config {
     int height, width;
     /* 1 for grey, 3 for RGB, or the number that the images have (picture.h). */
     int channels;
+    enum scale scale; /* of the images' samples */
     /* Masks of classes, or with a value to ignore, are resized by taking the nearest pixel and
      * padded with DATASET_IGNORE; others as images. */
     struct mask_options masks;
@@ -87,9 +89,9 @@ const char *dataset_class_name(const struct dataset *ds, int i);
 /* Returns the content of the class file, or "" without one. */
 const char *dataset_class_file(const struct dataset *ds);
 
-/* Copies sample i to image [height][width][channels], 0..1, and mask [dataset_targets]: 0..1, or
- * the class number if there are several; ignored pixels are -1. Without a cache file, the first
- * call for a sample decodes its files and checks their hashes. Thread-safe. */
+/* Copies sample i to image [height][width][channels], 0..1 (scale.h), and mask [dataset_targets]:
+ * 0..1, or the class number if there are several; ignored pixels are -1. Without a cache file, the
+ * first call for a sample decodes its files and checks their hashes. Thread-safe. */
 int dataset_get(struct dataset *ds, enum dataset_part part, size_t i, float *image, float *mask,
                 struct err *e);
 

@@ -17,8 +17,9 @@
 struct split_item {
     char *stem, *image, *mask; /* image and mask are locators (source.h) */
     int label;                 /* the class of the image if mask is NULL */
-    uint32_t width, height;
+    uint32_t width, height;    /* after the turn */
     char image_sha256[65], mask_sha256[65]; /* of the bytes of the file or record */
+    int orientation, mask_orientation; /* by which the files are turned (orientation.h); 0: none */
 };
 
 struct split_part {

@@ -30,6 +30,10 @@ static void encode_part(const char *name, const struct split_part *part, struct 
             buf_json_int(dst, "class", item->label);
         buf_json_int(dst, "width", item->width);
         buf_json_int(dst, "height", item->height);
+        if (item->orientation > 1)
+            buf_json_int(dst, "orientation", item->orientation);
+        if (item->mask_orientation > 1)
+            buf_json_int(dst, "mask_orientation", item->mask_orientation);
         buf_json_text(dst, "image_sha256", item->image_sha256);
         if (item->mask)
             buf_json_text(dst, "mask_sha256", item->mask_sha256);
@@ -106,6 +110,17 @@ static int get_hash(const cJSON *object, const char *key, char dst[65], struct e
     return 0;
 }
 
+/* Reads an orientation; as stored if there is none. */
+static int get_orientation(const cJSON *object, const char *key, int *dst, struct err *e)
+{
+    int64_t v = 1;
+
+    if (cJSON_GetObjectItemCaseSensitive(object, key) && get_int(object, key, 1, 8, &v, e))
+        return -1;
+    *dst = (int)v;
+    return 0;
+}
+
 /* nclasses: 0 for a split with masks. */
 static int decode_item(const cJSON *object, int nclasses, struct split_item *item, struct err *e)
 {
@@ -117,6 +132,8 @@ static int decode_item(const cJSON *object, int nclasses, struct split_item *ite
                   : !(item->mask = get_string(object, "mask", e))) ||
         get_int(object, "width", 1, PIXELS_MAX_SIDE, &width, e) ||
         get_int(object, "height", 1, PIXELS_MAX_SIDE, &height, e) ||
+        get_orientation(object, "orientation", &item->orientation, e) ||
+        get_orientation(object, "mask_orientation", &item->mask_orientation, e) ||
         get_hash(object, "image_sha256", item->image_sha256, e) ||
         (!nclasses && get_hash(object, "mask_sha256", item->mask_sha256, e)))
         return -1;

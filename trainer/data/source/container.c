@@ -215,6 +215,94 @@ bool container_guess(const char *name, enum container_kind *kind)
                                       strncmp(name, "test_batch", 10) == 0));
 }
 
+bool container_is_tfrecord(const char *path)
+{
+    unsigned char head[TFRECORD_HEAD];
+    struct stat st;
+    struct err ignored;
+    int fd = atomicfile_open_regular(path, &st, &ignored);
+    gzFile gz = fd >= 0 ? gzdopen(fd, "rb") : NULL;
+
+    if (!gz) {
+        if (fd >= 0)
+            close(fd);
+        return false;
+    }
+    bool found = gzread(gz, head, sizeof head) == (int)sizeof head && tfrecord_begins(head);
+    gzclose(gz);
+    return found;
+}
+
+/* Copies what the gzip file decompresses to into f. */
+static int inflate_into(gzFile gz, const char *path, FILE *f, struct err *e)
+{
+    enum { CHUNK = 1 << 16 };
+    uint64_t total = 0;
+    char chunk[CHUNK];
+    int n;
+
+    while ((n = gzread(gz, chunk, CHUNK)) > 0) {
+        if ((total += (uint64_t)n) > PIXELS_MAX_BYTES)
+            return err_set(e, ERR_DATA, "%s: decompresses to more than 1 GiB: gunzip it first",
+                           path);
+        if (fwrite(chunk, 1, (size_t)n, f) != (size_t)n)
+            return err_errno(e, ERR_DATA, errno, "%s: cannot be decompressed to a temporary file: "
+                             "gunzip it first", path);
+    }
+    gzerror(gz, &n);
+    if (n != Z_OK && n != Z_STREAM_END) /* at an early end gzread returns 0 */
+        return err_set(e, ERR_DATA, "%s: is damaged: its gzip data end early or have a wrong "
+                       "checksum", path);
+    return fflush(f) ? err_errno(e, ERR_DATA, errno, "%s: cannot be decompressed", path) : 0;
+}
+
+/* Opens an unnamed file in TMPDIR, or NULL. */
+static FILE *open_temporary(struct err *e)
+{
+    const char *dir = getenv("TMPDIR");
+    char *path = mem_textf(e, "%s/unet-train.XXXXXX", dir && *dir ? dir : "/tmp");
+    int fd = path ? mkstemp(path) : -1;
+    FILE *f = fd >= 0 ? fdopen(fd, "w+") : NULL;
+
+    if (path && !f)
+        err_errno(e, ERR_DATA, errno, "cannot create %s to decompress a file (TMPDIR)", path);
+    if (fd >= 0)
+        unlink(path);
+    if (fd >= 0 && !f)
+        close(fd);
+    free(path);
+    return f;
+}
+
+/* If fd is a gzip file, replaces it by an unnamed temporary file of its content. */
+static int decompress(int *fd, const char *path, struct err *e)
+{
+    unsigned char magic[2];
+
+    if (pread(*fd, magic, 2, 0) != 2 || magic[0] != 0x1f || magic[1] != 0x8b)
+        return 0;
+    FILE *f = open_temporary(e);
+    int own = dup(*fd), rc = -1, content = -1;
+    gzFile gz = own >= 0 ? gzdopen(own, "rb") : NULL;
+    if (f && gz)
+        rc = inflate_into(gz, path, f, e);
+    else if (f)
+        err_errno(e, ERR_DATA, errno, "%s: cannot be decompressed", path);
+    if (gz)
+        gzclose(gz);
+    else if (own >= 0)
+        close(own);
+    if (rc == 0 && (content = dup(fileno(f))) < 0)
+        rc = err_errno(e, ERR_DATA, errno, "%s", path);
+    if (f)
+        fclose(f);
+    if (rc == 0) {
+        close(*fd);
+        *fd = content;
+    }
+    return rc;
+}
+
 struct container *container_open(enum container_kind kind, const char *path, struct err *e)
 {
     struct container *c = mem_zero(1, sizeof *c, e);
@@ -236,7 +324,7 @@ struct container *container_open(enum container_kind kind, const char *path, str
         if (kind == CONTAINER_CIFAR)
             rc = open_cifar(c, (uint64_t)st.st_size, e);
         else {
-            rc = tfrecord_scan(c->fd, c->path, &c->index, e);
+            rc = decompress(&c->fd, c->path, e) || tfrecord_scan(c->fd, c->path, &c->index, e);
             c->count = c->index.count;
         }
     }

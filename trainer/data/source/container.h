@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files that hold many samples: CIFAR-10 batches, idx images with their labels (as of MNIST, plain
- * or compressed by gzip), and TFRecord shards. Reading samples is thread-safe. */
+ * or compressed by gzip), and TFRecord shards, also compressed by gzip. Reading samples is
+ * thread-safe. */
 #ifndef UNETCTL_TRAINER_DATA_SOURCE_CONTAINER_H
 #define UNETCTL_TRAINER_DATA_SOURCE_CONTAINER_H
 
@@ -18,6 +19,9 @@ struct container;
  * *images-idx3-ubyte with or without .gz (not labels), *.records. If the result is false, *kind is
  * undefined. */
 bool container_guess(const char *name, enum container_kind *kind);
+
+/* Whether the first bytes of a file, decompressed if it is gzip, begin a TFRecord file. */
+bool container_is_tfrecord(const char *path);
 
 /* Opens a file. For idx it is the file of images ("train-images-idx3-ubyte.gz"), whose labels must
  * lie in the same folder. The sizes in headers are checked against the file before memory is

@@ -11,6 +11,9 @@
 #include <string.h>
 
 #include "src/format/protobuf.h"
+#include "trainer/data/image/image_file.h"
+#include "trainer/data/image/levels.h"
+#include "trainer/data/image/mask.h"
 
 /* Numbers of tensorflow/core/framework/types.proto. */
 enum tf_dtype { DT_FLOAT = 1, DT_DOUBLE = 2, DT_INT32 = 3, DT_UINT8 = 4, DT_INT16 = 5, DT_INT8 = 6,
@@ -24,6 +27,15 @@ struct tf_tensor {
     uint64_t dims[MAX_DIMS];
     const uint8_t *content;
     size_t nbytes;
+};
+
+/* The value of a feature: a tensor, an encoded picture, or a whole number. */
+struct example_value {
+    enum { VALUE_TENSOR, VALUE_PICTURE, VALUE_NUMBER } kind;
+    struct tf_tensor tensor;
+    const uint8_t *bytes; /* of the picture */
+    size_t nbytes;
+    uint64_t number;
 };
 
 static void add_tensor(struct buf *feature, int dtype, const uint64_t *dims, int ndims,
@@ -148,21 +160,66 @@ static int read_tensor(const uint8_t *bytes, size_t nbytes, const char *name, st
     return status ? refuse_record(name, "a tensor", e) : 0;
 }
 
+/* Sets *value to the first entry of a feature's list: number 1 is its bytes_list, 3 its int64_list.
+ * Returns whether it has one. */
+static bool find_value(const struct protobuf_field *feature, unsigned number,
+                       struct protobuf_field *value)
+{
+    struct protobuf_reader r = {feature->bytes, feature->bytes + feature->n};
+    struct protobuf_field list;
+
+    while (protobuf_next(&r, &list) == 1) {
+        if (list.number != number || list.wire != PROTOBUF_BYTES)
+            continue;
+        struct protobuf_reader inner = {list.bytes, list.bytes + list.n};
+        if (protobuf_next(&inner, value) == 1 && value->number == 1)
+            return true;
+    }
+    return false;
+}
+
+static bool is_picture(const struct protobuf_field *feature)
+{
+    static const char *const magic[] = {"\x89PNG", "\xff\xd8\xff\xe0", "\xff\xd8\xff\xe1",
+                                        "\xff\xd8\xff\xdb", "II*", "MM\0*"};
+    struct protobuf_field value;
+
+    if (!find_value(feature, 1, &value) || value.wire != PROTOBUF_BYTES || value.n < 4)
+        return false;
+    for (size_t i = 0; i < sizeof magic / sizeof *magic; i++)
+        if (memcmp(value.bytes, magic[i], 4) == 0)
+            return true;
+    return false;
+}
+
+/* Reads a feature that holds a single whole number. */
+static bool read_number(const struct protobuf_field *feature, uint64_t *number)
+{
+    struct protobuf_field value;
+
+    if (!find_value(feature, 3, &value))
+        return false;
+    if (value.wire == PROTOBUF_VARINT) {
+        *number = value.value;
+        return true;
+    }
+    *number = 0;
+    for (size_t i = 0; value.wire == PROTOBUF_BYTES && i < value.n && i < 9; i++) {
+        *number |= (uint64_t)(value.bytes[i] & 127) << 7 * i;
+        if (value.bytes[i] < 128)
+            return i + 1 == value.n;
+    }
+    return false;
+}
+
 /* Reads the tensor in the first entry of a feature's bytes_list. */
 static int read_feature(const struct protobuf_field *feature, const char *name, struct tf_tensor *t,
                         struct err *e)
 {
-    struct protobuf_reader r = {feature->bytes, feature->bytes + feature->n};
-    struct protobuf_field list, value;
+    struct protobuf_field value;
 
-    while (protobuf_next(&r, &list) == 1) {
-        if (list.number != 1 || list.wire != PROTOBUF_BYTES)
-            continue;
-        struct protobuf_reader inner = {list.bytes, list.bytes + list.n};
-        while (protobuf_next(&inner, &value) == 1)
-            if (value.number == 1 && value.wire == PROTOBUF_BYTES)
-                return read_tensor(value.bytes, value.n, name, t, e);
-    }
+    if (find_value(feature, 1, &value) && value.wire == PROTOBUF_BYTES)
+        return read_tensor(value.bytes, value.n, name, t, e);
     return refuse_record(name, "a feature without serialized tensor", e);
 }
 
@@ -173,13 +230,42 @@ static bool has_word(const struct protobuf_field *key, const char *word)
 
 static bool is_target(const struct protobuf_field *key)
 {
-    return has_word(key, "mask") || has_word(key, "label") || has_word(key, "target");
+    return has_word(key, "mask") || has_word(key, "label") || has_word(key, "target") ||
+           has_word(key, "segmentation");
 }
 
-/* Reads one entry of the map Features.feature. Returns 1 and its tensor if it is the wanted part, 0
- * if it is the other, -1 on error. */
-static int read_entry(const struct protobuf_field *entry, const char *name, enum example_part part,
-                      struct tf_tensor *t, struct err *e)
+/* What is looked for among the features of a record. */
+struct search {
+    const char *name;
+    enum example_part part;
+    bool pictures; /* the record has encoded pictures: features of other kinds are ignored */
+    struct example_value *dst;
+    int found, numbers; /* numbers: features that hold a class */
+};
+
+/* Reads a feature of a record with encoded pictures. */
+static void take_picture(struct search *s, const struct protobuf_field *key,
+                         const struct protobuf_field *feature)
+{
+    bool target = s->part == EXAMPLE_TARGET;
+    struct protobuf_field value;
+    uint64_t number;
+
+    if (is_picture(feature) && is_target(key) == target) {
+        find_value(feature, 1, &value);
+        s->dst->kind = VALUE_PICTURE;
+        s->dst->bytes = value.bytes;
+        s->dst->nbytes = value.n;
+        s->found++;
+    } else if (target && has_word(key, "label") && read_number(feature, &number)) {
+        s->dst->number = number;
+        s->numbers++;
+    }
+}
+
+/* Reads one entry of the map Features.feature, unless dst is NULL: then s->pictures is set if it is
+ * an encoded picture. Returns -1 on error. */
+static int read_entry(struct search *s, const struct protobuf_field *entry, struct err *e)
 {
     struct protobuf_reader r = {entry->bytes, entry->bytes + entry->n};
     struct protobuf_field f, key = {0}, value = {0};
@@ -192,36 +278,56 @@ static int read_entry(const struct protobuf_field *entry, const char *name, enum
             value = f;
     }
     if (status || !key.bytes || !value.bytes)
-        return refuse_record(name, "an entry of its features", e);
-    if (is_target(&key) != (part == EXAMPLE_TARGET))
+        return refuse_record(s->name, "an entry of its features", e);
+    if (!s->dst) {
+        s->pictures |= is_picture(&value);
         return 0;
-    return read_feature(&value, name, t, e) ? -1 : 1;
+    }
+    if (s->pictures) {
+        take_picture(s, &key, &value);
+        return 0;
+    }
+    if (is_target(&key) != (s->part == EXAMPLE_TARGET))
+        return 0;
+    s->found++;
+    return read_feature(&value, s->name, &s->dst->tensor, e);
 }
 
-static int find_tensor(const uint8_t *bytes, size_t nbytes, const char *name,
-                       enum example_part part, struct tf_tensor *t, struct err *e)
+static int read_entries(const uint8_t *bytes, size_t nbytes, struct search *s, struct err *e)
 {
     struct protobuf_reader r = {bytes, bytes + nbytes};
     struct protobuf_field features, entry;
-    int found = 0, status;
+    int status;
 
     while ((status = protobuf_next(&r, &features)) == 1) {
         if (features.number != 1 || features.wire != PROTOBUF_BYTES)
             continue;
         struct protobuf_reader inner = {features.bytes, features.bytes + features.n};
-        while ((status = protobuf_next(&inner, &entry)) == 1) {
-            if (entry.number != 1 || entry.wire != PROTOBUF_BYTES)
-                continue;
-            int rc = read_entry(&entry, name, part, t, e);
-            if (rc < 0)
+        while ((status = protobuf_next(&inner, &entry)) == 1)
+            if (entry.number == 1 && entry.wire == PROTOBUF_BYTES && read_entry(s, &entry, e))
                 return -1;
-            found += rc;
-        }
         if (status)
             break;
     }
-    if (status)
-        return refuse_record(name, "it is not a tf.train.Example", e);
+    return status ? refuse_record(s->name, "it is not a tf.train.Example", e) : 0;
+}
+
+static int find_part(const uint8_t *bytes, size_t nbytes, const char *name,
+                     enum example_part part, struct example_value *dst, struct err *e)
+{
+    struct search s = {.name = name, .part = part};
+
+    memset(dst, 0, sizeof *dst);
+    if (read_entries(bytes, nbytes, &s, e))
+        return -1;
+    s.dst = dst;
+    if (read_entries(bytes, nbytes, &s, e))
+        return -1;
+    int found = s.found;
+    if (found == 0 && s.numbers == 1) {
+        dst->kind = VALUE_NUMBER;
+        found = 1;
+    }
     if (found != 1)
         return err_set(e, ERR_DATA,
                        "%s: has %d features that could be the %s; it must have two, one "
@@ -303,71 +409,71 @@ static int set_image_shape(const struct tf_tensor *t, const char *name, enum exa
     return 0;
 }
 
-/* Returns the bits per sample that the values need, 8 or 16, or -1 for values that are not
- * allowed. */
-static int find_bits(const struct tf_tensor *t, uint64_t n, const char *name,
-                     enum example_part part, struct err *e)
+static int decode_tensor(const struct tf_tensor *t, const char *name, enum example_part part,
+                         struct pixels *img, struct err *e)
 {
-    double max = 0;
+    struct levels levels = levels_begin(t->dtype == DT_FLOAT || t->dtype == DT_DOUBLE);
+    bool plain = t->dtype == DT_UINT8 || t->dtype == DT_UINT16;
+    uint64_t n;
 
-    if (t->dtype == DT_UINT8)
-        return 8;
-    if (t->dtype == DT_UINT16)
-        return 16;
-    bool is_float = t->dtype == DT_FLOAT || t->dtype == DT_DOUBLE;
-    if (part == EXAMPLE_IMAGE && !is_float)
-        return err_set(e, ERR_DATA, "%s: an image of type %d; uint8, uint16 and floats from 0 to 1 "
-                       "are supported", name, t->dtype);
-    for (size_t i = 0; i < n; i++) {
-        double v = tensor_value(t, i);
-        bool good = part == EXAMPLE_IMAGE ? v >= 0 && v <= 1
-                                          : v >= 0 && v <= 65535 && v == floor(v);
-        if (!good)
-            return err_set(e, ERR_DATA, "%s: holds %g; %s", name, v,
-                           part == EXAMPLE_IMAGE ? "floats of an image must be from 0 to 1"
-                                                 : "targets must be whole numbers up to 65535");
-        max = v > max ? v : max;
+    if (check_content(t, name, &n, e) || set_image_shape(t, name, part, img, e) ||
+        pixels_allocate(img, name, img->channels, t->dtype == DT_UINT8 ? 8 : 16, e))
+        return -1;
+    img->source_bits = img->bits;
+    for (size_t i = 0; !plain && i < n; i++)
+        levels_add(&levels, tensor_value(t, i));
+    levels.step = 1;
+    if (!plain && levels_choose(&levels, name,
+                                part == EXAMPLE_TARGET ? PIXELS_RAW : PIXELS_PICTURE, img, e)) {
+        pixels_free(img);
+        return -1;
     }
-    return part == EXAMPLE_IMAGE || max > 255 ? 16 : 8;
+    for (size_t i = 0; i < n; i++)
+        pixels_set(img, i, levels_sample(&levels, tensor_value(t, i)));
+    return 0;
+}
+
+static int decode_picture(const struct example_value *v, const char *name, enum example_part part,
+                          struct pixels *img, struct err *e)
+{
+    enum pixels_mode mode = part == EXAMPLE_TARGET ? PIXELS_RAW : PIXELS_PICTURE;
+
+    int rc = image_file_decode(v->bytes, v->nbytes, name, 0, mode, img, e);
+    if (rc == 0 && (img->pages > 1 || img->flags & PIXELS_STACK))
+        rc = err_set(e, ERR_DATA, "%s: holds a TIFF of several pictures; a sample is one", name);
+    if (rc == 0 && part == EXAMPLE_TARGET)
+        rc = mask_flatten(img, name, e);
+    if (rc)
+        pixels_free(img);
+    return rc;
 }
 
 int example_decode(const uint8_t *bytes, size_t nbytes, const char *name, enum example_part part,
                    struct pixels *img, struct err *e)
 {
-    struct tf_tensor t;
-    uint64_t n;
+    struct example_value v;
 
     memset(img, 0, sizeof *img);
-    if (find_tensor(bytes, nbytes, name, part, &t, e) || check_content(&t, name, &n, e) ||
-        set_image_shape(&t, name, part, img, e))
+    if (find_part(bytes, nbytes, name, part, &v, e))
         return -1;
-    int bits = find_bits(&t, n, name, part, e);
-    if (bits < 0 || pixels_allocate(img, name, img->channels, bits, e))
-        return -1;
-    img->source_bits = bits;
-    bool scaled = part == EXAMPLE_IMAGE && (t.dtype == DT_FLOAT || t.dtype == DT_DOUBLE);
-    for (size_t i = 0; i < n; i++) {
-        double v = tensor_value(&t, i);
-        unsigned sample = (unsigned)(scaled ? v * 65535 + 0.5 : v);
-        if (bits == 16) {
-            img->samples[2 * i] = (uint8_t)(sample >> 8);
-            img->samples[2 * i + 1] = (uint8_t)sample;
-        } else
-            img->samples[i] = (uint8_t)sample;
-    }
-    return 0;
+    if (v.kind == VALUE_NUMBER)
+        return err_set(e, ERR_DATA, "%s: has a class, not a mask", name);
+    return v.kind == VALUE_PICTURE ? decode_picture(&v, name, part, img, e)
+                                   : decode_tensor(&v.tensor, name, part, img, e);
 }
 
 int example_label(const uint8_t *bytes, size_t nbytes, const char *name, int *label, struct err *e)
 {
-    struct tf_tensor t;
+    struct example_value value;
     uint64_t n;
 
-    if (find_tensor(bytes, nbytes, name, EXAMPLE_TARGET, &t, e) || check_content(&t, name, &n, e))
+    if (find_part(bytes, nbytes, name, EXAMPLE_TARGET, &value, e) ||
+        (value.kind == VALUE_TENSOR && check_content(&value.tensor, name, &n, e)))
         return -1;
-    if (n != 1 || t.ndims > 1)
+    if (value.kind == VALUE_PICTURE ||
+        (value.kind == VALUE_TENSOR && (n != 1 || value.tensor.ndims > 1)))
         return 0;
-    double v = tensor_value(&t, 0);
+    double v = value.kind == VALUE_NUMBER ? (double)value.number : tensor_value(&value.tensor, 0);
     if (!(v >= 0 && v <= 65535 && v == floor(v)))
         return err_set(e, ERR_DATA, "%s: has class %g; classes are whole numbers from 0 to 65535",
                        name, v);

@@ -32,7 +32,7 @@ static int add_folder(struct image_list *list, const char *dir, struct err *e)
     struct tree tree = {0};
     int rc = tree_scan(dir, filename_is_image, &tree, e);
 
-    if (rc == 0 && tree.count == 0)
+    if (rc == 0 && tree.count == 0 && (rc = tree_refuse_foreign(dir, e)) == 0)
         rc = err_set(e, ERR_DATA, "%s: has no images (" FILENAME_IMAGES ")", dir);
     for (size_t i = 0; rc == 0 && i < tree.count; i++)
         rc = add_image(list, tree.paths[i], e);

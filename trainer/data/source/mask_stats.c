@@ -169,6 +169,14 @@ static void compare_palette(struct mask_stats *stats, const struct pixels *value
 
 /* --- examining all masks --- */
 
+static void add_remarks(struct mask_stats *stats, const struct pixels *mask, const char *name)
+{
+    struct remarks_picture p = remarks_look(mask, REMARKS_MASK);
+
+    stats->remarks.role = REMARKS_MASK;
+    remarks_add(&stats->remarks, &p, name);
+}
+
 static int read_mask(struct mask_stats *stats, struct source *source, const char *name,
                      uint32_t of_index[256], struct err *e)
 {
@@ -182,6 +190,7 @@ static int read_mask(struct mask_stats *stats, struct source *source, const char
         return -1; /* *e has the error of the first reading */
     stats->pixels +=
         grey ? (int64_t)values.width * values.height : (int64_t)picture.width * picture.height;
+    add_remarks(stats, grey ? &values : &picture, name);
     if (!grey) {
         add_colours(stats, &picture);
         pixels_free(&picture);
@@ -204,10 +213,11 @@ static int read_colours(struct mask_stats *stats, struct source *source, size_t 
     memset(stats, 0, sizeof *stats);
     stats->palettes_differ = true;
     for (size_t i = 0; i < n; i++) {
+        const char *name = source->items[i * source->count / n].mask;
         struct pixels picture;
-        if (source_mask(source, source->items[i * source->count / n].mask, true, NULL, NULL,
-                        &picture, e))
+        if (source_mask(source, name, true, NULL, NULL, &picture, e))
             return -1;
+        add_remarks(stats, &picture, name);
         stats->masks++;
         stats->pixels += (int64_t)picture.width * picture.height;
         add_colours(stats, &picture);

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trainer/data/source/remarks.h"
 #include "trainer/data/source/source.h"
 
 #define MASK_STATS_COLOURS 64
@@ -29,6 +30,7 @@ struct mask_stats {
                               * masks are read as colours */
     size_t fewest, most;     /* number of values above 0 in a mask without colours: smallest and
                               * largest */
+    struct remarks remarks;
     /* In the first masks: pairs of a mask and a value above 0; those of one connected region. */
     size_t regions, single;
 };

@@ -12,6 +12,7 @@
 
 #include "src/mem.h"
 #include "src/text/filename.h"
+#include "trainer/data/source/tree.h"
 
 struct list_entry {
     char *stem, *path; /* path: relative to the data folder, "images/0001.png" */
@@ -295,6 +296,15 @@ static int refuse_channels(const char *dir, const struct file_list *images,
     return 0;
 }
 
+static int refuse_foreign(const char *dir, const char *sub, struct err *e)
+{
+    char *path = mem_textf(e, "%s/%s", dir, sub);
+    int rc = path ? tree_refuse_foreign(path, e) : -1;
+
+    free(path);
+    return rc;
+}
+
 static int list_images_and_masks(const char *dir, const struct layout_part *part,
                                  struct file_list *images, struct file_list *masks,
                                  struct pairs *pairs, struct err *e)
@@ -315,11 +325,14 @@ static int list_images_and_masks(const char *dir, const struct layout_part *part
         return -1;
     bool none = images->count == 0;
     const char *other_name = pairs->other_name;
+    if ((none || masks->count == 0) &&
+        refuse_foreign(dir, none ? part->images : part->masks, e) == 0)
+        err_set(e, ERR_DATA, "%s: no image files in %s/ (" FILENAME_IMAGES "); %zu in %s/, "
+                "%zu in %s/%s%s", dir, none ? part->images : part->masks, images->count,
+                part->images, masks->count, part->masks,
+                *other_name ? "; other files there are not read, such as " : "", other_name);
     if (none || masks->count == 0)
-        return err_set(e, ERR_DATA, "%s: no image files in %s/ (" FILENAME_IMAGES "); %zu in %s/, "
-                       "%zu in %s/%s%s", dir, none ? part->images : part->masks, images->count,
-                       part->images, masks->count, part->masks,
-                       *other_name ? "; other files there are not read, such as " : "", other_name);
+        return -1;
     if (one)
         pairs->nothers = 0; /* files beside the images are not worth a warning */
     cut_suffixes(masks, mask_suffix);

@@ -179,6 +179,10 @@ static int decode_file(const uint8_t *bytes, size_t nbytes, const char *path, en
     if (rc == 0 && img->pages > 1)
         rc = err_set(e, ERR_DATA, "%s: has %d pages; `unet-train data convert` makes a pair of "
                      "each", path, img->pages);
+    if (rc == 0 && img->flags & PIXELS_STACK)
+        rc = err_set(e, ERR_DATA, "%s: is a stack of pictures that ImageJ describes in one TIFF "
+                     "directory: write them as files of their own (ImageJ: File > Save As > Image "
+                     "Sequence)", path);
     if (rc == 0 && form == FORM_VALUES)
         rc = mask_flatten(img, path, e);
     if (rc)

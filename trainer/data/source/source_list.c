@@ -328,10 +328,35 @@ static int list_idx(struct source *s, const char *sub, const struct tree *files,
     return rc ? rc : name_numbers(s, e);
 }
 
+/* Lists the TFRecord files in dir/sub: by their name, or whatever it is by their first bytes. */
+static int list_record_files(const struct source *s, const char *sub, struct tree *files,
+                             struct err *e)
+{
+    int rc = list_names(s->dir, sub, is_not_hidden, files, e);
+    size_t kept = 0;
+
+    for (size_t i = 0; i < files->count; i++) {
+        char *name = files->paths[i];
+        bool known = is_records(name);
+        if (rc == 0 && !known && !filename_is_image(name)) {
+            char *path = mem_textf(e, "%s/%s/%s", s->dir, sub ? sub : "", name);
+            known = path && container_is_tfrecord(path);
+            rc = path ? 0 : -1;
+            free(path);
+        }
+        if (known)
+            files->paths[kept++] = name;
+        else
+            free(name);
+    }
+    files->count = kept;
+    return rc;
+}
+
 static int list_shards(struct source *s, const char *sub, enum source_side side, struct err *e)
 {
     struct tree files;
-    int rc = list_names(s->dir, sub, is_records, &files, e);
+    int rc = list_record_files(s, sub, &files, e);
 
     for (size_t i = 0; rc == 0 && i < files.count; i++) {
         char name[512];
@@ -413,7 +438,8 @@ static int refuse_single_class(const struct source *s, const struct tree *folder
             return err_set(e, ERR_DATA, "%s: images and masks lie in its folder %s: name that one "
                            "(%s)", s->dir, folders->paths[i], path);
     }
-    return err_set(e, ERR_DATA, "%s: %s; a data folder has images/ and masks/, or a folder for "
+    return tree_refuse_foreign(s->dir, e) ? -1 :
+        err_set(e, ERR_DATA, "%s: %s; a data folder has images/ and masks/, or a folder for "
                    "each of at least two classes, or *.records, CIFAR-10's or idx files",
                    s->dir, s->nclasses ? "has one class only" : "is not a data folder");
 }
@@ -575,19 +601,20 @@ static int list_containers(struct source *s, struct err *e)
 {
     static const struct {
         const char *sub;
-        bool (*wanted)(const char *name);
+        bool (*wanted)(const char *name); /* NULL: list_record_files */
         enum source_format format;
         int (*list)(struct source *s, const char *sub, const struct tree *files, struct err *e);
     } kinds[] = {{NULL, is_cifar, SOURCE_CIFAR, list_cifar},
                  {"cifar-10-batches-bin", is_cifar, SOURCE_CIFAR, list_cifar},
                  {NULL, is_idx, SOURCE_IDX, list_idx},
-                 {NULL, is_records, SOURCE_TFRECORD, list_tfrecord},
-                 {"train", is_records, SOURCE_TFRECORD, list_tfrecord}};
+                 {NULL, NULL, SOURCE_TFRECORD, list_tfrecord},
+                 {"train", NULL, SOURCE_TFRECORD, list_tfrecord}};
     int found = 0;
 
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds && found == 0; i++) {
         struct tree files;
-        found = list_names(s->dir, kinds[i].sub, kinds[i].wanted, &files, e);
+        found = kinds[i].wanted ? list_names(s->dir, kinds[i].sub, kinds[i].wanted, &files, e)
+                                : list_record_files(s, kinds[i].sub, &files, e);
         if (found == 0 && files.count) {
             s->format = kinds[i].format;
             found = kinds[i].list(s, kinds[i].sub, &files, e) ? -1 : 1;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "src/mem.h"
+#include "trainer/data/image/image_file.h"
 
 #define MAX_DEPTH 32
 
@@ -90,6 +91,27 @@ int tree_list(const char *dir, bool (*wanted)(const char *name), struct tree *tr
         closedir(d);
     sort_paths(tree, 0);
     return rc;
+}
+
+static bool is_any(const char *name)
+{
+    (void)name;
+    return true;
+}
+
+int tree_refuse_foreign(const char *dir, struct err *e)
+{
+    struct tree files = {0};
+    struct err ignored;
+    const char *what = NULL;
+
+    tree_scan(dir, is_any, &files, &ignored);
+    for (size_t i = 0; i < files.count && !what; i++)
+        if ((what = image_file_foreign(files.paths[i])))
+            err_set(e, ERR_DATA, "%s: no image that can be read, but %s: %s", dir, files.paths[i],
+                    what);
+    tree_free(&files);
+    return what ? -1 : 0;
 }
 
 void tree_free(struct tree *tree)

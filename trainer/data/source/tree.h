@@ -23,6 +23,9 @@ int tree_scan(const char *dir, bool (*wanted)(const char *name), struct tree *tr
  * ones; an empty list if dir cannot be opened. The caller frees the tree, also after an error. */
 int tree_list(const char *dir, bool (*wanted)(const char *name), struct tree *tree, struct err *e);
 
+/* Returns -1 with ERR_DATA if a file below dir is a picture in a format that is not read; the error
+ * says how to convert it. Called where no image was found. */
+int tree_refuse_foreign(const char *dir, struct err *e);
 void tree_free(struct tree *tree);
 
 #endif

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "trainer/data/image/image_file.h"
 
+#include <math.h>
 #include <unistd.h>
 
 #include "src/atomicfile.h"
@@ -22,7 +23,11 @@ static void test_sniffing(void)
     static const struct {
         const char *bytes, *word;
         size_t n;
-    } cases[] = {{"", "empty", 0}, {"\xff\xd8\xff\xe0", "JPEG", 4}, {"II*\0\x08", "TIFF", 5},
+    } cases[] = {{"GIF89a", "GIF is not read: convert it to PNG", 6},
+                 {"RIFF\1\2\3\4WEBPVP8 ", "WebP is not read", 16},
+                 {"\0\0\0\x0cjP  \r\n", "JPEG 2000 is not read", 10},
+                 {"\xff\x4f\xff\x51", "JPEG 2000 is not read", 4}, {"", "empty", 0},
+                 {"\xff\xd8\xff\xe0", "JPEG", 4}, {"II*\0\x08", "TIFF", 5},
                  {"MM\0*", "TIFF", 4}, {"BM....", "BMP", 6}, {"\x1f\x8b\x08", "gzip", 3},
                  {"version https://git-lfs.github.com/spec/v1\n", "git-LFS", 43},
                  {"\x89PNG\r\n\x1a\n", "PNG", 8},
@@ -193,13 +198,171 @@ static void test_tiff_layouts(void)
     ok(image_file_decode(bytes, n, "pages.tif", 3, PIXELS_RAW, &img, &e) == -1, "%s", e.text);
     free(bytes);
 
-    t = tiff_begin(TIFFOpen("float.tif", "w"), 1, 1, 32, 1, PHOTOMETRIC_MINISBLACK,
-                   COMPRESSION_NONE);
-    TIFFSetField(t, TIFFTAG_SAMPLEFORMAT, SAMPLEFORMAT_IEEEFP);
-    tiff_rows(t, (float[]){1}, 1, 4);
+}
+
+/* Writes a row of n samples of a type, and decodes it. Returns its samples, or "" with e set. */
+static const char *decode_row(int bits, int format, const void *row, uint32_t n,
+                              enum pixels_mode mode, const char *open)
+{
+    static char text[256];
+
+    TIFF *t = tiff_begin(TIFFOpen("row.tif", open), n, 1, bits, 1, PHOTOMETRIC_MINISBLACK,
+                         COMPRESSION_LZW);
+    TIFFSetField(t, TIFFTAG_SAMPLEFORMAT, format);
+    tiff_rows(t, row, 1, 0);
     TIFFClose(t);
-    ok(image_file_read("float.tif", PIXELS_RAW, &img, &e) == -1 && e.code == ERR_DATA, "%s",
+    text[0] = 0;
+    if (image_file_read("row.tif", mode, &img, &e))
+        return text;
+    snprintf(text, sizeof text, "%d:", img.bits);
+    for (size_t i = 0; i < n; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), " %u", pixels_sample(&img, i));
+    pixels_free(&img);
+    return text;
+}
+
+static void test_tiff_types(void)
+{
+    enum { UINT = SAMPLEFORMAT_UINT, INT = SAMPLEFORMAT_INT, REAL = SAMPLEFORMAT_IEEEFP };
+    const uint8_t twelve[] = {0x12, 0x3f, 0xff}, three[] = {0x2f};
+    const float share[] = {0, 0.5f, 1}, wide[] = {-1, 0, 3}, labels[] = {0, 1, 255};
+    const float nan[] = {0, NAN, 1};
+    const double deep[] = {0, 300, 65535}, half[] = {0, 0.5, 1};
+    const int32_t whole[] = {0, 7, 65535}, negative[] = {-5, 0, 5};
+    const uint32_t big[] = {0, 70000, 140000};
+    const int16_t ct[] = {-1000, 0, 1000};
+    const int8_t small[] = {-1, 0, 1};
+    static const struct {
+        int bits, format;
+        enum pixels_mode mode;
+        const char *want;
+        size_t row;
+    } cases[] = {
+        {12, UINT, PIXELS_RAW, "16: 291 4095", 0},
+        {12, UINT, PIXELS_PICTURE, "16: 4657 65535", 0},
+        {3, UINT, PIXELS_PICTURE, "8: 36 109", 1},
+        {32, REAL, PIXELS_PICTURE, "16: 0 32768 65535", 2},
+        {32, REAL, PIXELS_PICTURE, "16: 0 16384 65535", 3},
+        {32, REAL, PIXELS_RAW, "8: 0 1 255", 4},
+        {64, REAL, PIXELS_RAW, "16: 0 300 65535", 5},
+        {32, INT, PIXELS_PICTURE, "16: 0 7 65535", 6},
+        {32, INT, PIXELS_PICTURE, "16: 0 32768 65535", 7},
+        {32, UINT, PIXELS_PICTURE, "16: 0 32768 65535", 8},
+        {16, INT, PIXELS_PICTURE, "16: 0 32768 65535", 9},
+        {8, INT, PIXELS_PICTURE, "16: 0 32768 65535", 10},
+        {32, UINT, PIXELS_RAW, "", 8},
+        {64, REAL, PIXELS_RAW, "", 11},
+        {32, INT, PIXELS_RAW, "", 7},
+        {32, REAL, PIXELS_PICTURE, "", 12}};
+    const void *rows[] = {twelve, three, share, wide, labels, deep, whole, negative, big, ct, small,
+                          half, nan};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int big_endian = 0; big_endian < 2; big_endian++) {
+            const char *got = decode_row(cases[i].bits, cases[i].format, rows[cases[i].row],
+                                         cases[i].row < 2 ? 2 : 3, cases[i].mode,
+                                         big_endian ? "wb8" : "wl");
+            is_str(got, cases[i].want, "type %d of %d bits%s%s", cases[i].format, cases[i].bits,
+                   big_endian ? ", BigTIFF, big-endian" : "", *got ? "" : e.text);
+        }
+    TIFF *t = tiff_begin(TIFFOpen("huge.tif", "w"), 16384, 16384, 64, 1, PHOTOMETRIC_MINISBLACK,
+                         COMPRESSION_LZW);
+    static const double zeros[16384];
+    tiff_rows(t, zeros, 2, 0);
+    TIFFClose(t);
+    ok(image_file_read("huge.tif", PIXELS_PICTURE, &img, &e) == -1 &&
+           strstr(e.text, "need 2147483648 bytes, more than the limit of 1073741824"), "%s",
        e.text);
+    decode_row(32, UINT, big, 3, PIXELS_RAW, "w");
+    ok(strstr(e.text, "row.tif: holds 140000; masks hold whole numbers from 0 to 65535: renumber"),
+       "%s", e.text);
+    decode_row(16, REAL, big, 3, PIXELS_RAW, "w");
+    ok(strstr(e.text, "bits per sample: 16"), "half floats: %s", e.text);
+}
+
+static void test_tiff_bands(void)
+{
+    uint8_t rows[64] = {0};
+
+    for (int n = 1; n <= 65; n++) {
+        uint16_t extra[64] = {0};
+        TIFF *t = tiff_begin(TIFFOpen("bands.tif", "w"), 1, 1, 8, n, PHOTOMETRIC_MINISBLACK,
+                             COMPRESSION_NONE);
+        if (n > 1)
+            TIFFSetField(t, TIFFTAG_EXTRASAMPLES, n - 1, extra);
+        for (int i = 0; i < n && i < 64; i++)
+            rows[i] = (uint8_t)i;
+        tiff_rows(t, rows, 1, 0);
+        TIFFClose(t);
+        int rc = image_file_read("bands.tif", PIXELS_PICTURE, &img, &e);
+        if (n <= 64 ? rc || img.channels != n || memcmp(img.samples, rows, (size_t)n) != 0 ||
+                          !(img.flags & PIXELS_BAND) != (n != 2 && n != 4)
+                    : rc == 0)
+            ok(false, "%d bands: %s", n, rc ? e.text : "other samples");
+        if (rc == 0)
+            pixels_free(&img);
+    }
+    ok(strstr(e.text, "samples per pixel: 65"), "1 to 64 bands; %s", e.text);
+}
+
+/* Reads a TIFF of n pages, of which page i has the kind kinds[i] and the sample i, and returns the
+ * flags. */
+static unsigned flags_of(const uint32_t *kinds, uint8_t n, const char *description, int orientation)
+{
+    TIFF *t = TIFFOpen("flags.tif", "w");
+
+    for (uint8_t i = 0; i < n; i++) {
+        tiff_begin(t, 1, 1, 8, 1, PHOTOMETRIC_MINISBLACK, COMPRESSION_NONE);
+        if (kinds[i])
+            TIFFSetField(t, TIFFTAG_SUBFILETYPE, kinds[i]);
+        if (description)
+            TIFFSetField(t, TIFFTAG_IMAGEDESCRIPTION, description);
+        if (orientation)
+            TIFFSetField(t, TIFFTAG_ORIENTATION, orientation);
+        tiff_rows(t, &i, 1, 1);
+        TIFFWriteDirectory(t);
+    }
+    TIFFClose(t);
+    if (image_file_read("flags.tif", PIXELS_RAW, &img, &e))
+        bail_out("%s", e.text);
+    uint8_t sample = img.samples[0];
+    pixels_free(&img);
+    img.samples = NULL;
+    img.source_bits = sample; /* the caller compares it */
+    return img.flags;
+}
+
+static void test_flags(void)
+{
+    size_t n;
+
+    is_int(flags_of((uint32_t[]){0, FILETYPE_REDUCEDIMAGE, FILETYPE_REDUCEDIMAGE}, 3, NULL, 0),
+           PIXELS_OVERVIEWS, "overviews are flagged");
+    ok(img.pages == 1 && img.source_bits == 0, "and are not pages");
+    is_int(flags_of((uint32_t[]){FILETYPE_REDUCEDIMAGE, 0, FILETYPE_MASK, 0}, 4, NULL, 0),
+           PIXELS_OVERVIEWS, "also before the picture");
+    ok(img.pages == 2 && img.source_bits == 1, "the first picture is the first page");
+    uint8_t *bytes = (uint8_t *)atomicfile_read("flags.tif", 1 << 20, &n, &e);
+    ok(image_file_decode(bytes, n, "flags.tif", 1, PIXELS_RAW, &img, &e) == 0 &&
+           img.samples[0] == 3, "the second is the second");
+    pixels_free(&img);
+    ok(image_file_decode(bytes, n, "flags.tif", 2, PIXELS_RAW, &img, &e) == -1 &&
+           strstr(e.text, "has no page 3, only 2"), "%s", e.text);
+    free(bytes);
+    is_int(flags_of((uint32_t[]){FILETYPE_REDUCEDIMAGE}, 1, NULL, 0), 0,
+           "a reduced copy alone is a picture");
+    is_int(flags_of((uint32_t[]){0}, 1, "ImageJ=1.53\nimages=30\nslices=30\n", 0), PIXELS_STACK,
+           "a stack of ImageJ in one directory");
+    is_int(flags_of((uint32_t[]){0, 0}, 2, "ImageJ=1.53\nimages=2\n", 0), 0,
+           "a stack of ImageJ with a directory for each picture");
+    is_int(flags_of((uint32_t[]){0}, 1, NULL, 6), PIXELS_ORIENTED, "an orientation");
+    is_int(img.orientation, 6, "has its number");
+    ok(image_file_read("white.tif", PIXELS_RAW, &img, &e) == 0 && img.flags == PIXELS_WHITE_ZERO,
+       "white is zero");
+    pixels_free(&img);
+    ok(image_file_read("alpha.tif", PIXELS_RAW, &img, &e) == 0 && img.flags == PIXELS_ALPHA,
+       "alpha that is not the same everywhere");
+    pixels_free(&img);
 }
 
 /* A tile of 64 MiB for a picture of one pixel: LZW makes it short. */
@@ -235,8 +398,12 @@ static void test_tiff_bomb(void)
 #endif
 
 #ifdef HAVE_JPEG
-static void write_jpeg(const char *path, int components, J_COLOR_SPACE space, bool progressive)
+/* orientation: in EXIF, or 0 for none. */
+static void write_jpeg(const char *path, int components, J_COLOR_SPACE space, bool progressive,
+                       uint8_t orientation)
 {
+    uint8_t exif[] = "Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\0\0\0";
+
     struct jpeg_compress_struct c;
     struct jpeg_error_mgr errors;
     static uint8_t row[4 * 16];
@@ -254,6 +421,9 @@ static void write_jpeg(const char *path, int components, J_COLOR_SPACE space, bo
     if (progressive)
         jpeg_simple_progression(&c);
     jpeg_start_compress(&c, TRUE);
+    exif[sizeof exif - 4] = orientation;
+    if (orientation)
+        jpeg_write_marker(&c, JPEG_APP0 + 1, exif, sizeof exif - 1);
     while (c.next_scanline < 16)
         jpeg_write_scanlines(&c, &rows, 1);
     jpeg_finish_compress(&c);
@@ -267,11 +437,14 @@ static void test_jpeg(void)
     uint32_t width = 0, height = 0;
 
     memset(want, 100, sizeof want);
-    write_jpeg("grey.jpg", 1, JCS_GRAYSCALE, false);
-    write_jpeg("rgb.jpg", 3, JCS_RGB, true);
-    write_jpeg("cmyk.jpg", 4, JCS_CMYK, false);
+    write_jpeg("grey.jpg", 1, JCS_GRAYSCALE, false, 0);
+    write_jpeg("rgb.jpg", 3, JCS_RGB, true, 8);
+    write_jpeg("cmyk.jpg", 4, JCS_CMYK, false, 0);
     ok(samples_are("grey.jpg", PIXELS_PICTURE, 1, 8, want), "grey JPEG");
     ok(samples_are("rgb.jpg", PIXELS_PICTURE, 3, 8, want), "progressive RGB JPEG");
+    ok(image_file_read("rgb.jpg", PIXELS_RAW, &img, &e) == 0 && img.orientation == 8 &&
+           img.flags == PIXELS_ORIENTED, "a JPEG's orientation");
+    pixels_free(&img);
     ok(image_file_size("rgb.jpg", &width, &height, &e) == 0 && width == 16 && height == 16,
        "the size alone");
     ok(image_file_read("cmyk.jpg", PIXELS_PICTURE, &img, &e) == -1 && strstr(e.text, "CMYK"), "%s",
@@ -290,6 +463,9 @@ int main(void)
     TIFFSetWarningHandler(NULL);
     test_tiff_kinds();
     test_tiff_layouts();
+    test_tiff_types();
+    test_tiff_bands();
+    test_flags();
     test_tiff_tile_bomb();
     test_tiff_bomb();
     damage("rgb.tif", 0);

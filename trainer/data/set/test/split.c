@@ -85,8 +85,8 @@ static struct split *read_text(const char *text)
 static void test_file(void)
 {
     static const char hex[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
-    struct split_item train = {"a\n\"b", "images/a.png", "masks/a.png", 0, 640, 480, "", ""};
-    struct split_item val = {"µ", "images/µ.png", "masks/µ.png", 0, 1, 65535, "", ""};
+    struct split_item train = {"a\n\"b", "images/a.png", "masks/a.png", 0, 640, 480, "", "", 6, 0};
+    struct split_item val = {"µ", "images/µ.png", "masks/µ.png", 0, 1, 65535, "", "", 0, 8};
     struct split s = {.dir = "/data", .seed = 1244, .val_fraction = 0.2, .mask_scale = MASK_FULL,
                       .train = {&train, 1}, .val = {&val, 1}};
     struct buf text = {0};
@@ -101,7 +101,8 @@ static void test_file(void)
        "written and read: the whole");
     ok(r && strcmp(r->train.items[0].stem, train.stem) == 0 && r->train.items[0].width == 640 &&
            r->val.items[0].height == 65535 && strcmp(r->val.items[0].image, val.image) == 0 &&
-           strcmp(r->val.items[0].mask_sha256, hex) == 0, "written and read: the items");
+           strcmp(r->val.items[0].mask_sha256, hex) == 0 && r->train.items[0].orientation == 6 &&
+           r->val.items[0].mask_orientation == 8, "written and read: the items");
     split_destroy(r);
 
     /* If any one of these pieces of the text is spoilt, the file is refused, and the error names
@@ -134,8 +135,8 @@ static void test_classes(void)
 {
     static const char hex[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
     char *names[] = {"cat", "dog \"x\""};
-    struct split_item train = {"a", "b.bin#0", NULL, 1, 32, 32, "", ""};
-    struct split_item val = {"c", "b.bin#1", NULL, 0, 32, 32, "", ""};
+    struct split_item train = {"a", "b.bin#0", NULL, 1, 32, 32, "", "", 0, 0};
+    struct split_item val = {"c", "b.bin#1", NULL, 0, 32, 32, "", "", 0, 0};
     struct split s = {.dir = "/data", .format = SOURCE_CIFAR, .class_names = names, .nclasses = 2,
                       .train = {&train, 1}, .val = {&val, 1}};
     struct buf text = {0};
@@ -161,13 +162,14 @@ static void test_keep_files(void)
     static char *locators[] = {"10.records#0", "1.records#0", "2.records#1", "10.records#1",
                                "2.records#0", "1.records#1"};
     static const char *const kept[] = {"1.records#0", "2.records#1", "2.records#0", "1.records#1"};
-    struct split_item train[6], val = {"v", "v.records#0", "v.records#0", 0, 1, 1, "", ""};
+    struct split_item train[6], val = {"v", "v.records#0", "v.records#0", 0, 1, 1, "", "", 0, 0};
     struct split s = {.dir = "/data", .format = SOURCE_TFRECORD, .train = {train, 6},
                       .val = {&val, 1}};
     struct buf text = {0};
 
     for (int i = 0; i < 6; i++) {
-        train[i] = (struct split_item){locators[i], locators[i], locators[i], 0, 1, 1, "", ""};
+        train[i] = (struct split_item){locators[i], locators[i], locators[i], 0, 1, 1, "", "",
+                                       0, 0};
         strcpy(train[i].image_sha256, hex), strcpy(train[i].mask_sha256, hex);
     }
     strcpy(val.image_sha256, hex), strcpy(val.mask_sha256, hex);
