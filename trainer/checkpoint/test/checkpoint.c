@@ -88,7 +88,8 @@ static void test_round_trip(void)
        read.depth == 1 && read.channels == 1 && read.height == 8 &&
        read.batch_norm == BATCH_NORM_LOCAL, "the model is read back %s", e.text);
     ok(got.count == 1 && strcmp(got.names[0], "mark") == 0 && strcmp(got.ignore, "128") == 0 &&
-       strcmp(got.file, classes.file) == 0 && got.soft_masks, "with its classes");
+       strcmp(got.file, classes.file) == 0 && got.soft_masks &&
+           strcmp(got.scale, "range") == 0, "with its classes");
     checkpoint_classes_free(&got);
     is_str(recorded, sha256, "and the hash of the weights");
     read.seed = 99;
