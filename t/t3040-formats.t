@@ -208,9 +208,11 @@ def turned(rows, o):  # the rows as a camera stores them that asks to turn them 
 def pair(name, i, image, mask, writer=png, **kinds):
     writer.write("r/%s/images/%d.%s" % (name, i, writer.__name__), image, **kinds)
     png.write("r/%s/masks/%d.png" % (name, i), mask)
-def shape(i, w=32, h=24):  # bright where the mask is; in a corner, so that no turn maps it to itself
+# Bright where the mask is, in a corner, so that no turn maps it to itself.
+def shape(i, w=32, h=24):
     mask = [[255 * (x < 20 + i % 3 and y < 8) for x in range(w)] for y in range(h)]
-    return mask, [[40 + (x * 7 + y * 5 + i * 3) % 30 + v // 2 for x, v in enumerate(r)] for y, r in enumerate(mask)]
+    return mask, [[40 + (x * 7 + y * 5 + i * 3) % 30 + v // 2 for x, v in enumerate(r)]
+                  for y, r in enumerate(mask)]
 for i in range(10):
     mask, image = shape(i)
     pair("upright", i, image, mask)
@@ -257,8 +259,8 @@ EOP
     exits 0 "an image of 32 bits" unet-train data check r/large.tif
     oriented() { # SET OPTION...: prints its IoU
         rm -rf "r/run-$1"
-        unet-train train --size 24x32 --set model.base=4 --set model.depth=2 --threads 1 --epochs 8 \
-            --batch-size 2 --lr 0.01 --data "r/$1" --set "data.split=r/$1.json" --out "r/run-$1" \
+        unet-train train --size 24x32 --set model.base=4 --set model.depth=2 --threads 1 \
+            --epochs 8 --batch-size 2 --lr 0.01 --data "r/$1" --set "data.split=r/$1.json" --out "r/run-$1" \
             "${@:2}" 2>"$ERR" && sed -n 's/.*"iou":\([0-9.]*\).*/\1/p' "r/run-$1/DONE"
     }
     unet-train data split --data r/upright --out r/upright.json 2>"$ERR"
@@ -281,7 +283,8 @@ import png
 def value(x, y, i, bright):  # 64 values
     return (x * 7 + y * 5 + i * 3) % 22 + 40 * bright
 for i in range(10):
-    mask = [[255 * (4 + i % 5 <= x < 18 and 3 <= y < 14 + i % 4) for x in range(32)] for y in range(24)]
+    mask = [[255 * (4 + i % 5 <= x < 18 and 3 <= y < 14 + i % 4) for x in range(32)]
+            for y in range(24)]
     image = [[value(x, y, i, v > 0) for x, v in enumerate(r)] for y, r in enumerate(mask)]
     for name, bits, f in ("low", 16, lambda v: 100 + v), ("eight", 8, lambda v: 4 * v):
         png.write("r/%s/images/%d.png" % (name, i), [[f(v) for v in r] for r in image], bits=bits)
@@ -359,7 +362,8 @@ write("encoded/train-00000-of-00001", [example(
     image_filename=octets(n.encode()), image_segmentation_class_encoded=read("masks", n)) for n in images])
 write("labelled/train.tfrecord", [example(
     image_encoded=read("images", n), image_class_label=number(i % 2 * 300 % 7),
-    image_class_text=octets(b"label"), image_object_class_label=number(1, 2)) for i, n in enumerate(images)])
+    image_class_text=octets(b"label"), image_object_class_label=number(1, 2))
+    for i, n in enumerate(images)])
 write("real/0.records", [example(image=tensor([2, 2, 1], struct.pack("<4f", -1, 0, 1, 3), 1),
                                  mask=tensor([2, 2, 1], struct.pack("<4i", 0, 1, 1, 0), 3))])
 write("broken/0.records", [example(image_encoded=octets(b"\x89PNG\r\n\x1a\n no"), mask=read("masks", images[0]))])

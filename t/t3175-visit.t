@@ -89,8 +89,8 @@ like "$OUT" '^- call 1, start: unet-train: .*the driver serves CUDA up to 12.2' 
 like "$OUT" '^- call 1, start: results: OUT is not set; results are only printed' "OUT is one"
 like "$OUT" '"phase": "environment", "kind": "machine"' "the other phases ran"
 mkdir tiny
-full() { unshare -m sh -c 'mount -t tmpfs -o size=68k tmpfs tiny && head -c 60000 /dev/zero >tiny/0 &&
-    exec "$@"' sh env OUT="$TMP/tiny" "$visit" "$@"; }
+full() { unshare -m sh -c 'mount -t tmpfs -o size=68k tmpfs tiny &&
+    head -c 60000 /dev/zero >tiny/0 && exec "$@"' sh env OUT="$TMP/tiny" "$visit" "$@"; }
 if unshare -m true 2>/dev/null; then
     exits 1 "an OUT that is full" full --programs programs --phases smoke --small --limit 40
     like "$OUT" '^- call 1, start: results: OUT=.*: No space left on device' "it is one line"

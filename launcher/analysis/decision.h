@@ -112,9 +112,9 @@ struct decision {
         *limit;          /* the next larger count after reach, or NULL if none was measured */
     char limit_why[400]; /* why limit is not used: "efficiency drops to ..." */
     /* If limit is NULL, the count, at most twice the largest measured one, up to which the whole
-     * interval of the model lies at the rule's efficiency or above beyond reach, and the same of what
-     * it expects; reach's own count if it predicts less for the next one; 0 if limit is not NULL or
-     * the model cannot be used. */
+     * interval of the model lies at the rule's efficiency or above beyond reach, and the same of
+     * what it expects; reach's own count if it predicts less for the next one; 0 if limit is not
+     * NULL or the model cannot be used. */
     int model_reach, model_expected;
     int next;          /* the count to measure next, or 0 */
     /* or how many runs base and next_point should have each, or 0 */

@@ -204,8 +204,8 @@ static int test_drift(struct disturbance *dst, const struct series *s, struct er
     return rc;
 }
 
-/* Numbers the nodes of all runs by their first appearance; a list that cannot be read has none. With
- * x, marks each run's nodes there instead. */
+/* Numbers the nodes of all runs by their first appearance; a list that cannot be read has none.
+ * With x, marks each run's nodes there instead. */
 static int number_nodes(const struct sample *m, struct map *numbers, double *x, struct err *e)
 {
     for (size_t i = 0; i < m->n; i++) {

@@ -38,7 +38,8 @@ struct data_look {
     size_t grey, colour, deep;
 };
 
-/* A data folder, and the folders in it that the settings data.images and data.masks choose, or "". */
+/* A data folder, and the folders in it that the settings data.images and data.masks choose, or
+ * "". */
 struct data_place {
     const char *dir, *images, *masks;
 };

@@ -16,7 +16,7 @@ static void add_range_cell(struct table *t, const char *head, double low, double
                table_round(high, decimals), what);
 }
 
-/* An interval over the epochs of single runs is called so, as it is no interval over runs. */
+/* An interval over the epochs of single runs is called so, since it does not cover runs. */
 static void add_interval_cell(struct table *t, const char *head, const struct interval *i,
                               int decimals)
 {

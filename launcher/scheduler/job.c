@@ -17,7 +17,7 @@
 /* What happens to an option. OURS: set_option stores its value in a member of struct job_options.
  * PASSED: the word is passed to sbatch unchanged. */
 enum option_kind {
-    OURS_CLUSTERS,   /* compared with the cluster at hand, and not a word of the job */
+    OURS_CLUSTERS,   /* compared with the cluster that answers, and not a word of the job */
     OURS_TEXT, OURS_TIME, OURS_MEM, OURS_NICE, OURS_FLAG,
     PASSED_VALUE,    /* has a value, as --NAME=VALUE or in the next word */
     PASSED_OPTIONAL, /* may have a value, only as --NAME=VALUE */

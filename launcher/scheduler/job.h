@@ -14,7 +14,7 @@ struct job_options {
     const char *partition, *account, *qos, *constraint, *reservation;
     const char *nodelist, *exclude, *dependency, *licenses;
     const char *mem; /* per node, see job_mem_decode */
-    const char *clusters; /* where the job must go; only the cluster at hand is possible */
+    const char *clusters; /* where the job must go; only the cluster that answers is possible */
     int time_min;    /* the time limit in minutes */
     int nice;
     bool exclusive, hold;
@@ -23,8 +23,8 @@ struct job_options {
     const char *extra[JOB_EXTRA_MAX];
     int nextra;
     bool in_sandbox; /* unknown options are looked up in the help of the sandbox's sbatch */
-    /* The words that stand for sbatch's variables, and those after "--" of `unetctl submit`, used if
-     * own_directives of the job is set; NULL: none. job_options_decode does not set them. */
+    /* The words that stand for sbatch's variables, and those after "--" of `unetctl submit`, used
+     * if own_directives of the job is set; NULL: none. job_options_decode does not set them. */
     char **environment, **given;
     int nenvironment, ngiven;
 };

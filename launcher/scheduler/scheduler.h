@@ -57,7 +57,7 @@ struct scheduler_forecast {
 struct scheduler_config {
     bool sandbox;            /* slurm: use the sandbox's Slurm instead of the machine's */
     const char *sandbox_dir; /* its folder; NULL: the running sandbox (sandbox_find) */
-    const char *clusters;    /* slurm: the only cluster to submit to; NULL: the one at hand */
+    const char *clusters;    /* slurm: the only cluster to submit to; NULL: the one that answers */
     const char *interface;   /* slurm: "library" or "commands"; NULL or "auto": whichever works */
     const char *state_dir;   /* local: the folder of the queue; NULL: the user's state folder */
     int max_in_flight;       /* local: jobs that run at a time; 0 means 1 */
@@ -176,8 +176,9 @@ void scheduler_submit_all(struct scheduler *s, const struct job *jobs, size_t co
 int scheduler_query(struct scheduler *s, const char *tag_prefix, bool everybody,
                     struct job_state **states, size_t *nstates, struct err *e);
 
-/* Sets *states to the queued jobs that have these ids, with any owner and any tag. *hides becomes whether the jobs of other users are not shown (PrivateData=jobs). Only Slurm
- * does this; other schedulers find nothing. The caller frees *states. Returns 0, or -1. */
+/* Sets *states to the queued jobs that have these ids, with any owner and any tag. *hides becomes
+ * whether the jobs of other users are not shown (PrivateData=jobs). Only Slurm does this; other
+ * schedulers find nothing. The caller frees *states. Returns 0, or -1. */
 int scheduler_lookup(struct scheduler *s, const struct scheduler_ids *ids,
                      struct job_state **states, size_t *nstates, bool *hides, struct err *e);
 

@@ -57,9 +57,9 @@ int study_copy(const struct study *src, struct study *dst, struct err *e);
  * for a path that is not a key, the file. */
 const char *study_place(const struct study *s, const char *path);
 
-/* Adds a commented study.yaml with these values and, if `full`, presets for all others, of which those
- * that are "on demand" are left out. Values are not checked; study_open does that. Returns 0, or -1
- * with ERR_USAGE for an unknown key. */
+/* Adds a commented study.yaml with these values and, if `full`, presets for all others, of which
+ * those that are "on demand" are left out. Values are not checked; study_open does that. Returns 0,
+ * or -1 with ERR_USAGE for an unknown key. */
 int study_encode(const struct yaml_setting *settings, size_t nsettings, bool full, struct buf *dst,
                  struct err *e);
 

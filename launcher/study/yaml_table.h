@@ -73,8 +73,8 @@ const struct yaml_origin *yaml_table_origin(const struct setting *keys,
  * is that of the file with the value, or NULL for the command line. The caller frees the result. */
 char *yaml_table_resolve(const struct setting *key, const char *folder, const char *text);
 
-/* Adds a commented YAML file that has the last setting of each key, or if `full` its preset. Keys that
- * are "on demand" appear only with a setting. Values are not checked. Returns 0, or -1 with
+/* Adds a commented YAML file that has the last setting of each key, or if `full` its preset. Keys
+ * that are "on demand" appear only with a setting. Values are not checked. Returns 0, or -1 with
  * ERR_USAGE for an unknown path. */
 int yaml_table_encode(const struct setting *keys, const struct yaml_setting *settings,
                       size_t nsettings, bool full, struct buf *dst, struct err *e);

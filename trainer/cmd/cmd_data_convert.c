@@ -57,8 +57,8 @@ static int make_cache(struct err *e)
 
 static int run_data_convert(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    struct convert_config config = {.dir = dir, .folders = &folders, .out = out, .shard = (int)shard,
-                                    .bands = bands};
+    struct convert_config config = {.dir = dir, .folders = &folders, .out = out,
+                                    .shard = (int)shard, .bands = bands};
     size_t n;
 
     (void)noperands, (void)operands, (void)nrest, (void)rest;

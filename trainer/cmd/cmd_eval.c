@@ -153,7 +153,8 @@ static struct dataset *open_data(const struct trained *t, struct err *e)
     const struct checkpoint_classes *classes = &t->classes;
     bool classifies = model_find(c->model)->classifies, own = !opt_class_file && *classes->file;
     struct dataset_config data = {
-        .split_file = opt_split, .dir = opt_data, .folders = &folders, .height = c->height, .width = c->width,
+        .split_file = opt_split, .dir = opt_data, .folders = &folders,
+        .height = c->height, .width = c->width,
         .channels = c->channels, .scale = t->scale,
         .masks = {.soft = opt_soft_masks || classes->soft_masks,
                   .classes = classifies ? 1 : c->classes,

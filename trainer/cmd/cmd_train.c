@@ -247,7 +247,8 @@ static void complete_model(struct settings *c)
 static int make_split(struct settings *c, struct comm *comm, struct err *e)
 {
     struct source_folders folders = options_folders(c);
-    struct split_config config = {.dir = c->data.dir, .folders = &folders, .seed = c->data.split_seed,
+    struct split_config config = {.dir = c->data.dir, .folders = &folders,
+                                  .seed = c->data.split_seed,
                                   .val_fraction = c->data.val_fraction,
                                   .masks = options_masks(c)};
     char path[PATH_MAX];

@@ -190,9 +190,9 @@ extern const struct op_kind conv_transpose2d_grad_kind;
 
 /* Batch norm (Ioffe and Szegedy, ICML 2015): normalises by the statistics of the batch and updates
  * the running ones, whose variance is unbiased. The first batch sets them (op_is_fresh), so that
- * they are not biased towards their initial values. With attr.relu, which fusion sets, a ReLU follows,
- * and the gradient computes y again. With attr.coef as well, out[0] is OP_COEF, [2][C], of the
- * next op, and out[0] of the gradient is OP_NORM_GRAD_COEF, [5][C].
+ * they are not biased towards their initial values. With attr.relu, which fusion sets, a ReLU
+ * follows, and the gradient computes y again. With attr.coef as well, out[0] is OP_COEF, [2][C], of
+ * the next op, and out[0] of the gradient is OP_NORM_GRAD_COEF, [5][C].
  *   (x, gamma, beta, running mean, running var) -> y, saved[2][C] = mean, 1 / sqrt(var + eps)
  *   grad: (dy, x, gamma, saved, beta) -> dx, dgamma, dbeta */
 extern const struct op_kind batch_norm_kind;

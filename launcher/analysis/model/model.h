@@ -91,7 +91,7 @@ bool model_misfits(const struct model *m);
  * counts check it, and not misfit. */
 bool model_is_usable(const struct model *m);
 
-/* Adds which laws describe the counts, and whether the data tell them apart; a whole sentence. */
+/* Adds which laws describe the counts, and whether the data distinguish them; a whole sentence. */
 void model_explain(const struct model *m, struct buf *b);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Studies of 8 counts and 3 or 5 seeds, submitted in blocks of seeds with the counts in random order,
- * with a drift, a slow node, or nothing that disturbs them. */
+/* Studies of 8 counts and 3 or 5 seeds, submitted in blocks of seeds with the counts in random
+ * order, with a drift, a slow node, or nothing that disturbs them. */
 #include "config.h"
 #include "launcher/analysis/disturbance.h"
 
@@ -46,7 +46,8 @@ static struct disturbance simulate(size_t study, double drift, double slow)
         for (int i = 0; i < 8; i++, start++) {
             int gpus = (int)order[i] + 1;
             double noise = rng_normal(study, 100, (uint64_t)start);
-            double t = (30. / gpus + 1) * (1 + 0.01 * noise) * (1 + (drift - 1) * start / (double)(8 * seeds - 1));
+            double drifted = 1 + (drift - 1) * start / (double)(8 * seeds - 1);
+            double t = (30. / gpus + 1) * (1 + 0.01 * noise) * drifted;
             struct result *r = table_add(&table, "embedded", gpus, seed, t);
             snprintf(r->started, sizeof r->started, "2026-01-02T03:%02u:00Z", (unsigned)start % 60);
             name_hosts(r, (gpus + 1) / 2, study, start);

@@ -13,7 +13,7 @@
 struct slurm {
     struct scheduler scheduler;
     struct helper *helper;
-    const char *clusters; /* the cluster that jobs are for; NULL: the one at hand, as was checked */
+    const char *clusters; /* the cluster that jobs are for; NULL: the one that answers, as was checked */
 };
 
 static json_t *ask_helper(struct scheduler *s, json_t *request, struct err *e)
@@ -34,7 +34,7 @@ static json_t *ask_again(struct scheduler *s, json_t *request, struct err *e)
     return answer;
 }
 
-/* Checks that the cluster at hand is the one that jobs are for. Slurm's commands would submit to
+/* Checks that the cluster that answers is the one that jobs are for. Slurm's commands would submit to
  * another one, whose jobs unetctl would not find again. */
 static int check_cluster(struct scheduler *s, struct err *e)
 {

@@ -39,8 +39,8 @@ const char *classes_text(const struct classes *c);
 /* Whether the class file lists colours. Its masks must then be decoded as PIXELS_PICTURE. */
 bool classes_are_coloured(const struct classes *c);
 
-/* Sets *rgb (0xRRGGBB) to the first colour that the class file has for class i. Returns whether it has
- * one. */
+/* Sets *rgb (0xRRGGBB) to the first colour that the class file has for class i. Returns whether it
+ * has one. */
 bool classes_colour(const struct classes *c, int i, uint32_t *rgb);
 
 /* Sets labels (height x width) to 0..count-1 or CLASSES_IGNORE. A value or colour without a class

@@ -18,8 +18,8 @@
 
 #define PATH_SIZE (PATH_MAX + 2 * NAME_MAX)
 
-/* Known pairs of folders; case is ignored. standard: other folders beside them have a known meaning,
- * such as VOC's SegmentationObject/. */
+/* Known pairs of folders; case is ignored. standard: other folders beside them have a known
+ * meaning, such as VOC's SegmentationObject/. */
 static const struct layout_row {
     const char *images, *masks;
     bool partial, standard;
@@ -159,7 +159,8 @@ bool layout_has_twins(const struct tree *files)
     return ntwins > 0 && 20 * ntwins >= 9 * files->count;
 }
 
-/* Whether masks lie beside their images in dir/sub: marked by a suffix, or as x.png beside x.jpg. */
+/* Whether masks lie beside their images in dir/sub: marked by a suffix, or as x.png beside
+ * x.jpg. */
 static bool has_marked_masks(const char *dir, const char *sub)
 {
     char path[PATH_SIZE];

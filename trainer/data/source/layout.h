@@ -35,13 +35,13 @@ struct layout {
 
 /* Looks for the folders of each known layout in dir. Returns 1 if found, 0 if not, and -1 with
  * ERR_DATA for a layout that is not supported (COCO), or ERR_CONFIG for an ambiguous one: several
- * folders may hold the masks, and `choice` names none, or none with images. Folders that have no images, or images/ or masks/ alone,
- * are found, too: pairs_scan then reports what is missing. */
+ * folders may hold the masks, and `choice` names none, or none with images. Folders that have no
+ * images, or images/ or masks/ alone, are found, too: pairs_scan then reports what is missing. */
 int layout_find(const char *dir, const struct source_folders *choice, struct layout *dst,
                 struct err *e);
 
-/* Whether nearly all files of a sorted list are pairs of one stem, of which one is a PNG: masks x.png
- * beside images x.jpg. */
+/* Whether nearly all files of a sorted list are pairs of one stem, of which one is a PNG: masks
+ * x.png beside images x.jpg. */
 bool layout_has_twins(const struct tree *files);
 
 bool layout_is_folder(const char *dir, const char *name);

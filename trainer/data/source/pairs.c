@@ -246,8 +246,8 @@ static void remove_marked(struct file_list *list)
     list->count = kept;
 }
 
-/* Leaves out images with further masks, since no mask alone describes them. Both lists are sorted by
- * stem, that of masks without the suffix; further masks are still among the images. */
+/* Leaves out images with further masks, since no mask alone describes them. Both lists are sorted
+ * by stem, that of masks without the suffix; further masks are still among the images. */
 static void leave_out_several(struct file_list *images, struct file_list *masks,
                               const char *suffix, struct pairs *pairs)
 {

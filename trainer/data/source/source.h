@@ -33,8 +33,8 @@ struct source {
     struct source_files *files; /* containers that are open */
 };
 
-/* The folders of images and of masks, below the data folder or below its train/ and val/, where more
- * than one could be meant. NULL or "": found by their names. */
+/* The folders of images and of masks, below the data folder or below its train/ and val/, where
+ * more than one could be meant. NULL or "": found by their names. */
 struct source_folders {
     const char *images, *masks;
 };
@@ -43,8 +43,9 @@ struct source_folders {
 #define SOURCE_UNFINISHED ".unfinished"
 
 /* Detects the format of dir and lists its samples. folders: a choice, or NULL. Returns NULL with
- * ERR_CONFIG if several folders may hold the masks, and with ERR_DATA for an unknown format, a folder that is not complete, no samples, an image without a mask, two samples of one
- * stem, a single class, and the like. */
+ * ERR_CONFIG if several folders may hold the masks, and with ERR_DATA for an unknown format, a
+ * folder that is not complete, no samples, an image without a mask, two samples of one stem, a
+ * single class, and the like. */
 struct source *source_open(const char *dir, const struct source_folders *folders, struct err *e);
 
 /* Assigns a side to the images that a text file names, one per line: by the path below dir, or the

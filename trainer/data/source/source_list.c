@@ -57,8 +57,8 @@ static int add_class(struct source *s, const char *name, struct err *e)
     return 0;
 }
 
-/* Adds the pairs of one pair of folders. prefix begins their stems where several folders may use the
- * same names. */
+/* Adds the pairs of one pair of folders. prefix begins their stems where several folders may use
+ * the same names. */
 static int add_part(struct source *s, const struct layout_part *part, const char *prefix,
                     bool partial, struct err *e)
 {

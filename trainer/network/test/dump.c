@@ -4,8 +4,8 @@
  *
  *   dump BACKEND BASE DEPTH|resnetN CHANNELS HEIGHT WIDTH BATCH none|local CLASSES LOSS STEPS DIR
  *
- * none, local: the batch norm; LOSS: [weighted-]ce, dice or ce+dice. DIR/data.bin has all numbers as
- * raw floats; DIR/index.txt a line "KIND STEP NAME COUNT" for each piece in the same order. */
+ * none, local: the batch norm; LOSS: [weighted-]ce, dice or ce+dice. DIR/data.bin has all numbers
+ * as raw floats; DIR/index.txt a line "KIND STEP NAME COUNT" for each piece in the same order. */
 #include "config.h"
 
 #include <math.h>

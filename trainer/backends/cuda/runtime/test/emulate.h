@@ -94,9 +94,9 @@ enum {
 };
 
 /* A machine of $EMULATE_GPUS GPUs (default 2) with EMULATE_MEMORY bytes each. $EMULATE_DRIVER: the
- * CUDA that its driver supports (default 13000; 0: there is no driver). $EMULATE_CAPABILITY: compute
- * capability without the dot (default 90). $EMULATE_PROCESSORS: its multiprocessors (default 2).
- * $EMULATE_NAME: the name of its GPUs. */
+ * CUDA that its driver supports (default 13000; 0: there is no driver). $EMULATE_CAPABILITY:
+ * compute capability without the dot (default 90). $EMULATE_PROCESSORS: its multiprocessors
+ * (default 2). $EMULATE_NAME: the name of its GPUs. */
 #define EMULATE_GPUS 2
 #define EMULATE_PROCESSORS 2
 #define EMULATE_MEMORY ((size_t)1 << 30)
