@@ -40,8 +40,8 @@ login scancel -u "$(id -un)"
 cancelled() { [ "$(states lanes | grep -c CANCELLED)" = 6 ]; }
 ok "all runs are cancelled" wait_until 60 cancelled
 exits 0 "three are resumed with --max-in-flight 2 and --after" unetctl resume -C lanes \
-    unet-g01-s1 unet-g02-s1 unet-g03-s1 --max-in-flight 2 --after next -- --hold
-unetctl status -C lanes unet-g01-s1 unet-g02-s1 unet-g03-s1 --json >"$OUT"
+    unet-g01-s1 unet-g01-s2 unet-g01-s3 --max-in-flight 2 --after next -- --hold
+unetctl status -C lanes unet-g01-s1 unet-g01-s2 unet-g01-s3 --json >"$OUT"
 mapfile -t id < <(field "$OUT" '"\n".join(r["job"] for r in d["runs"])')
 like <(depends "${id[2]}") "\<${id[0]}\>" "the third waits for the first of them"
 exits 0 "they are released" unetctl release -C lanes
