@@ -96,8 +96,8 @@ for interface in "${interfaces[@]}"; do
     for name in $(rules taken); do
         case $name in
         SLURM_CONF | SBATCH_WAIT4SWITCH | SBATCH_CPUS_PER_GPU) continue ;;
-        SBATCH_REQ_SWITCH) set -- $name="${values[$name]}" SBATCH_WAIT4SWITCH=9 ;;
-        *) set -- $name="${values[$name]?no value for $name}" ;;
+        SBATCH_REQ_SWITCH) set -- "$name=${values[$name]}" SBATCH_WAIT4SWITCH=9 ;;
+        *) set -- "$name=${values[$name]?no value for $name}" ;;
         esac
         sbatch_changes "$@"
         unetctl_changes "$@"
@@ -107,7 +107,7 @@ for interface in "${interfaces[@]}"; do
     like job '^NumCPUs=2$' "$interface: SBATCH_CPUS_PER_GPU=2"
 
     set --
-    for name in $(rules 'not used|ignored' | grep -v EXPORT_ENV); do set -- "$@" $name=3; done
+    for name in $(rules 'not used|ignored' | grep -v EXPORT_ENV); do set -- "$@" "$name=3"; done
     unetctl_changes "$@" SBATCH_FUTURE=1
     is "$changed" "" "$interface: what is not used changes nothing"
     for name in $(rules 'not used') SBATCH_FUTURE; do
@@ -120,8 +120,8 @@ for interface in "${interfaces[@]}"; do
     njobs=$(login squeue -h | wc -l)
     for wish in SLURM_CLUSTERS=gpucluster SBATCH_CLUSTERS=gpucluster "-M gpucluster" \
         --clusters=gpucluster,sandbox; do
-        variable= word=()
-        if [ "${wish#-}" = "$wish" ]; then variable=$wish; else word=($wish); fi
+        variable='' word=()
+        if [ "${wish#-}" = "$wish" ]; then variable=$wish; else read -ra word <<<"$wish"; fi
         exits 4 "$interface: submit with $wish is refused" launch ${variable:+"$variable"} \
             unetctl submit -C "study-$interface" --gpus 2 -- ${word[@]+"${word[@]}"}
         like "$ERR" "cluster 'gpucluster.*, but this is 'sandbox'" "both clusters are named"
@@ -149,8 +149,11 @@ interface=commands
 variable_study layers
 origin() { launch "$@" unetctl config -C layers --origin slurm sbatch | sed 's/  */ /g'; }
 origin SBATCH_ACCOUNT=lab SBATCH_PARTITION=short SBATCH_RESERVATION=course >"$OUT"
+# shellcheck disable=SC2016 # the name with its $
 like "$OUT" '^slurm.account: lab # sbatch \$SBATCH_ACCOUNT' "config shows a setting's variable"
+# shellcheck disable=SC2016 # the name with its $
 like "$OUT" '^slurm.partition: short # sbatch \$SBATCH_PARTITION' "and another's"
+# shellcheck disable=SC2016 # the name with its $
 like "$OUT" '^sbatch: --reservation=course # sbatch \$SBATCH_RESERVATION' "and an option's"
 echo 'account: sites' >>layers/site.yaml
 origin SBATCH_ACCOUNT=lab >"$OUT"
