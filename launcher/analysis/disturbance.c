@@ -209,7 +209,7 @@ static int test_drift(struct disturbance *dst, const struct series *s, struct er
 static int number_nodes(const struct sample *m, struct map *numbers, double *x, struct err *e)
 {
     for (size_t i = 0; i < m->n; i++) {
-        struct err unreadable;
+        struct err unreadable = {0};
         struct nodelist *l = nodelist_decode(m->runs[i]->hosts, MAX_NODES, &unreadable);
 
         for (size_t j = 0; l && j < nodelist_count(l); j++) {
@@ -233,7 +233,7 @@ static void name_node(struct disturbance *dst, const struct sample *m, const str
                       size_t which)
 {
     for (size_t i = 0; i < m->n; i++) {
-        struct err unreadable;
+        struct err unreadable = {0};
         struct nodelist *l = nodelist_decode(m->runs[i]->hosts, MAX_NODES, &unreadable);
         bool is_on = false;
 

@@ -129,7 +129,7 @@ static int cancel_locked(struct workspace *w, int nids, char **ids, struct err *
 {
     struct run_status_list list = {0};
     char **active = NULL;
-    int nactive, rc = -1;
+    int nactive = 0, rc = -1;
 
     if (ledger_lock(&w->ledger, LOCK_TIMEOUT_S, e))
         return -1;

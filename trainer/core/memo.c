@@ -59,7 +59,8 @@ static void put(struct memo_table *t, const char *line)
         free(entry->line);
     else
         entry = &t->entries[t->n++];
-    *entry = (struct memo_entry){copy, nkey};
+    entry->line = copy;
+    entry->nkey = nkey;
 }
 
 static void put_all(struct memo_table *dst, const struct memo_table *src)

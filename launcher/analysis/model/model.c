@@ -400,7 +400,7 @@ static struct bounds bounds_of(double values[MODEL_DRAWS])
 /* Fills the times of all draws at a count. */
 static void fill_times(const struct model *m, double gpus, double dst[MODEL_DRAWS])
 {
-    double x[MODEL_LAW_TERMS], links[3], beyond = fmax(0, log2(gpus / m->largest));
+    double x[MODEL_LAW_TERMS] = {0}, links[3] = {0}, beyond = fmax(0, log2(gpus / m->largest));
 
     for (int i = 0; i < m->nterms; i++)
         x[i] = model_law_value(&m->terms[i], &m->known, gpus);

@@ -186,7 +186,7 @@ static void add_limits(struct buf *dst, const struct owner *o, const char *name)
 static json_t *explain_limit(const json_t *job, const char *name)
 {
     struct buf limits = {0};
-    struct owner owner;
+    struct owner owner = {0};
 
     find_owner(job, &owner);
     add_limits(&limits, &owner, name);
@@ -218,7 +218,7 @@ static json_t *explain_full(const char *text)
 static json_t *explain_account(const json_t *job, const char *text)
 {
     struct buf list = {0};
-    struct owner o;
+    struct owner o = {0};
     struct command c;
     char *save = NULL;
 

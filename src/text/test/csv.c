@@ -40,7 +40,7 @@ int main(void)
     is_str(b.data, "a b    c", "nor characters that change the direction of text");
     buf_destroy(&b);
     static const char *const texts[] = {
-        "=1+1", "+1", "-1", "@A1", "'", "'=1", "''", " =1", "\xef\xbc\x9d" "1", "-", "=\"a,b\"",
+        "=1+1", "+1", "-1", "@A1", "'", "'=1", "''", " =1", ("\xef\xbc\x9d" "1"), "-", "=\"a,b\"",
         "a=1", "0-1", "", "1.5", "\xef\xbc\x81", "it's"};
     enum { NTEXTS = sizeof texts / sizeof *texts, NFORMULAS = 11 };
     for (int i = 0; i < NTEXTS; i++) {

@@ -38,6 +38,7 @@ static int add_file(struct file_list *list, const char *sub, const char *name, s
     if (mem_grow(&list->items, list->count, &list->capacity, sizeof *list->items, e))
         return -1;
     struct list_entry *new = &list->items[list->count++];
+    new->left_out = false;
     new->stem = mem_textf(e, "%.*s", (int)filename_stem(name), name);
     new->path = mem_textf(e, "%s%s%s", sub, *sub ? "/" : "", name);
     return new->stem && new->path ? 0 : -1;

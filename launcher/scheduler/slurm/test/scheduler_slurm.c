@@ -123,6 +123,7 @@ static void test_lookup(struct scheduler *s, const char *id, const char *tag)
        states[0].uid == (long)getuid() && *states[0].user, "it has its tag and its user, %s",
        n ? states[0].user : "");
     free(states);
+    states = NULL;
     ok(scheduler_lookup(s, &unknown, &states, &n, &hides, &e) == 0 && n == 0 && !states,
        "an unknown number has no job");
     ok(scheduler_query(s, tag, true, &states, &n, &e) == 0 && n == 1,
