@@ -91,7 +91,7 @@ is "$(find "$root/out" -type f | wc -l | awk '{ print $1 <= 8 }')" 1 "at most 8 
 # Failures that must be there, and no others.
 expected='nvidia-smi: No such file or directory
 correctness: cuDNN takes our descriptors: (stopped after|no time was left)
-ranks: NCCL, ranks: [12]: ended by SIGSEGV
+ranks: NCCL, (ranks: [12]|two ranks on one GPU): ended by SIGSEGV
 PyTorch(: | cannot)
 there is no (ncu|compute-sanitizer)'
 grep '^- call' "$root/out/failures.md" >failures
