@@ -44,11 +44,11 @@ exits 0 "three are resumed with --max-in-flight 2 and --after" unetctl resume -C
 unetctl status -C lanes unet-g01-s1 unet-g01-s2 unet-g01-s3 --json >"$OUT"
 mapfile -t id < <(field "$OUT" '"\n".join(r["job"] for r in d["runs"])')
 like <(depends "${id[2]}") "\<${id[0]}\>" "the third waits for the first of them"
-exits 0 "they are released" unetctl release -C lanes
-is "$(unetctl status -C lanes --state PENDING | grep -c JobHeld)" 0 "none is held"
 exits 0 "one is submitted again" unetctl submit -C lanes --gpus 1 -- --hold
 like "$ERR" 'warning: 1 run is active and keeps the options of its own submission; .*: --hold ' \
     "options do not reach its job"
+exits 0 "they are released" unetctl release -C lanes
+is "$(unetctl status -C lanes --state PENDING | grep -c JobHeld)" 0 "none is held"
 make_step_study together sandbox
 exits 0 "two runs in one held job" unetctl submit -C together --gpus 1,2 --one-allocation -- --hold
 like <(unetctl status -C together) 'unet-g02-s1 +PENDING .*JobHeldUser: held by you' \
