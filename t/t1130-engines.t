@@ -53,22 +53,22 @@ is "$(states one)" "command-g01-s1 COMPLETED
 unet-g01-s1 COMPLETED" "both stand side by side"
 
 # ---- another script is another series
-mkdir work
-cp "$srcdir/t/engine.sh" work/train.sh
-echo 'rate = 1' >work/helper.py
-echo 'not code' >work/notes.txt
-engine_study changed ./work/train.sh
-sed -i "s#script: ./work#script: $TMP/work#" changed/study.yaml
+mkdir scripts
+cp "$srcdir/t/engine.sh" scripts/train.sh
+echo 'rate = 1' >scripts/helper.py
+echo 'not code' >scripts/notes.txt
+engine_study changed ./scripts/train.sh
+sed -i "s#script: ./scripts#script: $TMP/scripts#" changed/study.yaml
 hash_of() { sha256sum "changed/runs/command-g0$1-s1/attempt-1/source.sha256" | cut -c 1-8; }
 on() { unetctl submit -C changed --engine command --gpus "$1" --wait --timeout 60; }
 exits 0 "a run on 1 GPU" on 1
 is "$(sed 's/.*  //' changed/runs/command-g01-s1/attempt-1/source.sha256 | paste -sd' ')" \
     "train.sh helper.py" "the script and the *.py files beside it are hashed"
 is "$(cat changed/runs/command-g01-s1/source-"$(hash_of 1)"/helper.py)" 'rate = 1' "and copied"
-echo 'other' >work/notes.txt
+echo 'other' >scripts/notes.txt
 exits 0 "a run on 2 GPUs" on 2
 is "$(hash_of 2)" "$(hash_of 1)" "other files do not count"
-echo 'rate = 2' >work/helper.py
+echo 'rate = 2' >scripts/helper.py
 exits 0 "a run of changed code on 3 GPUs" on 3
 ok "it has another hash" test "$(hash_of 3)" != "$(hash_of 1)"
 exits 0 "a report" unetctl report -C changed --json report.json --text
@@ -78,23 +78,23 @@ is "$(field report.json '[[p["gpus"] for p in s["points"]] for s in d["engines"]
 if ! command -v git >/dev/null; then
     skip "git is not installed" "tracked files"
 else
-    git -C work init -q
-    git -C work add train.sh notes.txt
+    git -C scripts init -q
+    git -C scripts add train.sh notes.txt
     exits 0 "a run where Git tracks files" on 4
     is "$(sed 's/.*  //' changed/runs/command-g04-s1/attempt-1/source.sha256 | paste -sd' ')" \
         "train.sh notes.txt" "those are hashed"
 fi
 make_study python local --set train.epochs=2
 printf 'command:\n  script: /bin/sh\n  args: ["{{study_dir}}/train.sh"]\n' >>python/study.yaml
-cp work/train.sh python
+cp scripts/train.sh python
 exits 0 "a script that an interpreter of the system runs" submit python
 is "$(sed 's/.*  //' python/runs/command-g01-s1/attempt-1/source.sha256)" train.sh "is found"
-head -c 1100000 /dev/zero >work/large.py
-rm -rf work/.git
-sed -i "s#^  script:.*#&\n  args: [--image, $TMP/work/tool.sif]#" changed/study.yaml
-echo image >work/tool.sif
+head -c 1100000 /dev/zero >scripts/large.py
+rm -rf scripts/.git
+sed -i "s#^  script:.*#&\n  args: [--image, $TMP/scripts/tool.sif]#" changed/study.yaml
+echo image >scripts/tool.sif
 exits 0 "a run with a large file and a container" on 5
-like "$ERR" 'warning: .*/work: a change of 1 file is not noticed' "the large file is named"
+like "$ERR" 'warning: .*/scripts: a change of 1 file is not noticed' "the large file is named"
 like changed/runs/command-g05-s1/attempt-1/source.sha256 '^[0-9a-f]{64}  container .*tool.sif$' \
     "the container is hashed"
 rm -rf changed/runs/command-g0[2345]-s1/attempt-1/source.sha256 \
@@ -128,20 +128,20 @@ exits 3 "sync is refused before the job" unetctl plan -C shipped --gpus 1 -s mod
 like "$ERR" 'model.batch_norm sync: the script of unetctl for the engine pytorch has local or none' \
     "with what to type"
 printf 'import json, os.path\nfrom helper import rate\ntry:\n    import no_such_option\nexcept ImportError:\n    pass\n' \
-    >work/imports.py
+    >scripts/imports.py
 looks() { unetctl doctor -C "${1:-shipped}" "${@:2}" --json >"$OUT" 2>"$ERR"; }
 found() { python3 -c 'import json, sys
 for f in json.load(open(sys.argv[1]))["findings"]:
     if f["check"] == "python": print(f["level"], f["text"], "|", f.get("remedy", ""))' "$OUT"; }
-looks shipped --set pytorch.script="$TMP/work/imports.py"
-like <(found) '^ok python3 \([0-9.]*\) has the modules that .*/work/imports.py imports' \
+looks shipped --set pytorch.script="$TMP/scripts/imports.py"
+like <(found) '^ok python3 \([0-9.]*\) has the modules that .*/scripts/imports.py imports' \
     "doctor imports what the script does, with files beside it"
-echo 'import no_such_module.part' >>work/imports.py
-looks one --engine pytorch --set pytorch.script="$TMP/work/imports.py"
-like <(found) "^error .*/work/imports.py: python3 has no module 'no_such_module' . type 'python3 -m pip install no_such_module'" \
+echo 'import no_such_module.part' >>scripts/imports.py
+looks one --engine pytorch --set pytorch.script="$TMP/scripts/imports.py"
+like <(found) "^error .*/scripts/imports.py: python3 has no module 'no_such_module' . type 'python3 -m pip install no_such_module'" \
     "doctor --engine names a module that is missing, and what to type"
-echo 'def (' >>work/imports.py
-looks shipped --set pytorch.script="$TMP/work/imports.py"
+echo 'def (' >>scripts/imports.py
+looks shipped --set pytorch.script="$TMP/scripts/imports.py"
 like <(found) '^error .*imports.py: .*invalid syntax' "doctor says that the script is none"
 looks shipped --set model.batch_norm=sync
 like "$OUT" 'model.batch_norm sync: the script of unetctl' "doctor says what its script refuses"
