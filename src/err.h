@@ -26,7 +26,7 @@ enum err_code {
 /* A function that can fail for an external reason takes a struct err * as its last parameter (or
  * before a format), fills it and returns -1 (or NULL). The pointer is never NULL. The function that
  * detects an error fills it; callers add context with err_prefix. A text that does not fit has
- * "..." in place of its middle. */
+ * "..." instead of its middle. */
 struct err {
     int code; /* enum err_code */
     char text[ERR_TEXT_SIZE];

@@ -59,7 +59,7 @@ static void add_lines(struct buf *b, const struct setting_lines *list)
         buf_addf(b, "%s\n", list->lines[i]);
 }
 
-/* Adds the shell text that a run begins with, and the program above in place of the script. */
+/* Adds the shell text that a run begins with, and the program above instead of the script. */
 static void add_command(const struct workspace *w, const struct settings_program *section,
                         const char *script, struct buf *b)
 {

@@ -68,8 +68,8 @@ struct run_status_list {
  * attempt. job is the scheduler's, entry the ledger's; both may be NULL. A marker decides the
  * phase, but for a minute after it was written, a job that still runs is COMPLETING. A job that
  * ended without a marker is ENDED for a minute, in which the marker may still become visible, for
- * example through NFS; unless it was cancelled, or left a checkpoint in place of a marker. Then it
- * has the scheduler's state, but FAILED in place of COMPLETED: its run never counts as done. */
+ * example through NFS; unless it was cancelled, or left a checkpoint instead of a marker. Then it
+ * has the scheduler's state, but FAILED instead of COMPLETED: its run never counts as done. */
 void run_status_decide(struct run_status *s, const struct job_state *job,
                        const struct ledger_entry *entry);
 

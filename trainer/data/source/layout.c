@@ -283,7 +283,7 @@ static bool is_repeated(const struct layout_row *row, const struct source_folder
     return false;
 }
 
-/* Looks for the rows of the table in dir/sub, with the chosen names in place of theirs. Returns 1
+/* Looks for the rows of the table in dir/sub, with the chosen names instead of theirs. Returns 1
  * and the folders in *dst if they hold images, 0 if not, -1 on error. *empty: the folders of a row
  * exist, but without images. */
 static int find_row(const char *dir, const char *sub, const struct source_folders *choice,

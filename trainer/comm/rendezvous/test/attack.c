@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Peers without the token: a stranger, one that replays or reflects messages, one in the middle
  * that changes them, one that sends nothing or slowly, and one that has rank 0's port. They learn
- * nothing, and a run goes on in spite of them or fails with a text that says what happened. */
+ * nothing, and a run continues despite them or fails with a text that says what happened. */
 #include "config.h"
 
 #include <poll.h>
@@ -272,7 +272,7 @@ static void test_replay(void)
 
 /* --- lifelines --- */
 
-/* Leaves without a fault after a while, or is told of a fault. */
+/* Leaves without a fault after a while, or receives a fault. */
 static void live(struct rank *r, struct rendezvous *v, struct outcome *o)
 {
     static const char *const names[] = {"n00", "n01"};
