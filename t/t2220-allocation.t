@@ -147,7 +147,8 @@ like short/runs/unet-g14-s1/run_file.sh '--resume attempt-1' "it resumes from th
 
 # ---- a controller that is killed and has forgotten a step
 make_step_study forgetful sandbox
-mkdir forgetful/.unetctl && echo 1000000000000017 >forgetful/.unetctl/id # seeds follow in their order
+# This id lets the runs of the seeds follow in the seeds' order.
+mkdir forgetful/.unetctl && echo 1000000000000017 >forgetful/.unetctl/id
 echo "slow 50" >forgetful/behave
 for seed in 4 5; do
     mkdir -p "forgetful/runs/unet-g01-s$seed"

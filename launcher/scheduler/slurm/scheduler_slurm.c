@@ -13,7 +13,7 @@
 struct slurm {
     struct scheduler scheduler;
     struct helper *helper;
-    const char *clusters; /* the cluster that jobs are for; NULL: the one that answers, as was checked */
+    const char *clusters; /* the cluster that jobs are for; NULL: the one that answers */
 };
 
 static json_t *ask_helper(struct scheduler *s, json_t *request, struct err *e)
@@ -34,8 +34,8 @@ static json_t *ask_again(struct scheduler *s, json_t *request, struct err *e)
     return answer;
 }
 
-/* Checks that the cluster that answers is the one that jobs are for. Slurm's commands would submit to
- * another one, whose jobs unetctl would not find again. */
+/* Checks that the cluster that answers is the one that jobs are for. Slurm's commands would submit
+ * to another one, whose jobs unetctl would not find again. */
 static int check_cluster(struct scheduler *s, struct err *e)
 {
     struct slurm *slurm = s->priv;
