@@ -58,9 +58,6 @@ trainer/backends/cpu/conv|trainer/core trainer/ops trainer/backends/ref '\
 'trainer/backends/cpu/isa trainer/backends/cpu/norm
 trainer/backends/cpu/conv/winograd|trainer/core trainer/ops trainer/backends/ref '\
 'trainer/backends/cpu/
-trainer/backends/cpu/conv/amx|trainer/core trainer/ops trainer/backends/ref '\
-'trainer/backends/trial '\
-'trainer/backends/cpu/isa trainer/backends/cpu/norm trainer/backends/cpu/conv
 trainer/backends/cpu|trainer/core trainer/ops trainer/backends/cpu/ trainer/backends/ref
 trainer/backends/cuda/runtime|trainer/core trainer/ops
 trainer/backends/cuda/elementwise|trainer/core trainer/ops trainer/backends/cuda/runtime
