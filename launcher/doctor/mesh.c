@@ -51,7 +51,7 @@ struct line {
 
 struct mesh {
     int listener, index;
-    struct hmac key;
+    struct hmac_sha256_ctx key;
     struct line *lines; /* the peers', then those of greeting ranks */
     size_t npeers, nlines, capacity, nranks, nexpected, nanswered;
     bool *answered; /* by rank: its greeting was answered */
@@ -133,7 +133,7 @@ static bool is_genuine(const struct mesh *m, const struct line *l, enum message_
 
     sign_message(m, &l->message, code);
     return memcmp(l->message.mark, MARK, sizeof l->message.mark) == 0 &&
-           l->message.kind == (int32_t)kind && hmac_same(code, l->message.code);
+           l->message.kind == (int32_t)kind && memeql_sec(code, l->message.code, HMAC_SIZE);
 }
 
 static void finish_connect(const struct mesh *m, struct line *l)
@@ -320,7 +320,7 @@ void mesh_greet(int listener, int index, size_t nranks, const unsigned char toke
                      .nlines = npeers, .capacity = npeers + nranks + STRANGERS};
     double end = clock_now() + patience_s;
 
-    hmac_init(&m.key, token, TOKEN_SIZE);
+    hmac_sha256_set_key(&m.key, TOKEN_SIZE, token);
     for (size_t i = 0; i < nranks; i++)
         m.nexpected += mesh_is_peer(i, (size_t)index, nranks);
     m.lines = calloc(m.capacity, sizeof *m.lines);
