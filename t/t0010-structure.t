@@ -98,6 +98,7 @@ mpi\.h trainer/comm/(comm_mpi\.c|test/)
 nccl\.h trainer/comm/nccl_library\.c
 (cuda|cudnn|cublas).* trainer/backends/cuda/
 jansson\.h launcher/
+nettle/.* src/format/
 yaml\.h (launcher/|trainer/models/description\.c|t/exhaustive/yaml_dump\.c)
 cjson/.* trainer/
 png\.h trainer/data/image/png_file\.c
@@ -265,7 +266,7 @@ is "$(grep -nE '^extern .*\(|SLURM_VERSION_NUM\(' launcher/scheduler/slurm/*.[ch
 is "$(grep -nE 'TO''DO|FIX''ME|XX''X:|HA''CK\b' "${sources[@]}")" '' 'no unfinished marks'
 
 cc=$(sed -n "s/^CC = //p" "$builddir/Makefile")
-flags=$(sed -n 's/^\(CJSON\|CUDA\|JANSSON\|MPI\|PNG\|TIFF\|JPEG\|SLURM\|YAML\)_CFLAGS = //p' \
+flags=$(sed -n 's/^\(CJSON\|CUDA\|JANSSON\|MPI\|PNG\|TIFF\|JPEG\|NETTLE\|SLURM\|YAML\)_CFLAGS = //p' \
     "$builddir/Makefile" | tr '\n' ' ')
 # gpu.h and headers that include it need CUDA.
 grep -q '^CUDA_CFLAGS = .' "$builddir/Makefile" ||

@@ -12,7 +12,7 @@
 void spec_report_hash(const char *text, char hex[65])
 {
     const char *end = strstr(text, "},\"task\":{");
-    struct sha256 s;
+    struct sha256_ctx s;
 
     sha256_init(&s);
     sha256_add(&s, text, end ? (size_t)(end - text) : strlen(text));

@@ -16,6 +16,7 @@
 #include "launcher/scheduler/slurm/message.h"
 #include "src/buf.h"
 #include "src/clock.h"
+#include "src/cluster/connection.h"
 #include "src/log.h"
 #include "src/paths.h"
 
@@ -164,20 +165,6 @@ static int report_lost_helper(struct helper *h, int code, struct err *e)
                    "needs no Slurm)", text);
 }
 
-static int send_all(struct helper *h, const char *data, size_t n, struct err *e)
-{
-    while (n > 0) {
-        ssize_t sent = send(h->socket, data, n, MSG_NOSIGNAL);
-        if (sent < 0 && errno == EINTR)
-            continue;
-        if (sent < 0)
-            return report_lost_helper(h, ERR_SCHED, e);
-        data += sent;
-        n -= (size_t)sent;
-    }
-    return 0;
-}
-
 /* Receives one line into h->in. Returns its length without the newline, or -1. */
 static ssize_t receive_line(struct helper *h, struct err *e)
 {
@@ -190,22 +177,17 @@ static ssize_t receive_line(struct helper *h, struct err *e)
         if (newline)
             return newline - h->in.data;
         seen = h->in.length;
-        struct pollfd p = {.fd = h->socket, .events = POLLIN};
-        int left_ms = (int)((deadline - clock_now()) * 1000);
         char *room = buf_reserve(&h->in, 65536);
-        if (left_ms <= 0 || !room || seen > ANSWER_LIMIT) {
+        size_t n = 0;
+        if (!room || seen > ANSWER_LIMIT ||
+            connection_await(h->socket, POLLIN, deadline, NULL) == CONNECTION_LATE) {
             end_helper(h, true);
             reset_helper(h);
             return err_set(e, ERR_INTERNAL, "Slurm did not answer within %.0f seconds", PATIENCE_S);
         }
-        if (poll(&p, 1, left_ms) <= 0)
-            continue;
-        ssize_t n = recv(h->socket, room, 65536, 0);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
+        if (connection_receive(h->socket, room, 65536, &n) == CONNECTION_CLOSED)
             return report_lost_helper(h, ERR_INTERNAL, e);
-        h->in.length += (size_t)n;
+        h->in.length += n;
     }
 }
 
@@ -226,7 +208,12 @@ static json_t *receive_answer(struct helper *h, struct err *e)
 
 static int send_line(struct helper *h, const char *request, struct err *e)
 {
-    return send_all(h, request, strlen(request), e) || send_all(h, "\n", 1, e) ? -1 : 0;
+    double deadline = clock_now() + PATIENCE_S;
+
+    return connection_write(h->socket, request, strlen(request), deadline, NULL) ||
+                   connection_write(h->socket, "\n", 1, deadline, NULL)
+               ? report_lost_helper(h, ERR_SCHED, e)
+               : 0;
 }
 
 static json_t *check_answer(struct helper *h, json_t *answer, struct err *e)
