@@ -74,10 +74,6 @@ is "$(unetctl report --logs good --json - | python3 -c 'import json, sys
 print([p for p in json.load(sys.stdin)["pairs"] if "mx" in (p["a"], p["b"])
        and any(d["quantity"] == "iou" for d in p["differences"])])')" "[]" \
     "an accuracy is not compared with IoU"
-exits 0 "results become lines of MLLOG" unetctl report --logs out --mllog again
-exits 0 "which are read" unetctl collect --logs again -o out
-is "$(column log_hvd_2_s3 metric),$(column log_hvd_2_s3 iou),$(column other metric)" \
-    "iou,0.900000,accuracy" "with the same measures"
 exits 2 "a study with --logs is refused" unetctl collect -C . --logs good
 exits 2 "--output without --logs is refused" unetctl collect -o out
 

@@ -3,7 +3,6 @@
 # A real study on 1, 2 and 4 ranks: the report has what only a trainer measures, the noise of its
 # gradients and the quality after each epoch.
 . "${srcdir:-.}/t/lib.sh"
-command -v gnuplot >/dev/null || skip_all "gnuplot is not installed"
 
 json() { # EXPRESSION of the series e
     python3 -c 'import json, sys

@@ -10,7 +10,8 @@
 
 #include "launcher/collect/results/curve.h"
 #include "launcher/host/path.h"
-#include "launcher/report/chart/chart_gnuplot.h"
+#include "launcher/report/chart/chart_svg.h"
+#include "launcher/report/chart/picture.h"
 #include "src/buf.h"
 #include "src/mem.h"
 #include "src/plural.h"
@@ -157,6 +158,8 @@ static void add_model_line(struct chart *c, struct chart_series *s, const struct
 {
     int base = rs->as->series.points[0].gpus, stride = (to - from) / CURVE_STEPS + 1;
 
+    if (s)
+        s->wide = true;
     for (int n = from; n <= to; n += stride)
         chart_add_point(c, s, n, model_speedup(&rs->as->steady, base, n).expected, NAN, NAN);
     if (s) {
@@ -312,11 +315,13 @@ static void make_cost(struct chart *c, const struct report *r)
     chart_fit(c, true);
 }
 
-/* Makes the chart of the reference notebook: speed-up of one epoch, and IoU on a second axis. */
-static void make_notebook(struct chart *c, const struct report *r)
+/* Makes the chart of both at once: speed-up of one epoch, and quality on a second axis. */
+static void make_one_epoch(struct chart *c, const struct report *r)
 {
-    start_chart(c, "notebook", "As the reference notebook draws it", "speed-up of one epoch", 2,
-                "");
+    char title[64];
+
+    snprintf(title, sizeof title, "Speed-up of one epoch, and %s", common_quality(r));
+    start_chart(c, "one_epoch", title, "speed-up of one epoch", 2, "");
     snprintf(c->caption, sizeof c->caption,
              "Speed-up of a single epoch, the one of index %ld (filled), and quality (open, right "
              "axis), without intervals: for comparison with figures that were made so.",
@@ -490,7 +495,7 @@ static void keep_chart(struct figures *f, bool *failed)
 int figures_create(struct figures *f, const struct report *r, struct err *e)
 {
     static void (*const common[])(struct chart *, const struct report *) = {
-        make_speedup, make_iou, make_efficiency, make_epoch_time, make_cost, make_notebook};
+        make_speedup, make_iou, make_efficiency, make_epoch_time, make_cost, make_one_epoch};
     static void (*const single[])(struct chart *, const struct report *,
                                   size_t) = {make_epoch_parts, make_run_parts, make_loss};
     bool failed = false;
@@ -513,50 +518,30 @@ int figures_create(struct figures *f, const struct report *r, struct err *e)
 
 static int write_chart(const struct chart *c, const char *dir, struct err *e)
 {
-    struct buf data = {0}, script = {0};
+    struct buf numbers = {0}, drawing = {0};
     char name[sizeof c->name + 8];
 
-    chart_gnuplot_encode_data(c, &data);
-    chart_gnuplot_encode_script(c, &script);
-    snprintf(name, sizeof name, "%s.gp", c->name);
-    if (path_write(dir, name, buf_steal(&script), e)) {
-        buf_destroy(&data);
+    chart_encode_csv(c, &numbers);
+    chart_svg_encode_file(c, &drawing);
+    snprintf(name, sizeof name, "%s.csv", c->name);
+    if (path_write(dir, name, buf_steal(&numbers), e)) {
+        buf_destroy(&drawing);
         return -1;
     }
-    snprintf(name, sizeof name, "%s.dat", c->name);
-    return path_write(dir, name, buf_steal(&data), e);
-}
-
-/* Removes the pictures of an earlier report, which would not match the new data. */
-static void remove_pictures(const struct chart *c, const char *dir)
-{
-    static const char *const suffixes[] = {"svg", "pdf", "png"};
-    char path[PATH_MAX];
-
-    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
-        unlink(path_format(path, "%s/%s.%s", dir, c->name, suffixes[i]));
+    snprintf(name, sizeof name, "%s.svg", c->name);
+    return path_write(dir, name, buf_steal(&drawing), e);
 }
 
 int figures_draw(struct figures *f, const char *dir, struct err *e)
 {
     struct err why;
-    char script[48];
 
     for (size_t i = 0; i < f->count; i++) {
-        remove_pictures(&f->list[i], dir);
         if (write_chart(&f->list[i], dir, e))
             return -1;
-    }
-    f->drawn = true;
-    for (size_t i = 0; i < f->count && f->drawn; i++) {
-        snprintf(script, sizeof script, "%s.gp", f->list[i].name);
-        if (chart_gnuplot_run(dir, script, &why)) {
-            f->drawn = false;
+        if (!*f->why_not && picture_make(dir, f->list[i].name, &why))
             snprintf(f->why_not, sizeof f->why_not, "%.250s", why.text);
-        }
     }
-    for (size_t i = 0; i < f->count && !f->drawn; i++)
-        remove_pictures(&f->list[i], dir);
     return 0;
 }
 

@@ -22,6 +22,7 @@ static void add_html_head(struct buf *b, const struct report *r)
                   "<meta http-equiv=\"Content-Security-Policy\" "
                   "content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
                   "<title>%s: scaling report</title>\n<style>\n", r->title);
+    buf_add(b, chart_svg_style);
     buf_add(b, page_style);
     escape_format(b, escape_html, "</style>\n</head>\n<body>\n<header>\n"
                   "<h1>%s: how many GPUs are worth it?</h1>\n", r->title);
@@ -161,7 +162,6 @@ static void add_html_figure(struct buf *b, const struct chart *c)
 {
     escape_format(b, escape_html, "<figure>\n<h3>%s</h3>\n", c->title);
     chart_svg_encode(c, b);
-    chart_svg_encode_key(c, b);
     escape_format(b, escape_html, "<figcaption>%s</figcaption>\n", c->caption);
     add_values(b, c);
     buf_add(b, "</figure>\n");
@@ -173,15 +173,13 @@ static void add_html_figures(struct buf *b, const struct figures *f)
     for (size_t i = 0; i < f->count; i++)
         add_html_figure(b, &f->list[i]);
     buf_add(b, "</div>\n");
-    if (f->drawn)
-        buf_add(b, "<p class=\"soft\">Point at a mark to see its value, or open the values below "
-                   "it. figures/ has the same figures as SVG, PDF and PNG, with the gnuplot "
-                   "scripts and data that draw them.</p>\n");
+    buf_add(b, "<p class=\"soft\">Point at a mark to see its value, or open the values below it. "
+               "figures/ has the same figures as SVG with their numbers as CSV");
+    if (*f->why_not)
+        escape_format(b, escape_html, "; there are no PDF and PNG files of them: %s.</p>\n",
+                      f->why_not);
     else
-        escape_format(b, escape_html,
-                      "<p class=\"soft\">There are no SVG, PDF and PNG files of them: %s. Scripts "
-                      "and data are in figures/; install gnuplot and report "
-                      "again.</p>\n", f->why_not);
+        buf_add(b, ", and as PDF and PNG.</p>\n");
 }
 
 static void add_html_runs(struct buf *b, const struct report *r)
