@@ -25,7 +25,7 @@ launcher/scheduler/slurm/library|launcher/host launcher/scheduler/slurm
 launcher/study|launcher/host launcher/scheduler/
 launcher/plan|launcher/host launcher/study
 launcher/script|launcher/sandbox launcher/scheduler launcher/study
-launcher/spec|
+launcher/spec|launcher/host
 launcher/status|launcher/scheduler/ launcher/study
 launcher/submit|launcher/host launcher/plan launcher/scheduler launcher/script launcher/status '\
 'launcher/study
