@@ -15,7 +15,7 @@ enum { CHILD_KEEP = 0, CHILD_NULL = -1, CHILD_READ = -2 /* child_run only */ };
 struct child {
     const char *const *argv;  /* NULL-terminated; the program is looked for in PATH */
     char *const *environment; /* NULL: this process's */
-    int in, out, err;         /* descriptors, or CHILD_...; err may be STDOUT_FILENO, which is out */
+    int in, out, err;         /* descriptors or CHILD_...; STDOUT_FILENO as err is out */
     bool group;               /* a process group of its own */
     /* child_run: the program is killed after so long, and only so many bytes of out are read; 0:
      * no limit */
