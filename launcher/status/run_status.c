@@ -3,9 +3,7 @@
 #include "launcher/status/run_status.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,13 +13,14 @@
 #include "launcher/status/absent.h"
 #include "launcher/status/allocation_jobs.h"
 #include "src/log.h"
+#include "src/parallel.h"
 #include "src/plural.h"
 
 /* how long after its marker (DONE or FAILED) a run's job may still be ending, in seconds */
 #define ENDING_MAX_S 60
 /* how long after the end of a job its marker may still be invisible here, in seconds */
 #define AWAITED_MAX_S 60
-#define READERS 7 /* threads beside the calling one */
+#define READERS 8
 #define RUNS_PER_READER 64
 
 bool run_status_is_others(const struct run_status *s)
@@ -278,10 +277,6 @@ struct reading {
     const char *study_dir;
     char **ids;
     struct run_status *runs;
-    size_t count;
-    atomic_size_t next;
-    atomic_bool failed;
-    struct err *e; /* the error of the first thread that failed */
 };
 
 static int read_run(const char *study_dir, const char *id, struct run_status *s, struct err *e)
@@ -303,33 +298,20 @@ static int read_run(const char *study_dir, const char *id, struct run_status *s,
     return 0;
 }
 
-static void *read_some(void *arg)
+static int read_one(void *arg, size_t i, struct err *e)
 {
-    struct reading *r = arg;
-    struct err e;
-    size_t i;
+    const struct reading *r = arg;
 
-    while (!r->failed && (i = atomic_fetch_add(&r->next, 1)) < r->count)
-        if (read_run(r->study_dir, r->ids[i], &r->runs[i], &e) &&
-            !atomic_exchange(&r->failed, true))
-            *r->e = e;
-    return NULL;
+    return read_run(r->study_dir, r->ids[i], &r->runs[i], e);
 }
 
 static int read_attempts(const char *study_dir, char **ids, struct run_status *runs, size_t count,
                          struct err *e)
 {
-    struct reading r = {.study_dir = study_dir, .ids = ids, .runs = runs, .count = count, .e = e};
-    pthread_t threads[READERS];
-    size_t nthreads = 0;
+    struct reading r = {study_dir, ids, runs};
+    size_t nthreads = 1 + count / RUNS_PER_READER;
 
-    while (nthreads < READERS && nthreads < count / RUNS_PER_READER &&
-           pthread_create(&threads[nthreads], NULL, read_some, &r) == 0)
-        nthreads++;
-    read_some(&r);
-    for (size_t i = 0; i < nthreads; i++)
-        pthread_join(threads[i], NULL);
-    return r.failed ? -1 : 0;
+    return parallel_each(count, nthreads < READERS ? (int)nthreads : READERS, read_one, &r, e);
 }
 
 /* ---- deciding */

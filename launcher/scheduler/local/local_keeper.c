@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "launcher/host/child.h"
 #include "launcher/host/jobenv.h"
 #include "src/buf.h"
 
@@ -137,30 +138,36 @@ static char *output_path(const struct job *job, const char *id)
     return buf_steal(&b);
 }
 
-/* Runs in the child and does not return. */
-static void run_script(const struct local_keeper *k)
+/* Runs in the child. */
+static void enter_job(void *arg, char *const argv[])
 {
-    char *output = output_path(k->job, k->record.state.id);
+    const struct local_keeper *k = arg;
     sigset_t none;
-    int fd = output ? open(output, O_WRONLY | O_CREAT | O_APPEND, 0666) : -1;
 
-    if (fd < 0)
-        _exit(126);
-    dup2(fd, STDOUT_FILENO);
-    dup2(fd, STDERR_FILENO);
-    if (fd > STDERR_FILENO)
-        close(fd);
+    (void)argv;
     jobenv_clean();
     setenv("UNETCTL_JOB_ID", k->record.state.id, 1);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    if (chdir(k->job->work_dir) < 0) {
-        fprintf(stderr, "%s: %s\n", k->job->work_dir, strerror(errno));
-        _exit(126);
-    }
-    execlp("bash", "bash", k->job->script, (char *)NULL);
-    fprintf(stderr, "bash: %s\n", strerror(errno));
-    _exit(127);
+    if (chdir(k->job->work_dir) == 0)
+        return;
+    fprintf(stderr, "%s: %s\n", k->job->work_dir, strerror(errno));
+    _exit(126);
+}
+
+static pid_t start_script(struct local_keeper *k, struct err *e)
+{
+    const char *const words[] = {"bash", k->job->script, NULL};
+    char *output = output_path(k->job, k->record.state.id);
+    int fd = output ? open(output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
+    struct child c = {.argv = words, .out = fd, .err = fd, .enter = enter_job, .arg = k};
+    pid_t script = fd < 0 ? err_errno(e, ERR_SCHED, errno, "%s", output ? output : "no memory")
+                          : child_start(&c, e);
+
+    if (fd >= 0)
+        close(fd);
+    free(output);
+    return script;
 }
 
 /* Sends TERM to the job's processes, waits at most KILL_WAIT_S for the script to end, and sends
@@ -214,6 +221,7 @@ static void keep_job(struct local_keeper *k)
 {
     struct job_state *s = &k->record.state;
     int status = 0;
+    struct err e;
     bool again;
 
     if (!wait_turn(k)) {
@@ -225,11 +233,9 @@ static void keep_job(struct local_keeper *k)
     do {
         s->started = time(NULL);
         keep_record(k);
-        pid_t script = fork();
-        if (script == 0)
-            run_script(k);
+        pid_t script = start_script(k, &e);
         if (script < 0) {
-            end_job(k, STATE_FAILED, strerror(errno), 0);
+            end_job(k, STATE_FAILED, e.text, 0);
             return;
         }
         if (!watch_script(k, script, &status))

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "launcher/host/child.h"
 #include "launcher/scheduler/slurm/message.h"
 #include "src/buf.h"
 #include "src/clock.h"
@@ -84,23 +85,13 @@ struct helper *helper_create(const struct sandbox *sandbox, const char *interfac
     return NULL;
 }
 
-/* Runs in the child. The helper ignores Ctrl-C on the terminal, and ends when its input does. */
-static void become_helper(const struct helper *h, int socket)
+/* Runs in the child. */
+static void enter_sandbox(void *sandbox, char *const argv[])
 {
-    char *argv[] = {(char *)h->program, NULL};
     struct err e = {0};
 
-    setpgid(0, 0);
-    dup2(socket, STDIN_FILENO);
-    dup2(socket, STDOUT_FILENO);
-    dup2(fileno(h->talk), STDERR_FILENO);
-    if (h->in_sandbox) {
-        sandbox_exec(&h->sandbox, NULL, argv, &e);
-        fprintf(stderr, "%s\n", e.text);
-    } else {
-        execv(h->program, argv);
-        fprintf(stderr, "%s: %s\n", h->program, strerror(errno));
-    }
+    sandbox_exec(sandbox, NULL, argv, &e);
+    fprintf(stderr, "%s\n", e.text);
     _exit(127);
 }
 
@@ -239,19 +230,23 @@ static FILE *open_talk(void)
 
 static int start_helper(struct helper *h, struct err *e)
 {
+    const char *const words[] = {h->program, NULL};
     int pair[2];
 
     reset_helper(h);
     h->talk = open_talk();
     if (!h->talk || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_errno(e, ERR_SCHED, errno, "cannot start %s", h->program);
-    pid_t pid = fork();
-    if (pid == 0)
-        become_helper(h, pair[1]);
+    /* It ignores Ctrl-C on the terminal, and ends when its input does. */
+    struct child c = {.argv = words, .in = pair[1], .out = pair[1], .err = fileno(h->talk),
+                      .group = true, .enter = h->in_sandbox ? enter_sandbox : NULL,
+                      .arg = &h->sandbox};
+    pid_t pid = child_start(&c, e);
     close(pair[1]);
     if (pid < 0) {
         close(pair[0]);
-        return err_errno(e, ERR_SCHED, errno, "cannot start %s", h->program);
+        e->code = ERR_SCHED;
+        return -1;
     }
     h->pid = pid;
     h->socket = pair[0];
