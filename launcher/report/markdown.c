@@ -10,6 +10,8 @@
 static void add_markdown_verdict(struct buf *b, const struct report_series *s)
 {
     escape_format(b, escape_markdown, "**%s**\n\n", s->words.headline);
+    escape_lines(b, escape_markdown, s->words.evidence, "", "  \n");
+    buf_add(b, *s->words.evidence ? "\n" : "");
     if (*s->words.caveats) {
         buf_add(b, "But:\n\n");
         escape_lines(b, escape_markdown, s->words.caveats, "- ", "\n");

@@ -622,7 +622,7 @@ static int train_and_evaluate(struct session *s, const struct shard_plan *plan,
         return rc;
     s->end.startup_s = s->first_step_at ? s->first_step_at - s->given.process_start : 0;
     if (s->t.record &&
-        (results_write(&s->t, &s->network_config, s->evaluation.scores, &s->end, e) ||
+        (results_write(&s->t, &s->evaluation, &s->end, e) ||
          check_interrupt(s, e) || record_done(s->t.record, &s->end, e)))
         return -1;
     return s->t.comm->ops->barrier(s->t.comm, e); /* the results are written before any rank ends */

@@ -69,6 +69,8 @@ bool chart_series_lists(const struct chart_series *s, size_t i)
         return false;
     if (s->style != CHART_LINE)
         return true;
+    if (s->thin)
+        return i == s->count - 1;
     return s->listed_step ? i >= s->listed_first && (i - s->listed_first) % s->listed_step == 0
                         : i % step == step - 1;
 }

@@ -37,6 +37,7 @@ struct chart_series {
     int colour;  /* below CHART_NCOLOURS */
     int mark;    /* 0 circle, 1 square, 2 triangle, 3 diamond */
     bool hollow, dashed;
+    bool thin;   /* one line of many */
     bool wide;   /* a light, wide line, on which a thin one can be seen */
     bool small;  /* single runs: small marks, left of their x, that show no values */
     bool right;  /* y values belong to the right axis */
@@ -81,7 +82,8 @@ void chart_add_point(struct chart *c, struct chart_series *s, double x, double y
                      double high);
 
 /* Is the value of point i of s listed? That is so for all marks and columns, and for some points
- * of a line, but not for small marks, bands, and series in CHART_INK. */
+ * of a line (the last one of a thin line), but not for small marks, bands, and series in
+ * CHART_INK. */
 bool chart_series_lists(const struct chart_series *s, size_t i);
 
 /* Sets the ranges and tics of all axes from the points. With from_zero both y axes start at 0, or

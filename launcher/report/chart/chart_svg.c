@@ -39,6 +39,7 @@ const char chart_svg_style[] =
     ".chart .tag{font-size:11px}.axes line,.ln,.bar{stroke:currentColor}.axes line{stroke-width:.8}"
     ".ln,.bar{fill:none;stroke-width:2;stroke-linejoin:round}.bar{stroke-width:1.3}"
     ".dash{stroke-dasharray:5 4}.c14 .ln{stroke-width:1}"
+    ".thin{stroke-width:1.2}.thin.dash{stroke-dasharray:3 2}"
     ".wide{stroke-width:4.5;opacity:.45}.wide.dash{stroke-dasharray:6 4}"
     ".mk,.col,.band{fill:currentColor}.mk{stroke:currentColor;stroke-width:1.4}"
     ".hollow{fill:#fff}.small{stroke:none;opacity:.75}.band{opacity:.15}.col{stroke:#fff}\n";
@@ -167,12 +168,19 @@ static void add_axes(const struct drawing *d)
     buf_add(d->b, "</g>\n");
 }
 
+static const char *class_of_line(const struct chart_series *s)
+{
+    static const char *const classes[3][2] = {
+        {"ln", "ln dash"}, {"ln thin", "ln thin dash"}, {"ln wide", "ln wide dash"}};
+
+    return classes[s->wide ? 2 : s->thin][s->dashed];
+}
+
 static void add_line(const struct drawing *d, const struct chart_series *s)
 {
     bool pen = false;
 
-    buf_addf(d->b, "<path class=\"ln%s%s\" d=\"", s->dashed ? " dash" : "",
-             s->wide ? " wide" : "");
+    buf_addf(d->b, "<path class=\"%s\" d=\"", class_of_line(s));
     for (size_t i = 0; i < s->count; i++) {
         const struct chart_point *p = &s->points[i];
         if (isfinite(p->y))
@@ -198,7 +206,7 @@ static void add_band(const struct drawing *d, const struct chart_series *s)
 static void add_mark(const struct chart_series *s, double x, double y, struct buf *b)
 {
     const char *class = s->small ? "mk small" : s->hollow ? "mk hollow" : "mk";
-    double r = s->small ? 2.1 : RADIUS;
+    double r = s->small ? 2.5 : RADIUS;
 
     switch (s->mark) {
     case 1:
@@ -426,8 +434,7 @@ static void add_sample(struct buf *b, const struct chart_series *s, double x, do
         buf_addf(b, "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"14\" height=\"10\"/>",
                  s->style == CHART_BAND ? "band" : "col", x + 5, y - 5);
     if (s->style == CHART_LINE || s->style == CHART_JOINED)
-        buf_addf(b, "<path class=\"ln%s%s\" d=\"M%.1f %.1fh24\"/>", s->dashed ? " dash" : "",
-                 s->wide ? " wide" : "", x, y);
+        buf_addf(b, "<path class=\"%s\" d=\"M%.1f %.1fh24\"/>", class_of_line(s), x, y);
     if (s->style == CHART_MARKS || s->style == CHART_JOINED)
         add_mark(s, x + 12, y, b);
 }
