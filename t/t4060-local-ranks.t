@@ -75,7 +75,7 @@ for signal in TERM USR1 INT; do
     begin "sig$signal"
     kill -s $signal $parent
     end
-    is $code $([ $signal = INT ] && echo 130 || echo 75) "SIG$signal ends it after a checkpoint"
+    is $code "$([ $signal = INT ] && echo 130 || echo 75)" "SIG$signal ends it after a checkpoint"
     ok "without a marker" test ! -e "sig$signal/DONE" -a ! -e "sig$signal/FAILED"
     is "$(grep -c 'stopped by a signal' err)" 1 "one line says so"
 done

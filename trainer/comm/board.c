@@ -114,8 +114,8 @@ int board_reduce(struct board *b, struct slice s, board_across_f across, void *a
     return 0;
 }
 
-/* Which collective it is, so that board_agree finds parties that are in another one. A reduction has
- * a small operation in these bits. */
+/* Distinguish these collectives from reductions, of which the words that parties compare are
+ * smaller. */
 #define BROADCAST (UINT64_C(1) << 62)
 #define GATHER (UINT64_C(1) << 63)
 

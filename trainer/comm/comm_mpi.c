@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The ranks of a host sum in shared memory (node.h) if they can share it. All other communication
- * of collectives is by non-blocking MPI calls that are polled. comm_check_wait looks for lost ranks,
- * signals and the deadline, between two polls and while a rank waits for others of its host. Only
- * opening, place and close also make MPI calls that block. */
+ * of collectives is by non-blocking MPI calls that are polled. comm_check_wait looks for lost
+ * ranks, signals and the deadline, between two polls and while a rank waits for others of its host.
+ * Only opening, place and close also make MPI calls that block. */
 #include "config.h"
 #include "trainer/comm/comm_mpi.h"
 

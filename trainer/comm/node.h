@@ -17,7 +17,7 @@
 
 struct node;
 
-/* What the first rank sends to the others by other means (MPI, the rendezvous) so that they can map its memory. */
+/* What the first rank sends to the others by other means (MPI) so that they can map its memory. */
 struct node_offer {
     char path[64];
     /* Random, also at the beginning of the memory of node_offer, which is thus recognised: another
@@ -26,9 +26,9 @@ struct node_offer {
     size_t nbytes;
 };
 
-/* Rank 0 calls node_offer and sends the offer to the others, which call node_join; or a process that
- * is no rank offers it to all ranks. rank and size are those within the node. Return NULL on error;
- * then no rank may use the node. */
+/* Rank 0 calls node_offer and sends the offer to the others, which call node_join. Or another
+ * process offers the memory to all ranks, rank 0 included. rank and size are those within the node.
+ * Return NULL on error; then no rank may use the node. */
 struct node *node_offer(int size, struct node_offer *dst, struct err *e);
 struct node *node_join(int rank, int size, const struct node_offer *offer, struct err *e);
 void node_destroy(struct node *g); /* NULL is allowed */

@@ -253,11 +253,11 @@ static int check_layout(const struct settings *c, struct err *e)
                        "layout: %d tasks with %d GPUs each are not the %d GPUs of the run",
                        c->layout.tasks, c->layout.gpus_per_task, c->layout.gpus);
     if (mirrored && c->layout.tasks != 1)
-        return err_set(e, ERR_CONFIG, "layout.tasks: mirrored is one process on one node, not %d",
+        return err_set(e, ERR_CONFIG, "layout.tasks: mirrored is one task on one node, not %d",
                        c->layout.tasks);
     if (!mirrored && c->layout.gpus_per_task != 1)
         return err_set(e, ERR_CONFIG,
-                       "layout.gpus_per_task: multi-worker is one process per GPU, not one for %d",
+                       "layout.gpus_per_task: multi-worker is one task per GPU, not one for %d",
                        c->layout.gpus_per_task);
     if (c->layout.nodes > c->layout.tasks)
         return err_set(e, ERR_CONFIG, "layout.nodes: %d nodes for %d tasks", c->layout.nodes,

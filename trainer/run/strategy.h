@@ -53,9 +53,10 @@ const char *strategy_comm_name(const struct strategy *s);
 
 void strategy_destroy(struct strategy *s);
 
-/* Opens the rendezvous of several ranks that have a cluster spec, with the token in out, the folder
- * of the results, or were forked; *dst is NULL if the run does not need one. device: as in struct rendezvous_config.
- * blob: nbytes that all ranks receive from rank 0. *relayed is set if rank 0 reports the error. */
+/* Opens the rendezvous of several ranks that were forked, or have a cluster spec and the token in
+ * out, the folder of the results; *dst is NULL if the run does not need one. device: as in struct
+ * rendezvous_config. blob: nbytes that all ranks receive from rank 0. *relayed is set if rank 0
+ * reports the error. */
 int strategy_meet(const struct strategy *s, const struct settings *config, const char *out,
                   const char *device, void *blob, size_t nbytes, const atomic_int *interrupt,
                   struct rendezvous **dst, bool *relayed, struct err *e);

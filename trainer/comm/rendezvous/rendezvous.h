@@ -35,7 +35,8 @@ struct rendezvous_config {
     const char *const *hosts; /* by rank */
     const int *ports;
     const char *address; /* of rank 0, if it is not to be found by its host's name; or NULL */
-    int listener; /* of rank 0: a socket that listens at ports[0], closed by rendezvous_open; or 0 */
+    /* Of rank 0: a socket that listens at ports[0], which rendezvous_open closes; or 0. */
+    int listener;
     const char *host; /* name of this rank's host */
     /* Identity of a device that no other rank may use, such as a GPU's UUID; or "". */
     const char *device;

@@ -3,7 +3,8 @@
  * processes of this machine, share a file, and really sum. As with NCCL, no call waits,
  * work is done in the order of the device's queue, and a rank that aborts ends the others' work.
  * What NCCL forbids, but may let pass, is an error: ranks that do not all record a collective, or
- * replay another recording of it, and two ranks with one GPU and one NCCL_HOSTID. Included by emulated.c. */
+ * replay another recording of it, and two ranks with one GPU and one NCCL_HOSTID.
+ * Included by emulated.c. */
 #include "config.h"
 
 #include <fcntl.h>

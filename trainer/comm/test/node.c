@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Processes that sum in shared memory: sums of whole numbers are exact, others are rounded as in
- * the order of ranks, from no value to several times what is summed at once. A rank's check ends its
- * wait for one that was killed, all ranks find one with another size, and memory of another process
- * is refused. */
+ * the order of ranks, from no value to several times what is summed at once. A rank's check ends
+ * its wait for one that was killed, all ranks find one with another size, and memory of another
+ * process is refused. */
 #include "config.h"
 #include "trainer/comm/node.h"
 
