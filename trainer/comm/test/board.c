@@ -107,7 +107,7 @@ static int share_bytes(struct party *p, struct err *e)
     int rank = p->board.barrier.rank;
 
     for (int round = 0; round < 100; round++) {
-        size_t n = round % 3 ? BYTES : round % 5;
+        size_t n = round % 3 ? BYTES : (size_t)(round % 5);
         memset(one, rank == round % N ? round : 255, n);
         if (board_broadcast(&p->board, one, n, round % N, e) || sum(p, 1, NULL, 0, e))
             return -1;
