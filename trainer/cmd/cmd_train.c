@@ -451,7 +451,7 @@ static int choose_rank(struct settings *c, struct strategy *strategy, struct pro
             err_prefix(&start->device_error, "rank %d on %s", strategy->task, strategy->host);
         return 0;
     }
-    compute_log(&start->compute, strategy_comm_name(strategy));
+    compute_log(&start->compute, strategy_comm_name(strategy), c->train.dtype);
     if (strategy->comm == STRATEGY_NCCL && strategy->replicas == 1)
         (void)device_comm_open(&start->device, c->train.backend, strategy_local_rank(),
                                strategy->task == 0, &start->device_error);
