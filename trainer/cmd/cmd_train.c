@@ -424,7 +424,7 @@ static int choose_rank(struct settings *c, struct process_state *start, struct e
             err_prefix(&k->error, "rank %d on %s", s->task, s->host);
         return 0;
     }
-    compute_log(&start->compute, strategy_comm_name(s));
+    compute_log(&start->compute, strategy_comm_name(s), c->train.dtype);
     connection_prepare(k, c);
     return 0;
 }
