@@ -68,6 +68,7 @@ struct scheduler_ids {
     size_t count;
 };
 
+/* All but name and submit may be NULL: nothing is found or refused then. */
 struct scheduler_ops {
     const char *name;
     int (*partition)(struct scheduler *s, const char *name, struct scheduler_partition *p,
@@ -78,14 +79,13 @@ struct scheduler_ops {
                    struct scheduler_result *results);
     int (*query)(struct scheduler *s, const char *tag_prefix, bool everybody,
                  struct job_state **states, size_t *nstates, struct err *e);
-    int (*cancel)(struct scheduler *s, const char *id, struct err *e);
-    void (*close)(struct scheduler *s);
-    /* Those that follow may be NULL. */
     int (*lookup)(struct scheduler *s, const struct scheduler_ids *ids, struct job_state **states,
                   size_t *nstates, bool *hides, struct err *e);
-    int (*release)(struct scheduler *s, const char *id, struct err *e);
     int (*recall)(struct scheduler *s, const struct scheduler_ids *ids, struct job_state **states,
                   size_t *nstates, bool *is_answered, struct err *e);
+    int (*cancel)(struct scheduler *s, const char *id, struct err *e);
+    int (*release)(struct scheduler *s, const char *id, struct err *e);
+    void (*close)(struct scheduler *s);
 };
 
 struct scheduler {

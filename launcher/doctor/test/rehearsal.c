@@ -38,7 +38,8 @@ static void check_silent(struct workspace *w)
        "its folder is below the study's");
     snprintf(path, sizeof path, "%s/runs/doctor-g02/run.json", r.folder);
     ok(access(path, F_OK) == 0, "it has the files of a run");
-    ok(!rehearsal_find_error(&r, line) || strstr(line, "error"), "an error is a line of its output");
+    ok(!rehearsal_find_error(&r, line) || strstr(line, "error"),
+       "an error is a line of its output");
     rehearsal_close(&r, true);
     ok(stat(r.folder, &st) == 0 && !r.ranks, "the folder can be kept");
     rehearsal_close(&r, false);

@@ -61,6 +61,18 @@ json_t *message_string(const char *text)
     return s ? s : json_string("");
 }
 
+bool message_has_word(const char *text, const char *word)
+{
+    size_t length = strlen(word), n;
+
+    for (; *text; text += n + (text[n] == ',')) {
+        n = strcspn(text, ",");
+        if (n == length && strncmp(text, word, n) == 0)
+            return true;
+    }
+    return false;
+}
+
 bool message_has_id(const json_t *ids, const char *id)
 {
     const json_t *one;

@@ -25,6 +25,9 @@ const char *message_text(const json_t *o, const char *key);
 long message_number(const json_t *o, const char *key);
 bool message_flag(const json_t *o, const char *key);
 
+/* Is word among the words of a text that are separated by commas? */
+bool message_has_word(const char *text, const char *word);
+
 /* Is id in this list of strings? */
 bool message_has_id(const json_t *ids, const char *id);
 

@@ -38,7 +38,8 @@ static void check_lanes(struct workspace *w)
     dependency_close(&d);
     w->options.dependency = "singleton";
     ok(dependency_open(&d, w, NULL, jobs, 1, &e) == 0, "a dependency of the user is taken");
-    is_str(dependency_next(&d, &failed), "singleton", "for a lane without a job it is the only one");
+    is_str(dependency_next(&d, &failed), "singleton",
+           "for a lane without a job it is the only one");
     dependency_add(&d, "14");
     is_str(dependency_next(&d, &failed), "singleton,afterany:9", "and otherwise one of two");
     dependency_close(&d);

@@ -37,8 +37,9 @@ int main(void)
        "if no nodes have what it asks for, it passes only while some are away");
     ok(!cause_passes(CAUSE_ACCOUNT, 1) && !cause_passes(CAUSE_OTHER, 1) &&
            !cause_passes(CAUSE_LOST, 1), "for other causes it does not");
-    ok(strstr(cause_advice(CAUSE_GRES), "gpu_type") && strstr(cause_advice(CAUSE_NODES), "slurm.mem")
-           && strstr(cause_advice(CAUSE_FEATURE), "slurm.constraint") && !*cause_advice(CAUSE_LOST),
+    ok(strstr(cause_advice(CAUSE_GRES), "gpu_type") &&
+           strstr(cause_advice(CAUSE_NODES), "slurm.mem") &&
+           strstr(cause_advice(CAUSE_FEATURE), "slurm.constraint") && !*cause_advice(CAUSE_LOST),
        "what a user can correct has its advice");
 
     json_t *refusal = message_refuse_for(CAUSE_FULL, "%d jobs", 5), *plain = message_refuse("no");
