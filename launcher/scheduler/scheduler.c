@@ -63,23 +63,11 @@ int scheduler_query(struct scheduler *s, const char *tag_prefix, bool everybody,
     return s->ops->query ? s->ops->query(s, tag_prefix, everybody, states, nstates, e) : 0;
 }
 
-int scheduler_lookup(struct scheduler *s, const struct scheduler_ids *ids,
-                     struct job_state **states, size_t *nstates, bool *hides, struct err *e)
+int scheduler_find(struct scheduler *s, const struct scheduler_ids *ids, bool in_accounting,
+                   struct scheduler_found *dst, struct err *e)
 {
-    *states = NULL;
-    *nstates = 0;
-    *hides = false;
-    return s->ops->lookup && ids->count ? s->ops->lookup(s, ids, states, nstates, hides, e) : 0;
-}
-
-int scheduler_recall(struct scheduler *s, const struct scheduler_ids *ids,
-                     struct job_state **states, size_t *nstates, bool *is_answered, struct err *e)
-{
-    *states = NULL;
-    *nstates = 0;
-    *is_answered = false;
-    return s->ops->recall && ids->count ? s->ops->recall(s, ids, states, nstates, is_answered, e)
-                                        : 0;
+    *dst = (struct scheduler_found){0};
+    return s->ops->find && ids->count ? s->ops->find(s, ids, in_accounting, dst, e) : 0;
 }
 
 int scheduler_cancel(struct scheduler *s, const char *id, struct err *e)

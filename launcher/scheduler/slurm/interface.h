@@ -30,7 +30,7 @@ struct slurm_interface {
      * partition that are down, drained or do not respond. */
     json_t *(*forecast)(const json_t *job, int away);
 
-    /* Reads the script of a job that request_check_job has accepted, and submits it. */
+    /* Reads the script of a job that message_check_job has accepted, and submits it. */
     json_t *(*submit)(const json_t *job);
 
     /* Replaces the answers of submitted jobs that can never start, and cancels those jobs.

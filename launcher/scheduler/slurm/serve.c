@@ -15,14 +15,13 @@
 #include "launcher/scheduler/slurm/history.h"
 #include "launcher/scheduler/slurm/limits.h"
 #include "launcher/scheduler/slurm/message.h"
-#include "launcher/scheduler/slurm/request.h"
 #include "src/buf.h"
 
 static json_t *answer_check(const struct slurm_interface *slurm, const json_t *request)
 {
     const json_t *job = json_object_get(request, "job");
     int away = (int)message_number(request, "away");
-    json_t *refusal = request_check_job(job);
+    json_t *refusal = message_check_job(job);
 
     return refusal ? refusal : limits_explain(job, slurm->forecast(job, away));
 }
@@ -164,7 +163,7 @@ static json_t *answer_submit(const struct slurm_interface *slurm, const json_t *
 
     json_array_foreach(jobs, i, job) {
         if (!refusal)
-            refusal = request_check_job(job);
+            refusal = message_check_job(job);
     }
     if (!refusal)
         refusal = mark_in_flight(message_text(request, "in_flight"), jobs);
