@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "src/atomicfile.h"
-#include "src/schema.h"
+#include "src/format/schema.h"
 
 int jsonio_print(json_t *root, int digits, const char *what, struct err *e)
 {

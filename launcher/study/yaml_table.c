@@ -13,7 +13,7 @@
 
 #include "src/atomicfile.h"
 #include "src/cli.h"
-#include "src/schema.h"
+#include "src/format/schema.h"
 
 #define SCHEMA_KEY "schema" /* may be left out */
 #define MAX_PLACE 4200

@@ -13,8 +13,8 @@
 #include <yaml.h>
 
 #include "src/cli.h"
+#include "src/format/schema.h"
 #include "src/mem.h"
-#include "src/schema.h"
 #include "trainer/models/expression.h"
 #include "trainer/models/layer.h"
 
