@@ -22,14 +22,15 @@ launcher/scheduler/local|launcher/host launcher/scheduler
 launcher/scheduler/slurm|launcher/host launcher/sandbox launcher/scheduler
 launcher/scheduler/slurm/commands|launcher/scheduler launcher/scheduler/slurm
 launcher/scheduler/slurm/library|launcher/host launcher/scheduler/slurm
-launcher/study|launcher/host launcher/scheduler/
+launcher/study|launcher/host launcher/scheduler launcher/scheduler/local launcher/scheduler/slurm
 launcher/plan|launcher/host launcher/study
 launcher/script|launcher/sandbox launcher/scheduler launcher/study
 launcher/spec|launcher/host
 launcher/status|launcher/scheduler/ launcher/study
 launcher/submit|launcher/host launcher/plan launcher/scheduler launcher/script launcher/status '\
 'launcher/study
-launcher/doctor|launcher/
+launcher/doctor|launcher/host launcher/plan launcher/scheduler launcher/script launcher/spec '\
+'launcher/study launcher/submit
 launcher/collect/results|
 launcher/collect/log|launcher/collect/results
 launcher/collect|launcher/collect/ launcher/host launcher/status launcher/study
