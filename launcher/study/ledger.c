@@ -19,9 +19,9 @@
 #include "src/atomicfile.h"
 #include "src/buf.h"
 #include "src/clock.h"
+#include "src/format/schema.h"
 #include "src/log.h"
 #include "src/mem.h"
-#include "src/schema.h"
 
 #define MAX_LEDGER ((size_t)1 << 30)
 

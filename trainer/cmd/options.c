@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "src/mem.h"
+#include "src/settings/settings.h"
 #include "trainer/passes/precision.h"
 #include "trainer/run/compute.h"
 

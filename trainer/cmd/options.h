@@ -5,11 +5,12 @@
 
 #include "src/buf.h"
 #include "src/cli.h"
-#include "src/settings/settings.h"
 #include "trainer/data/image/mask.h"
 #include "trainer/data/image/scale.h"
 #include "trainer/data/source/source.h"
 #include "trainer/network/network.h"
+
+struct settings;
 
 #define OPTIONS_BACKEND(word) \
     {"backend", 0, CLI_STRING, "WORD", \

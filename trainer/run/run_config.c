@@ -14,9 +14,9 @@
 
 #include "src/atomicfile.h"
 #include "src/cli.h"
+#include "src/format/schema.h"
 #include "src/hash.h"
 #include "src/run/schedule.h"
-#include "src/schema.h"
 #include "trainer/models/model.h"
 #include "trainer/run/goal.h"
 
