@@ -279,6 +279,26 @@ like <(tr -s '\n ' ' ' <"$OUT") '^Use 2 GPUs: 1.82x faster than with 1 GPU \(95 
 is "$(json t/report/report.json '[r["engines"][0]["points"][0]["median_epoch_s"][k] for k in ("median", "min", "max", "runs")]')" \
     "[5.0, 4.9, 5.1, 3]" "the JSON has the spread of the base case"
 
+# Several classes: each has its IoU over all images, and the mean is there with the background and
+# without it.
+make_study c classes 1,2 1
+for n in 1 2; do
+    add_run c $n 1 "$((5 - n))" 0.6
+    printf '%s\n' image,class,iou,intersection,pred,truth a,all,0.5,1,1,1 a,soil,0.5,$((7 * n)),15,15 \
+        a,cell,0.5,3,5,6 b,all,0.5,1,1,1 b,sky,0.5,8,8,9 b,soil,0.5,1,1,1 \
+        >c/runs/unet-g0$n-s1/attempt-1/images.csv
+done
+exits 0 "a report of several classes is made" unetctl report -C c
+is "$(sed -n '/^\*IoU of each class/,/^$/d; /^| class/,/^$/p' c/report/report.md | grep '^|' | tr -d ' ')" \
+    "|class|1GPU|2GPUs|
+|:--|--:|--:|
+|sky|0.9000|0.9000|
+|soil|0.3600|0.8889|
+|cell|0.4444|0.4444|
+|meanofall|0.5681|0.7444|
+|meanwithoutsky|0.4022|0.6667|" "its table has each class, and both means"
+like c/report/tables.tex 'mean without sky' "so has LaTeX"
+
 # Seeds without differences, an unknown IoU, and a study without a good run.
 make_study z zero 2,4 3
 for seed in 1 2 3; do
