@@ -110,6 +110,16 @@ unlike "$OUT" "$(printf '\033')" "there is no colour without a terminal"
 exits 0 "--rules" unetctl report -C s --rules
 is "$(grep -cE '^ ?[0-9]+\. (met|not met|does not apply|not applicable)[ :]' "$OUT")" 12 \
     "all twelve rules are printed, with whether they are met"
+exits 0 "--paragraph" unetctl report -C s --paragraph
+is "$(awk 'length > 80' "$OUT")" "" "it fits 80 columns"
+tr '\n' ' ' <"$OUT" >paragraph
+like paragraph '^embedded was trained on 1, 2 and 4 GPUs.*, 1 run per count \(unetctl [0-9.]+\)\. ' \
+    "it says what was trained on what"
+like paragraph ' With 1 GPU an epoch takes 4 s .* With 2 GPUs it is 1\.60 times as fast .*, an efficiency of 0\.80;' \
+    "it has the base case and the speed-up"
+like paragraph ' is 0\.9000 with 2 GPUs and 0\.9000 with 1 .* The runs are too few to judge the change' \
+    "it has the quality"
+ok "no folder is written" test ! -e s/report
 exits 0 "--json -" unetctl report -C s --json -
 cp "$OUT" stdout.json
 ok "the output is JSON only" python3 -m json.tool stdout.json

@@ -122,13 +122,14 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
     const struct decision *d = &rs->as->decision;
 
     table_init(t,
-               "Quality of %s after the last epoch, at the network's size: %s is the mean over the "
-               "runs of a count. "
+               "Quality of %s after the last epoch%s: %s is the mean over the runs of a count. "
                "Collapsed: runs more than %.3g below the median of the base case, with the 95 %% "
                "upper limit of their share. Change: difference of the others from the base case, "
                "with a 95 %% interval that is simultaneous over all counts, and so is p. The "
                "quality holds where that interval lies above -%.3g.",
-               rs->label, s->quality, QUALITY_COLLAPSE * d->rule.margin, d->rule.margin);
+               rs->label,
+               strcmp(s->engine, "embedded") == 0 ? ", at the network's size" : "", s->quality,
+               QUALITY_COLLAPSE * d->rule.margin, d->rule.margin);
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
         const struct quality *judged = d->quality ? &d->quality[i] : NULL;
