@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "launcher/spec/spec_check.h"
 #include "launcher/spec/spec_gpus.h"
 #include "launcher/spec/spec_source.h"
 #include "src/plural.h"
@@ -24,8 +23,7 @@ static const char *opt_resolver = "slurm", *opt_jobs, *opt_host_suffix, *opt_tas
 static const char *opt_rpc_layer = "grpc", *opt_format = "json";
 static struct spec_options opt = {.rank = -1};
 static long opt_port_base, opt_gpus_per_node = -1, opt_gpus_per_task = -1;
-static bool opt_no_auto_set_gpu, opt_json, opt_check;
-static double opt_timeout = 30;
+static bool opt_no_auto_set_gpu, opt_json;
 
 struct spec_answer {
     struct spec_source source;
@@ -83,9 +81,8 @@ static int read_words(bool has_command, struct err *e)
     if (strcmp(opt_format, "json") != 0 && strcmp(opt_format, "env") != 0)
         return err_set(e, ERR_USAGE, "--format: unknown format '%s' (known: json, "
                                      "env)", opt_format);
-    if (strcmp(opt_format, "env") == 0 && (has_command || opt_json || opt_check))
-        return err_set(e, ERR_USAGE,
-                       "--format env excludes a command, --json and --check");
+    if (strcmp(opt_format, "env") == 0 && (has_command || opt_json))
+        return err_set(e, ERR_USAGE, "--format env excludes a command and --json");
     if (opt_host_suffix && opt_host_suffix[strspn(opt_host_suffix, NODELIST_NAME_CHARS)])
         return err_set(e, ERR_USAGE,
                        "--host-suffix %.40s: a host name has letters, digits, '-', '_' and '.'",
@@ -195,17 +192,6 @@ static int run_command(struct spec_answer *a, char **command, struct err *e)
     return err_errno(e, ERR_USAGE, errno, "cannot run %s", command[0]);
 }
 
-static int check_answer(struct spec_answer *a, struct err *e)
-{
-    struct spec_view v = {.fd = -1};
-    int rc = spec_view_open(&v, &a->spec, &a->source, a->text.data, e);
-
-    if (rc == 0)
-        rc = spec_check_run(&v, opt_timeout, opt_json, e);
-    spec_view_close(&v);
-    return rc;
-}
-
 static int cmd_spec_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct spec_answer a = {0};
@@ -215,8 +201,7 @@ static int cmd_spec_run(int noperands, char **operands, int nrest, char **rest, 
     if (rc == 0 && (opt_json || nrest))
         rc = find_self(&a, e);
     if (rc == 0)
-        rc = opt_check ? check_answer(&a, e)
-             : nrest   ? run_command(&a, rest, e)
+        rc = nrest ? run_command(&a, rest, e)
              : opt_json ? print_spec_json(&a, e)
                         : print_spec(&a.text, e);
     buf_destroy(&a.text);
@@ -252,15 +237,11 @@ static const struct cli_option options[] = {
     {"no-auto-set-gpu", 0, CLI_FLAG, NULL, "tf: leave CUDA_VISIBLE_DEVICES of COMMAND unchanged",
      &opt_no_auto_set_gpu, 0, 0},
     {"json", 0, CLI_FLAG, NULL,
-     "print rank, address, master and GPUs as well; with --check the findings", &opt_json, 0, 0},
+     "print rank, address, master and GPUs as well", &opt_json, 0, 0},
     {"task", 0, CLI_STRING, "TYPE:I",
      "with --json: print the address of this task as master (default: this one)", &opt_task, 0, 0},
     {"rpc-layer", 0, CLI_STRING, "NAME",
      "with --json: print master with this protocol (default: grpc)", &opt_rpc_layer, 0, 0},
-    {"check", 0, CLI_FLAG, NULL, "compare what all ranks of the step see (exit 5 if they differ)",
-     &opt_check, 0, 0},
-    {"timeout", 0, CLI_DOUBLE, "S", "with --check: wait S seconds for all ranks (default: 30)",
-     &opt_timeout, 0.1, 3600},
     {0}};
 
 const struct cli_command cmd_spec = {
@@ -280,12 +261,9 @@ const struct cli_command cmd_spec = {
         "the GPUs in CUDA_VISIBLE_DEVICES of COMMAND. Unlike it, a node listed twice and lists of\n"
         "unequal length are refused, and GPUs of unknown number are not assigned.\n"
         "\n"
-        "--check runs on every rank, started by srun: rank 0 gathers at its own address what each\n"
-        "rank sees, and names every rank that is missing, duplicate, on another node, with\n"
-        "another list, with an old TF_CONFIG, or unable to listen.\n"
+        "'unetctl doctor --gpus N' compares what the ranks of a job see.\n"
         "\n"
         "  srun unetctl spec -- unet-train train --run run.json --out DIR\n"
-        "  srun unetctl spec --check\n"
         "  unetctl spec --nodelist 'node[1-2]' --tasks-per-node 2,1 --rank 2 --port-base 8888\n",
     .options = options,
     .run = cmd_spec_run,

@@ -195,22 +195,23 @@ static bool is_impossible(const struct result *r)
 /* Checks a done row against its log, and adds the log's curve and the scores to it. If the log is
  * missing, the row keeps its numbers. The row becomes corrupt if its numbers are impossible, its
  * log or scores are invalid, or the log contradicts it. */
-static void read_row(void *arg, size_t i)
+static int read_row(void *arg, size_t i, struct err *e)
 {
     const struct collected *c = arg;
     struct result *r = &c->rows[i], log = *r;
     char path[PATH_MAX], note[128];
     struct err why;
 
+    (void)e;
     if (r->state == RESULT_DONE && is_impossible(r))
         result_discard(r, RESULT_CORRUPT,
                        "its row in results.csv has an impossible time or quality: collect again");
     if (r->state != RESULT_DONE || !*r->log || strchr(r->log, '/') ||
         !path_has_file(c->dir, r->log))
-        return;
+        return 0;
     if (log_file_read(path_format(path, "%s/%s", c->dir, r->log), &log, &why)) {
         result_discard(r, RESULT_CORRUPT, why.text);
-        return;
+        return 0;
     }
     const char *difference = find_difference(r, &log);
     if (difference) {
@@ -218,12 +219,13 @@ static void read_row(void *arg, size_t i)
         snprintf(note, sizeof note, "results.csv and its log differ in the %s: collect again",
                  difference);
         result_discard(r, RESULT_CORRUPT, note);
-        return;
+        return 0;
     }
     r->curve = log.curve;
     if (strchr(r->images_log, '/') || !path_has_file(c->dir, r->images_log))
         *r->images_log = '\0';
     read_log_scores(c->dir, r);
+    return 0;
 }
 
 /* Adds name to seen. Returns whether it is new; if memory ran out, every name is. */
@@ -262,7 +264,8 @@ static int read_collected(const char *dir, const char *path, struct results *tab
     if (results_read(table, path, e))
         return -1;
     refuse_repeated_rows(table);
-    scan_each(table->count, read_row, &(struct collected){dir, table->rows});
+    if (scan_each(table->count, read_row, &(struct collected){dir, table->rows}, e))
+        return -1;
     results_sort(table);
     suspects_discard_repeated(table);
     return 0;

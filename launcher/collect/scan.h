@@ -4,12 +4,10 @@
 #define UNETCTL_LAUNCHER_COLLECT_SCAN_H
 
 #include "launcher/collect/results/results.h"
-#include "src/err.h"
+#include "src/parallel.h"
 
-/* Calls f(arg, i) for each i below n, in any order and perhaps from several threads, and returns
- * when all calls have returned. Calls must not touch the same data. */
-typedef void scan_item_f(void *arg, size_t i);
-void scan_each(size_t n, scan_item_f *f, void *arg);
+/* As parallel_each, with several threads if there are many items. */
+int scan_each(size_t n, parallel_f *f, void *arg, struct err *e);
 
 /* Fills r, which result_init has initialised, from the entry called name. An entry that leaves
  * r->run empty is skipped. Called from several threads. */

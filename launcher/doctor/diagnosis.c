@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "launcher/spec/spec_report.h"
-#include "launcher/spec/spec_view.h"
 #include "launcher/study/site.h"
 #include "src/buf.h"
 
@@ -359,14 +358,16 @@ static void check_numbering(const json_t *ranks, struct findings *dst)
     char number[24], problem[80];
 
     json_array_foreach(ranks, c.rank, r) {
-        const char *procid = text_of(r, "procid");
+        const char *procid = text_of(r, "procid"), *place = text_of(r, "place");
         if (!json_is_object(r) || c.found >= 4)
             continue;
         c.host = text_of(r, "host");
         snprintf(number, sizeof number, "%zu", c.rank);
         snprintf(problem, sizeof problem, "its launcher calls it rank %.20s", procid);
         if (*procid && strcmp(procid, number) != 0)
-            add_difference(&c, problem, SPEC_VIEW_ONE_STEP);
+            add_difference(&c, problem, SPEC_REPORT_ONE_STEP);
+        else if (*place)
+            add_difference(&c, place, SPEC_REPORT_ONE_STEP);
         else
             spec_report_compare(json_object_get(r, "spec"), json_object_get(first, "spec"),
                                 add_difference, &c);

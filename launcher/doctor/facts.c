@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "launcher/host/child.h"
 #include "launcher/host/jsonio.h"
 #include "launcher/plan/trainer_program.h"
 #include "src/format/sha256.h"
@@ -91,32 +92,26 @@ static void add_trainer(json_t *versions)
     free(text);
 }
 
-static char *run_command(const char *command)
-{
-    FILE *f = popen(command, "re");
-    char text[16384];
-    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-
-    text[n] = 0;
-    return f && pclose(f) == 0 ? strdup(text) : NULL;
-}
-
 /* Returns the GPUs that nvidia-smi lists, lines of "UUID, driver, name", and adds the driver's
  * version to versions. */
 static json_t *ask_nvidia_gpus(json_t *versions)
 {
-    char *text = run_command("nvidia-smi --query-gpu=uuid,driver_version,name "
-                             "--format=csv,noheader 2>/dev/null"), *save = NULL;
+    static const char *const ask[] = {"nvidia-smi", "--query-gpu=uuid,driver_version,name",
+                                      "--format=csv,noheader", NULL};
+    struct child c = {.argv = ask, .out = CHILD_READ, .err = CHILD_NULL};
+    char uuid[96], driver[64], name[128], *save = NULL;
     json_t *gpus = json_array();
-    char uuid[96], driver[64], name[128];
+    struct child_end end;
+    struct err ignored;
 
+    char *text = child_run(&c, &end, &ignored) == 0 && end.code == 0 ? end.out.data : NULL;
     for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line;
          line = strtok_r(NULL, "\n", &save))
         if (sscanf(line, "%95[^,], %63[^,], %127[^\n]", uuid, driver, name) == 3) {
             json_array_append_new(gpus, json_pack("{s:s, s:s}", "uuid", uuid, "name", name));
             json_object_set_new(versions, "gpu driver", json_string(driver));
         }
-    free(text);
+    child_destroy(&end);
     return gpus;
 }
 

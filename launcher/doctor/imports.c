@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "launcher/host/child.h"
 #include "launcher/script/script_values.h"
 #include "launcher/script/template.h"
 #include "launcher/submit/source_files.h"
@@ -88,17 +89,13 @@ static void add_command(const struct workspace *w, const struct settings_program
 /* Runs the text in bash and writes what it prints. */
 static void run(const char *text, char *dst, size_t size)
 {
-    struct buf command = {0};
+    const char *const words[] = {"bash", "-c", text, NULL};
+    struct child c = {.argv = words, .out = CHILD_READ};
+    struct child_end end;
+    struct err ignored;
 
-    buf_add(&command, "exec bash -c ");
-    template_quote_sh(&command, text);
-    FILE *f = command.failed ? NULL : popen(command.data, "re");
-    size_t n = f ? fread(dst, 1, size - 1, f) : 0;
-
-    dst[n] = 0;
-    if (f)
-        pclose(f);
-    buf_destroy(&command);
+    snprintf(dst, size, "%s", child_run(&c, &end, &ignored) ? "" : end.out.data);
+    child_destroy(&end);
 }
 
 static void add_finding(const struct workspace *w, const char *python, const char *script,

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "src/clock.h"
+#include "src/cluster/connection.h"
 #include "src/cluster/resolve.h"
 #include "src/format/hmac.h"
 
@@ -51,7 +52,7 @@ struct line {
 
 struct mesh {
     int listener, index;
-    struct hmac key;
+    struct hmac_sha256_ctx key;
     struct line *lines; /* the peers', then those of greeting ranks */
     size_t npeers, nlines, capacity, nranks, nexpected, nanswered;
     bool *answered; /* by rank: its greeting was answered */
@@ -102,8 +103,8 @@ static void start_line(struct line *l)
         return;
     }
     l->since = clock_now();
-    l->fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (l->fd < 0 || (connect(l->fd, found->ai_addr, found->ai_addrlen) && errno != EINPROGRESS))
+    l->fd = connection_begin(found);
+    if (l->fd < 0)
         postpone(l, strerror(errno));
     freeaddrinfo(found);
 }
@@ -122,7 +123,7 @@ static void send_message(const struct mesh *m, struct line *l, enum message_kind
     memcpy(message.nonce, l->nonce, sizeof message.nonce);
     sign_message(m, &message, message.code);
     l->sent = clock_now();
-    if (send(l->fd, &message, sizeof message, MSG_NOSIGNAL) != (ssize_t)sizeof message && l->peer)
+    if (connection_send(l->fd, &message, sizeof message) != (ssize_t)sizeof message && l->peer)
         postpone(l, strerror(errno));
 }
 
@@ -133,16 +134,14 @@ static bool is_genuine(const struct mesh *m, const struct line *l, enum message_
 
     sign_message(m, &l->message, code);
     return memcmp(l->message.mark, MARK, sizeof l->message.mark) == 0 &&
-           l->message.kind == (int32_t)kind && hmac_same(code, l->message.code);
+           l->message.kind == (int32_t)kind && memeql_sec(code, l->message.code, HMAC_SIZE);
 }
 
 static void finish_connect(const struct mesh *m, struct line *l)
 {
-    socklen_t n = sizeof(int);
-    int error = 0;
+    int error = connection_error(l->fd);
     struct err e;
 
-    getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &error, &n);
     if (error) {
         postpone(l, strerror(error));
         return;
@@ -223,21 +222,16 @@ static void answer_guest(struct mesh *m, struct line *l)
 
 static void receive_echo(struct mesh *m, struct line *l)
 {
-    ssize_t n = recv(l->fd, (char *)&l->message + l->length, sizeof l->message - l->length, 0);
+    int got = connection_receive(l->fd, &l->message, sizeof l->message, &l->length);
 
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    if (n <= 0 && l->peer)
-        postpone(l, n ? strerror(errno)
-                      : "something else, or a rank of another rehearsal, hangs up");
-    else if (n <= 0)
+    if (got == CONNECTION_CLOSED && l->peer)
+        postpone(l, "something else, or a rank of another rehearsal, hangs up");
+    else if (got == CONNECTION_CLOSED)
         close_line(l);
-    else if ((l->length += (size_t)n) == sizeof l->message) {
-        if (l->peer)
-            take_answer(m, l);
-        else
-            answer_guest(m, l);
-    }
+    else if (got == CONNECTION_DONE && l->peer)
+        take_answer(m, l);
+    else if (got == CONNECTION_DONE)
+        answer_guest(m, l);
 }
 
 /* Returns a line for another guest: one that is not in use, or that of the guest that has been
@@ -262,7 +256,7 @@ static struct line *make_room(struct mesh *m)
 
 static void accept_guest(struct mesh *m)
 {
-    int fd = accept4(m->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    int fd = connection_accept(m->listener, NULL, 0);
     struct line *l = fd >= 0 ? make_room(m) : NULL;
 
     if (l)
@@ -320,7 +314,7 @@ void mesh_greet(int listener, int index, size_t nranks, const unsigned char toke
                      .nlines = npeers, .capacity = npeers + nranks + STRANGERS};
     double end = clock_now() + patience_s;
 
-    hmac_init(&m.key, token, TOKEN_SIZE);
+    hmac_sha256_set_key(&m.key, TOKEN_SIZE, token);
     for (size_t i = 0; i < nranks; i++)
         m.nexpected += mesh_is_peer(i, (size_t)index, nranks);
     m.lines = calloc(m.capacity, sizeof *m.lines);

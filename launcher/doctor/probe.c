@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -71,8 +72,6 @@ static const char *launched_rank_name(void)
     return "SLURM_PROCID";
 }
 
-/* Describes the specification as `unetctl spec --check` does, so that the same comparison
- * applies. */
 static json_t *describe_spec(const char *text, const char *host, int port)
 {
     bool by_slurm = strcmp(launched_rank_name(), "SLURM_PROCID") == 0;
@@ -89,6 +88,51 @@ static json_t *describe_spec(const char *text, const char *host, int port)
     r.nodes_text = r.nodes_text ? r.nodes_text : "";
     r.tasks_text = r.tasks_text ? r.tasks_text : "";
     return spec_report_encode(&r);
+}
+
+/* Are a and b the same machine, as node1 and node1.cluster are? */
+static bool same_name(const char *a, const char *b)
+{
+    size_t n = strcspn(a, "."), m = strcspn(b, ".");
+
+    return strcasecmp(a, b) == 0 ||
+           (n == m && (a[n] == 0 || b[m] == 0) && strncasecmp(a, b, n) == 0);
+}
+
+/* Does this process run on the host? node becomes Slurm's name of this one, or its own. */
+static bool runs_on(const char *host, char node[MAX_HOST])
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
+    const char *name = getenv("SLURMD_NODENAME");
+
+    if (name && *name)
+        snprintf(node, MAX_HOST, "%s", name);
+    else if (gethostname(node, MAX_HOST - 1))
+        snprintf(node, MAX_HOST, "?");
+    bool here = same_name(host, node) ||
+                (resolve_host(host, NULL, &hints, &found) == 0 && resolve_is_own(found));
+    if (found)
+        freeaddrinfo(found);
+    return here;
+}
+
+/* Says why this rank's place is not that of its address, or "". */
+static json_t *check_place(const struct spec *s, const char *host, int port)
+{
+    const char *local = getenv("SLURM_LOCALID");
+    char other[MAX_HOST], node[MAX_HOST] = "", slot[16];
+    int n = 0;
+
+    for (size_t i = 0; i < (size_t)s->index; i++) {
+        split_address(s, i, other);
+        n += strcmp(other, host) == 0;
+    }
+    snprintf(slot, sizeof slot, "%d", n);
+    if (!runs_on(host, node))
+        return json_sprintf("it runs on %s, but its address is %s:%d", node, host, port);
+    if (local && strcmp(launched_rank_name(), "SLURM_PROCID") == 0 && strcmp(local, slot) != 0)
+        return json_sprintf("SLURM_LOCALID=%.20s, but it is task %d of %s", local, n, host);
+    return json_string("");
 }
 
 /* Resolves a name to its addresses, and the first of these back to a name. */
@@ -229,6 +273,7 @@ int probe_run(const char *folder, const char *data_dir, const char *backend, str
     json_object_set_new(facts, "world", json_integer((json_int_t)s.world));
     json_object_set_new(facts, "procid", json_string(procid ? procid : ""));
     json_object_set_new(facts, "name", json_string(host));
+    json_object_set_new(facts, "place", check_place(&s, host, port));
     json_object_set_new(facts, "spec", spec);
     json_object_set_new(facts, "port", json_pack("{s:i, s:s}", "number", port, "error", taken));
     json_object_set_new(facts, "names", resolve_all(&s));

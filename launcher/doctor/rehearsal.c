@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "launcher/doctor/probe.h"
+#include "launcher/host/child.h"
 #include "launcher/host/path.h"
 #include "launcher/script/template.h"
 #include "launcher/study/run_dir.h"
@@ -168,18 +168,17 @@ static int wait_for_job(struct scheduler *s, const struct rehearsal *r, const ch
     const struct timespec pause = {.tv_sec = POLL_S};
     double end = clock_now() + (double)r->timeout_s;
     struct job_state *jobs;
-    char state[160] = "PENDING";
+    char state[448] = "PENDING";
     size_t n;
 
     for (;;) {
         if (scheduler_query(s, tag, false, &jobs, &n, e))
             return give_up(s, id, e);
         /* COMPLETING: the script has ended, but a node cleans up or does not respond. */
-        bool ended = n == 0 || jobs[0].phase == JOB_ENDED ||
-            strcmp(jobs[0].state, "COMPLETING") == 0;
+        bool ended = n == 0 || jobs[0].phase == PHASE_ENDED || jobs[0].state == STATE_COMPLETING;
         if (n)
-            snprintf(state, sizeof state, "%s%s%s", jobs[0].state, *jobs[0].reason ? ", " : "",
-                     jobs[0].reason);
+            snprintf(state, sizeof state, "%s%s%s", state_name(jobs[0].state),
+                     *jobs[0].reason ? ", " : "", jobs[0].reason);
         free(jobs);
         if (ended)
             return 0;
@@ -198,7 +197,8 @@ static int run_as_job(struct workspace *w, const struct rehearsal *r, const stru
     char id[SCHEDULER_ID_SIZE];
     struct attempt_job job;
 
-    if (!s || attempt_job(w, run, 1, &job, e) || scheduler_submit(s, &job.job, id, e))
+    if (!s || attempt_job(w, run, 1, &job, e) || scheduler_check(s, &job.job, e) ||
+        scheduler_submit(s, &job.job, id, e))
         return -1;
     log_info("rehearsing as job %s on %d GPU%s, %d node%s, %d rank%s", id, r->gpus, plural(r->gpus),
              run->layout.nodes, plural(run->layout.nodes), run->layout.tasks,
@@ -206,20 +206,19 @@ static int run_as_job(struct workspace *w, const struct rehearsal *r, const stru
     return wait_for_job(s, r, job.tag, id, e);
 }
 
-static void become_script(const struct attempt_job *job)
+static pid_t start_script(const struct attempt_job *job, struct err *e)
 {
+    const char *const words[] = {"/bin/bash", job->script, NULL};
     char path[PATH_MAX + 32];
-    int out;
 
     snprintf(path, sizeof path, "%s/attempt-1/here.out", job->work_dir);
-    out = open(path, O_WRONLY | O_CREAT | O_APPEND, 0666);
-    if (out >= 0) {
-        dup2(out, STDOUT_FILENO);
-        dup2(out, STDERR_FILENO);
-    }
-    setpgid(0, 0);
-    execl("/bin/bash", "bash", job->script, (char *)NULL);
-    _exit(127);
+    int out = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    struct child c = {.argv = words, .out = out < 0 ? CHILD_KEEP : out,
+                      .err = out < 0 ? CHILD_KEEP : out, .group = true};
+    pid_t child = child_start(&c, e);
+    if (out >= 0)
+        close(out);
+    return child;
 }
 
 static int run_here(const struct workspace *w, const struct rehearsal *r, const struct run *run,
@@ -228,21 +227,20 @@ static int run_here(const struct workspace *w, const struct rehearsal *r, const 
     const struct timespec pause = {.tv_nsec = 50000000};
     double end = clock_now() + (double)r->timeout_s;
     struct attempt_job job;
+    int code;
 
     if (attempt_job(w, run, 1, &job, e))
         return -1;
     log_info("rehearsing here on %d GPU%s, %d node%s, %d rank%s", r->gpus, plural(r->gpus),
              run->layout.nodes,
              plural(run->layout.nodes), run->layout.tasks, plural(run->layout.tasks));
-    pid_t child = fork();
-    if (child == 0)
-        become_script(&job);
+    pid_t child = start_script(&job, e);
     if (child < 0)
-        return err_errno(e, ERR_INTERNAL, errno, "doctor");
-    while (waitpid(child, NULL, WNOHANG) == 0) {
+        return -1;
+    while (!child_has_ended(child, &code)) {
         if (interrupted || clock_now() >= end) {
             kill(-child, SIGTERM);
-            waitpid(child, NULL, 0);
+            child_wait(child);
             return report_timeout(r, "it still ran", e);
         }
         nanosleep(&pause, NULL);

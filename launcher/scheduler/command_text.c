@@ -2,57 +2,38 @@
 #include "config.h"
 #include "launcher/scheduler/command_text.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "launcher/host/child.h"
 #include "launcher/host/jobenv.h"
 #include "launcher/sandbox/sandbox.h"
 
 #define PATIENCE_S 10
 #define MAX_TEXT ((size_t)1 << 20)
 
-/* Runs in the child. The alarm ends a command that waits for a controller that is down. */
-static void become_command(char *const argv[], bool in_sandbox, int output)
+/* Runs in the child. in_sandbox: NULL for the commands of this machine. */
+static void enter(void *in_sandbox, char *const argv[])
 {
-    int null = open("/dev/null", O_RDWR);
     struct sandbox sandbox;
     struct err ignored;
 
-    if (null >= 0) {
-        dup2(null, STDIN_FILENO);
-        dup2(null, STDERR_FILENO);
-    }
-    dup2(output, STDOUT_FILENO);
-    alarm(PATIENCE_S);
     jobenv_clean();
     if (!in_sandbox)
-        execvp(argv[0], argv);
-    else if (sandbox_find(NULL, &sandbox, &ignored) == 0)
+        return;
+    if (sandbox_find(NULL, &sandbox, &ignored) == 0)
         sandbox_exec(&sandbox, NULL, argv, &ignored);
     _exit(127);
 }
 
 void command_text(char *const argv[], bool in_sandbox, struct buf *dst)
 {
-    int ends[2];
-    ssize_t n = 1;
+    struct child c = {.argv = (const char *const *)argv, .in = CHILD_NULL, .out = CHILD_READ,
+                      .err = CHILD_NULL, .limit_s = PATIENCE_S, .most = MAX_TEXT, .enter = enter};
+    struct child_end end;
+    struct err ignored;
 
-    if (pipe2(ends, O_CLOEXEC))
-        return;
-    pid_t child = fork();
-    if (child == 0)
-        become_command(argv, in_sandbox, ends[1]);
-    close(ends[1]);
-    while (child > 0 && n > 0 && dst->length < MAX_TEXT) {
-        char block[4096];
-        while ((n = read(ends[0], block, sizeof block)) < 0 && errno == EINTR)
-            ;
-        if (n > 0)
-            buf_add_bytes(dst, block, (size_t)n);
-    }
-    close(ends[0]);
-    while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
-        ;
+    c.arg = in_sandbox ? &c : NULL;
+    if (child_run(&c, &end, &ignored) == 0)
+        buf_add_bytes(dst, end.out.data, end.out.length);
+    child_destroy(&end);
 }

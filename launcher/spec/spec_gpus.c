@@ -3,21 +3,25 @@
 #include "launcher/spec/spec_gpus.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/host/child.h"
+
 static int count_listed(void)
 {
-    FILE *f = popen("exec nvidia-smi --list-gpus 2>/dev/null", "r");
-    char line[1024];
-    int n = 0;
+    static const char *const ask[] = {"nvidia-smi", "--list-gpus", NULL};
+    struct child c = {.argv = ask, .out = CHILD_READ, .err = CHILD_NULL};
+    struct child_end end;
+    struct err ignored;
+    int n = child_run(&c, &end, &ignored) == 0 && end.code == 0 ? 0 : -1;
 
-    if (!f)
-        return -1;
-    while (fgets(line, sizeof line, f))
+    for (const char *line = n ? NULL : end.out.data; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
         n += strncmp(line, "GPU ", 4) == 0;
-    return pclose(f) == 0 ? n : -1;
+    }
+    child_destroy(&end);
+    return n;
 }
 
 /* Is name a device? CUDA ignores all devices from the first that is invalid: -1, an empty one,

@@ -6,13 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "launcher/spec/spec_view.h"
 #include "src/format/sha256.h"
 
 void spec_report_hash(const char *text, char hex[65])
 {
     const char *end = strstr(text, "},\"task\":{");
-    struct sha256 s;
+    struct sha256_ctx s;
 
     sha256_init(&s);
     sha256_add(&s, text, end ? (size_t)(end - text) : strlen(text));
@@ -51,7 +50,7 @@ void spec_report_compare(const json_t *report, const json_t *first, spec_report_
         snprintf(problem, sizeof problem, "it sees another cluster: %s %s; rank 0 on %s has %s %s",
                  spec_report_text(report, "nodes"), spec_report_text(report, "per_node"), node,
                  spec_report_text(first, "nodes"), spec_report_text(first, "per_node"));
-        found(arg, problem, SPEC_VIEW_ONE_STEP);
+        found(arg, problem, SPEC_REPORT_ONE_STEP);
     } else if (differs(report, first, "hash")) {
         snprintf(problem, sizeof problem, "it has another specification of the same nodes: it "
                  "listens at port %lld, sha256 %.16s; rank 0 on %s has %.16s",

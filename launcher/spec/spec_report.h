@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A rank's report of the cluster that it sees, and the differences between two reports. `spec
- * --check` sends reports to rank 0; `doctor` writes them to the study's folder. */
+/* A rank's report of the cluster that it sees, and the differences between two reports. `doctor`
+ * writes them to the study's folder. */
 #ifndef UNETCTL_LAUNCHER_SPEC_SPEC_REPORT_H
 #define UNETCTL_LAUNCHER_SPEC_SPEC_REPORT_H
 
 #include <jansson.h>
+
+#define SPEC_REPORT_ONE_STEP                                                                       \
+    "start all ranks as one step (one srun), and let no start-up file set SLURM_ variables"
 
 struct spec_report {
     const char *node;   /* the node that the rank runs on */

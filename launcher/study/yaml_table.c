@@ -338,6 +338,26 @@ static int unknown_key(const struct yaml_reader *r, const char *section, const c
                    section ? section : "", section ? separator : "", name, all);
 }
 
+static const char *scalar_of(const yaml_node_t *node)
+{
+    return node->type == YAML_SCALAR_NODE ? (const char *)node->data.scalar.value : "";
+}
+
+/* Returns as setting_check_gone. */
+static int check_gone(const struct yaml_reader *r, const char *section, const char *name,
+                      const yaml_node_t *value, size_t line, struct err *e)
+{
+    char path[SETTING_PATH_SIZE];
+
+    snprintf(path, sizeof path, "%s.%s", section ? section : "", name);
+    int rc = setting_check_gone(path, scalar_of(value), e);
+    if (rc < 0) {
+        e->code = ERR_CONFIG;
+        err_prefix(e, "%s:%zu", r->file, line);
+    }
+    return rc;
+}
+
 static int read_mapping(const struct yaml_reader *r, const char *section,
                         const yaml_node_t *mapping, struct err *e);
 
@@ -363,6 +383,9 @@ static int read_pair(const struct yaml_reader *r, const char *section, const yam
                     : strcmp(k->path, name) == 0)
             return set_key(r, k, value, e);
     }
+    int gone = check_gone(r, section, name, value, line_of(name_node), e);
+    if (gone)
+        return gone < 0 ? -1 : 0;
     return unknown_key(r, section, name, line_of(name_node), e);
 }
 
@@ -400,11 +423,6 @@ static int syntax_error(const yaml_parser_t *p, const char *file, const char *te
     return err_set(e, ERR_CONFIG, "%s:%zu: not YAML: %s%s%s", file, line + 1,
                    p->context ? p->context : "", p->context ? ", " : "",
                    p->problem ? p->problem : "unknown problem");
-}
-
-static const char *scalar_of(const yaml_node_t *node)
-{
-    return node->type == YAML_SCALAR_NODE ? (const char *)node->data.scalar.value : "";
 }
 
 /* Checks the file's schema, before all other keys: a later version may have other keys. */
@@ -550,6 +568,8 @@ int yaml_table_add_text(const struct setting *keys, const char *path, const char
     const struct yaml_reader r = {keys, where, layer, NULL, dst, origins};
     const struct setting *key = setting_find(keys, path);
 
+    if (!key && setting_check_gone(path, text, e) > 0)
+        return 0;
     if (!key)
         return setting_refuse(keys, path, e), err_prefix(e, "%s", where);
     if (setting_is_list(key))

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "launcher/host/child.h"
 #include "launcher/script/script.h"
 #include "launcher/study/run_dir.h"
 #include "launcher/submit/allocation.h"
@@ -25,23 +25,20 @@
 static int print_difference(const char *path, const char *text, const char *name, struct err *e)
 {
     char was[RUN_ID_SIZE + 64], is[RUN_ID_SIZE + 64], fresh[48];
-    int fd = memfd_create("new", 0), status = 0;
+    const char *const words[] = {"diff", "-u", "--label", was, "--label", is, path, fresh, NULL};
+    struct child c = {.argv = words};
+    int fd = memfd_create("new", 0);
     size_t n = strlen(text);
 
     snprintf(was, sizeof was, "a/%s", name);
     snprintf(is, sizeof is, "b/%s", name);
     snprintf(fresh, sizeof fresh, "/proc/self/fd/%d", fd);
     fflush(stdout);
-    pid_t pid = fd >= 0 && write(fd, text, n) == (ssize_t)n ? fork() : -1;
-    if (pid == 0) {
-        execlp("diff", "diff", "-u", "--label", was, "--label", is, path, fresh, (char *)NULL);
-        _exit(127);
-    }
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
+    pid_t pid = fd >= 0 && write(fd, text, n) == (ssize_t)n ? child_start(&c, e) : -1;
+    int code = pid > 0 ? child_wait(pid) : 127;
     if (fd >= 0)
         close(fd);
-    if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) <= 1)
+    if (code <= 1)
         return 0;
     return err_set(e, ERR_INTERNAL, "cannot compare %s by diff -u", path);
 }

@@ -3,13 +3,12 @@
 #include "launcher/submit/source_files.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "launcher/script/template.h"
+#include "launcher/host/child.h"
 #include "launcher/study/run_dir.h"
 #include "src/buf.h"
 #include "src/log.h"
@@ -45,28 +44,22 @@ static void add_file(struct source *s, const char *name)
 }
 
 /* Adds what Git tracks in the folder and below. Returns the number of files, 0 without Git. */
-static size_t add_tracked(struct source *s, struct err *e)
+static size_t add_tracked(struct source *s)
 {
-    struct buf command = {0};
-    char *name = NULL;
-    size_t capacity = 0, n = 0;
+    const char *const words[] = {"git", "-C", s->folder, "ls-files", "-z", NULL};
+    struct child c = {.argv = words, .out = CHILD_READ, .err = CHILD_NULL};
+    struct child_end end;
+    struct err ignored;
+    size_t n = 0;
 
-    buf_add(&command, "exec git -C ");
-    template_quote_sh(&command, s->folder);
-    buf_add(&command, " ls-files -z 2>/dev/null");
-    FILE *f = command.failed ? NULL : popen(command.data, "re");
-    buf_destroy(&command);
-    if (!f) {
-        err_errno(e, ERR_INTERNAL, errno, "git");
-        return 0;
-    }
-    while (getdelim(&name, &capacity, 0, f) > 0) {
-        n++;
-        if (strcmp(name, s->main) != 0)
-            add_file(s, name);
-    }
-    free(name);
-    pclose(f);
+    if (child_run(&c, &end, &ignored) == 0)
+        for (const char *name = end.out.data; name < end.out.data + end.out.length;
+             name += strlen(name) + 1) {
+            n++;
+            if (strcmp(name, s->main) != 0)
+                add_file(s, name);
+        }
+    child_destroy(&end);
     return n;
 }
 
@@ -173,12 +166,11 @@ static int list_files(const char *main, struct buf *dst, struct err *e)
 {
     const char *slash = strrchr(main, '/');
     struct source s = {.main = slash + 1};
-    struct err ignored;
 
     snprintf(s.folder, sizeof s.folder, "%.*s", (int)(slash - main), main);
     buf_addf(&s.text, "folder %s\n", s.folder);
     add_file(&s, s.main);
-    if (!is_of_system(main) && add_tracked(&s, &ignored) == 0)
+    if (!is_of_system(main) && add_tracked(&s) == 0)
         add_python(&s);
     if (s.left_out)
         log_warn("%s: a change of %zu file%s is not noticed: scripts are hashed up to %d files, 1 "
@@ -207,8 +199,8 @@ static const char *files_of(const char *main, struct err *e)
     return text.data;
 }
 
-int source_files_add(const struct workspace *w, const struct run *run, struct write_queue *files,
-               struct err *e)
+int source_files_add(const struct workspace *w, const struct run *run,
+                     struct atomicfile_batch *files, struct err *e)
 {
     const struct settings_program *section = study_engine(&w->study, run->engine->name);
     char main[PATH_MAX], path[PATH_MAX], container[PATH_MAX];
@@ -225,7 +217,7 @@ int source_files_add(const struct workspace *w, const struct run *run, struct wr
         buf_addf(&b, "container %s\n", container);
     run_dir_path(w->study.dir, run->id, "source.list", path);
     int rc = b.failed ? err_set(e, ERR_INTERNAL, "source.list: out of memory")
-             : b.length ? write_queue_add_file(files, path, b.data, 0666, e) : 0;
+             : b.length ? atomicfile_batch_add(files, path, b.data, b.length, 0666, e) : 0;
     buf_destroy(&b);
     return rc;
 }

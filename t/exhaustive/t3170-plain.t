@@ -24,7 +24,10 @@ like "$OUT" '^line [12]: .* is expected' "with its line"
 printf 'a: &x 1\nb: *x\n' >hard.yaml
 exits 1 "and what this build does not know" ./plain hard.yaml
 
-mkdir tree
+# As bench/gpu/pack does.
+mkdir -p tree/gpu-visit/nettle/include
+cp -r "$(pkg-config --variable=includedir nettle)/nettle" tree/gpu-visit/nettle/include
+cp "$(pkg-config --variable=libdir nettle)/libnettle.a" tree/gpu-visit/nettle
 (cd "$srcdir" && find src trainer templates/models bench/gpu t/tap.h \( -name '*.[ch]' -o -name \
     '*.cu' -o -name '*.inc' \
     -o -name '*.def' -o -name '*.awk' -o -name '*.yaml' -o -path 'bench/gpu/*' \) ! -name \
@@ -34,6 +37,7 @@ cuda=$(sed -n 's|^NVCC = \(.*\)/bin/nvcc$|\1|p' "$builddir/Makefile")
 exits 0 "the plain build${cuda:+ with CUDA}" env -i PATH=/usr/bin:/bin make -s -j2 -C tree \
     -f bench/gpu/plain/Makefile CUDA="$cuda" \
     MORE='-O1 -Wall -Werror=implicit-function-declaration'
+is "$(readelf -d tree/plain-build/comm_nccl | grep -c nettle)" 0 "links the nettle that was packed"
 made() { # FOLDER PROGRAM...
     local p
     for p in "${@:2}"; do [ -x "tree/$1/$p" ] || return 1; done

@@ -77,7 +77,7 @@ static void encode_header(const char *const *metadata, const struct safetensors_
 static void fill_hash(char *header, size_t nbytes, const struct safetensors_entry *list, size_t n)
 {
     char *at = memmem(header, nbytes, SAFETENSORS_HASH, strlen(SAFETENSORS_HASH)), hex[65];
-    struct sha256 h;
+    struct sha256_ctx h;
 
     if (!at)
         return;
@@ -180,7 +180,7 @@ int safetensors_check_hash(const struct safetensors *s, const char *key, struct 
     const char *want = safetensors_metadata(s, key);
     size_t nheader = (size_t)(s->data - s->bytes) - 8;
     char *header = mem_alloc(nheader, 1, e), *at = NULL, hex[65] = "";
-    struct sha256 h;
+    struct sha256_ctx h;
 
     if (!header)
         return -1;

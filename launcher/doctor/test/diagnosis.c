@@ -21,7 +21,7 @@ static const char good[] =
     "'peers':[{'index':1,'host':'n2','reached':true,'interface':'eth0','rtt_ms':1.0,'clock_s':0.0,"
     "'error':''}],'visible':'0','data':'','lock':'held','gpus':[{'uuid':'GPU-1','name':'x'}]"
     "," HOST_TAIL ","
-    "{'index':1,'world':2,'host':'n2','name':'n2','procid':'1','spec':" SPEC
+    "{'index':1,'world':2,'host':'n2','name':'n2','procid':'1','place':'','spec':" SPEC
     ",'port':{'number':9,'error':''},"
     "'names':[{'name':'n1','addresses':['10.0.0.1'],'back':'n1','error':''}],"
     "'peers':[{'index':0,'host':'n1','reached':true,'interface':'eth0','rtt_ms':1.0,'clock_s':0.25,"
@@ -152,6 +152,8 @@ int main(void)
           "rank 1 (n2): it sees another cluster: N=n[1-3] T=1(x2); rank 0 on n1 has N=n[1-2]");
     finds(FINDING_ERROR, "numbering", "'procid':'1'", "'procid':'0'",
           "rank 1 (n2): its launcher calls it rank 0");
+    finds(FINDING_ERROR, "numbering", "'place':''", "'place':'it runs on n3'",
+          "rank 1 (n2): it runs on n3");
     finds(FINDING_ERROR, "ports", "'number':9,'error':''",
           "'number':9,'error':'port 9: Address already in use'",
           "n2: port 9: Address already in use");

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "launcher/host/child.h"
 #include "launcher/host/jobenv.h"
 #include "src/buf.h"
 
@@ -34,11 +35,11 @@ static void keep_record(struct local_keeper *k)
     local_record_write(k->dir, &k->record, &e); /* a failure cannot be reported from here */
 }
 
-static void end_job(struct local_keeper *k, const char *state, const char *reason, int status)
+static void end_job(struct local_keeper *k, enum state state, const char *reason, int status)
 {
     struct job_state *s = &k->record.state;
 
-    strcpy(s->state, state);
+    job_state_set(s, state);
     snprintf(s->reason, sizeof s->reason, "%s", reason);
     s->ended = time(NULL);
     s->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
@@ -62,7 +63,7 @@ static bool must_wait(const struct local_keeper *k)
         if (local_record_read(k->dir, id, &r, &e) < 0)
             continue;
         local_record_judge(&r);
-        if (r.state.phase != JOB_ENDED)
+        if (r.state.phase != PHASE_ENDED)
             return true;
     }
     return false;
@@ -97,7 +98,7 @@ static bool is_full(struct local_keeper *k)
         snprintf(id, sizeof id, "%lu", k->before[i]);
         if (local_record_read(k->dir, id, &r, &e) == 0) {
             local_record_judge(&r);
-            if (r.state.phase == JOB_ENDED)
+            if (r.state.phase == PHASE_ENDED)
                 continue;
             active++;
         }
@@ -137,30 +138,36 @@ static char *output_path(const struct job *job, const char *id)
     return buf_steal(&b);
 }
 
-/* Runs in the child and does not return. */
-static void run_script(const struct local_keeper *k)
+/* Runs in the child. */
+static void enter_job(void *arg, char *const argv[])
 {
-    char *output = output_path(k->job, k->record.state.id);
+    const struct local_keeper *k = arg;
     sigset_t none;
-    int fd = output ? open(output, O_WRONLY | O_CREAT | O_APPEND, 0666) : -1;
 
-    if (fd < 0)
-        _exit(126);
-    dup2(fd, STDOUT_FILENO);
-    dup2(fd, STDERR_FILENO);
-    if (fd > STDERR_FILENO)
-        close(fd);
+    (void)argv;
     jobenv_clean();
     setenv("UNETCTL_JOB_ID", k->record.state.id, 1);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    if (chdir(k->job->work_dir) < 0) {
-        fprintf(stderr, "%s: %s\n", k->job->work_dir, strerror(errno));
-        _exit(126);
-    }
-    execlp("bash", "bash", k->job->script, (char *)NULL);
-    fprintf(stderr, "bash: %s\n", strerror(errno));
-    _exit(127);
+    if (chdir(k->job->work_dir) == 0)
+        return;
+    fprintf(stderr, "%s: %s\n", k->job->work_dir, strerror(errno));
+    _exit(126);
+}
+
+static pid_t start_script(struct local_keeper *k, struct err *e)
+{
+    const char *const words[] = {"bash", k->job->script, NULL};
+    char *output = output_path(k->job, k->record.state.id);
+    int fd = output ? open(output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
+    struct child c = {.argv = words, .out = fd, .err = fd, .enter = enter_job, .arg = k};
+    pid_t script = fd < 0 ? err_errno(e, ERR_SCHED, errno, "%s", output ? output : "no memory")
+                          : child_start(&c, e);
+
+    if (fd >= 0)
+        close(fd);
+    free(output);
+    return script;
 }
 
 /* Sends TERM to the job's processes, waits at most KILL_WAIT_S for the script to end, and sends
@@ -192,7 +199,7 @@ static bool watch_script(struct local_keeper *k, pid_t script, int *status)
 
     while (waitpid(script, status, WNOHANG) == 0) {
         if (wait_signal(k, 1, 0) == SIGTERM) {
-            end_job(k, "CANCELLED", "", stop_script(k, script));
+            end_job(k, STATE_CANCELLED, "", stop_script(k, script));
             return false;
         }
         if (!warned && time(NULL) >= start + limit - k->job->signal_s) {
@@ -200,7 +207,7 @@ static bool watch_script(struct local_keeper *k, pid_t script, int *status)
             warned = true;
         }
         if (limit && time(NULL) >= start + limit) {
-            end_job(k, "TIMEOUT", "TimeLimit", stop_script(k, script));
+            end_job(k, STATE_TIMEOUT, "", stop_script(k, script));
             return false;
         }
     }
@@ -214,22 +221,21 @@ static void keep_job(struct local_keeper *k)
 {
     struct job_state *s = &k->record.state;
     int status = 0;
+    struct err e;
     bool again;
 
     if (!wait_turn(k)) {
-        end_job(k, "CANCELLED", "", 0);
+        end_job(k, STATE_CANCELLED, "", 0);
         return;
     }
-    strcpy(s->state, "RUNNING");
+    job_state_set(s, STATE_RUNNING);
     s->reason[0] = 0;
     do {
         s->started = time(NULL);
         keep_record(k);
-        pid_t script = fork();
-        if (script == 0)
-            run_script(k);
+        pid_t script = start_script(k, &e);
         if (script < 0) {
-            end_job(k, "FAILED", strerror(errno), 0);
+            end_job(k, STATE_FAILED, e.text, 0);
             return;
         }
         if (!watch_script(k, script, &status))
@@ -238,10 +244,8 @@ static void keep_job(struct local_keeper *k)
                 s->restarts < k->job->requeues;
         s->restarts += again;
     } while (again);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        end_job(k, "COMPLETED", "", status);
-    else
-        end_job(k, "FAILED", WIFSIGNALED(status) ? "RaisedSignal" : "NonZeroExitCode", status);
+    bool is_good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    end_job(k, is_good ? STATE_COMPLETED : STATE_FAILED, "", status);
 }
 
 static bool has_record(const struct local_keeper *k)

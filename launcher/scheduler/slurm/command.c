@@ -3,15 +3,12 @@
 #include "launcher/scheduler/slurm/command.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "launcher/host/child.h"
 #include "launcher/host/jobenv.h"
 #include "launcher/scheduler/slurm/message.h"
 
@@ -43,74 +40,23 @@ static char **own_environment(bool for_sbatch)
     return list;
 }
 
-static int spawn_command(const char *const argv[], int out, int err, pid_t *pid)
-{
-    posix_spawn_file_actions_t actions;
-    char **environment = own_environment(strcmp(argv[0], "sbatch") == 0);
-    int code = environment ? posix_spawn_file_actions_init(&actions) : ENOMEM;
-
-    if (code == 0) {
-        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-        posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-        posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
-        code = posix_spawnp(pid, argv[0], &actions, NULL, (char *const *)argv, environment);
-        posix_spawn_file_actions_destroy(&actions);
-    }
-    free(environment);
-    return code;
-}
-
-static void read_pipe(int fd, struct buf *dst)
-{
-    char block[16384];
-    ssize_t n;
-
-    while ((n = read(fd, block, sizeof block)) > 0 || (n < 0 && errno == EINTR))
-        if (n > 0)
-            buf_add_bytes(dst, block, (size_t)n);
-}
-
-static int wait_for(pid_t pid)
-{
-    int status;
-
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return 127;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
 json_t *command_run(const char *const argv[], struct command *dst)
 {
-    int ends[2] = {-1, -1}, code = 0;
-    int err = memfd_create("stderr", MFD_CLOEXEC);
-    pid_t pid = 0;
+    char **environment = own_environment(strcmp(argv[0], "sbatch") == 0);
+    struct child c = {.argv = argv, .environment = environment, .in = CHILD_NULL,
+                      .out = CHILD_READ, .err = CHILD_READ};
+    struct child_end end = {0};
+    struct err e;
 
-    *dst = (struct command){0};
-    buf_add(&dst->out, "");
-    buf_add(&dst->err, "");
-    if (err < 0 || pipe2(ends, O_CLOEXEC) < 0)
-        code = errno;
-    else
-        code = spawn_command(argv, ends[1], err, &pid);
-    if (ends[1] >= 0)
-        close(ends[1]);
-    if (code == 0) {
-        read_pipe(ends[0], &dst->out);
-        dst->code = wait_for(pid);
-        lseek(err, 0, SEEK_SET);
-        read_pipe(err, &dst->err);
-    }
-    if (ends[0] >= 0)
-        close(ends[0]);
-    if (err >= 0)
-        close(err);
-    if (code == ENOENT)
+    errno = 0;
+    int rc = environment ? child_run(&c, &end, &e) : err_set(&e, ERR_INTERNAL, "out of memory");
+    bool is_missing = rc && errno == ENOENT;
+    free(environment);
+    *dst = (struct command){end.out, end.err, end.code};
+    if (is_missing)
         return message_refuse("%s is not in PATH (is this a login node? --scheduler local does "
                               "without Slurm)", argv[0]);
-    if (code)
-        return message_refuse("%s cannot be started: %s", argv[0], strerror(code));
-    return dst->out.failed || dst->err.failed ? message_refuse("out of memory") : NULL;
+    return rc ? message_refuse("%s", e.text) : NULL;
 }
 
 void command_destroy(struct command *c)
@@ -142,13 +88,12 @@ char *command_last_line(char *text)
 
 json_t *command_refuse(const char *name, struct command *c)
 {
+    enum cause cause = c->code > 128 ? CAUSE_LOST : cause_find(c->err.data);
     const char *reason = command_last_line(c->err.data);
 
     if (!*reason)
         reason = command_last_line(c->out.data);
-    json_t *refusal = *reason ? message_refuse("%s", reason)
-                              : message_refuse("%s failed with exit code %d", name, c->code);
-    if (strstr(reason, "Incompatible versions of client and server code"))
-        json_object_set_new(refusal, "incompatible", json_true());
-    return refusal;
+    return *reason ? message_refuse_for(cause, "%s", reason)
+                   : message_refuse_for(cause, "%s failed with exit code %d", name,
+                                        c->code);
 }

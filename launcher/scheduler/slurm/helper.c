@@ -13,9 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "launcher/host/child.h"
 #include "launcher/scheduler/slurm/message.h"
 #include "src/buf.h"
 #include "src/clock.h"
+#include "src/cluster/connection.h"
 #include "src/log.h"
 #include "src/paths.h"
 
@@ -41,7 +43,6 @@ struct helper {
     FILE *talk;    /* its stderr, a file in memory; NULL before it starts */
     bool greeted;  /* it has answered once */
     struct buf in; /* bytes received after the last answer */
-    struct buf posted; /* requests sent ahead, one per line, whose answers have not been read */
 };
 
 /* Makes COMMANDS the program that starts next, in place of LIBRARY. Returns false if COMMANDS is
@@ -84,23 +85,13 @@ struct helper *helper_create(const struct sandbox *sandbox, const char *interfac
     return NULL;
 }
 
-/* Runs in the child. The helper ignores Ctrl-C on the terminal, and ends when its input does. */
-static void become_helper(const struct helper *h, int socket)
+/* Runs in the child. */
+static void enter_sandbox(void *sandbox, char *const argv[])
 {
-    char *argv[] = {(char *)h->program, NULL};
     struct err e = {0};
 
-    setpgid(0, 0);
-    dup2(socket, STDIN_FILENO);
-    dup2(socket, STDOUT_FILENO);
-    dup2(fileno(h->talk), STDERR_FILENO);
-    if (h->in_sandbox) {
-        sandbox_exec(&h->sandbox, NULL, argv, &e);
-        fprintf(stderr, "%s\n", e.text);
-    } else {
-        execv(h->program, argv);
-        fprintf(stderr, "%s: %s\n", h->program, strerror(errno));
-    }
+    sandbox_exec(sandbox, NULL, argv, &e);
+    fprintf(stderr, "%s\n", e.text);
     _exit(127);
 }
 
@@ -124,7 +115,7 @@ static void reset_helper(struct helper *h)
         fclose(h->talk);
     h->talk = NULL;
     h->greeted = false;
-    h->in.length = h->posted.length = 0;
+    h->in.length = 0;
 }
 
 void helper_destroy(struct helper *h)
@@ -133,7 +124,6 @@ void helper_destroy(struct helper *h)
         return;
     reset_helper(h);
     buf_destroy(&h->in);
-    buf_destroy(&h->posted);
     free(h);
 }
 
@@ -164,20 +154,6 @@ static int report_lost_helper(struct helper *h, int code, struct err *e)
                    "needs no Slurm)", text);
 }
 
-static int send_all(struct helper *h, const char *data, size_t n, struct err *e)
-{
-    while (n > 0) {
-        ssize_t sent = send(h->socket, data, n, MSG_NOSIGNAL);
-        if (sent < 0 && errno == EINTR)
-            continue;
-        if (sent < 0)
-            return report_lost_helper(h, ERR_SCHED, e);
-        data += sent;
-        n -= (size_t)sent;
-    }
-    return 0;
-}
-
 /* Receives one line into h->in. Returns its length without the newline, or -1. */
 static ssize_t receive_line(struct helper *h, struct err *e)
 {
@@ -190,22 +166,17 @@ static ssize_t receive_line(struct helper *h, struct err *e)
         if (newline)
             return newline - h->in.data;
         seen = h->in.length;
-        struct pollfd p = {.fd = h->socket, .events = POLLIN};
-        int left_ms = (int)((deadline - clock_now()) * 1000);
         char *room = buf_reserve(&h->in, 65536);
-        if (left_ms <= 0 || !room || seen > ANSWER_LIMIT) {
+        size_t n = 0;
+        if (!room || seen > ANSWER_LIMIT ||
+            connection_await(h->socket, POLLIN, deadline, NULL) == CONNECTION_LATE) {
             end_helper(h, true);
             reset_helper(h);
             return err_set(e, ERR_INTERNAL, "Slurm did not answer within %.0f seconds", PATIENCE_S);
         }
-        if (poll(&p, 1, left_ms) <= 0)
-            continue;
-        ssize_t n = recv(h->socket, room, 65536, 0);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
+        if (connection_receive(h->socket, room, 65536, &n) == CONNECTION_CLOSED)
             return report_lost_helper(h, ERR_INTERNAL, e);
-        h->in.length += (size_t)n;
+        h->in.length += n;
     }
 }
 
@@ -226,13 +197,18 @@ static json_t *receive_answer(struct helper *h, struct err *e)
 
 static int send_line(struct helper *h, const char *request, struct err *e)
 {
-    return send_all(h, request, strlen(request), e) || send_all(h, "\n", 1, e) ? -1 : 0;
+    double deadline = clock_now() + PATIENCE_S;
+
+    return connection_write(h->socket, request, strlen(request), deadline, NULL) ||
+                   connection_write(h->socket, "\n", 1, deadline, NULL)
+               ? report_lost_helper(h, ERR_SCHED, e)
+               : 0;
 }
 
 static json_t *check_answer(struct helper *h, json_t *answer, struct err *e)
 {
     if (answer && !json_is_true(json_object_get(answer, "ok"))) {
-        h->misfits = h->may_change && json_is_true(json_object_get(answer, "incompatible"));
+        h->misfits = h->may_change && message_cause(answer) == CAUSE_INCOMPATIBLE;
         const char *why = json_string_value(json_object_get(answer, "error"));
         err_set(e, ERR_SCHED, "Slurm: %s", why ? why : "refused without a reason");
         json_decref(answer);
@@ -254,19 +230,23 @@ static FILE *open_talk(void)
 
 static int start_helper(struct helper *h, struct err *e)
 {
+    const char *const words[] = {h->program, NULL};
     int pair[2];
 
     reset_helper(h);
     h->talk = open_talk();
     if (!h->talk || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_errno(e, ERR_SCHED, errno, "cannot start %s", h->program);
-    pid_t pid = fork();
-    if (pid == 0)
-        become_helper(h, pair[1]);
+    /* It ignores Ctrl-C on the terminal, and ends when its input does. */
+    struct child c = {.argv = words, .in = pair[1], .out = pair[1], .err = fileno(h->talk),
+                      .group = true, .enter = h->in_sandbox ? enter_sandbox : NULL,
+                      .arg = &h->sandbox};
+    pid_t pid = child_start(&c, e);
     close(pair[1]);
     if (pid < 0) {
         close(pair[0]);
-        return err_errno(e, ERR_SCHED, errno, "cannot start %s", h->program);
+        e->code = ERR_SCHED;
+        return -1;
     }
     h->pid = pid;
     h->socket = pair[0];
@@ -302,21 +282,6 @@ static int greet_helper(struct helper *h, struct err *e)
     return -1;
 }
 
-/* Returns the answer to the oldest request that was sent ahead. *wanted becomes whether that one
- * equals request. */
-static json_t *receive_posted(struct helper *h, const char *request, bool *wanted, struct err *e)
-{
-    size_t n = (size_t)((char *)memchr(h->posted.data, '\n', h->posted.length) - h->posted.data);
-
-    *wanted = strlen(request) == n && memcmp(request, h->posted.data, n) == 0;
-    json_t *answer = receive_answer(h, e);
-    if (answer) {
-        h->posted.length -= n + 1;
-        memmove(h->posted.data, h->posted.data + n + 1, h->posted.length);
-    }
-    return answer;
-}
-
 /* Starts the program unless it runs, and exchanges greetings. If LIBRARY fails and COMMANDS may
  * replace it, does the same with COMMANDS. */
 static int make_ready(struct helper *h, struct err *e)
@@ -341,15 +306,6 @@ static void log_note(struct helper *h)
 
 static json_t *converse(struct helper *h, const char *request, struct err *e)
 {
-    bool wanted = false;
-    json_t *answer;
-
-    while (h->posted.length) {
-        answer = receive_posted(h, request, &wanted, e);
-        if (!answer || wanted)
-            return check_answer(h, answer, e);
-        json_decref(answer);
-    }
     return send_line(h, request, e) ? NULL : check_answer(h, receive_answer(h, e), e);
 }
 
@@ -379,62 +335,4 @@ json_t *helper_ask(struct helper *h, json_t *request, struct err *e)
         log_note(h);
     free(text);
     return answer;
-}
-
-/* Reads and discards the answers to requests that were sent ahead. */
-static int drop_posted(struct helper *h, struct err *e)
-{
-    bool wanted;
-
-    while (h->posted.length) {
-        json_t *answer = receive_posted(h, "", &wanted, e);
-        if (!answer)
-            return -1;
-        json_decref(answer);
-    }
-    return 0;
-}
-
-static int send_lines(struct helper *h, json_t *(*next)(void *arg), void *arg, struct err *e)
-{
-    json_t *line;
-
-    while ((line = next(arg))) {
-        char *text = encode_request(line, e);
-        int rc = text ? send_line(h, text, e) : -1;
-        free(text);
-        if (rc)
-            return -1;
-    }
-    return 0;
-}
-
-json_t *helper_ask_fed(struct helper *h, json_t *request, json_t *(*next)(void *arg), void *arg,
-                       struct err *e)
-{
-    char *text = encode_request(request, e);
-    json_t *answer = NULL;
-
-    if (text && make_ready(h, e) == 0 &&
-        drop_posted(h, e) == 0 && send_line(h, text, e) == 0) {
-        if (send_lines(h, next, arg, e) == 0)
-            answer = check_answer(h, receive_answer(h, e), e);
-        else
-            e->code = ERR_INTERNAL; /* the request may have had its effect */
-    }
-    free(text);
-    return answer;
-}
-
-void helper_post(struct helper *h, json_t *request)
-{
-    struct err later; /* ignored: the request itself will report it */
-    char *text = encode_request(request, &later);
-
-    if (text && (h->pid || start_helper(h, &later) == 0) && send_line(h, text, &later) == 0) {
-        buf_addf(&h->posted, "%s\n", text);
-        if (h->posted.failed)
-            reset_helper(h);
-    }
-    free(text);
 }

@@ -13,8 +13,8 @@ struct prefix {
     uint32_t number; /* of the keystream's block; for CHANNEL_CODE the payload's length */
 };
 
-static void init_direction(struct channel_direction *d, const struct hmac *token, const char *label,
-                           const struct channel_origin *origin)
+static void init_direction(struct channel_direction *d, const struct hmac_sha256_ctx *token,
+                           const char *label, const struct channel_origin *origin)
 {
     unsigned char bytes[HMAC_SIZE];
     struct hmac_part parts[] = {{label, strlen(label) + 1},
@@ -24,16 +24,16 @@ static void init_direction(struct channel_direction *d, const struct hmac *token
                                 {origin->rank_nonce, CHANNEL_NONCE}};
 
     hmac_sign(token, parts, sizeof parts / sizeof *parts, bytes);
-    hmac_init(&d->key, bytes, sizeof bytes);
+    hmac_sha256_set_key(&d->key, sizeof bytes, bytes);
     d->place = 0;
 }
 
 void channel_init(struct channel *c, const unsigned char token[TOKEN_SIZE],
                   const struct channel_origin *origin, bool is_host)
 {
-    struct hmac key;
+    struct hmac_sha256_ctx key;
 
-    hmac_init(&key, token, TOKEN_SIZE);
+    hmac_sha256_set_key(&key, TOKEN_SIZE, token);
     init_direction(is_host ? &c->out : &c->in, &key, "unetctl rendezvous, rank 0 to rank", origin);
     init_direction(is_host ? &c->in : &c->out, &key, "unetctl rendezvous, rank to rank 0", origin);
 }
@@ -88,7 +88,7 @@ int channel_unseal(struct channel *c, unsigned char *frame, size_t nbytes)
     size_t npayload = nbytes - CHANNEL_OVERHEAD;
 
     sign_frame(&c->in, frame, npayload, code);
-    if (!hmac_same(code, frame + CHANNEL_HEAD + npayload))
+    if (!memeql_sec(code, frame + CHANNEL_HEAD + npayload, HMAC_SIZE))
         return -1;
     add_keystream(&c->in, frame + CHANNEL_HEAD, npayload);
     c->in.place++;

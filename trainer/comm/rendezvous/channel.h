@@ -15,6 +15,7 @@
 #ifndef UNETCTL_TRAINER_COMM_RENDEZVOUS_CHANNEL_H
 #define UNETCTL_TRAINER_COMM_RENDEZVOUS_CHANNEL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "src/format/hmac.h"
@@ -32,7 +33,7 @@ struct channel_origin {
 };
 
 struct channel_direction {
-    struct hmac key;
+    struct hmac_sha256_ctx key;
     uint64_t place; /* of the next message */
 };
 

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "src/clock.h"
+#include "src/cluster/connection.h"
 #include "src/mem.h"
 
 #define ANSWER_S 3.0 /* for the answers to WORD_WHERE */
@@ -85,7 +86,7 @@ static void send_word(struct lifeline *l, struct peer *p, enum word_kind kind, c
     pthread_mutex_lock(&l->lock);
     size_t nbytes = channel_seal(p->channel, &w, sizeof w, e ? e->text : NULL,
                                  e ? strnlen(e->text, ERR_TEXT_SIZE) : 0, frame);
-    ssize_t n = send(p->socket, frame, nbytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t n = connection_send(p->socket, frame, nbytes);
     if (n < 0 && errno != EPIPE)
         p->channel->out.place--; /* the next message takes its place */
     else if (n < (ssize_t)nbytes)
@@ -248,16 +249,11 @@ static void open_word(struct lifeline *l, struct peer *p, size_t nbytes)
 static void receive_word(struct lifeline *l, struct peer *p)
 {
     size_t wanted = p->nread < CHANNEL_HEAD ? CHANNEL_HEAD : channel_frame_size(p->frame);
-    ssize_t n = recv(p->socket, p->frame + p->nread, wanted - p->nread, MSG_DONTWAIT);
+    int got = connection_receive(p->socket, p->frame, wanted, &p->nread);
 
-    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
-        return;
-    if (n <= 0) {
+    if (got == CONNECTION_CLOSED)
         lose_peer(l, p, false);
-        return;
-    }
-    p->nread += (size_t)n;
-    if (p->nread < CHANNEL_HEAD)
+    if (got != CONNECTION_DONE)
         return;
     size_t nbytes = channel_frame_size(p->frame);
     if (nbytes < CHANNEL_OVERHEAD + sizeof(struct word) || nbytes > sizeof p->frame)

@@ -7,17 +7,15 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <netdb.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "src/clock.h"
+#include "src/cluster/connection.h"
 #include "src/cluster/resolve.h"
 #include "src/mem.h"
 #include "src/run/token.h"
@@ -89,39 +87,18 @@ static int keep_reason(struct visit *v)
 /* Returns a socket, -1 with v->reason, or -2 with a signal's error. */
 static int connect_address(struct visit *v, const struct addrinfo *a, struct err *e)
 {
-    struct pollfd p = {.events = POLLOUT};
-    socklen_t length = sizeof errno;
-    int reason = 0, verdict = 0;
-    double until = sooner(v->deadline, clock_now() + CONNECT_S);
-
     getnameinfo(a->ai_addr, a->ai_addrlen, v->address, sizeof v->address, NULL, 0, NI_NUMERICHOST);
-    p.fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (p.fd < 0)
-        return set_reason(v, "cannot make a socket: %s", strerror(errno));
-    if (connect(p.fd, a->ai_addr, a->ai_addrlen) && errno != EINPROGRESS)
-        reason = errno;
-    while (reason == 0) {
-        int nap = rendezvous_wire_nap_ms(until);
-        if (v->c->interrupt && *v->c->interrupt)
-            verdict = err_signal(e, *v->c->interrupt) - 1;
-        if (verdict || poll(&p, 1, nap) > 0)
-            break;
-        if (nap == 0)
-            reason = ETIMEDOUT;
-    }
-    if (!verdict && reason == 0 && getsockopt(p.fd, SOL_SOCKET, SO_ERROR, &reason, &length))
-        reason = errno;
-    if (!verdict && reason == 0)
-        return p.fd;
-    close(p.fd);
-    if (verdict)
-        return verdict;
+    int fd = connection_open(a, sooner(v->deadline, clock_now() + CONNECT_S), v->c->interrupt);
+    if (fd >= 0)
+        return fd;
+    if (errno == EINTR)
+        return err_signal(e, *v->c->interrupt) - 1;
     return set_reason(v, "%s",
-                      reason == ECONNREFUSED ? "no process listens (rank 0 has not started, "
-                                               "or has ended: its output says why)"
-                      : reason == ETIMEDOUT  ? "no answer (a firewall, or an interface that "
-                                               "the ranks do not share)"
-                                             : strerror(reason));
+                      errno == ECONNREFUSED ? "no process listens (rank 0 has not started, "
+                                              "or has ended: its output says why)"
+                      : errno == ETIMEDOUT  ? "no answer (a firewall, or an interface that "
+                                              "the ranks do not share)"
+                                            : strerror(errno));
 }
 
 /* Waits for the greeting, by which rank 0 accepts the connection. Returns 0, or -1 or -2 as
@@ -140,16 +117,16 @@ static int read_greeting(struct visit *v, int socket, struct rendezvous_greeting
     memcpy(mark, &greeting->mark, sizeof mark);
     if (rc == 0 && greeting->mark == own)
         return 0;
-    if (rc == 1)
+    if (rc == CONNECTION_LATE)
         return set_reason(v,
                           "a process accepts connections but sends nothing: rank 0 is stopped, or "
                           "another program uses the port");
-    if (rc == 2)
+    if (rc == CONNECTION_CLOSED)
         return set_reason(
             v, "connections are accepted and closed: rank 0 is ending, or another program "
                "uses the port");
     if (memcmp(mark, RENDEZVOUS_WIRE_NAME, strlen(RENDEZVOUS_WIRE_NAME)) == 0) {
-        (void)send(socket, &own, sizeof own, MSG_NOSIGNAL); /* which rank 0 reports */
+        (void)connection_send(socket, &own, sizeof own); /* which rank 0 reports */
         set_reason(v, "a unet-train of another version listens; install the same version on all "
                    "hosts");
     } else {
@@ -217,11 +194,11 @@ static int shake_hands(struct visit *v, int socket, struct err *e)
     if (rc <= 0)
         return rc ? -2 : 0;
     /* Rank 0, if it is only slow, must not take this for the end of a rank. */
-    (void)send(socket, "", 1, MSG_NOSIGNAL);
+    (void)connection_send(socket, "", 1);
     set_reason(v, "%s",
-               rc == 1   ? "a process greets but does not answer: rank 0 is stopped, or it is "
+               rc == CONNECTION_LATE ? "a process greets but does not answer: rank 0 is stopped, or it is "
                            "another program"
-               : rc == 2 ? "a process greets and closes the connection: rank 0 is ending, or it "
+               : rc == CONNECTION_CLOSED ? "a process greets and closes the connection: rank 0 is ending, or it "
                            "is another program"
                : rc == 3 ? "the rank 0 that listens has another token: it belongs to another run "
                            "or attempt, or its folder of results is not the one here"
@@ -299,11 +276,11 @@ static int reach_host(struct visit *v, struct err *e)
 /* Sets the error for an answer that did not come from rank 0. rc: of read_answer. */
 static int set_silent(const struct rendezvous_config *c, int rc, double waited_s, struct err *e)
 {
-    if (rc == 1)
+    if (rc == CONNECTION_LATE)
         return err_set(e, ERR_PEER, "rank %d of %d on %s: rank 0 on %s has not answered for %.0f "
                        "s: it is stopped, or its host hangs", c->rank, c->size, c->host,
                        c->hosts[0], waited_s);
-    if (rc == 2)
+    if (rc == CONNECTION_CLOSED)
         return err_set(e, ERR_PEER,
                        "rank %d of %d on %s: rank 0 on %s has ended while it waited for "
                        "ranks; its output or the system's log says why",

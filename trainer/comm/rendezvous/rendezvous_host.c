@@ -3,19 +3,17 @@
 #include "config.h"
 #include "trainer/comm/rendezvous/rendezvous_wire.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "src/clock.h"
+#include "src/cluster/connection.h"
 #include "src/cluster/listener.h"
 #include "src/log.h"
 #include "src/map.h"
@@ -28,7 +26,6 @@
 #define STRANGERS 256   /* connections that may be open in addition to the ranks' */
 #define NAMED 8         /* missing ranks that an error names */
 #define EVENTS 64
-#define MAPPED "::ffff:"
 
 /* A connection to this port. */
 struct guest {
@@ -196,9 +193,8 @@ static int refuse_guest(struct host *h, struct err *e)
 
 static int accept_guest(struct host *h, struct err *e)
 {
-    struct sockaddr_storage from;
-    socklen_t length = sizeof from;
-    int s = accept4(h->listener, (struct sockaddr *)&from, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    char address[sizeof ((struct guest *)0)->address];
+    int s = connection_accept(h->listener, address, sizeof address);
 
     if (s < 0)
         return refuse_guest(h, e);
@@ -210,11 +206,7 @@ static int accept_guest(struct host *h, struct err *e)
         return -1;
     }
     g->socket = s;
-    getnameinfo((struct sockaddr *)&from, length, g->address, sizeof g->address, NULL, 0,
-                NI_NUMERICHOST);
-    /* an IPv4 address, as an IPv6 listener reports it */
-    if (strncmp(g->address, MAPPED, strlen(MAPPED)) == 0)
-        memmove(g->address, g->address + strlen(MAPPED), strlen(g->address + strlen(MAPPED)) + 1);
+    memcpy(g->address, address, sizeof address);
     link_caller(h, g);
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = g};
     g->greeting.mark = RENDEZVOUS_WIRE_MARK;
@@ -222,7 +214,7 @@ static int accept_guest(struct host *h, struct err *e)
         epoll_ctl(h->epoll, EPOLL_CTL_ADD, s, &event))
         return err_errno(e, ERR_INTERNAL, errno, "rank 0 cannot accept a connection");
     /* The buffer of a new connection has room for the greeting. */
-    if (send(s, &g->greeting, sizeof g->greeting, MSG_NOSIGNAL) != (ssize_t)sizeof g->greeting)
+    if (connection_send(s, &g->greeting, sizeof g->greeting) != (ssize_t)sizeof g->greeting)
         drop_caller(h, g);
     return 0;
 }
@@ -319,7 +311,7 @@ static void refuse_stranger(struct host *h, struct guest *g)
     snprintf(h->impostor, sizeof h->impostor, "; one from %s that calls itself rank %d had another "
              "token, or its messages are changed on their way: it belongs to another run or "
              "attempt, or its folder of results is not the one here", g->address, g->call.rank);
-    (void)send(g->socket, refusal, sizeof refusal, MSG_NOSIGNAL);
+    (void)connection_send(g->socket, refusal, sizeof refusal);
     drop_caller(h, g);
 }
 
@@ -328,9 +320,10 @@ static void refuse_stranger(struct host *h, struct guest *g)
 static int check_member(const struct guest *g)
 {
     char byte;
-    ssize_t n = recv(g->socket, &byte, 1, MSG_DONTWAIT);
+    size_t n = 0;
+    int state = connection_receive(g->socket, &byte, 1, &n);
 
-    return n > 0 ? 1 : n == 0 || (errno != EAGAIN && errno != EINTR) ? -1 : 0;
+    return state == CONNECTION_DONE ? 1 : state == CONNECTION_CLOSED ? -1 : 0;
 }
 
 /* Its next event finds that the connection has ended. */
@@ -403,14 +396,11 @@ static void receive_call(struct host *h, struct guest *g)
             lose_member(h, g);
         return;
     }
-    ssize_t n = recv(g->socket, (char *)call + g->nread, sizeof *call - g->nread, 0);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    g->nread += n > 0 ? (size_t)n : 0;
+    int got = connection_receive(g->socket, call, sizeof *call, &g->nread);
     bool odd = g->nread >= sizeof call->mark && call->mark != RENDEZVOUS_WIRE_MARK;
-    if (n > 0 && !odd && g->nread == sizeof *call) {
+    if (got == CONNECTION_DONE && !odd) {
         admit(h, g);
-    } else if (n <= 0 || odd) {
+    } else if (got == CONNECTION_CLOSED || odd) {
         if (odd)
             note_stranger(h, g);
         drop_caller(h, g);
@@ -450,7 +440,7 @@ static void set_missing(const struct host *h, struct err *e)
 static int take_events(struct host *h, struct err *e)
 {
     struct epoll_event events[EVENTS];
-    int n = epoll_wait(h->epoll, events, EVENTS, rendezvous_wire_nap_ms(h->deadline));
+    int n = epoll_wait(h->epoll, events, EVENTS, connection_nap_ms(h->deadline));
 
     /* Messages are handled before new connections: accepting may drop a caller whose event is still
      * in the list. */

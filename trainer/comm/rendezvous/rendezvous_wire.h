@@ -66,14 +66,10 @@ void rendezvous_wire_connect(struct channel *dst, const struct rendezvous_config
 /* Returns a hash of the addresses of all ranks. */
 uint64_t rendezvous_wire_hash_spec(const struct rendezvous_config *c);
 
-/* Returns a timeout for poll: short enough to notice signals, and not beyond the deadline. */
-int rendezvous_wire_nap_ms(double deadline);
-
 /* Returns most_s, or less if the ranks have little time to meet. */
 double rendezvous_wire_patience_s(const struct rendezvous_config *c, double most_s);
 
-/* Transfers nbytes over a non-blocking socket. Returns 0, 1 if the deadline has passed, 2 if the
- * connection is closed or has failed, or -1 with a signal's error. */
+/* Transfer nbytes. Return enum connection_state, with a signal's error if interrupted. */
 int rendezvous_wire_read(const struct rendezvous_config *c, int socket, void *dst, size_t nbytes,
                          double deadline, struct err *e);
 int rendezvous_wire_write(const struct rendezvous_config *c, int socket, const void *data,

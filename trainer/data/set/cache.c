@@ -22,6 +22,7 @@
 #include "src/clock.h"
 #include "src/log.h"
 #include "src/mem.h"
+#include "src/parallel.h"
 
 /* "UTCACHE1" on a little-endian machine; others take the file for damaged. */
 #define MAGIC 0x3145484341435455u
@@ -54,11 +55,8 @@ struct cache_build {
     const char *path;
     int fd;
     pthread_mutex_t lock;
-    size_t next;
     uint64_t end; /* end of the file so far */
     struct cache_entry *index;
-    int rc;
-    struct err e; /* the first error */
 };
 
 static uint32_t crc_of(const void *data, size_t n)
@@ -180,11 +178,10 @@ static int reserve_space(const struct cache_build *b, struct err *e)
                   : 0;
 }
 
-static int build_record(struct cache_build *b, size_t i, struct buf *record, struct err *e)
+static int append_record(struct cache_build *b, size_t i, struct buf *record, struct err *e)
 {
     struct cache_entry *entry = &b->index[i];
 
-    record->length = 0;
     if (b->config->make(b->config->arg, i, record, e))
         return -1;
     if (record->failed)
@@ -200,47 +197,16 @@ static int build_record(struct cache_build *b, size_t i, struct buf *record, str
                : 0;
 }
 
-static bool claim_record(struct cache_build *b, size_t *i)
-{
-    pthread_mutex_lock(&b->lock);
-    bool claimed = b->rc == 0 && b->next < b->config->count && !is_interrupted(b->config);
-    if (claimed)
-        *i = b->next++;
-    pthread_mutex_unlock(&b->lock);
-    return claimed;
-}
-
-static void *build_worker(void *arg)
+static int build_record(void *arg, size_t i, struct err *e)
 {
     struct cache_build *b = arg;
     struct buf record = {0};
-    struct err e;
-    size_t i;
+    int rc = is_interrupted(b->config)
+                 ? err_set(e, ERR_INTERRUPT, "interrupted while decoding images")
+                 : append_record(b, i, &record, e);
 
-    while (claim_record(b, &i))
-        if (build_record(b, i, &record, &e)) {
-            pthread_mutex_lock(&b->lock);
-            if (b->rc == 0)
-                b->e = e;
-            b->rc = -1;
-            pthread_mutex_unlock(&b->lock);
-        }
     buf_destroy(&record);
-    return NULL;
-}
-
-/* Runs the calling thread and up to config->threads - 1 others; fewer if threads cannot be
- * created. */
-static void build_records(struct cache_build *b)
-{
-    pthread_t threads[64];
-    int want = b->config->threads < 64 ? b->config->threads : 64, n = 0;
-
-    while (n + 1 < want && pthread_create(&threads[n], NULL, build_worker, b) == 0)
-        n++;
-    build_worker(b);
-    while (n > 0)
-        pthread_join(threads[--n], NULL);
+    return rc;
 }
 
 static int finish_file(struct cache_build *b, struct err *e)
@@ -274,18 +240,15 @@ static int build_file(const struct cache_config *config, const char *path, struc
         return -1;
     }
     pthread_mutex_init(&b.lock, NULL);
-    b.rc = reserve_space(&b, &b.e);
-    build_records(&b);
+    int rc = reserve_space(&b, e) ||
+                     parallel_each(config->count, config->threads, build_record, &b, e) ||
+                     finish_file(&b, e)
+                 ? -1
+                 : 0;
     pthread_mutex_destroy(&b.lock);
-    if (b.rc)
-        *e = b.e;
-    else if (b.next < config->count)
-        b.rc = err_set(e, ERR_INTERRUPT, "interrupted while decoding images");
-    else
-        b.rc = finish_file(&b, e);
     free(b.index);
     close(b.fd);
-    return b.rc;
+    return rc;
 }
 
 /* Removes temporary files of builders that were killed. The caller holds the lock, so no process is

@@ -31,7 +31,7 @@ struct mask_rules {
 static void hash_pixels(const struct pixels *img, char hex[65])
 {
     uint32_t shape[4] = {img->width, img->height, (uint32_t)img->channels, (uint32_t)img->bits};
-    struct sha256 h;
+    struct sha256_ctx h;
 
     sha256_init(&h);
     sha256_add(&h, shape, sizeof shape);

@@ -354,7 +354,7 @@ static int check_record_hash(const struct container *c, size_t i, const uint8_t 
                              const char *want, char *sha256, struct err *e)
 {
     char hex[65];
-    struct sha256 h;
+    struct sha256_ctx h;
 
     if (!want && !sha256)
         return 0;

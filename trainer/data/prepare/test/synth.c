@@ -14,7 +14,7 @@ static uint8_t image[H * W], mask[H * W];
 static const char *hash(void)
 {
     static char hex[65];
-    struct sha256 s;
+    struct sha256_ctx s;
 
     sha256_init(&s);
     sha256_add(&s, image, sizeof image);

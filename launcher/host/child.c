@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/host/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "src/clock.h"
+
+#define BLOCK 16384
+
+static void set_stream(int from, int to)
+{
+    int fd = from == CHILD_NULL ? open("/dev/null", O_RDWR | O_CLOEXEC) : from;
+
+    if (from != CHILD_KEEP && fd >= 0)
+        dup2(fd, to);
+}
+
+/* Runs in the child and does not return: executes the program, or writes errno to report. */
+static void become(const struct child *c, int report)
+{
+    if (c->group)
+        setpgid(0, 0);
+    set_stream(c->in, STDIN_FILENO);
+    set_stream(c->out, STDOUT_FILENO);
+    set_stream(c->err, STDERR_FILENO);
+    if (c->enter)
+        c->enter(c->arg, (char *const *)c->argv);
+    execvpe(c->argv[0], (char *const *)c->argv, c->environment ? c->environment : environ);
+    int reason = errno;
+    _exit(write(report, &reason, sizeof reason) < 0 ? 126 : 127);
+}
+
+pid_t child_start(const struct child *c, struct err *e)
+{
+    int ends[2], reason = 0;
+    pid_t pid = -1;
+
+    if (pipe2(ends, O_CLOEXEC) == 0) {
+        pid = fork();
+        if (pid == 0)
+            become(c, ends[1]);
+        reason = errno;
+        close(ends[1]);
+        ssize_t n = 0; /* the pipe is closed when the program is executed */
+        while (pid > 0 && (n = read(ends[0], &reason, sizeof reason)) < 0 && errno == EINTR)
+            ;
+        close(ends[0]);
+        if (pid > 0 && n <= 0)
+            return pid;
+        if (pid > 0)
+            child_wait(pid);
+        errno = reason;
+    }
+    reason = errno;
+    err_errno(e, ERR_INTERNAL, reason, "cannot start %s", c->argv[0]);
+    errno = reason;
+    return -1;
+}
+
+static int code_of(int status)
+{
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int child_wait(pid_t pid)
+{
+    int status;
+
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return 127;
+    return code_of(status);
+}
+
+bool child_has_ended(pid_t pid, int *code)
+{
+    int status = 0;
+
+    if (waitpid(pid, &status, WNOHANG) == 0)
+        return false;
+    *code = code_of(status);
+    return true;
+}
+
+/* Appends what can be read from fd until end (0: without a limit), and most bytes at most. Returns
+ * whether that is all. */
+static bool read_all(int fd, double end, size_t most, struct buf *dst)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+
+    while (!most || dst->length < most) {
+        int left_ms = end > 0 ? (int)(1000 * (end - clock_now())) : -1;
+        char *room = buf_reserve(dst, BLOCK);
+        if (!room || (end > 0 && (left_ms <= 0 || poll(&p, 1, left_ms) == 0)))
+            return false;
+        ssize_t n = read(fd, room, BLOCK - 1);
+        if (n == 0 || (n < 0 && errno != EINTR))
+            return true;
+        if (n > 0)
+            dst->data[dst->length += (size_t)n] = 0;
+    }
+    return false;
+}
+
+/* Reads the streams of the child, whose out comes through the pipe and whose err is in the file, if
+ * they are not -1. */
+static void read_streams(const struct child *c, pid_t pid, int pipe, int file,
+                         struct child_end *dst)
+{
+    double end = c->limit_s > 0 ? clock_now() + c->limit_s : 0;
+
+    if (pipe >= 0 && !read_all(pipe, end, c->most, &dst->out))
+        kill(pid, SIGKILL);
+    dst->code = child_wait(pid);
+    if (file >= 0 && lseek(file, 0, SEEK_SET) == 0)
+        read_all(file, 0, c->most, &dst->err);
+}
+
+int child_run(const struct child *c, struct child_end *dst, struct err *e)
+{
+    int ends[2] = {-1, -1}, file = -1, rc = 0;
+    struct child inner = *c;
+
+    *dst = (struct child_end){0};
+    buf_add(&dst->out, "");
+    buf_add(&dst->err, "");
+    if ((c->out == CHILD_READ && pipe2(ends, O_CLOEXEC)) ||
+        (c->err == CHILD_READ && (file = memfd_create("stderr", MFD_CLOEXEC)) < 0))
+        rc = err_errno(e, ERR_INTERNAL, errno, "cannot start %s", c->argv[0]);
+    inner.out = c->out == CHILD_READ ? ends[1] : c->out;
+    inner.err = c->err == CHILD_READ ? file : c->err;
+    pid_t pid = rc ? -1 : child_start(&inner, e);
+    int reason = errno;
+    if (ends[1] >= 0)
+        close(ends[1]);
+    if (pid > 0)
+        read_streams(c, pid, ends[0], file, dst);
+    if (ends[0] >= 0)
+        close(ends[0]);
+    if (file >= 0)
+        close(file);
+    errno = reason;
+    if (pid < 0)
+        return -1;
+    return dst->out.failed || dst->err.failed ? err_set(e, ERR_INTERNAL, "out of memory") : 0;
+}
+
+void child_destroy(struct child_end *end)
+{
+    buf_destroy(&end->out);
+    buf_destroy(&end->err);
+}

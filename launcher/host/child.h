@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Child processes. A program is described by struct child, whose zero members change nothing. */
+#ifndef UNETCTL_LAUNCHER_HOST_CHILD_H
+#define UNETCTL_LAUNCHER_HOST_CHILD_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "src/buf.h"
+#include "src/err.h"
+
+/* Streams of a child besides descriptors: 0 (CHILD_KEEP) is that of this process. */
+enum { CHILD_KEEP = 0, CHILD_NULL = -1, CHILD_READ = -2 /* child_run only */ };
+
+struct child {
+    const char *const *argv;  /* NULL-terminated; the program is looked for in PATH */
+    char *const *environment; /* NULL: this process's */
+    int in, out, err;         /* descriptors or CHILD_...; STDOUT_FILENO as err is out */
+    bool group;               /* a process group of its own */
+    /* child_run: the program is killed after so long, and only so many bytes of out are read; 0:
+     * no limit */
+    double limit_s;
+    size_t most;
+    /* If not NULL, called in the child before the program is executed, which it may do itself. If
+     * it fails it prints why and exits. */
+    void (*enter)(void *arg, char *const argv[]);
+    void *arg;
+};
+
+struct child_end {
+    struct buf out, err; /* what was read, with a NUL */
+    int code;            /* the exit code, or 128 + the signal that ended it */
+};
+
+/* Starts the program. Returns its process, or -1 with ERR_INTERNAL and errno (ENOENT: there is no
+ * such program). Thread-safe if enter is. */
+pid_t child_start(const struct child *c, struct err *e);
+
+/* Waits for the end, and returns its code as in struct child_end. */
+int child_wait(pid_t pid);
+
+/* Returns whether the child has ended, and then its code. */
+bool child_has_ended(pid_t pid, int *code);
+
+/* Runs the program to its end and reads its streams that are CHILD_READ. Returns 0 whatever its
+ * code is, or -1 as child_start or if memory ran out. child_destroy in either case. */
+int child_run(const struct child *c, struct child_end *dst, struct err *e);
+void child_destroy(struct child_end *end);
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/host/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "src/clock.h"
+#include "t/tap.h"
+
+static struct child_end end;
+
+/* Runs a script in bash, whose streams are read, and returns its code. */
+static int run(struct child c, const char *script)
+{
+    const char *const words[] = {"bash", "-c", script, NULL};
+    struct err e;
+
+    child_destroy(&end);
+    c.argv = words;
+    c.out = c.out ? c.out : CHILD_READ;
+    if (child_run(&c, &end, &e))
+        bail_out("%s", e.text);
+    return end.code;
+}
+
+static void enter(void *arg, char *const argv[])
+{
+    (void)argv;
+    setenv("FROM", arg, 1);
+    if (strcmp(arg, "nowhere") == 0)
+        _exit(5);
+}
+
+static void check_start(void)
+{
+    const char *const none[] = {"no-such-program", NULL}, *const folder[] = {"/tmp", NULL};
+    const char *const words[] = {"sleep", "100", NULL};
+    struct child c = {.argv = none};
+    struct err e;
+    int code = 0;
+
+    ok(child_start(&c, &e) == -1 && errno == ENOENT && e.code == ERR_INTERNAL, "%s", e.text);
+    c.argv = folder;
+    ok(child_start(&c, &e) == -1 && errno == EACCES, "%s", e.text);
+    c = (struct child){.argv = words, .group = true};
+    pid_t pid = child_start(&c, &e);
+    ok(pid > 0 && getpgid(pid) == pid, "a child may have a group of its own");
+    ok(!child_has_ended(pid, &code), "it runs");
+    kill(-pid, SIGTERM);
+    while (!child_has_ended(pid, &code))
+        clock_sleep(0.01);
+    is_int(code, 128 + SIGTERM, "until a signal ends it");
+}
+
+int main(void)
+{
+    char *const environment[] = {"PATH=/usr/bin:/bin", "ONLY=this", NULL};
+    int file = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+
+    check_start();
+    is_int(run((struct child){.err = CHILD_READ}, "echo out; echo err >&2; exit 3"), 3, "its code");
+    is_str(end.out.data, "out\n", "its output");
+    is_str(end.err.data, "err\n", "and its errors, apart");
+    is_int(run((struct child){.err = STDOUT_FILENO}, "echo one; echo two >&2"), 0, "or together");
+    is_str(end.out.data, "one\ntwo\n", "in one text");
+    is_int(run((struct child){0}, "kill -9 $$"), 137, "a signal that ends it");
+    is_str(end.out.data, "", "without output there is an empty text");
+    is_int(run((struct child){.in = CHILD_NULL}, "cat"), 0, "input may be empty");
+    is_int(run((struct child){.in = file}, "head -c 5 | wc -c"), 0, "or a file");
+    is_str(end.out.data, "5\n", "which is read");
+    is_int(run((struct child){0}, "ls -l /proc/self/fd | grep -c zero"), 1, "no other is passed on");
+    is_int(run((struct child){.environment = environment}, "echo $ONLY$HOME"), 0, "environment");
+    is_str(end.out.data, "this\n", "of its own");
+    is_int(run((struct child){.enter = enter, .arg = (char[]){"here"}}, "echo $FROM"), 0,
+           "the child is prepared");
+    is_str(end.out.data, "here\n", "before it is executed");
+    is_int(run((struct child){.enter = enter, .arg = (char[]){"nowhere"}}, ":"), 5,
+           "which may end it");
+    double began = clock_now();
+    is_int(run((struct child){.limit_s = 0.2}, "echo begun; exec sleep 100"), 137, "a limit of time");
+    ok(clock_now() - began < 50, "ends it");
+    is_str(end.out.data, "begun\n", "after its output");
+    is_int(run((struct child){.limit_s = 100, .most = 1000}, "exec yes"), 137, "one of length, too");
+    ok(end.out.length >= 1000 && end.out.length < 100000, "after %zu bytes", end.out.length);
+    child_destroy(&end);
+    close(file);
+    return done_testing();
+}

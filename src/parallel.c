@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "src/parallel.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct work {
+    parallel_f *f;
+    void *arg;
+    size_t n;
+    atomic_size_t next;
+    atomic_bool failed;
+    struct err *e;
+};
+
+static void *take_items(void *arg)
+{
+    struct work *w = arg;
+    struct err e;
+    size_t i;
+
+    while (!w->failed && (i = atomic_fetch_add(&w->next, 1)) < w->n)
+        if (w->f(w->arg, i, &e) && !atomic_exchange(&w->failed, true))
+            *w->e = e;
+    return NULL;
+}
+
+int parallel_each(size_t n, int nthreads, parallel_f *f, void *arg, struct err *e)
+{
+    struct work w = {.f = f, .arg = arg, .n = n, .e = e};
+    pthread_t threads[PARALLEL_MOST];
+    int started = 0;
+
+    nthreads = nthreads < PARALLEL_MOST ? nthreads : PARALLEL_MOST;
+    while (started + 1 < nthreads && (size_t)started + 1 < n &&
+           pthread_create(&threads[started], NULL, take_items, &w) == 0)
+        started++;
+    take_items(&w);
+    while (started > 0)
+        pthread_join(threads[--started], NULL);
+    return w.failed ? -1 : 0;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Threads over an index. */
+#ifndef UNETCTL_SRC_PARALLEL_H
+#define UNETCTL_SRC_PARALLEL_H
+
+#include <stddef.h>
+
+#include "src/err.h"
+
+#define PARALLEL_MOST 64 /* threads */
+
+/* Calls f(arg, i, e) for each i below n, in any order, from this thread and up to nthreads - 1
+ * others, and returns when all calls have returned. Calls must not touch the same data. After a
+ * call that returns -1 no other begins. Returns 0, or -1 with the first error. */
+typedef int parallel_f(void *arg, size_t i, struct err *e);
+int parallel_each(size_t n, int nthreads, parallel_f *f, void *arg, struct err *e);
+
+#endif
