@@ -178,7 +178,22 @@ static void add_undecided(struct buf *b, const struct analysis_series *as)
         add_open_quality(b, as);
 }
 
-/* Adds ", and 2.16x faster to a loss of 0.123" where the time to equal quality is known. */
+/* Adds how far the speed-up to equal quality varies: it has no interval (convergence.h). */
+static void add_speedup_range(struct buf *b, const struct convergence *c, size_t i)
+{
+    const struct convergence_point *p = &c->points[i], *base = c->points;
+
+    if (!isnan(p->speedup_least))
+        buf_addf(b, " (%.2f-%.2f between single runs)", p->speedup_least, p->speedup_most);
+    else if (p->nreached < p->nruns || base->nreached < base->nruns)
+        buf_addf(b, " (%zu of %zu runs reach it, and %zu of %zu with %d GPU%s)", p->nreached,
+                 p->nruns, base->nreached, base->nruns, base->gpus, plural(base->gpus));
+    else
+        buf_add(b, " (too few runs for a range)");
+}
+
+/* Adds ", and 2.16x faster to a loss of 0.123 (1.96-2.33 between single runs)" where the time to
+ * equal quality is known. */
 static void add_equal_quality(struct buf *b, const struct analysis_series *as)
 {
     const struct convergence *c = &as->convergence;
@@ -190,6 +205,7 @@ static void add_equal_quality(struct buf *b, const struct analysis_series *as)
     add_speed(b, c->points[best].speedup, 2);
     buf_addf(b, " to %s %.4g", c->metric == CONVERGENCE_SCORE ? as->series.quality : "a loss of",
              c->target);
+    add_speedup_range(b, c, best);
 }
 
 /* Adds the change of the quality of use, which holds. */
@@ -506,6 +522,7 @@ static void add_convergence(struct buf *b, const struct analysis_series *as)
              c->target);
     add_speed(b, c->points[best].speedup, 2);
     add_than(b, &as->decision);
+    add_speedup_range(b, c, best);
     buf_add(b, ": each epoch is ");
     add_speed(b, c->points[best].epoch_s_ratio, 2);
     double epochs = c->points[best].epochs_ratio;
