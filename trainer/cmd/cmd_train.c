@@ -22,7 +22,7 @@
 #include "trainer/evaluate/evaluate.h"
 #include "trainer/models/model.h"
 #include "trainer/run/compute.h"
-#include "trainer/run/connection.h"
+#include "trainer/run/membership.h"
 #include "trainer/run/local_ranks.h"
 #include "trainer/run/record.h"
 #include "trainer/run/roster.h"
@@ -275,7 +275,7 @@ struct process_state {
     bool again;              /* set by record_open: the folder has results of an interrupted run */
     struct err record_error; /* why rank 0 has no record; reported to all ranks later */
     struct compute compute;
-    struct connection connection;
+    struct membership membership;
 };
 
 static int run_session(const struct session_config *config, struct err *e)
@@ -363,9 +363,9 @@ static void mark_lost(void *arg, const struct err *e)
 static int run_connected(struct settings *c, struct process_state *start, bool *relayed,
                          struct err *e)
 {
-    struct connection *k = &start->connection;
+    struct membership *k = &start->membership;
     const struct strategy *strategy = &k->strategy;
-    struct comm *comm = connection_open(k, c, e);
+    struct comm *comm = membership_connect(k, c, e);
     bool lost = false;
     int rc = -1;
 
@@ -401,7 +401,7 @@ static int run_connected(struct settings *c, struct process_state *start, bool *
  * reported to all ranks after the rendezvous. */
 static void choose_backend(struct settings *c, struct process_state *start)
 {
-    int rc = compute_choose(&start->compute, c->train.backend, &start->connection.error);
+    int rc = compute_choose(&start->compute, c->train.backend, &start->membership.error);
 
     if (rc == 0)
         c->train.backend = start->compute.backend->name;
@@ -409,11 +409,11 @@ static void choose_backend(struct settings *c, struct process_state *start)
         c->train.backend = "cuda"; /* as on the other ranks */
 }
 
-/* Checks c, and chooses the device and the rank of this process. Returns 0 with the connection's
+/* Checks c, and chooses the device and the rank of this process. Returns 0 with the membership's
  * error if the device is at fault. */
 static int choose_rank(struct settings *c, struct process_state *start, struct err *e)
 {
-    struct connection *k = &start->connection;
+    struct membership *k = &start->membership;
     struct strategy *s = &k->strategy;
 
     choose_backend(c, start);
@@ -425,7 +425,7 @@ static int choose_rank(struct settings *c, struct process_state *start, struct e
         return 0;
     }
     compute_log(&start->compute, strategy_comm_name(s), c->train.dtype);
-    connection_prepare(k, c);
+    membership_prepare(k, c);
     return 0;
 }
 
@@ -440,7 +440,7 @@ static int run_training(void *arg, const struct local_ranks *local, bool *relaye
     const struct training_start *given = arg;
     struct settings *c = given->c;
     struct process_state start = {.process_start = given->process_start, .local = local};
-    struct connection *k = &start.connection;
+    struct membership *k = &start.membership;
 
     k->lost = mark_lost;
     k->arg = &start;
@@ -454,11 +454,11 @@ static int run_training(void *arg, const struct local_ranks *local, bool *relaye
             shutdown_watch(start.record);
     }
     int rc = choose_rank(c, &start, e);
-    if (rc == 0 && (rc = connection_meet(k, c, opt_out, relayed, e)) && shutdown_request)
+    if (rc == 0 && (rc = membership_meet(k, c, opt_out, relayed, e)) && shutdown_request)
         set_left(e);
     if (rc == 0)
         rc = run_connected(c, &start, relayed, e);
-    connection_close(k);
+    membership_close(k);
     if (rc && start.record)
         record_failed(start.record, e);
     if (rc == 0 && start.record)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/run/connection.h"
+#include "trainer/run/membership.h"
 
 #include <math.h>
 
@@ -14,7 +14,7 @@
 
 #define MPI_START_S 60.0
 
-void connection_prepare(struct connection *k, const struct settings *c)
+void membership_prepare(struct membership *k, const struct settings *c)
 {
     const struct strategy *s = &k->strategy;
 
@@ -23,7 +23,7 @@ void connection_prepare(struct connection *k, const struct settings *c)
                                &k->error);
 }
 
-int connection_meet(struct connection *k, const struct settings *c, const char *folder,
+int membership_meet(struct membership *k, const struct settings *c, const char *folder,
                     bool *relayed, struct err *e)
 {
     const struct strategy *s = &k->strategy;
@@ -40,7 +40,7 @@ int connection_meet(struct connection *k, const struct settings *c, const char *
     return k->lifeline ? 0 : -1;
 }
 
-static struct comm *open_node(const struct connection *k, const struct settings *c, struct err *e)
+static struct comm *open_node(const struct membership *k, const struct settings *c, struct err *e)
 {
     const struct strategy *s = &k->strategy;
     struct comm_node_config config = {
@@ -60,7 +60,7 @@ static double mpi_timeout(const struct settings *c, bool have_met)
     return have_met ? fmin(all, some) : all;
 }
 
-static struct comm *open_mpi(const struct connection *k, const struct settings *c, struct err *e)
+static struct comm *open_mpi(const struct membership *k, const struct settings *c, struct err *e)
 {
     const struct strategy *s = &k->strategy;
     struct comm_mpi_config config = {
@@ -80,7 +80,7 @@ static struct comm *open_mpi(const struct connection *k, const struct settings *
     return async;
 }
 
-static struct comm *open_nccl(const struct connection *k, const struct settings *c, struct err *e)
+static struct comm *open_nccl(const struct membership *k, const struct settings *c, struct err *e)
 {
     const struct strategy *s = &k->strategy;
     struct comm_nccl_config config = {
@@ -90,7 +90,7 @@ static struct comm *open_nccl(const struct connection *k, const struct settings 
     return comm_nccl_open(&config, e);
 }
 
-struct comm *connection_open(const struct connection *k, const struct settings *c, struct err *e)
+struct comm *membership_connect(const struct membership *k, const struct settings *c, struct err *e)
 {
     struct comm *comm = NULL;
 
@@ -109,7 +109,7 @@ struct comm *connection_open(const struct connection *k, const struct settings *
     return comm;
 }
 
-void connection_close(struct connection *k)
+void membership_close(struct membership *k)
 {
     lifeline_close(k->lifeline);
     device_comm_close(&k->device);
