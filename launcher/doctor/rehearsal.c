@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "launcher/doctor/probe.h"
-#include "launcher/host/jsonio.h"
 #include "launcher/host/path.h"
 #include "launcher/script/template.h"
 #include "launcher/study/run_dir.h"
@@ -31,7 +30,6 @@
  * seconds. */
 #define TIME_MIN 10
 #define POLL_S 1
-#define MAX_DOCUMENT (1 << 20)
 #define VISIBLE_S 15     /* time until files of other hosts become visible here (NFS) */
 
 static volatile sig_atomic_t interrupted;
@@ -382,16 +380,14 @@ void rehearsal_show_output(const struct rehearsal *r)
 
 int rehearsal_probe(const char *folder, struct err *e)
 {
-    json_t *run = jsonio_read("run.json", MAX_DOCUMENT, e);
+    json_t *run = json_load_file("run.json", 0, NULL);
     const char *data = json_string_value(json_object_get(json_object_get(run, "data"), "dir"));
     const json_t *backend = json_object_get(json_object_get(run, "train"), "backend");
     char path[PATH_MAX];
-    int rc = data  ? probe_run(folder, data, json_string_value(backend), e)
-             : run ? err_set(e, ERR_CONFIG, "run.json has no data.dir")
-                   : -1;
+    int rc = data ? probe_run(folder, data, json_string_value(backend), e)
+                  : err_set(e, ERR_CONFIG, "--probe: the current folder has no run.json of a "
+                            "rehearsal, with data.dir");
 
-    if (!data)
-        err_prefix(e, "--probe: the current folder has no run.json of a rehearsal");
     json_decref(run);
     snprintf(path, sizeof path, "%s/rank-0.json", folder);
     if (rc == 0 && access(path, F_OK) == 0) /* without it submit_file.sh writes FAILED */
