@@ -154,30 +154,6 @@ int atomicfile_sync_folder(const char *path, struct err *e)
     return err_errno(e, ERR_INTERNAL, errno, "cannot sync the folder of %s", path);
 }
 
-static void *run_sync(void *arg)
-{
-    struct atomicfile_sync *s = arg;
-
-    s->code = sync_folder(s->path) ? errno : 0;
-    return NULL;
-}
-
-void atomicfile_sync_begin(struct atomicfile_sync *s, const char *path)
-{
-    *s = (struct atomicfile_sync){.path = path};
-    s->threaded = pthread_create(&s->thread, NULL, run_sync, s) == 0;
-    if (!s->threaded)
-        run_sync(s);
-}
-
-int atomicfile_sync_end(struct atomicfile_sync *s, struct err *e)
-{
-    if (s->threaded)
-        pthread_join(s->thread, NULL);
-    return s->code ? err_errno(e, ERR_INTERNAL, s->code, "cannot sync the folder of %s",
-                               s->path) : 0;
-}
-
 static int refuse_existing(const char *path, struct err *e)
 {
     return err_set(e, ERR_CONFIG, "%s exists already, and nothing is overwritten; give another "
@@ -326,7 +302,7 @@ int atomicfile_batch_add(struct atomicfile_batch *b, const char *path, const voi
     return 0;
 }
 
-int atomicfile_batch_rename(struct atomicfile_batch *b, struct err *e)
+static int rename_batch(struct atomicfile_batch *b, struct err *e)
 {
     for (size_t i = 0; i < b->count; i++) {
         struct atomicfile_pair *pair = &b->files[i];
@@ -338,7 +314,7 @@ int atomicfile_batch_rename(struct atomicfile_batch *b, struct err *e)
     return 0;
 }
 
-int atomicfile_batch_sync(const struct atomicfile_batch *b, struct err *e)
+static int sync_batch(const struct atomicfile_batch *b, struct err *e)
 {
     const char *file = !b->count ? NULL : b->files[0].tmp ? b->files[0].tmp : b->files[0].path;
     int fd = file ? open(file, O_RDONLY | O_CLOEXEC) : -1;
@@ -353,10 +329,7 @@ int atomicfile_batch_sync(const struct atomicfile_batch *b, struct err *e)
 
 int atomicfile_batch_commit(struct atomicfile_batch *b, struct err *e)
 {
-    int rc = atomicfile_batch_sync(b, e) || atomicfile_batch_rename(b, e) ||
-        atomicfile_batch_sync(b, e)
-                 ? -1
-                 : 0;
+    int rc = sync_batch(b, e) || rename_batch(b, e) || sync_batch(b, e) ? -1 : 0;
 
     atomicfile_batch_abort(b);
     return rc;
@@ -491,14 +464,8 @@ int atomicfile_append(const char *path, const char *line, struct err *e)
     if (fd < 0)
         return err_errno(e, ERR_INTERNAL, errno, "cannot append to %s", path);
     bool is_new = fstat(fd, &st) == 0 && st.st_size == 0;
-    struct atomicfile_sync folder;
-    struct err later;
-    if (is_new)
-        atomicfile_sync_begin(&folder, path);
     int rc = append_line(fd, line) ? err_errno(e, ERR_INTERNAL, errno, "cannot append to %s",
                                                path) : 0;
-    if (is_new && atomicfile_sync_end(&folder, rc ? &later : e))
-        rc = -1;
     close(fd);
-    return rc;
+    return rc == 0 && is_new ? atomicfile_sync_folder(path, e) : rc;
 }

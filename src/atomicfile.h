@@ -15,8 +15,6 @@
 #ifndef UNETCTL_SRC_ATOMICFILE_H
 #define UNETCTL_SRC_ATOMICFILE_H
 
-#include <pthread.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -38,16 +36,6 @@ void atomicfile_abort(struct atomicfile *a); /* NULL is fine */
 
 /* Syncs the folder of path. A file that was created or renamed there is durable only after that. */
 int atomicfile_sync_folder(const char *path, struct err *e);
-/* The same while the caller does other work: begin starts a thread (or, if there is none to be had,
- * syncs at once), end waits for it and returns the result. s and path live until end. */
-struct atomicfile_sync {
-    const char *path;
-    int code; /* errno, or 0 */
-    bool threaded;
-    pthread_t thread;
-};
-void atomicfile_sync_begin(struct atomicfile_sync *s, const char *path);
-int atomicfile_sync_end(struct atomicfile_sync *s, struct err *e);
 
 /* Like atomicfile_open and atomicfile_write, but for a file name that a user chose: anything
  * that exists at path, even a dangling link, is kept and reported as ERR_CONFIG, at once or by
@@ -79,13 +67,6 @@ int atomicfile_batch_add(struct atomicfile_batch *b, const char *path, const voi
  * whole; the others are as before. */
 int atomicfile_batch_commit(struct atomicfile_batch *b, struct err *e);
 void atomicfile_batch_abort(struct atomicfile_batch *b); /* files that were renamed stay */
-
-/* The rename and the final sync of a commit, for a caller that adds steps of its own and ends with
- * atomicfile_batch_abort. The commit's first sync is left out: after the rename every reader sees
- * complete files, but a power failure before the sync may leave them empty or missing. The sync may
- * run in another thread. */
-int atomicfile_batch_rename(struct atomicfile_batch *b, struct err *e);
-int atomicfile_batch_sync(const struct atomicfile_batch *b, struct err *e);
 
 /* Reads a whole regular file. Returns its bytes, which the caller frees, and a NUL behind them
  * that *n does not count. Files of more than limit bytes, folders, FIFOs (without waiting for a

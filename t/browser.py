@@ -7,8 +7,10 @@ PAGE is opened as file://. Into DIR go light.png, dark.png, narrow.png, hover.pn
 stdout, one "key value" per line: requests (beside the page itself), console (messages, errors,
 exceptions), hidden-tips, shown-tips (with the pointer on the first value), overflow (elements wider
 than the page), contrast (texts below 4.5:1, light and dark), headings, unlabelled (drawings without a
-name), headless-tables, figures-without-values (no table of them), scripts, focusable. Exit 77 when the browser can't be started, or ends,
-or does not answer in time.
+name), headless-tables, figures-without-values (no table of them), touching (texts of a drawing that
+overlap), first-screen (how far down the verdict, the first figures and the caveats reach at 1400 x 900),
+pictures (their sides), scripts, focusable. Exit 77 when the browser can't be started, or ends, or does
+not answer in time.
 
 The browser is driven through its DevTools pipe: no port, no other library.
 """
@@ -140,10 +142,20 @@ CHECKS = {
       || ![...t.querySelectorAll('thead th')].every(h => h.scope == 'col')
       || ![...t.querySelectorAll('tbody tr')].every(r => r.cells[0].tagName == 'TH'
       && r.cells[0].scope == 'row')).length""",
-    "scripts": "document.scripts.length + document.querySelectorAll('link,img,iframe,object,embed').length",
+    "scripts": "document.scripts.length + document.querySelectorAll('link,img:not([src^=\"data:image/png;base64,\"]),iframe,object,embed').length",
     "focusable": "document.querySelectorAll('summary, a[href], .wide[tabindex]').length",
-    "figures-without-values": """[...document.querySelectorAll('figure')].filter(f =>
+    "figures-without-values": """[...document.querySelectorAll('figure:has(svg)')].filter(f =>
       !f.querySelector('details > summary') || f.querySelectorAll('details tbody tr').length < 2).length""",
+    "touching": """[...document.querySelectorAll('svg.chart')].flatMap(svg => {
+      const boxes = [...svg.querySelectorAll('text')].filter(e => !e.closest('.tip'))
+        .map(e => [e.textContent, e.getBoundingClientRect()]);
+      const out = svg.getBoundingClientRect();
+      return boxes.flatMap(([t, a], i) => [
+        ...a.left < out.left - 1 || a.right > out.right + 1 || a.bottom > out.bottom + 1 ? [t] : [],
+        ...boxes.slice(i + 1).filter(([, b]) => a.left < b.right && b.left < a.right
+          && a.top + 2 < b.bottom - 2 && b.top + 2 < a.bottom - 2).map(([u]) => t + '/' + u)]);
+      }).join(' ')""",
+    "pictures": """[...document.images].map(e => e.naturalWidth + 'x' + e.naturalHeight).join(' ')""",
     "drawings": "document.querySelectorAll('svg.chart').length",
 }
 TIPS = """[...document.querySelectorAll('.tip')].filter(e => getComputedStyle(e).visibility
@@ -162,12 +174,14 @@ def complaints(events):
 def look(browser, url, folder):
     for domain in "Page", "Network", "Runtime", "Log":
         browser.call(domain + ".enable")
-    browser.size(1280, 900)
+    browser.size(1400, 900)
     browser.scheme("light")
     browser.call("Page.navigate", url=url)
     browser.wait("Page.loadEventFired")
     found = {name: browser.evaluate(script) for name, script in CHECKS.items()}
     found["contrast"] = browser.evaluate(CONTRAST)
+    found["first-screen"] = browser.evaluate("""Math.round(Math.max(0, ...[...document.querySelectorAll(
+      '.verdict, .first figure, .caveats')].map(e => e.getBoundingClientRect().bottom)))""")
     browser.picture(os.path.join(folder, "light.png"))
     found["hidden-tips"] = browser.evaluate(TIPS)
     place = browser.evaluate("""(() => { const e = document.querySelector('.hot'); if (!e) return null;
@@ -185,15 +199,16 @@ def look(browser, url, folder):
     found["paper-dark"] = browser.evaluate("getComputedStyle(document.body).backgroundColor")
     browser.picture(os.path.join(folder, "dark.png"))
     browser.scheme("light")
-    browser.size(390, 844)
+    browser.size(375, 844)
     found["overflow-narrow"] = browser.evaluate(CHECKS["overflow"])
+    found["touching-narrow"] = browser.evaluate(CHECKS["touching"])
     browser.picture(os.path.join(folder, "narrow.png"))
     data = browser.call("Page.printToPDF", printBackground=False, preferCSSPageSize=True)["data"]
     with open(os.path.join(folder, "print.pdf"), "wb") as f:
         f.write(base64.b64decode(data))
     asked = [e["params"]["request"]["url"] for e in browser.events
              if e.get("method") == "Network.requestWillBeSent"]
-    found["requests"] = " ".join(u[:200] for u in asked if u != url)
+    found["requests"] = " ".join(u[:200] for u in asked if u != url and not u.startswith("data:image/png;base64,"))
     found["page"] = asked.count(url)
     found["console"] = "; ".join(complaints(browser.events))
     return found

@@ -21,19 +21,20 @@ launcher/scheduler|launcher/host launcher/sandbox
 launcher/scheduler/local|launcher/host launcher/scheduler
 launcher/scheduler/slurm|launcher/host launcher/sandbox launcher/scheduler
 launcher/scheduler/slurm/commands|launcher/scheduler launcher/scheduler/slurm
-launcher/scheduler/slurm/library|launcher/host launcher/scheduler/slurm
-launcher/study|launcher/host launcher/scheduler launcher/scheduler/local launcher/scheduler/slurm
+launcher/scheduler/slurm/library|launcher/host launcher/scheduler launcher/scheduler/slurm
+launcher/study|launcher/host launcher/scheduler launcher/scheduler/local '\
+'launcher/scheduler/slurm
 launcher/plan|launcher/host launcher/study
 launcher/script|launcher/sandbox launcher/scheduler launcher/study
 launcher/spec|launcher/host
-launcher/status|launcher/scheduler/ launcher/study
+launcher/status|launcher/scheduler launcher/study
 launcher/submit|launcher/host launcher/plan launcher/scheduler launcher/script launcher/status '\
 'launcher/study
-launcher/doctor|launcher/host launcher/plan launcher/scheduler launcher/script launcher/spec '\
-'launcher/study launcher/submit
+launcher/doctor|launcher/host launcher/plan launcher/sandbox launcher/scheduler launcher/script '\
+'launcher/spec launcher/study launcher/submit
 launcher/collect/results|
 launcher/collect/log|launcher/collect/results
-launcher/collect|launcher/collect/ launcher/host launcher/status launcher/study
+launcher/collect|launcher/collect/ launcher/host launcher/scheduler launcher/status launcher/study
 launcher/analysis/statistics|
 launcher/analysis/model|launcher/analysis/statistics launcher/collect/results
 launcher/analysis|launcher/analysis/ launcher/collect/results
@@ -59,9 +60,6 @@ trainer/backends/cpu/conv|trainer/core trainer/ops trainer/backends/ref '\
 'trainer/backends/cpu/isa trainer/backends/cpu/norm
 trainer/backends/cpu/conv/winograd|trainer/core trainer/ops trainer/backends/ref '\
 'trainer/backends/cpu/
-trainer/backends/cpu/conv/amx|trainer/core trainer/ops trainer/backends/ref '\
-'trainer/backends/trial '\
-'trainer/backends/cpu/isa trainer/backends/cpu/norm trainer/backends/cpu/conv
 trainer/backends/cpu|trainer/core trainer/ops trainer/backends/cpu/ trainer/backends/ref
 trainer/backends/cuda/runtime|trainer/core trainer/ops
 trainer/backends/cuda/elementwise|trainer/core trainer/ops trainer/backends/cuda/runtime

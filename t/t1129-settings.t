@@ -28,6 +28,41 @@ sed 's/"lr": /"lrr": /' s/runs/unet-g01-s1/run.json >slip.json
 exits 3 "a key that never existed is refused" unet-train train --run slip.json --out no
 like "$ERR" "train.lrr: unknown key; did you mean 'lr'" "the error names the nearest key"
 
+# ---- keys that are gone: old.study.yaml and old.run.json have them with their presets
+run=s/runs/unet-g01-s1/run.json
+is "$(json $run 'sorted(set(d["train"]) & {"allreduce", "fusion_mib", "cycle_ms", "compress"})')" \
+    "['allreduce', 'compress', 'cycle_ms', 'fusion_mib']" "the old run.json has them"
+unlike run/record.jsonl 'allreduce|cycle_ms' "the record has none of them"
+gone='is no longer a setting: .*; leave it out'
+exits 0 "the preset is accepted everywhere" env UNETCTL_TRAIN_CYCLE_MS=1.0 \
+    unetctl generate -C s --gpus 1 --set train.allreduce=bucketed
+exits 2 "another value on the command line" unetctl generate -C s --gpus 1 --set train.compress=bf16
+like "$ERR" "^unetctl: error: --set: train.compress $gone" "one line says what holds instead"
+exits 2 "in the environment" env UNETCTL_TRAIN_CYCLE_MS=2 unetctl plan -C s
+# shellcheck disable=SC2016 # the name with its $
+like "$ERR" '\$UNETCTL_TRAIN_CYCLE_MS: train.cycle_ms is no longer' "with its name"
+exits 2 "in a list of the trainer" unet-train train --data data --size 32x32 --out no \
+    --set train.allreduce=native
+like "$ERR" "train.allreduce $gone" "with the same words"
+exits 2 "a value that is gone" unet-train train --data data --size 32x32 --out no \
+    --set train.bucket_mib=0
+like "$ERR" "train.bucket_mib: '0': a size is no longer chosen" "it is named"
+cp s/study.yaml was.yaml
+sed -i 's/allreduce: bucketed/allreduce: native/' s/study.yaml
+exits 3 "in study.yaml" unetctl plan -C s
+like "$ERR" "s/study.yaml:[0-9]+: train.allreduce $gone" "with the line"
+mv was.yaml s/study.yaml
+sed 's/"compress": "none"/"compress": "bf16"/' $run >bf16.json
+exits 3 "in run.json" unet-train train --run bf16.json --out no
+like "$ERR" "bf16.json: train.compress $gone" "with the file"
+cp $run was.json
+cp bf16.json $run
+exits 3 "a run that began with it is another one" unetctl generate -C s --gpus 1
+like "$ERR" 'train.compress is "?bf16"?, and .* says "?none"?' "both values are named"
+exits 3 "it cannot be resumed" unetctl resume -C s unet-g01-s1
+like "$ERR" "unet-g01-s1: run.json: train.compress $gone" "with the run"
+mv was.json $run
+
 # ---- a value that no run can use
 ok "a study" unetctl init new --full --data data --site local --set data.height=32 --set data.width=32 \
     --set model.depth=2
@@ -52,8 +87,6 @@ done <<'EOF'
 -s train.lr_steps=2:0.5 -s train.lr_plateau=2:0.5|no train.lr_plateau, and .*
 -s augment.six=true|data.repeat in multiples of 6, and data.repeat is 1
 -s augment.six=true -s data.repeat=6 -s augment.rot90=true|augment.six false, and .*
--s train.bucket_mib=2 -s train.allreduce=native|train.allreduce bucketed, and .*
--s train.cycle_ms=2|train.allreduce horovod, and .*
 -s model.name=resnet20 -s model.depth=3|model.name unet or FILE.yaml, and model.name is resnet20
 -s model.name=resnet20 -s data.soft_masks=true|model.name unet or fcnn or FILE.yaml, and .*
 -s model.name=resnet20 -s data.ignore=255|model.name unet or fcnn or FILE.yaml, and .*

@@ -55,7 +55,7 @@ is "$(member '["cluster"]') $(member '["controller"]')" "sandbox $(login hostnam
     "the answer names the cluster and the controller"
 ok "partitions is answered" ask '{"op":"partitions"}'
 is "$(member '["partitions"][0]')" \
-    "{'name': 'main', 'default': True, 'up': True, 'nodes': 3, 'unseen': 0, 'gpus_per_node': 2, 'cpus_per_node': 4, 'max_time_min': 0}" \
+    "{'name': 'main', 'default': True, 'up': True, 'nodes': 3, 'unseen': 0, 'away': 0, 'gpus_per_node': 2, 'cpus_per_node': 4, 'max_time_min': 0}" \
     "the answer has the sizes of the partition"
 
 refused 'no JSON' "not JSON" "what is not JSON"
@@ -74,12 +74,10 @@ env | sort >"env.$SLURM_JOB_ID"
 END
 
 for op in check submit; do
-    refused "$(job $op x 4 7)" "4 nodes are asked for, but partition 'main' has 3" \
-        "$op: too many nodes"
-    refused "$(job $op x 1 3)" "3 GPUs per node" "$op: too many GPUs per node"
-    refused "$(job $op x 2 3 '"partition":"nope"')" "known: main, short" \
-        "$op: an unknown partition"
-    refused "$(job $op x 2 3 '"partition":"short","time_min":11')" "allows 10" "$op: too long"
+    refused "$(job $op x 4 7)" "ok.:false" "$op: too many nodes"
+    refused "$(job $op x 1 3)" "code.:9,.*not available; .*gpu_type" "$op: too many GPUs per node"
+    refused "$(job $op x 2 3 '"partition":"nope"')" "partition" "$op: an unknown partition"
+    refused "$(job $op x 2 3 '"partition":"short","time_min":11')" "ok.:false" "$op: too long"
     refused "$(job $op x 2 3 '"mem_mib":999000')" "not available; .*slurm.mem" "$op: too much memory"
     refused "$(job $op x 2 3 '"constraint":"h200"')" "feature" "$op: an unknown feature"
     refused "$(job $op x 4 7 '"partition":"main,short"')" "ok.:false" \
@@ -88,7 +86,9 @@ done
 is "$(login squeue -h)" "" "none of these jobs was queued"
 
 login scontrol update nodename=node3 state=drain reason=test
-ok "a job that must wait for a drained node is checked" ask "$(job check x 3 5)"
+refused "$(job check x 3 5)" "code.:9," "a job that no nodes could run"
+ok "a job that must wait for a drained node is checked" ask \
+    "$(job check x 3 5 | sed 's/^{/{"away":1,/')"
 is "$(member '["ok"]')" True "it is not refused"
 login scontrol update nodename=node3 state=resume
 

@@ -180,6 +180,6 @@ echo "JobId=$job UserId=games(5) GroupId=games(60) Name=other thing JobState=COM
 is "$(UNETCTL_ABSENT_S=0 states gone | xargs)" "unet-g01-s1 LOST unet-g02-s1 LOST" \
     "another user's job of the same number in the accounting is not the run's"
 UNETCTL_ABSENT_S=$((SECONDS - submitted + 6)) exits 0 "submit" unetctl submit -C gone --gpus 1,2 -- --hold
-like "$ERR" 'waiting: unet-g01-s1: ' "submit waits until it is sure"
+like "$ERR" 'waiting: unet-g0[12]-s1: ' "submit waits until it is sure"
 is "$(jobs_of gone-unet)" 2 "then each run has one new job"
 done_testing

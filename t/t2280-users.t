@@ -54,7 +54,8 @@ for interface in "${interfaces[@]}"; do
     is "$(login squeue -h -u games -o %u | uniq -c | xargs)" "4 games" "the user has the jobs"
     exits 4 "$interface: more nodes than the partition has are refused" \
         user unetctl submit -C "private-$interface" --gpus 8
-    like "$ERR" "8 GPUs need 4 nodes, but partition main has 3" "the number of nodes is known"
+    like "$ERR" "8 GPUs.: 4 nodes are asked for, but partition 'main' has 3" \
+        "the number of nodes is known"
     exits 4 "$interface: an unknown partition is refused" \
         user unetctl submit -C "private-$interface" --gpus 5 -- -p nope
     like "$ERR" "unknown partition 'nope' \(known: main, short, cloud, both\)" "it names the others"

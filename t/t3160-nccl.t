@@ -99,8 +99,7 @@ tolerance=1e-4
 for how in "--dtype fp16 --set train.clip_norm=0.05" "--dtype fp16 --set train.class_weights=1,3" \
     "--set train.class_weights=1,3 --set train.accumulate=2" "--set train.clip_norm=0.05" \
     "--set train.optimizer=lamb" "--set train.optimizer=lars --set train.accumulate=2" \
-    "--set train.accumulate=3 --set train.clip_norm=0.05 --set train.class_weights=1,3" \
-    "--set train.allreduce=native"; do
+    "--set train.accumulate=3 --set train.clip_norm=0.05 --set train.class_weights=1,3"; do
     # shellcheck disable=SC2086 # options
     ok "1 GPU $how" "${train[@]}" --epochs 2 --set model.batch_norm=none --batch-size 6 $how \
         --out how-1
@@ -242,8 +241,6 @@ exits 5 "without a cluster spec" env PMI_SIZE=2 PMI_RANK=0 "${train[@]}" --set t
 like "$ERR" 'TF_CONFIG is not set' "the error says so"
 PMI_SIZE=2 PMI_RANK=0 "${train[@]}" --epochs 1 --out mpi >"$OUT" 2>"$ERR"
 like "$ERR" 'MPI has 1 ranks|built without MPI' "MPI is used then"
-exits 3 "16 bits between GPUs" "${train[@]}" --gpus 2 --set train.compress=bf16 --epochs 1 \
-    --out half
 exits 3 "NCCL without a GPU" unet-train train --data data --backend ref --set train.comm=nccl \
     --size 32x32 --out none
 is "$(pgrep -f -- "--out .*$TMP/" | wc -l)" 0 "no process is left"

@@ -42,11 +42,21 @@ like spans "^0 \('checkpoint', 5\)" "checkpoints, the last state's too"
 # base 4, depth 2: 5 blocks of 2 batch norms, each with a sum forward and one backward.
 is "$(grep -c ' 320 norms, 0 gradients' spans)" 2 \
     "batch norm's sums lie in the steps, 20 in each of 16"
-ok "each tensor summed by a thread" "${train[@]}" --set train.allreduce=native --epochs 4 \
-    --out native
-ok "its timelines" eval 'python3 judge.py native/trace-0.json native/trace-1.json >spans'
-is "$(grep -c ' 320 norms, [1-9][0-9]* gradients, True' spans)" 2 \
-    "gradients are summed while backward still computes"
+if command -v mpirun >/dev/null && unet-train devices --json | grep -q '"mpi"\]'; then
+    ok "its split" unet-train data split --data data --out split.json
+    write_run run.json 2 0.001 60
+    sed -i 's/"nodes":1/"nodes":2/; s/"tasks_per_node":2/"tasks_per_node":1/; s/"epochs":2,/"epochs":4,"trace":true,/
+        s/"batch_per_gpu":4/"batch_per_gpu":2/; s/"batch_norm":"local"/"batch_norm":"sync"/' run.json
+    workers="\"localhost:$((20000 + $$ % 10000))\",\"localhost:1\""
+    # shellcheck disable=SC2016 # of the ranks
+    ok "two ranks like two nodes" timeout 120 mpirun -x UNET_SHARED_MEMORY=off -np 2 bash -c '
+        TF_CONFIG="{\"cluster\":{\"worker\":[$0]},\"task\":{\"type\":\"worker\",\"index\":$OMPI_COMM_WORLD_RANK}}" \
+            exec unet-train train --run run.json --out nodes' "$workers"
+    ok "their timelines" eval 'python3 judge.py nodes/trace-0.json nodes/trace-1.json >spans'
+    is "$(grep -c ' 320 norms, [1-9][0-9]* gradients, ' spans)" 2 "a thread sums the gradients"
+else
+    skip "no MPI" "gradients that a thread sums"
+fi
 
 for i in 1 2 3 4 5 6; do
     "${train[@]}" --epochs 100000 --out "killed$i" >"$OUT" 2>"$ERR" &

@@ -3,7 +3,6 @@
 # A real study on 1, 2 and 4 ranks: the report has what only a trainer measures, the noise of its
 # gradients and the quality after each epoch.
 . "${srcdir:-.}/t/lib.sh"
-command -v gnuplot >/dev/null || skip_all "gnuplot is not installed"
 
 json() { # EXPRESSION of the series e
     python3 -c 'import json, sys
@@ -19,6 +18,24 @@ ok "a study of it is made" unetctl init s --data "$TMP/data" --site local --set 
 exits 0 \
     "runs on 1, 2 and 4 GPUs succeed" env OMP_NUM_THREADS=1 unetctl submit -C s --gpus 1,2,4 --wait
 exits 0 "the report is made" unetctl report -C s
+tr -s "\n " " " <"$OUT" >words
+is "$(head -n 1 s/runs/unet-g02-s1/attempt-1/examples/examples.csv)" example,image,iou \
+    "a run writes example pictures"
+is "$(grep -c '<img alt="\(best\|median\|worst\|random\): ' s/report/report.html)" 4 \
+    "the page has four of them"
+ok "best, median and worst are those of images.csv" python3 - <<'EOF'
+import csv
+run = "s/runs/unet-g02-s1/attempt-1/"
+iou = {r["image"]: float(r["iou"]) for r in csv.DictReader(open(run + "images.csv"))}
+shown = {r["example"]: (r["image"], float(r["iou"])) for r in csv.DictReader(open(run + "examples/examples.csv"))}
+ranked = sorted(iou.values(), reverse=True)
+assert [shown[k][1] for k in ("best", "median", "worst")] == [ranked[0], ranked[len(ranked) // 2], ranked[-1]]
+assert all(iou[image] == value for image, value in shown.values()), shown
+EOF
+is "$(cut -d, -f1 s/report/figures/loss.csv | sort | uniq -c | tr -s ' \n' ' ')" \
+    " 28 1 GPU 28 2 GPUs 28 4 GPUs 1 series " "the losses of training and validation by epoch"
+is "$(cut -d, -f1,3 s/report/figures/quality.csv | sort | uniq -c | tr -s ' \n' ' ')" \
+    " 14 1 GPU,IoU 14 2 GPUs,IoU 14 4 GPUs,IoU 1 series,axis " "and the IoU of validations"
 
 # The same numbers computed from the records: means over the epochs after the first, summed over
 # runs.
@@ -40,7 +57,7 @@ is "$(json 'format(e["noise_scale"]["critical_batch"], ".6g")')" "$expected" \
     "the critical batch is tr(Sigma) / |G|^2"
 is "$(json 'e["noise_scale"]["interval"]["low"] < e["noise_scale"]["critical_batch"] < e["noise_scale"]["interval"]["high"]')" \
     True "the critical batch is within its interval"
-tr -s '\n ' ' ' <"$OUT" >words
+
 # Measured epochs may contradict the critical batch, and it may lie below every batch.
 like words 'Critical batch: (about [0-9.]+ images \(95 % interval [0-9.]+-[0-9.]+\) over the epochs|below |not known)' \
     "the report has the critical batch or says why it is unknown"

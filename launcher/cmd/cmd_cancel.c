@@ -71,7 +71,7 @@ static int cancel_named(struct workspace *w, const struct run_status_list *list,
     for (int i = 0; i < nids; i++) {
         const struct run_status *s = run_status_find(list, ids[i]);
         if (s->phase != RUN_ACTIVE)
-            log_warn("%s is %s; nothing is cancelled", s->run.id, s->state);
+            log_warn("%s is %s; nothing is cancelled", s->run.id, state_name(s->state));
         else if (run_status_is_foreign(w, s))
             return err_set(e, ERR_USAGE, "%s was submitted by %s, who can cancel it; --take-over "
                            "tries it nevertheless, if Slurm allows that", s->run.id, s->user);

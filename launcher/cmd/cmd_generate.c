@@ -47,7 +47,7 @@ static int make_split(const struct workspace *w, struct err *e)
 
 static int generate_all(struct workspace *w, const struct run_plan *plan, struct err *e)
 {
-    struct write_queue files = {0};
+    struct atomicfile_batch files = {0};
     size_t begun = 0;
     int rc = 0;
 
@@ -61,8 +61,8 @@ static int generate_all(struct workspace *w, const struct run_plan *plan, struct
                  : 0;
         begun += newest.begun;
     }
-    rc = rc || write_queue_commit(&files, e) ? -1 : 0;
-    write_queue_destroy(&files);
+    rc = rc || atomicfile_batch_commit(&files, e) ? -1 : 0;
+    atomicfile_batch_abort(&files);
     if (rc)
         return -1;
     if (make_split(w, e))

@@ -42,7 +42,8 @@ static int release_named(struct workspace *w, const struct run_status_list *list
         if (!s)
             return run_dir_check_id(w->study.dir, ids[i], e);
         if (!s->held)
-            return err_set(e, ERR_USAGE, "%s is %s, and its job is not held", s->run.id, s->state);
+            return err_set(e, ERR_USAGE, "%s is %s, and its job is not held", s->run.id,
+                           state_name(s->state));
         if (run_status_is_foreign(w, s))
             return err_set(e, ERR_USAGE, "%s was submitted by %s, who can release it; --take-over "
                            "tries it nevertheless, if Slurm allows that", s->run.id, s->user);

@@ -17,7 +17,6 @@
 #include "launcher/host/path.h"
 #include "launcher/report/prediction_report.h"
 #include "launcher/report/json.h"
-#include "launcher/report/mllog.h"
 #include "launcher/report/report.h"
 #include "launcher/report/report_folder.h"
 #include "launcher/report/text.h"
@@ -31,7 +30,7 @@ static long train_images, batch_per_gpu, one_epoch, base;
 static double watts, deadline_s, target_iou = NAN, target_loss = NAN;
 static struct workspace_args args;
 static struct cli_list logs_dirs;
-static const char *json_file, *out_dir, *mllog_dir, *reach, *predict;
+static const char *json_file, *out_dir, *reach, *predict;
 static const char *links = "nvlink2,ib-edr";
 static long gpus_per_node, parameters, norm_sums;
 
@@ -83,8 +82,6 @@ static const struct cli_option options[] = {
      1000000},
     {"watts", 0, CLI_DOUBLE, "W", "assume W watts per GPU for energy where logs do not say",
      &watts, 0, 100000},
-    {"mllog", 0, CLI_STRING, "DIR", "write each run as MLPerf logging lines to DIR/RUN.log",
-     &mllog_dir, 0, 0},
     {0}};
 
 /* The sources on the command line, and the default folder of their report. */
@@ -97,12 +94,11 @@ struct input {
     char out[PATH_MAX];
 };
 
-/* Are only output on stdout and files of --mllog requested, and not the folder of a report? With
- * -o that is written as well, except with --predict. */
+/* Is only output on stdout requested, and not the folder of a report? With -o that is written as
+ * well, except with --predict. */
 static bool is_only_printed(void)
 {
-    return as_text || as_rules || mllog_dir || predict ||
-           (json_file && strcmp(json_file, "-") == 0);
+    return as_text || as_rules || predict || (json_file && strcmp(json_file, "-") == 0);
 }
 
 /* One rule applies to all sources. */
@@ -247,9 +243,6 @@ static int write_report(const struct input *in, const struct report *r, struct e
 
     if (folder && report_folder_write(r, folder, e))
         return -1;
-    for (size_t i = 0; mllog_dir && i < in->nsources; i++)
-        if (mllog_write(&in->sources[i].results, mllog_dir, e))
-            return -1;
     if (json_file && print_report_json(r, e))
         return -1;
     return json_on_stdout ? 0 : print_text(r, folder, e);
@@ -416,8 +409,9 @@ const struct cli_command cmd_report = {
     .summary = "report speed-up, efficiency, quality, and how many GPUs are worth it",
     .details =
         "Collects the study, then writes STUDY/report: report.html (a self-contained page),\n"
-        "report.md, report.json, tables.tex, results.csv, input for Extra-P, and figures/ as SVG,\n"
-        "PDF and PNG with their gnuplot scripts and data. A folder with a study.yaml is a study;\n"
+        "report.md, report.json, tables.tex, results.csv, input for Extra-P, and figures/ as SVG\n"
+        "with their numbers as CSV and, where librsvg's rsvg-convert is installed, as PDF and\n"
+        "PNG. A folder with a study.yaml is a study;\n"
         "--logs DIR and other folders are read from results.csv, or from log_N.csv (engine\n"
         "native) and log_hvd_N.csv (horovod). Several sources are compared, with tests of their\n"
         "differences. --text, --rules and --json - print on standard output and write no folder,\n"

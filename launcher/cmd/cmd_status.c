@@ -25,14 +25,6 @@ static const struct cli_option options[] = {
     {0},
 };
 
-/* The states that a run can have: those of Slurm's jobs, and those of run_status.h. */
-static const char *const states[] = {
-    "PENDING", "CONFIGURING", "RUNNING", "SUSPENDED", "COMPLETING", "COMPLETED", "FAILED",
-    "TIMEOUT", "CANCELLED", "OUT_OF_MEMORY", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE",
-    "LAUNCH_FAILED", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESIZING", "RESV_DEL_HOLD",
-    "REVOKED", "SIGNALING", "SPECIAL_EXIT", "STAGE_OUT", "STOPPED", "EXPEDITING", "PLANNED",
-    "SKIPPED", "ENDED", "UNSEEN", "LOST", "UNKNOWN", "DAMAGED", NULL};
-
 /* The studies that are shown, and the runs, which are all if nruns is 0. */
 struct selection {
     char **runs;
@@ -42,6 +34,8 @@ struct selection {
 
 static int check_states(struct err *e)
 {
+    const char *const *states = state_names();
+
     for (size_t i = 0; i < only.count; i++) {
         size_t k = 0;
         while (states[k] && strcasecmp(states[k], only.values[i]) != 0)
@@ -67,7 +61,7 @@ static bool is_shown(const struct selection *sel, const struct run_status *s)
 {
     size_t i = 0;
 
-    while (i < only.count && strcasecmp(only.values[i], s->state) != 0)
+    while (i < only.count && strcasecmp(only.values[i], state_name(s->state)) != 0)
         i++;
     return (i < only.count || !only.count) && is_named(sel, s);
 }
@@ -111,7 +105,7 @@ static void print_run(const struct run_status *s)
     if (s->phase == RUN_GOOD && s->progress.quality >= 0)
         snprintf(result, sizeof result, "%s %.4f", s->progress.metric,
                  s->progress.quality);
-    else if (!*s->reason || strcmp(s->reason, "None") == 0)
+    else if (!*s->reason)
         snprintf(result, sizeof result, "%s", s->nodes);
     else
         snprintf(result, sizeof result, "%s%s(%s)", s->nodes, *s->nodes ? " " : "", s->reason);
@@ -120,8 +114,8 @@ static void print_run(const struct run_status *s)
         snprintf(gpus, sizeof gpus, "%d", s->layout.gpus);
         snprintf(nodes, sizeof nodes, "%d", s->layout.nodes);
     }
-    printf("%-16s %-13s %8s %4s %5s %9s %9s %s\n", s->run.id, s->state, *s->job ? s->job : "-",
-           gpus, nodes, elapsed, epochs, result);
+    printf("%-16s %-13s %8s %4s %5s %9s %9s %s\n", s->run.id, state_name(s->state),
+           *s->job ? s->job : "-", gpus, nodes, elapsed, epochs, result);
 }
 
 static void print_summary(const struct run_summary *summary)

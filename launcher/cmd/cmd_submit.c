@@ -8,7 +8,6 @@
 
 #include "launcher/plan/run_cost.h"
 #include "launcher/status/watch.h"
-#include "launcher/submit/allocation.h"
 #include "launcher/submit/dry_run.h"
 #include "launcher/submit/left.h"
 #include "launcher/submit/submission.h"
@@ -40,18 +39,18 @@ static const struct cli_option options[] = {
     {0},
 };
 
-struct submission {
+struct planned {
     struct workspace *w;
     const struct run_plan *plan;
 };
 
 static long submit_left(void *arg, struct err *e)
 {
-    const struct submission *s = arg;
+    const struct planned *p = arg;
     struct submission_counts counts;
 
-    if (submission_submit(s->w, s->plan, &counts, e) ||
-        (counts.left == 0 && left_note(s->w, NULL, e)))
+    if (submission_submit(p->w, p->plan, &counts, e) ||
+        (counts.left == 0 && left_note(p->w, NULL, e)))
         return -1;
     return (long)counts.left;
 }
@@ -59,11 +58,11 @@ static long submit_left(void *arg, struct err *e)
 static int watch_plan(struct workspace *w, const struct run_plan *plan, bool any_left,
                       struct err *e)
 {
-    struct submission submission = {w, plan};
+    struct planned planned = {w, plan};
     struct watch_options watch = {.nids = plan->count,
                                   .timeout_s = timeout_s,
                                   .submit_left = any_left ? submit_left : NULL,
-                                  .arg = &submission};
+                                  .arg = &planned};
     int rc;
 
     watch.ids = calloc(plan->count, sizeof *watch.ids);
@@ -85,18 +84,6 @@ static void print_ids(const struct workspace *w, const struct run_plan *plan)
         puts(entry ? entry->job : "");
     }
     fflush(stdout);
-}
-
-static int check_cost(const struct workspace *w, const struct run_plan *plan, struct err *e)
-{
-    struct allocation a;
-
-    if (!w->one_allocation)
-        return run_cost_check(plan, true, w->options.time_min, max_gpu_hours, e);
-    return allocation_describe(w, &plan->runs[plan->count - 1], &a, e) ||
-                   allocation_check_cost(&a, w->options.time_min, max_gpu_hours, e)
-               ? -1
-               : 0;
 }
 
 /* Adds an option, if it was given, as the word --NAME=VALUE; of a list, one word per value. */
@@ -150,7 +137,7 @@ static int submit_plan(struct workspace *w, const struct run_plan *plan, int nre
     struct submission_counts counts;
     bool dry;
 
-    if (max_gpu_hours > 0 && check_cost(w, plan, e))
+    if (submission_check_cost(w, plan, true, max_gpu_hours, e))
         return err_prefix(e, "nothing was submitted");
     if (dry_run)
         return dry_run_print(w, plan, e);

@@ -110,6 +110,9 @@ char *result_settings_encode(const json_t *plan, const char *backend, const char
     for (const struct setting *key = settings_of_run; key->path; key++)
         if (key->affects_result && !setting_find(settings_of_study, key->path))
             add_setting(&b, key, plan, backend);
+    for (const struct setting *key = settings_gone; key->path; key++)
+        if (key->affects_result)
+            add_setting(&b, key, plan, backend);
     if (*script)
         settings_add(&b, "script", script);
     if (strcmp(backend, "cuda") == 0 && *device)

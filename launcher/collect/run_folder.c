@@ -208,6 +208,10 @@ static struct curve *curve_of_record(const struct run_record *record, struct err
 
     for (size_t i = 0; i < record->nepochs; i++)
         columns |= (isnan(score_of(record, i)) ? 0 : CURVE_SCORE) |
+                   (isnan(record->epochs[i].val_loss) ? 0 : CURVE_VAL_LOSS) |
+                   (isnan(record->epochs[i].train_iou) || result_by_accuracy(&record->run)
+                        ? 0
+                        : CURVE_TRAIN_SCORE) |
                    (isnan(record->epochs[i].grad_var) ? 0 : CURVE_GRADIENT);
     struct curve *c = curve_create(record->nepochs, columns, e);
     for (size_t i = 0; c && i < record->nepochs; i++) {
@@ -215,6 +219,10 @@ static struct curve *curve_of_record(const struct run_record *record, struct err
         c->loss[i] = record->epochs[i].loss;
         if (c->score)
             c->score[i] = score_of(record, i);
+        if (c->val_loss)
+            c->val_loss[i] = record->epochs[i].val_loss;
+        if (c->train_score)
+            c->train_score[i] = record->epochs[i].train_iou;
         if (c->grad_sq) {
             c->grad_sq[i] = record->epochs[i].grad_sq;
             c->grad_var[i] = record->epochs[i].grad_var;
@@ -258,12 +266,14 @@ struct attempt {
     char backend[16]; /* the backend that computed; "": unknown */
 };
 
-/* Reads images.csv if it exists. With its scores, counts with a single run each are compared on the
- * same images. */
+/* Notes where the example pictures are, and reads images.csv if it exists. With its scores, counts
+ * with a single run each are compared on the same images. */
 static int read_attempt_scores(const char *attempt_dir, struct result *r, struct err *e)
 {
     char path[PATH_MAX];
 
+    if (path_has_file(attempt_dir, "examples/examples.csv"))
+        r->examples = strdup(path_format(path, "%s/examples", attempt_dir));
     if (!path_has_file(attempt_dir, "images.csv"))
         return 0;
     r->scores = scores_read(path_format(path, "%s/images.csv", attempt_dir),

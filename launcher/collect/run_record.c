@@ -193,6 +193,7 @@ static int decode_eval(struct record_reader *r, const json_t *o)
         return refuse_record(r, "outside 0..1:", iou < 0 || iou > 1 ? "iou" : "accuracy");
     d->epochs[epochs - 1].val_iou = iou;
     d->epochs[epochs - 1].val_accuracy = accuracy;
+    d->epochs[epochs - 1].val_loss = optional_number(o, "loss");
     return 0;
 }
 
@@ -203,7 +204,8 @@ static int decode_record_epoch(struct record_reader *r, const json_t *o)
                               .data_s = optional_number(o, "data_s"),
                               .comm_s = optional_number(o, "comm_s"),
                               .val_iou = optional_number(o, "val_iou"),
-                              .val_accuracy = optional_number(o, "val_accuracy")};
+                              .val_accuracy = optional_number(o, "val_accuracy"),
+                              .val_loss = NAN, .train_iou = optional_number(o, "train_iou")};
     double lr;
     long number;
 

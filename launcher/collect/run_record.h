@@ -14,7 +14,8 @@ struct run_epoch {
     /* The following are NaN if the record does not have them. */
     double images;         /* that all ranks processed */
     double data_s, comm_s; /* seconds in which rank 0 waited for data and communication */
-    double val_iou, val_accuracy;
+    double val_iou, val_accuracy, val_loss;
+    double train_iou;
     double grad_sq, grad_var; /* |G|^2 and tr(Sigma): unbiased estimates (noise_scale.h) */
 };
 

@@ -22,10 +22,11 @@ void unfinished_decide(struct result *r, const struct run_status *status)
 
     switch (status->phase) {
     case RUN_ACTIVE:
-        if (status->detail != RUN_PLAIN)
-            set_unfinished_state(r, RESULT_RUNNING, status->detail == RUN_AWAITED
-                                 ? "its job has ended" : "its job is not seen", status->reason);
-        else if (strcmp(status->state, "PENDING") == 0)
+        if (status->state == STATE_ENDED)
+            set_unfinished_state(r, RESULT_RUNNING, "its job has ended", status->reason);
+        else if (status->state == STATE_UNSEEN)
+            set_unfinished_state(r, RESULT_RUNNING, "its job is not seen", status->reason);
+        else if (status->state == STATE_PENDING)
             set_unfinished_state(r, RESULT_PENDING, "its job is waiting", status->reason);
         else
             set_unfinished_state(r, RESULT_RUNNING, "its job is running", status->reason);
@@ -35,11 +36,11 @@ void unfinished_decide(struct result *r, const struct run_status *status)
             set_unfinished_state(r, RESULT_UNFINISHED, "neither DONE nor FAILED", status->damage);
             break;
         }
-        if (strcmp(status->state, "CANCELLED") == 0) {
+        if (status->state == STATE_CANCELLED) {
             set_unfinished_state(r, RESULT_CANCELLED, "its job was cancelled", status->reason);
             break;
         }
-        snprintf(what, sizeof what, "its job ended as %s", status->state);
+        snprintf(what, sizeof what, "its job ended as %s", state_name(status->state));
         set_unfinished_state(r, RESULT_KILLED, what, status->reason);
         break;
     case RUN_PLANNED:

@@ -168,18 +168,17 @@ static int wait_for_job(struct scheduler *s, const struct rehearsal *r, const ch
     const struct timespec pause = {.tv_sec = POLL_S};
     double end = clock_now() + (double)r->timeout_s;
     struct job_state *jobs;
-    char state[160] = "PENDING";
+    char state[448] = "PENDING";
     size_t n;
 
     for (;;) {
         if (scheduler_query(s, tag, false, &jobs, &n, e))
             return give_up(s, id, e);
         /* COMPLETING: the script has ended, but a node cleans up or does not respond. */
-        bool ended = n == 0 || jobs[0].phase == JOB_ENDED ||
-            strcmp(jobs[0].state, "COMPLETING") == 0;
+        bool ended = n == 0 || jobs[0].phase == PHASE_ENDED || jobs[0].state == STATE_COMPLETING;
         if (n)
-            snprintf(state, sizeof state, "%s%s%s", jobs[0].state, *jobs[0].reason ? ", " : "",
-                     jobs[0].reason);
+            snprintf(state, sizeof state, "%s%s%s", state_name(jobs[0].state),
+                     *jobs[0].reason ? ", " : "", jobs[0].reason);
         free(jobs);
         if (ended)
             return 0;
@@ -198,7 +197,8 @@ static int run_as_job(struct workspace *w, const struct rehearsal *r, const stru
     char id[SCHEDULER_ID_SIZE];
     struct attempt_job job;
 
-    if (!s || attempt_job(w, run, 1, &job, e) || scheduler_submit(s, &job.job, id, e))
+    if (!s || attempt_job(w, run, 1, &job, e) || scheduler_check(s, &job.job, e) ||
+        scheduler_submit(s, &job.job, id, e))
         return -1;
     log_info("rehearsing as job %s on %d GPU%s, %d node%s, %d rank%s", id, r->gpus, plural(r->gpus),
              run->layout.nodes, plural(run->layout.nodes), run->layout.tasks,

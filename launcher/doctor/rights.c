@@ -4,7 +4,6 @@
 
 #include <grp.h>
 #include <pwd.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,24 +19,13 @@ static bool is_own_group(gid_t group)
     return g && strcmp(g->gr_name, me->pw_name) == 0;
 }
 
-static void name_owner(uid_t uid, char *dst, size_t size)
+/* Writes "the group staff", or its number if it has no name. */
+static void put_name(const char *kind, unsigned id, const char *name, char *dst, size_t size)
 {
-    const struct passwd *p = getpwuid(uid);
-
-    if (p)
-        snprintf(dst, size, "its owner, %s,", p->pw_name);
+    if (name)
+        snprintf(dst, size, "%s %s", kind, name);
     else
-        snprintf(dst, size, "its owner, user %ju,", (uintmax_t)uid);
-}
-
-static void name_group(gid_t gid, char *dst, size_t size)
-{
-    const struct group *g = getgrgid(gid);
-
-    if (g)
-        snprintf(dst, size, "the group %s", g->gr_name);
-    else
-        snprintf(dst, size, "the group %ju", (uintmax_t)gid);
+        snprintf(dst, size, "%s %u", kind, id);
 }
 
 /* Sets who may write there, or returns false. In a folder above the given path that is sticky, as
@@ -46,14 +34,17 @@ static bool find_who(const struct stat *st, bool above, char *who, size_t size)
 {
     if (above && S_ISDIR(st->st_mode) && st->st_mode & S_ISVTX)
         return false;
-    if (!above && st->st_uid && st->st_uid != geteuid())
-        name_owner(st->st_uid, who, size);
-    else if (st->st_mode & S_IWOTH)
+    if (!above && st->st_uid && st->st_uid != geteuid()) {
+        const struct passwd *p = getpwuid(st->st_uid);
+        put_name("its owner", st->st_uid, p ? p->pw_name : NULL, who, size);
+    } else if (st->st_mode & S_IWOTH) {
         snprintf(who, size, "every user");
-    else if (st->st_mode & S_IWGRP && st->st_gid && !is_own_group(st->st_gid))
-        name_group(st->st_gid, who, size);
-    else
+    } else if (st->st_mode & S_IWGRP && st->st_gid && !is_own_group(st->st_gid)) {
+        const struct group *g = getgrgid(st->st_gid);
+        put_name("the group", st->st_gid, g ? g->gr_name : NULL, who, size);
+    } else {
         return false;
+    }
     return true;
 }
 

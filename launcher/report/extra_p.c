@@ -42,31 +42,6 @@ static void add_name(struct buf *b, const char *name)
     buf_destroy(&plain);
 }
 
-void extra_p_encode_text(const struct report_series *rs, struct buf *b)
-{
-    const struct series *s = &rs->as->series;
-
-    buf_add(b, "# Input of Extra-P, made by unetctl report: seconds, one value per run\n"
-               "PARAMETER gpus\nPOINTS");
-    for (size_t i = 0; i < s->npoints; i++)
-        buf_addf(b, " (%d)", s->points[i].gpus);
-    buf_add(b, "\n");
-    for (const struct metric *m = metrics; m->name; m++) {
-        if (!is_known(s, m))
-            continue;
-        buf_addf(b, "METRIC %s\nREGION ", m->name);
-        add_name(b, rs->label);
-        buf_add(b, "\n");
-        for (size_t i = 0; i < s->npoints; i++) {
-            buf_add(b, "DATA");
-            for (size_t k = 0; k < s->points[i].nruns; k++)
-                if (isfinite(quantity_of(&s->points[i].rows[k], m->quantity)))
-                    buf_addf(b, " %.9g", quantity_of(&s->points[i].rows[k], m->quantity));
-            buf_add(b, "\n");
-        }
-    }
-}
-
 static json_t *encode_metric(const struct series *s, const struct metric *m)
 {
     json_t *list = json_array();
@@ -81,7 +56,7 @@ static json_t *encode_metric(const struct series *s, const struct metric *m)
     return list;
 }
 
-json_t *extra_p_encode_json(const struct report *r)
+json_t *extra_p_encode(const struct report *r)
 {
     json_t *measurements = json_object();
 

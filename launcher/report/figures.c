@@ -2,6 +2,7 @@
 #include "config.h"
 #include "launcher/report/figures.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,12 +11,14 @@
 
 #include "launcher/collect/results/curve.h"
 #include "launcher/host/path.h"
-#include "launcher/report/chart/chart_gnuplot.h"
+#include "launcher/report/chart/chart_svg.h"
+#include "launcher/report/chart/picture.h"
 #include "src/buf.h"
 #include "src/mem.h"
 #include "src/plural.h"
 
 #define MAX_CURVE 240  /* the most points of a loss curve; longer ones are thinned */
+#define MAX_CURVES 200 /* about the most runs whose curves are drawn, of all counts of a series */
 #define MAX_DOTS 400   /* the most single runs of a series that are drawn; of more, none is */
 #define CURVE_STEPS 60 /* the most steps of a model's curve, about */
 #define MODEL_STOPS 16   /* about the most values of a model's curve that are listed */
@@ -157,6 +160,8 @@ static void add_model_line(struct chart *c, struct chart_series *s, const struct
 {
     int base = rs->as->series.points[0].gpus, stride = (to - from) / CURVE_STEPS + 1;
 
+    if (s)
+        s->wide = true;
     for (int n = from; n <= to; n += stride)
         chart_add_point(c, s, n, model_speedup(&rs->as->steady, base, n).expected, NAN, NAN);
     if (s) {
@@ -198,28 +203,10 @@ static void add_total(struct chart *c, const struct report *r, size_t i, bool ef
     }
 }
 
-static void make_speedup(struct chart *c, const struct report *r)
-{
-    start_chart(c, "speedup", "Speed-up against the ideal", "speed-up", 2,
-          "Filled: speed-up of the steady epochs. Bars: intervals of 95 % where there are enough "
-          "runs, otherwise the range of the runs. Line: the model of the times, dashed beyond "
-          "what was measured; without one, "
-          "marks are joined to guide the eye. Open: the whole training, first epoch included.");
-    add_ideal(c, r);
-    for (size_t i = 0; i < r->nseries; i++) {
-        const struct series *s = series_of(r, i);
-        bool fitted = model_is_usable(&r->series[i].as->steady);
-        add_fit(c, r, i);
-        add_total(c, r, i, false);
-        add_ratios(c, add_chart_series(c, r, i, fitted ? CHART_MARKS : CHART_JOINED,
-                                       "steady epochs"), s, series_speedup);
-    }
-    chart_fit(c, true);
-}
-
-/* Adds single runs as dots, unless each count has only one, or they are too many to be
+/* Adds the value of each single run, unless each count has only one run, or they are too many to be
  * distinguished. */
-static void add_dots(struct chart *c, const struct report *r, size_t i)
+static void add_dots(struct chart *c, const struct report *r, size_t i,
+                     double value(const struct series *s, const struct result *run))
 {
     const struct series *s = series_of(r, i);
     struct chart_series *dots;
@@ -231,10 +218,47 @@ static void add_dots(struct chart *c, const struct report *r, size_t i)
         dots->small = true;
         dots->mark = 0;
     }
-    for (size_t k = 0; k < s->nrows; k++) /* slightly to the left, so that bars do not hide them */
-        chart_add_point(c, dots, s->rows[k].gpus - 0.012 * largest_count(r),
-                        result_quality(&s->rows[k]), NAN,
-                        NAN);
+    for (size_t k = 0; k < s->nrows; k++)
+        chart_add_point(c, dots, s->rows[k].gpus, value(s, &s->rows[k]), NAN, NAN);
+}
+
+static double quality_of_run(const struct series *s, const struct result *run)
+{
+    (void)s;
+    return result_quality(run);
+}
+
+static double epoch_of_run(const struct series *s, const struct result *run)
+{
+    (void)s;
+    return run->median_epoch_s;
+}
+
+static double speedup_of_run(const struct series *s, const struct result *run)
+{
+    return s->mode == SERIES_WEAK ? NAN
+                                  : s->points[0].q[QUANTITY_STEADY_EPOCH].median /
+                                        run->median_epoch_s;
+}
+
+static void make_speedup(struct chart *c, const struct report *r)
+{
+    start_chart(c, "speedup", "Speed-up against the ideal", "speed-up", 2,
+          "Filled: speed-up of the steady epochs (those after the first). Bars: intervals of 95 "
+          "% where there are enough runs, otherwise the range of the runs. Wide line: the model "
+          "of the times, dashed beyond what was measured; without one, marks are joined to guide "
+          "the eye. Open: the whole training, first epoch included. Small dots: single runs.");
+    add_ideal(c, r);
+    for (size_t i = 0; i < r->nseries; i++) {
+        const struct series *s = series_of(r, i);
+        bool fitted = model_is_usable(&r->series[i].as->steady);
+        add_fit(c, r, i);
+        add_total(c, r, i, false);
+        add_dots(c, r, i, speedup_of_run);
+        add_ratios(c, add_chart_series(c, r, i, fitted ? CHART_MARKS : CHART_JOINED,
+                                       "steady epochs"), s, series_speedup);
+    }
+    chart_fit(c, true);
 }
 
 static void make_iou(struct chart *c, const struct report *r)
@@ -245,10 +269,10 @@ static void make_iou(struct chart *c, const struct report *r)
     start_chart(
         c, "iou", title, common_quality(r), 4,
         "Median over the runs of a count. Bars: its interval of 95 % where there are enough runs, "
-        "otherwise the range. Light dots: single runs. Not joined, because each count trains its "
+        "otherwise the range. Small dots: single runs. Not joined, because each count trains its "
         "own network.");
     for (size_t i = 0; i < r->nseries; i++) {
-        add_dots(c, r, i);
+        add_dots(c, r, i, quality_of_run);
         add_summaries(c, add_chart_series(c, r, i, CHART_MARKS, "median"), series_of(r, i),
                       QUANTITY_IOU);
     }
@@ -278,11 +302,12 @@ static void make_epoch_time(struct chart *c, const struct report *r)
 {
     start_chart(c, "epoch_time", "Time per epoch", "seconds", 2,
           "Filled: median of the epochs after the first. Open: the first epoch, which warms up. "
-          "Bars: interval of 95 %, or the range of the runs.");
+          "Bars: interval of 95 %, or the range of the runs. Small dots: single runs.");
     for (size_t i = 0; i < r->nseries; i++) {
         const struct series *s = series_of(r, i);
         add_summaries(c, make_hollow(add_chart_series(c, r, i, CHART_MARKS, "first epoch")), s,
                       QUANTITY_FIRST_EPOCH);
+        add_dots(c, r, i, epoch_of_run);
         add_summaries(c, add_chart_series(c, r, i, CHART_JOINED, "steady epoch"), s,
                       QUANTITY_STEADY_EPOCH);
     }
@@ -312,11 +337,13 @@ static void make_cost(struct chart *c, const struct report *r)
     chart_fit(c, true);
 }
 
-/* Makes the chart of the reference notebook: speed-up of one epoch, and IoU on a second axis. */
-static void make_notebook(struct chart *c, const struct report *r)
+/* Makes the chart of both at once: speed-up of one epoch, and quality on a second axis. */
+static void make_one_epoch(struct chart *c, const struct report *r)
 {
-    start_chart(c, "notebook", "As the reference notebook draws it", "speed-up of one epoch", 2,
-                "");
+    char title[64];
+
+    snprintf(title, sizeof title, "Speed-up of one epoch, and %s", common_quality(r));
+    start_chart(c, "one_epoch", title, "speed-up of one epoch", 2, "");
     snprintf(c->caption, sizeof c->caption,
              "Speed-up of a single epoch, the one of index %ld (filled), and quality (open, right "
              "axis), without intervals: for comparison with figures that were made so.",
@@ -426,50 +453,73 @@ static void make_run_parts(struct chart *c, const struct report *r, size_t i)
     chart_fit(c, true);
 }
 
-/* Returns the curve of a count's first run that has one. */
-static const struct curve *first_curve(const struct series_point *p)
+/* Adds a line of the values of a run's epochs, without those that are unknown. */
+static void add_curve(struct chart *c, const struct series_point *p, size_t run, int colour,
+                      const double *values, bool validation)
 {
-    for (size_t i = 0; i < p->nruns; i++)
-        if (p->rows[i].curve && p->rows[i].curve->n)
-            return p->rows[i].curve;
-    return NULL;
-}
+    size_t n = values ? p->rows[run].curve->n : 0, step = (n + MAX_CURVE - 1) / MAX_CURVE;
+    bool named = false;
 
-static void add_curve(struct chart *c, const struct series_point *p, int colour)
-{
-    const struct curve *curve = first_curve(p);
-    struct chart_series *s;
-
-    if (!curve)
+    for (size_t i = 0; i < c->nseries; i++)
+        named |= c->series[i].colour == colour && c->series[i].count;
+    struct chart_series *s =
+        chart_add_series(c, CHART_LINE, colour, "%d GPU%s", p->gpus, plural(p->gpus));
+    if (!s)
         return;
-    s = chart_add_series(c, CHART_LINE, colour, "%d GPU%s", p->gpus, plural(p->gpus));
-    size_t step = (curve->n + MAX_CURVE - 1) / MAX_CURVE;
-    for (size_t i = 0; i < curve->n; i += step)
-        chart_add_point(c, s, (double)i, curve->loss[i], NAN, NAN);
+    s->thin = true;
+    s->dashed = validation;
+    s->unlisted = named;
+    for (size_t i = 0; i < n; i += validation ? 1 : step)
+        if (isfinite(values[i]) && (!validation || s->count == 0 ||
+                                    (double)i >= s->points[s->count - 1].x + (double)step))
+            chart_add_point(c, s, (double)i, values[i], NAN, NAN);
 }
 
-/* Makes the chart of losses for at most CHART_SHADES counts, evenly chosen, including the
- * smallest and the largest. */
-static void make_loss(struct chart *c, const struct report *r, size_t i)
+/* Adds the curves of all runs of at most CHART_SHADES counts, evenly chosen, including the smallest
+ * and the largest: losses, or qualities. */
+static void add_curves(struct chart *c, const struct report *r, size_t i, bool quality)
 {
     const struct report_series *s = &r->series[i];
     size_t n = s->as->series.npoints, shown = n < CHART_SHADES ? n : CHART_SHADES;
 
-    chart_init(
-        c, "loss", "Loss per epoch",
-        "Mean training loss over the images of an epoch: the first run of each count%s. From "
-        "violet, the fewest GPUs, to yellow, the most.",
-        shown < n ? " (some of them)" : "");
     name_one(c, r, i);
     set_axis(&c->x, "epoch", 0);
     c->x.whole = true;
-    set_axis(&c->y, "loss", 4);
     for (size_t k = 0; k < shown; k++) {
-        size_t at = shown > 1 ? k * (n - 1) / (shown - 1) : 0;
-        int shade = shown > 1 ? (int)(k * (CHART_SHADES - 1) / (shown - 1)) : 0;
-        add_curve(c, &s->as->series.points[at], CHART_SHADE + shade);
+        const struct series_point *p =
+            &s->as->series.points[shown > 1 ? k * (n - 1) / (shown - 1) : 0];
+        int colour = CHART_SHADE + (shown > 1 ? (int)(k * (CHART_SHADES - 1) / (shown - 1)) : 0);
+        for (size_t m = 0; m < p->nruns && m < MAX_CURVES / shown; m++) {
+            const struct curve *curve = p->rows[m].curve;
+            if (!curve)
+                continue;
+            add_curve(c, p, m, colour, quality ? curve->train_score : curve->loss, false);
+            add_curve(c, p, m, colour, quality ? curve->score : curve->val_loss, true);
+        }
     }
     chart_fit(c, true);
+}
+
+#define CURVES_CAPTION \
+    "one line per run, of at most 8 counts. Solid: training; dashed: validation. From violet, " \
+    "the fewest GPUs, to yellow, the most."
+
+static void make_loss(struct chart *c, const struct report *r, size_t i)
+{
+    chart_init(c, "loss", "Loss by epoch", "Mean loss over the images of an epoch, " CURVES_CAPTION);
+    set_axis(&c->y, "loss", 4);
+    add_curves(c, r, i, false);
+}
+
+static void make_quality(struct chart *c, const struct report *r, size_t i)
+{
+    char title[64];
+
+    snprintf(title, sizeof title, "%s by epoch", series_of(r, i)->quality);
+    *title = (char)toupper(*title);
+    chart_init(c, "quality", title, "Quality after an epoch, " CURVES_CAPTION);
+    set_axis(&c->y, series_of(r, i)->quality, 4);
+    add_curves(c, r, i, true);
 }
 
 /* Keeps the chart at list[count] if it shows anything. */
@@ -490,9 +540,10 @@ static void keep_chart(struct figures *f, bool *failed)
 int figures_create(struct figures *f, const struct report *r, struct err *e)
 {
     static void (*const common[])(struct chart *, const struct report *) = {
-        make_speedup, make_iou, make_efficiency, make_epoch_time, make_cost, make_notebook};
+        make_speedup, make_iou, make_efficiency, make_epoch_time, make_cost, make_one_epoch};
     static void (*const single[])(struct chart *, const struct report *,
-                                  size_t) = {make_epoch_parts, make_run_parts, make_loss};
+                                  size_t) = {make_loss, make_quality, make_epoch_parts,
+                                             make_run_parts};
     bool failed = false;
 
     *f = (struct figures){0};
@@ -513,50 +564,30 @@ int figures_create(struct figures *f, const struct report *r, struct err *e)
 
 static int write_chart(const struct chart *c, const char *dir, struct err *e)
 {
-    struct buf data = {0}, script = {0};
+    struct buf numbers = {0}, drawing = {0};
     char name[sizeof c->name + 8];
 
-    chart_gnuplot_encode_data(c, &data);
-    chart_gnuplot_encode_script(c, &script);
-    snprintf(name, sizeof name, "%s.gp", c->name);
-    if (path_write(dir, name, buf_steal(&script), e)) {
-        buf_destroy(&data);
+    chart_encode_csv(c, &numbers);
+    chart_svg_encode_file(c, &drawing);
+    snprintf(name, sizeof name, "%s.csv", c->name);
+    if (path_write(dir, name, buf_steal(&numbers), e)) {
+        buf_destroy(&drawing);
         return -1;
     }
-    snprintf(name, sizeof name, "%s.dat", c->name);
-    return path_write(dir, name, buf_steal(&data), e);
-}
-
-/* Removes the pictures of an earlier report, which would not match the new data. */
-static void remove_pictures(const struct chart *c, const char *dir)
-{
-    static const char *const suffixes[] = {"svg", "pdf", "png"};
-    char path[PATH_MAX];
-
-    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
-        unlink(path_format(path, "%s/%s.%s", dir, c->name, suffixes[i]));
+    snprintf(name, sizeof name, "%s.svg", c->name);
+    return path_write(dir, name, buf_steal(&drawing), e);
 }
 
 int figures_draw(struct figures *f, const char *dir, struct err *e)
 {
     struct err why;
-    char script[48];
 
     for (size_t i = 0; i < f->count; i++) {
-        remove_pictures(&f->list[i], dir);
         if (write_chart(&f->list[i], dir, e))
             return -1;
-    }
-    f->drawn = true;
-    for (size_t i = 0; i < f->count && f->drawn; i++) {
-        snprintf(script, sizeof script, "%s.gp", f->list[i].name);
-        if (chart_gnuplot_run(dir, script, &why)) {
-            f->drawn = false;
+        if (!*f->why_not && picture_make(dir, f->list[i].name, &why))
             snprintf(f->why_not, sizeof f->why_not, "%.250s", why.text);
-        }
     }
-    for (size_t i = 0; i < f->count && !f->drawn; i++)
-        remove_pictures(&f->list[i], dir);
     return 0;
 }
 

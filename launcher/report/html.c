@@ -5,13 +5,17 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "launcher/report/chart/chart_svg.h"
+#include "launcher/report/examples.h"
 #include "launcher/report/markup/escape.h"
 #include "launcher/report/markup/page_style.h"
 #include "launcher/report/tables.h"
 #include "src/plural.h"
 
+#define FIRST_CAVEATS 3
 #define OPEN_RUNS 40 /* up to this number, the list of runs is shown unfolded */
 
 static void add_html_head(struct buf *b, const struct report *r)
@@ -20,8 +24,10 @@ static void add_html_head(struct buf *b, const struct report *r)
                   "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                   "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                   "<meta http-equiv=\"Content-Security-Policy\" "
-                  "content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+                  "content=\"default-src 'none'; img-src data:; "
+                  "style-src 'unsafe-inline'\">\n"
                   "<title>%s: scaling report</title>\n<style>\n", r->title);
+    buf_add(b, chart_svg_style);
     buf_add(b, page_style);
     escape_format(b, escape_html, "</style>\n</head>\n<body>\n<header>\n"
                   "<h1>%s: how many GPUs are worth it?</h1>\n", r->title);
@@ -100,12 +106,88 @@ static void add_html_verdict(struct buf *b, const struct report *r, size_t i)
     escape_format(b, escape_html, "%s</h2>\n", s->words.headline);
     if (s->as->series.npoints > 1)
         add_tiles(b, &s->as->series, &s->as->decision);
-    if (*s->words.caveats) {
-        buf_add(b, "<div class=\"caveats\">\n<p><strong>But</strong></p>\n<ul>\n");
-        escape_lines(b, escape_html, s->words.caveats, "<li>", "</li>\n");
-        buf_add(b, "</ul>\n</div>\n");
+    buf_add(b, "</section>\n");
+}
+
+/* Returns line n of text, allocated, or NULL if there is none. */
+static char *line_of(const char *text, size_t n)
+{
+    for (; n && *text; n--) {
+        text += strcspn(text, "\n");
+        text += *text == '\n';
     }
-    escape_lines(b, escape_html, s->words.reasons, "<p>", "</p>\n");
+    return *text ? strndup(text, strcspn(text, "\n")) : NULL;
+}
+
+static size_t count_caveats(const struct report *r)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->nseries; i++)
+        for (const char *p = r->series[i].words.caveats; *p; p++)
+            n += *p == '\n';
+    return n;
+}
+
+static bool is_among(const char *line, char *const *lines, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(lines[i], line) == 0)
+            return true;
+    return false;
+}
+
+/* Adds the most severe caveats of all series, each once, at most FIRST_CAVEATS. */
+static void add_first_caveats(struct buf *b, const struct report *r)
+{
+    char *shown[FIRST_CAVEATS];
+    size_t nshown = 0;
+
+    for (size_t n = 0; n < FIRST_CAVEATS; n++)
+        for (size_t i = 0; i < r->nseries && nshown < FIRST_CAVEATS; i++) {
+            char *line = line_of(r->series[i].words.caveats, n);
+            if (!line || is_among(line, shown, nshown)) {
+                free(line);
+                continue;
+            }
+            buf_add(b, nshown ? "" : "<div class=\"caveats\">\n<p><strong>But</strong></p>\n<ul>\n");
+            buf_add(b, "<li>");
+            if (r->nseries > 1)
+                escape_format(b, escape_html, "%s: ", r->series[i].label);
+            escape_format(b, escape_html, "%s</li>\n", line);
+            shown[nshown++] = line;
+        }
+    buf_add(b, nshown ? "</ul>\n</div>\n" : "");
+    for (size_t i = 0; i < nshown; i++)
+        free(shown[i]);
+}
+
+static void add_paragraphs(struct buf *b, const char *title, const char *lines)
+{
+    if (!lines || !*lines)
+        return;
+    escape_format(b, escape_html, "<h3>%s</h3>\n", title);
+    escape_lines(b, escape_html, lines, "<p>", "</p>\n");
+}
+
+/* Adds all that the verdict on a series rests on. */
+static void add_grounds(struct buf *b, const struct report *r, size_t i)
+{
+    const struct words *w = &r->series[i].words;
+
+    escape_format(b, escape_html, r->nseries > 1 ? "<section class=\"grounds\">\n<h2>%s</h2>\n"
+                                                 : "<section class=\"grounds\">\n"
+                                                   "<h2>What the verdict rests on</h2>\n",
+                  r->series[i].label);
+    add_paragraphs(b, "Quality, and what is undecided", w->evidence);
+    for (enum words_section k = 0; k < WORDS_NSECTIONS; k++) {
+        char *lines = words_section(w, k);
+        b->failed |= !lines;
+        add_paragraphs(b, words_section_title(k), lines);
+        free(lines);
+    }
+    if (count_caveats(r) > FIRST_CAVEATS)
+        add_paragraphs(b, "What weakens it", w->caveats);
     buf_add(b, "</section>\n");
 }
 
@@ -129,9 +211,9 @@ static void add_problems(struct buf *b, const struct report *r)
     buf_add(b, "</ul>\n</section>\n");
 }
 
-/* Adds a table of the values that the figure shows where the mouse points, for readers who use a
- * keyboard or a screen reader. */
-static void add_values(struct buf *b, const struct chart *c)
+/* Adds how to read the figure, and a table of the values that it shows where the mouse points, for
+ * readers who use a keyboard or a screen reader. On the first screen both are folded. */
+static void add_caption(struct buf *b, const struct chart *c, bool folded)
 {
     struct table t;
 
@@ -151,37 +233,56 @@ static void add_values(struct buf *b, const struct chart *c)
             table_add_number(&t, "high", column ? NAN : p->high, decimals);
         }
     }
-    buf_add(b, t.ncells ? "<details><summary>Values</summary>\n" : "");
-    const char *end = t.ncells ? "</details>\n" : "";
+    if (!folded)
+        escape_format(b, escape_html, "<figcaption>%s</figcaption>\n", c->caption);
+    buf_addf(b, "<details><summary>%s</summary>\n",
+             folded ? "How to read it, and its values" : "Values");
+    if (folded)
+        escape_format(b, escape_html, "<p class=\"soft\">%s</p>\n", c->caption);
     table_append(&t, table_encode_html, b);
-    buf_add(b, end);
+    buf_add(b, "</details>\n");
 }
 
-static void add_html_figure(struct buf *b, const struct chart *c)
+/* Where a figure stands on the page. */
+enum place { PLACE_FIRST, PLACE_LEARNING, PLACE_REST };
+
+static enum place place_of(const struct chart *c)
 {
-    escape_format(b, escape_html, "<figure>\n<h3>%s</h3>\n", c->title);
-    chart_svg_encode(c, b);
-    chart_svg_encode_key(c, b);
-    escape_format(b, escape_html, "<figcaption>%s</figcaption>\n", c->caption);
-    add_values(b, c);
-    buf_add(b, "</figure>\n");
+    if (strcmp(c->name, "speedup") == 0 || strcmp(c->name, "iou") == 0)
+        return PLACE_FIRST;
+    return strncmp(c->name, "loss", 4) == 0 || strncmp(c->name, "quality", 7) == 0
+               ? PLACE_LEARNING
+               : PLACE_REST;
 }
 
-static void add_html_figures(struct buf *b, const struct figures *f)
+static void add_html_figures(struct buf *b, const struct figures *f, enum place place,
+                             const char *title)
 {
-    buf_add(b, "<h2>Figures</h2>\n<div class=\"figures\">\n");
-    for (size_t i = 0; i < f->count; i++)
-        add_html_figure(b, &f->list[i]);
-    buf_add(b, "</div>\n");
-    if (f->drawn)
-        buf_add(b, "<p class=\"soft\">Point at a mark to see its value, or open the values below "
-                   "it. figures/ has the same figures as SVG, PDF and PNG, with the gnuplot "
-                   "scripts and data that draw them.</p>\n");
+    size_t n = 0;
+
+    for (size_t i = 0; i < f->count; i++) {
+        const struct chart *c = &f->list[i];
+        if (place_of(c) != place)
+            continue;
+        if (n++ == 0)
+            buf_addf(b, "%s<div class=\"figures%s\">\n", title, *title ? "" : " first");
+        escape_format(b, escape_html, "<figure>\n<h3>%s</h3>\n", c->title);
+        chart_svg_encode(c, b);
+        add_caption(b, c, place == PLACE_FIRST);
+        buf_add(b, "</figure>\n");
+    }
+    buf_add(b, n ? "</div>\n" : "");
+}
+
+static void add_files_of_figures(struct buf *b, const struct figures *f)
+{
+    buf_add(b, "<p class=\"soft\">Point at a mark to see its value, or open the values below it. "
+               "figures/ has the same figures as SVG with their numbers as CSV");
+    if (*f->why_not)
+        escape_format(b, escape_html, "; there are no PDF and PNG files of them: %s.</p>\n",
+                      f->why_not);
     else
-        escape_format(b, escape_html,
-                      "<p class=\"soft\">There are no SVG, PDF and PNG files of them: %s. Scripts "
-                      "and data are in figures/; install gnuplot and report "
-                      "again.</p>\n", f->why_not);
+        buf_add(b, ", and as PDF and PNG.</p>\n");
 }
 
 static void add_html_runs(struct buf *b, const struct report *r)
@@ -242,10 +343,18 @@ char *html_encode(const struct report *r, const struct figures *f)
     add_html_head(&b, r);
     for (size_t i = 0; i < r->nseries; i++)
         add_html_verdict(&b, r, i);
+    add_html_figures(&b, f, PLACE_FIRST, "");
+    add_first_caveats(&b, r);
+    for (size_t i = 0; i < r->nseries; i++)
+        if (r->series[i].as->series.npoints > 1)
+            add_grounds(&b, r, i);
     escape_format(&b, escape_html, "<p class=\"soft\">Rule: %s</p>\n", r->rule);
     add_differences(&b, r);
     add_problems(&b, r);
-    add_html_figures(&b, f);
+    add_html_figures(&b, f, PLACE_LEARNING, "<h2>Learning</h2>\n");
+    examples_add(&b, r);
+    add_html_figures(&b, f, PLACE_REST, "<h2>Time and cost</h2>\n");
+    add_files_of_figures(&b, f);
     buf_add(&b, "<h2>Numbers</h2>\n");
     tables_add(&b, r, table_encode_html);
     add_rules(&b, r);

@@ -10,6 +10,8 @@
 static void add_markdown_verdict(struct buf *b, const struct report_series *s)
 {
     escape_format(b, escape_markdown, "**%s**\n\n", s->words.headline);
+    escape_lines(b, escape_markdown, s->words.evidence, "", "  \n");
+    buf_add(b, *s->words.evidence ? "\n" : "");
     if (*s->words.caveats) {
         buf_add(b, "But:\n\n");
         escape_lines(b, escape_markdown, s->words.caveats, "- ", "\n");
@@ -22,13 +24,11 @@ static void add_markdown_verdict(struct buf *b, const struct report_series *s)
 static void add_markdown_figures(struct buf *b, const struct figures *f)
 {
     buf_add(b, "## Figures\n\n");
-    for (size_t i = 0; f->drawn && i < f->count; i++) {
+    for (size_t i = 0; i < f->count; i++) {
         escape_format(b, escape_markdown, "![%s]", f->list[i].title);
-        buf_addf(b, "(figures/%s.png)\n\n", f->list[i].name);
+        buf_addf(b, "(figures/%s.svg)\n\n", f->list[i].name);
         escape_format(b, escape_markdown, "%s\n\n", f->list[i].caption);
     }
-    if (!f->drawn)
-        escape_format(b, escape_markdown, "There are no figures: %s.\n\n", f->why_not);
 }
 
 static void add_markdown_tables(struct buf *b, const struct report *r)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "launcher/host/path.h"
+#include "launcher/report/chart/chart_svg.h"
 #include "launcher/report/extra_p.h"
 #include "launcher/report/figures.h"
 #include "launcher/report/html.h"
@@ -23,7 +24,7 @@
 #include "src/log.h"
 
 #define STAGE ".new-" /* followed by the PID: the folder that a report is first written to */
-#define HEAD_SIZE 400 /* bytes at the start of a script that contain the name of its writer */
+#define HEAD_SIZE 400 /* bytes at the start of a figure that contain CHART_SVG_MARK */
 
 static int write_results(const struct report *r, const char *dir, struct err *e)
 {
@@ -37,20 +38,6 @@ static int write_results(const struct report *r, const char *dir, struct err *e)
     return 0;
 }
 
-static int write_extra_p(const struct report *r, const char *dir, struct err *e)
-{
-    char name[48];
-
-    for (size_t i = 0; i < r->nseries; i++) {
-        struct buf b = {0};
-        extra_p_encode_text(&r->series[i], &b);
-        snprintf(name, sizeof name, i ? "extra-p_%zu.txt" : "extra-p.txt", i + 1);
-        if (path_write(dir, name, buf_steal(&b), e))
-            return -1;
-    }
-    return path_write(dir, "extra-p.json", json_dump(extra_p_encode_json(r)), e);
-}
-
 /* Writes everything into stage; figures_dir is stage/figures. */
 static int write_all(const struct report *r, const char *stage, const char *figures_dir,
                      struct err *e)
@@ -62,13 +49,14 @@ static int write_all(const struct report *r, const char *stage, const char *figu
         return -1;
     if (figures_draw(&figures, figures_dir, e))
         goto out;
-    if (!figures.drawn)
-        log_warn("no SVG, PDF and PNG of the figures: %s", figures.why_not);
+    if (*figures.why_not)
+        log_warn("no PDF and PNG of the figures: %s", figures.why_not);
     if (path_write(stage, "report.html", html_encode(r, &figures), e) ||
         path_write(stage, "report.md", markdown_encode(r, &figures), e) ||
         path_write(stage, "tables.tex", tables_encode_latex(r), e) ||
-        path_write(stage, "report.json", json_encode_report(r), e) || write_results(r, stage, e) ||
-        write_extra_p(r, stage, e))
+        path_write(stage, "report.json", json_encode_report(r), e) ||
+        path_write(stage, "extra-p.json", json_dump(extra_p_encode(r)), e) ||
+        write_results(r, stage, e))
         goto out;
     rc = 0;
 out:
@@ -82,31 +70,32 @@ static int is_file(const struct dirent *entry)
            strcmp(entry->d_name, "figures");
 }
 
-static int is_script(const struct dirent *entry)
+/* Is it a figure, or the gnuplot script of one in an earlier version's report? */
+static int is_figure(const struct dirent *entry)
 {
-    size_t n = strlen(entry->d_name);
+    const char *dot = strrchr(entry->d_name, '.');
 
-    return n > 3 && strcmp(entry->d_name + n - 3, ".gp") == 0;
+    return dot && (strcmp(dot, ".svg") == 0 || strcmp(dot, ".gp") == 0);
 }
 
-/* Removes the scripts of an earlier report from dir, with their data and pictures. */
+/* Removes the figures of an earlier report from dir, with their numbers and pictures. */
 static void remove_figures(const char *dir)
 {
-    static const char *const suffixes[] = {"gp", "dat", "svg", "pdf", "png"};
+    static const char *const suffixes[] = {"svg", "csv", "pdf", "png", "gp", "dat"};
     struct dirent **entries;
-    int n = scandir(dir, &entries, is_script, alphasort);
+    int n = scandir(dir, &entries, is_figure, alphasort);
 
     for (int i = 0; i < n; i++) {
         char path[PATH_MAX], head[HEAD_SIZE] = "";
-        int fd = open(path_format(path, "%s/%s", dir, entries[i]->d_name),
-                      O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        const char *name = entries[i]->d_name;
+        int fd = open(path_format(path, "%s/%s", dir, name), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
         ssize_t got = fd < 0 ? 0 : read(fd, head, sizeof head - 1);
         head[got > 0 ? got : 0] = '\0';
         if (fd >= 0)
             close(fd);
-        for (size_t k = 0; strstr(head, "Made by unetctl report") && k < 5; k++)
-            unlink(path_format(path, "%s/%.*s.%s", dir, (int)strlen(entries[i]->d_name) - 3,
-                               entries[i]->d_name, suffixes[k]));
+        for (size_t k = 0; strstr(head, CHART_SVG_MARK) && k < 6; k++)
+            unlink(path_format(path, "%s/%.*s.%s", dir, (int)(strrchr(name, '.') - name), name,
+                               suffixes[k]));
         free(entries[i]);
     }
     if (n >= 0)

@@ -8,8 +8,8 @@
 /* Writes all files; dir is made if necessary. They are written into a hidden folder within dir
  * and moved when all are complete, so that an error before that leaves dir unchanged. An earlier
  * report in dir is replaced, and its figures are removed. Other files stay; if dir has no report,
- * a file in the way is ERR_CONFIG, and nothing changes. A missing gnuplot is a warning and not an
- * error. Returns 0 or -1. */
+ * a file in the way is ERR_CONFIG, and nothing changes. A missing rsvg-convert is a warning and not
+ * an error. Returns 0 or -1. */
 int report_folder_write(const struct report *r, const char *dir, struct err *e);
 
 #endif

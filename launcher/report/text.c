@@ -120,6 +120,7 @@ void text_encode_verdict(const struct report *r, const struct text_form *form, s
 {
     for (size_t i = 0; i < r->nseries; i++) {
         add_headline(b, r->series[i].words.headline, form);
+        add_text_lines(b, r->series[i].words.evidence, "", form);
         add_text_lines(b, r->series[i].words.caveats, "But: ", form);
         add_text_lines(b, r->series[i].words.reasons, "", form);
         buf_add(b, "\n");

@@ -2,8 +2,10 @@
 #include "config.h"
 #include "launcher/report/words.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "launcher/report/markup/table.h"
 #include "src/buf.h"
@@ -49,19 +51,29 @@ static void add_than(struct buf *b, const struct decision *d)
     buf_addf(b, " than with %d GPU%s", d->base->gpus, plural(d->base->gpus));
 }
 
-/* Adds how fast best is, relative to the base case. */
+/* Adds how fast best is, relative to the base case, and to equal quality where that is known. An
+ * interval over the epochs of single runs is left to tables. */
 static void add_speedup(struct buf *b, const struct analysis_series *as)
 {
     const struct decision *d = &as->decision;
+    const struct convergence *c = &as->convergence;
+    size_t best = (size_t)(d->best - as->series.points);
     int decimals = speedup_decimals(&d->speedup);
 
     if (as->series.mode == SERIES_WEAK) {
-        buf_addf(b, "%.*fx the images per second of %d", decimals, d->speedup.value, d->base->gpus);
+        buf_addf(b, "%.*fx the images per second", decimals, d->speedup.value);
     } else {
         add_speed(b, d->speedup.value, decimals);
         add_than(b, d);
     }
-    add_interval_words(b, &d->speedup.interval, decimals);
+    if (d->speedup.interval.method != INTERVAL_EPOCHS)
+        add_interval_words(b, &d->speedup.interval, decimals);
+    if (c->metric == CONVERGENCE_NONE || best >= c->npoints || !isfinite(c->points[best].speedup))
+        return;
+    buf_add(b, ", ");
+    add_speed(b, c->points[best].speedup, 2);
+    buf_addf(b, " to %s %.4g", c->metric == CONVERGENCE_SCORE ? as->series.quality : "a loss of",
+             c->target);
 }
 
 static bool is_slower(const struct decision *d, const struct series *s, size_t i)
@@ -115,15 +127,15 @@ static void add_needed(struct buf *b, const struct decision_seeds *seeds, const 
         buf_addf(b, "about %zu %s per count would decide it.", seeds->n, what);
 }
 
-/* Adds " Whether ... is undecided (...)" of the efficiency of the count that time_seeds is about.
- * */
+/* Adds whether the efficiency of the count that time_seeds is about suffices, which is
+ * undecided. */
 static void add_open_time(struct buf *b, const struct analysis_series *as)
 {
     const struct decision *d = &as->decision;
     const struct ratio *r = series_efficiency(&as->series, d->time_seeds.point);
     int decimals = decision_efficiency_decimals(d, r->value);
 
-    buf_addf(b, " Whether the efficiency with %d GPU%s reaches %.2f is undecided (%.*f as measured",
+    buf_addf(b, "Whether the efficiency with %d GPU%s reaches %.2f is undecided (%.*f as measured",
              d->time_seeds.point->gpus, plural(d->time_seeds.point->gpus), d->rule.efficiency,
              decimals, r->value);
     if (interval_is_known(&r->interval))
@@ -136,6 +148,7 @@ static void add_open_time(struct buf *b, const struct analysis_series *as)
                  r->most);
     buf_add(b, "); ");
     add_needed(b, &d->time_seeds, "runs");
+    buf_add(b, "\n");
 }
 
 /* Adds a sentence on why the quality with reach GPUs is undecided, and what would decide it. */
@@ -147,14 +160,14 @@ static void add_open_quality(struct buf *b, const struct analysis_series *as)
     const char *quality = *as->series.quality == 'I' ? "IoU" : "Accuracy";
 
     if (q->state == QUALITY_UNKNOWN) {
-        buf_addf(b, " %s is %s.", quality, q->why);
+        buf_addf(b, "%s is %s.\n", quality, q->why);
         return;
     }
-    buf_addf(b, " %s with %d GPU%s is undecided (%.4f against %.4f", quality, d->reach->gpus,
+    buf_addf(b, "%s with %d GPU%s is undecided (%.4f against %.4f", quality, d->reach->gpus,
              plural(d->reach->gpus), c->b, c->a);
     if (q->why) {
         buf_addf(b, "): it is recorded in steps of %.3g, and the margin is %.3g; record more "
-                    "decimals.", c->resolution, c->margin);
+                    "decimals.\n", c->resolution, c->margin);
         return;
     }
     if (interval_is_known(&c->interval))
@@ -164,6 +177,7 @@ static void add_open_quality(struct buf *b, const struct analysis_series *as)
         buf_add(b, ", one run on a side");
     buf_add(b, "); ");
     add_needed(b, &d->seeds, "seeds");
+    buf_add(b, "\n");
 }
 
 /* Adds what is undecided of reach, if it is not use, or of a larger count. */
@@ -178,32 +192,19 @@ static void add_undecided(struct buf *b, const struct analysis_series *as)
         add_open_quality(b, as);
 }
 
-/* Adds ", and 2.16x faster to a loss of 0.123" where the time to equal quality is known. */
-static void add_equal_quality(struct buf *b, const struct analysis_series *as)
-{
-    const struct convergence *c = &as->convergence;
-    size_t best = (size_t)(as->decision.best - as->series.points);
-
-    if (c->metric == CONVERGENCE_NONE || best >= c->npoints || !isfinite(c->points[best].speedup))
-        return;
-    buf_add(b, ", and ");
-    add_speed(b, c->points[best].speedup, 2);
-    buf_addf(b, " to %s %.4g", c->metric == CONVERGENCE_SCORE ? as->series.quality : "a loss of",
-             c->target);
-}
-
-/* Adds the change of the quality of use, which holds. */
+/* Adds a sentence on the quality of use, which holds. */
 static void add_held(struct buf *b, const struct analysis_series *as)
 {
     const struct decision *d = &as->decision;
     const struct quality *q = &d->quality[d->use - as->series.points];
     const struct comparison *c = &q->change;
 
-    buf_addf(b, ", %s holds (%.4f against %.4f; change %.4f, 95 %% interval %.4f to %.4f",
-             as->series.quality, c->b, c->a, table_round(c->difference, 4),
-             table_round(c->interval.low, 4), table_round(c->interval.high, 4));
+    buf_addf(b, "%s with %d GPUs holds (%.4f against %.4f; change %.4f, 95 %% interval %.4f to "
+                "%.4f", *as->series.quality == 'I' ? "IoU" : "Accuracy", d->use->gpus, c->b, c->a,
+             table_round(c->difference, 4), table_round(c->interval.low, 4),
+             table_round(c->interval.high, 4));
     add_collapsed(b, q);
-    buf_add(b, ").");
+    buf_add(b, ").\n");
 }
 
 /* Adds which of several series it is. */
@@ -213,79 +214,77 @@ static void add_label(struct buf *b, const char *label)
         buf_addf(b, " (%s)", label);
 }
 
-static void add_use(struct buf *b, const struct analysis_series *as, const char *label)
+/* Adds the verdict by time and quality. */
+static void add_verdict(struct buf *b, const struct analysis_series *as, const char *label)
 {
     const struct decision *d = &as->decision;
 
-    buf_addf(b, "se %d GPU%s", d->use->gpus, plural(d->use->gpus));
-    add_label(b, label);
-    if (d->use == d->base) {
-        add_none(b, as);
-        return;
+    if (!d->decided && d->reach == d->base) {
+        buf_add(b, "Undecided");
+        add_label(b, label);
+        buf_addf(b, ": these runs do not show whether more than %d GPU%s %s worth using.",
+                 d->base->gpus, plural(d->base->gpus), d->base->gpus == 1 ? "is" : "are");
+    } else if (d->best != d->use) {
+        buf_addf(b, "Within reach by time: up to %d GPUs", d->reach->gpus);
+        add_label(b, label);
+        buf_add(b, ", ");
+        add_speedup(b, as);
+        buf_add(b, ".");
+    } else {
+        buf_addf(b, "Use %d GPU%s", d->use->gpus, plural(d->use->gpus));
+        add_label(b, label);
+        if (d->use == d->base) {
+            add_none(b, as);
+            return;
+        }
+        buf_add(b, ": ");
+        add_speedup(b, as);
+        buf_addf(b, ", and %s holds.", as->series.quality);
     }
-    buf_add(b, ": ");
-    add_speedup(b, as);
-    add_equal_quality(b, as);
-    add_held(b, as);
-    if (d->reach == d->use)
-        return;
-    buf_addf(b, " Within reach by time: up to %d GPUs (%.2fx).", d->reach->gpus,
-             series_speedup(&as->series, d->reach)->value);
-    add_undecided(b, as);
 }
 
-/* Adds a sentence for the case that some count is efficient, but none is known to keep the
- * quality. */
-static void add_within_reach(struct buf *b, const struct analysis_series *as, const char *label)
+/* Adds why the quality holds, and what is undecided. */
+static void add_evidence(struct buf *b, const struct analysis_series *as)
 {
     const struct decision *d = &as->decision;
+    bool open = !d->decided && d->reach == d->base, used = d->best == d->use && d->use != d->base;
 
-    buf_addf(b, "ithin reach by time: up to %d GPUs", d->reach->gpus);
-    add_label(b, label);
-    buf_add(b, ", ");
-    add_speedup(b, as);
-    add_equal_quality(b, as);
-    buf_add(b, ".");
-    add_undecided(b, as);
+    if (used)
+        add_held(b, as);
+    if (used && d->reach != d->use)
+        buf_addf(b, "Within reach by time: up to %d GPUs (%.2fx).\n", d->reach->gpus,
+                 series_speedup(&as->series, d->reach)->value);
+    if (open || d->best != d->use || (used && d->reach != d->use))
+        add_undecided(b, as);
 }
 
-/* Adds that nothing is learnt, or that the base case is suspect, in front of the verdict. Returns
- * whether something was added, so that the verdict continues a sentence. */
-static bool add_reservations(struct buf *b, const struct analysis_series *as)
+/* Adds the verdict, or what forbids one: that nothing is learnt, or that the base case is suspect.
+ * Then the verdict is the first line of the evidence. */
+static void add_headline(struct buf *b, struct buf *evidence, const struct analysis_series *as,
+                         const char *label)
 {
     const struct decision *d = &as->decision;
     const struct series_point *p = decision_find_too_good(d, &as->series);
+    bool suspect = p == d->best && p;
 
-    if (d->unlearnt) {
-        buf_add(b, "No network has learnt its task, so no number of GPUs is advised. By time "
-                   "alone: ");
-        return true;
-    }
-    if (p == d->best && p)
-        buf_addf(b,
-                 "Measure the base case again: with %d GPUs the efficiency is %.2f, more than "
-                 "ideal. As measured: ",
-                 p->gpus, series_efficiency(&as->series, p)->value);
-    return p == d->best && p;
-}
-
-static void add_headline(struct buf *b, const struct analysis_series *as, const char *label)
-{
-    const struct decision *d = &as->decision;
-    bool continues = add_reservations(b, as);
-
-    if (!d->decided && d->reach == d->base) {
-        buf_add(b, continues ? "undecided" : "Undecided");
+    if (d->unlearnt)
+        buf_add(b, "No network has learnt its task, so no number of GPUs is advised");
+    else if (suspect)
+        buf_addf(b, "Measure the base case again: with %d GPUs the efficiency is %.2f, more than "
+                    "ideal", p->gpus, series_efficiency(&as->series, p)->value);
+    if (d->unlearnt || suspect) {
         add_label(b, label);
         buf_add(b, ".");
-        add_undecided(b, as);
-    } else if (d->best == d->use) {
-        buf_add(b, continues ? "u" : "U");
-        add_use(b, as, label);
+        buf_add(evidence, d->unlearnt ? "By time alone: " : "As measured: ");
+        size_t begin = evidence->length;
+        add_verdict(evidence, as, NULL);
+        if (evidence->length > begin)
+            evidence->data[begin] = (char)tolower(evidence->data[begin]);
+        buf_add(evidence, "\n");
     } else {
-        buf_add(b, continues ? "w" : "W");
-        add_within_reach(b, as, label);
+        add_verdict(b, as, label);
     }
+    add_evidence(evidence, as);
 }
 
 static void add_limit(struct buf *b, const struct analysis_series *as)
@@ -608,29 +607,58 @@ static void add_alone(struct buf *b, const struct analysis_series *as, const cha
              label ? label : as->series.engine, p->gpus, plural(p->gpus));
 }
 
+const char *words_section_title(enum words_section section)
+{
+    static const char *const titles[] = {"Limits", "Models", "Costs", "What to measure next"};
+
+    return titles[section];
+}
+
+char *words_section(const struct words *w, enum words_section section)
+{
+    size_t begin = w->begin[section], end = w->begin[section + 1];
+
+    return strndup(w->reasons + begin, end - begin);
+}
+
+/* Adds the reasons, and notes where their sections begin. */
+static void add_reasons(struct buf *b, const struct analysis_series *as, bool deadline,
+                        size_t begin[WORDS_NSECTIONS + 1])
+{
+    add_limit(b, as);
+    add_gaps(b, as);
+    add_collapses(b, as);
+    add_lower(b, as);
+    begin[WORDS_MODELS] = b->length;
+    add_overhead(b, as);
+    add_model_words(b, as);
+    add_convergence(b, as);
+    add_noise(b, as);
+    begin[WORDS_COSTS] = b->length;
+    add_advice_words(b, as, deadline);
+    begin[WORDS_ADVICE] = b->length;
+    add_next(b, &as->decision);
+    begin[WORDS_NSECTIONS] = b->length;
+}
+
 int words_compute(struct words *w, const struct analysis_series *as, const char *label,
                   bool deadline, struct err *e)
 {
-    struct buf headline = {0}, reasons = {0}, caveats = {0};
+    struct buf headline = {0}, evidence = {0}, reasons = {0}, caveats = {0};
 
+    *w = (struct words){0};
     if (as->series.npoints < 2) {
         add_alone(&headline, as, label);
     } else {
-        add_headline(&headline, as, label);
-        add_limit(&reasons, as);
-        add_gaps(&reasons, as);
-        add_collapses(&reasons, as);
-        add_lower(&reasons, as);
-        add_overhead(&reasons, as);
-        add_model_words(&reasons, as);
-        add_convergence(&reasons, as);
-        add_noise(&reasons, as);
-        add_advice_words(&reasons, as, deadline);
-        add_next(&reasons, &as->decision);
+        add_headline(&headline, &evidence, as, label);
+        add_reasons(&reasons, as, deadline, w->begin);
         add_caveats(&caveats, &as->decision);
     }
-    *w = (struct words){buf_steal(&headline), buf_steal(&reasons), buf_steal(&caveats)};
-    if (w->headline && w->reasons && w->caveats)
+    w->headline = buf_steal(&headline);
+    w->evidence = buf_steal(&evidence);
+    w->reasons = buf_steal(&reasons);
+    w->caveats = buf_steal(&caveats);
+    if (w->headline && w->evidence && w->reasons && w->caveats)
         return 0;
     words_destroy(w);
     return mem_fail(e);
@@ -639,6 +667,7 @@ int words_compute(struct words *w, const struct analysis_series *as, const char 
 void words_destroy(struct words *w)
 {
     free(w->headline);
+    free(w->evidence);
     free(w->reasons);
     free(w->caveats);
     *w = (struct words){0};

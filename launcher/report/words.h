@@ -5,17 +5,27 @@
 #define UNETCTL_LAUNCHER_REPORT_WORDS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "launcher/analysis/analysis.h"
 #include "src/err.h"
 
+enum words_section { WORDS_LIMITS, WORDS_MODELS, WORDS_COSTS, WORDS_ADVICE, WORDS_NSECTIONS };
+
+/* All texts but the headline have one fact per line, or are "". Those of a series of one count
+ * are "". */
 struct words {
-    char *headline; /* "Use 6 GPUs: 5.8x faster than with 1 GPU ...", one line */
-    /* what limits scaling, what it costs, what to measure next; one fact per line, or "" for a
-     * series of one count */
-    char *reasons;
-    char *caveats;  /* what weakens the verdict, the most severe first; one per line, or "" */
+    char *headline; /* "Use 6 GPUs: 5.8x faster than with 1 GPU ...", at most 25 words and a label */
+    char *evidence; /* why quality holds, or what is undecided and what would decide it */
+    char *caveats;  /* what weakens the verdict, the most severe first */
+    char *reasons;  /* the sections, one after the other */
+    size_t begin[WORDS_NSECTIONS + 1]; /* where they begin in reasons */
 };
+
+const char *words_section_title(enum words_section section);
+
+/* Returns the lines of a section, which the caller frees, or NULL if memory ran out. */
+char *words_section(const struct words *w, enum words_section section);
 
 /* label names the series if there are several; otherwise NULL. deadline: one was given. Returns
  * 0, or -1 if memory ran out. */

@@ -31,19 +31,12 @@ int scheduler_check(struct scheduler *s, const struct job *job, struct err *e)
     return scheduler_forecast(s, job, &ignored, e);
 }
 
-void scheduler_announce(struct scheduler *s, const char *tag_prefix, bool everybody,
-                        const struct job *job)
-{
-    if (s->ops->announce)
-        s->ops->announce(s, tag_prefix, everybody, job);
-}
-
 int scheduler_submit(struct scheduler *s, const struct job *job, char id[SCHEDULER_ID_SIZE],
                      struct err *e)
 {
     struct scheduler_result result;
 
-    scheduler_submit_all(s, job, 1, NULL, NULL, &result);
+    scheduler_submit_all(s, job, 1, NULL, &result);
     if (result.outcome == SCHEDULER_SUBMITTED) {
         snprintf(id, SCHEDULER_ID_SIZE, "%s", result.id);
         return 0;
@@ -54,12 +47,11 @@ int scheduler_submit(struct scheduler *s, const struct job *job, char id[SCHEDUL
 }
 
 void scheduler_submit_all(struct scheduler *s, const struct job *jobs, size_t count,
-                          const char *in_flight, const struct scheduler_feed *feed,
-                          struct scheduler_result *results)
+                          const char *in_flight, struct scheduler_result *results)
 {
     for (size_t i = 0; i < count; i++)
         results[i] = (struct scheduler_result){.outcome = SCHEDULER_NOT_TRIED};
-    s->ops->submit(s, jobs, count, in_flight, feed, results);
+    s->ops->submit(s, jobs, count, in_flight, results);
 }
 
 int scheduler_query(struct scheduler *s, const char *tag_prefix, bool everybody,

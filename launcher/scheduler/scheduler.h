@@ -12,29 +12,8 @@
 #include <time.h>
 
 #include "launcher/scheduler/job.h"
+#include "launcher/scheduler/job_state.h"
 #include "src/err.h"
-
-#define SCHEDULER_ID_SIZE 32
-
-enum job_phase { JOB_PENDING, JOB_RUNNING, JOB_ENDED };
-
-struct job_state {
-    char id[SCHEDULER_ID_SIZE];
-    enum job_phase phase;
-    char state[24];   /* Slurm's name: PENDING RUNNING COMPLETED FAILED TIMEOUT CANCELLED ... */
-    /* Why it is pending or why it ended: Slurm's word, or of the local queue a word like it or a
-     * sentence; "" if there is no reason. */
-    char reason[128];
-    int exit_code;    /* of the script, when the phase is JOB_ENDED */
-    int signal;       /* the signal that ended it, or 0 */
-    int restarts;     /* how often it was requeued */
-    time_t submitted, started, ended; /* 0 if that has not happened */
-    char nodes[128]; /* list in Slurm's notation; "" before the job starts, or if it is local */
-    char tag[256];
-    char name[128];
-    long uid;      /* of the user who submitted it; -1: unknown */
-    char user[64]; /* that user's name, or "" */
-};
 
 /* The resources of a partition; zeros if they are unknown. */
 struct scheduler_partition {
@@ -43,6 +22,7 @@ struct scheduler_partition {
     int gpus_per_node; /* the largest number of any of its nodes */
     int cpus_per_node; /* the smallest number of any of its nodes */
     int max_time_min;  /* the largest time limit of a job in minutes; 0: not limited */
+    int away;          /* nodes that are or may be down, drained or not responding */
     /* What Slurm does not show to this user, as a sentence; "" if it shows everything. The sizes of
      * nodes are 0 then, and only Slurm can say whether a job fits. */
     char unknown[160];
@@ -67,7 +47,7 @@ struct scheduler;
 
 /* The result of submitting one of several jobs. */
 enum scheduler_outcome {
-    /* because another job was refused, its answer was lost, or a script could not be written */
+    /* because another job was refused, or its answer was lost */
     SCHEDULER_NOT_TRIED,
     SCHEDULER_SUBMITTED,
     SCHEDULER_REFUSED,   /* no job exists */
@@ -83,13 +63,6 @@ struct scheduler_result {
     bool is_full;
 };
 
-/* A callback that writes the script of job i of a submission. It is called in the order of i, and
- * returns 0, or -1 with the reason. */
-struct scheduler_feed {
-    int (*ready)(void *arg, size_t i, struct err *e);
-    void *arg;
-};
-
 struct scheduler_ids {
     const char *const *ids;
     size_t count;
@@ -102,7 +75,7 @@ struct scheduler_ops {
     int (*check)(struct scheduler *s, const struct job *job, struct scheduler_forecast *forecast,
                  struct err *e);
     void (*submit)(struct scheduler *s, const struct job *jobs, size_t count, const char *in_flight,
-                   const struct scheduler_feed *feed, struct scheduler_result *results);
+                   struct scheduler_result *results);
     int (*query)(struct scheduler *s, const char *tag_prefix, bool everybody,
                  struct job_state **states, size_t *nstates, struct err *e);
     int (*cancel)(struct scheduler *s, const char *id, struct err *e);
@@ -113,8 +86,6 @@ struct scheduler_ops {
     int (*release)(struct scheduler *s, const char *id, struct err *e);
     int (*recall)(struct scheduler *s, const struct scheduler_ids *ids, struct job_state **states,
                   size_t *nstates, bool *is_answered, struct err *e);
-    void (*announce)(struct scheduler *s, const char *tag_prefix, bool everybody,
-                     const struct job *job);
 };
 
 struct scheduler {
@@ -148,26 +119,16 @@ int scheduler_check(struct scheduler *s, const struct job *job, struct err *e);
 int scheduler_forecast(struct scheduler *s, const struct job *job, struct scheduler_forecast *dst,
                        struct err *e);
 
-/* Announces calls that follow soon, so that the scheduler can prepare their answers:
- * scheduler_partition, scheduler_query of tag_prefix unless that is NULL, and scheduler_check of
- * job unless that is NULL. */
-void scheduler_announce(struct scheduler *s, const char *tag_prefix, bool everybody,
-                        const struct job *job);
-
 /* Submits one job. On -1 no job exists, unless e->code is ERR_INTERNAL: then the answer was
  * lost. */
 int scheduler_submit(struct scheduler *s, const struct job *job, char id[SCHEDULER_ID_SIZE],
                      struct err *e);
 
-/* Submits several jobs, possibly concurrently. After a refusal or a lost answer no further job is
- * started. Slurm's checks of all jobs come first; if one fails, each job is refused for that
- * reason. in_flight names a file that holds the tags while answers are awaited, and remains if an
- * answer is lost (in_flight.h); NULL: no file. feed is called for each job before its submission,
- * while earlier ones may be in flight; if it fails, the job is refused. feed is NULL if all
- * scripts exist. */
+/* Submits several jobs, in their order. After a refusal or a lost answer no further job is
+ * submitted. in_flight names a file that holds the tags while answers are awaited, and remains if
+ * an answer is lost (in_flight.h); NULL: no file. */
 void scheduler_submit_all(struct scheduler *s, const struct job *jobs, size_t count,
-                          const char *in_flight, const struct scheduler_feed *feed,
-                          struct scheduler_result *results);
+                          const char *in_flight, struct scheduler_result *results);
 
 /* Sets *states to all jobs of this user, or of everybody, whose tag starts with tag_prefix, sorted
  * by id. The caller frees *states, which is NULL if there are none. Returns 0, or -1. Slurm forgets

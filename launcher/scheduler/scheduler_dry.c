@@ -24,10 +24,9 @@ static int dry_check(struct scheduler *s, const struct job *job,
 }
 
 static void dry_submit(struct scheduler *s, const struct job *jobs, size_t count,
-                       const char *in_flight, const struct scheduler_feed *feed,
-                       struct scheduler_result *results)
+                       const char *in_flight, struct scheduler_result *results)
 {
-    (void)s, (void)in_flight, (void)feed; /* no file is written for jobs that are not submitted */
+    (void)s, (void)in_flight; /* no file is written for jobs that are not submitted */
     for (size_t i = 0; i < count; i++) {
         const struct job *job = &jobs[i];
         printf("would submit %s: %d node%s, %d task%s, %d GPU%s each: sbatch %s\n", job->name,

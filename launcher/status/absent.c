@@ -186,12 +186,12 @@ static int decide_unseen(const struct workspace *w, struct absent *a, bool hides
     if (a->found) /* its marker has appeared */
         return 0;
     if (hides && is_hidden(w, a))
-        run_status_set(s, RUN_HIDDEN, "its state is hidden: this cluster shows users only their "
+        run_status_set(s, STATE_UNKNOWN, "its state is hidden: this cluster shows users only their "
                        "own jobs (PrivateData=jobs)");
     else if (silence < wait)
-        run_status_set(s, RUN_UNSEEN, "Slurm does not show job %s; it was submitted, or wrote a "
+        run_status_set(s, STATE_UNSEEN, "Slurm does not show job %s; it was submitted, or wrote a "
                        "file, %.0f s ago, and counts as lost after %.0f s", a->id, silence, wait);
-    else if (s->detail == RUN_LOST && !is_answered)
+    else if (s->state == STATE_LOST && !is_answered)
         run_status_add(s, " (this cluster has no accounting that answers)");
     return 0;
 }
@@ -265,13 +265,13 @@ static void gather(const struct workspace *w, struct run_status_list *list, stru
             s->absent ? ledger_find(&w->ledger, s->run.id, s->attempt.number) : NULL;
         struct absent a = {s, entry, *s->attempt.job ? s->attempt.job : s->job, false};
         const char *scheduler = entry ? entry->scheduler : s->scheduler;
-        if (!s->absent || (s->detail != RUN_LOST && silence_s(&a) >= absent_wait_s()))
+        if (!s->absent || (s->state != STATE_LOST && silence_s(&a) >= absent_wait_s()))
             continue;
         if (strcmp(scheduler, "slurm") == 0 && *a.id)
             all->list[all->count++] = a;
         else if (strcmp(scheduler, "local") == 0 && run_status_is_others(s))
-            run_status_set(s, RUN_HIDDEN, "its state is hidden: it is in the local queue of this "
-                           "user");
+            run_status_set(s, STATE_UNKNOWN, "its state is hidden: it is in the local queue of "
+                           "this user");
     }
 }
 
@@ -288,7 +288,7 @@ int absent_resolve(struct workspace *w, struct run_status_list *list, struct err
         list->unreachable = true;
         for (size_t i = 0; i < all.count; i++)
             if (!all.list[i].found)
-                run_status_set(all.list[i].s, RUN_UNASKED, "the scheduler is unreachable");
+                run_status_set(all.list[i].s, STATE_UNKNOWN, "the scheduler is unreachable");
     } else {
         for (size_t i = 0; rc == 0 && i < all.count; i++)
             if (!all.list[i].found)

@@ -14,12 +14,6 @@
 
 #define MAX_LIST ((size_t)1 << 22)
 
-static void set_job_state(struct job_state *s, enum job_phase phase, const char *state)
-{
-    s->phase = phase;
-    snprintf(s->state, sizeof s->state, "%s", state);
-}
-
 static bool is_cancelled(const char *attempt)
 {
     char path[PATH_MAX + 16];
@@ -31,16 +25,17 @@ static bool is_cancelled(const char *attempt)
 void allocation_jobs_set_state(struct job_state *s, const struct run_attempt *a)
 {
     if (a->marker != RUN_NO_MARKER) {
-        set_job_state(s, JOB_ENDED, a->marker == RUN_DONE ? "COMPLETED" : "FAILED");
+        job_state_set(s, a->marker == RUN_DONE ? STATE_COMPLETED : STATE_FAILED);
         s->exit_code = a->exit_code;
     } else if (is_cancelled(a->path) && (!a->ran || a->stopped)) {
-        set_job_state(s, JOB_ENDED, "CANCELLED");
-    } else if (!a->ran && s->phase == JOB_RUNNING) {
-        set_job_state(s, JOB_PENDING, "PENDING");
+        job_state_set(s, STATE_CANCELLED);
+    } else if (!a->ran && s->phase == PHASE_RUNNING) {
+        job_state_set(s, STATE_PENDING);
         snprintf(s->reason, sizeof s->reason, "waits for its turn in job %s", s->id);
-    } else if (!a->ran && s->phase == JOB_ENDED && strcmp(s->state, "CANCELLED") != 0) {
-        snprintf(s->reason, sizeof s->reason, "job %s ended (%s) before its turn", s->id, s->state);
-        set_job_state(s, JOB_ENDED, "SKIPPED");
+    } else if (!a->ran && s->phase == PHASE_ENDED && s->state != STATE_CANCELLED) {
+        snprintf(s->reason, sizeof s->reason, "job %s ended (%s) before its turn", s->id,
+                 state_name(s->state));
+        job_state_set(s, STATE_SKIPPED);
         s->exit_code = 0;
     }
 }

@@ -10,7 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "launcher/scheduler/slurm/slurm_words.h"
 #include "launcher/status/absent.h"
 #include "launcher/status/allocation_jobs.h"
 #include "src/log.h"
@@ -23,15 +22,6 @@
 #define AWAITED_MAX_S 60
 #define READERS 8
 #define RUNS_PER_READER 64
-
-static void set_phase(struct run_status *s, enum run_phase phase, const char *state,
-                      const char *reason)
-{
-    s->phase = phase;
-    s->detail = RUN_PLAIN;
-    snprintf(s->state, sizeof s->state, "%s", state);
-    snprintf(s->reason, sizeof s->reason, "%s", reason);
-}
 
 bool run_status_is_others(const struct run_status *s)
 {
@@ -50,40 +40,26 @@ void run_status_add(struct run_status *s, const char *words)
     snprintf(s->reason + n, sizeof s->reason - n, "%s", words);
 }
 
-/* Puts "submitted by X" before the reason of a run of another user. */
-static void name_submitter(struct run_status *s)
+void run_status_set(struct run_status *s, enum state state, const char *fmt, ...)
 {
-    char reason[sizeof s->reason];
-
-    if (!run_status_is_others(s) || s->phase == RUN_PLANNED)
-        return;
-    snprintf(reason, sizeof reason, "%s", s->reason);
-    snprintf(s->reason, sizeof s->reason, "submitted by %s", s->user);
-    if (*reason && strcmp(reason, "None") != 0) {
-        run_status_add(s, "; ");
-        run_status_add(s, reason);
-    }
-}
-
-void run_status_set(struct run_status *s, enum run_detail detail, const char *fmt, ...)
-{
-    static const struct {
-        enum run_phase phase;
-        const char *state;
-    } of[] = {[RUN_AWAITED] = {RUN_ACTIVE, "ENDED"},
-              [RUN_UNSEEN] = {RUN_ACTIVE, "UNSEEN"},
-              [RUN_LOST] = {RUN_BAD, "LOST"},
-              [RUN_HIDDEN] = {RUN_UNKNOWN, "UNKNOWN"},
-              [RUN_UNASKED] = {RUN_UNKNOWN, "UNKNOWN"}};
     char reason[sizeof s->reason];
     va_list ap;
 
     va_start(ap, fmt);
     vsnprintf(reason, sizeof reason, fmt, ap);
     va_end(ap);
-    set_phase(s, of[detail].phase, of[detail].state, reason);
-    s->detail = detail;
-    name_submitter(s);
+    s->state = state;
+    s->phase = state_run_phase(state);
+    if (run_status_is_others(s) && s->phase != RUN_PLANNED)
+        snprintf(s->reason, sizeof s->reason, "submitted by %s%s%.400s", s->user,
+                 *reason ? "; " : "", reason);
+    else
+        memcpy(s->reason, reason, sizeof reason);
+}
+
+static void set_state(struct run_status *s, enum state state)
+{
+    run_status_set(s, state, "%s", "");
 }
 
 /* Sets state and reason of a run that failed. FAILED says what the trainer saw; how Slurm ended
@@ -91,54 +67,47 @@ void run_status_set(struct run_status *s, enum run_detail detail, const char *fm
 static void decide_failed(struct run_status *s, const struct job_state *job,
                           const struct ledger_entry *entry)
 {
-    const char *state = "FAILED", *words;
-    char reason[sizeof s->reason];
+    bool is_cancelled = entry && entry->last == LEDGER_CANCELLED;
+    enum state state = is_cancelled ? STATE_CANCELLED : STATE_FAILED;
+    char words[256];
 
-    if (job && job->phase == JOB_ENDED && strcmp(job->state, "COMPLETED") != 0)
+    if (job && job->phase == PHASE_ENDED && job->state != STATE_COMPLETED)
         state = job->state;
-    else if (entry && entry->last == LEDGER_CANCELLED)
-        state = "CANCELLED";
-    words = slurm_words_state(state);
-    snprintf(reason, sizeof reason, "%.300s%s%.180s", s->attempt.error, *words ? ": " : "", words);
-    set_phase(s, RUN_BAD, state, reason);
+    state_explain(state, words, sizeof words);
+    run_status_set(s, state, "%.300s%s%.180s", s->attempt.error, *words ? ": " : "", words);
     s->exit_code = s->attempt.exit_code;
 }
 
 static void decide_ended(struct run_status *s, const struct job_state *job)
 {
-    char reason[sizeof s->reason];
+    char words[256];
 
     s->exit_code = job->exit_code;
-    if (strcmp(job->state, "COMPLETED") == 0) {
-        set_phase(s, RUN_BAD, "FAILED", "the job ended without writing DONE or FAILED");
-        return;
-    }
-    snprintf(reason, sizeof reason, "%s", job->reason);
-    if (job->exit_code == JOB_EXIT_AGAIN)
-        snprintf(reason, sizeof reason, "stopped with a checkpoint; 'unetctl resume' continues");
-    else if (strcmp(job->state, "FAILED") == 0 && (!*reason || strcmp(reason, "None") == 0))
-        snprintf(reason, sizeof reason, "exit code %d", job->exit_code);
-    else if (strcmp(job->state, "NODE_FAIL") == 0 && strcmp(s->scheduler, "local") == 0)
-        snprintf(reason, sizeof reason, "%s; 'unetctl resume' continues", job->reason);
-    else if (*slurm_words_state(job->state))
-        snprintf(reason, sizeof reason, "%s", slurm_words_state(job->state));
-    else if (*slurm_words_reason(job->reason))
-        snprintf(reason, sizeof reason, "%s: %s", job->reason, slurm_words_reason(job->reason));
-    set_phase(s, RUN_BAD, job->state, reason);
+    state_explain(job->state, words, sizeof words);
+    if (job->state == STATE_COMPLETED)
+        run_status_set(s, STATE_FAILED, "the job ended without writing DONE or FAILED");
+    else if (job->exit_code == JOB_EXIT_AGAIN)
+        run_status_set(s, job->state, "stopped with a checkpoint; 'unetctl resume' continues");
+    else if (*job->reason || *words)
+        run_status_set(s, job->state, "%s", *job->reason ? job->reason : words);
+    else if (job->state == STATE_FAILED && job->signal)
+        run_status_set(s, STATE_FAILED, "signal %d", job->signal);
+    else if (job->state == STATE_FAILED)
+        run_status_set(s, STATE_FAILED, "exit code %d", job->exit_code);
+    else
+        set_state(s, job->state);
 }
 
 static void set_active(struct run_status *s, const struct job_state *job)
 {
-    char restarts[32] = "";
-    bool waits = job->phase == JOB_PENDING;
-    const char *words = waits ? slurm_words_reason(job->reason) : "";
+    char restarts[32] = "", words[256];
+    bool waits = job->phase == PHASE_PENDING;
 
-    set_phase(s, RUN_ACTIVE, job->state, "");
-    s->held = waits && slurm_words_is_held(job->reason);
+    s->held = job->held;
+    state_explain(job->state, words, sizeof words);
     if (job->restarts)
         snprintf(restarts, sizeof restarts, "restart %d%s", job->restarts, waits ? ", " : "");
-    snprintf(s->reason, sizeof s->reason, "%s%s%s%s", restarts, waits ? job->reason : "",
-             *words ? ": " : "", words);
+    run_status_set(s, job->state, "%s%s", restarts, waits ? job->reason : words);
 }
 
 /* May a marker of this ended job still become visible? A file "stopped" that agrees with the exit
@@ -147,7 +116,7 @@ static bool awaits_marker(const struct run_status *s, const struct job_state *jo
 {
     bool has_stopped = s->attempt.stopped && job->exit_code == JOB_EXIT_AGAIN;
 
-    return strcmp(s->scheduler, "slurm") == 0 && strcmp(job->state, "CANCELLED") != 0 &&
+    return strcmp(s->scheduler, "slurm") == 0 && job->state != STATE_CANCELLED &&
            !has_stopped && job->ended && difftime(time(NULL), job->ended) < AWAITED_MAX_S;
 }
 
@@ -156,17 +125,17 @@ static void decide_without_job(struct run_status *s, const struct ledger_entry *
     s->absent = s->attempt.ran ||
                 (entry && (entry->last == LEDGER_SUBMITTED || entry->last == LEDGER_CANCELLED));
     if (entry && entry->last == LEDGER_CANCELLED)
-        set_phase(s, RUN_BAD, "CANCELLED", "");
+        set_state(s, STATE_CANCELLED);
     else if (s->absent)
-        run_status_set(s, RUN_LOST, s->attempt.stopped
+        run_status_set(s, STATE_LOST, s->attempt.stopped
                        ? "it was stopped with a checkpoint, and the scheduler no longer knows it"
                        : "it was submitted, and the scheduler no longer knows it");
     else if (entry && entry->last == LEDGER_SUBMITTING)
-        set_phase(s, RUN_PLANNED, "PLANNED", "its submission was interrupted");
+        run_status_set(s, STATE_PLANNED, "its submission was interrupted");
     else if (entry && entry->last == LEDGER_REFUSED)
-        set_phase(s, RUN_PLANNED, "PLANNED", "the scheduler refused it");
+        run_status_set(s, STATE_PLANNED, "the scheduler refused it");
     else
-        set_phase(s, RUN_PLANNED, "PLANNED", "");
+        set_state(s, STATE_PLANNED);
 }
 
 /* Was the marker written so recently that the run's job may still be ending? Rank 0 writes it
@@ -205,24 +174,23 @@ void run_status_decide(struct run_status *s, const struct job_state *job,
         s->ended = job->ended;
     }
     s->exit_code = 0;
-    if (s->attempt.marker != RUN_NO_MARKER && may_be_ending(s) && job && job->phase == JOB_RUNNING)
-        set_phase(s, RUN_ACTIVE, "COMPLETING", "");
+    if (s->attempt.marker != RUN_NO_MARKER && may_be_ending(s) && job &&
+        job->phase == PHASE_RUNNING)
+        set_state(s, STATE_COMPLETING);
     else if (s->attempt.marker == RUN_DONE)
-        set_phase(s, RUN_GOOD, "COMPLETED", "");
+        set_state(s, STATE_COMPLETED);
     else if (s->attempt.marker == RUN_FAILED)
         decide_failed(s, job, entry);
-    else if (job && job->phase == JOB_ENDED && awaits_marker(s, job))
-        run_status_set(s, RUN_AWAITED, "marker awaited: the job ended %.0f s ago (%s), and DONE or "
+    else if (job && job->phase == PHASE_ENDED && awaits_marker(s, job))
+        run_status_set(s, STATE_ENDED, "marker awaited: the job ended %.0f s ago (%s), and DONE or "
                        "FAILED may become visible for %d s", difftime(time(NULL), job->ended),
-                       job->state, AWAITED_MAX_S);
-    else if (job && job->phase == JOB_ENDED)
+                       state_name(job->state), AWAITED_MAX_S);
+    else if (job && job->phase == PHASE_ENDED)
         decide_ended(s, job);
     else if (job)
         set_active(s, job);
     else
         decide_without_job(s, entry);
-    if (s->detail == RUN_PLAIN)
-        name_submitter(s);
 }
 
 static int by_tag(const void *a, const void *b)
@@ -297,7 +265,7 @@ const struct job_state *run_status_find_job(const struct workspace *w, const cha
     for (size_t i = find_tag(jobs, njobs, tag); i < njobs && strcmp(jobs[i].tag, tag) == 0; i++) {
         if (id && strcmp(jobs[i].id, id) == 0)
             return &jobs[i];
-        if (!best || best->phase == JOB_ENDED || jobs[i].phase != JOB_ENDED)
+        if (!best || best->phase == PHASE_ENDED || jobs[i].phase != PHASE_ENDED)
             best = &jobs[i];
     }
     return best;
@@ -379,7 +347,7 @@ static void decide_damaged(struct run_status *s)
     if (s->phase == RUN_ACTIVE || s->phase == RUN_UNKNOWN)
         snprintf(s->reason, sizeof s->reason, "damaged: %s", s->damage);
     else
-        set_phase(s, RUN_BAD, "DAMAGED", s->damage);
+        run_status_set(s, STATE_DAMAGED, "%s", s->damage);
 }
 
 /* Decides one run. The marker is read again after ledger (the log of submissions) and scheduler,
@@ -409,7 +377,7 @@ static int decide_run(struct workspace *w, struct run_status_list *list,
     s->attempt.number = number;
     run_status_decide(s, job, entry);
     if (a && a->failed && s->attempt.marker == RUN_NO_MARKER && (entry || s->attempt.begun)) {
-        run_status_set(s, RUN_UNASKED, "the scheduler is unreachable");
+        run_status_set(s, STATE_UNKNOWN, "the scheduler is unreachable");
         list->unreachable = true;
     }
     return 0;
@@ -519,8 +487,8 @@ json_t *run_status_encode(const struct run_status *s)
 
     return json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:s, s:i, s:i,"
                      " s:f, s:o, s:i, s:s}",
-                     "run", s->run.id, "state", s->state, "phase", phases[s->phase], "reason",
-                     s->reason, "attempt", s->attempt.number, "job", s->job, "scheduler",
+                     "run", s->run.id, "state", state_name(s->state), "phase", phases[s->phase],
+                     "reason", s->reason, "attempt", s->attempt.number, "job", s->job, "scheduler",
                      s->scheduler, "nodelist", s->nodes, "gpus", l->gpus, "nodes", l->nodes,
                      "tasks", l->tasks, "seed", s->run.seed, "strategy",
                      layout_strategy_encode(l->strategy),

@@ -9,41 +9,19 @@
 #include "launcher/study/run_dir.h"
 #include "launcher/study/workspace.h"
 
-enum run_phase {
-    RUN_PLANNED, /* not submitted */
-    RUN_ACTIVE,  /* pending or running, or perhaps (RUN_AWAITED, RUN_UNSEEN) */
-    RUN_GOOD,    /* the marker DONE */
-    RUN_BAD,     /* ended without a result, or DAMAGED (run_status.state) */
-    RUN_UNKNOWN  /* see RUN_HIDDEN, RUN_UNASKED */
-};
-
-/* The states that are not the scheduler's own words, where code asks for them. */
-enum run_detail {
-    RUN_PLAIN,
-    RUN_AWAITED, /* "ENDED": its job has ended, but this host may not see its marker yet */
-    RUN_UNSEEN,  /* "UNSEEN": its job is not shown, but not for long (absent.h) */
-    RUN_LOST,    /* "LOST": the scheduler no longer knows its job */
-    RUN_HIDDEN,  /* "UNKNOWN": its job is of another user, and this one may not see it */
-    RUN_UNASKED  /* "UNKNOWN": the scheduler is unreachable */
-};
-
 struct run_status {
     struct run run;
     /* the newest attempt (submission); its number is 0 if there is none */
     struct run_attempt attempt;
     struct layout layout; /* of the attempt; it may differ from the planned one */
-    enum run_phase phase;
-    /* Slurm's names: PENDING RUNNING COMPLETING COMPLETED FAILED TIMEOUT CANCELLED OUT_OF_MEMORY
-     * ...; also PLANNED, SKIPPED (its allocation ended before its turn), those of run_detail, and
-     * DAMAGED (its plan cannot be read, and it has no active job). */
-    char state[24];
-    enum run_detail detail;
+    enum run_phase phase; /* that of state, unless submission.c has decided otherwise */
+    enum state state;
     bool held;   /* its job waits until it is released */
     bool absent; /* it should have a job, but was decided without one */
     long uid;      /* who submitted it; -1: unknown, or it was refused */
     char user[64]; /* the name of this user, or "" */
-    /* Why it is in this state: Slurm's words with their meaning, the error in FAILED, or a text of
-     * unetctl; or "". */
+    /* Why it is in this state: the scheduler's reason with its meaning, the error in FAILED, or a
+     * text of unetctl; or "". */
     char reason[512];
     char job[SCHEDULER_ID_SIZE];
     char scheduler[16]; /* the kind of scheduler that has the job, or that a first job will go to */
@@ -59,22 +37,23 @@ struct run_status {
 struct run_status_list {
     struct run_status *runs; /* in the order of run_dir_compare */
     size_t count;
-    bool unreachable;  /* some runs are RUN_UNASKED */
+    bool unreachable;  /* the scheduler could not be asked about some runs */
     struct err reason; /* why the scheduler is unreachable */
     size_t ndamaged;   /* number of runs whose plan cannot be read */
 };
 
-/* Fills phase, state, detail, reason, job, nodes, times, exit_code, absent and the submitter of one
+/* Fills phase, state, reason, job, nodes, times, exit_code, absent and the submitter of one
  * attempt. job is the scheduler's, entry the ledger's; both may be NULL. A marker decides the
- * phase, but for a minute after it was written, a job that still runs is COMPLETING. A job that
+ * state, but for a minute after it was written, a job that still runs is COMPLETING. A job that
  * ended without a marker is ENDED for a minute, in which the marker may still become visible, for
  * example through NFS; unless it was cancelled, or left a checkpoint instead of a marker. Then it
  * has the scheduler's state, but FAILED instead of COMPLETED: its run never counts as done. */
 void run_status_decide(struct run_status *s, const struct job_state *job,
                        const struct ledger_entry *entry);
 
-/* Sets the detail, with its phase and state, and the reason. */
-void run_status_set(struct run_status *s, enum run_detail detail, const char *reason, ...)
+/* Sets the state, with its phase, and the reason, before which the submitter of a run of another
+ * user is named. */
+void run_status_set(struct run_status *s, enum state state, const char *reason, ...)
     __attribute__((format(printf, 3, 4)));
 void run_status_add(struct run_status *s, const char *words); /* appends to the reason */
 

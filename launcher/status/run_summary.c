@@ -10,7 +10,7 @@ double run_summary_left(const struct run_status *s)
 {
     const struct run_progress *p = &s->progress;
 
-    if (strcmp(s->state, "RUNNING") != 0 || p->epoch < 1 || p->epochs < p->epoch ||
+    if (s->state != STATE_RUNNING || p->epoch < 1 || p->epochs < p->epoch ||
         !(p->epoch_s > 0))
         return -1;
     double part = p->steps > 0 ? (double)p->step / p->steps : 0;
@@ -34,21 +34,18 @@ void run_summary_format_time(double seconds, char dst[32])
 
 void run_summary_add(struct run_summary *summary, const struct run_status *s)
 {
-    const char *state = s->phase == RUN_GOOD ? "DONE" : s->state;
     double left = run_summary_left(s);
     size_t i = 0;
 
     while (i < summary->nstates && (summary->states[i].phase != s->phase ||
-                                    strcmp(summary->states[i].name, state) != 0))
+                                    summary->states[i].state != s->state))
         i++;
     if (i == RUN_SUMMARY_STATES)
         return;
-    if (i == summary->nstates) {
-        summary->states[summary->nstates++] = (struct run_summary_state){.phase = s->phase};
-        snprintf(summary->states[i].name, sizeof summary->states[i].name, "%s", state);
-    }
+    if (i == summary->nstates)
+        summary->states[summary->nstates++] = (struct run_summary_state){s->phase, s->state, 0};
     summary->states[i].runs++;
-    if (strcmp(s->state, "RUNNING") != 0) {
+    if (s->state != STATE_RUNNING) {
         summary->others_wait |= s->phase == RUN_ACTIVE;
         return;
     }
@@ -68,7 +65,9 @@ void run_summary_format(const struct run_summary *summary, char *dst, size_t siz
         for (size_t i = 0; i < summary->nstates && n < size; i++)
             if (summary->states[i].phase == order[k])
                 n += (size_t)snprintf(dst + n, size - n, "%s%zu %s", n ? ", " : "",
-                                      summary->states[i].runs, summary->states[i].name);
+                                      summary->states[i].runs,
+                                      order[k] == RUN_GOOD ? "done"
+                                                           : state_name(summary->states[i].state));
     for (char *c = dst; *c; c++)
         *c = *c == '_' ? ' ' : (char)tolower((unsigned char)*c);
     if (!summary->running || summary->timed < summary->running || n >= size)

@@ -10,7 +10,7 @@
 struct run_summary {
     struct run_summary_state {
         enum run_phase phase;
-        char name[24];
+        enum state state;
         size_t runs;
     } states[RUN_SUMMARY_STATES];
     size_t nstates;

@@ -34,7 +34,7 @@ struct watch {
     struct map ids;           /* those of options->ids; unused without them */
     struct map reported_of;   /* from a run's id to its index in reported */
     struct reported {
-        char state[24];
+        int state; /* -1: nothing was reported */
         int epoch;
     } * reported;
     size_t nreported;
@@ -73,7 +73,7 @@ static const char *color_of(const struct watch *w, const struct run_status *s)
     switch (s->phase) {
     case RUN_GOOD: return "\033[32m";
     case RUN_BAD: return "\033[31m";
-    case RUN_ACTIVE: return strcmp(s->state, "RUNNING") == 0 ? "\033[36m" : "\033[33m";
+    case RUN_ACTIVE: return s->state == STATE_RUNNING ? "\033[36m" : "\033[33m";
     default: return "";
     }
 }
@@ -96,7 +96,7 @@ static void describe_progress(const struct run_status *s, char *dst, size_t size
     double left_s = run_summary_left(s);
     char left[32] = "";
 
-    if (s->phase == RUN_BAD || s->phase == RUN_UNKNOWN || strcmp(s->state, "PENDING") == 0)
+    if (s->phase == RUN_BAD || s->phase == RUN_UNKNOWN || s->state == STATE_PENDING)
         snprintf(dst, size, "%s", s->reason);
     else if (p->quality >= 0)
         snprintf(dst, size, "%d epoch%s  loss %.4f  %s %.4f", p->epoch,
@@ -132,7 +132,7 @@ static void draw_run(const struct watch *w, const struct run_status *s, int colu
     memset(bar, '#', (size_t)(filled > BAR_WIDTH ? BAR_WIDTH : filled));
     bar[BAR_WIDTH] = 0;
     describe_progress(s, text, sizeof text);
-    snprintf(line, sizeof line, "%-16s %-11s [%s] %s", s->run.id, s->state, bar, text);
+    snprintf(line, sizeof line, "%-16s %-11s [%s] %s", s->run.id, state_name(s->state), bar, text);
     control_blank(line);
     line[columns - 1 < (int)sizeof line ? columns - 1 : (int)sizeof line - 1] = 0;
     fprintf(stderr, "%s%s%s\033[K\n", color_of(w, s), line, w->colors ? "\033[0m" : "");
@@ -173,9 +173,9 @@ static void log_change(const struct run_status *s)
     if (s->phase == RUN_GOOD && s->progress.quality >= 0)
         snprintf(text, sizeof text, ", %s %.4f", s->progress.metric,
                  s->progress.quality);
-    else if (*s->reason && strcmp(s->reason, "None") != 0)
+    else if (*s->reason)
         snprintf(text, sizeof text, ": %s", s->reason);
-    log_info("%s: %s%s%s%s%s%s", s->run.id, s->state, *s->job ? " job " : "", s->job,
+    log_info("%s: %s%s%s%s%s%s", s->run.id, state_name(s->state), *s->job ? " job " : "", s->job,
              *s->nodes ? " on " : "", s->nodes, text);
 }
 
@@ -207,7 +207,7 @@ static struct reported *find_reported(struct watch *w, const char *run)
     w->reported = grown;
     if (map_set(&w->reported_of, run, w->nreported))
         return NULL;
-    w->reported[w->nreported] = (struct reported){.epoch = 0};
+    w->reported[w->nreported] = (struct reported){.state = -1};
     return &w->reported[w->nreported++];
 }
 
@@ -222,12 +222,12 @@ static bool note_changes(struct watch *w)
         struct reported *last = is_followed(w, s) ? find_reported(w, s->run.id) : NULL;
         if (!last || s->phase == RUN_UNKNOWN)
             continue;
-        bool changed = strcmp(last->state, s->state) != 0;
+        bool changed = last->state != (int)s->state;
         if (w->options->json && (changed || last->epoch != s->progress.epoch))
             print_change(s);
         else if (changed && !w->live)
             log_change(s);
-        memcpy(last->state, s->state, sizeof last->state);
+        last->state = (int)s->state;
         last->epoch = s->progress.epoch;
         any |= changed;
     }
@@ -262,7 +262,7 @@ static void log_progress(struct watch *w)
     memcpy(w->progress, text, sizeof w->progress);
     for (size_t i = 0, shown = 0; i < w->list.count && shown < PROGRESS_RUNS; i++) {
         const struct run_status *s = &w->list.runs[i];
-        if (!is_followed(w, s) || strcmp(s->state, "RUNNING") != 0)
+        if (!is_followed(w, s) || s->state != STATE_RUNNING)
             continue;
         shown++;
         describe_progress(s, text, sizeof text);
@@ -327,7 +327,8 @@ static int summarize(const struct watch *w)
             continue;
         bad++;
         size_t n = strlen(failed);
-        snprintf(failed + n, sizeof failed - n, "%s%s %s", n ? ", " : "", s->run.id, s->state);
+        snprintf(failed + n, sizeof failed - n, "%s%s %s", n ? ", " : "", s->run.id,
+                 state_name(s->state));
     }
     if (bad)
         log_error("%zu of %zu runs have no result: %s ('unetctl logs RUN' shows why, 'unetctl "

@@ -102,8 +102,8 @@ static void take_id(struct ledger *l, const char *text)
         snprintf(l->study_id, sizeof l->study_id, "%.*s", LEDGER_STUDY_ID_SIZE - 1, text);
 }
 
-/* Reads the file that holds the study's id, if it exists. The file becomes durable only with the
- * first event, so after a power failure it may be empty. */
+/* Reads the file that holds the study's id, if it exists. Earlier versions did not sync it, so
+ * after a power failure it may be empty. */
 static int read_id(struct ledger *l, struct err *e)
 {
     char file[PATH_MAX], *text;
@@ -326,19 +326,13 @@ static int choose_study_id(struct ledger *l, struct err *e)
 
 int ledger_keep_id(struct ledger *l, struct err *e)
 {
-    struct atomicfile_batch files = {0};
     char file[PATH_MAX], text[LEDGER_STUDY_ID_SIZE + 1];
-    int rc;
 
     if (!l->is_new)
         return 0;
     path_of(l, "id", file);
     snprintf(text, sizeof text, "%s\n", l->study_id);
-    rc = atomicfile_batch_add(&files, file, text, strlen(text), 0666, e) ||
-                 atomicfile_batch_rename(&files, e)
-             ? -1
-             : 0;
-    atomicfile_batch_abort(&files);
+    int rc = atomicfile_write(file, text, strlen(text), 0666, e);
     l->is_new = rc != 0;
     return rc;
 }
@@ -403,15 +397,9 @@ static int encode_event(const struct ledger *l, const struct event *v, struct bu
 static int append_lines(const struct ledger *l, const char *file, const char *lines, struct err *e)
 {
     bool is_new = l->count == 0;
-    struct atomicfile_sync folder;
-    struct err later;
 
-    if (is_new)
-        atomicfile_sync_begin(&folder, l->dir);
-    int rc = atomicfile_append(file, lines, e);
-    if (is_new && atomicfile_sync_end(&folder, rc ? &later : e))
-        rc = -1;
-    return rc;
+    return atomicfile_append(file, lines, e) || (is_new && atomicfile_sync_folder(l->dir, e)) ? -1
+                                                                                              : 0;
 }
 
 /* Writes the name of this user, or the number of one without a name. */
@@ -460,16 +448,6 @@ int ledger_append(struct ledger *l, enum ledger_event event, const char *run, in
     struct ledger_note note = {.run = run, .job = job, .attempt = attempt};
 
     return ledger_append_all(l, event, &note, 1, scheduler, e);
-}
-
-int ledger_clear(struct ledger *l, struct err *e)
-{
-    char file[PATH_MAX];
-
-    path_of(l, "ledger.jsonl", file);
-    if (unlink(file) && errno != ENOENT)
-        return err_errno(e, ERR_INTERNAL, errno, "%s", file);
-    return ledger_reload(l, e);
 }
 
 void ledger_tag(const struct ledger *l, const char *run, int attempt, char dst[256])

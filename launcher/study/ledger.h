@@ -68,8 +68,7 @@ int ledger_reload(struct ledger *l, struct err *e);
 int ledger_lock(struct ledger *l, int timeout_s, struct err *e);
 void ledger_unlock(struct ledger *l);
 
-/* Writes the study's id to its file if it is new. The next event makes the file durable; if it is
- * lost, the id is read from the tag of an event. ledger_append also calls this. Requires the
+/* Writes the study's id to its file if it is new. ledger_append also calls this. Requires the
  * lock. */
 int ledger_keep_id(struct ledger *l, struct err *e);
 
@@ -85,10 +84,6 @@ struct ledger_note {
 };
 int ledger_append_all(struct ledger *l, enum ledger_event event, const struct ledger_note *notes,
                       size_t count, const char *scheduler, struct err *e);
-
-/* Removes all events. The caller makes sure that no job of the study was submitted. Requires the
- * lock. */
-int ledger_clear(struct ledger *l, struct err *e);
 
 /* Returns the entry of an attempt of run, for attempt 0 that of the newest one, or NULL. It is
  * valid until the ledger is next changed or read again. */

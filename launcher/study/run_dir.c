@@ -175,7 +175,6 @@ static int decode_run(const char *file, const char *text, struct run *dst, struc
         err_prefix(e, "%s", file);
     else
         rc = 0;
-    dst->allreduce = decode_word(root, "train.allreduce");
     dst->dtype = decode_word(root, "train.dtype");
     json_decref(root);
     return rc;

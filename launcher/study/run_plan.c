@@ -83,15 +83,11 @@ static int choose_layout(const struct study *study, const struct site *site, int
 void run_plan_label(const struct study *study, const struct engine *engine,
                     char dst[RUN_LABEL_SIZE])
 {
-    const struct {
-        const char *value, *usual;
-    } parts[] = {{study->train.allreduce, setting_find(settings_of_run, "train.allreduce")->preset},
-                 {study->train.dtype, setting_find(settings_of_run, "train.dtype")->preset}};
+    const char *usual = setting_find(settings_of_run, "train.dtype")->preset;
 
     name_run(study, engine, dst);
-    for (size_t i = 0; i < 2 && engine->embedded; i++)
-        if (strcmp(parts[i].value, parts[i].usual) != 0)
-            snprintf(dst + strlen(dst), RUN_LABEL_SIZE - strlen(dst), "-%s", parts[i].value);
+    if (engine->embedded && strcmp(study->train.dtype, usual) != 0)
+        snprintf(dst + strlen(dst), RUN_LABEL_SIZE - strlen(dst), "-%s", study->train.dtype);
 }
 
 static int compute_run(const struct study *study, const struct site *site, int gpus, int seed,
@@ -105,7 +101,6 @@ static int compute_run(const struct study *study, const struct site *site, int g
     if (choose_layout(study, site, gpus, dst, e))
         return -1;
     dst->seed = seed;
-    dst->allreduce = study->train.allreduce;
     dst->dtype = study->train.dtype;
     run_plan_label(study, dst->engine, label);
     snprintf(dst->id, sizeof dst->id, RUN_ID_FORMAT, label, gpus, (long)seed);
@@ -199,7 +194,6 @@ static struct settings settings_of(const struct study *s, const char *study_id,
     c.train.rate_gpus = run->rate_gpus;
     c.train.dice_weights = settings_dice_weights(&c);
     c.train.dtype = run->dtype;
-    c.train.allreduce = run->allreduce;
     c.layout = (struct settings_layout){l->gpus, l->nodes, l->tasks, l->tasks_per_node,
                                         l->gpus_per_task, layout_strategy_encode(l->strategy)};
     return c;
@@ -337,6 +331,19 @@ static void compare_values(const char *path, const json_t *was, const json_t *is
         note_difference(path, was, is, dst);
 }
 
+/* Only a run.json of an earlier version has such values. */
+static void compare_gone(const json_t *plan, struct run_difference *dst)
+{
+    for (const struct setting *k = settings_gone; k->path; k++) {
+        const json_t *was = run_plan_value(plan, k->path);
+        if (was && !setting_json_is_preset(k, was)) {
+            json_t *is = json_string(k->preset);
+            note_difference(k->path, was, is, dst);
+            json_decref(is);
+        }
+    }
+}
+
 int run_plan_compare(const char *old_text, const char *new_text, const char *study_dir,
                      struct run_difference *dst, struct err *e)
 {
@@ -344,8 +351,10 @@ int run_plan_compare(const char *old_text, const char *new_text, const char *stu
     json_t *is = was ? run_plan_decode(new_text, NULL, e) : NULL;
 
     *dst = (struct run_difference){0};
-    if (is)
+    if (is) {
         compare_values("", was, is, dst);
+        compare_gone(was, dst);
+    }
     json_decref(was);
     json_decref(is);
     return is ? 0 : -1;

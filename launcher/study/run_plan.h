@@ -17,12 +17,11 @@
 
 struct run {
     /* "unet-g04-s1": label, GPUs, seed. The label of the embedded engine is the model, followed
-     * by train.allreduce and train.dtype if they differ from their presets. That of another
-     * engine is its name. */
+     * by train.dtype if it differs from its preset. That of another engine is its name. */
     char id[RUN_ID_SIZE];
     const struct engine *engine;
     int seed;
-    const char *allreduce, *dtype; /* the values of train.allreduce and train.dtype */
+    const char *dtype; /* the value of train.dtype */
     struct layout layout;
     bool resized;  /* this attempt has another number of GPUs (unetctl resume --gpus) */
     bool own_plan; /* this attempt has its own run.json: it is resized, or its files were moved */

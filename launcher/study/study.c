@@ -162,11 +162,6 @@ static int check_together(const struct study *s, struct err *e)
                        "%s: data.scale zscore excludes augment.brightness and contrast, which are "
                        "made for images from 0 to 1; use range or percentile",
                        study_place(s, "data.scale"));
-    if (strcmp(s->train.allreduce, "horovod") == 0 && strcmp(s->model.batch_norm, "sync") == 0)
-        return err_set(e, ERR_CONFIG,
-                       "%s: train.allreduce horovod excludes model.batch_norm sync; set "
-                       "model.batch_norm to local, or train.allreduce to bucketed or native",
-                       study_place(s, "train.allreduce"));
     if (settings_model_is_file(s->model.name) && access(s->model.name, F_OK) != 0)
         return err_errno(e, ERR_CONFIG, errno, "%s: model.name %s", study_place(s, "model.name"),
                          s->model.name);

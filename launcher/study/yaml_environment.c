@@ -39,12 +39,18 @@ static bool is_in_section(const struct setting *keys, const char *name)
  * from a setting's by a typing error. Other variables with the prefix are ignored. name is
  * without the prefix. */
 static int check_variable(const struct setting *keys, const char *prefix, const char *name,
-                          struct err *e)
+                          const char *value, struct err *e)
 {
     char names[SETTINGS_MAX][MAX_NAME];
     const char *pointers[SETTINGS_MAX + 1], *near, *end = strrchr(name, '_');
     size_t n = 0;
 
+    for (const struct setting *k = settings_gone; k->path; k++) {
+        name_key(k, names[0]);
+        if (strcmp(names[0], name) == 0)
+            return setting_check_gone(k->path, value, e) < 0
+                       ? err_prefix(e, "$%s%s", prefix, name) : 0;
+    }
     for (; n < SETTINGS_MAX && keys[n].path; n++) {
         name_key(&keys[n], names[n]);
         pointers[n] = names[n];
@@ -82,7 +88,7 @@ static int check_names(const struct setting *keys, const char *prefix, const cha
             n - length >= sizeof name)
             continue;
         snprintf(name, sizeof name, "%.*s", (int)(n - length), *v + length);
-        if (!is_one_of(name, others) && check_variable(keys, prefix, name, e))
+        if (!is_one_of(name, others) && check_variable(keys, prefix, name, *v + n + 1, e))
             return -1;
     }
     return 0;

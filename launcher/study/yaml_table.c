@@ -289,6 +289,21 @@ static int unknown_key(const struct yaml_reader *r, const char *section, const c
                    section ? section : "", section ? separator : "", name, all);
 }
 
+/* Returns as setting_check_gone. */
+static int check_gone(const struct yaml_reader *r, const char *section, const char *name,
+                      const struct document_node *value, size_t line, struct err *e)
+{
+    char path[SETTING_PATH_SIZE];
+
+    snprintf(path, sizeof path, "%s.%s", section ? section : "", name);
+    int rc = setting_check_gone(path, value->text, e);
+    if (rc < 0) {
+        e->code = ERR_CONFIG;
+        err_prefix(e, "%s:%zu", r->file, line);
+    }
+    return rc;
+}
+
 static int read_mapping(const struct yaml_reader *r, const char *section,
                         const struct document_node *mapping, struct err *e);
 
@@ -314,6 +329,9 @@ static int read_pair(const struct yaml_reader *r, const char *section,
                     : strcmp(k->path, name) == 0)
             return set_key(r, k, value, e);
     }
+    int gone = check_gone(r, section, name, value, name_node->line, e);
+    if (gone)
+        return gone < 0 ? -1 : 0;
     return unknown_key(r, section, name, name_node->line, e);
 }
 
@@ -397,6 +415,8 @@ int yaml_table_add_text(const struct setting *keys, const char *path, const char
     const struct yaml_reader r = {keys, where, layer, NULL, dst, origins};
     const struct setting *key = setting_find(keys, path);
 
+    if (!key && setting_check_gone(path, text, e) > 0)
+        return 0;
     if (!key)
         return setting_refuse(keys, path, e), err_prefix(e, "%s", where);
     if (setting_is_list(key))

@@ -14,9 +14,6 @@
 #include "launcher/study/run_dir.h"
 #include "launcher/submit/run_settings.h"
 #include "launcher/submit/source_files.h"
-#include "src/atomicfile.h"
-
-#define MAX_SCRIPT ((size_t)4 << 20)
 
 /* ---- the job ---- */
 
@@ -65,7 +62,7 @@ int attempt_job(const struct workspace *w, const struct run *run, int attempt,
 
 /* Adds the run's plan as the file `name` in the run's folder. */
 static int add_run_json(const struct workspace *w, const struct run *run, const char *name,
-                        struct write_queue *files, struct err *e)
+                        struct atomicfile_batch *files, struct err *e)
 {
     char file[PATH_MAX], *text = run_plan_encode(&w->study, w->ledger.study_id, run, e);
     struct buf b = {0};
@@ -75,63 +72,74 @@ static int add_run_json(const struct workspace *w, const struct run *run, const 
         return -1;
     run_dir_path(w->study.dir, run->id, name, file);
     buf_addf(&b, "%s\n", text);
-    rc = b.failed ? err_set(e, ERR_INTERNAL, "out of memory") : write_queue_add_file(files, file,
-                                                                                 b.data, 0666, e);
+    rc = b.failed ? err_set(e, ERR_INTERNAL, "out of memory")
+                  : atomicfile_batch_add(files, file, b.data, b.length, 0666, e);
     buf_destroy(&b);
     free(text);
     return rc;
 }
 
-/* ---- scripts ---- */
+/* ---- folders and scripts ---- */
 
-static int add_link(const struct workspace *w, const struct run *run, const char *target,
-                    const char *name, struct write_queue *files, struct err *e)
+static int make_folder(const char *path, struct err *e)
+{
+    return mkdir(path, 0777) && errno != EEXIST ? err_errno(e, ERR_INTERNAL, errno, "%s", path) : 0;
+}
+
+static int make_link(const struct workspace *w, const struct run *run, const char *target,
+                     const char *name, struct err *e)
 {
     char path[PATH_MAX];
 
     run_dir_path(w->study.dir, run->id, name, path);
-    return write_queue_add_link(files, path, target, e);
+    return symlink(target, path) && errno != EEXIST ? err_errno(e, ERR_INTERNAL, errno, "%s", path)
+                                                    : 0;
 }
 
-/* Adds what templates of the reference systems (doc/FORMATS.md, "The reference's templates")
+/* Makes what templates of the reference systems (doc/FORMATS.md, "The reference's templates")
  * expect: folders to copy log.csv to (../../logs, for Horovod ../logs), and the names script.sh
  * and sub_N.sh for the scripts. */
-static int add_surroundings(const struct workspace *w, const struct run *run,
-                            struct write_queue *files, struct err *e)
+static int make_surroundings(const struct workspace *w, const struct run *run, struct err *e)
 {
     static const char *const names[] = {"logs", "runs/logs"};
     char path[PATH_MAX], name[32];
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(path, sizeof path, "%s/%s", w->study.dir, names[i]);
-        if (write_queue_add_folder(files, path, e))
+        if (make_folder(path, e))
             return -1;
     }
     snprintf(name, sizeof name, "sub_%d.sh", run->layout.nodes);
-    return add_link(w, run, "run_file.sh", "script.sh", files, e) ||
-                   add_link(w, run, "submit_file.sh", name, files, e)
+    return make_link(w, run, "run_file.sh", "script.sh", e) ||
+                   make_link(w, run, "submit_file.sh", name, e)
                ? -1
                : 0;
 }
 
-static int add_scripts(const struct workspace *w, const struct run *run, int attempt,
-                       struct write_queue *files, struct err *e)
+static int add_script(const struct workspace *w, const struct run *run, const char *name,
+                      const char *text, struct atomicfile_batch *files, struct err *e)
 {
-    char path[PATH_MAX], *run_text, *submit_text;
+    char path[PATH_MAX];
+
+    run_dir_path(w->study.dir, run->id, name, path);
+    return atomicfile_batch_add(files, path, text, strlen(text), 0777, e);
+}
+
+static int add_scripts(const struct workspace *w, const struct run *run, int attempt,
+                       struct atomicfile_batch *files, struct err *e)
+{
+    char *run_text, *submit_text;
     struct attempt_job job;
     bool tags;
-    int rc = -1;
 
     if (attempt_job(w, run, attempt, &job, e) ||
         script_render(w, run, attempt, &job.job, &run_text, &submit_text, &tags, e))
         return -1;
-    run_dir_path(w->study.dir, run->id, "run_file.sh", path);
-    if (write_queue_add_file(files, path, run_text, 0777, e) == 0) {
-        run_dir_path(w->study.dir, run->id, "submit_file.sh", path);
-        rc = write_queue_add_file(files, path, submit_text, 0777, e);
-    }
-    if (rc == 0 && tags)
-        rc = add_surroundings(w, run, files, e);
+    int rc = add_script(w, run, "run_file.sh", run_text, files, e) ||
+                     add_script(w, run, "submit_file.sh", submit_text, files, e) ||
+                     (tags && make_surroundings(w, run, e))
+                 ? -1
+                 : 0;
     free(run_text);
     free(submit_text);
     return rc;
@@ -139,13 +147,13 @@ static int add_scripts(const struct workspace *w, const struct run *run, int att
 
 /* Adds the attempt's files; w has the settings that the attempt uses. */
 static int add_attempt(const struct workspace *w, const struct run *run, int attempt,
-                       struct write_queue *files, struct err *e)
+                       struct atomicfile_batch *files, struct err *e)
 {
     char path[PATH_MAX], name[48];
 
     snprintf(name, sizeof name, "attempt-%d", attempt);
     run_dir_path(w->study.dir, run->id, name, path);
-    if (write_queue_add_folder(files, path, e))
+    if (make_folder(path, e))
         return -1;
     snprintf(name, sizeof name, "attempt-%d/run.json", attempt);
     if (run->own_plan && add_run_json(w, run, name, files, e))
@@ -154,7 +162,7 @@ static int add_attempt(const struct workspace *w, const struct run *run, int att
 }
 
 static int add_next(const struct workspace *w, const struct run *run, int attempt,
-                    struct write_queue *files, struct err *e)
+                    struct atomicfile_batch *files, struct err *e)
 {
     struct run next = *run;
     struct workspace own;
@@ -163,96 +171,59 @@ static int add_next(const struct workspace *w, const struct run *run, int attemp
         return -1;
     next.own_plan |= run->resized;
     bool anew = run_dir_never_trained(w->study.dir, run->id) && !run->resized;
-    int rc = anew ? add_run_json(&own, &next, "run.json", files, e) : 0;
-    rc = rc ? rc : add_attempt(&own, &next, attempt, files, e);
+    int rc = add_attempt(&own, &next, attempt, files, e);
+    if (rc == 0 && anew)
+        rc = add_run_json(&own, &next, "run.json", files, e);
     run_settings_close(&own);
     return rc;
 }
 
 int attempt_generate(const struct workspace *w, const struct run *run, int attempt,
-                     struct write_queue *files, struct err *e)
+                     struct atomicfile_batch *files, struct err *e)
 {
     struct run_attempt newest;
     char path[PATH_MAX];
 
     snprintf(path, sizeof path, "%s/runs", w->study.dir);
-    if (mkdir(path, 0777) && errno != EEXIST)
-        return err_errno(e, ERR_INTERNAL, errno, "%s", path);
+    if (make_folder(path, e))
+        return -1;
     run_dir_path(w->study.dir, run->id, NULL, path);
-    if (write_queue_add_run(files, path, e) || run_dir_attempt(w->study.dir, run->id, &newest, e))
+    if (make_folder(path, e) || run_dir_attempt(w->study.dir, run->id, &newest, e))
         return -1;
     if (newest.begun && newest.number >= attempt)
         return run_settings_compare(w, run, e);
     if (attempt > 1)
         return add_next(w, run, attempt, files, e);
-    return add_run_json(w, run, "run.json", files, e) ? -1 : add_attempt(w, run, attempt, files, e);
+    return add_attempt(w, run, attempt, files, e) || add_run_json(w, run, "run.json", files, e) ? -1
+                                                                                                : 0;
 }
 
-/* Returns 1 if the file may be incomplete, 0 if not, or -1 if it cannot be read. *text becomes its
- * text, which the caller frees. */
-static int seems_torn(const char *file, char **text, struct err *why)
+bool attempt_is_whole(const struct workspace *w, const struct run *run, int attempt,
+                      struct err *why)
 {
-    size_t n;
-
-    *text = atomicfile_read(file, MAX_SCRIPT, &n, why);
-    return !*text ? -1 : n == 0 || memchr(*text, 0, n) || (*text)[n - 1] != '\n';
-}
-
-/* Is text an incomplete copy of `whole`? seems_torn alone does not decide that, since a template
- * need not end with a newline. */
-static bool is_torn(const char *text, const char *whole)
-{
-    return strlen(text) != strlen(whole) && strncmp(text, whole, strlen(text)) == 0;
-}
-
-static int check_script(const struct workspace *w, const struct run *run, int attempt,
-                        enum script_file file, struct err *why, struct err *e)
-{
-    char path[PATH_MAX], *text, *whole[2];
-    struct attempt_job job;
-    int rc;
-
-    run_dir_path(w->study.dir, run->id, file == SCRIPT_RUN ? "run_file.sh" : "submit_file.sh",
-                 path);
-    rc = seems_torn(path, &text, why);
-    if (rc > 0 && (attempt_job(w, run, attempt, &job, e) ||
-                   script_render(w, run, attempt, &job.job, &whole[0], &whole[1], NULL, e))) {
-        free(text);
-        return -1;
-    }
-    if (rc > 0) {
-        rc = is_torn(text, whole[file == SCRIPT_SUBMIT]);
-        err_set(why, ERR_DATA, "%s is incomplete", path);
-        free(whole[0]);
-        free(whole[1]);
-    }
-    free(text);
-    return rc == 0;
-}
-
-int attempt_is_whole(const struct workspace *w, const struct run *run, int attempt, struct err *why,
-                     struct err *e)
-{
-    char path[PATH_MAX], name[32];
+    char attempt_name[32], path[PATH_MAX];
+    const char *const names[] = {attempt_name, "run_file.sh", "submit_file.sh"};
     struct run ignored;
 
+    snprintf(attempt_name, sizeof attempt_name, "attempt-%d", attempt);
     if (run_dir_read(w->study.dir, run->id, &ignored, NULL, why))
-        return 0;
-    snprintf(name, sizeof name, "attempt-%d", attempt);
-    run_dir_path(w->study.dir, run->id, name, path);
-    if (access(path, F_OK) != 0) {
-        err_errno(why, ERR_DATA, errno, "%s", path);
-        return 0;
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        run_dir_path(w->study.dir, run->id, names[i], path);
+        if (access(path, F_OK) != 0) {
+            err_errno(why, ERR_DATA, errno, "%s", path);
+            return false;
+        }
     }
-    int rc = check_script(w, run, attempt, SCRIPT_RUN, why, e);
-    return rc == 1 ? check_script(w, run, attempt, SCRIPT_SUBMIT, why, e) : rc;
+    return true;
 }
 
 int attempt_write(const struct workspace *w, const struct run *run, int attempt, struct err *e)
 {
-    struct write_queue files = {0};
-    int rc = attempt_generate(w, run, attempt, &files, e) || write_queue_commit(&files, e) ? -1 : 0;
+    struct atomicfile_batch files = {0};
+    int rc = attempt_generate(w, run, attempt, &files, e) || atomicfile_batch_commit(&files, e) ? -1
+                                                                                                : 0;
 
-    write_queue_destroy(&files);
+    atomicfile_batch_abort(&files);
     return rc;
 }

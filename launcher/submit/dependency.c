@@ -34,7 +34,7 @@ static int fill_lanes(struct dependency *d, const struct job_state *jobs, size_t
         return err_errno(e, ERR_INTERNAL, ENOMEM, "submit");
     }
     for (size_t i = 0; i < njobs; i++)
-        if (jobs[i].phase != JOB_ENDED)
+        if (jobs[i].phase != PHASE_ENDED)
             snprintf(active[n++], SCHEDULER_ID_SIZE, "%s", jobs[i].id);
     qsort(active, n, sizeof *active, by_number);
     for (size_t i = n > d->nlanes ? n - d->nlanes : 0; i < n; i++)
@@ -63,7 +63,7 @@ static int add_study(struct buf *b, struct scheduler *scheduler, const char *dir
                                                    ledger_has_others(&ledger), &jobs, &njobs, e)
                                  : 0;
     for (size_t i = 0; i < njobs; i++) {
-        if (jobs[i].phase == JOB_ENDED)
+        if (jobs[i].phase == PHASE_ENDED)
             continue;
         add_id(b, jobs[i].id);
         n++;

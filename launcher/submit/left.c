@@ -30,7 +30,7 @@ int left_note(const struct workspace *w, json_t *words, struct err *e)
         unlink(file);
         return 0;
     }
-    json_t *o = json_pack("{s:i, s:s, s:o}", "schema", 1, "folder",
+    json_t *o = json_pack("{s:i, s:i, s:s, s:o}", "schema", 1, "pid", (int)getpid(), "folder",
                           getcwd(folder, sizeof folder) ? folder : "", "words", words);
     char *text = o ? json_dumps(o, JSON_COMPACT) : NULL;
     int rc = text ? atomicfile_write(file, text, strlen(text), 0666, e)
@@ -97,6 +97,17 @@ static void read_last_line(int talk, char *dst, size_t size)
         fclose(f);
 }
 
+/* Was the note written by this process, which has left runs then? */
+static bool is_noted_by(const struct workspace *w, pid_t pid)
+{
+    struct err ignored;
+    json_t *o = read_note(w, &ignored);
+    bool is_own = o && jsonio_integer(o, "pid") == pid;
+
+    json_decref(o);
+    return is_own;
+}
+
 long left_submit(void *arg, struct err *e)
 {
     const struct workspace *w = arg;
@@ -117,7 +128,7 @@ long left_submit(void *arg, struct err *e)
     json_decref(o);
     if (pid < 0)
         return o ? err_errno(e, ERR_INTERNAL, errno, "submit") : -1;
-    if (code == 0 || strstr(text, "left for later"))
+    if (code == 0 || is_noted_by(w, pid))
         return code != 0;
     return err_set(e, code, "cannot submit the runs that were left for later: %.900s", text);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "launcher/study/run_dir.h"
+#include "launcher/study/setting_json.h"
 #include "src/log.h"
 
 static int read_begun_plan(const struct workspace *w, const char *run, struct run *planned,
@@ -88,6 +89,14 @@ static int take_plan(const struct workspace *w, const json_t *plan, const struct
             continue;
         if (take_value(s, k, value, e))
             return err_prefix(e, "%s: run.json", run->id);
+    }
+    for (const struct setting *k = settings_gone; k->path; k++) {
+        const json_t *value = run_plan_value(plan, k->path);
+        if (value && !setting_json_is_preset(k, value)) {
+            setting_refuse(settings_gone, k->path, e);
+            e->code = ERR_CONFIG;
+            return err_prefix(e, "%s: run.json", run->id);
+        }
     }
     take_batch(plan, s);
     return 0;

@@ -199,8 +199,8 @@ static const char *files_of(const char *main, struct err *e)
     return text.data;
 }
 
-int source_files_add(const struct workspace *w, const struct run *run, struct write_queue *files,
-               struct err *e)
+int source_files_add(const struct workspace *w, const struct run *run,
+                     struct atomicfile_batch *files, struct err *e)
 {
     const struct settings_program *section = study_engine(&w->study, run->engine->name);
     char main[PATH_MAX], path[PATH_MAX], container[PATH_MAX];
@@ -217,7 +217,7 @@ int source_files_add(const struct workspace *w, const struct run *run, struct wr
         buf_addf(&b, "container %s\n", container);
     run_dir_path(w->study.dir, run->id, "source.list", path);
     int rc = b.failed ? err_set(e, ERR_INTERNAL, "source.list: out of memory")
-             : b.length ? write_queue_add_file(files, path, b.data, 0666, e) : 0;
+             : b.length ? atomicfile_batch_add(files, path, b.data, b.length, 0666, e) : 0;
     buf_destroy(&b);
     return rc;
 }

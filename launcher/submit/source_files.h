@@ -13,7 +13,7 @@
 #define UNETCTL_LAUNCHER_SUBMIT_SOURCE_FILES_H
 
 #include "launcher/study/workspace.h"
-#include "launcher/submit/write_queue.h"
+#include "src/atomicfile.h"
 
 /* Files are listed up to these bounds. */
 #define SOURCE_FILES_MAX 500
@@ -25,11 +25,11 @@
 bool source_files_container(const struct workspace *w, const struct settings_program *section,
                       char dst[PATH_MAX]);
 
-/* Adds source.list to the run's files: the script and the tracked files of its folder and below, or
+/* Adds source.list to the batch: the script and the tracked files of its folder and below, or
  * the *.py files of a folder without Git. If the script is an interpreter in a folder of the
  * system, the first argument that is a file takes its place. Warns once of files beyond the bounds.
  * Does nothing for the embedded engine. Returns 0 or -1. */
-int source_files_add(const struct workspace *w, const struct run *run, struct write_queue *files,
-               struct err *e);
+int source_files_add(const struct workspace *w, const struct run *run,
+                     struct atomicfile_batch *files, struct err *e);
 
 #endif

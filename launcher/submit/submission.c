@@ -8,9 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "launcher/plan/run_cost.h"
 #include "launcher/status/absent.h"
 #include "launcher/status/run_status.h"
 #include "launcher/study/run_dir.h"
+#include "launcher/submit/allocation.h"
 #include "launcher/submit/attempt.h"
 #include "launcher/submit/batch.h"
 #include "launcher/submit/in_flight.h"
@@ -18,91 +20,10 @@
 #include "launcher/submit/run_settings.h"
 #include "src/clock.h"
 #include "src/log.h"
+#include "src/mem.h"
 
 #define LOCK_TIMEOUT_S 60
 #define UNSEEN_PAUSE_S 2.0
-
-static int check_run_fits(const struct workspace *w, const struct run *run,
-                          const struct scheduler_partition *p, struct err *e)
-{
-    const struct layout *l = &run->layout;
-    int per_node = l->tasks_per_node * l->gpus_per_task;
-
-    if (p->gpus_per_node && per_node > p->gpus_per_node)
-        return err_set(e, ERR_SCHED, "nothing was submitted: for %d GPUs site %s plans %d GPUs per "
-                       "node, but the nodes of partition %s have %d; set gpus_per_node: %d in %s, "
-                       "or choose another partition (slurm.partition)",
-                       l->gpus, w->site.name, per_node, p->name, p->gpus_per_node, p->gpus_per_node,
-                       w->site.file);
-    if (p->nodes && l->nodes > p->nodes)
-        return err_set(e, ERR_SCHED, "nothing was submitted: %d GPUs need %d nodes, but partition "
-                                     "%s "
-                       "has %d, which is enough for %d GPUs",
-                       l->gpus, l->nodes, p->name, p->nodes, p->nodes * w->site.gpus_per_node);
-    return 0;
-}
-
-/* Checks that the partition has enough nodes, and GPUs per node, for each run. ERR_SCHED names the
- * first number of GPUs that does not fit, and what the partition has. */
-static int check_limits(struct workspace *w, const struct run_plan *plan, struct err *e)
-{
-    struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
-    struct scheduler_partition p;
-
-    if (!scheduler || scheduler_partition(scheduler, w->options.partition, &p, e))
-        return -1;
-    if (*p.unknown)
-        log_info("%s: whether the runs fit is left to Slurm", p.unknown);
-    for (size_t i = 0; i < plan->count; i++)
-        if (check_run_fits(w, &plan->runs[i], &p, e))
-            return -1;
-    return 0;
-}
-
-/* Was the run never submitted, as far as its folder and the ledger show? */
-static bool seems_new(const struct workspace *w, const struct run *run)
-{
-    const struct ledger_entry *entry = ledger_find(&w->ledger, run->id, 0);
-    struct run_attempt newest;
-    struct err ignored;
-
-    if (run_dir_attempt(w->study.dir, run->id, &newest, &ignored))
-        return false;
-    return !newest.begun && newest.number <= 1 &&
-           (!entry || entry->last == LEDGER_SUBMITTING || entry->last == LEDGER_REFUSED);
-}
-
-/* Starts to write the files of runs that seem new, while the scheduler is queried for their jobs.
- * If choose_new then chooses other runs, the files are removed. An error is ignored here, since it
- * occurs again, and is reported, when runs are chosen or their files are written. */
-static void stage_files(const struct workspace *w, const struct run_plan *plan,
-                        struct batch *staged)
-{
-    struct err later;
-    int rc = 0;
-
-    for (size_t i = 0; rc == 0 && i < plan->count; i++)
-        if (seems_new(w, &plan->runs[i]))
-            rc = batch_add(staged, &plan->runs[i], 1, 0, &later);
-    if (rc || batch_write(w, staged, &later)) {
-        write_queue_destroy(&staged->files);
-        staged->count = 0;
-    }
-}
-
-/* Appends "submitting" for a new study, which cannot have jobs yet, before the scheduler answers.
- * Does nothing if split.json is missing, since making it may fail, with --one-allocation, or for a
- * dry scheduler. */
-static int note_early(struct workspace *w, struct batch *staged, struct err *e)
-{
-    char split[PATH_MAX];
-
-    snprintf(split, sizeof split, "%s/split.json", w->study.dir);
-    if (w->one_allocation || strcmp(w->scheduler, "dry") == 0 || access(split, F_OK) != 0)
-        return 0;
-    staged->noted = true;
-    return batch_note(w, staged, LEDGER_SUBMITTING, NULL, e);
-}
 
 /* Cancels the jobs of an attempt that have not ended, except job, which is one of jobs. The others
  * appeared after their answers were lost. Jobs with the same tag are neighbours in jobs. */
@@ -118,7 +39,7 @@ static int withdraw_others(struct workspace *w, const char *run, int attempt,
         i--;
     for (; scheduler && i < njobs && strcmp(jobs[i].tag, job->tag) == 0; i++) {
         const struct job_state *other = &jobs[i];
-        if (other == job || other->phase == JOB_ENDED ||
+        if (other == job || other->phase == PHASE_ENDED ||
             (other->uid >= 0 && other->uid != (long)getuid()))
             continue;
         log_warn("%s: attempt %d is job %s; its second job %s is cancelled", run, attempt, job->id,
@@ -168,7 +89,7 @@ static void forget_vanished(const struct workspace *w, struct run_status *s)
     const struct ledger_entry *entry =
         ledger_find(&w->ledger, s->run.id, s->attempt.number ? s->attempt.number : 1);
 
-    if (s->detail != RUN_LOST || run_status_is_foreign(w, s))
+    if (s->state != STATE_LOST || run_status_is_foreign(w, s))
         return;
     if (entry && strcmp(entry->scheduler, w->scheduler) != 0) {
         log_info("%s is job %s of scheduler %s, which is not asked here ('unetctl status' asks it)",
@@ -191,7 +112,7 @@ static bool wait_for_unseen(const struct workspace *w, const struct run_status_l
     size_t i = 0;
 
     while (i < list->count &&
-           (list->runs[i].detail != RUN_UNSEEN || list->runs[i].attempt.begun ||
+           (list->runs[i].state != STATE_UNSEEN || list->runs[i].attempt.begun ||
             run_status_is_foreign(w, &list->runs[i])))
         i++;
     if (i == list->count)
@@ -204,7 +125,7 @@ static bool wait_for_unseen(const struct workspace *w, const struct run_status_l
 }
 
 /* Refuses a run that was submitted with other settings, even if it needs nothing. Restores files
- * that a power failure removed. */
+ * that were removed. */
 static int check_files(const struct workspace *w, const struct run *run, const struct run_status *s,
                        struct err *e)
 {
@@ -213,9 +134,8 @@ static int check_files(const struct workspace *w, const struct run *run, const s
 
     if (run_status_is_foreign(w, s))
         return run_settings_compare(w, run, e);
-    int whole = s->attempt.begun ? 1 : attempt_is_whole(w, run, attempt, &damage, e);
-    if (whole)
-        return whole < 0 ? -1 : run_settings_compare(w, run, e);
+    if (s->attempt.begun || attempt_is_whole(w, run, attempt, &damage))
+        return run_settings_compare(w, run, e);
     log_warn("%s: writing its files again: %s", run->id, damage.text);
     return attempt_write(w, run, attempt, e);
 }
@@ -249,7 +169,7 @@ static void leave_alone(const struct run_status *s, struct submission_counts *co
         log_warn("%s is left alone: %s", s->run.id, s->reason);
     else
         log_warn("%s is left alone: it is %s, submitted by %s ('--take-over' acts on it "
-                 "nevertheless)", s->run.id, s->state, s->user);
+                 "nevertheless)", s->run.id, state_name(s->state), s->user);
     counts->others++;
 }
 
@@ -275,7 +195,8 @@ static int choose_run(struct workspace *w, struct run_status *s, struct batch *b
     if (is_next)
         return batch_add(b, run, s->attempt.number ? s->attempt.number : 1, 0, e);
     if (is_bad)
-        log_warn("%s: %s in attempt %d%s%s ('unetctl resume %s' tries again)", run->id, s->state,
+        log_warn("%s: %s in attempt %d%s%s ('unetctl resume %s' tries again)", run->id,
+                 state_name(s->state),
                  s->attempt.number, *s->reason ? ": " : "", s->reason, run->id);
     counts->bad += is_bad;
     counts->active += s->phase == RUN_ACTIVE;
@@ -314,11 +235,9 @@ static int query_jobs(struct workspace *w, struct job_state **jobs, size_t *njob
 }
 
 /* Queries the study's jobs, and decides all runs of the plan. Repeats both while it is not yet sure
- * that a job is lost whose run would be submitted again. A study without an id before cannot have
- * jobs yet. */
-static int survey(struct workspace *w, const struct run_plan *plan, bool is_new,
-                  struct job_state **jobs, size_t *njobs, struct run_status_list *list,
-                  struct err *e)
+ * that a job is lost whose run would be submitted again. */
+static int survey(struct workspace *w, const struct run_plan *plan, struct job_state **jobs,
+                  size_t *njobs, struct run_status_list *list, struct err *e)
 {
     bool is_reported = false;
 
@@ -326,42 +245,10 @@ static int survey(struct workspace *w, const struct run_plan *plan, bool is_new,
         run_status_destroy(list);
         free(*jobs);
         *jobs = NULL;
-        if ((!is_new && query_jobs(w, jobs, njobs, e)) ||
-            decide_all(w, plan, *jobs, *njobs, list, e))
+        if (query_jobs(w, jobs, njobs, e) || decide_all(w, plan, *jobs, *njobs, list, e))
             return -1;
     } while (wait_for_unseen(w, list, &is_reported));
     return 0;
-}
-
-/* Announces queries to the scheduler, so that it prepares the answers meanwhile. is_new: the
- * study cannot have jobs yet. */
-static int announce(struct workspace *w, const struct run_plan *plan, bool is_new, struct err *e)
-{
-    struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
-    const struct run *largest = plan->runs;
-    struct attempt_job job;
-    char prefix[256];
-
-    if (!scheduler)
-        return -1;
-    for (size_t i = 1; i < plan->count; i++)
-        if (plan->runs[i].layout.gpus > largest->layout.gpus)
-            largest = &plan->runs[i];
-    if (attempt_job(w, largest, 1, &job, e))
-        return -1;
-    ledger_tag(&w->ledger, NULL, 0, prefix);
-    scheduler_announce(scheduler, is_new ? NULL : prefix, ledger_has_others(&w->ledger),
-                       w->one_allocation ? NULL : &job.job);
-    return 0;
-}
-
-/* Removes the events of note_early if nothing was submitted. */
-static void withdraw_notes(struct workspace *w, const struct batch *b)
-{
-    struct err later;
-
-    if (b->noted && !b->handed_over && ledger_clear(&w->ledger, &later))
-        log_debug("%s", later.text);
 }
 
 static int submit_batch(struct workspace *w, struct batch *b, const struct job_state *jobs,
@@ -379,27 +266,16 @@ static int submit_batch(struct workspace *w, struct batch *b, const struct job_s
 static int submit_in_order(struct workspace *w, const struct run_plan *plan,
                            struct submission_counts *counts, struct err *e)
 {
-    struct batch b = {0}, staged = {0};
     struct run_status_list list = {0};
     struct job_state *jobs = NULL;
+    struct batch b = {0};
     size_t njobs = 0;
     int rc = -1;
 
-    bool is_new = w->ledger.is_new;
-    if (announce(w, plan, is_new, e) == 0 && ledger_keep_id(&w->ledger, e) == 0) {
-        stage_files(w, plan, &staged);
-        if ((!is_new || note_early(w, &staged, e) == 0) && check_limits(w, plan, e) == 0 &&
-            survey(w, plan, is_new, &jobs, &njobs, &list, e) == 0 &&
-            choose_new(w, &list, &b, counts, e) == 0) {
-            bool as_staged = staged.count && batch_is_same(&b, &staged);
-            if (!as_staged)
-                write_queue_destroy(&staged.files);
-            rc = submit_batch(w, as_staged ? &staged : &b, jobs, njobs, counts, e);
-        }
-        withdraw_notes(w, &staged);
-    }
+    if (ledger_keep_id(&w->ledger, e) == 0 && survey(w, plan, &jobs, &njobs, &list, e) == 0 &&
+        choose_new(w, &list, &b, counts, e) == 0)
+        rc = submit_batch(w, &b, jobs, njobs, counts, e);
     run_status_destroy(&list);
-    batch_close(&staged);
     batch_close(&b);
     free(jobs);
     return rc;
@@ -470,7 +346,7 @@ static int choose_ended(const struct workspace *w, const struct run_status *s, b
         return add_again(w, s, size, b, e);
     if (is_named)
         return err_set(e, ERR_USAGE, "%s is %s, and was submitted by %s, who can resume it; add "
-                       "--take-over to do so yourself", s->run.id, s->state, s->user);
+                       "--take-over to do so yourself", s->run.id, state_name(s->state), s->user);
     leave_alone(s, counts);
     return 0;
 }
@@ -494,8 +370,8 @@ static int choose_again(const struct workspace *w, const struct run_status_list 
                 return -1;
         } else if (nids) {
             return err_set(e, ERR_USAGE, "%s is %s%s%s; only runs that ended without a result can "
-                           "be resumed", s->run.id, s->state, s->detail == RUN_PLAIN ? "" : ", ",
-                           s->detail == RUN_PLAIN ? "" : s->reason);
+                           "be resumed", s->run.id, state_name(s->state), *s->reason ? ", " : "",
+                           s->reason);
         } else if (s->phase == RUN_UNKNOWN) {
             leave_alone(s, counts);
         }
@@ -503,6 +379,37 @@ static int choose_again(const struct workspace *w, const struct run_status_list 
         counts->good += s->phase == RUN_GOOD;
     }
     return 0;
+}
+
+int submission_check_cost(const struct workspace *w, const struct run_plan *plan, bool by_count,
+                          double max_gpu_hours, struct err *e)
+{
+    const struct run *largest = plan->runs;
+    struct allocation a;
+
+    if (!(max_gpu_hours > 0) || !plan->count)
+        return 0;
+    if (!w->one_allocation)
+        return run_cost_check(plan, by_count, w->options.time_min, max_gpu_hours, e);
+    for (size_t i = 1; i < plan->count; i++)
+        if (plan->runs[i].layout.gpus > largest->layout.gpus)
+            largest = &plan->runs[i];
+    return allocation_describe(w, largest, &a, e) ||
+                   allocation_check_cost(&a, w->options.time_min, max_gpu_hours, e)
+               ? -1
+               : 0;
+}
+
+static int check_batch_cost(const struct workspace *w, const struct batch *b, double max_gpu_hours,
+                            struct err *e)
+{
+    struct run_plan plan = {mem_zero(b->count + 1, sizeof *plan.runs, e), b->count};
+
+    for (size_t i = 0; plan.runs && i < b->count; i++)
+        plan.runs[i] = b->items[i].run;
+    int rc = plan.runs ? submission_check_cost(w, &plan, false, max_gpu_hours, e) : -1;
+    run_plan_destroy(&plan);
+    return rc;
 }
 
 int submission_resume(struct workspace *w, char **ids, size_t nids,
@@ -522,7 +429,7 @@ int submission_resume(struct workspace *w, char **ids, size_t nids,
         if (list.unreachable)
             *e = list.reason;
         else if (choose_again(w, &list, ids, nids, size, &b, counts, e) == 0 &&
-                 batch_check_cost(w, &b, size->max_gpu_hours, e) == 0)
+                 check_batch_cost(w, &b, size->max_gpu_hours, e) == 0)
             rc = submit_batch(w, &b, jobs, njobs, counts, e);
     }
     run_status_destroy(&list);

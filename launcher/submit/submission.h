@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Submits runs, each exactly once, even if it is interrupted and repeated at any time.
  *
- * Under the ledger's lock, plan and limits are first checked for all runs, and the scheduler is
- * queried once for the jobs of the study, unless the study is new and cannot have any. A run that
- * has a job, a file DONE or FAILED, or an attempt that began is skipped (unless it is resumed). For
- * each other run "submitting" is written to the ledger and fsynced, the run's files get their final
- * names, the job is submitted, and "submitted" is written and fsynced; the files become durable
- * later. After a crash in between, the job's tag shows whether the job exists. If the scheduler
- * cannot be queried, nothing is submitted.
- *
- * Independent waits overlap: the scheduler's answers, the files (write_queue.h), the fsync of a
- * new study's events, and the submission of jobs whose files are complete. */
+ * Under the ledger's lock the scheduler is asked for the jobs of the study. A run that has a job,
+ * a file DONE or FAILED, or an attempt that began is skipped (unless it is resumed). The files of
+ * all other runs are written and synced; "submitting" is written to the ledger and fsynced, the
+ * jobs are submitted, and "submitted" is written and fsynced. After a crash in between, the job's
+ * tag shows whether the job exists. If the scheduler cannot be queried, nothing is submitted. */
 #ifndef UNETCTL_LAUNCHER_SUBMIT_SUBMISSION_H
 #define UNETCTL_LAUNCHER_SUBMIT_SUBMISSION_H
 
@@ -48,5 +43,10 @@ struct submission_size {
 int submission_resume(struct workspace *w, char **ids, size_t nids,
                       const struct submission_size *size, struct submission_counts *counts,
                       struct err *e);
+
+/* Checks that the runs cost at most max_gpu_hours in the worst case (run_cost_check); 0 means no
+ * limit. */
+int submission_check_cost(const struct workspace *w, const struct run_plan *plan, bool by_count,
+                          double max_gpu_hours, struct err *e);
 
 #endif

@@ -24,7 +24,7 @@ class Unetctl(AutotoolsPackage, CudaPackage):
 
     variant("mpi", default=True, description="Ranks on several nodes")
     variant("slurm", default=True, description="Ask Slurm through libslurm, not its commands only")
-    variant("gnuplot", default=True, description="Figures in reports")
+    variant("librsvg", default=True, description="Figures of reports as PDF and PNG")
 
     depends_on("c", type="build")
     depends_on("cxx", type="build", when="+cuda")
@@ -40,7 +40,7 @@ class Unetctl(AutotoolsPackage, CudaPackage):
     depends_on("jpeg")
     depends_on("mpi", when="+mpi")
     depends_on("slurm@22-05:", when="+slurm")
-    depends_on("gnuplot", type="run", when="+gnuplot")
+    depends_on("librsvg", type="run", when="+librsvg")
     conflicts("cuda_arch=none", when="+cuda", msg="Name the GPUs' architecture: cuda_arch=90")
     with when("+cuda"):
         depends_on("cuda@12:")

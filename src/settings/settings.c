@@ -158,6 +158,13 @@ const struct setting settings_of_run[] = {
     {0},
 };
 
+const struct setting settings_gone[] = {
+#define GONE_SETTING(section, name, type, preset, why, ...) \
+    SETTING_ROW(#section "." #name, type, 0, preset, .gone_why = why, __VA_ARGS__),
+#include "src/settings/settings.def"
+    {0},
+};
+
 const struct setting *setting_find(const struct setting *table, const char *path)
 {
     while (table->path && strcmp(table->path, path) != 0)
@@ -179,14 +186,31 @@ int setting_word_index(const struct setting *table, const char *path, const void
 
 int setting_refuse(const struct setting *table, const char *path, struct err *e)
 {
+    const struct setting *gone = setting_find(settings_gone, path);
     const char *names[SETTINGS_MAX + 1];
     size_t n = 0;
 
+    if (gone)
+        return err_set(e, ERR_USAGE, "%s is no longer a setting: %s; leave it out", path,
+                       gone->gone_why);
     for (; n < SETTINGS_MAX && table[n].path; n++)
         names[n] = table[n].path;
     names[n] = NULL;
     return err_set(e, ERR_USAGE, "unknown key '%s'%s", path,
                    cli_suggest(path, names, (char[CLI_SUGGESTION]){0}));
+}
+
+int setting_check_gone(const char *path, const char *text, struct err *e)
+{
+    const struct setting *s = setting_find(settings_gone, path);
+    char *end;
+
+    if (!s)
+        return 0;
+    bool same = strcmp(text, s->preset) == 0;
+    if (s->type == SETTING_INT || s->type == SETTING_REAL)
+        same = strtod(text, &end) == strtod(s->preset, NULL) && end != text && !*end;
+    return same ? 1 : setting_refuse(settings_gone, path, e);
 }
 
 const char *setting_leaf(const struct setting *s)
@@ -250,8 +274,6 @@ static int set_word(const struct setting *s, const char *text, void *dst, struct
         size_t n = strlen(all);
         snprintf(all + n, sizeof all - n, "%s%s", i ? ", " : "", s->words[i]);
     }
-    if (s->gone && strcmp(text, s->gone) == 0)
-        return err_set(e, ERR_USAGE, "'%s': %s", text, s->gone_why);
     return err_set(e, ERR_USAGE, "unknown word '%.200s'%s (known: %s)", text,
                    cli_suggest(text, s->words, (char[CLI_SUGGESTION]){0}), all);
 }
@@ -276,6 +298,8 @@ static int set_number(const struct setting *s, const char *text, void *dst, stru
 
 int setting_set(const struct setting *s, const char *text, void *dst, struct err *e)
 {
+    if (s->gone && strcmp(text, s->gone) == 0)
+        return err_set(e, ERR_USAGE, "'%s': %s", text, s->gone_why);
     switch (s->type) {
     case SETTING_WORD: return set_word(s, text, dst, e);
     case SETTING_INT:

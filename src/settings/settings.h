@@ -64,8 +64,8 @@ struct setting {
     double min, max;          /* of INT and REAL; both 0: not limited */
     const char *unit;         /* NULL: none */
     const char *const *words; /* of WORD, NULL-terminated */
-    const char *gone;         /* of WORD: one that is no longer allowed; NULL: none */
-    const char *gone_why;     /* why it is not allowed, and what to type instead */
+    const char *gone;         /* a value that is no longer allowed; NULL: none */
+    const char *gone_why;     /* of this value, or of a row of settings_gone: what holds instead */
     /* one sentence, also the comment in study.yaml; NULL: hidden from users */
     const char *help;
     const struct setting_need *needs; /* all must be met for an effect; NULL: none (need.h) */
@@ -116,11 +116,19 @@ struct settings {
 /* The rows of study.yaml, and those of run.json and `unet-train train --set`. */
 extern const struct setting settings_of_study[], settings_of_run[];
 
+/* Keys of earlier versions, which study.yaml and run.json may still have with their presets. */
+extern const struct setting settings_gone[];
+
 /* Returns the row with this path, or NULL. */
 const struct setting *setting_find(const struct setting *table, const char *path);
 
-/* Reports that path is not in the table. Returns -1 with ERR_USAGE that suggests the nearest. */
+/* Reports that path is not in the table. Returns -1 with ERR_USAGE that suggests the nearest, or
+ * says what holds instead of a key of settings_gone. */
 int setting_refuse(const struct setting *table, const char *path, struct err *e);
+
+/* Returns 1 if path is a key of settings_gone and text is its preset, so that it is ignored, 0 if
+ * path is not such a key, or -1 with the error of setting_refuse. */
+int setting_check_gone(const char *path, const char *text, struct err *e);
 
 /* Returns the part of the path after its dot, or all of it. */
 const char *setting_leaf(const struct setting *s);

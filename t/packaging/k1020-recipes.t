@@ -51,7 +51,7 @@ else
         { dpkg -S "$1" || dpkg -S "${1#/usr}"; } 2>/dev/null | sed 's/:.*//;q'
     }
     mapfile -t listed < <(sed -n '/^    apt-get install.*libcjson/,/[^\\]$/p' "$definition" |
-        grep -oE '(lib|zlib|openmpi-|gnuplot-)[a-z0-9.-]+')
+        grep -oE '(lib|zlib|openmpi-)[a-z0-9.-]+')
     apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks \
         --no-replaces --no-enhances "${listed[@]}" >closure
     missing=''

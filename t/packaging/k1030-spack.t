@@ -55,13 +55,13 @@ libjpeg-turbo libjpeg
 openmpi ompi-c
 END
     external slurm "$(slurm_version)"
-    external gnuplot "$(gnuplot --version | awk '{ print $2 "." $4 }')"
+    external librsvg "$(rsvg-convert --version | awk '{ print $3 }')"
     external pkgconf "$(pkg-config --version)"
     external gmake "$(make --version | sed -n '1s/.* //p')"
 } >config/packages.yaml
 exits 0 "spack spec" spack spec unetctl
 is "$(grep -c '^\[e\].*\^\(jansson\|libyaml\|cjson\|nettle\|libpng\|zlib\|libtiff\|libjpeg-turbo\|openmpi\|'\
-'slurm\|gnuplot\)@' "$OUT")" 11 "takes this system's libraries"
+'slurm\|librsvg\)@' "$OUT")" 11 "takes this system's libraries"
 exits 0 "spack spec +cuda" spack spec unetctl +cuda cuda_arch=80,90
 like "$OUT" '\^nccl@.*cuda_arch:?=80,90' "NCCL for the same GPUs"
 exits 1 "+cuda without an architecture" spack spec unetctl +cuda

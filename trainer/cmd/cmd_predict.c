@@ -32,7 +32,7 @@
 #endif
 #include "src/plural.h"
 #include "trainer/cmd/cmd.h"
-#include "trainer/cmd/mask_picture.h"
+#include "trainer/evaluate/mask_picture.h"
 #include "trainer/cmd/trained.h"
 #include "trainer/evaluate/evaluate.h"
 #include "trainer/evaluate/predict.h"

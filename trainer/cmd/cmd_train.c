@@ -31,7 +31,6 @@
 #include "trainer/run/roster.h"
 #include "trainer/run/shutdown.h"
 #include "trainer/run/strategy.h"
-#include "trainer/step/exchange.h"
 
 /* Options that set one key of the run; the values are texts. */
 enum { OPT_DATA, OPT_MODEL, OPT_CHANNELS, OPT_EPOCHS, OPT_BATCH_SIZE, OPT_LR, OPT_SEED, OPT_BACKEND,

@@ -15,7 +15,6 @@
 #include <stdint.h>
 
 #include "src/err.h"
-#include "trainer/core/dtype.h"
 #include "trainer/comm/reduce.h"
 
 struct comm;
@@ -69,8 +68,6 @@ struct comm {
     const atomic_int *interrupt; /* the signal that asks the run to end, or 0; NULL for none */
     atomic_int leaving;          /* as *interrupt, set by the owner of the communicator */
     struct lifeline *lifeline;   /* detects lost processes (lifeline.h); borrowed; may be NULL */
-    enum dtype wire; /* "mpi": the type of the numbers that start_sum_float sends to other nodes;
-                      * other communicators ignore it */
     bool can_record; /* sums of queue_sum */
     bool spins;      /* each computing thread has a core of its own, so that waits may poll */
     bool background; /* used by a thread beside the computing one: waits release the core */

@@ -21,14 +21,6 @@ struct async {
     /* Of the sums since the last wait; of those before it, for the caller. As large as queue. */
     struct comm_span *spans, *reported;
     size_t nspans;
-    bool fusing;
-    struct comm_async_fusion fusion;
-    float *buffer;         /* of the fusion */
-    size_t room;           /* floats that fit into buffer */
-    bool owns_buffer;
-    struct slice *cycle; /* the slices of the current cycle */
-    size_t cycle_capacity;
-    double last_cycle;
     bool ending, failed, joined;
     struct err error;
 };
@@ -38,79 +30,7 @@ static struct async *async_of(struct comm *c)
     return c->priv;
 }
 
-static int sum_now(struct comm *inner, float *values, size_t n, struct err *e)
-{
-    return inner->ops->start_sum_float(inner, values, n, e) || inner->ops->wait(inner, e) ? -1 : 0;
-}
-
-/* Sums as many of the slices as fit into the buffer, at least one. Returns how many, or 0 on
- * error. */
-static size_t sum_fused(struct async *a, const struct slice *slices, size_t n, struct err *e)
-{
-    size_t taken = 0, total = 0, at = 0;
-
-    while (taken < n && slices[taken].n <= a->room - total)
-        total += slices[taken++].n;
-    if (taken < 2)
-        return sum_now(a->inner, slices->values, slices->n, e) ? 0 : 1;
-    for (size_t i = 0; i < taken; at += slices[i++].n)
-        memcpy(a->buffer + at, slices[i].values, slices[i].n * sizeof *a->buffer);
-    if (sum_now(a->inner, a->buffer, total, e))
-        return 0;
-    at = 0;
-    for (size_t i = 0; i < taken; at += slices[i++].n)
-        memcpy(slices[i].values, a->buffer + at, slices[i].n * sizeof *a->buffer);
-    return taken;
-}
-
-static int open_buffer(struct async *a, struct err *e)
-{
-    if (a->buffer)
-        return 0;
-    a->room = a->fusion.nbytes / sizeof *a->buffer;
-    a->buffer = mem_alloc(a->room, sizeof *a->buffer, e);
-    a->owns_buffer = true;
-    return a->buffer ? 0 : err_prefix(e, "a fusion buffer of %zu bytes", a->fusion.nbytes);
-}
-
-/* Copies the slices that all ranks have started to a->cycle. `ready`, this rank's number of them,
- * is at least 1. Returns how many all have, or 0 on error. */
-static size_t agree_on_slices(struct async *a, size_t ready, struct err *e)
-{
-    double fewest = -(double)ready;
-
-    if (comm_max_double(a->inner, &fewest, 1, e))
-        return 0;
-    size_t n = (size_t)-fewest;
-    if (n > 0 && mem_grow(&a->cycle, n - 1, &a->cycle_capacity, sizeof *a->cycle, e))
-        return 0;
-    pthread_mutex_lock(&a->lock);
-    memcpy(a->cycle, a->queue + a->done, n * sizeof *a->cycle);
-    pthread_mutex_unlock(&a->lock);
-    return n;
-}
-
-/* Sums the slices of one cycle, at least one: a rank calls this only if it has started one. Returns
- * how many, or 0 on error. */
-static size_t run_cycle(struct async *a, struct err *e)
-{
-    clock_sleep(a->last_cycle + a->fusion.cycle_s - clock_now());
-    a->last_cycle = clock_now();
-    pthread_mutex_lock(&a->lock);
-    size_t ready = a->n - a->done;
-    pthread_mutex_unlock(&a->lock);
-    if (open_buffer(a, e))
-        return 0;
-    size_t n = agree_on_slices(a, ready, e);
-    for (size_t at = 0, taken; at < n; at += taken) {
-        taken = sum_fused(a, a->cycle + at, n - at, e);
-        if (taken == 0)
-            return 0;
-    }
-    return n;
-}
-
-/* Sums the next slices. The caller holds the lock, which is released during the sum. */
+/* Sums the next slice. The caller holds the lock, which is released during the sum. */
 static void sum_next(struct async *a)
 {
     struct slice s = a->queue[a->done];
@@ -119,12 +39,12 @@ static void sum_next(struct async *a)
 
     pthread_mutex_unlock(&a->lock);
     double began = clock_now();
-    size_t n = a->fusing ? run_cycle(a, &e) : sum_now(inner, s.values, s.n, &e) ? 0 : 1;
+    int rc = inner->ops->start_sum_float(inner, s.values, s.n, &e) || inner->ops->wait(inner, &e);
     double ended = clock_now();
     pthread_mutex_lock(&a->lock);
     a->spans[a->nspans++] = (struct comm_span){began, ended};
-    a->done += n ? n : 1;
-    if (n == 0) {
+    a->done++;
+    if (rc) {
         a->failed = true;
         a->error = e;
     }
@@ -218,19 +138,9 @@ static int release_inner(struct comm *c, int rc)
 
 static int async_place(struct comm *c, size_t n, float **values, struct err *e)
 {
-    struct async *a = async_of(c);
     struct comm *inner = acquire_inner(c, e);
-    size_t most = a->fusion.nbytes / sizeof *a->buffer;
 
-    if (!inner || !a->fusing)
-        return inner ? release_inner(c, inner->ops->place(inner, n, values, e)) : -1;
-    *values = NULL; /* only the fusion buffer is in that memory */
-    if (a->owns_buffer)
-        free(a->buffer);
-    a->buffer = NULL;
-    a->owns_buffer = false;
-    a->room = n < most ? n : most;
-    return release_inner(c, inner->ops->place(inner, a->room, &a->buffer, e));
+    return inner ? release_inner(c, inner->ops->place(inner, n, values, e)) : -1;
 }
 
 static int async_reduce(struct comm *c, void *values, size_t n, enum reduce_op op, struct err *e)
@@ -292,9 +202,6 @@ static void destroy_async(struct async *a)
     free(a->queue);
     free(a->spans);
     free(a->reported);
-    free(a->cycle);
-    if (a->owns_buffer)
-        free(a->buffer);
     free(a);
 }
 
@@ -330,8 +237,7 @@ static const struct comm_ops async_ops = {
     .close = async_close,
 };
 
-struct comm *comm_async_open(struct comm *inner, const struct comm_async_fusion *fusion,
-                             struct err *e)
+struct comm *comm_async_open(struct comm *inner, struct err *e)
 {
     struct comm *c = mem_zero(1, sizeof *c, e);
     struct async *a = c ? mem_zero(1, sizeof *a, e) : NULL;
@@ -344,9 +250,6 @@ struct comm *comm_async_open(struct comm *inner, const struct comm_async_fusion 
     a->ops = async_ops;
     a->ops.name = inner->ops->name;
     a->inner = inner;
-    a->fusing = fusion != NULL;
-    if (fusion)
-        a->fusion = *fusion;
     c->ops = &a->ops;
     c->priv = a;
     inner->background = true;

@@ -73,11 +73,7 @@ struct mpi {
     pthread_mutex_t lock;  /* held by the MPI calls of sums, as sum_small may run beside others */
     int *node_ranks;       /* world ranks of the ranks of this host */
     int nacross;
-    struct reduce_list pending; /* slices started but not summed yet, with nodes or 16 bits */
-    bool halving;               /* the sum in flight sends 16 bits to other hosts */
-    uint16_t *halves; /* buffer for this host's slice, then for the hosts' parts of its share */
-    size_t nhalves;
-    int *counts; /* [4][nacross]: counts and offsets for reduce_halves */
+    struct reduce_list pending; /* slices started but not summed yet, with nodes */
 };
 
 static int provided_level;
@@ -330,99 +326,10 @@ static int start_reduce(struct comm *c, const struct slice *s, const char *what,
     return 0;
 }
 
-/* Allocates memory for a slice of n elements in 16 bits, and for the parts of all hosts of this
- * host's share. */
-static int reserve_halves(struct mpi *m, size_t n, size_t share, int size, struct err *e)
-{
-    size_t need = n + share * (size_t)size;
-
-    if (!m->counts && !(m->counts = mem_zero(4 * (size_t)size, sizeof *m->counts, e)))
-        return -1;
-    if (need <= m->nhalves)
-        return 0;
-    return mem_grow(&m->halves, need, &m->nhalves, sizeof *m->halves, e);
-}
-
-/* Adds the parts of all hosts, of n elements each, stored one after the other. */
-static void add_halves(enum dtype kind, const uint16_t *parts, size_t n, int size, uint16_t *dst)
-{
-    float sum[512], part[512];
-
-    for (size_t at = 0; at < n; at += 512) {
-        size_t some = n - at < 512 ? n - at : 512;
-        dtype_decode(kind, parts + at, sum, some);
-        for (int r = 1; r < size; r++) {
-            dtype_decode(kind, parts + (size_t)r * n + at, part, some);
-            for (size_t i = 0; i < some; i++)
-                sum[i] += part[i];
-        }
-        dtype_encode(kind, sum, dst + at, some);
-    }
-}
-
-static int reduce_halves(struct comm *c, float *values, size_t n, struct err *e)
-{
-    struct mpi *m = mpi_of(c);
-    const char *what = m->what;
-    size_t from = 0, to = 0;
-    MPI_Request request;
-    int rank, size;
-
-    MPI_Comm_rank(m->across, &rank);
-    MPI_Comm_size(m->across, &size);
-    reduce_share(n, rank, size, &from, &to);
-    size_t share = to - from;
-    if (reserve_halves(m, n, share, size, e))
-        return -1;
-    int *counts = m->counts, *begins = counts + size, *shares = begins + size;
-    int *places = shares + size;
-    uint16_t *own = m->halves, *parts = own + n;
-    for (int r = 0; r < size; r++) {
-        reduce_share(n, r, size, &from, &to);
-        counts[r] = (int)(to - from);
-        begins[r] = (int)from;
-        shares[r] = (int)share;
-        places[r] = (int)((size_t)r * share);
-    }
-    dtype_encode(c->wire, values, own, n);
-    pthread_mutex_lock(&m->lock);
-    int rc = MPI_Ialltoallv(own, counts, begins, MPI_UINT16_T, parts, shares, places, MPI_UINT16_T,
-                            m->across, &request);
-    pthread_mutex_unlock(&m->lock);
-    if (finish_call(c, rc, &request, what, e))
-        return -1;
-    add_halves(c->wire, parts, share, size, own + begins[rank]);
-    pthread_mutex_lock(&m->lock);
-    rc = MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, own, counts, begins, MPI_UINT16_T,
-                         m->across, &request);
-    pthread_mutex_unlock(&m->lock);
-    if (finish_call(c, rc, &request, what, e))
-        return -1;
-    dtype_decode(c->wire, own, values, n);
-    return 0;
-}
-
-/* Splits slices so that MPI's counts and offsets fit into an int, also those of the received
- * parts. */
-static int reduce_all_halves(struct comm *c, const struct slice *slices, size_t nslices,
-                             struct err *e)
-{
-    for (size_t i = 0; i < nslices; i++)
-        for (size_t at = 0; at < slices[i].n; at += CHUNK / 2) {
-            size_t part = slices[i].n - at < CHUNK / 2 ? slices[i].n - at : CHUNK / 2;
-            if (reduce_halves(c, (float *)slices[i].values + at, part, e))
-                return -1;
-        }
-    return 0;
-}
-
 static int reduce_across(void *arg, const struct slice *slices, size_t nslices, struct err *e)
 {
     struct comm *c = arg;
     const char *what = mpi_of(c)->what;
-
-    if (mpi_of(c)->halving)
-        return reduce_all_halves(c, slices, nslices, e);
 
     for (size_t i = 0; i < nslices; i++)
         if (start_reduce(c, &slices[i], what, e))
@@ -456,7 +363,7 @@ static int mpi_start_sum_float(struct comm *c, float *values, size_t n, struct e
     struct mpi *m = mpi_of(c);
     int done;
 
-    if (!m->node && c->wire == DTYPE_F32) {
+    if (!m->node) {
         enter_collective(c, gradient_sum);
         if (start_reduce(c, &slice, gradient_sum, e))
             return -1;
@@ -481,9 +388,8 @@ static int mpi_wait(struct comm *c, struct err *e)
     int rc = 0;
 
     m->pending.n = 0;
-    if (!m->node && c->wire == DTYPE_F32)
+    if (!m->node)
         return finish_requests(c, gradient_sum, e);
-    m->halving = c->wire != DTYPE_F32;
     for (size_t at = 0, end; rc == 0 && at < n; at = end) {
         bool placed = is_placed(m, &slices[at]);
         for (end = at + 1; end < n; end++)
@@ -491,7 +397,6 @@ static int mpi_wait(struct comm *c, struct err *e)
                 break;
         rc = reduce_slices(c, slices + at, end - at, gradient_sum, e);
     }
-    m->halving = false;
     return rc;
 }
 
@@ -604,8 +509,6 @@ static void destroy_mpi(struct mpi *m)
     pthread_mutex_destroy(&m->lock);
     free(m->node_ranks);
     free(m->pending.items);
-    free(m->halves);
-    free(m->counts);
     free(m->requests);
     free(m);
 }

@@ -5,12 +5,7 @@
  *
  * The ranks of a host sum in shared memory (node.h), in the order of ranks; then one rank of each
  * host sums with the other hosts by MPI. UNET_SHARED_MEMORY=off treats every rank as a host of its
- * own.
- *
- * If comm->wire is a 16-bit type, slices of start_sum_float are sent between hosts in it: each host
- * receives the other hosts' values of its share, adds them as floats in the order of hosts, and
- * sends the sum to all hosts. Each host's values and the sum are rounded once; every rank has the
- * same bits. */
+ * own. */
 #ifndef UNETCTL_TRAINER_COMM_COMM_MPI_H
 #define UNETCTL_TRAINER_COMM_COMM_MPI_H
 

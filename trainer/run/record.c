@@ -411,21 +411,6 @@ int record_resume(struct record *r, const struct record_resume *resume, struct e
     return write_line(r, &b, e);
 }
 
-int record_buckets(struct record *r, const struct record_bucket *sizes, size_t n, size_t chosen,
-                   struct err *e)
-{
-    struct buf b = {0};
-
-    buf_add(&b, "{\"kind\":\"bucket\"");
-    buf_json_int(&b, "bytes", (int64_t)sizes[chosen].nbytes);
-    buf_add(&b, ",\"tried\":[");
-    for (size_t i = 0; i < n; i++)
-        buf_addf(&b, "%s{\"bytes\":%zu,\"step_s\":%.9g}", i ? "," : "", sizes[i].nbytes,
-                 sizes[i].step_s);
-    buf_add(&b, "]");
-    return write_line(r, &b, e);
-}
-
 int record_checkpoint(struct record *r, int epoch, size_t images, double seconds, struct err *e)
 {
     struct buf b = {0};

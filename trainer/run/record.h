@@ -76,15 +76,6 @@ struct record_resume {
 };
 int record_resume(struct record *r, const struct record_resume *resume, struct err *e);
 
-/* A size of gradient buckets, and the median time of a step with it. chosen: the index of the size
- * that is used from now on. */
-struct record_bucket {
-    size_t nbytes;
-    double step_s;
-};
-int record_buckets(struct record *r, const struct record_bucket *sizes, size_t n, size_t chosen,
-                   struct err *e);
-
 /* Writes that a checkpoint was written, which took so many seconds. epoch, images: as in struct
  * record_resume. */
 int record_checkpoint(struct record *r, int epoch, size_t images, double seconds, struct err *e);

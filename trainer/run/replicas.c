@@ -28,24 +28,10 @@ struct replica {
 
 struct comm *replicas_connect(const struct settings *c, struct comm *inner, struct err *e)
 {
-    bool horovod = strcmp(c->train.allreduce, "horovod") == 0;
-    bool bucketed = strcmp(c->train.allreduce, "bucketed") == 0;
-    struct comm_async_fusion fusion = {(size_t)c->train.fusion_mib << 20, c->train.cycle_ms / 1e3};
-
-    static const enum dtype wires[] = {DTYPE_F32, DTYPE_BF16, DTYPE_F16};
-
-    inner->wire = wires[setting_word_index(settings_of_run, "train.compress", c)];
-    if (inner->ops->queue_sum) {
-        if (inner->wire == DTYPE_F32 && !horovod)
-            return inner;
-        err_set(e, ERR_CONFIG, "train.comm: nccl does not support train.compress and "
-                "train.allreduce: horovod; use mpi or thread for them");
-        return NULL;
-    }
     /* Within a node, sums of buckets are too short for a thread to gain time. */
-    if (inner->size == 1 || (bucketed && c->layout.nodes == 1))
+    if (inner->ops->queue_sum || inner->size == 1 || c->layout.nodes == 1)
         return inner;
-    return comm_async_open(inner, horovod ? &fusion : NULL, e);
+    return comm_async_open(inner, e);
 }
 
 int replicas_run_one(const struct session_config *common, struct comm *c, struct err *e)

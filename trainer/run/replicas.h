@@ -5,18 +5,9 @@
 
 #include "trainer/run/session.h"
 
-/* Returns the communicator that sums gradients as train.allreduce says, and sets the type in which
- * they are sent between nodes (inner->wire) by train.compress:
- *
- *   bucketed   in buckets of equal size while backward runs: between nodes by a thread, within a
- *              node at the end, as starting earlier gains nothing there
- *   native     each tensor separately, by a thread, as the reference's tf.distribute
- *   horovod    as Horovod's tensor fusion: in each cycle a thread copies the tensors that all ranks
- *              have completed into one buffer and sums that
- *
- * Devices that are connected by NCCL sum in their queues, bucketed or native, without compression;
- * other settings are ERR_CONFIG.
- * The result owns inner, or is inner. NULL on error; inner then still belongs to the caller. */
+/* Returns the communicator that sums gradients: between nodes one with a thread that sums while
+ * backward runs, within a node inner, as starting earlier gains nothing there. The result owns
+ * inner, or is inner. NULL on error; inner then still belongs to the caller. */
 struct comm *replicas_connect(const struct settings *c, struct comm *inner, struct err *e);
 
 /* Runs the replica of this process, which c (self, MPI or NCCL) connects to the others. Of common,

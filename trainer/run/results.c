@@ -10,7 +10,7 @@
 
 #include "src/log.h"
 #include "trainer/checkpoint/checkpoint.h"
-#include "trainer/evaluate/evaluate.h"
+#include "trainer/evaluate/examples.h"
 
 static int write_weights(const struct training *t, const struct network_config *network,
                          const char *dir, char sha256[65], struct err *e)
@@ -56,8 +56,18 @@ static void warn_of_loss(const struct training *t, const struct network_config *
     log_warn("%s", end->warning);
 }
 
-int results_write(const struct training *t, const struct network_config *network,
-                  const int64_t *scores, struct record_end *end, struct err *e)
+static void write_examples(const struct training *t, struct evaluation *v)
+{
+    char dir[PATH_MAX];
+    struct err why;
+
+    snprintf(dir, sizeof dir, "%s/examples", record_dir(t->record));
+    if (examples_write(dir, v, t->config->data.scale, (uint64_t)t->config->seed, &why))
+        log_warn("no example pictures: %s", why.text);
+}
+
+int results_write(const struct training *t, struct evaluation *v, struct record_end *end,
+                  struct err *e)
 {
     struct score_summary summary = score_summarize(end->score, t->config->data.classes);
     char dir[PATH_MAX], path[PATH_MAX];
@@ -66,15 +76,16 @@ int results_write(const struct training *t, const struct network_config *network
              "images", summary.iou, summary.dice, summary.precision, summary.recall,
              summary.accuracy, end->val_images);
     evaluate_warn(end->score, t->config->data.classes, t->dataset);
-    warn_of_loss(t, network, end);
+    warn_of_loss(t, v->config, end);
     snprintf(path, sizeof path, "%s/images.csv", record_dir(t->record));
     if (record_check(t->record, e) ||
-        evaluate_write(path, t->dataset, DATASET_VAL, t->config->data.classes, scores, e))
+        evaluate_write(path, t->dataset, DATASET_VAL, t->config->data.classes, v->scores, e))
         return -1;
 
+    write_examples(t, v);
     snprintf(dir, sizeof dir, "%s/checkpoint", record_dir(t->record));
     return record_check(t->record, e) ||
-                   write_weights(t, network, dir, end->weights_sha256, e)
+                   write_weights(t, v->config, dir, end->weights_sha256, e)
                ? -1
                : 0;
 }

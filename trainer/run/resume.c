@@ -142,9 +142,9 @@ static char *encode_state(const struct training *t, size_t items, const double *
              t->comm->size, run_config_step_images(t->config), at->epoch, items, at->begin,
              at->step, at->steps_before, at->seconds, at->totals.data_s, at->totals.compute_s,
              at->totals.comm_s);
-    buf_addf(&b, ",\"optimizer_rate\":%.17g,\"bucket\":%zu,\"due\":%d,\"best\":%.17g,"
+    buf_addf(&b, ",\"optimizer_rate\":%.17g,\"due\":%d,\"best\":%.17g,"
              "\"best_epoch\":%d,\"reached\":%d,\"stopped\":%d,\"cuts\":%d,\"cut_epoch\":%d",
-             t->optim->rate, at->bucket, at->due, at->goal.best, at->goal.best_epoch,
+             t->optim->rate, at->due, at->goal.best, at->goal.best_epoch,
              at->goal.reached, at->goal.stopped, at->goal.cuts, at->goal.cut_epoch);
     if (t->optim->scaling)
         buf_addf(&b, ",\"scaling_factor\":%.17g,\"scaling_good\":%d,\"scaling_left_out\":%d",
@@ -355,7 +355,7 @@ static void decode_point(const cJSON *root, struct resume_point *at, struct orig
         .seconds = get_number(root, "seconds"),
         .totals = {.data_s = get_number(root, "data_s"), .compute_s = get_number(root, "compute_s"),
                    .comm_s = get_number(root, "comm_s")},
-        .due = get_number(root, "due") != 0, .bucket = (size_t)get_number(root, "bucket"),
+        .due = get_number(root, "due") != 0,
         .goal = {.best = get_number(root, "best"),
                  .best_epoch = (int)get_number(root, "best_epoch"),
                  .reached = (int)get_number(root, "reached"),
@@ -542,8 +542,6 @@ static int share_state(struct training *t, struct origin *from, double *loss, st
         if (c->ops->broadcast(c, o->slots[i], o->n * sizeof **o->slots, 0, e))
             return -1;
     t->at.totals.loss = loss[c->rank];
-    if (from->parts != c->size)
-        t->at.bucket = 0; /* tuned again for another number of ranks */
     return 0;
 }
 

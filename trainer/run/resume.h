@@ -35,7 +35,6 @@ struct resume_point {
     struct step_totals totals; /* of the epoch so far */
     bool due;            /* a validation comes before the next step */
     struct goal_state goal;
-    size_t bucket;       /* elements in the tuned bucket of gradients, or 0 */
 };
 
 /* A training: the objects whose state checkpoints contain. */

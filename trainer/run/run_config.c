@@ -44,6 +44,8 @@ int run_config_set(struct settings *c, const char *key, const char *text, struct
 {
     const struct setting *s = setting_find(settings_of_run, key);
 
+    if (!s && setting_check_gone(key, text, e) > 0)
+        return 0;
     if (!s)
         return setting_refuse(settings_of_run, key, e);
     return setting_set(s, text, c, e) ? err_prefix(e, "%s", key) : 0;
@@ -122,6 +124,17 @@ static int unknown_key(const char *section, const char *name, struct err *e)
                    PACKAGE_VERSION);
 }
 
+static int check_gone(const struct setting *s, const cJSON *item, struct err *e)
+{
+    char number[40];
+    const char *text = text_of(s, item, number, e);
+
+    if (!text || setting_check_gone(s->path, text, e) > 0)
+        return text ? 0 : -1;
+    e->code = ERR_CONFIG;
+    return -1;
+}
+
 /* Sets all members of an object, which must be known and not repeated; at the top level ("") skips
  * the sections and "schema". seen: by row of the table. */
 static int read_section(struct settings *c, const char *section, const cJSON *object, bool *seen,
@@ -135,6 +148,11 @@ static int read_section(struct settings *c, const char *section, const cJSON *ob
         const struct setting *s = setting_find(settings_of_run, path);
         if (!*section && (is_section(item->string) || strcmp(item->string, "schema") == 0))
             continue;
+        if (!s && (s = setting_find(settings_gone, path))) {
+            if (check_gone(s, item, e))
+                return -1;
+            continue;
+        }
         if (!s || s->of_split)
             return unknown_key(section, item->string, e);
         if (seen[s - settings_of_run])

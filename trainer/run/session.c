@@ -158,11 +158,7 @@ static int open_step(struct session *s, struct err *e)
         .comm = s->t.comm, .trace = s->trace, .seed = (uint64_t)c->seed,
         .accumulate = c->train.accumulate, .images = (size_t)run_config_step_batch(c),
         .ignores = *c->data.ignore, .clip_norm = c->train.clip_norm,
-        /* Not tuned if deterministic: MPI's order of additions may depend on the bucket's size. */
-        .exchange = {.by_tensor = strcmp(c->train.allreduce, "bucketed") != 0,
-                     .bucket = (size_t)c->train.bucket_mib * EXCHANGE_MIB,
-                     .chosen = s->t.at.bucket,
-                     .fixed = c->train.deterministic || c->layout.gpus == 1}};
+        .bucket = ((size_t)c->train.bucket_mib << 20) / sizeof(float)};
 
     s->step = step_create(&config, e);
     return s->step ? 0 : -1;
@@ -294,20 +290,6 @@ static int apply_votes(struct session *s, const struct shard_plan *plan, double 
     return rc ? -1 : leave;
 }
 
-static int record_tuned(const struct bucket_tuner *t, struct record *record, struct err *e)
-{
-    struct record_bucket sizes[BUCKET_TUNER_SIZES] = {{0, 0}};
-    int chosen = t->choice;
-
-    for (int i = 0; i < t->nsizes; i++)
-        sizes[i] = (struct record_bucket){t->sizes[i] * sizeof(float), t->medians[i]};
-    log_info("gradients are summed in buckets of %.3g MiB: a step takes %.3g ms (%.3g ms with one "
-             "bucket)",
-             (double)t->sizes[chosen] / EXCHANGE_MIB, 1e3 * sizes[chosen].step_s,
-             1e3 * sizes[t->nsizes - 1].step_s);
-    return record_buckets(record, sizes, (size_t)t->nsizes, (size_t)chosen, e);
-}
-
 static int train_step(struct session *s, const struct shard_plan *plan, double rate, struct err *e)
 {
     double every = s->t.config->train.checkpoint_s;
@@ -323,11 +305,7 @@ static int train_step(struct session *s, const struct shard_plan *plan, double r
     if (step_train(s->step, &work, &s->t.at.totals, e))
         return -1;
     s->t.at.step++;
-    const struct bucket_tuner *tuned = step_tuned(s->step);
-    if (!tuned)
-        return 0;
-    s->t.at.bucket = bucket_tuner_size(tuned);
-    return s->t.record ? record_tuned(tuned, s->t.record, e) : 0;
+    return 0;
 }
 
 static int train_steps(struct session *s, const struct shard_plan *plan, struct progress *progress,
@@ -431,7 +409,7 @@ static int train_epoch(struct session *s, const struct shard_plan *epoch_plan,
         return -1;
     int epochs = s->t.at.epoch + 1;
     s->t.at = (struct resume_point){.epoch = epochs, .due = validates_after(s, epochs),
-                                    .goal = s->t.at.goal, .bucket = s->t.at.bucket};
+                                    .goal = s->t.at.goal};
     int every = s->t.config->train.checkpoint_epochs;
     return every > 0 && s->t.at.epoch % every == 0 ? write_checkpoint(s, 0, false, e) : 0;
 }
@@ -644,7 +622,7 @@ static int train_and_evaluate(struct session *s, const struct shard_plan *plan,
         return rc;
     s->end.startup_s = s->first_step_at ? s->first_step_at - s->given.process_start : 0;
     if (s->t.record &&
-        (results_write(&s->t, &s->network_config, s->evaluation.scores, &s->end, e) ||
+        (results_write(&s->t, &s->evaluation, &s->end, e) ||
          check_interrupt(s, e) || record_done(s->t.record, &s->end, e)))
         return -1;
     return s->t.comm->ops->barrier(s->t.comm, e); /* the results are written before any rank ends */

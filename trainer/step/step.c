@@ -38,8 +38,7 @@ static int open_step(struct step *s, struct err *e)
             return -1;
     }
     return step_input_open(&s->input, c->network, c->network_config, c->accumulate, c->images, e) ||
-                   s->kind->open(s, e) ||
-                   exchange_begin(&s->exchange, &c->exchange, network_weights(c->network), e)
+                   s->kind->open(s, e)
                ? -1
                : 0;
 }
@@ -67,7 +66,6 @@ void step_destroy(struct step *s)
         return;
     s->kind->close(s);
     step_input_close(&s->input);
-    exchange_end(&s->exchange);
     evaluate_free(s->config.network, s->epoch.score);
     free(s);
 }
@@ -81,6 +79,14 @@ struct step_epoch *step_begin_epoch(struct step *s, struct err *e)
         memset(s->epoch.score, 0, score_nbytes(s));
     step_drop_votes(s);
     return &s->epoch;
+}
+
+size_t step_bucket(const struct step *s, size_t begin, size_t upto)
+{
+    size_t left = network_weights(s->config.network)->nparams - begin;
+    size_t n = left < s->config.bucket ? left : s->config.bucket;
+
+    return begin + n <= upto ? n : 0;
 }
 
 /* Sets run->weight, the divisor of the gradients, unless the caller's value is right: there is one
@@ -147,8 +153,7 @@ int step_train(struct step *s, const struct step_work *w, struct step_totals *t,
         return -1;
     times.ended = clock_now();
     add_times(s, &times, t);
-    return exchange_add_step(&s->exchange, c->comm, network_weights(c->network),
-                             times.ended - times.loaded, e);
+    return 0;
 }
 
 int step_wait(struct step *s, struct step_totals *t, struct err *e)
@@ -164,9 +169,4 @@ const float *step_votes(const struct step *s)
 void step_drop_votes(struct step *s)
 {
     s->kind->drop_votes(s);
-}
-
-const struct bucket_tuner *step_tuned(const struct step *s)
-{
-    return s->exchange.chosen ? &s->exchange.tuner : NULL;
 }

@@ -16,7 +16,6 @@
 #include "trainer/data/set/shard.h"
 #include "trainer/network/network.h"
 #include "trainer/optim/optim.h"
-#include "trainer/step/exchange.h"
 #include "trainer/step/gradient_noise.h"
 #include "trainer/step/trace.h"
 
@@ -35,7 +34,8 @@ struct step_config {
     size_t images;       /* of this replica in a step, at most */
     bool ignores;        /* the loss ignores some pixels */
     double clip_norm;    /* 0: none */
-    struct exchange_config exchange;
+    size_t bucket; /* gradients are summed in buckets of so many elements, each as soon as backward
+                    * has completed it or later (comm.h); the same on every rank */
 };
 
 struct step_work {
@@ -81,8 +81,5 @@ int step_wait(struct step *s, struct step_totals *t, struct err *e);
  * to 0. */
 const float *step_votes(const struct step *s);
 void step_drop_votes(struct step *s);
-
-/* Returns the timed bucket sizes after the step that completed the tuning; otherwise NULL. */
-const struct bucket_tuner *step_tuned(const struct step *s);
 
 #endif

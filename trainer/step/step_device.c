@@ -26,7 +26,7 @@ struct step_on_device {
     struct device *device;
     const struct device_ops *ops;
     float *sum;    /* with several parts: the sum of their gradients, on the device */
-    size_t ncuts;  /* slices whose sums are queued */
+    size_t begun;  /* the sums of the gradients [0, begun) are queued */
     uint64_t *shares; /* network_step.shares of the step's parts */
     struct queued_run queued[QUEUED]; /* ring of runs in flight */
     size_t nqueued, ndone;
@@ -133,28 +133,26 @@ static int queue_sum(struct step_on_device *d, void *stream, float *values, size
     return c->ops->queue_sum ? c->ops->queue_sum(c, stream, values, n, REDUCE_SUM_FLOAT, e) : 0;
 }
 
-/* A network_ready_f: queues the sums of the slices below upto in the second stream, beside the rest
- * of backward; at the end also that of the votes. */
+/* A network_ready_f: queues the sums of the buckets below upto in the second stream, beside the
+ * rest of backward; at the end also that of the votes. */
 static int queue_buckets(void *arg, size_t upto, struct err *e)
 {
     struct step_on_device *d = arg;
     const struct step *s = arg;
     const struct weights *w = network_weights(s->config.network);
-    const struct exchange_cuts *cuts = &s->exchange.cuts;
 
     if (upto == 0)
-        d->ncuts = 0;
-    for (; d->ncuts < cuts->n && cuts->ends[d->ncuts] <= upto; d->ncuts++) {
-        size_t begin = d->ncuts ? cuts->ends[d->ncuts - 1] : 0, n = cuts->ends[d->ncuts] - begin;
+        d->begun = 0;
+    for (size_t n; (n = step_bucket(s, d->begun, upto)) > 0; d->begun += n) {
         void *stream = d->ops->branch(d->device, e);
         if (!stream)
             return -1;
         if (s->has_noise && s->config.accumulate == 1)
-            d->ops->square(d->device, w->grad + begin, n, true);
-        if (queue_sum(d, stream, w->grad + begin, n, e))
+            d->ops->square(d->device, w->grad + d->begun, n, true);
+        if (queue_sum(d, stream, w->grad + d->begun, n, e))
             return -1;
         if (s->has_noise)
-            d->ops->square(d->device, w->grad + begin, n, false);
+            d->ops->square(d->device, w->grad + d->begun, n, false);
     }
     if (upto < w->nparams)
         return 0;

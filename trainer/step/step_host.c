@@ -13,8 +13,8 @@
 struct step_on_host {
     struct step step;
     float *sum;    /* with several parts: the sum of their gradients */
-    size_t ncuts;  /* slices whose sums are started */
-    double square; /* squared norm of this replica's gradients in these slices */
+    size_t begun;  /* the sums of the gradients [0, begun) are started */
+    double square; /* squared norm of this replica's gradients among these */
 };
 
 static struct step_on_host *host_of(struct step *s)
@@ -62,22 +62,20 @@ static int host_open(struct step *s, struct err *e)
     return place_gradients(c, w, e);
 }
 
-/* A network_ready_f: starts the sums of the slices below upto. The calls may differ between ranks
- * (a rank without images has one), but not the slices. */
+/* A network_ready_f: starts the sums of the buckets below upto. The calls may differ between ranks
+ * (a rank without images has one), but not the buckets. */
 static int start_buckets(void *arg, size_t upto, struct err *e)
 {
     struct step_on_host *h = arg;
     struct step *s = arg;
     struct comm *c = s->config.comm;
     const struct weights *w = network_weights(s->config.network);
-    const struct exchange_cuts *cuts = &s->exchange.cuts;
 
-    for (; h->ncuts < cuts->n && cuts->ends[h->ncuts] <= upto; h->ncuts++) {
-        size_t begin = h->ncuts ? cuts->ends[h->ncuts - 1] : 0, n = cuts->ends[h->ncuts] - begin;
+    for (size_t n; (n = step_bucket(s, h->begun, upto)) > 0; h->begun += n) {
         if (c->size > 1 && s->config.accumulate == 1)
-            h->square += gradient_noise_square(w->grad + begin, n);
+            h->square += gradient_noise_square(w->grad + h->begun, n);
         double began = clock_now();
-        if (c->ops->start_sum_float(c, w->grad + begin, n, e))
+        if (c->ops->start_sum_float(c, w->grad + h->begun, n, e))
             return -1;
         s->comm_s += clock_now() - began;
     }
@@ -121,7 +119,7 @@ static int host_compute(struct step *s, const struct step_work *w, struct networ
     struct comm *c = s->config.comm;
     size_t n = w->range.end - w->range.begin;
 
-    h->ncuts = 0;
+    h->begun = 0;
     h->square = 0;
     memcpy(s->votes, w->votes, sizeof s->votes);
     if (c->ops->start_sum_float(c, s->votes, STEP_VOTES, e))

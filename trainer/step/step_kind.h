@@ -10,7 +10,6 @@ struct step {
     const struct step_kind *kind;
     struct step_config config;
     struct step_input input;
-    struct exchange exchange;
     struct step_epoch epoch;
     bool has_noise;          /* several batches per step: gradient noise can be estimated */
     bool own_weight;         /* the device sums network_step.weight over the replicas */
@@ -32,6 +31,10 @@ struct step_kind {
     void (*drop_votes)(struct step *s);
     void (*close)(struct step *s); /* called after a failed open, too */
 };
+
+/* Returns the number of elements of the bucket of gradients at begin, or 0 if there is none or it
+ * ends behind upto. */
+size_t step_bucket(const struct step *s, size_t begin, size_t upto);
 
 extern const struct step_kind step_host, step_device;
 

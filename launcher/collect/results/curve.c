@@ -12,23 +12,22 @@
 
 struct curve *curve_create(size_t n, int columns, struct err *e)
 {
-    size_t width = 2 + (columns & CURVE_SCORE ? 1 : 0) + (columns & CURVE_GRADIENT ? 2 : 0);
-    struct curve *c = n < SIZE_MAX / 64 ? malloc(sizeof *c + width * n * sizeof(double)) : NULL;
+    const size_t most = 7; /* arrays */
+    struct curve *c = n < SIZE_MAX / 64 ? malloc(sizeof *c + most * n * sizeof(double)) : NULL;
 
     if (!c) {
         mem_fail(e);
         return NULL;
     }
     double *values = (double *)(c + 1);
-    for (size_t i = 0; i < width * n; i++)
+    for (size_t i = 0; i < most * n; i++)
         values[i] = NAN;
     *c = (struct curve){.n = n, .seconds = values, .loss = values + n};
-    if (columns & CURVE_SCORE)
-        c->score = values + 2 * n;
-    if (columns & CURVE_GRADIENT) {
-        c->grad_sq = values + (width - 2) * n;
-        c->grad_var = c->grad_sq + n;
-    }
+    c->score = columns & CURVE_SCORE ? values + 2 * n : NULL;
+    c->grad_sq = columns & CURVE_GRADIENT ? values + 3 * n : NULL;
+    c->grad_var = columns & CURVE_GRADIENT ? values + 4 * n : NULL;
+    c->val_loss = columns & CURVE_VAL_LOSS ? values + 5 * n : NULL;
+    c->train_score = columns & CURVE_TRAIN_SCORE ? values + 6 * n : NULL;
     return c;
 }
 

@@ -13,14 +13,16 @@ struct curve {
     double *loss;
     /* validation IoU or accuracy; NaN in epochs without validation; NULL if there was none */
     double *score;
+    double *val_loss;    /* as score */
+    double *train_score; /* IoU of the training images; NULL if it was not counted */
     /* |G|^2 and tr(Sigma) of the gradient (noise_scale.h); NaN in epochs without them; NULL if
      * there were none */
     double *grad_sq, *grad_var;
 };
 
-/* Creates a curve of n epochs, all NaN, with score and gradient if their bits are in columns. NULL
- * if memory ran out. */
-enum { CURVE_SCORE = 1, CURVE_GRADIENT = 2 };
+/* Creates a curve of n epochs, all NaN, with the values whose bits are in columns. NULL if memory
+ * ran out. */
+enum { CURVE_SCORE = 1, CURVE_GRADIENT = 2, CURVE_VAL_LOSS = 4, CURVE_TRAIN_SCORE = 8 };
 struct curve *curve_create(size_t n, int columns, struct err *e);
 void curve_destroy(struct curve *c);
 

@@ -146,6 +146,7 @@ void result_destroy(struct result *r)
     curve_destroy(r->curve);
     scores_destroy(r->scores);
     free(r->settings);
+    free(r->examples);
 }
 
 void result_set_text(char *dst, size_t size, const char *text)

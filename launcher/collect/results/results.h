@@ -69,6 +69,7 @@ struct result {
     /* |G|^2 and tr(Sigma) of the gradient (noise_scale.h), means over the epochs after the first */
     double grad_sq, grad_var;
     char images_log[128];  /* the file beside results.csv that has its scores, or "" */
+    char *examples;        /* folder of its example pictures, owned by the table; NULL: none */
     struct curve *curve;   /* its epochs, owned by the table; NULL: not read */
     struct scores *scores; /* scores of its images, owned by the table; NULL: none */
     /* The settings that can change its time or quality (settings.h), without those at their

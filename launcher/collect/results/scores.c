@@ -2,6 +2,7 @@
 #include "config.h"
 #include "launcher/collect/results/scores.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 
 struct score_columns {
     int ncolumns, image, class, iou;
+    int intersection, pred, truth; /* -1: there is no such column */
 };
 
 static int decode_scores_header(char *line, const char *path, const char *column,
@@ -22,20 +24,66 @@ static int decode_scores_header(char *line, const char *path, const char *column
 {
     char *cells[MAX_COLUMNS];
 
-    *l = (struct score_columns){csv_split(line, ',', cells, MAX_COLUMNS), -1, -1, -1};
+    *l = (struct score_columns){csv_split(line, ',', cells, MAX_COLUMNS), -1, -1, -1, -1, -1, -1};
     for (int i = 0; i < l->ncolumns; i++) {
         l->image = strcmp(cells[i], "image") == 0 ? i : l->image;
         l->class = strcmp(cells[i], "class") == 0 ? i : l->class;
         l->iou = strcmp(cells[i], column) == 0 ? i : l->iou;
+        l->intersection = strcmp(cells[i], "intersection") == 0 ? i : l->intersection;
+        l->pred = strcmp(cells[i], "pred") == 0 ? i : l->pred;
+        l->truth = strcmp(cells[i], "truth") == 0 ? i : l->truth;
     }
     if (l->image < 0 || l->class < 0 || l->iou < 0)
         return err_set(e, ERR_DATA, "%s:1: there are no columns image, class and %s", path, column);
     return 0;
 }
 
-/* Adds the image of a row for class "all"; other rows are ignored. */
+/* Returns the class of this name. A new one comes behind *at, the class of the image's previous
+ * row, since an image lists its classes in their order; *at becomes the returned one. NULL if
+ * memory ran out. */
+static struct score_class *find_class(struct scores *s, const char *name, size_t *at,
+                                      struct err *e)
+{
+    struct score_class *grown;
+
+    for (size_t i = 0; i < s->nclasses; i++)
+        if (strncmp(s->classes[i].name, name, sizeof s->classes[i].name - 1) == 0)
+            return &s->classes[*at = i];
+    grown = reallocarray(s->classes, s->nclasses + 1, sizeof *grown);
+    if (!grown) {
+        mem_fail(e);
+        return NULL;
+    }
+    s->classes = grown;
+    *at = *at < s->nclasses ? *at + 1 : 0;
+    memmove(&grown[*at + 1], &grown[*at], (s->nclasses++ - *at) * sizeof *grown);
+    grown[*at] = (struct score_class){0};
+    snprintf(grown[*at].name, sizeof grown[*at].name, "%s", name);
+    return &grown[*at];
+}
+
+/* Adds the counts of a row for one class. */
+static int add_class(char **cells, const struct score_columns *l, struct scores *s, size_t *at,
+                     struct err *e)
+{
+    if (l->intersection < 0 || l->pred < 0 || l->truth < 0)
+        return 0;
+    double both = strtod(cells[l->intersection], NULL);
+    double either = strtod(cells[l->pred], NULL) + strtod(cells[l->truth], NULL) - both;
+    if (!(both >= 0) || !(either >= both) || !(either < 1e18))
+        return 0;
+    struct score_class *c = find_class(s, csv_text(cells[l->class]), at, e);
+    if (!c)
+        return -1;
+    c->intersection += both;
+    c->either += either;
+    return 0;
+}
+
+/* Adds the image of a row for class "all", or the counts of another row to its class. at: as in
+ * find_class. */
 static int decode_score(char *line, const struct score_columns *l, const char *path, size_t number,
-                        struct scores *s, struct err *e)
+                        struct scores *s, size_t *at, struct err *e)
 {
     char *cells[MAX_COLUMNS], *end;
 
@@ -43,7 +91,8 @@ static int decode_score(char *line, const struct score_columns *l, const char *p
         return err_set(e, ERR_DATA, "%s:%zu: the row does not have %d cells", path, number,
                        l->ncolumns);
     if (strcmp(cells[l->class], "all"))
-        return 0;
+        return add_class(cells, l, s, at, e);
+    *at = SIZE_MAX;
     double iou = strtod(cells[l->iou], &end);
     if (!*cells[l->iou] || *end || !(iou >= 0 && iou <= 1))
         return err_set(e, ERR_DATA, "%s:%zu: '%.40s' is not in 0..1", path, number, cells[l->iou]);
@@ -63,12 +112,12 @@ static int decode_scores(char *text, const char *path, const char *column, struc
 {
     char *next = text, *line = strsep(&next, "\n");
     struct score_columns layout;
-    size_t number = 1;
+    size_t number = 1, class = SIZE_MAX;
 
     if (decode_scores_header(line, path, column, &layout, e))
         return -1;
     for (line = strsep(&next, "\n"); next; line = strsep(&next, "\n"))
-        if (decode_score(line, &layout, path, ++number, s, e))
+        if (decode_score(line, &layout, path, ++number, s, &class, e))
             return -1;
     if (!line || *line || s->count == 0)
         return err_set(e, ERR_DATA, "%s:%zu: %s", path, number + 1,
@@ -110,7 +159,13 @@ void scores_destroy(struct scores *s)
     if (!s)
         return;
     free(s->rows);
+    free(s->classes);
     free(s);
+}
+
+double scores_class_iou(const struct score_class *c)
+{
+    return (c->intersection + 1) / (c->either + 1);
 }
 
 size_t scores_match(const struct scores *a, const struct scores *b, double *iou_a, double *iou_b)

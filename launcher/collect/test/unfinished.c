@@ -4,35 +4,35 @@
 
 #include "t/tap.h"
 
-static void check(enum run_phase phase, const char *state, const char *reason,
+static void check(enum run_phase phase, enum state state, const char *reason,
                   enum result_state want, const char *note)
 {
-    struct run_status status = {.phase = phase};
+    struct run_status status = {.phase = phase, .state = state};
     struct result r;
 
     result_init(&r);
-    snprintf(status.state, sizeof status.state, "%s", state);
     snprintf(status.reason, sizeof status.reason, "%s", reason);
     unfinished_decide(&r, &status);
-    is_str(result_state_name(r.state), result_state_name(want), "%s is %s", state,
+    is_str(result_state_name(r.state), result_state_name(want), "%s is %s", state_name(state),
            result_state_name(want));
     is_str(r.note, note, "the note explains it");
 }
 
 int main(void)
 {
-    check(RUN_ACTIVE, "PENDING", "Resources", RESULT_PENDING, "its job is waiting: Resources");
-    check(RUN_ACTIVE, "RUNNING", "", RESULT_RUNNING, "its job is running");
-    check(RUN_BAD, "CANCELLED", "", RESULT_CANCELLED, "its job was cancelled");
-    check(RUN_BAD, "OUT_OF_MEMORY", "", RESULT_KILLED, "its job ended as OUT_OF_MEMORY");
-    check(RUN_BAD, "FAILED", "exit code 9", RESULT_KILLED, "its job ended as FAILED: exit code 9");
-    check(RUN_PLANNED, "PLANNED", "", RESULT_NOT_STARTED, "generated, but never started");
-    check(RUN_PLANNED, "PLANNED", "the scheduler refused it", RESULT_NOT_STARTED,
+    check(RUN_ACTIVE, STATE_PENDING, "Resources", RESULT_PENDING, "its job is waiting: Resources");
+    check(RUN_ACTIVE, STATE_RUNNING, "", RESULT_RUNNING, "its job is running");
+    check(RUN_BAD, STATE_CANCELLED, "", RESULT_CANCELLED, "its job was cancelled");
+    check(RUN_BAD, STATE_OUT_OF_MEMORY, "", RESULT_KILLED, "its job ended as OUT_OF_MEMORY");
+    check(RUN_BAD, STATE_FAILED, "exit code 9", RESULT_KILLED,
+          "its job ended as FAILED: exit code 9");
+    check(RUN_PLANNED, STATE_PLANNED, "", RESULT_NOT_STARTED, "generated, but never started");
+    check(RUN_PLANNED, STATE_PLANNED, "the scheduler refused it", RESULT_NOT_STARTED,
           "generated, but never started: the scheduler refused it");
-    check(RUN_UNKNOWN, "UNKNOWN", "the scheduler cannot be asked", RESULT_UNFINISHED,
+    check(RUN_UNKNOWN, STATE_UNKNOWN, "the scheduler cannot be asked", RESULT_UNFINISHED,
           "neither DONE nor FAILED: the scheduler cannot be asked");
-    check(RUN_GOOD, "COMPLETED", "", RESULT_RUNNING, "it finished just now: collect again");
-    struct run_status damaged = {.phase = RUN_BAD, .state = "DAMAGED",
+    check(RUN_GOOD, STATE_COMPLETED, "", RESULT_RUNNING, "it finished just now: collect again");
+    struct run_status damaged = {.phase = RUN_BAD, .state = STATE_DAMAGED,
                                  .damage = "run.json:1: no layout"};
     struct result r;
     result_init(&r);

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "src/text/csv.h"
+
 #define LINE_STOPS 16 /* about how many points of a line are listed, unless listed_step is set */
 
 void chart_init(struct chart *c, const char *name, const char *title, const char *caption, ...)
@@ -67,6 +69,8 @@ bool chart_series_lists(const struct chart_series *s, size_t i)
         return false;
     if (s->style != CHART_LINE)
         return true;
+    if (s->thin)
+        return i == s->count - 1;
     return s->listed_step ? i >= s->listed_first && (i - s->listed_first) % s->listed_step == 0
                         : i % step == step - 1;
 }
@@ -146,7 +150,7 @@ static void fit_y(struct chart *c, struct chart_axis *a, bool right, bool from_z
     }
     if (a->high > a->low || low > high)
         return;
-    chart_axis_fit(a, from_zero ? fmin(low, 0) : low, high, 8);
+    chart_axis_fit(a, from_zero ? fmin(low, 0) : low, high, 7);
 }
 
 /* Uses tics at 1, 2 and 5 times powers of ten; if there are fewer than three, evenly spaced
@@ -176,7 +180,7 @@ static void fit_x(struct chart *c)
         fit_logarithm(&c->x, 0.85 * low, 1.18 * high);
         return;
     }
-    chart_axis_fit(&c->x, fmin(low, 0), high, c->counts ? 16 : 10);
+    chart_axis_fit(&c->x, fmin(low, 0), high, c->counts && high < 100 ? 14 : 8);
     if (c->counts)
         c->x.high = high + 0.04 * high;
 }
@@ -186,6 +190,35 @@ void chart_fit(struct chart *c, bool from_zero)
     fit_x(c);
     fit_y(c, &c->y, false, from_zero);
     fit_y(c, &c->right, true, from_zero);
+}
+
+static void add_csv_number(struct buf *b, double value)
+{
+    buf_add(b, ",");
+    if (isfinite(value))
+        buf_addf(b, "%.9g", value);
+}
+
+void chart_encode_csv(const struct chart *c, struct buf *b)
+{
+    buf_add(b, "series,");
+    csv_add_cell(b, c->x.label);
+    buf_add(b, ",axis,value,low,high\n");
+    for (size_t i = 0; i < c->nseries; i++) {
+        const struct chart_series *s = &c->series[i];
+        bool column = s->style == CHART_COLUMN;
+        for (size_t k = 0; k < s->count; k++) {
+            const struct chart_point *p = &s->points[k];
+            csv_add_cell(b, s->label);
+            add_csv_number(b, p->x);
+            buf_add(b, ",");
+            csv_add_cell(b, s->right ? c->right.label : c->y.label);
+            add_csv_number(b, column ? p->high - p->low : p->y);
+            add_csv_number(b, column ? NAN : p->low);
+            add_csv_number(b, column ? NAN : p->high);
+            buf_add(b, "\n");
+        }
+    }
 }
 
 void chart_destroy(struct chart *c)

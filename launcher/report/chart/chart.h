@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A chart as data. chart_svg draws it in the page, and chart_gnuplot writes it as a script with
- * data, so that both show the same numbers. */
+/* A chart as data, which chart_svg draws, and its numbers as a table. */
 #ifndef UNETCTL_LAUNCHER_REPORT_CHART_CHART_H
 #define UNETCTL_LAUNCHER_REPORT_CHART_CHART_H
 
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "src/buf.h"
 
 enum {
     /* 0..5 distinguish series, also in grey and for colour-blind readers */
@@ -36,7 +37,9 @@ struct chart_series {
     int colour;  /* below CHART_NCOLOURS */
     int mark;    /* 0 circle, 1 square, 2 triangle, 3 diamond */
     bool hollow, dashed;
-    bool small;  /* many single runs: light marks that show no values */
+    bool thin;   /* one line of many */
+    bool wide;   /* a light, wide line, on which a thin one can be seen */
+    bool small;  /* single runs: small marks, left of their x, that show no values */
     bool right;  /* y values belong to the right axis */
     bool unlisted; /* omitted from the key, as it continues the previous series */
     /* Of a line: the value of each listed_step-th point from listed_first on is listed. Step 0: a
@@ -79,7 +82,8 @@ void chart_add_point(struct chart *c, struct chart_series *s, double x, double y
                      double high);
 
 /* Is the value of point i of s listed? That is so for all marks and columns, and for some points
- * of a line, but not for small marks, bands, and series in CHART_INK. */
+ * of a line (the last one of a thin line), but not for small marks, bands, and series in
+ * CHART_INK. */
 bool chart_series_lists(const struct chart_series *s, size_t i);
 
 /* Sets the ranges and tics of all axes from the points. With from_zero both y axes start at 0, or
@@ -98,6 +102,9 @@ int chart_axis_decimals(const struct chart_axis *a, double tic);
 
 /* Returns the position of value on the axis: 0 at a->low, 1 at a->high. */
 double chart_axis_place(const struct chart_axis *a, double value);
+
+/* Adds all points as lines of CSV: series, x, name of the y axis, value, low, high. */
+void chart_encode_csv(const struct chart *c, struct buf *b);
 
 void chart_destroy(struct chart *c);
 

@@ -56,12 +56,6 @@ static const char *replace_markdown(char c, char scratch[8])
     return scratch;
 }
 
-static const char *replace_gnuplot(char c, char scratch[8])
-{
-    (void)scratch;
-    return c == '\'' ? "\xe2\x80\x99" : NULL;
-}
-
 void escape_html(struct buf *b, const char *text)
 {
     add_escaped(b, text, replace_html);
@@ -120,13 +114,6 @@ void escape_latex(struct buf *b, const char *text)
     }
     b->failed |= plain.failed;
     buf_destroy(&plain);
-}
-
-void escape_gnuplot(struct buf *b, const char *text)
-{
-    buf_add(b, "'");
-    add_escaped(b, text, replace_gnuplot);
-    buf_add(b, "'");
 }
 
 void escape_plain(struct buf *b, const char *text)

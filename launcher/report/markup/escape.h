@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Escapes strings from files for documents and scripts. The characters of src/control.h always
+/* Escapes strings from files for documents. The characters of src/control.h always
  * become blanks, and bytes that are not UTF-8 '?'. */
 #ifndef UNETCTL_LAUNCHER_REPORT_MARKUP_ESCAPE_H
 #define UNETCTL_LAUNCHER_REPORT_MARKUP_ESCAPE_H
@@ -17,11 +17,6 @@ escape_f escape_markdown;
 /* For LaTeX: text with T1 fonts. Beside ASCII, only the letters and signs from U+00C0 to U+00FF are
  * kept; other characters become '?'. */
 escape_f escape_latex;
-
-/* Adds a string for gnuplot with its quotes. They are single quotes, in which gnuplot
- * substitutes nothing. An apostrophe becomes a typographic one, because gnuplot 5.4 takes a
- * doubled one for the end of some titles. The terminal must be set noenhanced. */
-escape_f escape_gnuplot;
 
 /* For plain text. */
 escape_f escape_plain;

@@ -35,11 +35,11 @@ static void keep_record(struct local_keeper *k)
     local_record_write(k->dir, &k->record, &e); /* a failure cannot be reported from here */
 }
 
-static void end_job(struct local_keeper *k, const char *state, const char *reason, int status)
+static void end_job(struct local_keeper *k, enum state state, const char *reason, int status)
 {
     struct job_state *s = &k->record.state;
 
-    strcpy(s->state, state);
+    job_state_set(s, state);
     snprintf(s->reason, sizeof s->reason, "%s", reason);
     s->ended = time(NULL);
     s->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
@@ -63,7 +63,7 @@ static bool must_wait(const struct local_keeper *k)
         if (local_record_read(k->dir, id, &r, &e) < 0)
             continue;
         local_record_judge(&r);
-        if (r.state.phase != JOB_ENDED)
+        if (r.state.phase != PHASE_ENDED)
             return true;
     }
     return false;
@@ -98,7 +98,7 @@ static bool is_full(struct local_keeper *k)
         snprintf(id, sizeof id, "%lu", k->before[i]);
         if (local_record_read(k->dir, id, &r, &e) == 0) {
             local_record_judge(&r);
-            if (r.state.phase == JOB_ENDED)
+            if (r.state.phase == PHASE_ENDED)
                 continue;
             active++;
         }
@@ -199,7 +199,7 @@ static bool watch_script(struct local_keeper *k, pid_t script, int *status)
 
     while (waitpid(script, status, WNOHANG) == 0) {
         if (wait_signal(k, 1, 0) == SIGTERM) {
-            end_job(k, "CANCELLED", "", stop_script(k, script));
+            end_job(k, STATE_CANCELLED, "", stop_script(k, script));
             return false;
         }
         if (!warned && time(NULL) >= start + limit - k->job->signal_s) {
@@ -207,7 +207,7 @@ static bool watch_script(struct local_keeper *k, pid_t script, int *status)
             warned = true;
         }
         if (limit && time(NULL) >= start + limit) {
-            end_job(k, "TIMEOUT", "TimeLimit", stop_script(k, script));
+            end_job(k, STATE_TIMEOUT, "", stop_script(k, script));
             return false;
         }
     }
@@ -225,17 +225,17 @@ static void keep_job(struct local_keeper *k)
     bool again;
 
     if (!wait_turn(k)) {
-        end_job(k, "CANCELLED", "", 0);
+        end_job(k, STATE_CANCELLED, "", 0);
         return;
     }
-    strcpy(s->state, "RUNNING");
+    job_state_set(s, STATE_RUNNING);
     s->reason[0] = 0;
     do {
         s->started = time(NULL);
         keep_record(k);
         pid_t script = start_script(k, &e);
         if (script < 0) {
-            end_job(k, "FAILED", e.text, 0);
+            end_job(k, STATE_FAILED, e.text, 0);
             return;
         }
         if (!watch_script(k, script, &status))
@@ -244,10 +244,8 @@ static void keep_job(struct local_keeper *k)
                 s->restarts < k->job->requeues;
         s->restarts += again;
     } while (again);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        end_job(k, "COMPLETED", "", status);
-    else
-        end_job(k, "FAILED", WIFSIGNALED(status) ? "RaisedSignal" : "NonZeroExitCode", status);
+    bool is_good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    end_job(k, is_good ? STATE_COMPLETED : STATE_FAILED, "", status);
 }
 
 static bool has_record(const struct local_keeper *k)

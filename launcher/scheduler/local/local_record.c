@@ -12,6 +12,7 @@
 #include "launcher/host/jsonio.h"
 #include "src/atomicfile.h"
 #include "src/mem.h"
+#include "src/format/schema.h"
 
 #define RECORD_LIMIT ((size_t)1 << 16)
 
@@ -26,16 +27,14 @@ int local_record_write(const char *dir, const struct local_record *r, struct err
 {
     const struct job_state *s = &r->state;
     char path[PATH_MAX];
-    json_t *o = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:i, s:I, "
-                          "s:s}",
-                          "schema", 1, "id", s->id, "tag", s->tag, "name", s->name, "state",
-                          s->state,
-                          "reason", s->reason, "exit_code", s->exit_code, "signal", s->signal,
-                          "restarts", s->restarts, "submitted", (json_int_t)s->submitted, "started",
-                          (json_int_t)s->started, "ended", (json_int_t)s->ended, "keeper",
-                          (int)r->keeper.pid, "keeper_start", (json_int_t)r->keeper.start, "boot",
-                          r->keeper.boot);
-    char *text = o ? json_dumps(o, JSON_INDENT(1)) : NULL;
+    json_t *o = job_state_encode(s);
+    bool is_utf8 = json_object_set_new(o, "name", json_string(s->name)) == 0;
+
+    json_object_set_new(o, "schema", json_integer(SCHEMA));
+    json_object_set_new(o, "keeper", json_integer(r->keeper.pid));
+    json_object_set_new(o, "keeper_start", json_integer((json_int_t)r->keeper.start));
+    json_object_set_new(o, "boot", json_string(r->keeper.boot));
+    char *text = is_utf8 ? json_dumps(o, JSON_INDENT(1)) : NULL;
     int rc = -1;
 
     json_decref(o);
@@ -45,11 +44,6 @@ int local_record_write(const char *dir, const struct local_record *r, struct err
         rc = atomicfile_write(path, text, strlen(text), 0666, e);
     free(text);
     return rc;
-}
-
-static void copy_text(char *dst, size_t size, const json_t *o, const char *key)
-{
-    snprintf(dst, size, "%s", jsonio_text(o, key));
 }
 
 int local_record_read(const char *dir, const char *id, struct local_record *r, struct err *e)
@@ -65,18 +59,9 @@ int local_record_read(const char *dir, const char *id, struct local_record *r, s
         return access(path, F_OK)
                    ? -1
                    : err_prefix(e, "cannot read a job; if its file is damaged, remove it");
+    job_state_decode(o, s);
     snprintf(s->id, sizeof s->id, "%s", id);
-    copy_text(s->tag, sizeof s->tag, o, "tag");
-    copy_text(s->name, sizeof s->name, o, "name");
-    copy_text(s->state, sizeof s->state, o, "state");
-    copy_text(s->reason, sizeof s->reason, o, "reason");
-    copy_text(r->keeper.boot, sizeof r->keeper.boot, o, "boot");
-    s->exit_code = (int)jsonio_integer(o, "exit_code");
-    s->signal = (int)jsonio_integer(o, "signal");
-    s->restarts = (int)jsonio_integer(o, "restarts");
-    s->submitted = (time_t)jsonio_integer(o, "submitted");
-    s->started = (time_t)jsonio_integer(o, "started");
-    s->ended = (time_t)jsonio_integer(o, "ended");
+    snprintf(r->keeper.boot, sizeof r->keeper.boot, "%s", jsonio_text(o, "boot"));
     r->keeper.pid = (pid_t)jsonio_integer(o, "keeper");
     r->keeper.start = (unsigned long long)jsonio_integer(o, "keeper_start");
     json_decref(o);
@@ -98,13 +83,13 @@ void local_record_judge(struct local_record *r)
     struct job_state *s = &r->state;
 
     if (s->ended) {
-        s->phase = JOB_ENDED;
+        s->phase = PHASE_ENDED;
     } else if (procid_is_alive(&r->keeper) || local_record_has_orphans(r)) {
-        s->phase = s->started ? JOB_RUNNING : JOB_PENDING;
+        s->phase = s->started ? PHASE_RUNNING : PHASE_PENDING;
     } else {
-        s->phase = JOB_ENDED;
-        strcpy(s->state, "NODE_FAIL");
-        strcpy(s->reason, "the job's keeper was killed, or this machine was restarted");
+        job_state_set(s, STATE_NODE_FAIL);
+        strcpy(s->reason, "the job's keeper was killed, or this machine was restarted; 'unetctl "
+                          "resume' continues");
     }
 }
 

@@ -11,11 +11,11 @@
 #include "launcher/scheduler/scheduler.h"
 
 struct local_record {
-    struct job_state state; /* as in the file, which has no phase; local_record_judge sets it */
+    struct job_state state; /* as in the file; local_record_judge corrects it */
     struct procid keeper;
 };
 
-/* These return 0, or -1. A record that was read has no phase yet. */
+/* These return 0, or -1. */
 int local_record_path(const char *dir, const char *id, char dst[PATH_MAX], struct err *e);
 int local_record_write(const char *dir, const struct local_record *r, struct err *e);
 int local_record_read(const char *dir, const char *id, struct local_record *r, struct err *e);
@@ -24,8 +24,8 @@ int local_record_read(const char *dir, const char *id, struct local_record *r, s
  * none. Returns 0, or -1 with *dst NULL. */
 int local_record_list(const char *dir, unsigned long **dst, size_t *n, struct err *e);
 
-/* Sets the phase. A job that has not ended, but of which neither the keeper nor another process
- * exists, becomes JOB_ENDED with the state NODE_FAIL. The file is not changed. */
+/* Sets the phase by the times. A job that has not ended, but of which neither the keeper nor
+ * another process exists, gets the state NODE_FAIL. The file is not changed. */
 void local_record_judge(struct local_record *r);
 
 /* Are processes of the job still running although its keeper was killed? */

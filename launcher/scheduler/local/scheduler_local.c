@@ -123,8 +123,8 @@ static int submit_job(struct scheduler *s, const struct job *job, char id[SCHEDU
     snprintf(state->id, sizeof state->id, "%s", id);
     snprintf(state->tag, sizeof state->tag, "%s", job->tag);
     snprintf(state->name, sizeof state->name, "%s", job->name);
-    strcpy(state->state, "PENDING");
-    strcpy(state->reason, "Resources");
+    job_state_set(state, STATE_PENDING);
+    strcpy(state->reason, "waits for earlier jobs of the local queue");
     state->submitted = time(NULL);
     pid_t keeper = local_keeper_start(&k, &channel, e);
     if (keeper < 0)
@@ -140,16 +140,11 @@ static int submit_job(struct scheduler *s, const struct job *job, char id[SCHEDU
 }
 
 static void local_submit(struct scheduler *s, const struct job *jobs, size_t count,
-                         const char *in_flight, const struct scheduler_feed *feed,
-                         struct scheduler_result *results)
+                         const char *in_flight, struct scheduler_result *results)
 {
     (void)in_flight; /* not needed: a job exists once its record does, and queries find that */
     for (size_t i = 0; i < count; i++) {
         struct scheduler_result *r = &results[i];
-        if (feed && feed->ready(feed->arg, i, &r->reason)) {
-            r->outcome = SCHEDULER_REFUSED;
-            return;
-        }
         if (submit_job(s, &jobs[i], r->id, &r->reason)) {
             r->outcome = r->reason.code == ERR_INTERNAL ? SCHEDULER_LOST : SCHEDULER_REFUSED;
             return;
@@ -209,7 +204,7 @@ static int end_orphans(const char *dir, struct local_record *r, struct err *e)
          clock_now() < end;)
         nanosleep(&pause, NULL);
     procid_signal_session(r->keeper.pid, SIGKILL);
-    strcpy(r->state.state, "CANCELLED");
+    job_state_set(&r->state, STATE_CANCELLED);
     r->state.ended = time(NULL);
     return local_record_write(dir, r, e);
 }

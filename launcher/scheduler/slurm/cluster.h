@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the cluster has, and whether a job is too large for it. Slurm may withhold nodes and
- * partitions from a user; what is unknown is not checked here, and Slurm decides. */
+/* What the cluster has. Slurm may withhold nodes and partitions from a user. */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_SLURM_CLUSTER_H
 #define UNETCTL_LAUNCHER_SCHEDULER_SLURM_CLUSTER_H
 
 #include <jansson.h>
 #include <stdbool.h>
 
-struct way;
+struct slurm_interface;
 
 struct cluster_partition {
     char *name;
@@ -39,13 +38,8 @@ void cluster_add_node(struct cluster_partition *p, int cpus, const char *gres, b
 /* Sets the number of all nodes of p, when those that Slurm shows have been added. */
 void cluster_set_total(struct cluster_partition *p, int nodes);
 
-/* Returns the answer to the request "partitions" of PROTOCOL.md. way: how Slurm is asked
- * (way.h). */
-json_t *cluster_partitions(const struct way *way);
-
-/* Returns NULL, or a refusal: the job can never run here, or the cluster could not be queried.
- * *away becomes the number of nodes of the job's partition that are or may be down, drained or
- * not responding. A job for a list of partitions is not checked, and *away becomes 0. */
-json_t *cluster_check(const struct way *way, const json_t *job, int *away);
+/* Returns the answer to the request "partitions" of PROTOCOL.md, at most two seconds old, since
+ * many jobs are checked in a row. */
+json_t *cluster_partitions(const struct slurm_interface *slurm);
 
 #endif

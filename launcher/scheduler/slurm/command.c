@@ -88,13 +88,12 @@ char *command_last_line(char *text)
 
 json_t *command_refuse(const char *name, struct command *c)
 {
+    enum cause cause = c->code > 128 ? CAUSE_LOST : cause_find(c->err.data);
     const char *reason = command_last_line(c->err.data);
 
     if (!*reason)
         reason = command_last_line(c->out.data);
-    json_t *refusal = *reason ? message_refuse("%s", reason)
-                              : message_refuse("%s failed with exit code %d", name, c->code);
-    if (strstr(reason, "Incompatible versions of client and server code"))
-        json_object_set_new(refusal, "incompatible", json_true());
-    return refusal;
+    return *reason ? message_refuse_for(cause, "%s", reason)
+                   : message_refuse_for(cause, "%s failed with exit code %d", name,
+                                        c->code);
 }

@@ -26,7 +26,8 @@ void command_destroy(struct command *c);
 char *command_last_line(char *text);
 
 /* Returns the refusal of a command that failed, with the reason that it printed, or else its exit
- * code. Changes c->out and c->err. */
+ * code, and with the cause of that text; CAUSE_LOST if a signal ended it. Changes c->out and
+ * c->err. */
 json_t *command_refuse(const char *name, struct command *c);
 
 #endif

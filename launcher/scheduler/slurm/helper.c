@@ -43,7 +43,6 @@ struct helper {
     FILE *talk;    /* its stderr, a file in memory; NULL before it starts */
     bool greeted;  /* it has answered once */
     struct buf in; /* bytes received after the last answer */
-    struct buf posted; /* requests sent ahead, one per line, whose answers have not been read */
 };
 
 /* Makes COMMANDS the program that starts next, in place of LIBRARY. Returns false if COMMANDS is
@@ -116,7 +115,7 @@ static void reset_helper(struct helper *h)
         fclose(h->talk);
     h->talk = NULL;
     h->greeted = false;
-    h->in.length = h->posted.length = 0;
+    h->in.length = 0;
 }
 
 void helper_destroy(struct helper *h)
@@ -125,7 +124,6 @@ void helper_destroy(struct helper *h)
         return;
     reset_helper(h);
     buf_destroy(&h->in);
-    buf_destroy(&h->posted);
     free(h);
 }
 
@@ -210,7 +208,7 @@ static int send_line(struct helper *h, const char *request, struct err *e)
 static json_t *check_answer(struct helper *h, json_t *answer, struct err *e)
 {
     if (answer && !json_is_true(json_object_get(answer, "ok"))) {
-        h->misfits = h->may_change && json_is_true(json_object_get(answer, "incompatible"));
+        h->misfits = h->may_change && message_cause(answer) == CAUSE_INCOMPATIBLE;
         const char *why = json_string_value(json_object_get(answer, "error"));
         err_set(e, ERR_SCHED, "Slurm: %s", why ? why : "refused without a reason");
         json_decref(answer);
@@ -284,21 +282,6 @@ static int greet_helper(struct helper *h, struct err *e)
     return -1;
 }
 
-/* Returns the answer to the oldest request that was sent ahead. *wanted becomes whether that one
- * equals request. */
-static json_t *receive_posted(struct helper *h, const char *request, bool *wanted, struct err *e)
-{
-    size_t n = (size_t)((char *)memchr(h->posted.data, '\n', h->posted.length) - h->posted.data);
-
-    *wanted = strlen(request) == n && memcmp(request, h->posted.data, n) == 0;
-    json_t *answer = receive_answer(h, e);
-    if (answer) {
-        h->posted.length -= n + 1;
-        memmove(h->posted.data, h->posted.data + n + 1, h->posted.length);
-    }
-    return answer;
-}
-
 /* Starts the program unless it runs, and exchanges greetings. If LIBRARY fails and COMMANDS may
  * replace it, does the same with COMMANDS. */
 static int make_ready(struct helper *h, struct err *e)
@@ -323,15 +306,6 @@ static void log_note(struct helper *h)
 
 static json_t *converse(struct helper *h, const char *request, struct err *e)
 {
-    bool wanted = false;
-    json_t *answer;
-
-    while (h->posted.length) {
-        answer = receive_posted(h, request, &wanted, e);
-        if (!answer || wanted)
-            return check_answer(h, answer, e);
-        json_decref(answer);
-    }
     return send_line(h, request, e) ? NULL : check_answer(h, receive_answer(h, e), e);
 }
 
@@ -361,62 +335,4 @@ json_t *helper_ask(struct helper *h, json_t *request, struct err *e)
         log_note(h);
     free(text);
     return answer;
-}
-
-/* Reads and discards the answers to requests that were sent ahead. */
-static int drop_posted(struct helper *h, struct err *e)
-{
-    bool wanted;
-
-    while (h->posted.length) {
-        json_t *answer = receive_posted(h, "", &wanted, e);
-        if (!answer)
-            return -1;
-        json_decref(answer);
-    }
-    return 0;
-}
-
-static int send_lines(struct helper *h, json_t *(*next)(void *arg), void *arg, struct err *e)
-{
-    json_t *line;
-
-    while ((line = next(arg))) {
-        char *text = encode_request(line, e);
-        int rc = text ? send_line(h, text, e) : -1;
-        free(text);
-        if (rc)
-            return -1;
-    }
-    return 0;
-}
-
-json_t *helper_ask_fed(struct helper *h, json_t *request, json_t *(*next)(void *arg), void *arg,
-                       struct err *e)
-{
-    char *text = encode_request(request, e);
-    json_t *answer = NULL;
-
-    if (text && make_ready(h, e) == 0 &&
-        drop_posted(h, e) == 0 && send_line(h, text, e) == 0) {
-        if (send_lines(h, next, arg, e) == 0)
-            answer = check_answer(h, receive_answer(h, e), e);
-        else
-            e->code = ERR_INTERNAL; /* the request may have had its effect */
-    }
-    free(text);
-    return answer;
-}
-
-void helper_post(struct helper *h, json_t *request)
-{
-    struct err later; /* ignored: the request itself will report it */
-    char *text = encode_request(request, &later);
-
-    if (text && (h->pid || start_helper(h, &later) == 0) && send_line(h, text, &later) == 0) {
-        buf_addf(&h->posted, "%s\n", text);
-        if (h->posted.failed)
-            reset_helper(h);
-    }
-    free(text);
 }

@@ -26,14 +26,4 @@ void helper_destroy(struct helper *h);
  * sent but its answer was lost. */
 json_t *helper_ask(struct helper *h, json_t *request, struct err *e);
 
-/* Does the same for a request that is followed by further lines, which get no answers of their
- * own. next returns each line, which is released, and finally NULL. */
-json_t *helper_ask_fed(struct helper *h, json_t *request, json_t *(*next)(void *arg), void *arg,
-                       struct err *e);
-
-/* Sends a query, which is released, ahead of time, without waiting for its answer. helper_ask of
- * the same query then takes that answer. Answers arrive in the order of sending: each request
- * discards those that come before its own, and one that was not sent ahead discards all. */
-void helper_post(struct helper *h, json_t *request);
-
 #endif

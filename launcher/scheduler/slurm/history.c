@@ -2,34 +2,13 @@
 #include "config.h"
 #include "launcher/scheduler/slurm/history.h"
 
-#include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "launcher/scheduler/job_state.h"
 #include "launcher/scheduler/slurm/message.h"
-
-json_t *history_describe(const struct history_job *j)
-{
-    /* slurmdbd's words for a job that never had nodes */
-    bool has_nodes = j->nodes && strcmp(j->nodes, "None assigned") != 0;
-
-    return json_pack("{s:o, s:o, s:o, s:o, s:I, s:i, s:i, s:I, s:I, s:I, s:o, s:o*}", "id",
-                     message_string(j->id), "state", message_string(j->state), "name",
-                     message_string(j->name), "user", message_string(j->user), "uid",
-                     (json_int_t)j->uid, "exit_code", j->exit_code, "signal", j->signal,
-                     "submitted", (json_int_t)j->submitted, "started", (json_int_t)j->started,
-                     "ended", (json_int_t)j->ended, "nodes",
-                     message_string(has_nodes ? j->nodes : NULL), "tres", j->tres);
-}
-
-void history_add_tres(json_t *dst, const char *name, long long count)
-{
-    if (count > 0 && count < LLONG_MAX - 1)
-        json_object_set_new(dst, name, json_integer(count));
-}
 
 /* Copies the text after "NAME=" in a line of jobcomp/filetxt up to the first of the characters of
  * end, or "" if there is none. */
@@ -81,29 +60,38 @@ static long take_user(const char *line, char *dst, size_t size)
     return uid;
 }
 
+/* Decodes a line, but for its id. */
+static void take_job(const char *line, struct job_state *dst)
+{
+    char state[32], exit_code[32];
+
+    take_word(line, "JobState", state, sizeof state);
+    job_state_set(dst, state_find(state));
+    take_word(line, "NodeList", dst->nodes, sizeof dst->nodes);
+    take_word(line, "ExitCode", exit_code, sizeof exit_code);
+    sscanf(exit_code, "%d:%d", &dst->exit_code, &dst->signal);
+    take_name(line, dst->name, sizeof dst->name);
+    dst->uid = take_user(line, dst->user, sizeof dst->user);
+    dst->submitted = take_time(line, "SubmitTime");
+    dst->started = take_time(line, "StartTime");
+    dst->ended = take_time(line, "EndTime");
+}
+
 int history_read_jobcomp(const char *file, const json_t *ids, json_t *jobs)
 {
     FILE *f = fopen(file, "r");
-    char *line = NULL, id[32], state[32], nodes[256], exit_code[32], name[256], user[80];
+    char *line = NULL;
     size_t capacity = 0;
 
     if (!f)
         return -1;
     while (getline(&line, &capacity, f) > 0) {
-        take_word(line, "JobId", id, sizeof id);
-        if (!message_has_id(ids, id))
+        struct job_state j = {.uid = -1};
+        take_word(line, "JobId", j.id, sizeof j.id);
+        if (!message_has_id(ids, j.id))
             continue;
-        take_word(line, "JobState", state, sizeof state);
-        take_word(line, "NodeList", nodes, sizeof nodes);
-        take_word(line, "ExitCode", exit_code, sizeof exit_code);
-        take_name(line, name, sizeof name);
-        struct history_job j = {.id = id, .state = state, .nodes = nodes, .name = name,
-                                .user = user, .uid = take_user(line, user, sizeof user),
-                                .submitted = take_time(line, "SubmitTime"),
-                                .started = take_time(line, "StartTime"),
-                                .ended = take_time(line, "EndTime")};
-        sscanf(exit_code, "%d:%d", &j.exit_code, &j.signal);
-        json_array_append_new(jobs, history_describe(&j));
+        take_job(line, &j);
+        json_array_append_new(jobs, job_state_encode(&j));
     }
     free(line);
     fclose(f);

@@ -10,7 +10,6 @@
 
 #include "launcher/scheduler/slurm/command.h"
 #include "launcher/scheduler/slurm/message.h"
-#include "launcher/scheduler/slurm/slurm_words.h"
 
 #define ASSOCIATION                                                                                \
     "format=Account,User,GrpJobs,GrpSubmit,GrpTRES,GrpTRESMins,GrpWall,MaxJobs,MaxSubmit,MaxTRES," \
@@ -190,12 +189,11 @@ static json_t *explain_limit(const json_t *job, const char *name)
 
     find_owner(job, &owner);
     add_limits(&limits, &owner, name);
-    json_t *answer = message_refuse(
+    json_t *answer = message_refuse_for(
+        strstr(name, "Submit") ? CAUSE_FULL : CAUSE_LIMIT,
         "Job violates accounting/QOS policy%s%s: %s", *name ? ", " : "", name,
         limits.length ? limits.data : "see 'sacctmgr show assoc' and 'sacctmgr show qos'");
     buf_destroy(&limits);
-    if (strstr(name, "Submit"))
-        json_object_set_new(answer, "full", json_true());
     return answer;
 }
 
@@ -206,11 +204,9 @@ static json_t *explain_full(const char *text)
 
     find_setting("MaxJobCount", most, sizeof most);
     find_setting("MinJobAge", age, sizeof age);
-    json_t *answer = message_refuse("%s: the cluster has as many jobs as slurm.conf allows "
-                                    "(MaxJobCount=%s; those that ended count for MinJobAge=%s)",
-                                    text, most, age);
-    json_object_set_new(answer, "full", json_true());
-    return answer;
+    return message_refuse_for(CAUSE_FULL, "%s: the cluster has as many jobs as slurm.conf allows "
+                              "(MaxJobCount=%s; those that ended count for MinJobAge=%s)",
+                              text, most, age);
 }
 
 /* Returns a refusal of text with the user's accounts and their QOS, as "ACCOUNT (QOS A,B)", or the
@@ -235,11 +231,11 @@ static json_t *explain_account(const json_t *job, const char *text)
     }
     const char *who = strchr(o.user, '=') + 1;
     json_t *answer =
-        !is_answered  ? message_refuse("%s", text)
-        : list.length ? message_refuse("%s; accounts of user %s: %s (slurm.account, slurm.qos)",
-                                       text, who, list.data)
-                      : message_refuse("%s; user %s has no account on this cluster; its "
-                                       "administrators can add one", text, who);
+        !is_answered  ? message_refuse_for(CAUSE_ACCOUNT, "%s", text)
+        : list.length ? message_refuse_for(CAUSE_ACCOUNT, "%s; accounts of user %s: %s "
+                                           "(slurm.account, slurm.qos)", text, who, list.data)
+                      : message_refuse_for(CAUSE_ACCOUNT, "%s; user %s has no account on this "
+                                           "cluster; its administrators can add one", text, who);
     command_destroy(&c);
     buf_destroy(&list);
     return answer;
@@ -248,21 +244,19 @@ static json_t *explain_account(const json_t *job, const char *text)
 json_t *limits_explain(const json_t *job, json_t *answer)
 {
     const char *text = message_text(answer, "error"), *name = message_text(answer, "limit");
+    enum cause cause = text ? message_cause(answer) : CAUSE_OTHER;
     json_t *better = NULL;
 
-    if (text && strstr(text, "violates accounting/QOS policy"))
+    if (cause == CAUSE_LIMIT)
         better = explain_limit(job, name ? name : "");
-    else if (text && (strstr(text, "Invalid account") || strstr(text, "Invalid qos")))
+    else if (cause == CAUSE_ACCOUNT)
         better = explain_account(job, text);
-    else if (text && (strstr(text, "Resource temporarily unavailable") ||
-                      strstr(text, "MaxJobCount limit reached")))
+    else if (cause == CAUSE_FULL)
         better = explain_full(text);
-    else if (text && *slurm_words_refusal(text))
-        better = message_refuse("%s; %s", text, slurm_words_refusal(text));
+    else if (*cause_advice(cause))
+        better = message_refuse_for(cause, "%s; %s", text, cause_advice(cause));
     if (!better)
         return answer;
-    if (json_object_get(answer, "code"))
-        json_object_set(better, "code", json_object_get(answer, "code"));
     json_decref(answer);
     return better;
 }

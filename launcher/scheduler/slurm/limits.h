@@ -11,11 +11,10 @@
  * is. `said` is changed. */
 void limits_name(json_t *refusal, char *said);
 
-/* Returns answer, the answer to a check or submission of job. If it is a refusal because of a
- * limit, an account or a QOS, it is released, and a new refusal with what sacctmgr and scontrol
- * know about that is returned; another refusal gets the explanation that slurm_words.h has for it.
- * Its member "full" is set if the job may be submitted again when others have ended.
- * Thread-safe. */
+/* Returns answer, the answer to a check or submission of job. A refusal because of a limit, an
+ * account or a QOS is released, and a new refusal with what sacctmgr and scontrol know about that
+ * is returned; of another cause it gets the advice that cause.h has for it. Its cause becomes
+ * CAUSE_FULL if the job may be submitted again when others have ended. */
 json_t *limits_explain(const json_t *job, json_t *answer);
 
 #endif

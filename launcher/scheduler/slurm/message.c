@@ -6,15 +6,37 @@
 #include <stdio.h>
 #include <string.h>
 
-json_t *message_refuse(const char *fmt, ...)
+static json_t *refuse(enum cause cause, const char *fmt, va_list ap)
 {
     char text[1024];
+
+    vsnprintf(text, sizeof text, fmt, ap);
+    return json_pack("{s:b, s:i, s:s}", "ok", 0, "code", (int)cause, "error", text);
+}
+
+json_t *message_refuse(const char *fmt, ...)
+{
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    json_t *refusal = refuse(CAUSE_OTHER, fmt, ap);
     va_end(ap);
-    return json_pack("{s:b, s:i, s:s}", "ok", 0, "code", 0, "error", text);
+    return refusal;
+}
+
+json_t *message_refuse_for(enum cause cause, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    json_t *refusal = refuse(cause, fmt, ap);
+    va_end(ap);
+    return refusal;
+}
+
+enum cause message_cause(const json_t *answer)
+{
+    return (enum cause)message_number(answer, "code");
 }
 
 const char *message_text(const json_t *o, const char *key)

@@ -6,12 +6,19 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "launcher/scheduler/slurm/cause.h"
+
 /* The number of the protocol, which helpers answer to "hello". It changes with a release whose
  * helper and an earlier unetctl, or the reverse, would misunderstand each other. */
-#define MESSAGE_PROTOCOL 1
+#define MESSAGE_PROTOCOL 2
 
-/* Returns an answer that refuses with this reason. */
+/* Return an answer that refuses with this reason, for CAUSE_OTHER or another cause. */
 json_t *message_refuse(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+json_t *message_refuse_for(enum cause cause, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Returns the cause of a refusal; of another answer CAUSE_OTHER. */
+enum cause message_cause(const json_t *answer);
 
 /* Return a member, or NULL, 0 and false if it is absent or of another type. */
 const char *message_text(const json_t *o, const char *key);

@@ -2,13 +2,13 @@
 #include "config.h"
 #include "launcher/scheduler/slurm/sbatch.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "launcher/scheduler/slurm/command.h"
 #include "launcher/scheduler/slurm/limits.h"
 #include "launcher/scheduler/slurm/message.h"
+#include "launcher/scheduler/slurm/request.h"
 
 /* Returns the job's id in the output, or NULL. sbatch --parsable prints ID or ID;CLUSTER. */
 static const char *find_id(const char *text, size_t *length)
@@ -19,26 +19,6 @@ static const char *find_id(const char *text, size_t *length)
             return text;
     }
     return NULL;
-}
-
-static bool has_one_of(const char *text, const char *const *signs)
-{
-    while (*signs && !strstr(text, *signs))
-        signs++;
-    return *signs != NULL;
-}
-
-/* Was sbatch killed, did it fail without an answer, or because a backup controller has not yet
- * taken over? The latter two show only in its text, which is slurm_strerror's for a timeout or a
- * broken connection. */
-static bool is_lost(const struct command *c)
-{
-    static const char *const signs[] = {
-        "timed out", "Zero Bytes", "send/recv", "Connection reset", "Unexpected message",
-        "missing socket", "send failure", "receive failure", "shutdown failure", "communication",
-        "in standby mode", NULL};
-
-    return c->code > 128 || has_one_of(c->err.data, signs);
 }
 
 /* Runs sbatch MODE WORDS SCRIPT, with --wrap=true for a job without a script. The words of front
@@ -67,42 +47,38 @@ static json_t *run_sbatch(const json_t *job, const char *const *front, const cha
     return refusal;
 }
 
+/* Checks what sbatch would refuse in words that say less. */
+static json_t *check_job(const json_t *job)
+{
+    char *script;
+    json_t *refusal = request_read_script(job, &script);
+
+    free(script);
+    if (!refusal && json_array_size(json_object_get(job, "words")) == 0)
+        refusal = message_refuse("the job has no \"words\"");
+    return refusal;
+}
+
 json_t *sbatch_submit(const json_t *job)
 {
     struct command c;
     size_t n;
-    json_t *answer = run_sbatch(job, NULL, "--parsable", &c);
+    json_t *answer = check_job(job);
+
+    if (answer)
+        return answer;
+    answer = run_sbatch(job, NULL, "--parsable", &c);
     const char *id = answer || c.code ? NULL : find_id(c.out.data, &n);
 
     if (id) {
         answer = json_pack("{s:b, s:s#}", "ok", 1, "id", id, (int)n);
     } else if (!answer) {
-        bool lost = is_lost(&c);
-        answer = c.code ? command_refuse("sbatch", &c) : message_refuse("sbatch printed no job id");
+        answer = c.code ? command_refuse("sbatch", &c)
+                        : message_refuse_for(CAUSE_LOST, "sbatch printed no job id");
         limits_name(answer, c.err.data);
-        if (lost || c.code == 0)
-            json_object_set_new(answer, "lost", json_true());
     }
     command_destroy(&c);
     return answer;
-}
-
-/* Does text have a reason for which Slurm makes a job wait for its turn? The reasons are in the
- * words of slurm_strerror, which are the same in Slurm 22.05 to 26.05 (forecast_may_pass has the
- * codes). */
-static bool may_pass(const char *text, int away)
-{
-    static const char *const signs[] = {
-        "Requested nodes are busy",  "Required node not available",
-        "Job is in held state",      "Job dependency problem",
-        "Partition in DOWN state",   "Requested reservation is in use",
-        "maintenance reservation",   "Requested reservation not usable now",
-        "QOS usage threshold",       "Job violates accounting/QOS policy",
-        "Waiting for burst buffer",  "Resource temporarily unavailable",
-        "MaxJobCount limit reached", NULL};
-
-    return has_one_of(text, signs) ||
-           (away > 0 && strstr(text, "Requested node configuration is not available"));
 }
 
 /* Decodes "Job 7 to start at SECONDS using 2 processors on nodes n[1-2] in partition main". */
@@ -124,7 +100,7 @@ json_t *sbatch_forecast(const json_t *job, int away)
 
     if (!answer && c.code == 0)
         answer = decode_forecast(c.err.data);
-    else if (!answer && may_pass(c.err.data, away))
+    else if (!answer && cause_passes(cause_find(c.err.data), away))
         answer = decode_forecast("");
     else if (!answer)
         answer = command_refuse("sbatch", &c);

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-/* Returns the answer to a submission: the job's id, or a refusal, which has "lost" if Slurm may
+/* Returns the answer to a submission: the job's id, or a refusal, with CAUSE_LOST if Slurm may
  * have accepted the job nevertheless. Thread-safe. */
 json_t *sbatch_submit(const json_t *job);
 

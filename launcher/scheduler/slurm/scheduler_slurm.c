@@ -9,11 +9,15 @@
 
 #include "launcher/host/jsonio.h"
 #include "launcher/scheduler/slurm/helper.h"
+#include "launcher/scheduler/slurm/message.h"
+#include "launcher/scheduler/slurm/slurm_words.h"
+#include "src/log.h"
 
 struct slurm {
     struct scheduler scheduler;
     struct helper *helper;
     const char *clusters; /* the cluster that jobs are for; NULL: the one that answers */
+    bool has_warned;      /* of what Slurm does not show */
 };
 
 static json_t *ask_helper(struct scheduler *s, json_t *request, struct err *e)
@@ -141,6 +145,7 @@ static void decode_partition(const json_t *o, struct scheduler_partition *p)
 
     snprintf(p->name, sizeof p->name, "%s", jsonio_text(o, "name"));
     p->nodes = (int)jsonio_integer(o, "nodes");
+    p->away = (int)jsonio_integer(o, "away") + unseen;
     p->max_time_min = (int)jsonio_integer(o, "max_time_min");
     if (unseen) {
         snprintf(p->unknown, sizeof p->unknown, "Slurm does not show %d of the %d nodes of "
@@ -150,11 +155,6 @@ static void decode_partition(const json_t *o, struct scheduler_partition *p)
     }
     p->gpus_per_node = (int)jsonio_integer(o, "gpus_per_node");
     p->cpus_per_node = (int)jsonio_integer(o, "cpus_per_node");
-}
-
-static json_t *encode_partitions(void)
-{
-    return json_pack("{s:s}", "op", "partitions");
 }
 
 /* Returns the partition with the name `name`[0..n), or for NULL the default one. */
@@ -204,6 +204,7 @@ static void widen_partition(struct scheduler_partition *p, const struct schedule
     if (!*p->unknown)
         memcpy(p->unknown, other->unknown, sizeof p->unknown);
     p->nodes = larger(p->nodes, other->nodes);
+    p->away = larger(p->away, other->away);
     p->gpus_per_node = is_unknown ? 0 : larger(p->gpus_per_node, other->gpus_per_node);
     p->cpus_per_node = is_unknown ? 0 : larger(p->cpus_per_node, other->cpus_per_node);
     p->max_time_min = p->max_time_min && other->max_time_min
@@ -237,12 +238,14 @@ static int choose_partition(const json_t *list, const char *name, struct schedul
 static int slurm_partition(struct scheduler *s, const char *name, struct scheduler_partition *p,
                            struct err *e)
 {
-    json_t *answer = check_cluster(s, e) ? NULL : ask_again(s, encode_partitions(), e);
+    json_t *answer = check_cluster(s, e)
+                         ? NULL
+                         : ask_again(s, json_pack("{s:s}", "op", "partitions"), e);
     int rc = -1;
 
     if (json_is_true(json_object_get(answer, "private"))) {
-        *p = (struct scheduler_partition){.unknown = "Slurm does not show its partitions "
-                                                     "(PrivateData)"};
+        *p = (struct scheduler_partition){
+            .away = 1, .unknown = "Slurm does not show its partitions (PrivateData)"};
         snprintf(p->name, sizeof p->name, "%s", name ? name : "(default)");
         rc = 0;
     } else if (answer) {
@@ -252,21 +255,55 @@ static int slurm_partition(struct scheduler *s, const char *name, struct schedul
     return rc;
 }
 
-/* Encodes a check of a job, without its script unless sbatch has to read that. */
-static json_t *encode_check(const struct job *job, const char *op)
+/* Refuses a job that is larger than the partition, whatever runs there now. Slurm's own text for
+ * this, "Requested node configuration is not available", does not say what is too large. */
+static int check_size(const struct job *job, const struct scheduler_partition *p, struct err *e)
 {
-    struct job without = *job;
+    int per_node = (job->tasks + job->nodes - 1) / job->nodes;
+    int gpus = per_node * job->gpus_per_task, cpus = per_node * job->cpus_per_task;
 
-    if (!goes_through_sbatch(job))
-        without.script = NULL;
-    return json_pack("{s:s, s:o}", "op", op, "job", encode_job(&without));
+    if (job->nodes > p->nodes && (p->nodes || !*p->unknown))
+        return err_set(e, ERR_SCHED, "%d nodes are asked for, but partition '%s' has %d, which is "
+                       "enough for %d GPUs", job->nodes, p->name, p->nodes, p->nodes * gpus);
+    if (gpus > p->gpus_per_node && !*p->unknown)
+        return err_set(e, ERR_SCHED, "%d GPUs per node are asked for, but nodes of partition '%s' "
+                       "have at most %d: correct gpus_per_node of the site, or choose another "
+                       "partition (slurm.partition)", gpus, p->name, p->gpus_per_node);
+    if (p->cpus_per_node && cpus > p->cpus_per_node && job->cpus_per_task > 1)
+        return err_set(e, ERR_SCHED, "%d CPUs per node are asked for (%d for each of %d tasks), "
+                       "but nodes of partition '%s' have %d", cpus, job->cpus_per_task, per_node,
+                       p->name, p->cpus_per_node);
+    if (p->max_time_min && job->options.time_min > p->max_time_min)
+        return err_set(e, ERR_SCHED, "a time limit of %d minutes is asked for, but partition '%s' "
+                       "allows %d", job->options.time_min, p->name, p->max_time_min);
+    return 0;
+}
+
+static int check_partition(struct scheduler *s, const struct job *job,
+                           struct scheduler_partition *p, struct err *e)
+{
+    struct slurm *slurm = s->priv;
+
+    if (slurm_partition(s, job->options.partition, p, e) || check_size(job, p, e))
+        return -1;
+    if (*p->unknown && !slurm->has_warned)
+        log_info("%s: whether the runs fit is left to Slurm", p->unknown);
+    slurm->has_warned |= *p->unknown != 0;
+    return 0;
 }
 
 static int slurm_check(struct scheduler *s, const struct job *job,
                        struct scheduler_forecast *forecast, struct err *e)
 {
-    json_t *answer = check_cluster(s, e) ? NULL : ask_again(s, encode_check(job, "check"), e);
+    struct scheduler_partition p;
+    struct job without = *job;
 
+    if (!goes_through_sbatch(job))
+        without.script = NULL; /* Slurm checks a job without one */
+    json_t *answer = check_partition(s, job, &p, e)
+                         ? NULL
+                         : ask_again(s, json_pack("{s:s, s:o, s:i}", "op", "check", "job",
+                                                  encode_job(&without), "away", p.away), e);
     if (!answer)
         return -1;
     forecast->start = (time_t)jsonio_integer(answer, "start");
@@ -284,49 +321,21 @@ static void decode_result(const json_t *o, struct scheduler_result *dst)
         snprintf(dst->id, sizeof dst->id, "%s", jsonio_text(o, "id"));
         return;
     }
-    dst->outcome = json_is_true(json_object_get(o, "lost")) ? SCHEDULER_LOST : SCHEDULER_REFUSED;
-    dst->is_full = json_is_true(json_object_get(o, "full"));
+    enum cause cause = message_cause(o);
+    dst->outcome = cause == CAUSE_LOST ? SCHEDULER_LOST : SCHEDULER_REFUSED;
+    dst->is_full = cause == CAUSE_FULL;
     err_set(&dst->reason, ERR_SCHED, "Slurm: %s", jsonio_text(o, "error"));
 }
 
-/* The feed of a submission whose jobs become ready one after the other. */
-struct feeding {
-    const struct scheduler_feed *feed;
-    struct scheduler_result *results;
-    size_t next, count;
-    bool stopped;
-};
-
-static json_t *feed_next(void *arg)
-{
-    struct feeding *f = arg;
-
-    if (!f->feed || f->stopped || f->next == f->count)
-        return NULL;
-    if (f->feed->ready(f->feed->arg, f->next, &f->results[f->next].reason)) {
-        f->stopped = true;
-        return json_pack("{s:s}", "op", "stop");
-    }
-    f->next++;
-    return json_pack("{s:s, s:I}", "op", "ready", "count", (json_int_t)f->next);
-}
-
 static void slurm_submit(struct scheduler *s, const struct job *jobs, size_t count,
-                         const char *in_flight, const struct scheduler_feed *feed,
-                         struct scheduler_result *results)
+                         const char *in_flight, struct scheduler_result *results)
 {
-    const struct slurm *slurm = s->priv;
-    struct feeding feeding = {.feed = feed, .results = results, .count = count};
+    json_t *list = json_array();
     struct err e;
 
-    if (check_cluster(s, &e)) {
-        results[0] = (struct scheduler_result){.outcome = SCHEDULER_REFUSED, .reason = e};
-        return;
-    }
-    json_t *list = json_array();
     for (size_t i = 0; i < count; i++)
         json_array_append_new(list, encode_job(&jobs[i]));
-    /* an incomplete list means that a text is not UTF-8; helper_ask_fed refuses NULL for that */
+    /* an incomplete list means that a text is not UTF-8; helper_ask refuses NULL for that */
     bool whole = json_array_size(list) == count;
     json_t *request = json_pack("{s:s, s:o}", "op", "submit", "jobs", list);
     if (!whole) {
@@ -334,56 +343,36 @@ static void slurm_submit(struct scheduler *s, const struct job *jobs, size_t cou
         request = NULL;
     }
     set_text(&request, "in_flight", in_flight);
-    if (feed && request)
-        json_object_set_new(request, "fed", json_true());
-    json_t *answer = helper_ask_fed(slurm->helper, request, feed_next, &feeding, &e);
+    json_t *answer = NULL;
+    if (check_cluster(s, &e))
+        json_decref(request);
+    else
+        answer = ask_helper(s, request, &e);
     for (size_t i = 0; answer && i < count; i++)
         decode_result(json_array_get(json_object_get(answer, "results"), i), &results[i]);
     for (size_t i = 0; !answer && i < count; i++) {
         results[i].outcome = e.code == ERR_INTERNAL ? SCHEDULER_LOST : SCHEDULER_REFUSED;
         results[i].reason = e;
     }
-    if (feeding.stopped && answer)
-        results[feeding.next].outcome = SCHEDULER_REFUSED; /* feed has filled the reason */
     json_decref(answer);
 }
 
-static bool is_one_of(const char *state, const char *const *names)
-{
-    while (*names && strcmp(state, *names) != 0)
-        names++;
-    return *names != NULL;
-}
-
-static enum job_phase phase_of(const char *state)
-{
-    static const char *const pending[] = {"PENDING",     "REQUEUED",     "REQUEUE_HOLD",
-                                          "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD", NULL};
-    static const char *const running[] = {"RUNNING",  "COMPLETING", "SUSPENDED", "CONFIGURING",
-                                          "RESIZING", "SIGNALING",  "STAGE_OUT", "STOPPED", NULL};
-
-    if (is_one_of(state, pending))
-        return JOB_PENDING;
-    return is_one_of(state, running) ? JOB_RUNNING : JOB_ENDED;
-}
-
+/* Decodes a job, and explains its state or Slurm's reason. */
 static void decode_state(const json_t *o, struct job_state *dst)
 {
-    snprintf(dst->id, sizeof dst->id, "%s", jsonio_text(o, "id"));
-    snprintf(dst->state, sizeof dst->state, "%s", jsonio_text(o, "state"));
-    snprintf(dst->reason, sizeof dst->reason, "%s", jsonio_text(o, "reason"));
-    snprintf(dst->nodes, sizeof dst->nodes, "%s", jsonio_text(o, "nodes"));
-    snprintf(dst->tag, sizeof dst->tag, "%s", jsonio_text(o, "tag"));
-    snprintf(dst->name, sizeof dst->name, "%s", jsonio_text(o, "name"));
-    snprintf(dst->user, sizeof dst->user, "%s", jsonio_text(o, "user"));
-    dst->uid = json_object_get(o, "uid") ? (long)jsonio_integer(o, "uid") : -1;
-    dst->phase = phase_of(dst->state);
-    dst->exit_code = (int)jsonio_integer(o, "exit_code");
-    dst->signal = (int)jsonio_integer(o, "signal");
-    dst->restarts = (int)jsonio_integer(o, "restarts");
-    dst->submitted = (time_t)jsonio_integer(o, "submitted");
-    dst->started = (time_t)jsonio_integer(o, "started");
-    dst->ended = (time_t)jsonio_integer(o, "ended");
+    char reason[sizeof dst->reason];
+
+    job_state_decode(o, dst);
+    dst->held = dst->phase == PHASE_PENDING && slurm_words_is_held(dst->reason);
+    if (dst->phase == PHASE_ENDED)
+        state_explain(dst->state, reason, sizeof reason);
+    if (dst->phase == PHASE_ENDED && *reason)
+        *dst->reason = 0;
+    const char *words = slurm_words_reason(dst->reason);
+    if (!*words)
+        return;
+    snprintf(reason, sizeof reason, "%.100s: %s", dst->reason, words);
+    memcpy(dst->reason, reason, sizeof reason);
 }
 
 static int by_id(const void *a, const void *b)
@@ -392,12 +381,6 @@ static int by_id(const void *a, const void *b)
     unsigned long y = strtoul(((const struct job_state *)b)->id, NULL, 10);
 
     return (x > y) - (x < y);
-}
-
-static json_t *encode_query(const char *tag_prefix, bool everybody)
-{
-    return json_pack("{s:s, s:s, s:b}", "op", "query", "tag_prefix", tag_prefix, "everybody",
-                     everybody);
 }
 
 /* Decodes the jobs of an answer, and releases it. */
@@ -419,7 +402,8 @@ static int take_states(json_t *answer, struct job_state **states, size_t *nstate
 static int slurm_query(struct scheduler *s, const char *tag_prefix, bool everybody,
                        struct job_state **states, size_t *nstates, struct err *e)
 {
-    json_t *answer = ask_again(s, encode_query(tag_prefix, everybody), e);
+    json_t *answer = ask_again(s, json_pack("{s:s, s:s, s:b}", "op", "query", "tag_prefix",
+                                            tag_prefix, "everybody", everybody), e);
 
     if (!answer || take_states(answer, states, nstates, e))
         return -1;
@@ -456,37 +440,23 @@ static int slurm_recall(struct scheduler *s, const struct scheduler_ids *ids,
     return answer ? take_states(answer, states, nstates, e) : -1;
 }
 
-static int slurm_cancel(struct scheduler *s, const char *id, struct err *e)
+/* Sends a request that changes the job with this id. */
+static int change_job(struct scheduler *s, const char *op, const char *id, struct err *e)
 {
-    json_t *answer = ask_again(s, json_pack("{s:s, s:s}", "op", "cancel", "id", id), e);
+    json_t *answer = ask_again(s, json_pack("{s:s, s:s}", "op", op, "id", id), e);
 
     json_decref(answer);
     return answer ? 0 : -1;
+}
+
+static int slurm_cancel(struct scheduler *s, const char *id, struct err *e)
+{
+    return change_job(s, "cancel", id, e);
 }
 
 static int slurm_release(struct scheduler *s, const char *id, struct err *e)
 {
-    json_t *answer = ask_again(s, json_pack("{s:s, s:s}", "op", "release", "id", id), e);
-
-    json_decref(answer);
-    return answer ? 0 : -1;
-}
-
-static void slurm_announce(struct scheduler *s, const char *tag_prefix, bool everybody,
-                           const struct job *job)
-{
-    const struct slurm *slurm = s->priv;
-
-    /* sbatch would read the script, which does not exist yet */
-    if (job && goes_through_sbatch(job))
-        job = NULL;
-    if (job)
-        helper_post(slurm->helper, encode_check(job, "foresee"));
-    helper_post(slurm->helper, encode_partitions());
-    if (tag_prefix)
-        helper_post(slurm->helper, encode_query(tag_prefix, everybody));
-    if (job)
-        helper_post(slurm->helper, encode_check(job, "check"));
+    return change_job(s, "release", id, e);
 }
 
 static void slurm_close(struct scheduler *s)
@@ -508,8 +478,7 @@ struct scheduler *scheduler_slurm_open(const struct scheduler_config *config, st
                                              .close = slurm_close,
                                              .lookup = slurm_lookup,
                                              .release = slurm_release,
-                                             .recall = slurm_recall,
-                                             .announce = slurm_announce};
+                                             .recall = slurm_recall};
     struct sandbox sandbox;
     struct slurm *slurm;
 

@@ -3,6 +3,7 @@
 #include "launcher/scheduler/slurm/serve.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,14 +14,16 @@
 #include "launcher/scheduler/slurm/cluster.h"
 #include "launcher/scheduler/slurm/limits.h"
 #include "launcher/scheduler/slurm/message.h"
-#include "launcher/scheduler/slurm/submission.h"
+#include "launcher/scheduler/slurm/request.h"
+#include "src/buf.h"
 
-static json_t *answer_check(const struct way *way, const json_t *job)
+static json_t *answer_check(const struct slurm_interface *slurm, const json_t *request)
 {
-    int away;
-    json_t *refusal = cluster_check(way, job, &away);
+    const json_t *job = json_object_get(request, "job");
+    int away = (int)message_number(request, "away");
+    json_t *refusal = request_check_job(job);
 
-    return refusal ? refusal : limits_explain(job, way->forecast(job, away));
+    return refusal ? refusal : limits_explain(job, slurm->forecast(job, away));
 }
 
 static bool is_job_id(const char *id)
@@ -31,14 +34,14 @@ static bool is_job_id(const char *id)
     return *id >= '0' && *id <= '9' && !*end && n > 0 && n <= UINT32_MAX;
 }
 
-static json_t *answer_query(const struct way *way, const json_t *request)
+static json_t *answer_query(const struct slurm_interface *slurm, const json_t *request)
 {
     if (!message_text(request, "tag_prefix"))
         return message_refuse("query needs \"tag_prefix\"");
-    return way->query(request);
+    return slurm->query(request);
 }
 
-static json_t *answer_lookup(const struct way *way, const json_t *request)
+static json_t *answer_lookup(const struct slurm_interface *slurm, const json_t *request)
 {
     const json_t *ids = json_object_get(request, "ids"), *id;
     size_t i;
@@ -49,7 +52,7 @@ static json_t *answer_lookup(const struct way *way, const json_t *request)
         if (!json_is_string(id) || !is_job_id(json_string_value(id)))
             return message_refuse("lookup: an id is not that of a Slurm job");
     }
-    return way->lookup(ids);
+    return slurm->lookup(ids);
 }
 
 /* Does act, which cancels or releases a job, with the job of the request. */
@@ -64,47 +67,95 @@ static json_t *answer_act(json_t *(*act)(const char *id), const char *op, const 
     return act(id);
 }
 
-static json_t *answer_request(const struct way *way, const json_t *request)
+/* Adds the tags of jobs that may be in flight to the file, unless it is NULL. The next submission
+ * reads them if unetctl, which removes the file, gets no answer. Returns NULL, or a refusal. */
+static json_t *mark_in_flight(const char *file, const json_t *jobs)
+{
+    struct buf tags = {0};
+    const json_t *job;
+    size_t i;
+
+    if (!file)
+        return NULL;
+    json_array_foreach(jobs, i, job) {
+        buf_addf(&tags, "%s\n", message_text(job, "tag"));
+    }
+    int fd = tags.failed ? -1 : open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    bool written = fd >= 0 && write(fd, tags.data, tags.length) == (ssize_t)tags.length;
+    int code = errno;
+
+    if (fd >= 0)
+        close(fd);
+    buf_destroy(&tags);
+    return written ? NULL : message_refuse("%s: %s", file, strerror(code));
+}
+
+/* Submits the jobs, and none after one that was refused or lost. */
+static json_t *submit_jobs(const struct slurm_interface *slurm, const json_t *jobs)
+{
+    size_t count = json_array_size(jobs), n = 0;
+    json_t **answers = calloc(count, sizeof *answers), *results;
+    bool is_ok = true;
+
+    if (!answers)
+        return message_refuse("out of memory");
+    for (; is_ok && n < count; n++) {
+        const json_t *job = json_array_get(jobs, n);
+        answers[n] = limits_explain(job, slurm->submit(job));
+        is_ok = message_flag(answers[n], "ok");
+    }
+    if (slurm->review)
+        slurm->review(answers, n);
+    results = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(results, i < n ? answers[i] : json_null());
+    free(answers);
+    return json_pack("{s:b, s:o}", "ok", 1, "results", results);
+}
+
+static json_t *answer_submit(const struct slurm_interface *slurm, const json_t *request)
+{
+    const json_t *jobs = json_object_get(request, "jobs"), *job;
+    json_t *refusal = json_array_size(jobs) ? NULL : message_refuse("submit needs \"jobs\"");
+    size_t i;
+
+    json_array_foreach(jobs, i, job) {
+        if (!refusal)
+            refusal = request_check_job(job);
+    }
+    if (!refusal)
+        refusal = mark_in_flight(message_text(request, "in_flight"), jobs);
+    return refusal ? refusal : submit_jobs(slurm, jobs);
+}
+
+static json_t *answer_request(const struct slurm_interface *slurm, const json_t *request)
 {
     const char *op = message_text(request, "op");
-    json_t *job = json_object_get(request, "job");
 
     if (!op)
         return message_refuse("the request has no \"op\"");
     if (strcmp(op, "hello") == 0)
         return json_pack("{s:b, s:i, s:s}", "ok", 1, "protocol", MESSAGE_PROTOCOL, "version",
                          PACKAGE_VERSION);
-    if (strcmp(op, "foresee") == 0 && !way->foresee)
-        return json_pack("{s:b}", "ok", 1);
     if (strcmp(op, "ping") == 0)
-        return way->ping();
+        return slurm->ping();
     if (strcmp(op, "partitions") == 0)
-        return cluster_partitions(way);
+        return cluster_partitions(slurm);
     if (strcmp(op, "check") == 0)
-        return answer_check(way, job);
-    if (strcmp(op, "foresee") == 0)
-        return way->foresee(job);
+        return answer_check(slurm, request);
     if (strcmp(op, "submit") == 0)
-        return submission_answer(way, request);
+        return answer_submit(slurm, request);
     if (strcmp(op, "query") == 0)
-        return answer_query(way, request);
+        return answer_query(slurm, request);
     if (strcmp(op, "lookup") == 0)
-        return answer_lookup(way, request);
+        return answer_lookup(slurm, request);
     if (strcmp(op, "accounting") == 0)
-        return way->accounting(request);
+        return slurm->accounting(request);
     if (strcmp(op, "cancel") == 0)
-        return answer_act(way->cancel, op, request);
+        return answer_act(slurm->cancel, op, request);
     if (strcmp(op, "release") == 0)
-        return answer_act(way->release_job, op, request);
+        return answer_act(slurm->release_job, op, request);
     return message_refuse("unknown op \"%s\"", op);
-}
-
-/* Does the line belong to a submission that has already ended? */
-static bool is_expired(const json_t *request)
-{
-    const char *op = message_text(request, "op");
-
-    return op && (strcmp(op, "ready") == 0 || strcmp(op, "stop") == 0);
 }
 
 static int write_answer(json_t *answer)
@@ -131,7 +182,7 @@ int serve_check_start(int argc, char **argv)
     return 1;
 }
 
-void serve(const struct way *way)
+void serve(const struct slurm_interface *slurm)
 {
     char *line = NULL;
     size_t capacity = 0;
@@ -140,12 +191,10 @@ void serve(const struct way *way)
     while ((n = getline(&line, &capacity, stdin)) > 0) {
         json_error_t error;
         json_t *request = json_loadb(line, (size_t)n, 0, &error);
-        bool expired = is_expired(request);
-        json_t *answer = expired   ? NULL
-                         : request ? answer_request(way, request)
-                                   : message_refuse("not JSON: %s", error.text);
+        json_t *answer = request ? answer_request(slurm, request)
+                                 : message_refuse("not JSON: %s", error.text);
         json_decref(request);
-        if (!expired && write_answer(answer) < 0)
+        if (write_answer(answer) < 0)
             break;
     }
     free(line);

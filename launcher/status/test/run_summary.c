@@ -7,12 +7,11 @@
 
 #include "t/tap.h"
 
-static void add(struct run_summary *summary, enum run_phase phase, const char *state, int epoch)
+static void add(struct run_summary *summary, enum run_phase phase, enum state state, int epoch)
 {
-    struct run_status s = {.phase = phase,
+    struct run_status s = {.phase = phase, .state = state,
                            .progress = {.epochs = 10, .epoch = epoch, .epoch_s = 3600}};
 
-    snprintf(s.state, sizeof s.state, "%s", state);
     run_summary_add(summary, &s);
 }
 
@@ -34,7 +33,7 @@ static void check_time(double seconds, const char *want)
 
 static void check_left(void)
 {
-    struct run_status s = {.state = "RUNNING",
+    struct run_status s = {.state = STATE_RUNNING,
                            .progress = {.epochs = 4, .epoch = 1, .epoch_s = 8, .step = 1,
                                         .steps = 4}};
 
@@ -43,7 +42,7 @@ static void check_left(void)
     is_int((int)run_summary_left(&s), -1, "unknown before the first epoch has ended");
     s.progress.epoch = 4;
     is_int((int)run_summary_left(&s), 0, "nothing is left after the last epoch");
-    snprintf(s.state, sizeof s.state, "PENDING");
+    s.state = STATE_PENDING;
     is_int((int)run_summary_left(&s), -1, "unknown while the run waits");
 }
 
@@ -62,20 +61,20 @@ int main(void)
     check_time(52 * 3600, "2 d 4 h");
 
     check(&summary, "", "no runs");
-    add(&summary, RUN_BAD, "OUT_OF_MEMORY", 1);
-    add(&summary, RUN_PLANNED, "PLANNED", 0);
-    add(&summary, RUN_GOOD, "COMPLETED", 10);
-    add(&summary, RUN_ACTIVE, "RUNNING", 9);
-    add(&summary, RUN_GOOD, "COMPLETED", 10);
+    add(&summary, RUN_BAD, STATE_OUT_OF_MEMORY, 1);
+    add(&summary, RUN_PLANNED, STATE_PLANNED, 0);
+    add(&summary, RUN_GOOD, STATE_COMPLETED, 10);
+    add(&summary, RUN_ACTIVE, STATE_RUNNING, 9);
+    add(&summary, RUN_GOOD, STATE_COMPLETED, 10);
     check(&summary, "2 done, 1 running, 1 out of memory, 1 planned; 1 h 0 min left",
           "what is done comes first, what is only planned last");
-    add(&summary, RUN_ACTIVE, "RUNNING", 5);
+    add(&summary, RUN_ACTIVE, STATE_RUNNING, 5);
     check(&summary, "2 done, 2 running, 1 out of memory, 1 planned; 5 h 0 min left",
           "the longest time counts");
-    add(&summary, RUN_ACTIVE, "PENDING", 0);
+    add(&summary, RUN_ACTIVE, STATE_PENDING, 0);
     check(&summary, "2 done, 2 running, 1 pending, 1 out of memory, 1 planned; "
                     "5 h 0 min left for those running", "the time of those that wait is unknown");
-    add(&summary, RUN_ACTIVE, "RUNNING", 0);
+    add(&summary, RUN_ACTIVE, STATE_RUNNING, 0);
     check(&summary, "2 done, 3 running, 1 pending, 1 out of memory, 1 planned",
           "no time if that of a running run is unknown");
     return done_testing();

@@ -168,29 +168,6 @@ static void check_schema(void)
        "the error names the line");
 }
 
-/* Checks that the events of a submission without jobs can be removed. */
-static void check_clear(void)
-{
-    char study[96], id[LEDGER_STUDY_ID_SIZE];
-    struct ledger l;
-    struct err e = {0};
-
-    snprintf(study, sizeof study, "%s/another", dir);
-    if (mkdir(study, 0777) || ledger_open(&l, study, &e) || ledger_lock(&l, 0, &e) ||
-        ledger_append(&l, LEDGER_SUBMITTING, "unet-g09-s1", 1, "slurm", NULL, &e))
-        bail_out("%s", e.text);
-    strcpy(id, l.study_id);
-    ok(ledger_clear(&l, &e) == 0 && l.count == 0 && !ledger_find(&l, "unet-g09-s1", 1),
-       "events without a job are cleared");
-    ok(ledger_clear(&l, &e) == 0, "clearing again is not an error");
-    ledger_close(&l);
-    if (ledger_open(&l, study, &e))
-        bail_out("%s", e.text);
-    ok(l.count == 0 && strcmp(l.study_id, id) == 0,
-       "the next process sees no events, but the same id");
-    ledger_close(&l);
-}
-
 static void check_lock(void)
 {
     struct ledger l;
@@ -272,7 +249,6 @@ int main(void)
     check_torn();
     check_lock();
     check_copy();
-    check_clear();
     check_schema();
     snprintf(command, sizeof command, "rm -rf '%s'", dir);
     if (system(command))

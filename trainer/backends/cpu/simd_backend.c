@@ -4,7 +4,6 @@
 #include "config.h"
 #include "trainer/backends/cpu/simd_backend.h"
 
-#include "trainer/backends/cpu/conv/amx/amx_kernels.h"
 #include "trainer/backends/cpu/conv/conv_kernels.h"
 #include "trainer/backends/cpu/conv/winograd/winograd_kernels.h"
 #include "trainer/backends/cpu/head/head_kernels.h"
@@ -21,13 +20,6 @@ const struct kernel *const simd_kernels[] = {
     &simd_bf16_add,
     &simd_bf16_global_avg_pool,
     &simd_bf16_global_avg_pool_grad,
-    &simd_amx_conv,
-    &simd_amx_conv_grad_input,
-    &simd_amx_conv_grad_weights,
-    &simd_amx_conv_grad,
-    &simd_amx_transpose,
-    &simd_amx_transpose_grad_input,
-    &simd_amx_transpose_grad_weights,
     &simd_head,
     &simd_head_grad_input,
     &simd_head_grad_weights,

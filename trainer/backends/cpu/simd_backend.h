@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The backend "simd": kernels for the CPU in AVX2, AVX-512 and AMX. Many are compiled for several
+/* The backend "simd": kernels for the CPU in AVX2 and AVX-512. Many are compiled for several
  * instruction sets, of which one is chosen when a graph is compiled. Sums have a fixed order that
  * does not depend on the number of threads. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_SIMD_BACKEND_H

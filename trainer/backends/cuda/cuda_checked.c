@@ -125,7 +125,7 @@ static int describe_check(int gpu, const struct kernel *kernel, const struct tri
     while (cuda_backend.kernels[place] != kernel)
         place++;
     memcpy(&p, problem, sizeof p); /* with its padding */
-    p.subject = NULL;
+    p.kernel = NULL;
     p.kind = NULL;
     /* Only cuDNN's kernels have a release. */
     const struct cudnn_calls *dnn = kernel->release ? cudnn_library_open(&e) : NULL;

@@ -11,7 +11,7 @@
 
 /* A small version of an op. Problems whose bytes are equal are the same problem. */
 struct trial_problem {
-    const void *subject; /* what is tried: a kernel, or an instruction set */
+    const struct kernel *kernel; /* what is tried */
     const struct op_kind *kind;
     int side, stride;
     unsigned form; /* enum op_form */
@@ -29,8 +29,7 @@ struct trial_size {
 /* How results are compared, and where the kernel runs. */
 struct trial_rule {
     /* Largest difference from the reference's number, relative to its absolute value plus the mean
-     * of all absolute values. 0: the result must be the reference's number, rounded to the result's
-     * type. */
+     * of all absolute values. */
     double tolerance;
     const struct device_ops *ops;
     struct device *device; /* NULL: on the host. The device's queue must be empty. */
@@ -43,8 +42,8 @@ const struct tensor *trial_tensor(const struct op *op, int i);
  * long. */
 bool trial_has_many_channels(const struct op *op, bool (*is_activation)(const struct tensor *t));
 
-/* Sets *p to a small version of op that has this size, on which `subject` is tried. */
-void trial_describe(struct trial_problem *p, const void *subject, const struct op *op,
+/* Sets *p to a small version of op that has this size, on which the kernel is tried. */
+void trial_describe(struct trial_problem *p, const struct kernel *kernel, const struct op *op,
                     const struct trial_size *size);
 
 /* Runs the kernel (prepare, run and release; the first and the last may be NULL) and the reference.

@@ -163,13 +163,11 @@ bool layout_has_twins(const struct tree *files)
  * x.jpg. */
 static bool has_marked_masks(const char *dir, const char *sub)
 {
-    char path[PATH_SIZE];
     struct tree files = {0};
     struct err ignored;
 
-    snprintf(path, sizeof path, "%s/%s", dir, sub);
-    bool found = find_dir_entry(path, ".", is_marked_mask, NULL, NULL) ||
-                 (tree_list(path, filename_is_image, &files, &ignored) == 0 &&
+    bool found = find_dir_entry(dir, sub, is_marked_mask, NULL, NULL) ||
+                 (tree_list(dir, sub, filename_is_image, &files, &ignored) == 0 &&
                   layout_has_twins(&files));
     tree_free(&files);
     return found;
@@ -239,28 +237,19 @@ static bool are_alike(const struct tree *a, const struct tree *b)
     return npairs > 0 && 2 * npairs >= a->count;
 }
 
-static bool is_visible(const char *name)
-{
-    return name[0] != '.';
-}
-
 /* Refuses a folder beside images and masks whose files are called like these and would not be used:
  * it may hold the true masks. */
 static int refuse_siblings(const char *path, const char *images, const char *masks, struct err *e)
 {
     struct tree folders = {0}, names = {0}, others;
-    char folder[2 * PATH_SIZE];
 
-    snprintf(folder, sizeof folder, "%s/%s", path, images);
-    int rc = tree_list(path, is_visible, &folders, e) ||
-             tree_list(folder, filename_is_image, &names, e) ? -1 : 0;
+    int rc = tree_list(path, NULL, NULL, &folders, e) ||
+             tree_list(path, images, filename_is_image, &names, e) ? -1 : 0;
     for (size_t i = 0; rc == 0 && i < folders.count; i++) {
         const char *name = folders.paths[i];
         if (strcmp(name, images) == 0 || strcmp(name, masks) == 0 || !layout_is_folder(path, name))
             continue;
-        snprintf(folder, sizeof folder, "%s/%s", path, name);
-        others = (struct tree){0};
-        rc = tree_list(folder, filename_is_image, &others, e);
+        rc = tree_list(path, name, filename_is_image, &others, e);
         if (rc == 0 && are_alike(&names, &others))
             rc = err_set(e, ERR_CONFIG, "%s: the masks of %s/ may be in %s/ or in %s/: choose with "
                          "data.masks=%s or data.masks=%s (unet-train data: --mask-folder)", path,
@@ -397,7 +386,7 @@ static int refuse_coco(const char *dir, struct err *e)
 static int find_nested(const char *dir, struct layout *l, struct err *e)
 {
     struct tree folders = {0};
-    int rc = tree_list(dir, is_visible, &folders, e);
+    int rc = tree_list(dir, NULL, NULL, &folders, e);
 
     for (size_t i = 0; rc == 0 && i < folders.count; i++)
         if (layout_is_folder(dir, folders.paths[i]) && has_marked_masks(dir, folders.paths[i]))

@@ -85,6 +85,29 @@ void source_close(struct source *s)
     free(s);
 }
 
+int source_add(struct source *s, const char *stem, char *image, char *mask, int label,
+               enum source_side side, struct err *e)
+{
+    if (mem_grow(&s->items, s->count, &s->capacity, sizeof *s->items, e)) {
+        free(image);
+        free(mask);
+        return -1;
+    }
+    struct source_item *item = &s->items[s->count++];
+    *item = (struct source_item){mem_text(stem, e), image, mask, label, side};
+    return item->stem && image ? 0 : mem_fail(e);
+}
+
+int source_add_class(struct source *s, const char *name, struct err *e)
+{
+    if (mem_grow(&s->class_names, (size_t)s->nclasses, &s->class_capacity, sizeof *s->class_names,
+                 e) ||
+        !(s->class_names[s->nclasses] = mem_text(name, e)))
+        return -1;
+    s->nclasses++;
+    return 0;
+}
+
 bool source_is_divided(const struct source *s)
 {
     for (size_t i = 0; i < s->count; i++)

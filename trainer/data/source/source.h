@@ -53,6 +53,12 @@ struct source *source_open(const char *dir, const struct source_folders *folders
  * already. */
 int source_assign(struct source *s, const char *list_file, enum source_side side, struct err *e);
 
+/* For the readers of the layouts. source_add adds a sample, which then owns image and mask, also on
+ * error; stem is copied. */
+int source_add(struct source *s, const char *stem, char *image, char *mask, int label,
+               enum source_side side, struct err *e);
+int source_add_class(struct source *s, const char *name, struct err *e);
+
 /* Whether any sample has a side, by the folder or by source_assign. Samples without a side are then
  * not used. */
 bool source_is_divided(const struct source *s);

@@ -77,18 +77,21 @@ int tree_scan(const char *dir, bool (*wanted)(const char *name), struct tree *tr
     return rc;
 }
 
-int tree_list(const char *dir, bool (*wanted)(const char *name), struct tree *tree, struct err *e)
+int tree_list(const char *dir, const char *sub, bool (*wanted)(const char *name), struct tree *tree,
+              struct err *e)
 {
-    DIR *d = opendir(dir);
+    char *path = mem_textf(e, "%s/%s", dir, sub ? sub : "");
+    DIR *d = path ? opendir(path) : NULL;
     struct dirent *entry;
-    int rc = 0;
+    int rc = path ? 0 : -1;
 
     *tree = (struct tree){0};
     while (rc == 0 && d && (entry = readdir(d)))
-        if (entry->d_name[0] != '.' && wanted(entry->d_name))
+        if (entry->d_name[0] != '.' && (!wanted || wanted(entry->d_name)))
             rc = add_path(tree, mem_text(entry->d_name, e), e);
     if (d)
         closedir(d);
+    free(path);
     sort_paths(tree, 0);
     return rc;
 }

@@ -19,9 +19,11 @@ struct tree {
  * caller frees the tree, also after an error. */
 int tree_scan(const char *dir, bool (*wanted)(const char *name), struct tree *tree, struct err *e);
 
-/* Lists, sorted by bytes, the names in dir that `wanted` accepts, also of folders, but no hidden
- * ones; an empty list if dir cannot be opened. The caller frees the tree, also after an error. */
-int tree_list(const char *dir, bool (*wanted)(const char *name), struct tree *tree, struct err *e);
+/* Lists, sorted by bytes, the names in dir/sub that `wanted` accepts, also of folders, but no
+ * hidden ones; an empty list if the folder cannot be opened. sub NULL: dir itself; wanted NULL: all
+ * names. The caller frees the tree, also after an error. */
+int tree_list(const char *dir, const char *sub, bool (*wanted)(const char *name), struct tree *tree,
+              struct err *e);
 
 /* Returns -1 with ERR_DATA if a file below dir is a picture in a format that is not read; the error
  * says how to convert it. Called where no image was found. */

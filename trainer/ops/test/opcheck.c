@@ -21,7 +21,6 @@
 #include "src/rng.h"
 #include "t/tap.h"
 #include "trainer/backends/backends.h"
-#include "trainer/backends/cpu/isa/amx_tiles.h"
 #include "trainer/backends/cpu/isa/simd.h"
 #include "trainer/backends/cpu/simd_backend.h"
 #include "trainer/ops/test/cases.h"
@@ -915,27 +914,11 @@ static void check_isa(const char *isa, const struct backend *backend,
     unsetenv("UNET_ISA");
 }
 
-/* Emulates tiles where the processor has none; where it has them, all other checks use them, with
- * the same bits (cpu/isa/test/amx_tiles.c). */
-static void check_tiles(const struct backend *backend, const struct backend *reference)
-{
-    if (amx_tiles_best())
-        return;
-    setenv("UNET_ISA", "amx-emulated", 1);
-    for (size_t i = 0; i < NCASES; i++) {
-        check_values(&cases[i], backend, reference, DTYPE_BF16);
-        check_threads(&cases[i], backend, DTYPE_BF16);
-    }
-    unsetenv("UNET_ISA");
-}
-
 static int check_all_backends(void)
 {
     const struct backend *reference = backend_find("ref");
     struct err e;
 
-    check_tiles(backend_find("simd"), reference);
-    check_isa("bf16", backend_find("simd"), reference);
     check_isa("avx512", backend_find("simd"), reference);
     check_isa("avx2", backend_find("simd"), reference);
     for (size_t i = 0; i < NCASES; i++)

@@ -10,7 +10,6 @@
 
 #include "src/rng.h"
 #include "t/tap.h"
-#include "trainer/backends/cpu/isa/amx_tiles.h"
 #include "trainer/network/network.h"
 #include "trainer/ops/ops.h"
 #include "trainer/optim/optim.h"
@@ -178,9 +177,6 @@ static void check_trainings(void)
         "reference network", {.model = "unet", .base = 8, .depth = 4, .channels = 1, .height = 128,
                               .width = 192, .threads = 2, .seed = 3,
                               .batch_norm = BATCH_NORM_LOCAL}, 4, 1e-3};
-    const struct subject odd = {
-        "by tiles", {.model = "unet", .base = 8, .depth = 4, .channels = 1, .height = 48, .width = 80,
-                     .threads = 2, .seed = 3, .batch_norm = BATCH_NORM_LOCAL}, 3, 1e-3};
     const struct subject resnet = {
         "ResNet-20", {.model = "resnet20", .channels = 3, .classes = 10, .height = 32, .width = 32,
                       .threads = 2, .seed = 3}, 32, 1e-4};
@@ -189,10 +185,6 @@ static void check_trainings(void)
     check_training(&small, backends[0]->name);
     check_training(&reference, backends[0]->name);
     check_training(&resnet, backends[0]->name);
-    if (!amx_tiles_best()) /* emulated tiles compute the same bits, but slowly */
-        setenv("UNET_ISA", "amx-emulated", 1);
-    check_training(&odd, backends[0]->name);
-    unsetenv("UNET_ISA");
 }
 
 static void check_refusals(void)

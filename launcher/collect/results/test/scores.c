@@ -2,6 +2,7 @@
 #include "config.h"
 #include "launcher/collect/results/scores.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "src/atomicfile.h"
@@ -45,6 +46,15 @@ int main(void)
        "the scores of each common image are paired");
     scores_destroy(a);
     scores_destroy(b);
+    a = read_text("image,class,iou,intersection,pred,truth\n"
+                  "a,all,0.5,1,1,1\na,cell,0.5,3,5,4\na,edge,0.5,1,1,1\n"
+                  "b,all,0.5,1,1,1\nb,back,0.5,9,9,9\nb,cell,0.5,1,2,3\n");
+    ok(a && a->nclasses == 3 && !strcmp(a->classes[0].name, "back") &&
+           !strcmp(a->classes[1].name, "cell") && !strcmp(a->classes[2].name, "edge"),
+       "classes keep the order that images list them in");
+    ok(a && scores_class_iou(&a->classes[1]) == (4. + 1) / (6 + 4 + 1),
+       "the IoU of a class is over the pixels of all images");
+    scores_destroy(a);
     refused("image,iou\na,1\n", ":1: there are no columns", "another header");
     refused(HEADER "a,all,0.5,0\n", ":2: the row does not have 5 cells", "a short row");
     refused(HEADER "a,all,nan,0,1\n", ":2: 'nan' is not in 0..1", "NaN");

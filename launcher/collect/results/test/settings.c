@@ -32,6 +32,8 @@ static void check_plans(void)
         "built-in values and what changes no result are left out, the backend that computed is "
         "there");
     encoded("{}", "cuda", "train.backend=cuda; device=Tesla V100", "the model of the GPU counts");
+    encoded("{\"train\":{\"allreduce\":\"native\",\"cycle_ms\":1.0,\"compress\":\"none\"}}", "",
+            "train.allreduce=native", "a key of an earlier version, unless it is at its preset");
     encoded("{\"train\":{\"batch_per_gpu\":4,\"global_batch\":16}}", "", "train.global_batch=16",
             "the batch of each GPU is left out if there is a global batch");
     encoded("{\"engine\":\"embedded\",\"layout\":{\"nodes\":1,\"tasks\":2}}", "",

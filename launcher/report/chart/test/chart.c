@@ -5,7 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "launcher/report/chart/chart_gnuplot.h"
 #include "launcher/report/chart/chart_svg.h"
 #include "t/tap.h"
 
@@ -125,21 +124,19 @@ static void check_encoders(void)
     ok(!strstr(b.data, "nan"), "svg: no NaN");
     buf_destroy(&b);
     b = (struct buf){0};
-    chart_svg_encode_key(&c, &b);
-    is_int(count(b.data, "<li "), 2, "key: both series");
+    chart_svg_encode_file(&c, &b);
+    ok(strstr(b.data, "width=\"8.90cm\"") && strstr(b.data, ">T&#39;&lt;</title>"),
+       "file: one column wide, with its title");
+    is_int(count(b.data, "class=\"key\""), 2, "file: a key of both series");
+    ok(!strstr(b.data, "hot") && !strstr(b.data, "var("), "file: nothing that needs a page");
+    ok(strstr(strstr(b.data, "class=\"c14\""), "class=\"mk\""),
+       "svg: marks lie over the guide");
     buf_destroy(&b);
     b = (struct buf){0};
-    chart_gnuplot_encode_data(&c, &b);
-    ok(strstr(b.data, "\n1 4 3.5 4.5 0\n4 1 NaN NaN 0\n\n\n# guide\n0 0 NaN NaN 0\n"),
-       "gnuplot: a block per series");
-    buf_destroy(&b);
-    b = (struct buf){0};
-    chart_gnuplot_encode_script(&c, &b);
-    ok(strstr(b.data, "title 'a<b>\xe2\x80\x99$(x)'"), "gnuplot: names are quoted");
-    ok(strstr(b.data, "'n.dat' index 0 using 1:3:(0):($4-$3) with vectors heads") &&
-           !strstr(b.data, "errorbars"), "gnuplot: an interval does not hide its mark");
-    ok(strstr(b.data, "pdfcairo") && strstr(b.data, "set output 'n.svg'") &&
-       strstr(b.data, "set output 'n.png'"), "gnuplot: three forms");
+    chart_encode_csv(&c, &b);
+    is_str(b.data,
+           "series,GPUs,axis,value,low,high\na<b>'$(x),1,s,4,3.5,4.5\na<b>'$(x),4,s,1,,\n"
+           "guide,0,s,0,,\nguide,2,s,,,\nguide,4,s,4,,\n", "csv: all points");
     buf_destroy(&b);
     chart_destroy(&c);
 }

@@ -30,8 +30,6 @@ int main(void)
           "\xc3\xa4? -\\textquotedbl{}\\textasciigrave{}", "latex: letters it has not");
     check(escape_latex, "-0.5..-0.25 speed-up a--b x-1", "$-$0.5..$-$0.25 speed-up a{-}{-}b x-1",
           "latex: minus");
-    check(escape_gnuplot, "it's `date` \"x\"\n", "'it\xe2\x80\x99s `date` \"x\" '",
-          "gnuplot: single quotes");
     check(escape_plain, "a<b>\t\x80", "a<b> ?", "plain");
 
     struct buf b = {0};

@@ -15,7 +15,7 @@ static struct err e;
 
 static struct local_record make(const char *id, time_t started, time_t ended)
 {
-    struct local_record r = {.state = {.state = "RUNNING", .reason = "none of \"yours\"",
+    struct local_record r = {.state = {.state = STATE_RUNNING, .reason = "none of \"yours\"",
                                        .exit_code = 3,
                                        .signal = 9, .restarts = 2, .submitted = 100,
                                        .started = started, .ended = ended}};
@@ -100,20 +100,20 @@ static void check_judge(void)
     if (gone == 0)
         _exit(0);
     local_record_judge(&r);
-    is_int(r.state.phase, JOB_PENDING, "a job whose keeper waits is pending");
+    is_int(r.state.phase, PHASE_PENDING, "a job whose keeper waits is pending");
     r.state.started = 110;
     local_record_judge(&r);
-    is_int(r.state.phase, JOB_RUNNING, "a job whose script runs is running");
+    is_int(r.state.phase, PHASE_RUNNING, "a job whose script runs is running");
     waitpid(gone, NULL, 0);
     r.keeper.pid = gone;
     ok(!local_record_has_orphans(&r), "a session without processes has no orphans");
     local_record_judge(&r);
-    is_int(r.state.phase, JOB_ENDED, "a job without keeper and processes has ended");
-    is_str(r.state.state, "NODE_FAIL", "its state is NODE_FAIL");
+    is_int(r.state.phase, PHASE_ENDED, "a job without keeper and processes has ended");
+    is_str(state_name(r.state.state), "NODE_FAIL", "its state is NODE_FAIL");
     r = make("1", 110, 120);
     r.keeper.pid = gone;
     local_record_judge(&r);
-    ok(r.state.phase == JOB_ENDED && strcmp(r.state.state, "RUNNING") == 0,
+    ok(r.state.phase == PHASE_ENDED && r.state.state == STATE_RUNNING,
        "a job that has ended keeps its state");
 }
 

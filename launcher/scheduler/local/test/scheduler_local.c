@@ -51,7 +51,7 @@ static const char *submit(struct scheduler *s, const char *tag, const char *text
 
 static struct job_state get(struct scheduler *s, const char *tag)
 {
-    struct job_state *states, found = {.phase = JOB_ENDED, .state = "ABSENT"};
+    struct job_state *states, found = {.phase = PHASE_ENDED, .state = STATE_UNKNOWN};
     struct err e;
     size_t n;
 
@@ -92,9 +92,9 @@ static void test_results(void)
     const char *id = submit(s, "t:ok", "#!/bin/bash\npwd\necho err >&2\necho \"$SLURM_JOB_ID\"\n",
                             0);
     char want[PATH_MAX + 16];
-    struct job_state state = wait_phase(s, "t:ok", JOB_ENDED);
+    struct job_state state = wait_phase(s, "t:ok", PHASE_ENDED);
 
-    is_str(state.state, "COMPLETED", "a script that succeeds is COMPLETED");
+    is_str(state_name(state.state), "COMPLETED", "a script that succeeds is COMPLETED");
     is_str(state.id, id, "the job has the id that submit returned");
     ok(state.submitted > 0 && state.started >= state.submitted && state.ended >= state.started,
        "the job has its times");
@@ -102,14 +102,14 @@ static void test_results(void)
     is_output(id, want, "ran in its folder, with both outputs in one file, outside of any job");
 
     submit(s, "t:fail", "#!/bin/bash\nexit 7\n", 0);
-    state = wait_phase(s, "t:fail", JOB_ENDED);
-    is_str(state.state, "FAILED", "a script that fails is FAILED");
+    state = wait_phase(s, "t:fail", PHASE_ENDED);
+    is_str(state_name(state.state), "FAILED", "a script that fails is FAILED");
     is_int(state.exit_code, 7, "the job has the script's exit code");
     submit(s, "t:signal", "#!/bin/bash\nkill -SEGV $$\n", 0);
-    state = wait_phase(s, "t:signal", JOB_ENDED);
-    ok(strcmp(state.state, "FAILED") == 0 && state.signal == SIGSEGV,
+    state = wait_phase(s, "t:signal", PHASE_ENDED);
+    ok(state.state == STATE_FAILED && state.signal == SIGSEGV,
        "a script that is killed is FAILED, with its signal");
-    is_str(get(s, "u:").state, "ABSENT", "other tags are not found");
+    is_str(state_name(get(s, "u:").state), "UNKNOWN", "other tags are not found");
     scheduler_close(s);
 }
 
@@ -122,21 +122,25 @@ static void test_order(void)
     submit(s, "o:1", "#!/bin/bash\nuntil [ -e go ]; do sleep 0.05; done\necho 1 >>order\n", 0);
     submit(s, "o:2", "#!/bin/bash\necho 2 >>order\n", 0);
     submit(s, "o:3", "#!/bin/bash\necho 3 >>order\n", 0);
-    is_str(wait_phase(s, "o:1", JOB_RUNNING).state, "RUNNING", "the first job runs");
-    is_str(get(s, "o:2").state, "PENDING", "the second job waits");
+    is_str(state_name(wait_phase(s, "o:1", PHASE_RUNNING).state), "RUNNING", "the first job runs");
+    is_str(state_name(get(s, "o:2").state), "PENDING", "the second job waits");
     scheduler_close(s);
 
     s = open_queue(2);
     submit(s, "o:4", "#!/bin/bash\ntrue\n", 0);
-    is_str(get(s, "o:4").state, "PENDING", "a job waits if more than may run are before it");
+    is_str(state_name(get(s, "o:4").state), "PENDING",
+           "a job waits if more than may run are before it");
     struct err e;
     is_int(scheduler_cancel(s, get(s, "o:3").id, &e), 0, "a waiting job can be cancelled");
-    is_str(wait_phase(s, "o:3", JOB_ENDED).state, "CANCELLED", "it ends as CANCELLED");
+    is_str(state_name(wait_phase(s, "o:3", PHASE_ENDED).state), "CANCELLED",
+           "it ends as CANCELLED");
     snprintf(text, sizeof text, "%s/go", work_dir);
     ok(atomicfile_write(text, "", 0, 0666, &e) == 0 && stat(text, &unused) == 0,
        "the first job is allowed to end");
-    is_str(wait_phase(s, "o:2", JOB_ENDED).state, "COMPLETED", "the second job runs then");
-    is_str(wait_phase(s, "o:4", JOB_ENDED).state, "COMPLETED", "the last job runs then");
+    is_str(state_name(wait_phase(s, "o:2", PHASE_ENDED).state), "COMPLETED",
+           "the second job runs then");
+    is_str(state_name(wait_phase(s, "o:4", PHASE_ENDED).state), "COMPLETED",
+           "the last job runs then");
     snprintf(text, sizeof text, "%s/order", work_dir);
     size_t n;
     char *order = atomicfile_read(text, 100, &n, &e);
@@ -153,9 +157,10 @@ static void test_cancel(void)
 
     submit(s, "c:1", "#!/bin/bash\ntrap 'echo ending; exit 0' TERM\nsleep 1000 & echo up\nwait\n",
            0);
-    state = wait_phase(s, "c:1", JOB_RUNNING);
+    state = wait_phase(s, "c:1", PHASE_RUNNING);
     is_int(scheduler_cancel(s, state.id, &e), 0, "a running job can be cancelled");
-    is_str(wait_phase(s, "c:1", JOB_ENDED).state, "CANCELLED", "it ends as CANCELLED");
+    is_str(state_name(wait_phase(s, "c:1", PHASE_ENDED).state), "CANCELLED",
+           "it ends as CANCELLED");
     is_int(scheduler_cancel(s, state.id, &e), 0, "cancelling it again is not an error");
     is_int(scheduler_cancel(s, "999999", &e), 0, "cancelling an unknown job is not an error");
     ok(scheduler_cancel(s, "x/../1", &e) == -1 && e.code == ERR_SCHED,
@@ -175,7 +180,7 @@ static void test_killed_keeper(void)
     struct procid id;
 
     submit(s, "k:1", "#!/bin/bash\necho >up\nsleep 1000\n", 0);
-    state = wait_phase(s, "k:1", JOB_RUNNING);
+    state = wait_phase(s, "k:1", PHASE_RUNNING);
     snprintf(path, sizeof path, "%s/up", work_dir);
     for (double end = clock_now() + 60; access(path, F_OK) < 0 && clock_now() < end;)
         usleep(20000);
@@ -188,10 +193,10 @@ static void test_killed_keeper(void)
     kill(keeper, SIGKILL);
     for (double end = clock_now() + 10; procid_get(keeper, &id) == 0 && clock_now() < end;)
         usleep(20000);
-    is_str(get(s, "k:1").state, "RUNNING", "the script of a killed keeper still runs");
+    is_str(state_name(get(s, "k:1").state), "RUNNING", "the script of a killed keeper still runs");
     is_int(scheduler_cancel(s, state.id, &e), 0, "it can be cancelled");
-    state = wait_phase(s, "k:1", JOB_ENDED);
-    is_str(state.state, "CANCELLED", "it ends as CANCELLED");
+    state = wait_phase(s, "k:1", PHASE_ENDED);
+    is_str(state_name(state.state), "CANCELLED", "it ends as CANCELLED");
     scheduler_close(s);
 }
 
@@ -208,7 +213,7 @@ static void test_open(void)
     char id[SCHEDULER_ID_SIZE];
     ok(scheduler_submit(s, &job, id, &e) == -1 && e.code == ERR_SCHED,
        "a job without a script is refused: %s", e.text);
-    is_str(get(s, "x").state, "ABSENT", "there is no job then");
+    is_str(state_name(get(s, "x").state), "UNKNOWN", "there is no job then");
     scheduler_close(s);
 }
 

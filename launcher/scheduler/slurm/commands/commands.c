@@ -9,11 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "launcher/scheduler/job.h"
+#include "launcher/scheduler/job_state.h"
 #include "launcher/scheduler/slurm/command.h"
 #include "launcher/scheduler/slurm/history.h"
 #include "launcher/scheduler/slurm/message.h"
-#include "launcher/scheduler/slurm/request.h"
 #include "launcher/scheduler/slurm/sbatch.h"
 #include "launcher/scheduler/slurm/slurm_words.h"
 #include "src/cluster/time_limit.h"
@@ -152,7 +151,7 @@ static json_t *run_private(const char *const argv[], struct command *c, bool *wi
 {
     json_t *refusal = command_run(argv, c);
 
-    *withheld = !refusal && c->code && strstr(c->err.data, "Access/permission denied");
+    *withheld = !refusal && c->code && cause_find(c->err.data) == CAUSE_DENIED;
     return refusal || c->code == 0 || *withheld ? refusal : command_refuse(argv[0], c);
 }
 
@@ -235,23 +234,6 @@ static void decode_exit(const char *text, int *code, int *signal)
         *signal = WTERMSIG(status);
 }
 
-static bool is_pending(const char *state)
-{
-    return strcmp(state, "PENDING") == 0;
-}
-
-static bool is_active(const char *state)
-{
-    static const char *const active[] = {"PENDING",     "RUNNING",   "SUSPENDED", "COMPLETING",
-                                         "CONFIGURING", "RESIZING",  "SIGNALING", "STAGE_OUT",
-                                         "STOPPED",     "REQUEUED",  NULL};
-    const char *const *s = active;
-
-    while (*s && strcmp(*s, state) != 0)
-        s++;
-    return *s != NULL;
-}
-
 #define JOB_FORMAT                                                                                 \
     "JobID:24|,State:32|,exit_code:16|,RestartCnt:16|,SubmitTime:24|,StartTime:24|,EndTime:24|,"   \
     "UserID:16|,UserName:64|,Reason:160|,NodeList:160|,Comment:300|,Name:160"
@@ -262,20 +244,23 @@ static json_t *describe_job(char *f[FIELDS_MAX])
 {
     enum { ID, STATE, EXIT, RESTARTS, SUBMITTED, STARTED, ENDED, UID, USER, REASON, NODES, TAG,
            NAME };
-    bool ended = !is_active(f[STATE]);
-    const char *reason = strcmp(f[REASON], "None") == 0 ? "" : f[REASON];
-    int code, signal;
+    struct job_state j = {.uid = (long)seconds_of(f[UID]), .restarts = atoi(f[RESTARTS]),
+                          .submitted = seconds_of(f[SUBMITTED])};
 
-    decode_exit(ended ? f[EXIT] : "0:0", &code, &signal);
+    job_state_set(&j, state_find(f[STATE]));
+    snprintf(j.id, sizeof j.id, "%s", f[ID]);
+    snprintf(j.user, sizeof j.user, "%s", f[USER]);
+    snprintf(j.reason, sizeof j.reason, "%s", strcmp(f[REASON], "None") == 0 ? "" : f[REASON]);
+    snprintf(j.nodes, sizeof j.nodes, "%s", f[NODES]);
+    snprintf(j.tag, sizeof j.tag, "%s", f[TAG]);
+    snprintf(j.name, sizeof j.name, "%s", f[NAME]);
     /* The start of a pending job and the end of a running one are only estimates. */
-    return json_pack("{s:o, s:I, s:o, s:o, s:o, s:i, s:i, s:i, s:I, s:I, s:I, s:o, s:o, s:o}",
-                     "id", message_string(f[ID]), "uid", seconds_of(f[UID]), "user",
-                     message_string(f[USER]), "state", message_string(f[STATE]), "reason",
-                     message_string(reason), "exit_code", code, "signal", signal, "restarts",
-                     atoi(f[RESTARTS]), "submitted", seconds_of(f[SUBMITTED]), "started",
-                     is_pending(f[STATE]) ? 0 : seconds_of(f[STARTED]), "ended",
-                     ended ? seconds_of(f[ENDED]) : 0, "nodes", message_string(f[NODES]), "tag",
-                     message_string(f[TAG]), "name", message_string(f[NAME]));
+    j.started = j.phase == PHASE_PENDING ? 0 : seconds_of(f[STARTED]);
+    if (j.phase == PHASE_ENDED) {
+        j.ended = seconds_of(f[ENDED]);
+        decode_exit(f[EXIT], &j.exit_code, &j.signal);
+    }
+    return job_state_encode(&j);
 }
 
 /* Lists the jobs that squeue shows, with the option NAME VALUE unless name is NULL, and of them
@@ -351,61 +336,31 @@ static json_t *commands_lookup(const json_t *ids)
                    : json_pack("{s:b, s:o, s:b}", "ok", 1, "jobs", list, "hides", hides);
 }
 
-static json_t *commands_cancel(const char *id)
+/* Runs a command that changes a job. A job that does not exist is an error only if must_exist. */
+static json_t *change_job(const char *const argv[], bool must_exist)
 {
-    const char *const argv[] = {"scancel", id, NULL};
     struct command c;
-    json_t *refusal = command_run(argv, &c);
+    json_t *refusal = run_json(argv, &c);
 
-    if (!refusal && c.code && !strstr(c.err.data, "Invalid job id") &&
-        !strstr(c.err.data, "already complet"))
-        refusal = command_refuse("scancel", &c);
+    if (!must_exist && message_cause(refusal) == CAUSE_NO_JOB) {
+        json_decref(refusal);
+        refusal = NULL;
+    }
     command_destroy(&c);
     return refusal ? refusal : json_pack("{s:b}", "ok", 1);
+}
+
+static json_t *commands_cancel(const char *id)
+{
+    return change_job((const char *const[]){"scancel", id, NULL}, false);
 }
 
 static json_t *commands_release_job(const char *id)
 {
-    const char *const argv[] = {"scontrol", "release", id, NULL};
-    struct command c;
-    json_t *refusal = command_run(argv, &c);
-
-    if (!refusal && c.code)
-        refusal = command_refuse("scontrol", &c);
-    command_destroy(&c);
-    return refusal ? refusal : json_pack("{s:b}", "ok", 1);
+    return change_job((const char *const[]){"scontrol", "release", id, NULL}, true);
 }
 
 /* ---- submission ---- */
-
-static json_t *commands_prepare(const json_t *job, void **dst)
-{
-    *dst = NULL;
-    return json_array_size(json_object_get(job, "words")) ? NULL
-                                                          : message_refuse("the job has no "
-                                                                           "\"words\"");
-}
-
-static json_t *commands_load_script(void *prepared, const json_t *job)
-{
-    char *script;
-    json_t *refusal = request_read_script(job, &script);
-
-    (void)prepared;
-    free(script);
-    return refusal;
-}
-
-static json_t *commands_submit(void *prepared, const json_t *job)
-{
-    (void)prepared;
-    return sbatch_submit(job);
-}
-
-static void commands_release(void *prepared)
-{
-    (void)prepared;
-}
 
 /* Changes the answer with this job id to a refusal, and cancels the job. */
 static void refuse_job(json_t **answers, size_t count, const char *id, const char *reason)
@@ -437,7 +392,7 @@ static void commands_review(json_t **answers, size_t count)
         json_t *refusal = run_json(argv, &c);
         char *text = c.out.data, *f[FIELDS_MAX];
         while (!refusal && next_fields(&text, f, COUNT))
-            if (is_pending(f[STATE]) && slurm_words_never(f[REASON]))
+            if (state_find(f[STATE]) == STATE_PENDING && slurm_words_never(f[REASON]))
                 refuse_job(answers, count, f[ID], f[REASON]);
         json_decref(refusal);
         command_destroy(&c);
@@ -447,36 +402,25 @@ static void commands_review(json_t **answers, size_t count)
 
 /* ---- accounting ---- */
 
-/* Decodes "billing=4,cpu=4,gres/gpu=2,mem=100M,node=1". With --noconvert memory is in MiB. */
-static json_t *decode_tres(char *text)
-{
-    json_t *tres = json_object();
-    char *save = NULL;
-
-    for (char *word = strtok_r(text, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
-        char *value = strchr(word, '=');
-        if (!value)
-            continue;
-        *value = 0;
-        history_add_tres(tres, word, strtoll(value + 1, NULL, 10));
-    }
-    return tres;
-}
-
-#define PAST_FORMAT                                                                                \
-    "JobIDRaw,State,ExitCode,Submit,Start,End,NodeList,AllocTRES,UID,User,JobName"
+#define PAST_FORMAT "JobIDRaw,State,ExitCode,Submit,Start,End,NodeList,UID,User,JobName"
+#define PAST_FIELDS 10
 
 static json_t *describe_past(char *f[FIELDS_MAX])
 {
-    int code, signal;
+    enum { ID, STATE, EXIT, SUBMITTED, STARTED, ENDED, NODES, UID, USER, NAME };
+    struct job_state j = {.uid = *f[UID] ? (long)seconds_of(f[UID]) : -1,
+                          .submitted = seconds_of(f[SUBMITTED]),
+                          .started = seconds_of(f[STARTED]), .ended = seconds_of(f[ENDED])};
 
-    f[1][strcspn(f[1], " ")] = 0; /* cuts "CANCELLED by 1000" */
-    decode_exit(f[2], &code, &signal);
-    return history_describe(&(struct history_job){
-        .id = f[0], .state = f[1], .exit_code = code, .signal = signal,
-        .submitted = seconds_of(f[3]), .started = seconds_of(f[4]), .ended = seconds_of(f[5]),
-        .nodes = f[6], .tres = decode_tres(f[7]), .uid = *f[8] ? (long)seconds_of(f[8]) : -1,
-        .user = f[9], .name = f[10]});
+    f[STATE][strcspn(f[STATE], " ")] = 0; /* cuts "CANCELLED by 1000" */
+    job_state_set(&j, state_find(f[STATE]));
+    decode_exit(f[EXIT], &j.exit_code, &j.signal);
+    snprintf(j.id, sizeof j.id, "%s", f[ID]);
+    if (strcmp(f[NODES], "None assigned") != 0)
+        snprintf(j.nodes, sizeof j.nodes, "%s", f[NODES]);
+    snprintf(j.user, sizeof j.user, "%s", f[USER]);
+    snprintf(j.name, sizeof j.name, "%s", f[NAME]);
+    return job_state_encode(&j);
 }
 
 /* Adds the jobs that sacct knows. Returns false if sacct does not answer. */
@@ -495,7 +439,7 @@ static bool read_sacct(const json_t *ids, json_t *jobs)
     json_t *refusal = run_json(argv, &c);
     char *text = c.out.data, *f[FIELDS_MAX];
     bool is_answered = !refusal;
-    while (is_answered && next_fields(&text, f, 11))
+    while (is_answered && next_fields(&text, f, PAST_FIELDS))
         json_array_append_new(jobs, describe_past(f));
     json_decref(refusal);
     command_destroy(&c);
@@ -527,16 +471,13 @@ static json_t *accounting(const json_t *request)
     return json_pack("{s:b, s:s, s:o}", "ok", 1, "source", source, "jobs", jobs);
 }
 
-const struct way commands = {.ping = commands_ping,
-                             .load_cluster = commands_load_cluster,
-                             .forecast = sbatch_forecast,
-                             .prepare = commands_prepare,
-                             .load_script = commands_load_script,
-                             .submit = commands_submit,
-                             .release = commands_release,
-                             .review = commands_review,
-                             .query = commands_query,
-                             .lookup = commands_lookup,
-                             .accounting = accounting,
-                             .cancel = commands_cancel,
-                             .release_job = commands_release_job};
+const struct slurm_interface commands = {.ping = commands_ping,
+                                         .load_cluster = commands_load_cluster,
+                                         .forecast = sbatch_forecast,
+                                         .submit = sbatch_submit,
+                                         .review = commands_review,
+                                         .query = commands_query,
+                                         .lookup = commands_lookup,
+                                         .accounting = accounting,
+                                         .cancel = commands_cancel,
+                                         .release_job = commands_release_job};

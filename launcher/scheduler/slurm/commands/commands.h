@@ -5,8 +5,8 @@
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_SLURM_COMMANDS_COMMANDS_H
 #define UNETCTL_LAUNCHER_SCHEDULER_SLURM_COMMANDS_COMMANDS_H
 
-#include "launcher/scheduler/slurm/way.h"
+#include "launcher/scheduler/slurm/interface.h"
 
-extern const struct way commands;
+extern const struct slurm_interface commands;
 
 #endif

@@ -6,12 +6,12 @@
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 #include <slurm/slurmdb.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
+#include "launcher/scheduler/job_state.h"
 #include "launcher/scheduler/slurm/history.h"
 #include "launcher/scheduler/slurm/library/refusal.h"
 #include "launcher/scheduler/slurm/library/names.h"
@@ -39,50 +39,21 @@ static list_t *select_jobs(const json_t *ids)
     return list;
 }
 
-static const slurmdb_tres_rec_t *find_tres(list_t *known, uint32_t id)
-{
-    list_itr_t *next = slurm_list_iterator_create(known);
-    const slurmdb_tres_rec_t *r;
-
-    while ((r = slurm_list_next(next)) && r->id != id)
-        ;
-    slurm_list_iterator_destroy(next);
-    return r;
-}
-
-/* Decodes "1=4,2=100,1001=2": ids of resources, which known has with their names, and amounts. */
-static json_t *decode_tres(const char *text, list_t *known)
-{
-    json_t *tres = json_object();
-    char name[256], *end;
-
-    for (; known && text && *text; text = *end ? end + 1 : end) {
-        const slurmdb_tres_rec_t *r = find_tres(known, (uint32_t)strtoul(text, &end, 10));
-        long long count = *end == '=' ? strtoll(end + 1, &end, 10) : 0;
-        end += strcspn(end, ",");
-        if (!r)
-            continue;
-        bool is_named = r->name && *r->name;
-        snprintf(name, sizeof name, "%s%s%s", r->type, is_named ? "/" : "",
-                 is_named ? r->name : "");
-        history_add_tres(tres, name, count);
-    }
-    return tres;
-}
-
-static json_t *encode_record(const slurmdb_job_rec_t *r, list_t *known)
+static json_t *encode_record(const slurmdb_job_rec_t *r)
 {
     int status = (int)r->exitcode;
-    char id[16];
+    struct job_state j = {.uid = r->uid, .submitted = r->submit, .started = r->start,
+                          .ended = r->end,
+                          .exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+                          .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0};
 
-    snprintf(id, sizeof id, "%u", r->jobid);
-    return history_describe(&(struct history_job){
-        .id = id, .state = names_state(r->state), .nodes = r->nodes, .name = r->jobname,
-        .user = r->user, .uid = r->uid, .submitted = r->submit,
-        .exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
-        .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0, .started = r->start,
-        .ended = r->end,
-        .tres = decode_tres(r->tres_alloc_str, known)});
+    job_state_set(&j, names_state(r->state));
+    snprintf(j.id, sizeof j.id, "%u", r->jobid);
+    if (r->nodes && strcmp(r->nodes, "None assigned") != 0)
+        snprintf(j.nodes, sizeof j.nodes, "%s", r->nodes);
+    snprintf(j.name, sizeof j.name, "%s", r->jobname ? r->jobname : "");
+    snprintf(j.user, sizeof j.user, "%s", r->user ? r->user : "");
+    return job_state_encode(&j);
 }
 
 /* Adds the jobs that slurmdbd knows. Returns 0, or -1 if it does not answer. */
@@ -90,21 +61,17 @@ static int read_slurmdbd(const json_t *ids, json_t *jobs)
 {
     slurmdb_job_cond_t cond = {.db_flags = SLURMDB_JOB_FLAG_NOTSET,
                                .step_list = select_jobs(ids)};
-    slurmdb_tres_cond_t tres_cond = {0};
     uint16_t flags = 0;
     void *connection = slurmdb_connection_get(&flags);
     const slurmdb_job_rec_t *r;
     list_t *found = connection ? slurmdb_jobs_get(connection, &cond) : NULL;
-    list_t *known = found ? slurmdb_tres_get(connection, &tres_cond) : NULL;
     if (found) {
         list_itr_t *next = slurm_list_iterator_create(found);
         while ((r = slurm_list_next(next)))
-            json_array_append_new(jobs, encode_record(r, known));
+            json_array_append_new(jobs, encode_record(r));
         slurm_list_iterator_destroy(next);
         slurm_list_destroy(found);
     }
-    if (known)
-        slurm_list_destroy(known);
     slurm_list_destroy(cond.step_list);
     if (connection)
         slurmdb_connection_close(&connection);

@@ -234,22 +234,14 @@ void description_free(struct description *d)
     free(d->script);
 }
 
-json_t *description_load_script(struct description *d, const json_t *job)
-{
-    char *script;
-    json_t *refusal = request_read_script(job, &script);
-
-    if (refusal)
-        return refusal;
-    free(d->script);
-    d->msg.script = d->script = script;
-    return NULL;
-}
-
 json_t *description_load(struct description *d, const json_t *job)
 {
     *d = (struct description){0};
-    d->script = strdup("#!/bin/sh\n");
+    json_t *refusal = message_text(job, "script") ? request_read_script(job, &d->script) : NULL;
+    if (refusal)
+        return refusal;
+    if (!d->script)
+        d->script = strdup("#!/bin/sh\n");
     describe_job(d, job);
     if (!d->script || fill_environment(d, job) < 0)
         return message_refuse("out of memory");

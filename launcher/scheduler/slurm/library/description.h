@@ -16,12 +16,9 @@ struct description {
     char *argv[1];
 };
 
-/* Loads all but the script, for which an empty one stands. Returns NULL, or a refusal;
- * description_free must be called in either case. job must outlive d. */
+/* Loads the job and its script; an empty one stands for that of a job without one. Returns NULL, or
+ * a refusal; description_free must be called in either case. job must outlive d. */
 json_t *description_load(struct description *d, const json_t *job);
 void description_free(struct description *d);
-
-/* Loads the job's script from its file. Returns NULL, or a refusal. */
-json_t *description_load_script(struct description *d, const json_t *job);
 
 #endif

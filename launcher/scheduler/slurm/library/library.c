@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "launcher/scheduler/job_state.h"
 #include "launcher/scheduler/slurm/library/accounting.h"
 #include "launcher/scheduler/slurm/library/description.h"
 #include "launcher/scheduler/slurm/library/forecast.h"
@@ -134,28 +135,31 @@ static json_t *library_load_cluster(struct cluster *dst)
 
 /* ---- jobs ---- */
 
-static json_t *describe_job(const slurm_job_info_t *j)
+static json_t *describe_job(const slurm_job_info_t *info)
 {
-    int status = (int)j->exit_code;
-    bool ended = (j->job_state & JOB_STATE_BASE) >= JOB_COMPLETE;
-    bool pending = (j->job_state & JOB_STATE_BASE) == JOB_PENDING;
-    const char *reason = j->state_desc ? j->state_desc : names_reason(j->state_reason);
+    int status = (int)info->exit_code;
+    const char *reason = info->state_desc ? info->state_desc : names_reason(info->state_reason);
     /* Slurm gives the name only where slurm.conf says so. */
-    const struct passwd *user = j->user_name ? NULL : getpwuid(j->user_id);
-    char id[16];
+    const struct passwd *user = info->user_name ? NULL : getpwuid(info->user_id);
+    const char *user_name = user ? user->pw_name : info->user_name;
+    struct job_state j = {.uid = (long)info->user_id, .restarts = (int)info->restart_cnt,
+                          .submitted = info->submit_time};
 
-    snprintf(id, sizeof id, "%u", j->job_id);
+    job_state_set(&j, names_state(info->job_state));
+    snprintf(j.id, sizeof j.id, "%u", info->job_id);
+    snprintf(j.user, sizeof j.user, "%s", user_name ? user_name : "");
+    snprintf(j.reason, sizeof j.reason, "%s", reason);
+    snprintf(j.nodes, sizeof j.nodes, "%s", info->nodes ? info->nodes : "");
+    snprintf(j.tag, sizeof j.tag, "%s", info->comment ? info->comment : "");
+    snprintf(j.name, sizeof j.name, "%s", info->name ? info->name : "");
     /* The start of a pending job and the end of a running one are only estimates. */
-    return json_pack("{s:s, s:I, s:o, s:s, s:o, s:i, s:i, s:i, s:I, s:I, s:I, s:o, s:o, s:o}",
-                     "id", id, "uid", (json_int_t)j->user_id, "user",
-                     message_string(user ? user->pw_name : j->user_name), "state",
-                     names_state(j->job_state), "reason", message_string(reason), "exit_code",
-                     ended && WIFEXITED(status) ? WEXITSTATUS(status) : 0, "signal",
-                     ended && WIFSIGNALED(status) ? WTERMSIG(status) : 0, "restarts",
-                     (int)j->restart_cnt, "submitted", (json_int_t)j->submit_time, "started",
-                     (json_int_t)(pending ? 0 : j->start_time), "ended",
-                     (json_int_t)(ended ? j->end_time : 0), "nodes", message_string(j->nodes),
-                     "tag", message_string(j->comment), "name", message_string(j->name));
+    j.started = j.phase == PHASE_PENDING ? 0 : info->start_time;
+    if (j.phase == PHASE_ENDED) {
+        j.ended = info->end_time;
+        j.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+        j.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    }
+    return job_state_encode(&j);
 }
 
 static json_t *library_query(const json_t *request)
@@ -240,10 +244,10 @@ static json_t *library_lookup(const json_t *ids)
 
 static json_t *library_cancel(const char *id)
 {
-    if (slurm_kill_job2(id, SIGKILL, 0, NULL) != SLURM_SUCCESS && errno != ESLURM_ALREADY_DONE &&
-        errno != ESLURM_INVALID_JOB_ID)
-        return refusal_of_slurm(errno);
-    return json_pack("{s:b}", "ok", 1);
+    int code = slurm_kill_job2(id, SIGKILL, 0, NULL) == SLURM_SUCCESS ? 0 : errno;
+
+    return code && refusal_cause(code) != CAUSE_NO_JOB ? refusal_of_slurm(code)
+                                                       : json_pack("{s:b}", "ok", 1);
 }
 
 static json_t *library_release_job(const char *id)
@@ -288,65 +292,57 @@ static void name_limit(json_t *refusal)
     limits_name(refusal, said);
 }
 
+static json_t *refuse_submission(int code)
+{
+    json_t *refusal = refusal_of_slurm(code);
+
+    if (!is_answered(code))
+        json_object_set_new(refusal, "code", json_integer(CAUSE_LOST));
+    else if (message_cause(refusal) == CAUSE_LIMIT)
+        name_limit(refusal);
+    return refusal;
+}
+
 /* Submits the job. Success alone is not enough: Slurm also queues jobs that can never run, which
  * then block others. The error_code in Slurm's answer identifies such a job, which is cancelled
  * and refused. */
-static json_t *library_submit(void *prepared, const json_t *job)
+static json_t *submit_description(struct description *d)
 {
-    struct description *d = prepared;
     submit_response_msg_t *response = NULL;
     char id[16];
 
-    if (json_object_get(job, "by_sbatch"))
-        return sbatch_submit(job);
-    if (slurm_submit_batch_job(&d->msg, &response) != SLURM_SUCCESS) {
-        int code = errno;
-        json_t *refusal = refusal_of_slurm(code);
-        if (code == ESLURM_ACCOUNTING_POLICY)
-            name_limit(refusal);
-        if (!is_answered(code))
-            json_object_set_new(refusal, "lost", json_true());
-        return refusal;
-    }
+    if (slurm_submit_batch_job(&d->msg, &response) != SLURM_SUCCESS)
+        return refuse_submission(errno);
     snprintf(id, sizeof id, "%u", VERSION_JOB_ID(response));
     int code = (int)response->error_code;
     slurm_free_submit_response_response_msg(response);
-    if (code && !forecast_may_pass(code)) {
+    if (code && !cause_passes(refusal_cause(code), 0)) {
         slurm_kill_job2(id, SIGKILL, 0, NULL);
         return refusal_of_slurm(code);
     }
     return json_pack("{s:b, s:s}", "ok", 1, "id", id);
 }
 
-static json_t *library_prepare(const json_t *job, void **dst)
+static json_t *library_submit(const json_t *job)
 {
-    struct description *d = *dst = malloc(sizeof *d);
+    struct description d;
 
-    return d ? description_load(d, job) : message_refuse("out of memory");
+    if (json_object_get(job, "by_sbatch"))
+        return sbatch_submit(job);
+    if (!message_text(job, "script"))
+        return message_refuse("the job has no \"script\"");
+    json_t *refusal = description_load(&d, job);
+    json_t *answer = refusal ? refusal : submit_description(&d);
+    description_free(&d);
+    return answer;
 }
 
-static json_t *library_load_script(void *prepared, const json_t *job)
-{
-    return description_load_script(prepared, job);
-}
-
-static void library_release(void *prepared)
-{
-    if (prepared)
-        description_free(prepared);
-    free(prepared);
-}
-
-const struct way library = {.ping = library_ping,
-                            .load_cluster = library_load_cluster,
-                            .forecast = forecast_check,
-                            .foresee = forecast_foresee,
-                            .prepare = library_prepare,
-                            .load_script = library_load_script,
-                            .submit = library_submit,
-                            .release = library_release,
-                            .query = library_query,
-                            .lookup = library_lookup,
-                            .accounting = accounting_answer,
-                            .cancel = library_cancel,
-                            .release_job = library_release_job};
+const struct slurm_interface library = {.ping = library_ping,
+                                        .load_cluster = library_load_cluster,
+                                        .forecast = forecast_check,
+                                        .submit = library_submit,
+                                        .query = library_query,
+                                        .lookup = library_lookup,
+                                        .accounting = accounting_answer,
+                                        .cancel = library_cancel,
+                                        .release_job = library_release_job};

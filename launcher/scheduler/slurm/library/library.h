@@ -3,9 +3,9 @@
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_SLURM_LIBRARY_LIBRARY_H
 #define UNETCTL_LAUNCHER_SCHEDULER_SLURM_LIBRARY_LIBRARY_H
 
-#include "launcher/scheduler/slurm/way.h"
+#include "launcher/scheduler/slurm/interface.h"
 
 /* Usable between slurm_init and slurm_fini. */
-extern const struct way library;
+extern const struct slurm_interface library;
 
 #endif

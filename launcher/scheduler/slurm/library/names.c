@@ -5,33 +5,32 @@
 #include <slurm/slurm.h>
 #include <stddef.h>
 
-struct state_name {
+struct reason_name {
     uint32_t value;
     const char *text;
 };
 
-/* The first flag in this order that is set gives the state its name. */
-static const struct state_name flags[] = {{JOB_COMPLETING, "COMPLETING"},
-                                          {JOB_STAGE_OUT, "STAGE_OUT"},
-                                          {JOB_CONFIGURING, "CONFIGURING"},
-                                          {JOB_RESIZING, "RESIZING"},
-                                          {JOB_REQUEUE, "REQUEUED"},
-                                          {JOB_REQUEUE_FED, "REQUEUE_FED"},
-                                          {JOB_REQUEUE_HOLD, "REQUEUE_HOLD"},
-                                          {JOB_SPECIAL_EXIT, "SPECIAL_EXIT"},
-                                          {JOB_STOPPED, "STOPPED"},
-                                          {JOB_REVOKED, "REVOKED"},
-                                          {JOB_RESV_DEL_HOLD, "RESV_DEL_HOLD"},
-                                          {JOB_SIGNALING, "SIGNALING"}};
+/* The first flag in this order that is set is the state. */
+static const struct {
+    uint32_t value;
+    enum state state;
+} flags[] = {{JOB_COMPLETING, STATE_COMPLETING},     {JOB_STAGE_OUT, STATE_STAGE_OUT},
+             {JOB_CONFIGURING, STATE_CONFIGURING},   {JOB_RESIZING, STATE_RESIZING},
+             {JOB_REQUEUE, STATE_REQUEUED},          {JOB_REQUEUE_FED, STATE_REQUEUE_FED},
+             {JOB_REQUEUE_HOLD, STATE_REQUEUE_HOLD}, {JOB_SPECIAL_EXIT, STATE_SPECIAL_EXIT},
+             {JOB_STOPPED, STATE_STOPPED},           {JOB_REVOKED, STATE_REVOKED},
+             {JOB_RESV_DEL_HOLD, STATE_RESV_DEL_HOLD}, {JOB_SIGNALING, STATE_SIGNALING}};
 
-static const char *const states[] = {
-    [JOB_PENDING] = "PENDING",     [JOB_RUNNING] = "RUNNING",     [JOB_SUSPENDED] = "SUSPENDED",
-    [JOB_COMPLETE] = "COMPLETED",  [JOB_CANCELLED] = "CANCELLED", [JOB_FAILED] = "FAILED",
-    [JOB_TIMEOUT] = "TIMEOUT",     [JOB_NODE_FAIL] = "NODE_FAIL", [JOB_PREEMPTED] = "PREEMPTED",
-    [JOB_BOOT_FAIL] = "BOOT_FAIL", [JOB_DEADLINE] = "DEADLINE",   [JOB_OOM] = "OUT_OF_MEMORY"};
+static const enum state states[] = {
+    [JOB_PENDING] = STATE_PENDING,     [JOB_RUNNING] = STATE_RUNNING,
+    [JOB_SUSPENDED] = STATE_SUSPENDED, [JOB_COMPLETE] = STATE_COMPLETED,
+    [JOB_CANCELLED] = STATE_CANCELLED, [JOB_FAILED] = STATE_FAILED,
+    [JOB_TIMEOUT] = STATE_TIMEOUT,     [JOB_NODE_FAIL] = STATE_NODE_FAIL,
+    [JOB_PREEMPTED] = STATE_PREEMPTED, [JOB_BOOT_FAIL] = STATE_BOOT_FAIL,
+    [JOB_DEADLINE] = STATE_DEADLINE,   [JOB_OOM] = STATE_OUT_OF_MEMORY};
 
-static const struct state_name reasons[] = {
-    {WAIT_NO_REASON, "None"},
+static const struct reason_name reasons[] = {
+    {WAIT_NO_REASON, ""},
     {WAIT_PRIORITY, "Priority"},
     {WAIT_DEPENDENCY, "Dependency"},
     {WAIT_RESOURCES, "Resources"},
@@ -123,14 +122,14 @@ static const struct state_name reasons[] = {
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
-const char *names_state(uint32_t state)
+enum state names_state(uint32_t state)
 {
     uint32_t base = state & JOB_STATE_BASE;
 
     for (size_t i = 0; i < COUNT(flags); i++)
         if (state & flags[i].value)
-            return flags[i].text;
-    return base < COUNT(states) ? states[base] : "?";
+            return flags[i].state;
+    return base < COUNT(states) ? states[base] : STATE_UNKNOWN;
 }
 
 const char *names_reason(uint32_t reason)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "launcher/scheduler/slurm/command.h"
+#include "launcher/scheduler/slurm/library/version.h"
 #include "launcher/scheduler/slurm/message.h"
 
 #define RELEASE_MAJOR SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER)
@@ -29,34 +30,58 @@ static bool differs_from_commands(void)
     return differs;
 }
 
-/* Does the code mean that the controller does not understand this library? A controller of 26.05
- * answers in HTTP what it cannot read (SLURM_UNEXPECTED_MSG_ERROR). If one of 24.11 answers an
- * older library, the code is SLURM_ERROR, which can mean any failure. */
-static bool is_incompatible(int code)
+/* A controller of 26.05 answers in HTTP what it cannot read (SLURM_UNEXPECTED_MSG_ERROR). If one of
+ * 24.11 answers an older library, the code is SLURM_ERROR, which can mean any failure. */
+enum cause refusal_cause(int code)
 {
     switch (code) {
     case SLURM_PROTOCOL_VERSION_ERROR:
     case SLURM_PROTOCOL_INSANE_MSG_LENGTH:
-        return true;
+        return CAUSE_INCOMPATIBLE;
     case SLURM_ERROR:
     case SLURM_UNEXPECTED_MSG_ERROR:
-        return differs_from_commands();
+        return differs_from_commands() ? CAUSE_INCOMPATIBLE : CAUSE_OTHER;
+    case ESLURM_ACCESS_DENIED:
+        return CAUSE_DENIED;
+    case ESLURM_ALREADY_DONE:
+    case ESLURM_INVALID_JOB_ID:
+        return CAUSE_NO_JOB;
+    case ESLURM_NODES_BUSY:
+    case ESLURM_NODE_NOT_AVAIL:
+    case ESLURM_JOB_HELD:
+    case ESLURM_DEPENDENCY:
+    case ESLURM_PARTITION_DOWN:
+    case ESLURM_RESERVATION_BUSY:
+    case ESLURM_RESERVATION_MAINT:
+    case ESLURM_RESERVATION_NOT_USABLE:
+    case ESLURM_QOS_THRES:
+    case ESLURM_BURST_BUFFER_WAIT:
+        return CAUSE_LATER;
+    case VERSION_FULL:
+        return CAUSE_FULL;
+    case ESLURM_ACCOUNTING_POLICY:
+        return CAUSE_LIMIT;
+    case ESLURM_INVALID_ACCOUNT:
+    case ESLURM_INVALID_QOS:
+        return CAUSE_ACCOUNT;
+    case ESLURM_REQUESTED_NODE_CONFIG_UNAVAILABLE:
+        return CAUSE_NODES;
+    case ESLURM_INVALID_GRES:
+        return CAUSE_GRES;
+    case ESLURM_INVALID_FEATURE:
+        return CAUSE_FEATURE;
     default:
-        return false;
+        return CAUSE_OTHER;
     }
 }
 
 json_t *refusal_of_slurm(int code)
 {
-    json_t *refusal;
+    enum cause cause = refusal_cause(code);
 
-    if (is_incompatible(code)) {
-        refusal = message_refuse("the cluster does not understand libslurm of release %d.%02d (%s)",
-                                 RELEASE_MAJOR, RELEASE_MINOR, slurm_strerror(code));
-        json_object_set_new(refusal, "incompatible", json_true());
-    } else {
-        refusal = message_refuse("%s", slurm_strerror(code));
-    }
-    json_object_set_new(refusal, "code", json_integer(code));
-    return refusal;
+    if (cause == CAUSE_INCOMPATIBLE)
+        return message_refuse_for(cause, "the cluster does not understand libslurm of release "
+                                  "%d.%02d (%s)", RELEASE_MAJOR, RELEASE_MINOR,
+                                  slurm_strerror(code));
+    return message_refuse_for(cause, "%s", slurm_strerror(code));
 }

@@ -7,7 +7,6 @@
 
 #include <slurm/slurm.h>
 
-#include "launcher/scheduler/slurm/library/forecast.h"
 #include "launcher/scheduler/slurm/library/library.h"
 #include "launcher/scheduler/slurm/serve.h"
 
@@ -19,7 +18,6 @@ int main(int argc, char **argv)
         return code;
     slurm_init(NULL);
     serve(&library);
-    forecast_forget();
     slurm_fini();
     return 0;
 }

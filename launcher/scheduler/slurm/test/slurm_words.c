@@ -11,13 +11,6 @@ static void reason(const char *word, const char *part)
     ok(*part ? strstr(text, part) != NULL : *text == 0, "%s: %s", word, *text ? text : "(nothing)");
 }
 
-static void state(const char *word, const char *part)
-{
-    const char *text = slurm_words_state(word);
-
-    ok(*part ? strstr(text, part) != NULL : *text == 0, "%s: %s", word, *text ? text : "(nothing)");
-}
-
 int main(void)
 {
     ok(slurm_words_never("PartitionTimeLimit") && slurm_words_never("QOSMaxCpuPerJobLimit"),
@@ -57,19 +50,5 @@ int main(void)
     reason("job_requeued_in_held_state", "unetctl release");
     reason("launch_failed_requeued_held", "unetctl release");
     reason("JobLaunchFailure", "'unetctl resume' tries again");
-    ok(strstr(slurm_words_refusal("Batch job submission failed: Invalid generic resource (gres) "
-                                  "specification"), "gpu_type") != NULL, "bad GPUs are explained");
-    ok(strstr(slurm_words_refusal("Requested node configuration is not available"), "slurm.mem") !=
-           NULL, "an unavailable configuration is explained");
-    is_str(slurm_words_refusal("Invalid account"), "", "others are not");
-    state("OUT_OF_MEMORY", "slurm.mem");
-    state("NODE_FAIL", "'unetctl resume'");
-    state("PREEMPTED", "higher priority");
-    state("DEADLINE", "--deadline");
-    state("BOOT_FAIL", "did not boot");
-    state("TIMEOUT", "slurm.time");
-    state("CANCELLED", "'unetctl resume'");
-    state("FAILED", "");
-    state("COMPLETED", "");
     return done_testing();
 }

@@ -8,7 +8,7 @@
 enum simd_isa { SIMD_NONE, SIMD_AVX2, SIMD_AVX512 };
 
 /* Returns the best instruction set of this processor, or less if the environment variable UNET_ISA
- * is "avx2" or "none". AMX is in amx_tiles.h. */
+ * is "avx2" or "none". */
 enum simd_isa simd_isa(void);
 
 /* Returns whether the processor has AVX512_BF16 and UNET_ISA is not "avx512", "avx2" or "none". */

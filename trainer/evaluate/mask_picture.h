@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Predicted masks in colours: as pictures, and over their images. */
-#ifndef UNETCTL_TRAINER_CMD_MASK_PICTURE_H
-#define UNETCTL_TRAINER_CMD_MASK_PICTURE_H
+#ifndef UNETCTL_TRAINER_EVALUATE_MASK_PICTURE_H
+#define UNETCTL_TRAINER_EVALUATE_MASK_PICTURE_H
 
 #include <stdint.h>
 

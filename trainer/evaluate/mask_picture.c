@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/cmd/mask_picture.h"
+#include "trainer/evaluate/mask_picture.h"
 
 #include <math.h>
 #include <stdlib.h>

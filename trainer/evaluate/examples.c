@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/evaluate/examples.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/atomicfile.h"
+#include "src/buf.h"
+#include "src/mem.h"
+#include "src/rng.h"
+#include "src/text/csv.h"
+#include "trainer/data/image/classes.h"
+#include "trainer/evaluate/mask_picture.h"
+
+#define MOST_SIDE 384 /* pixels of a side of a picture's image */
+#define GAP 4         /* pixels between both images */
+#define STREAM 0x6578616d706c65 /* of random numbers (rng.h) */
+
+struct example_writer {
+    struct evaluation *v;
+    const char *dir;
+    struct classes *classes; /* of the masks, or NULL */
+    enum scale scale;
+    struct buf table;
+};
+
+struct ranked_image {
+    double iou;
+    size_t index;
+};
+
+static int compare_images(const void *a, const void *b)
+{
+    const struct ranked_image *x = a, *y = b;
+
+    return x->iou != y->iou ? (x->iou < y->iou) - (x->iou > y->iou)
+                            : (x->index > y->index) - (x->index < y->index);
+}
+
+/* The class of a pixel; 0 and 1 of the foreground. Pixels that are left out count as class 0. */
+static uint8_t true_class(float target, int classes)
+{
+    if (classes == 1)
+        return target > 0.5F;
+    return target > 0 ? (uint8_t)target : 0;
+}
+
+static uint8_t predicted_class(const float *logits, int classes)
+{
+    int best = 0;
+
+    if (classes == 1)
+        return logits[0] > 0;
+    for (int k = 1; k < classes; k++)
+        best = logits[k] > logits[best] ? k : best;
+    return (uint8_t)best;
+}
+
+/* A picture of both masks over the same image. */
+struct pair {
+    int height, width; /* of the picture */
+    float *image;
+    uint8_t *mask;
+};
+
+/* Fills the pair from image, target and logits of the network's size, of which every step-th pixel
+ * is used. */
+static void fill_pair(struct pair *p, const struct network_config *c, int step, const float *image,
+                      const float *target, const float *logits)
+{
+    size_t channels = (size_t)c->channels, classes = (size_t)c->classes;
+    int side = (p->width - GAP) / 2;
+
+    for (int y = 0; y < p->height; y++)
+        for (int x = 0; x < p->width; x++) {
+            bool right = x >= side + GAP;
+            size_t dst = (size_t)y * (size_t)p->width + (size_t)x;
+            size_t src = (size_t)(y * step) * (size_t)c->width +
+                         (size_t)((right ? x - side - GAP : x) * step);
+            if (x >= side && !right)
+                continue;
+            memcpy(p->image + dst * channels, image + src * channels, channels * sizeof *image);
+            p->mask[dst] = right ? predicted_class(logits + src * classes, c->classes)
+                                 : true_class(target[src], c->classes);
+        }
+}
+
+static int write_pair(struct example_writer *w, const char *path, size_t index, struct pair *p,
+                      int step, struct err *e)
+{
+    struct evaluation *v = w->v;
+    const struct network_config *c = v->config;
+    float *input = network_input(v->network, false, 1, e), *target = NULL;
+    size_t pixels = (size_t)c->height * (size_t)c->width;
+    float *image = mem_alloc(pixels, (size_t)c->channels * sizeof *image, e);
+    const float *logits;
+    int rc = -1;
+
+    if (input && image && (target = mem_alloc(pixels, sizeof *target, e)) &&
+        dataset_get(v->dataset, v->part, index, image, target, e) == 0) {
+        memcpy(input, image, pixels * (size_t)c->channels * sizeof *image);
+        rc = network_infer(v->network, 1, &logits, e);
+    }
+    if (rc == 0) {
+        const struct mask_picture picture = {p->height, p->width, p->mask, c->classes == 1,
+                                             w->classes, w->scale};
+        fill_pair(p, c, step, image, target, logits);
+        unlink(path);
+        rc = mask_picture_write_overlay(path, &picture, p->image, c->channels, e);
+    }
+    free(target);
+    free(image);
+    return rc;
+}
+
+static int write_example(struct example_writer *w, const char *name,
+                         const struct ranked_image *image, struct err *e)
+{
+    const struct network_config *c = w->v->config;
+    int longest = c->height > c->width ? c->height : c->width;
+    int step = (longest + MOST_SIDE - 1) / MOST_SIDE;
+    struct pair p = {.height = c->height / step, .width = 2 * (c->width / step) + GAP};
+    size_t pixels = (size_t)p.height * (size_t)p.width;
+    char path[PATH_MAX];
+    int rc = -1;
+
+    snprintf(path, sizeof path, "%s/%s.png", w->dir, name);
+    p.image = mem_zero(pixels, (size_t)c->channels * sizeof *p.image, e);
+    p.mask = mem_zero(pixels, 1, e);
+    if (p.image && p.mask)
+        rc = write_pair(w, path, image->index, &p, step, e);
+    free(p.image);
+    free(p.mask);
+    buf_addf(&w->table, "%s,", name);
+    csv_add_cell(&w->table, dataset_name(w->v->dataset, w->v->part, image->index));
+    buf_addf(&w->table, ",%.6f\n", image->iou);
+    return rc;
+}
+
+static int write_all(struct example_writer *w, uint64_t seed, struct err *e)
+{
+    size_t n = w->v->images, size = score_size(w->v->config->classes);
+    struct ranked_image *ranked = mem_alloc(n, sizeof *ranked, e);
+    char path[PATH_MAX];
+
+    if (!ranked)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        ranked[i] = (struct ranked_image){
+            score_summarize(w->v->scores + i * size, w->v->config->classes).iou, i};
+    qsort(ranked, n, sizeof *ranked, compare_images);
+    buf_add(&w->table, "example,image,iou\n");
+    int rc = write_example(w, "best", &ranked[0], e) ||
+                     write_example(w, "median", &ranked[n / 2], e) ||
+                     write_example(w, "worst", &ranked[n - 1], e) ||
+                     write_example(w, "random", &ranked[rng_u64(seed, STREAM, 0) % n], e)
+                 ? -1
+                 : 0;
+    free(ranked);
+    snprintf(path, sizeof path, "%s/examples.csv", w->dir);
+    if (rc == 0)
+        rc = w->table.failed ? mem_fail(e)
+                             : atomicfile_write(path, w->table.data, w->table.length, 0666, e);
+    return rc;
+}
+
+int examples_write(const char *dir, struct evaluation *v, const char *scale, uint64_t seed,
+                   struct err *e)
+{
+    struct example_writer w = {.v = v, .dir = dir};
+    const char *text = dataset_class_file(v->dataset);
+    const struct mask_options masks = {.classes = v->config->classes, .class_text = text,
+                                       .class_file = "the class file"};
+    int ignore, rc;
+
+    if (!dataset_has_masks(v->dataset) || !v->images || v->config->channels == 2 ||
+        v->config->channels > 3)
+        return 0;
+    if (scale_decode(scale, &w.scale, e))
+        return -1;
+    if (*text && classes_open(&masks, &ignore, &w.classes, e))
+        return -1;
+    rc = mkdir(dir, 0777) && errno != EEXIST
+             ? err_errno(e, ERR_INTERNAL, errno, "cannot make the folder %s", dir)
+             : write_all(&w, seed, e);
+    classes_destroy(w.classes);
+    buf_destroy(&w.table);
+    return rc;
+}
