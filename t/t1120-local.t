@@ -200,7 +200,8 @@ exits 1 "watch reports the end" unetctl watch unet-g06-s1
 
 # ---- progress in a pipe
 echo "slow 200" >behave
-exits 0 "a long run is submitted" unetctl submit --gpus 11,12
+exits 0 "a long run is submitted" unetctl submit --gpus 11
+exits 0 "and one that waits for it" unetctl submit --gpus 12
 exits 6 "watch --every in a pipe" unetctl watch unet-g11-s1 unet-g12-s1 --every 1 --timeout 4
 like "$ERR" 'unet-g11-s1: epoch [0-9]+/200  loss 0\.4000  0\.5 s/epoch  [0-9]+ (s|min) left$' \
     "a line of each running run, with the time left"
