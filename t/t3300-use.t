@@ -152,12 +152,18 @@ EOP
             awk "BEGIN { d = $got - $want; exit !($want > 0.1 && d * d <= $tolerance ^ 2) }"
     }
     same "images of the network's size" data 0.000001
-    same "larger ones, resized and back" large 0.03
+    same "larger ones, resized and back" large 0.000001
     same "larger ones at their own scale" large 0.000001 --native
     same "in other tiles" large 0.000001 --native --size 96x96 --overlap 40
 else
     skip 'python3 is not installed' "predict's files have eval's IoU"
 fi
+exits 0 "eval" unet-train eval "${use[@]}" --data large
+is "$(grep -n ':$' "$OUT")" "1:at the network's size, 64 x 64, as in training:
+5:masks at each image's own size, as predict writes them:" "both scores are named"
+is "$(awk '$1 == "all" { print $2 }' "$OUT" | sort -u | wc -l)" 2 "and differ for larger images"
+exits 0 "eval of images of the network's size" unet-train eval "${use[@]}" --data data
+is "$(awk '$1 == "all" { print $2 }' "$OUT" | sort -u | wc -l)" 1 "which has the same score twice"
 exits 0 "eval --native --json" unet-train eval "${use[@]}" --data large --native --json
 like "$OUT" '"scale":"native"' "it says at which scale it measured"
 exits 2 "eval limits the overlap, too" unet-train eval "${use[@]}" --data large \

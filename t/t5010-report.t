@@ -110,6 +110,16 @@ unlike "$OUT" "$(printf '\033')" "there is no colour without a terminal"
 exits 0 "--rules" unetctl report -C s --rules
 is "$(grep -cE '^ ?[0-9]+\. (met|not met|does not apply|not applicable)[ :]' "$OUT")" 12 \
     "all twelve rules are printed, with whether they are met"
+exits 0 "--paragraph" unetctl report -C s --paragraph
+is "$(awk 'length > 80' "$OUT")" "" "it fits 80 columns"
+tr '\n' ' ' <"$OUT" >paragraph
+like paragraph '^embedded was trained on 1, 2 and 4 GPUs.*, 1 run per count \(unetctl [0-9.]+\)\. ' \
+    "it says what was trained on what"
+like paragraph ' With 1 GPU an epoch takes 4 s .* With 2 GPUs it is 1\.60 times as fast .*, an efficiency of 0\.80;' \
+    "it has the base case and the speed-up"
+like paragraph ' is 0\.9000 with 2 GPUs and 0\.9000 with 1 .* The runs are too few to judge the change' \
+    "it has the quality"
+ok "no folder is written" test ! -e s/report
 exits 0 "--json -" unetctl report -C s --json -
 cp "$OUT" stdout.json
 ok "the output is JSON only" python3 -m json.tool stdout.json
@@ -276,8 +286,30 @@ exits 0 "a report of three seeds is made" unetctl report -C t
 unlike "$OUT" 'One run per count' "it does not say that there is one run per count"
 like <(tr -s '\n ' ' ' <"$OUT") '^Use 2 GPUs: 1.82x faster than with 1 GPU \(95 % interval [0-9.]+-[0-9.]+\), 1.82x faster to a loss of 0.125, and IoU holds\. IoU with 2 GPUs holds \(' \
     "the verdict has the median of the base case and its interval"
+is "$(json t/report/report.json '[round(r["engines"][0]["convergence"]["points"][1]["speedup_" + k], 2) for k in ("least", "most")]')" \
+    "[1.78, 1.85]" "the JSON has the range of the speed-up to the same loss"
 is "$(json t/report/report.json '[r["engines"][0]["points"][0]["median_epoch_s"][k] for k in ("median", "min", "max", "runs")]')" \
     "[5.0, 4.9, 5.1, 3]" "the JSON has the spread of the base case"
+
+# Several classes: each has its IoU over all images, and the mean is there with the background and
+# without it.
+make_study c classes 1,2 1
+for n in 1 2; do
+    add_run c $n 1 "$((5 - n))" 0.6
+    printf '%s\n' image,class,iou,intersection,pred,truth a,all,0.5,1,1,1 a,soil,0.5,$((7 * n)),15,15 \
+        a,cell,0.5,3,5,6 b,all,0.5,1,1,1 b,sky,0.5,8,8,9 b,soil,0.5,1,1,1 \
+        >c/runs/unet-g0$n-s1/attempt-1/images.csv
+done
+exits 0 "a report of several classes is made" unetctl report -C c
+is "$(sed -n '/^\*IoU of each class/,/^$/d; /^| class/,/^$/p' c/report/report.md | grep '^|' | tr -d ' ')" \
+    "|class|1GPU|2GPUs|
+|:--|--:|--:|
+|sky|0.9000|0.9000|
+|soil|0.3600|0.8889|
+|cell|0.4444|0.4444|
+|meanofall|0.5681|0.7444|
+|meanwithoutsky|0.4022|0.6667|" "its table has each class, and both means"
+like c/report/tables.tex 'mean without sky' "so has LaTeX"
 
 # Seeds without differences, an unknown IoU, and a study without a good run.
 make_study z zero 2,4 3

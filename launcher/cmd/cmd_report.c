@@ -25,7 +25,7 @@
 #include "src/cluster/range.h"
 #include "src/log.h"
 
-static bool as_text, as_rules, keep_remainder;
+static bool as_text, as_rules, as_paragraph, keep_remainder;
 static long train_images, batch_per_gpu, one_epoch, base;
 static double watts, deadline_s, target_iou = NAN, target_loss = NAN;
 static struct workspace_args args;
@@ -46,6 +46,8 @@ static const struct cli_option options[] = {
      0, 0},
     {"rules", 0, CLI_FLAG, NULL, "print which of the twelve rules of benchmarking are met, and why",
      &as_rules, 0, 0},
+    {"paragraph", 0, CLI_FLAG, NULL, "print the methods paragraph of a paper with its numbers",
+     &as_paragraph, 0, 0},
     {"base", 0, CLI_INT, "N",
      "compute speed-ups over N GPUs and leave smaller runs out (default: 1)", &base, 1,
      SETTINGS_GPUS_MAX},
@@ -98,7 +100,8 @@ struct input {
  * well, except with --predict. */
 static bool is_only_printed(void)
 {
-    return as_text || as_rules || predict || (json_file && strcmp(json_file, "-") == 0);
+    return as_text || as_rules || as_paragraph || predict ||
+           (json_file && strcmp(json_file, "-") == 0);
 }
 
 /* One rule applies to all sources. */
@@ -220,11 +223,15 @@ static int print_text(const struct report *r, const char *written, struct err *e
 
     if (as_text)
         text_encode(r, &form, &b);
-    else if (!as_rules)
+    else if (!as_rules && !as_paragraph)
         text_encode_verdict(r, &form, &b);
     if (as_rules) {
         buf_add(&b, as_text ? "\n" : "");
         text_encode_rules(r, &form, &b);
+    }
+    if (as_paragraph) {
+        buf_add(&b, b.length ? "\n" : "");
+        text_encode_paragraphs(r, &form, &b);
     }
     if (written)
         buf_addf(&b, "The report is %s/report.html\n", written);
@@ -414,7 +421,7 @@ const struct cli_command cmd_report = {
         "PNG. A folder with a study.yaml is a study;\n"
         "--logs DIR and other folders are read from results.csv, or from log_N.csv (engine\n"
         "native) and log_hvd_N.csv (horovod). Several sources are compared, with tests of their\n"
-        "differences. --text, --rules and --json - print on standard output and write no folder,\n"
+        "differences. --text, --rules, --paragraph and --json - print and write no folder,\n"
         "unless -o names one. Only a report that goes into STUDY/report changes the study.\n"
         "The verdict comes first: the fastest number of GPUs whose steady epochs are shown to\n"
         "have an efficiency of at least 0.80 and whose IoU is shown to hold, or, where the runs do not\n"

@@ -329,6 +329,10 @@ static void add_definitions(struct buf *b)
         b, "speed-up",
         "Time of the base case, the smallest number of GPUs measured, divided by the time with N. "
         "Times of several runs are summarized first (median), then divided.");
+    add_definition(b, "base case", "The smallest number of GPUs measured, or that of --base.");
+    add_definition(b, "within reach by time",
+                   "Numbers of GPUs whose measured efficiency reaches the rule's threshold, while "
+                   "the runs do not show that it does, or that quality holds.");
     add_definition(b, "efficiency",
                    "Speed-up divided by the ideal, N over the base case's number of GPUs.");
     for (int q = 0; q < QUANTITY_COUNT; q++)

@@ -3,6 +3,7 @@
 #include "launcher/report/tables.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "launcher/collect/results/settings.h"
@@ -121,12 +122,14 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
     const struct decision *d = &rs->as->decision;
 
     table_init(t,
-               "Quality of %s after the last epoch: %s is the mean over the runs of a count. "
+               "Quality of %s after the last epoch%s: %s is the mean over the runs of a count. "
                "Collapsed: runs more than %.3g below the median of the base case, with the 95 %% "
                "upper limit of their share. Change: difference of the others from the base case, "
                "with a 95 %% interval that is simultaneous over all counts, and so is p. The "
                "quality holds where that interval lies above -%.3g.",
-               rs->label, s->quality, QUALITY_COLLAPSE * d->rule.margin, d->rule.margin);
+               rs->label,
+               strcmp(s->engine, "embedded") == 0 ? ", at the network's size" : "", s->quality,
+               QUALITY_COLLAPSE * d->rule.margin, d->rule.margin);
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
         const struct quality *judged = d->quality ? &d->quality[i] : NULL;
@@ -155,6 +158,59 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
         table_add_number(t, "images per epoch", p->q[QUANTITY_IMAGES].median, 0);
         table_add_number(t, "evaluation s", p->q[QUANTITY_EVALUATION].median, 3);
     }
+}
+
+/* Returns the IoU of one class of a run, or its mean over all but one (without ""), or NaN. */
+static double class_iou(const struct result *run, const char *only, const char *without)
+{
+    const struct scores *s = run->scores;
+    double sum = 0;
+    size_t n = 0;
+
+    for (size_t i = 0; s && i < s->nclasses; i++) {
+        const char *name = s->classes[i].name;
+        if (only ? strcmp(name, only) != 0 : strcmp(name, without) == 0)
+            continue;
+        sum += scores_class_iou(&s->classes[i]);
+        n++;
+    }
+    return n ? sum / (double)n : NAN;
+}
+
+/* Adds a row of means over the runs of each count, with class_iou's arguments. */
+static void add_class_row(struct table *t, const struct series *s, const char *only,
+                          const char *without)
+{
+    if (only)
+        table_add_text(t, "class", "%s", only);
+    else
+        table_add_text(t, "class", *without ? "mean without %s" : "mean of all%s", without);
+    for (size_t i = 0; i < s->npoints && i < TABLE_COLUMNS - 1; i++) {
+        const struct series_point *p = &s->points[i];
+        char head[32];
+        double sum = 0;
+
+        for (size_t r = 0; r < p->nruns; r++)
+            sum += class_iou(&p->rows[r], only, without);
+        snprintf(head, sizeof head, "%d GPU%s", p->gpus, plural(p->gpus));
+        table_add_number(t, head, sum / (double)p->nruns, 4);
+    }
+}
+
+static void fill_classes(struct table *t, const struct report_series *rs)
+{
+    const struct series *s = &rs->as->series;
+    const struct scores *first = s->npoints ? s->points[0].rows[0].scores : NULL;
+
+    table_init(t, "IoU of each class of %s at the network's size: (I + 1) / (U + 1) over the pixels "
+                  "of all validation images, mean over the runs of a count; then the mean over the "
+                  "classes with the first one, the background, and without it.", rs->label);
+    if (!first || first->nclasses < 2 || result_by_accuracy(s->rows))
+        return;
+    for (size_t k = 0; k < first->nclasses; k++)
+        add_class_row(t, s, first->classes[k].name, NULL);
+    add_class_row(t, s, NULL, "");
+    add_class_row(t, s, NULL, first->classes[0].name);
 }
 
 static void fill_parts(struct table *t, const struct report_series *rs)
@@ -237,6 +293,16 @@ static void fill_model(struct table *t, const struct report_series *rs)
         add_law_row(t, &m->laws[i]);
 }
 
+/* Adds a speed-up to equal quality, and its range over the runs. */
+static void add_speedup_range(struct table *t, const struct convergence_point *p)
+{
+    const struct interval none = interval_none();
+
+    table_add_number(t, "speed-up", p->speedup, 2);
+    add_interval_or_range(t, "of single runs", &none,
+                          p->speedup_least, p->speedup_most, 2);
+}
+
 static void fill_convergence(struct table *t, const struct report_series *rs)
 {
     const struct convergence *c = &rs->as->convergence;
@@ -260,7 +326,7 @@ static void fill_convergence(struct table *t, const struct report_series *rs)
         table_add_number(t, "seconds", p->seconds, 1);
         table_add_number(t, "epochs needed, ratio", p->epochs_ratio, 2);
         table_add_number(t, "speed-up of an epoch", p->epoch_s_ratio, 2);
-        table_add_number(t, "speed-up", p->speedup, 2);
+        add_speedup_range(t, p);
     }
 }
 
@@ -282,7 +348,7 @@ static void fill_levels(struct table *t, const struct report_series *rs)
             table_addf(t, "reached it", "%zu", p->nreached);
             table_add_number(t, "epochs", p->epochs, 0);
             table_add_number(t, "seconds", p->seconds, 1);
-            table_add_number(t, "speed-up", p->speedup, 2);
+            add_speedup_range(t, p);
             table_add_number(t, "of images/s", as->series.points[k].image_speedup.value, 2);
         }
 }
@@ -388,16 +454,16 @@ static void add_tables(struct buf *b, const struct report *r, fill_f *const *fil
 void tables_add(struct buf *b, const struct report *r, table_encode_f *encode)
 {
     static fill_f *const all[] = {
-        fill_speed,       tables_fill_quality, fill_parts,           fill_each, fill_model,
-        fill_convergence, fill_levels,         tables_fill_settings, NULL};
+        fill_speed, tables_fill_quality, fill_classes, fill_parts,           fill_each,
+        fill_model, fill_convergence,    fill_levels,  tables_fill_settings, NULL};
 
     add_tables(b, r, all, encode);
 }
 
 char *tables_encode_latex(const struct report *r)
 {
-    static fill_f *const narrow[] = {tables_fill_short, tables_fill_quality, fill_parts,
-                                     fill_model, fill_convergence, fill_levels, NULL};
+    static fill_f *const narrow[] = {tables_fill_short, tables_fill_quality, fill_classes,
+                                     fill_parts, fill_model, fill_convergence, fill_levels, NULL};
     struct buf b = {0};
 
     buf_addf(&b,

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "launcher/report/markup/escape.h"
+#include "launcher/report/paragraph.h"
 #include "launcher/report/tables.h"
 
 #define MIN_COLUMNS 40
@@ -226,5 +227,19 @@ void text_encode_rules(const struct report *r, const struct text_form *form, str
         add_wrapped(b, line.data ? line.data : "", 4, form);
         b->failed |= line.failed;
         buf_destroy(&line);
+    }
+}
+
+void text_encode_paragraphs(const struct report *r, const struct text_form *form, struct buf *b)
+{
+    for (size_t i = 0; i < r->nseries; i++) {
+        struct buf text = {0};
+        paragraph_describe(&text, &r->series[i]);
+        for (char *p = text.data; p && *p; p++)
+            *p = *p == '\n' ? ' ' : *p;
+        buf_add(b, i ? "\n" : "");
+        add_wrapped(b, text.data ? text.data : "", 0, form);
+        b->failed |= text.failed;
+        buf_destroy(&text);
     }
 }

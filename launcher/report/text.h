@@ -31,6 +31,9 @@ void text_encode(const struct report *r, const struct text_form *form, struct bu
 /* Adds the twelve rules: whether each is met, and why. */
 void text_encode_rules(const struct report *r, const struct text_form *form, struct buf *b);
 
+/* Adds the methods paragraph of each series (paragraph.h). */
+void text_encode_paragraphs(const struct report *r, const struct text_form *form, struct buf *b);
+
 /* Adds text and a newline, broken at blanks so that lines have at most `columns` characters, except
  * for a longer word. All lines but the first are indented by `indent`. */
 void text_wrap(struct buf *b, const char *text, int indent, int columns);

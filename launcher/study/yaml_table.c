@@ -290,8 +290,8 @@ static int unknown_key(const struct yaml_reader *r, const char *section, const c
 }
 
 /* Returns as setting_check_gone. */
-static int check_gone(const struct yaml_reader *r, const char *section, const char *name,
-                      const struct document_node *value, size_t line, struct err *e)
+static int check_gone(const char *section, const char *name, const struct document_node *value,
+                      struct err *e)
 {
     char path[SETTING_PATH_SIZE];
 
@@ -299,7 +299,7 @@ static int check_gone(const struct yaml_reader *r, const char *section, const ch
     int rc = setting_check_gone(path, value->text, e);
     if (rc < 0) {
         e->code = ERR_CONFIG;
-        err_prefix(e, "%s:%zu", r->file, line);
+        err_prefix(e, "%s:%zu", value->file, value->line);
     }
     return rc;
 }
@@ -329,7 +329,7 @@ static int read_pair(const struct yaml_reader *r, const char *section,
                     : strcmp(k->path, name) == 0)
             return set_key(r, k, value, e);
     }
-    int gone = check_gone(r, section, name, value, name_node->line, e);
+    int gone = check_gone(section, name, value, e);
     if (gone)
         return gone < 0 ? -1 : 0;
     return unknown_key(r, section, name, name_node->line, e);

@@ -49,12 +49,16 @@ static const struct cli_option options[] = {
     {0}};
 
 static const char details[] =
+    "Prints two scores. The first is at the network's size: images and masks are resized to it,\n"
+    "as in training, and with the split and the size of a run it equals that of the run and of\n"
+    "reports. The second is of the masks that `unet-train predict` writes: at each image's own\n"
+    "size, compared with its mask there. They differ where images are larger than the network's:\n"
+    "fine structures are lost in resizing. With --native images keep their size and are cut into\n"
+    "tiles of --size; the only score is of these masks, as `predict --native` writes them.\n"
     "Pixel counts are summed over all images; iou = (I + 1) / (U + 1), dice = (2 I + 1) / (P +\n"
-    "T + 1). With several classes, \"all\" is the mean over those that occur or are predicted.\n"
-    "With the split and the size of a run, the result equals that of the run. Masks are read as\n"
-    "in training (model.json) unless options say otherwise. Images are resized to the network's\n"
-    "size, as in training; with --native they keep theirs and are cut into tiles of --size.\n"
-    "`unet-train predict` writes the masks that are scored here.\n"
+    "T + 1). With several classes, \"all\" is the mean over those that occur or are predicted, and\n"
+    "a second mean leaves out the first class, the background. Masks are read as in training\n"
+    "(model.json) unless options say otherwise.\n"
     "\n"
     "  unet-train eval --checkpoint STUDY/runs/unet-g01-s1 --split STUDY/split.json --json\n";
 
@@ -78,72 +82,106 @@ static void print_row(const char *name, const struct score_summary *s)
            s->dice, s->precision, s->recall);
 }
 
-static void print_scores_table(const int64_t *score, int classes, const struct dataset *ds,
-                               double seconds)
-{
-    struct score_summary s = score_summarize(score, classes);
+/* An evaluation at one size. */
+struct scoring {
+    struct evaluation v;
+    bool own;            /* at the images' own sizes */
+    const char *where;   /* in words */
+    const int64_t *total;
+};
 
-    printf("%-8s %9s %9s %9s %9s\n", "class", "iou", "dice", "precision", "recall");
+static void print_scores_table(const struct scoring *s, int classes, const struct dataset *ds)
+{
+    struct score_summary all = score_summarize(s->total, classes);
+
+    printf("%s:\n%-8s %9s %9s %9s %9s\n", s->where, "class", "iou", "dice", "precision", "recall");
     for (int c = 0; c < classes && classes > 1; c++) {
-        struct score_summary of = score_summarize_class(score, c);
-        if (score_has(score, c))
+        struct score_summary of = score_summarize_class(s->total, c);
+        if (score_has(s->total, c))
             print_row(dataset_class_name(ds, c), &of);
     }
-    print_row("all", &s);
-    printf("accuracy %9.6f\nimages   %zu\nseconds  %.3f\n", s.accuracy,
-           dataset_count(ds, DATASET_VAL), seconds);
+    print_row("all", &all);
+    if (classes > 1) {
+        char name[FILENAME_TEXT_SIZE + 16];
+        snprintf(name, sizeof name, "without %s", dataset_class_name(ds, 0));
+        all = score_summarize_foreground(s->total, classes);
+        print_row(name, &all);
+    }
+    printf("accuracy %9.6f\n", all.accuracy);
 }
 
-static int print_scores_json(const int64_t *score, const struct network_config *config,
+static int print_scores_json(const struct scoring *s, size_t n, const struct network_config *config,
                              const struct dataset *ds, double seconds, struct err *e)
 {
     struct buf b = {0};
 
     buf_addf(&b, "{\"schema\":1,\"images\":%zu", dataset_count(ds, DATASET_VAL));
-    record_add_score(&b, score, config->classes, ds);
-    buf_addf(&b, ",\"scale\":\"%s\",\"backend\":\"%s\",\"seconds\":%.6f}",
+    record_add_score(&b, s->total, config->classes, ds);
+    buf_addf(&b, ",\"scale\":\"%s\",\"backend\":\"%s\",\"seconds\":%.6f",
              opt_native ? "native" : "fit", config->backend, seconds);
+    if (n > 1) {
+        buf_add(&b, ",\"own_size\":{\"scale\":\"own\"");
+        record_add_score(&b, s[1].total, config->classes, ds);
+        buf_add(&b, "}");
+    }
+    buf_add(&b, "}");
     return options_print(&b, e);
 }
 
-static int score_images(struct evaluation *v, struct err *e)
+static int score_images(struct scoring *s, struct err *e)
 {
     const struct predict_watch watch = {.interrupt = &shutdown_signal};
+    struct evaluation *v = &s->v;
+    int64_t *total = v->scores + v->images * score_size(v->config->classes);
 
     for (size_t i = 0; i < v->images; i++) {
         if (shutdown_signal)
             return err_signal(e, shutdown_signal);
-        if (opt_native ? evaluate_image_tiled(v, i, (int)opt_overlap, &watch, e)
-                       : evaluate_image(v, i, e))
+        if (s->own ? evaluate_image_own(v, i, opt_native ? (int)opt_overlap : -1, &watch, e)
+                   : evaluate_image(v, i, e))
             return -1;
     }
     if (evaluate_wait(v, e))
         return -1;
-    evaluate_sum(v->scores, v->images, v->config->classes,
-                 v->scores + v->images * score_size(v->config->classes));
+    evaluate_sum(v->scores, v->images, v->config->classes, total);
+    s->total = total;
     return 0;
 }
 
+/* Scores at the network's size and at the images' own, or with --native or whole images' classes
+ * only once. */
 static int report_scores(struct trained *t, struct dataset *dataset, struct err *e)
 {
     const struct network_config *config = &t->config;
-    struct evaluation v;
+    char fitted[80];
+    struct scoring s[2] = {
+        {.own = opt_native,
+         .where = opt_native ? "masks at each image's own size, predicted in tiles" : fitted},
+        {.own = true, .where = "masks at each image's own size, as predict writes them"}};
+    size_t n = opt_native || !dataset_has_masks(dataset) ? 1 : 2;
     double began = clock_now();
-    int rc = evaluate_open(&v, t->network, config, dataset, DATASET_VAL, false, e) ||
-                     score_images(&v, e)
+    int rc = 0;
+
+    snprintf(fitted, sizeof fitted, "at the network's size, %d x %d, as in training",
+             config->height, config->width);
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = evaluate_open(&s[i].v, t->network, config, dataset, DATASET_VAL, false, e) ||
+                     score_images(&s[i], e)
                  ? -1
                  : 0;
-    const int64_t *total = v.scores + v.images * score_size(config->classes);
     double seconds = clock_now() - began;
     if (rc == 0 && opt_images)
-        rc = evaluate_write(opt_images, dataset, DATASET_VAL, config->classes, v.scores, e);
+        rc = evaluate_write(opt_images, dataset, DATASET_VAL, config->classes, s[0].v.scores, e);
     if (rc == 0 && opt_json)
-        rc = print_scores_json(total, config, dataset, seconds, e);
-    else if (rc == 0)
-        print_scores_table(total, config->classes, dataset, seconds);
+        rc = print_scores_json(s, n, config, dataset, seconds, e);
+    for (size_t i = 0; i < n && rc == 0 && !opt_json; i++)
+        print_scores_table(&s[i], config->classes, dataset);
+    if (rc == 0 && !opt_json)
+        printf("images   %zu\nseconds  %.3f\n", dataset_count(dataset, DATASET_VAL), seconds);
     if (rc == 0)
-        evaluate_warn(total, config->classes, dataset);
-    evaluate_close(&v);
+        evaluate_warn(s[0].total, config->classes, dataset);
+    for (size_t i = 0; i < n; i++)
+        evaluate_close(&s[i].v);
     return rc;
 }
 

@@ -94,8 +94,8 @@ int evaluate_image(struct evaluation *v, size_t i, struct err *e)
     return 0;
 }
 
-int evaluate_image_tiled(struct evaluation *v, size_t i, int overlap,
-                         const struct predict_watch *watch, struct err *e)
+int evaluate_image_own(struct evaluation *v, size_t i, int overlap,
+                       const struct predict_watch *watch, struct err *e)
 {
     struct dataset_native own;
     int classes = (int)classes_of(v);
@@ -103,8 +103,10 @@ int evaluate_image_tiled(struct evaluation *v, size_t i, int overlap,
     if (dataset_get_native(v->dataset, v->part, i, &own, e))
         return -1;
     size_t pixels = (size_t)own.height * (size_t)own.width;
-    float *p = predict_tiled(v->network, v->config, own.image, own.height, own.width, overlap,
-                             watch, e);
+    float *p = overlap < 0 ? predict_resized(v->network, v->config, own.image, own.height,
+                                             own.width, e)
+                           : predict_tiled(v->network, v->config, own.image, own.height, own.width,
+                                           overlap, watch, e);
     for (size_t k = 0; p && classes == 1 && k < pixels; k++)
         p[k] -= 0.5F; /* scores take logits: foreground is above 0 */
     if (p)

@@ -40,10 +40,11 @@ void evaluate_clear(struct evaluation *v);
 int evaluate_image(struct evaluation *v, size_t i, struct err *e);
 int evaluate_wait(struct evaluation *v, struct err *e);
 
-/* Adds image i, at its own size and in tiles (predict.h), to its score; its loss stays. Not for
- * networks that classify whole images. */
-int evaluate_image_tiled(struct evaluation *v, size_t i, int overlap,
-                         const struct predict_watch *watch, struct err *e);
+/* Adds image i at its own size to its score; its loss stays. It is predicted in tiles (predict.h)
+ * or, with an overlap below 0, resized to the network's size and back. Not for networks that
+ * classify whole images. */
+int evaluate_image_own(struct evaluation *v, size_t i, int overlap,
+                       const struct predict_watch *watch, struct err *e);
 
 /* Allocates zeroed memory that the network's device, if it has one, can access. */
 void *evaluate_alloc(struct network *n, size_t nbytes, struct err *e);

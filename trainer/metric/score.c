@@ -103,14 +103,13 @@ struct score_summary score_summarize_class(const int64_t *score, int i)
         .accuracy = ratio(score[SCORE_CORRECT], score[SCORE_PIXELS], 0)};
 }
 
-struct score_summary score_summarize(const int64_t *score, int classes)
+/* Returns the mean over the classes from `first` on that occur or are predicted. */
+static struct score_summary mean_from(const int64_t *score, int first, int classes)
 {
     struct score_summary mean = {0};
     int n = 0;
 
-    if (classes == 1)
-        return score_summarize_class(score, 0);
-    for (int i = 0; i < classes; i++) {
+    for (int i = first; i < classes; i++) {
         if (!score_has(score, i))
             continue;
         struct score_summary s = score_summarize_class(score, i);
@@ -124,6 +123,16 @@ struct score_summary score_summarize(const int64_t *score, int classes)
         return (struct score_summary){1, 1, 1, 1, 1};
     return (struct score_summary){mean.iou / n, mean.dice / n, mean.precision / n, mean.recall / n,
                                   ratio(score[SCORE_CORRECT], score[SCORE_PIXELS], 0)};
+}
+
+struct score_summary score_summarize(const int64_t *score, int classes)
+{
+    return classes == 1 ? score_summarize_class(score, 0) : mean_from(score, 0, classes);
+}
+
+struct score_summary score_summarize_foreground(const int64_t *score, int classes)
+{
+    return classes == 1 ? score_summarize_class(score, 0) : mean_from(score, 1, classes);
 }
 
 struct score_counts score_total(const int64_t *score, int classes)

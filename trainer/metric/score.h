@@ -51,6 +51,9 @@ struct score_summary {
 };
 struct score_summary score_summarize(const int64_t *score, int classes);
 
+/* As score_summarize, without the first of several classes, the background. */
+struct score_summary score_summarize_foreground(const int64_t *score, int classes);
+
 /* The summary of one class; accuracy is that of the whole score. */
 struct score_summary score_summarize_class(const int64_t *score, int i);
 

@@ -530,6 +530,7 @@ void record_add_score(struct buf *b, const int64_t *score, int classes, const st
     buf_json_text(b, "constant_class", constant.name);
     if (classes == 1)
         return;
+    buf_json_real(b, "iou_without_background", score_summarize_foreground(score, classes).iou);
     buf_add(b, ",\"classes\":[");
     for (int i = 0; i < classes; i++) {
         s = score_summarize_class(score, i);

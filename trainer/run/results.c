@@ -72,9 +72,9 @@ int results_write(const struct training *t, struct evaluation *v, struct record_
     struct score_summary summary = score_summarize(end->score, t->config->data.classes);
     char dir[PATH_MAX], path[PATH_MAX];
 
-    log_info("validation: IoU %.4f, Dice %.4f, precision %.4f, recall %.4f, accuracy %.4f over %zu "
-             "images", summary.iou, summary.dice, summary.precision, summary.recall,
-             summary.accuracy, end->val_images);
+    log_info("validation at %d x %d: IoU %.4f, Dice %.4f, precision %.4f, recall %.4f, accuracy %.4f "
+             "over %zu images", v->config->height, v->config->width, summary.iou, summary.dice,
+             summary.precision, summary.recall, summary.accuracy, end->val_images);
     evaluate_warn(end->score, t->config->data.classes, t->dataset);
     warn_of_loss(t, v->config, end);
     snprintf(path, sizeof path, "%s/images.csv", record_dir(t->record));

@@ -50,8 +50,11 @@ static const struct definition definitions[QUANTITY_COUNT] = {
                        IN(images_per_s)},
     [QUANTITY_LOSS] = {"loss", "final loss", "the training loss of the last epoch", IN(loss)},
     [QUANTITY_IOU] = {"iou", "IoU",
-                      "intersection over union on the validation images after the last epoch; "
-                      "where images have one class each, in its place the accuracy: the share of "
+                      "intersection over union, (I + 1) / (U + 1), over the pixels of all validation "
+                      "images after the last epoch; of several classes the mean over those that "
+                      "occur or are predicted, the background included. Runs of unet-train are "
+                      "scored at the network's size; `unet-train eval` also scores the masks at "
+                      "each image's own size. Where images have one class each, in its place the accuracy: the share of "
                       "them that are right",
                       COMPUTED},
     [QUANTITY_DICE] = {"dice", "Dice", "the Dice coefficient on the validation images",

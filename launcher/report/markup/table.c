@@ -28,8 +28,11 @@ static struct table_column *next_column(struct table *t, const char *head, bool 
         return &t->columns[t->ncells % t->ncolumns];
     if (t->ncolumns == TABLE_COLUMNS)
         return NULL;
-    t->columns[t->ncolumns] = (struct table_column){head, left, false, strlen(head)};
-    return &t->columns[t->ncolumns++];
+    struct table_column *c = &t->columns[t->ncolumns++];
+    *c = (struct table_column){.left = left};
+    snprintf(c->head, sizeof c->head, "%s", head);
+    c->width = strlen(c->head);
+    return c;
 }
 
 static void add_cell(struct table *t, const char *head, bool left, const char *fmt, va_list ap)

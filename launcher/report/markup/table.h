@@ -11,7 +11,7 @@
 #define TABLE_COLUMNS 24
 
 struct table_column {
-    const char *head;
+    char head[64];
     bool left;    /* for texts; numbers are aligned to the right */
     bool shown;   /* some cell is not "-"; other columns are omitted */
     size_t width; /* bytes of its head or its longest cell, whichever is longer */
@@ -30,7 +30,7 @@ struct table {
 void table_init(struct table *t, const char *caption, ...) __attribute__((format(printf, 2, 3)));
 
 /* Add the next cell of a row: a text, or a number. The cells of the first row define the
- * columns; their heads must live as long as the table. Each row begins with the first head and
+ * columns. Each row begins with the first head and
  * has the same heads. */
 void table_add_text(struct table *t, const char *head, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

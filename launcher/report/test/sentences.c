@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "launcher/report/difference.h"
+#include "launcher/report/paragraph.h"
 #include "t/tap.h"
 
 #define GROUPS 10
@@ -336,6 +337,19 @@ static bool is_law_named(const struct found *f)
     return is_model_used(f) && f->rs->as->steady.nlaws > 0;
 }
 
+/* A range is printed just where all of two runs or more reach the target, and it holds the ratio of
+ * the medians. */
+static bool is_equal_quality(const struct found *f)
+{
+    const struct convergence_point *base = f->rs->as->convergence.points,
+                                   *p = base + (decision_of(f)->best - series_of(f)->points);
+    bool ranges = p->nruns > 1 && base->nruns > 1 && p->nreached == p->nruns &&
+                  base->nreached == base->nruns;
+
+    return ranges == (strstr(f->text, "between single runs)") != NULL) &&
+           (!ranges || (p->speedup_least <= p->speedup && p->speedup <= p->speedup_most));
+}
+
 static bool is_undecided_law(const struct found *f)
 {
     return is_model_used(f) && f->rs->as->steady.nlaws > 1;
@@ -477,8 +491,68 @@ static bool is_refused(const struct found *f)
     return f->difference->why_not && starts(f, "With ");
 }
 
+/* The count that the paragraph is about. */
+static const struct series_point *point_of_paragraph(const struct found *f)
+{
+    const struct decision *d = decision_of(f);
+
+    return d->best == d->base ? &series_of(f)->points[series_of(f)->npoints - 1] : d->best;
+}
+
+static bool is_shown(double shown, double value)
+{
+    return fabs(shown - value) <= 0.0051 || fabs(shown / value - 1) < 6e-4;
+}
+
+static bool is_base_epoch(const struct found *f)
+{
+    return is_shown(number_of(f, 1), series_of(f)->points->q[QUANTITY_STEADY_EPOCH].median);
+}
+
+static bool is_measured_speed(const struct found *f)
+{
+    const struct series_point *p = point_of(f, 1);
+
+    return p && p == point_of_paragraph(f) &&
+           is_shown(number_of(f, 3), series_speedup(series_of(f), p)->value) &&
+           is_shown(number_of(f, 6), series_efficiency(series_of(f), p)->value) &&
+           is_shown(number_of(f, 7), (double)p->gpus / series_of(f)->points->gpus);
+}
+
+static bool is_measured_quality(const struct found *f)
+{
+    const struct series_point *p = point_of(f, 4);
+
+    return p && p == point_of_paragraph(f) &&
+           fabs(number_of(f, 3) - p->q[QUANTITY_IOU].mean) < 1e-4 &&
+           fabs(number_of(f, 5) - series_of(f)->points->q[QUANTITY_IOU].mean) < 1e-4;
+}
+
+static bool is_quality_unjudged(const struct found *f)
+{
+    return quality_of(f, point_of_paragraph(f))->why != NULL;
+}
+
+static bool does_paragraph_hold(const struct found *f)
+{
+    return holds(f, point_of_paragraph(f)) && !quality_of(f, point_of_paragraph(f))->why;
+}
+
+static bool does_paragraph_fall(const struct found *f)
+{
+    return falls(f, point_of_paragraph(f));
+}
+
+static bool is_paragraph_open(const struct found *f)
+{
+    return !does_paragraph_hold(f) && (!falls(f, point_of_paragraph(f)) ||
+                                       collapses(f, point_of_paragraph(f)));
+}
+
 #define LABEL "( \\([^)]*\\))?"
 #define INTERVAL "( \\(95 % interval X-X\\)| \\(X-X by the epochs of single runs\\))?"
+#define RUNS " \\((X-X between single runs|N of N runs reach it, and N of N with N GPUs?|too few " \
+             "runs for a range)\\)"
 #define SPEED "(Xx (faster|slower) than with N GPUs?|Xx the images per second)" INTERVAL \
               "(, Xx (faster|slower) to (IoU|accuracy|a loss of) X)?"
 #define NEEDED "(about N (seeds|runs) per count would decide it|no practicable number of " \
@@ -578,9 +652,9 @@ static struct sentence reasons[] = {
      is_law_named, {0}, 0},
     {"The data do not tell apart what describes the steady epochs: .* do about equally well; a count "
      "left out is predicted within X %\\.", is_undecided_law, {0}, 0},
-    {"Time to (IoU|accuracy|a loss of) X: Xx (faster|slower) than with N GPUs?: each epoch is Xx "
-     "(faster|slower), (and as many are needed|(but|and) Xx as many are needed)\\.", is_always,
-     {0}, 0},
+    {"Time to (IoU|accuracy|a loss of) X: (X)x (faster|slower) than with N GPUs?" RUNS ": each epoch "
+     "is Xx (faster|slower), (and as many are needed|(but|and) Xx as many are needed)\\.",
+     is_equal_quality, {0}, 0},
     {"Critical batch: .*", is_always, {0}, 0},
     {"The work grows with the GPUs \\(weak scaling\\): .*", is_always, {0}, 0},
     {"Fastest whole run, start-up and evaluation included: .*", is_always, {0}, 0},
@@ -604,6 +678,35 @@ static struct sentence differences[] = {
     {"With N GPUs?, (IoU|accuracy): .* V, .* V; (not )?significant over N images of these two "
      "networks \\(p [<=] X\\), which says nothing of other seeds\\.", is_always, {0}, 0},
     {"With N GPUs?, [^:]*: not (known on both sides|compared, as [^.]*)\\.", is_refused, {0}, 0},
+    {NULL, NULL, {0}, 0}};
+
+static struct sentence paragraphs[] = {
+    {"[^.]* was trained on [0-9, and]+ GPUs?( \\([^)]*\\)|, which were groups of cores of [^,]*)?, "
+     "(N runs?|N to N runs) per count \\(unetctl [0-9.]+\\)\\.", is_always, {0}, 0},
+    {"How the work scales: [^.]*\\.", is_always, {0}, 0},
+    {"Settings other than the built-in ones: .*\\.", is_always, {0}, 0},
+    {"With N GPUs? an epoch takes (X) s \\(median over runs of the median over all epochs but the "
+     "first\\)\\.", is_base_epoch, {0}, 0},
+    {"With (N) GPUs (it is|the images per second are) (X) times as (fast|many) \\((95 % interval X to "
+     "X|X to X over the epochs of single runs|X to X between single runs, too few for an interval|"
+     "single runs, without an interval)\\), an efficiency of (X); ideal scaling, the bound, would be "
+     "(X) times\\.", is_measured_speed, {0}, 0},
+    {"The whole training, first epoch included, is X times as fast\\.", is_always, {0}, 0},
+    {"Communication that computing does not hide takes N % of an epoch with N GPUs\\.", is_always,
+     {0}, 0},
+    {"(IoU|Accuracy) on the validation images( at the network's size)? is (X) with (N) GPUs and (X) "
+     "with N \\(means over runs\\)\\.", is_measured_quality, {0}, 0},
+    {"The change is not judged: (IoU|accuracy) is [^.]*\\.", is_quality_unjudged, {0}, 0},
+    {"Its change of V \\(95 % interval V to V, simultaneous over N counts?\\) shows that it holds by "
+     "the margin of X; N of N runs collapsed\\.", does_paragraph_hold, {0}, 0},
+    {"Its change of V \\(95 % interval V to V, simultaneous over N counts?\\) shows that it falls by "
+     "the margin of X; N of N runs collapsed\\.", does_paragraph_fall, {0}, 0},
+    {"Its change of V \\(95 % interval V to V, simultaneous over N counts?\\) (does not decide whether "
+     "it holds|is of the runs that did not collapse, which does not show that it holds) by the margin "
+     "of X; N of N runs collapsed\\.", is_paragraph_open, {0}, 0},
+    {"The runs are too few to judge the change\\.", is_always, {0}, 0},
+    {"No network has learnt its task, so the quality says nothing\\.", is_unlearnt, {0}, 0},
+    {"The results of all runs are in results\\.csv\\.", is_always, {0}, 0},
     {NULL, NULL, {0}, 0}};
 
 /* N: a whole number, X: a number of at least 0, V: any number; each within its own brackets only if
@@ -692,7 +795,12 @@ const char *sentences_check_series(const struct report_series *rs,
         wrong = "the headline is too long";
     wrong = wrong ? wrong : check_lines(headlines, &f, rs->words.evidence);
     wrong = wrong ? wrong : check_lines(caveats, &f, rs->words.caveats);
-    return wrong ? wrong : check_lines(reasons, &f, rs->words.reasons);
+    wrong = wrong ? wrong : check_lines(reasons, &f, rs->words.reasons);
+    struct buf paragraph = {0};
+    paragraph_describe(&paragraph, rs);
+    wrong = wrong ? wrong : check_lines(paragraphs, &f, paragraph.data);
+    buf_destroy(&paragraph);
+    return wrong;
 }
 
 const char *sentences_check_differences(const struct report *r)
@@ -715,7 +823,7 @@ const char *sentences_check_differences(const struct report *r)
 
 size_t sentences_seen(size_t *nlisted, struct buf *unseen)
 {
-    struct sentence *const lists[] = {headlines, caveats, reasons, differences};
+    struct sentence *const lists[] = {headlines, caveats, reasons, differences, paragraphs};
     size_t seen = 0;
 
     *nlisted = 0;

@@ -48,6 +48,8 @@ static void test_classes(void)
     ok(three->intersection == 0 && three->pred == 0 && three->truth == 2, "class 3 is missed");
     struct score_summary s = score_summarize(score, 4), of = score_summarize_class(score, 3);
     ok(fabs(s.iou - (2.0 / 4 + 3.0 / 4 + 1.0 / 3) / 3) < 1e-15, "mean IoU of three: %g", s.iou);
+    ok(fabs(score_summarize_foreground(score, 4).iou - (3.0 / 4 + 1.0 / 3) / 2) < 1e-15,
+       "without the first class");
     ok(of.precision == 0 && of.recall == 0, "nothing predicted, something to find: 0 and 0");
     ok(s.accuracy == 0.5, "accuracy is that of all pixels");
     is_int(score_total(score, 4).truth, 6, "the truth of all classes is all pixels");

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/report/paragraph.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "launcher/collect/results/settings.h"
+#include "launcher/report/markup/table.h"
+#include "src/plural.h"
+
+/* Is the text, at this offset of a result, the same for all runs and not empty? */
+static bool is_shared(const struct series *s, size_t offset)
+{
+    const char *first = (const char *)&s->rows[0] + offset;
+
+    for (size_t i = 1; i < s->nrows; i++)
+        if (strcmp(first, (const char *)&s->rows[i] + offset) != 0)
+            return false;
+    return *first;
+}
+
+static void add_counts(struct buf *b, const struct series *s)
+{
+    for (size_t i = 0; i < s->npoints; i++)
+        buf_addf(b, "%s%d", i == 0 ? "" : i + 1 < s->npoints ? ", " : " and ", s->points[i].gpus);
+    buf_addf(b, " GPU%s", plural(s->points[s->npoints - 1].gpus));
+}
+
+static void add_subject(struct buf *b, const struct report_series *rs)
+{
+    const struct series *s = &rs->as->series;
+    size_t least = s->points[0].nruns, most = least;
+
+    for (size_t i = 0; i < s->npoints; i++) {
+        least = s->points[i].nruns < least ? s->points[i].nruns : least;
+        most = s->points[i].nruns > most ? s->points[i].nruns : most;
+    }
+    buf_addf(b, "%s was trained on ", rs->label);
+    add_counts(b, s);
+    if (is_shared(s, offsetof(struct result, device)))
+        buf_addf(b, s->rows[0].fake_gpus == 1 ? ", which were groups of cores of %s" : " (%s)",
+                 s->rows[0].device);
+    if (least == most)
+        buf_addf(b, ", %zu run%s per count", most, plural((long)most));
+    else
+        buf_addf(b, ", %zu to %zu runs per count", least, most);
+    buf_addf(b, " (unetctl %s).\n", PACKAGE_VERSION);
+}
+
+static void add_setup(struct buf *b, const struct series *s)
+{
+    const char *text = s->settings, *before = "Settings other than the built-in ones: ";
+    struct setting_text setting;
+
+    buf_add(b, "How the work scales: ");
+    series_describe_mode(s, b);
+    buf_add(b, ".\n");
+    for (; text && settings_next(&text, &setting); before = ", ") {
+        buf_addf(b, "%s%.*s ", before, (int)setting.nkey, setting.key);
+        settings_add_value(b, &setting);
+    }
+    buf_add(b, *before == ',' ? ".\n" : "");
+    if (is_shared(s, offsetof(struct result, versions)))
+        buf_addf(b, "Software: %s.\n", s->rows[0].versions);
+    else if (*s->rows[0].versions)
+        buf_add(b, "Versions of software differ between runs: report.md lists them.\n");
+}
+
+/* Adds an interval, or the range of the runs, or that there is neither. */
+static void add_bounds(struct buf *b, const struct ratio *r)
+{
+    if (interval_is_known(&r->interval) && r->interval.method == INTERVAL_EPOCHS)
+        buf_addf(b, "%.2f to %.2f over the epochs of single runs", r->interval.low,
+                 r->interval.high);
+    else if (interval_is_known(&r->interval))
+        buf_addf(b, "95 %% interval %.2f to %.2f", r->interval.low, r->interval.high);
+    else if (!isnan(r->least))
+        buf_addf(b, "%.2f to %.2f between single runs, too few for an interval", r->least, r->most);
+    else
+        buf_add(b, "single runs, without an interval");
+}
+
+static void add_times(struct buf *b, const struct series *s, const struct series_point *p)
+{
+    const struct series_point *base = s->points;
+    const struct ratio *speedup = series_speedup(s, p);
+    double epoch = p->q[QUANTITY_STEADY_EPOCH].median;
+
+    buf_addf(b, "With %d GPU%s an epoch takes %.4g s (median over runs of the median over all epochs "
+             "but the first).\n", base->gpus, plural(base->gpus),
+             base->q[QUANTITY_STEADY_EPOCH].median);
+    if (isfinite(speedup->value)) {
+        buf_addf(b, "With %d GPUs %s %.2f times as %s (", p->gpus,
+                 s->mode == SERIES_WEAK ? "the images per second are" : "it is",
+                 speedup->value, s->mode == SERIES_WEAK ? "many" : "fast");
+        add_bounds(b, speedup);
+        buf_addf(b, "), an efficiency of %.2f; ideal scaling, the bound, would be %.4g times.\n",
+                 series_efficiency(s, p)->value, series_ideal(s, p->gpus));
+    }
+    if (s->mode != SERIES_WEAK && isfinite(p->speedup[QUANTITY_TRAINING].value))
+        buf_addf(b, "The whole training, first epoch included, is %.2f times as fast.\n",
+                 p->speedup[QUANTITY_TRAINING].value);
+    if (isfinite(p->q[QUANTITY_COMM].median) && epoch > 0)
+        buf_addf(b, "Communication that computing does not hide takes %.0f %% of an epoch with %d "
+                 "GPUs.\n", 100 * p->q[QUANTITY_COMM].median / epoch, p->gpus);
+}
+
+static void add_quality_sentence(struct buf *b, const struct report_series *rs,
+                                 const struct series_point *p)
+{
+    const struct series *s = &rs->as->series;
+    const struct decision *d = &rs->as->decision;
+    const struct quality *q = &d->quality[p - s->points];
+    const struct comparison *c = &q->change;
+    bool iou = *s->quality == 'I', by_trainer = strcmp(s->engine, "embedded") == 0;
+
+    if (!isfinite(p->q[QUANTITY_IOU].mean) || !isfinite(s->points->q[QUANTITY_IOU].mean))
+        return;
+    buf_addf(b, "%s on the validation images%s is %.4f with %d GPUs and %.4f with %d (means over "
+             "runs).\n", iou ? "IoU" : "Accuracy", iou && by_trainer ? " at the network's size" : "",
+             p->q[QUANTITY_IOU].mean, p->gpus, s->points->q[QUANTITY_IOU].mean, s->points->gpus);
+    if (q->state == QUALITY_UNKNOWN)
+        buf_addf(b, "The change is not judged: %s is %s.\n", iou ? "IoU" : "accuracy", q->why);
+    else if (interval_is_known(&c->interval))
+        buf_addf(b, "Its change of %.4f (95 %% interval %.4f to %.4f, simultaneous over %zu count%s) "
+                 "%s by the margin of %.3g; %zu of %zu runs collapsed.\n",
+                 table_round(c->difference, 4), table_round(c->interval.low, 4),
+                 table_round(c->interval.high, 4), c->nfamily, plural((long)c->nfamily),
+                 q->state == QUALITY_HOLDS   ? "shows that it holds"
+                 : q->state == QUALITY_FALLS ? "shows that it falls"
+                 : q->state == QUALITY_COLLAPSES
+                     ? "is of the runs that did not collapse, which does not show that it holds"
+                     : "does not decide whether it holds",
+                 d->rule.margin, q->ncollapsed, q->nruns);
+    else
+        buf_add(b, "The runs are too few to judge the change.\n");
+}
+
+void paragraph_describe(struct buf *b, const struct report_series *rs)
+{
+    const struct series *s = &rs->as->series;
+    const struct decision *d = &rs->as->decision;
+    const struct series_point *p;
+
+    add_subject(b, rs);
+    add_setup(b, s);
+    if (s->npoints < 2)
+        return;
+    p = d->best == d->base ? &s->points[s->npoints - 1] : d->best;
+    add_times(b, s, p);
+    add_quality_sentence(b, rs, p);
+    if (d->unlearnt)
+        buf_add(b, "No network has learnt its task, so the quality says nothing.\n");
+    buf_add(b, "The results of all runs are in results.csv.\n");
+}
