@@ -17,7 +17,7 @@ struct settings;
      "auto: a GPU where there is one | cpu | ref | simd | cuda (auto)", &(word), 0, 0}
 #define OPTIONS_DTYPE(word)                                                                     \
     {"dtype", 0, CLI_STRING, "WORD",                                                            \
-     "of activations: f32 | bf16 (slower on CPUs); with cuda fp16 | tf32 (f32)", &(word), 0, 0}
+     "activations: f32 | bf16, slow on CPUs; cuda: fp16 | tf32 (f32)", &(word), 0, 0}
 #define OPTIONS_CHECKPOINT(path)                                                                \
     {"checkpoint", 'c', CLI_STRING, "PATH", "folder of a run (its newest DONE attempt), an " \
      "attempt or a checkpoint; or a file", &(path), 0, 0}
