@@ -64,8 +64,8 @@ static int find_part(const char *variable, const char *installed, const char *na
     if (chosen && *chosen) {
         if (try_folder(chosen, name, access_mode, dst, size))
             return 0;
-        return err_set(e, ERR_INTERNAL, "%s is not in %s, the folder that the variable %s "
-                                        "names", name,
+        return err_set(e, ERR_INTERNAL,
+                       "%s is not in %s, the folder that the variable %s names", name,
                        chosen, variable);
     }
     look_once();

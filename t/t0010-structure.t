@@ -39,7 +39,7 @@ launcher/analysis/statistics|
 launcher/analysis/model|launcher/analysis/statistics launcher/collect/results
 launcher/analysis|launcher/analysis/ launcher/collect/results
 launcher/report/markup|
-launcher/report/chart|launcher/report/markup
+launcher/report/chart|launcher/host launcher/report/markup
 launcher/report|launcher/report/ launcher/analysis/ launcher/collect/ launcher/host
 launcher/cmd|launcher/
 launcher|launcher/cmd

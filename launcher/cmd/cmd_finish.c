@@ -54,8 +54,8 @@ static int fetch_log(const char *from, const char *dir, struct err *e)
     if (access(dst, F_OK) == 0 || stat(src, &log) || stat(dir, &attempt))
         return 0;
     if (log.st_mtime < attempt.st_mtime)
-        return err_set(e, ERR_DATA, "%s is older than this attempt: the script wrote no "
-                                    "log.csv", src);
+        return err_set(e, ERR_DATA,
+                       "%s is older than this attempt: the script wrote no log.csv", src);
     return rename(src, dst) ? err_errno(e, ERR_INTERNAL, errno, "%s", dst) : 0;
 }
 
@@ -157,8 +157,8 @@ static int read_log(const char *dir, struct epoch_csv *dst, struct err *e)
     if (from_dir && fetch_log(from_dir, dir, e))
         return -1;
     if (access(path, F_OK) != 0)
-        return err_set(e, ERR_DATA, "the script ended without an error, but did not write "
-                                    "%s", path);
+        return err_set(e, ERR_DATA,
+                       "the script ended without an error, but did not write %s", path);
     snprintf(run_dir, sizeof run_dir, "%.*s", (int)(slash - dir), dir);
     return run_folder_check(run_dir, attempt, e) || log_file_read_table(path, dst, e) ? -1 : 0;
 }
@@ -213,8 +213,8 @@ static int cmd_finish_run(int noperands, char **operands, int nrest, char **rest
 }
 
 static const struct cli_option options[] = {
-    {"from", 0, CLI_STRING, "DIR", "use DIR/log.csv if the attempt has no "
-                                   "log.csv", &from_dir, 0, 0},
+    {"from", 0, CLI_STRING, "DIR",
+     "use DIR/log.csv if the attempt has no log.csv", &from_dir, 0, 0},
     {0}};
 
 const struct cli_command cmd_finish = {

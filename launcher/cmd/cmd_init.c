@@ -155,8 +155,8 @@ static void describe_data(const struct data_look *look, struct buf *dst)
                  look->images, look->masks, look->height, look->width,
                  look->channels >= 3 ? "colour" : "grey", look->deep ? ", 16 bits" : "");
     if (look->train)
-        buf_addf(dst, "# The data set divides its images into training (%zu) and validation "
-                      "(%zu).\n",
+        buf_addf(dst,
+                 "# The data set divides its images into training (%zu) and validation (%zu).\n",
                  look->train, look->val);
     if (look->looked && look->meaning != DATA_FOREGROUND)
         buf_addf(dst, "# Masks: %s.\n", look->masks_text);

@@ -275,8 +275,8 @@ static int decode_levels(double levels[MAX_LEVELS], struct err *e)
         n++;
         at = *end ? end + 1 : NULL;
     }
-    return at ? err_set(e, ERR_USAGE, "report: --reach: more than %d numbers are "
-                                      "given", MAX_LEVELS) : n;
+    return at ? err_set(e, ERR_USAGE,
+                        "report: --reach: more than %d numbers are given", MAX_LEVELS) : n;
 }
 
 static struct analysis_options decide_options(const double *levels, int nlevels)

@@ -66,13 +66,13 @@ static int cmd_template_run(int noperands, char **operands, int nrest, char **re
         return list_markers(e);
     if (strcmp(operands[0], "show") == 0 && noperands == 2)
         return print_template(operands[1], e);
-    return err_set(e, ERR_USAGE, "template: type 'unetctl template list' or 'unetctl template "
-                   "show run_file.sh'");
+    return err_set(e, ERR_USAGE,
+                   "template: type 'unetctl template list' or 'unetctl template show run_file.sh'");
 }
 
 static const struct cli_option options[] = {
-    {"engine", 0, CLI_STRING, "NAME", "show the template of this engine (default: "
-                                      "embedded)", &engine_name, 0, 0},
+    {"engine", 0, CLI_STRING, "NAME",
+     "show the template of this engine (default: embedded)", &engine_name, 0, 0},
     {"json", 0, CLI_FLAG, NULL, "list: print JSON", &as_json, 0, 0},
     {0}};
 

@@ -137,8 +137,8 @@ void compute_look_open(const struct study *study, const struct site *site,
     else
         set_host(dst, devices, study, why);
     if (!on_gpus && !fake && !local && !has_fake_gpus(site) && !has_foreign_gpus(site)) {
-        snprintf(dst->problem, sizeof dst->problem, "runs take GPUs and compute on the CPU "
-                 "(train.backend is %s)", word);
+        snprintf(dst->problem, sizeof dst->problem,
+                 "runs take GPUs and compute on the CPU (train.backend is %s)", word);
         dst->remedy = "set train.backend: auto to compute on the GPUs";
     }
     json_decref(devices);

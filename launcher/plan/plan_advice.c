@@ -147,8 +147,8 @@ static void advise_disk(const struct workspace *w, const struct run_plan *plan,
     struct statvfs fs;
 
     if (statvfs(w->study.dir, &fs) == 0 && (double)fs.f_bavail * (double)fs.f_frsize < need)
-        add_advice(dst, "the runs write up to %.1f MiB, but the file system of %s has %.1f MiB "
-                   "left",
+        add_advice(dst,
+                   "the runs write up to %.1f MiB, but the file system of %s has %.1f MiB left",
                    need / 1048576, w->study.dir, (double)fs.f_bavail * (double)fs.f_frsize /
                    1048576);
 }

@@ -55,8 +55,8 @@ static int check_run_file(const struct script_values *s, const char *path, const
     const struct need needs[] = {
         {"command|trainer|script|tag_program|tag_program2", "nothing would be trained", true},
         {"attempt|attempt_dir|variables|command", "results would have no folder", !tags && !other},
-        {"variables|attempt_dir", "the script could not know where to write "
-                                  "log.csv", !tags && other},
+        {"variables|attempt_dir",
+         "the script could not know where to write log.csv", !tags && other},
         {"spec", "the trainer could not find its peers", !tags && !other},
         {"setup", "what the site sets up would be lost", !tags && *script_values_get(s, "setup")},
         {"env", "the site's environment would be lost", !tags && *script_values_get(s, "env")},

@@ -232,8 +232,8 @@ static int set_names(struct script_values *s, struct err *e)
     char bindir[PATH_MAX - 16], path[PATH_MAX], data[PATH_MAX];
 
     if (paths_bindir(bindir, sizeof bindir))
-        return err_set(e, ERR_INTERNAL, "cannot find the folder of this program (is /proc "
-                                        "mounted?)");
+        return err_set(e, ERR_INTERNAL,
+                       "cannot find the folder of this program (is /proc mounted?)");
     set_value(s, "unetctl", "%s/unetctl", bindir);
     if (*w->site.trainer)
         set_value(s, "trainer", "%s", w->site.trainer);

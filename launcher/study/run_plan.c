@@ -117,8 +117,8 @@ int run_plan_compute(const struct study *study, const struct site *site, const c
     if (range_decode(gpus, 1, SETTINGS_GPUS_MAX, &counts, e))
         return err_prefix(e, "--gpus");
     if (counts.count > (size_t)(MAX_RUNS / seeds)) {
-        err_set(e, ERR_USAGE, "%zu numbers of GPUs x %ld seeds are more than %d runs, the limit "
-                              "of a study",
+        err_set(e, ERR_USAGE,
+                "%zu numbers of GPUs x %ld seeds are more than %d runs, the limit of a study",
                 counts.count, seeds, MAX_RUNS);
         range_destroy(&counts);
         return -1;

@@ -3,16 +3,16 @@
 #include "launcher/submit/left.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "launcher/host/child.h"
 #include "launcher/host/jsonio.h"
 #include "src/atomicfile.h"
+#include "src/mem.h"
 
 #define LEFT_LIMIT ((size_t)1 << 20)
 
@@ -60,28 +60,38 @@ static json_t *read_note(const struct workspace *w, struct err *e)
 }
 
 /* Runs in the child. */
-static void become_submit(const json_t *o, int talk)
+static void enter_folder(void *folder, char *const argv[])
 {
     static const char *const waiting[] = {"UNETCTL_WAIT", "UNETCTL_TIMEOUT", "UNETCTL_PARSABLE"};
-    const char *folder = json_string_value(json_object_get(o, "folder"));
-    const json_t *words = json_object_get(o, "words");
-    size_t count = json_array_size(words);
-    char **argv = calloc(count + 3, sizeof *argv);
 
+    (void)argv;
     for (size_t i = 0; i < sizeof waiting / sizeof *waiting; i++)
         unsetenv(waiting[i]);
-    dup2(open("/dev/null", O_RDWR), STDIN_FILENO);
-    dup2(STDIN_FILENO, STDOUT_FILENO);
-    dup2(talk, STDERR_FILENO);
-    if (argv && folder && chdir(folder) == 0) {
-        argv[0] = (char *)"unetctl";
-        argv[1] = (char *)"submit";
-        for (size_t i = 0; i < count; i++)
-            argv[i + 2] = (char *)json_string_value(json_array_get(words, i));
-        execv("/proc/self/exe", argv);
-    }
-    fprintf(stderr, "cannot change to %s: %s\n", folder ? folder : "", strerror(errno));
+    if (folder && chdir(folder) == 0)
+        return;
+    fprintf(stderr, "cannot change to %s: %s\n", folder ? (char *)folder : "", strerror(errno));
     _exit(ERR_INTERNAL);
+}
+
+/* Starts the submission that the note describes. talk gets its messages. */
+static pid_t start_submit(const json_t *o, int talk, struct err *e)
+{
+    const json_t *words = json_object_get(o, "words");
+    size_t count = json_array_size(words);
+    const char **argv = mem_zero(count + 3, sizeof *argv, e);
+    struct child c = {.argv = argv, .in = CHILD_NULL, .out = CHILD_NULL, .err = talk,
+                      .enter = enter_folder};
+
+    if (!argv)
+        return -1;
+    c.arg = (char *)json_string_value(json_object_get(o, "folder"));
+    argv[0] = "/proc/self/exe";
+    argv[1] = "submit";
+    for (size_t i = 0; i < count; i++)
+        argv[i + 2] = json_string_value(json_array_get(words, i));
+    pid_t pid = child_start(&c, e);
+    free(argv);
+    return pid;
 }
 
 /* Copies the last line, which is the error. */
@@ -112,22 +122,20 @@ long left_submit(void *arg, struct err *e)
 {
     const struct workspace *w = arg;
     json_t *o = read_note(w, e);
-    int talk = memfd_create("submit", MFD_CLOEXEC), status = 0;
+    int talk = o ? memfd_create("submit", MFD_CLOEXEC) : -1;
     char text[ERR_TEXT_SIZE];
 
-    pid_t pid = o && talk >= 0 ? fork() : -1;
-    if (pid == 0)
-        become_submit(o, talk);
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    int code = pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : ERR_INTERNAL;
-    if (pid > 0 && code)
+    if (!o)
+        return -1;
+    pid_t pid = talk < 0 ? err_errno(e, ERR_INTERNAL, errno, "submit") : start_submit(o, talk, e);
+    int code = pid > 0 ? child_wait(pid) : 0;
+    if (code)
         read_last_line(talk, text, sizeof text);
     if (talk >= 0)
         close(talk);
     json_decref(o);
     if (pid < 0)
-        return o ? err_errno(e, ERR_INTERNAL, errno, "submit") : -1;
+        return -1;
     if (code == 0 || is_noted_by(w, pid))
         return code != 0;
     return err_set(e, code, "cannot submit the runs that were left for later: %.900s", text);

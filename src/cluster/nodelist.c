@@ -74,8 +74,8 @@ static int read_range(struct nodelist_reader *r, const char **first, size_t *wid
         return refuse_nodelist(r, start, "the numbers of a range have at most 18 digits");
     int64_t low = strtoll(start, NULL, 10), high = strtoll(last, NULL, 10);
     if (high < low)
-        return refuse_nodelist(r, start, "the range ends below its start; write the smaller "
-                                         "number first");
+        return refuse_nodelist(r, start,
+                               "the range ends below its start; write the smaller number first");
     *n = (size_t)(high - low) + 1;
     r->at = last + last_width;
     return 0;

@@ -73,8 +73,8 @@ static int read_item(struct range_reader *r, struct item *item)
                 return -1;
         }
         if (item->last < item->first)
-            return refuse_range(r, start, "the range ends below its start; write the smaller "
-                                          "number first");
+            return refuse_range(r, start,
+                                "the range ends below its start; write the smaller number first");
     }
     skip_blanks(r);
     if (*r->at == '-')

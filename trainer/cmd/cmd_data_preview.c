@@ -128,8 +128,8 @@ static int run_data_preview(int noperands, char **operands, int nrest, char **re
 
     (void)noperands, (void)operands, (void)nrest, (void)rest;
     if (!dir || !out || !size)
-        return err_set(e, ERR_USAGE, "data preview: --data DIR, --out DIR and --size HxW are "
-                       "needed");
+        return err_set(e, ERR_USAGE,
+                       "data preview: --data DIR, --out DIR and --size HxW are needed");
     if (options_size(size, &config.height, &config.width, e))
         return -1;
     if (channels == 2)

@@ -68,8 +68,8 @@ static int detect_kind(const uint8_t *bytes, size_t nbytes, const char *name, en
         *kind = s->kind;
         return s->what ? err_set(e, ERR_DATA, "%s: %s", name, s->what) : 0;
     }
-    return err_set(e, ERR_DATA, "%s: is not an image (by its first bytes): PNG, TIFF and JPEG are "
-                   "read", name);
+    return err_set(e, ERR_DATA,
+                   "%s: is not an image (by its first bytes): PNG, TIFF and JPEG are read", name);
 }
 
 #if !(defined HAVE_TIFF && defined HAVE_JPEG)

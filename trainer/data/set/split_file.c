@@ -249,8 +249,8 @@ struct split *split_read(const char *path, struct err *e)
     int rc = -1;
 
     if (!text && access(path, F_OK) != 0 && errno == ENOENT)
-        err_set(e, ERR_DATA, "%s: no such file; `unetctl generate` or `unet-train data split` "
-                "creates it", path);
+        err_set(e, ERR_DATA,
+                "%s: no such file; `unetctl generate` or `unet-train data split` creates it", path);
     if (!text)
         return NULL;
     root = cJSON_ParseWithLength(text, n);

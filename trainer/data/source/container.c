@@ -251,8 +251,8 @@ static int inflate_into(gzFile gz, const char *path, FILE *f, struct err *e)
     }
     gzerror(gz, &n);
     if (n != Z_OK && n != Z_STREAM_END) /* at an early end gzread returns 0 */
-        return err_set(e, ERR_DATA, "%s: is damaged: its gzip data end early or have a wrong "
-                       "checksum", path);
+        return err_set(e, ERR_DATA,
+                       "%s: is damaged: its gzip data end early or have a wrong checksum", path);
     return fflush(f) ? err_errno(e, ERR_DATA, errno, "%s: cannot be decompressed", path) : 0;
 }
 
