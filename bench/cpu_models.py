@@ -26,7 +26,6 @@ def parse():
     p.add_argument("--size", default="32x32")
     p.add_argument("--mode", choices=["train", "infer"], default="train")
     p.add_argument("--channels-last", action="store_true")
-    p.add_argument("--amp", choices=["off", "bf16"], default="off")
     return p.parse_args()
 
 
@@ -51,18 +50,14 @@ def work(rank, a, queue):
     labels = torch.randint(a.classes, (a.batch, *shape))
     optimizer = torch.optim.Adam(model.parameters())
 
-    def amp():
-        return torch.autocast("cpu", dtype=torch.bfloat16, enabled=a.amp == "bf16")
-
     def train():
         optimizer.zero_grad(set_to_none=True)
-        with amp():
-            loss = torch.nn.functional.cross_entropy(net(images).float(), labels) + penalty()
+        loss = torch.nn.functional.cross_entropy(net(images), labels) + penalty()
         loss.backward()
         optimizer.step()
 
     def infer():
-        with torch.inference_mode(), amp():
+        with torch.inference_mode():
             model(images)
 
     model.train(a.mode == "train")

@@ -27,6 +27,9 @@ exits 0 "plan for the CPU" unetctl plan -C one --gpus 1 --set train.backend=cpu
 like "$OUT" '^the runs compute on the CPU \(backend [a-z]+\): train.backend is cpu$' \
     "plan says that the runs compute on the CPU"
 like "$ERR" 'warning: runs take GPUs and compute on the CPU' "it warns that the GPUs are not used"
+exits 0 "plan for bf16 on the CPU" unetctl plan -C one --gpus 1 --set train.backend=cpu \
+    --set train.dtype=bf16
+like "$OUT" 'train.backend is cpu; bf16 is slower there than f32$' "plan says that it is slower"
 exits 0 "plan for the sandbox" unetctl plan -C one --gpus 1 --site sandbox \
     --set train.batch_per_gpu=16
 like "$OUT" "^the runs compute on the CPU \\(backend [a-z]+\\): the site's GPUs are fake$" \

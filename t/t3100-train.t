@@ -56,6 +56,8 @@ ok "the IoU is above 0.5 ($iou)" awk "BEGIN { exit !($iou > 0.5) }"
 # --- activations of 16 bits ---
 exits 0 "a training in bf16 succeeds" \
     "${train[@]}" --epochs 15 --batch-size 4 --lr 0.01 --dtype bf16 --out half
+like "$ERR" 'computing on the CPU, .*; bf16 is rounded between ops, which takes longer than f32$' \
+    "the first line says that it is slower"
 is "$(field half/record.jsonl dtype) $(field good/record.jsonl dtype)" "bf16 f32" \
     "the record names the number format"
 other=$(tail -n 1 half/log.csv | cut -d, -f3)

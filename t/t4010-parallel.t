@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Data-parallel training: N replicas with batch b are one with batch N*b, as threads and as MPI
-# ranks; what must not start does not; a lost rank ends the others.
+# Data-parallel training: N replicas with batch b are one with batch N*b, as ranks that unet-train
+# forks and as MPI ranks; what must not start does not; a lost rank ends the others.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 
@@ -31,16 +31,16 @@ for norm in sync none; do
     step=("${train[@]}" --epochs 3 --set model.batch_norm="$norm")
     ok "$norm: 1 replica, batch 12" "${step[@]}" --batch-size 12 --out "$norm-1"
     for n in 2 3 4; do
-        ok "$norm: $n threads, batch $((12 / n))" "${step[@]}" --gpus $n --batch-size $((12 / n)) \
+        ok "$norm: $n forked ranks, batch $((12 / n))" "${step[@]}" --gpus $n --batch-size $((12 / n)) \
             --out "$norm-t$n"
-        ok "$norm: $n threads give the same weights" close "$norm-1" "$norm-t$n"
+        ok "$norm: $n forked ranks give the same weights" close "$norm-1" "$norm-t$n"
     done
     for n in 2 3; do
         [ -n "$mpi" ] || { skip "no MPI" "$norm: $n MPI ranks"; continue; }
         ok "$norm: $n MPI ranks" mpirun_ $n "${step[@]}" --batch-size $((12 / n)) --out "$norm-m$n"
         ok "$norm: $n MPI ranks give the same weights" close "$norm-1" "$norm-m$n"
         is "$(field "$norm-m$n/DONE" weights_sha256)" "$(field "$norm-t$n/DONE" weights_sha256)" \
-            "$norm: $n ranks of one node give the same bits as $n threads"
+            "$norm: $n MPI ranks give the same bits as $n forked ones"
     done
 done
 # Plain gradient descent divides by no gradient: the weights and the running statistics are those of
@@ -49,8 +49,8 @@ exact=("${train[@]}" --epochs 2 --set model.batch_norm=sync --set train.optimize
 ok "sgd: 1 replica, batch 12" "${exact[@]}" --batch-size 12 --out exact-1
 tolerance=1e-5
 for n in 2 3; do
-    ok "sgd: $n threads" "${exact[@]}" --gpus $n --batch-size $((12 / n)) --out exact-t$n
-    ok "sgd: $n threads give the same to 1e-5" close exact-1 exact-t$n
+    ok "sgd: $n forked ranks" "${exact[@]}" --gpus $n --batch-size $((12 / n)) --out exact-t$n
+    ok "sgd: $n forked ranks give the same to 1e-5" close exact-1 exact-t$n
     [ -n "$mpi" ] || { skip "no MPI" "sgd: $n MPI ranks"; continue; }
     ok "sgd: $n MPI ranks" mpirun_ $n "${exact[@]}" --batch-size $((12 / n)) --out exact-m$n
     ok "sgd: $n MPI ranks give the same to 1e-5" close exact-1 exact-m$n
@@ -62,8 +62,8 @@ tolerance=1e-4
 whole=("${train[@]}" --epochs 3 --set model.batch_norm=sync --set train.global_batch=10 \
     --set train.lr_scaling=linear)
 ok "global batch 10: 1 replica" "${whole[@]}" --out whole-1
-ok "4 threads" "${whole[@]}" --gpus 4 --out whole-t4
-ok "4 threads give the same weights" close whole-1 whole-t4
+ok "4 ranks" "${whole[@]}" --gpus 4 --out whole-t4
+ok "4 ranks give the same weights" close whole-1 whole-t4
 is "$(field whole-t4/record.jsonl global_batch) $(field whole-t4/record.jsonl batch_per_gpu)" \
     "10 3" \
     "the record has the global batch and the batch of a replica"
@@ -72,9 +72,9 @@ ok "local batch norm" "${train[@]}" --epochs 3 --set model.batch_norm=local --gp
     --batch-size 4 --out local-t3
 ok "local batch norm gives other weights" eval '! close sync-1 local-t3'
 is "$(field sync-t3/record.jsonl world_size) $(field sync-t3/record.jsonl devices) $(field sync-t3/record.jsonl comm)" \
-    "1 3 thread" "a run on three devices of one process has the communicator thread"
+    "1 3 node" "a run on three devices of one task has the communicator node"
 
-ok "3 threads again" "${train[@]}" --epochs 3 --set model.batch_norm=sync --gpus 3 --batch-size 4 \
+ok "3 ranks again" "${train[@]}" --epochs 3 --set model.batch_norm=sync --gpus 3 --batch-size 4 \
     --out sync-t3b
 is "$(field sync-t3b/DONE weights_sha256)" "$(field sync-t3/DONE weights_sha256)" \
     "a second run gives the same bits"
@@ -113,9 +113,11 @@ ok "a set" unet-train data split --data broken --out broken.json
 mapfile -t images < <(grep -o '"image":"[^"]*"' broken.json | sed 's/.*:"//; s/"$//')
 ok "an image changed since the split" cp "broken/${images[1]}" "broken/${images[0]}"
 bad=("${train[@]}" --data broken --set data.split=broken.json --epochs 3 --batch-size 4)
-exits 7 "threads: a replica's error is the run's" timeout 60 "${bad[@]}" --gpus 3 --out bad-t
+exits 7 "forked: a rank's error is the run's" timeout 60 "${bad[@]}" --gpus 3 --out bad-t
+is "$(grep -c 'error:' "$ERR")" 1 "one line reports it"
 ok "the failed run has a marker and no result" no_result bad-t
-
+like bad-t/FAILED "\"exit_code\":7,\"error\":\"rank [0-2] on $(uname -n): .*${images[0]}" \
+    "the marker has the exit code, the rank and the reason"
 [ -n "$mpi" ] || { skip "no MPI" "disagreements between ranks"; done_testing; }
 
 exits 7 "MPI: a rank's error is the run's" mpirun_ 3 "${bad[@]}" --out bad-m

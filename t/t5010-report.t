@@ -286,6 +286,8 @@ exits 0 "a report of three seeds is made" unetctl report -C t
 unlike "$OUT" 'One run per count' "it does not say that there is one run per count"
 like <(tr -s '\n ' ' ' <"$OUT") '^Use 2 GPUs: 1.82x faster than with 1 GPU \(95 % interval [0-9.]+-[0-9.]+\), 1.82x faster to a loss of 0.125, and IoU holds\. IoU with 2 GPUs holds \(' \
     "the verdict has the median of the base case and its interval"
+is "$(json t/report/report.json '[round(r["engines"][0]["convergence"]["points"][1]["speedup_" + k], 2) for k in ("least", "most")]')" \
+    "[1.78, 1.85]" "the JSON has the range of the speed-up to the same loss"
 is "$(json t/report/report.json '[r["engines"][0]["points"][0]["median_epoch_s"][k] for k in ("median", "min", "max", "runs")]')" \
     "[5.0, 4.9, 5.1, 3]" "the JSON has the spread of the base case"
 

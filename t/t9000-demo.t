@@ -25,7 +25,7 @@ like "$study/logs/results.csv" '^unet-g03-s1,embedded,3,2,1,1,done,3,64' \
 record=runs/unet-g03-s1/attempt-1/record.jsonl
 like "$study/$record" '"hosts":\["node1","node1","node2"\]' "3 GPUs are 2+1"
 like "$study/$record" '"comm":"mpi"' "the ranks communicate by MPI"
-like "$study/runs/unet-g02-s1/attempt-1/record.jsonl" '"comm":"thread"' \
+like "$study/runs/unet-g02-s1/attempt-1/record.jsonl" '"comm":"node"' \
     "2 GPUs of a node need no MPI launcher"
 ok "the reference's file names" test -s "$study/logs/log_1.csv" -a -s "$study/logs/log_3.csv"
 ok "report.html is there" test -s "$study/report/report.html"

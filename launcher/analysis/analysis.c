@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/analysis/caveats.h"
 #include "launcher/analysis/prediction.h"
 #include "launcher/analysis/series_list.h"
 #include "src/buf.h"
@@ -61,10 +62,12 @@ static int analyse_series(struct analysis_series *as, const struct results *tabl
                             options->loss_target, e) ||
         add_levels(as, options, e))
         return -1;
-    return as->series.npoints > 1
-               ? decision_compute(&as->decision, &as->series, &options->rule, &as->steady, table,
-                                  e)
-               : 0;
+    if (as->series.npoints < 2)
+        return 0;
+    if (decision_compute(&as->decision, &as->series, &options->rule, &as->steady, e))
+        return -1;
+    caveats_compute(&as->decision, &as->series, table);
+    return 0;
 }
 
 static int add_source(struct analysis *a, size_t source, const struct analysis_options *options,

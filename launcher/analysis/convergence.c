@@ -58,7 +58,7 @@ static void measure_convergence(struct convergence_point *c, const struct series
 {
     double *epochs = room, *seconds = room + p->nruns;
 
-    *c = (struct convergence_point){.gpus = p->gpus};
+    *c = (struct convergence_point){.gpus = p->gpus, .least_s = INFINITY};
     for (size_t i = 0; i < p->nruns; i++) {
         const double *v = values_of(&p->rows[i], metric);
         if (!v)
@@ -68,6 +68,8 @@ static void measure_convergence(struct convergence_point *c, const struct series
         for (long k = 0; k <= reached; k++)
             sum += p->rows[i].curve->seconds[k];
         c->nreached += reached >= 0;
+        c->least_s = fmin(c->least_s, sum);
+        c->most_s = fmax(c->most_s, sum);
         epochs[c->nruns] = reached < 0 ? INFINITY : (double)reached + 1;
         seconds[c->nruns++] = sum;
     }
@@ -81,6 +83,19 @@ static void measure_convergence(struct convergence_point *c, const struct series
     if (!isfinite(c->seconds))
         c->seconds = NAN;
     c->epoch_s = c->seconds / c->epochs;
+}
+
+/* Compares a point with the base case. */
+static void compare_point(struct convergence_point *p, const struct convergence_point *base)
+{
+    bool ranges = p != base && p->nruns > 1 && base->nruns > 1 && isfinite(p->most_s) &&
+                  isfinite(base->most_s);
+
+    p->epochs_ratio = p->epochs / base->epochs;
+    p->epoch_s_ratio = base->epoch_s / p->epoch_s;
+    p->speedup = base->seconds / p->seconds;
+    p->speedup_least = ranges ? base->least_s / p->most_s : NAN;
+    p->speedup_most = ranges ? base->most_s / p->least_s : NAN;
 }
 
 int convergence_compute(struct convergence *c, const struct series *s, double score_target,
@@ -106,11 +121,8 @@ int convergence_compute(struct convergence *c, const struct series *s, double sc
     }
     c->npoints = s->npoints;
     for (size_t i = 0; i < c->npoints; i++) {
-        struct convergence_point *p = &c->points[i], *base = c->points;
-        measure_convergence(p, &s->points[i], c->metric, c->target, room);
-        p->epochs_ratio = p->epochs / base->epochs;
-        p->epoch_s_ratio = base->epoch_s / p->epoch_s;
-        p->speedup = base->seconds / p->seconds;
+        measure_convergence(&c->points[i], &s->points[i], c->metric, c->target, room);
+        compare_point(&c->points[i], c->points);
     }
     free(room);
     return 0;

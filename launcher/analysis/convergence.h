@@ -20,9 +20,14 @@ struct convergence_point {
     double epochs;           /* median over runs; NaN unless more than half reach the target */
     double epoch_s;          /* seconds per epoch until the target: seconds / epochs */
     double seconds;          /* median time to target */
+    double least_s, most_s;  /* of the runs; most_s is INFINITY if one never reaches it */
     double epochs_ratio;     /* epochs(N) / epochs(base); above 1, more epochs are needed */
     double epoch_s_ratio;    /* epoch_s(base) / epoch_s(N); above 1, epochs are faster */
     double speedup;          /* seconds(base) / seconds(N) */
+    /* The smallest and the largest ratio of a run of base to one of N. NaN unless both have two
+     * runs or more, which all reach the target. It is not an interval of known level: the target is
+     * chosen from these runs, and times until it are whole epochs. */
+    double speedup_least, speedup_most;
 };
 
 struct convergence {

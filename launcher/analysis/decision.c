@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "launcher/analysis/caveats.h"
 #include "launcher/analysis/statistics/student.h"
 #include "src/mem.h"
 #include "src/plural.h"
@@ -454,7 +453,7 @@ static bool all_fail(const struct decision *d, const struct series *s)
 }
 
 int decision_compute(struct decision *d, const struct series *s, const struct decision_rule *rule,
-                     const struct model *steady, const struct results *table, struct err *e)
+                     const struct model *steady, struct err *e)
 {
     *d = (struct decision){.rule = *rule,
                            .base = s->points,
@@ -481,7 +480,6 @@ int decision_compute(struct decision *d, const struct series *s, const struct de
         explain_limit(d, s, (size_t)(d->reach + 1 - s->points));
     find_model_reach(d, s, steady);
     choose_next(d, s);
-    caveats_compute(d, s, table);
     return 0;
 }
 

@@ -147,11 +147,10 @@ typedef bool decision_point_f(const struct decision *d, const struct series *s, 
 size_t decision_list_counts(const struct decision *d, const struct series *s, decision_point_f *f,
                             char *dst, size_t size);
 
-/* Computes the decision. s and steady (the model of the steady epoch) must live
- * as long. table has all rows, and so shows which runs are missing. Returns 0, or -1 if memory
- * ran out. */
+/* Computes the decision but for its caveats (caveats.h). s and steady (the model of the steady
+ * epoch) must live as long. Returns 0, or -1 if memory ran out. */
 int decision_compute(struct decision *d, const struct series *s, const struct decision_rule *rule,
-                     const struct model *steady, const struct results *table, struct err *e);
+                     const struct model *steady, struct err *e);
 void decision_destroy(struct decision *d);
 
 #endif

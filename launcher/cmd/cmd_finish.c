@@ -20,9 +20,9 @@
 #include "launcher/host/path.h"
 #include "src/atomicfile.h"
 #include "src/buf.h"
+#include "src/format/schema.h"
 #include "src/log.h"
 #include "src/run/marker.h"
-#include "src/schema.h"
 
 #define MAX_DOCUMENT (1 << 20)
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/host/jsonio.h"
 #include "src/atomicfile.h"
 #include "src/buf.h"
 #include "src/cluster/nodelist.h"
@@ -15,25 +16,18 @@
 
 static bool as_json;
 
-/* Adds both forms of the list: the names and Slurm's short form. */
-static void add_json(struct buf *b, const struct nodelist *l, const char *list)
+/* Prints both forms of the list: the names and Slurm's short form. */
+static int print_json(const struct nodelist *l, const char *list, struct err *e)
 {
-    struct buf name = {0};
+    json_t *hosts = json_array();
 
-    buf_add(b, "{\"schema\":1,\"list\":");
-    buf_add_json_string(b, list);
-    buf_add(b, ",\"hosts\":[");
     for (size_t i = 0; i < nodelist_count(l); i++) {
         size_t length;
         const char *text = nodelist_get(l, i, &length);
-        name.length = 0;
-        buf_add_bytes(&name, text, length);
-        buf_add(b, i ? "," : "");
-        buf_add_json_string(b, name.data ? name.data : "");
+        json_array_append_new(hosts, json_stringn(text, length));
     }
-    buf_add(b, "]}\n");
-    b->failed |= name.failed;
-    buf_destroy(&name);
+    return jsonio_print_line(json_pack("{s:i, s:s, s:o}", "schema", 1, "list", list, "hosts", hosts),
+                             "nodelist", e);
 }
 
 static int print_list(const struct nodelist *l, bool expanded, struct err *e)
@@ -44,13 +38,13 @@ static int print_list(const struct nodelist *l, bool expanded, struct err *e)
 
     if (!list && (as_json || !expanded))
         return -1;
-    if (as_json)
-        add_json(&b, l, list);
-    else if (!expanded)
+    if (!expanded && !as_json)
         buf_addf(&b, "%s\n", list);
     for (size_t i = 0; expanded && !as_json && i < nodelist_count(l); i++)
         buf_addf(&b, "%s\n", nodelist_get(l, i, NULL));
-    if (b.failed)
+    if (as_json)
+        rc = print_json(l, list, e);
+    else if (b.failed)
         rc = err_set(e, ERR_INTERNAL, "nodelist: out of memory");
     else if (fwrite(b.data, 1, b.length, stdout) != b.length)
         rc = err_errno(e, ERR_INTERNAL, errno, "nodelist: cannot write to standard output");
@@ -157,8 +151,8 @@ static int cmd_nodelist_run(int noperands, char **operands, int nrest, char **re
 }
 
 static const struct cli_option options[] = {
-    {"json", 0, CLI_FLAG, NULL, "print JSON with the compressed list and the "
-                                "names", &as_json, 0, 0},
+    {"json", 0, CLI_FLAG, NULL, "print JSON with the compressed list and the names",
+     &as_json, 0, 0},
     {0}};
 
 const struct cli_command cmd_nodelist = {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "launcher/host/jsonio.h"
 #include "launcher/spec/spec_gpus.h"
 #include "launcher/spec/spec_source.h"
 #include "src/plural.h"
@@ -76,11 +77,11 @@ static int read_words(bool has_command, struct err *e)
     opt.is_tf = strcmp(opt_resolver, "tf") == 0;
     opt.has_jobs = opt_jobs;
     if (!opt.is_tf && strcmp(opt_resolver, "slurm") != 0)
-        return err_set(e, ERR_USAGE, "--resolver: unknown resolver '%s' (known: slurm, "
-                                     "tf)", opt_resolver);
+        return err_set(e, ERR_USAGE, "--resolver: unknown resolver '%s' (known: slurm, tf)",
+                       opt_resolver);
     if (strcmp(opt_format, "json") != 0 && strcmp(opt_format, "env") != 0)
-        return err_set(e, ERR_USAGE, "--format: unknown format '%s' (known: json, "
-                                     "env)", opt_format);
+        return err_set(e, ERR_USAGE, "--format: unknown format '%s' (known: json, env)",
+                       opt_format);
     if (strcmp(opt_format, "env") == 0 && (has_command || opt_json))
         return err_set(e, ERR_USAGE, "--format env excludes a command and --json");
     if (opt_host_suffix && opt_host_suffix[strspn(opt_host_suffix, NODELIST_NAME_CHARS)])
@@ -134,45 +135,35 @@ static int find_task(const struct spec_answer *a, struct cluster_spec_task *t, s
     size_t index = colon && colon[1] >= '0' && colon[1] <= '9' ? strtoul(colon + 1, &end, 10) : 0;
 
     if (!end || *end || length >= sizeof type)
-        return err_set(e, ERR_USAGE, "--task %.40s: must be TYPE:INDEX, such as "
-                                     "worker:1", opt_task);
+        return err_set(e, ERR_USAGE, "--task %.40s: must be TYPE:INDEX, such as worker:1",
+                       opt_task);
     memcpy(type, opt_task, length);
     return cluster_spec_find_type(&a->spec, type, index, t, e);
 }
 
-static void add_address(struct buf *b, const char *key, const char *layer,
-                        const struct cluster_spec_task *t)
+static json_t *encode_address(const char *layer, const struct cluster_spec_task *t)
 {
-    struct buf text = {0};
-
-    buf_addf(&text, "%s%s%s%s:%d", layer, *layer ? "://" : "", t->host,
-             opt_host_suffix ? opt_host_suffix : "", t->port);
-    buf_addf(b, ",\"%s\":", key);
-    buf_add_json_string(b, text.data ? text.data : "");
-    b->failed = b->failed || text.failed;
-    buf_destroy(&text);
+    return json_sprintf("%s%s%s%s:%d", layer, *layer ? "://" : "", t->host,
+                        opt_host_suffix ? opt_host_suffix : "", t->port);
 }
 
 static int print_spec_json(struct spec_answer *a, struct err *e)
 {
     struct cluster_spec_task asked = a->self;
-    struct buf b = {0};
 
     if (opt_task && find_task(a, &asked, e))
         return -1;
-    buf_add(&b, "{\"schema\":1,");
-    buf_add_bytes(&b, a->text.data + 1, a->text.length - 2);
-    buf_addf(&b, ",\"rank\":%zu", a->spec.rank);
-    add_address(&b, "address", "", &a->self);
-    add_address(&b, "master", opt_rpc_layer, &asked);
+    json_t *o = json_pack("{s:i}", "schema", 1), *spec = json_loads(a->text.data, 0, NULL);
+    json_object_update(o, spec);
+    json_decref(spec);
+    json_object_set_new(o, "rank", json_integer((json_int_t)a->spec.rank));
+    json_object_set_new(o, "address", encode_address("", &a->self));
+    json_object_set_new(o, "master", encode_address(opt_rpc_layer, &asked));
     if (a->gpus_per_task >= 0)
-        buf_addf(&b, ",\"num_accelerators\":{\"GPU\":%d}", a->gpus_per_task);
+        json_object_set_new(o, "num_accelerators", json_pack("{s:i}", "GPU", a->gpus_per_task));
     if (a->gpus_per_task > 0)
-        buf_addf(&b, ",\"cuda_visible_devices\":\"%s\"", a->visible.data ? a->visible.data : "");
-    buf_add(&b, "}");
-    int rc = print_spec(&b, e);
-    buf_destroy(&b);
-    return rc;
+        json_object_set_new(o, "cuda_visible_devices", json_string(a->visible.data));
+    return jsonio_print_line(o, "spec", e);
 }
 
 /* Replaces this process by the command, with the specification in its environment as TF_CONFIG and,

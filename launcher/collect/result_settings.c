@@ -52,8 +52,8 @@ static void add_setting_text(struct buf *b, const json_t *plan, const json_t *va
     }
 }
 
-/* Is the layout multi-worker by choice? It is if several processes run on one node, where one
- * could drive all GPUs; any other layout is what the strategy auto would choose. */
+/* Is the layout multi-worker by choice? It is if several tasks run on one node, where one could
+ * have all GPUs; any other layout is what the strategy auto would choose. */
 static bool is_multi_worker(const json_t *plan)
 {
     const json_t *layout = json_object_get(plan, "layout");

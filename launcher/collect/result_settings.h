@@ -8,7 +8,7 @@
 
 /* Returns the settings that can change the run's time or quality (affects_result in
  * settings_of_study) as one text (settings.h), without those at their preset; the batch is always
- * included, and so is the strategy multi-worker where one process could have driven all GPUs.
+ * included, and so is the strategy multi-worker where one task could have had all GPUs.
  * backend is the one that computed, or "" if only the plan is known. device is the model of the GPU
  * or processor; it is included only with the backend cuda. script is the hash of what another
  * engine executed, or "". The caller frees the text. NULL if memory ran out. */

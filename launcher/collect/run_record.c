@@ -11,9 +11,9 @@
 #include "src/atomicfile.h"
 #include "src/buf.h"
 #include "src/cluster/nodelist.h"
+#include "src/format/schema.h"
 #include "src/mem.h"
 #include "src/plural.h"
-#include "src/schema.h"
 
 #define MAX_FILE (64 << 20)
 

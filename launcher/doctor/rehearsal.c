@@ -21,10 +21,10 @@
 #include "launcher/submit/attempt.h"
 #include "src/atomicfile.h"
 #include "src/clock.h"
+#include "src/format/schema.h"
 #include "src/log.h"
 #include "src/paths.h"
 #include "src/plural.h"
-#include "src/schema.h"
 
 /* The time limit of the job in minutes, unless the options have a shorter one; its work takes
  * seconds. */

@@ -6,18 +6,26 @@
 #include <stdlib.h>
 
 #include "src/atomicfile.h"
-#include "src/schema.h"
+#include "src/format/schema.h"
 
-int jsonio_print(json_t *root, int digits, const char *what, struct err *e)
+static int print_as(json_t *root, size_t flags, const char *what, struct err *e)
 {
-    size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION((size_t)digits);
     int rc = root ? json_dumpf(root, stdout, flags) : -1;
 
     json_decref(root);
-    if (rc)
+    if (rc || putchar('\n') == EOF || fflush(stdout))
         return err_set(e, ERR_INTERNAL, "cannot write %s as JSON", what);
-    putchar('\n');
     return 0;
+}
+
+int jsonio_print(json_t *root, int digits, const char *what, struct err *e)
+{
+    return print_as(root, JSON_INDENT(2) | JSON_REAL_PRECISION((size_t)digits), what, e);
+}
+
+int jsonio_print_line(json_t *root, const char *what, struct err *e)
+{
+    return print_as(root, JSON_COMPACT, what, e);
 }
 
 json_t *jsonio_decode(const char *text, size_t n, const char *name, struct err *e)

@@ -13,10 +13,13 @@
  * text was not UTF-8. `what` names the document in errors. Returns 0, or -1 with ERR_INTERNAL. */
 int jsonio_print(json_t *root, int digits, const char *what, struct err *e);
 
+/* The same as one line, without blanks. */
+int jsonio_print_line(json_t *root, const char *what, struct err *e);
+
 /* Decodes n bytes of a file or of a command's output, which `name` names in errors. The caller
  * releases the document (json_decref). Returns NULL with ERR_DATA that begins with NAME:LINE if the
  * bytes are not JSON, or with NAME if the member "schema" is not that of this version
- * (src/schema.h). */
+ * (src/format/schema.h). */
 json_t *jsonio_decode(const char *text, size_t n, const char *name, struct err *e);
 
 /* The same for a file of at most limit bytes; also NULL if it cannot be read. */

@@ -69,7 +69,8 @@ static bool has_backend(const json_t *devices, const char *name)
 }
 
 /* Fills dst with what this host computes on, and why. */
-static void set_host(struct compute_look *dst, const json_t *devices, const char *why)
+static void set_host(struct compute_look *dst, const json_t *devices, const struct study *study,
+                     const char *why)
 {
     const json_t *compute = json_object_get(devices, "compute");
 
@@ -79,8 +80,10 @@ static void set_host(struct compute_look *dst, const json_t *devices, const char
         return;
     snprintf(dst->backend, sizeof dst->backend, "%s", text_of(compute, "backend"));
     bool gpus = strcmp(dst->backend, "cuda") == 0;
-    snprintf(dst->text, sizeof dst->text, "%s (backend %s)%s%s", gpus ? "GPUs" : "the CPU",
-             dst->backend, *why ? ": " : "", why);
+    bool slower = !gpus && strcmp(study->train.dtype, "bf16") == 0;
+    snprintf(dst->text, sizeof dst->text, "%s (backend %s)%s%s%s", gpus ? "GPUs" : "the CPU",
+             dst->backend, *why ? ": " : "", why,
+             slower ? "; bf16 is slower there than f32" : "");
 }
 
 /* Fills dst for a cluster with GPUs, which this host cannot examine. */
@@ -128,11 +131,11 @@ void compute_look_open(const struct study *study, const struct site *site,
     if (on_gpus && !local)
         set_gpus(dst, devices, site, word);
     else if (fake)
-        set_host(dst, devices, "the site's GPUs are fake");
+        set_host(dst, devices, study, "the site's GPUs are fake");
     else if (on_gpus)
-        set_host(dst, devices, text_of(json_object_get(devices, "compute"), "why_cpu"));
+        set_host(dst, devices, study, text_of(json_object_get(devices, "compute"), "why_cpu"));
     else
-        set_host(dst, devices, why);
+        set_host(dst, devices, study, why);
     if (!on_gpus && !fake && !local && !has_fake_gpus(site) && !has_foreign_gpus(site)) {
         snprintf(dst->problem, sizeof dst->problem, "runs take GPUs and compute on the CPU "
                  "(train.backend is %s)", word);

@@ -248,7 +248,9 @@ static json_t *encode_convergence(const struct convergence *c)
                            {"epoch_s", number(p->epoch_s)}, {"seconds", number(p->seconds)},
                            {"epochs_ratio", number(p->epochs_ratio)},
                            {"epoch_s_ratio", number(p->epoch_s_ratio)},
-                           {"speedup", number(p->speedup)}));
+                           {"speedup", number(p->speedup)},
+                           {"speedup_least", number(p->speedup_least)},
+                           {"speedup_most", number(p->speedup_most)}));
     }
     return points ? OBJECT({"metric",
                             json_string(c->metric == CONVERGENCE_SCORE ? "score" : "loss")},

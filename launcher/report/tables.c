@@ -293,6 +293,16 @@ static void fill_model(struct table *t, const struct report_series *rs)
         add_law_row(t, &m->laws[i]);
 }
 
+/* Adds a speed-up to equal quality, and its range over the runs. */
+static void add_speedup_range(struct table *t, const struct convergence_point *p)
+{
+    const struct interval none = interval_none();
+
+    table_add_number(t, "speed-up", p->speedup, 2);
+    add_interval_or_range(t, "of single runs", &none,
+                          p->speedup_least, p->speedup_most, 2);
+}
+
 static void fill_convergence(struct table *t, const struct report_series *rs)
 {
     const struct convergence *c = &rs->as->convergence;
@@ -316,7 +326,7 @@ static void fill_convergence(struct table *t, const struct report_series *rs)
         table_add_number(t, "seconds", p->seconds, 1);
         table_add_number(t, "epochs needed, ratio", p->epochs_ratio, 2);
         table_add_number(t, "speed-up of an epoch", p->epoch_s_ratio, 2);
-        table_add_number(t, "speed-up", p->speedup, 2);
+        add_speedup_range(t, p);
     }
 }
 
@@ -338,7 +348,7 @@ static void fill_levels(struct table *t, const struct report_series *rs)
             table_addf(t, "reached it", "%zu", p->nreached);
             table_add_number(t, "epochs", p->epochs, 0);
             table_add_number(t, "seconds", p->seconds, 1);
-            table_add_number(t, "speed-up", p->speedup, 2);
+            add_speedup_range(t, p);
             table_add_number(t, "of images/s", as->series.points[k].image_speedup.value, 2);
         }
 }

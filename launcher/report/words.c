@@ -192,6 +192,20 @@ static void add_undecided(struct buf *b, const struct analysis_series *as)
         add_open_quality(b, as);
 }
 
+/* Adds how far the speed-up to equal quality varies: it has no interval (convergence.h). */
+static void add_speedup_range(struct buf *b, const struct convergence *c, size_t i)
+{
+    const struct convergence_point *p = &c->points[i], *base = c->points;
+
+    if (!isnan(p->speedup_least))
+        buf_addf(b, " (%.2f-%.2f between single runs)", p->speedup_least, p->speedup_most);
+    else if (p->nreached < p->nruns || base->nreached < base->nruns)
+        buf_addf(b, " (%zu of %zu runs reach it, and %zu of %zu with %d GPU%s)", p->nreached,
+                 p->nruns, base->nreached, base->nruns, base->gpus, plural(base->gpus));
+    else
+        buf_add(b, " (too few runs for a range)");
+}
+
 /* Adds a sentence on the quality of use, which holds. */
 static void add_held(struct buf *b, const struct analysis_series *as)
 {
@@ -505,6 +519,7 @@ static void add_convergence(struct buf *b, const struct analysis_series *as)
              c->target);
     add_speed(b, c->points[best].speedup, 2);
     add_than(b, &as->decision);
+    add_speedup_range(b, c, best);
     buf_add(b, ": each epoch is ");
     add_speed(b, c->points[best].epoch_s_ratio, 2);
     double epochs = c->points[best].epochs_ratio;

@@ -7,21 +7,22 @@
 
 void scheduler_close(struct scheduler *s)
 {
-    if (s)
+    if (s && s->ops->close)
         s->ops->close(s);
 }
 
 int scheduler_partition(struct scheduler *s, const char *name, struct scheduler_partition *p,
                         struct err *e)
 {
-    return s->ops->partition(s, name, p, e);
+    *p = (struct scheduler_partition){0};
+    return s->ops->partition ? s->ops->partition(s, name, p, e) : 0;
 }
 
 int scheduler_forecast(struct scheduler *s, const struct job *job, struct scheduler_forecast *dst,
                        struct err *e)
 {
     *dst = (struct scheduler_forecast){0};
-    return s->ops->check(s, job, dst, e);
+    return s->ops->check ? s->ops->check(s, job, dst, e) : 0;
 }
 
 int scheduler_check(struct scheduler *s, const struct job *job, struct err *e)
@@ -59,31 +60,19 @@ int scheduler_query(struct scheduler *s, const char *tag_prefix, bool everybody,
 {
     *states = NULL;
     *nstates = 0;
-    return s->ops->query(s, tag_prefix, everybody, states, nstates, e);
+    return s->ops->query ? s->ops->query(s, tag_prefix, everybody, states, nstates, e) : 0;
 }
 
-int scheduler_lookup(struct scheduler *s, const struct scheduler_ids *ids,
-                     struct job_state **states, size_t *nstates, bool *hides, struct err *e)
+int scheduler_find(struct scheduler *s, const struct scheduler_ids *ids, bool in_accounting,
+                   struct scheduler_found *dst, struct err *e)
 {
-    *states = NULL;
-    *nstates = 0;
-    *hides = false;
-    return s->ops->lookup && ids->count ? s->ops->lookup(s, ids, states, nstates, hides, e) : 0;
-}
-
-int scheduler_recall(struct scheduler *s, const struct scheduler_ids *ids,
-                     struct job_state **states, size_t *nstates, bool *is_answered, struct err *e)
-{
-    *states = NULL;
-    *nstates = 0;
-    *is_answered = false;
-    return s->ops->recall && ids->count ? s->ops->recall(s, ids, states, nstates, is_answered, e)
-                                        : 0;
+    *dst = (struct scheduler_found){0};
+    return s->ops->find && ids->count ? s->ops->find(s, ids, in_accounting, dst, e) : 0;
 }
 
 int scheduler_cancel(struct scheduler *s, const char *id, struct err *e)
 {
-    return s->ops->cancel(s, id, e);
+    return s->ops->cancel ? s->ops->cancel(s, id, e) : 0;
 }
 
 int scheduler_release(struct scheduler *s, const char *id, struct err *e)

@@ -68,6 +68,15 @@ struct scheduler_ids {
     size_t count;
 };
 
+/* What scheduler_find has found. The caller frees states. */
+struct scheduler_found {
+    struct job_state *states;
+    size_t count;
+    bool hides;       /* the queue does not show the jobs of other users (PrivateData=jobs) */
+    bool is_answered; /* the cluster has an accounting that answers */
+};
+
+/* All but name and submit may be NULL: nothing is found or refused then. */
 struct scheduler_ops {
     const char *name;
     int (*partition)(struct scheduler *s, const char *name, struct scheduler_partition *p,
@@ -78,14 +87,11 @@ struct scheduler_ops {
                    struct scheduler_result *results);
     int (*query)(struct scheduler *s, const char *tag_prefix, bool everybody,
                  struct job_state **states, size_t *nstates, struct err *e);
+    int (*find)(struct scheduler *s, const struct scheduler_ids *ids, bool in_accounting,
+                struct scheduler_found *dst, struct err *e);
     int (*cancel)(struct scheduler *s, const char *id, struct err *e);
-    void (*close)(struct scheduler *s);
-    /* Those that follow may be NULL. */
-    int (*lookup)(struct scheduler *s, const struct scheduler_ids *ids, struct job_state **states,
-                  size_t *nstates, bool *hides, struct err *e);
     int (*release)(struct scheduler *s, const char *id, struct err *e);
-    int (*recall)(struct scheduler *s, const struct scheduler_ids *ids, struct job_state **states,
-                  size_t *nstates, bool *is_answered, struct err *e);
+    void (*close)(struct scheduler *s);
 };
 
 struct scheduler {
@@ -133,22 +139,16 @@ void scheduler_submit_all(struct scheduler *s, const struct job *jobs, size_t co
 /* Sets *states to all jobs of this user, or of everybody, whose tag starts with tag_prefix, sorted
  * by id. The caller frees *states, which is NULL if there are none. Returns 0, or -1. Slurm forgets
  * ended jobs after a while (MinJobAge), and a job whose comment was changed has no tag, so a
- * missing job has not necessarily ended; scheduler_lookup asks for it. */
+ * missing job has not necessarily ended; scheduler_find asks for it. */
 int scheduler_query(struct scheduler *s, const char *tag_prefix, bool everybody,
                     struct job_state **states, size_t *nstates, struct err *e);
 
-/* Sets *states to the queued jobs that have these ids, with any owner and any tag. *hides becomes
- * whether the jobs of other users are not shown (PrivateData=jobs). Only Slurm does this; other
- * schedulers find nothing. The caller frees *states. Returns 0, or -1. */
-int scheduler_lookup(struct scheduler *s, const struct scheduler_ids *ids,
-                     struct job_state **states, size_t *nstates, bool *hides, struct err *e);
-
-/* Sets *states to what Slurm's accounting, which remembers ended jobs, knows of these ids. A job
- * that was requeued, or whose number was used again, has several elements, the last one last; they
- * have no tags. *is_answered becomes whether the cluster has an accounting that answers. Otherwise
- * as scheduler_lookup. */
-int scheduler_recall(struct scheduler *s, const struct scheduler_ids *ids,
-                     struct job_state **states, size_t *nstates, bool *is_answered, struct err *e);
+/* Finds the jobs that have these ids, with any owner and any tag, in the queue or in Slurm's
+ * accounting, which remembers ended jobs. There a job that was requeued, or whose number was used
+ * again, has several elements, the last one last; they have no tags. Other schedulers than Slurm
+ * find nothing. Returns 0, or -1 and nothing to free. */
+int scheduler_find(struct scheduler *s, const struct scheduler_ids *ids, bool in_accounting,
+                   struct scheduler_found *dst, struct err *e);
 
 /* Cancels a job. It is not an error if the job has ended or is unknown. */
 int scheduler_cancel(struct scheduler *s, const char *id, struct err *e);

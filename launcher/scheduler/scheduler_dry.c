@@ -7,22 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static int dry_partition(struct scheduler *s, const char *name, struct scheduler_partition *p,
-                         struct err *e)
-{
-    (void)s, (void)e;
-    *p = (struct scheduler_partition){0};
-    snprintf(p->name, sizeof p->name, "%s", name ? name : "dry");
-    return 0;
-}
-
-static int dry_check(struct scheduler *s, const struct job *job,
-                     struct scheduler_forecast *forecast, struct err *e)
-{
-    (void)s, (void)job, (void)forecast, (void)e;
-    return 0;
-}
-
 static void dry_submit(struct scheduler *s, const struct job *jobs, size_t count,
                        const char *in_flight, struct scheduler_result *results)
 {
@@ -37,35 +21,9 @@ static void dry_submit(struct scheduler *s, const struct job *jobs, size_t count
     }
 }
 
-static int dry_query(struct scheduler *s, const char *tag_prefix, bool everybody,
-                     struct job_state **states, size_t *nstates, struct err *e)
-{
-    (void)s, (void)tag_prefix, (void)everybody, (void)e;
-    *states = NULL;
-    *nstates = 0;
-    return 0;
-}
-
-static int dry_cancel(struct scheduler *s, const char *id, struct err *e)
-{
-    (void)s, (void)id, (void)e;
-    return 0;
-}
-
-static void dry_close(struct scheduler *s)
-{
-    (void)s;
-}
-
 struct scheduler *scheduler_dry_open(const struct scheduler_config *config, struct err *e)
 {
-    static const struct scheduler_ops ops = {.name = "dry",
-                                             .partition = dry_partition,
-                                             .check = dry_check,
-                                             .submit = dry_submit,
-                                             .query = dry_query,
-                                             .cancel = dry_cancel,
-                                             .close = dry_close};
+    static const struct scheduler_ops ops = {.name = "dry", .submit = dry_submit};
     static struct scheduler dry = {.ops = &ops};
 
     (void)config, (void)e;

@@ -208,52 +208,39 @@ static struct scheduler_ids list_ids(const struct absents *all, const char **ids
     return (struct scheduler_ids){ids, n};
 }
 
-/* Asks the queue for the numbers of those that were not found yet. */
-static int ask_queue(struct workspace *w, struct scheduler *scheduler, struct absents *all,
-                     const char **ids, bool *hides, struct err *e)
+/* Asks for the numbers of those that were not found yet. */
+static int ask(struct workspace *w, struct scheduler *scheduler, struct absents *all,
+               const char **ids, bool in_accounting, struct scheduler_found *found, struct err *e)
 {
     const struct scheduler_ids wanted = list_ids(all, ids);
-    struct job_state *jobs;
-    size_t njobs;
 
-    if (scheduler_lookup(scheduler, &wanted, &jobs, &njobs, hides, e))
+    if (scheduler_find(scheduler, &wanted, in_accounting, found, e))
         return -1;
-    int rc = decide_found(w, all, jobs, njobs, e);
-    free(jobs);
+    int rc = decide_found(w, all, found->states, found->count, e);
+    free(found->states);
     return rc;
 }
 
-/* Asks the accounting likewise. One that does not answer is not an error. */
-static int ask_accounting(struct workspace *w, struct scheduler *scheduler, struct absents *all,
-                          const char **ids, bool *is_answered, struct err *e)
-{
-    const struct scheduler_ids wanted = list_ids(all, ids);
-    struct job_state *jobs;
-    size_t njobs;
-
-    if (scheduler_recall(scheduler, &wanted, &jobs, &njobs, is_answered, e)) {
-        log_debug("accounting: %s", e->text);
-        return 0;
-    }
-    int rc = decide_found(w, all, jobs, njobs, e);
-    free(jobs);
-    return rc;
-}
-
+/* Asks the queue, twice if necessary, and the accounting; that one does not answer is not an
+ * error. */
 static int ask_all(struct workspace *w, struct absents *all, const char **ids, bool *hides,
                    bool *is_answered, struct err *e)
 {
     struct scheduler *scheduler = workspace_scheduler(w, "slurm", e);
+    struct scheduler_found found;
 
-    *is_answered = false;
-    if (!scheduler || ask_queue(w, scheduler, all, ids, hides, e))
+    if (!scheduler || ask(w, scheduler, all, ids, false, &found, e))
         return -1;
+    *hides = found.hides;
     if (list_ids(all, ids).count) {
         clock_sleep(PAUSE_S);
-        if (ask_queue(w, scheduler, all, ids, hides, e))
+        if (ask(w, scheduler, all, ids, false, &found, e))
             return -1;
     }
-    return ask_accounting(w, scheduler, all, ids, is_answered, e);
+    if (ask(w, scheduler, all, ids, true, &found, e))
+        log_debug("accounting: %s", e->text);
+    *is_answered = found.is_answered;
+    return 0;
 }
 
 /* Lists the absent runs of Slurm. A cancelled run is asked about only while its job may end. */
@@ -279,7 +266,7 @@ int absent_resolve(struct workspace *w, struct run_status_list *list, struct err
 {
     struct absents all = {.list = calloc(list->count + 1, sizeof *all.list)};
     const char **ids = calloc(list->count + 1, sizeof *ids);
-    bool hides = false, is_answered;
+    bool hides = false, is_answered = false;
     int rc = all.list && ids ? 0 : err_errno(e, ERR_INTERNAL, ENOMEM, "status");
 
     if (rc == 0)

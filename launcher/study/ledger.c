@@ -19,9 +19,9 @@
 #include "src/atomicfile.h"
 #include "src/buf.h"
 #include "src/clock.h"
+#include "src/format/schema.h"
 #include "src/log.h"
 #include "src/mem.h"
-#include "src/schema.h"
 
 #define MAX_LEDGER ((size_t)1 << 30)
 
@@ -225,15 +225,15 @@ static void read_holder(int fd, char *dst, size_t size)
         snprintf(dst, size, "an unknown process");
 }
 
-/* Writes host and pid of this process and `place`, the study's folder .unetctl, to the lock
+/* Writes host and pid of this process and `folder`, the study's .unetctl, to the lock
  * file. */
-static int write_holder(int fd, const char *place, const char *file, struct err *e)
+static int write_holder(int fd, const char *folder, const char *file, struct err *e)
 {
     char host[128] = "", text[256 + PATH_MAX];
     int n;
 
     gethostname(host, sizeof host - 1);
-    n = snprintf(text, sizeof text, "host %s, pid %ld\n%s\n", host, (long)getpid(), place);
+    n = snprintf(text, sizeof text, "host %s, pid %ld\n%s\n", host, (long)getpid(), folder);
     if (ftruncate(fd, 0) || pwrite(fd, text, (size_t)n, 0) != n)
         return err_errno(e, ERR_INTERNAL, errno, "%s", file);
     return 0;
@@ -270,14 +270,14 @@ static bool is_same_folder(const char *a, const char *b)
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Has the study whose folder .unetctl is `place` the same id as this one? */
-static bool is_this_study(const struct ledger *l, const char *place)
+/* Has the study whose folder .unetctl is `folder` the same id as this one? */
+static bool is_this_study(const struct ledger *l, const char *folder)
 {
     char file[PATH_MAX + 8], *id;
     struct err ignored;
     size_t size;
 
-    snprintf(file, sizeof file, "%s/id", place);
+    snprintf(file, sizeof file, "%s/id", folder);
     if (access(file, F_OK) != 0)
         return false;
     id = atomicfile_read(file, 64, &size, &ignored);
@@ -288,7 +288,7 @@ static bool is_this_study(const struct ledger *l, const char *place)
 
 /* Refuses a copy of a study. It has the tags of the original and would cancel its jobs. If the
  * study was moved, the earlier folder no longer exists, and that is accepted. */
-static int check_copy(const struct ledger *l, const char *place, struct err *e)
+static int check_copy(const struct ledger *l, const char *folder, struct err *e)
 {
     char text[256 + PATH_MAX], *before;
     ssize_t n = pread(l->lock_fd, text, sizeof text - 1, 0);
@@ -299,14 +299,14 @@ static int check_copy(const struct ledger *l, const char *place, struct err *e)
         return 0;
     before++;
     before[strcspn(before, "\n")] = 0;
-    if (strcmp(before, place) == 0 || is_same_folder(before, place))
+    if (strcmp(before, folder) == 0 || is_same_folder(before, folder))
         return 0;
     if (is_this_study(l, before))
         return err_set(e, ERR_CONFIG, "%s was copied with its study from %s, whose jobs it would "
                                       "take for "
                        "its own; remove either the original, or this folder and the runs/ beside "
                        "it "
-                       "(which makes it another study)", place, before);
+                       "(which makes it another study)", folder, before);
     char *slash = strrchr(before, '/');
     log_info("the study was moved here from %.*s; jobs submitted there cannot find its "
              "files", slash ? (int)(slash - before) : 0, before);
@@ -339,16 +339,16 @@ int ledger_keep_id(struct ledger *l, struct err *e)
 
 int ledger_lock(struct ledger *l, int timeout_s, struct err *e)
 {
-    char file[PATH_MAX], place[PATH_MAX];
+    char file[PATH_MAX], folder[PATH_MAX];
 
-    if ((mkdir(l->dir, 0777) && errno != EEXIST) || !realpath(l->dir, place))
+    if ((mkdir(l->dir, 0777) && errno != EEXIST) || !realpath(l->dir, folder))
         return err_errno(e, ERR_INTERNAL, errno, "%s", l->dir);
     path_of(l, "lock", file);
     l->lock_fd = open(file, O_RDWR | O_CREAT, 0666);
     if (l->lock_fd < 0)
         return err_errno(e, ERR_INTERNAL, errno, "%s", file);
     if (wait_for_lock(l->lock_fd, file, timeout_s, e) || ledger_reload(l, e) ||
-        check_copy(l, place, e) || write_holder(l->lock_fd, place, file, e) ||
+        check_copy(l, folder, e) || write_holder(l->lock_fd, folder, file, e) ||
         (!*l->study_id && choose_study_id(l, e))) {
         ledger_unlock(l);
         return -1;

@@ -16,7 +16,7 @@
 #include "launcher/host/jsonio.h"
 #include "src/atomicfile.h"
 #include "src/cli.h"
-#include "src/schema.h"
+#include "src/format/schema.h"
 #include "src/settings/settings.h"
 
 #define MAX_FILE ((size_t)64 << 20)

@@ -12,8 +12,8 @@
 
 #include "launcher/study/setting_json.h"
 #include "src/cluster/range.h"
+#include "src/format/schema.h"
 #include "src/plural.h"
-#include "src/schema.h"
 
 #define MAX_RUNS 100000
 

@@ -9,24 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <yaml.h>
 
 #include "src/atomicfile.h"
 #include "src/cli.h"
-#include "src/schema.h"
+#include "src/format/document.h"
 
 #define SCHEMA_KEY "schema" /* may be left out */
 #define MAX_PLACE 4200
 #define MAX_FILE ((size_t)1 << 20)
-#define MAX_DEPTH 32
-#define MAX_PAIRS 1000 /* entries of a mapping */
 
 /* Reads a file, or one value from elsewhere; then document is NULL. */
 struct yaml_reader {
     const struct setting *keys;
     const char *file; /* or the origin of the single value */
     enum yaml_layer layer;
-    yaml_document_t *document;
+    const struct document *document;
     void *dst;
     struct yaml_origins *origins;
 };
@@ -63,11 +60,6 @@ static int code_of(const struct yaml_reader *r)
     return r->layer >= YAML_ENVIRONMENT ? ERR_USAGE : ERR_CONFIG;
 }
 
-static size_t line_of(const yaml_node_t *node)
-{
-    return node->start_mark.line + 1;
-}
-
 static struct setting_lines *list_of(const struct yaml_reader *r, const struct setting *key)
 {
     return (struct setting_lines *)((char *)r->dst + key->offset);
@@ -87,10 +79,10 @@ static const char *type_name(const struct setting *key)
 
 /* Is text one line without control characters? Others would break the scripts that use the
  * value. */
-static bool is_one_line(const char *text, size_t length)
+static bool is_one_line(const char *text)
 {
-    for (size_t i = 0; i < length; i++)
-        if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
             return false;
     return true;
 }
@@ -133,81 +125,42 @@ static int set_scalar(const struct yaml_reader *r, const struct setting *key, co
     return rc ? err_prefix(e, "%s", place_of_key(r, key, line).text) : 0;
 }
 
-/* Returns the text of a node that is a scalar of one line, or NULL with an error. */
-static const char *node_text(const struct yaml_reader *r, const yaml_node_t *node, const char *path,
-                             const char *want, struct err *e)
+/* Returns the text of a node that is a text of one line, or NULL with an error. */
+static const char *node_text(const struct document_node *node, const char *path, const char *want,
+                             struct err *e)
 {
-    const char *text;
-
-    if (node->type != YAML_SCALAR_NODE) {
-        err_set(e, ERR_CONFIG, "%s:%zu: %s: must be %s, not a %s", r->file, line_of(node), path,
-                want, node->type == YAML_SEQUENCE_NODE ? "list" : "mapping");
-        return NULL;
-    }
-    text = (const char *)node->data.scalar.value;
-    if (strlen(text) != node->data.scalar.length || !is_one_line(text, strlen(text))) {
-        err_set(e, ERR_CONFIG, "%s:%zu: %s: control characters and newlines are not allowed",
-                r->file, line_of(node), path);
-        return NULL;
-    }
-    return text;
+    if (node->kind != DOCUMENT_TEXT)
+        document_refuse(node, e, "%s: must be %s, not a %s", path, want,
+                        node->kind == DOCUMENT_LIST ? "list" : "mapping");
+    else if (!is_one_line(node->text))
+        document_refuse(node, e,
+                        "%s: control characters and newlines are not allowed", path);
+    else
+        return node->text;
+    return NULL;
 }
 
 static int set_lines(const struct yaml_reader *r, const struct setting *key,
-                     const yaml_node_t *node, struct err *e)
+                     const struct document_node *node, struct err *e)
 {
-    struct setting_lines *list = list_of(r, key);
-
-    if (node->type != YAML_SEQUENCE_NODE)
-        return err_set(e, ERR_CONFIG, "%s:%zu: %s: must be %s", r->file, line_of(node),
-                       key->path, type_name(key));
-    for (yaml_node_item_t *i = node->data.sequence.items.start; i < node->data.sequence.items.top;
-         i++) {
-        const char *text =
-            node_text(r, yaml_document_get_node(r->document, *i), key->path, "a text", e);
-        if (!text || setting_append_line(list, text, e))
+    if (node->kind != DOCUMENT_LIST)
+        return document_refuse(node, e, "%s: must be %s", key->path, type_name(key));
+    for (size_t i = 0; i < node->count; i++) {
+        const char *text = node_text(node->items[i], key->path, "a text", e);
+        if (!text || setting_append_line(list_of(r, key), text, e))
             return -1;
     }
     return 0;
 }
 
-static int check_duplicates(const struct yaml_reader *r, const yaml_node_t *mapping, struct err *e)
-{
-    yaml_node_pair_t *first = mapping->data.mapping.pairs.start;
-
-    if (mapping->data.mapping.pairs.top - first > MAX_PAIRS)
-        return err_set(e, ERR_CONFIG, "%s:%zu: a mapping has more than %d "
-                                      "keys", r->file, line_of(mapping),
-                       MAX_PAIRS);
-    for (yaml_node_pair_t *p = first; p < mapping->data.mapping.pairs.top; p++)
-        for (yaml_node_pair_t *q = first; q < p; q++) {
-            const yaml_node_t *a = yaml_document_get_node(r->document, p->key);
-            const yaml_node_t *b = yaml_document_get_node(r->document, q->key);
-            if (a->type == YAML_SCALAR_NODE && b->type == YAML_SCALAR_NODE &&
-                strcmp((char *)a->data.scalar.value, (char *)b->data.scalar.value) == 0)
-                return err_set(e, ERR_CONFIG, "%s:%zu: %s is given twice, first in line %zu",
-                               r->file, line_of(a), (char *)a->data.scalar.value, line_of(b));
-        }
-    return 0;
-}
-
 static int set_pairs(const struct yaml_reader *r, const struct setting *key,
-                     const yaml_node_t *node, struct err *e)
+                     const struct document_node *node, struct err *e)
 {
-    struct setting_lines *list = list_of(r, key);
-
-    if (node->type != YAML_MAPPING_NODE)
-        return err_set(e, ERR_CONFIG, "%s:%zu: %s: must be %s", r->file, line_of(node),
-                       key->path, type_name(key));
-    if (check_duplicates(r, node, e))
-        return -1;
-    for (yaml_node_pair_t *p = node->data.mapping.pairs.start; p < node->data.mapping.pairs.top;
-         p++) {
-        const yaml_node_t *name_node = yaml_document_get_node(r->document, p->key);
-        const char *name = node_text(r, name_node, key->path, "a name", e);
-        const char *value = name ? node_text(r, yaml_document_get_node(r->document, p->value),
-                                             key->path, "a text", e)
-                                 : NULL;
+    if (node->kind != DOCUMENT_MAPPING)
+        return document_refuse(node, e, "%s: must be %s", key->path, type_name(key));
+    for (size_t i = 0; i < node->count; i++) {
+        const char *name = node_text(node->keys[i], key->path, "a name", e);
+        const char *value = name ? node_text(node->items[i], key->path, "a text", e) : NULL;
         char *line = NULL;
 
         if (!value)
@@ -215,11 +168,11 @@ static int set_pairs(const struct yaml_reader *r, const struct setting *key,
         if (!*name ||
             strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789")
                           != strlen(name) || (*name >= '0' && *name <= '9'))
-            return err_set(e, ERR_CONFIG, "%s: '%s' is not the name of a variable",
-                           place_of_key(r, key, line_of(name_node)).text, name);
+            return document_refuse(node->keys[i], e,
+                                   "%s: '%s' is not the name of a variable", key->path, name);
         if (asprintf(&line, "%s=%s", name, value) < 0)
             return err_errno(e, ERR_INTERNAL, ENOMEM, "%s", r->file);
-        int rc = setting_append_line(list, line, e);
+        int rc = setting_append_line(list_of(r, key), line, e);
         free(line);
         if (rc)
             return -1;
@@ -249,12 +202,10 @@ static int note_origin(const struct yaml_reader *r, const struct setting *key, s
 
 /* Joins the items of a list with commas. */
 static int join_items(const struct yaml_reader *r, const struct setting *key,
-                      const yaml_node_t *node, struct buf *dst, struct err *e)
+                      const struct document_node *node, struct buf *dst, struct err *e)
 {
-    for (yaml_node_item_t *i = node->data.sequence.items.start; i < node->data.sequence.items.top;
-         i++) {
-        const char *text =
-            node_text(r, yaml_document_get_node(r->document, *i), key->path, "a text", e);
+    for (size_t i = 0; i < node->count; i++) {
+        const char *text = node_text(node->items[i], key->path, "a text", e);
         if (!text)
             return -1;
         buf_addf(dst, "%s%s", dst->length ? "," : "", text);
@@ -263,19 +214,19 @@ static int join_items(const struct yaml_reader *r, const struct setting *key,
 }
 
 static int set_joined(const struct yaml_reader *r, const struct setting *key,
-                      const yaml_node_t *node, struct err *e)
+                      const struct document_node *node, struct err *e)
 {
     struct buf text = {0};
     int rc = join_items(r, key, node, &text, e);
 
     if (rc == 0)
-        rc = set_scalar(r, key, text.data ? text.data : "", line_of(node), e);
+        rc = set_scalar(r, key, text.data ? text.data : "", node->line, e);
     buf_destroy(&text);
-    return rc ? -1 : note_origin(r, key, line_of(node), e);
+    return rc ? -1 : note_origin(r, key, node->line, e);
 }
 
-static int set_key(const struct yaml_reader *r, const struct setting *key, const yaml_node_t *value,
-                   struct err *e)
+static int set_key(const struct yaml_reader *r, const struct setting *key,
+                   const struct document_node *value, struct err *e)
 {
     const char *text;
     int rc;
@@ -283,16 +234,16 @@ static int set_key(const struct yaml_reader *r, const struct setting *key, const
     if (setting_is_list(key)) {
         setting_clear_lines(list_of(r, key));
         rc = key->type == SETTING_LINES ? set_lines(r, key, value, e) : set_pairs(r, key, value, e);
-        return rc ? -1 : note_origin(r, key, line_of(value), e);
+        return rc ? -1 : note_origin(r, key, value->line, e);
     }
-    if (key->is_joined && value->type == YAML_SEQUENCE_NODE)
+    if (key->is_joined && value->kind == DOCUMENT_LIST)
         return set_joined(r, key, value, e);
-    text = node_text(r, value, key->path, type_name(key), e);
+    text = node_text(value, key->path, type_name(key), e);
     if (!text)
         return -1;
     if (says_nothing(key, text))
         return 0;
-    return set_scalar(r, key, text, line_of(value), e) ? -1 : note_origin(r, key, line_of(value),
+    return set_scalar(r, key, text, value->line, e) ? -1 : note_origin(r, key, value->line,
                                                                           e);
 }
 
@@ -338,33 +289,29 @@ static int unknown_key(const struct yaml_reader *r, const char *section, const c
                    section ? section : "", section ? separator : "", name, all);
 }
 
-static const char *scalar_of(const yaml_node_t *node)
-{
-    return node->type == YAML_SCALAR_NODE ? (const char *)node->data.scalar.value : "";
-}
-
 /* Returns as setting_check_gone. */
-static int check_gone(const struct yaml_reader *r, const char *section, const char *name,
-                      const yaml_node_t *value, size_t line, struct err *e)
+static int check_gone(const char *section, const char *name, const struct document_node *value,
+                      struct err *e)
 {
     char path[SETTING_PATH_SIZE];
 
     snprintf(path, sizeof path, "%s.%s", section ? section : "", name);
-    int rc = setting_check_gone(path, scalar_of(value), e);
+    int rc = setting_check_gone(path, value->text, e);
     if (rc < 0) {
         e->code = ERR_CONFIG;
-        err_prefix(e, "%s:%zu", r->file, line);
+        err_prefix(e, "%s:%zu", value->file, value->line);
     }
     return rc;
 }
 
 static int read_mapping(const struct yaml_reader *r, const char *section,
-                        const yaml_node_t *mapping, struct err *e);
+                        const struct document_node *mapping, struct err *e);
 
-static int read_pair(const struct yaml_reader *r, const char *section, const yaml_node_t *name_node,
-                     const yaml_node_t *value, struct err *e)
+static int read_pair(const struct yaml_reader *r, const char *section,
+                     const struct document_node *name_node, const struct document_node *value,
+                     struct err *e)
 {
-    const char *name = node_text(r, name_node, section ? section : "key", "a name", e);
+    const char *name = node_text(name_node, section ? section : "key", "a name", e);
 
     if (!name)
         return -1;
@@ -372,10 +319,9 @@ static int read_pair(const struct yaml_reader *r, const char *section, const yam
         return 0;
     for (const struct setting *k = r->keys; k->path; k++) {
         if (!section && setting_is_in(k, name, strlen(name))) {
-            if (value->type != YAML_MAPPING_NODE)
-                return err_set(e, ERR_CONFIG,
-                               "%s:%zu: %s is a section; write its keys indented below it",
-                               r->file, line_of(value), name);
+            if (value->kind != DOCUMENT_MAPPING)
+                return document_refuse(value, e,
+                                       "%s is a section; write its keys indented below it", name);
             return read_mapping(r, name, value, e);
         }
         if (section ? setting_is_in(k, section, strlen(section)) &&
@@ -383,70 +329,19 @@ static int read_pair(const struct yaml_reader *r, const char *section, const yam
                     : strcmp(k->path, name) == 0)
             return set_key(r, k, value, e);
     }
-    int gone = check_gone(r, section, name, value, line_of(name_node), e);
+    int gone = check_gone(section, name, value, e);
     if (gone)
         return gone < 0 ? -1 : 0;
-    return unknown_key(r, section, name, line_of(name_node), e);
+    return unknown_key(r, section, name, name_node->line, e);
 }
 
 static int read_mapping(const struct yaml_reader *r, const char *section,
-                        const yaml_node_t *mapping, struct err *e)
+                        const struct document_node *mapping, struct err *e)
 {
-    if (check_duplicates(r, mapping, e))
-        return -1;
-    for (yaml_node_pair_t *p = mapping->data.mapping.pairs.start;
-         p < mapping->data.mapping.pairs.top; p++)
-        if (read_pair(r, section, yaml_document_get_node(r->document, p->key),
-                      yaml_document_get_node(r->document, p->value), e))
+    for (size_t i = 0; i < mapping->count; i++)
+        if (read_pair(r, section, mapping->keys[i], mapping->items[i], e))
             return -1;
     return 0;
-}
-
-/* Does this line of the text contain a tab? libyaml's error does not name tabs. */
-static bool has_tab(const char *text, size_t line)
-{
-    for (; line > 0 && text; line--)
-        text = strchr(text, '\n') ? strchr(text, '\n') + 1 : NULL;
-    return text && memchr(text, '\t', strcspn(text, "\n"));
-}
-
-static int syntax_error(const yaml_parser_t *p, const char *file, const char *text, struct err *e)
-{
-    size_t line = p->problem_mark.line;
-
-    if (p->error == YAML_READER_ERROR)
-        return err_set(e, ERR_CONFIG, "%s: not UTF-8 text: %s (byte %zu)", file, p->problem,
-                       p->problem_offset);
-    if (has_tab(text, line))
-        return err_set(e, ERR_CONFIG, "%s:%zu: the line has a tab; indent YAML with blanks", file,
-                       line + 1);
-    return err_set(e, ERR_CONFIG, "%s:%zu: not YAML: %s%s%s", file, line + 1,
-                   p->context ? p->context : "", p->context ? ", " : "",
-                   p->problem ? p->problem : "unknown problem");
-}
-
-/* Checks the file's schema, before all other keys: a later version may have other keys. */
-static int check_schema(const struct yaml_reader *r, const yaml_node_t *root, struct err *e)
-{
-    for (yaml_node_pair_t *p = root->data.mapping.pairs.start; p < root->data.mapping.pairs.top;
-         p++) {
-        const yaml_node_t *name = yaml_document_get_node(r->document, p->key);
-        const yaml_node_t *value = yaml_document_get_node(r->document, p->value);
-        if (strcmp(scalar_of(name), SCHEMA_KEY) == 0 &&
-            schema_check(strtod(scalar_of(value), NULL), ERR_CONFIG, e))
-            return err_prefix(e, "%s:%zu", r->file, line_of(name));
-    }
-    return 0;
-}
-
-static int read_document(const struct yaml_reader *r, struct err *e)
-{
-    yaml_node_t *root = yaml_document_get_root_node(r->document);
-
-    if (root && root->type != YAML_MAPPING_NODE)
-        return err_set(e, ERR_CONFIG, "%s:%zu: the file must have 'KEY: VALUE' lines", r->file,
-                       line_of(root));
-    return root && (check_schema(r, root, e) || read_mapping(r, NULL, root, e)) ? -1 : 0;
 }
 
 int yaml_table_create(const struct setting *keys, void *dst, struct yaml_origins *origins,
@@ -484,65 +379,15 @@ int yaml_table_finish(const struct setting *keys, const char *file,
     return 0;
 }
 
-static int step_of(yaml_event_type_t type)
+static int read_document(const struct yaml_reader *r, const struct document *d, struct err *e)
 {
-    if (type == YAML_SEQUENCE_START_EVENT || type == YAML_MAPPING_START_EVENT)
-        return 1;
-    return type == YAML_SEQUENCE_END_EVENT || type == YAML_MAPPING_END_EVENT ? -1 : 0;
-}
+    struct yaml_reader own = *r;
 
-/* Limits the nesting, because libyaml takes time quadratic in the depth, and refuses a second
- * document, which would not be read. A text that is not YAML passes this check. */
-static int check_stream(const char *file, const char *text, size_t n, struct err *e)
-{
-    yaml_parser_t parser;
-    yaml_event_t event;
-    size_t line = 0;
-    int depth = 0, ndocuments = 0;
-    bool more = true;
-
-    if (!yaml_parser_initialize(&parser))
-        return err_set(e, ERR_INTERNAL, "%s: out of memory", file);
-    yaml_parser_set_input_string(&parser, (const unsigned char *)text, n);
-    while (more && depth <= MAX_DEPTH && ndocuments < 2 && yaml_parser_parse(&parser, &event)) {
-        depth += step_of(event.type);
-        ndocuments += event.type == YAML_DOCUMENT_START_EVENT;
-        line = event.start_mark.line + 1;
-        more = event.type != YAML_STREAM_END_EVENT;
-        yaml_event_delete(&event);
-    }
-    yaml_parser_delete(&parser);
-    if (ndocuments > 1)
-        return err_set(e, ERR_CONFIG, "%s:%zu: a second document begins here ('---'); one file has "
-                                      "one: remove the line", file, line);
-    if (depth <= MAX_DEPTH)
-        return 0;
-    return err_set(e, ERR_CONFIG, "%s:%zu: lists and mappings are nested more than %d "
-                                  "deep", file, line,
-                   MAX_DEPTH);
-}
-
-static int read_text(const struct yaml_reader *r, const char *text, size_t n, struct err *e)
-{
-    yaml_document_t document;
-    yaml_parser_t parser;
-    int rc;
-
-    if (check_stream(r->file, text, n, e))
-        return -1;
-    if (!yaml_parser_initialize(&parser))
-        return err_set(e, ERR_INTERNAL, "%s: out of memory", r->file);
-    yaml_parser_set_input_string(&parser, (const unsigned char *)text, n);
-    if (yaml_parser_load(&parser, &document)) {
-        struct yaml_reader own = *r;
-        own.document = &document;
-        rc = read_document(&own, e);
-        yaml_document_delete(&document);
-    } else {
-        rc = syntax_error(&parser, r->file, text, e);
-    }
-    yaml_parser_delete(&parser);
-    return rc;
+    own.document = d;
+    if (d->root && d->root->kind != DOCUMENT_MAPPING)
+        return document_refuse(d->root, e, "the file must have 'KEY: VALUE' lines");
+    return d->root && (document_check_schema(d, e) || read_mapping(&own, NULL, d->root, e)) ? -1
+                                                                                            : 0;
 }
 
 int yaml_table_add_file(const struct setting *keys, const char *file, enum yaml_layer layer,
@@ -556,7 +401,9 @@ int yaml_table_add_file(const struct setting *keys, const char *file, enum yaml_
         e->code = ERR_CONFIG;
         return -1;
     }
-    int rc = read_text(&r, text, n, e);
+    struct document *d = document_decode(text, n, file, e);
+    int rc = d ? read_document(&r, d, e) : -1;
+    document_destroy(d);
     free(text);
     return rc;
 }
@@ -575,7 +422,7 @@ int yaml_table_add_text(const struct setting *keys, const char *path, const char
     if (setting_is_list(key))
         return err_set(e, code_of(&r), "%s: %s is a list; set it in a file", where,
                        path);
-    if (!is_one_line(text, strlen(text)))
+    if (!is_one_line(text))
         return err_set(e, code_of(&r), "%s: %s: control characters and newlines are not allowed",
                        where, path);
     if (says_nothing(key, text))

@@ -94,18 +94,16 @@ static int is_local(struct scheduler *scheduler, const char *id, struct err *e)
 static int is_known(struct scheduler *scheduler, const char *id, bool *is_sure, struct err *e)
 {
     const struct scheduler_ids ids = {&id, 1};
-    struct job_state *jobs;
-    bool hides, is_answered;
-    size_t n;
+    struct scheduler_found queued, past;
 
-    if (scheduler_lookup(scheduler, &ids, &jobs, &n, &hides, e))
+    if (scheduler_find(scheduler, &ids, false, &queued, e))
         return -1;
-    free(jobs);
-    if (n == 0 && scheduler_recall(scheduler, &ids, &jobs, &n, &is_answered, e) == 0) {
-        free(jobs);
-        *is_sure = is_answered && !hides;
-    }
-    return n > 0;
+    free(queued.states);
+    if (queued.count || scheduler_find(scheduler, &ids, true, &past, e))
+        return queued.count > 0;
+    free(past.states);
+    *is_sure = past.is_answered && !queued.hides;
+    return past.count > 0;
 }
 
 /* Checks that the job with this id exists or existed. Without accounting, Slurm soon forgets a

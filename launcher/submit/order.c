@@ -7,15 +7,15 @@
 #include "src/mem.h"
 #include "src/rng.h"
 
-struct place {
+struct position {
     const struct run *run;
     int block;
     uint64_t draw;
 };
 
-static int compare_places(const void *a, const void *b)
+static int compare_positions(const void *a, const void *b)
 {
-    const struct place *x = a, *y = b;
+    const struct position *x = a, *y = b;
 
     if (x->block != y->block)
         return x->block < y->block ? -1 : 1;
@@ -28,23 +28,23 @@ int order_runs(const struct workspace *w, const struct run_plan *plan, struct ru
     const struct ledger *l = &w->ledger;
     uint64_t id = strtoull(l->study_id, NULL, 16);
     bool keeps_plan = l->count && l->entries[0].uid < 0;
-    struct place *places = mem_zero(plan->count + 1, sizeof *places, e);
+    struct position *positions = mem_zero(plan->count + 1, sizeof *positions, e);
 
     *dst = (struct run_plan){mem_zero(plan->count + 1, sizeof *dst->runs, e), plan->count};
-    if (!places || !dst->runs) {
-        free(places);
+    if (!positions || !dst->runs) {
+        free(positions);
         run_plan_destroy(dst);
         return -1;
     }
     for (size_t i = 0; i < plan->count; i++) {
         const struct run *run = &plan->runs[i];
-        places[i] = (struct place){run, w->one_allocation ? run->layout.gpus : run->seed,
+        positions[i] = (struct position){run, w->one_allocation ? run->layout.gpus : run->seed,
                                    rng_u64(id, (uint64_t)run->seed, (uint64_t)run->layout.gpus)};
     }
     if (!keeps_plan && plan->count)
-        qsort(places, plan->count, sizeof *places, compare_places);
+        qsort(positions, plan->count, sizeof *positions, compare_positions);
     for (size_t i = 0; i < plan->count; i++)
-        dst->runs[i] = *places[i].run;
-    free(places);
+        dst->runs[i] = *positions[i].run;
+    free(positions);
     return 0;
 }

@@ -7,8 +7,8 @@
 
 enum layout_strategy {
     LAYOUT_AUTO,        /* mirrored where the GPUs fit on one node, else multi-worker */
-    LAYOUT_MIRRORED,    /* one process drives all GPUs of the run, on one node */
-    LAYOUT_MULTI_WORKER /* one process per device */
+    LAYOUT_MIRRORED,    /* one task has all GPUs of the run, on one node */
+    LAYOUT_MULTI_WORKER /* one task per GPU */
 };
 
 struct layout {

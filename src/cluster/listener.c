@@ -59,3 +59,11 @@ int listener_open(const char *host, int port)
         fd = listen_at((struct sockaddr *)&four, sizeof four);
     return fd;
 }
+
+int listener_port(int socket)
+{
+    struct sockaddr_in6 a; /* the port is at the same place in both families */
+    socklen_t n = sizeof a;
+
+    return getsockname(socket, (struct sockaddr *)&a, &n) ? 0 : ntohs(a.sin6_port);
+}

@@ -10,4 +10,7 @@
  * the same port; host may be NULL. The caller closes the socket. */
 int listener_open(const char *host, int port);
 
+/* Returns the port of a listening socket, or 0. */
+int listener_port(int socket);
+
 #endif

@@ -1,33 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The plain build for a machine with a GPU and no packages: it is built from the sources alone, its
-# YAML agrees with libyaml's, and bench/gpu/visit takes its programs.
+# The plain build for a machine with a GPU and no packages: it is built from the sources and two
+# packed libraries, and bench/gpu/visit takes its programs.
 # shellcheck disable=SC2016 # awk's dollars
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/../..}/t/lib.sh"
 
-flags=$(sed -n 's/^YAML_\(CFLAGS\|LIBS\) = //p' "$builddir/Makefile" | tr '\n' ' ')
-: >config.h
-# shellcheck disable=SC2086 # lists of words
-ok "yaml_dump with libyaml" cc -I. -o real "$srcdir/t/exhaustive/yaml_dump.c" $flags
-ok "yaml_dump with plain/yaml.h" cc -I. -isystem "$srcdir/bench/gpu/plain" -o plain \
-    "$srcdir/t/exhaustive/yaml_dump.c"
-for model in "$srcdir"/templates/models/*.yaml; do
-    ./real "$model" >real.out
-    ./plain "$model" >plain.out
-    ok "$(basename "$model"): the same nodes" cmp real.out plain.out
-done
-ok "of more than a few" test "$(wc -l <real.out)" -gt 50
-printf 'a: [1, 2\nb: 3\n' >bad.yaml
-exits 1 "what is broken is refused" ./plain bad.yaml
-like "$OUT" '^line [12]: .* is expected' "with its line"
-printf 'a: &x 1\nb: *x\n' >hard.yaml
-exits 1 "and what this build does not know" ./plain hard.yaml
-
 # As bench/gpu/pack does.
-mkdir -p tree/gpu-visit/nettle/include
-cp -r "$(pkg-config --variable=includedir nettle)/nettle" tree/gpu-visit/nettle/include
-cp "$(pkg-config --variable=libdir nettle)/libnettle.a" tree/gpu-visit/nettle
+mkdir -p tree/gpu-visit/plain/{include,lib}
+cp -r "$(pkg-config --variable=includedir nettle)"/nettle \
+    "$(pkg-config --variable=includedir yaml-0.1)"/yaml.h tree/gpu-visit/plain/include
+cp "$(pkg-config --variable=libdir nettle)"/libnettle.a \
+    "$(pkg-config --variable=libdir yaml-0.1)"/libyaml.a tree/gpu-visit/plain/lib
 (cd "$srcdir" && find src trainer templates/models bench/gpu t/tap.h \( -name '*.[ch]' -o -name \
     '*.cu' -o -name '*.inc' \
     -o -name '*.def' -o -name '*.awk' -o -name '*.yaml' -o -path 'bench/gpu/*' \) ! -name \
@@ -37,7 +21,7 @@ cuda=$(sed -n 's|^NVCC = \(.*\)/bin/nvcc$|\1|p' "$builddir/Makefile")
 exits 0 "the plain build${cuda:+ with CUDA}" env -i PATH=/usr/bin:/bin make -s -j2 -C tree \
     -f bench/gpu/plain/Makefile CUDA="$cuda" \
     MORE='-O1 -Wall -Werror=implicit-function-declaration'
-is "$(readelf -d tree/plain-build/comm_nccl | grep -c nettle)" 0 "links the nettle that was packed"
+is "$(readelf -d tree/plain-build/comm_nccl | grep -cE 'nettle|yaml')" 0 "links the libraries that were packed"
 made() { # FOLDER PROGRAM...
     local p
     for p in "${@:2}"; do [ -x "tree/$1/$p" ] || return 1; done

@@ -13,9 +13,9 @@
 
 #include "src/atomicfile.h"
 #include "src/buf.h"
+#include "src/format/schema.h"
 #include "src/format/sha256.h"
 #include "src/mem.h"
-#include "src/schema.h"
 #include "trainer/checkpoint/safetensors.h"
 #include "trainer/models/model.h"
 

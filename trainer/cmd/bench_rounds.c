@@ -3,32 +3,31 @@
 #include "trainer/cmd/bench_rounds.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "src/clock.h"
 #include "src/mem.h"
 #include "src/rng.h"
 #include "src/stat.h"
 #include "trainer/comm/comm_mpi.h"
+#include "trainer/comm/comm_node.h"
 #include "trainer/comm/comm_self.h"
-#include "trainer/comm/comm_thread.h"
 #include "trainer/core/device.h"
+#include "trainer/run/local_ranks.h"
 #include "trainer/run/strategy.h"
 
 #define SEED 1244
 #define BUCKET ((size_t)256 << 10) /* floats of one sum: 1 MiB */
 #define RATE 0.001
 #define TIMEOUT_S 300
+#define END_S 2.0 /* for forked ranks to end after one has failed */
 
-struct bench_thread {
+struct bench_rank {
     const struct bench_rounds *bench;
     struct bench_replica replica;
     double *rates; /* images per second of this replica in each round */
-    pthread_t thread;
-    int rc;
-    struct err e;
 };
 
 int bench_rounds_fill(struct network *n, const struct network_config *c, bool training, int batch,
@@ -88,7 +87,7 @@ int bench_rounds_step(struct bench_replica *r, int batch, struct err *e)
 }
 
 /* Sets *seconds to the time until all replicas have completed `count` steps. */
-static int take_steps(struct bench_thread *t, int count, double *seconds, struct err *e)
+static int take_steps(struct bench_rank *t, int count, double *seconds, struct err *e)
 {
     struct bench_replica *r = &t->replica;
     double began = clock_now(), loss;
@@ -102,7 +101,7 @@ static int take_steps(struct bench_thread *t, int count, double *seconds, struct
     return 0;
 }
 
-static int open_replica(struct bench_thread *t, struct err *e)
+static int open_replica(struct bench_rank *t, struct err *e)
 {
     struct network_config config = t->bench->network;
     struct bench_replica *r = &t->replica;
@@ -112,6 +111,9 @@ static int open_replica(struct bench_thread *t, struct err *e)
     if (!t->rates)
         return -1;
     r->network = network_create(&config, e);
+    if (r->network && network_device(r->network) && r->comm->size > 1)
+        return err_set(e, ERR_USAGE, "bench: --gpus %d: several GPUs need NCCL, which only train "
+                       "uses; measure one, or train a few epochs", r->comm->size);
     if (!r->network ||
         !(r->optim = optim_create(&(struct optim_config){.scaled = config.dtype == DTYPE_F16},
                                   network_weights(r->network), e)))
@@ -130,7 +132,7 @@ static void print_head(const struct bench_rounds *b, const struct network *n)
            b->rounds, b->steps);
 }
 
-static int run_replica(struct bench_thread *t, struct err *e)
+static int run_replica(struct bench_rank *t, struct err *e)
 {
     const struct bench_rounds *b = t->bench;
     bool prints = t->replica.comm->rank == 0 && !b->json;
@@ -153,7 +155,7 @@ static int run_replica(struct bench_thread *t, struct err *e)
     return 0;
 }
 
-static void print_result(const struct bench_rounds *b, const struct bench_thread *t)
+static void print_result(const struct bench_rounds *b, const struct bench_rank *t)
 {
     double mean = stat_mean(t->rates, (size_t)b->rounds), squares = 0, n = b->gpus;
 
@@ -174,67 +176,21 @@ static void print_result(const struct bench_rounds *b, const struct bench_thread
            b->gpus, n * mean, n * spread);
 }
 
-static void close_replica(struct bench_thread *t)
+static void close_replica(struct bench_rank *t)
 {
     optim_destroy(t->replica.optim);
     network_destroy(t->replica.network);
     free(t->rates);
 }
 
-static void *thread_main(void *arg)
+/* Runs the replica of this process; owns comm. Rank 0 prints the result. */
+static int run_with(const struct bench_rounds *b, struct comm *comm, struct err *e)
 {
-    struct bench_thread *t = arg;
-    struct comm *c = t->replica.comm;
+    struct bench_rank t = {.bench = b, .replica.comm = comm};
+    int rc = comm ? run_replica(&t, e) : -1;
 
-    t->rc = run_replica(t, &t->e);
-    if (t->rc)
-        c->ops->abort(c, &t->e);
-    return NULL;
-}
-
-static int run_threads(const struct bench_rounds *b, struct err *e)
-{
-    struct comm_thread_group *g = comm_thread_create(b->gpus, TIMEOUT_S, NULL, e);
-    struct bench_thread *threads = g ? mem_zero((size_t)b->gpus, sizeof *threads, e) : NULL;
-    int rc = threads ? 0 : -1, started = 0;
-
-    for (; started < b->gpus && rc == 0; started++) {
-        struct bench_thread *t = &threads[started];
-        *t = (struct bench_thread){.bench = b, .replica.comm = comm_thread_member(g, started)};
-        int reason = pthread_create(&t->thread, NULL, thread_main, t);
-        if (reason) {
-            rc =
-                err_errno(e, ERR_INTERNAL, reason, "cannot start a thread for replica %d", started);
-            t->replica.comm->ops->abort(t->replica.comm, e);
-            break;
-        }
-    }
-    for (int i = 0; i < started; i++)
-        pthread_join(threads[i].thread, NULL);
-    for (int i = started; i-- > 0 && rc == 0;)
-        if (threads[i].rc && (!threads[i].replica.comm->relayed || i == 0)) {
-            *e = threads[i].e;
-            rc = -1;
-        }
-    if (rc == 0)
-        print_result(b, &threads[0]);
-    for (int i = 0; i < started; i++)
-        close_replica(&threads[i]);
-    free(threads);
-    comm_thread_destroy(g);
-    return rc;
-}
-
-/* Runs the single replica of this process, alone or as one of several tasks. Rank 0 prints the
- * result. */
-static int run_one(const struct bench_rounds *b, struct err *e)
-{
-    struct comm *comm = b->gpus > 1 ? comm_mpi_open(-1, b->gpus, TIMEOUT_S, NULL, e)
-                                    : comm_self_open(e);
     if (!comm)
         return -1;
-    struct bench_thread t = {.bench = b, .replica.comm = comm};
-    int rc = run_replica(&t, e);
     if (rc == 0 && comm->rank == 0)
         print_result(b, &t);
     if (rc)
@@ -244,12 +200,30 @@ static int run_one(const struct bench_rounds *b, struct err *e)
     return rc;
 }
 
+/* A local_rank_f. */
+static int run_forked(void *arg, const struct local_ranks *ranks, bool *relayed, struct err *e)
+{
+    struct comm_node_config config = {.rank = ranks->rank, .size = ranks->size,
+                                      .host = "this host", .offer = &ranks->node,
+                                      .timeout_s = TIMEOUT_S};
+
+    *relayed = false;
+    return run_with(arg, comm_node_open(&config, e), e);
+}
+
 int bench_rounds_run(const struct bench_rounds *b, struct err *e)
 {
     int tasks = strategy_launched_tasks();
+    char host[256] = "";
+    struct comm_mpi_config mpi = {.rank = -1, .size = b->gpus, .host = host,
+                                  .timeout_s = TIMEOUT_S};
 
+    gethostname(host, sizeof host - 1);
     if (tasks > 1 && tasks != b->gpus)
         return err_set(e, ERR_USAGE, "bench: --gpus is %d, but %d tasks were started", b->gpus,
                        tasks);
-    return tasks > 1 || b->gpus == 1 ? run_one(b, e) : run_threads(b, e);
+    if (tasks > 1)
+        return run_with(b, comm_mpi_open(&mpi, e), e);
+    return b->gpus == 1 ? run_with(b, comm_self_open(e), e)
+                        : local_ranks_run(b->gpus, END_S, run_forked, (void *)(uintptr_t)b, e);
 }

@@ -13,7 +13,7 @@
 
 struct bench_rounds {
     struct network_config network; /* threads: of each replica */
-    int gpus;                      /* number of replicas: threads of this process, or MPI ranks */
+    int gpus;                      /* number of replicas: forked processes, or MPI ranks */
     int batch, warmup, rounds, steps; /* steps: of each round */
     bool json;
 };

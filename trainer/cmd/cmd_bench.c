@@ -68,7 +68,7 @@ static const char details[] =
     "\n"
     "  unet-train bench --base 8 --size 768x1024 --batch-size 4 --threads 2 --json\n"
     "\n"
-    "With --iters it runs rounds of steps on one or several replicas (threads, or tasks of\n"
+    "With --iters it runs rounds of steps on one or several replicas (processes, or tasks of\n"
     "mpirun) and prints images per second of each round, their mean +-1.96 standard deviations,\n"
     "and the total:\n"
     "\n"

@@ -18,19 +18,16 @@
 #include "trainer/checkpoint/snapshot.h"
 #include "trainer/cmd/cmd.h"
 #include "trainer/cmd/options.h"
-#include "trainer/comm/comm_mpi.h"
-#include "trainer/comm/comm_nccl.h"
-#include "trainer/comm/comm_self.h"
-#include "trainer/comm/rendezvous/lifeline.h"
 #include "trainer/data/set/split.h"
 #include "trainer/evaluate/evaluate.h"
 #include "trainer/models/model.h"
 #include "trainer/run/compute.h"
+#include "trainer/run/membership.h"
+#include "trainer/run/local_ranks.h"
 #include "trainer/run/record.h"
-#include "trainer/run/replicas.h"
 #include "trainer/run/roster.h"
+#include "trainer/run/session.h"
 #include "trainer/run/shutdown.h"
-#include "trainer/run/strategy.h"
 
 /* Options that set one key of the run; the values are texts. */
 enum { OPT_DATA, OPT_MODEL, OPT_CHANNELS, OPT_EPOCHS, OPT_BATCH_SIZE, OPT_LR, OPT_SEED, OPT_BACKEND,
@@ -102,8 +99,9 @@ static const char details[] =
     "  unet-train train --data CIFAR --model resnet44 --size 32x32 --channels 3 --out RUN\n"
     "  mpirun -np 4 unet-train train --data DATA --size 96x128 --out RUN4\n"
     "\n"
-    "Several tasks must be started by mpirun or srun; with run.json, TF_CONFIG gives each its\n"
-    "rank. A run does not start when these sources disagree (exit code 5).\n"
+    "With --gpus N it starts N processes on this node, each with a GPU, or a share of the cores.\n"
+    "Tasks on several nodes must be started by mpirun or srun; with run.json, TF_CONFIG gives\n"
+    "each its rank. A run does not start when these sources disagree (exit code 5).\n"
     "\n"
     "--backend auto uses the GPUs of this process, or the CPU if it has none. A process that\n"
     "was given GPUs by Slurm or CUDA_VISIBLE_DEVICES but cannot use them ends with the reason\n"
@@ -272,19 +270,30 @@ static int make_split(struct settings *c, struct comm *comm, struct err *e)
 /* State of this process from before the ranks are connected. */
 struct process_state {
     double process_start;
+    const struct local_ranks *local; /* of forked ranks, else NULL */
     struct record *record;   /* on rank 0; NULL elsewhere */
     bool again;              /* set by record_open: the folder has results of an interrupted run */
     struct err record_error; /* why rank 0 has no record; reported to all ranks later */
-    struct lifeline *lifeline; /* after a rendezvous, else NULL */
     struct compute compute;
-    struct device_comm device; /* of a process whose GPU NCCL connects to others */
-    struct err device_error;   /* why it has no device; reported to all ranks later */
+    struct membership membership;
 };
 
-/* Opens the data and trains with this process's replicas. Returns 0, 1 if all ranks have left at a
- * checkpoint, or -1. */
-static int run_replicas(struct settings *c, const struct strategy *strategy, struct comm *comm,
-                        const struct process_state *start, struct err *e)
+static int run_session(const struct session_config *config, struct err *e)
+{
+    struct comm *c = config->comm;
+    struct session *session = session_create(config, e);
+    int rc = session ? session_run(session, e) : -1;
+
+    if (rc < 0 && c->ops->queue_sum)
+        c->ops->abort(c, e); /* otherwise session_destroy would wait for a device forever */
+    session_destroy(session);
+    return rc;
+}
+
+/* Opens the data and trains this rank. Returns 0, 1 if all ranks have left at a checkpoint, or
+ * -1. */
+static int run_rank(struct settings *c, const struct strategy *strategy, struct comm *comm,
+                    const struct process_state *start, struct err *e)
 {
     if (make_split(c, comm, e))
         return -1;
@@ -293,27 +302,26 @@ static int run_replicas(struct settings *c, const struct strategy *strategy, str
         .split_file = c->data.split, .dir = c->data.dir, .height = c->data.height,
         .width = c->data.width, .channels = c->data.channels,
         .masks = options_masks(c), .scale = options_scale(c), .cache = c->data.cache,
-        .sharers = c->layout.tasks_per_node,
+        .sharers = c->layout.tasks_per_node * c->layout.gpus_per_task,
         .threads = strategy->threads, .interrupt = &shutdown_any};
     struct dataset *dataset = dataset_open_split(&data, e);
     if (!dataset || evaluate_check_targets(c->model.name, dataset, &c->data.classes, e)) {
         dataset_close(dataset);
         return -1;
     }
-    struct session_config common = {
-        .config = c, .dataset = dataset, .record = start->record, .compute = &start->compute,
-        .threads = strategy->threads,
+    struct session_config config = {
+        .config = c, .dataset = dataset, .comm = comm, .record = start->record,
+        .compute = &start->compute, .threads = strategy->threads,
         .device = strategy_local_rank(), .host = strategy->host,
         .process_start = start->process_start,
         .interrupt = &shutdown_signal, .request = &shutdown_request,
         .resume = {.attempt = opt_resume, .again = start->again}, .out = opt_out};
-    int rc = strategy->comm == STRATEGY_THREAD || strategy->replicas > 1
-                 ? replicas_run_threads(&common, strategy->replicas,
-                                        strategy->comm == STRATEGY_NCCL, e)
-                 : replicas_run_one(&common, comm, e);
+    int rc = run_session(&config, e);
     dataset_close(dataset);
     return rc;
 }
+
+#define END_S 60.0 /* for forked ranks to end after one has failed */
 
 static int set_left(struct err *e)
 {
@@ -339,81 +347,6 @@ static int check_resume(struct err *e)
                    opt_resume);
 }
 
-#define MPI_START_S 60.0
-
-/* Returns the timeout of MPI_Init. After a rendezvous all ranks are running, so it ends within
- * seconds or never. A third of train.timeout_s, but at least MPI_START_S, then frees the GPUs of a
- * start that hangs. */
-static double mpi_timeout(const struct settings *c, bool have_met)
-{
-    double all = c->train.timeout_s, some = fmax(all / 3, MPI_START_S);
-
-    return have_met ? fmin(all, some) : all;
-}
-
-/* Connects the ranks. Signals are checked while this rank waits for others. */
-static struct comm *open_comm(const struct settings *c, const struct strategy *s,
-                              const struct process_state *start, struct err *e)
-{
-    struct lifeline *lifeline = start->lifeline;
-    bool nccl = s->comm == STRATEGY_NCCL && s->replicas == 1;
-
-    if (start->device_error.code) {
-        *e = start->device_error;
-        return NULL;
-    }
-    if (s->comm != STRATEGY_MPI && !nccl)
-        return comm_self_open(e);
-    struct comm_nccl_config config = {
-        .gpu = &start->device, .rank = s->task, .size = s->tasks, .host = s->host,
-        .timeout_s = c->train.timeout_s, .interrupt = &shutdown_any, .lifeline = lifeline};
-    struct comm *comm =
-        nccl ? comm_nccl_open(&config, e)
-             : comm_mpi_open(s->task, s->tasks, mpi_timeout(c, lifeline != NULL), &shutdown_any, e);
-    if (!comm) {
-        if (shutdown_request)
-            set_left(e);
-        return NULL;
-    }
-    comm->interrupt = &shutdown_signal;
-    comm->lifeline = lifeline;
-    return replicas_connect(c, comm, e);
-}
-
-/* Connects the ranks and trains. From here on, a rank that fails must end the others, and rank 0
- * writes the marker. */
-static int run_connected(struct settings *c, const struct strategy *strategy,
-                         const struct process_state *start, struct err *e)
-{
-    int rc = -1;
-    bool relayed = false;
-    struct comm *comm = open_comm(c, strategy, start, e);
-
-    if (!comm && start->lifeline)
-        lifeline_fail(start->lifeline, e);
-    if (!comm)
-        return -1;
-    if (start->record_error.code)
-        *e = start->record_error;
-    else if (strategy_check_comm(strategy, comm, e) == 0)
-        rc = run_replicas(c, strategy, comm, start, e);
-    /* ERR_RESUMABLE may come from a checkpoint that failed because mark_lost had written the
-     * marker; the error is then the lost rank. */
-    if (rc < 0 && e->code == ERR_RESUMABLE && start->lifeline &&
-        lifeline_check(start->lifeline, &relayed, e))
-        comm->relayed = relayed;
-    if (rc < 0 && strategy->tasks > 1 && !comm->relayed)
-        err_rank(e, strategy->task, strategy->host);
-    if (rc < 0 && start->record)
-        record_failed(start->record, e);
-    if (rc < 0 && start->lifeline && !comm->relayed)
-        lifeline_fail(start->lifeline, e);
-    if (rc < 0)
-        comm->ops->abort(comm, e);
-    comm->ops->close(comm);
-    return rc > 0 ? set_left(e) : rc;
-}
-
 /* Called by the thread of the lifeline (the connections that detect lost ranks) when a rank is
  * lost. Launchers kill all ranks soon after one has died, so the marker is written at once. After a
  * request to stop, killed ranks have not failed. */
@@ -425,11 +358,50 @@ static void mark_lost(void *arg, const struct err *e)
         record_failed(start->record, e);
 }
 
+/* Connects the ranks and trains. From here on, a rank that fails must end the others, and rank 0
+ * writes the marker. */
+static int run_connected(struct settings *c, struct process_state *start, bool *relayed,
+                         struct err *e)
+{
+    struct membership *k = &start->membership;
+    const struct strategy *strategy = &k->strategy;
+    struct comm *comm = membership_connect(k, c, e);
+    bool lost = false;
+    int rc = -1;
+
+    if (!comm && shutdown_request && !k->error.code)
+        set_left(e);
+    if (!comm && k->lifeline)
+        lifeline_fail(k->lifeline, e);
+    if (!comm)
+        return -1;
+    if (start->record_error.code)
+        *e = start->record_error;
+    else if (strategy_check_comm(strategy, comm, e) == 0)
+        rc = run_rank(c, strategy, comm, start, e);
+    /* ERR_RESUMABLE may come from a checkpoint that failed because mark_lost had written the
+     * marker; the error is then the lost rank. */
+    if (rc < 0 && e->code == ERR_RESUMABLE && comm->lifeline &&
+        lifeline_check(comm->lifeline, &lost, e))
+        comm->relayed = lost;
+    if (rc < 0 && strategy->tasks > 1 && !comm->relayed)
+        err_rank(e, strategy->task, strategy->host);
+    if (rc < 0 && start->record)
+        record_failed(start->record, e);
+    if (rc < 0 && comm->lifeline && !comm->relayed)
+        lifeline_fail(comm->lifeline, e);
+    if (rc < 0)
+        comm->ops->abort(comm, e);
+    *relayed = comm->relayed;
+    comm->ops->close(comm);
+    return rc > 0 ? set_left(e) : rc;
+}
+
 /* Replaces "auto" and "cpu" by a backend's name. The error of a process that cannot use its GPUs is
  * reported to all ranks after the rendezvous. */
 static void choose_backend(struct settings *c, struct process_state *start)
 {
-    int rc = compute_choose(&start->compute, c->train.backend, &start->device_error);
+    int rc = compute_choose(&start->compute, c->train.backend, &start->membership.error);
 
     if (rc == 0)
         c->train.backend = start->compute.backend->name;
@@ -437,34 +409,41 @@ static void choose_backend(struct settings *c, struct process_state *start)
         c->train.backend = "cuda"; /* as on the other ranks */
 }
 
-/* Checks c, and chooses the device and the rank of this process. Opens the device if it is the only
- * one of a rank of NCCL. Returns 0 with start->device_error if the device is at fault. */
-static int choose_rank(struct settings *c, struct strategy *strategy, struct process_state *start,
-                       struct err *e)
+/* Checks c, and chooses the device and the rank of this process. Returns 0 with the membership's
+ * error if the device is at fault. */
+static int choose_rank(struct settings *c, struct process_state *start, struct err *e)
 {
+    struct membership *k = &start->membership;
+    struct strategy *s = &k->strategy;
+
     choose_backend(c, start);
-    if (run_config_check(c, e) || strategy_decide(c, !opt_run, strategy, e))
+    if (run_config_check(c, e) || strategy_decide(c, !opt_run, start->local, s, e))
         return -1;
-    if (start->device_error.code) {
-        if (strategy->tasks > 1)
-            err_prefix(&start->device_error, "rank %d on %s", strategy->task, strategy->host);
+    if (k->error.code) {
+        if (s->tasks > 1)
+            err_prefix(&k->error, "rank %d on %s", s->task, s->host);
         return 0;
     }
-    compute_log(&start->compute, strategy_comm_name(strategy));
-    if (strategy->comm == STRATEGY_NCCL && strategy->replicas == 1)
-        (void)device_comm_open(&start->device, c->train.backend, strategy_local_rank(),
-                               strategy->task == 0, &start->device_error);
+    compute_log(&start->compute, strategy_comm_name(s), c->train.dtype);
+    membership_prepare(k, c);
     return 0;
 }
 
-static int run_training(struct settings *c, double process_start, struct err *e)
-{
-    struct strategy strategy = {.tasks = 0};
-    struct process_state start = {.process_start = process_start};
-    struct rendezvous *rendezvous = NULL;
-    bool relayed = false;
-    int rc;
+struct training_start {
+    struct settings *c;
+    double process_start;
+};
 
+/* A local_rank_f. */
+static int run_training(void *arg, const struct local_ranks *local, bool *relayed, struct err *e)
+{
+    const struct training_start *given = arg;
+    struct settings *c = given->c;
+    struct process_state start = {.process_start = given->process_start, .local = local};
+    struct membership *k = &start.membership;
+
+    k->lost = mark_lost;
+    k->arg = &start;
     shutdown_catch(true);
     if (strategy_launched_task() != 0) {
         log_open("unet-train", LOG_WARN); /* only one rank logs progress */
@@ -474,25 +453,12 @@ static int run_training(struct settings *c, double process_start, struct err *e)
         if (start.record)
             shutdown_watch(start.record);
     }
-    rc = choose_rank(c, &strategy, &start, e);
-    if (rc == 0) {
-        const char *own = roster_shares_gpus() ? "" : start.device.name;
-        rc = strategy_meet(&strategy, c, opt_out, own, &start.device.id,
-                           strategy.comm == STRATEGY_NCCL ? sizeof start.device.id : 0,
-                           &shutdown_any, &rendezvous, &relayed, e);
-        if (rc && shutdown_request)
-            set_left(e);
-    }
-    if (rc == 0 && rendezvous) {
-        start.lifeline = lifeline_open(rendezvous, (const char *const *)strategy.spec.hosts,
-                                       mark_lost, &start, e);
-        rc = start.lifeline ? 0 : -1;
-    }
+    int rc = choose_rank(c, &start, e);
+    if (rc == 0 && (rc = membership_meet(k, c, opt_out, relayed, e)) && shutdown_request)
+        set_left(e);
     if (rc == 0)
-        rc = run_connected(c, &strategy, &start, e);
-    lifeline_close(start.lifeline);
-    device_comm_close(&start.device);
-    strategy_destroy(&strategy);
+        rc = run_connected(c, &start, relayed, e);
+    membership_close(k);
     if (rc && start.record)
         record_failed(start.record, e);
     if (rc == 0 && start.record)
@@ -501,22 +467,27 @@ static int run_training(struct settings *c, double process_start, struct err *e)
     record_close(start.record);
     if (rc && e->code == ERR_RESUMABLE && shutdown_request == SIGINT)
         e->code = ERR_INTERRUPT;
-    return rc && relayed ? e->code : rc; /* rank 0 reports the error */
+    return rc;
 }
 
 static int run_train(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    double process_start = clock_now();
     struct settings c = {0};
+    struct training_start start = {&c, clock_now()};
+    bool relayed = false;
 
     (void)noperands, (void)operands, (void)nrest, (void)rest;
     int rc = configure_run(&c, e);
-    if (rc == 0)
+    if (rc == 0) {
         complete_model(&c);
-    if (rc == 0)
-        rc = run_training(&c, process_start, e);
+        if (c.layout.gpus_per_task > 1)
+            rc = local_ranks_run(c.layout.gpus_per_task, fmin(c.train.timeout_s, END_S),
+                                 run_training, &start, e);
+        else
+            rc = run_training(&start, NULL, &relayed, e);
+    }
     run_config_destroy(&c);
-    return rc;
+    return rc && relayed ? e->code : rc; /* another rank reports the error */
 }
 
 static void list_settings(struct buf *dst)

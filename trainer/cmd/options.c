@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "src/mem.h"
+#include "src/settings/settings.h"
 #include "trainer/passes/precision.h"
 #include "trainer/run/compute.h"
 
@@ -45,7 +46,7 @@ int options_network(const char *verb, const char *dtype, const char *size,
         return err_prefix(e, "%s: --dtype", verb);
     if (size && options_size(size, &c->height, &c->width, e))
         return err_prefix(e, "%s", verb);
-    return compute_take(&c->backend, e);
+    return compute_take(&c->backend, dtype, e);
 }
 
 struct mask_options options_masks(const struct settings *c)

@@ -5,18 +5,19 @@
 
 #include "src/buf.h"
 #include "src/cli.h"
-#include "src/settings/settings.h"
 #include "trainer/data/image/mask.h"
 #include "trainer/data/image/scale.h"
 #include "trainer/data/source/source.h"
 #include "trainer/network/network.h"
 
+struct settings;
+
 #define OPTIONS_BACKEND(word) \
     {"backend", 0, CLI_STRING, "WORD", \
      "auto: a GPU where there is one | cpu | ref | simd | cuda (auto)", &(word), 0, 0}
 #define OPTIONS_DTYPE(word)                                                                     \
-    {"dtype", 0, CLI_STRING, "WORD", "of activations: f32 | bf16; with cuda fp16 | tf32 (f32)", \
-     &(word), 0, 0}
+    {"dtype", 0, CLI_STRING, "WORD",                                                            \
+     "activations: f32 | bf16, slow on CPUs; cuda: fp16 | tf32 (f32)", &(word), 0, 0}
 #define OPTIONS_CHECKPOINT(path)                                                                \
     {"checkpoint", 'c', CLI_STRING, "PATH", "folder of a run (its newest DONE attempt), an " \
      "attempt or a checkpoint; or a file", &(path), 0, 0}

@@ -16,20 +16,15 @@
 #define SPIN_S 0.0005 /* polling time before a thread sleeps */
 #define NAP_NS 20000000L
 
-struct seat {
-    _Alignas(LINE) atomic_ulong arrivals;
-};
-
 struct barrier_memory {
     _Alignas(LINE) atomic_uint arrived;
     _Alignas(LINE) atomic_uint generation; /* number of barriers completed; the futex */
     atomic_uint sleepers;
-    struct seat seats[];
 };
 
-size_t barrier_bytes(int size)
+size_t barrier_bytes(void)
 {
-    return sizeof(struct barrier_memory) + (size_t)size * sizeof(struct seat);
+    return sizeof(struct barrier_memory);
 }
 
 void barrier_join(struct barrier *b, void *memory, int rank, int size)
@@ -72,7 +67,6 @@ int barrier_wait(struct barrier *b, struct err *e)
     struct barrier_memory *r = b->memory;
     unsigned generation = r->generation;
 
-    r->seats[b->rank].arrivals++;
     if (atomic_fetch_add(&r->arrived, 1) + 1 < (unsigned)b->size)
         return await_others(b, generation, e);
     r->arrived = 0;
@@ -85,19 +79,4 @@ void barrier_wake(struct barrier *b)
 {
     if (b->memory->sleepers > 0)
         futex(&b->memory->generation, FUTEX_WAKE, INT_MAX, NULL);
-}
-
-int barrier_count_arrived(const struct barrier *b)
-{
-    return (int)b->memory->arrived;
-}
-
-int barrier_find_absent(const struct barrier *b)
-{
-    const struct seat *seats = b->memory->seats;
-
-    for (int r = 0; r < b->size; r++)
-        if (seats[r].arrivals < seats[b->rank].arrivals)
-            return r;
-    return -1;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Barriers for parties that share memory, threads of one process or processes: no party passes
+/* Barriers for parties that share memory, such as processes: no party passes
  * before all have arrived, and then each sees everything that the others wrote before.
  *
  * A waiting party sleeps. If each party has a core of its own, it polls for a while first, because
@@ -31,17 +31,12 @@ struct barrier {
 
 /* Returns the size of the memory that the parties share, which must be zeroed and aligned to 64
  * bytes. */
-size_t barrier_bytes(int size);
+size_t barrier_bytes(void);
 void barrier_join(struct barrier *b, void *memory, int rank, int size);
 
 int barrier_wait(struct barrier *b, struct err *e);
 
 /* Makes all sleeping parties call their check now. */
 void barrier_wake(struct barrier *b);
-
-int barrier_count_arrived(const struct barrier *b); /* at the current barrier */
-
-/* Returns the lowest rank that has not arrived at the barrier that this one waits in, or -1. */
-int barrier_find_absent(const struct barrier *b);
 
 #endif

@@ -19,7 +19,7 @@ struct board_notice {
 
 static size_t head_bytes(int size)
 {
-    return barrier_bytes(size) + (size_t)size * sizeof(struct board_notice);
+    return barrier_bytes() + (size_t)size * sizeof(struct board_notice);
 }
 
 size_t board_bytes(int size, size_t room)
@@ -34,7 +34,7 @@ int board_open(struct board *b, void *memory, int rank, int size, size_t room, s
     if (!b->values)
         return -1;
     barrier_join(&b->barrier, memory, rank, size);
-    b->notices = (struct board_notice *)((char *)memory + barrier_bytes(size));
+    b->notices = (struct board_notice *)((char *)memory + barrier_bytes());
     b->cells = (char *)memory + head_bytes(size);
     return 0;
 }
@@ -59,6 +59,12 @@ int board_agree(struct board *b, uint64_t word, struct err *e)
     return 0;
 }
 
+/* Returns a party's cell of the next collective. */
+static char *next_cell(const struct board *b, int rank)
+{
+    return b->cells + (size_t)(!b->half * b->barrier.size + rank) * b->room;
+}
+
 static int reduce_part(struct board *b, struct slice s, board_across_f across, void *arg,
                        struct err *e)
 {
@@ -67,7 +73,7 @@ static int reduce_part(struct board *b, struct slice s, board_across_f across, v
     bool few = nbytes * (size_t)size <= FEW;
 
     for (int r = 0; r < size; r++)
-        b->values[r] = b->cells + (size_t)(!b->half * size + r) * b->room;
+        b->values[r] = next_cell(b, r);
     if (nbytes > 0)
         memcpy(b->values[rank], s.values, nbytes);
     if (board_agree(b, (uint64_t)s.n << 2 | s.op, e))
@@ -105,5 +111,45 @@ int board_reduce(struct board *b, struct slice s, board_across_f across, void *a
         s.values = (char *)s.values + s.n * element;
         left -= s.n;
     } while (left > 0);
+    return 0;
+}
+
+/* Distinguish these collectives from reductions, of which the words that parties compare are
+ * smaller. */
+#define BROADCAST (UINT64_C(1) << 62)
+#define GATHER (UINT64_C(1) << 63)
+
+int board_broadcast(struct board *b, void *data, size_t nbytes, int root, struct err *e)
+{
+    for (size_t at = 0, n; at == 0 || at < nbytes; at += n) {
+        char *cell = next_cell(b, root), *own = (char *)data + at;
+        n = nbytes - at < b->room ? nbytes - at : b->room;
+        if (n > 0 && b->barrier.rank == root)
+            memcpy(cell, own, n);
+        if (board_agree(b, BROADCAST | n, e))
+            return -1;
+        if (n == 0)
+            break;
+        if (b->barrier.rank != root)
+            memcpy(own, cell, n);
+    }
+    return 0;
+}
+
+int board_gather(struct board *b, const void *one, void *all, size_t nbytes, struct err *e)
+{
+    for (size_t at = 0, n; at == 0 || at < nbytes; at += n) {
+        char *own = next_cell(b, b->barrier.rank);
+        n = nbytes - at < b->room ? nbytes - at : b->room;
+        if (n > 0)
+            memcpy(own, (const char *)one + at, n);
+        if (board_agree(b, GATHER | n, e))
+            return -1;
+        if (n == 0)
+            break;
+        const char *cells = own - (size_t)b->barrier.rank * b->room;
+        for (int r = 0; r < b->barrier.size; r++)
+            memcpy((char *)all + (size_t)r * nbytes + at, cells + (size_t)r * b->room, n);
+    }
     return 0;
 }

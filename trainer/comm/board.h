@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sums, or maxima, in memory that several parties (threads or processes) share: each party copies
+/* Sums, or maxima, in memory that several parties, such as processes, share: each party copies
  * its values there, and after a barrier every party can read all of them. Of few values, if no
  * other board is involved, each party reduces all by itself, which saves a second barrier. */
 #ifndef UNETCTL_TRAINER_COMM_BOARD_H
@@ -38,6 +38,11 @@ void board_close(struct board *b); /* a zeroed board is allowed */
 /* Collective: the values of every party's slice, of the same size and operation, become the result.
  * across: includes other boards; NULL if there are none. */
 int board_reduce(struct board *b, struct slice s, board_across_f across, void *arg, struct err *e);
+
+/* Collective: copies nbytes of party root to all, or of each party, in their order, to all (which
+ * has size * nbytes). */
+int board_broadcast(struct board *b, void *data, size_t nbytes, int root, struct err *e);
+int board_gather(struct board *b, const void *one, void *all, size_t nbytes, struct err *e);
 
 /* Collective: fails on all parties unless all bring the same word. */
 int board_agree(struct board *b, uint64_t word, struct err *e);

@@ -2,6 +2,8 @@
 #include "config.h"
 #include "trainer/comm/comm.h"
 
+#include "trainer/comm/rendezvous/lifeline.h"
+
 int comm_no_place(struct comm *c, size_t n, float **values, struct err *e)
 {
     (void)c, (void)n, (void)e;
@@ -9,11 +11,51 @@ int comm_no_place(struct comm *c, size_t n, float **values, struct err *e)
     return 0;
 }
 
-int comm_check_interrupt(const struct comm *c, struct err *e)
+void comm_count(struct comm *c)
+{
+    c->ncollectives++;
+    if (c->lifeline)
+        lifeline_count(c->lifeline);
+}
+
+void comm_enter(struct comm *c, const char *what)
+{
+    c->what = what;
+    comm_count(c);
+}
+
+int comm_check_lifeline(struct comm *c, struct err *e)
+{
+    bool relayed = false;
+
+    if (!c->lifeline || lifeline_check(c->lifeline, &relayed, e) == 0)
+        return 0;
+    c->relayed = relayed;
+    return -1;
+}
+
+static int check_interrupt(const struct comm *c, struct err *e)
 {
     int signal = c->leaving;
 
     if (!signal && c->interrupt)
         signal = *c->interrupt;
     return signal ? err_signal(e, signal) : 0;
+}
+
+int comm_check_wait(struct comm *c, const char *what, double waited_s, struct err *e)
+{
+    bool relayed = false;
+
+    if (comm_check_lifeline(c, e) || check_interrupt(c, e))
+        return -1;
+    if (waited_s <= c->timeout_s)
+        return 0;
+    if (c->lifeline && lifeline_ask(c->lifeline, &relayed, e)) {
+        c->relayed = relayed;
+        return -1;
+    }
+    return err_set(e, ERR_PEER, "rank %d of %d on %s: %s (collective %lu) did not end within %g s: "
+                   "another rank is gone or stuck; its output or the system's log says why",
+                   c->rank, c->size, c->host, what, c->ncollectives, c->timeout_s);
 }

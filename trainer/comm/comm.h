@@ -4,8 +4,7 @@
  * Every rank makes the same calls in the same order with the same sizes. Every wait has a deadline:
  * it fails with ERR_PEER after timeout_s, with the error of another rank that has called abort, or
  * with code 128 + *interrupt if that becomes nonzero. After an error only abort and close may be
- * called. The memory passed to the failed call must stay valid until every rank has ended, because
- * a thread may still be reading it. */
+ * called. */
 #ifndef UNETCTL_TRAINER_COMM_COMM_H
 #define UNETCTL_TRAINER_COMM_COMM_H
 
@@ -21,7 +20,7 @@ struct comm;
 struct lifeline;
 
 struct comm_ops {
-    const char *name; /* "self", "thread", "mpi" or "nccl" */
+    const char *name; /* "self", "node", "mpi" or "nccl" */
     /* Sets *values to memory for n floats in which this communicator sums fastest, or to NULL if it
      * sums equally fast in any memory. The communicator owns it until close. Called at most
      * once. */
@@ -42,7 +41,7 @@ struct comm_ops {
     int (*barrier)(struct comm *c, struct err *e);
     /* (Optional: if device memory can be summed) Queues a sum of n elements of DEVICE_LOCAL or
      * DEVICE_SHARED memory in a stream of this rank's device (device_ops.stream, .branch). The
-     * queued work can be recorded if comm.can_record is set, by all ranks or none. */
+     * queued work can be recorded, by all ranks or none. */
     int (*queue_sum)(struct comm *c, void *stream, void *values, size_t n, enum reduce_op op,
                      struct err *e);
     /* (With queue_sum) Sets *p to nbytes of device memory whose sums are fastest, owned by the
@@ -50,9 +49,9 @@ struct comm_ops {
     int (*queue_place)(struct comm *c, size_t nbytes, void **p, struct err *e);
     /* (With queue_sum) Called while a rank waits for its device; -1 ends the wait. */
     int (*check)(struct comm *c, double waited_s, struct err *e);
-    /* Ends the waits of the other ranks, because this rank has failed with e. "mpi" ends all
-     * processes of the run, after rank 0 has had time to write its results, and does not
-     * return. */
+    /* Ends work that waits for other ranks, because this rank has failed with e, of which the
+     * lifeline informs them. "mpi" ends all processes of the run, after rank 0 has had time to
+     * write its results, and does not return. */
     void (*abort)(struct comm *c, const struct err *e);
     void (*close)(struct comm *c); /* c must not be NULL */
 };
@@ -64,14 +63,16 @@ struct comm_span {
 struct comm {
     const struct comm_ops *ops;
     int rank, size;
+    char host[256];
     double timeout_s;
     const atomic_int *interrupt; /* the signal that asks the run to end, or 0; NULL for none */
     atomic_int leaving;          /* as *interrupt, set by the owner of the communicator */
     struct lifeline *lifeline;   /* detects lost processes (lifeline.h); borrowed; may be NULL */
-    bool can_record; /* sums of queue_sum */
     bool spins;      /* each computing thread has a core of its own, so that waits may poll */
     bool background; /* used by a thread beside the computing one: waits release the core */
     atomic_bool relayed; /* the last error came from another rank, which reports it */
+    const char *what;    /* the last collective but sum_small, for errors */
+    atomic_ulong ncollectives;
     /* The times at which a thread executed the sums that the last wait completed; valid until the
      * next wait. Without such a thread nspans is 0. */
     const struct comm_span *spans;
@@ -102,7 +103,16 @@ static inline int comm_max_double(struct comm *c, double *values, size_t n, stru
 /* A comm_ops.place for communicators that sum equally fast in any memory. */
 int comm_no_place(struct comm *c, size_t n, float **values, struct err *e);
 
-/* Fails with code 128 + signal if interrupt or leaving asks the run to end. */
-int comm_check_interrupt(const struct comm *c, struct err *e);
+/* For communicators. Count a collective that begins; comm_enter also sets c->what. */
+void comm_enter(struct comm *c, const char *what);
+void comm_count(struct comm *c);
+
+/* For communicators: called while a rank has waited so long in the collective `what`. Fails if the
+ * lifeline knows of a failure, if interrupt or leaving asks the run to end, or if the time is up;
+ * the lifeline then finds out, within some seconds, which rank is behind. */
+int comm_check_wait(struct comm *c, const char *what, double waited_s, struct err *e);
+
+/* Fails if the lifeline knows of a failure, and sets c->relayed. */
+int comm_check_lifeline(struct comm *c, struct err *e);
 
 #endif

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The ranks of a host sum in shared memory (node.h) if they can share it. All other communication
- * of collectives is by non-blocking MPI calls that are polled. check_waiting looks for errors,
- * signals, lost ranks and the deadline, between two polls and while a rank waits for others of its
- * host. Only opening, place and close also make MPI calls that block. Lost ranks are found by the
- * lifeline, TCP connections between the processes (rendezvous/lifeline.h), and among the ranks of
- * this host by their process ids. */
+ * of collectives is by non-blocking MPI calls that are polled. comm_check_wait looks for lost
+ * ranks, signals and the deadline, between two polls and while a rank waits for others of its host.
+ * Only opening, place and close also make MPI calls that block. */
 #include "config.h"
 #include "trainer/comm/comm_mpi.h"
 
 #ifndef HAVE_MPI
 
-struct comm *comm_mpi_open(int expected_rank, int expected_size, double timeout_s,
-                           const atomic_int *interrupt, struct err *e)
+struct comm *comm_mpi_open(const struct comm_mpi_config *config, struct err *e)
 {
-    (void)expected_rank, (void)expected_size, (void)timeout_s, (void)interrupt;
+    (void)config;
     err_set(e, ERR_CONFIG, "this unet-train was built without MPI, which runs of several tasks "
                            "need; install an MPI library with its compiler wrapper, run configure "
                            "--with-mpi=yes, and build again");
@@ -38,40 +35,37 @@ const char *comm_mpi_version(void)
 #include <mpi.h>
 
 #include "src/clock.h"
+#include "src/cluster/listener.h"
 #include "src/log.h"
 #include "src/mem.h"
+#include "src/run/token.h"
 #include "trainer/comm/bounded.h"
 #include "trainer/comm/rendezvous/lifeline.h"
 #include "trainer/comm/node.h"
 
 #define GRACE_S 60.0 /* a failed rank gives rank 0 at most so long to write the marker FAILED */
 #define REPORT_S 1.0 /* for the lifeline to report a loss that MPI noticed first */
-#define ERROR_TAG 1
 /* MPICH before 4.2 may never return from MPI_Finalize if UCX sends by TCP. */
 #if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40200000
 #define MOST_FINALIZE_S 2.0
 #else
 #define MOST_FINALIZE_S HUGE_VAL
 #endif
-#define MOST_TURNS 10 /* rank r reports an absence min(r, MOST_TURNS) half seconds after rank 0 */
 #define CHUNK ((size_t)1 << 30) /* elements or bytes of a call, at most; MPI's counts are int */
 
 static const char gradient_sum[] = "a sum of gradients";
 static const char small_sum[] = "a sum within a step";
 
 struct mpi {
-    char host[256];
-    MPI_Comm errors; /* carries only the errors of failed ranks */
     MPI_Request *requests;
     size_t nrequests, capacity;
-    atomic_ulong ncollectives;
-    const char *what;      /* name of the last collective, for errors */
+    struct lifeline *lifeline; /* opened here; or NULL */
+    char **hosts;              /* of all ranks, for this lifeline */
     struct node *node;     /* the ranks of this host; NULL if every host has one rank */
     MPI_Comm local;        /* communicator of the ranks of this host */
     MPI_Comm across;       /* the first ranks of the hosts; without nodes, all ranks */
     MPI_Comm across_small; /* a duplicate of across for sum_small */
     pthread_mutex_t lock;  /* held by the MPI calls of sums, as sum_small may run beside others */
-    int *node_ranks;       /* world ranks of the ranks of this host */
     int nacross;
     struct reduce_list pending; /* slices started but not summed yet, with nodes */
 };
@@ -99,116 +93,30 @@ static int fail_call(struct comm *c, int rc, const char *what, struct err *e)
 {
     char text[MPI_MAX_ERROR_STRING] = "unknown error";
     double deadline = clock_now() + REPORT_S;
-    bool relayed = false;
     int length = 0;
 
     while (c->lifeline && clock_now() < deadline) {
-        if (lifeline_check(c->lifeline, &relayed, e)) {
-            c->relayed = relayed;
+        if (comm_check_lifeline(c, e))
             return -1;
-        }
         clock_sleep(0.001);
     }
     MPI_Error_string(rc, text, &length);
     for (char *line = text; (line = strchr(line, '\n'));)
         *line = ' ';
-    return err_set(e, ERR_PEER, "rank %d of %d on %s: %s failed: %s", c->rank, c->size,
-                   mpi_of(c)->host, what, text);
-}
-
-/* Fails if the lifeline reports an error, or if another rank has sent its own. */
-static int check_errors(struct comm *c, struct err *e)
-{
-    struct mpi *m = mpi_of(c);
-    MPI_Status status;
-    bool relayed = false;
-    int found = 0, rc = 0;
-
-    if (c->lifeline && lifeline_check(c->lifeline, &relayed, e)) {
-        c->relayed = relayed;
-        return -1;
-    }
-    pthread_mutex_lock(&m->lock);
-    if (MPI_Iprobe(MPI_ANY_SOURCE, ERROR_TAG, m->errors, &found, &status) == MPI_SUCCESS && found &&
-        MPI_Recv(e, (int)sizeof *e, MPI_BYTE, status.MPI_SOURCE, ERROR_TAG, m->errors,
-                 MPI_STATUS_IGNORE) == MPI_SUCCESS)
-        rc = -1;
-    pthread_mutex_unlock(&m->lock);
-    if (rc == 0)
-        return 0;
-    e->text[sizeof e->text - 1] = 0;
-    c->relayed = true;
-    return err_rank(e, status.MPI_SOURCE, NULL);
-}
-
-/* All ranks that wait for the same rank notice its absence now. The first of them reports it at
- * once, and the others find its error here. absent: that rank, or -1. */
-static int await_turn(struct comm *c, int absent, struct err *e)
-{
-    int turn = c->rank - (absent >= 0 && absent < c->rank);
-    double until = clock_now() + (turn < MOST_TURNS ? turn : MOST_TURNS) / 2.0;
-
-    do {
-        if (check_errors(c, e))
-            return -1;
-        clock_sleep(0.001); /* a single probe may miss a message */
-    } while (clock_now() < until);
-    return 0;
-}
-
-/* Sets the error of a collective that has not ended in time. absent: a rank that has not reached
- * it, or -1. */
-static int diagnose_timeout(struct comm *c, const char *what, int absent, struct err *e)
-{
-    struct mpi *m = mpi_of(c);
-    bool relayed = false;
-
-    if (c->lifeline && lifeline_ask(c->lifeline, &relayed, e)) {
-        c->relayed = relayed;
-        return -1;
-    }
-    if (await_turn(c, absent, e))
-        return -1;
-    if (absent >= 0)
-        return err_set(e, ERR_PEER, "rank %d on %s has not come to %s (collective %lu) within %g "
-                       "s: it is stopped, slow or stuck", absent, m->host, what,
-                       m->ncollectives, c->timeout_s);
-    return err_set(e, ERR_PEER, "rank %d of %d on %s: %s (collective %lu) did not end within %g s: "
-                   "another rank is gone or stuck; its output or the system's log says why",
-                   c->rank, c->size, m->host, what, m->ncollectives, c->timeout_s);
-}
-
-/* Fails if the wait must end. find_absent finds a rank of the node that has not arrived. */
-static int check_waiting(struct comm *c, const char *what, double waited_s,
-                         int (*find_absent)(const struct node *g), struct err *e)
-{
-    struct mpi *m = mpi_of(c);
-    int lost = -1;
-
-    if (check_errors(c, e) || comm_check_interrupt(c, e))
-        return -1;
-    if (waited_s > 0.01 && m->node && (lost = node_find_lost(m->node)) >= 0) {
-        lost = m->node_ranks[lost];
-        return await_turn(c, lost, e) ? -1 :
-            err_set(e, ERR_PEER, "rank %d on %s is gone: it was killed or has crashed; its "
-                    "output or the system's log says why (out of memory?)", lost, m->host);
-    }
-    if (waited_s <= c->timeout_s)
-        return 0;
-    int absent = m->node ? find_absent(m->node) : -1;
-    return diagnose_timeout(c, what, absent < 0 ? -1 : m->node_ranks[absent], e);
+    return err_set(e, ERR_PEER, "rank %d of %d on %s: %s failed: %s", c->rank, c->size, c->host,
+                   what, text);
 }
 
 static int check_main_wait(void *arg, double waited_s, struct err *e)
 {
     struct comm *c = arg;
 
-    return check_waiting(c, mpi_of(c)->what, waited_s, node_find_absent, e);
+    return comm_check_wait(c, c->what, waited_s, e);
 }
 
 static int check_small_wait(void *arg, double waited_s, struct err *e)
 {
-    return check_waiting(arg, small_sum, waited_s, node_find_absent_small, e);
+    return comm_check_wait(arg, small_sum, waited_s, e);
 }
 
 /* Sleeps between two polls, but not during the first 0.5 ms if this thread has a core of its
@@ -250,7 +158,7 @@ static int poll_requests(struct comm *c, MPI_Request *requests, size_t n, const 
     for (;;) {
         int rc = test_requests(m, requests, n, &done);
         if (rc != MPI_SUCCESS)
-            return check_errors(c, e) ? -1 : fail_call(c, rc, what, e);
+            return fail_call(c, rc, what, e);
         if (done)
             return 0;
         waited = clock_now() - began;
@@ -270,26 +178,13 @@ static int finish_requests(struct comm *c, const char *what, struct err *e)
     return 0;
 }
 
-static void count_collective(struct comm *c)
-{
-    mpi_of(c)->ncollectives++;
-    if (c->lifeline)
-        lifeline_count(c->lifeline);
-}
-
-static void enter_collective(struct comm *c, const char *what)
-{
-    mpi_of(c)->what = what;
-    count_collective(c);
-}
-
 static MPI_Request *new_request(struct comm *c, const char *what, struct err *e)
 {
     struct mpi *m = mpi_of(c);
 
     if (mem_grow(&m->requests, m->nrequests, &m->capacity, sizeof *m->requests, e))
         return NULL;
-    m->what = what;
+    c->what = what;
     m->requests[m->nrequests] = MPI_REQUEST_NULL;
     return &m->requests[m->nrequests++];
 }
@@ -329,7 +224,7 @@ static int start_reduce(struct comm *c, const struct slice *s, const char *what,
 static int reduce_across(void *arg, const struct slice *slices, size_t nslices, struct err *e)
 {
     struct comm *c = arg;
-    const char *what = mpi_of(c)->what;
+    const char *what = c->what;
 
     for (size_t i = 0; i < nslices; i++)
         if (start_reduce(c, &slices[i], what, e))
@@ -343,7 +238,7 @@ static int reduce_slices(struct comm *c, const struct slice *slices, size_t nsli
 {
     struct mpi *m = mpi_of(c);
 
-    enter_collective(c, what);
+    comm_enter(c, what);
     if (!m->node)
         return reduce_across(c, slices, nslices, e);
     return node_reduce(m->node, is_alone(c), slices, nslices,
@@ -364,18 +259,13 @@ static int mpi_start_sum_float(struct comm *c, float *values, size_t n, struct e
     int done;
 
     if (!m->node) {
-        enter_collective(c, gradient_sum);
+        comm_enter(c, gradient_sum);
         if (start_reduce(c, &slice, gradient_sum, e))
             return -1;
         int rc = test_requests(m, m->requests, m->nrequests, &done);
         return rc == MPI_SUCCESS ? 0 : fail_call(c, rc, gradient_sum, e);
     }
     return reduce_list_add(&m->pending, slice, e);
-}
-
-static bool is_placed(const struct mpi *m, const struct slice *s)
-{
-    return m->node && node_has_place(m->node, s->values);
 }
 
 /* Sums consecutive slices that are in the node's memory together, and likewise consecutive
@@ -391,10 +281,7 @@ static int mpi_wait(struct comm *c, struct err *e)
     if (!m->node)
         return finish_requests(c, gradient_sum, e);
     for (size_t at = 0, end; rc == 0 && at < n; at = end) {
-        bool placed = is_placed(m, &slices[at]);
-        for (end = at + 1; end < n; end++)
-            if (is_placed(m, &slices[end]) != placed)
-                break;
+        end = at + node_alike(m->node, slices + at, n - at);
         rc = reduce_slices(c, slices + at, end - at, gradient_sum, e);
     }
     return rc;
@@ -426,7 +313,7 @@ static int mpi_sum_small(struct comm *c, double *values, size_t n, struct err *e
     struct slice slice = {values, n, REDUCE_SUM_DOUBLE};
     struct mpi *m = mpi_of(c);
 
-    count_collective(c);
+    comm_count(c);
     if (!m->node)
         return reduce_across_small(c, &slice, 1, e);
     return node_reduce_small(m->node, c->spins, slice,
@@ -438,7 +325,7 @@ static int mpi_broadcast(struct comm *c, void *data, size_t nbytes, int root, st
     const char *what = "a broadcast";
     MPI_Request request;
 
-    enter_collective(c, what);
+    comm_enter(c, what);
     for (size_t at = 0; at < nbytes; at += CHUNK) {
         size_t part = nbytes - at < CHUNK ? nbytes - at : CHUNK;
         int rc = MPI_Ibcast((char *)data + at, (int)part, MPI_BYTE, root, MPI_COMM_WORLD,
@@ -456,7 +343,7 @@ static int mpi_gather(struct comm *c, const void *one, void *all, size_t nbytes,
 
     if (nbytes > CHUNK)
         return err_set(e, ERR_INTERNAL, "%s of %zu bytes by rank", what, nbytes);
-    enter_collective(c, what);
+    comm_enter(c, what);
     int rc = MPI_Iallgather(one, (int)nbytes, MPI_BYTE, all, (int)nbytes, MPI_BYTE, MPI_COMM_WORLD,
                             &request);
     return finish_call(c, rc, &request, what, e);
@@ -467,39 +354,21 @@ static int mpi_barrier(struct comm *c, struct err *e)
     const char *what = "a barrier";
     MPI_Request request;
 
-    enter_collective(c, what);
+    comm_enter(c, what);
     return finish_call(c, MPI_Ibarrier(MPI_COMM_WORLD, &request), &request, what, e);
-}
-
-/* MPI sends messages of this size at once. The requests are never completed, because the process
- * ends. */
-static void send_error(struct comm *c, const struct err *e)
-{
-    static struct err notice;
-    struct mpi *m = mpi_of(c);
-    MPI_Request request;
-
-    notice = *e;
-    for (int r = 0; r < c->size; r++)
-        if (r != c->rank)
-            MPI_Isend(&notice, (int)sizeof notice, MPI_BYTE, r, ERROR_TAG, m->errors, &request);
 }
 
 /* Rank 0 has already written its marker and ends the run. The other ranks give it time to do so. */
 static void mpi_abort(struct comm *c, const struct err *e)
 {
     double grace = c->timeout_s < GRACE_S ? c->timeout_s : GRACE_S;
-    double deadline = clock_now() + grace;
-    struct err ignored;
 
-    if (!c->relayed) {
+    if (!c->relayed)
         log_error("%s", e->text);
-        send_error(c, e);
-    }
-    while (c->rank != 0 && clock_now() < deadline) {
-        check_errors(c, &ignored);
-        clock_sleep(0.001);
-    }
+    if (!c->relayed && c->lifeline)
+        lifeline_fail(c->lifeline, e);
+    if (c->rank != 0)
+        clock_sleep(grace);
     MPI_Abort(MPI_COMM_WORLD, e->code ? e->code : ERR_INTERNAL);
 }
 
@@ -507,7 +376,7 @@ static void destroy_mpi(struct mpi *m)
 {
     node_destroy(m->node);
     pthread_mutex_destroy(&m->lock);
-    free(m->node_ranks);
+    free(m->hosts);
     free(m->pending.items);
     free(m->requests);
     free(m);
@@ -529,11 +398,11 @@ static void mpi_close(struct comm *c)
         if (m->node && m->across != MPI_COMM_NULL)
             MPI_Comm_free(&m->across);
         MPI_Comm_free(&m->local);
-        MPI_Comm_free(&m->errors);
         if (bounded_call(call_finalize, limit, NULL, &rc) != 0)
             log_warn("rank %d of %d on %s: MPI_Finalize of %s did not return within %g s; the "
-                     "results are complete", c->rank, c->size, m->host, comm_mpi_version(), limit);
+                     "results are complete", c->rank, c->size, c->host, comm_mpi_version(), limit);
     }
+    lifeline_close(m->lifeline);
     destroy_mpi(m);
     free(c);
 }
@@ -567,7 +436,7 @@ static int mpi_place(struct comm *c, size_t n, float **values, struct err *e)
     if (all_agree(m, rc == 0))
         return 0;
     return err_set(e, ERR_PEER, "rank %d of %d on %s: cannot share memory for the gradients: %s",
-                   c->rank, c->size, m->host, why.code ? why.text : "another rank failed");
+                   c->rank, c->size, c->host, why.code ? why.text : "another rank failed");
 }
 
 /* Makes a node of this rank alone: hosts without shared memory must follow the same steps as the
@@ -606,21 +475,9 @@ static int join_node(struct comm *c, struct err *e)
     m->node = NULL;
     if (why.code)
         log_warn("rank %d of %d on %s: cannot share memory with the ranks of this host, so MPI "
-                 "does all sums: %s", c->rank, c->size, m->host, why.text);
+                 "does all sums: %s", c->rank, c->size, c->host, why.text);
     MPI_Comm_free(&m->local);
     return make_own_node(c, e);
-}
-
-static int list_node(struct comm *c, int size, struct err *e)
-{
-    struct mpi *m = mpi_of(c);
-
-    m->node_ranks = mem_zero((size_t)size, sizeof *m->node_ranks, e);
-    if (!m->node_ranks)
-        return -1;
-    node_set_check(m->node, check_main_wait, check_small_wait, c);
-    int rc = MPI_Allgather(&c->rank, 1, MPI_INT, m->node_ranks, 1, MPI_INT, m->local);
-    return rc == MPI_SUCCESS ? 0 : fail_call(c, rc, "MPI_Allgather", e);
 }
 
 static int open_nodes(struct comm *c, struct err *e)
@@ -653,7 +510,10 @@ static int open_nodes(struct comm *c, struct err *e)
         MPI_Comm_size(m->across, &m->nacross);
     if (rc == MPI_SUCCESS)
         rc = MPI_Bcast(&m->nacross, 1, MPI_INT, 0, m->local);
-    return rc == MPI_SUCCESS ? list_node(c, size, e) : fail_call(c, rc, "MPI_Comm_split", e);
+    if (rc != MPI_SUCCESS)
+        return fail_call(c, rc, "MPI_Comm_split", e);
+    node_set_check(m->node, check_main_wait, check_small_wait, c);
+    return 0;
 }
 
 static const struct comm_ops mpi_ops = {
@@ -670,31 +530,83 @@ static const struct comm_ops mpi_ops = {
     .close = mpi_close,
 };
 
-static int init_mpi(int rank, int size, const char *host, double timeout_s,
-                    const atomic_int *interrupt, struct err *e)
+static int init_mpi(const struct comm_mpi_config *config, struct err *e)
 {
     char who[300];
-    int rc = 0, verdict = bounded_call(call_init, timeout_s, interrupt, &rc);
+    int rc = 0, verdict = bounded_call(call_init, config->timeout_s, config->interrupt, &rc);
 
-    if (rank >= 0 && size > 0)
-        snprintf(who, sizeof who, "rank %d of %d on %s", rank, size, host);
+    if (config->rank >= 0 && config->size > 0)
+        snprintf(who, sizeof who, "rank %d of %d on %s", config->rank, config->size, config->host);
     else
-        snprintf(who, sizeof who, "a rank on %s", host);
+        snprintf(who, sizeof who, "a rank on %s", config->host);
     if (verdict < 0)
         return err_set(e, ERR_INTERNAL, "%s: cannot start a thread for MPI", who);
     if (verdict > 128)
         return err_signal(e, verdict - 128);
     if (verdict)
         return err_set(e, ERR_PEER, "%s: MPI did not come up within %g s: not all ranks started, "
-                       "or they cannot reach each other", who, timeout_s);
+                       "or they cannot reach each other", who, config->timeout_s);
     if (rc != MPI_SUCCESS || provided_level < MPI_THREAD_SERIALIZED)
         return err_set(e, ERR_PEER, "%s: MPI_Init_thread failed (code %d, thread level %d)", who,
                        rc, provided_level);
     return 0;
 }
 
-struct comm *comm_mpi_open(int expected_rank, int expected_size, double timeout_s,
-                           const atomic_int *interrupt, struct err *e)
+static int gather_hosts(struct comm *c, struct err *e)
+{
+    size_t n = (size_t)c->size;
+    char **hosts = mem_zero(n, sizeof *hosts + sizeof c->host, e);
+    char *names = (char *)(hosts + n);
+
+    mpi_of(c)->hosts = hosts;
+    for (size_t r = 0; hosts && r < n; r++)
+        hosts[r] = names + r * sizeof c->host;
+    return hosts ? mpi_gather(c, c->host, names, sizeof c->host, e) : -1;
+}
+
+static bool is_one_host(const struct comm *c)
+{
+    char *const *hosts = mpi_of((struct comm *)(uintptr_t)c)->hosts;
+    bool one = true;
+
+    for (int r = 1; r < c->size; r++)
+        one &= strcmp(hosts[r], hosts[0]) == 0;
+    return one;
+}
+
+/* Opens the lifeline of ranks that have no cluster spec: rank 0 listens at any port. */
+static int open_lifeline(struct comm *c, const struct comm_mpi_config *config, struct err *e)
+{
+    struct mpi *m = mpi_of(c);
+    struct { unsigned char token[TOKEN_SIZE]; int port; } mine = {.port = 0};
+    int listener = c->rank == 0 ? listener_open(NULL, 0) : 0;
+    bool relayed;
+
+    if (listener < 0 || (listener > 0 && token_draw(mine.token, sizeof mine.token, e)))
+        mine.port = 0;
+    else if (listener > 0)
+        mine.port = listener_port(listener);
+    int *ports = mem_zero((size_t)c->size, sizeof *ports, e);
+    if (!ports || gather_hosts(c, e) || mpi_broadcast(c, &mine, sizeof mine, 0, e)) {
+        free(ports);
+        return -1;
+    }
+    ports[0] = mine.port;
+    struct rendezvous_config r = {
+        .rank = c->rank, .size = c->size, .hosts = (const char *const *)m->hosts, .ports = ports,
+        .address = is_one_host(c) ? "127.0.0.1" : NULL, .listener = listener, .host = c->host,
+        .device = "", .program = "unet-train " PACKAGE_VERSION, .timeout_s = c->timeout_s,
+        .interrupt = c->interrupt};
+    memcpy(r.token, mine.token, sizeof r.token);
+    struct rendezvous *met = rendezvous_open(&r, NULL, 0, &relayed, e);
+    free(ports);
+    if (met)
+        c->lifeline = m->lifeline =
+            lifeline_open(met, r.hosts, config->lost, config->arg, e);
+    return c->lifeline ? 0 : -1;
+}
+
+struct comm *comm_mpi_open(const struct comm_mpi_config *config, struct err *e)
 {
     struct comm *c = mem_zero(1, sizeof *c, e);
     struct mpi *m = c ? mem_zero(1, sizeof *m, e) : NULL;
@@ -705,24 +617,25 @@ struct comm *comm_mpi_open(int expected_rank, int expected_size, double timeout_
     }
     pthread_mutex_init(&m->lock, NULL);
     m->across_small = MPI_COMM_NULL;
-    if (gethostname(m->host, sizeof m->host - 1))
-        strcpy(m->host, "unknown host");
-    if (init_mpi(expected_rank, expected_size, m->host, timeout_s, interrupt, e))
+    if (init_mpi(config, e))
         goto fail;
-    *c = (struct comm){.ops = &mpi_ops, .timeout_s = timeout_s, .interrupt = interrupt, .priv = m};
+    *c = (struct comm){.ops = &mpi_ops, .timeout_s = config->timeout_s,
+                       .interrupt = config->interrupt, .lifeline = config->lifeline, .priv = m};
+    snprintf(c->host, sizeof c->host, "%s", config->host);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &c->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &c->size);
     m->across = MPI_COMM_WORLD;
-    int rc = MPI_Comm_dup(MPI_COMM_WORLD, &m->errors);
-    if (rc == MPI_SUCCESS && open_nodes(c, e))
+    if ((c->size > 1 && !c->lifeline && open_lifeline(c, config, e)) || open_nodes(c, e))
         goto fail;
-    if (rc == MPI_SUCCESS && m->across != MPI_COMM_NULL)
+    int rc = MPI_SUCCESS;
+    if (m->across != MPI_COMM_NULL)
         rc = MPI_Comm_dup(m->across, &m->across_small);
     if (rc == MPI_SUCCESS)
         return c;
     fail_call(c, rc, "MPI_Comm_dup", e);
 fail:
+    lifeline_close(m->lifeline);
     destroy_mpi(m);
     free(c);
     return NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Replicas as MPI processes (the multi-worker strategy). Collectives are MPI-3's non-blocking ones,
+/* Ranks that MPI connects (the multi-worker strategy). Collectives are MPI-3's non-blocking ones,
  * polled until a deadline, so that a lost rank ends the others with a message. A rank that fails
  * reports its error before MPI ends the other ranks.
  *
@@ -10,13 +10,24 @@
 #define UNETCTL_TRAINER_COMM_COMM_MPI_H
 
 #include "trainer/comm/comm.h"
+#include "trainer/comm/rendezvous/lifeline.h"
 
-/* Starts MPI, at most once per process; ops->close ends it. expected_rank and expected_size are
- * what the launcher announced (-1 and 0 if unknown), for error texts. Returns NULL on error:
- * ERR_PEER if MPI fails or does not start within timeout_s, 128 + signal if *interrupt asks the run
- * to end, ERR_CONFIG in a build without MPI. */
-struct comm *comm_mpi_open(int expected_rank, int expected_size, double timeout_s,
-                           const atomic_int *interrupt, struct err *e);
+struct comm_mpi_config {
+    int rank, size; /* what the launcher announced (-1 and 0 if unknown), for error texts */
+    const char *host;
+    double timeout_s;
+    const atomic_int *interrupt; /* as in struct comm */
+    /* As in struct comm. NULL: ranks without a cluster spec; they connect when MPI has started, and
+     * lost is called with arg when a rank is lost (lifeline.h). */
+    struct lifeline *lifeline;
+    lifeline_lost_f lost;
+    void *arg;
+};
+
+/* Starts MPI, at most once per process; ops->close ends it. Returns NULL on error: ERR_PEER if MPI
+ * fails or does not start within timeout_s, 128 + signal if *interrupt asks the run to end,
+ * ERR_CONFIG in a build without MPI. */
+struct comm *comm_mpi_open(const struct comm_mpi_config *config, struct err *e);
 
 /* Returns name and version of the MPI library, such as "Open MPI v4.1.4", or "" in a build without
  * MPI. */

@@ -13,7 +13,6 @@
 #include "src/clock.h"
 #include "src/log.h"
 #include "src/mem.h"
-#include "trainer/comm/comm_thread.h"
 #include "trainer/comm/rendezvous/lifeline.h"
 
 #define STAGE ((size_t)32 << 20) /* most bytes copied to the GPU at a time, except by a gather */
@@ -24,14 +23,10 @@ struct nccl {
     void *link; /* NCCL's communicator, or NULL after an abort */
     const struct device_ops *ops;
     struct device *device; /* its queue copies data of host memory */
-    struct comm *thread;
-    char host[256];
     void *pinned, *local; /* staging buffers of nbytes each */
     size_t nbytes;
     void *place, *place_handle; /* of queue_place: the memory, and NCCL's handle of it; or NULL */
     struct reduce_list pending; /* slices started but not summed yet */
-    const char *what;           /* name of the last collective, for errors */
-    unsigned long ncollectives;
 };
 
 static struct nccl *nccl_of(struct comm *c)
@@ -56,25 +51,10 @@ static int fail_nccl(struct comm *c, int result, struct err *e)
         detail = "";
     err_set(e, ERR_PEER, "rank %d of %d on %s: NCCL: %s (collective %lu) failed: %s%s%s; "
             "NCCL_DEBUG=INFO shows details, UNET_RECORD=off trains without CUDA graphs", c->rank,
-            c->size, n->host, n->what, n->ncollectives, n->calls->get_error_string(result),
+            c->size, c->host, c->what, c->ncollectives, n->calls->get_error_string(result),
             *detail ? ": " : "", detail);
     abort_link(n);
     return -1;
-}
-
-/* Fails if the lifeline (connections that detect lost processes) reports an error. With `asks`, the
- * lifeline first finds out, within some seconds, why the current collective does not end; otherwise
- * the check is cheap. */
-static int check_lifeline(struct comm *c, bool asks, struct err *e)
-{
-    bool relayed = false;
-    int rc = !c->lifeline ? 0
-             : asks       ? lifeline_ask(c->lifeline, &relayed, e)
-                          : lifeline_check(c->lifeline, &relayed, e);
-
-    if (rc)
-        c->relayed = relayed;
-    return rc;
 }
 
 /* Reports a failed NCCL call. NCCL notices that a rank has died; a moment later the lifeline knows
@@ -84,7 +64,7 @@ static int report_loss(struct comm *c, int result, struct err *e)
     double began = clock_now();
 
     while (c->lifeline && clock_now() < began + 2) {
-        if (check_lifeline(c, false, e)) {
+        if (comm_check_lifeline(c, e)) {
             abort_link(nccl_of(c));
             return -1;
         }
@@ -96,26 +76,14 @@ static int report_loss(struct comm *c, int result, struct err *e)
 static int nccl_check(struct comm *c, double waited_s, struct err *e)
 {
     struct nccl *n = nccl_of(c);
-    int result = NCCL_SUCCESS, rc = 0;
+    int result = NCCL_SUCCESS, rc = comm_check_wait(c, c->what, waited_s, e);
 
-    if ((n->thread && (rc = comm_thread_check(n->thread, e)))) {
-        c->relayed = (bool)n->thread->relayed;
-    } else if ((rc = check_lifeline(c, false, e)) || (rc = comm_check_interrupt(c, e))) {
-        ;
-    } else if (!n->link) {
+    if (rc == 0 && !n->link)
         rc = err_set(e, ERR_PEER, "rank %d of %d on %s: its connection was aborted", c->rank,
-                     c->size, n->host);
-    } else if (n->calls->get_async_error(n->link, &result) ||
-               (result != NCCL_SUCCESS && result != NCCL_IN_PROGRESS)) {
+                     c->size, c->host);
+    if (rc == 0 && (n->calls->get_async_error(n->link, &result) ||
+                    (result != NCCL_SUCCESS && result != NCCL_IN_PROGRESS)))
         return report_loss(c, result, e);
-    } else if (waited_s > c->timeout_s) {
-        rc = check_lifeline(c, true, e);
-        if (rc == 0)
-            rc = err_set(e, ERR_PEER, "rank %d of %d on %s: %s (NCCL, collective %lu) did not end "
-                         "within %g s: another rank is gone or stuck; its output or the system's "
-                         "log says why", c->rank, c->size, n->host, n->what, n->ncollectives,
-                         c->timeout_s);
-    }
     if (rc)
         abort_link(n);
     return rc ? -1 : 0;
@@ -171,10 +139,7 @@ static int enter_collective(struct comm *c, const char *what, struct err *e)
 {
     struct nccl *n = nccl_of(c);
 
-    n->what = what;
-    n->ncollectives++;
-    if (c->lifeline)
-        lifeline_count(c->lifeline);
+    comm_enter(c, what);
     return n->link ? 0 : nccl_check(c, 0, e);
 }
 
@@ -287,7 +252,7 @@ static int nccl_queue_sum(struct comm *c, void *stream, void *values, size_t cou
 {
     struct nccl *n = nccl_of(c);
 
-    n->what = "a step";
+    c->what = "a step";
     return (!n->link && nccl_check(c, 0, e)) ||
                    finish_nccl(c, n->calls->all_reduce(values, values, count, kinds[op].type,
                                                   kinds[op].op, n->link, stream), e)
@@ -330,11 +295,8 @@ static int nccl_barrier(struct comm *c, struct err *e)
 
 static void nccl_abort(struct comm *c, const struct err *e)
 {
-    struct nccl *n = nccl_of(c);
-
-    if (n->thread)
-        n->thread->ops->abort(n->thread, e);
-    abort_link(n);
+    (void)e;
+    abort_link(nccl_of(c));
 }
 
 /* Closes NCCL's communicator. All ranks call it, unless one has failed. */
@@ -415,7 +377,7 @@ static int link_up(struct comm *c, const struct nccl_id *id, struct err *e)
     struct nccl *n = nccl_of(c);
     int version = 0, result;
 
-    n->what = "connecting to the other ranks";
+    c->what = "connecting to the other ranks";
     result = n->calls->init(&n->link, c->size, id, c->rank);
     if ((result != NCCL_SUCCESS && result != NCCL_IN_PROGRESS) || !n->link)
         return fail_nccl(c, result, e);
@@ -437,12 +399,11 @@ struct comm *comm_nccl_open(const struct comm_nccl_config *config, struct err *e
         return NULL;
     }
     *n = (struct nccl){.calls = config->gpu->nccl, .ops = config->gpu->ops,
-                       .device = config->gpu->device, .thread = config->thread};
-    snprintf(n->host, sizeof n->host, "%s", config->host);
+                       .device = config->gpu->device};
     *c = (struct comm){.ops = &nccl_ops, .rank = config->rank, .size = config->size,
                        .timeout_s = config->timeout_s, .interrupt = config->interrupt,
-                       .lifeline = config->lifeline,
-                       .can_record = !config->thread, .priv = n};
+                       .lifeline = config->lifeline, .priv = n};
+    snprintf(c->host, sizeof c->host, "%s", config->host);
     if (link_up(c, &config->gpu->id, e)) {
         nccl_close(c);
         return NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Replicas with one GPU each, connected by NCCL, as threads of one process or as one process each.
+/* Ranks with one GPU each, connected by NCCL.
  * Values in host memory are copied to the GPU and back; queue_sum sums on the GPU, in a stream of
  * the caller.
  *
@@ -19,9 +19,6 @@ struct comm_nccl_config {
     double timeout_s;
     const atomic_int *interrupt; /* as in struct comm */
     struct lifeline *lifeline;   /* as in struct comm */
-    /* For ranks that are threads: their comm_thread, which reports failures. Otherwise NULL. NCCL
-     * may deadlock where a process records sums of several GPUs (comm.can_record). */
-    struct comm *thread;
 };
 
 /* Collective. Fails after timeout_s and some seconds that it takes to find the reason. Returns NULL

@@ -95,7 +95,7 @@ static int load_nccl(struct err *e)
     int version = 0;
 
     if (!library)
-        return err_prefix(e, "several GPUs need NCCL, unless train.comm is thread or mpi");
+        return err_prefix(e, "several GPUs need NCCL");
     if (library_find(library, "ncclGetVersion", &calls.get_version, e))
         return -1;
     if (calls.get_version(&version) || version < OLDEST)

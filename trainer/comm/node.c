@@ -4,8 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +21,6 @@
 
 struct node_head {
     unsigned char key[16];
-    atomic_int processes[]; /* process ids by rank; 0 before the rank joins */
 };
 
 struct shared_memory {
@@ -105,14 +102,11 @@ static size_t round_up(size_t n, size_t to)
     return (n + to - 1) / to * to;
 }
 
-static size_t head_bytes(int size)
-{
-    return round_up(sizeof(struct node_head) + (size_t)size * sizeof(atomic_int), 64);
-}
+#define HEAD_BYTES 64 /* of struct node_head, so that the boards are aligned */
 
 static size_t control_bytes(int size)
 {
-    return head_bytes(size) + board_bytes(size, STAGE) + board_bytes(size, SMALL_BYTES);
+    return HEAD_BYTES + board_bytes(size, STAGE) + board_bytes(size, SMALL_BYTES);
 }
 
 static struct node *create_node(int rank, int size, struct err *e)
@@ -131,10 +125,9 @@ static struct node *create_node(int rank, int size, struct err *e)
 
 static int take_seat(struct node *g, struct err *e)
 {
-    char *boards = (char *)g->control.base + head_bytes(g->size);
+    char *boards = (char *)g->control.base + HEAD_BYTES;
 
     g->head = g->control.base;
-    g->head->processes[g->rank] = (int)getpid();
     return board_open(&g->main, boards, g->rank, g->size, STAGE, e) ||
                    board_open(&g->small, boards + board_bytes(g->size, STAGE), g->rank, g->size,
                               SMALL_BYTES, e)
@@ -233,22 +226,14 @@ bool node_has_place(const struct node *g, const void *values)
     return base && p >= base && p < base + g->place.nbytes;
 }
 
-int node_find_lost(const struct node *g)
+size_t node_alike(const struct node *g, const struct slice *slices, size_t n)
 {
-    for (int r = 0; r < g->size; r++)
-        if (g->head->processes[r] && kill(g->head->processes[r], 0) && errno == ESRCH)
-            return r;
-    return -1;
-}
+    bool placed = n > 0 && node_has_place(g, slices[0].values);
+    size_t alike = 0;
 
-int node_find_absent(const struct node *g)
-{
-    return barrier_find_absent(&g->main.barrier);
-}
-
-int node_find_absent_small(const struct node *g)
-{
-    return barrier_find_absent(&g->small.barrier);
+    while (alike < n && node_has_place(g, slices[alike].values) == placed)
+        alike++;
+    return alike;
 }
 
 /* --- sums --- */
@@ -319,4 +304,19 @@ int node_reduce_small(struct node *g, bool spins, struct slice s, board_across_f
 {
     g->small.barrier.spins = spins;
     return board_reduce(&g->small, s, across, arg, e);
+}
+
+int node_broadcast(struct node *g, bool spins, void *data, size_t nbytes, int root, struct err *e)
+{
+    if (root < 0 || root >= g->size)
+        return err_set(e, ERR_INTERNAL, "broadcast from rank %d of %d", root, g->size);
+    g->main.barrier.spins = spins;
+    return board_broadcast(&g->main, data, nbytes, root, e);
+}
+
+int node_gather(struct node *g, bool spins, const void *one, void *all, size_t nbytes,
+                struct err *e)
+{
+    g->main.barrier.spins = spins;
+    return board_gather(&g->main, one, all, nbytes, e);
 }

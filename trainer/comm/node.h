@@ -26,8 +26,9 @@ struct node_offer {
     size_t nbytes;
 };
 
-/* Rank 0 calls node_offer and sends the offer to the others, which call node_join. rank and size
- * are those within the node. Return NULL on error; then no rank may use the node. */
+/* Rank 0 calls node_offer and sends the offer to the others, which call node_join. Or another
+ * process offers the memory to all ranks, rank 0 included. rank and size are those within the node.
+ * Return NULL on error; then no rank may use the node. */
 struct node *node_offer(int size, struct node_offer *dst, struct err *e);
 struct node *node_join(int rank, int size, const struct node_offer *offer, struct err *e);
 void node_destroy(struct node *g); /* NULL is allowed */
@@ -45,6 +46,10 @@ int node_join_place(struct node *g, size_t n, const struct node_offer *offer, fl
 /* Returns whether values points into the node's place. */
 bool node_has_place(const struct node *g, const void *values);
 
+/* Returns how many of the n slices, from the first one on, are either all in the place or all
+ * elsewhere. */
+size_t node_alike(const struct node *g, const struct slice *slices, size_t n);
+
 /* Collective: every rank brings slices of the same sizes and operations, either all or none of them
  * in the place. across: includes other nodes; NULL if there are none. spins: as in barrier.h. */
 int node_reduce(struct node *g, bool spins, const struct slice *slices, size_t nslices,
@@ -54,11 +59,9 @@ int node_reduce(struct node *g, bool spins, const struct slice *slices, size_t n
 int node_reduce_small(struct node *g, bool spins, struct slice s, board_across_f across, void *arg,
                       struct err *e);
 
-/* Return the rank in the node of a process that has ended; of one that has not arrived at the
- * barrier of node_reduce that this rank waits in; the same for node_reduce_small. -1 if there is
- * none. */
-int node_find_lost(const struct node *g);
-int node_find_absent(const struct node *g);
-int node_find_absent_small(const struct node *g);
+/* Collective, as board_broadcast and board_gather. Not beside node_reduce. */
+int node_broadcast(struct node *g, bool spins, void *data, size_t nbytes, int root, struct err *e);
+int node_gather(struct node *g, bool spins, const void *one, void *all, size_t nbytes,
+                struct err *e);
 
 #endif

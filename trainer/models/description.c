@@ -10,11 +10,10 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <yaml.h>
 
 #include "src/cli.h"
+#include "src/format/document.h"
 #include "src/mem.h"
-#include "src/schema.h"
 #include "trainer/models/expression.h"
 #include "trainer/models/layer.h"
 
@@ -27,162 +26,91 @@
 
 struct description {
     char *where;
-    yaml_document_t document;
+    struct document *document;
     char name[TENSOR_NAME_SIZE];
     bool classifies, glorot;
-    yaml_node_t *sides, *parameters, *variants, *blocks, *layers; /* NULL: absent */
+    /* NULL: absent */
+    const struct document_node *sides, *parameters, *variants, *blocks, *layers;
 };
 
 /* ---- the document ---- */
 
-static size_t line_of(const yaml_node_t *node)
+static int check_keys(const struct document_node *mapping, const char *const *known, struct err *e)
 {
-    return node->start_mark.line + 1;
-}
-
-__attribute__((format(printf, 4, 5))) static int wrong(const struct description *d,
-                                                       const yaml_node_t *node, struct err *e,
-                                                       const char *fmt, ...)
-{
-    char text[sizeof e->text];
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    return err_set(e, ERR_CONFIG, "%s:%zu: %s", d->where, line_of(node), text);
-}
-
-static yaml_node_t *node_at(const struct description *d, int index)
-{
-    return yaml_document_get_node((yaml_document_t *)(uintptr_t)&d->document, index);
-}
-
-static size_t count_pairs(const yaml_node_t *mapping)
-{
-    return (size_t)(mapping->data.mapping.pairs.top - mapping->data.mapping.pairs.start);
-}
-
-static const char *text_of(const yaml_node_t *node)
-{
-    return (const char *)node->data.scalar.value;
-}
-
-/* The keys of a mapping must be distinct strings. */
-static int check_mapping(const struct description *d, const yaml_node_t *mapping, struct err *e)
-{
-    const yaml_node_pair_t *pairs = mapping->data.mapping.pairs.start;
-
-    for (size_t i = 0; i < count_pairs(mapping); i++) {
-        const yaml_node_t *key = node_at(d, pairs[i].key);
-        if (key->type != YAML_SCALAR_NODE)
-            return wrong(d, key, e, "a name is expected");
-        for (size_t k = 0; k < i; k++)
-            if (strcmp(text_of(key), text_of(node_at(d, pairs[k].key))) == 0)
-                return wrong(d, key, e, "%s is given twice", text_of(key));
-    }
-    return 0;
-}
-
-/* Returns the value of a key, or NULL if mapping is NULL, not a mapping, or without the key. */
-static yaml_node_t *get_value(const struct description *d, const yaml_node_t *mapping,
-                              const char *key)
-{
-    const yaml_node_pair_t *pairs;
-
-    if (!mapping || mapping->type != YAML_MAPPING_NODE)
-        return NULL;
-    pairs = mapping->data.mapping.pairs.start;
-    for (size_t i = 0; i < count_pairs(mapping); i++)
-        if (strcmp(text_of(node_at(d, pairs[i].key)), key) == 0)
-            return node_at(d, pairs[i].value);
-    return NULL;
-}
-
-static int check_keys(const struct description *d, const yaml_node_t *mapping,
-                      const char *const *known, struct err *e)
-{
-    if (check_mapping(d, mapping, e))
-        return -1;
-    for (size_t i = 0; i < count_pairs(mapping); i++) {
-        const yaml_node_t *key = node_at(d, mapping->data.mapping.pairs.start[i].key);
+    for (size_t i = 0; i < mapping->count; i++) {
+        const struct document_node *key = mapping->keys[i];
         char near[CLI_SUGGESTION];
         size_t k = 0;
-        while (known[k] && strcmp(known[k], text_of(key)) != 0)
+        while (known[k] && strcmp(known[k], key->text) != 0)
             k++;
         if (!known[k])
-            return wrong(d, key, e, "'%s' is not known here%s", text_of(key),
-                         cli_suggest(text_of(key), known, near));
+            return document_refuse(key, e, "'%s' is not known here%s", key->text,
+                                   cli_suggest(key->text, known, near));
     }
     return 0;
 }
 
 /* Sets *dst to the value of a key, which must have this type, or to NULL if it is absent. */
-static int get_typed(const struct description *d, const yaml_node_t *root, const char *key,
-                yaml_node_type_t type, yaml_node_t **dst, struct err *e)
+static int get_typed(const struct document_node *root, const char *key, enum document_kind kind,
+                     const struct document_node **dst, struct err *e)
 {
-    static const char *const names[] = {[YAML_SCALAR_NODE] = "a string or number",
-                                        [YAML_SEQUENCE_NODE] = "a list",
-                                        [YAML_MAPPING_NODE] = "a mapping NAME: VALUE"};
+    static const char *const names[] = {[DOCUMENT_TEXT] = "a string or number",
+                                        [DOCUMENT_LIST] = "a list",
+                                        [DOCUMENT_MAPPING] = "a mapping NAME: VALUE"};
 
-    *dst = get_value(d, root, key);
-    if (*dst && (*dst)->type != type)
-        return wrong(d, *dst, e, "%s: %s is expected", key, names[type]);
+    *dst = document_get(root, key);
+    if (*dst && (*dst)->kind != kind)
+        return document_refuse(*dst, e, "%s: %s is expected", key, names[kind]);
     return 0;
 }
 
-static int check_name(const struct description *d, const yaml_node_t *node, struct err *e)
+static int check_name(const struct document_node *node, struct err *e)
 {
-    size_t n = strlen(text_of(node));
+    size_t n = strlen(node->text);
 
     if (n == 0 || n >= EXPRESSION_NAME ||
-        strspn(text_of(node), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") !=
+        strspn(node->text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") !=
         n)
-        return wrong(d, node, e, "'%.64s' is not a name: use 1 to %d letters, digits, _ and -",
-                     text_of(node), EXPRESSION_NAME - 1);
+        return document_refuse(node, e, "'%.64s' is not a name: use 1 to %d letters, digits, _ "
+                               "and -", node->text, EXPRESSION_NAME - 1);
     return 0;
 }
 
 /* Checks the parameters of the model or of a variant: names and integers. */
-static int check_numbers(const struct description *d, const yaml_node_t *mapping, struct err *e)
+static int check_numbers(const struct document_node *mapping, struct err *e)
 {
-    if (check_mapping(d, mapping, e))
-        return -1;
-    if (count_pairs(mapping) > MAX_PARAMETERS)
-        return wrong(d, mapping, e, "more than %d parameters", MAX_PARAMETERS);
-    for (size_t i = 0; i < count_pairs(mapping); i++) {
-        const yaml_node_pair_t *pair = &mapping->data.mapping.pairs.start[i];
-        const yaml_node_t *value = node_at(d, pair->value);
+    if (mapping->count > MAX_PARAMETERS)
+        return document_refuse(mapping, e, "more than %d parameters", MAX_PARAMETERS);
+    for (size_t i = 0; i < mapping->count; i++) {
+        const struct document_node *value = mapping->items[i];
         int64_t number;
         struct err why;
-        if (check_name(d, node_at(d, pair->key), e))
+        if (check_name(mapping->keys[i], e))
             return -1;
-        if (value->type != YAML_SCALAR_NODE ||
-            expression_evaluate(text_of(value), NULL, &number, &why) || number < 0 ||
+        if (value->kind != DOCUMENT_TEXT ||
+            expression_evaluate(value->text, NULL, &number, &why) || number < 0 ||
             number > 1 << 20)
-            return wrong(d, value, e, "%s: an integer from 0 to %d is expected",
-                         text_of(node_at(d, pair->key)), 1 << 20);
+            return document_refuse(value, e, "%s: an integer from 0 to %d is expected",
+                                   mapping->keys[i]->text, 1 << 20);
     }
     return 0;
 }
 
 static int check_variants(const struct description *d, struct err *e)
 {
-    if (check_mapping(d, d->variants, e))
-        return -1;
-    for (size_t i = 0; i < count_pairs(d->variants); i++) {
-        const yaml_node_pair_t *pair = &d->variants->data.mapping.pairs.start[i];
-        const yaml_node_t *numbers = node_at(d, pair->value);
-        if (check_name(d, node_at(d, pair->key), e))
+    for (size_t i = 0; i < d->variants->count; i++) {
+        const struct document_node *numbers = d->variants->items[i];
+        if (check_name(d->variants->keys[i], e))
             return -1;
-        if (numbers->type != YAML_MAPPING_NODE)
-            return wrong(d, numbers, e, "parameters of the variant are expected: {NAME: NUMBER}");
-        if (check_numbers(d, numbers, e))
+        if (numbers->kind != DOCUMENT_MAPPING)
+            return document_refuse(numbers, e,
+                                   "parameters of the variant are expected: {NAME: NUMBER}");
+        if (check_numbers(numbers, e))
             return -1;
-        for (size_t k = 0; k < count_pairs(numbers); k++) {
-            const yaml_node_t *key = node_at(d, numbers->data.mapping.pairs.start[k].key);
-            if (!get_value(d, d->parameters, text_of(key)))
-                return wrong(d, key, e, "'%s' is not one of the parameters", text_of(key));
+        for (size_t k = 0; k < numbers->count; k++) {
+            const struct document_node *key = numbers->keys[k];
+            if (!document_get(d->parameters, key->text))
+                return document_refuse(key, e, "'%s' is not one of the parameters", key->text);
         }
     }
     return 0;
@@ -190,20 +118,17 @@ static int check_variants(const struct description *d, struct err *e)
 
 static int check_blocks(const struct description *d, struct err *e)
 {
-    if (check_mapping(d, d->blocks, e))
-        return -1;
-    for (size_t i = 0; i < count_pairs(d->blocks); i++) {
-        const yaml_node_pair_t *pair = &d->blocks->data.mapping.pairs.start[i];
-        const yaml_node_t *key = node_at(d, pair->key);
-        if (check_name(d, key, e))
+    for (size_t i = 0; i < d->blocks->count; i++) {
+        const struct document_node *key = d->blocks->keys[i];
+        if (check_name(key, e))
             return -1;
-        if (layer_find(text_of(key)) || strcmp(text_of(key), "save") == 0 ||
-            strcmp(text_of(key), "use") == 0 || strcmp(text_of(key), "for") == 0 ||
-            strcmp(text_of(key), "if") == 0)
-            return wrong(d, key, e, "'%s' is the name of a layer; give the block another name",
-                         text_of(key));
-        if (node_at(d, pair->value)->type != YAML_SEQUENCE_NODE)
-            return wrong(d, key, e, "block %s: a list of layers is expected", text_of(key));
+        if (layer_find(key->text) || strcmp(key->text, "save") == 0 ||
+            strcmp(key->text, "use") == 0 || strcmp(key->text, "for") == 0 ||
+            strcmp(key->text, "if") == 0)
+            return document_refuse(key, e, "'%s' is the name of a layer; give the block another "
+                                   "name", key->text);
+        if (d->blocks->items[i]->kind != DOCUMENT_LIST)
+            return document_refuse(key, e, "block %s: a list of layers is expected", key->text);
     }
     return 0;
 }
@@ -212,40 +137,36 @@ static int read_document(struct description *d, struct err *e)
 {
     static const char *const keys[] = {"schema", "model", "of", "init", "sides", "parameters",
                                        "variants", "blocks", "layers", NULL};
-    yaml_node_t *root = yaml_document_get_root_node(&d->document), *schema, *name, *of, *init;
+    const struct document_node *root = d->document->root, *name, *of, *init;
 
-    if (!root || root->type != YAML_MAPPING_NODE)
+    if (!root || root->kind != DOCUMENT_MAPPING)
         return err_set(e, ERR_CONFIG, "%s:1: a model is expected: model: NAME, of: masks or "
                        "classes, layers: ...", d->where);
-    if (check_mapping(d, root, e))
-        return -1;
-    schema = get_value(d, root, "schema"); /* first: a later version may have other keys */
-    if (schema && schema_check(schema->type == YAML_SCALAR_NODE ? strtod(text_of(schema), NULL) : 0,
-                               ERR_CONFIG, e))
-        return err_prefix(e, "%s:%zu", d->where, line_of(schema));
-    if (check_keys(d, root, keys, e) || get_typed(d, root, "model", YAML_SCALAR_NODE, &name, e) ||
-        get_typed(d, root, "of", YAML_SCALAR_NODE, &of, e) ||
-        get_typed(d, root, "init", YAML_SCALAR_NODE, &init, e) ||
-        get_typed(d, root, "sides", YAML_SCALAR_NODE, &d->sides, e) ||
-        get_typed(d, root, "parameters", YAML_MAPPING_NODE, &d->parameters, e) ||
-        get_typed(d, root, "variants", YAML_MAPPING_NODE, &d->variants, e) ||
-        get_typed(d, root, "blocks", YAML_MAPPING_NODE, &d->blocks, e) ||
-        get_typed(d, root, "layers", YAML_SEQUENCE_NODE, &d->layers, e))
+    if (document_check_schema(d->document, e) || check_keys(root, keys, e) ||
+        get_typed(root, "model", DOCUMENT_TEXT, &name, e) ||
+        get_typed(root, "of", DOCUMENT_TEXT, &of, e) ||
+        get_typed(root, "init", DOCUMENT_TEXT, &init, e) ||
+        get_typed(root, "sides", DOCUMENT_TEXT, &d->sides, e) ||
+        get_typed(root, "parameters", DOCUMENT_MAPPING, &d->parameters, e) ||
+        get_typed(root, "variants", DOCUMENT_MAPPING, &d->variants, e) ||
+        get_typed(root, "blocks", DOCUMENT_MAPPING, &d->blocks, e) ||
+        get_typed(root, "layers", DOCUMENT_LIST, &d->layers, e))
         return -1;
     if (!name || !of || !d->layers)
-        return wrong(d, root, e, "%s is missing", !name ? "model: NAME"
-                                                  : !of ? "of: masks (or classes)" : "layers:");
-    if (check_name(d, name, e))
+        return document_refuse(root, e, "%s is missing", !name ? "model: NAME"
+                               : !of ? "of: masks (or classes)" : "layers:");
+    if (check_name(name, e))
         return -1;
-    snprintf(d->name, sizeof d->name, "%s", text_of(name));
-    d->classifies = strcmp(text_of(of), "classes") == 0;
-    if (!d->classifies && strcmp(text_of(of), "masks") != 0)
-        return wrong(d, of, e, "of: '%s' is neither masks (a value for each pixel) nor classes "
-                     "(one for each image)", text_of(of));
-    d->glorot = init && strcmp(text_of(init), "glorot") == 0;
-    if (init && !d->glorot && strcmp(text_of(init), "pytorch") != 0)
-        return wrong(d, init, e, "init: '%s' is neither pytorch nor glorot (Keras)", text_of(init));
-    return (d->parameters && check_numbers(d, d->parameters, e)) ||
+    snprintf(d->name, sizeof d->name, "%s", name->text);
+    d->classifies = strcmp(of->text, "classes") == 0;
+    if (!d->classifies && strcmp(of->text, "masks") != 0)
+        return document_refuse(of, e, "of: '%s' is neither masks (a value for each pixel) nor "
+                               "classes (one for each image)", of->text);
+    d->glorot = init && strcmp(init->text, "glorot") == 0;
+    if (init && !d->glorot && strcmp(init->text, "pytorch") != 0)
+        return document_refuse(init, e, "init: '%s' is neither pytorch nor glorot (Keras)",
+                               init->text);
+    return (d->parameters && check_numbers(d->parameters, e)) ||
                    (d->variants && check_variants(d, e)) || (d->blocks && check_blocks(d, e))
                ? -1
                : 0;
@@ -253,21 +174,12 @@ static int read_document(struct description *d, struct err *e)
 
 static int load_document(struct description *d, const char *text, struct err *e)
 {
-    yaml_parser_t parser;
+    size_t n = strlen(text);
 
-    if (strlen(text) > DESCRIPTION_MAX)
+    if (n > DESCRIPTION_MAX)
         return err_set(e, ERR_CONFIG, "%s: more than %d bytes", d->where, DESCRIPTION_MAX);
-    if (!yaml_parser_initialize(&parser))
-        return mem_fail(e);
-    yaml_parser_set_input_string(&parser, (const unsigned char *)text, strlen(text));
-    int loaded = yaml_parser_load(&parser, &d->document);
-    if (!loaded) {
-        err_set(e, ERR_CONFIG, "%s:%zu: %s", d->where, parser.problem_mark.line + 1,
-                parser.problem ? parser.problem : "not YAML");
-        memset(&d->document, 0, sizeof d->document);
-    }
-    yaml_parser_delete(&parser);
-    return loaded ? read_document(d, e) : -1;
+    d->document = document_decode(text, n, d->where, e);
+    return d->document ? read_document(d, e) : -1;
 }
 
 struct description *description_decode(const char *text, const char *where, struct err *e)
@@ -285,7 +197,7 @@ void description_destroy(struct description *d)
 {
     if (!d)
         return;
-    yaml_document_delete(&d->document);
+    document_destroy(d->document);
     free(d->where);
     free(d);
 }
@@ -302,27 +214,25 @@ bool description_classifies(const struct description *d)
 
 const char *description_variant(const struct description *d, size_t i)
 {
-    return d->variants && i < count_pairs(d->variants)
-               ? text_of(node_at(d, d->variants->data.mapping.pairs.start[i].key))
-               : NULL;
+    return d->variants && i < d->variants->count ? d->variants->keys[i]->text : NULL;
 }
 
-static const yaml_node_t *preset_of(const struct description *d, const char *variant,
+static const struct document_node *preset_of(const struct description *d, const char *variant,
                                     const char *name)
 {
-    const yaml_node_t *presets = variant ? get_value(d, d->variants, variant) : NULL;
-    const yaml_node_t *own = get_value(d, presets, name);
+    const struct document_node *presets = variant ? document_get(d->variants, variant) : NULL;
+    const struct document_node *own = document_get(presets, name);
 
-    return own ? own : get_value(d, d->parameters, name);
+    return own ? own : document_get(d->parameters, name);
 }
 
 int description_preset(const struct description *d, const char *variant, const char *name)
 {
-    const yaml_node_t *node = preset_of(d, variant, name);
+    const struct document_node *node = preset_of(d, variant, name);
     int64_t number = 0;
     struct err e;
 
-    return node && expression_evaluate(text_of(node), NULL, &number, &e) == 0 ? (int)number : 0;
+    return node && expression_evaluate(node->text, NULL, &number, &e) == 0 ? (int)number : 0;
 }
 
 /* ---- building ---- */
@@ -357,7 +267,7 @@ static void set_number(struct variable *v, const char *name, int64_t number)
 static void set_globals(struct builder *b, const char *variant)
 {
     const struct network_config *c = b->config;
-    const yaml_node_t *parameters = b->d->parameters;
+    const struct document_node *parameters = b->d->parameters;
     size_t n = 0;
 
     set_number(&b->globals[n++], "height", c->height);
@@ -365,8 +275,8 @@ static void set_globals(struct builder *b, const char *variant)
     set_number(&b->globals[n++], "image_channels", c->channels);
     set_number(&b->globals[n++], "classes", c->classes ? c->classes : 1);
     set_number(&b->globals[n++], "batch_norm", c->batch_norm != BATCH_NORM_NONE);
-    for (size_t i = 0; parameters && i < count_pairs(parameters); i++) {
-        const char *name = text_of(node_at(b->d, parameters->data.mapping.pairs.start[i].key));
+    for (size_t i = 0; parameters && i < parameters->count; i++) {
+        const char *name = parameters->keys[i]->text;
         int value = description_preset(b->d, variant, name);
         if (strcmp(name, "base") == 0 && c->base)
             value = c->base;
@@ -377,27 +287,27 @@ static void set_globals(struct builder *b, const char *variant)
     b->global = (struct scope){NULL, b->globals, n};
 }
 
-static int evaluate_node(const struct builder *b, const yaml_node_t *node,
+static int evaluate_node(const struct builder *b, const struct document_node *node,
                          const struct scope *scope, int64_t *dst)
 {
     struct err why;
 
-    if (node->type != YAML_SCALAR_NODE)
-        return wrong(b->d, node, b->e, "a number is expected");
-    if (expression_evaluate(text_of(node), scope, dst, &why))
-        return wrong(b->d, node, b->e, "%s", why.text);
+    if (node->kind != DOCUMENT_TEXT)
+        return document_refuse(node, b->e, "a number is expected");
+    if (expression_evaluate(node->text, scope, dst, &why))
+        return document_refuse(node, b->e, "%s", why.text);
     return 0;
 }
 
-static int expand_node(const struct builder *b, const yaml_node_t *node, const struct scope *scope,
-                  char dst[TENSOR_NAME_SIZE])
+static int expand_node(const struct builder *b, const struct document_node *node,
+                       const struct scope *scope, char dst[TENSOR_NAME_SIZE])
 {
     struct err why;
 
-    if (node->type != YAML_SCALAR_NODE)
-        return wrong(b->d, node, b->e, "a name is expected");
-    if (expression_expand(text_of(node), scope, dst, &why))
-        return wrong(b->d, node, b->e, "%s", why.text);
+    if (node->kind != DOCUMENT_TEXT)
+        return document_refuse(node, b->e, "a name is expected");
+    if (expression_expand(node->text, scope, dst, &why))
+        return document_refuse(node, b->e, "%s", why.text);
     return 0;
 }
 
@@ -409,7 +319,7 @@ static struct saved_result *find_saved(struct builder *b, const char *name)
     return NULL;
 }
 
-static int set_not_saved(struct builder *b, const yaml_node_t *node, const char *name)
+static int set_not_saved(struct builder *b, const struct document_node *node, const char *name)
 {
     const char *names[MAX_SAVED + 1];
     char near[CLI_SUGGESTION];
@@ -418,11 +328,12 @@ static int set_not_saved(struct builder *b, const yaml_node_t *node, const char 
         names[i] = b->saved[i].name;
     names[b->nsaved] = NULL;
     cli_suggest(name, names, near);
-    return wrong(b->d, node, b->e, "no result '%s' was saved before%s", name,
-                 *near ? near : " (`- save: NAME` saves one)");
+    return document_refuse(node, b->e, "no result '%s' was saved before%s", name,
+                           *near ? near : " (`- save: NAME` saves one)");
 }
 
-static int save_result(struct builder *b, const yaml_node_t *node, const struct scope *scope)
+static int save_result(struct builder *b, const struct document_node *node,
+                       const struct scope *scope)
 {
     char name[TENSOR_NAME_SIZE];
     struct saved_result *s;
@@ -431,7 +342,7 @@ static int save_result(struct builder *b, const yaml_node_t *node, const struct 
         return -1;
     s = find_saved(b, name);
     if (!s && b->nsaved == MAX_SAVED)
-        return wrong(b->d, node, b->e, "more than %d saved results", MAX_SAVED);
+        return document_refuse(node, b->e, "more than %d saved results", MAX_SAVED);
     if (!s) {
         s = &b->saved[b->nsaved++];
         memcpy(s->name, name, sizeof s->name);
@@ -440,7 +351,8 @@ static int save_result(struct builder *b, const yaml_node_t *node, const struct 
     return 0;
 }
 
-static int use_result(struct builder *b, const yaml_node_t *node, const struct scope *scope)
+static int use_result(struct builder *b, const struct document_node *node,
+                      const struct scope *scope)
 {
     char name[TENSOR_NAME_SIZE];
     struct saved_result *s;
@@ -454,18 +366,18 @@ static int use_result(struct builder *b, const yaml_node_t *node, const struct s
     return 0;
 }
 
-static int get_real(const struct builder *b, const yaml_node_t *node, double *dst)
+static int get_real(const struct builder *b, const struct document_node *node, double *dst)
 {
     char *end = NULL;
 
-    if (node->type == YAML_SCALAR_NODE)
-        *dst = strtod(text_of(node), &end);
-    if (!end || end == text_of(node) || *end || !isfinite(*dst) || *dst < 0)
-        return wrong(b->d, node, b->e, "a number such as 0.5 is expected");
+    if (node->kind == DOCUMENT_TEXT)
+        *dst = strtod(node->text, &end);
+    if (!end || end == node->text || *end || !isfinite(*dst) || *dst < 0)
+        return document_refuse(node, b->e, "a number such as 0.5 is expected");
     return 0;
 }
 
-static int set_argument(struct builder *b, const char *key, const yaml_node_t *node,
+static int set_argument(struct builder *b, const char *key, const struct document_node *node,
                          const struct scope *scope, struct layer_args *a)
 {
     if (strcmp(key, "name") == 0)
@@ -487,37 +399,37 @@ static int set_argument(struct builder *b, const char *key, const yaml_node_t *n
 }
 
 /* Decodes `- conv: {channels: 8, kernel: 1}`, `- conv: 8`, and `- relu` without arguments. */
-static int set_arguments(struct builder *b, const struct layer_kind *k, const yaml_node_t *key,
-                          const yaml_node_t *value, const struct scope *scope, struct layer_args *a)
+static int set_arguments(struct builder *b, const struct layer_kind *k,
+                         const struct document_node *key, const struct document_node *value,
+                         const struct scope *scope, struct layer_args *a)
 {
     const char *known[8] = {"name"};
 
     for (int i = 0; k->args[i]; i++)
         known[i + 1] = k->args[i];
-    if (!value || (value->type == YAML_SCALAR_NODE && !*text_of(value)))
-        return k->nneeded ? wrong(b->d, key, b->e, "%s: %s is missing: `- %s: VALUE`", k->name,
-                                  k->args[0], k->name)
+    if (!value || (value->kind == DOCUMENT_TEXT && !*value->text))
+        return k->nneeded ? document_refuse(key, b->e, "%s: %s is missing: `- %s: VALUE`", k->name,
+                                            k->args[0], k->name)
                           : 0;
-    if (value->type == YAML_SCALAR_NODE)
+    if (value->kind == DOCUMENT_TEXT)
         return set_argument(b, k->args[0] ? k->args[0] : "name", value, scope, a);
-    if (value->type != YAML_MAPPING_NODE)
-        return wrong(b->d, value, b->e, "%s: a value or {NAME: VALUE} is expected", k->name);
-    if (check_keys(b->d, value, known, b->e))
+    if (value->kind != DOCUMENT_MAPPING)
+        return document_refuse(value, b->e, "%s: a value or {NAME: VALUE} is expected", k->name);
+    if (check_keys(value, known, b->e))
         return -1;
     for (int i = 0; i < k->nneeded; i++)
-        if (!get_value(b->d, value, k->args[i]))
-            return wrong(b->d, value, b->e, "%s: %s is missing", k->name, k->args[i]);
-    for (size_t i = 0; i < count_pairs(value); i++) {
-        const yaml_node_pair_t *pair = &value->data.mapping.pairs.start[i];
-        if (set_argument(b, text_of(node_at(b->d, pair->key)), node_at(b->d, pair->value), scope,
-                          a))
+        if (!document_get(value, k->args[i]))
+            return document_refuse(value, b->e, "%s: %s is missing", k->name, k->args[i]);
+    for (size_t i = 0; i < value->count; i++) {
+        if (set_argument(b, value->keys[i]->text, value->items[i], scope, a))
             return -1;
     }
     return 0;
 }
 
-static int append_layer(struct builder *b, const struct layer_kind *k, const yaml_node_t *key,
-                        const yaml_node_t *value, const struct scope *scope)
+static int append_layer(struct builder *b, const struct layer_kind *k,
+                        const struct document_node *key, const struct document_node *value,
+                        const struct scope *scope)
 {
     struct layer_args a = {.kernel = k->kernel, .stride = 1, .bias = 1, .glorot = b->d->glorot};
     struct err why = {0};
@@ -534,56 +446,54 @@ static int append_layer(struct builder *b, const struct layer_kind *k, const yam
         b->x = y;
         return (double)d[DIM_H] * (double)d[DIM_W] * (double)d[DIM_C] <= MAX_NUMBERS
                    ? 0
-                   : wrong(b->d, key, b->e, "%s: a result of %s is too large", k->name,
-                           layer_shape(y, shape));
+                   : document_refuse(key, b->e, "%s: a result of %s is too large", k->name,
+                                     layer_shape(y, shape));
     }
     snprintf(label, sizeof label, "%s (%s)", k->name, a.name);
     if (why.code != ERR_CONFIG) {
         *b->e = why;
-        return err_prefix(b->e, "%s:%zu: %s", b->d->where, line_of(key), label);
+        return err_prefix(b->e, "%s:%zu: %s", b->d->where, key->line, label);
     }
-    return wrong(b->d, key, b->e, "%s: %s", label, why.text);
+    return document_refuse(key, b->e, "%s: %s", label, why.text);
 }
 
-static int build_list(struct builder *b, const yaml_node_t *list, const struct scope *scope);
+static int build_list(struct builder *b, const struct document_node *list,
+                      const struct scope *scope);
 
 /* Builds a block. Of its arguments, `name` and quoted values are strings, others are numbers. */
-static int build_block(struct builder *b, const yaml_node_t *layers, const yaml_node_t *key,
-                       const yaml_node_t *value, const struct scope *scope)
+static int build_block(struct builder *b, const struct document_node *layers,
+                       const struct document_node *key, const struct document_node *value,
+                       const struct scope *scope)
 {
     struct variable arguments[MAX_ARGUMENTS];
     struct scope inner = {&b->global, arguments, 0};
 
-    if (value && value->type == YAML_SCALAR_NODE && *text_of(value)) {
+    if (value && value->kind == DOCUMENT_TEXT && *value->text) {
         set_number(&arguments[inner.count++], "name", 0);
         arguments[0].is_text = true;
         if (expand_node(b, value, scope, arguments[0].text))
             return -1;
-    } else if (value && value->type == YAML_MAPPING_NODE) {
-        if (check_mapping(b->d, value, b->e))
-            return -1;
-        if (count_pairs(value) > MAX_ARGUMENTS)
-            return wrong(b->d, value, b->e, "more than %d arguments", MAX_ARGUMENTS);
-        for (size_t i = 0; i < count_pairs(value); i++) {
-            const yaml_node_pair_t *pair = &value->data.mapping.pairs.start[i];
-            const yaml_node_t *name = node_at(b->d, pair->key), *what = node_at(b->d, pair->value);
+    } else if (value && value->kind == DOCUMENT_MAPPING) {
+        if (value->count > MAX_ARGUMENTS)
+            return document_refuse(value, b->e, "more than %d arguments", MAX_ARGUMENTS);
+        for (size_t i = 0; i < value->count; i++) {
+            const struct document_node *name = value->keys[i], *what = value->items[i];
             struct variable *v = &arguments[inner.count++];
-            set_number(v, text_of(name), 0);
-            v->is_text = strcmp(text_of(name), "name") == 0 ||
-                         (what->type == YAML_SCALAR_NODE &&
-                          what->data.scalar.style != YAML_PLAIN_SCALAR_STYLE);
-            if (check_name(b->d, name, b->e) ||
+            set_number(v, name->text, 0);
+            v->is_text = strcmp(name->text, "name") == 0 ||
+                         (what->kind == DOCUMENT_TEXT && what->is_quoted);
+            if (check_name(name, b->e) ||
                 (v->is_text ? expand_node(b, what, scope, v->text) : evaluate_node(b, what, scope,
                                                                          &v->number)))
                 return -1;
         }
-    } else if (value && value->type == YAML_SEQUENCE_NODE) {
-        return wrong(b->d, value, b->e, "block %s: {NAME: VALUE} is expected", text_of(key));
+    } else if (value && value->kind == DOCUMENT_LIST) {
+        return document_refuse(value, b->e, "block %s: {NAME: VALUE} is expected", key->text);
     }
     if (build_list(b, layers, &inner) == 0)
         return 0;
     char used[128];
-    snprintf(used, sizeof used, " (block %s, used in line %zu)", text_of(key), line_of(key));
+    snprintf(used, sizeof used, " (block %s, used in line %zu)", key->text, key->line);
     size_t n = strlen(b->e->text);
     if (!strstr(b->e->text, used))
         snprintf(b->e->text + n, sizeof b->e->text - n, "%s", used);
@@ -591,59 +501,60 @@ static int build_block(struct builder *b, const yaml_node_t *layers, const yaml_
 }
 
 /* Builds `for: i = 1..n` or `for: i = n downto 1` with its `do:`. */
-static int build_for(struct builder *b, const yaml_node_t *item, const struct scope *scope)
+static int build_for(struct builder *b, const struct document_node *item, const struct scope *scope)
 {
     static const char *const keys[] = {"for", "do", NULL};
-    const yaml_node_t *head = get_value(b->d, item, "for"), *body = get_value(b->d, item, "do");
+    const struct document_node *head = document_get(item, "for"), *body = document_get(item, "do");
     char name[EXPRESSION_NAME], first[256], last[256];
     int64_t from, to, step = 1;
     struct variable v;
     struct scope inner = {scope, &v, 1};
     struct err why;
 
-    if (check_keys(b->d, item, keys, b->e))
+    if (check_keys(item, keys, b->e))
         return -1;
-    if (head->type != YAML_SCALAR_NODE || !body || body->type != YAML_SEQUENCE_NODE)
-        return wrong(b->d, item, b->e, "for: i = FIRST..LAST needs `do:` and a list of layers");
-    if (sscanf(text_of(head), " %31[A-Za-z_] = %255[^\n]", name, first) != 2)
-        return wrong(b->d, head, b->e, "'%.80s' is not i = FIRST..LAST or i = FIRST downto LAST",
-                     text_of(head));
+    if (head->kind != DOCUMENT_TEXT || !body || body->kind != DOCUMENT_LIST)
+        return document_refuse(item, b->e, "for: i = FIRST..LAST needs `do:` and a list of layers");
+    if (sscanf(head->text, " %31[A-Za-z_] = %255[^\n]", name, first) != 2)
+        return document_refuse(head, b->e, "'%.80s' is not i = FIRST..LAST or i = FIRST downto "
+                               "LAST", head->text);
     char *dots = strstr(first, ".."), *down = strstr(first, " downto ");
     if (!dots && !down)
-        return wrong(b->d, head, b->e, "'%.80s' is not i = FIRST..LAST or i = FIRST downto LAST",
-                     text_of(head));
+        return document_refuse(head, b->e, "'%.80s' is not i = FIRST..LAST or i = FIRST downto "
+                               "LAST", head->text);
     snprintf(last, sizeof last, "%s", down ? down + strlen(" downto ") : dots + 2);
     *(down ? down : dots) = 0;
     step = down ? -1 : 1;
     if (expression_evaluate(first, scope, &from, &why) ||
         expression_evaluate(last, scope, &to, &why))
-        return wrong(b->d, head, b->e, "%s", why.text);
+        return document_refuse(head, b->e, "%s", why.text);
     for (; step > 0 ? from <= to : from >= to; from += step) {
         set_number(&v, name, from);
         if (++b->nlayers > MAX_LAYERS)
-            return wrong(b->d, item, b->e, "more than %d layers", MAX_LAYERS);
+            return document_refuse(item, b->e, "more than %d layers", MAX_LAYERS);
         if (build_list(b, body, &inner))
             return -1;
     }
     return 0;
 }
 
-static int build_if(struct builder *b, const yaml_node_t *item, const struct scope *scope)
+static int build_if(struct builder *b, const struct document_node *item, const struct scope *scope)
 {
     static const char *const keys[] = {"if", "do", "else", NULL};
-    const yaml_node_t *body = get_value(b->d, item, "do"), *other = get_value(b->d, item, "else");
+    const struct document_node *body = document_get(item, "do");
+    const struct document_node *other = document_get(item, "else");
     int64_t holds;
 
-    if (check_keys(b->d, item, keys, b->e) ||
-        evaluate_node(b, get_value(b->d, item, "if"), scope, &holds))
+    if (check_keys(item, keys, b->e) ||
+        evaluate_node(b, document_get(item, "if"), scope, &holds))
         return -1;
-    if (!body || body->type != YAML_SEQUENCE_NODE || (other && other->type != YAML_SEQUENCE_NODE))
-        return wrong(b->d, item, b->e, "if: CONDITION needs `do:` (and `else:`) with a list of "
-                     "layers");
+    if (!body || body->kind != DOCUMENT_LIST || (other && other->kind != DOCUMENT_LIST))
+        return document_refuse(item, b->e, "if: CONDITION needs `do:` (and `else:`) with a list of "
+                               "layers");
     return holds ? build_list(b, body, scope) : other ? build_list(b, other, scope) : 0;
 }
 
-static int set_unknown(const struct builder *b, const yaml_node_t *key)
+static int set_unknown(const struct builder *b, const struct document_node *key)
 {
     const char *names[64] = {"for", "if", "save", "use"};
     size_t n = 4;
@@ -653,53 +564,51 @@ static int set_unknown(const struct builder *b, const yaml_node_t *key)
         snprintf(all + strlen(all), sizeof all - strlen(all), ", %s", k->name);
         names[n++] = k->name;
     }
-    for (size_t i = 0; b->d->blocks && i < count_pairs(b->d->blocks) && n < 63; i++)
-        names[n++] = text_of(node_at(b->d, b->d->blocks->data.mapping.pairs.start[i].key));
-    return wrong(b->d, key, b->e, "there is no layer or block '%.64s'%s (layers: for, if, save, "
-                 "use%s)", text_of(key), cli_suggest(text_of(key), names, near), all);
+    for (size_t i = 0; b->d->blocks && i < b->d->blocks->count && n < 63; i++)
+        names[n++] = b->d->blocks->keys[i]->text;
+    return document_refuse(key, b->e, "there is no layer or block '%.64s'%s (layers: for, if, "
+                           "save, use%s)", key->text, cli_suggest(key->text, names, near), all);
 }
 
-static int build_item(struct builder *b, const yaml_node_t *item, const struct scope *scope)
+static int build_item(struct builder *b, const struct document_node *item,
+                      const struct scope *scope)
 {
-    const yaml_node_t *key = item, *value = NULL, *block;
+    const struct document_node *key = item, *value = NULL, *block;
 
     if (++b->nlayers > MAX_LAYERS)
-        return wrong(b->d, item, b->e, "more than %d layers", MAX_LAYERS);
-    if (item->type == YAML_MAPPING_NODE && check_mapping(b->d, item, b->e))
-        return -1;
-    if (get_value(b->d, item, "for"))
+        return document_refuse(item, b->e, "more than %d layers", MAX_LAYERS);
+    if (document_get(item, "for"))
         return build_for(b, item, scope);
-    if (get_value(b->d, item, "if"))
+    if (document_get(item, "if"))
         return build_if(b, item, scope);
-    if (item->type == YAML_MAPPING_NODE && count_pairs(item) == 1) {
-        key = node_at(b->d, item->data.mapping.pairs.start->key);
-        value = node_at(b->d, item->data.mapping.pairs.start->value);
+    if (item->kind == DOCUMENT_MAPPING && item->count == 1) {
+        key = item->keys[0];
+        value = item->items[0];
     }
-    if (key->type != YAML_SCALAR_NODE)
-        return wrong(b->d, item, b->e, "one layer is expected: `- relu`, `- conv: 16`, "
-                     "`- conv: {channels: 16, kernel: 1}`");
-    if (strcmp(text_of(key), "save") == 0 && value)
+    if (key->kind != DOCUMENT_TEXT)
+        return document_refuse(item, b->e, "one layer is expected: `- relu`, `- conv: 16`, "
+                               "`- conv: {channels: 16, kernel: 1}`");
+    if (strcmp(key->text, "save") == 0 && value)
         return save_result(b, value, scope);
-    if (strcmp(text_of(key), "use") == 0 && value)
+    if (strcmp(key->text, "use") == 0 && value)
         return use_result(b, value, scope);
-    block = get_value(b->d, b->d->blocks, text_of(key));
+    block = document_get(b->d->blocks, key->text);
     if (block)
         return build_block(b, block, key, value, scope);
-    const struct layer_kind *k = layer_find(text_of(key));
+    const struct layer_kind *k = layer_find(key->text);
     return k ? append_layer(b, k, key, value, scope) : set_unknown(b, key);
 }
 
-static int build_list(struct builder *b, const yaml_node_t *list, const struct scope *scope)
+static int build_list(struct builder *b, const struct document_node *list,
+                      const struct scope *scope)
 {
-    const yaml_node_item_t *items = list->data.sequence.items.start;
-    size_t n = (size_t)(list->data.sequence.items.top - items);
     int rc = 0;
 
     if (++b->nested > MAX_NESTED)
-        return wrong(b->d, list, b->e, "nested more than %d levels; does a block use itself?",
-                     MAX_NESTED);
-    for (size_t i = 0; i < n && rc == 0; i++)
-        rc = build_item(b, node_at(b->d, items[i]), scope);
+        return document_refuse(list, b->e, "nested more than %d levels; does a block use itself?",
+                               MAX_NESTED);
+    for (size_t i = 0; i < list->count && rc == 0; i++)
+        rc = build_item(b, list->items[i], scope);
     b->nested--;
     return rc;
 }
@@ -715,11 +624,12 @@ static int check_result(const struct builder *b)
 
     if (b->x != b->g->input && dim[DIM_H] == height && dim[DIM_W] == width && dim[DIM_C] == classes)
         return 0;
-    return wrong(b->d, b->d->layers, b->e, "the last layer gives %s for images of %dx%dx%d, but a "
-                 "model of %s must end with %dx%dx%d; end with `- conv: {channels: classes, "
-                 "kernel: 1}`%s", layer_shape(b->x, shape), c->height, c->width, c->channels,
-                 b->d->classifies ? "classes" : "masks", height, width, classes,
-                 b->d->classifies ? " or `- dense: classes`" : " at the size of the images");
+    return document_refuse(
+        b->d->layers, b->e, "the last layer gives %s for images of %dx%dx%d, but a model of %s must "
+        "end with %dx%dx%d; end with `- conv: {channels: classes, kernel: 1}`%s",
+        layer_shape(b->x, shape), c->height, c->width, c->channels,
+        b->d->classifies ? "classes" : "masks", height, width, classes,
+        b->d->classifies ? " or `- dense: classes`" : " at the size of the images");
 }
 
 int description_sides(const struct description *d, const char *variant,
@@ -735,7 +645,7 @@ int description_sides(const struct description *d, const char *variant,
     if (evaluate_node(&b, d->sides, &b.global, &value))
         return -1;
     if (value < 1 || value > 65536)
-        return wrong(d, d->sides, e, "sides: %" PRId64 " is not from 1 to 65536", value);
+        return document_refuse(d->sides, e, "sides: %" PRId64 " is not from 1 to 65536", value);
     *multiple = (int)value;
     return 0;
 }

@@ -10,7 +10,7 @@
 #include "trainer/core/graph.h"
 #include "trainer/models/model.h"
 
-#define DESCRIPTION_MAX 32768 /* bytes; so that decoding the most nested YAML takes about 1 s */
+#define DESCRIPTION_MAX 32768 /* bytes */
 
 struct description;
 

@@ -108,15 +108,18 @@ void compute_describe(const struct compute *c, const char *comm, char dst[COMPUT
              *c->why ? ": " : "", c->why);
 }
 
-void compute_log(const struct compute *c, const char *comm)
+void compute_log(const struct compute *c, const char *comm, const char *dtype)
 {
     char line[COMPUTE_LINE];
 
     compute_describe(c, comm, line);
-    log_info("computing on %s", line);
+    log_info("computing on %s%s", line,
+             strcmp(dtype, "bf16") == 0 && !c->backend->device
+                 ? "; bf16 is rounded between ops, which takes longer than f32"
+                 : "");
 }
 
-int compute_take(const char **word, struct err *e)
+int compute_take(const char **word, const char *dtype, struct err *e)
 {
     struct compute c;
 
@@ -124,6 +127,6 @@ int compute_take(const char **word, struct err *e)
         return -1;
     *word = c.backend->name;
     if (strategy_launched_task() == 0)
-        compute_log(&c, NULL);
+        compute_log(&c, NULL, dtype);
     return 0;
 }

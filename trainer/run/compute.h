@@ -28,7 +28,7 @@ int compute_choose(struct compute *c, const char *word, struct err *e);
 
 /* For verbs that run as one process: chooses by *word, sets *word to the name of the backend (a
  * constant string), and logs the choice, except in tasks of a launcher other than task 0. */
-int compute_take(const char **word, struct err *e);
+int compute_take(const char **word, const char *dtype, struct err *e);
 
 /* Writes the name of the processor in /proc/cpuinfo, or "CPU". */
 void compute_cpu_name(char *dst, size_t size);
@@ -38,7 +38,7 @@ void compute_cpu_name(char *dst, size_t size);
 #define COMPUTE_LINE 1600
 void compute_describe(const struct compute *c, const char *comm, char dst[COMPUTE_LINE]);
 
-/* Logs that line. */
-void compute_log(const struct compute *c, const char *comm);
+/* Logs that line; with dtype "bf16" on the CPU, also that it is slower there. */
+void compute_log(const struct compute *c, const char *comm, const char *dtype);
 
 #endif

@@ -13,10 +13,10 @@
 
 #include "src/buf.h"
 #include "src/clock.h"
+#include "src/format/schema.h"
 #include "src/log.h"
 #include "src/mem.h"
 #include "src/plural.h"
-#include "src/schema.h"
 #include "trainer/checkpoint/snapshot.h"
 
 /* Facts about the checkpoint that is read. */

@@ -29,7 +29,6 @@ static uint64_t machine_id(const char *host)
 void roster_describe(struct roster_entry *own)
 {
     own->machine = machine_id(own->host);
-    own->process = (uint64_t)getpid();
     own->cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 

@@ -11,9 +11,8 @@
 struct roster_entry {
     char host[256];
     uint64_t machine;  /* equal for ranks on one running kernel, whatever the name of their host */
-    uint64_t process;  /* process id: equal for its replicas; machines may repeat it */
-    int threads, cores; /* of the replica; of the machine */
-    uint64_t device;    /* identifies the replica's GPU (network_device); 0 without one */
+    int threads, cores; /* of the rank; of the machine */
+    uint64_t device;    /* identifies the rank's GPU (network_device); 0 without one */
     char processor[128]; /* what computes: the name of the GPU, or of the CPU */
     uint64_t config_hash, plan_hash, data_hash;
 };
@@ -27,7 +26,7 @@ struct roster {
  * NCCL_HOSTID for each rank, and is as slow as a network). */
 bool roster_shares_gpus(void);
 
-/* Sets machine, process and cores of *own, whose host is set. */
+/* Sets machine and cores of *own, whose host is set. */
 void roster_describe(struct roster_entry *own);
 
 /* Gathers the entries of all ranks; collective. -1 with ERR_PEER on every rank if one has another
@@ -36,14 +35,14 @@ int roster_gather(struct comm *c, const struct roster_entry *own, struct roster 
                   struct err *e);
 void roster_destroy(struct roster *roster);
 
-/* Returns the number of replicas on the machine of the given rank. */
+/* Returns the number of ranks on the machine of the given rank. */
 int roster_sharers(const struct roster *roster, int rank);
 
 /* Writes the names of all ranks' processors to dst, each once, joined by " + ". Returns the first
  * rank with another processor than rank 0, or 0 if there is none. */
 int roster_processors(const struct roster *roster, char *dst, size_t size);
 
-/* Returns whether the replicas of some machine have more threads than it has cores. */
+/* Returns whether the ranks of some machine have more threads than it has cores. */
 bool roster_is_oversubscribed(const struct roster *roster);
 
 #endif

@@ -14,9 +14,9 @@
 
 #include "src/atomicfile.h"
 #include "src/cli.h"
+#include "src/format/schema.h"
 #include "src/hash.h"
 #include "src/run/schedule.h"
-#include "src/schema.h"
 #include "trainer/models/model.h"
 #include "trainer/run/goal.h"
 
@@ -253,11 +253,11 @@ static int check_layout(const struct settings *c, struct err *e)
                        "layout: %d tasks with %d GPUs each are not the %d GPUs of the run",
                        c->layout.tasks, c->layout.gpus_per_task, c->layout.gpus);
     if (mirrored && c->layout.tasks != 1)
-        return err_set(e, ERR_CONFIG, "layout.tasks: mirrored is one process on one node, not %d",
+        return err_set(e, ERR_CONFIG, "layout.tasks: mirrored is one task on one node, not %d",
                        c->layout.tasks);
     if (!mirrored && c->layout.gpus_per_task != 1)
         return err_set(e, ERR_CONFIG,
-                       "layout.gpus_per_task: multi-worker is one process per GPU, not one for %d",
+                       "layout.gpus_per_task: multi-worker is one task per GPU, not one for %d",
                        c->layout.gpus_per_task);
     if (c->layout.nodes > c->layout.tasks)
         return err_set(e, ERR_CONFIG, "layout.nodes: %d nodes for %d tasks", c->layout.nodes,
@@ -274,11 +274,13 @@ static int check_comm(const struct settings *c, struct err *e)
     bool one = c->layout.gpus == 1;
 
     if ((strcmp(comm, "self") == 0 && !one) ||
-        (strcmp(comm, "thread") == 0 && c->layout.tasks != 1) ||
         (strcmp(comm, "mpi") == 0 && c->layout.gpus_per_task != 1))
         return err_set(e, ERR_CONFIG,
                        "train.comm: %s cannot connect %d tasks with %d GPUs each; use auto", comm,
                        c->layout.tasks, c->layout.gpus_per_task);
+    if (strcmp(comm, "mpi") == 0 && !one && strcmp(c->train.backend, "cuda") == 0)
+        return err_set(e, ERR_CONFIG, "train.comm: mpi sums on the CPU, and several GPUs need "
+                       "nccl; use auto");
     if (strcmp(comm, "nccl") == 0 && strcmp(c->train.backend, "cuda") != 0 &&
         strcmp(c->train.backend, "auto") != 0)
         return err_set(e, ERR_CONFIG, "train.comm: nccl connects GPUs (train.backend: cuda), but "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The order of a training: handshake, data, resume, epochs and validations, results. Errors are
- * returned to the caller, which ends the other replicas. */
+ * returned to the caller, which ends the other ranks. */
 #include "config.h"
 #include "trainer/run/session.h"
 
@@ -17,7 +17,6 @@
 #include "src/run/schedule.h"
 #include "trainer/backends/trial/verdicts.h"
 #include "trainer/checkpoint/snapshot.h"
-#include "trainer/comm/comm_mpi.h"
 #include "trainer/data/set/loader.h"
 #include "trainer/data/set/shard.h"
 #include "trainer/evaluate/evaluate.h"
@@ -198,7 +197,7 @@ static int gather_roster(struct session *s, struct roster *roster, struct err *e
     return 0;
 }
 
-/* Writes the record's first line, with one host per process, which may have several replicas, and
+/* Writes the record's first line, with one host per task, which may have several ranks, and
  * opens the file for TensorBoard if train.tensorboard is set. Warns if ranks compute on different
  * processors. */
 static int write_head(struct session *s, const struct roster *roster, struct err *e)
@@ -578,8 +577,7 @@ static int restore_best(struct session *s, struct err *e)
     return share_weights(s, e) ? -1 : evaluate_all(s, &s->end, e);
 }
 
-/* Collective. Sets kernels_checked and kernels_refused of s->end. All replicas of a process have
- * the same tally, which counts once. */
+/* Collective. Sets kernels_checked and kernels_refused of s->end. */
 static int gather_verdicts(struct session *s, struct err *e)
 {
     struct comm *c = s->t.comm;
@@ -591,7 +589,7 @@ static int gather_verdicts(struct session *s, struct err *e)
         return -1;
     verdicts_tally(&own);
     int rc = c->ops->gather(c, &own, all, sizeof own, e);
-    for (int i = 0; rc == 0 && i < c->size; i += s->t.config->layout.gpus_per_task) {
+    for (int i = 0; rc == 0 && i < c->size; i++) {
         s->end.kernels_checked += all[i].nright + all[i].nwrong;
         if (*all[i].faults && n < size)
             n += (size_t)snprintf(text + n, size - n, "%srank %d: %s", n ? "; " : "", i,
@@ -665,7 +663,7 @@ static int prepare_session(struct session *s, struct err *e)
     int sharers = roster_sharers(&roster, c->rank);
     int rc = check_room(s, sharers, e) || c->ops->barrier(c, e) ? -1 : 0;
     if (rc == 0)
-        rc = dataset_load(s->t.dataset, sharers / s->t.config->layout.gpus_per_task, e);
+        rc = dataset_load(s->t.dataset, sharers, e);
     if (rc && e->code == ERR_INTERRUPT && !(s->given.interrupt && *s->given.interrupt))
         err_set(e, ERR_RESUMABLE, "stopped by a signal before the first step");
     if (rc == 0 && s->t.record)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "src/cluster/resolve.h"
+#include "src/mem.h"
 #include "src/run/token.h"
 #include "trainer/comm/comm_mpi.h"
 #include "trainer/run/spec_read.h"
@@ -66,6 +67,8 @@ int strategy_launched_task(void)
     struct err ignored;
     int rank = launcher.rank;
 
+    if (local_ranks_index() >= 0)
+        return local_ranks_index();
     if (launcher.size_name || !text || spec_read(text, &spec, &ignored))
         return rank;
     rank = spec.rank;
@@ -78,6 +81,8 @@ int strategy_local_rank(void)
     static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
                                         "SLURM_LOCALID", "LOCAL_RANK"};
 
+    if (local_ranks_index() >= 0)
+        return local_ranks_index();
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *text = getenv(names[i]);
         if (text && *text >= '0' && *text <= '9')
@@ -187,15 +192,16 @@ static int read_spec(struct strategy *s, const struct launcher *launcher, bool b
 
 /* Returns the number of tasks on this task's node by the launcher, or else the most that may be
  * there. */
-static int tasks_here(const struct settings *config, const struct strategy *s)
+static int tasks_here(const struct settings *config)
 {
     int local = env_int("OMPI_COMM_WORLD_LOCAL_SIZE");
 
     if (local <= 0)
         local = env_int("MPI_LOCALNRANKS");
-    if (local > 0 && local <= s->tasks)
+    if (local > 0 && local <= config->layout.tasks)
         return local;
-    return config->layout.tasks_per_node < s->tasks ? config->layout.tasks_per_node : s->tasks;
+    return config->layout.tasks_per_node < config->layout.tasks ? config->layout.tasks_per_node
+                                                                : config->layout.tasks;
 }
 
 int strategy_own_cores(void)
@@ -206,9 +212,9 @@ int strategy_own_cores(void)
                                                        : (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* Returns the cores of one replica, at least 1: an equal share of the cores of this task, which are
+/* Returns the cores of one rank, at least 1: an equal share of the cores of its task, which are
  * Slurm's cores per task, those that it is bound to, or a share of those of its node. */
-static int share_of_cores(const struct settings *config, const struct strategy *s)
+static int share_of_cores(const struct settings *config)
 {
     int per_task = env_int("SLURM_CPUS_PER_TASK"), on_node = env_int("SLURM_CPUS_ON_NODE");
     int cores = strategy_own_cores();
@@ -216,12 +222,13 @@ static int share_of_cores(const struct settings *config, const struct strategy *
 
     if (per_task > 0 && per_task < cores) {
         cores = per_task;
-    } else if (!(bound && s->tasks > 1)) { /* a bound task does not share its cores */
+    } else if (!(bound && config->layout.tasks > 1)) { /* a bound task does not share its cores */
         if (on_node > 0 && on_node < cores)
             cores = on_node;
-        cores /= tasks_here(config, s);
+        cores /= tasks_here(config);
     }
-    return cores / s->replicas > 1 ? cores / s->replicas : 1;
+    cores /= config->layout.gpus_per_task;
+    return cores > 1 ? cores : 1;
 }
 
 static enum strategy_comm choose_comm(const struct settings *config)
@@ -234,19 +241,37 @@ static enum strategy_comm choose_comm(const struct settings *config)
         return STRATEGY_NCCL;
     if (strcmp(config->train.comm, "mpi") == 0 || config->layout.tasks > 1)
         return STRATEGY_MPI;
-    if (strcmp(config->train.comm, "thread") == 0 || config->layout.gpus_per_task > 1)
-        return STRATEGY_THREAD;
-    return STRATEGY_SELF;
+    return several ? STRATEGY_NODE : STRATEGY_SELF;
 }
 
-int strategy_decide(const struct settings *config, bool by_hand, struct strategy *s,
-                    struct err *e)
+/* Makes forked ranks the ranks of this run, with the name of this host for all of them. */
+static int take_local(struct strategy *s, struct err *e)
+{
+    size_t n = (size_t)s->local->size;
+    struct spec *spec = &s->spec;
+
+    spec_destroy(spec);
+    *spec = (struct spec){.rank = s->local->rank, .hosts = mem_zero(n, sizeof *spec->hosts, e),
+                          .ports = mem_zero(n, sizeof *spec->ports, e)};
+    if (!spec->hosts || !spec->ports)
+        return -1;
+    for (; spec->nworkers < s->local->size; spec->nworkers++)
+        if (!(spec->hosts[spec->nworkers] = strdup(s->host)))
+            return mem_fail(e);
+    spec->ports[0] = s->local->port;
+    s->tasks = s->local->size;
+    s->task = s->local->rank;
+    return 0;
+}
+
+int strategy_decide(const struct settings *config, bool by_hand, const struct local_ranks *local,
+                    struct strategy *s, struct err *e)
 {
     struct launcher launcher = find_launcher();
     const char *node = getenv("SLURMD_NODENAME");
 
     *s = (struct strategy){.comm = choose_comm(config), .tasks = config->layout.tasks,
-                           .task = launcher.rank, .replicas = config->layout.gpus_per_task};
+                           .task = launcher.rank, .local = local};
     if (node && *node)
         snprintf(s->host, sizeof s->host, "%s", node);
     else
@@ -255,23 +280,19 @@ int strategy_decide(const struct settings *config, bool by_hand, struct strategy
         return err_set(e, ERR_PEER, "this run has %d tasks (layout.tasks), but %d were started "
                        "(%s); start as many as the run has", s->tasks, launcher.size,
                        launcher.size_name);
-    if (read_spec(s, &launcher, by_hand, e))
+    if (read_spec(s, &launcher, by_hand, e) || (local && take_local(s, e)))
         return -1;
-    if (s->comm == STRATEGY_NCCL && s->tasks > 1 && s->spec.nworkers == 0 &&
-        strcmp(config->train.comm, "auto") == 0)
-        s->comm = STRATEGY_MPI; /* MPI does not need a cluster spec */
     if (s->comm == STRATEGY_NCCL && s->tasks > 1 && s->spec.nworkers == 0)
         return err_set(e, ERR_PEER,
                        "NCCL's ranks connect by the cluster spec, but TF_CONFIG is not set; "
-                       "export TF_CONFIG=\"$(unetctl spec)\" in each task, or use MPI "
-                       "(train.comm: mpi)");
-    s->threads = config->train.threads ? config->train.threads : share_of_cores(config, s);
+                       "export TF_CONFIG=\"$(unetctl spec)\" in each task");
+    s->threads = config->train.threads ? config->train.threads : share_of_cores(config);
     return 0;
 }
 
 const char *strategy_comm_name(const struct strategy *s)
 {
-    static const char *const names[] = {[STRATEGY_SELF] = "self", [STRATEGY_THREAD] = "thread",
+    static const char *const names[] = {[STRATEGY_SELF] = "self", [STRATEGY_NODE] = "node",
                                         [STRATEGY_MPI] = "mpi", [STRATEGY_NCCL] = "nccl"};
 
     return names[s->comm];
@@ -296,7 +317,11 @@ int strategy_meet(const struct strategy *s, const struct settings *config, const
     *relayed = false;
     if (s->tasks == 1 || s->spec.nworkers == 0)
         return 0;
-    if (token_share(out, c.token, e))
+    if (s->local) {
+        c.address = "127.0.0.1";
+        c.listener = s->task == 0 ? s->local->listener : 0;
+        memcpy(c.token, s->local->token, sizeof c.token);
+    } else if (token_share(out, c.token, e))
         return err_prefix(e, "rank %d of %d on %s", s->task, s->tasks, s->host);
     *dst = rendezvous_open(&c, blob, nbytes, relayed, e);
     return *dst ? 0 : -1;

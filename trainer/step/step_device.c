@@ -109,7 +109,7 @@ static int device_open(struct step *s, struct err *e)
     struct network_link link = {
         .sum = sums ? sum_for_batch_norm : NULL, .watch = sums ? check_device_wait : NULL,
         .done = add_results, .arg = d, .rank = s->config.comm->rank,
-        .largest = s->config.comm->can_record ? find_largest : NULL};
+        .largest = find_largest};
 
     d->shares = mem_zero((size_t)s->config.accumulate, sizeof *d->shares, e);
     if (!d->shares)

@@ -20,7 +20,7 @@
 #define NEAREST 0.5    /* doublings: a miss over less is taken to be over so many */
 /* A term uses this many degrees of freedom, because it is chosen among others. */
 #define CHOSEN 2
-#define DRAWS_MOST 256 /* draws of a set before those with negative coefficients are rejected */
+#define DRAWS_MOST 256 /* draws of a set before those with impossible coefficients are rejected */
 #define DRAWS_LEAST 8  /* of a set with less evidence than another */
 #define NEGLIGIBLE 1e-3 /* evidence beside that of the best set so far */
 #define LOO_SET 3      /* terms of a set when a count is left out */
@@ -37,7 +37,7 @@ struct group {
 
 /* A set of terms in one case of the links. */
 struct candidate {
-    double score; /* the logarithm of its evidence, but for the part that is not negative */
+    double score; /* the logarithm of its evidence, but for the part that is possible */
     unsigned char term[MODEL_LAW_MOST];
     int n, which;
 };
@@ -202,8 +202,8 @@ static int compare_candidates(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Draws coefficients of a set from Student's t. Returns false if one is negative. chi is the
- * approximation of Wilson and Hilferty. */
+/* Draws coefficients of a set from Student's t. Returns false if one is negative or above the most
+ * of its term. chi is the approximation of Wilson and Hilferty. */
 static bool draw_set(const struct fit *f, const struct candidate *c, const struct solution *s,
                      const double *normal, struct model_draw *dst)
 {
@@ -216,9 +216,10 @@ static bool draw_set(const struct fit *f, const struct candidate *c, const struc
         v[i] = normal[i];
     solve_upper(s, c->n, v);
     for (int i = 0; i < c->n; i++) {
+        double most = model_law_most(&f->m->terms[c->term[i]]);
         dst->term[i] = c->term[i];
         dst->coefficient[i] = s->coefficient[i] + spread * v[i] / s->scale[i];
-        if (!(dst->coefficient[i] >= 0))
+        if (!(dst->coefficient[i] >= 0 && dst->coefficient[i] <= most * dst->coefficient[0]))
             return false;
     }
     return true;

@@ -12,10 +12,10 @@
  *
  * Counts of 1 to 8 rarely show which losses there are, so all sets of at most three are fitted
  * by least squares of relative errors and averaged by the evidence for each: exp(-BIC / 2)
- * (Schwarz 1978; Raftery 1995), times the part of its posterior distribution that has no
- * negative coefficient over that of its prior (Klugkist, Laudy and Hoijtink 2005), times a prior
- * that is halved by each further loss and divided among their kinds (as Chen and Chen 2008). A
- * prediction is a quantile of draws from that average. Beyond the largest count a draw also
+ * (Schwarz 1978; Raftery 1995), times the part of its posterior distribution whose
+ * coefficients are possible over that of its prior (Klugkist, Laudy and Hoijtink 2005), times a
+ * prior that is halved by each further loss and divided among their kinds (as Chen and Chen 2008).
+ * A prediction is a quantile of draws from that average. Beyond the largest count a draw also
  * varies, by 1.5 % for each doubling and by as much as the largest count lies outside the interval
  * that is predicted for it from the others, for what no set describes. doc/STATISTICS.md has the
  * simulations that the constants are from. */

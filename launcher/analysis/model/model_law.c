@@ -14,7 +14,10 @@ enum family { SERIAL, TREE, LINEAR, FIRST, STRAGGLERS, BOUNDARY, NODES, LIMITS, 
  * than that it does not, by this logarithm. */
 #define NODES_PRIOR (-1.6)
 #define USL_PRIOR 3.1        /* the universal scalability law is more probable than other pairs */
-#define STRAGGLERS_PRIOR 0.7 /* GPUs that wait for the slowest are never quite alike */
+#define STRAGGLERS_PRIOR 3.0 /* GPUs that wait for the slowest are never quite alike */
+/* The relative standard deviation of the steps of GPUs that compute the same: a few percent. More
+ * is another loss. */
+#define JITTER_MOST 0.1
 #define LOSS_PRIOR (-M_LN2)  /* of each loss in a set: simple laws are more probable */
 
 static const struct {
@@ -30,10 +33,8 @@ static const struct {
     [MODEL_LAW_FIRST] = {"a first step", "[N > 1]", FIRST, 0},
     [MODEL_LAW_FIRST_SHARE] = {"slower computation from 2 GPUs on", "[N > 1] / N", FIRST, 0},
     [MODEL_LAW_RING_SHARE] = {"a ring of messages", "(N - 1) / N^2", FIRST, 0},
-    [MODEL_LAW_JITTER] = {"stragglers", "sqrt(2 ln N) / N", STRAGGLERS,
-                          STRAGGLERS_PRIOR},
-    [MODEL_LAW_LOG_SHARE] = {"slower computation with more GPUs", "log2 N / N", STRAGGLERS,
-                             STRAGGLERS_PRIOR},
+    [MODEL_LAW_JITTER] = {"stragglers", "sqrt(2 ln N) / N", STRAGGLERS, STRAGGLERS_PRIOR},
+    [MODEL_LAW_LOG_SHARE] = {"slower computation with more GPUs", "log2 N / N", STRAGGLERS, 0},
     [MODEL_LAW_NODES] = {"a step at the node boundary", "[P > 1]", BOUNDARY, 0},
     [MODEL_LAW_NODES_SHARE] = {"slower computation on several nodes", "[P > 1] / N", BOUNDARY, 0},
     [MODEL_LAW_NODES_RING] = {"a ring of nodes", "(P - 1) / P", NODES, NODES_PRIOR},
@@ -95,6 +96,11 @@ double model_law_value(const struct model_law_term *t, const struct model_law_kn
         break;
     }
     return 0;
+}
+
+double model_law_most(const struct model_law_term *t)
+{
+    return t->kind == MODEL_LAW_JITTER ? JITTER_MOST : INFINITY;
 }
 
 int model_law_list(struct model_law_term dst[MODEL_LAW_TERMS], const struct model_law_known *known,

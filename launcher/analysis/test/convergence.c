@@ -32,6 +32,7 @@ static void compute(double score, double loss)
 
     convergence_destroy(&c);
     series_destroy(&s[0]);
+    results_sort(&table);
     if (series_compute(s, &n, "study", &table, "x", &facts, NULL, &table_error) ||
         convergence_compute(&c, &s[0], score, loss, &table_error))
         bail_out("%s", table_error.text);
@@ -67,6 +68,22 @@ int main(void)
     compute(NAN, 0.2);
     ok(c.points[1].nruns == 3 && c.points[1].nreached == 2, "two of three runs reach the target");
     near(c.points[1].epochs, 6, 0, "the median run is one of those");
+    ok(isnan(c.points[1].speedup_least), "there is no range while one run never reaches it");
+    add(1, 2, 10, 8, 1, sqrt(0.5), 0);
+    compute(NAN, 1);
+    ok(isnan(c.points[0].speedup_least) && c.points[1].speedup_least == 4 &&
+           c.points[1].speedup_most == 4, "equal times to the target have a range of no width");
+    compute(NAN, 0.75);
+    ok(isnan(c.points[1].speedup_least), "nor with a target that one run misses");
+    results_destroy(&table);
+    for (long seed = 1; seed <= 2; seed++) {
+        add(1, seed, 10, 8, 1, seed == 1 ? 0.5 : 0.25, 0);
+        add(4, seed, 10, 2, 1, seed == 1 ? 0.5 : sqrt(0.5), 0);
+    }
+    compute(NAN, 0.26);
+    near(c.points[1].speedup_least, 8. * 2 / (2 * 5), 1e-12,
+         "the range begins with the fastest run of the base case over the slowest");
+    near(c.points[1].speedup_most, 8. * 3 / (2 * 3), 1e-12, "and ends with the opposite");
     results_destroy(&table);
 
     add(1, 1, 10, 8, 1, 0.5, 1);

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "launcher/analysis/decision.h"
 
+#include "launcher/analysis/caveats.h"
 #include "launcher/analysis/test/near.h"
 #include "launcher/analysis/test/table.h"
 
@@ -52,8 +53,9 @@ static void compute(void)
     results_sort(&table);
     if (series_compute(s, &n, "study", &table, "x", &facts, NULL, &table_error))
         bail_out("%s", table_error.text);
-    if (decision_compute(&d, &s[0], &rule, &model, &table, &table_error))
+    if (decision_compute(&d, &s[0], &rule, &model, &table_error))
         bail_out("%s", table_error.text);
+    caveats_compute(&d, &s[0], &table);
 }
 
 static const char *caveat(enum caveat_kind kind)

@@ -52,8 +52,8 @@ static const struct simulate_statement statements[NSTATEMENTS] = {
     [WIDTH_2N] = {"width at 2N", SIMULATE_SHOWN_MEDIAN, 0},
     [ORACLE_2N] = {"oracle's", SIMULATE_SHOWN_MEDIAN, 0},
     [SCORE] = {"mean interval score at N, 2N, 4N", SIMULATE_SHOWN, 0},
-    [REACH] = {"efficiency is 0.80 where the model predicts it", SIMULATE_AT_LEAST, 0.9},
-    [DEADLINE] = {"a deadline is met", SIMULATE_AT_LEAST, 0.9},
+    [REACH] = {"0.80 or more is predicted of an efficiency that is less", SIMULATE_AT_MOST, 0.05},
+    [DEADLINE] = {"a deadline is predicted to be met that is missed", SIMULATE_AT_MOST, 0.05},
     [RISES] = {"predicted efficiency exceeds the largest count's by more than the noise",
                SIMULATE_AT_MOST, 0.05},
 };
@@ -148,10 +148,9 @@ static void judge_sentences(const struct analysis_series *as, double noise, doub
     int reach = as->decision.model_reach;
     double measured = series_efficiency(&as->series, &as->series.points[NCOUNTS - 1])->value;
 
-    if (reach > LARGEST)
-        values[REACH] = truth(1) / truth(reach) / reach >= DECISION_EFFICIENCY;
-    if (deadline->gpus && !deadline->measured)
-        values[DEADLINE] = 12 * truth(deadline->gpus) <= 12 * truth(LARGEST) / 1.3;
+    values[REACH] = reach > LARGEST && truth(1) / truth(reach) / reach < DECISION_EFFICIENCY;
+    values[DEADLINE] = deadline->gpus && !deadline->measured &&
+                       truth(deadline->gpus) > truth(LARGEST) / 1.3;
     values[RISES] = 0;
     for (int n = LARGEST + 1; n <= 4 * LARGEST; n++)
         if (model_speedup(m, 1, n).expected / n > measured * (1 + 3 * noise))

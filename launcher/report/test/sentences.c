@@ -337,6 +337,19 @@ static bool is_law_named(const struct found *f)
     return is_model_used(f) && f->rs->as->steady.nlaws > 0;
 }
 
+/* A range is printed just where all of two runs or more reach the target, and it holds the ratio of
+ * the medians. */
+static bool is_equal_quality(const struct found *f)
+{
+    const struct convergence_point *base = f->rs->as->convergence.points,
+                                   *p = base + (decision_of(f)->best - series_of(f)->points);
+    bool ranges = p->nruns > 1 && base->nruns > 1 && p->nreached == p->nruns &&
+                  base->nreached == base->nruns;
+
+    return ranges == (strstr(f->text, "between single runs)") != NULL) &&
+           (!ranges || (p->speedup_least <= p->speedup && p->speedup <= p->speedup_most));
+}
+
 static bool is_undecided_law(const struct found *f)
 {
     return is_model_used(f) && f->rs->as->steady.nlaws > 1;
@@ -538,6 +551,8 @@ static bool is_paragraph_open(const struct found *f)
 
 #define LABEL "( \\([^)]*\\))?"
 #define INTERVAL "( \\(95 % interval X-X\\)| \\(X-X by the epochs of single runs\\))?"
+#define RUNS " \\((X-X between single runs|N of N runs reach it, and N of N with N GPUs?|too few " \
+             "runs for a range)\\)"
 #define SPEED "(Xx (faster|slower) than with N GPUs?|Xx the images per second)" INTERVAL \
               "(, Xx (faster|slower) to (IoU|accuracy|a loss of) X)?"
 #define NEEDED "(about N (seeds|runs) per count would decide it|no practicable number of " \
@@ -637,9 +652,9 @@ static struct sentence reasons[] = {
      is_law_named, {0}, 0},
     {"The data do not tell apart what describes the steady epochs: .* do about equally well; a count "
      "left out is predicted within X %\\.", is_undecided_law, {0}, 0},
-    {"Time to (IoU|accuracy|a loss of) X: Xx (faster|slower) than with N GPUs?: each epoch is Xx "
-     "(faster|slower), (and as many are needed|(but|and) Xx as many are needed)\\.", is_always,
-     {0}, 0},
+    {"Time to (IoU|accuracy|a loss of) X: (X)x (faster|slower) than with N GPUs?" RUNS ": each epoch "
+     "is Xx (faster|slower), (and as many are needed|(but|and) Xx as many are needed)\\.",
+     is_equal_quality, {0}, 0},
     {"Critical batch: .*", is_always, {0}, 0},
     {"The work grows with the GPUs \\(weak scaling\\): .*", is_always, {0}, 0},
     {"Fastest whole run, start-up and evaluation included: .*", is_always, {0}, 0},

@@ -11,8 +11,8 @@
 
 #include "launcher/host/jsonio.h"
 #include "src/atomicfile.h"
+#include "src/format/schema.h"
 #include "src/mem.h"
-#include "src/schema.h"
 
 #define RECORD_LIMIT ((size_t)1 << 16)
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -63,6 +64,18 @@ void command_destroy(struct command *c)
 {
     buf_destroy(&c->out);
     buf_destroy(&c->err);
+}
+
+const char *command_setting(const char *config, const char *name, char *dst, size_t size)
+{
+    *dst = 0;
+    for (const char *line = config; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        size_t n = strcspn(line, " =");
+        const char *value = line + n + strspn(line + n, " =");
+        if (n == strlen(name) && strncmp(line, name, n) == 0)
+            snprintf(dst, size, "%.*s", (int)strcspn(value, "\n"), value);
+    }
+    return dst;
 }
 
 /* Skips the label that commands print before an error: "sbatch: error: ". */

@@ -21,6 +21,9 @@ void command_destroy(struct command *c);
 /* Words before a command that prints times: it then prints seconds since 1970. */
 #define COMMAND_EPOCH_TIMES "env", "SLURM_TIME_FORMAT=%s"
 
+/* Copies the value of a setting in the output of `scontrol show config`, or "". Returns dst. */
+const char *command_setting(const char *config, const char *name, char *dst, size_t size);
+
 /* Returns the last line of text that is not empty, without a leading "sbatch: error: ". A hint at
  * the end (Try "sbatch --help" ...) is left out. Changes text; the result points into it. */
 char *command_last_line(char *text);

@@ -6,11 +6,22 @@
 #define UNETCTL_LAUNCHER_SCHEDULER_SLURM_INTERFACE_H
 
 #include <jansson.h>
+#include <limits.h>
+#include <stdbool.h>
 
 #include "launcher/scheduler/slurm/cluster.h"
 
+/* What is needed of slurm.conf. */
+struct slurm_config {
+    char cluster[256];
+    bool hides_jobs;        /* users are shown only their own (PrivateData=jobs) */
+    bool has_slurmdbd;
+    char jobcomp[PATH_MAX]; /* the file of jobcomp/filetxt, or "" */
+};
+
 struct slurm_interface {
-    json_t *(*ping)(void);
+    /* Fills dst, which is zeroed. Returns NULL, or a refusal. */
+    json_t *(*load_config)(struct slurm_config *dst);
 
     /* Fills dst, which is empty. Returns NULL, or a refusal. */
     json_t *(*load_cluster)(struct cluster *dst);
@@ -19,7 +30,7 @@ struct slurm_interface {
      * partition that are down, drained or do not respond. */
     json_t *(*forecast)(const json_t *job, int away);
 
-    /* Reads the script of a job that request_check_job has accepted, and submits it. */
+    /* Reads the script of a job that message_check_job has accepted, and submits it. */
     json_t *(*submit)(const json_t *job);
 
     /* Replaces the answers of submitted jobs that can never start, and cancels those jobs.
@@ -27,9 +38,15 @@ struct slurm_interface {
      * itself. */
     void (*review)(json_t **answers, size_t count);
 
-    json_t *(*query)(const json_t *request);  /* has "tag_prefix" */
-    json_t *(*lookup)(const json_t *ids);     /* a list of decimal numbers as strings */
-    json_t *(*accounting)(const json_t *request);
+    /* Append jobs to a list: those whose tag begins with prefix, of this user or of everybody, and
+     * those of any user that have one of these ids, decimal numbers as strings. Return NULL, or a
+     * refusal. */
+    json_t *(*query)(const char *prefix, bool everybody, json_t *jobs);
+    json_t *(*lookup)(const json_t *ids, json_t *jobs);
+
+    /* Appends what slurmdbd knows of these ids. Returns whether it answers. */
+    bool (*recall)(const json_t *ids, json_t *jobs);
+
     json_t *(*cancel)(const char *id);      /* id is a decimal number */
     json_t *(*release_job)(const char *id); /* a job that is held */
 };

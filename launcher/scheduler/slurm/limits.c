@@ -66,17 +66,11 @@ static void ask_line(const char *const argv[], char *dst, size_t size)
 static void find_setting(const char *name, char *dst, size_t size)
 {
     static const char *const show[] = {"scontrol", "show", "config", NULL};
-    char label[64];
     struct command c;
 
     *dst = 0;
-    snprintf(label, sizeof label, "\n%s ", name);
-    if (run_query(show, &c)) {
-        const char *line = strstr(c.out.data, label);
-        const char *value = line ? strchr(line, '=') : NULL;
-        if (value)
-            snprintf(dst, size, "%.*s", (int)strcspn(value + 2, "\n"), value + 2);
-    }
+    if (run_query(show, &c))
+        command_setting(c.out.data, name, dst, size);
     command_destroy(&c);
 }
 

@@ -3,8 +3,14 @@
 #include "launcher/scheduler/slurm/message.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "src/atomicfile.h"
+
+#define SCRIPT_LIMIT ((size_t)4 << 20)
 
 static json_t *refuse(enum cause cause, const char *fmt, va_list ap)
 {
@@ -61,6 +67,18 @@ json_t *message_string(const char *text)
     return s ? s : json_string("");
 }
 
+bool message_has_word(const char *text, const char *word)
+{
+    size_t length = strlen(word), n;
+
+    for (; *text; text += n + (text[n] == ',')) {
+        n = strcspn(text, ",");
+        if (n == length && strncmp(text, word, n) == 0)
+            return true;
+    }
+    return false;
+}
+
 bool message_has_id(const json_t *ids, const char *id)
 {
     const json_t *one;
@@ -71,4 +89,39 @@ bool message_has_id(const json_t *ids, const char *id)
             return true;
     }
     return false;
+}
+
+json_t *message_check_job(const json_t *job)
+{
+    static const char *const texts[] = {"tag", "name", "work_dir", "output", NULL};
+    static const char *const numbers[] = {"nodes", "tasks", "gpus_per_task", "cpus_per_task", NULL};
+
+    for (const char *const *s = texts; *s; s++)
+        if (!message_text(job, *s))
+            return message_refuse("the job has no \"%s\"", *s);
+    for (const char *const *s = numbers; *s; s++)
+        if (message_number(job, *s) < 1 || message_number(job, *s) > UINT16_MAX)
+            return message_refuse("the job's \"%s\" is not between 1 and %d", *s, UINT16_MAX);
+    return NULL;
+}
+
+json_t *message_read_script(const json_t *job, char **dst)
+{
+    const char *file = message_text(job, "script");
+    struct err e = {.text = "out of memory"};
+    size_t n;
+
+    *dst = NULL;
+    if (!file)
+        return message_refuse("the job has no \"script\"");
+    char *script = atomicfile_read(file, SCRIPT_LIMIT, &n, &e);
+    if (!script)
+        return message_refuse("%s", e.text);
+    /* Slurm would accept a script without "#!", and the job would fail with "Exec format error". */
+    if (strncmp(script, "#!", 2) != 0) {
+        free(script);
+        return message_refuse("%s does not start with #!", file);
+    }
+    *dst = script;
+    return NULL;
 }

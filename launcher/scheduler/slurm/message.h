@@ -25,8 +25,18 @@ const char *message_text(const json_t *o, const char *key);
 long message_number(const json_t *o, const char *key);
 bool message_flag(const json_t *o, const char *key);
 
+/* Is word among the words of a text that are separated by commas? */
+bool message_has_word(const char *text, const char *word);
+
 /* Is id in this list of strings? */
 bool message_has_id(const json_t *ids, const char *id);
+
+/* Returns NULL, or a refusal that names a member of the job that is missing or out of range. */
+json_t *message_check_job(const json_t *job);
+
+/* Sets *dst to the text of the job's script, which the caller frees. Returns NULL, or a refusal,
+ * and then *dst is NULL. A script that does not begin with "#!" is refused. */
+json_t *message_read_script(const json_t *job, char **dst);
 
 /* Returns a text as JSON; "" for NULL and for text that is not UTF-8. */
 json_t *message_string(const char *text);

@@ -8,7 +8,6 @@
 #include "launcher/scheduler/slurm/command.h"
 #include "launcher/scheduler/slurm/limits.h"
 #include "launcher/scheduler/slurm/message.h"
-#include "launcher/scheduler/slurm/request.h"
 
 /* Returns the job's id in the output, or NULL. sbatch --parsable prints ID or ID;CLUSTER. */
 static const char *find_id(const char *text, size_t *length)
@@ -51,7 +50,7 @@ static json_t *run_sbatch(const json_t *job, const char *const *front, const cha
 static json_t *check_job(const json_t *job)
 {
     char *script;
-    json_t *refusal = request_read_script(job, &script);
+    json_t *refusal = message_read_script(job, &script);
 
     free(script);
     if (!refusal && json_array_size(json_object_get(job, "words")) == 0)

@@ -412,32 +412,18 @@ static int slurm_query(struct scheduler *s, const char *tag_prefix, bool everybo
     return 0;
 }
 
-static json_t *encode_ids(const char *op, const struct scheduler_ids *ids)
+static int slurm_find(struct scheduler *s, const struct scheduler_ids *ids, bool in_accounting,
+                      struct scheduler_found *dst, struct err *e)
 {
     json_t *list = json_array();
 
     for (size_t i = 0; i < ids->count; i++)
         json_array_append_new(list, json_string(ids->ids[i]));
-    return json_pack("{s:s, s:o}", "op", op, "ids", list);
-}
-
-static int slurm_lookup(struct scheduler *s, const struct scheduler_ids *ids,
-                        struct job_state **states, size_t *nstates, bool *hides, struct err *e)
-{
-    json_t *answer = ask_again(s, encode_ids("lookup", ids), e);
-
-    *hides = json_is_true(json_object_get(answer, "hides"));
-    return answer ? take_states(answer, states, nstates, e) : -1;
-}
-
-static int slurm_recall(struct scheduler *s, const struct scheduler_ids *ids,
-                        struct job_state **states, size_t *nstates, bool *is_answered,
-                        struct err *e)
-{
-    json_t *answer = ask_again(s, encode_ids("accounting", ids), e);
-
-    *is_answered = answer && *jsonio_text(answer, "source");
-    return answer ? take_states(answer, states, nstates, e) : -1;
+    json_t *answer = ask_again(s, json_pack("{s:s, s:o}", "op", in_accounting ? "accounting"
+                                            : "lookup", "ids", list), e);
+    dst->hides = json_is_true(json_object_get(answer, "hides"));
+    dst->is_answered = answer && *jsonio_text(answer, "source");
+    return answer ? take_states(answer, &dst->states, &dst->count, e) : -1;
 }
 
 /* Sends a request that changes the job with this id. */
@@ -476,9 +462,8 @@ struct scheduler *scheduler_slurm_open(const struct scheduler_config *config, st
                                              .query = slurm_query,
                                              .cancel = slurm_cancel,
                                              .close = slurm_close,
-                                             .lookup = slurm_lookup,
-                                             .release = slurm_release,
-                                             .recall = slurm_recall};
+                                             .find = slurm_find,
+                                             .release = slurm_release};
     struct sandbox sandbox;
     struct slurm *slurm;
 

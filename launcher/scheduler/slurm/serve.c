@@ -12,16 +12,16 @@
 #include <unistd.h>
 
 #include "launcher/scheduler/slurm/cluster.h"
+#include "launcher/scheduler/slurm/history.h"
 #include "launcher/scheduler/slurm/limits.h"
 #include "launcher/scheduler/slurm/message.h"
-#include "launcher/scheduler/slurm/request.h"
 #include "src/buf.h"
 
 static json_t *answer_check(const struct slurm_interface *slurm, const json_t *request)
 {
     const json_t *job = json_object_get(request, "job");
     int away = (int)message_number(request, "away");
-    json_t *refusal = request_check_job(job);
+    json_t *refusal = message_check_job(job);
 
     return refusal ? refusal : limits_explain(job, slurm->forecast(job, away));
 }
@@ -34,25 +34,67 @@ static bool is_job_id(const char *id)
     return *id >= '0' && *id <= '9' && !*end && n > 0 && n <= UINT32_MAX;
 }
 
-static json_t *answer_query(const struct slurm_interface *slurm, const json_t *request)
+static json_t *answer_ping(const struct slurm_interface *slurm)
 {
-    if (!message_text(request, "tag_prefix"))
-        return message_refuse("query needs \"tag_prefix\"");
-    return slurm->query(request);
+    struct slurm_config config = {0};
+    json_t *refusal = slurm->load_config(&config);
+
+    return refusal ? refusal : json_pack("{s:b, s:o}", "ok", 1, "cluster",
+                                         message_string(config.cluster));
 }
 
-static json_t *answer_lookup(const struct slurm_interface *slurm, const json_t *request)
+static json_t *answer_query(const struct slurm_interface *slurm, const json_t *request)
 {
-    const json_t *ids = json_object_get(request, "ids"), *id;
+    const char *prefix = message_text(request, "tag_prefix");
+    json_t *jobs = json_array();
+    json_t *refusal = prefix ? slurm->query(prefix, message_flag(request, "everybody"), jobs)
+                             : message_refuse("query needs \"tag_prefix\"");
+    json_t *answer = refusal ? refusal : json_pack("{s:b, s:O}", "ok", 1, "jobs", jobs);
+
+    json_decref(jobs);
+    return answer;
+}
+
+/* Returns NULL, or a refusal if there are no ids or one is not that of a job. */
+static json_t *check_ids(const char *op, const json_t *ids)
+{
+    const json_t *id;
     size_t i;
 
     if (json_array_size(ids) == 0)
-        return message_refuse("lookup needs \"ids\"");
+        return message_refuse("%s needs \"ids\"", op);
     json_array_foreach(ids, i, id) {
         if (!json_is_string(id) || !is_job_id(json_string_value(id)))
-            return message_refuse("lookup: an id is not that of a Slurm job");
+            return message_refuse("%s: an id is not that of a Slurm job", op);
     }
-    return slurm->lookup(ids);
+    return NULL;
+}
+
+/* Answers "lookup", from the queue, and "accounting". */
+static json_t *answer_ids(const struct slurm_interface *slurm, const char *op,
+                          const json_t *request)
+{
+    const json_t *ids = json_object_get(request, "ids");
+    bool is_lookup = strcmp(op, "lookup") == 0;
+    struct slurm_config config = {0};
+    json_t *jobs = json_array(), *refusal = check_ids(op, ids);
+    const char *source = "";
+
+    if (!refusal)
+        refusal = slurm->load_config(&config);
+    if (!refusal && is_lookup)
+        refusal = slurm->lookup(ids, jobs);
+    else if (!refusal && config.has_slurmdbd && slurm->recall(ids, jobs))
+        source = "slurmdbd";
+    else if (!refusal && *config.jobcomp && history_read_jobcomp(config.jobcomp, ids, jobs) == 0)
+        source = "filetxt";
+    json_t *answer = refusal     ? refusal
+                     : is_lookup ? json_pack("{s:b, s:O, s:b}", "ok", 1, "jobs", jobs, "hides",
+                                             config.hides_jobs)
+                                 : json_pack("{s:b, s:s, s:O}", "ok", 1, "source", source, "jobs",
+                                             jobs);
+    json_decref(jobs);
+    return answer;
 }
 
 /* Does act, which cancels or releases a job, with the job of the request. */
@@ -121,7 +163,7 @@ static json_t *answer_submit(const struct slurm_interface *slurm, const json_t *
 
     json_array_foreach(jobs, i, job) {
         if (!refusal)
-            refusal = request_check_job(job);
+            refusal = message_check_job(job);
     }
     if (!refusal)
         refusal = mark_in_flight(message_text(request, "in_flight"), jobs);
@@ -138,7 +180,7 @@ static json_t *answer_request(const struct slurm_interface *slurm, const json_t 
         return json_pack("{s:b, s:i, s:s}", "ok", 1, "protocol", MESSAGE_PROTOCOL, "version",
                          PACKAGE_VERSION);
     if (strcmp(op, "ping") == 0)
-        return slurm->ping();
+        return answer_ping(slurm);
     if (strcmp(op, "partitions") == 0)
         return cluster_partitions(slurm);
     if (strcmp(op, "check") == 0)
@@ -147,10 +189,8 @@ static json_t *answer_request(const struct slurm_interface *slurm, const json_t 
         return answer_submit(slurm, request);
     if (strcmp(op, "query") == 0)
         return answer_query(slurm, request);
-    if (strcmp(op, "lookup") == 0)
-        return answer_lookup(slurm, request);
-    if (strcmp(op, "accounting") == 0)
-        return slurm->accounting(request);
+    if (strcmp(op, "lookup") == 0 || strcmp(op, "accounting") == 0)
+        return answer_ids(slurm, op, request);
     if (strcmp(op, "cancel") == 0)
         return answer_act(slurm->cancel, op, request);
     if (strcmp(op, "release") == 0)

@@ -65,7 +65,7 @@ static void check_counts(void)
     site.gpus_per_node = 0;
     ok(run_plan_compute(&study, &site, "5", 1, &p, &e) == 0, "a site of one node is planned");
     is_int(p.runs[0].layout.nodes, 1, "it has all GPUs on that node");
-    is_int(p.runs[0].layout.gpus_per_task, 5, "one process drives them");
+    is_int(p.runs[0].layout.gpus_per_task, 5, "one task has them");
     run_plan_destroy(&p);
     site.gpus_per_node = 2;
 }
@@ -93,7 +93,7 @@ static void check_engines(void)
     study.strategy = "auto";
     study.engine = "tensorflow";
     ok(run_plan_compute(&study, &site, "2", 1, &p, &e) == 0, "TensorFlow on 2 GPUs is planned");
-    is_int(p.runs[0].layout.gpus_per_task, 2, "one process drives both");
+    is_int(p.runs[0].layout.gpus_per_task, 2, "one task has both");
     run_plan_destroy(&p);
     study.engine = "embedded";
 }

@@ -54,7 +54,7 @@ static bool is_own_loopback(const struct rendezvous_config *c, const char *addre
 {
     bool loopback = strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
 
-    return loopback && strcmp(c->hosts[0], address) != 0 &&
+    return loopback && !c->address && strcmp(c->hosts[0], address) != 0 &&
            strcmp(c->hosts[0], "localhost") != 0 && strcmp(c->hosts[0], c->hosts[c->rank]) != 0;
 }
 
@@ -216,7 +216,7 @@ static int call_port(struct visit *v, struct err *e)
 
     *v->address = 0;
     snprintf(port, sizeof port, "%d", v->port);
-    int rc = resolve_host(v->c->hosts[0], port, &hints, &list);
+    int rc = resolve_host(v->c->address ? v->c->address : v->c->hosts[0], port, &hints, &list);
     if (rc)
         return set_reason(v, "the name has no address here: %s", gai_strerror(rc));
     for (const struct addrinfo *a = list; a && socket == -1; a = a->ai_next) {
@@ -236,7 +236,7 @@ static int call_host(struct visit *v, struct err *e)
 {
     v->port = v->c->ports[0];
     int socket = call_port(v, e);
-    if (socket != -1)
+    if (socket != -1 || v->c->address)
         return socket;
     int other = port_file_read(v->c->folder);
     if (other == 0 || other == v->port)

@@ -34,13 +34,17 @@ struct rendezvous_config {
     int rank, size;
     const char *const *hosts; /* by rank */
     const int *ports;
+    const char *address; /* of rank 0, if it is not to be found by its host's name; or NULL */
+    /* Of rank 0: a socket that listens at ports[0], which rendezvous_open closes; or 0. */
+    int listener;
     const char *host; /* name of this rank's host */
     /* Identity of a device that no other rank may use, such as a GPU's UUID; or "". */
     const char *device;
     const char *program; /* name and version, which must be equal on all ranks */
     uint64_t plan;       /* hash of the configuration, equal on all ranks */
     unsigned char token[TOKEN_SIZE];
-    const char *folder;  /* in which rank 0 publishes its port if that of the spec is in use */
+    const char *folder;  /* in which rank 0 publishes its port if that of the spec is in use; with
+                          * listener not used */
     double timeout_s;    /* for all ranks to connect */
     const atomic_int *interrupt; /* as in struct comm; may be NULL */
 };

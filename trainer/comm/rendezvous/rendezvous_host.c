@@ -61,14 +61,6 @@ struct host {
 
 /* --- the listening socket --- */
 
-static int get_port(int listener)
-{
-    struct sockaddr_in6 a; /* the port is at the same place in both families */
-    socklen_t n = sizeof a;
-
-    return getsockname(listener, (struct sockaddr *)&a, &n) ? 0 : ntohs(a.sin6_port);
-}
-
 /* Listens at a port that the system chooses, and publishes it. */
 static int open_other_port(struct host *h, struct err *e)
 {
@@ -78,7 +70,7 @@ static int open_other_port(struct host *h, struct err *e)
     if (h->listener < 0)
         return err_errno(e, ERR_PEER, errno, "rank 0 of %d on %s cannot listen at any port",
                          c->size, c->host);
-    h->port = get_port(h->listener);
+    h->port = listener_port(h->listener);
     if (port_file_write(c->folder, h->port, e))
         return err_prefix(e, "rank 0 of %d on %s: another program uses port %d", c->size, c->host,
                           c->ports[0]);
@@ -95,6 +87,9 @@ static int open_listener(struct host *h, struct err *e)
     double until = clock_now() + rendezvous_wire_patience_s(c, PORT_WAIT_S);
 
     h->port = c->ports[0];
+    h->listener = c->listener > 0 ? c->listener : -1;
+    if (h->listener > 0)
+        return 0;
     port_file_remove(c->folder);
     for (;;) {
         h->listener = listener_open(c->hosts[0], h->port);

@@ -1,55 +1,63 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The communicators within one process: self and thread. */
+/* The communicators without MPI: self, and node with ranks that this test forks. */
 #include "config.h"
+#include "trainer/comm/comm_node.h"
 #include "trainer/comm/comm_self.h"
-#include "trainer/comm/comm_thread.h"
 
-#include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "t/tap.h"
 #include "trainer/comm/test/check.h"
 
 #define MOST_RANKS 5
 
-struct replica {
-    struct comm *comm;
-    int (*body)(struct comm *c, struct err *e);
+/* What the ranks report, in memory that they share. */
+struct result {
     int rc;
     struct err e;
 };
 
-static void *replica_main(void *arg)
-{
-    struct replica *r = arg;
+static struct result *results; /* [MOST_RANKS] */
 
-    r->rc = r->body(r->comm, &r->e);
-    if (r->rc)
-        r->comm->ops->abort(r->comm, &r->e);
-    return NULL;
+static void be_rank(const struct comm_node_config *config,
+                    int (*body)(struct comm *, struct err *))
+{
+    struct result *r = &results[config->rank];
+    struct comm *c = comm_node_open(config, &r->e);
+
+    r->rc = c ? body(c, &r->e) : -1;
+    if (c)
+        c->ops->close(c);
+    _exit(0);
 }
 
-/* Runs body on `size` threads; replicas[] gets the results. */
-static void run_replicas(int size, double timeout_s, const atomic_int *interrupt,
-                         int (*body)(struct comm *, struct err *), struct replica *replicas)
+/* Runs body on `size` ranks. */
+static void run_ranks(int size, double timeout_s, const atomic_int *interrupt,
+                      int (*body)(struct comm *, struct err *))
 {
+    struct node_offer offer;
     struct err e;
-    pthread_t threads[MOST_RANKS];
-    struct comm_thread_group *g = comm_thread_create(size, timeout_s, interrupt, &e);
+    struct node *node = node_offer(size, &offer, &e);
+    pid_t processes[MOST_RANKS];
 
-    if (!g)
+    if (!node)
         bail_out("%s", e.text);
+    memset(results, 0, MOST_RANKS * sizeof *results);
     for (int r = 0; r < size; r++) {
-        replicas[r] = (struct replica){.comm = comm_thread_member(g, r), .body = body};
-        if (pthread_create(&threads[r], NULL, replica_main, &replicas[r]))
-            bail_out("no thread");
+        struct comm_node_config config = {.rank = r, .size = size, .host = "n07",
+                                          .offer = &offer, .timeout_s = timeout_s,
+                                          .interrupt = interrupt};
+        results[r].rc = -1;
+        if ((processes[r] = fork()) == 0)
+            be_rank(&config, body);
     }
-    for (int r = 0; r < size; r++) {
-        pthread_join(threads[r], NULL);
-        replicas[r].comm = NULL;
-    }
-    comm_thread_destroy(g);
+    for (int r = 0; r < size; r++)
+        waitpid(processes[r], NULL, 0);
+    node_destroy(node);
 }
 
 static void test_self(void)
@@ -62,15 +70,13 @@ static void test_self(void)
     c->ops->close(c);
 }
 
-static void test_threads(void)
+static void test_node(void)
 {
-    struct replica replicas[MOST_RANKS];
-
     for (int size = 1; size <= MOST_RANKS; size++) {
-        run_replicas(size, 60, NULL, check_collectives, replicas);
+        run_ranks(size, 60, NULL, check_collectives);
         for (int r = 0; r < size; r++)
-            ok(replicas[r].rc == 0, "thread: all collectives, rank %d of %d %s", r, size,
-               replicas[r].e.text);
+            ok(results[r].rc == 0, "node: all collectives, rank %d of %d %s", r, size,
+               results[r].e.text);
     }
 }
 
@@ -90,13 +96,6 @@ static int check_order(struct comm *c, struct err *e)
     return 0;
 }
 
-static int fail_on_one(struct comm *c, struct err *e)
-{
-    if (c->rank == 1)
-        return err_set(e, ERR_DATA, "image 7 is broken");
-    return c->ops->barrier(c, e);
-}
-
 static int stay_away(struct comm *c, struct err *e)
 {
     return c->rank == 1 ? 0 : c->ops->barrier(c, e);
@@ -109,6 +108,14 @@ static int bring_other_sizes(struct comm *c, struct err *e)
     return comm_sum_float(c, v, c->rank == 2 ? 8 : 7, e);
 }
 
+static int call_another(struct comm *c, struct err *e)
+{
+    char v[8] = {0}, all[3 * sizeof v];
+
+    return c->rank == 2 ? c->ops->broadcast(c, v, sizeof v, 0, e)
+                        : c->ops->gather(c, v, all, sizeof v, e);
+}
+
 static int wait_for_ever(struct comm *c, struct err *e)
 {
     return c->rank == 0 ? 0 : c->ops->barrier(c, e);
@@ -117,29 +124,34 @@ static int wait_for_ever(struct comm *c, struct err *e)
 static void test_failures(void)
 {
     static const atomic_int terminated = SIGTERM;
-    struct replica r[MOST_RANKS];
+    const struct result *r = results;
 
-    run_replicas(3, 60, NULL, check_order, r);
-    ok(r[0].rc == 0 && r[1].rc == 0 && r[2].rc == 0, "thread: sums go in the order of ranks %s",
+    run_ranks(3, 60, NULL, check_order);
+    ok(r[0].rc == 0 && r[1].rc == 0 && r[2].rc == 0, "node: sums go in the order of ranks %s",
        r[0].e.text);
-    run_replicas(3, 60, NULL, fail_on_one, r);
-    ok(r[0].rc && r[0].e.code == ERR_DATA && strstr(r[0].e.text, "rank 1: image 7 is broken"),
-       "thread: a rank's error ends the others: %s", r[0].e.text);
-    run_replicas(3, 0.2, NULL, stay_away, r);
+    run_ranks(3, 0.2, NULL, stay_away);
     ok(r[0].rc && r[2].rc && r[0].e.code == ERR_PEER &&
-           strstr(r[0].e.text, "2 of 3 replicas arrived"),
-       "thread: a wait ends: %s", r[0].e.text);
-    run_replicas(3, 60, NULL, bring_other_sizes, r);
+           strstr(r[0].e.text, "rank 0 of 3 on n07: a barrier (collective 1) did not end within "
+                               "0.2 s"),
+       "node: a wait ends: %s", r[0].e.text);
+    run_ranks(3, 60, NULL, bring_other_sizes);
     ok(r[0].rc && r[1].rc && r[2].rc && strstr(r[1].e.text, "rank 2"),
-       "thread: unequal sizes are found: %s", r[1].e.text);
-    run_replicas(2, 60, &terminated, wait_for_ever, r);
-    ok(r[1].rc && r[1].e.code == 128 + SIGTERM, "thread: a signal ends a wait: %s", r[1].e.text);
+       "node: unequal sizes are found: %s", r[1].e.text);
+    run_ranks(3, 60, NULL, call_another);
+    ok(r[0].rc && r[1].rc && r[2].rc && strstr(r[1].e.text, "rank 2"),
+       "node: so is another collective: %s", r[1].e.text);
+    run_ranks(2, 60, &terminated, wait_for_ever);
+    ok(r[1].rc && r[1].e.code == 128 + SIGTERM, "node: a signal ends a wait: %s", r[1].e.text);
 }
 
 int main(void)
 {
+    results = mmap(NULL, MOST_RANKS * sizeof *results, PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (results == MAP_FAILED)
+        bail_out("no memory");
     test_self();
-    test_threads();
+    test_node();
     test_failures();
     return done_testing();
 }

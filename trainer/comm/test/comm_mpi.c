@@ -47,8 +47,13 @@ int main(int argc, char **argv)
     struct err e = {0};
     const char *what = argc > 1 ? argv[1] : "";
     bool async = strncmp(what, "async", 5) == 0;
-    struct comm *c = comm_mpi_open(-1, 0, strcmp(what, "init") == 0 ? 2 : 60, NULL, &e);
+    char host[256] = "";
+    struct comm_mpi_config config = {.rank = -1, .host = host,
+                                     .timeout_s = strcmp(what, "init") == 0 ? 2 : 60};
     int rc;
+
+    gethostname(host, sizeof host - 1);
+    struct comm *c = comm_mpi_open(&config, &e);
 
     if (c && async)
         c = comm_async_open(c, &e);

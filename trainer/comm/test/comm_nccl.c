@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The NCCL communicator over emulated GPUs (nccl_emulated.c): every collective with ranks as
- * threads and as processes, sums in a device's queue and in recordings, and what ends a wait. In a
- * build without the emulation, with the real NCCL:
+/* The NCCL communicator over emulated GPUs (nccl_emulated.c): every collective, sums in a device's
+ * queue and in recordings, and what ends a wait. Ranks are processes. In a build without the
+ * emulation, with the real NCCL:
  *
  *   nccl_gpu.t N           N ranks (1 to 4), processes with a GPU each
  *   nccl_gpu.t N shared    the same on one GPU, connected by sockets
@@ -11,7 +11,6 @@
 #include "trainer/backends/backends.h"
 #include "trainer/comm/comm_nccl.h"
 
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -22,7 +21,6 @@
 
 #include "src/clock.h"
 #include "t/tap.h"
-#include "trainer/comm/comm_thread.h"
 #include "trainer/comm/test/check.h"
 
 #define MOST_RANKS 4
@@ -36,11 +34,9 @@ struct rank {
     double seconds;
 };
 
-/* Opens the communicator in the thread or process that uses it, as the trainer does, calls r->body
- * with it, and closes it. Sets r->rc and r->seconds. */
-static void *run_rank(void *arg)
+/* Opens the communicator, calls r->body with it, and closes it. Sets r->rc and r->seconds. */
+static void run_rank(struct rank *r)
 {
-    struct rank *r = arg;
     const struct device_ops *ops = backend_find("cuda")->device;
     struct device *d = ops->open(r->index, &r->e);
     struct comm *c = NULL;
@@ -60,7 +56,6 @@ static void *run_rank(void *arg)
     }
     r->seconds = clock_now() - began;
     ops->close(d);
-    return NULL;
 }
 
 static struct nccl_id new_id(void)
@@ -84,45 +79,10 @@ static struct rank new_rank(int rank, int size, const struct nccl_id *id, double
         .body = body, .index = rank};
 }
 
-static void run_threads(int size, double timeout_s, const atomic_int *interrupt, bool group,
-                        int (*body)(struct comm *, struct device *, struct err *),
-                        struct rank *ranks)
-{
-    struct err e;
-    pthread_t threads[MOST_RANKS];
-    struct nccl_id id = new_id();
-    struct comm_thread_group *g = comm_thread_create(size, timeout_s, interrupt, &e);
-
-    if (!g)
-        bail_out("%s", e.text);
-    for (int r = 0; r < size; r++) {
-        ranks[r] = new_rank(r, size, &id, timeout_s, body);
-        ranks[r].config.interrupt = interrupt;
-        ranks[r].config.thread = group ? comm_thread_member(g, r) : NULL;
-        if (pthread_create(&threads[r], NULL, run_rank, &ranks[r]))
-            bail_out("no thread");
-    }
-    for (int r = 0; r < size; r++)
-        pthread_join(threads[r], NULL);
-    comm_thread_destroy(g);
-}
-
 static int all_collectives(struct comm *c, struct device *d, struct err *e)
 {
     (void)d;
     return check_collectives(c, e);
-}
-
-static void test_threads(int least, int most)
-{
-    struct rank ranks[MOST_RANKS];
-
-    for (int size = least; size <= most; size++) {
-        run_threads(size, 60, NULL, true, all_collectives, ranks);
-        for (int r = 0; r < size; r++)
-            ok(ranks[r].rc == 0, "nccl: all collectives, thread %d of %d %s", r, size,
-               ranks[r].e.text);
-    }
 }
 
 /* What processes share. */
@@ -134,6 +94,7 @@ struct shared {
 
 static bool shares_gpu; /* all processes use one GPU */
 static double most_s = 2; /* until a wait for a lost process ends */
+static const atomic_int *interrupt; /* of all ranks */
 
 /* NCCL connects ranks with one GPU if it takes them for ranks on different hosts. */
 static void pretend_hosts(int rank)
@@ -161,6 +122,7 @@ static void be_rank(struct shared *s, int r, int size, double timeout_s,
     while (!s->has_id && clock_now() < until)
         usleep(1000);
     struct rank rank = new_rank(r, size, &s->id, timeout_s, body);
+    rank.config.interrupt = interrupt;
     rank.index = shares_gpu ? 0 : r;
     run_rank(&rank);
     s->ranks[r].rc = rank.rc;
@@ -243,7 +205,7 @@ static int queue_slices(void *arg, struct err *e)
                : 0;
 }
 
-/* Sums directly, and if the communicator can also recorded and replayed. */
+/* Sums directly, then recorded and replayed. */
 static int sums_in_queue(struct comm *c, struct device *d, struct err *e)
 {
     const struct device_ops *ops = backend_find("cuda")->device;
@@ -254,7 +216,7 @@ static int sums_in_queue(struct comm *c, struct device *d, struct err *e)
     struct slices slices = {c, ops->stream(d), own};
 
     for (int round = 0; rc == 0 && round < 4; round++) {
-        bool replays = round > 0 && c->can_record;
+        bool replays = round > 0;
         rc = fill(ops, d, host, own, c->rank, e);
         if (rc == 0 && replays && !program)
             rc = (program = ops->record(d, queue_slices, &slices, e)) ? 0 : -1;
@@ -266,15 +228,6 @@ static int sums_in_queue(struct comm *c, struct device *d, struct err *e)
     ops->discard(program);
     ops->free(d, DEVICE_HOST, host);
     return rc;
-}
-
-static void test_queue(int size)
-{
-    struct rank ranks[MOST_RANKS];
-
-    run_threads(size, 60, NULL, true, sums_in_queue, ranks);
-    for (int r = 0; r < size; r++)
-        ok(ranks[r].rc == 0, "sums in the queue, thread %d %s", r, ranks[r].e.text);
 }
 
 /* Rank 0 records, the others do not. */
@@ -319,35 +272,49 @@ static int stay_away(struct comm *c, struct device *d, struct err *e)
     return 0;
 }
 
+/* Prints how each of the ranks that failed has failed. */
+static bool have_failed(const struct shared *s, int size, int but, int code, const char *text)
+{
+    bool all = true;
+
+    for (int r = 0; r < size; r++)
+        all &= r == but || (s->ranks[r].rc && s->ranks[r].e.code == code &&
+                            strstr(s->ranks[r].e.text, text));
+    return all;
+}
+
 static void test_failures(void)
 {
     static const atomic_int terminated = SIGTERM;
-    struct rank r[MOST_RANKS];
     struct nccl_id id = new_id();
+    struct rank alone = new_rank(0, 2, &id, 0.3, all_collectives);
+    struct shared *s;
 
-    r[0] = new_rank(0, 2, &id, 0.3, all_collectives);
-    run_rank(&r[0]);
-    ok(r[0].rc && r[0].e.code == ERR_PEER && strstr(r[0].e.text, "rank 0 of 2 on n07") &&
-           strstr(r[0].e.text, "within 0.3 s"), "ranks that do not come: %s", r[0].e.text);
-    ok(r[0].seconds < 10, "in time (%.1f s)", r[0].seconds);
+    run_rank(&alone);
+    ok(alone.rc && alone.e.code == ERR_PEER && strstr(alone.e.text, "rank 0 of 2 on n07") &&
+           strstr(alone.e.text, "within 0.3 s"), "ranks that do not come: %s", alone.e.text);
+    ok(alone.seconds < 10, "in time (%.1f s)", alone.seconds);
     unlink(id.bytes);
 
-    run_threads(3, 60, NULL, true, fail_on_one, r);
-    ok(r[0].rc && r[2].rc && r[0].e.code == ERR_DATA &&
-           strstr(r[0].e.text, "rank 1: image 7 is broken"),
-       "a thread's error ends the others: %s", r[0].e.text);
-    run_threads(3, 60, NULL, false, fail_on_one, r);
-    ok(r[0].rc && r[2].rc && strstr(r[0].e.text, "rank 0 of 3 on n07: NCCL: a barrier") &&
-           strstr(r[0].e.text, "remote process exited"),
-       "what NCCL notices by itself ends a wait: %s", r[0].e.text);
-    run_threads(3, 0.3, NULL, true, stay_away, r);
+    s = run_processes(3, 60, fail_on_one);
+    ok(have_failed(s, 3, 1, ERR_PEER, "NCCL: a barrier") &&
+           strstr(s->ranks[0].e.text, "remote process exited"),
+       "what NCCL notices by itself ends a wait: %s", s->ranks[0].e.text);
+    munmap(s, sizeof *s);
+    s = run_processes(3, 0.3, stay_away);
     /* The rank that times out first aborts the other's connection. */
-    const struct err *first = strstr(r[0].e.text, "within") ? &r[0].e : &r[2].e;
-    ok(r[0].rc && r[2].rc && first->code == ERR_PEER && strstr(first->text, "a barrier") &&
-           strstr(first->text, "within 0.3 s"), "a wait ends: %s", first->text);
-    ok(r[0].seconds < 2.5, "in time (%.1f s)", r[0].seconds);
-    run_threads(2, 60, &terminated, true, stay_away, r);
-    ok(r[0].rc && r[0].e.code == 128 + SIGTERM, "a signal ends a wait: %s", r[0].e.text);
+    const struct err *zero = &s->ranks[0].e, *first = strstr(zero->text, "within")
+                                                          ? zero : &s->ranks[2].e;
+    ok(s->ranks[0].rc && s->ranks[2].rc && first->code == ERR_PEER &&
+           strstr(first->text, "a barrier") && strstr(first->text, "within 0.3 s"),
+       "a wait ends: %s", first->text);
+    ok(s->ranks[0].seconds < 2.5, "in time (%.1f s)", s->ranks[0].seconds);
+    munmap(s, sizeof *s);
+    interrupt = &terminated;
+    s = run_processes(2, 60, stay_away);
+    ok(have_failed(s, 2, 1, 128 + SIGTERM, ""), "a signal ends a wait: %s", s->ranks[0].e.text);
+    munmap(s, sizeof *s);
+    interrupt = NULL;
 }
 
 /* ---- what ends a process's wait */
@@ -436,8 +403,8 @@ int main(int argc, char **argv)
         return done_testing();
     }
     setenv("EMULATE_GPUS", "4", 1);
-    test_threads(1, MOST_RANKS);
-    test_queue(3);
+    for (size = 1; size <= MOST_RANKS; size++)
+        pass_in_processes(size, "all collectives", all_collectives);
     test_failures();
     test_processes(3);
     test_refused();

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* An emulation of NCCL for emulated devices (backends/cuda/runtime/test/emulate.h): ranks are
- * threads or processes of this machine, share a file, and really sum. As with NCCL, no call waits,
+ * processes of this machine, share a file, and really sum. As with NCCL, no call waits,
  * work is done in the order of the device's queue, and a rank that aborts ends the others' work.
  * What NCCL forbids, but may let pass, is an error: ranks that do not all record a collective, or
- * replay another recording of it, recording with several GPUs in a process, and two ranks with one
- * GPU and one NCCL_HOSTID. Included by emulated.c. */
+ * replay another recording of it, and two ranks with one GPU and one NCCL_HOSTID.
+ * Included by emulated.c. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -41,14 +41,13 @@ struct nccl_link {
     struct nccl_world *world;
     int rank, size;
     size_t done; /* parts that this rank has completed */
-    bool aborted, closed;
+    bool aborted;
     unsigned ncaptures; /* emulate_stream.ncaptures of the last recording */
     unsigned nrecordings, place;
     struct nccl_link *next;
 };
 
 static struct nccl_link *nccl_links; /* never freed: queues may still have work for aborted links */
-static pthread_mutex_t nccl_links_lock = PTHREAD_MUTEX_INITIALIZER;
 
 enum nccl_what { REDUCE, BROADCAST, GATHER };
 
@@ -102,10 +101,8 @@ static int nccl_init(void **comm, int size, const struct nccl_id *id, int rank)
     l->world->places[rank].gpu = (uint64_t)emulate_device;
     if (atomic_fetch_add(&l->world->present, 1) + 1 == size)
         unlink(id->bytes);
-    pthread_mutex_lock(&nccl_links_lock);
     l->next = nccl_links;
     nccl_links = l;
-    pthread_mutex_unlock(&nccl_links_lock);
     *comm = l;
     return NCCL_IN_PROGRESS;
 }
@@ -218,18 +215,6 @@ static bool nccl_move_on(void *args, size_t *state)
     return true;
 }
 
-/* Returns whether another communicator of this process is open. */
-static bool nccl_has_other(const struct nccl_link *own)
-{
-    bool has = false;
-
-    pthread_mutex_lock(&nccl_links_lock);
-    for (const struct nccl_link *l = nccl_links; l && !has; l = l->next)
-        has = l != own && !l->closed;
-    pthread_mutex_unlock(&nccl_links_lock);
-    return has;
-}
-
 /* Gives the message its place in the recording that the stream is making. */
 static int nccl_tag_message(struct nccl_message *m, cudaStream_t s)
 {
@@ -239,8 +224,6 @@ static int nccl_tag_message(struct nccl_message *m, cudaStream_t s)
     m->tag = (struct nccl_tag){0, 0, (int)m->what, m->type, m->op, m->root, m->nbytes};
     if (!s->capturing)
         return NCCL_SUCCESS;
-    if (nccl_has_other(l))
-        return NCCL_INVALID_USAGE;
     if (!registers || strcmp(registers, "0") != 0) /* is not emulated */
         return NCCL_INTERNAL_ERROR;
     if (l->ncaptures != s->ncaptures) {
@@ -304,7 +287,7 @@ static int nccl_finalize(void *comm)
 
 static int nccl_destroy(void *comm)
 {
-    ((struct nccl_link *)comm)->closed = true;
+    (void)comm;
     return NCCL_SUCCESS;
 }
 
@@ -313,7 +296,7 @@ static int nccl_abort(void *comm)
     struct nccl_link *l = comm;
 
     l->world->gone = 1;
-    l->aborted = l->closed = true;
+    l->aborted = true;
     return NCCL_SUCCESS;
 }
 
@@ -331,7 +314,6 @@ static const char *nccl_last_error(void *comm)
 
     return l->world->mixed        ? "ranks do not record or replay the same"
            : nccl_has_two_on_one(l) ? "Duplicate GPU detected"
-           : nccl_has_other(l)      ? "recording with several GPUs in a process"
                                     : "";
 }
 

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "src/atomicfile.h"
+#include "src/format/schema.h"
 #include "src/mem.h"
-#include "src/schema.h"
 
 #define MAX_BYTES ((size_t)256 << 20)
 

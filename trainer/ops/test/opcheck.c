@@ -682,23 +682,22 @@ static void check_case(const struct test_case *t, const struct backend *backend,
 }
 
 /* The order of sums does not depend on the number of threads. */
-static void check_threads(const struct test_case *t, const struct backend *backend,
-                          enum dtype dtype)
+static void check_threads(const struct test_case *t, const struct backend *backend)
 {
     struct rig one, two;
     bool same = true;
 
     use_threads(1);
-    rig_create(&one, t, backend, opened, dtype);
+    rig_create(&one, t, backend, opened, DTYPE_F32);
     rig_run(&one, one.graph->nops);
     use_threads(2);
-    rig_create(&two, t, backend, opened, dtype);
+    rig_create(&two, t, backend, opened, DTYPE_F32);
     rig_run(&two, two.graph->nops);
     for (size_t i = 0; i < one.graph->ntensors; i++)
         same = same && memcmp(one.graph->tensors[i]->data, two.graph->tensors[i]->data,
                               tensor_nbytes(one.graph->tensors[i])) == 0;
-    ok(same && one.loss == two.loss, "%s: %s: %s: the same bits with one thread and two",
-       backend->name, precision_name(dtype), describe(t));
+    ok(same && one.loss == two.loss, "%s: %s: the same bits with one thread and two",
+       backend->name, describe(t));
     rig_destroy(&one);
     rig_destroy(&two);
 }
@@ -901,16 +900,13 @@ static int check_backend(const struct backend *backend, const struct backend *re
     return 0;
 }
 
-/* Checks the values, in FP32 and BF16, of the kernels that a processor with fewer instructions
- * would use. */
+/* Checks the values of the kernels that a processor with fewer instructions would use. */
 static void check_isa(const char *isa, const struct backend *backend,
                       const struct backend *reference)
 {
     setenv("UNET_ISA", isa, 1);
-    for (size_t i = 0; i < NCASES; i++) {
+    for (size_t i = 0; i < NCASES; i++)
         check_values(&cases[i], backend, reference, DTYPE_F32);
-        check_values(&cases[i], backend, reference, DTYPE_BF16);
-    }
     unsetenv("UNET_ISA");
 }
 
@@ -919,11 +915,9 @@ static int check_all_backends(void)
     const struct backend *reference = backend_find("ref");
     struct err e;
 
-    check_isa("avx512", backend_find("simd"), reference);
     check_isa("avx2", backend_find("simd"), reference);
     for (size_t i = 0; i < NCASES; i++)
-        for (enum dtype t = DTYPE_F32; t <= DTYPE_BF16; t++)
-            check_threads(&cases[i], backend_find("simd"), t);
+        check_threads(&cases[i], backend_find("simd"));
     for (size_t k = 0; backends[k]; k++)
         if (check_backend(backends[k], reference, &e))
             tap_skip(1, e.text);

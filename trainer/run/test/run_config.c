@@ -95,7 +95,7 @@ static void test_refusals(void)
     refuse_run_json("\"study\":\"demo\"", "\"study\":null", "study: must be a string");
     refuse_run_json("{\"gpus\":3", "{\"gpus\":4", "layout: 3 tasks with 1 GPUs each are not the 4 GPUs");
     refuse_run_json("\"nodes\":2", "\"nodes\":1", "do not fit on 1 nodes");
-    refuse_run_json("\"multi-worker\"", "\"mirrored\"", "mirrored is one process");
+    refuse_run_json("\"multi-worker\"", "\"mirrored\"", "mirrored is one task");
     refuse_run_json("\"comm\":\"auto\"", "\"comm\":\"self\"", "train.comm: self cannot connect 3 tasks");
     refuse_run_json("\"height\":96", "\"height\":100", "multiples of 16; the nearest is 112x128");
     refuse_run_json("\"channels\":1", "\"channels\":65", "data.channels");

@@ -11,7 +11,6 @@
 
 #include "launcher/scheduler/job_state.h"
 #include "launcher/scheduler/slurm/command.h"
-#include "launcher/scheduler/slurm/history.h"
 #include "launcher/scheduler/slurm/message.h"
 #include "launcher/scheduler/slurm/sbatch.h"
 #include "launcher/scheduler/slurm/slurm_words.h"
@@ -58,58 +57,26 @@ static json_int_t seconds_of(const char *text)
 
 /* ---- the cluster ---- */
 
-/* Returns the value after "NAME = " in the output of `scontrol show config`, or "". The text ends
- * behind the value from then on. */
-static const char *find_setting(char *config, const char *name)
-{
-    for (char *line = config; line && *line; line = strchr(line, '\n'), line += line != NULL) {
-        size_t n = strcspn(line, " =");
-        char *value = line + n + strspn(line + n, " =");
-        if (n == strlen(name) && strncmp(line, name, n) == 0) {
-            value[strcspn(value, "\n")] = 0;
-            return value;
-        }
-    }
-    return "";
-}
-
-/* Returns the host in "Slurmctld(primary) at HOST is UP", or "". */
-static const char *find_controller(char *text)
-{
-    char *up = strstr(text, " is UP");
-
-    if (!up)
-        return "";
-    *up = 0;
-    char *at = strrchr(text, ' ');
-    return at ? at + 1 : "";
-}
-
-static json_t *commands_ping(void)
+static json_t *commands_load_config(struct slurm_config *dst)
 {
     static const char *const show[] = {"scontrol", "show", "config", NULL};
-    static const char *const pings[] = {"scontrol", "ping", NULL};
-    struct command config, controller;
-    json_t *answer = run_json(show, &config), *refusal = command_run(pings, &controller);
+    struct command c;
+    json_t *refusal = run_json(show, &c);
+    char value[256];
 
-    if (!answer && refusal) {
-        answer = refusal;
-    } else {
-        json_decref(refusal);
-        if (!answer) {
-            const char *cluster = find_setting(config.out.data, "ClusterName");
-            size_t used = strlen(cluster) + (size_t)(cluster - config.out.data) + 1;
-            bool whole = *cluster && used < config.out.length;
-            const char *version =
-                whole ? find_setting(config.out.data + used, "SLURM_VERSION") : "";
-            answer = json_pack("{s:b, s:o, s:o, s:o}", "ok", 1, "slurm", message_string(version),
-                               "cluster", message_string(cluster), "controller",
-                               message_string(find_controller(controller.out.data)));
-        }
+    if (!refusal) {
+        const char *config = c.out.data;
+        command_setting(config, "ClusterName", dst->cluster, sizeof dst->cluster);
+        command_setting(config, "PrivateData", value, sizeof value);
+        dst->hides_jobs = message_has_word(value, "jobs");
+        command_setting(config, "AccountingStorageType", value, sizeof value);
+        dst->has_slurmdbd = strcmp(value, "accounting_storage/slurmdbd") == 0;
+        command_setting(config, "JobCompType", value, sizeof value);
+        if (strcmp(value, "jobcomp/filetxt") == 0)
+            command_setting(config, "JobCompLoc", dst->jobcomp, sizeof dst->jobcomp);
     }
-    command_destroy(&config);
-    command_destroy(&controller);
-    return answer;
+    command_destroy(&c);
+    return refusal;
 }
 
 static int minutes_of(const char *limit)
@@ -263,9 +230,9 @@ static json_t *describe_job(char *f[FIELDS_MAX])
     return job_state_encode(&j);
 }
 
-/* Lists the jobs that squeue shows, with the option NAME VALUE unless name is NULL, and of them
- * those whose tag begins with prefix, unless that is NULL. Returns NULL, or a refusal. */
-static json_t *list_jobs(const char *name, const char *value, const char *prefix, json_t **list)
+/* Appends the jobs that squeue shows, with the option NAME VALUE unless name is NULL, and of them
+ * those whose tag begins with prefix. Returns NULL, or a refusal. */
+static json_t *list_jobs(const char *name, const char *value, const char *prefix, json_t *jobs)
 {
     const char *const argv[] = {COMMAND_EPOCH_TIMES, "squeue", "-h", "-a", "-t", "all", "-O",
                                 JOB_FORMAT, name, value, NULL};
@@ -273,67 +240,44 @@ static json_t *list_jobs(const char *name, const char *value, const char *prefix
     json_t *refusal = run_json(argv, &c);
     char *text = c.out.data, *f[FIELDS_MAX];
 
-    *list = json_array();
     while (!refusal && next_fields(&text, f, JOB_FIELDS))
-        if (!prefix || strncmp(f[JOB_TAG], prefix, strlen(prefix)) == 0)
-            json_array_append_new(*list, describe_job(f));
+        if (strncmp(f[JOB_TAG], prefix, strlen(prefix)) == 0)
+            json_array_append_new(jobs, describe_job(f));
     command_destroy(&c);
-    if (refusal)
-        json_decref(*list);
     return refusal;
 }
 
-static json_t *commands_query(const json_t *request)
+static json_t *commands_query(const char *prefix, bool everybody, json_t *jobs)
 {
-    bool everybody = message_flag(request, "everybody");
     char user[16];
-    json_t *list;
 
     snprintf(user, sizeof user, "%u", (unsigned)getuid());
-    json_t *refusal = list_jobs(everybody ? NULL : "-u", user, message_text(request, "tag_prefix"),
-                                &list);
-    return refusal ? refusal : json_pack("{s:b, s:o}", "ok", 1, "jobs", list);
+    return list_jobs(everybody ? NULL : "-u", user, prefix, jobs);
 }
 
-/* Does Slurm show users only their own jobs? */
-static json_t *read_hides(bool *hides)
+/* Adds the ids, joined by commas. */
+static void add_ids(struct buf *dst, const json_t *ids)
 {
-    static const char *const show[] = {"scontrol", "show", "config", NULL};
-    struct command c;
-    json_t *refusal = run_json(show, &c);
+    const json_t *id;
+    size_t i;
 
-    if (!refusal) {
-        const char *private = find_setting(c.out.data, "PrivateData");
-        *hides = false;
-        for (size_t n; *private; private += n + (private[n] == ',')) {
-            n = strcspn(private, ",");
-            *hides |= n == 4 && strncmp(private, "jobs", n) == 0;
-        }
+    json_array_foreach(ids, i, id) {
+        buf_addf(dst, "%s%s", dst->length ? "," : "", json_string_value(id));
     }
-    command_destroy(&c);
-    return refusal;
 }
 
 /* squeue fails if the only job that it is asked for is unknown, but not if one of several is, so
- * the first one is named twice. */
-static json_t *commands_lookup(const json_t *ids)
+ * all are named twice. */
+static json_t *commands_lookup(const json_t *ids, json_t *jobs)
 {
     struct buf words = {0};
-    bool hides = false;
-    const json_t *id;
-    json_t *list = NULL;
-    size_t i;
 
-    buf_addf(&words, "%s", json_string_value(json_array_get(ids, 0)));
-    json_array_foreach(ids, i, id) {
-        buf_addf(&words, ",%s", json_string_value(id));
-    }
-    json_t *refusal = words.failed ? message_refuse("out of memory") : read_hides(&hides);
-    if (!refusal)
-        refusal = list_jobs("-j", words.data, NULL, &list);
+    add_ids(&words, ids);
+    add_ids(&words, ids);
+    json_t *refusal = words.failed ? message_refuse("out of memory")
+                                   : list_jobs("-j", words.data, "", jobs);
     buf_destroy(&words);
-    return refusal ? refusal
-                   : json_pack("{s:b, s:o, s:b}", "ok", 1, "jobs", list, "hides", hides);
+    return refusal;
 }
 
 /* Runs a command that changes a job. A job that does not exist is an error only if must_exist. */
@@ -423,18 +367,13 @@ static json_t *describe_past(char *f[FIELDS_MAX])
     return job_state_encode(&j);
 }
 
-/* Adds the jobs that sacct knows. Returns false if sacct does not answer. */
-static bool read_sacct(const json_t *ids, json_t *jobs)
+static bool commands_recall(const json_t *ids, json_t *jobs)
 {
     struct buf list = {0};
     struct command c;
-    const json_t *id;
-    size_t i;
 
-    json_array_foreach(ids, i, id) {
-        buf_addf(&list, "%s%s", list.length ? "," : "", json_string_value(id));
-    }
-    const char *const argv[] = {COMMAND_EPOCH_TIMES, "sacct", "-n", "-P", "-X", "--noconvert", "-j",
+    add_ids(&list, ids);
+    const char *const argv[] = {COMMAND_EPOCH_TIMES, "sacct", "-n", "-P", "-X", "-j",
                                 list.data ? list.data : "", "-a", "-o", PAST_FORMAT, NULL};
     json_t *refusal = run_json(argv, &c);
     char *text = c.out.data, *f[FIELDS_MAX];
@@ -447,37 +386,13 @@ static bool read_sacct(const json_t *ids, json_t *jobs)
     return is_answered;
 }
 
-static json_t *accounting(const json_t *request)
-{
-    static const char *const show[] = {"scontrol", "show", "config", NULL};
-    const json_t *ids = json_object_get(request, "ids");
-    struct command c;
-    json_t *refusal = run_json(show, &c);
-
-    if (refusal) {
-        command_destroy(&c);
-        return refusal;
-    }
-    json_t *jobs = json_array();
-    const char *source = "";
-    bool has_slurmdbd = strstr(c.out.data, "accounting_storage/slurmdbd");
-    bool has_filetxt = strstr(c.out.data, "jobcomp/filetxt");
-    if (has_slurmdbd && read_sacct(ids, jobs))
-        source = "slurmdbd";
-    else if (has_filetxt && history_read_jobcomp(find_setting(c.out.data, "JobCompLoc"), ids,
-                                                 jobs) == 0)
-        source = "filetxt";
-    command_destroy(&c);
-    return json_pack("{s:b, s:s, s:o}", "ok", 1, "source", source, "jobs", jobs);
-}
-
-const struct slurm_interface commands = {.ping = commands_ping,
+const struct slurm_interface commands = {.load_config = commands_load_config,
                                          .load_cluster = commands_load_cluster,
                                          .forecast = sbatch_forecast,
                                          .submit = sbatch_submit,
                                          .review = commands_review,
                                          .query = commands_query,
                                          .lookup = commands_lookup,
-                                         .accounting = accounting,
+                                         .recall = commands_recall,
                                          .cancel = commands_cancel,
                                          .release_job = commands_release_job};

@@ -2,9 +2,7 @@
 #include "config.h"
 #include "launcher/scheduler/slurm/library/accounting.h"
 
-#include <errno.h>
 #include <slurm/slurm.h>
-#include <slurm/slurm_errno.h>
 #include <slurm/slurmdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +10,6 @@
 #include <sys/wait.h>
 
 #include "launcher/scheduler/job_state.h"
-#include "launcher/scheduler/slurm/history.h"
-#include "launcher/scheduler/slurm/library/refusal.h"
 #include "launcher/scheduler/slurm/library/names.h"
 #include "launcher/scheduler/slurm/library/version.h"
 
@@ -56,8 +52,7 @@ static json_t *encode_record(const slurmdb_job_rec_t *r)
     return job_state_encode(&j);
 }
 
-/* Adds the jobs that slurmdbd knows. Returns 0, or -1 if it does not answer. */
-static int read_slurmdbd(const json_t *ids, json_t *jobs)
+bool accounting_recall(const json_t *ids, json_t *jobs)
 {
     slurmdb_job_cond_t cond = {.db_flags = SLURMDB_JOB_FLAG_NOTSET,
                                .step_list = select_jobs(ids)};
@@ -75,26 +70,5 @@ static int read_slurmdbd(const json_t *ids, json_t *jobs)
     slurm_list_destroy(cond.step_list);
     if (connection)
         slurmdb_connection_close(&connection);
-    return found ? 0 : -1;
-}
-
-json_t *accounting_answer(const json_t *request)
-{
-    const json_t *ids = json_object_get(request, "ids");
-    json_t *jobs = json_array();
-    const char *source = "";
-    slurm_conf_t *conf;
-
-    if (slurm_load_ctl_conf(0, &conf) != SLURM_SUCCESS) {
-        json_decref(jobs);
-        return refusal_of_slurm(errno);
-    }
-    if (conf->accounting_storage_type && strstr(conf->accounting_storage_type, "slurmdbd") &&
-        read_slurmdbd(ids, jobs) == 0)
-        source = "slurmdbd";
-    else if (conf->job_comp_type && strstr(conf->job_comp_type, "filetxt") && conf->job_comp_loc &&
-             history_read_jobcomp(conf->job_comp_loc, ids, jobs) == 0)
-        source = "filetxt";
-    slurm_free_conf(conf);
-    return json_pack("{s:b, s:s, s:o}", "ok", 1, "source", source, "jobs", jobs);
+    return found != NULL;
 }

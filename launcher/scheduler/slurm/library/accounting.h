@@ -4,8 +4,9 @@
 #define UNETCTL_LAUNCHER_SCHEDULER_SLURM_LIBRARY_ACCOUNTING_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
-/* Returns the answer to the request "accounting" of PROTOCOL.md. */
-json_t *accounting_answer(const json_t *request);
+/* Appends the jobs with these ids that slurmdbd knows. Returns whether it answers. */
+bool accounting_recall(const json_t *ids, json_t *jobs);
 
 #endif

@@ -14,7 +14,6 @@
 #include "launcher/host/jobenv.h"
 #include "launcher/scheduler/slurm/library/version.h"
 #include "launcher/scheduler/slurm/message.h"
-#include "launcher/scheduler/slurm/request.h"
 
 static int add_variable(struct description *d, const char *name, const char *value)
 {
@@ -237,7 +236,7 @@ void description_free(struct description *d)
 json_t *description_load(struct description *d, const json_t *job)
 {
     *d = (struct description){0};
-    json_t *refusal = message_text(job, "script") ? request_read_script(job, &d->script) : NULL;
+    json_t *refusal = message_text(job, "script") ? message_read_script(job, &d->script) : NULL;
     if (refusal)
         return refusal;
     if (!d->script)

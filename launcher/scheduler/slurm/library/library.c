@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
 #include <pwd.h>
 #include <signal.h>
 #include <slurm/slurm.h>
@@ -20,7 +19,6 @@
 #include "launcher/scheduler/job_state.h"
 #include "launcher/scheduler/slurm/library/accounting.h"
 #include "launcher/scheduler/slurm/library/description.h"
-#include "launcher/scheduler/slurm/library/forecast.h"
 #include "launcher/scheduler/slurm/library/names.h"
 #include "launcher/scheduler/slurm/library/refusal.h"
 #include "launcher/scheduler/slurm/library/version.h"
@@ -28,29 +26,22 @@
 #include "launcher/scheduler/slurm/message.h"
 #include "launcher/scheduler/slurm/sbatch.h"
 
-#define LOOKUPS_MAX 16 /* jobs that are asked for one by one */
-
 /* ---- the cluster ---- */
 
-static json_t *library_ping(void)
+static json_t *library_load_config(struct slurm_config *dst)
 {
     slurm_conf_t *conf;
-    int up = -1;
-    char version[32];
 
-    snprintf(version, sizeof version, "%d.%02d.%d", SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER),
-             SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER), SLURM_VERSION_MICRO(SLURM_VERSION_NUMBER));
     if (slurm_load_ctl_conf(0, &conf) != SLURM_SUCCESS)
         return refusal_of_slurm(errno);
-    for (int i = 0; i < (int)conf->control_cnt && up < 0; i++)
-        if (slurm_ping(i) == SLURM_SUCCESS)
-            up = i;
-    json_t *o = json_pack("{s:b, s:s, s:o, s:o}", "ok", 1, "slurm",
-                          version, "cluster",
-                          message_string(conf->cluster_name), "controller",
-                          message_string(up < 0 ? NULL : conf->control_machine[up]));
+    const char *accounting = conf->accounting_storage_type, *jobcomp = conf->job_comp_type;
+    snprintf(dst->cluster, sizeof dst->cluster, "%s", conf->cluster_name ? conf->cluster_name : "");
+    dst->hides_jobs = (conf->private_data & PRIVATE_DATA_JOBS) != 0;
+    dst->has_slurmdbd = accounting && strstr(accounting, "slurmdbd");
+    if (jobcomp && strstr(jobcomp, "filetxt") && conf->job_comp_loc)
+        snprintf(dst->jobcomp, sizeof dst->jobcomp, "%s", conf->job_comp_loc);
     slurm_free_conf(conf);
-    return o;
+    return NULL;
 }
 
 /* Is a node in this state away? After its restart the controller knows nothing of its nodes for
@@ -66,20 +57,6 @@ static bool is_away(uint32_t state)
 static int minutes_of(uint32_t limit)
 {
     return limit == INFINITE || limit == NO_VAL || limit > INT_MAX ? 0 : (int)limit;
-}
-
-struct load {
-    partition_info_msg_t *partitions;
-    int code; /* Slurm's errno, or 0 when the answer is there */
-};
-
-static void *load_partitions(void *arg)
-{
-    struct load *l = arg;
-
-    l->code = slurm_load_partitions(0, &l->partitions, SHOW_ALL) == SLURM_SUCCESS ? 0
-                                                                                  : errno;
-    return NULL;
 }
 
 /* nodes: NULL if Slurm does not show them. Single nodes that it does not show have no name. */
@@ -104,32 +81,27 @@ static bool fill_partition(struct cluster *dst, const partition_info_t *p,
     return true;
 }
 
-/* Loads partitions and nodes by two requests at the same time. PrivateData of slurm.conf withholds
- * either from users. */
+/* PrivateData of slurm.conf withholds partitions and nodes from users. */
 static json_t *library_load_cluster(struct cluster *dst)
 {
-    struct load load = {0};
+    partition_info_msg_t *partitions = NULL;
     node_info_msg_t *nodes = NULL;
-    pthread_t thread;
-    bool threaded = pthread_create(&thread, NULL, load_partitions, &load) == 0;
-    int code = slurm_load_node(0, &nodes, SHOW_ALL) == SLURM_SUCCESS ? 0 : errno;
     bool is_whole = true;
+    int code = slurm_load_partitions(0, &partitions, SHOW_ALL) == SLURM_SUCCESS ? 0 : errno;
 
-    if (threaded)
-        pthread_join(thread, NULL);
-    else
-        load_partitions(&load);
+    dst->is_private = code == ESLURM_ACCESS_DENIED;
+    if (!code)
+        code = slurm_load_node(0, &nodes, SHOW_ALL) == SLURM_SUCCESS ? 0 : errno;
     if (code == ESLURM_ACCESS_DENIED)
         code = 0;
-    dst->is_private = load.code == ESLURM_ACCESS_DENIED;
-    for (uint32_t i = 0; !code && !load.code && is_whole && i < load.partitions->record_count; i++)
-        is_whole = fill_partition(dst, &load.partitions->partition_array[i], nodes);
+    for (uint32_t i = 0; !code && partitions && is_whole && i < partitions->record_count; i++)
+        is_whole = fill_partition(dst, &partitions->partition_array[i], nodes);
     if (nodes)
         slurm_free_node_info_msg(nodes);
-    if (!load.code)
-        slurm_free_partition_info_msg(load.partitions);
-    if (code || (load.code && !dst->is_private))
-        return refusal_of_slurm(code ? code : load.code);
+    if (partitions)
+        slurm_free_partition_info_msg(partitions);
+    if (code)
+        return refusal_of_slurm(code);
     return is_whole ? NULL : message_refuse("out of memory");
 }
 
@@ -162,84 +134,38 @@ static json_t *describe_job(const slurm_job_info_t *info)
     return job_state_encode(&j);
 }
 
-static json_t *library_query(const json_t *request)
+static json_t *library_query(const char *prefix, bool everybody, json_t *list)
 {
-    const char *prefix = message_text(request, "tag_prefix");
-    size_t length = strlen(prefix);
     job_info_msg_t *jobs;
-    json_t *list;
-    int rc = message_flag(request, "everybody")
-                 ? slurm_load_jobs(0, &jobs, SHOW_ALL)
-                 : slurm_load_job_user(&jobs, getuid(), SHOW_ALL);
+    int rc = everybody ? slurm_load_jobs(0, &jobs, SHOW_ALL)
+                       : slurm_load_job_user(&jobs, getuid(), SHOW_ALL);
 
-    if (rc != SLURM_SUCCESS) {
-        /* Slurm's answer if the user has no jobs */
-        if (errno == ESLURM_INVALID_JOB_ID)
-            return json_pack("{s:b, s:[]}", "ok", 1, "jobs");
-        return refusal_of_slurm(errno);
-    }
-    list = json_array();
+    if (rc != SLURM_SUCCESS) /* ESLURM_INVALID_JOB_ID: the user has no jobs */
+        return errno == ESLURM_INVALID_JOB_ID ? NULL : refusal_of_slurm(errno);
     for (uint32_t i = 0; i < jobs->record_count; i++) {
         const slurm_job_info_t *j = &jobs->job_array[i];
-        if (j->comment && strncmp(j->comment, prefix, length) == 0)
+        if (j->comment && strncmp(j->comment, prefix, strlen(prefix)) == 0)
             json_array_append_new(list, describe_job(j));
     }
     slurm_free_job_info_msg(jobs);
-    return json_pack("{s:b, s:o}", "ok", 1, "jobs", list);
+    return NULL;
 }
 
-/* Appends the jobs of an answer that have one of these numbers to list, and frees the answer. */
-static void take_jobs(json_t *list, const json_t *ids, job_info_msg_t *jobs)
+/* Asks for all jobs, like squeue: there is no request for several. */
+static json_t *library_lookup(const json_t *ids, json_t *list)
 {
+    job_info_msg_t *jobs;
     char id[16];
 
+    if (slurm_load_jobs(0, &jobs, SHOW_ALL) != SLURM_SUCCESS)
+        return refusal_of_slurm(errno);
     for (uint32_t i = 0; i < jobs->record_count; i++) {
         snprintf(id, sizeof id, "%u", jobs->job_array[i].job_id);
         if (message_has_id(ids, id))
             json_array_append_new(list, describe_job(&jobs->job_array[i]));
     }
     slurm_free_job_info_msg(jobs);
-}
-
-/* Appends the jobs with these numbers that Slurm shows to list: one request for each of a few, or
- * one for all jobs. Returns 0, or Slurm's error. */
-static int look_up(json_t *list, const json_t *ids)
-{
-    job_info_msg_t *jobs;
-    const json_t *id;
-    size_t i;
-
-    if (json_array_size(ids) > LOOKUPS_MAX) {
-        if (slurm_load_jobs(0, &jobs, SHOW_ALL) != SLURM_SUCCESS)
-            return errno;
-        take_jobs(list, ids, jobs);
-        return 0;
-    }
-    json_array_foreach(ids, i, id) {
-        uint32_t number = (uint32_t)strtoul(json_string_value(id), NULL, 10);
-        if (slurm_load_job(&jobs, number, SHOW_ALL) == SLURM_SUCCESS)
-            take_jobs(list, ids, jobs);
-        else if (errno != ESLURM_INVALID_JOB_ID) /* which is its answer for an unknown job */
-            return errno;
-    }
-    return 0;
-}
-
-static json_t *library_lookup(const json_t *ids)
-{
-    json_t *list = json_array();
-    slurm_conf_t *conf;
-    int code = look_up(list, ids);
-
-    if (!code && slurm_load_ctl_conf(0, &conf) != SLURM_SUCCESS)
-        code = errno;
-    if (code) {
-        json_decref(list);
-        return refusal_of_slurm(code);
-    }
-    bool hides = (conf->private_data & PRIVATE_DATA_JOBS) != 0;
-    slurm_free_conf(conf);
-    return json_pack("{s:b, s:o, s:b}", "ok", 1, "jobs", list, "hides", hides);
+    return NULL;
 }
 
 static json_t *library_cancel(const char *id)
@@ -263,7 +189,29 @@ static json_t *library_release_job(const char *id)
     return json_pack("{s:b}", "ok", 1);
 }
 
-/* ---- submission ---- */
+/* ---- checks and submissions ---- */
+
+static json_t *library_forecast(const json_t *job, int away)
+{
+    will_run_response_msg_t *expected; /* never freed: slurm.h declares no function for it */
+    struct description d;
+    json_t *answer;
+
+    if (json_object_get(job, "by_sbatch"))
+        return sbatch_forecast(job, away);
+    answer = description_load(&d, job);
+    if (!answer) {
+        int code = slurm_job_will_run2(&d.msg, &expected) == SLURM_SUCCESS ? 0 : errno;
+        bool passes = code && cause_passes(refusal_cause(code), away);
+        answer = code && !passes
+                     ? refusal_of_slurm(code)
+                     : json_pack("{s:b, s:I, s:o}", "ok", 1, "start",
+                                 (json_int_t)(code ? 0 : expected->start_time), "nodes",
+                                 message_string(code ? NULL : expected->node_list));
+    }
+    description_free(&d);
+    return answer;
+}
 
 /* Does this code show that no job exists: is it Slurm's own answer, or was the request not sent?
  * By slurm_errno.h, codes from 2000 are slurmctld's and codes from 7000 those of its accounting
@@ -337,12 +285,12 @@ static json_t *library_submit(const json_t *job)
     return answer;
 }
 
-const struct slurm_interface library = {.ping = library_ping,
+const struct slurm_interface library = {.load_config = library_load_config,
                                         .load_cluster = library_load_cluster,
-                                        .forecast = forecast_check,
+                                        .forecast = library_forecast,
                                         .submit = library_submit,
                                         .query = library_query,
                                         .lookup = library_lookup,
-                                        .accounting = accounting_answer,
+                                        .recall = accounting_recall,
                                         .cancel = library_cancel,
                                         .release_job = library_release_job};

@@ -114,24 +114,24 @@ static void test_check(struct scheduler *s)
     ok(scheduler_check(s, &job, &e) == -1, "a job with an unknown feature is refused: %s", e.text);
 }
 
-/* Looks up a job by its number, and a number that no job has. */
-static void test_lookup(struct scheduler *s, const char *id, const char *tag)
+/* Finds a job by its number, and none by a number that no job has. */
+static void test_find(struct scheduler *s, const char *id, const char *tag)
 {
     const char *const words[] = {id, "4000000"};
     const struct scheduler_ids both = {words, 2}, unknown = {words + 1, 1};
+    struct scheduler_found found;
     struct job_state *states;
-    bool hides = true;
     struct err e;
     size_t n;
 
-    ok(scheduler_lookup(s, &both, &states, &n, &hides, &e) == 0 && n == 1 && !hides,
+    ok(scheduler_find(s, &both, false, &found, &e) == 0 && found.count == 1 && !found.hides,
        "a job is found by its number");
-    ok(n == 1 && strcmp(states[0].id, id) == 0 && strcmp(states[0].tag, tag) == 0 &&
-       states[0].uid == (long)getuid() && *states[0].user, "it has its tag and its user, %s",
-       n ? states[0].user : "");
-    free(states);
-    states = NULL;
-    ok(scheduler_lookup(s, &unknown, &states, &n, &hides, &e) == 0 && n == 0 && !states,
+    const struct job_state *job = found.states;
+    ok(found.count == 1 && strcmp(job->id, id) == 0 && strcmp(job->tag, tag) == 0 &&
+       job->uid == (long)getuid() && *job->user, "it has its tag and its user, %s",
+       found.count ? job->user : "");
+    free(found.states);
+    ok(scheduler_find(s, &unknown, false, &found, &e) == 0 && found.count == 0 && !found.states,
        "an unknown number has no job");
     ok(scheduler_query(s, tag, true, &states, &n, &e) == 0 && n == 1,
        "a query for everybody's jobs finds it, too");
@@ -143,18 +143,17 @@ static void test_recall(struct scheduler *s, const struct job_state *job)
 {
     const char *const words[] = {job->id};
     const struct scheduler_ids ids = {words, 1};
-    struct job_state *states;
-    bool is_answered = false;
+    struct scheduler_found found;
     struct err e;
-    size_t n;
 
-    ok(scheduler_recall(s, &ids, &states, &n, &is_answered, &e) == 0 && is_answered && n == 1,
+    ok(scheduler_find(s, &ids, true, &found, &e) == 0 && found.is_answered && found.count == 1,
        "the accounting knows the job");
-    ok(n == 1 && strcmp(states[0].name, job->name) == 0 && states[0].uid == job->uid &&
-       strcmp(states[0].user, job->user) == 0 && states[0].submitted == job->submitted &&
-       states[0].state == STATE_FAILED && states[0].exit_code == 3,
+    const struct job_state *past = found.states;
+    ok(found.count == 1 && strcmp(past->name, job->name) == 0 && past->uid == job->uid &&
+       strcmp(past->user, job->user) == 0 && past->submitted == job->submitted &&
+       past->state == STATE_FAILED && past->exit_code == 3,
        "with its name, user, time of submission and end");
-    free(states);
+    free(found.states);
 }
 
 static void test_life(struct scheduler *s, const char *interface)
@@ -179,7 +178,7 @@ static void test_life(struct scheduler *s, const char *interface)
     ok(state.submitted && state.started >= state.submitted && state.ended >= state.started,
        "it has its times");
     is_str(state.nodes, "node[1-2]", "it has its nodes");
-    test_lookup(s, id, tag);
+    test_find(s, id, tag);
     test_recall(s, &state);
 
     held.options.hold = true;

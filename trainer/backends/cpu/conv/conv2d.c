@@ -20,8 +20,8 @@ bool conv2d_supports(const struct op *op, const struct tensor *src, const struct
     size_t ns = tensor_channels(src), nd = tensor_channels(dst);
 
     /* Convolutions with more channels are left to conv/winograd/. */
-    if (!rows || !float_rows_supports(op) || op->attr.kernel != CONV2D_KERNEL ||
-        op->attr.stride > 1 || ns > MAX_CHANNELS || nd > MAX_CHANNELS)
+    if (!rows || op->attr.kernel != CONV2D_KERNEL || op->attr.stride > 1 ||
+        ns > MAX_CHANNELS || nd > MAX_CHANNELS)
         return false;
     if (nd >= rows->lanes)
         return nd % rows->lanes == 0;
@@ -50,8 +50,7 @@ struct conv2d conv2d_of(const struct tensor *src, const struct tensor *dst, bool
     c->bias = c->nblocks * c->nvectors * lanes;
     c->sums = c->packed + c->bias;
     c->zeros = simd_round_up(c->w * nd, lanes);
-    c->room = CONV2D_KEPT * c->width + CONV2D_KERNEL * c->zeros;
-    c->encode = float_rows_encode();
+    c->room = CONV2D_KEPT * c->width;
     return plan;
 }
 
@@ -66,10 +65,7 @@ void conv2d_copy_row(const struct conv2d *c, const struct tensor *src, size_t y,
     size_t ci = c->src_channels, n = c->w * ci;
 
     memset(row, 0, ci * sizeof *row);
-    if (src->dtype == DTYPE_F32)
-        memcpy(row + ci, src->data + y * n, n * sizeof *row);
-    else
-        dtype_decode(src->dtype, src->half + y * n, row + ci, n);
+    memcpy(row + ci, src->data + y * n, n * sizeof *row);
     memset(row + ci + n, 0, (c->width - ci - n) * sizeof *row);
 }
 
@@ -164,20 +160,17 @@ static void correlate_band(const struct conv2d *c, const struct tensor *src, con
                            const struct tensor *dst)
 {
     struct ring ring = {kept, c};
-    float *copy = kept + CONV2D_KEPT * c->width;
     size_t row = c->w * c->dst_channels;
     const float *rows[CONV2D_KEPT];
 
     fill_row(&ring, src, image, from);
     fill_row(&ring, src, image, from + 1);
     for (size_t y = from, n; y < to; y += n) {
-        size_t at = (image * c->h + y) * row;
-        float *one = float_rows_begin(dst, at, copy);
+        float *one = dst->data + (image * c->h + y) * row;
 
         n = rows_at_once(c, to - y);
         fill_rows(&ring, src, image, y, n, rows);
         correlate_rows(c, rows, packed, bias, n, (float *[]){one, one + row});
-        float_rows_done(dst, at, n * row, copy, c->encode);
     }
 }
 
@@ -257,7 +250,7 @@ static int conv2d_run(struct op *op, struct exec *x, struct err *e)
 
 static bool conv2d_kernel_supports(const struct op *op)
 {
-    return conv2d_supports(op, op->in[0], op->out[0]) && norm_moments_supports(op, DTYPE_F32);
+    return conv2d_supports(op, op->in[0], op->out[0]) && norm_moments_supports(op);
 }
 
 static int conv2d_prepare(struct op *op, struct err *e)
@@ -277,8 +270,7 @@ static int conv2d_prepare(struct op *op, struct err *e)
     .run = conv2d_run, .release = simd_release
 
 const struct kernel simd_conv2d = {
-    KERNEL_OF(conv2d_kind), .may = OP_NO_BIAS | OP_GIVES_MOMENTS, .types = KERNEL_ANY};
+    KERNEL_OF(conv2d_kind), .may = OP_NO_BIAS | OP_GIVES_MOMENTS};
 const struct kernel simd_conv2d_relu = {KERNEL_OF(conv2d_kind), .must = OP_RELU};
 const struct kernel simd_conv2d_grad_input = {
-    KERNEL_OF(conv2d_grad_kind), .must = OP_INPUT_ONLY,
-    .types = KERNEL_ANY};
+    KERNEL_OF(conv2d_grad_kind), .must = OP_INPUT_ONLY};

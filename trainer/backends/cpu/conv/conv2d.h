@@ -6,7 +6,6 @@
 
 #include "trainer/backends/cpu/conv/conv_kernels.h"
 #include "trainer/backends/cpu/conv/conv_rows.h"
-#include "trainer/backends/cpu/isa/float_rows.h"
 #include "trainer/backends/cpu/norm/norm_moments.h"
 
 #define CONV2D_KERNEL CONV_ROWS
@@ -24,8 +23,7 @@ struct conv2d {
     size_t nthreads, nchunks;
     /* Floats of the packed weights, the bias, the sums of one chunk, a row of results. */
     size_t packed, bias, sums, zeros;
-    size_t room; /* floats of one thread's rows: of the source, and copies of dst's */
-    float_rows_encode_f *encode;
+    size_t room; /* floats of one thread's rows of the source, and of copies of dst's */
     struct norm_moments moments; /* of the results of each band */
     bool relu;                   /* a ReLU is applied to the results */
 };

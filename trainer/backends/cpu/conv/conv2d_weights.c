@@ -11,22 +11,15 @@
 #include "trainer/backends/cpu/isa/simd.h"
 #include "trainer/backends/cpu/norm/norm_grad_rows.h"
 
-/* Returns whether rows of the result's gradient are read through copies: those of 16 bits, and
- * those to which a deferred norm gradient is applied (core/op.h). */
-static bool is_copied(const struct norm_grad_rows *dst)
-{
-    return dst->x || dst->g->dtype != DTYPE_F32;
-}
-
-/* Returns row r of dst, counted over all images, or its copy; or zeros if the row is not inside the
- * image. */
+/* Returns row r of dst, counted over all images, or its copy if a deferred norm gradient is applied
+ * to it (core/op.h); or zeros if the row is not inside the image. */
 static const float *dst_row(const struct conv2d *c, const struct norm_grad_rows *dst, size_t r,
                             bool inside, float *copies, const float *zeros)
 {
     size_t width = c->w * c->dst_channels;
 
-    return !inside ? zeros : is_copied(dst) ? copies + r % CONV2D_KERNEL * c->zeros
-                                            : dst->g->data + r * width;
+    return !inside ? zeros : dst->x ? copies + r % CONV2D_KERNEL * c->zeros
+                                    : dst->g->data + r * width;
 }
 
 /* Copies row r and its neighbours in the image, if rows are read through copies. Unless r is the
@@ -36,17 +29,11 @@ static void copy_dst(const struct conv2d *c, const struct norm_grad_rows *dst, s
 {
     size_t width = c->w * c->dst_channels, y = r % c->h;
 
-    if (!is_copied(dst))
+    if (!dst->x)
         return;
     for (size_t i = first && y > 0 ? r - 1 : first || y == 0 ? r : r + 1;
-         i <= (y + 1 < c->h ? r + 1 : r); i++) {
-        float *copy = copies + i % CONV2D_KERNEL * c->zeros;
-
-        if (dst->x)
-            norm_grad_rows_read(dst, i * width, width, copy);
-        else
-            dtype_decode(dst->g->dtype, dst->g->half + i * width, copy, width);
-    }
+         i <= (y + 1 < c->h ? r + 1 : r); i++)
+        norm_grad_rows_copy(dst, i * width, width, copies + i % CONV2D_KERNEL * c->zeros);
 }
 
 /* Sets sums[c->sums] from rows [from, to), counted over all images: the sums of products of these
@@ -131,13 +118,14 @@ static int conv2d_weights_run(struct op *op, struct exec *x, struct err *e)
 
 static bool conv2d_weights_supports(const struct op *op)
 {
-    return conv2d_supports(op, op->in[2], op->in[0]) && norm_grad_rows_supports(op, DTYPE_F32);
+    return conv2d_supports(op, op->in[2], op->in[0]) && norm_grad_rows_supports(op);
 }
 
 static int conv2d_weights_prepare(struct op *op, struct err *e)
 {
-    const struct conv2d c = conv2d_of(op->in[2], op->in[0], false);
+    struct conv2d c = conv2d_of(op->in[2], op->in[0], false);
 
+    c.room += CONV2D_KERNEL * c.zeros;
     op->workspace_size =
         (c.nchunks * c.sums + c.zeros + norm_grad_rows_size(op) + c.nthreads * c.room) *
         sizeof(float);
@@ -147,4 +135,4 @@ static int conv2d_weights_prepare(struct op *op, struct err *e)
 const struct kernel simd_conv2d_grad_weights = {
     .kind = &conv2d_grad_kind, .supports = conv2d_weights_supports,
     .prepare = conv2d_weights_prepare, .run = conv2d_weights_run, .release = simd_release,
-    .may = OP_NO_BIAS | OP_HAS_NORM_GRAD, .must = OP_WEIGHTS_ONLY, .types = KERNEL_ANY};
+    .may = OP_NO_BIAS | OP_HAS_NORM_GRAD, .must = OP_WEIGHTS_ONLY};

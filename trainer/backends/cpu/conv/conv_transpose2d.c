@@ -14,7 +14,6 @@
 
 #include "trainer/backends/cpu/conv/conv_kernels.h"
 #include "trainer/backends/cpu/conv/conv_rows.h"
-#include "trainer/backends/cpu/isa/float_rows.h"
 #include "trainer/backends/cpu/isa/simd.h"
 #include "trainer/backends/cpu/norm/norm_prologue.h"
 
@@ -29,9 +28,8 @@ struct conv_transpose2d {
     size_t nvectors, nblocks; /* vectors of results computed at once; how many times */
     size_t nthreads, nchunks;
     size_t packed, bias, sums; /* floats of the packed weights, the bias, the sums of one chunk */
-    size_t room; /* floats of one thread's copies of a row of x and two of y */
     size_t coef; /* floats of the coefficients of a norm in front; 0: there is none */
-    float_rows_encode_f *encode;
+    size_t room; /* floats of one thread's copy of a row of x after that norm */
 };
 
 static bool conv_transpose2d_supports(const struct op *op)
@@ -40,8 +38,8 @@ static bool conv_transpose2d_supports(const struct op *op)
     size_t ci = tensor_channels(conv_transpose2d_x(op));
     size_t co = tensor_channels(conv_transpose2d_y(op));
 
-    return rows && float_rows_supports(op) && norm_prologue_supports(op, DTYPE_F32) &&
-           ci * co <= MAX_WEIGHTS && ci % rows->lanes == 0 && SIDE * co % rows->lanes == 0;
+    return rows && norm_prologue_supports(op) && ci * co <= MAX_WEIGHTS &&
+           ci % rows->lanes == 0 && SIDE * co % rows->lanes == 0;
 }
 
 /* nresults: the values of a row of results for each pixel of x. */
@@ -66,9 +64,8 @@ static struct conv_transpose2d conv_transpose2d_of(const struct op *op)
     c->wide = SIDE * tensor_channels(conv_transpose2d_y(op));
     c->nthreads = simd_threads();
     c->packed = SIDE * c->nx * c->wide;
-    c->room = c->width * (c->nx + SIDE * c->wide);
-    c->encode = float_rows_encode();
     c->coef = norm_prologue_size(op);
+    c->room = c->coef ? c->width * c->nx : 0;
     if (op->out[0])
         cut_vectors(c, op->kind == &conv_transpose2d_kind ? c->wide : c->nx);
     if (op->out[1]) {
@@ -120,10 +117,11 @@ static const float *conv_transpose2d_read_x(const struct conv_transpose2d *c,
                                             const struct tensor *x, size_t row, float *copy)
 {
     size_t line = c->width * c->nx;
+    const float *one = x->data + row * line;
 
     if (!c->coef)
-        return float_rows_read(x, row * line, line, copy);
-    batch_norm_apply(&norm->map, x->data + row * line, line, copy);
+        return one;
+    batch_norm_apply(&norm->map, one, line, copy);
     return copy;
 }
 
@@ -204,7 +202,7 @@ static int conv_transpose2d_run_forward(struct op *op, struct exec *x, struct er
     const struct conv_transpose2d *c = op->priv;
     const struct tensor *src = op->in[0], *dst = op->out[0];
     struct conv_transpose2d_workspace p = conv_transpose2d_workspace_now(op);
-    size_t line = c->width * c->nx, two_rows = SIDE * c->width * c->wide;
+    size_t two_rows = SIDE * c->width * c->wide;
 
     (void)x;
     (void)e;
@@ -218,40 +216,37 @@ static int conv_transpose2d_run_forward(struct op *op, struct exec *x, struct er
 #pragma omp for schedule(dynamic)
         for (size_t row = 0; row < c->nrows; row++) {
             const float *one = conv_transpose2d_read_x(c, &p.norm, src, row, copy);
-            float *to = float_rows_begin(dst, row * two_rows, copy + line);
+            float *to = dst->data + row * two_rows;
 
             for (size_t a = 0; a < SIDE; a++)
                 write_row(c, one, p.packed, p.bias, a, to + a * c->width * c->wide);
-            float_rows_done(dst, row * two_rows, two_rows, copy + line, c->encode);
         }
     }
     return 0;
 }
 
-/* Returns the two rows of dy that belong to a row of x; copy: one thread's room. */
-static const float *read_dy(const struct conv_transpose2d *c, const struct tensor *dy, size_t row,
-                            float *copy)
+/* Returns the two rows of dy that belong to a row of x, and prefetches the next two. */
+static const float *read_dy(const struct conv_transpose2d *c, const struct tensor *dy, size_t row)
 {
     size_t two_rows = SIDE * c->width * c->wide;
 
-    float_rows_fetch(dy, (row + 1) * two_rows, row + 1 < c->nrows ? two_rows : 0);
-    return float_rows_read(dy, row * two_rows, two_rows, copy + c->width * c->nx);
+    simd_fetch(dy->data + (row + 1) * two_rows, row + 1 < c->nrows ? two_rows : 0);
+    return dy->data + row * two_rows;
 }
 
 /* Computes a row of dx from two rows of dy. */
 static void conv_transpose2d_write_input(const struct conv_transpose2d *c, const float *dy,
                                          const float *packed, const float *bias,
-                                         const struct tensor *dx, size_t row, float *copy)
+                                         const struct tensor *dx, size_t row)
 {
     size_t n = c->nvectors * c->rows->lanes, line = c->width * c->nx;
     const float *two[SIDE] = {dy, dy + c->width * c->wide};
-    float *to = float_rows_begin(dx, row * line, copy);
+    float *to = dx->data + row * line;
 
-    float_rows_fetch(dx, row * line, line);
+    simd_fetch(to, line);
     for (size_t b = 0; b < c->nblocks; b++)
         c->rows->forward(two, SIDE, c->wide, c->wide, packed + b * SIDE * c->wide * n, bias + b * n,
                          c->width, c->nx, c->nvectors, to + b * n);
-    float_rows_done(dx, row * line, line, copy, c->encode);
 }
 
 static int conv_transpose2d_run_grad_input(struct op *op, struct exec *x, struct err *e)
@@ -264,13 +259,11 @@ static int conv_transpose2d_run_grad_input(struct op *op, struct exec *x, struct
     memset(p.bias, 0, c->bias * sizeof *p.bias);
 #pragma omp parallel num_threads(c->nthreads)
     {
-        float *copy = p.rooms + simd_thread() * c->room;
-
         pack_grad_input(c, op->in[1]->data, p.packed);
 #pragma omp for schedule(dynamic)
         for (size_t row = 0; row < c->nrows; row++)
-            conv_transpose2d_write_input(c, read_dy(c, op->in[0], row, copy), p.packed, p.bias,
-                                         op->out[0], row, copy);
+            conv_transpose2d_write_input(c, read_dy(c, op->in[0], row), p.packed, p.bias,
+                                         op->out[0], row);
     }
     return 0;
 }
@@ -305,12 +298,12 @@ static void conv_transpose2d_run_chunk(const struct conv_transpose2d_workspace *
     if (norm_sums)
         memset(norm_sums, 0, 2 * c->nx * sizeof *norm_sums);
     for (size_t row = c->nrows * i / c->nchunks; row < c->nrows * (i + 1) / c->nchunks; row++) {
-        const float *dy = read_dy(c, p->op->in[0], row, copy);
+        const float *dy = read_dy(c, p->op->in[0], row);
 
         conv_transpose2d_add_weights(c, conv_transpose2d_read_x(c, &p->norm, x, row, copy), dy,
                                      sums);
         if (dx)
-            conv_transpose2d_write_input(c, dy, p->packed, p->bias, dx, row, copy);
+            conv_transpose2d_write_input(c, dy, p->packed, p->bias, dx, row);
         if (norm_sums)
             norm_prologue_add_sums(&p->norm, dx->data + row * line, x->data + row * line, c->width,
                                    norm_sums);
@@ -376,14 +369,11 @@ static int conv_transpose2d_prepare(struct op *op, struct err *e)
     .run = _run, .release = simd_release
 
 const struct kernel simd_conv_transpose2d = {
-    KERNEL_OF(conv_transpose2d_kind, conv_transpose2d_run_forward), .may = OP_HAS_COEF,
-    .types = KERNEL_ANY};
+    KERNEL_OF(conv_transpose2d_kind, conv_transpose2d_run_forward), .may = OP_HAS_COEF};
 const struct kernel simd_conv_transpose2d_grad_input = {
-    KERNEL_OF(conv_transpose2d_grad_kind, conv_transpose2d_run_grad_input), .must = OP_INPUT_ONLY,
-    .types = KERNEL_ANY};
+    KERNEL_OF(conv_transpose2d_grad_kind, conv_transpose2d_run_grad_input), .must = OP_INPUT_ONLY};
 const struct kernel simd_conv_transpose2d_grad_weights = {
-    KERNEL_OF(conv_transpose2d_grad_kind, conv_transpose2d_run_grads), .must = OP_WEIGHTS_ONLY,
-    .types = KERNEL_ANY};
+    KERNEL_OF(conv_transpose2d_grad_kind, conv_transpose2d_run_grads), .must = OP_WEIGHTS_ONLY};
 const struct kernel simd_conv_transpose2d_grad = {
     KERNEL_OF(conv_transpose2d_grad_kind, conv_transpose2d_run_grads),
     .may = OP_GIVES_SUMS | OP_HAS_COEF};

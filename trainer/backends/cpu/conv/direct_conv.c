@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "trainer/backends/cpu/conv/conv_kernels.h"
-#include "trainer/backends/cpu/isa/float_rows.h"
 #include "trainer/backends/cpu/isa/simd.h"
 #include "trainer/backends/ref/chunks.h"
 
@@ -47,7 +46,6 @@ struct direct {
     size_t width, result;  /* floats of a row of src with its borders; of a row of dst in whole
                             * vectors */
     size_t packed, bias, sums, nchunks, nthreads;
-    float_rows_encode_f *encode;
 };
 
 /* tap_phase() returns the row, or column, of the pixel in its cell that tap i belongs to. tap_row()
@@ -126,7 +124,7 @@ static struct direct direct_of(const struct op *op, const struct tensor *src,
         .n = (size_t)src->shape.dim[DIM_N], .src_h = (size_t)src->shape.dim[DIM_H],
         .src_w = (size_t)src->shape.dim[DIM_W], .dst_h = (size_t)dst->shape.dim[DIM_H],
         .dst_w = (size_t)dst->shape.dim[DIM_W], .ns = tensor_channels(src),
-        .nd = tensor_channels(dst), .nthreads = simd_threads(), .encode = float_rows_encode()};
+        .nd = tensor_channels(dst), .nthreads = simd_threads()};
     size_t lanes = d.rows->lanes;
 
     join_rows(&d);
@@ -238,12 +236,9 @@ static const float *read_row(const struct direct *d, const struct tensor *src, s
 
     if (y >= d->src_h)
         return NULL;
-    if (src->dtype == DTYPE_F32 && !d->left && (d->ngroups - 1) * d->step + d->nk <= n)
+    if (!d->left && (d->ngroups - 1) * d->step + d->nk <= n)
         return src->data + at;
-    if (src->dtype == DTYPE_F32)
-        memcpy(copy + d->left * d->ns, src->data + at, n * sizeof *copy);
-    else
-        dtype_decode(src->dtype, src->half + at, copy + d->left * d->ns, n);
+    memcpy(copy + d->left * d->ns, src->data + at, n * sizeof *copy);
     return copy;
 }
 
@@ -265,7 +260,7 @@ static void correlate_row(const struct direct *d, const struct tensor *src, cons
     size_t y = r % d->dst_h, phase = y % d->nphases, n = count_rows(d, phase),
            row = d->dst_w * d->nd;
     float *copy = room + MAX_ROWS * d->width;
-    float *to = is_whole(d) ? float_rows_begin(dst, r * row, copy) : copy;
+    float *to = is_whole(d) ? dst->data + r * row : copy;
 
     for (size_t i = 0; i < n; i++) { /* -1 wraps to a large number, too */
         size_t at = d->up ? y / d->stride + (phase + d->pad) / d->stride - i
@@ -279,9 +274,7 @@ static void correlate_row(const struct direct *d, const struct tensor *src, cons
         d->rows->forward(rows, n, d->step, d->nk, packed + b * d->nrows * d->nk * d->wide,
                          bias + b * d->wide, d->ngroups, d->dst_step, d->nvectors,
                          to + block_begin(d, b));
-    if (dst->dtype != DTYPE_F32)
-        d->encode(dst->dtype, to, dst->half + r * row, row);
-    else if (!is_whole(d))
+    if (!is_whole(d))
         memcpy(dst->data + r * row, to, row * sizeof *to);
 }
 
@@ -309,12 +302,9 @@ static const float *read_vectors(const struct direct *d, const struct tensor *t,
 {
     size_t row = d->dst_w * d->nd;
 
-    if (t->dtype == DTYPE_F32 && is_whole(d))
+    if (is_whole(d))
         return t->data + r * row;
-    if (t->dtype == DTYPE_F32)
-        memcpy(copy, t->data + r * row, row * sizeof *copy);
-    else
-        dtype_decode(t->dtype, t->half + r * row, copy, row);
+    memcpy(copy, t->data + r * row, row * sizeof *copy);
     return copy;
 }
 
@@ -374,13 +364,13 @@ static void finish_block(const struct direct *d, const float *sums, size_t block
 }
 
 /* Returns whether dy takes the role of src: in transposed convolutions, and in 1x1 convolutions of
- * stride 1 with dy of floats where x has more channels than dy and fills at least one vector. */
+ * stride 1 where x has more channels than dy and fills at least one vector. */
 static bool is_turned(const struct op *op)
 {
     const struct tensor *dy = op->in[0], *x = op->in[2];
 
     return op->kind == &conv_transpose2d_grad_kind ||
-           (op->attr.kernel == 1 && op->attr.stride <= 1 && dy->dtype == DTYPE_F32 &&
+           (op->attr.kernel == 1 && op->attr.stride <= 1 &&
             tensor_channels(x) > tensor_channels(dy) &&
             tensor_channels(x) >= conv_rows_best()->lanes);
 }
@@ -437,7 +427,8 @@ static int direct_conv_run_weights(struct op *op, struct exec *x, struct err *e)
 
 static bool direct_conv_supports(const struct op *op)
 {
-    return conv_rows_best() && float_rows_supports(op);
+    (void)op;
+    return conv_rows_best();
 }
 
 static int direct_conv_keep(struct op *op, const struct direct *d, size_t nfloats, struct err *e)
@@ -479,19 +470,17 @@ static int direct_conv_prepare_weights(struct op *op, struct err *e)
     .release = simd_release
 
 const struct kernel simd_direct_conv2d = {
-    KERNEL_OF(conv2d_kind, direct_conv_prepare, direct_conv_run), .may = OP_NO_BIAS,
-    .types = KERNEL_ANY};
+    KERNEL_OF(conv2d_kind, direct_conv_prepare, direct_conv_run), .may = OP_NO_BIAS};
 const struct kernel simd_direct_conv2d_grad_input = {
-    KERNEL_OF(conv2d_grad_kind, direct_conv_prepare, direct_conv_run), .must = OP_INPUT_ONLY,
-    .types = KERNEL_ANY};
+    KERNEL_OF(conv2d_grad_kind, direct_conv_prepare, direct_conv_run), .must = OP_INPUT_ONLY};
 const struct kernel simd_direct_conv2d_grad_weights = {
     KERNEL_OF(conv2d_grad_kind, direct_conv_prepare_weights, direct_conv_run_weights),
-    .may = OP_NO_BIAS, .must = OP_WEIGHTS_ONLY, .types = KERNEL_ANY};
+    .may = OP_NO_BIAS, .must = OP_WEIGHTS_ONLY};
 const struct kernel simd_direct_conv_transpose2d = {
-    KERNEL_OF(conv_transpose2d_kind, direct_conv_prepare, direct_conv_run), .types = KERNEL_ANY};
+    KERNEL_OF(conv_transpose2d_kind, direct_conv_prepare, direct_conv_run)};
 const struct kernel simd_direct_conv_transpose2d_grad_input = {
     KERNEL_OF(conv_transpose2d_grad_kind, direct_conv_prepare, direct_conv_run),
-    .must = OP_INPUT_ONLY, .types = KERNEL_ANY};
+    .must = OP_INPUT_ONLY};
 const struct kernel simd_direct_conv_transpose2d_grad_weights = {
     KERNEL_OF(conv_transpose2d_grad_kind, direct_conv_prepare_weights, direct_conv_run_weights),
     .must = OP_WEIGHTS_ONLY};

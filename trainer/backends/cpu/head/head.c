@@ -14,26 +14,16 @@
 #define MAX_STEP 16 /* values of a step of the norm's loops (norm_rows_step), if there are fewer
                      * channels */
 
-const struct head_rows *head_rows_of(const struct op *op, const struct tensor *x,
-                                     const struct tensor *y)
+bool head_supports(const struct op *op, const struct tensor *x, const struct tensor *y)
 {
     size_t n = tensor_channels(x);
 
 #ifdef __x86_64__
     if (simd_isa() < SIMD_AVX2)
-        return NULL;
+        return false;
 #endif
-    if (op->attr.kernel != 1 || op->attr.stride > 1 || tensor_channels(y) != 1 ||
-        y->dtype != DTYPE_F32 || n % HEAD_ROWS_LANES || n > HEAD_MAX_CHANNELS)
-        return NULL;
-    return x->dtype == head_rows_float.dtype ? &head_rows_float
-           : x->dtype == head_rows_bf16.dtype ? &head_rows_bf16 : NULL;
-}
-
-/* Returns the address of value i of an activation. */
-static char *at(const struct tensor *t, size_t i)
-{
-    return (char *)t->bytes + i * dtype_size(t->dtype);
+    return op->attr.kernel == 1 && op->attr.stride <= 1 && tensor_channels(y) == 1 &&
+           n % HEAD_ROWS_LANES == 0 && n <= HEAD_MAX_CHANNELS;
 }
 
 /* op->priv of the kernels that may have a norm in front. */
@@ -58,17 +48,15 @@ static int head_keep(struct op *op, const struct tensor *x, size_t ndoubles, str
 /* The pointers into the workspace during one run. */
 struct head_workspace {
     const struct head *h;
-    const struct head_rows *rows;
     struct norm_prologue norm;
     double *sums, *norm_sums; /* [CHUNKS][n + 1]; [CHUNKS][2 n] */
     float *copies;
 };
 
-static struct head_workspace head_workspace_of(const struct op *op, const struct head_rows *rows,
-                                               size_t ndoubles)
+static struct head_workspace head_workspace_of(const struct op *op, size_t ndoubles)
 {
     const struct head *h = op->priv;
-    struct head_workspace p = {.h = h, .rows = rows, .sums = op->workspace};
+    struct head_workspace p = {.h = h, .sums = op->workspace};
 
     p.norm_sums = p.sums + CHUNKS * (h->n + 1);
     p.copies = (float *)(p.sums + simd_round_up(ndoubles, LINE)) + h->coef;
@@ -77,12 +65,12 @@ static struct head_workspace head_workspace_of(const struct op *op, const struct
 
 /* Returns npixels of x from pixel i on, after a norm in front if there is one. The last pixels, if
  * they are less than a step of the norm's loops, are padded with zeros. */
-static const void *head_read_x(const struct head_workspace *p, const struct tensor *x, size_t i,
-                               size_t npixels)
+static const float *head_read_x(const struct head_workspace *p, const struct tensor *x, size_t i,
+                                size_t npixels)
 {
-    if (!p->h->coef)
-        return at(x, i * p->h->n);
     const float *src = x->data + i * p->h->n;
+    if (!p->h->coef)
+        return src;
     float *copy = p->copies + simd_thread() * p->h->copy;
     size_t n = npixels * p->h->n, step = p->norm.map.step, whole = n / step * step;
 
@@ -103,7 +91,7 @@ static int head_prepare_forward(struct op *op, struct err *e)
 static int head_run_forward(struct op *op, struct exec *x, struct err *e)
 {
     const struct head *h = op->priv;
-    struct head_workspace p = head_workspace_of(op, head_rows_of(op, op->in[0], op->out[0]), 0);
+    struct head_workspace p = head_workspace_of(op, 0);
     float bias = op->in[2] ? op->in[2]->data[0] : 0;
 
     (void)x;
@@ -113,34 +101,32 @@ static int head_run_forward(struct op *op, struct exec *x, struct err *e)
     for (size_t i = 0; i < h->npixels; i += HEAD_BLOCK) {
         size_t count = head_block(i, h->npixels);
 
-        p.rows->dot(head_read_x(&p, op->in[0], i, count), count, op->in[1]->data, h->n, bias,
-                    op->out[0]->data + i);
+        head_rows_dot(head_read_x(&p, op->in[0], i, count), count, op->in[1]->data, h->n, bias,
+                      op->out[0]->data + i);
     }
     return 0;
 }
 
 static int head_run_grad_input(struct op *op, struct exec *x, struct err *e)
 {
-    const struct head_rows *rows = head_rows_of(op, op->out[0], op->in[0]);
     size_t npixels = tensor_pixels(op->in[0]), n = tensor_channels(op->out[0]);
 
     (void)x;
     (void)e;
 #pragma omp parallel for schedule(static)
     for (size_t p = 0; p < npixels; p += HEAD_BLOCK)
-        rows->spread(op->in[0]->data + p, head_block(p, npixels), op->in[1]->data, n,
-                     at(op->out[0], p * n));
+        head_rows_spread(op->in[0]->data + p, head_block(p, npixels), op->in[1]->data, n,
+                         op->out[0]->data + p * n);
     return 0;
 }
 
 /* Adds sums over npixels, at most HEAD_BLOCK, to sums[channels + 1]: of dy x for each channel (dw),
  * then of dy (db). */
-static void add(const struct head_rows *rows, const float *dy, const void *x, size_t npixels,
-                size_t n, double *sums)
+static void add(const float *dy, const float *x, size_t npixels, size_t n, double *sums)
 {
     float part[HEAD_MAX_CHANNELS];
 
-    rows->gather(dy, x, npixels, n, part);
+    head_rows_gather(dy, x, npixels, n, part);
     for (size_t c = 0; c < n; c++)
         sums[c] += (double)part[c];
     for (size_t i = 0; i < npixels; i++)
@@ -173,9 +159,9 @@ static void head_run_chunk(const struct head_workspace *p, const struct op *op, 
     for (size_t k = chunk_begin(p->h->npixels, i); k < end; k += HEAD_BLOCK) {
         size_t count = head_block(k, end);
 
-        add(p->rows, dy + k, head_read_x(p, x, k, count), count, n, sums);
+        add(dy + k, head_read_x(p, x, k, count), count, n, sums);
         if (dx)
-            p->rows->spread(dy + k, count, op->in[1]->data, n, at(dx, k * n));
+            head_rows_spread(dy + k, count, op->in[1]->data, n, dx->data + k * n);
         if (op->out[OP_OUT_SUMS])
             norm_prologue_add_sums(&p->norm, dx->data + k * n, x->data + k * n, count, norm_sums);
     }
@@ -198,8 +184,7 @@ static int head_prepare_grads(struct op *op, struct err *e)
 static int head_run_grads(struct op *op, struct exec *x, struct err *e)
 {
     const struct head *h = op->priv;
-    struct head_workspace p =
-        head_workspace_of(op, head_rows_of(op, op->in[2], op->in[0]), head_count_doubles(op));
+    struct head_workspace p = head_workspace_of(op, head_count_doubles(op));
 
     (void)x;
     (void)e;
@@ -216,35 +201,34 @@ static int head_run_grads(struct op *op, struct exec *x, struct err *e)
 /* Returns whether there is no norm in front, or one that suits the loops. */
 static bool head_supports_norm(const struct op *op, const struct tensor *x)
 {
-    return !norm_prologue_coef(op) ||
-           (x->dtype == DTYPE_F32 && norm_rows_best(tensor_channels(x), DTYPE_F32));
+    return !norm_prologue_coef(op) || norm_rows_best(tensor_channels(x));
 }
 
 static bool head_supports_forward(const struct op *op)
 {
-    return head_rows_of(op, op->in[0], op->out[0]) && head_supports_norm(op, op->in[0]);
+    return head_supports(op, op->in[0], op->out[0]) && head_supports_norm(op, op->in[0]);
 }
 
 static bool head_supports_grad_input(const struct op *op)
 {
-    return head_rows_of(op, op->out[0], op->in[0]) != NULL;
+    return head_supports(op, op->out[0], op->in[0]);
 }
 
 static bool head_supports_grads(const struct op *op)
 {
-    return head_rows_of(op, op->in[2], op->in[0]) && head_supports_norm(op, op->in[2]) &&
+    return head_supports(op, op->in[2], op->in[0]) && head_supports_norm(op, op->in[2]) &&
            (!op->out[OP_OUT_SUMS] || op->in[OP_COEF]);
 }
 
 const struct kernel simd_head = {
     .kind = &conv2d_kind, .supports = head_supports_forward, .prepare = head_prepare_forward,
-    .run = head_run_forward, .release = simd_release, .may = OP_HAS_COEF, .types = KERNEL_ANY};
+    .run = head_run_forward, .release = simd_release, .may = OP_HAS_COEF};
 const struct kernel simd_head_grad = {
     .kind = &conv2d_grad_kind, .supports = head_supports_grads, .prepare = head_prepare_grads,
     .run = head_run_grads, .release = simd_release, .may = OP_HAS_COEF | OP_GIVES_SUMS};
 const struct kernel simd_head_grad_input = {
     .kind = &conv2d_grad_kind, .supports = head_supports_grad_input, .run = head_run_grad_input,
-    .must = OP_INPUT_ONLY, .types = KERNEL_ANY};
+    .must = OP_INPUT_ONLY};
 const struct kernel simd_head_grad_weights = {
     .kind = &conv2d_grad_kind, .supports = head_supports_grads, .prepare = head_prepare_grads,
-    .run = head_run_grads, .release = simd_release, .must = OP_WEIGHTS_ONLY, .types = KERNEL_ANY};
+    .run = head_run_grads, .release = simd_release, .must = OP_WEIGHTS_ONLY};

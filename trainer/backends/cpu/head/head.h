@@ -12,10 +12,9 @@
 #define HEAD_BLOCK 256 /* pixels of a block; in it dy x is summed as floats, blocks as doubles */
 #define HEAD_MAX_CHANNELS 256
 
-/* Returns the loops for activations x and logits y, or NULL if the op is not such a convolution,
- * its number or type of channels does not suit the loops, or the processor has no AVX2. */
-const struct head_rows *head_rows_of(const struct op *op, const struct tensor *x,
-                                     const struct tensor *y);
+/* Returns whether the op, with activations x and logits y, is such a convolution, its number of
+ * channels suits the loops of head_rows.h, and the processor has AVX2. */
+bool head_supports(const struct op *op, const struct tensor *x, const struct tensor *y);
 
 /* Returns the number of pixels of the block that begins with pixel `from` and ends at `to` or
  * before. */

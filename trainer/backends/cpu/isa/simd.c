@@ -23,18 +23,6 @@ enum simd_isa simd_isa(void)
     return SIMD_NONE;
 }
 
-bool simd_has_bf16(void)
-{
-#ifdef __x86_64__
-    const char *limit = getenv("UNET_ISA");
-
-    return simd_isa() == SIMD_AVX512 && !(limit && strcmp(limit, "avx512") == 0) &&
-           __builtin_cpu_supports("avx512bf16");
-#else
-    return false;
-#endif
-}
-
 size_t simd_threads(void)
 {
 #ifdef _OPENMP

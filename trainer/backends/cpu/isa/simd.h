@@ -11,9 +11,6 @@ enum simd_isa { SIMD_NONE, SIMD_AVX2, SIMD_AVX512 };
  * is "avx2" or "none". */
 enum simd_isa simd_isa(void);
 
-/* Returns whether the processor has AVX512_BF16 and UNET_ISA is not "avx512", "avx2" or "none". */
-bool simd_has_bf16(void);
-
 /* Return the number of threads of the caller's parallel regions, and the calling thread's
  * number. */
 size_t simd_threads(void);

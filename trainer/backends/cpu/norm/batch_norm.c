@@ -57,10 +57,7 @@ static void sum_input(const struct op *op, const struct norm_work *w)
         chunks_from_moments(op->in[OP_MOMENTS], w->plan->npixels, w->sums);
         return;
     }
-    if (op->in[0]->dtype == DTYPE_F32)
-        memcpy(w->k[NORM_WORK_SHIFT], op->in[0]->data, w->plan->nchannels * sizeof(float));
-    else
-        dtype_decode(op->in[0]->dtype, op->in[0]->half, w->k[NORM_WORK_SHIFT], w->plan->nchannels);
+    memcpy(w->k[NORM_WORK_SHIFT], op->in[0]->data, w->plan->nchannels * sizeof(float));
     norm_work_repeat(w);
     norm_work_sum(op, w, NULL, op->in[0]->data);
     remove_shift(op, w);
@@ -101,14 +98,11 @@ static int batch_norm_run_coef(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-void batch_norm_apply(const struct batch_norm_map *map, const void *x, size_t n, void *y)
+void batch_norm_apply(const struct batch_norm_map *map, const float *x, size_t n, float *y)
 {
-    size_t size = dtype_size(map->rows->dtype);
-
     for (size_t i = 0; i < map->step; i += map->wide)
-        map->rows->apply((const char *)x + i * size, n / map->step, map->step,
-                         map->wide / map->rows->lanes, true, map->a + i, map->c + i,
-                         (char *)y + i * size);
+        map->rows->apply(x + i, n / map->step, map->step, map->wide / map->rows->lanes, true,
+                         map->a + i, map->c + i, y + i);
 }
 
 static int batch_norm_run_infer(struct op *op, struct exec *x, struct err *e)
@@ -134,10 +128,9 @@ static int batch_norm_run_infer(struct op *op, struct exec *x, struct err *e)
     .release = simd_release
 
 const struct kernel simd_batch_norm = {
-    KERNEL_OF(batch_norm_kind, batch_norm_run), .may = OP_RELU | OP_TAKES_MOMENTS,
-    .types = KERNEL_ANY};
+    KERNEL_OF(batch_norm_kind, batch_norm_run), .may = OP_RELU | OP_TAKES_MOMENTS};
 const struct kernel simd_batch_norm_coef = {
     KERNEL_OF(batch_norm_kind, batch_norm_run_coef), .may = OP_TAKES_MOMENTS,
     .must = OP_RELU | OP_AS_COEF};
 const struct kernel simd_batch_norm_infer = {
-    KERNEL_OF(batch_norm_infer_kind, batch_norm_run_infer), .may = OP_RELU, .types = KERNEL_ANY};
+    KERNEL_OF(batch_norm_infer_kind, batch_norm_run_infer), .may = OP_RELU};

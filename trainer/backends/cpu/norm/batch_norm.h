@@ -13,7 +13,7 @@ struct batch_norm_map {
     const float *a, *c;
 };
 
-/* Applies the norm to n values of the type of map->rows, a multiple of map->step; y may be x. */
-void batch_norm_apply(const struct batch_norm_map *map, const void *x, size_t n, void *y);
+/* Applies the norm to n values, a multiple of map->step; y may be x. */
+void batch_norm_apply(const struct batch_norm_map *map, const float *x, size_t n, float *y);
 
 #endif

@@ -11,14 +11,12 @@ static size_t norm_grad_rows_step_of(const struct op *op)
 {
     size_t n = tensor_channels(op->in[0]);
 
-    return norm_rows_step(norm_rows_best(n, op->in[0]->dtype), n);
+    return norm_rows_step(norm_rows_best(n), n);
 }
 
-bool norm_grad_rows_supports(const struct op *op, enum dtype t)
+bool norm_grad_rows_supports(const struct op *op)
 {
-    const struct tensor *g = op->in[0], *x = op->in[OP_NORM_GRAD_X];
-
-    return !x || (g->dtype == t && x->dtype == t && norm_rows_fit(g));
+    return !op->in[OP_NORM_GRAD_X] || norm_rows_fit(op->in[0]);
 }
 
 size_t norm_grad_rows_size(const struct op *op)
@@ -35,7 +33,7 @@ struct norm_grad_rows norm_grad_rows_of(const struct op *op, float *memory)
 
     if (!l.x)
         return l;
-    l.rows = norm_rows_best(n, l.g->dtype);
+    l.rows = norm_rows_best(n);
     l.step = norm_grad_rows_step_of(op);
     l.wide = l.rows->lanes * norm_rows_width(l.rows, l.step);
     for (size_t i = 0; i < NORM_GRAD_ROWS_COEFS; i++)
@@ -44,21 +42,20 @@ struct norm_grad_rows norm_grad_rows_of(const struct op *op, float *memory)
     return l;
 }
 
-void norm_grad_rows_copy(const struct norm_grad_rows *l, size_t at, size_t n, void *copy)
+void norm_grad_rows_copy(const struct norm_grad_rows *l, size_t at, size_t n, float *copy)
 {
-    size_t size = dtype_size(l->g->dtype);
-    const char *g = l->g->bytes + at * size;
+    const float *g = l->g->data + at;
 
     if (!l->x) {
-        memcpy(copy, g, n * size);
+        memcpy(copy, g, n * sizeof *copy);
         return;
     }
     for (size_t i = 0; i < l->step; i += l->wide) {
         const float *k = l->coef + i;
 
-        l->rows->gradient(g + i * size, l->x->bytes + (at + i) * size, n / l->step, l->step,
+        l->rows->gradient(g + i, l->x->data + at + i, n / l->step, l->step,
                           l->wide / l->rows->lanes, true, k, k + l->step, k + 2 * l->step,
-                          k + 3 * l->step, k + 4 * l->step, (char *)copy + i * size);
+                          k + 3 * l->step, k + 4 * l->step, copy + i);
     }
 }
 

@@ -17,9 +17,9 @@ struct norm_grad_rows {
     const float *coef;            /* [NORM_GRAD_ROWS_COEFS][step] */
 };
 
-/* Returns whether there is no deferred norm gradient, or one of tensors of type t that suits the
- * loops of norm_rows.h. */
-bool norm_grad_rows_supports(const struct op *op, enum dtype t);
+/* Returns whether there is no deferred norm gradient, or one that suits the loops of
+ * norm_rows.h. */
+bool norm_grad_rows_supports(const struct op *op);
 
 /* Returns the floats of memory that norm_grad_rows_of() needs, a multiple of 16; 0 without a
  * deferred norm gradient. */
@@ -28,11 +28,10 @@ size_t norm_grad_rows_size(const struct op *op);
 /* The result is valid as long as the memory and the op's tensors. */
 struct norm_grad_rows norm_grad_rows_of(const struct op *op, float *memory);
 
-/* Writes n values, whole pixels and whole vectors, from index `at` on to copy, in the gradient's
- * type. */
-void norm_grad_rows_copy(const struct norm_grad_rows *l, size_t at, size_t n, void *copy);
+/* Writes n values, whole pixels and whole vectors, from index `at` on to copy. */
+void norm_grad_rows_copy(const struct norm_grad_rows *l, size_t at, size_t n, float *copy);
 
-/* Returns n values from index `at` on of a gradient of floats: the tensor's own, or, with a
+/* Returns n values from index `at` on of the gradient: the tensor's own, or, with a
  * deferred norm gradient, copy, which has room for them. */
 const float *norm_grad_rows_read(const struct norm_grad_rows *l, size_t at, size_t n, float *copy);
 

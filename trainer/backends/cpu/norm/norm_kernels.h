@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Kernels of batch norm and of element-wise ops of bf16. */
+/* Kernels of batch norm. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_NORM_NORM_KERNELS_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_NORM_NORM_KERNELS_H
 
 #include "trainer/core/kernel.h"
 
 extern const struct kernel simd_batch_norm, simd_batch_norm_grad, simd_batch_norm_infer;
-extern const struct kernel simd_batch_norm_coef, simd_bf16_relu, simd_bf16_relu_grad, simd_bf16_add;
+extern const struct kernel simd_batch_norm_coef;
 
 #endif

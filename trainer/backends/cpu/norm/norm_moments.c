@@ -10,11 +10,9 @@
 #define BLOCK 64 /* rows that are added up as floats */
 #define MAX_LANES 16
 
-bool norm_moments_supports(const struct op *op, enum dtype t)
+bool norm_moments_supports(const struct op *op)
 {
-    const struct tensor *y = op->out[0];
-
-    return !op->out[OP_OUT_MOMENTS] || (y->dtype == t && norm_rows_best(tensor_channels(y), t));
+    return !op->out[OP_OUT_MOMENTS] || norm_rows_best(tensor_channels(op->out[0]));
 }
 
 struct norm_moments norm_moments_of(const struct op *op, size_t npartials)
@@ -24,25 +22,23 @@ struct norm_moments norm_moments_of(const struct op *op, size_t npartials)
 
     if (!op->out[OP_OUT_MOMENTS])
         return (struct norm_moments){0};
-    m.rows = norm_rows_best(nchannels, op->out[0]->dtype);
+    m.rows = norm_rows_best(nchannels);
     m.step = norm_rows_step(m.rows, nchannels);
     m.size = 1 + 2 * nchannels + (m.step + 1) / 2;
     return m;
 }
 
 /* Adds to mean the differences of y to shift, and to squares their squares. */
-static void add_up(const struct norm_moments *m, const void *y, size_t nrows, const float *shift,
+static void add_up(const struct norm_moments *m, const float *y, size_t nrows, const float *shift,
                    double *mean, double *squares)
 {
-    size_t w = norm_rows_width(m->rows, m->step), wide = w * m->rows->lanes,
-           size = dtype_size(m->rows->dtype);
+    size_t w = norm_rows_width(m->rows, m->step), wide = w * m->rows->lanes;
     float sum[NORM_WIDE * MAX_LANES], second[NORM_WIDE * MAX_LANES];
 
     for (size_t i = 0; i < nrows; i += BLOCK)
         for (size_t first = 0; first < m->step; first += wide) {
-            m->rows->sums((const char *)y + (i * m->step + first) * size,
-                          nrows - i < BLOCK ? nrows - i : BLOCK, m->step, w, shift + first, sum,
-                          second);
+            m->rows->sums(y + i * m->step + first, nrows - i < BLOCK ? nrows - i : BLOCK, m->step,
+                          w, shift + first, sum, second);
             for (size_t l = 0; l < wide; l++) {
                 mean[(first + l) % m->nchannels] += (double)sum[l];
                 squares[(first + l) % m->nchannels] += (double)second[l];
@@ -51,17 +47,14 @@ static void add_up(const struct norm_moments *m, const void *y, size_t nrows, co
 }
 
 /* Copies the first pixel's values, repeated to whole vectors. */
-static void fill_shift(const struct norm_moments *m, const void *y, float *shift)
+static void fill_shift(const struct norm_moments *m, const float *y, float *shift)
 {
-    if (m->rows->dtype == DTYPE_F32)
-        memcpy(shift, y, m->nchannels * sizeof *shift);
-    else
-        dtype_decode(m->rows->dtype, y, shift, m->nchannels);
+    memcpy(shift, y, m->nchannels * sizeof *shift);
     for (size_t i = m->nchannels; i < m->step; i++)
         shift[i] = shift[i - m->nchannels];
 }
 
-void norm_moments_partial(const struct norm_moments *m, const void *y, size_t npixels,
+void norm_moments_partial(const struct norm_moments *m, const float *y, size_t npixels,
                           double *partial)
 {
     double *mean = partial + 1, *squares = mean + m->nchannels, n = (double)npixels;

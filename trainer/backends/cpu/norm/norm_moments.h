@@ -15,15 +15,13 @@ struct norm_moments {
     size_t npartials, size;          /* sections; doubles of one section's partial moments */
 };
 
-/* Returns whether the op gives no moments, or its results are of type t and suit the loops of
- * norm_rows.h. */
-bool norm_moments_supports(const struct op *op, enum dtype t);
+/* Returns whether the op gives no moments, or its results suit the loops of norm_rows.h. */
+bool norm_moments_supports(const struct op *op);
 
 struct norm_moments norm_moments_of(const struct op *op, size_t npartials);
 
-/* Computes the moments of npixels of y, which have the result's type; their number of values is a
- * multiple of m->step. */
-void norm_moments_partial(const struct norm_moments *m, const void *y, size_t npixels,
+/* Computes the moments of npixels of y, whose number of values is a multiple of m->step. */
+void norm_moments_partial(const struct norm_moments *m, const float *y, size_t npixels,
                           double *partial);
 
 /* Writes moments from partials[npartials][size]. */

@@ -19,12 +19,12 @@ static size_t norm_prologue_step_of(const struct op *op)
 {
     size_t n = tensor_channels(source_of(op));
 
-    return norm_rows_step(norm_rows_best(n, source_of(op)->dtype), n);
+    return norm_rows_step(norm_rows_best(n), n);
 }
 
-bool norm_prologue_supports(const struct op *op, enum dtype t)
+bool norm_prologue_supports(const struct op *op)
 {
-    return !norm_prologue_coef(op) || (source_of(op)->dtype == t && norm_rows_fit(source_of(op)));
+    return !norm_prologue_coef(op) || norm_rows_fit(source_of(op));
 }
 
 size_t norm_prologue_size(const struct op *op)
@@ -42,14 +42,10 @@ void norm_prologue_init(struct norm_prologue *r, const struct op *op, float *mem
     const float *coef = norm_prologue_coef(op)->data;
     float *a = memory + A * step, *c = memory + C * step, *shift = memory + SHIFT * step;
 
-    r->plan = (struct norm_work_plan){.rows = norm_rows_best(n, x->dtype), .nchannels = n,
-                                      .npixels = tensor_pixels(x), .size = dtype_size(x->dtype),
-                                      .step = step};
+    r->plan = (struct norm_work_plan){.rows = norm_rows_best(n), .nchannels = n,
+                                      .npixels = tensor_pixels(x), .step = step};
     r->plan.wide = r->plan.rows->lanes * norm_rows_width(r->plan.rows, step);
-    if (x->dtype == DTYPE_F32)
-        memcpy(shift, x->data, n * sizeof *shift);
-    else
-        dtype_decode(x->dtype, x->half, shift, n);
+    memcpy(shift, x->data, n * sizeof *shift);
     for (size_t i = 0; i < step; i++) {
         a[i] = coef[i % n];
         c[i] = coef[n + i % n];
@@ -62,7 +58,7 @@ void norm_prologue_init(struct norm_prologue *r, const struct op *op, float *mem
     r->map = norm_work_map(&r->work);
 }
 
-void norm_prologue_add_sums(const struct norm_prologue *r, const void *g, const void *x,
+void norm_prologue_add_sums(const struct norm_prologue *r, const float *g, const float *x,
                             size_t npixels, double *total)
 {
     norm_work_add(&r->work, g, x, npixels, true, total);

@@ -24,9 +24,9 @@ static inline int norm_prologue_source(const struct op *op)
     return op->in[OP_SECOND_COEF] != NULL;
 }
 
-/* Returns whether no source has a norm, or one of type t whose rows of pixels are whole steps of
- * the loops. */
-bool norm_prologue_supports(const struct op *op, enum dtype t);
+/* Returns whether no source has a norm, or one whose rows of pixels are whole steps of the
+ * loops. */
+bool norm_prologue_supports(const struct op *op);
 
 /* Returns the floats of memory that norm_prologue_init() needs, a multiple of 16; 0: no norm. */
 size_t norm_prologue_size(const struct op *op);
@@ -37,7 +37,7 @@ void norm_prologue_init(struct norm_prologue *r, const struct op *op, float *mem
 
 /* Adds to total[2][C] the sums over npixels of g and of g (x - first pixel), where the ReLU was
  * positive. g is the gradient of the ReLU's result, x the norm's input. */
-void norm_prologue_add_sums(const struct norm_prologue *r, const void *g, const void *x,
+void norm_prologue_add_sums(const struct norm_prologue *r, const float *g, const float *x,
                             size_t npixels, double *total);
 
 /* Writes OP_OUT_SUMS to `sums` from partials[npartials][2][C], which are added in order. */

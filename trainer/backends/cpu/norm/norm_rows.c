@@ -5,7 +5,7 @@
 
 #include "trainer/backends/cpu/isa/simd.h"
 
-const struct norm_rows *norm_rows_best(size_t nchannels, enum dtype dtype)
+const struct norm_rows *norm_rows_best(size_t nchannels)
 {
 #ifdef __x86_64__
     const struct {
@@ -13,22 +13,17 @@ const struct norm_rows *norm_rows_best(size_t nchannels, enum dtype dtype)
         bool usable;
     } all[] = {
         {&norm_rows_avx512, simd_isa() >= SIMD_AVX512},
-        {&bf16_norm_rows_avx512bf16, simd_has_bf16()},
-        {&bf16_norm_rows_avx512, simd_isa() >= SIMD_AVX512},
         {&norm_rows_avx2, simd_isa() >= SIMD_AVX2},
-        {&bf16_norm_rows_avx2, simd_isa() >= SIMD_AVX2},
     };
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         size_t lanes = all[i].rows->lanes;
 
-        if (all[i].usable && all[i].rows->dtype == dtype &&
-            (nchannels % lanes == 0 || lanes % nchannels == 0))
+        if (all[i].usable && (nchannels % lanes == 0 || lanes % nchannels == 0))
             return all[i].rows;
     }
 #endif
     (void)nchannels;
-    (void)dtype;
     return NULL;
 }
 
@@ -40,7 +35,7 @@ size_t norm_rows_step(const struct norm_rows *rows, size_t nchannels)
 bool norm_rows_fit(const struct tensor *t)
 {
     size_t n = tensor_channels(t);
-    const struct norm_rows *rows = norm_rows_best(n, t->dtype);
+    const struct norm_rows *rows = norm_rows_best(n);
 
     return rows && (size_t)t->shape.dim[DIM_W] * n % norm_rows_step(rows, n) == 0;
 }

@@ -2,7 +2,7 @@
 /* The inner loops of batch norm. A vector holds `lanes` channels of one pixel, or, if there are
  * fewer channels, several pixels. A loop processes n rows of w = 1, 2 or 4 neighbouring vectors,
  * because longer contiguous reads are faster; rows are `step` values apart. Coefficients and sums
- * of channels are arrays of w * `lanes` floats. x, y, dy and dx are floats or bf16. */
+ * of channels are arrays of w * `lanes` floats. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_NORM_NORM_ROWS_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_NORM_NORM_ROWS_H
 
@@ -15,27 +15,25 @@
 
 struct norm_rows {
     size_t lanes;
-    enum dtype dtype;
     /* sum = sum of x - shift, squares = sum of (x - shift)^2 */
-    void (*sums)(const void *x, size_t n, size_t step, size_t w, const float *shift, float *sum,
+    void (*sums)(const float *x, size_t n, size_t step, size_t w, const float *shift, float *sum,
                  float *squares);
     /* sum = sum of d, products = sum of d (x - shift), where d = dy; with relu d = 0 unless a x + c
      * > 0 */
-    void (*grad_sums)(const void *dy, const void *x, size_t n, size_t step, size_t w, bool relu,
+    void (*grad_sums)(const float *dy, const float *x, size_t n, size_t step, size_t w, bool relu,
                       const float *a, const float *c, const float *shift, float *sum,
                       float *products);
     /* y = a x + c, with relu at least 0; y may be x */
-    void (*apply)(const void *x, size_t n, size_t step, size_t w, bool relu, const float *a,
-                  const float *c, void *y);
+    void (*apply)(const float *x, size_t n, size_t step, size_t w, bool relu, const float *a,
+                  const float *c, float *y);
     /* dx = scale d + (b x + shift), with d as above; dx may be dy */
-    void (*gradient)(const void *dy, const void *x, size_t n, size_t step, size_t w, bool relu,
+    void (*gradient)(const float *dy, const float *x, size_t n, size_t step, size_t w, bool relu,
                      const float *a, const float *c, const float *scale, const float *b,
-                     const float *shift, void *dx);
+                     const float *shift, float *dx);
 };
 
-/* Returns the loops for tensors of this type with the widest vectors that suit the number of
- * channels, or NULL. */
-const struct norm_rows *norm_rows_best(size_t nchannels, enum dtype dtype);
+/* Returns the loops with the widest vectors that suit the number of channels, or NULL. */
+const struct norm_rows *norm_rows_best(size_t nchannels);
 
 /* Returns the values of a row of whole pixels and whole vectors: the channels, or the lanes if
  * these are more. */
@@ -49,8 +47,6 @@ size_t norm_rows_width(const struct norm_rows *rows, size_t step);
 
 #ifdef __x86_64__
 extern const struct norm_rows norm_rows_avx512, norm_rows_avx2;
-extern const struct norm_rows bf16_norm_rows_avx512bf16, bf16_norm_rows_avx512,
-    bf16_norm_rows_avx2;
 #endif
 
 #endif

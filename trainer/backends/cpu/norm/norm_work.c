@@ -12,23 +12,9 @@
 #define MAX_LANES 16
 #define ROWS 4096    /* values that one thread takes at a time, about */
 
-static bool has_dy(const struct op *op)
-{
-    return op->kind == &batch_norm_grad_kind;
-}
-
-static const struct norm_rows *choose(const struct tensor *t)
-{
-    return norm_rows_best(tensor_channels(t), t->dtype);
-}
-
-/* x, y, dy and dx must have one type; with attr.coef there is no y or dx. */
 bool norm_work_supports(const struct op *op)
 {
-    const struct tensor *x = op->in[0];
-
-    return (op->attr.coef || x->dtype == op->out[0]->dtype) &&
-           x->dtype == op->in[has_dy(op) ? 1 : 0]->dtype && choose(x) != NULL;
+    return norm_rows_best(tensor_channels(op->in[0])) != NULL;
 }
 
 static size_t norm_work_count_doubles(size_t nchannels)
@@ -40,7 +26,7 @@ int norm_work_prepare(struct op *op, struct err *e)
 {
     const struct tensor *x = op->in[0];
     struct norm_work_plan n = {.npixels = tensor_pixels(x), .nchannels = tensor_channels(x),
-                               .rows = choose(x), .size = dtype_size(x->dtype)};
+                               .rows = norm_rows_best(tensor_channels(x))};
 
     n.step = norm_rows_step(n.rows, n.nchannels);
     n.wide = n.rows->lanes * norm_rows_width(n.rows, n.step);
@@ -73,34 +59,22 @@ void norm_work_repeat(const struct norm_work *w)
             w->k[i][c] = w->k[i][c - w->plan->nchannels];
 }
 
-/* Returns the address of value i of an activation. */
-static const void *at(const struct norm_work_plan *n, const void *t, size_t i)
-{
-    return (const char *)t + i * n->size;
-}
-
-static void *into(const struct norm_work_plan *n, void *t, size_t i)
-{
-    return (char *)t + i * n->size;
-}
-
 /* A range of pixels: whole steps, then the rest, which is padded with values that add nothing. */
 struct range {
-    const void *dy, *x; /* dy NULL: sums of x and its square */
+    const float *dy, *x; /* dy NULL: sums of x and its square */
     size_t nsteps, rest;
 };
 
-static struct range range_of(const struct norm_work_plan *n, const void *dy, const void *x,
+static struct range range_of(const struct norm_work_plan *n, const float *dy, const float *x,
                              size_t begin, size_t end)
 {
     size_t count = (end - begin) * n->nchannels, i = begin * n->nchannels;
 
-    return (struct range){dy ? at(n, dy, i) : NULL, at(n, x, i), count / n->step,
-                          count % n->step};
+    return (struct range){dy ? dy + i : NULL, x + i, count / n->step, count % n->step};
 }
 
 /* Adds one block of rows to total[2][C], for the channels from `first` on that a loop processes. */
-static void add_block(const struct norm_work *w, const void *dy, const void *x, size_t count,
+static void add_block(const struct norm_work *w, const float *dy, const float *x, size_t count,
                       size_t first, bool relu, double *total)
 {
     const struct norm_work_plan *n = w->plan;
@@ -108,11 +82,11 @@ static void add_block(const struct norm_work *w, const void *dy, const void *x, 
     float sum[NORM_WIDE * MAX_LANES], second[NORM_WIDE * MAX_LANES];
 
     if (dy)
-        n->rows->grad_sums(at(n, dy, first), at(n, x, first), count, n->step, vectors, relu,
+        n->rows->grad_sums(dy + first, x + first, count, n->step, vectors, relu,
                            w->k[NORM_WORK_A] + first, w->k[NORM_WORK_C] + first,
                            w->k[NORM_WORK_SHIFT] + first, sum, second);
     else
-        n->rows->sums(at(n, x, first), count, n->step, vectors, w->k[NORM_WORK_SHIFT] + first, sum,
+        n->rows->sums(x + first, count, n->step, vectors, w->k[NORM_WORK_SHIFT] + first, sum,
                       second);
     for (size_t l = 0; l < n->wide; l++) {
         total[(first + l) % n->nchannels] += (double)sum[l];
@@ -123,25 +97,22 @@ static void add_block(const struct norm_work *w, const void *dy, const void *x, 
 static void add_range(const struct norm_work *w, const struct range *r, bool relu, double *total)
 {
     const struct norm_work_plan *n = w->plan;
-    float dy[MAX_LANES] = {0}, x[MAX_LANES]; /* or as many bf16 values */
+    float dy[MAX_LANES] = {0}, x[MAX_LANES];
 
     for (size_t i = 0; i < r->nsteps; i += BLOCK)
         for (size_t first = 0; first < n->step; first += n->wide)
-            add_block(w, r->dy ? at(n, r->dy, i * n->step) : NULL, at(n, r->x, i * n->step),
+            add_block(w, r->dy ? r->dy + i * n->step : NULL, r->x + i * n->step,
                       r->nsteps - i < BLOCK ? r->nsteps - i : BLOCK, first, relu, total);
     if (r->rest == 0)
         return;
-    if (n->rows->dtype == DTYPE_F32)
-        memcpy(x, w->k[NORM_WORK_SHIFT], n->step * sizeof *x);
-    else /* without dy the shift is a value of x, so the conversion is exact */
-        dtype_encode(n->rows->dtype, w->k[NORM_WORK_SHIFT], (uint16_t *)(void *)x, n->step);
-    memcpy(x, at(n, r->x, r->nsteps * n->step), r->rest * n->size);
+    memcpy(x, w->k[NORM_WORK_SHIFT], n->step * sizeof *x);
+    memcpy(x, r->x + r->nsteps * n->step, r->rest * sizeof *x);
     if (r->dy)
-        memcpy(dy, at(n, r->dy, r->nsteps * n->step), r->rest * n->size);
+        memcpy(dy, r->dy + r->nsteps * n->step, r->rest * sizeof *dy);
     add_block(w, r->dy ? dy : NULL, x, 1, 0, relu, total);
 }
 
-void norm_work_add(const struct norm_work *w, const void *dy, const void *x, size_t npixels,
+void norm_work_add(const struct norm_work *w, const float *dy, const float *x, size_t npixels,
                    bool relu, double *total)
 {
     struct range r = range_of(w->plan, dy, x, 0, npixels);
@@ -149,7 +120,7 @@ void norm_work_add(const struct norm_work *w, const void *dy, const void *x, siz
     add_range(w, &r, relu, total);
 }
 
-void norm_work_sum(const struct op *op, const struct norm_work *w, const void *dy, const void *x)
+void norm_work_sum(const struct op *op, const struct norm_work *w, const float *dy, const float *x)
 {
     size_t nchannels = w->plan->nchannels;
     bool relu = op->attr.relu;
@@ -180,40 +151,41 @@ int norm_work_replicas(const struct op *op, const struct norm_work *w, struct ex
 }
 
 /* Applies y = a x + c, or with dy the gradient, to nsteps steps. */
-static void map_steps(const struct norm_work *w, const void *dy, const void *x, size_t nsteps,
-                      bool relu, void *dst)
+static void map_steps(const struct norm_work *w, const float *dy, const float *x, size_t nsteps,
+                      bool relu, float *dst)
 {
     const struct norm_work_plan *n = w->plan;
     size_t vectors = n->wide / n->rows->lanes;
 
     for (size_t i = 0; i < n->step; i += n->wide)
         if (dy)
-            n->rows->gradient(at(n, dy, i), at(n, x, i), nsteps, n->step, vectors, relu,
+            n->rows->gradient(dy + i, x + i, nsteps, n->step, vectors, relu,
                               w->k[NORM_WORK_A] + i, w->k[NORM_WORK_C] + i, w->k[NORM_WORK_A] + i,
-                              w->k[NORM_WORK_B] + i, w->k[NORM_WORK_SHIFT] + i, into(n, dst, i));
+                              w->k[NORM_WORK_B] + i, w->k[NORM_WORK_SHIFT] + i, dst + i);
         else
-            n->rows->apply(at(n, x, i), nsteps, n->step, vectors, relu, w->k[NORM_WORK_A] + i,
-                           w->k[NORM_WORK_C] + i, into(n, dst, i));
+            n->rows->apply(x + i, nsteps, n->step, vectors, relu, w->k[NORM_WORK_A] + i,
+                           w->k[NORM_WORK_C] + i, dst + i);
 }
 
-void norm_work_apply(const struct op *op, const struct norm_work *w, const void *dy, const void *x)
+void norm_work_apply(const struct op *op, const struct norm_work *w, const float *dy,
+                     const float *x)
 {
     const struct norm_work_plan *n = w->plan;
     struct range r = range_of(n, dy, x, 0, n->npixels);
     size_t block = ROWS / n->step > 0 ? ROWS / n->step : 1, rest = r.nsteps * n->step;
-    float last[3][MAX_LANES] = {{0}}; /* or as many bf16 values */
-    void *dst = op->out[0]->data;     /* any member of the union */
+    float last[3][MAX_LANES] = {{0}};
+    float *dst = op->out[0]->data;
     bool relu = op->attr.relu;
 
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < r.nsteps; i += block)
-        map_steps(w, dy ? at(n, dy, i * n->step) : NULL, at(n, x, i * n->step),
-                  r.nsteps - i < block ? r.nsteps - i : block, relu, into(n, dst, i * n->step));
+        map_steps(w, dy ? dy + i * n->step : NULL, x + i * n->step,
+                  r.nsteps - i < block ? r.nsteps - i : block, relu, dst + i * n->step);
     if (r.rest == 0)
         return;
-    memcpy(last[0], at(n, x, rest), r.rest * n->size);
+    memcpy(last[0], x + rest, r.rest * sizeof *x);
     if (dy)
-        memcpy(last[1], at(n, dy, rest), r.rest * n->size);
+        memcpy(last[1], dy + rest, r.rest * sizeof *dy);
     map_steps(w, dy ? last[1] : NULL, last[0], 1, relu, last[2]);
-    memcpy(into(n, dst, rest), last[2], r.rest * n->size);
+    memcpy(dst + rest, last[2], r.rest * sizeof *dst);
 }

@@ -21,7 +21,6 @@ enum { NORM_WORK_A, NORM_WORK_B, NORM_WORK_C, NORM_WORK_SHIFT, NORM_WORK_VALUES 
 struct norm_work_plan {
     const struct norm_rows *rows;
     size_t npixels, nchannels;
-    size_t size;     /* bytes of a value of x, y, dy and dx */
     size_t step;     /* see norm_rows_step() */
     size_t wide;     /* values of the vectors that a loop processes; divides step */
 };
@@ -46,11 +45,11 @@ void norm_work_repeat(const struct norm_work *w);
 
 /* Adds sums over npixels to total[2][C]: of x - shift and its square, or with dy those of grad_sums
  * (norm_rows.h). */
-void norm_work_add(const struct norm_work *w, const void *dy, const void *x, size_t npixels,
+void norm_work_add(const struct norm_work *w, const float *dy, const float *x, size_t npixels,
                    bool relu, double *total);
 
 /* Computes w->sums over the whole tensors. */
-void norm_work_sum(const struct op *op, const struct norm_work *w, const void *dy, const void *x);
+void norm_work_sum(const struct op *op, const struct norm_work *w, const float *dy, const float *x);
 
 /* Completes w->sums[2C + 1] with the number of pixels, or sets all to 0 if this replica has no
  * image. With attr.sync, adds up those of all replicas. Returns -1 if that fails. */
@@ -58,6 +57,7 @@ int norm_work_replicas(const struct op *op, const struct norm_work *w, struct ex
                        struct err *e);
 
 /* Writes out[0] = a x + c, with attr.relu at least 0, or with dy the gradient. */
-void norm_work_apply(const struct op *op, const struct norm_work *w, const void *dy, const void *x);
+void norm_work_apply(const struct op *op, const struct norm_work *w, const float *dy,
+                     const float *x);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The inner loops of max pooling over 2x2 pixels, for floats and for bf16. The kernels of
+/* The inner loops of max pooling over 2x2 pixels. The kernels of
  * max_pool2d.c and max_pool2d_norm.c share them with the epilogues of conv/winograd/. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_POOL_MAX_POOL2D_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_POOL_MAX_POOL2D_H
@@ -8,23 +8,19 @@
 
 #define MAX_POOL2D_LANES 8 /* the number of channels is a multiple of this */
 
-struct max_pool2d_rows {
-    enum dtype dtype;
-    /* Pools two rows of x into one row of y. The rows have `width` pixels of n channels, the second
-     * begins `line` numbers after the first. Equal values and NaN give the reference's result. */
-    void (*pool)(const void *x, size_t line, size_t width, size_t n, void *y);
-    /* Writes two rows of dx from two rows of x, of `width` pixels each, and one row of dy: the
-     * first largest value of each window gets dy, the others 0. Adds two rows of `added`, unless
-     * that is NULL. dx may be `added`. An odd last column is not written. */
-    void (*grad)(const void *dy, const void *x, const void *added, size_t width, size_t n,
-                 void *dx);
-};
+/* Pools two rows of x into one row of y. The rows have `width` pixels of n channels, the second
+ * begins `line` numbers after the first. Equal values and NaN give the reference's result. */
+void max_pool2d_rows(const float *x, size_t line, size_t width, size_t n, float *y);
 
-extern const struct max_pool2d_rows max_pool2d_rows_float, max_pool2d_rows_bf16;
+/* Writes two rows of dx from two rows of x, of `width` pixels each, and one row of dy: the first
+ * largest value of each window gets dy, the others 0. Adds two rows of `added`, unless that is
+ * NULL. dx may be `added`. An odd last column is not written. */
+void max_pool2d_grad_rows(const float *dy, const float *x, const float *added, size_t width,
+                          size_t n, float *dx);
 
 /* Returns whether the processor and the input x of a max_pool2d or max_pool2d_grad op suit these
- * loops: floats or bf16, a number of channels that is a multiple of MAX_POOL2D_LANES, and at least
- * two rows of pixels. */
+ * loops: a number of channels that is a multiple of MAX_POOL2D_LANES, and at least two rows of
+ * pixels. */
 bool max_pool2d_supports(const struct op *op);
 
 #endif

@@ -22,7 +22,7 @@ static bool max_pool2d_norm_supports(const struct op *op)
 {
     const struct shape *x = &op->in[op->kind->source]->shape;
 
-    return norm_prologue_supports(op, DTYPE_F32) && max_pool2d_supports(op) &&
+    return norm_prologue_supports(op) && max_pool2d_supports(op) &&
            x->dim[DIM_H] % 2 == 0 && x->dim[DIM_W] % 2 == 0;
 }
 
@@ -62,10 +62,10 @@ static int max_pool2d_norm_run_forward(struct op *op, struct exec *x, struct err
     for (size_t row = 0; row < p->nrows; row++) {
         if (row + 1 < p->nrows)
             simd_fetch(src->data + 2 * (row + 1) * p->width * p->n, 2 * p->width * p->n);
-        max_pool2d_rows_float.pool(normalise(p, &norm, src->data + 2 * row * p->width * p->n,
-                                             copies + simd_thread() * p->copies),
-                                   p->width * p->n, p->width, p->n,
-                                   op->out[0]->data + row * (p->width / 2) * p->n);
+        max_pool2d_rows(normalise(p, &norm, src->data + 2 * row * p->width * p->n,
+                                  copies + simd_thread() * p->copies),
+                        p->width * p->n, p->width, p->n,
+                        op->out[0]->data + row * (p->width / 2) * p->n);
     }
     return 0;
 }
@@ -84,8 +84,8 @@ static void max_pool2d_norm_run_chunk(const struct op *op, const struct norm_pro
 
         if (op->in[OP_ADDED])
             added = op->in[OP_ADDED]->data + row * two;
-        max_pool2d_rows_float.grad(op->in[0]->data + row * (p->width / 2) * p->n,
-                                   normalise(p, norm, x, copy), added, p->width, p->n, dx);
+        max_pool2d_grad_rows(op->in[0]->data + row * (p->width / 2) * p->n,
+                             normalise(p, norm, x, copy), added, p->width, p->n, dx);
         if (op->out[OP_OUT_SUMS])
             norm_prologue_add_sums(norm, dx, x, 2 * p->width, sums);
     }

@@ -7,7 +7,6 @@
 
 extern const struct kernel simd_max_pool2d_norm, simd_max_pool2d, simd_max_pool2d_grad;
 extern const struct kernel simd_relu_max_pool2d, simd_relu_max_pool2d_grad;
-extern const struct kernel simd_bf16_global_avg_pool;
-extern const struct kernel simd_bf16_global_avg_pool_grad, simd_max_pool2d_norm_grad;
+extern const struct kernel simd_max_pool2d_norm_grad;
 
 #endif

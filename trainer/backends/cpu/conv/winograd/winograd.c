@@ -7,8 +7,8 @@
 #include "trainer/backends/cpu/isa/simd.h"
 
 #define BAND_TILES 32         /* tiles of a band, about, if a row has fewer. A longer row is a band;
-                               * if it has at least twice as many and all tensors are floats, it is
-                               * computed in sections of so many */
+                               * if it has at least twice as many, it is computed in sections of so
+                               * many */
 #define MIN_TILES 16          /* tiles of a batch, at least: with fewer the weights' transform takes
                                * longer than it saves */
 #define MAX_WEIGHTS (1 << 20) /* input channels times output channels */
@@ -22,18 +22,13 @@ static size_t largest_channels(const struct tensor *const *tensors)
     return a > b ? a : b;
 }
 
-static bool are_floats(const struct conv_operands *r)
-{
-    return r->src[0]->dtype == DTYPE_F32 && r->dst[0]->dtype == DTYPE_F32;
-}
-
 /* Returns the floats of one thread's copies of the rows that a row of tiles reads, for the tensor
  * with most channels; 0 if all rows are read in place. */
 static size_t lines_of(const struct winograd *g, const struct conv_operands *r, bool copied)
 {
     size_t ns = largest_channels(r->src), nd = largest_channels(r->dst);
 
-    return !copied && are_floats(r) ? 0 : g->rows->side * g->width * (ns > nd ? ns : nd);
+    return !copied ? 0 : g->rows->side * g->width * (ns > nd ? ns : nd);
 }
 
 static const struct winograd_rows *rows_of(const struct conv_operands *r)
@@ -52,9 +47,8 @@ bool winograd_supports(const struct op *op)
     size_t ns = conv_operands_channels(r.src), nd = conv_operands_channels(r.dst),
            pixels = tensor_pixels(r.src[0]);
 
-    return rows && float_rows_supports(op) && norm_prologue_supports(op, DTYPE_F32) &&
-           norm_moments_supports(op, DTYPE_F32) && op->attr.kernel == WINOGRAD_KERNEL &&
-           op->attr.stride <= 1 && ns * nd <= MAX_WEIGHTS &&
+    return rows && norm_prologue_supports(op) && norm_moments_supports(op) &&
+           op->attr.kernel == WINOGRAD_KERNEL && op->attr.stride <= 1 && ns * nd <= MAX_WEIGHTS &&
            pixels >= MIN_TILES * rows->tile * rows->tile;
 }
 
@@ -84,7 +78,6 @@ struct winograd winograd_of(const struct conv_operands *r, bool copied)
     g->rows = rows_of(r);
     g->places = g->rows->side * g->rows->side;
     g->lines = lines_of(g, r, copied);
-    g->encode = float_rows_encode();
     g->products = conv_rows_find(g->rows->lanes);
     g->nvectors = !g->rows->forward && g->dst_channels % (WINOGRAD_WIDE * g->rows->lanes) == 0
                       ? WINOGRAD_WIDE
@@ -95,7 +88,7 @@ struct winograd winograd_of(const struct conv_operands *r, bool copied)
     g->down = g->height / g->rows->tile;
     g->nthreads = simd_threads();
     g->weights = g->places * g->place;
-    winograd_set_band(g, BAND_TILES, !are_floats(r)); /* other types are copied as whole rows */
+    winograd_set_band(g, BAND_TILES, false);
     g->run = g->nimages * g->down / g->band / (RUNS * g->nthreads);
     g->run = g->run < 1 ? 1 : g->run < MAX_RUN ? g->run : MAX_RUN;
     g->bias = (g->dst_channels + WINOGRAD_LINE - 1) / WINOGRAD_LINE * WINOGRAD_LINE;
@@ -107,7 +100,7 @@ struct winograd winograd_of(const struct conv_operands *r, bool copied)
 static const float *read_source(const struct conv_operands *operands, size_t part, size_t at,
                                 size_t n, float *copy)
 {
-    const float *row = float_rows_read(operands->src[part], at, n, copy);
+    const float *row = operands->src[part]->data + at;
 
     if (!operands->norm[part])
         return row;
@@ -222,7 +215,7 @@ void winograd_fetch(const struct winograd *g, const struct tensor *t, size_t at,
     size_t done = b->x * g->places + p * b->width, all = g->width * g->places;
     size_t from = n * done / all, to = n * (done + b->width) / all;
 
-    float_rows_fetch(t, at + from, to - from);
+    simd_fetch(t->data + at + from, to - from);
 }
 
 void winograd_fetch_source(const struct winograd *g, const struct tensor *t,

@@ -15,7 +15,7 @@
 
 #include "trainer/backends/cpu/norm/batch_norm.h"
 #include "trainer/backends/cpu/conv/conv_rows.h"
-#include "trainer/backends/cpu/isa/float_rows.h"
+#include "trainer/backends/cpu/isa/simd.h"
 #include "trainer/backends/cpu/norm/norm_moments.h"
 #include "trainer/backends/cpu/norm/norm_prologue.h"
 #include "trainer/backends/cpu/conv/conv_operands.h"
@@ -53,8 +53,7 @@ struct winograd {
                               * scratch of one thread */
     size_t bias, zeros;      /* floats of the bias; of a row of zeros */
     size_t lines;            /* floats of one thread's copies of the rows that a row of tiles reads;
-                              * 0: all activations are floats, read in place */
-    float_rows_encode_f *encode;
+                              * 0: they are read in place */
     struct norm_moments moments; /* of the results of each band */
     bool relu;                   /* a ReLU is applied to the results */
 };
@@ -141,11 +140,9 @@ void winograd_conv_multiply(const struct winograd *g, size_t p, const float *pac
 void winograd_conv_fetch(const struct winograd *g, const struct tensor *t,
                          const struct winograd_band *b, size_t p);
 
-/* Writes a section of a band of results from its products m. bias[dst_channels]; lines: one
- * thread's copies. */
+/* Writes a section of a band of results from its products m. bias[dst_channels] */
 void winograd_conv_write(const struct winograd *g, const struct conv_operands *operands,
-                         const float *m, const float *bias, const struct winograd_band *b,
-                         float *lines);
+                         const float *m, const float *bias, const struct winograd_band *b);
 
 /* What fusion adds to a convolution at inference: the producer of its first source tensor
  * (winograd_producer.c), and an epilogue that takes the place of winograd_conv_write() for each

@@ -48,8 +48,7 @@ void winograd_conv_multiply(const struct winograd *g, size_t p, const float *pac
 }
 
 void winograd_conv_write(const struct winograd *g, const struct conv_operands *operands,
-                         const float *m, const float *bias, const struct winograd_band *b,
-                         float *lines)
+                         const float *m, const float *bias, const struct winograd_band *b)
 {
     size_t tile = g->rows->tile;
 
@@ -60,12 +59,9 @@ void winograd_conv_write(const struct winograd *g, const struct conv_operands *o
             float *rows[WINOGRAD_SIDE];
 
             for (size_t i = 0; i < tile; i++)
-                rows[i] =
-                    float_rows_begin(operands->dst[k], (r * tile + i) * line, lines + i * line) +
-                    b->x * n;
+                rows[i] = operands->dst[k]->data + (r * tile + i) * line + b->x * n;
             g->rows->result(m + at * g->rows->group, g->dst_place, b->width, n, g->dst_channels,
                             bias + at, g->relu, rows);
-            float_rows_done(operands->dst[k], r * tile * line, tile * line, lines, g->encode);
         }
 }
 
@@ -90,7 +86,7 @@ static void correlate_part(const struct winograd *g, const struct conv_operands 
     if (fusion->epilogue)
         fusion->epilogue(fusion->op, g, operands, m, bias, b, lines);
     else
-        winograd_conv_write(g, operands, m, bias, b, lines);
+        winograd_conv_write(g, operands, m, bias, b);
 }
 
 /* The pointers into the workspace during one run. */
@@ -122,9 +118,6 @@ void winograd_conv_run_fused(struct op *op, const struct winograd_conv_fusion *f
         winograd_conv_workspace_of(op, g, &(struct simd_workspace){op->workspace, 0});
     size_t nrows = g->nimages * g->down, nd = g->dst_channels;
     size_t area = g->rows->tile * g->width;
-    /* Copies of the source remain valid from band to band, unless the same memory is used to
-     * convert results. */
-    bool copies_last = operands.dst[0]->dtype == DTYPE_F32;
     struct norm_prologue norm;
 
     norm_prologue_init(&norm, op, p.coef);
@@ -137,7 +130,7 @@ void winograd_conv_run_fused(struct op *op, const struct winograd_conv_fusion *f
         memcpy(p.bias, operands.bias->data, nd * sizeof *p.bias);
 #pragma omp parallel num_threads(g->nthreads)
     {
-        size_t done = nrows; /* where the last band ended, if copies of its rows are still valid */
+        size_t done = nrows; /* where the last band ended; copies of its rows are still valid */
 
         winograd_conv_pack(g, operands.weights->data, op->kind == &conv2d_grad_kind, p.packed);
 #pragma omp for schedule(dynamic, g->run)
@@ -148,7 +141,7 @@ void winograd_conv_run_fused(struct op *op, const struct winograd_conv_fusion *f
                 correlate_part(g, &operands, fusion, &b, from == done, p.packed, p.bias, p.zeros,
                                p.lines + simd_thread() * g->lines,
                                p.scratch + simd_thread() * g->scratch);
-            done = copies_last ? b.to : nrows;
+            done = b.to;
             if (g->moments.rows)
                 norm_moments_partial(&g->moments, operands.dst[0]->data + from * area * nd,
                                      (b.to - b.from) * area,
@@ -196,10 +189,9 @@ int winograd_conv_prepare_copied(struct op *op, struct err *e)
 
 const struct kernel simd_winograd = {
     KERNEL_OF(conv2d_kind),
-    .may = OP_NO_BIAS | OP_GIVES_MOMENTS | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF,
-    .types = KERNEL_ANY};
+    .may = OP_NO_BIAS | OP_GIVES_MOMENTS | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF};
 const struct kernel simd_winograd_relu = {
     KERNEL_OF(conv2d_kind), .may = OP_HAS_SECOND, .must = OP_RELU};
 const struct kernel simd_winograd_grad_input = {
     KERNEL_OF(conv2d_grad_kind), .may = OP_HAS_SECOND,
-    .must = OP_INPUT_ONLY, .types = KERNEL_ANY};
+    .must = OP_INPUT_ONLY};

@@ -34,10 +34,11 @@ void winograd_epilogue_pool(const struct op *op, const struct winograd *g,
 {
     size_t n = g->dst_channels, line = g->width * n;
 
-    winograd_conv_write(g, operands, m, bias, b, lines);
+    (void)lines;
+    winograd_conv_write(g, operands, m, bias, b);
     for (size_t row = b->from * g->rows->tile; row < b->to * g->rows->tile; row += 2)
-        max_pool2d_rows_float.pool(op->out[0]->data + row * line + b->x * n, line, b->width, n,
-                                   op->out[OP_OUT_POOLED]->data + (row * line / 2 + b->x * n) / 2);
+        max_pool2d_rows(op->out[0]->data + row * line + b->x * n, line, b->width, n,
+                        op->out[OP_OUT_POOLED]->data + (row * line / 2 + b->x * n) / 2);
 }
 
 static void write_head(const struct op *op, const struct winograd *g,
@@ -53,9 +54,9 @@ static void write_head(const struct op *op, const struct winograd *g,
     for (size_t r = b->from; r < b->to; r++, m += b->width / tile * n) {
         g->rows->result(m, g->dst_place, b->width, n, n, bias, g->relu, rows);
         for (size_t i = 0; i < tile; i++)
-            head_rows_float.dot(rows[i], b->width, op->in[OP_HEAD_W]->data, n,
-                                op->in[OP_HEAD_B]->data[0],
-                                op->out[0]->data + (r * tile + i) * g->width + b->x);
+            head_rows_dot(rows[i], b->width, op->in[OP_HEAD_W]->data, n,
+                          op->in[OP_HEAD_B]->data[0],
+                          op->out[0]->data + (r * tile + i) * g->width + b->x);
     }
 }
 
@@ -66,7 +67,7 @@ static bool winograd_epilogue_supports(const struct op *op)
     struct op pool = {.kind = &max_pool2d_kind, .in = {op->out[0]}};
 
     return winograd_supports(&first) &&
-           (has_head(op) ? head_rows_of(&head, &y, op->out[0]) != NULL
+           (has_head(op) ? head_supports(&head, &y, op->out[0])
                          : max_pool2d_supports(&pool));
 }
 

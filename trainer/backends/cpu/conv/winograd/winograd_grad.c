@@ -32,17 +32,6 @@ static void winograd_grad_split(const struct op *op, struct winograd_grad *b)
     b->weights = conv_operands_weights_grad(op);
 }
 
-static bool has_floats(const struct op *op)
-{
-    for (int i = -1; op_next_in(op, &i);)
-        if (op->in[i]->dtype != DTYPE_F32)
-            return false;
-    for (int i = -1; op_next_out(op, &i);)
-        if (op->out[i]->dtype != DTYPE_F32)
-            return false;
-    return true;
-}
-
 static void winograd_grad_plan(const struct op *op, struct winograd_grad *b)
 {
     struct conv_operands in = conv_operands_of(&b->input), w = conv_operands_of(&b->weights);
@@ -61,9 +50,8 @@ static bool winograd_grad_supports(const struct op *op)
     struct winograd_grad b = {0};
 
     winograd_grad_split(op, &b);
-    if (!has_floats(op) || !norm_grad_rows_supports(op, DTYPE_F32) ||
-        !norm_prologue_supports(op, DTYPE_F32) || !winograd_supports(&b.input) ||
-        !winograd_supports(&b.weights) ||
+    if (!norm_grad_rows_supports(op) || !norm_prologue_supports(op) ||
+        !winograd_supports(&b.input) || !winograd_supports(&b.weights) ||
         (op->out[OP_OUT_SUMS] && (!op->in[OP_COEF] || op->in[OP_SECOND])))
         return false;
     winograd_grad_plan(op, &b);
@@ -230,7 +218,7 @@ static void winograd_grad_write_input(const struct winograd_grad_workspace *p,
         winograd_conv_multiply(g, i, p->packed, p->zeros, winograd_band_tiles(g, b), room->gradient,
                                room->results);
     }
-    winograd_conv_write(g, &p->in, room->results, p->no_bias, b, room->lines);
+    winograd_conv_write(g, &p->in, room->results, p->no_bias, b);
 }
 
 static void winograd_grad_add_weights(const struct winograd_grad_workspace *p,

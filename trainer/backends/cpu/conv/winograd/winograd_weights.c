@@ -43,15 +43,14 @@ size_t winograd_weights_chunks(const struct winograd *g)
 
 /* Transforms a section of a band of dy to scratch. */
 static void transform_dy(const struct winograd *g, const struct tensor *dy,
-                         const struct winograd_band *b, float *lines, float *y)
+                         const struct winograd_band *b, float *y)
 {
     size_t nd = g->dst_channels, tile = g->rows->tile, line = g->width * nd;
     const float *rows[WINOGRAD_SIDE];
 
     for (size_t r = b->from; r < b->to; r++, y += b->width / tile * nd) {
         for (size_t i = 0; i < tile; i++)
-            rows[i] = float_rows_read(dy, (r * tile + i) * line, line, lines + i * line) +
-                      b->x * nd;
+            rows[i] = dy->data + (r * tile + i) * line + b->x * nd;
         g->rows->spread(rows, b->width, nd, nd, g->dst_place, y);
     }
 }
@@ -75,13 +74,13 @@ void winograd_weights_add(const struct winograd *g, size_t p, size_t ntiles, con
 
 /* Sums dy over rows of tiles [from, to), for channels [first, last). */
 static void sum_dy(const struct winograd *g, const struct tensor *dy, size_t from, size_t to,
-                   size_t first, size_t last, float *lines, float *sums)
+                   size_t first, size_t last, float *sums)
 {
     size_t nd = g->dst_channels, area = g->rows->tile * g->width;
 
     memset(sums + first, 0, (last - first) * sizeof *sums);
     for (; from < to; from++) {
-        const float *rows = float_rows_read(dy, from * area * nd, area * nd, lines);
+        const float *rows = dy->data + from * area * nd;
 
         for (size_t d = first; d < last; d += g->rows->lanes)
             g->products->sum(rows + d, area, nd, sums + d);
@@ -100,13 +99,13 @@ static void winograd_weights_sum_chunk(const struct winograd *g,
     float *y = scratch + g->places * g->src_place;
 
     memset(sums, 0, (g->weights + g->bias) * sizeof *sums);
-    sum_dy(g, dy, from, to, 0, g->dst_channels, lines, sums + g->weights);
+    sum_dy(g, dy, from, to, 0, g->dst_channels, sums + g->weights);
     for (; from < to; from += g->band) {
         struct winograd_band b = winograd_band_of(g, from, to);
 
         for (; b.x < g->width; winograd_band_on(g, &b)) {
             winograd_transform_source(g, operands, zeros, &b, false, lines, scratch);
-            transform_dy(g, dy, &b, lines, y);
+            transform_dy(g, dy, &b, y);
             for (size_t p = 0; p < g->places; p++) {
                 for (int k = 0; k < CONV_CONCAT && operands->src[k]; k++)
                     winograd_fetch_source(g, operands->src[k], &b, p);
@@ -127,7 +126,7 @@ static void sum_shared(const struct winograd *g, const struct conv_operands *ope
 
 #pragma omp for schedule(static) nowait
     for (size_t d = 0; d < nd; d += g->rows->lanes)
-        sum_dy(g, dy, 0, nrows, d, d + g->rows->lanes, lines, sums + g->weights);
+        sum_dy(g, dy, 0, nrows, d, d + g->rows->lanes, sums + g->weights);
     for (size_t from = 0; from < nrows; from += g->band) {
         size_t n = nrows - from < g->band ? nrows - from : g->band;
 
@@ -137,7 +136,7 @@ static void sum_shared(const struct winograd *g, const struct conv_operands *ope
 
             winograd_transform_source(g, operands, zeros, &b, false, lines,
                                       scratch + r * g->across * ns);
-            transform_dy(g, dy, &b, lines, y + r * g->across * nd);
+            transform_dy(g, dy, &b, y + r * g->across * nd);
         }
 #pragma omp for schedule(dynamic)
         for (size_t p = 0; p < g->places; p++) {
@@ -234,5 +233,5 @@ static int winograd_weights_prepare(struct op *op, struct err *e)
 const struct kernel simd_winograd_grad_weights = {
     .kind = &conv2d_grad_kind, .supports = winograd_supports,
     .prepare = winograd_weights_prepare, .run = winograd_weights_run, .release = simd_release,
-    .types = KERNEL_ANY, .may = OP_NO_BIAS | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF,
+    .may = OP_NO_BIAS | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF,
     .must = OP_WEIGHTS_ONLY};

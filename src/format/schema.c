@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "src/schema.h"
+#include "src/format/schema.h"
 
 int schema_check(double found, int code, struct err *e)
 {

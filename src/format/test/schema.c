@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "src/schema.h"
+#include "src/format/schema.h"
 
 #include <math.h>
 #include <string.h>

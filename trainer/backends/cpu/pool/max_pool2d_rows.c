@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Body of max_pool2d_rows_float.c and max_pool2d_rows_bf16.c, which define MAX_POOL2D_ROWS_NAME
- * and, through float_isa.inc or bf16_isa.inc, NUMBER, DTYPE, load_numbers and store_numbers. */
+/* The inner loops of max pooling (max_pool2d.h). */
+#include "config.h"
+#include "trainer/backends/cpu/pool/max_pool2d.h"
+
+#define LANES MAX_POOL2D_LANES
+#ifdef __x86_64__
+#include <immintrin.h>
+
+#define ISA __attribute__((target("avx2")))
+#else
+#define ISA
+#endif
+#include "trainer/backends/cpu/isa/vec_isa.inc"
 
 /* a in the lanes where the mask is set, b in the others. */
 #define choose(which, a, b) ((vec)(((mask)(a) & (which)) | ((mask)(b) & ~(which))))
@@ -12,34 +23,31 @@
 #define larger(a, b) choose((a) > (b), a, b)
 #endif
 
-ISA static void pool(const void *src, size_t line, size_t width, size_t n, void *dst)
+ISA void max_pool2d_rows(const float *x, size_t line, size_t width, size_t n, float *y)
 {
-    const NUMBER *x = src;
-    NUMBER *y = dst;
-
     for (size_t p = 0; p < width / 2; p++, x += n)
         for (size_t c = 0; c < n; c += LANES, x += LANES, y += LANES) {
-            vec a = load_numbers(x), b = load_numbers(x + n);
-            vec d = load_numbers(x + line), e = load_numbers(x + line + n);
+            vec a = load(x), b = load(x + n);
+            vec d = load(x + line), e = load(x + line + n);
 
-            store_numbers(y, larger(larger(a, b), larger(d, e)));
+            store(y, larger(larger(a, b), larger(d, e)));
         }
 }
 
 /* has_added is a constant once this is inlined; if it is false, `added` is not read. */
-INLINE void grad_rows(const NUMBER *dy, const NUMBER *x, const NUMBER *added, bool has_added,
-                      size_t width, size_t n, NUMBER *dx)
+INLINE void grad_rows(const float *dy, const float *x, const float *added, bool has_added,
+                      size_t width, size_t n, float *dx)
 {
     size_t row = width * n;
 
     for (size_t p = 0, at = 0; p < width / 2; p++, at += n)
         for (size_t c = 0; c < n; c += LANES, dy += LANES, at += LANES) {
             const size_t window[4] = {at, at + n, at + row, at + row + n};
-            vec v[4], d = load_numbers(dy);
+            vec v[4], d = load(dy);
 
 #pragma GCC unroll 4
             for (size_t i = 0; i < 4; i++)
-                v[i] = load_numbers(x + window[i]);
+                v[i] = load(x + window[i]);
             mask top = v[0] >= v[1], bottom = v[2] >= v[3];
             mask upper = choose(top, v[0], v[1]) >= choose(bottom, v[2], v[3]);
             const mask largest[4] = {upper & top, upper & ~top, ~upper & bottom, ~upper & ~bottom};
@@ -48,19 +56,17 @@ INLINE void grad_rows(const NUMBER *dy, const NUMBER *x, const NUMBER *added, bo
                 vec value = (vec)((mask)d & largest[i]);
 
                 if (has_added)
-                    value += load_numbers(added + window[i]);
-                store_numbers(dx + window[i], value);
+                    value += load(added + window[i]);
+                store(dx + window[i], value);
             }
         }
 }
 
-ISA static void grad(const void *dy, const void *x, const void *added, size_t width, size_t n,
-                     void *dx)
+ISA void max_pool2d_grad_rows(const float *dy, const float *x, const float *added, size_t width,
+                              size_t n, float *dx)
 {
     if (added)
         grad_rows(dy, x, added, true, width, n, dx);
     else
         grad_rows(dy, x, x, false, width, n, dx);
 }
-
-const struct max_pool2d_rows MAX_POOL2D_ROWS_NAME = {DTYPE, pool, grad};

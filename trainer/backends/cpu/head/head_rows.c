@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Body of head_rows_float.c and head_rows_bf16.c, which define HEAD_ROWS_NAME and, through
- * float_isa.inc or bf16_isa.inc, NUMBER, DTYPE, load_numbers and store_numbers; and
- * number_value(). */
+/* The inner loops of the head (head_rows.h). */
+#include "config.h"
+#include "trainer/backends/cpu/head/head_rows.h"
+
+#define LANES HEAD_ROWS_LANES
+#ifdef __x86_64__
+#define ISA __attribute__((target("avx2,fma")))
+#else
+#define ISA
+#endif
+#include "trainer/backends/cpu/isa/vec_isa.inc"
 
 /* Returns the sums of eight vectors, each in a lane of its own. */
 INLINE vec sum_each(vec *v)
@@ -19,23 +27,23 @@ INLINE vec sum_each(vec *v)
 }
 
 /* LANES pixels. */
-INLINE vec dot_pixels(const NUMBER *x, const float *w, size_t n, float bias)
+INLINE vec dot_pixels(const float *x, const float *w, size_t n, float bias)
 {
     vec v[LANES];
 
 #pragma GCC unroll 8
     for (size_t p = 0; p < LANES; p++)
-        v[p] = load_numbers(x + p * n) * load(w);
+        v[p] = load(x + p * n) * load(w);
     for (size_t c = LANES; c < n; c += LANES)
 #pragma GCC unroll 8
         for (size_t p = 0; p < LANES; p++)
-            v[p] += load_numbers(x + p * n + c) * load(w + c);
+            v[p] += load(x + p * n + c) * load(w + c);
     return sum_each(v) + bias;
 }
 
-ISA static void dot(const void *src, size_t npixels, const float *w, size_t n, float bias, float *y)
+ISA void head_rows_dot(const float *x, size_t npixels, const float *w, size_t n, float bias,
+                       float *y)
 {
-    const NUMBER *x = src;
     size_t p = 0;
 
     for (; p + LANES <= npixels; p += LANES)
@@ -43,38 +51,32 @@ ISA static void dot(const void *src, size_t npixels, const float *w, size_t n, f
     for (; p < npixels; p++) {
         y[p] = bias;
         for (size_t c = 0; c < n; c++)
-            y[p] += number_value(x[p * n + c]) * w[c];
+            y[p] += x[p * n + c] * w[c];
     }
 }
 
-ISA static void spread(const float *dy, size_t npixels, const float *w, size_t n, void *dst)
+ISA void head_rows_spread(const float *dy, size_t npixels, const float *w, size_t n, float *dx)
 {
-    NUMBER *dx = dst;
-
     for (size_t c = 0; c < n; c += LANES) {
         vec weight = load(w + c);
 
         for (size_t p = 0; p < npixels; p++)
-            store_numbers(dx + p * n + c, dy[p] * weight);
+            store(dx + p * n + c, dy[p] * weight);
     }
 }
 
-ISA static void gather(const float *dy, const void *src, size_t npixels, size_t n, float *sum)
+ISA void head_rows_gather(const float *dy, const float *x, size_t npixels, size_t n, float *sum)
 {
-    const NUMBER *x = src;
-
     for (size_t c = 0; c < n; c += LANES) {
         vec a = {0}, b = {0};
         size_t p = 0;
 
         for (; p + 2 <= npixels; p += 2) {
-            a += dy[p] * load_numbers(x + p * n + c);
-            b += dy[p + 1] * load_numbers(x + (p + 1) * n + c);
+            a += dy[p] * load(x + p * n + c);
+            b += dy[p + 1] * load(x + (p + 1) * n + c);
         }
         if (p < npixels)
-            a += dy[p] * load_numbers(x + p * n + c);
+            a += dy[p] * load(x + p * n + c);
         store(sum + c, a + b);
     }
 }
-
-const struct head_rows HEAD_ROWS_NAME = {DTYPE, dot, spread, gather};

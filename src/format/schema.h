@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The number that a file of unetctl or unet-train carries as "schema" (doc/FORMATS.md). It changes
  * when readers of an earlier version would misunderstand a file. */
-#ifndef UNETCTL_SRC_SCHEMA_H
-#define UNETCTL_SRC_SCHEMA_H
+#ifndef UNETCTL_SRC_FORMAT_SCHEMA_H
+#define UNETCTL_SRC_FORMAT_SCHEMA_H
 
 #include "src/err.h"
 

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Texts of Slurm's commands become causes. */
+#include "config.h"
+#include "launcher/scheduler/slurm/cause.h"
+
+#include "launcher/scheduler/slurm/message.h"
+#include "t/tap.h"
+
+static void check(const char *text, enum cause cause)
+{
+    is_int(cause_find(text), cause, "%s", text);
+}
+
+int main(void)
+{
+    check("sbatch: error: Batch job submission failed: Socket timed out on send/recv operation",
+          CAUSE_LOST);
+    check("Unable to contact slurm controller (connect failure)", CAUSE_OTHER);
+    check("sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying.\n"
+          "sbatch: error: Batch job submission failed: Zero Bytes were transmitted or received\n"
+          "sbatch: error: Batch job submission failed: Invalid account", CAUSE_LOST);
+    check("allocation failure: Requested nodes are busy", CAUSE_LATER);
+    check("Batch job submission failed: Job violates accounting/QOS policy (job submit limit, "
+          "user's size and/or time limits)", CAUSE_LIMIT);
+    check("Batch job submission failed: Resource temporarily unavailable", CAUSE_FULL);
+    check("Batch job submission failed: MaxJobCount limit reached", CAUSE_FULL);
+    check("Invalid account or account/partition combination specified", CAUSE_ACCOUNT);
+    check("Batch job submission failed: Requested node configuration is not available",
+          CAUSE_NODES);
+    check("scancel: error: Kill job error on job id 7: Invalid job id specified", CAUSE_NO_JOB);
+    check("slurm_load_partitions error: Access/permission denied", CAUSE_DENIED);
+    check("", CAUSE_OTHER);
+
+    ok(cause_passes(CAUSE_LATER, 0) && cause_passes(CAUSE_FULL, 0) && cause_passes(CAUSE_LIMIT, 0),
+       "a check passes if the job only has to wait");
+    ok(!cause_passes(CAUSE_NODES, 0) && cause_passes(CAUSE_NODES, 1),
+       "if no nodes have what it asks for, it passes only while some are away");
+    ok(!cause_passes(CAUSE_ACCOUNT, 1) && !cause_passes(CAUSE_OTHER, 1) &&
+           !cause_passes(CAUSE_LOST, 1), "for other causes it does not");
+    ok(strstr(cause_advice(CAUSE_GRES), "gpu_type") &&
+           strstr(cause_advice(CAUSE_NODES), "slurm.mem") &&
+           strstr(cause_advice(CAUSE_FEATURE), "slurm.constraint") && !*cause_advice(CAUSE_LOST),
+       "what a user can correct has its advice");
+
+    json_t *refusal = message_refuse_for(CAUSE_FULL, "%d jobs", 5), *plain = message_refuse("no");
+    ok(message_cause(refusal) == CAUSE_FULL && !message_flag(refusal, "ok"),
+       "a refusal carries its cause");
+    is_str(message_text(refusal, "error"), "5 jobs", "and its text");
+    ok(message_cause(plain) == CAUSE_OTHER, "a plain one has no other");
+    json_decref(refusal);
+    json_decref(plain);
+    return done_testing();
+}
