@@ -363,6 +363,13 @@ exits 0 "a report of two folders with one name is made" unetctl report moved a/m
 is "$(json "$OUT" '[e["label"] for e in r["engines"]]')" "['moved', 'moved (2)']" \
     "the series of the two folders have different labels"
 
+exits 0 "the guide's published study is reported" unetctl report --logs "$srcdir/doc/published" -o p
+is "$(sed -n 's/.*<dt>\(use\|by time, up to\|undecided\)<.dt><dd>\([0-9]*\).*/\1 \2/p' p/report.html)" \
+    "use 14
+use 4" "a count is used, also where a larger one is undecided"
+is "$(sed -n 's/.*<h2 id="verdict-[01]">\(Use [0-9]*\).*/\1/p' p/report.html)" "Use 14
+Use 4" "as the sentence says"
+
 # Hostile names: text from a file appears in pages and scripts only as text.
 # shellcheck disable=SC2016 # meant literally
 evil='a<b>&"$(touch X)`touch Y`'"'"
