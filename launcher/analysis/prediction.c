@@ -214,7 +214,8 @@ static void predict_point(struct prediction *p, const struct prediction_base *s,
     double ideal = (double)gpus / s->base, images = images_of_epoch(s, gpus) / s->images;
 
     *d = (struct prediction_point){
-        .gpus = gpus, .nodes = count_nodes(s, gpus), .extrapolated = gpus > MODEL_FURTHEST * p->largest,
+        .gpus = gpus, .nodes = count_nodes(s, gpus),
+        .extrapolated = gpus > MODEL_FURTHEST * p->largest,
         .comm_s = {comm_time(s, gpus, LOW), comm_time(s, gpus, EXPECTED),
                    comm_time(s, gpus, HIGH)},
         .measured_epoch_s = known ? known->q[QUANTITY_STEADY_EPOCH].median : NAN};
