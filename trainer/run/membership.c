@@ -90,7 +90,8 @@ static struct comm *open_nccl(const struct membership *k, const struct settings 
     return comm_nccl_open(&config, e);
 }
 
-struct comm *membership_connect(const struct membership *k, const struct settings *c, struct err *e)
+struct comm *membership_connect(const struct membership *k, const struct settings *c,
+                                struct err *e)
 {
     struct comm *comm = NULL;
 
