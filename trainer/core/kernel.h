@@ -54,7 +54,8 @@ struct kernel {
      * the thread had that prepared the op. */
     int (*run)(struct op *op, struct exec *x, struct err *e);
     void (*release)(struct op *op); /* (optional) frees what prepare has allocated */
-    unsigned may, must; /* flags of enum op_form that an op may have, and that it must have */
+    /* Flags of enum op_form: those that an op may have, and those that it must have. */
+    unsigned accepts, requires;
     enum kernel_types types;
 };
 

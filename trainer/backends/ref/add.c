@@ -67,4 +67,4 @@ static int ref_add_run_norm_relu(struct op *op, struct exec *x, struct err *e)
 const struct kernel ref_add = {.kind = &add_kind, .run = ref_add_run};
 const struct kernel ref_norm_add_relu = {
     .kind = &add_kind, .prepare = ref_add_prepare, .run = ref_add_run_norm_relu,
-    .must = OP_HAS_COEF | OP_RELU};
+    .requires = OP_HAS_COEF | OP_RELU};

@@ -470,17 +470,17 @@ static int direct_conv_prepare_weights(struct op *op, struct err *e)
     .release = simd_release
 
 const struct kernel simd_direct_conv2d = {
-    KERNEL_OF(conv2d_kind, direct_conv_prepare, direct_conv_run), .may = OP_NO_BIAS};
+    KERNEL_OF(conv2d_kind, direct_conv_prepare, direct_conv_run), .accepts = OP_NO_BIAS};
 const struct kernel simd_direct_conv2d_grad_input = {
-    KERNEL_OF(conv2d_grad_kind, direct_conv_prepare, direct_conv_run), .must = OP_INPUT_ONLY};
+    KERNEL_OF(conv2d_grad_kind, direct_conv_prepare, direct_conv_run), .requires = OP_INPUT_ONLY};
 const struct kernel simd_direct_conv2d_grad_weights = {
     KERNEL_OF(conv2d_grad_kind, direct_conv_prepare_weights, direct_conv_run_weights),
-    .may = OP_NO_BIAS, .must = OP_WEIGHTS_ONLY};
+    .accepts = OP_NO_BIAS, .requires = OP_WEIGHTS_ONLY};
 const struct kernel simd_direct_conv_transpose2d = {
     KERNEL_OF(conv_transpose2d_kind, direct_conv_prepare, direct_conv_run)};
 const struct kernel simd_direct_conv_transpose2d_grad_input = {
     KERNEL_OF(conv_transpose2d_grad_kind, direct_conv_prepare, direct_conv_run),
-    .must = OP_INPUT_ONLY};
+    .requires = OP_INPUT_ONLY};
 const struct kernel simd_direct_conv_transpose2d_grad_weights = {
     KERNEL_OF(conv_transpose2d_grad_kind, direct_conv_prepare_weights, direct_conv_run_weights),
-    .must = OP_WEIGHTS_ONLY};
+    .requires = OP_WEIGHTS_ONLY};

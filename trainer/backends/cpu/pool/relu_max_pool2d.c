@@ -124,7 +124,7 @@ static bool relu_max_pool2d_supports_grad(const struct op *op)
 
 const struct kernel simd_relu_max_pool2d = {
     .kind = &max_pool2d_kind, .supports = relu_max_pool2d_supports_forward,
-    .run = relu_max_pool2d_run_forward, .must = OP_RELU};
+    .run = relu_max_pool2d_run_forward, .requires = OP_RELU};
 const struct kernel simd_relu_max_pool2d_grad = {
     .kind = &max_pool2d_grad_kind, .supports = relu_max_pool2d_supports_grad,
-    .run = relu_max_pool2d_run_grad, .must = OP_RELU};
+    .run = relu_max_pool2d_run_grad, .requires = OP_RELU};
