@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fusion: neighbouring ops become one op that reads and writes memory once. The op keeps its kind;
- * what fusion adds fills its further inputs, outputs and attributes (op.h).
+/* Fusion: neighbouring ops become one op that reads and writes memory once. The op keeps its kind,
+ * except relu_max_pool2d; what fusion adds fills further inputs, outputs and attributes (op.h).
  *
  *     batch_norm, relu               ->  batch_norm with attr.relu; the same for their gradients
  *     conv2d, batch_norm_infer       ->  fold_norm (of the weights), conv2d (fuse_fold.h)
@@ -8,11 +8,11 @@
  *     max_pool2d_grad, add           ->  max_pool2d_grad with OP_ADDED
  *     concat, conv2d                 ->  conv2d with OP_SECOND; the same for its gradients
  *     conv2d_grad of weights, input  ->  one conv2d_grad; the same for conv_transpose2d_grad
- *     relu, max_pool2d               ->  max_pool2d with attr.relu; the same for their gradients
+ *     relu, max_pool2d               ->  relu_max_pool2d; the same for their gradients
  *     conv2d, relu                   ->  conv2d with attr.relu (fuse_relu.h), and that with
  *         max_pool2d after it        ->  OP_OUT_POOLED
  *         conv2d, relu or conv_transpose2d before it  ->  OP_PRODUCER_W
- *     batch_norm, add, relu          ->  batch_norm with attr.coef, add with OP_COEF
+ *     batch_norm, add, relu          ->  batch_norm with attr.coef, add with OP_NORM_COEF
  *                                        (fuse_residual.h)
  *
  * Ops are fused only if nothing else reads the tensor between them, except with OP_OUT_POOLED,
