@@ -15,14 +15,16 @@
  *     batch_norm, add, relu          ->  batch_norm with attr.coef, add with OP_NORM_COEF
  *                                        (fuse_residual.h)
  *
- * Ops are fused only if nothing else reads the tensor between them, except with OP_OUT_POOLED,
- * where that tensor is still written. For every backend with backend.fuses these are fused:
- * batch_norm and relu, and their gradients; batch_norm_infer and relu; max_pool2d_grad and add; and
- * a convolution and batch_norm_infer, if the backend or its fallback has fold_norm (with 16 bits
- * there is another condition: fuse_fold.c). For the others the backend itself must have kernels for
- * the results; only for add that of its fallback is enough, because it is limited by memory as
- * well. At last fuse_norm.h connects batch norms with the ops around them. Results differ by
- * rounding only. */
+ * The tensor between two ops must have no other reader, except with OP_OUT_POOLED, which still
+ * writes it. What a backend with backend.fuses must have for the result:
+ * - norms with a ReLU, their gradients, max_pool2d_grad with an add: nothing;
+ * - a convolution with batch_norm_infer: fold_norm, which its fallback may have instead (and see
+ *   fuse_fold.c for 16 bits);
+ * - add with OP_NORM_COEF: a kernel, which its fallback may have instead, as memory limits both;
+ * - all others: kernels of its own.
+ *
+ * At last fuse_norm.h connects batch norms with the ops around them. Results differ by rounding
+ * only. */
 #ifndef UNETCTL_TRAINER_PASSES_FUSE_H
 #define UNETCTL_TRAINER_PASSES_FUSE_H
 
