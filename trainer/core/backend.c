@@ -12,8 +12,8 @@ bool backend_kernel_fits(const struct kernel *kernel, const struct op *op)
 {
     unsigned form = op_form(op);
 
-    return kernel->kind == op->kind && !(form & ~(kernel->may | kernel->must)) &&
-           !(kernel->must & ~form);
+    return kernel->kind == op->kind && !(form & ~(kernel->accepts | kernel->requires)) &&
+           !(kernel->requires & ~form);
 }
 
 bool backend_can(const struct backend *backend, const struct kernel *kernel, const struct op *op)

@@ -12,7 +12,7 @@
 #include "src/err.h"
 
 struct device;
-struct device_program;
+struct device_graph;
 struct exec;
 struct op;
 
@@ -158,7 +158,7 @@ struct device_ops {
     int (*copy)(struct device *d, void *dst, const void *src, size_t nbytes, struct err *e);
     /* Queues zeroing. */
     int (*clear)(struct device *d, void *p, size_t nbytes, struct err *e);
-    /* begin and end enclose the ops, or the program, of a run in a slot whose last run was waited
+    /* begin and end enclose the ops, or the graph, of a run in a slot whose last run was waited
      * for. begin copies the values of x to the device, end copies its sums back. */
     int (*begin)(struct device *d, int slot, const struct exec *x, struct err *e);
     int (*end)(struct device *d, int slot, struct err *e);
@@ -179,7 +179,7 @@ struct device_ops {
     void (*square)(struct device *d, const float *values, size_t n, bool own);
     /* Queues in the second stream: dst += src, n values. */
     void (*add)(struct device *d, float *dst, const float *src, size_t n);
-    /* Queues exec.update of the run; a replayed program takes the values of its own run. */
+    /* Queues exec.update of the run; a launched graph takes the values of its run. */
     void (*update)(struct device *d, const struct device_update *u);
     /* weight returns the address of exec.weight on the device during the run; weigh queues the
      * division of grad_scale and loss_per_weight by its value at that time. */
@@ -189,12 +189,12 @@ struct device_ops {
     float *(*votes)(struct device *d);
     /* Sets the function that wait and drain call while they wait, or NULL. */
     void (*watch)(struct device *d, device_watch_f watch, void *arg);
-    /* Returns a program of what work(arg) queues, without running it; NULL if that fails, and the
+    /* Returns a graph of what work(arg) queues, without running it; NULL if that fails, and the
      * queue is then as before. */
-    struct device_program *(*record)(struct device *d, device_work_f work, void *arg,
-                                     struct err *e);
-    int (*replay)(struct device *d, struct device_program *p, struct err *e); /* queues it */
-    void (*discard)(struct device_program *p); /* not while it runs; p may be NULL */
+    struct device_graph *(*capture)(struct device *d, device_work_f work, void *arg,
+                                    struct err *e);
+    int (*launch)(struct device *d, struct device_graph *g, struct err *e); /* queues it */
+    void (*discard)(struct device_graph *g); /* not while it runs; g may be NULL */
 };
 
 #endif

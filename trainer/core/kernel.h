@@ -17,8 +17,9 @@ struct exec {
     const struct device_ops *device_ops; /* the device's; NULL on the host */
     double grad_scale;  /* factor of a pixel's loss in the gradients: 1 / the sum of the class
                          * weights of the pixels of the global batch */
-    bool weighs;        /* the device divides grad_scale and loss_per_weight by the sum of weight
-                         * over the replicas, in its queue */
+    /* weighs: grad_scale and loss_per_weight are not divided yet. The device sums weight over the
+     * replicas, and then divides both by that sum. */
+    bool weighs;
     double weight;      /* the sum of the class weights of this replica's pixels */
     double image_scale; /* factor of an image's loss (Dice) in the gradients: 1 / the images of the
                          * global batch */
@@ -54,7 +55,8 @@ struct kernel {
      * the thread had that prepared the op. */
     int (*run)(struct op *op, struct exec *x, struct err *e);
     void (*release)(struct op *op); /* (optional) frees what prepare has allocated */
-    unsigned may, must; /* flags of enum op_form that an op may have, and that it must have */
+    /* Flags of enum op_form: those that an op may have, and those that it must have. */
+    unsigned accepts, requires;
     enum kernel_types types;
 };
 

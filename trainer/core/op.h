@@ -15,17 +15,18 @@
 
 /* Indices of an op's inputs and outputs. The first OP_OWN belong to the kind, in the order that the
  * kind's comment below gives. Fusion (passes/fuse.h) fills the others, which mean the same for
- * every kind, except OP_COEF for add_kind. An input or output that an op does not have is NULL. */
+ * every kind. An input or output that an op does not have is NULL. */
 #define OP_OWN 6
 enum op_in {
     /* A second tensor whose channels follow those of a convolution's first source, so that the
      * concatenation of both is never written. */
     OP_SECOND = OP_OWN,
     /* [2][C]: the source, in[kind->source], is read as max(0, coef0 x + coef1), the result of a
-     * batch norm and its ReLU, which is never written. For add_kind see there. OP_SECOND_COEF does
-     * the same for the second source. */
+     * batch norm and its ReLU, which is never written. OP_SECOND_COEF does the same for the second
+     * source, and OP_NORM_COEF, without the ReLU, for in[0]. */
     OP_COEF,
     OP_SECOND_COEF,
+    OP_NORM_COEF,
     OP_MOMENTS, /* [2][C]: each channel's mean and biased variance over all pixels of in[0] */
     /* [2][C]: each channel's sums of g and of g x over the pixels where the ReLU behind the norm
      * was positive; g is the gradient in[0], x the norm's input. */
@@ -56,7 +57,7 @@ enum op_out {
  * supports (kernel.h). */
 enum op_form {
     OP_NO_BIAS = 1 << 0, /* attr.no_bias */
-    OP_HAS_COEF = 1 << 1, OP_HAS_SECOND_COEF = 1 << 2,
+    OP_HAS_COEF = 1 << 1, OP_HAS_SECOND_COEF = 1 << 2, OP_HAS_NORM_COEF = 1 << 16,
     OP_TAKES_MOMENTS = 1 << 3, OP_GIVES_MOMENTS = 1 << 4,
     OP_TAKES_SUMS = 1 << 5, OP_GIVES_SUMS = 1 << 6,
     OP_HAS_NORM_GRAD = 1 << 7,
@@ -85,7 +86,7 @@ struct op_attr {
     /* Losses: by class; 2 for the cross entropy of one logit, whose Dice has none. NULL: 1. Not
      * owned. */
     const float *class_weights;
-    bool relu;     /* a ReLU precedes max_pool2d, or follows a convolution, norm or add */
+    bool relu;     /* a ReLU follows a convolution, norm or add */
     bool coef;     /* norms: out[0] holds coefficients instead of the result (batch_norm_kind) */
     bool no_bias;  /* convolutions, fold_norm: the last input, a bias, or its gradient is missing */
     bool counts;   /* the first loss of a graph: on a device it adds to device_counts.score */
@@ -211,15 +212,18 @@ extern const struct op_kind relu_kind;      /* (x) -> y */
 extern const struct op_kind relu_grad_kind; /* (dy, y) -> dx */
 
 /* Max pooling of 2x2 pixels with stride 2; an odd last row or column is ignored. The gradient goes
- * to the first of the largest values in reading order, as in PyTorch. With attr.relu, which fusion
- * sets, a ReLU precedes it, and a second output, places, records which of the four values was the
- * largest: a number from 0 to 3 in reading order, two bits. places[i] has these of OP_PLACES values
- * of y, from y[OP_PLACES * i] on, the first in the lowest bits. It is less than 2^16, so a float
- * holds it exactly. With attr.relu the op is (x) -> y, places, and its gradient is (dy, y, places)
- * -> dx, where attr has the height and width of dx. */
-#define OP_PLACES 8
+ * to the first of the largest values in reading order, as in PyTorch. */
 extern const struct op_kind max_pool2d_kind;      /* (x) -> y */
 extern const struct op_kind max_pool2d_grad_kind; /* (dy, x) -> dx */
+
+/* A ReLU and the max pooling after it (passes/fuse.h). `places` records which of the four values
+ * was the largest: a number from 0 to 3 in reading order, two bits. places[i] has these of
+ * OP_PLACES values of y, from y[OP_PLACES * i] on, the first in the lowest bits. It is less than
+ * 2^16, so a float holds it exactly. */
+#define OP_PLACES 8
+extern const struct op_kind relu_max_pool2d_kind; /* (x) -> y, places */
+/* (dy, y, places) -> dx; attr has the size of dx */
+extern const struct op_kind relu_max_pool2d_grad_kind;
 
 /* The mean of 2x2 pixels with stride 2; an odd last row or column is ignored. */
 extern const struct op_kind avg_pool2d_kind;      /* (x) -> y */
@@ -239,8 +243,7 @@ extern const struct op_kind dropout_kind;
 extern const struct op_kind concat_kind;      /* (a, b) -> y, channels of a first */
 extern const struct op_kind concat_grad_kind; /* (dy) -> da, db */
 
-/* With OP_COEF and attr.relu, which fusion sets together: max(0, coef0 a + coef1 + b).
- * (a, b) -> a + b */
+/* Fusion sets OP_NORM_COEF and attr.relu together.   (a, b) -> a + b */
 extern const struct op_kind add_kind;
 
 extern const struct op_kind cast_kind; /* (x) -> y, one of them of floats and one of 16 bits */

@@ -50,19 +50,20 @@ size_t network_targets(const struct network *n);
 
 void network_set_sum(struct network *n, network_sum_f sum, void *arg);
 
-/* Replicas whose devices are connected compute a step without the host. sum gets device memory and
- * queues its sum. done is called with the results of each training run (network_step.votes among
- * them), in order, once the run has been waited for: at the latest when DEVICE_SLOTS more are
- * queued. network_train calls ready while it queues a run, with gradients that will be final at
- * that point of the queue. It does so with 0 where it begins; a run that replays a recording calls
- * ready not at all, and one that cannot be recorded begins twice.
+/* How replicas whose devices are connected compute a step without the host.
  *
- * NCCL requires that all replicas record, or replay the same recording of, a sum, or none does. So
- * a run's recording is found by network_step.shares, and all replicas make and discard recordings
- * in the same step. */
+ * network_train calls its callback ready while it queues a run: with 0 at the beginning, then with
+ * the gradients that will be final at that point of the queue. It does not while it replays a
+ * recording; if a recording fails it begins again with 0.
+ *
+ * NCCL requires of each sum that all replicas record it, that all replay the same recording, or
+ * that all queue it. So network_step.shares identifies a run's recording, and all replicas make and
+ * discard recordings in the same step. */
 struct network_link {
-    network_sum_f sum;    /* NULL: a single replica */
+    network_sum_f sum;    /* queues a sum of values in device memory; NULL: a single replica */
     device_watch_f watch; /* or NULL */
+    /* Called with the results of each training run, such as network_step.votes, in order: once the
+     * run has been waited for, at the latest when DEVICE_SLOTS more are queued. */
     void (*done)(void *arg, const struct device_sums *sums);
     void *arg;
     /* With sum: sets *value to the largest of all replicas, on the host; collective. NULL: sums are

@@ -35,9 +35,9 @@ bool recordings_know(const struct recordings *r, uint64_t shares)
 static void discard(struct recordings *r)
 {
     for (struct recording *one = r->first; one; one = one->next) {
-        if (one->program)
-            r->ops->discard(one->program);
-        one->program = NULL;
+        if (one->captured)
+            r->ops->discard(one->captured);
+        one->captured = NULL;
     }
 }
 

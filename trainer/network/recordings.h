@@ -18,7 +18,7 @@ struct recording {
     bool updates;
     uint64_t shares;
     bool has_run;
-    struct device_program *program; /* NULL: not recorded, or discarded */
+    struct device_graph *captured; /* NULL: not captured, or discarded */
     struct recording *next;
 };
 
@@ -35,7 +35,7 @@ struct recording *recordings_get(struct recordings *r, const struct graph *graph
 /* Returns whether there is a recording with these shares. */
 bool recordings_know(const struct recordings *r, uint64_t shares);
 
-/* Both discard all programs, which the next runs record again: recordings_moved because the memory
+/* Both discard all graphs, which the next runs capture again: recordings_moved because the memory
  * of this replica has moved, recordings_forget on all linked replicas at the same point. */
 void recordings_moved(struct recordings *r);
 void recordings_forget(struct recordings *r);

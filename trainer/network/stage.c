@@ -125,7 +125,7 @@ static int queue_ops(void *arg, struct err *e)
     return 0;
 }
 
-/* Records the run. recording.program stays NULL where that fails on a replica. */
+/* Captures the run. recording.captured stays NULL where that fails on a replica. */
 static int record_ops(struct queued_ops *q, struct err *e)
 {
     struct stage *s = q->stage;
@@ -133,15 +133,15 @@ static int record_ops(struct queued_ops *q, struct err *e)
     struct err why;
     bool all = true;
 
-    r->program = s->ops->record(s->device, queue_ops, q, &why);
-    if (s->agree(s->agree_arg, r, r->program ? NULL : &why, &all, e)) {
-        if (!r->program)
+    r->captured = s->ops->capture(s->device, queue_ops, q, &why);
+    if (s->agree(s->agree_arg, r, r->captured ? NULL : &why, &all, e)) {
+        if (!r->captured)
             *e = why; /* the first error */
         return -1;
     }
     if (!all) {
-        s->ops->discard(r->program);
-        r->program = NULL;
+        s->ops->discard(r->captured);
+        r->captured = NULL;
     }
     return 0;
 }
@@ -168,11 +168,11 @@ static int run_ops(struct stage *s, const struct stage_work *w, struct exec *x, 
     struct recording *r = w->recording;
     struct queued_ops q = {s, w, x};
 
-    if (r && r->has_run && !r->program && record_ops(&q, e))
+    if (r && r->has_run && !r->captured && record_ops(&q, e))
         return -1;
     if (r)
         r->has_run = true;
-    return r && r->program ? s->ops->replay(s->device, r->program, e) : queue_ops(&q, e);
+    return r && r->captured ? s->ops->launch(s->device, r->captured, e) : queue_ops(&q, e);
 }
 
 static int send_input(struct stage *s, const struct graph *g, struct err *e)

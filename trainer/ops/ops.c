@@ -31,6 +31,8 @@ const struct op_kind *const op_kinds[] = {
     &relu_grad_kind,
     &max_pool2d_kind,
     &max_pool2d_grad_kind,
+    &relu_max_pool2d_kind,
+    &relu_max_pool2d_grad_kind,
     &avg_pool2d_kind,
     &avg_pool2d_grad_kind,
     &bias_kind,

@@ -171,11 +171,11 @@ static int fuse_relu_pool(struct graph *g, const struct backend *backend, size_t
     if (!find_relu_pool(g, i, &c))
         return 0;
     struct tensor *x = (*c.relu)->in[0], *y = (*c.pool)->out[0];
-    struct op forward = {.kind = &max_pool2d_kind, .attr.relu = true, .in = {x}, .out = {y}};
+    struct op forward = {.kind = &relu_max_pool2d_kind, .in = {x}, .out = {y}};
     if (forward.kind->infer(&forward.attr, forward.in, shapes, e) < 0)
         return -1;
     struct tensor planned = {.shape = shapes[1]}, *places;
-    struct op grad = {.kind = &max_pool2d_grad_kind, .attr.relu = true,
+    struct op grad = {.kind = &relu_max_pool2d_grad_kind,
                       .in = {(*c.pool_grad)->in[0], y, &planned}, .out = {(*c.relu_grad)->out[0]}};
     forward.out[1] = &planned;
     grad.attr.height = x->shape.dim[DIM_H];

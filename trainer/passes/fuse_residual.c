@@ -50,7 +50,7 @@ static int fuse_end(struct graph *g, const struct backend *backend, size_t i, si
     struct tensor *x = norm->in[0], *shortcut = add->in[add->in[0] == norm->out[0]];
     struct tensor planned = {.shape = {2, {2, x->shape.dim[DIM_C]}}}, *coef;
     struct op first = *norm, end = {.kind = &add_kind, .attr.relu = true,
-                                    .in = {x, shortcut, [OP_COEF] = &planned},
+                                    .in = {x, shortcut, [OP_NORM_COEF] = &planned},
                                     .out = {relu->out[0]}};
 
     first.attr.relu = first.attr.coef = true;
@@ -61,7 +61,7 @@ static int fuse_end(struct graph *g, const struct backend *backend, size_t i, si
     coef = graph_tensor(g, "coef", planned.shape, e);
     if (!coef)
         return -1;
-    first.out[0] = end.in[OP_COEF] = coef;
+    first.out[0] = end.in[OP_NORM_COEF] = coef;
     *norm = first;
     *relu = end;
     free(add);

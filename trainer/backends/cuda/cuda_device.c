@@ -14,8 +14,8 @@
 
 #include <stdlib.h>
 
-struct device_program {
-    cudaGraphExec_t graph;
+struct device_graph {
+    cudaGraphExec_t exec;
 };
 
 static void device_close(struct device *d)
@@ -221,20 +221,20 @@ static float *device_votes(struct device *d)
     return d->scalars->votes;
 }
 
-static void device_discard(struct device_program *p)
+static void device_discard(struct device_graph *p)
 {
     if (!p)
         return;
-    if (p->graph)
-        (void)cudaGraphExecDestroy(p->graph);
+    if (p->exec)
+        (void)cudaGraphExecDestroy(p->exec);
     free(p);
 }
 
 /* Uploads the graph as well, so that a GPU without memory for it fails here, not in a step. */
-static struct device_program *device_record(struct device *d, device_work_f work, void *arg,
-                                            struct err *e)
+static struct device_graph *device_capture(struct device *d, device_work_f work, void *arg,
+                                           struct err *e)
 {
-    struct device_program *p = calloc(1, sizeof *p);
+    struct device_graph *p = calloc(1, sizeof *p);
     cudaGraph_t graph;
 
     if (!p)
@@ -243,8 +243,8 @@ static struct device_program *device_record(struct device *d, device_work_f work
         free(p);
         return NULL;
     }
-    int rc = cuda_status(d, cudaGraphInstantiate(&p->graph, graph, 0), "cudaGraphInstantiate", e) ||
-             cuda_status(d, cudaGraphUpload(p->graph, d->stream), "cudaGraphUpload", e);
+    int rc = cuda_status(d, cudaGraphInstantiate(&p->exec, graph, 0), "cudaGraphInstantiate", e) ||
+             cuda_status(d, cudaGraphUpload(p->exec, d->stream), "cudaGraphUpload", e);
     (void)cudaGraphDestroy(graph);
     if (rc == 0)
         return p;
@@ -253,9 +253,9 @@ static struct device_program *device_record(struct device *d, device_work_f work
     return NULL;
 }
 
-static int device_replay(struct device *d, struct device_program *p, struct err *e)
+static int device_launch(struct device *d, struct device_graph *p, struct err *e)
 {
-    return cuda_status(d, cudaGraphLaunch(p->graph, d->stream),
+    return cuda_status(d, cudaGraphLaunch(p->exec, d->stream),
                        "cudaGraphLaunch (UNET_RECORD=off trains without it)", e);
 }
 
@@ -292,7 +292,7 @@ const struct device_ops cuda_device_ops = {
     .weigh = cuda_weigh_run,
     .votes = device_votes,
     .watch = device_watch,
-    .record = device_record,
-    .replay = device_replay,
+    .capture = device_capture,
+    .launch = device_launch,
     .discard = device_discard,
 };

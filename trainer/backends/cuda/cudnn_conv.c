@@ -493,7 +493,7 @@ static int run_cudnn(struct op *op, struct exec *x, struct err *e)
     const struct kernel cudnn_conv_##name = {                             \
         .kind = &name##_kind, .supports = supports_cudnn,                 \
         .prepare = prepare_cudnn, .run = run_cudnn,                       \
-        .release = release_cudnn, .may = forms, .types = KERNEL_ANY}
+        .release = release_cudnn, .accepts = forms, .types = KERNEL_ANY}
 
 CUDNN_KERNEL(conv2d, OP_NO_BIAS | OP_GIVES_MOMENTS | OP_RELU);
 CUDNN_KERNEL(conv2d_grad, OP_NO_BIAS | OP_INPUT_ONLY | OP_WEIGHTS_ONLY);

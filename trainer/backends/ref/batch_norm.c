@@ -307,16 +307,17 @@ static int ref_batch_norm_run_grad_coef(struct op *op, struct exec *x, struct er
 
 const struct kernel ref_batch_norm = {
     .kind = &batch_norm_kind, .prepare = ref_batch_norm_prepare, .run = ref_batch_norm_run,
-    .may = OP_RELU | OP_TAKES_MOMENTS};
+    .accepts = OP_RELU | OP_TAKES_MOMENTS};
 const struct kernel ref_batch_norm_coef = {
     .kind = &batch_norm_kind, .prepare = ref_batch_norm_prepare, .run = ref_batch_norm_run_coef,
-    .may = OP_TAKES_MOMENTS, .must = OP_RELU | OP_AS_COEF};
+    .accepts = OP_TAKES_MOMENTS, .requires = OP_RELU | OP_AS_COEF};
 const struct kernel ref_batch_norm_grad = {
     .kind = &batch_norm_grad_kind, .prepare = ref_batch_norm_prepare_grad,
-    .run = ref_batch_norm_run_grad, .may = OP_RELU | OP_TAKES_SUMS};
+    .run = ref_batch_norm_run_grad, .accepts = OP_RELU | OP_TAKES_SUMS};
 const struct kernel ref_batch_norm_grad_coef = {
     .kind = &batch_norm_grad_kind, .prepare = ref_batch_norm_prepare_grad,
-    .run = ref_batch_norm_run_grad_coef, .may = OP_TAKES_SUMS, .must = OP_RELU | OP_AS_COEF};
+    .run = ref_batch_norm_run_grad_coef, .accepts = OP_TAKES_SUMS,
+    .requires = OP_RELU | OP_AS_COEF};
 const struct kernel ref_batch_norm_infer = {
     .kind = &batch_norm_infer_kind, .prepare = ref_batch_norm_prepare,
-    .run = ref_batch_norm_run_infer, .may = OP_RELU};
+    .run = ref_batch_norm_run_infer, .accepts = OP_RELU};

@@ -289,7 +289,8 @@ static int ref_compose_run(struct op *op, struct exec *x, struct err *e)
 
 #define COMPOSED(name, forms)                                                                      \
     const struct kernel ref_composed_##name = {                                                    \
-        .kind = &name##_kind, .prepare = ref_compose_prepare, .run = ref_compose_run, .may = forms}
+        .kind = &name##_kind, .prepare = ref_compose_prepare, .run = ref_compose_run,              \
+        .accepts = forms}
 
 COMPOSED(conv2d, OP_NO_BIAS | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF | OP_HAS_PRODUCER |
                      OP_RELU | OP_GIVES_POOLED | OP_GIVES_MOMENTS);

@@ -231,10 +231,10 @@ static int ref_conv2d_run_grad_weights(struct op *op, struct exec *x, struct err
 
 const struct kernel ref_conv2d = {
     .kind = &conv2d_kind, .prepare = ref_conv2d_prepare_packed, .run = ref_conv2d_run,
-    .may = OP_NO_BIAS};
+    .accepts = OP_NO_BIAS};
 const struct kernel ref_conv2d_grad_input = {
     .kind = &conv2d_grad_kind, .prepare = ref_conv2d_prepare_packed,
-    .run = ref_conv2d_run_grad_input, .must = OP_INPUT_ONLY};
+    .run = ref_conv2d_run_grad_input, .requires = OP_INPUT_ONLY};
 const struct kernel ref_conv2d_grad_weights = {
     .kind = &conv2d_grad_kind, .prepare = ref_conv2d_prepare_grad_weights,
-    .run = ref_conv2d_run_grad_weights, .may = OP_NO_BIAS, .must = OP_WEIGHTS_ONLY};
+    .run = ref_conv2d_run_grad_weights, .accepts = OP_NO_BIAS, .requires = OP_WEIGHTS_ONLY};

@@ -154,7 +154,7 @@ const struct kernel ref_conv_transpose2d = {
     .run = ref_conv_transpose2d_run};
 const struct kernel ref_conv_transpose2d_grad_input = {
     .kind = &conv_transpose2d_grad_kind, .prepare = ref_conv_transpose2d_prepare_packed,
-    .run = ref_conv_transpose2d_run_grad_input, .must = OP_INPUT_ONLY};
+    .run = ref_conv_transpose2d_run_grad_input, .requires = OP_INPUT_ONLY};
 const struct kernel ref_conv_transpose2d_grad_weights = {
     .kind = &conv_transpose2d_grad_kind, .prepare = ref_conv_transpose2d_prepare_grad_weights,
-    .run = ref_conv_transpose2d_run_grad_weights, .must = OP_WEIGHTS_ONLY};
+    .run = ref_conv_transpose2d_run_grad_weights, .requires = OP_WEIGHTS_ONLY};

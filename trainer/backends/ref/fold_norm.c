@@ -35,4 +35,4 @@ static int ref_fold_norm_run(struct op *op, struct exec *x, struct err *e)
 }
 
 const struct kernel ref_fold_norm = {
-    .kind = &fold_norm_kind, .run = ref_fold_norm_run, .may = OP_NO_BIAS};
+    .kind = &fold_norm_kind, .run = ref_fold_norm_run, .accepts = OP_NO_BIAS};

@@ -68,6 +68,6 @@ static int ref_relu_max_pool2d_run_grad(struct op *op, struct exec *x, struct er
 }
 
 const struct kernel ref_relu_max_pool2d = {
-    .kind = &max_pool2d_kind, .run = ref_relu_max_pool2d_run_forward, .must = OP_RELU};
+    .kind = &relu_max_pool2d_kind, .run = ref_relu_max_pool2d_run_forward};
 const struct kernel ref_relu_max_pool2d_grad = {
-    .kind = &max_pool2d_grad_kind, .run = ref_relu_max_pool2d_run_grad, .must = OP_RELU};
+    .kind = &relu_max_pool2d_grad_kind, .run = ref_relu_max_pool2d_run_grad};

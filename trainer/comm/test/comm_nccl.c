@@ -210,7 +210,7 @@ static int sums_in_queue(struct comm *c, struct device *d, struct err *e)
 {
     const struct device_ops *ops = backend_find("cuda")->device;
     float *host = ops->alloc(d, DEVICE_HOST, N * sizeof *host, e);
-    struct device_program *program = NULL;
+    struct device_graph *graph = NULL;
     void *own = NULL;
     int rc = !host || c->ops->queue_place(c, N * sizeof *host, &own, e) || !own ? -1 : 0;
     struct slices slices = {c, ops->stream(d), own};
@@ -218,14 +218,14 @@ static int sums_in_queue(struct comm *c, struct device *d, struct err *e)
     for (int round = 0; rc == 0 && round < 4; round++) {
         bool replays = round > 0;
         rc = fill(ops, d, host, own, c->rank, e);
-        if (rc == 0 && replays && !program)
-            rc = (program = ops->record(d, queue_slices, &slices, e)) ? 0 : -1;
+        if (rc == 0 && replays && !graph)
+            rc = (graph = ops->capture(d, queue_slices, &slices, e)) ? 0 : -1;
         if (rc == 0)
-            rc = replays ? ops->replay(d, program, e) : queue_slices(&slices, e);
+            rc = replays ? ops->launch(d, graph, e) : queue_slices(&slices, e);
         if (rc == 0)
             rc = verify(ops, d, c, host, own, replays ? "replayed" : "queued", e);
     }
-    ops->discard(program);
+    ops->discard(graph);
     ops->free(d, DEVICE_HOST, host);
     return rc;
 }
@@ -236,11 +236,11 @@ static int record_on_one(struct comm *c, struct device *d, struct err *e)
     const struct device_ops *ops = backend_find("cuda")->device;
     float *own = ops->alloc(d, DEVICE_LOCAL, N * sizeof *own, e);
     struct slices slices = {c, ops->stream(d), own};
-    struct device_program *p = NULL;
+    struct device_graph *p = NULL;
     int rc = own ? 0 : -1;
 
     if (rc == 0 && c->rank == 0)
-        rc = (p = ops->record(d, queue_slices, &slices, e)) && ops->replay(d, p, e) == 0 ? 0 : -1;
+        rc = (p = ops->capture(d, queue_slices, &slices, e)) && ops->launch(d, p, e) == 0 ? 0 : -1;
     else if (rc == 0)
         rc = queue_slices(&slices, e);
     if (rc == 0)

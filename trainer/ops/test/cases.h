@@ -235,9 +235,6 @@
      {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 0x3, 0, 0, false, 0, 6}
 #define UNARY(kind, n, h, w, c) \
     {&kind, {0}, {NHWC(n, h, w, c)}, {VALUES_APART}, 0x1, 0, 0.008, false, 0, 0}
-#define RELU_POOL(n, h, w, c) \
-    {&max_pool2d_kind, {.relu = true}, {NHWC(n, h, w, c)}, {VALUES_APART}, 0x1, 0, 0.008, false, \
-     0, 0}
 #define AVG_POOL(n, h, w, c) \
     {&avg_pool2d_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 0x1, 0, 0.5, false, 0, 0}
 /* The input is an image, which always has floats: with results of 16 bits the backend needs a
@@ -268,7 +265,7 @@
      0, 0}
 #define NORM_ADD_RELU(n, h, w, c) \
     {&add_kind, {.relu = true}, \
-     {NHWC(n, h, w, c), NHWC(n, h, w, c), [OP_COEF] = {2, {2, c}}}, \
+     {NHWC(n, h, w, c), NHWC(n, h, w, c), [OP_NORM_COEF] = {2, {2, c}}}, \
      {VALUES_NORMAL}, 0x3, 0, 0, false, 0, 0}
 #define POOL_ADD(n, h, w, c) \
     {&max_pool2d_grad_kind, {0}, \

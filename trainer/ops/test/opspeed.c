@@ -50,7 +50,7 @@ static const struct test_case sizes[] = {
     CONV_TRANSPOSE_GRAD(4, 128, 128, 16, 8),
     UNARY(relu_kind, 4, 256, 256, 8),
     UNARY(max_pool2d_kind, 4, 256, 256, 8),
-    RELU_POOL(4, 256, 256, 16),
+    UNARY(relu_max_pool2d_kind, 4, 256, 256, 16),
     AVG_POOL(4, 256, 256, 8),
     BIAS(4, 256, 256, 8),
     RESHAPE(16, 32, 32, 64),

@@ -270,7 +270,7 @@ static int conv2d_prepare(struct op *op, struct err *e)
     .run = conv2d_run, .release = simd_release
 
 const struct kernel simd_conv2d = {
-    KERNEL_OF(conv2d_kind), .may = OP_NO_BIAS | OP_GIVES_MOMENTS};
-const struct kernel simd_conv2d_relu = {KERNEL_OF(conv2d_kind), .must = OP_RELU};
+    KERNEL_OF(conv2d_kind), .accepts = OP_NO_BIAS | OP_GIVES_MOMENTS};
+const struct kernel simd_conv2d_relu = {KERNEL_OF(conv2d_kind), .requires = OP_RELU};
 const struct kernel simd_conv2d_grad_input = {
-    KERNEL_OF(conv2d_grad_kind), .must = OP_INPUT_ONLY};
+    KERNEL_OF(conv2d_grad_kind), .requires = OP_INPUT_ONLY};

@@ -135,4 +135,4 @@ static int conv2d_weights_prepare(struct op *op, struct err *e)
 const struct kernel simd_conv2d_grad_weights = {
     .kind = &conv2d_grad_kind, .supports = conv2d_weights_supports,
     .prepare = conv2d_weights_prepare, .run = conv2d_weights_run, .release = simd_release,
-    .may = OP_NO_BIAS | OP_HAS_NORM_GRAD, .must = OP_WEIGHTS_ONLY};
+    .accepts = OP_NO_BIAS | OP_HAS_NORM_GRAD, .requires = OP_WEIGHTS_ONLY};

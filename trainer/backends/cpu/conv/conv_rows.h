@@ -3,14 +3,13 @@
  * transposed convolutions, direct_conv.c and Winograd's products use the same loops with other
  * windows.
  *
- * A vector holds `lanes` results: `lanes` channels of one pixel, or, if there are fewer channels,
- * all channels of several neighbouring pixels, a group. The pixels of a group share the values of
- * the source: with two pixels to a vector the window is 3 x 4, and a tap has weights in the lanes
- * of one or both pixels, and zeros in the others. So vectors are full with 8 channels, too, and 3
- * of 4 multiplications count.
+ * A vector holds `lanes` results. These are channels of one pixel or, if there are fewer channels
+ * than lanes, all channels of a group of neighbouring pixels. A group has one window, which covers
+ * those of its pixels: 3 x 4 for two pixels. Each of its weights is 0 in the lanes of a pixel whose
+ * own window does not contain that place, so 3 of 4 multiplications count.
  *
- * With k = (column of the window, source channel) as one index, the values of a window's row are
- * neighbours in memory, and both directions are products of small matrices:
+ * k is the index of a value in a row of the window: its column, then its source channel. These
+ * values are neighbours in memory, so both directions are products of small matrices:
  *
  *     forward        dst[g][l]  = bias[l] + sum over r, k of src[r][g step + k] weights[r][k][l]
  *     grad_weights   sums[r][k][l] += sum over g of src[g step + k] dst[r][g][l]

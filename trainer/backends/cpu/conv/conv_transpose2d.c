@@ -369,11 +369,12 @@ static int conv_transpose2d_prepare(struct op *op, struct err *e)
     .run = _run, .release = simd_release
 
 const struct kernel simd_conv_transpose2d = {
-    KERNEL_OF(conv_transpose2d_kind, conv_transpose2d_run_forward), .may = OP_HAS_COEF};
+    KERNEL_OF(conv_transpose2d_kind, conv_transpose2d_run_forward), .accepts = OP_HAS_COEF};
 const struct kernel simd_conv_transpose2d_grad_input = {
-    KERNEL_OF(conv_transpose2d_grad_kind, conv_transpose2d_run_grad_input), .must = OP_INPUT_ONLY};
+    KERNEL_OF(conv_transpose2d_grad_kind, conv_transpose2d_run_grad_input),
+    .requires = OP_INPUT_ONLY};
 const struct kernel simd_conv_transpose2d_grad_weights = {
-    KERNEL_OF(conv_transpose2d_grad_kind, conv_transpose2d_run_grads), .must = OP_WEIGHTS_ONLY};
+    KERNEL_OF(conv_transpose2d_grad_kind, conv_transpose2d_run_grads), .requires = OP_WEIGHTS_ONLY};
 const struct kernel simd_conv_transpose2d_grad = {
     KERNEL_OF(conv_transpose2d_grad_kind, conv_transpose2d_run_grads),
-    .may = OP_GIVES_SUMS | OP_HAS_COEF};
+    .accepts = OP_GIVES_SUMS | OP_HAS_COEF};

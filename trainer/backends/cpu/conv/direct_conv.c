@@ -2,15 +2,16 @@
 /* Convolutions and transposed convolutions with all windows and strides of core/op.h and any number
  * of channels, for ops that the faster kernels do not support.
  *
- * Both relate a coarse tensor (y of a convolution, x of a transposed one) to a fine one: pixel (y,
- * x) of the coarse one and tap (i, j) of the window belong to pixel (y stride + i - pad, x stride +
- * j - pad) of the fine one, with the weight w[channel of the coarse one][channel of the fine
- * one][i][j]. Each of the six ops, the two kinds and their gradients of the input and of the
- * weights, computes one of coarse tensor, fine tensor and weights from the other two.
+ * Six ops are one sum of products: both kinds, and their gradients of the input and of the weights.
+ * It has a coarse tensor (y of a convolution, x of a transposed one), a fine tensor and weights:
  *
- * The products are those of conv_rows.h. A row of results is cut into cells that all have the same
- * weights: a cell is one pixel, or, if the result is the fine tensor, `stride` pixels. A vector
- * holds several cells, or a section of one. */
+ *     coarse[y][x][c]   fine[y stride + i - pad][x stride + j - pad][f]   w[c][f][i][j]
+ *
+ * Each op computes one of the three from the products of the other two.
+ *
+ * The products are those of conv_rows.h. A row of results is cut into cells, all with the same
+ * weights: a cell is one pixel, or `stride` pixels if the result is the fine tensor. A vector holds
+ * several cells, or a section of one. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/conv_rows.h"
 
@@ -470,17 +471,17 @@ static int direct_conv_prepare_weights(struct op *op, struct err *e)
     .release = simd_release
 
 const struct kernel simd_direct_conv2d = {
-    KERNEL_OF(conv2d_kind, direct_conv_prepare, direct_conv_run), .may = OP_NO_BIAS};
+    KERNEL_OF(conv2d_kind, direct_conv_prepare, direct_conv_run), .accepts = OP_NO_BIAS};
 const struct kernel simd_direct_conv2d_grad_input = {
-    KERNEL_OF(conv2d_grad_kind, direct_conv_prepare, direct_conv_run), .must = OP_INPUT_ONLY};
+    KERNEL_OF(conv2d_grad_kind, direct_conv_prepare, direct_conv_run), .requires = OP_INPUT_ONLY};
 const struct kernel simd_direct_conv2d_grad_weights = {
     KERNEL_OF(conv2d_grad_kind, direct_conv_prepare_weights, direct_conv_run_weights),
-    .may = OP_NO_BIAS, .must = OP_WEIGHTS_ONLY};
+    .accepts = OP_NO_BIAS, .requires = OP_WEIGHTS_ONLY};
 const struct kernel simd_direct_conv_transpose2d = {
     KERNEL_OF(conv_transpose2d_kind, direct_conv_prepare, direct_conv_run)};
 const struct kernel simd_direct_conv_transpose2d_grad_input = {
     KERNEL_OF(conv_transpose2d_grad_kind, direct_conv_prepare, direct_conv_run),
-    .must = OP_INPUT_ONLY};
+    .requires = OP_INPUT_ONLY};
 const struct kernel simd_direct_conv_transpose2d_grad_weights = {
     KERNEL_OF(conv_transpose2d_grad_kind, direct_conv_prepare_weights, direct_conv_run_weights),
-    .must = OP_WEIGHTS_ONLY};
+    .requires = OP_WEIGHTS_ONLY};

@@ -236,13 +236,13 @@ static bool head_supports_grads(const struct op *op)
 
 const struct kernel simd_head = {
     .kind = &conv2d_kind, .supports = head_supports_forward, .prepare = head_prepare_forward,
-    .run = head_run_forward, .release = simd_release, .may = OP_HAS_COEF};
+    .run = head_run_forward, .release = simd_release, .accepts = OP_HAS_COEF};
 const struct kernel simd_head_grad = {
     .kind = &conv2d_grad_kind, .supports = head_supports_grads, .prepare = head_prepare_grads,
-    .run = head_run_grads, .release = simd_release, .may = OP_HAS_COEF | OP_GIVES_SUMS};
+    .run = head_run_grads, .release = simd_release, .accepts = OP_HAS_COEF | OP_GIVES_SUMS};
 const struct kernel simd_head_grad_input = {
     .kind = &conv2d_grad_kind, .supports = head_supports_grad_input, .run = head_run_grad_input,
-    .must = OP_INPUT_ONLY};
+    .requires = OP_INPUT_ONLY};
 const struct kernel simd_head_grad_weights = {
     .kind = &conv2d_grad_kind, .supports = head_supports_grads, .prepare = head_prepare_grads,
-    .run = head_run_grads, .release = simd_release, .must = OP_WEIGHTS_ONLY};
+    .run = head_run_grads, .release = simd_release, .requires = OP_WEIGHTS_ONLY};

@@ -128,9 +128,9 @@ static int batch_norm_run_infer(struct op *op, struct exec *x, struct err *e)
     .release = simd_release
 
 const struct kernel simd_batch_norm = {
-    KERNEL_OF(batch_norm_kind, batch_norm_run), .may = OP_RELU | OP_TAKES_MOMENTS};
+    KERNEL_OF(batch_norm_kind, batch_norm_run), .accepts = OP_RELU | OP_TAKES_MOMENTS};
 const struct kernel simd_batch_norm_coef = {
-    KERNEL_OF(batch_norm_kind, batch_norm_run_coef), .may = OP_TAKES_MOMENTS,
-    .must = OP_RELU | OP_AS_COEF};
+    KERNEL_OF(batch_norm_kind, batch_norm_run_coef), .accepts = OP_TAKES_MOMENTS,
+    .requires = OP_RELU | OP_AS_COEF};
 const struct kernel simd_batch_norm_infer = {
-    KERNEL_OF(batch_norm_infer_kind, batch_norm_run_infer), .may = OP_RELU};
+    KERNEL_OF(batch_norm_infer_kind, batch_norm_run_infer), .accepts = OP_RELU};

@@ -97,4 +97,4 @@ static int batch_norm_grad_run(struct op *op, struct exec *x, struct err *e)
 const struct kernel simd_batch_norm_grad = {
     .kind = &batch_norm_grad_kind, .supports = norm_work_supports, .prepare = norm_work_prepare,
     .run = batch_norm_grad_run, .release = simd_release,
-    .may = OP_RELU | OP_AS_COEF | OP_TAKES_SUMS};
+    .accepts = OP_RELU | OP_AS_COEF | OP_TAKES_SUMS};

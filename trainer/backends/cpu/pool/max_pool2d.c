@@ -77,4 +77,4 @@ const struct kernel simd_max_pool2d = {
     .kind = &max_pool2d_kind, .supports = max_pool2d_supports, .run = max_pool2d_run};
 const struct kernel simd_max_pool2d_grad = {
     .kind = &max_pool2d_grad_kind, .supports = max_pool2d_supports,
-    .run = max_pool2d_run_grad, .may = OP_HAS_ADDED};
+    .run = max_pool2d_run_grad, .accepts = OP_HAS_ADDED};

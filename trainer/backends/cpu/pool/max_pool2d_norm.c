@@ -113,8 +113,8 @@ static int max_pool2d_norm_run_grad(struct op *op, struct exec *x, struct err *e
 const struct kernel simd_max_pool2d_norm = {
     .kind = &max_pool2d_kind, .supports = max_pool2d_norm_supports,
     .prepare = max_pool2d_norm_prepare, .run = max_pool2d_norm_run_forward,
-    .release = simd_release, .must = OP_HAS_COEF};
+    .release = simd_release, .requires = OP_HAS_COEF};
 const struct kernel simd_max_pool2d_norm_grad = {
     .kind = &max_pool2d_grad_kind, .supports = max_pool2d_norm_supports,
     .prepare = max_pool2d_norm_prepare, .run = max_pool2d_norm_run_grad, .release = simd_release,
-    .may = OP_GIVES_SUMS | OP_HAS_ADDED, .must = OP_HAS_COEF};
+    .accepts = OP_GIVES_SUMS | OP_HAS_ADDED, .requires = OP_HAS_COEF};

@@ -123,8 +123,8 @@ static bool relu_max_pool2d_supports_grad(const struct op *op)
 }
 
 const struct kernel simd_relu_max_pool2d = {
-    .kind = &max_pool2d_kind, .supports = relu_max_pool2d_supports_forward,
-    .run = relu_max_pool2d_run_forward, .must = OP_RELU};
+    .kind = &relu_max_pool2d_kind, .supports = relu_max_pool2d_supports_forward,
+    .run = relu_max_pool2d_run_forward};
 const struct kernel simd_relu_max_pool2d_grad = {
-    .kind = &max_pool2d_grad_kind, .supports = relu_max_pool2d_supports_grad,
-    .run = relu_max_pool2d_run_grad, .must = OP_RELU};
+    .kind = &relu_max_pool2d_grad_kind, .supports = relu_max_pool2d_supports_grad,
+    .run = relu_max_pool2d_run_grad};

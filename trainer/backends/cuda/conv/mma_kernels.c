@@ -343,24 +343,25 @@ static int run_mma_transpose_grad(struct op *op, struct exec *x, struct err *e)
 const struct kernel cuda_mma_conv2d = {
     .kind = &conv2d_kind, .supports = supports_mma_conv, .prepare = prepare_mma_conv,
     .run = run_mma_conv, .types = KERNEL_HALVES,
-    .may = OP_NO_BIAS | OP_GIVES_MOMENTS | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF |
+    .accepts = OP_NO_BIAS | OP_GIVES_MOMENTS | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF |
            OP_RELU};
 const struct kernel cuda_mma_conv2d_grad_input = {
     .kind = &conv2d_grad_kind, .supports = supports_mma_conv, .prepare = prepare_mma_conv,
-    .run = run_mma_conv, .may = OP_HAS_SECOND, .must = OP_INPUT_ONLY, .types = KERNEL_HALVES};
+    .run = run_mma_conv, .accepts = OP_HAS_SECOND, .requires = OP_INPUT_ONLY,
+    .types = KERNEL_HALVES};
 const struct kernel cuda_mma_conv2d_grad_weights = {
     .kind = &conv2d_grad_kind, .supports = supports_mma_grad, .prepare = prepare_mma_grad,
-    .run = run_mma_grad, .may = OP_NO_BIAS | OP_HAS_NORM_GRAD | OP_HAS_SECOND,
-    .must = OP_WEIGHTS_ONLY, .types = KERNEL_HALVES};
+    .run = run_mma_grad, .accepts = OP_NO_BIAS | OP_HAS_NORM_GRAD | OP_HAS_SECOND,
+    .requires = OP_WEIGHTS_ONLY, .types = KERNEL_HALVES};
 const struct kernel cuda_mma_conv2d_grad = {
     .kind = &conv2d_grad_kind, .supports = supports_mma_grad, .prepare = prepare_mma_grad,
     .run = run_mma_grad, .types = KERNEL_HALVES,
-    .may = OP_HAS_NORM_GRAD | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF | OP_GIVES_SUMS};
+    .accepts = OP_HAS_NORM_GRAD | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF | OP_GIVES_SUMS};
 const struct kernel cuda_mma_conv_transpose2d = {
     .kind = &conv_transpose2d_kind, .supports = supports_mma_transpose,
     .prepare = prepare_mma_weights, .run = run_mma_transpose,
-    .may = OP_HAS_COEF, .types = KERNEL_HALVES};
+    .accepts = OP_HAS_COEF, .types = KERNEL_HALVES};
 const struct kernel cuda_mma_conv_transpose2d_grad = {
     .kind = &conv_transpose2d_grad_kind, .supports = supports_mma_transpose_grad,
     .prepare = prepare_mma_transpose_grad, .run = run_mma_transpose_grad,
-    .may = OP_GIVES_SUMS | OP_HAS_COEF, .types = KERNEL_HALVES};
+    .accepts = OP_GIVES_SUMS | OP_HAS_COEF, .types = KERNEL_HALVES};

@@ -189,9 +189,9 @@ int winograd_conv_prepare_copied(struct op *op, struct err *e)
 
 const struct kernel simd_winograd = {
     KERNEL_OF(conv2d_kind),
-    .may = OP_NO_BIAS | OP_GIVES_MOMENTS | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF};
+    .accepts = OP_NO_BIAS | OP_GIVES_MOMENTS | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF};
 const struct kernel simd_winograd_relu = {
-    KERNEL_OF(conv2d_kind), .may = OP_HAS_SECOND, .must = OP_RELU};
+    KERNEL_OF(conv2d_kind), .accepts = OP_HAS_SECOND, .requires = OP_RELU};
 const struct kernel simd_winograd_grad_input = {
-    KERNEL_OF(conv2d_grad_kind), .may = OP_HAS_SECOND,
-    .must = OP_INPUT_ONLY};
+    KERNEL_OF(conv2d_grad_kind), .accepts = OP_HAS_SECOND,
+    .requires = OP_INPUT_ONLY};

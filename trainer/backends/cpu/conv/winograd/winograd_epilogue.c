@@ -43,4 +43,4 @@ static int winograd_epilogue_run(struct op *op, struct exec *x, struct err *e)
 const struct kernel simd_winograd_pooled = {
     .kind = &conv2d_kind, .supports = winograd_epilogue_supports,
     .prepare = winograd_epilogue_prepare, .run = winograd_epilogue_run, .release = simd_release,
-    .must = OP_RELU | OP_GIVES_POOLED};
+    .requires = OP_RELU | OP_GIVES_POOLED};

@@ -313,5 +313,5 @@ static int winograd_grad_run(struct op *op, struct exec *x, struct err *e)
 const struct kernel simd_winograd_grad = {
     .kind = &conv2d_grad_kind, .supports = winograd_grad_supports,
     .prepare = winograd_grad_prepare, .run = winograd_grad_run, .release = simd_release,
-    .may = OP_NO_BIAS | OP_HAS_NORM_GRAD | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF |
+    .accepts = OP_NO_BIAS | OP_HAS_NORM_GRAD | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF |
            OP_GIVES_SUMS};

@@ -125,5 +125,5 @@ static int winograd_producer_run(struct op *op, struct exec *x, struct err *e)
 const struct kernel simd_winograd_producer = {
     .kind = &conv2d_kind, .supports = winograd_producer_supports,
     .prepare = winograd_producer_prepare, .run = winograd_producer_run,
-    .release = winograd_producer_release, .may = OP_HAS_SECOND | OP_GIVES_POOLED,
-    .must = OP_RELU | OP_HAS_PRODUCER};
+    .release = winograd_producer_release, .accepts = OP_HAS_SECOND | OP_GIVES_POOLED,
+    .requires = OP_RELU | OP_HAS_PRODUCER};

@@ -233,5 +233,5 @@ static int winograd_weights_prepare(struct op *op, struct err *e)
 const struct kernel simd_winograd_grad_weights = {
     .kind = &conv2d_grad_kind, .supports = winograd_supports,
     .prepare = winograd_weights_prepare, .run = winograd_weights_run, .release = simd_release,
-    .may = OP_NO_BIAS | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF,
-    .must = OP_WEIGHTS_ONLY};
+    .accepts = OP_NO_BIAS | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF,
+    .requires = OP_WEIGHTS_ONLY};
