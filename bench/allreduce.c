@@ -84,8 +84,11 @@ int main(int argc, char **argv)
     size_t most = 0;
     float *own, *other;
     struct err e;
-    struct comm *c = comm_mpi_open(-1, 0, 60, NULL, &e);
+    char host[256] = "";
+    struct comm_mpi_config config = {.rank = -1, .host = host, .timeout_s = 60};
 
+    gethostname(host, sizeof host - 1);
+    struct comm *c = comm_mpi_open(&config, &e);
     if (!c || rounds < 1 || rounds > MOST_ROUNDS)
         return fprintf(stderr, "%s\n", c ? "ROUNDS is 1 to 999" : e.text), 2;
     c->spins = c->size <= sysconf(_SC_NPROCESSORS_ONLN); /* as the trainer decides */

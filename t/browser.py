@@ -181,7 +181,7 @@ def look(browser, url, folder):
     found = {name: browser.evaluate(script) for name, script in CHECKS.items()}
     found["contrast"] = browser.evaluate(CONTRAST)
     found["first-screen"] = browser.evaluate("""Math.round(Math.max(0, ...[...document.querySelectorAll(
-      '.verdict, .first figure, .caveats')].map(e => e.getBoundingClientRect().bottom)))""")
+      '[id^=verdict-], .tiles, .first figure, .caveats')].map(e => e.getBoundingClientRect().bottom)))""")
     browser.picture(os.path.join(folder, "light.png"))
     found["hidden-tips"] = browser.evaluate(TIPS)
     place = browser.evaluate("""(() => { const e = document.querySelector('.hot'); if (!e) return null;

@@ -67,6 +67,9 @@ ok '... and installed' test -s "$new/share/bash-completion/completions/unetctl" 
     -s "$new/share/zsh/site-functions/_unetctl" -a \
     -s "$new/share/fish/vendor_completions.d/unetctl.fish"
 
+ok "the guide's published study is installed" test -s \
+    "$new/share/doc/unetctl/doc/published/results.csv"
+
 ok 'a data set by the moved trainer' unet-train data synth --out "$TMP/data" --count 8 \
     --size 32x32 --seed 1
 ok 'a study with the moved programs' unetctl init "$TMP/study" --data "$TMP/data" --site local \

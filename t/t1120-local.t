@@ -101,6 +101,8 @@ exits 2 "release of a run" unetctl release unet-g05-s1
 like "$ERR" 'unet-g05-s1 is PENDING, and its job is not held' "it is waiting, not held"
 exits 2 "release of an unknown run is refused" unetctl release unet-g99-s1
 exits 0 "one run is cancelled" unetctl cancel unet-g05-s1
+g05_ended() { states . | grep -q 'unet-g05-s1 CANCELLED'; }
+ok "it ends" wait_until 20 g05_ended
 exits 2 "cancel without names needs --yes in a pipe" unetctl cancel </dev/null
 like "$ERR" "1 run of .* is active; name those .*'unetctl cancel --yes' for all" \
     "it says what to type"
@@ -201,7 +203,7 @@ exits 1 "watch reports the end" unetctl watch unet-g06-s1
 # ---- progress in a pipe
 echo "slow 200" >behave
 exits 0 "a long run is submitted" unetctl submit --gpus 11
-exits 0 "and one that waits for it" unetctl submit --gpus 12
+exits 0 "another one is submitted behind it" unetctl submit --gpus 12
 exits 6 "watch --every in a pipe" unetctl watch unet-g11-s1 unet-g12-s1 --every 1 --timeout 4
 like "$ERR" 'unet-g11-s1: epoch [0-9]+/200  loss 0\.4000  0\.5 s/epoch  [0-9]+ (s|min) left$' \
     "a line of each running run, with the time left"

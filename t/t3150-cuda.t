@@ -107,7 +107,7 @@ like "$ERR" '^unet-train: error: this process was given GPUs \(CUDA_VISIBLE_DEVI
     "the error has the list"
 exits 5 "two ranks with one visible GPU" env CUDA_VISIBLE_DEVICES=1 "${auto[@]}" --gpus 2 \
     --batch-size 2 --out shared
-like "$ERR" 'ranks 0 and 1 on .* have the same GPU' "the error names both ranks"
+like "$ERR" 'rank 1 on .* has the same device as rank 0: GPU' "the error names both ranks"
 exits 0 "fake GPUs" env UNET_GPUS=fake SLURM_JOB_GPUS=0 "${auto[@]:3}" --out fake
 like fake/record.jsonl '"backend":"simd"' "the CPU is used"
 
@@ -134,15 +134,15 @@ exits 0 "devices --check of a GPU that works" env CUDA_VISIBLE_DEVICES=0 \
     "$emulated" devices --check --backend cuda --json
 like "$OUT" '"kernels":\{"checked":([1-9][0-9]*),"right":\1,"faults":""\}' "all kernels are right"
 
-exits 0 "two replicas of a process, a device each" \
+exits 0 "two ranks, a device each" \
     "${train[@]}" --backend cuda --gpus 2 --set data.split="$split" --out two --batch-size 2
 exits 0 "two replicas are trained by the reference" \
     "${train[@]}" --backend ref --gpus 2 --set data.split="$split" \
     --out ref2 --batch-size 2
 ok "loss and IoU are those of the reference" agree two ref2 0.002
-exits 5 "three replicas on two devices" \
+exits 5 "three ranks on two devices" \
     "${train[@]}" --backend cuda --gpus 3 --set data.split="$split" --out three --batch-size 2
-like "$ERR" 'ranks 0 and 2 on .* have the same GPU.*--gpus-per-node' \
+like "$ERR" 'rank 2 on .* has the same device as rank 0: GPU .*--gpus-per-node' \
     "the error names the ranks that share a GPU and an option against it"
 
 # What the device does at the end of a step: sums of batches, clipping, tensor by tensor.

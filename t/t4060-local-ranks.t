@@ -97,9 +97,29 @@ if command -v setpriv >"$OUT" && [ "$(id -u)" = 0 ]; then
 else
     skip "needs root and setpriv" "a rank that cannot be started"
 fi
+group=/sys/fs/cgroup/memory/unetctl-t4060-$$ # of version 1
+if mkdir $group 2>"$OUT" && echo 60M >$group/memory.limit_in_bytes 2>"$OUT"; then
+    ok "larger images" unet-train data synth --out large --count 6 --size 512x512 --seed 1
+    # shellcheck disable=SC2016 # of the inner shell
+    exits 3 "too little memory in the control group" bash -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' \
+        $group unet-train train --data large --size 512x512 --set model.base=16 \
+        --set model.depth=3 --gpus 2 --batch-size 2 --epochs 1 --threads 1 --out narrow
+    like "$ERR" "rank [01] on $host: a batch of 2 needs .* GiB \(the control group's limit\)" \
+        "is found before the first step"
+    is "$(grep -c 'error:' "$ERR")" 1 "one line reports it"
+    wait_until 5 rmdir $group 2>"$OUT"
+else
+    skip "no memory cgroup (version 1) that this user may write" "a limit of memory"
+fi
 exits 2 "comm thread is gone" "${train[@]}" --gpus 2 --batch-size 4 --epochs 1 --out no \
     --set train.comm=thread
 like "$ERR" "'thread': each GPU has a process of its own; use auto" "one line says what to use"
+
+# --- cores
+cores=$(nproc)
+ok "2 ranks with all cores" "${train[@]}" --threads 0 --gpus 2 --batch-size 4 --epochs 1 --out cores
+is "$(sed -n 's/.*"threads":\([0-9]*\).*/\1/p' cores/record.jsonl)" $((cores > 2 ? cores / 2 : 1)) \
+    "share them"
 
 # --- many
 exits 0 "64 ranks" timeout 300 "${train[@]}" --set train.timeout_s=200 --gpus 64 \

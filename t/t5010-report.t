@@ -286,6 +286,23 @@ exits 0 "a report of three seeds is made" unetctl report -C t
 unlike "$OUT" 'One run per count' "it does not say that there is one run per count"
 like <(tr -s '\n ' ' ' <"$OUT") '^Use 2 GPUs: 1.82x faster than with 1 GPU \(95 % interval [0-9.]+-[0-9.]+\), 1.82x faster to a loss of 0.125, and IoU holds\. IoU with 2 GPUs holds \(' \
     "the verdict has the median of the base case and its interval"
+ok "each interval in the JSON reaches its level, and none stands beside a value that is unknown" \
+    python3 - s/report/report.json t/report/report.json <<'EOF'
+import json, sys
+seen = 0
+def walk(o):
+    global seen
+    for v in o.values() if isinstance(o, dict) else o if isinstance(o, list) else []:
+        walk(v)
+    interval = o.get("interval") if isinstance(o, dict) else None
+    if interval:
+        seen += 1
+        assert interval["low"] <= interval["high"] and interval["level"] >= 0.95, o
+        assert None not in [o.get(k, 0) for k in ("value", "median", "difference", "critical_batch")], o
+for path in sys.argv[1:]:
+    walk(json.load(open(path)))
+assert seen > 5, seen
+EOF
 is "$(json t/report/report.json '[round(r["engines"][0]["convergence"]["points"][1]["speedup_" + k], 2) for k in ("least", "most")]')" \
     "[1.78, 1.85]" "the JSON has the range of the speed-up to the same loss"
 is "$(json t/report/report.json '[r["engines"][0]["points"][0]["median_epoch_s"][k] for k in ("median", "min", "max", "runs")]')" \
@@ -362,6 +379,13 @@ mkdir a && mv twin a/moved
 exits 0 "a report of two folders with one name is made" unetctl report moved a/moved --json -
 is "$(json "$OUT" '[e["label"] for e in r["engines"]]')" "['moved', 'moved (2)']" \
     "the series of the two folders have different labels"
+
+exits 0 "the guide's published study is reported" unetctl report --logs "$srcdir/doc/published" -o p
+is "$(sed -n 's/.*<dt>\(use\|by time, up to\|undecided\)<.dt><dd>\([0-9]*\).*/\1 \2/p' p/report.html)" \
+    "use 14
+use 4" "a count is used, also where a larger one is undecided"
+is "$(sed -n 's/.*<h2 id="verdict-[01]">\(Use [0-9]*\).*/\1/p' p/report.html)" "Use 14
+Use 4" "as the sentence says"
 
 # Hostile names: text from a file appears in pages and scripts only as text.
 # shellcheck disable=SC2016 # meant literally

@@ -52,6 +52,9 @@ exits 0 "a prediction is printed" predict --predict 4,8,16
 like <(tr '\n' ' ' <"$OUT") 'Predicted, not measured: .* no such limit was seen up to 4\.' \
     "the text says up to where no limit was seen"
 like <(tr '\n' ' ' <"$OUT") 'number that is left out is predicted within' "it has the leave-one-out error"
+unlike "$OUT" 'relative to' "its speed-up is that over one GPU"
+exits 0 "a prediction from two GPUs on is printed" predict --base 2 --predict 8
+like <(tr '\n' ' ' <"$OUT") 'Speed-up and efficiency are relative to 2 GPUs' "its text says over how many"
 log 8 5.40 >logs/log_8.csv
 exits 8 "where the largest number contradicts the others, nothing is predicted" predict --predict 16
 like "$ERR" 'cannot be predicted: .*Repeat them, or measure more' "the error says what to do"

@@ -5,8 +5,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#define FURTHEST 2 /* models are not used beyond this multiple of the largest measured count */
-
 static double value_for(const struct series_point *p, enum quantity q)
 {
     return q == QUANTITY_COUNT ? p->gpu_hours : p->q[q].median;
@@ -36,20 +34,12 @@ static void choose_least(struct advice_choice *c, const struct series *s, enum q
     snprintf(c->why, sizeof c->why, "least %s of the counts measured", what);
 }
 
-static bool was_measured(const struct series *s, int gpus)
-{
-    for (size_t i = 0; i < s->npoints; i++)
-        if (s->points[i].gpus == gpus)
-            return true;
-    return false;
-}
-
 /* Chooses the fewest GPUs that meet the deadline, among measured counts and those that the model
- * predicts between and beyond them, up to FURTHEST times the largest. */
+ * predicts between and beyond them, up to MODEL_FURTHEST times the largest. */
 static void meet_deadline(struct advice_choice *c, const struct series *s,
                           const struct model *whole, double deadline_s)
 {
-    int last = FURTHEST * s->points[s->npoints - 1].gpus;
+    int last = MODEL_FURTHEST * s->points[s->npoints - 1].gpus;
 
     *c = (struct advice_choice){.value = NAN};
     if (!(deadline_s > 0)) {
@@ -64,7 +54,7 @@ static void meet_deadline(struct advice_choice *c, const struct series *s,
             break;
         }
     for (int n = s->points[0].gpus + 1; n <= last && (!c->gpus || n < c->gpus); n++) {
-        if (was_measured(s, n) || !model_is_usable(whole))
+        if (series_find(s, n) || !model_is_usable(whole))
             continue;
         struct bounds time = model_predict(whole, n);
         if (time.high > deadline_s)

@@ -33,8 +33,9 @@ static bool reaches(double efficiency, const struct decision *d)
     return round(1000 * efficiency) >= round(1000 * d->rule.efficiency);
 }
 
-bool decision_is_efficient(const struct decision *d, const struct series *s,
-                           const struct series_point *p)
+/* Does the efficiency of p as measured, printed with three decimals, reach the threshold? */
+static bool is_efficient(const struct decision *d, const struct series *s,
+                         const struct series_point *p)
 {
     return reaches(series_efficiency(s, p)->value, d);
 }
@@ -98,7 +99,7 @@ static const struct series_point *find_fastest(const struct decision *d, const s
     const struct series_point *best = s->points;
 
     for (size_t i = 1; i < s->npoints; i++)
-        if (d->state[i] <= worst && decision_is_efficient(d, s, &s->points[i]) &&
+        if (d->state[i] <= worst && is_efficient(d, s, &s->points[i]) &&
             series_speedup(s, &s->points[i])->value > series_speedup(s, best)->value)
             best = &s->points[i];
     return best;
@@ -293,7 +294,7 @@ static void explain_limit(struct decision *d, const struct series *s, size_t i)
     d->limit = p;
     if (isnan(series_efficiency(s, p)->value))
         n = snprintf(d->limit_why, size, "there is no steady epoch to judge by");
-    else if (d->time[i] == DECISION_FAILS || !decision_is_efficient(d, s, p))
+    else if (d->time[i] == DECISION_FAILS || !is_efficient(d, s, p))
         n = explain_slow(d, s, p, d->limit_why, size);
     else if (!worse)
         n = snprintf(d->limit_why, size, "the speed-up is %.2f, not above the %.2f with %d",

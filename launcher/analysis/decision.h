@@ -129,10 +129,6 @@ struct decision {
 /* Adds the rule in words. quality is "IoU" or "accuracy". */
 void decision_describe_rule(struct buf *b, const struct decision_rule *rule, const char *quality);
 
-/* Does the efficiency of p as measured, printed with three decimals, reach the threshold? */
-bool decision_is_efficient(const struct decision *d, const struct series *s,
-                           const struct series_point *p);
-
 /* Returns the decimals that distinguish an efficiency from the threshold: 2, or 3 close to it. */
 int decision_efficiency_decimals(const struct decision *d, double efficiency);
 

@@ -201,14 +201,6 @@ static double scenario_time(const struct prediction_base *s, int gpus, int which
            assumed_serial[which] * epoch * (1 - (double)s->base / gpus);
 }
 
-static const struct series_point *find_point(const struct series *s, int gpus)
-{
-    for (size_t i = 0; i < s->npoints; i++)
-        if (s->points[i].gpus == gpus)
-            return &s->points[i];
-    return NULL;
-}
-
 static struct bounds scale(struct bounds b, double factor)
 {
     return (struct bounds){factor * b.low, factor * b.expected, factor * b.high};
@@ -217,12 +209,13 @@ static struct bounds scale(struct bounds b, double factor)
 static void predict_point(struct prediction *p, const struct prediction_base *s,
                           const struct series *series, int gpus)
 {
-    const struct series_point *known = find_point(series, gpus);
+    const struct series_point *known = series_find(series, gpus);
     struct prediction_point *d = &p->points[p->npoints++];
     double ideal = (double)gpus / s->base, images = images_of_epoch(s, gpus) / s->images;
 
     *d = (struct prediction_point){
-        .gpus = gpus, .nodes = count_nodes(s, gpus), .extrapolated = gpus > 2 * p->largest,
+        .gpus = gpus, .nodes = count_nodes(s, gpus),
+        .extrapolated = gpus > MODEL_FURTHEST * p->largest,
         .comm_s = {comm_time(s, gpus, LOW), comm_time(s, gpus, EXPECTED),
                    comm_time(s, gpus, HIGH)},
         .measured_epoch_s = known ? known->q[QUANTITY_STEADY_EPOCH].median : NAN};

@@ -42,11 +42,6 @@ bool quality_is_unlearnt(const struct series *s)
     return best < QUALITY_LEARNT;
 }
 
-double quality_collapse_below(const struct series *s, double margin)
-{
-    return median_quality(s->points) - QUALITY_COLLAPSE * margin;
-}
-
 static bool is_blind(const struct series_point *p)
 {
     for (size_t i = 0; i < p->nruns; i++)
@@ -148,7 +143,7 @@ static int compare_point(struct quality *q, const struct series *s, const struct
 
 int quality_compute(struct quality *dst, const struct series *s, double margin, struct err *e)
 {
-    double below = quality_collapse_below(s, margin);
+    double below = median_quality(s->points) - QUALITY_COLLAPSE * margin;
     bool unlearnt = quality_is_unlearnt(s);
     size_t nfamily = 0;
     struct result *room = mem_zero(2 * s->nrows + 1, sizeof *room, e);

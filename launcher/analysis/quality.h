@@ -53,9 +53,6 @@ bool quality_is_blind(const struct result *r);
 /* Was quality recorded, and does that of no count reach QUALITY_LEARNT? */
 bool quality_is_unlearnt(const struct series *s);
 
-/* Returns the quality below which a run has collapsed; NaN if the base case has none. */
-double quality_collapse_below(const struct series *s, double margin);
-
 /* Judges the quality of all points; dst has one element per point. Returns 0, or -1 if memory ran
  * out. */
 int quality_compute(struct quality *dst, const struct series *s, double margin, struct err *e);

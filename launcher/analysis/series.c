@@ -538,6 +538,14 @@ void series_destroy(struct series *s)
     *s = (struct series){0};
 }
 
+const struct series_point *series_find(const struct series *s, int gpus)
+{
+    for (size_t i = 0; i < s->npoints; i++)
+        if (s->points[i].gpus == gpus)
+            return &s->points[i];
+    return NULL;
+}
+
 double series_ideal(const struct series *s, int gpus)
 {
     return (double)gpus / s->points[0].gpus;

@@ -118,6 +118,8 @@ struct ratio series_compare(const struct series_point *a, const struct series_po
 /* Returns quantity_name, but with the series' word for quality. */
 const char *series_quantity_name(const struct series *s, enum quantity q);
 
+/* Returns the point of a count, or NULL if it was not measured. */
+const struct series_point *series_find(const struct series *s, int gpus);
 /* Returns gpus / base. */
 double series_ideal(const struct series *s, int gpus);
 /* Returns the steady efficiency that a verdict is based on: by images if they are known at all

@@ -2,19 +2,14 @@
 #include "config.h"
 #include "launcher/cmd/cmd.h"
 
-#include <unistd.h>
-
 #include "launcher/doctor/findings.h"
 #include "launcher/doctor/preflight.h"
-#include "launcher/doctor/probe.h"
-#include "launcher/host/jsonio.h"
+#include "launcher/doctor/rehearsal.h"
 #include "launcher/study/effect.h"
-#include "src/atomicfile.h"
 #include "src/log.h"
 #include "src/plural.h"
 
 #define DEFAULT_TIMEOUT_S 600
-#define MAX_DOCUMENT (1 << 20)
 
 static struct workspace_args args;
 static bool as_json, in_allocation;
@@ -39,27 +34,6 @@ static const struct cli_option options[] = {
      &probe_folder, 0, 0},
     {0},
 };
-
-static int probe_rank(struct err *e)
-{
-    json_t *run = jsonio_read("run.json", MAX_DOCUMENT, e);
-    const char *data = json_string_value(json_object_get(json_object_get(run, "data"), "dir"));
-    const json_t *backend = json_object_get(json_object_get(run, "train"), "backend");
-    const char *rank_0 = "rank-0.json";
-    char path[PATH_MAX];
-    int rc = data  ? probe_run(probe_folder, data, json_string_value(backend), e)
-             : run ? err_set(e, ERR_CONFIG, "run.json has no data.dir")
-                   : -1;
-
-    if (!data)
-        err_prefix(e, "--probe: the current folder has no run.json of a rehearsal");
-
-    json_decref(run);
-    snprintf(path, sizeof path, "%s/%s", probe_folder, rank_0);
-    if (rc == 0 && access(path, F_OK) == 0) /* without it submit_file.sh writes FAILED */
-        rc = atomicfile_write("attempt-1/DONE", "{\"schema\":1}\n", 13, 0666, e);
-    return rc;
-}
 
 static int examine(struct workspace *w, struct findings *f, struct err *e)
 {
@@ -97,7 +71,7 @@ static int cmd_doctor_run(int noperands, char **operands, int nrest, char **rest
 
     (void)noperands, (void)operands;
     if (probe_folder)
-        return probe_rank(e);
+        return rehearsal_probe(probe_folder, e);
     struct workspace_args without_gpus = args; /* --gpus is a number here, not the study's list */
     without_gpus.gpus = NULL;
     if (workspace_open_jobs(&w, &without_gpus, nrest, rest, e))

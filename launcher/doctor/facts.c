@@ -61,22 +61,23 @@ static json_t *collect_limits(void)
 }
 
 /* Adds a program's version with the start of its SHA-256: different builds may have the same
- * version. */
-static void add_program(json_t *versions, const char *name, const char *version)
+ * version. Returns whether the program is there. */
+static bool add_program(json_t *versions, const char *name, const char *version)
 {
     char bindir[PATH_MAX - 16], path[PATH_MAX], hex[65];
     struct err e;
 
     if (paths_bindir(bindir, sizeof bindir))
-        return;
+        return false;
     snprintf(path, sizeof path, "%s/%s", bindir, name);
-    if (sha256_file(path, hex, &e))
-        json_object_set_new(versions, name, json_sprintf("missing (%s)", path));
-    else
-        json_object_set_new(versions, name, json_sprintf("%s %.*s", version, HASH_DIGITS, hex));
+    bool found = sha256_file(path, hex, &e) == 0;
+    json_object_set_new(versions, name,
+                        found ? json_sprintf("%s %.*s", version, HASH_DIGITS, hex)
+                              : json_sprintf("missing (%s)", path));
+    return found;
 }
 
-static void add_trainer(json_t *versions)
+static bool add_trainer(json_t *versions)
 {
     static const char *const ask_version[] = {"--version", NULL};
     char *text = NULL, *word;
@@ -84,12 +85,13 @@ static void add_trainer(json_t *versions)
 
     if (trainer_program_read(ask_version, &text, &e)) {
         json_object_set_new(versions, "unet-train", json_string("cannot be started"));
-        return;
+        return false;
     }
     text[strcspn(text, "\n")] = 0;
     word = strrchr(text, ' ');
-    add_program(versions, "unet-train", word ? word + 1 : "no version");
+    bool found = add_program(versions, "unet-train", word ? word + 1 : "no version");
     free(text);
+    return found;
 }
 
 /* Returns the GPUs that nvidia-smi lists, lines of "UUID, driver, name", and adds the driver's
@@ -220,7 +222,7 @@ json_t *facts_collect(const char *backend)
     gethostname(host, sizeof host - 1);
     json_object_set_new(facts, "host", json_string(host));
     add_program(versions, "unetctl", PACKAGE_VERSION);
-    add_trainer(versions);
+    json_object_set_new(facts, "has_trainer", json_boolean(add_trainer(versions)));
     json_object_set_new(versions, "glibc", json_string(gnu_get_libc_version()));
     add_gpus(facts, versions, backend);
     json_object_set_new(facts, "versions", versions);

@@ -4,6 +4,7 @@
  *   {"host":"node1",
  *    "versions":{"unetctl":"0.1.0 HASH","unet-train":"0.1.0 HASH","glibc":"2.36","mpi":...,
  *                "gpu driver":...},                 programs with the start of their SHA-256
+ *    "has_trainer":true,                            unet-train is there and starts
  *    "limits":{"nofile":N,"memlock":N,"nproc":N,"core":N,"stack":N},         soft; -1: unlimited
  *    "infiniband":false,
  *    "stale":["MASTER_ADDR=x"],"proxies":["http_proxy=..."],

@@ -45,7 +45,7 @@ static void check_programs(const json_t *facts, struct findings *f)
     const char *trainer = json_string_value(json_object_get(versions, "unet-train"));
     const char *own = json_string_value(json_object_get(versions, "unetctl"));
 
-    if (!trainer || strncmp(trainer, "missing", 7) == 0 || strncmp(trainer, "cannot", 6) == 0) {
+    if (!json_is_true(json_object_get(facts, "has_trainer"))) {
         findings_add(f, FINDING_ERROR, "versions", "unet-train: %s", trainer ? trainer : "missing");
         findings_remedy(f, "install it beside unetctl: make install");
     } else {

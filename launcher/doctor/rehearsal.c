@@ -375,3 +375,20 @@ void rehearsal_show_output(const struct rehearsal *r)
     if (f)
         fclose(f);
 }
+
+int rehearsal_probe(const char *folder, struct err *e)
+{
+    json_t *run = json_load_file("run.json", 0, NULL);
+    const char *data = json_string_value(json_object_get(json_object_get(run, "data"), "dir"));
+    const json_t *backend = json_object_get(json_object_get(run, "train"), "backend");
+    char path[PATH_MAX];
+    int rc = data ? probe_run(folder, data, json_string_value(backend), e)
+                  : err_set(e, ERR_CONFIG, "--probe: the current folder has no run.json of a "
+                            "rehearsal, with data.dir");
+
+    json_decref(run);
+    snprintf(path, sizeof path, "%s/rank-0.json", folder);
+    if (rc == 0 && access(path, F_OK) == 0) /* without it submit_file.sh writes FAILED */
+        rc = atomicfile_write("attempt-1/DONE", "{\"schema\":1}\n", 13, 0666, e);
+    return rc;
+}

@@ -12,7 +12,7 @@
 #include "launcher/collect/results/curve.h"
 #include "launcher/host/path.h"
 #include "launcher/report/chart/chart_svg.h"
-#include "launcher/report/chart/picture.h"
+#include "launcher/report/picture.h"
 #include "src/buf.h"
 #include "src/mem.h"
 #include "src/plural.h"

@@ -69,8 +69,10 @@ static void add_tiles(struct buf *b, const struct series *s, const struct decisi
     snprintf(value, sizeof value, "%d GPU%s", d->best->gpus, plural(d->best->gpus));
     snprintf(more, sizeof more, "of %d to %d measured", d->base->gpus,
              s->points[s->npoints - 1].gpus);
-    add_tile(b, d->unlearnt || d->best != d->use ? "by time, up to" : d->decided ? "use"
-                                                                             : "undecided",
+    add_tile(b,
+             d->unlearnt || d->best != d->use         ? "by time, up to"
+             : d->decided || d->use != d->base ? "use"
+                                               : "undecided",
              value, more);
     snprintf(value, sizeof value, "%.2f\303\227", d->speedup.value);
     if (interval_is_known(known) && d->best != d->base)

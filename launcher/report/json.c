@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -366,7 +367,8 @@ static void append_runs(json_t *runs, const struct results *results)
         json_array_append_new(runs, encode_run(&results->rows[i]));
 }
 
-char *json_dump(json_t *o)
+/* Releases o and returns its text with a newline; NULL if o is NULL or memory ran out. */
+static char *dump(json_t *o)
 {
     char *json = json_dumps(o, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
     struct buf b = {0};
@@ -389,7 +391,7 @@ char *json_encode_report(const struct report *r)
         json_array_append_new(pairs, encode_pair(r, &r->analysis.pairs[i]));
     for (size_t i = 0; i < r->nsources; i++)
         append_runs(runs, &r->sources[i].results);
-    return json_dump(OBJECT({"schema", json_integer(SCHEMA)}, {"study", text(r->title)},
+    return dump(OBJECT({"schema", json_integer(SCHEMA)}, {"study", text(r->title)},
                             {"created", json_string(r->created)},
                             {"version", json_string(PACKAGE_VERSION)}, {"engines", series},
                             {"pairs", pairs}, {"rule", json_string(r->rule)},
@@ -403,6 +405,72 @@ char *json_encode_results(const char *study, const struct results *results)
     json_t *runs = json_array();
 
     append_runs(runs, results);
-    return json_dump(OBJECT({"schema", json_integer(SCHEMA)}, {"study", text(study)},
+    return dump(OBJECT({"schema", json_integer(SCHEMA)}, {"study", text(study)},
                             {"complete", json_boolean(complete)}, {"runs", runs}));
+}
+
+struct metric {
+    const char *name;
+    enum quantity quantity;
+};
+
+static const struct metric metrics[] = {
+    {"training_time", QUANTITY_TRAINING}, {"first_epoch", QUANTITY_FIRST_EPOCH},
+    {"steady_epoch", QUANTITY_STEADY_EPOCH}, {"startup", QUANTITY_STARTUP},
+    {"communication", QUANTITY_COMM}, {"data_wait", QUANTITY_DATA},
+    {"evaluation", QUANTITY_EVALUATION}, {NULL, QUANTITY_COUNT}};
+
+/* Does every count have a run with a value for m? */
+static bool is_known(const struct series *s, const struct metric *m)
+{
+    for (size_t i = 0; i < s->npoints; i++)
+        if (s->points[i].q[m->quantity].count == 0)
+            return false;
+    return s->npoints > 0;
+}
+
+/* Adds a name without "->", which separates regions, and without control characters; "series" if it
+ * is empty. */
+static void add_name(struct buf *b, const char *name)
+{
+    struct buf plain = {0};
+
+    escape_plain(&plain, name);
+    for (const char *p = plain.data && *plain.data ? plain.data : "series"; *p; p++)
+        buf_add_bytes(b, p[0] == '-' && p[1] == '>' ? "_" : p, 1);
+    b->failed |= plain.failed;
+    buf_destroy(&plain);
+}
+
+static json_t *encode_metric(const struct series *s, const struct metric *m)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < s->npoints; i++) {
+        const struct series_point *p = &s->points[i];
+        json_t *values = json_array();
+        for (size_t k = 0; k < p->nruns; k++) /* json_real(NaN) is NULL, which is not appended */
+            json_array_append_new(values, json_real(quantity_of(&p->rows[k], m->quantity)));
+        json_array_append_new(list, json_pack("{s:[i],s:o}", "point", p->gpus, "values", values));
+    }
+    return list;
+}
+
+char *json_encode_extra_p(const struct report *r)
+{
+    json_t *measurements = json_object();
+
+    for (size_t i = 0; i < r->nseries; i++) {
+        json_t *region = json_object();
+        struct buf name = {0};
+        for (const struct metric *m = metrics; m->name; m++)
+            if (is_known(&r->series[i].as->series, m))
+                json_object_set_new(region, m->name,
+                                    encode_metric(&r->series[i].as->series, m));
+        add_name(&name, r->series[i].label);
+        json_object_set_new(measurements, name.data ? name.data : "", region);
+        buf_destroy(&name);
+    }
+    return dump(json_pack("{s:[s],s:o}", "parameters", "gpus", "measurements",
+                               measurements));
 }

@@ -3,8 +3,6 @@
 #ifndef UNETCTL_LAUNCHER_REPORT_JSON_H
 #define UNETCTL_LAUNCHER_REPORT_JSON_H
 
-#include <jansson.h>
-
 #include "launcher/report/report.h"
 
 /* Returns {"schema":1,"study":...,"created":...,"engines":[{"engine":...,"label":...,
@@ -19,8 +17,8 @@ char *json_encode_report(const struct report *r);
  * likewise. */
 char *json_encode_results(const char *study, const struct results *results);
 
-/* Releases o and returns its text with a newline, which the caller frees. Returns NULL if o is
- * NULL or memory ran out. */
-char *json_dump(json_t *o);
+/* Returns input of Extra-P (4.x), which models how times grow: one parameter, gpus, and a value per
+ * good run, of the metrics that are known at every count. Likewise. */
+char *json_encode_extra_p(const struct report *r);
 
 #endif

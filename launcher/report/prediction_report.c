@@ -80,6 +80,8 @@ static void add_assumptions(const struct prediction *p, const struct prediction_
     buf_add(b, " within it and by ");
     add_link(b, &n->between);
     buf_add(b, " between nodes. ");
+    if (p->base > 1)
+        buf_addf(b, "Speed-up and efficiency are relative to %d GPUs. ", p->base);
     if (n->sums)
         buf_addf(b, "%d sums of batch norm a step, of few bytes and never hidden. ", n->sums);
     else

@@ -14,7 +14,6 @@
 
 #include "launcher/host/path.h"
 #include "launcher/report/chart/chart_svg.h"
-#include "launcher/report/extra_p.h"
 #include "launcher/report/figures.h"
 #include "launcher/report/html.h"
 #include "launcher/report/json.h"
@@ -55,7 +54,7 @@ static int write_all(const struct report *r, const char *stage, const char *figu
         path_write(stage, "report.md", markdown_encode(r, &figures), e) ||
         path_write(stage, "tables.tex", tables_encode_latex(r), e) ||
         path_write(stage, "report.json", json_encode_report(r), e) ||
-        path_write(stage, "extra-p.json", json_dump(extra_p_encode(r)), e) ||
+        path_write(stage, "extra-p.json", json_encode_extra_p(r), e) ||
         write_results(r, stage, e))
         goto out;
     rc = 0;

@@ -459,11 +459,9 @@ static void add_choice(struct buf *b, const char *before, const struct advice_ch
 static void add_fastest(struct buf *b, const struct analysis_series *as)
 {
     const struct advice_choice *c = &as->advice.time;
-    double training = NAN;
+    const struct series_point *p = series_find(&as->series, c->gpus);
+    double training = p ? p->q[QUANTITY_TRAINING].median : NAN;
 
-    for (size_t i = 0; i < as->series.npoints; i++)
-        if (as->series.points[i].gpus == c->gpus)
-            training = as->series.points[i].q[QUANTITY_TRAINING].median;
     buf_addf(b, "Fastest whole run, start-up and evaluation included: %d GPU%s (%.4g s", c->gpus,
              plural(c->gpus), c->value);
     if (training < c->value)

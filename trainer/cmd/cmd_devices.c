@@ -35,15 +35,15 @@ static const struct cli_option options[] = {
 
 /* cuDNN's version numbers from this one on count the major version in 10000s, earlier ones in
  * 1000s. */
-#define CUDNN_9 90000
 
-/* Returns a version number as text: "9.19.0" for 91900 with unit 10000, "none" for 0. */
-static const char *version_text(int version, int unit, char *dst, size_t size)
+/* Returns a version number as text: "9.19.0" for 91900, "none" for 0. */
+static const char *version_text(int version, char *dst, size_t size)
 {
     if (version == 0)
         snprintf(dst, size, "none");
     else
-        snprintf(dst, size, "%d.%d.%d", version / unit, version % unit / 100, version % 100);
+        snprintf(dst, size, "%d.%d.%d", version / 10000, version % 10000 / 100,
+                 version % 100);
     return dst;
 }
 
@@ -65,8 +65,8 @@ static void print_cuda(const struct cuda_info *c)
     if (c->runtime)
         printf("CUDA           runtime %d.%d, %s, cuDNN %s, NCCL %s\n",
                c->runtime / 1000, c->runtime % 1000 / 10, driver,
-               version_text(c->cudnn, c->cudnn < CUDNN_9 ? 1000 : 10000, cudnn, sizeof cudnn),
-               version_text(c->nccl, 10000, nccl, sizeof nccl));
+               version_text(c->cudnn, cudnn, sizeof cudnn),
+               version_text(c->nccl, nccl, sizeof nccl));
 }
 
 /* Prints the device that a run with this --backend computes on, or the error with which it ends. */

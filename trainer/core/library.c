@@ -12,22 +12,19 @@
 #define CUDA_ROOT "/usr/local/cuda"
 #endif
 
-void *library_open(const char *names, struct err *e)
+void *library_open(const char *name, struct err *e)
 {
     static const char *const folders[] = {"", CUDA_ROOT "/lib64/", CUDA_ROOT "/lib/"};
     char path[PATH_MAX], why[256] = "";
 
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
-        for (const char *name = names; *name; name += strspn(name, " ")) {
-            size_t length = strcspn(name, " ");
-            snprintf(path, sizeof path, "%s%.*s", folders[i], (int)length, name);
-            void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-            if (library)
-                return library;
-            if (!*why)
-                snprintf(why, sizeof why, "%s", dlerror());
-            name += length;
-        }
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        snprintf(path, sizeof path, "%s%s", folders[i], name);
+        void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (library)
+            return library;
+        if (!*why)
+            snprintf(why, sizeof why, "%s", dlerror());
+    }
     err_set(e, ERR_CONFIG, "%s; it is not in %s/lib64 either: install it, load the site's module "
             "for it, or put its folder into LD_LIBRARY_PATH", why, CUDA_ROOT);
     return NULL;

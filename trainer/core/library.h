@@ -6,12 +6,11 @@
 
 #include "src/err.h"
 
-#define LIBRARY_CUDNN "libcudnn.so.9 libcudnn.so.8"
+#define LIBRARY_CUDNN "libcudnn.so.9"
 #define LIBRARY_NCCL "libnccl.so.2"
 
-/* Opens the first of these libraries that is found; names have versions, and blanks between them.
- * Returns a handle, or NULL with ERR_CONFIG, which is about the first name. */
-void *library_open(const char *names, struct err *e);
+/* Opens a library by its name with version. Returns a handle, or NULL with ERR_CONFIG. */
+void *library_open(const char *name, struct err *e);
 
 /* Stores the address of the symbol in the function pointer that `function` points to. -1 with
  * ERR_CONFIG if the library, such as an older release, does not have it. */

@@ -24,7 +24,7 @@ unsigned op_form(const struct op *op)
            (in[OP_SECOND_COEF] ? OP_HAS_SECOND_COEF : 0) |
            (in[OP_MOMENTS] ? OP_TAKES_MOMENTS : 0) | (out[OP_OUT_MOMENTS] ? OP_GIVES_MOMENTS : 0) |
            (in[OP_SUMS] ? OP_TAKES_SUMS : 0) | (out[OP_OUT_SUMS] ? OP_GIVES_SUMS : 0) |
-           (in[OP_NORM_GRAD_X] ? OP_HAS_NORM_GRAD : 0) | (in[OP_HEAD_W] ? OP_HAS_HEAD : 0) |
+           (in[OP_NORM_GRAD_X] ? OP_HAS_NORM_GRAD : 0) |
            (in[OP_PRODUCER_W] ? OP_HAS_PRODUCER : 0) | (out[OP_OUT_POOLED] ? OP_GIVES_POOLED : 0) |
            (in[OP_ADDED] ? OP_HAS_ADDED : 0);
 }
@@ -48,8 +48,7 @@ const char *op_name(const struct op *op, char dst[OP_NAME_SIZE])
     } before[] = {{OP_HAS_PRODUCER, "producer_"}, {OP_HAS_COEF | OP_HAS_SECOND_COEF, "norm_"},
                   {OP_HAS_SECOND, "concat_"}},
       behind[] = {{OP_INPUT_ONLY, "_input"}, {OP_WEIGHTS_ONLY, "_weights"}, {OP_HAS_ADDED, "_add"},
-                  {OP_RELU, "_relu"}, {OP_AS_COEF, "_coef"}, {OP_GIVES_POOLED, "_max_pool2d"},
-                  {OP_HAS_HEAD, "_head"}};
+                  {OP_RELU, "_relu"}, {OP_AS_COEF, "_coef"}, {OP_GIVES_POOLED, "_max_pool2d"}};
     unsigned form = op_form(op);
     size_t n = 0;
 

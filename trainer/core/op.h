@@ -35,10 +35,6 @@ enum op_in {
      * (coef0 x + coef1 > 0 ? coef2 g : 0) + coef3 x + coef4, with coef[5][C]. */
     OP_NORM_GRAD_X,
     OP_NORM_GRAD_COEF,
-    /* w[P][O][1][1] and b[P] of a 1x1 convolution that follows the ReLU at inference; out[0] is its
-     * result. */
-    OP_HEAD_W,
-    OP_HEAD_B,
     /* w and b of a convolution that computes the source from in[0] at inference; the source is
      * never written. That convolution is one with a ReLU and the same attr or, if the op has a
      * second source, a transposed one. */
@@ -65,11 +61,11 @@ enum op_form {
     OP_TAKES_SUMS = 1 << 5, OP_GIVES_SUMS = 1 << 6,
     OP_HAS_NORM_GRAD = 1 << 7,
     OP_RELU = 1 << 8, OP_AS_COEF = 1 << 9, /* attr.relu, attr.coef */
-    OP_HAS_HEAD = 1 << 10, OP_HAS_PRODUCER = 1 << 11, OP_GIVES_POOLED = 1 << 12,
-    OP_HAS_ADDED = 1 << 13,
-    OP_HAS_SECOND = 1 << 14,   /* OP_SECOND or OP_OUT_SECOND */
-    OP_INPUT_ONLY = 1 << 15,   /* a convolution's gradient computes only that of its input, */
-    OP_WEIGHTS_ONLY = 1 << 16, /* or only those of its weights and bias */
+    OP_HAS_PRODUCER = 1 << 10, OP_GIVES_POOLED = 1 << 11,
+    OP_HAS_ADDED = 1 << 12,
+    OP_HAS_SECOND = 1 << 13,   /* OP_SECOND or OP_OUT_SECOND */
+    OP_INPUT_ONLY = 1 << 14,   /* a convolution's gradient computes only that of its input, */
+    OP_WEIGHTS_ONLY = 1 << 15, /* or only those of its weights and bias */
 };
 
 struct exec;

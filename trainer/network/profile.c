@@ -24,17 +24,11 @@ static const struct tensor *find_weights(const struct op *op)
     return NULL;
 }
 
-/* Returns the weights of the fused second convolution, each of which is used once for each pixel of
- * in[0]; or NULL. */
-static const struct tensor *find_second(const struct op *op)
-{
-    return op->in[OP_HEAD_W] ? op->in[OP_HEAD_W] : op->in[OP_PRODUCER_W];
-}
-
-/* Each weight is used once for each pixel of the smaller of input and output. */
+/* Each weight is used once for each pixel of the smaller of input and output; that of a producer,
+ * for each pixel of in[0]. */
 double profile_flop(const struct op *op)
 {
-    const struct tensor *w = find_weights(op), *second = find_second(op);
+    const struct tensor *w = find_weights(op), *producer = op->in[OP_PRODUCER_W];
 
     if (!w)
         return 0;
@@ -42,8 +36,8 @@ double profile_flop(const struct op *op)
     const struct tensor *b = op->out[0] ? op->out[0] : op->in[2];
     double products = (double)tensor_count(w) * fmin((double)tensor_pixels(a),
                                                      (double)tensor_pixels(b));
-    if (second)
-        products += (double)(tensor_count(second) * tensor_pixels(op->in[0]));
+    if (producer)
+        products += (double)(tensor_count(producer) * tensor_pixels(op->in[0]));
     return (op->out[0] && op->out[1] ? 4 : 2) * products;
 }
 

@@ -39,7 +39,6 @@ static int infer_conv2d(const struct op_attr *attr, struct tensor *const *in, st
                         struct err *e)
 {
     const struct tensor *second = in[OP_SECOND], *producer = in[OP_PRODUCER_W];
-    const struct tensor *last = in[OP_HEAD_W] ? in[OP_HEAD_W] : in[1];
     struct tensor x = *in[0];
 
     if (producer && second &&
@@ -52,7 +51,7 @@ static int infer_conv2d(const struct op_attr *attr, struct tensor *const *in, st
         in[1]->shape.dim[2] != attr->kernel)
         return err_set(e, ERR_INTERNAL, "conv2d: %s does not fit its input", in[1]->name);
     out[0] = shape_nhwc(x.shape.dim[DIM_N], output_side(attr, x.shape.dim[DIM_H]),
-                        output_side(attr, x.shape.dim[DIM_W]), last->shape.dim[OUT_CHANNELS]);
+                        output_side(attr, x.shape.dim[DIM_W]), in[1]->shape.dim[OUT_CHANNELS]);
     return 0;
 }
 

@@ -11,7 +11,6 @@
  *     relu, max_pool2d               ->  max_pool2d with attr.relu; the same for their gradients
  *     conv2d, relu                   ->  conv2d with attr.relu (fuse_relu.h), and that with
  *         max_pool2d after it        ->  OP_OUT_POOLED
- *         a 1x1 conv2d after it      ->  OP_HEAD_W
  *         conv2d, relu or conv_transpose2d before it  ->  OP_PRODUCER_W
  *     batch_norm, add, relu          ->  batch_norm with attr.coef, add with OP_COEF
  *                                        (fuse_residual.h)

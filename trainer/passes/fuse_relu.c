@@ -35,23 +35,6 @@ static void fuse_conv_relu_pool(struct graph *g, const struct backend *backend, 
     fuse_drop(pool);
 }
 
-static void fuse_conv_relu_conv(struct graph *g, const struct backend *backend, size_t i)
-{
-    const struct op *conv = g->ops[i];
-    struct op **second = fuse_find_reader(g, &conv2d_kind, 0, conv->out[0]), fused = *conv;
-
-    if (!second || op_form(*second) || (*second)->attr.kernel != 1 || (*second)->attr.stride > 1 ||
-        !graph_is_private(g, conv, *second))
-        return;
-    fused.in[OP_HEAD_W] = (*second)->in[1];
-    fused.in[OP_HEAD_B] = (*second)->in[2];
-    fused.out[0] = (*second)->out[0];
-    if (!backend_has_kernel(backend, &fused))
-        return;
-    **second = fused;
-    fuse_drop(&g->ops[i]);
-}
-
 /* Fuses conv with the op that writes its first input: if conv is fused with a pooling, with a
  * convolution with ReLU; if it has a second source and a ReLU, with a transposed convolution. */
 static void fuse_producer(struct graph *g, const struct backend *backend, struct op *conv)
@@ -80,22 +63,14 @@ static bool is_conv_relu(const struct op *op)
     return op->kind == &conv2d_kind && op_form(op) == OP_RELU;
 }
 
-static void fuse_behind(struct graph *g, const struct backend *backend, size_t i)
-{
-    if (is_conv_relu(g->ops[i]))
-        fuse_conv_relu_pool(g, backend, g->ops[i]);
-    if (is_conv_relu(g->ops[i]))
-        fuse_conv_relu_conv(g, backend, i);
-}
-
 void fuse_relu_graph(struct graph *g, const struct backend *backend)
 {
     for (size_t i = 0; i < g->nops; i++)
         if (g->ops[i])
             fuse_conv_relu(g, backend, i);
     for (size_t i = 0; i < g->nops; i++)
-        if (g->ops[i])
-            fuse_behind(g, backend, i);
+        if (g->ops[i] && is_conv_relu(g->ops[i]))
+            fuse_conv_relu_pool(g, backend, g->ops[i]);
     for (size_t i = 0; i < g->nops; i++)
         if (g->ops[i])
             fuse_producer(g, backend, g->ops[i]);

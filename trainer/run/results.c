@@ -82,12 +82,11 @@ int results_write(const struct training *t, struct evaluation *v, struct record_
         evaluate_write(path, t->dataset, DATASET_VAL, t->config->data.classes, v->scores, e))
         return -1;
 
-    write_examples(t, v);
     snprintf(dir, sizeof dir, "%s/checkpoint", record_dir(t->record));
-    return record_check(t->record, e) ||
-                   write_weights(t, v->config, dir, end->weights_sha256, e)
-               ? -1
-               : 0;
+    if (record_check(t->record, e) || write_weights(t, v->config, dir, end->weights_sha256, e))
+        return -1;
+    write_examples(t, v);
+    return 0;
 }
 
 void results_rescue(const struct training *t, const struct network_config *network,

@@ -60,21 +60,6 @@ bool roster_shares_gpus(void)
     return word && strcmp(word, "1") == 0;
 }
 
-static int check_devices(const struct roster *r, struct err *e)
-{
-    if (roster_shares_gpus())
-        return 0;
-    for (int i = 0; i < r->size; i++)
-        for (int j = 0; j < i && r->entries[i].device; j++)
-            if (r->entries[i].device == r->entries[j].device)
-                return err_set(e, ERR_PEER, "ranks %d and %d on %s have the same GPU; a node needs "
-                               "as many GPUs as replicas (--gpus-per-node), and its ranks need "
-                               "either the same CUDA_VISIBLE_DEVICES or a GPU of their own each "
-                               "(--gpus-per-task=1); train.backend: cpu needs no GPU", j, i,
-                               r->entries[i].host);
-    return 0;
-}
-
 int roster_gather(struct comm *c, const struct roster_entry *own, struct roster *roster,
                   struct err *e)
 {
@@ -83,7 +68,7 @@ int roster_gather(struct comm *c, const struct roster_entry *own, struct roster 
     if (!roster->entries)
         return -1;
     if (c->ops->gather(c, own, roster->entries, sizeof *own, e) == 0) {
-        if (check_same(roster, e) == 0 && check_devices(roster, e) == 0)
+        if (check_same(roster, e) == 0)
             return 0;
         c->relayed = c->rank > 0; /* all ranks have the error; rank 0 reports it */
     }

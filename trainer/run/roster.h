@@ -12,7 +12,6 @@ struct roster_entry {
     char host[256];
     uint64_t machine;  /* equal for ranks on one running kernel, whatever the name of their host */
     int threads, cores; /* of the rank; of the machine */
-    uint64_t device;    /* identifies the rank's GPU (network_device); 0 without one */
     char processor[128]; /* what computes: the name of the GPU, or of the CPU */
     uint64_t config_hash, plan_hash, data_hash;
 };
@@ -30,7 +29,7 @@ bool roster_shares_gpus(void);
 void roster_describe(struct roster_entry *own);
 
 /* Gathers the entries of all ranks; collective. -1 with ERR_PEER on every rank if one has another
- * configuration, data set or plan than rank 0, or if two have the same GPU and may not. */
+ * configuration, data set or plan than rank 0. */
 int roster_gather(struct comm *c, const struct roster_entry *own, struct roster *roster,
                   struct err *e);
 void roster_destroy(struct roster *roster);

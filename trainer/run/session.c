@@ -188,7 +188,6 @@ static int gather_roster(struct session *s, struct roster *roster, struct err *e
     snprintf(own.processor, sizeof own.processor, "%.127s", s->given.compute->device);
     roster_describe(&own);
     own.config_hash = run_config_hash(s->t.config);
-    own.device = network_device(s->t.network);
     own.plan_hash = network_plan_hash(s->t.network);
     own.data_hash = dataset_hash(s->t.dataset);
     if (roster_gather(s->t.comm, &own, roster, e))

@@ -34,7 +34,7 @@ static void add_cuda(struct buf *b)
     cuda_info_read(info);
     add_version(b, "cuda", info->runtime, 1000, 10, 0);
     add_version(b, "driver", info->driver, 1000, 10, 0);
-    add_version(b, "cudnn", info->cudnn, info->cudnn < 90000 ? 1000 : 10000, 100, 1);
+    add_version(b, "cudnn", info->cudnn, 10000, 100, 1);
     add_version(b, "nccl", info->nccl, 10000, 100, 1);
     free(info);
 }

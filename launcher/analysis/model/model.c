@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/analysis/statistics/median.h"
 #include "src/mem.h"
 #include "src/rng.h"
 
 #define SEED 2015
-#define EXTRAPOLATE 2.0
 /* Before the data, the relative standard deviation of a run is SPREAD, as if from PSEUDO runs. */
 #define SPREAD 0.02
 #define PSEUDO 2
@@ -383,18 +383,11 @@ static int fit_groups(struct model *m, const struct group *groups, size_t n, dou
     return rc;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 static struct bounds bounds_of(double values[MODEL_DRAWS])
 {
-    qsort(values, MODEL_DRAWS, sizeof *values, compare_doubles);
+    median_sort(values, MODEL_DRAWS);
     return (struct bounds){values[(int)(MODEL_DRAWS * (1 - MODEL_LEVEL) / 2)],
-                           (values[MODEL_DRAWS / 2 - 1] + values[MODEL_DRAWS / 2]) / 2,
+                           median_of_sorted(values, MODEL_DRAWS),
                            values[(int)(MODEL_DRAWS * (1 + MODEL_LEVEL) / 2)]};
 }
 
@@ -541,7 +534,7 @@ int model_fit(struct model *m, const struct model_sample *samples, size_t n,
 
 bool model_is_extrapolation(const struct model *m, double gpus)
 {
-    return gpus > EXTRAPOLATE * m->largest;
+    return gpus > MODEL_FURTHEST * m->largest;
 }
 
 bool model_misfits(const struct model *m)

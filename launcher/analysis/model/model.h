@@ -30,6 +30,7 @@
 #include "src/err.h"
 
 #define MODEL_LEVEL 0.9 /* of intervals */
+#define MODEL_FURTHEST 2 /* times the largest measured count: beyond it lie extrapolations */
 #define MODEL_DRAWS 1024
 #define MODEL_LAWS 6
 /* A model is not used whose leave-one-out error is greater, or whose largest count is missed by
@@ -81,7 +82,7 @@ struct bounds model_predict(const struct model *m, double gpus);
 /* Returns the speed-up over base GPUs. */
 struct bounds model_speedup(const struct model *m, double base, double gpus);
 
-/* Is gpus more than twice the largest measured count? */
+/* Is gpus more than MODEL_FURTHEST times the largest measured count? */
 bool model_is_extrapolation(const struct model *m, double gpus);
 
 /* Do measured counts contradict the model (MODEL_POOR_FIT)? */

@@ -49,9 +49,13 @@ struct simulate_area {
 extern const struct simulate_area simulate_collapse, simulate_efficiency, simulate_needed,
     simulate_pairs, simulate_prediction, simulate_quality, simulate_speedup;
 
+/* The numbers of GPUs of most areas: 1, 2, 4 and 8. */
+#define SIMULATE_NCOUNTS 4
+extern const int simulate_counts[SIMULATE_NCOUNTS];
+
 /* What a study is made of. */
 struct simulate_design {
-    const int *counts; /* numbers of GPUs, ascending */
+    const int *counts; /* numbers of GPUs, ascending; NULL: simulate_counts */
     size_t ncounts;
     long runs; /* per count */
     double (*time)(int gpus); /* true seconds of a steady epoch; NULL: 20 / gpus */
@@ -63,19 +67,30 @@ struct simulate_design {
     int falls_from;           /* a number of GPUs; 0: none */
     double scatter;           /* standard deviation of a run's quality */
     double scatter_seed;      /* the same of a term that a seed has at all counts */
-    double collapse;          /* probability that a run on more GPUs than the base collapses */
+    double collapse;          /* probability that a run on several GPUs collapses */
     double resolution;        /* qualities are rounded to multiples of this; 0: not rounded */
     bool one_seed;            /* the engine ignores the seed: all runs of a count are equal */
     bool shared_seeds;        /* what a seed has is the same for all engines of a study */
 };
 
+/* Writes the name of a case: a law and a number of runs. */
+void simulate_name_case(char *dst, size_t size, const char *law, long runs);
+
 /* Adds the runs of a study to table. */
 void simulate_fill(struct results *table, const struct simulate_design *d, const char *engine,
                    uint64_t study);
 
-/* Analyses a source, whose results are sorted first. Ends the program on an error. */
-void simulate_analyse(struct analysis *a, struct analysis_source *source);
-void simulate_analyse_with(struct analysis *a, struct analysis_source *source,
-                           const struct analysis_options *options);
+/* A study and its analysis. */
+struct simulate_study {
+    struct analysis_source source;
+    struct analysis analysis;
+};
+
+/* Fills a study with one engine and analyses it. */
+void simulate_create(struct simulate_study *s, const struct simulate_design *d, uint64_t study);
+/* Analyses s->source, whose results are sorted first. options may be NULL. Ends the program on an
+ * error. */
+void simulate_analyse(struct simulate_study *s, const struct analysis_options *options);
+void simulate_destroy(struct simulate_study *s);
 
 #endif

@@ -3,10 +3,6 @@
 #include "config.h"
 #include "launcher/analysis/test/simulate.h"
 
-#include <stdio.h>
-
-static const int counts[] = {1, 2, 4, 8};
-#define NCOUNTS (sizeof counts / sizeof *counts)
 
 struct law {
     const char *name;
@@ -30,39 +26,36 @@ static const struct simulate_statement statements[NSTATEMENTS] = {
 
 static void describe(size_t i, char *dst, size_t size)
 {
-    snprintf(dst, size, "%s, %ld run%s", laws[i / NRUNS].name, runs[i % NRUNS],
-             runs[i % NRUNS] == 1 ? "" : "s");
+    simulate_name_case(dst, size, laws[i / NRUNS].name, runs[i % NRUNS]);
 }
 
 static void study(size_t i, uint64_t number, double *values)
 {
     const struct law *l = &laws[i / NRUNS];
-    struct simulate_design design = {.counts = counts, .ncounts = NCOUNTS, .runs = runs[i % NRUNS],
+    struct simulate_design design = {.runs = runs[i % NRUNS],
                                      .noise = 0.01, .quality = 0.9, .scatter = 0.002,
                                      .scatter_seed = 0.002, .collapse = l->collapse,
                                      .fall = l->fall, .falls_from = 2};
-    struct analysis_source source = {.title = "study"};
-    struct analysis a;
+    struct simulate_study sim;
     bool holds = false, lower = false, all = true;
     double limit = 0;
 
-    simulate_fill(&source.results, &design, "x", number);
-    simulate_analyse(&a, &source);
-    for (size_t k = 1; k < NCOUNTS; k++) {
-        const struct quality *q = &a.series[0].decision.quality[k];
+    simulate_create(&sim, &design, number);
+    for (size_t k = 1; k < SIMULATE_NCOUNTS; k++) {
+        const struct quality *q = &sim.analysis.series[0].decision.quality[k];
         bool held = q->state == QUALITY_HOLDS;
-        for (size_t j = 0; j < a.series[0].series.points[k].nruns; j++)
-            holds |= held && a.series[0].series.points[k].rows[j].iou < 0.7;
+        const struct series_point *p = &sim.analysis.series[0].series.points[k];
+        for (size_t j = 0; j < p->nruns; j++)
+            holds |= held && p->rows[j].iou < 0.7;
         lower |= held && l->fall > 0;
         all &= held;
         limit += q->collapse_most >= l->collapse;
     }
     values[HOLDS] = holds;
     values[LOWER] = lower;
-    values[LIMIT] = limit / (NCOUNTS - 1);
+    values[LIMIT] = limit / (SIMULATE_NCOUNTS - 1);
     values[NONE] = all;
-    analysis_destroy(&a);
-    results_destroy(&source.results);
+    simulate_destroy(&sim);
 }
 
 const struct simulate_area simulate_collapse = {

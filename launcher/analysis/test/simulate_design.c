@@ -2,13 +2,23 @@
 #include "config.h"
 #include "launcher/analysis/test/simulate.h"
 
+#include <stdio.h>
+
 #include "launcher/analysis/test/table.h"
+#include "src/plural.h"
 #include "src/rng.h"
 
 #define COLLAPSED 0.3 /* the quality of a run that collapsed */
 
 /* What random numbers are used for; they also depend on the engine. */
 enum { TIME = 11, TIME_SEED, QUALITY, QUALITY_SEED, SLOW, COLLAPSE, USES };
+
+const int simulate_counts[SIMULATE_NCOUNTS] = {1, 2, 4, 8};
+
+void simulate_name_case(char *dst, size_t size, const char *law, long runs)
+{
+    snprintf(dst, size, "%s, %ld run%s", law, runs, plural(runs));
+}
 
 struct draw {
     uint64_t base, study, place; /* place: unique per run of a study, or the seed */
@@ -42,7 +52,7 @@ static double draw_quality(const struct simulate_design *d, int gpus, const stru
 
     if (d->falls_from && gpus >= d->falls_from)
         quality -= d->fall;
-    if (gpus > d->counts[0] && uniform(run, COLLAPSE) < d->collapse)
+    if (gpus > 1 && uniform(run, COLLAPSE) < d->collapse)
         quality = COLLAPSED + 0.05 * normal(run, QUALITY);
     if (d->resolution > 0)
         quality = round(quality / d->resolution) * d->resolution;
@@ -53,33 +63,42 @@ void simulate_fill(struct results *table, const struct simulate_design *d, const
                    uint64_t study)
 {
     uint64_t base = (uint64_t)(engine[0] * USES);
+    const int *counts = d->counts ? d->counts : simulate_counts;
+    size_t n = d->counts ? d->ncounts : SIMULATE_NCOUNTS;
 
-    for (size_t i = 0; i < d->ncounts; i++)
+    for (size_t i = 0; i < n; i++)
         for (long k = 1; k <= d->runs; k++) {
             long seed = d->one_seed ? 1 : k;
-            struct draw of_run = {base, study, (uint64_t)(d->counts[i] * 1000 + seed)},
+            struct draw of_run = {base, study, (uint64_t)(counts[i] * 1000 + seed)},
                         of_seed = {d->shared_seeds ? 0 : base, study, (uint64_t)seed},
-                        of_time = {base, study, (uint64_t)(d->counts[i] * 1000 + k)};
-            struct result *r = table_add(table, engine, d->counts[i], k,
-                                         draw_time(d, d->counts[i], &of_time, &of_seed));
-            r->iou = draw_quality(d, d->counts[i], &of_run, &of_seed);
+                        of_time = {base, study, (uint64_t)(counts[i] * 1000 + k)};
+            struct result *r = table_add(table, engine, counts[i], k,
+                                         draw_time(d, counts[i], &of_time, &of_seed));
+            r->iou = draw_quality(d, counts[i], &of_run, &of_seed);
             r->loss = 1 - r->iou + 1e-3 * uniform(&of_run, QUALITY);
         }
 }
 
-void simulate_analyse_with(struct analysis *a, struct analysis_source *source,
-                           const struct analysis_options *options)
+void simulate_analyse(struct simulate_study *s, const struct analysis_options *options)
 {
+    const struct analysis_options preset = ANALYSIS_OPTIONS_INIT;
     struct err e;
 
-    results_sort(&source->results);
-    if (analysis_create(a, source, 1, options, &e))
+    snprintf(s->source.title, sizeof s->source.title, "study");
+    results_sort(&s->source.results);
+    if (analysis_create(&s->analysis, &s->source, 1, options ? options : &preset, &e))
         bail_out("%s", e.text);
 }
 
-void simulate_analyse(struct analysis *a, struct analysis_source *source)
+void simulate_create(struct simulate_study *s, const struct simulate_design *d, uint64_t study)
 {
-    const struct analysis_options options = ANALYSIS_OPTIONS_INIT;
+    *s = (struct simulate_study){0};
+    simulate_fill(&s->source.results, d, "x", study);
+    simulate_analyse(s, NULL);
+}
 
-    simulate_analyse_with(a, source, &options);
+void simulate_destroy(struct simulate_study *s)
+{
+    analysis_destroy(&s->analysis);
+    results_destroy(&s->source.results);
 }

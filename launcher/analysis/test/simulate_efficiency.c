@@ -3,10 +3,6 @@
 #include "config.h"
 #include "launcher/analysis/test/simulate.h"
 
-#include <stdio.h>
-
-static const int counts[] = {1, 2, 4, 8};
-#define NCOUNTS (sizeof counts / sizeof *counts)
 
 /* Laws of the efficiency of 2, 4 and 8 GPUs. */
 static double just_enough(int gpus)
@@ -58,39 +54,35 @@ static double time_of(int gpus)
 
 static void describe(size_t i, char *dst, size_t size)
 {
-    snprintf(dst, size, "%s, %ld run%s", laws[i / NRUNS].name, runs[i % NRUNS],
-             runs[i % NRUNS] == 1 ? "" : "s");
+    simulate_name_case(dst, size, laws[i / NRUNS].name, runs[i % NRUNS]);
 }
 
 static void study(size_t i, uint64_t number, double *values)
 {
     const struct law *l = &laws[i / NRUNS];
-    struct simulate_design design = {.counts = counts, .ncounts = NCOUNTS, .runs = runs[i % NRUNS],
+    struct simulate_design design = {.runs = runs[i % NRUNS],
                                      .time = time_of, .noise = l->noise, .quality = 0.9,
                                      .scatter = 0.001};
-    struct analysis_source source = {.title = "study"};
-    struct analysis a;
+    struct simulate_study sim;
     bool passes = false;
     double fails = 0;
     size_t slower = 0;
 
     efficiency = l->efficiency;
-    simulate_fill(&source.results, &design, "x", number);
-    simulate_analyse(&a, &source);
-    const struct decision *d = &a.series[0].decision;
-    const struct series *s = &a.series[0].series;
-    for (size_t k = 1; k < NCOUNTS; k++) {
-        bool enough = efficiency(counts[k]) >= 0.8;
+    simulate_create(&sim, &design, number);
+    const struct decision *d = &sim.analysis.series[0].decision;
+    const struct series *s = &sim.analysis.series[0].series;
+    for (size_t k = 1; k < SIMULATE_NCOUNTS; k++) {
+        bool enough = efficiency(simulate_counts[k]) >= 0.8;
         passes |= !enough && d->time[k] == DECISION_PASSES;
         fails += enough && d->time[k] == DECISION_FAILS;
         slower += series_speedup(s, &s->points[k])->interval.high < 1;
     }
     values[PASSES] = passes;
-    values[FAILS] = fails / (NCOUNTS - 1);
-    values[SLOWER] = slower == NCOUNTS - 1;
-    values[DECIDED] = d->time[NCOUNTS - 1] != DECISION_UNDECIDED;
-    analysis_destroy(&a);
-    results_destroy(&source.results);
+    values[FAILS] = fails / (SIMULATE_NCOUNTS - 1);
+    values[SLOWER] = slower == SIMULATE_NCOUNTS - 1;
+    values[DECIDED] = d->time[SIMULATE_NCOUNTS - 1] != DECISION_UNDECIDED;
+    simulate_destroy(&sim);
 }
 
 const struct simulate_area simulate_efficiency = {

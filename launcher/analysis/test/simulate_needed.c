@@ -5,8 +5,6 @@
 
 #include <stdio.h>
 
-static const int counts[] = {1, 2, 4, 8};
-#define NCOUNTS (sizeof counts / sizeof *counts)
 #define MOST 400 /* runs of a simulated study */
 #define LOOKS 8  /* after the first, of who follows it until it is decided */
 
@@ -39,7 +37,7 @@ static struct simulate_design design_of(size_t i, long n)
 {
     const struct law *l = &laws[i / NRUNS];
 
-    return (struct simulate_design){.counts = counts, .ncounts = NCOUNTS, .runs = n, .noise = 0.001,
+    return (struct simulate_design){.runs = n, .noise = 0.001,
                                     .quality = 0.9, .scatter = l->scatter,
                                     .scatter_seed = l->seed, .fall = l->fall, .falls_from = 2};
 }
@@ -49,16 +47,13 @@ static struct simulate_design design_of(size_t i, long n)
 static size_t analyse(size_t i, uint64_t number, long n, enum quality_state *state)
 {
     struct simulate_design design = design_of(i, n);
-    struct analysis_source source = {.title = "study"};
-    struct analysis a;
+    struct simulate_study sim;
 
-    simulate_fill(&source.results, &design, "x", number);
-    simulate_analyse(&a, &source);
-    const struct decision *d = &a.series[0].decision;
+    simulate_create(&sim, &design, number);
+    const struct decision *d = &sim.analysis.series[0].decision;
     size_t needed = d->reach->gpus == 8 ? d->seeds.n : 0;
-    *state = d->quality[NCOUNTS - 1].state;
-    analysis_destroy(&a);
-    results_destroy(&source.results);
+    *state = d->quality[SIMULATE_NCOUNTS - 1].state;
+    simulate_destroy(&sim);
     return needed;
 }
 

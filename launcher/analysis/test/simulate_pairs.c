@@ -3,10 +3,6 @@
 #include "config.h"
 #include "launcher/analysis/test/simulate.h"
 
-#include <stdio.h>
-
-static const int counts[] = {1, 2, 4, 8};
-#define NCOUNTS (sizeof counts / sizeof *counts)
 
 struct law {
     const char *name;
@@ -49,13 +45,13 @@ static double second_time(int gpus)
 
 static void describe(size_t i, char *dst, size_t size)
 {
-    snprintf(dst, size, "%s, %ld runs", law_of(i)->name, runs[i % NRUNS]);
+    simulate_name_case(dst, size, law_of(i)->name, runs[i % NRUNS]);
 }
 
 /* Fills both series. */
 static void fill(struct results *table, const struct law *l, long n, uint64_t number)
 {
-    struct simulate_design d = {.counts = counts, .ncounts = NCOUNTS, .runs = n,
+    struct simulate_design d = {.runs = n,
                                 .time = first_time, .noise = l->run, .noise_seed = l->seed,
                                 .quality = 0.9, .scatter = 0.003, .scatter_seed = 0.006,
                                 .shared_seeds = l->shared};
@@ -69,15 +65,14 @@ static void fill(struct results *table, const struct law *l, long n, uint64_t nu
 static void study(size_t i, uint64_t number, double *values)
 {
     const struct law *l = law_of(i);
-    struct analysis_source source = {.title = "study"};
-    struct analysis a;
+    struct simulate_study sim = {0};
 
-    fill(&source.results, l, runs[i % NRUNS], number);
-    simulate_analyse(&a, &source);
+    fill(&sim.source.results, l, runs[i % NRUNS], number);
+    simulate_analyse(&sim, NULL);
     values[RATIOS] = values[CHANGES] = 1;
     values[FASTER] = values[HIGHER] = 0;
-    for (size_t k = 0; k < a.pairs[0].ndifferences; k++) {
-        const struct analysis_difference *d = &a.pairs[0].differences[k];
+    for (size_t k = 0; k < sim.analysis.pairs[0].ndifferences; k++) {
+        const struct analysis_difference *d = &sim.analysis.pairs[0].differences[k];
         bool time = d->quantity == QUANTITY_STEADY_EPOCH;
         const struct interval *in = time ? &d->ratio.interval : &d->compare.interval;
         double truth = time ? 1 / l->ratio : -l->change;
@@ -88,8 +83,7 @@ static void study(size_t i, uint64_t number, double *values)
         values[time ? RATIOS : CHANGES] *= covered;
         values[time ? FASTER : HIGHER] = fmax(values[time ? FASTER : HIGHER], wrong);
     }
-    analysis_destroy(&a);
-    results_destroy(&source.results);
+    simulate_destroy(&sim);
 }
 
 const struct simulate_area simulate_pairs = {

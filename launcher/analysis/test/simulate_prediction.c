@@ -162,20 +162,19 @@ static void study(size_t i, uint64_t number, double *values)
     double noise = noises[i % NNOISES];
     const struct simulate_design design = {.counts = counts, .ncounts = NCOUNTS, .runs = RUNS,
                                            .time = truth, .noise = noise, .quality = 0.9};
-    struct analysis_source source = {.title = "study"};
-    struct analysis a;
+    struct simulate_study sim = {0};
     struct bounds b[3];
 
     current = &laws[i / NNOISES];
-    simulate_fill(&source.results, &design, "x", number);
-    for (size_t k = 0; k < source.results.count; k++) {
-        struct result *r = &source.results.rows[k];
+    simulate_fill(&sim.source.results, &design, "x", number);
+    for (size_t k = 0; k < sim.source.results.count; k++) {
+        struct result *r = &sim.source.results.rows[k];
         r->nodes = (r->gpus + current->per_node - 1) / current->per_node;
     }
     struct analysis_options options = ANALYSIS_OPTIONS_INIT;
     options.deadline_s = 12 * truth(LARGEST) / 1.3; /* runs have 12 epochs, and no start-up */
-    simulate_analyse_with(&a, &source, &options);
-    const struct analysis_series *as = &a.series[0];
+    simulate_analyse(&sim, &options);
+    const struct analysis_series *as = &sim.analysis.series[0];
     for (int k = 0; k < 3; k++)
         b[k] = model_predict(&as->steady, LARGEST << k);
     values[BIAS_2N] = b[1].expected / truth(2 * LARGEST) - 1;
@@ -187,8 +186,7 @@ static void study(size_t i, uint64_t number, double *values)
     values[SCORE] = (score(&b[0], truth(LARGEST)) + score(&b[1], truth(2 * LARGEST)) +
                      score(&b[2], truth(4 * LARGEST))) / 3;
     judge_sentences(as, noise, values);
-    analysis_destroy(&a);
-    results_destroy(&source.results);
+    simulate_destroy(&sim);
 }
 
 static bool promised(size_t i, size_t k)

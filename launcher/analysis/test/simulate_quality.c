@@ -3,10 +3,6 @@
 #include "config.h"
 #include "launcher/analysis/test/simulate.h"
 
-#include <stdio.h>
-
-static const int counts[] = {1, 2, 4, 8};
-#define NCOUNTS (sizeof counts / sizeof *counts)
 
 struct law {
     const char *name;
@@ -40,26 +36,24 @@ static const struct simulate_statement statements[NSTATEMENTS] = {
 
 static void describe(size_t i, char *dst, size_t size)
 {
-    snprintf(dst, size, "%s, %ld runs", laws[i / NRUNS].name, runs[i % NRUNS]);
+    simulate_name_case(dst, size, laws[i / NRUNS].name, runs[i % NRUNS]);
 }
 
 static void study(size_t i, uint64_t number, double *values)
 {
     struct simulate_design design = laws[i / NRUNS].design;
-    struct analysis_source source = {.title = "study"};
-    struct analysis a;
+    struct simulate_study sim;
     bool holds = false, falls = false;
     int best = 8;
 
-    design.counts = counts, design.ncounts = NCOUNTS, design.runs = runs[i % NRUNS];
+    design.runs = runs[i % NRUNS];
     design.quality = 0.9, design.noise = 0.01;
-    simulate_fill(&source.results, &design, "x", number);
-    simulate_analyse(&a, &source);
-    const struct decision *d = &a.series[0].decision;
-    for (size_t k = 0; k < NCOUNTS; k++) {
-        bool lower = design.falls_from && counts[k] >= design.falls_from;
-        if (design.falls_from && counts[k] < design.falls_from)
-            best = counts[k];
+    simulate_create(&sim, &design, number);
+    const struct decision *d = &sim.analysis.series[0].decision;
+    for (size_t k = 0; k < SIMULATE_NCOUNTS; k++) {
+        bool lower = design.falls_from && simulate_counts[k] >= design.falls_from;
+        if (design.falls_from && simulate_counts[k] < design.falls_from)
+            best = simulate_counts[k];
         if (k == 0)
             continue;
         holds |= lower && d->quality[k].state == QUALITY_HOLDS;
@@ -70,8 +64,7 @@ static void study(size_t i, uint64_t number, double *values)
     values[FALLS] = falls;
     values[TOO_MANY] = d->use->gpus > best;
     values[RIGHT] = d->use->gpus == best;
-    analysis_destroy(&a);
-    results_destroy(&source.results);
+    simulate_destroy(&sim);
 }
 
 const struct simulate_area simulate_quality = {

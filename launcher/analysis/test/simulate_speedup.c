@@ -3,8 +3,6 @@
 #include "config.h"
 #include "launcher/analysis/test/simulate.h"
 
-#include <stdio.h>
-
 #include "launcher/analysis/statistics/distribution.h"
 
 static const int counts[] = {1, 2, 4, 8, 16};
@@ -31,7 +29,7 @@ static const struct simulate_statement statements[NSTATEMENTS] = {
 
 static void describe(size_t i, char *dst, size_t size)
 {
-    snprintf(dst, size, "%s, %ld runs", noises[i / NRUNS].name, runs[i % NRUNS]);
+    simulate_name_case(dst, size, noises[i / NRUNS].name, runs[i % NRUNS]);
 }
 
 static double amdahl(int gpus)
@@ -55,17 +53,15 @@ static void study(size_t i, uint64_t number, double *values)
                                            .runs = runs[i % NRUNS], .time = amdahl,
                                            .noise = n->run, .noise_seed = n->seed,
                                            .skewed = n->skewed, .quality = 0.9};
-    struct analysis_source source = {.title = "study"};
-    struct analysis a;
+    struct simulate_study sim;
     double covered = 0, width = 0, medians = 0;
     size_t known = 0, nmedians = 0;
 
-    simulate_fill(&source.results, &design, "x", number);
-    simulate_analyse(&a, &source);
+    simulate_create(&sim, &design, number);
     for (size_t k = 1; k < NCOUNTS; k++) {
-        const struct ratio *r = series_speedup(&a.series[0].series, &a.series[0].series.points[k]);
-        const struct interval *m =
-            &a.series[0].series.points[k].q[QUANTITY_STEADY_EPOCH].interval;
+        const struct series *s = &sim.analysis.series[0].series;
+        const struct ratio *r = series_speedup(s, &s->points[k]);
+        const struct interval *m = &s->points[k].q[QUANTITY_STEADY_EPOCH].interval;
         double truth = amdahl(1) / amdahl(counts[k]), median = median_time(n, counts[k]);
         nmedians += interval_is_known(m);
         medians += interval_is_known(m) && m->low <= median && median <= m->high;
@@ -81,8 +77,7 @@ static void study(size_t i, uint64_t number, double *values)
     }
     if (nmedians)
         values[MEDIANS] = medians / (double)nmedians;
-    analysis_destroy(&a);
-    results_destroy(&source.results);
+    simulate_destroy(&sim);
 }
 
 /* With few runs Fieller's interval assumes normal times. */

@@ -71,10 +71,22 @@ static void check_late(struct workspace *w)
         bail_out("%s", e.text);
 }
 
+static void check_probe(void)
+{
+    ok(rehearsal_probe(demo_dir, &e) == -1 && strstr(e.text, "no run.json of a rehearsal"),
+       "outside of a run's folder a probe is refused: %s", e.text);
+    demo_write("run.json", "{\"schema\":1,\"train\":{}}");
+    ok(rehearsal_probe(demo_dir, &e) == -1 && e.code == ERR_CONFIG && strstr(e.text, "data.dir"),
+       "and without data: %s", e.text);
+}
+
 int main(void)
 {
     demo_make();
+    if (chdir(demo_dir))
+        bail_out("%s", demo_dir);
     struct workspace w = demo_open(0, NULL);
+    check_probe();
     check_silent(&w);
     check_late(&w);
     workspace_close(&w);

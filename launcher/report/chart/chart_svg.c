@@ -309,13 +309,15 @@ struct box {
     double left, top, right, bottom;
 };
 
-static bool is_free(const struct box *boxes, size_t n, const struct box *box)
+/* Does the box lie within the axes and touch none of the others? */
+static bool is_free(const struct drawing *d, const struct box *boxes, size_t n,
+                    const struct box *box)
 {
     for (size_t i = 0; i < n; i++)
         if (box->left < boxes[i].right && boxes[i].left < box->right &&
             box->top < boxes[i].bottom && boxes[i].top < box->bottom)
             return false;
-    return box->left > 0 && box->right < WIDTH && box->top > 0 && box->bottom < BOTTOM;
+    return box->left > d->left && box->right < d->right && box->top > 0 && box->bottom < BOTTOM;
 }
 
 /* Adds the number beside the mark at x, y, in the first of four corners where it touches no box,
@@ -329,7 +331,7 @@ static void add_tag(const struct drawing *d, int tag, double x, double y, struct
     for (int corner = 0; corner < 4; corner++) {
         double left = corner & 1 ? x - 5 - width : x + 5, base = corner & 2 ? y + 14 : y - 4;
         struct box box = {left, base - 10, left + width, base + 1};
-        if (!is_free(boxes, *n, &box))
+        if (!is_free(d, boxes, *n, &box))
             continue;
         boxes[(*n)++] = box;
         add_svg_text(d->b, left, base, "tag", text);

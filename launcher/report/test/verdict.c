@@ -344,14 +344,6 @@ static void check_headline(const struct report_series *rs, const struct table *s
         expect(number_behind(h, "; change ") == value(quality, row, "change"), "a change: %s", h);
 }
 
-static bool was_measured(const struct series *s, int gpus)
-{
-    for (size_t i = 0; i < s->npoints; i++)
-        if (s->points[i].gpus == gpus)
-            return true;
-    return false;
-}
-
 static void check_next(const struct report_series *rs)
 {
     const struct decision *d = &rs->as->decision;
@@ -374,7 +366,7 @@ static void check_next(const struct report_series *rs)
                "there is nothing to measure next");
         return;
     }
-    expect(!was_measured(s, (int)n), "%g GPUs were measured", n);
+    expect(!series_find(s, (int)n), "%g GPUs were measured", n);
     if (d->limit)
         expect(n > d->reach->gpus && n < d->limit->gpus, "%g is not at the limit", n);
     else

@@ -37,7 +37,6 @@ const struct kernel *const simd_kernels[] = {
     &simd_batch_norm_coef,
     &simd_winograd_relu,
     &simd_winograd_pooled,
-    &simd_winograd_head,
     &simd_winograd_producer,
     &simd_winograd_grad,
     &simd_conv2d_relu,

@@ -186,14 +186,9 @@ static void plan_conv2d(struct plan *p, const struct op *op)
     struct tensor *const *in = op->in, *const *out = op->out;
     struct tensor *x = add_source(p, op, add_front(p, op)), *y = out[0];
 
-    if (in[OP_HEAD_W])
-        y = between(p, in[0], in[1]->shape.dim[0]);
     add(p, &ref_conv2d, (struct op){.attr = op->attr, .in = {x, in[1], in[2]}, .out = {y}});
     if (op->attr.relu)
         add(p, &ref_relu, (struct op){.in = {y}, .out = {y}});
-    if (in[OP_HEAD_W])
-        add(p, &ref_conv2d, (struct op){.attr.kernel = 1, .in = {y, in[OP_HEAD_W], in[OP_HEAD_B]},
-                                        .out = {out[0]}});
     if (out[OP_OUT_POOLED])
         add(p, &ref_max_pool2d, (struct op){.in = {y}, .out = {out[OP_OUT_POOLED]}});
     if (out[OP_OUT_MOMENTS])
@@ -297,7 +292,7 @@ static int ref_compose_run(struct op *op, struct exec *x, struct err *e)
         .kind = &name##_kind, .prepare = ref_compose_prepare, .run = ref_compose_run, .may = forms}
 
 COMPOSED(conv2d, OP_NO_BIAS | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF | OP_HAS_PRODUCER |
-                     OP_RELU | OP_HAS_HEAD | OP_GIVES_POOLED | OP_GIVES_MOMENTS);
+                     OP_RELU | OP_GIVES_POOLED | OP_GIVES_MOMENTS);
 COMPOSED(conv2d_grad, OP_NO_BIAS | OP_INPUT_ONLY | OP_WEIGHTS_ONLY | OP_HAS_SECOND | OP_HAS_COEF |
                           OP_HAS_SECOND_COEF | OP_HAS_NORM_GRAD | OP_GIVES_SUMS);
 COMPOSED(conv_transpose2d, OP_HAS_COEF);

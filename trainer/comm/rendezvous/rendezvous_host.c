@@ -290,9 +290,11 @@ static int check_hello(struct host *h, const struct guest *g, struct err *e)
                        hello->host, c->host);
     if (*hello->device && map_get(&h->devices, hello->device, &other) &&
         other != (size_t)rank)
-        return err_set(e, ERR_PEER, "rank %d on %s has the same device as rank %zu: %s; give each "
-                       "task its own (srun --gpus-per-task=1)", rank, hello->host, other,
-                       hello->device);
+        return err_set(e, ERR_PEER, "rank %d on %s has the same device as rank %zu: %s; a node "
+                       "needs as many GPUs as ranks (--gpus-per-node), and its ranks need either "
+                       "the same CUDA_VISIBLE_DEVICES or a GPU of their own each "
+                       "(--gpus-per-task=1); train.backend: cpu needs no GPU", rank, hello->host,
+                       other, hello->device);
     if (*hello->device && map_set(&h->devices, hello->device, (size_t)rank))
         return mem_fail(e);
     return 0;

@@ -21,11 +21,6 @@
     {&conv2d_kind, {.kernel = 3, .relu = true}, \
      {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), VECTOR(co)}, {VALUES_NORMAL}, 0, 0, 0, false, \
      OP_OUT_POOLED, 0}
-#define CONV_RELU_HEAD(n, h, w, ci, co, classes) \
-    {&conv2d_kind, {.kernel = 3, .relu = true}, \
-     {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), VECTOR(co), \
-      [OP_HEAD_W] = NHWC(classes, co, 1, 1), [OP_HEAD_B] = VECTOR(classes)}, \
-     {VALUES_NORMAL}, 0, 0, 0, false, 0, 0}
 #define CONV_RELU_TWICE_POOL(n, h, w, ci, c, co) \
     {&conv2d_kind, {.kernel = 3, .relu = true}, \
      {NHWC(n, h, w, ci), NHWC(co, c, 3, 3), VECTOR(co), \

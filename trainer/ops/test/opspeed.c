@@ -61,7 +61,6 @@ static const struct test_case sizes[] = {
     CONCAT_CONV(4, 128, 128, 16, 16, 16),
     CONCAT_CONV_GRAD(4, 128, 128, 16, 16, 16),
     CONV_RELU_POOL(4, 256, 256, 8, 8),
-    CONV_RELU_HEAD(4, 256, 256, 8, 8, 1),
     CONV_RELU_TWICE_POOL(4, 256, 256, 1, 8, 8),
     UP_CONCAT_CONV_RELU(4, 128, 128, 16, 8, 8, 8),
     CONCAT_CONV_RELU(4, 128, 128, 16, 16, 16),

@@ -42,6 +42,11 @@ static double nodes(double n)
     return 30 / n + (n > 4 ? 1 : 0);
 }
 
+static double lossy(double n) /* an efficiency of 0.88 with 8 GPUs */
+{
+    return 30 * (0.98 / n + 0.02);
+}
+
 /* Computation takes 1.5 to 1.8 times as long on several GPUs as on one. */
 static double slowed(double n)
 {
@@ -147,7 +152,7 @@ static void check_known(void)
 static void check_evidence(void)
 {
     struct buf b = {0};
-    int found = 0, told = 0;
+    int found = 0, told = 0, ideal_named = 0;
 
     for (uint64_t seed = 1; seed <= 20; seed++) {
         fit(usl, 10, 0.01, &nothing, 100 + seed);
@@ -161,6 +166,13 @@ static void check_evidence(void)
         told += strstr(b.data, "do not tell apart") != NULL;
     }
     ok(told >= 10, "what 3 %% noise cannot tell apart is said in %d of 20: %s", told, b.data);
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        fit(lossy, 3, 0.03, &nothing, 300 + seed);
+        b.length = 0;
+        model_explain(&m, &b);
+        ideal_named += strstr(b.data, "best by ideal") != NULL;
+    }
+    is_int(ideal_named, 0, "an efficiency of 0.88 is never called ideal scaling");
     fit(slowed, 1, 0, &nothing, 5);
     bool jitter = false;
     for (size_t i = 0; i < m.nlaws; i++)

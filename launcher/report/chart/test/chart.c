@@ -3,6 +3,7 @@
 #include "launcher/report/chart/chart.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "launcher/report/chart/chart_svg.h"
@@ -141,8 +142,38 @@ static void check_encoders(void)
     chart_destroy(&c);
 }
 
+/* Numbers beside marks: six of one place, of which four find a corner, and one at the left axis. */
+static void check_tags(void)
+{
+    struct chart c;
+    struct buf b = {0};
+
+    chart_init(&c, "n", "T", "caption");
+    struct chart_series *s = chart_add_series(&c, CHART_MARKS, 0, "s");
+    for (int i = 0; i < 7; i++) {
+        chart_add_point(&c, s, i < 6 ? 5 : 0, i < 6 ? 5 : 8, NAN, NAN);
+        s->points[i].tag = 100 + i;
+    }
+    chart_add_point(&c, s, 10, 10, NAN, NAN);
+    chart_fit(&c, true);
+    chart_svg_encode(&c, &b);
+    is_int(count(b.data, "class=\"tag\""), 5, "tags that would touch are omitted");
+    const char *edge = strstr(b.data, "class=\"tag\">106<"), *mark = strstr(b.data, "cx=\"");
+    double x = 0, left = 1e9, at;
+    for (; mark; mark = strstr(mark + 1, "cx=\""))
+        if (sscanf(mark, "cx=\"%lf", &at) == 1 && at < left)
+            left = at;
+    while (edge && strncmp(edge, "<text x=", 8) != 0)
+        edge--;
+    ok(edge && sscanf(edge, "<text x=\"%lf", &x) == 1 && x > left,
+       "a tag at the axis is on the side of the marks");
+    buf_destroy(&b);
+    chart_destroy(&c);
+}
+
 int main(void)
 {
+    check_tags();
     check_axes();
     check_narrow_logarithm();
     check_encoders();

@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The head, a 1x1 convolution to one channel, and its gradients (head.h). */
+/* The head of a network with one logit for each pixel: a 1x1 convolution with one output channel,
+ * which is bound by memory, and its gradients. A batch norm and its ReLU in front of it
+ * (norm_prologue.h) are applied to one block of pixels at a time, and the sums for the norm's
+ * gradient are added up while the block is in the cache. */
 #include "config.h"
-#include "trainer/backends/cpu/head/head.h"
+#include "trainer/backends/cpu/head/head_kernels.h"
 
 #include <string.h>
 
-#include "trainer/backends/cpu/head/head_kernels.h"
+#include "trainer/backends/cpu/head/head_rows.h"
 #include "trainer/backends/cpu/isa/simd.h"
 #include "trainer/backends/cpu/norm/norm_prologue.h"
 #include "trainer/backends/ref/chunks.h"
 
+#define HEAD_BLOCK 256 /* pixels of a block; in it dy x is summed as floats, blocks as doubles */
+#define HEAD_MAX_CHANNELS 256
 #define LINE 16     /* floats of a cache line */
 #define MAX_STEP 16 /* values of a step of the norm's loops (norm_rows_step), if there are fewer
                      * channels */
 
-bool head_supports(const struct op *op, const struct tensor *x, const struct tensor *y)
+/* Returns whether the op, with activations x and logits y, is such a convolution, its number of
+ * channels suits the loops of head_rows.h, and the processor has AVX2. */
+static bool head_supports(const struct op *op, const struct tensor *x, const struct tensor *y)
 {
     size_t n = tensor_channels(x);
 
@@ -24,6 +31,13 @@ bool head_supports(const struct op *op, const struct tensor *x, const struct ten
 #endif
     return op->attr.kernel == 1 && op->attr.stride <= 1 && tensor_channels(y) == 1 &&
            n % HEAD_ROWS_LANES == 0 && n <= HEAD_MAX_CHANNELS;
+}
+
+/* Returns the number of pixels of the block that begins with pixel `from` and ends at `to` or
+ * before. */
+static size_t head_block(size_t from, size_t to)
+{
+    return to - from < HEAD_BLOCK ? to - from : HEAD_BLOCK;
 }
 
 /* op->priv of the kernels that may have a norm in front. */

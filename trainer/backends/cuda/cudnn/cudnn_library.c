@@ -6,10 +6,8 @@
 
 #include "trainer/core/library.h"
 
-#if __has_include(<cudnn_graph.h>) /* of cuDNN 9 */
+#if __has_include(<cudnn_graph.h>)
 #include <cudnn_graph.h>
-#elif __has_include(<cudnn_backend.h>)
-#include <cudnn_backend.h>
 #endif
 
 #ifdef CUDNN_MAJOR
@@ -106,7 +104,7 @@ SAME(ATTR_ENGINE_NUMERICAL_NOTE);
 _Static_assert(DNN_NUMERICAL_NOTES > (int)CUDNN_NUMERICAL_NOTE_TYPE_COUNT, "notes");
 #endif
 
-#define OLDEST 8900
+#define OLDER "libcudnn.so.8"
 
 static struct cudnn_calls calls;
 
@@ -126,18 +124,17 @@ static int load(struct err *e)
         {"cudnnBackendExecute", &calls.execute},
     };
     void *library = library_open(LIBRARY_CUDNN, e);
+    struct err ignored;
 
     if (!library)
-        return -1;
+        return library_open(OLDER, &ignored)
+                   ? err_set(e, ERR_CONFIG, "%s was found, but cuDNN 9 (%s) is needed: install it, "
+                             "or load the site's module for it", OLDER, LIBRARY_CUDNN)
+                   : -1;
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
         if (library_find(library, needed[i].symbol, needed[i].function, e))
             return -1;
-    size_t version = calls.get_version();
-    return version >= OLDEST ? 0
-                             : err_set(e, ERR_CONFIG,
-                                       "cuDNN has version number %zu; 8.9 or later "
-                                       "is needed: install it, or load the site's module for it",
-                                       version);
+    return 0;
 }
 
 const struct cudnn_calls *cudnn_library_open(struct err *e)

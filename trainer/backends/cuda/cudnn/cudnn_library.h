@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The functions of cuDNN's graph API (8.9 or later) that the engine uses, as a table that is filled
+/* The functions of cuDNN's graph API (cuDNN 9) that the engine uses, as a table that is filled
  * at run time: one binary works on nodes with and without the library. Builds need no cuDNN header
  * either, as its constants are repeated here; cudnn_library.c compares them with the header where
  * there is one.
@@ -132,7 +132,7 @@ struct cudnn_calls {
 };
 
 /* Opens the library at the first call; it stays open. Returns NULL with ERR_CONFIG if there is no
- * cuDNN 8.9 or later. */
+ * cuDNN 9. */
 const struct cudnn_calls *cudnn_library_open(struct err *e);
 
 #endif

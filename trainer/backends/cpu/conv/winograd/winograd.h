@@ -7,9 +7,8 @@
  * weights, winograd_grad.c both gradients in one pass. A batch norm and its ReLU in front of a
  * convolution (norm_prologue.h) are applied to rows before the transform, so that the tensor in
  * between is never written. At inference the result of a convolution in front
- * (winograd_producer.c), and a result that goes into a head, a 1x1 convolution behind, are never
- * written either. Max pooling behind reads the results while they are in the cache
- * (winograd_epilogue.c). */
+ * (winograd_producer.c) is never written either. Max pooling behind reads the results while they
+ * are in the cache (winograd_epilogue.c). */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_CONV_WINOGRAD_WINOGRAD_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_CONV_WINOGRAD_WINOGRAD_H
 
@@ -68,7 +67,7 @@ struct winograd_band {
 bool winograd_supports(const struct op *op);
 
 /* Returns how a convolution is cut; copied: rows of a source pass through a norm or come from a
- * producer, or results are not written. */
+ * producer. */
 struct winograd winograd_of(const struct conv_operands *r, bool copied);
 
 /* Makes bands of about that many tiles, cut into sections of rows unless rows are to be whole, and
@@ -150,8 +149,7 @@ void winograd_conv_write(const struct winograd *g, const struct conv_operands *o
  * never written has no data. */
 typedef void winograd_conv_epilogue_f(const struct op *op, const struct winograd *g,
                                       const struct conv_operands *operands, const float *m,
-                                      const float *bias, const struct winograd_band *b,
-                                      float *lines);
+                                      const float *bias, const struct winograd_band *b);
 struct winograd_conv_fusion {
     const struct conv_producer *producer;
     winograd_conv_epilogue_f *epilogue;
@@ -161,7 +159,7 @@ winograd_conv_epilogue_f winograd_epilogue_pool; /* writes out[0] of op and its 
                                                   * OP_OUT_POOLED */
 
 /* Runs a convolution that simd_winograd's prepare, or winograd_conv_prepare_copied(), has prepared;
- * the latter if there is a producer, or if results are not written. simd_release frees op->priv. */
+ * the latter if there is a producer. simd_release frees op->priv. */
 void winograd_conv_run_fused(struct op *op, const struct winograd_conv_fusion *fusion);
 int winograd_conv_prepare_copied(struct op *op, struct err *e);
 

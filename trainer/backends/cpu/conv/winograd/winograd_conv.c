@@ -78,13 +78,13 @@ static void correlate_part(const struct winograd *g, const struct conv_operands 
         for (int k = 0; k < CONV_CONCAT; k++) {
             if (operands->src[k] && operands->src[k]->data)
                 winograd_fetch_source(g, operands->src[k], b, p);
-            if (operands->dst[k] && operands->dst[k]->data)
+            if (operands->dst[k])
                 winograd_conv_fetch(g, operands->dst[k], b, p);
         }
         winograd_conv_multiply(g, p, packed, zeros, winograd_band_tiles(g, b), scratch, m);
     }
     if (fusion->epilogue)
-        fusion->epilogue(fusion->op, g, operands, m, bias, b, lines);
+        fusion->epilogue(fusion->op, g, operands, m, bias, b);
     else
         winograd_conv_write(g, operands, m, bias, b);
 }

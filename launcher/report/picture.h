@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Pictures made from an SVG file by librsvg's rsvg-convert, which is found through PATH. */
-#ifndef UNETCTL_LAUNCHER_REPORT_CHART_PICTURE_H
-#define UNETCTL_LAUNCHER_REPORT_CHART_PICTURE_H
+#ifndef UNETCTL_LAUNCHER_REPORT_PICTURE_H
+#define UNETCTL_LAUNCHER_REPORT_PICTURE_H
 
 #include "src/err.h"
 
