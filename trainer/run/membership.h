@@ -27,7 +27,8 @@ int membership_meet(struct membership *k, const struct settings *c, const char *
                     bool *relayed, struct err *e);
 
 /* Returns the communicator, which the caller closes before membership_close, or NULL with *e. */
-struct comm *membership_connect(const struct membership *k, const struct settings *c, struct err *e);
+struct comm *membership_connect(const struct membership *k, const struct settings *c,
+                                struct err *e);
 
 void membership_close(struct membership *k); /* a zeroed one is allowed */
 
