@@ -67,7 +67,7 @@ static int max_pool2d_run_grad(struct op *op, struct exec *e, struct err *err)
                 fill_uncovered(more ? more + i * line - n : NULL, n, dx + i * line - n);
             if (x_height % 2 && y + 1 == height)
                 fill_uncovered(more ? more + 2 * line : NULL, line, dx + 2 * line);
-            max_pool2d_grad_rows(dy->data + (image * height + y) * (width / 2) * n, x->data + at,
+            max_pool2d_rows_grad(dy->data + (image * height + y) * (width / 2) * n, x->data + at,
                                  more, width, n, dx);
         }
     return 0;

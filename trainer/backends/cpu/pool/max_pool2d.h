@@ -15,7 +15,7 @@ void max_pool2d_rows(const float *x, size_t line, size_t width, size_t n, float 
 /* Writes two rows of dx from two rows of x, of `width` pixels each, and one row of dy: the first
  * largest value of each window gets dy, the others 0. Adds two rows of `added`, unless that is
  * NULL. dx may be `added`. An odd last column is not written. */
-void max_pool2d_grad_rows(const float *dy, const float *x, const float *added, size_t width,
+void max_pool2d_rows_grad(const float *dy, const float *x, const float *added, size_t width,
                           size_t n, float *dx);
 
 /* Returns whether the processor and the input x of a max_pool2d or max_pool2d_grad op suit these

@@ -84,7 +84,7 @@ static void max_pool2d_norm_run_chunk(const struct op *op, const struct norm_pro
 
         if (op->in[OP_ADDED])
             added = op->in[OP_ADDED]->data + row * two;
-        max_pool2d_grad_rows(op->in[0]->data + row * (p->width / 2) * p->n,
+        max_pool2d_rows_grad(op->in[0]->data + row * (p->width / 2) * p->n,
                              normalise(p, norm, x, copy), added, p->width, p->n, dx);
         if (op->out[OP_OUT_SUMS])
             norm_prologue_add_sums(norm, dx, x, 2 * p->width, sums);

@@ -62,7 +62,7 @@ INLINE void grad_rows(const float *dy, const float *x, const float *added, bool 
         }
 }
 
-ISA void max_pool2d_grad_rows(const float *dy, const float *x, const float *added, size_t width,
+ISA void max_pool2d_rows_grad(const float *dy, const float *x, const float *added, size_t width,
                               size_t n, float *dx)
 {
     if (added)
