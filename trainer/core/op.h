@@ -54,19 +54,20 @@ enum op_out {
 };
 
 /* The form of an op: what it computes in addition to its kind. A kernel lists the forms that it
- * supports (kernel.h). */
+ * supports (kernel.h). Their numbers are part of graph_hash, which checkpoints contain. */
 enum op_form {
     OP_NO_BIAS = 1 << 0, /* attr.no_bias */
-    OP_HAS_COEF = 1 << 1, OP_HAS_SECOND_COEF = 1 << 2, OP_HAS_NORM_COEF = 1 << 16,
+    OP_HAS_COEF = 1 << 1, OP_HAS_SECOND_COEF = 1 << 2,
     OP_TAKES_MOMENTS = 1 << 3, OP_GIVES_MOMENTS = 1 << 4,
     OP_TAKES_SUMS = 1 << 5, OP_GIVES_SUMS = 1 << 6,
     OP_HAS_NORM_GRAD = 1 << 7,
     OP_RELU = 1 << 8, OP_AS_COEF = 1 << 9, /* attr.relu, attr.coef */
-    OP_HAS_PRODUCER = 1 << 10, OP_GIVES_POOLED = 1 << 11,
-    OP_HAS_ADDED = 1 << 12,
-    OP_HAS_SECOND = 1 << 13,   /* OP_SECOND or OP_OUT_SECOND */
-    OP_INPUT_ONLY = 1 << 14,   /* a convolution's gradient computes only that of its input, */
-    OP_WEIGHTS_ONLY = 1 << 15, /* or only those of its weights and bias */
+    OP_HAS_NORM_COEF = 1 << 10,
+    OP_HAS_PRODUCER = 1 << 11, OP_GIVES_POOLED = 1 << 12,
+    OP_HAS_ADDED = 1 << 13,
+    OP_HAS_SECOND = 1 << 14,   /* OP_SECOND or OP_OUT_SECOND */
+    OP_INPUT_ONLY = 1 << 15,   /* a convolution's gradient computes only that of its input, */
+    OP_WEIGHTS_ONLY = 1 << 16, /* or only those of its weights and bias */
 };
 
 struct exec;

@@ -134,7 +134,6 @@ static int sort_ops(struct graph *g, const struct casts *c, struct err *e)
     return 0;
 }
 
-
 int precision_lower(struct graph *g, const struct backend *backend, struct err *e)
 {
     size_t nown = g->nops;
