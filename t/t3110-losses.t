@@ -112,7 +112,7 @@ if shared data/camvid; then
     ok "11 classes" "${camvid[@]}" --epochs 8 --lr 0.005 --out camvid
     ok "road and building are found (accuracy $(field camvid/DONE accuracy))" \
         awk "BEGIN { exit !($(field camvid/DONE accuracy) > 0.4) }"
-    is "$(grep -o '"class":' camvid/DONE | wc -l)" 11 "each class has its scores"
+    is "$(grep -o '"class":' camvid/DONE | wc -l)" 22 "each class has its scores, at both sizes"
     like camvid/checkpoint/model.json '"classes":11' "model.json has their number"
 else
     skip "no shared data" "11 classes"

@@ -164,6 +164,11 @@ is "$(grep -n ':$' "$OUT")" "1:at the network's size, 64 x 64, as in training:
 is "$(awk '$1 == "all" { print $2 }' "$OUT" | sort -u | wc -l)" 2 "and differ for larger images"
 exits 0 "eval of images of the network's size" unet-train eval "${use[@]}" --data data
 is "$(awk '$1 == "all" { print $2 }' "$OUT" | sort -u | wc -l)" 1 "which has the same score twice"
+ok "two ranks train on larger images" unet-train train --data large --size 64x64 --epochs 2 \
+    --batch-size 2 --gpus 2 --set model.base=2 --set model.depth=2 --out larger
+exits 0 "eval of the run's images" unet-train eval -c larger --split larger/split.json --json
+own_size() { sed 's/.*"own_size":{[^{]*"intersection":\([0-9]*\).*/\1/' "$1"; }
+is "$(own_size larger/DONE)" "$(own_size "$OUT")" "the run has the score at the own size, too"
 exits 0 "eval --native --json" unet-train eval "${use[@]}" --data large --native --json
 like "$OUT" '"scale":"native"' "it says at which scale it measured"
 exits 2 "eval limits the overlap, too" unet-train eval "${use[@]}" --data large \

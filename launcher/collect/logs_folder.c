@@ -180,7 +180,7 @@ static bool is_impossible(const struct result *r)
 {
     const double epochs[] = {r->first_epoch_s, r->second_epoch_s, r->median_epoch_s},
                  times[] = {r->training_time, r->test_time, r->startup_s, r->comm_s, r->data_s},
-                 shares[] = {r->iou, r->dice, r->accuracy};
+                 shares[] = {r->iou, r->iou_own_size, r->dice, r->accuracy};
     bool bad = false;
 
     for (size_t i = 0; i < sizeof epochs / sizeof epochs[0]; i++)

@@ -272,6 +272,7 @@ static int decode_end(struct record_reader *r, const json_t *o)
     d->done = true;
     d->stopped_early = json_is_true(json_object_get(o, "stopped_early"));
     run->dice = optional_number(o, "dice");
+    run->iou_own_size = optional_number(json_object_get(o, "own_size"), "iou");
     run->constant = optional_number(o, "constant");
     run->startup_s = optional_number(o, "startup_s");
     run->energy_j = optional_number(o, "energy_j");

@@ -102,7 +102,8 @@ static void set_quantities(json_t *o, const struct series_point *p)
                  {"test_time", QUANTITY_EVALUATION}, {"training_time", QUANTITY_TRAINING},
                  {"whole_s", QUANTITY_WHOLE}, {"images", QUANTITY_IMAGES},
                  {"images_per_s", QUANTITY_RATE}, {"loss", QUANTITY_LOSS},
-                 {"dice", QUANTITY_DICE}, {"energy_kwh", QUANTITY_ENERGY}};
+                 {"dice", QUANTITY_DICE}, {"iou_own_size", QUANTITY_IOU_OWN_SIZE},
+                 {"energy_kwh", QUANTITY_ENERGY}};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         json_object_set_new(o, names[i].key, encode_summary(&p->q[names[i].q]));
@@ -351,6 +352,7 @@ static json_t *encode_run(const struct result *r)
                   {"test_time", number(r->test_time)}, {"images_per_s", number(r->images_per_s)},
                   {"loss", number(r->loss)}, {"iou", number(r->iou)},
                   {"accuracy", number(r->accuracy)}, {"dice", number(r->dice)},
+                  {"iou_own_size", number(r->iou_own_size)},
                   {"hosts", *r->hosts ? text(r->hosts) : json_null()},
                   {"versions", *r->versions ? text(r->versions) : json_null()},
                   {"started", *r->started ? text(r->started) : json_null()},

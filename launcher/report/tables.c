@@ -126,10 +126,12 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
                "Collapsed: runs more than %.3g below the median of the base case, with the 95 %% "
                "upper limit of their share. Change: difference of the others from the base case, "
                "with a 95 %% interval that is simultaneous over all counts, and so is p. The "
-               "quality holds where that interval lies above -%.3g.",
+               "quality holds where that interval lies above -%.3g.%s",
                rs->label,
                strcmp(s->engine, "embedded") == 0 ? ", at the network's size" : "", s->quality,
-               QUALITY_COLLAPSE * d->rule.margin, d->rule.margin);
+               QUALITY_COLLAPSE * d->rule.margin, d->rule.margin,
+               strcmp(s->engine, "embedded") == 0 ? " IoU at own size is that of the masks that "
+               "predict writes, at each image's own size." : "");
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
         const struct quality *judged = d->quality ? &d->quality[i] : NULL;
@@ -154,6 +156,7 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
                        i == 0 ? "base case" : judged ? quality_state_name(judged->state) : "-");
         table_add_number(t, "Dice",
                          result_by_accuracy(s->rows) ? NAN : p->q[QUANTITY_DICE].median, 4);
+        table_add_number(t, "IoU at own size", p->q[QUANTITY_IOU_OWN_SIZE].mean, 4);
         table_add_number(t, "final loss", p->q[QUANTITY_LOSS].median, 4);
         table_add_number(t, "images per epoch", p->q[QUANTITY_IMAGES].median, 0);
         table_add_number(t, "evaluation s", p->q[QUANTITY_EVALUATION].median, 3);

@@ -121,7 +121,10 @@ int record_kept(struct record *r, const struct goal *goal, const struct goal_sta
 struct record_end {
     double test_time; /* seconds of the last validation on the slowest replica */
     double startup_s; /* seconds from the start of the process to the first step; 0: no step */
-    int64_t *score; /* over all validation images (score.h) */
+    int64_t *score; /* over all validation images (score.h), at the network's size */
+    /* the same of masks at each image's own size, as predict writes them; NULL: images have no
+     * masks */
+    int64_t *own_score;
     const struct dataset *dataset;
     const struct goal *goal;
     const struct goal_state *state;

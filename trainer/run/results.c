@@ -75,6 +75,10 @@ int results_write(const struct training *t, struct evaluation *v, struct record_
     log_info("validation at %d x %d: IoU %.4f, Dice %.4f, precision %.4f, recall %.4f, accuracy %.4f "
              "over %zu images", v->config->height, v->config->width, summary.iou, summary.dice,
              summary.precision, summary.recall, summary.accuracy, end->val_images);
+    if (end->own_score) {
+        summary = score_summarize(end->own_score, t->config->data.classes);
+        log_info("masks at each image's own size: IoU %.4f, Dice %.4f", summary.iou, summary.dice);
+    }
     evaluate_warn(end->score, t->config->data.classes, t->dataset);
     warn_of_loss(t, v->config, end);
     snprintf(path, sizeof path, "%s/images.csv", record_dir(t->record));

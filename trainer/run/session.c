@@ -36,6 +36,7 @@ struct session {
     struct step_epoch *epoch;
     struct loader *loader;
     struct evaluation evaluation; /* of the validation images */
+    struct evaluation own;        /* of the same at their own sizes */
     struct schedule schedule;
     struct goal goal;
     struct record_end end;
@@ -171,6 +172,7 @@ void session_destroy(struct session *s)
     network_stop(s->t.network);
     optim_destroy(s->t.optim);
     evaluate_close(&s->evaluation);
+    evaluate_close(&s->own);
     step_destroy(s->step);
     network_destroy(s->t.network);
     loader_destroy(s->loader);
@@ -459,6 +461,29 @@ static int evaluate_all(struct session *s, struct record_end *end, struct err *e
     return leave > 0;
 }
 
+/* Collective. Scores the masks of the validation images at their own sizes, as predict writes
+ * them. */
+static int score_own_size(struct session *s, struct record_end *end, struct err *e)
+{
+    struct evaluation *v = &s->own;
+    struct comm *c = s->t.comm;
+    int classes = s->t.config->data.classes;
+
+    if (!dataset_has_masks(s->t.dataset))
+        return 0;
+    if (evaluate_open(v, s->t.network, &s->network_config, s->t.dataset, DATASET_VAL, false, e))
+        return -1;
+    struct shard_range mine = shard_eval(v->images, c->size, c->rank);
+    for (size_t i = mine.begin; i < mine.end; i++)
+        if (check_interrupt(s, e) || evaluate_image_own(v, i, -1, NULL, e))
+            return -1;
+    if (comm_sum_int64(c, v->scores, v->images * score_size(classes), e))
+        return -1;
+    end->own_score = v->scores + v->images * score_size(classes);
+    evaluate_sum(v->scores, v->images, classes, end->own_score);
+    return 0;
+}
+
 /* Writes the checkpoint from which a run with more epochs continues, and removes all others. */
 static int write_last_state(struct session *s, struct err *e)
 {
@@ -613,6 +638,8 @@ static int train_and_evaluate(struct session *s, const struct shard_plan *plan,
         rc = write_last_state(s, e);
     if (rc == 0)
         rc = restore_best(s, e);
+    if (rc == 0)
+        rc = score_own_size(s, &s->end, e);
     if (rc == 0)
         rc = gather_verdicts(s, e);
     if (rc)

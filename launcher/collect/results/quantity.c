@@ -53,10 +53,13 @@ static const struct definition definitions[QUANTITY_COUNT] = {
                       "intersection over union, (I + 1) / (U + 1), over the pixels of all validation "
                       "images after the last epoch; of several classes the mean over those that "
                       "occur or are predicted, the background included. Runs of unet-train are "
-                      "scored at the network's size; `unet-train eval` also scores the masks at "
-                      "each image's own size. Where images have one class each, in its place the accuracy: the share of "
-                      "them that are right",
+                      "scored at the network's size. Where images have one class each, in its "
+                      "place the accuracy: the share of them that are right",
                       COMPUTED},
+    [QUANTITY_IOU_OWN_SIZE] = {"iou_own_size", "IoU at own size",
+                               "the same of the masks that `unet-train predict` writes, at each "
+                               "image's own size",
+                               IN(iou_own_size)},
     [QUANTITY_DICE] = {"dice", "Dice", "the Dice coefficient on the validation images",
                        IN(dice)},
     [QUANTITY_ENERGY] = {"energy_kwh", "energy",

@@ -23,6 +23,7 @@ enum quantity {
     QUANTITY_RATE,                     /* images per second of a steady epoch */
     QUANTITY_LOSS,                     /* of the last epoch */
     QUANTITY_IOU, /* or the accuracy (result_quality) */
+    QUANTITY_IOU_OWN_SIZE,
     QUANTITY_DICE,
     QUANTITY_ENERGY, /* kWh: recorded, or computed from watts per GPU x GPU-seconds */
     QUANTITY_COUNT

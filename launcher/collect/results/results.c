@@ -77,6 +77,7 @@ static const struct column columns[] = {
     COLUMN(TEXT, hosts),
     COLUMN(TEXT, started),
     COLUMN(TEXT, versions),
+    COLUMN(REAL, iou_own_size),
 };
 #define FIRST_OPTIONAL "batch_per_gpu"
 enum { NCOLUMNS = sizeof columns / sizeof columns[0] };

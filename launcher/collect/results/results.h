@@ -42,7 +42,8 @@ struct result {
     double training_time, test_time;
     double images_per_s; /* median over the epochs after the first */
     double loss;         /* of the last epoch */
-    double iou, dice;
+    double iou, dice;    /* at the network's size */
+    double iou_own_size; /* of the masks at each image's own size */
     double accuracy;       /* fraction of the images, or pixels, that are classified correctly */
     double constant;       /* the quality that predicting one class everywhere would have */
     /* what the quality is: "accuracy" if images have classes; otherwise "iou" or "" */
