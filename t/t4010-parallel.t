@@ -80,9 +80,10 @@ is "$(field sync-t3b/DONE weights_sha256)" "$(field sync-t3/DONE weights_sha256)
     "a second run gives the same bits"
 ok "eval with one process" eval \
     'unet-train eval --checkpoint sync-t3/checkpoint --split split.json --threads 1 --json >eval.json'
-whole() { grep -o "\"$1\":[0-9.]*" eval.json | head -n 1 | cut -d: -f2; } # those of classes follow
-is "$(whole iou) $(whole intersection)" \
-    "$(field sync-t3/DONE iou) $(field sync-t3/DONE intersection)" \
+# Those of the images' own sizes follow.
+whole() { grep -o "\"$2\":[0-9.]*" "$1" | head -n 1 | cut -d: -f2; }
+is "$(whole eval.json iou) $(whole eval.json intersection)" \
+    "$(whole sync-t3/DONE iou) $(whole sync-t3/DONE intersection)" \
     "eval counts the same pixels as the three replicas"
 
 # Two training images for three replicas: one has none.

@@ -462,7 +462,7 @@ static int evaluate_all(struct session *s, struct record_end *end, struct err *e
 }
 
 /* Collective. Scores the masks of the validation images at their own sizes, as predict writes
- * them. */
+ * them; without such a score if an image cannot be read, as a training from the cache needs none. */
 static int score_own_size(struct session *s, struct record_end *end, struct err *e)
 {
     struct evaluation *v = &s->own;
@@ -474,9 +474,19 @@ static int score_own_size(struct session *s, struct record_end *end, struct err 
     if (evaluate_open(v, s->t.network, &s->network_config, s->t.dataset, DATASET_VAL, false, e))
         return -1;
     struct shard_range mine = shard_eval(v->images, c->size, c->rank);
-    for (size_t i = mine.begin; i < mine.end; i++)
-        if (check_interrupt(s, e) || evaluate_image_own(v, i, -1, NULL, e))
+    struct err why;
+    double failed = 0;
+    for (size_t i = mine.begin; i < mine.end && !failed; i++) {
+        if (check_interrupt(s, e))
             return -1;
+        failed = evaluate_image_own(v, i, -1, NULL, &why) != 0;
+    }
+    if (failed)
+        log_warn("no score at the images' own size: %s", why.text);
+    if (comm_max_double(c, &failed, 1, e))
+        return -1;
+    if (failed)
+        return 0;
     if (comm_sum_int64(c, v->scores, v->images * score_size(classes), e))
         return -1;
     end->own_score = v->scores + v->images * score_size(classes);
