@@ -49,6 +49,7 @@ exits 2 "and prints the usage" tree/plain-build/step cuda train
 
 printf '%s\n' '#include "trainer/backends/cuda/runtime/cuda_info.h"' '#include <stdio.h>' \
     'int main(void) { struct cuda_info i; cuda_info_read(&i); puts(i.why); return !!cuda_info_own(&i, 0); }' >why.c
+: >config.h
 ok "what a build without CUDA says of GPUs" cc -I. -I"$srcdir" -o why why.c \
     "$srcdir/trainer/backends/cuda/runtime/cuda_info.c"
 exits 0 "there is none" ./why

@@ -462,7 +462,8 @@ static int evaluate_all(struct session *s, struct record_end *end, struct err *e
 }
 
 /* Collective. Scores the masks of the validation images at their own sizes, as predict writes
- * them; without such a score if an image cannot be read, as a training from the cache needs none. */
+ * them. If an image cannot be read, there is no such score: a training from the cache does not need
+ * its images. */
 static int score_own_size(struct session *s, struct record_end *end, struct err *e)
 {
     struct evaluation *v = &s->own;
