@@ -4,8 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -23,6 +26,21 @@ static void set_stream(int from, int to)
         dup2(fd, to);
 }
 
+/* execvp says EACCES also where the user may not search a folder of PATH, without the program. */
+static bool is_in_path(const char *program)
+{
+    char path[PATH_MAX];
+    const char *p = getenv("PATH");
+
+    for (size_t n; p && *p; p += n + (p[n] == ':')) {
+        n = strcspn(p, ":");
+        snprintf(path, sizeof path, "%.*s/%s", (int)n, p, program);
+        if (access(path, F_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Runs in the child and does not return: executes the program, or writes errno to report. */
 static void become(const struct child *c, int report)
 {
@@ -35,6 +53,8 @@ static void become(const struct child *c, int report)
         c->enter(c->arg, (char *const *)c->argv);
     execvpe(c->argv[0], (char *const *)c->argv, c->environment ? c->environment : environ);
     int reason = errno;
+    if (reason == EACCES && !strchr(c->argv[0], '/') && !is_in_path(c->argv[0]))
+        reason = ENOENT;
     _exit(write(report, &reason, sizeof reason) < 0 ? 126 : 127);
 }
 
