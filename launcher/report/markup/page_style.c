@@ -45,7 +45,7 @@ const char page_style[] =
     ".caveats p{margin:0}.caveats ul{font-size:.9rem;line-height:1.4}"
     ".caveats ul,.problems ul{margin:.3rem 0;padding-left:1.2rem}li{overflow-wrap:anywhere}\n"
     /* figures */
-    ".figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,32rem),1fr));"
+    ".figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,32rem),1fr));"
     "gap:1.2rem}.figures+.soft{margin-top:.9rem}"
     ".first{gap:.9rem}.first figure{padding:.5rem .9rem}.first h3{margin:0}.first .chart{max-width:24rem;margin:0 auto}"
     ".grounds h3{margin:1.1rem 0 .2rem}.grounds p{max-width:62rem}"
