@@ -26,7 +26,8 @@ static int print_json(const struct nodelist *l, const char *list, struct err *e)
         const char *text = nodelist_get(l, i, &length);
         json_array_append_new(hosts, json_stringn(text, length));
     }
-    return jsonio_print_line(json_pack("{s:i, s:s, s:o}", "schema", 1, "list", list, "hosts", hosts),
+    return jsonio_print_line(json_pack("{s:i, s:s, s:o}", "schema", 1, "list", list, "hosts",
+                                        hosts),
                              "nodelist", e);
 }
 

@@ -4,7 +4,8 @@
  * rank-K.json to the rehearsal's folder, one object with
  *
  *   the facts of its host (facts.h), and
- *   {"schema":1,"index":0,"world":4,"procid":"0","name":"node1","place":"","spec":REPORT (spec_report.h),
+ *   {"schema":1,"index":0,"world":4,"procid":"0","name":"node1","place":"",
+ *    "spec":REPORT (spec_report.h),
  *    "port":{"number":8890,"error":""},
  *    "names":[{"name":"node2","listed":false,"addresses":["10.77.0.12"],"back":"node2",
  *              "error":""}],

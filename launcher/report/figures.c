@@ -506,7 +506,8 @@ static void add_curves(struct chart *c, const struct report *r, size_t i, bool q
 
 static void make_loss(struct chart *c, const struct report *r, size_t i)
 {
-    chart_init(c, "loss", "Loss by epoch", "Mean loss over the images of an epoch, " CURVES_CAPTION);
+    chart_init(c, "loss", "Loss by epoch",
+               "Mean loss over the images of an epoch, " CURVES_CAPTION);
     set_axis(&c->y, "loss", 4);
     add_curves(c, r, i, false);
 }

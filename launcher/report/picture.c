@@ -25,8 +25,8 @@ static int make_one(const char *dir, const char *name, const char *format, const
     if (rc && errno == ENOENT)
         err_set(e, ERR_INTERNAL, "rsvg-convert (librsvg2-bin) is not installed");
     else if (rc == 0 && end.code)
-        rc = err_set(e, ERR_INTERNAL, "rsvg-convert failed with code %d on %s: %.*s", end.code, from,
-                     (int)strcspn(end.err.data ? end.err.data : "", "\n"),
+        rc = err_set(e, ERR_INTERNAL, "rsvg-convert failed with code %d on %s: %.*s", end.code,
+                     from, (int)strcspn(end.err.data ? end.err.data : "", "\n"),
                      end.err.data ? end.err.data : "");
     child_destroy(&end);
     return rc;

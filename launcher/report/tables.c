@@ -120,6 +120,7 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
     const struct comparison none = {.p = NAN, .difference = NAN, .interval = interval_none()};
     const struct series *s = &rs->as->series;
     const struct decision *d = &rs->as->decision;
+    bool by_trainer = strcmp(s->engine, "embedded") == 0;
 
     table_init(t,
                "Quality of %s after the last epoch%s: %s is the mean over the runs of a count. "
@@ -127,11 +128,10 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
                "upper limit of their share. Change: difference of the others from the base case, "
                "with a 95 %% interval that is simultaneous over all counts, and so is p. The "
                "quality holds where that interval lies above -%.3g.%s",
-               rs->label,
-               strcmp(s->engine, "embedded") == 0 ? ", at the network's size" : "", s->quality,
+               rs->label, by_trainer ? ", at the network's size" : "", s->quality,
                QUALITY_COLLAPSE * d->rule.margin, d->rule.margin,
-               strcmp(s->engine, "embedded") == 0 ? " IoU at own size is that of the masks that "
-               "predict writes, at each image's own size." : "");
+               by_trainer ? " IoU at own size is that of the masks that predict writes, at each "
+                            "image's own size." : "");
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
         const struct quality *judged = d->quality ? &d->quality[i] : NULL;

@@ -15,7 +15,8 @@ enum words_section { WORDS_LIMITS, WORDS_MODELS, WORDS_COSTS, WORDS_ADVICE, WORD
 /* All texts but the headline have one fact per line, or are "". Those of a series of one count
  * are "". */
 struct words {
-    char *headline; /* "Use 6 GPUs: 5.8x faster than with 1 GPU ...", at most 25 words and a label */
+    /* "Use 6 GPUs: 5.8x faster than with 1 GPU ...", at most 25 words and a label */
+    char *headline;
     char *evidence; /* why quality holds, or what is undecided and what would decide it */
     char *caveats;  /* what weakens the verdict, the most severe first */
     char *reasons;  /* the sections, one after the other */

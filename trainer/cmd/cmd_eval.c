@@ -119,11 +119,8 @@ static int print_scores_json(const struct scoring *s, size_t n, const struct net
     record_add_score(&b, s->total, config->classes, ds);
     buf_addf(&b, ",\"scale\":\"%s\",\"backend\":\"%s\",\"seconds\":%.6f",
              opt_native ? "native" : "fit", config->backend, seconds);
-    if (n > 1) {
-        buf_add(&b, ",\"own_size\":{\"scale\":\"own\"");
-        record_add_score(&b, s[1].total, config->classes, ds);
-        buf_add(&b, "}");
-    }
+    if (n > 1)
+        record_add_own_score(&b, s[1].total, config->classes, ds);
     buf_add(&b, "}");
     return options_print(&b, e);
 }

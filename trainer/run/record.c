@@ -542,6 +542,14 @@ void record_add_score(struct buf *b, const int64_t *score, int classes, const st
     buf_add(b, "]");
 }
 
+void record_add_own_score(struct buf *b, const int64_t *score, int classes,
+                          const struct dataset *names)
+{
+    buf_add(b, ",\"own_size\":{\"scale\":\"own\"");
+    record_add_score(b, score, classes, names);
+    buf_add(b, "}");
+}
+
 /* Adds the goal and, as time to accuracy, the seconds of the epochs until it was reached. */
 static void add_goal(const struct record *r, const struct record_end *end, struct buf *b)
 {
@@ -591,11 +599,8 @@ static void encode_end(struct record *r, const struct record_end *end, double tr
     buf_json_real(b, "startup_s", end->startup_s);
     buf_json_text(b, "metric", end->goal && end->goal->by_accuracy ? "accuracy" : "iou");
     record_add_score(b, end->score, r->classes, end->dataset);
-    if (end->own_score) {
-        buf_add(b, ",\"own_size\":{\"scale\":\"own\"");
-        record_add_score(b, end->own_score, r->classes, end->dataset);
-        buf_add(b, "}");
-    }
+    if (end->own_score)
+        record_add_own_score(b, end->own_score, r->classes, end->dataset);
     buf_json_int(b, "val_images", (int64_t)end->val_images);
     buf_json_real(b, "images_per_s", images_per_second(r));
     add_goal(r, end, b);

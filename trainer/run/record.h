@@ -143,6 +143,10 @@ struct record_end {
 void record_add_score(struct buf *b, const int64_t *score, int classes,
                       const struct dataset *names);
 
+/* Adds own_size, an object with the values of a score at the images' own sizes. */
+void record_add_own_score(struct buf *b, const int64_t *score, int classes,
+                          const struct dataset *names);
+
 /* Writes log.csv, the last line, and at the end the marker DONE. */
 int record_done(struct record *r, const struct record_end *end, struct err *e);
 

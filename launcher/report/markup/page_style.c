@@ -47,7 +47,8 @@ const char page_style[] =
     /* figures */
     ".figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,32rem),1fr));"
     "gap:1.2rem}.figures+.soft{margin-top:.9rem}"
-    ".first{gap:.9rem}.first figure{padding:.5rem .9rem}.first h3{margin:0}.first .chart{max-width:24rem;margin:0 auto}"
+    ".first{gap:.9rem}.first figure{padding:.5rem .9rem}.first h3{margin:0}"
+    ".first .chart{max-width:24rem;margin:0 auto}"
     ".grounds h3{margin:1.1rem 0 .2rem}.grounds p{max-width:62rem}"
     ".figures+h3{margin-top:1.2rem}"
     ".examples{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,16rem),1fr));"
