@@ -202,8 +202,9 @@ static int compare_candidates(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Draws coefficients of a set from Student's t. Returns false if one is negative or above the most
- * of its term. chi is the approximation of Wilson and Hilferty. */
+/* Draws the coefficients of a set of terms from Student's t. Returns false if one is negative or
+ * above its bound (model_law_most). The chi-square number is drawn by the approximation of Wilson
+ * and Hilferty. */
 static bool draw_set(const struct fit *f, const struct candidate *c, const struct solution *s,
                      const double *normal, struct model_draw *dst)
 {

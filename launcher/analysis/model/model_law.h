@@ -61,7 +61,8 @@ int model_law_list(struct model_law_term dst[MODEL_LAW_TERMS], const struct mode
 /* Returns the value of a term. */
 double model_law_value(const struct model_law_term *t, const struct model_law_known *known,
                        double gpus);
-/* Returns the most that its coefficient may be, relative to that of computation. */
+/* Returns the upper bound of the term's coefficient, as a multiple of that of computation; INFINITY
+ * if there is none. */
 double model_law_most(const struct model_law_term *t);
 /* Returns the natural logarithm of the prior of the set of n of these terms; set[0] is
  * computation. */
