@@ -12,7 +12,7 @@
 
 struct curve *curve_create(size_t n, int columns, struct err *e)
 {
-    const size_t most = 7; /* arrays */
+    const size_t most = 8; /* arrays */
     struct curve *c = n < SIZE_MAX / 64 ? malloc(sizeof *c + most * n * sizeof(double)) : NULL;
 
     if (!c) {
@@ -28,6 +28,7 @@ struct curve *curve_create(size_t n, int columns, struct err *e)
     c->grad_var = columns & CURVE_GRADIENT ? values + 4 * n : NULL;
     c->val_loss = columns & CURVE_VAL_LOSS ? values + 5 * n : NULL;
     c->train_score = columns & CURVE_TRAIN_SCORE ? values + 6 * n : NULL;
+    c->units = columns & CURVE_UNITS ? values + 7 * n : NULL;
     return c;
 }
 

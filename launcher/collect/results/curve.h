@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The epochs of a run, from its log or its record. */
+/* The intervals of a run that its log or its record has a time for: its epochs or, of a program that
+ * does not count epochs, the steps between two rows. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_RESULTS_CURVE_H
 #define UNETCTL_LAUNCHER_COLLECT_RESULTS_CURVE_H
 
@@ -18,11 +19,13 @@ struct curve {
     /* |G|^2 and tr(Sigma) of the gradient (noise_scale.h); NaN in epochs without them; NULL if
      * there were none */
     double *grad_sq, *grad_var;
+    double *units; /* work done by all ranks (result.unit) in each interval; NULL: unknown */
 };
 
 /* Creates a curve of n epochs, all NaN, with the values whose bits are in columns. NULL if memory
  * ran out. */
-enum { CURVE_SCORE = 1, CURVE_GRADIENT = 2, CURVE_VAL_LOSS = 4, CURVE_TRAIN_SCORE = 8 };
+enum { CURVE_SCORE = 1, CURVE_GRADIENT = 2, CURVE_VAL_LOSS = 4, CURVE_TRAIN_SCORE = 8,
+       CURVE_UNITS = 16 };
 struct curve *curve_create(size_t n, int columns, struct err *e);
 void curve_destroy(struct curve *c);
 

@@ -78,6 +78,10 @@ static const struct column columns[] = {
     COLUMN(TEXT, started),
     COLUMN(TEXT, versions),
     COLUMN(REAL, iou_own_size),
+    COLUMN(REAL, quality),
+    COLUMN(FLAG, lower),
+    COLUMN(TEXT, unit),
+    COLUMN(FLAG, limited),
 };
 #define FIRST_OPTIONAL "batch_per_gpu"
 enum { NCOLUMNS = sizeof columns / sizeof columns[0] };
@@ -102,14 +106,19 @@ bool result_by_accuracy(const struct result *r)
     return strcmp(r->metric, "accuracy") == 0;
 }
 
+static bool is_iou(const struct result *r)
+{
+    return !*r->metric || strcmp(r->metric, "iou") == 0;
+}
+
 double result_quality(const struct result *r)
 {
-    return result_by_accuracy(r) ? r->accuracy : r->iou;
+    return result_by_accuracy(r) ? r->accuracy : is_iou(r) ? r->iou : r->quality;
 }
 
 const char *result_quality_word(const struct result *r)
 {
-    return result_by_accuracy(r) ? "accuracy" : "IoU";
+    return is_iou(r) ? "IoU" : r->metric;
 }
 
 void result_init(struct result *r)

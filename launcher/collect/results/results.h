@@ -46,8 +46,15 @@ struct result {
     double iou_own_size; /* of the masks at each image's own size */
     double accuracy;       /* fraction of the images, or pixels, that are classified correctly */
     double constant;       /* the quality that predicting one class everywhere would have */
-    /* what the quality is: "accuracy" if images have classes; otherwise "iou" or "" */
-    char metric[16];
+    /* what the quality is: "accuracy" if images have classes; "iou" or "" if they have masks;
+     * otherwise the name that the study or the log gives it, whose value is `quality` */
+    char metric[32];
+    double quality;
+    int lower;     /* 1 if a smaller quality is better */
+    char unit[24]; /* what `images` counts: "samples", "tokens" ...; "": images */
+    /* 1 if it ended at limit.steps or limit.minutes: only its speed is known, neither its quality nor
+     * the time of a whole run. */
+    int limited;
     double startup_s;      /* from process start to the first step */
     /* time waited for communication and data in an epoch, median over all but the first */
     double comm_s, data_s;
@@ -90,11 +97,12 @@ struct results {
 
 const char *result_state_name(enum result_state state);
 
-/* Is accuracy the measure of the run's quality, rather than IoU? result_quality returns the one
- * that is, or NaN. */
+/* Returns whether accuracy is the measure of the run's quality. */
 bool result_by_accuracy(const struct result *r);
+
+/* Returns the value of the measure that result.metric names, or NaN. */
 double result_quality(const struct result *r);
-const char *result_quality_word(const struct result *r); /* "accuracy" or "IoU" */
+const char *result_quality_word(const struct result *r); /* "accuracy", "IoU" or another name */
 
 /* Sets everything to unknown: NaN, 0, -1, "". The caller sets state, which becomes 0. */
 void result_init(struct result *r);
