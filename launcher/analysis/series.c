@@ -38,13 +38,14 @@ static struct interval epochs_interval(const struct result *r, double level)
 {
     struct interval i = interval_none();
     double *sorted;
-    size_t n;
 
     if (!r->curve || r->curve->n < 3 || !(sorted = calloc(r->curve->n, sizeof *sorted)))
         return i;
-    n = r->curve->n - 1;
-    memcpy(sorted, r->curve->seconds + 1, n * sizeof *sorted);
+    size_t n = curve_steady(r->curve, sorted);
     median_sort(sorted, n);
+    double scale = r->median_epoch_s / median_of_sorted(sorted, n); /* 1 but for other work */
+    for (size_t k = 0; k < n; k++)
+        sorted[k] *= scale;
     if (isfinite(sorted[0]) && isfinite(sorted[n - 1]))
         i = median_interval(sorted, n, level);
     i.method = interval_is_known(&i) ? INTERVAL_EPOCHS : INTERVAL_NONE;

@@ -82,6 +82,7 @@ static const struct column columns[] = {
     COLUMN(FLAG, lower),
     COLUMN(TEXT, unit),
     COLUMN(FLAG, limited),
+    COLUMN(FLAG, stepped),
 };
 #define FIRST_OPTIONAL "batch_per_gpu"
 enum { NCOLUMNS = sizeof columns / sizeof columns[0] };

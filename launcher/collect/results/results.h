@@ -55,6 +55,9 @@ struct result {
     /* 1 if it ended at limit.steps or limit.minutes: only its speed is known, neither its quality nor
      * the time of a whole run. */
     int limited;
+    /* 1 if its intervals (curve.h) are the steps between two rows of its log, not epochs; `epochs`
+     * is their number all the same, and images and times are of one of them */
+    int stepped;
     double startup_s;      /* from process start to the first step */
     /* time waited for communication and data in an epoch, median over all but the first */
     double comm_s, data_s;
