@@ -117,6 +117,11 @@ double result_quality(const struct result *r)
     return result_by_accuracy(r) ? r->accuracy : is_iou(r) ? r->iou : r->quality;
 }
 
+bool result_quality_is_share(const struct result *r)
+{
+    return is_iou(r) || result_by_accuracy(r);
+}
+
 const char *result_quality_word(const struct result *r)
 {
     return is_iou(r) ? "IoU" : r->metric;
@@ -198,6 +203,8 @@ static int compare_results(const void *a, const void *b)
         order = (x->seed > y->seed) - (x->seed < y->seed);
     if (order == 0)
         order = strcmp(x->settings ? x->settings : "", y->settings ? y->settings : "");
+    if (order == 0)
+        order = x->limited - y->limited;
     return order ? order : strcmp(x->run, y->run);
 }
 

@@ -105,6 +105,8 @@ bool result_by_accuracy(const struct result *r);
 
 /* Returns the value of the measure that result.metric names, or NaN. */
 double result_quality(const struct result *r);
+/* Returns whether that is a share, between 0 and 1, of which more is better: IoU or accuracy. */
+bool result_quality_is_share(const struct result *r);
 const char *result_quality_word(const struct result *r); /* "accuracy", "IoU" or another name */
 
 /* Sets everything to unknown: NaN, 0, -1, "". The caller sets state, which becomes 0. */
