@@ -52,7 +52,7 @@ static void add_model(const struct prediction *p, struct buf *b)
 {
     const struct model *m = &p->model;
 
-    model_explain(m, b);
+    model_explain(m, "epoch", b);
     buf_addf(b, ". Low..high is an interval of %.0f %% over all laws, by the evidence for each. ",
              100 * MODEL_LEVEL);
     if (m->ncounts > 2)

@@ -460,7 +460,7 @@ static void add_model_words(struct buf *b, const struct analysis_series *as)
                  100 * m->loo_error, 100 * m->largest_error, 100 * MODEL_POOR_FIT);
         return;
     }
-    model_explain(m, b);
+    model_explain(m, series_interval(&as->series), b);
     buf_addf(b, "; a count left out is predicted within %.1f %%.\n", 100 * m->loo_error);
 }
 
