@@ -214,7 +214,8 @@ static void add_total(struct chart *c, const struct report *r, size_t i, bool ef
     if (s->mode == SERIES_WEAK)
         return;
     struct chart_series *total =
-        make_hollow(add_chart_series(c, r, i, CHART_MARKS, "whole training"));
+        make_hollow(add_chart_series(c, r, i, CHART_MARKS,
+                                     s->stepped ? "whole run" : "whole training"));
     for (size_t k = 0; k < s->npoints; k++) {
         const struct series_point *p = &s->points[k];
         const struct ratio *of = efficiency ? p->efficiency : p->speedup;

@@ -586,8 +586,8 @@ static struct sentence headlines[] = {
      {0}, 0},
     {"By time alone: ", is_unlearnt, {0}, 0},
     {"[Uu]se (N) GPUs?" LABEL ": " SPEED ", and (IoU|accuracy) holds\\.", is_used, {0}, 0},
-    {"[Uu]se (N) GPUs?" LABEL ": " SPEED "\\.", is_used_by_time, {0}, 0},
-    {"This is by speed alone: no run has a quality\\.", has_no_quality, {0}, 0},
+    {"[Uu]se (N) GPUs?" LABEL ": " SPEED ", by speed alone\\.", is_used_by_time, {0}, 0},
+    {"This is by speed alone, as no run has a quality\\.", has_no_quality, {0}, 0},
     {"(IoU|Accuracy) with (N) GPUs holds \\(V against V; change V, 95 % interval V to V; N of N "
      "runs collapsed, 95 % limit N %\\)\\.", is_quality_shown, {0}, 0},
     {"[Uu]se (N) GPUs?" LABEL ": every larger count measured is slower\\.", are_slower, {0}, 0},

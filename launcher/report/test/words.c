@@ -459,12 +459,12 @@ static void check_other_work(void)
            "val_loss holds.", "work has its unit");
 
     as.series.has_quality = false, as.series.mode = SERIES_STRONG, as.decision.by_time = true;
-    is_str(headline(NULL), "Use 4 GPUs: 3.6x faster than with 1 GPU (95 % interval 3.5-3.8).",
-           "without a quality the verdict is by time");
-    is_str(words.evidence, "This is by speed alone: no run has a quality.\n", "and says so");
+    is_str(headline(NULL), "Use 4 GPUs: 3.6x faster than with 1 GPU (95 % interval 3.5-3.8), "
+           "by speed alone.", "without a quality the verdict is by time");
+    is_str(words.evidence, "This is by speed alone, as no run has a quality.\n", "and says so");
     as.series.limited = true;
     headline(NULL);
-    is_str(words.evidence, "This is by speed alone: the runs ended at their limit.\n", "or why");
+    is_str(words.evidence, "This is by speed alone, as the runs ended at their limit.\n", "or why");
 
     as.series.has_quality = as.series.is_share = true, as.series.quality = "IoU";
     as.decision.by_time = false, as.decision.use = &points[1];

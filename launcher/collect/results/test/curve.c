@@ -17,7 +17,8 @@ static size_t warmup_of(size_t n, size_t first, double slow, bool units, bool sp
 
     for (size_t i = 0; i < n; i++) {
         double factor = i < first ? slow : 1;
-        c->seconds[i] = factor * (1 + 0.01 * (double)(i * 7 % 5)) * (spikes && i % 16 == 15 ? 3 : 1);
+        c->seconds[i] = factor * (1 + 0.01 * (double)(i * 7 % 5));
+        c->seconds[i] *= spikes && i % 16 == 15 ? 3 : 1;
         if (units)
             c->units[i] = 64 * factor;
     }
