@@ -101,7 +101,8 @@ static void fill_speed(struct table *t, const struct report_series *rs)
                "%sRange: of the runs, which are too few for an interval.%s%s%s%s",
                rs->label, s->points[0].gpus, plural(s->points[0].gpus), mode.data ? mode.data : "",
                one_epoch, s->limited ? " Limited: runs that ended at their limit and give the "
-               "steady speed alone; the others give all." : "", method ? " Interval of the speed-up: " : "", method ? method : "",
+                                       "steady speed alone; the others give all." : "",
+               method ? " Interval of the speed-up: " : "", method ? method : "",
                method ? "." : "");
     t->failed |= mode.failed;
     buf_destroy(&mode);
@@ -154,7 +155,8 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
                rs->label, series_interval(s), by_trainer ? ", at the network's size" : "",
                s->quality, s->lower ? ", of which less is better," : "",
                s->limited ? "whole " : "", collapsed, s->lower ? "below " : "above -",
-               d->rule.margin, by_trainer ? " IoU at own size is that of the masks that predict writes, at each "
+               d->rule.margin,
+               by_trainer ? " IoU at own size is that of the masks that predict writes, at each "
                             "image's own size." : "");
     for (size_t i = 0; i < s->npoints && s->has_quality; i++) {
         const struct series_point *p = &s->points[i];

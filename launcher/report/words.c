@@ -490,7 +490,8 @@ static void add_fastest(struct buf *b, const struct analysis_series *as)
     buf_addf(b, "%sastest whole run, start-up and evaluation included: %d GPU%s (%.4g s",
              as->series.limited ? "f" : "F", c->gpus, plural(c->gpus), c->value);
     if (training < c->value)
-        buf_addf(b, ", of which %.4g s are %s", training, as->series.stepped ? "steps" : "training");
+        buf_addf(b, ", of which %.4g s are %s", training,
+                 as->series.stepped ? "steps" : "training");
     buf_add(b, ")");
 }
 

@@ -413,7 +413,7 @@ static void check_lower(void)
         table.rows[i].iou = 0.05;
     make_loss(true);
     compute();
-    ok(!d.unlearnt && !caveat(CAVEAT_NOT_LEARNT), "a low loss is not a network that learnt nothing");
+    ok(!d.unlearnt && !caveat(CAVEAT_NOT_LEARNT), "a low loss has learnt nothing less");
     make_loss(false);
     compute();
     ok(d.by_time && d.use->gpus == 8 && d.decided && d.seeds.n == 0,
