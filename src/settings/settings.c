@@ -376,29 +376,6 @@ void setting_format(const struct setting *s, const void *src, struct buf *dst)
     }
 }
 
-void setting_format_json(const struct setting *s, const void *src, struct buf *dst)
-{
-    const struct setting_lines *list = const_member(s, src);
-    struct buf text = {0};
-
-    if (setting_is_list(s)) {
-        buf_add(dst, "[");
-        for (size_t i = 0; i < list->count; i++) {
-            buf_add(dst, i ? "," : "");
-            buf_add_json_string(dst, list->lines[i]);
-        }
-        buf_add(dst, "]");
-        return;
-    }
-    setting_format(s, src, &text);
-    dst->failed |= text.failed;
-    if (setting_is_text(s) || s->type == SETTING_WORD)
-        buf_add_json_string(dst, text.data ? text.data : "");
-    else
-        buf_add(dst, text.data ? text.data : "0");
-    buf_destroy(&text);
-}
-
 static void clear_members(const struct setting *table, void *dst)
 {
     for (const struct setting *s = table; s->path; s++)

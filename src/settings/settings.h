@@ -156,9 +156,6 @@ void setting_clear_lines(struct setting_lines *list);
 /* Adds the value that src has, as text without quotes. Items of a list are separated by ", ". */
 void setting_format(const struct setting *s, const void *src, struct buf *dst);
 
-/* Adds the value as JSON. */
-void setting_format_json(const struct setting *s, const void *src, struct buf *dst);
-
 /* create sets all members that have a preset to it, other texts to NULL and all lists to empty;
  * further members stay. copy replaces the texts and lists in dst, which holds a bytewise copy of
  * src, by copies of their own. destroy frees them; call it also after a failure. */

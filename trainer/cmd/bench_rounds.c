@@ -11,12 +11,13 @@
 #include "src/mem.h"
 #include "src/rng.h"
 #include "src/stat.h"
+#include "trainer/cmd/options.h"
 #include "trainer/comm/comm_mpi.h"
 #include "trainer/comm/comm_node.h"
 #include "trainer/comm/comm_self.h"
 #include "trainer/core/device.h"
-#include "trainer/run/local_ranks.h"
-#include "trainer/run/strategy.h"
+#include "trainer/run/ranks/local_ranks.h"
+#include "trainer/run/ranks/rank_identity.h"
 
 #define SEED 1244
 #define BUCKET ((size_t)256 << 10) /* floats of one sum: 1 MiB */
@@ -155,7 +156,7 @@ static int run_replica(struct bench_rank *t, struct err *e)
     return 0;
 }
 
-static void print_result(const struct bench_rounds *b, const struct bench_rank *t)
+static int print_result(const struct bench_rounds *b, const struct bench_rank *t, struct err *e)
 {
     double mean = stat_mean(t->rates, (size_t)b->rounds), squares = 0, n = b->gpus;
 
@@ -163,17 +164,18 @@ static void print_result(const struct bench_rounds *b, const struct bench_rank *
         squares += (t->rates[i] - mean) * (t->rates[i] - mean) / b->rounds;
     double spread = 1.96 * sqrt(squares);
     if (b->json) {
-        printf("{\"schema\":1,\"model\":\"%s\",\"height\":%d,\"width\":%d,\"batch_size\":%d,"
-               "\"gpus\":%d,\"threads\":%d,\"backend\":\"%s\",\"warmup\":%d,\"iters\":%d,"
-               "\"steps\":%d,\"img_per_s_per_gpu\":%.6g,\"img_per_s_per_gpu_196sd\":%.6g,"
-               "\"img_per_s\":%.6g,\"img_per_s_196sd\":%.6g}\n",
-               b->network.model, b->network.height, b->network.width, b->batch, b->gpus,
-               b->network.threads, network_backend(t->replica.network), b->warmup, b->rounds,
-               b->steps, mean, spread, n * mean, n * spread);
-        return;
+        cJSON *o = cJSON_CreateObject();
+        cjson_addf(o, "schema=%d model=%s height=%d width=%d batch_size=%d gpus=%d threads=%d "
+                   "backend=%s warmup=%d iters=%d steps=%d", 1, b->network.model, b->network.height,
+                   b->network.width, b->batch, b->gpus, b->network.threads,
+                   network_backend(t->replica.network), b->warmup, b->rounds, b->steps);
+        cjson_addf(o, "img_per_s_per_gpu=%g img_per_s_per_gpu_196sd=%g img_per_s=%g "
+                   "img_per_s_196sd=%g", mean, spread, n * mean, n * spread);
+        return options_print(o, e);
     }
     printf("Img/sec per GPU: %.1f +-%.1f\nTotal img/sec on %d GPU(s): %.1f +-%.1f\n", mean, spread,
            b->gpus, n * mean, n * spread);
+    return 0;
 }
 
 static void close_replica(struct bench_rank *t)
@@ -192,7 +194,7 @@ static int run_with(const struct bench_rounds *b, struct comm *comm, struct err 
     if (!comm)
         return -1;
     if (rc == 0 && comm->rank == 0)
-        print_result(b, &t);
+        rc = print_result(b, &t, e);
     if (rc)
         comm->ops->abort(comm, e);
     comm->ops->close(comm);
@@ -213,7 +215,7 @@ static int run_forked(void *arg, const struct local_ranks *ranks, bool *relayed,
 
 int bench_rounds_run(const struct bench_rounds *b, struct err *e)
 {
-    int tasks = strategy_launched_tasks();
+    int tasks = rank_identity_launched_tasks();
     char host[256] = "";
     struct comm_mpi_config mpi = {.rank = -1, .size = b->gpus, .host = host,
                                   .timeout_s = TIMEOUT_S};

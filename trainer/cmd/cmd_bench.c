@@ -23,7 +23,7 @@
 #include "trainer/optim/optim.h"
 #include "trainer/passes/precision.h"
 #include "trainer/run/compute.h"
-#include "trainer/run/strategy.h"
+#include "trainer/run/ranks/rank_identity.h"
 
 #define SEED 1244
 
@@ -82,7 +82,7 @@ static int configure_bench(struct network_config *c, struct err *e)
         .model = opt_model, .backend = opt_backend, .base = (int)opt_base, .depth = (int)opt_depth,
         .channels = (int)opt_channels, .classes = (int)opt_classes, .seed = SEED,
         .batch_norm = BATCH_NORM_LOCAL,
-        .threads = opt_threads ? (int)opt_threads : strategy_own_cores()};
+        .threads = opt_threads ? (int)opt_threads : rank_identity_own_cores()};
     if (strcmp(opt_mode, "train") != 0 && strcmp(opt_mode, "infer") != 0)
         return err_set(e, ERR_USAGE, "bench: --mode %s: must be train or infer", opt_mode);
     const struct model *model = model_open(opt_model, e);
@@ -162,18 +162,17 @@ static int print_speed(struct network *n, const struct network_config *c, double
     }
     if (network_count(n, strcmp(opt_mode, "train") == 0, (int)opt_batch, &flop, &bytes, e))
         return -1;
-    printf("{\"schema\":1,\"model\":\"%s\",\"base\":%ld,\"depth\":%ld,\"channels\":%ld,\"classes\":"
-           "%ld,"
-           "\"height\":%d,\"width\":%d,\"batch_size\":%ld,\"mode\":\"%s\",\"dtype\":\"%s\","
-           "\"threads\":%d,\"backend\":\"%s\",\"steps\":%ld,\"warmup\":%ld,\"img_per_s\":%.6g,"
-           "\"img_per_s_mean\":%.6g,\"img_per_s_196sd\":%.6g,\"step_s_median\":%.9g,"
-           "\"step_s_min\":%.9g,\"step_cpu_s_median\":%.9g,\"startup_s\":%.6g,"
-           "\"flop\":%.9g,\"bytes\":%.9g,\"peak_rss_mib\":%.1f}\n",
-           opt_model, opt_base, opt_depth, opt_channels, opt_classes, c->height, c->width,
-           opt_batch, opt_mode, opt_dtype, c->threads, network_backend(n), opt_steps, opt_warmup,
-           batch / median, mean, spread, median, least, cpu, startup_s, flop, bytes,
-           (double)usage.ru_maxrss / 1024);
-    return 0;
+    cJSON *o = cJSON_CreateObject();
+    cjson_addf(o, "schema=%d model=%s base=%ld depth=%ld channels=%ld classes=%ld height=%d "
+               "width=%d batch_size=%ld mode=%s dtype=%s threads=%d backend=%s steps=%ld "
+               "warmup=%ld", 1, opt_model, opt_base, opt_depth, opt_channels, opt_classes,
+               c->height, c->width, opt_batch, opt_mode, opt_dtype, c->threads, network_backend(n),
+               opt_steps, opt_warmup);
+    cjson_addf(o, "img_per_s=%g img_per_s_mean=%g img_per_s_196sd=%g step_s_median=%g "
+               "step_s_min=%g step_cpu_s_median=%g startup_s=%g flop=%g bytes=%g peak_rss_mib=%g",
+               batch / median, mean, spread, median, least, cpu, startup_s, flop, bytes,
+               (double)usage.ru_maxrss / 1024);
+    return options_print(o, e);
 }
 
 /* Returns the peak rates of the first visible GPU (0 if unknown), or of one core for a network on
@@ -217,7 +216,7 @@ static int print_roofline(struct network *n, bool training, const double *second
 
 static int run_rounds(const struct network_config *c, struct err *e)
 {
-    int tasks = strategy_launched_tasks(), gpus = opt_gpus ? (int)opt_gpus : tasks;
+    int tasks = rank_identity_launched_tasks(), gpus = opt_gpus ? (int)opt_gpus : tasks;
     struct bench_rounds b = {.network = *c, .gpus = gpus, .batch = (int)opt_batch,
                              .warmup = (int)opt_warmup, .rounds = (int)opt_iters,
                              .steps = (int)opt_steps, .json = opt_json};

@@ -10,7 +10,7 @@
 #include "src/log.h"
 #include "trainer/backends/backends.h"
 #include "trainer/backends/cuda/runtime/cuda_info.h"
-#include "trainer/run/strategy.h"
+#include "trainer/run/ranks/rank_identity.h"
 
 /* Writes the first variable that gives GPUs to this process, such as "SLURM_JOB_GPUS=0,1", to dst.
  * Returns false if there is none. */
@@ -68,7 +68,7 @@ static void choose_gpu(struct compute *c)
     struct cuda_info info;
 
     cuda_info_read_gpus(&info);
-    const struct cuda_info_gpu *gpu = cuda_info_own(&info, strategy_local_rank());
+    const struct cuda_info_gpu *gpu = cuda_info_own(&info, rank_identity_local_rank());
     snprintf(c->device, sizeof c->device, "%s", gpu ? gpu->name : "");
     snprintf(c->why, sizeof c->why, "%s", info.why);
     if (gpu)
@@ -126,7 +126,7 @@ int compute_take(const char **word, const char *dtype, struct err *e)
     if (compute_choose(&c, *word, e))
         return -1;
     *word = c.backend->name;
-    if (strategy_launched_task() == 0)
+    if (rank_identity_launched_task() == 0)
         compute_log(&c, NULL, dtype);
     return 0;
 }

@@ -3,8 +3,8 @@
  * own, without a launcher. The parent computes nothing. It forwards SIGINT, SIGTERM and SIGUSR1,
  * prints one error, ends with its ranks, and they end with it. A rank that has not ended some time
  * after another has failed is killed. */
-#ifndef UNETCTL_TRAINER_RUN_LOCAL_RANKS_H
-#define UNETCTL_TRAINER_RUN_LOCAL_RANKS_H
+#ifndef UNETCTL_TRAINER_RUN_RANKS_LOCAL_RANKS_H
+#define UNETCTL_TRAINER_RUN_RANKS_LOCAL_RANKS_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Compares the tasks of run.json, the cluster spec, the launcher's environment and MPI. */
 #include "config.h"
-#include "trainer/run/strategy.h"
+#include "trainer/run/ranks/rank_identity.h"
 
 #include <arpa/inet.h>
 #include <limits.h>
@@ -14,9 +14,8 @@
 
 #include "src/cluster/resolve.h"
 #include "src/mem.h"
-#include "src/run/token.h"
 #include "trainer/comm/comm_mpi.h"
-#include "trainer/run/spec_read.h"
+#include "trainer/run/ranks/spec_read.h"
 
 /* The variables of launchers, of which the first pair that is set is used: mpirun within a Slurm
  * job starts its daemons by srun, whose variables do not describe the ranks. PMIx alone sets no
@@ -54,12 +53,12 @@ static struct launcher find_launcher(void)
     return (struct launcher){NULL, NULL, 1, 0};
 }
 
-int strategy_launched_tasks(void)
+int rank_identity_launched_tasks(void)
 {
     return find_launcher().size;
 }
 
-int strategy_launched_task(void)
+int rank_identity_launched_task(void)
 {
     struct launcher launcher = find_launcher();
     const char *text = getenv("TF_CONFIG");
@@ -76,7 +75,7 @@ int strategy_launched_task(void)
     return rank;
 }
 
-int strategy_local_rank(void)
+int rank_identity_local_rank(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
                                         "SLURM_LOCALID", "LOCAL_RANK"};
@@ -156,7 +155,7 @@ static int check_host(const struct spec *spec, const char *own, struct err *e)
     return 0;
 }
 
-static int check_spec(const struct spec *spec, const struct strategy *s,
+static int check_spec(const struct spec *spec, const struct rank_identity *s,
                       const struct launcher *launcher, struct err *e)
 {
     if (spec->nworkers != s->tasks)
@@ -170,7 +169,7 @@ static int check_spec(const struct spec *spec, const struct strategy *s,
     return check_host(spec, s->host, e);
 }
 
-static int read_spec(struct strategy *s, const struct launcher *launcher, bool by_hand,
+static int read_spec(struct rank_identity *s, const struct launcher *launcher, bool by_hand,
                      struct err *e)
 {
     const char *text = getenv("TF_CONFIG");
@@ -204,7 +203,7 @@ static int tasks_here(const struct settings *config)
                                                                 : config->layout.tasks;
 }
 
-int strategy_own_cores(void)
+int rank_identity_own_cores(void)
 {
     cpu_set_t set;
 
@@ -217,7 +216,7 @@ int strategy_own_cores(void)
 static int share_of_cores(const struct settings *config)
 {
     int per_task = env_int("SLURM_CPUS_PER_TASK"), on_node = env_int("SLURM_CPUS_ON_NODE");
-    int cores = strategy_own_cores();
+    int cores = rank_identity_own_cores();
     bool bound = cores < (int)sysconf(_SC_NPROCESSORS_ONLN);
 
     if (per_task > 0 && per_task < cores) {
@@ -231,21 +230,21 @@ static int share_of_cores(const struct settings *config)
     return cores > 1 ? cores : 1;
 }
 
-static enum strategy_comm choose_comm(const struct settings *config)
+static enum rank_identity_comm choose_comm(const struct settings *config)
 {
     bool several = config->layout.gpus > 1;
     bool automatic = strcmp(config->train.comm, "auto") == 0;
 
     if (strcmp(config->train.comm, "nccl") == 0 ||
         (automatic && several && strcmp(config->train.backend, "cuda") == 0))
-        return STRATEGY_NCCL;
+        return RANK_IDENTITY_NCCL;
     if (strcmp(config->train.comm, "mpi") == 0 || config->layout.tasks > 1)
-        return STRATEGY_MPI;
-    return several ? STRATEGY_NODE : STRATEGY_SELF;
+        return RANK_IDENTITY_MPI;
+    return several ? RANK_IDENTITY_NODE : RANK_IDENTITY_SELF;
 }
 
 /* Makes forked ranks the ranks of this run, with the name of this host for all of them. */
-static int take_local(struct strategy *s, struct err *e)
+static int take_local(struct rank_identity *s, struct err *e)
 {
     size_t n = (size_t)s->local->size;
     struct spec *spec = &s->spec;
@@ -264,13 +263,13 @@ static int take_local(struct strategy *s, struct err *e)
     return 0;
 }
 
-int strategy_decide(const struct settings *config, bool by_hand, const struct local_ranks *local,
-                    struct strategy *s, struct err *e)
+int rank_identity_decide(const struct settings *config, bool by_hand,
+                         const struct local_ranks *local, struct rank_identity *s, struct err *e)
 {
     struct launcher launcher = find_launcher();
     const char *node = getenv("SLURMD_NODENAME");
 
-    *s = (struct strategy){.comm = choose_comm(config), .tasks = config->layout.tasks,
+    *s = (struct rank_identity){.comm = choose_comm(config), .tasks = config->layout.tasks,
                            .task = launcher.rank, .local = local};
     if (node && *node)
         snprintf(s->host, sizeof s->host, "%s", node);
@@ -282,7 +281,7 @@ int strategy_decide(const struct settings *config, bool by_hand, const struct lo
                        launcher.size_name);
     if (read_spec(s, &launcher, by_hand, e) || (local && take_local(s, e)))
         return -1;
-    if (s->comm == STRATEGY_NCCL && s->tasks > 1 && s->spec.nworkers == 0)
+    if (s->comm == RANK_IDENTITY_NCCL && s->tasks > 1 && s->spec.nworkers == 0)
         return err_set(e, ERR_PEER,
                        "NCCL's ranks connect by the cluster spec, but TF_CONFIG is not set; "
                        "export TF_CONFIG=\"$(unetctl spec)\" in each task");
@@ -290,46 +289,23 @@ int strategy_decide(const struct settings *config, bool by_hand, const struct lo
     return 0;
 }
 
-const char *strategy_comm_name(const struct strategy *s)
+const char *rank_identity_comm_name(const struct rank_identity *s)
 {
-    static const char *const names[] = {[STRATEGY_SELF] = "self", [STRATEGY_NODE] = "node",
-                                        [STRATEGY_MPI] = "mpi", [STRATEGY_NCCL] = "nccl"};
+    static const char *const names[] = {
+        [RANK_IDENTITY_SELF] = "self", [RANK_IDENTITY_NODE] = "node",
+        [RANK_IDENTITY_MPI] = "mpi", [RANK_IDENTITY_NCCL] = "nccl"};
 
     return names[s->comm];
 }
 
-void strategy_destroy(struct strategy *s)
+void rank_identity_destroy(struct rank_identity *s)
 {
     spec_destroy(&s->spec);
 }
 
-int strategy_meet(const struct strategy *s, const struct settings *config, const char *out,
-                  const char *device, void *blob, size_t nbytes, const atomic_int *interrupt,
-                  struct rendezvous **dst, bool *relayed, struct err *e)
+int rank_identity_check_comm(const struct rank_identity *s, const struct comm *c, struct err *e)
 {
-    struct rendezvous_config c = {
-        .rank = s->task, .size = s->tasks, .hosts = (const char *const *)s->spec.hosts,
-        .ports = s->spec.ports, .host = s->host, .device = device,
-        .program = "unet-train " PACKAGE_VERSION, .plan = run_config_hash(config),
-        .folder = out, .timeout_s = config->train.timeout_s, .interrupt = interrupt};
-
-    *dst = NULL;
-    *relayed = false;
-    if (s->tasks == 1 || s->spec.nworkers == 0)
-        return 0;
-    if (s->local) {
-        c.address = "127.0.0.1";
-        c.listener = s->task == 0 ? s->local->listener : 0;
-        memcpy(c.token, s->local->token, sizeof c.token);
-    } else if (token_share(out, c.token, e))
-        return err_prefix(e, "rank %d of %d on %s", s->task, s->tasks, s->host);
-    *dst = rendezvous_open(&c, blob, nbytes, relayed, e);
-    return *dst ? 0 : -1;
-}
-
-int strategy_check_comm(const struct strategy *s, const struct comm *c, struct err *e)
-{
-    if (s->comm != STRATEGY_MPI)
+    if (s->comm != RANK_IDENTITY_MPI)
         return 0;
     if (c->size != s->tasks)
         return err_set(e, ERR_PEER, "this run has %d tasks (layout.tasks), but MPI has %d ranks; "

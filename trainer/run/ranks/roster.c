@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One gather of an entry from each rank; all ranks then find the same errors. */
 #include "config.h"
-#include "trainer/run/roster.h"
+#include "trainer/run/ranks/roster.h"
 
 #include <inttypes.h>
 #include <stdio.h>

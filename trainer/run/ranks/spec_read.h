@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The cluster spec of a rank, from TF_CONFIG (doc/FORMATS.md). The jobs "chief" and "worker" train,
  * and the chief is rank 0, as in TensorFlow's MultiWorkerMirroredStrategy. */
-#ifndef UNETCTL_TRAINER_RUN_SPEC_READ_H
-#define UNETCTL_TRAINER_RUN_SPEC_READ_H
+#ifndef UNETCTL_TRAINER_RUN_RANKS_SPEC_READ_H
+#define UNETCTL_TRAINER_RUN_RANKS_SPEC_READ_H
 
 #include "src/err.h"
 

@@ -2,7 +2,7 @@
 /* Cases that t/t3100-train.t does not reach: a second writer, the order of several endings, a
  * start's own marker file (UNETCTL_START), and a new start in the folder of a failed one. */
 #include "config.h"
-#include "trainer/run/record.h"
+#include "trainer/run/run_log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,14 +35,14 @@ static void clear(void)
     rmdir(dir);
 }
 
-static struct record *start(void)
+static struct run_log *start(void)
 {
-    struct record_epoch epoch = {.seconds = 2, .loss = 0.5, .lr = 0.001, .images = 10, .steps = 5};
+    struct run_log_epoch epoch = {.seconds = 2, .loss = 0.5, .lr = 0.001, .images = 10, .steps = 5};
     struct err e;
     bool again;
-    struct record *r = record_open(dir, &again, &e);
+    struct run_log *r = run_log_open(dir, &again, &e);
 
-    if (!r || record_epoch(r, &epoch, &e))
+    if (!r || run_log_epoch(r, &epoch, &e))
         bail_out("%s", e.text);
     return r;
 }
@@ -50,19 +50,20 @@ static struct record *start(void)
 int main(void)
 {
     int64_t score[] = {9, 6, 3, 4, 5};
-    const struct record_end end = {.score = score};
+    const struct run_log_end end = {.score = score};
     bool again;
     struct err reason = {.code = ERR_PEER, .text = "rank 2: \"gone\"\n"}, e = {0};
 
-    snprintf(dir, sizeof dir, "/tmp/record-test.%d", (int)getpid());
+    snprintf(dir, sizeof dir, "/tmp/run-log-test.%d", (int)getpid());
     unsetenv("SLURM_RESTART_COUNT");
-    struct record *r = start();
-    ok(record_open(dir, &again, &e) == NULL && e.code == ERR_CONFIG,
+    struct run_log *r = start();
+    ok(run_log_open(dir, &again, &e) == NULL && e.code == ERR_CONFIG,
        "a second writer is refused: %s", e.text);
-    ok(record_done(r, &end, &e) == 0 && has_file("DONE") && has_file("log.csv"), "done %s", e.text);
-    record_failed(r, &reason);
+    ok(run_log_done(r, &end, &e) == 0 && has_file("DONE") && has_file("log.csv"), "done %s",
+       e.text);
+    run_log_failed(r, &reason);
     ok(!has_file("FAILED"), "what is done does not fail any more");
-    record_close(r);
+    run_log_close(r);
     clear();
 
     char running[128];
@@ -71,18 +72,19 @@ int main(void)
     fclose(fopen(running, "w"));
     setenv("UNETCTL_START", running, 1);
     r = start();
-    ok(record_done(r, &end, &e) == 0 && !has_file("running-1"), "the marker is the file of the start");
-    ok(record_check(r, &e) == 0, "which nobody has taken over then");
-    record_close(r);
+    ok(run_log_done(r, &end, &e) == 0 && !has_file("running-1"),
+       "the marker is the file of the start");
+    ok(run_log_check(r, &e) == 0, "which nobody has taken over then");
+    run_log_close(r);
     unsetenv("UNETCTL_START");
     clear();
 
     r = start();
-    record_failed(r, &reason);
+    run_log_failed(r, &reason);
     ok(has_file("FAILED") && !has_file("DONE"), "failed");
-    ok(record_done(r, &end, &e) == -1 && !has_file("DONE") && !has_file("log.csv"),
+    ok(run_log_done(r, &end, &e) == -1 && !has_file("DONE") && !has_file("log.csv"),
        "what failed does not become done: %s", e.text);
-    record_close(r);
+    run_log_close(r);
 
     char path[128];
     size_t n;
@@ -91,16 +93,18 @@ int main(void)
     is_str(text, "{\"schema\":1,\"exit_code\":5,\"error\":\"rank 2: \\\"gone\\\"\\n\"}\n",
            "FAILED is JSON whatever the reason holds");
     free(text);
-    ok(record_open(dir, &again, &e) == NULL && has_file("FAILED"), "an epoch was trained: refused");
+    ok(run_log_open(dir, &again, &e) == NULL && has_file("FAILED"),
+       "an epoch was trained: refused");
     clear();
-    r = record_open(dir, &again, &e);
-    record_failed(r, &reason);
-    record_close(r);
-    r = record_open(dir, &again, &e);
-    ok(r && !again && !has_file("FAILED") && has_file("restart-1/FAILED") && has_file("restart-1/record.jsonl"),
+    r = run_log_open(dir, &again, &e);
+    run_log_failed(r, &reason);
+    run_log_close(r);
+    r = run_log_open(dir, &again, &e);
+    ok(r && !again && !has_file("FAILED") && has_file("restart-1/FAILED") &&
+           has_file("restart-1/record.jsonl"),
        "none was: set aside");
-    record_close(r);
+    run_log_close(r);
     clear();
-    record_close(NULL);
+    run_log_close(NULL);
     return done_testing();
 }

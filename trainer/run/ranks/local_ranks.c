@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/run/local_ranks.h"
+#include "trainer/run/ranks/local_ranks.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The roster lists all ranks of a run, on every rank: their hosts and cores, and hashes that show
  * whether all execute the same run. */
-#ifndef UNETCTL_TRAINER_RUN_ROSTER_H
-#define UNETCTL_TRAINER_RUN_ROSTER_H
+#ifndef UNETCTL_TRAINER_RUN_RANKS_ROSTER_H
+#define UNETCTL_TRAINER_RUN_RANKS_ROSTER_H
 
 #include <stdbool.h>
 
