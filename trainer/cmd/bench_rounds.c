@@ -70,16 +70,16 @@ int bench_rounds_step(struct bench_replica *r, int batch, struct err *e)
     struct weights *w = network_weights(r->network);
     struct device_update update;
 
-    if (r->optim->device)
+    if (r->optim->device) {
         optim_plan(r->optim, w, RATE, 0, &update);
-    if (r->optim->device && alone)
         whole.update = &update;
+    }
     r->started = 0;
     if (network_train(r->network, batch, whole, &loss, alone ? NULL : start_buckets, r, e) ||
         (!alone && r->comm->ops->wait(r->comm, e)))
         return -1;
     if (r->optim->device)
-        return alone ? 0 : network_update(r->network, &update, e);
+        return 0;
     if (weights_have_penalty(w))
         weights_penalize(w);
     optim_step(r->optim, w, RATE);

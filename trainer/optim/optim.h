@@ -59,9 +59,9 @@ struct optim *optim_create(const struct optim_config *config, const struct weigh
                            struct err *e);
 void optim_destroy(struct optim *o);
 
-/* Sets *u to a step on a device, for network_step.update or network_update: adding the penalties of
- * the weights, clipping the norm of the gradients to `clip` (0: no clipping), and the update. The
- * step is counted as taken. */
+/* Sets *u to a step on a device, for network_step.update: adding the penalties of the weights,
+ * clipping the norm of the gradients to `clip` (0: no clipping), and the update. The step is
+ * counted as taken. */
 void optim_plan(struct optim *o, struct weights *w, double lr, double clip,
                 struct device_update *u);
 
