@@ -69,12 +69,8 @@ void optim_plan(struct optim *o, struct weights *w, double lr, double clip,
  * complete; sets o->steps and o->rate to those that were taken. */
 void optim_settle(struct optim *o);
 
-/* Takes a step on the host; w->grad may be changed. The result does not depend on the number of
- * threads or ranks. */
-void optim_step(struct optim *o, struct weights *w, double lr);
-
-/* Returns the global norm that the gradients had; if it exceeds `most`, and `most` is not 0, scales
- * the gradients so that it becomes `most`. */
-double optim_clip(struct weights *w, double most);
+/* Takes the same step on the host; w->grad may be changed. The result does not depend on the number
+ * of threads or ranks. */
+void optim_step(struct optim *o, struct weights *w, double lr, double clip);
 
 #endif

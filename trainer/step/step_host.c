@@ -137,11 +137,7 @@ static void host_apply(struct step *s, const struct step_work *w)
     if (s->has_noise)
         gradient_noise_add_step(&s->epoch.noise,
                                 gradient_noise_square(weights->grad, weights->nparams), w->items);
-    if (weights_have_penalty(weights))
-        weights_penalize(weights);
-    if (c->clip_norm > 0)
-        optim_clip(weights, c->clip_norm);
-    optim_step(c->optim, weights, w->rate);
+    optim_step(c->optim, weights, w->rate, c->clip_norm);
 }
 
 static const float *host_votes(const struct step *s)

@@ -131,17 +131,6 @@ static void fill(struct training *t, bool training, int batch, uint64_t stream)
                            (float)rng_uniform(2, stream, i));
 }
 
-static void update_on_host(struct training *t)
-{
-    struct weights *w = network_weights(t->network);
-
-    if (weights_have_penalty(w))
-        weights_penalize(w);
-    if (t->clip > 0)
-        optim_clip(w, t->clip);
-    optim_step(t->optim, w, t->rate);
-}
-
 static void step(struct training *t, int batch, uint64_t stream)
 {
     struct device_update update;
@@ -159,7 +148,7 @@ static void step(struct training *t, int batch, uint64_t stream)
     if (network_train(t->network, batch, whole, &t->loss, NULL, NULL, &e))
         bail_out("%s", e.text);
     if (!t->optim->device)
-        update_on_host(t);
+        optim_step(t->optim, network_weights(t->network), t->rate, t->clip);
 }
 
 static double difference(const float *a, const float *b, size_t n)
