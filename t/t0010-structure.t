@@ -55,8 +55,6 @@ trainer/backends/cpu/isa|trainer/core trainer/ops trainer/backends/ref
 trainer/backends/cpu/norm|trainer/core trainer/ops trainer/backends/ref trainer/backends/cpu/isa
 trainer/backends/cpu/pool|trainer/core trainer/ops trainer/backends/ref '\
 'trainer/backends/cpu/isa trainer/backends/cpu/norm
-trainer/backends/cpu/head|trainer/core trainer/ops trainer/backends/ref '\
-'trainer/backends/cpu/isa trainer/backends/cpu/norm
 trainer/backends/cpu/conv|trainer/core trainer/ops trainer/backends/ref '\
 'trainer/backends/cpu/isa trainer/backends/cpu/norm
 trainer/backends/cpu/conv/winograd|trainer/core trainer/ops trainer/backends/ref '\

@@ -50,7 +50,7 @@ static int fail_nccl(struct comm *c, int result, struct err *e)
     if (!detail)
         detail = "";
     err_set(e, ERR_PEER, "rank %d of %d on %s: NCCL: %s (collective %lu) failed: %s%s%s; "
-            "NCCL_DEBUG=INFO shows details, UNET_RECORD=off trains without CUDA graphs", c->rank,
+            "NCCL_DEBUG=INFO shows details, UNET_CAPTURE=off trains without CUDA graphs", c->rank,
             c->size, c->host, c->what, c->ncollectives, n->calls->get_error_string(result),
             *detail ? ": " : "", detail);
     abort_link(n);

@@ -39,8 +39,8 @@ static struct step_on_device *device_of(struct step *s)
     return (struct step_on_device *)s;
 }
 
-/* Queues a sum for batch norm, or of class weights (own_weight), in the second stream, like all
- * sums between devices, so that their order is the same on all ranks. */
+/* Queues a sum for batch norm, or of class weights (network_step.sums_weight), in the second
+ * stream, like all sums between devices, so that their order is the same on all ranks. */
 static int sum_for_batch_norm(void *arg, double *values, size_t n, struct err *e)
 {
     struct step_on_device *d = arg;
@@ -116,7 +116,6 @@ static int device_open(struct step *s, struct err *e)
         return -1;
     d->ops = network_device_ops(network, &d->device);
     network_set_link(network, &link);
-    s->own_weight = sums;
     if (s->config.accumulate > 1) {
         d->sum = d->ops->alloc(d->device, DEVICE_LOCAL, w->nparams * sizeof *d->sum, e);
         if (!d->sum)
@@ -258,13 +257,6 @@ static int device_compute(struct step *s, const struct step_work *w, struct netw
     return 0;
 }
 
-/* Does nothing, as the run of the last part includes the update. */
-static int device_apply(struct step *s, const struct step_work *w, struct err *e)
-{
-    (void)s, (void)w, (void)e;
-    return 0;
-}
-
 static const float *device_votes(const struct step *s)
 {
     const struct step_on_device *d = (const struct step_on_device *)s;
@@ -291,7 +283,6 @@ const struct step_kind step_device = {
     .open = device_open,
     .begin = device_begin,
     .compute = device_compute,
-    .apply = device_apply,
     .votes = device_votes,
     .drop_votes = device_drop_votes,
     .close = device_close,

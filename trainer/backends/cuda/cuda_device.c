@@ -256,7 +256,7 @@ static struct device_graph *device_capture(struct device *d, device_work_f work,
 static int device_launch(struct device *d, struct device_graph *p, struct err *e)
 {
     return cuda_status(d, cudaGraphLaunch(p->exec, d->stream),
-                       "cudaGraphLaunch (UNET_RECORD=off trains without it)", e);
+                       "cudaGraphLaunch (UNET_CAPTURE=off trains without it)", e);
 }
 
 static void device_configure(struct device *d, const struct device_config *c)
