@@ -199,6 +199,18 @@ static struct settings settings_of(const struct study *s, const char *study_id,
     return c;
 }
 
+/* Does run.json of a run of the study have the key? Those that a study cannot set are of its
+ * images, and the batch per GPU may also come from train.global_batch. */
+static bool has_key(const struct study *s, const struct setting *k, const struct settings *c)
+{
+    bool is_batch = strcmp(k->path, "train.batch_per_gpu") == 0;
+
+    if (k->of_split || (k->on_demand && setting_is_preset(k, c)))
+        return false;
+    return !setting_is_of_trainer(k) || study_has(s, k->path) ||
+           (is_batch && study_has(s, "train.global_batch"));
+}
+
 static void encode_setting(json_t *root, const struct setting *s, const struct settings *c)
 {
     char section[SETTING_PATH_SIZE];
@@ -224,8 +236,9 @@ static json_t *encode_program(const struct study *s, const struct run *run)
     args = json_array();
     for (size_t i = 0; i < section->args.count; i++)
         json_array_append_new(args, json_string(section->args.lines[i]));
-    return json_pack("{s:s, s:s, s:o}", "script", section->script, "python",
-                     run->engine->is_python ? section->python : "", "args", args);
+    return json_pack("{s:s, s:s, s:o, s:s*}", "script", section->script, "python",
+                     run->engine->is_python ? section->python : "", "args", args, "study_dir",
+                     study_has_images(s) ? NULL : s->dir);
 }
 
 char *run_plan_encode(const struct study *s, const char *study_id, const struct run *run,
@@ -236,7 +249,7 @@ char *run_plan_encode(const struct study *s, const char *study_id, const struct 
     json_t *root = json_pack("{s:i}", "schema", SCHEMA);
 
     for (const struct setting *k = settings_of_run; k->path; k++)
-        if (!k->of_split && !(k->on_demand && setting_is_preset(k, &c)))
+        if (has_key(s, k, &c))
             encode_setting(root, k, &c);
     if (!run->engine->embedded)
         json_object_set_new(root, "program", encode_program(s, run));
@@ -264,12 +277,24 @@ static void move_texts(json_t *value, const char *was, const char *is)
     json_array_foreach(value, i, inner) move_texts(inner, was, is);
 }
 
+const char *run_plan_study_dir(const json_t *plan, size_t *length)
+{
+    const char *split = json_string_value(json_object_get(json_object_get(plan, "data"), "split"));
+    const char *slash = split ? strrchr(split, '/') : NULL, *dir;
+
+    if (slash)
+        return *length = (size_t)(slash - split), split;
+    dir = json_string_value(json_object_get(json_object_get(plan, "program"), "study_dir"));
+    *length = dir ? strlen(dir) : 0;
+    return dir;
+}
+
 json_t *run_plan_decode(const char *text, const char *study_dir, struct err *e)
 {
     json_error_t error;
     json_t *plan = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-    const char *split = json_string_value(json_object_get(json_object_get(plan, "data"), "split"));
-    const char *slash = split ? strrchr(split, '/') : NULL;
+    size_t n;
+    const char *dir = run_plan_study_dir(plan, &n);
     char was[PATH_MAX];
 
     if (!plan)
@@ -278,8 +303,8 @@ json_t *run_plan_decode(const char *text, const char *study_dir, struct err *e)
         json_decref(plan);
         return NULL;
     }
-    if (study_dir && slash && slash > split) {
-        snprintf(was, sizeof was, "%.*s", (int)(slash - split), split);
+    if (study_dir && n) {
+        snprintf(was, sizeof was, "%.*s", (int)n, dir);
         if (strcmp(was, study_dir) != 0)
             move_texts(plan, was, study_dir);
     }

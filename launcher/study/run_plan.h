@@ -72,6 +72,10 @@ int run_plan_resize(const struct study *study, const struct site *site, struct r
  * is not NULL, paths in the study's earlier folder are changed to study_dir, its current folder. */
 json_t *run_plan_decode(const char *text, const char *study_dir, struct err *e);
 
+/* Returns the study's folder according to run.json, a text that continues after *length bytes, or
+ * NULL and 0 if it is unknown. */
+const char *run_plan_study_dir(const json_t *plan, size_t *length);
+
 /* Returns the value of a key of study.yaml, such as "train.lr", in run.json, or NULL; always NULL
  * for a key without a section. For engines other than the embedded one, the section of the
  * engine's name in study.yaml is "program" in run.json. */

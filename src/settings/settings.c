@@ -248,6 +248,20 @@ bool setting_is_in(const struct setting *s, const char *section, size_t length)
                   : !strchr(s->path, '.');
 }
 
+bool setting_is_of_trainer(const struct setting *s)
+{
+    static const struct { const char *name; bool is_of_trainer; } sections[] = {
+#define OF_TRAINER + 1
+#define SECTION(name, ...) {#name, 0 __VA_ARGS__},
+#include "src/settings/settings.def"
+    };
+
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
+        if (setting_is_in(s, sections[i].name, strlen(sections[i].name)))
+            return sections[i].is_of_trainer;
+    return false;
+}
+
 bool setting_is_text(const struct setting *s)
 {
     return s->type == SETTING_TEXT || s->type == SETTING_PATH;

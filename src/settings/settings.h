@@ -107,7 +107,7 @@ struct settings_program {
 struct settings {
 #define SETTING(section, name, type, ...) SETTING_MEMBER_##type name;
 #define TOP(name, type, ...) SETTING_MEMBER_##type name;
-#define SECTION(name) struct settings_##name {
+#define SECTION(name, ...) struct settings_##name {
 #define END(name) } name;
 #define PROGRAM(name, help) struct settings_program name;
 #include "src/settings/settings.def"
@@ -132,6 +132,9 @@ int setting_check_gone(const char *path, const char *text, struct err *e);
 
 /* Returns the part of the path after its dot, or all of it. */
 const char *setting_leaf(const struct setting *s);
+
+/* Is the setting in a section of the trainer's (OF_TRAINER in settings.def)? */
+bool setting_is_of_trainer(const struct setting *s);
 
 /* Is the setting in the section section[0..length), or for length 0 outside all sections? */
 bool setting_is_in(const struct setting *s, const char *section, size_t length);
