@@ -92,6 +92,8 @@ struct input {
     size_t nsources;
     struct decision_rule rule; /* of the first study, or the default */
     bool ruled;                /* it is that of a study */
+    char unit[24];             /* of work, and how it scales, in that study (series_facts) */
+    enum series_mode mode;
     bool into_study; /* the report is written into the study, which is the only source */
     char out[PATH_MAX];
 };
@@ -110,9 +112,14 @@ static void set_rule(struct input *in, const struct study *s)
     struct decision_rule rule = {.efficiency = s->report.efficiency};
 
     settings_decode_margin(s->quality.margin, &rule.margin, &rule.is_share);
-    if (!in->ruled)
+    if (!in->ruled) {
         in->rule = rule;
-    else if (rule.efficiency != in->rule.efficiency || rule.margin != in->rule.margin ||
+        result_set_text(in->unit, sizeof in->unit, s->work.unit);
+        if (strcmp(s->work.mode, "weak") == 0)
+            in->mode = SERIES_WEAK;
+        else if (*s->work.unit || s->work.per_run > 0 || s->work.per_step > 0)
+            in->mode = SERIES_STRONG;
+    } else if (rule.efficiency != in->rule.efficiency || rule.margin != in->rule.margin ||
              rule.is_share != in->rule.is_share)
         log_warn("report: %s sets report.efficiency %g and quality.margin %s; those of the first "
                  "study apply", s->name, rule.efficiency, s->quality.margin);
@@ -401,6 +408,8 @@ static int cmd_report_run(int noperands, char **operands, int nrest, char **rest
         return -1;
     }
     analysis.rule = in.rule;
+    analysis.facts.unit = in.unit;
+    analysis.facts.mode = in.mode;
     if (predict) {
         rc = run_prediction(&in, &analysis.facts, e);
     } else if (report_create(&report, in.sources, in.nsources, &analysis, e) == 0) {

@@ -175,7 +175,7 @@ static double field_of(const struct run_epoch *epoch, enum field field)
     return NAN;
 }
 
-/* Returns the statistic over the epochs after warming up, or NaN if there is only one epoch, a value
+/* Returns the statistic over the epochs after the first `warmup`, or NaN if there is only one epoch, a value
  * is unknown or memory ran out. */
 static double steady_statistic(const struct run_record *record, size_t warmup, enum field field,
                                double statistic(const double *values, size_t n))
@@ -249,8 +249,8 @@ static int measure_run(struct result *r, const struct run_record *record, struct
     size_t warmup = curve_warmup(r->curve);
     r->comm_s = steady_statistic(record, warmup, COMM, stat_median);
     r->data_s = steady_statistic(record, warmup, DATA, stat_median);
-    r->grad_sq = steady_statistic(record, warmup, GRAD_SQ, stat_mean);
-    r->grad_var = steady_statistic(record, warmup, GRAD_VAR, stat_mean);
+    r->grad_sq = steady_statistic(record, 1, GRAD_SQ, stat_mean);
+    r->grad_var = steady_statistic(record, 1, GRAD_VAR, stat_mean);
     return 0;
 }
 
