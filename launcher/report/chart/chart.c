@@ -136,6 +136,20 @@ static void widen_range(double value, double *low, double *high)
     *high = fmax(*high, value);
 }
 
+/* Uses tics at 1, 2 and 5 times powers of ten; if there are fewer than three, evenly spaced
+ * ones. */
+static void fit_logarithm(struct chart_axis *a, double low, double high)
+{
+    int ntics = 0;
+
+    a->low = low;
+    a->high = high;
+    for (double tic = NAN; chart_axis_next(a, &tic);)
+        ntics++;
+    if (ntics < 3)
+        a->step = round_step((high - low) / 8);
+}
+
 static void fit_y(struct chart *c, struct chart_axis *a, bool right, bool from_zero)
 {
     double low = INFINITY, high = -INFINITY;
@@ -150,21 +164,10 @@ static void fit_y(struct chart *c, struct chart_axis *a, bool right, bool from_z
     }
     if (a->high > a->low || low > high)
         return;
-    chart_axis_fit(a, from_zero ? fmin(low, 0) : low, high, 7);
-}
-
-/* Uses tics at 1, 2 and 5 times powers of ten; if there are fewer than three, evenly spaced
- * ones. */
-static void fit_logarithm(struct chart_axis *a, double low, double high)
-{
-    int ntics = 0;
-
-    a->low = low;
-    a->high = high;
-    for (double tic = NAN; chart_axis_next(a, &tic);)
-        ntics++;
-    if (ntics < 3)
-        a->step = round_step((high - low) / 8);
+    if (a->logarithmic)
+        fit_logarithm(a, 0.85 * low, 1.18 * high);
+    else
+        chart_axis_fit(a, from_zero ? fmin(low, 0) : low, high, 7);
 }
 
 static void fit_x(struct chart *c)
