@@ -62,6 +62,23 @@ like "$ERR" 'train.compress is "?bf16"?, and .* says "?none"?' "both values are 
 exits 3 "it cannot be resumed" unetctl resume -C s unet-g01-s1
 like "$ERR" "unet-g01-s1: run.json: train.compress $gone" "with the run"
 mv was.json $run
+exits 0 "a study may have the preset of report.margin" unetctl plan -C s --set report.margin=0.01
+exits 2 "another margin" unetctl plan -C s --set report.margin=0.02
+like "$ERR" "report.margin is no longer a setting: use quality.margin" "what has its meaning is named"
+exits 2 "a margin that is none" unetctl plan -C s --set quality.margin=-2%
+like "$ERR" "quality.margin: '-2%' is not a margin above 0" "and what one looks like"
+
+# ---- keys that run.json has only if they are set
+is "$(json $run '"limit" in d')" False "the old run.json has no limit"
+exits 3 "it began without" unetctl generate -C s --gpus 1 --set limit.steps=9
+like "$ERR" 'limit.steps is missing, and --set says 9' "a limit is another value"
+ok "a run with a limit" unetctl generate -C s --gpus 2 --set limit.steps=9 --set quality.margin='2 %'
+is "$(json s/runs/unet-g02-s1/run.json 'd["limit"], "quality" in d')" "({'steps': 9}, False)" \
+    "run.json has what is set of it, and nothing that only the report reads"
+touch s/runs/unet-g02-s1/attempt-1/record.jsonl
+exits 3 "it began with it" unetctl generate -C s --gpus 2
+like "$ERR" 'limit.steps is 9, and .* says 0' "no limit is another value"
+rm -r s/runs/unet-g02-s1
 
 # ---- a value that no run can use
 ok "a study" unetctl init new --full --data data --site local --set data.height=32 --set data.width=32 \

@@ -25,11 +25,12 @@
 /* The thresholds of the rule, which a study may set. */
 struct decision_rule {
     double efficiency; /* the least */
-    double margin;     /* the quality may be lower by less than this */
+    double margin;     /* the quality may be worse by less than this */
+    bool is_share;     /* margin is a share of the base case's quality */
 };
 #define DECISION_EFFICIENCY 0.8
 #define DECISION_IOU_MARGIN 0.01
-#define DECISION_RULE_INIT {DECISION_EFFICIENCY, DECISION_IOU_MARGIN}
+#define DECISION_RULE_INIT {DECISION_EFFICIENCY, DECISION_IOU_MARGIN, false}
 
 /* A larger efficiency is suspect: caches may explain it, or other work that slowed the base case
  * down. */

@@ -117,14 +117,15 @@ static bool is_only_printed(void)
 /* One rule applies to all sources. */
 static void set_rule(struct input *in, const struct study *s)
 {
-    struct decision_rule rule = {s->report.efficiency, s->report.margin};
+    struct decision_rule rule = {.efficiency = s->report.efficiency};
 
+    settings_decode_margin(s->quality.margin, &rule.margin, &rule.is_share);
     if (!in->ruled)
         in->rule = rule;
-    else if (rule.efficiency != in->rule.efficiency || rule.margin != in->rule.margin)
-        log_warn("report: %s sets report.efficiency %g and report.margin %g; those of the first "
-                 "study apply, %g and %g", s->name, rule.efficiency, rule.margin,
-                 in->rule.efficiency, in->rule.margin);
+    else if (rule.efficiency != in->rule.efficiency || rule.margin != in->rule.margin ||
+             rule.is_share != in->rule.is_share)
+        log_warn("report: %s sets report.efficiency %g and quality.margin %s; those of the first "
+                 "study apply", s->name, rule.efficiency, s->quality.margin);
     in->ruled = true;
 }
 
@@ -461,7 +462,7 @@ const struct cli_command cmd_report = {
         "The verdict comes first: the fastest number of GPUs whose steady epochs are shown to\n"
         "have an efficiency of at least 0.80 and whose IoU is shown to hold, or, where the runs do not\n"
         "show that, what is undecided and the runs that would decide. report.efficiency and\n"
-        "report.margin of study.yaml set other thresholds than 0.80 and 0.01.\n"
+        "quality.margin of study.yaml set other thresholds than 0.80 and 0.01.\n"
         "--predict 2..14:2 prints low, expected and high times for numbers of GPUs that were not\n"
         "run, from the measured steps, the bytes of the gradients and published figures of\n"
         "--links (nvlink1..4, pcie3..5, opa100, ib-fdr, ib-edr, ib-hdr, ib-ndr, eth10, eth25,\n"

@@ -19,6 +19,7 @@
 #include "launcher/host/path.h"
 #include "src/atomicfile.h"
 #include "src/map.h"
+#include "src/stat.h"
 
 static void read_log(const char *dir, const char *name, struct result *r)
 {
@@ -153,6 +154,9 @@ static bool agree_if_known(double a, double b)
 /* Returns the name of the first value in which a row and its log differ, or NULL. */
 static const char *find_difference(const struct result *row, const struct result *log)
 {
+    const struct curve *c = log->curve;
+    double all = stat_median(c->seconds + 1, c->n - 1); /* as tables of unetctl 0.1 have it */
+    double median = agree_if_known(row->median_epoch_s, all) ? all : log->median_epoch_s;
     const struct {
         const char *what;
         double a, b;
@@ -161,7 +165,7 @@ static const char *find_difference(const struct result *row, const struct result
                 {"training time", row->training_time, log->training_time},
                 {"first epoch", row->first_epoch_s, log->first_epoch_s},
                 {"second epoch", row->second_epoch_s, log->second_epoch_s},
-                {"median epoch", row->median_epoch_s, log->median_epoch_s},
+                {"median epoch", row->median_epoch_s, median},
                 {"final loss", row->loss, log->loss}};
     char engine[sizeof row->engine];
     long seed;

@@ -162,33 +162,31 @@ static int check_done(const char *path, double measured, struct err *e)
     return same ? 0 : err_set(e, ERR_DATA, "%s: it disagrees with the end of record.jsonl", path);
 }
 
-enum field { RATE, COMM, DATA, IMAGES, GRAD_SQ, GRAD_VAR };
+enum field { COMM, DATA, GRAD_SQ, GRAD_VAR };
 
 static double field_of(const struct run_epoch *epoch, enum field field)
 {
     switch (field) {
-    case RATE: return epoch->seconds > 0 ? epoch->images / epoch->seconds : NAN;
     case COMM: return epoch->comm_s;
     case DATA: return epoch->data_s;
-    case IMAGES: return epoch->images;
     case GRAD_SQ: return epoch->grad_sq;
     case GRAD_VAR: return epoch->grad_var;
     }
     return NAN;
 }
 
-/* Returns the statistic over all epochs but the first, which includes start-up, or NaN if there is
- * only one epoch, a value is unknown or memory ran out. */
-static double steady_statistic(const struct run_record *record, enum field field,
+/* Returns the statistic over the epochs after warming up, or NaN if there is only one epoch, a value
+ * is unknown or memory ran out. */
+static double steady_statistic(const struct run_record *record, size_t warmup, enum field field,
                                double statistic(const double *values, size_t n))
 {
-    size_t n = record->nepochs - 1;
+    size_t n = record->nepochs - warmup;
     double *values = calloc(n + 1, sizeof *values), result;
 
     if (!values)
         return NAN;
     for (size_t i = 0; i < n; i++)
-        values[i] = field_of(&record->epochs[i + 1], field);
+        values[i] = field_of(&record->epochs[i + warmup], field);
     result = statistic(values, n);
     free(values);
     return result;
@@ -204,7 +202,7 @@ static double score_of(const struct run_record *record, size_t i)
 
 static struct curve *curve_of_record(const struct run_record *record, struct err *e)
 {
-    int columns = 0;
+    int columns = CURVE_UNITS;
 
     for (size_t i = 0; i < record->nepochs; i++)
         columns |= (isnan(score_of(record, i)) ? 0 : CURVE_SCORE) |
@@ -217,6 +215,7 @@ static struct curve *curve_of_record(const struct run_record *record, struct err
     for (size_t i = 0; c && i < record->nepochs; i++) {
         c->seconds[i] = record->epochs[i].seconds;
         c->loss[i] = record->epochs[i].loss;
+        c->units[i] = record->epochs[i].images;
         if (c->score)
             c->score[i] = score_of(record, i);
         if (c->val_loss)
@@ -247,13 +246,11 @@ static int measure_run(struct result *r, const struct run_record *record, struct
     if (!r->curve)
         return -1;
     curve_measure(r->curve, r);
-    r->images_per_s = steady_statistic(record, RATE, stat_median);
-    r->comm_s = steady_statistic(record, COMM, stat_median);
-    r->data_s = steady_statistic(record, DATA, stat_median);
-    r->grad_sq = steady_statistic(record, GRAD_SQ, stat_mean);
-    r->grad_var = steady_statistic(record, GRAD_VAR, stat_mean);
-    r->images = record->nepochs > 1 ? steady_statistic(record, IMAGES, stat_median)
-                                    : record->epochs[0].images;
+    size_t warmup = curve_warmup(r->curve);
+    r->comm_s = steady_statistic(record, warmup, COMM, stat_median);
+    r->data_s = steady_statistic(record, warmup, DATA, stat_median);
+    r->grad_sq = steady_statistic(record, warmup, GRAD_SQ, stat_mean);
+    r->grad_var = steady_statistic(record, warmup, GRAD_VAR, stat_mean);
     return 0;
 }
 

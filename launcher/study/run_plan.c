@@ -236,7 +236,7 @@ char *run_plan_encode(const struct study *s, const char *study_id, const struct 
     json_t *root = json_pack("{s:i}", "schema", SCHEMA);
 
     for (const struct setting *k = settings_of_run; k->path; k++)
-        if (!k->of_split)
+        if (!k->of_split && !(k->on_demand && setting_is_preset(k, &c)))
             encode_setting(root, k, &c);
     if (!run->engine->embedded)
         json_object_set_new(root, "program", encode_program(s, run));
@@ -322,7 +322,7 @@ static void compare_values(const char *path, const json_t *was, const json_t *is
     const char *key;
     json_t *value;
 
-    if (json_is_object(was) && json_is_object(is))
+    if (json_is_object(is) && (!was || json_is_object(was)))
         json_object_foreach((json_t *)is, key, value) {
             snprintf(inner, sizeof inner, "%s%s%s", path, *path ? "." : "", key);
             compare_values(inner, json_object_get(was, key), value, dst);
@@ -331,15 +331,18 @@ static void compare_values(const char *path, const json_t *was, const json_t *is
         note_difference(path, was, is, dst);
 }
 
-/* Only a run.json of an earlier version has such values. */
-static void compare_gone(const json_t *plan, struct run_difference *dst)
+/* Compares the values of a table's keys that only `was` has: keys of an earlier version, or those
+ * that are in run.json only if they were set. */
+static void compare_absent(const struct setting *table, const json_t *old, const json_t *new,
+                           struct run_difference *dst)
 {
-    for (const struct setting *k = settings_gone; k->path; k++) {
-        const json_t *was = run_plan_value(plan, k->path);
-        if (was && !setting_json_is_preset(k, was)) {
-            json_t *is = json_string(k->preset);
-            note_difference(k->path, was, is, dst);
-            json_decref(is);
+    for (const struct setting *k = table; k->path; k++) {
+        const json_t *was = run_plan_value(old, k->path);
+        if (was && !run_plan_value(new, k->path) && !setting_json_is_preset(k, was)) {
+            json_t *preset = json_loads(k->preset, JSON_DECODE_ANY, NULL);
+            preset = preset ? preset : json_string(k->preset);
+            note_difference(k->path, was, preset, dst);
+            json_decref(preset);
         }
     }
 }
@@ -353,7 +356,8 @@ int run_plan_compare(const char *old_text, const char *new_text, const char *stu
     *dst = (struct run_difference){0};
     if (is) {
         compare_values("", was, is, dst);
-        compare_gone(was, dst);
+        compare_absent(settings_gone, was, is, dst);
+        compare_absent(settings_of_run, was, is, dst);
     }
     json_decref(was);
     json_decref(is);

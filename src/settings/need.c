@@ -45,16 +45,14 @@ static int is_met(const struct setting *table, const struct setting_need *need, 
     return met;
 }
 
-static bool asks_for_nothing(const struct setting *s, const void *src)
+static bool is_neutral(const struct setting *s, const void *src)
 {
     struct buf text = {0};
 
     setting_format(s, src, &text);
-    const char *value = text.data ? text.data : "";
-    bool nothing = text.failed || (s->preset && strcmp(value, s->preset) == 0) ||
-                   (s->neutral && strcmp(value, s->neutral) == 0);
+    bool neutral = text.failed || (s->neutral && strcmp(text.data ? text.data : "", s->neutral) == 0);
     buf_destroy(&text);
-    return nothing;
+    return neutral;
 }
 
 const struct setting_need *need_unmet(const struct setting *table, const struct setting *s,
@@ -62,7 +60,7 @@ const struct setting_need *need_unmet(const struct setting *table, const struct 
 {
     const struct setting_need *first = s->needs;
 
-    if (!first || asks_for_nothing(s, src))
+    if (!first || setting_is_preset(s, src) || is_neutral(s, src))
         return NULL;
     while (first->path) {
         const struct setting_need *n = first;

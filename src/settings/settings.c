@@ -75,6 +75,28 @@ const char *settings_check_time(const char *text)
                                                 "2-00:00:00";
 }
 
+bool settings_decode_margin(const char *text, double *margin, bool *is_share)
+{
+    char *end;
+
+    *margin = strtod(text, &end);
+    while (*end == ' ')
+        end++;
+    *is_share = *end == '%';
+    if (*is_share)
+        *margin /= 100;
+    return end != text && end[*is_share] == 0 && *margin > 0 && isfinite(*margin);
+}
+
+static const char *check_margin(const char *text)
+{
+    double margin;
+    bool is_share;
+
+    return settings_decode_margin(text, &margin, &is_share)
+               ? NULL : "is not a margin above 0, such as 0.02 or 2 %";
+}
+
 static bool has_slash(const char *text)
 {
     return strchr(text, '/') != NULL;
@@ -374,6 +396,16 @@ void setting_format(const struct setting *s, const void *src, struct buf *dst)
         break;
     default: buf_add(dst, *(char *const *)at ? *(char *const *)at : "");
     }
+}
+
+bool setting_is_preset(const struct setting *s, const void *src)
+{
+    struct buf text = {0};
+
+    setting_format(s, src, &text);
+    bool same = s->preset && strcmp(text.data ? text.data : "", s->preset) == 0;
+    buf_destroy(&text);
+    return same;
 }
 
 void setting_format_json(const struct setting *s, const void *src, struct buf *dst)

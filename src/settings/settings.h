@@ -74,7 +74,7 @@ struct setting {
     enum setting_resume resume;
     bool expected;  /* run.json must have it; another that is missing has its preset */
     bool of_split;  /* in split.json, not in run.json */
-    bool on_demand; /* in study.yaml only if it was set */
+    bool on_demand; /* in study.yaml only if it was set, in run.json only if it is not the preset */
     bool blank;     /* "" (or 0) leaves the value of a lower layer, such as the site's profile */
     bool is_joined; /* of TEXT: a list in a file is joined by commas */
     bool is_place;  /* of PATH: moving the file does not change the meaning of a run */
@@ -156,6 +156,9 @@ void setting_clear_lines(struct setting_lines *list);
 /* Adds the value that src has, as text without quotes. Items of a list are separated by ", ". */
 void setting_format(const struct setting *s, const void *src, struct buf *dst);
 
+/* Has src the preset? */
+bool setting_is_preset(const struct setting *s, const void *src);
+
 /* Adds the value as JSON. */
 void setting_format_json(const struct setting *s, const void *src, struct buf *dst);
 
@@ -168,6 +171,10 @@ void settings_destroy(const struct setting *table, void *dst);
 
 /* Returns NULL if text is a Slurm time limit, or what is wrong with it. */
 const char *settings_check_time(const char *text);
+
+/* Reads quality.margin: a number above 0, with a '%' a share of the quality's value. Returns whether
+ * text is one. */
+bool settings_decode_margin(const char *text, double *margin, bool *is_share);
 
 /* Is name the path of a model's file (it has a slash or ends in .yaml), and not a built-in
  * model? */

@@ -22,7 +22,7 @@
 
 #define SIZE_LIMIT (1 << 20)
 
-static const char *const sections[] = {"data", "augment", "model", "train", "layout"};
+static const char *const sections[] = {"data", "augment", "model", "train", "layout", "limit"};
 #define NSECTIONS (sizeof sections / sizeof *sections)
 
 int run_config_init(struct settings *c, struct err *e)
