@@ -103,7 +103,7 @@ like p/proposal.md '^\| all.\_of &amp; it 100% \| 8 \|' "names are escaped in Ma
 like p/proposal.tex '^.section\{Parallel performance of proud.\_study\}' "so is the study's"
 unlike p/proposal.md 'Few counts' "four numbers of GPUs and of nodes are enough"
 like p/proposal.md '^Seeds: 1, 2, 3, 4\.' "it has the seeds"
-like p/proposal.md '^Epochs of a run.*: 4\.' "it has the length of the runs"
+like p/proposal.md '^Length of a run in epochs: 4\.' "it has the length of the runs"
 like p/proposal.md '^Runs started at: 2026-01-01T00:00:00Z\.' "it has when"
 like p/proposal.md '^Cluster: (._){4}\. Nodes: n1\.' "what is unknown is a blank"
 run=$(sed -n 's/^The scripts of run \([a-z0-9-]*\),.*/\1/p' p/proposal.md)
@@ -121,6 +121,27 @@ exits 2 "a bad request is refused" unetctl report -C s --proposal q --request '8
 like "$ERR" "must be 'NAME: GPUS x RUNS x HOURS', such as" "the error says what is meant"
 exits 2 "a request without a proposal is refused" unetctl report -C s --request 'a: 1 x 1'
 ok "no folder is left" test ! -e q
+
+# Short runs of a program that counts cells: speed alone.
+mkdir short
+python3 - s/logs/results.csv short/results.csv <<'EOF_PYTHON'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+for r in rows:
+    r.update(limited="yes", unit="cells", iou="", dice="", training_time="", test_time="", log="")
+with open(sys.argv[2], "w", newline="") as f:
+    w = csv.DictWriter(f, rows[0].keys(), lineterminator="\n")
+    w.writeheader()
+    w.writerows(rows)
+EOF_PYTHON
+exits 0 "a proposal of short runs" unetctl report --logs short --proposal v --flop 1e6 \
+    --request 'a: 8 x 3' --request 'b: 4 x 3 x 2'
+unlike v/proposal.md 'whole run s' "a whole run was not measured"
+like v/proposal.md '^\| a \| 8 \| 4 \| 3 \| (._){4} \| (._){4} \|' "so its hours are a blank"
+like v/proposal.md '^\| b \| 4 \| 2 \| 3 \| 2 \| 24 \| 12 \|' "unless they are given"
+like v/proposal.md '^\| all .*\| (._){4} \| (._){4} \| (._){4} \| (._){4} \| (._){4} \|' "no sum is invented"
+like v/proposal.md '^Of the 16 runs, 16 ended at limit' "it says that they show speed alone"
+like v/proposal.md 'FLOP: 1e\+06 for each of the cells' "work is named"
 
 # Two numbers of GPUs, single runs, a name of anything, no PDF.
 ugly='100% & #1 {x}_~^$ \end{document} | <b> `é'

@@ -40,7 +40,7 @@ static const struct cli_option options[] = {
     {"logs", 0, CLI_LIST, "DIR",
      "read a folder of log_N.csv and log_hvd_N.csv files; may be repeated", &logs_dirs, 0, 0},
     {"output", 'o', CLI_STRING, "DIR",
-     "write to this folder (default: STUDY/report, or report for several)", &out_dir, 0, 0},
+     "write to this folder (default: STUDY/report, or report)", &out_dir, 0, 0},
     {"json", 0, CLI_STRING, "FILE", "write the numbers as JSON to FILE, or - for standard output",
      &json_file, 0, 0},
     {"text", 0, CLI_FLAG, NULL, "print the verdict, a table and a chart for a terminal", &as_text,
@@ -50,7 +50,7 @@ static const struct cli_option options[] = {
     {"paragraph", 0, CLI_FLAG, NULL, "print the methods paragraph of a paper with its numbers",
      &as_paragraph, 0, 0},
     {"base", 0, CLI_INT, "N",
-     "compute speed-ups over N GPUs and leave smaller runs out (default: 1)", &base, 1,
+     "compute speed-ups over N GPUs, without smaller runs (default: 1)", &base, 1,
      SETTINGS_GPUS_MAX},
     {"deadline", 0, CLI_DOUBLE, "SECONDS", "say which number of GPUs trains within this time",
      &deadline_s, 0, 1e9},
@@ -67,32 +67,30 @@ static const struct cli_option options[] = {
     {"batch-per-gpu", 0, CLI_INT, "N", "assume N images per GPU and step where logs do not say",
      &batch_per_gpu, 1, 1000000},
     {"epoch", 0, CLI_INT, "K",
-     "compare epoch K, counted from 0, as the reference notebooks do (default: 1)", &one_epoch, 1,
+     "compare epoch K, from 0, as the reference's notebooks do (1)", &one_epoch, 1,
      1000000},
     {"keep-remainder", 0, CLI_FLAG, NULL,
      "with --train-images: count the incomplete last batch as trained", &keep_remainder, 0, 0},
     {"predict", 0, CLI_STRING, "LIST",
-     "predict these numbers of GPUs from measured steps and link speeds", &predict, 0, 0},
+     "predict these numbers of GPUs from measured steps and links", &predict, 0, 0},
     {"links", 0, CLI_STRING, "A,B",
      "--predict: links within and between nodes, names or GB/s:us (nvlink2,ib-edr)", &links, 0, 0},
     {"gpus-per-node", 0, CLI_INT, "N",
-     "--predict, --proposal: assume N GPUs per node where results do not say", &gpus_per_node, 1,
-     1024},
+     "assume N GPUs per node where results do not say", &gpus_per_node, 1, 1024},
     {"parameters", 0, CLI_INT, "N",
-     "--predict: assume N parameters of the network where results do not say", &parameters, 1,
+     "--predict: assume N parameters where results do not say", &parameters, 1,
      1000000000000},
     {"norm-sums", 0, CLI_INT, "N",
-     "--predict: count N sums of synchronised batch norm per step, 2 per layer (0)", &norm_sums, 0,
+     "--predict: sums of synchronised batch norm per step (0)", &norm_sums, 0,
      1000000},
     {"watts", 0, CLI_DOUBLE, "W", "assume W watts per GPU for energy where logs do not say",
      &watts, 0, 100000},
     {"proposal", 0, CLI_STRING, "DIR",
-     "write the scaling section of an application for computing time to this folder", &proposal, 0,
-     0},
+     "write the scaling section of an application to this folder", &proposal, 0, 0},
     {"request", 0, CLI_LIST, "JOBS",
      "--proposal: request 'NAME: GPUS x RUNS x HOURS'; may be repeated", &requests, 0, 0},
     {"flop", 0, CLI_DOUBLE, "N",
-     "--proposal: count N floating-point operations for each unit of work", &flop, 0, 1e30},
+     "--proposal: count N floating-point operations per unit of work", &flop, 0, 1e30},
     {0}};
 
 /* The sources on the command line, and the default folder of their report. */
@@ -467,10 +465,9 @@ const struct cli_command cmd_report = {
         "run, from the measured steps, the bytes of the gradients and published figures of\n"
         "--links (nvlink1..4, pcie3..5, opa100, ib-fdr, ib-edr, ib-hdr, ib-ndr, eth10, eth25,\n"
         "eth100). One measured number is enough; the assumptions are printed below the table.\n"
-        "--proposal DIR writes proposal.tex, proposal.md and their figure into a new folder: the\n"
-        "scaling with intervals, what the model expects up to twice as many GPUs, how it was\n"
-        "measured, what each --request adds up to, and the job script. What is not known is a\n"
-        "blank (____) to be filled in. doc/PROPOSAL.md says which centre asks for what.\n"
+        "--proposal DIR writes the scaling section of an application for computing time into a\n"
+        "new folder: what was measured, how, what is expected beyond, what each --request adds\n"
+        "up to, and the job script. What is unknown is a blank, ____ (doc/PROPOSAL.md).\n"
         "Exit code: 0; 7 if no run has a result; 8 if there are not two numbers of GPUs to\n"
         "compare, or no base case. Runs without a result are listed in the report and excluded\n"
         "from its numbers.\n"

@@ -112,11 +112,11 @@ void proposal_request_fill(struct table *t, const struct report_series *rs,
     if (facts->cpus_per_gpu)
         snprintf(cores, sizeof cores, ", %d for each GPU", facts->cpus_per_gpu);
     if (facts->run_bytes > 0)
-        snprintf(bytes, sizeof bytes, " Storage: %.3g GB for each run, as the one of the appendix "
-                 "has.", facts->run_bytes / 1e9);
+        snprintf(bytes, sizeof bytes, " Storage: %.3g GB for each run, as a finished one of the "
+                 "study has.", facts->run_bytes / 1e9);
     if (facts->flop > 0)
-        snprintf(flop, sizeof flop, " FLOP: %.4g for each unit of work, times the measured "
-                 "throughput and all hours: an upper bound.", facts->flop);
+        snprintf(flop, sizeof flop, " FLOP: %.4g for each of the %s, times the measured "
+                 "throughput and all hours: an upper bound.", facts->flop, rs->as->series.unit);
     table_init(t, "Requested resources, with the measurements of %s. GPU-h: GPUs x runs x hours. "
                "node-h: whole nodes. core-h: the cores that jobs ask for%s. Hours that the request "
                "does not give are those of a whole run as measured, rounded up.%s%s", rs->label,

@@ -26,7 +26,7 @@ struct proposal_facts {
     int gpus_per_node;
     int cpus_per_gpu; /* that the study's jobs ask for */
     double flop;      /* floating-point operations of a unit of work */
-    double run_bytes; /* on disk, of the run of the appendix; proposal_write sets it */
+    double run_bytes; /* on disk, of a finished run; proposal_write sets it */
     const struct proposal_request *requests;
     size_t nrequests;
 };

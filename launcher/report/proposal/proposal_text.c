@@ -3,6 +3,7 @@
 #include "launcher/report/proposal/proposal_text.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "launcher/report/markup/escape.h"
@@ -228,13 +229,14 @@ static void add_method(const struct document *d, const struct report_series *rs)
 {
     const struct series *s = &rs->as->series;
     size_t nlimited = 0;
+    char length[48];
     struct buf text = {0};
 
-    for (size_t i = 0; i < s->nrows; i++)
-        nlimited += s->rows[i].limited == 1;
+    for (size_t i = 0; i < s->npoints; i++)
+        nlimited += s->points[i].nlimited;
     paragraph_describe(&text, rs);
-    add_values(&text, s, "Epochs of a run, or intervals that its log has times for",
-               offsetof(struct result, epochs), false);
+    snprintf(length, sizeof length, "Length of a run in %ss", series_interval(s));
+    add_values(&text, s, length, offsetof(struct result, epochs), false);
     if (nlimited)
         buf_addf(&text, "Of the %zu runs, %zu ended at limit.steps or limit.minutes: they show speed "
                  "alone.\n", s->nrows, nlimited);

@@ -24,7 +24,7 @@ static void set_up(void)
     points[1].q[QUANTITY_RATE].median = 160;
     points[1].efficiency[QUANTITY_STEADY_EPOCH] = (struct ratio){
         0.8, {.low = 0.75, .high = 0.85, .level = 0.95, .method = INTERVAL_FIELLER}, NAN, NAN};
-    as.series = (struct series){.points = points, .npoints = 2, .quality = "IoU"};
+    as.series = (struct series){.points = points, .npoints = 2, .quality = "IoU", .unit = "cells"};
     rs = (struct report_series){.as = &as, .label = "the program"};
 }
 
