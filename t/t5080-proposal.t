@@ -73,7 +73,7 @@ for row, p in zip(scaling, engine["points"]):
     check("efficiency", p["efficiency"], 3)
     check_interval("its interval", p["speedups"]["steady_epoch_s"]["interval"], 2)
     check_interval("interval of it", p["efficiencies"]["steady_epoch_s"]["interval"], 3)
-assert [r["GPUs"] for r in beyond] == ["12", "16"]  # 1.5 and 2 times, and what is requested
+assert [r["GPUs"] for r in beyond] == ["12", "16"]  # 1.5 and 2 times
 for r in beyond:
     low, high = map(float, r["its interval"].split(".."))
     assert low <= float(r["speed-up"]) <= high and low < high, r
@@ -110,7 +110,7 @@ run=$(sed -n 's/^The scripts of run \([a-z0-9-]*\),.*/\1/p' p/proposal.md)
 ok "the scripts are beside it" cmp p/submit_file.sh "s/runs/$run/submit_file.sh"
 like p/proposal.md '^    #SBATCH --nodes=1' "Markdown has the script"
 is "$(grep -c '^.end{verbatim}$' p/proposal.tex)" 2 "the script cannot end its environment"
-is "$(grep -c 'end{verbatim}' p/proposal.tex)" 2 "LaTeX has both scripts"
+is "$(grep -cF '\end{verbatim}' p/proposal.tex)" 2 "LaTeX has both scripts"
 
 # What was filled in is not overwritten.
 echo mine >>p/proposal.tex
@@ -120,6 +120,7 @@ is "$(tail -n 1 p/proposal.tex)" mine "nothing is changed"
 exits 2 "a bad request is refused" unetctl report -C s --proposal q --request '8 GPUs'
 like "$ERR" "must be 'NAME: GPUS x RUNS x HOURS', such as" "the error says what is meant"
 exits 2 "a request without a proposal is refused" unetctl report -C s --request 'a: 1 x 1'
+exits 2 "with --predict it is refused" unetctl report -C s --proposal q --predict 16
 ok "no folder is left" test ! -e q
 
 # Short runs of a program that counts cells: speed alone.

@@ -424,8 +424,9 @@ static int cmd_report_run(int noperands, char **operands, int nrest, char **rest
     if (nlevels < 0)
         return -1;
     struct analysis_options analysis = decide_options(levels, nlevels);
-    if (requests.count && !proposal)
-        return err_set(e, ERR_USAGE, "report: --request needs --proposal DIR");
+    if ((requests.count && !proposal) || (proposal && predict))
+        return err_set(e, ERR_USAGE, predict ? "report: --proposal has predictions of its own: type "
+                       "it without --predict" : "report: --request needs --proposal DIR");
     if (args.dir && (noperands || logs_dirs.count))
         return err_set(e, ERR_USAGE,
                        "report: -C names one study; for several, type 'unetctl report A B'");

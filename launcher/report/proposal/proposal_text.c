@@ -57,20 +57,16 @@ static void add_items(const struct document *d, struct buf *lines)
     buf_destroy(lines);
 }
 
-/* Adds a line as it is: characters that the document's fonts lack become '?', and the end of the
- * environment, which must not be in it, is taken apart. */
+/* Adds a line as it is, but for '?' where the document's fonts lack a character, and a blank that
+ * keeps a line from ending the environment. */
 static void escape_verbatim(struct buf *b, const char *line)
 {
-    static const char end[] = "\\end{verbatim}";
     struct buf plain = {0};
 
     escape_plain(&plain, line);
     for (const char *p = plain.data ? plain.data : ""; *p; p++)
-        if (strncmp(p, end, strlen(end)) == 0) {
-            buf_add(b, "\\end {verbatim}");
-            p += strlen(end) - 1;
-        } else
-            buf_addf(b, "%c", *p & 0x80 ? '?' : *p);
+        buf_addf(b, "%c%s", *p & 0x80 ? '?' : *p,
+                 strncmp(p, "\\end{verbatim}", 14) == 0 ? " " : "");
     b->failed |= plain.failed;
     buf_destroy(&plain);
 }
@@ -141,28 +137,17 @@ static void add_figure(const struct document *d, const struct proposal_text *tex
         buf_add(d->b, "% There is no scaling.pdf: make it from scaling.svg, and include it here.\n\n");
 }
 
-static bool is_requested(const struct proposal_facts *f, int gpus)
-{
-    for (size_t i = 0; i < f->nrequests; i++)
-        if (f->requests[i].gpus == gpus)
-            return true;
-    return false;
-}
-
-/* Fills a table of 1.5 and 2 times the largest measured count, and of those that are requested. */
-static void fill_extrapolation(struct table *t, const struct report_series *rs,
-                               const struct proposal_facts *f)
+/* Fills a table of 1.5 and 2 times the largest measured count. */
+static void fill_extrapolation(struct table *t, const struct report_series *rs)
 {
     const struct series *s = &rs->as->series;
     int base = s->points[0].gpus, largest = s->points[s->npoints - 1].gpus;
-    int end = proposal_chart_end(rs);
 
     table_init(t, "Extrapolation, not measured: speed-up and efficiency of %s over %d GPU%s that the "
                "model expects, with intervals of %.0f %%.", rs->label, base, plural(base),
                100 * MODEL_LEVEL);
-    for (int n = largest + 1; n <= end; n++) {
-        if (n != end && n != (3 * largest + 1) / 2 && !is_requested(f, n))
-            continue;
+    for (int halves = 3; halves <= 4; halves++) {
+        int n = (halves * largest + 1) / 2;
         struct bounds b = model_speedup(&rs->as->steady, base, n);
         double share = (double)base / n;
         table_addf(t, "GPUs", "%d", n);
@@ -183,7 +168,7 @@ static void add_extrapolation(const struct document *d, const struct report_seri
     struct table t;
 
     if (end > largest) {
-        fill_extrapolation(&t, rs, f);
+        fill_extrapolation(&t, rs);
         table_append(&t, d->table, d->b);
         buf_add(&text, "Assumptions: ");
         prediction_report_explain(m, f->gpus_per_node, &text);
