@@ -425,7 +425,7 @@ static int cmd_report_run(int noperands, char **operands, int nrest, char **rest
         return -1;
     struct analysis_options analysis = decide_options(levels, nlevels);
     if ((requests.count && !proposal) || (proposal && predict))
-        return err_set(e, ERR_USAGE, predict ? "report: --proposal has predictions of its own: type "
+        return err_set(e, ERR_USAGE, proposal ? "report: --proposal has predictions of its own: type "
                        "it without --predict" : "report: --request needs --proposal DIR");
     if (args.dir && (noperands || logs_dirs.count))
         return err_set(e, ERR_USAGE,
