@@ -41,6 +41,7 @@ launcher/analysis|launcher/analysis/ launcher/collect/results
 launcher/report/markup|
 launcher/report/chart|launcher/host launcher/report/markup
 launcher/report|launcher/report/ launcher/analysis/ launcher/collect/ launcher/host
+launcher/report/proposal|launcher/report/ launcher/analysis/ launcher/collect/ launcher/host
 launcher/cmd|launcher/
 launcher|launcher/cmd
 trainer/json|
