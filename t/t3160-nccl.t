@@ -93,6 +93,8 @@ for norm in sync none; do
     ok "$norm: the same to 1e-5" close image-$norm-1 image-$norm-2
     for r in 0 1; do
         ok "$norm: rank $r replays steps" test "$(calls $r cudaGraphLaunch)" -ge 62
+        ok "$norm: sums amid steps of rank $r wait for no gradients" \
+            test "$(calls $r nccl_urgent_reduce)" -gt 0
     done
 done
 tolerance=1e-4
