@@ -93,6 +93,8 @@ for norm in sync none; do
     ok "$norm: the same to 1e-5" close image-$norm-1 image-$norm-2
     for r in 0 1; do
         ok "$norm: rank $r replays steps" test "$(calls $r cudaGraphLaunch)" -ge 62
+        ok "$norm: sums amid steps of rank $r wait for no gradients" \
+            test "$(calls $r nccl_urgent_reduce)" -gt 0
     done
 done
 tolerance=1e-4
@@ -205,12 +207,15 @@ is $? 5 "itself, too"
 like nodriver/FAILED "rank 1 on $host: .*there is no NVIDIA driver" "FAILED has rank and reason"
 port=$((port + 2))
 rank 0 --epochs 1 --out kinds
-EMULATE_NAME="Other GPU" rank 1 --epochs 1 --out kinds
+EMULATE_NAME="Other GPU" EMULATE_CAPABILITY=75 rank 1 --epochs 1 --out kinds
 wait "${ranks[0]}"
 is $? 0 "two kinds of GPUs train together"
 like 0.err "warning: rank 1 on $host computes on Other GPU, rank 0 on Emulated GPU: .*constraint" \
     "a warning names both and what to do"
 like kinds/record.jsonl '"device":"Emulated GPU . Other GPU"' "the record has both"
+like 0.err 'in tf32$' "rank 0 has tf32"
+like 0.err 'train.dtype auto is f32: the GPU of another rank' "it reports that the other has not"
+like kinds/record.jsonl '"dtype":"f32"' "all compute in f32"
 wait "${ranks[1]}"
 port=$((port + 2))
 GPU=0 rank 0 --epochs 1 --out same

@@ -17,11 +17,11 @@
 
 struct run {
     /* "unet-g04-s1": label, GPUs, seed. The label of the embedded engine is the model, followed
-     * by train.dtype if it differs from its preset. That of another engine is its name. */
+     * by train.dtype other than auto and f32. That of another engine is its name. */
     char id[RUN_ID_SIZE];
     const struct engine *engine;
     int seed;
-    const char *dtype; /* the value of train.dtype */
+    const char *dtype; /* train.dtype, as run_plan_dtype returns it */
     struct layout layout;
     bool resized;  /* this attempt has another number of GPUs (unetctl resume --gpus) */
     bool own_plan; /* this attempt has its own run.json: it is resized, or its files were moved */
@@ -46,6 +46,11 @@ void run_plan_destroy(struct run_plan *plan);
 /* Writes the label that the ids of the study's runs with this engine begin with. */
 void run_plan_label(const struct study *study, const struct engine *engine,
                     char dst[RUN_LABEL_SIZE]);
+
+/* Returns train.dtype. For "auto" it is that of the study's runs with this label, if there are any,
+ * otherwise "f32" where the site and train.backend say that runs compute on the CPU, otherwise
+ * "auto", which each run resolves by its GPUs when it begins. */
+const char *run_plan_dtype(const struct study *study, const struct site *site);
 
 /* Returns run.json of a run, described in doc/FORMATS.md, which the caller frees, or NULL with
  * an error. */

@@ -140,6 +140,7 @@ bool settings_model_is_file(const char *name)
 #define EITHER_AS(as_, path_, ...) \
     {.path = path_, .as = as_, .or_next = true, .values = (const char *const[]){__VA_ARGS__, NULL}}
 #define MASKS NEED_AS("masks", "model.name", "unet", "fcnn", NEED_MODEL_FILE)
+#define ABSENT(text) .absent = text
 #define NEUTRAL(text) .neutral = text
 #define CHECK(name) .check = check_##name
 #define IS_PATH(name) .is_path = name
@@ -192,6 +193,11 @@ const struct setting *setting_find(const struct setting *table, const char *path
     while (table->path && strcmp(table->path, path) != 0)
         table++;
     return table->path ? table : NULL;
+}
+
+const char *setting_absent(const struct setting *s)
+{
+    return s->absent ? s->absent : s->preset;
 }
 
 int setting_word_index(const struct setting *table, const char *path, const void *src)

@@ -61,6 +61,7 @@ struct setting {
     enum setting_type type;
     size_t offset;      /* of the member in its struct */
     const char *preset; /* the default, as text; NULL: the setting is required */
+    const char *absent; /* what a file of an earlier version, without it, means; NULL: preset */
     double min, max;          /* of INT and REAL; both 0: not limited */
     const char *unit;         /* NULL: none */
     const char *const *words; /* of WORD, NULL-terminated */
@@ -129,6 +130,9 @@ int setting_refuse(const struct setting *table, const char *path, struct err *e)
 /* Returns 1 if path is a key of settings_gone and text is its preset, so that it is ignored, 0 if
  * path is not such a key, or -1 with the error of setting_refuse. */
 int setting_check_gone(const char *path, const char *text, struct err *e);
+
+/* Returns what a file without the setting means, or NULL. */
+const char *setting_absent(const struct setting *s);
 
 /* Returns the part of the path after its dot, or all of it. */
 const char *setting_leaf(const struct setting *s);

@@ -817,11 +817,11 @@ static int queue_gradients(void *arg, size_t upto, struct err *e)
 
     if (upto < l->weights->nparams)
         return 0;
-    if (!l->ops->branch(l->device, e))
+    if (!l->ops->branch(l->device, DEVICE_BESIDE, e))
         return -1;
     l->ops->add(l->device, l->sum, l->weights->grad, upto);
     l->ops->square(l->device, l->weights->grad, upto, true);
-    return l->ops->merge(l->device, e);
+    return l->ops->merge(l->device, DEVICE_BESIDE, e);
 }
 
 /* A device divides by the sum of the pixels' weights itself, and what is queued behind the
