@@ -158,10 +158,10 @@ void tables_fill_scaling(struct table *t, const struct report_series *rs)
         table_add_number(t, steady, p->q[QUANTITY_STEADY_EPOCH].median, 3);
         table_add_number(t, series_quantity_name(s, QUANTITY_RATE), p->q[QUANTITY_RATE].median, 1);
         table_add_number(t, "speed-up", series_speedup(s, p)->value, 2);
-        add_ratio_interval(t, "its interval", series_speedup(s, p));
+        add_ratio_interval(t, "its interval", series_speedup(s, p), s);
         table_add_number(t, "efficiency", efficiency->value, 3);
         add_interval_or_range(t, "interval of it", &efficiency->interval, efficiency->least,
-                              efficiency->most, 3);
+                              efficiency->most, 3, s);
     }
 }
 
