@@ -135,6 +135,35 @@ static void fill_speed(struct table *t, const struct report_series *rs)
     }
 }
 
+void tables_fill_scaling(struct table *t, const struct report_series *rs)
+{
+    const struct series *s = &rs->as->series;
+    const char *method = method_of(s);
+    char steady[64], whole[64];
+
+    snprintf(steady, sizeof steady, "%s s", series_quantity_name(s, QUANTITY_STEADY_EPOCH));
+    snprintf(whole, sizeof whole, "%s s", series_quantity_name(s, QUANTITY_WHOLE));
+    table_init(t, "Scaling of %s relative to %d GPU%s: medians over the runs. Efficiency: speed-up "
+               "over the ideal one. Range: of the runs, which are too few for an interval. "
+               "Interval of the speed-up: %s.", rs->label, s->points[0].gpus,
+               plural(s->points[0].gpus), method ? method : "unknown");
+    for (size_t i = 0; i < s->npoints; i++) {
+        const struct series_point *p = &s->points[i];
+        const struct ratio *efficiency = series_efficiency(s, p);
+        table_addf(t, "GPUs", "%d", p->gpus);
+        table_add_number(t, "nodes", p->nodes ? p->nodes : NAN, 0);
+        table_addf(t, "runs", "%zu", p->nruns);
+        table_add_number(t, whole, p->q[QUANTITY_WHOLE].median, 1);
+        table_add_number(t, steady, p->q[QUANTITY_STEADY_EPOCH].median, 3);
+        table_add_number(t, series_quantity_name(s, QUANTITY_RATE), p->q[QUANTITY_RATE].median, 1);
+        table_add_number(t, "speed-up", series_speedup(s, p)->value, 2);
+        add_ratio_interval(t, "its interval", series_speedup(s, p), s);
+        table_add_number(t, "efficiency", efficiency->value, 3);
+        add_interval_or_range(t, "interval of it", &efficiency->interval, efficiency->least,
+                              efficiency->most, 3, s);
+    }
+}
+
 void tables_fill_quality(struct table *t, const struct report_series *rs)
 {
     const struct comparison none = {.p = NAN, .difference = NAN, .interval = interval_none()};
@@ -505,13 +534,9 @@ void tables_add(struct buf *b, const struct report *r, table_encode_f *encode)
     add_tables(b, r, all, encode);
 }
 
-char *tables_encode_latex(const struct report *r)
+void tables_begin_latex(struct buf *b, const char *created)
 {
-    static fill_f *const narrow[] = {tables_fill_short, tables_fill_quality, fill_classes,
-                                     fill_parts, fill_model, fill_convergence, fill_levels, NULL};
-    struct buf b = {0};
-
-    buf_addf(&b,
+    buf_addf(b,
              "%% Made by unetctl report on %s: \\input it into a document with\n"
              "%% \\usepackage[T1]{fontenc}, \\usepackage[utf8]{inputenc} and "
              "\\usepackage{graphicx}, which\n"
@@ -519,7 +544,16 @@ char *tables_encode_latex(const struct report *r)
              "\\providecommand{\\fitline}[1]{\\sbox0{#1}\\ifdim\\wd0>\\linewidth\n"
              "  \\ifdefined\\resizebox\\resizebox{\\linewidth}{!}{\\usebox0}\\else\\usebox0\\fi\n"
              "  \\else\\usebox0\\fi}\n\n",
-             r->created);
+             created);
+}
+
+char *tables_encode_latex(const struct report *r)
+{
+    static fill_f *const narrow[] = {tables_fill_short, tables_fill_quality, fill_classes,
+                                     fill_parts, fill_model, fill_convergence, fill_levels, NULL};
+    struct buf b = {0};
+
+    tables_begin_latex(&b, r->created);
     add_tables(&b, r, narrow, table_encode_latex);
     return buf_steal(&b);
 }
