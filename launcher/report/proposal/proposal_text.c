@@ -213,18 +213,12 @@ static void add_values(struct buf *b, const struct series *s, const char *what, 
 static void add_method(const struct document *d, const struct report_series *rs)
 {
     const struct series *s = &rs->as->series;
-    size_t nlimited = 0;
     char length[48];
     struct buf text = {0};
 
-    for (size_t i = 0; i < s->npoints; i++)
-        nlimited += s->points[i].nlimited;
     paragraph_describe(&text, rs);
     snprintf(length, sizeof length, "Length of a run in %ss", series_interval(s));
     add_values(&text, s, length, offsetof(struct result, epochs), false);
-    if (nlimited)
-        buf_addf(&text, "Of the %zu runs, %zu ended at limit.steps or limit.minutes: they show speed "
-                 "alone.\n", s->nrows, nlimited);
     add_values(&text, s, "Seeds", offsetof(struct result, seed), false);
     add_values(&text, s, "Cluster: " PROPOSAL_BLANK ". Nodes", offsetof(struct result, hosts),
                true);
