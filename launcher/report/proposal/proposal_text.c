@@ -9,7 +9,6 @@
 #include "launcher/report/markup/escape.h"
 #include "launcher/report/paragraph.h"
 #include "launcher/report/prediction_report.h"
-#include "launcher/report/proposal/proposal_chart.h"
 #include "launcher/report/tables.h"
 #include "src/plural.h"
 
@@ -163,7 +162,7 @@ static void add_extrapolation(const struct document *d, const struct report_seri
 {
     const struct series *s = &rs->as->series;
     const struct model *m = &rs->as->steady;
-    int largest = s->points[s->npoints - 1].gpus, end = proposal_chart_end(rs);
+    int largest = s->points[s->npoints - 1].gpus, end = proposal_request_end(rs);
     struct buf text = {0};
     struct table t;
 
