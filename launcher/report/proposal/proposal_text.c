@@ -170,7 +170,7 @@ static void add_extrapolation(const struct document *d, const struct report_seri
         fill_extrapolation(&t, rs);
         table_append(&t, d->table, d->b);
         buf_add(&text, "Assumptions: ");
-        prediction_report_explain(m, f->gpus_per_node, &text);
+        prediction_report_explain(m, series_interval(s), f->gpus_per_node, &text);
         buf_add(&text, "Program, input, nodes and network stay those of the measurement.\n");
     } else
         buf_addf(&text, "Nothing is predicted beyond %d GPU%s of %s: %s.\n", largest,
