@@ -175,7 +175,7 @@ refused() { # BEHAVIOUR EXIT_CODE REASON
         "$1: the exit code is $2"
     like bad/runs/command-g01-s1/attempt-1/FAILED "$3" "$1: the reason is reported"
 }
-refused nothing 7 'ended without an error, but did not write .*log.csv'
+refused nothing 7 'ended without an error: the program did not write .*log.csv'
 refused race 7 'log.csv:1: '
 refused short 7 '1 epoch, but train.epochs asks for 2'
 refused nan 7 'log.csv:2: .*(nan|loss|number)'

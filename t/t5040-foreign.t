@@ -153,7 +153,7 @@ is "$(cut -d, -f1,7 out2/results.csv | sort | tr '\n' ' ')" \
     "log_02,done log_1,done log_2,corrupt run,state " "one of two equal logs is used"
 log twice/history.csv 4 0.9
 unetctl collect --logs twice -o out2 >/dev/null 2>&1
-like out2/results.csv '^history,.*corrupt.*call it log_N.csv' \
+like out2/results.csv '^history,.*unread.*call it log_N.csv' \
     "a table without a number of GPUs in its name is refused"
 
 # Copies under the names of other runs.
@@ -208,8 +208,8 @@ gzip copies/log_4.csv
 mv copies/log_2.csv copies/LOG_2.CSV
 exits 1 "a compressed log and a name in capitals are reported" unetctl collect --logs copies -o out2
 is "$(cut -d, -f1,7 out2/results.csv | sed 1d | sort | tr '\n' ' ')" \
-    "LOG_2.CSV,corrupt log_1,done log_4.csv.gz,corrupt " \
-    "the compressed log and the name in capitals are listed as corrupt"
+    "LOG_2.CSV,unread log_1,done log_4.csv.gz,unread " \
+    "the compressed log and the name in capitals are listed as unread"
 
 # A results.csv that was edited.
 mkdir table

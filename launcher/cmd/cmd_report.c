@@ -30,6 +30,8 @@ static long train_images, batch_per_gpu, one_epoch, base;
 static double watts, deadline_s, target_iou = NAN, target_loss = NAN;
 static struct workspace_args args;
 static struct cli_list logs_dirs;
+static struct log_form_args form_args;
+static struct log_form logs_form;
 static const char *json_file, *out_dir, *reach, *predict;
 static const char *links = "nvlink2,ib-edr";
 static long gpus_per_node, parameters, norm_sums;
@@ -37,7 +39,8 @@ static long gpus_per_node, parameters, norm_sums;
 static const struct cli_option options[] = {
     WORKSPACE_OPTION_STUDY(args),
     {"logs", 0, CLI_LIST, "DIR",
-     "read a folder of log_N.csv and log_hvd_N.csv files; may be repeated", &logs_dirs, 0, 0},
+     "read a folder of logs, such as log_N.csv; may be repeated", &logs_dirs, 0, 0},
+    LOG_FORM_OPTIONS(form_args),
     {"output", 'o', CLI_STRING, "DIR",
      "write to this folder (default: STUDY/report, or report for several)", &out_dir, 0, 0},
     {"json", 0, CLI_STRING, "FILE", "write the numbers as JSON to FILE, or - for standard output",
@@ -49,7 +52,7 @@ static const struct cli_option options[] = {
     {"paragraph", 0, CLI_FLAG, NULL, "print the methods paragraph of a paper with its numbers",
      &as_paragraph, 0, 0},
     {"base", 0, CLI_INT, "N",
-     "compute speed-ups over N GPUs and leave smaller runs out (default: 1)", &base, 1,
+     "compute speed-ups over N GPUs, without smaller runs (1)", &base, 1,
      SETTINGS_GPUS_MAX},
     {"deadline", 0, CLI_DOUBLE, "SECONDS", "say which number of GPUs trains within this time",
      &deadline_s, 0, 1e9},
@@ -71,13 +74,13 @@ static const struct cli_option options[] = {
     {"keep-remainder", 0, CLI_FLAG, NULL,
      "with --train-images: count the incomplete last batch as trained", &keep_remainder, 0, 0},
     {"predict", 0, CLI_STRING, "LIST",
-     "predict these numbers of GPUs from measured steps and link speeds", &predict, 0, 0},
+     "predict these numbers of GPUs from steps and link speeds", &predict, 0, 0},
     {"links", 0, CLI_STRING, "A,B",
      "--predict: links within and between nodes, names or GB/s:us (nvlink2,ib-edr)", &links, 0, 0},
     {"gpus-per-node", 0, CLI_INT, "N", "--predict: assume N GPUs per node where results do not say",
      &gpus_per_node, 1, 1024},
     {"parameters", 0, CLI_INT, "N",
-     "--predict: assume N parameters of the network where results do not say", &parameters, 1,
+     "--predict: assume N parameters where results do not say", &parameters, 1,
      1000000000000},
     {"norm-sums", 0, CLI_INT, "N",
      "--predict: count N sums of synchronised batch norm per step, 2 per layer (0)", &norm_sums, 0,
@@ -148,7 +151,7 @@ static int read_logs(struct input *in, const char *dir, struct err *e)
 
     if (!realpath(dir, full))
         return err_set(e, ERR_DATA, "the folder %s does not exist", dir);
-    if (logs_folder_read(full, &s->results, e))
+    if (logs_folder_read(full, &logs_form, &s->results, e))
         return -1;
     path_format(in->out, "report");
     result_set_text(s->title, sizeof s->title, basename(full));
@@ -396,7 +399,7 @@ static int cmd_report_run(int noperands, char **operands, int nrest, char **rest
     if (args.dir && (noperands || logs_dirs.count))
         return err_set(e, ERR_USAGE,
                        "report: -C names one study; for several, type 'unetctl report A B'");
-    if (read_input(&in, noperands, operands, e)) {
+    if (log_form_decode(&form_args, &logs_form, e) || read_input(&in, noperands, operands, e)) {
         destroy_input(&in);
         return -1;
     }
@@ -419,11 +422,13 @@ const struct cli_command cmd_report = {
         "Collects the study, then writes STUDY/report: report.html (a self-contained page),\n"
         "report.md, report.json, tables.tex, results.csv, input for Extra-P, and figures/ as SVG\n"
         "with their numbers as CSV and, where librsvg's rsvg-convert is installed, as PDF and\n"
-        "PNG. A folder with a study.yaml is a study;\n"
-        "--logs DIR and other folders are read from results.csv, or from log_N.csv (engine\n"
-        "native) and log_hvd_N.csv (horovod). Several sources are compared, with tests of their\n"
-        "differences. --text, --rules, --paragraph and --json - print and write no folder,\n"
-        "unless -o names one. Only a report that goes into STUDY/report changes the study.\n"
+        "PNG. A folder with a study.yaml is a study. --logs DIR and other folders are read from\n"
+        "results.csv, or from logs of N GPUs, log_N.csv or log_ENGINE_N_sSEED.csv, in any form:\n"
+        "CSV, JSON (.json, .jsonl), lines (.txt, .log), TensorBoard (.tfevents). --column\n"
+        "time=NAME names a column, --column pattern='(?<time>...)' reads lines. Several sources\n"
+        "are compared, with tests of their differences. --text, --rules, --paragraph and\n"
+        "--json - print and write no folder, unless -o names one. Only a report that goes into\n"
+        "STUDY/report changes the study.\n"
         "The verdict comes first: the fastest number of GPUs whose steady epochs are shown to\n"
         "have an efficiency of at least 0.80 and whose IoU is shown to hold, or, where the runs do not\n"
         "show that, what is undecided and the runs that would decide. report.efficiency and\n"

@@ -138,7 +138,8 @@ static int find_copies(struct results *table, struct err *e)
     return 0;
 }
 
-/* Discards a run whose last rows were cut off at the end of a line, which leaves a valid table: it
+/* Discards a run whose last rows were cut off at the end of a line, which leaves a valid table (a
+ * log that has its start-up, as MLPerf's do, has its end, too): it
  * has fewer epochs than the run `most`, and training_time exceeds the sum of its epochs by the time
  * of the missing ones, and by more than its longest epoch and 3 % of training_time. */
 static void discard_if_cut(struct result *r, const struct result *most)
@@ -151,7 +152,7 @@ static void discard_if_cut(struct result *r, const struct result *most)
         longest = fmax(longest, r->curve->seconds[i]);
     }
     double left = r->training_time - sum;
-    if (!(left > 0.9 * missing * r->median_epoch_s &&
+    if (!isnan(r->startup_s) || !(left > 0.9 * missing * r->median_epoch_s &&
           left > longest + 0.03 * r->training_time))
         return;
     snprintf(note, sizeof note,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The intervals of a run that its log or its record has a time for: its epochs or, of a program that
- * does not count epochs, the steps between two rows. */
+/* The intervals of a run that its log or its record has a time for: its epochs or, of a program
+ * that does not count epochs, the steps between two rows. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_RESULTS_CURVE_H
 #define UNETCTL_LAUNCHER_COLLECT_RESULTS_CURVE_H
 

@@ -24,7 +24,8 @@ enum result_state {
     RESULT_NOT_STARTED, /* generated, but never started */
     /* finished, but it ran on another number of GPUs than planned for some time */
     RESULT_ELASTIC,
-    RESULT_MISSING      /* study.yaml asks for it, but it was not generated */
+    RESULT_MISSING,     /* study.yaml asks for it, but it was not generated */
+    RESULT_UNREAD       /* its log is of a form that is not known; the note says what to type */
 };
 
 struct result {
@@ -52,8 +53,8 @@ struct result {
     double quality;
     int lower;     /* 1 if a smaller quality is better */
     char unit[24]; /* what `images` counts: "samples", "tokens" ...; "": images */
-    /* 1 if it ended at limit.steps or limit.minutes: only its speed is known, neither its quality nor
-     * the time of a whole run. */
+    /* 1 if it ended at limit.steps or limit.minutes: only its speed is known, neither its quality
+     * nor the time of a whole run. */
     int limited;
     double startup_s;      /* from process start to the first step */
     /* time waited for communication and data in an epoch, median over all but the first */
