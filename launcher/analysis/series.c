@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/analysis/series_rows.h"
 #include "launcher/analysis/statistics/bootstrap.h"
 #include "launcher/analysis/statistics/median.h"
 #include "launcher/analysis/statistics/resolution.h"
@@ -38,13 +39,14 @@ static struct interval epochs_interval(const struct result *r, double level)
 {
     struct interval i = interval_none();
     double *sorted;
-    size_t n;
 
     if (!r->curve || r->curve->n < 3 || !(sorted = calloc(r->curve->n, sizeof *sorted)))
         return i;
-    n = r->curve->n - 1;
-    memcpy(sorted, r->curve->seconds + 1, n * sizeof *sorted);
+    size_t n = curve_steady(r->curve, sorted);
     median_sort(sorted, n);
+    double scale = r->median_epoch_s / median_of_sorted(sorted, n); /* 1 but for other work */
+    for (size_t k = 0; k < n; k++)
+        sorted[k] *= scale;
     if (isfinite(sorted[0]) && isfinite(sorted[n - 1]))
         i = median_interval(sorted, n, level);
     i.method = interval_is_known(&i) ? INTERVAL_EPOCHS : INTERVAL_NONE;
@@ -200,15 +202,21 @@ static int compare_point(struct series *s, struct series_point *p, double *room,
     return 0;
 }
 
-/* Returns a member of all rows if it has the same value in all, otherwise 0. */
-static long common_value(const struct result *rows, size_t n, size_t offset)
+/* Returns a member of all rows, or of all whole runs, if it has the same value in all, otherwise
+ * 0. */
+static long common_value(const struct result *rows, size_t n, size_t offset, bool whole)
 {
-    long value = *(const long *)((const char *)rows + offset);
+    long common = -1;
 
-    for (size_t i = 1; i < n; i++)
-        if (*(const long *)((const char *)&rows[i] + offset) != value)
+    for (size_t i = 0; i < n; i++) {
+        long value = *(const long *)((const char *)&rows[i] + offset);
+        if (whole && rows[i].limited == 1)
+            continue;
+        if (common >= 0 && value != common)
             return 0;
-    return value;
+        common = value;
+    }
+    return common < 0 ? 0 : common;
 }
 
 static void describe_point(struct series_point *p, double *room)
@@ -219,10 +227,12 @@ static void describe_point(struct series_point *p, double *room)
         p->oversubscribed |= p->rows[i].oversubscribed == 1;
         p->refused_kernels |= *p->rows[i].kernels_refused != 0;
         p->fake_gpus |= p->rows[i].fake_gpus == 1;
+        p->nlimited += p->rows[i].limited == 1;
     }
-    p->batch_per_gpu = common_value(p->rows, p->nruns, offsetof(struct result, batch_per_gpu));
-    p->val_images = common_value(p->rows, p->nruns, offsetof(struct result, val_images));
-    p->epochs = common_value(p->rows, p->nruns, offsetof(struct result, epochs));
+    p->batch_per_gpu =
+        common_value(p->rows, p->nruns, offsetof(struct result, batch_per_gpu), false);
+    p->val_images = common_value(p->rows, p->nruns, offsetof(struct result, val_images), true);
+    p->epochs = common_value(p->rows, p->nruns, offsetof(struct result, epochs), true);
     for (int q = 0; q < QUANTITY_COUNT; q++)
         p->q[q] = summarize(p->rows, p->nruns, (enum quantity)q, room);
     p->gpu_hours = p->gpus * p->q[QUANTITY_WHOLE].median / 3600;
@@ -264,10 +274,16 @@ static int fill_series(struct series *s, struct err *e)
     }
     set_resolutions(s, room);
     s->by_images = s->equal_epochs = true;
+    const struct series_point *whole = NULL; /* the first with whole runs */
     for (size_t i = 0; i < s->npoints && rc == 0; i++) {
+        const struct series_point *p = &s->points[i];
         rc = compare_point(s, &s->points[i], room, e);
-        s->by_images &= !isnan(s->points[i].image_efficiency.value);
-        s->equal_epochs &= s->points[i].epochs && s->points[i].epochs == s->points[0].epochs;
+        s->by_images &= !isnan(p->image_efficiency.value);
+        s->limited |= p->nlimited > 0;
+        if (p->nlimited == p->nruns)
+            continue;
+        whole = whole ? whole : p;
+        s->equal_epochs &= p->epochs && p->epochs == whole->epochs;
     }
     free(room);
     return rc;
@@ -432,36 +448,36 @@ static void explain_modes(const struct mode_split *split, const struct result *r
             source, rows[0].engine, nneither, plural(nneither), rows[first].run);
 }
 
-/* Completes a row with facts that the user knows and the log lacks. If the user chose the epoch of
- * QUANTITY_ONE_EPOCH, its time, or NaN if that is unknown, replaces second_epoch_s. */
-static void complete_result(struct result *r, const struct series_facts *facts)
+/* Sets what quality and work are, by the first run that has them. All runs have one measure of
+ * quality: one of which only another is known has none. */
+static void set_measures(struct series *s, const struct series_facts *facts)
 {
-    double whole = quantity_of(r, QUANTITY_WHOLE);
+    const struct result *first = s->rows;
 
-    if (!r->batch_per_gpu && r->global_batch)
-        r->batch_per_gpu = r->global_batch % r->gpus ? 0 : r->global_batch / r->gpus;
-    if (!r->batch_per_gpu)
-        r->batch_per_gpu = facts->batch_per_gpu;
-    if (!r->global_batch)
-        r->global_batch = r->batch_per_gpu * r->gpus;
-    if (isnan(r->images) && facts->train_images) {
-        long batch = facts->keep_remainder ? 1 : r->global_batch;
-        r->images = batch ? (double)(facts->train_images / batch * batch) : NAN;
-        r->images_per_s = ratio_of(r->images, r->median_epoch_s);
+    s->unit = facts->unit && *facts->unit ? facts->unit : "images";
+    s->stepped = s->nrows > 0;
+    for (size_t i = s->nrows; i-- > 0;) {
+        const struct result *r = &s->rows[i];
+        first = isnan(result_quality(r)) ? first : r;
+        s->unit = *r->unit ? r->unit : s->unit;
+        s->stepped &= r->stepped == 1;
     }
-    if (facts->epoch) {
-        size_t i = (size_t)facts->epoch;
-        r->second_epoch_s = r->curve && i < r->curve->n ? r->curve->seconds[i] : NAN;
+    for (size_t i = 0; i < s->nrows; i++) {
+        memmove(s->rows[i].metric, first->metric, sizeof first->metric);
+        s->rows[i].lower = first->lower;
     }
-    if (isnan(r->energy_j) && facts->watts_per_gpu > 0)
-        r->energy_j = facts->watts_per_gpu * r->gpus * whole;
+    s->has_quality = s->nrows && !isnan(result_quality(first));
+    s->quality = s->nrows ? result_quality_word(first) : "IoU";
+    s->is_share = s->nrows && result_quality_is_share(first);
+    s->lower = s->nrows && !s->is_share && first->lower == 1;
 }
 
 /* Creates the series of the rows of one mode. Returns 0, also if there are none, or -1; then dst
  * must be destroyed, too. */
 static int create_series(struct series *dst, const char *source, const struct result *rows,
                          const enum mode_group *groups, size_t n, enum mode_group wanted,
-                         enum series_mode mode, struct err *e)
+                         enum series_mode mode, const struct series_facts *facts,
+                         struct err *e)
 {
     *dst = (struct series){.mode = mode, .rows = mem_zero(n, sizeof *dst->rows, e)};
     if (!dst->rows)
@@ -472,17 +488,22 @@ static int create_series(struct series *dst, const char *source, const struct re
     for (size_t i = 0; i < n; i++)
         if (groups[i] & wanted)
             dst->rows[dst->nrows++] = rows[i];
-    /* one measure of quality for all; a run of which only another is known has none */
-    for (size_t i = 1; i < dst->nrows; i++)
-        memcpy(dst->rows[i].metric, dst->rows[0].metric, sizeof dst->rows[i].metric);
+    set_measures(dst, facts);
+    series_rows_scale(dst->rows, dst->nrows, mode == SERIES_WEAK);
     dst->mixed = dst->nrows < n;
-    dst->quality = dst->nrows ? result_quality_word(&dst->rows[0]) : "IoU";
     return fill_series(dst, e);
 }
 
 const char *series_quantity_name(const struct series *s, enum quantity q)
 {
-    return q == QUANTITY_IOU ? s->quality : quantity_name(q);
+    return q == QUANTITY_IOU                         ? s->quality
+           : q == QUANTITY_STEADY_EPOCH && s->stepped ? "steady interval"
+                                                     : quantity_name(q);
+}
+
+const char *series_interval(const struct series *s)
+{
+    return s->stepped ? "interval" : "epoch";
 }
 
 int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
@@ -505,12 +526,15 @@ int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
             strcmp(row->engine, engine))
             continue;
         rows[nrows] = *row;
-        complete_result(&rows[nrows++], facts);
+        series_rows_complete(&rows[nrows++], facts);
     }
     struct mode_split split = decide_modes(rows, nrows, groups);
+    for (int i = 0; i < split.n; i++)
+        if (split.modes[i] == SERIES_BATCH_UNKNOWN && facts->mode)
+            split.modes[i] = facts->mode;
     for (int i = 0; i < split.n; i++) {
         if (create_series(&dst[*n], source, rows, groups, nrows, split.groups[i], split.modes[i],
-                          e)) {
+                          facts, e)) {
             series_destroy(&dst[*n]);
             goto out;
         }
@@ -564,29 +588,23 @@ const struct ratio *series_speedup(const struct series *s, const struct series_p
 void series_describe_mode(const struct series *s, struct buf *b)
 {
     const struct series_point *p = s->points;
+    const char *interval = series_interval(s);
 
-    switch (s->mode) {
-    case SERIES_BATCH_UNKNOWN:
-        buf_add(b,
-                "the logs do not state the batch, which distinguishes strong and weak scaling");
-        return;
-    case SERIES_ONE_COUNT:
+    if (s->mode == SERIES_BATCH_UNKNOWN)
+        buf_add(b, "the logs do not state the batch, which distinguishes strong and weak scaling");
+    else if (s->mode == SERIES_ONE_COUNT)
         buf_addf(b, "one number of GPUs, %d: no scaling yet", p->gpus);
-        return;
-    case SERIES_STRONG:
-        buf_addf(b, "strong scaling: the same epoch and the same global batch of %ld images",
-                 p->batch_per_gpu * p->gpus);
-        return;
-    case SERIES_WEAK_BATCH:
-        buf_addf(
-            b,
-            "%ld images per GPU and step: the epoch stays the same, the global batch grows with "
-            "the GPUs (strong in the data, weak in the batch)",
-            p->batch_per_gpu);
-        return;
-    case SERIES_WEAK:
-        buf_addf(b, "weak scaling: %ld images per GPU and step, and the epoch grows with the GPUs",
-                 p->batch_per_gpu);
-        return;
-    }
+    else if (!p->batch_per_gpu)
+        buf_addf(b, s->mode == SERIES_STRONG ? "strong scaling: the same work on any number of GPUs"
+                                             : "weak scaling: the work grows with the GPUs");
+    else if (s->mode == SERIES_STRONG)
+        buf_addf(b, "strong scaling: the same %s and the same global batch of %ld %s", interval,
+                 p->batch_per_gpu * p->gpus, s->unit);
+    else if (s->mode == SERIES_WEAK_BATCH)
+        buf_addf(b, "%ld %s per GPU and step: the %s stays the same, the global batch grows with "
+                 "the GPUs (strong in the data, weak in the batch)", p->batch_per_gpu, s->unit,
+                 interval);
+    else
+        buf_addf(b, "weak scaling: %ld %s per GPU and step, and the %s grows with the GPUs",
+                 p->batch_per_gpu, s->unit, interval);
 }

@@ -52,6 +52,7 @@ struct series_point {
     int gpus, nodes; /* nodes 0: unknown */
     const struct result *rows; /* the good runs of this count, by seed */
     size_t nruns;
+    size_t nlimited; /* of them, those that ended at their limit and give speed alone */
     struct summary q[QUANTITY_COUNT];
     /* T(base) / T(N); of TRAINING and WHOLE only if `epochs` is the same at both counts. */
     struct ratio speedup[QUANTITY_NTIMES];
@@ -62,7 +63,8 @@ struct series_point {
     struct ratio image_efficiency;
     double gpu_hours; /* gpus x median WHOLE, in hours */
     double image_rate; /* images/s from medians: IMAGES / STEADY_EPOCH */
-    long batch_per_gpu, val_images, epochs; /* 0: unknown, or not the same in all runs */
+    /* 0: unknown, or not the same in all runs; the last two of whole runs */
+    long batch_per_gpu, val_images, epochs;
     bool oversubscribed;  /* some run had more workers than cores */
     bool fake_gpus;       /* in some run a "GPU" was CPU cores */
     bool refused_kernels; /* in some run kernels were replaced (results.h) */
@@ -82,10 +84,16 @@ struct series {
     size_t nrows;
     struct series_point *points; /* by ascending count; [0] is the base case */
     size_t npoints;
-    const char *quality; /* what QUANTITY_IOU is in this series: "IoU" or "accuracy" */
+    const char *quality; /* what QUANTITY_IOU is in this series: "IoU", "accuracy" or a name */
+    bool has_quality; /* it is known of some run */
+    bool is_share;    /* it is IoU or accuracy, between 0 and 1 */
+    bool lower;       /* a smaller one is better */
+    const char *unit; /* what QUANTITY_IMAGES counts: "images" or a name */
+    bool stepped;     /* no run has epochs: "epochs" are intervals of steps (series_interval) */
+    bool limited;     /* some run ended at its limit */
     bool by_images; /* all points have image_efficiency */
     bool mixed;     /* the study has runs that are not in this series because of their batch */
-    bool equal_epochs; /* all runs trained for the same number of epochs */
+    bool equal_epochs; /* all whole runs trained for the same number of epochs */
     long one_epoch; /* the index of the epoch that QUANTITY_ONE_EPOCH is */
 };
 
@@ -97,6 +105,9 @@ struct series_facts {
     double watts_per_gpu;
     long epoch; /* the epoch that QUANTITY_ONE_EPOCH is; 0: that with index 1 */
     int base;   /* runs on fewer GPUs are ignored */
+    const char *unit; /* of work; NULL or "": that of the logs, or images */
+    /* SERIES_STRONG or SERIES_WEAK: the mode where the batch is unknown; 0: not given */
+    enum series_mode mode;
 };
 
 /* Finds the series of an engine in the sorted table; there may be two if batches mix strong and
@@ -117,6 +128,9 @@ struct ratio series_compare(const struct series_point *a, const struct series_po
 
 /* Returns quantity_name, but with the series' word for quality. */
 const char *series_quantity_name(const struct series *s, enum quantity q);
+
+/* Returns "epoch", or "interval" where runs have none. */
+const char *series_interval(const struct series *s);
 
 /* Returns the point of a count, or NULL if it was not measured. */
 const struct series_point *series_find(const struct series *s, int gpus);

@@ -17,6 +17,7 @@
 #include "launcher/collect/suspects.h"
 #include "launcher/host/path.h"
 #include "src/map.h"
+#include "src/stat.h"
 
 /* A folder of logs, and what the user says of them. */
 struct folder {
@@ -29,7 +30,7 @@ static void read_log(const struct folder *f, const char *name, struct result *r)
     char path[PATH_MAX];
     struct err e;
 
-    if (log_file_read(path_format(path, "%s/%s", f->dir, name), f->form, r, NULL, &e)) {
+    if (log_file_read(path_format(path, "%s/%s", f->dir, name), f->form, r, &e)) {
         result_discard(r, e.code == ERR_CONFIG ? RESULT_UNREAD : RESULT_CORRUPT, e.text);
     } else if (r->gpus == 0) {
         result_discard(r, RESULT_UNREAD,
@@ -155,6 +156,9 @@ static bool agree_if_known(double a, double b)
 /* Returns the name of the first value in which a row and its log differ, or NULL. */
 static const char *find_difference(const struct result *row, const struct result *log)
 {
+    const struct curve *c = log->curve;
+    double all = stat_median(c->seconds + 1, c->n - 1); /* as tables of unetctl 0.1 have it */
+    double median = agree_if_known(row->median_epoch_s, all) ? all : log->median_epoch_s;
     const struct {
         const char *what;
         double a, b;
@@ -164,7 +168,7 @@ static const char *find_difference(const struct result *row, const struct result
                 {"training time", row->training_time, log->training_time},
                 {"first epoch", row->first_epoch_s, log->first_epoch_s},
                 {"second epoch", row->second_epoch_s, log->second_epoch_s},
-                {"median epoch", row->median_epoch_s, log->median_epoch_s},
+                {"median epoch", row->median_epoch_s, median},
                 {"final loss", row->loss, log->loss}};
     char engine[sizeof row->engine];
     long seed;
@@ -213,7 +217,7 @@ static int read_row(void *arg, size_t i, struct err *e)
         !path_has_file(c->dir, r->log))
         return 0;
     log.training_time = log.images_per_s = NAN; /* read them again */
-    if (log_file_read(path_format(path, "%s/%s", c->dir, r->log), c->form, &log, NULL, &why)) {
+    if (log_file_read(path_format(path, "%s/%s", c->dir, r->log), c->form, &log, &why)) {
         if (why.code != ERR_CONFIG) /* otherwise the study said how to read it; the row remains */
             result_discard(r, RESULT_CORRUPT, why.text);
         return 0;

@@ -44,13 +44,6 @@ static bool is_limited(const json_t *plan)
            json_number_value(json_object_get(limit, "minutes")) > 0;
 }
 
-/* Forgets what only a whole training shows. */
-static void forget_whole(struct result *r)
-{
-    r->iou = r->iou_own_size = r->dice = r->accuracy = r->quality = r->loss = NAN;
-    r->training_time = r->test_time = NAN;
-}
-
 /* Returns the planned epochs, 0 of a program that need not have any, or -1. */
 static long planned_epochs(const json_t *plan, const char *engine)
 {
@@ -150,7 +143,7 @@ static int check_record(const struct result *r, const struct run_record *record,
                        record->run.seed);
     if (!record->done)
         return err_set(e, ERR_DATA, "%s: it has no end line that says done", record_path);
-    if ((long)record->nepochs != r->epochs && r->epochs && !r->limited && !record->run.limited &&
+    if ((long)record->nepochs != r->epochs && r->epochs && r->limited != 1 && record->run.limited != 1 &&
         !(record->stopped_early && (long)record->nepochs < r->epochs))
         return err_set(e, ERR_DATA, "%s: %zu epoch%s, but train.epochs asks for %ld", record_path,
                        record->nepochs, plural((long)record->nepochs), r->epochs);
@@ -190,33 +183,31 @@ static int check_done(const char *path, double measured, struct err *e)
     return same ? 0 : err_set(e, ERR_DATA, "%s: it disagrees with the end of record.jsonl", path);
 }
 
-enum field { RATE, COMM, DATA, IMAGES, GRAD_SQ, GRAD_VAR };
+enum field { COMM, DATA, GRAD_SQ, GRAD_VAR };
 
 static double field_of(const struct run_epoch *epoch, enum field field)
 {
     switch (field) {
-    case RATE: return epoch->seconds > 0 ? epoch->images / epoch->seconds : NAN;
     case COMM: return epoch->comm_s;
     case DATA: return epoch->data_s;
-    case IMAGES: return epoch->images;
     case GRAD_SQ: return epoch->grad_sq;
     case GRAD_VAR: return epoch->grad_var;
     }
     return NAN;
 }
 
-/* Returns the statistic over all epochs but the first, which includes start-up, or NaN if there is
- * only one epoch, a value is unknown or memory ran out. */
-static double steady_statistic(const struct run_record *record, enum field field,
+/* Returns the statistic over the epochs after warming up, or NaN if there is only one epoch, a value
+ * is unknown or memory ran out. */
+static double steady_statistic(const struct run_record *record, size_t warmup, enum field field,
                                double statistic(const double *values, size_t n))
 {
-    size_t n = record->nepochs - 1;
+    size_t n = record->nepochs - warmup;
     double *values = calloc(n + 1, sizeof *values), result;
 
     if (!values)
         return NAN;
     for (size_t i = 0; i < n; i++)
-        values[i] = field_of(&record->epochs[i + 1], field);
+        values[i] = field_of(&record->epochs[i + warmup], field);
     result = statistic(values, n);
     free(values);
     return result;
@@ -232,7 +223,7 @@ static double score_of(const struct run_record *record, size_t i)
 
 static struct curve *curve_of_record(const struct run_record *record, struct err *e)
 {
-    int columns = 0;
+    int columns = CURVE_UNITS;
 
     for (size_t i = 0; i < record->nepochs; i++)
         columns |= (isnan(score_of(record, i)) ? 0 : CURVE_SCORE) |
@@ -245,6 +236,7 @@ static struct curve *curve_of_record(const struct run_record *record, struct err
     for (size_t i = 0; c && i < record->nepochs; i++) {
         c->seconds[i] = record->epochs[i].seconds;
         c->loss[i] = record->epochs[i].loss;
+        c->units[i] = record->epochs[i].images;
         if (c->score)
             c->score[i] = score_of(record, i);
         if (c->val_loss)
@@ -269,22 +261,18 @@ static int measure_run(struct result *r, const struct run_record *record, struct
     r->gpus = planned.gpus;
     r->nodes = planned.nodes;
     r->attempt = planned.attempt;
-    r->limited |= planned.limited;
+    r->limited = r->limited == 1 || planned.limited == 1;
     r->batch_per_gpu = r->batch_per_gpu ? r->batch_per_gpu : planned.batch_per_gpu;
     r->global_batch = r->global_batch ? r->global_batch : planned.global_batch;
     r->curve = curve_of_record(record, e);
     if (!r->curve)
         return -1;
     curve_measure(r->curve, r);
-    r->images_per_s = steady_statistic(record, RATE, stat_median);
-    r->comm_s = steady_statistic(record, COMM, stat_median);
-    r->data_s = steady_statistic(record, DATA, stat_median);
-    r->grad_sq = steady_statistic(record, GRAD_SQ, stat_mean);
-    r->grad_var = steady_statistic(record, GRAD_VAR, stat_mean);
-    r->images = record->nepochs > 1 ? steady_statistic(record, IMAGES, stat_median)
-                                    : record->epochs[0].images;
-    if (r->limited)
-        forget_whole(r);
+    size_t warmup = curve_warmup(r->curve);
+    r->comm_s = steady_statistic(record, warmup, COMM, stat_median);
+    r->data_s = steady_statistic(record, warmup, DATA, stat_median);
+    r->grad_sq = steady_statistic(record, warmup, GRAD_SQ, stat_mean);
+    r->grad_var = steady_statistic(record, warmup, GRAD_VAR, stat_mean);
     return 0;
 }
 
@@ -318,13 +306,10 @@ static int read_log_only(const char *attempt_dir, const struct log_form *form, s
 {
     char path[PATH_MAX];
     long epochs = r->epochs;
-    bool by_epoch;
 
-    if (run_log_find(attempt_dir, form, path, e) || log_file_read(path, form, r, &by_epoch, e))
+    if (run_log_find(attempt_dir, form, path, e) || log_file_read(path, form, r, e))
         return -1;
-    if (r->limited)
-        forget_whole(r);
-    return r->epochs == epochs || !epochs || !by_epoch || r->limited
+    return r->epochs == epochs || !epochs || r->stepped == 1 || r->limited == 1
                ? 0
                : err_set(e, ERR_DATA, "%s: %ld epoch%s, but train.epochs asks for %ld", path,
                          r->epochs, plural(r->epochs), epochs);

@@ -37,7 +37,7 @@ static bool has_times(const struct result *r)
 
 static bool is_same_case(const struct result *a, const struct result *b)
 {
-    return a->gpus == b->gpus && strcmp(a->engine, b->engine) == 0 &&
+    return a->gpus == b->gpus && a->limited == b->limited && strcmp(a->engine, b->engine) == 0 &&
            settings_equal(a->settings, b->settings);
 }
 

@@ -170,7 +170,7 @@ static bool asks_more(const struct log_form *form)
 
 /* Decodes n bytes of a file, which a NUL follows. */
 static int decode_log(char *text, size_t n, const char *path, const struct log_form *form,
-                      struct result *r, bool *epochs, struct err *e)
+                      struct result *r, struct err *e)
 {
     struct log_table t = {.path = path};
     enum form found = find_form(text, n);
@@ -178,7 +178,6 @@ static int decode_log(char *text, size_t n, const char *path, const struct log_f
 
     if (found == REFERENCE && !form->pattern) {
         struct result checked = *r;
-        *epochs = true;
         if (decode_reference(text, n, path, &checked, e))
             return -1;
         if (!asks_more(form)) {
@@ -189,16 +188,14 @@ static int decode_log(char *text, size_t n, const char *path, const struct log_f
     }
     rc = read_rows(text, n, found, form->pattern, &t, r, e);
     if (rc == 0)
-        rc = log_intervals_fill(&t, form, r, epochs, e);
+        rc = log_intervals_fill(&t, form, r, e);
     log_table_destroy(&t);
     return rc;
 }
 
-int log_file_read(const char *path, const struct log_form *form, struct result *r, bool *epochs,
-                  struct err *e)
+int log_file_read(const char *path, const struct log_form *form, struct result *r, struct err *e)
 {
     static const struct log_form none;
-    bool ignored;
     size_t n;
     char *text = atomicfile_read(path, LOG_FILE_MAX, &n, e);
     struct result filled = *r;
@@ -207,7 +204,8 @@ int log_file_read(const char *path, const struct log_form *form, struct result *
     if (!text)
         return -1;
     filled.curve = NULL;
-    rc = decode_log(text, n, path, form ? form : &none, &filled, epochs ? epochs : &ignored, e);
+    filled.stepped = 0;
+    rc = decode_log(text, n, path, form ? form : &none, &filled, e);
     free(text);
     if (rc == 0 && check_clocks(filled.curve, filled.training_time, filled.test_time, path, e)) {
         curve_destroy(filled.curve);

@@ -19,12 +19,10 @@
 
 /* Fills r's curve and measurements from path; what the log lacks remains unchanged. form may be
  * NULL. If r's gpus is 0, MLPerf's lines also set gpus, seed and engine; otherwise a log whose lines
- * give another number of GPUs is refused. Sets *epochs, unless that is NULL, to whether its
- * intervals are epochs. Returns 0, or -1 and r is unchanged: with ERR_DATA "FILE:LINE: REASON" the
- * log is damaged, with ERR_CONFIG it is of a form that is not known, and the text says what to
- * type. */
-int log_file_read(const char *path, const struct log_form *form, struct result *r, bool *epochs,
-                  struct err *e);
+ * give another number of GPUs is refused. Returns 0, or -1 and r is unchanged: with ERR_DATA
+ * "FILE:LINE: REASON" the log is damaged, with ERR_CONFIG it is of a form that is not known, and the
+ * text says what to type. */
+int log_file_read(const char *path, const struct log_form *form, struct result *r, struct err *e);
 
 /* Is the file a log of a known form, by its first bytes? Sets *stated, unless that is NULL, to
  * whether it may itself say on how many GPUs it ran. */

@@ -9,7 +9,6 @@
 
 #include "launcher/collect/log/log_columns.h"
 #include "src/mem.h"
-#include "src/stat.h"
 
 struct tick { /* a row that ends an interval */
     size_t row;
@@ -274,7 +273,7 @@ static const char *fill_units(struct reader *r, struct result *run, struct curve
         count_steps(r, r->form->per_step, c->units);
         return "";
     }
-    if (r->form->per_run > 0 && !r->form->units && !run->limited) {
+    if (r->form->per_run > 0 && !r->form->units && run->limited != 1) {
         spread_work(r, c->units);
         return "";
     }
@@ -293,7 +292,7 @@ static const char *fill_units(struct reader *r, struct result *run, struct curve
 
 static bool knows_units(const struct reader *r, const struct result *run)
 {
-    return r->form->per_step > 0 || (r->form->per_run > 0 && !run->limited) ||
+    return r->form->per_step > 0 || (r->form->per_run > 0 && run->limited != 1) ||
            r->c.column[LOG_UNITS] >= 0 ||
            (r->c.column[LOG_RATE] >= 0 &&
             (r->c.column[LOG_TIME] >= 0 || r->c.column[LOG_RUN_S] < 0)) ||
@@ -308,20 +307,6 @@ static void name_unit(const struct reader *r, const char *unit, struct result *r
         result_set_text(run->unit, sizeof run->unit, strcmp(unit, "images") ? unit : "");
 }
 
-/* Returns the median of units per second over all intervals but the first, which includes warming
- * up, unless it is the only one. */
-static double steady_rate(const struct curve *c)
-{
-    struct curve *rates = curve_create(c->n, 0, &(struct err){0});
-    size_t first = c->n > 1;
-
-    for (size_t k = first; rates && k < c->n; k++)
-        rates->loss[k] = c->units[k] / c->seconds[k];
-    double rate = rates ? stat_median(rates->loss + first, c->n - first) : NAN;
-    curve_destroy(rates);
-    return rate;
-}
-
 static int set_units(struct reader *r, struct result *run, struct curve *c)
 {
     const char *unit = fill_units(r, run, c);
@@ -329,9 +314,6 @@ static int set_units(struct reader *r, struct result *run, struct curve *c)
     if (!unit)
         return -1;
     name_unit(r, unit, run);
-    run->images = stat_median(c->units, c->n);
-    if (isnan(run->images_per_s))
-        run->images_per_s = steady_rate(c);
     return 0;
 }
 
@@ -439,15 +421,20 @@ static int fill_run(struct reader *r, struct result *run)
     if (!run->curve)
         return -1;
     curve_measure(run->curve, run);
+    run->stepped = !are_epochs(r);
+    if (run->stepped && r->nticks == 1 && run->curve->units) { /* its only one has warming up */
+        run->median_epoch_s = run->curve->seconds[0];
+        run->images_per_s = run->curve->units[0] / run->median_epoch_s;
+    }
     for (size_t k = 0; k < r->nticks; k++)
         sum += run->curve->seconds[k];
-    if (isnan(run->training_time) && !run->limited)
+    if (isnan(run->training_time) && run->limited != 1)
         run->training_time = sum;
     return 0;
 }
 
 int log_intervals_fill(const struct log_table *t, const struct log_form *form, struct result *r,
-                       bool *epochs, struct err *e)
+                       struct err *e)
 {
     struct reader reader = {.t = t, .form = form, .e = e};
     int rc = log_columns_find(t, form, &reader.c, e);
@@ -458,8 +445,6 @@ int log_intervals_fill(const struct log_table *t, const struct log_form *form, s
         decide_count(&reader, LOG_UNITS, "units") || read_keys(&reader) || find_ticks(&reader) ||
         fill_run(&reader, r))
         rc = -1;
-    else
-        *epochs = are_epochs(&reader);
     free(reader.keys);
     free(reader.ticks);
     return rc;

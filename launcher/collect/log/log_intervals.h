@@ -14,10 +14,10 @@
 #include "launcher/collect/results/results.h"
 
 /* Sets r's curve, times, loss, quality and work. r's global_batch, if it is known, is the work of a
- * step of a log without units. Sets *epochs to whether its intervals are epochs. Returns 0, or -1:
+ * step of a log without units. Sets r's stepped unless its intervals are epochs. Returns 0, or -1:
  * with ERR_DATA "FILE:LINE: REASON" for damage, with ERR_CONFIG if the user has to say more. r's
  * curve is then NULL. */
 int log_intervals_fill(const struct log_table *t, const struct log_form *form, struct result *r,
-                       bool *epochs, struct err *e);
+                       struct err *e);
 
 #endif

@@ -37,9 +37,25 @@ void curve_destroy(struct curve *c);
  * where name is that of the log. */
 int curve_check(const struct curve *c, const char *name, struct err *e);
 
+/* Returns the number of intervals at the beginning that pay for warming up, at least 1: the first
+ * and those after it, up to half of all, over which the sum of
+ *   log of the time per unit of work - its median over the second half - t
+ * is the largest, each term limited to -t .. t, so that one slow interval outweighs one that is not.
+ * t = CURVE_SLOW (1 + CURVE_FEW / m) s for the m intervals of the second half, where s is their
+ * deviation, 1.4826 x the median absolute one, and at least CURVE_NOISE. */
+size_t curve_warmup(const struct curve *c);
+#define CURVE_SLOW 3.
+#define CURVE_FEW 6
+#define CURVE_NOISE 0.01
+
+/* Fills dst, which has room for c->n, with the seconds of the intervals after those, each scaled
+ * to their median work where that is known. Returns their number. */
+size_t curve_steady(const struct curve *c, double *dst);
+
 struct result;
-/* Sets r's epochs, first_epoch_s, second_epoch_s, median_epoch_s and loss. c has at least one
- * epoch; with one epoch, second_epoch_s and median_epoch_s are NaN. */
+/* Sets r's epochs, first_epoch_s, second_epoch_s, median_epoch_s (of the steady intervals) and loss
+ * and, if c has units, images and images_per_s. c has at least one epoch; with one epoch,
+ * second_epoch_s, median_epoch_s and images_per_s are NaN. */
 void curve_measure(const struct curve *c, struct result *r);
 
 /* Returns the first epoch (from 0) whose value is at least the target, or with rising 0 at most

@@ -82,6 +82,7 @@ static const struct column columns[] = {
     COLUMN(FLAG, lower),
     COLUMN(TEXT, unit),
     COLUMN(FLAG, limited),
+    COLUMN(FLAG, stepped),
 };
 #define FIRST_OPTIONAL "batch_per_gpu"
 enum { NCOLUMNS = sizeof columns / sizeof columns[0] };
@@ -114,6 +115,11 @@ static bool is_iou(const struct result *r)
 double result_quality(const struct result *r)
 {
     return result_by_accuracy(r) ? r->accuracy : is_iou(r) ? r->iou : r->quality;
+}
+
+bool result_quality_is_share(const struct result *r)
+{
+    return is_iou(r) || result_by_accuracy(r);
 }
 
 const char *result_quality_word(const struct result *r)
@@ -197,6 +203,8 @@ static int compare_results(const void *a, const void *b)
         order = (x->seed > y->seed) - (x->seed < y->seed);
     if (order == 0)
         order = strcmp(x->settings ? x->settings : "", y->settings ? y->settings : "");
+    if (order == 0)
+        order = x->limited - y->limited;
     return order ? order : strcmp(x->run, y->run);
 }
 

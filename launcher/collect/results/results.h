@@ -56,6 +56,9 @@ struct result {
     /* 1 if it ended at limit.steps or limit.minutes: only its speed is known, neither its quality
      * nor the time of a whole run. */
     int limited;
+    /* 1 if its intervals (curve.h) are the steps between two rows of its log, not epochs; `epochs`
+     * is their number all the same, and images and times are of one of them */
+    int stepped;
     double startup_s;      /* from process start to the first step */
     /* time waited for communication and data in an epoch, median over all but the first */
     double comm_s, data_s;
@@ -103,6 +106,8 @@ bool result_by_accuracy(const struct result *r);
 
 /* Returns the value of the measure that result.metric names, or NaN. */
 double result_quality(const struct result *r);
+/* Returns whether that is a share, between 0 and 1, of which more is better: IoU or accuracy. */
+bool result_quality_is_share(const struct result *r);
 const char *result_quality_word(const struct result *r); /* "accuracy", "IoU" or another name */
 
 /* Sets everything to unknown: NaN, 0, -1, "". The caller sets state, which becomes 0. */

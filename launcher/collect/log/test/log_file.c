@@ -27,7 +27,6 @@ static char path[] = "/tmp/unetctl-log.XXXXXX";
 static struct result r;
 static struct err e;
 static struct log_form form; /* what the user says, for the next file */
-static bool epochs;
 
 static int read_bytes(const char *text, size_t n)
 {
@@ -35,7 +34,7 @@ static int read_bytes(const char *text, size_t n)
     result_init(&r);
     if (atomicfile_write(path, text, n, 0600, &e))
         bail_out("%s", e.text);
-    return log_file_read(path, &form, &r, &epochs, &e);
+    return log_file_read(path, &form, &r, &e);
 }
 
 static int read_text(const char *text)
@@ -111,7 +110,7 @@ static void check_keras(void)
           "a table without times, whose columns are named");
     ok(read_text("epoch;loss;epoch_time;val_accuracy\n0;0.5;2;NA\n1;0.4;2;0.9\n2;0.3;2;nan\n") == 0,
        "a table with semicolons, and scores that were not computed");
-    ok(r.epochs == 3 && epochs && isnan(r.curve->score[0]) && isnan(r.curve->score[2]),
+    ok(r.epochs == 3 && r.stepped == 0 && isnan(r.curve->score[0]) && isnan(r.curve->score[2]),
        "those are unknown");
     ok(r.curve->score[1] == 0.9 && r.accuracy == 0.9 && result_by_accuracy(&r),
        "an accuracy is a score, and not an IoU");
@@ -199,7 +198,7 @@ static void check_mllog(void)
                  MLLOG(46000, "INTERVAL_END", "run_stop", "null", "\"status\": \"success\"")
                  BLOCK("block_stop", 46000, "20")) == 0,
        "blocks of epochs, of which run_stop ends the last");
-    ok(r.epochs == 3 && !epochs && r.curve->seconds[1] == 10 && r.curve->seconds[2] == 10,
+    ok(r.epochs == 3 && r.stepped == 1 && r.curve->seconds[1] == 10 && r.curve->seconds[2] == 10,
        "their evaluations do not count");
     ok(r.curve->units[2] == 20 * 168 && r.images_per_s == 336 && strcmp(r.unit, "samples") == 0,
        "their samples are known");
@@ -230,7 +229,7 @@ static void check_mllog(void)
     atomicfile_write(path, MLLOG(0, "POINT_IN_TIME", "number_of_ranks", "4", "") EPOCH1 STOP,
                      strlen(MLLOG(0, "POINT_IN_TIME", "number_of_ranks", "4", "") EPOCH1 STOP),
                      0600, &e);
-    ok(log_file_read(path, NULL, &r, NULL, &e) == -1 && strstr(e.text, "says 8 GPUs"),
+    ok(log_file_read(path, NULL, &r, &e) == -1 && strstr(e.text, "says 8 GPUs"),
        "a log with another count than its name is refused");
 }
 
@@ -244,7 +243,7 @@ int main(void)
     check_reference();
     check_keras();
     check_mllog();
-    ok(log_file_read("/nonexistent/log_1.csv", NULL, &r, NULL, &e) == -1,
+    ok(log_file_read("/nonexistent/log_1.csv", NULL, &r, &e) == -1,
        "a file that does not exist is refused");
     curve_destroy(r.curve);
     unlink(path);

@@ -16,7 +16,6 @@ static char path[] = "/tmp/unetctl-intervals.XXXXXX";
 static struct result r;
 static struct err e;
 static struct log_form form; /* of the next file only */
-static bool epochs;
 
 static int read_bytes(const char *text, size_t n)
 {
@@ -24,7 +23,7 @@ static int read_bytes(const char *text, size_t n)
     result_init(&r);
     if (atomicfile_write(path, text, n, 0600, &e))
         bail_out("%s", e.text);
-    int rc = log_file_read(path, &form, &r, &epochs, &e);
+    int rc = log_file_read(path, &form, &r, &e);
     form = (struct log_form){0};
     if (rc)
         printf("# %s\n", e.text);
@@ -55,7 +54,7 @@ static void check_lightning(void)
                  "0,,49,0.9,,\n0,,99,0.8,,\n0,,99,,0.7,0.5\n0,10,99,,,\n"
                  "1,,149,0.6,,\n1,,199,,0.5,0.75\n1,8,199,0.4,,\n") == 0,
        "rows of training and validation alternate");
-    ok(r.epochs == 2 && epochs && r.curve->seconds[0] == 10 && r.curve->seconds[1] == 8,
+    ok(r.epochs == 2 && r.stepped == 0 && r.curve->seconds[0] == 10 && r.curve->seconds[1] == 8,
        "a row with a time ends an interval");
     ok(r.curve->loss[0] == 0.8 && r.curve->val_loss[0] == 0.7 && r.curve->score[0] == 0.5 &&
            r.loss == 0.4 && r.accuracy == 0.75, "values of the same steps belong to it");
@@ -83,7 +82,7 @@ static void check_json(void)
                  "{\"step\": 20, \"eval\": {\"f1\": 0.4}}\n\n"
                  "{\"step\": 30, \"timestamp\": \"2026-11-26T10:00:08Z\", \"loss\": 0.5, "
                  "\"tokens\": 3000}\n") == 0, "lines of JSON with dates are read");
-    ok(r.epochs == 2 && !epochs && r.curve->seconds[0] == 4.5 && r.curve->seconds[1] == 3.5,
+    ok(r.epochs == 2 && r.stepped == 1 && r.curve->seconds[0] == 4.5 && r.curve->seconds[1] == 3.5,
        "differences of dates are intervals");
     ok(r.curve->score[0] == 0.4 && r.quality == 0.4 && strcmp(r.metric, "eval.f1") == 0,
        "a member of a member is the quality");
@@ -159,7 +158,7 @@ static void check_patterns(void)
                  "2026-01-02 10:00:02: Epoch 1 \n2026-01-02 10:00:03: train_loss -0.3 \n"
                  "2026-01-02 10:00:03: val_loss -0.4 \n2026-01-02 10:00:03: Pseudo dice [0.7, 0.9] "
                  "\n2026-01-02 10:00:03: Epoch time: 30.5 s \n") == 0, "nnU-Net's training_log");
-    ok(r.epochs == 2 && epochs && r.curve->seconds[1] == 30.5 && is_near(r.curve->score[0], 0.6) &&
+    ok(r.epochs == 2 && r.stepped == 0 && r.curve->seconds[1] == 30.5 && is_near(r.curve->score[0], 0.6) &&
            is_near(r.quality, 0.8) && r.curve->val_loss[1] == -0.4 &&
            strcmp(r.metric, "pseudo_dice") == 0, "its quality is the mean Dice of the classes");
     form.pattern = "^(?<time>\\S+ \\S+) step (?P<step>\\d+) .*tok/s=(?<tokens_per_second>[0-9.]+)";

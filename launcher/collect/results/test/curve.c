@@ -3,9 +3,62 @@
 #include "launcher/collect/results/curve.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 #include "launcher/collect/results/results.h"
 #include "t/tap.h"
+
+/* Returns the warm-up that is found in n intervals of 1 s, of which the first are `slow` times as
+ * long; with units, they have more work and not less speed. Every 16th of the others is a spike. */
+static size_t warmup_of(size_t n, size_t first, double slow, bool units, bool spikes)
+{
+    struct err e;
+    struct curve *c = curve_create(n, units ? CURVE_UNITS : 0, &e);
+
+    for (size_t i = 0; i < n; i++) {
+        double factor = i < first ? slow : 1;
+        c->seconds[i] = factor * (1 + 0.01 * (double)(i * 7 % 5)) * (spikes && i % 16 == 15 ? 3 : 1);
+        if (units)
+            c->units[i] = 64 * factor;
+    }
+    size_t found = curve_warmup(c);
+    curve_destroy(c);
+    return found;
+}
+
+static void test_warmup(void)
+{
+    is_int((long)warmup_of(1, 0, 1, false, false), 1, "a single interval is warm-up");
+    is_int((long)warmup_of(2, 2, 9, false, false), 1, "and so is the first of two");
+    is_int((long)warmup_of(40, 0, 1, false, false), 1, "without slow intervals, the first is");
+    is_int((long)warmup_of(40, 1, 9, false, false), 1, "one slow interval");
+    is_int((long)warmup_of(40, 3, 1.5, false, false), 3, "three slow intervals");
+    is_int((long)warmup_of(40, 10, 1.3, false, false), 10, "ten that are slower by 30 %");
+    is_int((long)warmup_of(40, 3, 1.5, false, true), 3, "later slow intervals change nothing");
+    is_int((long)warmup_of(40, 38, 2, false, false), 1, "those in the second half are not warm-up");
+    is_int((long)warmup_of(40, 3, 1.5, true, false), 1, "nor is more work at the same speed");
+}
+
+static void test_units(void)
+{
+    struct result r;
+    struct err e;
+    struct curve *c = curve_create(5, CURVE_UNITS, &e);
+
+    for (int i = 0; i < 5; i++) {
+        c->units[i] = i == 4 ? 32 : 64; /* the last interval is cut off */
+        c->seconds[i] = i == 0 ? 9 : c->units[i] / 32;
+    }
+    result_init(&r);
+    curve_measure(c, &r);
+    ok(r.images == 64 && r.median_epoch_s == 2 && r.images_per_s == 32,
+       "times are those of a typical interval's work");
+    c->units[2] = NAN;
+    result_init(&r);
+    curve_measure(c, &r);
+    ok(isnan(r.images) && r.median_epoch_s == 2, "unless some interval's work is unknown");
+    curve_destroy(c);
+}
 
 int main(void)
 {
@@ -36,5 +89,7 @@ int main(void)
            "the first epoch at a loss of 0.5 is found, past a NaN");
     is_int(curve_reach(values, 4, 0.1, 0), -1, "a target that is not reached is reported");
     is_int(curve_reach(values, 4, 0.8, 1), 0, "a rising target is found");
+    test_warmup();
+    test_units();
     return done_testing();
 }
