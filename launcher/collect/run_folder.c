@@ -143,7 +143,8 @@ static int check_record(const struct result *r, const struct run_record *record,
                        record->run.seed);
     if (!record->done)
         return err_set(e, ERR_DATA, "%s: it has no end line that says done", record_path);
-    if ((long)record->nepochs != r->epochs && r->epochs && r->limited != 1 && record->run.limited != 1 &&
+    if ((long)record->nepochs != r->epochs && r->epochs && r->limited != 1 &&
+        record->run.limited != 1 &&
         !(record->stopped_early && (long)record->nepochs < r->epochs))
         return err_set(e, ERR_DATA, "%s: %zu epoch%s, but train.epochs asks for %ld", record_path,
                        record->nepochs, plural((long)record->nepochs), r->epochs);
@@ -196,8 +197,8 @@ static double field_of(const struct run_epoch *epoch, enum field field)
     return NAN;
 }
 
-/* Returns the statistic over the epochs after warming up, or NaN if there is only one epoch, a value
- * is unknown or memory ran out. */
+/* Returns the statistic over the epochs after warming up, or NaN if there is only one epoch, a
+ * value is unknown or memory ran out. */
 static double steady_statistic(const struct run_record *record, size_t warmup, enum field field,
                                double statistic(const double *values, size_t n))
 {

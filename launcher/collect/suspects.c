@@ -72,8 +72,39 @@ static void discard_repeated(struct results *table, size_t first, size_t end)
     }
 }
 
+/* Returns the first run of the same engine whose log has units of work, or NULL. */
+static const struct result *find_worked(const struct results *table, const struct result *r)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        const struct result *other = &table->rows[i];
+        if (other->state == RESULT_DONE && strcmp(other->engine, r->engine) == 0 && other->curve &&
+            other->curve->units && strcmp(other->unit, "steps"))
+            return other;
+    }
+    return NULL;
+}
+
+/* Intervals of steps compare only by the same units, which the logs of all counts must have. */
+static void find_unworked(struct results *table)
+{
+    char note[256];
+
+    for (size_t i = 0; i < table->count; i++) {
+        struct result *r = &table->rows[i];
+        bool known = r->curve && r->curve->units && strcmp(r->unit, "steps");
+        const struct result *other = r->stepped == 1 && !known ? find_worked(table, r) : NULL;
+        if (r->state != RESULT_DONE || !other)
+            continue;
+        snprintf(note, sizeof note, "units are missing: that of %.80s counts %s; name their column "
+                 "in this log, --column units=NAME (log.units in study.yaml)", other->run,
+                 *other->unit ? other->unit : "images");
+        result_discard(r, RESULT_UNREAD, note);
+    }
+}
+
 void suspects_discard_repeated(struct results *table)
 {
+    find_unworked(table);
     for (size_t i = 0, end; i < table->count; i = end) {
         const struct result *r = &table->rows[i];
         for (end = i + 1; end < table->count && is_same_case(r, &table->rows[end]) &&
