@@ -159,7 +159,8 @@ static void check_patterns(void)
                  "2026-01-02 10:00:03: val_loss -0.4 \n2026-01-02 10:00:03: Pseudo dice [0.7, 0.9] "
                  "\n2026-01-02 10:00:03: Epoch time: 30.5 s \n") == 0, "nnU-Net's training_log");
     ok(r.epochs == 2 && r.stepped == 0 && r.curve->seconds[1] == 30.5 &&
-           is_near(r.curve->score[0], 0.6) && is_near(r.quality, 0.8) && r.curve->val_loss[1] == -0.4 &&
+           is_near(r.curve->score[0], 0.6) && is_near(r.quality, 0.8) &&
+           r.curve->val_loss[1] == -0.4 &&
            strcmp(r.metric, "pseudo_dice") == 0, "its quality is the mean Dice of the classes");
     form.pattern = "^(?<time>\\S+ \\S+) step (?P<step>\\d+) .*tok/s=(?<tokens_per_second>[0-9.]+)";
     ok(read_text("start\n2026-01-02 10:00:00 step 10 x tok/s=5\n2026-01-02 10:00:02 step 20 x "
