@@ -24,7 +24,10 @@ struct reader {
     double *keys; /* of all rows; a row without one has that of the row before */
     struct tick *ticks;
     size_t nticks;
-    double start; /* of a clock: when the first interval starts; NaN: at the first tick */
+    double start;       /* of a clock: when the first interval starts */
+    size_t first;       /* the first row of that interval */
+    double before;      /* the step that it follows; NaN: unknown */
+    double done_before; /* the units that were done by then */
     struct err *e;
 };
 
@@ -125,7 +128,9 @@ static int find_tick(struct reader *r, size_t i, struct tick *tick, bool *found)
         return -1;
     bool marked = r->c.column[LOG_LOSS] < 0 || has(r, i, LOG_LOSS);
     *found = timed ? !isnan(tick->time) && (!clock || marked)
-                   : r->c.column[LOG_RUN_S] >= 0 ? has(r, i, LOG_LOSS) : has(r, i, LOG_RATE);
+                   : r->c.column[LOG_RUN_S] < 0 ? has(r, i, LOG_RATE)
+                                                : has(r, i, r->c.column[LOG_LOSS] < 0 ? LOG_RUN_S
+                                                                                      : LOG_LOSS);
     if (timed && !clock && tick->time < 0)
         return log_table_refuse(r->t, i, r->e, "a time is negative");
     if (!*found || !last)
@@ -179,6 +184,11 @@ static int find_ticks(struct reader *r)
     if (r->start < r->ticks[0].time)
         return 0;
     r->start = r->ticks[0].time;
+    r->before = r->ticks[0].key;
+    r->first = r->ticks[0].row + 1;
+    if (r->c.count[LOG_UNITS] == LOG_TOTAL &&
+        number_of(r, r->ticks[0].row, LOG_UNITS, &r->done_before))
+        return -1;
     r->nticks--;
     memmove(r->ticks, r->ticks + 1, r->nticks * sizeof *r->ticks);
     return 0;
@@ -209,7 +219,7 @@ static int copy_values(const struct reader *r, enum log_role role, double *dst)
 {
     double value;
 
-    for (size_t i = 0; i < r->t->nrows && dst; i++) {
+    for (size_t i = r->first; i < r->t->nrows && dst; i++) {
         if (number_of(r, i, role, &value))
             return -1;
         if (!isnan(value))
@@ -222,9 +232,9 @@ static int copy_values(const struct reader *r, enum log_role role, double *dst)
 static int read_units(struct reader *r, double *dst)
 {
     bool total = r->c.count[LOG_UNITS] == LOG_TOTAL;
-    double value, last = 0;
+    double value, last = isnan(r->done_before) ? 0 : r->done_before;
 
-    for (size_t i = 0; i < r->t->nrows; i++) {
+    for (size_t i = r->first; i < r->t->nrows; i++) {
         if (number_of(r, i, LOG_UNITS, &value))
             return -1;
         struct tick *tick = tick_of(r, i);
@@ -243,23 +253,34 @@ static int read_units(struct reader *r, double *dst)
     return 0;
 }
 
+/* Returns the steps of interval k. The first step may be 0 or 1, or that of a run which continues. */
+static double steps_of(const struct reader *r, size_t k)
+{
+    double key = r->ticks[k].key,
+           next = r->nticks > 1 ? r->ticks[1].key - r->ticks[0].key : fmax(key, 1);
+
+    if (k)
+        return key - r->ticks[k - 1].key;
+    return !isnan(r->before) ? key - r->before : key > 0 ? fmin(key, next) : next;
+}
+
 /* Sets the units of each interval to `each` for each of its steps. */
 static void count_steps(const struct reader *r, double each, double *dst)
 {
     for (size_t k = 0; k < r->nticks; k++)
-        dst[k] = each * (r->ticks[k].key - (k ? r->ticks[k - 1].key : 0));
+        dst[k] = each * steps_of(r, k);
 }
 
 /* Spreads the work of a whole run over the intervals by their steps, or else evenly. */
 static void spread_work(const struct reader *r, double *dst)
 {
-    double last = r->ticks[r->nticks - 1].key;
+    bool stepped = r->c.column[LOG_STEP] >= 0;
+    double all = 0;
 
-    if (r->c.column[LOG_STEP] >= 0 && last > 0)
-        count_steps(r, r->form->per_run / last, dst);
-    else
-        for (size_t k = 0; k < r->nticks; k++)
-            dst[k] = r->form->per_run / (double)r->nticks;
+    for (size_t k = 0; k < r->nticks; k++)
+        all += dst[k] = stepped ? steps_of(r, k) : 1;
+    for (size_t k = 0; k < r->nticks; k++)
+        dst[k] *= r->form->per_run / all;
 }
 
 /* Fills the curve's units from what is known best: the column that the user names, the work that
@@ -436,7 +457,7 @@ static int fill_run(struct reader *r, struct result *run)
 int log_intervals_fill(const struct log_table *t, const struct log_form *form, struct result *r,
                        struct err *e)
 {
-    struct reader reader = {.t = t, .form = form, .e = e};
+    struct reader reader = {.t = t, .form = form, .before = NAN, .done_before = NAN, .e = e};
     int rc = log_columns_find(t, form, &reader.c, e);
 
     reader.keys = mem_zero(t->nrows + 1, sizeof *reader.keys, e);

@@ -86,7 +86,7 @@ static void check_json(void)
        "differences of dates are intervals");
     ok(r.curve->score[0] == 0.4 && r.quality == 0.4 && strcmp(r.metric, "eval.f1") == 0,
        "a member of a member is the quality");
-    ok(strcmp(r.unit, "tokens") == 0 && r.curve->units[1] == 1000 &&
+    ok(strcmp(r.unit, "tokens") == 0 && r.curve->units[0] == 1000 && r.curve->units[1] == 1000 &&
            is_near(r.images_per_s, 1000 / 3.5), "a column that rises counts from the start");
     refused(ERR_DATA, "{\"step\": 1, \"elapsed\": 5}\n{\"step\": 2, \"elapsed\": 4}\n",
             ":2: time runs backwards: 4 s follows 5 s", "a clock that runs backwards");
@@ -196,6 +196,15 @@ static void check_counts(void)
     ok(read_text(unsure) == 0 && r.curve->seconds[1] == 110, "the user says that they are not");
     form.time = "time:total";
     ok(read_text(unsure) == 0 && r.curve->seconds[1] == 10, "or that they are");
+    ok(read_text("{\"step\": 0, \"timestamp\": 1.7e9}\n{\"step\": 5, \"timestamp\": 1.7e9}\n"
+                 "{\"step\": 10, \"timestamp\": 1700000004}\n") == 0 && r.epochs == 1 &&
+           r.curve->units[0] == 10, "rows of one time are one interval");
+    ok(read_text("step,step_time\n0,2\n1,2\n2,2\n") == 0 && r.curve->units[0] == 1,
+       "steps may count from 0");
+    ok(read_text("step,step_time\n200,50\n") == 0 && r.curve->units[0] == 200 &&
+           r.images_per_s == 4, "a row may have the whole run");
+    ok(read_text("step,step_time\n1010,2\n1020,2\n") == 0 && r.curve->units[0] == 10,
+       "or continue those of another run");
     form = (struct log_form){.per_step = 64, .unit = "images"};
     ok(read_text(clock) == 0 && r.curve->units[1] == 640 && r.images_per_s == 64 && !*r.unit,
        "work.per_step counts steps");
