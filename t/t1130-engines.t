@@ -238,6 +238,7 @@ lightning)
         >lightning_logs/version_0/metrics.csv ;;
 output)
     for step in 10 20 30 40; do echo "at $step after $((step / 10 * 7)) s"; done ;;
+short) printf 'epoch,epoch_time,val_acc\n0,5,0.5\n' >metrics.csv ;;
 cut) printf 'epoch,epoch_time,loss\n0,5,1\n1,5' >metrics.csv ;;
 esac
 END
@@ -281,6 +282,9 @@ is "$(collected state epochs training_time images log)" \
 sed -i 's/^log:.*/log: {pattern: "at (?<step>x)"}/' forms/study.yaml
 is "$(collected state)" unread "a pattern that matches nothing leaves the run unread"
 like forms/logs/results.csv "none of its [0-9]+ lines matches the pattern 'at " "the note says so"
+exits 1 "a log that lacks an epoch fails" written short
+exits 0 "unless the run is limited" written short 'limit: {steps: 20}'
+is "$(collected state epochs limited)" "done 1 yes" "which collect knows"
 exits 1 "a log that was cut fails" written cut
 like forms/runs/command-g01-s1/attempt-1/FAILED 'metrics.csv:3: the last line has no newline|metrics.csv:3' \
     "with file and line"
