@@ -148,6 +148,15 @@ static void name_images(const char *log, char dst[LOG_NAME_SIZE])
     snprintf(dst, LOG_NAME_SIZE, "images_%.110s", log + strlen("log_"));
 }
 
+/* Returns whether the run has a log.csv: one that ended at its limit need not. */
+static bool has_log(const char *study_dir, const struct result *r)
+{
+    char path[PATH_MAX];
+
+    path_format(path, "%s/runs/%s/attempt-%d/log.csv", study_dir, r->run, r->attempt);
+    return access(path, F_OK) == 0;
+}
+
 static int scan_study(const char *study_dir, const struct wanted_runs *wanted,
                       struct results *table, struct err *e)
 {
@@ -159,7 +168,7 @@ static int scan_study(const char *study_dir, const struct wanted_runs *wanted,
     suspects_discard_repeated(table);
     for (size_t i = 0; i < table->count; i++) {
         struct result *r = &table->rows[i];
-        if (r->state != RESULT_DONE)
+        if (r->state != RESULT_DONE || !has_log(study_dir, r))
             continue;
         name_log(table, i, wanted->label, r->log);
         if (r->scores)
@@ -224,7 +233,7 @@ static int add_run(const char *study_dir, const char *label, const struct result
 
     name_log(table, i, label, log);
     name_images(log, images);
-    return copy_or_remove(study_dir, r, "log.csv", true, log, b, e) ||
+    return copy_or_remove(study_dir, r, "log.csv", *r->log != 0, log, b, e) ||
                    copy_or_remove(study_dir, r, "images.csv", r->scores != NULL, images, b, e)
                ? -1
                : 0;

@@ -22,10 +22,14 @@
 #include "trainer/evaluate/evaluate.h"
 #include "trainer/models/model.h"
 #include "trainer/passes/precision.h"
+#include "trainer/run/limit.h"
 #include "trainer/run/progress.h"
 #include "trainer/run/results.h"
 #include "trainer/run/ranks/roster.h"
 #include "trainer/step/kernel_choice.h"
+
+/* Rank 0's vote beside those of ranks that leave, which are 1 each: limit.minutes are over. */
+#define LIMIT_VOTE 0.5f
 
 struct session {
     struct session_config given;
@@ -40,6 +44,7 @@ struct session {
     struct schedule schedule;
     struct goal goal;
     struct run_log_end end;
+    struct limit limit;
     struct trace *trace; /* with train.trace */
     double last_checkpoint, first_step_at;
 };
@@ -279,8 +284,9 @@ static int apply_votes(struct session *s, const struct shard_plan *plan, double 
 {
     const float *votes = step_votes(s->step);
     double seconds = s->t.at.seconds;
-    bool leave = votes[STEP_LEAVE] > 0;
+    bool leave = votes[STEP_LEAVE] >= 1;
 
+    s->limit.reached |= fmodf(votes[STEP_LEAVE], 1) > 0;
     if (!leave && !(votes[STEP_CHECKPOINT] > 0))
         return 0;
     s->t.at.seconds += clock_now() - since;
@@ -300,12 +306,13 @@ static int train_step(struct session *s, const struct shard_plan *plan, double r
         .items = shard_train(plan, step, plan->parts - 1).end - shard_train(plan, step, 0).begin};
 
     work.votes[STEP_LEAVE] = s->given.request && *s->given.request;
+    work.votes[STEP_LEAVE] += s->t.log && limit_is_over(&s->limit) ? LIMIT_VOTE : 0;
     work.votes[STEP_CHECKPOINT] =
         s->t.log && every > 0 && clock_now() - s->last_checkpoint >= every;
     if (step_train(s->step, &work, &s->t.at.totals, e))
         return -1;
     s->t.at.step++;
-    return 0;
+    return limit_count(&s->limit, work.items, s->t.log, e);
 }
 
 static int train_steps(struct session *s, const struct shard_plan *plan, struct progress *progress,
@@ -313,7 +320,7 @@ static int train_steps(struct session *s, const struct shard_plan *plan, struct 
 {
     int epoch = s->t.at.epoch;
 
-    while (s->t.at.step < plan->steps) {
+    while (s->t.at.step < plan->steps && !s->limit.reached) {
         size_t step = s->t.at.step;
         double rate = schedule_rate(&s->schedule, epoch, step, plan->steps) *
                       goal_rate(&s->goal, &s->t.at.goal);
@@ -379,14 +386,14 @@ static void continue_plan(const struct session *s, struct shard_plan *plan)
 /* Returns whether there is a validation after so many epochs. */
 static bool validates_after(const struct session *s, int epochs)
 {
-    int every = s->t.config->train.eval_epochs;
+    int every = limit_is_set(&s->limit) ? 0 : s->t.config->train.eval_epochs;
 
-    if (every == 0 && goal_is_watched(&s->goal))
+    if (every == 0 && !limit_is_set(&s->limit) && goal_is_watched(&s->goal))
         every = 1;
     return epochs == s->t.config->train.epochs || (every > 0 && epochs % every == 0);
 }
 
-/* Trains an epoch, or its rest. Returns 0, 1 if all replicas leave, or -1. */
+/* Trains an epoch, or its rest, or until the limit. Returns 0, 1 if all replicas leave, or -1. */
 static int train_epoch(struct session *s, const struct shard_plan *epoch_plan,
                        struct progress *progress, struct err *e)
 {
@@ -400,11 +407,14 @@ static int train_epoch(struct session *s, const struct shard_plan *epoch_plan,
         return -1;
     bool counted = s->epoch->score && s->t.at.begin == 0 && s->t.at.step == 0;
     loader_seek(s->loader, (size_t)s->t.at.epoch, &plan, s->t.at.step);
+    limit_continue(&s->limit);
     int rc = train_steps(s, &plan, progress, began, e);
     if (rc)
         return rc;
-    if (step_wait(s->step, &s->t.at.totals, e))
+    if (step_wait(s->step, &s->t.at.totals, e) || limit_pause(&s->limit, s->t.log, e))
         return -1;
+    if (s->t.at.step < plan.steps)
+        return 0;
     if (finish_epoch(s, &plan, counted, progress, s->t.at.seconds + clock_now() - began, e))
         return -1;
     int epochs = s->t.at.epoch + 1;
@@ -634,34 +644,64 @@ static int gather_verdicts(struct session *s, struct err *e)
     return rc;
 }
 
+/* Returns whether the limit has ended the training before its last epoch was complete. */
+static bool is_limited(const struct session *s)
+{
+    return s->limit.reached && s->t.at.epoch < s->t.config->train.epochs;
+}
+
+/* Scores the result of a whole training, and writes it except the record's end. */
+static int conclude_training(struct session *s, struct err *e)
+{
+    int rc = write_last_state(s, e);
+
+    if (rc == 0)
+        rc = restore_best(s, e);
+    if (rc == 0)
+        rc = score_own_size(s, &s->end, e);
+    if (rc == 0 && s->t.log)
+        rc = results_write(&s->t, &s->evaluation, &s->end, e);
+    return rc;
+}
+
 static int train_and_evaluate(struct session *s, const struct shard_plan *plan,
                               struct progress *progress, struct err *e)
 {
     int rc = 0, epochs = s->t.config->train.epochs;
 
     s->end = (struct run_log_end){
-        .dataset = s->t.dataset, .goal = &s->goal, .state = &s->t.at.goal};
+        .dataset = s->t.dataset, .goal = &s->goal, .state = &s->t.at.goal,
+        .epoch_images = plan->used};
     /* An earlier process did not write the results. */
     bool repeated = !s->t.at.due && (s->t.at.goal.stopped || s->t.at.epoch == epochs);
     s->t.at.due |= repeated;
-    while (rc == 0 && (s->t.at.due || (s->t.at.epoch < epochs && !s->t.at.goal.stopped)))
+    while (rc == 0 && !is_limited(s) &&
+           (s->t.at.due || (s->t.at.epoch < epochs && !s->t.at.goal.stopped)))
         rc = s->t.at.due ? validate(s, repeated, e) : train_epoch(s, plan, progress, e);
-    if (rc == 0)
-        rc = write_last_state(s, e);
-    if (rc == 0)
-        rc = restore_best(s, e);
-    if (rc == 0)
-        rc = score_own_size(s, &s->end, e);
+    if (rc == 0 && is_limited(s))
+        s->end.limited_s = s->limit.seconds_before;
+    else if (rc == 0)
+        rc = conclude_training(s, e);
     if (rc == 0)
         rc = gather_verdicts(s, e);
     if (rc)
         return rc;
     s->end.startup_s = s->first_step_at ? s->first_step_at - s->given.process_start : 0;
-    if (s->t.log &&
-        (results_write(&s->t, &s->evaluation, &s->end, e) ||
-         check_interrupt(s, e) || run_log_done(s->t.log, &s->end, e)))
+    if (s->t.log && (check_interrupt(s, e) || run_log_done(s->t.log, &s->end, e)))
         return -1;
     return s->t.comm->ops->barrier(s->t.comm, e); /* the results are written before any rank ends */
+}
+
+/* Returns the seconds of the epochs so far, on rank 0. */
+static double trained_seconds(const struct session *s)
+{
+    size_t n = 0;
+    const struct run_log_epoch *rows = s->t.log ? run_log_epochs(s->t.log, &n) : NULL;
+    double seconds = s->t.at.seconds;
+
+    for (size_t i = 0; i < n; i++)
+        seconds += rows[i].seconds;
+    return seconds;
 }
 
 static void open_progress(const struct session *s, const struct shard_plan *plan,
@@ -723,7 +763,8 @@ int session_run(struct session *s, struct err *e)
     if (rc || make_plan(s, &plan, e) || make_schedule(s, e) ||
         resume_read(&s->t, &s->given.resume, e) || share_weights(s, e) || open_step(s, e) ||
         kernel_choice_share(s->t.network, s->t.comm, &plan, s->t.config->train.accumulate, e) ||
-        open_loader(s, &plan, e))
+        open_loader(s, &plan, e) ||
+        limit_open(&s->limit, s->t.config, s->t.optim->steps, trained_seconds(s), e))
         return -1;
     s->last_checkpoint = clock_now();
     open_progress(s, &plan, &progress);
