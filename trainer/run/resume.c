@@ -541,3 +541,12 @@ int resume_read(struct training *t, const struct resume_source *source, struct e
     }
     return 0;
 }
+
+int resume_share_weights(const struct training *t, struct err *e)
+{
+    struct weights *w = network_weights(t->network);
+    struct comm *c = t->comm;
+
+    return c->ops->broadcast(c, w->value, w->nparams * sizeof *w->value, 0, e) ||
+           c->ops->broadcast(c, w->state, w->nstate * sizeof *w->state, 0, e) ? -1 : 0;
+}
