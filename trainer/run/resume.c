@@ -402,13 +402,11 @@ static int reset_goal(struct training *t, const struct origin *from, struct err 
 
     if (t->at.epoch > epochs || (t->at.epoch == epochs && from->items > 0))
         return err_set(e, ERR_CHECKPOINT,
-                       "has completed %d epoch%s, but train.epochs is %d: raise it "
-                       "(--epochs)",
+                       "has completed %d epoch%s, but train.epochs is %d: raise it (--epochs)",
                        t->at.epoch, plural(t->at.epoch), epochs);
     if (t->at.epoch == epochs)
-        log_info(
-            "all %d epochs are complete, and are only validated; --epochs N trains up to epoch N",
-            epochs);
+        log_info("all %d epochs are complete, and are only validated; --epochs N trains up to "
+                 "epoch N", epochs);
     if (!from->other || !*from->changed)
         return 0;
     t->at.due = t->at.due || t->at.goal.stopped || t->at.epoch == epochs;
