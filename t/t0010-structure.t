@@ -41,6 +41,7 @@ launcher/analysis|launcher/analysis/ launcher/collect/results
 launcher/report/markup|
 launcher/report/chart|launcher/host launcher/report/markup
 launcher/report|launcher/report/ launcher/analysis/ launcher/collect/ launcher/host
+launcher/report/proposal|launcher/report/ launcher/analysis/ launcher/collect/ launcher/host
 launcher/cmd|launcher/
 launcher|launcher/cmd
 trainer/json|
@@ -54,8 +55,6 @@ trainer/backends/trial|trainer/core trainer/ops trainer/backends/ref
 trainer/backends/cpu/isa|trainer/core trainer/ops trainer/backends/ref
 trainer/backends/cpu/norm|trainer/core trainer/ops trainer/backends/ref trainer/backends/cpu/isa
 trainer/backends/cpu/pool|trainer/core trainer/ops trainer/backends/ref '\
-'trainer/backends/cpu/isa trainer/backends/cpu/norm
-trainer/backends/cpu/head|trainer/core trainer/ops trainer/backends/ref '\
 'trainer/backends/cpu/isa trainer/backends/cpu/norm
 trainer/backends/cpu/conv|trainer/core trainer/ops trainer/backends/ref '\
 'trainer/backends/cpu/isa trainer/backends/cpu/norm

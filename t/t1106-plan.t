@@ -18,8 +18,16 @@ like "$ERR" 'warning: 16 training images do not fill a global batch .* on 5, 6, 
     "plan warns of GPU counts with more places in a batch than images"
 like "$ERR" 'warning: .*fewer validation images \(4\) than ranks on 5, 6, 7, 8 GPUs' \
     "plan warns of GPU counts with more ranks than validation images"
-like "$OUT" '^the runs compute on GPUs \(backend cuda\): train.backend is auto$' \
-    "plan says that the runs compute on GPUs"
+gpus='^the runs compute on GPUs \(backend cuda\): train.backend is auto; train.dtype is'
+like "$OUT" "$gpus auto, tf32 on GPUs that have it, else f32$" \
+    "plan says that the runs compute on GPUs, and in what"
+mkdir -p one/runs/unet-g01-s1
+printf '%s' '{"schema":1,"run":"unet-g01-s1","engine":"embedded","seed":1,"layout":{"gpus":1,"nodes":1,
+    "tasks":1,"tasks_per_node":1,"gpus_per_task":1,"strategy":"mirrored"},"train":{}}' \
+    >one/runs/unet-g01-s1/run.json
+exits 0 "plan for a study with a run of an earlier version" unetctl plan -C one --gpus 2
+like "$OUT" "$gpus f32$" "its runs stay f32"
+rm -r one/runs
 without_cuda=$(grep -c 'undef HAVE_CUDA' "$builddir/config.h")
 is "$(grep -c 'warning: unet-train was built without CUDA' "$ERR")" "$without_cuda" \
     "plan warns if unet-train was built without CUDA"
@@ -45,6 +53,56 @@ exits 0 "plan for this machine" env UNET_GPUS=fake unetctl plan -C one --gpus 1 
 is "$(field "$OUT" 'd["backend"] == "simd", "fake" in d["computes_on"]')" "(True, True)" \
     "the JSON says that the runs compute on the CPU in place of fake GPUs"
 constant=(--set train.batch_per_gpu=0 --set train.global_batch=4)
+
+# ---- a program of the user's, without images
+printf '#!/bin/sh\nexit 0\n' >simulate
+chmod +x simulate
+touch train.py plain.sh
+exits 0 "a study of a program" unetctl init sim -- ./simulate --steps '{{steps}}' --seed '{{seed}}' train.py
+is "$(grep -cv '^#' sim/study.yaml)" 9 "study.yaml has what is needed"
+like sim/study.yaml "^  args: \\[\"--steps\", \"\{\{steps\}\}\", .*, \"$TMP/train.py\"\\]" "its words, files by their path"
+like sim/study.yaml '^  steps: 100 ' "and a number of steps, which they use"
+unlike sim/study.yaml '^(data|model|train|augment):' "nothing of images"
+exits 0 "its plan" unetctl plan -C sim --gpus 1..3
+like "$OUT" '^command-g03-s1 ' "the runs"
+unlike <(cat "$OUT" "$ERR") 'image|parameter|U-Net' "nothing of images or a network"
+exits 0 "its settings" unetctl config -C sim
+unlike "$OUT" '^(data|model|train|augment)\.' "no setting of the trainer"
+exits 0 "a setting that it sets is one" unetctl config -C sim --set train.batch_per_gpu=8
+like "$OUT" '^train.batch_per_gpu: 8$' "with its value"
+exits 0 "without the trainer's network no size is wrong" \
+    unetctl plan -C one --engine command --set command.script="$TMP/simulate" --set data.height=1 --gpus 1
+exits 0 "a study of a script" unetctl init py --engine pytorch --script train.py
+is "$(grep -cv '^#' py/study.yaml)" 8 "study.yaml has what is needed"
+exits 0 "its plan" unetctl plan -C py --gpus 1..3
+exits 3 "the scripts of unetctl need images" unetctl plan -C py --set pytorch.script=
+like "$ERR" "py/study.yaml: the key 'data.dir' is missing" "which are named"
+while IFS='|' read -r code words error; do
+    # shellcheck disable=SC2086 # a list of words
+    exits "$code" "refused: init $words" unetctl init no $words
+    like "$ERR" "$error" "one line says why"
+    is "$(wc -l <"$ERR") $(ls -d no 2>/dev/null)" "1 " "and nothing is left"
+done <<'EOF'
+3|--engine pytorch --script none.py|init: none.py: No such file
+3|-- ./plain.sh|init: ./plain.sh \(it must be a program, or a script with #! and chmod \+x\)
+3|-- no-such-program|no folder of PATH has this program; give its path, such as ./no-such-program
+2|--engine pytorch -- ./simulate|'-- PROGRAM' is for the engine command
+2|--script train.py -- ./simulate|leave one of --script and PROGRAM out
+2|--script train.py|--script needs the engine that runs it
+2|--data synth -- ./simulate|--data DIR is of the engines that train on images
+2|--engine pytorch|--data DIR is missing; .* For a program of yours: init STUDY -- PROGRAM ARGS
+EOF
+while IFS='|' read -r marker error; do
+    exits 0 "a study with {{$marker}}" unetctl init odd -- ./simulate "{{$marker}}"
+    exits 3 "its plan" unetctl plan -C odd
+    like "$ERR" "odd/study.yaml: command.args:? ?1?: .*$error" "one line says why"
+    rm -r odd
+done <<'EOF'
+stepz|unknown marker '\{\{stepz\}\}'; did you mean '\{\{steps\}\}'
+epochs|the marker '\{\{epochs\}\}' has no value: set train.epochs in study.yaml
+data_dir|set data.dir in study.yaml
+EOF
+
 exits 0 "plan with a constant global batch" unetctl plan -C one --gpus 1,2,3 "${constant[@]}"
 unlike "$ERR" 'training images' "no warning, as it is divided among any number of GPUs"
 exits 0 "plan for more GPUs than images" unetctl plan -C one --gpus 4,8 "${constant[@]}"

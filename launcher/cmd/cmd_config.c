@@ -87,7 +87,7 @@ static void list_values(const struct workspace *w, struct values *dst)
     list_words(&w->environment, dst);
 }
 
-/* Is the value in the section of an engine that the study does not use? */
+/* Is the value one of an engine that the study does not use? */
 static bool is_of_other_engine(const struct workspace *w, const struct shown_setting *v)
 {
     const size_t n = strcspn(v->name, ".");
@@ -95,7 +95,8 @@ static bool is_of_other_engine(const struct workspace *w, const struct shown_set
     struct err ignored;
 
     snprintf(section, sizeof section, "%.*s", (int)n, v->name);
-    return v->name[n] && engine_find(section, &ignored) && strcmp(section, w->study.engine) != 0;
+    return (v->src == &w->study.settings && !study_has(&w->study, v->name)) ||
+           (v->name[n] && engine_find(section, &ignored) && strcmp(section, w->study.engine) != 0);
 }
 
 /* Do the names on the command line select the value, by its own name or its section's? */

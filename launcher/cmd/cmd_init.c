@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "launcher/host/child.h"
 #include "launcher/plan/data_look.h"
 #include "launcher/script/template.h"
 #include "launcher/study/effect.h"
@@ -29,7 +30,9 @@
 #define DEFAULT_WIDTH 1024
 #define LONGEST_SIDE 1024
 
-static const char *data_dir, *site, *model, *name, *engine, *templates;
+static const char *data_dir, *site, *model, *name, *engine, *templates, *script;
+static char **program; /* the words after "--" */
+static int nprogram;
 static struct cli_list set;
 static bool full;
 
@@ -38,12 +41,13 @@ static bool full;
 
 static const struct cli_option options[] = {
     {"data", 'd', CLI_STRING, "DIR",
-     "use this data folder: images/ and masks/, class folders, CIFAR-10 (required)", &data_dir,
-     0, 0},
+     "use this data folder: images/ and masks/, class folders, CIFAR-10; not for a program of yours",
+     &data_dir, 0, 0},
     {"site", 0, CLI_STRING, "SITE",
      "use this site profile, a name or a file (default: the user's, or generic)", &site, 0, 0},
     {"engine", 0, CLI_STRING, "NAME",
      "train with embedded (default), tensorflow, horovod, pytorch or command", &engine, 0, 0},
+    {"script", 0, CLI_STRING, "FILE", "run this script of yours with the engine", &script, 0, 0},
     {"templates", 0, CLI_STRING, "PATH", "use job templates from this folder", &templates, 0, 0},
     {"model", 0, CLI_STRING, "NAME",
      "train this network (default: unet for masks, resnet20 for classes)", &model, 0, 0},
@@ -223,8 +227,8 @@ static int check_data(char dst[PATH_MAX], struct data_look *look, struct err *e)
     if (!data_dir)
         return err_set(e, ERR_USAGE,
                        "init: --data DIR is missing; name a folder with images/ and masks/, or "
-                       "with "
-                       "a folder of images for each class");
+                       "with a folder of images for each class. For a program of yours: init STUDY "
+                       "-- PROGRAM ARGS, or --engine pytorch --script FILE");
     if (!realpath(data_dir, dst))
         return err_errno(e, ERR_DATA, errno, "--data %s", data_dir);
     struct data_place place = {dst, find_set("data.images"), find_set("data.masks")};
@@ -271,16 +275,17 @@ static int place_paths(const char *folder, struct yaml_setting *settings, size_t
     return 0;
 }
 
-/* Copies the settings of the user's file, except lists and those that a site's profile has values
+/* Copies the settings of the user's file, except lists, without `images` those of the trainer, and those that a site's profile has values
  * for, such as slurm.partition. */
-static size_t take_user(const struct study *user, struct buf *texts, struct yaml_setting *dst)
+static size_t take_user(const struct study *user, struct buf *texts, bool images,
+                        struct yaml_setting *dst)
 {
     size_t n = 0;
 
     for (const struct setting *k = settings_of_study; k->path; k++) {
         struct buf *text = &texts[k - settings_of_study];
         if (user->origins.at[k - settings_of_study].layer != YAML_USER || k->blank ||
-            k->type == SETTING_LINES || k->type == SETTING_PAIRS)
+            setting_is_list(k) || (!images && setting_is_of_trainer(k)))
             continue;
         setting_format(k, &user->settings, text);
         dst[n++] = (struct yaml_setting){k->path, text->data ? text->data : "", "user"};
@@ -290,21 +295,116 @@ static size_t take_user(const struct study *user, struct buf *texts, struct yaml
 
 /* Adds the key "engine" (the kind of trainer) and, unless it is embedded (unet-train), the
  * engine's section for the user to fill in. */
-static size_t take_engine(char paths[ENGINE_ROWS][64], struct yaml_setting *dst)
+static size_t take_engine(char paths[ENGINE_ROWS][64], const struct buf *arguments,
+                          struct yaml_setting *dst)
 {
-    static const char *const rows[ENGINE_ROWS][2] = {
-        {"script", ""}, {"args", ""}, {"python", "python3"}};
+    const char *const rows[ENGINE_ROWS][2] = {
+        {"script", script ? script : ""}, {"args", arguments->data ? arguments->data : ""},
+        {"python", "python3"}};
+    int nrows = strcmp(engine, "command") == 0 && script ? 2 : ENGINE_ROWS;
     size_t n = 0;
 
     dst[n++] = (struct yaml_setting){"engine", engine, "--engine"};
-    if (strcmp(engine, "embedded") != 0) /* the scripts that come with unetctl have no sync */
+    if (!script && strcmp(engine, "embedded") != 0) /* the scripts of unetctl have no sync */
         dst[n++] = (struct yaml_setting){"model.batch_norm", "local", "--engine"};
-    for (int i = 0; i < ENGINE_ROWS && strcmp(engine, "embedded") != 0; i++) {
+    for (int i = 0; i < nrows && strcmp(engine, "embedded") != 0; i++) {
         snprintf(paths[i], 64, "%.40s.%s", engine, rows[i][0]);
-        dst[n++] = (struct yaml_setting){paths[i], rows[i][1], "--engine"};
+        dst[n++] = (struct yaml_setting){paths[i], rows[i][1], "--script"};
     }
     return n;
 }
+
+/* ---- a program of the user's ---- */
+
+/* Makes the words after "--" the engine command's script and its arguments, as a list in JSON.
+ * Files are named by their whole path, as the runs begin in folders of their own. */
+static int take_program(char path[PATH_MAX], struct buf *arguments, struct err *e)
+{
+    char file[PATH_MAX];
+
+    if (script || (engine && strcmp(engine, "command") != 0))
+        return err_set(e, ERR_USAGE, "init: '-- PROGRAM' is for the engine command; leave %s out",
+                       script ? "one of --script and PROGRAM" : "--engine, or name a --script");
+    engine = "command";
+    script = *program;
+    if (!strchr(script, '/')) {
+        if (!child_find(script, X_OK, path))
+            return err_set(e, ERR_CONFIG, "-- %s: no folder of PATH has this program; give its path, "
+                           "such as ./%s", script, script);
+        script = path;
+    }
+    for (int i = 1; i < nprogram; i++) {
+        bool is_file = *program[i] != '-' && access(program[i], F_OK) == 0;
+        buf_add(arguments, i == 1 ? "[" : ", ");
+        buf_add_json_string(arguments, is_file && realpath(program[i], file) ? file : program[i]);
+    }
+    buf_add(arguments, nprogram > 1 ? "]" : "");
+    return 0;
+}
+
+/* Checks that the script of --script, or the program, is one that the engine can run. */
+static int check_script(struct err *e)
+{
+    struct err ignored;
+    const struct engine *own = engine ? engine_find(engine, &ignored) : NULL;
+
+    if (!own || own->embedded)
+        return err_set(e, ERR_USAGE, "init: --script needs the engine that runs it: --engine "
+                       "tensorflow, horovod, pytorch or command");
+    if (access(script, own->is_python ? R_OK : X_OK) == 0)
+        return 0;
+    return err_errno(e, ERR_CONFIG, errno, "init: %s%s", script,
+                     own->is_python ? "" : " (it must be a program, or a script with #! and "
+                                           "chmod +x)");
+}
+
+/* Adds the settings without which markers in the arguments have no value. */
+static size_t take_markers(const struct buf *arguments, struct yaml_setting *dst)
+{
+    static const char *const rows[][3] = {{"{{steps}}", "limit.steps", "100"},
+                                          {"{{minutes}}", "limit.minutes", "10"},
+                                          {"{{batch_per_gpu}}", "train.batch_per_gpu", "16"}};
+    size_t n = 0;
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (arguments->data && strstr(arguments->data, rows[i][0]))
+            dst[n++] = (struct yaml_setting){rows[i][1], rows[i][2], ""};
+    return n;
+}
+
+/* Writes the text of study.yaml for a program of the user's, without images. */
+static int encode_program(const char *folder, const struct study *user, struct buf *texts,
+                          struct buf *dst, struct err *e)
+{
+    struct yaml_setting settings[SETTINGS_MAX + NSET + CLI_LIST_MAX];
+    char derived[65], paths[ENGINE_ROWS][64], path[PATH_MAX];
+    struct buf arguments = {0};
+    size_t n = 0;
+
+    buf_add(dst, "# A study: the same program on several numbers of GPUs. Made by unetctl init.\n"
+                 "# unetctl plan shows its runs, unetctl submit starts them; further keys: man "
+                 "unetctl\n");
+    int rc = nprogram ? take_program(path, &arguments, e) : 0;
+
+    if (rc == 0 && (rc = check_script(e)) == 0) {
+        settings[n++] = (struct yaml_setting){"site", "generic", ""};
+        settings[n++] = (struct yaml_setting){"gpus", "1", ""};
+        n += take_user(user, texts, false, settings + n);
+        derive_name(folder, derived);
+        settings[n++] = (struct yaml_setting){"name", name ? name : derived, "--name"};
+        n += take_engine(paths, &arguments, settings + n);
+        n += take_markers(&arguments, settings + n);
+        if (site)
+            settings[n++] = (struct yaml_setting){"site", site, "--site"};
+        rc = study_decode_set(&set, settings + n, e) ||
+             place_paths(folder, settings, n + set.count, texts, e) ||
+             study_encode(settings, n + set.count, false, dst, e);
+    }
+    buf_destroy(&arguments);
+    return rc ? -1 : 0;
+}
+
+/* ---- images ---- */
 
 /* Checks the data, and warns about them. Writes the text of study.yaml to dst, and that of the
  * study's class file, if it needs one, to class_file. */
@@ -321,12 +421,14 @@ static int encode_study(const char *folder, const struct study *user, struct buf
     long h, w;
     int masks = 0;
 
-    if (check_data(data, &look, e))
+    if (!data_dir && (script || nprogram))
+        return encode_program(folder, user, texts, dst, e);
+    if ((script && check_script(e)) || check_data(data, &look, e))
         return -1;
     warn_about(&look, data);
     for (size_t i = 3; i < n; i++) /* what users change first */
         settings[i].value = setting_find(settings_of_study, settings[i].path)->preset;
-    n += take_user(user, texts, settings + n);
+    n += take_user(user, texts, true, settings + n);
     derive_name(folder, derived);
     settings[n++] = (struct yaml_setting){"name", name ? name : derived, "--name"};
     settings[n++] = (struct yaml_setting){"data.dir", data, "--data"};
@@ -337,7 +439,7 @@ static int encode_study(const char *folder, const struct study *user, struct buf
     if (site)
         settings[n++] = (struct yaml_setting){"site", site, "--site"};
     if (engine)
-        n += take_engine(engine_paths, settings + n);
+        n += take_engine(engine_paths, &(struct buf){0}, settings + n);
     if (templates && access(templates, F_OK) != 0)
         return err_errno(e, ERR_CONFIG, errno, "--templates %s", templates);
     if (templates)
@@ -443,9 +545,14 @@ static int cmd_init_run(int noperands, char **operands, int nrest, char **rest, 
     char file[PATH_MAX], class_file[PATH_MAX];
     bool made, classes = false;
 
-    (void)noperands, (void)nrest, (void)rest;
+    (void)noperands;
+    program = rest;
+    nprogram = nrest;
     if (study_check_length(folder, e))
         return -1;
+    if (nprogram && data_dir)
+        return err_set(e, ERR_USAGE, "init: --data DIR is of the engines that train on images; name "
+                       "the data in the program's arguments");
     snprintf(file, sizeof file, "%s/%s", folder, STUDY_FILE);
     if (engine && !engine_find(engine, e))
         return -1;
@@ -469,15 +576,20 @@ static int cmd_init_run(int noperands, char **operands, int nrest, char **rest, 
 
 const struct cli_command cmd_init = {
     .name = "init",
-    .args = "STUDY",
-    .summary = "write a commented study.yaml for a data folder and a site",
+    .args = "STUDY [-- PROGRAM ARGS]",
+    .summary = "write a commented study.yaml for a data folder or a program, and a site",
     .details =
+        "With a program or script of yours no images are needed. It finds what it needs in its\n"
+        "environment ($UNETCTL_GPUS, $UNETCTL_SEED, ...), and markers in its arguments become\n"
+        "{{gpus}}, {{nodes}}, {{tasks}}, {{seed}}, {{batch_per_gpu}}, {{steps}}, {{minutes}} and\n"
+        "{{attempt_dir}} of the run.\n"
         "Samples the images: their size, rounded to a multiple of what the network needs and at\n"
         "most 1024, and their channels become the defaults; anything unusual is reported. The\n"
         "values or colours of masks become data.classes, data.ignore and a class file where their\n"
         "meaning is clear; where it is not, the choices are printed (exit 7). Settings of\n"
         "~/.config/unetctl/config.yaml are copied.\n"
-        "Example: unetctl init demo --data DIR --site sandbox --set data.height=96 \\\n"
+        "Examples: unetctl init speed -- ./simulate --steps {{steps}}\n"
+        "         unetctl init demo --data DIR --site sandbox --set data.height=96 \\\n"
         "         --set data.width=128 --set train.epochs=30\n",
     .options = options,
     .min_operands = 1,

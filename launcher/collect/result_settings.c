@@ -11,26 +11,15 @@
 #include "launcher/study/setting_json.h"
 #include "launcher/study/study.h"
 
-/* Finds the study's folder in the plan. Returns its length with the slash after it, or 0 if it
- * is unknown. */
-static size_t study_size(const json_t *plan, const char **folder)
-{
-    const char *split = json_string_value(json_object_get(json_object_get(plan, "data"), "split"));
-    const char *slash = split ? strrchr(split, '/') : NULL;
-
-    *folder = split;
-    return slash ? (size_t)(slash - split) + 1 : 0;
-}
-
 /* Adds a text. Paths in the study's folder are written relative to it, so that they stay equal
  * when the study is moved. */
 static void add_string(struct buf *b, const json_t *plan, const char *text)
 {
-    const char *folder;
-    size_t n = study_size(plan, &folder);
-    bool below = n > 1 && strncmp(text, folder, n) == 0;
+    size_t n;
+    const char *folder = run_plan_study_dir(plan, &n);
+    bool below = n > 0 && strncmp(text, folder, n) == 0 && text[n] == '/';
 
-    buf_addf(b, "%s%s", below ? "./" : "", below ? text + n : text);
+    buf_addf(b, "%s%s", below ? "." : "", below ? text + n : text);
 }
 
 static void add_setting_text(struct buf *b, const json_t *plan, const json_t *value)

@@ -75,6 +75,8 @@ static void check_data(const struct workspace *w, struct findings *f)
     char split[PATH_MAX];
     struct err e;
 
+    if (!study_has_images(&w->study))
+        return;
     snprintf(split, sizeof split, "%s/split.json", w->study.dir);
     bool refused = data_look_count(&place, &look, &e) != 0;
     /* Which folder holds the masks is decided once the split is made. */

@@ -41,13 +41,14 @@ static const char *local_file_system(const char *dir)
 
 static void check_space(const struct workspace *w, struct findings *f)
 {
-    struct model_look model;
+    struct model_look model = {0};
     struct statvfs fs;
     struct err ignored;
 
     if (statvfs(w->study.dir, &fs))
         return;
-    (void)model_look_open(&w->study, false, &model, &ignored);
+    if (study_runs_trainer(&w->study))
+        (void)model_look_open(&w->study, false, &model, &ignored);
     double need = (double)run_cost_disk(&w->study, &model, w->options.time_min);
     double left = (double)fs.f_bavail * (double)fs.f_frsize;
     if (left < need || (fs.f_files && fs.f_favail < 100)) {

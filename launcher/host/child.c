@@ -26,16 +26,14 @@ static void set_stream(int from, int to)
         dup2(fd, to);
 }
 
-/* execvp says EACCES also where the user may not search a folder of PATH, without the program. */
-static bool is_in_path(const char *program)
+bool child_find(const char *program, int mode, char dst[PATH_MAX])
 {
-    char path[PATH_MAX];
     const char *p = getenv("PATH");
 
     for (size_t n; p && *p; p += n + (p[n] == ':')) {
         n = strcspn(p, ":");
-        snprintf(path, sizeof path, "%.*s/%s", (int)n, p, program);
-        if (access(path, F_OK) == 0)
+        snprintf(dst, PATH_MAX, "%.*s/%s", (int)n, p, program);
+        if (access(dst, mode) == 0)
             return true;
     }
     return false;
@@ -53,7 +51,9 @@ static void become(const struct child *c, int report)
         c->enter(c->arg, (char *const *)c->argv);
     execvpe(c->argv[0], (char *const *)c->argv, c->environment ? c->environment : environ);
     int reason = errno;
-    if (reason == EACCES && !strchr(c->argv[0], '/') && !is_in_path(c->argv[0]))
+    char path[PATH_MAX];
+    /* execvp says EACCES also where the user may not search a folder of PATH, without the program */
+    if (reason == EACCES && !strchr(c->argv[0], '/') && !child_find(c->argv[0], F_OK, path))
         reason = ENOENT;
     _exit(write(report, &reason, sizeof reason) < 0 ? 126 : 127);
 }

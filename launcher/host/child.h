@@ -3,6 +3,7 @@
 #ifndef UNETCTL_LAUNCHER_HOST_CHILD_H
 #define UNETCTL_LAUNCHER_HOST_CHILD_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -31,6 +32,9 @@ struct child_end {
     struct buf out, err; /* what was read, with a NUL */
     int code;            /* the exit code, or 128 + the signal that ended it */
 };
+
+/* Returns whether a folder of PATH has the program with these rights (of access), and its path. */
+bool child_find(const char *program, int mode, char dst[PATH_MAX]);
 
 /* Starts the program. Returns its process, or -1 with ERR_INTERNAL and errno (ENOENT: there is no
  * such program). Thread-safe if enter is. */

@@ -68,6 +68,8 @@ int data_split_make(const struct workspace *w, struct err *e)
                           w->study.data.class_file,
                           w->study.data.soft_masks ? "--soft-masks" : NULL, NULL};
 
+    if (!study_has_images(&w->study))
+        return 0;
     snprintf(file, sizeof file, "%s/split.json", w->study.dir);
     if (access(file, F_OK) == 0)
         return check_split(w, e);

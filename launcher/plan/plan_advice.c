@@ -187,8 +187,10 @@ void plan_advice_collect(const struct workspace *w, const struct run_plan *plan,
     struct err ignored;
 
     *dst = (struct plan_advice){0};
-    (void)model_look_open(&w->study, false, &dst->model, &ignored);
-    count_images(&w->study, dst);
+    if (study_runs_trainer(&w->study))
+        (void)model_look_open(&w->study, false, &dst->model, &ignored);
+    if (study_has_images(&w->study))
+        count_images(&w->study, dst);
     if (dst->train > 0)
         advise_batches(&w->study, plan, dst);
     advise_trainer(w, plan, dst);

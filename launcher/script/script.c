@@ -162,6 +162,7 @@ static char *render_file(struct script_values *s, enum script_file file, bool *t
     }
     *tags = template_has_tags(t->text);
     if (template_expand(t->path, t->text, s->values, used, &b, e) == 0 &&
+        script_values_use(s, t->path, used, e) == 0 &&
         (file == SCRIPT_RUN ? check_run_file : check_submit_file)(s, t->path, t->text, used,
                                                                   e) == 0) {
         if (*tags && file == SCRIPT_SUBMIT)
@@ -170,8 +171,6 @@ static char *render_file(struct script_values *s, enum script_file file, bool *t
             buf_destroy(&b);
             return NULL;
         }
-        for (size_t i = 0; i < s->nuser; i++)
-            s->used_by_user[i] |= used[i];
         rendered = buf_steal(&b);
         if (!rendered)
             err_set(e, ERR_INTERNAL, "%s: out of memory", t->path);
@@ -196,7 +195,7 @@ static int check_user_markers(const struct script_values *s, struct err *e)
                                                     "markers");
 
     for (size_t i = 0; i < s->nuser; i++)
-        if (!s->used_by_user[i])
+        if (!s->is_used[i])
             return err_set(e, ERR_CONFIG, "%s: no template uses markers.%s",
                            o->where ? o->where : s->w->study.file, s->values[i].name);
     return 0;

@@ -43,6 +43,8 @@ static const struct script_marker markers[] = {
     {"gpus_per_node", "", "GPUs on each node; the last one may have fewer"},
     {"gpus_per_task", "", "GPUs of a rank"},
     {"cpus_per_task", "", "CPUs of a rank"},
+    {"steps", "", "limit.steps"},
+    {"minutes", "", "limit.minutes"},
     {"data_dir", "", "data.dir: images/ and masks/, or images of one class each"},
     {"split", "", "path of split.json"},
     {"epochs", "", "train.epochs"},

@@ -59,6 +59,26 @@ static void set_value(struct script_values *s, const char *name, const char *fmt
     set_text(s, name, text);
 }
 
+/* Notes which markers have no value in this study. */
+static void note_needs(struct script_values *s)
+{
+    const struct study *study = &s->w->study;
+    bool batch = study_has(study, "train.batch_per_gpu") || study_has(study, "train.global_batch");
+    const struct { const char *marker, *setting; bool has; } rows[] = {
+        {"data_dir", "data.dir", study_has_images(study)},
+        {"split", "data.dir", study_has_images(study)},
+        {"epochs", "train.epochs", study_has(study, "train.epochs")},
+        {"lr", "train.lr", study_has(study, "train.lr")},
+        {"model", "model.name", study_has(study, "model.name")},
+        {"global_batch", "train.batch_per_gpu", batch},
+        {"batch_per_gpu", "train.batch_per_gpu", batch},
+        {"steps", "limit.steps", study->limit.steps > 0},
+        {"minutes", "limit.minutes", study->limit.minutes > 0}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        s->needs[place_of(s, rows[i].marker)] = rows[i].has ? NULL : rows[i].setting;
+}
+
 static int check_memory(const struct script_values *s, struct err *e)
 {
     for (size_t i = 0; i < s->nvalues; i++)
@@ -110,20 +130,38 @@ static int init_values(struct script_values *s, struct err *e)
     return 0;
 }
 
+int script_values_use(struct script_values *s, const char *file,
+                      const bool used[TEMPLATE_VALUES_MAX], struct err *e)
+{
+    for (size_t i = 0; i < s->nvalues; i++) {
+        s->is_used[i] |= used[i];
+        if (used[i] && s->needs[i])
+            return err_set(e, ERR_CONFIG, "%s: the marker '{{%s}}' has no value: set %s in "
+                           "study.yaml, or by --set", file, s->values[i].name, s->needs[i]);
+    }
+    return 0;
+}
+
 /* Expands markers in words. Only markers whose values are already known may appear. */
-static char *expand_words(const struct script_values *s, const char *where, const char *words,
+static char *expand_words(struct script_values *s, const char *where, const char *words,
                           struct err *e)
 {
     struct template_value known[TEMPLATE_VALUES_MAX + 1];
+    size_t place[TEMPLATE_VALUES_MAX], n = 0;
+    bool used[TEMPLATE_VALUES_MAX], all[TEMPLATE_VALUES_MAX] = {false};
     struct buf b = {0};
     char *text = NULL;
-    size_t n = 0;
 
     for (size_t i = 0; i < s->nvalues; i++)
-        if (s->values[i].value)
+        if (s->values[i].value) {
+            place[n] = i;
             known[n++] = s->values[i];
+        }
     known[n] = (struct template_value){0};
-    if (template_render(where, words, known, &b, e) == 0 && !(text = buf_steal(&b)))
+    int rc = template_render(where, words, known, used, &b, e);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        all[place[i]] = used[i];
+    if (rc == 0 && script_values_use(s, where, all, e) == 0 && !(text = buf_steal(&b)))
         err_set(e, ERR_INTERNAL, "%s: out of memory", where);
     buf_destroy(&b);
     return text;
@@ -202,6 +240,8 @@ static void set_layout(struct script_values *s)
     set_value(s, "batch_per_gpu", "%ld", batch.per_gpu);
     set_value(s, "global_batch", "%ld", batch.global);
     set_value(s, "lr", "%.15g", study->train.lr);
+    set_value(s, "steps", "%d", study->limit.steps);
+    set_value(s, "minutes", "%.15g", study->limit.minutes);
 }
 
 static void set_job(struct script_values *s)
@@ -377,13 +417,16 @@ static int set_variables(struct script_values *s, struct err *e)
         {"SEED", "seed"}, {"GPUS", "gpus"},
         {"NODES", "nodes"}, {"TASKS", "tasks"}, {"TASK_GPUS", "gpus_per_task"},
         {"DATA_DIR", "data_dir"}, {"SPLIT", "split"}, {"TRAIN_EPOCHS", "epochs"},
-        {"TRAIN_BATCH_PER_GPU", "batch_per_gpu"}, {"TRAIN_LR", "lr"}};
+        {"TRAIN_BATCH_PER_GPU", "batch_per_gpu"}, {"TRAIN_LR", "lr"}, {"STEPS", "steps"},
+        {"MINUTES", "minutes"}};
     struct buf b = {0};
     char name[64], json[PATH_MAX + 16];
     int rc = 0;
 
     if (s->section) {
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+            if (s->needs[place_of(s, rows[i].marker)])
+                continue;
             snprintf(name, sizeof name, "UNETCTL_%s", rows[i].variable);
             add_export(&b, name, strlen(name), script_values_get(s, rows[i].marker));
         }
@@ -551,6 +594,7 @@ int script_values_fill(struct script_values *s, struct err *e)
     if (init_values(s, e) || set_names(s, e))
         return -1;
     set_layout(s);
+    note_needs(s);
     set_job(s);
     set_lines(s);
     /* with --one-allocation, the job's script gives each run ports of its own */

@@ -15,7 +15,8 @@ struct script_values {
     int attempt;
     struct template_value values[TEMPLATE_VALUES_MAX + 1]; /* the user's markers, then unetctl's */
     size_t nuser, nvalues;
-    bool used_by_user[TEMPLATE_VALUES_MAX]; /* the user's markers that a template has used */
+    const char *needs[TEMPLATE_VALUES_MAX]; /* the setting that a value lacks; NULL: none */
+    bool is_used[TEMPLATE_VALUES_MAX]; /* by a template, or by words in the settings */
 };
 
 /* Fills in the values from w, run, job, section and attempt, which are set. Returns 0, or -1 with
@@ -26,6 +27,11 @@ void script_values_destroy(struct script_values *s);
 /* Returns the value of one of unetctl's markers, which lives as long as s. name must be one of
  * them. */
 const char *script_values_get(const struct script_values *s, const char *name);
+
+/* Notes which values `file` has used. Returns 0, or -1 with ERR_CONFIG if one of them needs a setting
+ * that the study does not have. */
+int script_values_use(struct script_values *s, const char *file,
+                      const bool used[TEMPLATE_VALUES_MAX], struct err *e);
 
 /* Adds the words of the interpreter for a shell: those of "apptainer exec image.sif python3" one by
  * one, unless the text is the path of a program. */

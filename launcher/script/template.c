@@ -191,10 +191,9 @@ int template_expand(const char *file, const char *text, const struct template_va
 }
 
 int template_render(const char *file, const char *text, const struct template_value *values,
-                    struct buf *dst, struct err *e)
+                    bool used[TEMPLATE_VALUES_MAX], struct buf *dst, struct err *e)
 {
-    bool used[TEMPLATE_VALUES_MAX] = {false};
-
+    memset(used, 0, TEMPLATE_VALUES_MAX * sizeof *used);
     if (expand_markers(file, text, false, values, used, dst, e))
         return -1;
     for (size_t i = 0; i < TEMPLATE_VALUES_MAX && values[i].name; i++)

@@ -26,14 +26,15 @@ struct template_value {
     bool optional;
 };
 
-/* Renders text to dst; file is its name in errors. Returns 0, or -1 with ERR_CONFIG. The value of
- * a {{name|sh}} must not contain a newline, because #SBATCH lines cannot. */
-int template_render(const char *file, const char *text, const struct template_value *values,
-                    struct buf *dst, struct err *e);
-
-/* Renders a user's template: all values are optional, tags are replaced, and used[i] is set if
- * values[i] was used. An unknown tag_NAME is an error. */
+/* Renders text to dst; file is its name in errors; used[i] becomes whether values[i] was used.
+ * Returns 0, or -1 with ERR_CONFIG. The value of a {{name|sh}} must not contain a newline, because
+ * #SBATCH lines cannot. */
 #define TEMPLATE_VALUES_MAX 96
+int template_render(const char *file, const char *text, const struct template_value *values,
+                    bool used[TEMPLATE_VALUES_MAX], struct buf *dst, struct err *e);
+
+/* Renders a user's template: all values are optional, and tags are replaced. An unknown tag_NAME is
+ * an error. */
 int template_expand(const char *file, const char *text, const struct template_value *values,
                     bool used[TEMPLATE_VALUES_MAX], struct buf *dst, struct err *e);
 

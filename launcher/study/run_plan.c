@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/study/run_dir.h"
 #include "launcher/study/setting_json.h"
 #include "src/cluster/range.h"
 #include "src/format/schema.h"
@@ -83,11 +84,48 @@ static int choose_layout(const struct study *study, const struct site *site, int
 void run_plan_label(const struct study *study, const struct engine *engine,
                     char dst[RUN_LABEL_SIZE])
 {
-    const char *usual = setting_find(settings_of_run, "train.dtype")->preset;
+    const struct setting *s = setting_find(settings_of_run, "train.dtype");
+    const char *word = study->train.dtype;
 
     name_run(study, engine, dst);
-    if (engine->embedded && strcmp(study->train.dtype, usual) != 0)
-        snprintf(dst + strlen(dst), RUN_LABEL_SIZE - strlen(dst), "-%s", study->train.dtype);
+    if (engine->embedded && strcmp(word, s->preset) != 0 && strcmp(word, s->absent) != 0)
+        snprintf(dst + strlen(dst), RUN_LABEL_SIZE - strlen(dst), "-%s", word);
+}
+
+/* Returns train.dtype of the study's runs with this label, or NULL if it has none. */
+static const char *begun_dtype(const struct study *study, const char *label)
+{
+    const char *dtype = NULL;
+    size_t count = 0, n = strlen(label);
+    char **ids = NULL;
+    struct err ignored;
+    struct run run;
+
+    if (run_dir_list(study->dir, &ids, &count, &ignored))
+        return NULL;
+    for (size_t i = 0; i < count && !dtype; i++)
+        if (strncmp(ids[i], label, n) == 0 && strncmp(ids[i] + n, "-g", 2) == 0 &&
+            run_dir_read(study->dir, ids[i], &run, NULL, &ignored) == 0)
+            dtype = run.dtype;
+    run_dir_list_destroy(ids, count);
+    return dtype;
+}
+
+const char *run_plan_dtype(const struct study *study, const struct site *site)
+{
+    const char *word = study->train.dtype, *backend = study->train.backend, *begun;
+    char label[RUN_LABEL_SIZE];
+    struct err ignored;
+    const struct engine *engine = engine_find(study->engine, &ignored);
+    bool on_cpu = strcmp(backend, "auto") == 0 ? site_has_fake_gpus(site)
+                                               : strcmp(backend, "cuda") != 0;
+
+    if (strcmp(word, "auto") != 0 || !engine)
+        return word;
+    run_plan_label(study, engine, label);
+    if ((begun = begun_dtype(study, label)))
+        return begun;
+    return !engine->embedded || on_cpu ? "f32" : word;
 }
 
 static int compute_run(const struct study *study, const struct site *site, int gpus, int seed,
@@ -101,7 +139,6 @@ static int compute_run(const struct study *study, const struct site *site, int g
     if (choose_layout(study, site, gpus, dst, e))
         return -1;
     dst->seed = seed;
-    dst->dtype = study->train.dtype;
     run_plan_label(study, dst->engine, label);
     snprintf(dst->id, sizeof dst->id, RUN_ID_FORMAT, label, gpus, (long)seed);
     return 0;
@@ -110,6 +147,7 @@ static int compute_run(const struct study *study, const struct site *site, int g
 int run_plan_compute(const struct study *study, const struct site *site, const char *gpus,
                      long seeds, struct run_plan *dst, struct err *e)
 {
+    const char *dtype = run_plan_dtype(study, site);
     struct range counts;
     int rc = 0;
 
@@ -127,8 +165,10 @@ int run_plan_compute(const struct study *study, const struct site *site, const c
     if (!dst->runs)
         rc = err_errno(e, ERR_INTERNAL, errno, "plan");
     for (size_t i = 0; rc == 0 && i < counts.count; i++)
-        for (int seed = 1; rc == 0 && seed <= seeds; seed++)
+        for (int seed = 1; rc == 0 && seed <= seeds; seed++) {
+            dst->runs[dst->count].dtype = dtype;
             rc = compute_run(study, site, counts.values[i], seed, &dst->runs[dst->count++], e);
+        }
     range_destroy(&counts);
     if (rc)
         run_plan_destroy(dst);
@@ -199,6 +239,18 @@ static struct settings settings_of(const struct study *s, const char *study_id,
     return c;
 }
 
+/* Does run.json of a run of the study have the key? Those that a study cannot set are of its
+ * images, and the batch per GPU may also come from train.global_batch. */
+static bool has_key(const struct study *s, const struct setting *k, const struct settings *c)
+{
+    bool is_batch = strcmp(k->path, "train.batch_per_gpu") == 0;
+
+    if (k->of_split || (k->on_demand && setting_is_preset(k, c)))
+        return false;
+    return !setting_is_of_trainer(k) || study_has(s, k->path) ||
+           (is_batch && study_has(s, "train.global_batch"));
+}
+
 static void encode_setting(json_t *root, const struct setting *s, const struct settings *c)
 {
     char section[SETTING_PATH_SIZE];
@@ -224,8 +276,9 @@ static json_t *encode_program(const struct study *s, const struct run *run)
     args = json_array();
     for (size_t i = 0; i < section->args.count; i++)
         json_array_append_new(args, json_string(section->args.lines[i]));
-    return json_pack("{s:s, s:s, s:o}", "script", section->script, "python",
-                     run->engine->is_python ? section->python : "", "args", args);
+    return json_pack("{s:s, s:s, s:o, s:s*}", "script", section->script, "python",
+                     run->engine->is_python ? section->python : "", "args", args, "study_dir",
+                     study_has_images(s) ? NULL : s->dir);
 }
 
 char *run_plan_encode(const struct study *s, const char *study_id, const struct run *run,
@@ -236,7 +289,7 @@ char *run_plan_encode(const struct study *s, const char *study_id, const struct 
     json_t *root = json_pack("{s:i}", "schema", SCHEMA);
 
     for (const struct setting *k = settings_of_run; k->path; k++)
-        if (!k->of_split && !(k->on_demand && setting_is_preset(k, &c)))
+        if (has_key(s, k, &c))
             encode_setting(root, k, &c);
     if (!run->engine->embedded)
         json_object_set_new(root, "program", encode_program(s, run));
@@ -264,12 +317,24 @@ static void move_texts(json_t *value, const char *was, const char *is)
     json_array_foreach(value, i, inner) move_texts(inner, was, is);
 }
 
+const char *run_plan_study_dir(const json_t *plan, size_t *length)
+{
+    const char *split = json_string_value(json_object_get(json_object_get(plan, "data"), "split"));
+    const char *slash = split ? strrchr(split, '/') : NULL, *dir;
+
+    if (slash)
+        return *length = (size_t)(slash - split), split;
+    dir = json_string_value(json_object_get(json_object_get(plan, "program"), "study_dir"));
+    *length = dir ? strlen(dir) : 0;
+    return dir;
+}
+
 json_t *run_plan_decode(const char *text, const char *study_dir, struct err *e)
 {
     json_error_t error;
     json_t *plan = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-    const char *split = json_string_value(json_object_get(json_object_get(plan, "data"), "split"));
-    const char *slash = split ? strrchr(split, '/') : NULL;
+    size_t n;
+    const char *dir = run_plan_study_dir(plan, &n);
     char was[PATH_MAX];
 
     if (!plan)
@@ -278,8 +343,8 @@ json_t *run_plan_decode(const char *text, const char *study_dir, struct err *e)
         json_decref(plan);
         return NULL;
     }
-    if (study_dir && slash && slash > split) {
-        snprintf(was, sizeof was, "%.*s", (int)(slash - split), split);
+    if (study_dir && n) {
+        snprintf(was, sizeof was, "%.*s", (int)n, dir);
         if (strcmp(was, study_dir) != 0)
             move_texts(plan, was, study_dir);
     }

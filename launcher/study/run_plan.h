@@ -17,11 +17,11 @@
 
 struct run {
     /* "unet-g04-s1": label, GPUs, seed. The label of the embedded engine is the model, followed
-     * by train.dtype if it differs from its preset. That of another engine is its name. */
+     * by train.dtype other than auto and f32. That of another engine is its name. */
     char id[RUN_ID_SIZE];
     const struct engine *engine;
     int seed;
-    const char *dtype; /* the value of train.dtype */
+    const char *dtype; /* train.dtype, as run_plan_dtype returns it */
     struct layout layout;
     bool resized;  /* this attempt has another number of GPUs (unetctl resume --gpus) */
     bool own_plan; /* this attempt has its own run.json: it is resized, or its files were moved */
@@ -47,6 +47,11 @@ void run_plan_destroy(struct run_plan *plan);
 void run_plan_label(const struct study *study, const struct engine *engine,
                     char dst[RUN_LABEL_SIZE]);
 
+/* Returns train.dtype. For "auto" it is that of the study's runs with this label, if there are any,
+ * otherwise "f32" where the site and train.backend say that runs compute on the CPU, otherwise
+ * "auto", which each run resolves by its GPUs when it begins. */
+const char *run_plan_dtype(const struct study *study, const struct site *site);
+
 /* Returns run.json of a run, described in doc/FORMATS.md, which the caller frees, or NULL with
  * an error. */
 char *run_plan_encode(const struct study *study, const char *study_id, const struct run *run,
@@ -71,6 +76,10 @@ int run_plan_resize(const struct study *study, const struct site *site, struct r
 /* Returns run.json as JSON, to be released by the caller, or NULL with ERR_CONFIG. If study_dir
  * is not NULL, paths in the study's earlier folder are changed to study_dir, its current folder. */
 json_t *run_plan_decode(const char *text, const char *study_dir, struct err *e);
+
+/* Returns the study's folder according to run.json, a text that continues after *length bytes, or
+ * NULL and 0 if it is unknown. */
+const char *run_plan_study_dir(const json_t *plan, size_t *length);
 
 /* Returns the value of a key of study.yaml, such as "train.lr", in run.json, or NULL; always NULL
  * for a key without a section. For engines other than the embedded one, the section of the

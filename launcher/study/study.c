@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "launcher/host/statedir.h"
+#include "launcher/study/engine.h"
 #include "launcher/study/yaml_environment.h"
 #include "src/cli.h"
 #include "src/cluster/range.h"
@@ -57,6 +58,28 @@ const struct settings_program *study_engine(const struct study *s, const char *e
     return args ? (const struct settings_program *)((const char *)&s->settings + args->offset -
                                                     offsetof(struct settings_program, script))
                 : NULL;
+}
+
+bool study_has_images(const struct study *s)
+{
+    return s->data.dir && *s->data.dir;
+}
+
+bool study_has(const struct study *s, const char *path)
+{
+    const struct setting *k = setting_find(settings_of_study, path);
+
+    return study_has_images(s) ||
+           (k && (!setting_is_of_trainer(k) ||
+                  s->origins.at[k - settings_of_study].layer >= YAML_STUDY));
+}
+
+bool study_runs_trainer(const struct study *s)
+{
+    const struct settings_program *section = study_engine(s, s->engine);
+    struct err ignored;
+
+    return !section || (!*section->script && engine_find(s->engine, &ignored)->script);
 }
 
 /* Finds the nearest folder that has a study.yaml, from dir upwards, and changes dir to it. */
@@ -151,6 +174,8 @@ static int check_together(const struct study *s, struct err *e)
     if (!s->train.global_batch && !s->train.batch_per_gpu)
         return err_set(e, ERR_CONFIG, "%s: train.global_batch must be 1 or more where "
                        "train.batch_per_gpu is 0", study_place(s, "train.global_batch"));
+    if (!study_runs_trainer(s))
+        return 0;
     if (s->data.soft_masks && (s->data.classes > 1 || *s->data.ignore || *s->data.class_file))
         return err_set(e, ERR_CONFIG,
                        "%s: data.soft_masks excludes mask values that are classes "
@@ -230,7 +255,9 @@ int study_open(struct study *s, const char *dir, const struct yaml_setting *sett
     }
     note_effects(s);
     if (add_settings(s, settings, nsettings, e) ||
-        yaml_table_finish(settings_of_study, s->file, &s->origins, e) || check_together(s, e)) {
+        yaml_table_finish(settings_of_study, s->file, study_has_images(s) || study_runs_trainer(s), &s->origins,
+                          e) ||
+        (!s->data.dir && !(s->data.dir = strdup(""))) || check_together(s, e)) {
         study_close(s);
         return -1;
     }

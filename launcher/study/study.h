@@ -23,7 +23,7 @@ struct study {
         struct settings settings;
         struct { /* the members of struct settings */
 #define TOP(name, type, ...) SETTING_MEMBER_##type name;
-#define SECTION(name) struct settings_##name name;
+#define SECTION(name, ...) struct settings_##name name;
 #define PROGRAM(name, help) struct settings_program name;
 #include "src/settings/settings.def"
         };
@@ -83,6 +83,17 @@ int study_decode_set(const struct cli_list *set, struct yaml_setting *dst, struc
 
 /* Returns the largest number of a list of GPU counts. */
 int study_most_gpus(const char *gpus);
+
+/* Does the study train on images, as unet-train and the scripts of unetctl do? Programs of the
+ * user's do if it names data.dir. */
+bool study_has_images(const struct study *s);
+
+/* Does unet-train run, or a script of unetctl, and not a program of the user's? */
+bool study_runs_trainer(const struct study *s);
+
+/* Is this key in force? In a study without images those of the trainer (setting_is_of_trainer) are
+ * only if the study, the environment or the command line sets them. */
+bool study_has(const struct study *s, const char *path);
 
 /* Returns the section of an engine, or NULL for the embedded one. */
 const struct settings_program *study_engine(const struct study *s, const char *engine);

@@ -370,11 +370,11 @@ int yaml_table_copy(const struct setting *keys, const void *src,
     return 0;
 }
 
-int yaml_table_finish(const struct setting *keys, const char *file,
+int yaml_table_finish(const struct setting *keys, const char *file, bool trainer,
                       const struct yaml_origins *origins, struct err *e)
 {
     for (const struct setting *k = keys; k->path; k++)
-        if (!k->preset && !origins->at[k - keys].where)
+        if (!k->preset && !origins->at[k - keys].where && (trainer || !setting_is_of_trainer(k)))
             return err_set(e, ERR_CONFIG, "%s: the key '%s' is missing", file, k->path);
     return 0;
 }
@@ -467,7 +467,7 @@ int yaml_table_read(const struct setting *keys, const char *file, enum yaml_laye
 {
     return yaml_table_create(keys, dst, origins, e) ||
                    yaml_table_add_file(keys, file, layer, dst, origins, e) ||
-                   yaml_table_finish(keys, file, origins, e)
+                   yaml_table_finish(keys, file, true, origins, e)
                ? -1
                : 0;
 }

@@ -35,8 +35,8 @@ struct yaml_setting {
 /* A struct is filled layer by layer, from the lowest up. yaml_table_create sets the presets.
  * Each file, variable and text that is added overwrites the keys that it has, except that an empty
  * value leaves a key that may be blank as it is. yaml_table_finish refuses a required key without
- * a value; file is named in that error. All return 0, or -1 with
- * ERR_CONFIG (ERR_USAGE for the command line and the environment). yaml_table_destroy frees dst
+ * a value, with `trainer` also one of the trainer's; file is named in that error. All return 0, or
+ * -1 with ERR_CONFIG (ERR_USAGE for the command line and the environment). yaml_table_destroy frees dst
  * and origins after success and failure. Texts must be UTF-8 without control characters. */
 int yaml_table_create(const struct setting *keys, void *dst, struct yaml_origins *origins,
                       struct err *e);
@@ -52,7 +52,7 @@ int yaml_table_add_table(const struct setting *keys, const char *section,
                          const struct setting *from, const void *src,
                          const struct yaml_origins *src_origins, void *dst,
                          struct yaml_origins *origins, struct err *e);
-int yaml_table_finish(const struct setting *keys, const char *file,
+int yaml_table_finish(const struct setting *keys, const char *file, bool trainer,
                       const struct yaml_origins *origins, struct err *e);
 
 /* Replaces the texts, lists and origins in dst, which holds a bytewise copy of src, by copies of

@@ -153,10 +153,11 @@ char *allocation_render(const struct workspace *w, const struct allocation *a,
             {"requeues", requeues, false},             {"port_base", port, false},
             {"runs", waiting.data, false},             {"all", all.data, false},
             {0}};
-        bool whole = lines && !waiting.failed && !all.failed;
+        bool whole = lines && !waiting.failed && !all.failed, used[TEMPLATE_VALUES_MAX];
         if (!whole)
             err_errno(e, ERR_INTERNAL, ENOMEM, "submit");
-        else if (template_render(path, text, values, &b, e) == 0 && !(rendered = buf_steal(&b)))
+        else if (template_render(path, text, values, used, &b, e) == 0 &&
+                 !(rendered = buf_steal(&b)))
             err_errno(e, ERR_INTERNAL, ENOMEM, "submit");
     }
     buf_destroy(&waiting);

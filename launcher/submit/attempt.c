@@ -145,6 +145,19 @@ static int add_scripts(const struct workspace *w, const struct run *run, int att
     return rc;
 }
 
+int attempt_check(const struct workspace *w, const struct run *run, struct err *e)
+{
+    char *run_text, *submit_text;
+    struct attempt_job job;
+
+    if (attempt_job(w, run, 1, &job, e) ||
+        script_render(w, run, 1, &job.job, &run_text, &submit_text, NULL, e))
+        return -1;
+    free(run_text);
+    free(submit_text);
+    return 0;
+}
+
 /* Adds the attempt's files; w has the settings that the attempt uses. */
 static int add_attempt(const struct workspace *w, const struct run *run, int attempt,
                        struct atomicfile_batch *files, struct err *e)

@@ -18,6 +18,9 @@ struct attempt_job {
 int attempt_job(const struct workspace *w, const struct run *run, int attempt,
                 struct attempt_job *dst, struct err *e);
 
+/* Checks that the scripts of a run can be written: its program, templates and markers. */
+int attempt_check(const struct workspace *w, const struct run *run, struct err *e);
+
 /* Makes the attempt's folders, and adds its files to the batch: run_file.sh, submit_file.sh, and
  * run.json, which comes last, once per run, and for each attempt with its own plan. From the second
  * attempt on the run keeps its run.json. If this attempt has begun, nothing is added, and it is

@@ -140,6 +140,7 @@ bool settings_model_is_file(const char *name)
 #define EITHER_AS(as_, path_, ...) \
     {.path = path_, .as = as_, .or_next = true, .values = (const char *const[]){__VA_ARGS__, NULL}}
 #define MASKS NEED_AS("masks", "model.name", "unet", "fcnn", NEED_MODEL_FILE)
+#define ABSENT(text) .absent = text
 #define NEUTRAL(text) .neutral = text
 #define CHECK(name) .check = check_##name
 #define IS_PATH(name) .is_path = name
@@ -194,6 +195,11 @@ const struct setting *setting_find(const struct setting *table, const char *path
     return table->path ? table : NULL;
 }
 
+const char *setting_absent(const struct setting *s)
+{
+    return s->absent ? s->absent : s->preset;
+}
+
 int setting_word_index(const struct setting *table, const char *path, const void *src)
 {
     const struct setting *s = setting_find(table, path);
@@ -246,6 +252,20 @@ bool setting_is_in(const struct setting *s, const char *section, size_t length)
 {
     return length ? strncmp(s->path, section, length) == 0 && s->path[length] == '.'
                   : !strchr(s->path, '.');
+}
+
+bool setting_is_of_trainer(const struct setting *s)
+{
+    static const struct { const char *name; bool is_of_trainer; } sections[] = {
+#define OF_TRAINER + 1
+#define SECTION(name, ...) {#name, 0 __VA_ARGS__},
+#include "src/settings/settings.def"
+    };
+
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
+        if (setting_is_in(s, sections[i].name, strlen(sections[i].name)))
+            return sections[i].is_of_trainer;
+    return false;
 }
 
 bool setting_is_text(const struct setting *s)

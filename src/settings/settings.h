@@ -61,6 +61,7 @@ struct setting {
     enum setting_type type;
     size_t offset;      /* of the member in its struct */
     const char *preset; /* the default, as text; NULL: the setting is required */
+    const char *absent; /* what a file of an earlier version, without it, means; NULL: preset */
     double min, max;          /* of INT and REAL; both 0: not limited */
     const char *unit;         /* NULL: none */
     const char *const *words; /* of WORD, NULL-terminated */
@@ -107,7 +108,7 @@ struct settings_program {
 struct settings {
 #define SETTING(section, name, type, ...) SETTING_MEMBER_##type name;
 #define TOP(name, type, ...) SETTING_MEMBER_##type name;
-#define SECTION(name) struct settings_##name {
+#define SECTION(name, ...) struct settings_##name {
 #define END(name) } name;
 #define PROGRAM(name, help) struct settings_program name;
 #include "src/settings/settings.def"
@@ -130,8 +131,14 @@ int setting_refuse(const struct setting *table, const char *path, struct err *e)
  * path is not such a key, or -1 with the error of setting_refuse. */
 int setting_check_gone(const char *path, const char *text, struct err *e);
 
+/* Returns what a file without the setting means, or NULL. */
+const char *setting_absent(const struct setting *s);
+
 /* Returns the part of the path after its dot, or all of it. */
 const char *setting_leaf(const struct setting *s);
+
+/* Is the setting in a section of the trainer's (OF_TRAINER in settings.def)? */
+bool setting_is_of_trainer(const struct setting *s);
 
 /* Is the setting in the section section[0..length), or for length 0 outside all sections? */
 bool setting_is_in(const struct setting *s, const char *section, size_t length);

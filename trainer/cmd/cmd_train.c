@@ -290,12 +290,29 @@ static int run_session(const struct session_config *config, struct err *e)
     return rc;
 }
 
+/* Resolves train.dtype auto, the same on all ranks: to tf32 if the GPU of each has it. */
+static int choose_dtype(struct settings *c, const struct compute *compute, struct comm *comm,
+                        struct err *e)
+{
+    bool automatic = strcmp(c->train.dtype, "auto") == 0;
+    double lacks = !compute->tf32;
+
+    c->train.dtype = compute_dtype(compute, c->train.dtype);
+    if (!automatic || comm_max_double(comm, &lacks, 1, e))
+        return automatic ? -1 : 0;
+    if (lacks > 0 && compute->tf32) {
+        c->train.dtype = "f32";
+        log_info("train.dtype auto is f32: the GPU of another rank does not have tf32");
+    }
+    return 0;
+}
+
 /* Opens the data and trains this rank. Returns 0, 1 if all ranks have left at a checkpoint, or
  * -1. */
 static int run_rank(struct settings *c, const struct rank_identity *self, struct comm *comm,
                     const struct process_state *start, struct err *e)
 {
-    if (make_split(c, comm, e))
+    if (choose_dtype(c, &start->compute, comm, e) || make_split(c, comm, e))
         return -1;
     struct dataset_config data = {
         .workers = strcmp(c->data.files, "workers") == 0 ? c->layout.gpus : 0,

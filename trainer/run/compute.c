@@ -71,8 +71,10 @@ static void choose_gpu(struct compute *c)
     const struct cuda_info_gpu *gpu = cuda_info_own(&info, rank_identity_local_rank());
     snprintf(c->device, sizeof c->device, "%s", gpu ? gpu->name : "");
     snprintf(c->why, sizeof c->why, "%s", info.why);
-    if (gpu)
-        c->backend = backend_find("cuda");
+    if (!gpu)
+        return;
+    c->backend = backend_find("cuda");
+    c->tf32 = gpu->major >= 8;
 }
 
 int compute_choose(struct compute *c, const char *word, struct err *e)
@@ -108,13 +110,19 @@ void compute_describe(const struct compute *c, const char *comm, char dst[COMPUT
              *c->why ? ": " : "", c->why);
 }
 
+const char *compute_dtype(const struct compute *c, const char *dtype)
+{
+    return strcmp(dtype, "auto") != 0 ? dtype : c->tf32 ? "tf32" : "f32";
+}
+
 void compute_log(const struct compute *c, const char *comm, const char *dtype)
 {
+    const char *gpu = c->backend->device ? compute_dtype(c, dtype) : "";
     char line[COMPUTE_LINE];
 
     compute_describe(c, comm, line);
-    log_info("computing on %s%s", line,
-             strcmp(dtype, "bf16") == 0 && !c->backend->device
+    log_info("computing on %s%s%s%s", line, *gpu ? " in " : "", gpu,
+             strcmp(dtype, "bf16") == 0 && !*gpu
                  ? "; bf16 is rounded between ops, which takes longer than f32"
                  : "");
 }

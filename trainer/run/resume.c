@@ -190,12 +190,12 @@ static double get_number(const cJSON *root, const char *name)
 }
 
 /* Returns the value of a setting in a checkpoint, as text. If the checkpoint does not have it:
- * NULL for a setting that every version writes (expected), the preset for a newer one. */
+ * NULL for a setting that every version writes (expected), what that means for a newer one. */
 static const char *value_of(const cJSON *config, const struct setting *s)
 {
     const char *was = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(config, s->path));
 
-    return was || s->expected ? was : s->preset;
+    return was || s->expected ? was : setting_absent(s);
 }
 
 static bool has_value(const struct setting *s, const char *was, const char *text)

@@ -154,6 +154,18 @@ static int open_loader(struct session *s, const struct shard_plan *plan, struct 
     return s->loader ? 0 : -1;
 }
 
+/* Returns the bytes of a bucket: an eighth of the gradients unless train.bucket_mib is set, and a
+ * fixed number where the same bits are wanted. */
+static size_t bucket_size(const struct session *s)
+{
+    const struct settings *c = s->t.config;
+    size_t share = network_weights(s->t.network)->nparams * sizeof(float) / 8;
+
+    if (c->train.bucket_mib || c->train.deterministic)
+        return (size_t)MAX(c->train.bucket_mib, 1) << 20;
+    return MAX(share, (size_t)256 << 10);
+}
+
 static int open_step(struct session *s, struct err *e)
 {
     const struct settings *c = s->t.config;
@@ -162,7 +174,7 @@ static int open_step(struct session *s, struct err *e)
         .comm = s->t.comm, .trace = s->trace, .seed = (uint64_t)c->seed,
         .accumulate = c->train.accumulate, .images = (size_t)run_config_step_batch(c),
         .ignores = *c->data.ignore, .clip_norm = c->train.clip_norm,
-        .bucket = ((size_t)c->train.bucket_mib << 20) / sizeof(float)};
+        .bucket = bucket_size(s) / sizeof(float)};
 
     s->step = step_create(&config, e);
     return s->step ? 0 : -1;

@@ -17,7 +17,7 @@ static void check(const char *text, const char *want)
     struct buf b = {0};
     struct err e = {0};
 
-    if (ok(template_render("file", text, values, &b, &e) == 0, "renders %s", want))
+    if (ok(template_render("file", text, values, (bool[TEMPLATE_VALUES_MAX]){0}, &b, &e) == 0, "renders %s", want))
         is_str(b.data, want, "the result is the expected text");
     else
         printf("# %s\n", e.text);
@@ -29,7 +29,7 @@ static void check_bad(const char *text, const char *word)
     struct buf b = {0};
     struct err e = {0};
 
-    is_int(template_render("file", text, values, &b, &e), -1, "refused: %s", text);
+    is_int(template_render("file", text, values, (bool[TEMPLATE_VALUES_MAX]){0}, &b, &e), -1, "refused: %s", text);
     is_int(e.code, ERR_CONFIG, "exit code");
     if (!ok(strstr(e.text, word) != NULL, "the error says '%s'", word))
         printf("# %s\n", e.text);

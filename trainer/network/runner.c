@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A ring of DEVICE_SLOTS slots: a slot is waited for before it is used again. */
 #include "config.h"
-#include "trainer/network/stage.h"
+#include "trainer/network/runner.h"
 
-int stage_open(struct stage *s, const struct device_ops *ops, int index, struct err *e)
+int runner_open(struct runner *s, const struct device_ops *ops, int index, struct err *e)
 {
     s->ops = ops;
     s->device = ops->open(index, e);
     return s->device ? 0 : -1;
 }
 
-void stage_close(struct stage *s)
+void runner_close(struct runner *s)
 {
     struct err e;
 
@@ -22,26 +22,26 @@ void stage_close(struct stage *s)
     s->ops->free(s->device, DEVICE_HOST, s->logits);
     s->ops->free(s->device, DEVICE_LOCAL, s->arena);
     s->ops->close(s->device);
-    *s = (struct stage){0};
+    *s = (struct runner){0};
 }
 
 /* Waits for the slot's run and handles its results. */
-static int wait_slot(struct stage *s, int slot, struct err *e)
+static int wait_slot(struct runner *s, int slot, struct err *e)
 {
     struct device_sums sums;
-    enum stage_run run = s->runs[slot];
+    enum runner_results run = s->runs[slot];
 
-    s->runs[slot] = STAGE_NONE;
+    s->runs[slot] = RUNNER_NONE;
     if (s->ops->wait(s->device, slot, &sums, e))
         return -1;
-    if (run == STAGE_LOSS || run == STAGE_REPORTED)
+    if (run == RUNNER_TRAINED)
         s->loss += sums.loss;
-    if (run >= STAGE_REPORTED && s->done)
+    if (run != RUNNER_NONE && s->done)
         s->done(s->done_arg, &sums);
     return 0;
 }
 
-int stage_wait(struct stage *s, struct err *e)
+int runner_wait(struct runner *s, struct err *e)
 {
     for (int i = 0; i < DEVICE_SLOTS; i++)
         if (wait_slot(s, (s->slot + i) % DEVICE_SLOTS, e))
@@ -50,12 +50,12 @@ int stage_wait(struct stage *s, struct err *e)
 }
 
 /* Makes *p a block of at least nbytes; if it was smaller, its contents are lost. */
-static int grow_block(struct stage *s, enum device_memory kind, void **p, size_t *size,
+static int grow_block(struct runner *s, enum device_memory kind, void **p, size_t *size,
                       size_t nbytes, struct err *e)
 {
     if (nbytes <= *size)
         return 0;
-    if (stage_wait(s, e))
+    if (runner_wait(s, e))
         return -1;
     s->ops->free(s->device, kind, *p);
     *size = 0;
@@ -66,7 +66,7 @@ static int grow_block(struct stage *s, enum device_memory kind, void **p, size_t
     return 0;
 }
 
-int stage_reserve(struct stage *s, size_t nbytes, bool *moved, struct err *e)
+int runner_reserve(struct runner *s, size_t nbytes, bool *moved, struct err *e)
 {
     *moved = nbytes > s->arena_size;
     if (*moved)
@@ -74,7 +74,7 @@ int stage_reserve(struct stage *s, size_t nbytes, bool *moved, struct err *e)
     return grow_block(s, DEVICE_LOCAL, &s->arena, &s->arena_size, nbytes, e);
 }
 
-int stage_room(struct stage *s, size_t *nbytes, struct err *e)
+int runner_room(struct runner *s, size_t *nbytes, struct err *e)
 {
     if (s->ops->room(s->device, nbytes, e))
         return -1;
@@ -82,8 +82,7 @@ int stage_room(struct stage *s, size_t *nbytes, struct err *e)
     return 0;
 }
 
-
-float *stage_input(struct stage *s, const struct graph *g, struct err *e)
+float *runner_input(struct runner *s, const struct graph *g, struct err *e)
 {
     int i = s->slot;
 
@@ -94,7 +93,7 @@ float *stage_input(struct stage *s, const struct graph *g, struct err *e)
     return s->host[i];
 }
 
-static int queue_weight(const struct stage *s, struct exec *x, struct err *e)
+static int queue_weight(const struct runner *s, struct exec *x, struct err *e)
 {
     if (x->sum(x->sum_arg, s->ops->weight(s->device), 1, e))
         return -1;
@@ -103,8 +102,8 @@ static int queue_weight(const struct stage *s, struct exec *x, struct err *e)
 }
 
 struct queued_ops {
-    struct stage *stage;
-    const struct stage_work *work;
+    struct runner *runner;
+    const struct runner_work *work;
     struct exec *x;
 };
 
@@ -112,8 +111,8 @@ struct queued_ops {
 static int queue_ops(void *arg, struct err *e)
 {
     const struct queued_ops *q = arg;
-    const struct stage_work *w = q->work;
-    struct stage *s = q->stage;
+    const struct runner_work *w = q->work;
+    struct runner *s = q->runner;
 
     if ((q->x->weighs && queue_weight(s, q->x, e)) || (w->ready && w->ready(w->arg, 0, e)))
         return -1;
@@ -125,30 +124,30 @@ static int queue_ops(void *arg, struct err *e)
     return 0;
 }
 
-/* Captures the run. recording.captured stays NULL where that fails on a replica. */
-static int record_ops(struct queued_ops *q, struct err *e)
+/* Captures the run. captured->device_graph stays NULL where that fails on a replica. */
+static int capture_ops(struct queued_ops *q, struct err *e)
 {
-    struct stage *s = q->stage;
-    struct recording *r = q->work->recording;
+    struct runner *s = q->runner;
+    struct capture *r = q->work->captured;
     struct err why;
     bool all = true;
 
-    r->captured = s->ops->capture(s->device, queue_ops, q, &why);
-    if (s->agree(s->agree_arg, r, r->captured ? NULL : &why, &all, e)) {
-        if (!r->captured)
+    r->device_graph = s->ops->capture(s->device, queue_ops, q, &why);
+    if (s->agree(s->agree_arg, r, r->device_graph ? NULL : &why, &all, e)) {
+        if (!r->device_graph)
             *e = why; /* the first error */
         return -1;
     }
     if (!all) {
-        s->ops->discard(r->captured);
-        r->captured = NULL;
+        s->ops->discard(r->device_graph);
+        r->device_graph = NULL;
     }
     return 0;
 }
 
 /* A run for training changes weights, and so begins all ops itself. Runs for inference do so only
- * after such a run, or one of another graph, and are recorded without. */
-static int begin_ops(struct stage *s, const struct stage_work *w, struct exec *x, struct err *e)
+ * after such a run, or one of another graph, and are captured without. */
+static int begin_ops(struct runner *s, const struct runner_work *w, struct exec *x, struct err *e)
 {
     bool trains = !w->graph || w->graph->training;
 
@@ -162,22 +161,22 @@ static int begin_ops(struct stage *s, const struct stage_work *w, struct exec *x
     return 0;
 }
 
-/* The first run is not recorded, as libraries load their kernels in it. */
-static int run_ops(struct stage *s, const struct stage_work *w, struct exec *x, struct err *e)
+/* The first run is not captured, as libraries load their kernels in it. */
+static int run_ops(struct runner *s, const struct runner_work *w, struct exec *x, struct err *e)
 {
-    struct recording *r = w->recording;
+    struct capture *r = w->captured;
     struct queued_ops q = {s, w, x};
 
-    if (r && r->has_run && !r->captured && record_ops(&q, e))
+    if (r && r->has_run && !r->device_graph && capture_ops(&q, e))
         return -1;
     if (r)
         r->has_run = true;
-    return r && r->captured ? s->ops->launch(s->device, r->captured, e) : queue_ops(&q, e);
+    return r && r->device_graph ? s->ops->launch(s->device, r->device_graph, e) : queue_ops(&q, e);
 }
 
-static int send_input(struct stage *s, const struct graph *g, struct err *e)
+static int send_input(struct runner *s, const struct graph *g, struct err *e)
 {
-    const float *host = stage_input(s, g, e);
+    const float *host = runner_input(s, g, e);
 
     return !host || s->ops->copy(s->device, g->input->data, host, tensor_nbytes(g->input), e) ||
                    s->ops->copy(s->device, g->target->data, host + tensor_count(g->input),
@@ -186,7 +185,7 @@ static int send_input(struct stage *s, const struct graph *g, struct err *e)
                : 0;
 }
 
-int stage_run(struct stage *s, const struct stage_work *w, struct exec *x, struct err *e)
+int runner_run(struct runner *s, const struct runner_work *w, struct exec *x, struct err *e)
 {
     x->device = s->device;
     x->device_ops = s->ops;
@@ -199,12 +198,12 @@ int stage_run(struct stage *s, const struct stage_work *w, struct exec *x, struc
     return 0;
 }
 
-const float *stage_logits(struct stage *s, const struct graph *g, struct err *e)
+const float *runner_logits(struct runner *s, const struct graph *g, struct err *e)
 {
     size_t nbytes = tensor_nbytes(g->logits);
 
     if (grow_block(s, DEVICE_HOST, &s->logits, &s->logits_size, nbytes, e) ||
-        s->ops->copy(s->device, s->logits, g->logits->data, nbytes, e) || stage_wait(s, e))
+        s->ops->copy(s->device, s->logits, g->logits->data, nbytes, e) || runner_wait(s, e))
         return NULL;
     return s->logits;
 }
