@@ -77,6 +77,44 @@ print([p for p in json.load(sys.stdin)["pairs"] if "mx" in (p["a"], p["b"])
 exits 2 "a study with --logs is refused" unetctl collect -C . --logs good
 exits 2 "--output without --logs is refused" unetctl collect -o out
 
+# Logs of all forms are read together, with what the options say of them.
+mkdir mixed
+for n in 1 2 4; do
+    python3 - "$n" <<'END'
+import json, sys
+n = int(sys.argv[1])
+def write(name, text): open("mixed/" + name, "w").write(text)
+def rows(extra):
+    return [dict(loss=1 / (k + 1), step=k + 1, took=8 / n + k % 2 / 100 + extra, tok=64, f1=k / 10)
+            for k in range(5)]
+write(f"log_lines_{n}.jsonl", "".join(json.dumps(r) + "\n" for r in rows(0)))
+write(f"log_state_{n}.json", json.dumps({"log_history": rows(0.2), "max_steps": 5}))
+write(f"log_lightning_{n}.csv", "step,took,tok,loss,f1\n" + "".join(
+    f"{r['step']},,,,{r['f1']}\n{r['step']},{r['took']},64,{r['loss']},\n" for r in rows(0.4)))
+END
+done
+exits 0 "logs of other forms are read" unetctl report --logs mixed --column time=took \
+    --column units=tok --unit tokens --quality f1:lower --json mixed.json --text
+is "$(json mixed.json 'sorted((e["engine"], [p["gpus"] for p in e["points"]]) for e in r["engines"])')" \
+    "[('lightning', [1, 2, 4]), ('lines', [1, 2, 4]), ('state', [1, 2, 4])]" "as three engines"
+exits 0 "collect reads them, too" unetctl collect --logs mixed -o mixed-out --column time=took \
+    --column units=tok --unit tokens --quality f1:lower
+is "$(cut -d, -f1,7 mixed-out/results.csv | grep -c ,done)" 9 "all of them"
+exits 7 "without the options they are unread" unetctl collect --logs mixed -o mixed-none
+like "$OUT" 'log_lines_1: unread' "and not called corrupt"
+like <(tr -s '\n ' ' ' <"$OUT") 'its columns are loss, step, took, tok, f1' "the columns are named"
+exits 2 "an unknown role of a column is refused" unetctl report --logs mixed --column speed=took
+rm mixed/*_2.* mixed/*state_[14]* mixed/*lines*
+printf 'step,took,f1\n1,4,0\n2,4,0\n3,4,0\n' >mixed/log_lightning_2.csv
+exits 1 "units that one log lacks" unetctl collect --logs mixed -o mixed-units \
+    --column time=took --column units=tok
+like <(tr -s '\n ' ' ' <"$OUT") "log_lightning_2.csv: there is no column 'tok'" "are reported of that file"
+printf 'step,step_time,tokens\n1,4,9\n2,4,9\n3,4,9\n' >mixed/log_lightning_1.csv
+printf 'step,step_time\n1,4\n2,4\n3,4\n' >mixed/log_lightning_2.csv
+unetctl collect --logs mixed -o mixed-units --column time=step_time >"$OUT" 2>/dev/null
+like <(tr -s '\n ' ' ' <"$OUT") 'log_lightning_2: unread: units are missing: that of log_lightning_1 counts tokens' \
+    "also without naming them"
+
 # Each bad file is reported with file, line and reason, and does not enter any number.
 bad() { # WHAT REGEX COMMAND...: makes bad/log_4.csv worse
     local what=$1 regex=$2
@@ -153,7 +191,7 @@ is "$(cut -d, -f1,7 out2/results.csv | sort | tr '\n' ' ')" \
     "log_02,done log_1,done log_2,corrupt run,state " "one of two equal logs is used"
 log twice/history.csv 4 0.9
 unetctl collect --logs twice -o out2 >/dev/null 2>&1
-like out2/results.csv '^history,.*corrupt.*call it log_N.csv' \
+like out2/results.csv '^history,.*unread.*call it log_N.csv' \
     "a table without a number of GPUs in its name is refused"
 
 # Copies under the names of other runs.
@@ -208,8 +246,8 @@ gzip copies/log_4.csv
 mv copies/log_2.csv copies/LOG_2.CSV
 exits 1 "a compressed log and a name in capitals are reported" unetctl collect --logs copies -o out2
 is "$(cut -d, -f1,7 out2/results.csv | sed 1d | sort | tr '\n' ' ')" \
-    "LOG_2.CSV,corrupt log_1,done log_4.csv.gz,corrupt " \
-    "the compressed log and the name in capitals are listed as corrupt"
+    "LOG_2.CSV,unread log_1,done log_4.csv.gz,unread " \
+    "the compressed log and the name in capitals are listed as unread"
 
 # A results.csv that was edited.
 mkdir table

@@ -139,10 +139,7 @@ void tables_fill_scaling(struct table *t, const struct report_series *rs)
 {
     const struct series *s = &rs->as->series;
     const char *method = method_of(s);
-    char steady[64], whole[64];
 
-    snprintf(steady, sizeof steady, "%s s", series_quantity_name(s, QUANTITY_STEADY_EPOCH));
-    snprintf(whole, sizeof whole, "%s s", series_quantity_name(s, QUANTITY_WHOLE));
     table_init(t, "Scaling of %s relative to %d GPU%s: medians over the runs. Efficiency: speed-up "
                "over the ideal one. Range: of the runs, which are too few for an interval. "
                "Interval of the speed-up: %s.", rs->label, s->points[0].gpus,
@@ -153,9 +150,9 @@ void tables_fill_scaling(struct table *t, const struct report_series *rs)
         table_addf(t, "GPUs", "%d", p->gpus);
         table_add_number(t, "nodes", p->nodes ? p->nodes : NAN, 0);
         table_addf(t, "runs", "%zu", p->nruns);
-        table_add_number(t, whole, p->q[QUANTITY_WHOLE].median, 1);
-        table_add_number(t, steady, p->q[QUANTITY_STEADY_EPOCH].median, 3);
-        table_add_number(t, series_quantity_name(s, QUANTITY_RATE), p->q[QUANTITY_RATE].median, 1);
+        table_add_number(t, "whole run s", p->q[QUANTITY_WHOLE].median, 1);
+        add_worded(t, "steady %s s", series_interval(s), p->q[QUANTITY_STEADY_EPOCH].median, 3);
+        add_worded(t, "%s/s", s->unit, p->q[QUANTITY_RATE].median, 1);
         table_add_number(t, "speed-up", series_speedup(s, p)->value, 2);
         add_ratio_interval(t, "its interval", series_speedup(s, p), s);
         table_add_number(t, "efficiency", efficiency->value, 3);

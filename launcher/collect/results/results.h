@@ -24,7 +24,8 @@ enum result_state {
     RESULT_NOT_STARTED, /* generated, but never started */
     /* finished, but it ran on another number of GPUs than planned for some time */
     RESULT_ELASTIC,
-    RESULT_MISSING      /* study.yaml asks for it, but it was not generated */
+    RESULT_MISSING,     /* study.yaml asks for it, but it was not generated */
+    RESULT_UNREAD       /* its log is of a form that is not known; the note says what to type */
 };
 
 struct result {
