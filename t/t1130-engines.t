@@ -442,12 +442,26 @@ words_of() { # ENGINE LINES...: the last lines of the scripts of a run on 1 GPU
 }
 words_of pytorch 'pytorch:' "  script: $srcdir/t/engine.sh" \
     '  python: apptainer exec /my/image.sif python3'
-like words/runs/pytorch-g01-s1/run_file.sh "^exec apptainer exec /my/image.sif python3 .*engine.sh" \
+like words/runs/pytorch-g01-s1/run_file.sh "^.start apptainer exec /my/image.sif python3 .*engine.sh" \
     "python: may have several words"
+words_of torchrun 'torchrun:' "  script: $srcdir/t/engine.sh" '  args: [--seed, "{{seed}}"]'
+like words/runs/torchrun-g01-s1/run_file.sh \
+    "^.start python3 -m torch.distributed.run .*--nproc_per_node=.LOCAL_WORLD_SIZE .*engine.sh --seed 1" \
+    "torchrun starts the ranks of a node"
+exits 0 "torchrun on several nodes" unetctl generate -C words --engine torchrun --site generic --gpus 3 \
+    --set slurm.time=1:00:00
+like words/runs/torchrun-g03-s1/submit_file.sh '^ *srun .*--ntasks=3 .*--gpu-bind=none bash ' \
+    "is started by ranks that see all GPUs of their node"
+for engine in jax torchrun mpi; do
+    exits 3 "$engine needs a script" unetctl generate -C none --engine $engine --gpus 1
+    like "$ERR" "engine $engine needs a script of yours" "$engine: the error says so"
+    exits 3 "$engine has a process per GPU" unetctl plan -C none --engine $engine --gpus 2 \
+        --set strategy=mirrored
+done
 mkdir -p "a b"
 ln -s "$(command -v python3)" "a b/python3"
 words_of pytorch 'pytorch:' "  script: $srcdir/t/engine.sh" "  python: $TMP/a b/python3"
-like words/runs/pytorch-g01-s1/run_file.sh "^exec '$TMP/a b/python3' " "or be a path with a blank"
+like words/runs/pytorch-g01-s1/run_file.sh "^.start '$TMP/a b/python3' " "or be a path with a blank"
 for container in '--container-image=/my/image.sqsh --mpi=pmix' 'apptainer exec /my/image.sif'; do
     rm -rf words
     make_study words generic
@@ -463,7 +477,7 @@ exits 3 "an unknown marker in the arguments is refused" \
 like "$ERR" "study.yaml: command.args.*unknown marker '\{\{atempt_dir\}\}'; did you mean '\{\{attempt_dir\}\}'" \
     "the error names the nearest marker"
 exits 3 "an unknown engine is refused" unetctl plan -C none --engine pytorhc
-like "$ERR" "did you mean 'pytorch'.*known: embedded, tensorflow, horovod, pytorch, command" \
+like "$ERR" "did you mean 'pytorch'.*known: embedded, tensorflow, .*jax, mpi, command" \
     "the error lists the known engines"
 is "$(unetctl plan -C none --engine pytorch --set model.batch_norm=local --site generic \
     --gpus 2 --json |
