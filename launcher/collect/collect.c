@@ -141,7 +141,7 @@ static void name_log(const struct results *table, size_t i, const char *label,
         first = label_size(p) != n || memcmp(p->run, r->run, n) != 0;
     snprintf(own, sizeof own, "%.*s", (int)n, r->run);
     log_name_encode(dst,
-                    strcmp(r->engine, "embedded") == 0 && strcmp(own, label) != 0 ? own : r->engine,
+                    strcmp(own, label) != 0 ? own : r->engine,
                     r->gpus, r->seed, first);
 }
 
