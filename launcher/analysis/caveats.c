@@ -89,6 +89,24 @@ static size_t count_blind(const struct series *s, const struct result **first)
     return n;
 }
 
+/* Adds which whole runs have no quality where others have. */
+static void add_unknown_quality(struct decision *d, const struct series *s)
+{
+    const struct result *first = NULL;
+    size_t n = 0;
+
+    for (size_t i = s->has_quality ? s->nrows : 0; i-- > 0;)
+        if (s->rows[i].limited != 1 && isnan(result_quality(&s->rows[i]))) {
+            first = &s->rows[i];
+            n++;
+        }
+    if (n)
+        add_caveat(d, CAVEAT_NO_QUALITY,
+            "%zu run%s no %s (the first is %.60s, with %d GPU%s), and %s is judged without: if it "
+            "diverged, this count is worse than it looks.", n, n == 1 ? " has" : "s have",
+            s->quality, first->run, first->gpus, plural(first->gpus), s->quality);
+}
+
 static void add_quality(struct decision *d, const struct series *s)
 {
     double best = NAN, first = s->points[0].q[QUANTITY_EVALUATION].median;
@@ -285,6 +303,7 @@ void caveats_compute(struct decision *d, const struct series *s, const struct re
     d->ncaveats = 0;
     add_machine(d, s);
     add_quality(d, s);
+    add_unknown_quality(d, s);
     add_disturbance(d);
     add_repeats(d, s);
     add_missing(d, s, table);

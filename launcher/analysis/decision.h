@@ -51,6 +51,7 @@ enum caveat_kind {
     CAVEAT_FEW_CORES,      /* more workers than cores */
     CAVEAT_KERNELS,        /* slower kernels were used, as others gave wrong results */
     CAVEAT_NOT_LEARNT,     /* no network has learnt its task, or some run is blind (quality.h) */
+    CAVEAT_NO_QUALITY,     /* some whole run has no quality, and others have */
     CAVEAT_EQUAL_SEEDS,    /* runs of different seeds are the same run (compare_distinct) */
     CAVEAT_UNEQUAL_IMAGES, /* counts were, or may have been, scored on different images */
     CAVEAT_MIXED_MODES,    /* the study mixes strong and weak scaling, or batches */

@@ -572,7 +572,7 @@ static void make_quality(struct chart *c, const struct report *r, size_t i)
     char title[64];
 
     snprintf(title, sizeof title, "%s by %s", s->quality, series_interval(s));
-    *title = (char)toupper(*title);
+    *title = s->is_share ? (char)toupper(*title) : *title;
     chart_init(c, "quality", title, "Quality after an %s, " CURVES_CAPTION, series_interval(s));
     set_axis(&c->y, s->quality, s->decimals);
     add_curves(c, r, i, true);

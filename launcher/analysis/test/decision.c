@@ -414,8 +414,13 @@ static void check_lower(void)
     make_loss(true);
     compute();
     ok(!d.unlearnt && !caveat(CAVEAT_NOT_LEARNT), "a low loss has learnt nothing less");
+    table.rows[table.count - 1].quality = NAN;
+    compute();
+    ok(strstr(caveat(CAVEAT_NO_QUALITY), "1 run has no val_loss (the first is x-16-7, with 16 GPUs)"),
+       "a run without it is named: %s", caveat(CAVEAT_NO_QUALITY));
     make_loss(false);
     compute();
+    ok(!caveat(CAVEAT_NO_QUALITY), "not where none has one");
     ok(d.by_time && d.use->gpus == 8 && d.decided && d.seeds.n == 0,
        "without a quality the decision is by efficiency");
     ok(d.next_point == NULL || d.next_seeds == 0 || d.time_seeds.point,

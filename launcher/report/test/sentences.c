@@ -617,6 +617,7 @@ static struct sentence caveats[] = {
     {"With [0-9., ]+ GPUs some kernels failed their check .*", is_always, {0}, 0},
     {"The quality is meaningless: .*", is_always, {0}, 0},
     {"N of N runs? scores? no better than one class everywhere would .*", is_always, {0}, 0},
+    {"N runs? (has|have) no (IoU|accuracy) \\(the first is .*", is_always, {0}, 0},
     {"No network has learnt its task \\(the best (IoU|accuracy) is X\\): .*", is_unlearnt, {0}, 0},
     {"Runs of different seeds are equal in every loss and score \\(numbers of GPUs: [0-9., "
      "]+\\), so "
