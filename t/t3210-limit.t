@@ -52,7 +52,7 @@ ok "2 ranks for 0.6 s" "${train[@]}" --gpus 2 --epochs 100000 --set limit.minute
 like time/DONE '"limited":true' "they end"
 is "$(python3 -c 'import json; s = json.load(open("time/DONE"))["training_time"]; print(0.6 <= s < 30)')" \
     True "at that time"
-ok "20 steps with checkpoints, asked to leave" "${train[@]}" --set train.checkpoint_epochs=1 \
+ok "a training with a checkpoint after each epoch" "${train[@]}" --set train.checkpoint_epochs=1 \
     --epochs 3 --out begun
 exits 9 "a checkpoint beyond the limit is refused" "${train[@]}" --set limit.steps=9 \
     --resume begun --out beyond
