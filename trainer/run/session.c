@@ -593,7 +593,8 @@ int session_run(struct session *s, struct err *e)
         rc = s->trace ? 0 : -1;
     }
     if (rc || make_plan(s, &plan, e) || make_schedule(s, e) ||
-        resume_read(&s->t, &s->given.resume, e) || resume_share_weights(&s->t, e) || open_step(s, e) ||
+        resume_read(&s->t, &s->given.resume, e) || resume_share_weights(&s->t, e) ||
+        open_step(s, e) ||
         kernel_choice_share(s->t.network, s->t.comm, &plan, s->t.config->train.accumulate, e) ||
         open_loader(s, &plan, e) ||
         limit_open(&s->limit, s->t.config, s->t.optim->steps, trained_seconds(s), e))
