@@ -55,8 +55,8 @@ int shared_reduce_agree(struct shared_reduce *b, uint64_t word, struct err *e)
         return -1;
     for (int r = 1; r < b->barrier.size; r++)
         if (b->notices[r].words[b->half] != b->notices[0].words[b->half])
-            return err_set(e, ERR_INTERNAL, "rank %d of its node brings other slices than the "
-                           "first", r);
+            return err_set(e, ERR_INTERNAL, "rank %d of its node brings other slices than the first",
+                           r);
     return 0;
 }
 
