@@ -330,6 +330,70 @@ is "$(json weak.json '[(e["scaling"], [p["gpus"] for p in e["points"]]) for e in
     "[('weak', [1, 2, 4, 8]), ('strong', [1, 2, 4])]" "the runs are two series"
 is "$(json weak.json 'r["pairs"]')" "[]" "the two are not compared"
 
+# Work that is neither images nor epochs, a quality of which less is better, and runs that ended at
+# their limit. made DIR KIND GPUS... writes 3 seeds a count; ideal speed, 1 % of scatter.
+made() {
+    python3 - "$@" <<'EOF'
+import csv, os, sys
+folder, kind, *gpus = sys.argv[1:]
+names = ("run engine gpus nodes seed attempt state epochs images first_epoch_s second_epoch_s "
+         "median_epoch_s training_time test_time images_per_s loss iou dice startup_s comm_s data_s "
+         "oversubscribed host log note metric quality lower unit limited stepped").split()
+os.makedirs(folder, exist_ok=True)
+path = f"{folder}/results.csv"
+new = not os.path.exists(path)
+with open(path, "a") as f:
+    w = csv.DictWriter(f, names, restval="")
+    if new:
+        w.writeheader()
+    for n in map(int, gpus):
+        for seed in 1, 2, 3:
+            epoch = 40 / n * (1 + 0.01 * ((seed * 5 + n) % 3 - 1))
+            part = 1 if kind == "whole" else n * seed / 64  # of an epoch: what an interval has
+            row = {"run": f"{kind}-{n}-{seed}", "engine": "x", "gpus": n, "nodes": 1, "seed": seed,
+                   "attempt": 1, "state": "done", "epochs": round(20 / part),
+                   "images": 6400 * part, "median_epoch_s": epoch * part,
+                   "images_per_s": 6400 / epoch, "lower": "no", "limited": "no", "stepped": "no"}
+            if kind == "whole":
+                row.update(iou=0.9 + 0.001 * seed, training_time=20 * epoch, loss=0.1 + seed / 1e4)
+            if kind == "limited":
+                row.update(limited="yes", stepped="yes", iou=0.2, training_time=9, loss=5)
+            if kind == "tokens":
+                row.update(unit="tokens", stepped="yes", limited="yes")
+            if kind == "loss":
+                row.update(unit="tokens", stepped="yes", metric="val_loss", lower="yes",
+                           training_time=20 * epoch,
+                           quality=2.3 + 0.001 * seed + (0.2 if n == 8 else 0))
+            w.writerow(row)
+EOF
+}
+made both limited 1 2 3 4 5 6 7 8
+made both whole 1 4
+exits 0 "a report of limited and whole runs is made" unetctl report --logs both --text --json both.json
+tr -s '\n ' ' ' <"$OUT" >words
+like words '^Use 4 GPUs: 4.00x faster .*, and IoU holds\. IoU with 4 GPUs holds \(0.9020 against 0.9020' \
+    "the quality is that of whole runs"
+like words 'up to 8 GPUs \(8.00x\)\. IoU with 8 GPUs is not known, as these runs ended at their limit: this is by speed' \
+    "of the other counts the speed is known"
+like words 'Of the counts with whole runs: fastest whole run' "costs are those of whole runs"
+is "$(json both.json '[(p["runs"], p["limited_runs"], p["iou"]["runs"], p["training_time"]["runs"], p["median_epoch_s"]["runs"]) for p in r["engines"][0]["points"] if p["gpus"] in (4, 8)]')" \
+    "[(6, 3, 3, 3, 6), (3, 3, 0, 0, 3)]" "each number says how many runs it has"
+made loss loss 1 2 4 8
+exits 0 "a report of a loss is made" unetctl report --logs loss -o loss-report
+tr -s '\n ' ' ' <"$OUT" >words
+like words '^Use 4 GPUs: 4.00x faster than with 1 GPU .*, and val_loss holds.*Limit: with 8 GPUs val_loss rises by 0.200' \
+    "the count whose loss rises is not used"
+made tokens tokens 1 2 4 8
+exits 0 "a report without a quality is made" unetctl report --logs tokens -o tokens-report
+tr -s '\n ' ' ' <"$OUT" >words
+like words '^Use 8 GPUs: 8.0x faster .*, by speed alone\. This is by speed alone, as the runs ended at' \
+    "without a quality the verdict is by speed, and says so"
+like tokens-report/report.md 'tokens/s' "work has its unit"
+for d in loss tokens; do
+    unlike <(sed 's/epoch_time\.svg//' $d-report/report.md; sed '/<style>/,/<\/style>/d; s/<[^>]*>//g' \
+        $d-report/report.html) '[Ee]poch|[Ii]mage|IoU|[Nn]etwork' "$d: nothing is said of images or epochs"
+done
+
 # Too few runs.
 mkdir empty one failed flat
 exits 7 "an empty folder is an error" unetctl report --logs empty

@@ -197,8 +197,8 @@ static double field_of(const struct run_epoch *epoch, enum field field)
     return NAN;
 }
 
-/* Returns the statistic over the epochs after the first `warmup`, or NaN if there is only one
- * epoch, a value is unknown or memory ran out. */
+/* Returns the statistic over the epochs after the first `warmup`, or NaN if there is no such epoch,
+ * a value is unknown or memory ran out. */
 static double steady_statistic(const struct run_record *record, size_t warmup, enum field field,
                                double statistic(const double *values, size_t n))
 {

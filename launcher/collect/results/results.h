@@ -39,9 +39,9 @@ struct result {
     double images; /* images that all ranks processed in an epoch, median */
     /* in a series, the second is that of the epoch series_facts.epoch if it is set */
     double first_epoch_s, second_epoch_s;
-    double median_epoch_s; /* over all epochs after the first */
+    double median_epoch_s; /* over the epochs after warming up (curve.h) */
     double training_time, test_time;
-    double images_per_s; /* median over the epochs after the first */
+    double images_per_s; /* median over the same */
     double loss;         /* of the last epoch */
     double iou, dice;    /* at the network's size */
     double iou_own_size; /* of the masks at each image's own size */
