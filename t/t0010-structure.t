@@ -233,9 +233,9 @@ is "$(unlisted)" '' 'every source is listed for the build'
 unlicensed() {
     {
         printf '%s\n' configure.ac Makefile.am bootstrap packages.debian .ci/run
-        find src launcher trainer bench t m4 templates debian -type f -size -200k \
+        find src launcher trainer bench t m4 templates examples debian -type f -size -200k \
             -not -path '*/corpus/*' -not -path 't/golden/*' -not -name '*.png' -not -name '*.md' \
-            -not -path 'templates/*.sh' -not -path 'templates/*.yaml' \
+            -not -path 'templates/*.sh' -not -path 'templates/*.yaml' -not -path 'examples/*.yaml' \
             -not -path 'templates/tags/*' -not -path 'debian/[!rt]*' -not -path debian/tests/control \
             -not -name .dirstamp -not -path '*/.deps/*' -not -path '*/__pycache__/*' \
             -exec grep -Il '' {} +

@@ -82,6 +82,65 @@ like "$ERR" '0 runs submitted; before: 0 active, 1 done' "knows its runs"
 exits 0 "its report" unetctl report -C moved
 like "$OUT" 'GPU' "has a verdict"
 
+# ---- variants: the same runs with a few other settings
+cat >vary.sh <<'EOF'
+#!/bin/sh
+[ ! -e "$UNETCTL_STUDY_DIR/fail" ] || exit 3
+echo "$* TWIST=$TWIST" >"$UNETCTL_ATTEMPT_DIR/words"
+{
+    echo ,time_per_epoch,loss,lr,training_time,test_time,iou
+    for i in 0 1 2; do echo "$i,0.5,0.4,0.01,1.5,0.1,0.75"; done
+} >"$UNETCTL_ATTEMPT_DIR/log.csv"
+EOF
+chmod +x vary.sh
+ok "a study with variants" unetctl init varied --site local --set train.epochs=3 -- ./vary.sh '{{rate}}'
+cat >>varied/study.yaml <<'EOF'
+markers: {rate: 0.1}
+variants:
+  usual: {}
+  fast: {markers.rate: 0.2}
+  twisted: {command.env.TWIST: 7, train.batch_per_gpu: 4}
+EOF
+exits 0 "its plan" unetctl plan -C varied --gpus 1,2 --json
+is "$(field "$OUT" 'len(d["runs"]), d["runs"][1]["run"]')" "(6, 'command-fast-g01-s1')" \
+    "is the product of variants and counts"
+touch varied/fail
+exits 1 "runs of a variant that fail" unetctl submit -C varied --gpus 1 --wait --timeout 60
+rm varied/fail
+exits 0 "they are resumed" unetctl resume -C varied
+ok "and end" wait_until 60 all_states varied COMPLETED
+is "$(cat varied/runs/command-{usual,fast,twisted}-g01-s1/attempt-2/words | paste -sd,)" \
+    "0.1 TWIST=,0.2 TWIST=,0.1 TWIST=7" "with the settings of their variants"
+exits 0 "more counts" unetctl submit -C varied --gpus 1,2 --wait --timeout 60
+like "$ERR" '3 runs submitted; before: 0 active, 3 done' "add to them"
+exits 0 "their report" unetctl report -C varied
+is "$(grep -c '^Undecided (command' "$OUT")" 3 "each variant is a series"
+like "$OUT" 'markers +rate=0.2' "which its settings describe"
+is "$(cd varied/logs && echo log_*.csv)" \
+    "log_command-fast_1.csv log_command-fast_2.csv log_command-twisted_1.csv log_command-twisted_2.csv log_command-usual_1.csv log_command-usual_2.csv" \
+    "each has logs of its own"
+sed -i '/^variants:/,$d' varied/study.yaml
+exits 0 "--vary" unetctl plan -C varied --vary train.batch_per_gpu=4,8 --vary limit.steps=0,10 --json
+is "$(field "$OUT" '[r["run"] for r in d["runs"]]')" \
+    "['command-batch-per-gpu4-steps0-g01-s1', 'command-batch-per-gpu4-steps10-g01-s1', 'command-batch-per-gpu8-steps0-g01-s1', 'command-batch-per-gpu8-steps10-g01-s1']" \
+    "its combinations are variants"
+while IFS='|' read -r code words error; do
+    # shellcheck disable=SC2086 # a list of words
+    exits "$code" "refused: --vary $words" unetctl plan -C varied --vary $words
+    like "$ERR" "^unetctl: error: .*$error" "one line says why"
+done <<'EOF'
+3|work.unit=a,b|the variants a and b have the same settings: .* a variant that two runs share
+2|train.lr=1,1|two variants have the name lr1
+2|seeds=1,2|seeds is not a setting of a variant: all runs of a study share it
+2|slurm.time=1:00:00|slurm.time is not a setting of a variant
+2|train.epochs=3,x|variant x: 'x' is not a whole number
+2|trian.lr=3|unknown key 'trian.lr'; did you mean 'train.lr'
+2|train.lr|--vary train.lr: must be KEY=VALUE,VALUE
+EOF
+echo 'variants: {fast: bf16}' >>varied/study.yaml
+exits 3 "a variant that is a text" unetctl plan -C varied
+like "$ERR" 'varied/study.yaml:[0-9]+: variants.fast: must be a mapping of keys' "the line is named"
+
 # ---- another script is another series
 mkdir scripts
 cp "$srcdir/t/engine.sh" scripts/train.sh
@@ -383,12 +442,26 @@ words_of() { # ENGINE LINES...: the last lines of the scripts of a run on 1 GPU
 }
 words_of pytorch 'pytorch:' "  script: $srcdir/t/engine.sh" \
     '  python: apptainer exec /my/image.sif python3'
-like words/runs/pytorch-g01-s1/run_file.sh "^exec apptainer exec /my/image.sif python3 .*engine.sh" \
+like words/runs/pytorch-g01-s1/run_file.sh "^.start apptainer exec /my/image.sif python3 .*engine.sh" \
     "python: may have several words"
+words_of torchrun 'torchrun:' "  script: $srcdir/t/engine.sh" '  args: [--seed, "{{seed}}"]'
+like words/runs/torchrun-g01-s1/run_file.sh \
+    "^.start python3 -m torch.distributed.run .*--nproc_per_node=.LOCAL_WORLD_SIZE .*engine.sh --seed 1" \
+    "torchrun starts the ranks of a node"
+exits 0 "torchrun on several nodes" unetctl generate -C words --engine torchrun --site generic --gpus 3 \
+    --set slurm.time=1:00:00
+like words/runs/torchrun-g03-s1/submit_file.sh '^ *srun .*--ntasks=3 .*--gpu-bind=none bash ' \
+    "is started by ranks that see all GPUs of their node"
+for engine in jax torchrun mpi; do
+    exits 3 "$engine needs a script" unetctl generate -C none --engine $engine --gpus 1
+    like "$ERR" "engine $engine needs a script of yours" "$engine: the error says so"
+    exits 3 "$engine has a process per GPU" unetctl plan -C none --engine $engine --gpus 2 \
+        --set strategy=mirrored
+done
 mkdir -p "a b"
 ln -s "$(command -v python3)" "a b/python3"
 words_of pytorch 'pytorch:' "  script: $srcdir/t/engine.sh" "  python: $TMP/a b/python3"
-like words/runs/pytorch-g01-s1/run_file.sh "^exec '$TMP/a b/python3' " "or be a path with a blank"
+like words/runs/pytorch-g01-s1/run_file.sh "^.start '$TMP/a b/python3' " "or be a path with a blank"
 for container in '--container-image=/my/image.sqsh --mpi=pmix' 'apptainer exec /my/image.sif'; do
     rm -rf words
     make_study words generic
@@ -404,7 +477,7 @@ exits 3 "an unknown marker in the arguments is refused" \
 like "$ERR" "study.yaml: command.args.*unknown marker '\{\{atempt_dir\}\}'; did you mean '\{\{attempt_dir\}\}'" \
     "the error names the nearest marker"
 exits 3 "an unknown engine is refused" unetctl plan -C none --engine pytorhc
-like "$ERR" "did you mean 'pytorch'.*known: embedded, tensorflow, horovod, pytorch, command" \
+like "$ERR" "did you mean 'pytorch'.*known: embedded, tensorflow, .*jax, mpi, command" \
     "the error lists the known engines"
 is "$(unetctl plan -C none --engine pytorch --set model.batch_norm=local --site generic \
     --gpus 2 --json |

@@ -259,8 +259,8 @@ const struct cli_command cmd_finish = {
     .args = "ATTEMPT_DIR",
     .summary = "turn an attempt's log into DONE or FAILED (for job scripts)",
     .details =
-        "submit_file.sh runs this with the engines tensorflow, horovod, pytorch and command: after\n"
-        "all ranks have exited with 0, or at its end if its template has tags. The log is log.file\n"
+        "submit_file.sh runs this with the engines other than embedded: after all ranks have\n"
+        "exited with 0, or at its end if its template has tags. The log is log.file\n"
         "of study.yaml, log.csv, or one of another known form. It must not be damaged; one with\n"
         "epochs must have those of train.epochs, if study.yaml has that, and log.csv must agree\n"
         "with record.jsonl if the script wrote one. Exit 0: DONE is written; 7: FAILED with the\n"
