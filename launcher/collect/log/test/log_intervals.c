@@ -110,8 +110,13 @@ static void check_json(void)
                  "\"train_samples_per_second\": 12.5, \"train_loss\": 0.8, \"step\": 20}],"
                  "\"max_steps\": 20, \"x\": [1]}\n") == 0, "Hugging Face's trainer_state.json");
     ok(r.training_time == 40.5 && r.images_per_s == 12.5 && r.epochs == 2 && r.accuracy == 0.6 &&
-           r.loss == 0.7 && isnan(r.median_epoch_s) && strcmp(r.unit, "samples") == 0,
+           r.loss == 0.7 && r.median_epoch_s == 20.25 && strcmp(r.unit, "samples") == 0,
        "it has the time of the training and the rate");
+    form = (struct log_form){.per_step = 81, .unit = "tokens"};
+    ok(read_text("{\"log_history\": [{\"loss\": 0.9, \"step\": 10}, {\"loss\": 0.7, \"step\": 20}, "
+                 "{\"train_runtime\": 40.5, \"train_samples_per_second\": 12.5}]}\n") == 0 &&
+           r.images_per_s == 40 && strcmp(r.unit, "tokens") == 0 && r.curve->units[1] == 810,
+       "a rate in samples does not count where tokens are stated");
 }
 
 static void add_event(struct buf *file, double wall_time, int step, const char *tag, float value,
