@@ -271,7 +271,8 @@ static int measure_run(struct result *r, const struct run_record *record, struct
     r->gpus = planned.gpus;
     r->nodes = planned.nodes;
     r->attempt = planned.attempt;
-    r->limited = r->limited == 1 || planned.limited == 1;
+    if (strcmp(r->engine, EMBEDDED) != 0) /* whose record says whether it ended before its limit */
+        r->limited |= planned.limited;
     r->batch_per_gpu = r->batch_per_gpu ? r->batch_per_gpu : planned.batch_per_gpu;
     r->global_batch = r->global_batch ? r->global_batch : planned.global_batch;
     r->curve = curve_of_record(record, e);
