@@ -2,8 +2,6 @@
 #include "config.h"
 #include "src/buf.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,46 +84,6 @@ void buf_add_json_string(struct buf *b, const char *text)
             buf_addf(b, "\\u%04x", c);
     }
     buf_add(b, "\"");
-}
-
-void buf_json_key(struct buf *b, const char *key)
-{
-    if (b->length > 0 && !strchr("{[,:", b->data[b->length - 1]))
-        buf_add(b, ",");
-    if (key) {
-        buf_add_json_string(b, key);
-        buf_add(b, ":");
-    }
-}
-
-void buf_json_text(struct buf *b, const char *key, const char *text)
-{
-    buf_json_key(b, key);
-    if (text)
-        buf_add_json_string(b, text);
-    else
-        buf_add(b, "null");
-}
-
-void buf_json_int(struct buf *b, const char *key, int64_t value)
-{
-    buf_json_key(b, key);
-    buf_addf(b, "%" PRId64, value);
-}
-
-void buf_json_real(struct buf *b, const char *key, double value)
-{
-    buf_json_key(b, key);
-    if (isfinite(value))
-        buf_addf(b, "%.9g", value);
-    else
-        buf_add(b, "null");
-}
-
-void buf_json_bool(struct buf *b, const char *key, bool value)
-{
-    buf_json_key(b, key);
-    buf_add(b, value ? "true" : "false");
 }
 
 char *buf_steal(struct buf *b)

@@ -41,11 +41,13 @@ launcher/analysis|launcher/analysis/ launcher/collect/results
 launcher/report/markup|
 launcher/report/chart|launcher/host launcher/report/markup
 launcher/report|launcher/report/ launcher/analysis/ launcher/collect/ launcher/host
+launcher/report/proposal|launcher/report/ launcher/analysis/ launcher/collect/ launcher/host
 launcher/cmd|launcher/
 launcher|launcher/cmd
+trainer/json|
 trainer/data/image|
 trainer/data/source|trainer/data/image
-trainer/data/prepare|trainer/data/
+trainer/data/prepare|trainer/json trainer/data/
 trainer/core|
 trainer/ops|trainer/core
 trainer/backends/ref|trainer/core trainer/ops
@@ -53,8 +55,6 @@ trainer/backends/trial|trainer/core trainer/ops trainer/backends/ref
 trainer/backends/cpu/isa|trainer/core trainer/ops trainer/backends/ref
 trainer/backends/cpu/norm|trainer/core trainer/ops trainer/backends/ref trainer/backends/cpu/isa
 trainer/backends/cpu/pool|trainer/core trainer/ops trainer/backends/ref '\
-'trainer/backends/cpu/isa trainer/backends/cpu/norm
-trainer/backends/cpu/head|trainer/core trainer/ops trainer/backends/ref '\
 'trainer/backends/cpu/isa trainer/backends/cpu/norm
 trainer/backends/cpu/conv|trainer/core trainer/ops trainer/backends/ref '\
 'trainer/backends/cpu/isa trainer/backends/cpu/norm
@@ -78,19 +78,21 @@ trainer/models|trainer/core trainer/ops
 trainer/network|trainer/core trainer/ops trainer/backends trainer/passes trainer/models
 trainer/comm/rendezvous|
 trainer/comm|trainer/core trainer/backends trainer/comm/
-trainer/checkpoint|trainer/core trainer/models trainer/network
-trainer/export|trainer/core trainer/ops trainer/models trainer/network trainer/checkpoint
+trainer/checkpoint|trainer/json trainer/core trainer/models trainer/network
+trainer/export|trainer/json trainer/core trainer/ops trainer/models trainer/network '\
+'trainer/checkpoint
 trainer/metric|trainer/core trainer/ops
 trainer/optim|trainer/core
-trainer/data/set|trainer/core trainer/data/
+trainer/data/set|trainer/json trainer/core trainer/data/
 trainer/data|trainer/core trainer/data/
-trainer/evaluate|trainer/core trainer/models trainer/network trainer/metric '\
+trainer/evaluate|trainer/json trainer/core trainer/models trainer/network trainer/metric '\
 'trainer/data/image trainer/data/set
 trainer/step|trainer/core trainer/models trainer/network trainer/comm trainer/metric '\
 'trainer/optim trainer/data/set trainer/evaluate
-trainer/run|trainer/core trainer/models trainer/passes trainer/network trainer/backends/ '\
-'trainer/comm/ trainer/checkpoint trainer/evaluate trainer/export trainer/metric trainer/optim '\
-'trainer/data/set trainer/step
+trainer/run/ranks|trainer/comm/
+trainer/run|trainer/json trainer/core trainer/models trainer/passes trainer/network '\
+'trainer/backends/ trainer/comm/ trainer/checkpoint trainer/evaluate trainer/export '\
+'trainer/metric trainer/optim trainer/data/set trainer/step trainer/run/ranks
 trainer/cmd|trainer/
 trainer|trainer/'
 
@@ -114,7 +116,7 @@ omp\.h trainer/(backends/|network/network\.c|data/set/candidates\.c|ops/test/)'
 foreign_symbols='trainer/backends/(ref|cpu|cuda)/.* (ref|simd|cuda)_.*
 trainer/ops/loss (bce|softmax_ce|dice)_kind
 trainer/data/(set/split|source/source)_(file|list) (split|source)_.*
-trainer/run/spec_read spec_.*'
+trainer/run/ranks/spec_read spec_.*'
 
 mapfile -t sources < <(find src launcher trainer t -name '*.[ch]' | sort)
 mapfile -t headers < <(printf '%s\n' "${sources[@]}" | grep '\.h$')

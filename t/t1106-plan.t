@@ -18,8 +18,16 @@ like "$ERR" 'warning: 16 training images do not fill a global batch .* on 5, 6, 
     "plan warns of GPU counts with more places in a batch than images"
 like "$ERR" 'warning: .*fewer validation images \(4\) than ranks on 5, 6, 7, 8 GPUs' \
     "plan warns of GPU counts with more ranks than validation images"
-like "$OUT" '^the runs compute on GPUs \(backend cuda\): train.backend is auto$' \
-    "plan says that the runs compute on GPUs"
+gpus='^the runs compute on GPUs \(backend cuda\): train.backend is auto; train.dtype is'
+like "$OUT" "$gpus auto, tf32 on GPUs that have it, else f32$" \
+    "plan says that the runs compute on GPUs, and in what"
+mkdir -p one/runs/unet-g01-s1
+printf '%s' '{"schema":1,"run":"unet-g01-s1","engine":"embedded","seed":1,"layout":{"gpus":1,"nodes":1,
+    "tasks":1,"tasks_per_node":1,"gpus_per_task":1,"strategy":"mirrored"},"train":{}}' \
+    >one/runs/unet-g01-s1/run.json
+exits 0 "plan for a study with a run of an earlier version" unetctl plan -C one --gpus 2
+like "$OUT" "$gpus f32$" "its runs stay f32"
+rm -r one/runs
 without_cuda=$(grep -c 'undef HAVE_CUDA' "$builddir/config.h")
 is "$(grep -c 'warning: unet-train was built without CUDA' "$ERR")" "$without_cuda" \
     "plan warns if unet-train was built without CUDA"

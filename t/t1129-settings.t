@@ -45,8 +45,8 @@ exits 2 "in a list of the trainer" unet-train train --data data --size 32x32 --o
     --set train.allreduce=native
 like "$ERR" "train.allreduce $gone" "with the same words"
 exits 2 "a value that is gone" unet-train train --data data --size 32x32 --out no \
-    --set train.bucket_mib=0
-like "$ERR" "train.bucket_mib: '0': a size is no longer chosen" "it is named"
+    --set train.backend=dnnl
+like "$ERR" "train.backend: 'dnnl': oneDNN is no longer used" "it is named"
 cp s/study.yaml was.yaml
 sed -i 's/allreduce: bucketed/allreduce: native/' s/study.yaml
 exits 3 "in study.yaml" unetctl plan -C s

@@ -8,7 +8,7 @@
 
 emulated=$builddir/trainer/backends/cuda/test/unet-train
 train=("$emulated" train --data data --size 32x32 --set model.base=4 --set model.depth=2 \
-    --threads 1 --epochs 2 --batch-size 4
+    --threads 1 --epochs 2 --batch-size 4 --dtype f32
     --set train.lr_scaling=none --lr 0.003 --seed 3)
 column() { cut -d, -f"$2" "$1/log.csv" | sed 1d; }
 # log.csv's losses of two runs agree, and their IoU within 0.02 more: Adam moves the bias before a
@@ -70,10 +70,15 @@ ok "loss and IoU are those of the reference" agree one ref 0.002
 is "$(grep -c '"kind":"epoch".*"train_iou":0\.[0-9]' one/record.jsonl)" 2 \
     "each epoch has the IoU of its training images"
 
-auto=(env -u UNET_GPUS "${train[@]}" --set model.base=2 --set model.depth=1 --epochs 1 \
+auto=(env -u UNET_GPUS "${train[@]}" --dtype auto --set model.base=2 --set model.depth=1 --epochs 1 \
     --set data.split="$split")
 exits 0 "auto on a machine with GPUs" "${auto[@]}" --out auto
-like "$ERR" '^unet-train: computing on Emulated GPU \(backend cuda, comm self\)$' "it uses cuda"
+like "$ERR" '^unet-train: computing on Emulated GPU \(backend cuda, comm self\) in tf32$' \
+    "it uses cuda, and the GPU's tf32"
+is "$(field_of auto dtype)" tf32 "the record has what auto became"
+exits 0 "auto on a GPU without tf32" env EMULATE_CAPABILITY=75 "${auto[@]}" --out turing
+like "$ERR" 'computing on Emulated GPU .* in f32$' "it computes in f32"
+is "$(field_of turing dtype)" f32 "as the record says"
 exits 0 "auto is trained on two GPUs" "${auto[@]}" --gpus 2 --batch-size 2 --out auto2
 like auto2/record.jsonl '"backend":"cuda",.*"comm":"nccl",.*"device":"Emulated GPU","why_cpu":""' \
     "two GPUs communicate by NCCL"
@@ -109,7 +114,7 @@ exits 5 "two ranks with one visible GPU" env CUDA_VISIBLE_DEVICES=1 "${auto[@]}"
     --batch-size 2 --out shared
 like "$ERR" 'rank 1 on .* has the same device as rank 0: GPU' "the error names both ranks"
 exits 0 "fake GPUs" env UNET_GPUS=fake SLURM_JOB_GPUS=0 "${auto[@]:3}" --out fake
-like fake/record.jsonl '"backend":"simd"' "the CPU is used"
+like fake/record.jsonl '"backend":"simd","dtype":"f32"' "the CPU is used, in f32"
 
 # A GPU that multiplies wrongly.
 exits 0 "the reference on two ranks" "${train[@]}" --backend ref --gpus 2 --batch-size 2 \

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Replicas with a GPU each, connected by NCCL, as threads and as processes without MPI: they train
-# what one does, processes with sums in recorded steps, and who fails is named. GPUs and NCCL are
+# what one does, processes with sums in captured steps, and who fails is named. GPUs and NCCL are
 # carried out by the CPU (trainer/backends/cuda/runtime/test/emulate.h), and NCCL refuses what only
-# some ranks record (trainer/comm/test/nccl_emulated.c).
+# some ranks capture (trainer/comm/test/nccl_emulated.c).
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 
@@ -82,7 +82,7 @@ ok "sgd: 1 GPU, batch 12" "${train[@]}" "${exact[@]}" --batch-size 12 --out exac
 ok "sgd: 2 GPUs" processes "${exact[@]}" --batch-size 6 --out exact-2
 ok "sgd: the same to 1e-5" close exact-1 exact-2
 # With weights of the classes: what the loss is divided by is a sum over the ranks in the queue,
-# too. A rank without images records the sums alone.
+# too. A rank without images captures the sums alone.
 one=(--epochs 2 --set train.optimizer=sgd --lr 0.05 --set train.global_batch=1 \
     --set train.class_weights="1,3")
 for norm in sync none; do
@@ -93,6 +93,8 @@ for norm in sync none; do
     ok "$norm: the same to 1e-5" close image-$norm-1 image-$norm-2
     for r in 0 1; do
         ok "$norm: rank $r replays steps" test "$(calls $r cudaGraphLaunch)" -ge 62
+        ok "$norm: sums amid steps of rank $r wait for no gradients" \
+            test "$(calls $r nccl_urgent_reduce)" -gt 0
     done
 done
 tolerance=1e-4
@@ -123,7 +125,7 @@ for ((r = 0; r < nranks; r++)); do
     echo "$(calls "$r" cudaGraphLaunch) $(calls "$r" cudaGraphInstantiate)"
 done >launches
 is "$(awk '$1 < 19' launches)" "" "each rank replays 19 of 21 steps"
-is "$(awk '$2 > 5' launches)" "" "by two recordings, one of them made anew as memory moved"
+is "$(awk '$2 > 5' launches)" "" "by two graphs, one of them captured anew as memory moved"
 nranks=2
 unset EMULATE_GPUS
 ok "1 rank of NCCL" "${train[@]}" --set train.comm=nccl --epochs 2 --set model.batch_norm=none \
@@ -133,8 +135,8 @@ ok "a run on 1 GPU is trained" \
 is "$(field single/DONE weights_sha256)" "$(field single-self/DONE weights_sha256)" \
     "the weights are equal to the last bit"
 
-# ---- what cannot be recorded
-export UNET_CUDNN=off # it records to see whether an engine can be
+# ---- what cannot be captured
+export UNET_CUDNN=off # it captures to see whether an engine can be
 own=(--epochs 2 --set model.batch_norm=sync --batch-size 6)
 ok "own kernels" processes "${own[@]}" --out own
 weights=$(field own/DONE weights_sha256)
@@ -143,27 +145,30 @@ for fault in "1 cudaStreamBeginCapture" "0 cudaStreamEndCapture" "1 cudaGraphIns
     "0 cudaGraphUpload"; do
     with=()
     with[${fault% *}]="EMULATE_FAULT=${fault#* } 1"
-    ok "rank ${fault% *}'s ${fault#* } fails" processes "${own[@]}" --out unrecorded
-    is "$(grep -c 'warning: a step cannot be recorded .*: .*UNET_RECORD=off' "$ERR")" 1 \
+    ok "rank ${fault% *}'s ${fault#* } fails" processes "${own[@]}" --out uncaptured
+    is "$(grep -c 'warning: a step cannot be captured .*: .*UNET_CAPTURE=off' "$ERR")" 1 \
         "it warns once, and names the switch"
-    is "$(field unrecorded/DONE weights_sha256)" "$weights" "the result is the same"
+    is "$(field uncaptured/DONE weights_sha256)" "$weights" "the result is the same"
     for r in 0 1; do
         ok "rank $r replays no step" test "$(calls $r cudaGraphLaunch)" -le $((replays[r] - 4))
     done
-    rm -rf unrecorded
+    rm -rf uncaptured
 done
-exits 0 "a single GPU whose recording fails" env "EMULATE_FAULT=cudaGraphInstantiate 1" \
-    "${train[@]}" --epochs 2 --batch-size 6 --out unrecorded
-is "$(grep -c 'warning: a step cannot be recorded' "$ERR")" 1 "it warns once"
-ok "the same by recording" "${train[@]}" --epochs 2 --batch-size 6 --out recorded
-is "$(field unrecorded/DONE weights_sha256)" "$(field recorded/DONE weights_sha256)" \
+exits 0 "a single GPU whose capture fails" env "EMULATE_FAULT=cudaGraphInstantiate 1" \
+    "${train[@]}" --epochs 2 --batch-size 6 --out uncaptured
+is "$(grep -c 'warning: a step cannot be captured' "$ERR")" 1 "it warns once"
+ok "the same by capture" "${train[@]}" --epochs 2 --batch-size 6 --out captured
+is "$(field uncaptured/DONE weights_sha256)" "$(field captured/DONE weights_sha256)" \
     "the weights are equal to the last bit"
 with=([1]=NCCL_GRAPH_REGISTER=1)
 processes "${own[@]}" --out registers
 is $? 5 "NCCL registers the buffers of graphs where the user says so, which is not emulated"
-like "$ERR" 'error: .*NCCL: a step .*UNET_RECORD=off' "the error names the switch"
-with=([0]=$'NCCL_GRAPH_REGISTER=1\nUNET_RECORD=off' [1]=NCCL_GRAPH_REGISTER=1)
-ok "one rank's UNET_RECORD=off is for all" processes "${own[@]}" --out off
+like "$ERR" 'error: .*NCCL: a step .*UNET_CAPTURE=off' "the error names the switch"
+with=([0]=$'NCCL_GRAPH_REGISTER=1\nUNET_CAPTURE=off' [1]=NCCL_GRAPH_REGISTER=1)
+exits 3 "the former name of the switch is refused" \
+    env UNET_RECORD=off "${train[@]}" --epochs 1 --batch-size 6 --out former
+like "$ERR" 'error: UNET_RECORD .*UNET_CAPTURE=off' "and the new one is named"
+ok "one rank's UNET_CAPTURE=off is for all" processes "${own[@]}" --out off
 is "$(field off/DONE weights_sha256)" "$weights" "the result is the same"
 
 # ---- two ranks on one GPU
@@ -202,12 +207,15 @@ is $? 5 "itself, too"
 like nodriver/FAILED "rank 1 on $host: .*there is no NVIDIA driver" "FAILED has rank and reason"
 port=$((port + 2))
 rank 0 --epochs 1 --out kinds
-EMULATE_NAME="Other GPU" rank 1 --epochs 1 --out kinds
+EMULATE_NAME="Other GPU" EMULATE_CAPABILITY=75 rank 1 --epochs 1 --out kinds
 wait "${ranks[0]}"
 is $? 0 "two kinds of GPUs train together"
 like 0.err "warning: rank 1 on $host computes on Other GPU, rank 0 on Emulated GPU: .*constraint" \
     "a warning names both and what to do"
 like kinds/record.jsonl '"device":"Emulated GPU . Other GPU"' "the record has both"
+like 0.err 'in tf32$' "rank 0 has tf32"
+like 0.err 'train.dtype auto is f32: the GPU of another rank' "it reports that the other has not"
+like kinds/record.jsonl '"dtype":"f32"' "all compute in f32"
 wait "${ranks[1]}"
 port=$((port + 2))
 GPU=0 rank 0 --epochs 1 --out same

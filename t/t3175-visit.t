@@ -71,7 +71,7 @@ rm out/*
 exits 1 "replays that fail" env OUT="$TMP/out" EMULATE_FAULT="cudaGraphLaunch 1" "$visit" --small \
     --programs programs --phases smoke --limit 60
 failure "smoke: steps in bf16: unet-train: error: .*cudaGraphLaunch .*failed" "their error is listed"
-failure "smoke: steps in bf16: it passes with UNET_RECORD=off; the phases" "the switch is found"
+failure "smoke: steps in bf16: it passes with UNET_CAPTURE=off; the phases" "the switch is found"
 
 # ---- machines that are not as they should be
 rm out/*

@@ -290,29 +290,6 @@ for mode in train infer; do
         like "$OUT" "\"$k\":[0-9.]+" "the JSON has $k"
     done
 done
-cat >rounds.awk <<'EOF'
-/^Iter/ { x[k++] = $3; sum += $3 }
-/^Img\/sec per GPU:/ { mean = $4; split($5, a, "-"); spread = a[2] }
-/^Total img\/sec on/ { total = $(NF - 1); all = $4 }
-END {
-    m = sum / k
-    for (i in x) s += (x[i] - m) ^ 2 / k
-    s = 1.96 * sqrt(s)
-    exit !(k == 5 && all == n && (mean - m) ^ 2 < 0.1 && (total - n * mean) ^ 2 < 0.1 &&
-        (spread - s) ^ 2 < 0.1 + 1e-6 * s * s)
-}
-EOF
-rounds=(unet-train bench --base 2 --depth 2 --size 16x16 --batch-size 4 --threads 1 --warmup 1 \
-    --iters 5 --steps 2)
-for gpus in 1 2; do
-    exits 0 "as Horovod's benchmark, $gpus replicas" "${rounds[@]}" --gpus $gpus
-    is "$(grep -cE '^Iter #[0-4]: [0-9.]+ img/sec per GPU$' "$OUT")" 5 "five rounds"
-    cp "$OUT" rounds
-    ok "mean, 1.96 deviations, total" awk -v "n=$gpus" -f rounds.awk rounds
-done
-exits 0 "bench of two replicas prints JSON" "${rounds[@]}" --gpus 2 --json
-like "$OUT" '"gpus":2,.*"iters":5,"steps":2,"img_per_s_per_gpu":' "the output is one object"
-exits 2 "replicas without rounds" unet-train bench --gpus 2
 exits 0 "op by op" unet-train bench --base 2 --depth 1 --size 16x16 --steps 2 --per-op
 like "$OUT" '^peak of a core: [0-9.]+ GFLOP/s, [0-9.]+ GB/s' "the peak of a core is printed"
 like "$OUT" '^conv2d .* GFLOP/s +[0-9.]+ GB/s +[0-9.]+ % of peak' "each op is compared with it"

@@ -210,6 +210,18 @@ cp -r m/logs mlogs
 exits 0 "a report of its collected logs is made" \
     unetctl report --logs mlogs --json mlogs.json -o mlogs-report
 is "$(json mlogs.json '[len(e["points"]) for e in r["engines"]]')" "[3, 1]" "it has the same series"
+make_study dtype dtype 1,2 1
+add_run dtype 1 1 4 0.9
+RUN_TRAIN='"dtype":"auto"' add_run dtype 2 1 2 0.9
+resolve() {
+    sed -i -E "1s/(\"dtype\":\"[a-z0-9]+\",)?\"gpus\"/\"dtype\":\"$1\",\"gpus\"/" \
+        dtype/runs/unet-g02-s1/attempt-1/record.jsonl
+}
+resolve f32
+exits 0 "dtype auto that became f32 is compared with a run.json without it" unetctl report -C dtype
+resolve tf32
+exits 8 "auto that became tf32 is not" unetctl report -C dtype
+like "$ERR" 'embedded \(1 GPU\); embedded, train.dtype tf32 \(2 GPUs\)' "the series has its name"
 rm -r m/runs/unet-g0[24]-s1
 exits 8 "two counts with different settings are not compared" unetctl report -C m
 like "$ERR" 'same settings.*embedded \(1 GPU\); embedded, data.height 96, .* \(8 GPUs\)' \

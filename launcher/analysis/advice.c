@@ -31,7 +31,8 @@ static void choose_least(struct advice_choice *c, const struct series *s, enum q
         return;
     }
     *c = (struct advice_choice){.gpus = best->gpus, .measured = true, .value = value_for(best, q)};
-    snprintf(c->why, sizeof c->why, "least %s of the counts measured", what);
+    snprintf(c->why, sizeof c->why, "least %s of the counts %s", what,
+             s->limited ? "with whole runs" : "measured");
 }
 
 /* Chooses the fewest GPUs that meet the deadline, among measured counts and those that the model

@@ -33,9 +33,11 @@ static int add_levels(struct analysis_series *as, const struct analysis_options 
                       struct err *e)
 {
     const double *levels = options->nlevels ? options->levels : usual_levels;
-    size_t n = options->nlevels ? options->nlevels : sizeof usual_levels / sizeof *usual_levels;
+    size_t n = options->nlevels          ? options->nlevels
+               : !as->series.is_share ? 0 /* what is usual of others is not known */
+                                      : sizeof usual_levels / sizeof *usual_levels;
 
-    as->levels = mem_zero(n, sizeof *as->levels, e);
+    as->levels = mem_zero(n + 1, sizeof *as->levels, e);
     if (!as->levels)
         return -1;
     for (size_t i = 0; i < n && as->convergence.scored; i++) {
@@ -172,7 +174,7 @@ static int add_pair(struct analysis *a, size_t i, size_t k, double margin, struc
         return -1;
     if (add_quantity(pair, x, y, QUANTITY_STEADY_EPOCH, margin, e))
         return -1;
-    return strcmp(x->quality, y->quality) == 0
+    return strcmp(x->quality, y->quality) == 0 && x->lower == y->lower
                ? add_quantity(pair, x, y, QUANTITY_IOU, margin, e)
                : 0;
 }
@@ -191,7 +193,7 @@ static bool are_comparable(const struct analysis_series *x, const struct analysi
     return a != SERIES_WEAK && b != SERIES_WEAK;
 }
 
-static int compare_series(struct analysis *a, double margin, struct err *e)
+static int compare_series(struct analysis *a, const struct decision_rule *rule, struct err *e)
 {
     size_t n = a->nseries < ANALYSIS_PAIRED ? a->nseries : ANALYSIS_PAIRED;
 
@@ -200,7 +202,8 @@ static int compare_series(struct analysis *a, double margin, struct err *e)
         return -1;
     for (size_t i = 0; i < n; i++)
         for (size_t k = i + 1; k < n; k++)
-            if (are_comparable(&a->series[i], &a->series[k]) && add_pair(a, i, k, margin, e))
+            if (are_comparable(&a->series[i], &a->series[k]) &&
+                add_pair(a, i, k, decision_margin(rule, &a->series[i].series), e))
                 return -1;
     return 0;
 }
@@ -357,8 +360,8 @@ static int check_base_case(const struct analysis *a, int base, struct err *e)
         return err_set(
             e, ERR_STATS,
             "%s: the runs of the base case have no steady epoch (a single epoch, which pays for "
-            "start-up, or no times above 0), so there is nothing to compare. Train for two epochs "
-            "or more",
+            "start-up, no times above 0, or unknown work), so there is nothing to compare. Train "
+            "for two epochs or more",
             a->sources[0].title);
     return based ? 0 : refuse_series(a, base, e);
 }
@@ -372,7 +375,7 @@ int analysis_create(struct analysis *a, const struct analysis_source *sources, s
     for (size_t i = 0; i < a->nseries; i++)
         if (analyse_series(&a->series[i], &sources[a->series[i].source].results, options, e))
             goto fail;
-    if (compare_series(a, options->rule.margin, e))
+    if (compare_series(a, &options->rule, e))
         goto fail;
     rules_compute(a->rules, a);
     return 0;

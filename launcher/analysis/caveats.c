@@ -164,7 +164,7 @@ static void add_repeats(struct decision *d, const struct series *s)
         add_caveat(d, CAVEAT_EQUAL_SEEDS,
             "Runs of different seeds are equal in every loss and score (numbers of GPUs: %s), so "
             "the seed changes nothing: equal runs count as one where %s is compared.",
-            counts, s->quality);
+            counts, s->has_quality ? s->quality : "quality");
     if (s->mixed)
         add_caveat(d, CAVEAT_MIXED_MODES,
             "The study mixes strong and weak scaling, or batches: this is about the runs of one "
@@ -227,7 +227,7 @@ static void add_too_good(struct decision *d, const struct series *s)
     if (!p)
         return;
     if (s->by_images)
-        n += snprintf(excluded, sizeof excluded, "images left out (all were counted), ");
+        n += snprintf(excluded, sizeof excluded, "%s left out (all were counted), ", s->unit);
     if (*device_of(base) && strcmp(device_of(base), device_of(p)) == 0)
         n += snprintf(excluded + n, sizeof excluded - (size_t)n, "other devices (all are %.60s), ",
                       device_of(base));
@@ -236,10 +236,11 @@ static void add_too_good(struct decision *d, const struct series *s)
                       "workers that share cores in the base case, ");
     add_caveat(d, CAVEAT_TOO_GOOD,
         "With %d GPUs the efficiency of %.2f is more than ideal. %s%.*s%sOther work on the machine "
-        "while the base case ran, memory or caches that suffice only for a part of the work%s are "
+        "while the base case ran, memory or caches that suffice only for a part of the work%s%s%s are "
         "not excluded. Measure the base case again.",
         p->gpus, series_efficiency(s, p)->value, n ? "Excluded by the records: " : "",
-        n ? n - 2 : 0, excluded, n ? ". " : "", s->by_images ? "" : ", and images left out");
+        n ? n - 2 : 0, excluded, n ? ". " : "", s->by_images ? "" : ", and ",
+        s->by_images ? "" : s->unit, s->by_images ? "" : " left out");
 }
 
 static void add_numbers(struct decision *d, const struct series *s)
@@ -255,18 +256,24 @@ static void add_numbers(struct decision *d, const struct series *s)
     }
     if (!s->by_images)
         add_caveat(d, CAVEAT_NO_IMAGES,
-            "The logs do not say how many images an epoch really processed: where a last short "
-            "batch is dropped, efficiency looks better than it is.");
+            s->stepped ? "The logs do not say how much work an %s did: it is taken to be the same "
+                         "at all counts."
+                       : "The logs do not say how many %s an epoch really processed: where a last "
+                         "short batch is dropped, efficiency looks better than it is.",
+            s->stepped ? series_interval(s) : s->unit);
     if (!s->equal_epochs)
-        add_caveat(d, CAVEAT_UNEQUAL_EPOCHS,
-            "Runs trained for different numbers of epochs: %s and whole trainings are compared "
-            "only where they are equal.", s->quality);
+        add_caveat(d, CAVEAT_UNEQUAL_EPOCHS, "%s: %s%swhole %s are compared only where they are "
+            "equal.", s->stepped ? "Whole runs did different amounts of work"
+                                 : "Runs trained for different numbers of epochs",
+            s->has_quality ? s->quality : "", s->has_quality ? " and " : "",
+            s->stepped ? "runs" : "trainings");
     add_too_good(d, s);
     if (noutliers)
         add_caveat(d, CAVEAT_OUTLIERS,
-            "%zu value%s of epoch time or %s lie%s far from the median of their count (first "
+            "%zu value%s of %s time%s%s lie%s far from the median of their count (first "
             "with %d GPU%s). None was dropped.",
-            noutliers, plural((long)noutliers), s->quality, noutliers == 1 ? "s" : "", where->gpus,
+            noutliers, plural((long)noutliers), series_interval(s), s->has_quality ? " or " : "",
+            s->has_quality ? s->quality : "", noutliers == 1 ? "s" : "", where->gpus,
             plural(where->gpus));
 }
 

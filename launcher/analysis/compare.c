@@ -39,16 +39,26 @@ const char *compare_test_name(enum compare_test test)
     return names[test];
 }
 
+/* Returns the first row from i on that a comparison of q is about, or n: of quality, whole runs. */
+static size_t next_used(const struct result *rows, size_t i, size_t n, enum quantity q)
+{
+    while (q == QUANTITY_IOU && i < n && rows[i].limited == 1)
+        i++;
+    return i;
+}
+
 /* Pairs the values of both sides, which are sorted by seed. If a seed exists on one side only, or a
  * value is unknown, there are no pairs: they would leave out runs, and their difference would not
  * be that of the means that a report shows. */
 static void pair_up(struct sides *s, const struct result *a, size_t na, const struct result *b,
                     size_t nb, enum quantity q)
 {
-    for (size_t i = 0; na == nb && i < na; i++) {
-        double x = quantity_of(&a[i], q), y = quantity_of(&b[i], q);
+    size_t i = next_used(a, 0, na, q), k = next_used(b, 0, nb, q);
+
+    for (; i < na || k < nb; i = next_used(a, i + 1, na, q), k = next_used(b, k + 1, nb, q)) {
+        double x = i < na ? quantity_of(&a[i], q) : NAN, y = k < nb ? quantity_of(&b[k], q) : NAN;
         double difference = q == QUANTITY_IOU ? y - x : log(x / y);
-        if (a[i].seed != b[i].seed || !isfinite(difference)) {
+        if (!isfinite(difference) || a[i].seed != b[k].seed) {
             s->npairs = 0;
             return;
         }
@@ -163,8 +173,10 @@ int compare_quality(struct comparison *c, const struct result *a, size_t na,
     c->b = s.nb ? stat_mean(s.b, s.nb) : NAN;
     c->difference = c->b - c->a;
     test_means(c, &s);
-    if (c->test == COMPARE_NONE && na == 1 && nb == 1 && a->scores && b->scores)
-        rc = test_images(c, a->scores, b->scores, e);
+    const struct result *x = a + next_used(a, 0, na, QUANTITY_IOU),
+                        *y = b + next_used(b, 0, nb, QUANTITY_IOU);
+    if (c->test == COMPARE_NONE && s.na == 1 && s.nb == 1 && x->scores && y->scores)
+        rc = test_images(c, x->scores, y->scores, e);
     free(room);
     return rc;
 }

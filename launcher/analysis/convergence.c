@@ -10,28 +10,41 @@
 
 static const double *values_of(const struct result *r, enum convergence_metric metric)
 {
-    if (!r->curve)
+    if (!r->curve || r->limited == 1)
         return NULL;
     return metric == CONVERGENCE_SCORE ? r->curve->score : r->curve->loss;
 }
 
+/* Is a larger value of the metric the better one? */
+static bool is_rising(const struct series *s, enum convergence_metric metric)
+{
+    return metric == CONVERGENCE_SCORE && !s->lower;
+}
+
 /* Returns the best value that a run ever reaches, or NaN if it has none. */
-static double best_of(const struct result *r, enum convergence_metric metric)
+static double best_of(const struct series *s, const struct result *r,
+                      enum convergence_metric metric)
 {
     const double *v = values_of(r, metric);
     double best = NAN;
 
     for (size_t i = 0; v && i < r->curve->n; i++)
-        best = metric == CONVERGENCE_SCORE ? fmax(best, v[i]) : fmin(best, v[i]);
+        best = is_rising(s, metric) ? fmax(best, v[i]) : fmin(best, v[i]);
     return best;
 }
 
 static bool has_score(const struct series *s)
 {
-    for (size_t i = 0; i < s->nrows; i++)
-        if (isnan(best_of(&s->rows[i], CONVERGENCE_SCORE)))
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->nrows; i++) {
+        if (s->rows[i].limited == 1)
+            continue;
+        if (isnan(best_of(s, &s->rows[i], CONVERGENCE_SCORE)))
             return false;
-    return s->nrows > 0;
+        n++;
+    }
+    return n > 0;
 }
 
 /* Chooses the target: the value that the median run of the worst count reaches. */
@@ -43,18 +56,19 @@ static double choose_target(const struct series *s, enum convergence_metric metr
         const struct series_point *p = &s->points[i];
         size_t n = 0;
         for (size_t k = 0; k < p->nruns; k++)
-            if (!isnan(best_of(&p->rows[k], metric)))
-                room[n++] = best_of(&p->rows[k], metric);
+            if (!isnan(best_of(s, &p->rows[k], metric)))
+                room[n++] = best_of(s, &p->rows[k], metric);
         double median = stat_median(room, n);
-        target = metric == CONVERGENCE_SCORE ? fmin(target, median) : fmax(target, median);
+        target = is_rising(s, metric) ? fmin(target, median) : fmax(target, median);
     }
     return target;
 }
 
 /* Measures the time to the target. A run that never reaches it counts as infinite, so the median
  * is finite only if more than half of the runs do. */
-static void measure_convergence(struct convergence_point *c, const struct series_point *p,
-                                enum convergence_metric metric, double target, double *room)
+static void measure_convergence(struct convergence_point *c, const struct series *s,
+                                const struct series_point *p, enum convergence_metric metric,
+                                double target, double *room)
 {
     double *epochs = room, *seconds = room + p->nruns;
 
@@ -63,7 +77,7 @@ static void measure_convergence(struct convergence_point *c, const struct series
         const double *v = values_of(&p->rows[i], metric);
         if (!v)
             continue;
-        long reached = curve_reach(v, p->rows[i].curve->n, target, metric == CONVERGENCE_SCORE);
+        long reached = curve_reach(v, p->rows[i].curve->n, target, is_rising(s, metric));
         double sum = reached < 0 ? INFINITY : 0;
         for (long k = 0; k <= reached; k++)
             sum += p->rows[i].curve->seconds[k];
@@ -82,6 +96,8 @@ static void measure_convergence(struct convergence_point *c, const struct series
         c->epochs = NAN;
     if (!isfinite(c->seconds))
         c->seconds = NAN;
+    if (s->stepped) /* intervals are not of the same work at all counts */
+        c->epochs = NAN;
     c->epoch_s = c->seconds / c->epochs;
 }
 
@@ -121,7 +137,7 @@ int convergence_compute(struct convergence *c, const struct series *s, double sc
     }
     c->npoints = s->npoints;
     for (size_t i = 0; i < c->npoints; i++) {
-        measure_convergence(&c->points[i], &s->points[i], c->metric, c->target, room);
+        measure_convergence(&c->points[i], s, &s->points[i], c->metric, c->target, room);
         compare_point(&c->points[i], c->points);
     }
     free(room);

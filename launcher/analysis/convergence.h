@@ -34,7 +34,7 @@ struct convergence {
     /* SCORE: of the validation after each epoch; LOSS: of the training */
     enum convergence_metric metric;
     double target;
-    bool scored;  /* every run has a validation score of some epoch */
+    bool scored;  /* every whole run has a validation score of some epoch */
     /* The user chose the target; otherwise it is the best value of the worst count's median run. */
     bool chosen;
     struct convergence_point *points; /* one per point of the series; none without a metric */

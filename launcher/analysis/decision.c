@@ -12,20 +12,44 @@
 
 #define MOST_SEEDS 1000 /* more runs per count are not practicable */
 
-void decision_describe_rule(struct buf *b, const struct decision_rule *rule, const char *quality)
+double decision_margin(const struct decision_rule *rule, const struct series *s)
 {
-    buf_addf(
-        b,
-        "Use the fastest count of GPUs measured whose steady epochs (those after the first) have "
-        "an efficiency (speed-up divided by the ideal) of at least %.2f and whose %s holds, both "
-        "by their 95 %% intervals. Efficiency is undecided where its interval includes %.2f or is "
-        "not known. %s is judged by its change from the base case, with an interval that is "
-        "simultaneous over all counts: it holds where that lies above -%.3g, falls where it lies "
-        "below, and is undecided otherwise and where a count has one run. A run more than %.3g "
-        "below the median of the base case has collapsed: the interval is about the others, and "
-        "where more runs collapse than of the base case, the count is not used.",
-        rule->efficiency, quality, rule->efficiency, *quality == 'I' ? quality : "Quality",
-        rule->margin, QUALITY_COLLAPSE * rule->margin);
+    return rule->is_share ? rule->margin * fabs(s->points[0].q[QUANTITY_IOU].median)
+                          : rule->margin;
+}
+
+/* Adds how quality is judged. */
+static void describe_quality_rule(struct buf *b, const struct decision_rule *rule,
+                                  const struct series *s, const char *quality)
+{
+    double scale = rule->is_share ? 100 : 1;
+    const char *unit = rule->is_share ? " % of the base case's" : "";
+
+    buf_addf(b, " %s is judged by its change from the base case, with an interval that is "
+             "simultaneous over all counts: it holds where that lies %s%.3g%s, %s where it lies "
+             "%s, and is undecided otherwise and where a count has one run.",
+             *quality == 'I' ? quality : "Quality", s->lower ? "below " : "above -",
+             scale * rule->margin, unit, quality_fall_word(s), s->lower ? "above" : "below");
+    if (s->is_share)
+        buf_addf(b, " A run more than %.3g%s below the median of the base case has collapsed: the "
+                 "interval is about the others, and where more runs collapse than of the base "
+                 "case, the count is not used.", scale * QUALITY_COLLAPSE * rule->margin, unit);
+}
+
+void decision_describe_rule(struct buf *b, const struct decision_rule *rule,
+                            const struct series *s, const char *quality)
+{
+    buf_addf(b, "Use the fastest count of GPUs measured whose steady %ss (those after warming up) "
+             "have an efficiency (speed-up divided by the ideal) of at least %.2f",
+             series_interval(s), rule->efficiency);
+    if (quality)
+        buf_addf(b, " and whose %s holds, both by their 95 %% intervals.", quality);
+    else
+        buf_add(b, " by its 95 % interval; no run has a quality.");
+    buf_addf(b, " Efficiency is undecided where its interval includes %.2f or is not known.",
+             rule->efficiency);
+    if (quality)
+        describe_quality_rule(b, rule, s, quality);
 }
 
 static bool reaches(double efficiency, const struct decision *d)
@@ -82,11 +106,15 @@ static enum decision_state classify_point(enum decision_state time, enum quality
 static int classify_points(struct decision *d, const struct series *s, struct err *e)
 {
     d->unlearnt = quality_is_unlearnt(s);
+    d->by_time = !s->has_quality;
+    d->rule.margin = decision_margin(&d->rule, s);
     if (quality_compute(d->quality, s, d->rule.margin, e))
         return -1;
     for (size_t i = 0; i < s->npoints; i++) {
         d->time[i] = classify_time(d, s, &s->points[i]);
-        d->state[i] = i ? classify_point(d->time[i], d->quality[i].state) : DECISION_PASSES;
+        d->state[i] = i == 0       ? DECISION_PASSES
+                      : d->by_time ? d->time[i]
+                                   : classify_point(d->time[i], d->quality[i].state);
     }
     return 0;
 }
@@ -176,11 +204,12 @@ static void find_seeds(struct decision *d, const struct series *s)
     d->seeds = (struct decision_seeds){.point = d->reach, .assumed = isnan(scatter.sd),
                                        .coarse = scatter.sd == 0,
                                        .change = c->enough ? c->difference : 0};
+    double distance = c->margin - quality_loss(s, d->seeds.change);
     if (d->seeds.assumed)
-        scatter = (struct scatter){QUALITY_SCATTER, INFINITY};
+        scatter = (struct scatter){QUALITY_SCATTER / DECISION_IOU_MARGIN * c->margin, INFINITY};
     d->seeds.scatter = scatter.sd;
-    set_seeds(&d->seeds, compare_needed(scatter.sd, scatter.df, c->margin + d->seeds.change,
-                                        c->nfamily, paired), c->n);
+    set_seeds(&d->seeds, compare_needed(scatter.sd, scatter.df, distance, c->nfamily, paired),
+              c->n);
 }
 
 /* Returns the count whose undecided efficiency matters: reach or, if that is decided, the first
@@ -260,10 +289,11 @@ static int explain_slow(const struct decision *d, const struct series *s,
         return n + snprintf(dst + n, size - (size_t)n, "%s",
                             fails ? "; the logs do not show why" : "");
     if (comm >= 5)
-        n += snprintf(dst + n, size - (size_t)n, "; %.0f %% of an epoch is exposed communication",
-                      comm);
+        n += snprintf(dst + n, size - (size_t)n,
+                      "; %.0f %% of an %s is exposed communication", comm, series_interval(s));
     if (data >= 5)
-        n += snprintf(dst + n, size - (size_t)n, "; %.0f %% of an epoch waits for data", data);
+        n += snprintf(dst + n, size - (size_t)n, "; %.0f %% of an %s waits for data", data,
+                      series_interval(s));
     if (p->oversubscribed)
         n += snprintf(dst + n, size - (size_t)n, "; its workers share cores");
     return n;
@@ -279,8 +309,11 @@ static int explain_quality(const struct series *s, const struct quality *q, char
                         "base case)",
                         q->ncollapsed, q->nruns, plural((long)q->nruns), s->quality,
                         QUALITY_COLLAPSE * c->margin);
-    return snprintf(dst, size, "%s falls by %.4f (95 %% interval %.4f to %.4f, margin %.3g)",
-                    s->quality, -c->difference, -c->interval.high, -c->interval.low, c->margin);
+    struct interval losses = quality_losses(s, &c->interval);
+    return snprintf(dst, size, "%s %s by %.*f (95 %% interval %.*f to %.*f, margin %.3g)",
+                    s->quality, quality_fall_word(s), s->decimals,
+                    quality_loss(s, c->difference), s->decimals, losses.low, s->decimals,
+                    losses.high, c->margin);
 }
 
 static void explain_limit(struct decision *d, const struct series *s, size_t i)
@@ -293,7 +326,7 @@ static void explain_limit(struct decision *d, const struct series *s, size_t i)
 
     d->limit = p;
     if (isnan(series_efficiency(s, p)->value))
-        n = snprintf(d->limit_why, size, "there is no steady epoch to judge by");
+        n = snprintf(d->limit_why, size, "there is no steady %s to judge by", series_interval(s));
     else if (d->time[i] == DECISION_FAILS || !is_efficient(d, s, p))
         n = explain_slow(d, s, p, d->limit_why, size);
     else if (!worse)
@@ -367,7 +400,7 @@ static void explain_seeds(struct decision *d, const struct series *s,
     else if (seeds->change == 0)
         snprintf(what, sizeof what, "that an unchanged %s holds", s->quality);
     else
-        snprintf(what, sizeof what, "on a change of %s that stays %.4f", s->quality,
+        snprintf(what, sizeof what, "on a change of %s that stays %.*f", s->quality, s->decimals,
                  seeds->change);
     snprintf(scatter, sizeof scatter, time ? "%.1f %%" : "%.2g",
              time ? 100 * seeds->scatter : seeds->scatter);

@@ -2,7 +2,7 @@
 /* The verdict as data: how many GPUs to use, for what reasons, and what weakens it. All sentences
  * of a report about what to use, what limits scaling and what to measure next are made from it. A
  * count is a number of GPUs that runs were measured on; the base case is the smallest count, and
- * steady means the epochs after the first.
+ * steady means the epochs after warming up.
  *
  * The rule (decision_describe_rule): of the measured counts, use the fastest whose steady
  * efficiency is shown to be at least rule.efficiency, and whose quality is shown to hold
@@ -26,7 +26,7 @@
 struct decision_rule {
     double efficiency; /* the least */
     double margin;     /* the quality may be worse by less than this */
-    bool is_share;     /* margin is a share of the base case's quality */
+    bool is_share;     /* margin is a part of the base case's median */
 };
 #define DECISION_EFFICIENCY 0.8
 #define DECISION_IOU_MARGIN 0.01
@@ -61,7 +61,7 @@ enum caveat_kind {
     CAVEAT_NEAR_THRESHOLD,
     CAVEAT_MISSING_COUNTS, /* some runs have no result */
     CAVEAT_BASE,           /* the base case is not 1 GPU */
-    CAVEAT_NO_IMAGES,      /* the number of images that were processed is unknown */
+    CAVEAT_NO_IMAGES,      /* the work that was done is unknown */
     CAVEAT_UNEQUAL_EPOCHS,
     CAVEAT_TOO_GOOD, /* an efficiency above DECISION_TOO_GOOD */
     CAVEAT_OUTLIERS,
@@ -92,7 +92,8 @@ struct decision_seeds {
 size_t decision_next_runs(const struct decision_seeds *seeds);
 
 struct decision {
-    struct decision_rule rule;
+    struct decision_rule rule; /* its margin is that of decision_margin */
+    bool by_time; /* no run has a quality: the decision is by efficiency alone */
     const struct series_point *base;
     const struct series_point *use;   /* the fastest count that passes, or base if no other does */
     /* The fastest count that does not fail and whose measured efficiency reaches the threshold:
@@ -127,8 +128,13 @@ struct decision {
     size_t ncaveats;
 };
 
-/* Adds the rule in words. quality is "IoU" or "accuracy". */
-void decision_describe_rule(struct buf *b, const struct decision_rule *rule, const char *quality);
+/* Returns the margin for the quality of a series. */
+double decision_margin(const struct decision_rule *rule, const struct series *s);
+
+/* Adds the rule in words, as it is applied to s. quality is a word for the quality of all series,
+ * or NULL if none has any. */
+void decision_describe_rule(struct buf *b, const struct decision_rule *rule,
+                            const struct series *s, const char *quality);
 
 /* Returns the decimals that distinguish an efficiency from the threshold: 2, or 3 close to it. */
 int decision_efficiency_decimals(const struct decision *d, double efficiency);

@@ -8,7 +8,7 @@
 #include "launcher/analysis/statistics/proportion.h"
 #include "src/mem.h"
 
-#define TOLERANCE 1e-9 /* of comparisons with the margin: 0.94 - 0.95 is not quite -0.01 */
+#define TOLERANCE 1e-7 /* of comparisons with the margin: 0.94 - 0.95 is not quite -0.01 */
 
 const char *quality_state_name(enum quality_state state)
 {
@@ -39,15 +39,37 @@ bool quality_is_unlearnt(const struct series *s)
 
     for (size_t i = 0; i < s->npoints; i++)
         best = fmax(best, median_quality(&s->points[i]));
-    return best < QUALITY_LEARNT;
+    return s->is_share && best < QUALITY_LEARNT;
+}
+
+const char *quality_fall_word(const struct series *s)
+{
+    return s->lower ? "rises" : "falls";
+}
+
+double quality_loss(const struct series *s, double change)
+{
+    return s->lower ? change : -change;
+}
+
+struct interval quality_losses(const struct series *s, const struct interval *changes)
+{
+    struct interval losses = *changes;
+
+    if (!s->lower) {
+        losses.low = -changes->high;
+        losses.high = -changes->low;
+    }
+    return losses;
 }
 
 static bool is_blind(const struct series_point *p)
 {
+    size_t blind = 0;
+
     for (size_t i = 0; i < p->nruns; i++)
-        if (!quality_is_blind(&p->rows[i]))
-            return false;
-    return true;
+        blind += quality_is_blind(&p->rows[i]);
+    return blind && blind == p->nruns - p->nlimited;
 }
 
 /* Returns why the quality of p cannot be compared with that of the base case, or NULL if it can. */
@@ -57,11 +79,15 @@ static const char *find_unusable(const struct series *s, const struct series_poi
     const struct series_point *base = s->points;
 
     if (isnan(median_quality(base)) || isnan(median_quality(p)))
-        return "not recorded";
+        return p->nlimited == p->nruns ? "not known, as these runs ended at their limit"
+               : base->nlimited == base->nruns
+                   ? "not judged, as the runs of the base case ended at their limit"
+                   : "not recorded";
     if (unlearnt)
         return "not comparable, as no network has learnt its task";
     if (base->epochs != p->epochs || !p->epochs)
-        return "not comparable, as the runs trained for different numbers of epochs";
+        return s->stepped ? "not comparable, as the runs did different amounts of work"
+                          : "not comparable, as the runs trained for different numbers of epochs";
     if (base->val_images && p->val_images && p->val_images != base->val_images)
         return "not comparable, as it is counted over different validation images";
     if (is_blind(base))
@@ -75,7 +101,7 @@ static size_t pick_runs(struct result *dst, const struct series_point *p, double
     size_t n = 0;
 
     for (size_t i = 0; i < p->nruns; i++)
-        if (!(result_quality(&p->rows[i]) < below))
+        if (p->rows[i].limited != 1 && !(result_quality(&p->rows[i]) < below))
             dst[n++] = p->rows[i];
     return compare_distinct(dst, n, dst);
 }
@@ -85,7 +111,7 @@ static void count_runs(struct quality *q, const struct series_point *p, double b
 {
     size_t n = pick_runs(room, p, -INFINITY);
 
-    q->nrepeats = p->nruns - n;
+    q->nrepeats = p->nruns - p->nlimited - n;
     for (size_t i = 0; i < n; i++) {
         q->nruns += !isnan(result_quality(&room[i]));
         q->ncollapsed += result_quality(&room[i]) < below;
@@ -99,9 +125,11 @@ static bool collapses(const struct quality *q, const struct quality *base)
     return q->ncollapsed * base->nruns > base->ncollapsed * q->nruns;
 }
 
-static void classify(struct quality *q, const struct series_point *p, const struct quality *base)
+static void classify(struct quality *q, const struct series *s, const struct series_point *p,
+                     const struct quality *base)
 {
     const struct comparison *c = &q->change;
+    const struct interval losses = quality_losses(s, &c->interval);
 
     q->state = QUALITY_UNDECIDED;
     if (q->why)
@@ -113,11 +141,11 @@ static void classify(struct quality *q, const struct series_point *p, const stru
         q->why = "not comparable, as networks score no better than one class everywhere";
     } else if (c->test == COMPARE_NONE || c->test == COMPARE_IMAGES)
         return;
-    else if (c->interval.high < -c->margin - TOLERANCE)
+    else if (losses.low > c->margin * (1 + TOLERANCE))
         q->state = QUALITY_FALLS;
-    else if (c->resolution > QUALITY_COARSE * c->margin + TOLERANCE)
+    else if (c->resolution > QUALITY_COARSE * c->margin * (1 + TOLERANCE))
         q->why = "recorded too coarsely";
-    else if (c->interval.low > -c->margin + TOLERANCE)
+    else if (losses.high < c->margin * (1 - TOLERANCE))
         q->state = QUALITY_HOLDS;
 }
 
@@ -143,7 +171,7 @@ static int compare_point(struct quality *q, const struct series *s, const struct
 
 int quality_compute(struct quality *dst, const struct series *s, double margin, struct err *e)
 {
-    double below = median_quality(s->points) - QUALITY_COLLAPSE * margin;
+    double below = s->is_share ? median_quality(s->points) - QUALITY_COLLAPSE * margin : -INFINITY;
     bool unlearnt = quality_is_unlearnt(s);
     size_t nfamily = 0;
     struct result *room = mem_zero(2 * s->nrows + 1, sizeof *room, e);
@@ -155,7 +183,7 @@ int quality_compute(struct quality *dst, const struct series *s, double margin, 
         dst[i] = (struct quality){.why = find_unusable(s, &s->points[i], unlearnt)};
         count_runs(&dst[i], &s->points[i], below, room);
         rc = compare_point(&dst[i], s, &s->points[i], below, margin, nfamily, room, e);
-        classify(&dst[i], &s->points[i], dst);
+        classify(&dst[i], s, &s->points[i], dst);
     }
     if (rc == 0 && !dst[0].why)
         dst[0].state = QUALITY_HOLDS;

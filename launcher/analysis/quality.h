@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The quality (IoU or accuracy) of each count of a series, judged against the base case.
+/* The quality of each count of a series, judged against the base case. Lower, below and falls are
+ * said of a quality of which more is better, and mean the opposite of one of which less is.
  *
- * A run has collapsed if its quality is more than QUALITY_COLLAPSE margins below the median of the
- * base case. A count collapses if a larger share of its runs has than of the base case's.
+ * A run has collapsed if its quality is IoU or accuracy and more than QUALITY_COLLAPSE margins below
+ * the median of the base case. A count collapses if a larger share of its runs has than of the base case's.
  * Otherwise the runs that have not collapsed are compared by the interval of the change of their
  * mean, simultaneous over all counts: quality holds if it lies above -margin, falls if it lies
  * below that, and is undecided otherwise, also where a side has one run. It does not hold if the
@@ -50,8 +51,16 @@ const char *quality_state_name(enum quality_state state);
  * unknown. */
 bool quality_is_blind(const struct result *r);
 
-/* Was quality recorded, and does that of no count reach QUALITY_LEARNT? */
+/* Were IoU or accuracy recorded, and do those of no count reach QUALITY_LEARNT? */
 bool quality_is_unlearnt(const struct series *s);
+
+/* Returns "falls", or of a quality of which less is better "rises". */
+const char *quality_fall_word(const struct series *s);
+
+/* Returns by how much worse a change of the quality is: -change, or change if less is better. */
+double quality_loss(const struct series *s, double change);
+/* Returns what that makes of an interval of changes. */
+struct interval quality_losses(const struct series *s, const struct interval *changes);
 
 /* Judges the quality of all points; dst has one element per point. Returns 0, or -1 if memory ran
  * out. */

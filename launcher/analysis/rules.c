@@ -54,6 +54,8 @@ struct rule_facts {
     size_t nseries, fewest, most; /* fewest, most: runs per count */
     bool settings; /* a series is named by its settings, so they were varied */
     bool base_is_one, setup, records, knows_images, tested;
+    bool judged;          /* some run has a quality */
+    bool stepped, images; /* some series has no epochs; some counts images */
     int missing;
     size_t nchecked; /* points (GPU counts of a series) with enough runs to test for normality */
     double normal;   /* p-value for the steady epoch times of all these points being normal */
@@ -109,7 +111,10 @@ static struct rule_facts gather_facts(const struct analysis *a)
             f.most = p->nruns > f.most ? p->nruns : f.most;
             f.setup &= p->batch_per_gpu > 0 && p->rows[0].host[0];
             f.records &= !isnan(p->q[QUANTITY_COMM].median);
-            f.tested &= p->nruns > 1;
+            f.tested &= p->nruns - p->nlimited > 1;
+            f.judged |= s->has_quality;
+            f.stepped |= s->stepped;
+            f.images |= strcmp(s->unit, "images") == 0;
         }
     }
     for (size_t i = 0; i < a->nsources; i++)
@@ -125,11 +130,14 @@ static void check_base_rule(struct rule *r, const struct analysis *a)
     const struct series *s = &a->series[0].series;
     const struct series_point *p = s->points;
 
+    char training[48] = "";
+
+    if (!isnan(p->q[QUANTITY_TRAINING].median))
+        snprintf(training, sizeof training, ", %.4g s for the %s",
+                 p->q[QUANTITY_TRAINING].median, s->stepped ? "whole run" : "training");
     set_rule(r, RULE_MET,
-        "The base case is %d GPU%s of the same program: %.4g s per steady epoch, %.4g s for the "
-        "training%s.",
-        p->gpus, plural(p->gpus), p->q[QUANTITY_STEADY_EPOCH].median,
-        p->q[QUANTITY_TRAINING].median,
+        "The base case is %d GPU%s of the same program: %.4g s per steady %s%s%s.",
+        p->gpus, plural(p->gpus), p->q[QUANTITY_STEADY_EPOCH].median, series_interval(s), training,
         p->gpus == 1 ? "" : "; 1 GPU was not measured, which the report states");
 }
 
@@ -160,7 +168,8 @@ static void check_intervals(struct rule *r, const struct rule_facts *f)
     else
         set_rule(r, RULE_NOT_MET,
             "Times are not deterministic, and some count has one run: its interval is over the "
-            "epochs of that run only. Repeat with --seeds 3 or more.");
+            "%s of that run only. Repeat with --seeds 3 or more.",
+            f->stepped ? "intervals" : "epochs");
 }
 
 static void check_normal_samples(struct rule *r, const struct rule_facts *f)
@@ -199,7 +208,11 @@ static void check_normal_samples(struct rule *r, const struct rule_facts *f)
 
 static void check_comparison(struct rule *r, const struct rule_facts *f)
 {
-    if (f->tested)
+    if (!f->judged)
+        set_rule(r, f->fewest > 1 ? RULE_MET : RULE_NOT_MET,
+            "Times are compared by intervals of their ratios%s. No run has a quality.",
+            f->fewest > 1 ? "" : ", but some count has one run");
+    else if (f->tested)
         set_rule(r, RULE_MET,
             "Quality is compared with the base case by the interval of its change (Student's t, "
             "simultaneous over the counts by Bonferroni), and runs that collapse are counted.");
@@ -213,10 +226,11 @@ static void check_setup(struct rule *r, const struct rule_facts *f)
     if (f->setup)
         set_rule(r, RULE_MET,
             "GPUs%s%s were varied; run.json and record.jsonl of each run hold the rest: batch, "
-            "network, data, versions, hosts.",
+            "%sversions, hosts.",
             f->most > 1 ? f->settings ? ", seeds" : " and seeds"
             : f->settings ? "" : ", but not seeds,",
-            f->settings ? " and settings (each series has a table of them)" : "");
+            f->settings ? " and settings (each series has a table of them)" : "",
+            f->images ? "network, data, " : "");
     else
         set_rule(r, RULE_NOT_MET,
                  "These logs hold no setup: neither batch nor hosts nor versions.");
@@ -226,8 +240,8 @@ static void check_timing(struct rule *r, const struct rule_facts *f)
 {
     if (f->records)
         set_rule(r, RULE_MET,
-            "An epoch's time is the largest over the ranks, which start it together; waiting for "
-            "data and communication is rank 0's.");
+            "The time of an %s is the largest over the ranks, which start it together; waiting for "
+            "data and communication is rank 0's.", f->stepped ? "interval" : "epoch");
     else
         set_rule(r, RULE_NOT_MET,
             "The logs do not state whose clock was used, and whether ranks were synchronized.");
@@ -238,7 +252,7 @@ static void check_bound(struct rule *r, const struct rule_facts *f)
     set_rule(r, RULE_MET,
         "Ideal scaling is drawn beside each speed-up, and the model of the times where it may be "
         "used%s.",
-        f->knows_images ? "" : "; without counts of images it may be exceeded");
+        f->knows_images ? "" : "; without counts of work it may be exceeded");
 }
 
 void rules_compute(struct rule rules[RULES_COUNT], const struct analysis *a)
@@ -250,8 +264,9 @@ void rules_compute(struct rule rules[RULES_COUNT], const struct analysis *a)
     check_base_rule(&rules[0], a);
     check_subset(&rules[1], &f);
     set_rule(&rules[2], RULE_MET,
-        "Times are summed up by their median, energy and GPU-hours from it; images per second of "
-        "a count are images over that time, never a mean of rates.");
+        "Times are summed up by their median, energy and GPU-hours from it; %s per second of "
+        "a count are %s over that time, never a mean of rates.", f.images ? "images" : "units",
+        f.images ? "images" : "units");
     set_rule(&rules[3], RULE_MET,
         "Times are summed up over runs first, then divided; no mean of speed-ups or efficiencies "
         "is taken.");
@@ -259,12 +274,14 @@ void rules_compute(struct rule rules[RULES_COUNT], const struct analysis *a)
     check_normal_samples(&rules[5], &f);
     check_comparison(&rules[6], &f);
     set_rule(&rules[7], RULE_MET,
-        "Medians, because epochs have slow outliers; smallest and largest run, and the first "
-        "epoch, which is the tail, are shown by themselves.");
+        "Medians, because %ss have slow outliers; smallest and largest run%s are shown by "
+        "themselves.", f.stepped ? "interval" : "epoch",
+        f.stepped ? "" : ", and the first epoch, which is the tail,");
     check_setup(&rules[8], &f);
     check_timing(&rules[9], &f);
     check_bound(&rules[10], &f);
     set_rule(&rules[11], RULE_MET,
-        "Figures show every count with its interval, and losses by epoch; lines join counts to "
-        "guide the eye, and models are drawn no further than twice what was measured.");
+        "Figures show every count with its interval%s; lines join counts to guide the eye, and "
+        "models are drawn no further than twice what was measured.",
+        f.stepped ? "" : ", and losses by epoch");
 }

@@ -348,7 +348,7 @@ static size_t mark_rows(const struct result *rows, size_t n, enum mode_group g, 
 }
 
 /* Returns the mode of the runs of MODE_PER_GPU, which are on several counts: SERIES_WEAK if all
- * process about the same number of images per GPU; otherwise, also if that is unknown,
+ * process about the same number of images per GPU in an epoch; otherwise, also if that is unknown,
  * SERIES_WEAK_BATCH. */
 static enum series_mode per_gpu_mode(const struct result *rows, size_t n,
                                      const enum mode_group *groups)
@@ -357,14 +357,14 @@ static enum series_mode per_gpu_mode(const struct result *rows, size_t n,
 
     for (size_t i = 0; i < n; i++) {
         double work = rows[i].images / rows[i].gpus;
-        if (!(groups[i] & MODE_PER_GPU))
+        if (!(groups[i] & MODE_PER_GPU) || rows[i].stepped == 1)
             continue;
         if (isnan(first))
             first = work;
         if (!(fabs(work / first - 1) < SAME_WORK))
             return SERIES_WEAK_BATCH;
     }
-    return SERIES_WEAK;
+    return isnan(first) ? SERIES_WEAK_BATCH : SERIES_WEAK;
 }
 
 static struct mode_split single_mode(enum mode_group g, enum series_mode mode)
@@ -470,6 +470,9 @@ static void set_measures(struct series *s, const struct series_facts *facts)
     s->quality = s->nrows ? result_quality_word(first) : "IoU";
     s->is_share = s->nrows && result_quality_is_share(first);
     s->lower = s->nrows && !s->is_share && first->lower == 1;
+    double size = s->nrows ? fabs(result_quality(first)) : NAN;
+    s->decimals = s->is_share || !(size > 1e-9 && size < 1e9) ? 4 : 3 - (int)floor(log10(size));
+    s->decimals = s->decimals < 0 ? 0 : s->decimals;
 }
 
 /* Creates the series of the rows of one mode. Returns 0, also if there are none, or -1; then dst
@@ -530,7 +533,8 @@ int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
     }
     struct mode_split split = decide_modes(rows, nrows, groups);
     for (int i = 0; i < split.n; i++)
-        if (split.modes[i] == SERIES_BATCH_UNKNOWN && facts->mode)
+        if (facts->mode && (split.modes[i] == SERIES_BATCH_UNKNOWN ||
+                            (split.modes[i] == SERIES_WEAK_BATCH && rows[0].stepped == 1)))
             split.modes[i] = facts->mode;
     for (int i = 0; i < split.n; i++) {
         if (create_series(&dst[*n], source, rows, groups, nrows, split.groups[i], split.modes[i],

@@ -88,6 +88,7 @@ struct series {
     bool has_quality; /* it is known of some run */
     bool is_share;    /* it is IoU or accuracy, between 0 and 1 */
     bool lower;       /* a smaller one is better */
+    int decimals;     /* to print it with */
     const char *unit; /* what QUANTITY_IMAGES counts: "images" or a name */
     bool stepped;     /* no run has epochs: "epochs" are intervals of steps (series_interval) */
     bool limited;     /* some run ended at its limit */

@@ -17,6 +17,7 @@
 #include "launcher/host/path.h"
 #include "launcher/report/prediction_report.h"
 #include "launcher/report/json.h"
+#include "launcher/report/proposal/proposal.h"
 #include "launcher/report/report.h"
 #include "launcher/report/report_folder.h"
 #include "launcher/report/text.h"
@@ -27,10 +28,10 @@
 
 static bool as_text, as_rules, as_paragraph, keep_remainder;
 static long train_images, batch_per_gpu, one_epoch, base;
-static double watts, deadline_s, target_iou = NAN, target_loss = NAN;
+static double watts, flop, deadline_s, target_iou = NAN, target_loss = NAN;
 static struct workspace_args args;
-static struct cli_list logs_dirs;
-static const char *json_file, *out_dir, *reach, *predict;
+static struct cli_list logs_dirs, requests;
+static const char *json_file, *out_dir, *reach, *predict, *proposal;
 static const char *links = "nvlink2,ib-edr";
 static long gpus_per_node, parameters, norm_sums;
 
@@ -39,7 +40,7 @@ static const struct cli_option options[] = {
     {"logs", 0, CLI_LIST, "DIR",
      "read a folder of log_N.csv and log_hvd_N.csv files; may be repeated", &logs_dirs, 0, 0},
     {"output", 'o', CLI_STRING, "DIR",
-     "write to this folder (default: STUDY/report, or report for several)", &out_dir, 0, 0},
+     "write to this folder (default: STUDY/report, or report)", &out_dir, 0, 0},
     {"json", 0, CLI_STRING, "FILE", "write the numbers as JSON to FILE, or - for standard output",
      &json_file, 0, 0},
     {"text", 0, CLI_FLAG, NULL, "print the verdict, a table and a chart for a terminal", &as_text,
@@ -49,7 +50,7 @@ static const struct cli_option options[] = {
     {"paragraph", 0, CLI_FLAG, NULL, "print the methods paragraph of a paper with its numbers",
      &as_paragraph, 0, 0},
     {"base", 0, CLI_INT, "N",
-     "compute speed-ups over N GPUs and leave smaller runs out (default: 1)", &base, 1,
+     "compute speed-ups over N GPUs, without smaller runs (default: 1)", &base, 1,
      SETTINGS_GPUS_MAX},
     {"deadline", 0, CLI_DOUBLE, "SECONDS", "say which number of GPUs trains within this time",
      &deadline_s, 0, 1e9},
@@ -66,24 +67,30 @@ static const struct cli_option options[] = {
     {"batch-per-gpu", 0, CLI_INT, "N", "assume N images per GPU and step where logs do not say",
      &batch_per_gpu, 1, 1000000},
     {"epoch", 0, CLI_INT, "K",
-     "compare epoch K, counted from 0, as the reference notebooks do (default: 1)", &one_epoch, 1,
+     "compare epoch K, from 0, as the reference's notebooks do (1)", &one_epoch, 1,
      1000000},
     {"keep-remainder", 0, CLI_FLAG, NULL,
      "with --train-images: count the incomplete last batch as trained", &keep_remainder, 0, 0},
     {"predict", 0, CLI_STRING, "LIST",
-     "predict these numbers of GPUs from measured steps and link speeds", &predict, 0, 0},
+     "predict these numbers of GPUs from measured steps and links", &predict, 0, 0},
     {"links", 0, CLI_STRING, "A,B",
      "--predict: links within and between nodes, names or GB/s:us (nvlink2,ib-edr)", &links, 0, 0},
-    {"gpus-per-node", 0, CLI_INT, "N", "--predict: assume N GPUs per node where results do not say",
-     &gpus_per_node, 1, 1024},
+    {"gpus-per-node", 0, CLI_INT, "N",
+     "assume N GPUs per node where results do not say", &gpus_per_node, 1, 1024},
     {"parameters", 0, CLI_INT, "N",
-     "--predict: assume N parameters of the network where results do not say", &parameters, 1,
+     "--predict: assume N parameters where results do not say", &parameters, 1,
      1000000000000},
     {"norm-sums", 0, CLI_INT, "N",
-     "--predict: count N sums of synchronised batch norm per step, 2 per layer (0)", &norm_sums, 0,
+     "--predict: sums of synchronised batch norm per step (0)", &norm_sums, 0,
      1000000},
     {"watts", 0, CLI_DOUBLE, "W", "assume W watts per GPU for energy where logs do not say",
      &watts, 0, 100000},
+    {"proposal", 0, CLI_STRING, "DIR",
+     "write the scaling section of an application to this folder", &proposal, 0, 0},
+    {"request", 0, CLI_LIST, "JOBS",
+     "--proposal: request 'NAME: GPUS x RUNS x HOURS'; may be repeated", &requests, 0, 0},
+    {"flop", 0, CLI_DOUBLE, "N",
+     "--proposal: count N floating-point operations per unit of work", &flop, 0, 1e30},
     {0}};
 
 /* The sources on the command line, and the default folder of their report. */
@@ -92,15 +99,18 @@ struct input {
     size_t nsources;
     struct decision_rule rule; /* of the first study, or the default */
     bool ruled;                /* it is that of a study */
+    char unit[24];             /* of work, and how it scales, in that study (series_facts) */
+    enum series_mode mode;
     bool into_study; /* the report is written into the study, which is the only source */
     char out[PATH_MAX];
+    struct proposal_facts facts; /* of the last study */
 };
 
 /* Is only output on stdout requested, and not the folder of a report? With -o that is written as
  * well, except with --predict. */
 static bool is_only_printed(void)
 {
-    return as_text || as_rules || as_paragraph || predict ||
+    return as_text || as_rules || as_paragraph || predict || proposal ||
            (json_file && strcmp(json_file, "-") == 0);
 }
 
@@ -110,9 +120,14 @@ static void set_rule(struct input *in, const struct study *s)
     struct decision_rule rule = {.efficiency = s->report.efficiency};
 
     settings_decode_margin(s->quality.margin, &rule.margin, &rule.is_share);
-    if (!in->ruled)
+    if (!in->ruled) {
         in->rule = rule;
-    else if (rule.efficiency != in->rule.efficiency || rule.margin != in->rule.margin ||
+        result_set_text(in->unit, sizeof in->unit, s->work.unit);
+        if (strcmp(s->work.mode, "weak") == 0)
+            in->mode = SERIES_WEAK;
+        else if (*s->work.unit || s->work.per_run > 0 || s->work.per_step > 0)
+            in->mode = SERIES_STRONG;
+    } else if (rule.efficiency != in->rule.efficiency || rule.margin != in->rule.margin ||
              rule.is_share != in->rule.is_share)
         log_warn("report: %s sets report.efficiency %g and quality.margin %s; those of the first "
                  "study apply", s->name, rule.efficiency, s->quality.margin);
@@ -130,6 +145,9 @@ static int read_study(struct input *in, const char *dir, struct err *e)
         return -1;
     result_set_text(s->title, sizeof s->title, workspace.study.name);
     set_rule(in, &workspace.study);
+    path_format(in->facts.study_dir, "%s", workspace.study.dir);
+    in->facts.gpus_per_node = workspace.site.gpus_per_node;
+    in->facts.cpus_per_gpu = (int)workspace.study.slurm.cpus_per_gpu;
     path_format(in->out, "%s/report", workspace.study.dir);
     if (in->into_study && access(workspace.study.dir, W_OK))
         rc = err_errno(e, ERR_INTERNAL, errno, "cannot write the report into the study %s (-o DIR "
@@ -224,7 +242,7 @@ static int print_text(const struct report *r, const char *written, struct err *e
 
     if (as_text)
         text_encode(r, &form, &b);
-    else if (!as_rules && !as_paragraph)
+    else if (!as_rules && !as_paragraph && !proposal)
         text_encode_verdict(r, &form, &b);
     if (as_rules) {
         buf_add(&b, as_text ? "\n" : "");
@@ -236,6 +254,9 @@ static int print_text(const struct report *r, const char *written, struct err *e
     }
     if (written)
         buf_addf(&b, "The report is %s/report.html\n", written);
+    if (proposal)
+        buf_addf(&b, "The proposal is %s/proposal.tex, the same in Markdown is proposal.md\n",
+                 proposal);
     text = buf_steal(&b);
     if (!text)
         return err_set(e, ERR_INTERNAL, "out of memory for the report");
@@ -244,12 +265,29 @@ static int print_text(const struct report *r, const char *written, struct err *e
     return 0;
 }
 
+static int write_proposal(struct proposal_facts facts, const struct report *r, struct err *e)
+{
+    struct proposal_request decoded[CLI_LIST_MAX];
+
+    if (r->nsources > 1)
+        facts = (struct proposal_facts){0};
+    facts.gpus_per_node = gpus_per_node ? (int)gpus_per_node : facts.gpus_per_node;
+    facts.flop = flop;
+    facts.requests = decoded;
+    for (; facts.nrequests < requests.count; facts.nrequests++)
+        if (proposal_request_decode(requests.values[facts.nrequests],
+                                    &decoded[facts.nrequests], e))
+            return -1;
+    return proposal_write(r, &facts, proposal, e);
+}
+
 static int write_report(const struct input *in, const struct report *r, struct err *e)
 {
     bool json_on_stdout = json_file && strcmp(json_file, "-") == 0;
     const char *folder = out_dir ? out_dir : is_only_printed() ? NULL : in->out;
 
-    if (folder && report_folder_write(r, folder, e))
+    if ((folder && report_folder_write(r, folder, e)) ||
+        (proposal && write_proposal(in->facts, r, e)))
         return -1;
     if (json_file && print_report_json(r, e))
         return -1;
@@ -393,6 +431,9 @@ static int cmd_report_run(int noperands, char **operands, int nrest, char **rest
     if (nlevels < 0)
         return -1;
     struct analysis_options analysis = decide_options(levels, nlevels);
+    if ((requests.count && !proposal) || (proposal && predict))
+        return err_set(e, ERR_USAGE, proposal ? "report: --proposal has predictions of its own: type "
+                       "it without --predict" : "report: --request needs --proposal DIR");
     if (args.dir && (noperands || logs_dirs.count))
         return err_set(e, ERR_USAGE,
                        "report: -C names one study; for several, type 'unetctl report A B'");
@@ -401,6 +442,8 @@ static int cmd_report_run(int noperands, char **operands, int nrest, char **rest
         return -1;
     }
     analysis.rule = in.rule;
+    analysis.facts.unit = in.unit;
+    analysis.facts.mode = in.mode;
     if (predict) {
         rc = run_prediction(&in, &analysis.facts, e);
     } else if (report_create(&report, in.sources, in.nsources, &analysis, e) == 0) {
@@ -432,6 +475,9 @@ const struct cli_command cmd_report = {
         "run, from the measured steps, the bytes of the gradients and published figures of\n"
         "--links (nvlink1..4, pcie3..5, opa100, ib-fdr, ib-edr, ib-hdr, ib-ndr, eth10, eth25,\n"
         "eth100). One measured number is enough; the assumptions are printed below the table.\n"
+        "--proposal DIR writes the scaling section of an application for computing time into a\n"
+        "new folder: what was measured, how, what is expected beyond, what each --request adds\n"
+        "up to, and the job script. What is unknown is a blank, ____ (doc/PROPOSAL.md).\n"
         "Exit code: 0; 7 if no run has a result; 8 if there are not two numbers of GPUs to\n"
         "compare, or no base case. Runs without a result are listed in the report and excluded\n"
         "from its numbers.\n"

@@ -175,7 +175,7 @@ static double field_of(const struct run_epoch *epoch, enum field field)
     return NAN;
 }
 
-/* Returns the statistic over the epochs after warming up, or NaN if there is only one epoch, a value
+/* Returns the statistic over the epochs after the first `warmup`, or NaN if there is only one epoch, a value
  * is unknown or memory ran out. */
 static double steady_statistic(const struct run_record *record, size_t warmup, enum field field,
                                double statistic(const double *values, size_t n))
@@ -249,8 +249,8 @@ static int measure_run(struct result *r, const struct run_record *record, struct
     size_t warmup = curve_warmup(r->curve);
     r->comm_s = steady_statistic(record, warmup, COMM, stat_median);
     r->data_s = steady_statistic(record, warmup, DATA, stat_median);
-    r->grad_sq = steady_statistic(record, warmup, GRAD_SQ, stat_mean);
-    r->grad_var = steady_statistic(record, warmup, GRAD_VAR, stat_mean);
+    r->grad_sq = steady_statistic(record, 1, GRAD_SQ, stat_mean);
+    r->grad_var = steady_statistic(record, 1, GRAD_VAR, stat_mean);
     return 0;
 }
 
@@ -260,7 +260,8 @@ struct attempt {
      * run_record.worlds. If the record has none, the text names an attempt whose run.json has
      * another number of GPUs than planned. */
     char worlds[200];
-    char backend[16]; /* the backend that computed; "": unknown */
+    /* the backend that computed and the number format that it chose; "": unknown */
+    char backend[16], dtype[16];
 };
 
 /* Notes where the example pictures are, and reads images.csv if it exists. With its scores, counts
@@ -329,6 +330,7 @@ static int read_result(const char *attempt_dir, struct result *r, struct attempt
     if (run_record_read(record_path, &record, e))
         return -1;
     memcpy(a->backend, record.backend, sizeof a->backend);
+    memcpy(a->dtype, record.dtype, sizeof a->dtype);
     if (*record.worlds)
         memcpy(a->worlds, record.worlds, sizeof a->worlds);
     if (log_file_read_table(log_path, &log, e) == 0 &&
@@ -434,6 +436,8 @@ int run_folder_read(const char *study_dir, const char *name, struct result *r, s
         read_attempt(study_dir, &found, r, &attempt);
     }
     find_script(study_dir, name, found.number, script);
+    if (*attempt.dtype) /* train.dtype auto was resolved by the run */
+        json_object_set_new(json_object_get(plan, "train"), "dtype", json_string(attempt.dtype));
     r->settings = result_settings_encode(plan, attempt.backend, r->device, script);
     json_decref(plan);
     return 0;

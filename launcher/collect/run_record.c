@@ -153,7 +153,9 @@ static int decode_run(struct record_reader *r, const json_t *o)
     run->parameters = optional_count(json_object_get(o, "model"), "parameters");
     const char *backend = json_string_value(json_object_get(o, "backend"));
     const char *device = json_string_value(json_object_get(o, "device"));
+    const char *dtype = json_string_value(json_object_get(o, "dtype"));
     result_set_text(d->backend, sizeof d->backend, backend ? backend : "");
+    result_set_text(d->dtype, sizeof d->dtype, dtype ? dtype : "");
     result_set_text(run->device, sizeof run->device, device ? device : "");
     run->fake_gpus = backend ? strcmp(backend, "cuda") != 0 : -1;
     return 0;

@@ -24,6 +24,7 @@ struct run_record {
      * done. epochs is the planned number. Has no curve, scores, settings or state. */
     struct result run;
     char backend[16]; /* the backend that computed; "" if not recorded */
+    char dtype[16];   /* the number format it chose; "" if not recorded */
     struct run_epoch *epochs;
     size_t nepochs, capacity;
     char worlds[200];   /* "4 GPUs, 2 from epoch 12 on" if the number changed, otherwise "" */

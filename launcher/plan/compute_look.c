@@ -9,25 +9,7 @@
 
 #include "launcher/host/jsonio.h"
 #include "launcher/plan/trainer_program.h"
-
-static bool has_environment(const struct site *site, const char *line)
-{
-    for (size_t i = 0; i < site->env.count; i++)
-        if (strcmp(site->env.lines[i], line) == 0)
-            return true;
-    return false;
-}
-
-static bool has_fake_gpus(const struct site *site)
-{
-    return has_environment(site, "UNET_GPUS=fake") || site->sandbox;
-}
-
-/* Does the site say that its GPUs are not NVIDIA's? */
-static bool has_foreign_gpus(const struct site *site)
-{
-    return has_environment(site, "UNET_GPUS=foreign");
-}
+#include "launcher/study/run_plan.h"
 
 static const char *text_of(const json_t *o, const char *key)
 {
@@ -86,11 +68,22 @@ static void set_host(struct compute_look *dst, const json_t *devices, const stru
              slower ? "; bf16 is slower there than f32" : "");
 }
 
+/* Adds the number format of runs on GPUs. */
+static void add_dtype(struct compute_look *dst, const struct study *study, const struct site *site)
+{
+    const char *dtype = run_plan_dtype(study, site);
+    bool automatic = strcmp(dtype, "auto") == 0;
+    size_t n = strlen(dst->text);
+
+    snprintf(dst->text + n, sizeof dst->text - n, "; train.dtype is %s%s", dtype,
+             automatic ? ", tf32 on GPUs that have it, else f32" : "");
+}
+
 /* Fills dst for a cluster with GPUs, which this host cannot examine. */
 static void set_gpus(struct compute_look *dst, const json_t *devices, const struct site *site,
                      const char *word)
 {
-    if (has_foreign_gpus(site)) {
+    if (site_has_foreign_gpus(site)) {
         snprintf(dst->problem, sizeof dst->problem, "the GPUs of site %s are not NVIDIA's, and a "
                  "run that computes on them ends at once with exit code 5", site->name);
         dst->remedy = "set train.backend: cpu";
@@ -116,7 +109,7 @@ void compute_look_open(const struct study *study, const struct site *site,
                        struct compute_look *dst)
 {
     const char *word = study->train.backend;
-    bool automatic = strcmp(word, "auto") == 0, fake = automatic && has_fake_gpus(site);
+    bool automatic = strcmp(word, "auto") == 0, fake = automatic && site_has_fake_gpus(site);
     bool on_gpus = (automatic && !fake) || strcmp(word, "cuda") == 0;
     bool local = strcmp(site->scheduler, "local") == 0;
     json_t *devices = NULL;
@@ -136,7 +129,9 @@ void compute_look_open(const struct study *study, const struct site *site,
         set_host(dst, devices, study, text_of(json_object_get(devices, "compute"), "why_cpu"));
     else
         set_host(dst, devices, study, why);
-    if (!on_gpus && !fake && !local && !has_fake_gpus(site) && !has_foreign_gpus(site)) {
+    if (strcmp(dst->backend, "cuda") == 0)
+        add_dtype(dst, study, site);
+    if (!on_gpus && !fake && !local && !site_has_fake_gpus(site) && !site_has_foreign_gpus(site)) {
         snprintf(dst->problem, sizeof dst->problem,
                  "runs take GPUs and compute on the CPU (train.backend is %s)", word);
         dst->remedy = "set train.backend: auto to compute on the GPUs";

@@ -54,9 +54,11 @@ static void add_time_comparison(struct buf *b, const struct analysis_difference 
 }
 
 static void add_quality_comparison(struct buf *b, const struct comparison *c, const char *label_a,
-                                   const char *label_b)
+                                   const char *label_b, const struct series *s)
 {
-    buf_addf(b, "%s %.4f, %s %.4f; ", label_b, c->b, label_a, c->a);
+    int decimals = s->decimals;
+
+    buf_addf(b, "%s %.*f, %s %.*f; ", label_b, decimals, c->b, label_a, decimals, c->a);
     if (c->test == COMPARE_NONE) {
         buf_add(b, "too few runs for a test.");
     } else if (c->test == COMPARE_IMAGES) {
@@ -66,27 +68,27 @@ static void add_quality_comparison(struct buf *b, const struct comparison *c, co
                  c->significant ? "significant" : "not significant", c->nimages,
                  c->p < 0.001 ? "<" : "=", fmax(c->p, 0.001));
     } else {
-        buf_addf(b, "%s%.4f",
+        buf_addf(b, "%s%.*f",
                  !c->significant ? "no difference is shown: "
-                 : c->difference > 0 ? "higher by " : "lower by ",
-                 table_round(c->significant ? fabs(c->difference) : c->difference, 4));
+                 : c->difference > 0 ? "higher by " : "lower by ", decimals,
+                 table_round(c->significant ? fabs(c->difference) : c->difference, decimals));
         struct interval i = c->interval;
         if (c->significant && c->difference < 0)
             i.low = -c->interval.high, i.high = -c->interval.low;
-        add_family(b, c, &i, 4);
-        buf_add(b, ".");
+        add_family(b, c, &i, decimals);
+        buf_add(b, s->lower ? "; lower is better." : ".");
     }
 }
 
 void difference_describe(struct buf *b, const struct analysis_difference *d, const char *label_a,
-                         const char *label_b, const char *quality)
+                         const char *label_b, const struct series *s)
 {
     buf_addf(b, "With %d GPU%s, %s: ", d->gpus, plural(d->gpus),
-             d->quantity == QUANTITY_IOU ? quality : quantity_name(d->quantity));
+             series_quantity_name(s, d->quantity));
     if (d->why_not)
         buf_addf(b, "%s.", d->why_not);
     else if (d->quantity == QUANTITY_IOU)
-        add_quality_comparison(b, &d->compare, label_a, label_b);
+        add_quality_comparison(b, &d->compare, label_a, label_b, s);
     else
         add_time_comparison(b, d, label_a, label_b);
 }

@@ -104,13 +104,32 @@ static const struct series *series_of(const struct report *r, size_t i)
     return &r->series[i].as->series;
 }
 
-/* Returns the word for quality that all series share, or "IoU or accuracy". */
-static const char *common_quality(const struct report *r)
+/* Returns the word for quality that all series with one share, "IoU or accuracy" or "quality"; NULL
+ * if none has one. shares becomes whether all are between 0 and 1. */
+static const char *common_quality(const struct report *r, bool *shares)
 {
-    for (size_t i = 1; i < r->nseries; i++)
-        if (strcmp(series_of(r, i)->quality, series_of(r, 0)->quality) != 0)
-            return "IoU or accuracy";
-    return series_of(r, 0)->quality;
+    const char *word = NULL;
+    bool same = true;
+
+    *shares = true;
+    for (size_t i = 0; i < r->nseries; i++) {
+        const struct series *s = series_of(r, i);
+        if (!s->has_quality)
+            continue;
+        same &= !word || strcmp(word, s->quality) == 0;
+        *shares &= s->is_share;
+        word = s->quality;
+    }
+    return same ? word : *shares ? "IoU or accuracy" : "quality";
+}
+
+/* Returns "epoch", or "interval" if no series has epochs. */
+static const char *common_interval(const struct report *r)
+{
+    for (size_t i = 0; i < r->nseries; i++)
+        if (!series_of(r, i)->stepped)
+            return "epoch";
+    return "interval";
 }
 
 static int largest_of(const struct series *s)
@@ -243,11 +262,17 @@ static double speedup_of_run(const struct series *s, const struct result *run)
 
 static void make_speedup(struct chart *c, const struct report *r)
 {
-    start_chart(c, "speedup", "Speed-up against the ideal", "speed-up", 2,
-          "Filled: speed-up of the steady epochs (those after the first). Bars: intervals of 95 "
-          "% where there are enough runs, otherwise the range of the runs. Wide line: the model "
+    bool epochs = *common_interval(r) == 'e';
+    char steady[24];
+
+    snprintf(steady, sizeof steady, "steady %ss", common_interval(r));
+    start_chart(c, "speedup", "Speed-up against the ideal", "speed-up", 2, "");
+    snprintf(c->caption, sizeof c->caption,
+          "Filled: speed-up of the %s (those after warming up). Bars: intervals of 95 "
+          "%% where there are enough runs, otherwise the range of the runs. Wide line: the model "
           "of the times, dashed beyond what was measured; without one, marks are joined to guide "
-          "the eye. Open: the whole training, first epoch included. Small dots: single runs.");
+          "the eye. Open: the whole %s included. Small dots: single runs.", steady,
+          epochs ? "training, first epoch" : "run, warming up");
     add_ideal(c, r);
     for (size_t i = 0; i < r->nseries; i++) {
         const struct series *s = series_of(r, i);
@@ -256,18 +281,21 @@ static void make_speedup(struct chart *c, const struct report *r)
         add_total(c, r, i, false);
         add_dots(c, r, i, speedup_of_run);
         add_ratios(c, add_chart_series(c, r, i, fitted ? CHART_MARKS : CHART_JOINED,
-                                       "steady epochs"), s, series_speedup);
+                                       steady), s, series_speedup);
     }
     chart_fit(c, true);
 }
 
 static void make_iou(struct chart *c, const struct report *r)
 {
-    char title[64];
+    char title[96];
+    bool shares;
+    const char *word = common_quality(r, &shares);
 
-    snprintf(title, sizeof title, "Quality: %s after the last epoch", common_quality(r));
+    snprintf(title, sizeof title, "Quality: %s after the last %s", word ? word : "none",
+             common_interval(r));
     start_chart(
-        c, "iou", title, common_quality(r), 4,
+        c, shares ? "iou" : "quality_by_gpus", title, word ? word : "", series_of(r, 0)->decimals,
         "Median over the runs of a count. Bars: its interval of 95 % where there are enough runs, "
         "otherwise the range. Small dots: single runs. Not joined, because each count trains its "
         "own network.");
@@ -284,15 +312,19 @@ static void make_efficiency(struct chart *c, const struct report *r)
     double efficiency = r->efficiency;
     char threshold[48];
 
-    start_chart(c, "efficiency", "Parallel efficiency", "efficiency", 3,
-          "Speed-up divided by the ideal. Filled: steady epochs, by images where they were "
-          "counted. Open: whole training.");
+    char steady[24];
+
+    snprintf(steady, sizeof steady, "steady %ss", common_interval(r));
+    start_chart(c, "efficiency", "Parallel efficiency", "efficiency", 3, "");
+    snprintf(c->caption, sizeof c->caption,
+             "Speed-up divided by the ideal. Filled: %s, by %s where they were counted. Open: whole "
+             "%s.", steady, series_of(r, 0)->unit, *common_interval(r) == 'e' ? "training" : "run");
     add_guide(c, r, 1, 0, false, "ideal");
     snprintf(threshold, sizeof threshold, "threshold of the rule, %.2f", efficiency);
     add_guide(c, r, efficiency, 0, true, threshold);
     for (size_t i = 0; i < r->nseries; i++) {
         add_total(c, r, i, true);
-        add_ratios(c, add_chart_series(c, r, i, CHART_JOINED, "steady epochs"), series_of(r, i),
+        add_ratios(c, add_chart_series(c, r, i, CHART_JOINED, steady), series_of(r, i),
                    series_efficiency);
     }
     chart_fit(c, true);
@@ -300,15 +332,27 @@ static void make_efficiency(struct chart *c, const struct report *r)
 
 static void make_epoch_time(struct chart *c, const struct report *r)
 {
-    start_chart(c, "epoch_time", "Time per epoch", "seconds", 2,
-          "Filled: median of the epochs after the first. Open: the first epoch, which warms up. "
-          "Bars: interval of 95 %, or the range of the runs. Small dots: single runs.");
+    const struct series *first = series_of(r, 0);
+    char title[96], steady[24];
+
+    snprintf(steady, sizeof steady, "steady %s", common_interval(r));
+    if (*common_interval(r) == 'e' || !first->by_images)
+        snprintf(title, sizeof title, "Time per %s", common_interval(r));
+    else
+        snprintf(title, sizeof title, "Time of %.4g %s", first->points[0].q[QUANTITY_IMAGES].median,
+                 first->unit);
+    start_chart(c, "epoch_time", title, "seconds", 2,
+          *common_interval(r) == 'e'
+              ? "Filled: median of the epochs after warming up. Open: the first epoch. "
+                "Bars: interval of 95 %, or the range of the runs. Small dots: single runs."
+              : "Median of the intervals after warming up. Bars: interval of 95 %, or the range of "
+                "the runs. Small dots: single runs.");
     for (size_t i = 0; i < r->nseries; i++) {
         const struct series *s = series_of(r, i);
         add_summaries(c, make_hollow(add_chart_series(c, r, i, CHART_MARKS, "first epoch")), s,
                       QUANTITY_FIRST_EPOCH);
         add_dots(c, r, i, epoch_of_run);
-        add_summaries(c, add_chart_series(c, r, i, CHART_JOINED, "steady epoch"), s,
+        add_summaries(c, add_chart_series(c, r, i, CHART_JOINED, steady), s,
                       QUANTITY_STEADY_EPOCH);
     }
     chart_fit(c, true);
@@ -341,14 +385,18 @@ static void make_cost(struct chart *c, const struct report *r)
 static void make_one_epoch(struct chart *c, const struct report *r)
 {
     char title[64];
+    bool shares;
+    const char *word = common_quality(r, &shares);
 
-    snprintf(title, sizeof title, "Speed-up of one epoch, and %s", common_quality(r));
+    word = shares ? word : NULL;
+    snprintf(title, sizeof title, "Speed-up of one epoch%s%s", word ? ", and " : "",
+             word ? word : "");
     start_chart(c, "one_epoch", title, "speed-up of one epoch", 2, "");
     snprintf(c->caption, sizeof c->caption,
              "Speed-up of a single epoch, the one of index %ld (filled), and quality (open, right "
              "axis), without intervals: for comparison with figures that were made so.",
              series_of(r, 0)->one_epoch);
-    set_axis(&c->right, common_quality(r), 4);
+    set_axis(&c->right, word ? word : "IoU", 4);
     c->right.high = 1;
     c->right.step = 0.2;
     add_ideal(c, r);
@@ -357,7 +405,7 @@ static void make_one_epoch(struct chart *c, const struct report *r)
         struct chart_series *iou = make_hollow(add_chart_series(c, r, i, CHART_JOINED, s->quality));
         if (iou)
             iou->right = iou->dashed = true;
-        for (size_t k = 0; k < s->npoints; k++)
+        for (size_t k = 0; k < s->npoints && s->is_share; k++)
             chart_add_point(c, iou, s->points[k].gpus, s->points[k].q[QUANTITY_IOU].median, NAN,
                             NAN);
         struct chart_series *speedup = add_chart_series(c, r, i, CHART_JOINED, "speed-up");
@@ -430,7 +478,9 @@ static void make_epoch_parts(struct chart *c, const struct report *r, size_t i)
     const struct series *s = series_of(r, i);
     bool known = false;
 
-    start_chart(c, "parts", "Where a steady epoch's time goes", "seconds", 3,
+    start_chart(c, "parts", series_of(r, i)->stepped ? "Where a steady interval's time goes"
+                                                     : "Where a steady epoch's time goes",
+                "seconds", 3,
           "Medians over the runs of a count, as rank 0 saw them.");
     name_one(c, r, i);
     for (size_t k = 0; k < s->npoints; k++)
@@ -443,7 +493,8 @@ static void make_epoch_parts(struct chart *c, const struct report *r, size_t i)
 
 static void make_run_parts(struct chart *c, const struct report *r, size_t i)
 {
-    static const char *const names[] = {"further epochs", "first epoch", "start-up", "evaluation"};
+    const char *const names[] = {series_of(r, i)->stepped ? "intervals" : "further epochs",
+                                 "first epoch", "start-up", "evaluation"};
     static const int colours[] = {0, 5, 1, 2};
 
     start_chart(c, "whole", "Where a whole run's time goes", "seconds", 1,
@@ -483,7 +534,7 @@ static void add_curves(struct chart *c, const struct report *r, size_t i, bool q
     size_t n = s->as->series.npoints, shown = n < CHART_SHADES ? n : CHART_SHADES;
 
     name_one(c, r, i);
-    set_axis(&c->x, "epoch", 0);
+    set_axis(&c->x, series_interval(series_of(r, i)), 0);
     c->x.whole = true;
     for (size_t k = 0; k < shown; k++) {
         const struct series_point *p =
@@ -491,7 +542,7 @@ static void add_curves(struct chart *c, const struct report *r, size_t i, bool q
         int colour = CHART_SHADE + (shown > 1 ? (int)(k * (CHART_SHADES - 1) / (shown - 1)) : 0);
         for (size_t m = 0; m < p->nruns && m < MAX_CURVES / shown; m++) {
             const struct curve *curve = p->rows[m].curve;
-            if (!curve)
+            if (!curve || p->rows[m].limited == 1)
                 continue;
             add_curve(c, p, m, colour, quality ? curve->train_score : curve->loss, false);
             add_curve(c, p, m, colour, quality ? curve->score : curve->val_loss, true);
@@ -506,20 +557,23 @@ static void add_curves(struct chart *c, const struct report *r, size_t i, bool q
 
 static void make_loss(struct chart *c, const struct report *r, size_t i)
 {
-    chart_init(c, "loss", "Loss by epoch",
-               "Mean loss over the images of an epoch, " CURVES_CAPTION);
+    bool stepped = series_of(r, i)->stepped;
+
+    chart_init(c, "loss", stepped ? "Loss by interval" : "Loss by epoch", "%s, " CURVES_CAPTION,
+               stepped ? "Loss" : "Mean loss over the images of an epoch");
     set_axis(&c->y, "loss", 4);
     add_curves(c, r, i, false);
 }
 
 static void make_quality(struct chart *c, const struct report *r, size_t i)
 {
+    const struct series *s = series_of(r, i);
     char title[64];
 
-    snprintf(title, sizeof title, "%s by epoch", series_of(r, i)->quality);
+    snprintf(title, sizeof title, "%s by %s", s->quality, series_interval(s));
     *title = (char)toupper(*title);
-    chart_init(c, "quality", title, "Quality after an epoch, " CURVES_CAPTION);
-    set_axis(&c->y, series_of(r, i)->quality, 4);
+    chart_init(c, "quality", title, "Quality after an %s, " CURVES_CAPTION, series_interval(s));
+    set_axis(&c->y, s->quality, s->decimals);
     add_curves(c, r, i, true);
 }
 

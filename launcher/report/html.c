@@ -49,14 +49,27 @@ static void add_quality_tile(struct buf *b, const struct series *s, const struct
 
     if (!isfinite(iou))
         return;
-    snprintf(value, sizeof value, "%.4f", iou);
+    snprintf(value, sizeof value, "%.*f", s->decimals, iou);
     if (d->best == d->base)
         snprintf(more, sizeof more, "base case");
     else
-        snprintf(more, sizeof more, "%s; %.4f with %d GPU%s",
-                 quality_state_name(d->quality[d->best - s->points].state), base, d->base->gpus,
-                 plural(d->base->gpus));
+        snprintf(more, sizeof more, "%s; %.*f with %d GPU%s",
+                 quality_state_name(d->quality[d->best - s->points].state), s->decimals, base,
+                 d->base->gpus, plural(d->base->gpus));
     add_tile(b, s->quality, value, more);
+}
+
+/* Adds units of work per second, where the cost of a whole run is unknown. */
+static void add_rate_tile(struct buf *b, const struct series *s, const struct decision *d)
+{
+    char name[48], value[64], more[96];
+
+    if (!isfinite(d->best->q[QUANTITY_RATE].median))
+        return;
+    snprintf(name, sizeof name, "%s/s", s->unit);
+    snprintf(value, sizeof value, "%.4g", d->best->q[QUANTITY_RATE].median);
+    snprintf(more, sizeof more, "%.4g in the base case", d->base->q[QUANTITY_RATE].median);
+    add_tile(b, name, value, more);
 }
 
 /* Adds the main numbers of the verdict as tiles. */
@@ -77,25 +90,29 @@ static void add_tiles(struct buf *b, const struct series *s, const struct decisi
     snprintf(value, sizeof value, "%.2f\303\227", d->speedup.value);
     if (interval_is_known(known) && d->best != d->base)
         snprintf(more, sizeof more,
-                 known->method == INTERVAL_EPOCHS ? "%.2f to %.2f by epochs of single runs"
+                 known->method == INTERVAL_EPOCHS ? "%.2f to %.2f by %ss of single runs"
                                                   : "95 %% interval %.2f to %.2f",
-                 known->low, known->high);
+                 known->low, known->high, series_interval(s));
     else if (!isnan(d->speedup.least) && d->best != d->base)
         snprintf(more, sizeof more, "%.2f to %.2f between single runs", d->speedup.least,
                  d->speedup.most);
     else
-        snprintf(more, sizeof more, "of %.3g s per epoch",
-                 d->base->q[QUANTITY_STEADY_EPOCH].median);
+        snprintf(more, sizeof more, "of %.3g s per %s",
+                 d->base->q[QUANTITY_STEADY_EPOCH].median, series_interval(s));
     add_tile(b, "speed-up", value, more);
     snprintf(value, sizeof value, "%.0f %%", 100 * d->efficiency.value);
-    snprintf(more, sizeof more, "%.0f %% of the whole training",
-             100 * d->best->efficiency[QUANTITY_TRAINING].value);
+    snprintf(more, sizeof more, "%.0f %% of the whole %s",
+             100 * d->best->efficiency[QUANTITY_TRAINING].value, s->stepped ? "run" : "training");
     add_tile(b, "efficiency", value,
-             isfinite(d->best->efficiency[QUANTITY_TRAINING].value) ? more : "in steady epochs");
+             isfinite(d->best->efficiency[QUANTITY_TRAINING].value) ? more
+             : s->stepped ? "in steady intervals" : "in steady epochs");
     add_quality_tile(b, s, d);
     snprintf(value, sizeof value, "%.3g", d->best->gpu_hours);
     snprintf(more, sizeof more, "a run; %.3g in the base case", d->base->gpu_hours);
-    add_tile(b, "GPU-hours", value, more);
+    if (isfinite(d->best->gpu_hours) && isfinite(d->base->gpu_hours))
+        add_tile(b, "GPU-hours", value, more);
+    else
+        add_rate_tile(b, s, d);
     buf_add(b, "</dl>\n");
 }
 
@@ -250,7 +267,8 @@ enum place { PLACE_FIRST, PLACE_LEARNING, PLACE_REST };
 
 static enum place place_of(const struct chart *c)
 {
-    if (strcmp(c->name, "speedup") == 0 || strcmp(c->name, "iou") == 0)
+    if (strcmp(c->name, "speedup") == 0 || strcmp(c->name, "iou") == 0 ||
+        strcmp(c->name, "quality_by_gpus") == 0)
         return PLACE_FIRST;
     return strncmp(c->name, "loss", 4) == 0 || strncmp(c->name, "quality", 7) == 0
                ? PLACE_LEARNING
@@ -324,7 +342,27 @@ static void add_rules(struct buf *b, const struct report *r)
     buf_add(b, "</dl>\n");
 }
 
-static void add_definitions(struct buf *b)
+static bool has_epochs(const struct report *r)
+{
+    for (size_t i = 0; i < r->nseries; i++)
+        if (!r->series[i].as->series.stepped)
+            return true;
+    return false;
+}
+
+/* Does q mean what its definition says in some series? Many are about images and epochs. */
+static bool is_defined(const struct report *r, enum quantity q)
+{
+    bool share = false;
+
+    for (size_t i = 0; i < r->nseries; i++)
+        share |= r->series[i].as->series.is_share;
+    if (q >= QUANTITY_IOU && q <= QUANTITY_DICE)
+        return share && has_epochs(r);
+    return has_epochs(r) || q == QUANTITY_STARTUP || q == QUANTITY_WHOLE || q == QUANTITY_ENERGY;
+}
+
+static void add_definitions(struct buf *b, const struct report *r)
 {
     buf_add(b, "<h2>How these numbers are made</h2>\n<dl class=\"words\">\n");
     add_definition(
@@ -338,7 +376,14 @@ static void add_definitions(struct buf *b)
     add_definition(b, "efficiency",
                    "Speed-up divided by the ideal, N over the base case's number of GPUs.");
     for (int q = 0; q < QUANTITY_COUNT; q++)
-        add_definition(b, quantity_name((enum quantity)q), quantity_definition((enum quantity)q));
+        if (is_defined(r, (enum quantity)q))
+            add_definition(b, quantity_name((enum quantity)q),
+                           quantity_definition((enum quantity)q));
+    if (!has_epochs(r))
+        add_definition(b, "steady interval",
+                       "The median of the times between two rows of a run's log after warming up: "
+                       "without the first, and without those after it that are slow (change-point "
+                       "rule of doc/SCALING.md). All are for the same work where it is known.");
     buf_add(b, "</dl>\n");
 }
 
@@ -365,7 +410,7 @@ char *html_encode(const struct report *r, const struct figures *f)
     tables_add(&b, r, table_encode_html);
     add_rules(&b, r);
     add_html_runs(&b, r);
-    add_definitions(&b);
+    add_definitions(&b, r);
     buf_add(&b, "</main>\n<footer>The same as text: report.md; for papers: tables.tex and "
                 "figures/; for programs: report.json, results.csv and, for Extra-P, "
                 "extra-p.json.</footer>\n</body>\n</html>\n");

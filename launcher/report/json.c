@@ -90,6 +90,12 @@ static json_t *add_comparison(json_t *o, const struct comparison *c)
                {"needed_repeats", known_count(c->needed)});
 }
 
+/* Returns the key of quality in a series that r is in. */
+static const char *quality_key(const struct result *r)
+{
+    return result_by_accuracy(r) ? "accuracy" : result_quality_is_share(r) ? "iou" : "quality";
+}
+
 /* Sets the quantities of a count's runs, under the keys of logs/results.csv where that has them. */
 static void set_quantities(json_t *o, const struct series_point *p)
 {
@@ -107,8 +113,7 @@ static void set_quantities(json_t *o, const struct series_point *p)
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         json_object_set_new(o, names[i].key, encode_summary(&p->q[names[i].q]));
-    json_object_set_new(o, result_by_accuracy(p->rows) ? "accuracy" : "iou",
-                        encode_summary(&p->q[QUANTITY_IOU]));
+    json_object_set_new(o, quality_key(p->rows), encode_summary(&p->q[QUANTITY_IOU]));
 }
 
 static json_t *encode_ratios(const struct ratio ratios[QUANTITY_NTIMES],
@@ -127,6 +132,8 @@ static json_t *encode_point(const struct series *s, const struct series_point *p
                        {"runs", integer(p->nruns)});
 
     set_quantities(o, p);
+    if (s->limited)
+        ADD(o, {"limited_runs", integer(p->nlimited)});
     return ADD(o, {"speedup_ideal", number(series_ideal(s, p->gpus))},
                {"speedup_total", number(p->speedup[QUANTITY_TRAINING].value)},
                {"speedup_steady", number(p->speedup[QUANTITY_STEADY_EPOCH].value)},
@@ -196,7 +203,9 @@ static void add_decision(json_t *o, const struct decision *d, size_t npoints)
         {"model_reach_gpus", known_count((size_t)d->model_reach)},
         {"next_gpus", known_count((size_t)d->next)}, {"next_seeds", known_count(d->next_seeds)},
         {"next_why", json_string(d->next_why)},
-        {result_by_accuracy(d->base->rows) ? "accuracy" : "iou", iou}, {"caveats", caveats});
+        {quality_key(d->base->rows), iou}, {"caveats", caveats});
+    if (d->by_time)
+        ADD(o, {"by_time", json_true()});
 }
 
 static json_t *encode_verdict(const struct report_series *rs)
@@ -298,7 +307,7 @@ static json_t *encode_series(const struct report_series *rs)
         json_array_append_new(points, encode_point(s, &s->points[i]));
     for (size_t i = 0; i < as->nlevels; i++)
         json_array_append_new(levels, encode_convergence(&as->levels[i]));
-    return OBJECT({"engine", text(s->engine)}, {"quality", json_string(s->quality)},
+    json_t *o = OBJECT({"engine", text(s->engine)}, {"quality", s->has_quality || !s->stepped ? text(s->quality) : json_null()},
                   {"study", text(rs->source->title)}, {"label", text(rs->label)},
                   {"settings", encode_settings(s->settings)},
                   {"one_epoch", json_integer(s->one_epoch)},
@@ -311,6 +320,13 @@ static json_t *encode_series(const struct report_series *rs)
                   {"advice", encode_advice(&as->advice)},
                   {"convergence", encode_convergence(&as->convergence)}, {"reach", levels},
                   {"noise_scale", encode_noise(&as->noise)});
+
+    /* only where they are not those of images */
+    if (strcmp(s->unit, "images") != 0 || s->stepped)
+        ADD(o, {"unit", text(s->unit)}, {"interval", json_string(series_interval(s))});
+    if (s->lower)
+        ADD(o, {"better", json_string("lower")});
+    return o;
 }
 
 static json_t *encode_pair(const struct report *r, const struct analysis_pair *pair)
@@ -342,7 +358,7 @@ static json_t *encode_rules(const struct rule rules[RULES_COUNT])
 
 static json_t *encode_run(const struct result *r)
 {
-    return OBJECT({"run", text(r->run)}, {"engine", text(r->engine)},
+    json_t *o = OBJECT({"run", text(r->run)}, {"engine", text(r->engine)},
                   {"gpus", json_integer(r->gpus)}, {"nodes", known_count((size_t)r->nodes)},
                   {"seed", json_integer(r->seed)}, {"attempt", json_integer(r->attempt)},
                   {"state", json_string(result_state_name(r->state))},
@@ -361,6 +377,12 @@ static json_t *encode_run(const struct result *r)
                   {"kernels_checked", json_integer(r->kernels_checked)},
                   {"kernels_refused", text(r->kernels_refused)},
                   {"settings", encode_settings(r->settings)});
+
+    if (!result_quality_is_share(r))
+        ADD(o, {"quality", number(r->quality)}, {"metric", text(r->metric)});
+    if (r->limited == 1)
+        ADD(o, {"limited", json_true()});
+    return o;
 }
 
 static void append_runs(json_t *runs, const struct results *results)

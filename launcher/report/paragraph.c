@@ -30,13 +30,13 @@ static void add_counts(struct buf *b, const struct series *s)
 static void add_subject(struct buf *b, const struct report_series *rs)
 {
     const struct series *s = &rs->as->series;
-    size_t least = s->points[0].nruns, most = least;
+    size_t least = s->points[0].nruns, most = least, nlimited = 0;
 
     for (size_t i = 0; i < s->npoints; i++) {
         least = s->points[i].nruns < least ? s->points[i].nruns : least;
         most = s->points[i].nruns > most ? s->points[i].nruns : most;
     }
-    buf_addf(b, "%s was trained on ", rs->label);
+    buf_addf(b, "%s %s on ", rs->label, s->stepped ? "ran" : "was trained");
     add_counts(b, s);
     if (is_shared(s, offsetof(struct result, device)))
         buf_addf(b, s->rows[0].fake_gpus == 1 ? ", which were groups of cores of %s" : " (%s)",
@@ -45,6 +45,10 @@ static void add_subject(struct buf *b, const struct report_series *rs)
         buf_addf(b, ", %zu run%s per count", most, plural((long)most));
     else
         buf_addf(b, ", %zu to %zu runs per count", least, most);
+    for (size_t i = 0; i < s->npoints; i++)
+        nlimited += s->points[i].nlimited;
+    if (nlimited)
+        buf_addf(b, ", %zu of which ended at their limit and give the steady speed alone", nlimited);
     buf_addf(b, " (unetctl %s).\n", PACKAGE_VERSION);
 }
 
@@ -68,11 +72,11 @@ static void add_setup(struct buf *b, const struct series *s)
 }
 
 /* Adds an interval, or the range of the runs, or that there is neither. */
-static void add_bounds(struct buf *b, const struct ratio *r)
+static void add_bounds(struct buf *b, const struct series *s, const struct ratio *r)
 {
     if (interval_is_known(&r->interval) && r->interval.method == INTERVAL_EPOCHS)
-        buf_addf(b, "%.2f to %.2f over the epochs of single runs", r->interval.low,
-                 r->interval.high);
+        buf_addf(b, "%.2f to %.2f over the %ss of single runs", r->interval.low, r->interval.high,
+                 series_interval(s));
     else if (interval_is_known(&r->interval))
         buf_addf(b, "95 %% interval %.2f to %.2f", r->interval.low, r->interval.high);
     else if (!isnan(r->least))
@@ -87,23 +91,26 @@ static void add_times(struct buf *b, const struct series *s, const struct series
     const struct ratio *speedup = series_speedup(s, p);
     double epoch = p->q[QUANTITY_STEADY_EPOCH].median;
 
-    buf_addf(b, "With %d GPU%s an epoch takes %.4g s (median over runs of the median over all epochs "
-             "but the first).\n", base->gpus, plural(base->gpus),
-             base->q[QUANTITY_STEADY_EPOCH].median);
+    buf_addf(b, "With %d GPU%s an %s takes %.4g s (median over runs of the median over all %ss "
+             "after warming up)", base->gpus, plural(base->gpus), series_interval(s),
+             base->q[QUANTITY_STEADY_EPOCH].median, series_interval(s));
+    if (s->stepped && isfinite(base->q[QUANTITY_RATE].median))
+        buf_addf(b, ", %.4g %s per second", base->q[QUANTITY_RATE].median, s->unit);
+    buf_add(b, ".\n");
     if (isfinite(speedup->value)) {
         buf_addf(b, "With %d GPUs %s %.2f times as %s (", p->gpus,
-                 s->mode == SERIES_WEAK ? "the images per second are" : "it is",
-                 speedup->value, s->mode == SERIES_WEAK ? "many" : "fast");
-        add_bounds(b, speedup);
+                 s->mode == SERIES_WEAK ? "the work per second is" : "it is", speedup->value, s->mode == SERIES_WEAK ? "much" : "fast");
+        add_bounds(b, s, speedup);
         buf_addf(b, "), an efficiency of %.2f; ideal scaling, the bound, would be %.4g times.\n",
                  series_efficiency(s, p)->value, series_ideal(s, p->gpus));
     }
     if (s->mode != SERIES_WEAK && isfinite(p->speedup[QUANTITY_TRAINING].value))
-        buf_addf(b, "The whole training, first epoch included, is %.2f times as fast.\n",
+        buf_addf(b, "The whole %s included, is %.2f times as fast.\n",
+                 s->stepped ? "run, warming up" : "training, first epoch",
                  p->speedup[QUANTITY_TRAINING].value);
     if (isfinite(p->q[QUANTITY_COMM].median) && epoch > 0)
-        buf_addf(b, "Communication that computing does not hide takes %.0f %% of an epoch with %d "
-                 "GPUs.\n", 100 * p->q[QUANTITY_COMM].median / epoch, p->gpus);
+        buf_addf(b, "Communication that computing does not hide takes %.0f %% of an %s with %d "
+                 "GPUs.\n", 100 * p->q[QUANTITY_COMM].median / epoch, series_interval(s), p->gpus);
 }
 
 static void add_quality_sentence(struct buf *b, const struct report_series *rs,
@@ -113,28 +120,39 @@ static void add_quality_sentence(struct buf *b, const struct report_series *rs,
     const struct decision *d = &rs->as->decision;
     const struct quality *q = &d->quality[p - s->points];
     const struct comparison *c = &q->change;
-    bool iou = *s->quality == 'I', by_trainer = strcmp(s->engine, "embedded") == 0;
+    bool iou = strcmp(s->quality, "IoU") == 0, by_trainer = strcmp(s->engine, "embedded") == 0;
+    const char *word = strcmp(s->quality, "accuracy") == 0 ? "Accuracy" : s->quality;
 
+    if (!s->has_quality)
+        buf_add(b, "No run has a quality: this is by speed alone.\n");
     if (!isfinite(p->q[QUANTITY_IOU].mean) || !isfinite(s->points->q[QUANTITY_IOU].mean))
         return;
-    buf_addf(b, "%s on the validation images%s is %.4f with %d GPUs and %.4f with %d (means over "
-             "runs).\n", iou ? "IoU" : "Accuracy", iou && by_trainer ? " at the network's size" : "",
-             p->q[QUANTITY_IOU].mean, p->gpus, s->points->q[QUANTITY_IOU].mean, s->points->gpus);
+    buf_addf(b, "%s%s%s is %.*f with %d GPUs and %.*f with %d (means over %sruns%s).\n", word,
+             s->is_share ? " on the validation images" : "",
+             iou && by_trainer ? " at the network's size" : "", s->decimals,
+             p->q[QUANTITY_IOU].mean, p->gpus, s->decimals, s->points->q[QUANTITY_IOU].mean,
+             s->points->gpus, s->limited ? "whole " : "", s->lower ? "; less is better" : "");
     if (q->state == QUALITY_UNKNOWN)
-        buf_addf(b, "The change is not judged: %s is %s.\n", iou ? "IoU" : "accuracy", q->why);
-    else if (interval_is_known(&c->interval))
-        buf_addf(b, "Its change of %.4f (95 %% interval %.4f to %.4f, simultaneous over %zu count%s) "
-                 "%s by the margin of %.3g; %zu of %zu runs collapsed.\n",
-                 table_round(c->difference, 4), table_round(c->interval.low, 4),
-                 table_round(c->interval.high, 4), c->nfamily, plural((long)c->nfamily),
+        buf_addf(b, "The change is not judged: %s is %s.\n", s->quality, q->why);
+    else if (!interval_is_known(&c->interval))
+        buf_add(b, "The runs are too few to judge the change.\n");
+    else {
+        buf_addf(b, "Its change of %.*f (95 %% interval %.*f to %.*f, simultaneous over %zu count%s) "
+                 "%s by the margin of %.3g", s->decimals, table_round(c->difference, s->decimals),
+                 s->decimals, table_round(c->interval.low, s->decimals), s->decimals,
+                 table_round(c->interval.high, s->decimals), c->nfamily,
+                 plural((long)c->nfamily),
                  q->state == QUALITY_HOLDS   ? "shows that it holds"
-                 : q->state == QUALITY_FALLS ? "shows that it falls"
+                 : q->state == QUALITY_FALLS ? s->lower ? "shows that it rises"
+                                                        : "shows that it falls"
                  : q->state == QUALITY_COLLAPSES
                      ? "is of the runs that did not collapse, which does not show that it holds"
                      : "does not decide whether it holds",
-                 d->rule.margin, q->ncollapsed, q->nruns);
-    else
-        buf_add(b, "The runs are too few to judge the change.\n");
+                 d->rule.margin);
+        if (s->is_share)
+            buf_addf(b, "; %zu of %zu runs collapsed", q->ncollapsed, q->nruns);
+        buf_add(b, ".\n");
+    }
 }
 
 void paragraph_describe(struct buf *b, const struct report_series *rs)

@@ -48,23 +48,23 @@ static void add_link(struct buf *b, const struct prediction_link *l)
              1e6 * l->latency_s);
 }
 
-static void add_model(const struct prediction *p, struct buf *b)
+void prediction_report_explain(const struct model *m, int gpus_per_node, struct buf *b)
 {
-    const struct model *m = &p->model;
+    int largest = (int)m->largest;
 
     model_explain(m, b);
-    buf_addf(b, ". Low..high is an interval of %.0f %% over all laws, by the evidence for each. ",
+    buf_addf(b, ". Intervals of %.0f %% are over all laws, by the evidence for each. ",
              100 * MODEL_LEVEL);
     if (m->ncounts > 2)
         buf_addf(b, "A number that is left out is predicted within %.1f %%, the largest within "
                  "%.1f %%. ", 100 * m->loo_error, 100 * m->largest_error);
     else
         buf_add(b, "Two numbers of GPUs cannot check the model: measure a third. ");
-    if (p->largest <= p->gpus_per_node)
-        buf_add(b, "No measured number is on several nodes, so what a node boundary costs beyond "
-                   "the links is unknown. ");
+    if (largest <= gpus_per_node)
+        buf_addf(b, "No measured number is on several nodes, so what a node boundary costs%s is "
+                 "unknown. ", m->known.links ? " beyond the links" : "");
     buf_addf(b, "A limit, such as that of the storage, may set in beyond %d GPUs; no such limit "
-             "was seen up to %d. ", p->largest, p->largest);
+             "was seen up to %d. ", largest, largest);
 }
 
 static void add_assumptions(const struct prediction *p, const struct prediction_network *n,
@@ -95,7 +95,7 @@ static void add_assumptions(const struct prediction *p, const struct prediction_
                    "and 5 % of the epoch, and GPUs that wait for the slowest, whose steps vary by "
                    "0, 1 and 3 %. Measure two more numbers for a prediction. ");
     else
-        add_model(p, b);
+        prediction_report_explain(&p->model, p->gpus_per_node, b);
     buf_add(b, "The quality of the network that is trained is not predicted.");
     for (size_t i = 0; i < p->npoints; i++)
         extrapolated |= p->points[i].extrapolated;

@@ -131,8 +131,7 @@ static char *list_differences(const struct report *r)
         for (size_t k = 0; k < p->ndifferences; k++)
             if (p->differences[k].gpus == largest) {
                 difference_describe(&b, &p->differences[k], r->series[p->a].label,
-                                    r->series[p->b].label,
-                                    r->series[p->a].as->series.quality);
+                                    r->series[p->b].label, &r->series[p->a].as->series);
                 buf_add(&b, "\n");
             }
     }
@@ -141,12 +140,17 @@ static char *list_differences(const struct report *r)
 
 static char *describe_rule(const struct report *r, const struct analysis_options *options)
 {
-    bool same = true;
+    const char *quality = NULL;
+    const struct series *first = NULL; /* the first with a quality, or the first */
     struct buf b = {0};
 
-    for (size_t i = 1; i < r->nseries; i++)
-        same &= !strcmp(r->series[i].as->series.quality, r->series[0].as->series.quality);
-    decision_describe_rule(&b, &options->rule, same ? r->series[0].as->series.quality : "quality");
+    for (size_t i = 0; i < r->nseries; i++) {
+        const struct series *s = &r->series[i].as->series;
+        if (s->has_quality)
+            quality = !quality || !strcmp(quality, s->quality) ? s->quality : "quality";
+        first = !first || (s->has_quality && !first->has_quality) ? s : first;
+    }
+    decision_describe_rule(&b, &options->rule, first, quality);
     return buf_steal(&b);
 }
 

@@ -25,7 +25,7 @@
 #define STAGE ".new-" /* followed by the PID: the folder that a report is first written to */
 #define HEAD_SIZE 400 /* bytes at the start of a figure that contain CHART_SVG_MARK */
 
-static int write_results(const struct report *r, const char *dir, struct err *e)
+int report_folder_write_results(const struct report *r, const char *dir, struct err *e)
 {
     char name[48];
 
@@ -55,7 +55,7 @@ static int write_all(const struct report *r, const char *stage, const char *figu
         path_write(stage, "tables.tex", tables_encode_latex(r), e) ||
         path_write(stage, "report.json", json_encode_report(r), e) ||
         path_write(stage, "extra-p.json", json_encode_extra_p(r), e) ||
-        write_results(r, stage, e))
+        report_folder_write_results(r, stage, e))
         goto out;
     rc = 0;
 out:

@@ -12,4 +12,7 @@
  * an error. Returns 0 or -1. */
 int report_folder_write(const struct report *r, const char *dir, struct err *e);
 
+/* Writes results.csv, and results_2.csv ... of further sources, into dir. Returns 0, or -1. */
+int report_folder_write_results(const struct report *r, const char *dir, struct err *e);
+
 #endif

@@ -19,34 +19,42 @@ static void add_range_cell(struct table *t, const char *head, double low, double
 
 /* An interval over the epochs of single runs is called so, since it does not cover runs. */
 static void add_interval_cell(struct table *t, const char *head, const struct interval *i,
-                              int decimals)
+                              int decimals, const struct series *s)
 {
     if (interval_is_known(i))
         add_range_cell(t, head, i->low, i->high, decimals,
-                       i->method == INTERVAL_EPOCHS ? " (epochs)" : "");
+                       i->method != INTERVAL_EPOCHS ? ""
+                       : s->stepped                 ? " (intervals)"
+                                                    : " (epochs)");
     else
         table_addf(t, head, "-");
 }
 
 /* Adds the interval, or the range of the runs if they are too few for one. */
 static void add_interval_or_range(struct table *t, const char *head, const struct interval *i,
-                                  double least, double most, int decimals)
+                                  double least, double most, int decimals,
+                                  const struct series *s)
 {
     if (!interval_is_known(i) && least <= most)
         add_range_cell(t, head, least, most, decimals, " (range)");
     else
-        add_interval_cell(t, head, i, decimals);
+        add_interval_cell(t, head, i, decimals, s);
 }
 
-static void add_summary_interval(struct table *t, const struct summary *s, int decimals)
+static void add_ratio_interval(struct table *t, const char *head, const struct ratio *r,
+                               const struct series *s)
 {
-    add_interval_or_range(t, "95 % interval", &s->interval, s->count > 1 ? s->min : NAN, s->max,
-                          decimals);
+    add_interval_or_range(t, head, &r->interval, r->least, r->most, 2, s);
 }
 
-static void add_ratio_interval(struct table *t, const char *head, const struct ratio *r)
+/* Adds a number whose head has a word of the series, such as "images/s". */
+static void add_worded(struct table *t, const char *fmt, const char *word, double value,
+                       int decimals)
 {
-    add_interval_or_range(t, head, &r->interval, r->least, r->most, 2);
+    char head[48];
+
+    snprintf(head, sizeof head, fmt, word);
+    table_add_number(t, head, value, decimals);
 }
 
 static void add_percent(struct table *t, const char *head, double share, int decimals)
@@ -81,37 +89,79 @@ static void fill_speed(struct table *t, const struct report_series *rs)
     const struct series *s = &rs->as->series;
     const char *method = method_of(s);
     struct buf mode = {0};
+    char one_epoch[120];
 
+    if (s->stepped)
+        snprintf(one_epoch, sizeof one_epoch, "Interval: the time of %.4g %s. ",
+                 s->points[0].q[QUANTITY_IMAGES].median, s->unit);
+    else
+        snprintf(one_epoch, sizeof one_epoch, "One epoch: the one of index %ld. ", s->one_epoch);
+    if (s->stepped && !s->by_images)
+        *one_epoch = '\0';
     series_describe_mode(s, &mode);
     table_init(t,
                "Speed of %s relative to %d GPU%s: medians over the runs of a count. Scaling: %s. "
-               "One epoch: the one of index %ld. Range: of the runs, which are too few for an "
-               "interval.%s%s%s",
+               "%sRange: of the runs, which are too few for an interval.%s%s%s%s",
                rs->label, s->points[0].gpus, plural(s->points[0].gpus), mode.data ? mode.data : "",
-               s->one_epoch, method ? " Interval of the speed-up: " : "", method ? method : "",
+               one_epoch, s->limited ? " Limited: runs that ended at their limit and give the "
+               "steady speed alone; the others give all." : "", method ? " Interval of the speed-up: " : "", method ? method : "",
                method ? "." : "");
     t->failed |= mode.failed;
     buf_destroy(&mode);
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
         const struct ratio *steady = &p->speedup[QUANTITY_STEADY_EPOCH];
+        const struct summary *time = &p->q[QUANTITY_STEADY_EPOCH];
         table_addf(t, "GPUs", "%d", p->gpus);
         table_add_number(t, "nodes", p->nodes ? p->nodes : NAN, 0);
         table_addf(t, "runs", "%zu", p->nruns);
+        if (s->limited)
+            table_addf(t, "limited", "%zu", p->nlimited);
         table_add_number(t, "first epoch s", p->q[QUANTITY_FIRST_EPOCH].median, 2);
-        table_add_number(t, "steady epoch s", p->q[QUANTITY_STEADY_EPOCH].median, 2);
-        add_summary_interval(t, &p->q[QUANTITY_STEADY_EPOCH], 2);
-        table_add_number(t, "training s", p->q[QUANTITY_TRAINING].median, 1);
+        add_worded(t, "steady %s s", series_interval(s), time->median, 2);
+        add_interval_or_range(t, "95 % interval", &time->interval,
+                              time->count > 1 ? time->min : NAN, time->max, 2, s);
+        table_add_number(t, s->stepped ? "whole run s" : "training s",
+                         p->q[QUANTITY_TRAINING].median, 1);
         table_add_number(t, "speed-up total", p->speedup[QUANTITY_TRAINING].value, 2);
         table_add_number(t, "speed-up steady", steady->value, 2);
-        add_ratio_interval(t, "95 % interval", steady);
+        add_ratio_interval(t, "95 % interval", steady, s);
         table_add_number(t, "speed-up one epoch", p->speedup[QUANTITY_ONE_EPOCH].value, 2);
         table_add_number(t, "efficiency total", p->efficiency[QUANTITY_TRAINING].value, 3);
         table_add_number(t, "efficiency steady", p->efficiency[QUANTITY_STEADY_EPOCH].value, 3);
-        table_add_number(t, "efficiency by images", p->image_efficiency.value, 3);
-        table_add_number(t, "images/s", p->q[QUANTITY_RATE].median, 1);
+        add_worded(t, "efficiency by %s", s->unit, p->image_efficiency.value, 3);
+        add_worded(t, "%s/s", s->unit, p->q[QUANTITY_RATE].median, 1);
         table_add_number(t, "GPU-hours", p->gpu_hours, p->gpu_hours < 0.1 ? 4 : 2);
         table_add_number(t, "kWh", p->q[QUANTITY_ENERGY].median, 3);
+    }
+}
+
+void tables_fill_scaling(struct table *t, const struct report_series *rs)
+{
+    const struct series *s = &rs->as->series;
+    const char *method = method_of(s);
+    char steady[64], whole[64];
+
+    snprintf(steady, sizeof steady, "%s s", series_quantity_name(s, QUANTITY_STEADY_EPOCH));
+    snprintf(whole, sizeof whole, "%s s", series_quantity_name(s, QUANTITY_WHOLE));
+    table_init(t, "Scaling of %s relative to %d GPU%s: medians over the runs. Efficiency: speed-up "
+               "over the ideal one. Range: of the runs, which are too few for an interval. "
+               "Interval of the speed-up: %s.", rs->label, s->points[0].gpus,
+               plural(s->points[0].gpus), method ? method : "unknown");
+    for (size_t i = 0; i < s->npoints; i++) {
+        const struct series_point *p = &s->points[i];
+        const struct ratio *efficiency = series_efficiency(s, p);
+        table_addf(t, "GPUs", "%d", p->gpus);
+        table_add_number(t, "nodes", p->nodes ? p->nodes : NAN, 0);
+        table_addf(t, "runs", "%zu", p->nruns);
+        table_add_number(t, whole, p->q[QUANTITY_WHOLE].median, 1);
+        table_add_number(t, steady, p->q[QUANTITY_STEADY_EPOCH].median, 3);
+        table_add_number(t, series_quantity_name(s, QUANTITY_RATE), p->q[QUANTITY_RATE].median, 1);
+        table_add_number(t, "speed-up", series_speedup(s, p)->value, 2);
+        add_ratio_interval(t, "its interval", series_speedup(s, p), s);
+        table_add_number(t, "efficiency", efficiency->value, 3);
+        add_interval_or_range(t, "interval of it", &efficiency->interval, efficiency->least,
+                              efficiency->most, 3, s);
     }
 }
 
@@ -120,45 +170,53 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
     const struct comparison none = {.p = NAN, .difference = NAN, .interval = interval_none()};
     const struct series *s = &rs->as->series;
     const struct decision *d = &rs->as->decision;
-    bool by_trainer = strcmp(s->engine, "embedded") == 0;
+    bool by_trainer = strcmp(s->engine, "embedded") == 0 && s->is_share;
+    char collapsed[160] = "";
 
+    if (s->is_share)
+        snprintf(collapsed, sizeof collapsed, "Collapsed: runs more than %.3g below the median of "
+                 "the base case, with the 95 %% upper limit of their share. ",
+                 QUALITY_COLLAPSE * d->rule.margin);
     table_init(t,
-               "Quality of %s after the last epoch%s: %s is the mean over the runs of a count. "
-               "Collapsed: runs more than %.3g below the median of the base case, with the 95 %% "
-               "upper limit of their share. Change: difference of the others from the base case, "
+               "Quality of %s after the last %s%s: %s%s is the mean over the %sruns of a count. "
+               "%sChange: difference of the others from the base case, "
                "with a 95 %% interval that is simultaneous over all counts, and so is p. The "
-               "quality holds where that interval lies above -%.3g.%s",
-               rs->label, by_trainer ? ", at the network's size" : "", s->quality,
-               QUALITY_COLLAPSE * d->rule.margin, d->rule.margin,
-               by_trainer ? " IoU at own size is that of the masks that predict writes, at each "
+               "quality holds where that interval lies %s%.3g.%s",
+               rs->label, series_interval(s), by_trainer ? ", at the network's size" : "",
+               s->quality, s->lower ? ", of which less is better," : "",
+               s->limited ? "whole " : "", collapsed, s->lower ? "below " : "above -",
+               d->rule.margin, by_trainer ? " IoU at own size is that of the masks that predict writes, at each "
                             "image's own size." : "");
-    for (size_t i = 0; i < s->npoints; i++) {
+    for (size_t i = 0; i < s->npoints && s->has_quality; i++) {
         const struct series_point *p = &s->points[i];
         const struct quality *judged = d->quality ? &d->quality[i] : NULL;
         const struct comparison *c = i && judged ? &judged->change : &none;
         const struct summary *quality = &p->q[QUANTITY_IOU];
         bool several = quality->count > 1;
         table_addf(t, "GPUs", "%d", p->gpus);
-        table_addf(t, "runs", "%zu", p->nruns);
-        table_add_number(t, s->quality, quality->mean, 4);
-        table_add_number(t, "median", several ? quality->median : NAN, 4);
-        table_add_number(t, "least", several ? quality->min : NAN, 4);
-        table_add_number(t, "most", several ? quality->max : NAN, 4);
-        if (judged && judged->nruns)
+        table_addf(t, "runs", "%zu", p->nruns - p->nlimited);
+        table_add_number(t, s->quality, quality->mean, s->decimals);
+        table_add_number(t, "median", several ? quality->median : NAN, s->decimals);
+        table_add_number(t, "least", several ? quality->min : NAN, s->decimals);
+        table_add_number(t, "most", several ? quality->max : NAN, s->decimals);
+        if (judged && judged->nruns && s->is_share)
             table_addf(t, "collapsed", "%zu of %zu (< %.0f %%)", judged->ncollapsed, judged->nruns,
                        ceil(100 * judged->collapse_most - 1e-9));
-        else
+        else if (s->is_share)
             table_addf(t, "collapsed", "-");
-        table_add_number(t, "change", c->difference, 4);
-        add_interval_cell(t, "its interval", &c->interval, 4);
+        table_add_number(t, "change", c->difference, s->decimals);
+        add_interval_cell(t, "its interval", &c->interval, s->decimals, s);
         add_test(t, c);
-        table_add_text(t, "judgement", "%s",
-                       i == 0 ? "base case" : judged ? quality_state_name(judged->state) : "-");
+        table_add_text(t, "judgement", "%s", i == 0   ? "base case"
+                                             : !judged ? "-"
+                                             : judged->state == QUALITY_FALLS
+                                                 ? quality_fall_word(s)
+                                                 : quality_state_name(judged->state));
         table_add_number(t, "Dice",
                          result_by_accuracy(s->rows) ? NAN : p->q[QUANTITY_DICE].median, 4);
         table_add_number(t, "IoU at own size", p->q[QUANTITY_IOU_OWN_SIZE].mean, 4);
         table_add_number(t, "final loss", p->q[QUANTITY_LOSS].median, 4);
-        table_add_number(t, "images per epoch", p->q[QUANTITY_IMAGES].median, 0);
+        add_worded(t, "%s per epoch", s->unit, s->stepped ? NAN : p->q[QUANTITY_IMAGES].median, 0);
         table_add_number(t, "evaluation s", p->q[QUANTITY_EVALUATION].median, 3);
     }
 }
@@ -221,22 +279,23 @@ static void fill_parts(struct table *t, const struct report_series *rs)
     const struct series *s = &rs->as->series;
 
     table_init(t,
-               "Where the time of %s goes: start of the process to its first step, epochs, "
-               "evaluation; within a steady epoch, communication that is not hidden behind "
+               "Where the time of %s goes: start of the process to its first step, %ss, "
+               "evaluation; within a steady %s, communication that is not hidden behind "
                "computing and waiting for data, as measured on rank 0. Speed-up and efficiency are "
                "those of the whole run.",
-               rs->label);
+               rs->label, series_interval(s), series_interval(s));
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
         double epoch = p->q[QUANTITY_STEADY_EPOCH].median;
+        const char *share = s->stepped ? "of the interval" : "of the epoch";
         table_addf(t, "GPUs", "%d", p->gpus);
         table_add_number(t, "start-up s", p->q[QUANTITY_STARTUP].median, 2);
         table_add_number(t, "first epoch s", p->q[QUANTITY_FIRST_EPOCH].median, 2);
-        table_add_number(t, "steady epoch s", epoch, 2);
+        add_worded(t, "steady %s s", series_interval(s), epoch, 2);
         table_add_number(t, "communication s", p->q[QUANTITY_COMM].median, 3);
-        add_percent(t, "of the epoch", p->q[QUANTITY_COMM].median / epoch, 0);
+        add_percent(t, share, p->q[QUANTITY_COMM].median / epoch, 0);
         table_add_number(t, "data wait s", p->q[QUANTITY_DATA].median, 3);
-        add_percent(t, "of the epoch", p->q[QUANTITY_DATA].median / epoch, 0);
+        add_percent(t, share, p->q[QUANTITY_DATA].median / epoch, 0);
         table_add_number(t, "evaluation s", p->q[QUANTITY_EVALUATION].median, 2);
         table_add_number(t, "whole run s", p->q[QUANTITY_WHOLE].median, 1);
         table_add_number(t, "speed-up", p->speedup[QUANTITY_WHOLE].value, 2);
@@ -259,12 +318,13 @@ static void fill_each(struct table *t, const struct report_series *rs)
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
         table_addf(t, "GPUs", "%d", p->gpus);
-        for (int q = 0; q < QUANTITY_NTIMES; q++)
+        for (int q = 0; q < QUANTITY_NTIMES; q++) {
+            const char *head = s->stepped && q == QUANTITY_STEADY_EPOCH ? "interval" : heads[q];
             if (isfinite(p->speedup[q].value))
-                table_addf(t, heads[q], "%.2f (%.2f)", p->speedup[q].value,
-                           p->efficiency[q].value);
+                table_addf(t, head, "%.2f (%.2f)", p->speedup[q].value, p->efficiency[q].value);
             else
-                table_addf(t, heads[q], "-");
+                table_addf(t, head, "-");
+        }
     }
 }
 
@@ -287,11 +347,12 @@ static void fill_model(struct table *t, const struct report_series *rs)
     const struct model *m = &rs->as->steady;
 
     table_init(t,
-               "Laws that describe the steady epochs of %s. Predictions are an average over all of "
+               "Laws that describe the steady %ss of %s. Predictions are an average over all of "
                "them by the evidence for each, the probability given these runs. Root mean square "
                "of the relative errors: %.1f %%; with each count predicted from the others %.1f "
                "%%, the largest %.1f %%.",
-               rs->label, 100 * m->error, 100 * m->loo_error, 100 * m->largest_error);
+               series_interval(&rs->as->series), rs->label, 100 * m->error, 100 * m->loo_error,
+               100 * m->largest_error);
     for (size_t i = 0; model_is_usable(m) && i < m->nlaws; i++)
         add_law_row(t, &m->laws[i]);
 }
@@ -302,23 +363,24 @@ static void add_speedup_range(struct table *t, const struct convergence_point *p
     const struct interval none = interval_none();
 
     table_add_number(t, "speed-up", p->speedup, 2);
-    add_interval_or_range(t, "of single runs", &none,
-                          p->speedup_least, p->speedup_most, 2);
+    add_interval_or_range(t, "of single runs", &none, p->speedup_least, p->speedup_most, 2, NULL);
 }
 
 static void fill_convergence(struct table *t, const struct report_series *rs)
 {
     const struct convergence *c = &rs->as->convergence;
+    const struct series *s = &rs->as->series;
 
     table_init(t,
-               "Time to accuracy of %s: the time until %s of %.4g%s is reached, as the epochs that "
-               "are needed (more with larger batches) times the seconds of an epoch (fewer with "
-               "more GPUs).",
-               rs->label,
-               c->metric == CONVERGENCE_LOSS                 ? "a loss"
-               : result_by_accuracy(rs->as->series.rows) ? "an accuracy"
-                                                             : "an IoU",
-               c->target, c->chosen ? "" : " (the best of the worst count's median run)");
+               "Time to %s of %s: the time until %s of %.4g%s is reached%s.",
+               s->is_share ? "accuracy" : "quality", rs->label,
+               c->metric == CONVERGENCE_LOSS        ? "a loss"
+               : !s->is_share                       ? s->quality
+               : result_by_accuracy(s->rows) ? "an accuracy"
+                                                    : "an IoU",
+               c->target, c->chosen ? "" : " (the best of the worst count's median run)",
+               s->stepped ? "" : ", as the epochs that are needed (more with larger batches) times "
+                                 "the seconds of an epoch (fewer with more GPUs)");
     for (size_t i = 0; c->metric != CONVERGENCE_NONE && i < c->npoints; i++) {
         const struct convergence_point *p = &c->points[i];
         table_addf(t, "GPUs", "%d", p->gpus);
@@ -339,9 +401,9 @@ static void fill_levels(struct table *t, const struct report_series *rs)
 
     table_init(t,
                "Time of %s until the %s of a validation first reaches a value, relative to the "
-               "base case; beside it the speed-up of images per second, which does not depend on "
+               "base case; beside it the speed-up of %s per second, which does not depend on "
                "what is learned.",
-               rs->label, as->series.quality);
+               rs->label, as->series.quality, as->series.unit);
     for (size_t i = 0; i < as->nlevels; i++)
         for (size_t k = 0; k < as->levels[i].npoints; k++) {
             const struct convergence_point *p = &as->levels[i].points[k];
@@ -352,7 +414,7 @@ static void fill_levels(struct table *t, const struct report_series *rs)
             table_add_number(t, "epochs", p->epochs, 0);
             table_add_number(t, "seconds", p->seconds, 1);
             add_speedup_range(t, p);
-            table_add_number(t, "of images/s", as->series.points[k].image_speedup.value, 2);
+            add_worded(t, "of %s/s", as->series.unit, as->series.points[k].image_speedup.value, 2);
         }
 }
 
@@ -379,19 +441,25 @@ void tables_fill_short(struct table *t, const struct report_series *rs)
     const struct series *s = &rs->as->series;
 
     table_init(t,
-               "%s: speed-up of the whole training, of steady epochs, and their efficiency; %s: "
-               "mean over runs", rs->label, s->quality);
+               "%s: speed-up of the whole %s, of steady %ss, and their efficiency%s%s%s", rs->label,
+               s->stepped ? "run" : "training", series_interval(s), s->has_quality ? "; " : "",
+               s->has_quality ? s->quality : "", s->has_quality ? ": mean over runs" : "");
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
         table_addf(t, "GPUs", "%d", p->gpus);
         table_addf(t, "runs", "%zu", p->nruns);
-        table_add_number(t, "epoch s", p->q[QUANTITY_STEADY_EPOCH].median, 2);
-        table_add_number(t, "train s", p->q[QUANTITY_TRAINING].median, 1);
+        if (s->limited)
+            table_addf(t, "limited", "%zu", p->nlimited);
+        add_worded(t, "%s s", series_interval(s), p->q[QUANTITY_STEADY_EPOCH].median, 2);
+        table_add_number(t, s->stepped ? "run s" : "train s", p->q[QUANTITY_TRAINING].median, 1);
         table_add_number(t, "speed-up", p->speedup[QUANTITY_TRAINING].value, 2);
         table_add_number(t, "steady", series_speedup(s, p)->value, 2);
-        add_ratio_interval(t, "interval", series_speedup(s, p));
+        add_ratio_interval(t, "interval", series_speedup(s, p), s);
         table_add_number(t, "efficiency", series_efficiency(s, p)->value, 3);
-        table_add_number(t, s->quality, p->q[QUANTITY_IOU].mean, 4);
+        if (s->has_quality)
+            table_add_number(t, s->quality, p->q[QUANTITY_IOU].mean, s->decimals);
+        else if (strcmp(s->unit, "images") != 0 || s->stepped)
+            add_worded(t, "%s/s", s->unit, p->q[QUANTITY_RATE].median, 1);
     }
 }
 
@@ -410,6 +478,7 @@ static const char *judge_difference(const struct analysis_difference *d)
 static void fill_pair(struct table *t, const struct report *r, const struct analysis_pair *pair)
 {
     const struct interval none = interval_none();
+    const struct series *s = &r->series[pair->a].as->series;
 
     table_init(t,
                "%s (first) compared with %s (second), at each count that both ran on: medians of "
@@ -421,15 +490,16 @@ static void fill_pair(struct table *t, const struct report *r, const struct anal
         const struct analysis_difference *d = &pair->differences[i];
         const struct comparison *c = &d->compare;
         bool time = d->quantity != QUANTITY_IOU;
+        int decimals = time ? 4 : s->decimals;
         table_addf(t, "GPUs", "%d", d->gpus);
         table_add_text(t, "quantity", "%s",
-                       series_quantity_name(&r->series[pair->a].as->series, d->quantity));
-        table_add_number(t, "first", c->a, 4);
-        table_add_number(t, "second", c->b, 4);
-        table_add_number(t, "second minus first", time ? NAN : c->difference, 4);
-        add_interval_cell(t, "95 % interval", time ? &none : &c->interval, 4);
+                       series_quantity_name(s, d->quantity));
+        table_add_number(t, "first", c->a, decimals);
+        table_add_number(t, "second", c->b, decimals);
+        table_add_number(t, "second minus first", time ? NAN : c->difference, decimals);
+        add_interval_cell(t, "95 % interval", time ? &none : &c->interval, decimals, s);
         table_add_number(t, "first / second", time ? d->ratio.value : NAN, 3);
-        add_interval_cell(t, "95 % interval", time ? &d->ratio.interval : &none, 3);
+        add_interval_cell(t, "95 % interval", time ? &d->ratio.interval : &none, 3, s);
         add_test(t, c);
         table_add_text(t, "different", "%s", judge_difference(d));
     }
@@ -463,13 +533,9 @@ void tables_add(struct buf *b, const struct report *r, table_encode_f *encode)
     add_tables(b, r, all, encode);
 }
 
-char *tables_encode_latex(const struct report *r)
+void tables_begin_latex(struct buf *b, const char *created)
 {
-    static fill_f *const narrow[] = {tables_fill_short, tables_fill_quality, fill_classes,
-                                     fill_parts, fill_model, fill_convergence, fill_levels, NULL};
-    struct buf b = {0};
-
-    buf_addf(&b,
+    buf_addf(b,
              "%% Made by unetctl report on %s: \\input it into a document with\n"
              "%% \\usepackage[T1]{fontenc}, \\usepackage[utf8]{inputenc} and "
              "\\usepackage{graphicx}, which\n"
@@ -477,7 +543,16 @@ char *tables_encode_latex(const struct report *r)
              "\\providecommand{\\fitline}[1]{\\sbox0{#1}\\ifdim\\wd0>\\linewidth\n"
              "  \\ifdefined\\resizebox\\resizebox{\\linewidth}{!}{\\usebox0}\\else\\usebox0\\fi\n"
              "  \\else\\usebox0\\fi}\n\n",
-             r->created);
+             created);
+}
+
+char *tables_encode_latex(const struct report *r)
+{
+    static fill_f *const narrow[] = {tables_fill_short, tables_fill_quality, fill_classes,
+                                     fill_parts, fill_model, fill_convergence, fill_levels, NULL};
+    struct buf b = {0};
+
+    tables_begin_latex(&b, r->created);
     add_tables(&b, r, narrow, table_encode_latex);
     return buf_steal(&b);
 }
@@ -497,15 +572,21 @@ void tables_fill_rules(struct table *t, const struct report *r)
 
 void tables_fill_runs(struct table *t, const struct results *results, size_t most)
 {
-    bool checked = false;
+    bool checked = false, named = false, stepped = false;
 
-    for (size_t i = 0; i < results->count; i++)
-        checked = checked || results->rows[i].kernels_checked;
+    for (size_t i = 0; i < results->count; i++) {
+        const struct result *r = &results->rows[i];
+        checked |= r->kernels_checked;
+        named |= !result_quality_is_share(r) || *r->unit || r->stepped == 1;
+        stepped |= r->stepped == 1;
+    }
     if (results->count > most)
         table_init(t, "The first %zu of %zu runs and their states; results.csv has them all.",
                    most, results->count);
     else
-        table_init(t, "Every run, its state, and its IoU, or accuracy where images have classes.");
+        table_init(t, named ? "Every run, its state, and its quality."
+                            : "Every run, its state, and its IoU, or accuracy where images have "
+                              "classes.");
     for (size_t i = 0; i < results->count && i < most; i++) {
         const struct result *r = &results->rows[i];
         table_add_text(t, "run", "%s", r->run);
@@ -514,8 +595,9 @@ void tables_fill_runs(struct table *t, const struct results *results, size_t mos
         table_addf(t, "seed", "%ld", r->seed);
         table_addf(t, "attempt", "%d", r->attempt);
         table_add_text(t, "state", "%s", result_state_name(r->state));
-        table_addf(t, "epochs", "%ld", r->epochs);
-        table_add_number(t, "training s", r->training_time, 1);
+        table_addf(t, stepped ? "intervals" : "epochs", "%ld", r->epochs);
+        table_add_text(t, "limited", "%s", r->limited == 1 ? "yes" : "-");
+        table_add_number(t, stepped ? "whole run s" : "training s", r->training_time, 1);
         table_add_number(t, "quality", result_quality(r), 4);
         table_add_text(t, "hosts", "%s", *r->hosts ? r->hosts : *r->host ? r->host : "-");
         table_add_text(t, "started", "%s", *r->started ? r->started : "-");

@@ -14,6 +14,12 @@ void tables_add(struct buf *b, const struct report *r, table_encode_f *encode);
  * those that only a page has room for. The caller frees the text. NULL if memory ran out. */
 char *tables_encode_latex(const struct report *r);
 
+/* Adds the comment and the macro that table_encode_latex needs. */
+void tables_begin_latex(struct buf *b, const char *created);
+
+/* Fills a table of times, speed-up and efficiency with the intervals of each. */
+void tables_fill_scaling(struct table *t, const struct report_series *s);
+
 /* Fills a short table of speed and quality, for a terminal of 80 columns. */
 void tables_fill_short(struct table *t, const struct report_series *s);
 

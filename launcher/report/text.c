@@ -172,7 +172,8 @@ static void add_chart(struct buf *b, const struct series *s, const struct text_f
 
     for (size_t i = 0; i < s->npoints; i++)
         most = fmax(most, series_speedup(s, &s->points[i])->value);
-    buf_addf(b, "\nspeed-up in steady epochs, up to the ideal (%s)\n", form->utf8 ? "\u2502" : "|");
+    buf_addf(b, "\nspeed-up in steady %ss, up to the ideal (%s)\n", series_interval(s),
+             form->utf8 ? "\u2502" : "|");
     for (size_t i = 0; i < s->npoints; i++) {
         const struct ratio *speedup = series_speedup(s, &s->points[i]);
         double length = isfinite(speedup->value) ? speedup->value / most * (width - 1) : 0;

@@ -61,7 +61,7 @@ static void add_speedup(struct buf *b, const struct analysis_series *as)
     int decimals = speedup_decimals(&d->speedup);
 
     if (as->series.mode == SERIES_WEAK) {
-        buf_addf(b, "%.*fx the images per second", decimals, d->speedup.value);
+        buf_addf(b, "%.*fx the %s per second", decimals, d->speedup.value, as->series.unit);
     } else {
         add_speed(b, d->speedup.value, decimals);
         add_than(b, d);
@@ -97,7 +97,8 @@ static void add_none(struct buf *b, const struct analysis_series *as)
 
     if (decision_list_counts(d, s, is_slower, counts, sizeof counts) == s->npoints - 1)
         buf_add(b, ": every larger count measured is slower.");
-    else if (decision_list_counts(d, s, is_inefficient, counts, sizeof counts) == s->npoints - 1)
+    else if (d->by_time ||
+             decision_list_counts(d, s, is_inefficient, counts, sizeof counts) == s->npoints - 1)
         buf_addf(b, ": no larger count measured has an efficiency of %.2f.", d->rule.efficiency);
     else
         buf_addf(
@@ -106,10 +107,17 @@ static void add_none(struct buf *b, const struct analysis_series *as)
 }
 
 /* Adds "; 0 of 3 runs collapsed, 95 % limit 63 %". */
-static void add_collapsed(struct buf *b, const struct quality *q)
+static void add_collapsed(struct buf *b, const struct series *s, const struct quality *q)
 {
-    buf_addf(b, "; %zu of %zu runs collapsed, 95 %% limit %.0f %%", q->ncollapsed, q->nruns,
+    if (s->is_share)
+        buf_addf(b, "; %zu of %zu runs collapsed, 95 %% limit %.0f %%", q->ncollapsed, q->nruns,
              ceil(100 * q->collapse_most - 1e-9));
+}
+
+/* Returns the word for quality at the beginning of a sentence. */
+static const char *quality_word(const struct series *s)
+{
+    return strcmp(s->quality, "accuracy") == 0 ? "Accuracy" : s->quality;
 }
 
 /* Adds "; about 9 seeds per count would decide it". what: "seeds" or "runs". */
@@ -138,11 +146,11 @@ static void add_open_time(struct buf *b, const struct analysis_series *as)
     buf_addf(b, "Whether the efficiency with %d GPU%s reaches %.2f is undecided (%.*f as measured",
              d->time_seeds.point->gpus, plural(d->time_seeds.point->gpus), d->rule.efficiency,
              decimals, r->value);
-    if (interval_is_known(&r->interval))
-        buf_addf(b, r->interval.method == INTERVAL_EPOCHS
-                        ? ", %.3f to %.3f by the epochs of single runs"
-                        : ", 95 %% interval %.3f to %.3f",
-                 r->interval.low, r->interval.high);
+    if (r->interval.method == INTERVAL_EPOCHS)
+        buf_addf(b, ", %.3f to %.3f by the %ss of single runs", r->interval.low, r->interval.high,
+                 series_interval(&as->series));
+    else if (interval_is_known(&r->interval))
+        buf_addf(b, ", 95 %% interval %.3f to %.3f", r->interval.low, r->interval.high);
     else if (!isnan(r->least))
         buf_addf(b, ", %.2f to %.2f between single runs, too few for an interval", r->least,
                  r->most);
@@ -157,22 +165,29 @@ static void add_open_quality(struct buf *b, const struct analysis_series *as)
     const struct decision *d = &as->decision;
     const struct quality *q = &d->quality[d->reach - as->series.points];
     const struct comparison *c = &q->change;
-    const char *quality = *as->series.quality == 'I' ? "IoU" : "Accuracy";
+    const struct series *s = &as->series;
+    const char *quality = quality_word(s);
 
+    if (q->state == QUALITY_UNKNOWN && s->limited) {
+        buf_addf(b, "%s with %d GPU%s is %s: this is by speed alone. Whole runs would show it.\n",
+                 quality, d->reach->gpus, plural(d->reach->gpus), q->why);
+        return;
+    }
     if (q->state == QUALITY_UNKNOWN) {
         buf_addf(b, "%s is %s.\n", quality, q->why);
         return;
     }
-    buf_addf(b, "%s with %d GPU%s is undecided (%.4f against %.4f", quality, d->reach->gpus,
-             plural(d->reach->gpus), c->b, c->a);
+    buf_addf(b, "%s with %d GPU%s is undecided (%.*f against %.*f", quality, d->reach->gpus,
+             plural(d->reach->gpus), s->decimals, c->b, s->decimals, c->a);
     if (q->why) {
         buf_addf(b, "): it is recorded in steps of %.3g, and the margin is %.3g; record more "
                     "decimals.\n", c->resolution, c->margin);
         return;
     }
     if (interval_is_known(&c->interval))
-        buf_addf(b, "; the 95 %% interval of the change, %.4f to %.4f, includes -%.3g",
-                 table_round(c->interval.low, 4), table_round(c->interval.high, 4), c->margin);
+        buf_addf(b, "; the 95 %% interval of the change, %.*f to %.*f, includes %s%.3g", s->decimals,
+                 table_round(c->interval.low, s->decimals), s->decimals,
+                 table_round(c->interval.high, s->decimals), s->lower ? "" : "-", c->margin);
     else
         buf_add(b, ", one run on a side");
     buf_add(b, "); ");
@@ -188,7 +203,7 @@ static void add_undecided(struct buf *b, const struct analysis_series *as)
 
     if (d->time_seeds.point)
         add_open_time(b, as);
-    if (reach && d->quality[reach].state != QUALITY_HOLDS)
+    if (reach && !d->by_time && d->quality[reach].state != QUALITY_HOLDS)
         add_open_quality(b, as);
 }
 
@@ -212,12 +227,15 @@ static void add_held(struct buf *b, const struct analysis_series *as)
     const struct decision *d = &as->decision;
     const struct quality *q = &d->quality[d->use - as->series.points];
     const struct comparison *c = &q->change;
+    const struct series *s = &as->series;
+    int decimals = s->decimals;
 
-    buf_addf(b, "%s with %d GPUs holds (%.4f against %.4f; change %.4f, 95 %% interval %.4f to "
-                "%.4f", *as->series.quality == 'I' ? "IoU" : "Accuracy", d->use->gpus, c->b, c->a,
-             table_round(c->difference, 4), table_round(c->interval.low, 4),
-             table_round(c->interval.high, 4));
-    add_collapsed(b, q);
+    buf_addf(b, "%s with %d GPUs holds (%.*f against %.*f; change %.*f, 95 %% interval %.*f to "
+                "%.*f", quality_word(s), d->use->gpus, decimals, c->b, decimals, c->a, decimals,
+             table_round(c->difference, decimals), decimals,
+             table_round(c->interval.low, decimals), decimals,
+             table_round(c->interval.high, decimals));
+    add_collapsed(b, s, q);
     buf_add(b, ").\n");
 }
 
@@ -253,7 +271,10 @@ static void add_verdict(struct buf *b, const struct analysis_series *as, const c
         }
         buf_add(b, ": ");
         add_speedup(b, as);
-        buf_addf(b, ", and %s holds.", as->series.quality);
+        if (d->by_time)
+            buf_add(b, ".");
+        else
+            buf_addf(b, ", and %s holds.", as->series.quality);
     }
 }
 
@@ -263,7 +284,10 @@ static void add_evidence(struct buf *b, const struct analysis_series *as)
     const struct decision *d = &as->decision;
     bool open = !d->decided && d->reach == d->base, used = d->best == d->use && d->use != d->base;
 
-    if (used)
+    if (d->by_time)
+        buf_addf(b, "This is by speed alone: %s.\n",
+                 as->series.limited ? "the runs ended at their limit" : "no run has a quality");
+    else if (used)
         add_held(b, as);
     if (used && d->reach != d->use)
         buf_addf(b, "Within reach by time: up to %d GPUs (%.2fx).\n", d->reach->gpus,
@@ -340,8 +364,9 @@ static void add_gaps(struct buf *b, const struct analysis_series *as)
             buf_addf(b, "efficiency %.*f", decision_efficiency_decimals(d, efficiency),
                      efficiency);
         if (q->state == QUALITY_FALLS)
-            buf_addf(b, "%s%s falls by %.4f", slow ? ", " : "", as->series.quality,
-                     -q->change.difference);
+            buf_addf(b, "%s%s %s by %.*f", slow ? ", " : "", as->series.quality,
+                     quality_fall_word(&as->series), as->series.decimals,
+                     quality_loss(&as->series, q->change.difference));
         if (q->state == QUALITY_COLLAPSES)
             buf_addf(b, "%s%zu of %zu run%s collapsed", slow ? ", " : "", q->ncollapsed, q->nruns,
                      plural((long)q->nruns));
@@ -376,9 +401,8 @@ static void add_collapses(struct buf *b, const struct analysis_series *as)
 
 static bool is_lower_by_chance(const struct decision *d, const struct series *s, size_t i)
 {
-    (void)s;
     return d->quality[i].state == QUALITY_UNDECIDED &&
-           d->quality[i].change.difference < -d->rule.margin;
+           quality_loss(s, d->quality[i].change.difference) > d->rule.margin;
 }
 
 /* Adds falls of quality that were observed but are not significant. */
@@ -388,9 +412,10 @@ static void add_lower(struct buf *b, const struct analysis_series *as)
 
     if (decision_list_counts(&as->decision, &as->series, is_lower_by_chance, counts, sizeof counts))
         buf_addf(b,
-                 "In these runs %s is lower by more than %.3g with %s GPUs; more runs must show "
+                 "In these runs %s is %s by more than %.3g with %s GPUs; more runs must show "
                  "whether that is chance.\n",
-                 as->series.quality, as->decision.rule.margin, counts);
+                 as->series.quality, as->series.lower ? "higher" : "lower",
+                 as->decision.rule.margin, counts);
 }
 
 /* Adds the efficiency of the whole run if it is lower than that of steady epochs, and as the cause
@@ -462,8 +487,8 @@ static void add_fastest(struct buf *b, const struct analysis_series *as)
     const struct series_point *p = series_find(&as->series, c->gpus);
     double training = p ? p->q[QUANTITY_TRAINING].median : NAN;
 
-    buf_addf(b, "Fastest whole run, start-up and evaluation included: %d GPU%s (%.4g s", c->gpus,
-             plural(c->gpus), c->value);
+    buf_addf(b, "%sastest whole run, start-up and evaluation included: %d GPU%s (%.4g s",
+             as->series.limited ? "f" : "F", c->gpus, plural(c->gpus), c->value);
     if (training < c->value)
         buf_addf(b, ", of which %.4g s are training", training);
     buf_add(b, ")");
@@ -476,8 +501,10 @@ static void add_advice_words(struct buf *b, const struct analysis_series *as, bo
     if (as->series.mode == SERIES_WEAK) {
         buf_add(b,
                 "The work grows with the GPUs (weak scaling): a whole run with more of them is not "
-                "faster or cheaper, it trains on more images.\n");
+                "faster or cheaper, it does more work.\n");
     } else if (a->time.gpus && a->gpu_hours.gpus) {
+        if (as->series.limited)
+            buf_add(b, "Of the counts with whole runs: ");
         add_fastest(b, as);
         add_choice(b, "; fewest GPU-hours: ", &a->gpu_hours, "GPU-hours");
         add_choice(b, "; least energy: ", &a->energy, "kWh");
@@ -518,9 +545,13 @@ static void add_convergence(struct buf *b, const struct analysis_series *as)
     add_speed(b, c->points[best].speedup, 2);
     add_than(b, &as->decision);
     add_speedup_range(b, c, best);
+    double epochs = c->points[best].epochs_ratio;
+    if (isnan(epochs)) {
+        buf_add(b, ".\n");
+        return;
+    }
     buf_add(b, ": each epoch is ");
     add_speed(b, c->points[best].epoch_s_ratio, 2);
-    double epochs = c->points[best].epochs_ratio;
     if (fabs(epochs - 1) < 0.005)
         buf_add(b, ", and as many are needed.\n");
     else

@@ -135,7 +135,7 @@ void run_dir_list_destroy(char **ids, size_t count)
     free(ids);
 }
 
-/* Returns a word of the train section, or the setting's preset if run.json has none that is
+/* Returns a word of the train section, or what its absence means if run.json has none that is
  * valid: it may be older than the setting. */
 static const char *decode_word(const json_t *root, const char *path)
 {
@@ -146,7 +146,7 @@ static const char *decode_word(const json_t *root, const char *path)
     struct err ignored;
 
     if (!text || setting_set(s, text, &c, &ignored))
-        (void)setting_set(s, s->preset, &c, &ignored);
+        (void)setting_set(s, setting_absent(s), &c, &ignored);
     return *(const char **)((char *)&c + s->offset);
 }
 

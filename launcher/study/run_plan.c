@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/study/run_dir.h"
 #include "launcher/study/setting_json.h"
 #include "src/cluster/range.h"
 #include "src/format/schema.h"
@@ -83,13 +84,50 @@ static int choose_layout(const struct study *study, const struct site *site, int
 void run_plan_label(const struct study *study, const struct engine *engine,
                     char dst[RUN_LABEL_SIZE])
 {
-    const char *usual = setting_find(settings_of_run, "train.dtype")->preset;
+    const struct setting *s = setting_find(settings_of_run, "train.dtype");
+    const char *word = study->train.dtype;
 
     name_run(study, engine, dst);
     if (study->variant)
         snprintf(dst + strlen(dst), RUN_LABEL_SIZE - strlen(dst), "-%s", study->variant);
-    else if (engine->embedded && strcmp(study->train.dtype, usual) != 0)
-        snprintf(dst + strlen(dst), RUN_LABEL_SIZE - strlen(dst), "-%s", study->train.dtype);
+    else if (engine->embedded && strcmp(word, s->preset) != 0 && strcmp(word, s->absent) != 0)
+        snprintf(dst + strlen(dst), RUN_LABEL_SIZE - strlen(dst), "-%s", word);
+}
+
+/* Returns train.dtype of the study's runs with this label, or NULL if it has none. */
+static const char *begun_dtype(const struct study *study, const char *label)
+{
+    const char *dtype = NULL;
+    size_t count = 0, n = strlen(label);
+    char **ids = NULL;
+    struct err ignored;
+    struct run run;
+
+    if (run_dir_list(study->dir, &ids, &count, &ignored))
+        return NULL;
+    for (size_t i = 0; i < count && !dtype; i++)
+        if (strncmp(ids[i], label, n) == 0 && strncmp(ids[i] + n, "-g", 2) == 0 &&
+            run_dir_read(study->dir, ids[i], &run, NULL, &ignored) == 0)
+            dtype = run.dtype;
+    run_dir_list_destroy(ids, count);
+    return dtype;
+}
+
+const char *run_plan_dtype(const struct study *study, const struct site *site)
+{
+    const char *word = study->train.dtype, *backend = study->train.backend, *begun;
+    char label[RUN_LABEL_SIZE];
+    struct err ignored;
+    const struct engine *engine = engine_find(study->engine, &ignored);
+    bool on_cpu = strcmp(backend, "auto") == 0 ? site_has_fake_gpus(site)
+                                               : strcmp(backend, "cuda") != 0;
+
+    if (strcmp(word, "auto") != 0 || !engine)
+        return word;
+    run_plan_label(study, engine, label);
+    if ((begun = begun_dtype(study, label)))
+        return begun;
+    return !engine->embedded || on_cpu ? "f32" : word;
 }
 
 static int compute_run(const struct study *study, const struct site *site, int gpus, int seed,
@@ -103,7 +141,6 @@ static int compute_run(const struct study *study, const struct site *site, int g
     if (choose_layout(study, site, gpus, dst, e))
         return -1;
     dst->seed = seed;
-    dst->dtype = study->train.dtype;
     run_plan_label(study, dst->engine, label);
     snprintf(dst->id, sizeof dst->id, RUN_ID_FORMAT, label, gpus, (long)seed);
     return 0;
@@ -112,6 +149,7 @@ static int compute_run(const struct study *study, const struct site *site, int g
 int run_plan_compute(const struct study *study, const struct site *site, const char *gpus,
                      long seeds, struct run_plan *dst, struct err *e)
 {
+    const char *dtype = run_plan_dtype(study, site);
     struct range counts;
     int rc = 0;
 
@@ -129,8 +167,10 @@ int run_plan_compute(const struct study *study, const struct site *site, const c
     if (!dst->runs)
         rc = err_errno(e, ERR_INTERNAL, errno, "plan");
     for (size_t i = 0; rc == 0 && i < counts.count; i++)
-        for (int seed = 1; rc == 0 && seed <= seeds; seed++)
+        for (int seed = 1; rc == 0 && seed <= seeds; seed++) {
+            dst->runs[dst->count].dtype = dtype;
             rc = compute_run(study, site, counts.values[i], seed, &dst->runs[dst->count++], e);
+        }
     range_destroy(&counts);
     if (rc)
         run_plan_destroy(dst);

@@ -18,11 +18,11 @@
 struct run {
     /* "unet-g04-s1": label, GPUs, seed. The label of the embedded engine is the model, that of
      * another engine its name. The name of the variant follows or, without one, train.dtype of the
-     * embedded engine if it differs from its preset. */
+     * embedded engine other than auto and f32. */
     char id[RUN_ID_SIZE];
     const struct engine *engine;
     int seed;
-    const char *dtype; /* the value of train.dtype */
+    const char *dtype; /* train.dtype, as run_plan_dtype returns it */
     const struct workspace *own; /* that of its variant (workspace_of); NULL: of the study */
     struct layout layout;
     bool resized;  /* this attempt has another number of GPUs (unetctl resume --gpus) */
@@ -48,6 +48,11 @@ void run_plan_destroy(struct run_plan *plan);
 /* Writes the label that the ids of the study's runs with this engine begin with. */
 void run_plan_label(const struct study *study, const struct engine *engine,
                     char dst[RUN_LABEL_SIZE]);
+
+/* Returns train.dtype. For "auto" it is that of the study's runs with this label, if there are any,
+ * otherwise "f32" where the site and train.backend say that runs compute on the CPU, otherwise
+ * "auto", which each run resolves by its GPUs when it begins. */
+const char *run_plan_dtype(const struct study *study, const struct site *site);
 
 /* Returns run.json of a run, described in doc/FORMATS.md, which the caller frees, or NULL with
  * an error. */
@@ -84,9 +89,10 @@ const char *run_plan_study_dir(const json_t *plan, size_t *length);
 const json_t *run_plan_value(const json_t *plan, const char *key);
 
 /* How two run.json texts differ: the number of differing values, and path and values (as JSON)
- * of the first. Not counted are keys that only the old text has, unless run.json has them only where
- * they are set, and keys that only the new text has, at their preset, unless the setting is
- * "expected". run_plan_compare returns 0, or -1 with ERR_CONFIG; study_dir applies to the old text as in run_plan_decode. */
+ * of the first. Not counted are keys that only the old text has, unless run.json has them only
+ * where they are set, and keys that only the new text has, at their preset, unless the setting is
+ * "expected". run_plan_compare returns 0, or -1 with ERR_CONFIG; study_dir applies to the old text as
+ * in run_plan_decode. */
 struct run_difference {
     size_t count;
     char path[128], was[512], is[512]; /* "train.lr", "0.001", "0.01" */

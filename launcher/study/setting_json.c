@@ -34,9 +34,11 @@ bool setting_json_is_preset(const struct setting *s, const json_t *value)
     const char *text = json_is_boolean(value) ? (json_is_true(value) ? "true" : "false")
                                               : json_string_value(value);
 
-    if (!s->preset)
+    const char *preset = setting_absent(s);
+
+    if (!preset)
         return false;
     if (json_is_number(value))
-        return strtod(s->preset, NULL) == json_number_value(value);
-    return text ? strcmp(s->preset, text) == 0 : json_array_size(value) == 0 && !*s->preset;
+        return strtod(preset, NULL) == json_number_value(value);
+    return text ? strcmp(preset, text) == 0 : json_array_size(value) == 0 && !*preset;
 }

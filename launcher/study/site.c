@@ -167,3 +167,21 @@ void site_close(struct site *s)
     free(s->name);
     *s = (struct site){0};
 }
+
+static bool has_environment(const struct site *s, const char *line)
+{
+    for (size_t i = 0; i < s->env.count; i++)
+        if (strcmp(s->env.lines[i], line) == 0)
+            return true;
+    return false;
+}
+
+bool site_has_fake_gpus(const struct site *s)
+{
+    return has_environment(s, "UNET_GPUS=fake") || s->sandbox;
+}
+
+bool site_has_foreign_gpus(const struct site *s)
+{
+    return has_environment(s, "UNET_GPUS=foreign");
+}

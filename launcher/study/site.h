@@ -48,6 +48,10 @@ extern const struct setting site_keys[];
 int site_open(struct site *s, const char *name, struct err *e);
 void site_close(struct site *s);
 
+/* Does the site say that its GPUs are fake, or not NVIDIA's? */
+bool site_has_fake_gpus(const struct site *s);
+bool site_has_foreign_gpus(const struct site *s);
+
 /* Lists the names of the profiles that come with unetctl, sorted and NULL-terminated. The caller
  * frees each. Returns 0 or -1. */
 #define SITE_NAMES_MAX 64

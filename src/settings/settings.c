@@ -140,6 +140,7 @@ bool settings_model_is_file(const char *name)
 #define EITHER_AS(as_, path_, ...) \
     {.path = path_, .as = as_, .or_next = true, .values = (const char *const[]){__VA_ARGS__, NULL}}
 #define MASKS NEED_AS("masks", "model.name", "unet", "fcnn", NEED_MODEL_FILE)
+#define ABSENT(text) .absent = text
 #define NEUTRAL(text) .neutral = text
 #define CHECK(name) .check = check_##name
 #define IS_PATH(name) .is_path = name
@@ -192,6 +193,11 @@ const struct setting *setting_find(const struct setting *table, const char *path
     while (table->path && strcmp(table->path, path) != 0)
         table++;
     return table->path ? table : NULL;
+}
+
+const char *setting_absent(const struct setting *s)
+{
+    return s->absent ? s->absent : s->preset;
 }
 
 int setting_word_index(const struct setting *table, const char *path, const void *src)
@@ -420,29 +426,6 @@ bool setting_is_preset(const struct setting *s, const void *src)
     bool same = s->preset && strcmp(text.data ? text.data : "", s->preset) == 0;
     buf_destroy(&text);
     return same;
-}
-
-void setting_format_json(const struct setting *s, const void *src, struct buf *dst)
-{
-    const struct setting_lines *list = const_member(s, src);
-    struct buf text = {0};
-
-    if (setting_is_list(s)) {
-        buf_add(dst, "[");
-        for (size_t i = 0; i < list->count; i++) {
-            buf_add(dst, i ? "," : "");
-            buf_add_json_string(dst, list->lines[i]);
-        }
-        buf_add(dst, "]");
-        return;
-    }
-    setting_format(s, src, &text);
-    dst->failed |= text.failed;
-    if (setting_is_text(s) || s->type == SETTING_WORD)
-        buf_add_json_string(dst, text.data ? text.data : "");
-    else
-        buf_add(dst, text.data ? text.data : "0");
-    buf_destroy(&text);
 }
 
 static void clear_members(const struct setting *table, void *dst)

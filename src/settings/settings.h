@@ -62,6 +62,7 @@ struct setting {
     enum setting_type type;
     size_t offset;      /* of the member in its struct */
     const char *preset; /* the default, as text; NULL: the setting is required */
+    const char *absent; /* what a file of an earlier version, without it, means; NULL: preset */
     double min, max;          /* of INT and REAL; both 0: not limited */
     const char *unit;         /* NULL: none */
     const char *const *words; /* of WORD, NULL-terminated */
@@ -132,6 +133,9 @@ int setting_refuse(const struct setting *table, const char *path, struct err *e)
  * path is not such a key, or -1 with the error of setting_refuse. */
 int setting_check_gone(const char *path, const char *text, struct err *e);
 
+/* Returns what a file without the setting means, or NULL. */
+const char *setting_absent(const struct setting *s);
+
 /* Returns the part of the path after its dot, or all of it. */
 const char *setting_leaf(const struct setting *s);
 
@@ -163,9 +167,6 @@ void setting_format(const struct setting *s, const void *src, struct buf *dst);
 
 /* Has src the preset? */
 bool setting_is_preset(const struct setting *s, const void *src);
-
-/* Adds the value as JSON. */
-void setting_format_json(const struct setting *s, const void *src, struct buf *dst);
 
 /* create sets all members that have a preset to it, other texts to NULL and all lists to empty;
  * further members stay. copy replaces the texts and lists in dst, which holds a bytewise copy of

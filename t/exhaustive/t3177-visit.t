@@ -100,7 +100,7 @@ while read -r line; do
 done <<<"$expected"
 is "$(grep -vE "$(paste -sd'|' <<<"$expected")" failures)" "" "nothing else failed"
 for what in 'steps in bf16' 'whole networks' 'losses of 3 steps in f32' 'losses of 3 steps in bf16' \
-    'every op' 'none norm, two ranks, UNET_RECORD=on' 'sync norm, two ranks, UNET_RECORD=off' \
+    'every op' 'none norm, two ranks, UNET_CAPTURE=on' 'sync norm, two ranks, UNET_CAPTURE=off' \
     'a killed rank is named by the other' 'stopped and resumed: the same weights'; do
     like "$root/out/table.md" "^- $what.*: [1-9][0-9]* checks passed" "$what"
 done

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* model.json is encoded as text and decoded with cJSON; weights are written by safetensors.h. */
 #include "config.h"
 #include "trainer/checkpoint/checkpoint.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -12,11 +10,11 @@
 #include <sys/stat.h>
 
 #include "src/atomicfile.h"
-#include "src/buf.h"
 #include "src/format/schema.h"
 #include "src/format/sha256.h"
 #include "src/mem.h"
 #include "trainer/checkpoint/safetensors.h"
+#include "trainer/json/cjson.h"
 #include "trainer/models/model.h"
 
 #define MODEL_LIMIT (4 << 20) /* bytes of model.json, which may include a class file of 1 MiB */
@@ -44,41 +42,39 @@ int checkpoint_write_weights(const char *path, const struct weights *w, struct e
     return rc;
 }
 
-static void add_classes(struct buf *b, const struct checkpoint_classes *c)
+static void add_classes(cJSON *o, const struct checkpoint_classes *c)
 {
-    buf_add(b, ",\"class_names\":[");
+    cJSON *names = cjson_array(o, "class_names");
+
     for (int i = 0; i < c->count; i++)
-        buf_json_text(b, NULL, c->names[i]);
-    buf_add(b, "]");
+        cjson_add(names, NULL, cJSON_CreateString(c->names[i]));
     if (*c->ignore)
-        buf_json_text(b, "ignore", c->ignore);
+        cjson_addf(o, "ignore=%s", c->ignore);
     if (*c->file)
-        buf_json_text(b, "class_file", c->file);
+        cjson_addf(o, "class_file=%s", c->file);
     if (*c->scale && strcmp(c->scale, "full") != 0)
-        buf_json_text(b, "image_scale", c->scale);
+        cjson_addf(o, "image_scale=%s", c->scale);
     if (c->soft_masks)
-        buf_json_bool(b, "soft_masks", true);
+        cjson_addf(o, "soft_masks=%i", true);
 }
 
 static int write_model(const char *path, const struct network_config *c,
                        const struct checkpoint_classes *classes, const char *sha256, struct err *e)
 {
     const struct model *model = model_find(c->model);
-    struct buf b = {0};
+    cJSON *o = cJSON_CreateObject();
 
-    buf_add(&b, "{\"schema\":1");
-    buf_json_text(&b, "name", model ? model->title : c->model);
+    cjson_addf(o, "schema=%d name=%s", 1, model ? model->title : c->model);
     if (model && model->text)
-        buf_json_text(&b, "description", model->text);
-    buf_addf(&b,
-             ",\"base\":%d,\"depth\":%d,\"channels\":%d,\"classes\":%d,\"batch_norm\":\"%s\","
-             "\"height\":%d,\"width\":%d,\"scale\":\"fit\"",
-             c->base, c->depth, c->channels, c->classes ? c->classes : 1,
-             batch_norms[c->batch_norm], c->height, c->width);
-    add_classes(&b, classes);
-    buf_addf(&b, ",\"weights_sha256\":\"%s\"}\n", sha256);
-    int rc = b.failed ? mem_fail(e) : atomicfile_write(path, b.data, b.length, 0666, e);
-    buf_destroy(&b);
+        cjson_addf(o, "description=%s", model->text);
+    cjson_addf(o, "base=%d depth=%d channels=%d classes=%d batch_norm=%s height=%d width=%d "
+               "scale=%s", c->base, c->depth, c->channels, c->classes ? c->classes : 1,
+               batch_norms[c->batch_norm], c->height, c->width, "fit");
+    add_classes(o, classes);
+    cjson_addf(o, "weights_sha256=%s", sha256);
+    char *text = cjson_print(o, "\n", e);
+    int rc = text ? atomicfile_write(path, text, strlen(text), 0666, e) : -1;
+    free(text);
     return rc;
 }
 

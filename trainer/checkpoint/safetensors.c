@@ -3,7 +3,6 @@
 #include "config.h"
 #include "trainer/checkpoint/safetensors.h"
 
-#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -12,9 +11,9 @@
 #include <string.h>
 
 #include "src/atomicfile.h"
-#include "src/buf.h"
 #include "src/format/sha256.h"
 #include "src/mem.h"
+#include "trainer/json/cjson.h"
 
 #define FILE_LIMIT ((size_t)1 << 36)
 #define METADATA "__metadata__"
@@ -51,27 +50,25 @@ size_t safetensors_list(const struct weights *w, const char *prefix, float *valu
     return n;
 }
 
-static void encode_header(const char *const *metadata, const struct safetensors_entry *list,
-                          size_t n, struct buf *dst)
+static char *encode_header(const char *const *metadata, const struct safetensors_entry *list,
+                           size_t n, struct err *e)
 {
-    size_t at = 0;
+    cJSON *o = cJSON_CreateObject(), *about = cjson_object(o, METADATA);
+    double at = 0;
 
-    buf_add(dst, "{\"" METADATA "\":{\"format\":\"pt\"");
+    cjson_addf(about, "format=%s", "pt");
     for (; metadata && *metadata; metadata += 2)
-        buf_json_text(dst, metadata[0], metadata[1]);
-    buf_add(dst, "}");
+        cjson_add(about, metadata[0], cJSON_CreateString(metadata[1]));
     for (size_t i = 0; i < n; i++) {
-        buf_json_key(dst, list[i].name);
-        buf_add(dst, "{\"dtype\":\"F32\",\"shape\":[");
+        double end = at + (double)(list[i].count * sizeof(float));
+        cJSON *entry = cjson_object(o, list[i].name), *shape = cjson_array(entry, "shape");
+        cjson_addf(entry, "dtype=%s", "F32");
         for (int d = 0; d < list[i].ndim; d++)
-            buf_addf(dst, "%s%" PRId64, d ? "," : "", list[i].shape[d]);
-        size_t end = at + list[i].count * sizeof(float);
-        buf_addf(dst, "],\"data_offsets\":[%zu,%zu]}", at, end);
+            cjson_add(shape, NULL, cJSON_CreateNumber((double)list[i].shape[d]));
+        cjson_add(entry, "data_offsets", cJSON_CreateDoubleArray((double[]){at, end}, 2));
         at = end;
     }
-    buf_add(dst, "}");
-    while (dst->length % 8) /* aligns the data in a mapped file */
-        buf_add(dst, " ");
+    return cjson_print(o, "       ", e);
 }
 
 static void fill_hash(char *header, size_t nbytes, const struct safetensors_entry *list, size_t n)
@@ -92,14 +89,12 @@ static void fill_hash(char *header, size_t nbytes, const struct safetensors_entr
 int safetensors_write(const char *path, const char *const *metadata,
                       const struct safetensors_entry *list, size_t n, struct err *e)
 {
-    struct buf header = {0};
+    char *text = encode_header(metadata, list, n, e);
     unsigned char length[8];
 
-    encode_header(metadata, list, n, &header);
-    size_t nbytes = header.length;
-    char *text = buf_steal(&header);
     if (!text)
-        return mem_fail(e);
+        return -1;
+    size_t nbytes = strlen(text) / 8 * 8; /* with spaces: aligns the data in a mapped file */
     for (size_t i = 0; i < sizeof length; i++)
         length[i] = (unsigned char)((uint64_t)nbytes >> (8 * i));
     fill_hash(text, nbytes, list, n);

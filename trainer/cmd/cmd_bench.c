@@ -10,10 +10,10 @@
 
 #include "src/clock.h"
 #include "src/mem.h"
+#include "src/rng.h"
 #include "src/stat.h"
 #include "trainer/backends/cuda/runtime/cuda_info.h"
 #include "trainer/backends/peak.h"
-#include "trainer/cmd/bench_rounds.h"
 #include "trainer/cmd/cmd.h"
 #include "trainer/cmd/options.h"
 #include "trainer/core/device.h"
@@ -23,14 +23,15 @@
 #include "trainer/optim/optim.h"
 #include "trainer/passes/precision.h"
 #include "trainer/run/compute.h"
-#include "trainer/run/strategy.h"
+#include "trainer/run/ranks/rank_identity.h"
 
 #define SEED 1244
+#define RATE 0.001
 
 static const char *opt_model = "unet", *opt_size = "256x256", *opt_dtype = "f32";
 static const char *opt_mode = "train", *opt_backend = "auto";
 static long opt_base, opt_depth, opt_channels = 1, opt_classes = 1, opt_batch = 16;
-static long opt_threads, opt_steps = 10, opt_warmup = 3, opt_iters, opt_gpus;
+static long opt_threads, opt_steps = 10, opt_warmup = 3;
 static bool opt_json, opt_per_op;
 
 static const struct cli_option options[] = {
@@ -50,10 +51,6 @@ static const struct cli_option options[] = {
     OPTIONS_BACKEND(opt_backend),
     OPTIONS_THREADS(opt_threads),
     {"steps", 0, CLI_INT, "N", "number of timed steps (10)", &opt_steps, 1, 1000000},
-    {"iters", 0, CLI_INT, "N", "rounds of --steps, printed as Horovod's benchmark does (0: off)",
-     &opt_iters, 0, 100000},
-    {"gpus", 'g', CLI_INT, "N",
-     "with --iters: replicas whose gradients are summed (the tasks, or 1)", &opt_gpus, 1, 1024},
     {"warmup", 0, CLI_INT, "N", "steps before the timed ones (3)", &opt_warmup, 0, 1000000},
     {"per-op", 0, CLI_FLAG, NULL,
      "also print for each op: time, operations, bytes, rates and share of the peak", &opt_per_op, 0,
@@ -66,15 +63,7 @@ static const char details[] =
     "step; with cuda, by the mean, as the GPU computes steps after they were queued. With cuda,\n"
     "--per-op times the GPU, otherwise the processor.\n"
     "\n"
-    "  unet-train bench --base 8 --size 768x1024 --batch-size 4 --threads 2 --json\n"
-    "\n"
-    "With --iters it runs rounds of steps on one or several replicas (processes, or tasks of\n"
-    "mpirun) and prints images per second of each round, their mean +-1.96 standard deviations,\n"
-    "and the total:\n"
-    "\n"
-    "  unet-train bench --model resnet44 --size 32x32 --channels 3 --classes 10 --batch-size 32 "
-    "\\\n"
-    "             --warmup 10 --iters 10 --steps 10 --gpus 2\n";
+    "  unet-train bench --base 8 --size 768x1024 --batch-size 4 --threads 2 --json\n";
 
 static int configure_bench(struct network_config *c, struct err *e)
 {
@@ -82,7 +71,7 @@ static int configure_bench(struct network_config *c, struct err *e)
         .model = opt_model, .backend = opt_backend, .base = (int)opt_base, .depth = (int)opt_depth,
         .channels = (int)opt_channels, .classes = (int)opt_classes, .seed = SEED,
         .batch_norm = BATCH_NORM_LOCAL,
-        .threads = opt_threads ? (int)opt_threads : strategy_own_cores()};
+        .threads = opt_threads ? (int)opt_threads : rank_identity_own_cores()};
     if (strcmp(opt_mode, "train") != 0 && strcmp(opt_mode, "infer") != 0)
         return err_set(e, ERR_USAGE, "bench: --mode %s: must be train or infer", opt_mode);
     const struct model *model = model_open(opt_model, e);
@@ -93,13 +82,47 @@ static int configure_bench(struct network_config *c, struct err *e)
     return options_network("bench", opt_dtype, opt_size, c, e);
 }
 
+/* Writes synthetic images and targets to the network's input for the next step. */
+static int fill_input(struct network *n, const struct network_config *c, bool training,
+                      struct err *e)
+{
+    size_t values = (size_t)opt_batch * (size_t)c->height * (size_t)c->width * (size_t)c->channels;
+    float *input = network_input(n, training, (int)opt_batch, e);
+    float *target = input ? network_target(n, training, (int)opt_batch, e) : NULL;
+
+    if (!target)
+        return -1;
+    for (size_t i = 0; i < values; i++)
+        input[i] = (float)rng_uniform(SEED, 1, i);
+    for (size_t i = 0; i < (size_t)opt_batch * network_targets(n); i++)
+        target[i] = (float)(int)(rng_uniform(SEED, 2, i) * (c->classes < 2 ? 2 : c->classes));
+    return 0;
+}
+
+static int train_step(struct network *n, struct optim *o, struct err *e)
+{
+    double images = (double)opt_batch, loss = 0;
+    struct network_step step = {.images = images, .weight = images * (double)network_targets(n),
+                                .scaling = o->scaling};
+    struct weights *w = network_weights(n);
+    struct device_update update;
+
+    if (o->device) {
+        optim_plan(o, w, RATE, 0, &update);
+        step.update = &update;
+    }
+    if (network_train(n, (int)opt_batch, step, &loss, NULL, NULL, e))
+        return -1;
+    if (!o->device)
+        optim_step(o, w, RATE, 0);
+    return 0;
+}
+
 static int run_step(struct network *n, struct optim *o, struct err *e)
 {
-    struct bench_replica r = {.network = n, .optim = o};
     const float *logits;
 
-    return o ? bench_rounds_step(&r, (int)opt_batch, e)
-             : network_infer(n, (int)opt_batch, &logits, e);
+    return o ? train_step(n, o, e) : network_infer(n, (int)opt_batch, &logits, e);
 }
 
 /* Runs the warm-up steps and the timed ones. Sets seconds and cpu_seconds, the processor time of
@@ -111,7 +134,7 @@ static int time_steps(struct network *n, const struct network_config *c, struct 
     double loss = 0, first = 0;
 
     for (long i = 0; i < opt_warmup + opt_steps; i++) {
-        if (i < DEVICE_SLOTS && bench_rounds_fill(n, c, o != NULL, (int)opt_batch, e))
+        if (i < DEVICE_SLOTS && fill_input(n, c, o != NULL, e))
             return -1;
         if (i == opt_warmup && network_wait(n, &loss, e))
             return -1;
@@ -162,18 +185,17 @@ static int print_speed(struct network *n, const struct network_config *c, double
     }
     if (network_count(n, strcmp(opt_mode, "train") == 0, (int)opt_batch, &flop, &bytes, e))
         return -1;
-    printf("{\"schema\":1,\"model\":\"%s\",\"base\":%ld,\"depth\":%ld,\"channels\":%ld,\"classes\":"
-           "%ld,"
-           "\"height\":%d,\"width\":%d,\"batch_size\":%ld,\"mode\":\"%s\",\"dtype\":\"%s\","
-           "\"threads\":%d,\"backend\":\"%s\",\"steps\":%ld,\"warmup\":%ld,\"img_per_s\":%.6g,"
-           "\"img_per_s_mean\":%.6g,\"img_per_s_196sd\":%.6g,\"step_s_median\":%.9g,"
-           "\"step_s_min\":%.9g,\"step_cpu_s_median\":%.9g,\"startup_s\":%.6g,"
-           "\"flop\":%.9g,\"bytes\":%.9g,\"peak_rss_mib\":%.1f}\n",
-           opt_model, opt_base, opt_depth, opt_channels, opt_classes, c->height, c->width,
-           opt_batch, opt_mode, opt_dtype, c->threads, network_backend(n), opt_steps, opt_warmup,
-           batch / median, mean, spread, median, least, cpu, startup_s, flop, bytes,
-           (double)usage.ru_maxrss / 1024);
-    return 0;
+    cJSON *o = cJSON_CreateObject();
+    cjson_addf(o, "schema=%d model=%s base=%ld depth=%ld channels=%ld classes=%ld height=%d "
+               "width=%d batch_size=%ld mode=%s dtype=%s threads=%d backend=%s steps=%ld "
+               "warmup=%ld", 1, opt_model, opt_base, opt_depth, opt_channels, opt_classes,
+               c->height, c->width, opt_batch, opt_mode, opt_dtype, c->threads, network_backend(n),
+               opt_steps, opt_warmup);
+    cjson_addf(o, "img_per_s=%g img_per_s_mean=%g img_per_s_196sd=%g step_s_median=%g "
+               "step_s_min=%g step_cpu_s_median=%g startup_s=%g flop=%g bytes=%g peak_rss_mib=%g",
+               batch / median, mean, spread, median, least, cpu, startup_s, flop, bytes,
+               (double)usage.ru_maxrss / 1024);
+    return options_print(o, e);
 }
 
 /* Returns the peak rates of the first visible GPU (0 if unknown), or of one core for a network on
@@ -215,20 +237,6 @@ static int print_roofline(struct network *n, bool training, const double *second
     return 0;
 }
 
-static int run_rounds(const struct network_config *c, struct err *e)
-{
-    int tasks = strategy_launched_tasks(), gpus = opt_gpus ? (int)opt_gpus : tasks;
-    struct bench_rounds b = {.network = *c, .gpus = gpus, .batch = (int)opt_batch,
-                             .warmup = (int)opt_warmup, .rounds = (int)opt_iters,
-                             .steps = (int)opt_steps, .json = opt_json};
-
-    if (strcmp(opt_mode, "train") != 0 || opt_per_op)
-        return err_set(e, ERR_USAGE, "bench: --iters cannot be used with --mode infer or --per-op");
-    if (!opt_threads && tasks == 1 && gpus > 1)
-        b.network.threads = c->threads > gpus ? c->threads / gpus : 1;
-    return bench_rounds_run(&b, e);
-}
-
 static int run_bench(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     double began = clock_now();
@@ -239,10 +247,6 @@ static int run_bench(int noperands, char **operands, int nrest, char **rest, str
     (void)noperands, (void)operands, (void)nrest, (void)rest;
     if (configure_bench(&c, e))
         return -1;
-    if (opt_iters)
-        return run_rounds(&c, e);
-    if (opt_gpus)
-        return err_set(e, ERR_USAGE, "bench: --gpus needs --iters");
     struct network *n = network_create(&c, e);
     double *seconds = mem_zero(2 * (size_t)opt_steps, sizeof *seconds, e);
     if (!n || !seconds)

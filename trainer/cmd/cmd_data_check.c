@@ -2,6 +2,7 @@
 /* unet-train data check: decodes images and prints their properties, or why they cannot be used. */
 #include "config.h"
 #include "trainer/cmd/cmd.h"
+#include "trainer/cmd/options.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -9,7 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "src/buf.h"
 #include "src/text/filename.h"
 #include "src/log.h"
 #include "src/plural.h"
@@ -17,6 +17,7 @@
 #include "trainer/data/source/container.h"
 #include "trainer/data/source/remarks.h"
 #include "trainer/data/source/tree.h"
+#include "trainer/json/cjson.h"
 
 static bool opt_json;
 
@@ -31,6 +32,7 @@ struct count {
     size_t files, bad;
     unsigned least[NPROPERTIES], most[NPROPERTIES]; /* of those that can be used */
     struct remarks remarks;
+    cJSON *list; /* with --json, of all files */
 };
 
 static void add_properties(struct count *count, const struct pixels *img)
@@ -62,28 +64,20 @@ static void log_fine(const struct count *count)
     log_info("%zu image%s can be read: %s", count->files, plural(count->files), text);
 }
 
-/* Prints one object of the list: an image, or an error. */
-static void print_image_json(size_t index, const char *name, const struct pixels *img,
-                             const char *hex, const char *error)
+/* Adds an image, or an error, to the list. */
+static void add_file(cJSON *list, const char *name, const struct pixels *img, const char *hex,
+                     const char *error)
 {
-    struct buf b = {0};
+    cJSON *o = cjson_object(list, NULL);
 
-    buf_add(&b, index ? ",\n {" : "\n {");
-    buf_json_text(&b, "path", name);
-    if (img) {
-        buf_json_int(&b, "width", img->width);
-        buf_json_int(&b, "height", img->height);
-        buf_json_int(&b, "channels", img->channels);
-        buf_json_int(&b, "bits", img->bits);
-        buf_json_int(&b, "pages", img->pages);
-        buf_json_text(&b, "sha256", hex);
-    }
+    cjson_addf(o, "path=%s", name);
+    if (img)
+        cjson_addf(o, "width=%u height=%u channels=%d bits=%d pages=%d sha256=%s", img->width,
+                   img->height, img->channels, img->bits, img->pages, hex);
     if (img && img->warning[0])
-        buf_json_text(&b, "warning", img->warning);
+        cjson_addf(o, "warning=%s", img->warning);
     if (error)
-        buf_json_text(&b, "error", error);
-    printf("%s}", b.failed ? "" : b.data);
-    buf_destroy(&b);
+        cjson_addf(o, "error=%s", error);
 }
 
 /* Reports and counts a path that cannot be used, and returns 0. Returns -1, so that *e becomes the
@@ -96,8 +90,7 @@ static int report_bad(const char *path, bool alone, struct count *count, const s
     if (e->code != ERR_DATA || (alone && !opt_json))
         return -1;
     if (opt_json)
-        print_image_json(count->files, filename_escape(path, name, sizeof name), NULL, NULL,
-                         e->text);
+        add_file(count->list, filename_escape(path, name, sizeof name), NULL, NULL, e->text);
     else
         log_error("%s", e->text);
     count->files++;
@@ -112,7 +105,7 @@ static void show(const char *path, const struct pixels *img, struct count *count
     filename_escape(path, name, sizeof name);
     pixels_hash(img, hex);
     if (opt_json) {
-        print_image_json(count->files, name, img, hex, NULL);
+        add_file(count->list, name, img, hex, NULL);
     } else {
         printf("%s\t%u\t%u\t%d\t%d\t%.16s\n", name, img->width, img->height, img->channels,
                img->bits, hex);
@@ -235,16 +228,21 @@ static int check_path(const char *path, bool alone, struct count *count, struct 
 
 static int run_data_check(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
+    cJSON *root = cJSON_CreateObject();
     struct count count = {0};
+    struct err ignored;
     int rc = 0;
 
     (void)nrest, (void)rest;
-    if (opt_json)
-        printf("{\"schema\":1,\"files\":[");
+    cjson_addf(root, "schema=%d", 1);
+    count.list = cjson_array(root, "files");
     for (int i = 0; rc == 0 && i < noperands; i++)
         rc = check_path(operands[i], noperands == 1, &count, e);
-    if (opt_json)
-        printf("],\n \"checked\":%zu,\"bad\":%zu}\n", count.files, count.bad);
+    cjson_addf(root, "checked=%zu bad=%zu", count.files, count.bad);
+    if (!opt_json)
+        cJSON_Delete(root);
+    else if (options_print(root, rc ? &ignored : e))
+        rc = -1;
     remarks_log(&count.remarks, "data check");
     if (rc)
         return -1;

@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 
 #include "src/atomicfile.h"
-#include "src/buf.h"
 #include "src/log.h"
 #include "src/mem.h"
 #include "trainer/cmd/options.h"
@@ -40,28 +39,30 @@ static const struct cli_option options[] = {
     OPTIONS_CLASS_FILE(class_file),
     {0}};
 
-/* Writes the split, or checks that the existing file is equal: a split never changes. */
-static int write_once(const char *path, const struct buf *text, struct err *e)
+static bool has_split(const char *path, const char *text)
+{
+    struct err ignored;
+    struct split *s = split_read(path, &ignored);
+    char *found = s ? split_encode(s, &ignored) : NULL;
+    bool equal = found && strcmp(found, text) == 0;
+
+    free(found);
+    split_destroy(s);
+    return equal;
+}
+
+/* Writes the split, or checks that the existing file has the same: a split never changes. */
+static int write_once(const char *path, const char *text, struct err *e)
 {
     struct stat st;
-    bool equal = false;
 
     if (stat(path, &st) != 0)
-        return atomicfile_write(path, text->data, text->length, 0666, e);
+        return atomicfile_write(path, text, strlen(text), 0666, e);
     if (!S_ISREG(st.st_mode))
         return err_set(e, ERR_CONFIG, "%s: is not a regular file; give another --out", path);
-    if ((size_t)st.st_size == text->length) {
-        size_t n;
-        char *old = atomicfile_read(path, text->length, &n, e);
-        if (!old)
-            return -1;
-        equal = n == text->length && memcmp(old, text->data, n) == 0;
-        free(old);
-    }
-    if (!equal)
-        return err_set(e, ERR_CONFIG,
-                       "%s: exists and holds another split, which is not overwritten. "
-                       "Give another --out, or remove the file if no run has used it",
+    if (!has_split(path, text))
+        return err_set(e, ERR_CONFIG, "%s: exists and holds another split, which is not "
+                       "overwritten. Give another --out, or remove the file if no run has used it",
                        path);
     return 0;
 }
@@ -86,7 +87,6 @@ static int run_data_split(int noperands, char **operands, int nrest, char **rest
         .dir = dir, .folders = &folders, .seed = seed, .val_fraction = val_fraction,
         .train_list = train_list, .val_list = val_list,
         .masks = {soft_masks, (int)classes, ignore, class_file, NULL}};
-    struct buf text = {0};
 
     (void)noperands, (void)operands, (void)nrest, (void)rest;
     if (!dir || !out)
@@ -94,11 +94,11 @@ static int run_data_split(int noperands, char **operands, int nrest, char **rest
     struct split *s = split_create(&config, e);
     if (!s)
         return -1;
-    split_encode(s, &text);
-    int rc = text.failed ? mem_fail(e) : write_once(out, &text, e);
+    char *text = split_encode(s, e);
+    int rc = text ? write_once(out, text, e) : -1;
     if (rc == 0)
         log_split(s);
-    buf_destroy(&text);
+    free(text);
     split_destroy(s);
     return rc;
 }

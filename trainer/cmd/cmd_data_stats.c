@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "src/buf.h"
 #include "src/text/filename.h"
 #include "trainer/cmd/options.h"
 #include "trainer/data/image/classes.h"
@@ -124,67 +123,48 @@ static void print_stats_text(const struct survey *s)
         print_baseline(size, &s->resized);
 }
 
-static void add_json_numbers(struct buf *b, const char *key, const double *values, int n)
+static void encode_classes(const struct survey *s, cJSON *to)
 {
-    buf_addf(b, ",\"%s\":[", key);
-    for (int i = 0; i < n; i++)
-        buf_json_real(b, NULL, values[i]);
-    buf_add(b, "]");
+    for (int i = 0; i < s->nclasses; i++)
+        cjson_addf(cjson_object(to, NULL), "name=%s images=%zu", s->class_names[i], s->of_class[i]);
 }
 
-static void encode_classes(const struct survey *s, struct buf *b)
-{
-    buf_add(b, ",\"classes\":[");
-    for (int i = 0; i < s->nclasses; i++) {
-        buf_add(b, i ? ",{" : "{");
-        buf_json_text(b, "name", s->class_names[i]);
-        buf_addf(b, ",\"images\":%zu}", s->of_class[i]);
-    }
-    buf_add(b, "]");
-}
-
-static void encode_baseline(const char *name, const struct survey_baseline *baseline,
-                            struct buf *b)
+static void encode_baseline(const struct survey_baseline *baseline, cJSON *to)
 {
     bool dark;
     double iou = survey_iou(baseline, &dark);
 
-    buf_addf(b, ",\"%s\":{\"iou\":%.9g,\"foreground\":\"%s\"}", name, iou,
-             dark ? "dark" : "bright");
+    cjson_addf(to, "iou=%g foreground=%s", iou, dark ? "dark" : "bright");
 }
 
-/* Appends what the masks seem to hold, or that this is unsure, and settings for study.yaml that fit
+/* Adds what the masks seem to hold, or that this is unsure, and settings for study.yaml that fit
  * them. */
-static void encode_proposal(const struct mask_proposal *p, struct buf *b)
+static void encode_proposal(const struct mask_proposal *p, cJSON *to)
 {
     static const char *const words[] = {"foreground", "one class", "classes", "unsure"};
 
-    buf_addf(b, ",\"masks\":{\"meaning\":\"%s\",\"classes\":%d", words[p->meaning], p->classes);
-    buf_json_text(b, "ignore", p->ignore);
-    buf_json_text(b, "class_file", p->class_file);
-    buf_json_text(b, "text", p->text);
-    buf_add(b, "}");
+    cjson_addf(to, "meaning=%s classes=%d ignore=%s class_file=%s text=%s", words[p->meaning],
+               p->classes, p->ignore, p->class_file, p->text);
 }
 
-static void encode_masks(const struct survey *s, struct buf *b)
+static void encode_masks(const struct survey *s, cJSON *o)
 {
-    const char *comma = "";
+    cJSON *values = cjson_object(o, "mask_values");
+    char key[8];
 
-    buf_add(b, ",\"mask_values\":{");
     for (unsigned v = 0; v < 65536; v++)
         if (s->masks.of_value[v]) {
-            buf_addf(b, "%s\"%u\":%.9g", comma, v,
-                     (double)s->masks.of_value[v] / (double)s->masks.pixels);
-            comma = ",";
+            snprintf(key, sizeof key, "%u", v);
+            cjson_add(values, key, cJSON_CreateNumber((double)s->masks.of_value[v] /
+                                                     (double)s->masks.pixels));
         }
-    buf_add(b, "}");
-    encode_proposal(&s->proposal, b);
+    encode_proposal(&s->proposal, cjson_object(o, "masks"));
     if (!s->binary || sample)
         return;
-    buf_addf(b, ",\"foreground\":%.9g", (double)s->foreground / (double)s->pixels);
-    encode_baseline("otsu", &s->native, b);
+    cjson_addf(o, "foreground=%g", (double)s->foreground / (double)s->pixels);
+    encode_baseline(&s->native, cjson_object(o, "otsu"));
     if (size)
-        encode_baseline("otsu_resized", &s->resized, b);
+        encode_baseline(&s->resized, cjson_object(o, "otsu_resized"));
 }
 
 static void print_frequency(const struct frequency *f, const struct classes *c)
@@ -205,47 +185,43 @@ static void print_frequency(const struct frequency *f, const struct classes *c)
     putchar('\n');
 }
 
-static void encode_frequency(const struct frequency *f, const struct classes *c, struct buf *b)
+static void encode_frequency(const struct frequency *f, const struct classes *c, cJSON *o)
 {
     double weights[CLASSES_MAX];
+    cJSON *list = cjson_array(o, "classes");
 
     frequency_weights(f, classes_count(c), weights);
-    buf_add(b, ",\"classes\":[");
-    for (int k = 0; k < classes_count(c); k++) {
-        buf_add(b, k ? ",{" : "{");
-        buf_json_text(b, "name", classes_name(c, k));
-        buf_addf(b, ",\"pixels\":%" PRId64 ",\"images\":%zu,\"weight\":%.9g}", f->of_class[k],
-                 f->images[k], weights[k]);
-    }
-    buf_addf(b, "],\"ignored\":%" PRId64, f->ignored);
+    for (int k = 0; k < classes_count(c); k++)
+        cjson_addf(cjson_object(list, NULL), "name=%s pixels=%" PRId64 " images=%zu weight=%g",
+                   classes_name(c, k), f->of_class[k], f->images[k], weights[k]);
+    cjson_addf(o, "ignored=%" PRId64, f->ignored);
 }
 
 static int print_stats_json(const struct survey *s, const struct frequency *f,
                             const struct classes *c, struct err *e)
 {
-    struct buf b = {0};
+    cJSON *o = cJSON_CreateObject(), *shapes;
 
-    buf_addf(&b, "{\"schema\":1,\"format\":\"%s\",\"%s\":%zu,\"shapes\":[",
-             source_format_encode(s->format), s->nclasses ? "images" : "pairs", s->pairs);
+    cjson_addf(o, "schema=%d format=%s", 1, source_format_encode(s->format));
+    cjson_addf(o, s->nclasses ? "images=%zu" : "pairs=%zu", s->pairs);
+    shapes = cjson_array(o, "shapes");
     for (size_t i = 0; i < s->nshapes; i++)
-        buf_addf(&b, "%s{\"height\":%u,\"width\":%u,\"channels\":%d,\"bits\":%d,\"count\":%zu}",
-                 i ? "," : "", s->shapes[i].height, s->shapes[i].width, s->shapes[i].channels,
-                 s->shapes[i].bits, s->shapes[i].count);
-    buf_add(&b, "]");
-    buf_addf(&b, ",\"train\":%zu,\"val\":%zu", s->train, s->val);
+        cjson_addf(cjson_object(shapes, NULL), "height=%u width=%u channels=%d bits=%d count=%zu",
+                   s->shapes[i].height, s->shapes[i].width, s->shapes[i].channels,
+                   s->shapes[i].bits, s->shapes[i].count);
+    cjson_addf(o, "train=%zu val=%zu", s->train, s->val);
     if (!sample) {
-        add_json_numbers(&b, "mean", s->mean, s->channels);
-        add_json_numbers(&b, "deviation", s->deviation, s->channels);
-        buf_addf(&b, ",\"duplicates\":%zu,\"leaks\":%zu", s->duplicates, s->leaks);
+        cjson_add(o, "mean", cJSON_CreateDoubleArray(s->mean, s->channels));
+        cjson_add(o, "deviation", cJSON_CreateDoubleArray(s->deviation, s->channels));
+        cjson_addf(o, "duplicates=%zu leaks=%zu", s->duplicates, s->leaks);
     }
     if (s->nclasses)
-        encode_classes(s, &b);
+        encode_classes(s, cjson_array(o, "classes"));
     else
-        encode_masks(s, &b);
+        encode_masks(s, o);
     if (c)
-        encode_frequency(f, c, &b);
-    buf_add(&b, "}");
-    return options_print(&b, e);
+        encode_frequency(f, c, o);
+    return options_print(o, e);
 }
 
 static int run_data_stats(int noperands, char **operands, int nrest, char **rest, struct err *e)

@@ -9,7 +9,6 @@
 
 #include <stdlib.h>
 
-#include "src/buf.h"
 #include "trainer/backends/backends.h"
 #include "trainer/backends/cuda/runtime/cuda_info.h"
 #include "trainer/backends/trial/verdicts.h"
@@ -18,7 +17,7 @@
 #include "trainer/comm/comm_mpi.h"
 #include "trainer/network/network.h"
 #include "trainer/run/compute.h"
-#include "trainer/run/strategy.h"
+#include "trainer/run/ranks/rank_identity.h"
 
 #define CHECK_SIDE 64 /* of images; a multiple of what each model needs */
 #define CHECK_BATCH 2
@@ -137,29 +136,16 @@ static void print_verdicts(const struct verdicts_tally *tally)
                tally->nright, *tally->faults ? ": " : "", tally->faults);
 }
 
-static void add_verdicts(struct buf *b, const struct verdicts_tally *tally)
-{
-    buf_addf(b, ",\"kernels\":{\"checked\":%u,\"right\":%u", tally->nright + tally->nwrong,
-             tally->nright);
-    buf_json_text(b, "faults", tally->faults);
-    buf_add(b, "}");
-}
-
-static void add_compute(struct buf *b)
+static void add_compute(cJSON *to)
 {
     struct compute c;
     struct err e;
 
-    buf_add(b, ",\"compute\":{");
-    if (compute_choose(&c, opt_backend, &e)) {
-        buf_json_text(b, "error", e.text);
-    } else {
-        buf_json_text(b, "backend", c.backend->name);
-        buf_json_bool(b, "fake", c.fake);
-        buf_json_text(b, "device", c.device);
-        buf_json_text(b, "why_cpu", c.why);
-    }
-    buf_add(b, "}");
+    if (compute_choose(&c, opt_backend, &e))
+        cjson_addf(to, "error=%s", e.text);
+    else
+        cjson_addf(to, "backend=%s fake=%i device=%s why_cpu=%s", c.backend->name, c.fake,
+                   c.device, c.why);
 }
 
 static void print_devices_text(const char *name, int cores, long online,
@@ -179,15 +165,16 @@ static void print_devices_text(const char *name, int cores, long online,
     print_compute();
 }
 
-static void add_gpus(struct buf *b, const struct cuda_info *c)
+static void add_gpus(cJSON *list, const struct cuda_info *c)
 {
+    char capability[32];
+
     for (int i = 0; i < c->ngpus; i++) {
         const struct cuda_info_gpu *g = &c->gpus[i];
-        buf_addf(b, ",{\"id\":%d,\"kind\":\"gpu\"", i);
-        buf_json_text(b, "name", g->name);
-        buf_addf(b, ",\"uuid\":\"%s\",\"pci\":\"%s\",\"memory\":%zu,"
-                 "\"compute_capability\":\"%d.%d\",\"multiprocessors\":%d}",
-                 g->uuid, g->pci, g->memory, g->major, g->minor, g->processors);
+        snprintf(capability, sizeof capability, "%d.%d", g->major, g->minor);
+        cjson_addf(cjson_object(list, NULL), "id=%d kind=%s name=%s uuid=%s pci=%s memory=%zu "
+                   "compute_capability=%s multiprocessors=%d", i, "gpu", g->name, g->uuid, g->pci,
+                   g->memory, capability, g->processors);
     }
 }
 
@@ -195,27 +182,31 @@ static int print_devices_json(const char *name, int cores, long online,
                               const struct cuda_info *cuda, const struct verdicts_tally *tally,
                               struct err *e)
 {
-    struct buf b = {0};
+    const char *ways[] = {"self", "thread", NULL, NULL};
+    int nways = 2;
+    cJSON *o = cJSON_CreateObject(), *list;
 
-    buf_add(&b, "{\"schema\":1,\"devices\":[{\"id\":0,\"kind\":\"cpu\"");
-    buf_json_text(&b, "name", name);
-    buf_addf(&b, ",\"cores\":%d,\"cores_online\":%ld}", cores, online);
-    add_gpus(&b, cuda);
-    buf_addf(&b, "],\"cuda\":{\"runtime\":%d,\"driver\":%d,\"cudnn\":%d,\"nccl\":%d,"
-             "\"gpus\":%d", cuda->runtime, cuda->driver, cuda->cudnn, cuda->nccl,
-             cuda->ngpus);
-    buf_json_text(&b, "why_none", cuda->why);
-    buf_add(&b, "},\"backends\":[");
+    cjson_addf(o, "schema=%d", 1);
+    list = cjson_array(o, "devices");
+    cjson_addf(cjson_object(list, NULL), "id=%d kind=%s name=%s cores=%d cores_online=%ld", 0,
+               "cpu", name, cores, online);
+    add_gpus(list, cuda);
+    cjson_addf(cjson_object(o, "cuda"), "runtime=%d driver=%d cudnn=%d nccl=%d gpus=%d why_none=%s",
+               cuda->runtime, cuda->driver, cuda->cudnn, cuda->nccl, cuda->ngpus, cuda->why);
+    list = cjson_array(o, "backends");
     for (size_t i = 0; backends[i]; i++)
-        buf_json_text(&b, NULL, backends[i]->name);
-    buf_addf(&b, "],\"communicators\":[\"self\",\"thread\"%s%s]", cuda->nccl ? ",\"nccl\"" : "",
-             *comm_mpi_version() ? ",\"mpi\"" : "");
-    buf_json_text(&b, "mpi", comm_mpi_version());
-    add_compute(&b);
+        cjson_add(list, NULL, cJSON_CreateString(backends[i]->name));
+    if (cuda->nccl)
+        ways[nways++] = "nccl";
+    if (*comm_mpi_version())
+        ways[nways++] = "mpi";
+    cjson_add(o, "communicators", cJSON_CreateStringArray(ways, nways));
+    cjson_addf(o, "mpi=%s", comm_mpi_version());
+    add_compute(cjson_object(o, "compute"));
     if (opt_check)
-        add_verdicts(&b, tally);
-    buf_add(&b, "}");
-    return options_print(&b, e);
+        cjson_addf(cjson_object(o, "kernels"), "checked=%u right=%u faults=%s",
+                   tally->nright + tally->nwrong, tally->nright, tally->faults);
+    return options_print(o, e);
 }
 
 static int run_devices(int noperands, char **operands, int nrest, char **rest, struct err *e)
@@ -230,10 +221,10 @@ static int run_devices(int noperands, char **operands, int nrest, char **rest, s
     if (compute_choose(&cpu, "cpu", e) || (opt_check && check_kernels(&cuda, &tally, e)))
         return -1;
     if (opt_json) {
-        if (print_devices_json(cpu.device, strategy_own_cores(), online, &cuda, &tally, e))
+        if (print_devices_json(cpu.device, rank_identity_own_cores(), online, &cuda, &tally, e))
             return -1;
     } else {
-        print_devices_text(cpu.device, strategy_own_cores(), online, &cuda);
+        print_devices_text(cpu.device, rank_identity_own_cores(), online, &cuda);
         if (opt_check)
             print_verdicts(&tally);
     }

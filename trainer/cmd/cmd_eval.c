@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "src/atomicfile.h"
-#include "src/buf.h"
 #include "src/clock.h"
 #include "src/log.h"
 #include "src/text/filename.h"
@@ -15,10 +14,10 @@
 #include "trainer/cmd/options.h"
 #include "trainer/cmd/trained.h"
 #include "trainer/evaluate/evaluate.h"
+#include "trainer/evaluate/score_json.h"
 #include "trainer/models/model.h"
 #include "trainer/passes/precision.h"
 #include "trainer/run/compute.h"
-#include "trainer/run/record.h"
 #include "trainer/run/shutdown.h"
 
 static const char *opt_checkpoint, *opt_data, *opt_split, *opt_size, *opt_ignore, *opt_class_file;
@@ -113,16 +112,15 @@ static void print_scores_table(const struct scoring *s, int classes, const struc
 static int print_scores_json(const struct scoring *s, size_t n, const struct network_config *config,
                              const struct dataset *ds, double seconds, struct err *e)
 {
-    struct buf b = {0};
+    cJSON *o = cJSON_CreateObject();
 
-    buf_addf(&b, "{\"schema\":1,\"images\":%zu", dataset_count(ds, DATASET_VAL));
-    record_add_score(&b, s->total, config->classes, ds);
-    buf_addf(&b, ",\"scale\":\"%s\",\"backend\":\"%s\",\"seconds\":%.6f",
-             opt_native ? "native" : "fit", config->backend, seconds);
+    cjson_addf(o, "schema=%d images=%zu", 1, dataset_count(ds, DATASET_VAL));
+    score_json_add(o, s->total, config->classes, ds);
+    cjson_addf(o, "scale=%s backend=%s seconds=%g", opt_native ? "native" : "fit", config->backend,
+               seconds);
     if (n > 1)
-        record_add_own_score(&b, s[1].total, config->classes, ds);
-    buf_add(&b, "}");
-    return options_print(&b, e);
+        score_json_add_own(o, s[1].total, config->classes, ds);
+    return options_print(o, e);
 }
 
 static int score_images(struct scoring *s, struct err *e)

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/buf.h"
 #include "trainer/cmd/cmd.h"
 #include "trainer/cmd/options.h"
 #include "trainer/models/layer.h"
@@ -124,7 +123,7 @@ static int print_model(const struct model *m, const struct graph *g, const struc
                  const struct weights *w, struct err *e)
 {
     size_t state = 0;
-    struct buf b = {0};
+    char hash[20];
 
     for (size_t i = 0; i < w->nentries; i++)
         state += w->entries[i].role == WEIGHTS_STATE ? w->entries[i].count : 0;
@@ -135,13 +134,12 @@ static int print_model(const struct model *m, const struct graph *g, const struc
                m->classifies ? "one class for each image" : "a value for each pixel");
         return 0;
     }
-    buf_add(&b, "{\"schema\":1");
-    buf_json_text(&b, "name", m->title);
-    buf_addf(&b, ",\"of\":\"%s\",\"base\":%d,\"depth\":%d,\"parameters\":%zu,\"state\":%zu,"
-             "\"tensors\":%zu,\"plan_hash\":\"%016" PRIx64 "\"}",
-             m->classifies ? "classes" : "masks",
-             m->base, m->depth, weights_trainable(w), state, w->nentries, network_plan_hash(n));
-    return options_print(&b, e);
+    snprintf(hash, sizeof hash, "%016" PRIx64, network_plan_hash(n));
+    cJSON *o = cJSON_CreateObject();
+    cjson_addf(o, "schema=%d name=%s of=%s base=%d depth=%d parameters=%zu state=%zu tensors=%zu "
+               "plan_hash=%s", 1, m->title, m->classifies ? "classes" : "masks", m->base, m->depth,
+               weights_trainable(w), state, w->nentries, hash);
+    return options_print(o, e);
 }
 
 static int show(const struct model *m, struct err *e)

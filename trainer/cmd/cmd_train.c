@@ -23,9 +23,9 @@
 #include "trainer/models/model.h"
 #include "trainer/run/compute.h"
 #include "trainer/run/membership.h"
-#include "trainer/run/local_ranks.h"
-#include "trainer/run/record.h"
-#include "trainer/run/roster.h"
+#include "trainer/run/ranks/local_ranks.h"
+#include "trainer/run/run_log.h"
+#include "trainer/run/ranks/roster.h"
 #include "trainer/run/session.h"
 #include "trainer/run/shutdown.h"
 
@@ -124,7 +124,7 @@ static const char details[] =
 /* Sets the number of tasks and devices by --gpus and --strategy. */
 static int set_layout(struct settings *c, struct err *e)
 {
-    int launched = strategy_launched_tasks();
+    int launched = rank_identity_launched_tasks();
     bool many;
 
     c->layout.gpus = opt_gpus ? (int)opt_gpus : launched;
@@ -271,9 +271,9 @@ static int make_split(struct settings *c, struct comm *comm, struct err *e)
 struct process_state {
     double process_start;
     const struct local_ranks *local; /* of forked ranks, else NULL */
-    struct record *record;   /* on rank 0; NULL elsewhere */
-    bool again;              /* set by record_open: the folder has results of an interrupted run */
-    struct err record_error; /* why rank 0 has no record; reported to all ranks later */
+    struct run_log *log;     /* on rank 0; NULL elsewhere */
+    bool again;              /* set by run_log_open: the folder has results of an interrupted run */
+    struct err log_refused;  /* why rank 0 has no record; reported to all ranks later */
     struct compute compute;
     struct membership membership;
 };
@@ -290,12 +290,29 @@ static int run_session(const struct session_config *config, struct err *e)
     return rc;
 }
 
+/* Resolves train.dtype auto, the same on all ranks: to tf32 if the GPU of each has it. */
+static int choose_dtype(struct settings *c, const struct compute *compute, struct comm *comm,
+                        struct err *e)
+{
+    bool automatic = strcmp(c->train.dtype, "auto") == 0;
+    double lacks = !compute->tf32;
+
+    c->train.dtype = compute_dtype(compute, c->train.dtype);
+    if (!automatic || comm_max_double(comm, &lacks, 1, e))
+        return automatic ? -1 : 0;
+    if (lacks > 0 && compute->tf32) {
+        c->train.dtype = "f32";
+        log_info("train.dtype auto is f32: the GPU of another rank does not have tf32");
+    }
+    return 0;
+}
+
 /* Opens the data and trains this rank. Returns 0, 1 if all ranks have left at a checkpoint, or
  * -1. */
-static int run_rank(struct settings *c, const struct strategy *strategy, struct comm *comm,
+static int run_rank(struct settings *c, const struct rank_identity *self, struct comm *comm,
                     const struct process_state *start, struct err *e)
 {
-    if (make_split(c, comm, e))
+    if (choose_dtype(c, &start->compute, comm, e) || make_split(c, comm, e))
         return -1;
     struct dataset_config data = {
         .workers = strcmp(c->data.files, "workers") == 0 ? c->layout.gpus : 0,
@@ -303,16 +320,16 @@ static int run_rank(struct settings *c, const struct strategy *strategy, struct 
         .width = c->data.width, .channels = c->data.channels,
         .masks = options_masks(c), .scale = options_scale(c), .cache = c->data.cache,
         .sharers = c->layout.tasks_per_node * c->layout.gpus_per_task,
-        .threads = strategy->threads, .interrupt = &shutdown_any};
+        .threads = self->threads, .interrupt = &shutdown_any};
     struct dataset *dataset = dataset_open_split(&data, e);
     if (!dataset || evaluate_check_targets(c->model.name, dataset, &c->data.classes, e)) {
         dataset_close(dataset);
         return -1;
     }
     struct session_config config = {
-        .config = c, .dataset = dataset, .comm = comm, .record = start->record,
-        .compute = &start->compute, .threads = strategy->threads,
-        .device = strategy_local_rank(), .host = strategy->host,
+        .config = c, .dataset = dataset, .comm = comm, .log = start->log,
+        .compute = &start->compute, .threads = self->threads,
+        .device = rank_identity_local_rank(), .host = self->host,
         .process_start = start->process_start,
         .interrupt = &shutdown_signal, .request = &shutdown_request,
         .resume = {.attempt = opt_resume, .again = start->again}, .out = opt_out};
@@ -354,8 +371,8 @@ static void mark_lost(void *arg, const struct err *e)
 {
     const struct process_state *start = arg;
 
-    if (start->record && !shutdown_any)
-        record_failed(start->record, e);
+    if (start->log && !shutdown_any)
+        run_log_failed(start->log, e);
 }
 
 /* Connects the ranks and trains. From here on, a rank that fails must end the others, and rank 0
@@ -364,7 +381,7 @@ static int run_connected(struct settings *c, struct process_state *start, bool *
                          struct err *e)
 {
     struct membership *k = &start->membership;
-    const struct strategy *strategy = &k->strategy;
+    const struct rank_identity *self = &k->identity;
     struct comm *comm = membership_connect(k, c, e);
     bool lost = false;
     int rc = -1;
@@ -375,19 +392,19 @@ static int run_connected(struct settings *c, struct process_state *start, bool *
         lifeline_fail(k->lifeline, e);
     if (!comm)
         return -1;
-    if (start->record_error.code)
-        *e = start->record_error;
-    else if (strategy_check_comm(strategy, comm, e) == 0)
-        rc = run_rank(c, strategy, comm, start, e);
+    if (start->log_refused.code)
+        *e = start->log_refused;
+    else if (rank_identity_check_comm(self, comm, e) == 0)
+        rc = run_rank(c, self, comm, start, e);
     /* ERR_RESUMABLE may come from a checkpoint that failed because mark_lost had written the
      * marker; the error is then the lost rank. */
     if (rc < 0 && e->code == ERR_RESUMABLE && comm->lifeline &&
         lifeline_check(comm->lifeline, &lost, e))
         comm->relayed = lost;
-    if (rc < 0 && strategy->tasks > 1 && !comm->relayed)
-        err_rank(e, strategy->task, strategy->host);
-    if (rc < 0 && start->record)
-        record_failed(start->record, e);
+    if (rc < 0 && self->tasks > 1 && !comm->relayed)
+        err_rank(e, self->task, self->host);
+    if (rc < 0 && start->log)
+        run_log_failed(start->log, e);
     if (rc < 0 && comm->lifeline && !comm->relayed)
         lifeline_fail(comm->lifeline, e);
     if (rc < 0)
@@ -414,17 +431,17 @@ static void choose_backend(struct settings *c, struct process_state *start)
 static int choose_rank(struct settings *c, struct process_state *start, struct err *e)
 {
     struct membership *k = &start->membership;
-    struct strategy *s = &k->strategy;
+    struct rank_identity *s = &k->identity;
 
     choose_backend(c, start);
-    if (run_config_check(c, e) || strategy_decide(c, !opt_run, start->local, s, e))
+    if (run_config_check(c, e) || rank_identity_decide(c, !opt_run, start->local, s, e))
         return -1;
     if (k->error.code) {
         if (s->tasks > 1)
             err_prefix(&k->error, "rank %d on %s", s->task, s->host);
         return 0;
     }
-    compute_log(&start->compute, strategy_comm_name(s), c->train.dtype);
+    compute_log(&start->compute, rank_identity_comm_name(s), c->train.dtype);
     membership_prepare(k, c);
     return 0;
 }
@@ -445,13 +462,13 @@ static int run_training(void *arg, const struct local_ranks *local, bool *relaye
     k->lost = mark_lost;
     k->arg = &start;
     shutdown_catch(true);
-    if (strategy_launched_task() != 0) {
+    if (rank_identity_launched_task() != 0) {
         log_open("unet-train", LOG_WARN); /* only one rank logs progress */
     } else {
-        if (check_resume(&start.record_error) == 0)
-            start.record = record_open(opt_out, &start.again, &start.record_error);
-        if (start.record)
-            shutdown_watch(start.record);
+        if (check_resume(&start.log_refused) == 0)
+            start.log = run_log_open(opt_out, &start.again, &start.log_refused);
+        if (start.log)
+            shutdown_watch(start.log);
     }
     int rc = choose_rank(c, &start, e);
     if (rc == 0 && (rc = membership_meet(k, c, opt_out, relayed, e)) && shutdown_request)
@@ -459,12 +476,12 @@ static int run_training(void *arg, const struct local_ranks *local, bool *relaye
     if (rc == 0)
         rc = run_connected(c, &start, relayed, e);
     membership_close(k);
-    if (rc && start.record)
-        record_failed(start.record, e);
-    if (rc == 0 && start.record)
-        log_info("done: %s", record_dir(start.record));
+    if (rc && start.log)
+        run_log_failed(start.log, e);
+    if (rc == 0 && start.log)
+        log_info("done: %s", run_log_dir(start.log));
     shutdown_unwatch();
-    record_close(start.record);
+    run_log_close(start.log);
     if (rc && e->code == ERR_RESUMABLE && shutdown_request == SIGINT)
         e->code = ERR_INTERRUPT;
     return rc;

@@ -65,12 +65,13 @@ struct source_folders options_folders(const struct settings *c)
     return (struct source_folders){c->data.images, c->data.masks};
 }
 
-int options_print(struct buf *text, struct err *e)
+int options_print(cJSON *root, struct err *e)
 {
-    int rc = text->failed ? mem_fail(e) : 0;
+    char *text = cjson_print(root, "\n", e);
 
-    if (rc == 0)
-        puts(text->data);
-    buf_destroy(text);
-    return rc;
+    if (!text)
+        return -1;
+    fputs(text, stdout);
+    free(text);
+    return 0;
 }

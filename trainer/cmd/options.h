@@ -3,11 +3,11 @@
 #ifndef UNETCTL_TRAINER_CMD_OPTIONS_H
 #define UNETCTL_TRAINER_CMD_OPTIONS_H
 
-#include "src/buf.h"
 #include "src/cli.h"
 #include "trainer/data/image/mask.h"
 #include "trainer/data/image/scale.h"
 #include "trainer/data/source/source.h"
+#include "trainer/json/cjson.h"
 #include "trainer/network/network.h"
 
 struct settings;
@@ -62,7 +62,7 @@ enum scale options_scale(const struct settings *c);
 /* The folders that data.images and data.masks name; c must outlive their use. */
 struct source_folders options_folders(const struct settings *c);
 
-/* Prints text as a line on stdout and frees its content. */
-int options_print(struct buf *text, struct err *e);
+/* Prints root as a line on stdout, and destroys it. */
+int options_print(cJSON *root, struct err *e);
 
 #endif

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "trainer/run/strategy.h"
+#include "trainer/run/ranks/rank_identity.h"
 
 #define WEIGHTS "weights.safetensors"
 
@@ -96,7 +96,7 @@ int trained_open(struct trained *t, const char *path, struct err *e)
     if (width)
         config->width = width;
     if (config->threads == 0)
-        config->threads = strategy_own_cores();
+        config->threads = rank_identity_own_cores();
     t->network = network_create(config, e);
     return t->network ? checkpoint_read_weights(t->file, sha256, network_weights(t->network), e)
                       : -1;

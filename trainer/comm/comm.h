@@ -41,9 +41,10 @@ struct comm_ops {
     int (*barrier)(struct comm *c, struct err *e);
     /* (Optional: if device memory can be summed) Queues a sum of n elements of DEVICE_LOCAL or
      * DEVICE_SHARED memory in a stream of this rank's device (device_ops.stream, .branch). The
-     * queued work can be recorded, by all ranks or none. */
-    int (*queue_sum)(struct comm *c, void *stream, void *values, size_t n, enum reduce_op op,
-                     struct err *e);
+     * queued work can be captured, by all ranks or none. Urgent sums, in a stream of their own, do
+     * not wait for the others. */
+    int (*queue_sum)(struct comm *c, void *stream, bool urgent, void *values, size_t n,
+                     enum reduce_op op, struct err *e);
     /* (With queue_sum) Sets *p to nbytes of device memory whose sums are fastest, owned by the
      * communicator, or to NULL. Called at most once. */
     int (*queue_place)(struct comm *c, size_t nbytes, void **p, struct err *e);

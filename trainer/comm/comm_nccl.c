@@ -18,9 +18,16 @@
 #define STAGE ((size_t)32 << 20) /* most bytes copied to the GPU at a time, except by a gather */
 #define FINISH_S 10.0            /* how long close waits for the other ranks */
 
+/* Work of one of NCCL's communicators waits for all its earlier work. */
+enum { FIRST, URGENT, LINKS };
+
+/* The most blocks of threads of each, so that the work of both fits beside kernels: urgent sums are
+ * of a few hundred numbers. */
+static const int most_blocks[LINKS] = {16, 1};
+
 struct nccl {
     const struct nccl_calls *calls;
-    void *link; /* NCCL's communicator, or NULL after an abort */
+    void *links[LINKS]; /* NCCL's communicators, or NULL after an abort */
     const struct device_ops *ops;
     struct device *device; /* its queue copies data of host memory */
     void *pinned, *local; /* staging buffers of nbytes each */
@@ -34,26 +41,28 @@ static struct nccl *nccl_of(struct comm *c)
     return c->priv;
 }
 
-/* Aborts NCCL's communicator, which also ends its work on the GPU. */
-static void abort_link(struct nccl *n)
+/* Aborts NCCL's communicators, which also ends their work on the GPU. */
+static void abort_links(struct nccl *n)
 {
-    if (n->link)
-        (void)n->calls->abort(n->link);
-    n->link = NULL;
+    for (int i = 0; i < LINKS; i++) {
+        if (n->links[i])
+            (void)n->calls->abort(n->links[i]);
+        n->links[i] = NULL;
+    }
 }
 
 static int fail_nccl(struct comm *c, int result, struct err *e)
 {
     struct nccl *n = nccl_of(c);
-    const char *detail = n->link ? n->calls->get_last_error(n->link) : NULL;
+    const char *detail = n->links[FIRST] ? n->calls->get_last_error(n->links[FIRST]) : NULL;
 
     if (!detail)
         detail = "";
     err_set(e, ERR_PEER, "rank %d of %d on %s: NCCL: %s (collective %lu) failed: %s%s%s; "
-            "NCCL_DEBUG=INFO shows details, UNET_RECORD=off trains without CUDA graphs", c->rank,
+            "NCCL_DEBUG=INFO shows details, UNET_CAPTURE=off trains without CUDA graphs", c->rank,
             c->size, c->host, c->what, c->ncollectives, n->calls->get_error_string(result),
             *detail ? ": " : "", detail);
-    abort_link(n);
+    abort_links(n);
     return -1;
 }
 
@@ -65,7 +74,7 @@ static int report_loss(struct comm *c, int result, struct err *e)
 
     while (c->lifeline && clock_now() < began + 2) {
         if (comm_check_lifeline(c, e)) {
-            abort_link(nccl_of(c));
+            abort_links(nccl_of(c));
             return -1;
         }
         clock_sleep(0.002);
@@ -78,14 +87,15 @@ static int nccl_check(struct comm *c, double waited_s, struct err *e)
     struct nccl *n = nccl_of(c);
     int result = NCCL_SUCCESS, rc = comm_check_wait(c, c->what, waited_s, e);
 
-    if (rc == 0 && !n->link)
+    if (rc == 0 && !n->links[FIRST])
         rc = err_set(e, ERR_PEER, "rank %d of %d on %s: its connection was aborted", c->rank,
                      c->size, c->host);
-    if (rc == 0 && (n->calls->get_async_error(n->link, &result) ||
-                    (result != NCCL_SUCCESS && result != NCCL_IN_PROGRESS)))
-        return report_loss(c, result, e);
+    for (int i = 0; rc == 0 && i < LINKS && n->links[i]; i++)
+        if (n->calls->get_async_error(n->links[i], &result) ||
+            (result != NCCL_SUCCESS && result != NCCL_IN_PROGRESS))
+            return report_loss(c, result, e);
     if (rc)
-        abort_link(n);
+        abort_links(n);
     return rc ? -1 : 0;
 }
 
@@ -97,9 +107,9 @@ static void pause_polling(double waited_s)
         clock_sleep(2e-5);
 }
 
-/* Waits until an asynchronous call that returned result is complete. Until then no other NCCL call
- * may be made. */
-static int finish_nccl(struct comm *c, int result, struct err *e)
+/* Waits until an asynchronous call of a link that returned result is complete. Until then no other
+ * NCCL call may be made. */
+static int finish_link(struct comm *c, int link, int result, struct err *e)
 {
     struct nccl *n = nccl_of(c);
     double began = clock_now();
@@ -108,11 +118,16 @@ static int finish_nccl(struct comm *c, int result, struct err *e)
         double waited = clock_now() - began;
         if (nccl_check(c, waited, e))
             return -1;
-        if (n->calls->get_async_error(n->link, &result) == NCCL_SUCCESS &&
+        if (n->calls->get_async_error(n->links[link], &result) == NCCL_SUCCESS &&
             result == NCCL_IN_PROGRESS)
             pause_polling(waited);
     }
     return result == NCCL_SUCCESS ? 0 : report_loss(c, result, e);
+}
+
+static int finish_nccl(struct comm *c, int result, struct err *e)
+{
+    return finish_link(c, FIRST, result, e);
 }
 
 static int await_device(struct comm *c, struct err *e)
@@ -123,7 +138,7 @@ static int await_device(struct comm *c, struct err *e)
     for (;;) {
         bool idle;
         if (n->ops->idle(n->device, &idle, e)) {
-            abort_link(n);
+            abort_links(n);
             return -1;
         }
         if (idle)
@@ -140,7 +155,7 @@ static int enter_collective(struct comm *c, const char *what, struct err *e)
     struct nccl *n = nccl_of(c);
 
     comm_enter(c, what);
-    return n->link ? 0 : nccl_check(c, 0, e);
+    return n->links[FIRST] ? 0 : nccl_check(c, 0, e);
 }
 
 /* Enlarges both staging buffers to at least nbytes. */
@@ -200,12 +215,13 @@ static int stage_all(struct comm *c, const char *what, void *data, size_t nbytes
 static int start_reduce(struct nccl *n, size_t nbytes, int op)
 {
     return n->calls->all_reduce(n->local, n->local, nbytes / reduce_element((enum reduce_op)op),
-                                kinds[op].type, kinds[op].op, n->link, n->ops->stream(n->device));
+                                kinds[op].type, kinds[op].op, n->links[FIRST],
+                                n->ops->stream(n->device));
 }
 
 static int start_broadcast(struct nccl *n, size_t nbytes, int root)
 {
-    return n->calls->broadcast(n->local, n->local, nbytes, NCCL_BYTE, root, n->link,
+    return n->calls->broadcast(n->local, n->local, nbytes, NCCL_BYTE, root, n->links[FIRST],
                                n->ops->stream(n->device));
 }
 
@@ -247,15 +263,17 @@ static int nccl_wait(struct comm *c, struct err *e)
     return 0;
 }
 
-static int nccl_queue_sum(struct comm *c, void *stream, void *values, size_t count,
+static int nccl_queue_sum(struct comm *c, void *stream, bool urgent, void *values, size_t count,
                           enum reduce_op op, struct err *e)
 {
     struct nccl *n = nccl_of(c);
+    int link = urgent ? URGENT : FIRST;
 
     c->what = "a step";
-    return (!n->link && nccl_check(c, 0, e)) ||
-                   finish_nccl(c, n->calls->all_reduce(values, values, count, kinds[op].type,
-                                                  kinds[op].op, n->link, stream), e)
+    return (!n->links[link] && nccl_check(c, 0, e)) ||
+                   finish_link(c, link, n->calls->all_reduce(values, values, count, kinds[op].type,
+                                                             kinds[op].op, n->links[link], stream),
+                               e)
                ? -1
                : 0;
 }
@@ -278,7 +296,7 @@ static int nccl_gather(struct comm *c, const void *one, void *all, size_t nbytes
     if (n->ops->copy(n->device, (char *)n->local + own, (char *)n->pinned + own, nbytes, e) ||
         finish_nccl(c,
                     n->calls->all_gather((char *)n->local + own, n->local, nbytes, NCCL_BYTE,
-                                         n->link, n->ops->stream(n->device)),
+                                         n->links[FIRST], n->ops->stream(n->device)),
                     e) ||
         n->ops->copy(n->device, n->pinned, n->local, whole, e) || await_device(c, e))
         return -1;
@@ -296,26 +314,22 @@ static int nccl_barrier(struct comm *c, struct err *e)
 static void nccl_abort(struct comm *c, const struct err *e)
 {
     (void)e;
-    abort_link(nccl_of(c));
+    abort_links(nccl_of(c));
 }
 
-/* Closes NCCL's communicator. All ranks call it, unless one has failed. */
-static void close_link(struct comm *c)
+/* Closes one of NCCL's communicators. All ranks call it, unless one has failed. */
+static void close_link(struct nccl *n, int link)
 {
-    struct nccl *n = nccl_of(c);
     double began = clock_now();
-    int result = n->calls->finalize(n->link);
+    int result = n->calls->finalize(n->links[link]);
 
     while (result == NCCL_IN_PROGRESS && clock_now() < began + FINISH_S) {
         pause_polling(clock_now() - began);
-        if (n->calls->get_async_error(n->link, &result))
+        if (n->calls->get_async_error(n->links[link], &result))
             break;
     }
-    if (result == NCCL_SUCCESS)
-        (void)n->calls->destroy(n->link);
-    else
-        abort_link(n);
-    n->link = NULL;
+    (void)(result == NCCL_SUCCESS ? n->calls->destroy : n->calls->abort)(n->links[link]);
+    n->links[link] = NULL;
 }
 
 static void nccl_close(struct comm *c)
@@ -324,10 +338,11 @@ static void nccl_close(struct comm *c)
     struct err ignored;
 
     (void)n->ops->drain(n->device, &ignored); /* after an abort, copies may still be in flight */
-    if (n->place_handle && n->link)
-        (void)n->calls->dismiss(n->link, n->place_handle);
-    if (n->link)
-        close_link(c);
+    if (n->place_handle && n->links[FIRST])
+        (void)n->calls->dismiss(n->links[FIRST], n->place_handle);
+    for (int i = 0; i < LINKS; i++)
+        if (n->links[i])
+            close_link(n, i);
     if (n->place)
         (void)n->calls->mem_free(n->place);
     n->ops->free(n->device, DEVICE_HOST, n->pinned);
@@ -349,7 +364,7 @@ static int nccl_queue_place(struct comm *c, size_t nbytes, void **p, struct err 
         n->place = NULL;
         return 0;
     }
-    if (n->calls->enroll(n->link, n->place, nbytes, &n->place_handle) != NCCL_SUCCESS)
+    if (n->calls->enroll(n->links[FIRST], n->place, nbytes, &n->place_handle) != NCCL_SUCCESS)
         n->place_handle = NULL;
     *p = n->place;
     return 0;
@@ -372,16 +387,27 @@ static const struct comm_ops nccl_ops = {
     .close = nccl_close,
 };
 
-static int link_up(struct comm *c, const struct nccl_id *id, struct err *e)
+static int connect_link(struct comm *c, int link, const struct nccl_id *id, struct err *e)
+{
+    struct nccl *n = nccl_of(c);
+    int result = n->calls->init(&n->links[link], c->size, id, c->rank, most_blocks[link]);
+
+    if ((result != NCCL_SUCCESS && result != NCCL_IN_PROGRESS) || !n->links[link])
+        return fail_nccl(c, result, e);
+    return finish_link(c, link, NCCL_IN_PROGRESS, e);
+}
+
+static int link_up(struct comm *c, struct nccl_id id, struct err *e)
 {
     struct nccl *n = nccl_of(c);
     int version = 0, result;
 
     c->what = "connecting to the other ranks";
-    result = n->calls->init(&n->link, c->size, id, c->rank);
-    if ((result != NCCL_SUCCESS && result != NCCL_IN_PROGRESS) || !n->link)
+    if (connect_link(c, FIRST, &id, e))
+        return -1;
+    if (c->rank == 0 && (result = n->calls->get_id(&id)) != NCCL_SUCCESS)
         return fail_nccl(c, result, e);
-    if (finish_nccl(c, NCCL_IN_PROGRESS, e))
+    if (nccl_broadcast(c, &id, sizeof id, 0, e) || connect_link(c, URGENT, &id, e))
         return -1;
     if (c->rank == 0 && n->calls->get_version(&version) == 0)
         log_info("NCCL %d.%d.%d connects %d ranks", version / 10000, version % 10000 / 100,
@@ -404,7 +430,7 @@ struct comm *comm_nccl_open(const struct comm_nccl_config *config, struct err *e
                        .timeout_s = config->timeout_s, .interrupt = config->interrupt,
                        .lifeline = config->lifeline, .priv = n};
     snprintf(c->host, sizeof c->host, "%s", config->host);
-    if (link_up(c, &config->gpu->id, e)) {
+    if (link_up(c, config->gpu->id, e)) {
         nccl_close(c);
         return NULL;
     }

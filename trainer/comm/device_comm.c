@@ -13,7 +13,7 @@ int device_comm_open(struct device_comm *d, const char *backend, int index, bool
 {
     const struct backend *b = backend_find(backend);
 
-    /* Registering the buffers of recorded sums synchronises the processes of a node. */
+    /* Registering the buffers of captured sums synchronises the processes of a node. */
     setenv("NCCL_GRAPH_REGISTER", "0", 0);
     *d = (struct device_comm){.ops = b ? b->device : NULL};
     if (!d->ops)

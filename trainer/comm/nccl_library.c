@@ -13,6 +13,7 @@ const struct nccl_calls *nccl_library_open(struct err *e)
 
 #else
 
+#include <limits.h>
 #include <pthread.h>
 
 #include "trainer/core/library.h"
@@ -33,20 +34,29 @@ _Static_assert(offsetof(ncclConfig_t, blocking) == sizeof(size_t) + 2 * sizeof(u
 
 #define OLDEST 21400 /* version 2.14.0, the first whose calls need not block */
 
-/* ncclConfig_t of 2.14, which every later release accepts. */
+/* ncclConfig_t of 2.14, and of 2.17 without its last member; every later release accepts both. */
 struct nccl_config {
     size_t size;
     unsigned magic, version;
     int blocking;
+    int cluster_size, least_blocks, most_blocks; /* from LIMITED on */
 };
 #define CONFIG_MAGIC 0xcafebeef
+#define LIMITED 21700
 
+static struct nccl_calls calls;
 static int (*init_rank)(void **comm, int size, struct nccl_id id, int rank, struct nccl_config *s);
 
-static int init_comm(void **comm, int size, const struct nccl_id *id, int rank)
+static int init_comm(void **comm, int size, const struct nccl_id *id, int rank, int most_blocks)
 {
-    struct nccl_config s = {sizeof s, CONFIG_MAGIC, OLDEST, 0};
+    struct nccl_config s = {offsetof(struct nccl_config, cluster_size), CONFIG_MAGIC, OLDEST, 0,
+                            INT_MIN, INT_MIN, most_blocks}; /* INT_MIN: not set */
+    int version;
 
+    if (calls.get_version(&version) == NCCL_SUCCESS && version >= LIMITED) {
+        s.size = sizeof s;
+        s.version = LIMITED;
+    }
     return init_rank(comm, size, *id, rank, &s);
 }
 

@@ -24,8 +24,9 @@ struct nccl_id {
 struct nccl_calls {
     int (*get_version)(int *version); /* 22809 is 2.28.9 */
     int (*get_id)(struct nccl_id *id);
-    /* init, the collectives and finalize may return NCCL_IN_PROGRESS. */
-    int (*init)(void **comm, int size, const struct nccl_id *id, int rank);
+    /* init, the collectives and finalize may return NCCL_IN_PROGRESS. most_blocks: the most blocks
+     * of threads of a collective's kernel, from 2.17 on. */
+    int (*init)(void **comm, int size, const struct nccl_id *id, int rank, int most_blocks);
     int (*get_async_error)(void *comm, int *result);
     int (*all_reduce)(const void *src, void *dst, size_t n, int type, int op, void *comm,
                       void *stream);

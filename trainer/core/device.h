@@ -16,6 +16,13 @@ struct device_graph;
 struct exec;
 struct op;
 
+/* Streams beside a device's queue. The driver prefers work of the later one. */
+enum device_branch {
+    DEVICE_BESIDE, /* what the queue waits for at the end of backward */
+    DEVICE_URGENT, /* what it waits for at once */
+    DEVICE_BRANCHES
+};
+
 #define DEVICE_SLOTS 2 /* runs that may be in flight */
 
 enum device_memory {
@@ -170,14 +177,14 @@ struct device_ops {
     int (*idle)(struct device *d, bool *idle, struct err *e);
     /* Returns the driver's stream behind the queue, for libraries that queue work themselves. */
     void *(*stream)(const struct device *d);
-    /* branch returns a second stream; what is queued there waits for all that this device's queue
+    /* branch returns another stream; what is queued there waits for all that this device's queue
      * holds so far. It may be called again before merge: the stream is the same, and waits for what
      * was queued since, too. What is queued after merge waits for both streams. */
-    void *(*branch)(struct device *d, struct err *e);
-    int (*merge)(struct device *d, struct err *e);
-    /* Queues in the second stream: adds the squares of n values to own_square or square. */
+    void *(*branch)(struct device *d, enum device_branch i, struct err *e);
+    int (*merge)(struct device *d, enum device_branch i, struct err *e);
+    /* Queues in the stream DEVICE_BESIDE: adds the squares of n values to own_square or square. */
     void (*square)(struct device *d, const float *values, size_t n, bool own);
-    /* Queues in the second stream: dst += src, n values. */
+    /* Queues there: dst += src, n values. */
     void (*add)(struct device *d, float *dst, const float *src, size_t n);
     /* Queues exec.update of the run; a launched graph takes the values of its run. */
     void (*update)(struct device *d, const struct device_update *u);

@@ -32,11 +32,11 @@ struct exec {
     float votes[2];     /* this replica's part of device_sums.votes */
     double loss_sum;    /* out: on the host the loss ops add to it */
     bool empty; /* this replica has no image in this step: it adds zeros to sums over replicas */
-    /* Sums over replicas, see network_sum_f; for ops with attr.sync. NULL: there is one replica. */
+    /* Sums over replicas, see network_sum_f; for ops with attr.sync. On a device it queues a sum of
+     * values in the device's memory. NULL: there is one replica. */
     int (*sum)(void *arg, double *values, size_t n, struct err *e);
     void *sum_arg;
-    bool kept;   /* graph_run does not call the ops' begin, as what they keep is valid */
-    bool queues; /* the values of sum are in the device's memory, and their sum is queued */
+    bool kept; /* graph_run does not call the ops' begin, as what they keep is valid */
 };
 
 /* Types of an op's tensors: floats only, some of 16 bits, or either. */

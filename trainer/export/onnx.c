@@ -10,6 +10,7 @@
 #include "src/format/protobuf.h"
 #include "src/mem.h"
 #include "trainer/core/graph.h"
+#include "trainer/json/cjson.h"
 #include "trainer/models/model.h"
 
 /* Field numbers of the messages in onnx.proto. */
@@ -367,7 +368,8 @@ static void add_entry(struct buf *model, const char *key, const char *value)
 static void add_metadata(struct buf *model, const struct onnx_facts *d)
 {
     const struct network_config *c = d->config;
-    struct buf names = {0};
+    cJSON *names = cJSON_CreateArray();
+    struct err ignored;
     char size[32];
 
     snprintf(size, sizeof size, "%dx%d", c->height, c->width);
@@ -379,14 +381,13 @@ static void add_metadata(struct buf *model, const struct onnx_facts *d)
     add_entry(model, "image_sizes", d->sizes);
     add_entry(model, "trained_size", size);
     add_entry(model, "scale", "fit");
-    buf_add(&names, "[");
     for (int i = 0; i < d->classes->count; i++)
-        buf_json_text(&names, NULL, d->classes->names[i]);
-    buf_add(&names, "]");
-    if (!names.failed && d->classes->count)
-        add_entry(model, "class_names", names.data);
-    model->failed |= names.failed;
-    buf_destroy(&names);
+        cjson_add(names, NULL, cJSON_CreateString(d->classes->names[i]));
+    char *text = cjson_print(names, "", &ignored);
+    if (text && d->classes->count)
+        add_entry(model, "class_names", text);
+    model->failed |= !text;
+    free(text);
     if (*d->classes->ignore)
         add_entry(model, "ignore", d->classes->ignore);
 }

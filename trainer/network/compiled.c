@@ -64,7 +64,7 @@ void compiled_release(struct compiled_set *s)
 
 static void bind_graph(const struct compiled_set *s, struct graph *g)
 {
-    graph_bind(g, s->weights, s->stage->device ? s->stage->arena : s->arena.base);
+    graph_bind(g, s->weights, s->runner->device ? s->runner->arena : s->arena.base);
 }
 
 /* Returns the largest batch below `batch`, which does not fit, that needs at most room bytes, or 0.
@@ -92,12 +92,12 @@ static int largest_batch(const struct compiled_set *s, enum compiled_mode mode, 
 static int find_room(const struct compiled_set *s, int sharers, struct host_memory *room,
                      struct err *e)
 {
-    if (!s->stage->device) {
+    if (!s->runner->device) {
         *room = host_memory_limit("", sharers);
         room->nbytes -= MIN(room->nbytes, HOST_RESERVE);
         return 0;
     }
-    if (stage_room(s->stage, &room->nbytes, e) < 0)
+    if (runner_room(s->runner, &room->nbytes, e) < 0)
         return -1;
     room->nbytes -= room->nbytes / 32; /* for code and workspaces of libraries */
     room->reason = "what the GPU has left";
@@ -112,7 +112,7 @@ static int check_room(const struct compiled_set *s, enum compiled_mode mode, int
 
     if (find_room(s, sharers, &room, e))
         return -1;
-    if (s->stage->device)
+    if (s->runner->device)
         beside = 0;
     nbytes += beside * (size_t)batch;
     if (nbytes <= room.nbytes)
@@ -133,7 +133,7 @@ int compiled_check_room(const struct compiled_set *s, int batch, size_t beside, 
 {
     /* Preparing kernels may run them on the device, which may be in use; without kernels the plan
      * does not include their workspaces. */
-    bool kernels = !s->stage->device;
+    bool kernels = !s->runner->device;
     struct graph *g = plan_graph(s, COMPILED_TRAIN, batch, kernels, e);
     int rc = -1;
 
@@ -143,20 +143,20 @@ int compiled_check_room(const struct compiled_set *s, int batch, size_t beside, 
     return rc;
 }
 
-/* If the arena moves, graphs are bound again, and recordings discarded. */
+/* If the arena moves, graphs are bound again, and captured ones discarded. */
 static int reserve_arena(struct compiled_set *s, enum compiled_mode mode, int batch, size_t nbytes,
                          struct err *e)
 {
     bool moved;
 
-    if (s->stage->device ? check_room(s, mode, batch, true, nbytes, 0, 1, e) ||
-                               stage_reserve(s->stage, nbytes, &moved, e)
+    if (s->runner->device ? check_room(s, mode, batch, true, nbytes, 0, 1, e) ||
+                               runner_reserve(s->runner, nbytes, &moved, e)
                          : arena_reserve(&s->arena, nbytes, &moved, e))
         return -1;
     for (struct compiled *c = s->first; moved && c; c = c->next)
         bind_graph(s, c->graph);
     if (moved && s->first)
-        recordings_moved(s->recordings);
+        captures_moved(s->captures);
     return 0;
 }
 
@@ -166,7 +166,7 @@ static struct compiled *compile_graph(struct compiled_set *s, enum compiled_mode
 {
     struct compiled *c;
 
-    if (s->stage->device && stage_wait(s->stage, e) < 0)
+    if (s->runner->device && runner_wait(s->runner, e) < 0)
         return NULL;
     c = mem_zero(1, sizeof *c, e);
     if (!c)
@@ -200,5 +200,5 @@ struct compiled *compiled_get(struct compiled_set *s, enum compiled_mode mode, i
 
 size_t compiled_arena(const struct compiled_set *s)
 {
-    return s->stage->device ? s->stage->arena_size : s->arena.size;
+    return s->runner->device ? s->runner->arena_size : s->arena.size;
 }

@@ -9,7 +9,7 @@
 #include "trainer/core/graph.h"
 #include "trainer/models/model.h"
 #include "trainer/network/network.h"
-#include "trainer/network/stage.h"
+#include "trainer/network/runner.h"
 
 enum compiled_mode { COMPILED_INFER, COMPILED_TRAIN, COMPILED_MEASURE };
 
@@ -26,8 +26,8 @@ struct compiled_set {
     const struct model *model;
     const struct backend *backend;
     struct weights *weights;
-    struct stage *stage; /* if it has a device, it also has the arena */
-    struct recordings *recordings; /* contain addresses in the arena */
+    struct runner *runner; /* if it has a device, it also has the arena */
+    struct captures *captures; /* contain addresses in the arena */
     struct arena arena;
     struct compiled *first; /* newest first */
 };

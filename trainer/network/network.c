@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* On the host a run is a call of graph_run; on a device it is queued by the stage (stage.h). */
+/* On the host a run is a call of graph_run; on a device it is queued (runner.h). */
 #include "config.h"
 #include "trainer/network/network.h"
 
@@ -18,7 +18,7 @@
 #include "trainer/network/compiled.h"
 #include "trainer/network/first_weights.h"
 #include "trainer/network/profile.h"
-#include "trainer/network/stage.h"
+#include "trainer/network/runner.h"
 
 struct network {
     struct network_config config; /* its strings belong to model and backend */
@@ -26,16 +26,15 @@ struct network {
     const struct model *model;
     const struct backend *backend;
     struct weights *weights;
-    struct stage stage; /* its device is NULL on the host */
+    struct runner runner; /* its device is NULL on the host */
     struct compiled_set graphs;
     uint64_t plan_hash;
     network_sum_f sum;
     void *sum_arg;
-    bool linked; /* by network_set_link: sum takes device memory */
     struct network_link link;
-    struct recordings recordings;
-    bool records; /* this replica's own runs are recorded (not with UNET_RECORD=off) */
-    bool records_sums; /* and those with sums over linked replicas */
+    struct captures captures;
+    bool may_capture; /* this replica's own runs are captured (not with UNET_CAPTURE=off) */
+    bool may_capture_sums; /* and those with sums over replicas */
 };
 
 static int copy_class_weights(struct network *n, struct err *e)
@@ -77,19 +76,19 @@ static int configure(struct network *n, const struct network_config *config, str
     n->config.base = config->base ? config->base : n->model->base;
     n->config.depth = config->depth ? config->depth : n->model->depth;
     n->graphs = (struct compiled_set){.config = &n->config, .model = n->model,
-                                      .backend = n->backend, .stage = &n->stage,
-                                      .recordings = &n->recordings};
+                                      .backend = n->backend, .runner = &n->runner,
+                                      .captures = &n->captures};
     return model_check(n->model, &n->config, e) || copy_class_weights(n, e) ? -1 : 0;
 }
 
 /* Sets *value to the largest of all replicas, once the steps in flight are done. */
 static int find_largest(struct network *n, double *value, struct err *e)
 {
-    return stage_wait(&n->stage, e) || n->link.largest(n->link.arg, value, e) ? -1 : 0;
+    return runner_wait(&n->runner, e) || n->link.largest(n->link.arg, value, e) ? -1 : 0;
 }
 
-/* A stage.agree. */
-static int agree_on_recording(void *arg, const struct recording *r, const struct err *why,
+/* A runner.agree. */
+static int agree_on_capture(void *arg, const struct capture *r, const struct err *why,
                               bool *all, struct err *e)
 {
     struct network *n = arg;
@@ -101,10 +100,10 @@ static int agree_on_recording(void *arg, const struct recording *r, const struct
     if (*all)
         return 0;
     if (why && largest == own)
-        log_warn("a step cannot be recorded as a CUDA graph: %s; the run continues with steps that "
-                 "are queued kernel by kernel, which is slower; UNET_RECORD=off in the environment "
-                 "does so from the start", why->text);
-    *(r->shares ? &n->records_sums : &n->records) = false;
+        log_warn("a step cannot be captured as a CUDA graph: %s; the run continues with steps that "
+                 "are queued kernel by kernel, which is slower; UNET_CAPTURE=off in the "
+                 "environment does so from the start", why->text);
+    *(r->shares ? &n->may_capture_sums : &n->may_capture) = false;
     return 0;
 }
 
@@ -114,12 +113,15 @@ static int open_device(struct network *n, struct err *e)
 
     if (!n->backend->device)
         return 0;
-    if (stage_open(&n->stage, n->backend->device, n->config.device, e) < 0)
+    if (getenv("UNET_RECORD"))
+        return err_set(e, ERR_CONFIG, "UNET_RECORD is not read any more: unset it, and for steps "
+                       "without CUDA graphs set UNET_CAPTURE=off");
+    if (runner_open(&n->runner, n->backend->device, n->config.device, e) < 0)
         return -1;
-    n->stage.ops->configure(n->stage.device, &c);
-    n->stage.agree = agree_on_recording;
-    n->stage.agree_arg = n;
-    n->recordings.ops = n->stage.ops;
+    n->runner.ops->configure(n->runner.device, &c);
+    n->runner.agree = agree_on_capture;
+    n->runner.agree_arg = n;
+    n->captures.ops = n->runner.ops;
     return 0;
 }
 
@@ -140,7 +142,7 @@ static int create_weights(struct network *n, struct err *e)
 
     set_threads(n);
     if (g)
-        n->weights = first_weights_create(g, n->config.seed, n->stage.ops, n->stage.device, e);
+        n->weights = first_weights_create(g, n->config.seed, n->runner.ops, n->runner.device, e);
     if (n->weights) {
         rc = graph_place(g, n->weights, e);
         n->plan_hash = graph_hash(g);
@@ -153,11 +155,11 @@ static int create_weights(struct network *n, struct err *e)
 struct network *network_create(const struct network_config *config, struct err *e)
 {
     struct network *n = mem_zero(1, sizeof *n, e);
-    const char *record = getenv("UNET_RECORD");
+    const char *capture = getenv("UNET_CAPTURE");
 
     if (!n)
         return NULL;
-    n->records = !record || strcmp(record, "off") != 0;
+    n->may_capture = !capture || strcmp(capture, "off") != 0;
     if (configure(n, config, e) < 0 || open_device(n, e) < 0 || create_weights(n, e) < 0) {
         network_destroy(n);
         return NULL;
@@ -169,11 +171,11 @@ void network_stop(struct network *n)
 {
     struct err e;
 
-    if (!n || !n->stage.device)
+    if (!n || !n->runner.device)
         return;
-    n->stage.ops->watch(n->stage.device, NULL, NULL); /* this wait must not end early */
-    n->stage.done = NULL;
-    (void)stage_wait(&n->stage, &e);
+    n->runner.ops->watch(n->runner.device, NULL, NULL); /* this wait must not end early */
+    n->runner.done = NULL;
+    (void)runner_wait(&n->runner, &e);
 }
 
 void network_destroy(struct network *n)
@@ -181,17 +183,17 @@ void network_destroy(struct network *n)
     if (!n)
         return;
     network_stop(n);
-    recordings_release(&n->recordings);
+    captures_release(&n->captures);
     compiled_release(&n->graphs);
     weights_destroy(n->weights);
-    stage_close(&n->stage);
+    runner_close(&n->runner);
     free(n->class_weights);
     free(n);
 }
 
 struct weights *network_weights(struct network *n)
 {
-    n->stage.kept = NULL; /* the caller may change them */
+    n->runner.kept = NULL; /* the caller may change them */
     return n->weights;
 }
 
@@ -207,7 +209,7 @@ const char *network_backend(const struct network *n)
 
 uint64_t network_device(const struct network *n)
 {
-    return n->stage.device ? n->stage.ops->id(n->stage.device) : 0;
+    return n->runner.device ? n->runner.ops->id(n->runner.device) : 0;
 }
 
 void network_set_sum(struct network *n, network_sum_f sum, void *arg)
@@ -219,38 +221,37 @@ void network_set_sum(struct network *n, network_sum_f sum, void *arg)
 void network_set_link(struct network *n, const struct network_link *link)
 {
     network_set_sum(n, link->sum, link->arg);
-    n->linked = true;
     n->link = *link;
-    n->records_sums = n->records && link->sum && link->largest;
-    n->stage.done = link->done;
-    n->stage.done_arg = link->arg;
-    n->stage.ops->watch(n->stage.device, link->watch, link->arg);
+    n->may_capture_sums = n->may_capture && link->sum && link->largest;
+    n->runner.done = link->done;
+    n->runner.done_arg = link->arg;
+    n->runner.ops->watch(n->runner.device, link->watch, link->arg);
 }
 
-/* Before the first step, replicas agree whether they record at all. Later, inference may have moved
- * the memory of some, whose recordings are lost then; the others discard theirs. */
+/* Before the first step, replicas agree whether they capture at all. Later, inference may have
+ * moved the memory of some, whose graphs are lost then; the others discard theirs. */
 int network_begin_epoch(struct network *n, struct err *e)
 {
-    double state = !n->records_sums ? 2 : n->recordings.moved ? 1 : 0;
+    double state = !n->may_capture_sums ? 2 : n->captures.moved ? 1 : 0;
 
     if (!n->link.largest)
         return 0;
     if (find_largest(n, &state, e))
         return -1;
-    n->records_sums = state < 2;
+    n->may_capture_sums = state < 2;
     if (state > 0)
-        recordings_forget(&n->recordings);
+        captures_forget(&n->captures);
     return 0;
 }
 
 /* For new shares a replica may need more memory, which moves that of its other graphs. */
 int network_begin_step(struct network *n, const uint64_t *shares, size_t nruns, struct err *e)
 {
-    for (size_t i = 0; i < nruns && n->records_sums; i++)
-        if (!recordings_know(&n->recordings, shares[i])) {
-            if (stage_wait(&n->stage, e))
+    for (size_t i = 0; i < nruns && n->may_capture_sums; i++)
+        if (!captures_know(&n->captures, shares[i])) {
+            if (runner_wait(&n->runner, e))
                 return -1;
-            recordings_forget(&n->recordings);
+            captures_forget(&n->captures);
             return 0;
         }
     return 0;
@@ -258,8 +259,8 @@ int network_begin_step(struct network *n, const uint64_t *shares, size_t nruns, 
 
 const struct device_ops *network_device_ops(const struct network *n, struct device **device)
 {
-    *device = n->stage.device;
-    return n->stage.ops;
+    *device = n->runner.device;
+    return n->runner.ops;
 }
 
 static struct compiled *get_compiled(struct network *n, enum compiled_mode mode, int batch,
@@ -280,22 +281,22 @@ float *network_input(struct network *n, bool training, int batch, struct err *e)
 
     if (!c)
         return NULL;
-    return n->stage.device ? stage_input(&n->stage, c->graph, e) : c->graph->input->data;
+    return n->runner.device ? runner_input(&n->runner, c->graph, e) : c->graph->input->data;
 }
 
 float *network_target(struct network *n, bool training, int batch, struct err *e)
 {
     const struct compiled *c = get_compiled(n, forward_mode(training), batch, e);
 
-    if (!c || !n->stage.device)
+    if (!c || !n->runner.device)
         return c ? c->graph->target->data : NULL;
-    float *input = stage_input(&n->stage, c->graph, e);
+    float *input = runner_input(&n->runner, c->graph, e);
     return input ? input + tensor_count(c->graph->input) : NULL;
 }
 
 /* The gradients of a step without images: zeros. */
 struct zero_gradients {
-    const struct stage *stage; /* clears them in its queue; NULL: the host does */
+    const struct runner *runner; /* clears them in its queue; NULL: the host does */
     float *grad;
     size_t nready; /* grad[0..nready) is 0 and reported to ready */
     network_ready_f ready;
@@ -308,31 +309,29 @@ static int report_zeros(void *arg, size_t upto, struct err *e)
     struct zero_gradients *g = arg;
     size_t nbytes = upto ? (upto - g->nready) * sizeof *g->grad : 0;
 
-    if (!g->stage)
+    if (!g->runner)
         memset(g->grad + g->nready, 0, nbytes);
-    else if (nbytes && g->stage->ops->clear(g->stage->device, g->grad + g->nready, nbytes, e))
+    else if (nbytes && g->runner->ops->clear(g->runner->device, g->grad + g->nready, nbytes, e))
         return -1;
     g->nready = upto;
     return g->ready ? g->ready(g->arg, upto, e) : 0;
 }
 
-/* Queues a run of c, which is NULL for a step without images that runs no graph. It is not recorded
- * if the host sums over the replicas in the middle of the graph. */
-static int run_stage(struct network *n, struct compiled *c, struct exec *x, uint64_t shares,
-                     struct stage_work w, struct err *e)
+/* Queues a run of c, which is NULL for a step without images that runs no graph. */
+static int queue_run(struct network *n, struct compiled *c, struct exec *x, uint64_t shares,
+                     struct runner_work w, struct err *e)
 {
-    bool meets = x->sum && n->config.batch_norm == BATCH_NORM_SYNC;
-    bool records = shares ? n->records_sums : n->records && !meets;
+    bool captures = shares ? n->may_capture_sums : n->may_capture;
 
     w.graph = c ? c->graph : NULL;
     if (shares)
-        n->recordings.moved = false; /* within a step only new shares move memory */
-    if (records && !(c && c->graph->timed)) {
-        w.recording = recordings_get(&n->recordings, w.graph, x->update, shares, e);
-        if (!w.recording)
+        n->captures.moved = false; /* within a step only new shares move memory */
+    if (captures && !(c && c->graph->timed)) {
+        w.captured = captures_get(&n->captures, w.graph, x->update, shares, e);
+        if (!w.captured)
             return -1;
     }
-    return stage_run(&n->stage, &w, x, e);
+    return runner_run(&n->runner, &w, x, e);
 }
 
 /* A step without images. With synchronised batch norm it runs a batch of one arbitrary image, whose
@@ -348,19 +347,14 @@ static int train_without_images(struct network *n, struct exec *x, uint64_t shar
     x->empty = true;
     if (meets && !c)
         return -1;
-    if (n->linked) {
-        struct stage_work w = {.kind = STAGE_EMPTY, .ready = report_zeros, .arg = &g,
+    if (n->runner.device) {
+        struct runner_work w = {.kind = RUNNER_EMPTY, .ready = report_zeros, .arg = &g,
                                .upto = n->weights->nparams};
-        g.stage = &n->stage;
-        return run_stage(n, c, x, shares, w, e);
+        g.runner = &n->runner;
+        return queue_run(n, c, x, shares, w, e);
     }
-    if (n->stage.device) {
-        struct stage_work w = {.kind = STAGE_EMPTY};
-        if ((meets && run_stage(n, c, x, 0, w, e)) || stage_wait(&n->stage, e) < 0)
-            return -1;
-    } else if (meets && graph_run(c->graph, x, report_zeros, &g, e) < 0) {
+    if (meets && graph_run(c->graph, x, report_zeros, &g, e) < 0)
         return -1;
-    }
     return g.nready < n->weights->nparams ? report_zeros(&g, n->weights->nparams, e) : 0;
 }
 
@@ -390,27 +384,24 @@ int network_weigh(struct network *n, int batch, double *weight, struct err *e)
 
 int network_wait(struct network *n, double *loss_sum, struct err *e)
 {
-    if (!n->stage.device)
+    if (!n->runner.device)
         return 0;
-    if (stage_wait(&n->stage, e) < 0)
+    if (runner_wait(&n->runner, e) < 0)
         return -1;
-    *loss_sum += n->stage.loss;
-    n->stage.loss = 0;
+    *loss_sum += n->runner.loss;
+    n->runner.loss = 0;
     return 0;
 }
 
 static int train_on_device(struct network *n, struct compiled *c, struct exec *x, uint64_t shares,
                            double *loss_sum, network_ready_f ready, void *arg, struct err *e)
 {
-    struct stage_work w = {.kind = n->linked ? STAGE_REPORTED : STAGE_LOSS,
-                           .ready = n->linked ? ready : NULL, .arg = arg};
+    struct runner_work w = {.kind = RUNNER_TRAINED, .ready = ready, .arg = arg};
 
-    if (run_stage(n, c, x, shares, w, e))
+    if (queue_run(n, c, x, shares, w, e))
         return -1;
-    if (ready && !n->linked)
-        return network_wait(n, loss_sum, e) || ready(arg, n->weights->nparams, e) ? -1 : 0;
-    *loss_sum += n->stage.loss;
-    n->stage.loss = 0;
+    *loss_sum += n->runner.loss;
+    n->runner.loss = 0;
     return 0;
 }
 
@@ -420,15 +411,15 @@ int network_train(struct network *n, int batch, struct network_step step, double
     double pixels = step.images * (double)network_targets(n);
     struct exec x = {.grad_scale = 1 / fmax(step.weight, 1e-30), .image_scale = 1 / step.images,
                      .loss_per_image = pixels / step.images, .noise = step.noise,
-                     .first = step.first, .sum = n->sum,
-                     .sum_arg = n->sum_arg, .queues = n->linked, .update = step.update,
+                     .first = step.first, .sum = n->sum, .sum_arg = n->sum_arg,
+                     .update = step.update,
                      .scaling = step.scaling, .counts = {.score = step.score},
                      .votes = {step.votes[0], step.votes[1]}};
-    uint64_t shares = n->linked && n->sum ? step.shares : 0;
+    uint64_t shares = n->runner.device && n->sum ? step.shares : 0;
     struct compiled *c;
 
     x.loss_per_weight = step.weight == pixels ? 1 : pixels * x.grad_scale;
-    if (step.own_weight && n->linked && n->sum) {
+    if (step.sums_weight && n->runner.device && n->sum) {
         x.weighs = true;
         x.weight = step.weight;
         x.grad_scale = 1;
@@ -438,7 +429,7 @@ int network_train(struct network *n, int batch, struct network_step step, double
     if (batch == 0)
         return train_without_images(n, &x, shares, ready, arg, e);
     c = get_compiled(n, COMPILED_TRAIN, batch, e);
-    if (c && n->stage.device)
+    if (c && n->runner.device)
         return train_on_device(n, c, &x, shares, loss_sum, ready, arg, e);
     if (!c || graph_run(c->graph, &x, ready, arg, e) < 0)
         return -1;
@@ -449,12 +440,12 @@ int network_train(struct network *n, int batch, struct network_step step, double
 int network_choose(struct network *n, bool training, int batch, struct err *e)
 {
     struct compiled *c = get_compiled(n, training ? COMPILED_TRAIN : COMPILED_MEASURE, batch, e);
-    struct exec x = {.device = n->stage.device, .device_ops = n->stage.ops};
+    struct exec x = {.device = n->runner.device, .device_ops = n->runner.ops};
 
-    n->stage.kept = NULL;
+    n->runner.kept = NULL;
     for (size_t i = 0; c && i < c->graph->nops; i++)
-        n->stage.ops->choose(c->graph->ops[i], &x);
-    return c ? stage_wait(&n->stage, e) : -1;
+        n->runner.ops->choose(c->graph->ops[i], &x);
+    return c ? runner_wait(&n->runner, e) : -1;
 }
 
 int network_check_room(const struct network *n, int batch, size_t beside, int sharers,
@@ -463,20 +454,12 @@ int network_check_room(const struct network *n, int batch, size_t beside, int sh
     return compiled_check_room(&n->graphs, batch, beside, sharers, e);
 }
 
-int network_update(struct network *n, const struct device_update *update, struct err *e)
-{
-    struct exec x = {.update = update, .scaling = update->scaling};
-    struct stage_work w = {.kind = STAGE_NONE};
-
-    return stage_run(&n->stage, &w, &x, e);
-}
-
 int network_measure(struct network *n, int batch, struct device_counts counts, struct err *e)
 {
     struct exec x = {.counts = counts};
     struct compiled *c = get_compiled(n, COMPILED_MEASURE, batch, e);
 
-    return c ? run_stage(n, c, &x, 0, (struct stage_work){.kind = STAGE_NONE}, e) : -1;
+    return c ? queue_run(n, c, &x, 0, (struct runner_work){.kind = RUNNER_NONE}, e) : -1;
 }
 
 int network_infer(struct network *n, int batch, const float **logits, struct err *e)
@@ -484,10 +467,10 @@ int network_infer(struct network *n, int batch, const float **logits, struct err
     struct exec x = {0};
     struct compiled *c = get_compiled(n, COMPILED_INFER, batch, e);
 
-    if (c && n->stage.device) {
-        *logits = run_stage(n, c, &x, 0, (struct stage_work){.kind = STAGE_LOSS}, e)
+    if (c && n->runner.device) {
+        *logits = queue_run(n, c, &x, 0, (struct runner_work){.kind = RUNNER_NONE}, e)
                       ? NULL
-                      : stage_logits(&n->stage, c->graph, e);
+                      : runner_logits(&n->runner, c->graph, e);
         return *logits ? 0 : -1;
     }
     if (!c || graph_run(c->graph, &x, NULL, NULL, e) < 0)

@@ -20,8 +20,8 @@
 struct network;
 struct profile_peak;
 
-/* Sums n doubles over all replicas, in place, for synchronised batch norm and, on linked devices,
- * for network_step.own_weight. Collective: every replica calls it the same number of times in the
+/* Sums n doubles over all replicas, in place, for synchronised batch norm and, on a device, for
+ * network_step.sums_weight. Collective: every replica calls it the same number of times in the
  * same order. */
 typedef int (*network_sum_f)(void *arg, double *values, size_t n, struct err *e);
 
@@ -48,17 +48,18 @@ uint64_t network_device(const struct network *n); /* device_ops.id; 0: no device
  * classification. */
 size_t network_targets(const struct network *n);
 
+/* For networks without a device. */
 void network_set_sum(struct network *n, network_sum_f sum, void *arg);
 
-/* How replicas whose devices are connected compute a step without the host.
+/* How replicas with a device compute a step without the host.
  *
  * network_train calls its callback ready while it queues a run: with 0 at the beginning, then with
- * the gradients that will be final at that point of the queue. It does not while it replays a
- * recording; if a recording fails it begins again with 0.
+ * the gradients that will be final at that point of the queue. It does not when it launches a
+ * graph; if a capture fails it begins again with 0.
  *
- * NCCL requires of each sum that all replicas record it, that all replay the same recording, or
- * that all queue it. So network_step.shares identifies a run's recording, and all replicas make and
- * discard recordings in the same step. */
+ * NCCL requires of each sum that all replicas capture it, that all launch the same graph, or that
+ * all queue it. So network_step.shares identifies a run's graph, and all replicas capture and
+ * discard graphs in the same step. */
 struct network_link {
     network_sum_f sum;    /* queues a sum of values in device memory; NULL: a single replica */
     device_watch_f watch; /* or NULL */
@@ -67,13 +68,13 @@ struct network_link {
     void (*done)(void *arg, const struct device_sums *sums);
     void *arg;
     /* With sum: sets *value to the largest of all replicas, on the host; collective. NULL: sums are
-     * not recorded. */
+     * not captured. */
     int (*largest)(void *arg, double *value, struct err *e);
     int rank; /* of this replica */
 };
 
-/* All linked replicas call network_begin_epoch between steps and network_begin_step before each,
- * with network_step.shares of its runs; without largest they do nothing. */
+/* All replicas with devices call network_begin_epoch between steps and network_begin_step before
+ * each, with network_step.shares of its runs; without largest they do nothing. */
 int network_begin_epoch(struct network *n, struct err *e);
 int network_begin_step(struct network *n, const uint64_t *shares, size_t nruns, struct err *e);
 
@@ -96,18 +97,18 @@ int network_weigh(struct network *n, int batch, double *weight, struct err *e);
 /* A step over all replicas. */
 struct network_step {
     double images;
-    uint64_t shares; /* with linked replicas: a number for the batches of all of them in this run,
+    uint64_t shares; /* with network_link.sum: a number for the batches of all replicas in this run,
                       * equal on each, different for other batches, and not 0 */
     double weight; /* sum of network_weigh */
-    bool own_weight; /* weight is this replica's; linked devices sum it */
+    bool sums_weight; /* on a device: weight is this replica's, and the devices sum it */
     uint64_t noise; /* seed of dropout in this epoch */
     uint64_t first; /* index of this batch's first image in the epoch: dropout depends on it, not on
                      * the replica */
-    /* On a device: the update after the gradients and their sums over linked replicas, or NULL. */
+    /* On a device: the update after the gradients and their sums over replicas, or NULL. */
     const struct device_update *update;
     struct device_scaling *scaling; /* on a device: loss scaling, or NULL */
     int64_t *score; /* on a device: struct device_counts.score, or NULL */
-    float votes[2]; /* summed over linked replicas and passed to network_link.done */
+    float votes[2]; /* on a device: summed over replicas and passed to network_link.done */
 };
 
 /* Runs one forward and backward pass over `batch` images. The gradients are those of the step's
@@ -122,9 +123,8 @@ int network_train(struct network *n, int batch, struct network_step step, double
                   network_ready_f ready, void *arg, struct err *e);
 
 /* On a device network_train may return before the step is complete, and add its loss in a later
- * call. Waits for all steps and adds their losses to *loss_sum. Before the host accesses weights or
- * gradients, it is required after steps of a linked network, after steps that were trained with
- * ready NULL, and after an update on the device. */
+ * call. Waits for all steps and adds their losses to *loss_sum, which is required before the host
+ * accesses weights or gradients. */
 int network_wait(struct network *n, double *loss_sum, struct err *e);
 
 /* Makes the kernels of a training step, or of an evaluation, choose their algorithms now instead
@@ -136,9 +136,6 @@ int network_choose(struct network *n, bool training, int batch, struct err *e);
  * nothing. ERR_CONFIG with the reason and the largest batch that fits, if one does. */
 int network_check_room(const struct network *n, int batch, size_t beside, int sharers,
                        struct err *e);
-
-/* Queues an update, after the host has summed the gradients. For networks with a device. */
-int network_update(struct network *n, const struct device_update *update, struct err *e);
 
 /* Runs the network with the running statistics. *logits: [batch][network_targets][classes], valid
  * until the next run or a call with another batch size or mode. */

@@ -211,8 +211,20 @@ void optim_settle(struct optim *o)
     o->rate = o->scaling->rate;
 }
 
-void optim_step(struct optim *o, struct weights *w, double lr)
+static void clip_grad(struct weights *w, double most)
 {
+    double norm = find_norm(w->grad, w->nparams);
+
+    if (norm > most)
+        for (size_t i = 0; i < w->nparams; i++)
+            w->grad[i] *= (float)(most / norm);
+}
+
+void optim_step(struct optim *o, struct weights *w, double lr, double clip)
+{
+    weights_penalize(w);
+    if (clip > 0)
+        clip_grad(w, clip);
     o->steps++;
     switch (o->config.kind) {
     case OPTIM_SGD: step_sgd(o, w, lr); break;
@@ -222,14 +234,4 @@ void optim_step(struct optim *o, struct weights *w, double lr)
     case OPTIM_LAMB: step_tensors(o, w, lr); break;
     }
     o->rate = lr;
-}
-
-double optim_clip(struct weights *w, double most)
-{
-    double n = find_norm(w->grad, w->nparams);
-
-    if (most > 0 && n > most)
-        for (size_t i = 0; i < w->nparams; i++)
-            w->grad[i] *= (float)(most / n);
-    return n;
 }

@@ -59,9 +59,9 @@ struct optim *optim_create(const struct optim_config *config, const struct weigh
                            struct err *e);
 void optim_destroy(struct optim *o);
 
-/* Sets *u to a step on a device, for network_step.update or network_update: adding the penalties of
- * the weights, clipping the norm of the gradients to `clip` (0: no clipping), and the update. The
- * step is counted as taken. */
+/* Sets *u to a step on a device, for network_step.update: adding the penalties of the weights,
+ * clipping the norm of the gradients to `clip` (0: no clipping), and the update. The step is
+ * counted as taken. */
 void optim_plan(struct optim *o, struct weights *w, double lr, double clip,
                 struct device_update *u);
 
@@ -69,12 +69,8 @@ void optim_plan(struct optim *o, struct weights *w, double lr, double clip,
  * complete; sets o->steps and o->rate to those that were taken. */
 void optim_settle(struct optim *o);
 
-/* Takes a step on the host; w->grad may be changed. The result does not depend on the number of
- * threads or ranks. */
-void optim_step(struct optim *o, struct weights *w, double lr);
-
-/* Returns the global norm that the gradients had; if it exceeds `most`, and `most` is not 0, scales
- * the gradients so that it becomes `most`. */
-double optim_clip(struct weights *w, double most);
+/* Takes the same step on the host; w->grad may be changed. The result does not depend on the number
+ * of threads or ranks. */
+void optim_step(struct optim *o, struct weights *w, double lr, double clip);
 
 #endif

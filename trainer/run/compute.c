@@ -10,7 +10,7 @@
 #include "src/log.h"
 #include "trainer/backends/backends.h"
 #include "trainer/backends/cuda/runtime/cuda_info.h"
-#include "trainer/run/strategy.h"
+#include "trainer/run/ranks/rank_identity.h"
 
 /* Writes the first variable that gives GPUs to this process, such as "SLURM_JOB_GPUS=0,1", to dst.
  * Returns false if there is none. */
@@ -68,11 +68,13 @@ static void choose_gpu(struct compute *c)
     struct cuda_info info;
 
     cuda_info_read_gpus(&info);
-    const struct cuda_info_gpu *gpu = cuda_info_own(&info, strategy_local_rank());
+    const struct cuda_info_gpu *gpu = cuda_info_own(&info, rank_identity_local_rank());
     snprintf(c->device, sizeof c->device, "%s", gpu ? gpu->name : "");
     snprintf(c->why, sizeof c->why, "%s", info.why);
-    if (gpu)
-        c->backend = backend_find("cuda");
+    if (!gpu)
+        return;
+    c->backend = backend_find("cuda");
+    c->tf32 = gpu->major >= 8;
 }
 
 int compute_choose(struct compute *c, const char *word, struct err *e)
@@ -108,13 +110,19 @@ void compute_describe(const struct compute *c, const char *comm, char dst[COMPUT
              *c->why ? ": " : "", c->why);
 }
 
+const char *compute_dtype(const struct compute *c, const char *dtype)
+{
+    return strcmp(dtype, "auto") != 0 ? dtype : c->tf32 ? "tf32" : "f32";
+}
+
 void compute_log(const struct compute *c, const char *comm, const char *dtype)
 {
+    const char *gpu = c->backend->device ? compute_dtype(c, dtype) : "";
     char line[COMPUTE_LINE];
 
     compute_describe(c, comm, line);
-    log_info("computing on %s%s", line,
-             strcmp(dtype, "bf16") == 0 && !c->backend->device
+    log_info("computing on %s%s%s%s", line, *gpu ? " in " : "", gpu,
+             strcmp(dtype, "bf16") == 0 && !*gpu
                  ? "; bf16 is rounded between ops, which takes longer than f32"
                  : "");
 }
@@ -126,7 +134,7 @@ int compute_take(const char **word, const char *dtype, struct err *e)
     if (compute_choose(&c, *word, e))
         return -1;
     *word = c.backend->name;
-    if (strategy_launched_task() == 0)
+    if (rank_identity_launched_task() == 0)
         compute_log(&c, NULL, dtype);
     return 0;
 }

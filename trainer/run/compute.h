@@ -19,6 +19,7 @@ struct compute {
     const struct backend *backend;
     char device[256]; /* name of the GPU, or of the processor */
     char why[1024];   /* why auto chose no GPU, or "" */
+    bool tf32;        /* the GPU's tensor cores multiply in TF32 */
     bool fake;        /* auto chose the CPU because UNET_GPUS=fake is set */
 };
 
@@ -38,7 +39,10 @@ void compute_cpu_name(char *dst, size_t size);
 #define COMPUTE_LINE 1600
 void compute_describe(const struct compute *c, const char *comm, char dst[COMPUTE_LINE]);
 
-/* Logs that line; with dtype "bf16" on the CPU, also that it is slower there. */
+/* Returns the value of train.dtype, or for "auto" "tf32" if *c has it, otherwise "f32". */
+const char *compute_dtype(const struct compute *c, const char *dtype);
+
+/* Logs that line and, for a GPU, dtype; with "bf16" on the CPU, that it is slower there. */
 void compute_log(const struct compute *c, const char *comm, const char *dtype);
 
 #endif

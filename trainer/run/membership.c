@@ -3,46 +3,61 @@
 #include "trainer/run/membership.h"
 
 #include <math.h>
+#include <string.h>
 
+#include "src/run/token.h"
 #include "trainer/comm/comm_async.h"
 #include "trainer/comm/comm_mpi.h"
 #include "trainer/comm/comm_nccl.h"
 #include "trainer/comm/comm_node.h"
 #include "trainer/comm/comm_self.h"
-#include "trainer/run/roster.h"
+#include "trainer/comm/rendezvous/rendezvous.h"
+#include "trainer/run/ranks/roster.h"
 #include "trainer/run/shutdown.h"
 
 #define MPI_START_S 60.0
 
 void membership_prepare(struct membership *k, const struct settings *c)
 {
-    const struct strategy *s = &k->strategy;
+    const struct rank_identity *s = &k->identity;
 
-    if (s->comm == STRATEGY_NCCL)
-        (void)device_comm_open(&k->device, c->train.backend, strategy_local_rank(), s->task == 0,
-                               &k->error);
+    if (s->comm == RANK_IDENTITY_NCCL)
+        (void)device_comm_open(&k->device, c->train.backend, rank_identity_local_rank(),
+                               s->task == 0, &k->error);
 }
 
 int membership_meet(struct membership *k, const struct settings *c, const char *folder,
                     bool *relayed, struct err *e)
 {
-    const struct strategy *s = &k->strategy;
-    struct rendezvous *rendezvous = NULL;
-    const char *own = roster_shares_gpus() ? "" : k->device.name;
-    size_t nid = s->comm == STRATEGY_NCCL ? sizeof k->device.id : 0;
+    const struct rank_identity *s = &k->identity;
+    size_t nid = s->comm == RANK_IDENTITY_NCCL ? sizeof k->device.id : 0;
+    struct rendezvous_config config = {
+        .rank = s->task, .size = s->tasks, .hosts = (const char *const *)s->spec.hosts,
+        .ports = s->spec.ports, .host = s->host,
+        .device = roster_shares_gpus() ? "" : k->device.name,
+        .program = "unet-train " PACKAGE_VERSION, .plan = run_config_hash(c), .folder = folder,
+        .timeout_s = c->train.timeout_s, .interrupt = &shutdown_any};
 
-    if (strategy_meet(s, c, folder, own, &k->device.id, nid, &shutdown_any, &rendezvous, relayed,
-                      e))
-        return -1;
-    if (!rendezvous)
+    *relayed = false;
+    if (s->tasks == 1 || s->spec.nworkers == 0)
         return 0;
-    k->lifeline = lifeline_open(rendezvous, (const char *const *)s->spec.hosts, k->lost, k->arg, e);
+    if (s->local) {
+        config.address = "127.0.0.1";
+        config.listener = s->task == 0 ? s->local->listener : 0;
+        memcpy(config.token, s->local->token, sizeof config.token);
+    } else if (token_share(folder, config.token, e)) {
+        return err_prefix(e, "rank %d of %d on %s", s->task, s->tasks, s->host);
+    }
+    struct rendezvous *r = rendezvous_open(&config, &k->device.id, nid, relayed, e);
+    if (!r)
+        return -1;
+    k->lifeline = lifeline_open(r, (const char *const *)s->spec.hosts, k->lost, k->arg, e);
     return k->lifeline ? 0 : -1;
 }
 
 static struct comm *open_node(const struct membership *k, const struct settings *c, struct err *e)
 {
-    const struct strategy *s = &k->strategy;
+    const struct rank_identity *s = &k->identity;
     struct comm_node_config config = {
         .rank = s->task, .size = s->tasks, .host = s->host, .offer = &s->local->node,
         .timeout_s = c->train.timeout_s, .interrupt = &shutdown_any, .lifeline = k->lifeline};
@@ -62,7 +77,7 @@ static double mpi_timeout(const struct settings *c, bool have_met)
 
 static struct comm *open_mpi(const struct membership *k, const struct settings *c, struct err *e)
 {
-    const struct strategy *s = &k->strategy;
+    const struct rank_identity *s = &k->identity;
     struct comm_mpi_config config = {
         .rank = s->task, .size = s->tasks, .host = s->host,
         .timeout_s = mpi_timeout(c, k->lifeline != NULL), .interrupt = &shutdown_any,
@@ -82,7 +97,7 @@ static struct comm *open_mpi(const struct membership *k, const struct settings *
 
 static struct comm *open_nccl(const struct membership *k, const struct settings *c, struct err *e)
 {
-    const struct strategy *s = &k->strategy;
+    const struct rank_identity *s = &k->identity;
     struct comm_nccl_config config = {
         .gpu = &k->device, .rank = s->task, .size = s->tasks, .host = s->host,
         .timeout_s = c->train.timeout_s, .interrupt = &shutdown_any, .lifeline = k->lifeline};
@@ -99,11 +114,11 @@ struct comm *membership_connect(const struct membership *k, const struct setting
         *e = k->error;
         return NULL;
     }
-    switch (k->strategy.comm) {
-    case STRATEGY_SELF: comm = comm_self_open(e); break;
-    case STRATEGY_NODE: comm = open_node(k, c, e); break;
-    case STRATEGY_MPI: comm = open_mpi(k, c, e); break;
-    case STRATEGY_NCCL: comm = open_nccl(k, c, e); break;
+    switch (k->identity.comm) {
+    case RANK_IDENTITY_SELF: comm = comm_self_open(e); break;
+    case RANK_IDENTITY_NODE: comm = open_node(k, c, e); break;
+    case RANK_IDENTITY_MPI: comm = open_mpi(k, c, e); break;
+    case RANK_IDENTITY_NCCL: comm = open_nccl(k, c, e); break;
     }
     if (comm)
         comm->interrupt = &shutdown_signal;
@@ -114,5 +129,5 @@ void membership_close(struct membership *k)
 {
     lifeline_close(k->lifeline);
     device_comm_close(&k->device);
-    strategy_destroy(&k->strategy);
+    rank_identity_destroy(&k->identity);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How this rank gets from its role (strategy.h) to a communicator: it opens its device, meets the
- * other ranks, keeps a lifeline to them, and connects. */
+/* How this rank gets from its role (rank_identity.h) to a communicator: it opens its device, meets
+ * the other ranks, keeps a lifeline to them, and connects. */
 #ifndef UNETCTL_TRAINER_RUN_MEMBERSHIP_H
 #define UNETCTL_TRAINER_RUN_MEMBERSHIP_H
 
 #include "trainer/comm/device_comm.h"
 #include "trainer/comm/rendezvous/lifeline.h"
-#include "trainer/run/strategy.h"
+#include "trainer/run/ranks/rank_identity.h"
 
 struct membership {
-    struct strategy strategy;
+    struct rank_identity identity;
     struct device_comm device; /* of a rank whose GPU NCCL connects to others */
     struct lifeline *lifeline; /* after a rendezvous, else NULL */
     /* Called by the lifeline's thread when a rank is lost. */

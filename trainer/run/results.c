@@ -40,10 +40,10 @@ static double constant_loss(const struct network_config *c)
 /* Warns, also in end->warning, if the training loss of the epoch whose weights are the result is
  * above constant_loss. */
 static void warn_of_loss(const struct training *t, const struct network_config *network,
-                           struct record_end *end)
+                           struct run_log_end *end)
 {
     size_t n;
-    const struct record_epoch *epochs = record_epochs(t->record, &n);
+    const struct run_log_epoch *epochs = run_log_epochs(t->log, &n);
     size_t last = end->goal->keep_best ? (size_t)t->at.goal.best_epoch : n;
     double constant = constant_loss(network);
 
@@ -61,12 +61,12 @@ static void write_examples(const struct training *t, struct evaluation *v)
     char dir[PATH_MAX];
     struct err why;
 
-    snprintf(dir, sizeof dir, "%s/examples", record_dir(t->record));
+    snprintf(dir, sizeof dir, "%s/examples", run_log_dir(t->log));
     if (examples_write(dir, v, t->config->data.scale, (uint64_t)t->config->seed, &why))
         log_warn("no example pictures: %s", why.text);
 }
 
-int results_write(const struct training *t, struct evaluation *v, struct record_end *end,
+int results_write(const struct training *t, struct evaluation *v, struct run_log_end *end,
                   struct err *e)
 {
     struct score_summary summary = score_summarize(end->score, t->config->data.classes);
@@ -81,13 +81,13 @@ int results_write(const struct training *t, struct evaluation *v, struct record_
     }
     evaluate_warn(end->score, t->config->data.classes, t->dataset);
     warn_of_loss(t, v->config, end);
-    snprintf(path, sizeof path, "%s/images.csv", record_dir(t->record));
-    if (record_check(t->record, e) ||
+    snprintf(path, sizeof path, "%s/images.csv", run_log_dir(t->log));
+    if (run_log_check(t->log, e) ||
         evaluate_write(path, t->dataset, DATASET_VAL, t->config->data.classes, v->scores, e))
         return -1;
 
-    snprintf(dir, sizeof dir, "%s/checkpoint", record_dir(t->record));
-    if (record_check(t->record, e) || write_weights(t, v->config, dir, end->weights_sha256, e))
+    snprintf(dir, sizeof dir, "%s/checkpoint", run_log_dir(t->log));
+    if (run_log_check(t->log, e) || write_weights(t, v->config, dir, end->weights_sha256, e))
         return -1;
     write_examples(t, v);
     return 0;
@@ -106,10 +106,10 @@ void results_rescue(const struct training *t, const struct network_config *netwo
     memcpy(w->value, t->best_value, w->nparams * sizeof *w->value);
     memcpy(w->state, t->best_state, w->nstate * sizeof *w->state);
     /* The folder checkpoint/ is for complete runs. */
-    snprintf(dir, sizeof dir, "%s/best", record_dir(t->record));
-    if (record_check(t->record, &why) ||
+    snprintf(dir, sizeof dir, "%s/best", run_log_dir(t->log));
+    if (run_log_check(t->log, &why) ||
         write_weights(t, network, dir, sha256, &why) ||
-        record_kept(t->record, goal, &t->at.goal, sha256, &why)) {
+        run_log_kept(t->log, goal, &t->at.goal, sha256, &why)) {
         log_warn("cannot write the best weights: %s", why.text);
         return;
     }

@@ -10,7 +10,7 @@
 
 /* Writes images.csv, examples/ and checkpoint/, logs warnings, and sets weights_sha256 and warning
  * of *end. v has the score of each validation image; its network is that of t. */
-int results_write(const struct training *t, struct evaluation *v, struct record_end *end,
+int results_write(const struct training *t, struct evaluation *v, struct run_log_end *end,
                   struct err *e);
 
 /* Called on every rank after a training has failed with *e. Where the best weights so far are kept

@@ -4,7 +4,6 @@
 #include "config.h"
 #include "trainer/run/resume.h"
 
-#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -18,6 +17,7 @@
 #include "src/mem.h"
 #include "src/plural.h"
 #include "trainer/checkpoint/snapshot.h"
+#include "trainer/json/cjson.h"
 
 /* Facts about the checkpoint that is read. */
 struct origin {
@@ -55,129 +55,105 @@ static struct safetensors_entry *list_state(struct training *t, bool best, size_
     return list;
 }
 
-static void encode_config(const struct settings *c, struct buf *b)
+static void encode_config(const struct settings *c, cJSON *to)
 {
     for (const struct setting *s = settings_of_run; s->path; s++) {
         struct buf text = {0};
         if (s->resume == SETTING_OPEN)
             continue;
         setting_format(s, c, &text);
-        buf_json_text(b, s->path, text.data ? text.data : "");
-        b->failed |= text.failed;
+        cjson_add(to, s->path, text.failed ? NULL : cJSON_CreateString(text.data));
         buf_destroy(&text);
     }
 }
 
-/* The values of an epoch after the first nine in its row of the checkpoint. A checkpoint of an
- * earlier version may have fewer of them; the others stay 0. */
-#define NEXTRAS 14
-static void list_extras(struct record_epoch *row, double *list[NEXTRAS])
+/* The values of an epoch in its row of the checkpoint; counts: its images and steps. Checkpoints of
+ * earlier versions may have only the first NREQUIRED or more of them; the others stay 0. */
+#define NVALUES 23
+#define NREQUIRED 9
+static void list_values(struct run_log_epoch *row, double counts[2], double *list[NVALUES])
 {
     struct gradient_norms *n = &row->norms;
     struct score_summary *s = &row->eval.summary;
-    double *all[NEXTRAS] = {&n->sq_local, &n->batch_local, &n->sq_global, &n->batch_global,
-                            &row->eval.seconds, &row->eval.loss, &s->iou, &s->dice, &s->precision,
-                            &s->recall, &s->accuracy, &row->iou, &row->loss_scale,
-                            &row->left_out};
+    double *all[NVALUES] = {
+        &row->seconds, &row->loss, &row->lr, &counts[0], &counts[1],
+        &row->data_s, &row->compute_s, &row->comm_s, &row->wait_s, &n->sq_local, &n->batch_local,
+        &n->sq_global, &n->batch_global, &row->eval.seconds, &row->eval.loss, &s->iou, &s->dice,
+        &s->precision, &s->recall, &s->accuracy, &row->iou, &row->loss_scale, &row->left_out};
 
     memcpy(list, all, sizeof all);
 }
 
-static void encode_extras(const struct record_epoch *row, struct buf *b)
-{
-    struct record_epoch copy = *row;
-    double *list[NEXTRAS];
-
-    list_extras(&copy, list);
-    for (int i = 0; i < NEXTRAS; i++)
-        if (isfinite(*list[i]))
-            buf_addf(b, ",%.17g", *list[i]);
-        else
-            buf_add(b, ",null");
-}
-
-static void decode_extras(const cJSON *item, struct record_epoch *row)
-{
-    double *list[NEXTRAS];
-
-    list_extras(row, list);
-    for (int i = 0; i < NEXTRAS && item; i++, item = item->next)
-        *list[i] = cJSON_IsNumber(item) ? item->valuedouble : NAN;
-}
-
-static void encode_epochs(const struct record *r, struct buf *b)
+static void encode_epochs(const struct run_log *r, cJSON *to)
 {
     size_t n;
-    const struct record_epoch *epochs = record_epochs(r, &n);
+    const struct run_log_epoch *epochs = run_log_epochs(r, &n);
 
     for (size_t i = 0; i < n; i++) {
-        buf_addf(b, "%s[%.17g,%.17g,%.17g,%zu,%zu,%.17g,%.17g,%.17g,%.17g", i ? "," : "",
-                 epochs[i].seconds, epochs[i].loss, epochs[i].lr, epochs[i].images, epochs[i].steps,
-                 epochs[i].data_s, epochs[i].compute_s, epochs[i].comm_s, epochs[i].wait_s);
-        encode_extras(&epochs[i], b);
-        buf_add(b, "]");
+        struct run_log_epoch row = epochs[i];
+        double counts[] = {(double)row.images, (double)row.steps}, *list[NVALUES], values[NVALUES];
+        list_values(&row, counts, list);
+        for (int k = 0; k < NVALUES; k++)
+            values[k] = *list[k];
+        cjson_add(to, NULL, cJSON_CreateDoubleArray(values, NVALUES));
     }
 }
 
-static void encode_worlds(const struct training *t, struct buf *b)
+static void encode_worlds(const struct training *t, cJSON *to)
 {
-    for (size_t i = 0; i < t->nworlds; i++)
-        buf_addf(b, "%s[%d,%zu,%d,%zu]", i ? "," : "", t->worlds[i].epoch, t->worlds[i].images,
-                 t->worlds[i].gpus, t->worlds[i].global_batch);
+    for (size_t i = 0; i < t->nworlds; i++) {
+        const struct run_log_world *w = &t->worlds[i];
+        const double values[] = {w->epoch, (double)w->images, w->gpus, (double)w->global_batch};
+        cjson_add(to, NULL, cJSON_CreateDoubleArray(values, 4));
+    }
 }
 
 /* Returns the state as JSON, to be freed by the caller. loss: by rank. */
-static char *encode_state(const struct training *t, size_t items, const double *loss)
+static char *encode_state(const struct training *t, size_t items, const double *loss,
+                          struct err *e)
 {
     const struct resume_point *at = &t->at;
-    struct buf b = {0};
+    const struct goal_state *goal = &at->goal;
+    const struct device_scaling *scaling = t->optim->scaling;
+    cJSON *o = cJSON_CreateObject();
+    char plan[20], data[20];
 
-    buf_addf(&b, "{\"schema\":1,\"version\":\"" PACKAGE_VERSION "\",\"plan\":\"%016" PRIx64
-             "\",\"data\":\"%016" PRIx64 "\",\"config\":{", network_plan_hash(t->network),
-             dataset_hash(t->dataset));
-    encode_config(t->config, &b);
-    buf_addf(&b, "},\"optimizer_steps\":%" PRId64 ",\"parts\":%d,\"step_images\":%zu,\"epoch\":%d,"
-             "\"items\":%zu,\"begin\":%zu,\"step\":%zu,\"steps_before\":%zu,\"seconds\":%.17g,"
-             "\"data_s\":%.17g,\"compute_s\":%.17g,\"comm_s\":%.17g", t->optim->steps,
-             t->comm->size, run_config_step_images(t->config), at->epoch, items, at->begin,
-             at->step, at->steps_before, at->seconds, at->totals.data_s, at->totals.compute_s,
-             at->totals.comm_s);
-    buf_addf(&b, ",\"optimizer_rate\":%.17g,\"due\":%d,\"best\":%.17g,"
-             "\"best_epoch\":%d,\"reached\":%d,\"stopped\":%d,\"cuts\":%d,\"cut_epoch\":%d",
-             t->optim->rate, at->due, at->goal.best, at->goal.best_epoch,
-             at->goal.reached, at->goal.stopped, at->goal.cuts, at->goal.cut_epoch);
-    if (t->optim->scaling)
-        buf_addf(&b, ",\"scaling_factor\":%.17g,\"scaling_good\":%d,\"scaling_left_out\":%d",
-                 (double)t->optim->scaling->factor, t->optim->scaling->good,
-                 t->optim->scaling->left_out);
-    buf_add(&b, ",\"loss\":[");
-    for (int i = 0; i < t->comm->size; i++)
-        buf_addf(&b, "%s%.17g", i ? "," : "", loss[i]);
-    buf_add(&b, "],\"worlds\":[");
-    encode_worlds(t, &b);
-    buf_add(&b, "],\"epochs\":[");
-    encode_epochs(t->record, &b);
-    buf_add(&b, "]}");
-    return buf_steal(&b);
+    snprintf(plan, sizeof plan, "%016" PRIx64, network_plan_hash(t->network));
+    snprintf(data, sizeof data, "%016" PRIx64, dataset_hash(t->dataset));
+    cjson_addf(o, "schema=%d version=%s plan=%s data=%s", 1, PACKAGE_VERSION, plan, data);
+    encode_config(t->config, cjson_object(o, "config"));
+    cjson_addf(o, "optimizer_steps=%" PRId64 " parts=%d step_images=%zu epoch=%d items=%zu "
+               "begin=%zu step=%zu steps_before=%zu seconds=%g data_s=%g compute_s=%g comm_s=%g",
+               t->optim->steps, t->comm->size, run_config_step_images(t->config), at->epoch, items,
+               at->begin, at->step, at->steps_before, at->seconds, at->totals.data_s,
+               at->totals.compute_s, at->totals.comm_s);
+    cjson_addf(o, "optimizer_rate=%g due=%d best=%g best_epoch=%d reached=%d stopped=%d cuts=%d "
+               "cut_epoch=%d", t->optim->rate, at->due, goal->best, goal->best_epoch,
+               goal->reached, goal->stopped, goal->cuts, goal->cut_epoch);
+    if (scaling)
+        cjson_addf(o, "scaling_factor=%g scaling_good=%d scaling_left_out=%d",
+                   (double)scaling->factor, scaling->good, scaling->left_out);
+    cjson_add(o, "loss", cJSON_CreateDoubleArray(loss, t->comm->size));
+    encode_worlds(t, cjson_array(o, "worlds"));
+    encode_epochs(t->log, cjson_array(o, "epochs"));
+    return cjson_print(o, "", e);
 }
 
 static int write_snapshot(struct training *t, size_t items, const double *loss, struct err *e)
 {
-    char dir[PATH_MAX], *state = encode_state(t, items, loss);
+    char dir[PATH_MAX], *state = encode_state(t, items, loss, e);
     struct safetensors_entry *list = NULL;
     double began = clock_now();
     size_t n;
     int rc = -1;
 
-    folder_of(record_dir(t->record), dir);
-    if (!state)
-        mem_fail(e);
-    else
+    folder_of(run_log_dir(t->log), dir);
+    if (state)
         list = list_state(t, t->best_value && t->at.goal.best_epoch > 0, &n, e);
     if (list)
         rc = snapshot_write(dir, t->at.epoch, items, state, list, n, e);
     if (rc == 0)
-        rc = record_checkpoint(t->record, t->at.epoch, items, clock_now() - began, e);
+        rc = run_log_checkpoint(t->log, t->at.epoch, items, clock_now() - began, e);
     free(list);
     free(state);
     return rc;
@@ -190,9 +166,9 @@ int resume_write(struct training *t, size_t items, bool must, struct err *e)
     if (!loss)
         return -1;
     int rc = t->comm->ops->gather(t->comm, &t->at.totals.loss, loss, sizeof *loss, e);
-    if (rc == 0 && t->record)
-        rc = record_check(t->record, e);
-    if (rc == 0 && t->record) {
+    if (rc == 0 && t->log)
+        rc = run_log_check(t->log, e);
+    if (rc == 0 && t->log) {
         rc = write_snapshot(t, items, loss, e);
         /* ERR_RESUMABLE: a later start of the job owns the folder, or another thread has written
          * the marker FAILED, for example because a rank was lost. */
@@ -214,12 +190,12 @@ static double get_number(const cJSON *root, const char *name)
 }
 
 /* Returns the value of a setting in a checkpoint, as text. If the checkpoint does not have it:
- * NULL for a setting that every version writes (expected), the preset for a newer one. */
+ * NULL for a setting that every version writes (expected), what that means for a newer one. */
 static const char *value_of(const cJSON *config, const struct setting *s)
 {
     const char *was = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(config, s->path));
 
-    return was || s->expected ? was : s->preset;
+    return was || s->expected ? was : setting_absent(s);
 }
 
 static bool has_value(const struct setting *s, const char *was, const char *text)
@@ -301,33 +277,33 @@ static int check_state(const struct training *t, const cJSON *root, struct origi
     return 0;
 }
 
+static int decode_epoch(const cJSON *row, struct run_log_epoch *epoch, struct err *e)
+{
+    double counts[2], *list[NVALUES];
+    const cJSON *item = row->child;
+
+    list_values(epoch, counts, list);
+    for (int i = 0; i < NVALUES && (item || i < NREQUIRED); i++, item = item->next) {
+        if (i < NREQUIRED && !cJSON_IsNumber(item))
+            return err_set(e, ERR_CHECKPOINT, "epochs: a row is damaged");
+        *list[i] = cJSON_IsNumber(item) ? item->valuedouble : NAN;
+    }
+    epoch->images = (size_t)counts[0];
+    epoch->steps = (size_t)counts[1];
+    return 0;
+}
+
 static int decode_history(struct training *t, const cJSON *root, struct err *e)
 {
     const cJSON *row;
     size_t n;
 
     cJSON_ArrayForEach(row, cJSON_GetObjectItemCaseSensitive(root, "epochs")) {
-        double v[9];
-        for (int i = 0; i < 9; i++) {
-            const cJSON *item = cJSON_GetArrayItem(row, i);
-            if (!cJSON_IsNumber(item))
-                return err_set(e, ERR_CHECKPOINT, "epochs: a row is damaged");
-            v[i] = item->valuedouble;
-        }
-        struct record_epoch epoch = {.seconds = v[0],
-                                     .loss = v[1],
-                                     .lr = v[2],
-                                     .images = (size_t)v[3],
-                                     .steps = (size_t)v[4],
-                                     .data_s = v[5],
-                                     .compute_s = v[6],
-                                     .comm_s = v[7],
-                                     .wait_s = v[8]};
-        decode_extras(cJSON_GetArrayItem(row, 9), &epoch);
-        if (record_epoch(t->record, &epoch, e))
+        struct run_log_epoch epoch = {0};
+        if (decode_epoch(row, &epoch, e) || run_log_epoch(t->log, &epoch, e))
             return -1;
-        record_epochs(t->record, &n);
-        if (epoch.eval.seconds > 0 && record_eval(t->record, (int)n, &epoch.eval, e))
+        run_log_epochs(t->log, &n);
+        if (epoch.eval.seconds > 0 && run_log_eval(t->log, (int)n, &epoch.eval, e))
             return -1;
     }
     return 0;
@@ -376,19 +352,19 @@ static int decode_worlds(struct training *t, const cJSON *root, const struct ori
                          struct err *e)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, "worlds"), *row;
-    struct record_world now = {t->at.epoch, from->items, t->comm->size,
+    struct run_log_world now = {t->at.epoch, from->items, t->comm->size,
                                run_config_step_images(t->config)};
-    struct record_world *worlds =
+    struct run_log_world *worlds =
         mem_zero((size_t)cJSON_GetArraySize(list) + 2, sizeof *worlds, e);
     size_t n = 0;
 
     if (!worlds)
         return -1;
     cJSON_ArrayForEach(row, list)
-        worlds[n++] = (struct record_world){(int)item_size(row, 0), item_size(row, 1),
+        worlds[n++] = (struct run_log_world){(int)item_size(row, 0), item_size(row, 1),
                                             (int)item_size(row, 2), item_size(row, 3)};
     if (n == 0)
-        worlds[n++] = (struct record_world){0, 0, from->parts, from->step_images};
+        worlds[n++] = (struct run_log_world){0, 0, from->parts, from->step_images};
     if (worlds[n - 1].gpus != now.gpus || worlds[n - 1].global_batch != now.global_batch) {
         log_info(
             "the run continues with %d GPU%s (before: %d) and %zu images in a step (before: %zu)",
@@ -462,11 +438,11 @@ static int decode_state(struct training *t, const struct snapshot *snapshot, str
         decode_scaling(root, t->optim);
         decode_losses(root, from, t->comm->size, loss);
         rc = reset_goal(t, from, e) || decode_worlds(t, root, from, e) ? -1 : 0;
-        struct record_resume row = {.from = snapshot->path, .epoch = t->at.epoch,
+        struct run_log_resume row = {.from = snapshot->path, .epoch = t->at.epoch,
                                     .images = from->items, .gpus = from->parts,
                                     .changed = from->changed,
                                     .worlds = t->worlds, .nworlds = t->nworlds};
-        rc = rc || record_resume(t->record, &row, e) || decode_history(t, root, e) ? -1 : 0;
+        rc = rc || run_log_resume(t->log, &row, e) || decode_history(t, root, e) ? -1 : 0;
     }
     free(list);
     cJSON_Delete(root);
@@ -478,7 +454,7 @@ static int begin_world(struct training *t, struct err *e)
     t->worlds = mem_zero(1, sizeof *t->worlds, e);
     if (!t->worlds)
         return -1;
-    t->worlds[0] = (struct record_world){0, 0, t->comm->size, run_config_step_images(t->config)};
+    t->worlds[0] = (struct run_log_world){0, 0, t->comm->size, run_config_step_images(t->config)};
     t->nworlds = 1;
     return 0;
 }
@@ -491,7 +467,7 @@ static int read_newest(struct training *t, const struct resume_source *source, s
     char own[PATH_MAX], other[PATH_MAX];
     struct snapshot snapshot;
 
-    folder_of(record_dir(t->record), own);
+    folder_of(run_log_dir(t->log), own);
     snapshot_clean(own, false);
     int found = snapshot_open(own, &snapshot, e);
     if (found == 0 && source->attempt) {
@@ -511,8 +487,8 @@ static int read_newest(struct training *t, const struct resume_source *source, s
         if (!source->again)
             return 0;
         log_info("%s has no checkpoint: the training starts at the beginning",
-                 record_dir(t->record));
-        return record_resume(t->record, &(struct record_resume){0}, e);
+                 run_log_dir(t->log));
+        return run_log_resume(t->log, &(struct run_log_resume){0}, e);
     }
     from->found = 1;
     int rc = decode_state(t, &snapshot, from, loss, e);
@@ -552,7 +528,7 @@ int resume_read(struct training *t, const struct resume_source *source, struct e
 
     if (!loss)
         return -1;
-    int rc = t->record ? read_newest(t, source, &from, loss, e) : 0;
+    int rc = t->log ? read_newest(t, source, &from, loss, e) : 0;
     if (rc == 0)
         rc = share_state(t, &from, loss, e);
     free(loss);

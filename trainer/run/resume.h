@@ -21,7 +21,7 @@
 #include "trainer/network/network.h"
 #include "trainer/optim/optim.h"
 #include "trainer/run/goal.h"
-#include "trainer/run/record.h"
+#include "trainer/run/run_log.h"
 #include "trainer/run/run_config.h"
 #include "trainer/step/step.h"
 
@@ -42,12 +42,12 @@ struct training {
     const struct settings *config;
     struct dataset *dataset;
     struct comm *comm;
-    struct record *record; /* rank 0 only */
+    struct run_log *log; /* rank 0 only */
     struct network *network;
     struct optim *optim;
     float *best_value, *best_state; /* rank 0 with train.keep: best: the best weights; else NULL */
     struct resume_point at;
-    struct record_world *worlds; /* rank 0: all so far, the last is the current one; owned */
+    struct run_log_world *worlds; /* rank 0: all so far, the last is the current one; owned */
     size_t nworlds;
 };
 

@@ -186,9 +186,14 @@ static int read_run_json(struct settings *c, const cJSON *root, struct err *e)
         if (object && read_section(c, sections[i], object, seen, e))
             return -1;
     }
-    for (const struct setting *s = settings_of_run; s->path; s++)
-        if (!seen[s - settings_of_run] && s->expected)
+    for (const struct setting *s = settings_of_run; s->path; s++) {
+        if (seen[s - settings_of_run])
+            continue;
+        if (s->expected)
             return err_set(e, ERR_CONFIG, "%s: missing", s->path);
+        if (s->absent && setting_set(s, s->absent, c, e))
+            return -1;
+    }
     return 0;
 }
 

@@ -24,7 +24,7 @@
 #include "trainer/passes/precision.h"
 #include "trainer/run/progress.h"
 #include "trainer/run/results.h"
-#include "trainer/run/roster.h"
+#include "trainer/run/ranks/roster.h"
 #include "trainer/step/kernel_choice.h"
 
 struct session {
@@ -39,7 +39,7 @@ struct session {
     struct evaluation own;        /* of the same at their own sizes */
     struct schedule schedule;
     struct goal goal;
-    struct record_end end;
+    struct run_log_end end;
     struct trace *trace; /* with train.trace */
     double last_checkpoint, first_step_at;
 };
@@ -52,7 +52,7 @@ struct session *session_create(const struct session_config *config, struct err *
         return NULL;
     s->given = *config;
     s->t = (struct training){.config = config->config, .dataset = config->dataset,
-                             .comm = config->comm, .record = config->record};
+                             .comm = config->comm, .log = config->log};
     return s;
 }
 
@@ -104,7 +104,7 @@ static int open_best(struct session *s, struct err *e)
 {
     const struct weights *w = network_weights(s->t.network);
 
-    if (!s->goal.keep_best || !s->t.record)
+    if (!s->goal.keep_best || !s->t.log)
         return 0;
     s->t.best_value = mem_zero(w->nparams, sizeof *s->t.best_value, e);
     s->t.best_state = mem_zero(w->nstate, sizeof *s->t.best_state, e);
@@ -150,6 +150,18 @@ static int open_loader(struct session *s, const struct shard_plan *plan, struct 
     return s->loader ? 0 : -1;
 }
 
+/* Returns the bytes of a bucket: an eighth of the gradients unless train.bucket_mib is set, and a
+ * fixed number where the same bits are wanted. */
+static size_t bucket_size(const struct session *s)
+{
+    const struct settings *c = s->t.config;
+    size_t share = network_weights(s->t.network)->nparams * sizeof(float) / 8;
+
+    if (c->train.bucket_mib || c->train.deterministic)
+        return (size_t)MAX(c->train.bucket_mib, 1) << 20;
+    return MAX(share, (size_t)256 << 10);
+}
+
 static int open_step(struct session *s, struct err *e)
 {
     const struct settings *c = s->t.config;
@@ -158,7 +170,7 @@ static int open_step(struct session *s, struct err *e)
         .comm = s->t.comm, .trace = s->trace, .seed = (uint64_t)c->seed,
         .accumulate = c->train.accumulate, .images = (size_t)run_config_step_batch(c),
         .ignores = *c->data.ignore, .clip_norm = c->train.clip_norm,
-        .bucket = ((size_t)c->train.bucket_mib << 20) / sizeof(float)};
+        .bucket = bucket_size(s) / sizeof(float)};
 
     s->step = step_create(&config, e);
     return s->step ? 0 : -1;
@@ -217,7 +229,7 @@ static int write_head(struct session *s, const struct roster *roster, struct err
                  roster->entries[other].processor, roster->entries[0].processor);
     for (int i = 0; i < ranks; i++)
         hosts[i] = roster->entries[i * per_task].host;
-    struct record_run run = {
+    struct run_log_run run = {
         .config = s->t.config, .hosts = hosts, .ranks = ranks,
         .device = device,
         .compute = s->given.compute, .comm = s->t.comm->ops->name,
@@ -226,10 +238,10 @@ static int write_head(struct session *s, const struct roster *roster, struct err
         .parameters = weights_trainable(network_weights(s->t.network)),
         .train_images = dataset_count(s->t.dataset, DATASET_TRAIN),
         .val_images = dataset_count(s->t.dataset, DATASET_VAL)};
-    int rc = record_run(s->t.record, &run, e);
+    int rc = run_log_run(s->t.log, &run, e);
     free(hosts);
     if (rc == 0 && s->t.config->train.tensorboard)
-        rc = record_tensorboard(s->t.record, s->given.host, e);
+        rc = run_log_tensorboard(s->t.log, s->given.host, e);
     return rc;
 }
 
@@ -301,7 +313,7 @@ static int train_step(struct session *s, const struct shard_plan *plan, double r
 
     work.votes[STEP_LEAVE] = s->given.request && *s->given.request;
     work.votes[STEP_CHECKPOINT] =
-        s->t.record && every > 0 && clock_now() - s->last_checkpoint >= every;
+        s->t.log && every > 0 && clock_now() - s->last_checkpoint >= every;
     if (step_train(s->step, &work, &s->t.at.totals, e))
         return -1;
     s->t.at.step++;
@@ -322,9 +334,9 @@ static int train_steps(struct session *s, const struct shard_plan *plan, struct 
         if (train_step(s, plan, rate, e) || check_interrupt(s, e) ||
             check_loss(s->t.at.totals.loss, epoch, step, rate, e))
             return -1;
-        if (s->t.record) {
+        if (s->t.log) {
             progress_step(progress, epoch, step + 1, plan->steps);
-            if (record_progress(s->t.record, epoch, step + 1, plan->steps, e))
+            if (run_log_progress(s->t.log, epoch, step + 1, plan->steps, e))
                 return -1;
         }
         int rc = apply_votes(s, plan, began, e);
@@ -350,12 +362,12 @@ static int finish_epoch(struct session *s, const struct shard_plan *plan, bool c
     if (comm_sum_double(c, sums, 3, e) || comm_max_double(c, &seconds, 1, e) ||
         (counted && comm_sum_int64(c, s->epoch->score, score_size(classes), e)))
         return -1;
-    if (!s->t.record)
+    if (!s->t.log)
         return 0;
     noise->shares.square = sums[1];
     noise->shares.inverse_batch = sums[2];
     const struct device_scaling *scaling = s->t.optim->scaling;
-    struct record_epoch row = {
+    struct run_log_epoch row = {
         .seconds = seconds, .loss = sums[0] / pixels, .lr = s->t.optim->rate, .images = plan->used,
         .steps = s->t.at.steps_before + plan->steps, .data_s = totals->data_s,
         .compute_s = totals->compute_s, .comm_s = totals->comm_s, .wait_s = clock_now() - ended,
@@ -364,7 +376,7 @@ static int finish_epoch(struct session *s, const struct shard_plan *plan, bool c
         .left_out = scaling ? scaling->left_out : 0,
         .iou = counted ? score_summarize(s->epoch->score, classes).iou : 0};
     progress_epoch(progress, s->t.at.epoch, row.loss, seconds, (double)row.images / seconds);
-    return record_epoch(s->t.record, &row, e);
+    return run_log_epoch(s->t.log, &row, e);
 }
 
 /* Divides the rest of an epoch, which began with another number of images per step, into steps. */
@@ -431,7 +443,7 @@ static int check_weights(const struct session *s, struct err *e)
 
 /* Scores all validation images in s->evaluation, each on one rank, and sums the scores. Returns 1
  * if a replica was asked to leave. */
-static int evaluate_all(struct session *s, struct record_end *end, struct err *e)
+static int evaluate_all(struct session *s, struct run_log_end *end, struct err *e)
 {
     struct weights *w = network_weights(s->t.network);
     struct comm *c = s->t.comm;
@@ -464,7 +476,7 @@ static int evaluate_all(struct session *s, struct record_end *end, struct err *e
 /* Collective. Scores the masks of the validation images at their own sizes, as predict writes
  * them. If an image cannot be read, there is no such score: a training from the cache does not need
  * its images. */
-static int score_own_size(struct session *s, struct record_end *end, struct err *e)
+static int score_own_size(struct session *s, struct run_log_end *end, struct err *e)
 {
     struct evaluation *v = &s->own;
     struct comm *c = s->t.comm;
@@ -502,8 +514,8 @@ static int write_last_state(struct session *s, struct err *e)
 
     if (write_checkpoint(s, 0, false, e))
         return -1;
-    if (s->t.record) {
-        snprintf(dir, sizeof dir, "%s/checkpoint", record_dir(s->t.record));
+    if (s->t.log) {
+        snprintf(dir, sizeof dir, "%s/checkpoint", run_log_dir(s->t.log));
         snapshot_clean(dir, true);
     }
     return 0;
@@ -541,7 +553,7 @@ static int make_schedule(struct session *s, struct err *e)
 static bool has_eval(const struct session *s)
 {
     size_t n = 0, epochs = (size_t)s->t.at.epoch;
-    const struct record_epoch *rows = record_epochs(s->t.record, &n);
+    const struct run_log_epoch *rows = run_log_epochs(s->t.log, &n);
 
     return epochs > 0 && epochs <= n && rows[epochs - 1].eval.seconds > 0;
 }
@@ -560,12 +572,12 @@ static int report_eval(struct session *s, const struct score_summary *summary, b
     for (size_t i = 0; i < n; i++)
         image_loss_sum(&all, &losses[i]);
     enum loss kind = s->network_config.loss;
-    struct record_eval line = {
+    struct run_log_eval line = {
         .summary = *summary, .seconds = s->end.test_time,
         .loss = image_loss_mean(&all, kind != LOSS_DICE, kind != LOSS_CE)};
-    if (!s->t.record || (repeated && has_eval(s)))
+    if (!s->t.log || (repeated && has_eval(s)))
         return 0;
-    return record_eval(s->t.record, s->t.at.epoch, &line, e);
+    return run_log_eval(s->t.log, s->t.at.epoch, &line, e);
 }
 
 static void copy_weights(const struct session *s, float *value, float *state)
@@ -604,7 +616,7 @@ static int restore_best(struct session *s, struct err *e)
 
     if (!s->goal.keep_best || s->t.at.goal.best_epoch == s->t.at.epoch)
         return 0;
-    if (s->t.record) {
+    if (s->t.log) {
         memcpy(w->value, s->t.best_value, w->nparams * sizeof *w->value);
         memcpy(w->state, s->t.best_state, w->nstate * sizeof *w->state);
         log_info("the best weights are those after epoch %d", s->t.at.goal.best_epoch);
@@ -639,7 +651,8 @@ static int train_and_evaluate(struct session *s, const struct shard_plan *plan,
 {
     int rc = 0, epochs = s->t.config->train.epochs;
 
-    s->end = (struct record_end){.dataset = s->t.dataset, .goal = &s->goal, .state = &s->t.at.goal};
+    s->end = (struct run_log_end){
+        .dataset = s->t.dataset, .goal = &s->goal, .state = &s->t.at.goal};
     /* An earlier process did not write the results. */
     bool repeated = !s->t.at.due && (s->t.at.goal.stopped || s->t.at.epoch == epochs);
     s->t.at.due |= repeated;
@@ -656,9 +669,9 @@ static int train_and_evaluate(struct session *s, const struct shard_plan *plan,
     if (rc)
         return rc;
     s->end.startup_s = s->first_step_at ? s->first_step_at - s->given.process_start : 0;
-    if (s->t.record &&
+    if (s->t.log &&
         (results_write(&s->t, &s->evaluation, &s->end, e) ||
-         check_interrupt(s, e) || record_done(s->t.record, &s->end, e)))
+         check_interrupt(s, e) || run_log_done(s->t.log, &s->end, e)))
         return -1;
     return s->t.comm->ops->barrier(s->t.comm, e); /* the results are written before any rank ends */
 }
@@ -703,7 +716,7 @@ static int prepare_session(struct session *s, struct err *e)
         rc = dataset_load(s->t.dataset, sharers, e);
     if (rc && e->code == ERR_INTERRUPT && !(s->given.interrupt && *s->given.interrupt))
         err_set(e, ERR_RESUMABLE, "stopped by a signal before the first step");
-    if (rc == 0 && s->t.record)
+    if (rc == 0 && s->t.log)
         rc = write_head(s, &roster, e);
     roster_destroy(&roster);
     return rc;
@@ -729,7 +742,7 @@ int session_run(struct session *s, struct err *e)
     rc = train_and_evaluate(s, &plan, &progress, e);
     if (rc < 0 && e->code != ERR_RESUMABLE)
         results_rescue(&s->t, &s->network_config, &s->goal, e);
-    if (s->t.record)
+    if (s->t.log)
         progress_close(&progress);
     return rc;
 }

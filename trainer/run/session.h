@@ -15,7 +15,7 @@
 #include "trainer/comm/comm.h"
 #include "trainer/data/set/dataset.h"
 #include "trainer/run/compute.h"
-#include "trainer/run/record.h"
+#include "trainer/run/run_log.h"
 #include "trainer/run/resume.h"
 #include "trainer/run/run_config.h"
 
@@ -24,7 +24,7 @@ struct session_config {
     const struct settings *config;
     struct dataset *dataset;
     struct comm *comm;
-    struct record *record; /* rank 0 only */
+    struct run_log *log; /* rank 0 only */
     const struct compute *compute;
     int threads;
     const char *host, *out; /* out: folder of the results */

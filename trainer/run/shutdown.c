@@ -67,7 +67,7 @@ static void *watch_signals(void *arg)
 
     for (int sleeps = 1; !done && !shutdown_signal; sleeps++) {
         clock_sleep(SLEEP_S);
-        if (sleeps % SLEEPS_PER_CHECK == 0 && record_check(arg, &e)) {
+        if (sleeps % SLEEPS_PER_CHECK == 0 && run_log_check(arg, &e)) {
             log_error("%s", e.text);
             note_signal(SIGTERM);
         }
@@ -76,14 +76,14 @@ static void *watch_signals(void *arg)
     if (done)
         return NULL;
     err_signal(&e, shutdown_signal);
-    record_failed(arg, &e);
+    run_log_failed(arg, &e);
     sleep_until_done(SLEEPS_BEFORE_EXIT);
     if (!done)
         _exit(128 + shutdown_signal); /* the current step may still take minutes */
     return NULL;
 }
 
-void shutdown_watch(struct record *r)
+void shutdown_watch(struct run_log *r)
 {
     done = false;
     watching = pthread_create(&watcher, NULL, watch_signals, r) == 0;

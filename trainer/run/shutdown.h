@@ -8,7 +8,7 @@
  * the process another second later. In the verbs eval and predict SIGINT and SIGTERM end the
  * process with an error; other verbs do not catch these.
  *
- * The thread also ends a process whose folder belongs to a later start of the job (record_check),
+ * The thread also ends a process whose folder belongs to a later start of the job (run_log_check),
  * even while it waits for lost ranks. */
 #ifndef UNETCTL_TRAINER_RUN_SHUTDOWN_H
 #define UNETCTL_TRAINER_RUN_SHUTDOWN_H
@@ -16,7 +16,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "trainer/run/record.h"
+#include "trainer/run/run_log.h"
 
 /* Numbers of signals, or 0; written by signal handlers, read by all threads. */
 extern atomic_int shutdown_signal;  /* the signal that ends this process */
@@ -28,7 +28,7 @@ void shutdown_catch(bool resumable);
 
 /* Starts the thread for r, which runs until shutdown_unwatch. If the thread cannot be started, the
  * marker is written only when the step ends. */
-void shutdown_watch(struct record *r);
+void shutdown_watch(struct run_log *r);
 void shutdown_unwatch(void);
 
 #endif

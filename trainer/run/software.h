@@ -3,11 +3,11 @@
 #ifndef UNETCTL_TRAINER_RUN_SOFTWARE_H
 #define UNETCTL_TRAINER_RUN_SOFTWARE_H
 
-#include "src/buf.h"
+#include "trainer/json/cjson.h"
 #include "trainer/run/compute.h"
 
-/* Adds the member "versions": compiler, MPI, kernel, processor, Slurm and, if c computes on a GPU,
- * CUDA, driver, cuDNN and NCCL. What is unknown is null. */
-void software_encode(const struct compute *c, struct buf *dst);
+/* Adds to the object "versions": compiler, MPI, kernel, processor, Slurm and, if c computes on a
+ * GPU, CUDA, driver, cuDNN and NCCL. What is unknown is null. */
+void software_encode(const struct compute *c, cJSON *to);
 
 #endif

@@ -15,14 +15,6 @@
 
 #define STREAM_DROPOUT (UINT64_C(0x44524f50) << 32)
 
-/* A step is queued on the device if gradients are summed there, or need no sum. */
-static const struct step_kind *choose_kind(const struct step_config *c)
-{
-    bool sums = c->comm->ops->queue_sum || c->comm->size == 1;
-
-    return sums && network_device(c->network) ? &step_device : &step_host;
-}
-
 static size_t score_nbytes(const struct step *s)
 {
     return score_size(s->config.network_config->classes) * sizeof *s->epoch.score;
@@ -45,7 +37,7 @@ static int open_step(struct step *s, struct err *e)
 
 struct step *step_create(const struct step_config *config, struct err *e)
 {
-    const struct step_kind *kind = choose_kind(config);
+    const struct step_kind *kind = network_device(config->network) ? &step_device : &step_host;
     struct step *s = mem_zero(1, kind->size, e);
 
     if (!s)
@@ -97,10 +89,10 @@ static int find_weight(struct step *s, size_t n, struct network_step *run, struc
 
     if (c->loss == LOSS_DICE || (c->classes <= 1 && !c->class_weights && !s->config.ignores))
         return 0;
-    run->own_weight = s->own_weight;
     if (step_input_weigh(&s->input, n, &run->weight, e))
         return -1;
-    return run->own_weight ? 0 : comm_sum_double(s->config.comm, &run->weight, 1, e);
+    run->sums_weight = s->kind == &step_device;
+    return run->sums_weight ? 0 : comm_sum_double(s->config.comm, &run->weight, 1, e);
 }
 
 struct step_times {
@@ -149,8 +141,8 @@ int step_train(struct step *s, const struct step_work *w, struct step_totals *t,
     if (c->comm->ops->wait(c->comm, e))
         return -1;
     times.summed = clock_now();
-    if (s->kind->apply(s, w, e))
-        return -1;
+    if (s->kind->apply)
+        s->kind->apply(s, w);
     times.ended = clock_now();
     add_times(s, &times, t);
     return 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One training step of a replica: load its images, forward and backward, sum the gradients over the
  * replicas (while backward, of the last of several batches, runs, if the communicator can), update.
- * Either the host sums the gradients (step_host.c), or the step is queued as a whole on a device
- * (step_device.c). After an error only step_wait and step_destroy may be called. */
+ * It is computed on the host (step_host.c), or queued as a whole on a device (step_device.c), whose
+ * communicator has queue_sum if there are several replicas. After an error only step_wait and
+ * step_destroy may be called. */
 #ifndef UNETCTL_TRAINER_STEP_STEP_H
 #define UNETCTL_TRAINER_STEP_STEP_H
 

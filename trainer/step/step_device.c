@@ -39,16 +39,16 @@ static struct step_on_device *device_of(struct step *s)
     return (struct step_on_device *)s;
 }
 
-/* Queues a sum for batch norm, or of class weights (own_weight), in the second stream, like all
- * sums between devices, so that their order is the same on all ranks. */
+/* Queues a sum for batch norm, or of class weights (network_step.sums_weight). It does not wait for
+ * the sums of gradients that are queued before it. */
 static int sum_for_batch_norm(void *arg, double *values, size_t n, struct err *e)
 {
     struct step_on_device *d = arg;
     struct comm *c = d->step.config.comm;
-    void *stream = d->ops->branch(d->device, e);
+    void *stream = d->ops->branch(d->device, DEVICE_URGENT, e);
 
-    return !stream || c->ops->queue_sum(c, stream, values, n, REDUCE_SUM_DOUBLE, e) ||
-                   d->ops->merge(d->device, e)
+    return !stream || c->ops->queue_sum(c, stream, true, values, n, REDUCE_SUM_DOUBLE, e) ||
+                   d->ops->merge(d->device, DEVICE_URGENT, e)
                ? -1
                : 0;
 }
@@ -116,7 +116,6 @@ static int device_open(struct step *s, struct err *e)
         return -1;
     d->ops = network_device_ops(network, &d->device);
     network_set_link(network, &link);
-    s->own_weight = sums;
     if (s->config.accumulate > 1) {
         d->sum = d->ops->alloc(d->device, DEVICE_LOCAL, w->nparams * sizeof *d->sum, e);
         if (!d->sum)
@@ -130,7 +129,8 @@ static int queue_sum(struct step_on_device *d, void *stream, float *values, size
 {
     struct comm *c = d->step.config.comm;
 
-    return c->ops->queue_sum ? c->ops->queue_sum(c, stream, values, n, REDUCE_SUM_FLOAT, e) : 0;
+    return c->ops->queue_sum ? c->ops->queue_sum(c, stream, false, values, n, REDUCE_SUM_FLOAT, e)
+                             : 0;
 }
 
 /* A network_ready_f: queues the sums of the buckets below upto in the second stream, beside the
@@ -144,7 +144,7 @@ static int queue_buckets(void *arg, size_t upto, struct err *e)
     if (upto == 0)
         d->begun = 0;
     for (size_t n; (n = step_bucket(s, d->begun, upto)) > 0; d->begun += n) {
-        void *stream = d->ops->branch(d->device, e);
+        void *stream = d->ops->branch(d->device, DEVICE_BESIDE, e);
         if (!stream)
             return -1;
         if (s->has_noise && s->config.accumulate == 1)
@@ -156,9 +156,9 @@ static int queue_buckets(void *arg, size_t upto, struct err *e)
     }
     if (upto < w->nparams)
         return 0;
-    void *stream = d->ops->branch(d->device, e);
+    void *stream = d->ops->branch(d->device, DEVICE_BESIDE, e);
     return !stream || queue_sum(d, stream, d->ops->votes(d->device), STEP_VOTES, e) ||
-                   d->ops->merge(d->device, e)
+                   d->ops->merge(d->device, DEVICE_BESIDE, e)
                ? -1
                : 0;
 }
@@ -169,11 +169,11 @@ static int queue_addition(struct step_on_device *d, float *dst, const float *src
 {
     const struct weights *w = network_weights(d->step.config.network);
 
-    if (!d->ops->branch(d->device, e))
+    if (!d->ops->branch(d->device, DEVICE_BESIDE, e))
         return -1;
     d->ops->square(d->device, w->grad, w->nparams, true);
     d->ops->add(d->device, dst, src, w->nparams);
-    return d->ops->merge(d->device, e);
+    return d->ops->merge(d->device, DEVICE_BESIDE, e);
 }
 
 static int queue_part(void *arg, size_t upto, struct err *e)
@@ -258,13 +258,6 @@ static int device_compute(struct step *s, const struct step_work *w, struct netw
     return 0;
 }
 
-/* Does nothing, as the run of the last part includes the update. */
-static int device_apply(struct step *s, const struct step_work *w, struct err *e)
-{
-    (void)s, (void)w, (void)e;
-    return 0;
-}
-
 static const float *device_votes(const struct step *s)
 {
     const struct step_on_device *d = (const struct step_on_device *)s;
@@ -291,7 +284,6 @@ const struct step_kind step_device = {
     .open = device_open,
     .begin = device_begin,
     .compute = device_compute,
-    .apply = device_apply,
     .votes = device_votes,
     .drop_votes = device_drop_votes,
     .close = device_close,

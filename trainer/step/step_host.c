@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A step whose gradients the host sums over replicas; it computes on the host or on a device. */
+/* A step on the host. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -9,7 +9,6 @@
 #include "src/mem.h"
 #include "trainer/step/step_kind.h"
 
-/* The network may have a device, if only the host can sum gradients over the replicas. */
 struct step_on_host {
     struct step step;
     float *sum;    /* with several parts: the sum of their gradients */
@@ -38,8 +37,6 @@ static int place_gradients(const struct step_config *c, struct weights *w, struc
 {
     float *grad = NULL;
 
-    if (w->device) /* the gradients must be in memory that the device can access */
-        return 0;
     if (c->comm->ops->place(c->comm, w->nparams, &grad, e))
         return -1;
     if (grad)
@@ -100,8 +97,7 @@ static int compute_parts(struct step *s, const struct step_work *w, struct netwo
         size_t n = part.end - part.begin;
         run.first = w->range.begin + part.begin;
         if (step_input_place(&s->input, part, e) ||
-            network_train(network, (int)n, run, loss, NULL, NULL, e) ||
-            network_wait(network, loss, e))
+            network_train(network, (int)n, run, loss, NULL, NULL, e))
             return -1;
         double square = gradient_noise_square(weights->grad, weights->nparams);
         gradient_noise_add_batch(&s->epoch.noise, square, n, w->items);
@@ -133,25 +129,15 @@ static int host_compute(struct step *s, const struct step_work *w, struct networ
     return 0;
 }
 
-static int host_apply(struct step *s, const struct step_work *w, struct err *e)
+static void host_apply(struct step *s, const struct step_work *w)
 {
     const struct step_config *c = &s->config;
     struct weights *weights = network_weights(c->network);
-    struct device_update update;
 
     if (s->has_noise)
         gradient_noise_add_step(&s->epoch.noise,
                                 gradient_noise_square(weights->grad, weights->nparams), w->items);
-    if (weights->device) {
-        optim_plan(c->optim, weights, w->rate, c->clip_norm, &update);
-        return network_update(c->network, &update, e);
-    }
-    if (weights_have_penalty(weights))
-        weights_penalize(weights);
-    if (c->clip_norm > 0)
-        optim_clip(weights, c->clip_norm);
-    optim_step(c->optim, weights, w->rate);
-    return 0;
+    optim_step(c->optim, weights, w->rate, c->clip_norm);
 }
 
 static const float *host_votes(const struct step *s)

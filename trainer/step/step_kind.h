@@ -12,7 +12,6 @@ struct step {
     struct step_input input;
     struct step_epoch epoch;
     bool has_noise;          /* several batches per step: gradient noise can be estimated */
-    bool own_weight;         /* the device sums network_step.weight over the replicas */
     float votes[STEP_VOTES]; /* of the current step, on the host */
     double comm_s;           /* seconds of the current step's compute that collectives took */
 };
@@ -25,8 +24,8 @@ struct step_kind {
     /* Runs forward and backward, and starts the sums of gradients and votes. */
     int (*compute)(struct step *s, const struct step_work *w, struct network_step run, double *loss,
                    struct err *e);
-    /* Updates the weights after the sums are complete, unless compute has queued the update. */
-    int (*apply)(struct step *s, const struct step_work *w, struct err *e);
+    /* (optional) Updates the weights after the sums are complete; NULL: compute has queued it. */
+    void (*apply)(struct step *s, const struct step_work *w);
     const float *(*votes)(const struct step *s); /* as step_votes */
     void (*drop_votes)(struct step *s);
     void (*close)(struct step *s); /* called after a failed open, too */

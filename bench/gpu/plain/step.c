@@ -60,7 +60,7 @@ static int queue_step(struct step_run *r, struct err *e)
     if (network_train(r->network, r->batch, whole, &r->loss, NULL, NULL, e))
         return -1;
     if (!whole.update)
-        optim_step(r->optim, network_weights(r->network), 0.001);
+        optim_step(r->optim, network_weights(r->network), 0.001, 0);
     return 0;
 }
 

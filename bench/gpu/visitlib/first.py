@@ -14,9 +14,9 @@ from tools import HERE, Case, Missing, Tools, name_case, under, words
 
 DTYPES = ("bf16", "tf32", "f32")
 # What is tried where one step fails, each by itself and then together.
-OFF = {"record": {"UNET_RECORD": "off"}, "cudnn": {"UNET_CUDNN": "off"},
+OFF = {"record": {"UNET_CAPTURE": "off"}, "cudnn": {"UNET_CUDNN": "off"},
        "checks": {"UNET_CUDA_KERNELS": "untried"}, "16 bits": {"UNET_CUDA_KERNELS": "plain"},
-       "overlap": {"UNET_RECORD": "off", "CUDA_LAUNCH_BLOCKING": "1"}}
+       "overlap": {"UNET_CAPTURE": "off", "CUDA_LAUNCH_BLOCKING": "1"}}
 SWITCHES = (*OFF.values(), {**OFF["cudnn"], **OFF["record"]},
             {**OFF["cudnn"], **OFF["16 bits"], **OFF["record"]})
 COMPILED = "compile-graphs", "compile"
@@ -256,7 +256,7 @@ class First(Tools):
             if self.results.failures_of([done]):
                 name = name_case("train", case)
                 self.results.append_to("by_op.txt", f"{name}, bf16\n{done.out}\n")
-        ncu, plain = self.tool("ncu"), {"UNET_CUDA_KERNELS": "untried", "UNET_RECORD": "off"}
+        ncu, plain = self.tool("ncu"), {"UNET_CUDA_KERNELS": "untried", "UNET_CAPTURE": "off"}
         counts = f"{self.programs}/counts/{COUNTED}"
         if os.path.exists(counts):
             before, step = own_launches(counts)

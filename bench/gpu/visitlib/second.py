@@ -44,9 +44,9 @@ class Visit(First):
             if not self.results.failures_of([self.runner.one(alone)]):
                 continue
             for record in ("on", "off"):
-                what, out = (f"{norm} norm, two ranks, UNET_RECORD={record}",
+                what, out = (f"{norm} norm, two ranks, UNET_CAPTURE={record}",
                              f"ranks-{norm}-{record}")
-                both = self.two(what, out, *one, "--batch-size", batch, UNET_RECORD=record)
+                both = self.two(what, out, *one, "--batch-size", batch, UNET_CAPTURE=record)
                 if self.results.failures_of(list(self.runner.each(both, 2))):
                     self.same_losses(what, f"ranks-{norm}-1", out)
         self.lose_rank(batch)

@@ -6,7 +6,6 @@
 
 #include "trainer/backends/cpu/conv/conv_kernels.h"
 #include "trainer/backends/cpu/conv/winograd/winograd_kernels.h"
-#include "trainer/backends/cpu/head/head_kernels.h"
 #include "trainer/backends/cpu/norm/norm_kernels.h"
 #include "trainer/backends/cpu/pool/pool_kernels.h"
 #include "trainer/backends/ref/ref.h"
@@ -15,10 +14,6 @@ const struct kernel *const simd_kernels[] = {
     &simd_batch_norm,
     &simd_batch_norm_grad,
     &simd_batch_norm_infer,
-    &simd_head,
-    &simd_head_grad_input,
-    &simd_head_grad_weights,
-    &simd_head_grad,
     &simd_winograd,
     &simd_winograd_grad_input,
     &simd_winograd_grad_weights,

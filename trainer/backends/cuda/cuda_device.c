@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* device_ops on the CUDA runtime: one stream per device, and a second one for branches. The device
+/* device_ops on the CUDA runtime: one stream per device, and others for branches. The device
  * owns both, its events, and the scalars of its runs. cuda_queue.c has memory and waiting,
  * update/update.cu what is queued behind the gradients. */
 #include "config.h"
@@ -36,8 +36,9 @@ static void device_close(struct device *d)
     (void)cudaFree(d->scalars);
     (void)cudaFree(d->partials);
     (void)cudaFreeHost(d->slots);
-    if (d->side)
-        (void)cudaStreamDestroy(d->side);
+    for (int i = 0; i < DEVICE_BRANCHES; i++)
+        if (d->sides[i])
+            (void)cudaStreamDestroy(d->sides[i]);
     if (d->stream)
         (void)cudaStreamDestroy(d->stream);
     free(d);
@@ -182,30 +183,39 @@ static void *device_stream(const struct device *d)
     return d->stream;
 }
 
-static int make_side(struct device *d, struct err *e)
+static int make_sides(struct device *d, struct err *e)
 {
-    if (cuda_status(d, cudaStreamCreateWithFlags(&d->side, cudaStreamNonBlocking),
-                    "cudaStreamCreate", e) ||
+    int least = 0, greatest = 0; /* the greatest priority has the least number */
+
+    if (cuda_status(d, cudaDeviceGetStreamPriorityRange(&least, &greatest),
+                    "cudaDeviceGetStreamPriorityRange", e) ||
         cuda_status(d, cudaEventCreateWithFlags(&d->forked, cudaEventDisableTiming),
                     "cudaEventCreate", e) ||
         cuda_status(d, cudaEventCreateWithFlags(&d->joined, cudaEventDisableTiming),
                     "cudaEventCreate", e))
         return -1;
+    for (int i = 0; i < DEVICE_BRANCHES; i++) {
+        int priority = greatest + (DEVICE_BRANCHES - 1 - i);
+        if (cuda_status(d, cudaStreamCreateWithPriority(&d->sides[i], cudaStreamNonBlocking,
+                                                        priority < least ? priority : least),
+                        "cudaStreamCreate", e))
+            return -1;
+    }
     return 0;
 }
 
-static void *device_branch(struct device *d, struct err *e)
+static void *device_branch(struct device *d, enum device_branch i, struct err *e)
 {
-    if ((!d->side && make_side(d, e)) ||
+    if ((!d->sides[i] && make_sides(d, e)) ||
         cuda_status(d, cudaEventRecord(d->forked, d->stream), "cudaEventRecord", e) ||
-        cuda_status(d, cudaStreamWaitEvent(d->side, d->forked, 0), "cudaStreamWaitEvent", e))
+        cuda_status(d, cudaStreamWaitEvent(d->sides[i], d->forked, 0), "cudaStreamWaitEvent", e))
         return NULL;
-    return d->side;
+    return d->sides[i];
 }
 
-static int device_merge(struct device *d, struct err *e)
+static int device_merge(struct device *d, enum device_branch i, struct err *e)
 {
-    if (cuda_status(d, cudaEventRecord(d->joined, d->side), "cudaEventRecord", e) ||
+    if (cuda_status(d, cudaEventRecord(d->joined, d->sides[i]), "cudaEventRecord", e) ||
         cuda_status(d, cudaStreamWaitEvent(d->stream, d->joined, 0), "cudaStreamWaitEvent", e))
         return -1;
     return 0;
@@ -256,7 +266,7 @@ static struct device_graph *device_capture(struct device *d, device_work_f work,
 static int device_launch(struct device *d, struct device_graph *p, struct err *e)
 {
     return cuda_status(d, cudaGraphLaunch(p->exec, d->stream),
-                       "cudaGraphLaunch (UNET_RECORD=off trains without it)", e);
+                       "cudaGraphLaunch (UNET_CAPTURE=off trains without it)", e);
 }
 
 static void device_configure(struct device *d, const struct device_config *c)

@@ -199,8 +199,9 @@ static int queue_slices(void *arg, struct err *e)
     const struct slices *s = arg;
     struct comm *c = s->c;
 
-    return c->ops->queue_sum(c, s->stream, s->own, 7000, REDUCE_SUM_FLOAT, e) ||
-                   c->ops->queue_sum(c, s->stream, s->own + 7000, N - 7000, REDUCE_SUM_FLOAT, e)
+    return c->ops->queue_sum(c, s->stream, false, s->own, 7000, REDUCE_SUM_FLOAT, e) ||
+                   c->ops->queue_sum(c, s->stream, false, s->own + 7000, N - 7000,
+                                     REDUCE_SUM_FLOAT, e)
                ? -1
                : 0;
 }
@@ -227,6 +228,35 @@ static int sums_in_queue(struct comm *c, struct device *d, struct err *e)
     }
     ops->discard(graph);
     ops->free(d, DEVICE_HOST, host);
+    return rc;
+}
+
+/* Rank 0 queues a sum of gradients and then waits for an urgent sum; the others queue theirs only
+ * after the urgent one is done, as a rank whose backward is late. */
+static int sum_urgently(struct comm *c, struct device *d, struct err *e)
+{
+    const struct device_ops *ops = backend_find("cuda")->device;
+    float *host = ops->alloc(d, DEVICE_HOST, N * sizeof *host, e);
+    float *own = host ? ops->alloc(d, DEVICE_LOCAL, 2 * N * sizeof *own, e) : NULL;
+    void *beside = own ? ops->branch(d, DEVICE_BESIDE, e) : NULL;
+    struct slices late = {c, beside, own + N};
+    void *urgent = NULL;
+    int rc = beside ? fill(ops, d, host, own, c->rank, e) : -1;
+
+    if (rc == 0 && c->rank == 0)
+        rc = queue_slices(&late, e);
+    if (rc == 0)
+        rc = (urgent = ops->branch(d, DEVICE_URGENT, e)) &&
+                     c->ops->queue_sum(c, urgent, true, own, N, REDUCE_SUM_FLOAT, e) == 0 &&
+                     ops->merge(d, DEVICE_URGENT, e) == 0
+                 ? 0 : -1;
+    if (rc == 0)
+        rc = verify(ops, d, c, host, own, "an urgent sum", e);
+    if (rc == 0 && c->rank > 0)
+        rc = queue_slices(&late, e);
+    rc = rc || ops->merge(d, DEVICE_BESIDE, e) || ops->drain(d, e) ? -1 : 0;
+    ops->free(d, DEVICE_HOST, host);
+    ops->free(d, DEVICE_LOCAL, own);
     return rc;
 }
 
@@ -345,6 +375,7 @@ static void test_processes(int size)
     pass_in_processes(size, "sums in the queue, recorded and replayed", sums_in_queue);
     if (size < 2)
         return;
+    pass_in_processes(size, "an urgent sum before one that another rank has not begun", sum_urgently);
     fail_in_processes("a process that aborts ends the others", fail_on_one);
     fail_in_processes("so does one that is killed", kill_one);
 }

@@ -21,6 +21,7 @@
 #include "trainer/data/image/png_file.h"
 #include "trainer/data/source/remarks.h"
 #include "trainer/data/source/source.h"
+#include "trainer/json/cjson.h"
 
 /* One sample to be written; the pointers are borrowed. */
 struct convert_sample {
@@ -336,46 +337,39 @@ static bool same_shape(const struct pixels *a, const struct pixels *b)
            a->bits == b->bits;
 }
 
-static void add_json_entry(struct buf *types, struct buf *shapes, const char *key,
-                           const struct pixels *shape)
+static void add_entry(cJSON *types, cJSON *shapes, const char *key, const struct pixels *shape)
 {
-    const char *comma = types->length > 1 ? "," : "";
+    const char *type = !shape ? "int64" : shape->bits == 16 ? "uint16" : "uint8";
+    const int sizes[] = {shape ? (int)shape->height : 0, shape ? (int)shape->width : 0,
+                         shape ? shape->channels : 0};
 
-    buf_addf(types, "%s\n    \"%s\": \"%s\"", comma, key,
-             !shape ? "int64" : shape->bits == 16 ? "uint16" : "uint8");
-    if (shape)
-        buf_addf(shapes, "%s\n    \"%s\": [%u, %u, %d]", comma, key, shape->height, shape->width,
-                 shape->channels);
-    else
-        buf_addf(shapes, "%s\n    \"%s\": []", comma, key);
+    cjson_add(types, key, cJSON_CreateString(type));
+    cjson_add(shapes, key, cJSON_CreateIntArray(sizes, shape ? 3 : 0));
 }
 
-static int write_json(const char *dir, const char *name, const struct buf *text, struct err *e)
+static int write_json(const char *dir, const char *name, const char *text, struct err *e)
 {
     char path[PATH_MAX + 32];
 
     snprintf(path, sizeof path, "%s/%s", dir, name);
-    return text->failed ? mem_fail(e) : atomicfile_write(path, text->data, text->length, 0666, e);
+    return text ? atomicfile_write(path, text, strlen(text), 0666, e) : -1;
 }
 
 /* OTBTF reads output_shapes.json or output_shape.json, depending on its version. */
 static int write_sidecars(const struct side_shards *s, struct err *e)
 {
-    struct buf types = {0}, shapes = {0};
+    cJSON *types = cJSON_CreateObject(), *shapes = cJSON_CreateObject();
 
-    buf_add(&types, "{");
-    buf_add(&shapes, "{");
-    add_json_entry(&types, &shapes, "image", &s->image);
-    add_json_entry(&types, &shapes, s->masks ? "mask" : "label", s->masks ? &s->mask : NULL);
-    buf_add(&types, "\n}\n");
-    buf_add(&shapes, "\n}\n");
-    int rc = write_json(s->dir, "output_types.json", &types, e) ||
-                     write_json(s->dir, "output_shapes.json", &shapes, e) ||
-                     write_json(s->dir, "output_shape.json", &shapes, e)
+    add_entry(types, shapes, "image", &s->image);
+    add_entry(types, shapes, s->masks ? "mask" : "label", s->masks ? &s->mask : NULL);
+    char *type = cjson_print(types, "\n", e), *shape = cjson_print(shapes, "\n", e);
+    int rc = write_json(s->dir, "output_types.json", type, e) ||
+                     write_json(s->dir, "output_shapes.json", shape, e) ||
+                     write_json(s->dir, "output_shape.json", shape, e)
                  ? -1
                  : 0;
-    buf_destroy(&types);
-    buf_destroy(&shapes);
+    free(type);
+    free(shape);
     return rc;
 }
 

@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "src/buf.h"
 #include "src/err.h"
 #include "trainer/data/image/mask.h"
 #include "trainer/data/source/source.h"
@@ -66,8 +65,8 @@ int split_divide(int64_t seed, double val_fraction, size_t n, const char *const 
  * another format. */
 int split_keep_files(struct split *s, int workers, struct err *e);
 
-/* Appends the content of split.json. */
-void split_encode(const struct split *s, struct buf *dst);
+/* Returns the content of split.json, to be freed by the caller. */
+char *split_encode(const struct split *s, struct err *e);
 /* Writes split.json atomically, replacing an existing file. */
 int split_write(const struct split *s, const char *path, struct err *e);
 /* ERR_DATA: missing, damaged or of an unknown schema. */

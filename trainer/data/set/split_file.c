@@ -3,8 +3,8 @@
 #include "config.h"
 #include "trainer/data/set/split.h"
 
-#include <cJSON.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,63 +13,56 @@
 #include "src/atomicfile.h"
 #include "src/format/schema.h"
 #include "src/mem.h"
+#include "trainer/json/cjson.h"
 
 #define MAX_BYTES ((size_t)256 << 20)
 
-static void encode_part(const char *name, const struct split_part *part, struct buf *dst)
+static void encode_part(const struct split_part *part, cJSON *list)
 {
-    buf_addf(dst, ",\n \"%s\":[", name);
     for (size_t i = 0; i < part->count; i++) {
         const struct split_item *item = &part->items[i];
-        buf_add(dst, i ? ",\n  {" : "\n  {");
-        buf_json_text(dst, "stem", item->stem);
-        buf_json_text(dst, "image", item->image);
+        cJSON *o = cjson_object(list, NULL);
+        cjson_addf(o, "stem=%s image=%s", item->stem, item->image);
         if (item->mask)
-            buf_json_text(dst, "mask", item->mask);
+            cjson_addf(o, "mask=%s", item->mask);
         else
-            buf_json_int(dst, "class", item->label);
-        buf_json_int(dst, "width", item->width);
-        buf_json_int(dst, "height", item->height);
+            cjson_addf(o, "class=%d", item->label);
+        cjson_addf(o, "width=%d height=%d", item->width, item->height);
         if (item->orientation > 1)
-            buf_json_int(dst, "orientation", item->orientation);
+            cjson_addf(o, "orientation=%d", item->orientation);
         if (item->mask_orientation > 1)
-            buf_json_int(dst, "mask_orientation", item->mask_orientation);
-        buf_json_text(dst, "image_sha256", item->image_sha256);
+            cjson_addf(o, "mask_orientation=%d", item->mask_orientation);
+        cjson_addf(o, "image_sha256=%s", item->image_sha256);
         if (item->mask)
-            buf_json_text(dst, "mask_sha256", item->mask_sha256);
-        buf_add(dst, "}");
+            cjson_addf(o, "mask_sha256=%s", item->mask_sha256);
     }
-    buf_add(dst, "]");
 }
 
-void split_encode(const struct split *s, struct buf *dst)
+char *split_encode(const struct split *s, struct err *e)
 {
-    buf_add(dst, "{");
-    buf_json_int(dst, "schema", SCHEMA);
-    buf_json_text(dst, "data", s->dir);
-    buf_json_int(dst, "seed", s->seed);
-    buf_addf(dst, ",\"val_fraction\":%.10g", s->val_fraction);
-    buf_json_int(dst, "mask_max", s->mask_scale);
+    cJSON *o = cJSON_CreateObject();
+    char fraction[32];
+
+    snprintf(fraction, sizeof fraction, "%.10g", s->val_fraction);
+    cjson_addf(o, "schema=%d data=%s seed=%" PRId64, SCHEMA, s->dir, s->seed);
+    cjson_add(o, "val_fraction", cJSON_CreateRaw(fraction));
+    cjson_addf(o, "mask_max=%d", (int)s->mask_scale);
     if (s->format != SOURCE_PAIRS)
-        buf_json_text(dst, "format", source_format_encode(s->format));
+        cjson_addf(o, "format=%s", source_format_encode(s->format));
     if (s->nclasses)
-        buf_add(dst, ",\n \"classes\":[");
-    for (int i = 0; i < s->nclasses; i++)
-        buf_json_text(dst, NULL, s->class_names[i]);
-    if (s->nclasses)
-        buf_add(dst, "]");
-    encode_part("train", &s->train, dst);
-    encode_part("val", &s->val, dst);
-    buf_add(dst, "}\n");
+        cjson_add(o, "classes",
+                  cJSON_CreateStringArray((const char *const *)s->class_names, s->nclasses));
+    encode_part(&s->train, cjson_array(o, "train"));
+    encode_part(&s->val, cjson_array(o, "val"));
+    return cjson_print(o, "\n", e);
 }
 
 int split_write(const struct split *s, const char *path, struct err *e)
 {
-    struct buf text = {0};
+    char *text = split_encode(s, e);
+    int rc = text ? atomicfile_write(path, text, strlen(text), 0666, e) : -1;
 
-    split_encode(s, &text);
-    int rc = text.failed ? mem_fail(e) : atomicfile_write(path, text.data, text.length, 0666, e);
-    buf_destroy(&text);
+    free(text);
     return rc;
 }
 

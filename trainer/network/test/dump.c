@@ -118,7 +118,7 @@ static int dump_steps(struct network *n, const struct network_config *c, int bat
         loss = (float)(loss_sum / (double)ntargets);
         write_piece(d, "loss", step, "-", &loss, 1);
         put_grads(d, w, step);
-        optim_step(optim, w, LEARNING_RATE);
+        optim_step(optim, w, LEARNING_RATE, 0);
         put_weights(d, w, step);
     }
     if (!optim || fill_buffers(n, c, false, batch, d, steps + 1, e) < 0 ||

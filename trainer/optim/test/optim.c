@@ -45,7 +45,7 @@ static void test_trajectory(void)
     for (int t = 1; t <= 10; t++) {
         w->grad[0] = (float)sin(t), w->grad[1] = 0.1f * (float)t;
         w->grad[2] = -1e-6f * (float)t, w->grad[3] = 0;
-        optim_step(o, w, 0.01);
+        optim_step(o, w, 0.01, 0);
         if (t != trajectory[next].step)
             continue;
         for (int i = 0; i < 4; i++)
@@ -71,8 +71,8 @@ static void test_independence(void)
         for (int i = 0; i < 1001; i++)
             many->grad[i] = (float)cos(t * (i - 1000));
         one->grad[0] = many->grad[1000];
-        optim_step(o, many, 0.003);
-        optim_step(p, one, 0.003);
+        optim_step(o, many, 0.003, 0);
+        optim_step(p, one, 0.003, 0);
     }
     ok(many->value[1000] == one->value[0], "the last of 1001 weights equals the same weight alone");
     optim_destroy(o);

@@ -41,8 +41,7 @@ static void run_steps(struct optim *o, struct weights *w, double clip)
         for (int k = 0; k < 16; k++)
             w->grad[index_of(w, k)] =
                 (float)(sin(t * (k + 1)) + 0.1 * (double)w->value[index_of(w, k)]);
-        optim_clip(w, clip);
-        optim_step(o, w, t <= 3 ? 0.02 : 0.01);
+        optim_step(o, w, t <= 3 ? 0.02 : 0.01, clip);
         for (int k = 0; k < 16; k++)
             printf("%.9g%c", (double)w->value[index_of(w, k)], k < 15 ? ' ' : '\n');
     }

@@ -147,7 +147,7 @@ static void train_subject(const struct subject *s, const char *backend, enum dty
         fill_network(n, s);
         if (network_train(n, s->batch, step, &sum, NULL, NULL, &e) || network_wait(n, &sum, &e))
             bail_out("%s", e.text);
-        optim_step(o, network_weights(n), s->rate);
+        optim_step(o, network_weights(n), s->rate, 0);
         losses[i] = sum / ntargets;
     }
     optim_destroy(o);

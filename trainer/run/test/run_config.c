@@ -59,6 +59,7 @@ static void test_read(void)
     struct err e = {0};
 
     ok(read_text(&c, good, &e) == 0, "the documented run.json is read %s", e.text);
+    is_str(c.train.dtype, "f32", "without train.dtype it means f32");
     is_str(c.study, "demo", "study");
     is_str(c.data.split, "/abs/STUDY/split.json", "data.split");
     is_int(c.seed, 7, "seed");

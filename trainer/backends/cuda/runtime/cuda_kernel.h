@@ -33,7 +33,7 @@ struct cuda_scalars {
 struct device {
     int index;
     uint64_t id;
-    cudaStream_t stream, side; /* side is created by the first branch */
+    cudaStream_t stream, sides[DEVICE_BRANCHES]; /* sides are created by the first branch */
     cudaEvent_t forked, joined;
     struct cuda_scalars *scalars; /* device memory */
     double *partials;             /* device memory: partial sums of squares */

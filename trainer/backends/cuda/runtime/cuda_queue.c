@@ -28,7 +28,7 @@ int cuda_run_status(const struct device *d, cudaError_t rc, struct err *e)
                ? 0
                : err_set(e, ERR_PEER,
                          "GPU %d: a step failed: %s; if nvidia-smi and the kernel log (NVRM: Xid) "
-                         "show no fault of the GPU, resume with UNET_RECORD=off, "
+                         "show no fault of the GPU, resume with UNET_CAPTURE=off, "
                          "UNET_CUDA_KERNELS=plain or UNET_CUDNN=off in the environment, and report "
                          "it",
                          d->index, cudaGetErrorString(rc));
@@ -194,22 +194,8 @@ bool cuda_queue_can_record(struct device *d, device_work_f work, void *arg)
 
 int cuda_queue_sum(struct exec *x, double *values, size_t n, struct err *e)
 {
-    struct device *d = x->device;
-
-    if (x->queues)
-        return (x->empty && cuda_queue_clear(d, values, n * sizeof *values, e)) ||
-                       x->sum(x->sum_arg, values, n, e)
-                   ? -1
-                   : 0;
-    double *host = (double *)cuda_queue_alloc(d, DEVICE_HOST, n * sizeof *host, e);
-
-    if (!host)
-        return -1;
-    int rc = cuda_queue_copy(d, host, values, n * sizeof *host, e) || cuda_queue_await(d, NULL, e);
-    if (x->empty)
-        memset(host, 0, n * sizeof *host);
-    rc = rc || x->sum(x->sum_arg, host, n, e) ||
-         cuda_queue_copy(d, values, host, n * sizeof *host, e) || cuda_queue_await(d, NULL, e);
-    cuda_queue_free(d, DEVICE_HOST, host);
-    return rc ? -1 : 0;
+    return (x->empty && cuda_queue_clear(x->device, values, n * sizeof *values, e)) ||
+                   x->sum(x->sum_arg, values, n, e)
+               ? -1
+               : 0;
 }

@@ -41,8 +41,8 @@ int cuda_queue_capture(struct device *d, device_work_f work, void *arg, cudaGrap
 /* Returns whether a CUDA graph can contain the work, which has run before. */
 bool cuda_queue_can_record(struct device *d, device_work_f work, void *arg);
 
-/* Sums n numbers in device memory over the replicas by exec.sum, with zeros from this replica if
- * exec.empty: queued if exec.queues, otherwise it waits for the queue. */
+/* Queues the sum of n numbers in device memory over the replicas by exec.sum, with zeros from this
+ * replica if exec.empty. */
 int cuda_queue_sum(struct exec *x, double *values, size_t n, struct err *e);
 
 #ifdef __CUDACC__

@@ -3,8 +3,8 @@
 #include "config.h"
 
 #define GPU_EMULATE
-#ifndef CUDA_ARCHS /* in a build without CUDA */
-#define CUDA_ARCHS "80 90"
+#ifndef BUILT_ARCHS /* with kernels for GPUs without tf32 and without bf16 */
+#define BUILT_ARCHS "75 80 90"
 #endif
 #include "trainer/backends/cuda/conv/conv2d.cu"
 #include "trainer/backends/cuda/conv/conv_transpose2d.cu"

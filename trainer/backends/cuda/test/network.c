@@ -131,37 +131,24 @@ static void fill(struct training *t, bool training, int batch, uint64_t stream)
                            (float)rng_uniform(2, stream, i));
 }
 
-static void update_on_host(struct training *t)
-{
-    struct weights *w = network_weights(t->network);
-
-    if (weights_have_penalty(w))
-        weights_penalize(w);
-    if (t->clip > 0)
-        optim_clip(w, t->clip);
-    optim_step(t->optim, w, t->rate);
-}
-
 static void step(struct training *t, int batch, uint64_t stream)
 {
     struct device_update update;
     double targets = (double)batch * (double)network_targets(t->network);
     struct network_step whole = {
         .images = batch, .weight = targets, .noise = 5, .first = 3 * stream};
-    bool inside = stream % 6 < 4; /* a device's run includes the update; else it is queued after */
     struct err e;
 
     fill(t, true, batch, stream);
-    if (t->optim->device)
+    if (t->optim->device) {
         optim_plan(t->optim, network_weights(t->network), t->rate, t->clip, &update);
-    if (t->optim->device && inside)
         whole.update = &update;
+    }
     whole.scaling = t->optim->scaling;
-    if (network_train(t->network, batch, whole, &t->loss, NULL, NULL, &e) ||
-        (t->optim->device && !inside && network_update(t->network, &update, &e)))
+    if (network_train(t->network, batch, whole, &t->loss, NULL, NULL, &e))
         bail_out("%s", e.text);
     if (!t->optim->device)
-        update_on_host(t);
+        optim_step(t->optim, network_weights(t->network), t->rate, t->clip);
 }
 
 static double difference(const float *a, const float *b, size_t n)
@@ -428,15 +415,36 @@ static void check_kept(enum dtype dtype, double tolerance)
     stop(&ref);
 }
 
+static const struct device_ops *ops_of(const struct training *t, struct device **d)
+{
+    return network_device_ops(t->network, d);
+}
+
+/* A sum of two replicas with the same values. */
+struct doubled {
+    const struct device_ops *ops; /* NULL: the values are in the host's memory */
+    struct device *device;
+    double *host; /* pinned */
+    int nsums;
+};
+
+#define MOST_SUMS 1024 /* numbers of a sum */
+
 static int double_it(void *arg, double *values, size_t n, struct err *e)
 {
-    int *calls = arg;
+    struct doubled *d = arg;
+    double *host = d->ops ? d->host : values;
+    size_t nbytes = n * sizeof *values;
 
-    (void)e;
+    if (n > MOST_SUMS)
+        bail_out("a sum of %zu numbers", n);
+    if (d->ops && (d->ops->copy(d->device, host, values, nbytes, e) || d->ops->drain(d->device, e)))
+        return -1;
     for (size_t i = 0; i < n; i++)
-        values[i] *= 2;
-    *calls += 1;
-    return 0;
+        host[i] *= 2;
+    d->nsums++;
+    return d->ops && (d->ops->copy(d->device, values, host, nbytes, e) ||
+                      d->ops->drain(d->device, e)) ? -1 : 0;
 }
 
 /* Doubles sums and pixels, as a second replica with the same images would. */
@@ -444,16 +452,22 @@ static void check_sync(enum dtype dtype, double tolerance)
 {
     struct network_config config = small;
     struct training got, want;
-    int calls[2] = {0};
+    struct doubled on_device = {.nsums = 0}, on_host = {.nsums = 0};
     struct err e;
 
+    setenv("UNET_CAPTURE", "off", 1); /* sums that wait for the queue cannot be captured */
     config.batch_norm = BATCH_NORM_SYNC;
     config.dtype = dtype;
     config.base = dtype == DTYPE_F32 ? config.base : 8;
     start(&got, config, "cuda", OPTIM_SGD);
     start(&want, config, "ref", OPTIM_SGD);
-    network_set_sum(got.network, double_it, &calls[0]);
-    network_set_sum(want.network, double_it, &calls[1]);
+    on_device.ops = ops_of(&got, &on_device.device);
+    on_device.host = on_device.ops->alloc(on_device.device, DEVICE_HOST,
+                                          MOST_SUMS * sizeof *on_device.host, &e);
+    if (!on_device.host)
+        bail_out("%s", e.text);
+    network_set_link(got.network, &(struct network_link){.sum = double_it, .arg = &on_device});
+    network_set_sum(want.network, double_it, &on_host);
     for (uint64_t i = 0; i < 4; i++) {
         step(&got, 2, i);
         step(&want, 2, i);
@@ -463,7 +477,9 @@ static void check_sync(enum dtype dtype, double tolerance)
     const struct weights *w = network_weights(got.network), *r = network_weights(want.network);
     double weights = difference(w->value, r->value, r->nparams);
     ok(weights < tolerance, "synchronised batch norm: weights as the reference: %.1e", weights);
-    is_int(calls[0], calls[1], "and as many sums");
+    is_int(on_device.nsums, on_host.nsums, "and as many sums");
+    on_device.ops->free(on_device.device, DEVICE_HOST, on_device.host);
+    unsetenv("UNET_CAPTURE");
     stop(&got);
     stop(&want);
 }
@@ -472,28 +488,29 @@ static size_t reported;
 
 static int note_ready(void *arg, size_t upto, struct err *e)
 {
-    const struct weights *w = arg;
-
+    (void)arg;
     (void)e;
     reported = upto;
-    return w->grad[0] != 0 ? 0 : -1;
+    return 0;
 }
 
 static void check_ready(void)
 {
+    struct network_step one = {.images = 1, .weight = 16 * 12};
     struct training t;
     struct err e;
 
     start(&t, small, "cuda", OPTIM_ADAM);
-    fill(&t, true, 1, 3);
-    ok(network_train(t.network, 1, (struct network_step){.images = 1, .weight = 16 * 12}, &t.loss,
-                     note_ready, network_weights(t.network), &e) == 0 &&
-           reported == network_weights(t.network)->nparams && t.loss > 0,
-       "who sums gradients finds them, and the loss is there");
-    ok(network_train(t.network, 0, (struct network_step){.images = 1, .weight = 16 * 12}, &t.loss,
-                     NULL, NULL, &e) == 0 &&
-           network_weights(t.network)->grad[0] == 0,
-       "a step without images has no gradients");
+    const struct weights *w = network_weights(t.network);
+    for (int images = 1; images >= 0; images--) {
+        fill(&t, true, 1, 3);
+        reported = 0;
+        if (network_train(t.network, images, one, &t.loss, note_ready, NULL, &e) ||
+            network_wait(t.network, &t.loss, &e))
+            bail_out("%s", e.text);
+        ok(reported == w->nparams && t.loss > 0 && (w->grad[0] != 0) == (images > 0),
+           "%s: gradients are reported as ready", images ? "an image" : "no images: zeros");
+    }
     stop(&t);
 }
 
@@ -505,9 +522,9 @@ static void check_recorded(void)
     struct err e;
 
     config.deterministic = true;
-    setenv("UNET_RECORD", "off", 1);
+    setenv("UNET_CAPTURE", "off", 1);
     start(&plain, config, "cuda", OPTIM_ADAM);
-    unsetenv("UNET_RECORD");
+    unsetenv("UNET_CAPTURE");
     start(&recorded, config, "cuda", OPTIM_ADAM);
     for (uint64_t i = 0; i < 6; i++) {
         step(&recorded, 2, i);
@@ -654,11 +671,6 @@ static void check_left_out(void)
     }
 }
 
-static const struct device_ops *ops_of(const struct training *t, struct device **d)
-{
-    return network_device_ops(t->network, d);
-}
-
 /* Fills in the same image each time, with a pixel that does not count. Returns its target. */
 static const float *fill_holed(struct training *t, bool training)
 {
@@ -774,8 +786,8 @@ static void check_all_counts(void)
     check_counts(config, "seven classes, both");
 }
 
-/* A replica that is linked to no other. */
-struct linked {
+/* A replica without others, which queues its own work behind the gradients. */
+struct alone {
     const struct device_ops *ops;
     struct device *device;
     const struct weights *weights;
@@ -789,37 +801,37 @@ static int sum_alone(void *arg, double *values, size_t n, struct err *e)
     (void)values;
     (void)n;
     (void)e;
-    ((struct linked *)arg)->nsums++;
+    ((struct alone *)arg)->nsums++;
     return 0;
 }
 
 static void note_done(void *arg, const struct device_sums *sums)
 {
-    ((struct linked *)arg)->square = sums->own_square;
-    ((struct linked *)arg)->ndone++;
+    ((struct alone *)arg)->square = sums->own_square;
+    ((struct alone *)arg)->ndone++;
 }
 
 static int queue_gradients(void *arg, size_t upto, struct err *e)
 {
-    struct linked *l = arg;
+    struct alone *l = arg;
 
     if (upto < l->weights->nparams)
         return 0;
-    if (!l->ops->branch(l->device, e))
+    if (!l->ops->branch(l->device, DEVICE_BESIDE, e))
         return -1;
     l->ops->add(l->device, l->sum, l->weights->grad, upto);
     l->ops->square(l->device, l->weights->grad, upto, true);
-    return l->ops->merge(l->device, e);
+    return l->ops->merge(l->device, DEVICE_BESIDE, e);
 }
 
-/* A linked device divides by the sum of the pixels' weights itself, and what is queued behind the
+/* A device divides by the sum of the pixels' weights itself, and what is queued behind the
  * gradients is replayed with them. */
-static void check_linked(enum dtype dtype)
+static void check_alone(enum dtype dtype)
 {
-    struct network_step step = {.images = 2, .weight = 100, .own_weight = true};
+    struct network_step step = {.images = 2, .weight = 100, .sums_weight = true};
     struct network_config config = small;
     struct training got, want;
-    struct linked l = {.nsums = 0};
+    struct alone l = {.nsums = 0};
     double factor = 1, square = 0, differ = 0;
     struct err e;
 
@@ -844,7 +856,7 @@ static void check_linked(enum dtype dtype)
     }
     finish(&got);
     fill(&want, true, 2, 3);
-    step.own_weight = false;
+    step.sums_weight = false;
     if (network_train(want.network, 2, step, &want.loss, NULL, NULL, &e))
         bail_out("%s", e.text);
     finish(&want);
@@ -854,10 +866,10 @@ static void check_linked(enum dtype dtype)
         square += pow((double)grad[i] / factor, 2);
     }
     ok(fabs(l.square / square - 1) < 1e-5,
-       "%s: the squared norm of a linked replica's gradients, without the loss's factor: %g, %g",
+       "%s: the squared norm of the gradients, without the loss's factor: %g, %g",
        precision_name(dtype), l.square, square);
     ok(difference(l.weights->grad, grad, n) < 1e-6 && grad[0] != 0,
-       "a linked replica divides by the sum of weights: %.1e",
+       "the device divides by the sum of weights: %.1e",
        difference(l.weights->grad, grad, n));
     ok(differ < 1e-6, "four runs add up their gradients: %.1e", differ);
     ok(fabs(got.loss / want.loss / 4 - 1) < 1e-6 && l.ndone == 4 && l.nsums >= 1,
@@ -1014,8 +1026,8 @@ int main(int argc, char **argv)
     PART(check_sync(DTYPE_F32, 2e-3));
     PART(check_sync(DTYPE_BF16, 4e-2));
     PART(check_ready());
-    PART(check_linked(DTYPE_F32));
-    PART(check_linked(DTYPE_F16));
+    PART(check_alone(DTYPE_F32));
+    PART(check_alone(DTYPE_F16));
     PART(check_recorded());
     PART(check_room());
     remove_cache(cache);

@@ -338,14 +338,15 @@ static void square(struct device *d, cudaStream_t stream, const float *values, s
 
 void cuda_square(struct device *d, const float *values, size_t n, bool own)
 {
-    square(d, d->side, values, n, own ? &d->scalars->own_square : &d->scalars->square);
+    square(d, d->sides[DEVICE_BESIDE], values, n,
+           own ? &d->scalars->own_square : &d->scalars->square);
 }
 
 void cuda_accumulate(struct device *d, float *dst, const float *src, size_t n)
 {
     struct accumulate_args k = {dst, src, n};
 
-    LAUNCH(accumulate, gpu_blocks(n), d->side, k);
+    LAUNCH(accumulate, gpu_blocks(n), d->sides[DEVICE_BESIDE], k);
 }
 
 static void update_tensors(struct device *d, const struct device_update *u, struct update_args k)

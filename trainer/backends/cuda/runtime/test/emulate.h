@@ -3,8 +3,8 @@
  *
  * Kernels run thread by thread; threads that meet at barriers are coroutines. Work is queued and
  * runs when something waits for it, as late as on a GPU: reading a result too early gives old
- * memory. The host cannot access memory of cudaMalloc at all. A captured graph is replayed from a
- * list.
+ * memory. Each stream has its queue. The host cannot access memory of cudaMalloc at all. A captured
+ * graph is replayed from a list.
  * Included by one source only. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_TEST_EMULATE_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_TEST_EMULATE_H
@@ -64,6 +64,7 @@ struct emulate_work { /* a kernel, a try, a copy, or where src is NULL a fill wi
 
 struct emulate_queue {
     struct emulate_work *first, *last;
+    unsigned long nadded, ndone;
 };
 
 typedef struct emulate_stream {
@@ -71,11 +72,12 @@ typedef struct emulate_stream {
     struct emulate_queue queue, captured;
     bool capturing;
     unsigned ncaptures; /* begun */
-    struct emulate_stream *origin; /* the stream whose queue it shares since it waited for an
-                                    * event there */
+    struct emulate_stream *origin; /* the stream that captures its work; NULL: none */
+    struct emulate_stream *next;
 } *cudaStream_t;
 typedef struct {
     cudaStream_t stream;
+    unsigned long after; /* work of the stream's queue when it was recorded */
     bool timed;
     double when; /* when the queue reached it */
 } *cudaEvent_t;
@@ -106,6 +108,7 @@ static struct {
     size_t nbytes;
 } emulate_local[EMULATE_ALLOCATIONS];
 static size_t emulate_nbytes;
+static struct emulate_stream *emulate_streams;
 static pthread_mutex_t emulate_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static _Thread_local int emulate_device;
@@ -354,6 +357,7 @@ static void emulate_push(struct emulate_queue *q, struct emulate_work work)
     else
         q->first = w;
     q->last = w;
+    q->nadded++;
 }
 
 static void *emulate_copy_args(const void *args, size_t n)
@@ -365,7 +369,8 @@ static void *emulate_copy_args(const void *args, size_t n)
     return copy;
 }
 
-/* Work of branches runs in the order in which it was queued, one of those that a GPU may choose. */
+/* Captured work of branches runs in the order in which it was queued, one of those that a GPU may
+ * choose. */
 static cudaStream_t emulate_origin(cudaStream_t s)
 {
     return s->origin ? s->origin : s;
@@ -420,6 +425,7 @@ static void emulate_pop(struct emulate_queue *q)
     struct emulate_work *w = q->first;
 
     q->first = w->next;
+    q->ndone++;
     if (!q->first)
         q->last = NULL;
     free(w->args);
@@ -445,6 +451,14 @@ static cudaError_t emulate_not_ready(void)
     return cudaErrorNotReady;
 }
 
+/* Runs the queue until n of its works are done; returns false if it is blocked before. */
+static bool emulate_drain(struct emulate_queue *q, unsigned long n)
+{
+    while (q->first && q->ndone < n && emulate_run(q->first))
+        emulate_pop(q);
+    return !q->first || q->ndone >= n;
+}
+
 /* Runs the queue until it is empty or blocked. */
 static inline cudaError_t cudaStreamQuery(cudaStream_t s)
 {
@@ -457,8 +471,7 @@ static inline cudaError_t cudaStreamQuery(cudaStream_t s)
         return emulate_not_ready();
     pthread_mutex_lock(&emulate_lock);
     emulate_protect(PROT_READ | PROT_WRITE);
-    while (s->queue.first && emulate_run(s->queue.first))
-        emulate_pop(&s->queue);
+    (void)emulate_drain(&s->queue, s->queue.nadded);
     emulate_protect(PROT_NONE);
     pthread_mutex_unlock(&emulate_lock);
     if (emulate_is_lost())
@@ -693,19 +706,53 @@ static inline const char *cudaGetErrorString(cudaError_t rc)
                                            : "emulated error";
 }
 
+static cudaError_t emulate_new_stream(cudaStream_t *s)
+{
+    *s = calloc(1, sizeof **s);
+    if (!*s)
+        return cudaErrorMemoryAllocation;
+    (*s)->device = emulate_device;
+    pthread_mutex_lock(&emulate_lock);
+    (*s)->next = emulate_streams;
+    emulate_streams = *s;
+    pthread_mutex_unlock(&emulate_lock);
+    return cudaSuccess;
+}
+
 static inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
 {
     *s = NULL;
     EMULATE_CALL(cudaErrorIllegalAddress);
     (void)flags;
-    *s = calloc(1, sizeof **s);
-    if (*s)
-        (*s)->device = emulate_device;
-    return *s ? cudaSuccess : cudaErrorMemoryAllocation;
+    return emulate_new_stream(s);
+}
+
+static inline cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
+{
+    *least = *greatest = 0;
+    EMULATE_CALL(cudaErrorIllegalAddress);
+    *greatest = -5;
+    return cudaSuccess;
+}
+
+static inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t *s, unsigned flags,
+                                                       int priority)
+{
+    *s = NULL;
+    EMULATE_CALL(cudaErrorIllegalAddress);
+    (void)flags;
+    return priority < -5 || priority > 0 ? cudaErrorInvalidDevice : emulate_new_stream(s);
 }
 
 static inline cudaError_t cudaStreamDestroy(cudaStream_t s)
 {
+    struct emulate_stream **at = &emulate_streams;
+
+    pthread_mutex_lock(&emulate_lock);
+    while (*at != s)
+        at = &(*at)->next;
+    *at = s->next;
+    pthread_mutex_unlock(&emulate_lock);
     emulate_clear(&s->queue);
     emulate_clear(&s->captured);
     free(s);
@@ -739,6 +786,7 @@ static inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t s)
     if (event->timed)
         emulate_add(s, (struct emulate_work){.try = emulate_stamp, .nargs = sizeof event,
                                              .args = emulate_copy_args(&event, sizeof event)});
+    event->after = s->queue.nadded;
     return cudaSuccess;
 }
 
@@ -755,14 +803,36 @@ static inline cudaError_t cudaEventQuery(cudaEvent_t event)
     return cudaStreamQuery(emulate_origin(event->stream));
 }
 
+struct emulate_wait {
+    struct emulate_queue *queue;
+    unsigned long after;
+};
+
+static bool emulate_await(void *args, size_t *state)
+{
+    const struct emulate_wait *wait = args;
+
+    (void)state;
+    return emulate_drain(wait->queue, wait->after);
+}
+
+/* A stream that waits for one that is capturing takes part in its capture. */
 static inline cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t event, unsigned flags)
 {
     cudaStream_t origin = emulate_origin(event->stream);
+    struct emulate_wait wait = {&event->stream->queue, event->after};
 
     EMULATE_CALL(cudaErrorIllegalAddress);
     (void)flags;
-    if (origin != s)
+    if (origin == emulate_origin(s))
+        return cudaSuccess;
+    if (emulate_origin(s)->capturing)
+        return cudaErrorCapture;
+    if (origin->capturing)
         s->origin = origin;
+    else
+        emulate_add(s, (struct emulate_work){.try = emulate_await, .nargs = sizeof wait,
+                                             .args = emulate_copy_args(&wait, sizeof wait)});
     return cudaSuccess;
 }
 
@@ -790,9 +860,12 @@ static inline cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *grap
 {
     struct emulate_queue captured = s->captured;
 
-    s->captured = (struct emulate_queue){NULL, NULL};
+    s->captured = (struct emulate_queue){NULL, NULL, 0, 0};
     s->capturing = false;
     *graph = NULL;
+    for (struct emulate_stream *other = emulate_streams; other; other = other->next)
+        if (other->origin == s)
+            other->origin = NULL;
     if (emulate_result(__func__, cudaErrorIllegalAddress) != cudaSuccess) {
         emulate_clear(&captured);
         return emulate_last;
@@ -809,7 +882,7 @@ static inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_
     (void)flags;
     *exec = malloc(sizeof **exec);
     **exec = *graph;
-    *graph = (struct emulate_queue){NULL, NULL};
+    *graph = (struct emulate_queue){NULL, NULL, 0, 0};
     return cudaSuccess;
 }
 

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/report/proposal/proposal_request.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "t/tap.h"
+
+static struct series_point points[2];
+static struct analysis_series as;
+static struct report_series rs;
+
+/* Sets up 1 and 4 GPUs: whole runs of 3600.1 s and 1000 s, 50 and 160 units/s, an efficiency of 0.8
+ * with 4. */
+static void set_up(void)
+{
+    memset(points, 0, sizeof points);
+    points[0] = (struct series_point){.gpus = 1, .nodes = 1, .nruns = 3};
+    points[1] = (struct series_point){.gpus = 4, .nodes = 2, .nruns = 3};
+    points[0].q[QUANTITY_WHOLE].median = 3600.1;
+    points[1].q[QUANTITY_WHOLE].median = 1000;
+    points[0].q[QUANTITY_RATE].median = 50;
+    points[1].q[QUANTITY_RATE].median = 160;
+    points[1].efficiency[QUANTITY_STEADY_EPOCH] = (struct ratio){
+        0.8, {.low = 0.75, .high = 0.85, .level = 0.95, .method = INTERVAL_FIELLER}, NAN, NAN};
+    as.series = (struct series){.points = points, .npoints = 2, .quality = "IoU", .unit = "cells"};
+    rs = (struct report_series){.as = &as, .label = "the program"};
+}
+
+static void check_decoding(void)
+{
+    static const char *const wrong[] = {
+        "", "a", ": 1 x 1 x 1", "a: 8", "a: 8 x", "a: 8 x 2 x", "a: 8 x 2 x 1 x", "a: 0 x 2 x 1",
+        "a: 8 x 0 x 1", "a: 8 x 2 x 0", "a: 8 x 2 x -1", "a: 8 x 2 x nan", "a: 8 x 2 x inf",
+        "a: 8 x 2 x 1e9", "a: 8 x 99999999999999999999 x 1", "a: 8 x 2.5 x 1", "8 x 2 x 1"};
+    char longest[200];
+    struct proposal_request q;
+    struct err e;
+
+    ok(proposal_request_decode("a: b_%: 8 x 20 x 12.5", &q, &e) == 0 && q.gpus == 8 &&
+           q.runs == 20 && q.hours == 12.5, "a request is decoded");
+    is_str(q.name, "a: b_%", "its name is all before the last colon");
+    ok(proposal_request_decode("a:8x20", &q, &e) == 0 && q.gpus == 8 && q.runs == 20 &&
+           isnan(q.hours), "blanks and hours may be missing");
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        ok(proposal_request_decode(wrong[i], &q, &e) == -1 && e.code == ERR_USAGE,
+           "'%s' is refused", wrong[i]);
+    memset(longest, 'a', sizeof longest);
+    strcpy(longest + 190, ": 1 x 1");
+    ok(proposal_request_decode(longest, &q, &e) == -1, "a name that does not fit is refused");
+}
+
+/* Returns the requests as Markdown without the blanks beside |, in a static buffer. */
+static const char *fill(const struct proposal_facts *facts)
+{
+    static char text[4000];
+    struct table t;
+    struct buf b = {0};
+
+    proposal_request_fill(&t, &rs, facts);
+    table_append(&t, table_encode_markdown, &b);
+    snprintf(text, sizeof text, "%s", b.data ? b.data : "");
+    buf_destroy(&b);
+    return text;
+}
+
+static void has(const char *text, const char *part, const char *what)
+{
+    if (!ok(strstr(text, part) != NULL, "%s", what))
+        printf("# %s\n# not in: %s\n", part, text);
+}
+
+static void check_table(void)
+{
+    struct proposal_request q[3] = {
+        {"all_of it", 4, 10, 2}, {"short", 1, 5, NAN}, {"large", 9, 1, 1}};
+    struct proposal_facts facts = {.gpus_per_node = 2, .cpus_per_gpu = 24, .flop = 1e9,
+                                   .run_bytes = 5e8, .requests = q, .nrequests = 1};
+    const char *text = fill(&facts);
+
+    has(text, "| all\\_of it | 4 | 2 | 10 | 2 | 80 | 40 | 1920 | 1.152e+16 | 5 | "
+              "0.80 (0.75..0.85), measured |", "each amount is the product of printed numbers");
+    ok(!strstr(text, "| all |"), "one request has no sum");
+    facts.nrequests = 2;
+    text = fill(&facts);
+    has(text, "| short | 1 | 1 | 5 | 1.01 | 5.05 | 5.05 | 121.20 | 9.09e+14 | 2.50 | 1 (base case) |",
+        "hours that are not given are measured ones, rounded up");
+    has(text, "| all |  |  |  |  | 85.05 | 45.05 | 2041 |", "the amounts are summed");
+    facts.nrequests = 3;
+    text = fill(&facts);
+    has(text, "| large | 9 | 5 | 1 | 1 | 9 | 5 | 216 | \\_\\_\\_\\_ | 0.5 | "
+              "not measured, not predicted |", "what was not measured is not known");
+    has(text, "| 2257 | \\_\\_\\_\\_ |", "a sum with an unknown part is a blank");
+    facts = (struct proposal_facts){.requests = q + 2, .nrequests = 1};
+    text = fill(&facts);
+    has(text, "| large | 9 | \\_\\_\\_\\_ | 1 | 1 | 9 | \\_\\_\\_\\_ | \\_\\_\\_\\_ | \\_\\_\\_\\_ |",
+        "unknown nodes, cores and bytes are blanks");
+    ok(!strstr(text, "FLOP"), "without a count of operations there is no FLOP");
+    facts = (struct proposal_facts){0};
+    has(fill(&facts), "| \\_\\_\\_\\_ | \\_\\_\\_\\_ | \\_\\_\\_\\_ | \\_\\_\\_\\_ | \\_\\_\\_\\_ |",
+        "without a request there is a form");
+}
+
+int main(void)
+{
+    set_up();
+    check_decoding();
+    check_table();
+    return done_testing();
+}

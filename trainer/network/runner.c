@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A ring of DEVICE_SLOTS slots: a slot is waited for before it is used again. */
+#include "config.h"
+#include "trainer/network/runner.h"
+
+int runner_open(struct runner *s, const struct device_ops *ops, int index, struct err *e)
+{
+    s->ops = ops;
+    s->device = ops->open(index, e);
+    return s->device ? 0 : -1;
+}
+
+void runner_close(struct runner *s)
+{
+    struct err e;
+
+    if (!s->device)
+        return;
+    (void)s->ops->drain(s->device, &e);
+    for (int i = 0; i < DEVICE_SLOTS; i++)
+        s->ops->free(s->device, DEVICE_HOST, s->host[i]);
+    s->ops->free(s->device, DEVICE_HOST, s->logits);
+    s->ops->free(s->device, DEVICE_LOCAL, s->arena);
+    s->ops->close(s->device);
+    *s = (struct runner){0};
+}
+
+/* Waits for the slot's run and handles its results. */
+static int wait_slot(struct runner *s, int slot, struct err *e)
+{
+    struct device_sums sums;
+    enum runner_results run = s->runs[slot];
+
+    s->runs[slot] = RUNNER_NONE;
+    if (s->ops->wait(s->device, slot, &sums, e))
+        return -1;
+    if (run == RUNNER_TRAINED)
+        s->loss += sums.loss;
+    if (run != RUNNER_NONE && s->done)
+        s->done(s->done_arg, &sums);
+    return 0;
+}
+
+int runner_wait(struct runner *s, struct err *e)
+{
+    for (int i = 0; i < DEVICE_SLOTS; i++)
+        if (wait_slot(s, (s->slot + i) % DEVICE_SLOTS, e))
+            return -1;
+    return s->ops->drain(s->device, e);
+}
+
+/* Makes *p a block of at least nbytes; if it was smaller, its contents are lost. */
+static int grow_block(struct runner *s, enum device_memory kind, void **p, size_t *size,
+                      size_t nbytes, struct err *e)
+{
+    if (nbytes <= *size)
+        return 0;
+    if (runner_wait(s, e))
+        return -1;
+    s->ops->free(s->device, kind, *p);
+    *size = 0;
+    *p = s->ops->alloc(s->device, kind, nbytes, e);
+    if (!*p)
+        return -1;
+    *size = nbytes;
+    return 0;
+}
+
+int runner_reserve(struct runner *s, size_t nbytes, bool *moved, struct err *e)
+{
+    *moved = nbytes > s->arena_size;
+    if (*moved)
+        s->kept = NULL;
+    return grow_block(s, DEVICE_LOCAL, &s->arena, &s->arena_size, nbytes, e);
+}
+
+int runner_room(struct runner *s, size_t *nbytes, struct err *e)
+{
+    if (s->ops->room(s->device, nbytes, e))
+        return -1;
+    *nbytes += s->arena_size;
+    return 0;
+}
+
+float *runner_input(struct runner *s, const struct graph *g, struct err *e)
+{
+    int i = s->slot;
+
+    if (wait_slot(s, i, e) ||
+        grow_block(s, DEVICE_HOST, &s->host[i], &s->host_size[i],
+                   tensor_nbytes(g->input) + tensor_nbytes(g->target), e))
+        return NULL;
+    return s->host[i];
+}
+
+static int queue_weight(const struct runner *s, struct exec *x, struct err *e)
+{
+    if (x->sum(x->sum_arg, s->ops->weight(s->device), 1, e))
+        return -1;
+    s->ops->weigh(s->device);
+    return 0;
+}
+
+struct queued_ops {
+    struct runner *runner;
+    const struct runner_work *work;
+    struct exec *x;
+};
+
+/* A device_work_f. */
+static int queue_ops(void *arg, struct err *e)
+{
+    const struct queued_ops *q = arg;
+    const struct runner_work *w = q->work;
+    struct runner *s = q->runner;
+
+    if ((q->x->weighs && queue_weight(s, q->x, e)) || (w->ready && w->ready(w->arg, 0, e)))
+        return -1;
+    if (w->graph ? graph_run(w->graph, q->x, w->ready, w->arg, e)
+                 : w->ready && w->ready(w->arg, w->upto, e))
+        return -1;
+    if (q->x->update)
+        s->ops->update(s->device, q->x->update);
+    return 0;
+}
+
+/* Captures the run. captured->device_graph stays NULL where that fails on a replica. */
+static int capture_ops(struct queued_ops *q, struct err *e)
+{
+    struct runner *s = q->runner;
+    struct capture *r = q->work->captured;
+    struct err why;
+    bool all = true;
+
+    r->device_graph = s->ops->capture(s->device, queue_ops, q, &why);
+    if (s->agree(s->agree_arg, r, r->device_graph ? NULL : &why, &all, e)) {
+        if (!r->device_graph)
+            *e = why; /* the first error */
+        return -1;
+    }
+    if (!all) {
+        s->ops->discard(r->device_graph);
+        r->device_graph = NULL;
+    }
+    return 0;
+}
+
+/* A run for training changes weights, and so begins all ops itself. Runs for inference do so only
+ * after such a run, or one of another graph, and are captured without. */
+static int begin_ops(struct runner *s, const struct runner_work *w, struct exec *x, struct err *e)
+{
+    bool trains = !w->graph || w->graph->training;
+
+    if (trains || s->kept != w->graph) {
+        s->kept = NULL;
+        if (!trains && graph_begin(w->graph, x, e))
+            return -1;
+    }
+    s->kept = trains ? NULL : w->graph;
+    x->kept = !trains;
+    return 0;
+}
+
+/* The first run is not captured, as libraries load their kernels in it. */
+static int run_ops(struct runner *s, const struct runner_work *w, struct exec *x, struct err *e)
+{
+    struct capture *r = w->captured;
+    struct queued_ops q = {s, w, x};
+
+    if (r && r->has_run && !r->device_graph && capture_ops(&q, e))
+        return -1;
+    if (r)
+        r->has_run = true;
+    return r && r->device_graph ? s->ops->launch(s->device, r->device_graph, e) : queue_ops(&q, e);
+}
+
+static int send_input(struct runner *s, const struct graph *g, struct err *e)
+{
+    const float *host = runner_input(s, g, e);
+
+    return !host || s->ops->copy(s->device, g->input->data, host, tensor_nbytes(g->input), e) ||
+                   s->ops->copy(s->device, g->target->data, host + tensor_count(g->input),
+                                tensor_nbytes(g->target), e)
+               ? -1
+               : 0;
+}
+
+int runner_run(struct runner *s, const struct runner_work *w, struct exec *x, struct err *e)
+{
+    x->device = s->device;
+    x->device_ops = s->ops;
+    if ((w->graph ? send_input(s, w->graph, e) : wait_slot(s, s->slot, e)) ||
+        s->ops->begin(s->device, s->slot, x, e) || begin_ops(s, w, x, e) || run_ops(s, w, x, e) ||
+        s->ops->end(s->device, s->slot, e))
+        return -1;
+    s->runs[s->slot] = w->kind;
+    s->slot = (s->slot + 1) % DEVICE_SLOTS;
+    return 0;
+}
+
+const float *runner_logits(struct runner *s, const struct graph *g, struct err *e)
+{
+    size_t nbytes = tensor_nbytes(g->logits);
+
+    if (grow_block(s, DEVICE_HOST, &s->logits, &s->logits_size, nbytes, e) ||
+        s->ops->copy(s->device, s->logits, g->logits->data, nbytes, e) || runner_wait(s, e))
+        return NULL;
+    return s->logits;
+}

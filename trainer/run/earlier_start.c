@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/run/earlier_start.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/mem.h"
+#include "src/run/marker.h"
+#include "trainer/checkpoint/snapshot.h"
+
+/* The results of a start in its folder, except train.trace's file, which the next start overwrites:
+ * the markers first, the checkpoint last. */
+#define CHECKPOINT "checkpoint"
+static const char *const products[] = {"DONE", "FAILED", "record.jsonl", "log.csv", "images.csv",
+                                       "tensorboard", "best", CHECKPOINT};
+#define NPRODUCTS (sizeof products / sizeof *products)
+
+static char *path_in(const char *dir, const char *name)
+{
+    struct err ignored;
+
+    return mem_textf(&ignored, "%s/%s", dir, name);
+}
+
+static bool exists_in(const char *dir, const char *name)
+{
+    struct stat st;
+    char *path = path_in(dir, name);
+    bool there = path && lstat(path, &st) == 0;
+
+    free(path);
+    return there;
+}
+
+static int move_product(const char *dir, const char *to, const char *name, struct err *e)
+{
+    char *from_path = path_in(dir, name), *to_path = path_in(to, name);
+    int rc = 0;
+
+    if (!from_path || !to_path)
+        rc = err_set(e, ERR_INTERNAL, "out of memory");
+    else if (rename(from_path, to_path))
+        rc = err_errno(e, ERR_INTERNAL, errno, "cannot move %s to %s", from_path, to_path);
+    free(from_path);
+    free(to_path);
+    return rc;
+}
+
+/* Whether name is that of a product whose writer was killed. */
+static bool is_unfinished(const char *name)
+{
+    for (size_t i = 0; i < NPRODUCTS; i++) {
+        size_t n = strlen(products[i]);
+        if (strncmp(name, products[i], n) == 0 && strncmp(name + n, ".tmp-", 5) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void remove_unfinished(const char *dir)
+{
+    DIR *d = opendir(dir);
+
+    for (const struct dirent *entry; d && (entry = readdir(d)) != NULL;)
+        if (is_unfinished(entry->d_name))
+            unlinkat(dirfd(d), entry->d_name, 0);
+    if (d)
+        closedir(d);
+}
+
+/* Moves the products to the first restart-K that does not exist yet. Checkpoints stay if the run
+ * can continue from one. */
+static int archive_start(const char *dir, bool has_snapshot, struct err *e)
+{
+    char to[PATH_MAX];
+    int rc = 0, k = 1;
+
+    do
+        snprintf(to, sizeof to, "%s/restart-%d", dir, k++);
+    while (mkdir(to, 0777) && errno == EEXIST);
+    if (access(to, F_OK))
+        return err_errno(e, ERR_INTERNAL, errno, "cannot make the folder %s", to);
+    for (size_t i = 0; i < NPRODUCTS && rc == 0; i++)
+        if (exists_in(dir, products[i]) && !(has_snapshot && strcmp(products[i], CHECKPOINT) == 0))
+            rc = move_product(dir, to, products[i], e);
+    return rc;
+}
+
+/* Returns whether another process holds the lock of the record; false on file systems without
+ * locks. */
+static bool is_being_written(const char *dir)
+{
+    char *path = path_in(dir, "record.jsonl");
+    int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return locked;
+}
+
+/* Returns whether the record in dir has an epoch or a checkpoint, or cannot be read. */
+static bool has_trained(const char *dir)
+{
+    char *path = path_in(dir, "record.jsonl"), *line = NULL;
+    FILE *f = path ? fopen(path, "re") : NULL;
+    size_t size = 0;
+    bool trained = !path || (!f && errno != ENOENT);
+
+    while (f && !trained && getline(&line, &size, f) >= 0)
+        trained = strncmp(line, "{\"kind\":\"epoch\"", 15) == 0 ||
+                  strncmp(line, "{\"kind\":\"checkpoint\"", 20) == 0;
+    if (f)
+        fclose(f);
+    free(line);
+    free(path);
+    return trained;
+}
+
+/* Returns whether the start in dir failed before its first epoch or checkpoint, for example by a
+ * wrong setting. */
+static bool has_only_failed(const char *dir)
+{
+    return exists_in(dir, "FAILED") && !exists_in(dir, "DONE") && !exists_in(dir, "log.csv") &&
+           !exists_in(dir, CHECKPOINT) && !has_trained(dir);
+}
+
+int earlier_start_clear(const char *dir, bool *again, struct err *e)
+{
+    const char *restarts = getenv("SLURM_RESTART_COUNT"), *found = NULL;
+    char *checkpoint = path_in(dir, CHECKPOINT);
+    bool has_snapshot = checkpoint && snapshot_exists(checkpoint);
+    bool restarted = restarts && atoi(restarts) > 0;
+
+    free(checkpoint);
+    *again = has_snapshot || exists_in(dir, "record.jsonl");
+    for (size_t i = 0; i < NPRODUCTS && !found; i++)
+        if (exists_in(dir, products[i]))
+            found = products[i];
+    if (!found)
+        return 0;
+    if (!marker_has_start(dir) && is_being_written(dir))
+        return err_set(e, ERR_CONFIG, "%s: another process is writing this run's results", dir);
+    if (!restarted && has_only_failed(dir)) {
+        *again = false;
+        return archive_start(dir, false, e);
+    }
+    if (strcmp(found, "DONE") == 0 || (strcmp(found, "FAILED") == 0 && !restarted) || !*again)
+        return err_set(e, ERR_CONFIG, "%s already holds %s of an earlier run, which is not "
+                       "overwritten; choose another folder with --out%s", dir, found,
+                       has_snapshot ? " (--resume with this one continues from its checkpoint)"
+                                    : ", or remove that one");
+    remove_unfinished(dir);
+    return archive_start(dir, has_snapshot, e);
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/run/ranks/local_ranks.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "src/clock.h"
+#include "src/cluster/listener.h"
+#include "src/mem.h"
+
+#define CHECK_NS 50000000L /* between two checks of the ranks, unless a signal comes */
+#define LINGER_S 2.0       /* for the others to end when rank 0 has ended after a failure */
+
+/* How a rank has failed; in memory that it shares with the parent. */
+struct report {
+    bool failed, relayed;
+    struct err e;
+};
+
+struct family {
+    struct local_ranks ranks;
+    struct node *node;
+    struct report *reports; /* by rank */
+    pid_t *children;        /* by rank; 0: has ended */
+    int nchildren;
+    double grace_s, until; /* until: when the ranks are killed, or 0 */
+    int code;              /* exit code of the rank that failed first, or 0 */
+    int first;             /* that rank */
+};
+
+static int own_index = -1;
+
+int local_ranks_index(void)
+{
+    return own_index;
+}
+
+/* --- the parent --- */
+
+static void signal_all(const struct family *f, int signal)
+{
+    for (int r = 0; r < f->ranks.size; r++)
+        if (f->children[r] > 0)
+            kill(f->children[r], signal);
+}
+
+/* Returns whether a rank with this exit code was asked to end; rank 0 may still write a
+ * checkpoint. */
+static bool is_stop(int code)
+{
+    return code == ERR_RESUMABLE || code == ERR_INTERRUPT;
+}
+
+static void note_end(struct family *f, int rank, int status)
+{
+    int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+
+    f->children[rank] = 0;
+    f->nchildren--;
+    if (code && (!f->code || (is_stop(f->code) && !is_stop(code)))) {
+        f->code = code;
+        f->first = rank;
+        f->until = is_stop(code) ? 0 : clock_now() + f->grace_s;
+    }
+    if (rank == 0 && f->until > clock_now() + LINGER_S)
+        f->until = clock_now() + LINGER_S;
+}
+
+static void collect_ended(struct family *f)
+{
+    int status;
+    pid_t child;
+
+    while (f->nchildren > 0 && (child = waitpid(-1, &status, WNOHANG)) > 0)
+        for (int r = 0; r < f->ranks.size; r++)
+            if (f->children[r] == child)
+                note_end(f, r, status);
+}
+
+/* A terminal sends SIGINT to the ranks, too. */
+static void forward(const struct family *f, const siginfo_t *info)
+{
+    if (info->si_signo != SIGCHLD && !(info->si_signo == SIGINT && info->si_code == SI_KERNEL))
+        signal_all(f, info->si_signo);
+}
+
+static void attend(struct family *f, const sigset_t *signals)
+{
+    siginfo_t info;
+
+    for (collect_ended(f); f->nchildren > 0; collect_ended(f)) {
+        if (f->until > 0 && clock_now() >= f->until)
+            signal_all(f, SIGKILL);
+        if (sigtimedwait(signals, &info, &(struct timespec){.tv_nsec = CHECK_NS}) > 0)
+            forward(f, &info);
+    }
+}
+
+/* Sets *e to the error of the first rank that did not relay another's, or else of any. */
+static void take_error(const struct family *f, struct err *e)
+{
+    const struct report *found = NULL;
+
+    for (int r = 0; r < f->ranks.size; r++) {
+        const struct report *report = &f->reports[r];
+        if (report->failed && (!found || (found->relayed && !report->relayed)))
+            found = report;
+    }
+    if (found)
+        *e = found->e;
+    else if (f->code > 128)
+        err_set(e, ERR_PEER, "rank %d was killed by signal %d (out of memory?)", f->first,
+                f->code - 128);
+    else
+        err_set(e, ERR_INTERNAL, "rank %d ended with exit code %d", f->first, f->code);
+    e->code = f->code;
+}
+
+/* --- a rank --- */
+
+static int be_rank(struct family *f, int rank, pid_t parent, const sigset_t *before,
+                   local_rank_f body, void *arg)
+{
+    struct report *report = &f->reports[rank];
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        raise(SIGKILL);
+    own_index = f->ranks.rank = rank;
+    if (rank > 0)
+        close(f->ranks.listener);
+    sigprocmask(SIG_SETMASK, before, NULL);
+    bool relayed = false;
+    if (body(arg, &f->ranks, &relayed, &report->e) == 0)
+        return 0;
+    report->relayed = relayed;
+    report->failed = true;
+    return report->e.code ? report->e.code : ERR_INTERNAL;
+}
+
+/* Returns -1 in the parent, and in a rank its exit code. */
+static int fork_ranks(struct family *f, const sigset_t *before, local_rank_f body, void *arg,
+                      struct err *e)
+{
+    pid_t parent = getpid();
+
+    fflush(NULL);
+    for (int r = 0; r < f->ranks.size; r++) {
+        pid_t child = fork();
+        if (child == 0)
+            return be_rank(f, r, parent, before, body, arg);
+        if (child < 0) {
+            f->code = ERR_INTERNAL;
+            err_errno(e, ERR_INTERNAL, errno, "cannot start rank %d of %d (the limit of processes, "
+                      "ulimit -u, or the memory of the job)", r, f->ranks.size);
+            signal_all(f, SIGKILL);
+            break;
+        }
+        f->children[r] = child;
+        f->nchildren++;
+    }
+    return -1;
+}
+
+static int open_family(struct family *f, int size, struct err *e)
+{
+    size_t nbytes = (size_t)size * sizeof *f->reports;
+
+    f->ranks.size = size;
+    f->children = mem_zero((size_t)size, sizeof *f->children, e);
+    if (!f->children || token_draw(f->ranks.token, sizeof f->ranks.token, e))
+        return -1;
+    f->reports = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (f->reports == MAP_FAILED) {
+        f->reports = NULL;
+        return err_errno(e, ERR_INTERNAL, errno, "cannot share memory with %d ranks", size);
+    }
+    f->node = node_offer(size, &f->ranks.node, e);
+    if (!f->node)
+        return -1;
+    f->ranks.listener = listener_open(NULL, 0);
+    if (f->ranks.listener < 0)
+        return err_errno(e, ERR_INTERNAL, errno, "cannot listen for the ranks");
+    f->ranks.port = listener_port(f->ranks.listener);
+    return 0;
+}
+
+static void close_family(struct family *f)
+{
+    if (f->ranks.listener > 0 && own_index < 0)
+        close(f->ranks.listener);
+    if (f->reports)
+        munmap(f->reports, (size_t)f->ranks.size * sizeof *f->reports);
+    node_destroy(f->node);
+    free(f->children);
+}
+
+int local_ranks_run(int size, double grace_s, local_rank_f body, void *arg, struct err *e)
+{
+    struct family f = {.grace_s = grace_s};
+    sigset_t signals, before;
+
+    if (open_family(&f, size, e)) {
+        close_family(&f);
+        return -1;
+    }
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGCHLD);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &signals, &before);
+    int code = fork_ranks(&f, &before, body, arg, e), failed = f.code;
+    if (own_index < 0) {
+        attend(&f, &signals);
+        if (f.code && !failed)
+            take_error(&f, e);
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        code = f.code ? -1 : 0;
+    }
+    close_family(&f);
+    return code;
+}

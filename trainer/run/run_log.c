@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Lines are appended with one write each, and markers are written last (marker.h). The folder is
+ * checked before each line and marker, as a later start of the job may own it. */
+#include "config.h"
+#include "trainer/run/run_log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/atomicfile.h"
+#include "src/buf.h"
+#include "src/clock.h"
+#include "src/log.h"
+#include "src/mem.h"
+#include "src/run/marker.h"
+#include "src/stat.h"
+#include "trainer/export/events.h"
+#include "trainer/evaluate/score_json.h"
+#include "trainer/run/earlier_start.h"
+#include "trainer/run/software.h"
+
+#define PROGRESS_S 2.0
+
+struct run_log {
+    pthread_mutex_t lock; /* protects ended and the file's last line */
+    bool ended;
+    char *dir;
+    int fd;
+    double last_progress;
+    struct run_log_epoch *epochs;
+    size_t nepochs, capacity;
+    int classes;
+    struct events *events; /* for TensorBoard, or NULL */
+};
+
+static char *path_in(const char *dir, const char *name)
+{
+    struct err ignored;
+
+    return mem_textf(&ignored, "%s/%s", dir, name);
+}
+
+struct run_log *run_log_open(const char *dir, bool *again, struct err *e)
+{
+    struct run_log *r = mem_zero(1, sizeof *r, e);
+    char *path = NULL;
+
+    if (!r)
+        return NULL;
+    r->fd = -1;
+    pthread_mutex_init(&r->lock, NULL);
+    if (mkdir(dir, 0777) && errno != EEXIST) {
+        err_errno(e, ERR_CONFIG, errno, "cannot make the folder %s for the run's results", dir);
+        goto fail;
+    }
+    r->dir = realpath(dir, NULL);
+    if (!r->dir) {
+        err_errno(e, ERR_CONFIG, errno, "%s", dir);
+        goto fail;
+    }
+    if (marker_check(r->dir, e) || earlier_start_clear(r->dir, again, e))
+        goto fail;
+    path = path_in(r->dir, "record.jsonl");
+    r->fd = path ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666) : -1;
+    if (r->fd < 0) {
+        err_errno(e, ERR_CONFIG, errno, "cannot write in %s", r->dir);
+        goto fail;
+    }
+    flock(r->fd, LOCK_EX | LOCK_NB); /* earlier_start.c tests this lock */
+    free(path);
+    return r;
+fail:
+    free(path);
+    run_log_close(r);
+    return NULL;
+}
+
+void run_log_close(struct run_log *r)
+{
+    if (!r)
+        return;
+    if (r->fd >= 0)
+        close(r->fd);
+    pthread_mutex_destroy(&r->lock);
+    free(r->dir);
+    events_close(r->events);
+    free(r->epochs);
+    free(r);
+}
+
+const char *run_log_dir(const struct run_log *r)
+{
+    return r->dir;
+}
+
+int run_log_check(struct run_log *r, struct err *e)
+{
+    pthread_mutex_lock(&r->lock);
+    int rc = r->ended ? 0 : marker_check(r->dir, e); /* a final marker replaces the start's file */
+    pthread_mutex_unlock(&r->lock);
+    return rc;
+}
+
+static cJSON *create_line(const char *kind)
+{
+    cJSON *line = cJSON_CreateObject();
+
+    cjson_addf(line, "kind=%s", kind);
+    return line;
+}
+
+/* A line that a full disk cuts short is removed from the file. */
+static int write_text(struct run_log *r, const char *line, struct err *e)
+{
+    size_t n = strlen(line);
+
+    if (marker_check(r->dir, e))
+        return -1;
+    off_t size = lseek(r->fd, 0, SEEK_END);
+    errno = 0;
+    ssize_t written = write(r->fd, line, n);
+    if (written == (ssize_t)n)
+        return 0;
+    int reason = written < 0 ? errno : ENOSPC;
+    if (size >= 0 && written > 0 && ftruncate(r->fd, size))
+        reason = errno;
+    return err_errno(e, ERR_INTERNAL, reason, "cannot write %s/record.jsonl", r->dir);
+}
+
+static int write_line(struct run_log *r, cJSON *line, struct err *e)
+{
+    char *text = cjson_print(line, "\n", e);
+    int rc = text ? write_text(r, text, e) : -1;
+
+    free(text);
+    return rc;
+}
+
+static void add_section(cJSON *to, const struct settings *c, const char *section)
+{
+    for (const struct setting *s = settings_of_run; s->path; s++) {
+        struct buf text = {0};
+        if (s->of_split || !setting_is_in(s, section, strlen(section)))
+            continue;
+        setting_format(s, c, &text);
+        bool quoted = setting_is_text(s) || s->type == SETTING_WORD;
+        cjson_add(to, setting_leaf(s), text.failed ? NULL
+                  : quoted ? cJSON_CreateString(text.data) : cJSON_CreateRaw(text.data));
+        buf_destroy(&text);
+    }
+}
+
+/* Adds the settings, with the values that this run has chosen for automatic ones. */
+static void add_settings(cJSON *line, const struct run_log_run *run)
+{
+    struct settings c = *run->config;
+
+    c.train.batch_per_gpu = run_config_step_batch(run->config) / c.train.accumulate;
+    c.train.global_batch = (int)run_config_step_images(run->config);
+    c.train.backend = run->compute->backend->name;
+    c.train.comm = run->comm;
+    c.train.threads = run->threads;
+    add_section(line, &c, "");
+    add_section(line, &c, "data");
+    add_section(line, &c, "train");
+    add_section(cjson_object(line, "augment"), &c, "augment");
+    cJSON *model = cjson_object(line, "model");
+    add_section(model, &c, "model");
+    cjson_addf(model, "parameters=%zu", run->parameters);
+}
+
+int run_log_run(struct run_log *r, const struct run_log_run *run, struct err *e)
+{
+    const struct settings *c = run->config;
+    const char *reason = getenv("UNETCTL_RESTART_REASON");
+    cJSON *line = create_line("run");
+    char date[32];
+
+    clock_date(date);
+    cjson_addf(line, "schema=%d", 1);
+    add_settings(line, run);
+    cjson_addf(line, "attempt_dir=%s started=%s version=%s host=%s", r->dir, date, run->version,
+               run->hosts[0]);
+    cjson_add(line, "hosts", cJSON_CreateStringArray(run->hosts, run->ranks));
+    cjson_addf(line, "gpus=%d nodes=%d world_size=%d devices=%d device=%s why_cpu=%s cores=%d "
+               "oversubscribed=%i strategy=%s train_images=%zu val_images=%zu", c->layout.gpus,
+               c->layout.nodes, run->ranks, c->layout.gpus, run->device, run->compute->why,
+               run->cores, run->oversubscribed, c->layout.strategy, run->train_images,
+               run->val_images);
+    software_encode(run->compute, cjson_object(line, "versions"));
+    cjson_addf(line, "slurm_job=%s", getenv("SLURM_JOB_ID"));
+    if (reason)
+        cjson_addf(line, "restart_reason=%s", reason);
+    r->last_progress = clock_now();
+    r->classes = c->data.classes;
+    return write_line(r, line, e);
+}
+
+int run_log_progress(struct run_log *r, int epoch, size_t step, size_t steps, struct err *e)
+{
+    double now = clock_now();
+
+    if (now - r->last_progress < PROGRESS_S)
+        return 0;
+    r->last_progress = now;
+    cJSON *line = create_line("progress");
+    cjson_addf(line, "epoch=%d step=%zu steps=%zu", epoch, step, steps);
+    return write_line(r, line, e);
+}
+
+int run_log_tensorboard(struct run_log *r, const char *host, struct err *e)
+{
+    char *dir = path_in(r->dir, "tensorboard");
+    int rc = 0;
+
+    if (!dir)
+        return mem_fail(e);
+    if (mkdir(dir, 0777) && errno != EEXIST)
+        rc = err_errno(e, ERR_INTERNAL, errno, "cannot make the folder %s", dir);
+    else if (!(r->events = events_open(dir, host, e)))
+        rc = -1;
+    free(dir);
+    return rc;
+}
+
+static int add_events(struct run_log *r, int64_t step, const char *const *tags,
+                      const double *values, size_t n, struct err *e)
+{
+    for (size_t i = 0; r->events && i < n; i++)
+        if (events_add(r->events, step, tags[i], values[i], e))
+            return -1;
+    return 0;
+}
+
+static void add_worlds(cJSON *to, const struct run_log_world *worlds, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        cjson_addf(cjson_object(to, NULL), "epoch=%d images=%zu gpus=%d global_batch=%zu",
+                   worlds[i].epoch, worlds[i].images, worlds[i].gpus, worlds[i].global_batch);
+}
+
+int run_log_resume(struct run_log *r, const struct run_log_resume *resume, struct err *e)
+{
+    cJSON *line = create_line("resume");
+
+    cjson_addf(line, "from=%s epoch=%d images=%zu", resume->from, resume->epoch, resume->images);
+    if (resume->from)
+        cjson_addf(line, "gpus=%d", resume->gpus);
+    if (resume->changed && *resume->changed)
+        cjson_addf(line, "changed=%s", resume->changed);
+    if (resume->nworlds > 1)
+        add_worlds(cjson_array(line, "worlds"), resume->worlds, resume->nworlds);
+    return write_line(r, line, e);
+}
+
+int run_log_checkpoint(struct run_log *r, int epoch, size_t images, double seconds, struct err *e)
+{
+    cJSON *line = create_line("checkpoint");
+
+    cjson_addf(line, "epoch=%d images=%zu seconds=%g", epoch, images, seconds);
+    return write_line(r, line, e);
+}
+
+int run_log_eval(struct run_log *r, int epochs, const struct run_log_eval *eval, struct err *e)
+{
+    static const char *const tags[] = {"val/iou", "val/dice", "val/precision", "val/recall",
+                                       "val/accuracy", "val/loss"};
+    const struct score_summary *s = &eval->summary;
+    const double values[] = {s->iou, s->dice, s->precision, s->recall, s->accuracy, eval->loss};
+
+    if (add_events(r, epochs, tags, values, sizeof values / sizeof *values, e))
+        return -1;
+    if (epochs > 0 && (size_t)epochs <= r->nepochs)
+        r->epochs[epochs - 1].eval = *eval;
+    cJSON *line = create_line("eval");
+    cjson_addf(line, "epochs=%d iou=%g dice=%g precision=%g recall=%g accuracy=%g loss=%g "
+               "seconds=%g", epochs, s->iou, s->dice, s->precision, s->recall, s->accuracy,
+               eval->loss, eval->seconds);
+    return write_line(r, line, e);
+}
+
+const struct run_log_epoch *run_log_epochs(const struct run_log *r, size_t *n)
+{
+    *n = r->nepochs;
+    return r->epochs;
+}
+
+static int add_epoch_events(struct run_log *r, const struct run_log_epoch *epoch, struct err *e)
+{
+    static const char *const tags[] = {"train/loss", "train/lr", "train/seconds",
+                                       "train/images_per_s"};
+    const double values[] = {epoch->loss, epoch->lr, epoch->seconds,
+                             (double)epoch->images / epoch->seconds};
+
+    return add_events(r, (int64_t)r->nepochs, tags, values, 4, e);
+}
+
+int run_log_epoch(struct run_log *r, const struct run_log_epoch *epoch, struct err *e)
+{
+    const struct gradient_norms *n = &epoch->norms;
+
+    if (mem_grow(&r->epochs, r->nepochs, &r->capacity, sizeof *r->epochs, e))
+        return -1;
+    r->epochs[r->nepochs++] = *epoch;
+    if (add_epoch_events(r, epoch, e))
+        return -1;
+    cJSON *line = create_line("epoch");
+    cjson_addf(line, "epoch=%zu seconds=%g loss=%g", r->nepochs - 1, epoch->seconds, epoch->loss);
+    if (epoch->iou > 0)
+        cjson_addf(line, "train_iou=%g", epoch->iou);
+    cjson_addf(line, "lr=%g images=%zu steps=%zu data_s=%g compute_s=%g comm_s=%g wait_s=%g",
+               epoch->lr, epoch->images, epoch->steps, epoch->data_s, epoch->compute_s,
+               epoch->comm_s, epoch->wait_s);
+    if (n->batch_local > 0)
+        cjson_addf(line, "grad_sq_local=%g grad_batch_local=%g grad_sq_global=%g "
+                   "grad_batch_global=%g", n->sq_local, n->batch_local, n->sq_global,
+                   n->batch_global);
+    if (epoch->loss_scale > 0)
+        cjson_addf(line, "loss_scale=%g steps_left_out=%g", epoch->loss_scale, epoch->left_out);
+    r->last_progress = clock_now();
+    return write_line(r, line, e);
+}
+
+/* Returns the median of images per second over the epochs without the first one, which includes
+ * warm-up, unless it is the only one. */
+static double images_per_second(const struct run_log *r)
+{
+    size_t skip = r->nepochs > 1, n = r->nepochs - skip;
+    struct err ignored;
+    double *rates = mem_alloc(n, sizeof *rates, &ignored), median;
+
+    if (!rates)
+        return NAN;
+    for (size_t i = 0; i < n; i++)
+        rates[i] = (double)r->epochs[skip + i].images / r->epochs[skip + i].seconds;
+    median = stat_median(rates, n);
+    free(rates);
+    return median;
+}
+
+/* Adds the goal and, as time to accuracy, the seconds of the epochs until it was reached. */
+static void add_goal(const struct run_log *r, const struct run_log_end *end, cJSON *line)
+{
+    const struct goal_state *state = end->state;
+    char until[80];
+    double seconds = 0;
+
+    if (!end->goal || !goal_is_watched(end->goal))
+        return;
+    for (size_t i = 0; i < r->nepochs && i < (size_t)state->reached; i++)
+        seconds += r->epochs[i].seconds;
+    if (end->goal->metric) {
+        snprintf(until, sizeof until, "%s>=%.9g", end->goal->metric, end->goal->value);
+        cjson_addf(line, "until=%s reached_epochs=%g reached_s=%g", until,
+                   state->reached ? state->reached : NAN, state->reached ? seconds : NAN);
+    }
+    cjson_addf(line, end->goal->by_accuracy ? "best_accuracy=%g" : "best_iou=%g", state->best);
+    cjson_addf(line, "best_epochs=%d", state->best_epoch);
+    if (end->goal->plateau)
+        cjson_addf(line, "lr_cuts=%d", state->cuts);
+    cjson_addf(line, "stopped_early=%i", state->stopped);
+}
+
+static void add_hash(cJSON *line, const char sha256[65])
+{
+    char start[17];
+
+    snprintf(start, sizeof start, "%.16s", sha256);
+    cjson_addf(line, "weights_sha256=%s", start);
+}
+
+int run_log_kept(struct run_log *r, const struct goal *goal, const struct goal_state *state,
+                 const char sha256[65], struct err *e)
+{
+    cJSON *line = create_line("kept");
+
+    cjson_addf(line, "epochs=%d", state->best_epoch);
+    cjson_addf(line, goal->by_accuracy ? "accuracy=%g" : "iou=%g", state->best);
+    add_hash(line, sha256);
+    return write_line(r, line, e);
+}
+
+/* Returns the last line, to be freed by the caller. */
+static char *encode_end(const struct run_log *r, const struct run_log_end *end,
+                        double training_time, struct err *e)
+{
+    cJSON *line = create_line("end");
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    cjson_addf(line, "schema=%d status=%s training_time=%g test_time=%g startup_s=%g metric=%s", 1,
+               "done", training_time, end->test_time, end->startup_s,
+               end->goal && end->goal->by_accuracy ? "accuracy" : "iou");
+    score_json_add(line, end->score, r->classes, end->dataset);
+    if (end->own_score)
+        score_json_add_own(line, end->own_score, r->classes, end->dataset);
+    cjson_addf(line, "val_images=%zu images_per_s=%g", end->val_images, images_per_second(r));
+    add_goal(r, end, line);
+    add_hash(line, end->weights_sha256);
+    cjson_addf(line, "peak_rss_mib=%g", (double)usage.ru_maxrss / 1024);
+    if (*end->warning)
+        cjson_addf(line, "warning=%s", end->warning);
+    cjson_addf(line, "kernels_checked=%u", end->kernels_checked);
+    if (*end->kernels_refused)
+        cjson_addf(line, "kernels_refused=%s", end->kernels_refused);
+    return cjson_print(line, "\n", e);
+}
+
+static int write_csv(struct run_log *r, const struct run_log_end *end, double training_time,
+                     struct err *e)
+{
+    char *path = path_in(r->dir, "log.csv");
+    struct epoch_row *rows = mem_zero(r->nepochs, sizeof *rows, e);
+
+    for (size_t i = 0; rows && i < r->nepochs; i++)
+        rows[i] = (struct epoch_row){
+            .time_per_epoch = r->epochs[i].seconds, .loss = r->epochs[i].loss,
+            .lr = r->epochs[i].lr, .training_time = training_time, .test_time = end->test_time,
+            .iou = score_summarize(end->score, r->classes).iou};
+    int rc = path && rows ? epoch_csv_write(path, rows, r->nepochs, e) : mem_fail(e);
+    free(rows);
+    free(path);
+    return rc;
+}
+
+/* Writes the marker last, when all other files are on disk. */
+static int write_done(struct run_log *r, const struct run_log_end *end, struct err *e)
+{
+    double training_time = 0;
+
+    for (size_t i = 0; i < r->nepochs; i++)
+        training_time += r->epochs[i].seconds;
+    if (marker_check(r->dir, e) || write_csv(r, end, training_time, e))
+        return -1;
+    char *text = encode_end(r, end, training_time, e);
+    int rc = text ? write_text(r, text, e) : -1;
+    if (rc == 0 && fsync(r->fd))
+        rc = err_errno(e, ERR_INTERNAL, errno, "cannot write %s/record.jsonl", r->dir);
+    if (rc == 0)
+        rc = marker_write(r->dir, "DONE", text, strlen(text), e);
+    free(text);
+    return rc;
+}
+
+int run_log_done(struct run_log *r, const struct run_log_end *end, struct err *e)
+{
+    int rc;
+
+    pthread_mutex_lock(&r->lock);
+    if (r->ended)
+        rc = err_set(e, ERR_INTERNAL, "the run was already marked as failed");
+    else
+        rc = write_done(r, end, e);
+    if (rc == 0)
+        r->ended = true;
+    pthread_mutex_unlock(&r->lock);
+    return rc;
+}
+
+static void write_failed(struct run_log *r, const struct err *reason)
+{
+    cJSON *line = create_line("end"), *marker = cJSON_CreateObject();
+    struct err e;
+
+    cjson_addf(line, "status=%s exit_code=%d error=%s", "failed", reason->code, reason->text);
+    cjson_addf(marker, "schema=%d exit_code=%d error=%s", 1, reason->code, reason->text);
+    if (write_line(r, line, &e))
+        log_warn("%s", e.text);
+    char *text = cjson_print(marker, "\n", &e);
+    if (!text || marker_write(r->dir, "FAILED", text, strlen(text), &e))
+        log_warn("the run failed, but the marker FAILED cannot be written: %s", e.text);
+    free(text);
+}
+
+void run_log_failed(struct run_log *r, const struct err *reason)
+{
+    struct err e;
+
+    pthread_mutex_lock(&r->lock);
+    if (!r->ended && reason->code != ERR_RESUMABLE && marker_check(r->dir, &e) == 0) {
+        r->ended = true;
+        write_failed(r, reason);
+    }
+    pthread_mutex_unlock(&r->lock);
+}
