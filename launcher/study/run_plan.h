@@ -18,7 +18,7 @@
 struct run {
     /* "unet-g04-s1": label, GPUs, seed. The label of the embedded engine is the model, that of
      * another engine its name. The name of the variant follows or, without one, train.dtype of the
-     * embedded engine other than auto and f32. */
+     * embedded engine if it is neither auto nor f32. */
     char id[RUN_ID_SIZE];
     const struct engine *engine;
     int seed;
@@ -89,10 +89,9 @@ const char *run_plan_study_dir(const json_t *plan, size_t *length);
 const json_t *run_plan_value(const json_t *plan, const char *key);
 
 /* How two run.json texts differ: the number of differing values, and path and values (as JSON)
- * of the first. Not counted are keys that only the old text has, unless run.json has them only
- * where they are set, and keys that only the new text has, at their preset, unless the setting is
- * "expected". run_plan_compare returns 0, or -1 with ERR_CONFIG; study_dir applies to the old text as
- * in run_plan_decode. */
+ * of the first. Not counted are keys that only the old text has, unless run.json has them only where
+ * they are set, and keys that only the new text has, at their preset, unless the setting is
+ * "expected". run_plan_compare returns 0, or -1 with ERR_CONFIG; study_dir applies to the old text as in run_plan_decode. */
 struct run_difference {
     size_t count;
     char path[128], was[512], is[512]; /* "train.lr", "0.001", "0.01" */

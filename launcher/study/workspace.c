@@ -285,9 +285,10 @@ void workspace_close(struct workspace *w)
 int workspace_check_shipped(const struct workspace *w, struct err *e)
 {
     const struct settings_program *section = study_engine(&w->study, w->study.engine);
+    const struct engine *engine = engine_find(w->study.engine, e);
 
-    if (!section || *section->script || *w->templates ||
-        strcmp(w->study.engine, "command") == 0 || strcmp(w->study.model.batch_norm, "sync") != 0)
+    if (!section || *section->script || *w->templates || !engine || !engine->script ||
+        strcmp(w->study.model.batch_norm, "sync") != 0)
         return 0;
     return err_set(e, ERR_CONFIG, "%s: model.batch_norm sync: the script of unetctl for the engine "
                    "%s has local or none; type --set model.batch_norm=local, or set it there",

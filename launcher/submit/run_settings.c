@@ -112,13 +112,13 @@ static int take_plan(const struct workspace *w, const json_t *plan, const struct
  * settings of the job and for the sections of engines other than the embedded one. */
 static bool is_of_job(const struct setting *k)
 {
-    static const char *const sections[] = {"slurm.", "tensorflow.", "horovod.", "pytorch.",
-                                           "command."};
+    const char *const *engine = setting_find(settings_of_study, "engine")->words;
+    size_t n = strcspn(k->path, ".");
 
-    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
-        if (strncmp(k->path, sections[i], strlen(sections[i])) == 0)
-            return true;
-    return strcmp(k->path, "site") == 0 || strcmp(k->path, "templates") == 0;
+    while (*engine && (strlen(*engine) != n || strncmp(k->path, *engine, n) != 0))
+        engine++;
+    return *engine || strncmp(k->path, "slurm.", 6) == 0 || strcmp(k->path, "site") == 0 ||
+           strcmp(k->path, "templates") == 0;
 }
 
 /* Refuses an option of the command line that would have no effect. */
