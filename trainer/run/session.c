@@ -252,7 +252,9 @@ static int share_weights(struct session *s, struct err *e)
     struct comm *c = s->t.comm;
 
     return c->ops->broadcast(c, w->value, w->nparams * sizeof *w->value, 0, e) ||
-           c->ops->broadcast(c, w->state, w->nstate * sizeof *w->state, 0, e) ? -1 : 0;
+                   c->ops->broadcast(c, w->state, w->nstate * sizeof *w->state, 0, e) ||
+                   weights_push(w, e)
+               ? -1 : 0;
 }
 
 static int check_interrupt(const struct session *s, struct err *e)
@@ -275,9 +277,8 @@ static int write_checkpoint(struct session *s, size_t items, bool must, struct e
 {
     double began = clock_now();
 
-    if (step_wait(s->step, &s->t.at.totals, e))
+    if (step_wait(s->step, &s->t.at.totals, e) || optim_settle(s->t.optim, e))
         return -1;
-    optim_settle(s->t.optim);
     int rc = resume_write(&s->t, items, must, e);
     s->last_checkpoint = clock_now();
     trace_span(s->trace, TRACE_STEPS, "checkpoint", began, s->last_checkpoint);
@@ -366,7 +367,10 @@ static int finish_epoch(struct session *s, const struct shard_plan *plan, bool c
         return 0;
     noise->shares.square = sums[1];
     noise->shares.inverse_batch = sums[2];
-    const struct device_scaling *scaling = s->t.optim->scaling;
+    const struct device_scaling *scaling = s->t.optim->scaled;
+
+    if (mirror_pull(&s->t.optim->scaling_memory, e))
+        return -1;
     struct run_log_epoch row = {
         .seconds = seconds, .loss = sums[0] / pixels, .lr = s->t.optim->rate, .images = plan->used,
         .steps = s->t.at.steps_before + plan->steps, .data_s = totals->data_s,
@@ -451,11 +455,12 @@ static int evaluate_all(struct session *s, struct run_log_end *end, struct err *
     size_t size = score_size(s->t.config->data.classes);
     double leave = 0;
 
-    if (c->ops->broadcast(c, w->state, w->nstate * sizeof *w->state, 0, e) || check_weights(s, e))
+    if (weights_pull(w, e) ||
+        c->ops->broadcast(c, w->state, w->nstate * sizeof *w->state, 0, e) ||
+        mirror_push(&w->states, e) || check_weights(s, e) || evaluate_clear(v, e))
         return -1;
     end->val_images = v->images;
     struct shard_range mine = shard_eval(end->val_images, c->size, c->rank);
-    evaluate_clear(v);
     double began = clock_now();
     for (size_t i = mine.begin; i < mine.end && leave == 0; i++) {
         if (check_interrupt(s, e) || evaluate_image(v, i, e))
@@ -580,6 +585,7 @@ static int report_eval(struct session *s, const struct score_summary *summary, b
     return run_log_eval(s->t.log, s->t.at.epoch, &line, e);
 }
 
+/* After a validation, which pulls them. */
 static void copy_weights(const struct session *s, float *value, float *state)
 {
     const struct weights *w = network_weights(s->t.network);

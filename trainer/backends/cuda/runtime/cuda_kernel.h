@@ -12,7 +12,7 @@ extern "C" {
 #include "trainer/core/kernel.h"
 
 /* The numbers of a run (struct exec) as kernels see them. They lie in device memory, so that a
- * recorded run can be replayed with other numbers. device_ops.end copies the part before update
+ * captured run can be launched with other numbers. device_ops.end copies the part before update
  * back to the host. */
 struct cuda_scalars {
     double grad_scale, image_scale, loss_per_weight, loss_per_image, weight;
