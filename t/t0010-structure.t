@@ -103,6 +103,7 @@ nccl\.h trainer/comm/nccl_library\.c
 (cuda|cudnn|cublas).* trainer/backends/cuda/
 jansson\.h launcher/
 nettle/.* src/format/
+pcre2\.h launcher/collect/log/log_pattern\.c
 yaml\.h src/format/document\.c
 cjson/.* trainer/
 png\.h trainer/data/image/png_file\.c
@@ -232,9 +233,9 @@ is "$(unlisted)" '' 'every source is listed for the build'
 unlicensed() {
     {
         printf '%s\n' configure.ac Makefile.am bootstrap packages.debian .ci/run
-        find src launcher trainer bench t m4 templates debian -type f -size -200k \
+        find src launcher trainer bench t m4 templates examples debian -type f -size -200k \
             -not -path '*/corpus/*' -not -path 't/golden/*' -not -name '*.png' -not -name '*.md' \
-            -not -path 'templates/*.sh' -not -path 'templates/*.yaml' \
+            -not -path 'templates/*.sh' -not -path 'templates/*.yaml' -not -path 'examples/*.yaml' \
             -not -path 'templates/tags/*' -not -path 'debian/[!rt]*' -not -path debian/tests/control \
             -not -name .dirstamp -not -path '*/.deps/*' -not -path '*/__pycache__/*' \
             -exec grep -Il '' {} +
@@ -270,7 +271,7 @@ is "$(grep -nE '^extern .*\(|SLURM_VERSION_NUM\(' launcher/scheduler/slurm/*.[ch
 is "$(grep -nE 'TO''DO|FIX''ME|XX''X:|HA''CK\b' "${sources[@]}")" '' 'no unfinished marks'
 
 cc=$(sed -n "s/^CC = //p" "$builddir/Makefile")
-flags=$(sed -n 's/^\(CJSON\|CUDA\|JANSSON\|MPI\|PNG\|TIFF\|JPEG\|NETTLE\|SLURM\|YAML\)_CFLAGS = //p' \
+flags=$(sed -n 's/^\(CJSON\|CUDA\|JANSSON\|MPI\|PNG\|TIFF\|JPEG\|NETTLE\|PCRE2\|SLURM\|YAML\)_CFLAGS = //p' \
     "$builddir/Makefile" | tr '\n' ' ')
 # gpu.h and headers that include it need CUDA.
 grep -q '^CUDA_CFLAGS = .' "$builddir/Makefile" ||

@@ -82,6 +82,65 @@ like "$ERR" '0 runs submitted; before: 0 active, 1 done' "knows its runs"
 exits 0 "its report" unetctl report -C moved
 like "$OUT" 'GPU' "has a verdict"
 
+# ---- variants: the same runs with a few other settings
+cat >vary.sh <<'EOF'
+#!/bin/sh
+[ ! -e "$UNETCTL_STUDY_DIR/fail" ] || exit 3
+echo "$* TWIST=$TWIST" >"$UNETCTL_ATTEMPT_DIR/words"
+{
+    echo ,time_per_epoch,loss,lr,training_time,test_time,iou
+    for i in 0 1 2; do echo "$i,0.5,0.4,0.01,1.5,0.1,0.75"; done
+} >"$UNETCTL_ATTEMPT_DIR/log.csv"
+EOF
+chmod +x vary.sh
+ok "a study with variants" unetctl init varied --site local --set train.epochs=3 -- ./vary.sh '{{rate}}'
+cat >>varied/study.yaml <<'EOF'
+markers: {rate: 0.1}
+variants:
+  usual: {}
+  fast: {markers.rate: 0.2}
+  twisted: {command.env.TWIST: 7, train.batch_per_gpu: 4}
+EOF
+exits 0 "its plan" unetctl plan -C varied --gpus 1,2 --json
+is "$(field "$OUT" 'len(d["runs"]), d["runs"][1]["run"]')" "(6, 'command-fast-g01-s1')" \
+    "is the product of variants and counts"
+touch varied/fail
+exits 1 "runs of a variant that fail" unetctl submit -C varied --gpus 1 --wait --timeout 60
+rm varied/fail
+exits 0 "they are resumed" unetctl resume -C varied
+ok "and end" wait_until 60 all_states varied COMPLETED
+is "$(cat varied/runs/command-{usual,fast,twisted}-g01-s1/attempt-2/words | paste -sd,)" \
+    "0.1 TWIST=,0.2 TWIST=,0.1 TWIST=7" "with the settings of their variants"
+exits 0 "more counts" unetctl submit -C varied --gpus 1,2 --wait --timeout 60
+like "$ERR" '3 runs submitted; before: 0 active, 3 done' "add to them"
+exits 0 "their report" unetctl report -C varied
+is "$(grep -c '^Undecided (command' "$OUT")" 3 "each variant is a series"
+like "$OUT" 'markers +rate=0.2' "which its settings describe"
+is "$(cd varied/logs && echo log_*.csv)" \
+    "log_command-fast_1.csv log_command-fast_2.csv log_command-twisted_1.csv log_command-twisted_2.csv log_command-usual_1.csv log_command-usual_2.csv" \
+    "each has logs of its own"
+sed -i '/^variants:/,$d' varied/study.yaml
+exits 0 "--vary" unetctl plan -C varied --vary train.batch_per_gpu=4,8 --vary limit.steps=0,10 --json
+is "$(field "$OUT" '[r["run"] for r in d["runs"]]')" \
+    "['command-batch-per-gpu4-steps0-g01-s1', 'command-batch-per-gpu4-steps10-g01-s1', 'command-batch-per-gpu8-steps0-g01-s1', 'command-batch-per-gpu8-steps10-g01-s1']" \
+    "its combinations are variants"
+while IFS='|' read -r code words error; do
+    # shellcheck disable=SC2086 # a list of words
+    exits "$code" "refused: --vary $words" unetctl plan -C varied --vary $words
+    like "$ERR" "^unetctl: error: .*$error" "one line says why"
+done <<'EOF'
+3|work.unit=a,b|the variants a and b have the same settings: .* a variant that two runs share
+2|train.lr=1,1|two variants have the name lr1
+2|seeds=1,2|seeds is not a setting of a variant: all runs of a study share it
+2|slurm.time=1:00:00|slurm.time is not a setting of a variant
+2|train.epochs=3,x|variant x: 'x' is not a whole number
+2|trian.lr=3|unknown key 'trian.lr'; did you mean 'train.lr'
+2|train.lr|--vary train.lr: must be KEY=VALUE,VALUE
+EOF
+echo 'variants: {fast: bf16}' >>varied/study.yaml
+exits 3 "a variant that is a text" unetctl plan -C varied
+like "$ERR" 'varied/study.yaml:[0-9]+: variants.fast: must be a mapping of keys' "the line is named"
+
 # ---- another script is another series
 mkdir scripts
 cp "$srcdir/t/engine.sh" scripts/train.sh
@@ -205,7 +264,7 @@ refused() { # BEHAVIOUR EXIT_CODE REASON
         "$1: the exit code is $2"
     like bad/runs/command-g01-s1/attempt-1/FAILED "$3" "$1: the reason is reported"
 }
-refused nothing 7 'ended without an error, but did not write .*log.csv'
+refused nothing 7 'ended without an error: the program did not write .*log.csv'
 refused race 7 'log.csv:1: '
 refused short 7 '1 epoch, but train.epochs asks for 2'
 refused nan 7 'log.csv:2: .*(nan|loss|number)'
@@ -220,6 +279,74 @@ exits 0 "finishing again is not an error" unetctl finish bad/runs/command-g01-s1
 exits 2 "the run's folder is not an attempt" unetctl finish bad/runs/command-g01-s1
 like "$ERR" 'runs/command-g01-s1 is not the folder of an attempt' "the error says so"
 ok "no marker is written there" test ! -e bad/runs/command-g01-s1/FAILED
+
+# ---- logs as they are
+cat >writes.sh <<'END'
+#!/bin/sh
+[ "$RANK" = 0 ] || exit 0
+cd "$UNETCTL_ATTEMPT_DIR"
+case $(cat "$UNETCTL_STUDY_DIR/form") in
+json)
+    for step in 10 20 30 40; do
+        echo "{\"step\": $step, \"took\": $((300 / step)).5, \"loss\": 0.$step}"
+        echo "{\"step\": $step, \"score\": 1$step}"
+    done >steps.jsonl ;;
+lightning)
+    mkdir -p lightning_logs/version_0
+    printf 'epoch,epoch_time,step,train_loss,val_acc\n0,,9,0.9,\n0,5,9,,0.5\n1,4,19,,0.6\n' \
+        >lightning_logs/version_0/metrics.csv ;;
+output)
+    for step in 10 20 30 40; do echo "at $step after $((step / 10 * 7)) s"; done ;;
+short) printf 'epoch,epoch_time,val_acc\n0,5,0.5\n' >metrics.csv ;;
+cut) printf 'epoch,epoch_time,loss\n0,5,1\n1,5' >metrics.csv ;;
+esac
+END
+chmod +x writes.sh
+engine_study forms "$TMP/writes.sh"
+cp forms/study.yaml forms.yaml
+written() { # FORM LINES...: runs the study again
+    local form=$1
+    shift
+    rm -rf forms/runs forms/.unetctl forms/logs
+    { cat forms.yaml && printf '%s\n' "$@"; } >forms/study.yaml
+    echo "$form" >forms/form
+    submit forms
+}
+collected() { # COLUMN... of its row
+    unetctl collect -C forms >"$OUT" 2>"$ERR"
+    python3 -c '
+import csv, sys
+for row in csv.DictReader(open("forms/logs/results.csv")): print(*[row[c] for c in sys.argv[1:]])' "$@"
+}
+exits 0 "a program that writes Lightning's metrics.csv succeeds" written lightning
+is "$(collected state epochs training_time accuracy log)" \
+    "done 2 9.000000 0.600000 log_command_1.csv" "its log is found and read"
+exits 0 "a program that writes JSON succeeds, though its times are not known" written json
+like <(unetctl logs -C forms command-g01-s1) "none of its columns is known as a time" \
+    "finish warns in the job's output"
+is "$(collected state | cut -d' ' -f1)" unread "its log is unread, not corrupt"
+like forms/logs/results.csv 'steps.jsonl: none of its columns is known as a time.*its columns are step, took, loss, score' \
+    "the note names its columns"
+printf 'log: {time: took, quality: score}\nquality: {name: score, better: lower}\n%s\n' \
+    'work: {unit: tokens, per_step: 64}' >>forms/study.yaml
+is "$(collected state metric quality lower unit images stepped log)" \
+    "done score 140.000000 yes tokens 640.000000 yes log_command_1.jsonl" "study.yaml says what is in it"
+ok "its log is copied" cmp forms/logs/log_command_1.jsonl \
+    forms/runs/command-g01-s1/attempt-1/steps.jsonl
+ok "the copies can be read without the study" unetctl collect --logs forms/logs -o again
+exits 0 "lines of the job's output are read by a pattern" written output \
+    "log: {pattern: '^at (?<step>[0-9]+) after (?<elapsed>[0-9]+) s'}"
+is "$(collected state epochs training_time images log)" \
+    "done 4 28.000000 160.000000 log_command_1.txt" "its groups are the columns"
+sed -i 's/^log:.*/log: {pattern: "at (?<step>x)"}/' forms/study.yaml
+is "$(collected state)" unread "a pattern that matches nothing leaves the run unread"
+like forms/logs/results.csv "none of its [0-9]+ lines matches the pattern 'at " "the note says so"
+exits 1 "a log that lacks an epoch fails" written short
+exits 0 "unless the run is limited" written short 'limit: {steps: 20}'
+is "$(collected state epochs limited)" "done 1 yes" "which collect knows"
+exits 1 "a log that was cut fails" written cut
+like forms/runs/command-g01-s1/attempt-1/FAILED 'metrics.csv:3: the last line has no newline|metrics.csv:3' \
+    "with file and line"
 
 # ---- why a program failed, as its output says
 # shellcheck disable=SC2016 # expanded there
@@ -315,12 +442,26 @@ words_of() { # ENGINE LINES...: the last lines of the scripts of a run on 1 GPU
 }
 words_of pytorch 'pytorch:' "  script: $srcdir/t/engine.sh" \
     '  python: apptainer exec /my/image.sif python3'
-like words/runs/pytorch-g01-s1/run_file.sh "^exec apptainer exec /my/image.sif python3 .*engine.sh" \
+like words/runs/pytorch-g01-s1/run_file.sh "^.start apptainer exec /my/image.sif python3 .*engine.sh" \
     "python: may have several words"
+words_of torchrun 'torchrun:' "  script: $srcdir/t/engine.sh" '  args: [--seed, "{{seed}}"]'
+like words/runs/torchrun-g01-s1/run_file.sh \
+    "^.start python3 -m torch.distributed.run .*--nproc_per_node=.LOCAL_WORLD_SIZE .*engine.sh --seed 1" \
+    "torchrun starts the ranks of a node"
+exits 0 "torchrun on several nodes" unetctl generate -C words --engine torchrun --site generic --gpus 3 \
+    --set slurm.time=1:00:00
+like words/runs/torchrun-g03-s1/submit_file.sh '^ *srun .*--ntasks=3 .*--gpu-bind=none bash ' \
+    "is started by ranks that see all GPUs of their node"
+for engine in jax torchrun mpi; do
+    exits 3 "$engine needs a script" unetctl generate -C none --engine $engine --gpus 1
+    like "$ERR" "engine $engine needs a script of yours" "$engine: the error says so"
+    exits 3 "$engine has a process per GPU" unetctl plan -C none --engine $engine --gpus 2 \
+        --set strategy=mirrored
+done
 mkdir -p "a b"
 ln -s "$(command -v python3)" "a b/python3"
 words_of pytorch 'pytorch:' "  script: $srcdir/t/engine.sh" "  python: $TMP/a b/python3"
-like words/runs/pytorch-g01-s1/run_file.sh "^exec '$TMP/a b/python3' " "or be a path with a blank"
+like words/runs/pytorch-g01-s1/run_file.sh "^.start '$TMP/a b/python3' " "or be a path with a blank"
 for container in '--container-image=/my/image.sqsh --mpi=pmix' 'apptainer exec /my/image.sif'; do
     rm -rf words
     make_study words generic
@@ -336,7 +477,7 @@ exits 3 "an unknown marker in the arguments is refused" \
 like "$ERR" "study.yaml: command.args.*unknown marker '\{\{atempt_dir\}\}'; did you mean '\{\{attempt_dir\}\}'" \
     "the error names the nearest marker"
 exits 3 "an unknown engine is refused" unetctl plan -C none --engine pytorhc
-like "$ERR" "did you mean 'pytorch'.*known: embedded, tensorflow, horovod, pytorch, command" \
+like "$ERR" "did you mean 'pytorch'.*known: embedded, tensorflow, .*jax, mpi, command" \
     "the error lists the known engines"
 is "$(unetctl plan -C none --engine pytorch --set model.batch_norm=local --site generic \
     --gpus 2 --json |

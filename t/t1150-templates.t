@@ -13,7 +13,7 @@ shows() { # NAME OPTION...
 ok "template show prints the built-in one" cmp <(shows submit_file.sh) \
     "$srcdir/templates/embedded/submit_file.sh"
 ok "template show prints that of another engine" cmp <(shows run_file.sh --engine pytorch) \
-    "$srcdir/templates/pytorch/run_file.sh"
+    "$srcdir/templates/command/run_file.sh"
 exits 2 "an unknown template is refused" unetctl template show run.sh
 unetctl template list >markers.txt
 for name in directives launcher command attempt_dir tag_task setup.sh; do

@@ -50,9 +50,9 @@ ok "the engine has a name" replace src/settings/settings.def '"embedded", "tenso
 ok "... a row" insert launcher/study/engine.c '    {.name = "toy"},' '.embedded = true'
 ok "... and a section" replace src/settings/settings.def 'PROGRAM(tensorflow' 'PROGRAM(toy, "your toy")\n&'
 mkdir templates/toy
-sed 's/^exec /echo toy; exec /' templates/command/run_file.sh >templates/toy/run_file.sh
+sed 's/^start=exec/echo toy; &/' templates/command/run_file.sh >templates/toy/run_file.sh
 ok "... and a template" insert launcher/script/Makefile.inc "	templates/toy/run_file.sh \\\\" \
-    templates/tensorflow/run_file.sh
+    templates/command/run_file.sh
 
 # ---- an op, and an algorithm for it
 toy_kernel() { # NAME HEADER SUPPORTS: a kernel that doubles
@@ -141,5 +141,5 @@ exits 0 "a study with both is made" unetctl init study --data data --site toy --
 like <(unetctl config -C study engine site toy.script profile.max_in_flight) 'true' \
     "the study has the settings of the site"
 exits 0 "its scripts are written" unetctl generate -C study --gpus 1
-ok "... from the new template" grep -q '^echo toy; exec /bin/true' study/runs/toy-g01-s1/run_file.sh
+ok "... from the new template" grep -q '^echo toy; start=exec' study/runs/toy-g01-s1/run_file.sh
 done_testing

@@ -102,8 +102,21 @@ END
         "all runs of Horovod are done, also that of a single rank"
     like study/runs/horovod-g01-s1/submit_file.sh '^ *(srun .*--ntasks=1|env .*mpirun .*-np 1) ' \
         "a single rank is started by the MPI launcher as well"
+    # ---- mpi: a program with its own output, without images; 3 ranks as 2+1
+    cp -r "$srcdir/examples/mpi-heat" heat
+    ok "the example is built" mpicc -O2 -o heat/heat heat/heat.c -lm
+    sed -i 's/"600", "800"/"60", "80"/' heat/study.yaml
+    exits 0 "submit --engine mpi --gpus 1..3" unetctl submit -C heat --site sandbox --gpus 1..3 \
+        --wait --timeout 180
+    exits 0 "its speed is reported" unetctl report -C heat --json heat.json --text
+    unlike "$OUT" 'IoU|[Ii]mages' "without images"
+    is "$(field heat.json '[p["gpus"] for s in d["engines"] for p in s["points"]]')" \
+        "[1, 2, 3]" "as one series"
+    exits 0 "it is collected" unetctl collect -C heat
+    is "$(grep -c ',cells' heat/logs/results.csv)" 3 "in the unit of the study"
 else
     skip "mpicc is not installed" "horovod"
+    skip "mpicc is not installed" "mpi"
 fi
 
 # ---- the reference's templates, as they are but for the shell of their site

@@ -77,6 +77,44 @@ print([p for p in json.load(sys.stdin)["pairs"] if "mx" in (p["a"], p["b"])
 exits 2 "a study with --logs is refused" unetctl collect -C . --logs good
 exits 2 "--output without --logs is refused" unetctl collect -o out
 
+# Logs of all forms are read together, with what the options say of them.
+mkdir mixed
+for n in 1 2 4; do
+    python3 - "$n" <<'END'
+import json, sys
+n = int(sys.argv[1])
+def write(name, text): open("mixed/" + name, "w").write(text)
+def rows(extra):
+    return [dict(loss=1 / (k + 1), step=k + 1, took=8 / n + k % 2 / 100 + extra, tok=64, f1=k / 10)
+            for k in range(5)]
+write(f"log_lines_{n}.jsonl", "".join(json.dumps(r) + "\n" for r in rows(0)))
+write(f"log_state_{n}.json", json.dumps({"log_history": rows(0.2), "max_steps": 5}))
+write(f"log_lightning_{n}.csv", "step,took,tok,loss,f1\n" + "".join(
+    f"{r['step']},,,,{r['f1']}\n{r['step']},{r['took']},64,{r['loss']},\n" for r in rows(0.4)))
+END
+done
+exits 0 "logs of other forms are read" unetctl report --logs mixed --column time=took \
+    --column units=tok --unit tokens --quality f1:lower --json mixed.json --text
+is "$(json mixed.json 'sorted((e["engine"], [p["gpus"] for p in e["points"]]) for e in r["engines"])')" \
+    "[('lightning', [1, 2, 4]), ('lines', [1, 2, 4]), ('state', [1, 2, 4])]" "as three engines"
+exits 0 "collect reads them, too" unetctl collect --logs mixed -o mixed-out --column time=took \
+    --column units=tok --unit tokens --quality f1:lower
+is "$(cut -d, -f1,7 mixed-out/results.csv | grep -c ,done)" 9 "all of them"
+exits 7 "without the options they are unread" unetctl collect --logs mixed -o mixed-none
+like "$OUT" 'log_lines_1: unread' "and not called corrupt"
+like <(tr -s '\n ' ' ' <"$OUT") 'its columns are loss, step, took, tok, f1' "the columns are named"
+exits 2 "an unknown role of a column is refused" unetctl report --logs mixed --column speed=took
+rm mixed/*_2.* mixed/*state_[14]* mixed/*lines*
+printf 'step,took,f1\n1,4,0\n2,4,0\n3,4,0\n' >mixed/log_lightning_2.csv
+exits 1 "units that one log lacks" unetctl collect --logs mixed -o mixed-units \
+    --column time=took --column units=tok
+like <(tr -s '\n ' ' ' <"$OUT") "log_lightning_2.csv: there is no column 'tok'" "are reported of that file"
+printf 'step,step_time,tokens\n1,4,9\n2,4,9\n3,4,9\n' >mixed/log_lightning_1.csv
+printf 'step,step_time\n1,4\n2,4\n3,4\n' >mixed/log_lightning_2.csv
+unetctl collect --logs mixed -o mixed-units --column time=step_time >"$OUT" 2>/dev/null
+like <(tr -s '\n ' ' ' <"$OUT") 'log_lightning_2: unread: units are missing: that of log_lightning_1 counts tokens' \
+    "also without naming them"
+
 # Each bad file is reported with file, line and reason, and does not enter any number.
 bad() { # WHAT REGEX COMMAND...: makes bad/log_4.csv worse
     local what=$1 regex=$2
@@ -153,7 +191,7 @@ is "$(cut -d, -f1,7 out2/results.csv | sort | tr '\n' ' ')" \
     "log_02,done log_1,done log_2,corrupt run,state " "one of two equal logs is used"
 log twice/history.csv 4 0.9
 unetctl collect --logs twice -o out2 >/dev/null 2>&1
-like out2/results.csv '^history,.*corrupt.*call it log_N.csv' \
+like out2/results.csv '^history,.*unread.*call it log_N.csv' \
     "a table without a number of GPUs in its name is refused"
 
 # Copies under the names of other runs.
@@ -208,8 +246,8 @@ gzip copies/log_4.csv
 mv copies/log_2.csv copies/LOG_2.CSV
 exits 1 "a compressed log and a name in capitals are reported" unetctl collect --logs copies -o out2
 is "$(cut -d, -f1,7 out2/results.csv | sed 1d | sort | tr '\n' ' ')" \
-    "LOG_2.CSV,corrupt log_1,done log_4.csv.gz,corrupt " \
-    "the compressed log and the name in capitals are listed as corrupt"
+    "LOG_2.CSV,unread log_1,done log_4.csv.gz,unread " \
+    "the compressed log and the name in capitals are listed as unread"
 
 # A results.csv that was edited.
 mkdir table
@@ -291,6 +329,70 @@ exits 0 "a report of strong and weak scaling in one folder is made" \
 is "$(json weak.json '[(e["scaling"], [p["gpus"] for p in e["points"]]) for e in r["engines"]]')" \
     "[('weak', [1, 2, 4, 8]), ('strong', [1, 2, 4])]" "the runs are two series"
 is "$(json weak.json 'r["pairs"]')" "[]" "the two are not compared"
+
+# Work that is neither images nor epochs, a quality of which less is better, and runs that ended at
+# their limit. made DIR KIND GPUS... writes 3 seeds a count; ideal speed, 1 % of scatter.
+made() {
+    python3 - "$@" <<'EOF'
+import csv, os, sys
+folder, kind, *gpus = sys.argv[1:]
+names = ("run engine gpus nodes seed attempt state epochs images first_epoch_s second_epoch_s "
+         "median_epoch_s training_time test_time images_per_s loss iou dice startup_s comm_s data_s "
+         "oversubscribed host log note metric quality lower unit limited stepped").split()
+os.makedirs(folder, exist_ok=True)
+path = f"{folder}/results.csv"
+new = not os.path.exists(path)
+with open(path, "a") as f:
+    w = csv.DictWriter(f, names, restval="")
+    if new:
+        w.writeheader()
+    for n in map(int, gpus):
+        for seed in 1, 2, 3:
+            epoch = 40 / n * (1 + 0.01 * ((seed * 5 + n) % 3 - 1))
+            part = 1 if kind == "whole" else n * seed / 64  # of an epoch: what an interval has
+            row = {"run": f"{kind}-{n}-{seed}", "engine": "x", "gpus": n, "nodes": 1, "seed": seed,
+                   "attempt": 1, "state": "done", "epochs": round(20 / part),
+                   "images": 6400 * part, "median_epoch_s": epoch * part,
+                   "images_per_s": 6400 / epoch, "lower": "no", "limited": "no", "stepped": "no"}
+            if kind == "whole":
+                row.update(iou=0.9 + 0.001 * seed, training_time=20 * epoch, loss=0.1 + seed / 1e4)
+            if kind == "limited":
+                row.update(limited="yes", stepped="yes", iou=0.2, training_time=9, loss=5)
+            if kind == "tokens":
+                row.update(unit="tokens", stepped="yes", limited="yes")
+            if kind == "loss":
+                row.update(unit="tokens", stepped="yes", metric="val_loss", lower="yes",
+                           training_time=20 * epoch,
+                           quality=2.3 + 0.001 * seed + (0.2 if n == 8 else 0))
+            w.writerow(row)
+EOF
+}
+made both limited 1 2 3 4 5 6 7 8
+made both whole 1 4
+exits 0 "a report of limited and whole runs is made" unetctl report --logs both --text --json both.json
+tr -s '\n ' ' ' <"$OUT" >words
+like words '^Use 4 GPUs: 4.00x faster .*, and IoU holds\. IoU with 4 GPUs holds \(0.9020 against 0.9020' \
+    "the quality is that of whole runs"
+like words 'up to 8 GPUs \(8.00x\)\. IoU with 8 GPUs is not known, as these runs ended at their limit: this is by speed' \
+    "of the other counts the speed is known"
+like words 'Of the counts with whole runs: fastest whole run' "costs are those of whole runs"
+is "$(json both.json '[(p["runs"], p["limited_runs"], p["iou"]["runs"], p["training_time"]["runs"], p["median_epoch_s"]["runs"]) for p in r["engines"][0]["points"] if p["gpus"] in (4, 8)]')" \
+    "[(6, 3, 3, 3, 6), (3, 3, 0, 0, 3)]" "each number says how many runs it has"
+made loss loss 1 2 4 8
+exits 0 "a report of a loss is made" unetctl report --logs loss -o loss-report
+tr -s '\n ' ' ' <"$OUT" >words
+like words '^Use 4 GPUs: 4.00x faster than with 1 GPU .*, and val_loss holds.*Limit: with 8 GPUs val_loss rises by 0.200' \
+    "the count whose loss rises is not used"
+made tokens tokens 1 2 4 8
+exits 0 "a report without a quality is made" unetctl report --logs tokens -o tokens-report
+tr -s '\n ' ' ' <"$OUT" >words
+like words '^Use 8 GPUs: 8.0x faster .*, by speed alone\. This is by speed alone, as the runs ended at' \
+    "without a quality the verdict is by speed, and says so"
+like tokens-report/report.md 'tokens/s' "work has its unit"
+for d in loss tokens; do
+    unlike <(sed 's/epoch_time\.svg//' $d-report/report.md; sed '/<style>/,/<\/style>/d; s/<[^>]*>//g' \
+        $d-report/report.html) '[Ee]poch|[Ii]mage|IoU|[Nn]etwork' "$d: nothing is said of images or epochs"
+done
 
 # Too few runs.
 mkdir empty one failed flat

@@ -236,8 +236,8 @@ static void add_too_good(struct decision *d, const struct series *s)
                       "workers that share cores in the base case, ");
     add_caveat(d, CAVEAT_TOO_GOOD,
         "With %d GPUs the efficiency of %.2f is more than ideal. %s%.*s%sOther work on the machine "
-        "while the base case ran, memory or caches that suffice only for a part of the work%s%s%s are "
-        "not excluded. Measure the base case again.",
+        "while the base case ran, memory or caches that suffice only for a part of the work%s%s%s "
+        "are not excluded. Measure the base case again.",
         p->gpus, series_efficiency(s, p)->value, n ? "Excluded by the records: " : "",
         n ? n - 2 : 0, excluded, n ? ". " : "", s->by_images ? "" : ", and ",
         s->by_images ? "" : s->unit, s->by_images ? "" : " left out");

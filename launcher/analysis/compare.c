@@ -272,7 +272,7 @@ static bool have_equal_losses(const struct result *x, const struct result *y)
 static bool are_same_run(const struct result *x, const struct result *y)
 {
     return have_equal_losses(x, y) && are_equal(x->iou, y->iou) && are_equal(x->dice, y->dice) &&
-           are_equal(x->accuracy, y->accuracy);
+           are_equal(x->accuracy, y->accuracy) && are_equal(x->quality, y->quality);
 }
 
 size_t compare_distinct(const struct result *rows, size_t n, struct result *kept)

@@ -2,8 +2,9 @@
 /* The quality of each count of a series, judged against the base case. Lower, below and falls are
  * said of a quality of which more is better, and mean the opposite of one of which less is.
  *
- * A run has collapsed if its quality is IoU or accuracy and more than QUALITY_COLLAPSE margins below
- * the median of the base case. A count collapses if a larger share of its runs has than of the base case's.
+ * A run has collapsed if its quality is IoU or accuracy and more than QUALITY_COLLAPSE margins
+ * below the median of the base case. A count collapses if a larger share of its runs has than of
+ * the base case's.
  * Otherwise the runs that have not collapsed are compared by the interval of the change of their
  * mean, simultaneous over all counts: quality holds if it lies above -margin, falls if it lies
  * below that, and is undecided otherwise, also where a side has one run. It does not hold if the

@@ -178,9 +178,9 @@ static void check_normal_samples(struct rule *r, const struct rule_facts *f)
 
     if (f->nchecked)
         snprintf(found, sizeof found,
-                 "Shapiro and Wilk's test of the steady epochs at %zu count%s, combined by "
-                 "Fisher: p = %.2g. ",
-                 f->nchecked, plural((long)f->nchecked), f->normal);
+                 "Shapiro and Wilk's test of the steady %s at %zu count%s, combined by "
+                 "Fisher: p = %.2g. ", f->stepped ? "intervals" : "epochs", f->nchecked,
+                 plural((long)f->nchecked), f->normal);
     if (f->fewest >= 10)
         set_rule(r, RULE_MET,
             "%sTimes are not taken as normal: medians have order-statistic intervals, speed-ups "

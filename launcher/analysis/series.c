@@ -3,6 +3,7 @@
 #include "launcher/analysis/series.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -507,6 +508,15 @@ const char *series_quantity_name(const struct series *s, enum quantity q)
 const char *series_interval(const struct series *s)
 {
     return s->stepped ? "interval" : "epoch";
+}
+
+void series_describe_work(const struct series *s, char *dst, size_t size)
+{
+    double work = s->points[0].q[QUANTITY_IMAGES].median;
+
+    *dst = '\0';
+    if (s->stepped && s->points[0].q[QUANTITY_RATE].median > 0)
+        snprintf(dst, size, work < 100 ? "%.3g %s" : "%.0f %s", work, s->unit);
 }
 
 int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,

@@ -132,6 +132,9 @@ const char *series_quantity_name(const struct series *s, enum quantity q);
 
 /* Returns "epoch", or "interval" where runs have none. */
 const char *series_interval(const struct series *s);
+/* Sets dst to the work that times of intervals are for, "640 tokens", or to "" if the series has
+ * epochs or its work is unknown. */
+void series_describe_work(const struct series *s, char *dst, size_t size);
 
 /* Returns the point of a count, or NULL if it was not measured. */
 const struct series_point *series_find(const struct series *s, int gpus);

@@ -19,6 +19,7 @@
 static bool as_json;
 static struct workspace_args args;
 static const char *logs_dir, *out_dir;
+static struct log_form_args form_args;
 
 static const struct cli_option options[] = {
     {"json", 0, CLI_FLAG, NULL, "print JSON instead of lines", &as_json, 0, 0},
@@ -26,6 +27,7 @@ static const struct cli_option options[] = {
      &logs_dir, 0, 0},
     {"output", 'o', CLI_STRING, "DIR", "write the logs to this folder, with --logs (default: logs)",
      &out_dir, 0, 0},
+    LOG_FORM_OPTIONS(form_args),
     WORKSPACE_OPTION_STUDY(args),
     {0}};
 
@@ -34,7 +36,9 @@ static void add_result_row(struct buf *b, const struct result *r)
     struct buf line = {0};
 
     buf_addf(&line, "%s: %s", r->run, result_state_name(r->state));
-    if (r->state == RESULT_DONE)
+    if (r->state == RESULT_DONE && r->limited == 1 && !*r->log)
+        buf_addf(&line, ", ended at its limit, %.4g s an epoch", r->median_epoch_s);
+    else if (r->state == RESULT_DONE)
         buf_addf(&line, ", %ld epoch%s, %s %.4f, logs/%s", r->epochs, plural(r->epochs),
                  result_quality_word(r), result_quality(r), r->log);
     else
@@ -120,8 +124,10 @@ static int collect_from_study(struct results *table, struct err *e)
 static int collect_from_logs(struct results *table, struct err *e)
 {
     const char *dst = out_dir ? out_dir : "logs";
+    struct log_form form;
 
-    if (collect_logs(logs_dir, dst, table, e))
+    if (log_form_decode(&form_args, &form, e) ||
+        collect_logs(logs_dir, dst, &form, table, e))
         return -1;
     return print_results(logs_dir, dst, table, e);
 }
@@ -153,9 +159,8 @@ const struct cli_command cmd_collect = {
         "complete and agree. Its log becomes logs/log_N.csv for N GPUs, of further seeds\n"
         "log_N_sSEED.csv. logs/results.csv has a row for every run: a run that failed, was\n"
         "killed, is running or was never submitted has its state and the reason.\n"
-        "--logs DIR reads logs of other programs: log_N.csv, log_hvd_N.csv and log_ENGINE_N.csv\n"
-        "of the reference systems or of Keras' CSVLogger, and MLPerf's :::MLLOG lines. Complete\n"
-        "ones are copied; others are reported with file, line and reason, and left out.\n"
+        "--logs DIR reads logs of other programs, as 'unetctl report --help' says. Complete ones\n"
+        "are copied; others are reported with file, line and reason, and left out.\n"
         "Exit code: 0 if every run has a result, 1 if some have none, 7 if none has one.\n"
         "Examples: unetctl collect -C demo\n"
         "          unetctl collect --logs ~/old-study/logs -o logs\n",

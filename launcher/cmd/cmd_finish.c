@@ -16,6 +16,7 @@
 
 #include "launcher/collect/log/log_file.h"
 #include "launcher/collect/run_folder.h"
+#include "launcher/collect/run_log.h"
 #include "launcher/host/jsonio.h"
 #include "launcher/host/path.h"
 #include "src/atomicfile.h"
@@ -42,20 +43,21 @@ static int write_marker(const char *dir, const char *name, json_t *document, str
     return rc;
 }
 
-/* Moves log.csv from the script's folder, where a script that ignores UNETCTL_ATTEMPT_DIR leaves
+/* Moves the log from the script's folder, where a script that ignores UNETCTL_ATTEMPT_DIR leaves
  * it, to that of the attempt, unless one is there. The file must not be older than the attempt. */
-static int fetch_log(const char *from, const char *dir, struct err *e)
+static int fetch_log(const char *from, const char *dir, const struct log_form *form, struct err *e)
 {
+    const char *name = form->file && !strchr(form->file, '/') ? form->file : "log.csv";
     char src[PATH_MAX], dst[PATH_MAX];
     struct stat log, attempt;
 
-    snprintf(src, sizeof src, "%s/log.csv", from);
-    snprintf(dst, sizeof dst, "%s/log.csv", dir);
+    snprintf(src, sizeof src, "%s/%s", from, name);
+    snprintf(dst, sizeof dst, "%s/%s", dir, name);
     if (access(dst, F_OK) == 0 || stat(src, &log) || stat(dir, &attempt))
         return 0;
     if (log.st_mtime < attempt.st_mtime)
         return err_set(e, ERR_DATA,
-                       "%s is older than this attempt: the script wrote no log.csv", src);
+                       "%s is older than this attempt: the script wrote no log", src);
     return rename(src, dst) ? err_errno(e, ERR_INTERNAL, errno, "%s", dst) : 0;
 }
 
@@ -145,42 +147,77 @@ static int attempt_number(const char *dir)
     return sscanf(strrchr(dir, '/') + 1, "attempt-%9d", &attempt) == 1 ? attempt : 0;
 }
 
-/* Reads the attempt's log, which --from may have to supply, with the same checks as `unetctl
- * collect`. */
-static int read_log(const char *dir, struct epoch_csv *dst, struct err *e)
+/* Checks the attempt's log, which --from may have to supply, as `unetctl collect` does. A log whose
+ * form is not known is a result all the same: study.yaml may still say what is in it. */
+static int check_log(const char *dir, const struct log_form *form, struct err *e)
 {
     const char *slash = strrchr(dir, '/');
     char path[PATH_MAX], run_dir[PATH_MAX];
-    int attempt = attempt_number(dir);
 
-    snprintf(path, sizeof path, "%s/log.csv", dir);
-    if (from_dir && fetch_log(from_dir, dir, e))
+    if (from_dir && fetch_log(from_dir, dir, form, e))
         return -1;
-    if (access(path, F_OK) != 0)
-        return err_set(e, ERR_DATA,
-                       "the script ended without an error, but did not write %s", path);
+    if (run_log_find(dir, form, path, e))
+        return err_prefix(e, "the script ended without an error");
     snprintf(run_dir, sizeof run_dir, "%.*s", (int)(slash - dir), dir);
-    return run_folder_check(run_dir, attempt, e) || log_file_read_table(path, dst, e) ? -1 : 0;
+    int rc = run_folder_check(run_dir, attempt_number(dir), form, e);
+    if (rc > 0)
+        log_warn("finish: %s", e->text);
+    return rc < 0 ? -1 : 0;
 }
 
-/* Returns the end of the run according to log.csv, the last line of a record, or NULL with the
- * reason why log.csv is not a result. Writes record.jsonl unless the script has. */
+/* Opens the study of an attempt, DIR/../../.., for what it says of its logs. Without one, logs are
+ * read as they are. Returns whether there is something to close. */
+static bool open_study(const char *dir, struct study *study, struct log_form *form)
+{
+    char path[PATH_MAX];
+    struct err ignored;
+
+    *form = (struct log_form){0};
+    snprintf(path, sizeof path, "%s/../../..", dir);
+    if (study_open(study, path, NULL, 0, &ignored))
+        return false;
+    *form = run_log_form(study);
+    return true;
+}
+
+static json_t *pack_end(const struct epoch_csv *log)
+{
+    json_t *end = json_pack("{s:s, s:i, s:s}", "kind", "end", "schema", SCHEMA, "status", "done");
+
+    if (end && log->count)
+        json_object_update_new(
+            end, json_pack("{s:f, s:f, s:f}", "training_time", log->rows[0].training_time,
+                           "test_time", log->rows[0].test_time, "iou", log->rows[0].iou));
+    return end;
+}
+
+/* Returns the end of the run according to its log, or NULL with the reason why it is not a result.
+ * Of a log.csv in the reference's form it is the last line of a record, and record.jsonl is written
+ * unless the script has. */
 static json_t *read_result(const char *dir, struct err *e)
 {
     json_t *plan = read_finish_plan(dir, e), *end = NULL;
-    struct epoch_csv log;
+    struct epoch_csv log = {0};
+    struct log_form form;
+    struct study study;
+    char path[PATH_MAX];
+    struct err other;
+    bool opened = open_study(dir, &study, &form);
 
-    if (plan && read_log(dir, &log, e) == 0) {
-        end = json_pack("{s:s, s:i, s:s, s:f, s:f, s:f}", "kind", "end", "schema", SCHEMA,
-                        "status", "done", "training_time", log.rows[0].training_time, "test_time",
-                        log.rows[0].test_time, "iou", log.rows[0].iou);
-        if (end && write_record(dir, plan, &log, end, e)) {
+    if (plan && check_log(dir, &form, e) == 0) {
+        snprintf(path, sizeof path, "%s/log.csv", dir);
+        if (!form.file && !form.pattern && log_file_read_table(path, &log, &other))
+            log = (struct epoch_csv){0};
+        end = pack_end(&log);
+        if (end && log.count && write_record(dir, plan, &log, end, e)) {
             json_decref(end);
             end = NULL;
         }
         epoch_csv_destroy(&log);
     }
     json_decref(plan);
+    if (opened)
+        study_close(&study);
     return end;
 }
 
@@ -214,19 +251,20 @@ static int cmd_finish_run(int noperands, char **operands, int nrest, char **rest
 
 static const struct cli_option options[] = {
     {"from", 0, CLI_STRING, "DIR",
-     "use DIR/log.csv if the attempt has no log.csv", &from_dir, 0, 0},
+     "use the log in DIR if the attempt has none", &from_dir, 0, 0},
     {0}};
 
 const struct cli_command cmd_finish = {
     .name = "finish",
     .args = "ATTEMPT_DIR",
-    .summary = "turn an attempt's log.csv into DONE or FAILED (for job scripts)",
+    .summary = "turn an attempt's log into DONE or FAILED (for job scripts)",
     .details =
-        "submit_file.sh runs this with the engines tensorflow, horovod, pytorch and command: after\n"
-        "all ranks have exited with 0, or at its end if its template has tags. log.csv must have\n"
-        "the reference's header, one row for each of train.epochs, only finite numbers and\n"
-        "plausible times, and must agree with record.jsonl if the script wrote one. Exit 0: DONE\n"
-        "is written; 7: FAILED with the reason.\n",
+        "submit_file.sh runs this with the engines other than embedded: after all ranks have\n"
+        "exited with 0, or at its end if its template has tags. The log is log.file\n"
+        "of study.yaml, log.csv, or one of another known form. It must not be damaged; one with\n"
+        "epochs must have those of train.epochs, if study.yaml has that, and log.csv must agree\n"
+        "with record.jsonl if the script wrote one. Exit 0: DONE is written; 7: FAILED with the\n"
+        "reason.\n",
     .options = options,
     .min_operands = 1,
     .max_operands = 1,

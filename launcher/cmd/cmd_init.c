@@ -46,7 +46,7 @@ static const struct cli_option options[] = {
     {"site", 0, CLI_STRING, "SITE",
      "use this site profile, a name or a file (default: the user's, or generic)", &site, 0, 0},
     {"engine", 0, CLI_STRING, "NAME",
-     "train with embedded (default), tensorflow, horovod, pytorch or command", &engine, 0, 0},
+     "use this engine, such as pytorch, jax, mpi, command (default: embedded)", &engine, 0, 0},
     {"script", 0, CLI_STRING, "FILE", "run this script of yours with the engine", &script, 0, 0},
     {"templates", 0, CLI_STRING, "PATH", "use job templates from this folder", &templates, 0, 0},
     {"model", 0, CLI_STRING, "NAME",
@@ -293,6 +293,15 @@ static size_t take_user(const struct study *user, struct buf *texts, bool images
     return n;
 }
 
+/* Does the engine run programs that need no interpreter? */
+static bool runs_programs(const char *of)
+{
+    struct err ignored;
+    const struct engine *own = engine_find(of, &ignored);
+
+    return own && !own->embedded && !own->is_python;
+}
+
 /* Adds the key "engine" (the kind of trainer) and, unless it is embedded (unet-train), the
  * engine's section for the user to fill in. */
 static size_t take_engine(char paths[ENGINE_ROWS][64], const struct buf *arguments,
@@ -301,7 +310,7 @@ static size_t take_engine(char paths[ENGINE_ROWS][64], const struct buf *argumen
     const char *const rows[ENGINE_ROWS][2] = {
         {"script", script ? script : ""}, {"args", arguments->data ? arguments->data : ""},
         {"python", "python3"}};
-    int nrows = strcmp(engine, "command") == 0 && script ? 2 : ENGINE_ROWS;
+    int nrows = script && runs_programs(engine) ? 2 : ENGINE_ROWS;
     size_t n = 0;
 
     dst[n++] = (struct yaml_setting){"engine", engine, "--engine"};
@@ -322,10 +331,10 @@ static int take_program(char path[PATH_MAX], struct buf *arguments, struct err *
 {
     char file[PATH_MAX];
 
-    if (script || (engine && strcmp(engine, "command") != 0))
-        return err_set(e, ERR_USAGE, "init: '-- PROGRAM' is for the engine command; leave %s out",
+    if (script || (engine && !runs_programs(engine)))
+        return err_set(e, ERR_USAGE, "init: '-- PROGRAM' is for the engines command and mpi; leave %s out",
                        script ? "one of --script and PROGRAM" : "--engine, or name a --script");
-    engine = "command";
+    engine = engine ? engine : "command";
     script = *program;
     if (!strchr(script, '/')) {
         if (!child_find(script, X_OK, path))
@@ -349,8 +358,8 @@ static int check_script(struct err *e)
     const struct engine *own = engine ? engine_find(engine, &ignored) : NULL;
 
     if (!own || own->embedded)
-        return err_set(e, ERR_USAGE, "init: --script needs the engine that runs it: --engine "
-                       "tensorflow, horovod, pytorch or command");
+        return err_set(e, ERR_USAGE, "init: --script needs the engine that runs it, such "
+                       "as --engine pytorch");
     if (access(script, own->is_python ? R_OK : X_OK) == 0)
         return 0;
     return err_errno(e, ERR_CONFIG, errno, "init: %s%s", script,

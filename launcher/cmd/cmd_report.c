@@ -31,6 +31,8 @@ static long train_images, batch_per_gpu, one_epoch, base;
 static double watts, flop, deadline_s, target_iou = NAN, target_loss = NAN;
 static struct workspace_args args;
 static struct cli_list logs_dirs, requests;
+static struct log_form_args form_args;
+static struct log_form logs_form;
 static const char *json_file, *out_dir, *reach, *predict, *proposal;
 static const char *links = "nvlink2,ib-edr";
 static long gpus_per_node, parameters, norm_sums;
@@ -38,7 +40,8 @@ static long gpus_per_node, parameters, norm_sums;
 static const struct cli_option options[] = {
     WORKSPACE_OPTION_STUDY(args),
     {"logs", 0, CLI_LIST, "DIR",
-     "read a folder of log_N.csv and log_hvd_N.csv files; may be repeated", &logs_dirs, 0, 0},
+     "read a folder of logs, such as log_N.csv; may be repeated", &logs_dirs, 0, 0},
+    LOG_FORM_OPTIONS(form_args),
     {"output", 'o', CLI_STRING, "DIR",
      "write to this folder (default: STUDY/report, or report)", &out_dir, 0, 0},
     {"json", 0, CLI_STRING, "FILE", "write the numbers as JSON to FILE, or - for standard output",
@@ -55,10 +58,10 @@ static const struct cli_option options[] = {
     {"deadline", 0, CLI_DOUBLE, "SECONDS", "say which number of GPUs trains within this time",
      &deadline_s, 0, 1e9},
     {"target-iou", 0, CLI_DOUBLE, "X",
-     "measure the time to this validation IoU or accuracy (default: what all reach)", &target_iou,
+     "measure the time to this IoU or accuracy (default: what all reach)", &target_iou,
      0, 1},
     {"reach", 0, CLI_STRING, "X,X..",
-     "list the times to these IoUs or accuracies (default: 0.1 ... 0.9, 0.75 ...)", &reach, 0, 0},
+     "list the times to these qualities (default: 0.1 ... 0.9)", &reach, 0, 0},
     {"target-loss", 0, CLI_DOUBLE, "X",
      "measure the time to this training loss (default: what all reach)", &target_loss, 0, 1e9},
     {"train-images", 0, CLI_INT, "N",
@@ -74,7 +77,7 @@ static const struct cli_option options[] = {
     {"predict", 0, CLI_STRING, "LIST",
      "predict these numbers of GPUs from measured steps and links", &predict, 0, 0},
     {"links", 0, CLI_STRING, "A,B",
-     "--predict: links within and between nodes, names or GB/s:us (nvlink2,ib-edr)", &links, 0, 0},
+     "--predict: links within and between nodes (nvlink2,ib-edr)", &links, 0, 0},
     {"gpus-per-node", 0, CLI_INT, "N",
      "assume N GPUs per node where results do not say", &gpus_per_node, 1, 1024},
     {"parameters", 0, CLI_INT, "N",
@@ -166,7 +169,7 @@ static int read_logs(struct input *in, const char *dir, struct err *e)
 
     if (!realpath(dir, full))
         return err_set(e, ERR_DATA, "the folder %s does not exist", dir);
-    if (logs_folder_read(full, &s->results, e))
+    if (logs_folder_read(full, &logs_form, &s->results, e))
         return -1;
     path_format(in->out, "report");
     result_set_text(s->title, sizeof s->title, basename(full));
@@ -437,7 +440,7 @@ static int cmd_report_run(int noperands, char **operands, int nrest, char **rest
     if (args.dir && (noperands || logs_dirs.count))
         return err_set(e, ERR_USAGE,
                        "report: -C names one study; for several, type 'unetctl report A B'");
-    if (read_input(&in, noperands, operands, e)) {
+    if (log_form_decode(&form_args, &logs_form, e) || read_input(&in, noperands, operands, e)) {
         destroy_input(&in);
         return -1;
     }
@@ -460,17 +463,17 @@ const struct cli_command cmd_report = {
     .summary = "report speed-up, efficiency, quality, and how many GPUs are worth it",
     .details =
         "Collects the study, then writes STUDY/report: report.html (a self-contained page),\n"
-        "report.md, report.json, tables.tex, results.csv, input for Extra-P, and figures/ as SVG\n"
-        "with their numbers as CSV and, where librsvg's rsvg-convert is installed, as PDF and\n"
-        "PNG. A folder with a study.yaml is a study;\n"
-        "--logs DIR and other folders are read from results.csv, or from log_N.csv (engine\n"
-        "native) and log_hvd_N.csv (horovod). Several sources are compared, with tests of their\n"
-        "differences. --text, --rules, --paragraph and --json - print and write no folder,\n"
+        "report.md, report.json, tables.tex, results.csv, input for Extra-P, and figures/ as SVG,\n"
+        "CSV and, where rsvg-convert is installed, PDF and PNG. A folder with a study.yaml is a\n"
+        "study; others are read from results.csv, or from logs of N GPUs, log_N.csv or\n"
+        "log_ENGINE_N.csv, also .json, .jsonl, .txt, .log, .tfevents. --column time=NAME names a\n"
+        "column, --column pattern='(?<time>...)' reads lines. Several sources are compared, with\n"
+        "tests of their differences. --text, --rules, --paragraph and --json - write no folder,\n"
         "unless -o names one. Only a report that goes into STUDY/report changes the study.\n"
         "The verdict comes first: the fastest number of GPUs whose steady epochs are shown to\n"
-        "have an efficiency of at least 0.80 and whose IoU is shown to hold, or, where the runs do not\n"
-        "show that, what is undecided and the runs that would decide. report.efficiency and\n"
-        "quality.margin of study.yaml set other thresholds than 0.80 and 0.01.\n"
+        "have an efficiency of at least 0.80 and whose quality, if runs have one, is shown to hold,\n"
+        "or, where the runs do not show that, what is undecided and the runs that would decide.\n"
+        "report.efficiency and quality.margin of study.yaml set other thresholds than 0.80 and 0.01.\n"
         "--predict 2..14:2 prints low, expected and high times for numbers of GPUs that were not\n"
         "run, from the measured steps, the bytes of the gradients and published figures of\n"
         "--links (nvlink1..4, pcie3..5, opa100, ib-fdr, ib-edr, ib-hdr, ib-ndr, eth10, eth25,\n"

@@ -14,6 +14,7 @@
 #include "launcher/collect/log/log_name.h"
 #include "launcher/collect/logs_folder.h"
 #include "launcher/collect/run_folder.h"
+#include "launcher/collect/run_log.h"
 #include "launcher/collect/scan.h"
 #include "launcher/collect/suspects.h"
 #include "launcher/collect/unfinished.h"
@@ -38,20 +39,22 @@ struct wanted_runs {
 
 static void read_run(const void *arg, const char *name, struct result *r)
 {
+    const struct study *study = arg;
+    struct log_form form = run_log_form(study);
     struct err why; /* ignored: the row's note says it */
 
     result_set_text(r->run, sizeof r->run, name);
-    run_folder_read(arg, name, r, &why);
+    run_folder_read(study->dir, name, &form, r, &why);
 }
 
-static int scan_runs(const char *study_dir, struct results *table, struct err *e)
+static int scan_runs(const struct study *study, struct results *table, struct err *e)
 {
     char dir[PATH_MAX];
 
-    path_format(dir, "%s/runs", study_dir);
+    path_format(dir, "%s/runs", study->dir);
     if (access(dir, F_OK) && errno == ENOENT)
         return 0;
-    return scan_folder(table, dir, read_run, study_dir, e);
+    return scan_folder(table, dir, read_run, study, e);
 }
 
 /* Adds the names of the runs in table, and their plans as GPUS/SEED, to dst. */
@@ -138,7 +141,7 @@ static void name_log(const struct results *table, size_t i, const char *label,
         first = label_size(p) != n || memcmp(p->run, r->run, n) != 0;
     snprintf(own, sizeof own, "%.*s", (int)n, r->run);
     log_name_encode(dst,
-                    strcmp(r->engine, "embedded") == 0 && strcmp(own, label) != 0 ? own : r->engine,
+                    strcmp(own, label) != 0 ? own : r->engine,
                     r->gpus, r->seed, first);
 }
 
@@ -148,10 +151,38 @@ static void name_images(const char *log, char dst[LOG_NAME_SIZE])
     snprintf(dst, LOG_NAME_SIZE, "images_%.110s", log + strlen("log_"));
 }
 
-static int scan_study(const char *study_dir, const struct wanted_runs *wanted,
+/* Writes the path of the log of a run's attempt, or of where log.csv would be. */
+static void find_source(const struct study *study, const struct result *r, char dst[PATH_MAX])
+{
+    struct log_form form = run_log_form(study);
+    char dir[PATH_MAX];
+    struct err ignored;
+
+    path_format(dir, "%s/runs/%s/attempt-%d", study->dir, r->run, r->attempt);
+    if (strcmp(r->engine, "embedded") == 0 || path_has_file(dir, "record.jsonl") ||
+        run_log_find(dir, &form, dst, &ignored))
+        path_format(dst, "%s/log.csv", dir);
+}
+
+/* Names the copy of a run's log with the ending of its form; "" if it has none, as one that ended
+ * at its limit may not. */
+static void name_copy(const struct study *study, const struct results *table, size_t i,
+                      const char *label, char dst[LOG_NAME_SIZE])
+{
+    char source[PATH_MAX];
+
+    find_source(study, &table->rows[i], source);
+    *dst = 0;
+    if (access(source, F_OK))
+        return;
+    name_log(table, i, label, dst);
+    log_name_set_end(dst, source);
+}
+
+static int scan_study(const struct study *study, const struct wanted_runs *wanted,
                       struct results *table, struct err *e)
 {
-    if (scan_runs(study_dir, table, e) || add_missing(wanted, table, e)) {
+    if (scan_runs(study, table, e) || add_missing(wanted, table, e)) {
         results_destroy(table);
         return -1;
     }
@@ -161,7 +192,7 @@ static int scan_study(const char *study_dir, const struct wanted_runs *wanted,
         struct result *r = &table->rows[i];
         if (r->state != RESULT_DONE)
             continue;
-        name_log(table, i, wanted->label, r->log);
+        name_copy(study, table, i, wanted->label, r->log);
         if (r->scores)
             name_images(r->log, r->images_log);
     }
@@ -201,33 +232,40 @@ static int copy_file(const char *src, const char *dst, bool own, struct atomicfi
     return rc;
 }
 
-/* Copies a file of a run's attempt if the run is done and has the file; otherwise removes the copy
- * that an earlier collect made. */
-static int copy_or_remove(const char *study_dir, const struct result *r, const char *name,
+/* Copies a file of a run if the run is done and has the file; otherwise removes the copy that an
+ * earlier collect made. */
+static int copy_or_remove(const struct study *study, const struct result *r, const char *src,
                           bool has, const char *copy, struct atomicfile_batch *b, struct err *e)
 {
-    char src[PATH_MAX], dst[PATH_MAX];
+    char dst[PATH_MAX];
 
-    path_format(src, "%s/runs/%s/attempt-%d/%s", study_dir, r->run, r->attempt, name);
-    path_format(dst, "%s/logs/%s", study_dir, copy);
+    path_format(dst, "%s/logs/%s", study->dir, copy);
     if (r->state == RESULT_DONE && has)
         return copy_file(src, dst, true, b, e);
     unlink(dst);
     return 0;
 }
 
-static int add_run(const char *study_dir, const char *label, const struct results *table, size_t i,
-                   struct atomicfile_batch *b, struct err *e)
+static int add_run(const struct study *study, const char *label, const struct results *table,
+                   size_t i, struct atomicfile_batch *b, struct err *e)
 {
     const struct result *r = &table->rows[i];
-    char log[LOG_NAME_SIZE], images[LOG_NAME_SIZE];
+    char log[LOG_NAME_SIZE], copy[LOG_NAME_SIZE], src[PATH_MAX];
+    const char *end;
 
+    find_source(study, r, src);
     name_log(table, i, label, log);
-    name_images(log, images);
-    return copy_or_remove(study_dir, r, "log.csv", true, log, b, e) ||
-                   copy_or_remove(study_dir, r, "images.csv", r->scores != NULL, images, b, e)
-               ? -1
-               : 0;
+    memcpy(copy, log, sizeof copy);
+    log_name_set_end(copy, src);
+    for (int k = 0; (end = log_name_end(k)); k++) { /* the log may have had another form */
+        log_name_set_end(log, end);
+        if (copy_or_remove(study, r, src, *r->log && strcmp(log, copy) == 0, log, b, e))
+            return -1;
+    }
+    log_name_set_end(log, "log.csv");
+    name_images(log, copy);
+    path_format(src, "%s/runs/%s/attempt-%d/images.csv", study->dir, r->run, r->attempt);
+    return copy_or_remove(study, r, src, r->scores != NULL, copy, b, e);
 }
 
 /* Adds the table last, when all files that it names are in the batch or unchanged. All files of the
@@ -288,17 +326,17 @@ static int finish_batch(struct atomicfile_batch *b, int lock, int rc, struct err
     return rc;
 }
 
-static int write_study(const char *study_dir, const char *label, const struct results *table,
+static int write_study(const struct study *study, const char *label, const struct results *table,
                        struct err *e)
 {
     struct atomicfile_batch batch = {0};
     char dir[PATH_MAX];
     int rc = 0, lock;
 
-    if (open_folder(path_format(dir, "%s/logs", study_dir), &lock, e))
+    if (open_folder(path_format(dir, "%s/logs", study->dir), &lock, e))
         return -1;
     for (size_t i = 0; i < table->count && rc == 0; i++)
-        rc = add_run(study_dir, label, table, i, &batch, e);
+        rc = add_run(study, label, table, i, &batch, e);
     if (rc == 0)
         rc = add_results_table(dir, table, &batch, e);
     return finish_batch(&batch, lock, rc, e);
@@ -339,9 +377,10 @@ static int write_logs(const char *src_dir, const char *dst_dir, const struct res
     return finish_batch(&batch, lock, rc, e);
 }
 
-int collect_logs(const char *src_dir, const char *dst_dir, struct results *table, struct err *e)
+int collect_logs(const char *src_dir, const char *dst_dir, const struct log_form *form,
+                 struct results *table, struct err *e)
 {
-    if (logs_folder_read(src_dir, table, e))
+    if (logs_folder_read(src_dir, form, table, e))
         return -1;
     if (write_logs(src_dir, dst_dir, table, e) == 0)
         return 0;
@@ -365,12 +404,12 @@ int collect_study(struct workspace *w, bool write, struct results *table, struct
         return err_prefix(e, "%s: gpus", study->file);
     }
     struct wanted_runs wanted = {label, counts.values, counts.count, study->seeds};
-    rc = scan_study(study->dir, &wanted, table, e);
+    rc = scan_study(study, &wanted, table, e);
     range_destroy(&counts);
     if (rc)
         return -1;
     unfinished_resolve(w, table);
-    rc = write ? write_study(study->dir, label, table, e) : 0;
+    rc = write ? write_study(study, label, table, e) : 0;
     if (rc)
         results_destroy(table);
     return rc;

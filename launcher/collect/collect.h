@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "launcher/collect/log/log_form.h"
 #include "launcher/collect/results/results.h"
 #include "launcher/study/workspace.h"
 #include "src/err.h"
@@ -20,6 +21,7 @@ int collect_study(struct workspace *w, bool write, struct results *table, struct
 
 /* Reads a folder of logs of any origin (logs_folder.h) into table, and writes copies of the good
  * logs under their names, then results.csv, to dst_dir. Returns 0, or -1; then table is empty. */
-int collect_logs(const char *src_dir, const char *dst_dir, struct results *table, struct err *e);
+int collect_logs(const char *src_dir, const char *dst_dir, const struct log_form *form,
+                 struct results *table, struct err *e);
 
 #endif

@@ -13,23 +13,27 @@
 
 #include "launcher/collect/log/log_file.h"
 #include "launcher/collect/log/log_name.h"
-#include "launcher/collect/log/mllog_file.h"
 #include "launcher/collect/scan.h"
 #include "launcher/collect/suspects.h"
 #include "launcher/host/path.h"
-#include "src/atomicfile.h"
 #include "src/map.h"
 #include "src/stat.h"
 
-static void read_log(const char *dir, const char *name, struct result *r)
+/* A folder of logs, and what the user says of them. */
+struct folder {
+    const char *dir;
+    const struct log_form *form;
+};
+
+static void read_log(const struct folder *f, const char *name, struct result *r)
 {
     char path[PATH_MAX];
     struct err e;
 
-    if (log_file_read(path_format(path, "%s/%s", dir, name), r, &e)) {
-        result_discard(r, RESULT_CORRUPT, e.text);
+    if (log_file_read(path_format(path, "%s/%s", f->dir, name), f->form, r, &e)) {
+        result_discard(r, e.code == ERR_CONFIG ? RESULT_UNREAD : RESULT_CORRUPT, e.text);
     } else if (r->gpus == 0) {
-        result_discard(r, RESULT_CORRUPT,
+        result_discard(r, RESULT_UNREAD,
                       "neither its name nor its lines say on how many GPUs it ran: call it "
                       "log_N.csv or log_ENGINE_N.csv");
     } else {
@@ -55,18 +59,14 @@ static void read_log_scores(const char *dir, struct result *r)
         r->val_images = (long)r->scores->count;
 }
 
-/* Does the file contain lines of MLLOG? Only then is a .log or .txt file read whose name is not
- * that of a log (log_name.h). */
-static bool has_mllog(const char *dir, const char *name)
+/* May the file itself say on how many GPUs it ran? Only then is one read that is not a table and
+ * whose name is not that of a log (log_name.h). */
+static bool states_gpus(const char *dir, const char *name)
 {
     char path[PATH_MAX];
-    struct err e;
-    size_t n;
-    char *text = atomicfile_read(path_format(path, "%s/%s", dir, name), LOG_FILE_MAX, &n, &e);
-    bool found = text && mllog_file_matches(text);
+    bool stated;
 
-    free(text);
-    return found;
+    return log_file_is_known(path_format(path, "%s/%s", dir, name), &stated) && stated;
 }
 
 /* Is the name similar to a log's, such as LOG_4.CSV or log_4.csv.gz? Such a file is reported,
@@ -95,7 +95,7 @@ static bool is_log(const char *dir, const char *name, struct result *r)
         return true;
     r->gpus = 0;
     *r->engine = '\0';
-    return strcmp(ending, ".csv") == 0 || has_mllog(dir, name);
+    return strcmp(ending, ".csv") == 0 || states_gpus(dir, name);
 }
 
 static void find_scores(const char *dir, const char *name, struct result *r)
@@ -111,25 +111,26 @@ static void find_scores(const char *dir, const char *name, struct result *r)
 
 static void read_log_entry(const void *arg, const char *name, struct result *r)
 {
-    const char *dir = arg;
+    const struct folder *f = arg;
 
-    if (!is_log(dir, name, r)) {
+    if (!is_log(f->dir, name, r)) {
         if (!log_name_ends(name) && is_near_log(name)) {
             result_set_text(r->run, sizeof r->run, name);
-            result_discard(r, RESULT_CORRUPT,
-                           "not read: only names that end in .csv, .log or .txt are; unpack or "
-                           "rename it");
+            result_discard(r, RESULT_UNREAD,
+                           "not read: only names that end in .csv, .log, .txt, .json, .jsonl or "
+                           ".tfevents are; unpack or rename it");
         }
         return;
     }
     snprintf(r->run, sizeof r->run, "%.*s", (int)(strrchr(name, '.') - name), name);
-    read_log(dir, name, r);
-    find_scores(dir, name, r);
+    read_log(f, name, r);
+    find_scores(f->dir, name, r);
 }
 
-static int read_bare(const char *dir, struct results *table, struct err *e)
+static int read_bare(const char *dir, const struct log_form *form, struct results *table,
+                     struct err *e)
 {
-    int rc = scan_folder(table, dir, read_log_entry, dir, e);
+    int rc = scan_folder(table, dir, read_log_entry, &(struct folder){dir, form}, e);
 
     if (rc == 0 && table->count == 0)
         return err_set(e, ERR_DATA,
@@ -142,6 +143,7 @@ static int read_bare(const char *dir, struct results *table, struct err *e)
 
 struct collected {
     const char *dir;
+    const struct log_form *form;
     struct result *rows;
 };
 
@@ -162,6 +164,7 @@ static const char *find_difference(const struct result *row, const struct result
         double a, b;
     } values[] = {{"epochs", (double)row->epochs, (double)log->epochs},
                 {"IoU", row->iou, log->iou},
+                {"quality", row->quality, log->quality},
                 {"training time", row->training_time, log->training_time},
                 {"first epoch", row->first_epoch_s, log->first_epoch_s},
                 {"second epoch", row->second_epoch_s, log->second_epoch_s},
@@ -213,8 +216,10 @@ static int read_row(void *arg, size_t i, struct err *e)
     if (r->state != RESULT_DONE || !*r->log || strchr(r->log, '/') ||
         !path_has_file(c->dir, r->log))
         return 0;
-    if (log_file_read(path_format(path, "%s/%s", c->dir, r->log), &log, &why)) {
-        result_discard(r, RESULT_CORRUPT, why.text);
+    log.training_time = log.images_per_s = NAN; /* read them again */
+    if (log_file_read(path_format(path, "%s/%s", c->dir, r->log), c->form, &log, &why)) {
+        if (why.code != ERR_CONFIG) /* otherwise the study said how to read it; the row remains */
+            result_discard(r, RESULT_CORRUPT, why.text);
         return 0;
     }
     const char *difference = find_difference(r, &log);
@@ -263,24 +268,27 @@ static void refuse_repeated_rows(struct results *table)
 }
 
 /* Reads the runs that results.csv lists. */
-static int read_collected(const char *dir, const char *path, struct results *table, struct err *e)
+static int read_collected(const char *dir, const char *path, const struct log_form *form,
+                          struct results *table, struct err *e)
 {
     if (results_read(table, path, e))
         return -1;
     refuse_repeated_rows(table);
-    if (scan_each(table->count, read_row, &(struct collected){dir, table->rows}, e))
+    if (scan_each(table->count, read_row, &(struct collected){dir, form, table->rows}, e))
         return -1;
     results_sort(table);
     suspects_discard_repeated(table);
     return 0;
 }
 
-int logs_folder_read(const char *dir, struct results *table, struct err *e)
+int logs_folder_read(const char *dir, const struct log_form *form, struct results *table,
+                     struct err *e)
 {
     char path[PATH_MAX];
 
     path_format(path, "%s/results.csv", dir);
-    if (access(path, F_OK) == 0 ? read_collected(dir, path, table, e) : read_bare(dir, table, e)) {
+    if (access(path, F_OK) == 0 ? read_collected(dir, path, form, table, e)
+                                : read_bare(dir, form, table, e)) {
         results_destroy(table);
         return -1;
     }

@@ -3,11 +3,12 @@
  * runs; otherwise the names and contents of the logs do.
  *
  * Without results.csv, files named log_N.csv, log_hvd_N.csv or log_ENGINE_N_sSEED.csv (log_name.h)
- * are read in any form that log_file.h knows, and .csv, .log and .txt files of any other name if
- * they have MLLOG lines with number_of_ranks. Instead of .csv, names may end in .log or .txt. */
+ * are read in any form that log_file.h knows, and files of any other name if they have MLLOG lines
+ * with number_of_ranks. Names may end in .log, .txt, .json, .jsonl or .tfevents, too. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_LOGS_FOLDER_H
 #define UNETCTL_LAUNCHER_COLLECT_LOGS_FOLDER_H
 
+#include "launcher/collect/log/log_form.h"
 #include "launcher/collect/results/results.h"
 #include "src/err.h"
 
@@ -19,10 +20,12 @@
  * the run or the log of an earlier row, the engine, settings, number of GPUs and seed of another
  * row (of copies, one remains), or a time or quality that no run can have.
  *
- * Without results.csv, a log that is invalid becomes a corrupt row with a note. So do a log, or any
- * .csv file but images_*, of which neither the name nor the lines give the number of GPUs, a log
- * that is compressed or whose name ends in .CSV, one with invalid scores, and logs that contradict
- * each other (suspects.h). */
-int logs_folder_read(const char *dir, struct results *table, struct err *e);
+ * Without results.csv, a log that is invalid becomes a corrupt row with a note. So do one with
+ * invalid scores, and logs that contradict each other (suspects.h). Rows are unread of a log whose
+ * form is not known (form, which may be NULL, can say more), of a log, or any .csv file but
+ * images_*, of which neither the name nor the lines give the number of GPUs, and of a log that is
+ * compressed or whose name ends in .CSV. */
+int logs_folder_read(const char *dir, const struct log_form *form, struct results *table,
+                     struct err *e);
 
 #endif

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "launcher/collect/log/log_file.h"
+#include "launcher/collect/run_log.h"
 #include "launcher/collect/run_record.h"
 #include "launcher/collect/result_settings.h"
 #include "launcher/host/jsonio.h"
@@ -34,6 +35,25 @@ static long bounded_integer(const json_t *o, const char *key, long min, long max
     return json_is_integer(v) && value >= min && value <= max ? (long)value : -1;
 }
 
+/* Is the run to end at limit.steps or limit.minutes? */
+static bool is_limited(const json_t *plan)
+{
+    const json_t *limit = json_object_get(plan, "limit");
+
+    return json_number_value(json_object_get(limit, "steps")) > 0 ||
+           json_number_value(json_object_get(limit, "minutes")) > 0;
+}
+
+/* Returns the planned epochs, 0 of a program that need not have any, or -1. */
+static long planned_epochs(const json_t *plan, const char *engine)
+{
+    const json_t *train = json_object_get(plan, "train");
+
+    return engine && strcmp(engine, EMBEDDED) && !json_object_get(train, "epochs")
+               ? 0
+               : bounded_integer(train, "epochs", 1, INT_MAX);
+}
+
 /* Returns run.json of the run, or NULL with ERR_CONFIG; r then has what could be read. */
 static json_t *read_run_plan(const char *run_dir, const char *name, struct result *r, struct err *e)
 {
@@ -51,7 +71,8 @@ static json_t *read_run_plan(const char *run_dir, const char *name, struct resul
     long gpus = bounded_integer(json_object_get(plan, "layout"), "gpus", 1, 1 << 20);
     long nodes = bounded_integer(json_object_get(plan, "layout"), "nodes", 1, 1 << 20);
     r->seed = bounded_integer(plan, "seed", 0, INT_MAX);
-    r->epochs = bounded_integer(json_object_get(plan, "train"), "epochs", 1, INT_MAX);
+    r->epochs = planned_epochs(plan, engine);
+    r->limited = is_limited(plan);
     long batch = bounded_integer(json_object_get(plan, "train"), "batch_per_gpu", 1, 1 << 20);
     if (!run || !engine || gpus < 0 || nodes < 0 || r->seed < 0 || r->epochs < 0)
         err_set(e, ERR_CONFIG,
@@ -109,11 +130,9 @@ static bool is_same_number(double a, double b)
     return fabs(a - b) <= 2e-6 + 1e-6 * fabs(b);
 }
 
-/* Checks that the record belongs to the plan, is complete, and agrees with log.csv. */
+/* Checks that the record belongs to the plan and has its end. */
 static int check_record(const struct result *r, const struct run_record *record,
-                        const char *record_path,
-                        bool resized, const struct epoch_csv *log, const char *log_path,
-                        struct err *e)
+                        const char *record_path, bool resized, struct err *e)
 {
     if (strcmp(record->run.run, r->run) || record->run.seed != r->seed ||
         (record->run.gpus != r->gpus && !resized))
@@ -122,7 +141,15 @@ static int check_record(const struct result *r, const struct run_record *record,
                        record->run.seed);
     if (!record->done)
         return err_set(e, ERR_DATA, "%s: it has no end line that says done", record_path);
-    if ((long)record->nepochs != r->epochs &&
+    return 0;
+}
+
+/* Checks that the record of a whole training has its epochs, and agrees with log.csv. */
+static int check_log(const struct result *r, const struct run_record *record,
+                     const char *record_path, const struct epoch_csv *log, const char *log_path,
+                     struct err *e)
+{
+    if ((long)record->nepochs != r->epochs && r->epochs && r->limited != 1 &&
         !(record->stopped_early && (long)record->nepochs < r->epochs))
         return err_set(e, ERR_DATA, "%s: %zu epoch%s, but train.epochs asks for %ld", record_path,
                        record->nepochs, plural((long)record->nepochs), r->epochs);
@@ -141,6 +168,7 @@ static int check_record(const struct result *r, const struct run_record *record,
     return 0;
 }
 
+/* Checks the marker of a run with this IoU; NaN: it ended at its limit and has none. */
 static int check_done(const char *path, double measured, struct err *e)
 {
     size_t n;
@@ -156,8 +184,8 @@ static int check_done(const char *path, double measured, struct err *e)
     }
     const char *status = json_string_value(json_object_get(done, "status"));
     const json_t *iou = json_object_get(done, "iou");
-    bool same = status && strcmp(status, "done") == 0 && json_is_number(iou) &&
-                is_same_number(json_number_value(iou), measured);
+    bool same = status && strcmp(status, "done") == 0 &&
+                (isnan(measured) || !iou || is_same_number(json_number_value(iou), measured));
     json_decref(done);
     return same ? 0 : err_set(e, ERR_DATA, "%s: it disagrees with the end of record.jsonl", path);
 }
@@ -175,8 +203,8 @@ static double field_of(const struct run_epoch *epoch, enum field field)
     return NAN;
 }
 
-/* Returns the statistic over the epochs after the first `warmup`, or NaN if there is only one epoch, a value
- * is unknown or memory ran out. */
+/* Returns the statistic over the epochs after the first `warmup`, or NaN if there is no such epoch,
+ * a value is unknown or memory ran out. */
 static double steady_statistic(const struct run_record *record, size_t warmup, enum field field,
                                double statistic(const double *values, size_t n))
 {
@@ -240,12 +268,15 @@ static int measure_run(struct result *r, const struct run_record *record, struct
     r->gpus = planned.gpus;
     r->nodes = planned.nodes;
     r->attempt = planned.attempt;
+    r->limited = r->limited == 1 || planned.limited == 1;
     r->batch_per_gpu = r->batch_per_gpu ? r->batch_per_gpu : planned.batch_per_gpu;
     r->global_batch = r->global_batch ? r->global_batch : planned.global_batch;
     r->curve = curve_of_record(record, e);
     if (!r->curve)
         return -1;
     curve_measure(r->curve, r);
+    if (r->limited == 1) /* its first intervals warm up, which scaled to an epoch means nothing */
+        r->first_epoch_s = r->second_epoch_s = NAN;
     size_t warmup = curve_warmup(r->curve);
     r->comm_s = steady_statistic(record, warmup, COMM, stat_median);
     r->data_s = steady_statistic(record, warmup, DATA, stat_median);
@@ -279,19 +310,19 @@ static int read_attempt_scores(const char *attempt_dir, struct result *r, struct
     return r->scores ? 0 : -1;
 }
 
-/* Reads the attempt of an engine whose script writes no record.jsonl: all results are in
- * log.csv. */
-static int read_log_only(const char *attempt_dir, struct result *r, struct err *e)
+/* Reads the attempt of an engine whose script writes no record.jsonl: all is in its log. */
+static int read_log_only(const char *attempt_dir, const struct log_form *form, struct result *r,
+                         struct err *e)
 {
     char path[PATH_MAX];
     long epochs = r->epochs;
 
-    if (log_file_read(path_format(path, "%s/log.csv", attempt_dir), r, e))
+    if (run_log_find(attempt_dir, form, path, e) || log_file_read(path, form, r, e))
         return -1;
-    return r->epochs == epochs
+    return r->epochs == epochs || !epochs || r->stepped == 1 || r->limited == 1
                ? 0
-               : err_set(e, ERR_DATA, "%s:%ld: %ld epoch%s, but train.epochs asks for %ld", path,
-                         r->epochs + 1, r->epochs, plural(r->epochs), epochs);
+               : err_set(e, ERR_DATA, "%s: %ld epoch%s, but train.epochs asks for %ld", path,
+                         r->epochs, plural(r->epochs), epochs);
 }
 
 /* Writes to worlds which of the attempts `first` to r->attempt was the first with another number of
@@ -313,7 +344,8 @@ static void find_resized(const char *attempt_dir, const struct result *r, int fi
 }
 
 /* Reads the attempt's files, except its marker. */
-static int read_result(const char *attempt_dir, struct result *r, struct attempt *a, struct err *e)
+static int read_result(const char *attempt_dir, const struct log_form *form, struct result *r,
+                       struct attempt *a, struct err *e)
 {
     char record_path[PATH_MAX], log_path[PATH_MAX];
     struct run_record record;
@@ -322,7 +354,7 @@ static int read_result(const char *attempt_dir, struct result *r, struct attempt
 
     if (strcmp(r->engine, EMBEDDED) != 0 && !path_has_file(attempt_dir, "record.jsonl")) {
         find_resized(attempt_dir, r, 1, a->worlds);
-        return read_log_only(attempt_dir, r, e);
+        return read_log_only(attempt_dir, form, r, e);
     }
     find_resized(attempt_dir, r, r->attempt, a->worlds);
     path_format(record_path, "%s/record.jsonl", attempt_dir);
@@ -333,19 +365,22 @@ static int read_result(const char *attempt_dir, struct result *r, struct attempt
     memcpy(a->dtype, record.dtype, sizeof a->dtype);
     if (*record.worlds)
         memcpy(a->worlds, record.worlds, sizeof a->worlds);
-    if (log_file_read_table(log_path, &log, e) == 0 &&
-        check_record(r, &record, record_path, *a->worlds != 0, &log, log_path, e) == 0)
+    if (check_record(r, &record, record_path, *a->worlds != 0, e) == 0 &&
+        (record.run.limited == 1 ||
+         (log_file_read_table(log_path, &log, e) == 0 &&
+          check_log(r, &record, record_path, &log, log_path, e) == 0)))
         rc = measure_run(r, &record, e) || read_attempt_scores(attempt_dir, r, e) ? -1 : 0;
     epoch_csv_destroy(&log);
     run_record_destroy(&record);
     return rc;
 }
 
-static int read_done(const char *attempt_dir, struct result *r, struct attempt *a, struct err *e)
+static int read_done(const char *attempt_dir, const struct log_form *form, struct result *r,
+                     struct attempt *a, struct err *e)
 {
     char path[PATH_MAX];
 
-    return read_result(attempt_dir, r, a, e) ||
+    return read_result(attempt_dir, form, r, a, e) ||
                    check_done(path_format(path, "%s/DONE", attempt_dir), r->iou, e)
                ? -1
                : 0;
@@ -368,8 +403,8 @@ static long epochs_so_far(const char *attempt_dir)
     return n;
 }
 
-static void read_attempt(const char *study_dir, const struct run_attempt *found, struct result *r,
-                         struct attempt *a)
+static void read_attempt(const char *study_dir, const struct run_attempt *found,
+                         const struct log_form *form, struct result *r, struct attempt *a)
 {
     char note[sizeof r->note];
     struct err e;
@@ -382,8 +417,9 @@ static void read_attempt(const char *study_dir, const struct run_attempt *found,
     } else if (found->marker != RUN_DONE) {
         set_result_state(r, RESULT_UNFINISHED,
                          "neither DONE nor FAILED: it is still running or was killed");
-    } else if (read_done(found->path, r, a, &e)) {
-        result_discard(r, RESULT_CORRUPT, from_study(e.text, study_dir));
+    } else if (read_done(found->path, form, r, a, &e)) {
+        result_discard(r, e.code == ERR_CONFIG ? RESULT_UNREAD : RESULT_CORRUPT,
+                       from_study(e.text, study_dir));
     } else if (*a->worlds) {
         set_elastic(r, a->worlds);
     } else {
@@ -413,7 +449,8 @@ static void find_script(const char *study_dir, const char *name, int attempt,
     }
 }
 
-int run_folder_read(const char *study_dir, const char *name, struct result *r, struct err *e)
+int run_folder_read(const char *study_dir, const char *name, const struct log_form *form,
+                    struct result *r, struct err *e)
 {
     char run_dir[PATH_MAX];
     struct run_attempt found;
@@ -433,7 +470,7 @@ int run_folder_read(const char *study_dir, const char *name, struct result *r, s
         set_result_state(r, RESULT_NOT_STARTED, "generated, but never started");
         r->epochs = 0;
     } else {
-        read_attempt(study_dir, &found, r, &attempt);
+        read_attempt(study_dir, &found, form, r, &attempt);
     }
     find_script(study_dir, name, found.number, script);
     if (*attempt.dtype) /* train.dtype auto was resolved by the run */
@@ -443,7 +480,7 @@ int run_folder_read(const char *study_dir, const char *name, struct result *r, s
     return 0;
 }
 
-int run_folder_check(const char *run_dir, int attempt, struct err *e)
+int run_folder_check(const char *run_dir, int attempt, const struct log_form *form, struct err *e)
 {
     const char *slash = strrchr(run_dir, '/');
     char attempt_dir[PATH_MAX];
@@ -456,8 +493,8 @@ int run_folder_check(const char *run_dir, int attempt, struct err *e)
         return -1;
     r.attempt = attempt;
     path_format(attempt_dir, "%s/attempt-%d", run_dir, attempt);
-    int rc = read_result(attempt_dir, &r, &ignored, e);
+    int rc = read_result(attempt_dir, form, &r, &ignored, e);
     result_destroy(&r);
     json_decref(plan);
-    return rc;
+    return rc && e->code == ERR_CONFIG ? 1 : rc;
 }

@@ -72,8 +72,39 @@ static void discard_repeated(struct results *table, size_t first, size_t end)
     }
 }
 
+/* Returns the first run of the same engine whose log has units of work, or NULL. */
+static const struct result *find_worked(const struct results *table, const struct result *r)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        const struct result *other = &table->rows[i];
+        if (other->state == RESULT_DONE && strcmp(other->engine, r->engine) == 0 && other->curve &&
+            other->curve->units && strcmp(other->unit, "steps"))
+            return other;
+    }
+    return NULL;
+}
+
+/* Intervals of steps compare only by the same units, which the logs of all counts must have. */
+static void find_unworked(struct results *table)
+{
+    char note[256];
+
+    for (size_t i = 0; i < table->count; i++) {
+        struct result *r = &table->rows[i];
+        bool known = r->curve && r->curve->units && strcmp(r->unit, "steps");
+        const struct result *other = r->stepped == 1 && !known ? find_worked(table, r) : NULL;
+        if (r->state != RESULT_DONE || !other)
+            continue;
+        snprintf(note, sizeof note, "units are missing: that of %.80s counts %s; name their column "
+                 "in this log, --column units=NAME (log.units in study.yaml)", other->run,
+                 *other->unit ? other->unit : "images");
+        result_discard(r, RESULT_UNREAD, note);
+    }
+}
+
 void suspects_discard_repeated(struct results *table)
 {
+    find_unworked(table);
     for (size_t i = 0, end; i < table->count; i = end) {
         const struct result *r = &table->rows[i];
         for (end = i + 1; end < table->count && is_same_case(r, &table->rows[end]) &&
@@ -138,7 +169,8 @@ static int find_copies(struct results *table, struct err *e)
     return 0;
 }
 
-/* Discards a run whose last rows were cut off at the end of a line, which leaves a valid table: it
+/* Discards a run whose last rows were cut off at the end of a line, which leaves a valid table (a
+ * log that has its start-up, as MLPerf's do, has its end, too): it
  * has fewer epochs than the run `most`, and training_time exceeds the sum of its epochs by the time
  * of the missing ones, and by more than its longest epoch and 3 % of training_time. */
 static void discard_if_cut(struct result *r, const struct result *most)
@@ -151,7 +183,7 @@ static void discard_if_cut(struct result *r, const struct result *most)
         longest = fmax(longest, r->curve->seconds[i]);
     }
     double left = r->training_time - sum;
-    if (!(left > 0.9 * missing * r->median_epoch_s &&
+    if (!isnan(r->startup_s) || !(left > 0.9 * missing * r->median_epoch_s &&
           left > longest + 0.03 * r->training_time))
         return;
     snprintf(note, sizeof note,

@@ -17,8 +17,9 @@
  * done rows have curves. Returns 0, or -1 if memory ran out. */
 int suspects_discard(struct results *table, struct err *e);
 
-/* Finds only the first kind, for runs that have records besides their logs. table is sorted; rows
- * may lack curves. */
+/* Finds only the first kind, for runs that have records besides their logs, and rows of steps whose
+ * work is unknown though that of others of their engine is: these become unread. table is sorted;
+ * rows may lack curves. */
 void suspects_discard_repeated(struct results *table);
 
 #endif

@@ -134,7 +134,7 @@ void imports_check(const struct workspace *w, struct findings *f)
     char shipped[PATH_MAX], container[PATH_MAX], said[4096];
     struct buf text = {0};
 
-    if (!section || !engine || !engine->is_python)
+    if (!section || !engine || !engine->is_python || (!*section->script && !engine->script))
         return;
     if (workspace_check_shipped(w, &e)) {
         findings_add(f, FINDING_ERROR, "script", "%s", e.text);

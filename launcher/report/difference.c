@@ -20,7 +20,7 @@ static void add_family(struct buf *b, const struct comparison *c, const struct i
 
 /* Adds "B is 1.25x faster than A (95 % interval ...)" if the interval excludes 1. */
 static void add_time_comparison(struct buf *b, const struct analysis_difference *d,
-                                const char *label_a, const char *label_b)
+                                const char *label_a, const char *label_b, const struct series *s)
 {
     const struct ratio *r = &d->ratio;
     bool turned = r->value < 1;
@@ -35,7 +35,8 @@ static void add_time_comparison(struct buf *b, const struct analysis_difference 
     if (d->compare.test == COMPARE_NONE) {
         buf_addf(b, "%s was %.2fx as fast as %s in these runs", fast, value, slow);
         if (i.method == INTERVAL_EPOCHS)
-            buf_addf(b, " (%.2f-%.2f by the epochs of single runs)", i.low, i.high);
+            buf_addf(b, " (%.2f-%.2f by the %ss of single runs)", i.low, i.high,
+                     series_interval(s));
         buf_add(b, "; too few runs for a test.");
     } else if (d->compare.significant) {
         buf_addf(b, "%s is %.2fx faster than %s", fast, value, slow);
@@ -90,5 +91,5 @@ void difference_describe(struct buf *b, const struct analysis_difference *d, con
     else if (d->quantity == QUANTITY_IOU)
         add_quality_comparison(b, &d->compare, label_a, label_b, s);
     else
-        add_time_comparison(b, d, label_a, label_b);
+        add_time_comparison(b, d, label_a, label_b, s);
 }

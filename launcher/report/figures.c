@@ -214,7 +214,8 @@ static void add_total(struct chart *c, const struct report *r, size_t i, bool ef
     if (s->mode == SERIES_WEAK)
         return;
     struct chart_series *total =
-        make_hollow(add_chart_series(c, r, i, CHART_MARKS, "whole training"));
+        make_hollow(add_chart_series(c, r, i, CHART_MARKS,
+                                     s->stepped ? "whole run" : "whole training"));
     for (size_t k = 0; k < s->npoints; k++) {
         const struct series_point *p = &s->points[k];
         const struct ratio *of = efficiency ? p->efficiency : p->speedup;
@@ -297,8 +298,8 @@ static void make_iou(struct chart *c, const struct report *r)
     start_chart(
         c, shares ? "iou" : "quality_by_gpus", title, word ? word : "", series_of(r, 0)->decimals,
         "Median over the runs of a count. Bars: its interval of 95 % where there are enough runs, "
-        "otherwise the range. Small dots: single runs. Not joined, because each count trains its "
-        "own network.");
+        "otherwise the range. Small dots: single runs. Not joined, because each count has runs of "
+        "its own.");
     for (size_t i = 0; i < r->nseries; i++) {
         add_dots(c, r, i, quality_of_run);
         add_summaries(c, add_chart_series(c, r, i, CHART_MARKS, "median"), series_of(r, i),
@@ -333,14 +334,14 @@ static void make_efficiency(struct chart *c, const struct report *r)
 static void make_epoch_time(struct chart *c, const struct report *r)
 {
     const struct series *first = series_of(r, 0);
-    char title[96], steady[24];
+    char title[96], steady[24], work[48];
 
     snprintf(steady, sizeof steady, "steady %s", common_interval(r));
-    if (*common_interval(r) == 'e' || !first->by_images)
-        snprintf(title, sizeof title, "Time per %s", common_interval(r));
-    else
-        snprintf(title, sizeof title, "Time of %.4g %s", first->points[0].q[QUANTITY_IMAGES].median,
-                 first->unit);
+    series_describe_work(first, work, sizeof work);
+    if (*common_interval(r) == 'e')
+        *work = '\0';
+    snprintf(title, sizeof title, "Time %s %s", *work ? "of" : "per",
+             *work ? work : common_interval(r));
     start_chart(c, "epoch_time", title, "seconds", 2,
           *common_interval(r) == 'e'
               ? "Filled: median of the epochs after warming up. Open: the first epoch. "

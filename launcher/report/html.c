@@ -67,8 +67,10 @@ static void add_rate_tile(struct buf *b, const struct series *s, const struct de
     if (!isfinite(d->best->q[QUANTITY_RATE].median))
         return;
     snprintf(name, sizeof name, "%s/s", s->unit);
-    snprintf(value, sizeof value, "%.4g", d->best->q[QUANTITY_RATE].median);
-    snprintf(more, sizeof more, "%.4g in the base case", d->base->q[QUANTITY_RATE].median);
+    double rate = d->best->q[QUANTITY_RATE].median, base = d->base->q[QUANTITY_RATE].median;
+    snprintf(value, sizeof value, rate < 1000 ? "%.3g" : "%.0f", rate);
+    snprintf(more, sizeof more, base < 1000 ? "%.3g in the base case" : "%.0f in the base case",
+             base);
     add_tile(b, name, value, more);
 }
 

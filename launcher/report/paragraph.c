@@ -48,7 +48,8 @@ static void add_subject(struct buf *b, const struct report_series *rs)
     for (size_t i = 0; i < s->npoints; i++)
         nlimited += s->points[i].nlimited;
     if (nlimited)
-        buf_addf(b, ", %zu of which ended at their limit and give the steady speed alone", nlimited);
+        buf_addf(b, ", %zu of which ended at their limit and give the steady speed alone",
+                 nlimited);
     buf_addf(b, " (unetctl %s).\n", PACKAGE_VERSION);
 }
 
@@ -98,8 +99,11 @@ static void add_times(struct buf *b, const struct series *s, const struct series
         buf_addf(b, ", %.4g %s per second", base->q[QUANTITY_RATE].median, s->unit);
     buf_add(b, ".\n");
     if (isfinite(speedup->value)) {
-        buf_addf(b, "With %d GPUs %s %.2f times as %s (", p->gpus,
-                 s->mode == SERIES_WEAK ? "the work per second is" : "it is", speedup->value, s->mode == SERIES_WEAK ? "much" : "fast");
+        buf_addf(b, "With %d GPUs ", p->gpus);
+        if (s->mode == SERIES_WEAK)
+            buf_addf(b, "the %s per second are %.2f times as many (", s->unit, speedup->value);
+        else
+            buf_addf(b, "it is %.2f times as fast (", speedup->value);
         add_bounds(b, s, speedup);
         buf_addf(b, "), an efficiency of %.2f; ideal scaling, the bound, would be %.4g times.\n",
                  series_efficiency(s, p)->value, series_ideal(s, p->gpus));

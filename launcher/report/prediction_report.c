@@ -48,11 +48,12 @@ static void add_link(struct buf *b, const struct prediction_link *l)
              1e6 * l->latency_s);
 }
 
-void prediction_report_explain(const struct model *m, int gpus_per_node, struct buf *b)
+void prediction_report_explain(const struct model *m, const char *interval, int gpus_per_node,
+                               struct buf *b)
 {
     int largest = (int)m->largest;
 
-    model_explain(m, b);
+    model_explain(m, interval, b);
     buf_addf(b, ". Intervals of %.0f %% are over all laws, by the evidence for each. ",
              100 * MODEL_LEVEL);
     if (m->ncounts > 2)
@@ -95,7 +96,7 @@ static void add_assumptions(const struct prediction *p, const struct prediction_
                    "and 5 % of the epoch, and GPUs that wait for the slowest, whose steps vary by "
                    "0, 1 and 3 %. Measure two more numbers for a prediction. ");
     else
-        prediction_report_explain(&p->model, p->gpus_per_node, b);
+        prediction_report_explain(&p->model, "epoch", p->gpus_per_node, b);
     buf_add(b, "The quality of the network that is trained is not predicted.");
     for (size_t i = 0; i < p->npoints; i++)
         extrapolated |= p->points[i].extrapolated;

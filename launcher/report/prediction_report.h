@@ -15,8 +15,10 @@ void prediction_report_encode_text(const struct prediction *p,
                                    const struct text_form *form, struct buf *b);
 
 /* Adds the laws of a model, how far off a count that is left out is predicted, and what is not
- * known beyond the measured counts. gpus_per_node 0: unknown. */
-void prediction_report_explain(const struct model *m, int gpus_per_node, struct buf *b);
+ * known beyond the measured counts. interval: "epoch" or "interval" (series_interval).
+ * gpus_per_node 0: unknown. */
+void prediction_report_explain(const struct model *m, const char *interval, int gpus_per_node,
+                               struct buf *b);
 
 /* Returns the prediction as JSON, or NULL if memory ran out. */
 json_t *prediction_report_encode_json(const struct prediction *p,

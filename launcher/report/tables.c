@@ -89,22 +89,20 @@ static void fill_speed(struct table *t, const struct report_series *rs)
     const struct series *s = &rs->as->series;
     const char *method = method_of(s);
     struct buf mode = {0};
-    char one_epoch[120];
+    char one_epoch[120], work[48];
 
+    series_describe_work(s, work, sizeof work);
+    snprintf(one_epoch, sizeof one_epoch, "One epoch: the one of index %ld. ", s->one_epoch);
     if (s->stepped)
-        snprintf(one_epoch, sizeof one_epoch, "Interval: the time of %.4g %s. ",
-                 s->points[0].q[QUANTITY_IMAGES].median, s->unit);
-    else
-        snprintf(one_epoch, sizeof one_epoch, "One epoch: the one of index %ld. ", s->one_epoch);
-    if (s->stepped && !s->by_images)
-        *one_epoch = '\0';
+        snprintf(one_epoch, sizeof one_epoch, *work ? "Interval: the time of %s. " : "%s", work);
     series_describe_mode(s, &mode);
     table_init(t,
                "Speed of %s relative to %d GPU%s: medians over the runs of a count. Scaling: %s. "
                "%sRange: of the runs, which are too few for an interval.%s%s%s%s",
                rs->label, s->points[0].gpus, plural(s->points[0].gpus), mode.data ? mode.data : "",
                one_epoch, s->limited ? " Limited: runs that ended at their limit and give the "
-               "steady speed alone; the others give all." : "", method ? " Interval of the speed-up: " : "", method ? method : "",
+                                       "steady speed alone; the others give all." : "",
+               method ? " Interval of the speed-up: " : "", method ? method : "",
                method ? "." : "");
     t->failed |= mode.failed;
     buf_destroy(&mode);
@@ -112,15 +110,16 @@ static void fill_speed(struct table *t, const struct report_series *rs)
         const struct series_point *p = &s->points[i];
         const struct ratio *steady = &p->speedup[QUANTITY_STEADY_EPOCH];
         const struct summary *time = &p->q[QUANTITY_STEADY_EPOCH];
+        int decimals = s->stepped ? 4 : 2;
         table_addf(t, "GPUs", "%d", p->gpus);
         table_add_number(t, "nodes", p->nodes ? p->nodes : NAN, 0);
         table_addf(t, "runs", "%zu", p->nruns);
         if (s->limited)
             table_addf(t, "limited", "%zu", p->nlimited);
         table_add_number(t, "first epoch s", p->q[QUANTITY_FIRST_EPOCH].median, 2);
-        add_worded(t, "steady %s s", series_interval(s), time->median, 2);
+        add_worded(t, "steady %s s", series_interval(s), time->median, decimals);
         add_interval_or_range(t, "95 % interval", &time->interval,
-                              time->count > 1 ? time->min : NAN, time->max, 2, s);
+                              time->count > 1 ? time->min : NAN, time->max, decimals, s);
         table_add_number(t, s->stepped ? "whole run s" : "training s",
                          p->q[QUANTITY_TRAINING].median, 1);
         table_add_number(t, "speed-up total", p->speedup[QUANTITY_TRAINING].value, 2);
@@ -140,10 +139,7 @@ void tables_fill_scaling(struct table *t, const struct report_series *rs)
 {
     const struct series *s = &rs->as->series;
     const char *method = method_of(s);
-    char steady[64], whole[64];
 
-    snprintf(steady, sizeof steady, "%s s", series_quantity_name(s, QUANTITY_STEADY_EPOCH));
-    snprintf(whole, sizeof whole, "%s s", series_quantity_name(s, QUANTITY_WHOLE));
     table_init(t, "Scaling of %s relative to %d GPU%s: medians over the runs. Efficiency: speed-up "
                "over the ideal one. Range: of the runs, which are too few for an interval. "
                "Interval of the speed-up: %s.", rs->label, s->points[0].gpus,
@@ -154,14 +150,14 @@ void tables_fill_scaling(struct table *t, const struct report_series *rs)
         table_addf(t, "GPUs", "%d", p->gpus);
         table_add_number(t, "nodes", p->nodes ? p->nodes : NAN, 0);
         table_addf(t, "runs", "%zu", p->nruns);
-        table_add_number(t, whole, p->q[QUANTITY_WHOLE].median, 1);
-        table_add_number(t, steady, p->q[QUANTITY_STEADY_EPOCH].median, 3);
-        table_add_number(t, series_quantity_name(s, QUANTITY_RATE), p->q[QUANTITY_RATE].median, 1);
+        table_add_number(t, "whole run s", p->q[QUANTITY_WHOLE].median, 1);
+        add_worded(t, "steady %s s", series_interval(s), p->q[QUANTITY_STEADY_EPOCH].median, 3);
+        add_worded(t, "%s/s", s->unit, p->q[QUANTITY_RATE].median, 1);
         table_add_number(t, "speed-up", series_speedup(s, p)->value, 2);
-        add_ratio_interval(t, "its interval", series_speedup(s, p));
+        add_ratio_interval(t, "its interval", series_speedup(s, p), s);
         table_add_number(t, "efficiency", efficiency->value, 3);
         add_interval_or_range(t, "interval of it", &efficiency->interval, efficiency->least,
-                              efficiency->most, 3);
+                              efficiency->most, 3, s);
     }
 }
 
@@ -185,7 +181,8 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
                rs->label, series_interval(s), by_trainer ? ", at the network's size" : "",
                s->quality, s->lower ? ", of which less is better," : "",
                s->limited ? "whole " : "", collapsed, s->lower ? "below " : "above -",
-               d->rule.margin, by_trainer ? " IoU at own size is that of the masks that predict writes, at each "
+               d->rule.margin,
+               by_trainer ? " IoU at own size is that of the masks that predict writes, at each "
                             "image's own size." : "");
     for (size_t i = 0; i < s->npoints && s->has_quality; i++) {
         const struct series_point *p = &s->points[i];
@@ -291,7 +288,7 @@ static void fill_parts(struct table *t, const struct report_series *rs)
         table_addf(t, "GPUs", "%d", p->gpus);
         table_add_number(t, "start-up s", p->q[QUANTITY_STARTUP].median, 2);
         table_add_number(t, "first epoch s", p->q[QUANTITY_FIRST_EPOCH].median, 2);
-        add_worded(t, "steady %s s", series_interval(s), epoch, 2);
+        add_worded(t, "steady %s s", series_interval(s), epoch, s->stepped ? 4 : 2);
         table_add_number(t, "communication s", p->q[QUANTITY_COMM].median, 3);
         add_percent(t, share, p->q[QUANTITY_COMM].median / epoch, 0);
         table_add_number(t, "data wait s", p->q[QUANTITY_DATA].median, 3);
@@ -450,7 +447,8 @@ void tables_fill_short(struct table *t, const struct report_series *rs)
         table_addf(t, "runs", "%zu", p->nruns);
         if (s->limited)
             table_addf(t, "limited", "%zu", p->nlimited);
-        add_worded(t, "%s s", series_interval(s), p->q[QUANTITY_STEADY_EPOCH].median, 2);
+        add_worded(t, "%s s", series_interval(s), p->q[QUANTITY_STEADY_EPOCH].median,
+                   s->stepped ? 4 : 2);
         table_add_number(t, s->stepped ? "run s" : "train s", p->q[QUANTITY_TRAINING].median, 1);
         table_add_number(t, "speed-up", p->speedup[QUANTITY_TRAINING].value, 2);
         table_add_number(t, "steady", series_speedup(s, p)->value, 2);

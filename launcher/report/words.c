@@ -272,7 +272,7 @@ static void add_verdict(struct buf *b, const struct analysis_series *as, const c
         buf_add(b, ": ");
         add_speedup(b, as);
         if (d->by_time)
-            buf_add(b, ".");
+            buf_add(b, ", by speed alone.");
         else
             buf_addf(b, ", and %s holds.", as->series.quality);
     }
@@ -285,7 +285,7 @@ static void add_evidence(struct buf *b, const struct analysis_series *as)
     bool open = !d->decided && d->reach == d->base, used = d->best == d->use && d->use != d->base;
 
     if (d->by_time)
-        buf_addf(b, "This is by speed alone: %s.\n",
+        buf_addf(b, "This is by speed alone, as %s.\n",
                  as->series.limited ? "the runs ended at their limit" : "no run has a quality");
     else if (used)
         add_held(b, as);
@@ -460,7 +460,7 @@ static void add_model_words(struct buf *b, const struct analysis_series *as)
                  100 * m->loo_error, 100 * m->largest_error, 100 * MODEL_POOR_FIT);
         return;
     }
-    model_explain(m, b);
+    model_explain(m, series_interval(&as->series), b);
     buf_addf(b, "; a count left out is predicted within %.1f %%.\n", 100 * m->loo_error);
 }
 
@@ -490,7 +490,8 @@ static void add_fastest(struct buf *b, const struct analysis_series *as)
     buf_addf(b, "%sastest whole run, start-up and evaluation included: %d GPU%s (%.4g s",
              as->series.limited ? "f" : "F", c->gpus, plural(c->gpus), c->value);
     if (training < c->value)
-        buf_addf(b, ", of which %.4g s are training", training);
+        buf_addf(b, ", of which %.4g s are %s", training,
+                 as->series.stepped ? "steps" : "training");
     buf_add(b, ")");
 }
 

@@ -30,7 +30,7 @@ static const struct script_marker markers[] = {
     {"study_dir", "", "folder of the study"},
     {"run", "", "id of the run, such as unet-g03-s1"},
     {"run_dir", "", "its folder"},
-    {"engine", "", "embedded, tensorflow, horovod, pytorch or command"},
+    {"engine", "", "what trains, such as pytorch or command (study.yaml: engine)"},
     {"attempt", "", "number of the attempt, from 1"},
     {"attempt_dir", "", "folder of the attempt, for log.csv"},
     {"seed", "", "seed of the run"},

@@ -93,7 +93,8 @@ static char *read_own_template(const struct engine *engine, enum script_file fil
 
     snprintf(name, sizeof name, "templates/%s/%s.sh", engine->name, file_names[file]);
     if (paths_data(name, path, PATH_MAX, e)) {
-        snprintf(name, sizeof name, "templates/embedded/%s.sh", file_names[file]);
+        snprintf(name, sizeof name, "templates/%s/%s.sh",
+                 file == SCRIPT_RUN ? "command" : "embedded", file_names[file]);
         if (paths_data(name, path, PATH_MAX, e))
             return NULL;
     }

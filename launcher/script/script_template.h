@@ -4,7 +4,8 @@
  *
  *   1. in the user's folder T: T/ENGINE/run_file.sh, T/run_file_hvd.sh (only for the engine
  *      horovod), T/run_file.sh; if T is a file, it is a submit_file.sh
- *   2. templates/ENGINE/run_file.sh, templates/embedded/run_file.sh of unetctl
+ *   2. templates/ENGINE/run_file.sh, templates/command/run_file.sh of unetctl (for submit_file.sh
+ *      templates/embedded/)
  *
  * doc/FORMATS.md, "Templates", has the rules for users' templates. */
 #ifndef UNETCTL_LAUNCHER_SCRIPT_SCRIPT_TEMPLATE_H

@@ -377,6 +377,8 @@ static int set_command(struct script_values *s, struct err *e)
                  script_values_get(s, "resume"));
     } else if (s->run->engine->is_python) {
         script_values_add_python(&b, s->section->python);
+        if (s->run->engine->launcher)
+            buf_addf(&b, " %s", s->run->engine->launcher);
         add_word(&b, script_values_get(s, "script"));
     } else {
         add_word(&b, script_values_get(s, "script"));
@@ -525,6 +527,11 @@ static bool is_mpirun(const char *launcher)
     return strncmp(launcher, "mpirun", 6) == 0 || strncmp(launcher, "mpiexec", 7) == 0;
 }
 
+static bool is_srun(const char *launcher)
+{
+    return strncmp(launcher, "srun", 4) == 0 && (!launcher[4] || launcher[4] == ' ');
+}
+
 /* Does this launcher start the ranks in a container, by Pyxis (srun --container-image) or by a
  * program? A single rank must be started by it, too. */
 static bool has_container(const char *launcher)
@@ -551,13 +558,16 @@ static int set_launcher(struct script_values *s, struct err *e)
     const char *launcher =
         lacks_pmix(site) ? SITE_MPIRUN_LAUNCHER : site->launcher;
     bool unbound = strcmp(site->scheduler, "slurm") == 0 && is_mpirun(launcher);
+    /* with it, each rank sees all GPUs that the job has on the node */
+    const char *bind = s->run->engine->launcher && is_srun(launcher) ? " --gpu-bind=none" : "";
     bool launched = s->run->layout.tasks > 1 || s->run->engine->always_launched ||
                     has_container(launcher);
     struct buf words = {0};
     int rc;
 
     if (!s->w->one_allocation) {
-        buf_addf(&words, "%s%s", launched && unbound ? UNBOUND : "", launched ? launcher : "");
+        buf_addf(&words, "%s%s%s", launched && unbound ? UNBOUND : "", launched ? launcher : "",
+                 launched ? bind : "");
         rc = words.failed ? err_errno(e, ERR_INTERNAL, errno, "launcher")
                           : set_words(s, "launcher", words.data, e);
         buf_destroy(&words);
@@ -573,12 +583,12 @@ static int set_launcher(struct script_values *s, struct err *e)
         return err_set(e, ERR_CONFIG,
                        "--one-allocation starts ranks by srun, which has no PMIx in this sandbox "
                        "(srun --mpi=list); leave the option out");
-    if (strncmp(launcher, "srun", 4) != 0 || (launcher[4] && launcher[4] != ' '))
+    if (!is_srun(launcher))
         return err_set(e, ERR_CONFIG, "%s: --one-allocation needs a site whose 'launcher' is "
                                       "srun, as "
                        "only Slurm divides a job's nodes among runs", site->file);
     buf_addf(&words, "%s --job-name={{run}} --exact --mem=0 --nodes={{nodes}} --ntasks={{tasks}} "
-             "--gpus-per-task={{gpus_per_task}} --cpus-per-task={{cpus_per_task}}", launcher);
+             "--gpus-per-task={{gpus_per_task}} --cpus-per-task={{cpus_per_task}}%s", launcher, bind);
     rc = words.failed ? err_errno(e, ERR_INTERNAL, errno, "launcher")
                       : set_words(s, "launcher", words.data, e);
     buf_destroy(&words);

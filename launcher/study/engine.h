@@ -9,8 +9,8 @@
 #include "src/err.h"
 
 struct engine {
-    /* also its folder in templates/ and, unless it is embedded, its section in study.yaml and the
-     * label of its runs (RUN_ID_FORMAT) */
+    /* also, unless it is embedded, its section in study.yaml, the label of its runs
+     * (RUN_ID_FORMAT), and the folder in templates/ of a run_file.sh of its own, if it has one */
     const char *name;
     bool embedded;
     /* needs one process per GPU; the strategy "mirrored", one process for all, is refused */
@@ -18,6 +18,9 @@ struct engine {
     bool always_launched; /* the site's launcher starts even a single rank */
     /* the python of the engine's section runs the script; otherwise the script is a program */
     bool is_python;
+    /* shell words between the python and its script: they start the ranks of a node, once per node;
+     * NULL: none */
+    const char *launcher;
     /* the script that comes with unetctl, relative to the folder of unetctl's own data files
      * (paths_data), the default of the study's; NULL: none */
     const char *script;

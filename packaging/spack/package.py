@@ -34,6 +34,7 @@ class Unetctl(AutotoolsPackage, CudaPackage):
     depends_on("libyaml")
     depends_on("cjson")
     depends_on("nettle@3.4:")
+    depends_on("pcre2@10.30:")
     depends_on("libpng")
     depends_on("zlib-api")
     depends_on("libtiff@4.5:")

@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct err e = {0};
 
     check_word(text);
-    if (template_render("fuzz", text, values, &rendered, &e))
+    if (template_render("fuzz", text, values, used, &rendered, &e))
         FUZZ_REQUIRE(e.code == ERR_CONFIG && strncmp(e.text, "fuzz", 4) == 0);
     if (template_expand("fuzz", text, values, used, &expanded, &e))
         FUZZ_REQUIRE(e.code == ERR_CONFIG && strncmp(e.text, "fuzz", 4) == 0);

@@ -48,6 +48,7 @@ jansson jansson
 libyaml yaml-0.1
 cjson libcjson
 nettle nettle
+pcre2 libpcre2-8
 libpng libpng
 zlib zlib
 libtiff libtiff-4
@@ -60,8 +61,8 @@ END
     external gmake "$(make --version | sed -n '1s/.* //p')"
 } >config/packages.yaml
 exits 0 "spack spec" spack spec unetctl
-is "$(grep -c '^\[e\].*\^\(jansson\|libyaml\|cjson\|nettle\|libpng\|zlib\|libtiff\|libjpeg-turbo\|openmpi\|'\
-'slurm\|librsvg\)@' "$OUT")" 11 "takes this system's libraries"
+is "$(grep -c '^\[e\].*\^\(jansson\|libyaml\|cjson\|nettle\|pcre2\|libpng\|zlib\|libtiff\|libjpeg-turbo\|openmpi\|'\
+'slurm\|librsvg\)@' "$OUT")" 12 "takes this system's libraries"
 exits 0 "spack spec +cuda" spack spec unetctl +cuda cuda_arch=80,90
 like "$OUT" '\^nccl@.*cuda_arch:?=80,90' "NCCL for the same GPUs"
 exits 1 "+cuda without an architecture" spack spec unetctl +cuda

@@ -14,8 +14,26 @@ unset HTTP_PROXY HTTPS_PROXY FTP_PROXY ALL_PROXY NO_PROXY
 ranks=$({{unetctl|sh}} spec{{spec}} --format env)
 while IFS= read -r line; do export "${line?}"; done <<<"$ranks"
 
-# Where the script finds its data and leaves log.csv.
+# Where the script finds its data and leaves its log.
 {{variables}}
 
 cd {{run_dir|sh}}
-exec {{command}}
+start=exec
+case $UNETCTL_ENGINE in
+tensorflow)
+    TF_CONFIG=$({{unetctl|sh}} spec{{spec}})
+    export TF_CONFIG TF_CPP_MIN_LOG_LEVEL="${TF_CPP_MIN_LOG_LEVEL:-1}"
+    ;;
+jax) export JAX_COORDINATOR_ADDRESS=$MASTER_ADDR:$MASTER_PORT ;;
+torchrun) # the first rank of a node starts all of them; the others wait until they have ended
+    ended=$UNETCTL_ATTEMPT_DIR/.ended-$GROUP_RANK-${UNETCTL_START##*-}
+    if [ "$LOCAL_RANK" != 0 ]; then
+        until [ -s "$ended" ]; do sleep 0.2; done
+        exit "$(cat "$ended")"
+    fi
+    taskset -apc "0-$(($(nproc --all) - 1))" $$ >/dev/null 2>&1 || : # the CPUs of all of them
+    trap 'echo "$?" >"$ended"' EXIT
+    start=
+    ;;
+esac
+$start {{command}}

@@ -549,7 +549,7 @@ bool model_is_usable(const struct model *m)
     return m->fitted && m->ncounts > 2 && !model_misfits(m);
 }
 
-void model_explain(const struct model *m, struct buf *b)
+void model_explain(const struct model *m, const char *interval, struct buf *b)
 {
     const struct model_law *best = &m->laws[0];
     size_t rivals = 1;
@@ -557,14 +557,14 @@ void model_explain(const struct model *m, struct buf *b)
     while (rivals < m->nlaws && m->laws[rivals].evidence >= RIVAL * best->evidence)
         rivals++;
     if (rivals == 1 || best->evidence > CLEAR) {
-        buf_add(b, "The steady epochs are described best by ");
+        buf_addf(b, "The steady %ss are described best by ", interval);
         model_law_name(best, b);
         buf_add(b, ", T(N) = ");
         model_law_describe(best, b);
         buf_addf(b, " (evidence %.0f %%)", 100 * best->evidence);
         return;
     }
-    buf_add(b, "The data do not tell apart what describes the steady epochs: ");
+    buf_addf(b, "The data do not tell apart what describes the steady %ss: ", interval);
     for (size_t i = 0; i < rivals; i++) {
         buf_add(b, i == 0 ? "" : i + 1 < rivals ? ", " : " and ");
         model_law_name(&m->laws[i], b);

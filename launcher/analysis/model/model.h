@@ -93,6 +93,6 @@ bool model_misfits(const struct model *m);
 bool model_is_usable(const struct model *m);
 
 /* Adds which laws describe the counts, and whether the data distinguish them; a whole sentence. */
-void model_explain(const struct model *m, struct buf *b);
+void model_explain(const struct model *m, const char *interval, struct buf *b);
 
 #endif

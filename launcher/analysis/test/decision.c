@@ -224,7 +224,7 @@ static void check_unbounded(void)
         table_add(&table, "x", 1 + i / 3, 1 + i % 3, i < 3 ? 10.123 + 0.1 * i : 0);
     compute();
     is_str(verdict_of(2), "undecided", "times of 0 show nothing");
-    rule = (struct decision_rule){0.4, 0.05};
+    rule = (struct decision_rule){0.4, 0.05, false};
     results_destroy(&table);
     for (int i = 0; i < 6; i++)
         table_add(&table, "x", 1 + i / 3, 1 + i % 3, (i < 3 ? 10.123 : 9.123) + 0.01 * i)->iou =
@@ -369,6 +369,84 @@ static void check_caveats(void)
        "records do: %s", caveat(CAVEAT_TOO_GOOD));
 }
 
+/* Makes the quality a loss, of which less is better, or takes it away. */
+static void make_loss(bool known)
+{
+    for (size_t i = 0; i < table.count; i++) {
+        struct result *r = &table.rows[i];
+        result_set_text(r->metric, sizeof r->metric, "val_loss");
+        r->quality = known ? 20 - r->iou : NAN;
+        r->lower = 1;
+    }
+}
+
+static void check_lower(void)
+{
+    enum decision_state state[5];
+    double change[5];
+
+    fill(7);
+    change_iou(4, -0.008);
+    change_iou(8, -0.02);
+    compute();
+    for (int i = 0; i < 5; i++)
+        state[i] = d.state[i], change[i] = d.quality[i].change.difference;
+    ok(d.quality[3].state == QUALITY_FALLS, "IoU falls with 8 GPUs");
+    make_loss(true);
+    compute();
+    bool same = true;
+    for (int i = 1; i < 5; i++)
+        same &= state[i] == d.state[i] &&
+                fabs(change[i] + d.quality[i].change.difference) < 1e-9;
+    ok(same && d.quality[3].state == QUALITY_FALLS, "and a loss that rises as much");
+    ok(!d.unlearnt && d.quality[3].ncollapsed == 0, "of a loss neither is known");
+
+    rule = (struct decision_rule){DECISION_EFFICIENCY, 0.002, true};
+    compute();
+    near(d.rule.margin, 0.002 * s[0].points[0].q[QUANTITY_IOU].median, 1e-12,
+         "a margin may be a part of the base case");
+    ok(d.quality[3].state == QUALITY_HOLDS, "and 0.02 of 19.1 is less than it");
+    rule = (struct decision_rule)DECISION_RULE_INIT;
+
+    fill(7);
+    for (size_t i = 0; i < table.count; i++)
+        table.rows[i].iou = 0.05;
+    make_loss(true);
+    compute();
+    ok(!d.unlearnt && !caveat(CAVEAT_NOT_LEARNT), "a low loss has learnt nothing less");
+    make_loss(false);
+    compute();
+    ok(d.by_time && d.use->gpus == 8 && d.decided && d.seeds.n == 0,
+       "without a quality the decision is by efficiency");
+    ok(d.next_point == NULL || d.next_seeds == 0 || d.time_seeds.point,
+       "and nothing is advised about it");
+}
+
+/* Limited runs beside whole ones: their quality is not judged, nor does it hide the pairs. */
+static void check_limited(void)
+{
+    fill(7);
+    compute();
+    struct comparison before = d.quality[3].change;
+    for (int i = 0; i < 5; i++)
+        for (long seed = 8; seed <= 9; seed++) {
+            struct result *r = table_add(&table, "x", 1 << i, seed, 0.1);
+            *r = table.rows[i * 7];
+            r->seed = seed, r->limited = 1, r->iou = 0.2;
+        }
+    compute();
+    ok(s[0].points[3].nruns == 9 && d.quality[3].nruns == 7 && d.quality[3].ncollapsed == 0 &&
+           d.quality[3].change.test == before.test &&
+           d.quality[3].change.difference == before.difference,
+       "limited runs change no comparison of quality");
+    for (size_t i = 0; i < table.count; i++)
+        table.rows[i].limited = table.rows[i].limited == 1 || table.rows[i].gpus == 8;
+    compute();
+    ok(d.quality[3].state == QUALITY_UNKNOWN && strstr(d.quality[3].why, "ended at their limit") &&
+           d.use->gpus == 4 && d.reach->gpus == 8,
+       "a count of limited runs alone is within reach by time");
+}
+
 int main(void)
 {
     check_rule();
@@ -377,6 +455,8 @@ int main(void)
     check_unbounded();
     check_model();
     check_caveats();
+    check_lower();
+    check_limited();
     decision_destroy(&d);
     series_destroy(&s[0]);
     results_destroy(&table);

@@ -94,7 +94,7 @@ static void check_folder(const char *name, const char *const want[2][NCOUNTS],
     struct err e;
 
     snprintf(path, sizeof path, "%s/reference-logs/%s", getenv("UNETCTL_SHARED"), name);
-    if (logs_folder_read(path, &table, &e))
+    if (logs_folder_read(path, NULL, &table, &e))
         bail_out("%s", e.text);
     is_int(results_count(&table, RESULT_DONE), 16, "%s: 16 logs are good", name);
     check_table(&table, "native", want[0], print);

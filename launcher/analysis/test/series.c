@@ -274,6 +274,109 @@ static void check_strategies(void)
     results_destroy(&table);
 }
 
+/* Adds a run that ended at its limit: n intervals of about a second, each `part` of an epoch. */
+static struct result *add_limited(int gpus, long seed, double epoch, double part)
+{
+    struct result *r = table_add(&table, "l", gpus, seed, epoch * part);
+
+    r->limited = r->stepped = 1;
+    r->epochs = 30, r->images = 1600 * part, r->images_per_s = 1600 / epoch;
+    r->iou = 0.1, r->loss = 9; /* as its log may have: of a network that has hardly begun */
+    return r;
+}
+
+static struct result *add_whole(int gpus, long seed, double epoch)
+{
+    struct result *r = table_add(&table, "l", gpus, seed, epoch);
+
+    r->images = 1600, r->images_per_s = 1600 / epoch, r->loss = 0.1;
+    return r;
+}
+
+/* 1 to 8 GPUs ended at their limit, 1 and 4 have whole runs, too. */
+static void check_limited(void)
+{
+    for (int gpus = 1; gpus <= 8; gpus++)
+        for (long seed = 1; seed <= 2; seed++)
+            add_limited(gpus, seed, 8. / gpus, seed * gpus / 16.);
+    add_whole(1, 1, 8);
+    add_whole(1, 2, 8);
+    add_whole(4, 1, 2);
+    add_whole(4, 2, 2);
+    compute("l");
+    const struct series *s = &found[0];
+    const struct series_point *one = &s->points[0], *four = &s->points[3], *eight = &s->points[7];
+    ok(nfound == 1 && s->npoints == 8 && s->limited && !s->stepped && s->equal_epochs,
+       "limited and whole runs are one series, of epochs");
+    ok(four->nruns == 4 && four->nlimited == 2 && four->epochs == 12 && eight->nlimited == 2,
+       "limited runs are counted");
+    ok(four->q[QUANTITY_STEADY_EPOCH].min == 2 && four->q[QUANTITY_STEADY_EPOCH].max == 2 &&
+           four->q[QUANTITY_STEADY_EPOCH].count == 4 &&
+           eight->q[QUANTITY_STEADY_EPOCH].median == 1 && eight->q[QUANTITY_IMAGES].median == 1600,
+       "their intervals count for the work of an epoch");
+    near(series_efficiency(s, eight)->value, 1, 1e-12, "and give the speed of counts without");
+    ok(four->q[QUANTITY_IOU].count == 2 && four->q[QUANTITY_IOU].median == 0.9 &&
+           four->q[QUANTITY_TRAINING].count == 2 && four->q[QUANTITY_FIRST_EPOCH].count == 2 &&
+           eight->q[QUANTITY_IOU].count == 0 && isnan(eight->q[QUANTITY_WHOLE].median) &&
+           one->q[QUANTITY_LOSS].max == 0.1,
+       "quality, loss and whole times are those of whole runs");
+    near(four->speedup[QUANTITY_WHOLE].value, 4, 1e-12, "whole times are compared between them");
+    ok(isnan(eight->speedup[QUANTITY_WHOLE].value), "and not of other counts");
+
+    for (size_t i = 0; i < table.count; i++)
+        if (table.rows[i].limited != 1)
+            table.rows[i].state = RESULT_FAILED;
+    facts.unit = "tokens";
+    compute("l");
+    s = &found[0];
+    char work[48];
+    series_describe_work(s, work, sizeof work);
+    ok(s->stepped && !s->has_quality && s->npoints == 8 && s->mode == SERIES_BATCH_UNKNOWN,
+       "limited runs alone are intervals without a quality");
+    is_str(work, "100 tokens", "of the work of the first run's");
+    near(series_efficiency(s, &s->points[7])->value, 1, 1e-12, "their speed is that of the work");
+    near(s->points[7].q[QUANTITY_STEADY_EPOCH].median, 1 / 16., 1e-12, "as are their times");
+
+    facts.mode = SERIES_WEAK;
+    for (size_t i = 0; i < table.count; i++) {
+        table.rows[i].images = table.rows[i].images_per_s = NAN;
+        table.rows[i].median_epoch_s = 2;
+    }
+    compute("l");
+    s = &found[0];
+    ok(s->mode == SERIES_WEAK, "work.mode decides where the batch is unknown");
+    near(series_efficiency(s, &s->points[7])->value, 1, 1e-12,
+         "without counts of work, weak scaling has it grow with the GPUs");
+    facts = (struct series_facts){0};
+    results_destroy(&table);
+}
+
+/* Whole runs of intervals, of a loss of which less is better. */
+static void check_steps(void)
+{
+    for (int gpus = 1; gpus <= 4; gpus *= 2) {
+        struct result *r = table_add(&table, "l", gpus, 1, 1);
+        r->stepped = 1, r->epochs = 40 / gpus, r->images = 100. * gpus;
+        r->images_per_s = r->images;
+        result_set_text(r->metric, sizeof r->metric, "val_loss");
+        r->quality = 12.5, r->lower = 1;
+    }
+    compute("l");
+    const struct series *s = &found[0];
+    ok(s->stepped && s->lower && !s->is_share && s->decimals == 2 && s->equal_epochs,
+       "whole runs that did the same work have equal epochs");
+    is_str(s->quality, "val_loss", "the quality has its name");
+    near(s->points[2].q[QUANTITY_STEADY_EPOCH].median, 0.25, 1e-12, "times are of the same work");
+    table.rows[2].epochs = 20;
+    compute("l");
+    ok(!found[0].equal_epochs, "twice the work is another training");
+    table.rows[1].images = NAN;
+    compute("l");
+    ok(isnan(found[0].points[1].q[QUANTITY_STEADY_EPOCH].median) && !found[0].by_images,
+       "a count whose work is unknown has no steady time");
+    results_destroy(&table);
+}
+
 int main(void)
 {
     check_known_numbers();
@@ -283,6 +386,8 @@ int main(void)
     check_modes();
     check_settings();
     check_strategies();
+    check_limited();
+    check_steps();
     compute("none");
     return done_testing();
 }

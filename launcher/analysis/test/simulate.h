@@ -69,6 +69,7 @@ struct simulate_design {
     double scatter_seed;      /* the same of a term that a seed has at all counts */
     double collapse;          /* probability that a run on several GPUs collapses */
     double resolution;        /* qualities are rounded to multiples of this; 0: not rounded */
+    bool lower;               /* quality is a loss, 2 less what it would be */
     bool one_seed;            /* the engine ignores the seed: all runs of a count are equal */
     bool shared_seeds;        /* what a seed has is the same for all engines of a study */
 };

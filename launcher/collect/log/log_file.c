@@ -4,8 +4,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-#include "launcher/collect/log/keras_log.h"
+#include "launcher/collect/log/log_container.h"
+#include "launcher/collect/log/log_intervals.h"
+#include "launcher/collect/log/log_pattern.h"
 #include "launcher/collect/log/mllog_file.h"
 #include "src/atomicfile.h"
 
@@ -94,8 +97,105 @@ static int decode_reference(const char *text, size_t n, const char *path, struct
     return 0;
 }
 
-int log_file_read(const char *path, struct result *r, struct err *e)
+/* What nnU-Net prints in each epoch. */
+static const char nnunet[] = "Epoch (?<epoch>\\d+) *$|train_loss (?<loss>\\S+)|"
+                             "val_loss (?<val_loss>\\S+)|Pseudo dice (?<pseudo_dice>\\[.*\\])|"
+                             "Epoch time: (?<epoch_time>[0-9.]+)";
+
+enum form { UNKNOWN, EVENTS, MLLOG, REFERENCE, NNUNET, JSON, CSV };
+
+/* Recognises the form of a file by its bytes, which a NUL follows. */
+static enum form find_form(const char *text, size_t n)
 {
+    static const char header[] = ",training_time,test_time,iou";
+    size_t first = n < 256 ? n : 256;
+
+    if (log_container_is_events(text, n))
+        return EVENTS;
+    if (memchr(text, '\0', n))
+        return UNKNOWN;
+    if (mllog_file_matches(text))
+        return MLLOG;
+    if (memmem(text, first, header, strlen(header)) || n == 0)
+        return REFERENCE;
+    if (log_container_is_json(text))
+        return JSON;
+    if (strstr(text, "Epoch time: ") && strstr(text, "train_loss "))
+        return NNUNET;
+    return log_container_is_csv(text) ? CSV : UNKNOWN;
+}
+
+bool log_file_is_known(const char *path, bool *stated)
+{
+    struct err ignored;
+    size_t n;
+    char *text = atomicfile_read(path, LOG_FILE_MAX, &n, &ignored);
+    enum form form = text ? find_form(text, n) : UNKNOWN;
+
+    free(text);
+    if (stated)
+        *stated = form == MLLOG;
+    return form != UNKNOWN;
+}
+
+/* Reads the rows of text, which is changed. */
+static int read_rows(char *text, size_t n, enum form form, const char *pattern,
+                     struct log_table *t, struct result *r, struct err *e)
+{
+    if (pattern)
+        return log_pattern_read(text, pattern, t, e);
+    switch (form) {
+    case EVENTS: return log_container_read_events(t->path, t, e);
+    case MLLOG: return mllog_file_read(text, t, r, e);
+    case NNUNET: return log_pattern_read(text, nnunet, t, e);
+    case JSON: return log_container_read_json(text, n, t, e);
+    case REFERENCE:
+    case CSV: return log_container_read_csv(text, t, e);
+    case UNKNOWN: break;
+    }
+    if (memchr(text, '\0', n))
+        return err_set(e, ERR_DATA, "%s: it is not a log: it has binary data", t->path);
+    return err_set(e, ERR_CONFIG, "%s: its form is not known (a table with a header, JSON, events of "
+                   "TensorBoard, MLLOG); for other lines give a pattern, such as --column "
+                   "pattern='epoch (?<epoch>[0-9]+) took (?<epoch_time>[0-9.]+)' (log.pattern in "
+                   "study.yaml)", t->path);
+}
+
+/* Is anything said about columns that the reference's table does not have? */
+static bool asks_more(const struct log_form *form)
+{
+    return form->pattern || form->time || form->units || form->quality || form->per_step > 0 ||
+           form->per_run > 0 || (form->quality_name && strcasecmp(form->quality_name, "iou"));
+}
+
+/* Decodes n bytes of a file, which a NUL follows. */
+static int decode_log(char *text, size_t n, const char *path, const struct log_form *form,
+                      struct result *r, struct err *e)
+{
+    struct log_table t = {.path = path};
+    enum form found = find_form(text, n);
+    int rc;
+
+    if (found == REFERENCE && !form->pattern) {
+        struct result checked = *r;
+        if (decode_reference(text, n, path, &checked, e))
+            return -1;
+        if (!asks_more(form)) {
+            *r = checked;
+            return 0;
+        }
+        curve_destroy(checked.curve);
+    }
+    rc = read_rows(text, n, found, form->pattern, &t, r, e);
+    if (rc == 0)
+        rc = log_intervals_fill(&t, form, r, e);
+    log_table_destroy(&t);
+    return rc;
+}
+
+int log_file_read(const char *path, const struct log_form *form, struct result *r, struct err *e)
+{
+    static const struct log_form none;
     size_t n;
     char *text = atomicfile_read(path, LOG_FILE_MAX, &n, e);
     struct result filled = *r;
@@ -104,14 +204,8 @@ int log_file_read(const char *path, struct result *r, struct err *e)
     if (!text)
         return -1;
     filled.curve = NULL;
-    if (memchr(text, '\0', n))
-        rc = err_set(e, ERR_DATA, "%s: it is not a log: it has binary data", path);
-    else if (mllog_file_matches(text))
-        rc = mllog_file_decode(text, path, &filled, e);
-    else if (keras_log_matches(text))
-        rc = keras_log_decode(text, path, &filled, e);
-    else
-        rc = decode_reference(text, n, path, &filled, e);
+    filled.stepped = 0;
+    rc = decode_log(text, n, path, form ? form : &none, &filled, e);
     free(text);
     if (rc == 0 && check_clocks(filled.curve, filled.training_time, filled.test_time, path, e)) {
         curve_destroy(filled.curve);

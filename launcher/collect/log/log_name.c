@@ -33,11 +33,32 @@ static int take_number(const char **p)
     return value;
 }
 
+const char *log_name_end(int i)
+{
+    static const char *const ends[] = {".csv", ".log", ".txt", ".json", ".jsonl", ".tfevents",
+                                       NULL};
+
+    return ends[i];
+}
+
 bool log_name_ends(const char *name)
 {
-    const char *dot = strrchr(name, '.');
+    const char *dot = strrchr(name, '.'), *end;
 
-    return dot && (!strcmp(dot, ".csv") || !strcmp(dot, ".log") || !strcmp(dot, ".txt"));
+    for (int i = 0; dot && (end = log_name_end(i)); i++)
+        if (strcmp(dot, end) == 0)
+            return true;
+    return false;
+}
+
+void log_name_set_end(char name[LOG_NAME_SIZE], const char *path)
+{
+    const char *own = strstr(path, ".tfevents") ? ".tfevents"
+                      : log_name_ends(path)     ? strrchr(path, '.')
+                                                : ".txt";
+    size_t n = (size_t)(strrchr(name, '.') - name);
+
+    snprintf(name + n, LOG_NAME_SIZE - n, "%s", own);
 }
 
 bool log_name_decode(const char *name, char *engine, size_t engine_size, int *gpus, long *seed)

@@ -14,12 +14,18 @@
  * the name. */
 void log_name_encode(char dst[LOG_NAME_SIZE], const char *engine, int gpus, long seed, bool first);
 
-/* Decodes the name of a log (.csv, .log or .txt). Returns false if it is not one; the values may
+/* Decodes the name of a log (log_name_end). Returns false if it is not one; the values may
  * be changed then. The engine is "native" if the name has none, and "horovod" for hvd; the seed
  * is 1 if the name has none. */
 bool log_name_decode(const char *name, char *engine, size_t engine_size, int *gpus, long *seed);
 
-/* Does name end like that of a log, in .csv, .log or .txt? */
+/* Returns the ending ".csv" or another one of logs, i from 0, or NULL. */
+const char *log_name_end(int i);
+
+/* Does name have such an ending? */
 bool log_name_ends(const char *name);
+
+/* Replaces the ending of a log's name by that of path, or by .txt if path has none of a log. */
+void log_name_set_end(char name[LOG_NAME_SIZE], const char *path);
 
 #endif

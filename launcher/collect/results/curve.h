@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The intervals of a run that its log or its record has a time for: its epochs or, of a program that
- * does not count epochs, the steps between two rows. */
+/* The intervals of a run that its log or its record has a time for: its epochs or, of a program
+ * that does not count epochs, the steps between two rows. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_RESULTS_CURVE_H
 #define UNETCTL_LAUNCHER_COLLECT_RESULTS_CURVE_H
 
@@ -40,7 +40,7 @@ int curve_check(const struct curve *c, const char *name, struct err *e);
 /* Returns the number of intervals at the beginning that pay for warming up, at least 1: the first
  * and those after it, up to half of all, over which the sum of
  *   log of the time per unit of work - its median over the second half - t
- * is the largest, each term limited to -t .. t, so that one slow interval outweighs one that is not.
+ * is the largest, each term limited to -t .. t, so that one slow interval outweighs one other.
  * t = CURVE_SLOW (1 + CURVE_FEW / m) s for the m intervals of the second half, where s is their
  * deviation, 1.4826 x the median absolute one, and at least CURVE_NOISE. */
 size_t curve_warmup(const struct curve *c);

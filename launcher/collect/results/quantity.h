@@ -11,7 +11,7 @@ enum quantity {
     QUANTITY_FIRST_EPOCH,  /* the epoch with index 0, which includes warming up */
     /* A single epoch (series_facts.epoch), which the reference notebook compares. */
     QUANTITY_ONE_EPOCH,
-    QUANTITY_STEADY_EPOCH, /* median of the epochs after the first */
+    QUANTITY_STEADY_EPOCH, /* median of the epochs after warming up */
     QUANTITY_COMM,         /* exposed communication in a steady epoch */
     QUANTITY_DATA,         /* wait for data in a steady epoch */
     QUANTITY_EVALUATION,   /* test_time */

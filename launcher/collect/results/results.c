@@ -93,7 +93,7 @@ static const char *const state_names[] = {
     [RESULT_RUNNING] = "running",     [RESULT_PENDING] = "pending",
     [RESULT_UNFINISHED] = "unfinished", [RESULT_CORRUPT] = "corrupt",
     [RESULT_ELASTIC] = "elastic",     [RESULT_NOT_STARTED] = "not started",
-    [RESULT_MISSING] = "missing",
+    [RESULT_MISSING] = "missing",     [RESULT_UNREAD] = "unread",
 };
 enum { NSTATES = sizeof state_names / sizeof state_names[0] };
 

@@ -24,7 +24,8 @@ enum result_state {
     RESULT_NOT_STARTED, /* generated, but never started */
     /* finished, but it ran on another number of GPUs than planned for some time */
     RESULT_ELASTIC,
-    RESULT_MISSING      /* study.yaml asks for it, but it was not generated */
+    RESULT_MISSING,     /* study.yaml asks for it, but it was not generated */
+    RESULT_UNREAD       /* its log is of a form that is not known; the note says what to type */
 };
 
 struct result {
@@ -38,9 +39,9 @@ struct result {
     double images; /* images that all ranks processed in an epoch, median */
     /* in a series, the second is that of the epoch series_facts.epoch if it is set */
     double first_epoch_s, second_epoch_s;
-    double median_epoch_s; /* over all epochs after the first */
+    double median_epoch_s; /* over the epochs after warming up (curve.h) */
     double training_time, test_time;
-    double images_per_s; /* median over the epochs after the first */
+    double images_per_s; /* median over the same */
     double loss;         /* of the last epoch */
     double iou, dice;    /* at the network's size */
     double iou_own_size; /* of the masks at each image's own size */
@@ -52,8 +53,8 @@ struct result {
     double quality;
     int lower;     /* 1 if a smaller quality is better */
     char unit[24]; /* what `images` counts: "samples", "tokens" ...; "": images */
-    /* 1 if it ended at limit.steps or limit.minutes: only its speed is known, neither its quality nor
-     * the time of a whole run. */
+    /* 1 if it ended at limit.steps or limit.minutes: only its speed is known, neither its quality
+     * nor the time of a whole run. */
     int limited;
     /* 1 if its intervals (curve.h) are the steps between two rows of its log, not epochs; `epochs`
      * is their number all the same, and images and times are of one of them */

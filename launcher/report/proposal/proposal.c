@@ -4,19 +4,22 @@
 
 #include <errno.h>
 #include <fts.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "launcher/host/path.h"
 #include "launcher/report/figures.h"
-#include "launcher/report/proposal/proposal_chart.h"
 #include "launcher/report/proposal/proposal_text.h"
 #include "launcher/report/report_folder.h"
 #include "src/atomicfile.h"
 #include "src/log.h"
 #include "src/mem.h"
+#include "src/plural.h"
 
 #define SCRIPT_MAX (1 << 20)
+#define CURVE_STEPS 24 /* the most steps of a curve, about */
 
 static const char *const script_names[PROPOSAL_NSCRIPTS] = {"submit_file.sh", "run_file.sh"};
 
@@ -57,6 +60,69 @@ static void read_run(struct proposal_text *text, struct proposal_facts *facts)
     }
 }
 
+/* Adds what the model expects beyond the largest measured count, or its interval. */
+static void add_extrapolation(struct chart *c, const struct report_series *rs, int colour,
+                              bool band)
+{
+    const struct series *s = &rs->as->series;
+    int from = s->points[s->npoints - 1].gpus, to = proposal_request_end(rs);
+
+    if (to == from)
+        return;
+    struct chart_series *dst = chart_add_series(c, band ? CHART_BAND : CHART_LINE, colour,
+                                                band ? "extrapolation, 90 %% interval"
+                                                     : "extrapolation, expected");
+    for (int n = from; n <= to; n += (to - from) / CURVE_STEPS + 1) {
+        struct bounds b = model_speedup(&rs->as->steady, s->points[0].gpus, n);
+        chart_add_point(c, dst, n, band ? NAN : b.expected, band ? b.low : NAN,
+                        band ? b.high : NAN);
+    }
+    if (dst)
+        dst->dashed = true;
+}
+
+static void add_measured(struct chart *c, const struct report_series *rs, size_t i,
+                         const char *label)
+{
+    const struct series *s = &rs->as->series;
+    struct chart_series *dst = chart_add_series(c, CHART_MARKS, (int)(i % CHART_COLOURS), "%s",
+                                                label);
+
+    if (dst)
+        dst->mark = (int)(i % 4);
+    for (size_t k = 0; k < s->npoints; k++) {
+        const struct ratio *r = series_speedup(s, &s->points[k]);
+        bool known = interval_is_known(&r->interval);
+        chart_add_point(c, dst, s->points[k].gpus, r->value, known ? r->interval.low : r->least,
+                        known ? r->interval.high : r->most);
+    }
+}
+
+/* Makes the figure, whose axes are logarithmic. */
+static void make_chart(struct chart *c, const struct report *r)
+{
+    int base = r->series[0].as->series.points[0].gpus, end = base;
+
+    chart_init(c, "scaling", "Speed-up against the ideal",
+               "Speed-up, both axes logarithmic. Marks: measured, with intervals of 95 %% or, of too "
+               "few runs, their range. Line: the ideal. Dashed, in its interval of 90 %%: "
+               "extrapolated by the model, not measured.");
+    snprintf(c->x.label, sizeof c->x.label, "GPUs");
+    snprintf(c->y.label, sizeof c->y.label, "speed-up");
+    c->x.logarithmic = c->y.logarithmic = true;
+    for (size_t i = 0; i < r->nseries; i++) {
+        add_extrapolation(c, &r->series[i], (int)(i % CHART_COLOURS), true);
+        add_extrapolation(c, &r->series[i], (int)(i % CHART_COLOURS), false);
+        add_measured(c, &r->series[i], i, r->nseries > 1 ? r->series[i].label : "measured");
+        end = proposal_request_end(&r->series[i]) > end ? proposal_request_end(&r->series[i]) : end;
+    }
+    struct chart_series *ideal = chart_add_series(c, CHART_LINE, CHART_INK, "ideal, over %d GPU%s",
+                                                  base, plural(base));
+    chart_add_point(c, ideal, base, 1, NAN, NAN);
+    chart_add_point(c, ideal, end, (double)end / base, NAN, NAN);
+    chart_fit(c, false);
+}
+
 static int write_files(struct proposal_text *text, struct figures *figures, const char *dir,
                        struct err *e)
 {
@@ -86,7 +152,7 @@ int proposal_write(const struct report *r, struct proposal_facts *facts, const c
         return err_errno(e, ERR_CONFIG, errno, "report: --proposal %s: name a new folder, since the "
                          "blanks of an earlier proposal may have been filled in", dir);
     read_run(&text, facts);
-    proposal_chart_make(figures.list, r);
+    make_chart(figures.list, r);
     if (figures.list->failed)
         mem_fail(e);
     else

@@ -28,6 +28,14 @@ int proposal_request_decode(const char *text, struct proposal_request *dst, stru
     return 0;
 }
 
+int proposal_request_end(const struct report_series *rs)
+{
+    const struct series *s = &rs->as->series;
+    int largest = s->points[s->npoints - 1].gpus;
+
+    return model_is_usable(&rs->as->steady) ? MODEL_FURTHEST * largest : largest;
+}
+
 enum { GPUS, NODES, RUNS, HOURS, GPU_H, NODE_H, CORE_H, FLOP, STORAGE, NCOLUMNS };
 
 static const char *const heads[NCOLUMNS] = {"GPUs",   "nodes",  "runs", "hours of a run", "GPU-h",

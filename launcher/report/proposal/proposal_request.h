@@ -34,6 +34,10 @@ struct proposal_facts {
 /* Decodes "NAME: GPUS x RUNS x HOURS" or "NAME: GPUS x RUNS". Returns 0, or -1 with ERR_USAGE. */
 int proposal_request_decode(const char *text, struct proposal_request *dst, struct err *e);
 
+/* Returns the largest count that the model may predict, or the largest measured one if the model
+ * cannot be used. */
+int proposal_request_end(const struct report_series *rs);
+
 /* Fills t with a row per request and their sum. Measurements are those of rs. */
 void proposal_request_fill(struct table *t, const struct report_series *rs,
                            const struct proposal_facts *facts);

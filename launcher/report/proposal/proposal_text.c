@@ -9,7 +9,6 @@
 #include "launcher/report/markup/escape.h"
 #include "launcher/report/paragraph.h"
 #include "launcher/report/prediction_report.h"
-#include "launcher/report/proposal/proposal_chart.h"
 #include "launcher/report/tables.h"
 #include "src/plural.h"
 
@@ -163,7 +162,7 @@ static void add_extrapolation(const struct document *d, const struct report_seri
 {
     const struct series *s = &rs->as->series;
     const struct model *m = &rs->as->steady;
-    int largest = s->points[s->npoints - 1].gpus, end = proposal_chart_end(rs);
+    int largest = s->points[s->npoints - 1].gpus, end = proposal_request_end(rs);
     struct buf text = {0};
     struct table t;
 
@@ -171,7 +170,7 @@ static void add_extrapolation(const struct document *d, const struct report_seri
         fill_extrapolation(&t, rs);
         table_append(&t, d->table, d->b);
         buf_add(&text, "Assumptions: ");
-        prediction_report_explain(m, f->gpus_per_node, &text);
+        prediction_report_explain(m, series_interval(s), f->gpus_per_node, &text);
         buf_add(&text, "Program, input, nodes and network stay those of the measurement.\n");
     } else
         buf_addf(&text, "Nothing is predicted beyond %d GPU%s of %s: %s.\n", largest,
@@ -213,18 +212,12 @@ static void add_values(struct buf *b, const struct series *s, const char *what, 
 static void add_method(const struct document *d, const struct report_series *rs)
 {
     const struct series *s = &rs->as->series;
-    size_t nlimited = 0;
     char length[48];
     struct buf text = {0};
 
-    for (size_t i = 0; i < s->npoints; i++)
-        nlimited += s->points[i].nlimited;
     paragraph_describe(&text, rs);
     snprintf(length, sizeof length, "Length of a run in %ss", series_interval(s));
     add_values(&text, s, length, offsetof(struct result, epochs), false);
-    if (nlimited)
-        buf_addf(&text, "Of the %zu runs, %zu ended at limit.steps or limit.minutes: they show speed "
-                 "alone.\n", s->nrows, nlimited);
     add_values(&text, s, "Seeds", offsetof(struct result, seed), false);
     add_values(&text, s, "Cluster: " PROPOSAL_BLANK ". Nodes", offsetof(struct result, hosts),
                true);

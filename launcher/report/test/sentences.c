@@ -133,7 +133,7 @@ static bool holds(const struct found *f, const struct series_point *p)
 {
     const struct comparison *c = &quality_of(f, p)->change;
 
-    return p == series_of(f)->points ||
+    return p == series_of(f)->points || decision_of(f)->by_time ||
            (interval_is_known(&c->interval) && c->interval.low > -decision_of(f)->rule.margin &&
             c->resolution <= 0.0021 && !collapses(f, p) &&
             p->epochs == series_of(f)->points->epochs);
@@ -206,7 +206,22 @@ static bool is_used(const struct found *f)
     if (!p || p == series_of(f)->points || !suffices(f, p) || !holds(f, p))
         return false;
     tally(SENTENCES_USE, true_efficiency(f, p) >= decision_of(f)->rule.efficiency &&
-                             true_change(f, p) > -decision_of(f)->rule.margin);
+                             (decision_of(f)->by_time ||
+                              true_change(f, p) > -decision_of(f)->rule.margin));
+    return true;
+}
+
+/* "Use N" without a word on quality. */
+static bool is_used_by_time(const struct found *f)
+{
+    return decision_of(f)->by_time && is_used(f);
+}
+
+static bool has_no_quality(const struct found *f)
+{
+    for (size_t i = 0; i < series_of(f)->npoints; i++)
+        if (series_of(f)->points[i].q[QUANTITY_IOU].count)
+            return false;
     return true;
 }
 
@@ -571,6 +586,8 @@ static struct sentence headlines[] = {
      {0}, 0},
     {"By time alone: ", is_unlearnt, {0}, 0},
     {"[Uu]se (N) GPUs?" LABEL ": " SPEED ", and (IoU|accuracy) holds\\.", is_used, {0}, 0},
+    {"[Uu]se (N) GPUs?" LABEL ": " SPEED ", by speed alone\\.", is_used_by_time, {0}, 0},
+    {"This is by speed alone, as no run has a quality\\.", has_no_quality, {0}, 0},
     {"(IoU|Accuracy) with (N) GPUs holds \\(V against V; change V, 95 % interval V to V; N of N "
      "runs collapsed, 95 % limit N %\\)\\.", is_quality_shown, {0}, 0},
     {"[Uu]se (N) GPUs?" LABEL ": every larger count measured is slower\\.", are_slower, {0}, 0},
@@ -603,7 +620,7 @@ static struct sentence caveats[] = {
     {"No network has learnt its task \\(the best (IoU|accuracy) is X\\): .*", is_unlearnt, {0}, 0},
     {"Runs of different seeds are equal in every loss and score \\(numbers of GPUs: [0-9., "
      "]+\\), so "
-     "the seed changes nothing: equal runs count as one where (IoU|accuracy) is compared\\.",
+     "the seed changes nothing: equal runs count as one where (IoU|accuracy|quality) is compared\\.",
      have_equal_seeds, {0}, 0},
     {"Quality \\((IoU|accuracy)\\) is counted over different validation images: .*", is_always,
      {0}, 0},
@@ -619,7 +636,7 @@ static struct sentence caveats[] = {
     {"The logs do not say how many images an epoch really processed: .*", is_always, {0}, 0},
     {"Runs trained for different numbers of epochs: .*", is_always, {0}, 0},
     {"With (N) GPUs the efficiency of X is more than ideal\\. .*", is_suspect, {0}, 0},
-    {"N values? of epoch time or (IoU|accuracy) lies? far from the median .*", is_always, {0}, 0},
+    {"N values? of epoch time( or (IoU|accuracy))? lies? far from the median .*", is_always, {0}, 0},
     {NULL, NULL, {0}, 0}};
 
 static struct sentence reasons[] = {
@@ -685,8 +702,8 @@ static struct sentence paragraphs[] = {
      "(N runs?|N to N runs) per count \\(unetctl [0-9.]+\\)\\.", is_always, {0}, 0},
     {"How the work scales: [^.]*\\.", is_always, {0}, 0},
     {"Settings other than the built-in ones: .*\\.", is_always, {0}, 0},
-    {"With N GPUs? an epoch takes (X) s \\(median over runs of the median over all epochs but the "
-     "first\\)\\.", is_base_epoch, {0}, 0},
+    {"With N GPUs? an epoch takes (X) s \\(median over runs of the median over all epochs "
+     "after warming up\\)\\.", is_base_epoch, {0}, 0},
     {"With (N) GPUs (it is|the images per second are) (X) times as (fast|many) \\((95 % interval X to "
      "X|X to X over the epochs of single runs|X to X between single runs, too few for an interval|"
      "single runs, without an interval)\\), an efficiency of (X); ideal scaling, the bound, would be "
@@ -696,6 +713,7 @@ static struct sentence paragraphs[] = {
      {0}, 0},
     {"(IoU|Accuracy) on the validation images( at the network's size)? is (X) with (N) GPUs and (X) "
      "with N \\(means over runs\\)\\.", is_measured_quality, {0}, 0},
+    {"No run has a quality: this is by speed alone\\.", has_no_quality, {0}, 0},
     {"The change is not judged: (IoU|accuracy) is [^.]*\\.", is_quality_unjudged, {0}, 0},
     {"Its change of V \\(95 % interval V to V, simultaneous over N counts?\\) shows that it holds by "
      "the margin of X; N of N runs collapsed\\.", does_paragraph_hold, {0}, 0},
@@ -813,7 +831,7 @@ const char *sentences_check_differences(const struct report *r)
             struct found f = {.difference = &p->differences[k]};
             struct buf b = {0};
             difference_describe(&b, &p->differences[k], r->series[p->a].label,
-                                r->series[p->b].label, r->series[p->a].as->series.quality);
+                                r->series[p->b].label, &r->series[p->a].as->series);
             wrong = check_text(differences, &f, b.data);
             buf_destroy(&b);
         }

@@ -35,7 +35,8 @@ static void set_up(void)
     as = (struct analysis_series){0};
     strcpy(as.series.engine, "embedded");
     as.series.points = points;
-    as.series.quality = "IoU";
+    as.series.quality = "IoU", as.series.unit = "images", as.series.decimals = 4;
+    as.series.has_quality = as.series.is_share = true;
     as.series.npoints = 4;
     memset(points, 0, sizeof points);
     for (int i = 0; i < 4; i++) {
@@ -377,7 +378,7 @@ static const char *compared(const struct analysis_difference *d)
     static char text[400];
     struct buf b = {0};
 
-    difference_describe(&b, d, "A", "B", "IoU");
+    difference_describe(&b, d, "A", "B", &as.series);
     snprintf(text, sizeof text, "%s", b.data);
     buf_destroy(&b);
     return text;
@@ -385,6 +386,7 @@ static const char *compared(const struct analysis_difference *d)
 
 static void check_compare(void)
 {
+    set_up();
     struct analysis_difference d = {.gpus = 8, .quantity = QUANTITY_STEADY_EPOCH,
                                     .ratio = ratio(1.25, 0.05)};
 
@@ -418,6 +420,10 @@ static void check_compare(void)
     is_str(compared(&d), "With 8 GPUs, IoU: B 0.8700, A 0.9000; lower by 0.0300 (95 % interval "
                          "0.0100 "
            "to 0.0500, simultaneous over 2 counts).", "a lower IoU is compared");
+    as.series.quality = "val_loss", as.series.lower = true, as.series.decimals = 2;
+    is_str(compared(&d), "With 8 GPUs, val_loss: B 0.87, A 0.90; lower by 0.03 (95 % interval 0.01 "
+           "to 0.05, simultaneous over 2 counts); lower is better.", "and so is a lower loss");
+    set_up();
     d.compare.significant = false;
     d.compare.interval.high = 0.01;
     is_str(compared(&d), "With 8 GPUs, IoU: B 0.8700, A 0.9000; no difference is shown: -0.0300 "
@@ -433,6 +439,43 @@ static void check_compare(void)
            "an IoU that one side lacks is reported");
 }
 
+/* Words of intervals of steps, of a loss, of limited runs and of no quality at all. */
+static void check_other_work(void)
+{
+    set_up();
+    as.series.quality = "val_loss", as.series.lower = true, as.series.is_share = false;
+    as.series.decimals = 3, as.series.unit = "tokens", as.series.stepped = true;
+    is_str(headline(NULL), "Use 4 GPUs: 3.6x faster than with 1 GPU (95 % interval 3.5-3.8), "
+           "and val_loss holds.", "the quality has its name");
+    is_str(words.evidence, "val_loss with 4 GPUs holds (0.962 against 0.964; change -0.002, 95 % "
+           "interval -0.006 to 0.000).\n", "only IoU and accuracy collapse");
+    quality[1].state = QUALITY_FALLS, quality[1].change.difference = 0.03;
+    state[1] = DECISION_FAILS;
+    headline(NULL);
+    ok(strstr(words.reasons, "2 GPUs (val_loss rises by 0.030)"), "a loss rises: %s",
+       words.reasons);
+    as.series.mode = SERIES_WEAK;
+    is_str(headline(NULL), "Use 4 GPUs: 3.6x the tokens per second (95 % interval 3.5-3.8), and "
+           "val_loss holds.", "work has its unit");
+
+    as.series.has_quality = false, as.series.mode = SERIES_STRONG, as.decision.by_time = true;
+    is_str(headline(NULL), "Use 4 GPUs: 3.6x faster than with 1 GPU (95 % interval 3.5-3.8), "
+           "by speed alone.", "without a quality the verdict is by time");
+    is_str(words.evidence, "This is by speed alone, as no run has a quality.\n", "and says so");
+    as.series.limited = true;
+    headline(NULL);
+    is_str(words.evidence, "This is by speed alone, as the runs ended at their limit.\n", "or why");
+
+    as.series.has_quality = as.series.is_share = true, as.series.quality = "IoU";
+    as.decision.by_time = false, as.decision.use = &points[1];
+    as.series.lower = false, quality[2].state = QUALITY_UNKNOWN;
+    quality[2].why = "not known, as these runs ended at their limit";
+    headline(NULL);
+    ok(strstr(words.evidence, "IoU with 4 GPUs is not known, as these runs ended at their limit: this "
+              "is by speed alone. Whole runs would show it.\n"), "a count without whole runs: %s",
+       words.evidence);
+}
+
 int main(void)
 {
     check_headline();
@@ -442,6 +485,7 @@ int main(void)
     check_convergence();
     check_noise();
     check_compare();
+    check_other_work();
     words_destroy(&words);
     return done_testing();
 }

@@ -162,14 +162,14 @@ static void check_evidence(void)
     for (uint64_t seed = 1; seed <= 20; seed++) {
         fit(amdahl, 3, 0.03, &nothing, 200 + seed);
         b.length = 0;
-        model_explain(&m, &b);
+        model_explain(&m, "epoch", &b);
         told += strstr(b.data, "do not tell apart") != NULL;
     }
     ok(told >= 10, "what 3 %% noise cannot tell apart is said in %d of 20: %s", told, b.data);
     for (uint64_t seed = 1; seed <= 20; seed++) {
         fit(lossy, 3, 0.03, &nothing, 300 + seed);
         b.length = 0;
-        model_explain(&m, &b);
+        model_explain(&m, "epoch", &b);
         ideal_named += strstr(b.data, "best by ideal") != NULL;
     }
     is_int(ideal_named, 0, "an efficiency of 0.88 is never called ideal scaling");

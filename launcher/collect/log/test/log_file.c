@@ -26,6 +26,7 @@
 static char path[] = "/tmp/unetctl-log.XXXXXX";
 static struct result r;
 static struct err e;
+static struct log_form form; /* what the user says, for the next file */
 
 static int read_bytes(const char *text, size_t n)
 {
@@ -33,7 +34,7 @@ static int read_bytes(const char *text, size_t n)
     result_init(&r);
     if (atomicfile_write(path, text, n, 0600, &e))
         bail_out("%s", e.text);
-    return log_file_read(path, &r, &e);
+    return log_file_read(path, &form, &r, &e);
 }
 
 static int read_text(const char *text)
@@ -50,6 +51,16 @@ static void refused(const char *text, const char *why, const char *what)
         printf("# %s\n", rc ? e.text : "accepted");
 }
 
+/* Refused as a form that is not known, with what to type; not as damage. */
+static void asked(const char *text, const char *why, const char *what)
+{
+    int rc = read_text(text);
+
+    if (!ok(rc == -1 && e.code == ERR_CONFIG && strstr(e.text, path) && strstr(e.text, why) &&
+            !r.curve, "asked: %s", what))
+        printf("# %s\n", rc ? e.text : "accepted");
+}
+
 static void check_reference(void)
 {
     ok(read_text(REFERENCE
@@ -60,6 +71,13 @@ static void check_reference(void)
     ok(r.curve && r.curve->n == 3 && r.curve->loss[1] == 0.25 && !r.curve->score, "it has a curve");
     ok(isnan(r.images) && r.global_batch == 0, "values that it lacks are unknown");
     refused("", ":1: the file is empty", "nothing");
+    form.quality_name = "loss";
+    form.lower = true;
+    ok(read_text(REFERENCE "0,30,0.5,0.001,50,2,0.9\n1,10,0.25,0.001,50,2,0.9\n") == 0 &&
+           r.quality == 0.25 && r.lower && strcmp(r.metric, "loss") == 0 && isnan(r.iou) &&
+           r.curve->score[0] == 0.5 && r.training_time == 50,
+       "another column of it can be the quality");
+    form = (struct log_form){0};
     refused("\"\"\nme_per_epoch,loss,lr,training_time,test_time,iou\n0,1,1,1,1,1,0.5\n",
             ":1: the header", "another rank's bytes over the header");
     refused(REFERENCE "0,30,0.5,0.001,50,2,0.9\n1,10,0.2", ":3: ", "a file that was cut");
@@ -87,28 +105,34 @@ static void check_keras(void)
     ok(r.epochs == 2 && r.first_epoch_s == 30 && r.training_time == 40 && r.iou == 0.8,
        "it has times and IoU");
     ok(r.curve->score && r.curve->score[0] == 0.7, "it has a score for each epoch");
-    ok(read_text("epoch;loss;val_accuracy\n0;0.5;0.7\n1;0.4;0.9\n") == 0,
-       "a table with semicolons and without times is read");
-    ok(isnan(r.training_time) && isnan(r.median_epoch_s) && isnan(r.iou), "its times are unknown");
+    asked("epoch;loss;val_accuracy\n0;0.5;0.7\n1;0.4;0.9\n",
+          "--column time=NAME (log.time in study.yaml); its columns are epoch, loss, val_accuracy",
+          "a table without times, whose columns are named");
+    ok(read_text("epoch;loss;epoch_time;val_accuracy\n0;0.5;2;NA\n1;0.4;2;0.9\n2;0.3;2;nan\n") == 0,
+       "a table with semicolons, and scores that were not computed");
+    ok(r.epochs == 3 && r.stepped == 0 && isnan(r.curve->score[0]) && isnan(r.curve->score[2]),
+       "those are unknown");
     ok(r.curve->score[1] == 0.9 && r.accuracy == 0.9 && result_by_accuracy(&r),
        "an accuracy is a score, and not an IoU");
     refused(KERAS "0,0.8,nan,0.001,30,0.6,0.7\n", ":2: loss is 'nan'", "a loss that is NaN");
     refused(KERAS "0,0.8,0.5,0.001,30,0.6\n", ":2: the row does not have the 7 cells", "a short row");
     refused(KERAS "0,0.8,0.5,0.001,30,0.6,0.7\n0,0.8,0.5,0.001,30,0.6,0.7\n",
-            ":3: this is epoch 0, not 1", "two runs in one file");
+            ":3: step or epoch 0 is there twice", "two runs in one file");
+    refused(KERAS "0,0.8,0.5,0.001,30,0.6,0.7\n2,0.8,0.5,0.001,30,0.6,0.7\n",
+            ":3: this is epoch 2, not 1", "a missing epoch");
     refused(KERAS "0,0.8,0.5,0.001,-30,0.6,0.7\n", "negative", "a negative time");
     refused(KERAS "0,0.8,0.5,0.001,0,0.6,0.7\n", ": epoch 0 takes 0 s", "no time");
     refused(KERAS "0,0.8,0.5,0.001,1e308,0.6,0.7\n1,0.8,0.5,0.001,1e308,0.6,0.7\n",
             "a time is wrong", "times whose sum is no number");
     refused(KERAS "0,0.8,0x10,0.001,30,0.6,0.7\n", ":2: loss is '0x10'", "a hexadecimal number");
-    refused(KERAS "0,0.8, 5,0.001,30,0.6,0.7\n", ":2: loss is ' 5'", "a blank");
     refused(KERAS "0,0.8,0.5,0.001,30,0.6,0.7\r0,0.8,0.5\r\n", ":2: ", "two rows in one line");
     refused(KERAS "0,0.8,0.5,0.001,30,0.6,7\n", "outside 0..1", "an impossible score");
-    refused(KERAS "0,0.8,0.5,0.001,30,0.6,0.7", "no epoch", "no whole row");
+    refused(KERAS "0,0.8,0.5,0.001,30,0.6,abc\n", ":2: val_mean_io_u is 'abc'", "a text");
+    refused(KERAS "0,0.8,0.5,0.001,30,0.6,0.7", "no newline", "no whole row");
     refused(KERAS "0,0.8,0.5,0.001,30,0.6,0.7\n1,0", ":3: the last line has no newline",
             "a cut file");
     refused(KERAS, "no epoch", "a header alone");
-    refused("epoch,acc\n0,1\n", "no column 'loss'", "no loss");
+    asked("epoch,loss,loss\n0,1,1\n", ":1: two columns are called 'loss'", "two columns of a name");
 }
 
 static void check_mllog(void)
@@ -131,7 +155,7 @@ static void check_mllog(void)
        "eval_accuracy is not taken as IoU");
     ok(r.curve->loss[0] == 0.5 && isnan(r.curve->loss[1]), "they give losses where there are some");
     ok(fabs(r.images_per_s - 1792 / 5.) < 1e-9, "they give images per second");
-    ok(read_text(EPOCH1 MLLOG(9, "POINT_IN_TIME", "eval_accuracy", "0.8", "\"metric\": \"iou\"")
+    ok(read_text(EPOCH1 MLLOG(14500, "POINT_IN_TIME", "eval_accuracy", "0.8", "\"metric\": \"iou\"")
                  STOP) == 0 && r.iou == 0.8 && isnan(r.accuracy) && !result_by_accuracy(&r),
        "unless it says so");
     refused(EPOCH1, "no run_stop", "a run that was killed");
@@ -142,11 +166,13 @@ static void check_mllog(void)
                                                                         "") STOP,
             ": epoch 0 takes 0 s", "an epoch that takes no time");
     refused(STOP, "no epoch", "one without epochs");
+    refused(EPOCH1 MLLOG(14500, "POINT_IN_TIME", "eval_accuracy", "90", "") STOP, "outside 0..1",
+            "an accuracy in percent");
     refused(EPOCH1 ":::MLLOG {\"key\": \n" STOP, ":4: what follows", "a line that is cut");
     refused(EPOCH1 MLLOG(1, "INTERVAL_END", "epoch_stop", "null", "") STOP,
             ":4: an epoch stops that", "a stop too many");
     refused(MLLOG(9, "INTERVAL_START", "epoch_start", "null", "") MLLOG(5, "INTERVAL_END",
-                                                                        "epoch_stop", "null", ""),
+                                                                        "epoch_stop", "null", "") STOP,
             "before it starts", "a clock that runs backwards");
     refused(EPOCH1 MLLOG(30000, "INTERVAL_START", "eval_start", "null", "")
                 MLLOG(29000, "INTERVAL_END", "eval_stop", "null", "") STOP,
@@ -155,15 +181,55 @@ static void check_mllog(void)
             "when the last one runs", "two epochs at a time");
     refused(MLLOG(99000, "INTERVAL_START", "init_start", "null", "") EPOCH1 STOP,
             "before init_start", "an epoch before the program");
-    refused(EPOCH1 MLLOG(9, "POINT_IN_TIME", "eval_accuracy", "0.9", "\"epoch_num\": 1e300") STOP,
-            "an epoch that did not start", "an epoch of a number that none has");
+#define BLOCK(key, time, count) MLLOG(time, "INTERVAL", key, "null", "\"epoch_count\": " count)
+#define EVAL(start, stop, score)                                   \
+    MLLOG(start, "INTERVAL_START", "eval_start", "1", "")          \
+    MLLOG(stop, "POINT_IN_TIME", "eval_accuracy", score, "")       \
+    MLLOG(stop, "INTERVAL_END", "eval_stop", "1", "")
+    ok(read_text(MLLOG(1000, "INTERVAL_START", "init_start", "null", "")
+                 MLLOG(1500, "INTERVAL_START", "init_start", "null", "")
+                 MLLOG(3000, "INTERVAL_START", "run_start", "null", "")
+                 MLLOG(3000, "POINT_IN_TIME", "submission_benchmark", "\"unet3d\"", "")
+                 MLLOG(3000, "POINT_IN_TIME", "train_samples", "168", "")
+                 BLOCK("block_start", 4000, "20") BLOCK("block_stop", 16000, "20")
+                 BLOCK("block_start", 16000, "20") EVAL(26000, 31000, "0.8")
+                 BLOCK("block_stop", 31000, "20")
+                 BLOCK("block_start", 31000, "20") EVAL(41000, 46000, "0.91")
+                 MLLOG(46000, "INTERVAL_END", "run_stop", "null", "\"status\": \"success\"")
+                 BLOCK("block_stop", 46000, "20")) == 0,
+       "blocks of epochs, of which run_stop ends the last");
+    ok(r.epochs == 3 && r.stepped == 1 && r.curve->seconds[1] == 10 && r.curve->seconds[2] == 10,
+       "their evaluations do not count");
+    ok(r.curve->units[2] == 20 * 168 && r.images_per_s == 336 && strcmp(r.unit, "samples") == 0,
+       "their samples are known");
+    ok(r.training_time == 43 && r.startup_s == 2 && isnan(r.test_time),
+       "the training lasts from run_start to run_stop");
+    ok(read_text(BLOCK("block_start", 0, "20") BLOCK("block_stop", 10000, "20")
+                 BLOCK("block_start", 10000, "20") EVAL(10100, 19000, "0.8")
+                 BLOCK("block_stop", 20000, "20") STOP) == 0 && r.curve->seconds[1] == 10,
+       "evaluations beside the training count");
+#define SAMPLES(time, score, samples) \
+    MLLOG(time, "POINT_IN_TIME", "eval_accuracy", score, "\"epoch_num\": " samples)
+#define BERT MLLOG(0, "POINT_IN_TIME", "submission_benchmark", "\"bert\"", "")
+    ok(read_text(BERT MLLOG(0, "INTERVAL_START", "epoch_start", "null", "")
+                 BLOCK("block_start", 1, "1") SAMPLES(5000, "0.5", "1000")
+                 SAMPLES(9000, "0.7", "2000") BLOCK("block_stop", 9001, "1")
+                 MLLOG(9002, "INTERVAL_END", "epoch_stop", "null", "") STOP) == 0 &&
+           r.epochs == 2 && r.curve->seconds[1] == 4 && r.curve->units[1] == 1000 &&
+           r.accuracy == 0.7, "one epoch with evaluations has intervals between them");
+    ok(read_text(BERT BLOCK("block_start", 0, "5") BLOCK("block_stop", 4000, "5")
+                 BLOCK("block_start", 5000, "5") BLOCK("block_stop", 9000, "5")
+                 BLOCK("block_start", 30000, "5") BLOCK("block_stop", 34000, "5")
+                 SAMPLES(4001, "0.6", "1000") SAMPLES(9001, "0.7", "2000") STOP) == 0 &&
+           r.epochs == 2 && r.curve->score[0] == 0.6 && r.curve->units[0] == 1000,
+       "scores that come later belong to their time, and blocks after run_stop do not count");
     curve_destroy(r.curve);
     result_init(&r);
     r.gpus = 8;
     atomicfile_write(path, MLLOG(0, "POINT_IN_TIME", "number_of_ranks", "4", "") EPOCH1 STOP,
                      strlen(MLLOG(0, "POINT_IN_TIME", "number_of_ranks", "4", "") EPOCH1 STOP),
                      0600, &e);
-    ok(log_file_read(path, &r, &e) == -1 && strstr(e.text, "says 8 GPUs"),
+    ok(log_file_read(path, NULL, &r, &e) == -1 && strstr(e.text, "says 8 GPUs"),
        "a log with another count than its name is refused");
 }
 
@@ -177,7 +243,7 @@ int main(void)
     check_reference();
     check_keras();
     check_mllog();
-    ok(log_file_read("/nonexistent/log_1.csv", &r, &e) == -1,
+    ok(log_file_read("/nonexistent/log_1.csv", NULL, &r, &e) == -1,
        "a file that does not exist is refused");
     curve_destroy(r.curve);
     unlink(path);

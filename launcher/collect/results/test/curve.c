@@ -17,7 +17,8 @@ static size_t warmup_of(size_t n, size_t first, double slow, bool units, bool sp
 
     for (size_t i = 0; i < n; i++) {
         double factor = i < first ? slow : 1;
-        c->seconds[i] = factor * (1 + 0.01 * (double)(i * 7 % 5)) * (spikes && i % 16 == 15 ? 3 : 1);
+        c->seconds[i] = factor * (1 + 0.01 * (double)(i * 7 % 5));
+        c->seconds[i] *= spikes && i % 16 == 15 ? 3 : 1;
         if (units)
             c->units[i] = 64 * factor;
     }
@@ -33,7 +34,7 @@ static void test_warmup(void)
     is_int((long)warmup_of(40, 0, 1, false, false), 1, "without slow intervals, the first is");
     is_int((long)warmup_of(40, 1, 9, false, false), 1, "one slow interval");
     is_int((long)warmup_of(40, 3, 1.5, false, false), 3, "three slow intervals");
-    is_int((long)warmup_of(40, 10, 1.3, false, false), 10, "ten that are slower by 30 %");
+    is_int((long)warmup_of(40, 10, 1.3, false, false), 10, "ten that are slower by 30 %%");
     is_int((long)warmup_of(40, 3, 1.5, false, true), 3, "later slow intervals change nothing");
     is_int((long)warmup_of(40, 38, 2, false, false), 1, "those in the second half are not warm-up");
     is_int((long)warmup_of(40, 3, 1.5, true, false), 1, "nor is more work at the same speed");

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/collect/log/log_container.h"
+
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/format/protobuf.h"
+#include "src/format/tfrecord.h"
+#include "src/mem.h"
+#include "src/text/csv.h"
+
+#define MAX_EVENT ((size_t)16 << 20)
+
+/* Returns the next line without its LF or CR LF. *next becomes NULL after the last line. */
+static char *take_line(char **next)
+{
+    char *line = strsep(next, "\n"), *end = line + strlen(line);
+
+    if (end > line && end[-1] == '\r')
+        end[-1] = '\0';
+    return line;
+}
+
+/* Returns the separator that the first line has most of, or 0. */
+static char find_separator(const char *text)
+{
+    size_t most = 0;
+    char found = 0;
+
+    for (const char *s = ",;\t"; *s; s++) {
+        size_t count = 0;
+        for (const char *p = text; *p && *p != '\n'; p++)
+            count += *p == *s;
+        if (count > most) {
+            most = count;
+            found = *s;
+        }
+    }
+    return found;
+}
+
+static const char *skip_mark(const char *text)
+{
+    return text + (strncmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0); /* byte order mark */
+}
+
+bool log_container_is_csv(const char *text)
+{
+    text = skip_mark(text);
+    return find_separator(text) && strcspn(text, "\n") < 65536 &&
+           strspn(text, "0123456789+-.eE,;\t \r") < strcspn(text, "\n");
+}
+
+static int read_header(char *line, char separator, char **cells, struct log_table *t,
+                       struct err *e)
+{
+    int n = csv_split(line, separator, cells, LOG_COLUMNS_MAX);
+
+    if (n < 0)
+        return err_set(e, ERR_DATA, "%s:1: more than %d columns, or quotes that do not match",
+                       t->path, LOG_COLUMNS_MAX);
+    for (int i = 0; i < n; i++) {
+        int column = log_table_column(t, cells[i], e);
+        if (column < 0)
+            return -1;
+        if (column != i)
+            return err_set(e, ERR_CONFIG, "%s:1: two columns are called '%.60s': rename one",
+                           t->path, cells[i]);
+    }
+    return n;
+}
+
+int log_container_read_csv(char *text, struct log_table *t, struct err *e)
+{
+    char *next = (char *)skip_mark(text), separator = find_separator(next), *line;
+    char **cells = mem_zero(LOG_COLUMNS_MAX, sizeof *cells, e);
+    size_t number = 1;
+    int n = cells ? read_header(take_line(&next), separator, cells, t, e) : -1, rc = n < 0 ? -1 : 0;
+
+    for (line = next ? take_line(&next) : ""; next && rc == 0; line = take_line(&next)) {
+        number++;
+        if (!*line)
+            continue;
+        rc = log_table_add_row(t, number, e);
+        if (rc == 0 && csv_split(line, separator, cells, LOG_COLUMNS_MAX) != n)
+            rc = log_table_refuse(t, t->nrows - 1, e,
+                                  "the row does not have the %d cells of the header", n);
+        for (int i = 0; i < n && rc == 0; i++)
+            rc = log_table_set(t, i, cells[i], e);
+    }
+    if (rc == 0 && *line)
+        rc = err_set(e, ERR_DATA, "%s:%zu: the last line has no newline; the file was cut", t->path,
+                     number + 1);
+    if (rc == 0 && t->nrows == 0)
+        rc = err_set(e, ERR_DATA, "%s:2: there is a header but no epoch", t->path);
+    free(cells);
+    return rc;
+}
+
+bool log_container_is_json(const char *text)
+{
+    text = skip_mark(text);
+    text += strspn(text, " \t\r\n");
+    return *text == '{' || *text == '[';
+}
+
+static int add_members(const json_t *o, const char *prefix, struct log_table *t, struct err *e)
+{
+    const char *key;
+    json_t *v;
+    int rc = 0;
+
+    json_object_foreach((json_t *)o, key, v)
+    {
+        char *name = mem_textf(e, "%s%s", prefix, key), *inside = NULL;
+        int column;
+        if (!name)
+            return -1;
+        if (json_is_number(v))
+            rc = log_table_set_number(t, name, json_number_value(v), e);
+        else if (json_is_string(v))
+            rc = (column = log_table_column(t, name, e)) < 0 ||
+                         log_table_set(t, column, json_string_value(v), e)
+                     ? -1
+                     : 0;
+        else if (json_is_object(v) && strlen(name) < 200)
+            rc = (inside = mem_textf(e, "%s.", name)) ? add_members(v, inside, t, e) : -1;
+        free(inside);
+        free(name);
+        if (rc)
+            return -1;
+    }
+    return 0;
+}
+
+static int add_object(const json_t *o, size_t line, struct log_table *t, struct err *e)
+{
+    return log_table_add_row(t, line, e) || add_members(o, "", t, e) ? -1 : 0;
+}
+
+/* Returns the longest list of objects in a document or one of its members, or NULL. */
+static const json_t *find_list(const json_t *document)
+{
+    const json_t *found = NULL;
+    const char *key;
+    json_t *v;
+
+    if (json_is_array(document))
+        return json_is_object(json_array_get(document, 0)) ? document : NULL;
+    json_object_foreach((json_t *)document, key, v)
+    {
+        const json_t *list = json_is_array(v) ? find_list(v) : NULL;
+        if (list && json_array_size(list) > json_array_size(found))
+            found = list;
+    }
+    return found;
+}
+
+static int read_json_lines(const char *text, struct log_table *t, struct err *e)
+{
+    size_t number = 0;
+
+    for (const char *line = text, *end; *line; line = end + (*end == '\n')) {
+        json_error_t why;
+        end = line + strcspn(line, "\n");
+        number++;
+        if (strspn(line, " \t\r") >= (size_t)(end - line))
+            continue;
+        json_t *o = json_loadb(line, (size_t)(end - line), JSON_REJECT_DUPLICATES, &why);
+        if (!json_is_object(o)) {
+            json_decref(o);
+            return err_set(e, ERR_DATA, "%s:%zu: the line is not an object of JSON%s%.100s",
+                           t->path, number, o ? "" : ": ", o ? "" : why.text);
+        }
+        int rc = add_object(o, number, t, e);
+        json_decref(o);
+        if (rc)
+            return -1;
+    }
+    return 0;
+}
+
+/* Python writes numbers that JSON does not have. They become a text, which is not a number. */
+static void hide_numbers(char *text)
+{
+    static const char *const words[] = {"NaN", "Infinity", "-Infinity", NULL};
+    bool quoted = false;
+
+    for (char *p = text; *p; p++) {
+        if (quoted && *p == '\\' && p[1])
+            p++;
+        else if (*p == '"')
+            quoted = !quoted;
+        for (int i = 0; !quoted && words[i]; i++) {
+            size_t n = strlen(words[i]);
+            if (strncmp(p, words[i], n))
+                continue;
+            memset(p, ' ', n);
+            memcpy(p, "\"?\"", 3);
+            p += n - 1;
+            break;
+        }
+    }
+}
+
+int log_container_read_json(char *text, size_t n, struct log_table *t, struct err *e)
+{
+    const char *begin = skip_mark(text);
+    json_error_t why;
+
+    hide_numbers(text);
+    json_t *document = json_loadb(begin, n - (size_t)(begin - text), JSON_REJECT_DUPLICATES, &why);
+    const json_t *list = find_list(document);
+    int rc = 0;
+
+    if (!document)
+        return read_json_lines(begin, t, e);
+    if (list)
+        t->row_word = "entry ";
+    for (size_t i = 0; i < json_array_size(list) && rc == 0; i++)
+        rc = add_object(json_array_get(list, i), i + 1, t, e);
+    if (!list && json_is_object(document))
+        rc = add_object(document, 1, t, e);
+    json_decref(document);
+    return rc;
+}
+
+/* The messages and fields of TensorFlow's event.proto, summary.proto and tensor.proto. */
+enum {
+    EVENT_WALL_TIME = 1, EVENT_STEP = 2, EVENT_SUMMARY = 5, SUMMARY_VALUE = 1, VALUE_TAG = 1,
+    VALUE_SIMPLE = 2, VALUE_TENSOR = 8, TENSOR_DTYPE = 1, TENSOR_CONTENT = 4, TENSOR_FLOATS = 5,
+    TENSOR_FLOAT = 1
+};
+
+bool log_container_is_events(const char *bytes, size_t n)
+{
+    return n >= TFRECORD_HEAD && tfrecord_begins((const unsigned char *)bytes);
+}
+
+static double float_of(const void *bytes)
+{
+    float value;
+
+    memcpy(&value, bytes, sizeof value);
+    return (double)value;
+}
+
+/* Sets *value to that of a tensor of one float. Returns whether it is one. */
+static bool decode_tensor(const uint8_t *bytes, size_t n, double *value)
+{
+    struct protobuf_reader r = {bytes, bytes + n};
+    struct protobuf_field f;
+    bool is_float = false, found = false;
+
+    while (protobuf_next(&r, &f) > 0) {
+        is_float |= f.number == TENSOR_DTYPE && f.value == TENSOR_FLOAT;
+        if (f.number != TENSOR_CONTENT && f.number != TENSOR_FLOATS)
+            continue;
+        found = f.wire == PROTOBUF_32 || (f.wire == PROTOBUF_BYTES && f.n == sizeof(float));
+        if (found)
+            *value = float_of(f.wire == PROTOBUF_32 ? (const void *)&f.value : f.bytes);
+    }
+    return is_float && found;
+}
+
+static int add_value(const struct protobuf_field *value, struct log_table *t, struct err *e)
+{
+    struct protobuf_reader r = {value->bytes, value->bytes + value->n};
+    struct protobuf_field f;
+    char tag[256] = "";
+    bool found = false;
+    double number = 0;
+
+    while (protobuf_next(&r, &f) > 0) {
+        if (f.number == VALUE_TAG && f.wire == PROTOBUF_BYTES && f.n < sizeof tag) {
+            memcpy(tag, f.bytes, f.n);
+            tag[f.n] = 0;
+        } else if (f.number == VALUE_SIMPLE && f.wire == PROTOBUF_32) {
+            number = float_of(&f.value);
+            found = true;
+        } else if (f.number == VALUE_TENSOR && f.wire == PROTOBUF_BYTES) {
+            found |= decode_tensor(f.bytes, f.n, &number);
+        }
+    }
+    return found && *tag ? log_table_set_number(t, tag, number, e) : 0;
+}
+
+static int add_summary(const struct protobuf_field *summary, struct log_table *t, struct err *e)
+{
+    struct protobuf_reader r = {summary->bytes, summary->bytes + summary->n};
+    struct protobuf_field f;
+    int rc = 0;
+
+    while (rc == 0 && protobuf_next(&r, &f) > 0)
+        if (f.number == SUMMARY_VALUE && f.wire == PROTOBUF_BYTES)
+            rc = add_value(&f, t, e);
+    return rc;
+}
+
+static int add_event(const uint8_t *bytes, size_t n, size_t record, struct log_table *t,
+                     struct err *e)
+{
+    struct protobuf_reader r = {bytes, bytes + n};
+    struct protobuf_field f;
+    double wall_time;
+    int more, rc = log_table_add_row(t, record, e);
+
+    while (rc == 0 && (more = protobuf_next(&r, &f)) != 0) {
+        if (more < 0)
+            return log_table_refuse(t, t->nrows - 1, e, "it is not an event of TensorBoard");
+        if (f.number == EVENT_WALL_TIME && f.wire == PROTOBUF_64) {
+            memcpy(&wall_time, &f.value, sizeof wall_time);
+            rc = log_table_set_number(t, "wall_time", wall_time, e);
+        } else if (f.number == EVENT_STEP && f.wire == PROTOBUF_VARINT) {
+            rc = log_table_set_number(t, "step", (double)f.value, e);
+        } else if (f.number == EVENT_SUMMARY && f.wire == PROTOBUF_BYTES) {
+            rc = add_summary(&f, t, e);
+        }
+    }
+    return rc;
+}
+
+int log_container_read_events(const char *path, struct log_table *t, struct err *e)
+{
+    struct tfrecord_index index = {0};
+    int fd = open(path, O_RDONLY | O_CLOEXEC), rc = -1;
+
+    if (fd < 0)
+        return err_set(e, ERR_DATA, "%s: it cannot be opened", path);
+    t->row_word = "record ";
+    rc = tfrecord_scan(fd, path, &index, e);
+    for (size_t i = 0; i < index.count && rc == 0; i++) {
+        uint8_t *bytes = tfrecord_read(fd, path, &index, i, MAX_EVENT, e);
+        rc = bytes ? add_event(bytes, index.places[i].nbytes, i, t, e) : -1;
+        free(bytes);
+    }
+    tfrecord_index_free(&index);
+    close(fd);
+    return rc;
+}

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/collect/log/log_intervals.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "launcher/collect/log/log_columns.h"
+#include "src/mem.h"
+
+struct tick { /* a row that ends an interval */
+    size_t row;
+    double key;  /* its step or epoch; NaN if the log has neither */
+    double time; /* a duration or a clock */
+    double units;
+};
+
+struct reader {
+    const struct log_table *t;
+    const struct log_form *form;
+    struct log_columns c;
+    double *keys; /* of all rows; a row without one has that of the row before */
+    struct tick *ticks;
+    size_t nticks;
+    double start;       /* of a clock: when the first interval starts */
+    size_t first;       /* the first row of that interval */
+    double before;      /* the step that it follows; NaN: unknown */
+    double done_before; /* the units that were done by then */
+    struct err *e;
+};
+
+static bool is_missing(const char *text)
+{
+    static const char *const words[] = {"nan", "na", "n/a", "none", "null", "-", "?", NULL};
+    int i = 0;
+
+    while (words[i] && strcasecmp(text, words[i]))
+        i++;
+    return words[i] != NULL;
+}
+
+/* Sets *value to the number of row i in a role's column, or NaN if there is none. Only some roles
+ * may have NA or nan in its place. Returns 0 or -1. */
+static int number_of(const struct reader *r, size_t i, enum log_role role, double *value)
+{
+    int column = r->c.column[role];
+    const struct log_cell *cell = log_table_get(r->t, i, column);
+
+    *value = NAN;
+    if (!cell)
+        return 0;
+    if (cell->text && is_missing(cell->text) &&
+        (role == LOG_QUALITY || role == LOG_VAL_LOSS || role == LOG_RATE))
+        return 0;
+    if (cell->text)
+        return log_table_refuse(r->t, i, r->e, "%s is '%.40s', not a finite number",
+                                r->t->columns[column].name, cell->text);
+    *value = cell->value * (r->c.scale[role] > 0 ? r->c.scale[role] : 1);
+    return 0;
+}
+
+/* Collects the numbers of a column. Returns their count, or -1. */
+static long collect(const struct reader *r, enum log_role role, double *dst)
+{
+    long n = 0;
+
+    for (size_t i = 0; i < r->t->nrows; i++) {
+        if (number_of(r, i, role, &dst[n]))
+            return -1;
+        n += !isnan(dst[n]);
+    }
+    return n;
+}
+
+/* Decides what the numbers of a column count, unless that is known. */
+static int decide_count(struct reader *r, enum log_role role, const char *key)
+{
+    int column = r->c.column[role];
+    const char *name = column >= 0 ? r->t->columns[column].name : "";
+    double *values = mem_zero(r->t->nrows + 1, sizeof *values, r->e);
+    long n = values && column >= 0 ? collect(r, role, values) : -1;
+
+    if (column >= 0 && r->t->columns[column].dated)
+        r->c.count[role] = LOG_TOTAL;
+    if (n > 0 && r->c.count[role] == LOG_GUESS)
+        r->c.count[role] = log_columns_guess(values, (size_t)n);
+    if (n > 0 && role == LOG_TIME && values[0] > 1e11) /* a date in ms */
+        r->c.scale[role] *= 1e-3;
+    free(values);
+    if (!values || (column >= 0 && n < 0))
+        return -1;
+    if (column < 0 || n == 0 || r->c.count[role] != LOG_GUESS)
+        return 0;
+    return log_table_ask(r->t, r->e, "'%s' only rises: does it count from the start of the run, or "
+                         "for each row? type --column %s='%s:total' or '%s:each' (log.%s in "
+                         "study.yaml)", name, key, name, name, key);
+}
+
+/* Fills keys: the step of each row, otherwise its epoch. */
+static int read_keys(struct reader *r)
+{
+    enum log_role role = r->c.column[LOG_STEP] >= 0 ? LOG_STEP : LOG_EPOCH;
+
+    for (size_t i = 0; i < r->t->nrows; i++) {
+        if (number_of(r, i, role, &r->keys[i]))
+            return -1;
+        if (isnan(r->keys[i]) && i)
+            r->keys[i] = r->keys[i - 1];
+    }
+    return 0;
+}
+
+static bool has(const struct reader *r, size_t i, enum log_role role)
+{
+    return log_table_get(r->t, i, r->c.column[role]) != NULL;
+}
+
+/* Sets *found to whether row i ends an interval, whose tick is then filled. */
+static int find_tick(struct reader *r, size_t i, struct tick *tick, bool *found)
+{
+    const struct tick *last = r->nticks ? &r->ticks[r->nticks - 1] : NULL;
+    bool clock = r->c.count[LOG_TIME] == LOG_TOTAL, timed = r->c.column[LOG_TIME] >= 0;
+
+    *tick = (struct tick){.row = i, .key = r->keys[i], .time = NAN, .units = NAN};
+    if (number_of(r, i, LOG_TIME, &tick->time))
+        return -1;
+    bool marked = r->c.column[LOG_LOSS] < 0 || has(r, i, LOG_LOSS);
+    *found = timed ? !isnan(tick->time) && (!clock || marked)
+                   : r->c.column[LOG_RUN_S] < 0 ? has(r, i, LOG_RATE)
+                                                : has(r, i, r->c.column[LOG_LOSS] < 0 ? LOG_RUN_S
+                                                                                      : LOG_LOSS);
+    if (timed && !clock && tick->time < 0)
+        return log_table_refuse(r->t, i, r->e, "a time is negative");
+    if (!*found || !last)
+        return 0;
+    if (clock && tick->time < last->time)
+        return log_table_refuse(r->t, i, r->e, "time runs backwards: %.12g s follows %.12g s",
+                                tick->time, last->time);
+    bool later = !clock || tick->time > last->time;
+    if (!isnan(last->key) && tick->key < last->key)
+        return log_table_refuse(r->t, i, r->e, "step or epoch %g follows %g: two runs are mixed",
+                                tick->key, last->key);
+    if (isnan(last->key) || tick->key > last->key)
+        *found = later;
+    else if (clock || !timed)
+        *found = false;
+    else
+        return log_table_refuse(r->t, i, r->e, "step or epoch %g is there twice: two runs are "
+                                "mixed, or several ranks have written", tick->key);
+    return 0;
+}
+
+/* Epochs of a log that has nothing else to count are all there. */
+static int check_epochs(const struct reader *r, size_t k)
+{
+    double epoch = r->ticks[k].key, next = k ? r->ticks[k - 1].key + 1 : 0;
+
+    if (r->c.column[LOG_STEP] >= 0 || r->c.column[LOG_EPOCH] < 0 ||
+        r->c.count[LOG_TIME] != LOG_EACH || epoch == next || (k == 0 && epoch == 1))
+        return 0;
+    return log_table_refuse(r->t, r->ticks[k].row, r->e, "this is epoch %g, not %g: rows are "
+                            "missing, or two runs are mixed", epoch, next);
+}
+
+static int find_ticks(struct reader *r)
+{
+    double first = NAN;
+
+    for (size_t i = 0; i < r->t->nrows; i++) {
+        bool found;
+        if (isnan(first) && number_of(r, i, LOG_TIME, &first))
+            return -1;
+        if (find_tick(r, i, &r->ticks[r->nticks], &found))
+            return -1;
+        if (found && check_epochs(r, r->nticks++))
+            return -1;
+    }
+    if (r->c.count[LOG_TIME] != LOG_TOTAL || !r->nticks)
+        return 0;
+    /* a clock that shows no date began with the run */
+    r->start = first > 1e8 ? first : 0;
+    if (r->start < r->ticks[0].time)
+        return 0;
+    r->start = r->ticks[0].time;
+    r->before = r->ticks[0].key;
+    r->first = r->ticks[0].row + 1;
+    if (r->c.count[LOG_UNITS] == LOG_TOTAL &&
+        number_of(r, r->ticks[0].row, LOG_UNITS, &r->done_before))
+        return -1;
+    r->nticks--;
+    memmove(r->ticks, r->ticks + 1, r->nticks * sizeof *r->ticks);
+    return 0;
+}
+
+/* Returns the tick whose interval a row belongs to: the first at its step or a later one; of a log
+ * without steps the next one, or with a clock the one before. */
+static struct tick *tick_of(const struct reader *r, size_t row)
+{
+    bool clock = r->c.count[LOG_TIME] == LOG_TOTAL;
+    size_t low = 0, high = r->nticks - 1;
+
+    while (low < high) {
+        size_t k = (low + high) / 2;
+        bool before = isnan(r->keys[row]) || isnan(r->ticks[k].key)
+                          ? (clock ? r->ticks[k + 1].row <= row : r->ticks[k].row < row)
+                          : r->ticks[k].key < r->keys[row];
+        if (before)
+            low = k + 1;
+        else
+            high = k;
+    }
+    return &r->ticks[low];
+}
+
+/* Copies the values of a role to the intervals of their rows; the last one of each counts. */
+static int copy_values(const struct reader *r, enum log_role role, double *dst)
+{
+    double value;
+
+    for (size_t i = r->first; i < r->t->nrows && dst; i++) {
+        if (number_of(r, i, role, &value))
+            return -1;
+        if (!isnan(value))
+            dst[tick_of(r, i) - r->ticks] = value;
+    }
+    return 0;
+}
+
+/* Adds up the units of each interval, or takes differences if they count from the start. */
+static int read_units(struct reader *r, double *dst)
+{
+    bool total = r->c.count[LOG_UNITS] == LOG_TOTAL;
+    double value, last = isnan(r->done_before) ? 0 : r->done_before;
+
+    for (size_t i = r->first; i < r->t->nrows; i++) {
+        if (number_of(r, i, LOG_UNITS, &value))
+            return -1;
+        struct tick *tick = tick_of(r, i);
+        if (!isnan(value))
+            tick->units = total || isnan(tick->units) ? value : tick->units + value;
+    }
+    for (size_t k = 0; k < r->nticks; k++) {
+        value = r->ticks[k].units;
+        if (isnan(value) || value < last)
+            return log_table_refuse(r->t, r->ticks[k].row, r->e, isnan(value) ?
+                                    "units are missing: %s has no number" : "%s runs backwards",
+                                    r->t->columns[r->c.column[LOG_UNITS]].name);
+        dst[k] = value - last;
+        last = total ? value : 0;
+    }
+    return 0;
+}
+
+/* Returns the steps of interval k. The first step may be 0 or 1, or that of a run which continues. */
+static double steps_of(const struct reader *r, size_t k)
+{
+    double key = r->ticks[k].key,
+           next = r->nticks > 1 ? r->ticks[1].key - r->ticks[0].key : fmax(key, 1);
+
+    if (k)
+        return key - r->ticks[k - 1].key;
+    return !isnan(r->before) ? key - r->before : key > 0 ? fmin(key, next) : next;
+}
+
+/* Sets the units of each interval to `each` for each of its steps. */
+static void count_steps(const struct reader *r, double each, double *dst)
+{
+    for (size_t k = 0; k < r->nticks; k++)
+        dst[k] = each * steps_of(r, k);
+}
+
+/* Spreads the work of a whole run over the intervals by their steps, or else evenly. */
+static void spread_work(const struct reader *r, double *dst)
+{
+    bool stepped = r->c.column[LOG_STEP] >= 0;
+    double all = 0;
+
+    for (size_t k = 0; k < r->nticks; k++)
+        all += dst[k] = stepped ? steps_of(r, k) : 1;
+    for (size_t k = 0; k < r->nticks; k++)
+        dst[k] *= r->form->per_run / all;
+}
+
+/* Fills the curve's units from what is known best: the column that the user names, the work that
+ * the study states, a column, a rate, and at last the steps themselves. Returns what they count, or
+ * NULL. */
+static const char *fill_units(struct reader *r, struct result *run, struct curve *c)
+{
+    bool stepped = r->c.column[LOG_STEP] >= 0;
+
+    if (r->form->per_step > 0 && !r->form->units) {
+        count_steps(r, r->form->per_step, c->units);
+        return "";
+    }
+    if (r->form->per_run > 0 && !r->form->units && run->limited != 1) {
+        spread_work(r, c->units);
+        return "";
+    }
+    if (r->c.column[LOG_UNITS] >= 0)
+        return read_units(r, c->units) ? NULL : r->c.unit;
+    if (r->c.column[LOG_RATE] >= 0) {
+        if (copy_values(r, LOG_RATE, c->units))
+            return NULL;
+        for (size_t k = 0; k < c->n; k++)
+            c->units[k] *= c->seconds[k];
+        return r->c.unit;
+    }
+    count_steps(r, run->global_batch ? (double)run->global_batch : 1, c->units);
+    return stepped && run->global_batch ? "" : "steps";
+}
+
+static bool knows_units(const struct reader *r, const struct result *run)
+{
+    return r->form->per_step > 0 || (r->form->per_run > 0 && run->limited != 1) ||
+           r->c.column[LOG_UNITS] >= 0 ||
+           (r->c.column[LOG_RATE] >= 0 &&
+            (r->c.column[LOG_TIME] >= 0 || r->c.column[LOG_RUN_S] < 0)) ||
+           (r->c.column[LOG_STEP] >= 0 && (run->global_batch || r->c.column[LOG_EPOCH] < 0));
+}
+
+/* Names what is counted as the user does, or else `unit`. */
+static void name_unit(const struct reader *r, const char *unit, struct result *run)
+{
+    unit = r->form->unit ? r->form->unit : unit;
+    if (*unit)
+        result_set_text(run->unit, sizeof run->unit, strcmp(unit, "images") ? unit : "");
+}
+
+static int set_units(struct reader *r, struct result *run, struct curve *c)
+{
+    const char *unit = fill_units(r, run, c);
+
+    if (!unit)
+        return -1;
+    name_unit(r, unit, run);
+    return 0;
+}
+
+static void set_seconds(const struct reader *r, struct curve *c)
+{
+    bool clock = r->c.count[LOG_TIME] == LOG_TOTAL;
+
+    for (size_t k = 0; k < c->n && r->c.column[LOG_TIME] >= 0; k++)
+        c->seconds[k] = r->ticks[k].time -
+                        (!clock ? 0 : k ? r->ticks[k - 1].time : r->start);
+}
+
+/* Sets the quality of the run to the last one of its intervals. */
+static int set_quality(const struct reader *r, const struct curve *c, struct result *run)
+{
+    bool iou = strcasecmp(r->c.metric, "iou") == 0,
+         accuracy = strcasecmp(r->c.metric, "accuracy") == 0;
+    double last = NAN;
+
+    if (!c->score)
+        return 0;
+    for (size_t k = 0; k < c->n; k++) {
+        last = isnan(c->score[k]) ? last : c->score[k];
+        if ((iou || accuracy) && (c->score[k] < 0 || c->score[k] > 1))
+            return log_table_refuse(r->t, r->ticks[k].row, r->e, "the score is %g, outside 0..1: if "
+                                    "it is not a share, give it another name (--quality NAME, "
+                                    "quality.name)", c->score[k]);
+    }
+    *(iou ? &run->iou : accuracy ? &run->accuracy : &run->quality) = last;
+    result_set_text(run->metric, sizeof run->metric,
+                    iou ? "iou" : accuracy ? "accuracy" : r->c.metric);
+    run->lower = r->form->lower;
+    return 0;
+}
+
+/* Sets the times of a log that has one for the whole training only, or nothing but a rate. */
+static int set_whole(struct reader *r, struct curve *c, struct result *run)
+{
+    double *values = mem_zero(r->t->nrows + 1, sizeof *values, r->e);
+    long n = values ? collect(r, LOG_RUN_S, values) : -1;
+
+    if (n > 0)
+        run->training_time = values[n - 1];
+    if (n > 0 && c->n == 1 && isnan(c->seconds[0]))
+        c->seconds[0] = values[n - 1];
+    long rates = n >= 0 && r->c.column[LOG_TIME] < 0 ? collect(r, LOG_RATE, values) : 0;
+    if (rates > 0) {
+        run->images_per_s = values[rates - 1];
+        name_unit(r, r->c.unit, run);
+    }
+    for (size_t k = 0; n == 0 && k < c->n && rates > 0; k++) {
+        c->seconds[k] = 1 / values[k]; /* of one unit */
+        run->limited = 1;
+    }
+    free(values);
+    return n < 0 || rates < 0 ? -1 : 0;
+}
+
+/* Are the intervals epochs: does each have the next number, or is its time that of an epoch? */
+static bool are_epochs(const struct reader *r)
+{
+    int time = r->c.column[LOG_TIME];
+    bool next = r->c.column[LOG_EPOCH] >= 0;
+    double epoch, last = NAN;
+
+    for (size_t k = 0; k < r->nticks && next; k++) {
+        next = number_of(r, r->ticks[k].row, LOG_EPOCH, &epoch) == 0 &&
+               (isnan(epoch) ? r->c.column[LOG_STEP] < 0 : isnan(last) || epoch == last + 1);
+        last = epoch;
+    }
+    return next || (time >= 0 && strstr(r->t->columns[time].name, "epoch"));
+}
+
+static struct curve *make_curve(struct reader *r, struct result *run)
+{
+    int columns = (r->c.column[LOG_QUALITY] >= 0 ? CURVE_SCORE : 0) |
+                  (r->c.column[LOG_VAL_LOSS] >= 0 ? CURVE_VAL_LOSS : 0) |
+                  (knows_units(r, run) ? CURVE_UNITS : 0);
+    struct curve *c = curve_create(r->nticks, columns, r->e);
+
+    if (!c)
+        return NULL;
+    set_seconds(r, c);
+    if (copy_values(r, LOG_LOSS, c->loss) || copy_values(r, LOG_QUALITY, c->score) ||
+        copy_values(r, LOG_VAL_LOSS, c->val_loss) || set_whole(r, c, run) ||
+        (c->units && set_units(r, run, c)) || set_quality(r, c, run)) {
+        curve_destroy(c);
+        return NULL;
+    }
+    return c;
+}
+
+static int fill_run(struct reader *r, struct result *run)
+{
+    double sum = 0;
+
+    if (r->nticks == 0)
+        return err_set(r->e, ERR_DATA, "%s: it has no interval: %s", r->t->path,
+                       r->t->nrows ? "of its rows, none or only the first has a time"
+                                   : "it is empty");
+    if (r->form->per_step > 0 && r->c.column[LOG_STEP] < 0)
+        return log_table_ask(r->t, r->e, "work.per_step needs the steps of a row: name their column, "
+                             "--column step=NAME (log.step in study.yaml)");
+    run->curve = make_curve(r, run);
+    if (!run->curve)
+        return -1;
+    curve_measure(run->curve, run);
+    run->stepped = !are_epochs(r);
+    if (run->stepped && r->nticks == 1 && run->curve->units) { /* its only one has warming up */
+        run->median_epoch_s = run->curve->seconds[0];
+        run->images_per_s = run->curve->units[0] / run->median_epoch_s;
+    }
+    for (size_t k = 0; k < r->nticks; k++)
+        sum += run->curve->seconds[k];
+    if (isnan(run->training_time) && run->limited != 1)
+        run->training_time = sum;
+    return 0;
+}
+
+int log_intervals_fill(const struct log_table *t, const struct log_form *form, struct result *r,
+                       struct err *e)
+{
+    struct reader reader = {.t = t, .form = form, .before = NAN, .done_before = NAN, .e = e};
+    int rc = log_columns_find(t, form, &reader.c, e);
+
+    reader.keys = mem_zero(t->nrows + 1, sizeof *reader.keys, e);
+    reader.ticks = mem_zero(t->nrows + 1, sizeof *reader.ticks, e);
+    if (rc || !reader.keys || !reader.ticks || decide_count(&reader, LOG_TIME, "time") ||
+        decide_count(&reader, LOG_UNITS, "units") || read_keys(&reader) || find_ticks(&reader) ||
+        fill_run(&reader, r))
+        rc = -1;
+    free(reader.keys);
+    free(reader.ticks);
+    return rc;
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Logs of programs that know nothing of unetctl, and what users can say of them. */
+#include "config.h"
+#include "launcher/collect/log/log_intervals.h"
+
+#include <math.h>
+#include <unistd.h>
+
+#include "launcher/collect/log/log_file.h"
+#include "src/atomicfile.h"
+#include "src/format/protobuf.h"
+#include "src/format/tfrecord.h"
+#include "t/tap.h"
+
+static char path[] = "/tmp/unetctl-intervals.XXXXXX";
+static struct result r;
+static struct err e;
+static struct log_form form; /* of the next file only */
+
+static int read_bytes(const char *text, size_t n)
+{
+    curve_destroy(r.curve);
+    result_init(&r);
+    if (atomicfile_write(path, text, n, 0600, &e))
+        bail_out("%s", e.text);
+    int rc = log_file_read(path, &form, &r, &e);
+    form = (struct log_form){0};
+    if (rc)
+        printf("# %s\n", e.text);
+    return rc;
+}
+
+static int read_text(const char *text)
+{
+    return read_bytes(text, strlen(text));
+}
+
+static void refused(int code, const char *text, const char *why, const char *what)
+{
+    int rc = read_text(text);
+
+    ok(rc == -1 && (int)e.code == code && strstr(e.text, path) && strstr(e.text, why) && !r.curve,
+       "%s: %s", code == ERR_DATA ? "refused" : "asked", what);
+}
+
+static bool is_near(double a, double b)
+{
+    return fabs(a - b) < 1e-6 * fabs(b) + 1e-9;
+}
+
+static void check_lightning(void)
+{
+    ok(read_text("epoch,epoch_time,step,train_loss,val_loss,val_acc\n"
+                 "0,,49,0.9,,\n0,,99,0.8,,\n0,,99,,0.7,0.5\n0,10,99,,,\n"
+                 "1,,149,0.6,,\n1,,199,,0.5,0.75\n1,8,199,0.4,,\n") == 0,
+       "rows of training and validation alternate");
+    ok(r.epochs == 2 && r.stepped == 0 && r.curve->seconds[0] == 10 && r.curve->seconds[1] == 8,
+       "a row with a time ends an interval");
+    ok(r.curve->loss[0] == 0.8 && r.curve->val_loss[0] == 0.7 && r.curve->score[0] == 0.5 &&
+           r.loss == 0.4 && r.accuracy == 0.75, "values of the same steps belong to it");
+    ok(!r.curve->units && r.training_time == 18, "epochs are not counted in steps");
+    refused(ERR_CONFIG, "epoch,step,train_loss,val_loss\n0,49,0.9,\n0,99,,0.7\n",
+            "its columns are epoch, step, train_loss, val_loss", "there is no time");
+    form.time = "seconds of it";
+    refused(ERR_CONFIG, "epoch,step,train_loss\n0,49,0.9\n",
+            "there is no column 'seconds of it' (--column time=NAME, or log.time", "a wrong name");
+}
+
+static void check_json(void)
+{
+    ok(read_text("{\"step\": 10, \"timestamp\": \"2026-11-26 10:00:00\", \"loss\": 2, \"tokens\": 1000}\n"
+                 "{\"step\": 20, \"timestamp\": \"2026-11-26 10:00:04,500\", \"loss\": 1, "
+                 "\"tokens\": 2000}\n"
+                 "{\"step\": 20, \"eval\": {\"f1\": 0.4}}\n\n"
+                 "{\"step\": 30, \"timestamp\": \"2026-11-26T10:00:08Z\", \"loss\": NaN, "
+                 "\"tokens\": 3000}\n") == -1 && strstr(e.text, ":5: loss is '?'"),
+       "a loss that is not a number is refused");
+    form.quality = "eval.f1";
+    ok(read_text("{\"step\": 10, \"timestamp\": \"2026-11-26 10:00:00\", \"loss\": 2, \"tokens\": 1000}\n"
+                 "{\"step\": 20, \"timestamp\": \"2026-11-26 10:00:04,500\", \"loss\": 1, "
+                 "\"tokens\": 2000, \"grad\": Infinity}\n"
+                 "{\"step\": 20, \"eval\": {\"f1\": 0.4}}\n\n"
+                 "{\"step\": 30, \"timestamp\": \"2026-11-26T10:00:08Z\", \"loss\": 0.5, "
+                 "\"tokens\": 3000}\n") == 0, "lines of JSON with dates are read");
+    ok(r.epochs == 2 && r.stepped == 1 && r.curve->seconds[0] == 4.5 && r.curve->seconds[1] == 3.5,
+       "differences of dates are intervals");
+    ok(r.curve->score[0] == 0.4 && r.quality == 0.4 && strcmp(r.metric, "eval.f1") == 0,
+       "a member of a member is the quality");
+    ok(strcmp(r.unit, "tokens") == 0 && r.curve->units[0] == 1000 && r.curve->units[1] == 1000 &&
+           is_near(r.images_per_s, 1000 / 3.5), "a column that rises counts from the start");
+    refused(ERR_DATA, "{\"step\": 1, \"elapsed\": 5}\n{\"step\": 2, \"elapsed\": 4}\n",
+            ":2: time runs backwards: 4 s follows 5 s", "a clock that runs backwards");
+    refused(ERR_DATA, "{\"step\": 1, \"epoch_time\": 5}\n{\"step\": 1, \"epoch_time\": 4}\n",
+            ":2: step or epoch 1 is there twice", "a step of two ranks");
+    refused(ERR_DATA, "{\"step\": 1, \"loss\": 1\n", ":1: the line is not an object of JSON",
+            "a line that was cut");
+    refused(ERR_DATA, "{\"step\": 1, \"step_time\": 5, \"tokens\": 7}\n{\"step\": 2, \"step_time\": 4}\n",
+            ":2: units are missing: tokens has no number", "units missing in a row");
+    form.quality = "f1";
+    refused(ERR_DATA, "{\"step\": 1, \"step_time\": 5, \"f1\": \"good\"}\n", ":1: f1 is 'good'",
+            "a quality that is a text");
+    ok(read_text("{\"log_history\": [{\"loss\": 0.9, \"epoch\": 0.5, \"step\": 10},"
+                 "{\"eval_loss\": 0.8, \"eval_accuracy\": 0.6, \"epoch\": 0.5, \"step\": 10},"
+                 "{\"loss\": 0.7, \"epoch\": 1.0, \"step\": 20}, {\"train_runtime\": 40.5, "
+                 "\"train_samples_per_second\": 12.5, \"train_loss\": 0.8, \"step\": 20}],"
+                 "\"max_steps\": 20, \"x\": [1]}\n") == 0, "Hugging Face's trainer_state.json");
+    ok(r.training_time == 40.5 && r.images_per_s == 12.5 && r.epochs == 2 && r.accuracy == 0.6 &&
+           r.loss == 0.7 && isnan(r.median_epoch_s) && strcmp(r.unit, "samples") == 0,
+       "it has the time of the training and the rate");
+}
+
+static void add_event(struct buf *file, double wall_time, int step, const char *tag, float value,
+                      bool tensor)
+{
+    struct buf event = {0}, summary = {0}, entry = {0}, inside = {0};
+
+    protobuf_add_double(&event, 1, wall_time);
+    protobuf_add_varint(&event, 2, (uint64_t)step);
+    if (tag) {
+        protobuf_add_text(&entry, 1, tag);
+        if (tensor) {
+            protobuf_add_varint(&inside, 1, 1);
+            protobuf_add_bytes(&inside, 4, &value, sizeof value);
+            protobuf_add_message(&entry, 8, &inside);
+        } else {
+            protobuf_add_float(&entry, 2, value);
+        }
+        protobuf_add_message(&summary, 1, &entry);
+        protobuf_add_message(&event, 5, &summary);
+    }
+    tfrecord_encode(event.data, event.length, file);
+    buf_destroy(&event);
+}
+
+static void check_events(void)
+{
+    struct buf file = {0};
+
+    add_event(&file, 1.7e9, 0, NULL, 0, false);
+    for (int step = 1; step <= 3; step++) {
+        add_event(&file, 1.7e9 + 5 * step, step, "Loss/train", 1.0f / (float)step, step == 2);
+        add_event(&file, 1.7e9 + 5 * step + 1, step, "val_iou", 0.25f * (float)step, step == 2);
+    }
+    form.step = "step";
+    ok(read_bytes(file.data, file.length) == 0, "TensorBoard's events are read");
+    ok(r.epochs == 3 && r.curve->seconds[0] == 5 && r.curve->seconds[2] == 5 && r.iou == 0.75 &&
+           r.curve->score[1] == 0.5, "they have times and tags, simple values or tensors");
+    file.data[file.length - 1] ^= 1;
+    ok(read_bytes(file.data, file.length) == -1 && e.code == ERR_DATA, "a damaged record is refused");
+    buf_destroy(&file);
+}
+
+static void check_patterns(void)
+{
+    ok(read_text("2026-01-02 10:00:00.000000: Epoch 0 \n2026-01-02 10:00:01: train_loss -0.1 \n"
+                 "2026-01-02 10:00:01: val_loss -0.2 \n2026-01-02 10:00:01: Pseudo dice "
+                 "[np.float32(0.5), 0.7] \n2026-01-02 10:00:01: Epoch time: 31.5 s \n"
+                 "2026-01-02 10:00:02: Epoch 1 \n2026-01-02 10:00:03: train_loss -0.3 \n"
+                 "2026-01-02 10:00:03: val_loss -0.4 \n2026-01-02 10:00:03: Pseudo dice [0.7, 0.9] "
+                 "\n2026-01-02 10:00:03: Epoch time: 30.5 s \n") == 0, "nnU-Net's training_log");
+    ok(r.epochs == 2 && r.stepped == 0 && r.curve->seconds[1] == 30.5 &&
+           is_near(r.curve->score[0], 0.6) && is_near(r.quality, 0.8) &&
+           r.curve->val_loss[1] == -0.4 &&
+           strcmp(r.metric, "pseudo_dice") == 0, "its quality is the mean Dice of the classes");
+    form.pattern = "^(?<time>\\S+ \\S+) step (?P<step>\\d+) .*tok/s=(?<tokens_per_second>[0-9.]+)";
+    ok(read_text("start\n2026-01-02 10:00:00 step 10 x tok/s=5\n2026-01-02 10:00:02 step 20 x "
+                 "tok/s=6\nnoise\n2026-01-02 10:00:04 step 30 x tok/s=7\n") == 0,
+       "lines that a pattern matches");
+    ok(r.epochs == 2 && r.curve->seconds[1] == 2 && r.curve->units[1] == 14 &&
+           r.images_per_s == 7 && strcmp(r.unit, "tokens") == 0, "a rate times the time is the work");
+    form.pattern = "Performance: +(?<ns_per_day>\\S+)";
+    ok(read_text("\nPerformance:    43.2   0.5\n") == 0 && r.limited && r.epochs == 1 &&
+           is_near(r.images_per_s, 43.2 / 86400) && strcmp(r.unit, "ns") == 0 &&
+           isnan(r.training_time) && is_near(r.curve->units[0] / r.curve->seconds[0], 0.0005),
+       "a rate alone is a speed, and not the time of a run");
+    form.pattern = "Performance: +(?<ns_per_day>\\S+)";
+    refused(ERR_CONFIG, "a\nb\n", "none of its 2 lines matches the pattern", "no line matches");
+    form.pattern = "(?<time>";
+    refused(ERR_CONFIG, "a\n", "is wrong after 8 bytes", "a wrong pattern");
+    form.pattern = "([0-9]+)";
+    refused(ERR_CONFIG, "1\n", "has no named group", "a pattern without names");
+    refused(ERR_CONFIG, "took 5 s\n", "its form is not known", "lines without a pattern");
+}
+
+static void check_counts(void)
+{
+    const char *clock = "step,time\n10,10\n20,20\n30,30\n40,40\n",
+               *unsure = "step,time\n10,100\n20,110\n30,120\n";
+
+    ok(read_text(clock) == 0 && r.epochs == 4 && r.curve->seconds[3] == 10,
+       "times that grow with the rows are a clock");
+    ok(strcmp(r.unit, "steps") == 0 && r.curve->units[0] == 10 && r.images_per_s == 1,
+       "without units, steps are counted");
+    refused(ERR_CONFIG, unsure, "--column time='time:total' or 'time:each'", "times that may be either");
+    form.time = "time:each";
+    ok(read_text(unsure) == 0 && r.curve->seconds[1] == 110, "the user says that they are not");
+    form.time = "time:total";
+    ok(read_text(unsure) == 0 && r.curve->seconds[1] == 10, "or that they are");
+    ok(read_text("{\"step\": 0, \"timestamp\": 1.7e9}\n{\"step\": 5, \"timestamp\": 1.7e9}\n"
+                 "{\"step\": 10, \"timestamp\": 1700000004}\n") == 0 && r.epochs == 1 &&
+           r.curve->units[0] == 10, "rows of one time are one interval");
+    ok(read_text("step,step_time\n0,2\n1,2\n2,2\n") == 0 && r.curve->units[0] == 1,
+       "steps may count from 0");
+    ok(read_text("step,step_time\n200,50\n") == 0 && r.curve->units[0] == 200 &&
+           r.images_per_s == 4, "a row may have the whole run");
+    ok(read_text("step,step_time\n1010,2\n1020,2\n") == 0 && r.curve->units[0] == 10,
+       "or continue those of another run");
+    form = (struct log_form){.per_step = 64, .unit = "images"};
+    ok(read_text(clock) == 0 && r.curve->units[1] == 640 && r.images_per_s == 64 && !*r.unit,
+       "work.per_step counts steps");
+    form = (struct log_form){.per_run = 100, .unit = "cells"};
+    ok(read_text(clock) == 0 && r.curve->units[1] == 25 && strcmp(r.unit, "cells") == 0,
+       "work.per_run is spread over the steps");
+    form.per_step = 5;
+    refused(ERR_CONFIG, "epoch,epoch_time\n0,1\n1,1\n", "work.per_step needs the steps", "no steps");
+    ok(read_text("epoch\ttime_ms\n1\t500\n2\t400\n") == 0 &&
+           r.curve->seconds[0] == 0.5, "milliseconds by their name");
+    form = (struct log_form){.quality_name = "val_f1", .lower = false};
+    refused(ERR_CONFIG, "epoch,epoch_time\n0,1\n", "there is no column 'val_f1'",
+            "a quality that is not there");
+    form = (struct log_form){.quality_name = "error", .quality = "val_rmse", .lower = true};
+    ok(read_text("epoch,epoch_time,val_rmse\n0,1,30\n1,1,12.5\n") == 0 && r.quality == 12.5 &&
+           r.lower && strcmp(r.metric, "error") == 0, "a quality of any name and direction");
+    refused(ERR_DATA, "epoch,timestamp,loss\n0,2026-01-02 10:00:00,1\n", "none or only the first",
+            "one date is no interval");
+}
+
+int main(void)
+{
+    int fd = mkstemp(path);
+
+    if (fd < 0)
+        bail_out("mkstemp");
+    close(fd);
+    check_lightning();
+    check_json();
+    check_events();
+    check_patterns();
+    check_counts();
+    curve_destroy(r.curve);
+    unlink(path);
+    return done_testing();
+}

@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The studies of examples/ on a real private Slurm of 2-GPU nodes, with 1, 2, 3 (as 2+1) and 4 ranks:
+# each program as people write it, with its own log. What is not installed is skipped.
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/../..}/t/lib.sh"
+. "$srcdir/t/peers/peers.sh"
+. "$srcdir/t/sandbox.sh"
+. "$srcdir/t/study.sh"
+sandbox_up --nodes 2 --gpus-per-node 2
+[ "$(unetctl sandbox status --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["mode"])')" = netns ] ||
+    skip_all "the nodes of this sandbox have no names of their own"
+
+# What Debian 12's PyTorch 1.13 lacks for Python 3.11: a class of torch.distributed.fsdp, which
+# Lightning imports, needs a hash, and torchrun expects all members when it iterates over a flag.
+mkdir mended
+cat >mended/sitecustomize.py <<'END'
+import dataclasses, enum
+made, members = dataclasses.dataclass, enum.EnumType.__iter__
+def dataclass(cls=None, /, **words):
+    if cls is None:
+        return lambda c: dataclass(c, **words)
+    return made(cls, **{"unsafe_hash": cls.__name__ == "TensorProperties", **words})
+dataclasses.dataclass = dataclass
+enum.EnumType.__iter__ = lambda c: iter(c.__members__.values()) if c.__name__ == "Std" else members(c)
+END
+
+has() { # MODULE: of Python, or program
+    command -v "$1" >/dev/null || PYTHONPATH=$TMP/mended python3 -c "import $1" 2>"$ERR"
+}
+example() { # NAME NEEDS UNIT QUALITY: submitted with 1 to 4 ranks, collected and reported
+    local name=$1 need begun=$SECONDS
+    case " ${TESTS_EXAMPLES:-$name} " in *" $name "*) ;; *) return ;; esac
+    for need in $2; do
+        if ! has "$need"; then
+            skip "$need is not installed, or not importable: $(tail -n 1 "$ERR")" "$name"
+            return
+        fi
+    done
+    cp -r "$srcdir/examples/$name" .
+    sed -i "s|^  script: ./train.py|&\n  python: $(command -v python3)\n  env: {PYTHONPATH: $TMP/mended, OMP_NUM_THREADS: 1}|" \
+        "$name/study.yaml"
+    if [ "$name" = mpi-heat ]; then mpicc -O2 -o mpi-heat/heat mpi-heat/heat.c -lm; fi
+    if [ "$name" = gromacs ]; then gromacs/water.sh >water.log 2>&1 || diag <water.log; fi
+    exits 0 "$name: 1 to 4 ranks" unetctl submit -C "$name" --site sandbox --gpus 1..4 --wait --timeout 900
+    if ! all_states "$name" COMPLETED; then tail -n 15 "$name"/runs/*/attempt-1/*.out | diag; fi
+    exits 0 "$name: collect" unetctl collect -C "$name"
+    exits 0 "$name: report" unetctl report -C "$name" --json "$name.json" --text
+    sed "s/^/# $name: /" "$OUT"
+    unlike "$OUT" 'IoU|[Ii]mages' "$name: the report speaks of neither images nor IoU"
+    is "$(field "$name.json" '[p["gpus"] for s in d["engines"] for p in s["points"]]')" "[1, 2, 3, 4]" \
+        "$name: one series of 4 counts"
+    is "$(field <(results) 'd')" "4 $3 $4" "$name: work and quality of each run"
+    echo "# $name: $((SECONDS - begun)) s"
+}
+# "N UNIT QUALITY": runs that have a rate, and names of the unit and of the quality
+results() {
+    python3 - "$name/logs/results.csv" <<'END'
+import csv, json, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+rated = [r for r in rows if float(r["images_per_s"] or 0) > 0]
+print(json.dumps(" ".join([str(len(rated)), *{r["unit"] for r in rows}, *{r["metric"] or "-" for r in rows}])))
+END
+}
+example pytorch-ddp torch samples val_loss
+example lightning pytorch_lightning samples val_loss
+example jax jax samples val_loss
+example hugging-face "transformers accelerate" tokens eval_loss
+example mpi-heat mpicc cells -
+example gromacs "gmx gmx_mpi" ns -
+done_testing
