@@ -39,8 +39,8 @@ struct comm_ops {
     /* Copies nbytes of each rank, in the order of ranks, to all (size * nbytes) on every rank. */
     int (*gather)(struct comm *c, const void *one, void *all, size_t nbytes, struct err *e);
     int (*barrier)(struct comm *c, struct err *e);
-    /* (Optional: if device memory can be summed) Queues a sum of n elements of DEVICE_LOCAL or
-     * DEVICE_SHARED memory in a stream of this rank's device (device_ops.stream, .branch). The
+    /* (Optional: if device memory can be summed) Queues a sum of n elements of DEVICE_LOCAL
+     * memory in a stream of this rank's device (device_ops.stream, .branch). The
      * queued work can be captured, by all ranks or none. Urgent sums, in a stream of their own, do
      * not wait for the others. */
     int (*queue_sum)(struct comm *c, void *stream, bool urgent, void *values, size_t n,
