@@ -82,6 +82,65 @@ like "$ERR" '0 runs submitted; before: 0 active, 1 done' "knows its runs"
 exits 0 "its report" unetctl report -C moved
 like "$OUT" 'GPU' "has a verdict"
 
+# ---- variants: the same runs with a few other settings
+cat >vary.sh <<'EOF'
+#!/bin/sh
+[ ! -e "$UNETCTL_STUDY_DIR/fail" ] || exit 3
+echo "$* TWIST=$TWIST" >"$UNETCTL_ATTEMPT_DIR/words"
+{
+    echo ,time_per_epoch,loss,lr,training_time,test_time,iou
+    for i in 0 1 2; do echo "$i,0.5,0.4,0.01,1.5,0.1,0.75"; done
+} >"$UNETCTL_ATTEMPT_DIR/log.csv"
+EOF
+chmod +x vary.sh
+ok "a study with variants" unetctl init varied --site local --set train.epochs=3 -- ./vary.sh '{{rate}}'
+cat >>varied/study.yaml <<'EOF'
+markers: {rate: 0.1}
+variants:
+  usual: {}
+  fast: {markers.rate: 0.2}
+  twisted: {command.env.TWIST: 7, train.batch_per_gpu: 4}
+EOF
+exits 0 "its plan" unetctl plan -C varied --gpus 1,2 --json
+is "$(field "$OUT" 'len(d["runs"]), d["runs"][1]["run"]')" "(6, 'command-fast-g01-s1')" \
+    "is the product of variants and counts"
+touch varied/fail
+exits 1 "runs of a variant that fail" unetctl submit -C varied --gpus 1 --wait --timeout 60
+rm varied/fail
+exits 0 "they are resumed" unetctl resume -C varied
+ok "and end" wait_until 60 all_states varied COMPLETED
+is "$(cat varied/runs/command-{usual,fast,twisted}-g01-s1/attempt-2/words | paste -sd,)" \
+    "0.1 TWIST=,0.2 TWIST=,0.1 TWIST=7" "with the settings of their variants"
+exits 0 "more counts" unetctl submit -C varied --gpus 1,2 --wait --timeout 60
+like "$ERR" '3 runs submitted; before: 0 active, 3 done' "add to them"
+exits 0 "their report" unetctl report -C varied
+is "$(grep -c '^Undecided (command' "$OUT")" 3 "each variant is a series"
+like "$OUT" 'markers +rate=0.2' "which its settings describe"
+is "$(cd varied/logs && echo log_*.csv)" \
+    "log_command-fast_1.csv log_command-fast_2.csv log_command-twisted_1.csv log_command-twisted_2.csv log_command-usual_1.csv log_command-usual_2.csv" \
+    "each has logs of its own"
+sed -i '/^variants:/,$d' varied/study.yaml
+exits 0 "--vary" unetctl plan -C varied --vary train.batch_per_gpu=4,8 --vary limit.steps=0,10 --json
+is "$(field "$OUT" '[r["run"] for r in d["runs"]]')" \
+    "['command-batch-per-gpu4-steps0-g01-s1', 'command-batch-per-gpu4-steps10-g01-s1', 'command-batch-per-gpu8-steps0-g01-s1', 'command-batch-per-gpu8-steps10-g01-s1']" \
+    "its combinations are variants"
+while IFS='|' read -r code words error; do
+    # shellcheck disable=SC2086 # a list of words
+    exits "$code" "refused: --vary $words" unetctl plan -C varied --vary $words
+    like "$ERR" "^unetctl: error: .*$error" "one line says why"
+done <<'EOF'
+3|work.unit=a,b|the variants a and b have the same settings: .* a variant that two runs share
+2|train.lr=1,1|two variants have the name lr1
+2|seeds=1,2|seeds is not a setting of a variant: all runs of a study share it
+2|slurm.time=1:00:00|slurm.time is not a setting of a variant
+2|train.epochs=3,x|variant x: 'x' is not a whole number
+2|trian.lr=3|unknown key 'trian.lr'; did you mean 'train.lr'
+2|train.lr|--vary train.lr: must be KEY=VALUE,VALUE
+EOF
+echo 'variants: {fast: bf16}' >>varied/study.yaml
+exits 3 "a variant that is a text" unetctl plan -C varied
+like "$ERR" 'varied/study.yaml:[0-9]+: variants.fast: must be a mapping of keys' "the line is named"
+
 # ---- another script is another series
 mkdir scripts
 cp "$srcdir/t/engine.sh" scripts/train.sh

@@ -177,6 +177,16 @@ exits 0 "eval" "$emulated" eval --backend cuda --checkpoint one --data data --sp
 is "$(sed 's/.*"iou":\([0-9.]*\).*/\1/; q' "$OUT" | xargs printf '%.6f')" \
     "$(column one 7 | tail -n 1)" "eval gives the IoU of the run"
 
+# What travels to the device.
+calls() { sed -n "s/^$2 //p" "$1"; } # FILE FUNCTION-OR-KERNEL: how often it was called
+exits 0 "a run whose calls are counted" env EMULATE_CALLS=sent.calls "${train[@]}" --backend cuda \
+    --set data.split="$split" --out sent
+is "$(calls sent.calls late_copies)" "" "no copy of images waits for kernels of earlier steps"
+ok "masks travel as bytes" test "$(calls sent.calls unpack)" -ge 8
+exits 0 "prediction" env EMULATE_CALLS=predict.calls "$emulated" predict --backend cuda \
+    --checkpoint one --out predicted data/images
+is "$(calls predict.calls unpack)" "" "without targets"
+
 # Steps in fp16 that are left out, in a training that is killed, asked to leave, and continued.
 wild=("${train[@]}" --backend cuda --dtype fp16 --set data.split="$split" --lr 0.2 \
     --set model.batch_norm=none --batch-size 2

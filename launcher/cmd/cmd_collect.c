@@ -36,7 +36,9 @@ static void add_result_row(struct buf *b, const struct result *r)
     struct buf line = {0};
 
     buf_addf(&line, "%s: %s", r->run, result_state_name(r->state));
-    if (r->state == RESULT_DONE)
+    if (r->state == RESULT_DONE && r->limited == 1 && !*r->log)
+        buf_addf(&line, ", ended at its limit, %.4g s an epoch", r->median_epoch_s);
+    else if (r->state == RESULT_DONE)
         buf_addf(&line, ", %ld epoch%s, %s %.4f, logs/%s", r->epochs, plural(r->epochs),
                  result_quality_word(r), result_quality(r), r->log);
     else

@@ -20,6 +20,7 @@ static bool dry_run;
 
 static const struct cli_option options[] = {
     WORKSPACE_OPTIONS_PLAN(args),
+    WORKSPACE_OPTION_VARY(args),
     WORKSPACE_OPTION_SCHEDULER(args),
     WORKSPACE_OPTION_TEMPLATES(args),
     DRY_RUN_OPTION(dry_run),

@@ -23,6 +23,7 @@ static double max_gpu_hours;
 
 static const struct cli_option options[] = {
     WORKSPACE_OPTIONS_PLAN(args),
+    WORKSPACE_OPTION_VARY(args),
     WORKSPACE_OPTION_SCHEDULER(args),
     {"test-only", 0, CLI_FLAG, NULL, "ask the scheduler when and where each run would start",
      &test_only, 0, 0},
@@ -136,6 +137,17 @@ static int print_plan_json(const struct workspace *w, const struct plan_forecast
     return jsonio_print(root, 6, "the plan", e);
 }
 
+/* Returns the width of the ids. */
+static int id_width(const struct run_plan *plan)
+{
+    size_t width = 16;
+
+    for (size_t i = 0; i < plan->count; i++)
+        if (strlen(plan->runs[i].id) > width)
+            width = strlen(plan->runs[i].id);
+    return (int)width;
+}
+
 static void print_run(const struct workspace *w, const struct plan_forecast *f, size_t i)
 {
     const struct run *run = &f->plan.runs[i];
@@ -147,8 +159,8 @@ static void print_run(const struct workspace *w, const struct plan_forecast *f, 
         snprintf(hours, sizeof hours, "%.*f",
                  run_cost_decimals(run_cost_gpu_hours(run, w->options.time_min)),
                  run_cost_gpu_hours(run, w->options.time_min));
-    printf("%-16s %5d %5d %5d %-12s %9s %9.1f", run->id, l->gpus, l->nodes, l->tasks,
-           layout_strategy_encode(l->strategy), hours, (double)f->disk / 1048576);
+    printf("%-*s %5d %5d %5d %-12s %9s %9.1f", id_width(&f->plan), run->id, l->gpus, l->nodes,
+           l->tasks, layout_strategy_encode(l->strategy), hours, (double)f->disk / 1048576);
     if (f->measured[i] > 0)
         printf(" %3ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
     else if (f->nmeasured)
@@ -164,7 +176,7 @@ static void print_table(const struct workspace *w, const struct plan_forecast *f
 {
     size_t count = f->plan.count;
 
-    printf("%-16s %5s %5s %5s %-12s %9s %9s%s%s\n", "RUN", "GPUS", "NODES", "TASKS", "STRATEGY",
+    printf("%-*s %5s %5s %5s %-12s %9s %9s%s%s\n", id_width(&f->plan), "RUN", "GPUS", "NODES", "TASKS", "STRATEGY",
            "GPU-HOURS", "DISK(MiB)", f->nmeasured ? "  MEASURED" : "",
            f->starts ? " START                NODELIST" : "");
     for (size_t i = 0; i < count; i++)

@@ -22,6 +22,7 @@ static double max_gpu_hours;
 
 static const struct cli_option options[] = {
     WORKSPACE_OPTIONS_PLAN(args),
+    WORKSPACE_OPTION_VARY(args),
     WORKSPACE_OPTION_SCHEDULER(args),
     WORKSPACE_OPTION_TEMPLATES(args),
     {"wait", 'w', CLI_FLAG, NULL, "watch the runs until all have ended", &wait_for_all, 0, 0},

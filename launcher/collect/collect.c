@@ -141,7 +141,7 @@ static void name_log(const struct results *table, size_t i, const char *label,
         first = label_size(p) != n || memcmp(p->run, r->run, n) != 0;
     snprintf(own, sizeof own, "%.*s", (int)n, r->run);
     log_name_encode(dst,
-                    strcmp(r->engine, "embedded") == 0 && strcmp(own, label) != 0 ? own : r->engine,
+                    strcmp(own, label) != 0 ? own : r->engine,
                     r->gpus, r->seed, first);
 }
 
@@ -164,14 +164,18 @@ static void find_source(const struct study *study, const struct result *r, char 
         path_format(dst, "%s/log.csv", dir);
 }
 
-/* Names the copy of a run's log with the ending of its form. */
+/* Names the copy of a run's log with the ending of its form; "" if it has none, as one that ended
+ * at its limit may not. */
 static void name_copy(const struct study *study, const struct results *table, size_t i,
                       const char *label, char dst[LOG_NAME_SIZE])
 {
     char source[PATH_MAX];
 
-    name_log(table, i, label, dst);
     find_source(study, &table->rows[i], source);
+    *dst = 0;
+    if (access(source, F_OK))
+        return;
+    name_log(table, i, label, dst);
     log_name_set_end(dst, source);
 }
 
@@ -255,7 +259,7 @@ static int add_run(const struct study *study, const char *label, const struct re
     log_name_set_end(copy, src);
     for (int k = 0; (end = log_name_end(k)); k++) { /* the log may have had another form */
         log_name_set_end(log, end);
-        if (copy_or_remove(study, r, src, strcmp(log, copy) == 0, log, b, e))
+        if (copy_or_remove(study, r, src, *r->log && strcmp(log, copy) == 0, log, b, e))
             return -1;
     }
     log_name_set_end(log, "log.csv");

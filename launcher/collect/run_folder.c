@@ -130,11 +130,9 @@ static bool is_same_number(double a, double b)
     return fabs(a - b) <= 2e-6 + 1e-6 * fabs(b);
 }
 
-/* Checks that the record belongs to the plan, is complete, and agrees with log.csv. */
+/* Checks that the record belongs to the plan and has its end. */
 static int check_record(const struct result *r, const struct run_record *record,
-                        const char *record_path,
-                        bool resized, const struct epoch_csv *log, const char *log_path,
-                        struct err *e)
+                        const char *record_path, bool resized, struct err *e)
 {
     if (strcmp(record->run.run, r->run) || record->run.seed != r->seed ||
         (record->run.gpus != r->gpus && !resized))
@@ -143,8 +141,15 @@ static int check_record(const struct result *r, const struct run_record *record,
                        record->run.seed);
     if (!record->done)
         return err_set(e, ERR_DATA, "%s: it has no end line that says done", record_path);
+    return 0;
+}
+
+/* Checks that the record of a whole training has its epochs, and agrees with log.csv. */
+static int check_log(const struct result *r, const struct run_record *record,
+                     const char *record_path, const struct epoch_csv *log, const char *log_path,
+                     struct err *e)
+{
     if ((long)record->nepochs != r->epochs && r->epochs && r->limited != 1 &&
-        record->run.limited != 1 &&
         !(record->stopped_early && (long)record->nepochs < r->epochs))
         return err_set(e, ERR_DATA, "%s: %zu epoch%s, but train.epochs asks for %ld", record_path,
                        record->nepochs, plural((long)record->nepochs), r->epochs);
@@ -163,6 +168,7 @@ static int check_record(const struct result *r, const struct run_record *record,
     return 0;
 }
 
+/* Checks the marker of a run with this IoU; NaN: it ended at its limit and has none. */
 static int check_done(const char *path, double measured, struct err *e)
 {
     size_t n;
@@ -269,6 +275,8 @@ static int measure_run(struct result *r, const struct run_record *record, struct
     if (!r->curve)
         return -1;
     curve_measure(r->curve, r);
+    if (r->limited == 1) /* its first intervals warm up, which scaled to an epoch means nothing */
+        r->first_epoch_s = r->second_epoch_s = NAN;
     size_t warmup = curve_warmup(r->curve);
     r->comm_s = steady_statistic(record, warmup, COMM, stat_median);
     r->data_s = steady_statistic(record, warmup, DATA, stat_median);
@@ -357,8 +365,10 @@ static int read_result(const char *attempt_dir, const struct log_form *form, str
     memcpy(a->dtype, record.dtype, sizeof a->dtype);
     if (*record.worlds)
         memcpy(a->worlds, record.worlds, sizeof a->worlds);
-    if (log_file_read_table(log_path, &log, e) == 0 &&
-        check_record(r, &record, record_path, *a->worlds != 0, &log, log_path, e) == 0)
+    if (check_record(r, &record, record_path, *a->worlds != 0, e) == 0 &&
+        (record.run.limited == 1 ||
+         (log_file_read_table(log_path, &log, e) == 0 &&
+          check_log(r, &record, record_path, &log, log_path, e) == 0)))
         rc = measure_run(r, &record, e) || read_attempt_scores(attempt_dir, r, e) ? -1 : 0;
     epoch_csv_destroy(&log);
     run_record_destroy(&record);

@@ -21,6 +21,9 @@ struct record_reader {
     const char *path;
     size_t line;
     bool started, ended;
+    struct run_epoch *steps; /* of a run with a limit: intervals of steps */
+    size_t nsteps, capacity;
+    long step;               /* of the last of them */
     struct run_record *dst;
     struct err *e;
 };
@@ -226,6 +229,49 @@ static int decode_record_epoch(struct record_reader *r, const json_t *o)
     return 0;
 }
 
+static int decode_steps(struct record_reader *r, const json_t *o)
+{
+    struct run_epoch steps = {.loss = NAN, .data_s = NAN, .comm_s = NAN, .val_iou = NAN,
+                              .val_accuracy = NAN, .val_loss = NAN, .train_iou = NAN,
+                              .grad_sq = NAN, .grad_var = NAN};
+    long before = r->step;
+
+    if (require_integer(r, o, "step", 1, &r->step) ||
+        require_number(r, o, "seconds", &steps.seconds) ||
+        require_number(r, o, "images", &steps.images))
+        return -1;
+    if (r->step <= before || !(steps.seconds > 0) || !(steps.images > 0))
+        return refuse_record(r, "steps that do not follow, or took no time or images", "");
+    if (mem_grow(&r->steps, r->nsteps, &r->capacity, sizeof *r->steps, r->e))
+        return -1;
+    r->steps[r->nsteps++] = steps;
+    return 0;
+}
+
+/* Of a training that ended at its limit only the speed is known: its intervals, scaled to the
+ * images of an epoch, take the place of its epochs. */
+static int decode_limited(struct record_reader *r, const json_t *o)
+{
+    struct run_record *d = r->dst;
+    double images;
+
+    if (require_number(r, o, "epoch_images", &images))
+        return -1;
+    if (r->nsteps == 0 || !(images > 0))
+        return refuse_record(r, "it ended at its limit, and there are no steps or images", "");
+    for (size_t i = 0; i < r->nsteps; i++) {
+        r->steps[i].seconds *= images / r->steps[i].images;
+        r->steps[i].images = images;
+    }
+    free(d->epochs);
+    d->epochs = r->steps;
+    d->nepochs = r->nsteps;
+    d->capacity = r->capacity;
+    r->steps = NULL;
+    d->run.limited = 1;
+    return 0;
+}
+
 /* Notes at which epochs the run resumed with another number of GPUs. */
 static void decode_resume(struct record_reader *r, const json_t *o)
 {
@@ -250,6 +296,20 @@ static void decode_resume(struct record_reader *r, const json_t *o)
     }
     if (!strchr(dst, ','))
         *dst = 0;
+}
+
+static int decode_quality(struct record_reader *r, const json_t *o)
+{
+    struct result *run = &r->dst->run;
+
+    if (require_number(r, o, "training_time", &run->training_time) ||
+        require_number(r, o, "test_time", &run->test_time) ||
+        require_number(r, o, "iou", &run->iou))
+        return -1;
+    run->accuracy = optional_number(o, "accuracy");
+    if (result_by_accuracy(run) && !(run->accuracy >= 0 && run->accuracy <= 1))
+        return refuse_record(r, "there is none, or one outside 0..1:", "accuracy");
+    return run->iou >= 0 && run->iou <= 1 ? 0 : refuse_record(r, "outside 0..1:", "iou");
 }
 
 static int decode_end(struct record_reader *r, const json_t *o)
@@ -283,17 +343,11 @@ static int decode_end(struct record_reader *r, const json_t *o)
     result_set_text(run->kernels_refused, sizeof run->kernels_refused, refused ? refused : "");
     if (optional_count(o, "val_images"))
         run->val_images = optional_count(o, "val_images");
-    if (require_number(r, o, "training_time", &run->training_time) ||
-        require_number(r, o, "test_time", &run->test_time) ||
-        require_number(r, o, "iou", &run->iou))
-        return -1;
     const char *metric = json_string_value(json_object_get(o, "metric"));
     bool by_accuracy = metric && strcmp(metric, "accuracy") == 0;
     result_set_text(run->metric, sizeof run->metric, by_accuracy ? "accuracy" : "iou");
-    run->accuracy = optional_number(o, "accuracy");
-    if (by_accuracy && !(run->accuracy >= 0 && run->accuracy <= 1))
-        return refuse_record(r, "there is none, or one outside 0..1:", "accuracy");
-    return run->iou >= 0 && run->iou <= 1 ? 0 : refuse_record(r, "outside 0..1:", "iou");
+    bool limited = json_is_true(json_object_get(o, "limited"));
+    return limited ? decode_limited(r, o) : decode_quality(r, o);
 }
 
 static int decode_object(struct record_reader *r, const json_t *o)
@@ -314,6 +368,8 @@ static int decode_object(struct record_reader *r, const json_t *o)
         return decode_record_epoch(r, o);
     if (strcmp(kind, "eval") == 0)
         return decode_eval(r, o);
+    if (strcmp(kind, "steps") == 0)
+        return decode_steps(r, o);
     if (strcmp(kind, "end") == 0)
         return decode_end(r, o);
     return 0; /* progress, and kinds that the schema may add */
@@ -348,6 +404,7 @@ int run_record_read(const char *path, struct run_record *dst, struct err *e)
         rc = decode_record_line(&r, p, (size_t)(end - p));
     }
     free(text);
+    free(r.steps);
     if (rc == 0 && !r.started)
         rc = err_set(e, ERR_DATA, "%s: there is no whole line in it", path);
     if (rc)

@@ -25,7 +25,7 @@ struct run_record {
     struct result run;
     char backend[16]; /* the backend that computed; "" if not recorded */
     char dtype[16];   /* the number format it chose; "" if not recorded */
-    struct run_epoch *epochs;
+    struct run_epoch *epochs; /* of a run that ended at its limit: intervals (run_record.c) */
     size_t nepochs, capacity;
     char worlds[200];   /* "4 GPUs, 2 from epoch 12 on" if the number changed, otherwise "" */
     bool done;          /* the status in the end line is done */

@@ -52,7 +52,7 @@ static void become(const struct child *c, int report)
     execvpe(c->argv[0], (char *const *)c->argv, c->environment ? c->environment : environ);
     int reason = errno;
     char path[PATH_MAX];
-    /* execvp says EACCES also where the user may not search a folder of PATH, without the program */
+    /* execvp reports EACCES also where a folder of PATH may not be searched */
     if (reason == EACCES && !strchr(c->argv[0], '/') && !child_find(c->argv[0], F_OK, path))
         reason = ENOENT;
     _exit(write(report, &reason, sizeof reason) < 0 ? 126 : 127);

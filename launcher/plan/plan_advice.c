@@ -191,7 +191,7 @@ void plan_advice_collect(const struct workspace *w, const struct run_plan *plan,
         (void)model_look_open(&w->study, false, &dst->model, &ignored);
     if (study_has_images(&w->study))
         count_images(&w->study, dst);
-    if (dst->train > 0)
+    if (dst->train > 0 && !w->variants.count)
         advise_batches(&w->study, plan, dst);
     advise_trainer(w, plan, dst);
     compute_look_open(&w->study, &w->site, &dst->compute);

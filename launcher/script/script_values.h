@@ -28,8 +28,8 @@ void script_values_destroy(struct script_values *s);
  * them. */
 const char *script_values_get(const struct script_values *s, const char *name);
 
-/* Notes which values `file` has used. Returns 0, or -1 with ERR_CONFIG if one of them needs a setting
- * that the study does not have. */
+/* Notes which values `file` has used. Returns 0, or -1 with ERR_CONFIG if one of them needs a
+ * setting that the study does not have. */
 int script_values_use(struct script_values *s, const char *file,
                       const bool used[TEMPLATE_VALUES_MAX], struct err *e);
 

@@ -88,7 +88,9 @@ void run_plan_label(const struct study *study, const struct engine *engine,
     const char *word = study->train.dtype;
 
     name_run(study, engine, dst);
-    if (engine->embedded && strcmp(word, s->preset) != 0 && strcmp(word, s->absent) != 0)
+    if (study->variant)
+        snprintf(dst + strlen(dst), RUN_LABEL_SIZE - strlen(dst), "-%s", study->variant);
+    else if (engine->embedded && strcmp(word, s->preset) != 0 && strcmp(word, s->absent) != 0)
         snprintf(dst + strlen(dst), RUN_LABEL_SIZE - strlen(dst), "-%s", word);
 }
 
@@ -264,11 +266,22 @@ static void encode_setting(json_t *root, const struct setting *s, const struct s
     json_object_set_new(object, setting_leaf(s), setting_json_encode(s, c));
 }
 
+/* Adds a mapping of the study to run.json's program if a variant or the command line set a name of
+ * it. */
+static void encode_pairs(const struct study *s, const char *path, json_t *program)
+{
+    const struct setting *k = setting_find(settings_of_study, path);
+
+    if (s->origins.at[k - settings_of_study].layer == YAML_COMMAND)
+        json_object_set_new(program, setting_leaf(k), setting_json_encode(k, &s->settings));
+}
+
 /* Encodes the program of an engine other than the embedded one, so that a later change of it is
  * noticed. */
 static json_t *encode_program(const struct study *s, const struct run *run)
 {
     const struct settings_program *section = study_engine(s, run->engine->name);
+    char env[SETTING_PATH_SIZE];
     json_t *args;
 
     if (!section)
@@ -276,9 +289,13 @@ static json_t *encode_program(const struct study *s, const struct run *run)
     args = json_array();
     for (size_t i = 0; i < section->args.count; i++)
         json_array_append_new(args, json_string(section->args.lines[i]));
-    return json_pack("{s:s, s:s, s:o, s:s*}", "script", section->script, "python",
-                     run->engine->is_python ? section->python : "", "args", args, "study_dir",
-                     study_has_images(s) ? NULL : s->dir);
+    json_t *program = json_pack("{s:s, s:s, s:o, s:s*}", "script", section->script, "python",
+                                run->engine->is_python ? section->python : "", "args", args,
+                                "study_dir", study_has_images(s) ? NULL : s->dir);
+    snprintf(env, sizeof env, "%s.env", run->engine->name);
+    encode_pairs(s, env, program);
+    encode_pairs(s, "markers", program);
+    return program;
 }
 
 char *run_plan_encode(const struct study *s, const char *study_id, const struct run *run,
@@ -357,11 +374,10 @@ const json_t *run_plan_value(const json_t *plan, const char *key)
     size_t n = strcspn(key, ".");
     char section[64];
 
-    if (!key[n])
-        return NULL;
     snprintf(section, sizeof section, "%.*s", (int)n, key);
     bool of_engine = engine && strcmp(section, engine) == 0;
-    return json_object_get(json_object_get(plan, of_engine ? "program" : section), key + n + 1);
+    return json_object_get(json_object_get(plan, of_engine || !key[n] ? "program" : section),
+                           key[n] ? key + n + 1 : key);
 }
 
 static void note_difference(const char *path, const json_t *was, const json_t *is,

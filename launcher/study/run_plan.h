@@ -11,17 +11,19 @@
 #include "launcher/study/study.h"
 #include "src/cluster/layout.h"
 
-#define RUN_ID_SIZE 64
-#define RUN_LABEL_SIZE 48
+#define RUN_ID_SIZE 80
+#define RUN_LABEL_SIZE 58
 #define RUN_ID_FORMAT "%s-g%02d-s%ld" /* label, GPUs, seed */
 
 struct run {
-    /* "unet-g04-s1": label, GPUs, seed. The label of the embedded engine is the model, followed
-     * by train.dtype other than auto and f32. That of another engine is its name. */
+    /* "unet-g04-s1": label, GPUs, seed. The label of the embedded engine is the model, that of
+     * another engine its name. The name of the variant follows or, without one, train.dtype of the
+     * embedded engine if it is neither auto nor f32. */
     char id[RUN_ID_SIZE];
     const struct engine *engine;
     int seed;
     const char *dtype; /* train.dtype, as run_plan_dtype returns it */
+    const struct workspace *own; /* that of its variant (workspace_of); NULL: of the study */
     struct layout layout;
     bool resized;  /* this attempt has another number of GPUs (unetctl resume --gpus) */
     bool own_plan; /* this attempt has its own run.json: it is resized, or its files were moved */
@@ -81,15 +83,15 @@ json_t *run_plan_decode(const char *text, const char *study_dir, struct err *e);
  * NULL and 0 if it is unknown. */
 const char *run_plan_study_dir(const json_t *plan, size_t *length);
 
-/* Returns the value of a key of study.yaml, such as "train.lr", in run.json, or NULL; always NULL
- * for a key without a section. For engines other than the embedded one, the section of the
- * engine's name in study.yaml is "program" in run.json. */
+/* Returns the value of a key of study.yaml, such as "train.lr", in run.json, or NULL; of the
+ * keys without a section it may have markers. For engines other than the embedded one, the section
+ * of the engine's name in study.yaml is "program" in run.json. */
 const json_t *run_plan_value(const json_t *plan, const char *key);
 
 /* How two run.json texts differ: the number of differing values, and path and values (as JSON)
- * of the first. Not counted are keys that only the old text has, and, unless the setting is
- * "expected", keys that only the new text has, at their preset. run_plan_compare returns 0, or -1
- * with ERR_CONFIG; study_dir applies to the old text as in run_plan_decode. */
+ * of the first. Not counted are keys that only the old text has, unless run.json has them only where
+ * they are set, and keys that only the new text has, at their preset, unless the setting is
+ * "expected". run_plan_compare returns 0, or -1 with ERR_CONFIG; study_dir applies to the old text as in run_plan_decode. */
 struct run_difference {
     size_t count;
     char path[128], was[512], is[512]; /* "train.lr", "0.001", "0.01" */

@@ -18,6 +18,7 @@ json_t *setting_json_encode(const struct setting *s, const void *src)
     case SETTING_SWITCH: return json_boolean(*(const bool *)at);
     case SETTING_LINES:
     case SETTING_PAIRS:
+    case SETTING_VARIANTS:
         items = json_array();
         for (size_t i = 0; i < list->count; i++)
             json_array_append_new(items, json_string(list->lines[i]));

@@ -255,8 +255,8 @@ int study_open(struct study *s, const char *dir, const struct yaml_setting *sett
     }
     note_effects(s);
     if (add_settings(s, settings, nsettings, e) ||
-        yaml_table_finish(settings_of_study, s->file, study_has_images(s) || study_runs_trainer(s), &s->origins,
-                          e) ||
+        yaml_table_finish(settings_of_study, s->file, study_has_images(s) || study_runs_trainer(s),
+                          &s->origins, e) ||
         (!s->data.dir && !(s->data.dir = strdup(""))) || check_together(s, e)) {
         study_close(s);
         return -1;

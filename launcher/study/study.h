@@ -14,6 +14,7 @@
 #define STUDY_FILE "study.yaml"
 /* in the user's folder of configuration (statedir_config_path) */
 #define STUDY_USER_FILE "config.yaml"
+#define VARIANT_NAME_SIZE 25
 #define STUDY_ENV_PREFIX "UNETCTL_"   /* $UNETCTL_TRAIN_LR overrides train.lr of study.yaml */
 
 struct study {
@@ -30,6 +31,7 @@ struct study {
     };
     /* the origin of each value, indexed by the row of settings_of_study */
     struct yaml_origins origins;
+    const char *variant; /* the variant's name that these settings are of (variant.h); NULL: none */
     /* by row: it has an effect in the study as written, without the command line (need.h) */
     bool has_effect[SETTINGS_MAX];
 };

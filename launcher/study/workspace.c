@@ -2,6 +2,7 @@
 #include "config.h"
 #include "launcher/study/workspace.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,26 +152,48 @@ static size_t take_words(const struct workspace_args *args, char seeds[24],
     return n;
 }
 
-static int open_study(struct workspace *w, const struct workspace_args *args, struct err *e)
+/* Stores the settings of a variant and returns their number. */
+static size_t take_variant(const struct variant *variant, const char *where,
+                           struct yaml_setting *dst)
 {
-    struct yaml_setting settings[CLI_LIST_MAX + 5];
-    char seeds[24];
+    const struct setting_lines *set = &variant->set;
+
+    for (size_t i = 0; i < set->count; i++) {
+        char *equals = strchr(set->lines[i], '=');
+        *equals = 0;
+        dst[i] = (struct yaml_setting){set->lines[i], equals + 1, where};
+    }
+    return set->count;
+}
+
+/* variant: whose settings come last, or NULL */
+static int open_study(struct workspace *w, const struct workspace_args *args,
+                      const struct variant *variant, struct err *e)
+{
+    struct yaml_setting settings[2 * CLI_LIST_MAX + 5];
+    char seeds[24], where[VARIANT_NAME_SIZE + 16];
     size_t n = take_words(args, seeds, settings + args->set.count);
 
+    if (variant && variant->set.count > CLI_LIST_MAX)
+        return err_set(e, ERR_CONFIG, "variant %s has too many settings", variant->name);
     if (study_decode_set(&args->set, settings, e))
         return -1;
+    snprintf(where, sizeof where, "variant %s", variant ? variant->name : "");
+    if (variant)
+        n += take_variant(variant, where, settings + args->set.count + n);
     int rc = study_open(&w->study, args->dir, settings, args->set.count + n, e);
     for (size_t i = 0; i < args->set.count; i++)
         /* study_decode_set replaced the '=' by NUL; args may be used again */
         ((char *)settings[i].value)[-1] = '=';
+    w->study.variant = rc == 0 && variant ? variant->name : NULL;
     return rc;
 }
 
-static int open_with_words(struct workspace *w, const struct workspace_args *args, int nwords,
-                           char **words, struct err *e)
+static int open_with_words(struct workspace *w, const struct workspace_args *args,
+                           const struct variant *variant, int nwords, char **words, struct err *e)
 {
     *w = (struct workspace){.ledger.lock_fd = -1};
-    if ((args->engine && !engine_find(args->engine, e)) || open_study(w, args, e) ||
+    if ((args->engine && !engine_find(args->engine, e)) || open_study(w, args, variant, e) ||
         choose_site(w, args, e) || merge_options(w, nwords, words, e) ||
         ledger_open(&w->ledger, w->study.dir, e)) {
         workspace_close(w);
@@ -189,11 +212,67 @@ static int open_with_words(struct workspace *w, const struct workspace_args *arg
 
 int workspace_open(struct workspace *w, const struct workspace_args *args, struct err *e)
 {
-    return open_with_words(w, args, 0, NULL, e);
+    return open_with_words(w, args, NULL, 0, NULL, e);
+}
+
+/* Refuses two variants whose runs would have equal settings. */
+static int check_variants(const struct workspace *w, struct err *e)
+{
+    const struct variants *v = &w->variants;
+    char *text[VARIANTS_MAX] = {NULL};
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < v->count; i++) {
+        const struct study *study = &w->of_variants[i].study;
+        struct run run = {.engine = engine_find(study->engine, e), .dtype = study->train.dtype,
+                          .layout = {.gpus = 1}};
+        text[i] = run_plan_encode(study, "", &run, e);
+        rc = text[i] ? 0 : -1;
+        for (size_t k = 0; rc == 0 && k < i; k++)
+            if (strcmp(text[i], text[k]) == 0)
+                rc = err_set(e, ERR_CONFIG, "the variants %s and %s have the same settings: it would "
+                             "be a variant that two runs share; leave one out", v->at[k].name,
+                             v->at[i].name);
+    }
+    for (size_t i = 0; i < v->count; i++)
+        free(text[i]);
+    return rc;
+}
+
+static int open_variants(struct workspace *w, const struct workspace_args *args, int nwords,
+                         char **words, struct err *e)
+{
+    size_t n = 0;
+
+    if (variant_list_create(&w->study, &args->vary, &w->variants, e))
+        return -1;
+    w->of_variants = calloc(w->variants.count + 1, sizeof *w->of_variants);
+    if (!w->of_variants)
+        return err_errno(e, ERR_INTERNAL, ENOMEM, "variants");
+    while (n < w->variants.count && open_with_words(&w->of_variants[n], args, &w->variants.at[n],
+                                                    nwords, words, e) == 0)
+        n++;
+    bool all = n == w->variants.count;
+    w->variants.count = n; /* those that workspace_close closes */
+    return all ? check_variants(w, e) : -1;
+}
+
+const struct workspace *workspace_of(const struct workspace *w, const struct run *run,
+                                     struct workspace *own)
+{
+    if (!run->own)
+        return w;
+    *own = *w;
+    own->study = run->own->study;
+    return own;
 }
 
 void workspace_close(struct workspace *w)
 {
+    for (size_t i = 0; w->of_variants && i < w->variants.count; i++)
+        workspace_close(&w->of_variants[i]);
+    free(w->of_variants);
+    variant_list_destroy(&w->variants);
     for (int i = 0; i < WORKSPACE_NKINDS; i++)
         scheduler_close(w->open[i]);
     sbatch_environment_destroy(&w->environment);
@@ -216,12 +295,47 @@ int workspace_check_shipped(const struct workspace *w, struct err *e)
                    study_place(&w->study, "model.batch_norm"), w->study.engine);
 }
 
-int workspace_plan(const struct workspace *w, struct run_plan *dst, struct err *e)
+static int plan_one(const struct workspace *w, struct run_plan *dst, struct err *e)
 {
     *dst = (struct run_plan){0};
     return workspace_check_shipped(w, e) || effect_check(&w->study, &w->ledger, w->gpus, e)
                ? -1
                : run_plan_compute(&w->study, &w->site, w->gpus, w->seeds, dst, e);
+}
+
+static int compare_runs(const void *a, const void *b)
+{
+    const struct run *x = a, *y = b;
+    int gpus = x->layout.gpus - y->layout.gpus, seed = x->seed - y->seed;
+
+    return gpus ? gpus : seed ? seed : (x->own > y->own) - (x->own < y->own);
+}
+
+int workspace_plan(const struct workspace *w, struct run_plan *dst, struct err *e)
+{
+    size_t n = w->variants.count;
+
+    if (!n)
+        return plan_one(w, dst, e);
+    *dst = (struct run_plan){0};
+    for (size_t v = 0; v < n; v++) {
+        struct run_plan one;
+        if (plan_one(&w->of_variants[v], &one, e)) {
+            run_plan_destroy(dst);
+            return err_prefix(e, "variant %s", w->variants.at[v].name);
+        }
+        struct run *grown = realloc(dst->runs, (dst->count + one.count + 1) * sizeof *grown);
+        for (size_t i = 0; grown && i < one.count; i++) {
+            grown[dst->count] = one.runs[i];
+            grown[dst->count++].own = &w->of_variants[v];
+        }
+        run_plan_destroy(&one);
+        if (!grown)
+            return err_errno(e, ERR_INTERNAL, ENOMEM, "plan");
+        dst->runs = grown;
+    }
+    qsort(dst->runs, dst->count, sizeof *dst->runs, compare_runs);
+    return 0;
 }
 
 static int check_one_allocation(const struct workspace *w, struct err *e)
@@ -240,8 +354,12 @@ int workspace_open_jobs(struct workspace *w, const struct workspace_args *args, 
 {
     struct buf unused = {0};
 
-    if (open_with_words(w, args, nwords, words, e))
+    if (open_with_words(w, args, NULL, nwords, words, e))
         return -1;
+    if (open_variants(w, args, nwords, words, e)) {
+        workspace_close(w);
+        return -1;
+    }
     w->one_allocation = args->one_allocation;
     if (w->one_allocation && check_one_allocation(w, e)) {
         workspace_close(w);

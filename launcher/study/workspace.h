@@ -14,6 +14,7 @@
 #include "launcher/study/run_plan.h"
 #include "launcher/study/site.h"
 #include "launcher/study/study.h"
+#include "launcher/study/variant.h"
 #include "src/cli.h"
 
 /* Values of the command line; NULL, 0 and false mean that an option is not given. --gpus, --seeds,
@@ -23,7 +24,8 @@ struct workspace_args {
     const char *dir, *site, *scheduler, *engine, *model, *gpus, *templates;
     long seeds, max_in_flight;
     bool one_allocation, take_over;
-    struct cli_list set; /* KEY=VALUE */
+    struct cli_list set;  /* KEY=VALUE */
+    struct cli_list vary; /* KEY=VALUE,VALUE */
     struct cli_list after;
 };
 
@@ -59,6 +61,11 @@ struct workspace_args {
      &(args).model, 0, 0},                                                                 \
     WORKSPACE_OPTION_SET(args),                                                            \
     WORKSPACE_OPTION_SITE(args)
+
+/* For verbs that plan, write or submit runs. */
+#define WORKSPACE_OPTION_VARY(args)                                                        \
+    {"vary", 0, CLI_LIST, "KEY=VALUE,VALUE",                                               \
+     "run each with these values of a key of study.yaml; may be repeated", &(args).vary, 0, 0}
 
 /* For verbs that write job scripts. */
 #define WORKSPACE_OPTION_TEMPLATES(args)                                                   \
@@ -106,6 +113,8 @@ struct workspace {
      * sandbox's */
     struct sbatch_words environment;
     struct scheduler *open[WORKSPACE_NKINDS];
+    struct variants variants;
+    struct workspace *of_variants; /* each opened with the variant's settings */
 };
 
 /* Opens the study of args; args must outlive w. With `--scheduler local`, a site with another
@@ -124,6 +133,11 @@ int workspace_check_shipped(const struct workspace *w, struct err *e);
 /* Plans the runs of w->gpus and w->seeds after these checks and effect_check. Returns 0, or -1 as
  * run_plan_compute. */
 int workspace_plan(const struct workspace *w, struct run_plan *dst, struct err *e);
+
+/* Returns w or, for a run of a variant, own, which becomes w with the settings of the variant; it
+ * lives as long as w. */
+const struct workspace *workspace_of(const struct workspace *w, const struct run *run,
+                                     struct workspace *own);
 
 void workspace_close(struct workspace *w);
 

@@ -73,6 +73,7 @@ static const char *type_name(const struct setting *key)
     case SETTING_SWITCH: return "true or false";
     case SETTING_LINES: return "a list of texts";
     case SETTING_PAIRS: return "a mapping NAME: VALUE";
+    case SETTING_VARIANTS: return "a mapping NAME: {KEY: VALUE}";
     default: return "a text";
     }
 }
@@ -153,6 +154,35 @@ static int set_lines(const struct yaml_reader *r, const struct setting *key,
     return 0;
 }
 
+/* Is text the name of a variable or marker? */
+static bool is_name(const char *text)
+{
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+
+    return *text && strspn(text, letters) == strlen(text) && !(*text >= '0' && *text <= '9');
+}
+
+/* Appends the line "NAME=VALUE", or replaces that of the same name. */
+static int set_pair(struct setting_lines *list, const char *name, const char *value, struct err *e)
+{
+    size_t n = strlen(name), i = 0;
+    char *line = NULL;
+
+    if (asprintf(&line, "%s=%s", name, value) < 0)
+        return err_errno(e, ERR_INTERNAL, ENOMEM, "%s", name);
+    while (i < list->count && (strncmp(list->lines[i], line, n + 1) != 0))
+        i++;
+    if (i < list->count) {
+        free(list->lines[i]);
+        list->lines[i] = line;
+        return 0;
+    }
+    int rc = setting_append_line(list, line, e);
+    free(line);
+    return rc;
+}
+
 static int set_pairs(const struct yaml_reader *r, const struct setting *key,
                      const struct document_node *node, struct err *e)
 {
@@ -161,20 +191,56 @@ static int set_pairs(const struct yaml_reader *r, const struct setting *key,
     for (size_t i = 0; i < node->count; i++) {
         const char *name = node_text(node->keys[i], key->path, "a name", e);
         const char *value = name ? node_text(node->items[i], key->path, "a text", e) : NULL;
-        char *line = NULL;
 
         if (!value)
             return -1;
-        if (!*name ||
-            strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789")
-                          != strlen(name) || (*name >= '0' && *name <= '9'))
+        if (!is_name(name))
             return document_refuse(node->keys[i], e,
                                    "%s: '%s' is not the name of a variable", key->path, name);
-        if (asprintf(&line, "%s=%s", name, value) < 0)
+        if (set_pair(list_of(r, key), name, value, e))
+            return -1;
+    }
+    return 0;
+}
+
+/* Adds the lines of a variant: "NAME", and "NAME KEY=VALUE" for each of its keys. */
+static int set_variant(const struct yaml_reader *r, const struct setting *key, const char *name,
+                       const struct document_node *node, struct err *e)
+{
+    if (node->kind != DOCUMENT_MAPPING)
+        return document_refuse(node, e, "%s.%s: must be a mapping of keys such as train.dtype: bf16",
+                               key->path, name);
+    for (size_t i = 0; i <= node->count; i++) {
+        const char *path = i ? node_text(node->keys[i - 1], key->path, "a key", e) : "";
+        const char *value = i && path ? node_text(node->items[i - 1], path, "a text", e) : "";
+        char *line = NULL;
+
+        if (!path || !value)
+            return -1;
+        if (asprintf(&line, "%s%s%s%s%s", name, i ? " " : "", path, i ? "=" : "", value) < 0)
             return err_errno(e, ERR_INTERNAL, ENOMEM, "%s", r->file);
         int rc = setting_append_line(list_of(r, key), line, e);
         free(line);
         if (rc)
+            return -1;
+    }
+    return 0;
+}
+
+static int set_variants(const struct yaml_reader *r, const struct setting *key,
+                        const struct document_node *node, struct err *e)
+{
+    if (node->kind != DOCUMENT_MAPPING)
+        return document_refuse(node, e, "%s: must be %s", key->path, type_name(key));
+    for (size_t i = 0; i < node->count; i++) {
+        const char *name = node_text(node->keys[i], key->path, "a name", e);
+        if (!name)
+            return -1;
+        if (!*name || strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz."
+                                   "0123456789-") != strlen(name))
+            return document_refuse(node->keys[i], e, "%s: the name '%s' must be of letters, digits, "
+                                   ". and -", key->path, name);
+        if (set_variant(r, key, name, node->items[i], e))
             return -1;
     }
     return 0;
@@ -233,7 +299,9 @@ static int set_key(const struct yaml_reader *r, const struct setting *key,
 
     if (setting_is_list(key)) {
         setting_clear_lines(list_of(r, key));
-        rc = key->type == SETTING_LINES ? set_lines(r, key, value, e) : set_pairs(r, key, value, e);
+        rc = key->type == SETTING_LINES   ? set_lines(r, key, value, e)
+             : key->type == SETTING_PAIRS ? set_pairs(r, key, value, e)
+                                          : set_variants(r, key, value, e);
         return rc ? -1 : note_origin(r, key, value->line, e);
     }
     if (key->is_joined && value->kind == DOCUMENT_LIST)
@@ -408,12 +476,28 @@ int yaml_table_add_file(const struct setting *keys, const char *file, enum yaml_
     return rc;
 }
 
+/* Returns the mapping of free names that the path is a name of, such as markers of markers.lr, or
+ * NULL. */
+static const struct setting *find_pairs(const struct setting *keys, const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    char mapping[SETTING_PATH_SIZE];
+
+    snprintf(mapping, sizeof mapping, "%.*s", dot ? (int)(dot - path) : 0, path);
+    const struct setting *key = dot && is_name(dot + 1) ? setting_find(keys, mapping) : NULL;
+    return key && key->type == SETTING_PAIRS ? key : NULL;
+}
+
 int yaml_table_add_text(const struct setting *keys, const char *path, const char *text,
                         enum yaml_layer layer, const char *where, void *dst,
                         struct yaml_origins *origins, struct err *e)
 {
     const struct yaml_reader r = {keys, where, layer, NULL, dst, origins};
-    const struct setting *key = setting_find(keys, path);
+    const struct setting *key = setting_find(keys, path), *pairs = find_pairs(keys, path);
+
+    if (pairs && is_one_line(text))
+        return set_pair(list_of(&r, pairs), strrchr(path, '.') + 1, text, e) ||
+               note_origin(&r, pairs, 0, e) ? -1 : 0;
 
     if (!key && setting_check_gone(path, text, e) > 0)
         return 0;

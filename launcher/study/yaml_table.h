@@ -36,13 +36,14 @@ struct yaml_setting {
  * Each file, variable and text that is added overwrites the keys that it has, except that an empty
  * value leaves a key that may be blank as it is. yaml_table_finish refuses a required key without
  * a value, with `trainer` also one of the trainer's; file is named in that error. All return 0, or
- * -1 with ERR_CONFIG (ERR_USAGE for the command line and the environment). yaml_table_destroy frees dst
- * and origins after success and failure. Texts must be UTF-8 without control characters. */
+ * -1 with ERR_CONFIG (ERR_USAGE for the command line and the environment). yaml_table_destroy frees
+ * dst and origins after success and failure. Texts must be UTF-8 without control characters. */
 int yaml_table_create(const struct setting *keys, void *dst, struct yaml_origins *origins,
                       struct err *e);
 int yaml_table_add_file(const struct setting *keys, const char *file, enum yaml_layer layer,
                         void *dst, struct yaml_origins *origins, struct err *e);
-/* Adds one value, whose origin is `where`. Lists are refused. */
+/* Adds one value, whose origin is `where`, also that of a name in a mapping (markers.lr). Lists are
+ * refused. */
 int yaml_table_add_text(const struct setting *keys, const char *path, const char *text,
                         enum yaml_layer layer, const char *where, void *dst,
                         struct yaml_origins *origins, struct err *e);

@@ -20,6 +20,9 @@
 int attempt_job(const struct workspace *w, const struct run *run, int attempt,
                 struct attempt_job *dst, struct err *e)
 {
+    struct workspace variant;
+
+    w = workspace_of(w, run, &variant);
     const struct settings_program *section = study_engine(&w->study, run->engine->name);
     bool resumes = !section || section->resumes;
     struct buf output = {0};
@@ -148,8 +151,10 @@ static int add_scripts(const struct workspace *w, const struct run *run, int att
 int attempt_check(const struct workspace *w, const struct run *run, struct err *e)
 {
     char *run_text, *submit_text;
+    struct workspace variant;
     struct attempt_job job;
 
+    w = workspace_of(w, run, &variant);
     if (attempt_job(w, run, 1, &job, e) ||
         script_render(w, run, 1, &job.job, &run_text, &submit_text, NULL, e))
         return -1;
@@ -195,8 +200,10 @@ int attempt_generate(const struct workspace *w, const struct run *run, int attem
                      struct atomicfile_batch *files, struct err *e)
 {
     struct run_attempt newest;
+    struct workspace variant;
     char path[PATH_MAX];
 
+    w = workspace_of(w, run, &variant);
     snprintf(path, sizeof path, "%s/runs", w->study.dir);
     if (make_folder(path, e))
         return -1;

@@ -83,9 +83,11 @@ static int show_run_json(const struct workspace *w, const struct run *run, struc
 static int show_run(const struct workspace *w, const struct run *run, int attempt, struct err *e)
 {
     char *run_text, *submit_text;
+    struct workspace variant;
     struct attempt_job job;
     int rc;
 
+    w = workspace_of(w, run, &variant);
     if (attempt_job(w, run, attempt, &job, e) ||
         script_render(w, run, attempt, &job.job, &run_text, &submit_text, NULL, e))
         return -1;

@@ -32,9 +32,14 @@ static bool is_batch(const char *path)
 
 static void take_batch(const json_t *plan, struct study *s)
 {
+    const char *const path = "train.batch_per_gpu";
+    const json_t *value = run_plan_value(plan, path);
     long all = (long)json_integer_value(run_plan_value(plan, "train.global_batch"));
-    long each = (long)json_integer_value(run_plan_value(plan, "train.batch_per_gpu"));
+    long each = (long)json_integer_value(value);
 
+    if (value) /* the study has the key (study_has) */
+        s->origins.at[setting_find(settings_of_study, path) - settings_of_study].layer =
+            YAML_COMMAND;
     if (all)
         s->train.global_batch = (int)all;
     s->train.batch_per_gpu = all ? 0 : (int)each;
@@ -56,6 +61,7 @@ static int take_lines(struct study *s, const struct setting *k, const json_t *va
             rc = err_set(e, ERR_CONFIG, "run.json: %s: must be a list of texts", k->path);
     if (rc == 0)
         rc = setting_set_lines(k, lines, n, &s->settings, e);
+    s->origins.at[k - settings_of_study].layer = YAML_COMMAND;
     free(lines);
     return rc;
 }
@@ -144,6 +150,22 @@ static int check_given(const struct workspace *w, const json_t *plan, const stru
     return rc;
 }
 
+/* Is the run one of a variant, whose id has a longer label than the study's runs? */
+static bool is_of_variant(const struct workspace *w, const char *run)
+{
+    char label[RUN_LABEL_SIZE];
+    int gpus, seed, end = 0;
+    struct run planned;
+    struct err ignored;
+
+    if (run_dir_read(w->study.dir, run, &planned, NULL, &ignored))
+        return false;
+    run_plan_label(&w->study, planned.engine, label);
+    size_t n = strlen(label);
+    return strncmp(run, label, n) == 0 &&
+           !(sscanf(run + n, "-g%d-s%d%n", &gpus, &seed, &end) == 2 && !run[n + (size_t)end]);
+}
+
 int run_settings_open(const struct workspace *w, const char *run, struct workspace *dst,
                       bool *own_plan, struct err *e)
 {
@@ -155,7 +177,7 @@ int run_settings_open(const struct workspace *w, const char *run, struct workspa
     *dst = *w;
     if (study_copy(&w->study, &dst->study, e))
         return -1;
-    if (run_dir_never_trained(w->study.dir, run))
+    if (run_dir_never_trained(w->study.dir, run) && !is_of_variant(w, run))
         return own_plan ? *own_plan = false, 0 : 0;
     if (read_begun_plan(w, run, &planned, &text, e) ||
         !(plan = run_plan_decode(text, w->study.dir, e)) ||
@@ -215,9 +237,11 @@ int run_settings_check(const struct workspace *w, const struct workspace *own,
 int run_settings_compare(const struct workspace *w, const struct run *run, struct err *e)
 {
     struct run_difference d = {0};
+    struct workspace variant;
     struct run planned;
     char *was, *is;
 
+    w = workspace_of(w, run, &variant);
     if (run_dir_never_trained(w->study.dir, run->id))
         return 0;
     if (read_begun_plan(w, run->id, &planned, &was, e))

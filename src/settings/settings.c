@@ -275,7 +275,7 @@ bool setting_is_text(const struct setting *s)
 
 bool setting_is_list(const struct setting *s)
 {
-    return s->type == SETTING_LINES || s->type == SETTING_PAIRS;
+    return s->type >= SETTING_LINES;
 }
 
 /* ---- values ---- */
@@ -353,8 +353,7 @@ int setting_set(const struct setting *s, const char *text, void *dst, struct err
         return 0;
     case SETTING_TEXT:
     case SETTING_PATH: return set_text(s, text, dst, e);
-    case SETTING_LINES:
-    case SETTING_PAIRS: break;
+    default: break;
     }
     return err_set(e, ERR_USAGE, "is a list; set it in a file");
 }
@@ -411,6 +410,7 @@ void setting_format(const struct setting *s, const void *src, struct buf *dst)
     case SETTING_SWITCH: buf_add(dst, *(const bool *)at ? "true" : "false"); break;
     case SETTING_LINES:
     case SETTING_PAIRS:
+    case SETTING_VARIANTS:
         for (size_t i = 0; i < list->count; i++)
             buf_addf(dst, "%s%s", i ? ", " : "", list->lines[i]);
         break;

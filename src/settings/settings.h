@@ -24,7 +24,8 @@ enum setting_type {
     SETTING_REAL,   /* double */
     SETTING_SWITCH, /* bool: true | false */
     SETTING_LINES,  /* struct setting_lines: a list of one-line texts */
-    SETTING_PAIRS   /* struct setting_lines: a mapping of free names, kept as "NAME=VALUE" */
+    SETTING_PAIRS,  /* struct setting_lines: a mapping of free names, kept as "NAME=VALUE" */
+    SETTING_VARIANTS /* struct setting_lines: mappings of keys by name, "NAME", "NAME KEY=VALUE" */
 };
 
 struct setting_lines {
@@ -103,6 +104,7 @@ struct settings_program {
 #define SETTING_MEMBER_SWITCH bool
 #define SETTING_MEMBER_LINES struct setting_lines
 #define SETTING_MEMBER_PAIRS struct setting_lines
+#define SETTING_MEMBER_VARIANTS struct setting_lines
 
 /* All settings. Each row of settings.def is a member within its section: settings.train.lr. */
 struct settings {
@@ -144,7 +146,7 @@ bool setting_is_of_trainer(const struct setting *s);
 bool setting_is_in(const struct setting *s, const char *section, size_t length);
 
 bool setting_is_text(const struct setting *s); /* TEXT or PATH */
-bool setting_is_list(const struct setting *s); /* LINES or PAIRS */
+bool setting_is_list(const struct setting *s); /* LINES, PAIRS or VARIANTS */
 
 /* Sets the member of dst from text. Lists are refused. Returns 0, or -1 with ERR_USAGE and what
  * is wrong with the text, without the path. */

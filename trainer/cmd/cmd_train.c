@@ -343,8 +343,7 @@ static int run_rank(struct settings *c, const struct rank_identity *self, struct
 static int set_left(struct err *e)
 {
     return err_set(e, ERR_RESUMABLE,
-                   "stopped by a signal; the same command continues from the newest "
-                   "checkpoint");
+                   "stopped by a signal; the same command continues from the newest checkpoint");
 }
 
 /* Refuses --resume, before any file is written, if neither its folder nor that of --out has a
@@ -359,9 +358,8 @@ static int check_resume(struct err *e)
         return 0;
     return err_set(e, ERR_CHECKPOINT,
                    "train: --resume %s: this folder has no checkpoint/state-* to continue from; "
-                   "name the folder "
-                   "of a run that has one, or leave --resume out to start at the beginning",
-                   opt_resume);
+                   "name the folder of a run that has one, or leave --resume out to start at the "
+                   "beginning", opt_resume);
 }
 
 /* Called by the thread of the lifeline (the connections that detect lost ranks) when a rank is

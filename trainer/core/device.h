@@ -128,6 +128,17 @@ struct device_counts {
                      * Dice losses, images */
 };
 
+/* A batch on its way: `images` floats and `targets` numbers in DEVICE_HOST memory go to local,
+ * DEVICE_LOCAL memory of a slot, and from there to where a graph reads them. */
+struct device_batch {
+    const float *image_host;
+    const void *target_host;
+    void *local;
+    float *image, *target;
+    size_t images, targets; /* targets: 0 where the graph reads none */
+    bool bytes; /* targets are bytes: whole numbers, and 255 for -1 */
+};
+
 /* How ops are computed. */
 struct device_config {
     bool tf32;          /* convolutions of floats may use TF32, with 10 bits of mantissa */
@@ -165,6 +176,9 @@ struct device_ops {
     int (*copy)(struct device *d, void *dst, const void *src, size_t nbytes, struct err *e);
     /* Queues zeroing. */
     int (*clear)(struct device *d, void *p, size_t nbytes, struct err *e);
+    /* Queues the copies to the slot's memory beside the runs that are queued, and the rest behind
+     * them. */
+    int (*send)(struct device *d, const struct device_batch *b, struct err *e);
     /* begin and end enclose the ops, or the graph, of a run in a slot whose last run was waited
      * for. begin copies the values of x to the device, end copies its sums back. */
     int (*begin)(struct device *d, int slot, const struct exec *x, struct err *e);

@@ -207,8 +207,7 @@ int evaluate_check_targets(const char *model, const struct dataset *ds, int *cla
 
     if (masks && classifies)
         return err_set(e, ERR_CONFIG,
-                       "%s classifies whole images, but this data set has masks: use "
-                       "model unet",
+                       "%s classifies whole images, but this data set has masks: use model unet",
                        model);
     if (!masks && !classifies)
         return err_set(e, ERR_CONFIG, "%s needs a mask for each image, but this data set has one "

@@ -67,6 +67,12 @@ static void bind_graph(const struct compiled_set *s, struct graph *g)
     graph_bind(g, s->weights, s->runner->device ? s->runner->arena : s->arena.base);
 }
 
+/* Returns the bytes that the graph needs where it runs. */
+static size_t needs(const struct compiled_set *s, const struct graph *g)
+{
+    return g->arena_size + (s->runner->device ? runner_slots_size(g) : 0);
+}
+
 /* Returns the largest batch below `batch`, which does not fit, that needs at most room bytes, or 0.
  * beside: as in network_check_room. */
 static int largest_batch(const struct compiled_set *s, enum compiled_mode mode, int batch,
@@ -78,7 +84,7 @@ static int largest_batch(const struct compiled_set *s, enum compiled_mode mode, 
         struct err e;
         int middle = fits + (batch - fits) / 2;
         struct graph *g = plan_graph(s, mode, middle, kernels, &e);
-        bool fit = g && g->arena_size + beside * (size_t)middle <= room;
+        bool fit = g && needs(s, g) + beside * (size_t)middle <= room;
 
         graph_destroy(g);
         if (fit)
@@ -138,20 +144,20 @@ int compiled_check_room(const struct compiled_set *s, int batch, size_t beside, 
     int rc = -1;
 
     if (g)
-        rc = check_room(s, COMPILED_TRAIN, batch, kernels, g->arena_size, beside, sharers, e);
+        rc = check_room(s, COMPILED_TRAIN, batch, kernels, needs(s, g), beside, sharers, e);
     graph_destroy(g);
     return rc;
 }
 
 /* If the arena moves, graphs are bound again, and captured ones discarded. */
-static int reserve_arena(struct compiled_set *s, enum compiled_mode mode, int batch, size_t nbytes,
-                         struct err *e)
+static int reserve_arena(struct compiled_set *s, enum compiled_mode mode, int batch,
+                         const struct graph *g, struct err *e)
 {
     bool moved;
 
-    if (s->runner->device ? check_room(s, mode, batch, true, nbytes, 0, 1, e) ||
-                               runner_reserve(s->runner, nbytes, &moved, e)
-                         : arena_reserve(&s->arena, nbytes, &moved, e))
+    if (s->runner->device ? check_room(s, mode, batch, true, needs(s, g), 0, 1, e) ||
+                               runner_reserve(s->runner, g->arena_size, &moved, e)
+                         : arena_reserve(&s->arena, g->arena_size, &moved, e))
         return -1;
     for (struct compiled *c = s->first; moved && c; c = c->next)
         bind_graph(s, c->graph);
@@ -174,7 +180,7 @@ static struct compiled *compile_graph(struct compiled_set *s, enum compiled_mode
     c->mode = mode;
     c->batch = batch;
     c->graph = plan_graph(s, mode, batch, true, e);
-    if (!c->graph || reserve_arena(s, mode, batch, c->graph->arena_size, e) < 0) {
+    if (!c->graph || reserve_arena(s, mode, batch, c->graph, e) < 0) {
         graph_destroy(c->graph);
         free(c);
         return NULL;

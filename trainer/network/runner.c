@@ -17,8 +17,10 @@ void runner_close(struct runner *s)
     if (!s->device)
         return;
     (void)s->ops->drain(s->device, &e);
-    for (int i = 0; i < DEVICE_SLOTS; i++)
+    for (int i = 0; i < DEVICE_SLOTS; i++) {
         s->ops->free(s->device, DEVICE_HOST, s->host[i]);
+        s->ops->free(s->device, DEVICE_LOCAL, s->local[i]);
+    }
     s->ops->free(s->device, DEVICE_HOST, s->logits);
     s->ops->free(s->device, DEVICE_LOCAL, s->arena);
     s->ops->close(s->device);
@@ -79,16 +81,30 @@ int runner_room(struct runner *s, size_t *nbytes, struct err *e)
     if (s->ops->room(s->device, nbytes, e))
         return -1;
     *nbytes += s->arena_size;
+    for (int i = 0; i < DEVICE_SLOTS; i++)
+        *nbytes += s->local_size[i];
     return 0;
+}
+
+static size_t batch_size(const struct graph *g)
+{
+    return tensor_nbytes(g->input) + tensor_nbytes(g->target);
+}
+
+size_t runner_slots_size(const struct graph *g)
+{
+    return DEVICE_SLOTS * batch_size(g);
 }
 
 float *runner_input(struct runner *s, const struct graph *g, struct err *e)
 {
+    size_t nbytes = batch_size(g);
     int i = s->slot;
 
     if (wait_slot(s, i, e) ||
         grow_block(s, DEVICE_HOST, &s->host[i], &s->host_size[i],
-                   tensor_nbytes(g->input) + tensor_nbytes(g->target), e))
+                   nbytes + tensor_count(g->target), e) ||
+        grow_block(s, DEVICE_LOCAL, &s->local[i], &s->local_size[i], nbytes, e))
         return NULL;
     return s->host[i];
 }
@@ -174,22 +190,46 @@ static int run_ops(struct runner *s, const struct runner_work *w, struct exec *x
     return r && r->device_graph ? s->ops->launch(s->device, r->device_graph, e) : queue_ops(&q, e);
 }
 
-static int send_input(struct runner *s, const struct graph *g, struct err *e)
+/* Returns whether all targets are whole numbers below 255, or negative, and are now in dst as
+ * bytes. */
+static bool pack_targets(const float *src, unsigned char *dst, size_t n)
 {
-    const float *host = runner_input(s, g, e);
+    int fit = 1;
 
-    return !host || s->ops->copy(s->device, g->input->data, host, tensor_nbytes(g->input), e) ||
-                   s->ops->copy(s->device, g->target->data, host + tensor_count(g->input),
-                                tensor_nbytes(g->target), e)
-               ? -1
-               : 0;
+#pragma omp parallel for simd reduction(& : fit)
+    for (size_t i = 0; i < n; i++) {
+        int v = src[i] >= 0 && src[i] < 255 ? (int)src[i] : 255;
+
+        fit &= src[i] < 0 || (v < 255 && (float)v == src[i]);
+        dst[i] = (unsigned char)v;
+    }
+    return fit;
+}
+
+/* Inference reads no targets. */
+static int send_batch(struct runner *s, const struct graph *g, struct err *e)
+{
+    float *host = runner_input(s, g, e);
+    size_t images = tensor_count(g->input), n = tensor_count(g->target);
+
+    if (!host)
+        return -1;
+    struct device_batch b = {.image_host = host, .target_host = host + images,
+                             .local = s->local[s->slot], .image = g->input->data,
+                             .target = g->target->data, .images = images,
+                             .targets = g->training || g->measures ? n : 0};
+    if (b.targets && pack_targets(host + images, (unsigned char *)(host + images + n), n)) {
+        b.target_host = host + images + n;
+        b.bytes = true;
+    }
+    return s->ops->send(s->device, &b, e);
 }
 
 int runner_run(struct runner *s, const struct runner_work *w, struct exec *x, struct err *e)
 {
     x->device = s->device;
     x->device_ops = s->ops;
-    if ((w->graph ? send_input(s, w->graph, e) : wait_slot(s, s->slot, e)) ||
+    if ((w->graph ? send_batch(s, w->graph, e) : wait_slot(s, s->slot, e)) ||
         s->ops->begin(s->device, s->slot, x, e) || begin_ops(s, w, x, e) || run_ops(s, w, x, e) ||
         s->ops->end(s->device, s->slot, e))
         return -1;

@@ -20,8 +20,9 @@ struct runner {
     const struct device_ops *ops;
     struct device *device;
     int slot; /* the next one to be filled */
-    void *host[DEVICE_SLOTS]; /* pinned: images, then targets */
-    size_t host_size[DEVICE_SLOTS];
+    void *host[DEVICE_SLOTS];  /* pinned: images, targets, targets as bytes */
+    void *local[DEVICE_SLOTS]; /* on the device: images, targets */
+    size_t host_size[DEVICE_SLOTS], local_size[DEVICE_SLOTS];
     void *logits; /* pinned */
     size_t logits_size;
     void *arena; /* on the device */
@@ -47,7 +48,10 @@ void runner_close(struct runner *s); /* s may be all zeros */
  * are lost. */
 int runner_reserve(struct runner *s, size_t nbytes, bool *moved, struct err *e);
 
-/* Sets *nbytes to the size that the arena could grow to. */
+/* Returns the bytes that slots for the graph's batches need on the device, beside the arena. */
+size_t runner_slots_size(const struct graph *g);
+
+/* Sets *nbytes to the size that arena and slots could grow to together. */
 int runner_room(struct runner *s, size_t *nbytes, struct err *e);
 
 /* Returns the buffer for the graph's next input, followed by its target; valid until runner_run
@@ -65,7 +69,7 @@ struct runner_work {
     size_t upto; /* the argument of ready if there is no graph */
 };
 
-/* Queues the copy of the input, a run of all ops, and the update of x if it has one. */
+/* Queues the copy of the batch, a run of all ops, and the update of x if it has one. */
 int runner_run(struct runner *s, const struct runner_work *w, struct exec *x, struct err *e);
 
 /* Waits for all runs and returns the logits of the last; valid until the next call. */

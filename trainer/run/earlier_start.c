@@ -119,6 +119,7 @@ static bool has_trained(const char *dir)
 
     while (f && !trained && getline(&line, &size, f) >= 0)
         trained = strncmp(line, "{\"kind\":\"epoch\"", 15) == 0 ||
+                  strncmp(line, "{\"kind\":\"steps\"", 15) == 0 ||
                   strncmp(line, "{\"kind\":\"checkpoint\"", 20) == 0;
     if (f)
         fclose(f);

@@ -402,13 +402,11 @@ static int reset_goal(struct training *t, const struct origin *from, struct err 
 
     if (t->at.epoch > epochs || (t->at.epoch == epochs && from->items > 0))
         return err_set(e, ERR_CHECKPOINT,
-                       "has completed %d epoch%s, but train.epochs is %d: raise it "
-                       "(--epochs)",
+                       "has completed %d epoch%s, but train.epochs is %d: raise it (--epochs)",
                        t->at.epoch, plural(t->at.epoch), epochs);
     if (t->at.epoch == epochs)
-        log_info(
-            "all %d epochs are complete, and are only validated; --epochs N trains up to epoch N",
-            epochs);
+        log_info("all %d epochs are complete, and are only validated; --epochs N trains up to "
+                 "epoch N", epochs);
     if (!from->other || !*from->changed)
         return 0;
     t->at.due = t->at.due || t->at.goal.stopped || t->at.epoch == epochs;
@@ -540,4 +538,13 @@ int resume_read(struct training *t, const struct resume_source *source, struct e
         t->at.step = 0;
     }
     return 0;
+}
+
+int resume_share_weights(const struct training *t, struct err *e)
+{
+    struct weights *w = network_weights(t->network);
+    struct comm *c = t->comm;
+
+    return c->ops->broadcast(c, w->value, w->nparams * sizeof *w->value, 0, e) ||
+           c->ops->broadcast(c, w->state, w->nstate * sizeof *w->state, 0, e) ? -1 : 0;
 }

@@ -68,4 +68,7 @@ struct resume_source {
  * not change, or more epochs than the run, or if the source has no checkpoint. */
 int resume_read(struct training *t, const struct resume_source *source, struct err *e);
 
+/* Broadcasts the weights of rank 0. */
+int resume_share_weights(const struct training *t, struct err *e);
+
 #endif

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
@@ -177,6 +178,8 @@ static void add_settings(cJSON *line, const struct run_log_run *run)
     cJSON *model = cjson_object(line, "model");
     add_section(model, &c, "model");
     cjson_addf(model, "parameters=%zu", run->parameters);
+    if (c.limit.steps || c.limit.minutes > 0)
+        add_section(cjson_object(line, "limit"), &c, "limit");
 }
 
 int run_log_run(struct run_log *r, const struct run_log_run *run, struct err *e)
@@ -215,6 +218,14 @@ int run_log_progress(struct run_log *r, int epoch, size_t step, size_t steps, st
     r->last_progress = now;
     cJSON *line = create_line("progress");
     cjson_addf(line, "epoch=%d step=%zu steps=%zu", epoch, step, steps);
+    return write_line(r, line, e);
+}
+
+int run_log_steps(struct run_log *r, int64_t step, double seconds, size_t images, struct err *e)
+{
+    cJSON *line = create_line("steps");
+
+    cjson_addf(line, "step=%" PRId64 " seconds=%g images=%zu", step, seconds, images);
     return write_line(r, line, e);
 }
 
@@ -390,6 +401,17 @@ int run_log_kept(struct run_log *r, const struct goal *goal, const struct goal_s
     return write_line(r, line, e);
 }
 
+/* Adds the values that only a whole training has. */
+static void add_quality(const struct run_log *r, const struct run_log_end *end, cJSON *line)
+{
+    score_json_add(line, end->score, r->classes, end->dataset);
+    if (end->own_score)
+        score_json_add_own(line, end->own_score, r->classes, end->dataset);
+    cjson_addf(line, "val_images=%zu images_per_s=%g", end->val_images, images_per_second(r));
+    add_goal(r, end, line);
+    add_hash(line, end->weights_sha256);
+}
+
 /* Returns the last line, to be freed by the caller. */
 static char *encode_end(const struct run_log *r, const struct run_log_end *end,
                         double training_time, struct err *e)
@@ -398,15 +420,16 @@ static char *encode_end(const struct run_log *r, const struct run_log_end *end,
     struct rusage usage;
 
     getrusage(RUSAGE_SELF, &usage);
-    cjson_addf(line, "schema=%d status=%s training_time=%g test_time=%g startup_s=%g metric=%s", 1,
-               "done", training_time, end->test_time, end->startup_s,
+    cjson_addf(line, "schema=%d status=%s", 1, "done");
+    if (end->limited_s > 0)
+        cjson_addf(line, "limited=%i epoch_images=%zu", true, end->epoch_images);
+    cjson_addf(line, "training_time=%g", training_time);
+    if (end->limited_s == 0)
+        cjson_addf(line, "test_time=%g", end->test_time);
+    cjson_addf(line, "startup_s=%g metric=%s", end->startup_s,
                end->goal && end->goal->by_accuracy ? "accuracy" : "iou");
-    score_json_add(line, end->score, r->classes, end->dataset);
-    if (end->own_score)
-        score_json_add_own(line, end->own_score, r->classes, end->dataset);
-    cjson_addf(line, "val_images=%zu images_per_s=%g", end->val_images, images_per_second(r));
-    add_goal(r, end, line);
-    add_hash(line, end->weights_sha256);
+    if (end->limited_s == 0)
+        add_quality(r, end, line);
     cjson_addf(line, "peak_rss_mib=%g", (double)usage.ru_maxrss / 1024);
     if (*end->warning)
         cjson_addf(line, "warning=%s", end->warning);
@@ -436,11 +459,12 @@ static int write_csv(struct run_log *r, const struct run_log_end *end, double tr
 /* Writes the marker last, when all other files are on disk. */
 static int write_done(struct run_log *r, const struct run_log_end *end, struct err *e)
 {
-    double training_time = 0;
+    double training_time = end->limited_s;
 
-    for (size_t i = 0; i < r->nepochs; i++)
+    for (size_t i = 0; i < r->nepochs && end->limited_s == 0; i++)
         training_time += r->epochs[i].seconds;
-    if (marker_check(r->dir, e) || write_csv(r, end, training_time, e))
+    if (marker_check(r->dir, e) ||
+        (end->limited_s == 0 && write_csv(r, end, training_time, e)))
         return -1;
     char *text = encode_end(r, end, training_time, e);
     int rc = text ? write_text(r, text, e) : -1;

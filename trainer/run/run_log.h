@@ -83,6 +83,9 @@ int run_log_checkpoint(struct run_log *r, int epoch, size_t images, double secon
  * Epochs are counted from 0. */
 int run_log_progress(struct run_log *r, int epoch, size_t step, size_t steps, struct err *e);
 
+/* Writes an interval of steps of a run with a limit (limit.h) that ends after `step` of the run. */
+int run_log_steps(struct run_log *r, int64_t step, double seconds, size_t images, struct err *e);
+
 /* The results of a validation. */
 struct run_log_eval {
     struct score_summary summary;
@@ -118,6 +121,10 @@ int run_log_kept(struct run_log *r, const struct goal *goal, const struct goal_s
 
 /* The content of the last line. */
 struct run_log_end {
+    /* Seconds of training until the limit that ended it, which leaves the values unknown that a
+     * whole training has; 0: it is whole. */
+    double limited_s;
+    size_t epoch_images; /* images of a whole epoch */
     double test_time; /* seconds of the last validation on the slowest replica */
     double startup_s; /* seconds from the start of the process to the first step; 0: no step */
     int64_t *score; /* over all validation images (score.h), at the network's size */
@@ -137,7 +144,8 @@ struct run_log_end {
     char kernels_refused[1024];
 };
 
-/* Writes log.csv, the last line, and at the end the marker DONE. */
+/* Writes log.csv (unless a limit ended the training), the last line, and at the end the marker
+ * DONE. */
 int run_log_done(struct run_log *r, const struct run_log_end *end, struct err *e);
 
 /* Writes the last line and the marker FAILED; errors of writing are only logged. Does nothing for

@@ -4,7 +4,6 @@
 #include "config.h"
 #include "trainer/run/session.h"
 
-#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,17 +14,20 @@
 #include "src/log.h"
 #include "src/mem.h"
 #include "src/run/schedule.h"
-#include "trainer/backends/trial/verdicts.h"
 #include "trainer/checkpoint/snapshot.h"
 #include "trainer/data/set/loader.h"
 #include "trainer/data/set/shard.h"
-#include "trainer/evaluate/evaluate.h"
 #include "trainer/models/model.h"
 #include "trainer/passes/precision.h"
+#include "trainer/run/limit.h"
 #include "trainer/run/progress.h"
 #include "trainer/run/results.h"
 #include "trainer/run/ranks/roster.h"
+#include "trainer/run/validation.h"
 #include "trainer/step/kernel_choice.h"
+
+/* Rank 0's vote beside those of ranks that leave, which are 1 each: limit.minutes are over. */
+#define LIMIT_VOTE 0.5f
 
 struct session {
     struct session_config given;
@@ -35,11 +37,11 @@ struct session {
     struct step *step;
     struct step_epoch *epoch;
     struct loader *loader;
-    struct evaluation evaluation; /* of the validation images */
-    struct evaluation own;        /* of the same at their own sizes */
+    struct validation validation;
     struct schedule schedule;
     struct goal goal;
     struct run_log_end end;
+    struct limit limit;
     struct trace *trace; /* with train.trace */
     double last_checkpoint, first_step_at;
 };
@@ -133,8 +135,10 @@ static int open_session(struct session *s, struct err *e)
     s->t.optim = optim_create(&optim, network_weights(s->t.network), e);
     if (!s->t.optim || open_best(s, e))
         return -1;
-    return evaluate_open(&s->evaluation, s->t.network, &s->network_config, s->t.dataset,
-                         DATASET_VAL, records_evals(s), e);
+    s->validation = (struct validation){
+        .t = &s->t, .network = &s->network_config, .goal = &s->goal, .end = &s->end,
+        .interrupt = s->given.interrupt, .request = s->given.request};
+    return validation_open(&s->validation, records_evals(s), e);
 }
 
 static int open_loader(struct session *s, const struct shard_plan *plan, struct err *e)
@@ -183,8 +187,7 @@ void session_destroy(struct session *s)
     trace_close(s->trace);
     network_stop(s->t.network);
     optim_destroy(s->t.optim);
-    evaluate_close(&s->evaluation);
-    evaluate_close(&s->own);
+    validation_close(&s->validation);
     step_destroy(s->step);
     network_destroy(s->t.network);
     loader_destroy(s->loader);
@@ -245,16 +248,6 @@ static int write_head(struct session *s, const struct roster *roster, struct err
     return rc;
 }
 
-/* Broadcasts the weights of rank 0. */
-static int share_weights(struct session *s, struct err *e)
-{
-    struct weights *w = network_weights(s->t.network);
-    struct comm *c = s->t.comm;
-
-    return c->ops->broadcast(c, w->value, w->nparams * sizeof *w->value, 0, e) ||
-           c->ops->broadcast(c, w->state, w->nstate * sizeof *w->state, 0, e) ? -1 : 0;
-}
-
 static int check_interrupt(const struct session *s, struct err *e)
 {
     const atomic_int *signal = s->given.interrupt;
@@ -291,8 +284,9 @@ static int apply_votes(struct session *s, const struct shard_plan *plan, double 
 {
     const float *votes = step_votes(s->step);
     double seconds = s->t.at.seconds;
-    bool leave = votes[STEP_LEAVE] > 0;
+    bool leave = votes[STEP_LEAVE] >= 1;
 
+    s->limit.reached |= fmodf(votes[STEP_LEAVE], 1) > 0;
     if (!leave && !(votes[STEP_CHECKPOINT] > 0))
         return 0;
     s->t.at.seconds += clock_now() - since;
@@ -312,12 +306,13 @@ static int train_step(struct session *s, const struct shard_plan *plan, double r
         .items = shard_train(plan, step, plan->parts - 1).end - shard_train(plan, step, 0).begin};
 
     work.votes[STEP_LEAVE] = s->given.request && *s->given.request;
+    work.votes[STEP_LEAVE] += s->t.log && limit_is_over(&s->limit) ? LIMIT_VOTE : 0;
     work.votes[STEP_CHECKPOINT] =
         s->t.log && every > 0 && clock_now() - s->last_checkpoint >= every;
     if (step_train(s->step, &work, &s->t.at.totals, e))
         return -1;
     s->t.at.step++;
-    return 0;
+    return limit_count(&s->limit, work.items, s->t.log, e);
 }
 
 static int train_steps(struct session *s, const struct shard_plan *plan, struct progress *progress,
@@ -325,7 +320,7 @@ static int train_steps(struct session *s, const struct shard_plan *plan, struct 
 {
     int epoch = s->t.at.epoch;
 
-    while (s->t.at.step < plan->steps) {
+    while (s->t.at.step < plan->steps && !s->limit.reached) {
         size_t step = s->t.at.step;
         double rate = schedule_rate(&s->schedule, epoch, step, plan->steps) *
                       goal_rate(&s->goal, &s->t.at.goal);
@@ -391,14 +386,14 @@ static void continue_plan(const struct session *s, struct shard_plan *plan)
 /* Returns whether there is a validation after so many epochs. */
 static bool validates_after(const struct session *s, int epochs)
 {
-    int every = s->t.config->train.eval_epochs;
+    int every = limit_is_set(&s->limit) ? 0 : s->t.config->train.eval_epochs;
 
-    if (every == 0 && goal_is_watched(&s->goal))
+    if (every == 0 && !limit_is_set(&s->limit) && goal_is_watched(&s->goal))
         every = 1;
     return epochs == s->t.config->train.epochs || (every > 0 && epochs % every == 0);
 }
 
-/* Trains an epoch, or its rest. Returns 0, 1 if all replicas leave, or -1. */
+/* Trains an epoch, or its rest, or until the limit. Returns 0, 1 if all replicas leave, or -1. */
 static int train_epoch(struct session *s, const struct shard_plan *epoch_plan,
                        struct progress *progress, struct err *e)
 {
@@ -412,11 +407,14 @@ static int train_epoch(struct session *s, const struct shard_plan *epoch_plan,
         return -1;
     bool counted = s->epoch->score && s->t.at.begin == 0 && s->t.at.step == 0;
     loader_seek(s->loader, (size_t)s->t.at.epoch, &plan, s->t.at.step);
+    limit_continue(&s->limit);
     int rc = train_steps(s, &plan, progress, began, e);
     if (rc)
         return rc;
-    if (step_wait(s->step, &s->t.at.totals, e))
+    if (step_wait(s->step, &s->t.at.totals, e) || limit_pause(&s->limit, s->t.log, e))
         return -1;
+    if (s->t.at.step < plan.steps)
+        return 0;
     if (finish_epoch(s, &plan, counted, progress, s->t.at.seconds + clock_now() - began, e))
         return -1;
     int epochs = s->t.at.epoch + 1;
@@ -424,87 +422,6 @@ static int train_epoch(struct session *s, const struct shard_plan *epoch_plan,
                                     .goal = s->t.at.goal};
     int every = s->t.config->train.checkpoint_epochs;
     return every > 0 && s->t.at.epoch % every == 0 ? write_checkpoint(s, 0, false, e) : 0;
-}
-
-static int check_weights(const struct session *s, struct err *e)
-{
-    const struct weights *w = network_weights(s->t.network);
-
-    for (size_t i = 0; i < w->nentries; i++) {
-        const struct weights_entry *entry = &w->entries[i];
-        const float *v = (entry->role == WEIGHTS_PARAM ? w->value : w->state) + entry->offset;
-        for (size_t j = 0; j < entry->count; j++)
-            if (!isfinite(v[j]))
-                return err_set(e, ERR_INTERNAL, "%s is not finite after the last step: training "
-                               "diverged; try a lower learning rate (train.lr, --lr)", entry->name);
-    }
-    return 0;
-}
-
-/* Scores all validation images in s->evaluation, each on one rank, and sums the scores. Returns 1
- * if a replica was asked to leave. */
-static int evaluate_all(struct session *s, struct run_log_end *end, struct err *e)
-{
-    struct weights *w = network_weights(s->t.network);
-    struct comm *c = s->t.comm;
-    struct evaluation *v = &s->evaluation;
-    size_t size = score_size(s->t.config->data.classes);
-    double leave = 0;
-
-    if (c->ops->broadcast(c, w->state, w->nstate * sizeof *w->state, 0, e) || check_weights(s, e))
-        return -1;
-    end->val_images = v->images;
-    struct shard_range mine = shard_eval(end->val_images, c->size, c->rank);
-    evaluate_clear(v);
-    double began = clock_now();
-    for (size_t i = mine.begin; i < mine.end && leave == 0; i++) {
-        if (check_interrupt(s, e) || evaluate_image(v, i, e))
-            return -1;
-        leave = s->given.request && *s->given.request;
-    }
-    if (evaluate_wait(v, e))
-        return -1;
-    end->test_time = clock_now() - began;
-    if (comm_sum_int64(c, v->scores, end->val_images * size, e) ||
-        comm_max_double(c, &end->test_time, 1, e) || comm_max_double(c, &leave, 1, e))
-        return -1;
-    end->score = v->scores + end->val_images * size;
-    evaluate_sum(v->scores, end->val_images, s->t.config->data.classes, end->score);
-    return leave > 0;
-}
-
-/* Collective. Scores the masks of the validation images at their own sizes, as predict writes
- * them. If an image cannot be read, there is no such score: a training from the cache does not need
- * its images. */
-static int score_own_size(struct session *s, struct run_log_end *end, struct err *e)
-{
-    struct evaluation *v = &s->own;
-    struct comm *c = s->t.comm;
-    int classes = s->t.config->data.classes;
-
-    if (!dataset_has_masks(s->t.dataset))
-        return 0;
-    if (evaluate_open(v, s->t.network, &s->network_config, s->t.dataset, DATASET_VAL, false, e))
-        return -1;
-    struct shard_range mine = shard_eval(v->images, c->size, c->rank);
-    struct err why;
-    double failed = 0;
-    for (size_t i = mine.begin; i < mine.end && !failed; i++) {
-        if (check_interrupt(s, e))
-            return -1;
-        failed = evaluate_image_own(v, i, -1, NULL, &why) != 0;
-    }
-    if (failed)
-        log_warn("no score at the images' own size: %s", why.text);
-    if (comm_max_double(c, &failed, 1, e))
-        return -1;
-    if (failed)
-        return 0;
-    if (comm_sum_int64(c, v->scores, v->images * score_size(classes), e))
-        return -1;
-    end->own_score = v->scores + v->images * score_size(classes);
-    evaluate_sum(v->scores, v->images, classes, end->own_score);
-    return 0;
 }
 
 /* Writes the checkpoint from which a run with more epochs continues, and removes all others. */
@@ -549,100 +466,33 @@ static int make_schedule(struct session *s, struct err *e)
     return *c->train.lr_steps ? schedule_parse(&s->schedule, c->train.lr_steps, e) : 0;
 }
 
-/* Returns whether the record has a validation after the present epoch, from the checkpoint. */
-static bool has_eval(const struct session *s)
-{
-    size_t n = 0, epochs = (size_t)s->t.at.epoch;
-    const struct run_log_epoch *rows = run_log_epochs(s->t.log, &n);
-
-    return epochs > 0 && epochs <= n && rows[epochs - 1].eval.seconds > 0;
-}
-
-/* Records the validation, unless it is repeated and the record has it. Every rank adds the losses
- * of all images in the same order, so that the sum does not depend on the number of ranks. */
-static int report_eval(struct session *s, const struct score_summary *summary, bool repeated,
-                       struct err *e)
-{
-    struct image_loss *losses = s->evaluation.losses;
-    size_t n = s->end.val_images, each = sizeof *losses / sizeof(double);
-    struct image_loss all = {0};
-
-    if (comm_sum_double(s->t.comm, (double *)losses, n * each, e))
-        return -1;
-    for (size_t i = 0; i < n; i++)
-        image_loss_sum(&all, &losses[i]);
-    enum loss kind = s->network_config.loss;
-    struct run_log_eval line = {
-        .summary = *summary, .seconds = s->end.test_time,
-        .loss = image_loss_mean(&all, kind != LOSS_DICE, kind != LOSS_CE)};
-    if (!s->t.log || (repeated && has_eval(s)))
-        return 0;
-    return run_log_eval(s->t.log, s->t.at.epoch, &line, e);
-}
-
-static void copy_weights(const struct session *s, float *value, float *state)
-{
-    const struct weights *w = network_weights(s->t.network);
-
-    memcpy(value, w->value, w->nparams * sizeof *value);
-    memcpy(state, w->state, w->nstate * sizeof *state);
-}
-
-/* Validates, updates the goal, keeps the best weights, and records the validation. repeated: an
- * earlier process has validated these weights. Returns 1 if all replicas leave; a checkpoint has
- * then been written. */
+/* Returns 1 if all replicas leave; a checkpoint has then been written. */
 static int validate(struct session *s, bool repeated, struct err *e)
 {
     double began = clock_now();
-    int rc = evaluate_all(s, &s->end, e);
+    int rc = validation_run(&s->validation, repeated, e);
 
     trace_span(s->trace, TRACE_STEPS, "validate", began, clock_now());
-    if (rc > 0)
-        return write_checkpoint(s, 0, true, e) ? -1 : 1;
-    if (rc)
-        return -1;
-    struct score_summary summary = score_summarize(s->end.score, s->t.config->data.classes);
-    if (goal_note(&s->goal, &s->t.at.goal, s->t.at.epoch, &summary) && s->t.best_value)
-        copy_weights(s, s->t.best_value, s->t.best_state);
-    s->t.at.due = false;
-    return records_evals(s) ? report_eval(s, &summary, repeated, e) : 0;
+    return rc > 0 && write_checkpoint(s, 0, true, e) ? -1 : rc;
 }
 
-/* Makes the best weights and their scores the result. Returns 1 if all replicas leave, for which
- * the last checkpoint exists already. */
-static int restore_best(struct session *s, struct err *e)
+/* Returns whether the limit has ended the training before its last epoch was complete. */
+static bool is_limited(const struct session *s)
 {
-    struct weights *w = network_weights(s->t.network);
-
-    if (!s->goal.keep_best || s->t.at.goal.best_epoch == s->t.at.epoch)
-        return 0;
-    if (s->t.log) {
-        memcpy(w->value, s->t.best_value, w->nparams * sizeof *w->value);
-        memcpy(w->state, s->t.best_state, w->nstate * sizeof *w->state);
-        log_info("the best weights are those after epoch %d", s->t.at.goal.best_epoch);
-    }
-    return share_weights(s, e) ? -1 : evaluate_all(s, &s->end, e);
+    return s->limit.reached && s->t.at.epoch < s->t.config->train.epochs;
 }
 
-/* Collective. Sets kernels_checked and kernels_refused of s->end. */
-static int gather_verdicts(struct session *s, struct err *e)
+/* Scores the result of a whole training, and writes it except the record's end. */
+static int conclude_training(struct session *s, struct err *e)
 {
-    struct comm *c = s->t.comm;
-    struct verdicts_tally own, *all = mem_zero((size_t)c->size, sizeof *all, e);
-    char *text = s->end.kernels_refused;
-    size_t n = 0, size = sizeof s->end.kernels_refused;
+    int rc = write_last_state(s, e);
 
-    if (!all)
-        return -1;
-    verdicts_tally(&own);
-    int rc = c->ops->gather(c, &own, all, sizeof own, e);
-    for (int i = 0; rc == 0 && i < c->size; i++) {
-        s->end.kernels_checked += all[i].nright + all[i].nwrong;
-        if (*all[i].faults && n < size)
-            n += (size_t)snprintf(text + n, size - n, "%srank %d: %s", n ? "; " : "", i,
-                                  all[i].faults);
-    }
-    free(all);
+    if (rc == 0)
+        rc = validation_restore_best(&s->validation, e);
+    if (rc == 0)
+        rc = validation_score_own(&s->validation, e);
+    if (rc == 0 && s->t.log)
+        rc = results_write(&s->t, &s->validation.images, &s->end, e);
     return rc;
 }
 
@@ -652,28 +502,38 @@ static int train_and_evaluate(struct session *s, const struct shard_plan *plan,
     int rc = 0, epochs = s->t.config->train.epochs;
 
     s->end = (struct run_log_end){
-        .dataset = s->t.dataset, .goal = &s->goal, .state = &s->t.at.goal};
+        .dataset = s->t.dataset, .goal = &s->goal, .state = &s->t.at.goal,
+        .epoch_images = plan->used};
     /* An earlier process did not write the results. */
     bool repeated = !s->t.at.due && (s->t.at.goal.stopped || s->t.at.epoch == epochs);
     s->t.at.due |= repeated;
-    while (rc == 0 && (s->t.at.due || (s->t.at.epoch < epochs && !s->t.at.goal.stopped)))
+    while (rc == 0 && !is_limited(s) &&
+           (s->t.at.due || (s->t.at.epoch < epochs && !s->t.at.goal.stopped)))
         rc = s->t.at.due ? validate(s, repeated, e) : train_epoch(s, plan, progress, e);
+    if (rc == 0 && is_limited(s))
+        s->end.limited_s = s->limit.seconds_before;
+    else if (rc == 0)
+        rc = conclude_training(s, e);
     if (rc == 0)
-        rc = write_last_state(s, e);
-    if (rc == 0)
-        rc = restore_best(s, e);
-    if (rc == 0)
-        rc = score_own_size(s, &s->end, e);
-    if (rc == 0)
-        rc = gather_verdicts(s, e);
+        rc = results_gather_verdicts(s->t.comm, &s->end, e);
     if (rc)
         return rc;
     s->end.startup_s = s->first_step_at ? s->first_step_at - s->given.process_start : 0;
-    if (s->t.log &&
-        (results_write(&s->t, &s->evaluation, &s->end, e) ||
-         check_interrupt(s, e) || run_log_done(s->t.log, &s->end, e)))
+    if (s->t.log && (check_interrupt(s, e) || run_log_done(s->t.log, &s->end, e)))
         return -1;
     return s->t.comm->ops->barrier(s->t.comm, e); /* the results are written before any rank ends */
+}
+
+/* Returns the seconds of the epochs so far, on rank 0. */
+static double trained_seconds(const struct session *s)
+{
+    size_t n = 0;
+    const struct run_log_epoch *rows = s->t.log ? run_log_epochs(s->t.log, &n) : NULL;
+    double seconds = s->t.at.seconds;
+
+    for (size_t i = 0; i < n; i++)
+        seconds += rows[i].seconds;
+    return seconds;
 }
 
 static void open_progress(const struct session *s, const struct shard_plan *plan,
@@ -733,9 +593,10 @@ int session_run(struct session *s, struct err *e)
         rc = s->trace ? 0 : -1;
     }
     if (rc || make_plan(s, &plan, e) || make_schedule(s, e) ||
-        resume_read(&s->t, &s->given.resume, e) || share_weights(s, e) || open_step(s, e) ||
+        resume_read(&s->t, &s->given.resume, e) || resume_share_weights(&s->t, e) || open_step(s, e) ||
         kernel_choice_share(s->t.network, s->t.comm, &plan, s->t.config->train.accumulate, e) ||
-        open_loader(s, &plan, e))
+        open_loader(s, &plan, e) ||
+        limit_open(&s->limit, s->t.config, s->t.optim->steps, trained_seconds(s), e))
         return -1;
     s->last_checkpoint = clock_now();
     open_progress(s, &plan, &progress);

@@ -22,6 +22,12 @@
 #define END                                                                                     \
     "{\"kind\":\"end\",\"status\":\"done\",\"training_time\":5.0,\"test_time\":0.5,\"iou\":0.9}\n"
 
+#define STEPS(n) \
+    "{\"kind\":\"steps\",\"step\":" #n ",\"seconds\":0.5,\"images\":16}\n"
+#define LIMITED                                                                                \
+    "{\"kind\":\"end\",\"status\":\"done\",\"limited\":true,\"epoch_images\":32,"               \
+    "\"training_time\":5.0,\"metric\":\"iou\"}\n"
+
 static char path[] = "/tmp/unetctl-record.XXXXXX";
 static struct err e;
 static struct run_record r;
@@ -74,6 +80,25 @@ static void check_good(void)
     ok(read_text(HOSTS("[\"n]1\",7]")) == 0 && !*r.run.hosts, "names that fit in none: unknown");
 }
 
+static void check_limited(void)
+{
+    ok(read_text(RUN STEPS(2) EPOCH(0) STEPS(4) STEPS(5) LIMITED) == 0 && r.done && r.nepochs == 3,
+       "a training that ended at its limit has intervals of steps, not epochs");
+    ok(r.run.limited == 1 && r.run.stepped != 1 && r.epochs[2].seconds == 1 &&
+           r.epochs[2].images == 32, "each is scaled to the images of an epoch");
+    ok(isnan(r.run.iou) && isnan(r.run.training_time) && isnan(r.run.test_time) &&
+           isnan(r.epochs[0].loss), "it has no quality and no time of a whole training");
+    ok(read_text(RUN STEPS(2) EPOCH(0) EPOCH(1) STEPS(4) END) == 0 && r.nepochs == 2 &&
+           r.run.limited != 1 && r.run.iou == 0.9, "one that was complete before has its epochs");
+    refused(RUN EPOCH(0) LIMITED, ":3: ", "a limit without steps");
+    refused(RUN STEPS(2) "{\"kind\":\"end\",\"status\":\"done\",\"limited\":true}\n", ":3: ",
+            "a limit without the images of an epoch");
+    refused(RUN STEPS(2) STEPS(2), ":3: ", "the same steps twice");
+    refused(RUN STEPS(0), ":2: ", "an interval without a step");
+    refused(RUN STEPS(2) "{\"kind\":\"end\",\"status\":\"done\",\"training_time\":5.0}\n", ":3: ",
+            "no quality, although it was not limited");
+}
+
 static void check_bad(void)
 {
     refused("", path, "an empty file");
@@ -120,6 +145,7 @@ int main(void)
 {
     close(mkstemp(path));
     check_good();
+    check_limited();
     check_bad();
     check_garbage();
     run_record_destroy(&r);

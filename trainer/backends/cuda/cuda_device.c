@@ -33,6 +33,10 @@ static void device_close(struct device *d)
         (void)cudaEventDestroy(d->forked);
     if (d->joined)
         (void)cudaEventDestroy(d->joined);
+    if (d->sent)
+        (void)cudaEventDestroy(d->sent);
+    if (d->copies)
+        (void)cudaStreamDestroy(d->copies);
     (void)cudaFree(d->scalars);
     (void)cudaFree(d->partials);
     (void)cudaFreeHost(d->slots);
@@ -107,6 +111,37 @@ static int device_room(struct device *d, size_t *nbytes, struct err *e)
 
     (void)d;
     return cuda_status(d, cudaMemGetInfo(nbytes, &total), "cudaMemGetInfo", e);
+}
+
+static int queue_bytes(struct device *d, cudaStream_t s, void *dst, const void *src, size_t nbytes,
+                       struct err *e)
+{
+    return nbytes ? cuda_status(d, cudaMemcpyAsync(dst, src, nbytes, cudaMemcpyDefault, s),
+                                "a copy", e) : 0;
+}
+
+/* The slot's last run has been waited for, so its memory is free. */
+static int device_send(struct device *d, const struct device_batch *b, struct err *e)
+{
+    size_t images = b->images * sizeof(float);
+    size_t targets = b->targets * (b->bytes ? 1 : sizeof(float));
+    char *local = b->local;
+
+    if ((!d->copies &&
+         (cuda_status(d, cudaStreamCreateWithFlags(&d->copies, cudaStreamNonBlocking),
+                      "cudaStreamCreate", e) ||
+          cuda_status(d, cudaEventCreateWithFlags(&d->sent, cudaEventDisableTiming),
+                      "cudaEventCreate", e))) ||
+        queue_bytes(d, d->copies, local, b->image_host, images, e) ||
+        queue_bytes(d, d->copies, local + images, b->target_host, targets, e) ||
+        cuda_status(d, cudaEventRecord(d->sent, d->copies), "cudaEventRecord", e) ||
+        cuda_status(d, cudaStreamWaitEvent(d->stream, d->sent, 0), "cudaStreamWaitEvent", e) ||
+        queue_bytes(d, d->stream, b->image, local, images, e) ||
+        (!b->bytes && queue_bytes(d, d->stream, b->target, local + images, targets, e)))
+        return -1;
+    if (b->bytes && b->targets)
+        cuda_unpack(d, b->target, local + images, b->targets);
+    return 0;
 }
 
 static int device_begin(struct device *d, int slot, const struct exec *x, struct err *e)
@@ -287,6 +322,7 @@ const struct device_ops cuda_device_ops = {
     .free = cuda_queue_free,
     .copy = cuda_queue_copy,
     .clear = cuda_queue_clear,
+    .send = device_send,
     .begin = device_begin,
     .end = device_end,
     .wait = device_wait,

@@ -178,10 +178,9 @@ static int read_spec(struct rank_identity *s, const struct launcher *launcher, b
         if (s->tasks == 1 || by_hand)
             return 0;
         return err_set(e, ERR_PEER,
-                       "this run has %d tasks, but TF_CONFIG, which gives each of them "
-                       "its rank, is not set; start the run by run_file.sh, or "
-                       "export TF_CONFIG=\"$(unetctl spec)\" in each task",
-                       s->tasks);
+                       "this run has %d tasks, but TF_CONFIG, which gives each of them its rank, is "
+                       "not set; start the run by run_file.sh, or export "
+                       "TF_CONFIG=\"$(unetctl spec)\" in each task", s->tasks);
     }
     if (spec_read(text, &s->spec, e) || check_spec(&s->spec, s, launcher, e))
         return -1;

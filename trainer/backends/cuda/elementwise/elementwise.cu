@@ -141,7 +141,26 @@ KERNEL(concat_grad_chunks, concat_args)
         gpu16_store(concat_chunk(&k, i), gpu16_load(chunk_at(k.whole, i)));
 }
 
+struct unpack_args {
+    float *dst;
+    const unsigned char *src;
+    unsigned n;
+};
+
+KERNEL(unpack, unpack_args)
+{
+    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride())
+        k.dst[i] = k.src[i] == 255 ? -1 : (float)k.src[i];
+}
+
 C_BEGIN
+
+void cuda_unpack(struct device *d, float *dst, const void *src, size_t n)
+{
+    struct unpack_args k = {dst, (const unsigned char *)src, (unsigned)n};
+
+    LAUNCH(unpack, gpu_blocks(n), d->stream, k);
+}
 
 /* Launches NAME_chunks where the op's tensors have chunks, otherwise NAME for their type. */
 #define LAUNCH_FOR(op, name, x, k)                                                \

@@ -35,6 +35,8 @@ struct device {
     uint64_t id;
     cudaStream_t stream, sides[DEVICE_BRANCHES]; /* sides are created by the first branch */
     cudaEvent_t forked, joined;
+    cudaStream_t copies; /* of batches; it and the event are created by the first */
+    cudaEvent_t sent;
     struct cuda_scalars *scalars; /* device memory */
     double *partials;             /* device memory: partial sums of squares */
     struct cuda_scalars *slots;   /* pinned host memory, one per slot: copied to scalars before a
@@ -167,6 +169,9 @@ void cuda_weigh_run(struct device *d);
 /* Queues the multiplication of the beginning run's grad_scale and image_scale by scaling->factor,
  * so that the run computes the gradients of the scaled loss, and the setting of its unscale. */
 void cuda_scale_run(struct device *d, const struct device_scaling *scaling);
+
+/* Queues: n bytes of src to floats of dst, 255 to -1. */
+void cuda_unpack(struct device *d, float *dst, const void *src, size_t n);
 
 /* device_ops.square and .add */
 #define CUDA_SQUARE_PARTS 256

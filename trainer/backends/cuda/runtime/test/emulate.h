@@ -124,9 +124,10 @@ static struct {
  * NAME may also be "launch", a kernel launch that the driver refuses, or "kernel", a kernel that
  * reads a wrong address while it runs: from then on every call fails, as after an XID error.
  * EMULATE_CALLS=FILE: at the end of the process FILE has a line "NAME COUNT" for each function
- * that was called. */
+ * that was called and each kernel that was run. late_copies: copies from the host that waited for
+ * kernels. */
 
-#define EMULATE_NAMES 64
+#define EMULATE_NAMES 256
 
 static struct {
     const char *name;
@@ -320,6 +321,8 @@ static bool emulate_run(struct emulate_work *w)
         __atomic_store_n(&emulate_lost, true, __ATOMIC_RELAXED);
     if (emulate_is_lost())
         return true; /* a lost GPU computes nothing */
+    if (w->kernel)
+        (void)emulate_fails(w->kernel->name);
     if (w->try)
         return w->try(w->args, &w->state);
     if (!w->kernel && w->src)
@@ -571,11 +574,36 @@ static inline cudaError_t cudaMemGetInfo(size_t *room, size_t *total)
     return cudaSuccess;
 }
 
+#define EMULATE_SMALL 1024 /* bytes of a copy whose time does not count */
+
+static bool emulate_is_host(const void *p)
+{
+    const char *at = p;
+
+    for (size_t i = 0; i < EMULATE_ALLOCATIONS; i++) {
+        const char *local = emulate_local[i].p;
+        if (local && at >= local && at < local + emulate_local[i].nbytes)
+            return false;
+    }
+    return true;
+}
+
+static bool emulate_has_kernel(const struct emulate_stream *s)
+{
+    const struct emulate_work *w = s->queue.first;
+
+    while (w && !w->kernel)
+        w = w->next;
+    return w;
+}
+
 static inline cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t n, int how,
                                           cudaStream_t s)
 {
     EMULATE_CALL(cudaErrorIllegalAddress);
     (void)how;
+    if (n > EMULATE_SMALL && emulate_is_host(src) && emulate_has_kernel(emulate_origin(s)))
+        (void)emulate_fails("late_copies");
     emulate_add(s, (struct emulate_work){.dst = dst, .src = src, .nbytes = n});
     return cudaSuccess;
 }
