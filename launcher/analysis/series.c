@@ -483,6 +483,14 @@ const char *series_interval(const struct series *s)
     return s->stepped ? "interval" : "epoch";
 }
 
+double series_rate(const struct series *s, double per_second, char *name, size_t size)
+{
+    bool slow = s->points[0].q[QUANTITY_RATE].median < 0.05;
+
+    snprintf(name, size, "%s/%s", s->unit, slow ? "day" : "s");
+    return per_second * (slow ? 86400 : 1);
+}
+
 void series_describe_work(const struct series *s, char *dst, size_t size)
 {
     double work = s->points[0].q[QUANTITY_IMAGES].median;
