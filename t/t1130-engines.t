@@ -236,6 +236,9 @@ looks shipped --set pytorch.script="$TMP/scripts/imports.py"
 like <(found) '^error .*imports.py: .*invalid syntax' "doctor says that the script is none"
 looks shipped --set model.batch_norm=sync
 like "$OUT" 'model.batch_norm sync: the script of unetctl' "doctor says what its script refuses"
+looks shipped --set pytorch.python="accelerate launch --num_processes=1"
+like <(found) "^ok not checked: 'accelerate launch --num_processes=1' starts the script" \
+    "doctor does not take a launcher for an interpreter"
 looks shipped --set pytorch.python="$TMP/no-python"
 like <(found) '^error the interpreter .*/no-python does not start' \
     "doctor says that the interpreter does not start"

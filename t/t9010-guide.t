@@ -69,6 +69,13 @@ for command in command-*; do
         mode=exact
         [ -e published ] || ln -s "$srcdir/doc/published" published
     fi
+    if grep -q gromacs "$TMP/$command"; then
+        if ! command -v gmx_mpi >/dev/null; then
+            skip "GROMACS is not installed" "$text"
+            continue
+        fi
+        [ -e gromacs ] || cp -r "$srcdir/examples/gromacs" .
+    fi
     # shellcheck source=/dev/null
     . "$TMP/$command" >"$TMP/got-$k" 2>&1 </dev/null
     code=$?

@@ -132,6 +132,10 @@ const char *series_quantity_name(const struct series *s, enum quantity q);
 
 /* Returns "epoch", or "interval" where runs have none. */
 const char *series_interval(const struct series *s);
+/* Returns units of work per second or, of slow programs, per day; name becomes "images/s" or
+ * "ns/day". */
+double series_rate(const struct series *s, double per_second, char *name, size_t size);
+
 /* Sets dst to the work that times of intervals are for, "640 tokens", or to "" if the series has
  * epochs or its work is unknown. */
 void series_describe_work(const struct series *s, char *dst, size_t size);

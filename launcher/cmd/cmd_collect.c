@@ -6,6 +6,7 @@
 #include "launcher/cmd/cmd.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "launcher/collect/collect.h"
@@ -36,13 +37,18 @@ static void add_result_row(struct buf *b, const struct result *r)
     struct buf line = {0};
 
     buf_addf(&line, "%s: %s", r->run, result_state_name(r->state));
-    if (r->state == RESULT_DONE && r->limited == 1 && !*r->log)
-        buf_addf(&line, ", ended at its limit, %.4g s an epoch", r->median_epoch_s);
-    else if (r->state == RESULT_DONE)
-        buf_addf(&line, ", %ld epoch%s, %s %.4f, logs/%s", r->epochs, plural(r->epochs),
-                 result_quality_word(r), result_quality(r), r->log);
-    else
+    if (r->state != RESULT_DONE)
         buf_addf(&line, ": %s", r->note);
+    else if (r->limited == 1)
+        buf_addf(&line, ", ended at its limit, %.4g s an %s", r->median_epoch_s,
+                 r->stepped == 1 ? "interval" : "epoch");
+    else
+        buf_addf(&line, ", %ld %s%s", r->epochs, r->stepped == 1 ? "interval" : "epoch",
+                 plural(r->epochs));
+    if (r->state == RESULT_DONE && r->limited != 1 && !isnan(result_quality(r)))
+        buf_addf(&line, ", %s %.4f", result_quality_word(r), result_quality(r));
+    if (r->state == RESULT_DONE && *r->log)
+        buf_addf(&line, ", logs/%s", r->log);
     struct buf safe = {0};
     escape_plain(&safe, line.data ? line.data : "");
     text_wrap(b, safe.data ? safe.data : "", 2, 80);

@@ -148,6 +148,11 @@ void imports_check(const struct workspace *w, struct findings *f)
                      "%.400s", container);
         return;
     }
+    if (!strstr(section->python, "python")) {
+        findings_add(f, FINDING_OK, "python", "not checked: '%s' starts the script",
+                     section->python);
+        return;
+    }
     add_command(w, section, script, &text);
     run(text.failed ? "" : text.data, said, sizeof said);
     buf_destroy(&text);

@@ -66,8 +66,8 @@ static void add_rate_tile(struct buf *b, const struct series *s, const struct de
 
     if (!isfinite(d->best->q[QUANTITY_RATE].median))
         return;
-    snprintf(name, sizeof name, "%s/s", s->unit);
-    double rate = d->best->q[QUANTITY_RATE].median, base = d->base->q[QUANTITY_RATE].median;
+    double rate = series_rate(s, d->best->q[QUANTITY_RATE].median, name, sizeof name);
+    double base = series_rate(s, d->base->q[QUANTITY_RATE].median, name, sizeof name);
     snprintf(value, sizeof value, rate < 1000 ? "%.3g" : "%.0f", rate);
     snprintf(more, sizeof more, base < 1000 ? "%.3g in the base case" : "%.0f in the base case",
              base);

@@ -57,6 +57,14 @@ static void add_worded(struct table *t, const char *fmt, const char *word, doubl
     table_add_number(t, head, value, decimals);
 }
 
+static void add_rate(struct table *t, const struct series *s, const struct series_point *p)
+{
+    char head[48];
+    double rate = series_rate(s, p->q[QUANTITY_RATE].median, head, sizeof head);
+
+    table_add_number(t, head, rate, 1);
+}
+
 static void add_percent(struct table *t, const char *head, double share, int decimals)
 {
     if (isfinite(share))
@@ -129,7 +137,7 @@ static void fill_speed(struct table *t, const struct report_series *rs)
         table_add_number(t, "efficiency total", p->efficiency[QUANTITY_TRAINING].value, 3);
         table_add_number(t, "efficiency steady", p->efficiency[QUANTITY_STEADY_EPOCH].value, 3);
         add_worded(t, "efficiency by %s", s->unit, p->image_efficiency.value, 3);
-        add_worded(t, "%s/s", s->unit, p->q[QUANTITY_RATE].median, 1);
+        add_rate(t, s, p);
         table_add_number(t, "GPU-hours", p->gpu_hours, p->gpu_hours < 0.1 ? 4 : 2);
         table_add_number(t, "kWh", p->q[QUANTITY_ENERGY].median, 3);
     }
@@ -152,7 +160,7 @@ void tables_fill_scaling(struct table *t, const struct report_series *rs)
         table_addf(t, "runs", "%zu", p->nruns);
         table_add_number(t, "whole run s", p->q[QUANTITY_WHOLE].median, 1);
         add_worded(t, "steady %s s", series_interval(s), p->q[QUANTITY_STEADY_EPOCH].median, 3);
-        add_worded(t, "%s/s", s->unit, p->q[QUANTITY_RATE].median, 1);
+        add_rate(t, s, p);
         table_add_number(t, "speed-up", series_speedup(s, p)->value, 2);
         add_ratio_interval(t, "its interval", series_speedup(s, p), s);
         table_add_number(t, "efficiency", efficiency->value, 3);
@@ -457,7 +465,7 @@ void tables_fill_short(struct table *t, const struct report_series *rs)
         if (s->has_quality)
             table_add_number(t, s->quality, p->q[QUANTITY_IOU].mean, s->decimals);
         else if (strcmp(s->unit, "images") != 0 || s->stepped)
-            add_worded(t, "%s/s", s->unit, p->q[QUANTITY_RATE].median, 1);
+            add_rate(t, s, p);
     }
 }
 

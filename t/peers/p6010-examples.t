@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The studies of examples/ on a real private Slurm of 2-GPU nodes, with 1, 2, 3 (as 2+1) and 4 ranks:
-# each program as people write it, with its own log. What is not installed is skipped.
+# each program as people write it, with its own log. What is not installed is skipped. EXAMPLES="jax
+# gromacs" chooses.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/../..}/t/lib.sh"
 . "$srcdir/t/peers/peers.sh"
@@ -30,7 +31,7 @@ has() { # MODULE: of Python, or program
 }
 example() { # NAME NEEDS UNIT QUALITY: submitted with 1 to 4 ranks, collected and reported
     local name=$1 need begun=$SECONDS
-    case " ${TESTS_EXAMPLES:-$name} " in *" $name "*) ;; *) return ;; esac
+    case " ${EXAMPLES:-$name} " in *" $name "*) ;; *) return ;; esac
     for need in $2; do
         if ! has "$need"; then
             skip "$need is not installed, or not importable: $(tail -n 1 "$ERR")" "$name"
@@ -68,4 +69,36 @@ example jax jax samples val_loss
 example hugging-face "transformers accelerate" tokens eval_loss
 example mpi-heat mpicc cells -
 example gromacs "gmx gmx_mpi" ns -
+
+# ---- accelerate launch as the interpreter: its options with the ranks of unetctl
+accelerated() {
+    mkdir accelerated
+    cat >accelerated/train.py <<'END'
+import torch
+from accelerate import Accelerator
+a = Accelerator()
+total = a.reduce(torch.tensor([float(a.process_index)])).item()
+print("rank", a.process_index, "of", a.num_processes, "local", a.local_process_index, a.mixed_precision, total, flush=True)
+if a.is_main_process:
+    print("step 1 seconds 1\nstep 2 seconds 2")
+END
+    cat >accelerated/study.yaml <<END
+name: accelerated
+engine: pytorch
+pytorch:
+  script: ./train.py
+  python: $(command -v accelerate) launch --num_processes=1 --num_machines=1 --cpu --mixed_precision=bf16
+log: {pattern: 'step (?<step>\d+) seconds (?<elapsed>\d+)'}
+END
+    exits 0 "accelerate launch" unetctl submit -C accelerated --site sandbox --gpus 3 --wait --timeout 600
+    is "$(grep -h '^rank' accelerated/runs/*/attempt-1/*.out | sort)" \
+        "rank 0 of 3 local 0 bf16 3.0
+rank 1 of 3 local 1 bf16 3.0
+rank 2 of 3 local 0 bf16 3.0" "has 3 ranks as 2+1 and the precision of its option"
+}
+if ! command -v accelerate >/dev/null; then
+    skip "accelerate is not installed" "accelerate launch"
+else
+    case " ${EXAMPLES:-accelerated} " in *" accelerated "*) accelerated ;; esac
+fi
 done_testing
