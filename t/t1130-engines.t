@@ -65,6 +65,8 @@ EOF
 chmod +x plain.sh
 ok "a study of it" unetctl init plain --site local -- ./plain.sh \
     --of '{{gpus}} {{nodes}} {{tasks}} {{seed}} {{batch_per_gpu}} {{steps}} {{minutes}}' '{{attempt_dir}}'
+exits 0 "doctor needs no images of it" unetctl doctor -C plain --gpus 1
+unlike "$OUT" 'images' "and names none"
 exits 0 "its runs" unetctl submit -C plain --gpus 1,2 --wait --timeout 60
 attempt=$TMP/plain/runs/command-g02-s1/attempt-1
 is "$(cat "$attempt/words")" "--of 2 1 1 1 16 100 10 $attempt" "the markers are those of the run"

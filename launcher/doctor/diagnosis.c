@@ -714,7 +714,7 @@ static void check_files(const json_t *ranks, struct findings *dst)
                      why);
         findings_remedy(dst, "put them on a file system that the nodes see, and name it in "
                         "data.dir");
-    } else if (first_rank(ranks)) {
+    } else if (json_object_get(first_rank(ranks), "data")) {
         findings_add(dst, FINDING_OK, "data", "the images can be read on every node");
     }
     if (unlocked.count) {

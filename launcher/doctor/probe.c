@@ -279,7 +279,8 @@ int probe_run(const char *folder, const char *data_dir, const char *backend, str
     json_object_set_new(facts, "names", resolve_all(&s));
     json_object_set_new(facts, "peers", peers);
     json_object_set_new(facts, "visible", json_string(visible ? visible : ""));
-    json_object_set_new(facts, "data", look_at_data(data_dir));
+    if (data_dir)
+        json_object_set_new(facts, "data", look_at_data(data_dir));
     json_object_set_new(facts, "lock", try_lock(folder));
     if (listener >= 0)
         close(listener);

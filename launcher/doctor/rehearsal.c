@@ -382,9 +382,9 @@ int rehearsal_probe(const char *folder, struct err *e)
     const char *data = json_string_value(json_object_get(json_object_get(run, "data"), "dir"));
     const json_t *backend = json_object_get(json_object_get(run, "train"), "backend");
     char path[PATH_MAX];
-    int rc = data ? probe_run(folder, data, json_string_value(backend), e)
-                  : err_set(e, ERR_CONFIG, "--probe: the current folder has no run.json of a "
-                            "rehearsal, with data.dir");
+    int rc = run ? probe_run(folder, data, json_string_value(backend), e)
+                 : err_set(e, ERR_CONFIG,
+                           "--probe: the current folder has no run.json of a rehearsal");
 
     json_decref(run);
     snprintf(path, sizeof path, "%s/rank-0.json", folder);
