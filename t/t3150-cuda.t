@@ -189,15 +189,15 @@ is "$(calls predict.calls unpack)" "" "without targets"
 
 # Launches of a step of one rank by own kernels: those of two steps more, halved.
 launches() { awk '!/^(cuda|launch |kernel |late_)/ { n += $2 } END { print n }' "$1"; }
-for repeat in 1 2; do
-    ok "a run of $((2 * repeat)) steps" env EMULATE_CALLS=$repeat.calls UNET_CUDNN=off \
+for steps in 2 4; do
+    ok "a run of $steps steps" env EMULATE_CALLS=$steps.calls UNET_CUDNN=off \
         UNET_CUDA_KERNELS=untried "${train[@]}" --backend cuda --dtype bf16 --set model.base=8 \
-        --set model.depth=4 --epochs 1 --batch-size 8 --set data.repeat=$repeat \
-        --set data.split="$split" --out launches-$repeat
+        --set model.depth=4 --batch-size 1 --set limit.steps=$steps \
+        --set data.split="$split" --out launches-$steps
 done
-steps=$(($(launches 2.calls) - $(launches 1.calls)))
-echo "# $((steps / 2)) launches a step"
-ok "a step has at most 220 launches" test $steps -gt 200 -a $steps -le 440
+more=$(($(launches 4.calls) - $(launches 2.calls)))
+echo "# $((more / 2)) launches a step"
+ok "a step has at most 220 launches" test $more -gt 400 -a $more -le 440
 
 # Steps in fp16 that are left out, in a training that is killed, asked to leave, and continued.
 wild=("${train[@]}" --backend cuda --dtype fp16 --set data.split="$split" --lr 0.2 \
