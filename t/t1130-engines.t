@@ -63,18 +63,18 @@ env | grep '^UNETCTL_' >"$UNETCTL_ATTEMPT_DIR/told"
 } >"$UNETCTL_ATTEMPT_DIR/log.csv"
 EOF
 chmod +x plain.sh
-ok "a study of it" unetctl init plain --site local --set train.epochs=2 -- ./plain.sh \
+ok "a study of it" unetctl init plain --site local -- ./plain.sh \
     --of '{{gpus}} {{nodes}} {{tasks}} {{seed}} {{batch_per_gpu}} {{steps}} {{minutes}}' '{{attempt_dir}}'
 exits 0 "its runs" unetctl submit -C plain --gpus 1,2 --wait --timeout 60
 attempt=$TMP/plain/runs/command-g02-s1/attempt-1
 is "$(cat "$attempt/words")" "--of 2 1 1 1 16 100 10 $attempt" "the markers are those of the run"
 is "$(grep -E 'GPUS|SEED|BATCH|STEPS|MINUTES|EPOCHS' "$attempt/told" | sort | paste -sd' ')" \
-    "UNETCTL_GPUS=2 UNETCTL_MINUTES=10 UNETCTL_SEED=1 UNETCTL_STEPS=100 UNETCTL_TASK_GPUS=2 UNETCTL_TRAIN_BATCH_PER_GPU=16 UNETCTL_TRAIN_EPOCHS=2" \
+    "UNETCTL_GPUS=2 UNETCTL_MINUTES=10 UNETCTL_SEED=1 UNETCTL_STEPS=100 UNETCTL_TASK_GPUS=2 UNETCTL_TRAIN_BATCH_PER_GPU=16" \
     "the environment has them, too"
-unlike "$attempt/told" 'DATA_DIR|SPLIT|LR' "and nothing of images"
+unlike "$attempt/told" 'DATA_DIR|SPLIT|EPOCHS|LR' "and nothing of images"
 ok "there is no split" test ! -e plain/split.json
 is "$(field plain/runs/command-g01-s1/run.json 'sorted(d), d["train"]')" \
-    "(['engine', 'layout', 'limit', 'program', 'run', 'schema', 'seed', 'study', 'study_id', 'train'], {'epochs': 2, 'batch_per_gpu': 16})" \
+    "(['engine', 'layout', 'limit', 'program', 'run', 'schema', 'seed', 'study', 'study_id', 'train'], {'batch_per_gpu': 16})" \
     "run.json has what the study sets"
 mv plain moved
 exits 0 "a study that was moved" unetctl submit -C moved --gpus 1

@@ -187,6 +187,18 @@ exits 0 "prediction" env EMULATE_CALLS=predict.calls "$emulated" predict --backe
     --checkpoint one --out predicted data/images
 is "$(calls predict.calls unpack)" "" "without targets"
 
+# Launches of a step of one rank by own kernels: those of two steps more, halved.
+launches() { awk '!/^(cuda|launch |kernel |late_)/ { n += $2 } END { print n }' "$1"; }
+for repeat in 1 2; do
+    ok "a run of $((2 * repeat)) steps" env EMULATE_CALLS=$repeat.calls UNET_CUDNN=off \
+        UNET_CUDA_KERNELS=untried "${train[@]}" --backend cuda --dtype bf16 --set model.base=8 \
+        --set model.depth=4 --epochs 1 --batch-size 8 --set data.repeat=$repeat \
+        --set data.split="$split" --out launches-$repeat
+done
+steps=$(($(launches 2.calls) - $(launches 1.calls)))
+echo "# $((steps / 2)) launches a step"
+ok "a step has at most 220 launches" test $steps -gt 200 -a $steps -le 440
+
 # Steps in fp16 that are left out, in a training that is killed, asked to leave, and continued.
 wild=("${train[@]}" --backend cuda --dtype fp16 --set data.split="$split" --lr 0.2 \
     --set model.batch_norm=none --batch-size 2

@@ -52,7 +52,7 @@ ok "2 ranks for 0.6 s" "${train[@]}" --gpus 2 --epochs 100000 --set limit.minute
 like time/DONE '"limited":true' "they end"
 is "$(python3 -c 'import json; s = json.load(open("time/DONE"))["training_time"]; print(0.6 <= s < 30)')" \
     True "at that time"
-ok "20 steps with checkpoints, asked to leave" "${train[@]}" --set train.checkpoint_epochs=1 \
+ok "a training with a checkpoint after each epoch" "${train[@]}" --set train.checkpoint_epochs=1 \
     --epochs 3 --out begun
 exits 9 "a checkpoint beyond the limit is refused" "${train[@]}" --set limit.steps=9 \
     --resume begun --out beyond
@@ -80,9 +80,18 @@ is "$(python3 -c 'import json; print([len(s["points"]) for s in json.load(open("
     "[2]" "both counts are one series"
 exits 0 "as text" unetctl report -C study --text
 like "$OUT" '^ +2 +1 +[0-9.]+ +[0-9.]+ ' "it has the speed-up of 2 devices"
-like "$OUT" '^GPUs  runs  epoch s  steady +interval  efficiency$' "its table has no quality"
+like "$OUT" '^This is by speed alone, as the runs ended at their limit\.$' "it is by speed alone"
+unlike "$OUT" 'IoU' "it does not judge a quality"
+like "$OUT" '^GPUs  runs  limited  epoch s  steady +interval  efficiency$' "its table has no quality"
 sed -i '$d' study/runs/unet-g01-s1/attempt-1/record.jsonl
 exits 1 "a record without its end" unetctl collect -C study
 like "$OUT" '^unet-g01-s1: corrupt: .*it has no end' "is corrupt"
+
+ok "a study whose runs are complete before their limit" unetctl init long --full --data "$PWD/data" \
+    --site local --set data.height=32 --set data.width=32 --set train.epochs=2 --set model.base=2 \
+    --set model.depth=2 --set limit.steps=1000
+exits 0 "one of them" unetctl submit -C long --gpus 1 --wait
+exits 0 "collect" unetctl collect -C long
+like "$OUT" 'unet-g01-s1: done, 2 epochs, IoU' "it is a whole run"
 
 done_testing

@@ -99,6 +99,7 @@ is "$(json mixed.json 'sorted((e["engine"], [p["gpus"] for p in e["points"]]) fo
     "[('lightning', [1, 2, 4]), ('lines', [1, 2, 4]), ('state', [1, 2, 4])]" "as three engines"
 exits 0 "collect reads them, too" unetctl collect --logs mixed -o mixed-out --column time=took \
     --column units=tok --unit tokens --quality f1:lower
+like "$OUT" '^log_lines_1: done, 5 intervals, f1 0.4000, logs/log_lines_1.jsonl' "each is listed"
 is "$(cut -d, -f1,7 mixed-out/results.csv | grep -c ,done)" 9 "all of them"
 exits 7 "without the options they are unread" unetctl collect --logs mixed -o mixed-none
 like "$OUT" 'log_lines_1: unread' "and not called corrupt"

@@ -146,7 +146,7 @@ for path, want in good.items():
         copies += 1
         what = (row["state"] != "corrupt" or "it is a copy of" not in row["note"]) and "a copy was taken"
     elif want is None:
-        what = row["state"] != "corrupt" and "was taken" or row["iou"] + row["median_epoch_s"] and "left numbers" \
+        what = row["state"] not in ("corrupt", "unread") and "was taken" or row["iou"] + row["median_epoch_s"] and "left numbers" \
             or not row["note"].startswith(("/", "bad", path)) and "was refused without a place: " + row["note"]
     elif row["state"] != "done":
         what = "was refused: " + row["note"]

@@ -103,7 +103,9 @@ static void add_quality(struct decision *d, const struct series *s)
             fewer = p;
     }
     const struct result *blind = NULL;
-    size_t nblind = count_blind(s, &blind);
+    size_t nblind = count_blind(s, &blind), nwhole = s->nrows;
+    for (size_t i = 0; i < s->npoints; i++)
+        nwhole -= s->points[i].nlimited;
     if (nblind && blind->constant == 1)
         add_caveat(d, CAVEAT_NOT_LEARNT,
             "The quality is meaningless: every validation image has the same single class, and "
@@ -112,10 +114,11 @@ static void add_quality(struct decision *d, const struct series *s)
             s->quality);
     else if (nblind)
         add_caveat(d, CAVEAT_NOT_LEARNT,
-            "%zu of %zu run%s score%s no better than one class everywhere would (%s %.4f); the "
+            "%zu of %zu %srun%s score%s no better than one class everywhere would (%s %.4f); the "
             "first is %.60s with %.4f. The times hold, but such quality says nothing about the "
             "network. Train longer, or inspect the data set: unet-train data stats --data DIR.",
-            nblind, s->nrows, plural((long)s->nrows), s->nrows == 1 ? "s" : "", s->quality,
+            nblind, nwhole, s->limited ? "whole " : "", plural((long)nwhole),
+            nwhole == 1 ? "s" : "", s->quality,
             blind->constant, blind->run, result_quality(blind));
     else if (d->unlearnt)
         add_caveat(d, CAVEAT_NOT_LEARNT,

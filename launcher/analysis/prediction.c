@@ -367,6 +367,8 @@ int prediction_compute(struct prediction *p, const struct series *s,
     p->step_s = setting.step_s;
     p->images = setting.images;
     p->batch = setting.batch;
+    p->unit = s->unit;
+    p->interval = series_interval(s);
     if (fit_links(p, &setting, s, e)) {
         prediction_destroy(p);
         return -1;

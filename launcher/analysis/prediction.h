@@ -64,6 +64,7 @@ struct prediction {
     double bytes;            /* size of a gradient, M */
     /* of the base case: measured time of a step, images of an epoch and of a step */
     double step_s, images, batch;
+    const char *unit, *interval; /* what images and epochs are called in the series */
     /* One number was measured: bounds are the scenarios, and the model is not fitted. */
     bool scenarios;
     struct model model;

@@ -449,33 +449,6 @@ static void explain_modes(const struct mode_split *split, const struct result *r
             source, rows[0].engine, nneither, plural(nneither), rows[first].run);
 }
 
-/* Sets what quality and work are, by the first run that has them. All runs have one measure of
- * quality: one of which only another is known has none. */
-static void set_measures(struct series *s, const struct series_facts *facts)
-{
-    const struct result *first = s->rows;
-
-    s->unit = facts->unit && *facts->unit ? facts->unit : "images";
-    s->stepped = s->nrows > 0;
-    for (size_t i = s->nrows; i-- > 0;) {
-        const struct result *r = &s->rows[i];
-        first = isnan(result_quality(r)) ? first : r;
-        s->unit = *r->unit ? r->unit : s->unit;
-        s->stepped &= r->stepped == 1;
-    }
-    for (size_t i = 0; i < s->nrows; i++) {
-        memmove(s->rows[i].metric, first->metric, sizeof first->metric);
-        s->rows[i].lower = first->lower;
-    }
-    s->has_quality = s->nrows && !isnan(result_quality(first));
-    s->quality = s->nrows ? result_quality_word(first) : "IoU";
-    s->is_share = s->nrows && result_quality_is_share(first);
-    s->lower = s->nrows && !s->is_share && first->lower == 1;
-    double size = s->nrows ? fabs(result_quality(first)) : NAN;
-    s->decimals = s->is_share || !(size > 1e-9 && size < 1e9) ? 4 : 3 - (int)floor(log10(size));
-    s->decimals = s->decimals < 0 ? 0 : s->decimals;
-}
-
 /* Creates the series of the rows of one mode. Returns 0, also if there are none, or -1; then dst
  * must be destroyed, too. */
 static int create_series(struct series *dst, const char *source, const struct result *rows,
@@ -492,7 +465,7 @@ static int create_series(struct series *dst, const char *source, const struct re
     for (size_t i = 0; i < n; i++)
         if (groups[i] & wanted)
             dst->rows[dst->nrows++] = rows[i];
-    set_measures(dst, facts);
+    series_rows_measure(dst, facts);
     series_rows_scale(dst->rows, dst->nrows, mode == SERIES_WEAK);
     dst->mixed = dst->nrows < n;
     return fill_series(dst, e);

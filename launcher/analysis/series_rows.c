@@ -3,6 +3,7 @@
 #include "launcher/analysis/series_rows.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Forgets what a run that ended at its limit does not show: the end, and what the whole takes. */
 static void forget_whole(struct result *r)
@@ -37,6 +38,31 @@ void series_rows_complete(struct result *r, const struct series_facts *facts)
     }
     if (isnan(r->energy_j) && facts->watts_per_gpu > 0)
         r->energy_j = facts->watts_per_gpu * r->gpus * whole;
+}
+
+void series_rows_measure(struct series *s, const struct series_facts *facts)
+{
+    const struct result *first = s->rows;
+
+    s->unit = facts->unit && *facts->unit ? facts->unit : "images";
+    s->stepped = s->nrows > 0;
+    for (size_t i = s->nrows; i-- > 0;) {
+        const struct result *r = &s->rows[i];
+        first = isnan(result_quality(r)) ? first : r;
+        s->unit = *r->unit ? r->unit : s->unit;
+        s->stepped &= r->stepped == 1;
+    }
+    for (size_t i = 0; i < s->nrows; i++) {
+        memmove(s->rows[i].metric, first->metric, sizeof first->metric);
+        s->rows[i].lower = first->lower;
+    }
+    s->has_quality = s->nrows && !isnan(result_quality(first));
+    s->quality = s->nrows ? result_quality_word(first) : "IoU";
+    s->is_share = s->nrows && result_quality_is_share(first);
+    s->lower = s->nrows && !s->is_share && first->lower == 1;
+    double size = s->nrows ? fabs(result_quality(first)) : NAN;
+    s->decimals = s->is_share || !(size > 1e-9 && size < 1e9) ? 4 : 3 - (int)floor(log10(size));
+    s->decimals = s->decimals < 0 ? 0 : s->decimals;
 }
 
 /* Returns the run whose work the intervals of a run on `gpus` GPUs are scaled to: the first of

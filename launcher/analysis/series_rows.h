@@ -14,6 +14,10 @@
  * ended at its limit loses quality, loss, energy and the times of a whole run. */
 void series_rows_complete(struct result *r, const struct series_facts *facts);
 
+/* Sets what quality and work are in the series, by the first run that has them. All rows then have
+ * one measure of quality: a run of which only another is known has none. */
+void series_rows_measure(struct series *s, const struct series_facts *facts);
+
 /* Scales times and work of runs whose intervals are steps (result.stepped) to the work of an epoch
  * of the same count, or, if no run has epochs, to that of an interval of the first run; with weak
  * they are in proportion to the GPUs. Where some runs have epochs and the work is unknown, times

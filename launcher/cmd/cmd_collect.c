@@ -39,12 +39,13 @@ static void add_result_row(struct buf *b, const struct result *r)
     buf_addf(&line, "%s: %s", r->run, result_state_name(r->state));
     if (r->state != RESULT_DONE)
         buf_addf(&line, ": %s", r->note);
-    else if (r->limited == 1 && !*r->log)
-        buf_addf(&line, ", ended at its limit, %.4g s an epoch", r->median_epoch_s);
+    else if (r->limited == 1)
+        buf_addf(&line, ", ended at its limit, %.4g s an %s", r->median_epoch_s,
+                 r->stepped == 1 ? "interval" : "epoch");
     else
         buf_addf(&line, ", %ld %s%s", r->epochs, r->stepped == 1 ? "interval" : "epoch",
                  plural(r->epochs));
-    if (r->state == RESULT_DONE && isfinite(result_quality(r)))
+    if (r->state == RESULT_DONE && r->limited != 1 && !isnan(result_quality(r)))
         buf_addf(&line, ", %s %.4f", result_quality_word(r), result_quality(r));
     if (r->state == RESULT_DONE && *r->log)
         buf_addf(&line, ", logs/%s", r->log);

@@ -148,18 +148,23 @@ static int attempt_number(const char *dir)
 }
 
 /* Checks the attempt's log, which --from may have to supply, as `unetctl collect` does. A log whose
- * form is not known is a result all the same: study.yaml may still say what is in it. */
+ * form is not known is a result all the same, and so is output without another log: study.yaml may
+ * still say what is in it. */
 static int check_log(const char *dir, const struct log_form *form, struct err *e)
 {
     const char *slash = strrchr(dir, '/');
     char path[PATH_MAX], run_dir[PATH_MAX];
+    int rc;
 
     if (from_dir && fetch_log(from_dir, dir, form, e))
         return -1;
-    if (run_log_find(dir, form, path, e))
-        return err_prefix(e, "the script ended without an error");
     snprintf(run_dir, sizeof run_dir, "%.*s", (int)(slash - dir), dir);
-    int rc = run_folder_check(run_dir, attempt_number(dir), form, e);
+    if (run_log_find(dir, form, path, e) == 0)
+        rc = run_folder_check(run_dir, attempt_number(dir), form, e);
+    else if (e->code == ERR_CONFIG)
+        rc = 1;
+    else
+        return err_prefix(e, "the script ended without an error");
     if (rc > 0)
         log_warn("finish: %s", e->text);
     return rc < 0 ? -1 : 0;

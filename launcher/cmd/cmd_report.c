@@ -58,8 +58,8 @@ static const struct cli_option options[] = {
     {"deadline", 0, CLI_DOUBLE, "SECONDS", "say which number of GPUs trains within this time",
      &deadline_s, 0, 1e9},
     {"target-iou", 0, CLI_DOUBLE, "X",
-     "measure the time to this IoU or accuracy (default: what all reach)", &target_iou,
-     0, 1},
+     "measure the time to this IoU or other quality (default: what all reach)", &target_iou,
+     -1e300, 1e300},
     {"reach", 0, CLI_STRING, "X,X..",
      "list the times to these qualities (default: 0.1 ... 0.9)", &reach, 0, 0},
     {"target-loss", 0, CLI_DOUBLE, "X",
@@ -309,11 +309,10 @@ static int decode_levels(double levels[MAX_LEVELS], struct err *e)
     while (at && n < MAX_LEVELS) {
         char *end;
         levels[n] = strtod(at, &end);
-        if (end == at || (*end && *end != ',') || !(levels[n] > 0 && levels[n] <= 1) ||
+        if (end == at || (*end && *end != ',') || !isfinite(levels[n]) ||
             (n && levels[n] <= levels[n - 1]))
-            return err_set(e, ERR_USAGE, "report: --reach %s: must be ascending numbers above 0 "
-                                         "and up "
-                           "to 1, such as 0.5,0.75,0.8", reach);
+            return err_set(e, ERR_USAGE, "report: --reach %s: must be ascending numbers, such "
+                                         "as 0.5,0.75,0.8", reach);
         n++;
         at = *end ? end + 1 : NULL;
     }

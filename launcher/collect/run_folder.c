@@ -35,11 +35,14 @@ static long bounded_integer(const json_t *o, const char *key, long min, long max
     return json_is_integer(v) && value >= min && value <= max ? (long)value : -1;
 }
 
-/* Is the run to end at limit.steps or limit.minutes? */
-static bool is_limited(const json_t *plan)
+/* Is the run to end at limit.steps or limit.minutes? The record of the embedded trainer says so
+ * itself. */
+static bool is_limited(const json_t *plan, const char *engine)
 {
     const json_t *limit = json_object_get(plan, "limit");
 
+    if (engine && strcmp(engine, EMBEDDED) == 0)
+        return false;
     return json_number_value(json_object_get(limit, "steps")) > 0 ||
            json_number_value(json_object_get(limit, "minutes")) > 0;
 }
@@ -72,7 +75,7 @@ static json_t *read_run_plan(const char *run_dir, const char *name, struct resul
     long nodes = bounded_integer(json_object_get(plan, "layout"), "nodes", 1, 1 << 20);
     r->seed = bounded_integer(plan, "seed", 0, INT_MAX);
     r->epochs = planned_epochs(plan, engine);
-    r->limited = is_limited(plan);
+    r->limited = is_limited(plan, engine);
     long batch = bounded_integer(json_object_get(plan, "train"), "batch_per_gpu", 1, 1 << 20);
     if (!run || !engine || gpus < 0 || nodes < 0 || r->seed < 0 || r->epochs < 0)
         err_set(e, ERR_CONFIG,
@@ -268,14 +271,15 @@ static int measure_run(struct result *r, const struct run_record *record, struct
     r->gpus = planned.gpus;
     r->nodes = planned.nodes;
     r->attempt = planned.attempt;
-    r->limited = r->limited == 1 || planned.limited == 1;
+    if (strcmp(r->engine, EMBEDDED) != 0) /* whose record says whether it ended before its limit */
+        r->limited |= planned.limited;
     r->batch_per_gpu = r->batch_per_gpu ? r->batch_per_gpu : planned.batch_per_gpu;
     r->global_batch = r->global_batch ? r->global_batch : planned.global_batch;
     r->curve = curve_of_record(record, e);
     if (!r->curve)
         return -1;
     curve_measure(r->curve, r);
-    if (r->limited == 1) /* its first intervals warm up, which scaled to an epoch means nothing */
+    if (record->run.limited == 1) /* warming up is not scaled to an epoch */
         r->first_epoch_s = r->second_epoch_s = NAN;
     size_t warmup = curve_warmup(r->curve);
     r->comm_s = steady_statistic(record, warmup, COMM, stat_median);

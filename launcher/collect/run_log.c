@@ -89,6 +89,7 @@ int run_log_find(const char *attempt_dir, const struct log_form *form, char dst[
 {
     struct err ignored;
     bool stated = false;
+    struct stat st;
 
     if (form->file) {
         path_format(dst, "%s/%s", attempt_dir, form->file);
@@ -110,8 +111,10 @@ int run_log_find(const char *attempt_dir, const struct log_form *form, char dst[
         if (s.count == 1)
             return 0;
     }
-    if (find_output(attempt_dir, dst, &ignored) == 0 && log_file_is_known(dst, &stated) && stated)
+    bool has_output = find_output(attempt_dir, dst, &ignored) == 0 && stat(dst, &st) == 0 &&
+                      st.st_size > 0;
+    if (has_output && log_file_is_known(dst, &stated) && stated)
         return 0;
-    return err_set(e, ERR_DATA, "the program did not write %s/log.csv, nor a log of another known "
+    return err_set(e, has_output ? ERR_CONFIG : ERR_DATA, "the program did not write %s/log.csv, nor a log of another known "
                    "form; log.file or log.pattern in study.yaml says what to read", attempt_dir);
 }

@@ -34,7 +34,7 @@ static void add_prediction_table(const struct prediction *p, const char *label, 
         table_addf(&t, "nodes", "%d", at->nodes);
         add_bounds(&t, "step ms", &at->step_s, 1e3, 1);
         table_addf(&t, "sums ms", "%.3f..%.3f", 1e3 * at->comm_s.low, 1e3 * at->comm_s.high);
-        add_bounds(&t, "epoch s", &at->epoch_s, 1, 2);
+        add_bounds(&t, p->interval[0] == 'e' ? "epoch s" : "interval s", &at->epoch_s, 1, 2);
         table_add_number(&t, "measured", at->measured_epoch_s, 2);
         add_bounds(&t, "speed-up", &at->speedup, 1, 2);
         add_bounds(&t, "efficiency", &at->efficiency, 1, 3);
@@ -73,9 +73,9 @@ static void add_assumptions(const struct prediction *p, const struct prediction_
 {
     bool extrapolated = false;
 
-    buf_addf(b, "It assumes: a step of %.1f ms for %.0f images on %d GPU%s, as measured; %.2f MB "
+    buf_addf(b, "It assumes: a step of %.1f ms for %.0f %s on %d GPU%s, as measured; %.2f MB "
              "of gradients, summed once a step; %d GPU%s on a node, connected by ",
-             1e3 * p->step_s, p->batch, p->base, plural(p->base), p->bytes / 1e6,
+             1e3 * p->step_s, p->batch, p->unit, p->base, plural(p->base), p->bytes / 1e6,
              p->gpus_per_node, plural(p->gpus_per_node));
     add_link(b, &n->within);
     buf_add(b, " within it and by ");
@@ -96,7 +96,7 @@ static void add_assumptions(const struct prediction *p, const struct prediction_
                    "and 5 % of the epoch, and GPUs that wait for the slowest, whose steps vary by "
                    "0, 1 and 3 %. Measure two more numbers for a prediction. ");
     else
-        prediction_report_explain(&p->model, "epoch", p->gpus_per_node, b);
+        prediction_report_explain(&p->model, p->interval, p->gpus_per_node, b);
     buf_add(b, "The quality of the network that is trained is not predicted.");
     for (size_t i = 0; i < p->npoints; i++)
         extrapolated |= p->points[i].extrapolated;

@@ -89,9 +89,10 @@ const char *run_plan_study_dir(const json_t *plan, size_t *length);
 const json_t *run_plan_value(const json_t *plan, const char *key);
 
 /* How two run.json texts differ: the number of differing values, and path and values (as JSON)
- * of the first. Not counted are keys that only the old text has, unless run.json has them only where
- * they are set, and keys that only the new text has, at their preset, unless the setting is
- * "expected". run_plan_compare returns 0, or -1 with ERR_CONFIG; study_dir applies to the old text as in run_plan_decode. */
+ * of the first. Not counted are keys that only the old text has, unless run.json has them only
+ * where they are set, and keys that only the new text has, at their preset, unless the setting is
+ * "expected". run_plan_compare returns 0, or -1 with ERR_CONFIG; study_dir applies to the old text
+ * as in run_plan_decode. */
 struct run_difference {
     size_t count;
     char path[128], was[512], is[512]; /* "train.lr", "0.001", "0.01" */

@@ -224,8 +224,8 @@ static int check_variants(const struct workspace *w, struct err *e)
 
     for (size_t i = 0; rc == 0 && i < v->count; i++) {
         const struct study *study = &w->of_variants[i].study;
-        struct run run = {.engine = engine_find(study->engine, e), .dtype = study->train.dtype,
-                          .layout = {.gpus = 1}};
+        struct run run = {.engine = engine_find(study->engine, e), .layout = {.gpus = 1},
+                          .dtype = run_plan_dtype(study, &w->of_variants[i].site)};
         text[i] = run_plan_encode(study, "", &run, e);
         rc = text[i] ? 0 : -1;
         for (size_t k = 0; rc == 0 && k < i; k++)

@@ -208,8 +208,8 @@ static int set_variant(const struct yaml_reader *r, const struct setting *key, c
                        const struct document_node *node, struct err *e)
 {
     if (node->kind != DOCUMENT_MAPPING)
-        return document_refuse(node, e, "%s.%s: must be a mapping of keys such as train.dtype: bf16",
-                               key->path, name);
+        return document_refuse(node, e, "%s.%s: must be a mapping of keys, such as {train.dtype: "
+                               "bf16}", key->path, name);
     for (size_t i = 0; i <= node->count; i++) {
         const char *path = i ? node_text(node->keys[i - 1], key->path, "a key", e) : "";
         const char *value = i && path ? node_text(node->items[i - 1], path, "a text", e) : "";

@@ -67,8 +67,8 @@ static int write_model(const char *path, const struct network_config *c,
     cjson_addf(o, "schema=%d name=%s", 1, model ? model->title : c->model);
     if (model && model->text)
         cjson_addf(o, "description=%s", model->text);
-    cjson_addf(o, "base=%d depth=%d channels=%d classes=%d batch_norm=%s height=%d width=%d "
-               "scale=%s", c->base, c->depth, c->channels, c->classes ? c->classes : 1,
+    cjson_addf(o, "base=%d depth=%d channels=%d classes=%d batch_norm=%s height=%d width=%d scale=%s",
+               c->base, c->depth, c->channels, c->classes ? c->classes : 1,
                batch_norms[c->batch_norm], c->height, c->width, "fit");
     add_classes(o, classes);
     cjson_addf(o, "weights_sha256=%s", sha256);
@@ -235,8 +235,8 @@ static int check_hash(const struct safetensors *s, const char *file, const char 
                        "name %.*sweights.safetensors, or the folder", file, (int)(name - file),
                        file);
     return err_set(e, ERR_CHECKPOINT, "%s: is not the file that was written with the model.json "
-                   "beside it (SHA-256 %.16s..., recorded %.16s...): it was damaged or replaced; "
-                   "restore it", file, hex, want);
+                   "beside it (SHA-256 %.16s..., recorded %.16s...): it was damaged or replaced; restore it",
+                   file, hex, want);
 }
 
 int checkpoint_read_weights(const char *file, const char *sha256, struct weights *w, struct err *e)

@@ -187,8 +187,8 @@ static int print_speed(struct network *n, const struct network_config *c, double
         return -1;
     cJSON *o = cJSON_CreateObject();
     cjson_addf(o, "schema=%d model=%s base=%ld depth=%ld channels=%ld classes=%ld height=%d "
-               "width=%d batch_size=%ld mode=%s dtype=%s threads=%d backend=%s steps=%ld "
-               "warmup=%ld", 1, opt_model, opt_base, opt_depth, opt_channels, opt_classes,
+               "width=%d batch_size=%ld mode=%s dtype=%s threads=%d backend=%s steps=%ld warmup=%ld",
+               1, opt_model, opt_base, opt_depth, opt_channels, opt_classes,
                c->height, c->width, opt_batch, opt_mode, opt_dtype, c->threads, network_backend(n),
                opt_steps, opt_warmup);
     cjson_addf(o, "img_per_s=%g img_per_s_mean=%g img_per_s_196sd=%g step_s_median=%g "

@@ -269,8 +269,7 @@ const struct cli_command cmd_data_check = {
         "backslash is printed as \\\\, control characters and bytes that are not UTF-8 as \\xNN.\n"
         "The last line, on stderr, sums up what is fine, or counts what is not.\n"
         "Every path is tried; the exit code is 7 if any cannot be used. Files up to 1 GiB and\n"
-        "samples up to 1 GiB (65535 on a side) are read. Whatever a header claims, no more memory "
-        "is\n"
+        "samples up to 1 GiB (65535 on a side) are read. Whatever a header claims, no more memory is\n"
         "used than for twice the file, four times its samples and 64 MiB.\n\n"
         "  unet-train data check images/*.png\n"
         "  unet-train data check --json DATA\n",

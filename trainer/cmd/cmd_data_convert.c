@@ -46,8 +46,8 @@ static int make_cache(struct err *e)
                        "data convert: --to cache needs the --split FILE and --size HxW "
                        "of the runs that will use it");
     if (scale_decode(scale, &config.scale, e))
-        return err_set(e, ERR_USAGE, "data convert: --scale %s: must be full, range, percentile or "
-                       "zscore", scale);
+        return err_set(e, ERR_USAGE, "data convert: --scale %s: must be full, range, percentile or zscore",
+                       scale);
     if (options_size(size, &config.height, &config.width, e))
         return -1;
     struct dataset *ds = dataset_open(&config, e);
@@ -86,8 +86,7 @@ const struct cli_command cmd_data_convert = {
     .args = "--data DIR --out DIR --to WORD",
     .summary = "Write a data set in another format",
     .details =
-        "Reads what `data split` reads: images/ and masks/, a folder per class, CIFAR-10's and "
-        "idx\n"
+        "Reads what `data split` reads: images/ and masks/, a folder per class, CIFAR-10's and idx\n"
         "files, TFRecord shards. png: images/ and masks/, or a folder per class. tfrecord: shards\n"
         "and JSON files as OTBTF has them, each record a tf.train.Example of serialized tensors,\n"
         "image [height, width, channels] and mask [height, width, 1] (or an int64 label). cache:\n"

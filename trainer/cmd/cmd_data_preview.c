@@ -155,8 +155,7 @@ const struct cli_command cmd_data_preview = {
     .name = "data preview",
     .args = "--data DIR --size HxW --out DIR",
     .summary = "Draw images and masks as training uses them",
-    .details = "One PNG per pair: image and mask at the size of training, and both augmented. "
-               "Classes are\n"
+    .details = "One PNG per pair: image and mask at the size of training, and both augmented. Classes are\n"
                "spread over the grey values; ignored pixels are red. With augment.six there is one\n"
                "PNG for each of the six copies of a pair.\n"
                "\n"

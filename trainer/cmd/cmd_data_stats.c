@@ -272,8 +272,7 @@ const struct cli_command cmd_data_stats = {
     .details =
         "Prints counts, sizes, mean and deviation of the images, and pictures that occur twice;\n"
         "classes, or mask values, share of the foreground, and the IoU of a threshold chosen by\n"
-        "Otsu's method for each image (bright or dark foreground, whichever is better over the "
-        "set;\n"
+        "Otsu's method for each image (bright or dark foreground, whichever is better over the set;\n"
         "intersection over union of all pixels), which a trained network must exceed clearly. Of\n"
         "masks that hold more than foreground: what they seem to hold, and the settings for it.\n"
         "With --classes: the share of each class, and weights by median frequency balancing.\n"

@@ -203,8 +203,8 @@ static void compare_names(const struct trained *t, const struct dataset *dataset
 {
     for (int i = 0; i < t->classes.count && i < dataset_classes(dataset); i++)
         if (strcmp(t->classes.names[i], dataset_class_name(dataset, i)) != 0) {
-            log_warn("class %d is \"%s\" in these data, but was \"%s\" in training; the scores "
-                     "compare them", i, dataset_class_name(dataset, i), t->classes.names[i]);
+            log_warn("class %d is \"%s\" in these data, but was \"%s\" in training; the scores compare them",
+                     i, dataset_class_name(dataset, i), t->classes.names[i]);
             return;
         }
 }

@@ -136,8 +136,8 @@ static int print_model(const struct model *m, const struct graph *g, const struc
     }
     snprintf(hash, sizeof hash, "%016" PRIx64, network_plan_hash(n));
     cJSON *o = cJSON_CreateObject();
-    cjson_addf(o, "schema=%d name=%s of=%s base=%d depth=%d parameters=%zu state=%zu tensors=%zu "
-               "plan_hash=%s", 1, m->title, m->classifies ? "classes" : "masks", m->base, m->depth,
+    cjson_addf(o, "schema=%d name=%s of=%s base=%d depth=%d parameters=%zu state=%zu tensors=%zu plan_hash=%s",
+               1, m->title, m->classifies ? "classes" : "masks", m->base, m->depth,
                weights_trainable(w), state, w->nentries, hash);
     return options_print(o, e);
 }

@@ -428,8 +428,8 @@ static int predict_images(struct predict_job *w, struct err *e)
     }
     remarks_log(&w->remarks, opt_out);
     if (w->failed && w->list.count > 1)
-        err_set(e, ERR_DATA, "predict: %zu of %zu images were not predicted, for the reasons "
-                "above", w->failed, w->list.count);
+        err_set(e, ERR_DATA, "predict: %zu of %zu images were not predicted, for the reasons above",
+                w->failed, w->list.count);
     return w->failed ? -1 : 0;
 }
 

@@ -358,8 +358,8 @@ static int check_resume(struct err *e)
         return 0;
     return err_set(e, ERR_CHECKPOINT,
                    "train: --resume %s: this folder has no checkpoint/state-* to continue from; "
-                   "name the folder of a run that has one, or leave --resume out to start at the "
-                   "beginning", opt_resume);
+                   "name the folder of a run that has one, or leave --resume out to start at the beginning",
+                   opt_resume);
 }
 
 /* Called by the thread of the lifeline (the connections that detect lost ranks) when a rank is

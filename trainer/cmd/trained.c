@@ -57,8 +57,8 @@ static int find_in_folder(const char *path, char dst[PATH_MAX], struct err *e)
     if (done)
         return 0;
     if (newest)
-        return err_set(e, ERR_CHECKPOINT, "%s: no attempt of this run is DONE; the newest is "
-                       "attempt-%ld", path, newest);
+        return err_set(e, ERR_CHECKPOINT, "%s: no attempt of this run is DONE; the newest is attempt-%ld",
+                       path, newest);
     return err_set(e, ERR_CHECKPOINT,
                    "%s: has no " WEIGHTS ", checkpoint/" WEIGHTS " or attempt-K: "
                    "name the folder of a run that is DONE (in a study runs/RUN)",
@@ -98,8 +98,10 @@ int trained_open(struct trained *t, const char *path, struct err *e)
     if (config->threads == 0)
         config->threads = rank_identity_own_cores();
     t->network = network_create(config, e);
-    return t->network ? checkpoint_read_weights(t->file, sha256, network_weights(t->network), e)
-                      : -1;
+    if (!t->network)
+        return -1;
+    struct weights *w = network_weights(t->network);
+    return checkpoint_read_weights(t->file, sha256, w, e) || weights_push(w, e) ? -1 : 0;
 }
 
 void trained_close(struct trained *t)

@@ -24,7 +24,7 @@ struct comm_ops {
     /* Sets *values to memory for n floats in which this communicator sums fastest, or to NULL if it
      * sums equally fast in any memory. The communicator owns it until close. Called at most
      * once. */
-    int (*place)(struct comm *c, size_t n, float **values, struct err *e);
+    int (*reduce_buffer)(struct comm *c, size_t n, float **values, struct err *e);
     /* Reduces n elements over all ranks, in place, with the same bits on every rank. comm_sum_float
      * and the functions after it are the typed forms. */
     int (*reduce)(struct comm *c, void *values, size_t n, enum reduce_op op, struct err *e);
@@ -39,15 +39,15 @@ struct comm_ops {
     /* Copies nbytes of each rank, in the order of ranks, to all (size * nbytes) on every rank. */
     int (*gather)(struct comm *c, const void *one, void *all, size_t nbytes, struct err *e);
     int (*barrier)(struct comm *c, struct err *e);
-    /* (Optional: if device memory can be summed) Queues a sum of n elements of DEVICE_LOCAL or
-     * DEVICE_SHARED memory in a stream of this rank's device (device_ops.stream, .branch). The
+    /* (Optional: if device memory can be summed) Queues a sum of n elements of DEVICE_LOCAL
+     * memory in a stream of this rank's device (device_ops.stream, .branch). The
      * queued work can be captured, by all ranks or none. Urgent sums, in a stream of their own, do
      * not wait for the others. */
     int (*queue_sum)(struct comm *c, void *stream, bool urgent, void *values, size_t n,
                      enum reduce_op op, struct err *e);
     /* (With queue_sum) Sets *p to nbytes of device memory whose sums are fastest, owned by the
      * communicator, or to NULL. Called at most once. */
-    int (*queue_place)(struct comm *c, size_t nbytes, void **p, struct err *e);
+    int (*device_reduce_buffer)(struct comm *c, size_t nbytes, void **p, struct err *e);
     /* (With queue_sum) Called while a rank waits for its device; -1 ends the wait. */
     int (*check)(struct comm *c, double waited_s, struct err *e);
     /* Ends work that waits for other ranks, because this rank has failed with e, of which the
@@ -101,8 +101,8 @@ static inline int comm_max_double(struct comm *c, double *values, size_t n, stru
     return c->ops->reduce(c, values, n, REDUCE_MAX_DOUBLE, e);
 }
 
-/* A comm_ops.place for communicators that sum equally fast in any memory. */
-int comm_no_place(struct comm *c, size_t n, float **values, struct err *e);
+/* A comm_ops.reduce_buffer for communicators that sum equally fast in any memory. */
+int comm_no_reduce_buffer(struct comm *c, size_t n, float **values, struct err *e);
 
 /* For communicators. Count a collective that begins; comm_enter also sets c->what. */
 void comm_enter(struct comm *c, const char *what);

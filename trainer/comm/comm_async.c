@@ -136,11 +136,11 @@ static int release_inner(struct comm *c, int rc)
     return rc;
 }
 
-static int async_place(struct comm *c, size_t n, float **values, struct err *e)
+static int async_reduce_buffer(struct comm *c, size_t n, float **values, struct err *e)
 {
     struct comm *inner = acquire_inner(c, e);
 
-    return inner ? release_inner(c, inner->ops->place(inner, n, values, e)) : -1;
+    return inner ? release_inner(c, inner->ops->reduce_buffer(inner, n, values, e)) : -1;
 }
 
 static int async_reduce(struct comm *c, void *values, size_t n, enum reduce_op op, struct err *e)
@@ -225,7 +225,7 @@ static void async_close(struct comm *c)
 }
 
 static const struct comm_ops async_ops = {
-    .place = async_place,
+    .reduce_buffer = async_reduce_buffer,
     .reduce = async_reduce,
     .start_sum_float = async_start_sum_float,
     .wait = async_wait,

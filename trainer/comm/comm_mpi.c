@@ -2,7 +2,7 @@
 /* The ranks of a host sum in shared memory (node.h) if they can share it. All other communication
  * of collectives is by non-blocking MPI calls that are polled. comm_check_wait looks for lost
  * ranks, signals and the deadline, between two polls and while a rank waits for others of its host.
- * Only opening, place and close also make MPI calls that block. */
+ * Only opening, reduce_buffer and close also make MPI calls that block. */
 #include "config.h"
 #include "trainer/comm/comm_mpi.h"
 
@@ -417,7 +417,7 @@ static bool all_agree(struct mpi *m, bool local_ok)
     return MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, m->local) == MPI_SUCCESS && all;
 }
 
-static int mpi_place(struct comm *c, size_t n, float **values, struct err *e)
+static int mpi_reduce_buffer(struct comm *c, size_t n, float **values, struct err *e)
 {
     struct mpi *m = mpi_of(c);
     struct node_offer offer = {0};
@@ -429,10 +429,10 @@ static int mpi_place(struct comm *c, size_t n, float **values, struct err *e)
         return 0;
     MPI_Comm_rank(m->local, &rank);
     if (rank == 0)
-        rc = node_offer_place(m->node, n, &offer, values, &why);
+        rc = node_offer_buffer(m->node, n, &offer, values, &why);
     MPI_Bcast(&offer, (int)sizeof offer, MPI_BYTE, 0, m->local);
     if (rank > 0)
-        rc = node_join_place(m->node, n, &offer, values, &why);
+        rc = node_join_buffer(m->node, n, &offer, values, &why);
     if (all_agree(m, rc == 0))
         return 0;
     return err_set(e, ERR_PEER, "rank %d of %d on %s: cannot share memory for the gradients: %s",
@@ -518,7 +518,7 @@ static int open_nodes(struct comm *c, struct err *e)
 
 static const struct comm_ops mpi_ops = {
     .name = "mpi",
-    .place = mpi_place,
+    .reduce_buffer = mpi_reduce_buffer,
     .reduce = mpi_reduce,
     .start_sum_float = mpi_start_sum_float,
     .wait = mpi_wait,

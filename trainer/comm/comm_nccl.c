@@ -32,7 +32,7 @@ struct nccl {
     struct device *device; /* its queue copies data of host memory */
     void *pinned, *local; /* staging buffers of nbytes each */
     size_t nbytes;
-    void *place, *place_handle; /* of queue_place: the memory, and NCCL's handle of it; or NULL */
+    void *buffer, *buffer_handle; /* of device_reduce_buffer: memory, its handle of NCCL; or NULL */
     struct reduce_list pending; /* slices started but not summed yet */
 };
 
@@ -338,13 +338,13 @@ static void nccl_close(struct comm *c)
     struct err ignored;
 
     (void)n->ops->drain(n->device, &ignored); /* after an abort, copies may still be in flight */
-    if (n->place_handle && n->links[FIRST])
-        (void)n->calls->dismiss(n->links[FIRST], n->place_handle);
+    if (n->buffer_handle && n->links[FIRST])
+        (void)n->calls->dismiss(n->links[FIRST], n->buffer_handle);
     for (int i = 0; i < LINKS; i++)
         if (n->links[i])
             close_link(n, i);
-    if (n->place)
-        (void)n->calls->mem_free(n->place);
+    if (n->buffer)
+        (void)n->calls->mem_free(n->buffer);
     n->ops->free(n->device, DEVICE_HOST, n->pinned);
     n->ops->free(n->device, DEVICE_LOCAL, n->local);
     free(n->pending.items);
@@ -354,25 +354,25 @@ static void nccl_close(struct comm *c)
 
 /* Sets *p to memory that NCCL has allocated and, if possible, registered, or to NULL. It only makes
  * sums faster, so this never fails. */
-static int nccl_queue_place(struct comm *c, size_t nbytes, void **p, struct err *e)
+static int nccl_device_reduce_buffer(struct comm *c, size_t nbytes, void **p, struct err *e)
 {
     struct nccl *n = nccl_of(c);
 
     (void)e;
     *p = NULL;
-    if (!n->calls->mem_alloc || n->calls->mem_alloc(&n->place, nbytes) != NCCL_SUCCESS) {
-        n->place = NULL;
+    if (!n->calls->mem_alloc || n->calls->mem_alloc(&n->buffer, nbytes) != NCCL_SUCCESS) {
+        n->buffer = NULL;
         return 0;
     }
-    if (n->calls->enroll(n->links[FIRST], n->place, nbytes, &n->place_handle) != NCCL_SUCCESS)
-        n->place_handle = NULL;
-    *p = n->place;
+    if (n->calls->enroll(n->links[FIRST], n->buffer, nbytes, &n->buffer_handle) != NCCL_SUCCESS)
+        n->buffer_handle = NULL;
+    *p = n->buffer;
     return 0;
 }
 
 static const struct comm_ops nccl_ops = {
     .name = "nccl",
-    .place = comm_no_place,
+    .reduce_buffer = comm_no_reduce_buffer,
     .reduce = nccl_reduce,
     .start_sum_float = nccl_start_sum_float,
     .wait = nccl_wait,
@@ -381,7 +381,7 @@ static const struct comm_ops nccl_ops = {
     .gather = nccl_gather,
     .barrier = nccl_barrier,
     .queue_sum = nccl_queue_sum,
-    .queue_place = nccl_queue_place,
+    .device_reduce_buffer = nccl_device_reduce_buffer,
     .check = nccl_check,
     .abort = nccl_abort,
     .close = nccl_close,

@@ -50,7 +50,7 @@ static int node_comm_start_sum_float(struct comm *c, float *values, size_t n, st
     return reduce_list_add(&ranks_of(c)->pending, (struct slice){values, n, REDUCE_SUM_FLOAT}, e);
 }
 
-/* Sums consecutive slices that are in the node's place together, and likewise consecutive
+/* Sums consecutive slices that are in the node's buffer together, and likewise consecutive
  * others. */
 static int node_comm_wait(struct comm *c, struct err *e)
 {
@@ -93,18 +93,18 @@ static int node_comm_barrier(struct comm *c, struct err *e)
     return node_gather(ranks_of(c)->node, c->spins, NULL, NULL, 0, e);
 }
 
-static int node_comm_place(struct comm *c, size_t n, float **values, struct err *e)
+static int node_comm_reduce_buffer(struct comm *c, size_t n, float **values, struct err *e)
 {
     struct node *g = ranks_of(c)->node;
     struct node_offer offer = {0};
     struct err why = {0};
-    int rc = c->rank == 0 ? node_offer_place(g, n, &offer, values, &why) : 0;
+    int rc = c->rank == 0 ? node_offer_buffer(g, n, &offer, values, &why) : 0;
     double failed;
 
     if (node_comm_broadcast(c, &offer, sizeof offer, 0, e))
         return -1;
     if (c->rank > 0)
-        rc = node_join_place(g, n, &offer, values, &why);
+        rc = node_join_buffer(g, n, &offer, values, &why);
     failed = rc != 0;
     if (comm_max_double(c, &failed, 1, e))
         return -1;
@@ -129,7 +129,7 @@ static void node_comm_close(struct comm *c)
 
 static const struct comm_ops node_ops = {
     .name = "node",
-    .place = node_comm_place,
+    .reduce_buffer = node_comm_reduce_buffer,
     .reduce = node_comm_reduce,
     .start_sum_float = node_comm_start_sum_float,
     .wait = node_comm_wait,

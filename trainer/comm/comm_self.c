@@ -58,7 +58,7 @@ static void self_close(struct comm *c)
 
 static const struct comm_ops self_ops = {
     .name = "self",
-    .place = comm_no_place,
+    .reduce_buffer = comm_no_reduce_buffer,
     .reduce = self_reduce,
     .start_sum_float = self_start_sum_float,
     .wait = self_barrier,

@@ -31,10 +31,10 @@ struct shared_memory {
 
 struct node {
     int rank, size;
-    struct shared_memory control, place;
+    struct shared_memory control, buffer;
     struct node_head *head;
-    struct board main, small;
-    size_t place_bytes; /* of one rank */
+    struct shared_reduce main, small;
+    size_t buffer_bytes; /* of one rank */
     void **values;      /* the slice being reduced, by rank */
 };
 
@@ -102,11 +102,11 @@ static size_t round_up(size_t n, size_t to)
     return (n + to - 1) / to * to;
 }
 
-#define HEAD_BYTES 64 /* of struct node_head, so that the boards are aligned */
+#define HEAD_BYTES 64 /* of struct node_head, so that what follows is aligned */
 
 static size_t control_bytes(int size)
 {
-    return HEAD_BYTES + board_bytes(size, STAGE) + board_bytes(size, SMALL_BYTES);
+    return HEAD_BYTES + shared_reduce_bytes(size, STAGE) + shared_reduce_bytes(size, SMALL_BYTES);
 }
 
 static struct node *create_node(int rank, int size, struct err *e)
@@ -119,18 +119,18 @@ static struct node *create_node(int rank, int size, struct err *e)
     }
     g->rank = rank;
     g->size = size;
-    g->control.fd = g->place.fd = -1;
+    g->control.fd = g->buffer.fd = -1;
     return g;
 }
 
 static int take_seat(struct node *g, struct err *e)
 {
-    char *boards = (char *)g->control.base + HEAD_BYTES;
+    char *areas = (char *)g->control.base + HEAD_BYTES;
 
     g->head = g->control.base;
-    return board_open(&g->main, boards, g->rank, g->size, STAGE, e) ||
-                   board_open(&g->small, boards + board_bytes(g->size, STAGE), g->rank, g->size,
-                              SMALL_BYTES, e)
+    return shared_reduce_open(&g->main, areas, g->rank, g->size, STAGE, e) ||
+                   shared_reduce_open(&g->small, areas + shared_reduce_bytes(g->size, STAGE),
+                                      g->rank, g->size, SMALL_BYTES, e)
                ? -1 : 0;
 }
 
@@ -171,10 +171,10 @@ void node_destroy(struct node *g)
 {
     if (!g)
         return;
-    board_close(&g->main);
-    board_close(&g->small);
+    shared_reduce_close(&g->main);
+    shared_reduce_close(&g->small);
     unmap_shared(&g->control);
-    unmap_shared(&g->place);
+    unmap_shared(&g->buffer);
     free(g->values);
     free(g);
 }
@@ -186,52 +186,52 @@ void node_set_check(struct node *g, barrier_check_f check, barrier_check_f small
     g->main.barrier.arg = g->small.barrier.arg = arg;
 }
 
-static size_t place_bytes(size_t n)
+static size_t buffer_bytes(size_t n)
 {
     return round_up(n * sizeof(float), 2 << 20);
 }
 
-static void take_place(struct node *g, size_t n, float **own)
+static void take_buffer(struct node *g, size_t n, float **own)
 {
-    g->place_bytes = place_bytes(n);
-    madvise(g->place.base, g->place.nbytes, MADV_HUGEPAGE);
-    *own = (float *)((char *)g->place.base + (size_t)g->rank * g->place_bytes);
+    g->buffer_bytes = buffer_bytes(n);
+    madvise(g->buffer.base, g->buffer.nbytes, MADV_HUGEPAGE);
+    *own = (float *)((char *)g->buffer.base + (size_t)g->rank * g->buffer_bytes);
 }
 
-int node_offer_place(struct node *g, size_t n, struct node_offer *dst, float **own, struct err *e)
+int node_offer_buffer(struct node *g, size_t n, struct node_offer *dst, float **own, struct err *e)
 {
     *dst = (struct node_offer){0};
-    if (offer_shared(&g->place, (size_t)g->size * place_bytes(n), dst, e))
+    if (offer_shared(&g->buffer, (size_t)g->size * buffer_bytes(n), dst, e))
         return -1;
-    take_place(g, n, own);
+    take_buffer(g, n, own);
     return 0;
 }
 
-int node_join_place(struct node *g, size_t n, const struct node_offer *from, float **own,
+int node_join_buffer(struct node *g, size_t n, const struct node_offer *from, float **own,
                     struct err *e)
 {
-    if (from->nbytes != (size_t)g->size * place_bytes(n))
+    if (from->nbytes != (size_t)g->size * buffer_bytes(n))
         return err_set(e, ERR_INTERNAL,
                        "has another number of gradients than the node's first rank");
-    if (join_shared(&g->place, from, e))
+    if (join_shared(&g->buffer, from, e))
         return -1;
-    take_place(g, n, own);
+    take_buffer(g, n, own);
     return 0;
 }
 
-bool node_has_place(const struct node *g, const void *values)
+bool node_is_in_buffer(const struct node *g, const void *values)
 {
-    const char *p = values, *base = g->place.base;
+    const char *p = values, *base = g->buffer.base;
 
-    return base && p >= base && p < base + g->place.nbytes;
+    return base && p >= base && p < base + g->buffer.nbytes;
 }
 
 size_t node_alike(const struct node *g, const struct slice *slices, size_t n)
 {
-    bool placed = n > 0 && node_has_place(g, slices[0].values);
+    bool placed = n > 0 && node_is_in_buffer(g, slices[0].values);
     size_t alike = 0;
 
-    while (alike < n && node_has_place(g, slices[alike].values) == placed)
+    while (alike < n && node_is_in_buffer(g, slices[alike].values) == placed)
         alike++;
     return alike;
 }
@@ -241,10 +241,10 @@ size_t node_alike(const struct node *g, const struct slice *slices, size_t n)
 static uint64_t hash_slices(const struct node *g, const struct slice *slices, size_t n)
 {
     uint64_t h = HASH_BEGIN;
-    const char *own = (char *)g->place.base + (size_t)g->rank * g->place_bytes;
+    const char *own = (char *)g->buffer.base + (size_t)g->rank * g->buffer_bytes;
 
     for (size_t i = 0; i < n; i++) {
-        bool placed = node_has_place(g, slices[i].values);
+        bool placed = node_is_in_buffer(g, slices[i].values);
         uint64_t words[] = {slices[i].n, slices[i].op,
                             placed ? (uint64_t)((const char *)slices[i].values - own) + 1 : 0};
         h = hash_bytes(h, words, sizeof words);
@@ -254,20 +254,20 @@ static uint64_t hash_slices(const struct node *g, const struct slice *slices, si
 
 static void find_values(struct node *g, const struct slice *s)
 {
-    const char *own = (char *)g->place.base + (size_t)g->rank * g->place_bytes;
+    const char *own = (char *)g->buffer.base + (size_t)g->rank * g->buffer_bytes;
     size_t offset = (size_t)((const char *)s->values - own);
 
     for (int r = 0; r < g->size; r++)
-        g->values[r] = (char *)g->place.base + (size_t)r * g->place_bytes + offset;
+        g->values[r] = (char *)g->buffer.base + (size_t)r * g->buffer_bytes + offset;
 }
 
 /* If there are other nodes, rank 0 gets the sum over all of them, and the other ranks copy it. */
 static int reduce_placed(struct node *g, const struct slice *slices, size_t n,
-                         board_across_f across, void *arg, struct err *e)
+                         shared_reduce_across_f across, void *arg, struct err *e)
 {
     size_t from, to;
 
-    if (board_agree(&g->main, hash_slices(g, slices, n), e))
+    if (shared_reduce_agree(&g->main, hash_slices(g, slices, n), e))
         return -1;
     for (size_t i = 0; i < n; i++) {
         find_values(g, &slices[i]);
@@ -288,22 +288,22 @@ static int reduce_placed(struct node *g, const struct slice *slices, size_t n,
 }
 
 int node_reduce(struct node *g, bool spins, const struct slice *slices, size_t nslices,
-                board_across_f across, void *arg, struct err *e)
+                shared_reduce_across_f across, void *arg, struct err *e)
 {
     g->main.barrier.spins = spins;
-    if (nslices > 0 && node_has_place(g, slices[0].values))
+    if (nslices > 0 && node_is_in_buffer(g, slices[0].values))
         return reduce_placed(g, slices, nslices, across, arg, e);
     for (size_t i = 0; i < nslices; i++)
-        if (board_reduce(&g->main, slices[i], across, arg, e))
+        if (shared_reduce_run(&g->main, slices[i], across, arg, e))
             return -1;
     return 0;
 }
 
-int node_reduce_small(struct node *g, bool spins, struct slice s, board_across_f across, void *arg,
-                      struct err *e)
+int node_reduce_small(struct node *g, bool spins, struct slice s, shared_reduce_across_f across,
+                      void *arg, struct err *e)
 {
     g->small.barrier.spins = spins;
-    return board_reduce(&g->small, s, across, arg, e);
+    return shared_reduce_run(&g->small, s, across, arg, e);
 }
 
 int node_broadcast(struct node *g, bool spins, void *data, size_t nbytes, int root, struct err *e)
@@ -311,12 +311,12 @@ int node_broadcast(struct node *g, bool spins, void *data, size_t nbytes, int ro
     if (root < 0 || root >= g->size)
         return err_set(e, ERR_INTERNAL, "broadcast from rank %d of %d", root, g->size);
     g->main.barrier.spins = spins;
-    return board_broadcast(&g->main, data, nbytes, root, e);
+    return shared_reduce_broadcast(&g->main, data, nbytes, root, e);
 }
 
 int node_gather(struct node *g, bool spins, const void *one, void *all, size_t nbytes,
                 struct err *e)
 {
     g->main.barrier.spins = spins;
-    return board_gather(&g->main, one, all, nbytes, e);
+    return shared_reduce_gather(&g->main, one, all, nbytes, e);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sums, or maxima, over the ranks of one node, which are processes, in memory that all of them have
- * mapped: each rank reduces its share between two barriers, or of few values all (board.h). Values
- * in the node's place (memory of node_offer_place) are summed there; other values are copied to
- * shared memory and back.
+ * mapped: each rank reduces its share between two barriers, or of few values all (shared_reduce.h).
+ * Values in the node's buffer (memory of node_offer_buffer) are summed there; other values are
+ * copied to shared memory and back.
  *
  * The first rank creates the memory by memfd_create, and the others open it through /proc, so that
  * the kernel frees it however the ranks end. */
@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 #include "src/err.h"
-#include "trainer/comm/board.h"
+#include "trainer/comm/shared_reduce.h"
 
 struct node;
 
@@ -21,7 +21,7 @@ struct node;
 struct node_offer {
     char path[64];
     /* Random, also at the beginning of the memory of node_offer, which is thus recognised: another
-     * process may have got the process id in path. Zero from node_offer_place. */
+     * process may have got the process id in path. Zero from node_offer_buffer. */
     unsigned char key[16];
     size_t nbytes;
 };
@@ -39,27 +39,27 @@ void node_set_check(struct node *g, barrier_check_f check, barrier_check_f small
 
 /* Allocate memory for n floats of each rank, in two steps as above, at most once. *own: this rank's
  * floats, zeroed, which the node owns. */
-int node_offer_place(struct node *g, size_t n, struct node_offer *dst, float **own, struct err *e);
-int node_join_place(struct node *g, size_t n, const struct node_offer *offer, float **own,
+int node_offer_buffer(struct node *g, size_t n, struct node_offer *dst, float **own, struct err *e);
+int node_join_buffer(struct node *g, size_t n, const struct node_offer *offer, float **own,
                     struct err *e);
 
-/* Returns whether values points into the node's place. */
-bool node_has_place(const struct node *g, const void *values);
+/* Returns whether values points into the node's buffer. */
+bool node_is_in_buffer(const struct node *g, const void *values);
 
-/* Returns how many of the n slices, from the first one on, are either all in the place or all
+/* Returns how many of the n slices, from the first one on, are either all in the buffer or all
  * elsewhere. */
 size_t node_alike(const struct node *g, const struct slice *slices, size_t n);
 
 /* Collective: every rank brings slices of the same sizes and operations, either all or none of them
- * in the place. across: includes other nodes; NULL if there are none. spins: as in barrier.h. */
+ * in the buffer. across: includes other nodes; NULL if there are none. spins: as in barrier.h. */
 int node_reduce(struct node *g, bool spins, const struct slice *slices, size_t nslices,
-                board_across_f across, void *arg, struct err *e);
+                shared_reduce_across_f across, void *arg, struct err *e);
 
 /* As node_reduce for a small slice; another thread may be in node_reduce meanwhile. */
-int node_reduce_small(struct node *g, bool spins, struct slice s, board_across_f across, void *arg,
-                      struct err *e);
+int node_reduce_small(struct node *g, bool spins, struct slice s, shared_reduce_across_f across,
+                      void *arg, struct err *e);
 
-/* Collective, as board_broadcast and board_gather. Not beside node_reduce. */
+/* Collective, as shared_reduce_broadcast and shared_reduce_gather. Not beside node_reduce. */
 int node_broadcast(struct node *g, bool spins, void *data, size_t nbytes, int root, struct err *e);
 int node_gather(struct node *g, bool spins, const void *one, void *all, size_t nbytes,
                 struct err *e);

@@ -26,9 +26,8 @@ enum device_branch {
 #define DEVICE_SLOTS 2 /* runs that may be in flight */
 
 enum device_memory {
-    DEVICE_LOCAL,  /* the device's own; the host cannot access it */
-    DEVICE_SHARED, /* accessible to both; to the host only after device_ops.wait of all slots */
-    DEVICE_HOST    /* pinned host memory, source and destination of copies */
+    DEVICE_LOCAL, /* the device's own; the host cannot access it */
+    DEVICE_HOST   /* pinned host memory */
 };
 
 /* A parameter tensor, for updates that treat tensors separately. */
@@ -48,7 +47,7 @@ struct device_piece {
     double squares[2]; /* device only */
 };
 
-/* The layout of the parameters, in DEVICE_SHARED memory. */
+/* The layout of the parameters, in DEVICE_LOCAL memory. */
 struct device_layout {
     struct device_tensor *tensors;
     struct device_piece *pieces;
@@ -80,7 +79,7 @@ struct device_lamb {
     double beta1, beta2, debias1, debias2, eps, rate;
 };
 
-/* Dynamic loss scaling for fp16, in DEVICE_SHARED memory. A step whose gradients are not finite is
+/* Dynamic loss scaling for fp16, in DEVICE_LOCAL memory. A step whose gradients are not finite is
  * skipped and the factor halved, down to 1; after DEVICE_SCALING_STEPS steps without a skip the
  * factor is doubled, up to 2^24. Replicas whose gradients are summed decide alike. Bias corrections
  * count only the steps taken. */
@@ -162,7 +161,7 @@ struct device_ops {
     void (*close)(struct device *d); /* waits for the queue; d may be NULL */
     /* Sets *nbytes to the free bytes of DEVICE_LOCAL memory. */
     int (*room)(struct device *d, size_t *nbytes, struct err *e);
-    /* 64-byte aligned; only DEVICE_SHARED memory is zeroed. */
+    /* 64-byte aligned. */
     void *(*alloc)(struct device *d, enum device_memory kind, size_t nbytes, struct err *e);
     void (*free)(struct device *d, enum device_memory kind, void *p); /* p may be NULL */
     /* Makes the op's kernel choose between its algorithms now instead of in its first run; the
@@ -172,7 +171,7 @@ struct device_ops {
      * by the caller; NULL: out of memory. learn takes such a text; -1 if it is malformed. */
     char *(*choices)(void);
     int (*learn)(const char *choices);
-    /* Queues a copy between DEVICE_LOCAL and DEVICE_HOST memory. */
+    /* Queues a copy between DEVICE_LOCAL memory and the host's, which must stay until then. */
     int (*copy)(struct device *d, void *dst, const void *src, size_t nbytes, struct err *e);
     /* Queues zeroing. */
     int (*clear)(struct device *d, void *p, size_t nbytes, struct err *e);

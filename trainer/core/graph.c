@@ -281,9 +281,9 @@ static void bind_tensor(struct tensor *t, float *base)
 void graph_bind(struct graph *g, const struct weights *w, void *arena)
 {
     float *base[] = {[TENSOR_ARENA] = arena,
-                     [TENSOR_VALUE] = w->value,
+                     [TENSOR_VALUE] = w->values.there,
                      [TENSOR_GRAD] = w->grad,
-                     [TENSOR_STATE] = w->state};
+                     [TENSOR_STATE] = w->states.there};
 
     for (size_t i = 0; i < g->ntensors; i++)
         bind_tensor(g->tensors[i], base[g->tensors[i]->place]);

@@ -197,8 +197,8 @@ extern const struct op_kind batch_norm_kind;
 extern const struct op_kind batch_norm_grad_kind;
 extern const struct op_kind batch_norm_infer_kind; /* batch norm by the running statistics -> y */
 
-/* Whether running statistics of a channel still have their initial values, which no batch leaves
- * behind: in floats, a mean of 0 and a variance of 1. */
+/* Returns whether running statistics of a channel still have their initial values, which no batch
+ * leaves behind: in floats, a mean of 0 and a variance of 1. */
 static inline bool op_is_fresh(float running_mean, float running_var)
 {
     return running_mean == 0 && running_var == 1;

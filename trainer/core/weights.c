@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Entries are padded to 64 bytes; the arrays are on the device if there is one. */
+/* Entries are padded to 64 bytes. */
 #include "config.h"
 #include "trainer/core/weights.h"
 
@@ -20,10 +20,9 @@ void weights_destroy(struct weights *w)
 {
     if (!w)
         return;
-    weights_free_slot(w->ops, w->device, w->value);
-    if (!w->grad_is_lent)
-        weights_free_slot(w->ops, w->device, w->grad);
-    weights_free_slot(w->ops, w->device, w->state);
+    mirror_close(&w->values);
+    mirror_close(&w->states);
+    mirror_close(&w->grads);
     free(w->entries);
     free(w);
 }
@@ -57,48 +56,34 @@ int weights_add(struct weights *w, const char *name, enum weights_role role, int
     return 0;
 }
 
-static float *alloc_zeroed(const struct weights *w, size_t count, struct err *e)
-{
-    size_t nbytes = (count ? count : WEIGHTS_ALIGN_COUNT) * sizeof(float);
-
-    if (w->ops)
-        return w->ops->alloc(w->device, DEVICE_SHARED, nbytes, e);
-    float *p = aligned_alloc(WEIGHTS_ALIGN, nbytes);
-    if (p)
-        memset(p, 0, nbytes);
-    else
-        err_set(e, ERR_INTERNAL, "weights: out of memory for %zu numbers", count);
-    return p;
-}
-
-float *weights_alloc_slot(const struct weights *w, struct err *e)
-{
-    return alloc_zeroed(w, w->nparams, e);
-}
-
-void weights_free_slot(const struct device_ops *ops, struct device *device, float *p)
-{
-    if (ops)
-        ops->free(device, DEVICE_SHARED, p);
-    else
-        free(p);
-}
-
 int weights_alloc(struct weights *w, struct err *e)
 {
-    return (w->value = alloc_zeroed(w, w->nparams, e)) &&
-                   (w->grad = alloc_zeroed(w, w->nparams, e)) &&
-                   (w->state = alloc_zeroed(w, w->nstate, e))
-               ? 0
-               : -1;
+    size_t nbytes = w->nparams * sizeof(float);
+
+    if (mirror_open(&w->values, w->ops, w->device, nbytes, e) ||
+        mirror_open(&w->grads, w->ops, w->device, nbytes, e) ||
+        mirror_open(&w->states, w->ops, w->device, w->nstate * sizeof(float), e))
+        return err_prefix(e, "weights");
+    w->value = w->values.host;
+    w->grad = w->grads.there;
+    w->state = w->states.host;
+    return 0;
+}
+
+int weights_pull(const struct weights *w, struct err *e)
+{
+    return mirror_pull(&w->values, e) || mirror_pull(&w->states, e) ? -1 : 0;
+}
+
+int weights_push(const struct weights *w, struct err *e)
+{
+    return mirror_push(&w->values, e) || mirror_push(&w->states, e) ? -1 : 0;
 }
 
 void weights_place_grad(struct weights *w, float *grad)
 {
-    if (!w->grad_is_lent)
-        weights_free_slot(w->ops, w->device, w->grad);
+    mirror_close(&w->grads);
     w->grad = grad;
-    w->grad_is_lent = true;
 }
 
 size_t weights_trainable(const struct weights *w)

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "src/err.h"
-#include "trainer/core/device.h"
+#include "trainer/core/mirror.h"
 
 enum weights_role { WEIGHTS_PARAM, WEIGHTS_STATE };
 
@@ -27,16 +27,16 @@ struct weights_entry {
 };
 
 struct weights {
-    /* The device that has the arrays in DEVICE_SHARED memory; NULL: host memory. Set before
-     * weights_alloc, not owned. */
+    /* The device on which kernels use the arrays, or NULL. Set before weights_alloc, not owned. */
     const struct device_ops *ops;
     struct device *device;
     size_t nparams, nstate; /* elements, with the padding between entries, which is always 0 */
-    float *value, *grad;    /* [nparams], 64-byte aligned */
-    float *state;           /* [nstate]: running means and variances */
+    float *value;  /* [nparams], in the host's memory; on a device as of the last pull or push */
+    float *state;  /* [nstate]: running means and variances, as value */
+    float *grad;   /* [nparams], where kernels use it */
+    struct mirror values, states, grads; /* of these arrays */
     struct weights_entry *entries;
     size_t nentries;
-    bool grad_is_lent;      /* grad is the caller's memory (weights_place_grad) */
 };
 
 /* Returns weights without entries, or NULL if out of memory. */
@@ -51,6 +51,11 @@ int weights_add(struct weights *w, const char *name, enum weights_role role, int
 /* Allocates zeroed arrays for all entries. Called once, after all entries are added. */
 int weights_alloc(struct weights *w, struct err *e);
 
+/* With a device, copy value and state from it, and to it: before the host reads what steps have
+ * made of them, and after it has changed them. */
+int weights_pull(const struct weights *w, struct err *e);
+int weights_push(const struct weights *w, struct err *e);
+
 /* Makes grad the caller's array of nparams zeros, which must outlive w. Only before a graph is
  * bound to w. */
 void weights_place_grad(struct weights *w, float *grad);
@@ -58,11 +63,6 @@ void weights_place_grad(struct weights *w, float *grad);
 /* Adds the gradients of the penalties to grad, which holds the sum over all replicas. */
 void weights_penalize(struct weights *w);
 bool weights_have_penalty(const struct weights *w);
-
-/* Allocates nparams more zeroed floats in the same memory, to be freed with
- * weights_free_slot(w->ops, w->device, p). */
-float *weights_alloc_slot(const struct weights *w, struct err *e);
-void weights_free_slot(const struct device_ops *ops, struct device *device, float *p);
 
 /* Returns the number of trainable parameters, without padding. */
 size_t weights_trainable(const struct weights *w);

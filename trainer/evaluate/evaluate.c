@@ -15,23 +15,12 @@
 #include "src/text/csv.h"
 #include "trainer/models/model.h"
 
-void *evaluate_alloc(struct network *n, size_t nbytes, struct err *e)
+int evaluate_alloc(struct network *n, struct mirror *m, size_t nbytes, struct err *e)
 {
     struct device *d;
     const struct device_ops *ops = network_device_ops(n, &d);
 
-    return d ? ops->alloc(d, DEVICE_SHARED, nbytes, e) : mem_zero(1, nbytes, e);
-}
-
-void evaluate_free(struct network *n, void *p)
-{
-    struct device *d = NULL;
-    const struct device_ops *ops = n ? network_device_ops(n, &d) : NULL;
-
-    if (d)
-        ops->free(d, DEVICE_SHARED, p);
-    else
-        free(p);
+    return mirror_open(m, ops, d, nbytes, e);
 }
 
 static size_t classes_of(const struct evaluation *v)
@@ -49,24 +38,26 @@ int evaluate_open(struct evaluation *v, struct network *n, const struct network_
 {
     *v = (struct evaluation){.network = n, .config = config, .dataset = ds, .part = part,
                              .images = dataset_count(ds, part)};
-    v->scores = evaluate_alloc(n, scores_nbytes(v), e);
-    if (v->scores && losses)
-        v->losses = evaluate_alloc(n, (v->images + 1) * sizeof *v->losses, e);
-    return v->scores && (v->losses || !losses) ? 0 : -1;
+    if (evaluate_alloc(n, &v->score_memory, scores_nbytes(v), e) ||
+        (losses &&
+         evaluate_alloc(n, &v->loss_memory, (v->images + 1) * sizeof *v->losses, e)))
+        return -1;
+    v->scores = v->score_memory.host;
+    v->losses = v->loss_memory.host;
+    return 0;
 }
 
 void evaluate_close(struct evaluation *v)
 {
-    evaluate_free(v->network, v->scores);
-    evaluate_free(v->network, v->losses);
+    mirror_close(&v->score_memory);
+    mirror_close(&v->loss_memory);
     *v = (struct evaluation){0};
 }
 
-void evaluate_clear(struct evaluation *v)
+int evaluate_clear(struct evaluation *v, struct err *e)
 {
-    memset(v->scores, 0, scores_nbytes(v));
-    if (v->losses)
-        memset(v->losses, 0, (v->images + 1) * sizeof *v->losses);
+    return mirror_clear(&v->score_memory, e) || (v->losses && mirror_clear(&v->loss_memory, e))
+               ? -1 : 0;
 }
 
 int evaluate_image(struct evaluation *v, size_t i, struct err *e)
@@ -81,8 +72,12 @@ int evaluate_image(struct evaluation *v, size_t i, struct err *e)
     if (!target || dataset_get(v->dataset, v->part, i, input, target, e))
         return -1;
     if (network_device(v->network)) {
-        struct device_counts counts = {score, v->losses ? (double *)&v->losses[i] : NULL};
+        struct image_loss *losses = v->loss_memory.there;
+        struct device_counts counts = {
+            (int64_t *)v->score_memory.there + i * score_size(classes),
+            losses ? (double *)&losses[i] : NULL};
 
+        v->is_there = true;
         return network_measure(v->network, 1, counts, e);
     }
     if (network_infer(v->network, 1, &logits, e))
@@ -120,7 +115,10 @@ int evaluate_wait(struct evaluation *v, struct err *e)
 {
     double none = 0;
 
-    return network_wait(v->network, &none, e);
+    return network_wait(v->network, &none, e) ||
+                   (v->is_there && (mirror_pull(&v->score_memory, e) ||
+                                    (v->losses && mirror_pull(&v->loss_memory, e))))
+               ? -1 : 0;
 }
 
 void evaluate_sum(const int64_t *scores, size_t images, int classes, int64_t *total)

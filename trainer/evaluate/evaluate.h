@@ -12,8 +12,8 @@
 #include "trainer/metric/score.h"
 #include "trainer/network/network.h"
 
-/* The images of a part of a data set, with their scores. The network's device can access scores and
- * losses. */
+/* The images of a part of a data set, with their scores. With a device it computes them, and
+ * evaluate_wait copies them. */
 struct evaluation {
     struct network *network;
     const struct network_config *config;
@@ -23,6 +23,8 @@ struct evaluation {
     int64_t *scores;           /* of each image, then room for their sum (evaluate_sum);
                                 * score_size(classes) numbers each */
     struct image_loss *losses; /* of each image, then room for their sum; or NULL */
+    struct mirror score_memory, loss_memory;
+    bool is_there;             /* the device has added to them */
 };
 
 /* Prepares an evaluation. All pointers must outlive it. losses: whether losses are computed,
@@ -32,7 +34,7 @@ int evaluate_open(struct evaluation *v, struct network *n, const struct network_
 void evaluate_close(struct evaluation *v); /* a zeroed one is allowed; before the network's end */
 
 /* Sets all scores and losses to 0. */
-void evaluate_clear(struct evaluation *v);
+int evaluate_clear(struct evaluation *v, struct err *e);
 
 /* Adds image i to its score and loss. Images are computed one by one, by the same kernels for any
  * number of ranks, so that equal weights give equal counts on 1 rank and on 14. A device may still
@@ -46,9 +48,8 @@ int evaluate_wait(struct evaluation *v, struct err *e);
 int evaluate_image_own(struct evaluation *v, size_t i, int overlap,
                        const struct predict_watch *watch, struct err *e);
 
-/* Allocates zeroed memory that the network's device, if it has one, can access. */
-void *evaluate_alloc(struct network *n, size_t nbytes, struct err *e);
-void evaluate_free(struct network *n, void *p); /* NULL is allowed */
+/* mirror_open with the network's device, if it has one. */
+int evaluate_alloc(struct network *n, struct mirror *m, size_t nbytes, struct err *e);
 
 /* Sets total to the sum of the scores of that many images. */
 void evaluate_sum(const int64_t *scores, size_t images, int classes, int64_t *total);

@@ -137,8 +137,8 @@ int predict_check_overlap(const struct network_config *config, bool native, long
     if (!native && *overlap >= 0)
         return err_set(e, ERR_USAGE, "--overlap needs --native, which cuts images into tiles");
     if (native && model->classifies)
-        return err_set(e, ERR_USAGE, "--native: %s classifies whole images and needs them at its "
-                       "own size", model->title);
+        return err_set(e, ERR_USAGE, "--native: %s classifies whole images and needs them at its own size",
+                       model->title);
     if (*overlap > most)
         return err_set(e, ERR_USAGE,
                        "--overlap %ld: must be at most %d, three quarters of the smaller "

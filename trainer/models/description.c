@@ -71,8 +71,8 @@ static int check_name(const struct document_node *node, struct err *e)
     if (n == 0 || n >= EXPRESSION_NAME ||
         strspn(node->text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") !=
         n)
-        return document_refuse(node, e, "'%.64s' is not a name: use 1 to %d letters, digits, _ "
-                               "and -", node->text, EXPRESSION_NAME - 1);
+        return document_refuse(node, e, "'%.64s' is not a name: use 1 to %d letters, digits, _ and -",
+                               node->text, EXPRESSION_NAME - 1);
     return 0;
 }
 
@@ -125,8 +125,8 @@ static int check_blocks(const struct description *d, struct err *e)
         if (layer_find(key->text) || strcmp(key->text, "save") == 0 ||
             strcmp(key->text, "use") == 0 || strcmp(key->text, "for") == 0 ||
             strcmp(key->text, "if") == 0)
-            return document_refuse(key, e, "'%s' is the name of a layer; give the block another "
-                                   "name", key->text);
+            return document_refuse(key, e, "'%s' is the name of a layer; give the block another name",
+                                   key->text);
         if (d->blocks->items[i]->kind != DOCUMENT_LIST)
             return document_refuse(key, e, "block %s: a list of layers is expected", key->text);
     }
@@ -516,12 +516,12 @@ static int build_for(struct builder *b, const struct document_node *item, const 
     if (head->kind != DOCUMENT_TEXT || !body || body->kind != DOCUMENT_LIST)
         return document_refuse(item, b->e, "for: i = FIRST..LAST needs `do:` and a list of layers");
     if (sscanf(head->text, " %31[A-Za-z_] = %255[^\n]", name, first) != 2)
-        return document_refuse(head, b->e, "'%.80s' is not i = FIRST..LAST or i = FIRST downto "
-                               "LAST", head->text);
+        return document_refuse(head, b->e, "'%.80s' is not i = FIRST..LAST or i = FIRST downto LAST",
+                               head->text);
     char *dots = strstr(first, ".."), *down = strstr(first, " downto ");
     if (!dots && !down)
-        return document_refuse(head, b->e, "'%.80s' is not i = FIRST..LAST or i = FIRST downto "
-                               "LAST", head->text);
+        return document_refuse(head, b->e, "'%.80s' is not i = FIRST..LAST or i = FIRST downto LAST",
+                               head->text);
     snprintf(last, sizeof last, "%s", down ? down + strlen(" downto ") : dots + 2);
     *(down ? down : dots) = 0;
     step = down ? -1 : 1;
@@ -549,8 +549,7 @@ static int build_if(struct builder *b, const struct document_node *item, const s
         evaluate_node(b, document_get(item, "if"), scope, &holds))
         return -1;
     if (!body || body->kind != DOCUMENT_LIST || (other && other->kind != DOCUMENT_LIST))
-        return document_refuse(item, b->e, "if: CONDITION needs `do:` (and `else:`) with a list of "
-                               "layers");
+        return document_refuse(item, b->e, "if: CONDITION needs `do:` (and `else:`) with a list of layers");
     return holds ? build_list(b, body, scope) : other ? build_list(b, other, scope) : 0;
 }
 
@@ -566,8 +565,8 @@ static int set_unknown(const struct builder *b, const struct document_node *key)
     }
     for (size_t i = 0; b->d->blocks && i < b->d->blocks->count && n < 63; i++)
         names[n++] = b->d->blocks->keys[i]->text;
-    return document_refuse(key, b->e, "there is no layer or block '%.64s'%s (layers: for, if, "
-                           "save, use%s)", key->text, cli_suggest(key->text, names, near), all);
+    return document_refuse(key, b->e, "there is no layer or block '%.64s'%s (layers: for, if, save, use%s)",
+                           key->text, cli_suggest(key->text, names, near), all);
 }
 
 static int build_item(struct builder *b, const struct document_node *item,

@@ -216,8 +216,8 @@ static int check_side(const struct model *m, const char *what, int value, int st
     int below = value / step * step;
 
     if (value < 1 || value > MAX_SIDE || value % step != 0)
-        return err_set(e, ERR_CONFIG, "%s: the %s is %d, but must be a multiple of %d, for "
-                       "example %d", m->title, what, value, step, below < step ? step : below);
+        return err_set(e, ERR_CONFIG, "%s: the %s is %d, but must be a multiple of %d, for example %d",
+                       m->title, what, value, step, below < step ? step : below);
     return 0;
 }
 

@@ -144,7 +144,7 @@ static int create_weights(struct network *n, struct err *e)
     if (g)
         n->weights = first_weights_create(g, n->config.seed, n->runner.ops, n->runner.device, e);
     if (n->weights) {
-        rc = graph_place(g, n->weights, e);
+        rc = weights_push(n->weights, e) || graph_place(g, n->weights, e) ? -1 : 0;
         n->plan_hash = graph_hash(g);
     }
     graph_destroy(g);

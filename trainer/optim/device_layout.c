@@ -26,8 +26,8 @@ static void add_tensor(struct device_layout *l, const struct weights_entry *entr
     }
 }
 
-int device_layout_open(struct device_layout *l, const struct weights *w, double decay,
-                       struct err *e)
+int device_layout_open(struct device_layout *l, struct mirror *tensors, struct mirror *pieces,
+                       const struct weights *w, double decay, struct err *e)
 {
     size_t ntensors = 1, npieces = 1;
 
@@ -37,23 +37,15 @@ int device_layout_open(struct device_layout *l, const struct weights *w, double 
             ntensors++;
             npieces += pieces_of(&w->entries[i]);
         }
-    l->tensors = w->ops->alloc(w->device, DEVICE_SHARED, ntensors * sizeof *l->tensors, e);
-    if (l->tensors)
-        l->pieces = w->ops->alloc(w->device, DEVICE_SHARED, npieces * sizeof *l->pieces, e);
-    if (!l->pieces)
+    if (mirror_open(tensors, w->ops, w->device, ntensors * sizeof *l->tensors, e) ||
+        mirror_open(pieces, w->ops, w->device, npieces * sizeof *l->pieces, e))
         return -1;
+    l->tensors = tensors->host;
+    l->pieces = pieces->host;
     for (size_t i = 0; i < w->nentries; i++)
         if (w->entries[i].role == WEIGHTS_PARAM)
             add_tensor(l, &w->entries[i], decay);
-    return 0;
-}
-
-void device_layout_close(struct device_layout *l, const struct device_ops *ops,
-                         struct device *device)
-{
-    if (!ops)
-        return;
-    ops->free(device, DEVICE_SHARED, l->tensors);
-    ops->free(device, DEVICE_SHARED, l->pieces);
-    *l = (struct device_layout){0};
+    l->tensors = tensors->there;
+    l->pieces = pieces->there;
+    return mirror_push(tensors, e) || mirror_push(pieces, e) ? -1 : 0;
 }

@@ -7,13 +7,10 @@
 #include "src/err.h"
 #include "trainer/core/weights.h"
 
-/* Sets *l for weights on a device. decay: the weight decay of tensors with more than one dimension,
- * which are the only ones whose steps LARS and LAMB scale. After an error *l must be closed,
- * too. */
-int device_layout_open(struct device_layout *l, const struct weights *w, double decay,
-                       struct err *e);
-/* Frees the layout, which may be all zeros. ops, device: those of the weights. */
-void device_layout_close(struct device_layout *l, const struct device_ops *ops,
-                         struct device *device);
+/* Sets *l for weights on a device; the mirrors, to be closed by the caller, have its arrays. decay:
+ * the weight decay of tensors with more than one dimension, which are the only ones whose steps
+ * LARS and LAMB scale. */
+int device_layout_open(struct device_layout *l, struct mirror *tensors, struct mirror *pieces,
+                       const struct weights *w, double decay, struct err *e);
 
 #endif

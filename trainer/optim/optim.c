@@ -19,11 +19,12 @@ static int open_scaling(struct optim *o, struct err *e)
 {
     if (!o->config.scaled)
         return 0;
-    o->scaling = o->ops->alloc(o->device, DEVICE_SHARED, sizeof *o->scaling, e);
-    if (!o->scaling)
+    if (mirror_open(&o->scaling_memory, o->ops, o->device, sizeof *o->scaling, e))
         return -1;
-    o->scaling->factor = DEVICE_SCALING_BEGIN;
-    return 0;
+    o->scaling = o->scaling_memory.there;
+    o->scaled = o->scaling_memory.host;
+    o->scaled->factor = DEVICE_SCALING_BEGIN;
+    return mirror_push(&o->scaling_memory, e);
 }
 
 struct optim *optim_create(const struct optim_config *config, const struct weights *w,
@@ -42,15 +43,17 @@ struct optim *optim_create(const struct optim_config *config, const struct weigh
     o->slot_names[0] = momentum ? "v" : "m";
     o->slot_names[1] = "v";
     for (int i = 0; i < o->nslots; i++) {
-        o->slots[i] = weights_alloc_slot(w, e);
-        if (!o->slots[i]) {
+        int rc = mirror_open(&o->slot_memory[i], w->ops, w->device, o->n * sizeof **o->slots, e);
+        o->slots[i] = o->slot_memory[i].host;
+        if (rc) {
             err_prefix(e, "state of the optimizer");
             optim_destroy(o);
             return NULL;
         }
     }
     if (o->device &&
-        (device_layout_open(&o->layout, w, config->weight_decay, e) || open_scaling(o, e))) {
+        (device_layout_open(&o->layout, &o->tensors, &o->pieces, w, config->weight_decay, e) ||
+         open_scaling(o, e))) {
         optim_destroy(o);
         return NULL;
     }
@@ -62,10 +65,10 @@ void optim_destroy(struct optim *o)
     if (!o)
         return;
     for (int i = 0; i < o->nslots; i++)
-        weights_free_slot(o->ops, o->device, o->slots[i]);
-    device_layout_close(&o->layout, o->ops, o->device);
-    if (o->scaling)
-        o->ops->free(o->device, DEVICE_SHARED, o->scaling);
+        mirror_close(&o->slot_memory[i]);
+    mirror_close(&o->scaling_memory);
+    mirror_close(&o->tensors);
+    mirror_close(&o->pieces);
     free(o);
 }
 
@@ -192,8 +195,8 @@ void optim_plan(struct optim *o, struct weights *w, double lr, double clip, stru
     double steps = (double)++o->steps;
 
     *u = (struct device_update){
-        .kind = kinds[o->config.kind], .value = w->value, .grad = w->grad,
-        .slots = {o->slots[0], o->slots[1]}, .n = o->n, .layout = o->layout,
+        .kind = kinds[o->config.kind], .value = w->values.there, .grad = w->grad,
+        .slots = {o->slot_memory[0].there, o->slot_memory[1].there}, .n = o->n, .layout = o->layout,
         .penalizes = weights_have_penalty(w), .clip = clip, .beta1 = BETA1,
         .beta2 = BETA2, .rate = lr, .scaling = o->scaling,
         .adam = plan_adam(o, lr), .sgd = plan_sgd(o, lr),
@@ -203,12 +206,31 @@ void optim_plan(struct optim *o, struct weights *w, double lr, double clip, stru
     o->rate = lr;
 }
 
-void optim_settle(struct optim *o)
+int optim_pull(struct optim *o, struct err *e)
 {
-    if (!o->scaling)
-        return;
-    o->steps = o->scaling->taken;
-    o->rate = o->scaling->rate;
+    for (int i = 0; i < o->nslots; i++)
+        if (mirror_pull(&o->slot_memory[i], e))
+            return -1;
+    return mirror_pull(&o->scaling_memory, e);
+}
+
+int optim_push(struct optim *o, struct err *e)
+{
+    for (int i = 0; i < o->nslots; i++)
+        if (mirror_push(&o->slot_memory[i], e))
+            return -1;
+    return mirror_push(&o->scaling_memory, e);
+}
+
+int optim_settle(struct optim *o, struct err *e)
+{
+    if (!o->scaled)
+        return 0;
+    if (mirror_pull(&o->scaling_memory, e))
+        return -1;
+    o->steps = o->scaled->taken;
+    o->rate = o->scaled->rate;
+    return 0;
 }
 
 static void clip_grad(struct weights *w, double most)

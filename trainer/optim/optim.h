@@ -46,12 +46,16 @@ struct optim {
     double rate;    /* of the last step */
     int nslots;
     const char *slot_names[OPTIM_MAX_SLOTS];
-    float *slots[OPTIM_MAX_SLOTS]; /* [n] each, 0 at first; checkpoints contain them */
+    /* [n] each, 0 at first, in the host's memory (optim_pull); checkpoints contain them */
+    float *slots[OPTIM_MAX_SLOTS];
     size_t n;                      /* w->nparams */
     const struct device_ops *ops;  /* those of the weights */
     struct device *device;         /* NULL: the weights are in the host's memory */
     struct device_layout layout;   /* on a device */
-    struct device_scaling *scaling; /* on a device with config.scaled; checkpoints contain it */
+    /* With config.scaled: on the device, for network_step.scaling, and in the host's memory;
+     * checkpoints contain it. */
+    struct device_scaling *scaling, *scaled;
+    struct mirror slot_memory[OPTIM_MAX_SLOTS], scaling_memory, tensors, pieces;
 };
 
 /* Creates an optimizer for w, whose device, if any, must outlive it. NULL on error. */
@@ -65,9 +69,13 @@ void optim_destroy(struct optim *o);
 void optim_plan(struct optim *o, struct weights *w, double lr, double clip,
                 struct device_update *u);
 
+/* With a device, copy slots and scaling from it, and to it, as weights_pull and weights_push. */
+int optim_pull(struct optim *o, struct err *e);
+int optim_push(struct optim *o, struct err *e);
+
 /* With a scaled loss the device may have skipped planned steps. Called when all planned steps are
- * complete; sets o->steps and o->rate to those that were taken. */
-void optim_settle(struct optim *o);
+ * complete; sets o->scaled, and o->steps and o->rate to those that were taken. */
+int optim_settle(struct optim *o, struct err *e);
 
 /* Takes the same step on the host; w->grad may be changed. The result does not depend on the number
  * of threads or ranks. */

@@ -110,7 +110,8 @@ int results_write(const struct training *t, struct evaluation *v, struct run_log
         return -1;
 
     snprintf(dir, sizeof dir, "%s/checkpoint", run_log_dir(t->log));
-    if (run_log_check(t->log, e) || write_weights(t, v->config, dir, end->weights_sha256, e))
+    if (run_log_check(t->log, e) || weights_pull(network_weights(t->network), e) ||
+        write_weights(t, v->config, dir, end->weights_sha256, e))
         return -1;
     write_examples(t, v);
     return 0;

@@ -114,7 +114,7 @@ static char *encode_state(const struct training *t, size_t items, const double *
 {
     const struct resume_point *at = &t->at;
     const struct goal_state *goal = &at->goal;
-    const struct device_scaling *scaling = t->optim->scaling;
+    const struct device_scaling *scaling = t->optim->scaled;
     cJSON *o = cJSON_CreateObject();
     char plan[20], data[20];
 
@@ -148,7 +148,7 @@ static int write_snapshot(struct training *t, size_t items, const double *loss, 
     int rc = -1;
 
     folder_of(run_log_dir(t->log), dir);
-    if (state)
+    if (state && weights_pull(network_weights(t->network), e) == 0 && optim_pull(t->optim, e) == 0)
         list = list_state(t, t->best_value && t->at.goal.best_epoch > 0, &n, e);
     if (list)
         rc = snapshot_write(dir, t->at.epoch, items, state, list, n, e);
@@ -383,14 +383,14 @@ static void decode_scaling(const cJSON *root, const struct optim *o)
 {
     double factor = get_number(root, "scaling_factor");
 
-    if (!o->scaling)
+    if (!o->scaled)
         return;
     if (factor >= 1)
-        *o->scaling = (struct device_scaling){
+        *o->scaled = (struct device_scaling){
             .factor = (float)factor, .good = (int)get_number(root, "scaling_good"),
             .left_out = (int)get_number(root, "scaling_left_out")};
-    o->scaling->taken = o->steps;
-    o->scaling->rate = o->rate;
+    o->scaled->taken = o->steps;
+    o->scaled->rate = o->rate;
 }
 
 /* Resets decisions of the goal if settings have changed, since the next validation repeats them; a
@@ -505,7 +505,7 @@ static int share_state(struct training *t, struct origin *from, double *loss, st
     const struct { void *data; size_t nbytes; } parts[] = {
         {from, sizeof *from}, {&t->at, sizeof t->at}, {loss, (size_t)c->size * sizeof *loss},
         {&o->steps, sizeof o->steps}, {&o->rate, sizeof o->rate},
-        {o->scaling, o->scaling ? sizeof *o->scaling : 0}};
+        {o->scaled, o->scaled ? sizeof *o->scaled : 0}};
 
     for (size_t i = 0; i < sizeof parts / sizeof *parts && (i == 0 || from->found); i++)
         if (parts[i].nbytes && c->ops->broadcast(c, parts[i].data, parts[i].nbytes, 0, e))
@@ -515,6 +515,8 @@ static int share_state(struct training *t, struct origin *from, double *loss, st
     for (int i = 0; i < o->nslots; i++)
         if (c->ops->broadcast(c, o->slots[i], o->n * sizeof **o->slots, 0, e))
             return -1;
+    if (optim_push(o, e))
+        return -1;
     t->at.totals.loss = loss[c->rank];
     return 0;
 }
@@ -546,5 +548,7 @@ int resume_share_weights(const struct training *t, struct err *e)
     struct comm *c = t->comm;
 
     return c->ops->broadcast(c, w->value, w->nparams * sizeof *w->value, 0, e) ||
-           c->ops->broadcast(c, w->state, w->nstate * sizeof *w->state, 0, e) ? -1 : 0;
+                   c->ops->broadcast(c, w->state, w->nstate * sizeof *w->state, 0, e) ||
+                   weights_push(w, e)
+               ? -1 : 0;
 }

@@ -268,9 +268,8 @@ static int write_checkpoint(struct session *s, size_t items, bool must, struct e
 {
     double began = clock_now();
 
-    if (step_wait(s->step, &s->t.at.totals, e))
+    if (step_wait(s->step, &s->t.at.totals, e) || optim_settle(s->t.optim, e))
         return -1;
-    optim_settle(s->t.optim);
     int rc = resume_write(&s->t, items, must, e);
     s->last_checkpoint = clock_now();
     trace_span(s->trace, TRACE_STEPS, "checkpoint", began, s->last_checkpoint);
@@ -361,7 +360,10 @@ static int finish_epoch(struct session *s, const struct shard_plan *plan, bool c
         return 0;
     noise->shares.square = sums[1];
     noise->shares.inverse_batch = sums[2];
-    const struct device_scaling *scaling = s->t.optim->scaling;
+    const struct device_scaling *scaling = s->t.optim->scaled;
+
+    if (mirror_pull(&s->t.optim->scaling_memory, e))
+        return -1;
     struct run_log_epoch row = {
         .seconds = seconds, .loss = sums[0] / pixels, .lr = s->t.optim->rate, .images = plan->used,
         .steps = s->t.at.steps_before + plan->steps, .data_s = totals->data_s,
@@ -593,7 +595,8 @@ int session_run(struct session *s, struct err *e)
         rc = s->trace ? 0 : -1;
     }
     if (rc || make_plan(s, &plan, e) || make_schedule(s, e) ||
-        resume_read(&s->t, &s->given.resume, e) || resume_share_weights(&s->t, e) || open_step(s, e) ||
+        resume_read(&s->t, &s->given.resume, e) || resume_share_weights(&s->t, e) ||
+        open_step(s, e) ||
         kernel_choice_share(s->t.network, s->t.comm, &plan, s->t.config->train.accumulate, e) ||
         open_loader(s, &plan, e) ||
         limit_open(&s->limit, s->t.config, s->t.optim->steps, trained_seconds(s), e))

@@ -52,12 +52,12 @@ static int score_all(struct validation *v, struct err *e)
     int classes = v->t->config->data.classes;
     double leave = 0;
 
-    if (c->ops->broadcast(c, w->state, w->nstate * sizeof *w->state, 0, e) ||
-        check_weights(v->t, e))
+    if (weights_pull(w, e) ||
+        c->ops->broadcast(c, w->state, w->nstate * sizeof *w->state, 0, e) ||
+        mirror_push(&w->states, e) || check_weights(v->t, e) || evaluate_clear(&v->images, e))
         return -1;
     end->val_images = v->images.images;
     struct shard_range mine = shard_eval(end->val_images, c->size, c->rank);
-    evaluate_clear(&v->images);
     double began = clock_now();
     for (size_t i = mine.begin; i < mine.end && leave == 0; i++) {
         if (check_interrupt(v, e) || evaluate_image(&v->images, i, e))

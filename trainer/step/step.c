@@ -25,9 +25,9 @@ static int open_step(struct step *s, struct err *e)
     const struct step_config *c = &s->config;
 
     if (network_device(c->network)) {
-        s->epoch.score = evaluate_alloc(c->network, score_nbytes(s), e);
-        if (!s->epoch.score)
+        if (evaluate_alloc(c->network, &s->scores, score_nbytes(s), e))
             return -1;
+        s->epoch.score = s->scores.host;
     }
     return step_input_open(&s->input, c->network, c->network_config, c->accumulate, c->images, e) ||
                    s->kind->open(s, e)
@@ -58,7 +58,7 @@ void step_destroy(struct step *s)
         return;
     s->kind->close(s);
     step_input_close(&s->input);
-    evaluate_free(s->config.network, s->epoch.score);
+    mirror_close(&s->scores);
     free(s);
 }
 
@@ -67,8 +67,8 @@ struct step_epoch *step_begin_epoch(struct step *s, struct err *e)
     if (network_begin_epoch(s->config.network, e))
         return NULL;
     s->epoch.noise = (struct gradient_noise){0};
-    if (s->epoch.score)
-        memset(s->epoch.score, 0, score_nbytes(s));
+    if (s->epoch.score && mirror_clear(&s->scores, e))
+        return NULL;
     step_drop_votes(s);
     return &s->epoch;
 }
@@ -124,7 +124,7 @@ int step_train(struct step *s, const struct step_work *w, struct step_totals *t,
         .images = (double)w->items,
         .weight = (double)w->items * (double)network_targets(c->network),
         .noise = rng_u64(c->seed, STREAM_DROPOUT, (uint64_t)w->epoch), .first = w->range.begin,
-        .scaling = c->optim->scaling, .score = s->epoch.score,
+        .scaling = c->optim->scaling, .score = s->scores.there,
         .votes = {w->votes[STEP_LEAVE], w->votes[STEP_CHECKPOINT]}};
     struct step_times times = {.began = clock_now()};
 
@@ -150,7 +150,7 @@ int step_train(struct step *s, const struct step_work *w, struct step_totals *t,
 
 int step_wait(struct step *s, struct step_totals *t, struct err *e)
 {
-    return network_wait(s->config.network, &t->loss, e);
+    return network_wait(s->config.network, &t->loss, e) || mirror_pull(&s->scores, e) ? -1 : 0;
 }
 
 const float *step_votes(const struct step *s)

@@ -90,7 +90,7 @@ static int place_gradients(struct step_on_device *d, struct weights *w, struct e
     size_t nbytes = w->nparams * sizeof *w->grad;
     void *grad = NULL;
 
-    if (c->ops->queue_place && c->ops->queue_place(c, nbytes, &grad, e))
+    if (c->ops->device_reduce_buffer && c->ops->device_reduce_buffer(c, nbytes, &grad, e))
         return -1;
     if (!grad)
         return 0;

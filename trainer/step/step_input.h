@@ -35,8 +35,9 @@ int step_input_load(const struct step_input *in, struct loader *loader, size_t n
 struct shard_range step_input_part(const struct step_input *in, size_t n, int i);
 int step_input_place(const struct step_input *in, struct shard_range part, struct err *e);
 
-/* Whether part i is empty on all replicas, which share `items` images. All leave it out then:
- * synchronised batch norm has no statistics of it. The last part is never empty everywhere. */
+/* Returns whether part i is empty on all replicas, which share `items` images. All leave it out
+ * then: synchronised batch norm has no statistics of it. The last part is never empty
+ * everywhere. */
 bool step_input_is_idle(const struct step_input *in, size_t items, int replicas, int i);
 
 /* Sets *weight to the sum of network_weigh over the parts of n images. */

@@ -11,6 +11,7 @@ struct step {
     struct step_config config;
     struct step_input input;
     struct step_epoch epoch;
+    struct mirror scores; /* epoch.score */
     bool has_noise;          /* several batches per step: gradient noise can be estimated */
     float votes[STEP_VOTES]; /* of the current step, on the host */
     double comm_s;           /* seconds of the current step's compute that collectives took */

@@ -55,6 +55,10 @@ static void check_pairs(void)
     fill(x, 3, y, 3, 0);
     compare();
     ok(c.test == COMPARE_PAIRED_T && c.n == 3, "three pairs are compared as well");
+    struct result *limited = table_add(&b, "x", 2, 4, 1);
+    limited->limited = 1, limited->iou = NAN;
+    compare();
+    ok(c.test == COMPARE_PAIRED_T && c.n == 3, "and a limited run beside them changes nothing");
     fill(x, 7, y, 7, 100);
     compare();
     ok(c.test == COMPARE_WELCH && !c.significant && !c.enough && c.needed > 7,

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "launcher/collect/log/log_file.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -104,22 +105,32 @@ static const char nnunet[] = "Epoch (?<epoch>\\d+) *$|train_loss (?<loss>\\S+)|"
 
 enum form { UNKNOWN, EVENTS, MLLOG, REFERENCE, NNUNET, JSON, CSV };
 
+/* Does the text begin like the reference's table? Its header may be damaged. */
+static bool is_reference(const char *text)
+{
+    char begin[256];
+    int found = 0;
+
+    snprintf(begin, sizeof begin, "%s", text);
+    found += strcasestr(begin, "time_per_epoch") != NULL;
+    found += strcasestr(begin, "training_time") != NULL;
+    found += strcasestr(begin, "test_time") != NULL;
+    return found >= 2 || !*begin;
+}
+
 /* Recognises the form of a file by its bytes, which a NUL follows. */
 static enum form find_form(const char *text, size_t n)
 {
-    static const char header[] = ",training_time,test_time,iou";
-    size_t first = n < 256 ? n : 256;
-
     if (log_container_is_events(text, n))
         return EVENTS;
     if (memchr(text, '\0', n))
         return UNKNOWN;
     if (mllog_file_matches(text))
         return MLLOG;
-    if (memmem(text, first, header, strlen(header)) || n == 0)
-        return REFERENCE;
     if (log_container_is_json(text))
         return JSON;
+    if (is_reference(text))
+        return REFERENCE;
     if (strstr(text, "Epoch time: ") && strstr(text, "train_loss "))
         return NNUNET;
     return log_container_is_csv(text) ? CSV : UNKNOWN;

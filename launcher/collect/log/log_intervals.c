@@ -380,7 +380,8 @@ static int set_whole(struct reader *r, struct curve *c, struct result *run)
         run->training_time = values[n - 1];
     if (n > 0 && c->n == 1 && isnan(c->seconds[0]))
         c->seconds[0] = values[n - 1];
-    long rates = n >= 0 && r->c.column[LOG_TIME] < 0 ? collect(r, LOG_RATE, values) : 0;
+    bool rated = r->c.column[LOG_TIME] < 0 && (n == 0 || !c->units);
+    long rates = n >= 0 && rated ? collect(r, LOG_RATE, values) : 0;
     if (rates > 0) {
         run->images_per_s = values[rates - 1];
         name_unit(r, r->c.unit, run);
@@ -429,7 +430,7 @@ static struct curve *make_curve(struct reader *r, struct result *run)
 
 static int fill_run(struct reader *r, struct result *run)
 {
-    double sum = 0;
+    double sum = 0, units = 0, rate;
 
     if (r->nticks == 0)
         return err_set(r->e, ERR_DATA, "%s: it has no interval: %s", r->t->path,
@@ -441,14 +442,18 @@ static int fill_run(struct reader *r, struct result *run)
     run->curve = make_curve(r, run);
     if (!run->curve)
         return -1;
+    rate = run->images_per_s;
     curve_measure(run->curve, run);
     run->stepped = !are_epochs(r);
-    if (run->stepped && r->nticks == 1 && run->curve->units) { /* its only one has warming up */
-        run->median_epoch_s = run->curve->seconds[0];
-        run->images_per_s = run->curve->units[0] / run->median_epoch_s;
-    }
-    for (size_t k = 0; k < r->nticks; k++)
+    for (size_t k = 0; k < r->nticks; k++) {
         sum += run->curve->seconds[k];
+        units += run->curve->units ? run->curve->units[k] : NAN;
+    }
+    double whole = isnan(sum) ? run->training_time : sum;
+    if (isnan(sum) || (run->stepped && r->nticks == 1)) { /* the mean, with warming up */
+        run->median_epoch_s = whole / (double)r->nticks;
+        run->images_per_s = isnan(units) ? rate : units / whole;
+    }
     if (isnan(run->training_time) && run->limited != 1)
         run->training_time = sum;
     return 0;

@@ -70,7 +70,7 @@ static int match_line(struct matcher *m, const char *line, size_t n, size_t numb
     for (uint32_t i = 0; i < m->ngroups; i++) {
         int group = group_of(m, i)[0] << 8 | group_of(m, i)[1];
         PCRE2_SIZE from = place[2 * group], to = place[2 * group + 1];
-        if (group >= rc || from == PCRE2_UNSET || to < from)
+        if (from == PCRE2_UNSET || to < from)
             continue;
         char *text = strndup(line + from, to - from);
         int failed = text ? log_table_set(t, m->column[i], text, e) : mem_fail(e);

@@ -273,9 +273,9 @@ static bool time_attempt(const struct attempt *a, double best_us, double *us)
     struct err e;
 
     if (cuda_queue_time(d, try_once, (void *)a, 1e-6 * best_us, &seconds, &e) ||
-        (c->plan && !cuda_queue_can_record(d, try_once, (void *)a))) {
+        (c->plan && !cuda_queue_can_capture(d, try_once, (void *)a))) {
         if (c->plan)
-            log_debug("cuDNN: engine %lld is skipped: it cannot be run or recorded",
+            log_debug("cuDNN: engine %lld is skipped: it cannot be run or captured",
                       (long long)cudnn_plan_engine(c->plan)->id);
         return false;
     }
@@ -292,7 +292,7 @@ static bool choose_first(const struct attempt *a, struct cudnn_search *s)
 
     while (s && (c->plan = cudnn_plan_next(s, c->room))) {
         if (try_once((void *)a, &e) == 0 &&
-            cuda_queue_can_record(a->x->device, try_once, (void *)a))
+            cuda_queue_can_capture(a->x->device, try_once, (void *)a))
             return true;
         cudnn_plan_close(c->plan);
     }

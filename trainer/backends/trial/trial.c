@@ -4,9 +4,9 @@
 
 #include <math.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "trainer/backends/ref/ref.h"
+#include "trainer/core/mirror.h"
 
 #define IMAGES 2
 #define MANY_PAIRS 4096
@@ -22,8 +22,8 @@ struct trial {
     struct device *device; /* NULL: on the host */
     struct err why;        /* of a run that failed */
     struct tensor tensors[TRIAL_TENSORS];
-    char *blocks[NBLOCKS];  /* with their guards: tensors, the workspace, what the op keeps */
-    size_t nbytes[NBLOCKS]; /* between the guards */
+    struct mirror blocks[NBLOCKS]; /* with their guards: tensors, workspace, what the op keeps */
+    size_t nbytes[NBLOCKS];        /* between the guards */
 };
 
 /* ---- problems */
@@ -107,40 +107,46 @@ void trial_describe(struct trial_problem *p, const struct kernel *kernel, const 
 
 /* ---- memory */
 
-static size_t size_with_guards(const struct trial *t, int i)
+static char *host_bytes(const struct trial *t, int i)
 {
-    return (t->nbytes[i] + 2 * GUARD + ALIGN - 1) / ALIGN * ALIGN;
+    return (char *)t->blocks[i].host + GUARD;
 }
 
-/* Maps memory; malloc would keep it for the process after it is freed. */
-static char *map(size_t nbytes)
+static char *device_bytes(const struct trial *t, int i)
 {
-    void *p = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-    return p == MAP_FAILED ? NULL : p;
+    return (char *)t->blocks[i].there + GUARD;
 }
 
-/* Allocates block i and marks all of it. NULL: out of memory. */
-static char *reserve(struct trial *t, int i, size_t nbytes)
+/* Allocates block i and marks all of it. */
+static bool reserve(struct trial *t, int i, size_t nbytes)
 {
-    size_t all;
+    size_t all = (nbytes + 2 * GUARD + ALIGN - 1) / ALIGN * ALIGN;
 
     t->nbytes[i] = nbytes;
-    all = size_with_guards(t, i);
-    t->blocks[i] = t->device ? t->ops->alloc(t->device, DEVICE_SHARED, all, &t->why) : map(all);
-    if (!t->blocks[i])
-        return NULL;
-    memset(t->blocks[i], MARK, all);
-    return t->blocks[i] + GUARD;
+    if (mirror_open(&t->blocks[i], t->ops, t->device, all, &t->why))
+        return false;
+    memset(t->blocks[i].host, MARK, all);
+    return true;
+}
+
+/* Copies all blocks to where the kernel works, and points the tensors there, or back. */
+static bool move_blocks(struct trial *t, bool back)
+{
+    for (int i = 0; i < NBLOCKS; i++) {
+        if (!t->blocks[i].host)
+            continue;
+        if (back ? mirror_pull(&t->blocks[i], &t->why) : mirror_push(&t->blocks[i], &t->why))
+            return false;
+        if (i < TRIAL_TENSORS)
+            t->tensors[i].bytes = back ? host_bytes(t, i) : device_bytes(t, i);
+    }
+    return true;
 }
 
 static void destroy(struct trial *t)
 {
     for (int i = 0; i < NBLOCKS; i++)
-        if (t->device)
-            t->ops->free(t->device, DEVICE_SHARED, t->blocks[i]);
-        else if (t->blocks[i])
-            munmap(t->blocks[i], size_with_guards(t, i));
+        mirror_close(&t->blocks[i]);
 }
 
 /* Whole numbers from -2 to 2; in tensors of less than three dimensions, as biases and what norms
@@ -166,9 +172,9 @@ static bool add_tensor(struct trial *t, int i, struct tensor like)
     struct tensor *own = &t->tensors[i];
 
     *own = like;
-    own->bytes = reserve(t, i, tensor_nbytes(own));
-    if (!own->bytes)
+    if (!reserve(t, i, tensor_nbytes(own)))
         return false;
+    own->bytes = host_bytes(t, i);
     if (i < OP_MAX_IN)
         fill(own, (uint64_t)i);
     *(i < OP_MAX_IN ? &t->op.in[i] : &t->op.out[i - OP_MAX_IN]) = own;
@@ -189,7 +195,7 @@ static bool create(struct trial *t, const struct op *op, const struct trial_prob
         t->op.attr.width = result->dim[DIM_W];
     }
     if (rule) {
-        t->ops = rule->ops;
+        t->ops = rule->device ? rule->ops : NULL;
         t->device = rule->device;
     }
     for (int i = 0; i < TRIAL_TENSORS; i++) {
@@ -253,9 +259,10 @@ static bool run_kernel(struct trial *t, const struct kernel *kernel)
     t->op.kernel = kernel;
     if (kernel->prepare && kernel->prepare(&t->op, &t->why) < 0)
         return false;
-    t->op.workspace = reserve(t, WORKSPACE, t->op.workspace_size);
-    t->op.kept = reserve(t, KEPT, t->op.kept_size);
-    done = t->op.workspace && t->op.kept && run_prepared(t);
+    done = reserve(t, WORKSPACE, t->op.workspace_size) && reserve(t, KEPT, t->op.kept_size);
+    t->op.workspace = device_bytes(t, WORKSPACE);
+    t->op.kept = device_bytes(t, KEPT);
+    done = done && move_blocks(t, false) && run_prepared(t) && move_blocks(t, true);
     if (kernel->release)
         kernel->release(&t->op);
     return done;
@@ -272,8 +279,8 @@ static bool is_marked(const char *bytes)
 static bool guards_are_whole(const struct trial *t)
 {
     for (int i = 0; i < NBLOCKS; i++)
-        if (t->blocks[i] && !(is_marked(t->blocks[i]) &&
-                              is_marked(t->blocks[i] + GUARD + t->nbytes[i])))
+        if (t->blocks[i].host && !(is_marked(t->blocks[i].host) &&
+                                   is_marked(host_bytes(t, i) + t->nbytes[i])))
             return false;
     return true;
 }
@@ -317,7 +324,7 @@ const char *trial_find_fault(const struct trial_problem *p, const struct trial_r
                              const struct kernel *kernel, const struct op *op, bool *tried,
                              struct err *why)
 {
-    struct trial trial = {.blocks = {0}}, reference = {.blocks = {0}};
+    struct trial trial = {.ops = NULL}, reference = {.ops = NULL};
     const char *fault = NULL;
     bool ready = create(&trial, op, p, rule) && create(&reference, op, p, NULL) &&
                  shapes_fit(&trial);

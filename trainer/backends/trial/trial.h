@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Compares a kernel with the reference before it is used: both compute a small version of an op,
- * on made-up numbers, in memory of their own with guards around each tensor. The memory is the
- * host's, or DEVICE_SHARED. */
+ * on made-up numbers, in memory of their own with guards around each tensor. */
 #ifndef UNETCTL_TRAINER_BACKENDS_TRIAL_TRIAL_H
 #define UNETCTL_TRAINER_BACKENDS_TRIAL_TRIAL_H
 

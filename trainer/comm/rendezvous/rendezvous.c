@@ -123,15 +123,12 @@ static int read_greeting(struct visit *v, int socket, struct rendezvous_greeting
                           "another program uses the port");
     if (rc == CONNECTION_CLOSED)
         return set_reason(
-            v, "connections are accepted and closed: rank 0 is ending, or another program "
-               "uses the port");
+            v, "connections are accepted and closed: rank 0 is ending, or another program uses the port");
     if (memcmp(mark, RENDEZVOUS_WIRE_NAME, strlen(RENDEZVOUS_WIRE_NAME)) == 0) {
         (void)connection_send(socket, &own, sizeof own); /* which rank 0 reports */
-        set_reason(v, "a unet-train of another version listens; install the same version on all "
-                   "hosts");
+        set_reason(v, "a unet-train of another version listens; install the same version on all hosts");
     } else {
-        set_reason(v, "another program uses the port; choose another one (unetctl spec "
-                   "--port-base)");
+        set_reason(v, "another program uses the port; choose another one (unetctl spec --port-base)");
     }
     return keep_reason(v);
 }
@@ -250,8 +247,8 @@ static int set_unreached(const struct visit *v, struct err *e)
     const struct rendezvous_config *c = v->c;
     bool had_stranger = *v->stranger && strcmp(v->stranger, v->reason) != 0;
 
-    return err_set(e, ERR_PEER, "rank %d of %d on %s: rank 0 was not reached at %s:%d within %g s: "
-                   "%s%s%s", c->rank, c->size, c->host, c->hosts[0], c->ports[0], c->timeout_s,
+    return err_set(e, ERR_PEER, "rank %d of %d on %s: rank 0 was not reached at %s:%d within %g s: %s%s%s",
+                   c->rank, c->size, c->host, c->hosts[0], c->ports[0], c->timeout_s,
                    v->reason, had_stranger ? "; before, " : "", had_stranger ? v->stranger : "");
 }
 
@@ -286,8 +283,8 @@ static int set_silent(const struct rendezvous_config *c, int rc, double waited_s
                        "ranks; its output or the system's log says why",
                        c->rank, c->size, c->host, c->hosts[0]);
     return err_set(e, ERR_PEER, "rank %d of %d on %s: a message of rank 0 on %s was changed on its "
-                   "way, or sent by another program; look for what relays the connections of the "
-                   "ranks", c->rank, c->size, c->host, c->hosts[0]);
+                   "way, or sent by another program; look for what relays the connections of the ranks",
+                   c->rank, c->size, c->host, c->hosts[0]);
 }
 
 /* Waits until rank 0 has decided. */

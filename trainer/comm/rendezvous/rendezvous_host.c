@@ -278,11 +278,11 @@ static int check_hello(struct host *h, const struct guest *g, struct err *e)
     }
     if (hello->spec != h->spec)
         return err_set(e, ERR_PEER, "rank %d on %s has another cluster spec than rank 0 on %s: one "
-                       "of them is stale; make it in the job step that starts the ranks (unetctl "
-                       "spec)", rank, hello->host, c->host);
+                       "of them is stale; make it in the job step that starts the ranks (unetctl spec)",
+                       rank, hello->host, c->host);
     if (strcmp(hello->program, c->program) != 0)
-        return err_set(e, ERR_PEER, "rank %d on %s runs %s, rank 0 on %s runs %s; install the same "
-                       "on all hosts", rank, hello->host, hello->program, c->host,
+        return err_set(e, ERR_PEER, "rank %d on %s runs %s, rank 0 on %s runs %s; install the same on all hosts",
+                       rank, hello->host, hello->program, c->host,
                        c->program);
     if (hello->plan != c->plan)
         return err_set(e, ERR_PEER, "rank %d on %s has another run.json or other options than rank "
@@ -420,8 +420,8 @@ static void set_missing(const struct host *h, struct err *e)
     if (nmissing > named)
         snprintf(names + at, sizeof names - at, " and %d more", nmissing - named);
     if (h->nstrangers)
-        snprintf(strangers, sizeof strangers, "; %d connection%s not from a rank (the last from "
-                 "%s)", h->nstrangers, h->nstrangers > 1 ? "s were" : " was", h->stranger);
+        snprintf(strangers, sizeof strangers, "; %d connection%s not from a rank (the last from %s)",
+                 h->nstrangers, h->nstrangers > 1 ? "s were" : " was", h->stranger);
     if (h->ncallers)
         snprintf(silent, sizeof silent, "; a connection from %s sends nothing: its process is "
                  "stopped, or not a rank", h->callers->address);
@@ -429,8 +429,8 @@ static void set_missing(const struct host *h, struct err *e)
         snprintf(other, sizeof other, "; port %d of the cluster spec belongs to another program, "
                  "or this run was started twice (ss -ltnp)", c->ports[0]);
     err_set(e, ERR_PEER, "rank 0 of %d on %s has waited %g s at port %d: %s did not connect"
-            "%s%s%s%s; %s output or the system's log says why; unetctl doctor --gpus N looks for "
-            "reasons", c->size, c->host, c->timeout_s, h->port, names, h->impostor, silent,
+            "%s%s%s%s; %s output or the system's log says why; unetctl doctor --gpus N looks for reasons",
+            c->size, c->host, c->timeout_s, h->port, names, h->impostor, silent,
             strangers, other, nmissing > 1 ? "their" : "its");
 }
 

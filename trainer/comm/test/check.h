@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What every communicator must do, as the program of one rank. The data are whole numbers whose sum
- * is exact in every order, so it is compared with ==. Only slices in memory from comm_ops.place
- * also have values whose sum has the expected bits only in the order of ranks. */
+ * is exact in every order, so it is compared with ==. Only slices in memory from
+ * comm_ops.reduce_buffer also have values whose sum has the expected bits only in the order of
+ * ranks. */
 #ifndef UNETCTL_TRAINER_COMM_TEST_CHECK_H
 #define UNETCTL_TRAINER_COMM_TEST_CHECK_H
 

@@ -213,7 +213,7 @@ static int sums_in_queue(struct comm *c, struct device *d, struct err *e)
     float *host = ops->alloc(d, DEVICE_HOST, N * sizeof *host, e);
     struct device_graph *graph = NULL;
     void *own = NULL;
-    int rc = !host || c->ops->queue_place(c, N * sizeof *host, &own, e) || !own ? -1 : 0;
+    int rc = !host || c->ops->device_reduce_buffer(c, N * sizeof *host, &own, e) || !own ? -1 : 0;
     struct slices slices = {c, ops->stream(d), own};
 
     for (int round = 0; rc == 0 && round < 4; round++) {

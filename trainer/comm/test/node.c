@@ -22,7 +22,7 @@
 /* Memory that all processes see. */
 static struct screen {
     volatile int offers; /* number of offers written */
-    struct node_offer control, place;
+    struct node_offer control, buffer;
     volatile int good;
 } *screen;
 
@@ -32,7 +32,7 @@ static struct node *open_node(int rank, float **own, struct err *e)
 
     if (rank == 0) {
         g = node_offer(N, &screen->control, e);
-        if (g && node_offer_place(g, MOST, &screen->place, own, e))
+        if (g && node_offer_buffer(g, MOST, &screen->buffer, own, e))
             return NULL;
         screen->offers = 1;
         return g;
@@ -40,7 +40,7 @@ static struct node *open_node(int rank, float **own, struct err *e)
     while (!screen->offers)
         clock_sleep(0.001);
     g = node_join(rank, N, &screen->control, e);
-    return g && node_join_place(g, MOST, &screen->place, own, e) == 0 ? g : NULL;
+    return g && node_join_buffer(g, MOST, &screen->buffer, own, e) == 0 ? g : NULL;
 }
 
 static bool sum_int64(struct node *g, int rank, size_t n, struct err *e)

@@ -36,7 +36,8 @@ const char *classes_name(const struct classes *c, int i);
 /* Returns the content of the class file, or "" without one. */
 const char *classes_text(const struct classes *c);
 
-/* Whether the class file lists colours. Its masks must then be decoded as PIXELS_PICTURE. */
+/* Returns whether the class file lists colours. Its masks must then be decoded as
+ * PIXELS_PICTURE. */
 bool classes_are_coloured(const struct classes *c);
 
 /* Sets *rgb (0xRRGGBB) to the first colour that the class file has for class i. Returns whether it

@@ -33,8 +33,8 @@ int levels_choose(struct levels *l, const char *name, enum pixels_mode mode, str
         img->high = l->max;
         l->step = l->max > l->min ? 65535 / (l->max - l->min) : 0;
         if (!isfinite(l->step) || !isfinite(l->max - l->min))
-            return err_set(e, ERR_DATA, "%s: holds values from %g to %g, which cannot be "
-                           "distinguished", name, l->min, l->max);
+            return err_set(e, ERR_DATA, "%s: holds values from %g to %g, which cannot be distinguished",
+                           name, l->min, l->max);
     }
     img->source_bits = img->bits;
     img->nbytes = (size_t)img->width * img->height * (size_t)img->channels *

@@ -25,8 +25,8 @@ int pixels_allocate(struct pixels *img, const char *name, int channels, int bits
     if (pixels_check_size(img->width, img->height, name, e))
         return -1;
     if (nbytes > PIXELS_MAX_BYTES)
-        return err_set(e, ERR_DATA, "%s: %u x %u pixels need %llu bytes, more than the limit of "
-                       "%llu", name, img->width, img->height, (unsigned long long)nbytes,
+        return err_set(e, ERR_DATA, "%s: %u x %u pixels need %llu bytes, more than the limit of %llu",
+                       name, img->width, img->height, (unsigned long long)nbytes,
                        (unsigned long long)PIXELS_MAX_BYTES);
     img->channels = channels;
     img->bits = bits;

@@ -133,8 +133,8 @@ static TIFF *open_tiff(struct tiff_reader *r)
 
 static int refuse_field(const struct tiff_reader *r, const char *what, unsigned value)
 {
-    return err_set(r->e, ERR_DATA, "%s: this TIFF has %s %u, which is not supported: convert it to "
-                   "PNG", r->name, what, value);
+    return err_set(r->e, ERR_DATA, "%s: this TIFF has %s %u, which is not supported: convert it to PNG",
+                   r->name, what, value);
 }
 
 static int check_colours(TIFF *tif, const struct tiff_reader *r, struct tiff_layout *l)
@@ -357,8 +357,8 @@ static int read_plane(TIFF *tif, const struct tiff_reader *r, const struct tiff_
         nbytes / row_bytes < (tmsize_t)height)
         return err_set(r->e, ERR_DATA, "%s: damaged TIFF: strips or tiles of no size", r->name);
     if (nbytes > most + MAX_PADDING)
-        return err_set(r->e, ERR_DATA, "%s: damaged TIFF: a strip or tile of %lld bytes for %u x %u "
-                       "pixels", r->name, (long long)nbytes, l->width, l->height);
+        return err_set(r->e, ERR_DATA, "%s: damaged TIFF: a strip or tile of %lld bytes for %u x %u pixels",
+                       r->name, (long long)nbytes, l->width, l->height);
     uint8_t *bytes = calloc(1, (size_t)nbytes);
     if (!bytes)
         return err_set(r->e, ERR_DATA, "%s: no memory for a strip of %lld bytes", r->name,

@@ -47,7 +47,7 @@ struct augment *augment_create(const struct settings_augment *config, int height
                                int channels, struct err *e);
 void augment_destroy(struct augment *a);
 
-/* Whether the configuration changes anything. */
+/* Returns whether the configuration changes anything. */
 bool augment_is_active(const struct settings_augment *config);
 
 /* Applies the changes. src and dst must not overlap. If mask is NULL, dst_mask is not written. */

@@ -43,7 +43,7 @@ void cache_close(struct cache *c);
 
 const char *cache_path(const struct cache *c);
 
-/* Whether there is a complete file. Its records are not checked. */
+/* Returns whether there is a complete file. Its records are not checked. */
 bool cache_exists(const struct cache_config *config);
 
 /* Returns record i, aligned to 16 bytes and valid until cache_close, or NULL with ERR_DATA if it is

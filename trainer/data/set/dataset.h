@@ -71,7 +71,8 @@ const char *dataset_name(const struct dataset *ds, enum dataset_part part, size_
 /* Sets the height and width that all samples have, and returns their channels. */
 int dataset_size(const struct dataset *ds, int *height, int *width);
 
-/* Whether samples have masks; otherwise each image has one class (class folders, CIFAR-10, idx). */
+/* Returns whether samples have masks; otherwise each image has one class (class folders, CIFAR-10,
+ * idx). */
 bool dataset_has_masks(const struct dataset *ds);
 
 /* Returns the number of values of a target: height * width for masks, otherwise 1. */

@@ -61,8 +61,8 @@ static int refuse_single_class(const struct source *s, const struct tree *folder
     for (size_t i = 0; i < folders->count; i++) {
         snprintf(path, sizeof path, "%s/%s", s->dir, folders->paths[i]);
         if (layout_find(path, &(struct source_folders){0}, &l, &ignored) == 1)
-            return err_set(e, ERR_DATA, "%s: images and masks lie in its folder %s: name that one "
-                           "(%s)", s->dir, folders->paths[i], path);
+            return err_set(e, ERR_DATA, "%s: images and masks lie in its folder %s: name that one (%s)",
+                           s->dir, folders->paths[i], path);
     }
     return tree_refuse_foreign(s->dir, e) ? -1 :
         err_set(e, ERR_DATA, "%s: %s; a data folder has images/ and masks/, or a folder for "
@@ -200,8 +200,8 @@ static int refuse_held_out_alone(const struct source *s, struct err *e)
     }
     tree_free(&all);
     if (rc == 0 && held_out && !others)
-        rc = err_set(e, ERR_DATA, "%s: has images for validation but none for training: train/ is "
-                     "missing", s->dir);
+        rc = err_set(e, ERR_DATA, "%s: has images for validation but none for training: train/ is missing",
+                     s->dir);
     return rc;
 }
 

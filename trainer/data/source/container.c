@@ -367,8 +367,8 @@ static int check_record_hash(const struct container *c, size_t i, const uint8_t 
         strcpy(sha256, hex);
     if (want && strcmp(want, hex) != 0)
         return err_set(e, ERR_DATA, "%s: record %zu is not the one that the split was made with "
-                       "(SHA-256 %.16s..., recorded %.16s...); restore the file, or make a new "
-                       "split", c->path, i, hex, want);
+                       "(SHA-256 %.16s..., recorded %.16s...); restore the file, or make a new split",
+                       c->path, i, hex, want);
     return 0;
 }
 

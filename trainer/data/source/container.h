@@ -20,7 +20,7 @@ struct container;
  * undefined. */
 bool container_guess(const char *name, enum container_kind *kind);
 
-/* Whether the first bytes of a file, decompressed if it is gzip, begin a TFRecord file. */
+/* Returns whether the first bytes of a file, decompressed if it is gzip, begin a TFRecord file. */
 bool container_is_tfrecord(const char *path);
 
 /* Opens a file. For idx it is the file of images ("train-images-idx3-ubyte.gz"), whose labels must

@@ -360,8 +360,8 @@ static int check_content(const struct tf_tensor *t, const char *name, uint64_t *
         if (__builtin_mul_overflow(*n, t->dims[i], n) || *n > PIXELS_MAX_BYTES)
             return err_set(e, ERR_DATA, "%s: a tensor of more than 2^30 values", name);
     if (t->nbytes != *n * size)
-        return err_set(e, ERR_DATA, "%s: a tensor has %zu bytes of content, and by shape and type "
-                       "%llu", name, t->nbytes, (unsigned long long)(*n * size));
+        return err_set(e, ERR_DATA, "%s: a tensor has %zu bytes of content, and by shape and type %llu",
+                       name, t->nbytes, (unsigned long long)(*n * size));
     return 0;
 }
 
@@ -398,8 +398,8 @@ static int set_image_shape(const struct tf_tensor *t, const char *name, enum exa
         return err_set(e, ERR_DATA, "%s: a tensor with %d dimensions is not a picture", name,
                        t->ndims);
     if (n < 1 || n > PIXELS_MAX_CHANNELS || (n != 1 && part == EXAMPLE_TARGET))
-        return err_set(e, ERR_DATA, "%s: a picture of %" PRIu64 " channels; 1 to %d are supported, "
-                       "1 in a mask", name, n, PIXELS_MAX_CHANNELS);
+        return err_set(e, ERR_DATA, "%s: a picture of %" PRIu64 " channels; 1 to %d are supported, 1 in a mask",
+                       name, n, PIXELS_MAX_CHANNELS);
     if (pixels_check_size(t->dims[1], t->dims[0], name, e))
         return -1;
     img->channels = (int)n;

@@ -40,8 +40,8 @@ struct layout {
 int layout_find(const char *dir, const struct source_folders *choice, struct layout *dst,
                 struct err *e);
 
-/* Whether nearly all files of a sorted list are pairs of one stem, of which one is a PNG: masks
- * x.png beside images x.jpg. */
+/* Returns whether nearly all files of a sorted list are pairs of one stem, of which one is a PNG:
+ * masks x.png beside images x.jpg. */
 bool layout_has_twins(const struct tree *files);
 
 bool layout_is_folder(const char *dir, const char *name);

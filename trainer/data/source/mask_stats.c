@@ -441,8 +441,7 @@ static void propose_colours(const struct mask_stats *stats, struct mask_proposal
              n == 1 ? "there is nothing to learn"
                     : "each is a class; rename the classes, or use `ignore` for colours to ignore");
     if (stats->palettes_differ)
-        describe(p, ". The palettes of the files differ, so that the colours are used, not the "
-                    "indices");
+        describe(p, ". The palettes of the files differ, so that the colours are used, not the indices");
 }
 
 void mask_stats_propose(const struct mask_stats *stats, struct mask_proposal *dst)

@@ -291,8 +291,7 @@ static int refuse_channels(const char *dir, const struct file_list *images,
             return err_set(
                 e, ERR_DATA,
                 "%s: %s is a second channel of an image (nnU-Net), but each image "
-                "must be one file: merge the channels, for example as red, green and blue "
-                "of a PNG",
+                "must be one file: merge the channels, for example as red, green and blue of a PNG",
                 dir, images->items[i].path);
     return 0;
 }
@@ -356,12 +355,12 @@ static int refuse_singles(const char *dir, const struct layout_part *part, struc
         const struct list_entry *mask = m < masks->count ? &masks->items[m] : NULL;
         int order = !image ? 1 : !mask ? -1 : strcmp(image->stem, mask->stem);
         if (order < 0 && !unpaired)
-            return err_set(e, ERR_DATA, "%s: %s has no mask: %s/%s.png is missing (%zu images, "
-                           "%zu masks)", dir, image->path, part->masks, image->stem, images->count,
+            return err_set(e, ERR_DATA, "%s: %s has no mask: %s/%s.png is missing (%zu images, %zu masks)",
+                           dir, image->path, part->masks, image->stem, images->count,
                            masks->count);
         if (order > 0)
-            return err_set(e, ERR_DATA, "%s: %s has no image: %s/%s.png is missing (%zu images,"
-                           " %zu masks)", dir, mask->path, part->images, mask->stem, images->count,
+            return err_set(e, ERR_DATA, "%s: %s has no image: %s/%s.png is missing (%zu images, %zu masks)",
+                           dir, mask->path, part->images, mask->stem, images->count,
                            masks->count);
         if (order < 0) {
             free(image->stem);

@@ -19,8 +19,7 @@ static const char *const texts[PIXELS_NFLAGS][2] = {
      "boolean masks so and mean 1 as foreground: if foreground and background are exchanged, use "
      "printf '1-65535 background\\n0 foreground\\n' >classes.txt and data.class_file=classes.txt"},
     {"alpha is dropped, though it is not the same everywhere; if it is the mask, save it as one",
-     "alpha is dropped, though it is not the same everywhere; if it is the mask, save it without "
-     "the colours"},
+     "alpha is dropped, though it is not the same everywhere; if it is the mask, save it without the colours"},
     {"a band beside grey or RGB that is not alpha; it is used only where data.channels is the "
      "number of bands", "only the first band of a mask is used"},
     {"ImageJ describes several pictures in one TIFF directory, of which the first is shown", NULL},

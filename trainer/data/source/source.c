@@ -182,8 +182,8 @@ static struct container *find_record(struct source *s, const char *locator, size
     *record = strtoul(hash + 1, &end, 10);
     struct container *c = get_container(s, name, e);
     if (c && (*end || *record >= container_count(c))) {
-        err_set(e, ERR_DATA, "%s/%s: has no such record, only %zu; restore the file, or make a new "
-                "split", s->dir, locator, container_count(c));
+        err_set(e, ERR_DATA, "%s/%s: has no such record, only %zu; restore the file, or make a new split",
+                s->dir, locator, container_count(c));
         return NULL;
     }
     return c;
@@ -200,12 +200,12 @@ static int decode_file(const uint8_t *bytes, size_t nbytes, const char *path, en
     int rc = image_file_decode(bytes, nbytes, path, 0, mode, img, e);
 
     if (rc == 0 && img->pages > 1)
-        rc = err_set(e, ERR_DATA, "%s: has %d pages; `unet-train data convert` makes a pair of "
-                     "each", path, img->pages);
+        rc = err_set(e, ERR_DATA, "%s: has %d pages; `unet-train data convert` makes a pair of each",
+                     path, img->pages);
     if (rc == 0 && img->flags & PIXELS_STACK)
         rc = err_set(e, ERR_DATA, "%s: is a stack of pictures that ImageJ describes in one TIFF "
-                     "directory: write them as files of their own (ImageJ: File > Save As > Image "
-                     "Sequence)", path);
+                     "directory: write them as files of their own (ImageJ: File > Save As > Image Sequence)",
+                     path);
     if (rc == 0 && form == FORM_VALUES)
         rc = mask_flatten(img, path, e);
     if (rc)

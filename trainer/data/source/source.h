@@ -59,8 +59,8 @@ int source_add(struct source *s, const char *stem, char *image, char *mask, int 
                enum source_side side, struct err *e);
 int source_add_class(struct source *s, const char *name, struct err *e);
 
-/* Whether any sample has a side, by the folder or by source_assign. Samples without a side are then
- * not used. */
+/* Returns whether any sample has a side, by the folder or by source_assign. Samples without a side
+ * are then not used. */
 bool source_is_divided(const struct source *s);
 
 /* Opens a folder without listing it, to decode by locators of a split. */

@@ -126,8 +126,8 @@ static int divide_by_lists(struct source *s, struct err *e)
         return 0;
     }
     if (source_assign(s, train, SOURCE_TRAIN, e) || source_assign(s, val, SOURCE_VAL, e))
-        return err_prefix(e, "the set is divided by %s and %s (rename them to divide it at "
-                          "random)", train, val);
+        return err_prefix(e, "the set is divided by %s and %s (rename them to divide it at random)",
+                          train, val);
     return 0;
 }
 

@@ -19,32 +19,26 @@ static void *guarded_alloc(const struct rig *r, struct guarded *g, size_t nbytes
     struct err e;
 
     g->nbytes = nbytes;
-    g->block = r->device ? r->ops->alloc(r->device, DEVICE_SHARED, whole, &e)
-                         : aligned_alloc(64, whole);
-    if (!g->block)
-        bail_out("out of memory");
-    return g->block + GUARD;
-}
-
-static void guarded_free(const struct rig *r, struct guarded *g)
-{
-    if (r->device)
-        r->ops->free(r->device, DEVICE_SHARED, g->block);
-    else
-        free(g->block);
+    if (mirror_open(&g->block, r->device ? r->ops : NULL, r->device, whole, &e))
+        bail_out("%s", e.text);
+    return (char *)g->block.host + GUARD;
 }
 
 static void guarded_clear(struct guarded *g)
 {
-    memset(g->block, SENTINEL, GUARD);
-    memset(g->block + GUARD, UNWRITTEN, g->nbytes);
-    memset(g->block + GUARD + g->nbytes, SENTINEL, GUARD);
+    char *block = g->block.host;
+
+    memset(block, SENTINEL, GUARD);
+    memset(block + GUARD, UNWRITTEN, g->nbytes);
+    memset(block + GUARD + g->nbytes, SENTINEL, GUARD);
 }
 
 static bool guarded_is_intact(const struct guarded *g)
 {
+    const char *block = g->block.host;
+
     for (size_t i = 0; i < GUARD; i++)
-        if (g->block[i] != SENTINEL || g->block[GUARD + g->nbytes + i] != SENTINEL)
+        if (block[i] != SENTINEL || block[GUARD + g->nbytes + i] != SENTINEL)
             return false;
     return true;
 }
@@ -369,11 +363,11 @@ void rig_create_wide(struct rig *r, const struct test_case *test, const struct b
 void rig_destroy(struct rig *r)
 {
     for (size_t i = 0; i < r->graph->nops; i++) {
-        guarded_free(r, &r->workspaces[i]);
-        guarded_free(r, &r->kept[i]);
+        mirror_close(&r->workspaces[i].block);
+        mirror_close(&r->kept[i].block);
     }
     for (size_t i = 0; i < r->graph->ntensors; i++)
-        guarded_free(r, &r->tensors[i]);
+        mirror_close(&r->tensors[i].block);
     for (int i = 0; i <= OP_MAX_IN; i++)
         free(r->numbers[i]);
     graph_destroy(r->graph);
@@ -409,9 +403,70 @@ static void run_op(struct op *op, struct exec *x)
         bail_out("%s: %s", op->kind->name, e.text);
 }
 
-void rig_run(struct rig *r, size_t n)
+static int copy_block(const struct guarded *g, bool back)
+{
+    struct err e;
+
+    return back ? mirror_pull(&g->block, &e) : mirror_push(&g->block, &e);
+}
+
+void rig_copy(struct rig *r, bool back)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < r->graph->ntensors; i++)
+        rc |= copy_block(&r->tensors[i], back);
+    for (size_t i = 0; i < r->graph->nops; i++)
+        rc |= copy_block(&r->workspaces[i], back) | copy_block(&r->kept[i], back);
+    if (rc)
+        bail_out("a copy to or from the device failed");
+}
+
+/* Points *p, if it is in the block, to the same place on the device, or back. */
+static bool move_pointer(const struct guarded *g, void **p, bool back)
+{
+    const struct mirror *m = &g->block;
+    char *from = back ? m->there : m->host, *to = back ? m->host : m->there, *at = *p;
+
+    if (at < from || at >= from + m->nbytes)
+        return false;
+    *p = to + (at - from);
+    return true;
+}
+
+/* Points tensors and ops to the memory of the device, or back. A tensor may be in another's
+ * block. */
+static void move_all(struct rig *r, bool back)
+{
+    size_t n = r->graph->ntensors;
+
+    for (size_t i = 0; r->device && i < n; i++) {
+        void *p = r->graph->tensors[i]->data;
+        for (size_t k = 0; k < n && !move_pointer(&r->tensors[k], &p, back); k++)
+            ;
+        r->graph->tensors[i]->data = p;
+    }
+    for (size_t i = 0; r->device && i < r->graph->nops; i++) {
+        move_pointer(&r->workspaces[i], &r->graph->ops[i]->workspace, back);
+        move_pointer(&r->kept[i], &r->graph->ops[i]->kept, back);
+    }
+}
+
+static void run_ops(struct rig *r, struct op **ops, size_t n, long times)
 {
     struct exec x;
+
+    move_all(r, false);
+    begin_run(r, &x);
+    for (long i = 0; i < times; i++)
+        for (size_t k = 0; k < n; k++)
+            run_op(ops[k], &x);
+    end_run(r, &x);
+    move_all(r, true);
+}
+
+void rig_run(struct rig *r, size_t n)
+{
 
     for (size_t i = 0; i < r->graph->ntensors; i++)
         if (is_result(r, r->graph->tensors[i], n))
@@ -420,20 +475,14 @@ void rig_run(struct rig *r, size_t n)
         guarded_clear(&r->workspaces[i]);
         guarded_clear(&r->kept[i]);
     }
-    begin_run(r, &x);
-    for (size_t i = 0; i < n; i++)
-        run_op(r->graph->ops[i], &x);
-    end_run(r, &x);
+    rig_copy(r, false);
+    run_ops(r, r->graph->ops, n, 1);
+    rig_copy(r, true);
 }
 
 void rig_repeat(struct rig *r, struct op *op, long times)
 {
-    struct exec x;
-
-    begin_run(r, &x);
-    for (long i = 0; i < times; i++)
-        run_op(op, &x);
-    end_run(r, &x);
+    run_ops(r, &op, 1, times);
 }
 
 bool rig_is_intact(const struct rig *r)

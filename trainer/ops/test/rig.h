@@ -5,6 +5,7 @@
 #define UNETCTL_TRAINER_OPS_TEST_RIG_H
 
 #include "trainer/core/graph.h"
+#include "trainer/core/mirror.h"
 #include "trainer/passes/precision.h"
 
 #define RIG_MAX_TENSORS 48
@@ -34,7 +35,7 @@ struct test_case {
 };
 
 struct guarded {
-    char *block;
+    struct mirror block;
     size_t nbytes; /* between the guards */
 };
 
@@ -87,6 +88,9 @@ void rig_fill(struct rig *r);
 
 /* Sets the results and workspaces of the first n ops to NaN and runs the ops. */
 void rig_run(struct rig *r, size_t n);
+
+/* Copies all numbers to the device, or back, as rig_run does before and after its ops. */
+void rig_copy(struct rig *r, bool back);
 
 /* Runs one op `times` times on the values of the last rig_run. */
 void rig_repeat(struct rig *r, struct op *op, long times);

@@ -88,6 +88,11 @@ static void check_json(void)
        "a member of a member is the quality");
     ok(strcmp(r.unit, "tokens") == 0 && r.curve->units[0] == 1000 && r.curve->units[1] == 1000 &&
            is_near(r.images_per_s, 1000 / 3.5), "a column that rises counts from the start");
+    ok(read_text("{\"date\": \"2026-11-26T10:00:00+01:00\", \"tokens\": 70}\n"
+                 "{\"date\": \"2026-11-26T09:00:05Z\", \"tokens\": 80}\n"
+                 "{\"date\": \"2026-11-26T09:00:09Z\", \"tokens\": 60}\n") == 0 &&
+           r.epochs == 2 && r.curve->seconds[0] == 5 && r.curve->units[0] == 80,
+       "dates have zones, and the work of the first row was done before");
     refused(ERR_DATA, "{\"step\": 1, \"elapsed\": 5}\n{\"step\": 2, \"elapsed\": 4}\n",
             ":2: time runs backwards: 4 s follows 5 s", "a clock that runs backwards");
     refused(ERR_DATA, "{\"step\": 1, \"epoch_time\": 5}\n{\"step\": 1, \"epoch_time\": 4}\n",
@@ -105,8 +110,13 @@ static void check_json(void)
                  "\"train_samples_per_second\": 12.5, \"train_loss\": 0.8, \"step\": 20}],"
                  "\"max_steps\": 20, \"x\": [1]}\n") == 0, "Hugging Face's trainer_state.json");
     ok(r.training_time == 40.5 && r.images_per_s == 12.5 && r.epochs == 2 && r.accuracy == 0.6 &&
-           r.loss == 0.7 && isnan(r.median_epoch_s) && strcmp(r.unit, "samples") == 0,
+           r.loss == 0.7 && r.median_epoch_s == 20.25 && strcmp(r.unit, "samples") == 0,
        "it has the time of the training and the rate");
+    form = (struct log_form){.per_step = 81, .unit = "tokens"};
+    ok(read_text("{\"log_history\": [{\"loss\": 0.9, \"step\": 10}, {\"loss\": 0.7, \"step\": 20}, "
+                 "{\"train_runtime\": 40.5, \"train_samples_per_second\": 12.5}]}\n") == 0 &&
+           r.images_per_s == 40 && strcmp(r.unit, "tokens") == 0 && r.curve->units[1] == 810,
+       "a rate in samples does not count where tokens are stated");
 }
 
 static void add_event(struct buf *file, double wall_time, int step, const char *tag, float value,
@@ -218,6 +228,12 @@ static void check_counts(void)
     form = (struct log_form){.quality_name = "val_f1", .lower = false};
     refused(ERR_CONFIG, "epoch,epoch_time\n0,1\n", "there is no column 'val_f1'",
             "a quality that is not there");
+    ok(read_text("step,step_time,val_acc\n1,2,\n2,2,\n3,2,\n4,2,\n5,2,\n6,2,\n2,,0.2\n5,,0.5\n"
+                 "6,,0.6\n") == 0 && r.curve->score[1] == 0.2 && r.curve->score[4] == 0.5 &&
+           r.accuracy == 0.6, "scores that come late belong to their steps");
+    form = (struct log_form){.quality_name = "dice"};
+    ok(read_text("epoch,epoch_time,quality\n0,1,0.7\n") == 0 && r.quality == 0.7 &&
+           strcmp(r.metric, "dice") == 0, "a column called quality has any name");
     form = (struct log_form){.quality_name = "error", .quality = "val_rmse", .lower = true};
     ok(read_text("epoch,epoch_time,val_rmse\n0,1,30\n1,1,12.5\n") == 0 && r.quality == 12.5 &&
            r.lower && strcmp(r.metric, "error") == 0, "a quality of any name and direction");

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Batch norm, with the formulas of backends/ref/batch_norm.c. Four launches: partial sums over
- * pixels, the sums of these, coefficients per channel, and dst = a u + b v + c (u is x without v,
- * or in the gradient u is dy and v is x). Moments or sums that another op has made replace the
- * first two by one; with attr.coef the last is left out; the gradient has one more for dgamma and
- * dbeta. With a ReLU behind the norm dst is at least 0, and in the gradient u counts only where the
- * ReLU let v pass, which one more launch prepares. Here too: the norm of inference, and folding it
- * into a convolution. */
+/* Batch norm, with the formulas of backends/ref/batch_norm.c. Three launches: partial sums over
+ * pixels, what follows from them for each channel, and dst = a u + b v + c (u is x without v, or in
+ * the gradient u is dy and v is x). Moments or sums that another op has made replace the first;
+ * with attr.coef the last is left out; where replicas add their sums up, the second is two. With a
+ * ReLU behind the norm dst is at least 0, and in the gradient u counts only where the ReLU let v
+ * pass, which one more launch prepares for partial sums. Here too: the norm of inference, and
+ * folding it into a convolution. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 #include "trainer/backends/cuda/runtime/cuda_queue.h"
@@ -14,44 +14,76 @@
 #define SUM_PARTS 1024
 #define PART_PIXELS 256 /* of a part at most, unless there are SUM_PARTS parts */
 
-struct total_args {
-    const double *partials;
-    double *sums; /* [2 channels + 1]: the last one is the number of pixels */
-    unsigned channels, nparts, npixels;
+/* What a finish_ kernel makes. */
+enum {
+    FINISH_SUMS = 1,   /* sums of this replica, for those of all replicas */
+    FINISH_MASK = 2,   /* u counts where mask[0] v + mask[1] > 0, as the forward pass computed */
+    FINISH_PARAMS = 4, /* the gradients of gamma and beta, of this replica */
+    FINISH_COEF = 8    /* coefficients; forward also statistics */
 };
 
-/* A block adds up one of the 2 * channels sums. */
-KERNEL_BLOCK(total, total_args)
-{
-    SHARED double scratch[GPU_BLOCK];
-    double s = 0;
-
-    for (unsigned i = threadIdx.x; i < k.nparts; i += GPU_BLOCK)
-        s += k.partials[2 * i * k.channels + blockIdx.x];
-    s = gpu_block_sum(s, scratch);
-    if (threadIdx.x == 0) {
-        k.sums[blockIdx.x] = s;
-        if (blockIdx.x == 0)
-            k.sums[2 * k.channels] = (double)k.npixels;
-    }
-}
-
-/* Arguments of the finish_ kernels; each leaves NULL what it does not use. */
+/* The sums over pixels are those of partials, of moments or sums that another op has made, or where
+ * these are NULL, `sums`. Other members are NULL where a kernel does not use them. */
 struct finish_args {
-    const double *sums;
+    const double *partials;      /* [nparts][2][channels] */
+    const float *moments, *narrow; /* [2][channels] */
+    double *sums; /* [2 channels + 1]: the last one is the number of pixels */
     const float *gamma, *beta, *saved;
     float *saved_out, *running_mean, *running_var, *dgamma, *dbeta;
     float *a, *b, *c, *mask; /* coefficients per channel; mask: [2][channels] */
     double eps, momentum;
-    unsigned channels;
+    unsigned channels, nparts, npixels, what;
 };
 
-/* Mean and scale from the sums; updates the running statistics. */
-KERNEL(finish_forward, finish_args)
+struct channel_sums {
+    double first, second, count;
+};
+
+/* Returns the sums of the block's channel, and writes them for FINISH_SUMS. */
+DEVICE struct channel_sums finish_read(const struct finish_args *k, double *scratch)
 {
-    for (unsigned c = gpu_index(); c < k.channels; c += gpu_stride()) {
-        double count = k.sums[2 * k.channels], mean = k.sums[c] / count;
-        double var = fmax(k.sums[k.channels + c] / count - mean * mean, 0.);
+    unsigned c = blockIdx.x, n = k->channels;
+    struct channel_sums s = {0, 0, (double)k->npixels};
+
+    if (k->partials) {
+        for (unsigned i = threadIdx.x; i < k->nparts; i += GPU_BLOCK) {
+            s.first += k->partials[2 * i * n + c];
+            s.second += k->partials[(2 * i + 1) * n + c];
+        }
+        s.first = gpu_block_sum(s.first, scratch);
+        s.second = gpu_block_sum(s.second, scratch);
+    } else if (k->moments) {
+        double mean = (double)k->moments[c], var = (double)k->moments[n + c];
+
+        s.first = s.count * mean;
+        s.second = s.count * (var + mean * mean);
+    } else if (k->narrow) {
+        s.first = (double)k->narrow[c];
+        s.second = (double)k->narrow[n + c];
+    } else {
+        s.first = k->sums[c];
+        s.second = k->sums[n + c];
+        s.count = k->sums[2 * n];
+    }
+    if ((k->what & FINISH_SUMS) && threadIdx.x == 0) {
+        k->sums[c] = s.first;
+        k->sums[n + c] = s.second;
+        if (c == 0)
+            k->sums[2 * n] = s.count;
+    }
+    return s;
+}
+
+/* A block has a channel. Mean and scale from the sums; updates the running statistics. */
+KERNEL_BLOCK(finish_forward, finish_args)
+{
+    SHARED double scratch[GPU_BLOCK];
+    struct channel_sums s = finish_read(&k, scratch);
+    unsigned c = blockIdx.x;
+
+    if ((k.what & FINISH_COEF) && threadIdx.x == 0) {
+        double count = s.count, mean = s.first / count;
+        double var = fmax(s.second / count - mean * mean, 0.);
         double unbiased = count > 1 ? count / (count - 1) : 1;
         float scale = (float)(1 / sqrt(var + k.eps));
 
@@ -75,38 +107,32 @@ KERNEL(finish_infer, finish_args)
     }
 }
 
-/* The coefficients of the forward pass: u counts where mask[0] v + mask[1] > 0. */
-KERNEL(finish_mask, finish_args)
+KERNEL_BLOCK(finish_backward, finish_args)
 {
-    for (unsigned c = gpu_index(); c < k.channels; c += gpu_stride()) {
-        float a = k.gamma[c] * k.saved[k.channels + c];
+    SHARED double scratch[GPU_BLOCK];
+    unsigned c = blockIdx.x;
+    float mean = k.saved[c], scale = k.saved[k.channels + c];
+
+    if ((k.what & FINISH_MASK) && threadIdx.x == 0) {
+        float a = k.gamma[c] * scale;
 
         k.mask[c] = a;
-        k.mask[k.channels + c] = k.beta[c] - k.saved[c] * a;
+        k.mask[k.channels + c] = k.beta[c] - mean * a;
     }
-}
-
-/* The gradients of gamma and beta of this replica, before the sums become those of all replicas. */
-KERNEL(finish_params, finish_args)
-{
-    for (unsigned c = gpu_index(); c < k.channels; c += gpu_stride()) {
-        double mean = (double)k.saved[c], scale = (double)k.saved[k.channels + c];
-
-        k.dbeta[c] = (float)k.sums[c];
-        k.dgamma[c] = (float)((k.sums[k.channels + c] - mean * k.sums[c]) * scale);
+    if (k.what == FINISH_MASK)
+        return;
+    struct channel_sums s = finish_read(&k, scratch);
+    if ((k.what & FINISH_PARAMS) && threadIdx.x == 0) {
+        k.dbeta[c] = (float)s.first;
+        k.dgamma[c] = (float)((s.second - (double)mean * s.first) * (double)scale);
     }
-}
+    if ((k.what & FINISH_COEF) && threadIdx.x == 0) {
+        double m = (double)mean, factor = (double)scale, a = (double)k.gamma[c] * factor;
+        double b = -a * factor * factor * (s.second - m * s.first) / s.count;
 
-KERNEL(finish_grad, finish_args)
-{
-    for (unsigned i = gpu_index(); i < k.channels; i += gpu_stride()) {
-        double count = k.sums[2 * k.channels], m = (double)k.saved[i];
-        double s = (double)k.saved[k.channels + i], a = (double)k.gamma[i] * s;
-        double b = -a * s * s * (k.sums[k.channels + i] - m * k.sums[i]) / count;
-
-        k.a[i] = (float)a;
-        k.b[i] = (float)b;
-        k.c[i] = (float)(-a * k.sums[i] / count - b * m);
+        k.a[c] = (float)a;
+        k.b[c] = (float)b;
+        k.c[c] = (float)(-a * s.first / s.count - b * m);
     }
 }
 
@@ -167,6 +193,7 @@ static struct finish_args finish_of(const struct op *op)
     struct finish_args k = {0};
 
     k.channels = (unsigned)tensor_channels(op->in[0]);
+    k.npixels = (unsigned)tensor_pixels(op->in[0]);
     k.sums = sums_of(op);
     k.a = (float *)(k.sums + 2 * k.channels + 1);
     k.c = k.a + k.channels;
@@ -186,16 +213,16 @@ static struct finish_args finish_of(const struct op *op)
     return k;
 }
 
-static void sum(const struct op *op, const struct tensor *u, const struct tensor *v,
-                const float *mask, cudaStream_t stream)
+/* Queues partial sums, and makes them those of k. */
+static void sum(const struct op *op, struct finish_args *k, const struct tensor *u,
+                const struct tensor *v, const float *mask, cudaStream_t stream)
 {
-    struct norm_sum_args k = {u->data, v->data, mask, norm_partials(op),
-                              (unsigned)tensor_pixels(u), (unsigned)tensor_channels(u),
-                              count_parts(op)};
-    struct total_args t = {k.partials, sums_of(op), k.channels, k.nparts, k.npixels};
+    struct norm_sum_args args = {u->data, v->data, mask, norm_partials(op), k->npixels,
+                                 k->channels, count_parts(op)};
 
-    norm_sum(u->dtype, &k, stream);
-    LAUNCH(total, 2 * k.channels, stream, t);
+    norm_sum(u->dtype, &args, stream);
+    k->partials = args.partials;
+    k->nparts = args.nparts;
 }
 
 static void apply_to(const struct op *op, const struct finish_args *f, const struct tensor *u,
@@ -208,11 +235,13 @@ static void apply_to(const struct op *op, const struct finish_args *f, const str
     norm_apply(u->dtype, &k, stream);
 }
 
-static int sum_over_replicas(const struct op *op, struct exec *x, struct err *e)
+/* Replaces the sums of k by those over the replicas. */
+static int sum_over_replicas(struct finish_args *k, struct exec *x, struct err *e)
 {
-    size_t n = 2 * tensor_channels(op->in[0]) + 1;
-
-    return op->attr.sync && x->sum ? cuda_queue_sum(x, sums_of(op), n, e) : 0;
+    k->partials = NULL;
+    k->moments = k->narrow = NULL;
+    k->what = FINISH_COEF;
+    return cuda_queue_sum(x, k->sums, 2 * k->channels + 1, e);
 }
 
 /* Computes out[1], the running statistics and the coefficients. */
@@ -220,19 +249,23 @@ static int find_statistics(const struct op *op, struct exec *x, struct err *e)
 {
     cudaStream_t stream = x->device->stream;
     struct finish_args k = finish_of(op);
+    bool meets = op->attr.sync && x->sum;
 
     if (op->in[OP_MOMENTS])
-        cuda_moments_sums(op, sums_of(op), x);
+        k.moments = op->in[OP_MOMENTS]->data;
     else
-        sum(op, op->in[0], op->in[0], NULL, stream);
-    if (sum_over_replicas(op, x, e))
-        return -1;
+        sum(op, &k, op->in[0], op->in[0], NULL, stream);
     k.gamma = op->in[1]->data;
     k.beta = op->in[2]->data;
     k.running_mean = op->in[3]->data;
     k.running_var = op->in[4]->data;
     k.saved_out = op->out[1]->data;
-    LAUNCH(finish_forward, gpu_blocks(k.channels), stream, k);
+    k.what = meets ? FINISH_SUMS : FINISH_COEF;
+    LAUNCH(finish_forward, k.channels, stream, k);
+    if (meets && sum_over_replicas(&k, x, e))
+        return -1;
+    if (meets)
+        LAUNCH(finish_forward, k.channels, stream, k);
     return 0;
 }
 
@@ -291,36 +324,34 @@ static int run_fold_norm(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-/* Queues the mask of the forward pass from what that has saved. */
-static const float *find_mask(const struct op *op, struct exec *x)
-{
-    struct finish_args k = finish_of(op);
-
-    k.gamma = op->in[2]->data;
-    k.saved = op->in[3]->data;
-    k.beta = op->in[4]->data;
-    LAUNCH(finish_mask, gpu_blocks(k.channels), x->device->stream, k);
-    return k.mask;
-}
-
 static int run_batch_norm_grad(struct op *op, struct exec *x, struct err *e)
 {
-    const float *mask = op->attr.relu ? find_mask(op, x) : NULL;
     cudaStream_t stream = x->device->stream;
     struct finish_args k = finish_of(op);
+    const float *mask = op->attr.relu ? k.mask : NULL;
+    bool meets = op->attr.sync && x->sum;
+    unsigned last = FINISH_PARAMS | (meets ? FINISH_SUMS : FINISH_COEF);
 
-    if (op->in[OP_SUMS])
-        cuda_sums_widen(op, sums_of(op), x);
-    else
-        sum(op, op->in[0], op->in[1], mask, stream);
     k.gamma = op->in[2]->data;
     k.saved = op->in[3]->data;
+    k.beta = mask ? op->in[4]->data : NULL;
     k.dgamma = op->out[1]->data;
     k.dbeta = op->out[2]->data;
-    LAUNCH(finish_params, gpu_blocks(k.channels), stream, k);
-    if (sum_over_replicas(op, x, e))
+    k.what = mask ? FINISH_MASK : 0;
+    if (op->in[OP_SUMS]) {
+        k.narrow = op->in[OP_SUMS]->data;
+        last |= k.what;
+    } else {
+        if (mask)
+            LAUNCH(finish_backward, k.channels, stream, k);
+        sum(op, &k, op->in[0], op->in[1], mask, stream);
+    }
+    k.what = last;
+    LAUNCH(finish_backward, k.channels, stream, k);
+    if (meets && sum_over_replicas(&k, x, e))
         return -1;
-    LAUNCH(finish_grad, gpu_blocks(k.channels), stream, k);
+    if (meets)
+        LAUNCH(finish_backward, k.channels, stream, k);
     if (!op->attr.coef)
         apply_to(op, &k, op->in[0], op->in[1], mask, stream);
     return 0;

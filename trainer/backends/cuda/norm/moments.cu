@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Moments of a result (core/op.h) from the partial sums of blocks, and for the norm behind it back
- * to sums, which replicas can add up. */
+/* Moments of a result (core/op.h) from the partial sums of blocks. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 #include "trainer/backends/cuda/norm/norm_rows.h"
@@ -29,24 +28,6 @@ KERNEL_BLOCK(moments_of_parts, moments_args)
 
         k.moments[c] = (float)mean;
         k.moments[k.channels + c] = (float)fmax(squares / k.npixels - mean * mean, 0.);
-    }
-}
-
-struct moments_sums_args {
-    const float *moments;
-    double *sums; /* [2 channels + 1]: the last one is the number of pixels */
-    unsigned channels, npixels;
-};
-
-KERNEL(moments_to_sums, moments_sums_args)
-{
-    for (unsigned c = gpu_index(); c < k.channels; c += gpu_stride()) {
-        double mean = (double)k.moments[c], var = (double)k.moments[k.channels + c];
-
-        k.sums[c] = k.npixels * mean;
-        k.sums[k.channels + c] = k.npixels * (var + mean * mean);
-        if (c == 0)
-            k.sums[2 * k.channels] = (double)k.npixels;
     }
 }
 
@@ -80,15 +61,6 @@ void cuda_moments_pass(const struct op *op, double *partials, struct exec *x)
 
     norm_sum(y->dtype, &k, x->device->stream);
     cuda_moments_finish(op, partials, nparts, x);
-}
-
-void cuda_moments_sums(const struct op *op, double *sums, struct exec *x)
-{
-    struct moments_sums_args k = {op->in[OP_MOMENTS]->data, sums,
-                                  (unsigned)tensor_channels(op->in[0]),
-                                  (unsigned)tensor_pixels(op->in[0])};
-
-    LAUNCH(moments_to_sums, gpu_blocks(k.channels), x->device->stream, k);
 }
 
 C_END

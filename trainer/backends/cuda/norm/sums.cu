@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Gradient sums that an op computes for the norm whose gradient comes next (core/op.h): from the
- * partial sums of blocks, and for that norm with the number of pixels, which replicas can add
- * up. */
+ * partial sums of blocks. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
@@ -24,18 +23,6 @@ KERNEL_BLOCK(sums_of_parts, sums_args)
         k.sums[blockIdx.x] = (float)sum;
 }
 
-struct sums_widen_args {
-    const float *sums; /* [n] */
-    double *wide;      /* [n + 1]: the last one is the number of pixels */
-    unsigned n, npixels;
-};
-
-KERNEL(sums_widen, sums_widen_args)
-{
-    for (unsigned i = gpu_index(); i <= k.n; i += gpu_stride())
-        k.wide[i] = i < k.n ? (double)k.sums[i] : (double)k.npixels;
-}
-
 C_BEGIN
 
 size_t cuda_sums_size(const struct op *op, unsigned nparts)
@@ -53,15 +40,6 @@ void cuda_sums_finish(const struct op *op, const double *partials, unsigned npar
 
     if (sums)
         LAUNCH(sums_of_parts, k.n, x->device->stream, k);
-}
-
-void cuda_sums_widen(const struct op *op, double *wide, struct exec *x)
-{
-    const struct tensor *sums = op->in[OP_SUMS];
-    struct sums_widen_args k = {sums->data, wide, (unsigned)tensor_count(sums),
-                                (unsigned)tensor_pixels(op->in[0])};
-
-    LAUNCH(sums_widen, gpu_blocks(k.n + 1), x->device->stream, k);
 }
 
 C_END

@@ -12,7 +12,7 @@ extern "C" {
 #include "trainer/core/kernel.h"
 
 /* The numbers of a run (struct exec) as kernels see them. They lie in device memory, so that a
- * recorded run can be replayed with other numbers. device_ops.end copies the part before update
+ * captured run can be launched with other numbers. device_ops.end copies the part before update
  * back to the host. */
 struct cuda_scalars {
     double grad_scale, image_scale, loss_per_weight, loss_per_image, weight;
@@ -116,25 +116,20 @@ extern const struct kernel cuda_bf16_max_pool2d_grad;
  * cuda_moments_size returns the bytes of nparts of them, 0 if the op has no moments.
  * cuda_moments_finish queues the moments from the partial sums that a kernel has made, if the op
  * has moments. cuda_moments_pass queues a pass over the result that makes partial sums,
- * CUDA_MOMENTS_PARTS of them at most, and the moments. cuda_moments_sums queues the opposite for
- * the moments that a norm takes (OP_MOMENTS): sums [2][channels], then the number of pixels. */
+ * CUDA_MOMENTS_PARTS of them at most, and the moments. */
 #define CUDA_MOMENTS_PARTS 1024
 size_t cuda_moments_size(const struct op *op, unsigned nparts);
 void cuda_moments_finish(const struct op *op, const double *partials, unsigned nparts,
                          struct exec *x);
 void cuda_moments_pass(const struct op *op, double *partials, struct exec *x);
-void cuda_moments_sums(const struct op *op, double *sums, struct exec *x);
 
 /* Gradient sums of an op (OP_OUT_SUMS, norm/sums.cu). Their partial sums are [nparts][2][channels]
  * doubles.
  *
  * cuda_sums_size returns the bytes of nparts of them, 0 if the op has no sums. cuda_sums_finish
- * queues the sums from the partial sums that a kernel has made, if the op has sums. cuda_sums_widen
- * queues the sums that a norm takes (OP_SUMS) as doubles, and behind them the number of pixels of
- * in[0]. */
+ * queues the sums from the partial sums that a kernel has made, if the op has sums. */
 size_t cuda_sums_size(const struct op *op, unsigned nparts);
 void cuda_sums_finish(const struct op *op, const double *partials, unsigned nparts, struct exec *x);
-void cuda_sums_widen(const struct op *op, double *wide, struct exec *x);
 
 /* Return whether each of the op's tensors has fewer than 2^31 elements, and besides that
  * cuda_supports_one_type whether all its activations have the type of in[0], cuda_supports_bf16

@@ -56,14 +56,9 @@ cudaError_t cuda_launch_error(void)
 void *cuda_queue_alloc(struct device *d, enum device_memory kind, size_t nbytes, struct err *e)
 {
     void *p = NULL;
-    cudaError_t rc = kind == DEVICE_LOCAL    ? cudaMalloc(&p, nbytes)
-                     : kind == DEVICE_SHARED ? cudaMallocManaged(&p, nbytes, cudaMemAttachGlobal)
-                                             : cudaHostAlloc(&p, nbytes, cudaHostAllocDefault);
+    cudaError_t rc = kind == DEVICE_LOCAL ? cudaMalloc(&p, nbytes)
+                                          : cudaHostAlloc(&p, nbytes, cudaHostAllocDefault);
 
-    if (rc == cudaSuccess && kind == DEVICE_SHARED)
-        rc = cudaMemsetAsync(p, 0, nbytes, d->stream);
-    if (rc == cudaSuccess && kind == DEVICE_SHARED)
-        rc = cudaStreamSynchronize(d->stream);
     if (rc == cudaSuccess)
         return p;
     (void)cudaGetLastError(); /* or the next launch would report it */
@@ -181,7 +176,7 @@ int cuda_queue_capture(struct device *d, device_work_f work, void *arg, cudaGrap
     return rc ? -1 : 0;
 }
 
-bool cuda_queue_can_record(struct device *d, device_work_f work, void *arg)
+bool cuda_queue_can_capture(struct device *d, device_work_f work, void *arg)
 {
     cudaGraph_t graph;
     struct err ignored;

@@ -39,7 +39,7 @@ int cuda_queue_capture(struct device *d, device_work_f work, void *arg, cudaGrap
                        struct err *e);
 
 /* Returns whether a CUDA graph can contain the work, which has run before. */
-bool cuda_queue_can_record(struct device *d, device_work_f work, void *arg);
+bool cuda_queue_can_capture(struct device *d, device_work_f work, void *arg);
 
 /* Queues the sum of n numbers in device memory over the replicas by exec.sum, with zeros from this
  * replica if exec.empty. */

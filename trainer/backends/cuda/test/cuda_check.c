@@ -46,11 +46,12 @@ static float *gradients(const char *backend, enum dtype dtype, int gpu, size_t *
         t[i] = (float)(rng_uniform(2, 0, i) < 0.5);
     if (network_train(net, 2, step, &loss, NULL, NULL, &e) || network_wait(net, &loss, &e))
         bail_out("%s", e.text);
-    *n = network_weights(net)->nparams;
+    const struct weights *w = network_weights(net);
+    *n = w->nparams;
     float *copy = malloc(*n * sizeof *copy);
-    if (!copy)
+    if (!copy || mirror_pull(&w->grads, &e))
         bail_out("out of memory");
-    memcpy(copy, network_weights(net)->grad, *n * sizeof *copy);
+    memcpy(copy, w->grads.host, *n * sizeof *copy);
     network_destroy(net);
     return copy;
 }

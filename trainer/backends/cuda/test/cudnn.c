@@ -239,6 +239,8 @@ static uint64_t train(struct network_config c)
         bail_out("%s", e.text);
     for (int i = 0; i < 3; i++)
         step(n, o, &c);
+    if (weights_pull(network_weights(n), &e))
+        bail_out("%s", e.text);
     const unsigned char *bytes = (const unsigned char *)network_weights(n)->value;
     for (size_t i = 0; i < network_weights(n)->nparams * sizeof(float); i++)
         hash = (hash ^ bytes[i]) * 1099511628211u;

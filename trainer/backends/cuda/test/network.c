@@ -104,7 +104,26 @@ static void start(struct training *t, struct network_config config, const char *
                                                    .uncorrected = true,
                                                    .scaled = config.dtype == DTYPE_F16},
                             network_weights(t->network), &e);
-    if (!t->optim)
+    if (!t->optim || weights_push(w, &e))
+        bail_out("%s", e.text);
+}
+
+/* Copies to the device what the host has of weights and optimizer, and back. */
+static void push(struct training *t)
+{
+    struct err e;
+
+    if (weights_push(network_weights(t->network), &e) || optim_push(t->optim, &e))
+        bail_out("%s", e.text);
+}
+
+static void finish(struct training *t)
+{
+    struct weights *w = network_weights(t->network);
+    struct err e;
+
+    if (network_wait(t->network, &t->loss, &e) || weights_pull(w, &e) ||
+        mirror_pull(&w->grads, &e) || optim_pull(t->optim, &e))
         bail_out("%s", e.text);
 }
 
@@ -220,11 +239,11 @@ static void check_clipped(struct network_config config, enum optim_kind kind, do
     double coarse = config.dtype == DTYPE_F32 && !config.tf32 ? 1
                     : config.dtype == DTYPE_BF16              ? 40
                                                               : 10;
-    struct err e;
 
     start(&got, config, "cuda", kind);
-    if (got.optim->scaling)
-        got.optim->scaling->factor = 1024; /* with which no step overflows */
+    if (got.optim->scaled)
+        got.optim->scaled->factor = 1024; /* with which no step overflows */
+    push(&got);
     config.dtype = DTYPE_F32;
     config.tf32 = false;
     start(&want, config, "ref", kind);
@@ -234,8 +253,7 @@ static void check_clipped(struct network_config config, enum optim_kind kind, do
         step(&got, batches[i], i);
         step(&want, batches[i], i);
     }
-    if (network_wait(got.network, &got.loss, &e))
-        bail_out("%s", e.text);
+    finish(&got);
     const struct weights *w = network_weights(got.network), *r = network_weights(want.network);
     double weights = difference(w->value, r->value, r->nparams);
     double state = r->nstate ? difference(w->state, r->state, r->nstate) : 0;
@@ -281,7 +299,6 @@ static bool has_op(struct network *n, const char *word)
 static void check_half(struct network_config config, enum dtype dtype)
 {
     struct training half, wide;
-    struct err e;
 
     start(&wide, config, "ref", OPTIM_SGD);
     config.dtype = dtype;
@@ -289,8 +306,7 @@ static void check_half(struct network_config config, enum dtype dtype)
     double logits = compare_logits(&half, &wide);
     step(&half, 2, 0);
     step(&wide, 2, 0);
-    if (network_wait(half.network, &half.loss, &e))
-        bail_out("%s", e.text);
+    finish(&half);
     ok(!has_op(half.network, "cast"), "%s in %s: no op needs casts", config.model,
        precision_name(dtype));
     ok(fabs(half.loss / wide.loss - 1) < 0.02 && logits < (dtype == DTYPE_BF16 ? 0.02 : 2e-3),
@@ -333,7 +349,6 @@ static void check_bf16(void)
 {
     struct network_config config = small;
     struct training cuda, ref;
-    struct err e;
 
     config.dtype = DTYPE_BF16;
     config.base = 8;
@@ -345,8 +360,7 @@ static void check_bf16(void)
         step(&cuda, 2, i);
         step(&ref, 2, i);
     }
-    if (network_wait(cuda.network, &cuda.loss, &e))
-        bail_out("%s", e.text);
+    finish(&cuda);
     double error = compare_logits(&cuda, &ref);
     ok(!has_op(cuda.network, "cast"), "bfloat16: no op needs casts");
     bool fuses = cuda_has_bf16();
@@ -380,8 +394,10 @@ static void halve(struct training *t)
 {
     struct weights *w = network_weights(t->network);
 
+    finish(t);
     for (size_t i = 0; i < w->nparams; i++)
         w->value[i] *= 0.5F;
+    push(t);
 }
 
 /* What inference keeps of the weights is made again after a step, after the host has changed them,
@@ -472,8 +488,7 @@ static void check_sync(enum dtype dtype, double tolerance)
         step(&got, 2, i);
         step(&want, 2, i);
     }
-    if (network_wait(got.network, &got.loss, &e))
-        bail_out("%s", e.text);
+    finish(&got);
     const struct weights *w = network_weights(got.network), *r = network_weights(want.network);
     double weights = difference(w->value, r->value, r->nparams);
     ok(weights < tolerance, "synchronised batch norm: weights as the reference: %.1e", weights);
@@ -508,7 +523,8 @@ static void check_ready(void)
         if (network_train(t.network, images, one, &t.loss, note_ready, NULL, &e) ||
             network_wait(t.network, &t.loss, &e))
             bail_out("%s", e.text);
-        ok(reported == w->nparams && t.loss > 0 && (w->grad[0] != 0) == (images > 0),
+        finish(&t);
+        ok(reported == w->nparams && t.loss > 0 && (*(float *)w->grads.host != 0) == (images > 0),
            "%s: gradients are reported as ready", images ? "an image" : "no images: zeros");
     }
     stop(&t);
@@ -519,7 +535,6 @@ static void check_recorded(void)
 {
     struct network_config config = small;
     struct training recorded, plain;
-    struct err e;
 
     config.deterministic = true;
     setenv("UNET_CAPTURE", "off", 1);
@@ -530,9 +545,8 @@ static void check_recorded(void)
         step(&recorded, 2, i);
         step(&plain, 2, i);
     }
-    if (network_wait(recorded.network, &recorded.loss, &e) ||
-        network_wait(plain.network, &plain.loss, &e))
-        bail_out("%s", e.text);
+    finish(&recorded);
+    finish(&plain);
     const struct weights *w = network_weights(recorded.network),
                          *r = network_weights(plain.network);
     ok(memcmp(w->value, r->value, w->nparams * sizeof *w->value) == 0 &&
@@ -548,45 +562,35 @@ static void check_scaling(void)
 {
     struct network_config config = small;
     struct training t;
-    struct err e;
 
     config.dtype = DTYPE_F16;
     start(&t, config, "cuda", OPTIM_ADAM);
-    struct device_scaling *s = t.optim->scaling;
+    struct device_scaling *s = t.optim->scaled;
     const struct weights *w = network_weights(t.network);
     step(&t, 2, 0);
-    if (network_wait(t.network, &t.loss, &e))
-        bail_out("%s", e.text);
+    finish(&t);
     ok(s->factor == DEVICE_SCALING_BEGIN && s->good == 1 && s->left_out == 0,
        "a good step is counted");
     float *before = malloc(w->nparams * sizeof *before);
     memcpy(before, w->value, w->nparams * sizeof *before);
     s->factor = 1e30F;
+    push(&t);
     for (uint64_t i = 1; i < 4; i++)
         step(&t, 2, i); /* the last two are recorded */
-    if (network_wait(t.network, &t.loss, &e))
-        bail_out("%s", e.text);
+    finish(&t);
     ok(memcmp(before, w->value, w->nparams * sizeof *before) == 0,
        "steps that overflow change nothing");
     ok(s->factor == 1e30F / 8 && s->good == 0 && s->left_out == 3, "and halve the factor: %g, %d",
        (double)s->factor, s->left_out);
     *s = (struct device_scaling){.factor = 1024, .good = DEVICE_SCALING_STEPS - 1};
+    push(&t);
     step(&t, 2, 5);
-    if (network_wait(t.network, &t.loss, &e))
-        bail_out("%s", e.text);
+    finish(&t);
     ok(s->factor == 2048 && s->good == 0 &&
            memcmp(before, w->value, w->nparams * sizeof *before) != 0,
        "after many good ones it is doubled");
     free(before);
     stop(&t);
-}
-
-static void finish(struct training *t)
-{
-    struct err e;
-
-    if (network_wait(t->network, &t->loss, &e))
-        bail_out("%s", e.text);
 }
 
 /* Returns the length of a step of SGD whose clipped gradients were computed with that factor. */
@@ -599,7 +603,8 @@ static double clipped_step(float factor)
     config.dtype = DTYPE_F16;
     start(&t, config, "cuda", OPTIM_SGD);
     t.clip = 0.01;
-    t.optim->scaling->factor = factor;
+    t.optim->scaled->factor = factor;
+    push(&t);
     const struct weights *w = network_weights(t.network);
     float *before = copy_weights(&t);
     step(&t, 2, 0);
@@ -623,7 +628,8 @@ static void check_scaled_clip(void)
  * which does. */
 static void take_steps(struct training *t, bool overflows)
 {
-    struct device_scaling *s = t->optim->scaling;
+    struct device_scaling *s = t->optim->scaled;
+    struct err e;
 
     for (uint64_t i = 0; i < 6; i++) {
         t->rate = 0.01 / (double)(i + 1);
@@ -634,12 +640,15 @@ static void take_steps(struct training *t, bool overflows)
         finish(t);
         float factor = s->factor;
         s->factor = 1e30F;
+        push(t);
         step(t, 2, i);
         finish(t);
         s->factor = factor;
+        push(t);
     }
     finish(t);
-    optim_settle(t->optim);
+    if (optim_settle(t->optim, &e))
+        bail_out("%s", e.text);
 }
 
 /* A skipped step does not change the count and the rates of an optimizer. */
@@ -659,7 +668,7 @@ static void check_left_out(void)
         take_steps(&got, true);
         take_steps(&want, false);
         const struct weights *w = network_weights(got.network), *r = network_weights(want.network);
-        ok(got.optim->scaling->left_out == 1 && want.optim->scaling->left_out == 0 &&
+        ok(got.optim->scaled->left_out == 1 && want.optim->scaled->left_out == 0 &&
                memcmp(w->value, r->value, w->nparams * sizeof *w->value) == 0,
            "optimizer %d: a step left out is as if it had not been: %.1e", (int)kinds[i],
            difference(w->value, r->value, r->nparams));
@@ -701,6 +710,7 @@ static void center_logits(struct training *t, int classes, size_t pixels)
         bail_out("%s", e.text);
     for (size_t i = 0; i < (size_t)classes * pixels; i++)
         bias[i % (size_t)classes] -= logits[i] / (float)pixels;
+    push(t);
 }
 
 /* The loss counts the same scores on the device as the host does from the logits. */
@@ -718,11 +728,13 @@ static void check_counts(struct network_config config, const char *what)
     config.batch_norm = BATCH_NORM_NONE; /* so that training has the same logits */
     start(&t, config, "cuda", OPTIM_SGD);
     const struct device_ops *ops = ops_of(&t, &d);
-    int64_t *score = ops->alloc(d, DEVICE_SHARED, 2 * size * sizeof *score, &e);
-    struct image_loss *got = ops->alloc(d, DEVICE_SHARED, sizeof *got, &e);
+    struct mirror scores, losses;
     float *target = malloc(pixels * sizeof *target);
-    if (!score || !got || !target)
+    if (mirror_open(&scores, ops, d, 2 * size * sizeof *want, &e) ||
+        mirror_open(&losses, ops, d, sizeof loss, &e) || !target)
         bail_out("out of memory");
+    const int64_t *score = scores.host;
+    const struct image_loss *got = losses.host;
 
     center_logits(&t, classes, pixels);
     memcpy(target, fill_holed(&t, false), pixels * sizeof *target);
@@ -733,11 +745,13 @@ static void check_counts(struct network_config config, const char *what)
                    target, pixels);
     for (int i = 0; i < 3; i++) { /* the last one is recorded */
         fill_holed(&t, false);
-        struct device_counts counts = {score, (double *)got};
+        struct device_counts counts = {scores.there, losses.there};
         if (network_measure(t.network, 1, counts, &e))
             bail_out("%s", e.text);
     }
     finish(&t);
+    if (mirror_pull(&scores, &e) || mirror_pull(&losses, &e))
+        bail_out("%s", e.text);
     int npredicted = 0;
     for (int c = 0; c < classes; c++)
         npredicted += score_class(want, c)->pred > 0;
@@ -750,16 +764,19 @@ static void check_counts(struct network_config config, const char *what)
        "%s: losses as the host's: %g, %g", what, loss_of(&t, got), loss_of(&t, &loss));
 
     fill_holed(&t, true);
-    struct network_step step = {.images = 1, .weight = (double)pixels, .score = score + size};
+    struct network_step step = {.images = 1, .weight = (double)pixels,
+                                .score = (int64_t *)scores.there + size};
     if (network_train(t.network, 1, step, &t.loss, NULL, NULL, &e))
         bail_out("%s", e.text);
     finish(&t);
+    if (mirror_pull(&scores, &e))
+        bail_out("%s", e.text);
     for (size_t i = 0; i < size; i++)
         want[i] /= 3;
     ok(memcmp(score + size, want, size * sizeof *score) == 0, "%s: so in training", what);
     free(target);
-    ops->free(d, DEVICE_SHARED, score);
-    ops->free(d, DEVICE_SHARED, got);
+    mirror_close(&scores);
+    mirror_close(&losses);
     stop(&t);
 }
 
@@ -840,13 +857,15 @@ static void check_alone(enum dtype dtype)
     start(&want, config, "cuda", OPTIM_SGD);
     step.scaling = got.optim->scaling;
     if (step.scaling)
-        factor = got.optim->scaling->factor = 1024;
+        factor = got.optim->scaled->factor = 1024;
+    push(&got);
     l.ops = ops_of(&got, &l.device);
     l.weights = network_weights(got.network);
     size_t n = l.weights->nparams;
-    l.sum = l.ops->alloc(l.device, DEVICE_SHARED, n * sizeof *l.sum, &e);
-    if (!l.sum)
+    struct mirror sums;
+    if (mirror_open(&sums, l.ops, l.device, n * sizeof *l.sum, &e))
         bail_out("%s", e.text);
+    l.sum = sums.there;
     network_set_link(got.network,
                      &(struct network_link){.sum = sum_alone, .done = note_done, .arg = &l});
     for (int i = 0; i < 4; i++) { /* the last two are replayed */
@@ -855,26 +874,28 @@ static void check_alone(enum dtype dtype)
             bail_out("%s", e.text);
     }
     finish(&got);
+    if (mirror_pull(&sums, &e))
+        bail_out("%s", e.text);
     fill(&want, true, 2, 3);
     step.sums_weight = false;
     if (network_train(want.network, 2, step, &want.loss, NULL, NULL, &e))
         bail_out("%s", e.text);
     finish(&want);
-    const float *grad = network_weights(want.network)->grad;
+    const float *grad = network_weights(want.network)->grads.host, *own = l.weights->grads.host;
     for (size_t i = 0; i < n; i++) {
-        differ = fmax(differ, fabs((double)l.sum[i] - 4 * (double)grad[i]) / factor);
+        differ = fmax(differ, fabs((double)((float *)sums.host)[i] - 4 * (double)grad[i]) / factor);
         square += pow((double)grad[i] / factor, 2);
     }
     ok(fabs(l.square / square - 1) < 1e-5,
        "%s: the squared norm of the gradients, without the loss's factor: %g, %g",
        precision_name(dtype), l.square, square);
-    ok(difference(l.weights->grad, grad, n) < 1e-6 && grad[0] != 0,
+    ok(difference(own, grad, n) < 1e-6 && grad[0] != 0,
        "the device divides by the sum of weights: %.1e",
-       difference(l.weights->grad, grad, n));
+       difference(own, grad, n));
     ok(differ < 1e-6, "four runs add up their gradients: %.1e", differ);
     ok(fabs(got.loss / want.loss / 4 - 1) < 1e-6 && l.ndone == 4 && l.nsums >= 1,
        "and their losses: %g of %g", got.loss, want.loss);
-    l.ops->free(l.device, DEVICE_SHARED, l.sum);
+    mirror_close(&sums);
     stop(&got);
     stop(&want);
 }

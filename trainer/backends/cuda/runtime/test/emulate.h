@@ -34,7 +34,7 @@
 #define GPU_MOST_BLOCKS(n) ((n) > GPU_BLOCK ? 8192 : 2)
 #endif
 #define EMULATE_STACK ((size_t)64 << 10)
-#define EMULATE_ALLOCATIONS 64
+#define EMULATE_ALLOCATIONS 256
 #define EMULATE_THREADS 256 /* per block, at most */
 #define EMULATE_SHARED ((size_t)163 << 10)
 #define EMULATE_WARP 32
@@ -88,8 +88,8 @@ typedef enum {
     cudaErrorLaunchFailure
 } cudaError_t;
 enum {
-    cudaStreamNonBlocking, cudaHostAllocDefault, cudaEventDisableTiming, cudaMemAttachGlobal,
-    cudaMemcpyDefault, cudaStreamCaptureModeThreadLocal, cudaDevAttrComputeCapabilityMajor,
+    cudaStreamNonBlocking, cudaHostAllocDefault, cudaEventDisableTiming, cudaMemcpyDefault,
+    cudaStreamCaptureModeThreadLocal, cudaDevAttrComputeCapabilityMajor,
     cudaDevAttrMultiProcessorCount, cudaDevAttrMaxSharedMemoryPerBlockOptin,
     cudaEventDefault, cudaDevAttrClockRate, cudaDevAttrMemoryClockRate,
     cudaDevAttrGlobalMemoryBusWidth
@@ -540,7 +540,6 @@ static inline cudaError_t cudaFree(void *p)
             p = NULL;
         }
     pthread_mutex_unlock(&emulate_lock);
-    free(p); /* managed memory */
     return emulate_result(__func__, cudaErrorIllegalAddress);
 }
 
@@ -551,13 +550,6 @@ static inline cudaError_t cudaHostAlloc(void **p, size_t nbytes, unsigned flags)
     (void)flags;
     *p = aligned_alloc(64, (nbytes + 63) / 64 * 64);
     return *p ? cudaSuccess : cudaErrorMemoryAllocation;
-}
-
-static inline cudaError_t cudaMallocManaged(void **p, size_t nbytes, unsigned flags)
-{
-    *p = NULL;
-    EMULATE_CALL(cudaErrorMemoryAllocation);
-    return cudaHostAlloc(p, nbytes, flags);
 }
 
 static inline cudaError_t cudaFreeHost(void *p)

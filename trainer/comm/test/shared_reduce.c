@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Threads that sum by shared memory: no thread passes a barrier early, sums are rounded as in the
- * order of ranks, and a thread that is absent or brings another word (board_agree) is detected. */
+ * order of ranks, and a thread that is absent or brings another word (shared_reduce_agree) is
+ * detected. */
 #include "config.h"
-#include "trainer/comm/board.h"
+#include "trainer/comm/shared_reduce.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -16,7 +17,7 @@
 #define MOST 20000
 
 struct party {
-    struct board board;
+    struct shared_reduce shared;
     int (*body)(struct party *p, struct err *e);
     int rc;
     struct err e;
@@ -27,7 +28,7 @@ static atomic_int came[N], looks;
 /* No party is ever more than one barrier ahead of another, whether it polls or sleeps. */
 static int keep_step(struct party *p, struct err *e)
 {
-    struct barrier *m = &p->board.barrier;
+    struct barrier *m = &p->shared.barrier;
 
     for (int i = 0; i < 2000; i++) {
         m->spins = i % 2;
@@ -41,14 +42,14 @@ static int keep_step(struct party *p, struct err *e)
     return 0;
 }
 
-static int sum(struct party *p, size_t n, board_across_f across, double want, struct err *e)
+static int sum(struct party *p, size_t n, shared_reduce_across_f across, double want, struct err *e)
 {
     static const double parts[N] = {1e17, 1, -1e17};
     static _Thread_local double v[MOST];
 
     for (size_t i = 0; i < n; i++)
-        v[i] = parts[p->board.barrier.rank];
-    if (board_reduce(&p->board, (struct slice){v, n, REDUCE_SUM_DOUBLE}, across, NULL, e))
+        v[i] = parts[p->shared.barrier.rank];
+    if (shared_reduce_run(&p->shared, (struct slice){v, n, REDUCE_SUM_DOUBLE}, across, NULL, e))
         return -1;
     for (size_t i = 0; i < n; i++)
         if (v[i] != want)
@@ -88,14 +89,14 @@ static int look(void *arg, double waited_s, struct err *e)
 
 static int stay_away(struct party *p, struct err *e)
 {
-    p->board.barrier.check = look;
-    p->board.barrier.arg = p;
-    return p->board.barrier.rank == 1 ? 0 : barrier_wait(&p->board.barrier, e);
+    p->shared.barrier.check = look;
+    p->shared.barrier.arg = p;
+    return p->shared.barrier.rank == 1 ? 0 : barrier_wait(&p->shared.barrier, e);
 }
 
 static int bring_another(struct party *p, struct err *e)
 {
-    return board_agree(&p->board, p->board.barrier.rank == 2 ? 8 : 7, e);
+    return shared_reduce_agree(&p->shared, p->shared.barrier.rank == 2 ? 8 : 7, e);
 }
 
 /* More than is shared at once, from each party in turn, then from all; sums in between. */
@@ -103,19 +104,19 @@ static int share_bytes(struct party *p, struct err *e)
 {
     enum { BYTES = 2 * ROOM + 77 };
     static unsigned char all[N][N * BYTES];
-    unsigned char one[BYTES], *own = all[p->board.barrier.rank];
-    int rank = p->board.barrier.rank;
+    unsigned char one[BYTES], *own = all[p->shared.barrier.rank];
+    int rank = p->shared.barrier.rank;
 
     for (int round = 0; round < 100; round++) {
         size_t n = round % 3 ? BYTES : (size_t)(round % 5);
         memset(one, rank == round % N ? round : 255, n);
-        if (board_broadcast(&p->board, one, n, round % N, e) || sum(p, 1, NULL, 0, e))
+        if (shared_reduce_broadcast(&p->shared, one, n, round % N, e) || sum(p, 1, NULL, 0, e))
             return -1;
         for (size_t i = 0; i < n; i++)
             if (one[i] != round)
                 return err_set(e, ERR_INTERNAL, "broadcast %d: byte %zu", round, i);
         memset(one, 2 * round + rank, n);
-        if (board_gather(&p->board, one, own, n, e))
+        if (shared_reduce_gather(&p->shared, one, own, n, e))
             return -1;
         for (size_t i = 0; i < N * n; i++)
             if (own[i] != (unsigned char)(2 * round + (int)(i / n)))
@@ -134,7 +135,7 @@ static void *main_of(void *arg)
 
 static void run_parties(int (*body)(struct party *p, struct err *e), struct party *parties)
 {
-    size_t nbytes = board_bytes(N, ROOM);
+    size_t nbytes = shared_reduce_bytes(N, ROOM);
     void *memory = aligned_alloc(64, nbytes);
     pthread_t threads[N];
     struct err e;
@@ -144,14 +145,14 @@ static void run_parties(int (*body)(struct party *p, struct err *e), struct part
     memset(memory, 0, nbytes);
     for (int r = 0; r < N; r++) {
         parties[r] = (struct party){.body = body};
-        if (board_open(&parties[r].board, memory, r, N, ROOM, &e) ||
+        if (shared_reduce_open(&parties[r].shared, memory, r, N, ROOM, &e) ||
             pthread_create(&threads[r], NULL, main_of, &parties[r]))
             bail_out("no thread");
     }
     for (int r = 0; r < N; r++)
         pthread_join(threads[r], NULL);
     for (int r = 0; r < N; r++)
-        board_close(&parties[r].board);
+        shared_reduce_close(&parties[r].shared);
     free(memory);
 }
 
@@ -167,7 +168,7 @@ int main(void)
 {
     struct party p[N];
 
-    is_int(board_bytes(N, ROOM) % 64, 0, "boards lie one behind the other");
+    is_int(shared_reduce_bytes(N, ROOM) % 64, 0, "one can lie behind the other");
     run_parties(keep_step, p);
     ok(p[0].rc == 0 && p[1].rc == 0 && p[2].rc == 0, "nobody gets ahead %s", first_text(p));
     run_parties(sum_all, p);
@@ -181,6 +182,6 @@ int main(void)
     run_parties(bring_another, p);
     ok(p[0].rc && p[1].rc && p[2].rc && strstr(p[0].e.text, "rank 2"),
        "one that brings something else is seen by all: %s", p[0].e.text);
-    board_close(&(struct board){0});
+    shared_reduce_close(&(struct shared_reduce){0});
     return done_testing();
 }
