@@ -63,6 +63,8 @@ is "$(grep -cv '^#' sim/study.yaml)" 9 "study.yaml has what is needed"
 like sim/study.yaml "^  args: \\[\"--steps\", \"\{\{steps\}\}\", .*, \"$TMP/train.py\"\\]" "its words, files by their path"
 like sim/study.yaml '^  steps: 100 ' "and a number of steps, which they use"
 unlike sim/study.yaml '^(data|model|train|augment):' "nothing of images"
+exits 0 "a study of an MPI program" unetctl init ranks --engine mpi -- ./simulate '{{gpus}}'
+like ranks/study.yaml '^engine: mpi ' "has a rank per GPU"
 exits 0 "its plan" unetctl plan -C sim --gpus 1..3
 like "$OUT" '^command-g03-s1 ' "the runs"
 unlike <(cat "$OUT" "$ERR") 'image|parameter|U-Net' "nothing of images or a network"
