@@ -36,7 +36,7 @@ struct log_form run_log_form(const struct study *s)
         .pattern = given(s->log.pattern), .per_step = s->work.per_step,
         .per_run = s->work.per_run, .unit = given(s->work.unit),
         .quality_name = given(s->quality.name),
-        .lower = strcmp(s->quality.better, "lower") == 0};
+        .better = s->quality.better};
 }
 
 static bool is_one_of(const char *name, const char *const *patterns)

@@ -17,7 +17,8 @@ struct log_form {
     const char *pattern; /* a regular expression with named groups */
     double per_step, per_run; /* units of work; 0: what the log says */
     const char *unit, *quality_name;
-    bool lower; /* a smaller quality is better */
+    /* "higher" or "lower", which quality is better; otherwise its name tells (log_form_is_lower) */
+    const char *better;
 };
 
 /* The same on a command line, and its options. */
@@ -33,8 +34,12 @@ struct log_form_args {
     {"unit", 0, CLI_STRING, "WORD", "--logs: what the units of work are, such as tokens",       \
      &(args).unit, 0, 0},                                                                       \
     {"quality", 0, CLI_STRING, "NAME",                                                          \
-     "--logs: the quality; NAME:lower if less is better",                                        \
+     "--logs: the quality; NAME:lower or NAME:higher is better",                                        \
      &(args).quality, 0, 0}
+
+/* Returns whether a smaller quality of this name is better: as the user says, otherwise lower for
+ * names that contain loss, error, perplexity, mse or mae. */
+bool log_form_is_lower(const struct log_form *form, const char *name);
 
 /* Decodes them: columns are "time=NAME", "step=NAME", "units=NAME", "quality=NAME" or
  * "pattern=REGEX". dst points into args. Returns 0, or -1 with ERR_USAGE. */

@@ -253,7 +253,7 @@ static int read_units(struct reader *r, double *dst)
     return 0;
 }
 
-/* Returns the steps of interval k. The first step may be 0 or 1, or that of a run which continues. */
+/* Returns the steps of interval k. The first step may be 0 or 1, or that of a continued run. */
 static double steps_of(const struct reader *r, size_t k)
 {
     double key = r->ticks[k].key,
@@ -366,7 +366,7 @@ static int set_quality(const struct reader *r, const struct curve *c, struct res
     *(iou ? &run->iou : accuracy ? &run->accuracy : &run->quality) = last;
     result_set_text(run->metric, sizeof run->metric,
                     iou ? "iou" : accuracy ? "accuracy" : r->c.metric);
-    run->lower = r->form->lower;
+    run->lower = log_form_is_lower(r->form, run->metric);
     return 0;
 }
 

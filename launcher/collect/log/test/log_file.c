@@ -72,7 +72,7 @@ static void check_reference(void)
     ok(isnan(r.images) && r.global_batch == 0, "values that it lacks are unknown");
     refused("", ":1: the file is empty", "nothing");
     form.quality_name = "loss";
-    form.lower = true;
+    form.better = "lower";
     ok(read_text(REFERENCE "0,30,0.5,0.001,50,2,0.9\n1,10,0.25,0.001,50,2,0.9\n") == 0 &&
            r.quality == 0.25 && r.lower && strcmp(r.metric, "loss") == 0 && isnan(r.iou) &&
            r.curve->score[0] == 0.5 && r.training_time == 50,

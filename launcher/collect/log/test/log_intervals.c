@@ -225,7 +225,7 @@ static void check_counts(void)
     refused(ERR_CONFIG, "epoch,epoch_time\n0,1\n1,1\n", "work.per_step needs the steps", "no steps");
     ok(read_text("epoch\ttime_ms\n1\t500\n2\t400\n") == 0 &&
            r.curve->seconds[0] == 0.5, "milliseconds by their name");
-    form = (struct log_form){.quality_name = "val_f1", .lower = false};
+    form = (struct log_form){.quality_name = "val_f1"};
     refused(ERR_CONFIG, "epoch,epoch_time\n0,1\n", "there is no column 'val_f1'",
             "a quality that is not there");
     ok(read_text("step,step_time,val_acc\n1,2,\n2,2,\n3,2,\n4,2,\n5,2,\n6,2,\n2,,0.2\n5,,0.5\n"
@@ -234,7 +234,7 @@ static void check_counts(void)
     form = (struct log_form){.quality_name = "dice"};
     ok(read_text("epoch,epoch_time,quality\n0,1,0.7\n") == 0 && r.quality == 0.7 &&
            strcmp(r.metric, "dice") == 0, "a column called quality has any name");
-    form = (struct log_form){.quality_name = "error", .quality = "val_rmse", .lower = true};
+    form = (struct log_form){.quality_name = "error", .quality = "val_rmse"};
     ok(read_text("epoch,epoch_time,val_rmse\n0,1,30\n1,1,12.5\n") == 0 && r.quality == 12.5 &&
            r.lower && strcmp(r.metric, "error") == 0, "a quality of any name and direction");
     refused(ERR_DATA, "epoch,timestamp,loss\n0,2026-01-02 10:00:00,1\n", "none or only the first",
