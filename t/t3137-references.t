@@ -30,8 +30,9 @@ for rule in linear sqrt two-thirds; do
     ok "rate $rule" "${train[@]}" --batch-size 4 --gpus 2 --set train.lr_scaling=$rule --epochs 2 \
         --out lr-$rule
 done
-is "$(for r in linear sqrt two-thirds; do sed -n '2s/.*,"lr":\([0-9.]*\).*/\1/p' lr-$r/record.jsonl; done | xargs)" \
-    "0.004 0.00282842712 0.0031748021" "two replicas have 2, 2^1/2 and 2^2/3 times the rate"
+is "$(for r in linear sqrt two-thirds; do sed -n '2s/.*,"lr":\([0-9.]*\).*/\1/p' lr-$r/record.jsonl; done |
+    awk '{ printf "%s%.7g", (NR > 1 ? " " : ""), $1 }')" \
+    "0.004 0.002828427 0.003174802" "two replicas have 2, 2^1/2 and 2^2/3 times the rate"
 ok "six-fold" "${train[@]}" --batch-size 8 --set augment.six=true --set data.repeat=6 --epochs 1 \
     --out six
 is "$(sed -n 's/.*"kind":"epoch".*"images":\([0-9]*\).*/\1/p' six/record.jsonl)" $((6 * 48)) \

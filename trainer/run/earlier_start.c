@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/clock.h"
 #include "src/mem.h"
 #include "src/run/marker.h"
 #include "trainer/checkpoint/snapshot.h"
@@ -22,6 +23,7 @@
 #define CHECKPOINT "checkpoint"
 static const char *const products[] = {"DONE", "FAILED", "record.jsonl", "log.csv", "images.csv",
                                        "tensorboard", "best", CHECKPOINT};
+#define DYING_S 3
 #define NPRODUCTS (sizeof products / sizeof *products)
 
 static char *path_in(const char *dir, const char *name)
@@ -95,14 +97,18 @@ static int archive_start(const char *dir, bool has_snapshot, struct err *e)
     return rc;
 }
 
-/* Returns whether another process holds the lock of the record; false on file systems without
- * locks. */
+/* Returns whether another process holds the lock of the record, and keeps it for DYING_S: the ranks
+ * of a start that was killed end a moment later. False on file systems without locks. */
 static bool is_being_written(const char *dir)
 {
     char *path = path_in(dir, "record.jsonl");
     int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+    double until = clock_now() + DYING_S;
+    bool locked;
 
+    while ((locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK) &&
+           clock_now() < until)
+        clock_sleep(0.01);
     if (fd >= 0)
         close(fd);
     free(path);
