@@ -9,6 +9,7 @@
 
 #define NAME_SIZE 128
 #define A_DATE 1e8 /* a larger number of seconds is a date, not a duration */
+#define MANY 8 /* rows, of which most rise by chance in less than a hundredth of logs */
 
 static const struct {
     enum log_role role;
@@ -230,13 +231,15 @@ int log_columns_find(const struct log_table *t, const struct log_form *form,
 
 enum log_count log_columns_guess(const double *values, size_t n)
 {
-    bool rising = true;
+    size_t rises = 0;
 
     for (size_t i = 1; i < n; i++)
-        rising &= values[i] > values[i - 1];
+        rises += values[i] > values[i - 1];
     if (n && values[0] > A_DATE)
         return LOG_TOTAL;
-    if (!rising || n < 2)
+    if (n >= MANY && rises + 1 < n && rises > (n - 1) * 3 / 4)
+        return LOG_GUESS; /* a clock that was set back, or times of rows that happen to rise */
+    if (rises + 1 < n || n < 2)
         return LOG_EACH;
     return values[0] <= 0 || values[n - 1] >= values[0] * (n < 5 ? 2.5 : (double)n / 2)
                ? LOG_TOTAL

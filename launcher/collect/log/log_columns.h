@@ -32,7 +32,8 @@ int log_columns_find(const struct log_table *t, const struct log_form *form,
                      struct log_columns *dst, struct err *e);
 
 /* Returns what the numbers count that a column has in n rows: LOG_TOTAL if they always rise and the
- * last is a multiple of the first, LOG_EACH if they do not always rise; LOG_GUESS: unknown. */
+ * last is a multiple of the first, LOG_EACH if they do not always rise; LOG_GUESS: unknown, also
+ * where most of many rise. */
 enum log_count log_columns_guess(const double *values, size_t n);
 
 #endif

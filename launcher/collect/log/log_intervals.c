@@ -93,7 +93,7 @@ static int decide_count(struct reader *r, enum log_role role, const char *key)
         return -1;
     if (column < 0 || n == 0 || r->c.count[role] != LOG_GUESS)
         return 0;
-    return log_table_ask(r->t, r->e, "'%s' only rises: does it count from the start of the run, or "
+    return log_table_ask(r->t, r->e, "'%s' rises: does it count from the start of the run, or "
                          "for each row? type --column %s='%s:total' or '%s:each' (log.%s in "
                          "study.yaml)", name, key, name, name, key);
 }

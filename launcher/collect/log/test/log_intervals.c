@@ -95,6 +95,8 @@ static void check_json(void)
        "dates have zones, and the work of the first row was done before");
     refused(ERR_DATA, "{\"step\": 1, \"elapsed\": 5}\n{\"step\": 2, \"elapsed\": 4}\n",
             ":2: time runs backwards: 4 s follows 5 s", "a clock that runs backwards");
+    refused(ERR_CONFIG, "step,time,loss\n1,1,1\n2,2,1\n3,3,1\n4,2.5,1\n5,4,1\n6,5,1\n7,6,1\n8,7,1\n",
+            "'time' rises: does it count", "a clock that was set back, or times that rise");
     refused(ERR_DATA, "{\"step\": 1, \"epoch_time\": 5}\n{\"step\": 1, \"epoch_time\": 4}\n",
             ":2: step or epoch 1 is there twice", "a step of two ranks");
     refused(ERR_DATA, "{\"step\": 1, \"loss\": 1\n", ":1: the line is not an object of JSON",
