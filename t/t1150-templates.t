@@ -86,7 +86,7 @@ is "$(sed -n 's/^  \(script\|args\|python\): *\([^ ]*\).*/\1=\2/p; s/^engine: *\
     'pytorch script="" args=[] python=python3' "init writes a command section with empty values"
 like fresh/study.yaml "^templates: $PWD/plain " "init writes the absolute folder of the templates"
 exits 0 "the new study can be generated" unetctl generate -C fresh --gpus 2
-like fresh/runs/pytorch-g02-s1/run_file.sh "exec python3 $srcdir/templates/pytorch/train.py\$" \
+like fresh/runs/pytorch-g02-s1/run_file.sh " python3 $srcdir/templates/pytorch/train.py\$" \
     "without command.script the template's own script is used"
 exits 3 "init with an unknown engine is refused" unetctl init none --data data --engine pytroch
 ok "it leaves no folder" test ! -e none
