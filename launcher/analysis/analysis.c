@@ -174,7 +174,8 @@ static int add_pair(struct analysis *a, size_t i, size_t k, double margin, struc
         return -1;
     if (add_quantity(pair, x, y, QUANTITY_STEADY_EPOCH, margin, e))
         return -1;
-    return strcmp(x->quality, y->quality) == 0 && x->lower == y->lower
+    return (x->has_quality || y->has_quality) && strcmp(x->quality, y->quality) == 0 &&
+                   x->lower == y->lower
                ? add_quantity(pair, x, y, QUANTITY_IOU, margin, e)
                : 0;
 }

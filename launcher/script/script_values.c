@@ -147,7 +147,7 @@ static char *expand_words(struct script_values *s, const char *where, const char
                           struct err *e)
 {
     struct template_value known[TEMPLATE_VALUES_MAX + 1];
-    size_t place[TEMPLATE_VALUES_MAX], n = 0;
+    size_t place[TEMPLATE_VALUES_MAX] = {0}, n = 0;
     bool used[TEMPLATE_VALUES_MAX], all[TEMPLATE_VALUES_MAX] = {false};
     struct buf b = {0};
     char *text = NULL;

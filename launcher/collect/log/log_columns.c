@@ -36,7 +36,7 @@ static void plain_name(const char *name, char dst[NAME_SIZE])
 {
     size_t i = 0;
 
-    for (; name[i] && i < NAME_SIZE - 1; i++)
+    for (; i < NAME_SIZE - 1 && name[i]; i++)
         dst[i] = isalnum((unsigned char)name[i]) ? (char)tolower((unsigned char)name[i]) : '_';
     dst[i] = 0;
 }
@@ -77,7 +77,7 @@ static bool find_names(const struct log_table *t, enum log_role role, const char
 
     for (size_t n; *names; names += n + (names[n] == ' ')) {
         n = strcspn(names, " ");
-        for (int ms = 0; ms <= (role == LOG_TIME); ms++) {
+        for (int ms = 0; ms < (role == LOG_TIME ? 2 : 1); ms++) {
             snprintf(name, sizeof name, "%.*s%s", (int)n, names, ms ? "_ms" : "");
             dst->column[role] = find_column(t, name);
             dst->scale[role] = ms ? 1e-3 : 1;

@@ -17,7 +17,7 @@ struct log_form {
     const char *pattern; /* a regular expression with named groups */
     double per_step, per_run; /* units of work; 0: what the log says */
     const char *unit, *quality_name;
-    /* "higher" or "lower", which quality is better; otherwise its name tells (log_form_is_lower) */
+    /* "higher" or "lower", which quality is better; otherwise its name says it (log_form_is_lower) */
     const char *better;
 };
 
@@ -34,7 +34,7 @@ struct log_form_args {
     {"unit", 0, CLI_STRING, "WORD", "--logs: what the units of work are, such as tokens",       \
      &(args).unit, 0, 0},                                                                       \
     {"quality", 0, CLI_STRING, "NAME",                                                          \
-     "--logs: the quality; NAME:lower or NAME:higher is better",                                        \
+     "--logs: the quality; NAME:lower or NAME:higher is better",                                  \
      &(args).quality, 0, 0}
 
 /* Returns whether a smaller quality of this name is better: as the user says, otherwise lower for

@@ -212,12 +212,11 @@ static void add_values(struct buf *b, const struct series *s, const char *what, 
 static void add_method(const struct document *d, const struct report_series *rs)
 {
     const struct series *s = &rs->as->series;
-    char length[48];
     struct buf text = {0};
 
     paragraph_describe(&text, rs);
-    snprintf(length, sizeof length, "Length of a run in %ss", series_interval(s));
-    add_values(&text, s, length, offsetof(struct result, epochs), false);
+    if (!s->stepped)
+        add_values(&text, s, "Length of a run in epochs", offsetof(struct result, epochs), false);
     add_values(&text, s, "Seeds", offsetof(struct result, seed), false);
     add_values(&text, s, "Cluster: " PROPOSAL_BLANK ". Nodes", offsetof(struct result, hosts),
                true);

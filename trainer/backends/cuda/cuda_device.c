@@ -245,7 +245,8 @@ static void *device_branch(struct device *d, enum device_branch i, struct err *e
         cuda_status(d, cudaEventRecord(d->forked, d->stream), "cudaEventRecord", e) ||
         cuda_status(d, cudaStreamWaitEvent(d->sides[i], d->forked, 0), "cudaStreamWaitEvent", e))
         return NULL;
-    return d->sides[i];
+    cudaStream_t side = d->sides[i];
+    return side;
 }
 
 static int device_merge(struct device *d, enum device_branch i, struct err *e)

@@ -239,7 +239,7 @@ static int sum_urgently(struct comm *c, struct device *d, struct err *e)
     float *host = ops->alloc(d, DEVICE_HOST, N * sizeof *host, e);
     float *own = host ? ops->alloc(d, DEVICE_LOCAL, 2 * N * sizeof *own, e) : NULL;
     void *beside = own ? ops->branch(d, DEVICE_BESIDE, e) : NULL;
-    struct slices late = {c, beside, own + N};
+    struct slices late = {c, beside, own ? own + N : NULL};
     void *urgent = NULL;
     int rc = beside ? fill(ops, d, host, own, c->rank, e) : -1;
 
