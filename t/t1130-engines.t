@@ -343,7 +343,13 @@ exits 0 "lines of the job's output are read by a pattern" written output \
     "log: {pattern: '^at (?<step>[0-9]+) after (?<elapsed>[0-9]+) s'}"
 is "$(collected state epochs training_time images log)" \
     "done 4 28.000000 160.000000 log_command_1.txt" "its groups are the columns"
-sed -i 's/^log:.*/log: {pattern: "at (?<step>x)"}/' forms/study.yaml
+exits 0 "a program that ignores the steps that it is asked for succeeds" written output \
+    "log: {pattern: '^at (?<step>[0-9]+) after (?<elapsed>[0-9]+) s'}" 'limit: {steps: 20}'
+is "$(collected state limited)" "done yes" "its speed counts"
+like "$ERR" ':4: step 40, but limit.steps is 20: the program ignores UNETCTL_STEPS' "a line says so"
+exits 0 "a program that only prints succeeds" written output
+is "$(collected state)" unread "what it printed is not read yet"
+echo 'log: {pattern: "at (?<step>x)"}' >>forms/study.yaml
 is "$(collected state)" unread "a pattern that matches nothing leaves the run unread"
 like forms/logs/results.csv "none of its [0-9]+ lines matches the pattern 'at " "the note says so"
 exits 1 "a log that lacks an epoch fails" written short

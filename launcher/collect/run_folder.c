@@ -76,6 +76,7 @@ static json_t *read_run_plan(const char *run_dir, const char *name, struct resul
     r->seed = bounded_integer(plan, "seed", 0, INT_MAX);
     r->epochs = planned_epochs(plan, engine);
     r->limited = is_limited(plan, engine);
+    r->asked_steps = bounded_integer(json_object_get(plan, "limit"), "steps", 0, INT_MAX);
     long batch = bounded_integer(json_object_get(plan, "train"), "batch_per_gpu", 1, 1 << 20);
     if (!run || !engine || gpus < 0 || nodes < 0 || r->seed < 0 || r->epochs < 0)
         err_set(e, ERR_CONFIG,

@@ -23,7 +23,7 @@ for n in 1 2 4; do
         run=s/runs/$(run_name $n $seed)
         printf '#!/bin/bash\n#SBATCH --job-name=a_b%%c\n\t# é → \\end{verbatim} ^M ~ {' \
             >"$run/submit_file.sh"
-        echo 'exec train & \end{document}' >"$run/run_file.sh"
+        printf '%s\n' 'exec train & \end{document}' >"$run/run_file.sh"
     done
 done
 exits 0 "a proposal of a study" unetctl report -C s --proposal p --request "$ugly: 4 x 10"

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "launcher/collect/log/log_columns.h"
+#include "src/log.h"
 #include "src/mem.h"
 
 struct tick { /* a row that ends an interval */
@@ -394,6 +395,21 @@ static int set_whole(struct reader *r, struct curve *c, struct result *run)
     return n < 0 || rates < 0 ? -1 : 0;
 }
 
+/* Warns of a program that goes on after the steps that it was asked for. */
+static void check_steps(const struct reader *r, const struct result *run)
+{
+    const struct tick *last = &r->ticks[r->nticks - 1];
+
+    struct err why;
+
+    if (run->asked_steps <= 0 || r->c.column[LOG_STEP] < 0 ||
+        last->key <= (double)run->asked_steps)
+        return;
+    log_table_refuse(r->t, last->row, &why, "step %.12g, but limit.steps is %ld: the program "
+                     "ignores UNETCTL_STEPS and {{steps}}", last->key, run->asked_steps);
+    log_warn("%s", why.text);
+}
+
 /* Are the intervals epochs: does each have the next number, or is its time that of an epoch? */
 static bool are_epochs(const struct reader *r)
 {
@@ -445,6 +461,7 @@ static int fill_run(struct reader *r, struct result *run)
     rate = run->images_per_s;
     curve_measure(run->curve, run);
     run->stepped = !are_epochs(r);
+    check_steps(r, run);
     for (size_t k = 0; k < r->nticks; k++) {
         sum += run->curve->seconds[k];
         units += run->curve->units ? run->curve->units[k] : NAN;
