@@ -462,6 +462,17 @@ static bool emulate_drain(struct emulate_queue *q, unsigned long n)
     return !q->first || q->ndone >= n;
 }
 
+/* Runs all queues until they are empty or blocked, as freeing memory does, which they may use. */
+static void emulate_finish(void)
+{
+    pthread_mutex_lock(&emulate_lock);
+    emulate_protect(PROT_READ | PROT_WRITE);
+    for (struct emulate_stream *s = emulate_streams; s; s = s->next)
+        (void)emulate_drain(&s->queue, s->queue.nadded);
+    emulate_protect(PROT_NONE);
+    pthread_mutex_unlock(&emulate_lock);
+}
+
 /* Runs the queue until it is empty or blocked. */
 static inline cudaError_t cudaStreamQuery(cudaStream_t s)
 {
@@ -528,6 +539,7 @@ static inline cudaError_t cudaMalloc(void **p, size_t nbytes)
 
 static inline cudaError_t cudaFree(void *p)
 {
+    emulate_finish();
     pthread_mutex_lock(&emulate_lock);
     for (size_t i = 0; p && i < EMULATE_ALLOCATIONS; i++)
         if (emulate_local[i].p == p) {
@@ -554,6 +566,7 @@ static inline cudaError_t cudaHostAlloc(void **p, size_t nbytes, unsigned flags)
 
 static inline cudaError_t cudaFreeHost(void *p)
 {
+    emulate_finish();
     free(p);
     return emulate_result(__func__, cudaErrorIllegalAddress);
 }
