@@ -395,7 +395,7 @@ static int set_whole(struct reader *r, struct curve *c, struct result *run)
     return n < 0 || rates < 0 ? -1 : 0;
 }
 
-/* Warns of a program that goes on after the steps that it was asked for. */
+/* Warns of a program that continues after the steps that it was asked for. */
 static void check_steps(const struct reader *r, const struct result *run)
 {
     const struct tick *last = &r->ticks[r->nticks - 1];

@@ -28,9 +28,10 @@ int main(void)
 {
     cJSON *o = cJSON_CreateObject();
     const double third = 1.0 / 3;
+    const char *volatile none = NULL; /* that compilers cannot see */
     struct err e;
 
-    cjson_addf(o, "text=%s none=%s", "a \"b\"\n", (char *)NULL);
+    cjson_addf(o, "text=%s none=%s", "a \"b\"\n", none);
     cjson_addf(o, "int=%d unsigned=%u size=%zu wide=%" PRId64, -1, 4294967295u,
                (size_t)9007199254740993, INT64_MIN);
     cjson_addf(o, "yes=%i no=%i", true, false);
