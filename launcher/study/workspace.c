@@ -253,6 +253,8 @@ static int open_variants(struct workspace *w, const struct workspace_args *args,
                                                     nwords, words, e) == 0)
         n++;
     bool all = n == w->variants.count;
+    for (size_t i = n; i < w->variants.count; i++)
+        setting_clear_lines(&w->variants.at[i].set);
     w->variants.count = n; /* those that workspace_close closes */
     return all ? check_variants(w, e) : -1;
 }
