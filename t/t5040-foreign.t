@@ -220,6 +220,16 @@ copies "a log under another seed" "log_1,done log_2,done log_4,done log_4_s2,cor
 like out2/results.csv '^log_4_s2,.*it is a copy of log_4, no other run' \
     "the note says that a copy is not another run"
 
+# Times that were logged in whole seconds are equal by chance.
+mkdir coarse
+for name in log_1 log_1_s2 log_1_s3 log_2 log_2_s2; do
+    gpus=${name#log_}
+    printf 'step,elapsed\n10,%s\n20,%s\n30,%s\n40,%s\n' $((8 / ${gpus%%_*} * 1)) $((8 / ${gpus%%_*} * 2)) \
+        $((8 / ${gpus%%_*} * 3)) $((8 / ${gpus%%_*} * 4)) >coarse/$name.csv
+done
+exits 0 "equal times in whole seconds" unetctl collect --logs coarse -o coarse-out
+is "$(cut -d, -f7 coarse-out/results.csv | sed 1d | sort -u)" done "are not taken for copies"
+
 # A log cut off after a row is a valid table, but its training took longer.
 copies "rows cut off" "log_1,done log_2,done log_4,corrupt " sed -i 3d log_4.csv
 log copies/log_1.csv 8 0.9 40

@@ -478,6 +478,11 @@ const char *series_quantity_name(const struct series *s, enum quantity q)
                                                      : quantity_name(q);
 }
 
+const char *series_quality_title(const struct series *s)
+{
+    return strcmp(s->quality, "accuracy") == 0 ? "Accuracy" : s->quality;
+}
+
 const char *series_interval(const struct series *s)
 {
     return s->stepped ? "interval" : "epoch";

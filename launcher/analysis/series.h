@@ -130,6 +130,9 @@ struct ratio series_compare(const struct series_point *a, const struct series_po
 /* Returns quantity_name, but with the series' word for quality. */
 const char *series_quantity_name(const struct series *s, enum quantity q);
 
+/* Returns series.quality as it stands at the beginning of a sentence or in a title. */
+const char *series_quality_title(const struct series *s);
+
 /* Returns "epoch", or "interval" where runs have none. */
 const char *series_interval(const struct series *s);
 /* Returns units of work per second or, of slow programs, per day; name becomes "images/s" or

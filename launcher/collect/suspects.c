@@ -35,6 +35,17 @@ static bool has_times(const struct result *r)
     return r->state == RESULT_DONE && isfinite(r->training_time) && r->curve->n > 1;
 }
 
+/* Returns whether equal times and losses show a copy: losses are known, or some time is not a whole
+ * number of milliseconds. Coarser times are equal by chance. */
+static bool is_distinct(const struct curve *c)
+{
+    bool distinct = isfinite(c->loss[0]);
+
+    for (size_t i = 0; i < c->n; i++)
+        distinct |= fabs(1000 * c->seconds[i] - round(1000 * c->seconds[i])) > 1e-6;
+    return distinct;
+}
+
 static bool is_same_case(const struct result *a, const struct result *b)
 {
     return a->gpus == b->gpus && a->limited == b->limited && strcmp(a->engine, b->engine) == 0 &&
@@ -146,8 +157,7 @@ static void discard_copies(struct result **logs, size_t n)
     }
 }
 
-/* Finds and discards copies among runs of two epochs or more (discard_copies): two runs never have
- * the same microseconds in all epochs. */
+/* Finds and discards copies among runs of two intervals or more (discard_copies). */
 static int find_copies(struct results *table, struct err *e)
 {
     struct result **logs = mem_zero(table->count, sizeof *logs, e);
@@ -156,7 +166,7 @@ static int find_copies(struct results *table, struct err *e)
     if (!logs)
         return -1;
     for (size_t i = 0; i < table->count; i++)
-        if (has_times(&table->rows[i]))
+        if (has_times(&table->rows[i]) && is_distinct(table->rows[i].curve))
             logs[n++] = &table->rows[i];
     qsort(logs, n, sizeof *logs, compare_logs);
     for (size_t i = 0, end; i < n; i = end) {

@@ -2,7 +2,6 @@
 #include "config.h"
 #include "launcher/report/figures.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -571,8 +570,7 @@ static void make_quality(struct chart *c, const struct report *r, size_t i)
     const struct series *s = series_of(r, i);
     char title[64];
 
-    snprintf(title, sizeof title, "%s by %s", s->quality, series_interval(s));
-    *title = s->is_share ? (char)toupper(*title) : *title;
+    snprintf(title, sizeof title, "%s by %s", series_quality_title(s), series_interval(s));
     chart_init(c, "quality", title, "Quality after an %s, " CURVES_CAPTION, series_interval(s));
     set_axis(&c->y, s->quality, s->decimals);
     add_curves(c, r, i, true);

@@ -125,7 +125,7 @@ static void add_quality_sentence(struct buf *b, const struct report_series *rs,
     const struct quality *q = &d->quality[p - s->points];
     const struct comparison *c = &q->change;
     bool iou = strcmp(s->quality, "IoU") == 0, by_trainer = strcmp(s->engine, "embedded") == 0;
-    const char *word = strcmp(s->quality, "accuracy") == 0 ? "Accuracy" : s->quality;
+    const char *word = series_quality_title(s);
 
     if (!s->has_quality)
         buf_add(b, "No run has a quality: this is by speed alone.\n");

@@ -114,12 +114,6 @@ static void add_collapsed(struct buf *b, const struct series *s, const struct qu
              ceil(100 * q->collapse_most - 1e-9));
 }
 
-/* Returns the word for quality at the beginning of a sentence. */
-static const char *quality_word(const struct series *s)
-{
-    return strcmp(s->quality, "accuracy") == 0 ? "Accuracy" : s->quality;
-}
-
 /* Adds "; about 9 seeds per count would decide it". what: "seeds" or "runs". */
 static void add_needed(struct buf *b, const struct decision_seeds *seeds, const char *what)
 {
@@ -166,7 +160,7 @@ static void add_open_quality(struct buf *b, const struct analysis_series *as)
     const struct quality *q = &d->quality[d->reach - as->series.points];
     const struct comparison *c = &q->change;
     const struct series *s = &as->series;
-    const char *quality = quality_word(s);
+    const char *quality = series_quality_title(s);
 
     if (q->state == QUALITY_UNKNOWN && s->limited) {
         buf_addf(b, "%s with %d GPU%s is %s: this is by speed alone. Whole runs would show it.\n",
@@ -231,7 +225,7 @@ static void add_held(struct buf *b, const struct analysis_series *as)
     int decimals = s->decimals;
 
     buf_addf(b, "%s with %d GPUs holds (%.*f against %.*f; change %.*f, 95 %% interval %.*f to "
-                "%.*f", quality_word(s), d->use->gpus, decimals, c->b, decimals, c->a, decimals,
+                "%.*f", series_quality_title(s), d->use->gpus, decimals, c->b, decimals, c->a, decimals,
              table_round(c->difference, decimals), decimals,
              table_round(c->interval.low, decimals), decimals,
              table_round(c->interval.high, decimals));

@@ -10,7 +10,6 @@
 
 #include "src/atomicfile.h"
 
-#define FILE_LIMIT ((size_t)64 << 20)
 #define NCOLUMNS 6
 
 static const char *const column_names[NCOLUMNS] = {"time_per_epoch", "loss",      "lr",
@@ -152,18 +151,6 @@ int epoch_csv_decode(const char *text, size_t n, const char *name, struct epoch_
 bad:
     free(rows);
     return -1;
-}
-
-int epoch_csv_read(const char *path, struct epoch_csv *dst, struct err *e)
-{
-    size_t n;
-    char *text = atomicfile_read(path, FILE_LIMIT, &n, e);
-
-    if (!text)
-        return -1;
-    int rc = epoch_csv_decode(text, n, path, dst, e);
-    free(text);
-    return rc;
 }
 
 static int check_finite(const struct epoch_row *row, size_t epoch, const char *path, struct err *e)

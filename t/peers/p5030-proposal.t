@@ -39,7 +39,7 @@ if command -v pdftotext >/dev/null; then
     like p.txt '#SBATCH --job-name=a_b%c' "the script is as it was"
     like p.txt '100% & #1 \{x\}_~\^\$ .end\{document\}' "the request's name is as it was"
     like q.txt '100% & #1 \{x\}_~\^\$' "so is the folder's"
-    like p.txt 'THE END' "the document goes on after it"
+    like p.txt 'THE END' "the document continues after it"
 else
     skip 'pdftotext (poppler-utils) is not installed' "the pages have the names"
 fi

@@ -77,7 +77,7 @@ static void check_probe(void)
        "outside of a run's folder a probe is refused: %s", e.text);
     demo_write("run.json", "{\"schema\":1,\"train\":{}}");
     ok(rehearsal_probe(demo_dir, &e) == -1 && strstr(e.text, "TF_CONFIG"),
-       "one without data goes on to the cluster specification: %s", e.text);
+       "one without data continues to the cluster specification: %s", e.text);
 }
 
 int main(void)

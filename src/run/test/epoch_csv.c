@@ -5,8 +5,10 @@
 #include <dirent.h>
 #include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "src/atomicfile.h"
 #include "t/tap.h"
 
 #define H EPOCH_CSV_HEADER "\n"
@@ -75,6 +77,16 @@ static void refused(void)
        e.text);
 }
 
+static int read_table(const char *path, struct epoch_csv *dst, struct err *e)
+{
+    size_t n;
+    char *text = atomicfile_read(path, 1 << 20, &n, e);
+    int rc = text ? epoch_csv_decode(text, n, path, dst, e) : -1;
+
+    free(text);
+    return rc;
+}
+
 static void written(void)
 {
     char path[] = "/tmp/unetctl-epoch_csv.XXXXXX";
@@ -90,12 +102,12 @@ static void written(void)
     ok(f && fread(text, 1, sizeof text - 1, f) > 0, "the file can be read");
     fclose(f);
     is_str(text, H R0 R1, "numbers have six decimals");
-    ok(epoch_csv_read(path, &c, &e) == 0 && c.count == 2, "the reader accepts the file");
+    ok(read_table(path, &c, &e) == 0 && c.count == 2, "the reader accepts the file");
     epoch_csv_destroy(&c);
     rows[1].loss = NAN;
     ok(epoch_csv_write(path, rows, 2, &e) == -1 && e.code == ERR_DATA, "%s", e.text);
     unlink(path);
-    ok(epoch_csv_read(path, &c, &e) == -1 && e.code == ERR_DATA, "%s", e.text);
+    ok(read_table(path, &c, &e) == -1 && e.code == ERR_DATA, "%s", e.text);
 }
 
 /* Reads the 32 logs that the reference systems published, if they are available. */
@@ -117,7 +129,7 @@ static void reference(const char *shared, const char *system)
         if (strncmp(entry->d_name, "log_", 4) != 0)
             continue;
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        if (epoch_csv_read(path, &c, &e)) {
+        if (read_table(path, &c, &e)) {
             printf("# %s\n", e.text);
             continue;
         }
