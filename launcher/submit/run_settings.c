@@ -102,7 +102,8 @@ static int take_plan(const struct workspace *w, const json_t *plan, const struct
 
         const struct setting *own = value ? NULL : setting_find(settings_of_run, k->path);
 
-        if (own && own->on_demand && !own->of_split && !is_given(&w->study, k) && take_preset(s, k, e))
+        if (own && own->on_demand && !own->of_split && !is_given(&w->study, k) &&
+            take_preset(s, k, e))
             return err_prefix(e, "%s: run.json", run->id);
         if (!value || is_batch(k->path) || (k->is_place && is_given(&w->study, k)))
             continue;
