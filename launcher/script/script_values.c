@@ -615,6 +615,9 @@ int script_values_fill(struct script_values *s, struct err *e)
     /* with --one-allocation, the job's script gives each run ports of its own */
     if (site->port_base && !s->w->one_allocation)
         n = (size_t)snprintf(options, sizeof options, " --port-base %d", site->port_base);
+    if (n && site->port_count > 1)
+        n += (size_t)snprintf(options + n, sizeof options - n, " --port-count %d",
+                              site->port_count);
     if (*site->host_suffix)
         snprintf(options + n, sizeof options - n, " --host-suffix %s", site->host_suffix);
     if (set_launcher(s, e))

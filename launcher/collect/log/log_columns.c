@@ -16,8 +16,8 @@ static const struct {
     enum log_count count;
     const char *names; /* the first that a log has */
 } known[] = {
-    {LOG_TIME, LOG_EACH, "interval_s time_per_epoch epoch_time epoch_s epoch_seconds epoch_duration"
-                         " step_time step_s iter_time iteration_time time_per_step"},
+    {LOG_TIME, LOG_EACH, "interval_s time_per_epoch epoch_time epoch_s epoch_seconds epoch_duration"},
+    {LOG_TIME, LOG_PER_STEP, "step_time step_s iter_time iteration_time time_per_step"},
     {LOG_TIME, LOG_TOTAL, "wall_time timestamp datetime created_at date elapsed elapsed_s"
                           " elapsed_time time_elapsed"},
     {LOG_TIME, LOG_GUESS, "seconds duration time time_s"},
@@ -88,15 +88,17 @@ static bool find_names(const struct log_table *t, enum log_role role, const char
     return false;
 }
 
-/* Finds the column that the user names, which may end in :each or :total. */
+/* Finds the column that the user names, which may end in :each, :step or :total. */
 static int find_named(const struct log_table *t, enum log_role role, const char *text,
                       const char *key, struct log_columns *dst, struct err *e)
 {
     char name[NAME_SIZE], plain[NAME_SIZE];
 
     snprintf(name, sizeof name, "%s", text);
-    dst->count[role] = cut_end(name, ":each") ? LOG_EACH : cut_end(name, ":total") ? LOG_TOTAL
-                                                                                   : LOG_GUESS;
+    dst->count[role] = cut_end(name, ":each")    ? LOG_EACH
+                       : cut_end(name, ":step")  ? LOG_PER_STEP
+                       : cut_end(name, ":total") ? LOG_TOTAL
+                                                 : LOG_GUESS;
     dst->column[role] = find_column(t, name);
     plain_name(name, plain);
     dst->scale[role] = role == LOG_TIME && cut_end(plain, "_ms") ? 1e-3 : 1;

@@ -16,7 +16,12 @@ enum log_role {
     LOG_NROLES
 };
 
-enum log_count { LOG_GUESS, LOG_EACH, LOG_TOTAL }; /* of the row's interval, or since the start */
+enum log_count {
+    LOG_GUESS,
+    LOG_EACH,     /* of the row's interval */
+    LOG_PER_STEP, /* of each step of that interval */
+    LOG_TOTAL     /* since the start */
+};
 
 struct log_columns {
     int column[LOG_NROLES];  /* -1: there is none */

@@ -48,6 +48,28 @@ static bool is_near(double a, double b)
     return fabs(a - b) < 1e-6 * fabs(b) + 1e-9;
 }
 
+static void check_steps_apart(void)
+{
+    ok(read_text("step,step_time,tokens_per_second,loss\n10,0.5,100,3\n20,0.25,200,2\n"
+                 "30,0.25,200,1\n") == 0 && r.curve->seconds[0] == 5 && r.curve->seconds[1] == 2.5 &&
+           r.curve->units[1] == 500 && r.training_time == 10,
+       "the time of a step is that of each step of a row");
+    form.per_step = 4;
+    ok(read_text("step,iter_time_ms\n10,500\n20,250\n") == 0 && r.curve->units[1] == 40 &&
+           r.curve->seconds[1] == 2.5, "... and in milliseconds");
+    static const char unsure[] = "step,duration\n10,0.5\n20,0.25\n30,0.5\n";
+    refused(ERR_CONFIG, unsure, "type --column time='duration:step' or 'duration:each'",
+            "times of a row or of its steps");
+    form.time = "duration:step";
+    ok(read_text(unsure) == 0 && r.curve->seconds[1] == 2.5, "the user says: of a step");
+    form.time = "duration:each";
+    ok(read_text(unsure) == 0 && r.curve->seconds[1] == 0.25, "the user says: of the row");
+    refused(ERR_CONFIG, "epoch,step_time\n0,0.5\n1,0.25\n", "no column counts the steps",
+            "times of a step in rows of epochs");
+    refused(ERR_CONFIG, "iter 0: loss 3, time 5ms\niter 1: loss 2, time 5ms\n", "its form is not",
+            "lines with commas are no table");
+}
+
 static void check_lightning(void)
 {
     ok(read_text("epoch,epoch_time,step,train_loss,val_loss,val_acc\n"
@@ -213,7 +235,7 @@ static void check_counts(void)
            r.curve->units[0] == 10, "rows of one time are one interval");
     ok(read_text("step,step_time\n0,2\n1,2\n2,2\n") == 0 && r.curve->units[0] == 1,
        "steps may count from 0");
-    ok(read_text("step,step_time\n200,50\n") == 0 && r.curve->units[0] == 200 &&
+    ok(read_text("step,interval_s\n200,50\n") == 0 && r.curve->units[0] == 200 &&
            r.images_per_s == 4, "a row may have the whole run");
     ok(read_text("step,step_time\n1010,2\n1020,2\n") == 0 && r.curve->units[0] == 10,
        "or continue those of another run");
@@ -250,6 +272,7 @@ int main(void)
     if (fd < 0)
         bail_out("mkstemp");
     close(fd);
+    check_steps_apart();
     check_lightning();
     check_json();
     check_events();
