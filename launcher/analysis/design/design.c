@@ -395,7 +395,7 @@ static void explain_end(const struct design_view *v, struct design_verdict *verd
                  "nothing to compare" : "no run of the base case, %d GPU%s, has a result",
                  d->counts[0], plural(d->counts[0]));
     else if (verdict->state == DESIGN_UNREACHABLE)
-        snprintf(why, size, "no count above %d has an efficiency of %.2f", d->counts[0],
+        snprintf(why, size, "no count above %d is faster with an efficiency of at least %.2f", d->counts[0],
                  d->rule.efficiency);
     else if (verdict->how == DESIGN_SPEED_ALONE)
         snprintf(why, size, "%d GPUs are the fastest count measured whose efficiency is shown to be "
