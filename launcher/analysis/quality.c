@@ -79,7 +79,7 @@ static const char *find_unusable(const struct series *s, const struct series_poi
     const struct series_point *base = s->points;
 
     if (isnan(median_quality(base)) || isnan(median_quality(p)))
-        return p->nlimited == p->nruns ? "not known, as these runs ended at their limit"
+        return p->nlimited == p->nruns ? "not known, as these runs give the steady speed alone"
                : base->nlimited == base->nruns
                    ? "not judged, as the runs of the base case ended at their limit"
                    : "not recorded";
