@@ -119,11 +119,12 @@ static void repeat_speed(const struct design_view *v, struct design_round *next)
         if (design_view_speed(v, gpus) != DESIGN_OPEN || n >= DESIGN_SPEED_MOST ||
             design_view_speedup(v, gpus) < design_view_speedup(v, best))
             continue;
-        size_t before = next->nruns;
-        design_view_add(v, next, gpus, n + DESIGN_SPEED_FIRST, true);
+        size_t before = next->nruns, wanted = n ? 2 * n : DESIGN_SPEED_FIRST;
+        wanted = wanted < DESIGN_SPEED_MOST ? wanted : DESIGN_SPEED_MOST;
+        design_view_add(v, next, gpus, wanted, true);
         if (next->nruns == before)
             continue;
-        most = n + DESIGN_SPEED_FIRST;
+        most = most > wanted ? most : wanted;
         open = gpus;
     }
     if (!open)
@@ -137,19 +138,19 @@ static void repeat_speed(const struct design_view *v, struct design_round *next)
         explain(next, "speed: the efficiency of %d GPUs, %.2f, has no interval", open, r->value);
 }
 
-/* Adds a count between the largest efficient one and the next larger one that is not. */
+/* Adds a count between the largest efficient one and the next larger one that is slow, if any. */
 static void narrow_speed(const struct design_view *v, struct design_round *next)
 {
     const struct design *d = v->design;
-    int low = d->counts[0], high = 0;
+    int low = d->counts[0], high = d->counts[d->ncounts - 1] + 1;
 
     for (size_t i = 1; i < d->ncounts; i++)
         if (design_view_speed(v, d->counts[i]) == DESIGN_EFFICIENT)
             low = d->counts[i];
     for (size_t i = d->ncounts; i-- > 1 && d->counts[i] > low;)
-        if (design_view_speed(v, d->counts[i]) != DESIGN_UNMEASURED)
+        if (design_view_speed(v, d->counts[i]) == DESIGN_SLOW)
             high = d->counts[i];
-    int middle = high ? find_middle(v, low, high) : 0;
+    int middle = find_middle(v, low, high);
     if (!middle)
         return;
     design_view_add(v, next, middle, DESIGN_SPEED_FIRST, true);
@@ -204,6 +205,7 @@ static void judge_look(const struct design_view *v, const struct quality *q, str
     bool last = t->look == v->plan.nlooks;
 
     t->interval = c->interval;
+    t->loss = quality_loss(v->series, c->difference);
     if (c->n < 2 || !(t->look > 0)) {
         t->how = t->look == 0 ? DESIGN_NOT_TESTED : last ? DESIGN_NOT_SHOWN : DESIGN_FUTILE;
         return;
@@ -224,7 +226,8 @@ static struct design_test judge(const struct design_view *v, const struct qualit
 {
     const struct series_point *p = v->series ? series_find(v->series, look->gpus) : NULL;
     struct design_test t = {.gpus = look->gpus, .look = look->look, .pairs = look->pairs,
-                            .estimate = NAN, .interval = interval_none()};
+                            .loss = NAN, .estimate = NAN,
+                            .interval = interval_none()};
 
     if (!p || !v->decision.quality) {
         t.how = DESIGN_NOT_SHOWN;
@@ -266,28 +269,47 @@ static size_t list_testable(const struct design_view *v, int low, int high, int 
     return n;
 }
 
+/* Returns the count up to which the loss stays below the margin if it grows in proportion to the
+ * GPUs between two counts; high if that is not known to exceed it. */
+static double interpolate(int low, double loss_low, int high, double loss_high, double margin)
+{
+    loss_low = fmin(margin, isnan(loss_low) ? 0 : loss_low);
+    return loss_high > margin
+               ? low + (high - low) * (margin - loss_low) / (loss_high - loss_low) : high;
+}
+
+/* Returns the largest of ascending counts that is at most limit, or the first. */
+static int pick(const int *counts, size_t n, double limit)
+{
+    while (n > 1 && counts[n - 1] > limit)
+        n--;
+    return n ? counts[n - 1] : 0;
+}
+
 /* Returns the count to test next, or 0; *held becomes the fastest that holds, or the base case. */
 static int choose_test(const struct design_view *v, const struct design_verdict *verdict, int *held)
 {
-    int counts[DESIGN_COUNTS], high = design_view_fastest(v) + 1;
+    int counts[DESIGN_COUNTS], fastest = design_view_fastest(v), high = 0;
+    double loss_held = 0, loss_high = NAN;
 
     *held = v->design->counts[0];
-    for (size_t i = 0; i < verdict->ntests; i++)
-        if (holds(v, &verdict->tests[i]) &&
-            design_view_speedup(v, verdict->tests[i].gpus) > design_view_speedup(v, *held))
-            *held = verdict->tests[i].gpus;
+    for (const struct design_test *t = verdict->tests; t < verdict->tests + verdict->ntests; t++)
+        if (holds(v, t) && design_view_speedup(v, t->gpus) > design_view_speedup(v, *held)) {
+            *held = t->gpus;
+            loss_held = t->loss;
+        }
     if (!verdict->ntests)
-        return high - 1 > *held ? high - 1 : 0;
-    high = 0;
-    for (size_t i = 0; i < verdict->ntests; i++) {
-        int gpus = verdict->tests[i].gpus;
-        if (gpus > *held && (!high || gpus < high))
-            high = gpus;
-    }
+        return fastest > *held ? fastest : 0;
+    for (const struct design_test *t = verdict->tests; t < verdict->tests + verdict->ntests; t++)
+        if (t->gpus > *held && (!high || t->gpus < high)) {
+            high = t->gpus;
+            loss_high = t->loss;
+        }
     if (!high || verdict->ntests >= v->family)
         return 0;
     size_t n = list_testable(v, *held, high, counts);
-    return n ? counts[n / 2] : 0;
+    return pick(counts, n, interpolate(*held, loss_held, high, loss_high,
+                                       v->decision.rule.margin));
 }
 
 /* Makes a look at a count. */

@@ -7,8 +7,9 @@
  * largest that passes and the next larger one (the middle of ratios), then counts that the model
  * of time knows least of and that may be faster. Then quality, by whole runs of the base case and
  * the fastest efficient count, in a group-sequential test of non-inferiority (sequential.h) at
- * planned numbers of pairs of equal seeds. If quality is not shown to hold, the middle of the
- * smaller counts is next, and after one that holds the middle between. At most DESIGN_TESTED counts
+ * planned numbers of pairs of equal seeds. If quality is not shown to hold, the next smaller count
+ * is the one up to which the loss, if it grows in proportion, stays below the margin, and so on
+ * between the largest that holds and the smallest that does not. At most DESIGN_TESTED counts
  * are tested; their number, which is fixed before the first whole run, divides the level. Counts
  * that are shown not to be efficient never run in full. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_DESIGN_DESIGN_H
@@ -31,8 +32,8 @@
 #define DESIGN_RUNS 192             /* the most runs of a round */
 #define DESIGN_ALPHA 0.025          /* one-sided, of all counts and looks together */
 #define DESIGN_ROUNDS 200           /* no design has more */
-#define DESIGN_SPEED_FIRST 2        /* short runs of a count at first */
-#define DESIGN_SPEED_MOST 6         /* and at most */
+#define DESIGN_SPEED_FIRST 3        /* short runs of a count at first, then twice as many */
+#define DESIGN_SPEED_MOST 12        /* and at most */
 #define DESIGN_TIME_MARGIN 0.05     /* a count that is faster by less is not looked for */
 
 /* What is asked, and what is assumed until it is measured. */
@@ -103,7 +104,8 @@ struct design_test {
     int gpus;
     enum design_how how;
     size_t look, pairs;
-    double estimate;          /* of the change of quality, median-unbiased; NaN: unknown */
+    double loss;              /* by how much quality is worse, as measured; NaN: unknown */
+    double estimate;          /* of its change, median-unbiased; NaN: unknown */
     struct interval interval; /* of the change, repeated confidence interval; or none */
 };
 

@@ -23,14 +23,20 @@ static bool has_slow(const struct design_truth *t, int gpus, uint64_t study, uin
     return t->nodes && rng_uniform(NODE, study, place) * (t->nodes - width + 1) < 1;
 }
 
+double design_expect_loss(const struct design_truth *t, int gpus)
+{
+    if (t->falls_from)
+        return gpus >= t->falls_from ? t->fall : 0;
+    return t->fall > 0 ? t->fall * (gpus - 1) / (t->last - 1) : 0;
+}
+
 static double draw_quality(const struct design_truth *t, int gpus, uint64_t study, uint64_t place,
                            long seed)
 {
-    double fall = t->falls_from && gpus >= t->falls_from ? t->fall : 0;
-
     return 1 + DESIGN_EXPECT_MARGIN *
                    (t->scatter * rng_normal(QUALITY, study, place) +
-                    t->scatter_seed * rng_normal(QUALITY_SEED, study, (uint64_t)seed) - fall);
+                    t->scatter_seed * rng_normal(QUALITY_SEED, study, (uint64_t)seed) -
+                    design_expect_loss(t, gpus));
 }
 
 int design_expect_run(const struct design_truth *t, const struct design *d, int gpus, long seed,

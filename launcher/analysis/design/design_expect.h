@@ -19,9 +19,14 @@ struct design_truth {
     double slow;         /* relative: a run that has the first node takes longer by this */
     double scatter;      /* standard deviation of a run's quality, in margins */
     double scatter_seed; /* the same of a term that runs of equal seeds share */
-    int falls_from;      /* from this count on quality is lower by `fall` margins; 0: none */
+    /* Quality is lower by `fall` margins from falls_from on or, if that is 0, at the last candidate
+     * and in proportion to the further GPUs before it. */
     double fall;
+    int falls_from, last;
 };
+
+/* Returns by how many margins quality is lower. */
+double design_expect_loss(const struct design_truth *t, int gpus);
 
 /* Adds a run to table: with a quality of 1, less what falls, where a margin counts as
  * DESIGN_EXPECT_MARGIN. study: the number of the random draws. */
