@@ -79,7 +79,7 @@ static const char *find_unusable(const struct series *s, const struct series_poi
     const struct series_point *base = s->points;
 
     if (isnan(median_quality(base)) || isnan(median_quality(p)))
-        return p->nlimited == p->nruns ? "not known, as these runs ended at their limit"
+        return p->nlimited == p->nruns ? "not known, as these runs give the steady speed alone"
                : base->nlimited == base->nruns
                    ? "not judged, as the runs of the base case ended at their limit"
                    : "not recorded";
@@ -190,6 +190,26 @@ static bool start_alike(const struct result *a, const struct result *b, size_t n
     return n > 0;
 }
 
+/* Counts the runs of a look that have no quality, as they failed or diverged, as collapsed. Those
+ * of the base case (look NULL) are of the largest look. */
+static void count_lost(struct quality *q, const struct series_point *p,
+                       const struct quality_looks *looks, const struct quality_look *look)
+{
+    size_t most = 0;
+
+    for (size_t i = 1; !look && i < looks->n; i++)
+        most = looks->items[i].pairs > looks->items[most].pairs ? i : most;
+    look = look ? look : looks->n ? &looks->items[most] : NULL;
+    size_t lost = look ? look->pairs : 0;
+
+    for (size_t i = 0; look && i < p->nruns; i++)
+        lost -= lost > 0 && p->rows[i].limited != 1 && p->rows[i].seed <= look->last_seed &&
+                !isnan(result_quality(&p->rows[i]));
+    q->nruns += lost;
+    q->ncollapsed += lost;
+    q->collapse_most = proportion_upper(q->ncollapsed, q->nruns, INTERVAL_LEVEL);
+}
+
 /* Compares the pairs of a look. */
 static int compare_look(struct quality *q, const struct series_point *base,
                         const struct series_point *p, const struct quality_looks *looks,
@@ -200,8 +220,10 @@ static int compare_look(struct quality *q, const struct series_point *base,
            nb = look ? pick_runs(room + na, p, below) : 0;
     struct result *b = room + na;
 
-    if (look)
+    if (look) {
+        count_lost(q, p, looks, look);
         keep_pairs(room, &na, b, &nb, look->last_seed);
+    }
     q->by_construction = look && look->shared && start_alike(room, b, na);
     if (compare_quality(&q->change, room, na, b, nb, p->q[QUANTITY_IOU].resolution, margin, 1, e))
         return -1;
@@ -244,6 +266,8 @@ int quality_compute(struct quality *dst, const struct series *s, double margin,
     for (size_t i = 0; i < s->npoints && rc == 0; i++) {
         dst[i] = (struct quality){.why = find_unusable(s, &s->points[i], unlearnt)};
         count_runs(&dst[i], &s->points[i], below, room);
+        if (looks && i == 0)
+            count_lost(&dst[i], &s->points[i], looks, NULL);
         rc = looks && i ? compare_look(&dst[i], s->points, &s->points[i], looks, below, margin,
                                        room, e)
                         : compare_point(&dst[i], s, &s->points[i], below, margin, nfamily, room,

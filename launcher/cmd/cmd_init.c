@@ -254,7 +254,9 @@ static int place_path(const char *folder, const struct setting *key, struct yaml
     if (!path)
         return err_errno(e, ERR_INTERNAL, errno, "%s %s", setting->where, setting->value);
     bool inside = n && strncmp(path, own, n) == 0 && path[n] == '/';
-    buf_addf(dst, "%s%s", inside ? "." : "", inside ? path + n : path);
+    buf_add(dst, inside ? "." : "");
+    for (const char *c = inside ? path + n : path; *c; c++)
+        buf_addf(dst, *c == '$' ? "$%c" : "%c", *c); /* the file's paths may have variables */
     free(path);
     setting->value = dst->data ? dst->data : "";
     return 0;

@@ -29,7 +29,8 @@
 #define MAX_LOG (64 << 20)
 #define MAX_WANTED 100000
 
-/* The runs that the study asks for: gpus x the seeds 1..nseeds, at most MAX_WANTED in all. */
+/* The runs that the study asks for: gpus x the seeds 1..nseeds, at most MAX_WANTED in all. One that
+ * is submitted in rounds asks for none. */
 struct wanted_runs {
     const char *label; /* the label of their ids (run_plan_label) */
     const int *gpus;
@@ -403,7 +404,8 @@ int collect_study(struct workspace *w, bool write, struct results *table, struct
         e->code = ERR_CONFIG;
         return err_prefix(e, "%s: gpus", study->file);
     }
-    struct wanted_runs wanted = {label, counts.values, counts.count, study->seeds};
+    struct wanted_runs wanted = {label, counts.values, counts.count,
+                                 path_has_file(w->ledger.dir, "rounds.json") ? 0 : study->seeds};
     rc = scan_study(study, &wanted, table, e);
     range_destroy(&counts);
     if (rc)

@@ -54,6 +54,8 @@ const struct setting site_keys[] = {
     SETTING_ROW("gpus_per_node", INT, AT(gpus_per_node), NULL, .min = 0, .max = 4096),
     SETTING_ROW("max_in_flight", INT, AT(max_in_flight), "1", .min = 1, .max = 4096),
     SETTING_ROW("port_base", INT, AT(port_base), "0", .min = 0, .max = 65000),
+    SETTING_ROW("port_count", INT, AT(port_count), "1", .min = 1, .max = 65000),
+    SETTING_ROW("poll_s", INT, AT(poll_s), "30", .min = 1, .max = 3600),
     SETTING_ROW("launcher", TEXT, AT(launcher), ""),
     SETTING_ROW("spec", TEXT, AT(spec), ""),
     SETTING_ROW("trainer", PATH, AT(trainer), ""),

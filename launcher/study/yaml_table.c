@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "launcher/host/path.h"
 #include "src/atomicfile.h"
 #include "src/cli.h"
 #include "src/format/document.h"
@@ -102,23 +103,32 @@ char *yaml_table_resolve(const struct setting *key, const char *folder, const ch
     return folder && asprintf(&path, "%s%s%s", folder, *text ? "/" : "", text) >= 0 ? path : NULL;
 }
 
-/* Returns a copy of the text in the form that the key's member stores: paths become absolute. */
-static char *resolve(const struct yaml_reader *r, const struct setting *key, const char *text)
+/* Returns a copy of the text in the form that the key's member stores: paths become absolute, and
+ * in a file they may have variables. */
+static char *resolve(const struct yaml_reader *r, const struct setting *key, const char *text,
+                     struct err *e)
 {
     const char *slash = r->document ? strrchr(r->file, '/') : NULL;
     char folder[PATH_MAX];
+    bool expands = key->type == SETTING_PATH && r->document;
+    char *expanded = expands ? path_expand(text, e) : NULL;
 
+    if (expands && !expanded)
+        return NULL;
     if (slash)
         snprintf(folder, sizeof folder, "%.*s", (int)(slash - r->file), r->file);
-    return yaml_table_resolve(key, slash ? folder : NULL, text);
+    char *path = yaml_table_resolve(key, slash ? folder : NULL, expanded ? expanded : text);
+    if (!path)
+        err_errno(e, ERR_INTERNAL, errno, "%s", r->file);
+    free(expanded);
+    return path;
 }
 
 static int set_scalar(const struct yaml_reader *r, const struct setting *key, const char *text,
                       size_t line, struct err *e)
 {
-    char *value = resolve(r, key, text);
-    int rc = value ? setting_set(key, value, r->dst, e)
-                   : err_errno(e, ERR_INTERNAL, errno, "%s", r->file);
+    char *value = resolve(r, key, text, e);
+    int rc = value ? setting_set(key, value, r->dst, e) : -1;
 
     free(value);
     if (rc && e->code == ERR_USAGE)

@@ -102,7 +102,8 @@ static int fill_input(struct network *n, const struct network_config *c, bool tr
 static int train_step(struct network *n, struct optim *o, struct err *e)
 {
     double images = (double)opt_batch, loss = 0;
-    struct network_step step = {.images = images, .weight = images * (double)network_targets(n),
+    struct network_step step = {.images = images,
+                                .loss_divisor = images * (double)network_targets(n),
                                 .scaling = o->scaling};
     struct weights *w = network_weights(n);
     struct device_update update;

@@ -121,6 +121,8 @@ static double run_seconds(const struct result *r)
         return NAN;
     if (r->limited != 1)
         return quantity_of(r, QUANTITY_WHOLE);
+    if (r->limited_s > 0) /* its curve is scaled to epochs */
+        return sum + r->limited_s;
     for (size_t i = 0; r->curve && i < r->curve->n; i++)
         sum += r->curve->seconds[i];
     return r->curve && r->curve->n ? sum : NAN;

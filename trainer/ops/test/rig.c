@@ -170,7 +170,8 @@ bool rig_convolves(const struct op_kind *kind)
  * without products, many a sum has more bits than its type and is rounded. */
 static double largest_whole(const struct rig *r)
 {
-    bool multiplies = r->in[OP_COEF] || r->in[OP_SECOND_COEF] || r->in[OP_NORM_COEF] ||
+    bool multiplies = r->in[OP_SCALE_SHIFT] || r->in[OP_SECOND_SCALE_SHIFT] ||
+                      r->in[OP_NORM_SCALE_SHIFT] ||
                       r->in[OP_NORM_GRAD_COEF] || rig_convolves(r->test->kind);
 
     return multiplies ? 7 : r->numbers_of == DTYPE_BF16 ? 255 : 2047;

@@ -56,26 +56,26 @@ static struct mma_field field_of(const struct tensor *t)
                      (unsigned)t->shape.dim[DIM_W]);
 }
 
-/* x as a source; with coef behind a norm and its ReLU. x may be NULL. */
-static struct mma_part part_of(const struct tensor *x, const struct tensor *coef)
+/* x as a source; with scale_shift behind a norm and its ReLU. x may be NULL. */
+static struct mma_part part_of(const struct tensor *x, const struct tensor *scale_shift)
 {
     struct mma_part part = {0};
 
     if (!x)
         return part;
     part.channels = channels_of(x);
-    part.prologue = !is_bf16(x) ? MMA_IMAGE : coef ? MMA_NORM_RELU : MMA_PLAIN;
+    part.prologue = !is_bf16(x) ? MMA_IMAGE : scale_shift ? MMA_NORM_RELU : MMA_PLAIN;
     part.x = is_bf16(x) ? x->half : NULL;
     part.image = is_bf16(x) ? NULL : x->data;
-    part.coef = data_or_null(coef);
+    part.coef = data_or_null(scale_shift);
     return part;
 }
 
 /* The op's source, which is in[i], and its second one. */
 static struct mma_source source_of(const struct op *op, int i)
 {
-    struct mma_source s = {part_of(op->in[i], op->in[OP_COEF]),
-                           part_of(op->in[OP_SECOND], op->in[OP_SECOND_COEF])};
+    struct mma_source s = {part_of(op->in[i], op->in[OP_SCALE_SHIFT]),
+                           part_of(op->in[OP_SECOND], op->in[OP_SECOND_SCALE_SHIFT])};
 
     return s;
 }
@@ -163,7 +163,7 @@ static unsigned channels_to(const struct op *op)
 static bool supports_mma_conv(const struct op *op)
 {
     return is_3x3(op) && channels_from(op) && channels_to(op) &&
-           (is_bf16(op->in[0]) || !op->in[OP_COEF]) &&
+           (is_bf16(op->in[0]) || !op->in[OP_SCALE_SHIFT]) &&
            mma_conv_resident(channels_from(op), channels_to(op)) && cuda_supports(op) &&
            cuda_has_bf16();
 }
@@ -221,7 +221,7 @@ static unsigned grad_resident(const struct op *op)
 static bool supports_mma_grad(const struct op *op)
 {
     const struct tensor *x = op->in[OP_NORM_GRAD_X];
-    bool sums_fit = !op->out[OP_OUT_SUMS] || (op->in[OP_COEF] && !op->in[OP_SECOND]);
+    bool sums_fit = !op->out[OP_OUT_SUMS] || (op->in[OP_SCALE_SHIFT] && !op->in[OP_SECOND]);
     bool input_fits = !op->out[0] || (is_bf16_chunks(op->in[2]) && is_bf16_chunks(op->out[0]) &&
                                       is_bf16_chunks(op->out[OP_OUT_SECOND]));
 
@@ -257,7 +257,7 @@ static struct mma_grad_args grad_args(const struct op *op, unsigned nblocks)
 
     if (op->out[OP_OUT_SUMS]) {
         k.input.first.x = op->in[2]->half;
-        k.input.first.coef = op->in[OP_COEF]->data;
+        k.input.first.coef = op->in[OP_SCALE_SHIFT]->data;
         k.input.sums_of = MMA_NORM_SUMS;
         k.input.sums = op->workspace;
     }
@@ -343,8 +343,8 @@ static int run_mma_transpose_grad(struct op *op, struct exec *x, struct err *e)
 const struct kernel cuda_mma_conv2d = {
     .kind = &conv2d_kind, .supports = supports_mma_conv, .prepare = prepare_mma_conv,
     .run = run_mma_conv, .types = KERNEL_HALVES,
-    .accepts = OP_NO_BIAS | OP_GIVES_MOMENTS | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF |
-           OP_RELU};
+    .accepts = OP_NO_BIAS | OP_GIVES_MOMENTS | OP_HAS_SECOND | OP_HAS_SCALE_SHIFT |
+               OP_HAS_SECOND_SCALE_SHIFT | OP_RELU};
 const struct kernel cuda_mma_conv2d_grad_input = {
     .kind = &conv2d_grad_kind, .supports = supports_mma_conv, .prepare = prepare_mma_conv,
     .run = run_mma_conv, .accepts = OP_HAS_SECOND, .requires = OP_INPUT_ONLY,
@@ -356,12 +356,13 @@ const struct kernel cuda_mma_conv2d_grad_weights = {
 const struct kernel cuda_mma_conv2d_grad = {
     .kind = &conv2d_grad_kind, .supports = supports_mma_grad, .prepare = prepare_mma_grad,
     .run = run_mma_grad, .types = KERNEL_HALVES,
-    .accepts = OP_HAS_NORM_GRAD | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF | OP_GIVES_SUMS};
+    .accepts = OP_HAS_NORM_GRAD | OP_HAS_SECOND | OP_HAS_SCALE_SHIFT |
+               OP_HAS_SECOND_SCALE_SHIFT | OP_GIVES_SUMS};
 const struct kernel cuda_mma_conv_transpose2d = {
     .kind = &conv_transpose2d_kind, .supports = supports_mma_transpose,
     .prepare = prepare_mma_weights, .run = run_mma_transpose,
-    .accepts = OP_HAS_COEF, .types = KERNEL_HALVES};
+    .accepts = OP_HAS_SCALE_SHIFT, .types = KERNEL_HALVES};
 const struct kernel cuda_mma_conv_transpose2d_grad = {
     .kind = &conv_transpose2d_grad_kind, .supports = supports_mma_transpose_grad,
     .prepare = prepare_mma_transpose_grad, .run = run_mma_transpose_grad,
-    .accepts = OP_GIVES_SUMS | OP_HAS_COEF, .types = KERNEL_HALVES};
+    .accepts = OP_GIVES_SUMS | OP_HAS_SCALE_SHIFT, .types = KERNEL_HALVES};

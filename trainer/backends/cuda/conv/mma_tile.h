@@ -88,7 +88,7 @@ struct mma_args {
 #define MMA_HALO_BYTES(c) ((c) / 8 * MMA_PLANE(MMA_HALO, (c) / 8) * 16)
 #define MMA_INNER_BYTES(c) ((c) / 8 * MMA_PLANE(MMA_PIXELS, (c) / 8) * 16)
 #define MMA_LARGE_BYTES(c) ((c) / 8 * MMA_PLANE(4 * MMA_PIXELS, (c) / 8) * 16)
-#define MMA_STAGE_BYTES(c) ((c) / 8 * MMA_PLANE(MMA_COLUMNS, (c) / 8) * 16) /* per warp */
+#define MMA_STAGING_BYTES(c) ((c) / 8 * MMA_PLANE(MMA_COLUMNS, (c) / 8) * 16) /* per warp */
 /* For gpu_rows_sum of up to 16 numbers per thread, in rows of up to MMA_MAX_CHUNKS. */
 #define MMA_SUM_BYTES ((TILE_BLOCK + MMA_MAX_CHUNKS) * 16 * 4)
 
@@ -108,13 +108,13 @@ INLINE_DEVICE unsigned mma_plane(const unsigned chunks, const unsigned taps)
                                : MMA_PLANE(4 * MMA_PIXELS, chunks);
 }
 
-struct mma_place {
+struct mma_position {
     unsigned image, row, column; /* of the first pixel of a tile */
 };
 
-INLINE_DEVICE struct mma_place mma_place(const struct mma_field *f, unsigned tile)
+INLINE_DEVICE struct mma_position mma_position(const struct mma_field *f, unsigned tile)
 {
-    struct mma_place p;
+    struct mma_position p;
 
     p.column = tile % f->across * MMA_COLUMNS;
     p.row = tile / f->across % f->down * MMA_ROWS;
@@ -125,7 +125,7 @@ INLINE_DEVICE struct mma_place mma_place(const struct mma_field *f, unsigned til
 /* Sets *pixel to the index in the tensor of pixel i of a tile that has `around` pixels around it
  * and `pitch` in a row. Returns false, with a meaningless *pixel, outside of the image; coordinates
  * below 0 wrap around. */
-INLINE_DEVICE bool mma_pixel(const struct mma_field *f, struct mma_place p, unsigned i,
+INLINE_DEVICE bool mma_pixel(const struct mma_field *f, struct mma_position p, unsigned i,
                              const unsigned pitch, const unsigned around, unsigned *pixel)
 {
     unsigned y = p.row + i / pitch - around, x = p.column + i % pitch - around;

@@ -2,9 +2,9 @@
 /* Batch norm, with the formulas of backends/ref/batch_norm.c. Three launches: partial sums over
  * pixels, what follows from them for each channel, and dst = a u + b v + c (u is x without v, or in
  * the gradient u is dy and v is x). Moments or sums that another op has made replace the first;
- * with attr.coef the last is left out; where replicas add their sums up, the second is two. With a
- * ReLU behind the norm dst is at least 0, and in the gradient u counts only where the ReLU let v
- * pass, which one more launch prepares for partial sums. Here too: the norm of inference, and
+ * with attr.scale_shift the last is left out; where replicas add their sums up, the second is two.
+ * With a ReLU behind the norm dst is at least 0, and in the gradient u counts only where the ReLU
+ * let v pass, which one more launch prepares for partial sums. Here too: the norm of inference, and
  * folding it into a convolution. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
@@ -199,10 +199,10 @@ static struct finish_args finish_of(const struct op *op)
     k.c = k.a + k.channels;
     k.b = k.c + k.channels;
     k.mask = k.b + k.channels;
-    if (op->attr.coef && op->kind == &batch_norm_kind) {
+    if (op->attr.scale_shift && op->kind == &batch_norm_kind) {
         k.a = op->out[0]->data;
         k.c = k.a + k.channels;
-    } else if (op->attr.coef) {
+    } else if (op->attr.scale_shift) {
         k.mask = op->out[0]->data;
         k.a = k.mask + 2 * k.channels;
         k.b = k.a + k.channels;
@@ -279,7 +279,7 @@ static int run_batch_norm(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-static int run_batch_norm_coef(struct op *op, struct exec *x, struct err *e)
+static int run_batch_norm_scale_shift(struct op *op, struct exec *x, struct err *e)
 {
     return find_statistics(op, x, e);
 }
@@ -352,13 +352,13 @@ static int run_batch_norm_grad(struct op *op, struct exec *x, struct err *e)
         return -1;
     if (meets)
         LAUNCH(finish_backward, k.channels, stream, k);
-    if (!op->attr.coef)
+    if (!op->attr.scale_shift)
         apply_to(op, &k, op->in[0], op->in[1], mask, stream);
     return 0;
 }
 
 /* The kernels that read the coefficients are for bfloat16. */
-static bool supports_coef(const struct op *op)
+static bool supports_scale_shift(const struct op *op)
 {
     return op->in[0]->dtype == DTYPE_BF16 && tensor_channels(op->in[0]) % 8 == 0 &&
            cuda_supports(op) && cuda_has_bf16();
@@ -366,21 +366,21 @@ static bool supports_coef(const struct op *op)
 
 static bool supports_grad_coef(const struct op *op)
 {
-    return supports_coef(op) && op->in[1]->dtype == DTYPE_BF16;
+    return supports_scale_shift(op) && op->in[1]->dtype == DTYPE_BF16;
 }
 
 const struct kernel cuda_batch_norm = {
     &batch_norm_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm, NULL,
     OP_RELU | OP_TAKES_MOMENTS, 0, KERNEL_ANY};
-const struct kernel cuda_batch_norm_coef = {
-    &batch_norm_kind, supports_coef, batch_norm_prepare, run_batch_norm_coef, NULL,
-    OP_TAKES_MOMENTS, OP_RELU | OP_AS_COEF, KERNEL_HALVES};
+const struct kernel cuda_batch_norm_scale_shift = {
+    &batch_norm_kind, supports_scale_shift, batch_norm_prepare, run_batch_norm_scale_shift, NULL,
+    OP_TAKES_MOMENTS, OP_RELU | OP_AS_SCALE_SHIFT, KERNEL_HALVES};
 const struct kernel cuda_batch_norm_grad = {
     &batch_norm_grad_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm_grad, NULL,
     OP_RELU | OP_TAKES_SUMS, 0, KERNEL_ANY};
 const struct kernel cuda_batch_norm_grad_coef = {
     &batch_norm_grad_kind, supports_grad_coef, batch_norm_prepare, run_batch_norm_grad, NULL,
-    OP_TAKES_SUMS, OP_RELU | OP_AS_COEF, KERNEL_HALVES};
+    OP_TAKES_SUMS, OP_RELU | OP_AS_SCALE_SHIFT, KERNEL_HALVES};
 const struct kernel cuda_batch_norm_infer = {
     &batch_norm_infer_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm_infer, NULL,
     OP_RELU, 0, KERNEL_ANY};

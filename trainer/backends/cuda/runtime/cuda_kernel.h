@@ -15,7 +15,7 @@ extern "C" {
  * captured run can be launched with other numbers. device_ops.end copies the part before update
  * back to the host. */
 struct cuda_scalars {
-    double grad_scale, image_scale, loss_per_weight, loss_per_image, weight;
+    double grad_scale, image_scale, loss_per_weight, loss_per_image, loss_divisor;
     double loss_sum, own_square, square;
     double clip_square; /* sum of squares of the gradients: for clipping, and to see whether they
                          * are finite */
@@ -97,7 +97,7 @@ extern const struct kernel cuda_subsample_grad;
 
 /* For activations of bfloat16; images and logits may be floats. mma: on tensor cores; bf16: 16
  * bytes at a time. */
-extern const struct kernel cuda_batch_norm_coef;
+extern const struct kernel cuda_batch_norm_scale_shift;
 extern const struct kernel cuda_batch_norm_grad_coef;
 extern const struct kernel cuda_mma_conv2d;
 extern const struct kernel cuda_mma_conv2d_grad;
@@ -158,8 +158,8 @@ void cuda_limit_blocks(bool on);
 /* device_ops.update */
 void cuda_update(struct device *d, const struct device_update *u);
 
-/* device_ops.weigh */
-void cuda_weigh_run(struct device *d);
+/* device_ops.divide_loss */
+void cuda_divide_loss(struct device *d);
 
 /* Queues the multiplication of the beginning run's grad_scale and image_scale by scaling->factor,
  * so that the run computes the gradients of the scaled loss, and the setting of its unscale. */
