@@ -52,6 +52,7 @@ enum caveat_kind {
     CAVEAT_FAKE_GPUS,      /* the "GPUs" of some run are CPU cores */
     CAVEAT_FEW_CORES,      /* more workers than cores */
     CAVEAT_KERNELS,        /* slower kernels were used, as others gave wrong results */
+    CAVEAT_FLAT,           /* no speed-up, perhaps as the logs count one GPU's work */
     CAVEAT_NOT_LEARNT,     /* no network has learnt its task, or some run is blind (quality.h) */
     CAVEAT_NO_QUALITY,     /* some whole run has no quality, and others have */
     CAVEAT_EQUAL_SEEDS,    /* runs of different seeds are the same run (compare_distinct) */

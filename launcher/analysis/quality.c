@@ -79,7 +79,7 @@ static const char *find_unusable(const struct series *s, const struct series_poi
     const struct series_point *base = s->points;
 
     if (isnan(median_quality(base)) || isnan(median_quality(p)))
-        return p->nlimited == p->nruns ? "not known, as these runs ended at their limit"
+        return p->nlimited == p->nruns ? "not known, as these runs give the steady speed alone"
                : base->nlimited == base->nruns
                    ? "not judged, as the runs of the base case ended at their limit"
                    : "not recorded";
@@ -139,10 +139,12 @@ static void classify(struct quality *q, const struct series *s, const struct ser
     else if (is_blind(p)) {
         q->state = QUALITY_UNKNOWN;
         q->why = "not comparable, as networks score no better than one class everywhere";
-    } else if (c->test == COMPARE_NONE || c->test == COMPARE_IMAGES)
-        return;
-    else if (losses.low > c->margin * (1 + TOLERANCE))
+    } else if (losses.low > c->margin * (1 + TOLERANCE))
         q->state = QUALITY_FALLS;
+    else if (q->by_construction)
+        q->state = QUALITY_HOLDS;
+    else if (c->test == COMPARE_NONE || c->test == COMPARE_IMAGES)
+        return;
     else if (c->resolution > QUALITY_COARSE * c->margin * (1 + TOLERANCE))
         q->why = "recorded too coarsely";
     else if (losses.high < c->margin * (1 - TOLERANCE))

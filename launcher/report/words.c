@@ -280,7 +280,7 @@ static void add_evidence(struct buf *b, const struct analysis_series *as)
 
     if (d->by_time)
         buf_addf(b, "This is by speed alone, as %s.\n",
-                 as->series.limited ? "the runs ended at their limit" : "no run has a quality");
+                 as->series.limited ? "the runs give the steady speed alone" : "no run has a quality");
     else if (used)
         add_held(b, as);
     if (used && d->reach != d->use)

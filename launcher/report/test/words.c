@@ -464,14 +464,14 @@ static void check_other_work(void)
     is_str(words.evidence, "This is by speed alone, as no run has a quality.\n", "and says so");
     as.series.limited = true;
     headline(NULL);
-    is_str(words.evidence, "This is by speed alone, as the runs ended at their limit.\n", "or why");
+    is_str(words.evidence, "This is by speed alone, as the runs give the steady speed alone.\n", "or why");
 
     as.series.has_quality = as.series.is_share = true, as.series.quality = "IoU";
     as.decision.by_time = false, as.decision.use = &points[1];
     as.series.lower = false, quality[2].state = QUALITY_UNKNOWN;
-    quality[2].why = "not known, as these runs ended at their limit";
+    quality[2].why = "not known, as these runs give the steady speed alone";
     headline(NULL);
-    ok(strstr(words.evidence, "IoU with 4 GPUs is not known, as these runs ended at their limit: this "
+    ok(strstr(words.evidence, "IoU with 4 GPUs is not known, as these runs give the steady speed alone: this "
               "is by speed alone. Whole runs would show it.\n"), "a count without whole runs: %s",
        words.evidence);
 }
