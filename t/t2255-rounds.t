@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# submit --until-decided on a real Slurm: killed ten times, it ends with the rounds of an undisturbed
-# one, and with --one-allocation each round is one job.
+# submit --until-decided on a real Slurm: killed ten times, it ends with the rounds of an
+# undisturbed one, and with --one-allocation each round is one job.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh
