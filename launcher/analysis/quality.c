@@ -139,10 +139,12 @@ static void classify(struct quality *q, const struct series *s, const struct ser
     else if (is_blind(p)) {
         q->state = QUALITY_UNKNOWN;
         q->why = "not comparable, as networks score no better than one class everywhere";
-    } else if (c->test == COMPARE_NONE || c->test == COMPARE_IMAGES)
-        return;
-    else if (losses.low > c->margin * (1 + TOLERANCE))
+    } else if (losses.low > c->margin * (1 + TOLERANCE))
         q->state = QUALITY_FALLS;
+    else if (q->by_construction)
+        q->state = QUALITY_HOLDS;
+    else if (c->test == COMPARE_NONE || c->test == COMPARE_IMAGES)
+        return;
     else if (c->resolution > QUALITY_COARSE * c->margin * (1 + TOLERANCE))
         q->why = "recorded too coarsely";
     else if (losses.high < c->margin * (1 - TOLERANCE))
