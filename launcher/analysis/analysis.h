@@ -27,6 +27,7 @@
 struct analysis_options {
     struct series_facts facts;
     struct decision_rule rule;
+    const char *design;              /* what the report says behind the rule, or NULL */
     double deadline_s;               /* 0: no deadline */
     double score_target, loss_target; /* NaN: chosen automatically (convergence.h) */
     /* ascending qualities for analysis_series.levels; NULL: the default ones */

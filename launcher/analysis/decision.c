@@ -108,7 +108,7 @@ static int classify_points(struct decision *d, const struct series *s, struct er
     d->unlearnt = quality_is_unlearnt(s);
     d->by_time = !s->has_quality;
     d->rule.margin = decision_margin(&d->rule, s);
-    if (quality_compute(d->quality, s, d->rule.margin, e))
+    if (quality_compute(d->quality, s, d->rule.margin, d->rule.looks, e))
         return -1;
     for (size_t i = 0; i < s->npoints; i++) {
         d->time[i] = classify_time(d, s, &s->points[i]);
@@ -198,7 +198,7 @@ static void find_seeds(struct decision *d, const struct series *s)
     bool paired = c->test == COMPARE_PAIRED_T;
     struct scatter scatter = {c->sd, c->df};
 
-    if (d->reach == d->base || q->state != QUALITY_UNDECIDED || q->why)
+    if (d->rule.looks || d->reach == d->base || q->state != QUALITY_UNDECIDED || q->why)
         return;
     scatter = larger(scatter, paired ? pool_pairs(d, s) : pool_scatter(s, QUANTITY_IOU, false));
     d->seeds = (struct decision_seeds){.point = d->reach, .assumed = isnan(scatter.sd),
@@ -444,7 +444,7 @@ static bool choose_whole(struct decision *d, const struct series *s)
             d->next_whole[n++] = needed[i]->gpus;
     if (n)
         snprintf(d->next_why, sizeof d->next_why,
-                 "%s is not known there, as the runs ended at their limit", s->quality);
+                 "%s is not known there, as the runs give the steady speed alone", s->quality);
     return n;
 }
 

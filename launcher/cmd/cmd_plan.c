@@ -3,13 +3,17 @@
 #include "launcher/cmd/cmd.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "launcher/analysis/design/design_expect.h"
 #include "launcher/host/jsonio.h"
 #include "launcher/plan/plan_advice.h"
 #include "launcher/plan/run_cost.h"
+#include "launcher/rounds/rounds.h"
+#include "launcher/status/run_summary.h"
 #include "launcher/study/workspace.h"
 #include "launcher/submit/allocation.h"
 #include "launcher/submit/attempt.h"
@@ -18,7 +22,7 @@
 #include "src/plural.h"
 
 static struct workspace_args args;
-static bool as_json, test_only;
+static bool as_json, test_only, until_decided;
 static double max_gpu_hours;
 
 static const struct cli_option options[] = {
@@ -28,6 +32,9 @@ static const struct cli_option options[] = {
     {"test-only", 0, CLI_FLAG, NULL, "ask the scheduler when and where each run would start",
      &test_only, 0, 0},
     RUN_COST_OPTION(max_gpu_hours),
+    {"until-decided", 0, CLI_FLAG, NULL,
+     "show the first round of 'submit --until-decided', and what all rounds are expected to cost",
+     &until_decided, 0, 0},
     WORKSPACE_OPTION_ONE_ALLOCATION(args),
     {"json", 0, CLI_FLAG, NULL, "print JSON instead of a table", &as_json, 0, 0},
     WORKSPACE_OPTION_STUDY(args),
@@ -50,6 +57,10 @@ struct plan_forecast {
     struct scheduler_forecast start;   /* of the allocation */
     struct plan_cost total;
     struct plan_cost variants[VARIANTS_MAX]; /* of each variant */
+    struct rounds rounds;    /* with --until-decided, whose newest or first round the plan is, */
+    struct design_cost cost; /* and the cost of all, */
+    double whole_s;          /* if a whole run of the base case takes so long, */
+    const char *whole_why;   /* which is known from that */
     int64_t disk, cache; /* bytes on disk: of all runs, and of the cache that they share */
 };
 
@@ -113,6 +124,31 @@ static void print_hours(const char *before, double hours)
         printf("%s%.*f GPU-hours", before, run_cost_decimals(hours), hours);
 }
 
+static json_t *encode_cost(const struct plan_forecast *f)
+{
+    const struct design_cost *c = &f->cost;
+
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:s}", "median", c->median, "most", c->most,
+                     "decided", c->decided, "rounds", c->rounds, "whole_s", f->whole_s, "whole_why",
+                     f->whole_why);
+}
+
+/* Prints what all rounds are expected to cost. */
+static void print_cost(const struct plan_forecast *f)
+{
+    const struct design_cost *c = &f->cost;
+    const struct design *d = &f->rounds.design;
+    char whole[32];
+
+    run_summary_format_time(f->whole_s, whole);
+    printf("until decided: about %.3g GPU-hours in %.0f rounds (median), and in 90 %% of %d simulated "
+           "studies at most %.3g, if a whole run on %d GPU%s takes %s (%s), times scatter by %.0f %% "
+           "and quality is unchanged\n", c->median, c->rounds, DESIGN_EXPECT_STUDIES, c->most,
+           d->counts[0], plural(d->counts[0]), whole, f->whole_why, 100 * DECISION_TIME_SCATTER);
+    if (isfinite(d->max_gpu_hours))
+        printf("%.0f %% of them decide within %g GPU-hours\n", 100 * c->decided, d->max_gpu_hours);
+}
+
 static void print_allocation(const struct plan_forecast *f)
 {
     const struct job *job = &f->allocation.job.job;
@@ -173,6 +209,8 @@ static int print_plan_json(const struct workspace *w, struct plan_forecast *f, s
     }
     if (root && w->variants.count)
         json_object_set_new(root, "variants", encode_variants(w, f));
+    if (root && until_decided)
+        json_object_set_new(root, "until_decided", encode_cost(f));
     if (root && w->one_allocation)
         json_object_set_new(root, "allocation", encode_allocation(f));
     return jsonio_print(root, 6, "the plan", e);
@@ -252,6 +290,8 @@ static void print_table(const struct workspace *w, struct plan_forecast *f)
     print_variants(w, f);
     if (w->one_allocation)
         print_allocation(f);
+    if (until_decided)
+        print_cost(f);
     if (f->advice.train)
         printf("%s%ld training and %ld validation images, %.2f million parameters\n",
                f->advice.exact ? "" : "about ", f->advice.train, f->advice.val,
@@ -341,12 +381,33 @@ static int measure_runs(const struct workspace *w, struct plan_forecast *f, stru
     return 0;
 }
 
+/* Plans the newest or the first round, and simulates all. */
+static int plan_rounds(struct workspace *w, struct plan_forecast *f, struct err *e)
+{
+    struct run_plan base;
+    double seconds = 0;
+    char gpus[16];
+
+    if (rounds_read(&f->rounds, w, max_gpu_hours, e))
+        return -1;
+    struct design d = f->rounds.design;
+    snprintf(gpus, sizeof gpus, "%d", d.counts[0]);
+    if (run_plan_compute(&w->study, &w->site, gpus, 1, &base, e))
+        return -1;
+    int rc = measured_collect(w, &base, &seconds, e);
+    run_plan_destroy(&base);
+    f->whole_why = seconds > 0 ? "as measured" : d.whole_s > 0 ? "its time limit" : "assumed";
+    f->whole_s = d.whole_s = seconds > 0 ? seconds : d.whole_s > 0 ? d.whole_s : 3600;
+    return rc || design_expect(&d, &f->cost, e) ? -1 : rounds_plan(&f->rounds, &f->plan, e);
+}
+
 static int plan_study(struct workspace *w, struct plan_forecast *f, struct err *e)
 {
     int rc;
 
-    if (workspace_plan(w, &f->plan, e) ||
-        (!study_runs_trainer(&w->study) && attempt_check(w, f->plan.runs, e)))
+    if (until_decided ? plan_rounds(w, f, e) : workspace_plan(w, &f->plan, e))
+        return -1;
+    if (!study_runs_trainer(&w->study) && attempt_check(w, f->plan.runs, e))
         return -1;
     plan_advice_collect(w, &f->plan, &f->advice);
     if (measure_runs(w, f, e))
@@ -364,7 +425,7 @@ static int plan_study(struct workspace *w, struct plan_forecast *f, struct err *
     if (!as_json)
         print_table(w, f);
     fflush(stdout);
-    if (rc == 0 && max_gpu_hours > 0)
+    if (rc == 0 && max_gpu_hours > 0 && !until_decided)
         rc = w->one_allocation
                  ? allocation_check_cost(&f->allocation, w->options.time_min, max_gpu_hours, e)
                  : run_cost_check(&f->plan, true, w->options.time_min, max_gpu_hours, e);
@@ -384,6 +445,8 @@ static int cmd_plan_run(int noperands, char **operands, int nrest, char **rest, 
     free(f.starts);
     free(f.measured);
     run_plan_destroy(&f.plan);
+    if (f.rounds.w)
+        rounds_close(&f.rounds);
     workspace_close(&w);
     return rc;
 }

@@ -35,7 +35,7 @@ struct wanted_label {
 };
 
 /* The runs that the study asks for: labels x gpus x the seeds 1..nseeds, at most MAX_WANTED in all.
- */
+ * One that is submitted in rounds asks for none. */
 struct wanted_runs {
     struct wanted_label *labels;
     size_t nlabels;
@@ -163,7 +163,8 @@ static int list_labels(const struct workspace *w, const struct results *table,
 
 static int add_missing(const struct workspace *w, struct results *table, struct err *e)
 {
-    struct wanted_runs wanted = {.nseeds = w->study.seeds};
+    struct wanted_runs wanted = {
+        .nseeds = path_has_file(w->ledger.dir, "rounds.json") ? 0 : w->study.seeds};
     struct map known = {0};
     struct range counts;
 

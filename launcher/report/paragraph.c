@@ -48,7 +48,7 @@ static void add_subject(struct buf *b, const struct report_series *rs)
     for (size_t i = 0; i < s->npoints; i++)
         nlimited += s->points[i].nlimited;
     if (nlimited)
-        buf_addf(b, ", %zu of which ended at their limit and give the steady speed alone",
+        buf_addf(b, ", %zu of which give the steady speed alone",
                  nlimited);
     buf_addf(b, " (unetctl %s).\n", PACKAGE_VERSION);
 }

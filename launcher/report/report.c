@@ -154,6 +154,8 @@ static char *describe_rule(const struct report *r, const struct analysis_options
         first = !first || (s->has_quality && !first->has_quality) ? s : first;
     }
     decision_describe_rule(&b, &options->rule, first, quality);
+    if (options->design)
+        buf_addf(&b, " %s", options->design);
     return buf_steal(&b);
 }
 

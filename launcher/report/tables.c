@@ -108,8 +108,9 @@ static void fill_speed(struct table *t, const struct report_series *rs)
                "Speed of %s relative to %d GPU%s: medians over the runs of a count. Scaling: %s. "
                "%sRange: of the runs, which are too few for an interval.%s%s%s%s",
                rs->label, s->points[0].gpus, plural(s->points[0].gpus), mode.data ? mode.data : "",
-               one_epoch, s->limited ? " Limited: runs that ended at their limit and give the "
-                                       "steady speed alone; the others give all." : "",
+               one_epoch, s->limited ? " Limited: runs that ended at their limit, or logged nothing "
+                                       "but rates, and give the steady speed alone; the others "
+                                       "give all." : "",
                method ? " Interval of the speed-up: " : "", method ? method : "",
                method ? "." : "");
     t->failed |= mode.failed;

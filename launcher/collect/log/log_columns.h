@@ -27,6 +27,7 @@ struct log_columns {
     int column[LOG_NROLES];  /* -1: there is none */
     double scale[LOG_NROLES]; /* from its numbers to seconds or units per second */
     enum log_count count[LOG_NROLES]; /* of LOG_TIME and LOG_UNITS */
+    bool of_one_gpu; /* LOG_UNITS or LOG_RATE has the work of one GPU */
     char metric[32]; /* the name of the quality */
     char unit[24];   /* of LOG_UNITS or LOG_RATE */
 };

@@ -508,6 +508,9 @@ int log_intervals_fill(const struct log_table *t, const struct log_form *form, s
     struct reader reader = {.t = t, .form = form, .before = NAN, .done_before = NAN, .e = e};
     int rc = log_columns_find(t, form, &reader.c, e);
 
+    enum log_role work = reader.c.column[LOG_UNITS] >= 0 ? LOG_UNITS : LOG_RATE;
+    double scale = reader.c.scale[work] > 0 ? reader.c.scale[work] : 1;
+    reader.c.scale[work] = reader.c.of_one_gpu && r->gpus > 0 ? scale * r->gpus : scale;
     reader.keys = mem_zero(t->nrows + 1, sizeof *reader.keys, e);
     reader.ticks = mem_zero(t->nrows + 1, sizeof *reader.ticks, e);
     if (rc || !reader.keys || !reader.ticks || decide_count(&reader, LOG_TIME, "time") ||

@@ -59,6 +59,7 @@ struct result {
     /* 1 if it ended at limit.steps or limit.minutes: only its speed is known, neither its quality
      * nor the time of a whole run. */
     int limited;
+    double limited_s; /* how long it trained then; 0: the sum of its curve */
     long asked_steps; /* limit.steps of its plan, for the reader of its log; 0: none */
     /* 1 if its intervals (curve.h) are the steps between two rows of its log, not epochs; `epochs`
      * is their number all the same, and images and times are of one of them */

@@ -466,21 +466,21 @@ static void check_other_work(void)
     for (size_t i = 0; i < as.series.npoints; i++)
         points[i].nlimited = points[i].nruns;
     headline(NULL);
-    is_str(words.evidence, "All runs ended at their limit, so none has a quality.\n", "or why");
+    is_str(words.evidence, "All runs give the steady speed alone, so none has a quality.\n", "or why");
     as.decision.next_whole[0] = 1;
     as.decision.next_whole[1] = 4;
-    strcpy(as.decision.next_why, "IoU is not known there, as the runs ended at their limit");
+    strcpy(as.decision.next_why, "IoU is not known there, as the runs give the steady speed alone");
     headline(NULL);
     ok(strstr(words.reasons, "Worth measuring next: whole runs with 1 and 4 GPUs (IoU is not known "
-              "there, as the runs ended at their limit).\n"), "whole runs are proposed: %s",
+              "there, as the runs give the steady speed alone).\n"), "whole runs are proposed: %s",
        words.reasons);
 
     as.series.has_quality = as.series.is_share = true, as.series.quality = "IoU";
     as.decision.by_time = false, as.decision.use = &points[1];
     as.series.lower = false, quality[2].state = QUALITY_UNKNOWN;
-    quality[2].why = "not known, as these runs ended at their limit";
+    quality[2].why = "not known, as these runs give the steady speed alone";
     headline(NULL);
-    ok(strstr(words.evidence, "IoU with 4 GPUs is not known, as these runs ended at their limit: this "
+    ok(strstr(words.evidence, "IoU with 4 GPUs is not known, as these runs give the steady speed alone: this "
               "is by speed alone. Whole runs would show it.\n"), "a count without whole runs: %s",
        words.evidence);
 }

@@ -20,7 +20,9 @@ static struct log_form form; /* of the next file only */
 static int read_bytes(const char *text, size_t n)
 {
     curve_destroy(r.curve);
+    int gpus = r.gpus;
     result_init(&r);
+    r.gpus = gpus;
     if (atomicfile_write(path, text, n, 0600, &e))
         bail_out("%s", e.text);
     int rc = log_file_read(path, &form, &r, &e);
@@ -68,6 +70,22 @@ static void check_steps_apart(void)
             "times of a step in rows of epochs");
     refused(ERR_CONFIG, "iter 0: loss 3, time 5ms\niter 1: loss 2, time 5ms\n", "its form is not",
             "lines with commas are no table");
+}
+
+static void check_work_of_one_gpu(void)
+{
+    r.gpus = 4;
+    form.units = "samples/s:gpu";
+    ok(read_text("step,step_time,samples/s,loss\n1,1,100,3\n2,1,100,2\n3,1,100,1\n") == 0 &&
+           r.curve->units[2] == 400 && r.images_per_s == 400 && strcmp(r.unit, "samples") == 0,
+       "a rate of one GPU counts for all");
+    form.units = "tokens:gpu";
+    ok(read_text("step,step_time,tokens\n1,1,100\n2,1,100\n3,1,100\n") == 0 &&
+           r.curve->units[2] == 400, "and the work of one");
+    form.units = "tokens:total:gpu";
+    ok(read_text("step,step_time,tokens\n1,1,100\n2,1,200\n3,1,300\n") == 0 &&
+           r.curve->units[2] == 400, "also counted from the start");
+    r.gpus = 0;
 }
 
 static void check_lightning(void)
@@ -272,6 +290,7 @@ int main(void)
     if (fd < 0)
         bail_out("mkstemp");
     close(fd);
+    check_work_of_one_gpu();
     check_steps_apart();
     check_lightning();
     check_json();
