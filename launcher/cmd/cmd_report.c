@@ -173,7 +173,10 @@ static int read_study(struct input *in, const char *dir, struct err *e)
         rc = err_errno(e, ERR_INTERNAL, errno, "cannot write the report into the study %s (-o DIR "
                        "writes it elsewhere)", workspace.study.dir);
     else
-        rc = collect_study(&workspace, in->into_study, &s->results, e);
+        rc = workspace_open_variants(&workspace, &one, 0, NULL, e) ||
+                     collect_study(&workspace, in->into_study, &s->results, e)
+                 ? -1
+                 : 0;
     in->nsources += rc == 0;
     if (rc == 0 && in->nsources == 1)
         rc = read_rounds(in, &workspace, &s->results, e);
