@@ -10,7 +10,7 @@
 
 #define TOLERANCE 1e-7 /* of comparisons with the margin: 0.94 - 0.95 is not quite -0.01 */
 
-const char *quality_state_name(enum quality_state state)
+const char *quality_state_name(const struct quality *q)
 {
     static const char *const names[] = {
         [QUALITY_UNKNOWN] = "unknown",
@@ -20,7 +20,8 @@ const char *quality_state_name(enum quality_state state)
         [QUALITY_COLLAPSES] = "collapses",
     };
 
-    return names[state];
+    return q->state == QUALITY_HOLDS && q->by_construction ? "holds by construction"
+                                                           : names[q->state];
 }
 
 static double median_quality(const struct series_point *p)

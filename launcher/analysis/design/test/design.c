@@ -100,6 +100,10 @@ static void check_course(void)
     is_int(verdict.tests[0].how, DESIGN_FALLS, "that of 8 falls");
     is_int(verdict.ntests, 3, "three counts are tested");
     ok(verdict.tests[0].interval.high < -0.01, "the interval says that it falls");
+    t.falls_from = 2, t.fall = 6;
+    make(&d, &t, NULL, NULL);
+    ok(verdict.state == DESIGN_DECIDED && verdict.gpus == 1 && verdict.how == DESIGN_FALLS,
+       "if it falls from 2 on, it is 1: %s", verdict.why);
     d.quality = false;
     make(&d, &t, NULL, NULL);
     is_int(verdict.gpus, 8, "if no quality is asked of, it is 8 again");
