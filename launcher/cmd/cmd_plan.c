@@ -261,7 +261,8 @@ static int plan_study(struct workspace *w, struct plan_forecast *f, struct err *
     int rc;
 
     if (workspace_plan(w, &f->plan, e) ||
-        (!study_runs_trainer(&w->study) && attempt_check(w, f->plan.runs, e)))
+        ((!study_runs_trainer(&w->study) || *w->study.container) &&
+         attempt_check(w, f->plan.runs, e)))
         return -1;
     for (size_t i = 0; i < f->plan.count; i++)
         f->hours += run_cost_gpu_hours(&f->plan.runs[i], w->options.time_min);
