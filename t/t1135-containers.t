@@ -5,7 +5,7 @@
 . "$srcdir/t/lib.sh"
 . "$srcdir/t/study.sh"
 
-mkdir -p bin image work "$TMP/fast"
+mkdir -p bin image work fast && echo 1 >fast/in.nc
 cp "$srcdir/t/engine.sh" work/train.sh
 echo image >tool.sif
 make_study one generic --set slurm.time=1:00:00
@@ -13,7 +13,7 @@ printf 'command:\n  script: %s\n  args: [-x, %s/in.nc]\n' "$TMP/work/train.sh" "
     >>one/study.yaml
 render() { unetctl generate -C one --engine command --gpus 1 --set "container=$1" "${@:2}"; }
 script=one/runs/command-g01-s1/run_file.sh submit=one/runs/command-g01-s1/submit_file.sh
-words="container.sh auto $TMP/tool.sif $TMP/one $TMP/data $TMP/work $builddir"
+words="container.sh auto $TMP/tool.sif $TMP/one $TMP/data $builddir $TMP/work"
 
 # ---- the program of each rank alone
 exits 0 "an image that is a file" render ./tool.sif
@@ -34,7 +34,7 @@ like "$script" " $TMP/link $TMP/fast -- " "the link and its target are there"
 
 # ---- Pyxis, in which all of the step is
 exits 0 "an image of Enroot" render 'nvcr.io#nvidia/pytorch:25.01-py3'
-like "$submit" "^ *srun --mpi=pmix .*--ntasks=1 .* --container-image='?nvcr.io#nvidia/pytorch:25.01-py3'? --container-mounts='?$TMP/one:$TMP/one,$TMP/data:$TMP/data,.*,$builddir:$builddir,.* --container-workdir=$TMP/one/runs/command-g01-s1 bash " \
+like "$submit" "^ *srun --mpi=pmix .*--ntasks=1 .* --container-image='?nvcr.io#nvidia/pytorch:25.01-py3'? --container-mounts='?$TMP/one:$TMP/one,$TMP/data:$TMP/data,$builddir:$builddir,.*[^,] --container-workdir=$TMP/one/runs/command-g01-s1 bash " \
     "is an option of srun, also for a single rank"
 unlike "$script" 'container.sh' "and the program starts as it is"
 exits 0 "a name, by Pyxis" render nvcr.io/nvidia/pytorch:25.01-py3 --set container_runtime=pyxis

@@ -173,8 +173,9 @@ static bool check_container(const struct workspace *w, const struct settings_pro
         return true;
     }
     findings_add(f, code == ERR_PEER && on_nodes ? FINDING_WARNING : FINDING_ERROR, "container",
-                 "%s: %.400s", w->study.container,
-                 *said ? said : "it does not have the program, or that is not executable");
+                 "%s: %s does not start: %.400s", w->study.container,
+                 !section ? "unet-train" : is_python ? section->python : section->script,
+                 *said ? said : "it does not exist, or is not executable");
     findings_remedy(f, "correct container, container_runtime or the program in %s; 'unetctl doctor "
                     "--gpus 1' starts the container on a node", w->study.file);
     return false;

@@ -123,6 +123,12 @@ static int add_path(struct setting_lines *list, const char *path, struct err *e)
                : 0;
 }
 
+/* Does so with what is not in the image instead. */
+static int add_existing(struct setting_lines *list, const char *path, struct err *e)
+{
+    return access(path, F_OK) == 0 ? add_path(list, path, e) : 0;
+}
+
 /* Lists the folders of what the program reads and writes, and of unetctl, since its trainer and
  * scripts may be the program. */
 static int list_folders(const struct workspace *w, struct setting_lines *list, struct err *e)
@@ -134,17 +140,18 @@ static int list_folders(const struct workspace *w, struct setting_lines *list, s
     if (paths_bindir(bindir, sizeof bindir) || paths_data("templates/python", shared, sizeof shared,
                                                           e))
         return -1;
-    const char *const paths[] = {
-        s->dir, s->data.dir, s->data.cache, s->data.class_file, s->model.name,
-        section ? section->script : w->site.trainer, bindir};
+    const char *const paths[] = {s->dir, s->data.dir, s->data.cache, s->data.class_file,
+                                 s->model.name, bindir};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         if (add_path(list, paths[i], e))
             return -1;
+    if (add_existing(list, section ? section->script : w->site.trainer, e))
+        return -1;
     *strrchr(shared, '/') = 0; /* templates/, of unetctl also below /usr */
     if (add_folder(list, shared, e))
         return -1;
     for (size_t i = 0; section && i < section->args.count; i++)
-        if (add_path(list, section->args.lines[i], e))
+        if (add_existing(list, section->args.lines[i], e))
             return -1;
     return 0;
 }
