@@ -72,8 +72,8 @@ struct analysis_difference {
 struct analysis_pair {
     size_t a, b; /* indices of series */
     /* At all common counts, first of the steady epoch, then of the quality if a series has it, each
-     * by ascending count. Intervals and p-values hold simultaneously over the counts of a
-     * quantity. */
+     * by ascending count. Intervals and p-values hold simultaneously over all pairs
+     * and counts of a quantity. */
     struct analysis_difference *differences;
     size_t ndifferences;
 };

@@ -433,9 +433,26 @@ static bool choose_seeds(struct decision *d, const struct series *s)
     return true;
 }
 
+/* Chooses whole runs of base and reach where all ended at their limit, if the runs have a quality
+ * that they would show. */
+static bool choose_whole(struct decision *d, const struct series *s)
+{
+    const struct series_point *const needed[] = {d->base, d->reach};
+    bool is_named = s->has_quality || *s->rows->metric;
+    size_t n = 0;
+
+    for (size_t i = 0; is_named && d->reach != d->base && i < 2; i++)
+        if (needed[i]->nlimited == needed[i]->nruns)
+            d->next_whole[n++] = needed[i]->gpus;
+    if (n)
+        snprintf(d->next_why, sizeof d->next_why,
+                 "%s is not known there, as the runs give the steady speed alone", s->quality);
+    return n;
+}
+
 static void choose_next(struct decision *d, const struct series *s)
 {
-    if (choose_seeds(d, s))
+    if (choose_whole(d, s) || choose_seeds(d, s))
         return;
     if (!d->limit) {
         choose_larger(d);

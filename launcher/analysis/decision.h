@@ -126,6 +126,7 @@ struct decision {
     /* or how many runs base and next_point should have each, or 0 */
     size_t next_seeds;
     const struct series_point *next_point;
+    int next_whole[2]; /* or the counts, 0 or more, that need whole runs for the quality */
     char next_why[480];
     struct disturbance disturbance;
     struct caveat caveats[CAVEAT_NKINDS];

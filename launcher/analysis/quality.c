@@ -86,7 +86,7 @@ static const char *find_unusable(const struct series *s, const struct series_poi
                    : "not recorded";
     if (unlearnt)
         return "not comparable, as no network has learnt its task";
-    if (base->epochs != p->epochs || !p->epochs)
+    if (base->work != p->work || !p->work)
         return s->stepped ? "not comparable, as the runs did different amounts of work"
                           : "not comparable, as the runs trained for different numbers of epochs";
     if (base->val_images && p->val_images && p->val_images != base->val_images)

@@ -143,9 +143,8 @@ static int read_rounds(struct input *in, struct workspace *w, const struct resul
                        struct err *e)
 {
     struct rounds rounds;
-    char text[ROUNDS_FILE_TEXT];
 
-    if (!rounds_file_describe(&w->ledger, text))
+    if (!path_has_file(w->ledger.dir, "rounds.json"))
         return 0;
     if (rounds_read(&rounds, w, 0, e))
         return -1;
@@ -174,7 +173,10 @@ static int read_study(struct input *in, const char *dir, struct err *e)
         rc = err_errno(e, ERR_INTERNAL, errno, "cannot write the report into the study %s (-o DIR "
                        "writes it elsewhere)", workspace.study.dir);
     else
-        rc = collect_study(&workspace, in->into_study, &s->results, e);
+        rc = workspace_open_variants(&workspace, &one, 0, NULL, e) ||
+                     collect_study(&workspace, in->into_study, &s->results, e)
+                 ? -1
+                 : 0;
     in->nsources += rc == 0;
     if (rc == 0 && in->nsources == 1)
         rc = read_rounds(in, &workspace, &s->results, e);

@@ -135,6 +135,9 @@ static char *list_differences(const struct report *r)
                 buf_add(&b, "\n");
             }
     }
+    if (r->analysis.nseries > ANALYSIS_PAIRED)
+        buf_addf(&b, "Only the first %d of %zu series are compared in pairs.\n", ANALYSIS_PAIRED,
+                 r->analysis.nseries);
     return buf_steal(&b);
 }
 

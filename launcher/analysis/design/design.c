@@ -356,15 +356,17 @@ static void choose_quality(const struct design_view *v, struct design_round *nex
         add_look(v, next, test, v->design->shared ? 0 : 1);
 }
 
-/* Has no larger count a result, or are those that have all slow? */
+/* Has no larger count a result, or are those that have all slow, or slower than the base case? */
 static enum design_state judge_speed(const struct design_view *v)
 {
     bool slow = true;
 
     if (!v->series || v->series->npoints < 2)
         return DESIGN_FAILED;
-    for (size_t i = 1; i < v->design->ncounts; i++)
-        slow &= design_view_speed(v, v->design->counts[i]) != DESIGN_OPEN;
+    for (size_t i = 1; i < v->design->ncounts; i++) {
+        int gpus = v->design->counts[i];
+        slow &= design_view_speed(v, gpus) != DESIGN_OPEN || design_view_speedup(v, gpus) <= 1;
+    }
     return slow ? DESIGN_UNREACHABLE : DESIGN_UNDECIDED;
 }
 
@@ -393,7 +395,7 @@ static void explain_end(const struct design_view *v, struct design_verdict *verd
                  "nothing to compare" : "no run of the base case, %d GPU%s, has a result",
                  d->counts[0], plural(d->counts[0]));
     else if (verdict->state == DESIGN_UNREACHABLE)
-        snprintf(why, size, "no count above %d has an efficiency of %.2f", d->counts[0],
+        snprintf(why, size, "no count above %d is faster with an efficiency of at least %.2f", d->counts[0],
                  d->rule.efficiency);
     else if (verdict->how == DESIGN_SPEED_ALONE)
         snprintf(why, size, "%d GPUs are the fastest count measured whose efficiency is shown to "

@@ -36,6 +36,9 @@ struct result {
     int attempt; /* 0: there is none */
     enum result_state state;
     long epochs;   /* completed */
+    /* in a series, what the whole run did: its epochs or, of a run of steps, its work relative to
+     * the first one's, in parts of 1 / SERIES_WORK_STEPS (series_rows.h) */
+    long work;
     double images; /* images that all ranks processed in an epoch, median */
     /* in a series, the second is that of the epoch series_facts.epoch if it is set */
     double first_epoch_s, second_epoch_s;
