@@ -30,7 +30,7 @@ echo fail >bad/behave
 make_rounds nan local "${score[@]}"
 echo nan >nan/behave
 begin slow --max-gpu-hours 9 &
-begin poor --max-gpu-hours 0.6 &
+begin poor --max-gpu-hours 0.8 &
 begin bad --max-gpu-hours 9 &
 begin nan --max-gpu-hours 9 &
 
@@ -47,9 +47,8 @@ like "$ERR" 'what a whole run costs is unknown' "the reason is one line"
 exits 3 "a limit below the first round" unetctl submit -C one "${until[@]}" --max-gpu-hours 0.01
 like "$ERR" 'nothing was submitted: the next round .* of 0.01 are left' "the error says so"
 exits 0 "--dry-run" unetctl submit -C one "${until[@]}" --max-gpu-hours 9 --dry-run
-is "$(grep -o '^==> runs/[^ ]*/run.json' "$OUT" | tr '\n' ' ')" \
-    "$(printf '==> runs/command-short-g0%s/run.json ' 1-s1 1-s2 2-s1 2-s2 4-s1 4-s2)" \
-    "it shows the runs of the first round"
+is "$(sed -n 's,^==> runs/\(.*\)-s[0-9]*/run.json.*,\1,p' "$OUT" | uniq | tr '\n' ' ')" \
+    "command-short-g01 command-short-g02 command-short-g04 " "it shows the runs of the first round"
 ok "nothing was submitted or written" test ! -e one/runs -a ! -e one/.unetctl/rounds.json
 exits 0 "plan" unetctl plan -C one "${until[@]}" --max-gpu-hours 99
 like "$OUT" '^until decided: about [0-9.]+ GPU-hours in [0-9]+ rounds .* takes 10 min .its time limit' \
@@ -107,7 +106,7 @@ is "$(rounds three | grep -v max_gpu_hours)" "$(rounds one | grep -v max_gpu_hou
 
 # ---- what cannot be decided
 ended 8 "no count is efficient" slow
-like "$ERR" '^unetctl: error: no verdict: unreachable after .*: no count above 1 has an efficiency of 0.80' \
+like "$ERR" '^unetctl: error: no verdict: unreachable after .*: no count above 1 is faster with an efficiency of at least 0.80' \
     "the reason is one line"
 ended 8 "the limit is reached" poor
 like "$ERR" '^unetctl: error: no verdict: budget after 1 round .*quality.* are left$' \
@@ -118,7 +117,7 @@ exits 0 "a larger limit" unetctl submit -C poor "${until[@]}" --max-gpu-hours 9
 is "$(rounds poor)" "$(rounds one)" "continues with the same rounds"
 ended 1 "runs fail" bad
 like "$ERR" '^unetctl: warning: command-short-g04-s1: FAILED' "each has a line"
-like "$ERR" "^unetctl: error: round 1: 2 runs ended without a result; type 'unetctl resume'" \
+like "$ERR" "^unetctl: error: round 1: [0-9] runs ended without a result; type 'unetctl resume'" \
     "the error says what to type"
 like "$OUT" '^Use 2 GPUs' "what was learnt is printed"
 OUT=$TMP/.out ERR=$TMP/.err
@@ -133,7 +132,7 @@ exits 0 "it is counted" unetctl submit -C nan "${until[@]}" --max-gpu-hours 9 --
 like "$OUT" '^decided after .*: the quality of 2 GPUs is shown to fall, as that of all' \
     "as a fall of quality"
 like "$OUT" '^Use 1 GPU: .*' "and the report agrees"
-make_rounds long local
+make_rounds long local "${score[@]}"
 echo hang >long/behave
 exits 6 "runs that do not end" unetctl submit -C long "${until[@]}" --max-gpu-hours 9 --timeout 1
 like "$OUT" '^round 1 .about' "the round is named"
@@ -143,6 +142,12 @@ kill -s INT $!
 wait $!
 is $? 130 "Ctrl-C ends the waiting"
 exits 0 "the runs are cancelled" unetctl cancel -C long --yes
+exits 1 "cancelled runs have no result" unetctl submit -C long "${until[@]}" --max-gpu-hours 9
+rm long/behave
+exits 0 "they are resumed" unetctl resume -C long --wait
+unlike <(cat long/runs/*/attempt-2/run.json 2>/dev/null) . "as the short runs that they were"
+exits 0 "the rounds continue" unetctl submit -C long "${until[@]}" --max-gpu-hours 9
+is "$(rounds long)" "$(rounds one)" "as if undisturbed"
 ok "a data set is made" unetctl data synth --out data --count 8 --size 32x32 --seed 1
 ok "a study of it is made" unetctl init tiny --data data --site local --set train.epochs=2 \
     --set model.base=2 --set model.depth=2 --set data.height=32 --set data.width=32

@@ -25,10 +25,12 @@ static void describe_quality_rule(struct buf *b, const struct decision_rule *rul
     double scale = rule->is_share ? 100 : 1;
     const char *unit = rule->is_share ? " % of the base case's" : "";
 
-    buf_addf(b, " %s is judged by its change from the base case, with an interval that is "
-             "simultaneous over all counts: it holds where that lies %s%.3g%s, %s where it lies "
-             "%s, and is undecided otherwise and where a count has one run.",
-             *quality == 'I' ? quality : "Quality", s->lower ? "below " : "above -",
+    buf_addf(b, " %s is judged by its change from the base case, with %s: it holds where that lies "
+             "%s%.3g%s, %s where it lies %s, and is undecided otherwise and where a count has one "
+             "run.", *quality == 'I' ? quality : "Quality",
+             rule->looks ? "a repeated confidence interval over pairs of seeds, simultaneous over "
+                           "all counts and looks of the sequential study"
+                         : "an interval that is simultaneous over all counts", s->lower ? "below " : "above -",
              scale * rule->margin, unit, quality_fall_word(s), s->lower ? "above" : "below");
     if (s->is_share)
         buf_addf(b, " A run more than %.3g%s below the median of the base case has collapsed: the "

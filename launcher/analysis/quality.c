@@ -10,7 +10,7 @@
 
 #define TOLERANCE 1e-7 /* of comparisons with the margin: 0.94 - 0.95 is not quite -0.01 */
 
-const char *quality_state_name(enum quality_state state)
+const char *quality_state_name(const struct quality *q)
 {
     static const char *const names[] = {
         [QUALITY_UNKNOWN] = "unknown",
@@ -20,7 +20,8 @@ const char *quality_state_name(enum quality_state state)
         [QUALITY_COLLAPSES] = "collapses",
     };
 
-    return names[state];
+    return q->state == QUALITY_HOLDS && q->by_construction ? "holds by construction"
+                                                           : names[q->state];
 }
 
 static double median_quality(const struct series_point *p)
@@ -139,10 +140,12 @@ static void classify(struct quality *q, const struct series *s, const struct ser
     else if (is_blind(p)) {
         q->state = QUALITY_UNKNOWN;
         q->why = "not comparable, as networks score no better than one class everywhere";
-    } else if (c->test == COMPARE_NONE || c->test == COMPARE_IMAGES)
-        return;
-    else if (losses.low > c->margin * (1 + TOLERANCE))
+    } else if (losses.low > c->margin * (1 + TOLERANCE))
         q->state = QUALITY_FALLS;
+    else if (q->by_construction)
+        q->state = QUALITY_HOLDS;
+    else if (c->test == COMPARE_NONE || c->test == COMPARE_IMAGES)
+        return;
     else if (c->resolution > QUALITY_COARSE * c->margin * (1 + TOLERANCE))
         q->why = "recorded too coarsely";
     else if (losses.high < c->margin * (1 - TOLERANCE))

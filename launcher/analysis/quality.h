@@ -65,8 +65,8 @@ struct quality {
     bool by_construction;
 };
 
-/* "holds", "undecided", ... */
-const char *quality_state_name(enum quality_state state);
+/* Returns "holds", "undecided", ... or "holds by construction". */
+const char *quality_state_name(const struct quality *q);
 
 /* Is r no better than predicting one class everywhere, which is called blind? False if that is
  * unknown. */

@@ -441,6 +441,7 @@ static int cmd_plan_run(int noperands, char **operands, int nrest, char **rest, 
     (void)noperands, (void)operands;
     if (workspace_open_jobs(&w, &args, nrest, rest, e))
         return -1;
+    until_decided |= w.study.design.max_gpu_hours > 0;
     rc = plan_study(&w, &f, e);
     free(f.starts);
     free(f.measured);

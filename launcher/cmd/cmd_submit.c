@@ -28,17 +28,14 @@ static const struct cli_option options[] = {
     WORKSPACE_OPTION_TEMPLATES(args),
     {"wait", 'w', CLI_FLAG, NULL, "watch the runs until all have ended", &wait_for_all, 0, 0},
     {"timeout", 0, CLI_INT, "SECONDS",
-     "stop waiting after this time (exit 6), such as with --wait; the jobs continue", &timeout_s, 1, 1e9},
+     "stop waiting after this time (exit 6); the jobs continue", &timeout_s, 1, 1e9},
     RUN_COST_OPTION(max_gpu_hours),
-    {"until-decided", 0, CLI_FLAG, NULL,
-     "submit in rounds, each chosen by the results so far, until the verdict is decided",
+    {"until-decided", 0, CLI_FLAG, NULL, "submit rounds of runs until the verdict is decided",
      &until_decided, 0, 0},
     {"no-wait", 0, CLI_FLAG, NULL,
-     "with --until-decided: submit the round that is due, and do not wait for its runs", &once, 0,
-     0},
+     "with --until-decided: submit the round that is due, and return", &once, 0, 0},
     {"count-failed", 0, CLI_FLAG, NULL,
-     "with --until-decided: count runs without a result as failed, and continue", &count_failed, 0,
-     0},
+     "with --until-decided: count runs without a result as failed", &count_failed, 0, 0},
     {"parsable", 0, CLI_FLAG, NULL, "print the job id of each run, one per line, in plan order",
      &parsable, 0, 0},
     DRY_RUN_OPTION(dry_run),
@@ -303,13 +300,11 @@ const struct cli_command cmd_submit = {
         "on the study alone, so that a machine that becomes slower meanwhile slows all counts.\n"
         "--parsable prints, like sbatch, job ids: line K is that of run K of 'unetctl plan',\n"
         "empty if it never had a job.\n"
-        "--until-decided submits rounds: short runs until the speed is known, then whole runs until\n"
-        "quality is shown to hold or to fall; it waits for each round and ends with the report. The\n"
-        "same command, or 'unetctl watch', continues after any interruption. --max-gpu-hours, or\n"
-        "design.max_gpu_hours in study.yaml, limits what all rounds are expected to cost. Exit 0 if\n"
-        "the verdict is decided, 8 if it cannot be within the limit or the looks, 3 if the limit is\n"
-        "below the first round, 1 if runs ended without a result, 130 and 6 as with --wait; what was\n"
-        "learnt so far is printed in any case.\n"
+        "--until-decided submits short runs until the speed is known, then whole runs until quality\n"
+        "is shown to hold or to fall, within --max-gpu-hours as expected, and ends with the report.\n"
+        "The same command, or 'unetctl watch', continues after any interruption. Exit 0 if the\n"
+        "verdict is decided, 8 if it cannot be, 3 if the first round exceeds the limit, 1 or 7 if\n"
+        "runs have no result, 130 and 6 as with --wait; what was learnt so far is printed.\n"
         "--one-allocation submits one job with the nodes of the largest run; it starts the\n"
         "largest run that fits first, and --time holds for all. Runs without a turn are SKIPPED;\n"
         "'unetctl resume' submits them. With --until-decided each round is such a job.\n"

@@ -217,7 +217,7 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
                                              : !judged ? "-"
                                              : judged->state == QUALITY_FALLS
                                                  ? quality_fall_word(s)
-                                                 : quality_state_name(judged->state));
+                                                 : quality_state_name(judged));
         table_add_number(t, "Dice",
                          result_by_accuracy(s->rows) ? NAN : p->q[QUANTITY_DICE].median, 4);
         table_add_number(t, "IoU at own size", p->q[QUANTITY_IOU_OWN_SIZE].mean, 4);

@@ -185,7 +185,10 @@ static void add_open_quality(struct buf *b, const struct analysis_series *as)
     else
         buf_add(b, ", one run on a side");
     buf_add(b, "); ");
-    add_needed(b, &d->seeds, "seeds");
+    if (d->rule.looks)
+        buf_add(b, "the rounds of the sequential study do not decide it.");
+    else
+        add_needed(b, &d->seeds, "seeds");
     buf_add(b, "\n");
 }
 
@@ -224,6 +227,12 @@ static void add_held(struct buf *b, const struct analysis_series *as)
     const struct series *s = &as->series;
     int decimals = s->decimals;
 
+    if (q->by_construction) {
+        buf_addf(b, "%s with %d GPUs holds by construction, which was not tested: the first losses of "
+                    "equal seeds are equal to %.1f %%.\n", series_quality_title(s), d->use->gpus,
+                 100 * QUALITY_EQUAL);
+        return;
+    }
     buf_addf(b, "%s with %d GPUs holds (%.*f against %.*f; change %.*f, 95 %% interval %.*f to "
                 "%.*f", series_quality_title(s), d->use->gpus, decimals, c->b, decimals, c->a, decimals,
              table_round(c->difference, decimals), decimals,

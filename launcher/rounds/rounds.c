@@ -51,7 +51,7 @@ static int keep_value(struct study *s, const char *path, const char *was, struct
             rc = err_set(e, ERR_USAGE, "%s: %s is %s, but the rounds began with %s, and a test that is "
                          "repeated keeps its rule; for another one make another study with 'unetctl "
                          "init'", o->where, path, is.data ? is.data : "", *was ? was : "none");
-        else if (o->layer > YAML_BUILTIN)
+        else if (o->layer > YAML_BUILTIN && strcmp(path, paths[0]) != 0)
             log_info("%s: the rounds began with %s %s and keep it", study_place(s, path), path, was);
         rc = rc ? rc : set_value(s, path, was, e);
     }

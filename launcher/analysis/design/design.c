@@ -356,31 +356,31 @@ static void choose_quality(const struct design_view *v, struct design_round *nex
         add_look(v, next, test, v->design->shared ? 0 : 1);
 }
 
-/* Has no larger count a result, or are those that have all slow? */
+/* Has no larger count a result, or are those that have all slow, or slower than the base case? */
 static enum design_state judge_speed(const struct design_view *v)
 {
     bool slow = true;
 
     if (!v->series || v->series->npoints < 2)
         return DESIGN_FAILED;
-    for (size_t i = 1; i < v->design->ncounts; i++)
-        slow &= design_view_speed(v, v->design->counts[i]) != DESIGN_OPEN;
+    for (size_t i = 1; i < v->design->ncounts; i++) {
+        int gpus = v->design->counts[i];
+        slow &= design_view_speed(v, gpus) != DESIGN_OPEN || design_view_speedup(v, gpus) <= 1;
+    }
     return slow ? DESIGN_UNREACHABLE : DESIGN_UNDECIDED;
 }
 
-/* Is every count that was or might have been tested shown to fall? */
+/* Is the quality of the smallest count that may be tested shown to fall? */
 static bool all_fall(const struct design_view *v, const struct design_verdict *verdict)
 {
+    const struct design_test *lowest = verdict->tests;
     int counts[DESIGN_COUNTS];
-    size_t n = list_testable(v, v->design->counts[0], v->design->counts[v->design->ncounts - 1] + 1,
-                             counts), fallen = 0;
 
-    for (size_t i = 0; i < verdict->ntests; i++) {
-        if (verdict->tests[i].how != DESIGN_FALLS)
-            return false;
-        fallen += design_view_speed(v, verdict->tests[i].gpus) == DESIGN_EFFICIENT;
-    }
-    return fallen == n;
+    for (size_t i = 1; i < verdict->ntests; i++)
+        if (verdict->tests[i].gpus < lowest->gpus)
+            lowest = &verdict->tests[i];
+    return lowest->how == DESIGN_FALLS &&
+           !list_testable(v, v->design->counts[0], lowest->gpus, counts);
 }
 
 static void explain_end(const struct design_view *v, struct design_verdict *verdict)
@@ -395,21 +395,22 @@ static void explain_end(const struct design_view *v, struct design_verdict *verd
                  "nothing to compare" : "no run of the base case, %d GPU%s, has a result",
                  d->counts[0], plural(d->counts[0]));
     else if (verdict->state == DESIGN_UNREACHABLE)
-        snprintf(why, size, "no count above %d has an efficiency of %.2f", d->counts[0],
+        snprintf(why, size, "no count above %d is faster with an efficiency of at least %.2f", d->counts[0],
                  d->rule.efficiency);
     else if (verdict->how == DESIGN_SPEED_ALONE)
-        snprintf(why, size, "%d GPUs are the fastest count measured whose efficiency is shown to be "
-                 "at least %.2f; quality is not asked of", verdict->gpus, d->rule.efficiency);
+        snprintf(why, size, "%d GPUs are the fastest count measured whose efficiency is shown to "
+                 "be at least %.2f; quality is not asked of", verdict->gpus, d->rule.efficiency);
     else if (larger)
         snprintf(why, size, "%d GPUs are the fastest efficient count whose quality %s",
                  verdict->gpus, verdict->how == DESIGN_BY_CONSTRUCTION
                      ? "holds by construction, not tested" : "is shown to hold");
     else if (verdict->ntests)
-        snprintf(why, size, "the quality of %d GPU%s is %s%s", verdict->tests[verdict->ntests - 1].gpus,
+        snprintf(why, size, "the quality of %d GPU%s is %s%s",
+                 verdict->tests[verdict->ntests - 1].gpus,
                  plural(verdict->tests[verdict->ntests - 1].gpus),
-                 verdict->state == DESIGN_DECIDED ? "shown to fall, as that of all efficient counts"
-                 : design_how_name(verdict->how),
-                 verdict->state == DESIGN_DECIDED ? "" : ", and no further count may be tested");
+                 verdict->how == DESIGN_FALLS ? "shown to fall" : design_how_name(verdict->how),
+                 verdict->state == DESIGN_DECIDED ? ", and no smaller count is left"
+                                                  : ", and no further count may be tested");
     else
         snprintf(why, size, "%d runs of a count do not decide whether its efficiency reaches %.2f",
                  DESIGN_SPEED_MOST, d->rule.efficiency);
@@ -474,7 +475,7 @@ static void describe_test(const struct design_test *t, struct buf *b)
                  design_how_name(t->how));
     if (t->look)
         buf_addf(b, " at look %zu, over %zu pairs", t->look, t->pairs);
-    if (interval_is_known(&t->interval))
+    if (interval_is_known(&t->interval) && !isnan(t->estimate))
         buf_addf(b, " (change %.4g, median-unbiased; repeated confidence interval %.4g to %.4g)",
                  t->estimate, t->interval.low, t->interval.high);
     buf_add(b, ".");

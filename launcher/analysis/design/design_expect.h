@@ -48,7 +48,7 @@ struct design_cost {
 /* Simulates studies with d->whole_s or, if that is 0, a whole run of 1 s (so hours are multiples of
  * its own): serial parts of 0 to 5 % of the time, noise DECISION_TIME_SCATTER, and unchanged
  * quality, whose pairs of seeds scatter by a margin. Returns 0, or -1 if memory ran out. */
-#define DESIGN_EXPECT_STUDIES 100
+#define DESIGN_EXPECT_STUDIES 60
 int design_expect(const struct design *d, struct design_cost *dst, struct err *e);
 
 #endif

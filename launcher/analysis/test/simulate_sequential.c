@@ -39,7 +39,8 @@ static const struct law {
 };
 #define NCASES (sizeof laws / sizeof *laws)
 
-enum { WRONG, COVERED, BIAS, RIGHT, FIXED, LESS, NEAR, NEAR_FIXED, SLOW, HOURS, ROUNDS, NSTATEMENTS };
+enum { WRONG, COVERED, BIAS, RIGHT, FIXED, LESS, NEAR, NEAR_FIXED, SLOW, HOURS, ROUNDS,
+       NSTATEMENTS };
 static const struct simulate_statement statements[NSTATEMENTS] = {
     [WRONG] = {"wrong \"holds\" or \"falls\"", SIMULATE_AT_MOST, 0.05},
     [COVERED] = {"intervals hold the truth", SIMULATE_AT_LEAST, 0.95},
