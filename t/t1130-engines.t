@@ -128,9 +128,12 @@ like "$OUT" '^variant fast: 2 runs, 1 of them measured: 0.001 GPU-hours$' "those
 exits 0 "the same for programs" unetctl plan -C varied --json
 is "$(field "$OUT" '[(v["name"], v["runs"], v["measured_runs"]) for v in d["variants"]]')" \
     "[('late', 2, 0), ('usual', 2, 1), ('fast', 2, 1), ('twisted', 2, 1)]" "each variant has its cost"
+is "$(field "$OUT" '[k for k in ("train_images", "parameters", "cache_bytes") if k in d]')" "[]" \
+    "a study without images has none"
 exits 1 "collect" unetctl collect -C varied
 like "$OUT" '^command-late-g01-s1: missing' "a run of a variant is missing though others have run"
 is "$(grep -c ,missing, varied/logs/results.csv)" 2 "each count of it is"
+unlike varied/logs/results.csv 'command.python=' "settings have no interpreter that no run has"
 exits 0 "submit" unetctl submit -C varied --wait --timeout 60
 like "$ERR" '2 runs submitted; before: 0 active, 6 done' "runs those that are missing"
 exits 0 "then none is missing" unetctl collect -C varied
