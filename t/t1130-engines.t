@@ -253,9 +253,9 @@ exits 0 "a script that an interpreter of the system runs" submit python
 is "$(sed 's/.*  //' python/runs/command-g01-s1/attempt-1/source.sha256)" train.sh "is found"
 head -c 1100000 /dev/zero >scripts/large.py
 rm -rf scripts/.git
-sed -i "s#^  script:.*#&\n  args: [--image, $TMP/scripts/tool.sif]#" changed/study.yaml
+printf 'container: %s\ncontainer_runtime: podman\n' "$TMP/scripts/tool.sif" >>changed/study.yaml
 echo image >scripts/tool.sif
-exits 0 "a run with a large file and a container" on 5
+exits 1 "a run with a large file and a container that no runtime can start" on 5
 like "$ERR" 'warning: .*/scripts: a change of 1 file is not noticed' "the large file is named"
 like changed/runs/command-g05-s1/attempt-1/source.sha256 '^[0-9a-f]{64}  container .*tool.sif$' \
     "the container is hashed"
@@ -523,8 +523,8 @@ words_of() { # ENGINE LINES...: the last lines of the scripts of a run on 1 GPU
     unetctl generate -C words --engine "$engine" --gpus 1 2>"$ERR" || cat "$ERR"
 }
 words_of pytorch 'pytorch:' "  script: $srcdir/t/engine.sh" \
-    '  python: apptainer exec /my/image.sif python3'
-like words/runs/pytorch-g01-s1/run_file.sh "^.start apptainer exec /my/image.sif python3 .*engine.sh" \
+    '  python: accelerate launch --num_processes=1'
+like words/runs/pytorch-g01-s1/run_file.sh "^.start accelerate launch --num_processes=1 .*engine.sh" \
     "python: may have several words"
 words_of torchrun 'torchrun:' "  script: $srcdir/t/engine.sh" '  args: [--seed, "{{seed}}"]'
 like words/runs/torchrun-g01-s1/run_file.sh \
@@ -544,15 +544,6 @@ mkdir -p "a b"
 ln -s "$(command -v python3)" "a b/python3"
 words_of pytorch 'pytorch:' "  script: $srcdir/t/engine.sh" "  python: $TMP/a b/python3"
 like words/runs/pytorch-g01-s1/run_file.sh "^.start '$TMP/a b/python3' " "or be a path with a blank"
-for container in '--container-image=/my/image.sqsh --mpi=pmix' 'apptainer exec /my/image.sif'; do
-    rm -rf words
-    make_study words generic
-    sed -i "s|^launcher: .*|launcher: srun $container|" words/site.yaml
-    unetctl generate -C words --gpus 1 2>"$ERR" || cat "$ERR"
-    like words/runs/unet-g01-s1/submit_file.sh "^ *srun ${container//[.]/[.]} bash " \
-        "a single rank is in the container, too: ${container%% *}"
-done
-
 engine_study marker "$srcdir/t/engine.sh" '  args: ["{{atempt_dir}}"]'
 exits 3 "an unknown marker in the arguments is refused" \
     unetctl generate -C marker --engine command --gpus 1

@@ -407,7 +407,8 @@ static int plan_study(struct workspace *w, struct plan_forecast *f, struct err *
 
     if (until_decided ? plan_rounds(w, f, e) : workspace_plan(w, &f->plan, e))
         return -1;
-    if (!study_runs_trainer(&w->study) && attempt_check(w, f->plan.runs, e))
+    if ((!study_runs_trainer(&w->study) || *w->study.container) &&
+        attempt_check(w, f->plan.runs, e))
         return -1;
     plan_advice_collect(w, &f->plan, &f->advice);
     if (measure_runs(w, f, e))

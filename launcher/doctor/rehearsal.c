@@ -16,6 +16,7 @@
 #include "launcher/doctor/probe.h"
 #include "launcher/host/child.h"
 #include "launcher/host/path.h"
+#include "launcher/script/container.h"
 #include "launcher/script/template.h"
 #include "launcher/study/run_dir.h"
 #include "launcher/submit/attempt.h"
@@ -65,8 +66,10 @@ static int make_folder(const struct workspace *w, struct rehearsal *r, struct er
     return atomicfile_write(path, "", 0, 0666, e);
 }
 
-/* Writes the program that replaces the trainer. */
-static int write_probe(const char *folder, char path[PATH_MAX], struct err *e)
+/* Writes the program that replaces the trainer. It runs outside of the container, which it starts
+ * first. */
+static int write_probe(const struct workspace *w, const char *folder, char path[PATH_MAX],
+                       struct err *e)
 {
     char bindir[PATH_MAX - 16];
     struct buf b = {0};
@@ -76,7 +79,12 @@ static int write_probe(const char *folder, char path[PATH_MAX], struct err *e)
         return err_set(e, ERR_INTERNAL,
                        "the folder of this program was not found (is /proc mounted?)");
     snprintf(path, PATH_MAX, "%s/probe.sh", folder);
-    buf_add(&b, "#!/bin/sh\n# One rank of a rehearsal by `unetctl doctor`.\nexec ");
+    buf_add(&b, "#!/bin/sh\n# One rank of a rehearsal by `unetctl doctor`.\n");
+    if (container_add_words(w, &b, e)) {
+        buf_destroy(&b);
+        return -1;
+    }
+    buf_add(&b, container_is_set(w) && !container_is_pyxis(w) ? " true || exit\nexec " : "exec ");
     template_quote_sh(&b, bindir);
     buf_add(&b, "/unetctl doctor --probe ");
     template_quote_sh(&b, folder);
@@ -99,6 +107,8 @@ static void borrow_workspace(const struct workspace *w, const struct rehearsal *
     dst->site.trainer = trainer;
     dst->site.templates = "";
     dst->templates = "";
+    if (!container_is_pyxis(w))
+        dst->study.container = "";
     dst->options.hold = false;
     if (!dst->options.time_min || dst->options.time_min > TIME_MIN)
         dst->options.time_min = TIME_MIN;
@@ -298,7 +308,7 @@ static int rehearse(struct workspace *w, struct rehearsal *r, struct err *e)
     struct run run;
     int lock, rc;
 
-    if (write_probe(r->folder, trainer, e))
+    if (write_probe(w, r->folder, trainer, e))
         return -1;
     borrow_workspace(w, r, trainer, &own);
     if (describe_rehearsal(&own, r->gpus, &run, e) || attempt_write(&own, &run, 1, e))
