@@ -66,6 +66,7 @@ if [ "$mode" = netns ] && unetctl sandbox exec --node 2 -- "${limit[@]}" 2>"$ERR
         "the node whose network card is slow is named"
     unlike "$OUT" '^warning +bandwidth +(rank|node node[13])' "and no other"
     like "$OUT" 'leave the node out \(-- --exclude=node2\)' "with a remedy"
+    like one/.unetctl/bad-nodes '^[0-9]+ node2 slow .doctor --bandwidth' "and a note of the node"
     unetctl sandbox exec --node 2 -- tc qdisc del dev eth0 root
 else
     skip "mode $mode: $(head -n 1 "$ERR")" "a slow node"

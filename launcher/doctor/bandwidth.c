@@ -213,7 +213,8 @@ static void add_slow(const char *who, double speed, double median, enum bandwidt
                  speed / 1e9, kind_names[kind], median / 1e9);
 }
 
-static void judge_ranks(struct table *t, enum bandwidth_kind kind, struct findings *f)
+static void judge_ranks(struct table *t, enum bandwidth_kind kind, struct findings *f,
+                        json_t *slow)
 {
     double median = find_usual(t, kind);
     char who[320];
@@ -228,10 +229,12 @@ static void judge_ranks(struct table *t, enum bandwidth_kind kind, struct findin
         bool node = leads_slow_node(t, r, &is_first);
         if (node && !is_first)
             continue;
-        if (node)
+        if (node) {
             snprintf(who, sizeof who, "node %s is slow", host);
-        else
+            json_array_append_new(slow, json_string(host));
+        } else {
             snprintf(who, sizeof who, "rank %zu on %s is slow", r, host);
+        }
         add_slow(who, t->usual[r], median, kind, f);
         findings_remedy(f, "look for other load and for the state of its network card there, or "
                            "leave the node out (-- --exclude=%s)", host);
@@ -320,7 +323,7 @@ static void add_measured(const json_t *measured, struct findings *f)
     }
 }
 
-void bandwidth_judge(const json_t *measured, struct findings *f)
+void bandwidth_judge(const json_t *measured, struct findings *f, json_t *slow)
 {
     const json_t *size = find_size(measured, "links", true);
     struct table t;
@@ -331,7 +334,7 @@ void bandwidth_judge(const json_t *measured, struct findings *f)
     if (open_table(&t, measured, size))
         f->failed = true;
     for (int i = BANDWIDTH_KINDS - 1; !f->failed && i >= 0; i--) {
-        judge_ranks(&t, (enum bandwidth_kind)i, f);
+        judge_ranks(&t, (enum bandwidth_kind)i, f, slow);
         judge_links(&t, (enum bandwidth_kind)i, f);
     }
     close_table(&t);

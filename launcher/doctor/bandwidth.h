@@ -32,7 +32,7 @@ void bandwidth_links(const json_t *measured, struct bandwidth_link dst[BANDWIDTH
  * best of fewer than four: a rank is slow if that is less than half of the median over all ranks,
  * with three links at least; a node, if all its ranks are. Another link is slow if it has less
  * than half of the median of the links of its kind. Links of ranks that are slow do not count
- * after that. */
-void bandwidth_judge(const json_t *measured, struct findings *f);
+ * after that. Names of slow nodes are appended to the array slow. */
+void bandwidth_judge(const json_t *measured, struct findings *f, json_t *slow);
 
 #endif

@@ -19,6 +19,7 @@
 #include "launcher/sandbox/sandbox.h"
 #include "launcher/scheduler/command_text.h"
 #include "launcher/submit/attempt.h"
+#include "launcher/submit/bad_nodes.h"
 #include "src/atomicfile.h"
 #include "src/log.h"
 #include "src/plural.h"
@@ -195,6 +196,28 @@ static void check_job(const struct workspace *w, struct scheduler *s, struct fin
     run_plan_destroy(&plan);
 }
 
+static void check_nodes(const struct workspace *w, struct findings *f)
+{
+    struct bad_nodes b;
+    struct err e;
+
+    if (bad_nodes_read(w->study.dir, &b, &e)) {
+        findings_add(f, FINDING_WARNING, "nodes", "%s", e.text);
+        return;
+    }
+    for (size_t i = 0; i < b.count; i++) {
+        const struct bad_node *n = &b.nodes[i];
+        bool out = bad_nodes_is_out(w, n);
+        findings_add(f, out ? FINDING_WARNING : FINDING_OK, "nodes", "%s: %d note%s, the last: %s%s",
+                     n->name, n->notes, plural(n->notes), n->last,
+                     out ? "; jobs leave it out" : "");
+        if (out)
+            findings_remedy(f, "report it to the administrators; a run that is done there clears "
+                               "it: unetctl submit ... -- --nodelist=%s", n->name);
+    }
+    bad_nodes_destroy(&b);
+}
+
 static void check_scheduler(struct workspace *w, struct findings *f)
 {
     struct scheduler *s;
@@ -222,6 +245,7 @@ static void check_scheduler(struct workspace *w, struct findings *f)
         check_partition(w, s, f);
         check_job(w, s, f);
         check_launcher(w, f);
+        check_nodes(w, f);
     }
 }
 
@@ -341,9 +365,18 @@ static int add_bandwidth(const struct workspace *w, const struct rehearsal *r, s
         return 0;
     }
     json_t *measured = bandwidth_read(r->attempt.path, e);
+    json_t *slow = json_array(), *node;
     int rc = measured ? keep_bandwidth(w, measured, e) : -1;
-    if (measured)
-        bandwidth_judge(measured, f);
+    size_t i;
+
+    if (rc == 0)
+        bandwidth_judge(measured, f, slow);
+    json_array_foreach(slow, i, node) {
+        if (rc == 0)
+            rc = bad_nodes_note(w->study.dir, json_string_value(node), "slow (doctor --bandwidth)",
+                                e);
+    }
+    json_decref(slow);
     json_decref(measured);
     return rc;
 }

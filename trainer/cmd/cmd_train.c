@@ -378,12 +378,15 @@ static int check_resume(struct err *e)
 /* Called by the thread of the lifeline (the connections that detect lost ranks) when a rank is
  * lost. Launchers kill all ranks soon after one has died, so the marker is written at once. After a
  * request to stop, killed ranks have not failed. */
-static void mark_lost(void *arg, const struct err *e)
+static void mark_lost(void *arg, const char *host, const struct err *e)
 {
     const struct process_state *start = arg;
 
-    if (start->log && !shutdown_any)
-        run_log_failed(start->log, e);
+    if (!start->log || shutdown_any)
+        return;
+    if (host)
+        run_log_bad_node(start->log, host);
+    run_log_failed(start->log, e);
 }
 
 /* Connects the ranks and trains. From here on, a rank that fails must end the others, and rank 0

@@ -35,13 +35,19 @@ static json_t *measure(int nranks, const double *factors, int slow_a, int slow_b
                      "exchanges with 268435456 bytes");
 }
 
+static char slow_node[16]; /* by judge: the first, or "" */
+
 /* Returns the warnings as one text; releases measured. */
 static const char *judge(json_t *measured)
 {
     static char text[4096];
     struct findings f = {0};
+    json_t *slow = json_array();
 
-    bandwidth_judge(measured, &f);
+    bandwidth_judge(measured, &f, slow);
+    snprintf(slow_node, sizeof slow_node, "%s",
+             json_array_size(slow) ? json_string_value(json_array_get(slow, 0)) : "");
+    json_decref(slow);
     *text = 0;
     for (size_t i = 0; i < f.count; i++)
         if (f.list[i].level != FINDING_OK)
@@ -64,9 +70,11 @@ static void test_judge(void)
     ok(strstr(text, "rank 5 on n2 is slow"), "a slow rank is named");
     ok(!strstr(text, "rank 4") && !strstr(text, "node n") && !strstr(text, "link"),
        "its peers are not");
+    is_str(slow_node, "", "no node is slow");
     text = judge(measure(14, node, -1, -1));
     ok(strstr(text, "node n3 is slow") && !strstr(text, "rank 6") && !strstr(text, "link"),
        "a slow node is named, and not its ranks");
+    is_str(slow_node, "n3", "it is the only one in the list");
     text = judge(measure(14, NULL, 9, 4));
     ok(strstr(text, "the link of rank 4 on n2 and rank 9 on n4 is slow") &&
            !strstr(text, "node n"), "a slow link is named");
