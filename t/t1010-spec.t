@@ -29,6 +29,9 @@ is "$(spec "${STEP[@]}")" "$(worker 2 node1:12234 node1:12235 node2:12234)" \
     "the step's variables are used, and the port depends on the job"
 is "$(spec "${STEP[@]}" -- --port-base 13565)" "$(worker 2 node1:13565 node1:13566 node2:13565)" \
     '--port-base sets the port'
+is "$(spec "${STEP[@]}" -- --port-base 20000 --port-count 10)" \
+    "$(worker 2 node1:20001 node1:20002 node2:20001)" "the job's number selects ports of a range"
+exits 5 'a range with fewer ports than tasks is refused' spec "${STEP[@]}" -- --port-base 20000 --port-count 1
 is "$(spec SLURM_JOB_ID=5000 SLURM_JOB_NODELIST=node3 SLURM_TASKS_PER_NODE=1 SLURM_PROCID=0)" \
     "$(worker 0 node3:12000)" "the job's variables are used outside of any step"
 is "$(spec -- --nodelist 'n[1-2]' --tasks-per-node 2 --rank 3)" \

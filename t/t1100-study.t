@@ -34,6 +34,18 @@ exits 0 "... and planned" unetctl plan -C three
 exits 0 "... and split" unetctl generate -C three
 ok "... with these masks" grep -q '"mask":"truth/' three/split.json
 
+# Paths of a file may have variables; init writes those of a folder's name as they are.
+sed -i "s|^\( *dir: \).*|\1\$WHERE/several|" three/study.yaml
+exits 3 "a variable that is not set is refused" unetctl plan -C three
+# shellcheck disable=SC2016
+like "$ERR" 'study.yaml:[0-9]+: data.dir: \$WHERE is not set' "the error names the line"
+exits 0 "a path with a variable is found" env WHERE="$PWD" unetctl plan -C three
+# shellcheck disable=SC2016 # a folder of this name
+mv several '$HOME'
+# shellcheck disable=SC2016
+exits 0 "a folder has a name like a variable" unetctl init four --data '$HOME' --set data.masks=truth
+exits 0 "... and is planned" unetctl plan -C four
+
 # A folder whose path leaves no room for the files of runs.
 deep() { # COMMAND...: in such a folder
     (

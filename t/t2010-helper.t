@@ -20,8 +20,8 @@ print(eval("a" + sys.argv[1], {"a": a}))' "$1"
 job() { # OP TAG NODES TASKS [MEMBERS]
     local open='"job":{' close='}'
     if [ "$1" = submit ]; then open='"jobs":[{' close='}]'; fi
-    printf '{"op":"%s",%s"tag":"%s","name":"job","script":"%s","work_dir":"%s","output":"%s","nodes":%d,"tasks":%d,"gpus_per_task":1,"cpus_per_task":1%s,"words":[%s]%s}' \
-        "$1" "$open" "$2" "$TMP/script" "$TMP" "$TMP/%j.out" "$3" "$4" "${5:+,$5}" "$(words "$@")" \
+    printf '{"op":"%s",%s"tag":"%s","comment":"%s","name":"job","script":"%s","work_dir":"%s","output":"%s","nodes":%d,"tasks":%d,"gpus_per_task":1,"cpus_per_task":1%s,"words":[%s]%s}' \
+        "$1" "$open" "$2" "$2" "$TMP/script" "$TMP" "$TMP/%j.out" "$3" "$4" "${5:+,$5}" "$(words "$@")" \
         "$close"
 }
 # Prints the same job as sbatch's words, with $gpu_words for its GPUs.

@@ -19,8 +19,8 @@ job() { # GPUS
     [ $(($1 % nodes)) = 0 ] || exclusive=true # job_needs_whole_nodes
     printf '#!/bin/bash\nsrun --kill-on-bad-exit=1 --nodes=%d --ntasks=%d --gpus-per-task=1 --cpus-per-task=1 ./rank\n' \
         "$nodes" "$1" >"$TMP/g$1.sh"
-    printf '{"op":"submit","jobs":[{"tag":"layout:%d","name":"g%d","script":"%s","work_dir":"%s","output":"%s","nodes":%d,"tasks":%d,"gpus_per_task":1,"cpus_per_task":1,"exclusive":%s}]}\n' \
-        "$1" "$1" "$TMP/g$1.sh" "$TMP" "$TMP/g$1.out" "$nodes" "$1" "$exclusive"
+    printf '{"op":"submit","jobs":[{"tag":"layout:%d","comment":"layout:%d","name":"g%d","script":"%s","work_dir":"%s","output":"%s","nodes":%d,"tasks":%d,"gpus_per_task":1,"cpus_per_task":1,"exclusive":%s}]}\n' \
+        "$1" "$1" "$1" "$TMP/g$1.sh" "$TMP" "$TMP/g$1.out" "$nodes" "$1" "$exclusive"
 }
 want() { # GPUS
     local rank

@@ -37,6 +37,13 @@ show() { # STUDY RUN: what Slurm knows of its job, without what differs from job
 is "$(show "by 'hand' %j é" unet-g05-s1)" "$(show all unet-g05-s1)" \
     "a job that was submitted by hand equals one that unetctl submits"
 
+# A comment of the user's own stands behind unetctl's.
+make_study commented-too sandbox
+exits 0 "a comment is given" unetctl submit -C commented-too --gpus 1,2 -- --hold --comment='project 7'
+is "$(login squeue -h -o %k | sed 's/^unetctl:[^ ]* //' | sort -u)" "project 7" "it is the job's, too"
+is "$(states commented-too | sort -u | head -1)" "unet-g01-s1 PENDING" "the jobs are found by the tag"
+exits 0 "cancel ends them" unetctl cancel --yes -C commented-too
+exits 2 "a comment with | is refused" unetctl submit -C commented-too --gpus 1 -- --comment='a|b'
 # A template with its own directives, whose jobs have nothing that unetctl would know them by.
 make_study owned sandbox
 mkdir T

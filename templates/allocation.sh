@@ -12,7 +12,6 @@ waiting=( # GPUS RUN ATTEMPT
 )
 # Ranks of two runs may share a node: each run has its own ports.
 port={{port_base}}
-if [ -z "$port" ]; then port=$((12000 + SLURM_JOB_ID % 1000)); fi
 
 declare -A gpus_of=() attempt_of=() # by process
 stopped_by=''

@@ -254,7 +254,9 @@ static int place_path(const char *folder, const struct setting *key, struct yaml
     if (!path)
         return err_errno(e, ERR_INTERNAL, errno, "%s %s", setting->where, setting->value);
     bool inside = n && strncmp(path, own, n) == 0 && path[n] == '/';
-    buf_addf(dst, "%s%s", inside ? "." : "", inside ? path + n : path);
+    buf_add(dst, inside ? "." : "");
+    for (const char *c = inside ? path + n : path; *c; c++)
+        buf_addf(dst, *c == '$' ? "$%c" : "%c", *c); /* the file's paths may have variables */
     free(path);
     setting->value = dst->data ? dst->data : "";
     return 0;
@@ -360,7 +362,10 @@ static int check_script(struct err *e)
     if (!own || own->embedded)
         return err_set(e, ERR_USAGE, "init: --script needs the engine that runs it, such "
                        "as --engine pytorch");
-    if (access(script, own->is_python ? R_OK : X_OK) == 0)
+    bool found = access(script, own->is_python ? R_OK : X_OK) == 0;
+    for (size_t i = 0; i < set.count && !found; i++) /* it may be in the image */
+        found = errno == ENOENT && strncmp(set.values[i], "container=", 10) == 0;
+    if (found)
         return 0;
     return err_errno(e, ERR_CONFIG, errno, "init: %s%s", script,
                      own->is_python ? "" : " (it must be a program, or a script with #! and "

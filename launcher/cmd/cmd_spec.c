@@ -16,14 +16,14 @@
 /* In a job: clear of what listens on nodes, such as the exporters of metrics at 9100 and 9400, and
  * below the ports that the kernel hands out. */
 #define JOB_PORT_BASE 12000
-#define PORT_OFFSETS 1000 /* number of different port bases for jobs that share a node */
+#define JOB_PORTS 1000
 /* the most bytes of "NAME=VALUE" that Linux accepts, with the NUL */
 #define VARIABLE_MAX (128 << 10)
 
 static const char *opt_resolver = "slurm", *opt_jobs, *opt_host_suffix, *opt_task;
 static const char *opt_rpc_layer = "grpc", *opt_format = "json";
 static struct spec_options opt = {.rank = -1};
-static long opt_port_base, opt_gpus_per_node = -1, opt_gpus_per_task = -1;
+static long opt_port_base, opt_port_count, opt_gpus_per_node = -1, opt_gpus_per_task = -1;
 static bool opt_no_auto_set_gpu, opt_json;
 
 struct spec_answer {
@@ -35,18 +35,23 @@ struct spec_answer {
     struct buf visible; /* CUDA_VISIBLE_DEVICES if gpus_per_task > 0 */
 };
 
-/* Chooses the port base. The default depends on the job's id, since two jobs of one user may share
- * a node, but not where the resolver is TensorFlow's or all values come from options. */
+/* Chooses the first port: in a job that of a range which the job's number selects, since two jobs
+ * may share a node, but not where the resolver is TensorFlow's or all values come from options. */
 static int choose_port_base(struct spec_answer *a, struct err *e)
 {
+    bool in_job = !opt.is_tf && !a->source.apart && getenv("SLURM_JOB_ID");
+    long first = opt_port_base ? opt_port_base : in_job ? JOB_PORT_BASE : DEFAULT_PORT_BASE;
+    long tasks = a->source.max_tasks, bases = in_job && !opt_port_base ? JOB_PORTS : 1;
     size_t id = 0;
 
-    a->spec.port_base = opt_port_base ? (int)opt_port_base : DEFAULT_PORT_BASE;
-    if (opt_port_base || opt.is_tf || a->source.apart || !getenv("SLURM_JOB_ID"))
-        return 0;
-    if (spec_source_number("SLURM_JOB_ID", &id, e))
+    if (opt_port_count && opt_port_count < tasks)
+        return err_set(e, ERR_PEER, "%ld tasks on a node need as many ports, but --port-count is "
+                       "%ld", tasks, opt_port_count);
+    if (opt_port_count)
+        bases = opt_port_count - tasks + 1;
+    if (in_job && bases > 1 && spec_source_number("SLURM_JOB_ID", &id, e))
         return -1;
-    a->spec.port_base = JOB_PORT_BASE + (int)(id % PORT_OFFSETS);
+    a->spec.port_base = (int)(first + (long)(id % (size_t)bases));
     return 0;
 }
 
@@ -205,7 +210,10 @@ static const struct cli_option options[] = {
     {"resolver", 0, CLI_STRING, "NAME",
      "order nodes as listed (slurm, the default) or by name (tf)", &opt_resolver, 0, 0},
     {"port-base", 0, CLI_INT, "P",
-     "first port on each node (default: 12000 + job number mod 1000; outside of jobs 8888)", &opt_port_base, 1, 65535},
+     "first port of the ranks of each node (default: 12000; outside of jobs 8888)", &opt_port_base,
+     1, 65535},
+    {"port-count", 0, CLI_INT, "N",
+     "N ports from there, of which the job's number selects those of its ranks", &opt_port_count, 1, 65535},
     {"host-suffix", 0, CLI_STRING, "TEXT",
      "append this to node names, such as -ib for names of the fast network", &opt_host_suffix, 0,
      0},

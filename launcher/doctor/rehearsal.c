@@ -16,6 +16,7 @@
 #include "launcher/doctor/probe.h"
 #include "launcher/host/child.h"
 #include "launcher/host/path.h"
+#include "launcher/script/container.h"
 #include "launcher/script/template.h"
 #include "launcher/submit/attempt.h"
 #include "src/atomicfile.h"
@@ -65,6 +66,32 @@ static int make_folder(const struct workspace *w, struct rehearsal *r, struct er
     return atomicfile_write(path, "", 0, 0666, e);
 }
 
+/* Adds unet-train, in the container of its runs if they have one. */
+static int add_measurement(const struct workspace *w, const char *bindir, struct buf *b,
+                           struct err *e)
+{
+    buf_add(b, "exec ");
+    if (strcmp(w->study.engine, "embedded") == 0 && container_add_words(w, b, e))
+        return -1;
+    buf_add(b, " ");
+    template_quote_sh(b, *w->site.trainer ? w->site.trainer : bindir);
+    buf_addf(b, "%s \"$@\" --bandwidth", *w->site.trainer ? "" : "/unet-train");
+    return 0;
+}
+
+/* Adds the check of a rank. It runs outside of the container, which it starts first. */
+static int add_probe(const struct workspace *w, const struct rehearsal *r, const char *bindir,
+                     struct buf *b, struct err *e)
+{
+    if (container_add_words(w, b, e))
+        return -1;
+    buf_add(b, container_is_set(w) && !container_is_pyxis(w) ? " true || exit\nexec " : "exec ");
+    template_quote_sh(b, bindir);
+    buf_add(b, "/unetctl doctor --probe ");
+    template_quote_sh(b, r->folder);
+    return 0;
+}
+
 /* Writes the program that replaces the trainer. */
 static int write_probe(const struct workspace *w, const struct rehearsal *r, char path[PATH_MAX],
                        struct err *e)
@@ -77,17 +104,11 @@ static int write_probe(const struct workspace *w, const struct rehearsal *r, cha
         return err_set(e, ERR_INTERNAL,
                        "the folder of this program was not found (is /proc mounted?)");
     snprintf(path, PATH_MAX, "%s/probe.sh", r->folder);
-    buf_add(&b, "#!/bin/sh\n# One rank of a rehearsal by `unetctl doctor`.\nexec ");
-    if (r->bandwidth && *w->site.trainer) {
-        template_quote_sh(&b, w->site.trainer);
-    } else {
-        template_quote_sh(&b, bindir);
-        buf_add(&b, r->bandwidth ? "/unet-train" : "/unetctl doctor --probe ");
+    buf_add(&b, "#!/bin/sh\n# One rank of a rehearsal by `unetctl doctor`.\n");
+    if (r->bandwidth ? add_measurement(w, bindir, &b, e) : add_probe(w, r, bindir, &b, e)) {
+        buf_destroy(&b);
+        return -1;
     }
-    if (r->bandwidth)
-        buf_add(&b, " \"$@\" --bandwidth");
-    else
-        template_quote_sh(&b, r->folder);
     buf_add(&b, "\n");
     rc = b.failed ? err_set(e, ERR_INTERNAL, "no memory") : atomicfile_write(path, b.data, b.length,
                                                                              0777, e);
@@ -107,6 +128,8 @@ static void borrow_workspace(const struct workspace *w, const struct rehearsal *
     dst->site.trainer = trainer;
     dst->site.templates = "";
     dst->templates = "";
+    if (!container_is_pyxis(w))
+        dst->study.container = "";
     dst->options.hold = false;
     if (!dst->options.time_min || dst->options.time_min > TIME_MIN)
         dst->options.time_min = TIME_MIN;

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "launcher/host/path.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "src/atomicfile.h"
+#include "src/buf.h"
 #include "src/mem.h"
 
 /* Age in seconds from which a temporary file counts as abandoned if its folder is not locked. */
@@ -30,6 +32,43 @@ const char *path_format(char dst[PATH_MAX], const char *fmt, ...)
     if (n < 0 || n >= PATH_MAX)
         dst[0] = '\0';
     return dst;
+}
+
+static int add_variable(const char *name, size_t n, struct buf *dst, struct err *e)
+{
+    char text[128];
+
+    snprintf(text, sizeof text, "%.*s", (int)n, name);
+    const char *value = getenv(text);
+    if (!value || !*value)
+        return err_set(e, ERR_CONFIG, "$%s is not set; set it, or write $$ for a dollar sign", text);
+    buf_add(dst, value);
+    return 0;
+}
+
+char *path_expand(const char *text, struct err *e)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+    struct buf b = {0};
+    int rc = 0;
+
+    if (*text == '~' && (text[1] == '/' || !text[1]))
+        rc = add_variable("HOME", 4, &b, e), text++;
+    while (rc == 0 && *text) {
+        bool braces = text[0] == '$' && text[1] == '{';
+        const char *name = text + 1 + braces;
+        size_t n = *text == '$' && !isdigit((unsigned char)*name) ? strspn(name, letters) : 0;
+        if (n && (!braces || name[n] == '}')) {
+            rc = add_variable(name, n, &b, e);
+            text = name + n + braces;
+        } else {
+            buf_add_bytes(&b, text, 1);
+            text += text[0] == '$' && text[1] == '$' ? 2 : 1;
+        }
+    }
+    char *path = rc ? NULL : buf_steal(&b);
+    buf_destroy(&b);
+    return path || rc ? path : (err_errno(e, ERR_INTERNAL, ENOMEM, "%s", text), NULL);
 }
 
 bool path_has_file(const char *folder, const char *name)

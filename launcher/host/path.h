@@ -14,6 +14,11 @@
 const char *path_format(char dst[PATH_MAX], const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Returns the path with "~" at its beginning replaced by $HOME, $NAME and ${NAME} by the
+ * environment's variables, and "$$" by "$". The caller frees it. NULL with ERR_CONFIG if a variable
+ * is not set or is empty. */
+char *path_expand(const char *text, struct err *e);
+
 /* Does the folder have a file of this name? */
 bool path_has_file(const char *folder, const char *name);
 

@@ -18,6 +18,7 @@
  * PASSED: the word is passed to sbatch unchanged. */
 enum option_kind {
     OURS_CLUSTERS,   /* compared with the cluster that answers, and not a word of the job */
+    OURS_COMMENT,    /* a text that job_comment puts behind the tag */
     OURS_TEXT, OURS_TIME, OURS_MEM, OURS_NICE, OURS_FLAG,
     PASSED_VALUE,    /* has a value, as --NAME=VALUE or in the next word */
     PASSED_OPTIONAL, /* may have a value, only as --NAME=VALUE */
@@ -39,6 +40,7 @@ static const struct option {
 #define PASSED(name, letter, kind) {name, letter, PASSED_##kind, 0, NULL},
 #define REFUSE(name, letter, why) {name, letter, REFUSED, 0, why},
     OURS("clusters", 'M', CLUSTERS, clusters)
+    OURS("comment", 0, COMMENT, comment)
     OURS("partition", 'p', TEXT, partition)
     OURS("account", 'A', TEXT, account)
     OURS("qos", 'q', TEXT, qos)
@@ -79,7 +81,7 @@ static const struct option {
     PASSED("wait-all-nodes", 0, VALUE) PASSED("wckey", 0, VALUE)
     REFUSE("array", 'a', "each run is a separate job; --seeds N repeats them")
     REFUSE("chdir", 'D', "a job runs in the folder of its run")
-    REFUSE("comment", 0, "unetctl finds the job again by its comment")
+    REFUSE("container-image", 0, "set container: IMAGE in the study or its site")
     REFUSE("cpus-per-task", 'c', "--set slurm.cpus_per_gpu=N")
     REFUSE("distribution", 'm', "ranks are numbered node by node")
     REFUSE("gpus", 'G', "--gpus of unetctl, before the '--'")
@@ -182,6 +184,11 @@ static int set_option(struct job_options *o, const struct option *w, const char 
             return err_set(e, ERR_USAGE, "--mem %s is not an amount of memory, such as 4G or 4000M",
                            value);
         break;
+    case OURS_COMMENT:
+        if (strlen(value) > JOB_COMMENT_MAX || strchr(value, '|'))
+            return err_set(e, ERR_USAGE, "--comment: the text has a | or more than %d bytes; unetctl "
+                           "puts it behind its own comment", JOB_COMMENT_MAX);
+        /* fall through */
     case OURS_CLUSTERS:
     case OURS_TEXT:
         if (*value == 0 || strpbrk(value, "\n"))
@@ -439,11 +446,22 @@ static void add_resources(struct job_words *dst, const struct job *job)
         add_word(dst, &chosen, w);
 }
 
+const char *job_comment(const struct job *job, char dst[JOB_COMMENT_SIZE])
+{
+    const char *own = job->options.comment;
+
+    snprintf(dst, JOB_COMMENT_SIZE, "%s%s%s", job->tag, own ? " " : "", own ? own : "");
+    return dst;
+}
+
 void job_words_fill(const struct job *job, struct job_words *dst)
 {
+    char text[JOB_COMMENT_SIZE];
+    const char *comment = job_comment(job, text);
+
     *dst = (struct job_words){0};
     append_word(dst, "--job-name=%s", job->name);
-    append_word(dst, "--comment=%s", job->tag);
+    append_word(dst, "--comment=%s", comment);
     append_word(dst, "--chdir=%s", job->work_dir);
     append_word(dst, "--output=%s", job->output);
     if (job->own_directives) {
@@ -451,6 +469,8 @@ void job_words_fill(const struct job *job, struct job_words *dst)
             append_word(dst, "%s", job->options.environment[i]);
         for (int i = 0; i < job->options.ngiven; i++)
             append_word(dst, "%s", job->options.given[i]);
+        if (job->options.comment) /* again, because sbatch takes the last, which is one of these */
+            append_word(dst, "--comment=%s", comment);
         return;
     }
     add_resources(dst, job);

@@ -14,6 +14,8 @@ struct job_options {
     const char *partition, *account, *qos, *constraint, *reservation;
     const char *nodelist, *exclude, *dependency, *licenses;
     const char *mem; /* per node, see job_mem_decode */
+    const char *comment;  /* the user's own text, which job_comment puts behind the tag */
+#define JOB_COMMENT_MAX 200
     const char *clusters; /* where the job must go; only the cluster that answers is possible */
     int time_min;    /* the time limit in minutes */
     int nice;
@@ -33,7 +35,7 @@ struct job_options {
 #define JOB_EXIT_AGAIN 75
 
 struct job {
-    const char *tag;      /* "unetctl:STUDY_ID:RUN:ATTEMPT", unique; the job's comment in Slurm */
+    const char *tag;      /* "unetctl:STUDY_ID:RUN:ATTEMPT", unique, without a blank */
     const char *name;     /* the name that squeue shows */
     const char *script;   /* absolute path of submit_file.sh */
     const char *work_dir; /* absolute; the job's current directory */
@@ -82,6 +84,11 @@ bool job_needs_whole_nodes(const struct job *job);
 /* Are the GPUs of this job requested by --gres? They are if job.gres is set and each node has the
  * same number of tasks; otherwise --gpus-per-task requests them. */
 bool job_takes_gres(const struct job *job);
+
+/* Writes the job's comment in Slurm to dst: the tag, and after a blank the user's own text if there
+ * is one. Returns dst. */
+#define JOB_COMMENT_SIZE 512
+const char *job_comment(const struct job *job, char dst[JOB_COMMENT_SIZE]);
 
 /* The job as the words of an sbatch command line, without "sbatch" and the script. failed: memory
  * ran out, and words are missing. job_words_destroy must be called in either case. */

@@ -3,6 +3,7 @@
 #include "launcher/scheduler/job_state.h"
 
 #include <stdio.h>
+#include <string.h>
 
 void job_state_set(struct job_state *s, enum state state)
 {
@@ -57,6 +58,7 @@ void job_state_decode(const json_t *o, struct job_state *dst)
     copy_text(o, "reason", dst->reason, sizeof dst->reason);
     copy_text(o, "nodes", dst->nodes, sizeof dst->nodes);
     copy_text(o, "tag", dst->tag, sizeof dst->tag);
+    dst->tag[strcspn(dst->tag, " ")] = 0; /* the user's own comment follows a blank */
     copy_text(o, "name", dst->name, sizeof dst->name);
     copy_text(o, "state", state, sizeof state);
     job_state_set(dst, state_find(state));

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "launcher/status/watch.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +19,7 @@
 #include "src/plural.h"
 
 #define POLL_MIN_S 1.0
-#define POLL_MAX_S 5.0
-#define POLL_GROWTH 1.25
+#define POLL_SHARE 0.2 /* the interval of polls grows to this share of the time without a change */
 #define BAR_WIDTH 24
 #define EVERY_S 60.0    /* interval of progress lines */
 #define PROGRESS_RUNS 8 /* the most runs that have a progress line */
@@ -288,7 +288,9 @@ static int poll_runs(struct workspace *work, struct watch *w, struct err *e)
 static int submit_left(struct watch *w, struct err *e)
 {
     size_t moving = count_moving(w);
-    bool is_due = moving < w->moving || clock_now() >= w->next_left;
+    bool is_due = w->options->in_rounds
+                      ? moving == 0 || w->next_left == 0
+                      : moving < w->moving || clock_now() >= w->next_left;
 
     w->moving = moving;
     if (!w->left || !is_due || w->list.unreachable)
@@ -340,12 +342,13 @@ static int summarize(const struct watch *w)
 
 static int follow_runs(struct workspace *work, struct watch *w, struct err *e)
 {
-    double interval = POLL_MIN_S, most = w->every_s < POLL_MAX_S ? w->every_s : POLL_MAX_S;
+    double changed = clock_now(), most = fmin(w->every_s, work->site.poll_s);
 
     for (;;) {
         if (poll_runs(work, w, e))
             return -1;
-        interval = note_changes(w) ? POLL_MIN_S : interval * POLL_GROWTH;
+        if (note_changes(w))
+            changed = clock_now();
         if (w->live)
             draw_runs(w);
         if (count_moving(w) == 0 && w->left == 0)
@@ -358,7 +361,7 @@ static int follow_runs(struct workspace *work, struct watch *w, struct err *e)
                       "%s' follows them)", count_moving(w), w->options->timeout_s, work->study.dir);
             return ERR_TIMEOUT;
         }
-        pause_s(interval < most ? interval : most);
+        pause_s(fmin(most, fmax(POLL_MIN_S, POLL_SHARE * (clock_now() - changed))));
         if (interrupted) {
             log_error("interrupted; the jobs continue ('unetctl watch -C %s' follows them, "
                       "'unetctl "

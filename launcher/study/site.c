@@ -21,6 +21,8 @@ static const char *const schedulers[] = {"slurm", "local", NULL};
 #define AT(member) offsetof(struct site, member)
 
 static const char *const interfaces[] = {"auto", "library", "commands", NULL};
+static const char *const runtimes[] = {"auto", "pyxis", "apptainer", "singularity", "podman",
+                                       "charliecloud", NULL};
 static const char *const gpu_requests[] = {"per-task", "gres", NULL};
 
 static const char *check_gpu_type(const char *text)
@@ -54,10 +56,14 @@ const struct setting site_keys[] = {
     SETTING_ROW("gpus_per_node", INT, AT(gpus_per_node), NULL, .min = 0, .max = 4096),
     SETTING_ROW("max_in_flight", INT, AT(max_in_flight), "1", .min = 1, .max = 4096),
     SETTING_ROW("port_base", INT, AT(port_base), "0", .min = 0, .max = 65000),
+    SETTING_ROW("port_count", INT, AT(port_count), "1", .min = 1, .max = 65000),
+    SETTING_ROW("poll_s", INT, AT(poll_s), "30", .min = 1, .max = 3600),
     SETTING_ROW("launcher", TEXT, AT(launcher), ""),
     SETTING_ROW("spec", TEXT, AT(spec), ""),
     SETTING_ROW("trainer", PATH, AT(trainer), ""),
     SETTING_ROW("templates", PATH, AT(templates), ""),
+    SETTING_ROW("container", PATH, AT(container), ""),
+    SETTING_ROW("container_runtime", WORD, AT(container_runtime), "auto", .words = runtimes),
     SETTING_ROW("shell", TEXT, AT(shell), "/bin/bash", .check = check_shell),
     SETTING_ROW("gpu_request", WORD, AT(gpu_request), "per-task", .words = gpu_requests),
     SETTING_ROW("gpu_type", TEXT, AT(gpu_type), "", .check = check_gpu_type),

@@ -16,13 +16,16 @@ struct site {
     int gpus_per_node;    /* 0: a node has as many as a run needs */
     int max_in_flight;    /* local: the most jobs at a time */
     char *licenses;       /* slurm: the licenses that each job requests */
-    int port_base;        /* 0: unetctl spec derives it from the job's id; a run with
-                           * --one-allocation has ports of its own instead */
+    int port_base, port_count; /* the range of ports, of which the job's number selects those of
+                                * its ranks; port_base 0: the preset of unetctl spec */
+    int poll_s;           /* the most seconds between two polls of the scheduler by watch */
     /* shell words that start several ranks; markers such as {{tasks}} are replaced */
     char *launcher;
     char *spec;        /* shell words after `unetctl spec`, with the same replacements */
     char *trainer;     /* program to run instead of unet-train, or "" */
     char *templates;   /* folder of the site's job templates, or "" */
+    char *container;   /* the image that programs run in, or "" */
+    const char *container_runtime; /* what starts it */
     char *shell;       /* the shell that runs submit_file.sh */
     const char *gpu_request; /* "per-task" or "gres" */
     char *gpu_type;    /* such as v100, or "" */

@@ -134,15 +134,18 @@ static char *read_template(char path[PATH_MAX], struct err *e)
 char *allocation_render(const struct workspace *w, const struct allocation *a,
                         const struct allocation_run *runs, size_t count, struct err *e)
 {
-    char path[PATH_MAX], gpus[16], per_node[16], requeues[16], port[16] = "''", *rendered = NULL;
+    char path[PATH_MAX], gpus[16], per_node[16], requeues[16], port[64], *rendered = NULL;
     char *text = read_template(path, e), *lines = job_directives(&a->job.job);
     struct buf waiting = {0}, all = {0}, b = {0};
+    long bases = 1000; /* the number of ports from which the job's number selects the first */
 
     snprintf(gpus, sizeof gpus, "%d", a->job.job.tasks);
     snprintf(per_node, sizeof per_node, "%d", w->site.gpus_per_node);
     snprintf(requeues, sizeof requeues, "%d", a->job.job.requeues);
     if (w->site.port_base)
-        snprintf(port, sizeof port, "%d", w->site.port_base);
+        bases = w->site.port_count - w->site.gpus_per_node * (long)count + 1;
+    snprintf(port, sizeof port, "$((%d + SLURM_JOB_ID %% %ld))",
+             w->site.port_base ? w->site.port_base : 12000, bases > 1 ? bases : 1);
     if (lines && *lines)
         lines[strlen(lines) - 1] = 0; /* the template has a newline after "directives" */
     if (text && add_lists(runs, count, &waiting, &all, e) == 0) {

@@ -24,8 +24,8 @@ struct epoch_csv {
 
 /* Decodes n bytes, which a NUL follows. name appears in errors. Returns 0, or -1 with ERR_DATA
  * "NAME:LINE: REASON": the header differs, a row is truncated or is not the next epoch, a value is
- * not a finite number, a time is negative, an IoU is outside 0..1, a column that must be constant is
- * not, the last newline is missing, or there is no row. */
+ * not a finite number, a time is negative, an IoU is outside 0..1, a column that must be constant
+ * is not, the last newline is missing, or there is no row. */
 int epoch_csv_decode(const char *text, size_t n, const char *name, struct epoch_csv *dst,
                      struct err *e);
 

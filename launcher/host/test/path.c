@@ -2,11 +2,22 @@
 #include "config.h"
 #include "launcher/host/path.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "src/atomicfile.h"
 #include "t/tap.h"
+
+static void is_expanded(const char *text, const char *want)
+{
+    struct err e;
+    char *path = path_expand(text, &e);
+
+    is_str(path ? path : e.text, want, "'%s' is expanded", text);
+    free(path);
+}
 
 int main(void)
 {
@@ -18,6 +29,17 @@ int main(void)
         bail_out("no folder in /tmp");
     is_str(path_format(path, "%s/%d", "a", 3), "a/3", "a path is formatted");
     is_str(path_format(path, "/%*s", PATH_MAX, "x"), "", "a path that is too long becomes empty");
+    setenv("HOME", "/h", 1);
+    setenv("UTEST_A1", "v", 1);
+    unsetenv("UTEST_NONE");
+    is_expanded("~", "/h");
+    is_expanded("~/a", "/h/a");
+    is_expanded("~a/~", "~a/~");
+    is_expanded("$UTEST_A1/${UTEST_A1}b$", "v/vb$");
+    is_expanded("$$UTEST_A1 $1 ${UTEST_A1 $/", "$UTEST_A1 $1 ${UTEST_A1 $/");
+    ok(!path_expand("/x/$UTEST_NONE/y", &e) && e.code == ERR_CONFIG &&
+           strstr(e.text, "$UTEST_NONE is not set"),
+       "a variable that is not set is an error: %s", e.text);
     path_format(deep, "%s/a/b", dir);
     ok(path_make_folder(deep, &e) == 0 && stat(deep, &st) == 0, "parent folders are created");
     ok(path_make_folder(deep, &e) == 0, "a folder that exists is accepted");

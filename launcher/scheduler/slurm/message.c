@@ -93,7 +93,7 @@ bool message_has_id(const json_t *ids, const char *id)
 
 json_t *message_check_job(const json_t *job)
 {
-    static const char *const texts[] = {"tag", "name", "work_dir", "output", NULL};
+    static const char *const texts[] = {"tag", "comment", "name", "work_dir", "output", NULL};
     static const char *const numbers[] = {"nodes", "tasks", "gpus_per_task", "cpus_per_task", NULL};
 
     for (const char *const *s = texts; *s; s++)

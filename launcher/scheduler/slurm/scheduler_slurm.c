@@ -111,6 +111,7 @@ static json_t *encode_job(const struct job *job)
                           job->gpus_per_task, "cpus_per_task", job->cpus_per_task);
 
     set_text(&o, "script", job->script);
+    set_text(&o, "comment", job_comment(job, (char[JOB_COMMENT_SIZE]){0}));
     set_text(&o, "partition", options->partition);
     set_text(&o, "account", options->account);
     set_text(&o, "qos", options->qos);

@@ -207,7 +207,7 @@ static void describe_job(struct description *d, const json_t *job)
 
     slurm_init_job_desc_msg(m);
     m->name = (char *)message_text(job, "name");
-    m->comment = (char *)message_text(job, "tag");
+    m->comment = (char *)message_text(job, "comment");
     m->script = d->script;
     m->work_dir = (char *)message_text(job, "work_dir");
     m->std_in = "/dev/null";
