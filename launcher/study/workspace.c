@@ -282,6 +282,7 @@ void workspace_close(struct workspace *w)
     for (int i = 0; i < WORKSPACE_NKINDS; i++)
         scheduler_close(w->open[i]);
     sbatch_environment_destroy(&w->environment);
+    free(w->excluded);
     ledger_close(&w->ledger);
     site_close(&w->site);
     study_close(&w->study);
