@@ -121,8 +121,26 @@ like "$OUT" 'markers +rate=0.2' "which its settings describe"
 is "$(cd varied/logs && echo log_*.csv)" \
     "log_command-fast_1.csv log_command-fast_2.csv log_command-twisted_1.csv log_command-twisted_2.csv log_command-usual_1.csv log_command-usual_2.csv" \
     "each has logs of its own"
+sed -i -e '/^variants:/a\  late: {command.env.TWIST: 8}' -e 's/^gpus:.*/gpus: 1,2/' varied/study.yaml
+exits 0 "a plan with one variant more" unetctl plan -C varied
+like "$OUT" '^variant late: 2 runs$' "whose times are not measured by other variants"
+like "$OUT" '^variant fast: 2 runs, 1 of them measured: 0.001 GPU-hours$' "those have their own (a resumed run gives no time)"
+exits 0 "the same for programs" unetctl plan -C varied --json
+is "$(field "$OUT" '[(v["name"], v["runs"], v["measured_runs"]) for v in d["variants"]]')" \
+    "[('late', 2, 0), ('usual', 2, 1), ('fast', 2, 1), ('twisted', 2, 1)]" "each variant has its cost"
+exits 1 "collect" unetctl collect -C varied
+like "$OUT" '^command-late-g01-s1: missing' "a run of a variant is missing though others have run"
+is "$(grep -c ,missing, varied/logs/results.csv)" 2 "each count of it is"
+exits 0 "submit" unetctl submit -C varied --wait --timeout 60
+like "$ERR" '2 runs submitted; before: 0 active, 6 done' "runs those that are missing"
+exits 0 "then none is missing" unetctl collect -C varied
 sed -i '/^variants:/,$d' varied/study.yaml
-exits 0 "--vary" unetctl plan -C varied --vary train.batch_per_gpu=4,8 --vary limit.steps=0,10 --json
+exits 0 "variants of --vary count by themselves, too" unetctl collect -C varied
+rm -r varied/runs/command-late-g02-s1
+exits 1 "also if one has a run less" unetctl collect -C varied
+like "$OUT" '^command-late-g02-s1: missing' "its run is missing"
+exits 0 "--vary" unetctl plan -C varied --gpus 1 --vary train.batch_per_gpu=4,8 \
+    --vary limit.steps=0,10 --json
 is "$(field "$OUT" '[r["run"] for r in d["runs"]]')" \
     "['command-batch-per-gpu4-steps0-g01-s1', 'command-batch-per-gpu4-steps10-g01-s1', 'command-batch-per-gpu8-steps0-g01-s1', 'command-batch-per-gpu8-steps10-g01-s1']" \
     "its combinations are variants"
@@ -139,6 +157,26 @@ done <<'EOF'
 2|trian.lr=3|unknown key 'trian.lr'; did you mean 'train.lr'
 2|train.lr|--vary train.lr: must be KEY=VALUE,VALUE
 EOF
+cp varied/study.yaml varied.yaml
+cat >>varied/study.yaml <<'EOF'
+variants:
+  one: {}
+  two: {command.args: ["--lr", "a \"b\", {{rate}}"], command.env: {A: x y}}
+EOF
+exits 0 "a variant may have other arguments" unetctl generate -C varied --gpus 4
+is "$(field varied/runs/command-two-g04-s1/run.json 'd["program"]["args"], d["program"]["env"]')" \
+    "(['--lr', 'a \"b\", {{rate}}'], ['A=x y'])" "as a list or mapping"
+is "$(field varied/runs/command-one-g04-s1/run.json 'd["program"]["args"]')" "['{{rate}}']" \
+    "others keep those of the study"
+cp varied.yaml varied/study.yaml
+echo 'variants: {one: {command.args: --lr}}' >>varied/study.yaml
+exits 3 "one that is a text" unetctl plan -C varied
+like "$ERR" 'varied/study.yaml:[0-9]+: variant one: command.args is a list' "is refused"
+cp varied.yaml varied/study.yaml
+echo 'variants: {one: {train.lr: [1, 2]}}' >>varied/study.yaml
+exits 3 "a list for one value" unetctl plan -C varied
+like "$ERR" "variant one: .*is not a number" "is refused, too"
+cp varied.yaml varied/study.yaml
 echo 'variants: {fast: bf16}' >>varied/study.yaml
 exits 3 "a variant that is a text" unetctl plan -C varied
 like "$ERR" 'varied/study.yaml:[0-9]+: variants.fast: must be a mapping of keys' "the line is named"

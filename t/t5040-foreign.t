@@ -384,7 +384,7 @@ exits 0 "a report of limited and whole runs is made" unetctl report --logs both 
 tr -s '\n ' ' ' <"$OUT" >words
 like words '^Use 4 GPUs: 4.00x faster .*, and IoU holds\. IoU with 4 GPUs holds \(0.9020 against 0.9020' \
     "the quality is that of whole runs"
-like words 'up to 8 GPUs \(8.00x\)\. IoU with 8 GPUs is not known, as these runs ended at their limit: this is by speed' \
+like words 'up to 8 GPUs \(8.00x\)\. IoU with 8 GPUs is not known, as these runs give the steady speed alone: this is by speed' \
     "of the other counts the speed is known"
 like words 'Of the counts with whole runs: fastest whole run' "costs are those of whole runs"
 is "$(json both.json '[(p["runs"], p["limited_runs"], p["iou"]["runs"], p["training_time"]["runs"], p["median_epoch_s"]["runs"]) for p in r["engines"][0]["points"] if p["gpus"] in (4, 8)]')" \
@@ -397,7 +397,7 @@ like words '^Use 4 GPUs: 4.00x faster than with 1 GPU .*, and val_loss holds.*Li
 made tokens tokens 1 2 4 8
 exits 0 "a report without a quality is made" unetctl report --logs tokens -o tokens-report
 tr -s '\n ' ' ' <"$OUT" >words
-like words '^Use 8 GPUs: 8.0x faster .*, by speed alone\. This is by speed alone, as the runs ended at' \
+like words '^Use 8 GPUs: 8.0x faster .*, by speed alone\. All runs give the steady speed alone, so' \
     "without a quality the verdict is by speed, and says so"
 like tokens-report/report.md 'tokens/s' "work has its unit"
 for d in loss tokens; do

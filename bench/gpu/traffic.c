@@ -110,7 +110,7 @@ static double bytes_now(const struct op *op)
 {
     double bytes = profile_bytes(op);
 
-    if (op->attr.coef)
+    if (op->attr.scale_shift)
         return bytes;
     if (is_norm(op->kind) && op->kind != &batch_norm_infer_kind && !op->in[OP_MOMENTS])
         bytes += (double)tensor_nbytes(op->in[0]);

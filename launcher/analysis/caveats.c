@@ -11,6 +11,8 @@
 
 /* an evaluation shorter than this part of the base case's may have scored fewer images */
 #define FEWER_IMAGES 0.6
+/* a speed-up of the largest count below this is hardly one */
+#define FLAT 1.2
 
 __attribute__((format(printf, 3, 4)))
 static void add_caveat(struct decision *d, enum caveat_kind kind, const char *fmt, ...)
@@ -73,6 +75,20 @@ static void add_machine(struct decision *d, const struct series *s)
             "With %s GPUs some kernels failed their check and slower ones replaced them (table of "
             "runs): the times hold only for this hardware and driver.",
             counts);
+}
+
+/* Adds that more GPUs are hardly faster where the logs of a program may count one GPU's work. */
+static void add_flat(struct decision *d, const struct series *s)
+{
+    const struct series_point *last = &s->points[s->npoints - 1];
+    double times = (double)last->gpus / s->points[0].gpus;
+
+    if (s->stepped && times >= 2 && series_efficiency(s, last)->value * times < FLAT)
+        add_caveat(d, CAVEAT_FLAT,
+            "%d GPUs are hardly faster than %d. If a step, or the work that the logs count, is that "
+            "of one GPU, the speed-up is %.2g times as large: name the column of work as NAME:gpu "
+            "(log.units, --column units=NAME:gpu), or say work.per_step.",
+            last->gpus, s->points[0].gpus, times);
 }
 
 /* Counts the runs whose quality is not better than predicting one class everywhere. */
@@ -302,6 +318,7 @@ void caveats_compute(struct decision *d, const struct series *s, const struct re
 {
     d->ncaveats = 0;
     add_machine(d, s);
+    add_flat(d, s);
     add_quality(d, s);
     add_unknown_quality(d, s);
     add_disturbance(d);

@@ -121,7 +121,8 @@ static int collect_from_study(struct results *table, struct err *e)
     if (workspace_open(&workspace, &args, e))
         return -1;
     path_format(dir, "%s/logs", workspace.study.dir);
-    if (collect_study(&workspace, true, table, e) == 0)
+    if (workspace_open_variants(&workspace, &args, 0, NULL, e) == 0 &&
+        collect_study(&workspace, true, table, e) == 0)
         rc = print_results(workspace.study.name, dir, table, e);
     workspace_close(&workspace);
     return rc;

@@ -21,6 +21,7 @@
 #include "launcher/report/report.h"
 #include "launcher/report/report_folder.h"
 #include "launcher/report/text.h"
+#include "launcher/rounds/rounds.h"
 #include "launcher/study/workspace.h"
 #include "src/atomicfile.h"
 #include "src/cluster/range.h"
@@ -102,6 +103,8 @@ struct input {
     size_t nsources;
     struct decision_rule rule; /* of the first study, or the default */
     bool ruled;                /* it is that of a study */
+    struct quality_looks looks; /* of the rounds of the only study, and what is said of them */
+    char *design;
     char unit[24];             /* of work, and how it scales, in that study (series_facts) */
     enum series_mode mode;
     bool into_study; /* the report is written into the study, which is the only source */
@@ -120,21 +123,35 @@ static bool is_only_printed(void)
 /* One rule applies to all sources. */
 static void set_rule(struct input *in, const struct study *s)
 {
-    struct decision_rule rule = {.efficiency = s->report.efficiency};
+    struct decision_rule rule = DECISION_RULE_INIT;
+    struct series_facts facts = {0};
 
-    settings_decode_margin(s->quality.margin, &rule.margin, &rule.is_share);
+    rounds_rule(s, &rule, &facts);
     if (!in->ruled) {
         in->rule = rule;
         result_set_text(in->unit, sizeof in->unit, s->work.unit);
-        if (strcmp(s->work.mode, "weak") == 0)
-            in->mode = SERIES_WEAK;
-        else if (*s->work.unit || s->work.per_run > 0 || s->work.per_step > 0)
-            in->mode = SERIES_STRONG;
+        in->mode = facts.mode;
     } else if (rule.efficiency != in->rule.efficiency || rule.margin != in->rule.margin ||
              rule.is_share != in->rule.is_share)
         log_warn("report: %s sets report.efficiency %g and quality.margin %s; those of the first "
                  "study apply", s->name, rule.efficiency, s->quality.margin);
     in->ruled = true;
+}
+
+/* Reads how the study was made if that was in rounds, whose rule applies. */
+static int read_rounds(struct input *in, struct workspace *w, const struct results *table,
+                       struct err *e)
+{
+    struct rounds rounds;
+
+    if (!path_has_file(w->ledger.dir, "rounds.json"))
+        return 0;
+    if (rounds_read(&rounds, w, 0, e))
+        return -1;
+    int rc = rounds_describe(&rounds, table, &in->looks, &in->design, e);
+    in->rule = rounds.design.rule;
+    rounds_close(&rounds);
+    return rc;
 }
 
 static int read_study(struct input *in, const char *dir, struct err *e)
@@ -156,9 +173,14 @@ static int read_study(struct input *in, const char *dir, struct err *e)
         rc = err_errno(e, ERR_INTERNAL, errno, "cannot write the report into the study %s (-o DIR "
                        "writes it elsewhere)", workspace.study.dir);
     else
-        rc = collect_study(&workspace, in->into_study, &s->results, e);
-    workspace_close(&workspace);
+        rc = workspace_open_variants(&workspace, &one, 0, NULL, e) ||
+                     collect_study(&workspace, in->into_study, &s->results, e)
+                 ? -1
+                 : 0;
     in->nsources += rc == 0;
+    if (rc == 0 && in->nsources == 1)
+        rc = read_rounds(in, &workspace, &s->results, e);
+    workspace_close(&workspace);
     return rc;
 }
 
@@ -210,6 +232,7 @@ static void destroy_input(struct input *in)
     for (size_t i = 0; i < in->nsources; i++)
         results_destroy(&in->sources[i].results);
     free(in->sources);
+    free(in->design);
 }
 
 /* Writes the FILE of --json. mark is the text by which an earlier document of this kind is
@@ -444,6 +467,10 @@ static int cmd_report_run(int noperands, char **operands, int nrest, char **rest
         return -1;
     }
     analysis.rule = in.rule;
+    if (in.design && in.nsources == 1) {
+        analysis.rule.looks = in.looks.n ? &in.looks : NULL;
+        analysis.design = in.design;
+    }
     analysis.facts.unit = in.unit;
     analysis.facts.mode = in.mode;
     if (predict) {

@@ -134,8 +134,9 @@ static int read_bare(const char *dir, const struct log_form *form, struct result
 
     if (rc == 0 && table->count == 0)
         return err_set(e, ERR_DATA,
-                       "%s: there is no log in it: no results.csv, log_N.csv, log_hvd_N.csv or "
-                       "log_ENGINE_N.csv, and no file with MLLOG lines",
+                       "%s: there is no log in it, such as results.csv, or log_N.csv or "
+                       "log_NAME_N_sSEED.csv of N GPUs (or .log .txt .json .jsonl .tfevents): give "
+                       "the logs such names",
                        dir);
     results_sort(table);
     return rc ? rc : suspects_discard(table, e);

@@ -48,7 +48,7 @@ static void add_subject(struct buf *b, const struct report_series *rs)
     for (size_t i = 0; i < s->npoints; i++)
         nlimited += s->points[i].nlimited;
     if (nlimited)
-        buf_addf(b, ", %zu of which ended at their limit and give the steady speed alone",
+        buf_addf(b, ", %zu of which give the steady speed alone",
                  nlimited);
     buf_addf(b, " (unetctl %s).\n", PACKAGE_VERSION);
 }
@@ -138,6 +138,9 @@ static void add_quality_sentence(struct buf *b, const struct report_series *rs,
              s->points->gpus, s->limited ? "whole " : "", s->lower ? "; less is better" : "");
     if (q->state == QUALITY_UNKNOWN)
         buf_addf(b, "The change is not judged: %s is %s.\n", s->quality, q->why);
+    else if (q->by_construction)
+        buf_addf(b, "It holds by construction, which was not tested: the first losses of equal seeds "
+                 "are equal to %.1f %%.\n", 100 * QUALITY_EQUAL);
     else if (!interval_is_known(&c->interval))
         buf_add(b, "The runs are too few to judge the change.\n");
     else {

@@ -108,8 +108,9 @@ static void fill_speed(struct table *t, const struct report_series *rs)
                "Speed of %s relative to %d GPU%s: medians over the runs of a count. Scaling: %s. "
                "%sRange: of the runs, which are too few for an interval.%s%s%s%s",
                rs->label, s->points[0].gpus, plural(s->points[0].gpus), mode.data ? mode.data : "",
-               one_epoch, s->limited ? " Limited: runs that ended at their limit and give the "
-                                       "steady speed alone; the others give all." : "",
+               one_epoch, s->limited ? " Limited: runs that ended at their limit, or logged nothing "
+                                       "but rates, and give the steady speed alone; the others "
+                                       "give all." : "",
                method ? " Interval of the speed-up: " : "", method ? method : "",
                method ? "." : "");
     t->failed |= mode.failed;
@@ -216,7 +217,7 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
                                              : !judged ? "-"
                                              : judged->state == QUALITY_FALLS
                                                  ? quality_fall_word(s)
-                                                 : quality_state_name(judged->state));
+                                                 : quality_state_name(judged));
         table_add_number(t, "Dice",
                          result_by_accuracy(s->rows) ? NAN : p->q[QUANTITY_DICE].median, 4);
         table_add_number(t, "IoU at own size", p->q[QUANTITY_IOU_OWN_SIZE].mean, 4);
@@ -489,7 +490,7 @@ static void fill_pair(struct table *t, const struct report *r, const struct anal
     table_init(t,
                "%s (first) compared with %s (second), at each count that both ran on: medians of "
                "times and their ratio, means of quality and their difference, with 95 %% intervals "
-               "that hold simultaneously over the counts of a quantity. Different: the interval "
+               "that hold simultaneously over all pairs and counts of a quantity. Different: the interval "
                "excludes equality; p is by the same method.",
                r->series[pair->a].label, r->series[pair->b].label);
     for (size_t i = 0; i < pair->ndifferences; i++) {

@@ -60,7 +60,12 @@ static void set_value(struct script_values *s, const char *name, const char *fmt
     set_text(s, name, text);
 }
 
-/* Notes which markers have no value in this study. */
+static bool is_set(const struct study *s, const char *path)
+{
+    return yaml_table_origin(settings_of_study, &s->origins, path)->layer != YAML_BUILTIN;
+}
+
+/* Notes which markers have no value in this study. A limit of 0 is one: a whole training. */
 static void note_needs(struct script_values *s)
 {
     const struct study *study = &s->w->study;
@@ -73,8 +78,8 @@ static void note_needs(struct script_values *s)
         {"model", "model.name", study_has(study, "model.name")},
         {"global_batch", "train.batch_per_gpu", batch},
         {"batch_per_gpu", "train.batch_per_gpu", batch},
-        {"steps", "limit.steps", study->limit.steps > 0},
-        {"minutes", "limit.minutes", study->limit.minutes > 0}};
+        {"steps", "limit.steps", is_set(study, "limit.steps")},
+        {"minutes", "limit.minutes", is_set(study, "limit.minutes")}};
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         s->needs[place_of(s, rows[i].marker)] = rows[i].has ? NULL : rows[i].setting;

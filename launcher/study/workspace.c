@@ -240,8 +240,8 @@ static int check_variants(const struct workspace *w, struct err *e)
     return rc;
 }
 
-static int open_variants(struct workspace *w, const struct workspace_args *args, int nwords,
-                         char **words, struct err *e)
+int workspace_open_variants(struct workspace *w, const struct workspace_args *args,
+                            int nwords, char **words, struct err *e)
 {
     size_t n = 0;
 
@@ -257,6 +257,10 @@ static int open_variants(struct workspace *w, const struct workspace_args *args,
     for (size_t i = n; i < w->variants.count; i++)
         setting_clear_lines(&w->variants.at[i].set);
     w->variants.count = n; /* those that workspace_close closes */
+    if (!all && !args->vary.count) {
+        e->code = e->code == ERR_USAGE ? ERR_CONFIG : e->code;
+        err_prefix(e, "%s", study_place(&w->study, "variants"));
+    }
     return all ? check_variants(w, e) : -1;
 }
 
@@ -359,7 +363,7 @@ int workspace_open_jobs(struct workspace *w, const struct workspace_args *args, 
 
     if (open_with_words(w, args, NULL, nwords, words, e))
         return -1;
-    if (open_variants(w, args, nwords, words, e)) {
+    if (workspace_open_variants(w, args, nwords, words, e)) {
         workspace_close(w);
         return -1;
     }

@@ -126,6 +126,12 @@ int workspace_open(struct workspace *w, const struct workspace_args *args, struc
  * override those of study and site. They must outlive w. */
 int workspace_open_jobs(struct workspace *w, const struct workspace_args *args, int nwords,
                         char **words, struct err *e);
+
+/* Opens the variants of a study that workspace_open opened, for verbs that list its runs;
+ * workspace_close closes them. Returns 0, or -1. */
+int workspace_open_variants(struct workspace *w, const struct workspace_args *args, int nwords,
+                            char **words, struct err *e);
+
 /* Checks what the script that comes with unetctl for another engine would refuse in the job.
  * Returns 0, or -1 with ERR_CONFIG. */
 int workspace_check_shipped(const struct workspace *w, struct err *e);

@@ -97,6 +97,7 @@ static int note(struct workspace *w, const struct share *s, enum ledger_event ev
             notes[n++] = (struct ledger_note){
                 .run = s->items[i].run.id,
                 .attempt = s->items[i].attempt,
+                .reason = event == LEDGER_SUBMITTING ? s->items[i].run.reason : NULL,
                 .job = outcome == SCHEDULER_SUBMITTED ? result_of(s, i)->id : NULL};
     int rc = is_dry(w) ? 0 : ledger_append_all(&w->ledger, event, notes, n, w->scheduler, e);
     free(notes);

@@ -171,6 +171,8 @@ struct device_ops {
      * by the caller; NULL: out of memory. learn takes such a text; -1 if it is malformed. */
     char *(*choices)(void);
     int (*learn)(const char *choices);
+    /* Queues what the begin functions of ops have collected (op.h). */
+    void (*flush)(struct device *d);
     /* Queues a copy between DEVICE_LOCAL memory and the host's, which must stay until then. */
     int (*copy)(struct device *d, void *dst, const void *src, size_t nbytes, struct err *e);
     /* Queues zeroing. */
@@ -201,10 +203,11 @@ struct device_ops {
     void (*add)(struct device *d, float *dst, const float *src, size_t n);
     /* Queues exec.update of the run; a launched graph takes the values of its run. */
     void (*update)(struct device *d, const struct device_update *u);
-    /* weight returns the address of exec.weight on the device during the run; weigh queues the
-     * division of grad_scale and loss_per_weight by its value at that time. */
-    double *(*weight)(struct device *d);
-    void (*weigh)(struct device *d);
+    /* loss_divisor returns the address of exec.loss_divisor on the device during the run;
+     * divide_loss queues the division of grad_scale and loss_per_weight by its value at that
+     * time. */
+    double *(*loss_divisor)(struct device *d);
+    void (*divide_loss)(struct device *d);
     /* Returns the address of the run's votes on the device during the run. */
     float *(*votes)(struct device *d);
     /* Sets the function that wait and drain call while they wait, or NULL. */

@@ -17,10 +17,10 @@ struct exec {
     const struct device_ops *device_ops; /* the device's; NULL on the host */
     double grad_scale;  /* factor of a pixel's loss in the gradients: 1 / the sum of the class
                          * weights of the pixels of the global batch */
-    /* weighs: grad_scale and loss_per_weight are not divided yet. The device sums weight over the
-     * replicas, and then divides both by that sum. */
-    bool weighs;
-    double weight;      /* the sum of the class weights of this replica's pixels */
+    /* divides_loss: grad_scale and loss_per_weight are not divided yet. The device sums
+     * loss_divisor over the replicas, and then divides both by that sum. */
+    bool divides_loss;
+    double loss_divisor; /* the sum of the class weights of this replica's pixels */
     double image_scale; /* factor of an image's loss (Dice) in the gradients: 1 / the images of the
                          * global batch */
     double loss_per_weight, loss_per_image; /* factors in loss_sum of the pixels' weighted losses,

@@ -19,10 +19,11 @@ unsigned op_form(const struct op *op)
     if (op->kind->partial)
         form = !in[2] ? OP_INPUT_ONLY : !in[1] ? OP_WEIGHTS_ONLY : 0;
     return form | (op->attr.no_bias ? OP_NO_BIAS : 0) | (op->attr.relu ? OP_RELU : 0) |
-           (op->attr.coef ? OP_AS_COEF : 0) | (in[OP_COEF] ? OP_HAS_COEF : 0) |
+           (op->attr.scale_shift ? OP_AS_SCALE_SHIFT : 0) |
+           (in[OP_SCALE_SHIFT] ? OP_HAS_SCALE_SHIFT : 0) |
            (in[OP_SECOND] || out[OP_OUT_SECOND] ? OP_HAS_SECOND : 0) |
-           (in[OP_SECOND_COEF] ? OP_HAS_SECOND_COEF : 0) |
-           (in[OP_NORM_COEF] ? OP_HAS_NORM_COEF : 0) |
+           (in[OP_SECOND_SCALE_SHIFT] ? OP_HAS_SECOND_SCALE_SHIFT : 0) |
+           (in[OP_NORM_SCALE_SHIFT] ? OP_HAS_NORM_SCALE_SHIFT : 0) |
            (in[OP_MOMENTS] ? OP_TAKES_MOMENTS : 0) | (out[OP_OUT_MOMENTS] ? OP_GIVES_MOMENTS : 0) |
            (in[OP_SUMS] ? OP_TAKES_SUMS : 0) | (out[OP_OUT_SUMS] ? OP_GIVES_SUMS : 0) |
            (in[OP_NORM_GRAD_X] ? OP_HAS_NORM_GRAD : 0) |
@@ -47,10 +48,12 @@ const char *op_name(const struct op *op, char dst[OP_NAME_SIZE])
         unsigned form;
         const char *text;
     } before[] = {{OP_HAS_PRODUCER, "producer_"},
-                  {OP_HAS_COEF | OP_HAS_SECOND_COEF | OP_HAS_NORM_COEF, "norm_"},
+                  {OP_HAS_SCALE_SHIFT | OP_HAS_SECOND_SCALE_SHIFT | OP_HAS_NORM_SCALE_SHIFT,
+                   "norm_"},
                   {OP_HAS_SECOND, "concat_"}},
       behind[] = {{OP_INPUT_ONLY, "_input"}, {OP_WEIGHTS_ONLY, "_weights"}, {OP_HAS_ADDED, "_add"},
-                  {OP_RELU, "_relu"}, {OP_AS_COEF, "_coef"}, {OP_GIVES_POOLED, "_max_pool2d"}};
+                  {OP_RELU, "_relu"}, {OP_AS_SCALE_SHIFT, "_scale_shift"},
+                  {OP_GIVES_POOLED, "_max_pool2d"}};
     unsigned form = op_form(op);
     size_t n = 0;
 

@@ -21,12 +21,12 @@ enum op_in {
     /* A second tensor whose channels follow those of a convolution's first source, so that the
      * concatenation of both is never written. */
     OP_SECOND = OP_OWN,
-    /* [2][C]: the source, in[kind->source], is read as max(0, coef0 x + coef1), the result of a
-     * batch norm and its ReLU, which is never written. OP_SECOND_COEF does the same for the second
-     * source, and OP_NORM_COEF, without the ReLU, for in[0]. */
-    OP_COEF,
-    OP_SECOND_COEF,
-    OP_NORM_COEF,
+    /* [2][C]: the source, in[kind->source], is read as max(0, scale x + shift), the result of a
+     * batch norm and its ReLU, which is never written. OP_SECOND_SCALE_SHIFT does the same for the
+     * second source, and OP_NORM_SCALE_SHIFT, without the ReLU, for in[0]. */
+    OP_SCALE_SHIFT,
+    OP_SECOND_SCALE_SHIFT,
+    OP_NORM_SCALE_SHIFT,
     OP_MOMENTS, /* [2][C]: each channel's mean and biased variance over all pixels of in[0] */
     /* [2][C]: each channel's sums of g and of g x over the pixels where the ReLU behind the norm
      * was positive; g is the gradient in[0], x the norm's input. */
@@ -48,7 +48,7 @@ enum op_in {
 enum op_out {
     OP_OUT_SECOND = OP_OWN, /* the gradient of the second source */
     OP_OUT_MOMENTS,         /* OP_MOMENTS of out[0] */
-    OP_OUT_SUMS,            /* OP_SUMS with g = out[0] and x = the source that has OP_COEF */
+    OP_OUT_SUMS,            /* OP_SUMS with g = out[0] and x = the source that has OP_SCALE_SHIFT */
     OP_OUT_POOLED,          /* max_pool2d of out[0], which is written, too */
     OP_MAX_OUT
 };
@@ -57,12 +57,12 @@ enum op_out {
  * supports (kernel.h). Their numbers are part of graph_hash, which checkpoints contain. */
 enum op_form {
     OP_NO_BIAS = 1 << 0, /* attr.no_bias */
-    OP_HAS_COEF = 1 << 1, OP_HAS_SECOND_COEF = 1 << 2,
+    OP_HAS_SCALE_SHIFT = 1 << 1, OP_HAS_SECOND_SCALE_SHIFT = 1 << 2,
     OP_TAKES_MOMENTS = 1 << 3, OP_GIVES_MOMENTS = 1 << 4,
     OP_TAKES_SUMS = 1 << 5, OP_GIVES_SUMS = 1 << 6,
     OP_HAS_NORM_GRAD = 1 << 7,
-    OP_RELU = 1 << 8, OP_AS_COEF = 1 << 9, /* attr.relu, attr.coef */
-    OP_HAS_NORM_COEF = 1 << 10,
+    OP_RELU = 1 << 8, OP_AS_SCALE_SHIFT = 1 << 9, /* attr.relu, attr.scale_shift */
+    OP_HAS_NORM_SCALE_SHIFT = 1 << 10,
     OP_HAS_PRODUCER = 1 << 11, OP_GIVES_POOLED = 1 << 12,
     OP_HAS_ADDED = 1 << 13,
     OP_HAS_SECOND = 1 << 14,   /* OP_SECOND or OP_OUT_SECOND */
@@ -88,7 +88,7 @@ struct op_attr {
      * owned. */
     const float *class_weights;
     bool relu;     /* a ReLU follows a convolution, norm or add */
-    bool coef;     /* norms: out[0] holds coefficients instead of the result (batch_norm_kind) */
+    bool scale_shift; /* norms: out[0] is not the result, but what computes it (batch_norm_kind) */
     bool no_bias;  /* convolutions, fold_norm: the last input, a bias, or its gradient is missing */
     bool counts;   /* the first loss of a graph: on a device it adds to device_counts.score */
     bool measures; /* losses on a device: add to device_counts.losses and give no gradient */
@@ -101,7 +101,7 @@ struct op_kind {
     bool is_loss; /* its gradient is computed from no other gradient */
     bool partial; /* gradients (dy, w, x) -> dx, dw, db: w may be missing, and with it dx; or x, and
                    * with it dw and db */
-    int source;   /* the input that OP_COEF applies to */
+    int source;   /* the input that OP_SCALE_SHIFT applies to */
     /* Shapes of the outputs from the inputs; ERR_INTERNAL if they do not fit together. */
     int (*infer)(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
                  struct err *e);
@@ -123,7 +123,8 @@ struct op {
     size_t workspace_offset; /* bytes into the arena */
     void *workspace;         /* 64-byte aligned */
     /* (optional) Set by kernel.prepare: computes from the op's weights what its runs need, such as
-     * another order of them, into kept. Called before the first op of each run of the graph, except
+     * another order of them, into kept; on a device it may leave that to device_ops.flush. Called
+     * by graph_begin_ops before the first op of each run of the graph, except
      * of runs with exec.kept, for which what it wrote is still valid. */
     int (*begin)(struct op *op, struct exec *x, struct err *e);
     size_t kept_size, kept_offset; /* as those of the workspace, for all runs of the graph */
@@ -189,8 +190,8 @@ extern const struct op_kind conv_transpose2d_grad_kind;
 /* Batch norm (Ioffe and Szegedy, ICML 2015): normalises by the statistics of the batch and updates
  * the running ones, whose variance is unbiased. The first batch sets them (op_is_fresh), so that
  * they are not biased towards their initial values. With attr.relu, which fusion sets, a ReLU
- * follows, and the gradient computes y again. With attr.coef as well, out[0] is OP_COEF, [2][C], of
- * the next op, and out[0] of the gradient is OP_NORM_GRAD_COEF, [5][C].
+ * follows, and the gradient computes y again. With attr.scale_shift as well, out[0] is the
+ * OP_SCALE_SHIFT, [2][C], of the next op, and out[0] of the gradient is OP_NORM_GRAD_COEF, [5][C].
  *   (x, gamma, beta, running mean, running var) -> y, saved[2][C] = mean, 1 / sqrt(var + eps)
  *   grad: (dy, x, gamma, saved, beta) -> dx, dgamma, dbeta */
 extern const struct op_kind batch_norm_kind;
@@ -244,7 +245,7 @@ extern const struct op_kind dropout_kind;
 extern const struct op_kind concat_kind;      /* (a, b) -> y, channels of a first */
 extern const struct op_kind concat_grad_kind; /* (dy) -> da, db */
 
-/* Fusion sets OP_NORM_COEF and attr.relu together.   (a, b) -> a + b */
+/* Fusion sets OP_NORM_SCALE_SHIFT and attr.relu together.   (a, b) -> a + b */
 extern const struct op_kind add_kind;
 
 extern const struct op_kind cast_kind; /* (x) -> y, one of them of floats and one of 16 bits */

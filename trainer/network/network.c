@@ -358,14 +358,14 @@ static int train_without_images(struct network *n, struct exec *x, uint64_t shar
     return g.nready < n->weights->nparams ? report_zeros(&g, n->weights->nparams, e) : 0;
 }
 
-int network_weigh(struct network *n, int batch, double *weight, struct err *e)
+int network_loss_divisor(struct network *n, int batch, double *divisor, struct err *e)
 {
     const float *target = batch > 0 ? network_target(n, true, batch, e) : NULL;
     const float *w = n->class_weights;
     size_t npixels = (size_t)batch * network_targets(n);
     double sum = 0;
 
-    *weight = 0;
+    *divisor = 0;
     if (batch == 0)
         return 0;
     if (!target)
@@ -378,7 +378,7 @@ int network_weigh(struct network *n, int batch, double *weight, struct err *e)
         sum += !w ? 1 : n->config.classes == 1 ? (double)(w[0] + (w[1] - w[0]) * t)
                                                : (double)w[(size_t)t];
     }
-    *weight = sum;
+    *divisor = sum;
     return 0;
 }
 
@@ -409,7 +409,8 @@ int network_train(struct network *n, int batch, struct network_step step, double
                   network_ready_f ready, void *arg, struct err *e)
 {
     double pixels = step.images * (double)network_targets(n);
-    struct exec x = {.grad_scale = 1 / fmax(step.weight, 1e-30), .image_scale = 1 / step.images,
+    struct exec x = {.grad_scale = 1 / fmax(step.loss_divisor, 1e-30),
+                     .image_scale = 1 / step.images,
                      .loss_per_image = pixels / step.images, .noise = step.noise,
                      .first = step.first, .sum = n->sum, .sum_arg = n->sum_arg,
                      .update = step.update,
@@ -418,10 +419,10 @@ int network_train(struct network *n, int batch, struct network_step step, double
     uint64_t shares = n->runner.device && n->sum ? step.shares : 0;
     struct compiled *c;
 
-    x.loss_per_weight = step.weight == pixels ? 1 : pixels * x.grad_scale;
-    if (step.sums_weight && n->runner.device && n->sum) {
-        x.weighs = true;
-        x.weight = step.weight;
+    x.loss_per_weight = step.loss_divisor == pixels ? 1 : pixels * x.grad_scale;
+    if (step.sums_loss_divisor && n->runner.device && n->sum) {
+        x.divides_loss = true;
+        x.loss_divisor = step.loss_divisor;
         x.grad_scale = 1;
         x.loss_per_weight = pixels;
     }

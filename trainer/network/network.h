@@ -21,8 +21,8 @@ struct network;
 struct profile_peak;
 
 /* Sums n doubles over all replicas, in place, for synchronised batch norm and, on a device, for
- * network_step.sums_weight. Collective: every replica calls it the same number of times in the
- * same order. */
+ * network_step.sums_loss_divisor. Collective: every replica calls it the same number of times in
+ * the same order. */
 typedef int (*network_sum_f)(void *arg, double *values, size_t n, struct err *e);
 
 /* Called when grad[0..upto) is final on this replica, so that it can be all-reduced while backward
@@ -90,17 +90,17 @@ const struct device_ops *network_device_ops(const struct network *n, struct devi
 float *network_input(struct network *n, bool training, int batch, struct err *e);
 float *network_target(struct network *n, bool training, int batch, struct err *e);
 
-/* Sets *weight to the sum of the class weights over the targets of the next training run that are
+/* Sets *divisor to the sum of the class weights over the targets of the next training run that are
  * not ignored; without class weights, to their number. */
-int network_weigh(struct network *n, int batch, double *weight, struct err *e);
+int network_loss_divisor(struct network *n, int batch, double *divisor, struct err *e);
 
 /* A step over all replicas. */
 struct network_step {
     double images;
     uint64_t shares; /* with network_link.sum: a number for the batches of all replicas in this run,
                       * equal on each, different for other batches, and not 0 */
-    double weight; /* sum of network_weigh */
-    bool sums_weight; /* on a device: weight is this replica's, and the devices sum it */
+    double loss_divisor; /* sum of network_loss_divisor */
+    bool sums_loss_divisor; /* on a device: loss_divisor is this replica's; the devices sum it */
     uint64_t noise; /* seed of dropout in this epoch */
     uint64_t first; /* index of this batch's first image in the epoch: dropout depends on it, not on
                      * the replica */
@@ -113,7 +113,7 @@ struct network_step {
 
 /* Runs one forward and backward pass over `batch` images. The gradients are those of the step's
  * loss,
- *     sum of cross entropies / weight + sum of the images' Dice losses / images
+ *     sum of cross entropies / loss_divisor + sum of the images' Dice losses / images
  * (the terms that config.loss names), so that a plain sum over replicas gives the gradient of
  * the step. Adds this replica's share of that loss times the pixels of the whole step to
  * *loss_sum. batch 0: this replica has no images in this step, and its gradients are zero. Batch

@@ -45,7 +45,7 @@ double profile_flop(const struct op *op)
  * OP_SUMS replace them. */
 static int count_unread(const struct op *op)
 {
-    if (!op->attr.coef)
+    if (!op->attr.scale_shift)
         return 0;
     return op->in[OP_MOMENTS] ? 1 : op->in[OP_SUMS] ? 2 : 0;
 }

@@ -109,11 +109,11 @@ float *runner_input(struct runner *s, const struct graph *g, struct err *e)
     return s->host[i];
 }
 
-static int queue_weight(const struct runner *s, struct exec *x, struct err *e)
+static int queue_loss_divisor(const struct runner *s, struct exec *x, struct err *e)
 {
-    if (x->sum(x->sum_arg, s->ops->weight(s->device), 1, e))
+    if (x->sum(x->sum_arg, s->ops->loss_divisor(s->device), 1, e))
         return -1;
-    s->ops->weigh(s->device);
+    s->ops->divide_loss(s->device);
     return 0;
 }
 
@@ -130,7 +130,8 @@ static int queue_ops(void *arg, struct err *e)
     const struct runner_work *w = q->work;
     struct runner *s = q->runner;
 
-    if ((q->x->weighs && queue_weight(s, q->x, e)) || (w->ready && w->ready(w->arg, 0, e)))
+    if ((q->x->divides_loss && queue_loss_divisor(s, q->x, e)) ||
+        (w->ready && w->ready(w->arg, 0, e)))
         return -1;
     if (w->graph ? graph_run(w->graph, q->x, w->ready, w->arg, e)
                  : w->ready && w->ready(w->arg, w->upto, e))
@@ -169,7 +170,7 @@ static int begin_ops(struct runner *s, const struct runner_work *w, struct exec 
 
     if (trains || s->kept != w->graph) {
         s->kept = NULL;
-        if (!trains && graph_begin(w->graph, x, e))
+        if (!trains && graph_begin_ops(w->graph->ops, w->graph->nops, x, e))
             return -1;
     }
     s->kept = trains ? NULL : w->graph;

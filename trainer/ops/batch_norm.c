@@ -18,7 +18,7 @@ static int infer_batch_norm(const struct op_attr *attr, struct tensor *const *in
     int64_t channels = in[0]->shape.dim[DIM_C];
 
     out[1] = (struct shape){2, {2, channels}};
-    out[0] = attr->coef ? out[1] : in[0]->shape;
+    out[0] = attr->scale_shift ? out[1] : in[0]->shape;
     return check_channels(in, 1, 5, channels, e);
 }
 
@@ -35,7 +35,7 @@ static int infer_batch_norm_grad(const struct op_attr *attr, struct tensor *cons
 {
     int64_t channels = in[0]->shape.dim[DIM_C];
 
-    out[0] = attr->coef ? (struct shape){2, {5, channels}} : in[0]->shape;
+    out[0] = attr->scale_shift ? (struct shape){2, {5, channels}} : in[0]->shape;
     out[1] = out[2] = (struct shape){1, {channels}};
     return check_channels(in, 1, 5, channels, e);
 }

@@ -12,7 +12,8 @@
  *     conv2d, relu                   ->  conv2d with attr.relu (fuse_relu.h), and that with
  *         max_pool2d after it        ->  OP_OUT_POOLED
  *         conv2d, relu or conv_transpose2d before it  ->  OP_PRODUCER_W
- *     batch_norm, add, relu          ->  batch_norm with attr.coef, add with OP_NORM_COEF
+ *     batch_norm, add, relu          ->  batch_norm with attr.scale_shift,
+ *                                        add with OP_NORM_SCALE_SHIFT
  *                                        (fuse_residual.h)
  *
  * The tensor between two ops must have no other reader, except with OP_OUT_POOLED, which still
@@ -20,7 +21,8 @@
  * - norms with a ReLU, their gradients, max_pool2d_grad with an add: nothing;
  * - a convolution with batch_norm_infer: fold_norm, which its fallback may have instead (and see
  *   fuse_fold.c for 16 bits);
- * - add with OP_NORM_COEF: a kernel, which its fallback may have instead, as memory limits both;
+ * - add with OP_NORM_SCALE_SHIFT: a kernel, which its fallback may have instead, as memory limits
+ *   both;
  * - all others: kernels of its own.
  *
  * At last fuse_norm.h connects batch norms with the ops around them. Results differ by rounding

@@ -38,8 +38,8 @@ static int replace_ops(struct graph *g, const struct backend *backend, struct op
     return 0;
 }
 
-/* Returns whether input k of the op may have coefficients (OP_COEF or OP_SECOND_COEF). */
-static bool takes_coef(const struct op *op, int k)
+/* Returns whether input k of the op may have an OP_SCALE_SHIFT or OP_SECOND_SCALE_SHIFT. */
+static bool takes_scale_shift(const struct op *op, int k)
 {
     static const struct op_kind *const kinds[] = {
         &max_pool2d_kind, &max_pool2d_grad_kind, &conv2d_kind, &conv2d_grad_kind,
@@ -56,31 +56,32 @@ static bool takes_coef(const struct op *op, int k)
 /* The result of a batch_norm with ReLU is not written if all its readers, at most MAX_READERS, can
  * compute it. */
 #define MAX_READERS 8
-static int fuse_coef(struct graph *g, const struct backend *backend, struct op *norm, struct err *e)
+static int fuse_scale_shift(struct graph *g, const struct backend *backend, struct op *norm,
+                            struct err *e)
 {
     struct op *ops[MAX_READERS + 1] = {norm}, planned[MAX_READERS + 1] = {*norm};
     struct tensor *y = norm->out[0];
     int n = 1;
 
-    if (norm->kind != &batch_norm_kind || !norm->attr.relu || norm->attr.coef || y->pinned)
+    if (norm->kind != &batch_norm_kind || !norm->attr.relu || norm->attr.scale_shift || y->pinned)
         return 0;
-    struct tensor coef = {.shape = {2, {2, y->shape.dim[DIM_C]}}};
-    planned[0].attr.coef = true;
-    planned[0].out[0] = &coef;
+    struct tensor scale_shift = {.shape = {2, {2, y->shape.dim[DIM_C]}}};
+    planned[0].attr.scale_shift = true;
+    planned[0].out[0] = &scale_shift;
     for (size_t i = 0; i < g->nops; i++)
         for (int k = -1; op_next_in(g->ops[i], &k);) {
             struct op *reader = g->ops[i];
 
             if (reader->in[k] != y)
                 continue;
-            if (!takes_coef(reader, k) || n > MAX_READERS || ops[n - 1] == reader)
+            if (!takes_scale_shift(reader, k) || n > MAX_READERS || ops[n - 1] == reader)
                 return 0;
             ops[n] = reader;
             planned[n] = *reader;
             planned[n].in[k] = norm->in[0];
-            planned[n++].in[k == OP_SECOND ? OP_SECOND_COEF : OP_COEF] = &coef;
+            planned[n++].in[k == OP_SECOND ? OP_SECOND_SCALE_SHIFT : OP_SCALE_SHIFT] = &scale_shift;
         }
-    return replace_ops(g, backend, ops, planned, n, &coef, "coef", e);
+    return replace_ops(g, backend, ops, planned, n, &scale_shift, "scale_shift", e);
 }
 
 /* If the op that writes the gradient of a norm's result reads the norm's input x anyway, it also
@@ -90,7 +91,7 @@ static int fuse_sums(struct graph *g, const struct backend *backend, struct op *
     bool fits = norm->kind == &batch_norm_grad_kind && norm->attr.relu;
     struct op *writer = fits ? find_writer(g, norm->in[0]) : NULL;
 
-    if (!writer || !writer->in[OP_COEF] || writer->in[writer->kind->source] != norm->in[1])
+    if (!writer || !writer->in[OP_SCALE_SHIFT] || writer->in[writer->kind->source] != norm->in[1])
         return 0;
     struct tensor sums = {.shape = {2, {2, norm->in[1]->shape.dim[DIM_C]}}};
     struct op planned[] = {*writer, *norm};
@@ -137,14 +138,15 @@ static int fuse_norm_grad(struct graph *g, const struct backend *backend, struct
     struct tensor *dx = norm->out[0];
     struct op *reader;
 
-    if (norm->kind != &batch_norm_grad_kind || !norm->attr.relu || norm->attr.coef || dx->pinned)
+    if (norm->kind != &batch_norm_grad_kind || !norm->attr.relu || norm->attr.scale_shift ||
+        dx->pinned)
         return 0;
     reader = find_only_reader(g, dx);
     if (!reader || reader->kind != &conv2d_grad_kind)
         return 0;
     struct tensor coef = {.shape = {2, {5, dx->shape.dim[DIM_C]}}};
     struct op planned[] = {*norm, *reader};
-    planned[0].attr.coef = true;
+    planned[0].attr.scale_shift = true;
     planned[0].out[0] = &coef;
     planned[1].in[0] = norm->in[0];
     planned[1].in[OP_NORM_GRAD_X] = norm->in[1];
@@ -155,7 +157,7 @@ static int fuse_norm_grad(struct graph *g, const struct backend *backend, struct
 int fuse_norm_graph(struct graph *g, const struct backend *backend, struct err *e)
 {
     for (size_t i = 0; i < g->nops; i++)
-        if (fuse_coef(g, backend, g->ops[i], e) < 0)
+        if (fuse_scale_shift(g, backend, g->ops[i], e) < 0)
             return -1;
     for (size_t i = 0; i < g->nops; i++)
         if (fuse_moments(g, backend, g->ops[i], e) < 0 ||

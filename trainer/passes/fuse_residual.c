@@ -33,7 +33,8 @@ static size_t find_in_gradients(const struct graph *g, const struct tensor *t)
 }
 
 /* batch_norm (x, ...) -> y; add (y, shortcut) -> sum; relu (sum) -> z becomes batch_norm with
- * attr.coef (x, ...) -> coef; add with attr.relu (x, shortcut, coef) -> z, in the place of relu.
+ * attr.scale_shift (x, ...) -> scale_shift; add with attr.relu (x, shortcut, scale_shift) -> z, in
+ * the place of relu.
  * Sets *place to the index of that add, or to 0 if op i does not begin such a block or the backend
  * has no kernels for it. */
 static int fuse_end(struct graph *g, const struct backend *backend, size_t i, size_t *place,
@@ -48,20 +49,20 @@ static int fuse_end(struct graph *g, const struct backend *backend, size_t i, si
         return 0;
     struct op *add = g->ops[at_add], *relu = g->ops[at_relu];
     struct tensor *x = norm->in[0], *shortcut = add->in[add->in[0] == norm->out[0]];
-    struct tensor planned = {.shape = {2, {2, x->shape.dim[DIM_C]}}}, *coef;
+    struct tensor planned = {.shape = {2, {2, x->shape.dim[DIM_C]}}}, *scale_shift;
     struct op first = *norm, end = {.kind = &add_kind, .attr.relu = true,
-                                    .in = {x, shortcut, [OP_NORM_COEF] = &planned},
+                                    .in = {x, shortcut, [OP_NORM_SCALE_SHIFT] = &planned},
                                     .out = {relu->out[0]}};
 
-    first.attr.relu = first.attr.coef = true;
+    first.attr.relu = first.attr.scale_shift = true;
     first.out[0] = &planned;
     /* For the add a kernel of the fallback is enough: it is limited by memory, too. */
     if (!backend_has_kernel(backend, &first) || !backend_kernel(backend, &end))
         return 0;
-    coef = graph_tensor(g, "coef", planned.shape, e);
-    if (!coef)
+    scale_shift = graph_tensor(g, "scale_shift", planned.shape, e);
+    if (!scale_shift)
         return -1;
-    first.out[0] = end.in[OP_NORM_COEF] = coef;
+    first.out[0] = end.in[OP_NORM_SCALE_SHIFT] = scale_shift;
     *norm = first;
     *relu = end;
     free(add);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Part of fusion (fuse.h): the end of a residual block in training.
  *
- *     batch_norm, add, relu   ->  batch_norm with attr.coef, add with OP_NORM_COEF and attr.relu
+ *     batch_norm, add, relu   ->  batch_norm with attr.scale_shift,
+ *                                 add with OP_NORM_SCALE_SHIFT and attr.relu
  *
  * Neither the norm's result nor the sum is written. If the gradients read both inputs of the fused
  * add anyway, its result is not kept for them: the add is repeated before the first gradient that

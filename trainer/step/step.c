@@ -81,18 +81,18 @@ size_t step_bucket(const struct step *s, size_t begin, size_t upto)
     return begin + n <= upto ? n : 0;
 }
 
-/* Sets run->weight, the divisor of the gradients, unless the caller's value is right: there is one
- * class and every pixel has weight 1, or the loss is Dice alone, which does not use the weight. */
-static int find_weight(struct step *s, size_t n, struct network_step *run, struct err *e)
+/* Sets run->loss_divisor unless the caller's value is right: there is one class and every pixel has
+ * weight 1, or the loss is Dice alone, which does not use the weight. */
+static int find_loss_divisor(struct step *s, size_t n, struct network_step *run, struct err *e)
 {
     const struct network_config *c = s->config.network_config;
 
     if (c->loss == LOSS_DICE || (c->classes <= 1 && !c->class_weights && !s->config.ignores))
         return 0;
-    if (step_input_weigh(&s->input, n, &run->weight, e))
+    if (step_input_loss_divisor(&s->input, n, &run->loss_divisor, e))
         return -1;
-    run->sums_weight = s->kind == &step_device;
-    return run->sums_weight ? 0 : comm_sum_double(s->config.comm, &run->weight, 1, e);
+    run->sums_loss_divisor = s->kind == &step_device;
+    return run->sums_loss_divisor ? 0 : comm_sum_double(s->config.comm, &run->loss_divisor, 1, e);
 }
 
 struct step_times {
@@ -122,7 +122,7 @@ int step_train(struct step *s, const struct step_work *w, struct step_totals *t,
     size_t n = w->range.end - w->range.begin;
     struct network_step run = {
         .images = (double)w->items,
-        .weight = (double)w->items * (double)network_targets(c->network),
+        .loss_divisor = (double)w->items * (double)network_targets(c->network),
         .noise = rng_u64(c->seed, STREAM_DROPOUT, (uint64_t)w->epoch), .first = w->range.begin,
         .scaling = c->optim->scaling, .score = s->scores.there,
         .votes = {w->votes[STEP_LEAVE], w->votes[STEP_CHECKPOINT]}};
@@ -131,7 +131,7 @@ int step_train(struct step *s, const struct step_work *w, struct step_totals *t,
     if ((s->kind->begin && s->kind->begin(s, w, e)) || step_input_wait(&s->input, n, e))
         return -1;
     times.waited = clock_now();
-    if (step_input_load(&s->input, w->loader, n, e) || find_weight(s, n, &run, e))
+    if (step_input_load(&s->input, w->loader, n, e) || find_loss_divisor(s, n, &run, e))
         return -1;
     times.loaded = clock_now();
     s->comm_s = 0;

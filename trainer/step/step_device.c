@@ -39,8 +39,8 @@ static struct step_on_device *device_of(struct step *s)
     return (struct step_on_device *)s;
 }
 
-/* Queues a sum for batch norm, or of class weights (network_step.sums_weight). It does not wait for
- * the sums of gradients that are queued before it. */
+/* Queues a sum for batch norm, or of network_step.sums_loss_divisor. It does not wait for the sums
+ * of gradients that are queued before it. */
 static int sum_for_batch_norm(void *arg, double *values, size_t n, struct err *e)
 {
     struct step_on_device *d = arg;

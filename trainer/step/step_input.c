@@ -74,17 +74,17 @@ int step_input_place(const struct step_input *in, struct shard_range part, struc
     return 0;
 }
 
-int step_input_weigh(const struct step_input *in, size_t n, double *weight, struct err *e)
+int step_input_loss_divisor(const struct step_input *in, size_t n, double *divisor, struct err *e)
 {
     double w;
 
-    *weight = 0;
+    *divisor = 0;
     for (int i = 0; i < in->parts; i++) {
         struct shard_range part = step_input_part(in, n, i);
         if (step_input_place(in, part, e) ||
-            network_weigh(in->network, (int)(part.end - part.begin), &w, e))
+            network_loss_divisor(in->network, (int)(part.end - part.begin), &w, e))
             return -1;
-        *weight += w;
+        *divisor += w;
     }
     return 0;
 }

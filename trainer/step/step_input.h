@@ -40,7 +40,7 @@ int step_input_place(const struct step_input *in, struct shard_range part, struc
  * everywhere. */
 bool step_input_is_idle(const struct step_input *in, size_t items, int replicas, int i);
 
-/* Sets *weight to the sum of network_weigh over the parts of n images. */
-int step_input_weigh(const struct step_input *in, size_t n, double *weight, struct err *e);
+/* Sets *divisor to the sum of network_loss_divisor over the parts of n images. */
+int step_input_loss_divisor(const struct step_input *in, size_t n, double *divisor, struct err *e);
 
 #endif

@@ -16,8 +16,8 @@ static const struct {
     enum log_count count;
     const char *names; /* the first that a log has */
 } known[] = {
-    {LOG_TIME, LOG_EACH, "interval_s time_per_epoch epoch_time epoch_s epoch_seconds epoch_duration"
-                         " step_time step_s iter_time iteration_time time_per_step"},
+    {LOG_TIME, LOG_EACH, "interval_s time_per_epoch epoch_time epoch_s epoch_seconds epoch_duration"},
+    {LOG_TIME, LOG_PER_STEP, "step_time step_s iter_time iteration_time time_per_step"},
     {LOG_TIME, LOG_TOTAL, "wall_time timestamp datetime created_at date elapsed elapsed_s"
                           " elapsed_time time_elapsed"},
     {LOG_TIME, LOG_GUESS, "seconds duration time time_s"},
@@ -88,15 +88,19 @@ static bool find_names(const struct log_table *t, enum log_role role, const char
     return false;
 }
 
-/* Finds the column that the user names, which may end in :each or :total. */
+/* Finds the column that the user names, which may end in :each, :step or :total, and behind or
+ * without that in :gpu. */
 static int find_named(const struct log_table *t, enum log_role role, const char *text,
                       const char *key, struct log_columns *dst, struct err *e)
 {
     char name[NAME_SIZE], plain[NAME_SIZE];
 
     snprintf(name, sizeof name, "%s", text);
-    dst->count[role] = cut_end(name, ":each") ? LOG_EACH : cut_end(name, ":total") ? LOG_TOTAL
-                                                                                   : LOG_GUESS;
+    dst->of_one_gpu |= role == LOG_UNITS && cut_end(name, ":gpu");
+    dst->count[role] = cut_end(name, ":each")    ? LOG_EACH
+                       : cut_end(name, ":step")  ? LOG_PER_STEP
+                       : cut_end(name, ":total") ? LOG_TOTAL
+                                                 : LOG_GUESS;
     dst->column[role] = find_column(t, name);
     plain_name(name, plain);
     dst->scale[role] = role == LOG_TIME && cut_end(plain, "_ms") ? 1e-3 : 1;
@@ -154,8 +158,8 @@ static int find_quality(const struct log_table *t, const struct log_form *form,
     return 0;
 }
 
-/* Is it a rate, such as tokens_per_second or ns_per_day? Sets its scale to units per second, and
- * the unit, "tokens" or "ns". */
+/* Is it a rate, such as tokens_per_second, images/s or ns_per_day? Sets its scale to units per
+ * second, and the unit, "tokens" or "ns". */
 static bool decode_rate(const char *column, double *scale, char unit[24])
 {
     static const struct {
@@ -163,9 +167,12 @@ static bool decode_rate(const char *column, double *scale, char unit[24])
         double seconds;
     } times[] = {{"_per_second", 1}, {"_per_sec", 1}, {"_per_s", 1}, {"_per_minute", 60},
                  {"_per_min", 60}, {"_per_hour", 3600}, {"_per_day", 86400}};
-    char plain[NAME_SIZE];
+    char plain[NAME_SIZE], text[NAME_SIZE];
+    const char *slash = strrchr(column, '/');
 
-    plain_name(column, plain);
+    snprintf(text, sizeof text, "%.*s%s%s", slash ? (int)(slash - column) : 0, column,
+             slash ? "_per_" : "", slash ? slash + 1 : column);
+    plain_name(text, plain);
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
         if (!cut_end(plain, times[i].name))
             continue;
@@ -216,8 +223,12 @@ int log_columns_find(const struct log_table *t, const struct log_form *form,
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (dst->column[known[i].role] < 0 && find_names(t, known[i].role, known[i].names, dst))
             dst->count[known[i].role] = known[i].count;
-    if (dst->column[LOG_UNITS] >= 0)
-        name_unit(t->columns[dst->column[LOG_UNITS]].name, dst->unit);
+    int units = dst->column[LOG_UNITS];
+    if (form->units && decode_rate(t->columns[units].name, &dst->scale[LOG_RATE], dst->unit)) {
+        dst->column[LOG_RATE] = units;
+        dst->column[LOG_UNITS] = -1;
+    } else if (units >= 0)
+        name_unit(t->columns[units].name, dst->unit);
     else
         find_rate(t, dst);
     if (find_quality(t, form, dst, e))

@@ -16,12 +16,18 @@ enum log_role {
     LOG_NROLES
 };
 
-enum log_count { LOG_GUESS, LOG_EACH, LOG_TOTAL }; /* of the row's interval, or since the start */
+enum log_count {
+    LOG_GUESS,
+    LOG_EACH,     /* of the row's interval */
+    LOG_PER_STEP, /* of each step of that interval */
+    LOG_TOTAL     /* since the start */
+};
 
 struct log_columns {
     int column[LOG_NROLES];  /* -1: there is none */
     double scale[LOG_NROLES]; /* from its numbers to seconds or units per second */
     enum log_count count[LOG_NROLES]; /* of LOG_TIME and LOG_UNITS */
+    bool of_one_gpu; /* LOG_UNITS or LOG_RATE has the work of one GPU */
     char metric[32]; /* the name of the quality */
     char unit[24];   /* of LOG_UNITS or LOG_RATE */
 };

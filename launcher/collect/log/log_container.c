@@ -48,11 +48,32 @@ static const char *skip_mark(const char *text)
     return text + (strncmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0); /* byte order mark */
 }
 
+/* Does the line have a cell that is empty, a number, or one word? */
+static bool has_value(const char *line, char separator)
+{
+    const char stops[] = {separator, '\n', 0};
+
+    for (;; line++) {
+        const char *end = line + strcspn(line, stops);
+        line += strspn(line, " \"");
+        line += strcspn(line, " \",;\t\r\n");
+        line += strspn(line, " \"\r");
+        if (line >= end)
+            return true;
+        line = end;
+        if (*line != separator)
+            return false;
+    }
+}
+
 bool log_container_is_csv(const char *text)
 {
     text = skip_mark(text);
-    return find_separator(text) && strcspn(text, "\n") < 65536 &&
-           strspn(text, "0123456789+-.eE,;\t \r") < strcspn(text, "\n");
+    size_t n = strcspn(text, "\n");
+    char separator = find_separator(text);
+
+    return separator && n < 65536 && strspn(text, "0123456789+-.eE,;\t \r") < n &&
+           (!text[n] || !text[n + 1] || has_value(text + n + 1, separator));
 }
 
 static int read_header(char *line, char separator, char **cells, struct log_table *t,

@@ -12,7 +12,8 @@
 struct log_form {
     const char *file; /* in the folder of an attempt */
     /* Names of columns. NAME:total says that the times or units are counted from the start of the
-     * run, NAME:each that they are those of the row's interval. */
+     * run, NAME:each that they are those of the row's interval, NAME:step of each of its steps.
+     * Units or a rate NAME:gpu are those of one GPU. */
     const char *time, *step, *units, *quality;
     const char *pattern; /* a regular expression with named groups */
     double per_step, per_run; /* units of work; 0: what the log says */

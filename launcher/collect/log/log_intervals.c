@@ -29,6 +29,7 @@ struct reader {
     size_t first;       /* the first row of that interval */
     double before;      /* the step that it follows; NaN: unknown */
     double done_before; /* the units that were done by then */
+    bool guessed;       /* that times are of rows, from their numbers */
     struct err *e;
 };
 
@@ -85,8 +86,10 @@ static int decide_count(struct reader *r, enum log_role role, const char *key)
 
     if (column >= 0 && r->t->columns[column].dated)
         r->c.count[role] = LOG_TOTAL;
-    if (n > 0 && r->c.count[role] == LOG_GUESS)
+    if (n > 0 && r->c.count[role] == LOG_GUESS) {
         r->c.count[role] = log_columns_guess(values, (size_t)n);
+        r->guessed |= role == LOG_TIME && r->c.count[role] == LOG_EACH;
+    }
     if (n > 0 && role == LOG_TIME && values[0] > 1e11) /* a date in ms */
         r->c.scale[role] *= 1e-3;
     free(values);
@@ -229,6 +232,17 @@ static int copy_values(const struct reader *r, enum log_role role, double *dst)
     return 0;
 }
 
+/* Returns the steps of interval k. The first step may be 0 or 1, or that of a continued run. */
+static double steps_of(const struct reader *r, size_t k)
+{
+    double key = r->ticks[k].key,
+           next = r->nticks > 1 ? r->ticks[1].key - r->ticks[0].key : fmax(key, 1);
+
+    if (k)
+        return key - r->ticks[k - 1].key;
+    return !isnan(r->before) ? key - r->before : key > 0 ? fmin(key, next) : next;
+}
+
 /* Adds up the units of each interval, or takes differences if they count from the start. */
 static int read_units(struct reader *r, double *dst)
 {
@@ -243,7 +257,7 @@ static int read_units(struct reader *r, double *dst)
             tick->units = total || isnan(tick->units) ? value : tick->units + value;
     }
     for (size_t k = 0; k < r->nticks; k++) {
-        value = r->ticks[k].units;
+        value = r->ticks[k].units * (r->c.count[LOG_UNITS] == LOG_PER_STEP ? steps_of(r, k) : 1);
         if (isnan(value) || value < last)
             return log_table_refuse(r->t, r->ticks[k].row, r->e, isnan(value) ?
                                     "units are missing: %s has no number" : "%s runs backwards",
@@ -252,17 +266,6 @@ static int read_units(struct reader *r, double *dst)
         last = total ? value : 0;
     }
     return 0;
-}
-
-/* Returns the steps of interval k. The first step may be 0 or 1, or that of a continued run. */
-static double steps_of(const struct reader *r, size_t k)
-{
-    double key = r->ticks[k].key,
-           next = r->nticks > 1 ? r->ticks[1].key - r->ticks[0].key : fmax(key, 1);
-
-    if (k)
-        return key - r->ticks[k - 1].key;
-    return !isnan(r->before) ? key - r->before : key > 0 ? fmin(key, next) : next;
 }
 
 /* Sets the units of each interval to `each` for each of its steps. */
@@ -343,9 +346,12 @@ static void set_seconds(const struct reader *r, struct curve *c)
 {
     bool clock = r->c.count[LOG_TIME] == LOG_TOTAL;
 
-    for (size_t k = 0; k < c->n && r->c.column[LOG_TIME] >= 0; k++)
+    for (size_t k = 0; k < c->n && r->c.column[LOG_TIME] >= 0; k++) {
         c->seconds[k] = r->ticks[k].time -
                         (!clock ? 0 : k ? r->ticks[k - 1].time : r->start);
+        if (r->c.count[LOG_TIME] == LOG_PER_STEP && r->c.column[LOG_STEP] >= 0)
+            c->seconds[k] *= steps_of(r, k);
+    }
 }
 
 /* Sets the quality of the run to the last one of its intervals. */
@@ -425,6 +431,26 @@ static bool are_epochs(const struct reader *r)
     return next || (time >= 0 && strstr(r->t->columns[time].name, "epoch"));
 }
 
+/* Asks what the times count where a row has several steps and nothing says it. Returns 0, or -1. */
+static int check_times(const struct reader *r)
+{
+    const char *name = r->c.column[LOG_TIME] < 0 ? "" : r->t->columns[r->c.column[LOG_TIME]].name;
+    bool unknown = r->c.count[LOG_TIME] == LOG_PER_STEP && r->c.column[LOG_STEP] < 0 &&
+                   r->c.column[LOG_EPOCH] >= 0;
+
+    if (unknown)
+        return log_table_ask(r->t, r->e, "'%s' is the time of a step, but no column counts the "
+                             "steps of an epoch: name it, --column step=NAME (log.step in "
+                             "study.yaml), or log the seconds of each epoch as epoch_time", name);
+    if (!r->guessed || r->c.column[LOG_STEP] < 0 || r->nticks < 2 ||
+        r->ticks[1].key - r->ticks[0].key <= 1 || are_epochs(r))
+        return 0;
+    return log_table_ask(r->t, r->e, "rows are %g steps apart: is '%s' the time of a step, or of "
+                         "all steps since the last row? type --column time='%s:step' or '%s:each' "
+                         "(log.time in study.yaml)", r->ticks[1].key - r->ticks[0].key, name, name,
+                         name);
+}
+
 static struct curve *make_curve(struct reader *r, struct result *run)
 {
     int columns = (r->c.column[LOG_QUALITY] >= 0 ? CURVE_SCORE : 0) |
@@ -455,7 +481,7 @@ static int fill_run(struct reader *r, struct result *run)
     if (r->form->per_step > 0 && r->c.column[LOG_STEP] < 0)
         return log_table_ask(r->t, r->e, "work.per_step needs the steps of a row: name their column, "
                              "--column step=NAME (log.step in study.yaml)");
-    run->curve = make_curve(r, run);
+    run->curve = check_times(r) ? NULL : make_curve(r, run);
     if (!run->curve)
         return -1;
     rate = run->images_per_s;
@@ -482,6 +508,9 @@ int log_intervals_fill(const struct log_table *t, const struct log_form *form, s
     struct reader reader = {.t = t, .form = form, .before = NAN, .done_before = NAN, .e = e};
     int rc = log_columns_find(t, form, &reader.c, e);
 
+    enum log_role work = reader.c.column[LOG_UNITS] >= 0 ? LOG_UNITS : LOG_RATE;
+    double scale = reader.c.scale[work] > 0 ? reader.c.scale[work] : 1;
+    reader.c.scale[work] = reader.c.of_one_gpu && r->gpus > 0 ? scale * r->gpus : scale;
     reader.keys = mem_zero(t->nrows + 1, sizeof *reader.keys, e);
     reader.ticks = mem_zero(t->nrows + 1, sizeof *reader.ticks, e);
     if (rc || !reader.keys || !reader.ticks || decide_count(&reader, LOG_TIME, "time") ||

@@ -29,7 +29,7 @@ const struct kernel *const simd_kernels[] = {
     &simd_direct_conv_transpose2d,
     &simd_direct_conv_transpose2d_grad_input,
     &simd_direct_conv_transpose2d_grad_weights,
-    &simd_batch_norm_coef,
+    &simd_batch_norm_scale_shift,
     &simd_winograd_relu,
     &simd_winograd_pooled,
     &simd_winograd_producer,

@@ -23,7 +23,7 @@ static const struct kernel *const kernels[] = {
     &cuda_batch_norm_grad,
     &cuda_batch_norm_infer,
     &cuda_fold_norm,
-    &cuda_batch_norm_coef,
+    &cuda_batch_norm_scale_shift,
     &cuda_batch_norm_grad_coef,
     &cuda_bf16_head,
     &cuda_bf16_head_grad,

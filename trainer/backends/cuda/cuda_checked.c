@@ -116,20 +116,20 @@ static int describe_check(int gpu, const struct kernel *kernel, const struct tri
     static _Thread_local struct identity id = {.gpu = -1};
     struct trial_problem p;
     struct err e;
-    int place = 0;
+    int index = 0;
 
     if (id.gpu != gpu)
         identify_gpu(gpu, &id);
     if (!*id.uuid)
         return -1;
-    while (cuda_backend.kernels[place] != kernel)
-        place++;
+    while (cuda_backend.kernels[index] != kernel)
+        index++;
     memcpy(&p, problem, sizeof p); /* with its padding */
     p.kernel = NULL;
     p.kind = NULL;
     /* Only cuDNN's kernels have a release. */
     const struct cudnn_calls *dnn = kernel->release ? cudnn_library_open(&e) : NULL;
-    snprintf(key, MEMO_KEY, "%s %s %d %016" PRIx64, id.uuid, kernel->kind->name, place,
+    snprintf(key, MEMO_KEY, "%s %s %d %016" PRIx64, id.uuid, kernel->kind->name, index,
              hash_bytes(HASH_BEGIN, &p, sizeof p));
     snprintf(conditions, MEMO_VALUE, "driver %s cuDNN %zu build %s", id.driver,
              dnn ? dnn->get_version() : 0, id.build);

@@ -152,7 +152,7 @@ static int device_begin(struct device *d, int slot, const struct exec *x, struct
                                .image_scale = x->image_scale,
                                .loss_per_weight = x->loss_per_weight,
                                .loss_per_image = x->loss_per_image,
-                               .weight = x->weight,
+                               .loss_divisor = x->loss_divisor,
                                .unscale = 1,
                                .factor = 1,
                                .votes = {x->votes[0], x->votes[1]},
@@ -257,9 +257,9 @@ static int device_merge(struct device *d, enum device_branch i, struct err *e)
     return 0;
 }
 
-static double *device_weight(struct device *d)
+static double *device_loss_divisor(struct device *d)
 {
-    return &d->scalars->weight;
+    return &d->scalars->loss_divisor;
 }
 
 static float *device_votes(struct device *d)
@@ -324,6 +324,7 @@ const struct device_ops cuda_device_ops = {
     .copy = cuda_queue_copy,
     .clear = cuda_queue_clear,
     .send = device_send,
+    .flush = cuda_pack_flush,
     .begin = device_begin,
     .end = device_end,
     .wait = device_wait,
@@ -335,8 +336,8 @@ const struct device_ops cuda_device_ops = {
     .square = cuda_square,
     .add = cuda_accumulate,
     .update = cuda_update,
-    .weight = device_weight,
-    .weigh = cuda_weigh_run,
+    .loss_divisor = device_loss_divisor,
+    .divide_loss = cuda_divide_loss,
     .votes = device_votes,
     .watch = device_watch,
     .capture = device_capture,

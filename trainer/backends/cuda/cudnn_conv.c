@@ -42,7 +42,7 @@ struct cudnn_op {
 
 /* An op as a convolution between x, its source, and y, its result. */
 struct operands {
-    enum cudnn_way way;
+    enum cudnn_direction direction;
     const struct tensor *x, *y, *w;
     const struct tensor *bias, *biased; /* bias, or NULL; the result that it is added to */
     const struct tensor *db, *summed;   /* db = sums of summed over pixels; NULL: none */
@@ -89,11 +89,11 @@ static struct operands operands_of(const struct op *op)
 static struct cudnn_problem problem_of(const struct operands *o)
 {
     const int64_t *x = o->x->shape.dim, *y = o->y->shape.dim, *w = o->w->shape.dim;
-    enum cudnn_tail tail = o->way != CUDNN_FORWARD || !o->bias ? CUDNN_ALONE
+    enum cudnn_tail tail = o->direction != CUDNN_FORWARD || !o->bias ? CUDNN_ALONE
                            : o->relu                           ? CUDNN_BIAS_RELU
                                                                : CUDNN_BIAS;
 
-    return (struct cudnn_problem){.way = o->way,
+    return (struct cudnn_problem){.direction = o->direction,
                                   .tail = tail,
                                   .n = x[DIM_N],
                                   .h = x[DIM_H],
@@ -174,12 +174,10 @@ static int prepare_cudnn(struct op *op, struct err *e)
     c->room = images < MIN_ROOM ? MIN_ROOM : images < MAX_ROOM ? round_up(images) : MAX_ROOM;
     if (o.db && c->room < cuda_sum_bias_size(o.summed))
         c->room = round_up(cuda_sum_bias_size(o.summed));
-    if (op->out[OP_OUT_MOMENTS] && c->room < cuda_moments_size(op, CUDA_MOMENTS_PARTS))
-        c->room = round_up(cuda_moments_size(op, CUDA_MOMENTS_PARTS));
-    size_t own = c->room + ALIGN + (o.way == CUDNN_WEIGHTS ? c->packed : 0);
+    size_t own = c->room + ALIGN + (o.direction == CUDNN_WEIGHTS ? c->packed : 0);
     if (op->workspace_size < own)
         op->workspace_size = own;
-    if (o.way != CUDNN_WEIGHTS && op->kept_size < c->packed)
+    if (o.direction != CUDNN_WEIGHTS && op->kept_size < c->packed)
         op->kept_size = c->packed;
     op->begin = begin_cudnn;
     op->priv = c;
@@ -213,22 +211,22 @@ static int run_plan(const struct op *op, struct exec *x, struct err *e)
     struct device *d = x->device;
     struct operands o = operands_of(op);
     char *aligned = (char *)op->workspace + (ALIGN - (uintptr_t)op->workspace % ALIGN) % ALIGN;
-    char *weights = o.way == CUDNN_WEIGHTS ? aligned : (char *)op->kept;
-    char *room = aligned + (o.way == CUDNN_WEIGHTS ? c->packed : 0);
+    char *weights = o.direction == CUDNN_WEIGHTS ? aligned : (char *)op->kept;
+    char *room = aligned + (o.direction == CUDNN_WEIGHTS ? c->packed : 0);
     enum cudnn_tail tail = cudnn_plan_engine(c->plan)->tail;
     void *const pointers[] = {[CUDNN_X] = o.x->data, [CUDNN_Y] = o.y->data, [CUDNN_W] = weights,
                               [CUDNN_B] = o.bias ? o.bias->data : NULL};
 
     if (cudnn_plan_run(c->plan, pointers, room, e))
         return -1;
-    if (o.way == CUDNN_WEIGHTS)
+    if (o.direction == CUDNN_WEIGHTS)
         cuda_reorder_weights(d, weights, c->problem.dtype, o.w);
     if ((o.bias || o.relu) && tail == CUDNN_ALONE)
         cuda_add_bias(d, o.biased, o.bias, o.relu);
     if (o.db)
         cuda_sum_bias(d, o.summed, o.db, room);
     if (op->out[OP_OUT_MOMENTS])
-        cuda_moments_pass(op, (double *)room, x);
+        cuda_sum_parts(d, op->out[0], op->out[OP_OUT_MOMENTS]);
     return 0;
 }
 
@@ -241,8 +239,13 @@ static int begin_chosen(const struct op *op, struct exec *x, struct err *e)
     c->own_op.kept = op->kept;
     if (!c->plan)
         return c->own_op.begin ? c->own_op.begin(&c->own_op, x, e) : 0;
-    if (o.way != CUDNN_WEIGHTS)
-        cuda_order_weights(x->device, o.w, op->kept, c->problem.dtype);
+    const int64_t *dim = o.w->shape.dim;
+    unsigned in = (unsigned)dim[1], taps = (unsigned)(dim[2] * dim[3]);
+    if (o.direction != CUDNN_WEIGHTS)
+        cuda_pack(x->device, (struct pack_args){
+            .w = o.w->data, .packed = op->kept, .in = in, .out = (unsigned)dim[0], .taps = taps,
+            .w_out = taps * in, .w_in = taps, .order = PACK_CUDNN, .type = c->problem.dtype,
+            .count = (unsigned)tensor_count(o.w)});
     return 0;
 }
 
@@ -258,9 +261,10 @@ static int try_once(void *arg, struct err *e)
     const struct attempt *a = arg;
     const struct cudnn_op *c = a->op->priv;
 
-    return begin_chosen(a->op, a->x, e) ? -1
-           : c->plan                    ? run_plan(a->op, a->x, e)
-                                        : run_own(a->op, a->x, e);
+    if (begin_chosen(a->op, a->x, e))
+        return -1;
+    cuda_pack_flush(a->x->device);
+    return c->plan ? run_plan(a->op, a->x, e) : run_own(a->op, a->x, e);
 }
 
 /* Times the op with c->plan, or with the own kernel if that is NULL. Returns false if it fails, or
@@ -338,7 +342,7 @@ static void choose_fastest(const struct attempt *a, struct cudnn_choice *best)
 static void describe_problem(const struct cudnn_device *dnn, const struct cudnn_problem *p,
                              bool moments, char key[CUDNN_KEY_SIZE])
 {
-    static const char *const ways[] = {"forward", "data", "weights"};
+    static const char *const directions[] = {"forward", "data", "weights"};
     static const char *const tails[] = {[CUDNN_ALONE] = "", [CUDNN_BIAS] = ", bias",
                                         [CUDNN_BIAS_RELU] = ", bias, relu"};
     static const char *const types[] = {
@@ -347,7 +351,8 @@ static void describe_problem(const struct cudnn_device *dnn, const struct cudnn_
     snprintf(key, CUDNN_KEY_SIZE,
              "%s, cuDNN %zu, %s %lldx%lldx%lldx%lld to %lldx%lldx%lld, side %lld, "
              "stride %lld, %s%s%s",
-             dnn->gpu, dnn->calls->get_version(), ways[p->way], (long long)p->n, (long long)p->h,
+             dnn->gpu, dnn->calls->get_version(), directions[p->direction], (long long)p->n,
+             (long long)p->h,
              (long long)p->w, (long long)p->c, (long long)p->oh, (long long)p->ow, (long long)p->k,
              (long long)p->side, (long long)p->stride,
              p->dtype == DTYPE_F32 && p->tf32 ? "tf32" : types[p->dtype], tails[p->tail],
@@ -459,6 +464,7 @@ static void choose_engine(struct op *op, struct exec *x)
     c->chosen = true;
     if (!dnn)
         return;
+    cuda_pack_flush(x->device); /* of earlier ops, not into a capture that is only tried */
     c->problem.tf32 = x->device->config.tf32;
     c->problem.deterministic = x->device->config.deterministic;
     open_searches(op, dnn);

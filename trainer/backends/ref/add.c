@@ -53,8 +53,8 @@ static int ref_add_run_norm_relu(struct op *op, struct exec *x, struct err *e)
 
     (void)x;
     (void)e;
-    memcpy(a, op->in[OP_NORM_COEF]->data, n * sizeof *a);
-    memcpy(b, op->in[OP_NORM_COEF]->data + n, n * sizeof *b);
+    memcpy(a, op->in[OP_NORM_SCALE_SHIFT]->data, n * sizeof *a);
+    memcpy(b, op->in[OP_NORM_SCALE_SHIFT]->data + n, n * sizeof *b);
     vector_repeat(a, n);
     vector_repeat(b, n);
 #pragma omp parallel for schedule(static)
@@ -67,4 +67,4 @@ static int ref_add_run_norm_relu(struct op *op, struct exec *x, struct err *e)
 const struct kernel ref_add = {.kind = &add_kind, .run = ref_add_run};
 const struct kernel ref_norm_add_relu = {
     .kind = &add_kind, .prepare = ref_add_prepare, .run = ref_add_run_norm_relu,
-    .requires = OP_HAS_NORM_COEF | OP_RELU};
+    .requires = OP_HAS_NORM_SCALE_SHIFT | OP_RELU};

@@ -169,10 +169,10 @@ static int ref_batch_norm_run(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-static int ref_batch_norm_run_coef(struct op *op, struct exec *x, struct err *e)
+static int ref_batch_norm_run_scale_shift(struct op *op, struct exec *x, struct err *e)
 {
-    float *coef = op->out[0]->data;
-    struct coefficients k = {coef, NULL, coef + tensor_channels(op->in[0])};
+    float *scale_shift = op->out[0]->data;
+    struct coefficients k = {scale_shift, NULL, scale_shift + tensor_channels(op->in[0])};
 
     return find_norm(op, k, x, e);
 }
@@ -308,16 +308,17 @@ static int ref_batch_norm_run_grad_coef(struct op *op, struct exec *x, struct er
 const struct kernel ref_batch_norm = {
     .kind = &batch_norm_kind, .prepare = ref_batch_norm_prepare, .run = ref_batch_norm_run,
     .accepts = OP_RELU | OP_TAKES_MOMENTS};
-const struct kernel ref_batch_norm_coef = {
-    .kind = &batch_norm_kind, .prepare = ref_batch_norm_prepare, .run = ref_batch_norm_run_coef,
-    .accepts = OP_TAKES_MOMENTS, .requires = OP_RELU | OP_AS_COEF};
+const struct kernel ref_batch_norm_scale_shift = {
+    .kind = &batch_norm_kind, .prepare = ref_batch_norm_prepare,
+    .run = ref_batch_norm_run_scale_shift,
+    .accepts = OP_TAKES_MOMENTS, .requires = OP_RELU | OP_AS_SCALE_SHIFT};
 const struct kernel ref_batch_norm_grad = {
     .kind = &batch_norm_grad_kind, .prepare = ref_batch_norm_prepare_grad,
     .run = ref_batch_norm_run_grad, .accepts = OP_RELU | OP_TAKES_SUMS};
 const struct kernel ref_batch_norm_grad_coef = {
     .kind = &batch_norm_grad_kind, .prepare = ref_batch_norm_prepare_grad,
     .run = ref_batch_norm_run_grad_coef, .accepts = OP_TAKES_SUMS,
-    .requires = OP_RELU | OP_AS_COEF};
+    .requires = OP_RELU | OP_AS_SCALE_SHIFT};
 const struct kernel ref_batch_norm_infer = {
     .kind = &batch_norm_infer_kind, .prepare = ref_batch_norm_prepare,
     .run = ref_batch_norm_run_infer, .accepts = OP_RELU};

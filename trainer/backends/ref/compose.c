@@ -21,17 +21,17 @@ struct plan {
     int ntensors, nsteps;
 };
 
-/* (x, coef) -> max(0, coef0 x + coef1) */
+/* (x, scale_shift) -> max(0, scale x + shift) */
 static int ref_compose_run_norm(struct op *op, struct exec *exec, struct err *e)
 {
-    const float *x = op->in[0]->data, *coef = op->in[1]->data;
+    const float *x = op->in[0]->data, *scale_shift = op->in[1]->data;
     size_t n = tensor_channels(op->in[0]);
 
     (void)exec;
     (void)e;
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < tensor_count(op->in[0]); i++) {
-        float y = coef[i % n] * x[i] + coef[n + i % n];
+        float y = scale_shift[i % n] * x[i] + scale_shift[n + i % n];
 
         op->out[0]->data[i] = y > 0 ? y : 0;
     }
@@ -83,10 +83,10 @@ static int ref_compose_run_moments(struct op *op, struct exec *exec, struct err 
     return 0;
 }
 
-/* (g, x, coef) -> the sums for the norm's gradient (OP_OUT_SUMS). */
+/* (g, x, scale_shift) -> the sums for the norm's gradient (OP_OUT_SUMS). */
 static int ref_compose_run_sums(struct op *op, struct exec *exec, struct err *e)
 {
-    const float *g = op->in[0]->data, *x = op->in[1]->data, *coef = op->in[2]->data;
+    const float *g = op->in[0]->data, *x = op->in[1]->data, *scale_shift = op->in[2]->data;
     size_t n = tensor_channels(op->in[0]);
 
     (void)exec;
@@ -96,7 +96,7 @@ static int ref_compose_run_sums(struct op *op, struct exec *exec, struct err *e)
         double sum = 0, product = 0;
 
         for (size_t i = c; i < tensor_count(op->in[0]); i += n)
-            if (coef[c] * x[i] + coef[n + c] > 0) {
+            if (scale_shift[c] * x[i] + scale_shift[n + c] > 0) {
                 sum += (double)g[i];
                 product += (double)g[i] * (double)x[i];
             }
@@ -129,13 +129,14 @@ static struct tensor *between(struct plan *p, const struct tensor *t, int64_t n)
     return mine;
 }
 
-/* Returns x, or the result of its norm if coef is not NULL. */
-static struct tensor *ref_compose_add_norm(struct plan *p, struct tensor *x, struct tensor *coef)
+/* Returns x, or the result of its norm if scale_shift is not NULL. */
+static struct tensor *ref_compose_add_norm(struct plan *p, struct tensor *x,
+                                           struct tensor *scale_shift)
 {
-    if (!coef)
+    if (!scale_shift)
         return x;
     struct tensor *y = between(p, x, x->shape.dim[DIM_C]);
-    add(p, &norm, (struct op){.in = {x, coef}, .out = {y}});
+    add(p, &norm, (struct op){.in = {x, scale_shift}, .out = {y}});
     return y;
 }
 
@@ -144,10 +145,10 @@ static struct tensor *add_source(struct plan *p, const struct op *op, struct ten
 {
     struct tensor *second = op->in[OP_SECOND], *whole;
 
-    x = ref_compose_add_norm(p, x, op->in[OP_COEF]);
+    x = ref_compose_add_norm(p, x, op->in[OP_SCALE_SHIFT]);
     if (!second)
         return x;
-    second = ref_compose_add_norm(p, second, op->in[OP_SECOND_COEF]);
+    second = ref_compose_add_norm(p, second, op->in[OP_SECOND_SCALE_SHIFT]);
     whole = between(p, x, x->shape.dim[DIM_C] + second->shape.dim[DIM_C]);
     add(p, &ref_concat, (struct op){.in = {x, second}, .out = {whole}});
     return whole;
@@ -215,7 +216,7 @@ static void plan_conv_grad(struct plan *p, const struct op *op, const struct ker
 static void plan_pool_grad(struct plan *p, const struct op *op)
 {
     struct tensor *const *in = op->in, *dx = op->out[0], *added = in[OP_ADDED];
-    struct tensor *x = ref_compose_add_norm(p, in[1], in[OP_COEF]);
+    struct tensor *x = ref_compose_add_norm(p, in[1], in[OP_SCALE_SHIFT]);
 
     if (added)
         dx = between(p, added, added->shape.dim[DIM_C]);
@@ -240,10 +241,10 @@ static void make_plan(struct plan *p, const struct op *op)
         plan_pool_grad(p, op);
     else
         add(p, op->kind == &max_pool2d_kind ? &ref_max_pool2d : &ref_conv_transpose2d,
-            (struct op){.in = {ref_compose_add_norm(p, in[0], in[OP_COEF]), in[1], in[2]},
+            (struct op){.in = {ref_compose_add_norm(p, in[0], in[OP_SCALE_SHIFT]), in[1], in[2]},
                         .out = {out[0]}});
     if (out[OP_OUT_SUMS])
-        add(p, &sums, (struct op){.in = {out[0], in[op->kind->source], in[OP_COEF]},
+        add(p, &sums, (struct op){.in = {out[0], in[op->kind->source], in[OP_SCALE_SHIFT]},
                                   .out = {out[OP_OUT_SUMS]}});
 }
 
@@ -292,11 +293,12 @@ static int ref_compose_run(struct op *op, struct exec *x, struct err *e)
         .kind = &name##_kind, .prepare = ref_compose_prepare, .run = ref_compose_run,              \
         .accepts = forms}
 
-COMPOSED(conv2d, OP_NO_BIAS | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF | OP_HAS_PRODUCER |
-                     OP_RELU | OP_GIVES_POOLED | OP_GIVES_MOMENTS);
-COMPOSED(conv2d_grad, OP_NO_BIAS | OP_INPUT_ONLY | OP_WEIGHTS_ONLY | OP_HAS_SECOND | OP_HAS_COEF |
-                          OP_HAS_SECOND_COEF | OP_HAS_NORM_GRAD | OP_GIVES_SUMS);
-COMPOSED(conv_transpose2d, OP_HAS_COEF);
-COMPOSED(conv_transpose2d_grad, OP_WEIGHTS_ONLY | OP_HAS_COEF | OP_GIVES_SUMS);
-COMPOSED(max_pool2d, OP_HAS_COEF);
-COMPOSED(max_pool2d_grad, OP_HAS_COEF | OP_HAS_ADDED | OP_GIVES_SUMS);
+COMPOSED(conv2d, OP_NO_BIAS | OP_HAS_SECOND | OP_HAS_SCALE_SHIFT | OP_HAS_SECOND_SCALE_SHIFT |
+                     OP_HAS_PRODUCER | OP_RELU | OP_GIVES_POOLED | OP_GIVES_MOMENTS);
+COMPOSED(conv2d_grad, OP_NO_BIAS | OP_INPUT_ONLY | OP_WEIGHTS_ONLY | OP_HAS_SECOND |
+                          OP_HAS_SCALE_SHIFT |
+                          OP_HAS_SECOND_SCALE_SHIFT | OP_HAS_NORM_GRAD | OP_GIVES_SUMS);
+COMPOSED(conv_transpose2d, OP_HAS_SCALE_SHIFT);
+COMPOSED(conv_transpose2d_grad, OP_WEIGHTS_ONLY | OP_HAS_SCALE_SHIFT | OP_GIVES_SUMS);
+COMPOSED(max_pool2d, OP_HAS_SCALE_SHIFT);
+COMPOSED(max_pool2d_grad, OP_HAS_SCALE_SHIFT | OP_HAS_ADDED | OP_GIVES_SUMS);

@@ -13,7 +13,7 @@ static const struct kernel *const kernels[] = {
     &ref_batch_norm,
     &ref_batch_norm_grad,
     &ref_batch_norm_infer,
-    &ref_batch_norm_coef,
+    &ref_batch_norm_scale_shift,
     &ref_batch_norm_grad_coef,
     &ref_fold_norm,
     &ref_relu,

@@ -10,7 +10,7 @@
 extern const struct kernel ref_conv2d;
 extern const struct kernel ref_conv2d_grad_input;
 extern const struct kernel ref_conv2d_grad_weights;
-extern const struct kernel ref_batch_norm_coef;
+extern const struct kernel ref_batch_norm_scale_shift;
 extern const struct kernel ref_conv_transpose2d;
 extern const struct kernel ref_conv_transpose2d_grad_input;
 extern const struct kernel ref_conv_transpose2d_grad_weights;

@@ -231,6 +231,14 @@ static int sums_in_queue(struct comm *c, struct device *d, struct err *e)
     return rc;
 }
 
+/* A device_watch_f. */
+static int watch_peers(void *arg, double waited_s, struct err *e)
+{
+    struct comm *c = arg;
+
+    return c->ops->check(c, waited_s, e);
+}
+
 /* Rank 0 queues a sum of gradients and then waits for an urgent sum; the others queue theirs only
  * after the urgent one is done, as a rank whose backward is late. */
 static int sum_urgently(struct comm *c, struct device *d, struct err *e)
@@ -241,6 +249,8 @@ static int sum_urgently(struct comm *c, struct device *d, struct err *e)
     void *beside = own ? ops->branch(d, DEVICE_BESIDE, e) : NULL;
     struct slices late = {c, beside, own ? own + N : NULL};
     void *urgent = NULL;
+
+    ops->watch(d, watch_peers, c);
     int rc = beside ? fill(ops, d, host, own, c->rank, e) : -1;
 
     if (rc == 0 && c->rank == 0)
@@ -255,9 +265,11 @@ static int sum_urgently(struct comm *c, struct device *d, struct err *e)
     if (rc == 0 && c->rank > 0)
         rc = queue_slices(&late, e);
     rc = rc || ops->merge(d, DEVICE_BESIDE, e) || ops->drain(d, e) ? -1 : 0;
+    if (rc)
+        return -1; /* what is queued uses the memory until the communicator is aborted */
     ops->free(d, DEVICE_HOST, host);
     ops->free(d, DEVICE_LOCAL, own);
-    return rc;
+    return 0;
 }
 
 /* Rank 0 records, the others do not. */

@@ -42,6 +42,7 @@ struct nccl_link {
     int rank, size, most_blocks;
     size_t done; /* parts that this rank has completed */
     bool aborted;
+    size_t nqueued, nfinished; /* messages that are not recorded: NCCL does them in this order */
     unsigned ncaptures; /* emulate_stream.ncaptures of the last recording */
     unsigned nrecordings, place;
     struct nccl_link *next;
@@ -59,6 +60,7 @@ struct nccl_message {
     int type, op, root;
     struct nccl_link *link;
     struct nccl_tag tag;
+    size_t turn; /* of link->nqueued; 0: recorded */
 };
 
 static int nccl_version(int *version)
@@ -192,6 +194,8 @@ static bool nccl_move_on(void *args, size_t *state)
     const struct nccl_message *m = args;
     struct nccl_link *l = m->link;
 
+    if (m->turn && m->turn != l->nfinished + 1 && !l->aborted)
+        return false;
     while (*state / 2 < m->nbytes && !l->aborted) {
         size_t at = *state / 2, n = m->nbytes - at < NCCL_PART ? m->nbytes - at : NCCL_PART;
         char(*parts)[NCCL_PART] = l->world->parts[l->done % 2];
@@ -212,6 +216,7 @@ static bool nccl_move_on(void *args, size_t *state)
         l->done++;
         *state = 2 * (at + n);
     }
+    l->nfinished += m->turn != 0;
     return true;
 }
 
@@ -242,6 +247,7 @@ static int nccl_queue(struct nccl_message m, void *stream)
 
     if (rc != NCCL_SUCCESS)
         return rc;
+    m.turn = m.tag.recording ? 0 : ++m.link->nqueued;
     emulate_add(stream, (struct emulate_work){.try = nccl_move_on, .is_blocked = nccl_is_blocked,
                                               .nargs = sizeof m,
                                               .args = emulate_copy_args(&m, sizeof m)});
@@ -261,7 +267,7 @@ static int nccl_all_reduce(const void *src, void *dst, size_t n, int type, int o
     if (emulate_fails(l->most_blocks == 1 ? "nccl_urgent_reduce" : __func__))
         return NCCL_INTERNAL_ERROR;
     return nccl_queue((struct nccl_message){REDUCE, src, dst, nccl_bytes(type, n), type, op, 0,
-                                            comm, {0}}, stream);
+                                            comm, {0}, 0}, stream);
 }
 
 static int nccl_broadcast(const void *src, void *dst, size_t n, int type, int root, void *comm,
@@ -270,7 +276,7 @@ static int nccl_broadcast(const void *src, void *dst, size_t n, int type, int ro
     if (emulate_fails(__func__))
         return NCCL_INTERNAL_ERROR;
     return nccl_queue((struct nccl_message){BROADCAST, src, dst, nccl_bytes(type, n), type, 0, root,
-                                            comm, {0}}, stream);
+                                            comm, {0}, 0}, stream);
 }
 
 static int nccl_all_gather(const void *src, void *dst, size_t n, int type, void *comm, void *stream)
@@ -278,7 +284,7 @@ static int nccl_all_gather(const void *src, void *dst, size_t n, int type, void 
     if (emulate_fails(__func__))
         return NCCL_INTERNAL_ERROR;
     return nccl_queue((struct nccl_message){GATHER, src, dst, nccl_bytes(type, n), type, 0, 0,
-                                            comm, {0}}, stream);
+                                            comm, {0}, 0}, stream);
 }
 
 static int nccl_finalize(void *comm)

@@ -54,7 +54,7 @@ static void compare_losses(enum loss loss, int classes, const float *weights, bo
     memcpy(network_input(n, true, 2, &e), images, sizeof images);
     memcpy(network_target(n, true, 2, &e), targets, sizeof targets);
     struct network_step step = {.images = 2};
-    if (network_weigh(n, 2, &step.weight, &e) ||
+    if (network_loss_divisor(n, 2, &step.loss_divisor, &e) ||
         network_train(n, 2, step, &sum, NULL, NULL, &e))
         bail_out("%s", e.text);
     double got = image_loss_mean(&l, loss != LOSS_DICE, loss != LOSS_CE), want = sum / (2 * PIXELS);

@@ -112,7 +112,7 @@ static int dump_steps(struct network *n, const struct network_config *c, int bat
         float loss;
 
         if (fill_buffers(n, c, true, batch, d, step, e) < 0 ||
-            network_weigh(n, batch, &whole.weight, e) < 0 ||
+            network_loss_divisor(n, batch, &whole.loss_divisor, e) < 0 ||
             network_train(n, batch, whole, &loss_sum, NULL, NULL, e) < 0)
             goto out;
         loss = (float)(loss_sum / (double)ntargets);

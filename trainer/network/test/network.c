@@ -81,7 +81,8 @@ static void fill_buffers(struct network *n, const struct network_config *c, bool
 
 static struct network_step step_of(const struct network_config *c, int batch)
 {
-    return (struct network_step){.images = batch, .weight = (double)batch * c->height * c->width};
+    return (struct network_step){.images = batch,
+                                 .loss_divisor = (double)batch * c->height * c->width};
 }
 
 static double train_step(struct network *n, const struct network_config *c, int batch,
@@ -201,7 +202,7 @@ static void check_ready(const char *backend)
 {
     struct network_config c = small;
     struct ready_log log = {.rising = true};
-    const struct network_step step = {.images = 2, .weight = 384};
+    const struct network_step step = {.images = 2, .loss_divisor = 384};
     struct network *n;
     double loss = 0;
     struct err e;
@@ -377,7 +378,8 @@ static void check_sync_without_images(void)
     network_set_sum(n, add_others, &others);
     w->grad[0] = 1;
     before = w->state[0];
-    ok(network_train(n, 0, (struct network_step){.images = 1, .weight = 100}, &loss, note_ready,
+    ok(network_train(n, 0, (struct network_step){.images = 1, .loss_divisor = 100}, &loss,
+                     note_ready,
                      &ready, &e) == 0,
        "a step without images under synchronised batch norm: %s", e.text);
     for (size_t i = 0; i < w->nparams; i++)

@@ -91,7 +91,7 @@ static void *train_replica(void *arg)
     struct network_step total = {.images = REPLICAS * LOCAL_BATCH};
     struct err e;
 
-    total.weight = total.images * r->config.height * r->config.width;
+    total.loss_divisor = total.images * r->config.height * r->config.width;
     for (int step = 0; step < STEPS && !r->failed; step++) {
         float *input = network_input(r->network, true, batch, &e);
         float *target = network_target(r->network, true, batch, &e);

@@ -71,17 +71,17 @@
 /* Ops whose source is the result of a norm and its ReLU that is never written (op.h). */
 #define NORM_CONV(n, h, w, ci, co) \
     {&conv2d_kind, {.kernel = 3}, \
-     {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), VECTOR(co), [OP_COEF] = {2, {2, ci}}}, \
+     {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), VECTOR(co), [OP_SCALE_SHIFT] = {2, {2, ci}}}, \
      {VALUES_NORMAL}, 0x1, 0, 0, false, 0, 0}
 #define NORM_CONV_NOBIAS(n, h, w, ci, co) \
     {&conv2d_kind, {.kernel = 3, .no_bias = true}, \
-     {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), [OP_COEF] = {2, {2, ci}}}, \
+     {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), [OP_SCALE_SHIFT] = {2, {2, ci}}}, \
      {VALUES_NORMAL}, 0x1, 0, 0, false, 0, 0}
 /* A convolution to logits with a norm in front, and both gradients of one without and with a
  * norm. */
 #define NORM_HEAD(n, h, w, ci, co) \
     {&conv2d_kind, {.kernel = 1}, \
-     {NHWC(n, h, w, ci), NHWC(co, ci, 1, 1), VECTOR(co), [OP_COEF] = {2, {2, ci}}}, \
+     {NHWC(n, h, w, ci), NHWC(co, ci, 1, 1), VECTOR(co), [OP_SCALE_SHIFT] = {2, {2, ci}}}, \
      {VALUES_NORMAL}, 0x1, 0, 0, true, 0, 0}
 #define HEAD_GRAD(n, h, w, ci, co) \
     {&conv2d_grad_kind, {.kernel = 1}, \
@@ -89,7 +89,7 @@
      {VALUES_NORMAL}, 0x4, 0, 0, false, 0, 6}
 #define NORM_HEAD_GRAD(n, h, w, ci, co) \
     {&conv2d_grad_kind, {.kernel = 1}, \
-     {NHWC(n, h, w, co), NHWC(co, ci, 1, 1), NHWC(n, h, w, ci), [OP_COEF] = {2, {2, ci}}}, \
+     {NHWC(n, h, w, co), NHWC(co, ci, 1, 1), NHWC(n, h, w, ci), [OP_SCALE_SHIFT] = {2, {2, ci}}}, \
      {VALUES_NORMAL}, 0x4, 0, 0, false, OP_OUT_SUMS, 6}
 /* Ops that give or take the moments that fusion adds (op.h). */
 #define CONV_MOMENTS(n, h, w, ci, co) \
@@ -103,18 +103,18 @@
      {NHWC(n, h, w, a), NHWC(co, a + b, 3, 3), VECTOR(co), \
       [OP_SECOND] = NHWC(n, h, w, b)}, \
      {VALUES_NORMAL}, 0x1 | SECOND, 0x6, 0.5, false, OP_OUT_MOMENTS, 0}
-#define BATCH_NORM_MOMENTS(_relu, _coef, n, h, w, c) \
-    {&batch_norm_kind, {.eps = 1e-5, .momentum = 0.1, .relu = _relu, .coef = _coef}, \
+#define BATCH_NORM_MOMENTS(_relu, _scale_shift, n, h, w, c) \
+    {&batch_norm_kind, {.eps = 1e-5, .momentum = 0.1, .relu = _relu, .scale_shift = _scale_shift}, \
      {NHWC(n, h, w, c), VECTOR(c), VECTOR(c), VECTOR(c), VECTOR(c), [OP_MOMENTS] = {2, {2, c}}}, \
      {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE, \
       [OP_MOMENTS] = VALUES_POSITIVE}, 0x1, 0, 0, false, 0, 0}
 #define NORM_CONV_MOMENTS(n, h, w, ci, co) \
     {&conv2d_kind, {.kernel = 3}, \
-     {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), VECTOR(co), [OP_COEF] = {2, {2, ci}}}, \
+     {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), VECTOR(co), [OP_SCALE_SHIFT] = {2, {2, ci}}}, \
      {VALUES_NORMAL}, 0x1, 0, 0, false, OP_OUT_MOMENTS, 0}
 #define NORM_CONV_NOBIAS_MOMENTS(n, h, w, ci, co) \
     {&conv2d_kind, {.kernel = 3, .no_bias = true}, \
-     {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), [OP_COEF] = {2, {2, ci}}}, \
+     {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), [OP_SCALE_SHIFT] = {2, {2, ci}}}, \
      {VALUES_NORMAL}, 0x1, 0, 0, false, OP_OUT_MOMENTS, 0}
 /* Gradients of convolutions, also with a deferred norm gradient or a norm in front (op.h), and the
  * norm's gradient that is deferred. */
@@ -156,80 +156,82 @@
       [OP_NORM_GRAD_X] = NHWC(n, h, w, co), [OP_NORM_GRAD_COEF] = {2, {5, co}}}, \
      {VALUES_NORMAL}, 0x5 | SECOND, 0, 0, false, 0, 6}
 #define NORM_GRAD_COEF(n, h, w, c) \
-    {&batch_norm_grad_kind, {.eps = 1e-5, .relu = true, .coef = true}, \
+    {&batch_norm_grad_kind, {.eps = 1e-5, .relu = true, .scale_shift = true}, \
      {NHWC(n, h, w, c), NHWC(n, h, w, c), VECTOR(c), {2, {2, c}}, VECTOR(c)}, \
      {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 0x3, 0, 0, false, 0, 6}
 #define NORM_CONV_GRAD(n, h, w, ci, co) \
     {&conv2d_grad_kind, {.kernel = 3}, \
-     {NHWC(n, h, w, co), NHWC(co, ci, 3, 3), NHWC(n, h, w, ci), [OP_COEF] = {2, {2, ci}}}, \
+     {NHWC(n, h, w, co), NHWC(co, ci, 3, 3), NHWC(n, h, w, ci), [OP_SCALE_SHIFT] = {2, {2, ci}}}, \
      {VALUES_NORMAL}, 0x5, 0, 0, false, OP_OUT_SUMS, 6}
 #define NORM_CONV_GRAD_DEFERRED(n, h, w, ci, co) \
     {&conv2d_grad_kind, {.kernel = 3}, \
-     {NHWC(n, h, w, co), NHWC(co, ci, 3, 3), NHWC(n, h, w, ci), [OP_COEF] = {2, {2, ci}}, \
+     {NHWC(n, h, w, co), NHWC(co, ci, 3, 3), NHWC(n, h, w, ci), [OP_SCALE_SHIFT] = {2, {2, ci}}, \
       [OP_NORM_GRAD_X] = NHWC(n, h, w, co), [OP_NORM_GRAD_COEF] = {2, {5, co}}}, \
      {VALUES_NORMAL}, 0x5, 0, 0, false, OP_OUT_SUMS, 6}
 #define NORM_CONV_NOBIAS_GRAD(n, h, w, ci, co) \
     {&conv2d_grad_kind, {.kernel = 3, .no_bias = true}, \
-     {NHWC(n, h, w, co), NHWC(co, ci, 3, 3), NHWC(n, h, w, ci), [OP_COEF] = {2, {2, ci}}}, \
+     {NHWC(n, h, w, co), NHWC(co, ci, 3, 3), NHWC(n, h, w, ci), [OP_SCALE_SHIFT] = {2, {2, ci}}}, \
      {VALUES_NORMAL}, 0x5, 0, 0, false, OP_OUT_SUMS, 2}
 #define NORM_CONV_WEIGHTS(n, h, w, ci, co) \
     {&conv2d_grad_kind, {.kernel = 3}, \
-     {NHWC(n, h, w, co), [2] = NHWC(n, h, w, ci), [OP_COEF] = {2, {2, ci}}}, \
+     {NHWC(n, h, w, co), [2] = NHWC(n, h, w, ci), [OP_SCALE_SHIFT] = {2, {2, ci}}}, \
      {VALUES_NORMAL}, 0x5, 0, 0, false, 0, 6}
 #define NORM_CONCAT_CONV_WEIGHTS(n, h, w, a, b, co, place) \
     {&conv2d_grad_kind, {.kernel = 3}, \
      {NHWC(n, h, w, co), [2] = NHWC(n, h, w, a), [OP_SECOND] = NHWC(n, h, w, b), \
-      [place] = {2, {2, (place) == OP_COEF ? a : b}}}, \
+      [place] = {2, {2, (place) == OP_SCALE_SHIFT ? a : b}}}, \
      {VALUES_NORMAL}, 0x5 | SECOND, 0, 0, false, 0, 6}
 /* Poolings and convolutions that apply a batch norm and its ReLU to a source while they read it
- * (OP_COEF in op.h); some gradients also compute the sums for that norm's gradient
+ * (OP_SCALE_SHIFT in op.h); some gradients also compute the sums for that norm's gradient
  * (OP_OUT_SUMS). */
 #define NORM_POOL(n, h, w, c) \
-    {&max_pool2d_kind, {0}, {NHWC(n, h, w, c), [OP_COEF] = {2, {2, c}}}, {VALUES_NORMAL}, 0x1, 0, \
+    {&max_pool2d_kind, {0}, {NHWC(n, h, w, c), [OP_SCALE_SHIFT] = {2, {2, c}}}, \
+     {VALUES_NORMAL}, 0x1, 0, \
      0, false, 0, 0}
 #define NORM_POOL_ADD(n, h, w, c) \
     {&max_pool2d_grad_kind, {0}, \
-     {NHWC(n, (h) / 2, (w) / 2, c), NHWC(n, h, w, c), [OP_COEF] = {2, {2, c}}, \
+     {NHWC(n, (h) / 2, (w) / 2, c), NHWC(n, h, w, c), [OP_SCALE_SHIFT] = {2, {2, c}}, \
       [OP_ADDED] = NHWC(n, h, w, c)}, \
      {VALUES_NORMAL}, 0x3, 0, 0, false, OP_OUT_SUMS, 0}
 #define NORM_POOL_GRAD(n, h, w, c) \
     {&max_pool2d_grad_kind, {0}, \
-     {NHWC(n, (h) / 2, (w) / 2, c), NHWC(n, h, w, c), [OP_COEF] = {2, {2, c}}}, \
+     {NHWC(n, (h) / 2, (w) / 2, c), NHWC(n, h, w, c), [OP_SCALE_SHIFT] = {2, {2, c}}}, \
      {VALUES_NORMAL}, 0x3, 0, 0, false, OP_OUT_SUMS, 0}
 #define NORM_CONV_TRANSPOSE(n, h, w, ci, co) \
     {&conv_transpose2d_kind, {0}, \
-     {NHWC(n, h, w, ci), NHWC(ci, co, 2, 2), VECTOR(co), [OP_COEF] = {2, {2, ci}}}, \
+     {NHWC(n, h, w, ci), NHWC(ci, co, 2, 2), VECTOR(co), [OP_SCALE_SHIFT] = {2, {2, ci}}}, \
          {VALUES_NORMAL}, 0x1, 0, 0, false, 0, 0}
 #define NORM_CONV_TRANSPOSE_GRAD(n, h, w, ci, co) \
     {&conv_transpose2d_grad_kind, {0}, \
-     {NHWC(n, 2 * h, 2 * w, co), NHWC(ci, co, 2, 2), NHWC(n, h, w, ci), [OP_COEF] = {2, {2, ci}}}, \
+     {NHWC(n, 2 * h, 2 * w, co), NHWC(ci, co, 2, 2), NHWC(n, h, w, ci), \
+      [OP_SCALE_SHIFT] = {2, {2, ci}}}, \
      {VALUES_NORMAL}, 0x5, 0, 0, false, OP_OUT_SUMS, 6}
 #define NORM_CONCAT_CONV(n, h, w, a, b, co, which) \
     {&conv2d_kind, {.kernel = 3}, \
      {NHWC(n, h, w, a), NHWC(co, a + b, 3, 3), VECTOR(co), \
       [OP_SECOND] = NHWC(n, h, w, b), \
-      [(which) == 1 ? OP_COEF : OP_SECOND_COEF] = {2, {2, (which) == 1 ? a : b}}}, \
+      [(which) == 1 ? OP_SCALE_SHIFT : OP_SECOND_SCALE_SHIFT] = {2, {2, (which) == 1 ? a : b}}}, \
      {VALUES_NORMAL}, 0x1 | SECOND, 0, 0, false, OP_OUT_MOMENTS, 0}
 #define NORM_CONCAT_CONV_GRAD_DEFERRED(n, h, w, a, b, co, which) \
     {&conv2d_grad_kind, {.kernel = 3}, \
      {NHWC(n, h, w, co), NHWC(co, a + b, 3, 3), NHWC(n, h, w, a), \
       [OP_SECOND] = NHWC(n, h, w, b), \
-      [(which) == 2 ? OP_COEF : OP_SECOND_COEF] = {2, {2, (which) == 2 ? a : b}}, \
+      [(which) == 2 ? OP_SCALE_SHIFT : OP_SECOND_SCALE_SHIFT] = {2, {2, (which) == 2 ? a : b}}, \
       [OP_NORM_GRAD_X] = NHWC(n, h, w, co), [OP_NORM_GRAD_COEF] = {2, {5, co}}}, \
      {VALUES_NORMAL}, 0x5 | SECOND, 0, 0, false, 0, 6}
 #define NORM_CONCAT_CONV_GRAD(n, h, w, a, b, co, which) \
     {&conv2d_grad_kind, {.kernel = 3}, \
      {NHWC(n, h, w, co), NHWC(co, a + b, 3, 3), NHWC(n, h, w, a), \
       [OP_SECOND] = NHWC(n, h, w, b), \
-      [(which) == 2 ? OP_COEF : OP_SECOND_COEF] = {2, {2, (which) == 2 ? a : b}}}, \
+      [(which) == 2 ? OP_SCALE_SHIFT : OP_SECOND_SCALE_SHIFT] = {2, {2, (which) == 2 ? a : b}}}, \
      {VALUES_NORMAL}, 0x5 | SECOND, 0, 0, false, 0, 6}
-#define NORM_COEF(n, h, w, c) \
-    {&batch_norm_kind, {.eps = 1e-5, .momentum = 0.1, .relu = true, .coef = true}, \
+#define NORM_SCALE_SHIFT(n, h, w, c) \
+    {&batch_norm_kind, {.eps = 1e-5, .momentum = 0.1, .relu = true, .scale_shift = true}, \
      {NHWC(n, h, w, c), VECTOR(c), VECTOR(c), VECTOR(c), VECTOR(c)}, \
      {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 0x1, 0, 0, \
          false, 0, 0}
-#define NORM_GRAD_SUMS(_coef, n, h, w, c) \
-    {&batch_norm_grad_kind, {.eps = 1e-5, .relu = true, .coef = _coef}, \
+#define NORM_GRAD_SUMS(_scale_shift, n, h, w, c) \
+    {&batch_norm_grad_kind, {.eps = 1e-5, .relu = true, .scale_shift = _scale_shift}, \
      {NHWC(n, h, w, c), NHWC(n, h, w, c), VECTOR(c), {2, {2, c}}, VECTOR(c), \
       [OP_SUMS] = {2, {2, c}}}, \
      {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 0x3, 0, 0, false, 0, 6}
@@ -265,7 +267,7 @@
      0, 0}
 #define NORM_ADD_RELU(n, h, w, c) \
     {&add_kind, {.relu = true}, \
-     {NHWC(n, h, w, c), NHWC(n, h, w, c), [OP_NORM_COEF] = {2, {2, c}}}, \
+     {NHWC(n, h, w, c), NHWC(n, h, w, c), [OP_NORM_SCALE_SHIFT] = {2, {2, c}}}, \
      {VALUES_NORMAL}, 0x3, 0, 0, false, 0, 0}
 #define POOL_ADD(n, h, w, c) \
     {&max_pool2d_grad_kind, {0}, \

@@ -245,8 +245,8 @@ static const struct test_case cases[] = {
     NORM_CONCAT_CONV_GRAD_DEFERRED(1, 34, 34, 16, 16, 16, 2),
     NORM_CONCAT_CONV_GRAD_DEFERRED(2, 9, 34, 8, 8, 8, 3),
     NORM_CONCAT_CONV_GRAD_DEFERRED(1, 5, 7, 16, 16, 16, 2),
-    NORM_COEF(1, 5, 7, 3),
-    NORM_COEF(2, 9, 7, 16),
+    NORM_SCALE_SHIFT(1, 5, 7, 3),
+    NORM_SCALE_SHIFT(2, 9, 7, 16),
     BATCH_NORM_MOMENTS(true, true, 1, 7, 9, 8),
     BATCH_NORM_MOMENTS(false, false, 2, 1, 3, 528),
     BATCH_NORM_MOMENTS(false, false, 2, 1, 3, 530),
@@ -274,9 +274,9 @@ static const struct test_case cases[] = {
     NORM_CONV_WEIGHTS(1, 64, 68, 16, 16),
     NORM_CONV_WEIGHTS(3, 12, 8, 48, 32),
     NORM_CONV_WEIGHTS(1, 8, 264, 8, 16),
-    NORM_CONCAT_CONV_WEIGHTS(1, 3, 5, 1, 3, 2, OP_COEF),
-    NORM_CONCAT_CONV_WEIGHTS(1, 18, 22, 16, 32, 32, OP_COEF),
-    NORM_CONCAT_CONV_WEIGHTS(2, 12, 16, 8, 16, 24, OP_SECOND_COEF),
+    NORM_CONCAT_CONV_WEIGHTS(1, 3, 5, 1, 3, 2, OP_SCALE_SHIFT),
+    NORM_CONCAT_CONV_WEIGHTS(1, 18, 22, 16, 32, 32, OP_SCALE_SHIFT),
+    NORM_CONCAT_CONV_WEIGHTS(2, 12, 16, 8, 16, 24, OP_SECOND_SCALE_SHIFT),
     HEAD_GRAD(1, 7, 9, 8, 1),
     NORM_HEAD_GRAD(1, 7, 9, 8, 1),
     HEAD_GRAD(2, 19, 31, 24, 1),
@@ -784,10 +784,10 @@ static void check_small_weights(const struct backend *backend, const struct back
         rig_create(&rigs[0], &all[i], backend, NULL, DTYPE_F32);
         rig_create(&rigs[1], &all[i], reference, NULL, DTYPE_F32);
         for (int k = 0; k < 2; k++) {
-            const struct tensor *coef = rigs[k].op->in[OP_COEF];
+            const struct tensor *scale_shift = rigs[k].op->in[OP_SCALE_SHIFT];
 
-            for (size_t c = 0; c < tensor_count(coef); c++)
-                coef->data[c] = c < tensor_count(coef) / 2 ? 1e-9F : 0.5F;
+            for (size_t c = 0; c < tensor_count(scale_shift); c++)
+                scale_shift->data[c] = c < tensor_count(scale_shift) / 2 ? 1e-9F : 0.5F;
             rig_run(&rigs[k], 1);
         }
         double error = compare_rigs(&rigs[0], &rigs[1]);

@@ -43,7 +43,7 @@ static const struct test_case sizes[] = {
     FOLD_NORM_NOBIAS(64, 64, 3),
     NORM_CONV(4, 128, 128, 16, 16),
     NORM_CONV_NOBIAS(64, 32, 32, 16, 16),
-    NORM_COEF(4, 128, 128, 16),
+    NORM_SCALE_SHIFT(4, 128, 128, 16),
     NORM_GRAD_COEF(4, 128, 128, 16),
     CONV_GRAD(4, 128, 128, 16, 16),
     CONV_NOBIAS_GRAD(16, 32, 32, 16, 16),

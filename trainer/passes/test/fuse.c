@@ -231,7 +231,7 @@ static bool has_wide_kernels(const struct backend *backend)
 
 /* Counts the ops of this kind whose form has, of these flags, exactly those of `form`. */
 #define FORMS \
-    (OP_RELU | OP_AS_COEF | OP_HAS_PRODUCER | OP_GIVES_POOLED | OP_HAS_ADDED | \
+    (OP_RELU | OP_AS_SCALE_SHIFT | OP_HAS_PRODUCER | OP_GIVES_POOLED | OP_HAS_ADDED | \
      OP_HAS_SECOND | OP_INPUT_ONLY | OP_WEIGHTS_ONLY)
 static size_t count_as(const struct graph *g, const struct op_kind *kind, unsigned form)
 {
@@ -289,12 +289,12 @@ static size_t count_deferred(const struct graph *g)
 }
 
 /* Counts the ops that compute a norm and its ReLU from coefficients. */
-static size_t count_coef(const struct graph *g)
+static size_t count_scale_shift(const struct graph *g)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < g->nops; i++)
-        n += g->ops[i]->in[OP_COEF] || g->ops[i]->in[OP_SECOND_COEF];
+        n += g->ops[i]->in[OP_SCALE_SHIFT] || g->ops[i]->in[OP_SECOND_SCALE_SHIFT];
     return n;
 }
 
@@ -329,9 +329,10 @@ static void check_training(const struct backend *backend)
     ok(b.fused.graph->nops == b.plain.graph->nops - 5 - 2 * concat - grads,
        "%s: the other five pairs became one op each", backend->name);
     ok(count_as(b.fused.graph, &batch_norm_kind, OP_RELU) == 2 - 2 * wide &&
-           count_as(b.fused.graph, &batch_norm_kind, OP_RELU | OP_AS_COEF) == 2 * wide &&
+           count_as(b.fused.graph, &batch_norm_kind, OP_RELU | OP_AS_SCALE_SHIFT) == 2 * wide &&
            count_as(b.fused.graph, &batch_norm_grad_kind, OP_RELU) == 2 - deferred &&
-           count_as(b.fused.graph, &batch_norm_grad_kind, OP_RELU | OP_AS_COEF) == deferred &&
+           count_as(b.fused.graph, &batch_norm_grad_kind, OP_RELU | OP_AS_SCALE_SHIFT) ==
+               deferred &&
            count_deferred(b.fused.graph) == deferred &&
            count_as(b.fused.graph, &max_pool2d_grad_kind, OP_HAS_ADDED) == 1,
        "%s: of the right kinds", backend->name);
@@ -339,7 +340,7 @@ static void check_training(const struct backend *backend)
        backend->name);
     ok(count_moments(b.fused.graph) == 2 * wide,
        "%s: convolutions give norms moments where there are kernels", backend->name);
-    ok(count_coef(b.fused.graph) == 6 * wide && count_sums(b.fused.graph) == 2 * wide,
+    ok(count_scale_shift(b.fused.graph) == 6 * wide && count_sums(b.fused.graph) == 2 * wide,
        "%s: pooling, transposed convolution, concat and their gradients make norms, and their sums",
        backend->name);
     double loss = run_compiled(&b.fused), want = run_compiled(&b.plain);
@@ -388,12 +389,12 @@ static void check_block(bool bias)
        "the convolutions in front of the norms give them their moments");
     ok(count_deferred(b.fused.graph) == 2 && count_deferred(b.plain.graph) == 0,
        "the norms' gradients are made by the convolutions' that read them");
-    ok(count_coef(b.fused.graph) == 4 && count_sums(b.fused.graph) == 2 &&
+    ok(count_scale_shift(b.fused.graph) == 4 && count_sums(b.fused.graph) == 2 &&
            count_bare(b.fused.graph, &conv2d_kind) == 2 * nobias &&
            count_bare(b.fused.graph, &conv2d_grad_kind) == 2 * nobias &&
            count_as(b.fused.graph, &conv2d_grad_kind, 0) == 2 &&
-           count_as(b.fused.graph, &batch_norm_kind, OP_RELU | OP_AS_COEF) == 2 &&
-           count_as(b.fused.graph, &batch_norm_grad_kind, OP_RELU | OP_AS_COEF) == 2 &&
+           count_as(b.fused.graph, &batch_norm_kind, OP_RELU | OP_AS_SCALE_SHIFT) == 2 &&
+           count_as(b.fused.graph, &batch_norm_grad_kind, OP_RELU | OP_AS_SCALE_SHIFT) == 2 &&
            count_kind(b.fused.graph, &relu_kind) == 0 &&
            count_as(b.fused.graph, &conv2d_grad_kind, OP_INPUT_ONLY) == 0,
        "a norm is computed by the convolution behind it");
@@ -432,7 +433,7 @@ static void check_ends(const struct backend *backend)
     create_pair(&b, build_ends, backend, true);
     size_t wide = has_wide_kernels(backend);
     ok(count_as(b.fused.graph, &add_kind, 0) == count_kind(b.plain.graph, &add_kind) - 3 * wide &&
-           count_as(b.fused.graph, &batch_norm_kind, OP_RELU | OP_AS_COEF) == 3 * wide &&
+           count_as(b.fused.graph, &batch_norm_kind, OP_RELU | OP_AS_SCALE_SHIFT) == 3 * wide &&
            count_as(b.fused.graph, &add_kind, OP_RELU) == 5 * wide,
        "%s: three norms with an addition and a ReLU behind them became two ops each, the first and the third made "
        "again for gradients", backend->name);

@@ -141,7 +141,7 @@ static void train_subject(const struct subject *s, const char *backend, enum dty
     if (!o)
         bail_out("%s", e.text);
     for (int i = 0; i < STEPS; i++) {
-        struct network_step step = {.images = s->batch, .weight = ntargets};
+        struct network_step step = {.images = s->batch, .loss_divisor = ntargets};
         double sum = 0;
 
         fill_network(n, s);

@@ -20,7 +20,9 @@ static struct log_form form; /* of the next file only */
 static int read_bytes(const char *text, size_t n)
 {
     curve_destroy(r.curve);
+    int gpus = r.gpus;
     result_init(&r);
+    r.gpus = gpus;
     if (atomicfile_write(path, text, n, 0600, &e))
         bail_out("%s", e.text);
     int rc = log_file_read(path, &form, &r, &e);
@@ -46,6 +48,44 @@ static void refused(int code, const char *text, const char *why, const char *wha
 static bool is_near(double a, double b)
 {
     return fabs(a - b) < 1e-6 * fabs(b) + 1e-9;
+}
+
+static void check_steps_apart(void)
+{
+    ok(read_text("step,step_time,tokens_per_second,loss\n10,0.5,100,3\n20,0.25,200,2\n"
+                 "30,0.25,200,1\n") == 0 && r.curve->seconds[0] == 5 && r.curve->seconds[1] == 2.5 &&
+           r.curve->units[1] == 500 && r.training_time == 10,
+       "the time of a step is that of each step of a row");
+    form.per_step = 4;
+    ok(read_text("step,iter_time_ms\n10,500\n20,250\n") == 0 && r.curve->units[1] == 40 &&
+           r.curve->seconds[1] == 2.5, "... and in milliseconds");
+    static const char unsure[] = "step,duration\n10,0.5\n20,0.25\n30,0.5\n";
+    refused(ERR_CONFIG, unsure, "type --column time='duration:step' or 'duration:each'",
+            "times of a row or of its steps");
+    form.time = "duration:step";
+    ok(read_text(unsure) == 0 && r.curve->seconds[1] == 2.5, "the user says: of a step");
+    form.time = "duration:each";
+    ok(read_text(unsure) == 0 && r.curve->seconds[1] == 0.25, "the user says: of the row");
+    refused(ERR_CONFIG, "epoch,step_time\n0,0.5\n1,0.25\n", "no column counts the steps",
+            "times of a step in rows of epochs");
+    refused(ERR_CONFIG, "iter 0: loss 3, time 5ms\niter 1: loss 2, time 5ms\n", "its form is not",
+            "lines with commas are no table");
+}
+
+static void check_work_of_one_gpu(void)
+{
+    r.gpus = 4;
+    form.units = "samples/s:gpu";
+    ok(read_text("step,step_time,samples/s,loss\n1,1,100,3\n2,1,100,2\n3,1,100,1\n") == 0 &&
+           r.curve->units[2] == 400 && r.images_per_s == 400 && strcmp(r.unit, "samples") == 0,
+       "a rate of one GPU counts for all");
+    form.units = "tokens:gpu";
+    ok(read_text("step,step_time,tokens\n1,1,100\n2,1,100\n3,1,100\n") == 0 &&
+           r.curve->units[2] == 400, "and the work of one");
+    form.units = "tokens:total:gpu";
+    ok(read_text("step,step_time,tokens\n1,1,100\n2,1,200\n3,1,300\n") == 0 &&
+           r.curve->units[2] == 400, "also counted from the start");
+    r.gpus = 0;
 }
 
 static void check_lightning(void)
@@ -213,7 +253,7 @@ static void check_counts(void)
            r.curve->units[0] == 10, "rows of one time are one interval");
     ok(read_text("step,step_time\n0,2\n1,2\n2,2\n") == 0 && r.curve->units[0] == 1,
        "steps may count from 0");
-    ok(read_text("step,step_time\n200,50\n") == 0 && r.curve->units[0] == 200 &&
+    ok(read_text("step,interval_s\n200,50\n") == 0 && r.curve->units[0] == 200 &&
            r.images_per_s == 4, "a row may have the whole run");
     ok(read_text("step,step_time\n1010,2\n1020,2\n") == 0 && r.curve->units[0] == 10,
        "or continue those of another run");
@@ -250,6 +290,8 @@ int main(void)
     if (fd < 0)
         bail_out("mkstemp");
     close(fd);
+    check_work_of_one_gpu();
+    check_steps_apart();
     check_lightning();
     check_json();
     check_events();

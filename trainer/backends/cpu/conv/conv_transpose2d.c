@@ -28,7 +28,7 @@ struct conv_transpose2d {
     size_t nvectors, nblocks; /* vectors of results computed at once; how many times */
     size_t nthreads, nchunks;
     size_t packed, bias, sums; /* floats of the packed weights, the bias, the sums of one chunk */
-    size_t coef; /* floats of the coefficients of a norm in front; 0: there is none */
+    size_t scale_shift; /* floats of the coefficients of a norm in front; 0: there is none */
     size_t room; /* floats of one thread's copy of a row of x after that norm */
 };
 
@@ -64,8 +64,8 @@ static struct conv_transpose2d conv_transpose2d_of(const struct op *op)
     c->wide = SIDE * tensor_channels(conv_transpose2d_y(op));
     c->nthreads = simd_threads();
     c->packed = SIDE * c->nx * c->wide;
-    c->coef = norm_prologue_size(op);
-    c->room = c->coef ? c->width * c->nx : 0;
+    c->scale_shift = norm_prologue_size(op);
+    c->room = c->scale_shift ? c->width * c->nx : 0;
     if (op->out[0])
         cut_vectors(c, op->kind == &conv_transpose2d_kind ? c->wide : c->nx);
     if (op->out[1]) {
@@ -119,7 +119,7 @@ static const float *conv_transpose2d_read_x(const struct conv_transpose2d *c,
     size_t line = c->width * c->nx;
     const float *one = x->data + row * line;
 
-    if (!c->coef)
+    if (!c->scale_shift)
         return one;
     batch_norm_apply(&norm->map, one, line, copy);
     return copy;
@@ -151,7 +151,7 @@ struct conv_transpose2d_workspace {
     const struct conv_transpose2d *c;
     const struct op *op;
     struct norm_prologue norm;
-    float *packed, *bias, *sums, *coef, *rooms;
+    float *packed, *bias, *sums, *scale_shift, *rooms;
     double *norm_sums;
 };
 
@@ -167,7 +167,7 @@ conv_transpose2d_workspace_of(const struct op *op, const struct conv_transpose2d
         .packed = simd_take(w, c->nblocks ? c->packed : 0, sizeof(float)),
         .bias = simd_take(w, c->bias, sizeof(float)),
         .sums = simd_take(w, c->nchunks * c->sums, sizeof(float)),
-        .coef = simd_take(w, c->coef, sizeof(float)),
+        .scale_shift = simd_take(w, c->scale_shift, sizeof(float)),
         .rooms = simd_take(w, c->nthreads * c->room, sizeof(float)),
         .norm_sums = simd_take(w, norm_sums, sizeof(double)),
     };
@@ -206,7 +206,7 @@ static int conv_transpose2d_run_forward(struct op *op, struct exec *x, struct er
 
     (void)x;
     (void)e;
-    norm_prologue_init(&p.norm, op, p.coef);
+    norm_prologue_init(&p.norm, op, p.scale_shift);
     conv_transpose2d_pack_bias(c, op->in[2]->data, p.bias);
 #pragma omp parallel num_threads(c->nthreads)
     {
@@ -336,7 +336,7 @@ static int conv_transpose2d_run_grads(struct op *op, struct exec *x, struct err 
 
     (void)x;
     (void)e;
-    norm_prologue_init(&p.norm, op, p.coef);
+    norm_prologue_init(&p.norm, op, p.scale_shift);
     if (dx)
         memset(p.bias, 0, c->bias * sizeof *p.bias);
 #pragma omp parallel num_threads(c->nthreads)
@@ -369,7 +369,7 @@ static int conv_transpose2d_prepare(struct op *op, struct err *e)
     .run = _run, .release = simd_release
 
 const struct kernel simd_conv_transpose2d = {
-    KERNEL_OF(conv_transpose2d_kind, conv_transpose2d_run_forward), .accepts = OP_HAS_COEF};
+    KERNEL_OF(conv_transpose2d_kind, conv_transpose2d_run_forward), .accepts = OP_HAS_SCALE_SHIFT};
 const struct kernel simd_conv_transpose2d_grad_input = {
     KERNEL_OF(conv_transpose2d_grad_kind, conv_transpose2d_run_grad_input),
     .requires = OP_INPUT_ONLY};
@@ -377,4 +377,4 @@ const struct kernel simd_conv_transpose2d_grad_weights = {
     KERNEL_OF(conv_transpose2d_grad_kind, conv_transpose2d_run_grads), .requires = OP_WEIGHTS_ONLY};
 const struct kernel simd_conv_transpose2d_grad = {
     KERNEL_OF(conv_transpose2d_grad_kind, conv_transpose2d_run_grads),
-    .accepts = OP_GIVES_SUMS | OP_HAS_COEF};
+    .accepts = OP_GIVES_SUMS | OP_HAS_SCALE_SHIFT};

@@ -85,8 +85,8 @@ static int batch_norm_run(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-/* (x, gamma, beta, running mean, running var) -> coef[2][C], saved */
-static int batch_norm_run_coef(struct op *op, struct exec *x, struct err *e)
+/* (x, gamma, beta, running mean, running var) -> scale_shift[2][C], saved */
+static int batch_norm_run_scale_shift(struct op *op, struct exec *x, struct err *e)
 {
     struct norm_work w = norm_work_of(op);
     size_t n = w.plan->nchannels;
@@ -129,8 +129,8 @@ static int batch_norm_run_infer(struct op *op, struct exec *x, struct err *e)
 
 const struct kernel simd_batch_norm = {
     KERNEL_OF(batch_norm_kind, batch_norm_run), .accepts = OP_RELU | OP_TAKES_MOMENTS};
-const struct kernel simd_batch_norm_coef = {
-    KERNEL_OF(batch_norm_kind, batch_norm_run_coef), .accepts = OP_TAKES_MOMENTS,
-    .requires = OP_RELU | OP_AS_COEF};
+const struct kernel simd_batch_norm_scale_shift = {
+    KERNEL_OF(batch_norm_kind, batch_norm_run_scale_shift), .accepts = OP_TAKES_MOMENTS,
+    .requires = OP_RELU | OP_AS_SCALE_SHIFT};
 const struct kernel simd_batch_norm_infer = {
     KERNEL_OF(batch_norm_infer_kind, batch_norm_run_infer), .accepts = OP_RELU};

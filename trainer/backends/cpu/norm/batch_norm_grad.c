@@ -38,7 +38,8 @@ static void write_coef(const struct norm_work *w, float *coef)
         memcpy(coef + i * n, w->k[values[i]], n * sizeof *coef);
 }
 
-/* Computes dgamma, dbeta and dx from w->sums; with attr.coef, coefficients in place of dx. */
+/* Computes dgamma, dbeta and dx from w->sums; with attr.scale_shift, OP_NORM_GRAD_COEF in place of
+ * dx. */
 static int batch_norm_grad_finish(const struct op *op, const struct norm_work *w, struct exec *x,
                                   struct err *e)
 {
@@ -60,7 +61,7 @@ static int batch_norm_grad_finish(const struct op *op, const struct norm_work *w
         w->k[NORM_WORK_B][c] = (float)b;
         w->k[NORM_WORK_SHIFT][c] = (float)(-a * w->sums[c] / count - b * (double)mean[c]);
     }
-    if (op->attr.coef) {
+    if (op->attr.scale_shift) {
         write_coef(w, op->out[0]->data);
         return 0;
     }
@@ -97,4 +98,4 @@ static int batch_norm_grad_run(struct op *op, struct exec *x, struct err *e)
 const struct kernel simd_batch_norm_grad = {
     .kind = &batch_norm_grad_kind, .supports = norm_work_supports, .prepare = norm_work_prepare,
     .run = batch_norm_grad_run, .release = simd_release,
-    .accepts = OP_RELU | OP_AS_COEF | OP_TAKES_SUMS};
+    .accepts = OP_RELU | OP_AS_SCALE_SHIFT | OP_TAKES_SUMS};

@@ -24,22 +24,23 @@ static size_t norm_prologue_step_of(const struct op *op)
 
 bool norm_prologue_supports(const struct op *op)
 {
-    return !norm_prologue_coef(op) || norm_rows_fit(source_of(op));
+    return !norm_prologue_scale_shift(op) || norm_rows_fit(source_of(op));
 }
 
 size_t norm_prologue_size(const struct op *op)
 {
-    return norm_prologue_coef(op) ? (VALUES * norm_prologue_step_of(op) + LINE - 1) / LINE * LINE
-                                  : 0;
+    return norm_prologue_scale_shift(op)
+               ? (VALUES * norm_prologue_step_of(op) + LINE - 1) / LINE * LINE
+               : 0;
 }
 
 void norm_prologue_init(struct norm_prologue *r, const struct op *op, float *memory)
 {
-    if (!norm_prologue_coef(op))
+    if (!norm_prologue_scale_shift(op))
         return;
     const struct tensor *x = source_of(op);
     size_t n = tensor_channels(x), step = norm_prologue_step_of(op);
-    const float *coef = norm_prologue_coef(op)->data;
+    const float *scale_shift = norm_prologue_scale_shift(op)->data;
     float *a = memory + A * step, *c = memory + C * step, *shift = memory + SHIFT * step;
 
     r->plan = (struct norm_work_plan){.rows = norm_rows_best(n), .nchannels = n,
@@ -47,8 +48,8 @@ void norm_prologue_init(struct norm_prologue *r, const struct op *op, float *mem
     r->plan.wide = r->plan.rows->lanes * norm_rows_width(r->plan.rows, step);
     memcpy(shift, x->data, n * sizeof *shift);
     for (size_t i = 0; i < step; i++) {
-        a[i] = coef[i % n];
-        c[i] = coef[n + i % n];
+        a[i] = scale_shift[i % n];
+        c[i] = scale_shift[n + i % n];
         shift[i] = shift[i % n];
     }
     r->work = (struct norm_work){.plan = &r->plan};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A batch norm with its ReLU that a kernel applies while it reads a source (OP_COEF or
- * OP_SECOND_COEF in core/op.h), and the sums that this norm's gradient needs (OP_OUT_SUMS). */
+/* A batch norm with its ReLU that a kernel applies while it reads a source (OP_SCALE_SHIFT or
+ * OP_SECOND_SCALE_SHIFT in core/op.h), and the sums that this norm's gradient needs
+ * (OP_OUT_SUMS). */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_NORM_NORM_PROLOGUE_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_NORM_NORM_PROLOGUE_H
 
@@ -14,14 +15,14 @@ struct norm_prologue {
 
 /* Return the coefficients, or NULL if no source has a norm; and the number of the source that has
  * one, 0 or 1. At most one source has a norm. */
-static inline const struct tensor *norm_prologue_coef(const struct op *op)
+static inline const struct tensor *norm_prologue_scale_shift(const struct op *op)
 {
-    return op->in[OP_COEF] ? op->in[OP_COEF] : op->in[OP_SECOND_COEF];
+    return op->in[OP_SCALE_SHIFT] ? op->in[OP_SCALE_SHIFT] : op->in[OP_SECOND_SCALE_SHIFT];
 }
 
 static inline int norm_prologue_source(const struct op *op)
 {
-    return op->in[OP_SECOND_COEF] != NULL;
+    return op->in[OP_SECOND_SCALE_SHIFT] != NULL;
 }
 
 /* Returns whether no source has a norm, or one whose rows of pixels are whole steps of the

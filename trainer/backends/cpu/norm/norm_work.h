@@ -4,10 +4,10 @@
  *
  * All of it is bound by memory, so the number of passes counts. The forward op reads x for the
  * statistics (unless OP_MOMENTS has them), and reads x and writes y for the result; the gradient
- * reads dy and x for the sums (unless OP_SUMS has them) and once more for dx. With attr.coef the
- * pass that writes y or dx is left out. With a ReLU its sign is computed again from x, so that y is
- * not read. Short blocks are summed in floats, as differences to a nearby value, the first pixel's
- * or the mean, so that no digits are lost; the blocks' sums are doubles. */
+ * reads dy and x for the sums (unless OP_SUMS has them) and once more for dx. With attr.scale_shift
+ * the pass that writes y or dx is left out. With a ReLU its sign is computed again from x, so that
+ * y is not read. Short blocks are summed in floats, as differences to a nearby value, the first
+ * pixel's or the mean, so that no digits are lost; the blocks' sums are doubles. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_NORM_NORM_WORK_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_NORM_NORM_WORK_H
 

@@ -14,7 +14,7 @@
 /* op->priv */
 struct max_pool2d_norm {
     size_t width, n, nrows;   /* pixels of a row and channels of x; rows of the result */
-    size_t coef, copies;      /* floats of the coefficients; of one thread's two rows */
+    size_t scale_shift, copies;      /* floats of the coefficients; of one thread's two rows */
     size_t nthreads;
 };
 
@@ -32,11 +32,11 @@ static int max_pool2d_norm_prepare(struct op *op, struct err *e)
     const struct tensor *x = op->in[op->kind->source];
     struct max_pool2d_norm p = {.width = (size_t)x->shape.dim[DIM_W], .n = tensor_channels(x),
                                 .nrows = (size_t)(x->shape.dim[DIM_N] * x->shape.dim[DIM_H] / 2),
-                                .coef = norm_prologue_size(op), .nthreads = simd_threads()};
+                                .scale_shift = norm_prologue_size(op), .nthreads = simd_threads()};
 
     p.copies = 2 * p.width * p.n;
     op->workspace_size = CHUNKS * 2 * p.n * sizeof(double) +
-                         (p.coef + p.nthreads * p.copies) * sizeof(float);
+                         (p.scale_shift + p.nthreads * p.copies) * sizeof(float);
     return simd_keep(op, &p, sizeof p, e);
 }
 
@@ -51,13 +51,14 @@ static const float *normalise(const struct max_pool2d_norm *p, const struct norm
 static int max_pool2d_norm_run_forward(struct op *op, struct exec *x, struct err *e)
 {
     const struct max_pool2d_norm *p = op->priv;
-    float *coef = (float *)((double *)op->workspace + CHUNKS * 2 * p->n), *copies = coef + p->coef;
+    float *scale_shift = (float *)((double *)op->workspace + CHUNKS * 2 * p->n);
+    float *copies = scale_shift + p->scale_shift;
     const struct tensor *src = op->in[0];
     struct norm_prologue norm;
 
     (void)x;
     (void)e;
-    norm_prologue_init(&norm, op, coef);
+    norm_prologue_init(&norm, op, scale_shift);
 #pragma omp parallel for schedule(static) num_threads(p->nthreads)
     for (size_t row = 0; row < p->nrows; row++) {
         if (row + 1 < p->nrows)
@@ -95,12 +96,13 @@ static int max_pool2d_norm_run_grad(struct op *op, struct exec *x, struct err *e
 {
     const struct max_pool2d_norm *p = op->priv;
     double *sums = op->workspace;
-    float *coef = (float *)(sums + CHUNKS * 2 * p->n), *copies = coef + p->coef;
+    float *scale_shift = (float *)(sums + CHUNKS * 2 * p->n);
+    float *copies = scale_shift + p->scale_shift;
     struct norm_prologue norm;
 
     (void)x;
     (void)e;
-    norm_prologue_init(&norm, op, coef);
+    norm_prologue_init(&norm, op, scale_shift);
 #pragma omp parallel for schedule(static) num_threads(p->nthreads)
     for (size_t i = 0; i < CHUNKS; i++)
         max_pool2d_norm_run_chunk(op, &norm, i, copies + simd_thread() * p->copies,
@@ -113,8 +115,8 @@ static int max_pool2d_norm_run_grad(struct op *op, struct exec *x, struct err *e
 const struct kernel simd_max_pool2d_norm = {
     .kind = &max_pool2d_kind, .supports = max_pool2d_norm_supports,
     .prepare = max_pool2d_norm_prepare, .run = max_pool2d_norm_run_forward,
-    .release = simd_release, .requires = OP_HAS_COEF};
+    .release = simd_release, .requires = OP_HAS_SCALE_SHIFT};
 const struct kernel simd_max_pool2d_norm_grad = {
     .kind = &max_pool2d_grad_kind, .supports = max_pool2d_norm_supports,
     .prepare = max_pool2d_norm_prepare, .run = max_pool2d_norm_run_grad, .release = simd_release,
-    .accepts = OP_GIVES_SUMS | OP_HAS_ADDED, .requires = OP_HAS_COEF};
+    .accepts = OP_GIVES_SUMS | OP_HAS_ADDED, .requires = OP_HAS_SCALE_SHIFT};

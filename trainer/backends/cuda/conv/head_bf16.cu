@@ -15,15 +15,15 @@ struct head_chunk {
     float w[8], a[8], b[8];
 };
 
-DEVICE struct head_chunk load_chunk(const float *w, const float *coef, unsigned channels)
+DEVICE struct head_chunk load_chunk(const float *w, const float *scale_shift, unsigned channels)
 {
     struct head_chunk h;
 
     UNROLL
     for (unsigned j = 0; j < 8; j++) {
         h.w[j] = w[j];
-        h.a[j] = coef ? coef[j] : 1;
-        h.b[j] = coef ? coef[channels + j] : 0;
+        h.a[j] = scale_shift ? scale_shift[j] : 1;
+        h.b[j] = scale_shift ? scale_shift[channels + j] : 0;
     }
     return h;
 }
@@ -33,11 +33,11 @@ DEVICE float number_of(const struct gpu16 *v, const unsigned j)
     return j % 2 ? bf16_high(v->word[j / 2]) : bf16_low(v->word[j / 2]);
 }
 
-/* Logits of each pixel: z = w y + bias. y is x, or with coef[2][channels] max(0, coef[0] x +
- * coef[1]): x behind a norm and its ReLU. */
+/* Logits of each pixel: z = w y + bias. y is x, or with scale_shift[2][channels] the norm and ReLU
+ * of x, max(0, scale x + shift). */
 struct head_args {
     const uint16_t *x;
-    const float *coef, *w, *bias; /* w[logits][channels]; coef and bias may be NULL */
+    const float *scale_shift, *w, *bias; /* w[logits][channels]; scale_shift and bias may be NULL */
     float *z;
     unsigned npixels, channels, logits;
 };
@@ -56,13 +56,15 @@ KERNEL(head_pixels, head_args)
 
                 if (loaded != d * k.channels + c) {
                     loaded = d * k.channels + c;
-                    h = load_chunk(k.w + loaded, k.coef ? k.coef + c : NULL, k.channels);
+                    h = load_chunk(k.w + loaded, k.scale_shift ? k.scale_shift + c : NULL,
+                                   k.channels);
                 }
                 UNROLL
                 for (unsigned j = 0; j < 8; j++) {
                     float x = number_of(&v, j);
 
-                    sum = fmaf(k.coef ? fmaxf(fmaf(h.a[j], x, h.b[j]), 0.f) : x, h.w[j], sum);
+                    sum = fmaf(k.scale_shift ? fmaxf(fmaf(h.a[j], x, h.b[j]), 0.f) : x, h.w[j],
+                               sum);
                 }
             }
             k.z[i * k.logits + d] = sum;
@@ -73,7 +75,7 @@ KERNEL(head_pixels, head_args)
  * of the pixels, then of dz. sums[nparts][2][channels]: of dx and of dx x where y is positive,
  * or NULL. */
 struct head_grad_args {
-    const float *dz, *w, *coef;
+    const float *dz, *w, *scale_shift;
     const uint16_t *x;
     uint16_t *dx;
     double *partials, *sums;
@@ -114,7 +116,8 @@ KERNEL_BLOCK(head_grad, head_grad_args)
         unsigned width = chunks - first < GPU_BLOCK ? chunks - first : GPU_BLOCK;
         unsigned rows = GPU_BLOCK / width, row = t / width, c = (first + t % width) * 8;
         unsigned pitch = gpu_rows_pitch(GPU_BLOCK, width);
-        struct head_chunk h = load_chunk(k.w + c, k.coef ? k.coef + c : NULL, k.channels);
+        struct head_chunk h = load_chunk(k.w + c, k.scale_shift ? k.scale_shift + c : NULL,
+                                         k.channels);
         float sums[GRAD_SUMS] = {0};
 
         for (unsigned i = begin + row; row < rows && i < end; i += rows) {
@@ -134,7 +137,7 @@ KERNEL_BLOCK(head_grad, head_grad_args)
                 g.word[j] = bf16_pair(gradient[2 * j], gradient[2 * j + 1]);
             if (d == 0)
                 gpu16_store(k.dx + (size_t)i * k.channels + c, g);
-            add_chunk(sums, &h, &x, &g, k.dz[i * k.logits + d], k.coef != NULL);
+            add_chunk(sums, &h, &x, &g, k.dz[i * k.logits + d], k.scale_shift != NULL);
         }
         UNROLL
         for (unsigned j = 0; j < GRAD_SUMS; j++)
@@ -194,7 +197,8 @@ static bool supports_head(const struct op *op)
 
 static int run_head(struct op *op, struct exec *x, struct err *e)
 {
-    struct head_args k = {op->in[0]->half, op->in[OP_COEF] ? op->in[OP_COEF]->data : NULL,
+    struct head_args k = {op->in[0]->half,
+                          op->in[OP_SCALE_SHIFT] ? op->in[OP_SCALE_SHIFT]->data : NULL,
                           op->in[1]->data, op->in[2] ? op->in[2]->data : NULL, op->out[0]->data,
                           (unsigned)tensor_pixels(op->in[0]), (unsigned)tensor_channels(op->in[0]),
                           (unsigned)tensor_channels(op->out[0])};
@@ -213,30 +217,30 @@ static unsigned count_head_parts(size_t npixels)
 
 static bool supports_head_grad(const struct op *op)
 {
-    return op->out[0]->dtype == DTYPE_BF16 && (!op->out[OP_OUT_SUMS] || op->in[OP_COEF]) &&
+    return op->out[0]->dtype == DTYPE_BF16 && (!op->out[OP_OUT_SUMS] || op->in[OP_SCALE_SHIFT]) &&
            is_head(op, op->in[2], op->in[0]);
 }
 
-/* The workspace holds the partial sums of the norm, then those of dw and db. */
+/* The workspace holds the partial sums of dw and db. */
 static int prepare_head_grad(struct op *op, struct err *e)
 {
     unsigned nparts = count_head_parts(tensor_pixels(op->in[0]));
 
     (void)e;
-    op->workspace_size = cuda_sums_size(op, nparts) +
-                         nparts * tensor_channels(op->in[0]) * (tensor_channels(op->in[2]) + 1) *
-                             sizeof(double);
+    cuda_set_parts(op->out[OP_OUT_SUMS], nparts);
+    op->workspace_size = nparts * tensor_channels(op->in[0]) *
+                         (tensor_channels(op->in[2]) + 1) * sizeof(double);
     return 0;
 }
 
 static int run_head_grad(struct op *op, struct exec *x, struct err *e)
 {
     unsigned nparts = count_head_parts(tensor_pixels(op->in[0]));
-    size_t sums = cuda_sums_size(op, nparts);
     struct head_grad_args k = {op->in[0]->data, op->in[1]->data,
-                               op->in[OP_COEF] ? op->in[OP_COEF]->data : NULL, op->in[2]->half,
-                               op->out[0]->half, (double *)((char *)op->workspace + sums),
-                               sums ? (double *)op->workspace : NULL,
+                               op->in[OP_SCALE_SHIFT] ? op->in[OP_SCALE_SHIFT]->data : NULL,
+                               op->in[2]->half,
+                               op->out[0]->half, (double *)op->workspace,
+                               cuda_parts(op->out[OP_OUT_SUMS]),
                                (unsigned)tensor_pixels(op->in[0]),
                                (unsigned)tensor_channels(op->in[2]),
                                (unsigned)tensor_channels(op->in[0]), nparts};
@@ -246,14 +250,13 @@ static int run_head_grad(struct op *op, struct exec *x, struct err *e)
     (void)e;
     LAUNCH(head_grad, nparts * k.logits, x->device->stream, k);
     LAUNCH(head_total, (t.channels + 1) * t.logits, x->device->stream, t);
-    cuda_sums_finish(op, k.sums, nparts, x);
     return 0;
 }
 
 const struct kernel cuda_bf16_head = {
-    &conv2d_kind, supports_head, NULL, run_head, NULL, OP_HAS_COEF, 0, KERNEL_HALVES};
+    &conv2d_kind, supports_head, NULL, run_head, NULL, OP_HAS_SCALE_SHIFT, 0, KERNEL_HALVES};
 const struct kernel cuda_bf16_head_grad = {
     &conv2d_grad_kind, supports_head_grad, prepare_head_grad, run_head_grad, NULL,
-    OP_HAS_COEF | OP_GIVES_SUMS, 0, KERNEL_HALVES};
+    OP_HAS_SCALE_SHIFT | OP_GIVES_SUMS, 0, KERNEL_HALVES};
 
 C_END

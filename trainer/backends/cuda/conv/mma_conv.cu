@@ -12,14 +12,14 @@
 #define CONV_STAGES(ci) ((ci) < 64 ? 2 : 1)
 #define CONV_BYTES(ci, co)                                                           \
     (MMA_WEIGHT_BYTES(ci, co, MMA_TAPS_3X3) + CONV_STAGES(ci) * MMA_HALO_BYTES(ci) + \
-     TILE_WARPS * MMA_STAGE_BYTES(co))
+     TILE_WARPS * MMA_STAGING_BYTES(co))
 #define CONV_SHARED(ci, co)                                                                        \
     (CONV_BYTES(ci, co) > MMA_SUM_BYTES ? CONV_BYTES(ci, co) : MMA_SUM_BYTES)
 
 INLINE_DEVICE void conv_fetch(const struct mma_args *k, unsigned tile, unsigned char *x,
                               const unsigned chunks)
 {
-    mma_prologue_fetch(&k->src, &k->field, mma_place(&k->field, tile), x, NULL, chunks,
+    mma_prologue_fetch(&k->src, &k->field, mma_position(&k->field, tile), x, NULL, chunks,
                        MMA_PITCH, MMA_ROWS + 2, 1, MMA_PLANE(MMA_HALO, chunks));
 }
 
@@ -27,8 +27,8 @@ INLINE_DEVICE void mma_conv(const struct mma_args *k, const unsigned ci, const u
 {
     TILE_SHARED(shared);
     unsigned char *packed = shared, *tiles = packed + MMA_WEIGHT_BYTES(ci, co, MMA_TAPS_3X3);
-    unsigned char *stage = tiles + CONV_STAGES(ci) * MMA_HALO_BYTES(ci) +
-                           threadIdx.x / WARP * MMA_STAGE_BYTES(co);
+    unsigned char *staging = tiles + CONV_STAGES(ci) * MMA_HALO_BYTES(ci) +
+                           threadIdx.x / WARP * MMA_STAGING_BYTES(co);
     struct mma_row_totals totals = {{0}, {0}};
     unsigned char *x = tiles, *next = tiles + (CONV_STAGES(ci) - 1) * MMA_HALO_BYTES(ci);
 
@@ -37,7 +37,7 @@ INLINE_DEVICE void mma_conv(const struct mma_args *k, const unsigned ci, const u
         conv_fetch(k, blockIdx.x, x, ci / 8);
     }
     for (unsigned tile = blockIdx.x; tile < k->field.ntiles; tile += gridDim.x) {
-        struct mma_place p = mma_place(&k->field, tile);
+        struct mma_position p = mma_position(&k->field, tile);
         unsigned char *swap = x;
 
         async_wait();
@@ -51,7 +51,7 @@ INLINE_DEVICE void mma_conv(const struct mma_args *k, const unsigned ci, const u
             float sum[2][MMA_MAX_CHUNKS][4];
 
             mma_row_multiply(sum, x, packed, row, ci, co, MMA_TAPS_3X3);
-            mma_row_write(k, p, row, sum, stage, &totals, co);
+            mma_row_write(k, p, row, sum, staging, &totals, co);
         }
         x = next;
         next = swap;

@@ -24,7 +24,7 @@
 #define WEIGHTS(ci, co, taps) (ROW_PARTS(co, taps) * 16 * (ci)) /* padded to whole tiles of rows */
 #define GRAD_BYTES(ci, co, taps)                                                             \
     (MMA_WEIGHT_BYTES(co, ci, taps) + GRAD_STAGES(co) * GRAD_TILE_BYTES(ci, co, taps) +   \
-     TILE_WARPS * MMA_STAGE_BYTES(ci))
+     TILE_WARPS * MMA_STAGING_BYTES(ci))
 #define LARGER(a, b) ((a) > (b) ? (a) : (b))
 
 /* A tile in shared memory. */
@@ -46,7 +46,7 @@ INLINE_DEVICE struct grad_tile grad_tile(unsigned char *tiles, unsigned stage, c
 INLINE_DEVICE void grad_fetch(const struct mma_grad_args *k, unsigned tile, struct grad_tile t,
                               const unsigned ci, const unsigned co, const unsigned taps)
 {
-    struct mma_place p = mma_place(&k->input.field, tile);
+    struct mma_position p = mma_position(&k->input.field, tile);
 
     if (taps == MMA_TAPS_3X3)
         mma_prologue_fetch(&k->input.src, &k->input.field, p, t.x, t.g, co / 8, MMA_PITCH,
@@ -57,7 +57,7 @@ INLINE_DEVICE void grad_fetch(const struct mma_grad_args *k, unsigned tile, stru
                        MMA_PLANE(MMA_PIXELS, ci / 8));
 }
 
-INLINE_DEVICE void grad_apply_prologue(const struct mma_grad_args *k, struct mma_place p,
+INLINE_DEVICE void grad_apply_prologue(const struct mma_grad_args *k, struct mma_position p,
                                        struct grad_tile t, const unsigned ci, const unsigned co,
                                        const unsigned taps)
 {
@@ -70,7 +70,7 @@ INLINE_DEVICE void grad_apply_prologue(const struct mma_grad_args *k, struct mma
 
 /* Sets at[i] to the address in d of this lane's row of the group's i-th tile of rows, for the first
  * pixels of a tile. */
-INLINE_DEVICE void grad_places(unsigned *at, const unsigned co, const unsigned groups,
+INLINE_DEVICE void grad_offsets(unsigned *at, const unsigned co, const unsigned groups,
                                const unsigned taps)
 {
     const unsigned out = co / 8, last = taps * out - 1;
@@ -225,20 +225,20 @@ INLINE_DEVICE void mma_grad(const struct mma_grad_args *k, const unsigned ci, co
     TILE_SHARED(shared);
     const struct mma_args *input = &k->input;
     unsigned char *tiles = shared + MMA_WEIGHT_BYTES(co, ci, taps);
-    unsigned char *stage = tiles + GRAD_STAGES(co) * GRAD_TILE_BYTES(ci, co, taps) +
-                           threadIdx.x / WARP * MMA_STAGE_BYTES(ci);
+    unsigned char *staging = tiles + GRAD_STAGES(co) * GRAD_TILE_BYTES(ci, co, taps) +
+                           threadIdx.x / WARP * MMA_STAGING_BYTES(ci);
     struct mma_row_totals totals = {{0}, {0}};
     float weights[MMA_MAX_ROW_TILES][MMA_MAX_CHUNKS][4] = {{{0}}}, bias[8] = {0};
     unsigned at[MMA_MAX_ROW_TILES], turn = 0;
     bool with_input = input->first.y;
 
-    grad_places(at, co, groups, taps);
+    grad_offsets(at, co, groups, taps);
     if (with_input && blockIdx.x < input->field.ntiles)
         mma_row_fetch_weights(input, shared, MMA_WEIGHT_BYTES(co, ci, taps));
     if (blockIdx.x < input->field.ntiles)
         grad_fetch(k, blockIdx.x, grad_tile(tiles, 0, ci, co, taps), ci, co, taps);
     for (unsigned tile = blockIdx.x; tile < input->field.ntiles; tile += gridDim.x) {
-        struct mma_place p = mma_place(&input->field, tile);
+        struct mma_position p = mma_position(&input->field, tile);
         struct grad_tile t = grad_tile(tiles, turn, ci, co, taps);
 
         turn = GRAD_STAGES(co) > 1 ? !turn : 0;
@@ -256,7 +256,7 @@ INLINE_DEVICE void mma_grad(const struct mma_grad_args *k, const unsigned ci, co
             float sum[2][MMA_MAX_CHUNKS][4];
 
             mma_row_multiply(sum, t.x, shared, row, co, ci, taps);
-            mma_row_write(input, p, row, sum, stage, &totals, ci);
+            mma_row_write(input, p, row, sum, staging, &totals, ci);
         }
         if (GRAD_STAGES(co) == 1) {
             BARRIER();

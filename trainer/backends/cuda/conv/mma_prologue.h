@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The way of a tile into shared memory: asynchronous copies, then the prologue (enum mma_prologue)
+/* The path of a tile into shared memory: asynchronous copies, then the prologue (enum mma_prologue)
  * in place. Only an image of floats is converted by the threads while they copy it. Included by
  * kernels only. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CONV_MMA_PROLOGUE_H
@@ -22,7 +22,7 @@ INLINE_DEVICE struct mma_part mma_prologue_part(const struct mma_source *s, unsi
 }
 
 INLINE_DEVICE void mma_prologue_fetch_image(const struct mma_part *part,
-                                            const struct mma_field *f, struct mma_place p,
+                                            const struct mma_field *f, struct mma_position p,
                                             unsigned char *x, const unsigned pitch,
                                             const unsigned rows, const unsigned around)
 {
@@ -44,7 +44,7 @@ INLINE_DEVICE void mma_prologue_fetch_image(const struct mma_part *part,
 /* Starts to copy a tile to x, and its g to `g` where the prologue has one. A thread always copies
  * the same chunk. An image is copied and converted at once. */
 INLINE_DEVICE void mma_prologue_fetch(const struct mma_source *s, const struct mma_field *f,
-                                      struct mma_place p, unsigned char *x, unsigned char *g,
+                                      struct mma_position p, unsigned char *x, unsigned char *g,
                                       const unsigned chunks, const unsigned pitch,
                                       const unsigned rows, const unsigned around,
                                       const unsigned plane)
@@ -71,7 +71,7 @@ INLINE_DEVICE void mma_prologue_fetch(const struct mma_source *s, const struct m
 /* Starts to copy a tile of the larger side of a 2x2 convolution; f is the smaller side. In a row
  * the even columns come first, so that the pixels of a tap are neighbours. */
 INLINE_DEVICE void mma_prologue_fetch_large(const struct mma_part *part,
-                                            const struct mma_field *f, struct mma_place p,
+                                            const struct mma_field *f, struct mma_position p,
                                             unsigned char *x, const unsigned chunks)
 {
     unsigned own = threadIdx.x % chunks;
@@ -136,7 +136,8 @@ INLINE_DEVICE void mma_prologue_apply_4(float k[][4], unsigned *x, const unsigne
  * met. Neighbouring threads take the halves of a chunk, so that a warp accesses neighbouring banks.
  * Pixels outside of the image stay zero. */
 INLINE_DEVICE void mma_prologue_apply(const struct mma_source *s, const struct mma_field *f,
-                                      struct mma_place p, unsigned char *x, const unsigned char *g,
+                                      struct mma_position p, unsigned char *x,
+                                      const unsigned char *g,
                                       const unsigned chunks, const unsigned pitch,
                                       const unsigned rows, const unsigned around,
                                       const unsigned plane)

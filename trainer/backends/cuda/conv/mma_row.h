@@ -78,11 +78,11 @@ INLINE_DEVICE void mma_row_add(struct mma_row_totals *t, const unsigned j, float
     t->product[j] = fmaf(y, x, t->product[j]);
 }
 
-/* Writes a row of a tile, with bias and ReLU, to its tensor, by way of the warp's part of shared
+/* Writes a row of a tile, with bias and ReLU, to its tensor, through the warp's part of shared
  * memory, and adds it to the thread's totals. */
-INLINE_DEVICE void mma_row_write(const struct mma_args *k, struct mma_place p,
+INLINE_DEVICE void mma_row_write(const struct mma_args *k, struct mma_position p,
                                  unsigned row, float sum[2][MMA_MAX_CHUNKS][4],
-                                 unsigned char *stage, struct mma_row_totals *totals,
+                                 unsigned char *staging, struct mma_row_totals *totals,
                                  const unsigned co)
 {
     const unsigned out = co / 8, plane = MMA_PLANE(MMA_COLUMNS, out);
@@ -100,7 +100,7 @@ INLINE_DEVICE void mma_row_write(const struct mma_args *k, struct mma_place p,
         for (unsigned half = 0; half < 4; half++) {
             const float *d = sum[half / 2][n] + half % 2 * 2;
 
-            ((unsigned *)stage)[(n * plane + half * 8 + lane / 4) * 4 + lane % 4] =
+            ((unsigned *)staging)[(n * plane + half * 8 + lane / 4) * 4 + lane % 4] =
                 bf16_pair(d[0] + low, d[1] + high);
         }
     }
@@ -115,7 +115,7 @@ INLINE_DEVICE void mma_row_write(const struct mma_args *k, struct mma_place p,
 
         if (p.row + row >= k->field.height || p.column + i >= k->field.width)
             continue;
-        struct gpu16 v = gpu16_load(stage + (own * plane + i) * 16);
+        struct gpu16 v = gpu16_load(staging + (own * plane + i) * 16);
         if (k->relu) {
             UNROLL
             for (unsigned j = 0; j < 4; j++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Convolutions on tensor cores for few channels (8 to 64): 3x3, and 2x2 transposed with stride 2.
- * Activations are bfloat16, NHWC; sums are in float; weights are floats that mma_pack.h has rounded
+ * Activations are bfloat16, NHWC; sums are in float; weights are floats that pack.cu has rounded
  * and brought into another order. Channels come in chunks of 8, which are 16 bytes.
  *
  * A block computes tiles of MMA_COLUMNS x MMA_ROWS pixels one after the other. A tile, with the
@@ -70,7 +70,7 @@ struct mma_field {
 struct mma_args {
     struct mma_field field;
     struct mma_source src;
-    const void *packed; /* the weights (mma_pack.h) */
+    const void *packed; /* the weights (PACK_MMA) */
     const float *bias;  /* may be NULL */
     unsigned relu; /* negative results become 0 */
     struct mma_result first, second; /* as in mma_source */
@@ -88,7 +88,7 @@ struct mma_args {
 #define MMA_HALO_BYTES(c) ((c) / 8 * MMA_PLANE(MMA_HALO, (c) / 8) * 16)
 #define MMA_INNER_BYTES(c) ((c) / 8 * MMA_PLANE(MMA_PIXELS, (c) / 8) * 16)
 #define MMA_LARGE_BYTES(c) ((c) / 8 * MMA_PLANE(4 * MMA_PIXELS, (c) / 8) * 16)
-#define MMA_STAGE_BYTES(c) ((c) / 8 * MMA_PLANE(MMA_COLUMNS, (c) / 8) * 16) /* per warp */
+#define MMA_STAGING_BYTES(c) ((c) / 8 * MMA_PLANE(MMA_COLUMNS, (c) / 8) * 16) /* per warp */
 /* For gpu_rows_sum of up to 16 numbers per thread, in rows of up to MMA_MAX_CHUNKS. */
 #define MMA_SUM_BYTES ((TILE_BLOCK + MMA_MAX_CHUNKS) * 16 * 4)
 
@@ -108,13 +108,13 @@ INLINE_DEVICE unsigned mma_plane(const unsigned chunks, const unsigned taps)
                                : MMA_PLANE(4 * MMA_PIXELS, chunks);
 }
 
-struct mma_place {
+struct mma_position {
     unsigned image, row, column; /* of the first pixel of a tile */
 };
 
-INLINE_DEVICE struct mma_place mma_place(const struct mma_field *f, unsigned tile)
+INLINE_DEVICE struct mma_position mma_position(const struct mma_field *f, unsigned tile)
 {
-    struct mma_place p;
+    struct mma_position p;
 
     p.column = tile % f->across * MMA_COLUMNS;
     p.row = tile / f->across % f->down * MMA_ROWS;
@@ -125,7 +125,7 @@ INLINE_DEVICE struct mma_place mma_place(const struct mma_field *f, unsigned til
 /* Sets *pixel to the index in the tensor of pixel i of a tile that has `around` pixels around it
  * and `pitch` in a row. Returns false, with a meaningless *pixel, outside of the image; coordinates
  * below 0 wrap around. */
-INLINE_DEVICE bool mma_pixel(const struct mma_field *f, struct mma_place p, unsigned i,
+INLINE_DEVICE bool mma_pixel(const struct mma_field *f, struct mma_position p, unsigned i,
                              const unsigned pitch, const unsigned around, unsigned *pixel)
 {
     unsigned y = p.row + i / pitch - around, x = p.column + i % pitch - around;

@@ -9,26 +9,26 @@
 #include "trainer/backends/cuda/conv/mma_row.h"
 
 /* Per warp. */
-#define TRANSPOSE_STAGE_BYTES(c) ((c) / 8 * MMA_PLANE(2 * MMA_COLUMNS, (c) / 8) * 16)
+#define TRANSPOSE_STAGING_BYTES(c) ((c) / 8 * MMA_PLANE(2 * MMA_COLUMNS, (c) / 8) * 16)
 #define TRANSPOSE_BYTES(ci, co) \
     (MMA_WEIGHT_BYTES(ci, co, MMA_TAPS_2X2) + MMA_INNER_BYTES(ci) + \
-     TILE_WARPS * TRANSPOSE_STAGE_BYTES(co))
+     TILE_WARPS * TRANSPOSE_STAGING_BYTES(co))
 
 INLINE_DEVICE void mma_transpose_fetch(const struct mma_args *k, unsigned tile, unsigned char *x,
                                        const unsigned chunks)
 {
-    mma_prologue_fetch(&k->src, &k->field, mma_place(&k->field, tile), x, NULL, chunks,
+    mma_prologue_fetch(&k->src, &k->field, mma_position(&k->field, tile), x, NULL, chunks,
                        MMA_COLUMNS, MMA_ROWS, 0, MMA_PLANE(MMA_PIXELS, chunks));
 }
 
-/* Computes one tap of a row of 32 pixels: every second pixel of 64 in the stage. */
+/* Computes one tap of a row of 32 pixels: every second pixel of 64 in staging. */
 INLINE_DEVICE void mma_transpose_multiply(const struct mma_args *k, const unsigned char *row,
                                           const unsigned char *packed, unsigned tap,
-                                          unsigned char *stage, const unsigned ci,
+                                          unsigned char *staging, const unsigned ci,
                                           const unsigned co)
 {
     const unsigned out = co / 8, plane = MMA_PLANE(MMA_PIXELS, ci / 8);
-    const unsigned stage_plane = MMA_PLANE(2 * MMA_COLUMNS, out);
+    const unsigned staging_plane = MMA_PLANE(2 * MMA_COLUMNS, out);
     unsigned lane = threadIdx.x % WARP;
     float sum[2][MMA_MAX_CHUNKS][4];
 
@@ -63,15 +63,16 @@ INLINE_DEVICE void mma_transpose_multiply(const struct mma_args *k, const unsign
             const float *d = sum[half / 2][n] + half % 2 * 2;
             unsigned pixel = 2 * (half * 8 + lane / 4) + tap % 2;
 
-            ((unsigned *)stage)[(n * stage_plane + pixel) * 4 + lane % 4] =
+            ((unsigned *)staging)[(n * staging_plane + pixel) * 4 + lane % 4] =
                 bf16_pair(d[0] + low, d[1] + high);
         }
     }
 }
 
-/* Writes a row of the larger tensor from the stage. */
-INLINE_DEVICE void mma_transpose_write(const struct mma_args *k, struct mma_place p, unsigned row,
-                                       const unsigned char *stage, const unsigned co)
+/* Writes a row of the larger tensor from staging. */
+INLINE_DEVICE void mma_transpose_write(const struct mma_args *k, struct mma_position p,
+                                       unsigned row, const unsigned char *staging,
+                                       const unsigned co)
 {
     const unsigned out = co / 8, plane = MMA_PLANE(2 * MMA_COLUMNS, out);
     unsigned lane = threadIdx.x % WARP, chunk = lane % out;
@@ -84,7 +85,7 @@ INLINE_DEVICE void mma_transpose_write(const struct mma_args *k, struct mma_plac
         if (row < height && x < width)
             gpu16_store(k->first.y + (((size_t)p.image * height + row) * width + x) * co +
                             chunk * 8,
-                        gpu16_load(stage + (chunk * plane + i) * 16));
+                        gpu16_load(staging + (chunk * plane + i) * 16));
     }
 }
 
@@ -93,14 +94,14 @@ INLINE_DEVICE void mma_transpose(const struct mma_args *k, const unsigned ci, co
     TILE_SHARED(shared);
     unsigned warp = threadIdx.x / WARP;
     unsigned char *packed = shared, *x = packed + MMA_WEIGHT_BYTES(ci, co, MMA_TAPS_2X2);
-    unsigned char *stage = x + MMA_INNER_BYTES(ci) + warp * TRANSPOSE_STAGE_BYTES(co);
+    unsigned char *staging = x + MMA_INNER_BYTES(ci) + warp * TRANSPOSE_STAGING_BYTES(co);
 
     if (blockIdx.x < k->field.ntiles) {
         mma_row_fetch_weights(k, packed, MMA_WEIGHT_BYTES(ci, co, MMA_TAPS_2X2));
         mma_transpose_fetch(k, blockIdx.x, x, ci / 8);
     }
     for (unsigned tile = blockIdx.x; tile < k->field.ntiles; tile += gridDim.x) {
-        struct mma_place p = mma_place(&k->field, tile);
+        struct mma_position p = mma_position(&k->field, tile);
 
         async_wait();
         BARRIER();
@@ -112,9 +113,9 @@ INLINE_DEVICE void mma_transpose(const struct mma_args *k, const unsigned ci, co
             NO_UNROLL
             for (unsigned side = 0; side < 2; side++)
                 mma_transpose_multiply(k, x + warp * MMA_COLUMNS * 16, packed, 2 * up + side,
-                                       stage, ci, co);
+                                       staging, ci, co);
             warp_sync();
-            mma_transpose_write(k, p, 2 * (p.row + warp) + up, stage, co);
+            mma_transpose_write(k, p, 2 * (p.row + warp) + up, staging, co);
             warp_sync();
         }
         BARRIER();

@@ -20,7 +20,7 @@ static int read_engine(const char *text, struct cudnn_engine *engine)
     char word[24];
     int used = 0, tail = 0;
 
-    if (sscanf(text, "%23s %d %" SCNd64 " %" SCNd64 "%n", word, &engine->mode, &engine->place,
+    if (sscanf(text, "%23s %d %" SCNd64 " %" SCNd64 "%n", word, &engine->mode, &engine->index,
                &engine->id, &used) != 4 || text[used] != '\t')
         return -1;
     while (strcmp(words[tail], word) != 0)
@@ -30,7 +30,7 @@ static int read_engine(const char *text, struct cudnn_engine *engine)
     return 0;
 }
 
-/* A value is own|WORD MODE PLACE ID tab MICROSECONDS. */
+/* A value is own|WORD MODE INDEX ID tab MICROSECONDS. */
 static int read_choice(const char *text, struct cudnn_choice *c)
 {
     const char *us = strchr(text, '\t');
@@ -74,7 +74,7 @@ void cudnn_choices_add(const char *key, const struct cudnn_choice *c)
         snprintf(value, sizeof value, "own\t%.3f", c->us);
     else
         snprintf(value, sizeof value, "%s %d %" PRId64 " %" PRId64 "\t%.3f",
-                 words[c->engine.tail], c->engine.mode, c->engine.place, c->engine.id, c->us);
+                 words[c->engine.tail], c->engine.mode, c->engine.index, c->engine.id, c->us);
     memo_add(&memo, key, value);
     memo_save(&memo);
 }

@@ -125,7 +125,7 @@ static int describe_convolution(struct cudnn_graph *g, struct err *e)
 /* Attributes that the three kinds of convolutions have in common, by their names in each. */
 static const struct {
     int type, alpha, beta, convolution, tensors[3];
-} ways[] = {
+} directions[] = {
     [CUDNN_FORWARD] = {DNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
                        DNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
                        DNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA,
@@ -151,18 +151,20 @@ static const struct {
 
 static int describe_operation(struct cudnn_graph *g, struct err *e)
 {
-    int way = g->problem.way;
+    int direction = g->problem.direction;
     float alpha = 1, beta = 0;
     void **d = &g->operations[g->noperations++];
 
-    if (create(g, ways[way].type, d, e) ||
-        set(g, *d, ways[way].alpha, DNN_TYPE_FLOAT, 1, &alpha, e) ||
-        set(g, *d, ways[way].beta, DNN_TYPE_FLOAT, 1, &beta, e) ||
-        set(g, *d, ways[way].convolution, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &g->convolution, e))
+    if (create(g, directions[direction].type, d, e) ||
+        set(g, *d, directions[direction].alpha, DNN_TYPE_FLOAT, 1, &alpha, e) ||
+        set(g, *d, directions[direction].beta, DNN_TYPE_FLOAT, 1, &beta, e) ||
+        set(g, *d, directions[direction].convolution, DNN_TYPE_BACKEND_DESCRIPTOR, 1,
+            &g->convolution, e))
         return -1;
     for (int i = 0; i < 3; i++) {
         int id = i == Y && g->problem.tail != CUDNN_ALONE ? CONVOLVED : i;
-        if (set(g, *d, ways[way].tensors[i], DNN_TYPE_BACKEND_DESCRIPTOR, 1, &g->tensors[id], e))
+        if (set(g, *d, directions[direction].tensors[i], DNN_TYPE_BACKEND_DESCRIPTOR, 1,
+                &g->tensors[id], e))
             return -1;
     }
     return finalize(g, *d, "an operation", e);

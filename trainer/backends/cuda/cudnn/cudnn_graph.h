@@ -22,7 +22,7 @@ enum { CUDNN_X, CUDNN_Y, CUDNN_W, CUDNN_B };
 
 /* What a graph computes. x and y are the images on both sides of a convolution from x to y; in the
  * gradients of an op one of them, or the weights, is a gradient. */
-enum cudnn_way {
+enum cudnn_direction {
     CUDNN_FORWARD, /* y from x and the weights */
     CUDNN_DATA,    /* the gradient of x from that of y and the weights */
     CUDNN_WEIGHTS  /* the gradient of the weights from x and the gradient of y */
@@ -36,7 +36,7 @@ enum cudnn_tail {
 };
 
 struct cudnn_problem {
-    enum cudnn_way way;
+    enum cudnn_direction direction;
     enum cudnn_tail tail;
     int64_t n, h, w, c, oh, ow, k, side, stride, pad;
     enum dtype dtype;   /* of x, y and weights; sums are floats */

@@ -170,7 +170,7 @@ static void *finalize_plan(const struct cudnn_search *s, void *config, size_t mo
 }
 
 /* Returns NULL if the engine is not acceptable, or needs too much workspace. */
-static struct cudnn_plan *make_plan(struct cudnn_search *s, int mode, int64_t place, void *config,
+static struct cudnn_plan *make_plan(struct cudnn_search *s, int mode, int64_t index, void *config,
                                     size_t most)
 {
     struct cudnn_plan *p;
@@ -184,7 +184,7 @@ static struct cudnn_plan *make_plan(struct cudnn_search *s, int mode, int64_t pl
         destroy(s, plan);
         return NULL;
     }
-    *p = (struct cudnn_plan){s->calls, s->handle, plan, {mode, place, id, s->problem.tail}};
+    *p = (struct cudnn_plan){s->calls, s->handle, plan, {mode, index, id, s->problem.tail}};
     return p;
 }
 
@@ -195,8 +195,8 @@ struct cudnn_plan *cudnn_plan_next(struct cudnn_search *s, size_t most)
     for (int i = 0; i < (int)(sizeof modes / sizeof *modes); i++) {
         const struct list *l = list_of(s, i);
         while (s->next - before < l->n) {
-            int64_t place = s->next++ - before;
-            struct cudnn_plan *p = make_plan(s, l->mode, place, l->configs[place], most);
+            int64_t index = s->next++ - before;
+            struct cudnn_plan *p = make_plan(s, l->mode, index, l->configs[index], most);
             if (p)
                 return p;
         }
@@ -210,9 +210,9 @@ struct cudnn_plan *cudnn_plan_find(struct cudnn_search *s, const struct cudnn_en
 {
     for (int i = 0; i < (int)(sizeof modes / sizeof *modes); i++) {
         const struct list *l = modes[i] == engine->mode ? list_of(s, i) : NULL;
-        if (!l || engine->place < 0 || engine->place >= l->n)
+        if (!l || engine->index < 0 || engine->index >= l->n)
             continue;
-        struct cudnn_plan *p = make_plan(s, l->mode, engine->place, l->configs[engine->place],
+        struct cudnn_plan *p = make_plan(s, l->mode, engine->index, l->configs[engine->index],
                                          most);
         if (p && p->engine.id == engine->id)
             return p;

@@ -12,11 +12,11 @@
 #include "src/err.h"
 #include "trainer/backends/cuda/cudnn/cudnn_graph.h"
 
-/* Identifies an engine: the tail of the graph that it computes, the list and the place there in
+/* Identifies an engine: the tail of the graph that it computes, the list and the index there in
  * which cuDNN offers it, and its id, which is compared when the engine is looked up. */
 struct cudnn_engine {
     int mode; /* DNN_HEUR_MODE_... */
-    int64_t place, id;
+    int64_t index, id;
     enum cudnn_tail tail;
 };
 

@@ -28,16 +28,16 @@ struct sum_bias_args {
     const void *dy;
     double *partials; /* [nparts][channels] */
     float *db;
-    unsigned channels, type, places, nparts;
+    unsigned channels, type, npixels, nparts;
 };
 
 KERNEL(sum_bias_parts, sum_bias_args)
 {
-    unsigned each = (k.places + k.nparts - 1) / k.nparts;
+    unsigned each = (k.npixels + k.nparts - 1) / k.nparts;
 
     for (unsigned i = gpu_index(); i < k.channels * k.nparts; i += gpu_stride()) {
         unsigned begin = i / k.channels * each,
-                 end = begin + each < k.places ? begin + each : k.places;
+                 end = begin + each < k.npixels ? begin + each : k.npixels;
         double sum = 0;
 
         for (unsigned p = begin; p < end; p++)

@@ -13,7 +13,7 @@ struct max_pool2d_args {
 
 /* Sets the indices of the four numbers that belong to element i of the small tensor, and returns
  * that of the first of the largest. */
-DEVICE unsigned pool_largest(const struct max_pool2d_args *k, unsigned i, unsigned *place,
+DEVICE unsigned pool_largest(const struct max_pool2d_args *k, unsigned i, unsigned *corner,
                              unsigned type)
 {
     unsigned c = i % k->channels, pixel = i / k->channels;
@@ -22,16 +22,16 @@ DEVICE unsigned pool_largest(const struct max_pool2d_args *k, unsigned i, unsign
     unsigned largest;
     float most;
 
-    place[0] = (line * k->large_width + 2 * column) * k->channels + c;
-    place[1] = place[0] + k->channels;
-    place[2] = place[0] + k->large_width * k->channels;
-    place[3] = place[2] + k->channels;
-    largest = place[0];
+    corner[0] = (line * k->large_width + 2 * column) * k->channels + c;
+    corner[1] = corner[0] + k->channels;
+    corner[2] = corner[0] + k->large_width * k->channels;
+    corner[3] = corner[2] + k->channels;
+    largest = corner[0];
     most = gpu_load(k->src, largest, type);
     for (unsigned j = 1; j < 4; j++) {
-        float v = gpu_load(k->src, place[j], type);
+        float v = gpu_load(k->src, corner[j], type);
 
-        largest = v > most ? place[j] : largest;
+        largest = v > most ? corner[j] : largest;
         most = v > most ? v : most;
     }
     return largest;
@@ -40,7 +40,7 @@ DEVICE unsigned pool_largest(const struct max_pool2d_args *k, unsigned i, unsign
 DEVICE void max_pool2d_as(const struct max_pool2d_args *k, unsigned type)
 {
     for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
-        unsigned place[4], largest = pool_largest(k, i, place, type);
+        unsigned corner[4], largest = pool_largest(k, i, corner, type);
 
         gpu_copy(k->dst, i, k->src, largest, type);
     }
@@ -50,13 +50,13 @@ DEVICE void max_pool2d_as(const struct max_pool2d_args *k, unsigned type)
 DEVICE void max_pool2d_grad_as(const struct max_pool2d_args *k, unsigned type)
 {
     for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
-        unsigned place[4], largest = pool_largest(k, i, place, type);
+        unsigned corner[4], largest = pool_largest(k, i, corner, type);
         float dy = gpu_load(k->dy, i, type);
 
         for (unsigned j = 0; j < 4; j++)
-            gpu_store(k->dst, place[j], type,
-                      (place[j] == largest ? dy : 0) +
-                          (k->added ? gpu_load(k->added, place[j], type) : 0));
+            gpu_store(k->dst, corner[j], type,
+                      (corner[j] == largest ? dy : 0) +
+                          (k->added ? gpu_load(k->added, corner[j], type) : 0));
     }
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Max pooling 2x2 and its gradient for bfloat16: a thread per chunk of 8 channels; in the gradient,
- * a block per part of the windows. With OP_COEF (core/op.h) the large tensor is read through a norm
- * and ReLU; with OP_OUT_SUMS the gradient also makes the partial sums of that norm's gradient. */
+ * a block per part of the windows. With OP_SCALE_SHIFT (core/op.h) the large tensor is read through
+ * a norm and ReLU; with OP_OUT_SUMS the gradient also makes the partial sums of that norm's
+ * gradient. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 #include "trainer/backends/cuda/runtime/warp.h"
@@ -12,7 +13,7 @@
 
 struct pool_args {
     const uint16_t *src, *dy, *added;   /* added: to be added to the gradient, or NULL */
-    const float *coef;                  /* [2][channels]: norm and ReLU of src, or NULL */
+    const float *scale_shift;                  /* [2][channels]: norm and ReLU of src, or NULL */
     uint16_t *dst;
     double *partials;                   /* [nparts][2][channels], or NULL */
     unsigned height, width, chunks;     /* of the small tensor */
@@ -31,8 +32,8 @@ DEVICE struct pool_norm load_norm(const struct pool_args *k, unsigned chunk)
 
     UNROLL
     for (unsigned j = 0; j < 8; j++) {
-        f.a[j] = k->coef ? k->coef[chunk * 8 + j] : 1;
-        f.b[j] = k->coef ? k->coef[(k->chunks + chunk) * 8 + j] : 0;
+        f.a[j] = k->scale_shift ? k->scale_shift[chunk * 8 + j] : 1;
+        f.b[j] = k->scale_shift ? k->scale_shift[(k->chunks + chunk) * 8 + j] : 0;
     }
     return f;
 }
@@ -49,7 +50,7 @@ DEVICE float pool_value(const struct pool_args *k, const struct pool_norm *f, co
 {
     float x = pool_number(v, j);
 
-    return k->coef ? fmaxf(fmaf(f->a[j], x, f->b[j]), 0.f) : x;
+    return k->scale_shift ? fmaxf(fmaf(f->a[j], x, f->b[j]), 0.f) : x;
 }
 
 KERNEL(pool_chunks, pool_args)
@@ -139,7 +140,7 @@ DEVICE void pool_back_window(const struct pool_args *k, const struct pool_norm *
     unsigned column = window % wide, row = window / wide % high, image = window / wide / high;
     bool pooled = row < k->height && column < k->width;
     size_t line = (size_t)(image * k->large_height + 2 * row) * k->large_width;
-    size_t first = ((line + 2 * column) * k->chunks + chunk) * 8, small, place[4];
+    size_t first = ((line + 2 * column) * k->chunks + chunk) * 8, small, corner[4];
     struct gpu16 zero = {{0, 0, 0, 0}}, x[4], d[4], dy = zero;
     bool is_there[4];
 
@@ -149,8 +150,8 @@ DEVICE void pool_back_window(const struct pool_args *k, const struct pool_norm *
     UNROLL
     for (unsigned n = 0; n < 4; n++) {
         is_there[n] = 2 * row + n / 2 < k->large_height && 2 * column + n % 2 < k->large_width;
-        place[n] = first + ((size_t)(n / 2) * k->large_width + n % 2) * k->chunks * 8;
-        x[n] = is_there[n] ? gpu16_load(k->src + place[n]) : zero;
+        corner[n] = first + ((size_t)(n / 2) * k->large_width + n % 2) * k->chunks * 8;
+        x[n] = is_there[n] ? gpu16_load(k->src + corner[n]) : zero;
         d[n] = zero;
     }
     if (pooled)
@@ -160,13 +161,13 @@ DEVICE void pool_back_window(const struct pool_args *k, const struct pool_norm *
         if (!is_there[n])
             continue;
         if (k->added) {
-            struct gpu16 added = gpu16_load(k->added + place[n]);
+            struct gpu16 added = gpu16_load(k->added + corner[n]);
 
             UNROLL
             for (unsigned w = 0; w < 4; w++)
                 d[n].word[w] = add_halves(d[n].word[w], added.word[w]);
         }
-        gpu16_store(k->dst + place[n], d[n]);
+        gpu16_store(k->dst + corner[n], d[n]);
         if (k->partials)
             add_sums(sums, f, &x[n], &d[n]);
     }
@@ -209,7 +210,8 @@ C_BEGIN
 static struct pool_args chunks_pool_of(const struct op *op, const struct tensor *small,
                                        const struct tensor *large)
 {
-    struct pool_args k = {large->half, NULL, NULL, op->in[OP_COEF] ? op->in[OP_COEF]->data : NULL,
+    struct pool_args k = {large->half, NULL, NULL,
+                          op->in[OP_SCALE_SHIFT] ? op->in[OP_SCALE_SHIFT]->data : NULL,
                           op->out[0]->half, NULL, (unsigned)small->shape.dim[DIM_H],
                           (unsigned)small->shape.dim[DIM_W], (unsigned)tensor_channels(small) / 8,
                           (unsigned)large->shape.dim[DIM_H], (unsigned)large->shape.dim[DIM_W],
@@ -244,7 +246,7 @@ static unsigned pool_parts(const struct tensor *large)
 static int prepare_pool_grad(struct op *op, struct err *e)
 {
     (void)e;
-    op->workspace_size = cuda_sums_size(op, pool_parts(op->in[1]));
+    cuda_set_parts(op->out[OP_OUT_SUMS], pool_parts(op->in[1]));
     return 0;
 }
 
@@ -257,16 +259,16 @@ static int run_pool_grad(struct op *op, struct exec *x, struct err *e)
     k.added = op->in[OP_ADDED] ? op->in[OP_ADDED]->half : NULL;
     k.n = count_windows(op->in[1]);
     k.nparts = pool_parts(op->in[1]);
-    k.partials = op->out[OP_OUT_SUMS] ? (double *)op->workspace : NULL;
+    k.partials = cuda_parts(op->out[OP_OUT_SUMS]);
     LAUNCH(pool_back_part, k.nparts, x->device->stream, k);
-    cuda_sums_finish(op, k.partials, k.nparts, x);
     return 0;
 }
 
 const struct kernel cuda_bf16_max_pool2d = {
-    &max_pool2d_kind, cuda_supports_bf16, NULL, run_pool, NULL, OP_HAS_COEF, 0, KERNEL_HALVES};
+    &max_pool2d_kind, cuda_supports_bf16, NULL, run_pool, NULL, OP_HAS_SCALE_SHIFT, 0,
+    KERNEL_HALVES};
 const struct kernel cuda_bf16_max_pool2d_grad = {
     &max_pool2d_grad_kind, cuda_supports_bf16, prepare_pool_grad, run_pool_grad, NULL,
-    OP_GIVES_SUMS | OP_HAS_COEF | OP_HAS_ADDED, 0, KERNEL_HALVES};
+    OP_GIVES_SUMS | OP_HAS_SCALE_SHIFT | OP_HAS_ADDED, 0, KERNEL_HALVES};
 
 C_END

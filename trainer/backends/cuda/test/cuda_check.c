@@ -28,7 +28,7 @@ static struct network_config config = {.model = "unet",
 /* Returns the gradients of one step, to be freed by the caller. */
 static float *gradients(const char *backend, enum dtype dtype, int gpu, size_t *n)
 {
-    struct network_step step = {.images = 2, .weight = 2 * SIDE * SIDE};
+    struct network_step step = {.images = 2, .loss_divisor = 2 * SIDE * SIDE};
     struct err e;
     double loss = 0;
 

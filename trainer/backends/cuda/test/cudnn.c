@@ -85,7 +85,7 @@ static void check_refusals(void)
     ok(!cudnn_plan_search(c, handle, &p, &e), "and empty ones");
     p = plain;
     p.tail = CUDNN_BIAS;
-    p.way = CUDNN_WEIGHTS;
+    p.direction = CUDNN_WEIGHTS;
     ok(!cudnn_plan_search(c, handle, &p, &e), "a bias behind the weights' gradient");
     (void)c->create_descriptor(DNN_BACKEND_TENSOR_DESCRIPTOR, &d);
     ok(c->set(d, DNN_ATTR_TENSOR_DIMENSIONS, DNN_TYPE_FLOAT, 4, four) != 0,
@@ -128,14 +128,14 @@ static int find(const char *key)
 {
     struct cudnn_choice c;
 
-    return !cudnn_choices_find(key, &c) || c.own || c.engine.id != 42 || c.engine.place != 3 ||
+    return !cudnn_choices_find(key, &c) || c.own || c.engine.id != 42 || c.engine.index != 3 ||
            c.us != 1.5;
 }
 
 static int add(const char *key)
 {
     cudnn_choices_add(
-        key, &(struct cudnn_choice){.engine = {.mode = 3, .place = 3, .id = 42}, .us = 1.5});
+        key, &(struct cudnn_choice){.engine = {.mode = 3, .index = 3, .id = 42}, .us = 1.5});
     return 0;
 }
 
@@ -148,7 +148,7 @@ static int learn(const char *text)
 static int tell(const char *key)
 {
     cudnn_choices_add(
-        key, &(struct cudnn_choice){.engine = {.mode = 3, .place = 3, .id = 42}, .us = 1.5});
+        key, &(struct cudnn_choice){.engine = {.mode = 3, .index = 3, .id = 42}, .us = 1.5});
     char *text = cudnn_choices_encode();
     int rc = !text || !strstr(text, "\ntold\tengine 3 3 42\t1.500\n");
 
@@ -211,7 +211,7 @@ static void check_file(void)
 static void step(struct network *n, struct optim *o, const struct network_config *c)
 {
     size_t pixels = (size_t)(c->height * c->width);
-    struct network_step whole = {.images = 1, .weight = (double)pixels};
+    struct network_step whole = {.images = 1, .loss_divisor = (double)pixels};
     struct device_update update;
     double loss = 0;
     struct err e;
@@ -294,7 +294,7 @@ static void check_network(void)
     c.base = 8;
     (void)train(c);
     ok(count_lines(", bf16, bias, moments\t") > 0,
-       "of bf16 with moments, which the own kernel gives by the way");
+       "of bf16 with moments, which the own kernel gives as well");
     is_int((long)count_lines("data 1x16x12x8 to 16x12x8, side 3"), 0,
            "and none of what is one pass in own kernels only");
 }

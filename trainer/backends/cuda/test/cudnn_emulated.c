@@ -242,7 +242,7 @@ struct dnn_tensor {
 };
 
 struct dnn_convolution {
-    int way; /* type of the operation's descriptor */
+    int direction; /* type of the operation's descriptor */
     struct dnn_tensor x, y, w, result; /* result: what the last operation writes */
     int64_t stride[2], pad[2];
     void *px, *py, *pw, *pb, *workspace;
@@ -304,7 +304,7 @@ static bool dnn_fits(struct dnn_descriptor *operation, struct dnn_convolution *c
     for (int i = 0; i < 3; i++)
         if (tensors[i]->type != DNN_BACKEND_TENSOR_DESCRIPTOR)
             return false;
-    *c = (struct dnn_convolution){.way = operation->type, .x = dnn_tensor_of(tensors[0]),
+    *c = (struct dnn_convolution){.direction = operation->type, .x = dnn_tensor_of(tensors[0]),
                                   .y = dnn_tensor_of(tensors[1]), .w = dnn_tensor_of(tensors[2])};
     memcpy(c->stride, dnn_numbers(convolution, DNN_ATTR_CONVOLUTION_FILTER_STRIDES),
            sizeof c->stride);
@@ -320,7 +320,7 @@ static bool dnn_fits(struct dnn_descriptor *operation, struct dnn_convolution *c
            dnn_word(convolution, DNN_ATTR_CONVOLUTION_COMP_TYPE) == DNN_DATA_FLOAT;
 }
 
-static size_t dnn_place(const struct dnn_tensor *t, int64_t a, int64_t b, int64_t c, int64_t d)
+static size_t dnn_index(const struct dnn_tensor *t, int64_t a, int64_t b, int64_t c, int64_t d)
 {
     return (size_t)(a * t->strides[0] + b * t->strides[1] + c * t->strides[2] + d * t->strides[3]);
 }
@@ -361,8 +361,8 @@ static float *dnn_read(const struct dnn_tensor *t, const void *src)
 static void dnn_convolve(const struct dnn_convolution *v, float *x, float *y, float *w)
 {
     const struct dnn_tensor *tx = &v->x, *ty = &v->y, *tw = &v->w;
-    bool forward = v->way == DNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR;
-    bool data = v->way == DNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
+    bool forward = v->direction == DNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR;
+    bool data = v->direction == DNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
 
     for (int64_t n = 0; n < ty->dims[0]; n++)
         for (int64_t i = 0; i < ty->dims[2] * ty->dims[3]; i++)
@@ -373,9 +373,9 @@ static void dnn_convolve(const struct dnn_convolution *v, float *x, float *y, fl
                         ix = ox * v->stride[1] + s - v->pad[1];
                 if (iy < 0 || ix < 0 || iy >= tx->dims[2] || ix >= tx->dims[3])
                     continue;
-                float *px = x + dnn_place(tx, n, 0, iy, ix), *py = y + dnn_place(ty, n, 0, oy, ox);
+                float *px = x + dnn_index(tx, n, 0, iy, ix), *py = y + dnn_index(ty, n, 0, oy, ox);
                 for (int64_t k = 0; k < tw->dims[0]; k++, py += ty->strides[1]) {
-                    float *pw = w + dnn_place(tw, k, 0, r, s);
+                    float *pw = w + dnn_index(tw, k, 0, r, s);
                     for (int64_t c = 0; c < tw->dims[1]; c++)
                         if (forward)
                             *py += px[c * tx->strides[1]] * pw[c * tw->strides[1]];
@@ -446,8 +446,8 @@ static bool dnn_has_tail(struct dnn_descriptor *graph, struct dnn_descriptor **b
 static bool dnn_run(void *args, size_t *state)
 {
     const struct dnn_convolution *v = args;
-    bool forward = v->way == DNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR;
-    bool data = v->way == DNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
+    bool forward = v->direction == DNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR;
+    bool data = v->direction == DNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
     const struct dnn_tensor *out = forward ? &v->y : data ? &v->x : &v->w;
     void *dst = forward ? v->py : data ? v->px : v->pw;
     size_t n = dnn_count(out);

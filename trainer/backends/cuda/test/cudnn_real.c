@@ -9,7 +9,7 @@
 
 int main(void)
 {
-    static const char *const ways[] = {"forward", "data", "weights"};
+    static const char *const directions[] = {"forward", "data", "weights"};
     static const char *const tails[] = {"", ", bias", ", bias, relu"};
     static const struct {
         int64_t h, w, c, k, side, stride;
@@ -20,20 +20,22 @@ int main(void)
 
     if (!calls)
         skip_all(e.text);
-    for (enum cudnn_way way = CUDNN_FORWARD; way <= CUDNN_WEIGHTS; way++)
+    for (enum cudnn_direction direction = CUDNN_FORWARD; direction <= CUDNN_WEIGHTS; direction++)
         for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
             for (enum dtype t = DTYPE_F32; t <= DTYPE_F16; t++)
                 for (enum cudnn_tail tail = CUDNN_ALONE; tail <= CUDNN_BIAS_RELU; tail++) {
                     struct cudnn_problem p = {
-                        .way = way, .tail = tail, .n = 2, .h = shapes[i].h, .w = shapes[i].w,
+                        .direction = direction, .tail = tail, .n = 2, .h = shapes[i].h,
+                        .w = shapes[i].w,
                         .c = shapes[i].c, .k = shapes[i].k, .side = shapes[i].side,
                         .stride = shapes[i].stride, .pad = shapes[i].side == 3, .dtype = t};
-                    if (tail != CUDNN_ALONE && way != CUDNN_FORWARD)
+                    if (tail != CUDNN_ALONE && direction != CUDNN_FORWARD)
                         continue;
                     p.oh = (p.h + 2 * p.pad - p.side) / p.stride + 1;
                     p.ow = (p.w + 2 * p.pad - p.side) / p.stride + 1;
                     struct cudnn_graph *g = cudnn_graph_create(calls, NULL, &p, &e);
-                    ok(g, "%s%s, shape %zu, type %d: %s", ways[way], tails[tail], i, (int)t,
+                    ok(g, "%s%s, shape %zu, type %d: %s", directions[direction], tails[tail], i,
+                       (int)t,
                        g ? "cuDNN takes the graph" : e.text);
                     cudnn_graph_destroy(g);
                 }

@@ -155,7 +155,7 @@ static void step(struct training *t, int batch, uint64_t stream)
     struct device_update update;
     double targets = (double)batch * (double)network_targets(t->network);
     struct network_step whole = {
-        .images = batch, .weight = targets, .noise = 5, .first = 3 * stream};
+        .images = batch, .loss_divisor = targets, .noise = 5, .first = 3 * stream};
     struct err e;
 
     fill(t, true, batch, stream);
@@ -364,11 +364,11 @@ static void check_bf16(void)
     double error = compare_logits(&cuda, &ref);
     ok(!has_op(cuda.network, "cast"), "bfloat16: no op needs casts");
     bool fuses = cuda_has_bf16();
-    ok(has_op(cuda.network, "batch_norm_grad_relu_coef") == fuses &&
+    ok(has_op(cuda.network, "batch_norm_grad_relu_scale_shift") == fuses &&
            has_op(cuda.network, "batch_norm_grad_relu ") != fuses &&
            !(fuses && has_op(cuda.network, "concat_conv2d_grad_input")),
        "bfloat16: with tensor cores norms' gradients and those of inputs are no passes");
-    ok(has_op(cuda.network, "batch_norm_relu_coef") == fuses &&
+    ok(has_op(cuda.network, "batch_norm_relu_scale_shift") == fuses &&
            has_op(cuda.network, "batch_norm_relu ") != fuses,
        "bfloat16: nor are norms");
     ok(has_op(cuda.network, "fold_norm") && has_op(cuda.network, "conv2d_relu ") &&
@@ -511,7 +511,7 @@ static int note_ready(void *arg, size_t upto, struct err *e)
 
 static void check_ready(void)
 {
-    struct network_step one = {.images = 1, .weight = 16 * 12};
+    struct network_step one = {.images = 1, .loss_divisor = 16 * 12};
     struct training t;
     struct err e;
 
@@ -764,7 +764,7 @@ static void check_counts(struct network_config config, const char *what)
        "%s: losses as the host's: %g, %g", what, loss_of(&t, got), loss_of(&t, &loss));
 
     fill_holed(&t, true);
-    struct network_step step = {.images = 1, .weight = (double)pixels,
+    struct network_step step = {.images = 1, .loss_divisor = (double)pixels,
                                 .score = (int64_t *)scores.there + size};
     if (network_train(t.network, 1, step, &t.loss, NULL, NULL, &e))
         bail_out("%s", e.text);
@@ -845,7 +845,7 @@ static int queue_gradients(void *arg, size_t upto, struct err *e)
  * gradients is replayed with them. */
 static void check_alone(enum dtype dtype)
 {
-    struct network_step step = {.images = 2, .weight = 100, .sums_weight = true};
+    struct network_step step = {.images = 2, .loss_divisor = 100, .sums_loss_divisor = true};
     struct network_config config = small;
     struct training got, want;
     struct alone l = {.nsums = 0};
@@ -877,7 +877,7 @@ static void check_alone(enum dtype dtype)
     if (mirror_pull(&sums, &e))
         bail_out("%s", e.text);
     fill(&want, true, 2, 3);
-    step.sums_weight = false;
+    step.sums_loss_divisor = false;
     if (network_train(want.network, 2, step, &want.loss, NULL, NULL, &e))
         bail_out("%s", e.text);
     finish(&want);

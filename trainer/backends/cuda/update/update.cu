@@ -6,7 +6,7 @@
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
-/* An update (NULL for weigh_run) and the numbers of its run, both in device memory. */
+/* An update (NULL for divide_loss) and the numbers of its run, both in device memory. */
 struct update_args {
     const struct device_update *u;
     struct cuda_scalars *run;
@@ -214,14 +214,14 @@ KERNEL(clip, update_args)
 
 /* ---- the divisor of the loss */
 
-KERNEL(weigh_run, update_args)
+KERNEL(divide_loss, update_args)
 {
-    double weight = k.run->weight > 1e-30 ? k.run->weight : 1e-30;
+    double divisor = k.run->loss_divisor > 1e-30 ? k.run->loss_divisor : 1e-30;
 
     if (threadIdx.x > 0)
         return;
-    k.run->grad_scale /= weight;
-    k.run->loss_per_weight /= weight;
+    k.run->grad_scale /= divisor;
+    k.run->loss_per_weight /= divisor;
 }
 
 /* ---- a scaled loss */
@@ -359,11 +359,11 @@ static void update_tensors(struct device *d, const struct device_update *u, stru
         LAUNCH(lamb, u->layout.npieces, d->stream, k);
 }
 
-void cuda_weigh_run(struct device *d)
+void cuda_divide_loss(struct device *d)
 {
     struct update_args k = {NULL, d->scalars};
 
-    LAUNCH(weigh_run, 1, d->stream, k);
+    LAUNCH(divide_loss, 1, d->stream, k);
 }
 
 void cuda_scale_run(struct device *d, const struct device_scaling *scaling)

@@ -91,7 +91,7 @@ static void correlate_part(const struct winograd *g, const struct conv_operands 
 
 /* The pointers into the workspace during one run. */
 struct winograd_conv_workspace {
-    float *packed, *bias, *zeros, *scratch, *lines, *coef;
+    float *packed, *bias, *zeros, *scratch, *lines, *scale_shift;
     double *partials;
 };
 
@@ -105,7 +105,7 @@ static struct winograd_conv_workspace winograd_conv_workspace_of(const struct op
         .zeros = simd_take(w, g->zeros, sizeof(float)),
         .scratch = simd_take(w, g->nthreads * g->scratch, sizeof(float)),
         .lines = simd_take(w, g->nthreads * g->lines, sizeof(float)),
-        .coef = simd_take(w, norm_prologue_size(op), sizeof(float)),
+        .scale_shift = simd_take(w, norm_prologue_size(op), sizeof(float)),
         .partials = simd_take(w, g->moments.npartials * g->moments.size, sizeof(double)),
     };
 }
@@ -120,9 +120,9 @@ void winograd_conv_run_fused(struct op *op, const struct winograd_conv_fusion *f
     size_t area = g->rows->tile * g->width;
     struct norm_prologue norm;
 
-    norm_prologue_init(&norm, op, p.coef);
+    norm_prologue_init(&norm, op, p.scale_shift);
     operands.producer = fusion->producer;
-    if (norm_prologue_coef(op))
+    if (norm_prologue_scale_shift(op))
         operands.norm[norm_prologue_source(op)] = &norm.map;
     memset(p.zeros, 0, g->zeros * sizeof *p.zeros);
     memset(p.bias, 0, nd * sizeof *p.bias);
@@ -163,7 +163,7 @@ static int winograd_conv_run(struct op *op, struct exec *x, struct err *e)
 static int winograd_conv_prepare_with(struct op *op, bool copied, struct err *e)
 {
     struct conv_operands operands = conv_operands_of(op);
-    struct winograd g = winograd_of(&operands, copied || norm_prologue_coef(op));
+    struct winograd g = winograd_of(&operands, copied || norm_prologue_scale_shift(op));
     struct simd_workspace w = {0};
 
     g.moments = norm_moments_of(op, (g.nimages * g.down + g.band - 1) / g.band);
@@ -189,7 +189,8 @@ int winograd_conv_prepare_copied(struct op *op, struct err *e)
 
 const struct kernel simd_winograd = {
     KERNEL_OF(conv2d_kind),
-    .accepts = OP_NO_BIAS | OP_GIVES_MOMENTS | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF};
+    .accepts = OP_NO_BIAS | OP_GIVES_MOMENTS | OP_HAS_SECOND | OP_HAS_SCALE_SHIFT |
+               OP_HAS_SECOND_SCALE_SHIFT};
 const struct kernel simd_winograd_relu = {
     KERNEL_OF(conv2d_kind), .accepts = OP_HAS_SECOND, .requires = OP_RELU};
 const struct kernel simd_winograd_grad_input = {

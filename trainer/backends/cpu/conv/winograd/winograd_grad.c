@@ -37,7 +37,7 @@ static void winograd_grad_plan(const struct op *op, struct winograd_grad *b)
     struct conv_operands in = conv_operands_of(&b->input), w = conv_operands_of(&b->weights);
 
     b->in = winograd_of(&in, false);
-    b->w = winograd_of(&w, norm_prologue_coef(op));
+    b->w = winograd_of(&w, norm_prologue_scale_shift(op));
     b->w.nchunks = winograd_weights_chunks(&b->w);
     b->rows = simd_round_up(b->in.rows->side * b->in.width * b->in.src_channels, WINOGRAD_LINE);
     b->edges = simd_round_up(2 * b->in.width * b->in.src_channels, WINOGRAD_LINE);
@@ -52,7 +52,7 @@ static bool winograd_grad_supports(const struct op *op)
     winograd_grad_split(op, &b);
     if (!norm_grad_rows_supports(op) || !norm_prologue_supports(op) ||
         !winograd_supports(&b.input) || !winograd_supports(&b.weights) ||
-        (op->out[OP_OUT_SUMS] && (!op->in[OP_COEF] || op->in[OP_SECOND])))
+        (op->out[OP_OUT_SUMS] && (!op->in[OP_SCALE_SHIFT] || op->in[OP_SECOND])))
         return false;
     winograd_grad_plan(op, &b);
     return b.w.nchunks > 0 && b.in.band == b.w.band;
@@ -66,7 +66,7 @@ struct winograd_grad_workspace {
     struct norm_grad_rows dy;
     bool in_place; /* dx has the memory of dy or of x */
     double *norm_sums;
-    float *grad_coef, *coef, *packed, *no_bias, *zeros, *sums, *edges, *rooms;
+    float *grad_coef, *scale_shift, *packed, *no_bias, *zeros, *sums, *edges, *rooms;
 };
 
 static struct winograd_grad_workspace winograd_grad_workspace_of(const struct op *op,
@@ -79,7 +79,7 @@ static struct winograd_grad_workspace winograd_grad_workspace_of(const struct op
         .w = conv_operands_of(&b->weights),
         .norm_sums = simd_take(w, b->w.nchunks * b->norm_size, sizeof(double)),
         .grad_coef = simd_take(w, norm_grad_rows_size(op), sizeof(float)),
-        .coef = simd_take(w, norm_prologue_size(op), sizeof(float)),
+        .scale_shift = simd_take(w, norm_prologue_size(op), sizeof(float)),
         .packed = simd_take(w, b->in.weights, sizeof(float)),
         .no_bias = simd_take(w, b->in.bias, sizeof(float)),
         .zeros = simd_take(w, b->in.zeros, sizeof(float)),
@@ -285,8 +285,8 @@ static int winograd_grad_run(struct op *op, struct exec *x, struct err *e)
     p.in_place = is_in_place(&p);
     memset(p.no_bias, 0, b->in.bias * sizeof *p.no_bias);
     memset(p.zeros, 0, b->in.zeros * sizeof *p.zeros);
-    if (norm_prologue_coef(op)) {
-        norm_prologue_init(&p.norm, op, p.coef);
+    if (norm_prologue_scale_shift(op)) {
+        norm_prologue_init(&p.norm, op, p.scale_shift);
         p.w.norm[norm_prologue_source(op)] = &p.norm.map;
     }
 #pragma omp parallel num_threads(b->w.nthreads)
@@ -313,5 +313,5 @@ static int winograd_grad_run(struct op *op, struct exec *x, struct err *e)
 const struct kernel simd_winograd_grad = {
     .kind = &conv2d_grad_kind, .supports = winograd_grad_supports,
     .prepare = winograd_grad_prepare, .run = winograd_grad_run, .release = simd_release,
-    .accepts = OP_NO_BIAS | OP_HAS_NORM_GRAD | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF |
-           OP_GIVES_SUMS};
+    .accepts = OP_NO_BIAS | OP_HAS_NORM_GRAD | OP_HAS_SECOND | OP_HAS_SCALE_SHIFT |
+               OP_HAS_SECOND_SCALE_SHIFT | OP_GIVES_SUMS};

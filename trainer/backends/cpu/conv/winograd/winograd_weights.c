@@ -163,7 +163,7 @@ void winograd_weights_gather(const struct winograd *g, const float *sums, bool t
 /* The pointers into the workspace during one run. sums: of each chunk, or one; scratch: of each
  * thread, or one for all. */
 struct winograd_weights_workspace {
-    float *sums, *zeros, *coef, *scratch, *lines;
+    float *sums, *zeros, *scale_shift, *scratch, *lines;
 };
 
 static struct winograd_weights_workspace winograd_weights_workspace_of(const struct op *op,
@@ -175,7 +175,7 @@ static struct winograd_weights_workspace winograd_weights_workspace_of(const str
     return (struct winograd_weights_workspace){
         .sums = simd_take(w, nsums * (g->weights + g->bias), sizeof(float)),
         .zeros = simd_take(w, g->zeros, sizeof(float)),
-        .coef = simd_take(w, norm_prologue_size(op), sizeof(float)),
+        .scale_shift = simd_take(w, norm_prologue_size(op), sizeof(float)),
         .scratch = simd_take(w, nscratch * g->scratch, sizeof(float)),
         .lines = simd_take(w, g->nthreads * g->lines, sizeof(float)),
     };
@@ -192,8 +192,8 @@ static int winograd_weights_run(struct op *op, struct exec *x, struct err *e)
 
     (void)x;
     (void)e;
-    norm_prologue_init(&norm, op, p.coef);
-    if (norm_prologue_coef(op))
+    norm_prologue_init(&norm, op, p.scale_shift);
+    if (norm_prologue_scale_shift(op))
         operands.norm[norm_prologue_source(op)] = &norm.map;
     memset(p.zeros, 0, g->zeros * sizeof *p.zeros);
 #pragma omp parallel num_threads(g->nthreads)
@@ -219,7 +219,7 @@ static int winograd_weights_run(struct op *op, struct exec *x, struct err *e)
 static int winograd_weights_prepare(struct op *op, struct err *e)
 {
     struct conv_operands operands = conv_operands_of(op);
-    struct winograd g = winograd_of(&operands, norm_prologue_coef(op));
+    struct winograd g = winograd_of(&operands, norm_prologue_scale_shift(op));
     struct simd_workspace w = {0};
 
     g.nchunks = winograd_weights_chunks(&g);
@@ -233,5 +233,5 @@ static int winograd_weights_prepare(struct op *op, struct err *e)
 const struct kernel simd_winograd_grad_weights = {
     .kind = &conv2d_grad_kind, .supports = winograd_supports,
     .prepare = winograd_weights_prepare, .run = winograd_weights_run, .release = simd_release,
-    .accepts = OP_NO_BIAS | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF,
+    .accepts = OP_NO_BIAS | OP_HAS_SECOND | OP_HAS_SCALE_SHIFT | OP_HAS_SECOND_SCALE_SHIFT,
     .requires = OP_WEIGHTS_ONLY};

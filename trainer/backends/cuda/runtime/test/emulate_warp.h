@@ -42,7 +42,7 @@ static inline unsigned bf16_pair(float low, float high)
 static inline void emulate_check_aligned(const void *p, unsigned nbytes)
 {
     if ((uintptr_t)p % nbytes) {
-        fprintf(stderr, "emulate: %u bytes at an odd place: %p\n", nbytes, p);
+        fprintf(stderr, "emulate: %u bytes at an odd address: %p\n", nbytes, p);
         exit(1);
     }
 }
