@@ -128,9 +128,12 @@ like "$OUT" '^variant fast: 2 runs, 1 of them measured: 0.001 GPU-hours$' "those
 exits 0 "the same for programs" unetctl plan -C varied --json
 is "$(field "$OUT" '[(v["name"], v["runs"], v["measured_runs"]) for v in d["variants"]]')" \
     "[('late', 2, 0), ('usual', 2, 1), ('fast', 2, 1), ('twisted', 2, 1)]" "each variant has its cost"
+is "$(field "$OUT" '[k for k in ("train_images", "parameters", "cache_bytes") if k in d]')" "[]" \
+    "a study without images has none"
 exits 1 "collect" unetctl collect -C varied
 like "$OUT" '^command-late-g01-s1: missing' "a run of a variant is missing though others have run"
 is "$(grep -c ,missing, varied/logs/results.csv)" 2 "each count of it is"
+unlike varied/logs/results.csv 'command.python=' "settings have no interpreter that no run has"
 exits 0 "submit" unetctl submit -C varied --wait --timeout 60
 like "$ERR" '2 runs submitted; before: 0 active, 6 done' "runs those that are missing"
 exits 0 "then none is missing" unetctl collect -C varied
@@ -180,6 +183,36 @@ cp varied.yaml varied/study.yaml
 echo 'variants: {fast: bf16}' >>varied/study.yaml
 exits 3 "a variant that is a text" unetctl plan -C varied
 like "$ERR" 'varied/study.yaml:[0-9]+: variants.fast: must be a mapping of keys' "the line is named"
+
+# ---- a program that prints computed times: seeds are no repetitions
+cat >computed.sh <<'EOF'
+#!/bin/sh
+[ ! -e "$UNETCTL_STUDY_DIR/coarse" ] || t=0.5
+[ ! -e "$UNETCTL_STUDY_DIR/real" ] || s=$UNETCTL_SEED
+awk -v n="$UNETCTL_GPUS" -v t="${t:-0}" -v s="${s:-0}" 'BEGIN {
+    print ",time_per_epoch,loss,lr,training_time,test_time,iou"
+    for (i = 0; i < 8; i++)
+        printf "%d,%.7f,0.4,0.01,9.5,0.1,0.75\n", i, t ? t : (1 + s / 99 + i * i / 99) / n }
+' >"$UNETCTL_ATTEMPT_DIR/log.csv"
+EOF
+chmod +x computed.sh
+while read -r kind left text; do
+    exits 0 "init" unetctl init "$kind" --site local --set train.epochs=8 --set gpus=1,2 \
+        --set seeds=2 -- ./computed.sh
+    touch "$kind/$kind"
+    exits 0 "a study of $kind times" unetctl submit -C "$kind" --wait --timeout 60
+    exits 0 "collect" unetctl collect -C "$kind"
+    is "$(grep -c 'g0[12]-s2: done: it has the times and scores of' "$OUT")" "$left" "$text"
+    exits 0 "report" unetctl report -C "$kind" --json report.json
+    is "$(field report.json '[p["runs"] for s in d["engines"] for p in s["points"]]')" \
+        "[$((2 - left / 2)), $((2 - left / 2))]" "so many runs a count are used"
+    is "$(tr -s '\n ' ' ' <"$OUT" | grep -c '2 runs with the times and scores of another seed')" \
+        "$((left / 2))" "one sentence says so"
+done <<'EOF'
+computed 2 are copies
+coarse 0 are equal by chance
+real 0 are repetitions
+EOF
 
 # ---- another script is another series
 mkdir scripts
@@ -370,7 +403,7 @@ like <(unetctl logs -C forms command-g01-s1) "none of its columns is known as a 
 is "$(collected state | cut -d' ' -f1)" unread "its log is unread, not corrupt"
 like forms/logs/results.csv 'steps.jsonl: none of its columns is known as a time.*its columns are step, took, loss, score' \
     "the note names its columns"
-printf 'log: {time: took, quality: score}\nquality: {name: score, better: lower}\n%s\n' \
+printf 'log: {time: "took:each", quality: score}\nquality: {name: score, better: lower}\n%s\n' \
     'work: {unit: tokens, per_step: 64}' >>forms/study.yaml
 is "$(collected state metric quality lower unit images stepped log)" \
     "done score 140.000000 yes tokens 640.000000 yes log_command_1.jsonl" "study.yaml says what is in it"

@@ -68,7 +68,7 @@ struct plan_forecast {
 static struct plan_cost *cost_of(const struct workspace *w, struct plan_forecast *f,
                                  const struct run *run)
 {
-    return run->own ? &f->variants[run->own - w->of_variants] : &f->total;
+    return run->own && w->variants.count ? &f->variants[run->own - w->of_variants] : &f->total;
 }
 
 static void format_start(time_t start, char dst[32])
@@ -366,7 +366,7 @@ static int measure_runs(const struct workspace *w, struct plan_forecast *f, stru
     for (size_t i = 0; i < f->plan.count; i++) {
         const struct run *run = &f->plan.runs[i];
         add_cost(&f->total, w, run, f->measured[i]);
-        if (run->own)
+        if (cost_of(w, f, run) != &f->total)
             add_cost(cost_of(w, f, run), w, run, f->measured[i]);
         if (is_reported || f->measured[i] <= w->options.time_min * 60.0 ||
             f->advice.count == PLAN_ADVICE_MAX)
