@@ -112,7 +112,7 @@ void run_energy_measure(const char *study_dir, struct result *r)
     r->cpu_energy_j = cpus;
     if (sum.ngpus) {
         double seconds = r->gpus * fmax(whole, sum.once ? sum.end - sum.begin : NAN);
-        double covered = sum.seconds / seconds;
+        double covered = seconds > 0 ? sum.seconds / seconds : 0;
         bool known = covered >= RUN_ENERGY_COVERED && !(sum.noted && sum.noted->spoilt);
         r->gpu_watts = sum.joules / sum.seconds;
         r->gpu_busy = sum.busy_s / sum.seconds;

@@ -87,8 +87,8 @@ int main(void)
     measure(good, ROW(100, "GPU-b", 0, "XID 13") ROW(110, "GPU-b", 1000, ""), "");
     near(r.energy_j, 1820, "an XID leaves the energy as it is");
     is_str(r.note, "n2, GPU-b: XID 13", "and is noted");
-    measure(good, ROW(100, "GPU-b", 0, "another run uses it, too") ROW(110, "GPU-b", 1000, "XID 1"),
-            "");
+    measure(good, ROW(100, "GPU-b", 0, "\"another run uses it, too\"")
+            ROW(110, "GPU-b", 1000, "XID 1"), "");
     near(r.energy_j, NAN, "that of a GPU which another run uses is not the run's");
     measure("", "", "");
     near(r.energy_j, NAN, "without a row there is no energy");
