@@ -333,7 +333,7 @@ static void fill_energy(struct table *t, const struct report_series *rs)
         bool some = kwh->count > 1, units = unit->count > 1;
         int digits = decimals_of(kwh->median), unit_digits = decimals_of(unit->median);
         table_addf(t, "GPUs", "%d", p->gpus);
-        table_addf(t, "runs", "%zu", kwh->count);
+        table_addf(t, "runs", "%zu", kwh->count ? kwh->count : p->q[QUANTITY_CPU_ENERGY].count);
         table_add_number(t, "kWh", kwh->median, digits);
         add_interval_or_range(t, "95 % interval", &kwh->interval, some ? kwh->min : NAN, kwh->max,
                               digits, s);
