@@ -22,14 +22,14 @@ ended() { # CODE TEXT DIR
     OUT=$TMP/$3.out ERR=$TMP/$3.err
     is "$(cat "$3.code")" "$1" "$2"
 }
-make_rounds slow local "${score[@]}"
+make_rounds slow local "${score[@]}" 'design: {max_gpu_hours: 9}'
 echo serial >slow/behave
 make_rounds poor local "${score[@]}"
 make_rounds bad local
 echo fail >bad/behave
 make_rounds nan local "${score[@]}"
 echo nan >nan/behave
-begin slow --max-gpu-hours 9 &
+begin slow &
 begin poor --max-gpu-hours 0.8 &
 begin bad --max-gpu-hours 9 &
 begin nan --max-gpu-hours 9 &
@@ -129,7 +129,7 @@ like "$ERR" '^unetctl: error: command-g04-s2 has no score: did it diverge.; --co
 like "$OUT" '^But: 1 run has no score' "what was learnt is printed"
 OUT=$TMP/.out ERR=$TMP/.err
 exits 0 "it is counted" unetctl submit -C nan "${until[@]}" --max-gpu-hours 9 --count-failed
-like "$OUT" '^decided after .*: the quality of 2 GPUs is shown to fall, as that of all' \
+like "$OUT" '^decided after .*: the quality of 2 GPUs is shown to fall' \
     "as a fall of quality"
 like "$OUT" '^Use 1 GPU: .*' "and the report agrees"
 make_rounds long local "${score[@]}"
@@ -154,4 +154,11 @@ ok "a study of it is made" unetctl init tiny --data data --site local --set trai
 exits 3 "short runs that are whole" unetctl submit -C tiny --until-decided --gpus 1,2 \
     --max-gpu-hours 9
 like "$ERR" '^unetctl: error: unet-short-g01-s1 was a whole training' "the reason is one line"
+
+# ---- a damaged record
+sed -i 's/"gpus": 4/"gpus": 0/' slow/.unetctl/rounds.json
+for verb in submit report; do
+    exits 7 "rounds.json is damaged: $verb" unetctl $verb -C slow
+    like "$ERR" '^unetctl: error: .*/rounds.json: round 1 is not complete' "the reason is one line"
+done
 done_testing

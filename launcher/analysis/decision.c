@@ -260,12 +260,12 @@ static int describe_efficiency(const struct decision *d, const struct series *s,
     int decimals = decision_efficiency_decimals(d, r->value);
     int n = snprintf(dst, size, "%.*f (", decimals, r->value);
 
-    if (interval_is_known(&r->interval))
-        n += snprintf(dst + n, size - (size_t)n,
-                      r->interval.method == INTERVAL_EPOCHS
-                          ? "%.3f to %.3f by the epochs of single runs, "
-                          : "95 %% interval %.3f to %.3f, ",
-                      r->interval.low, r->interval.high);
+    if (interval_is_known(&r->interval) && r->interval.method == INTERVAL_EPOCHS)
+        n += snprintf(dst + n, size - (size_t)n, "%.3f to %.3f by the %ss of single runs, ",
+                      r->interval.low, r->interval.high, series_interval(s));
+    else if (interval_is_known(&r->interval))
+        n += snprintf(dst + n, size - (size_t)n, "95 %% interval %.3f to %.3f, ", r->interval.low,
+                      r->interval.high);
     else if (!isnan(r->least))
         n += snprintf(dst + n, size - (size_t)n,
                       "%.2f to %.2f between single runs, too few for an interval, ", r->least,

@@ -37,7 +37,7 @@ static void add_result_row(struct buf *b, const struct result *r)
     struct buf line = {0};
 
     buf_addf(&line, "%s: %s", r->run, result_state_name(r->state));
-    if (r->state != RESULT_DONE)
+    if (r->state != RESULT_DONE || r->copied)
         buf_addf(&line, ": %s", r->note);
     else if (r->limited == 1)
         buf_addf(&line, ", ended at its limit, %.4g s an %s", r->median_epoch_s,

@@ -68,7 +68,7 @@ struct plan_forecast {
 static struct plan_cost *cost_of(const struct workspace *w, struct plan_forecast *f,
                                  const struct run *run)
 {
-    return run->own ? &f->variants[run->own - w->of_variants] : &f->total;
+    return run->own && w->variants.count ? &f->variants[run->own - w->of_variants] : &f->total;
 }
 
 static void format_start(time_t start, char dst[32])
@@ -366,7 +366,7 @@ static int measure_runs(const struct workspace *w, struct plan_forecast *f, stru
     for (size_t i = 0; i < f->plan.count; i++) {
         const struct run *run = &f->plan.runs[i];
         add_cost(&f->total, w, run, f->measured[i]);
-        if (run->own)
+        if (cost_of(w, f, run) != &f->total)
             add_cost(cost_of(w, f, run), w, run, f->measured[i]);
         if (is_reported || f->measured[i] <= w->options.time_min * 60.0 ||
             f->advice.count == PLAN_ADVICE_MAX)
@@ -407,7 +407,8 @@ static int plan_study(struct workspace *w, struct plan_forecast *f, struct err *
 
     if (until_decided ? plan_rounds(w, f, e) : workspace_plan(w, &f->plan, e))
         return -1;
-    if (!study_runs_trainer(&w->study) && attempt_check(w, f->plan.runs, e))
+    if ((!study_runs_trainer(&w->study) || *w->study.container) &&
+        attempt_check(w, f->plan.runs, e))
         return -1;
     plan_advice_collect(w, &f->plan, &f->advice);
     if (measure_runs(w, f, e))

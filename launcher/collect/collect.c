@@ -254,6 +254,7 @@ static int scan_study(const struct workspace *w, const char *label, struct resul
     }
     results_sort(table);
     suspects_discard_repeated(table);
+    suspects_mark_copied(table);
     for (size_t i = 0; i < table->count; i++) {
         struct result *r = &table->rows[i];
         if (r->state != RESULT_DONE)

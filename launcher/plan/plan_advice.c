@@ -92,7 +92,7 @@ static const char *gpus_word(const struct counts *c)
     return strcmp(c->text, "1") == 0 ? "GPU" : "GPUs";
 }
 
-/* Adds advice about the runs of a study, or of its variant `own`. */
+/* Adds advice about the runs of a study, or unless that is NULL, of its variant `own`. */
 static void advise_batches(const struct study *s, const struct run_plan *plan,
                            const struct workspace *own, struct plan_advice *dst)
 {
@@ -105,7 +105,7 @@ static void advise_batches(const struct study *s, const struct run_plan *plan,
     snprintf(batch, sizeof batch, shared ? "%d" : "%d x GPUs",
              s->train.batch_per_gpu ? s->train.batch_per_gpu : s->train.global_batch);
     for (size_t i = 0; i < plan->count; i++) {
-        if (plan->runs[i].own != own)
+        if (own && plan->runs[i].own != own)
             continue;
         int gpus = plan->runs[i].layout.gpus;
         long global = run_plan_batch(s, &plan->runs[i]).global, rest = images % global;

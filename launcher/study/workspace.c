@@ -77,6 +77,8 @@ static int merge_options(struct workspace *w, int nwords, char **words, struct e
 
     if (yaml_table_add_table(settings_of_study, "slurm", site_keys, &w->site, &w->site.origins,
                              &w->study.settings, &w->study.origins, e) ||
+        yaml_table_add_table(settings_of_study, "", site_keys, &w->site, &w->site.origins,
+                             &w->study.settings, &w->study.origins, e) ||
         add_environment(w, e))
         return -1;
     w->options = (struct job_options){
@@ -204,9 +206,7 @@ static int open_with_words(struct workspace *w, const struct workspace_args *arg
     w->after = &args->after;
     w->gpus = w->study.gpus;
     w->seeds = w->study.seeds;
-    w->templates = args->templates         ? args->templates
-                   : *w->study.templates ? w->study.templates
-                                         : w->site.templates;
+    w->templates = args->templates ? args->templates : w->study.templates;
     return 0;
 }
 
@@ -282,6 +282,7 @@ void workspace_close(struct workspace *w)
     for (int i = 0; i < WORKSPACE_NKINDS; i++)
         scheduler_close(w->open[i]);
     sbatch_environment_destroy(&w->environment);
+    free(w->excluded);
     ledger_close(&w->ledger);
     site_close(&w->site);
     study_close(&w->study);

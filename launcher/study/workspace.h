@@ -109,6 +109,7 @@ struct workspace {
     bool take_over;               /* runs that other users submitted are not left to them */
     const struct cli_list *after; /* what new jobs wait for (dependency.h) */
     struct job_options options;   /* merged from all layers */
+    char *excluded; /* options.exclude with bad nodes (bad_nodes.h), or NULL */
     /* what comes from sbatch's variables; none where the Slurm is not the machine's own, such as a
      * sandbox's */
     struct sbatch_words environment;

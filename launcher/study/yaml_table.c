@@ -572,7 +572,7 @@ int yaml_table_add_table(const struct setting *keys, const char *section,
         char path[SETTING_PATH_SIZE];
         struct buf text = {0};
 
-        snprintf(path, sizeof path, "%s.%s", section, k->path);
+        snprintf(path, sizeof path, "%s%s%s", section, *section ? "." : "", k->path);
         const struct setting *own = setting_find(keys, path);
         if (!own || own->type != k->type || setting_is_list(k))
             continue;

@@ -132,7 +132,7 @@ static bool is_of_job(const struct setting *k)
     while (*engine && (strlen(*engine) != n || strncmp(k->path, *engine, n) != 0))
         engine++;
     return *engine || strncmp(k->path, "slurm.", 6) == 0 || strcmp(k->path, "site") == 0 ||
-           strcmp(k->path, "templates") == 0;
+           strcmp(k->path, "templates") == 0 || strncmp(k->path, "container", 9) == 0;
 }
 
 /* Refuses an option of the command line that would have no effect. */

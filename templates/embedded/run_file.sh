@@ -15,4 +15,4 @@ export TF_CONFIG
 
 cd {{run_dir|sh}}
 {{energy}}
-exec {{trainer|sh}} train --run run.json --out attempt-{{attempt}}{{resume}}
+exec {{command}}

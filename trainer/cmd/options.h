@@ -17,7 +17,7 @@ struct settings;
      "auto: a GPU where there is one | cpu | ref | simd | cuda (auto)", &(word), 0, 0}
 #define OPTIONS_DTYPE(word)                                                                     \
     {"dtype", 0, CLI_STRING, "WORD",                                                            \
-     "activations: auto (tf32 or f32) | f32 | bf16; cuda: fp16 | tf32 (auto)", \
+     "activations: auto: tf32 or f32 | f32 | tf32 | bf16 | fp16 (auto)", \
      &(word), 0, 0}
 #define OPTIONS_CHECKPOINT(path)                                                                \
     {"checkpoint", 'c', CLI_STRING, "PATH", "folder of a run (its newest DONE attempt), an " \

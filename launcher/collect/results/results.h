@@ -60,6 +60,8 @@ struct result {
      * nor the time of a whole run. */
     int limited;
     double limited_s; /* how long it trained then; 0: the sum of its curve */
+    /* 1 if its times and scores are those of a run of another seed (suspects.h): no repetition */
+    int copied;
     long asked_steps; /* limit.steps of its plan, for the reader of its log; 0: none */
     /* 1 if its intervals (curve.h) are the steps between two rows of its log, not epochs; `epochs`
      * is their number all the same, and images and times are of one of them */

@@ -272,6 +272,32 @@ static int sum_urgently(struct comm *c, struct device *d, struct err *e)
     return 0;
 }
 
+/* Each two ranks exchange memory of their devices. */
+static int exchange_memory(struct comm *c, struct device *d, struct err *e)
+{
+    const struct device_ops *ops = backend_find("cuda")->device;
+    size_t nbytes = N * sizeof(float);
+    float *host = ops->alloc(d, DEVICE_HOST, nbytes, e);
+    float *own = host ? ops->alloc(d, DEVICE_LOCAL, 2 * nbytes, e) : NULL;
+    int rc = own ? 0 : -1;
+
+    for (int distance = 1; rc == 0 && distance < c->size; distance++) {
+        int peer = c->rank ^ distance; /* pairs that are at work at the same time */
+        if (peer >= c->size)
+            continue;
+        rc = fill(ops, d, host, own, c->rank, e);
+        if (rc == 0)
+            rc = c->ops->exchange(c, peer, (char *)own, nbytes, e);
+        rc = rc || ops->copy(d, host, own + N, nbytes, e) || ops->drain(d, e) ? -1 : 0;
+        for (size_t i = 0; rc == 0 && i < N; i++)
+            if (host[i] != (float)(i % 100) + (float)peer)
+                rc = err_set(e, ERR_INTERNAL, "exchange: element %zu is %g", i, (double)host[i]);
+    }
+    ops->free(d, DEVICE_HOST, host);
+    ops->free(d, DEVICE_LOCAL, own);
+    return rc;
+}
+
 /* Rank 0 records, the others do not. */
 static int record_on_one(struct comm *c, struct device *d, struct err *e)
 {
@@ -385,6 +411,7 @@ static void test_processes(int size)
 {
     pass_in_processes(size, "all collectives", all_collectives);
     pass_in_processes(size, "sums in the queue, recorded and replayed", sums_in_queue);
+    pass_in_processes(size, "exchanges of two ranks", exchange_memory);
     if (size < 2)
         return;
     pass_in_processes(size, "an urgent sum before one that another rank has not begun", sum_urgently);

@@ -9,7 +9,7 @@
 
 #include "launcher/analysis/analysis.h"
 #include "launcher/analysis/design/design_expect.h"
-#include "t/tap.h"
+#include "launcher/analysis/test/near.h"
 
 static struct err e;
 static struct design_round *rounds;
@@ -135,7 +135,7 @@ static void check_analysis(void)
        "its interval is the repeated one");
     is_int(c->nfamily, looks.family, "simultaneous over the counts that may be tested");
     ok(dec->seeds.n == 0, "and it advises no further seeds");
-    double change = c->interval.high - c->interval.low;
+    double width = c->interval.high - c->interval.low;
     decision_describe_rule(&b, &options.rule, &a.series[0].series, "score");
     ok(strstr(b.data, "a repeated confidence interval over pairs of seeds"), "the rule says so");
     buf_destroy(&b);
@@ -145,7 +145,9 @@ static void check_analysis(void)
         bail_out("%s", e.text);
     dec = &a.series[0].decision;
     c = &dec->quality[series_find(&a.series[0].series, verdict.gpus) - dec->base].change;
-    ok(c->interval.high - c->interval.low < change, "that of a fixed sample is narrower");
+    /* Student's t of the second look's level over that of 95 % */
+    near(width / (c->interval.high - c->interval.low), 4.767 / 2.447, 1e-2,
+         "that of a fixed sample is narrower");
     analysis_destroy(&a);
     results_destroy(&source.results);
     design_describe(&d, rounds, nrounds, &verdict, &b);
