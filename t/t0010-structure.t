@@ -38,6 +38,9 @@ launcher/collect|launcher/collect/ launcher/host launcher/scheduler launcher/sta
 launcher/analysis/statistics|
 launcher/analysis/model|launcher/analysis/statistics launcher/collect/results
 launcher/analysis|launcher/analysis/ launcher/collect/results
+launcher/analysis/design|launcher/analysis/ launcher/collect/results
+launcher/rounds|launcher/analysis/ launcher/collect/ launcher/host launcher/status launcher/study '\
+'launcher/submit
 launcher/report/markup|
 launcher/report/chart|launcher/host launcher/report/markup
 launcher/report|launcher/report/ launcher/analysis/ launcher/collect/ launcher/host

@@ -169,12 +169,14 @@ like "$ERR" 'warning: the time limit \(1 min\) is not longer' "it warns of the t
 ok "it leaves no files" test ! -e runs/unet-g08-s1/attempt-2
 exits 2 "resume with a setting of plans is refused" unetctl resume -s seeds=3 unet-g08-s1
 rm behave
+echo 'limit: {steps: 9}' >>study.yaml # a whole training stays one
 exits 0 "resume with more time is accepted" unetctl resume -s slurm.time=7:00:00 unet-g08-s1 \
     --wait
 like "$ERR" 'unet-g08-s1 continues with the settings it began with: train.epochs is 7, though .*study.yaml:[0-9]+ says 200; other settings' \
     "the warning says with which settings the run continues"
 like runs/unet-g08-s1/submit_file.sh '--time=420' "the job has the new time limit"
 ok "the plan of the first attempt is used" test ! -e runs/unet-g08-s1/attempt-2/run.json
+sed -i '/^limit:/d' study.yaml
 
 # ---- also where the study was moved, and its data
 cd "$TMP" && mv study elsewhere && mv data data2

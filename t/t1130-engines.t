@@ -121,8 +121,29 @@ like "$OUT" 'markers +rate=0.2' "which its settings describe"
 is "$(cd varied/logs && echo log_*.csv)" \
     "log_command-fast_1.csv log_command-fast_2.csv log_command-twisted_1.csv log_command-twisted_2.csv log_command-usual_1.csv log_command-usual_2.csv" \
     "each has logs of its own"
+sed -i -e '/^variants:/a\  late: {command.env.TWIST: 8}' -e 's/^gpus:.*/gpus: 1,2/' varied/study.yaml
+exits 0 "a plan with one variant more" unetctl plan -C varied
+like "$OUT" '^variant late: 2 runs$' "whose times are not measured by other variants"
+like "$OUT" '^variant fast: 2 runs, 1 of them measured: 0.001 GPU-hours$' "those have their own (a resumed run gives no time)"
+exits 0 "the same for programs" unetctl plan -C varied --json
+is "$(field "$OUT" '[(v["name"], v["runs"], v["measured_runs"]) for v in d["variants"]]')" \
+    "[('late', 2, 0), ('usual', 2, 1), ('fast', 2, 1), ('twisted', 2, 1)]" "each variant has its cost"
+is "$(field "$OUT" '[k for k in ("train_images", "parameters", "cache_bytes") if k in d]')" "[]" \
+    "a study without images has none"
+exits 1 "collect" unetctl collect -C varied
+like "$OUT" '^command-late-g01-s1: missing' "a run of a variant is missing though others have run"
+is "$(grep -c ,missing, varied/logs/results.csv)" 2 "each count of it is"
+unlike varied/logs/results.csv 'command.python=' "settings have no interpreter that no run has"
+exits 0 "submit" unetctl submit -C varied --wait --timeout 60
+like "$ERR" '2 runs submitted; before: 0 active, 6 done' "runs those that are missing"
+exits 0 "then none is missing" unetctl collect -C varied
 sed -i '/^variants:/,$d' varied/study.yaml
-exits 0 "--vary" unetctl plan -C varied --vary train.batch_per_gpu=4,8 --vary limit.steps=0,10 --json
+exits 0 "variants of --vary count by themselves, too" unetctl collect -C varied
+rm -r varied/runs/command-late-g02-s1
+exits 1 "also if one has a run less" unetctl collect -C varied
+like "$OUT" '^command-late-g02-s1: missing' "its run is missing"
+exits 0 "--vary" unetctl plan -C varied --gpus 1 --vary train.batch_per_gpu=4,8 \
+    --vary limit.steps=0,10 --json
 is "$(field "$OUT" '[r["run"] for r in d["runs"]]')" \
     "['command-batch-per-gpu4-steps0-g01-s1', 'command-batch-per-gpu4-steps10-g01-s1', 'command-batch-per-gpu8-steps0-g01-s1', 'command-batch-per-gpu8-steps10-g01-s1']" \
     "its combinations are variants"
@@ -139,9 +160,59 @@ done <<'EOF'
 2|trian.lr=3|unknown key 'trian.lr'; did you mean 'train.lr'
 2|train.lr|--vary train.lr: must be KEY=VALUE,VALUE
 EOF
+cp varied/study.yaml varied.yaml
+cat >>varied/study.yaml <<'EOF'
+variants:
+  one: {}
+  two: {command.args: ["--lr", "a \"b\", {{rate}}"], command.env: {A: x y}}
+EOF
+exits 0 "a variant may have other arguments" unetctl generate -C varied --gpus 4
+is "$(field varied/runs/command-two-g04-s1/run.json 'd["program"]["args"], d["program"]["env"]')" \
+    "(['--lr', 'a \"b\", {{rate}}'], ['A=x y'])" "as a list or mapping"
+is "$(field varied/runs/command-one-g04-s1/run.json 'd["program"]["args"]')" "['{{rate}}']" \
+    "others keep those of the study"
+cp varied.yaml varied/study.yaml
+echo 'variants: {one: {command.args: --lr}}' >>varied/study.yaml
+exits 3 "one that is a text" unetctl plan -C varied
+like "$ERR" 'varied/study.yaml:[0-9]+: variant one: command.args is a list' "is refused"
+cp varied.yaml varied/study.yaml
+echo 'variants: {one: {train.lr: [1, 2]}}' >>varied/study.yaml
+exits 3 "a list for one value" unetctl plan -C varied
+like "$ERR" "variant one: .*is not a number" "is refused, too"
+cp varied.yaml varied/study.yaml
 echo 'variants: {fast: bf16}' >>varied/study.yaml
 exits 3 "a variant that is a text" unetctl plan -C varied
 like "$ERR" 'varied/study.yaml:[0-9]+: variants.fast: must be a mapping of keys' "the line is named"
+
+# ---- a program that prints computed times: seeds are no repetitions
+cat >computed.sh <<'EOF'
+#!/bin/sh
+[ ! -e "$UNETCTL_STUDY_DIR/coarse" ] || t=0.5
+[ ! -e "$UNETCTL_STUDY_DIR/real" ] || s=$UNETCTL_SEED
+awk -v n="$UNETCTL_GPUS" -v t="${t:-0}" -v s="${s:-0}" 'BEGIN {
+    print ",time_per_epoch,loss,lr,training_time,test_time,iou"
+    for (i = 0; i < 8; i++)
+        printf "%d,%.7f,0.4,0.01,9.5,0.1,0.75\n", i, t ? t : (1 + s / 99 + i * i / 99) / n }
+' >"$UNETCTL_ATTEMPT_DIR/log.csv"
+EOF
+chmod +x computed.sh
+while read -r kind left text; do
+    exits 0 "init" unetctl init "$kind" --site local --set train.epochs=8 --set gpus=1,2 \
+        --set seeds=2 -- ./computed.sh
+    touch "$kind/$kind"
+    exits 0 "a study of $kind times" unetctl submit -C "$kind" --wait --timeout 60
+    exits 0 "collect" unetctl collect -C "$kind"
+    is "$(grep -c 'g0[12]-s2: done: it has the times and scores of' "$OUT")" "$left" "$text"
+    exits 0 "report" unetctl report -C "$kind" --json report.json
+    is "$(field report.json '[p["runs"] for s in d["engines"] for p in s["points"]]')" \
+        "[$((2 - left / 2)), $((2 - left / 2))]" "so many runs a count are used"
+    is "$(tr -s '\n ' ' ' <"$OUT" | grep -c '2 runs with the times and scores of another seed')" \
+        "$((left / 2))" "one sentence says so"
+done <<'EOF'
+computed 2 are copies
+coarse 0 are equal by chance
+real 0 are repetitions
+EOF
 
 # ---- another script is another series
 mkdir scripts
@@ -182,9 +253,9 @@ exits 0 "a script that an interpreter of the system runs" submit python
 is "$(sed 's/.*  //' python/runs/command-g01-s1/attempt-1/source.sha256)" train.sh "is found"
 head -c 1100000 /dev/zero >scripts/large.py
 rm -rf scripts/.git
-sed -i "s#^  script:.*#&\n  args: [--image, $TMP/scripts/tool.sif]#" changed/study.yaml
+printf 'container: %s\ncontainer_runtime: podman\n' "$TMP/scripts/tool.sif" >>changed/study.yaml
 echo image >scripts/tool.sif
-exits 0 "a run with a large file and a container" on 5
+exits 1 "a run with a large file and a container that no runtime can start" on 5
 like "$ERR" 'warning: .*/scripts: a change of 1 file is not noticed' "the large file is named"
 like changed/runs/command-g05-s1/attempt-1/source.sha256 '^[0-9a-f]{64}  container .*tool.sif$' \
     "the container is hashed"
@@ -332,7 +403,7 @@ like <(unetctl logs -C forms command-g01-s1) "none of its columns is known as a 
 is "$(collected state | cut -d' ' -f1)" unread "its log is unread, not corrupt"
 like forms/logs/results.csv 'steps.jsonl: none of its columns is known as a time.*its columns are step, took, loss, score' \
     "the note names its columns"
-printf 'log: {time: took, quality: score}\nquality: {name: score, better: lower}\n%s\n' \
+printf 'log: {time: "took:each", quality: score}\nquality: {name: score, better: lower}\n%s\n' \
     'work: {unit: tokens, per_step: 64}' >>forms/study.yaml
 is "$(collected state metric quality lower unit images stepped log)" \
     "done score 140.000000 yes tokens 640.000000 yes log_command_1.jsonl" "study.yaml says what is in it"
@@ -452,8 +523,8 @@ words_of() { # ENGINE LINES...: the last lines of the scripts of a run on 1 GPU
     unetctl generate -C words --engine "$engine" --gpus 1 2>"$ERR" || cat "$ERR"
 }
 words_of pytorch 'pytorch:' "  script: $srcdir/t/engine.sh" \
-    '  python: apptainer exec /my/image.sif python3'
-like words/runs/pytorch-g01-s1/run_file.sh "^.start apptainer exec /my/image.sif python3 .*engine.sh" \
+    '  python: accelerate launch --num_processes=1'
+like words/runs/pytorch-g01-s1/run_file.sh "^.start accelerate launch --num_processes=1 .*engine.sh" \
     "python: may have several words"
 words_of torchrun 'torchrun:' "  script: $srcdir/t/engine.sh" '  args: [--seed, "{{seed}}"]'
 like words/runs/torchrun-g01-s1/run_file.sh \
@@ -473,15 +544,6 @@ mkdir -p "a b"
 ln -s "$(command -v python3)" "a b/python3"
 words_of pytorch 'pytorch:' "  script: $srcdir/t/engine.sh" "  python: $TMP/a b/python3"
 like words/runs/pytorch-g01-s1/run_file.sh "^.start '$TMP/a b/python3' " "or be a path with a blank"
-for container in '--container-image=/my/image.sqsh --mpi=pmix' 'apptainer exec /my/image.sif'; do
-    rm -rf words
-    make_study words generic
-    sed -i "s|^launcher: .*|launcher: srun $container|" words/site.yaml
-    unetctl generate -C words --gpus 1 2>"$ERR" || cat "$ERR"
-    like words/runs/unet-g01-s1/submit_file.sh "^ *srun ${container//[.]/[.]} bash " \
-        "a single rank is in the container, too: ${container%% *}"
-done
-
 engine_study marker "$srcdir/t/engine.sh" '  args: ["{{atempt_dir}}"]'
 exits 3 "an unknown marker in the arguments is refused" \
     unetctl generate -C marker --engine command --gpus 1

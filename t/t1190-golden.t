@@ -96,6 +96,9 @@ like "$ERR" 'split.json: schema 2 is of a later version' "and says why"
 cd "$TMP" && later .unetctl/ledger.jsonl && sed -i 's/"schema":2/"schema":1/' .unetctl/ledger.jsonl
 echo '{"schema":2,"folder":"/","words":[]}' >.unetctl/left.json
 refuses 7 left.json "left.json" unetctl watch
+echo '{"schema":2,"design":{},"rounds":[]}' >.unetctl/rounds.json
+refuses 7 rounds.json "rounds.json" unetctl submit --until-decided --max-gpu-hours 9
+rm .unetctl/rounds.json
 cd "$TMP" && later $attempt/checkpoint/model.json
 refuses 9 model.json "model.json" unet-train eval -c runs/$run --data data --split split.json
 cd "$TMP" && rm -rf later && copy_study "$version" later && cd later || exit 255

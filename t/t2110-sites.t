@@ -62,26 +62,26 @@ SPANK_PLUGIN(images, 1)
 static int take(int value, const char *text, int remote) { return 0; }
 int slurm_spank_init(spank_t spank, int n, char **words)
 {
-    static struct spank_option image = {"container-image", "IMAGE", "the image to start", 1, 0, take};
+    static struct spank_option image = {"container-name", "NAME", "of a container", 1, 0, take};
     return spank_option_register(spank, &image);
 }
 C
     ok "a plugin of Slurm is built" "${CC:-gcc}" -shared -fPIC -w -o plugin.so plugin.c
     exits 2 "its option is refused before the plugin is installed" \
         unetctl submit -C passed --gpus 1 -- \
-        --container-image=x
-    like "$ERR" "'--container-image' is not an option of sbatch; did you mean --container" \
+        --container-name=x
+    like "$ERR" "'--container-name' is not an option of sbatch; did you mean --container" \
         "the unknown option is taken for a typing error"
     conf=$XDG_STATE_HOME/unetctl/sandbox/etc/plugstack.conf
     echo "optional $TMP/plugin.so" >"$conf"
     exits 0 "its option is accepted then" \
-        unetctl submit -C passed --gpus 5 -- --hold --container-image=x
+        unetctl submit -C passed --gpus 5 -- --hold --container-name=x
     exits 0 "its option is accepted with the value as a word" unetctl submit -C passed --gpus 2 -- \
-        --hold --container-image y
-    like passed/runs/unet-g02-s1/submit_file.sh '^#SBATCH --container-image' \
+        --hold --container-name y
+    like passed/runs/unet-g02-s1/submit_file.sh '^#SBATCH --container-name' \
         "the script has the option of the container plugin"
     exits 2 "a misspelling of the option is refused" \
-        unetctl submit -C passed --gpus 4 -- --container-imgae=x
+        unetctl submit -C passed --gpus 4 -- --container-nmae=x
     rm "$conf"
 else
     skip "slurm/spank.h or a compiler is not installed" "options of plugins"

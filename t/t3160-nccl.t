@@ -62,6 +62,9 @@ for norm in sync none; do
     is "$(field $norm-p/DONE weights_sha256)" "$(field $norm-t/DONE weights_sha256)" \
         "$norm: 2 processes give the same bits as 2 forked ranks"
 done
+ok "the bandwidth between 2 forked ranks is measured" "${train[@]}" --gpus 2 --bandwidth --out measured
+ok "they exchange messages" grep -q '"links":\[\[0,1,[0-9.e-]*\]\]' measured/bandwidth.json
+ok "it is of NCCL" grep -q '"comm":"nccl"' measured/bandwidth.json
 # By time, but rank 0's: no other rank tries engines, nor has any to keep.
 for r in 0 1; do with[r]=XDG_CACHE_HOME=$PWD/cache$r; done
 ok "2 processes, kernels by time" processes --set train.deterministic=false --epochs 1 \

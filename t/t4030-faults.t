@@ -46,6 +46,7 @@ ok "three ranks are training" under_way killed
 kill -KILL "$(process_of 2)"
 end
 is "$code" 137 "a rank is killed: its signal is mpirun's exit code"
+like killed/bad-nodes "^[0-9]+ $host a rank was lost" "the node of the rank is noted"
 like killed/FAILED "\"exit_code\":5,\"error\":\"rank 2 on $host is gone" "the marker names the rank"
 is "$(left_over)" 0 "no process is left"
 ok "the checkpoint is kept" has_state killed

@@ -397,7 +397,7 @@ like words '^Use 4 GPUs: 4.00x faster than with 1 GPU .*, and val_loss holds.*Li
 made tokens tokens 1 2 4 8
 exits 0 "a report without a quality is made" unetctl report --logs tokens -o tokens-report
 tr -s '\n ' ' ' <"$OUT" >words
-like words '^Use 8 GPUs: 8.0x faster .*, by speed alone\. This is by speed alone, as the runs give the steady speed' \
+like words '^Use 8 GPUs: 8.0x faster .*, by speed alone\. All runs give the steady speed alone, so' \
     "without a quality the verdict is by speed, and says so"
 like tokens-report/report.md 'tokens/s' "work has its unit"
 for d in loss tokens; do

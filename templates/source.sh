@@ -3,7 +3,8 @@
 # source.list (written by unetctl) names a folder, files in it and a container. Their hashes, as
 # sha256sum prints them, go to ATTEMPT/source.sha256, and a copy of the files to source-HASH. A
 # restart with other files adds to source.sha256. Of a container that is a file, its size and its
-# first and last MiB count, else its name; it is not copied.
+# first and last MiB count, of a folder its inode and name, of an image of Podman's its digest, else
+# the name; it is not copied.
 set -u
 attempt=$1 run=$PWD
 names() { sed -n "s/^$1 //p" "$run/source.list"; }
@@ -13,8 +14,8 @@ folder=$(names folder)
 hash_container() {
     if [ -f "$1" ]; then
         { stat -L -c %s "$1" && head -c 1048576 "$1" && tail -c 1048576 "$1"; }
-    else
-        printf '%s' "$1"
+    elif ! stat -L -c '%i %n' "$1" 2>/dev/null; then
+        podman image inspect --format '{{.Id}}' "$1" 2>/dev/null || printf '%s' "$1"
     fi | sha256sum
 }
 hash_all() {

@@ -112,7 +112,7 @@ static const char *refuse_difference(const struct series_point *a, const struct 
 {
     if (isnan(a->q[q].median) || isnan(b->q[q].median))
         return "not known on both sides";
-    if (q == QUANTITY_IOU && (a->epochs != b->epochs || !a->epochs))
+    if (q == QUANTITY_IOU && (a->work != b->work || !a->work))
         return "not compared, as the runs trained for different numbers of epochs";
     if (q == QUANTITY_IOU && a->val_images && b->val_images && a->val_images != b->val_images)
         return "not compared, as it is counted over different validation images";
@@ -144,40 +144,54 @@ static int add_difference(struct analysis_pair *pair, const struct series_point 
     return 0;
 }
 
-/* Compares one quantity at all common counts simultaneously. */
+/* Counts the comparisons of a quantity at the common counts of a pair or, with add, adds them. */
 static int add_quantity(struct analysis_pair *pair, const struct series *a, const struct series *b,
-                        enum quantity q, double margin, struct err *e)
+                        enum quantity q, double margin, bool add, size_t *nfamily, struct err *e)
+{
+    for (size_t i = 0, j = 0; i < a->npoints && j < b->npoints;) {
+        const struct series_point *x = &a->points[i], *y = &b->points[j];
+        bool common = x->gpus == y->gpus;
+        if (common && add && add_difference(pair, x, y, q, margin, *nfamily, e))
+            return -1;
+        *nfamily += common && !add && !refuse_difference(x, y, q);
+        i += x->gpus <= y->gpus;
+        j += y->gpus <= x->gpus;
+    }
+    return 0;
+}
+
+/* Have both series the quantity? */
+static bool has_both(const struct series *x, const struct series *y, enum quantity q)
+{
+    return q != QUANTITY_IOU || ((x->has_quality || y->has_quality) &&
+                                 strcmp(x->quality, y->quality) == 0 && x->lower == y->lower);
+}
+
+/* Compares one quantity of all pairs at all their common counts simultaneously. */
+static int compare_pairs(struct analysis *a, enum quantity q, const struct decision_rule *rule,
+                         struct err *e)
 {
     size_t nfamily = 0;
 
     for (int add = 0; add < 2; add++) /* the family is counted first */
-        for (size_t i = 0, j = 0; i < a->npoints && j < b->npoints;) {
-            const struct series_point *x = &a->points[i], *y = &b->points[j];
-            bool common = x->gpus == y->gpus;
-            if (common && add && add_difference(pair, x, y, q, margin, nfamily, e))
+        for (size_t i = 0; i < a->npairs; i++) {
+            struct analysis_pair *p = &a->pairs[i];
+            const struct series *x = &a->series[p->a].series, *y = &a->series[p->b].series;
+            if (has_both(x, y, q) &&
+                add_quantity(p, x, y, q, decision_margin(rule, x), add, &nfamily, e))
                 return -1;
-            nfamily += common && !add && !refuse_difference(x, y, q);
-            i += x->gpus <= y->gpus;
-            j += y->gpus <= x->gpus;
         }
     return 0;
 }
 
-static int add_pair(struct analysis *a, size_t i, size_t k, double margin, struct err *e)
+static int add_pair(struct analysis *a, size_t i, size_t k, struct err *e)
 {
-    const struct series *x = &a->series[i].series, *y = &a->series[k].series;
     struct analysis_pair *pair = &a->pairs[a->npairs++];
+    size_t most = 2 * a->series[i].series.npoints;
 
     *pair = (struct analysis_pair){
-        .a = i, .b = k, .differences = mem_zero(2 * x->npoints, sizeof *pair->differences, e)};
-    if (!pair->differences)
-        return -1;
-    if (add_quantity(pair, x, y, QUANTITY_STEADY_EPOCH, margin, e))
-        return -1;
-    return (x->has_quality || y->has_quality) && strcmp(x->quality, y->quality) == 0 &&
-                   x->lower == y->lower
-               ? add_quantity(pair, x, y, QUANTITY_IOU, margin, e)
-               : 0;
+        .a = i, .b = k, .differences = mem_zero(most, sizeof *pair->differences, e)};
+    return pair->differences ? 0 : -1;
 }
 
 /* Are both series comparable? Two known modes of scaling of one engine in one source are not, since
@@ -203,10 +217,12 @@ static int compare_series(struct analysis *a, const struct decision_rule *rule, 
         return -1;
     for (size_t i = 0; i < n; i++)
         for (size_t k = i + 1; k < n; k++)
-            if (are_comparable(&a->series[i], &a->series[k]) &&
-                add_pair(a, i, k, decision_margin(rule, &a->series[i].series), e))
+            if (are_comparable(&a->series[i], &a->series[k]) && add_pair(a, i, k, e))
                 return -1;
-    return 0;
+    return compare_pairs(a, QUANTITY_STEADY_EPOCH, rule, e) ||
+                   compare_pairs(a, QUANTITY_IOU, rule, e)
+               ? -1
+               : 0;
 }
 
 /* Returns the smallest number of GPUs above last with which some run has a result, or 0. */

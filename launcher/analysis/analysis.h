@@ -27,6 +27,7 @@
 struct analysis_options {
     struct series_facts facts;
     struct decision_rule rule;
+    const char *design;              /* what the report says behind the rule, or NULL */
     double deadline_s;               /* 0: no deadline */
     double score_target, loss_target; /* NaN: chosen automatically (convergence.h) */
     /* ascending qualities for analysis_series.levels; NULL: the default ones */
@@ -71,8 +72,8 @@ struct analysis_difference {
 struct analysis_pair {
     size_t a, b; /* indices of series */
     /* At all common counts, first of the steady epoch, then of the quality if a series has it, each
-     * by ascending count. Intervals and p-values hold simultaneously over the counts of a
-     * quantity. */
+     * by ascending count. Intervals and p-values hold simultaneously over all pairs
+     * and counts of a quantity. */
     struct analysis_difference *differences;
     size_t ndifferences;
 };

@@ -181,6 +181,26 @@ int compare_quality(struct comparison *c, const struct result *a, size_t na,
     return rc;
 }
 
+void compare_set_level(struct comparison *c, double alpha, size_t nfamily)
+{
+    c->nfamily = nfamily ? nfamily : 1;
+    c->needed = 0;
+    c->enough = false;
+    if (!(alpha > 0)) {
+        c->test = COMPARE_NONE;
+        c->interval = interval_none();
+    }
+    if (!interval_is_known(&c->interval))
+        return;
+    double error = (c->interval.high - c->difference - c->resolution) /
+                   distribution_t_quantile(0.5 + INTERVAL_LEVEL / 2, c->df);
+    double half = distribution_t_quantile(1 - alpha / 2, c->df) * error + c->resolution;
+    c->interval.low = c->difference - half;
+    c->interval.high = c->difference + half;
+    c->p = fmin(1, c->p * COMPARE_ALPHA / alpha);
+    c->significant = c->interval.low > 0 || c->interval.high < 0;
+}
+
 /* Returns the relative error of the ratio by rounding, half a step on each side. */
 static double ratio_rounding(const struct comparison *c)
 {

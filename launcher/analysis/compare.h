@@ -66,6 +66,11 @@ int compare_quality(struct comparison *c, const struct result *a, size_t na,
                     const struct result *b, size_t nb, double resolution, double margin,
                     size_t nfamily, struct err *e);
 
+/* Gives the interval and p of a comparison of quality, made with a family of 1, another two-sided
+ * level: that of a look of a group-sequential test (sequential.h) at one of nfamily counts, or 0
+ * before the first look, which has neither. How many runs are needed becomes unknown. */
+void compare_set_level(struct comparison *c, double alpha, size_t nfamily);
+
 /* Compares a time likewise, by the ratio a / b of the medians. margin is relative. */
 int compare_times(struct comparison *c, const struct result *a, size_t na, const struct result *b,
                   size_t nb, enum quantity q, double resolution, double margin, size_t nfamily,

@@ -25,10 +25,12 @@ static void describe_quality_rule(struct buf *b, const struct decision_rule *rul
     double scale = rule->is_share ? 100 : 1;
     const char *unit = rule->is_share ? " % of the base case's" : "";
 
-    buf_addf(b, " %s is judged by its change from the base case, with an interval that is "
-             "simultaneous over all counts: it holds where that lies %s%.3g%s, %s where it lies "
-             "%s, and is undecided otherwise and where a count has one run.",
-             *quality == 'I' ? quality : "Quality", s->lower ? "below " : "above -",
+    buf_addf(b, " %s is judged by its change from the base case, with %s: it holds where that lies "
+             "%s%.3g%s, %s where it lies %s, and is undecided otherwise and where a count has one "
+             "run.", *quality == 'I' ? quality : "Quality",
+             rule->looks ? "a repeated confidence interval over pairs of seeds, simultaneous over "
+                           "all counts and looks of the sequential study"
+                         : "an interval that is simultaneous over all counts", s->lower ? "below " : "above -",
              scale * rule->margin, unit, quality_fall_word(s), s->lower ? "above" : "below");
     if (s->is_share)
         buf_addf(b, " A run more than %.3g%s below the median of the base case has collapsed: the "
@@ -108,7 +110,7 @@ static int classify_points(struct decision *d, const struct series *s, struct er
     d->unlearnt = quality_is_unlearnt(s);
     d->by_time = !s->has_quality;
     d->rule.margin = decision_margin(&d->rule, s);
-    if (quality_compute(d->quality, s, d->rule.margin, e))
+    if (quality_compute(d->quality, s, d->rule.margin, d->rule.looks, e))
         return -1;
     for (size_t i = 0; i < s->npoints; i++) {
         d->time[i] = classify_time(d, s, &s->points[i]);
@@ -198,7 +200,7 @@ static void find_seeds(struct decision *d, const struct series *s)
     bool paired = c->test == COMPARE_PAIRED_T;
     struct scatter scatter = {c->sd, c->df};
 
-    if (d->reach == d->base || q->state != QUALITY_UNDECIDED || q->why)
+    if (d->rule.looks || d->reach == d->base || q->state != QUALITY_UNDECIDED || q->why)
         return;
     scatter = larger(scatter, paired ? pool_pairs(d, s) : pool_scatter(s, QUANTITY_IOU, false));
     d->seeds = (struct decision_seeds){.point = d->reach, .assumed = isnan(scatter.sd),
@@ -258,12 +260,12 @@ static int describe_efficiency(const struct decision *d, const struct series *s,
     int decimals = decision_efficiency_decimals(d, r->value);
     int n = snprintf(dst, size, "%.*f (", decimals, r->value);
 
-    if (interval_is_known(&r->interval))
-        n += snprintf(dst + n, size - (size_t)n,
-                      r->interval.method == INTERVAL_EPOCHS
-                          ? "%.3f to %.3f by the epochs of single runs, "
-                          : "95 %% interval %.3f to %.3f, ",
-                      r->interval.low, r->interval.high);
+    if (interval_is_known(&r->interval) && r->interval.method == INTERVAL_EPOCHS)
+        n += snprintf(dst + n, size - (size_t)n, "%.3f to %.3f by the %ss of single runs, ",
+                      r->interval.low, r->interval.high, series_interval(s));
+    else if (interval_is_known(&r->interval))
+        n += snprintf(dst + n, size - (size_t)n, "95 %% interval %.3f to %.3f, ", r->interval.low,
+                      r->interval.high);
     else if (!isnan(r->least))
         n += snprintf(dst + n, size - (size_t)n,
                       "%.2f to %.2f between single runs, too few for an interval, ", r->least,
@@ -431,9 +433,26 @@ static bool choose_seeds(struct decision *d, const struct series *s)
     return true;
 }
 
+/* Chooses whole runs of base and reach where all ended at their limit, if the runs have a quality
+ * that they would show. */
+static bool choose_whole(struct decision *d, const struct series *s)
+{
+    const struct series_point *const needed[] = {d->base, d->reach};
+    bool is_named = s->has_quality || *s->rows->metric;
+    size_t n = 0;
+
+    for (size_t i = 0; is_named && d->reach != d->base && i < 2; i++)
+        if (needed[i]->nlimited == needed[i]->nruns)
+            d->next_whole[n++] = needed[i]->gpus;
+    if (n)
+        snprintf(d->next_why, sizeof d->next_why,
+                 "%s is not known there, as the runs give the steady speed alone", s->quality);
+    return n;
+}
+
 static void choose_next(struct decision *d, const struct series *s)
 {
-    if (choose_seeds(d, s))
+    if (choose_whole(d, s) || choose_seeds(d, s))
         return;
     if (!d->limit) {
         choose_larger(d);

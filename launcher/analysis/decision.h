@@ -27,10 +27,12 @@ struct decision_rule {
     double efficiency; /* the least */
     double margin;     /* the quality may be worse by less than this */
     bool is_share;     /* margin is a part of the base case's median */
+    /* of a sequential design (design.h), whose pairs decide quality; NULL: the sample is fixed */
+    const struct quality_looks *looks;
 };
 #define DECISION_EFFICIENCY 0.8
 #define DECISION_IOU_MARGIN 0.01
-#define DECISION_RULE_INIT {DECISION_EFFICIENCY, DECISION_IOU_MARGIN, false}
+#define DECISION_RULE_INIT {DECISION_EFFICIENCY, DECISION_IOU_MARGIN, false, NULL}
 
 /* A larger efficiency is suspect: caches may explain it, or other work that slowed the base case
  * down. */
@@ -124,6 +126,7 @@ struct decision {
     /* or how many runs base and next_point should have each, or 0 */
     size_t next_seeds;
     const struct series_point *next_point;
+    int next_whole[2]; /* or the counts, 0 or more, that need whole runs for the quality */
     char next_why[480];
     struct disturbance disturbance;
     struct caveat caveats[CAVEAT_NKINDS];

@@ -14,7 +14,7 @@
  * equally probable:
  *
  *               bandwidth   messages per slice       slices   hidden behind the backward pass
- *   low         published   2 log2 (a tree)          1        2/3 of compute, not the last MiB
+ *   low         100 %       2 log2 (a tree)          1        2/3 of compute, not the last MiB
  *   expected    80 %        2 log2                   1        nothing
  *   high        50 %        2 (n - 1) (a ring)       M / 1 MiB   nothing
  *
@@ -30,7 +30,7 @@
 #include "launcher/analysis/series.h"
 #include "src/err.h"
 
-/* A link between GPUs, with published figures. */
+/* A link between GPUs, with published or measured figures. */
 struct prediction_link {
     char name[24];
     /* per direction: of one GPU within a node, or of one node's network adapter */

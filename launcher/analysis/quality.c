@@ -10,7 +10,7 @@
 
 #define TOLERANCE 1e-7 /* of comparisons with the margin: 0.94 - 0.95 is not quite -0.01 */
 
-const char *quality_state_name(enum quality_state state)
+const char *quality_state_name(const struct quality *q)
 {
     static const char *const names[] = {
         [QUALITY_UNKNOWN] = "unknown",
@@ -20,7 +20,8 @@ const char *quality_state_name(enum quality_state state)
         [QUALITY_COLLAPSES] = "collapses",
     };
 
-    return names[state];
+    return q->state == QUALITY_HOLDS && q->by_construction ? "holds by construction"
+                                                           : names[q->state];
 }
 
 static double median_quality(const struct series_point *p)
@@ -85,7 +86,7 @@ static const char *find_unusable(const struct series *s, const struct series_poi
                    : "not recorded";
     if (unlearnt)
         return "not comparable, as no network has learnt its task";
-    if (base->epochs != p->epochs || !p->epochs)
+    if (base->work != p->work || !p->work)
         return s->stepped ? "not comparable, as the runs did different amounts of work"
                           : "not comparable, as the runs trained for different numbers of epochs";
     if (base->val_images && p->val_images && p->val_images != base->val_images)
@@ -139,14 +140,97 @@ static void classify(struct quality *q, const struct series *s, const struct ser
     else if (is_blind(p)) {
         q->state = QUALITY_UNKNOWN;
         q->why = "not comparable, as networks score no better than one class everywhere";
-    } else if (c->test == COMPARE_NONE || c->test == COMPARE_IMAGES)
-        return;
-    else if (losses.low > c->margin * (1 + TOLERANCE))
+    } else if (losses.low > c->margin * (1 + TOLERANCE))
         q->state = QUALITY_FALLS;
+    else if (q->by_construction)
+        q->state = QUALITY_HOLDS;
+    else if (c->test == COMPARE_NONE || c->test == COMPARE_IMAGES)
+        return;
     else if (c->resolution > QUALITY_COARSE * c->margin * (1 + TOLERANCE))
         q->why = "recorded too coarsely";
     else if (losses.high < c->margin * (1 - TOLERANCE))
         q->state = QUALITY_HOLDS;
+}
+
+static const struct quality_look *find_look(const struct quality_looks *looks, int gpus)
+{
+    for (size_t i = 0; i < looks->n; i++)
+        if (looks->items[i].gpus == gpus)
+            return &looks->items[i];
+    return NULL;
+}
+
+/* Keeps of the runs a[0..*na) and b[0..*nb), which are sorted by seed, those whose seeds both have
+ * up to the last one. */
+static void keep_pairs(struct result *a, size_t *na, struct result *b, size_t *nb, long last)
+{
+    size_t n = 0;
+
+    for (size_t i = 0, k = 0; i < *na && k < *nb && a[i].seed <= last;) {
+        if (a[i].seed == b[k].seed) {
+            a[n] = a[i];
+            b[n++] = b[k];
+        }
+        long seed = a[i].seed;
+        i += seed <= b[k].seed;
+        k += b[k].seed <= seed;
+    }
+    *na = *nb = n;
+}
+
+/* Are the losses of the first epochs of n pairs equal? */
+static bool start_alike(const struct result *a, const struct result *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!a[i].curve || !b[i].curve || !a[i].curve->n || !b[i].curve->n)
+            return false;
+        double x = a[i].curve->loss[0], y = b[i].curve->loss[0];
+        if (!(fabs(x - y) <= QUALITY_EQUAL * fmax(fabs(x), fabs(y))))
+            return false;
+    }
+    return n > 0;
+}
+
+/* Counts the runs of a look that have no quality, as they failed or diverged, as collapsed. Those
+ * of the base case (look NULL) are of the largest look. */
+static void count_lost(struct quality *q, const struct series_point *p,
+                       const struct quality_looks *looks, const struct quality_look *look)
+{
+    size_t most = 0;
+
+    for (size_t i = 1; !look && i < looks->n; i++)
+        most = looks->items[i].pairs > looks->items[most].pairs ? i : most;
+    look = look ? look : looks->n ? &looks->items[most] : NULL;
+    size_t lost = look ? look->pairs : 0;
+
+    for (size_t i = 0; look && i < p->nruns; i++)
+        lost -= lost > 0 && p->rows[i].limited != 1 && p->rows[i].seed <= look->last_seed &&
+                !isnan(result_quality(&p->rows[i]));
+    q->nruns += lost;
+    q->ncollapsed += lost;
+    q->collapse_most = proportion_upper(q->ncollapsed, q->nruns, INTERVAL_LEVEL);
+}
+
+/* Compares the pairs of a look. */
+static int compare_look(struct quality *q, const struct series_point *base,
+                        const struct series_point *p, const struct quality_looks *looks,
+                        double below, double margin, struct result *room, struct err *e)
+{
+    const struct quality_look *look = find_look(looks, p->gpus);
+    size_t na = look ? pick_runs(room, base, below) : 0,
+           nb = look ? pick_runs(room + na, p, below) : 0;
+    struct result *b = room + na;
+
+    if (look) {
+        count_lost(q, p, looks, look);
+        keep_pairs(room, &na, b, &nb, look->last_seed);
+    }
+    q->by_construction = look && look->shared && start_alike(room, b, na);
+    if (compare_quality(&q->change, room, na, b, nb, p->q[QUANTITY_IOU].resolution, margin, 1, e))
+        return -1;
+    if (look)
+        compare_set_level(&q->change, look->alpha, looks->family);
+    return 0;
 }
 
 /* Compares the runs of p with those of the base case. If all runs of a side have collapsed, all of
@@ -169,7 +253,8 @@ static int compare_point(struct quality *q, const struct series *s, const struct
                            p->q[QUANTITY_IOU].resolution, margin, nfamily, e);
 }
 
-int quality_compute(struct quality *dst, const struct series *s, double margin, struct err *e)
+int quality_compute(struct quality *dst, const struct series *s, double margin,
+                    const struct quality_looks *looks, struct err *e)
 {
     double below = s->is_share ? median_quality(s->points) - QUALITY_COLLAPSE * margin : -INFINITY;
     bool unlearnt = quality_is_unlearnt(s);
@@ -182,7 +267,12 @@ int quality_compute(struct quality *dst, const struct series *s, double margin, 
     for (size_t i = 0; i < s->npoints && rc == 0; i++) {
         dst[i] = (struct quality){.why = find_unusable(s, &s->points[i], unlearnt)};
         count_runs(&dst[i], &s->points[i], below, room);
-        rc = compare_point(&dst[i], s, &s->points[i], below, margin, nfamily, room, e);
+        if (looks && i == 0)
+            count_lost(&dst[i], &s->points[i], looks, NULL);
+        rc = looks && i ? compare_look(&dst[i], s->points, &s->points[i], looks, below, margin,
+                                       room, e)
+                        : compare_point(&dst[i], s, &s->points[i], below, margin, nfamily, room,
+                                        e);
         classify(&dst[i], s, &s->points[i], dst);
     }
     if (rc == 0 && !dst[0].why)

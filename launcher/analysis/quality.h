@@ -35,6 +35,23 @@ enum quality_state {
     QUALITY_COLLAPSES
 };
 
+#define QUALITY_LOOKS 3 /* the most counts of a sequential design */
+#define QUALITY_EQUAL 1e-3 /* relative difference of equal losses */
+
+/* The last look at a count in a sequential design (design.h). */
+struct quality_look {
+    int gpus;
+    size_t look, pairs; /* look from 1; 0: there was none yet */
+    long last_seed;     /* later seeds belong to the next look */
+    double alpha;       /* two-sided nominal level of this look */
+    bool shared;        /* quality holds by construction if losses of equal seeds are equal */
+};
+
+struct quality_looks {
+    struct quality_look items[QUALITY_LOOKS];
+    size_t n, family; /* family: counts that might have been tested */
+};
+
 struct quality {
     enum quality_state state;
     const char *why;          /* "not recorded", "recorded too coarsely ..."; NULL */
@@ -43,10 +60,13 @@ struct quality {
     size_t ncollapsed;        /* of them, those that have collapsed */
     double collapse_most;     /* 95 % upper limit of the share that collapses (proportion.h) */
     size_t nrepeats;          /* runs that repeat another seed's */
+    /* The first losses of runs of equal seeds differ by at most QUALITY_EQUAL, and quality is not
+     * tested. */
+    bool by_construction;
 };
 
-/* "holds", "undecided", ... */
-const char *quality_state_name(enum quality_state state);
+/* Returns "holds", "undecided", ... or "holds by construction". */
+const char *quality_state_name(const struct quality *q);
 
 /* Is r no better than predicting one class everywhere, which is called blind? False if that is
  * unknown. */
@@ -63,8 +83,10 @@ double quality_loss(const struct series *s, double change);
 /* Returns what that makes of an interval of changes. */
 struct interval quality_losses(const struct series *s, const struct interval *changes);
 
-/* Judges the quality of all points; dst has one element per point. Returns 0, or -1 if memory ran
- * out. */
-int quality_compute(struct quality *dst, const struct series *s, double margin, struct err *e);
+/* Judges the quality of all points; dst has one element per point. looks: of a sequential design,
+ * whose counts are compared over pairs of equal seeds by repeated confidence intervals, and whose
+ * other counts are undecided; NULL: the sample is fixed. Returns 0, or -1 if memory ran out. */
+int quality_compute(struct quality *dst, const struct series *s, double margin,
+                    const struct quality_looks *looks, struct err *e);
 
 #endif

@@ -134,7 +134,7 @@ static bool is_comparable(const struct series_point *base, const struct series_p
                           enum quantity q)
 {
     return (q != QUANTITY_TRAINING && q != QUANTITY_WHOLE) ||
-           (base->epochs && base->epochs == p->epochs);
+           (base->work && base->work == p->work);
 }
 
 /* Compares a time of two points. room is for the runs of both. */
@@ -233,7 +233,7 @@ static void describe_point(struct series_point *p, double *room)
     p->batch_per_gpu =
         common_value(p->rows, p->nruns, offsetof(struct result, batch_per_gpu), false);
     p->val_images = common_value(p->rows, p->nruns, offsetof(struct result, val_images), true);
-    p->epochs = common_value(p->rows, p->nruns, offsetof(struct result, epochs), true);
+    p->work = common_value(p->rows, p->nruns, offsetof(struct result, work), true);
     for (int q = 0; q < QUANTITY_COUNT; q++)
         p->q[q] = summarize(p->rows, p->nruns, (enum quantity)q, room);
     p->gpu_hours = p->gpus * p->q[QUANTITY_WHOLE].median / 3600;
@@ -284,7 +284,7 @@ static int fill_series(struct series *s, struct err *e)
         if (p->nlimited == p->nruns)
             continue;
         whole = whole ? whole : p;
-        s->equal_epochs &= p->epochs && p->epochs == whole->epochs;
+        s->equal_epochs &= p->work && p->work == whole->work;
     }
     free(room);
     return rc;

@@ -54,7 +54,7 @@ struct series_point {
     size_t nruns;
     size_t nlimited; /* of them, those that ended at their limit and give speed alone */
     struct summary q[QUANTITY_COUNT];
-    /* T(base) / T(N); of TRAINING and WHOLE only if `epochs` is the same at both counts. */
+    /* T(base) / T(N); of TRAINING and WHOLE only if `work` is the same at both counts. */
     struct ratio speedup[QUANTITY_NTIMES];
     struct ratio efficiency[QUANTITY_NTIMES]; /* speedup x base / N */
     /* Images per second relative to the base case, so that dropped images do not count as speed.
@@ -64,7 +64,7 @@ struct series_point {
     double gpu_hours; /* gpus x median WHOLE, in hours */
     double image_rate; /* images/s from medians: IMAGES / STEADY_EPOCH */
     /* 0: unknown, or not the same in all runs; the last two of whole runs */
-    long batch_per_gpu, val_images, epochs;
+    long batch_per_gpu, val_images, work;
     bool oversubscribed;  /* some run had more workers than cores */
     bool fake_gpus;       /* in some run a "GPU" was CPU cores */
     bool refused_kernels; /* in some run kernels were replaced (results.h) */
@@ -94,7 +94,7 @@ struct series {
     bool limited;     /* some run ended at its limit */
     bool by_images; /* all points have image_efficiency */
     bool mixed;     /* the study has runs that are not in this series because of their batch */
-    bool equal_epochs; /* all whole runs trained for the same number of epochs */
+    bool equal_epochs; /* all whole runs did the same work, such as epochs */
     long one_epoch; /* the index of the epoch that QUANTITY_ONE_EPOCH is */
 };
 

@@ -8,6 +8,7 @@
 
 #include "launcher/collect/results/settings.h"
 #include "src/mem.h"
+#include "src/plural.h"
 
 /* Runs of one engine with the same settings. */
 struct series_group {
@@ -27,7 +28,7 @@ struct series_groups {
 
 static bool is_used(const struct result *r, const struct series_facts *facts)
 {
-    return r->state == RESULT_DONE && r->gpus >= 1 && r->gpus >= facts->base;
+    return r->state == RESULT_DONE && !r->copied && r->gpus >= 1 && r->gpus >= facts->base;
 }
 
 static bool is_narrow(const struct result *r)
@@ -194,6 +195,21 @@ static int name_all(struct series_list *l, struct err *e)
     return rc;
 }
 
+/* Adds a note on the runs that are not used as they are copies of others. */
+static void note_copied(const struct results *table, struct buf *notes)
+{
+    const struct result *first = NULL;
+    size_t n = 0;
+
+    for (size_t i = 0; i < table->count; i++)
+        if (table->rows[i].copied && n++ == 0)
+            first = &table->rows[i];
+    if (n && notes)
+        buf_addf(notes, "%zu run%s with the times and scores of another seed %s left out, such as "
+                 "%.80s: a program that prints computed times, or always does the same, gives no "
+                 "repetitions.\n", n, plural((long)n), n == 1 ? "is" : "are", first->run);
+}
+
 int series_list_compute(struct series_list *dst, const char *source, const struct results *table,
                         const struct series_facts *facts, struct buf *notes, struct err *e)
 {
@@ -207,6 +223,7 @@ int series_list_compute(struct series_list *dst, const char *source, const struc
             rc = add_group(dst, source, table, &all.list[i], facts, notes, e);
     if (rc == 0)
         rc = name_all(dst, e);
+    note_copied(table, notes);
     if (rc)
         series_list_destroy(dst);
     destroy_groups(&all);

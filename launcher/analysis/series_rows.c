@@ -20,6 +20,7 @@ void series_rows_complete(struct result *r, const struct series_facts *facts)
     if (r->limited == 1)
         forget_whole(r);
     double whole = quantity_of(r, QUANTITY_WHOLE);
+    r->work = r->epochs;
 
     if (!r->batch_per_gpu && r->global_batch)
         r->batch_per_gpu = r->global_batch % r->gpus ? 0 : r->global_batch / r->gpus;
@@ -119,7 +120,7 @@ void series_rows_scale(struct result *rows, size_t n, bool weak)
         if (r->stepped != 1)
             continue;
         if (r->limited != 1)
-            r->epochs = 1 + lround(SERIES_WORK_STEPS * work_of(r, weak) / first);
+            r->work = 1 + lround(SERIES_WORK_STEPS * work_of(r, weak) / first);
         scale_row(r, find_measure(rows, n, r->gpus, epochs), epochs, weak);
     }
 }

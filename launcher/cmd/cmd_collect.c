@@ -37,7 +37,7 @@ static void add_result_row(struct buf *b, const struct result *r)
     struct buf line = {0};
 
     buf_addf(&line, "%s: %s", r->run, result_state_name(r->state));
-    if (r->state != RESULT_DONE)
+    if (r->state != RESULT_DONE || r->copied)
         buf_addf(&line, ": %s", r->note);
     else if (r->limited == 1)
         buf_addf(&line, ", ended at its limit, %.4g s an %s", r->median_epoch_s,
@@ -121,7 +121,8 @@ static int collect_from_study(struct results *table, struct err *e)
     if (workspace_open(&workspace, &args, e))
         return -1;
     path_format(dir, "%s/logs", workspace.study.dir);
-    if (collect_study(&workspace, true, table, e) == 0)
+    if (workspace_open_variants(&workspace, &args, 0, NULL, e) == 0 &&
+        collect_study(&workspace, true, table, e) == 0)
         rc = print_results(workspace.study.name, dir, table, e);
     workspace_close(&workspace);
     return rc;

@@ -4,7 +4,6 @@
 
 #include "launcher/doctor/findings.h"
 #include "launcher/doctor/preflight.h"
-#include "launcher/doctor/rehearsal.h"
 #include "launcher/study/effect.h"
 #include "src/log.h"
 #include "src/plural.h"
@@ -12,7 +11,7 @@
 #define DEFAULT_TIMEOUT_S 600
 
 static struct workspace_args args;
-static bool as_json, in_allocation;
+static bool as_json, in_allocation, bandwidth;
 static const char *probe_folder;
 static long timeout_s;
 
@@ -21,6 +20,9 @@ static const struct cli_option options[] = {
      "rehearse on N GPUs as well: a job in which every rank checks its node", &args.gpus, 0, 0},
     {"in-allocation", 0, CLI_FLAG, NULL,
      "rehearse on the nodes of the present job, such as one of salloc", &in_allocation, 0, 0},
+    {"bandwidth", 0, CLI_FLAG, NULL,
+     "measure what connects the ranks of --gpus N instead, in less than a minute", &bandwidth, 0,
+     0},
     {"timeout", 0, CLI_INT, "SECONDS",
      "give up the rehearsal after this time (exit 6; default: 600)", &timeout_s, 1, 1e9},
     {"json", 0, CLI_FLAG, NULL, "print JSON instead of a table", &as_json, 0, 0},
@@ -37,6 +39,11 @@ static const struct cli_option options[] = {
 
 static int examine(struct workspace *w, struct findings *f, struct err *e)
 {
+    struct rehearsal r = {.in_allocation = in_allocation, .bandwidth = bandwidth,
+                          .timeout_s = timeout_s ? timeout_s : DEFAULT_TIMEOUT_S};
+
+    if (bandwidth && !args.gpus && !in_allocation)
+        return err_set(e, ERR_USAGE, "doctor: --bandwidth needs --gpus N, or --in-allocation");
     preflight_check(w, f);
     if (!args.gpus && !in_allocation)
         return 0;
@@ -44,8 +51,7 @@ static int examine(struct workspace *w, struct findings *f, struct err *e)
         log_warn("the rehearsal is left out because of errors on this host");
         return 0;
     }
-    return preflight_rehearse(w, args.gpus, in_allocation,
-                              timeout_s ? timeout_s : DEFAULT_TIMEOUT_S, f, e);
+    return preflight_rehearse(w, args.gpus, r, f, e);
 }
 
 static int report_findings(const struct findings *f, bool complete, struct err *e)
@@ -98,6 +104,11 @@ const struct cli_command cmd_doctor = {
         "which every rank checks names in both directions, routes, ports, rank numbers, versions,\n"
         "clocks, that no GPU is shared, and access to the study's folder and data. Each finding has\n"
         "its remedy. Exit 5 if there is an error.\n"
+        "--bandwidth starts such a job, too, in which unet-train measures all-reduces of all ranks\n"
+        "and exchanges of each two, of 1 KiB to 128 MiB, by the transport of the embedded engine\n"
+        "(NCCL between GPUs; MPI or shared memory otherwise), and names links, ranks and nodes with\n"
+        "less than half of the median bandwidth of their peers. STUDY/bandwidth.json keeps the\n"
+        "times, which report --predict uses.\n"
         "Example: unetctl doctor --gpus 4 -- --partition=gpu\n",
     .options = options,
     .run = cmd_doctor_run,

@@ -362,7 +362,10 @@ static int check_script(struct err *e)
     if (!own || own->embedded)
         return err_set(e, ERR_USAGE, "init: --script needs the engine that runs it, such "
                        "as --engine pytorch");
-    if (access(script, own->is_python ? R_OK : X_OK) == 0)
+    bool found = access(script, own->is_python ? R_OK : X_OK) == 0;
+    for (size_t i = 0; i < set.count && !found; i++) /* it may be in the image */
+        found = errno == ENOENT && strncmp(set.values[i], "container=", 10) == 0;
+    if (found)
         return 0;
     return err_errno(e, ERR_CONFIG, errno, "init: %s%s", script,
                      own->is_python ? "" : " (it must be a program, or a script with #! and "

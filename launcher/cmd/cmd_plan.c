@@ -3,13 +3,17 @@
 #include "launcher/cmd/cmd.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "launcher/analysis/design/design_expect.h"
 #include "launcher/host/jsonio.h"
 #include "launcher/plan/plan_advice.h"
 #include "launcher/plan/run_cost.h"
+#include "launcher/rounds/rounds.h"
+#include "launcher/status/run_summary.h"
 #include "launcher/study/workspace.h"
 #include "launcher/submit/allocation.h"
 #include "launcher/submit/attempt.h"
@@ -18,7 +22,7 @@
 #include "src/plural.h"
 
 static struct workspace_args args;
-static bool as_json, test_only;
+static bool as_json, test_only, until_decided;
 static double max_gpu_hours;
 
 static const struct cli_option options[] = {
@@ -28,10 +32,20 @@ static const struct cli_option options[] = {
     {"test-only", 0, CLI_FLAG, NULL, "ask the scheduler when and where each run would start",
      &test_only, 0, 0},
     RUN_COST_OPTION(max_gpu_hours),
+    {"until-decided", 0, CLI_FLAG, NULL,
+     "show the first round of 'submit --until-decided', and what all rounds are expected to cost",
+     &until_decided, 0, 0},
     WORKSPACE_OPTION_ONE_ALLOCATION(args),
     {"json", 0, CLI_FLAG, NULL, "print JSON instead of a table", &as_json, 0, 0},
     WORKSPACE_OPTION_STUDY(args),
     {0},
+};
+
+/* What some runs cost. */
+struct plan_cost {
+    size_t runs, nmeasured; /* nmeasured: of them, those whose time is known */
+    double hours, measured_hours;
+    int64_t disk; /* bytes of one of them */
 };
 
 struct plan_forecast {
@@ -41,11 +55,21 @@ struct plan_forecast {
     struct scheduler_forecast *starts; /* of each run; NULL for one job, or without --test-only */
     struct allocation allocation;      /* the one job of all runs, with --one-allocation */
     struct scheduler_forecast start;   /* of the allocation */
-    double hours;
-    double measured_hours; /* GPU-hours of the nmeasured runs whose time is known */
-    size_t nmeasured;
-    int64_t disk, cache; /* bytes on disk: of one run, and of the cache that all runs share */
+    struct plan_cost total;
+    struct plan_cost variants[VARIANTS_MAX]; /* of each variant */
+    struct rounds rounds;    /* with --until-decided, whose newest or first round the plan is, */
+    struct design_cost cost; /* and the cost of all, */
+    double whole_s;          /* if a whole run of the base case takes so long, */
+    const char *whole_why;   /* which is known from that */
+    int64_t disk, cache; /* bytes on disk: of all runs, and of the cache that they share */
 };
+
+/* Returns the cost of the runs of the same variant, or of all. */
+static struct plan_cost *cost_of(const struct workspace *w, struct plan_forecast *f,
+                                 const struct run *run)
+{
+    return run->own && w->variants.count ? &f->variants[run->own - w->of_variants] : &f->total;
+}
 
 static void format_start(time_t start, char dst[32])
 {
@@ -65,7 +89,7 @@ static void set_start(json_t *o, const struct scheduler_forecast *f)
     json_object_set_new(o, "nodelist", json_string(f->nodes));
 }
 
-static json_t *encode_run(const struct workspace *w, const struct plan_forecast *f, size_t i)
+static json_t *encode_run(const struct workspace *w, struct plan_forecast *f, size_t i)
 {
     const struct run *run = &f->plan.runs[i];
     const struct layout *l = &run->layout;
@@ -74,7 +98,7 @@ static json_t *encode_run(const struct workspace *w, const struct plan_forecast 
                           "tasks_per_node", l->tasks_per_node, "gpus_per_task", l->gpus_per_task,
                           "strategy", layout_strategy_encode(l->strategy), "gpu_hours",
                           run_cost_gpu_hours(run, w->options.time_min), "disk_bytes",
-                          (json_int_t)f->disk);
+                          (json_int_t)cost_of(w, f, run)->disk);
 
     if (f->measured[i] > 0)
         json_object_set_new(o, "measured_s", json_real(f->measured[i]));
@@ -87,11 +111,42 @@ static json_t *encode_allocation(const struct plan_forecast *f)
 {
     const struct job *job = &f->allocation.job.job;
     json_t *o = json_pack("{s:i, s:i, s:f}", "nodes", job->nodes, "gpus", job->tasks, "gpu_hours",
-                          f->hours);
+                          f->total.hours);
 
     if (test_only)
         set_start(o, &f->start);
     return o;
+}
+
+static void print_hours(const char *before, double hours)
+{
+    if (hours > 0)
+        printf("%s%.*f GPU-hours", before, run_cost_decimals(hours), hours);
+}
+
+static json_t *encode_cost(const struct plan_forecast *f)
+{
+    const struct design_cost *c = &f->cost;
+
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:s}", "median", c->median, "most", c->most,
+                     "decided", c->decided, "rounds", c->rounds, "whole_s", f->whole_s, "whole_why",
+                     f->whole_why);
+}
+
+/* Prints what all rounds are expected to cost. */
+static void print_cost(const struct plan_forecast *f)
+{
+    const struct design_cost *c = &f->cost;
+    const struct design *d = &f->rounds.design;
+    char whole[32];
+
+    run_summary_format_time(f->whole_s, whole);
+    printf("until decided: about %.3g GPU-hours in %.0f rounds (median), and in 90 %% of %d simulated "
+           "studies at most %.3g, if a whole run on %d GPU%s takes %s (%s), times scatter by %.0f %% "
+           "and quality is unchanged\n", c->median, c->rounds, DESIGN_EXPECT_STUDIES, c->most,
+           d->counts[0], plural(d->counts[0]), whole, f->whole_why, 100 * DECISION_TIME_SCATTER);
+    if (isfinite(d->max_gpu_hours))
+        printf("%.0f %% of them decide within %g GPU-hours\n", 100 * c->decided, d->max_gpu_hours);
 }
 
 static void print_allocation(const struct plan_forecast *f)
@@ -101,8 +156,7 @@ static void print_allocation(const struct plan_forecast *f)
 
     printf("one job of %d node%s and %d GPU%s runs all, as many side by side as fit", job->nodes,
            plural(job->nodes), job->tasks, plural(job->tasks));
-    if (f->hours > 0)
-        printf(": at most %.*f GPU-hours", run_cost_decimals(f->hours), f->hours);
+    print_hours(": at most ", f->total.hours);
     if (test_only) {
         format_start(f->start.start, start);
         printf("; starts %s on %s", start, *f->start.nodes ? f->start.nodes : "-");
@@ -110,7 +164,30 @@ static void print_allocation(const struct plan_forecast *f)
     printf("\n");
 }
 
-static int print_plan_json(const struct workspace *w, const struct plan_forecast *f, struct err *e)
+static json_t *encode_variants(const struct workspace *w, const struct plan_forecast *f)
+{
+    json_t *variants = json_array();
+
+    for (size_t v = 0; v < w->variants.count; v++) {
+        const struct plan_cost *c = &f->variants[v];
+        json_array_append_new(variants, json_pack("{s:s, s:I, s:f, s:I, s:f}", "name",
+                                                  w->variants.at[v].name, "runs",
+                                                  (json_int_t)c->runs, "gpu_hours", c->hours,
+                                                  "measured_runs", (json_int_t)c->nmeasured,
+                                                  "measured_gpu_hours", c->measured_hours));
+    }
+    return variants;
+}
+
+/* Adds what a study of images has. */
+static void set_images(json_t *root, const struct plan_forecast *f)
+{
+    json_object_set_new(root, "train_images", json_integer(f->advice.train));
+    json_object_set_new(root, "val_images", json_integer(f->advice.val));
+    json_object_set_new(root, "cache_bytes", json_integer(f->cache));
+}
+
+static int print_plan_json(const struct workspace *w, struct plan_forecast *f, struct err *e)
 {
     json_t *runs = json_array(), *warnings = json_array(), *root;
 
@@ -118,20 +195,22 @@ static int print_plan_json(const struct workspace *w, const struct plan_forecast
         json_array_append_new(runs, encode_run(w, f, i));
     for (size_t i = 0; i < f->advice.count; i++)
         json_array_append_new(warnings, json_string(f->advice.text[i]));
-    root = json_pack("{s:i, s:s, s:s, s:s, s:s, s:i, s:f, s:I, s:I, s:i, s:i, s:o, s:o, s:I}",
-                     "schema", 1,
-                     "study", w->study.name, "engine", w->study.engine, "site", w->site.name,
-                     "scheduler", w->scheduler, "time_min", w->options.time_min, "gpu_hours",
-                     f->hours,
-                     "disk_bytes", (json_int_t)(f->disk * (int64_t)f->plan.count), "parameters",
-                     (json_int_t)f->advice.model.parameters, "train_images",
-                     (int)f->advice.train,
-                     "val_images", (int)f->advice.val, "warnings", warnings, "runs", runs,
-                     "cache_bytes", (json_int_t)f->cache);
-    if (root) {
+    root = json_pack("{s:i, s:s, s:s, s:s, s:s, s:i, s:f, s:I, s:o, s:o}", "schema", 1, "study",
+                     w->study.name, "engine", w->study.engine, "site", w->site.name, "scheduler",
+                     w->scheduler, "time_min", w->options.time_min, "gpu_hours", f->total.hours,
+                     "disk_bytes", (json_int_t)f->disk, "warnings", warnings, "runs", runs);
+    if (root && study_has_images(&w->study))
+        set_images(root, f);
+    if (root && f->advice.model.parameters)
+        json_object_set_new(root, "parameters", json_integer(f->advice.model.parameters));
+    if (root && *f->advice.compute.text) {
         json_object_set_new(root, "backend", json_string(f->advice.compute.backend));
         json_object_set_new(root, "computes_on", json_string(f->advice.compute.text));
     }
+    if (root && w->variants.count)
+        json_object_set_new(root, "variants", encode_variants(w, f));
+    if (root && until_decided)
+        json_object_set_new(root, "until_decided", encode_cost(f));
     if (root && w->one_allocation)
         json_object_set_new(root, "allocation", encode_allocation(f));
     return jsonio_print(root, 6, "the plan", e);
@@ -148,7 +227,7 @@ static int id_width(const struct run_plan *plan)
     return (int)width;
 }
 
-static void print_run(const struct workspace *w, const struct plan_forecast *f, size_t i)
+static void print_run(const struct workspace *w, struct plan_forecast *f, size_t i)
 {
     const struct run *run = &f->plan.runs[i];
     const struct layout *l = &run->layout;
@@ -160,10 +239,11 @@ static void print_run(const struct workspace *w, const struct plan_forecast *f, 
                  run_cost_decimals(run_cost_gpu_hours(run, w->options.time_min)),
                  run_cost_gpu_hours(run, w->options.time_min));
     printf("%-*s %5d %5d %5d %-12s %9s %9.1f", id_width(&f->plan), run->id, l->gpus, l->nodes,
-           l->tasks, layout_strategy_encode(l->strategy), hours, (double)f->disk / 1048576);
+           l->tasks, layout_strategy_encode(l->strategy), hours,
+           (double)cost_of(w, f, run)->disk / 1048576);
     if (f->measured[i] > 0)
         printf(" %3ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
-    else if (f->nmeasured)
+    else if (f->total.nmeasured)
         printf(" %9s", "-");
     if (f->starts) {
         format_start(f->starts[i].start, start);
@@ -172,28 +252,46 @@ static void print_run(const struct workspace *w, const struct plan_forecast *f, 
     printf("\n");
 }
 
-static void print_table(const struct workspace *w, const struct plan_forecast *f)
+/* Prints a line for each variant. */
+static void print_variants(const struct workspace *w, const struct plan_forecast *f)
+{
+    for (size_t v = 0; v < w->variants.count; v++) {
+        const struct plan_cost *c = &f->variants[v];
+        printf("variant %s: %zu run%s", w->variants.at[v].name, c->runs, plural((long)c->runs));
+        print_hours(", at most ", c->hours);
+        if (c->nmeasured)
+            printf(", %zu of them measured", c->nmeasured);
+        print_hours(": ", c->measured_hours);
+        printf("\n");
+    }
+}
+
+static void print_table(const struct workspace *w, struct plan_forecast *f)
 {
     size_t count = f->plan.count;
 
-    printf("%-*s %5s %5s %5s %-12s %9s %9s%s%s\n", id_width(&f->plan), "RUN", "GPUS", "NODES", "TASKS", "STRATEGY",
-           "GPU-HOURS", "DISK(MiB)", f->nmeasured ? "  MEASURED" : "",
+    printf("%-*s %5s %5s %5s %-12s %9s %9s%s%s\n", id_width(&f->plan), "RUN", "GPUS",
+           "NODES", "TASKS", "STRATEGY", "GPU-HOURS", "DISK(MiB)", f->total.nmeasured ? "  MEASURED" : "",
            f->starts ? " START                NODELIST" : "");
     for (size_t i = 0; i < count; i++)
         print_run(w, f, i);
     printf("%zu run%s on site %s (%s)", count, plural(count), w->site.name, w->scheduler);
     if (w->options.time_min && !w->one_allocation)
-        printf(", at most %.*f GPU-hours at %d:%02d h each", run_cost_decimals(f->hours), f->hours,
-               w->options.time_min / 60, w->options.time_min % 60);
-    printf(", %.1f MiB on disk", (double)f->disk * (double)count / 1048576);
+        printf(", at most %.*f GPU-hours at %d:%02d h each", run_cost_decimals(f->total.hours),
+               f->total.hours, w->options.time_min / 60, w->options.time_min % 60);
+    printf(", %.1f MiB on disk", (double)f->disk / 1048576);
     if (f->cache)
         printf(" and %.1f MiB of decoded images", (double)f->cache / 1048576);
     printf("\n");
-    if (f->nmeasured)
+    if (f->total.nmeasured)
         printf("measured by runs that are done: %zu of these runs train for %.*f GPU-hours\n",
-               f->nmeasured, run_cost_decimals(f->measured_hours), f->measured_hours);
+               f->total.nmeasured, run_cost_decimals(f->total.measured_hours),
+               f->total.measured_hours);
+    print_variants(w, f);
     if (w->one_allocation)
         print_allocation(f);
+    if (until_decided)
+        print_cost(f);
     if (f->advice.train)
         printf("%s%ld training and %ld validation images, %.2f million parameters\n",
                f->advice.exact ? "" : "about ", f->advice.train, f->advice.val,
@@ -229,6 +327,32 @@ static int ask_scheduler(struct workspace *w, struct plan_forecast *f, struct er
     return 0;
 }
 
+static void add_cost(struct plan_cost *c, const struct workspace *w, const struct run *run,
+                     double measured_s)
+{
+    c->runs++;
+    c->nmeasured += measured_s > 0;
+    c->hours += run_cost_gpu_hours(run, w->options.time_min);
+    c->measured_hours += run->layout.gpus * measured_s / 3600;
+}
+
+/* Sets the bytes that runs write, which differ between variants of other networks. */
+static void measure_disk(const struct workspace *w, struct plan_forecast *f)
+{
+    struct model_look model = f->advice.model;
+    struct err ignored;
+
+    f->total.disk = run_cost_disk(&w->study, &model, w->options.time_min);
+    for (size_t v = 0; v < w->variants.count; v++) {
+        const struct study *s = &w->of_variants[v].study;
+        if (study_runs_trainer(s))
+            (void)model_look_open(s, false, &model, &ignored);
+        f->variants[v].disk = run_cost_disk(s, &model, w->options.time_min);
+    }
+    for (size_t i = 0; i < f->plan.count; i++)
+        f->disk += cost_of(w, f, &f->plan.runs[i])->disk;
+}
+
 /* Finds the times that are known, and warns if the time limit is below one of them. */
 static int measure_runs(const struct workspace *w, struct plan_forecast *f, struct err *e)
 {
@@ -241,8 +365,9 @@ static int measure_runs(const struct workspace *w, struct plan_forecast *f, stru
         return -1;
     for (size_t i = 0; i < f->plan.count; i++) {
         const struct run *run = &f->plan.runs[i];
-        f->nmeasured += f->measured[i] > 0;
-        f->measured_hours += run->layout.gpus * f->measured[i] / 3600;
+        add_cost(&f->total, w, run, f->measured[i]);
+        if (cost_of(w, f, run) != &f->total)
+            add_cost(cost_of(w, f, run), w, run, f->measured[i]);
         if (is_reported || f->measured[i] <= w->options.time_min * 60.0 ||
             f->advice.count == PLAN_ADVICE_MAX)
             continue;
@@ -256,24 +381,44 @@ static int measure_runs(const struct workspace *w, struct plan_forecast *f, stru
     return 0;
 }
 
+/* Plans the newest or the first round, and simulates all. */
+static int plan_rounds(struct workspace *w, struct plan_forecast *f, struct err *e)
+{
+    struct run_plan base;
+    double seconds = 0;
+    char gpus[16];
+
+    if (rounds_read(&f->rounds, w, max_gpu_hours, e))
+        return -1;
+    struct design d = f->rounds.design;
+    snprintf(gpus, sizeof gpus, "%d", d.counts[0]);
+    if (run_plan_compute(&w->study, &w->site, gpus, 1, &base, e))
+        return -1;
+    int rc = measured_collect(w, &base, &seconds, e);
+    run_plan_destroy(&base);
+    f->whole_why = seconds > 0 ? "as measured" : d.whole_s > 0 ? "its time limit" : "assumed";
+    f->whole_s = d.whole_s = seconds > 0 ? seconds : d.whole_s > 0 ? d.whole_s : 3600;
+    return rc || design_expect(&d, &f->cost, e) ? -1 : rounds_plan(&f->rounds, &f->plan, e);
+}
+
 static int plan_study(struct workspace *w, struct plan_forecast *f, struct err *e)
 {
     int rc;
 
-    if (workspace_plan(w, &f->plan, e) ||
-        (!study_runs_trainer(&w->study) && attempt_check(w, f->plan.runs, e)))
+    if (until_decided ? plan_rounds(w, f, e) : workspace_plan(w, &f->plan, e))
         return -1;
-    for (size_t i = 0; i < f->plan.count; i++)
-        f->hours += run_cost_gpu_hours(&f->plan.runs[i], w->options.time_min);
-    if (w->one_allocation) {
-        if (allocation_describe(w, &f->plan.runs[f->plan.count - 1], &f->allocation, e))
-            return -1;
-        f->hours = allocation_gpu_hours(&f->allocation, w->options.time_min);
-    }
+    if ((!study_runs_trainer(&w->study) || *w->study.container) &&
+        attempt_check(w, f->plan.runs, e))
+        return -1;
     plan_advice_collect(w, &f->plan, &f->advice);
     if (measure_runs(w, f, e))
         return -1;
-    f->disk = run_cost_disk(&w->study, &f->advice.model, w->options.time_min);
+    if (w->one_allocation) {
+        if (allocation_describe(w, &f->plan.runs[f->plan.count - 1], &f->allocation, e))
+            return -1;
+        f->total.hours = allocation_gpu_hours(&f->allocation, w->options.time_min);
+    }
+    measure_disk(w, f);
     f->cache = run_cost_cache(&w->study, &f->plan, f->advice.train + f->advice.val);
     if (test_only && ask_scheduler(w, f, e))
         return -1;
@@ -281,7 +426,7 @@ static int plan_study(struct workspace *w, struct plan_forecast *f, struct err *
     if (!as_json)
         print_table(w, f);
     fflush(stdout);
-    if (rc == 0 && max_gpu_hours > 0)
+    if (rc == 0 && max_gpu_hours > 0 && !until_decided)
         rc = w->one_allocation
                  ? allocation_check_cost(&f->allocation, w->options.time_min, max_gpu_hours, e)
                  : run_cost_check(&f->plan, true, w->options.time_min, max_gpu_hours, e);
@@ -297,10 +442,13 @@ static int cmd_plan_run(int noperands, char **operands, int nrest, char **rest, 
     (void)noperands, (void)operands;
     if (workspace_open_jobs(&w, &args, nrest, rest, e))
         return -1;
+    until_decided |= w.study.design.max_gpu_hours > 0;
     rc = plan_study(&w, &f, e);
     free(f.starts);
     free(f.measured);
     run_plan_destroy(&f.plan);
+    if (f.rounds.w)
+        rounds_close(&f.rounds);
     workspace_close(&w);
     return rc;
 }

@@ -14,6 +14,7 @@
 #include "launcher/analysis/series_list.h"
 #include "launcher/collect/collect.h"
 #include "launcher/collect/logs_folder.h"
+#include "launcher/doctor/bandwidth.h"
 #include "launcher/host/path.h"
 #include "launcher/report/prediction_report.h"
 #include "launcher/report/json.h"
@@ -21,6 +22,7 @@
 #include "launcher/report/report.h"
 #include "launcher/report/report_folder.h"
 #include "launcher/report/text.h"
+#include "launcher/rounds/rounds.h"
 #include "launcher/study/workspace.h"
 #include "src/atomicfile.h"
 #include "src/cluster/range.h"
@@ -34,7 +36,7 @@ static struct cli_list logs_dirs, requests;
 static struct log_form_args form_args;
 static struct log_form logs_form;
 static const char *json_file, *out_dir, *reach, *predict, *proposal;
-static const char *links = "nvlink2,ib-edr";
+static const char *links;
 static long gpus_per_node, parameters, norm_sums;
 
 static const struct cli_option options[] = {
@@ -77,7 +79,7 @@ static const struct cli_option options[] = {
     {"predict", 0, CLI_STRING, "LIST",
      "predict these numbers of GPUs from measured steps and links", &predict, 0, 0},
     {"links", 0, CLI_STRING, "A,B",
-     "--predict: links within and between nodes (nvlink2,ib-edr)", &links, 0, 0},
+     "--predict: links of a node, between nodes (measured; nvlink2,ib-edr)", &links, 0, 0},
     {"gpus-per-node", 0, CLI_INT, "N",
      "assume N GPUs per node where results do not say", &gpus_per_node, 1, 1024},
     {"parameters", 0, CLI_INT, "N",
@@ -102,11 +104,14 @@ struct input {
     size_t nsources;
     struct decision_rule rule; /* of the first study, or the default */
     bool ruled;                /* it is that of a study */
+    struct quality_looks looks; /* of the rounds of the only study, and what is said of them */
+    char *design;
     char unit[24];             /* of work, and how it scales, in that study (series_facts) */
     enum series_mode mode;
     bool into_study; /* the report is written into the study, which is the only source */
     char out[PATH_MAX];
     struct proposal_facts facts; /* of the last study */
+    struct bandwidth_link measured[BANDWIDTH_KINDS]; /* of the last study that has some */
 };
 
 /* Is only output on stdout requested, and not the folder of a report? With -o that is written as
@@ -120,21 +125,50 @@ static bool is_only_printed(void)
 /* One rule applies to all sources. */
 static void set_rule(struct input *in, const struct study *s)
 {
-    struct decision_rule rule = {.efficiency = s->report.efficiency};
+    struct decision_rule rule = DECISION_RULE_INIT;
+    struct series_facts facts = {0};
 
-    settings_decode_margin(s->quality.margin, &rule.margin, &rule.is_share);
+    rounds_rule(s, &rule, &facts);
     if (!in->ruled) {
         in->rule = rule;
         result_set_text(in->unit, sizeof in->unit, s->work.unit);
-        if (strcmp(s->work.mode, "weak") == 0)
-            in->mode = SERIES_WEAK;
-        else if (*s->work.unit || s->work.per_run > 0 || s->work.per_step > 0)
-            in->mode = SERIES_STRONG;
+        in->mode = facts.mode;
     } else if (rule.efficiency != in->rule.efficiency || rule.margin != in->rule.margin ||
              rule.is_share != in->rule.is_share)
         log_warn("report: %s sets report.efficiency %g and quality.margin %s; those of the first "
                  "study apply", s->name, rule.efficiency, s->quality.margin);
     in->ruled = true;
+}
+
+/* Reads the links that `unetctl doctor --bandwidth` has measured for the study, if it did. */
+static int read_bandwidth(struct input *in, const char *dir, struct err *e)
+{
+    char path[PATH_MAX];
+
+    if (!predict || links || access(path_format(path, "%s/" BANDWIDTH_FILE, dir), F_OK))
+        return 0;
+    json_t *measured = bandwidth_read(dir, e);
+    if (!measured)
+        return -1;
+    bandwidth_links(measured, in->measured);
+    json_decref(measured);
+    return 0;
+}
+
+/* Reads how the study was made if that was in rounds, whose rule applies. */
+static int read_rounds(struct input *in, struct workspace *w, const struct results *table,
+                       struct err *e)
+{
+    struct rounds rounds;
+
+    if (!path_has_file(w->ledger.dir, "rounds.json"))
+        return 0;
+    if (rounds_read(&rounds, w, 0, e))
+        return -1;
+    int rc = rounds_describe(&rounds, table, &in->looks, &in->design, e);
+    in->rule = rounds.design.rule;
+    rounds_close(&rounds);
+    return rc;
 }
 
 static int read_study(struct input *in, const char *dir, struct err *e)
@@ -156,9 +190,15 @@ static int read_study(struct input *in, const char *dir, struct err *e)
         rc = err_errno(e, ERR_INTERNAL, errno, "cannot write the report into the study %s (-o DIR "
                        "writes it elsewhere)", workspace.study.dir);
     else
-        rc = collect_study(&workspace, in->into_study, &s->results, e);
-    workspace_close(&workspace);
+        rc = read_bandwidth(in, workspace.study.dir, e) ||
+                     workspace_open_variants(&workspace, &one, 0, NULL, e) ||
+                     collect_study(&workspace, in->into_study, &s->results, e)
+                 ? -1
+                 : 0;
     in->nsources += rc == 0;
+    if (rc == 0 && in->nsources == 1)
+        rc = read_rounds(in, &workspace, &s->results, e);
+    workspace_close(&workspace);
     return rc;
 }
 
@@ -210,6 +250,7 @@ static void destroy_input(struct input *in)
     for (size_t i = 0; i < in->nsources; i++)
         results_destroy(&in->sources[i].results);
     free(in->sources);
+    free(in->design);
 }
 
 /* Writes the FILE of --json. mark is the text by which an earlier document of this kind is
@@ -330,11 +371,25 @@ static struct analysis_options decide_options(const double *levels, int nlevels)
         .levels = levels, .nlevels = (size_t)nlevels};
 }
 
-static int decode_network(struct prediction_network *n, struct err *e)
+/* Replaces the links that were measured in the only source. */
+static void set_measured(const struct input *in, struct prediction_network *n)
+{
+    struct prediction_link *dst[BANDWIDTH_KINDS] = {&n->within, &n->between};
+
+    for (int i = 0; in->nsources == 1 && i < BANDWIDTH_KINDS; i++)
+        if (in->measured[i].bytes_per_s > 0)
+            *dst[i] = (struct prediction_link){
+                .name = "measured", .what = "by unetctl doctor --bandwidth",
+                .bytes_per_s = in->measured[i].bytes_per_s,
+                .latency_s = in->measured[i].latency_s};
+}
+
+static int decode_network(const struct input *in, struct prediction_network *n, struct err *e)
 {
     char within[24];
-    const char *comma = strchr(links, ',');
 
+    links = links ? links : "nvlink2,ib-edr";
+    const char *comma = strchr(links, ',');
     if (!comma || comma - links >= (ptrdiff_t)sizeof within)
         return err_set(e, ERR_USAGE, "report: --links %s: must be two links, within and between "
                        "nodes, such as nvlink2,ib-edr", links);
@@ -342,10 +397,11 @@ static int decode_network(struct prediction_network *n, struct err *e)
     *n = (struct prediction_network){.gpus_per_node = (int)gpus_per_node,
                                      .parameters = (double)parameters,
                                      .sums = (int)norm_sums};
-    return prediction_link_decode(within, &n->within, e) ||
-                   prediction_link_decode(comma + 1, &n->between, e)
-               ? err_prefix(e, "report: --links")
-               : 0;
+    if (prediction_link_decode(within, &n->within, e) ||
+        prediction_link_decode(comma + 1, &n->between, e))
+        return err_prefix(e, "report: --links");
+    set_measured(in, n);
+    return 0;
 }
 
 static int predict_series(const struct analysis_source *source, const struct series *s,
@@ -406,7 +462,7 @@ static int run_prediction(const struct input *in, const struct series_facts *fac
     struct range gpus;
     int rc = 0;
 
-    if (decode_network(&network, e))
+    if (decode_network(in, &network, e))
         return -1;
     if (range_decode(predict, 1, SETTINGS_GPUS_MAX, &gpus, e))
         return err_prefix(e, "report: --predict");
@@ -444,6 +500,10 @@ static int cmd_report_run(int noperands, char **operands, int nrest, char **rest
         return -1;
     }
     analysis.rule = in.rule;
+    if (in.design && in.nsources == 1) {
+        analysis.rule.looks = in.looks.n ? &in.looks : NULL;
+        analysis.design = in.design;
+    }
     analysis.facts.unit = in.unit;
     analysis.facts.mode = in.mode;
     if (predict) {
@@ -474,9 +534,9 @@ const struct cli_command cmd_report = {
         "or, where the runs do not show that, what is undecided and the runs that would decide.\n"
         "report.efficiency and quality.margin of study.yaml set other thresholds than 0.80 and 0.01.\n"
         "--predict 2..14:2 prints low, expected and high times for numbers of GPUs that were not\n"
-        "run, from the measured steps, the bytes of the gradients and published figures of\n"
-        "--links (nvlink1..4, pcie3..5, opa100, ib-fdr, ib-edr, ib-hdr, ib-ndr, eth10, eth25,\n"
-        "eth100). One measured number is enough; the assumptions are printed below the table.\n"
+        "run, from the measured steps, the bytes of the gradients and the links: those that doctor\n"
+        "--bandwidth has measured, or published figures of --links (nvlink1..4, pcie3..5, opa100,\n"
+        "ib-fdr, -edr, -hdr, -ndr, eth10, eth25, eth100). One measured number is enough.\n"
         "--proposal DIR writes the scaling section of an application for computing time into a\n"
         "new folder: what was measured, how, what is expected beyond, what each --request adds\n"
         "up to, and the job script. What is unknown is a blank, ____ (doc/PROPOSAL.md).\n"

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "launcher/host/jsonio.h"
+#include "launcher/rounds/rounds_file.h"
 #include "launcher/status/run_summary.h"
 #include "src/control.h"
 #include "src/log.h"
@@ -70,12 +71,14 @@ static json_t *encode_study(const struct workspace *w, const struct run_status_l
                             const struct selection *sel)
 {
     json_t *runs = json_array();
+    char rounds[ROUNDS_FILE_TEXT];
 
     for (size_t i = 0; i < list->count; i++)
         if (is_shown(sel, &list->runs[i]))
             json_array_append_new(runs, run_status_encode(&list->runs[i]));
-    return json_pack("{s:i, s:s, s:s, s:o}", "schema", 1, "study", w->study.name, "study_id",
-                     w->ledger.study_id, "runs", runs);
+    return json_pack("{s:i, s:s, s:s, s:o, s:s*}", "schema", 1, "study", w->study.name, "study_id",
+                     w->ledger.study_id, "runs", runs, "rounds",
+                     rounds_file_describe(&w->ledger, rounds) ? rounds : NULL);
 }
 
 /* Formats the time of the job or, if the scheduler has forgotten the job, that of a finished
@@ -127,10 +130,12 @@ static void print_summary(const struct run_summary *summary)
         printf("%s\n", line);
 }
 
-/* Prints the runs of one study, and below them how many are in which state. */
-static void print_study(const struct run_status_list *list, struct selection *sel)
+/* Prints the runs of one study, and below them how many are in which state, and the round. */
+static void print_study(const struct workspace *w, const struct run_status_list *list,
+                        struct selection *sel)
 {
     struct run_summary summary = {0};
+    char rounds[ROUNDS_FILE_TEXT];
     size_t shown = 0;
 
     for (size_t i = 0; i < list->count; i++) {
@@ -147,6 +152,8 @@ static void print_study(const struct run_status_list *list, struct selection *se
         print_run(s);
     }
     print_summary(&summary);
+    if (!sel->nruns && rounds_file_describe(&w->ledger, rounds))
+        printf("%s\n", rounds);
 }
 
 static int check_runs(const struct workspace *w, const struct run_status_list *list,
@@ -173,7 +180,7 @@ static int show_study(struct selection *sel, json_t *studies, struct err *e)
         if (rc == 0 && studies)
             json_array_append_new(studies, encode_study(&w, &list, sel));
         else if (rc == 0 && list.count)
-            print_study(&list, sel);
+            print_study(&w, &list, sel);
         else if (rc == 0)
             log_info("%s has no runs yet; type 'unetctl submit --gpus LIST'", w.study.dir);
         if (rc == 0 && list.unreachable) {

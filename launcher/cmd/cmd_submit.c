@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "launcher/plan/run_cost.h"
+#include "launcher/rounds/rounds.h"
 #include "launcher/status/watch.h"
 #include "launcher/submit/dry_run.h"
 #include "launcher/submit/left.h"
@@ -16,7 +17,7 @@
 #include "src/plural.h"
 
 static struct workspace_args args;
-static bool wait_for_all, dry_run, parsable;
+static bool wait_for_all, dry_run, parsable, until_decided, once, count_failed;
 static long timeout_s;
 static double max_gpu_hours;
 
@@ -27,8 +28,14 @@ static const struct cli_option options[] = {
     WORKSPACE_OPTION_TEMPLATES(args),
     {"wait", 'w', CLI_FLAG, NULL, "watch the runs until all have ended", &wait_for_all, 0, 0},
     {"timeout", 0, CLI_INT, "SECONDS",
-     "with --wait: stop waiting after this time (exit 6); the jobs continue", &timeout_s, 1, 1e9},
+     "stop waiting after this time (exit 6); the jobs continue", &timeout_s, 1, 1e9},
     RUN_COST_OPTION(max_gpu_hours),
+    {"until-decided", 0, CLI_FLAG, NULL, "submit rounds of runs until the verdict is decided",
+     &until_decided, 0, 0},
+    {"no-wait", 0, CLI_FLAG, NULL,
+     "with --until-decided: submit the round that is due, and return", &once, 0, 0},
+    {"count-failed", 0, CLI_FLAG, NULL,
+     "with --until-decided: count runs without a result as failed", &count_failed, 0, 0},
     {"parsable", 0, CLI_FLAG, NULL, "print the job id of each run, one per line, in plan order",
      &parsable, 0, 0},
     DRY_RUN_OPTION(dry_run),
@@ -124,8 +131,11 @@ static json_t *encode_words(int nrest, char **rest)
     json_t *words = json_array();
 
     for (const struct cli_option *o = options; o->name; o++)
-        if (o->dst != &wait_for_all && o->dst != &timeout_s && o->dst != &parsable)
+        if (o->dst != &wait_for_all && o->dst != &timeout_s && o->dst != &parsable &&
+            o->dst != &once)
             add_words(words, o);
+    if (until_decided)
+        json_array_append_new(words, json_string("--no-wait"));
     json_array_append_new(words, json_string("--"));
     for (int i = 0; i < nrest; i++)
         json_array_append_new(words, json_string(rest[i]));
@@ -167,6 +177,91 @@ static int submit_plan(struct workspace *w, const struct run_plan *plan, int nre
     return wait_for_all && !dry ? watch_plan(w, plan, counts.left > 0, e) : 0;
 }
 
+/* ---- rounds ---- */
+
+/* The rounds, and the words with which `watch` continues them. */
+struct stepped {
+    struct rounds *rounds;
+    int nrest;
+    char **rest;
+};
+
+static long step(void *arg, struct err *e)
+{
+    const struct stepped *s = arg;
+    const struct workspace *w = s->rounds->w;
+
+    if (left_note(w, encode_words(s->nrest, s->rest), e))
+        return -1;
+    long left = rounds_step(s->rounds, e);
+    return left == 0 && left_note(w, NULL, e) ? -1 : left;
+}
+
+int cmd_submit_end_rounds(const struct workspace *w, int rc, struct err *e)
+{
+    struct rounds_record r;
+    struct err unreported;
+    char text[ROUNDS_FILE_TEXT];
+
+    if (!rounds_file_describe(&w->ledger, text) ||
+        rounds_file_read(&w->ledger, &r, &unreported))
+        return rc;
+    enum design_state state = r.verdict.state;
+    rounds_file_destroy(&r);
+    printf("%s\n", text);
+    if (cmd_report.run(1, (char *[]){w->study.dir}, 0, NULL, &unreported))
+        log_info("%s", unreported.text);
+    fflush(stdout);
+    if (rc < 0 || state == DESIGN_CONTINUE)
+        return rc;
+    return state == DESIGN_DECIDED ? 0
+                                   : err_set(e, state == DESIGN_FAILED ? ERR_INTERNAL : ERR_STATS,
+                                             "no verdict: %s", text);
+}
+
+static int show_round(struct rounds *r, struct err *e)
+{
+    struct run_plan plan;
+
+    if (rounds_plan(r, &plan, e))
+        return -1;
+    const struct design_round *round = &r->record.rounds[r->record.count - 1];
+    log_info("round %zu (about %.3g GPU-hours): %s", r->record.count, round->gpu_hours,
+             round->reason);
+    int rc = dry_run_print(r->w, &plan, e);
+    run_plan_destroy(&plan);
+    return rc;
+}
+
+static int submit_rounds(struct workspace *w, int nrest, char **rest, struct err *e)
+{
+    struct rounds rounds;
+    struct stepped stepped = {&rounds, nrest, rest};
+    struct watch_options watch = {.timeout_s = timeout_s,
+                                  .submit_left = step,
+                                  .arg = &stepped,
+                                  .in_rounds = true};
+    int rc;
+
+    until_decided = true;
+    if (parsable)
+        return err_set(e, ERR_USAGE, "submit: --parsable lists the runs of a plan, which "
+                       "--until-decided does not have");
+    if (rounds_open(&rounds, w, max_gpu_hours, e))
+        return -1;
+    rounds.count_failed = count_failed;
+    if (dry_run)
+        rc = show_round(&rounds, e);
+    else if (once)
+        rc = step(&stepped, e) < 0 ? -1 : 0;
+    else if (rounds.record.verdict.state == DESIGN_CONTINUE)
+        rc = cmd_submit_end_rounds(w, watch_runs(w, &watch, e), e);
+    else
+        rc = cmd_submit_end_rounds(w, 0, e);
+    rounds_close(&rounds);
+    return rc;
+}
+
 static int cmd_submit_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct run_plan plan = {0};
@@ -174,11 +269,15 @@ static int cmd_submit_run(int noperands, char **operands, int nrest, char **rest
     int rc = -1;
 
     (void)noperands, (void)operands;
-    if (timeout_s && !wait_for_all)
-        return err_set(e, ERR_USAGE, "submit: --timeout needs --wait");
     if (workspace_open_jobs(&w, &args, nrest, rest, e))
         return -1;
-    if (workspace_plan(&w, &plan, e) == 0)
+    if (until_decided || w.study.design.max_gpu_hours > 0)
+        rc = submit_rounds(&w, nrest, rest, e);
+    else if ((timeout_s && !wait_for_all) || once || count_failed)
+        err_set(e, ERR_USAGE, "submit: --%s", once ? "no-wait needs --until-decided"
+                              : count_failed       ? "count-failed needs --until-decided"
+                                                   : "timeout needs --wait");
+    else if (workspace_plan(&w, &plan, e) == 0)
         rc = submit_plan(&w, &plan, nrest, rest, e);
     run_plan_destroy(&plan);
     workspace_close(&w);
@@ -201,9 +300,14 @@ const struct cli_command cmd_submit = {
         "on the study alone, so that a machine that becomes slower meanwhile slows all counts.\n"
         "--parsable prints, like sbatch, job ids: line K is that of run K of 'unetctl plan',\n"
         "empty if it never had a job.\n"
+        "--until-decided submits short runs until the speed is known, then whole runs until quality\n"
+        "is shown to hold or to fall, within --max-gpu-hours as expected, and ends with the report.\n"
+        "The same command, or 'unetctl watch', continues after any interruption. Exit 0 if the\n"
+        "verdict is decided, 8 if it cannot be, 3 if the first round exceeds the limit, 1 or 7 if\n"
+        "runs have no result, 130 and 6 as with --wait; what was learnt so far is printed.\n"
         "--one-allocation submits one job with the nodes of the largest run; it starts the\n"
         "largest run that fits first, and --time holds for all. Runs without a turn are SKIPPED;\n"
-        "'unetctl resume' submits them.\n"
+        "'unetctl resume' submits them. With --until-decided each round is such a job.\n"
         "Example: unetctl submit --gpus 1..14 --wait -- --partition=gpu --time=2:00:00\n",
     .options = options,
     .run = cmd_submit_run,

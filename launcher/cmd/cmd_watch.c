@@ -2,9 +2,13 @@
 #include "config.h"
 #include "launcher/cmd/cmd.h"
 
+#include <string.h>
+
+#include "launcher/rounds/rounds_file.h"
 #include "launcher/status/watch.h"
 #include "launcher/study/run_dir.h"
 #include "launcher/submit/left.h"
+#include "src/log.h"
 
 static struct workspace_args args;
 static long timeout_s, every_s;
@@ -22,6 +26,20 @@ static const struct cli_option options[] = {
     {0},
 };
 
+/* Repeats the submission that left runs, and reports a round that it began. */
+static long submit_left(void *arg, struct err *e)
+{
+    const struct workspace *w = arg;
+    static char before[ROUNDS_FILE_TEXT];
+    char text[sizeof before];
+    long left = left_submit(arg, e);
+
+    if (left >= 0 && rounds_file_describe(&w->ledger, text) &&
+        strcmp(text, before) != 0)
+        log_info("%s", strcpy(before, text));
+    return left;
+}
+
 static int cmd_watch_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct watch_options watch = {.ids = noperands ? operands : NULL,
@@ -30,19 +48,23 @@ static int cmd_watch_run(int noperands, char **operands, int nrest, char **rest,
                                   .every_s = every_s,
                                   .json = as_json};
     struct workspace w;
+    char text[ROUNDS_FILE_TEXT];
     int rc = 0;
 
     (void)nrest, (void)rest;
     if (workspace_open(&w, &args, e))
         return -1;
     if (!noperands && left_any(&w)) {
-        watch.submit_left = left_submit;
+        watch.submit_left = submit_left;
         watch.arg = &w;
+        watch.in_rounds = rounds_file_describe(&w.ledger, text);
     }
     for (int i = 0; rc == 0 && i < noperands; i++)
         rc = run_dir_check_id(w.study.dir, operands[i], e);
     if (rc == 0)
         rc = watch_runs(&w, &watch, e);
+    if (watch.in_rounds && !as_json)
+        rc = cmd_submit_end_rounds(&w, rc, e);
     workspace_close(&w);
     return rc;
 }

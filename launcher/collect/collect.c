@@ -29,9 +29,16 @@
 #define MAX_LOG (64 << 20)
 #define MAX_WANTED 100000
 
-/* The runs that the study asks for: gpus x the seeds 1..nseeds, at most MAX_WANTED in all. */
+/* The runs of one label (run_plan_label), such as of a variant. */
+struct wanted_label {
+    char text[RUN_LABEL_SIZE], engine[sizeof ((struct result *)0)->engine];
+};
+
+/* The runs that the study asks for: labels x gpus x the seeds 1..nseeds, at most MAX_WANTED in all.
+ * One that is submitted in rounds asks for none. */
 struct wanted_runs {
-    const char *label; /* the label of their ids (run_plan_label) */
+    struct wanted_label *labels;
+    size_t nlabels;
     const int *gpus;
     size_t ngpus;
     long nseeds;
@@ -57,24 +64,25 @@ static int scan_runs(const struct study *study, struct results *table, struct er
     return scan_folder(table, dir, read_run, study, e);
 }
 
-/* Adds the names of the runs in table, and their plans as GPUS/SEED, to dst. */
-static int index_runs(const struct results *table, struct map *dst, struct err *e)
+/* Adds the names of the runs in table to dst, and if it is given that they all have one label,
+ * their plans as GPUS/SEED. */
+static int index_runs(const struct results *table, bool one_label, struct map *dst, struct err *e)
 {
     char plan[64];
 
     for (size_t i = 0; i < table->count; i++) {
         const struct result *r = &table->rows[i];
         snprintf(plan, sizeof plan, "%d/%ld", r->gpus, r->seed);
-        if (map_set(dst, r->run, i) || map_set(dst, plan, i))
+        if (map_set(dst, r->run, i) || (one_label && map_set(dst, plan, i)))
             return mem_fail(e);
     }
     return 0;
 }
 
-/* Adds a row for each wanted run that is not in known. A run is known by its plan, or by its
- * name if its run.json cannot be read. */
-static int list_missing(const struct wanted_runs *wanted, const struct map *known,
-                        const char *engine, struct results *dst, struct err *e)
+/* Adds a row for each wanted run of a label that is not in known. A run is known by its name or, if
+ * only one label is wanted, by its plan, as with another engine. */
+static int list_missing(const struct wanted_runs *wanted, const struct wanted_label *label,
+                        const struct map *known, struct results *dst, struct err *e)
 {
     char plan[64];
 
@@ -85,32 +93,17 @@ static int list_missing(const struct wanted_runs *wanted, const struct map *know
             r.gpus = wanted->gpus[i];
             r.seed = seed;
             r.state = RESULT_MISSING;
-            snprintf(r.run, sizeof r.run, RUN_ID_FORMAT, wanted->label, r.gpus, seed);
+            snprintf(r.run, sizeof r.run, RUN_ID_FORMAT, label->text, r.gpus, seed);
             snprintf(plan, sizeof plan, "%d/%ld", r.gpus, seed);
             if (map_get(known, plan, NULL) || map_get(known, r.run, NULL))
                 continue;
-            result_set_text(r.engine, sizeof r.engine, engine);
+            result_set_text(r.engine, sizeof r.engine, label->engine);
             result_set_text(r.note, sizeof r.note,
                             "study.yaml asks for it, but it was never submitted");
             if (results_add(dst, &r, e))
                 return -1;
         }
     return 0;
-}
-
-static int add_missing(const struct wanted_runs *wanted, struct results *table, struct err *e)
-{
-    struct map known = {0};
-    char engine[sizeof table->rows->engine] = "";
-
-    if (wanted->nseeds > MAX_WANTED / (long)(wanted->ngpus + 1))
-        return err_set(e, ERR_CONFIG, "%zu counts with %ld seeds each are more than %d runs",
-                       wanted->ngpus, wanted->nseeds, MAX_WANTED);
-    if (table->count)
-        memcpy(engine, table->rows[0].engine, sizeof engine);
-    int rc = index_runs(table, &known, e) ? -1 : list_missing(wanted, &known, engine, table, e);
-    map_destroy(&known);
-    return rc;
 }
 
 /* Returns the length of a run's label, the beginning of its id, or of the whole id if that does
@@ -122,6 +115,77 @@ static size_t label_size(const struct result *r)
            ntail = (size_t)snprintf(tail, sizeof tail, RUN_ID_FORMAT, "", r->gpus, r->seed);
 
     return n > ntail && strcmp(r->run + n - ntail, tail) == 0 ? n - ntail : n;
+}
+
+/* Adds the label of a run, unless it is there. */
+static int add_label(struct wanted_runs *wanted, const char *text, size_t n, const char *engine,
+                     struct err *e)
+{
+    for (size_t i = 0; i < wanted->nlabels; i++)
+        if (strlen(wanted->labels[i].text) == n && memcmp(wanted->labels[i].text, text, n) == 0)
+            return 0;
+    struct wanted_label *grown = reallocarray(wanted->labels, wanted->nlabels + 1, sizeof *grown);
+    if (!grown)
+        return mem_fail(e);
+    wanted->labels = grown;
+    result_set_text(grown[wanted->nlabels].engine, sizeof grown->engine, engine);
+    snprintf(grown[wanted->nlabels++].text, RUN_LABEL_SIZE, "%.*s", (int)n, text);
+    return 0;
+}
+
+/* Lists the labels of the study's variants, or its own. If no run has one of them, as after --vary,
+ * those that runs have are listed instead. */
+static int list_labels(const struct workspace *w, const struct results *table,
+                       struct wanted_runs *dst, struct err *e)
+{
+    char label[RUN_LABEL_SIZE];
+    bool some = !table->count;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < (w->variants.count ? w->variants.count : 1); i++) {
+        const struct study *s = w->variants.count ? &w->of_variants[i].study : &w->study;
+        const struct engine *engine = engine_find(s->engine, e);
+        if (!engine)
+            return -1;
+        run_plan_label(s, engine, label);
+        rc = add_label(dst, label, strlen(label),
+                       w->variants.count ? engine->name : table->count ? table->rows->engine : "", e);
+        for (size_t k = 0; k < table->count; k++)
+            some |= strlen(label) == label_size(&table->rows[k]) &&
+                    memcmp(table->rows[k].run, label, strlen(label)) == 0;
+    }
+    dst->nlabels = some ? dst->nlabels : 0;
+    for (size_t k = 0; rc == 0 && !some && k < table->count; k++)
+        rc = add_label(dst, table->rows[k].run, label_size(&table->rows[k]), table->rows[k].engine,
+                       e);
+    return rc;
+}
+
+static int add_missing(const struct workspace *w, struct results *table, struct err *e)
+{
+    struct wanted_runs wanted = {
+        .nseeds = path_has_file(w->ledger.dir, "rounds.json") ? 0 : w->study.seeds};
+    struct map known = {0};
+    struct range counts;
+
+    if (range_decode(w->study.gpus, 1, SETTINGS_GPUS_MAX, &counts, e)) {
+        e->code = ERR_CONFIG;
+        return err_prefix(e, "%s: gpus", w->study.file);
+    }
+    wanted.gpus = counts.values;
+    wanted.ngpus = counts.count;
+    int rc = list_labels(w, table, &wanted, e);
+    if (rc == 0 && wanted.nseeds > MAX_WANTED / (long)(wanted.nlabels * counts.count + 1))
+        rc = err_set(e, ERR_CONFIG, "%zu counts with %ld seeds each are more than %d runs",
+                     wanted.nlabels * counts.count, wanted.nseeds, MAX_WANTED);
+    if (rc == 0)
+        rc = index_runs(table, wanted.nlabels == 1, &known, e);
+    for (size_t i = 0; rc == 0 && i < wanted.nlabels; i++)
+        rc = list_missing(&wanted, &wanted.labels[i], &known, table, e);
+    map_destroy(&known);
+    free(wanted.labels);
+    range_destroy(&counts);
+    return rc;
 }
 
 /* Names the copy of a run's log (log_name.h): log_4.csv, as in the reference systems, if the engine
@@ -179,20 +243,23 @@ static void name_copy(const struct study *study, const struct results *table, si
     log_name_set_end(dst, source);
 }
 
-static int scan_study(const struct study *study, const struct wanted_runs *wanted,
-                      struct results *table, struct err *e)
+static int scan_study(const struct workspace *w, const char *label, struct results *table,
+                      struct err *e)
 {
-    if (scan_runs(study, table, e) || add_missing(wanted, table, e)) {
+    const struct study *study = &w->study;
+
+    if (scan_runs(study, table, e) || add_missing(w, table, e)) {
         results_destroy(table);
         return -1;
     }
     results_sort(table);
     suspects_discard_repeated(table);
+    suspects_mark_copied(table);
     for (size_t i = 0; i < table->count; i++) {
         struct result *r = &table->rows[i];
         if (r->state != RESULT_DONE)
             continue;
-        name_copy(study, table, i, wanted->label, r->log);
+        name_copy(study, table, i, label, r->log);
         if (r->scores)
             name_images(r->log, r->images_log);
     }
@@ -393,20 +460,12 @@ int collect_study(struct workspace *w, bool write, struct results *table, struct
     const struct study *study = &w->study;
     const struct engine *engine = engine_find(study->engine, e);
     char label[RUN_LABEL_SIZE];
-    struct range counts;
     int rc;
 
     if (!engine)
         return -1;
     run_plan_label(study, engine, label);
-    if (range_decode(study->gpus, 1, SETTINGS_GPUS_MAX, &counts, e)) {
-        e->code = ERR_CONFIG;
-        return err_prefix(e, "%s: gpus", study->file);
-    }
-    struct wanted_runs wanted = {label, counts.values, counts.count, study->seeds};
-    rc = scan_study(study, &wanted, table, e);
-    range_destroy(&counts);
-    if (rc)
+    if (scan_study(w, label, table, e))
         return -1;
     unfinished_resolve(w, table);
     rc = write ? write_study(study, label, table, e) : 0;

@@ -74,12 +74,14 @@ static void add_setting(struct buf *dst, const struct setting *key, const json_t
 {
     const json_t *value = run_plan_value(plan, key->path);
     bool computed = *backend && strcmp(key->path, "train.backend") == 0;
+    const char *word = json_string_value(value);
+    bool is_unused = word && !*word && strcmp(setting_leaf(key), "python") == 0; /* no script of it */
     struct buf text = {0};
 
     buf_add(&text, computed ? backend : "");
     if (!computed)
         add_setting_text(&text, plan, value);
-    if (computed || (value && !is_other_batch(plan, key->path) && !text.failed &&
+    if (computed || (value && !is_unused && !is_other_batch(plan, key->path) && !text.failed &&
                      (is_batch(key->path) || !setting_json_is_preset(key, value))))
         settings_add(dst, key->path, text.data);
     dst->failed |= text.failed;

@@ -260,6 +260,7 @@ static int decode_limited(struct record_reader *r, const json_t *o)
     if (r->nsteps == 0 || !(images > 0))
         return refuse_record(r, "it ended at its limit, and there are no steps or images", "");
     for (size_t i = 0; i < r->nsteps; i++) {
+        d->run.limited_s += r->steps[i].seconds;
         r->steps[i].seconds *= images / r->steps[i].images;
         r->steps[i].images = images;
     }

@@ -179,6 +179,48 @@ static int find_copies(struct results *table, struct err *e)
     return 0;
 }
 
+/* Returns the largest power of ten, at most 1, that all times are multiples of. */
+static double find_step(const struct curve *c)
+{
+    double step = 1;
+
+    for (size_t i = 0; i < c->n; i++)
+        while (step > 1e-9 && fabs(c->seconds[i] / step - round(c->seconds[i] / step)) > 1e-6)
+            step /= 10;
+    return step;
+}
+
+/* Is it a small chance that another run has the same times? They scatter by 0.1 % at least. */
+static bool is_no_chance(const struct curve *c)
+{
+    double sum = 0, squares = 0, n = (double)c->n;
+
+    for (size_t i = 0; i < c->n; i++) {
+        sum += c->seconds[i];
+        squares += c->seconds[i] * c->seconds[i];
+    }
+    double scatter = fmax(sqrt(fmax(squares / n - sum * sum / n / n, 0)), 0.001 * sum / n);
+    return n * log(find_step(c) / scatter) < log(1e-6);
+}
+
+void suspects_mark_copied(struct results *table)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        const struct result *first = &table->rows[i];
+        if (first->state != RESULT_DONE || first->copied || !first->curve || first->curve->n < 2 ||
+            !is_no_chance(first->curve))
+            continue;
+        for (size_t k = i + 1; k < table->count && table->rows[k].gpus == first->gpus; k++) {
+            struct result *r = &table->rows[k];
+            if (r->state != RESULT_DONE || !is_same_case(first, r) || !is_copy(first, r))
+                continue;
+            r->copied = 1;
+            snprintf(r->note, sizeof r->note, "it has the times and scores of %.80s: no repetition",
+                     first->run);
+        }
+    }
+}
+
 /* Discards a run whose last rows were cut off at the end of a line, which leaves a valid table (a
  * log that has its start-up, as MLPerf's do, has its end, too): it
  * has fewer epochs than the run `most`, and training_time exceeds the sum of its epochs by the time

@@ -17,6 +17,11 @@
  * done rows have curves. Returns 0, or -1 if memory ran out. */
 int suspects_discard(struct results *table, struct err *e);
 
+/* Finds runs of a study that differ only in their seed and have equal scores, and equal times,
+ * which by the digits and the scatter of the times is a chance of less than one in a million. All
+ * but the first are marked as copied and get a note. table is sorted. */
+void suspects_mark_copied(struct results *table);
+
 /* Finds only the first kind, for runs that have records besides their logs, and rows of steps whose
  * work is unknown though that of others of their engine is: these become unread. table is sorted;
  * rows may lack curves. */

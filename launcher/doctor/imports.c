@@ -6,9 +6,10 @@
 #include <string.h>
 
 #include "launcher/host/child.h"
+#include "launcher/scheduler/sbatch_help.h"
+#include "launcher/script/container.h"
 #include "launcher/script/script_values.h"
 #include "launcher/script/template.h"
-#include "launcher/submit/source_files.h"
 #include "src/buf.h"
 #include "src/paths.h"
 
@@ -60,42 +61,124 @@ static void add_lines(struct buf *b, const struct setting_lines *list)
         buf_addf(b, "%s\n", list->lines[i]);
 }
 
-/* Adds the shell text that a run begins with, and the program above instead of the script. */
-static void add_command(const struct workspace *w, const struct settings_program *section,
-                        const char *script, struct buf *b)
+/* Adds the shell text that a run begins with, up to the words in front of its program. */
+static void add_start(const struct workspace *w, const struct settings_program *section,
+                      struct buf *b)
 {
     char helpers[PATH_MAX];
     struct err ignored;
 
-    buf_add(b, "{\n");
+    buf_add(b, "cd ");
+    template_quote_sh(b, w->study.dir);
+    buf_add(b, "\n{\n");
     add_lines(b, &w->site.setup);
-    add_lines(b, &section->setup);
+    if (section)
+        add_lines(b, &section->setup);
     add_exports(b, &w->site.env);
     if (paths_data("templates/python", helpers, sizeof helpers, &ignored) == 0) {
         buf_add(b, "export PYTHONPATH=");
         template_quote_sh(b, helpers);
         buf_add(b, "\"${PYTHONPATH:+:$PYTHONPATH}\"\n");
     }
-    add_exports(b, &section->env);
-    buf_add(b, "} >/dev/null 2>&1 </dev/null\nexec timeout 120 ");
+    if (section)
+        add_exports(b, &section->env);
+    buf_add(b, "} >/dev/null 2>&1 </dev/null\nexec </dev/null timeout 120 ");
+    if (container_add_words(w, b, &ignored)) /* container_check reports it */
+        b->failed = true;
+    buf_add(b, " ");
+}
+
+/* Adds the program above instead of the script. */
+static void add_imports(const struct settings_program *section, const char *script, struct buf *b)
+{
     script_values_add_python(b, section->python);
     buf_add(b, " -c ");
     template_quote_sh(b, program);
     buf_add(b, " ");
     template_quote_sh(b, script);
-    buf_add(b, " 2>/dev/null </dev/null");
+    buf_add(b, " 2>/dev/null");
 }
 
-/* Runs the text in bash and writes what it prints. */
-static void run(const char *text, char *dst, size_t size)
+/* Runs the text in bash and writes what it prints. Returns its exit code. */
+static int run(struct buf *text, char *dst, size_t size)
 {
-    const char *const words[] = {"bash", "-c", text, NULL};
+    const char *const words[] = {"bash", "-c", text->failed ? "exit 1" : text->data, NULL};
     struct child c = {.argv = words, .out = CHILD_READ};
     struct child_end end;
     struct err ignored;
+    int code = child_run(&c, &end, &ignored) ? 1 : end.code;
 
-    snprintf(dst, size, "%s", child_run(&c, &end, &ignored) ? "" : end.out.data);
+    snprintf(dst, size, "%s", end.out.data ? end.out.data : "");
     child_destroy(&end);
+    buf_destroy(text);
+    return code;
+}
+
+/* Adds what shows that the program of a run is in the container. */
+static void add_first_program(const struct workspace *w, const struct settings_program *section,
+                              bool is_python, struct buf *b)
+{
+    char bindir[PATH_MAX];
+
+    if (section && !is_python) {
+        buf_add(b, "test -x ");
+        template_quote_sh(b, section->script);
+    } else if (section) {
+        script_values_add_python(b, section->python);
+        buf_add(b, " --version");
+    } else {
+        bool own = !*w->site.trainer && paths_bindir(bindir, sizeof bindir) == 0;
+        template_quote_sh(b, own ? bindir : w->site.trainer);
+        buf_addf(b, "%s --version", own ? "/unet-train" : "");
+    }
+    buf_add(b, " 2>&1");
+}
+
+static bool check_pyxis(const struct workspace *w, struct findings *f)
+{
+    bool has = sbatch_help_find("container-image", w->site.sandbox) != SBATCH_HELP_NONE;
+
+    findings_add(f, has ? FINDING_OK : FINDING_ERROR, "container", has
+                 ? "%s: not started here; 'unetctl doctor --gpus 1' starts unetctl in it"
+                 : "%s: Slurm has no Pyxis here (no --container-image in the help of sbatch)",
+                 w->study.container);
+    if (!has)
+        findings_remedy(f, "choose another container_runtime in %s", w->study.file);
+    return false;
+}
+
+/* Starts the container here. Returns whether that worked. */
+static bool check_container(const struct workspace *w, const struct settings_program *section,
+                            bool is_python, struct findings *f)
+{
+    bool on_nodes = strcmp(w->scheduler, "slurm") == 0 && !w->site.sandbox;
+    char said[4096];
+    struct buf text = {0};
+    struct err e;
+
+    if (container_check(w, &e)) {
+        findings_add(f, FINDING_ERROR, "container", "%s", e.text);
+        findings_remedy(f, "set container and container_runtime in %s", w->study.file);
+        return false;
+    }
+    if (container_is_pyxis(w))
+        return check_pyxis(w, f);
+    add_start(w, section, &text);
+    add_first_program(w, section, is_python, &text);
+    int code = run(&text, said, sizeof said);
+    said[strcspn(said, "\n")] = 0;
+    if (code == 0) {
+        findings_add(f, FINDING_OK, "container", "%s starts%s%s", w->study.container,
+                     *said ? ": " : "", said);
+        return true;
+    }
+    findings_add(f, code == ERR_PEER && on_nodes ? FINDING_WARNING : FINDING_ERROR, "container",
+                 "%s: %s does not start: %.400s", w->study.container,
+                 !section ? "unet-train" : is_python ? section->python : section->script,
+                 *said ? said : "it does not exist, or is not executable");
+    findings_remedy(f, "correct container, container_runtime or the program in %s; 'unetctl doctor "
+                    "--gpus 1' starts the container on a node", w->study.file);
+    return false;
 }
 
 static void add_finding(const struct workspace *w, const char *python, const char *script,
@@ -131,9 +214,11 @@ void imports_check(const struct workspace *w, struct findings *f)
     const struct settings_program *section = study_engine(&w->study, w->study.engine);
     struct err e;
     const struct engine *engine = engine_find(w->study.engine, &e);
-    char shipped[PATH_MAX], container[PATH_MAX], said[4096];
+    char shipped[PATH_MAX], said[4096];
     struct buf text = {0};
 
+    if (container_is_set(w) && engine && !check_container(w, section, engine->is_python, f))
+        return;
     if (!section || !engine || !engine->is_python || (!*section->script && !engine->script))
         return;
     if (workspace_check_shipped(w, &e)) {
@@ -143,18 +228,13 @@ void imports_check(const struct workspace *w, struct findings *f)
     const char *script = section->script;
     if (!*script && paths_data(engine->script, shipped, sizeof shipped, &e) == 0)
         script = shipped;
-    if (source_files_container(w, section, container)) {
-        findings_add(f, FINDING_OK, "python", "not checked: the script runs in the container "
-                     "%.400s", container);
-        return;
-    }
     if (!strstr(section->python, "python")) {
         findings_add(f, FINDING_OK, "python", "not checked: '%s' starts the script",
                      section->python);
         return;
     }
-    add_command(w, section, script, &text);
-    run(text.failed ? "" : text.data, said, sizeof said);
-    buf_destroy(&text);
+    add_start(w, section, &text);
+    add_imports(section, script, &text);
+    run(&text, said, sizeof said);
     add_finding(w, section->python, script, said, f);
 }

@@ -8,16 +8,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "launcher/doctor/bandwidth.h"
 #include "launcher/doctor/diagnosis.h"
 #include "launcher/doctor/facts.h"
 #include "launcher/doctor/imports.h"
-#include "launcher/doctor/rehearsal.h"
 #include "launcher/doctor/study_folder.h"
+#include "launcher/host/path.h"
 #include "launcher/plan/compute_look.h"
 #include "launcher/plan/data_look.h"
 #include "launcher/sandbox/sandbox.h"
 #include "launcher/scheduler/command_text.h"
 #include "launcher/submit/attempt.h"
+#include "launcher/submit/bad_nodes.h"
+#include "src/atomicfile.h"
 #include "src/log.h"
 #include "src/plural.h"
 
@@ -193,6 +196,28 @@ static void check_job(const struct workspace *w, struct scheduler *s, struct fin
     run_plan_destroy(&plan);
 }
 
+static void check_nodes(const struct workspace *w, struct findings *f)
+{
+    struct bad_nodes b;
+    struct err e;
+
+    if (bad_nodes_read(w->study.dir, &b, &e)) {
+        findings_add(f, FINDING_WARNING, "nodes", "%s", e.text);
+        return;
+    }
+    for (size_t i = 0; i < b.count; i++) {
+        const struct bad_node *n = &b.nodes[i];
+        bool out = bad_nodes_is_out(w, n);
+        findings_add(f, out ? FINDING_WARNING : FINDING_OK, "nodes", "%s: %d note%s, the last: %s%s",
+                     n->name, n->notes, plural(n->notes), n->last,
+                     out ? "; jobs leave it out" : "");
+        if (out)
+            findings_remedy(f, "report it to the administrators; a run that is done there clears "
+                               "it: unetctl submit ... -- --nodelist=%s", n->name);
+    }
+    bad_nodes_destroy(&b);
+}
+
 static void check_scheduler(struct workspace *w, struct findings *f)
 {
     struct scheduler *s;
@@ -220,6 +245,7 @@ static void check_scheduler(struct workspace *w, struct findings *f)
         check_partition(w, s, f);
         check_job(w, s, f);
         check_launcher(w, f);
+        check_nodes(w, f);
     }
 }
 
@@ -312,19 +338,79 @@ static void add_rehearsal_findings(const struct workspace *w, const struct rehea
     json_decref(reporting);
 }
 
-int preflight_rehearse(struct workspace *w, const char *gpus, bool in_allocation, long timeout_s,
+/* Keeps what was measured beside study.yaml. */
+static int keep_bandwidth(const struct workspace *w, const json_t *measured, struct err *e)
+{
+    char path[PATH_MAX], *text = json_dumps(measured, JSON_COMPACT | JSON_REAL_PRECISION(6));
+    int rc = text ? 0 : err_set(e, ERR_INTERNAL, "out of memory for the bandwidth");
+
+    path_format(path, "%s/" BANDWIDTH_FILE, w->study.dir);
+    if (rc == 0)
+        rc = atomicfile_write(path, text, strlen(text), 0666, e);
+    free(text);
+    return rc;
+}
+
+static int add_bandwidth(const struct workspace *w, const struct rehearsal *r, struct findings *f,
+                         struct err *e)
+{
+    char line[512] = "the job ended before the measurement did";
+
+    if (r->attempt.marker != RUN_DONE) {
+        if (!*r->attempt.error)
+            rehearsal_find_error(r, line);
+        findings_add(f, FINDING_ERROR, "bandwidth", "nothing was measured: %s",
+                     *r->attempt.error ? r->attempt.error : line);
+        findings_remedy(f, "type 'unetctl doctor --gpus %d', which checks each node", r->gpus);
+        return 0;
+    }
+    json_t *measured = bandwidth_read(r->attempt.path, e);
+    json_t *slow = json_array(), *node;
+    int rc = measured ? keep_bandwidth(w, measured, e) : -1;
+    size_t i;
+
+    if (rc == 0)
+        bandwidth_judge(measured, f, slow);
+    json_array_foreach(slow, i, node) {
+        if (rc == 0)
+            rc = bad_nodes_note(w->study.dir, json_string_value(node), "slow (doctor --bandwidth)",
+                                e);
+    }
+    json_decref(slow);
+    json_decref(measured);
+    return rc;
+}
+
+/* Says whose communication is measured where it is not that of the study's engine. */
+static void name_transport(const struct workspace *w)
+{
+    if (strcmp(w->study.engine, "embedded") != 0)
+        log_info("engine %s: the links are measured by unet-train, with NCCL between GPUs and MPI "
+                 "or shared memory otherwise; its own communication may be faster or slower",
+                 w->study.engine);
+}
+
+int preflight_rehearse(struct workspace *w, const char *gpus, struct rehearsal r,
                        struct findings *f, struct err *e)
 {
-    struct rehearsal r = {.in_allocation = in_allocation, .timeout_s = timeout_s};
     size_t before = findings_count(f, FINDING_ERROR);
     bool bad = true;
     int rc = -1;
 
+    *r.folder = 0;
     r.gpus = decode_gpus(w, gpus, e);
+    if (r.gpus == 1 && r.bandwidth)
+        return err_set(e, ERR_USAGE, "doctor: --bandwidth measures between GPUs: give --gpus 2 or "
+                       "more");
+    if (r.bandwidth)
+        name_transport(w);
     if (r.gpus > 0)
         rc = rehearsal_run(w, &r, e);
-    if (rc == 0) {
+    if (rc == 0 && r.bandwidth)
+        rc = add_bandwidth(w, &r, f, e);
+    else if (rc == 0)
         add_rehearsal_findings(w, &r, f);
+    if (rc == 0) {
         bad = findings_count(f, FINDING_ERROR) > before;
     }
     if (bad && *r.folder) {

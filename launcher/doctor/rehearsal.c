@@ -16,8 +16,8 @@
 #include "launcher/doctor/probe.h"
 #include "launcher/host/child.h"
 #include "launcher/host/path.h"
+#include "launcher/script/container.h"
 #include "launcher/script/template.h"
-#include "launcher/study/run_dir.h"
 #include "launcher/submit/attempt.h"
 #include "src/atomicfile.h"
 #include "src/clock.h"
@@ -30,6 +30,7 @@
  * seconds. */
 #define TIME_MIN 10
 #define POLL_S 1
+#define RANKS_S 60 /* that ranks wait for each other, at most */
 #define VISIBLE_S 15     /* time until files of other hosts become visible here (NFS) */
 
 static volatile sig_atomic_t interrupted;
@@ -65,8 +66,35 @@ static int make_folder(const struct workspace *w, struct rehearsal *r, struct er
     return atomicfile_write(path, "", 0, 0666, e);
 }
 
+/* Adds unet-train, in the container of its runs if they have one. */
+static int add_measurement(const struct workspace *w, const char *bindir, struct buf *b,
+                           struct err *e)
+{
+    buf_add(b, "exec ");
+    if (strcmp(w->study.engine, "embedded") == 0 && container_add_words(w, b, e))
+        return -1;
+    buf_add(b, " ");
+    template_quote_sh(b, *w->site.trainer ? w->site.trainer : bindir);
+    buf_addf(b, "%s \"$@\" --bandwidth", *w->site.trainer ? "" : "/unet-train");
+    return 0;
+}
+
+/* Adds the check of a rank. It runs outside of the container, which it starts first. */
+static int add_probe(const struct workspace *w, const struct rehearsal *r, const char *bindir,
+                     struct buf *b, struct err *e)
+{
+    if (container_add_words(w, b, e))
+        return -1;
+    buf_add(b, container_is_set(w) && !container_is_pyxis(w) ? " true || exit\nexec " : "exec ");
+    template_quote_sh(b, bindir);
+    buf_add(b, "/unetctl doctor --probe ");
+    template_quote_sh(b, r->folder);
+    return 0;
+}
+
 /* Writes the program that replaces the trainer. */
-static int write_probe(const char *folder, char path[PATH_MAX], struct err *e)
+static int write_probe(const struct workspace *w, const struct rehearsal *r, char path[PATH_MAX],
+                       struct err *e)
 {
     char bindir[PATH_MAX - 16];
     struct buf b = {0};
@@ -75,11 +103,12 @@ static int write_probe(const char *folder, char path[PATH_MAX], struct err *e)
     if (paths_bindir(bindir, sizeof bindir))
         return err_set(e, ERR_INTERNAL,
                        "the folder of this program was not found (is /proc mounted?)");
-    snprintf(path, PATH_MAX, "%s/probe.sh", folder);
-    buf_add(&b, "#!/bin/sh\n# One rank of a rehearsal by `unetctl doctor`.\nexec ");
-    template_quote_sh(&b, bindir);
-    buf_add(&b, "/unetctl doctor --probe ");
-    template_quote_sh(&b, folder);
+    snprintf(path, PATH_MAX, "%s/probe.sh", r->folder);
+    buf_add(&b, "#!/bin/sh\n# One rank of a rehearsal by `unetctl doctor`.\n");
+    if (r->bandwidth ? add_measurement(w, bindir, &b, e) : add_probe(w, r, bindir, &b, e)) {
+        buf_destroy(&b);
+        return -1;
+    }
     buf_add(&b, "\n");
     rc = b.failed ? err_set(e, ERR_INTERNAL, "no memory") : atomicfile_write(path, b.data, b.length,
                                                                              0777, e);
@@ -99,9 +128,17 @@ static void borrow_workspace(const struct workspace *w, const struct rehearsal *
     dst->site.trainer = trainer;
     dst->site.templates = "";
     dst->templates = "";
+    if (!container_is_pyxis(w))
+        dst->study.container = "";
     dst->options.hold = false;
     if (!dst->options.time_min || dst->options.time_min > TIME_MIN)
         dst->options.time_min = TIME_MIN;
+    if (!study_has_images(&dst->study)) { /* unet-train has a size and a folder in any run.json */
+        dst->study.data.dir = (char *)r->folder;
+        dst->study.data.height = dst->study.data.width = 64;
+    }
+    if (dst->study.train.timeout_s > RANKS_S)
+        dst->study.train.timeout_s = RANKS_S;
     snprintf(dst->ledger.study_id, sizeof dst->ledger.study_id, "%08lx%08x",
              (unsigned long)time(NULL), (unsigned)getpid());
 }
@@ -290,6 +327,21 @@ static int read_ranks(struct rehearsal *r, int nranks, struct err *e)
     return 0;
 }
 
+/* Reads the attempt once its marker is visible here. */
+static int read_attempt(struct rehearsal *r, const char *run, struct err *e)
+{
+    const struct timespec pause = {.tv_nsec = 200000000};
+    double end = clock_now() + VISIBLE_S;
+
+    for (;;) {
+        if (run_dir_attempt(r->folder, run, &r->attempt, e))
+            return -1;
+        if (r->attempt.marker != RUN_NO_MARKER || r->attempt.stopped || clock_now() >= end)
+            return 0;
+        nanosleep(&pause, NULL);
+    }
+}
+
 static int rehearse(struct workspace *w, struct rehearsal *r, struct err *e)
 {
     char trainer[PATH_MAX];
@@ -298,7 +350,7 @@ static int rehearse(struct workspace *w, struct rehearsal *r, struct err *e)
     struct run run;
     int lock, rc;
 
-    if (write_probe(r->folder, trainer, e))
+    if (write_probe(w, r, trainer, e))
         return -1;
     borrow_workspace(w, r, trainer, &own);
     if (describe_rehearsal(&own, r->gpus, &run, e) || attempt_write(&own, &run, 1, e))
@@ -311,7 +363,7 @@ static int rehearse(struct workspace *w, struct rehearsal *r, struct err *e)
     /* schedulers that were opened meanwhile are closed with w */
     memcpy(w->open, own.open, sizeof w->open);
     if (rc == 0)
-        rc = read_ranks(r, run.layout.tasks, e);
+        rc = r->bandwidth ? read_attempt(r, run.id, e) : read_ranks(r, run.layout.tasks, e);
     sigaction(SIGINT, &old[0], NULL);
     sigaction(SIGTERM, &old[1], NULL);
     close(lock);

@@ -9,16 +9,19 @@
 #include <limits.h>
 #include <stdbool.h>
 
+#include "launcher/study/run_dir.h"
 #include "launcher/study/workspace.h"
 
 struct rehearsal {
     int gpus;
     /* start the ranks inside the job that this process is in; otherwise submit a job */
     bool in_allocation;
+    bool bandwidth; /* measure what connects the ranks (bandwidth.h), and write no reports */
     long timeout_s; /* how long to wait for its end */
     /* set by rehearsal_run */
     char folder[PATH_MAX - 64];
     json_t *ranks; /* by rank: its report, or null */
+    struct run_attempt attempt; /* with bandwidth: of the job, after its end */
 };
 
 /* Runs the rehearsal. Returns 0, also if ranks left no report, or -1 if it could not be made, was

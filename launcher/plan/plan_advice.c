@@ -92,18 +92,21 @@ static const char *gpus_word(const struct counts *c)
     return strcmp(c->text, "1") == 0 ? "GPU" : "GPUs";
 }
 
+/* Adds advice about the runs of a study, or unless that is NULL, of its variant `own`. */
 static void advise_batches(const struct study *s, const struct run_plan *plan,
-                           struct plan_advice *dst)
+                           const struct workspace *own, struct plan_advice *dst)
 {
     struct counts odd = {"", 0}, idle = {"", 0}, short_all = {"", 0}, blind = {"", 0};
     bool drop = strcmp(s->data.remainder, "drop") == 0;
     long images = dst->train * s->data.repeat;
-    bool shared = !s->train.batch_per_gpu && plan->count && plan->runs[0].engine->embedded;
+    bool shared = !s->train.batch_per_gpu && strcmp(s->engine, "embedded") == 0;
     char batch[48]; /* as text: "16" or "16 x GPUs" */
 
     snprintf(batch, sizeof batch, shared ? "%d" : "%d x GPUs",
              s->train.batch_per_gpu ? s->train.batch_per_gpu : s->train.global_batch);
     for (size_t i = 0; i < plan->count; i++) {
+        if (own && plan->runs[i].own != own)
+            continue;
         int gpus = plan->runs[i].layout.gpus;
         long global = run_plan_batch(s, &plan->runs[i]).global, rest = images % global;
         /* steps whose sizes differ by at most one image */
@@ -136,6 +139,49 @@ static void advise_batches(const struct study *s, const struct run_plan *plan,
     if (*blind.text)
         add_advice(dst, "there are fewer validation images (%ld) than ranks on %s %s: some ranks "
                    "evaluate nothing", dst->val, blind.text, gpus_word(&blind));
+}
+
+/* Puts the names of variants before the text. */
+static void name_variants(const struct workspace *w, const bool *is_about,
+                          char text[PLAN_ADVICE_SIZE])
+{
+    char names[PLAN_ADVICE_SIZE] = "", was[PLAN_ADVICE_SIZE];
+
+    for (size_t v = 0, n = 0; v < w->variants.count && n < sizeof names; v++)
+        if (is_about[v])
+            n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "variant ",
+                                  w->variants.at[v].name);
+    memcpy(was, text, sizeof was);
+    if (snprintf(text, sizeof was, "%s: %s", names, was) < 0)
+        *text = 0;
+}
+
+/* Adds advice about the runs of each variant of the same images, with the names of the variants
+ * unless it is about all. */
+static void advise_variants(const struct workspace *w, const struct run_plan *plan,
+                            struct plan_advice *dst)
+{
+    bool is_about[PLAN_ADVICE_MAX][VARIANTS_MAX] = {0};
+    size_t first = dst->count;
+
+    for (size_t v = 0; v < w->variants.count; v++) {
+        const struct workspace *own = &w->of_variants[v];
+        struct plan_advice one = {.train = dst->train, .val = dst->val};
+        if (strcmp(own->study.data.dir, w->study.data.dir) == 0)
+            advise_batches(&own->study, plan, own, &one);
+        for (size_t i = 0; i < one.count; i++) {
+            size_t k = first;
+            while (k < dst->count && strcmp(dst->text[k], one.text[i]) != 0)
+                k++;
+            if (k == dst->count)
+                add_advice(dst, "%s", one.text[i]);
+            if (k < dst->count)
+                is_about[k][v] = true;
+        }
+    }
+    for (size_t k = first; k < dst->count; k++)
+        if (memchr(is_about[k], false, w->variants.count))
+            name_variants(w, is_about[k], dst->text[k]);
 }
 
 static void advise_disk(const struct workspace *w, const struct run_plan *plan,
@@ -191,8 +237,10 @@ void plan_advice_collect(const struct workspace *w, const struct run_plan *plan,
         (void)model_look_open(&w->study, false, &dst->model, &ignored);
     if (study_has_images(&w->study))
         count_images(&w->study, dst);
-    if (dst->train > 0 && !w->variants.count)
-        advise_batches(&w->study, plan, dst);
+    if (dst->train > 0 && w->variants.count)
+        advise_variants(w, plan, dst);
+    else if (dst->train > 0)
+        advise_batches(&w->study, plan, NULL, dst);
     advise_trainer(w, plan, dst);
     compute_look_open(&w->study, &w->site, &dst->compute);
     if (*dst->compute.problem)

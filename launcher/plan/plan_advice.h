@@ -8,6 +8,7 @@
 #include "launcher/study/workspace.h"
 
 #define PLAN_ADVICE_MAX 12
+#define PLAN_ADVICE_SIZE 1536
 
 struct plan_advice {
     long train, val;  /* numbers of images; both 0 if the data are unknown */
@@ -15,7 +16,7 @@ struct plan_advice {
     bool exact;
     struct compute_look compute;
     struct model_look model; /* all zeros if unet-train cannot build the model */
-    char text[PLAN_ADVICE_MAX][1536];
+    char text[PLAN_ADVICE_MAX][PLAN_ADVICE_SIZE];
     size_t count;
 };
 

@@ -7,14 +7,14 @@
 #include "launcher/report/markup/table.h"
 #include "src/plural.h"
 
-/* Adds " (95 % interval 1.20-1.30, simultaneous over 4 counts)". */
+/* Adds " (95 % interval 1.20-1.30, simultaneous over 4 comparisons)". */
 static void add_family(struct buf *b, const struct comparison *c, const struct interval *i,
                        int decimals)
 {
     buf_addf(b, " (95 %% interval %.*f to %.*f", decimals, table_round(i->low, decimals), decimals,
              table_round(i->high, decimals));
     if (c->nfamily > 1)
-        buf_addf(b, ", simultaneous over %zu counts", c->nfamily);
+        buf_addf(b, ", simultaneous over %zu comparisons", c->nfamily);
     buf_add(b, ")");
 }
 

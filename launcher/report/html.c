@@ -54,7 +54,7 @@ static void add_quality_tile(struct buf *b, const struct series *s, const struct
         snprintf(more, sizeof more, "base case");
     else
         snprintf(more, sizeof more, "%s; %.*f with %d GPU%s",
-                 quality_state_name(d->quality[d->best - s->points].state), s->decimals, base,
+                 quality_state_name(&d->quality[d->best - s->points]), s->decimals, base,
                  d->base->gpus, plural(d->base->gpus));
     add_tile(b, s->quality, value, more);
 }

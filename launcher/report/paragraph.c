@@ -138,6 +138,9 @@ static void add_quality_sentence(struct buf *b, const struct report_series *rs,
              s->points->gpus, s->limited ? "whole " : "", s->lower ? "; less is better" : "");
     if (q->state == QUALITY_UNKNOWN)
         buf_addf(b, "The change is not judged: %s is %s.\n", s->quality, q->why);
+    else if (q->by_construction)
+        buf_addf(b, "It holds by construction, which was not tested: the first losses of equal seeds "
+                 "are equal to %.1f %%.\n", 100 * QUALITY_EQUAL);
     else if (!interval_is_known(&c->interval))
         buf_add(b, "The runs are too few to judge the change.\n");
     else {

@@ -87,7 +87,7 @@ static void add_assumptions(const struct prediction *p, const struct prediction_
         buf_addf(b, "%d sums of batch norm a step, of few bytes and never hidden. ", n->sums);
     else
         buf_add(b, "No sums of synchronised batch norm beside the measured ones (--norm-sums). ");
-    buf_add(b, "Three cases of the links: as published, a tree, all but the last slice hidden "
+    buf_add(b, "Three cases of the links: the whole bandwidth, a tree, all but the last slice hidden "
                "behind backward; 80 % of the bandwidth, nothing hidden; half of it, a ring for "
                "each MiB. ");
     if (p->scenarios)

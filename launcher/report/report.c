@@ -135,6 +135,9 @@ static char *list_differences(const struct report *r)
                 buf_add(&b, "\n");
             }
     }
+    if (r->analysis.nseries > ANALYSIS_PAIRED)
+        buf_addf(&b, "Only the first %d of %zu series are compared in pairs.\n", ANALYSIS_PAIRED,
+                 r->analysis.nseries);
     return buf_steal(&b);
 }
 
@@ -151,6 +154,8 @@ static char *describe_rule(const struct report *r, const struct analysis_options
         first = !first || (s->has_quality && !first->has_quality) ? s : first;
     }
     decision_describe_rule(&b, &options->rule, first, quality);
+    if (options->design)
+        buf_addf(&b, " %s", options->design);
     return buf_steal(&b);
 }
 

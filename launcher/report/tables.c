@@ -217,7 +217,7 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
                                              : !judged ? "-"
                                              : judged->state == QUALITY_FALLS
                                                  ? quality_fall_word(s)
-                                                 : quality_state_name(judged->state));
+                                                 : quality_state_name(judged));
         table_add_number(t, "Dice",
                          result_by_accuracy(s->rows) ? NAN : p->q[QUANTITY_DICE].median, 4);
         table_add_number(t, "IoU at own size", p->q[QUANTITY_IOU_OWN_SIZE].mean, 4);
@@ -490,7 +490,7 @@ static void fill_pair(struct table *t, const struct report *r, const struct anal
     table_init(t,
                "%s (first) compared with %s (second), at each count that both ran on: medians of "
                "times and their ratio, means of quality and their difference, with 95 %% intervals "
-               "that hold simultaneously over the counts of a quantity. Different: the interval "
+               "that hold simultaneously over all pairs and counts of a quantity. Different: the interval "
                "excludes equality; p is by the same method.",
                r->series[pair->a].label, r->series[pair->b].label);
     for (size_t i = 0; i < pair->ndifferences; i++) {

@@ -185,7 +185,10 @@ static void add_open_quality(struct buf *b, const struct analysis_series *as)
     else
         buf_add(b, ", one run on a side");
     buf_add(b, "); ");
-    add_needed(b, &d->seeds, "seeds");
+    if (d->rule.looks)
+        buf_add(b, "the rounds of the sequential study do not decide it.");
+    else
+        add_needed(b, &d->seeds, "seeds");
     buf_add(b, "\n");
 }
 
@@ -224,6 +227,12 @@ static void add_held(struct buf *b, const struct analysis_series *as)
     const struct series *s = &as->series;
     int decimals = s->decimals;
 
+    if (q->by_construction) {
+        buf_addf(b, "%s with %d GPUs holds by construction, which was not tested: the first losses of "
+                    "equal seeds are equal to %.1f %%.\n", series_quality_title(s), d->use->gpus,
+                 100 * QUALITY_EQUAL);
+        return;
+    }
     buf_addf(b, "%s with %d GPUs holds (%.*f against %.*f; change %.*f, 95 %% interval %.*f to "
                 "%.*f", series_quality_title(s), d->use->gpus, decimals, c->b, decimals, c->a, decimals,
              table_round(c->difference, decimals), decimals,
@@ -272,6 +281,14 @@ static void add_verdict(struct buf *b, const struct analysis_series *as, const c
     }
 }
 
+static bool is_all_limited(const struct series *s)
+{
+    for (size_t i = 0; i < s->npoints; i++)
+        if (s->points[i].nlimited < s->points[i].nruns)
+            return false;
+    return true;
+}
+
 /* Adds why the quality holds, and what is undecided. */
 static void add_evidence(struct buf *b, const struct analysis_series *as)
 {
@@ -279,8 +296,9 @@ static void add_evidence(struct buf *b, const struct analysis_series *as)
     bool open = !d->decided && d->reach == d->base, used = d->best == d->use && d->use != d->base;
 
     if (d->by_time)
-        buf_addf(b, "This is by speed alone, as %s.\n",
-                 as->series.limited ? "the runs give the steady speed alone" : "no run has a quality");
+        buf_add(b, is_all_limited(&as->series)
+                       ? "All runs give the steady speed alone, so none has a quality.\n"
+                       : "No run has a quality.\n");
     else if (used)
         add_held(b, as);
     if (used && d->reach != d->use)
@@ -516,7 +534,12 @@ static void add_advice_words(struct buf *b, const struct analysis_series *as, bo
 
 static void add_next(struct buf *b, const struct decision *d)
 {
-    if (d->next_seeds)
+    if (d->next_whole[0]) {
+        buf_addf(b, "Worth measuring next: whole runs with %d", d->next_whole[0]);
+        if (d->next_whole[1])
+            buf_addf(b, " and %d", d->next_whole[1]);
+        buf_addf(b, " GPU%s (%s).\n", plural(d->next_whole[1] ? 2 : d->next_whole[0]), d->next_why);
+    } else if (d->next_seeds)
         buf_addf(b, "Worth measuring next: %zu seeds with %d and %d GPUs (%s).\n", d->next_seeds,
                  d->base->gpus, d->next_point->gpus, d->next_why);
     else if (d->next)

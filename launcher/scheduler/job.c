@@ -81,6 +81,7 @@ static const struct option {
     PASSED("wait-all-nodes", 0, VALUE) PASSED("wckey", 0, VALUE)
     REFUSE("array", 'a', "each run is a separate job; --seeds N repeats them")
     REFUSE("chdir", 'D', "a job runs in the folder of its run")
+    REFUSE("container-image", 0, "set container: IMAGE in the study or its site")
     REFUSE("cpus-per-task", 'c', "--set slurm.cpus_per_gpu=N")
     REFUSE("distribution", 'm', "ranks are numbered node by node")
     REFUSE("gpus", 'G', "--gpus of unetctl, before the '--'")

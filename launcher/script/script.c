@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/script/container.h"
 #include "launcher/script/script_template.h"
 #include "launcher/script/script_values.h"
 
@@ -54,6 +55,8 @@ static int check_run_file(const struct script_values *s, const char *path, const
     bool tags = template_has_tags(text), other = s->section != NULL;
     const struct need needs[] = {
         {"command|trainer|script|tag_program|tag_program2", "nothing would be trained", true},
+        {"command", "the container would be left out",
+         container_is_set(s->w) && !container_is_pyxis(s->w)},
         {"attempt|attempt_dir|variables|command", "results would have no folder", !tags && !other},
         {"variables|attempt_dir",
          "the script could not know where to write log.csv", !tags && other},

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "launcher/sandbox/sandbox.h"
+#include "launcher/script/container.h"
 #include "launcher/script/script_marker.h"
 #include "launcher/study/run_dir.h"
 #include "src/paths.h"
@@ -59,7 +60,12 @@ static void set_value(struct script_values *s, const char *name, const char *fmt
     set_text(s, name, text);
 }
 
-/* Notes which markers have no value in this study. */
+static bool is_set(const struct study *s, const char *path)
+{
+    return yaml_table_origin(settings_of_study, &s->origins, path)->layer != YAML_BUILTIN;
+}
+
+/* Notes which markers have no value in this study. A limit of 0 is one: a whole training. */
 static void note_needs(struct script_values *s)
 {
     const struct study *study = &s->w->study;
@@ -72,8 +78,8 @@ static void note_needs(struct script_values *s)
         {"model", "model.name", study_has(study, "model.name")},
         {"global_batch", "train.batch_per_gpu", batch},
         {"batch_per_gpu", "train.batch_per_gpu", batch},
-        {"steps", "limit.steps", study->limit.steps > 0},
-        {"minutes", "limit.minutes", study->limit.minutes > 0}};
+        {"steps", "limit.steps", is_set(study, "limit.steps")},
+        {"minutes", "limit.minutes", is_set(study, "limit.minutes")}};
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         s->needs[place_of(s, rows[i].marker)] = rows[i].has ? NULL : rows[i].setting;
@@ -275,10 +281,8 @@ static int set_names(struct script_values *s, struct err *e)
         return err_set(e, ERR_INTERNAL,
                        "cannot find the folder of this program (is /proc mounted?)");
     set_value(s, "unetctl", "%s/unetctl", bindir);
-    if (*w->site.trainer)
-        set_value(s, "trainer", "%s", w->site.trainer);
-    else
-        set_value(s, "trainer", "%s/unet-train", bindir);
+    set_value(s, "trainer", "%s%s", *w->site.trainer ? w->site.trainer : bindir,
+              *w->site.trainer ? "" : "/unet-train");
     set_value(s, "shell", "%s", w->site.shell);
     set_value(s, "shell_setup", "%s", strstr(w->site.shell, "/zsh") ? "setopt sh_word_split" : "");
     set_value(s, "study", "%s", w->study.name);
@@ -311,7 +315,8 @@ static int check_program(const struct script_values *s, const char *path, struct
 {
     const struct engine *engine = s->run->engine;
 
-    if (access(path, engine->is_python ? R_OK : X_OK) == 0)
+    if (access(path, engine->is_python ? R_OK : X_OK) == 0 ||
+        (container_is_set(s->w) && errno == ENOENT)) /* it may be in the image */
         return 0;
     return err_errno(e, ERR_CONFIG, errno, "%s: %s.script: %s%s", s->w->study.file, engine->name,
                      path,
@@ -368,11 +373,11 @@ static int set_command(struct script_values *s, struct err *e)
 {
     struct buf b = {0};
     char where[PATH_MAX + 32];
-    int rc = 0;
+    int rc = container_add_words(s->w, &b, e);
 
     snprintf(where, sizeof where, "%s: %s.args", s->w->study.file, s->run->engine->name);
     if (!s->section) {
-        template_quote_sh(&b, script_values_get(s, "trainer"));
+        add_word(&b, script_values_get(s, "trainer"));
         buf_addf(&b, " train --run run.json --out attempt-%d%s", s->attempt,
                  script_values_get(s, "resume"));
     } else if (s->run->engine->is_python) {
@@ -448,10 +453,11 @@ static int set_source(struct script_values *s, struct err *e)
     char path[PATH_MAX];
     struct buf b = {0};
 
-    if (s->section && paths_data("templates/source.sh", path, sizeof path, e))
+    bool is_hashed = s->section || container_is_set(s->w);
+    if (is_hashed && paths_data("templates/source.sh", path, sizeof path, e))
         return -1;
     buf_add(&b, "");
-    if (s->section) {
+    if (is_hashed) {
         buf_add(&b, "[ ! -e source.list ] || bash ");
         template_quote_sh(&b, path);
         buf_add(&b, " \"$attempt\"");
@@ -532,26 +538,18 @@ static bool is_srun(const char *launcher)
     return strncmp(launcher, "srun", 4) == 0 && (!launcher[4] || launcher[4] == ' ');
 }
 
-/* Does this launcher start the ranks in a container, by Pyxis (srun --container-image) or by a
- * program? A single rank must be started by it, too. */
-static bool has_container(const char *launcher)
-{
-    static const char *const signs[] = {" --container-", "apptainer ", "singularity ", "enroot ",
-                                        "shifter ", "podman-hpc ", "sarus ", NULL};
-    const char *const *sign = signs;
-
-    while (*sign && !strstr(launcher, *sign))
-        sign++;
-    return *sign != NULL;
-}
-
 /* Removes the variables by which Slurm binds a job's GPUs to its tasks; mpirun's daemons are not
  * tasks and would get none. */
 #define UNBOUND "env -u SLURM_TRES_PER_TASK -u SLURM_TRES_BIND "
 
-/* Sets the words that start the ranks. With --one-allocation, runs are steps side by side in one
- * job, which only srun can start: with --exact a step takes no more than it needs, and with --mem=0
- * the steps share the job's memory, all of which the first step would reserve otherwise. */
+/* With --one-allocation, runs are steps side by side in one job, which only srun can start: with
+ * --exact a step takes no more than it needs, and with --mem=0 the steps share the job's memory,
+ * all of which the first step would reserve otherwise. */
+#define STEP                                                                                    \
+    " --job-name={{run}} --exact --mem=0 --nodes={{nodes}} --ntasks={{tasks}} "                 \
+    "--gpus-per-task={{gpus_per_task}} --cpus-per-task={{cpus_per_task}}"
+
+/* Sets the words that start the ranks. */
 static int set_launcher(struct script_values *s, struct err *e)
 {
     const struct site *site = &s->w->site;
@@ -560,37 +558,30 @@ static int set_launcher(struct script_values *s, struct err *e)
     bool unbound = strcmp(site->scheduler, "slurm") == 0 && is_mpirun(launcher);
     /* with it, each rank sees all GPUs that the job has on the node */
     const char *bind = s->run->engine->launcher && is_srun(launcher) ? " --gpu-bind=none" : "";
-    bool launched = s->run->layout.tasks > 1 || s->run->engine->always_launched ||
-                    has_container(launcher);
+    bool beside = s->w->one_allocation;
+    bool launched = beside || s->run->layout.tasks > 1 || s->run->engine->always_launched ||
+                    container_is_pyxis(s->w);
     struct buf words = {0};
-    int rc;
 
-    if (!s->w->one_allocation) {
-        buf_addf(&words, "%s%s%s", launched && unbound ? UNBOUND : "", launched ? launcher : "",
-                 launched ? bind : "");
-        rc = words.failed ? err_errno(e, ERR_INTERNAL, errno, "launcher")
-                          : set_words(s, "launcher", words.data, e);
-        buf_destroy(&words);
-        if (rc)
-            return -1;
-        if (launched && !*script_values_get(s, "launcher"))
-            return err_set(e, ERR_CONFIG, "%s: %d GPUs need %d ranks, and the site has no "
-                           "'launcher' that starts several", site->file, s->run->layout.gpus,
-                           s->run->layout.tasks);
-        return 0;
-    }
-    if (lacks_pmix(site))
+    if (beside && lacks_pmix(site))
         return err_set(e, ERR_CONFIG,
                        "--one-allocation starts ranks by srun, which has no PMIx in this sandbox "
                        "(srun --mpi=list); leave the option out");
-    if (!is_srun(launcher))
+    if (beside && !is_srun(launcher))
         return err_set(e, ERR_CONFIG, "%s: --one-allocation needs a site whose 'launcher' is "
                                       "srun, as "
                        "only Slurm divides a job's nodes among runs", site->file);
-    buf_addf(&words, "%s --job-name={{run}} --exact --mem=0 --nodes={{nodes}} --ntasks={{tasks}} "
-             "--gpus-per-task={{gpus_per_task}} --cpus-per-task={{cpus_per_task}}%s", launcher, bind);
-    rc = words.failed ? err_errno(e, ERR_INTERNAL, errno, "launcher")
-                      : set_words(s, "launcher", words.data, e);
+    if (launched && !*launcher)
+        return err_set(e, ERR_CONFIG, "%s: %d GPUs need %d ranks, and the site has no "
+                       "'launcher' that starts several", site->file, s->run->layout.gpus,
+                       s->run->layout.tasks);
+    if (launched)
+        buf_addf(&words, "%s%s%s%s", unbound ? UNBOUND : "", launcher, beside ? STEP : "", bind);
+    buf_add(&words, "");
+    int rc = container_add_options(s->w, &words, e);
+    if (rc == 0)
+        rc = words.failed ? err_errno(e, ERR_INTERNAL, errno, "launcher")
+                          : set_words(s, "launcher", words.data, e);
     buf_destroy(&words);
     return rc;
 }
@@ -615,7 +606,7 @@ int script_values_fill(struct script_values *s, struct err *e)
                               site->port_count);
     if (*site->host_suffix)
         snprintf(options + n, sizeof options - n, " --host-suffix %s", site->host_suffix);
-    if (set_launcher(s, e))
+    if (container_check(s->w, e) || set_launcher(s, e))
         return -1;
     char *words = expand_words(
         s, site->file, lacks_pmix(site) && !*site->spec ? SITE_MPIRUN_SPEC : site->spec, e);

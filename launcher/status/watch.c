@@ -288,7 +288,9 @@ static int poll_runs(struct workspace *work, struct watch *w, struct err *e)
 static int submit_left(struct watch *w, struct err *e)
 {
     size_t moving = count_moving(w);
-    bool is_due = moving < w->moving || clock_now() >= w->next_left;
+    bool is_due = w->options->in_rounds
+                      ? moving == 0 || w->next_left == 0
+                      : moving < w->moving || clock_now() >= w->next_left;
 
     w->moving = moving;
     if (!w->left || !is_due || w->list.unreachable)

@@ -16,6 +16,7 @@ struct watch_options {
      * Returns a number above 0 if some remain, 0 if none does, or -1. May be NULL. */
     long (*submit_left)(void *arg, struct err *e);
     void *arg;
+    bool in_rounds; /* submit_left is called at first, and whenever all runs have ended */
 };
 
 /* Follows the runs, reports on stderr, and submits runs that were left as others end. Returns 0 if

@@ -70,7 +70,7 @@ static struct ledger_entry *add_entry(struct ledger *l, const char *run, int att
 /* An event of the ledger, as a line has it. Strings are borrowed. */
 struct event {
     enum ledger_event kind;
-    const char *run, *scheduler, *job, *user, *tag, *time;
+    const char *run, *scheduler, *job, *user, *tag, *time, *reason;
     int attempt;
     json_int_t uid;
 };
@@ -378,11 +378,10 @@ static int encode_event(const struct ledger *l, const struct event *v, struct bu
     char *line;
 
     ledger_tag(l, v->run, v->attempt, tag);
-    root = json_pack("{s:i, s:s, s:s, s:s, s:i, s:s, s:s, s:I, s:s}", "schema", SCHEMA, "time",
-                     v->time, "event", event_names[v->kind], "run", v->run, "attempt", v->attempt,
-                     "scheduler", v->scheduler, "tag", tag, "uid", v->uid, "user", v->user);
-    if (root && v->job && json_object_set_new(root, "job", json_string(v->job)))
-        json_decref(root), root = NULL;
+    root = json_pack("{s:i, s:s, s:s, s:s, s:i, s:s, s:s, s:I, s:s, s:s*, s:s*}", "schema", SCHEMA,
+                     "time", v->time, "event", event_names[v->kind], "run", v->run, "attempt",
+                     v->attempt, "scheduler", v->scheduler, "tag", tag, "uid", v->uid, "user",
+                     v->user, "job", v->job, "reason", v->reason);
     line = root ? json_dumps(root, JSON_COMPACT) : NULL;
     json_decref(root);
     if (!line)
@@ -427,6 +426,7 @@ int ledger_append_all(struct ledger *l, enum ledger_event event, const struct le
     rc = ledger_keep_id(l, e);
     for (size_t i = 0; rc == 0 && i < count; i++) {
         v.run = notes[i].run, v.attempt = notes[i].attempt, v.job = notes[i].job;
+        v.reason = notes[i].reason;
         rc = encode_event(l, &v, &lines, e);
     }
     path_of(l, "ledger.jsonl", file);

@@ -81,6 +81,7 @@ int ledger_append(struct ledger *l, enum ledger_event event, const char *run, in
 struct ledger_note {
     const char *run, *job;
     int attempt;
+    const char *reason; /* why it is submitted, for readers of the file; NULL: the user asked */
 };
 int ledger_append_all(struct ledger *l, enum ledger_event event, const struct ledger_note *notes,
                       size_t count, const char *scheduler, struct err *e);

@@ -24,6 +24,7 @@ struct run {
     int seed;
     const char *dtype; /* train.dtype, as run_plan_dtype returns it */
     const struct workspace *own; /* that of its variant (workspace_of); NULL: of the study */
+    const char *reason; /* why it is submitted, for the ledger; NULL: the user asked for it */
     struct layout layout;
     bool resized;  /* this attempt has another number of GPUs (unetctl resume --gpus) */
     bool own_plan; /* this attempt has its own run.json: it is resized, or its files were moved */

@@ -21,6 +21,8 @@ static const char *const schedulers[] = {"slurm", "local", NULL};
 #define AT(member) offsetof(struct site, member)
 
 static const char *const interfaces[] = {"auto", "library", "commands", NULL};
+static const char *const runtimes[] = {"auto", "pyxis", "apptainer", "singularity", "podman",
+                                       "charliecloud", NULL};
 static const char *const gpu_requests[] = {"per-task", "gres", NULL};
 
 static const char *check_gpu_type(const char *text)
@@ -60,6 +62,8 @@ const struct setting site_keys[] = {
     SETTING_ROW("spec", TEXT, AT(spec), ""),
     SETTING_ROW("trainer", PATH, AT(trainer), ""),
     SETTING_ROW("templates", PATH, AT(templates), ""),
+    SETTING_ROW("container", PATH, AT(container), ""),
+    SETTING_ROW("container_runtime", WORD, AT(container_runtime), "auto", .words = runtimes),
     SETTING_ROW("shell", TEXT, AT(shell), "/bin/bash", .check = check_shell),
     SETTING_ROW("gpu_request", WORD, AT(gpu_request), "per-task", .words = gpu_requests),
     SETTING_ROW("gpu_type", TEXT, AT(gpu_type), "", .check = check_gpu_type),

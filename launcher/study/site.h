@@ -24,6 +24,8 @@ struct site {
     char *spec;        /* shell words after `unetctl spec`, with the same replacements */
     char *trainer;     /* program to run instead of unet-train, or "" */
     char *templates;   /* folder of the site's job templates, or "" */
+    char *container;   /* the image that programs run in, or "" */
+    const char *container_runtime; /* what starts it */
     char *shell;       /* the shell that runs submit_file.sh */
     const char *gpu_request; /* "per-task" or "gres" */
     char *gpu_type;    /* such as v100, or "" */

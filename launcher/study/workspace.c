@@ -77,6 +77,8 @@ static int merge_options(struct workspace *w, int nwords, char **words, struct e
 
     if (yaml_table_add_table(settings_of_study, "slurm", site_keys, &w->site, &w->site.origins,
                              &w->study.settings, &w->study.origins, e) ||
+        yaml_table_add_table(settings_of_study, "", site_keys, &w->site, &w->site.origins,
+                             &w->study.settings, &w->study.origins, e) ||
         add_environment(w, e))
         return -1;
     w->options = (struct job_options){
@@ -204,9 +206,7 @@ static int open_with_words(struct workspace *w, const struct workspace_args *arg
     w->after = &args->after;
     w->gpus = w->study.gpus;
     w->seeds = w->study.seeds;
-    w->templates = args->templates         ? args->templates
-                   : *w->study.templates ? w->study.templates
-                                         : w->site.templates;
+    w->templates = args->templates ? args->templates : w->study.templates;
     return 0;
 }
 
@@ -239,8 +239,8 @@ static int check_variants(const struct workspace *w, struct err *e)
     return rc;
 }
 
-static int open_variants(struct workspace *w, const struct workspace_args *args, int nwords,
-                         char **words, struct err *e)
+int workspace_open_variants(struct workspace *w, const struct workspace_args *args,
+                            int nwords, char **words, struct err *e)
 {
     size_t n = 0;
 
@@ -256,6 +256,10 @@ static int open_variants(struct workspace *w, const struct workspace_args *args,
     for (size_t i = n; i < w->variants.count; i++)
         setting_clear_lines(&w->variants.at[i].set);
     w->variants.count = n; /* those that workspace_close closes */
+    if (!all && !args->vary.count) {
+        e->code = e->code == ERR_USAGE ? ERR_CONFIG : e->code;
+        err_prefix(e, "%s", study_place(&w->study, "variants"));
+    }
     return all ? check_variants(w, e) : -1;
 }
 
@@ -278,6 +282,7 @@ void workspace_close(struct workspace *w)
     for (int i = 0; i < WORKSPACE_NKINDS; i++)
         scheduler_close(w->open[i]);
     sbatch_environment_destroy(&w->environment);
+    free(w->excluded);
     ledger_close(&w->ledger);
     site_close(&w->site);
     study_close(&w->study);
@@ -358,7 +363,7 @@ int workspace_open_jobs(struct workspace *w, const struct workspace_args *args, 
 
     if (open_with_words(w, args, NULL, nwords, words, e))
         return -1;
-    if (open_variants(w, args, nwords, words, e)) {
+    if (workspace_open_variants(w, args, nwords, words, e)) {
         workspace_close(w);
         return -1;
     }

@@ -109,6 +109,7 @@ struct workspace {
     bool take_over;               /* runs that other users submitted are not left to them */
     const struct cli_list *after; /* what new jobs wait for (dependency.h) */
     struct job_options options;   /* merged from all layers */
+    char *excluded; /* options.exclude with bad nodes (bad_nodes.h), or NULL */
     /* what comes from sbatch's variables; none where the Slurm is not the machine's own, such as a
      * sandbox's */
     struct sbatch_words environment;
@@ -126,6 +127,12 @@ int workspace_open(struct workspace *w, const struct workspace_args *args, struc
  * override those of study and site. They must outlive w. */
 int workspace_open_jobs(struct workspace *w, const struct workspace_args *args, int nwords,
                         char **words, struct err *e);
+
+/* Opens the variants of a study that workspace_open opened, for verbs that list its runs;
+ * workspace_close closes them. Returns 0, or -1. */
+int workspace_open_variants(struct workspace *w, const struct workspace_args *args, int nwords,
+                            char **words, struct err *e);
+
 /* Checks what the script that comes with unetctl for another engine would refuse in the job.
  * Returns 0, or -1 with ERR_CONFIG. */
 int workspace_check_shipped(const struct workspace *w, struct err *e);

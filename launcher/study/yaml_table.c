@@ -213,6 +213,27 @@ static int set_pairs(const struct yaml_reader *r, const struct setting *key,
     return 0;
 }
 
+/* Adds a node as YAML on one line. */
+static void add_node(struct buf *dst, const struct document_node *node)
+{
+    bool is_list = node->kind == DOCUMENT_LIST;
+
+    if (node->kind == DOCUMENT_TEXT) {
+        buf_add_json_string(dst, node->text);
+        return;
+    }
+    buf_add(dst, is_list ? "[" : "{");
+    for (size_t i = 0; i < node->count; i++) {
+        buf_add(dst, i ? ", " : "");
+        if (!is_list) {
+            add_node(dst, node->keys[i]);
+            buf_add(dst, ": ");
+        }
+        add_node(dst, node->items[i]);
+    }
+    buf_add(dst, is_list ? "]" : "}");
+}
+
 /* Adds the lines of a variant: "NAME", and "NAME KEY=VALUE" for each of its keys. */
 static int set_variant(const struct yaml_reader *r, const struct setting *key, const char *name,
                        const struct document_node *node, struct err *e)
@@ -221,16 +242,20 @@ static int set_variant(const struct yaml_reader *r, const struct setting *key, c
         return document_refuse(node, e, "%s.%s: must be a mapping of keys, such as {train.dtype: "
                                "bf16}", key->path, name);
     for (size_t i = 0; i <= node->count; i++) {
+        const struct document_node *value = i ? node->items[i - 1] : NULL;
         const char *path = i ? node_text(node->keys[i - 1], key->path, "a key", e) : "";
-        const char *value = i && path ? node_text(node->items[i - 1], path, "a text", e) : "";
-        char *line = NULL;
+        struct buf line = {0};
 
-        if (!path || !value)
+        if (!path || (value && value->kind == DOCUMENT_TEXT && !node_text(value, path, "", e)))
             return -1;
-        if (asprintf(&line, "%s%s%s%s%s", name, i ? " " : "", path, i ? "=" : "", value) < 0)
-            return err_errno(e, ERR_INTERNAL, ENOMEM, "%s", r->file);
-        int rc = setting_append_line(list_of(r, key), line, e);
-        free(line);
+        buf_addf(&line, "%s%s%s%s", name, i ? " " : "", path, i ? "=" : "");
+        if (value && value->kind == DOCUMENT_TEXT)
+            buf_add(&line, value->text);
+        else if (value)
+            add_node(&line, value);
+        int rc = line.failed ? err_errno(e, ERR_INTERNAL, ENOMEM, "%s", r->file)
+                             : setting_append_line(list_of(r, key), line.data, e);
+        buf_destroy(&line);
         if (rc)
             return -1;
     }
@@ -498,6 +523,20 @@ static const struct setting *find_pairs(const struct setting *keys, const char *
     return key && key->type == SETTING_PAIRS ? key : NULL;
 }
 
+/* Sets a list or mapping from YAML on one line. */
+static int set_flow(const struct yaml_reader *r, const struct setting *key, const char *text,
+                    struct err *e)
+{
+    struct document *d = *text == '[' || *text == '{'
+                             ? document_decode(text, strlen(text), r->file, e)
+                             : (err_set(e, code_of(r), "%s: %s is a list; set it in a file", r->file,
+                                        key->path), NULL);
+    int rc = d && d->root ? set_key(r, key, d->root, e) : -1;
+
+    document_destroy(d);
+    return rc;
+}
+
 int yaml_table_add_text(const struct setting *keys, const char *path, const char *text,
                         enum yaml_layer layer, const char *where, void *dst,
                         struct yaml_origins *origins, struct err *e)
@@ -513,12 +552,11 @@ int yaml_table_add_text(const struct setting *keys, const char *path, const char
         return 0;
     if (!key)
         return setting_refuse(keys, path, e), err_prefix(e, "%s", where);
-    if (setting_is_list(key))
-        return err_set(e, code_of(&r), "%s: %s is a list; set it in a file", where,
-                       path);
     if (!is_one_line(text))
         return err_set(e, code_of(&r), "%s: %s: control characters and newlines are not allowed",
                        where, path);
+    if (setting_is_list(key))
+        return set_flow(&r, key, text, e);
     if (says_nothing(key, text))
         return 0;
     return set_scalar(&r, key, text, 0, e) ? -1 : note_origin(&r, key, 0, e);
@@ -534,7 +572,7 @@ int yaml_table_add_table(const struct setting *keys, const char *section,
         char path[SETTING_PATH_SIZE];
         struct buf text = {0};
 
-        snprintf(path, sizeof path, "%s.%s", section, k->path);
+        snprintf(path, sizeof path, "%s%s%s", section, *section ? "." : "", k->path);
         const struct setting *own = setting_find(keys, path);
         if (!own || own->type != k->type || setting_is_list(k))
             continue;

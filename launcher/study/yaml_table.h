@@ -47,8 +47,9 @@ int yaml_table_add_file(const struct setting *keys, const char *file, enum yaml_
 int yaml_table_add_text(const struct setting *keys, const char *path, const char *text,
                         enum yaml_layer layer, const char *where, void *dst,
                         struct yaml_origins *origins, struct err *e);
-/* Copies values and origins from rows of another table to the rows of the same name in section,
- * unless these have a value from the same or a higher layer. Lists are not copied. */
+/* Copies values and origins from rows of another table to the rows of the same name in section, or
+ * for "" outside of sections, unless these have a value from the same or a higher layer. Lists are
+ * not copied. */
 int yaml_table_add_table(const struct setting *keys, const char *section,
                          const struct setting *from, const void *src,
                          const struct yaml_origins *src_origins, void *dst,

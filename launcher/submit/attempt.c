@@ -56,6 +56,8 @@ int attempt_job(const struct workspace *w, const struct run *run, int attempt,
                             .gres = strcmp(w->site.gpu_request, "gres") == 0,
                             .gpu_type = w->site.gpu_type,
                             .options = w->options};
+    if (same_nodes_find(w, run, dst->nodes))
+        dst->job.options.nodelist = dst->nodes;
     n = script_has_directives(w->templates, run->engine, e);
     dst->job.own_directives = n > 0;
     return n < 0 ? -1 : 0;

@@ -6,13 +6,14 @@
 #include <limits.h>
 
 #include "launcher/study/workspace.h"
+#include "launcher/submit/same_nodes.h"
 #include "src/atomicfile.h"
 
 /* Strings of job point into this struct, which therefore must not be moved, and into the
  * workspace. attempt_job returns 0, or -1. */
 struct attempt_job {
     struct job job;
-    char tag[256], name[160];
+    char tag[256], name[160], nodes[SAME_NODES_SIZE];
     char script[PATH_MAX], work_dir[PATH_MAX], output[PATH_MAX];
 };
 int attempt_job(const struct workspace *w, const struct run *run, int attempt,

@@ -97,6 +97,7 @@ static int note(struct workspace *w, const struct share *s, enum ledger_event ev
             notes[n++] = (struct ledger_note){
                 .run = s->items[i].run.id,
                 .attempt = s->items[i].attempt,
+                .reason = event == LEDGER_SUBMITTING ? s->items[i].run.reason : NULL,
                 .job = outcome == SCHEDULER_SUBMITTED ? result_of(s, i)->id : NULL};
     int rc = is_dry(w) ? 0 : ledger_append_all(&w->ledger, event, notes, n, w->scheduler, e);
     free(notes);
@@ -261,6 +262,30 @@ static int write_files(const struct workspace *w, const struct batch *b, struct 
     return rc;
 }
 
+/* Chooses the nodes of runs of a number of GPUs that has none yet. */
+static int choose_nodes(const struct workspace *w, struct scheduler *scheduler,
+                        const struct batch *b, struct err *e)
+{
+    struct attempt_job job;
+    int last = 0;
+
+    if (strcmp(w->scheduler, "slurm") != 0 || !w->study.slurm.same_nodes || w->options.nodelist ||
+        w->one_allocation)
+        return 0;
+    for (size_t i = 0; i < b->count; i++) {
+        const struct run *run = &b->items[i].run;
+        if (attempt_job(w, run, b->items[i].attempt, &job, e))
+            return -1;
+        job.job.script = NULL;
+        if (*job.nodes || run->layout.gpus == last)
+            continue;
+        last = run->layout.gpus;
+        if (same_nodes_choose(w, scheduler, run, &job.job, e))
+            return err_prefix(e, "nothing was submitted: %s", run->id);
+    }
+    return 0;
+}
+
 /* Checks the largest job, since jobs differ only in size, and writes the files: before the check
  * only if that needs the script, which has directives of its own or goes through sbatch. */
 static int prepare(struct workspace *w, struct scheduler *scheduler, const struct batch *b,
@@ -304,7 +329,7 @@ int batch_submit(struct workspace *w, struct batch *b, const struct job_state *j
         return -1;
     if (b->count)
         warn_of_time(w);
-    if ((b->count && prepare(w, scheduler, b, e)) ||
+    if (choose_nodes(w, scheduler, b, e) || (b->count && prepare(w, scheduler, b, e)) ||
         dependency_open(&dependency, w, scheduler, jobs, njobs, e))
         return -1;
     int rc = w->one_allocation && b->count ? submit_allocation(w, scheduler, b, &dependency, e)

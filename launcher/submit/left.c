@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "launcher/host/child.h"
@@ -30,6 +31,7 @@ int left_note(const struct workspace *w, json_t *words, struct err *e)
         unlink(file);
         return 0;
     }
+    mkdir(w->ledger.dir, 0777); /* before the first round it is missing */
     json_t *o = json_pack("{s:i, s:i, s:s, s:o}", "schema", 1, "pid", (int)getpid(), "folder",
                           getcwd(folder, sizeof folder) ? folder : "", "words", words);
     char *text = o ? json_dumps(o, JSON_COMPACT) : NULL;
@@ -107,7 +109,7 @@ static void read_last_line(int talk, char *dst, size_t size)
         fclose(f);
 }
 
-/* Was the note written by this process, which has left runs then? */
+/* Was the note written by this process? Then it has left runs, or further rounds may follow. */
 static bool is_noted_by(const struct workspace *w, pid_t pid)
 {
     struct err ignored;
@@ -136,7 +138,8 @@ long left_submit(void *arg, struct err *e)
     json_decref(o);
     if (pid < 0)
         return -1;
-    if (code == 0 || is_noted_by(w, pid))
-        return code != 0;
+    bool any = is_noted_by(w, pid);
+    if (code == 0 || (any && code == ERR_SCHED))
+        return any;
     return err_set(e, code, "cannot submit the runs that were left for later: %.900s", text);
 }

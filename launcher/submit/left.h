@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* STUDY/.unetctl/left.json: the command line of a `submit` that left runs for later. `watch`
- * repeats it. */
+/* STUDY/.unetctl/left.json: the command line of a `submit` that left runs for later, or of one in
+ * rounds. `watch` repeats it. */
 #ifndef UNETCTL_LAUNCHER_SUBMIT_LEFT_H
 #define UNETCTL_LAUNCHER_SUBMIT_LEFT_H
 

@@ -12,6 +12,7 @@
 
 /* The measured runs that differ only in their seeds. */
 struct group {
+    const struct workspace *own; /* that of their variant, or NULL */
     double total_s;
     size_t runs;
 };
@@ -25,8 +26,9 @@ static const char *find_group(const char *id, char dst[RUN_ID_SIZE])
     return dst;
 }
 
-/* Returns how long the training of the run took, or 0 if that says nothing about others. */
-static double measure(const struct workspace *w, const char *id)
+/* Returns how long the training of the run took, or 0 if that says nothing about others, since it
+ * has other settings than the study, or the variant `own`, has now. */
+static double measure(const struct workspace *w, const struct workspace *own, const char *id)
 {
     struct run_attempt attempt;
     struct run_progress progress;
@@ -36,22 +38,27 @@ static double measure(const struct workspace *w, const char *id)
 
     if (run_dir_attempt(w->study.dir, id, &attempt, &ignored) || attempt.marker != RUN_DONE ||
         attempt.number != 1 || run_dir_layout(w->study.dir, id, 1, &layout, &ignored) != 0 ||
-        run_dir_read(w->study.dir, id, &run, NULL, &ignored) ||
-        run_settings_compare(w, &run, &ignored))
+        run_dir_read(w->study.dir, id, &run, NULL, &ignored))
+        return 0;
+    run.own = own;
+    if (run_settings_compare(w, &run, &ignored))
         return 0;
     run_dir_progress(&attempt, &progress);
     return progress.training_s > 0 ? progress.training_s : 0;
 }
 
 /* Numbers the groups of the plan. */
-static int number_groups(const struct run_plan *plan, struct map *dst)
+static int number_groups(const struct run_plan *plan, struct group *groups, struct map *dst)
 {
     char name[RUN_ID_SIZE];
 
-    for (size_t i = 0; i < plan->count; i++)
-        if (!map_get(dst, find_group(plan->runs[i].id, name), NULL) &&
-            map_set(dst, name, dst->count))
+    for (size_t i = 0; i < plan->count; i++) {
+        if (map_get(dst, find_group(plan->runs[i].id, name), NULL))
+            continue;
+        groups[dst->count].own = plan->runs[i].own;
+        if (map_set(dst, name, dst->count))
             return -1;
+    }
     return 0;
 }
 
@@ -62,7 +69,7 @@ int measured_collect(const struct workspace *w, const struct run_plan *plan, dou
     struct map numbers = {0};
     char **ids = NULL, name[RUN_ID_SIZE];
     size_t count = 0, g;
-    int rc = groups && number_groups(plan, &numbers) == 0
+    int rc = groups && number_groups(plan, groups, &numbers) == 0
                  ? 0 : err_set(e, ERR_INTERNAL, "out of memory");
 
     if (rc == 0)
@@ -70,7 +77,7 @@ int measured_collect(const struct workspace *w, const struct run_plan *plan, dou
     for (size_t i = 0; rc == 0 && i < count; i++) {
         if (!map_get(&numbers, find_group(ids[i], name), &g))
             continue;
-        double s = measure(w, ids[i]);
+        double s = measure(w, groups[g].own, ids[i]);
         groups[g].total_s += s;
         groups[g].runs += s > 0;
     }

@@ -7,9 +7,9 @@
 #include "launcher/study/workspace.h"
 
 /* Sets seconds[i] to the time of training that run i of plan is expected to need: the mean over the
- * runs of the study with the same engine, model and number of GPUs that were done in their first
- * attempt with the settings that the study has now; 0 if there are none. Runs that cannot be read
- * are left out. Returns 0, or -1 if memory ran out. */
+ * runs of the study, or of the run's variant, with the same engine, model and number of GPUs that
+ * were done in their first attempt with the settings that it has now; 0 if there are none. Runs
+ * that cannot be read are left out. Returns 0, or -1 if memory ran out. */
 int measured_collect(const struct workspace *w, const struct run_plan *plan, double *seconds,
                      struct err *e);
 

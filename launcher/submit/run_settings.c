@@ -85,12 +85,26 @@ static int take_value(struct study *s, const struct setting *k, const json_t *va
     return rc;
 }
 
+/* A key that run.json has only where it was set, such as limit.steps, was not set. */
+static int take_preset(struct study *s, const struct setting *k, struct err *e)
+{
+    return setting_is_preset(k, &s->settings)
+               ? 0
+               : yaml_table_add_text(settings_of_study, k->path, k->preset, YAML_COMMAND, "run.json",
+                                     &s->settings, &s->origins, e);
+}
+
 static int take_plan(const struct workspace *w, const json_t *plan, const struct run *run,
                      struct study *s, struct err *e)
 {
     for (const struct setting *k = settings_of_study; k->path; k++) {
         const json_t *value = run_plan_value(plan, k->path);
 
+        const struct setting *own = value ? NULL : setting_find(settings_of_run, k->path);
+
+        if (own && own->on_demand && !own->of_split && !is_given(&w->study, k) &&
+            take_preset(s, k, e))
+            return err_prefix(e, "%s: run.json", run->id);
         if (!value || is_batch(k->path) || (k->is_place && is_given(&w->study, k)))
             continue;
         if (take_value(s, k, value, e))
@@ -118,7 +132,7 @@ static bool is_of_job(const struct setting *k)
     while (*engine && (strlen(*engine) != n || strncmp(k->path, *engine, n) != 0))
         engine++;
     return *engine || strncmp(k->path, "slurm.", 6) == 0 || strcmp(k->path, "site") == 0 ||
-           strcmp(k->path, "templates") == 0;
+           strcmp(k->path, "templates") == 0 || strncmp(k->path, "container", 9) == 0;
 }
 
 /* Refuses an option of the command line that would have no effect. */

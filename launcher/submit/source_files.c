@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "launcher/host/child.h"
 #include "launcher/study/run_dir.h"
@@ -115,53 +116,6 @@ static void find_main(const struct study *study, const struct settings_program *
     }
 }
 
-/* Finds the container in a text of shell words. */
-static bool find_container(const char *text, char dst[PATH_MAX])
-{
-    static const char *const options[] = {"--container-image=", "--container="};
-    static const char *const ends[] = {".sif", ".sqsh", ".simg"};
-    static const char blanks[] = " \t'\"";
-
-    for (size_t n; *(text += strspn(text, blanks)); text += n) {
-        n = strcspn(text, blanks);
-        size_t skip = 0;
-        bool found = false;
-        for (size_t i = 0; i < 2 && !skip; i++)
-            if (strncmp(text, options[i], strlen(options[i])) == 0)
-                skip = strlen(options[i]);
-        for (size_t i = 0; i < 3; i++) {
-            size_t k = strlen(ends[i]);
-            found |= n > k && strncmp(text + n - k, ends[i], k) == 0;
-        }
-        if ((skip || found) && n < PATH_MAX) {
-            snprintf(dst, PATH_MAX, "%.*s", (int)(n - skip), text + skip);
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool is_in_lines(const struct setting_lines *list, char dst[PATH_MAX])
-{
-    for (size_t i = 0; i < list->count; i++)
-        if (find_container(list->lines[i], dst))
-            return true;
-    return false;
-}
-
-bool source_files_container(const struct workspace *w, const struct settings_program *section,
-                      char dst[PATH_MAX])
-{
-    bool found = false;
-
-    for (int i = 0; i < w->options.ngiven && !found; i++)
-        found = find_container(w->options.given[i], dst);
-    return found || is_in_lines(&w->study.slurm.options, dst) ||
-           is_in_lines(&w->site.slurm.options, dst) || find_container(w->site.launcher, dst) ||
-           find_container(section->python, dst) || is_in_lines(&section->setup, dst) ||
-           is_in_lines(&section->args, dst);
-}
-
 static int list_files(const char *main, struct buf *dst, struct err *e)
 {
     const char *slash = strrchr(main, '/');
@@ -203,18 +157,17 @@ int source_files_add(const struct workspace *w, const struct run *run,
                      struct atomicfile_batch *files, struct err *e)
 {
     const struct settings_program *section = study_engine(&w->study, run->engine->name);
-    char main[PATH_MAX], path[PATH_MAX], container[PATH_MAX];
+    char main[PATH_MAX] = "", path[PATH_MAX];
     struct buf b = {0};
 
-    if (!section)
-        return 0;
-    find_main(&w->study, section, run->engine, main);
-    const char *lines = *main == '/' ? files_of(main, e) : "";
+    if (section)
+        find_main(&w->study, section, run->engine, main);
+    const char *lines = *main == '/' && access(main, F_OK) == 0 ? files_of(main, e) : "";
     if (!lines)
         return -1;
     buf_add(&b, lines);
-    if (source_files_container(w, section, container))
-        buf_addf(&b, "container %s\n", container);
+    if (*w->study.container)
+        buf_addf(&b, "container %s\n", w->study.container);
     run_dir_path(w->study.dir, run->id, "source.list", path);
     int rc = b.failed ? err_set(e, ERR_INTERNAL, "source.list: out of memory")
              : b.length ? atomicfile_batch_add(files, path, b.data, b.length, 0666, e) : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a run of an engine other than the embedded one executes: its script, the files beside it,
- * and the container. unetctl lists them in RUN/source.list when it writes an attempt:
+/* What a run executes: the container and, unless its engine is the embedded one, its script and the
+ * files beside it. unetctl lists them in RUN/source.list when it writes an attempt:
  *
  *     folder /home/me/work
  *     file train.py
@@ -20,15 +20,10 @@
 #define SOURCE_FILES_ONE_MAX ((size_t)1 << 20)
 #define SOURCE_FILES_ALL_MAX ((size_t)8 << 20)
 
-/* Writes the container that the site's launcher, options of the job or the engine's section name.
- * Returns false if none does. */
-bool source_files_container(const struct workspace *w, const struct settings_program *section,
-                      char dst[PATH_MAX]);
-
 /* Adds source.list to the batch: the script and the tracked files of its folder and below, or
  * the *.py files of a folder without Git. If the script is an interpreter in a folder of the
  * system, the first argument that is a file takes its place. Warns once of files beyond the bounds.
- * Does nothing for the embedded engine. Returns 0 or -1. */
+ * For the embedded engine there is only the container. Returns 0 or -1. */
 int source_files_add(const struct workspace *w, const struct run *run,
                      struct atomicfile_batch *files, struct err *e);
 

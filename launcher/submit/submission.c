@@ -14,6 +14,7 @@
 #include "launcher/study/run_dir.h"
 #include "launcher/submit/allocation.h"
 #include "launcher/submit/attempt.h"
+#include "launcher/submit/bad_nodes.h"
 #include "launcher/submit/batch.h"
 #include "launcher/submit/in_flight.h"
 #include "launcher/submit/order.h"
@@ -251,10 +252,14 @@ static int survey(struct workspace *w, const struct run_plan *plan, struct job_s
     return 0;
 }
 
-static int submit_batch(struct workspace *w, struct batch *b, const struct job_state *jobs,
-                        size_t njobs, struct submission_counts *counts, struct err *e)
+static int submit_batch(struct workspace *w, struct batch *b, const struct run_status_list *list,
+                        const struct job_state *jobs, size_t njobs,
+                        struct submission_counts *counts, struct err *e)
 {
-    int rc = batch_submit(w, b, jobs, njobs, e);
+    int rc = b->count ? bad_nodes_leave_out(w, list, e) : 0;
+
+    if (rc == 0)
+        rc = batch_submit(w, b, jobs, njobs, e);
 
     counts->submitted = b->submitted;
     counts->left = rc == 0 ? b->count - b->submitted : 0;
@@ -274,7 +279,7 @@ static int submit_in_order(struct workspace *w, const struct run_plan *plan,
 
     if (ledger_keep_id(&w->ledger, e) == 0 && survey(w, plan, &jobs, &njobs, &list, e) == 0 &&
         choose_new(w, &list, &b, counts, e) == 0)
-        rc = submit_batch(w, &b, jobs, njobs, counts, e);
+        rc = submit_batch(w, &b, &list, jobs, njobs, counts, e);
     run_status_destroy(&list);
     batch_close(&b);
     free(jobs);
@@ -430,7 +435,7 @@ int submission_resume(struct workspace *w, char **ids, size_t nids,
             *e = list.reason;
         else if (choose_again(w, &list, ids, nids, size, &b, counts, e) == 0 &&
                  check_batch_cost(w, &b, size->max_gpu_hours, e) == 0)
-            rc = submit_batch(w, &b, jobs, njobs, counts, e);
+            rc = submit_batch(w, &b, &list, jobs, njobs, counts, e);
     }
     run_status_destroy(&list);
     batch_close(&b);

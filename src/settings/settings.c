@@ -107,6 +107,18 @@ static bool is_folder(const char *text)
     return strcmp(text, "auto") != 0 && strcmp(text, "off") != 0;
 }
 
+/* Is it a file or folder, not a name such as nvcr.io/nvidia/pytorch:25.01-py3? */
+static bool is_image_file(const char *text)
+{
+    static const char *const ends[] = {".sif", ".simg", ".sqsh", ".sqfs", NULL};
+    size_t n = strlen(text);
+    bool found = *text == '/' || *text == '.';
+
+    for (const char *const *end = ends; *end && !strstr(text, "://"); end++)
+        found |= n > strlen(*end) && strcmp(text + n - strlen(*end), *end) == 0;
+    return found;
+}
+
 bool settings_model_is_file(const char *name)
 {
     size_t n = strlen(name);

@@ -77,11 +77,10 @@ if command -v apptainer >/dev/null; then
     exits 0 "apptainer build" apptainer build unetctl.sif unetctl.def
     exits 0 "apptainer test" apptainer test unetctl.sif
     cat >local.yaml <<END
-trainer: $TMP/source/trainer
+container: ./unetctl.sif
+trainer: /usr/local/bin/unet-train
 $(cat "$srcdir/templates/sites/local.yaml")
 END
-    printf '#!/bin/sh\nexec apptainer exec %s unet-train "$@"\n' "$PWD/unetctl.sif" >trainer
-    chmod +x trainer
     exits 0 "data" apptainer exec unetctl.sif unet-train data synth --out data --count 10 \
         --size 32x32 --seed 1
     exits 0 "a study whose trainer is the container's" unetctl init study --data data \

@@ -14,4 +14,4 @@ TF_CONFIG=$({{unetctl|sh}} spec{{spec}})
 export TF_CONFIG
 
 cd {{run_dir|sh}}
-exec {{trainer|sh}} train --run run.json --out attempt-{{attempt}}{{resume}}
+exec {{command}}

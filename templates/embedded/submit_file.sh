@@ -51,6 +51,7 @@ fi
 # renamed.
 UNETCTL_START=$PWD/$attempt/running-$job.${SLURM_RESTART_COUNT:-0}.$$
 export UNETCTL_START
+if [ -z "${UNETCTL_ALLOCATION:-}" ]; then echo "${SLURM_JOB_NODELIST:-}" >"$attempt/nodes"; fi
 UNETCTL_SLURM_VERSION=$(srun --version 2>/dev/null)
 export UNETCTL_SLURM_VERSION
 trap 'rm -f "$UNETCTL_START"' EXIT
@@ -165,6 +166,12 @@ if [ -n "$mpi_error" ] && [ -z "$stopped_by" ] && [ ! -e "$attempt/.cancel" ]; t
 fi
 {{finish}}
 
+# Nodes that end runs are left out of later jobs (slurm.exclude_after). srun names them in the
+# output only. A rank that used too much memory was not lost because of its node.
+tail -c "+$((said_before + 1))" "$output" 2>/dev/null |
+    sed -n "s/^srun: error: Node failure on \([^ ]*\)\$/$(date +%s) \1 Slurm: node failure/p" |
+    head -n 1 >>"$attempt/bad-nodes"
+if ran_out_of_memory || ! [ -s "$attempt/bad-nodes" ]; then rm -f "$attempt/bad-nodes"; fi
 if [ -e "$attempt/DONE" ]; then exit 0; fi
 if [ -e "$attempt/FAILED" ]; then
     # By another rank, which saw only that this one was gone.

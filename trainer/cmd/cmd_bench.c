@@ -28,7 +28,7 @@
 #define SEED 1244
 #define RATE 0.001
 
-static const char *opt_model = "unet", *opt_size = "256x256", *opt_dtype = "f32";
+static const char *opt_model = "unet", *opt_size = "256x256", *opt_dtype = "auto";
 static const char *opt_mode = "train", *opt_backend = "auto";
 static long opt_base, opt_depth, opt_channels = 1, opt_classes = 1, opt_batch = 16;
 static long opt_threads, opt_steps = 10, opt_warmup = 3;
@@ -79,7 +79,7 @@ static int configure_bench(struct network_config *c, struct err *e)
         return err_prefix(e, "bench: --model");
     c->base = (int)(opt_base = opt_base ? opt_base : model->base);
     c->depth = (int)(opt_depth = opt_depth ? opt_depth : model->depth);
-    return options_network("bench", opt_dtype, opt_size, c, e);
+    return options_network("bench", &opt_dtype, opt_size, c, e);
 }
 
 /* Writes synthetic images and targets to the network's input for the next step. */

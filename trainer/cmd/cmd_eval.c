@@ -21,7 +21,7 @@
 #include "trainer/run/shutdown.h"
 
 static const char *opt_checkpoint, *opt_data, *opt_split, *opt_size, *opt_ignore, *opt_class_file;
-static const char *opt_images, *opt_backend = "auto", *opt_dtype = "f32";
+static const char *opt_images, *opt_backend = "auto", *opt_dtype = "auto";
 static long opt_threads, opt_overlap = -1;
 static bool opt_soft_masks, opt_native, opt_json;
 static struct source_folders folders;
@@ -70,7 +70,7 @@ static int configure_eval(struct network_config *config, struct err *e)
     if (!opt_data && !opt_split)
         return err_set(e, ERR_USAGE, "eval: give --data DIR or --split FILE, or both");
     *config = (struct network_config){.backend = opt_backend, .threads = (int)opt_threads};
-    return options_network("eval", opt_dtype, opt_size, config, e);
+    return options_network("eval", &opt_dtype, opt_size, config, e);
 }
 
 static void print_row(const char *name, const struct score_summary *s)

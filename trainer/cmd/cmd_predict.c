@@ -42,7 +42,7 @@
 #define MANY_TILES 1000 /* if an image has more tiles, their number is logged after the first */
 
 static const char *opt_checkpoint, *opt_crop, *opt_out, *opt_size, *opt_format = "png";
-static const char *opt_backend = "auto", *opt_dtype = "f32";
+static const char *opt_backend = "auto", *opt_dtype = "auto";
 static long opt_overlap = -1, opt_threads;
 static double opt_threshold = 0.5;
 static bool opt_native, opt_probabilities, opt_overlay, opt_colors;
@@ -543,7 +543,7 @@ static int check_options(struct network_config *c, struct err *e)
         return err_set(e, ERR_CONFIG,
                        "predict: --format tiff: this unet-train was built without libtiff");
 #endif
-    return options_network("predict", opt_dtype, opt_size, c, e);
+    return options_network("predict", &opt_dtype, opt_size, c, e);
 }
 
 static int run_predict(int noperands, char **operands, int nrest, char **rest, struct err *e)

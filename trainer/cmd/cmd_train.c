@@ -14,6 +14,7 @@
 #include "src/clock.h"
 #include "src/log.h"
 #include "src/mem.h"
+#include "src/run/marker.h"
 #include "src/settings/need.h"
 #include "trainer/checkpoint/snapshot.h"
 #include "trainer/cmd/cmd.h"
@@ -21,6 +22,7 @@
 #include "trainer/data/set/split.h"
 #include "trainer/evaluate/evaluate.h"
 #include "trainer/models/model.h"
+#include "trainer/run/bandwidth.h"
 #include "trainer/run/compute.h"
 #include "trainer/run/membership.h"
 #include "trainer/run/ranks/local_ranks.h"
@@ -49,6 +51,7 @@ static const struct { const char *option, *key; } keys[NKEYED] = {
 static const char *opt_run, *opt_out, *opt_resume, *opt_size, *opt_strategy = "auto";
 static struct cli_list opt_set;
 static long opt_gpus;
+static bool opt_bandwidth;
 
 static const struct cli_option options[] = {
     {"run", 0, CLI_STRING, "FILE",
@@ -88,13 +91,14 @@ static const struct cli_option options[] = {
     OPTIONS_DTYPE(keyed[OPT_DTYPE]),
     {"threads", 't', CLI_STRING, "N", "threads per device; 0: the cores of the allocation (0)",
      &keyed[OPT_THREADS], 0, 0},
+    {"bandwidth", 0, CLI_FLAG, NULL,
+     "measure what connects the ranks instead, to OUT/bandwidth.json", &opt_bandwidth, 0, 0},
     {0}};
 
 static const char details[] =
     "Trains a U-Net on images and masks, or a residual network that classifies whole images,\n"
     "evaluates it, and writes record.jsonl, log.csv, checkpoint/, and DONE or FAILED to DIR. A\n"
     "run is described by run.json, which `unetctl generate` writes, or by options:\n"
-    "\n"
     "  unet-train train --data DATA --size 96x128 --epochs 20 --batch-size 4 --out RUN\n"
     "  unet-train train --data CIFAR --model resnet44 --size 32x32 --channels 3 --out RUN\n"
     "  mpirun -np 4 unet-train train --data DATA --size 96x128 --out RUN4\n"
@@ -103,9 +107,9 @@ static const char details[] =
     "Tasks on several nodes must be started by mpirun or srun; with run.json, TF_CONFIG gives\n"
     "each its rank. A run does not start when these sources disagree (exit code 5).\n"
     "\n"
-    "--backend auto uses the GPUs of this process, or the CPU if it has none. A process that\n"
-    "was given GPUs by Slurm or CUDA_VISIBLE_DEVICES but cannot use them ends with the reason\n"
-    "and exit code 5; --backend cpu uses the CPU. The first line of output reports the choice.\n"
+    "--backend auto uses the GPUs of this process, or the CPU if it has none. A process that was\n"
+    "given GPUs by Slurm or CUDA_VISIBLE_DEVICES but cannot use them ends with the reason and\n"
+    "exit code 5; --backend cpu uses the CPU. The first line of output reports the choice.\n"
     "\n"
     "SIGTERM, SIGUSR1 or Ctrl-C: the ranks finish their step, rank 0 writes a checkpoint, all\n"
     "leave with exit code 75 (130 after Ctrl-C) and no marker; a second Ctrl-C ends them at\n"
@@ -117,9 +121,9 @@ static const char details[] =
     "  unet-train train --data DATA --size 96x128 --epochs 300 --resume RUN --out RUN-again\n"
     "\n"
     "With the same settings the result is that of a run without interruption, to the last bit.\n"
-    "With another number of GPUs batch and rate follow it; train.global_batch (batch-size of\n"
-    "RUN times its K GPUs) and train.rate_gpus K keep those of RUN. A checkpoint of another\n"
-    "network, data set or training is refused, and so is --resume without one (exit code 9).\n";
+    "With another number of GPUs batch and rate follow it; train.global_batch (batch-size of RUN\n"
+    "times its K GPUs) and train.rate_gpus K keep those of RUN. A checkpoint of another network,\n"
+    "data set or training is refused, and so is --resume without one (exit code 9).\n";
 
 /* Sets the number of tasks and devices by --gpus and --strategy. */
 static int set_layout(struct settings *c, struct err *e)
@@ -307,6 +311,15 @@ static int choose_dtype(struct settings *c, const struct compute *compute, struc
     return 0;
 }
 
+static int measure_bandwidth(struct comm *comm, const struct process_state *start, struct err *e)
+{
+    static const char done[] = "{\"schema\":1}\n";
+
+    if (bandwidth_measure(comm, &start->membership.device, opt_out, e))
+        return -1;
+    return start->log ? marker_write(opt_out, "DONE", done, sizeof done - 1, e) : 0;
+}
+
 /* Opens the data and trains this rank. Returns 0, 1 if all ranks have left at a checkpoint, or
  * -1. */
 static int run_rank(struct settings *c, const struct rank_identity *self, struct comm *comm,
@@ -365,12 +378,15 @@ static int check_resume(struct err *e)
 /* Called by the thread of the lifeline (the connections that detect lost ranks) when a rank is
  * lost. Launchers kill all ranks soon after one has died, so the marker is written at once. After a
  * request to stop, killed ranks have not failed. */
-static void mark_lost(void *arg, const struct err *e)
+static void mark_lost(void *arg, const char *host, const struct err *e)
 {
     const struct process_state *start = arg;
 
-    if (start->log && !shutdown_any)
-        run_log_failed(start->log, e);
+    if (!start->log || shutdown_any)
+        return;
+    if (host)
+        run_log_bad_node(start->log, host);
+    run_log_failed(start->log, e);
 }
 
 /* Connects the ranks and trains. From here on, a rank that fails must end the others, and rank 0
@@ -393,7 +409,8 @@ static int run_connected(struct settings *c, struct process_state *start, bool *
     if (start->log_refused.code)
         *e = start->log_refused;
     else if (rank_identity_check_comm(self, comm, e) == 0)
-        rc = run_rank(c, self, comm, start, e);
+        rc = opt_bandwidth ? measure_bandwidth(comm, start, e)
+                           : run_rank(c, self, comm, start, e);
     /* ERR_RESUMABLE may come from a checkpoint that failed because mark_lost had written the
      * marker; the error is then the lost rank. */
     if (rc < 0 && e->code == ERR_RESUMABLE && comm->lifeline &&

@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "src/mem.h"
 #include "src/settings/settings.h"
@@ -39,14 +40,16 @@ int options_size(const char *text, int *height, int *width, struct err *e)
     return 0;
 }
 
-int options_network(const char *verb, const char *dtype, const char *size,
+int options_network(const char *verb, const char **dtype, const char *size,
                     struct network_config *c, struct err *e)
 {
-    if (precision_parse(dtype, &c->dtype, &c->tf32, e))
+    if (strcmp(*dtype, "auto") != 0 && precision_parse(*dtype, &c->dtype, &c->tf32, e))
         return err_prefix(e, "%s: --dtype", verb);
     if (size && options_size(size, &c->height, &c->width, e))
         return err_prefix(e, "%s", verb);
-    return compute_take(&c->backend, dtype, e);
+    return compute_take(&c->backend, dtype, e) || precision_parse(*dtype, &c->dtype, &c->tf32, e)
+               ? -1
+               : 0;
 }
 
 struct mask_options options_masks(const struct settings *c)

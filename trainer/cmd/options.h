@@ -17,7 +17,8 @@ struct settings;
      "auto: a GPU where there is one | cpu | ref | simd | cuda (auto)", &(word), 0, 0}
 #define OPTIONS_DTYPE(word)                                                                     \
     {"dtype", 0, CLI_STRING, "WORD",                                                            \
-     "activations: f32 | bf16, slow on CPUs; cuda: fp16 | tf32 (f32)", &(word), 0, 0}
+     "activations: auto: tf32 or f32 | f32 | tf32 | bf16 | fp16 (auto)", \
+     &(word), 0, 0}
 #define OPTIONS_CHECKPOINT(path)                                                                \
     {"checkpoint", 'c', CLI_STRING, "PATH", "folder of a run (its newest DONE attempt), an " \
      "attempt or a checkpoint; or a file", &(path), 0, 0}
@@ -49,8 +50,8 @@ struct settings;
 int options_size(const char *text, int *height, int *width, struct err *e);
 
 /* Sets the data types of c from --dtype, its height and width from --size unless that is NULL, and
- * replaces c->backend, the word of --backend, by a backend's name. */
-int options_network(const char *verb, const char *dtype, const char *size,
+ * replaces c->backend, the word of --backend, by a backend's name, and *dtype auto by a type. */
+int options_network(const char *verb, const char **dtype, const char *size,
                     struct network_config *c, struct err *e);
 
 /* The settings of masks, for a data set or split; c must outlive their use. */

@@ -39,6 +39,10 @@ struct comm_ops {
     /* Copies nbytes of each rank, in the order of ranks, to all (size * nbytes) on every rank. */
     int (*gather)(struct comm *c, const void *one, void *all, size_t nbytes, struct err *e);
     int (*barrier)(struct comm *c, struct err *e);
+    /* (Optional: not between ranks that share memory) Sends data[0, nbytes) to rank peer, and
+     * receives data[nbytes, 2 nbytes) from it. Only these two ranks call it. With queue_sum, data
+     * is DEVICE_LOCAL memory. */
+    int (*exchange)(struct comm *c, int peer, char *data, size_t nbytes, struct err *e);
     /* (Optional: if device memory can be summed) Queues a sum of n elements of DEVICE_LOCAL
      * memory in a stream of this rank's device (device_ops.stream, .branch). The
      * queued work can be captured, by all ranks or none. Urgent sums, in a stream of their own, do

@@ -180,6 +180,13 @@ static int async_barrier(struct comm *c, struct err *e)
     return inner ? release_inner(c, inner->ops->barrier(inner, e)) : -1;
 }
 
+static int async_exchange(struct comm *c, int peer, char *data, size_t nbytes, struct err *e)
+{
+    struct comm *inner = acquire_inner(c, e);
+
+    return inner ? release_inner(c, inner->ops->exchange(inner, peer, data, nbytes, e)) : -1;
+}
+
 /* Ends the thread. Slices that are still queued are not summed. now: a sum in flight is interrupted
  * as if by a signal. */
 static void end_thread(struct async *a, bool now)
@@ -233,6 +240,7 @@ static const struct comm_ops async_ops = {
     .broadcast = async_broadcast,
     .gather = async_gather,
     .barrier = async_barrier,
+    .exchange = async_exchange,
     .abort = async_abort,
     .close = async_close,
 };

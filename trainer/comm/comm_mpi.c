@@ -358,6 +358,24 @@ static int mpi_barrier(struct comm *c, struct err *e)
     return finish_call(c, MPI_Ibarrier(MPI_COMM_WORLD, &request), &request, what, e);
 }
 
+static int mpi_exchange(struct comm *c, int peer, char *data, size_t nbytes, struct err *e)
+{
+    MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    int n = (int)nbytes, rc;
+
+    c->what = "an exchange of two ranks";
+    if (nbytes > CHUNK)
+        return err_set(e, ERR_INTERNAL, "%s, of %zu bytes", c->what, nbytes);
+    pthread_mutex_lock(&mpi_of(c)->lock);
+    rc = MPI_Irecv(data + n, n, MPI_BYTE, peer, 0, MPI_COMM_WORLD, &requests[0]);
+    if (rc == MPI_SUCCESS)
+        rc = MPI_Isend(data, n, MPI_BYTE, peer, 0, MPI_COMM_WORLD, &requests[1]);
+    pthread_mutex_unlock(&mpi_of(c)->lock);
+    return rc == MPI_SUCCESS
+               ? poll_requests(c, requests, 2, c->what, is_alone(c), check_main_wait, e)
+               : fail_call(c, rc, c->what, e);
+}
+
 /* Rank 0 has already written its marker and ends the run. The other ranks give it time to do so. */
 static void mpi_abort(struct comm *c, const struct err *e)
 {
@@ -526,6 +544,7 @@ static const struct comm_ops mpi_ops = {
     .broadcast = mpi_broadcast,
     .gather = mpi_gather,
     .barrier = mpi_barrier,
+    .exchange = mpi_exchange,
     .abort = mpi_abort,
     .close = mpi_close,
 };

@@ -311,6 +311,20 @@ static int nccl_barrier(struct comm *c, struct err *e)
     return reduce_values(c, "a barrier", &one, 1, REDUCE_SUM_INT64, e);
 }
 
+static int nccl_exchange(struct comm *c, int peer, char *data, size_t nbytes, struct err *e)
+{
+    struct nccl *n = nccl_of(c);
+
+    c->what = "an exchange of two ranks";
+    return (!n->links[FIRST] && nccl_check(c, 0, e)) ||
+                   finish_nccl(c,
+                               n->calls->exchange(data, data + nbytes, nbytes, peer,
+                                                  n->links[FIRST], n->ops->stream(n->device)),
+                               e)
+               ? -1
+               : await_device(c, e);
+}
+
 static void nccl_abort(struct comm *c, const struct err *e)
 {
     (void)e;
@@ -380,6 +394,7 @@ static const struct comm_ops nccl_ops = {
     .broadcast = nccl_broadcast,
     .gather = nccl_gather,
     .barrier = nccl_barrier,
+    .exchange = nccl_exchange,
     .queue_sum = nccl_queue_sum,
     .device_reduce_buffer = nccl_device_reduce_buffer,
     .check = nccl_check,

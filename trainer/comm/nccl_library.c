@@ -60,7 +60,27 @@ static int init_comm(void **comm, int size, const struct nccl_id *id, int rank, 
     return init_rank(comm, size, *id, rank, &s);
 }
 
-static struct nccl_calls calls = {.init = init_comm};
+static int (*group_start)(void), (*group_end)(void);
+static int (*send_bytes)(const void *src, size_t n, int type, int peer, void *comm, void *stream);
+static int (*receive_bytes)(void *dst, size_t n, int type, int peer, void *comm, void *stream);
+
+/* Both directions are one group, since each may wait for the other. */
+static int exchange_bytes(const void *src, void *dst, size_t nbytes, int peer, void *comm,
+                          void *stream)
+{
+    int rc = group_start(), ended;
+
+    if (rc == NCCL_SUCCESS) {
+        rc = send_bytes(src, nbytes, NCCL_BYTE, peer, comm, stream);
+        if (rc == NCCL_SUCCESS || rc == NCCL_IN_PROGRESS)
+            rc = receive_bytes(dst, nbytes, NCCL_BYTE, peer, comm, stream);
+        ended = group_end();
+        rc = rc == NCCL_SUCCESS || rc == NCCL_IN_PROGRESS ? ended : rc;
+    }
+    return rc;
+}
+
+static struct nccl_calls calls = {.init = init_comm, .exchange = exchange_bytes};
 
 static int find_all(void *library, struct err *e)
 {
@@ -71,6 +91,10 @@ static int find_all(void *library, struct err *e)
         {"ncclAllReduce", &calls.all_reduce},
         {"ncclBroadcast", &calls.broadcast},
         {"ncclAllGather", &calls.all_gather},
+        {"ncclSend", &send_bytes},
+        {"ncclRecv", &receive_bytes},
+        {"ncclGroupStart", &group_start},
+        {"ncclGroupEnd", &group_end},
         {"ncclCommFinalize", &calls.finalize},
         {"ncclCommDestroy", &calls.destroy},
         {"ncclCommAbort", &calls.abort},

@@ -33,6 +33,8 @@ struct nccl_calls {
     int (*broadcast)(const void *src, void *dst, size_t n, int type, int root, void *comm,
                      void *stream);
     int (*all_gather)(const void *src, void *dst, size_t n, int type, void *comm, void *stream);
+    /* Sends nbytes of src to peer, and receives as many from it to dst. */
+    int (*exchange)(const void *src, void *dst, size_t nbytes, int peer, void *comm, void *stream);
     int (*finalize)(void *comm);
     int (*destroy)(void *comm);
     int (*abort)(void *comm); /* also ends its work on the device */

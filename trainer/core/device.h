@@ -171,6 +171,8 @@ struct device_ops {
      * by the caller; NULL: out of memory. learn takes such a text; -1 if it is malformed. */
     char *(*choices)(void);
     int (*learn)(const char *choices);
+    /* Queues what the begin functions of ops have collected (op.h). */
+    void (*flush)(struct device *d);
     /* Queues a copy between DEVICE_LOCAL memory and the host's, which must stay until then. */
     int (*copy)(struct device *d, void *dst, const void *src, size_t nbytes, struct err *e);
     /* Queues zeroing. */

@@ -311,11 +311,13 @@ static int name_op(const struct op *op, struct err *e)
     return e->code == ERR_INTERNAL ? err_prefix(e, "%s", op->kind->name) : -1;
 }
 
-int graph_begin(struct graph *g, struct exec *x, struct err *e)
+int graph_begin_ops(struct op *const *ops, size_t n, struct exec *x, struct err *e)
 {
-    for (size_t i = 0; i < g->nops; i++)
-        if (g->ops[i]->begin && g->ops[i]->begin(g->ops[i], x, e) < 0)
-            return name_op(g->ops[i], e);
+    for (size_t i = 0; i < n; i++)
+        if (ops[i]->begin && ops[i]->begin(ops[i], x, e) < 0)
+            return name_op(ops[i], e);
+    if (x->device_ops)
+        x->device_ops->flush(x->device);
     return 0;
 }
 
@@ -324,7 +326,7 @@ int graph_run(struct graph *g, struct exec *x, int (*ready)(void *arg, size_t up
 {
     size_t reported = 0;
 
-    if (!x->kept && graph_begin(g, x, e) < 0)
+    if (!x->kept && graph_begin_ops(g->ops, g->nops, x, e) < 0)
         return -1;
     g->nruns += g->timed;
     for (size_t i = 0; i < g->nops; i++) {

@@ -94,9 +94,9 @@ int graph_compile(struct graph *g, const struct backend *backend, const struct w
  * both must outlive the graph's runs. */
 void graph_bind(struct graph *g, const struct weights *w, void *arena);
 
-/* Calls the ops' begin in order, for ops that have one. graph_run does so first, unless x->kept is
- * set. */
-int graph_begin(struct graph *g, struct exec *x, struct err *e);
+/* Calls the begin of the ops that have one, in order. graph_run does so first, for all,
+ * unless x->kept is set. */
+int graph_begin_ops(struct op *const *ops, size_t n, struct exec *x, struct err *e);
 
 /* Runs all ops. ready: see network_ready_f; may be NULL. -1 with the error of a kernel or ready. */
 int graph_run(struct graph *g, struct exec *x, int (*ready)(void *arg, size_t upto, struct err *e),

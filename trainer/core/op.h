@@ -123,7 +123,8 @@ struct op {
     size_t workspace_offset; /* bytes into the arena */
     void *workspace;         /* 64-byte aligned */
     /* (optional) Set by kernel.prepare: computes from the op's weights what its runs need, such as
-     * another order of them, into kept. Called before the first op of each run of the graph, except
+     * another order of them, into kept; on a device it may leave that to device_ops.flush. Called
+     * by graph_begin_ops before the first op of each run of the graph, except
      * of runs with exec.kept, for which what it wrote is still valid. */
     int (*begin)(struct op *op, struct exec *x, struct err *e);
     size_t kept_size, kept_offset; /* as those of the workspace, for all runs of the graph */

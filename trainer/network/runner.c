@@ -170,7 +170,7 @@ static int begin_ops(struct runner *s, const struct runner_work *w, struct exec 
 
     if (trains || s->kept != w->graph) {
         s->kept = NULL;
-        if (!trains && graph_begin(w->graph, x, e))
+        if (!trains && graph_begin_ops(w->graph->ops, w->graph->nops, x, e))
             return -1;
     }
     s->kept = trains ? NULL : w->graph;

@@ -127,14 +127,15 @@ void compute_log(const struct compute *c, const char *comm, const char *dtype)
                  : "");
 }
 
-int compute_take(const char **word, const char *dtype, struct err *e)
+int compute_take(const char **word, const char **dtype, struct err *e)
 {
     struct compute c;
 
     if (compute_choose(&c, *word, e))
         return -1;
     *word = c.backend->name;
+    *dtype = compute_dtype(&c, *dtype);
     if (rank_identity_launched_task() == 0)
-        compute_log(&c, NULL, dtype);
+        compute_log(&c, NULL, *dtype);
     return 0;
 }

@@ -27,9 +27,10 @@ struct compute {
  * with ERR_CONFIG for an unknown backend. */
 int compute_choose(struct compute *c, const char *word, struct err *e);
 
-/* For verbs that run as one process: chooses by *word, sets *word to the name of the backend (a
- * constant string), and logs the choice, except in tasks of a launcher other than task 0. */
-int compute_take(const char **word, const char *dtype, struct err *e);
+/* For verbs that run as one process: chooses by *word, sets *word to the name of the backend and
+ * *dtype by compute_dtype (constant strings), and logs the choice, except in tasks of a launcher
+ * other than task 0. */
+int compute_take(const char **word, const char **dtype, struct err *e);
 
 /* Writes the name of the processor in /proc/cpuinfo, or "CPU". */
 void compute_cpu_name(char *dst, size_t size);

@@ -491,6 +491,21 @@ int run_log_done(struct run_log *r, const struct run_log_end *end, struct err *e
     return rc;
 }
 
+void run_log_bad_node(struct run_log *r, const char *host)
+{
+    char path[PATH_MAX];
+    struct err e;
+    FILE *f = NULL;
+
+    if (marker_check(r->dir, &e) == 0 &&
+        snprintf(path, sizeof path, "%s/bad-nodes", r->dir) < (int)sizeof path)
+        f = fopen(path, "ae");
+    if (f) {
+        fprintf(f, "%lld %s a rank was lost\n", (long long)time(NULL), host);
+        fclose(f);
+    }
+}
+
 static void write_failed(struct run_log *r, const struct err *reason)
 {
     cJSON *line = create_line("end"), *marker = cJSON_CreateObject();

@@ -148,6 +148,9 @@ struct run_log_end {
  * DONE. */
 int run_log_done(struct run_log *r, const struct run_log_end *end, struct err *e);
 
+/* Adds to dir/bad-nodes that a rank on this host was lost. Errors are ignored. */
+void run_log_bad_node(struct run_log *r, const char *host);
+
 /* Writes the last line and the marker FAILED; errors of writing are only logged. Does nothing for
  * ERR_RESUMABLE, after run_log_done or an earlier call, or if run_log_check fails. Thread-safe. */
 void run_log_failed(struct run_log *r, const struct err *reason);

@@ -25,7 +25,7 @@ const char *interval_method_name(enum interval_method method)
         [INTERVAL_PERCENTILE] = "bootstrap (percentile)",
         [INTERVAL_T] = "Student's t (normal values)",
         [INTERVAL_JACKKNIFE] = "jackknife of the logarithm",
-        [INTERVAL_EPOCHS] = "order statistics of the epochs of one run",
+        [INTERVAL_EPOCHS] = "order statistics within one run",
     };
 
     return names[method];

@@ -6,19 +6,21 @@
 #include "launcher/analysis/test/table.h"
 #include "src/rng.h"
 
-static struct results table, other;
+static struct results table, other, third;
 static struct analysis a;
 static struct err e;
 
 static int create(size_t nsources)
 {
-    static struct analysis_source sources[2] = {{.title = "one"}, {.title = "two"}};
+    static struct analysis_source sources[3] = {{.title = "one"}, {.title = "two"}, {.title = "three"}};
     struct analysis_options options = ANALYSIS_OPTIONS_INIT;
 
     results_sort(&table);
     results_sort(&other);
+    results_sort(&third);
     sources[0].results = table;
     sources[1].results = other;
+    sources[2].results = third;
     return analysis_create(&a, sources, nsources, &options, &e);
 }
 
@@ -95,6 +97,12 @@ static void check_all(void)
         ok(a.rules[i].number == i + 1 && a.rules[i].text && *a.rules[i].why, "rule %d has a reason",
            i + 1);
     is_str(a.notes, "", "nothing was left out");
+    is_int(pair->differences[0].compare.nfamily, 5, "a pair is compared at five counts");
+    analysis_destroy(&a);
+    fill(&third, 1.1);
+    ok(create(3) == 0 && a.npairs == 3, "three series are three pairs");
+    is_int(a.pairs[0].differences[0].compare.nfamily, 15, "the family is all pairs and counts");
+    is_int(a.pairs[2].differences[9].compare.nfamily, 15, "for each quantity");
     analysis_destroy(&a);
     for (size_t i = 0; i < other.count; i++)
         other.rows[i].epochs = 40;
@@ -122,6 +130,7 @@ static void check_all(void)
     analysis_destroy(&a);
     results_destroy(&table);
     results_destroy(&other);
+    results_destroy(&third);
 }
 
 /* Checks rule six for normal times, or for times of which about a fifth are outliers, with this

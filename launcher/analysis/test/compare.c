@@ -51,7 +51,14 @@ static void check_pairs(void)
     near(c.interval.low, -0.020644373929271792 - 1e-6, 1e-6, "one of four simultaneous "
                                                              "intervals is wider");
     near(c.p, 4 * 3.3760607708560857e-12, 1e-6, "and p is corrected as much");
+    double low = c.interval.low;
     nfamily = 1;
+    compare();
+    compare_set_level(&c, COMPARE_ALPHA / 4, 2);
+    near(c.interval.low, low, 1e-9, "the level of a look gives the same interval");
+    near(c.p, 4 * 3.3760607708560857e-12, 1e-6, "and the same p");
+    compare_set_level(&c, 0, 2);
+    ok(c.test == COMPARE_NONE && !interval_is_known(&c.interval), "before the first look is none");
     fill(x, 3, y, 3, 0);
     compare();
     ok(c.test == COMPARE_PAIRED_T && c.n == 3, "three pairs are compared as well");

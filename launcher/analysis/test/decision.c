@@ -224,7 +224,7 @@ static void check_unbounded(void)
         table_add(&table, "x", 1 + i / 3, 1 + i % 3, i < 3 ? 10.123 + 0.1 * i : 0);
     compute();
     is_str(verdict_of(2), "undecided", "times of 0 show nothing");
-    rule = (struct decision_rule){0.4, 0.05, false};
+    rule = (struct decision_rule){0.4, 0.05, false, NULL};
     results_destroy(&table);
     for (int i = 0; i < 6; i++)
         table_add(&table, "x", 1 + i / 3, 1 + i % 3, (i < 3 ? 10.123 : 9.123) + 0.01 * i)->iou =
@@ -401,7 +401,7 @@ static void check_lower(void)
     ok(same && d.quality[3].state == QUALITY_FALLS, "and a loss that rises as much");
     ok(!d.unlearnt && d.quality[3].ncollapsed == 0, "of a loss neither is known");
 
-    rule = (struct decision_rule){DECISION_EFFICIENCY, 0.002, true};
+    rule = (struct decision_rule){DECISION_EFFICIENCY, 0.002, true, NULL};
     compute();
     near(d.rule.margin, 0.002 * s[0].points[0].q[QUANTITY_IOU].median, 1e-12,
          "a margin may be a part of the base case");

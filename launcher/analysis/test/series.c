@@ -308,7 +308,7 @@ static void check_limited(void)
     const struct series_point *one = &s->points[0], *four = &s->points[3], *eight = &s->points[7];
     ok(nfound == 1 && s->npoints == 8 && s->limited && !s->stepped && s->equal_epochs,
        "limited and whole runs are one series, of epochs");
-    ok(four->nruns == 4 && four->nlimited == 2 && four->epochs == 12 && eight->nlimited == 2,
+    ok(four->nruns == 4 && four->nlimited == 2 && four->work == 12 && eight->nlimited == 2,
        "limited runs are counted");
     ok(four->q[QUANTITY_STEADY_EPOCH].min == 2 && four->q[QUANTITY_STEADY_EPOCH].max == 2 &&
            four->q[QUANTITY_STEADY_EPOCH].count == 4 &&

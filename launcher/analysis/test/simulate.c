@@ -25,7 +25,7 @@
 static const struct simulate_area *const areas[] = {
     &simulate_speedup, &simulate_efficiency, &simulate_quality, &simulate_collapse,
     &simulate_pairs, &simulate_needed, &simulate_prediction, &simulate_warmup,
-    &simulate_published};
+    &simulate_sequential, &simulate_published};
 #define NAREAS (sizeof areas / sizeof *areas)
 
 struct options {
@@ -215,8 +215,8 @@ static void check_case(double *all, const struct simulate_area *a, size_t studie
 static size_t run_area(size_t area, const struct options *given)
 {
     const struct simulate_area *a = areas[area];
-    const struct options own = {given->studies ? given->studies : a->quick, given->jobs,
-                                given->table}, *o = &own;
+    size_t studies = given->studies * (given->table && a->times ? a->times : 1);
+    const struct options own = {studies ? studies : a->quick, given->jobs, given->table}, *o = &own;
     size_t n = a->ncases * o->studies * a->nstatements, broken = 0;
     double *all = mmap(NULL, n * sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
                        -1, 0);

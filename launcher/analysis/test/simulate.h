@@ -36,6 +36,7 @@ struct simulate_area {
     const struct simulate_statement *statements;
     size_t nstatements, ncases;
     size_t quick; /* studies of a case in make check */
+    size_t times; /* in tables, studies are so many times those asked for; 0: as 1 */
     void (*describe)(size_t i, char *dst, size_t size); /* case i in a few words */
     /* Simulates one study of case i; the numbers of studies are unique over all areas. Sets
      * values[k] for each statement k, which is NaN beforehand and remains so if the study does not
@@ -47,8 +48,8 @@ struct simulate_area {
 
 /* Each is defined in simulate_NAME.c, and listed in simulate.c. */
 extern const struct simulate_area simulate_collapse, simulate_efficiency, simulate_needed,
-    simulate_pairs, simulate_prediction, simulate_published, simulate_quality, simulate_speedup,
-    simulate_warmup;
+    simulate_pairs, simulate_prediction, simulate_published, simulate_quality, simulate_sequential,
+    simulate_speedup, simulate_warmup;
 
 /* The numbers of GPUs of most areas: 1, 2, 4 and 8. */
 #define SIMULATE_NCOUNTS 4

@@ -36,6 +36,9 @@ struct result {
     int attempt; /* 0: there is none */
     enum result_state state;
     long epochs;   /* completed */
+    /* in a series, what the whole run did: its epochs or, of a run of steps, its work relative to
+     * the first one's, in parts of 1 / SERIES_WORK_STEPS (series_rows.h) */
+    long work;
     double images; /* images that all ranks processed in an epoch, median */
     /* in a series, the second is that of the epoch series_facts.epoch if it is set */
     double first_epoch_s, second_epoch_s;
@@ -56,6 +59,9 @@ struct result {
     /* 1 if it ended at limit.steps or limit.minutes: only its speed is known, neither its quality
      * nor the time of a whole run. */
     int limited;
+    double limited_s; /* how long it trained then; 0: the sum of its curve */
+    /* 1 if its times and scores are those of a run of another seed (suspects.h): no repetition */
+    int copied;
     long asked_steps; /* limit.steps of its plan, for the reader of its log; 0: none */
     /* 1 if its intervals (curve.h) are the steps between two rows of its log, not epochs; `epochs`
      * is their number all the same, and images and times are of one of them */

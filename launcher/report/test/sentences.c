@@ -136,7 +136,7 @@ static bool holds(const struct found *f, const struct series_point *p)
     return p == series_of(f)->points || decision_of(f)->by_time ||
            (interval_is_known(&c->interval) && c->interval.low > -decision_of(f)->rule.margin &&
             c->resolution <= 0.0021 && !collapses(f, p) &&
-            p->epochs == series_of(f)->points->epochs);
+            p->work == series_of(f)->points->work);
 }
 
 static bool falls(const struct found *f, const struct series_point *p)
@@ -576,7 +576,7 @@ static bool is_paragraph_open(const struct found *f)
                "record more decimals)\\."
 #define EFFICIENCY "X \\(((95 % interval X to X|X to X by the epochs of single runs|X to X " \
                    "between single runs, too few for an interval), )?threshold X\\)[^.]*"
-#define SIMULTANEOUS " \\(95 % interval V to V(, simultaneous over N counts)?\\)\\."
+#define SIMULTANEOUS " \\(95 % interval V to V(, simultaneous over N comparisons)?\\)\\."
 
 static struct sentence headlines[] = {
     {"Measure the base case again: with (N) GPUs the efficiency is X, more than "
@@ -587,7 +587,7 @@ static struct sentence headlines[] = {
     {"By time alone: ", is_unlearnt, {0}, 0},
     {"[Uu]se (N) GPUs?" LABEL ": " SPEED ", and (IoU|accuracy) holds\\.", is_used, {0}, 0},
     {"[Uu]se (N) GPUs?" LABEL ": " SPEED ", by speed alone\\.", is_used_by_time, {0}, 0},
-    {"This is by speed alone, as no run has a quality\\.", has_no_quality, {0}, 0},
+    {"No run has a quality\\.", has_no_quality, {0}, 0},
     {"(IoU|Accuracy) with (N) GPUs holds \\(V against V; change V, 95 % interval V to V; N of N "
      "runs collapsed, 95 % limit N %\\)\\.", is_quality_shown, {0}, 0},
     {"[Uu]se (N) GPUs?" LABEL ": every larger count measured is slower\\.", are_slower, {0}, 0},

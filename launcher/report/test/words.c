@@ -394,7 +394,7 @@ static void check_compare(void)
                                     .nfamily = 4, .margin = 0.02};
     is_str(compared(&d), "With 8 GPUs, steady epoch: B is 1.25x faster than A (95 % interval "
                          "1.20 to "
-           "1.30, simultaneous over 4 counts).", "a faster series is compared");
+           "1.30, simultaneous over 4 comparisons).", "a faster series is compared");
     d.compare.nfamily = 1;
     d.ratio = (struct ratio){0.8, {0.75, 0.85, 0.95, INTERVAL_FIELLER}, NAN, NAN};
     is_str(compared(&d), "With 8 GPUs, steady epoch: A is 1.25x faster than B (95 % interval "
@@ -419,16 +419,16 @@ static void check_compare(void)
                                     .interval = {-0.05, -0.01, 0.95, INTERVAL_T}};
     is_str(compared(&d), "With 8 GPUs, IoU: B 0.8700, A 0.9000; lower by 0.0300 (95 % interval "
                          "0.0100 "
-           "to 0.0500, simultaneous over 2 counts).", "a lower IoU is compared");
+           "to 0.0500, simultaneous over 2 comparisons).", "a lower IoU is compared");
     as.series.quality = "val_loss", as.series.lower = true, as.series.decimals = 2;
     is_str(compared(&d), "With 8 GPUs, val_loss: B 0.87, A 0.90; lower by 0.03 (95 % interval 0.01 "
-           "to 0.05, simultaneous over 2 counts); lower is better.", "and so is a lower loss");
+           "to 0.05, simultaneous over 2 comparisons); lower is better.", "and so is a lower loss");
     set_up();
     d.compare.significant = false;
     d.compare.interval.high = 0.01;
     is_str(compared(&d), "With 8 GPUs, IoU: B 0.8700, A 0.9000; no difference is shown: -0.0300 "
                          "(95 % "
-           "interval -0.0500 to 0.0100, simultaneous over 2 counts).",
+           "interval -0.0500 to 0.0100, simultaneous over 2 comparisons).",
            "an interval that includes 0 shows no difference");
     d.compare = (struct comparison){.test = COMPARE_IMAGES, .a = 0.9, .b = 0.87, .nimages = 40,
                                     .significant = true, .p = 9e-118};
@@ -461,10 +461,19 @@ static void check_other_work(void)
     as.series.has_quality = false, as.series.mode = SERIES_STRONG, as.decision.by_time = true;
     is_str(headline(NULL), "Use 4 GPUs: 3.6x faster than with 1 GPU (95 % interval 3.5-3.8), "
            "by speed alone.", "without a quality the verdict is by time");
-    is_str(words.evidence, "This is by speed alone, as no run has a quality.\n", "and says so");
+    is_str(words.evidence, "No run has a quality.\n", "and says so once");
     as.series.limited = true;
+    for (size_t i = 0; i < as.series.npoints; i++)
+        points[i].nlimited = points[i].nruns;
     headline(NULL);
-    is_str(words.evidence, "This is by speed alone, as the runs give the steady speed alone.\n", "or why");
+    is_str(words.evidence, "All runs give the steady speed alone, so none has a quality.\n", "or why");
+    as.decision.next_whole[0] = 1;
+    as.decision.next_whole[1] = 4;
+    strcpy(as.decision.next_why, "IoU is not known there, as the runs give the steady speed alone");
+    headline(NULL);
+    ok(strstr(words.reasons, "Worth measuring next: whole runs with 1 and 4 GPUs (IoU is not known "
+              "there, as the runs give the steady speed alone).\n"), "whole runs are proposed: %s",
+       words.reasons);
 
     as.series.has_quality = as.series.is_share = true, as.series.quality = "IoU";
     as.decision.by_time = false, as.decision.use = &points[1];

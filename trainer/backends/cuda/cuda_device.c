@@ -324,6 +324,7 @@ const struct device_ops cuda_device_ops = {
     .copy = cuda_queue_copy,
     .clear = cuda_queue_clear,
     .send = device_send,
+    .flush = cuda_pack_flush,
     .begin = device_begin,
     .end = device_end,
     .wait = device_wait,

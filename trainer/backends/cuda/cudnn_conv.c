@@ -174,8 +174,6 @@ static int prepare_cudnn(struct op *op, struct err *e)
     c->room = images < MIN_ROOM ? MIN_ROOM : images < MAX_ROOM ? round_up(images) : MAX_ROOM;
     if (o.db && c->room < cuda_sum_bias_size(o.summed))
         c->room = round_up(cuda_sum_bias_size(o.summed));
-    if (op->out[OP_OUT_MOMENTS] && c->room < cuda_moments_size(op, CUDA_MOMENTS_PARTS))
-        c->room = round_up(cuda_moments_size(op, CUDA_MOMENTS_PARTS));
     size_t own = c->room + ALIGN + (o.direction == CUDNN_WEIGHTS ? c->packed : 0);
     if (op->workspace_size < own)
         op->workspace_size = own;
@@ -228,7 +226,7 @@ static int run_plan(const struct op *op, struct exec *x, struct err *e)
     if (o.db)
         cuda_sum_bias(d, o.summed, o.db, room);
     if (op->out[OP_OUT_MOMENTS])
-        cuda_moments_pass(op, (double *)room, x);
+        cuda_sum_parts(d, op->out[0], op->out[OP_OUT_MOMENTS]);
     return 0;
 }
 
@@ -241,8 +239,13 @@ static int begin_chosen(const struct op *op, struct exec *x, struct err *e)
     c->own_op.kept = op->kept;
     if (!c->plan)
         return c->own_op.begin ? c->own_op.begin(&c->own_op, x, e) : 0;
+    const int64_t *dim = o.w->shape.dim;
+    unsigned in = (unsigned)dim[1], taps = (unsigned)(dim[2] * dim[3]);
     if (o.direction != CUDNN_WEIGHTS)
-        cuda_order_weights(x->device, o.w, op->kept, c->problem.dtype);
+        cuda_pack(x->device, (struct pack_args){
+            .w = o.w->data, .packed = op->kept, .in = in, .out = (unsigned)dim[0], .taps = taps,
+            .w_out = taps * in, .w_in = taps, .order = PACK_CUDNN, .type = c->problem.dtype,
+            .count = (unsigned)tensor_count(o.w)});
     return 0;
 }
 
@@ -258,9 +261,10 @@ static int try_once(void *arg, struct err *e)
     const struct attempt *a = arg;
     const struct cudnn_op *c = a->op->priv;
 
-    return begin_chosen(a->op, a->x, e) ? -1
-           : c->plan                    ? run_plan(a->op, a->x, e)
-                                        : run_own(a->op, a->x, e);
+    if (begin_chosen(a->op, a->x, e))
+        return -1;
+    cuda_pack_flush(a->x->device);
+    return c->plan ? run_plan(a->op, a->x, e) : run_own(a->op, a->x, e);
 }
 
 /* Times the op with c->plan, or with the own kernel if that is NULL. Returns false if it fails, or
@@ -460,6 +464,7 @@ static void choose_engine(struct op *op, struct exec *x)
     c->chosen = true;
     if (!dnn)
         return;
+    cuda_pack_flush(x->device); /* of earlier ops, not into a capture that is only tried */
     c->problem.tf32 = x->device->config.tf32;
     c->problem.deterministic = x->device->config.deterministic;
     open_searches(op, dnn);

@@ -3,9 +3,11 @@
 #include "trainer/backends/trial/trial.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "trainer/backends/ref/ref.h"
+#include "trainer/core/graph.h"
 #include "trainer/core/mirror.h"
 
 #define IMAGES 2
@@ -166,23 +168,26 @@ static void fill(struct tensor *t, uint64_t seed)
     }
 }
 
-/* Gives the trial tensor i. An input gets the same numbers in any type. false: out of memory. */
-static bool add_tensor(struct trial *t, int i, struct tensor like)
+/* Gives the trial's tensors memory. An input gets the same numbers in any type. false: out of
+ * memory. */
+static bool reserve_tensors(struct trial *t)
 {
-    struct tensor *own = &t->tensors[i];
+    for (int i = 0; i < TRIAL_TENSORS; i++) {
+        struct tensor *own = &t->tensors[i];
 
-    *own = like;
-    if (!reserve(t, i, tensor_nbytes(own)))
-        return false;
-    own->bytes = host_bytes(t, i);
-    if (i < OP_MAX_IN)
-        fill(own, (uint64_t)i);
-    *(i < OP_MAX_IN ? &t->op.in[i] : &t->op.out[i - OP_MAX_IN]) = own;
+        if (!trial_tensor(&t->op, i))
+            continue;
+        if (!reserve(t, i, tensor_nbytes(own)))
+            return false;
+        own->bytes = host_bytes(t, i);
+        if (i < OP_MAX_IN)
+            fill(own, (uint64_t)i);
+    }
     return true;
 }
 
 /* Makes the kernel's trial, or with rule NULL the reference's: on the host, all of floats. */
-static bool create(struct trial *t, const struct op *op, const struct trial_problem *p,
+static void create(struct trial *t, const struct op *op, const struct trial_problem *p,
                    const struct trial_rule *rule)
 {
     const struct shape *result = &p->shapes[OP_MAX_IN];
@@ -201,13 +206,13 @@ static bool create(struct trial *t, const struct op *op, const struct trial_prob
     for (int i = 0; i < TRIAL_TENSORS; i++) {
         if (!trial_tensor(op, i))
             continue;
-        struct tensor like = *trial_tensor(op, i);
-        like.shape = p->shapes[i];
-        like.dtype = rule ? like.dtype : DTYPE_F32;
-        if (!add_tensor(t, i, like))
-            return false;
+        struct tensor *own = &t->tensors[i];
+        *own = *trial_tensor(op, i);
+        own->shape = p->shapes[i];
+        own->dtype = rule ? own->dtype : DTYPE_F32;
+        own->nparts = 0;
+        *(i < OP_MAX_IN ? &t->op.in[i] : &t->op.out[i - OP_MAX_IN]) = own;
     }
-    return true;
 }
 
 /* Returns whether the shapes fit together: the small version may not keep the ratios of sizes that
@@ -227,11 +232,33 @@ static bool shapes_fit(const struct trial *t)
 
 /* ---- the comparison */
 
+int trial_add_parts(const struct op *op)
+{
+    for (int k = -1; op_next_out(op, &k);) {
+        struct tensor *t = op->out[k];
+        size_t n = tensor_count(t), npixels = k == OP_OUT_MOMENTS ? tensor_pixels(op->out[0]) : 1;
+        double *sums = t->nparts ? calloc(n, sizeof *sums) : NULL;
+
+        if (!t->nparts)
+            continue;
+        if (!sums)
+            return -1;
+        for (size_t i = 0; i < t->nparts * n; i++)
+            sums[i % n] += ((const double *)(const void *)t->bytes)[i] / (double)npixels;
+        for (size_t c = 0; c < n; c++) {
+            double mean = k == OP_OUT_MOMENTS && c >= n / 2 ? sums[c - n / 2] : 0;
+            t->data[c] = (float)(sums[c] - mean * mean);
+        }
+        free(sums);
+    }
+    return 0;
+}
+
 /* Calls the op's begin and the kernel's run; on a device these only queue work, which
  * run_prepared() waits for. */
 static bool begin_and_run(struct trial *t, struct exec *x)
 {
-    return (!t->op.begin || t->op.begin(&t->op, x, &t->why) == 0) &&
+    return graph_begin_ops(&(struct op *){&t->op}, 1, x, &t->why) == 0 &&
            t->op.kernel->run(&t->op, x, &t->why) == 0;
 }
 
@@ -259,10 +286,12 @@ static bool run_kernel(struct trial *t, const struct kernel *kernel)
     t->op.kernel = kernel;
     if (kernel->prepare && kernel->prepare(&t->op, &t->why) < 0)
         return false;
-    done = reserve(t, WORKSPACE, t->op.workspace_size) && reserve(t, KEPT, t->op.kept_size);
+    done = reserve_tensors(t) && reserve(t, WORKSPACE, t->op.workspace_size) &&
+           reserve(t, KEPT, t->op.kept_size);
     t->op.workspace = device_bytes(t, WORKSPACE);
     t->op.kept = device_bytes(t, KEPT);
-    done = done && move_blocks(t, false) && run_prepared(t) && move_blocks(t, true);
+    done = done && move_blocks(t, false) && run_prepared(t) && move_blocks(t, true) &&
+           trial_add_parts(&t->op) == 0;
     if (kernel->release)
         kernel->release(&t->op);
     return done;
@@ -326,9 +355,11 @@ const char *trial_find_fault(const struct trial_problem *p, const struct trial_r
 {
     struct trial trial = {.ops = NULL}, reference = {.ops = NULL};
     const char *fault = NULL;
-    bool ready = create(&trial, op, p, rule) && create(&reference, op, p, NULL) &&
-                 shapes_fit(&trial);
-    const struct kernel *plain = ready ? backend_kernel(&ref_backend, &reference.op) : NULL;
+
+    create(&trial, op, p, rule);
+    create(&reference, op, p, NULL);
+    const struct kernel *plain =
+        shapes_fit(&trial) ? backend_kernel(&ref_backend, &reference.op) : NULL;
 
     why->text[0] = 0;
     *tried = plain && run_kernel(&reference, plain);

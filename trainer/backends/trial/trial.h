@@ -34,6 +34,10 @@ struct trial_rule {
     struct device *device; /* NULL: on the host. The device's queue must be empty. */
 };
 
+/* Replaces, in the host's memory, partial sums of the op's moments and sums (tensor.nparts) by their
+ * values. -1: out of memory. */
+int trial_add_parts(const struct op *op);
+
 /* Returns tensor i of an op, inputs before outputs, or NULL if it has none. */
 const struct tensor *trial_tensor(const struct op *op, int i);
 

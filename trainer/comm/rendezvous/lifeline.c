@@ -104,7 +104,7 @@ static void wake_thread(struct lifeline *l)
 
 /* Records the first error, forwards it to the other ranks if this is rank 0, and calls l->lost.
  * Called only by the thread. */
-static void record_loss(struct lifeline *l, const struct err *e, bool relayed)
+static void record_loss(struct lifeline *l, const char *host, const struct err *e, bool relayed)
 {
     if (l->failed)
         return;
@@ -117,7 +117,7 @@ static void record_loss(struct lifeline *l, const struct err *e, bool relayed)
         for (int i = 1; i < l->npeers; i++)
             send_word(l, &l->peers[i], WORD_LOST, e);
     if (l->lost)
-        l->lost(l->arg, e);
+        l->lost(l->arg, host, e);
 }
 
 static int rank_of(const struct lifeline *l, const struct peer *p)
@@ -142,7 +142,7 @@ static void lose_peer(struct lifeline *l, struct peer *p, bool forged)
         err_set(&e, ERR_PEER, "rank %d on %s is gone: it was killed or has crashed, or its host is "
                 "down; its output or the system's log says why (out of memory?)", rank,
                 l->hosts[rank]);
-    record_loss(l, &e, false);
+    record_loss(l, forged ? NULL : l->hosts[rank], &e, false);
     p->gone = true;
 }
 
@@ -164,6 +164,7 @@ static void begin_question(struct lifeline *l)
 static void end_question(struct lifeline *l)
 {
     int64_t most = l->count;
+    const char *host = NULL;
     char silent[300] = "", behind[300] = "";
     size_t nsilent = 0, nbehind = 0;
     struct err e;
@@ -176,6 +177,7 @@ static void end_question(struct lifeline *l)
         const struct peer *p = &l->peers[i];
         bool answered = i == 0 || p->answered;
         int64_t count = i == 0 ? (int64_t)l->count : p->count;
+        host = host || answered ? host : l->hosts[i];
         if (!answered && nsilent < sizeof silent - 64)
             nsilent += (size_t)snprintf(silent + nsilent, sizeof silent - nsilent,
                                         "%srank %d on %.32s", nsilent ? ", " : "", i, l->hosts[i]);
@@ -192,7 +194,7 @@ static void end_question(struct lifeline *l)
                 "raise train.timeout_s", behind, (long long)most);
     else
         return; /* all are in the same collective, which may be about to end */
-    record_loss(l, &e, false);
+    record_loss(l, host, &e, false);
 }
 
 static bool is_answered(const struct lifeline *l)
@@ -216,7 +218,7 @@ static void handle_word(struct lifeline *l, struct peer *p, const struct word *w
         memcpy(e.text, text, length < sizeof e.text ? length : sizeof e.text - 1);
         if (l->r->rank == 0)
             err_rank(&e, rank_of(l, p), l->hosts[rank_of(l, p)]);
-        record_loss(l, &e, true);
+        record_loss(l, NULL, &e, true);
         break;
     case WORD_ASK: begin_question(l); break;
     case WORD_WHERE:

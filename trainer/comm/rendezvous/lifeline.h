@@ -16,8 +16,9 @@
 
 struct lifeline;
 
-/* Called at most once, by the thread, when the run cannot continue. */
-typedef void (*lifeline_lost_f)(void *arg, const struct err *e);
+/* Called at most once, by the thread, when the run cannot continue. host: of a rank that is gone or
+ * does not answer; NULL if the error has another cause. */
+typedef void (*lifeline_lost_f)(void *arg, const char *host, const struct err *e);
 
 /* Owns r, which is closed on error (NULL). hosts, by rank, must outlive the result. lost may be
  * NULL. */

@@ -184,6 +184,35 @@ out:
     return rc;
 }
 
+/* Exchanges one byte to more than MPI sends at once. */
+static int check_exchange(struct comm *c, int peer, char *data, struct err *e)
+{
+    static const size_t sizes[] = {1, 4096, 300001};
+
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        memset(data, c->rank + 1, 2 * sizes[k]);
+        if (c->ops->exchange(c, peer, data, sizes[k], e))
+            return -1;
+        for (size_t i = 0; i < 2 * sizes[k]; i++)
+            if (data[i] != (i < sizes[k] ? c->rank : peer) + 1)
+                return wrong(c, "exchange", sizes[k], i, e);
+    }
+    return 0;
+}
+
+/* Each two ranks of a communicator of host memory, one pair after the other. */
+static int check_exchanges(struct comm *c, struct err *e)
+{
+    static _Thread_local char data[2 * 300001];
+
+    for (int i = 0; c->ops->exchange && !c->ops->queue_sum && i < c->size; i++)
+        for (int j = 0; j < i; j++)
+            if ((c->rank == i && check_exchange(c, j, data, e)) ||
+                (c->rank == j && check_exchange(c, i, data, e)))
+                return -1;
+    return 0;
+}
+
 int check_collectives(struct comm *c, struct err *e)
 {
     static const size_t sizes[] = {0, 1, 3, 513, MOST};
@@ -192,7 +221,7 @@ int check_collectives(struct comm *c, struct err *e)
         if (check_sums(c, sizes[i], e))
             return -1;
     if (check_max(c, e) || check_started(c, e) || check_placed(c, e) || check_small(c, e) ||
-        check_broadcasts(c, e) || check_gather(c, e))
+        check_broadcasts(c, e) || check_gather(c, e) || check_exchanges(c, e))
         return -1;
     return c->ops->barrier(c, e);
 }

@@ -231,6 +231,14 @@ static int sums_in_queue(struct comm *c, struct device *d, struct err *e)
     return rc;
 }
 
+/* A device_watch_f. */
+static int watch_peers(void *arg, double waited_s, struct err *e)
+{
+    struct comm *c = arg;
+
+    return c->ops->check(c, waited_s, e);
+}
+
 /* Rank 0 queues a sum of gradients and then waits for an urgent sum; the others queue theirs only
  * after the urgent one is done, as a rank whose backward is late. */
 static int sum_urgently(struct comm *c, struct device *d, struct err *e)
@@ -241,6 +249,8 @@ static int sum_urgently(struct comm *c, struct device *d, struct err *e)
     void *beside = own ? ops->branch(d, DEVICE_BESIDE, e) : NULL;
     struct slices late = {c, beside, own ? own + N : NULL};
     void *urgent = NULL;
+
+    ops->watch(d, watch_peers, c);
     int rc = beside ? fill(ops, d, host, own, c->rank, e) : -1;
 
     if (rc == 0 && c->rank == 0)
@@ -255,6 +265,34 @@ static int sum_urgently(struct comm *c, struct device *d, struct err *e)
     if (rc == 0 && c->rank > 0)
         rc = queue_slices(&late, e);
     rc = rc || ops->merge(d, DEVICE_BESIDE, e) || ops->drain(d, e) ? -1 : 0;
+    if (rc)
+        return -1; /* what is queued uses the memory until the communicator is aborted */
+    ops->free(d, DEVICE_HOST, host);
+    ops->free(d, DEVICE_LOCAL, own);
+    return 0;
+}
+
+/* Each two ranks exchange memory of their devices. */
+static int exchange_memory(struct comm *c, struct device *d, struct err *e)
+{
+    const struct device_ops *ops = backend_find("cuda")->device;
+    size_t nbytes = N * sizeof(float);
+    float *host = ops->alloc(d, DEVICE_HOST, nbytes, e);
+    float *own = host ? ops->alloc(d, DEVICE_LOCAL, 2 * nbytes, e) : NULL;
+    int rc = own ? 0 : -1;
+
+    for (int distance = 1; rc == 0 && distance < c->size; distance++) {
+        int peer = c->rank ^ distance; /* pairs that are at work at the same time */
+        if (peer >= c->size)
+            continue;
+        rc = fill(ops, d, host, own, c->rank, e);
+        if (rc == 0)
+            rc = c->ops->exchange(c, peer, (char *)own, nbytes, e);
+        rc = rc || ops->copy(d, host, own + N, nbytes, e) || ops->drain(d, e) ? -1 : 0;
+        for (size_t i = 0; rc == 0 && i < N; i++)
+            if (host[i] != (float)(i % 100) + (float)peer)
+                rc = err_set(e, ERR_INTERNAL, "exchange: element %zu is %g", i, (double)host[i]);
+    }
     ops->free(d, DEVICE_HOST, host);
     ops->free(d, DEVICE_LOCAL, own);
     return rc;
@@ -373,6 +411,7 @@ static void test_processes(int size)
 {
     pass_in_processes(size, "all collectives", all_collectives);
     pass_in_processes(size, "sums in the queue, recorded and replayed", sums_in_queue);
+    pass_in_processes(size, "exchanges of two ranks", exchange_memory);
     if (size < 2)
         return;
     pass_in_processes(size, "an urgent sum before one that another rank has not begun", sum_urgently);

@@ -35,6 +35,9 @@ struct nccl_world {
     struct nccl_tag tags[2][NCCL_RANKS];
     atomic_size_t written[NCCL_RANKS]; /* parts that each rank has written */
     char parts[2][NCCL_RANKS][NCCL_PART];
+    /* What each rank sends to a single one, whose rank + 1 is in `to` until it has received it. */
+    char boxes[NCCL_RANKS][NCCL_PART];
+    atomic_int to[NCCL_RANKS];
 };
 
 struct nccl_link {
@@ -42,6 +45,7 @@ struct nccl_link {
     int rank, size, most_blocks;
     size_t done; /* parts that this rank has completed */
     bool aborted;
+    size_t nqueued, nfinished; /* messages that are not recorded: NCCL does them in this order */
     unsigned ncaptures; /* emulate_stream.ncaptures of the last recording */
     unsigned nrecordings, place;
     struct nccl_link *next;
@@ -59,6 +63,7 @@ struct nccl_message {
     int type, op, root;
     struct nccl_link *link;
     struct nccl_tag tag;
+    size_t turn; /* of link->nqueued; 0: recorded */
 };
 
 static int nccl_version(int *version)
@@ -192,6 +197,8 @@ static bool nccl_move_on(void *args, size_t *state)
     const struct nccl_message *m = args;
     struct nccl_link *l = m->link;
 
+    if (m->turn && m->turn != l->nfinished + 1 && !l->aborted)
+        return false;
     while (*state / 2 < m->nbytes && !l->aborted) {
         size_t at = *state / 2, n = m->nbytes - at < NCCL_PART ? m->nbytes - at : NCCL_PART;
         char(*parts)[NCCL_PART] = l->world->parts[l->done % 2];
@@ -212,6 +219,7 @@ static bool nccl_move_on(void *args, size_t *state)
         l->done++;
         *state = 2 * (at + n);
     }
+    l->nfinished += m->turn != 0;
     return true;
 }
 
@@ -242,6 +250,7 @@ static int nccl_queue(struct nccl_message m, void *stream)
 
     if (rc != NCCL_SUCCESS)
         return rc;
+    m.turn = m.tag.recording ? 0 : ++m.link->nqueued;
     emulate_add(stream, (struct emulate_work){.try = nccl_move_on, .is_blocked = nccl_is_blocked,
                                               .nargs = sizeof m,
                                               .args = emulate_copy_args(&m, sizeof m)});
@@ -261,7 +270,7 @@ static int nccl_all_reduce(const void *src, void *dst, size_t n, int type, int o
     if (emulate_fails(l->most_blocks == 1 ? "nccl_urgent_reduce" : __func__))
         return NCCL_INTERNAL_ERROR;
     return nccl_queue((struct nccl_message){REDUCE, src, dst, nccl_bytes(type, n), type, op, 0,
-                                            comm, {0}}, stream);
+                                            comm, {0}, 0}, stream);
 }
 
 static int nccl_broadcast(const void *src, void *dst, size_t n, int type, int root, void *comm,
@@ -270,7 +279,7 @@ static int nccl_broadcast(const void *src, void *dst, size_t n, int type, int ro
     if (emulate_fails(__func__))
         return NCCL_INTERNAL_ERROR;
     return nccl_queue((struct nccl_message){BROADCAST, src, dst, nccl_bytes(type, n), type, 0, root,
-                                            comm, {0}}, stream);
+                                            comm, {0}, 0}, stream);
 }
 
 static int nccl_all_gather(const void *src, void *dst, size_t n, int type, void *comm, void *stream)
@@ -278,7 +287,52 @@ static int nccl_all_gather(const void *src, void *dst, size_t n, int type, void 
     if (emulate_fails(__func__))
         return NCCL_INTERNAL_ERROR;
     return nccl_queue((struct nccl_message){GATHER, src, dst, nccl_bytes(type, n), type, 0, 0,
-                                            comm, {0}}, stream);
+                                            comm, {0}, 0}, stream);
+}
+
+/* *state as for nccl_move_on; root is the peer. */
+static bool nccl_swap_is_blocked(const void *args, size_t state)
+{
+    const struct nccl_message *m = args;
+    const struct nccl_link *l = m->link;
+
+    return !l->aborted && (state % 2 ? l->world->to[m->root] != l->rank + 1
+                                     : l->world->to[l->rank] != 0);
+}
+
+static bool nccl_swap(void *args, size_t *state)
+{
+    const struct nccl_message *m = args;
+    struct nccl_link *l = m->link;
+
+    while (*state / 2 < m->nbytes && !l->aborted) {
+        size_t at = *state / 2, n = m->nbytes - at < NCCL_PART ? m->nbytes - at : NCCL_PART;
+        if (nccl_swap_is_blocked(args, *state))
+            return false;
+        if (*state % 2 == 0) {
+            memcpy(l->world->boxes[l->rank], m->src + at, n);
+            l->world->to[l->rank] = m->root + 1;
+            *state |= 1;
+        } else {
+            memcpy(m->dst + at, l->world->boxes[m->root], n);
+            l->world->to[m->root] = 0;
+            *state = 2 * (at + n);
+        }
+    }
+    return true;
+}
+
+static int nccl_exchange(const void *src, void *dst, size_t nbytes, int peer, void *comm,
+                         void *stream)
+{
+    struct nccl_message m = {.src = src, .dst = dst, .nbytes = nbytes, .root = peer, .link = comm};
+
+    if (emulate_fails(__func__) || peer < 0 || peer >= m.link->size || peer == m.link->rank)
+        return NCCL_INTERNAL_ERROR;
+    emulate_add(stream, (struct emulate_work){.try = nccl_swap, .is_blocked = nccl_swap_is_blocked,
+                                              .nargs = sizeof m,
+                                              .args = emulate_copy_args(&m, sizeof m)});
+    return NCCL_SUCCESS;
 }
 
 static int nccl_finalize(void *comm)
@@ -354,6 +408,7 @@ static const struct nccl_calls nccl_emulated = {
     .all_reduce = nccl_all_reduce,
     .broadcast = nccl_broadcast,
     .all_gather = nccl_all_gather,
+    .exchange = nccl_exchange,
     .finalize = nccl_finalize,
     .destroy = nccl_destroy,
     .abort = nccl_abort,

@@ -7,6 +7,7 @@
 
 #include "src/rng.h"
 #include "t/tap.h"
+#include "trainer/backends/trial/trial.h"
 
 #define GUARD 256 /* bytes before and after each tensor, workspace and what an op keeps */
 #define SENTINEL 0x5a
@@ -50,7 +51,7 @@ float *rig_read(const struct tensor *t)
     if (!values)
         bail_out("out of memory");
     if (t->dtype == DTYPE_F32)
-        memcpy(values, t->data, tensor_nbytes(t));
+        memcpy(values, t->data, tensor_count(t) * sizeof *values);
     else
         dtype_decode(t->dtype, t->half, values, tensor_count(t));
     return values;
@@ -380,7 +381,7 @@ static void begin_run(struct rig *r, struct exec *x)
 
     *x = (struct exec){.grad_scale = 1, .image_scale = 1, .loss_per_weight = 1,
                        .loss_per_image = 1, .noise = (UINT64_C(11) << 32) + 7, .first = 5,
-                       .device = r->device};
+                       .device = r->device, .device_ops = r->device ? r->ops : NULL};
     if (r->device && r->ops->begin(r->device, 0, x, &e) < 0)
         bail_out("%s", e.text);
 }
@@ -400,7 +401,7 @@ static void run_op(struct op *op, struct exec *x)
 {
     struct err e;
 
-    if ((op->begin && op->begin(op, x, &e) < 0) || op->kernel->run(op, x, &e) < 0)
+    if (graph_begin_ops(&op, 1, x, &e) < 0 || op->kernel->run(op, x, &e) < 0)
         bail_out("%s: %s", op->kind->name, e.text);
 }
 
@@ -479,6 +480,9 @@ void rig_run(struct rig *r, size_t n)
     rig_copy(r, false);
     run_ops(r, r->graph->ops, n, 1);
     rig_copy(r, true);
+    for (size_t i = 0; i < n; i++)
+        if (trial_add_parts(r->graph->ops[i]))
+            bail_out("out of memory");
 }
 
 void rig_repeat(struct rig *r, struct op *op, long times)

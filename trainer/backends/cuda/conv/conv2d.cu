@@ -5,29 +5,9 @@
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
-#define LANES 8
 #define MAX_PARTS 256
 /* Floats of all partial sums of dw and db, unless one part has more. */
 #define MAX_PARTIALS ((size_t)4 << 20)
-
-/* dst[tap][s][d] = w[d * d_stride + s * s_stride + tap]. d is padded with zeros to whole LANES;
- * with flip the last tap comes first. */
-struct pack_args {
-    const float *w;
-    float *dst;
-    unsigned ns, nd, d_stride, s_stride, taps, flip, n;
-};
-
-KERNEL(pack, pack_args)
-{
-    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
-        unsigned lanes = (k.nd + LANES - 1) / LANES * LANES;
-        unsigned d = i % lanes, s = i / lanes % k.ns, tap = i / lanes / k.ns;
-
-        k.dst[i] = d < k.nd ? k.w[d * k.d_stride + s * k.s_stride +
-                                  (k.flip ? k.taps - 1 - tap : tap)] : 0;
-    }
-}
 
 struct correlate_args {
     const void *src;
@@ -167,33 +147,10 @@ KERNEL(add_partials, add_partials_args)
 
 C_BEGIN
 
-/* Returns the number of packed weights, with their padding. */
-static size_t packed_count(const struct op *op)
-{
-    size_t nd = tensor_channels(op->out[0]);
-
-    return tensor_count(op->in[1]) / nd * ((nd + LANES - 1) / LANES * LANES);
-}
-
-static int conv2d_begin(struct op *op, struct exec *x, struct err *e)
-{
-    bool backwards = op->kind == &conv2d_grad_kind;
-    unsigned ns = (unsigned)tensor_channels(op->in[0]), nd = (unsigned)tensor_channels(op->out[0]);
-    unsigned taps = (unsigned)(op->attr.kernel * op->attr.kernel);
-    struct pack_args p = {op->in[1]->data, (float *)op->kept, ns, nd, backwards ? taps : ns * taps,
-                          backwards ? nd * taps : taps, taps, backwards,
-                          (unsigned)packed_count(op)};
-
-    (void)e;
-    LAUNCH(pack, gpu_blocks(p.n), x->device->stream, p);
-    return 0;
-}
-
 static int conv2d_prepare(struct op *op, struct err *e)
 {
     (void)e;
-    op->begin = conv2d_begin;
-    op->kept_size = packed_count(op) * sizeof(float);
+    cuda_keep_packed(op, PACK_LANES);
     return 0;
 }
 

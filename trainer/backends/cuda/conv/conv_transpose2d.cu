@@ -6,7 +6,6 @@
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
-#define LANES 8
 #define MAX_PARTS 256
 /* Floats of all partial sums of dw and db, unless one part has more. */
 #define MAX_PARTIALS ((size_t)4 << 20)
@@ -16,23 +15,6 @@
 DEVICE unsigned large_pixel(unsigned small, unsigned tap, unsigned w)
 {
     return (2 * (small / w) + tap / 2) * 2 * w + 2 * (small % w) + tap % 2;
-}
-
-/* dst[tap][s][d] of w[in][out][tap]; d is padded with zeros to whole LANES. */
-struct transpose_pack_args {
-    const float *w;
-    float *dst;
-    unsigned ns, nd, d_stride, s_stride, n;
-};
-
-KERNEL(transpose_pack, transpose_pack_args)
-{
-    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
-        unsigned lanes = (k.nd + LANES - 1) / LANES * LANES;
-        unsigned d = i % lanes, s = i / lanes % k.ns, tap = i / lanes / k.ns;
-
-        k.dst[i] = d < k.nd ? k.w[d * k.d_stride + s * k.s_stride + tap] : 0;
-    }
 }
 
 struct transpose_args {
@@ -163,31 +145,10 @@ KERNEL(transpose_add_partials, transpose_add_partials_args)
 
 C_BEGIN
 
-static size_t transpose_packed_count(const struct op *op)
-{
-    size_t nd = tensor_channels(op->out[0]);
-
-    return tensor_count(op->in[1]) / nd * ((nd + LANES - 1) / LANES * LANES);
-}
-
-static int transpose_begin(struct op *op, struct exec *x, struct err *e)
-{
-    bool backwards = op->kind == &conv_transpose2d_grad_kind;
-    unsigned ns = (unsigned)tensor_channels(op->in[0]), nd = (unsigned)tensor_channels(op->out[0]);
-    struct transpose_pack_args p = {op->in[1]->data, (float *)op->kept, ns, nd,
-                                    backwards ? 4 * ns : 4, backwards ? 4 : 4 * nd,
-                                    (unsigned)transpose_packed_count(op)};
-
-    (void)e;
-    LAUNCH(transpose_pack, gpu_blocks(p.n), x->device->stream, p);
-    return 0;
-}
-
 static int transpose_prepare(struct op *op, struct err *e)
 {
     (void)e;
-    op->begin = transpose_begin;
-    op->kept_size = transpose_packed_count(op) * sizeof(float);
+    cuda_keep_packed(op, PACK_LANES);
     return 0;
 }
 

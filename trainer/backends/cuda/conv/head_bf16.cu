@@ -221,27 +221,26 @@ static bool supports_head_grad(const struct op *op)
            is_head(op, op->in[2], op->in[0]);
 }
 
-/* The workspace holds the partial sums of the norm, then those of dw and db. */
+/* The workspace holds the partial sums of dw and db. */
 static int prepare_head_grad(struct op *op, struct err *e)
 {
     unsigned nparts = count_head_parts(tensor_pixels(op->in[0]));
 
     (void)e;
-    op->workspace_size = cuda_sums_size(op, nparts) +
-                         nparts * tensor_channels(op->in[0]) * (tensor_channels(op->in[2]) + 1) *
-                             sizeof(double);
+    cuda_set_parts(op->out[OP_OUT_SUMS], nparts);
+    op->workspace_size = nparts * tensor_channels(op->in[0]) *
+                         (tensor_channels(op->in[2]) + 1) * sizeof(double);
     return 0;
 }
 
 static int run_head_grad(struct op *op, struct exec *x, struct err *e)
 {
     unsigned nparts = count_head_parts(tensor_pixels(op->in[0]));
-    size_t sums = cuda_sums_size(op, nparts);
     struct head_grad_args k = {op->in[0]->data, op->in[1]->data,
                                op->in[OP_SCALE_SHIFT] ? op->in[OP_SCALE_SHIFT]->data : NULL,
                                op->in[2]->half,
-                               op->out[0]->half, (double *)((char *)op->workspace + sums),
-                               sums ? (double *)op->workspace : NULL,
+                               op->out[0]->half, (double *)op->workspace,
+                               cuda_parts(op->out[OP_OUT_SUMS]),
                                (unsigned)tensor_pixels(op->in[0]),
                                (unsigned)tensor_channels(op->in[2]),
                                (unsigned)tensor_channels(op->in[0]), nparts};
@@ -251,7 +250,6 @@ static int run_head_grad(struct op *op, struct exec *x, struct err *e)
     (void)e;
     LAUNCH(head_grad, nparts * k.logits, x->device->stream, k);
     LAUNCH(head_total, (t.channels + 1) * t.logits, x->device->stream, t);
-    cuda_sums_finish(op, k.sums, nparts, x);
     return 0;
 }
 

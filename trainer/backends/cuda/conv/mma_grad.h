@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 struct mma_grad_args {
-    /* The convolution of d to the input's gradient, with the weights packed for it (mma_pack.h).
+    /* The convolution of d to the input's gradient, with the weights packed for it (PACK_MMA).
      * If its first.y is NULL, that gradient is not computed. */
     struct mma_args input;
     struct mma_source act; /* the convolution's input; its prologue is not MMA_NORM_GRAD */

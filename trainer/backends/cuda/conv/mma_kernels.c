@@ -7,7 +7,6 @@
 
 #include "trainer/backends/cuda/conv/mma_conv.h"
 #include "trainer/backends/cuda/conv/mma_grad.h"
-#include "trainer/backends/cuda/conv/mma_pack.h"
 #include "trainer/backends/cuda/conv/mma_transpose.h"
 
 static bool is_bf16(const struct tensor *t)
@@ -106,48 +105,6 @@ static struct mma_result mma_result_of(const struct tensor *t)
     return result;
 }
 
-/* ---- weights */
-
-/* The weights are [O][I][3][3], or of a transposed convolution [I][O][2][2]; the gradient of the
- * input is a convolution from O to I, of 3x3 with the taps reversed. */
-static struct mma_pack_args pack_of(const struct op *op)
-{
-    const int64_t *dim = op->in[1]->shape.dim;
-    bool is_grad = op->kind == &conv2d_grad_kind || op->kind == &conv_transpose2d_grad_kind;
-    /* is_first: the channels that this op writes are the first dimension of its weights. */
-    bool is_3x3 = dim[2] == 3, is_first = is_grad != is_3x3;
-    unsigned taps = is_3x3 ? MMA_TAPS_3X3 : MMA_TAPS_2X2, from = (unsigned)dim[is_first];
-
-    return (struct mma_pack_args){.w = op->in[1]->data,
-                                  .packed = op->kept,
-                                  .in = (from + 7) / 8 * 8,
-                                  .out = (unsigned)dim[!is_first],
-                                  .taps = taps,
-                                  .w_out = is_first ? taps * from : taps,
-                                  .w_in = is_first ? taps : taps * (unsigned)dim[1],
-                                  .flip = is_grad && is_3x3,
-                                  .nw = from};
-}
-
-static int begin_mma(struct op *op, struct exec *x, struct err *e)
-{
-    struct mma_pack_args k = pack_of(op);
-
-    (void)e;
-    mma_pack(&k, x->device->stream);
-    return 0;
-}
-
-static int prepare_mma_weights(struct op *op, struct err *e)
-{
-    struct mma_pack_args k = pack_of(op);
-
-    (void)e;
-    op->begin = begin_mma;
-    op->kept_size = MMA_WEIGHT_BYTES(k.in, k.out, k.taps);
-    return 0;
-}
-
 /* ---- a convolution, or the gradient of its input */
 
 static unsigned channels_from(const struct op *op)
@@ -174,11 +131,12 @@ static unsigned conv_blocks(const struct op *op)
                          field_of(op->out[0]).ntiles);
 }
 
-/* The workspace holds the blocks' sums for the moments. */
 static int prepare_mma_conv(struct op *op, struct err *e)
 {
-    op->workspace_size = cuda_moments_size(op, conv_blocks(op));
-    return prepare_mma_weights(op, e);
+    (void)e;
+    cuda_set_parts(op->out[OP_OUT_MOMENTS], conv_blocks(op));
+    cuda_keep_packed(op, PACK_MMA);
+    return 0;
 }
 
 /* A gradient without that of the weights has no in[2]. */
@@ -193,11 +151,10 @@ static int run_mma_conv(struct op *op, struct exec *x, struct err *e)
                          .first = mma_result_of(op->out[0]),
                          .second = mma_result_of(op->out[OP_OUT_SECOND]),
                          .sums_of = op->out[OP_OUT_MOMENTS] ? MMA_SQUARES : MMA_NO_SUMS,
-                         .sums = op->workspace};
+                         .sums = cuda_parts(op->out[OP_OUT_MOMENTS])};
 
     (void)e;
     mma_conv_run(&k, nblocks, x->device->stream);
-    cuda_moments_finish(op, k.sums, nblocks, x);
     return 0;
 }
 
@@ -234,45 +191,47 @@ static unsigned grad_blocks(const struct op *op)
     return cuda_resident(grad_resident(op), field_of(op->in[0]).ntiles);
 }
 
-/* The workspace holds the blocks' gradient sums, then their partial gradients of the weights. */
+/* The workspace holds the blocks' partial gradients of the weights. */
 static int prepare_mma_grad(struct op *op, struct err *e)
 {
     unsigned nblocks = grad_blocks(op);
 
-    op->workspace_size = cuda_sums_size(op, nblocks) +
-                         mma_grad_bytes(grad_channels(op), channels_of(op->in[0]), nblocks,
+    (void)e;
+    cuda_set_parts(op->out[OP_OUT_SUMS], nblocks);
+    op->workspace_size = mma_grad_bytes(grad_channels(op), channels_of(op->in[0]), nblocks,
                                         op->out[2] != NULL, MMA_TAPS_3X3);
-    return op->out[0] ? prepare_mma_weights(op, e) : 0;
+    if (op->out[0])
+        cuda_keep_packed(op, PACK_MMA);
+    return 0;
 }
 
 /* The arguments of 3x3 and transposed gradients, but for input.field. */
-static struct mma_grad_args grad_args(const struct op *op, unsigned nblocks)
+static struct mma_grad_args grad_args(const struct op *op)
 {
     struct mma_grad_args k = {
         .input = {.src.first = gradient_of(op), .packed = op->kept,
                   .first = mma_result_of(op->out[0]),
                   .second = mma_result_of(op->out[OP_OUT_SECOND])},
         .act = source_of(op, 2), .with_bias = op->out[2] != NULL,
-        .partials = (float *)((char *)op->workspace + cuda_sums_size(op, nblocks))};
+        .partials = op->workspace};
 
     if (op->out[OP_OUT_SUMS]) {
         k.input.first.x = op->in[2]->half;
         k.input.first.coef = op->in[OP_SCALE_SHIFT]->data;
         k.input.sums_of = MMA_NORM_SUMS;
-        k.input.sums = op->workspace;
+        k.input.sums = cuda_parts(op->out[OP_OUT_SUMS]);
     }
     return k;
 }
 
 static int run_mma_grad(struct op *op, struct exec *x, struct err *e)
 {
-    unsigned nblocks = grad_blocks(op);
-    struct mma_grad_args k = grad_args(op, nblocks);
+    struct mma_grad_args k = grad_args(op);
 
     (void)e;
     k.input.field = field_of(op->in[0]);
-    mma_grad_run(&k, nblocks, op->out[1]->data, data_or_null(op->out[2]), x->device->stream);
-    cuda_sums_finish(op, k.input.sums, nblocks, x);
+    mma_grad_run(&k, grad_blocks(op), op->out[1]->data, data_or_null(op->out[2]),
+                 x->device->stream);
     return 0;
 }
 
@@ -285,6 +244,13 @@ static bool supports_mma_transpose(const struct op *op)
     return is_bf16(src) && is_bf16(dst) &&
            mma_transpose_resident(channels_of(src), channels_of(dst)) && cuda_supports(op) &&
            cuda_has_bf16();
+}
+
+static int prepare_mma_transpose(struct op *op, struct err *e)
+{
+    (void)e;
+    cuda_keep_packed(op, PACK_MMA);
+    return 0;
 }
 
 static int run_mma_transpose(struct op *op, struct exec *x, struct err *e)
@@ -322,21 +288,22 @@ static int prepare_mma_transpose_grad(struct op *op, struct err *e)
 {
     unsigned nblocks = transpose_grad_blocks(op);
 
-    op->workspace_size = cuda_sums_size(op, nblocks) +
-                         mma_grad_bytes(channels_of(op->in[2]), channels_of(op->in[0]), nblocks,
+    (void)e;
+    cuda_set_parts(op->out[OP_OUT_SUMS], nblocks);
+    op->workspace_size = mma_grad_bytes(channels_of(op->in[2]), channels_of(op->in[0]), nblocks,
                                         true, MMA_TAPS_2X2);
-    return prepare_mma_weights(op, e);
+    cuda_keep_packed(op, PACK_MMA);
+    return 0;
 }
 
 static int run_mma_transpose_grad(struct op *op, struct exec *x, struct err *e)
 {
-    unsigned nblocks = transpose_grad_blocks(op);
-    struct mma_grad_args k = grad_args(op, nblocks);
+    struct mma_grad_args k = grad_args(op);
 
     (void)e;
     k.input.field = field_of(op->in[2]);
-    mma_grad_transpose_run(&k, nblocks, op->out[1]->data, op->out[2]->data, x->device->stream);
-    cuda_sums_finish(op, k.input.sums, nblocks, x);
+    mma_grad_transpose_run(&k, transpose_grad_blocks(op), op->out[1]->data, op->out[2]->data,
+                           x->device->stream);
     return 0;
 }
 
@@ -360,7 +327,7 @@ const struct kernel cuda_mma_conv2d_grad = {
                OP_HAS_SECOND_SCALE_SHIFT | OP_GIVES_SUMS};
 const struct kernel cuda_mma_conv_transpose2d = {
     .kind = &conv_transpose2d_kind, .supports = supports_mma_transpose,
-    .prepare = prepare_mma_weights, .run = run_mma_transpose,
+    .prepare = prepare_mma_transpose, .run = run_mma_transpose,
     .accepts = OP_HAS_SCALE_SHIFT, .types = KERNEL_HALVES};
 const struct kernel cuda_mma_conv_transpose2d_grad = {
     .kind = &conv_transpose2d_grad_kind, .supports = supports_mma_transpose_grad,

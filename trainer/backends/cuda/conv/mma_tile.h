@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Convolutions on tensor cores for few channels (8 to 64): 3x3, and 2x2 transposed with stride 2.
- * Activations are bfloat16, NHWC; sums are in float; weights are floats that mma_pack.h has rounded
+ * Activations are bfloat16, NHWC; sums are in float; weights are floats that pack.cu has rounded
  * and brought into another order. Channels come in chunks of 8, which are 16 bytes.
  *
  * A block computes tiles of MMA_COLUMNS x MMA_ROWS pixels one after the other. A tile, with the
@@ -70,7 +70,7 @@ struct mma_field {
 struct mma_args {
     struct mma_field field;
     struct mma_source src;
-    const void *packed; /* the weights (mma_pack.h) */
+    const void *packed; /* the weights (PACK_MMA) */
     const float *bias;  /* may be NULL */
     unsigned relu; /* negative results become 0 */
     struct mma_result first, second; /* as in mma_source */

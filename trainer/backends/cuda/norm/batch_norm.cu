@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Batch norm, with the formulas of backends/ref/batch_norm.c. Three launches: partial sums over
  * pixels, what follows from them for each channel, and dst = a u + b v + c (u is x without v, or in
- * the gradient u is dy and v is x). Moments or sums that another op has made replace the first;
- * with attr.scale_shift the last is left out; where replicas add their sums up, the second is two.
- * With a ReLU behind the norm dst is at least 0, and in the gradient u counts only where the ReLU
- * let v pass, which one more launch prepares for partial sums. Here too: the norm of inference, and
+ * the gradient u is dy and v is x). Moments or sums that another op has made, mostly as partial
+ * sums (tensor.nparts), replace the first; with attr.scale_shift the last is left out; where
+ * replicas add their sums up, the second is two. With a ReLU behind the norm dst is at least 0, and
+ * in the gradient u counts only where the ReLU let v pass. Here too: the norm of inference, and
  * folding it into a convolution. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
@@ -17,9 +17,8 @@
 /* What a finish_ kernel makes. */
 enum {
     FINISH_SUMS = 1,   /* sums of this replica, for those of all replicas */
-    FINISH_MASK = 2,   /* u counts where mask[0] v + mask[1] > 0, as the forward pass computed */
-    FINISH_PARAMS = 4, /* the gradients of gamma and beta, of this replica */
-    FINISH_COEF = 8    /* coefficients; forward also statistics */
+    FINISH_PARAMS = 2, /* the gradients of gamma and beta, of this replica, and the mask */
+    FINISH_COEF = 4    /* coefficients; forward also statistics */
 };
 
 /* The sums over pixels are those of partials, of moments or sums that another op has made, or where
@@ -30,7 +29,7 @@ struct finish_args {
     double *sums; /* [2 channels + 1]: the last one is the number of pixels */
     const float *gamma, *beta, *saved;
     float *saved_out, *running_mean, *running_var, *dgamma, *dbeta;
-    float *a, *b, *c, *mask; /* coefficients per channel; mask: [2][channels] */
+    float *a, *b, *c, *mask; /* coefficients per channel; mask: as in norm_apply_args */
     double eps, momentum;
     unsigned channels, nparts, npixels, what;
 };
@@ -94,8 +93,9 @@ KERNEL_BLOCK(finish_forward, finish_args)
         k.running_mean[c] = (float)((1 - momentum) * (double)k.running_mean[c] + momentum * mean);
         k.running_var[c] =
             (float)((1 - momentum) * (double)k.running_var[c] + momentum * var * unbiased);
-        k.a[c] = k.gamma[c] * scale;
-        k.c[c] = k.beta[c] - (float)mean * k.a[c];
+        struct norm_line l = norm_line(k.gamma[c], k.beta[c], (float)mean, scale);
+        k.a[c] = l.scale;
+        k.c[c] = l.shift;
     }
 }
 
@@ -113,18 +113,16 @@ KERNEL_BLOCK(finish_backward, finish_args)
     unsigned c = blockIdx.x;
     float mean = k.saved[c], scale = k.saved[k.channels + c];
 
-    if ((k.what & FINISH_MASK) && threadIdx.x == 0) {
-        float a = k.gamma[c] * scale;
-
-        k.mask[c] = a;
-        k.mask[k.channels + c] = k.beta[c] - mean * a;
-    }
-    if (k.what == FINISH_MASK)
-        return;
     struct channel_sums s = finish_read(&k, scratch);
     if ((k.what & FINISH_PARAMS) && threadIdx.x == 0) {
         k.dbeta[c] = (float)s.first;
         k.dgamma[c] = (float)((s.second - (double)mean * s.first) * (double)scale);
+        if (k.mask) {
+            struct norm_line l = norm_line(k.gamma[c], k.beta[c], mean, scale);
+
+            k.mask[c] = l.scale;
+            k.mask[k.channels + c] = l.shift;
+        }
     }
     if ((k.what & FINISH_COEF) && threadIdx.x == 0) {
         double m = (double)mean, factor = (double)scale, a = (double)k.gamma[c] * factor;
@@ -213,12 +211,23 @@ static struct finish_args finish_of(const struct op *op)
     return k;
 }
 
+/* Makes the sums that another op has made, floats or partial sums, those of k. */
+static void take_sums(struct finish_args *k, const struct tensor *sums, const float **floats)
+{
+    k->nparts = sums->nparts;
+    if (k->nparts)
+        k->partials = cuda_parts(sums);
+    else
+        *floats = sums->data;
+}
+
 /* Queues partial sums, and makes them those of k. */
 static void sum(const struct op *op, struct finish_args *k, const struct tensor *u,
-                const struct tensor *v, const float *mask, cudaStream_t stream)
+                const struct tensor *v, cudaStream_t stream)
 {
-    struct norm_sum_args args = {u->data, v->data, mask, norm_partials(op), k->npixels,
-                                 k->channels, count_parts(op)};
+    const float *gamma = k->mask ? k->gamma : NULL;
+    struct norm_sum_args args = {u->data, v->data, gamma, k->beta, k->saved, norm_partials(op),
+                                 k->npixels, k->channels, count_parts(op)};
 
     norm_sum(u->dtype, &args, stream);
     k->partials = args.partials;
@@ -251,10 +260,11 @@ static int find_statistics(const struct op *op, struct exec *x, struct err *e)
     struct finish_args k = finish_of(op);
     bool meets = op->attr.sync && x->sum;
 
+    k.mask = NULL;
     if (op->in[OP_MOMENTS])
-        k.moments = op->in[OP_MOMENTS]->data;
+        take_sums(&k, op->in[OP_MOMENTS], &k.moments);
     else
-        sum(op, &k, op->in[0], op->in[0], NULL, stream);
+        sum(op, &k, op->in[0], op->in[0], stream);
     k.gamma = op->in[1]->data;
     k.beta = op->in[2]->data;
     k.running_mean = op->in[3]->data;
@@ -328,32 +338,26 @@ static int run_batch_norm_grad(struct op *op, struct exec *x, struct err *e)
 {
     cudaStream_t stream = x->device->stream;
     struct finish_args k = finish_of(op);
-    const float *mask = op->attr.relu ? k.mask : NULL;
     bool meets = op->attr.sync && x->sum;
-    unsigned last = FINISH_PARAMS | (meets ? FINISH_SUMS : FINISH_COEF);
 
+    k.mask = op->attr.relu ? k.mask : NULL;
     k.gamma = op->in[2]->data;
     k.saved = op->in[3]->data;
-    k.beta = mask ? op->in[4]->data : NULL;
+    k.beta = k.mask ? op->in[4]->data : NULL;
     k.dgamma = op->out[1]->data;
     k.dbeta = op->out[2]->data;
-    k.what = mask ? FINISH_MASK : 0;
-    if (op->in[OP_SUMS]) {
-        k.narrow = op->in[OP_SUMS]->data;
-        last |= k.what;
-    } else {
-        if (mask)
-            LAUNCH(finish_backward, k.channels, stream, k);
-        sum(op, &k, op->in[0], op->in[1], mask, stream);
-    }
-    k.what = last;
+    if (op->in[OP_SUMS])
+        take_sums(&k, op->in[OP_SUMS], &k.narrow);
+    else
+        sum(op, &k, op->in[0], op->in[1], stream);
+    k.what = FINISH_PARAMS | (meets ? FINISH_SUMS : FINISH_COEF);
     LAUNCH(finish_backward, k.channels, stream, k);
     if (meets && sum_over_replicas(&k, x, e))
         return -1;
     if (meets)
         LAUNCH(finish_backward, k.channels, stream, k);
     if (!op->attr.scale_shift)
-        apply_to(op, &k, op->in[0], op->in[1], mask, stream);
+        apply_to(op, &k, op->in[0], op->in[1], k.mask, stream);
     return 0;
 }
 

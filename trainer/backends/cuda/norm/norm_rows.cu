@@ -4,12 +4,6 @@
 
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
-/* Returns whether u counts at this v. */
-DEVICE bool counts_at(const float *mask, unsigned channels, unsigned c, float v)
-{
-    return !mask || fmaf(mask[c], v, mask[channels + c]) > 0;
-}
-
 /* A block sums up one part of the pixels. Its threads form rows, each with the channels of one
  * pixel. Of more channels than threads the block takes GPU_BLOCK at a time. */
 DEVICE void sum_pixels_as(const struct norm_sum_args *k, unsigned type)
@@ -21,11 +15,14 @@ DEVICE void sum_pixels_as(const struct norm_sum_args *k, unsigned type)
     for (unsigned first = 0; first < k->channels; first += GPU_BLOCK) {
         unsigned width = k->channels - first < GPU_BLOCK ? k->channels - first : GPU_BLOCK;
         unsigned rows = GPU_BLOCK / width, row = t / width, c = first + t % width;
+        struct norm_line l = {0, 0};
         double s = 0, p = 0;
 
+        if (k->gamma && row < rows)
+            l = norm_line(k->gamma[c], k->beta[c], k->saved[c], k->saved[k->channels + c]);
         for (unsigned i = begin + row; row < rows && i < end; i += rows) {
             float v = gpu_load(k->v, i * k->channels + c, type);
-            double u = counts_at(k->mask, k->channels, c, v)
+            double u = !k->gamma || fmaf(l.scale, v, l.shift) > 0
                            ? (double)gpu_load(k->u, i * k->channels + c, type) : 0;
 
             s += u;
@@ -51,7 +48,8 @@ DEVICE void apply_as(const struct norm_apply_args *k, unsigned type)
     for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
         unsigned c = i % k->channels;
         float v = k->v ? gpu_load(k->v, i, type) : 0;
-        float u = k->v && !counts_at(k->mask, k->channels, c, v) ? 0 : gpu_load(k->u, i, type);
+        bool counts = !k->mask || fmaf(k->mask[c], v, k->mask[k->channels + c]) > 0;
+        float u = counts ? gpu_load(k->u, i, type) : 0;
         float y = k->a[c] * u + (k->v ? k->b[c] * v + k->c[c] : k->c[c]);
 
         gpu_store(k->dst, i, type, k->relu && !(y > 0) ? 0 : y);
@@ -74,6 +72,15 @@ void norm_sum(unsigned type, const struct norm_sum_args *k, cudaStream_t stream)
         norm_sum_bf16(k, stream);
     else
         LAUNCH_AS(type, sum_pixels, k->nparts, stream, *k);
+}
+
+void cuda_sum_parts(struct device *d, const struct tensor *y, const struct tensor *moments)
+{
+    struct norm_sum_args k = {y->data, y->data, NULL, NULL, NULL, cuda_parts(moments),
+                              (unsigned)tensor_pixels(y), (unsigned)tensor_channels(y),
+                              moments->nparts};
+
+    norm_sum(y->dtype, &k, d->stream);
 }
 
 void norm_apply(unsigned type, const struct norm_apply_args *k, cudaStream_t stream)

@@ -8,10 +8,10 @@
 
 #define CHUNK_SUMS 16 /* of a chunk: 8 of u, then 8 of u v */
 
-DEVICE void add_number(float *sums, unsigned j, float u, float v, const float *mask,
-                       unsigned channels)
+DEVICE void add_number(float *sums, unsigned j, float u, float v, bool masks,
+                       const struct norm_line *l)
 {
-    if (mask && !(fmaf(mask[j], v, mask[channels + j]) > 0))
+    if (masks && !(fmaf(l[j].scale, v, l[j].shift) > 0))
         return;
     sums[j] += u;
     sums[8 + j] = fmaf(u, v, sums[8 + j]);
@@ -31,18 +31,26 @@ KERNEL_BLOCK(norm_sum_chunks, norm_sum_args)
         unsigned width = chunks - first < GPU_BLOCK ? chunks - first : GPU_BLOCK;
         unsigned rows = GPU_BLOCK / width, row = t / width, chunk = first + t % width;
         unsigned pitch = gpu_rows_pitch(GPU_BLOCK, width);
-        const float *mask = k.mask ? k.mask + chunk * 8 : NULL;
+        struct norm_line l[8] = {{0, 0}};
+        bool masks = k.gamma != NULL;
         float sums[CHUNK_SUMS] = {0};
 
+        UNROLL
+        for (unsigned j = 0; j < 8; j++) {
+            unsigned c = chunk * 8 + j;
+
+            if (masks && row < rows)
+                l[j] = norm_line(k.gamma[c], k.beta[c], k.saved[c], k.saved[k.channels + c]);
+        }
         for (unsigned i = begin + row; row < rows && i < end; i += rows) {
             struct gpu16 u = gpu16_load(u_of + (size_t)i * k.channels + chunk * 8);
             struct gpu16 v = gpu16_load(v_of + (size_t)i * k.channels + chunk * 8);
 
             UNROLL
             for (unsigned j = 0; j < 4; j++) {
-                add_number(sums, 2 * j, bf16_low(u.word[j]), bf16_low(v.word[j]), mask, k.channels);
-                add_number(sums, 2 * j + 1, bf16_high(u.word[j]), bf16_high(v.word[j]), mask,
-                           k.channels);
+                add_number(sums, 2 * j, bf16_low(u.word[j]), bf16_low(v.word[j]), masks, l);
+                add_number(sums, 2 * j + 1, bf16_high(u.word[j]), bf16_high(v.word[j]),
+                           masks, l);
             }
         }
         UNROLL

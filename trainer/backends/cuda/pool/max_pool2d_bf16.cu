@@ -246,7 +246,7 @@ static unsigned pool_parts(const struct tensor *large)
 static int prepare_pool_grad(struct op *op, struct err *e)
 {
     (void)e;
-    op->workspace_size = cuda_sums_size(op, pool_parts(op->in[1]));
+    cuda_set_parts(op->out[OP_OUT_SUMS], pool_parts(op->in[1]));
     return 0;
 }
 
@@ -259,9 +259,8 @@ static int run_pool_grad(struct op *op, struct exec *x, struct err *e)
     k.added = op->in[OP_ADDED] ? op->in[OP_ADDED]->half : NULL;
     k.n = count_windows(op->in[1]);
     k.nparts = pool_parts(op->in[1]);
-    k.partials = op->out[OP_OUT_SUMS] ? (double *)op->workspace : NULL;
+    k.partials = cuda_parts(op->out[OP_OUT_SUMS]);
     LAUNCH(pool_back_part, k.nparts, x->device->stream, k);
-    cuda_sums_finish(op, k.partials, k.nparts, x);
     return 0;
 }
 

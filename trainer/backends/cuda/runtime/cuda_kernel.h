@@ -29,6 +29,30 @@ struct cuda_scalars {
     struct device_update update;
 };
 
+/* The order and type in which kernels of convolutions load their weights. */
+enum pack_order {
+    PACK_LANES, /* floats [tap][in][out], with out padded with zeros to a multiple of LANES */
+    PACK_MMA,   /* for mma_tile.h; out is a multiple of 8 */
+    PACK_CUDNN  /* [out][tap][in] of a type */
+};
+
+/* w[out * w_out + in * w_in + tap]; with flip the last tap comes first. */
+struct pack_args {
+    const float *w;
+    void *packed;
+    unsigned in, out, taps, w_out, w_in, flip, order; /* enum pack_order */
+    unsigned type;  /* enum dtype, for PACK_CUDNN */
+    unsigned count; /* numbers, or words of PACK_MMA, in packed */
+    unsigned first; /* the first block; set by cuda_pack */
+};
+
+#define LANES 8      /* channels of a thread of PACK_LANES */
+#define PACK_MOST 48 /* the arguments of a kernel are at most 4 KiB */
+struct pack_table {
+    struct pack_args entries[PACK_MOST];
+    unsigned n, nblocks;
+};
+
 /* The struct device of core/device.h. */
 struct device {
     int index;
@@ -47,11 +71,17 @@ struct device {
     void *watch_arg;
     struct device_config config;
     struct cudnn_device *cudnn; /* created by the first op that may use cuDNN */
+    struct pack_table packs;    /* collected by cuda_pack */
 };
 
-/* Queue (cudnn_weights.cu): weights w[out][in][taps] of floats to dst[out][taps][in] of the type,
- * and such a gradient back. */
-void cuda_order_weights(struct device *d, const struct tensor *w, void *dst, enum dtype type);
+/* cuda_pack collects, and cuda_pack_flush (device_ops.flush) queues. cuda_keep_packed, for a
+ * kernel's prepare, makes op->kept the packed weights op->in[1] of a convolution. */
+void cuda_pack(struct device *d, struct pack_args p);
+void cuda_pack_flush(struct device *d);
+void cuda_keep_packed(struct op *op, enum pack_order order);
+
+/* Queues (cudnn_weights.cu): a gradient of weights src[out][taps][in] of the type to floats
+ * w[out][in][taps]. */
 void cuda_reorder_weights(struct device *d, const void *src, enum dtype type,
                           const struct tensor *w);
 
@@ -110,26 +140,21 @@ extern const struct kernel cuda_bf16_head_grad;
 extern const struct kernel cuda_bf16_max_pool2d;
 extern const struct kernel cuda_bf16_max_pool2d_grad;
 
-/* Moments of a result (OP_OUT_MOMENTS, norm/moments.cu). Their partial sums are
- * [nparts][2][channels] doubles: y and y y of some pixels each.
- *
- * cuda_moments_size returns the bytes of nparts of them, 0 if the op has no moments.
- * cuda_moments_finish queues the moments from the partial sums that a kernel has made, if the op
- * has moments. cuda_moments_pass queues a pass over the result that makes partial sums,
- * CUDA_MOMENTS_PARTS of them at most, and the moments. */
-#define CUDA_MOMENTS_PARTS 1024
-size_t cuda_moments_size(const struct op *op, unsigned nparts);
-void cuda_moments_finish(const struct op *op, const double *partials, unsigned nparts,
-                         struct exec *x);
-void cuda_moments_pass(const struct op *op, double *partials, struct exec *x);
+/* Moments or sums of an op, which may be NULL, as partial sums that the norm reads (tensor.nparts).
+ * cuda_set_parts is for a kernel's prepare, cuda_parts returns the memory during a run, and
+ * cuda_sum_parts (norm/norm_rows.cu) queues a pass over y that makes those of its moments. */
+static inline void cuda_set_parts(struct tensor *t, unsigned nparts)
+{
+    if (t)
+        t->nparts = nparts;
+}
 
-/* Gradient sums of an op (OP_OUT_SUMS, norm/sums.cu). Their partial sums are [nparts][2][channels]
- * doubles.
- *
- * cuda_sums_size returns the bytes of nparts of them, 0 if the op has no sums. cuda_sums_finish
- * queues the sums from the partial sums that a kernel has made, if the op has sums. */
-size_t cuda_sums_size(const struct op *op, unsigned nparts);
-void cuda_sums_finish(const struct op *op, const double *partials, unsigned nparts, struct exec *x);
+static inline double *cuda_parts(const struct tensor *t)
+{
+    return t ? (double *)(void *)t->bytes : NULL;
+}
+
+void cuda_sum_parts(struct device *d, const struct tensor *y, const struct tensor *moments);
 
 /* Return whether each of the op's tensors has fewer than 2^31 elements, and besides that
  * cuda_supports_one_type whether all its activations have the type of in[0], cuda_supports_bf16

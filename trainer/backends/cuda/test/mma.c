@@ -181,11 +181,11 @@ static const float *neighbour(const float *all, const struct field *f, unsigned 
 
 /* Returns a number of a convolution with these weights. *size: the sum of the absolute values of
  * bias and products. */
-static double convolve_at(const struct mma_pack_args *w, const float *bias, const float *all,
+static double convolve_at(const struct pack_args *w, const float *bias, const float *all,
                           const struct field *f, unsigned p, unsigned c, double *size)
 {
     double sum = bias ? (double)bias[c] : 0;
-    unsigned ci = w->nw;
+    unsigned ci = w->in;
 
     *size = fabs(sum);
     for (unsigned tap = 0; tap < MMA_TAPS_3X3; tap++) {
@@ -216,7 +216,7 @@ static const struct mma_result *result_of(const struct mma_args *k, unsigned p, 
     return r;
 }
 
-static unsigned count_wrong(const struct mma_args *k, const struct mma_pack_args *w,
+static unsigned count_wrong(const struct mma_args *k, const struct pack_args *w,
                             const float *all, const struct field *f, unsigned co)
 {
     unsigned nwrong = 0;
@@ -315,11 +315,16 @@ static void release(struct output *o)
 }
 
 /* Queues the packing of the weights, and returns them. */
-static const void *pack_for(struct mma_pack_args *w, struct guarded *packed, cudaStream_t queue)
+static const void *pack_for(struct pack_args *w, struct guarded *packed, cudaStream_t queue)
 {
-    w->in = (w->nw + 7) / 8 * 8;
-    w->packed = guard(packed, MMA_WEIGHT_BYTES(w->in, w->out, w->taps));
-    mma_pack(w, queue);
+    size_t nbytes = MMA_WEIGHT_BYTES((w->in + 7) / 8 * 8, w->out, w->taps);
+    struct device d = {.stream = queue};
+
+    w->order = PACK_MMA;
+    w->count = (unsigned)nbytes / 4;
+    w->packed = guard(packed, nbytes);
+    cuda_pack(&d, *w);
+    cuda_pack_flush(&d);
     return w->packed;
 }
 
@@ -336,7 +341,7 @@ static void check_conv(unsigned ci, unsigned co, const struct field *f, enum mma
         return;
 
     struct mma_args k = {.field = mma_field(f->images, f->height, f->width)};
-    struct mma_pack_args w = {.out = co, .taps = MMA_TAPS_3X3, .nw = ci};
+    struct pack_args w = {.out = co, .taps = MMA_TAPS_3X3, .in = ci};
     struct input in;
     struct output out;
     struct guarded packed;
@@ -409,8 +414,8 @@ static void check_grad(unsigned ci, unsigned co, const struct field *f, enum mma
     struct guarded gw, gb, gp, packed = {0};
     cudaStream_t queue;
     float *weights = random_floats((size_t)9 * ci * co, -1, 1);
-    struct mma_pack_args w = {.w = weights, .out = ci, .taps = MMA_TAPS_3X3, .w_out = 9,
-                              .w_in = 9 * ci, .flip = 1, .nw = co};
+    struct pack_args w = {.w = weights, .out = ci, .taps = MMA_TAPS_3X3, .w_out = 9,
+                              .w_in = 9 * ci, .flip = 1, .in = co};
     float *dw = guard(&gw, (size_t)9 * ci * co * sizeof *dw), *db = guard(&gb, co * sizeof *db);
 
     cudaStreamCreateWithFlags(&queue, 0);
@@ -486,8 +491,8 @@ static void check_transpose(unsigned ci, const struct field *f, enum mma_prologu
     struct guarded gy, packed;
     cudaStream_t queue;
     float *w = random_floats((size_t)4 * ci * co, -1, 1), *bias = random_floats(co, -1, 1);
-    struct mma_pack_args p = {.w = w, .out = co, .taps = MMA_TAPS_2X2, .w_out = 4,
-                              .w_in = 4 * co, .nw = ci};
+    struct pack_args p = {.w = w, .out = co, .taps = MMA_TAPS_2X2, .w_out = 4,
+                              .w_in = 4 * co, .in = ci};
     uint16_t *y = guard(&gy, (size_t)pixels_of(&large) * co * 2);
 
     cudaStreamCreateWithFlags(&queue, 0);
@@ -578,8 +583,8 @@ static void check_grad_transpose(unsigned ci, const struct field *f, bool with_i
     struct guarded gx, gw, gb, gp, packed;
     cudaStream_t queue;
     float *w = random_floats((size_t)4 * ci * co, -1, 1);
-    struct mma_pack_args p = {.w = w, .out = ci, .taps = MMA_TAPS_2X2, .w_out = 4 * co, .w_in = 4,
-                              .nw = co};
+    struct pack_args p = {.w = w, .out = ci, .taps = MMA_TAPS_2X2, .w_out = 4 * co, .w_in = 4,
+                              .in = co};
     uint16_t *dx = guard(&gx, (size_t)pixels_of(f) * ci * 2);
     float *dw = guard(&gw, (size_t)4 * ci * co * sizeof *dw), *db = guard(&gb, co * sizeof *db);
 

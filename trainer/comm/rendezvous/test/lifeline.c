@@ -30,9 +30,9 @@ struct outcome {
 static const char *hosts[N] = {"n00", "n01", "n02"};
 static struct outcome got[N];
 
-static void note_loss(void *arg, const struct err *e)
+static void note_loss(void *arg, const char *host, const struct err *e)
 {
-    (void)e;
+    (void)host, (void)e;
     *(bool *)arg = true;
 }
 

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/analysis/design/design.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "launcher/analysis/design/design_view.h"
+#include "src/plural.h"
+
+const char *design_state_name(enum design_state state)
+{
+    static const char *const names[] = {
+        [DESIGN_CONTINUE] = "continue",       [DESIGN_DECIDED] = "decided",
+        [DESIGN_UNDECIDED] = "undecided",     [DESIGN_BUDGET] = "budget",
+        [DESIGN_UNREACHABLE] = "unreachable", [DESIGN_FAILED] = "failed",
+    };
+
+    return names[state];
+}
+
+const char *design_how_name(enum design_how how)
+{
+    static const char *const names[] = {
+        [DESIGN_NOT_TESTED] = "not tested",
+        [DESIGN_HOLDS] = "holds",
+        [DESIGN_FALLS] = "falls",
+        [DESIGN_FUTILE] = "unlikely to be shown to hold",
+        [DESIGN_NOT_SHOWN] = "not shown to hold",
+        [DESIGN_BY_CONSTRUCTION] = "holds by construction",
+        [DESIGN_SPEED_ALONE] = "by speed alone",
+    };
+
+    return names[how];
+}
+
+void design_looks(const struct design *d, const struct design_round *rounds, size_t nrounds,
+                  struct quality_looks *dst)
+{
+    size_t pairs[SEQUENTIAL_LOOKS], nlooks = design_view_pairs(d, pairs);
+    struct sequential plan = {0};
+
+    *dst = (struct quality_looks){0};
+    for (size_t i = 0; i < nrounds; i++) {
+        const struct design_round *r = &rounds[i];
+        size_t k = 0;
+        if (!r->tested || !r->family || !r->pairs || r->pairs > d->nseeds)
+            continue;
+        if (!dst->family) {
+            dst->family = r->family;
+            sequential_plan(&plan, DESIGN_ALPHA / (double)r->family, pairs, nlooks);
+        }
+        while (k < dst->n && dst->items[k].gpus != r->tested)
+            k++;
+        if (k == QUALITY_LOOKS || r->look > nlooks)
+            continue;
+        dst->n = k < dst->n ? dst->n : k + 1;
+        dst->items[k] = (struct quality_look){
+            .gpus = r->tested, .look = r->look, .pairs = r->pairs,
+            .last_seed = d->seeds[r->pairs - 1],
+            .alpha = r->look ? 2 * plan.level[r->look - 1] : 0, .shared = d->shared};
+    }
+}
+
+/* Returns the unmeasured candidate between two counts that is the closest to their middle of
+ * ratios, or 0. */
+static int find_middle(const struct design_view *v, int low, int high)
+{
+    double middle = log((double)low * high) / 2, closest = INFINITY;
+    int found = 0;
+
+    for (size_t i = 0; i < v->design->ncounts; i++) {
+        int gpus = v->design->counts[i];
+        double distance = fabs(log(gpus) - middle);
+        if (gpus > low && gpus < high && distance < closest &&
+            design_view_speed(v, gpus) == DESIGN_UNMEASURED) {
+            closest = distance;
+            found = gpus;
+        }
+    }
+    return found;
+}
+
+__attribute__((format(printf, 2, 3))) static void explain(struct design_round *r, const char *fmt,
+                                                          ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(r->reason, sizeof r->reason, fmt, args);
+    va_end(args);
+}
+
+static void begin_speed(const struct design_view *v, struct design_round *next)
+{
+    const struct design *d = v->design;
+    int base = d->counts[0], last = d->counts[d->ncounts - 1], middle = find_middle(v, base, last);
+
+    design_view_add(v, next, base, DESIGN_SPEED_FIRST, true);
+    if (middle)
+        design_view_add(v, next, middle, DESIGN_SPEED_FIRST, true);
+    if (last > base)
+        design_view_add(v, next, last, DESIGN_SPEED_FIRST, true);
+    explain(next, middle ? "speed: the base case, the largest count and the middle between them"
+                         : "speed: the base case and the largest count");
+}
+
+/* Adds runs of the counts whose efficiency is open and that may be faster than the fastest
+ * efficient one, and of the base case as many as the most of these have. */
+static void repeat_speed(const struct design_view *v, struct design_round *next)
+{
+    const struct design *d = v->design;
+    size_t most = 0;
+    int open = 0, best = design_view_fastest(v);
+
+    for (size_t i = 1; i < d->ncounts; i++) {
+        int gpus = d->counts[i];
+        size_t n = design_view_asked(v, gpus, true);
+        if (design_view_speed(v, gpus) != DESIGN_OPEN || n >= DESIGN_SPEED_MOST ||
+            design_view_speedup(v, gpus) < design_view_speedup(v, best))
+            continue;
+        size_t before = next->nruns, wanted = n ? 2 * n : DESIGN_SPEED_FIRST;
+        wanted = wanted < DESIGN_SPEED_MOST ? wanted : DESIGN_SPEED_MOST;
+        design_view_add(v, next, gpus, wanted, true);
+        if (next->nruns == before)
+            continue;
+        most = most > wanted ? most : wanted;
+        open = gpus;
+    }
+    if (!open)
+        return;
+    const struct ratio *r = series_efficiency(v->series, series_find(v->series, open));
+    design_view_add(v, next, d->counts[0], most, true);
+    if (interval_is_known(&r->interval))
+        explain(next, "speed: the interval of the efficiency of %d GPUs, %.3f to %.3f, includes "
+                "%.2f", open, r->interval.low, r->interval.high, d->rule.efficiency);
+    else
+        explain(next, "speed: the efficiency of %d GPUs, %.2f, has no interval", open, r->value);
+}
+
+/* Adds a count between the largest efficient one and the next larger one that is slow, if any. */
+static void narrow_speed(const struct design_view *v, struct design_round *next)
+{
+    const struct design *d = v->design;
+    int low = d->counts[0], high = d->counts[d->ncounts - 1] + 1;
+
+    for (size_t i = 1; i < d->ncounts; i++)
+        if (design_view_speed(v, d->counts[i]) == DESIGN_EFFICIENT)
+            low = d->counts[i];
+    for (size_t i = d->ncounts; i-- > 1 && d->counts[i] > low;)
+        if (design_view_speed(v, d->counts[i]) == DESIGN_SLOW)
+            high = d->counts[i];
+    int middle = find_middle(v, low, high);
+    if (!middle)
+        return;
+    design_view_add(v, next, middle, DESIGN_SPEED_FIRST, true);
+    explain(next, "speed: the largest efficient count lies between %d and %d", low, high);
+}
+
+/* Adds the count of which the model knows least among those that may be faster than the best. */
+static void learn_speed(const struct design_view *v, struct design_round *next)
+{
+    const struct design *d = v->design;
+    int base = d->counts[0], best = design_view_fastest(v), found = 0;
+    double widest = 0, speedup = design_view_speedup(v, best) / (1 - DESIGN_TIME_MARGIN);
+
+    if (!model_is_usable(v->model))
+        return;
+    for (size_t i = 1; i < d->ncounts && d->counts[i] < best; i++) {
+        struct bounds b = model_speedup(v->model, base, d->counts[i]);
+        double width = (b.high - b.low) / b.expected;
+        if (design_view_speed(v, d->counts[i]) != DESIGN_UNMEASURED || b.high < speedup ||
+            width <= widest)
+            continue;
+        widest = width;
+        found = d->counts[i];
+    }
+    if (!found)
+        return;
+    design_view_add(v, next, found, DESIGN_SPEED_FIRST, true);
+    explain(next, "speed: the model knows least of %d GPUs, which may be faster than %d", found,
+            best);
+}
+
+static void choose_speed(const struct design_view *v, struct design_round *next)
+{
+    if (v->nrounds == 0)
+        begin_speed(v, next);
+    if (!v->series || v->family)
+        return;
+    if (!next->nruns)
+        repeat_speed(v, next);
+    if (!next->nruns)
+        narrow_speed(v, next);
+    if (!next->nruns)
+        learn_speed(v, next);
+}
+
+/* Sets the estimate and how the test of a look ended by its margin, or that it continues. */
+static void judge_look(const struct design_view *v, const struct quality *q, struct design_test *t)
+{
+    const struct comparison *c = &q->change;
+    double error = fmax(c->sd / sqrt((double)c->n), c->resolution / sqrt(6 * (double)c->n)),
+           distance = c->margin - quality_loss(v->series, c->difference);
+    bool last = t->look == v->plan.nlooks;
+
+    t->interval = c->interval;
+    t->loss = quality_loss(v->series, c->difference);
+    if (c->n < 2 || !(t->look > 0)) {
+        t->how = t->look == 0 ? DESIGN_NOT_TESTED : last ? DESIGN_NOT_SHOWN : DESIGN_FUTILE;
+        return;
+    }
+    double value = distance / fmax(error, 1e-12);
+    double z = sequential_normal(value, c->df);
+    t->how = q->state == QUALITY_HOLDS   ? DESIGN_HOLDS
+             : q->state == QUALITY_FALLS ? DESIGN_FALLS
+             : last                      ? DESIGN_NOT_SHOWN
+             : sequential_is_futile(&v->plan, t->look - 1, z) ? DESIGN_FUTILE : DESIGN_NOT_TESTED;
+    if (t->how == DESIGN_NOT_TESTED)
+        return;
+    double estimate = sequential_estimate(&v->plan, t->look - 1, value, c->df);
+    t->estimate = quality_loss(v->series, c->margin - estimate * fmax(error, 1e-12));
+}
+
+static struct design_test judge(const struct design_view *v, const struct quality_look *look)
+{
+    const struct series_point *p = v->series ? series_find(v->series, look->gpus) : NULL;
+    struct design_test t = {.gpus = look->gpus, .look = look->look, .pairs = look->pairs,
+                            .loss = NAN, .estimate = NAN,
+                            .interval = interval_none()};
+
+    if (!p || !v->decision.quality) {
+        t.how = DESIGN_NOT_SHOWN;
+        return t;
+    }
+    const struct quality *q = &v->decision.quality[p - v->series->points];
+    if (q->state == QUALITY_COLLAPSES)
+        t.how = DESIGN_FALLS;
+    else if (q->state == QUALITY_UNKNOWN)
+        t.how = DESIGN_NOT_SHOWN;
+    else if (q->state == QUALITY_HOLDS && q->by_construction)
+        t.how = DESIGN_BY_CONSTRUCTION;
+    else
+        judge_look(v, q, &t);
+    return t;
+}
+
+static bool holds(const struct design_view *v, const struct design_test *t)
+{
+    return (t->how == DESIGN_HOLDS || t->how == DESIGN_BY_CONSTRUCTION) &&
+           design_view_speed(v, t->gpus) == DESIGN_EFFICIENT;
+}
+
+/* Fills counts with the candidates whose quality may be tested: those that are not known to be slow
+ * or open, above low and below high. Returns their number. */
+static size_t list_testable(const struct design_view *v, int low, int high, int *counts)
+{
+    size_t n = 0;
+
+    for (size_t i = 1; i < v->design->ncounts; i++) {
+        int gpus = v->design->counts[i];
+        enum design_speed speed = design_view_speed(v, gpus);
+        bool fast = speed == DESIGN_EFFICIENT &&
+                    design_view_speedup(v, gpus) * (1 - DESIGN_TIME_MARGIN) >
+                        design_view_speedup(v, low);
+        if (gpus > low && gpus < high && (fast || speed == DESIGN_UNMEASURED))
+            counts[n++] = gpus;
+    }
+    return n;
+}
+
+/* Returns the count up to which the loss stays below the margin if it grows in proportion to the
+ * GPUs between two counts; high if that is not known to exceed it. */
+static double interpolate(int low, double loss_low, int high, double loss_high, double margin)
+{
+    loss_low = fmin(margin, isnan(loss_low) ? 0 : loss_low);
+    return loss_high > margin
+               ? low + (high - low) * (margin - loss_low) / (loss_high - loss_low) : high;
+}
+
+/* Returns the largest of ascending counts that is at most limit, or the first. */
+static int pick(const int *counts, size_t n, double limit)
+{
+    while (n > 1 && counts[n - 1] > limit)
+        n--;
+    return n ? counts[n - 1] : 0;
+}
+
+/* Returns the count to test next, or 0; *held becomes the fastest that holds, or the base case. */
+static int choose_test(const struct design_view *v, const struct design_verdict *verdict, int *held)
+{
+    int counts[DESIGN_COUNTS], fastest = design_view_fastest(v), high = 0;
+    double loss_held = 0, loss_high = NAN;
+
+    *held = v->design->counts[0];
+    for (const struct design_test *t = verdict->tests; t < verdict->tests + verdict->ntests; t++)
+        if (holds(v, t) && design_view_speedup(v, t->gpus) > design_view_speedup(v, *held)) {
+            *held = t->gpus;
+            loss_held = t->loss;
+        }
+    if (!verdict->ntests)
+        return fastest > *held ? fastest : 0;
+    for (const struct design_test *t = verdict->tests; t < verdict->tests + verdict->ntests; t++)
+        if (t->gpus > *held && (!high || t->gpus < high)) {
+            high = t->gpus;
+            loss_high = t->loss;
+        }
+    if (!high || verdict->ntests >= v->family)
+        return 0;
+    size_t n = list_testable(v, *held, high, counts);
+    return pick(counts, n, interpolate(*held, loss_held, high, loss_high,
+                                       v->decision.rule.margin));
+}
+
+/* Makes a look at a count. */
+static void add_look(const struct design_view *v, struct design_round *next, int gpus, size_t look)
+{
+    size_t pairs[SEQUENTIAL_LOOKS], nlooks = design_view_pairs(v->design, pairs);
+    int counts[DESIGN_COUNTS];
+    size_t n = list_testable(v, v->design->counts[0], gpus + 1, counts);
+
+    next->tested = gpus;
+    next->look = look;
+    next->pairs = look ? pairs[look - 1] : 1;
+    next->family = v->family ? v->family : n < DESIGN_TESTED ? n : DESIGN_TESTED;
+    design_view_add(v, next, v->design->counts[0], next->pairs, false);
+    design_view_add(v, next, gpus, next->pairs, false);
+    if (look)
+        explain(next, "quality: %zu pair%s of %d and %d GPUs, look %zu of %zu", next->pairs,
+                plural((long)next->pairs), gpus, v->design->counts[0], look, nlooks);
+    else
+        explain(next, "quality: does one pair of %d and %d GPUs begin with equal losses", gpus,
+                v->design->counts[0]);
+}
+
+/* Chooses a round of quality, and sets the verdict's tests and count. */
+static void choose_quality(const struct design_view *v, struct design_round *next,
+                           struct design_verdict *verdict)
+{
+    const struct design_test *last = NULL;
+
+    for (size_t i = 0; i < v->looks.n; i++) {
+        verdict->tests[i] = judge(v, &v->looks.items[i]);
+        verdict->ntests = i + 1;
+        last = &verdict->tests[i];
+    }
+    int test = choose_test(v, verdict, &verdict->gpus);
+    verdict->how = last ? last->how : DESIGN_NOT_TESTED;
+    for (size_t i = 0; i < verdict->ntests; i++)
+        if (verdict->tests[i].gpus == verdict->gpus)
+            verdict->how = verdict->tests[i].how;
+    if (last && last->how == DESIGN_NOT_TESTED &&
+        design_view_speed(v, last->gpus) == DESIGN_EFFICIENT)
+        add_look(v, next, last->gpus, last->look + 1);
+    else if (test)
+        add_look(v, next, test, v->design->shared ? 0 : 1);
+}
+
+/* Has no larger count a result, or are those that have all slow, or slower than the base case? */
+static enum design_state judge_speed(const struct design_view *v)
+{
+    bool slow = true;
+
+    if (!v->series || v->series->npoints < 2)
+        return DESIGN_FAILED;
+    for (size_t i = 1; i < v->design->ncounts; i++) {
+        int gpus = v->design->counts[i];
+        slow &= design_view_speed(v, gpus) != DESIGN_OPEN || design_view_speedup(v, gpus) <= 1;
+    }
+    return slow ? DESIGN_UNREACHABLE : DESIGN_UNDECIDED;
+}
+
+/* Is the quality of the smallest count that may be tested shown to fall? */
+static bool all_fall(const struct design_view *v, const struct design_verdict *verdict)
+{
+    const struct design_test *lowest = verdict->tests;
+    int counts[DESIGN_COUNTS];
+
+    for (size_t i = 1; i < verdict->ntests; i++)
+        if (verdict->tests[i].gpus < lowest->gpus)
+            lowest = &verdict->tests[i];
+    return lowest->how == DESIGN_FALLS &&
+           !list_testable(v, v->design->counts[0], lowest->gpus, counts);
+}
+
+static void explain_end(const struct design_view *v, struct design_verdict *verdict)
+{
+    const struct design *d = v->design;
+    char *why = verdict->why;
+    size_t size = sizeof verdict->why;
+    bool larger = verdict->gpus > d->counts[0];
+
+    if (verdict->state == DESIGN_FAILED)
+        snprintf(why, size, v->series ? "no run of more than %d GPU%s has a result, so there is "
+                 "nothing to compare" : "no run of the base case, %d GPU%s, has a result",
+                 d->counts[0], plural(d->counts[0]));
+    else if (verdict->state == DESIGN_UNREACHABLE)
+        snprintf(why, size, "no count above %d is faster with an efficiency of at least %.2f", d->counts[0],
+                 d->rule.efficiency);
+    else if (verdict->how == DESIGN_SPEED_ALONE)
+        snprintf(why, size, "%d GPUs are the fastest count measured whose efficiency is shown to "
+                 "be at least %.2f; quality is not asked of", verdict->gpus, d->rule.efficiency);
+    else if (larger)
+        snprintf(why, size, "%d GPUs are the fastest efficient count whose quality %s",
+                 verdict->gpus, verdict->how == DESIGN_BY_CONSTRUCTION
+                     ? "holds by construction, not tested" : "is shown to hold");
+    else if (verdict->ntests)
+        snprintf(why, size, "the quality of %d GPU%s is %s%s",
+                 verdict->tests[verdict->ntests - 1].gpus,
+                 plural(verdict->tests[verdict->ntests - 1].gpus),
+                 verdict->how == DESIGN_FALLS ? "shown to fall" : design_how_name(verdict->how),
+                 verdict->state == DESIGN_DECIDED ? ", and no smaller count is left"
+                                                  : ", and no further count may be tested");
+    else
+        snprintf(why, size, "%d runs of a count do not decide whether its efficiency reaches %.2f",
+                 DESIGN_SPEED_MOST, d->rule.efficiency);
+}
+
+/* Decides, if no round is next. */
+static void end(const struct design_view *v, struct design_verdict *verdict)
+{
+    bool larger = verdict->gpus > v->design->counts[0];
+
+    verdict->state = larger                  ? DESIGN_DECIDED
+                     : !verdict->ntests      ? judge_speed(v)
+                     : all_fall(v, verdict) ? DESIGN_DECIDED : DESIGN_UNDECIDED;
+    explain_end(v, verdict);
+}
+
+static void limit_budget(const struct design_view *v, const struct design_round *next,
+                         struct design_verdict *verdict)
+{
+    double left = v->design->max_gpu_hours - verdict->gpu_hours;
+
+    if (next->gpu_hours <= left)
+        return;
+    verdict->state = DESIGN_BUDGET;
+    snprintf(verdict->why, sizeof verdict->why,
+             "the next round (%s) is expected to take %.3g GPU-hours, and %.3g of %.3g are left",
+             next->reason, next->gpu_hours, fmax(0, left), v->design->max_gpu_hours);
+}
+
+int design_next(const struct design *d, const struct results *table,
+                const struct design_round *rounds, size_t nrounds, struct design_round *next,
+                struct design_verdict *verdict, struct err *e)
+{
+    struct design_view v;
+
+    *next = (struct design_round){0};
+    *verdict = (struct design_verdict){.gpus = d->counts[0]};
+    if (design_view_create(&v, d, table, rounds, nrounds, e))
+        return -1;
+    verdict->gpu_hours = design_view_spent(&v);
+    choose_speed(&v, next);
+    if (v.series && !next->nruns && d->quality)
+        choose_quality(&v, next, verdict);
+    else if (v.series) {
+        verdict->gpus = d->quality ? verdict->gpus : design_view_fastest(&v);
+        verdict->how = d->quality ? DESIGN_NOT_TESTED : DESIGN_SPEED_ALONE;
+    }
+    if (next->nruns)
+        limit_budget(&v, next, verdict);
+    else
+        end(&v, verdict);
+    design_view_destroy(&v);
+    return 0;
+}
+
+static void describe_test(const struct design_test *t, struct buf *b)
+{
+    buf_addf(b, " With %d GPUs it %s", t->gpus,
+             t->how == DESIGN_NOT_TESTED ? "is not decided yet" : "");
+    if (t->how != DESIGN_NOT_TESTED)
+        buf_addf(b, "%s%s", t->how == DESIGN_FUTILE || t->how == DESIGN_NOT_SHOWN ? "is " : "",
+                 design_how_name(t->how));
+    if (t->look)
+        buf_addf(b, " at look %zu, over %zu pairs", t->look, t->pairs);
+    if (interval_is_known(&t->interval) && !isnan(t->estimate))
+        buf_addf(b, " (change %.4g, median-unbiased; repeated confidence interval %.4g to %.4g)",
+                 t->estimate, t->interval.low, t->interval.high);
+    buf_add(b, ".");
+}
+
+void design_describe(const struct design *d, const struct design_round *rounds, size_t nrounds,
+                     const struct design_verdict *verdict, struct buf *b)
+{
+    size_t pairs[SEQUENTIAL_LOOKS], n = design_view_pairs(d, pairs), whole = 0;
+
+    for (size_t i = 0; i < nrounds; i++)
+        whole += rounds[i].tested > 0;
+    buf_addf(b, "The study was sequential: %zu round%s, each chosen from the results of those "
+             "before, %zu of them of whole runs.", nrounds, plural((long)nrounds), whole);
+    if (whole) {
+        buf_addf(b, " Quality was tested at most at %zu count%s, at", rounds[nrounds - 1].family,
+                 plural((long)rounds[nrounds - 1].family));
+        for (size_t i = 0; i < n; i++)
+            buf_addf(b, "%s%zu", i == 0 ? " " : i + 1 < n ? ", " : " and ", pairs[i]);
+        buf_addf(b, " pairs of equal seeds, with a one-sided level of %.3g that all counts and "
+                 "looks share (alpha spending after O'Brien and Fleming, Student's t); its "
+                 "intervals are repeated confidence intervals.", DESIGN_ALPHA);
+    }
+    for (size_t i = 0; i < verdict->ntests; i++)
+        describe_test(&verdict->tests[i], b);
+    buf_add(b, "\n");
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The cheapest study that decides how many GPUs to use: after each round of runs, which runs come
+ * next, or what is decided. A count is a number of GPUs; the base case is the smallest.
+ *
+ * Speed first, by short runs (limit.*): of the base case, the middle and the largest count, then
+ * repeats where the interval of an efficiency includes the threshold, then counts between the
+ * largest that passes and the next larger one (the middle of ratios), then counts that the model
+ * of time knows least of and that may be faster. Then quality, by whole runs of the base case and
+ * the fastest efficient count, in a group-sequential test of non-inferiority (sequential.h) at
+ * planned numbers of pairs of equal seeds. If quality is not shown to hold, the next smaller count
+ * is the one up to which the loss, if it grows in proportion, stays below the margin, and so on
+ * between the largest that holds and the smallest that does not. At most DESIGN_TESTED counts
+ * are tested; their number, which is fixed before the first whole run, divides the level. Counts
+ * that are shown not to be efficient never run in full. */
+#ifndef UNETCTL_LAUNCHER_ANALYSIS_DESIGN_DESIGN_H
+#define UNETCTL_LAUNCHER_ANALYSIS_DESIGN_DESIGN_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "launcher/analysis/decision.h"
+#include "launcher/analysis/quality.h"
+#include "launcher/analysis/series.h"
+#include "launcher/analysis/statistics/sequential.h"
+#include "src/buf.h"
+#include "src/err.h"
+
+#define DESIGN_COUNTS 64
+#define DESIGN_SEEDS 64
+#define DESIGN_TESTED QUALITY_LOOKS /* the most counts whose quality is tested */
+#define DESIGN_RUNS 192             /* the most runs of a round */
+#define DESIGN_ALPHA 0.025          /* one-sided, of all counts and looks together */
+#define DESIGN_ROUNDS 200           /* no design has more */
+#define DESIGN_SPEED_FIRST 3        /* short runs of a count at first, then twice as many */
+#define DESIGN_SPEED_MOST 12        /* and at most */
+#define DESIGN_TIME_MARGIN 0.05     /* a count that is faster by less is not looked for */
+
+/* What is asked, and what is assumed until it is measured. */
+struct design {
+    int counts[DESIGN_COUNTS]; /* candidates, ascending; [0] is the base case */
+    size_t ncounts;
+    long seeds[DESIGN_SEEDS];  /* ascending, as many as the last look has pairs or more */
+    size_t nseeds;
+    size_t looks[SEQUENTIAL_LOOKS]; /* pairs at each look, ascending */
+    size_t nlooks;
+    double max_gpu_hours;       /* INFINITY: no limit */
+    struct decision_rule rule;  /* its looks are not used */
+    struct series_facts facts;  /* its base is not used */
+    bool quality;               /* false: the verdict is by speed alone */
+    /* All GPUs together have the batch and the statistics of one (strong scaling, synchronised
+     * norm), so quality may hold by construction. */
+    bool shared;
+    double short_s;             /* seconds of a short run, assumed until one is measured */
+    double whole_s;             /* the same of a whole run of the base case; 0: unknown */
+    long epochs;                /* of a whole run; 0: unknown */
+};
+#define DESIGN_INIT                                                                            \
+    {.looks = {5, 7, 10}, .nlooks = 3, .max_gpu_hours = INFINITY, .rule = DECISION_RULE_INIT, \
+     .quality = true, .short_s = 120}
+
+struct design_run {
+    int gpus;
+    long seed;
+    bool limited;     /* short: it ends at limit.steps or limit.minutes */
+    double gpu_hours; /* expected */
+};
+
+struct design_round {
+    struct design_run runs[DESIGN_RUNS];
+    size_t nruns;
+    /* The count whose quality these whole runs test; 0: they are short runs for speed. */
+    int tested;
+    /* The number of this look at it, from 1; 0 for one pair that may show equal losses
+     * (design.shared). Once the runs have ended, pairs of seeds are known. */
+    size_t look, pairs;
+    size_t family;     /* counts that may be tested, fixed in the first round of quality */
+    double gpu_hours;  /* expected, of all runs */
+    char reason[240];  /* a sentence without its full stop */
+};
+
+enum design_state {
+    DESIGN_CONTINUE,    /* there is a next round */
+    DESIGN_DECIDED,     /* gpus is what the rule advises */
+    DESIGN_UNDECIDED,   /* looks and repeats are used up; gpus is the best that is shown */
+    DESIGN_BUDGET,      /* the next round would exceed max_gpu_hours */
+    DESIGN_UNREACHABLE, /* no larger count reaches the efficiency; gpus is the base case */
+    DESIGN_FAILED       /* the base case or all larger counts have no result */
+};
+
+/* What a verdict on quality is based on. */
+enum design_how {
+    DESIGN_NOT_TESTED,
+    DESIGN_HOLDS,           /* tested */
+    DESIGN_FALLS,           /* or collapses */
+    DESIGN_FUTILE,          /* a later look is unlikely to show that it holds */
+    DESIGN_NOT_SHOWN,       /* neither, at the last look */
+    DESIGN_BY_CONSTRUCTION, /* not tested: equal losses of equal seeds */
+    DESIGN_SPEED_ALONE      /* no quality is asked of */
+};
+
+/* What became of the quality of a count. */
+struct design_test {
+    int gpus;
+    enum design_how how;
+    size_t look, pairs;
+    double loss;              /* by how much quality is worse, as measured; NaN: unknown */
+    double estimate;          /* of its change, median-unbiased; NaN: unknown */
+    struct interval interval; /* of the change, repeated confidence interval; or none */
+};
+
+struct design_verdict {
+    enum design_state state;
+    int gpus;                /* the best that is shown: the fastest efficient one whose quality
+                              * holds, or the base case */
+    enum design_how how;     /* of the quality of gpus, or if that is the base case of the last
+                              * count tested */
+    struct design_test tests[DESIGN_TESTED]; /* in the order in which they began */
+    size_t ntests;
+    double gpu_hours;        /* of all rounds: measured, or else expected */
+    char why[400];           /* a sentence without its full stop */
+};
+
+/* "continue", "decided" ... and "holds", "by construction" ... */
+const char *design_state_name(enum design_state state);
+const char *design_how_name(enum design_how how);
+
+/* Computes the verdict from the sorted table and the rounds made, whose runs have all ended, and
+ * with DESIGN_CONTINUE the next round. Runs without a result count as failed and are not repeated.
+ * Equal arguments give equal answers. Returns 0, or -1 if memory ran out. */
+int design_next(const struct design *d, const struct results *table,
+                const struct design_round *rounds, size_t nrounds, struct design_round *next,
+                struct design_verdict *verdict, struct err *e);
+
+/* Sets dst to the looks of the rounds, for decision_rule.looks: an analysis with them has repeated
+ * confidence intervals. */
+void design_looks(const struct design *d, const struct design_round *rounds, size_t nrounds,
+                  struct quality_looks *dst);
+
+/* Adds how the study was made and what its intervals are, in whole sentences for a report. */
+void design_describe(const struct design *d, const struct design_round *rounds, size_t nrounds,
+                     const struct design_verdict *verdict, struct buf *b);
+
+#endif

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Designs from the first round to the verdict, on runs that are drawn (design_expect.h) and then
+ * edited. How often verdicts are right, analysis/test/simulate_sequential.c shows. */
+#include "config.h"
+#include "launcher/analysis/design/design.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/analysis/analysis.h"
+#include "launcher/analysis/design/design_expect.h"
+#include "launcher/analysis/test/near.h"
+
+static struct err e;
+static struct design_round *rounds;
+static struct design_verdict verdict;
+static size_t nrounds;
+static double serial = 0.03;
+
+static double amdahl(const void *arg, int gpus)
+{
+    return 100 * (*(const double *)arg + (1 - *(const double *)arg) / gpus);
+}
+
+static struct design make_design(void)
+{
+    struct design d = DESIGN_INIT;
+
+    d.ncounts = 8;
+    for (int i = 0; i < 8; i++)
+        d.counts[i] = i ? 2 * i : 1;
+    for (d.nseeds = 0; d.nseeds < 12; d.nseeds++)
+        d.seeds[d.nseeds] = (long)d.nseeds + 1;
+    d.whole_s = 7200;
+    d.epochs = 72;
+    return d;
+}
+
+static struct design_truth make_truth(void)
+{
+    return (struct design_truth){.time = amdahl, .arg = &serial, .epochs = 72, .noise = 0.01,
+                                 .scatter = 0.3};
+}
+
+static void run_round(const struct design *d, const struct design_truth *t,
+                      const struct design_round *round, void (*edit)(struct result *),
+                      struct results *table)
+{
+    for (size_t i = 0; i < round->nruns; i++) {
+        const struct design_run *r = &round->runs[i];
+        if (design_expect_run(t, d, r->gpus, r->seed, r->limited, 1, table, &e))
+            bail_out("%s", e.text);
+        if (edit)
+            edit(&table->rows[table->count - 1]);
+    }
+    results_sort(table);
+}
+
+/* Makes rounds until the end. table (may be NULL) gets their results. */
+static void make(const struct design *d, const struct design_truth *t,
+                 void (*edit)(struct result *), struct results *table)
+{
+    struct results own = {0}, *used = table ? table : &own;
+
+    for (nrounds = 0; nrounds < DESIGN_ROUNDS; nrounds++) {
+        if (design_next(d, used, rounds, nrounds, &rounds[nrounds], &verdict, &e))
+            bail_out("%s", e.text);
+        if (verdict.state != DESIGN_CONTINUE)
+            break;
+        run_round(d, t, &rounds[nrounds], edit, used);
+    }
+    printf("# %zu rounds, %.1f GPU-hours, %s: %s\n", nrounds, verdict.gpu_hours,
+           design_state_name(verdict.state), verdict.why);
+    results_destroy(&own);
+}
+
+static bool has_whole(int gpus)
+{
+    for (size_t i = 0; i < nrounds; i++)
+        for (size_t k = 0; k < rounds[i].nruns; k++)
+            if (rounds[i].runs[k].gpus == gpus && !rounds[i].runs[k].limited)
+                return true;
+    return false;
+}
+
+static void check_course(void)
+{
+    struct design d = make_design();
+    struct design_truth t = make_truth();
+
+    make(&d, &t, NULL, NULL);
+    ok(rounds[0].tested == 0 && rounds[0].nruns == 9, "short runs of three counts come first");
+    is_int(verdict.state, DESIGN_DECIDED, "the design decides");
+    is_int(verdict.gpus, 8, "for the fastest count with an efficiency of 0.80");
+    is_int(verdict.how, DESIGN_HOLDS, "whose quality holds");
+    ok(!has_whole(10) && !has_whole(14), "slow counts never run in full");
+    t.falls_from = 6, t.fall = 3;
+    make(&d, &t, NULL, NULL);
+    is_int(verdict.gpus, 4, "if quality falls from 6 GPUs on, it is 4");
+    is_int(verdict.tests[0].how, DESIGN_FALLS, "that of 8 falls");
+    is_int(verdict.ntests, 3, "three counts are tested");
+    ok(verdict.tests[0].interval.high < -0.01, "the interval says that it falls");
+    t.falls_from = 2, t.fall = 6;
+    make(&d, &t, NULL, NULL);
+    ok(verdict.state == DESIGN_DECIDED && verdict.gpus == 1 && verdict.how == DESIGN_FALLS,
+       "if it falls from 2 on, it is 1: %s", verdict.why);
+    d.quality = false;
+    make(&d, &t, NULL, NULL);
+    is_int(verdict.gpus, 8, "if no quality is asked of, it is 8 again");
+    is_int(verdict.how, DESIGN_SPEED_ALONE, "by speed alone");
+    ok(!has_whole(1), "and there are no whole runs");
+}
+
+/* A report's analysis has the same intervals, and advises the same count. */
+static void check_analysis(void)
+{
+    struct design d = make_design();
+    struct design_truth t = make_truth();
+    struct analysis_source source = {.title = "study"};
+    struct analysis_options options = ANALYSIS_OPTIONS_INIT;
+    struct quality_looks looks;
+    struct analysis a;
+    struct buf b = {0};
+
+    make(&d, &t, NULL, &source.results);
+    design_looks(&d, rounds, nrounds, &looks);
+    options.rule.looks = &looks;
+    if (analysis_create(&a, &source, 1, &options, &e))
+        bail_out("%s", e.text);
+    const struct decision *dec = &a.series[0].decision;
+    is_int(dec->use->gpus, verdict.gpus, "an analysis with the looks advises the verdict's count");
+    const struct comparison *c = &dec->quality[dec->use - dec->base].change;
+    const struct design_test *test = &verdict.tests[verdict.ntests - 1];
+    ok(c->interval.low == test->interval.low && c->interval.high == test->interval.high,
+       "its interval is the repeated one");
+    is_int(c->nfamily, looks.family, "simultaneous over the counts that may be tested");
+    ok(dec->seeds.n == 0, "and it advises no further seeds");
+    double width = c->interval.high - c->interval.low;
+    decision_describe_rule(&b, &options.rule, &a.series[0].series, "score");
+    ok(strstr(b.data, "a repeated confidence interval over pairs of seeds"), "the rule says so");
+    buf_destroy(&b);
+    analysis_destroy(&a);
+    options.rule.looks = NULL;
+    if (analysis_create(&a, &source, 1, &options, &e))
+        bail_out("%s", e.text);
+    dec = &a.series[0].decision;
+    c = &dec->quality[series_find(&a.series[0].series, verdict.gpus) - dec->base].change;
+    /* Student's t of the second look's level over that of 95 % */
+    near(width / (c->interval.high - c->interval.low), 4.767 / 2.447, 1e-2,
+         "that of a fixed sample is narrower");
+    analysis_destroy(&a);
+    results_destroy(&source.results);
+    design_describe(&d, rounds, nrounds, &verdict, &b);
+    ok(strstr(b.data, "The study was sequential") && strstr(b.data, "repeated confidence interval"),
+       "the description says so: %s", b.data);
+    buf_destroy(&b);
+}
+
+static bool are_equal(const struct design_round *a, const struct design_round *b)
+{
+    bool equal = a->nruns == b->nruns && a->tested == b->tested && a->look == b->look &&
+                 a->pairs == b->pairs && a->family == b->family && !strcmp(a->reason, b->reason);
+
+    for (size_t i = 0; equal && i < a->nruns; i++)
+        equal = a->runs[i].gpus == b->runs[i].gpus && a->runs[i].seed == b->runs[i].seed &&
+                a->runs[i].limited == b->runs[i].limited &&
+                a->runs[i].gpu_hours == b->runs[i].gpu_hours;
+    return equal;
+}
+
+/* A design that is asked again after each round has the same rounds, and no run twice. */
+static void check_again(void)
+{
+    struct design d = make_design();
+    struct design_truth t = make_truth();
+    struct results table = {0};
+    struct design_round *again = calloc(1, sizeof *again);
+    struct design_verdict v;
+    bool same = true, once = true;
+
+    t.falls_from = 4, t.fall = 2;
+    make(&d, &t, NULL, NULL);
+    for (size_t n = 0; n < nrounds; n++) {
+        if (design_next(&d, &table, rounds, n, again, &v, &e))
+            bail_out("%s", e.text);
+        same &= v.state == DESIGN_CONTINUE && are_equal(again, &rounds[n]);
+        run_round(&d, &t, &rounds[n], NULL, &table);
+    }
+    for (size_t i = 0; i < table.count; i++)
+        for (size_t k = 0; k < i; k++)
+            once &= strcmp(table.rows[i].run, table.rows[k].run) != 0;
+    ok(same, "the same results give the same rounds");
+    ok(once, "no run is made twice");
+    results_destroy(&table);
+    free(again);
+}
+
+static void check_construction(void)
+{
+    struct design d = make_design();
+    struct design_truth t = make_truth();
+
+    d.shared = true;
+    make(&d, &t, NULL, NULL);
+    is_int(verdict.how, DESIGN_BY_CONSTRUCTION, "equal first losses of a shared batch suffice");
+    is_int(verdict.tests[0].pairs, 1, "of one pair");
+    ok(strstr(verdict.why, "by construction, not tested"), "the verdict says so: %s", verdict.why);
+}
+
+static void start_apart(struct result *r)
+{
+    if (r->curve)
+        r->curve->loss[0] *= 1 + 0.002 * (r->gpus > 1);
+}
+
+static void diverge(struct result *r)
+{
+    if (r->gpus > 1)
+        r->quality = NAN;
+}
+
+static void ignore_seed(struct result *r)
+{
+    r->quality = r->loss = r->limited ? NAN : 0.5;
+}
+
+static void collapse(struct result *r)
+{
+    strcpy(r->metric, "iou");
+    r->iou = r->limited == 1 ? NAN : r->quality - 0.1 - (r->gpus == 8 && r->seed == 2 ? 0.5 : 0);
+}
+
+static void never_start(struct result *r)
+{
+    if (r->gpus > 1)
+        result_discard(r, RESULT_FAILED, "no such device");
+}
+
+static void fail(struct result *r)
+{
+    result_discard(r, RESULT_FAILED, "no such device");
+}
+
+/* Results that are bad in a way that users meet. */
+static void check_bad_results(void)
+{
+    struct design d = make_design();
+    struct design_truth t = make_truth();
+
+    make(&d, &t, fail, NULL);
+    is_int(verdict.state, DESIGN_FAILED, "a base case that never starts ends the study");
+    is_int(nrounds, 1, "after its first round");
+    make(&d, &t, never_start, NULL);
+    is_int(verdict.state, DESIGN_FAILED, "and so do larger counts that never start");
+    make(&d, &t, diverge, NULL);
+    is_int(verdict.state, DESIGN_UNDECIDED, "runs without a quality do not decide");
+    is_int(verdict.gpus, 1, "and the base case remains");
+    make(&d, &t, ignore_seed, NULL);
+    ok(verdict.state == DESIGN_UNDECIDED && verdict.tests[0].look == 1,
+       "equal runs of all seeds do not show that quality holds");
+    make(&d, &t, collapse, NULL);
+    ok(verdict.tests[0].gpus == 8 && verdict.tests[0].how == DESIGN_FALLS && verdict.gpus == 6,
+       "a count of which a run collapses is not advised");
+    d.shared = true;
+    make(&d, &t, start_apart, NULL);
+    is_int(verdict.how, DESIGN_HOLDS, "unequal first losses are followed by a test");
+}
+
+static void check_limits(void)
+{
+    struct design d = make_design();
+    struct design_truth t = make_truth();
+
+    d.max_gpu_hours = 0.5;
+    make(&d, &t, NULL, NULL);
+    ok(verdict.state == DESIGN_BUDGET && nrounds == 0, "no round exceeds the budget: %s",
+       verdict.why);
+    d.max_gpu_hours = 20;
+    make(&d, &t, NULL, NULL);
+    ok(verdict.state == DESIGN_BUDGET && nrounds > 0 && verdict.gpu_hours < 20,
+       "also after some rounds: %s", verdict.why);
+    d.max_gpu_hours = INFINITY;
+    serial = 0.5;
+    make(&d, &t, NULL, NULL);
+    ok(verdict.state == DESIGN_UNREACHABLE && verdict.gpus == 1, "an efficiency may not be "
+       "reached: %s", verdict.why);
+    serial = 0.03;
+    d.nseeds = 6;
+    make(&d, &t, NULL, NULL);
+    ok(verdict.ntests > 0 && verdict.tests[0].pairs <= 6, "there are no more pairs than seeds");
+    d.ncounts = 2;
+    make(&d, &t, NULL, NULL);
+    ok(verdict.state == DESIGN_DECIDED && verdict.gpus == 2, "two counts suffice");
+}
+
+static void check_expect(void)
+{
+    struct design d = make_design();
+    struct design_cost cost;
+
+    d.max_gpu_hours = 50;
+    if (design_expect(&d, &cost, &e))
+        bail_out("%s", e.text);
+    ok(cost.median > 30 && cost.most > cost.median && cost.most < 200 && cost.decided > 0.2 &&
+       cost.decided < 0.7, "the expected cost: %.1f GPU-hours, at most %.1f; %.2f decide within 50",
+       cost.median, cost.most, cost.decided);
+}
+
+int main(void)
+{
+    rounds = calloc(DESIGN_ROUNDS, sizeof *rounds);
+    check_course();
+    check_analysis();
+    check_again();
+    check_construction();
+    check_bad_results();
+    check_limits();
+    check_expect();
+    free(rounds);
+    return done_testing();
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sequential designs, and beside each the fixed design with the same runs: whole trainings of all
+ * counts. */
+#include "config.h"
+#include "launcher/analysis/test/simulate.h"
+
+#include <stdio.h>
+
+#include "launcher/analysis/design/design_expect.h"
+#include "src/rng.h"
+#include "t/tap.h"
+
+#define ONE_GPU 100. /* seconds of an epoch; a whole run has 72, which take 2 hours */
+#define EPOCHS 72
+#define FIXED_SEEDS 12 /* for the power that three looks at three counts have */
+#define NEAR_EFFICIENCY 0.02
+#define NEAR_MARGIN 0.2
+
+static const int counts[] = {1, 2, 4, 6, 8, 10, 12, 14};
+#define NCOUNTS (sizeof counts / sizeof *counts)
+
+/* Seconds are ONE_GPU x (serial + (1 - serial) / N + contention (N - 1) + step / N beyond a node of
+ * 4); parameters are drawn up to these. */
+static const struct law {
+    const char *name;
+    double serial, contention, step;
+    struct design_truth truth;
+} laws[] = {
+    {"Amdahl, 0 to 5 %", 0.05, 0, 0, {.noise = 0.01, .scatter = 0.3}},
+    {"USL, 0 to 3 % and 0 to 0.2 %", 0.03, 0.002, 0, {.noise = 0.01, .scatter = 0.3}},
+    {"step of 0 to 40 % at 5 GPUs, Amdahl", 0.01, 0, 0.4, {.noise = 0.01, .scatter = 0.3}},
+    {"Amdahl, noise of 3 %, scatter of 0.6 margins", 0.05, 0, 0, {.noise = 0.03, .scatter = 0.6}},
+    {"Amdahl, one of 8 nodes slower by 20 %", 0.05, 0, 0,
+     {.noise = 0.01, .scatter = 0.3, .nodes = 8, .per_node = 2, .slow = 0.2}},
+    {"Amdahl, quality falls by up to 6 margins in proportion to the GPUs", 0.05, 0, 0,
+     {.noise = 0.01, .scatter = 0.3, .fall = 6}},
+    {"Amdahl, quality falls by up to 4 margins from some count on", 0.05, 0, 0,
+     {.noise = 0.01, .scatter = 0.3, .fall = 4, .falls_from = 14}},
+};
+#define NCASES (sizeof laws / sizeof *laws)
+
+enum { WRONG, COVERED, BIAS, RIGHT, FIXED, LESS, NEAR, NEAR_FIXED, SLOW, HOURS, ROUNDS,
+       NSTATEMENTS };
+static const struct simulate_statement statements[NSTATEMENTS] = {
+    [WRONG] = {"wrong \"holds\" or \"falls\"", SIMULATE_AT_MOST, 0.05},
+    [COVERED] = {"intervals hold the truth", SIMULATE_AT_LEAST, 0.95},
+    [BIAS] = {"error of the first estimate, in margins", SIMULATE_MEDIAN_WITHIN, 0.1},
+    [RIGHT] = {"right", SIMULATE_SHOWN, 0},
+    [FIXED] = {"fixed design right", SIMULATE_SHOWN, 0},
+    [LESS] = {"difference", SIMULATE_AT_LEAST, -0.03},
+    [NEAR] = {"near a threshold: right", SIMULATE_SHOWN, 0},
+    [NEAR_FIXED] = {"fixed design right", SIMULATE_SHOWN, 0},
+    [SLOW] = {"the count advised is not efficient", SIMULATE_AT_MOST, 0.05},
+    [HOURS] = {"GPU-hours, of the fixed design's", SIMULATE_AT_MOST, 0.35},
+    [ROUNDS] = {"rounds", SIMULATE_SHOWN_MEDIAN, 0},
+};
+
+static double seconds(const void *arg, int gpus)
+{
+    const struct law *l = arg;
+
+    return ONE_GPU * (l->serial + (1 - l->serial + (gpus > 4 ? l->step : 0)) / gpus +
+                      l->contention * (gpus - 1));
+}
+
+static double efficiency(const struct law *l, int gpus)
+{
+    return seconds(l, 1) / seconds(l, gpus) / gpus;
+}
+
+
+/* Returns the fastest count with this efficiency or more and a smaller loss, in margins. */
+static int find_best(const struct law *l, double least, double most)
+{
+    int best = 1;
+
+    for (size_t i = 1; i < NCOUNTS; i++)
+        if (efficiency(l, counts[i]) >= least && design_expect_loss(&l->truth, counts[i]) < most &&
+            seconds(l, counts[i]) < seconds(l, best))
+            best = counts[i];
+    return best;
+}
+
+/* Is a count acceptable and at most 5 % slower than the fastest that is? */
+static bool is_right(const struct law *l, int gpus)
+{
+    int best = find_best(l, DECISION_EFFICIENCY, 1);
+
+    return seconds(l, gpus) <= 1.05 * seconds(l, best) &&
+           (gpus == 1 || (efficiency(l, gpus) >= DECISION_EFFICIENCY &&
+                          design_expect_loss(&l->truth, gpus) < 1));
+}
+
+/* Is another count the best if the thresholds move a little? */
+static bool is_near(const struct law *l)
+{
+    return find_best(l, DECISION_EFFICIENCY - NEAR_EFFICIENCY, 1 + NEAR_MARGIN) !=
+           find_best(l, DECISION_EFFICIENCY + NEAR_EFFICIENCY, 1 - NEAR_MARGIN);
+}
+
+/* Draws the parameters of a study. */
+static struct law draw_law(size_t i, uint64_t number)
+{
+    struct law l = laws[i];
+
+    l.serial *= rng_uniform(91, number, 0);
+    l.contention *= rng_uniform(91, number, 1);
+    l.step *= rng_uniform(91, number, 2);
+    if (l.truth.falls_from)
+        l.truth.falls_from = counts[1 + rng_u64(91, number, 3) % (NCOUNTS - 1)];
+    l.truth.fall *= rng_uniform(91, number, 4);
+    l.truth.epochs = EPOCHS, l.truth.last = counts[NCOUNTS - 1];
+    l.truth.scatter_seed = l.truth.scatter;
+    return l;
+}
+
+/* Returns the count that the fixed design advises, and its GPU-hours. */
+static int study_fixed(const struct law *l, const struct design *d, uint64_t number, double *hours)
+{
+    struct simulate_study sim = {0};
+    struct results *table = &sim.source.results;
+    struct err e;
+
+    for (size_t i = 0; i < NCOUNTS; i++)
+        for (long seed = 1; seed <= FIXED_SEEDS; seed++)
+            if (design_expect_run(&l->truth, d, counts[i], seed, false, number, table, &e))
+                bail_out("%s", e.text);
+    *hours = 0;
+    for (size_t i = 0; i < table->count; i++)
+        *hours += table->rows[i].gpus * table->rows[i].training_time / 3600;
+    simulate_analyse(&sim, NULL);
+    int use = sim.analysis.series[0].decision.use->gpus;
+    simulate_destroy(&sim);
+    return use;
+}
+
+static bool is_wrong(const struct law *l, const struct design_test *t)
+{
+    return (t->how == DESIGN_HOLDS && design_expect_loss(&l->truth, t->gpus) >= 1) ||
+           (t->how == DESIGN_FALLS && design_expect_loss(&l->truth, t->gpus) <= 1);
+}
+
+static void judge_tests(const struct law *l, const struct design_verdict *verdict, double *values)
+{
+    values[WRONG] = 0;
+    values[COVERED] = 1;
+    for (size_t k = 0; k < verdict->ntests; k++) {
+        const struct design_test *t = &verdict->tests[k];
+        double change = -DESIGN_EXPECT_MARGIN * design_expect_loss(&l->truth, t->gpus);
+        values[WRONG] = fmax(values[WRONG], is_wrong(l, t));
+        if (interval_is_known(&t->interval) &&
+            !(t->interval.low <= change && change <= t->interval.high))
+            values[COVERED] = 0;
+        if (k == 0)
+            values[BIAS] = (t->estimate - change) / DESIGN_EXPECT_MARGIN;
+    }
+}
+
+static void describe(size_t i, char *dst, size_t size)
+{
+    snprintf(dst, size, "%s", laws[i].name);
+}
+
+static void study(size_t i, uint64_t number, double *values)
+{
+    struct design d = DESIGN_INIT;
+    struct law l = draw_law(i, number);
+    struct design_verdict verdict;
+    struct err e;
+    double hours;
+
+    l.truth.time = seconds, l.truth.arg = &l;
+    for (d.ncounts = 0; d.ncounts < NCOUNTS; d.ncounts++)
+        d.counts[d.ncounts] = counts[d.ncounts];
+    for (d.nseeds = 0; d.nseeds < FIXED_SEEDS; d.nseeds++)
+        d.seeds[d.nseeds] = (long)d.nseeds + 1;
+    d.whole_s = EPOCHS * ONE_GPU;
+    int rounds = design_expect_study(&l.truth, &d, number, &verdict, &e);
+    if (rounds < 0)
+        bail_out("%s", e.text);
+    int fixed = study_fixed(&l, &d, number, &hours);
+    bool near = is_near(&l);
+    judge_tests(&l, &verdict, values);
+    values[near ? NEAR : RIGHT] = is_right(&l, verdict.gpus);
+    values[near ? NEAR_FIXED : FIXED] = is_right(&l, fixed);
+    if (!near)
+        values[LESS] = values[RIGHT] - values[FIXED];
+    values[SLOW] = verdict.gpus > 1 && efficiency(&l, verdict.gpus) < DECISION_EFFICIENCY;
+    values[HOURS] = verdict.gpu_hours / hours;
+    values[ROUNDS] = rounds;
+}
+
+/* Three tests cannot find one of seven counts. */
+static bool promised(size_t i, size_t k)
+{
+    return k != LESS || !laws[i].truth.falls_from;
+}
+
+const struct simulate_area simulate_sequential = {
+    .name = "sequential",
+    .what = "Sequential designs of 1, 2, 4 .. 14 GPUs, beside fixed ones of 12 whole runs a count.",
+    .times = 2, .quick = 10, .statements = statements, .nstatements = NSTATEMENTS, .ncases = NCASES,
+    .describe = describe, .study = study, .promised = promised};

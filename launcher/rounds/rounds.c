@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/rounds/rounds.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/collect/collect.h"
+#include "launcher/submit/attempt.h"
+#include "launcher/submit/submission.h"
+#include "src/cluster/range.h"
+#include "src/log.h"
+#include "src/map.h"
+#include "src/mem.h"
+#include "src/plural.h"
+
+#define LOCK_TIMEOUT_S 60
+
+/* ---- what the design depends on besides results ---- */
+
+static const char *const paths[] = {
+    "gpus",         "report.efficiency", "quality.name",  "quality.better", "quality.margin",
+    "limit.steps",  "limit.minutes",     "design.max_gpu_hours"};
+#define NPATHS (sizeof paths / sizeof *paths)
+#define BUDGET (NPATHS - 1) /* the only one that may change */
+
+static int set_value(struct study *s, const char *path, const char *text, struct err *e)
+{
+    return yaml_table_add_text(settings_of_study, path, text, YAML_COMMAND, "rounds.json",
+                               &s->settings, &s->origins, e);
+}
+
+static int format_value(const struct study *s, const char *path, struct buf *dst, struct err *e)
+{
+    setting_format(setting_find(settings_of_study, path), &s->settings, dst);
+    buf_add(dst, "");
+    return dst->failed ? mem_fail(e) : 0;
+}
+
+/* Gives the study the value with which the rounds began. */
+static int keep_value(struct study *s, const char *path, const char *was, struct err *e)
+{
+    const struct yaml_origin *o = yaml_table_origin(settings_of_study, &s->origins, path);
+    struct buf is = {0};
+    int rc = format_value(s, path, &is, e);
+
+    if (rc == 0 && strcmp(is.data ? is.data : "", was) != 0) {
+        if (o->layer == YAML_COMMAND)
+            rc = err_set(e, ERR_USAGE, "%s: %s is %s, but the rounds began with %s, and a test that is "
+                         "repeated keeps its rule; for another one make another study with 'unetctl "
+                         "init'", o->where, path, is.data ? is.data : "", *was ? was : "none");
+        else if (o->layer > YAML_BUILTIN && strcmp(path, paths[0]) != 0)
+            log_info("%s: the rounds began with %s %s and keep it", study_place(s, path), path, was);
+        rc = rc ? rc : set_value(s, path, was, e);
+    }
+    buf_destroy(&is);
+    return rc;
+}
+
+/* Takes the values of rounds.json, or makes them those of the study. */
+static int settle_values(struct rounds *r, struct study *s, struct err *e)
+{
+    json_t *design = json_object();
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < NPATHS; i++) {
+        const char *was = json_string_value(json_object_get(r->record.design, paths[i]));
+        struct buf is = {0};
+        if (was && (i != BUDGET || !(s->design.max_gpu_hours > 0)))
+            rc = keep_value(s, paths[i], was, e);
+        if (rc == 0)
+            rc = format_value(s, paths[i], &is, e);
+        json_object_set_new(design, paths[i], json_string(is.data ? is.data : ""));
+        buf_destroy(&is);
+    }
+    json_decref(r->record.design);
+    r->record.design = design;
+    return rc;
+}
+
+/* Short runs end at the limit of the study or, if it has none, at this one. */
+static int set_limit(struct study *s, struct err *e)
+{
+    return s->limit.steps || s->limit.minutes > 0
+               ? 0
+               : set_value(s, "limit.steps", "200", e) || set_value(s, "limit.minutes", "5", e);
+}
+
+void rounds_rule(const struct study *s, struct decision_rule *rule, struct series_facts *facts)
+{
+    rule->efficiency = s->report.efficiency;
+    settings_decode_margin(s->quality.margin, &rule->margin, &rule->is_share);
+    facts->unit = s->work.unit;
+    if (strcmp(s->work.mode, "weak") == 0)
+        facts->mode = SERIES_WEAK;
+    else if (*s->work.unit || s->work.per_run > 0 || s->work.per_step > 0)
+        facts->mode = SERIES_STRONG;
+}
+
+/* Have all GPUs together the batch and the statistics of one? */
+static bool is_shared(const struct study *s)
+{
+    return strcmp(s->engine, "embedded") == 0 && s->train.global_batch && !s->train.batch_per_gpu &&
+           strcmp(s->model.batch_norm, "local") != 0;
+}
+
+static int fill_design(struct rounds *r, struct err *e)
+{
+    const struct study *s = &r->w->study;
+    struct design *d = &r->design;
+    struct range counts;
+
+    if (range_decode(r->w->gpus, 1, SETTINGS_GPUS_MAX, &counts, e))
+        return err_prefix(e, "--gpus");
+    *d = (struct design)DESIGN_INIT;
+    while (d->ncounts < counts.count && d->ncounts < DESIGN_COUNTS) {
+        d->counts[d->ncounts] = counts.values[d->ncounts];
+        d->ncounts++;
+    }
+    bool fits = d->ncounts > 1 && d->ncounts == counts.count;
+    range_destroy(&counts);
+    if (!fits)
+        return err_set(e, ERR_USAGE, "--until-decided compares 2 to %d numbers of GPUs, and not %s; "
+                       "type --gpus 1..14, or the numbers that you can get", DESIGN_COUNTS,
+                       r->w->gpus);
+    while (d->nseeds < DESIGN_SEEDS) {
+        d->seeds[d->nseeds] = (long)d->nseeds + 1;
+        d->nseeds++;
+    }
+    rounds_rule(s, &d->rule, &d->facts);
+    if (s->design.max_gpu_hours > 0)
+        d->max_gpu_hours = s->design.max_gpu_hours;
+    d->quality = study_has_images(s) || *s->quality.name || *s->log.quality;
+    d->shared = is_shared(s);
+    d->epochs = study_has(s, "train.epochs") ? s->train.epochs : 0;
+    d->whole_s = 60.0 * r->w->options.time_min; /* at most */
+    if (s->limit.minutes > 0)
+        d->short_s = 60 * s->limit.minutes;
+    return 0;
+}
+
+static int check(const struct rounds *r, struct err *e)
+{
+    const struct workspace *w = r->w;
+    struct run_plan plan = {0};
+
+    if (w->variants.count)
+        return err_set(e, ERR_USAGE, "--until-decided is for one series of runs: leave out variants "
+                       "(--vary, or variants in study.yaml)");
+    if (strcmp(w->scheduler, "dry") == 0)
+        return err_set(e, ERR_USAGE, "--until-decided needs results, which the scheduler dry does "
+                       "not make; --dry-run shows the first round");
+    if (!(w->study.design.max_gpu_hours > 0))
+        return err_set(e, ERR_USAGE, "--until-decided needs --max-gpu-hours H: the most GPU-hours "
+                       "to spend");
+    if (r->design.quality && !r->design.epochs && !(r->design.whole_s > 0))
+        return err_set(e, ERR_CONFIG, "--until-decided: what a whole run costs is unknown, as it has no "
+                       "time limit; set one (slurm.time in study.yaml, or -- --time=H:MM:SS)");
+    int rc = workspace_plan(w, &plan, e) || attempt_check(w, plan.runs, e) ? -1 : 0;
+    run_plan_destroy(&plan);
+    return rc;
+}
+
+int rounds_read(struct rounds *r, struct workspace *w, double max_gpu_hours, struct err *e)
+{
+    *r = (struct rounds){.w = w};
+    if (rounds_file_read(&w->ledger, &r->record, e))
+        return -1;
+    if (max_gpu_hours > 0)
+        w->study.design.max_gpu_hours = max_gpu_hours;
+    int rc = (!r->record.design && set_limit(&w->study, e)) || settle_values(r, &w->study, e) ? -1
+                                                                                              : 0;
+    w->gpus = w->study.gpus;
+    if (rc || fill_design(r, e) || study_copy(&w->study, &r->short_runs.study, e)) {
+        rounds_file_destroy(&r->record);
+        return -1;
+    }
+    struct study short_study = r->short_runs.study;
+    r->short_runs = *w;
+    r->short_runs.study = short_study;
+    r->short_runs.study.variant = ROUNDS_SHORT;
+    w->study.limit.steps = 0;
+    w->study.limit.minutes = 0;
+    return 0;
+}
+
+int rounds_open(struct rounds *r, struct workspace *w, double max_gpu_hours, struct err *e)
+{
+    if (rounds_read(r, w, max_gpu_hours, e))
+        return -1;
+    if (r->record.verdict.state == DESIGN_BUDGET) /* it may be larger */
+        r->record.verdict.state = DESIGN_CONTINUE;
+    if (check(r, e) == 0)
+        return 0;
+    rounds_close(r);
+    return -1;
+}
+
+void rounds_close(struct rounds *r)
+{
+    study_close(&r->short_runs.study);
+    rounds_file_destroy(&r->record);
+}
+
+/* ---- the runs of a round ---- */
+
+static int plan_run(struct rounds *r, const struct design_run *wanted, struct run *dst,
+                    struct err *e)
+{
+    const struct workspace *w = wanted->limited ? &r->short_runs : r->w;
+    struct run_plan plan;
+    char gpus[16];
+
+    snprintf(gpus, sizeof gpus, "%d", wanted->gpus);
+    if (run_plan_compute(&w->study, &w->site, gpus, wanted->seed, &plan, e))
+        return -1;
+    *dst = plan.runs[plan.count - 1]; /* that of the last seed */
+    dst->own = wanted->limited ? w : NULL;
+    dst->dtype = run_plan_dtype(&r->w->study, &w->site);
+    run_plan_destroy(&plan);
+    return 0;
+}
+
+static int plan_round(struct rounds *r, const struct design_round *round, struct run_plan *dst,
+                      struct err *e)
+{
+    *dst = (struct run_plan){mem_zero(round->nruns + 1, sizeof *dst->runs, e), 0};
+    while (dst->runs && dst->count < round->nruns) {
+        if (plan_run(r, &round->runs[dst->count], &dst->runs[dst->count], e)) {
+            run_plan_destroy(dst);
+            return -1;
+        }
+        dst->runs[dst->count++].reason = round->reason;
+    }
+    return dst->runs ? 0 : -1;
+}
+
+/* ---- results ---- */
+
+/* Checks that the result of a run that is over can be used. */
+static int check_result(const struct rounds *r, const struct result *row, bool limited,
+                        struct err *e)
+{
+    bool done = row->state == RESULT_DONE,
+         judged = done && (limited || !r->design.quality || !isnan(result_quality(row)));
+
+    if (!judged && !r->count_failed)
+        return err_set(e, ERR_DATA, "%s %s%s: %s; --count-failed counts it as failed and continues",
+                       row->run, done ? "has no " : "is ",
+                       done ? result_quality_word(row) : result_state_name(row->state),
+                       done ? "did it diverge?" : row->note);
+    if (row->state == RESULT_DONE && limited && row->limited != 1)
+        return err_set(e, ERR_CONFIG, "%s was a whole training, as it ended before the limit of short "
+                       "runs: make another study with 'unetctl init', and set limit.steps or "
+                       "limit.minutes to a small part of a training", row->run);
+    return 0;
+}
+
+/* Lists the ids of the first n rounds, with 1 for short runs. */
+static int index_runs(struct rounds *r, size_t n, struct map *dst, struct err *e)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        struct run_plan plan;
+        if (plan_round(r, &r->record.rounds[i], &plan, e))
+            return -1;
+        for (size_t k = 0; rc == 0 && k < plan.count; k++)
+            if (map_set(dst, plan.runs[k].id, plan.runs[k].own != NULL))
+                rc = mem_fail(e);
+        run_plan_destroy(&plan);
+    }
+    return rc;
+}
+
+/* Lists the rows of the table that are of the first n rounds; those of other runs do not count. dst
+ * borrows the rows. */
+static int take_results(struct rounds *r, size_t n, const struct results *table, bool checked,
+                        struct results *dst, struct err *e)
+{
+    struct map ids = {0};
+    size_t limited;
+    int rc = index_runs(r, n, &ids, e);
+
+    *dst = (struct results){.rows = mem_zero(table->count + 1, sizeof *dst->rows, e)};
+    rc = dst->rows ? rc : -1;
+    for (size_t i = 0; rc == 0 && i < table->count; i++)
+        if (map_get(&ids, table->rows[i].run, &limited)) {
+            rc = checked ? check_result(r, &table->rows[i], limited, e) : 0;
+            dst->rows[dst->count++] = table->rows[i];
+        }
+    if (rc == 0 && checked && dst->count < ids.count)
+        rc = err_set(e, ERR_DATA, "%zu run%s of .unetctl/rounds.json no longer in runs/",
+                     ids.count - dst->count, ids.count - dst->count == 1 ? " is" : "s are");
+    map_destroy(&ids);
+    return rc;
+}
+
+static int choose_next(struct rounds *r, struct design_round *next, struct err *e)
+{
+    struct results table = {0}, own = {0};
+
+    if (r->record.count && collect_study(r->w, false, &table, e))
+        return -1;
+    int rc = take_results(r, r->record.count, &table, true, &own, e) ||
+                     design_next(&r->design, &own, r->record.rounds, r->record.count, next,
+                                 &r->record.verdict, e)
+                 ? -1
+                 : 0;
+    free(own.rows);
+    results_destroy(&table);
+    return rc;
+}
+
+int rounds_describe(struct rounds *r, const struct results *table, struct quality_looks *looks,
+                    char **text, struct err *e)
+{
+    struct design_verdict verdict;
+    struct design_round ignored;
+    struct results own = {0};
+    struct buf b = {0};
+    /* without a verdict the newest round was not judged yet */
+    size_t n = r->record.count - (r->record.verdict.state == DESIGN_CONTINUE);
+    int rc = take_results(r, n, table, false, &own, e) ||
+                     design_next(&r->design, &own, r->record.rounds, n, &ignored, &verdict, e)
+                 ? -1
+                 : 0;
+
+    if (rc == 0) {
+        design_looks(&r->design, r->record.rounds, n, looks);
+        design_describe(&r->design, r->record.rounds, n, &verdict, &b);
+    }
+    free(own.rows);
+    *text = buf_steal(&b);
+    if (*text)
+        (*text)[strcspn(*text, "\n")] = 0;
+    return rc;
+}
+
+/* Writes the next round, or why there is none, unless another process has done so meanwhile. */
+static int write_next(struct rounds *r, const struct design_round *next, struct err *e)
+{
+    struct rounds_record now;
+
+    if (ledger_lock(&r->w->ledger, LOCK_TIMEOUT_S, e))
+        return -1;
+    int rc = rounds_file_read(&r->w->ledger, &now, e);
+    if (rc == 0 && now.count > r->record.count) {
+        rounds_file_destroy(&r->record);
+        r->record = now;
+    } else if (rc == 0) {
+        rounds_file_destroy(&now);
+        if (r->record.verdict.state == DESIGN_CONTINUE)
+            rc = rounds_file_add(&r->record, next, e);
+        if (rc == 0 && r->record.count)
+            rc = rounds_file_write(&r->w->ledger, &r->record, e);
+    }
+    ledger_unlock(&r->w->ledger);
+    return rc;
+}
+
+/* ---- steps ---- */
+
+/* Submits what is missing of the newest round. Returns 1 if all of its runs are done, 0 if not yet,
+ * or -1. */
+static int submit_round(struct rounds *r, struct err *e)
+{
+    size_t number = r->record.count;
+    struct submission_counts c;
+    struct run_plan plan;
+
+    if (plan_round(r, &r->record.rounds[number - 1], &plan, e))
+        return -1;
+    int rc = submission_submit(r->w, &plan, &c, e);
+    run_plan_destroy(&plan);
+    if (rc || c.submitted || c.active || c.left)
+        return rc;
+    if (c.others)
+        return err_set(e, ERR_CONFIG, "round %zu waits for %zu run%s of other users; --take-over "
+                       "acts on them", number, c.others, plural((long)c.others));
+    if (c.bad && !r->count_failed)
+        return err_set(e, ERR_INTERNAL, "round %zu: %zu run%s ended without a result; type 'unetctl "
+                       "resume' and then the same command again, or add --count-failed, which "
+                       "counts %s as failed", number, c.bad, plural((long)c.bad),
+                       c.bad == 1 ? "it" : "them");
+    return 1;
+}
+
+long rounds_step(void *arg, struct err *e)
+{
+    struct design_round next;
+    struct rounds *r = arg;
+    char text[ROUNDS_FILE_TEXT];
+
+    while (r->record.verdict.state == DESIGN_CONTINUE) {
+        int over = r->record.count ? submit_round(r, e) : 1;
+        if (over <= 0)
+            return over ? -1 : 1;
+        if (choose_next(r, &next, e) || write_next(r, &next, e))
+            return -1;
+        if (r->record.verdict.state == DESIGN_CONTINUE &&
+            rounds_file_describe(&r->w->ledger, text))
+            log_info("%s", text);
+    }
+    if (!r->record.count)
+        return err_set(e, ERR_CONFIG, "nothing was submitted: %s", r->record.verdict.why);
+    return 0;
+}
+
+int rounds_plan(struct rounds *r, struct run_plan *dst, struct err *e)
+{
+    struct design_round first;
+
+    if (!r->record.count) {
+        if (choose_next(r, &first, e))
+            return -1;
+        if (r->record.verdict.state != DESIGN_CONTINUE)
+            return err_set(e, ERR_CONFIG, "%s", r->record.verdict.why);
+        if (rounds_file_add(&r->record, &first, e))
+            return -1;
+    }
+    return plan_round(r, &r->record.rounds[r->record.count - 1], dst, e);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rounds of submissions until the verdict is decided: the runs of a round are submitted, each
+ * exactly once (submission.h), and when all are over, the design (design.h) chooses the next round
+ * from the results of all. rounds.json has each round before its runs are submitted. */
+#ifndef UNETCTL_LAUNCHER_ROUNDS_ROUNDS_H
+#define UNETCTL_LAUNCHER_ROUNDS_ROUNDS_H
+
+#include "launcher/rounds/rounds_file.h"
+#include "launcher/study/workspace.h"
+
+#define ROUNDS_SHORT "short" /* in the ids of runs that end at the limit: unet-short-g04-s1 */
+
+struct rounds {
+    struct workspace *w;         /* of whole runs: its limit is removed */
+    struct workspace short_runs; /* w with the limit */
+    struct design design;
+    struct rounds_record record;
+    bool count_failed; /* runs that ended without a result count as failed; otherwise they end the
+                        * rounds until they are resumed */
+};
+
+/* Begins or continues the rounds of a study. Settings that the design depends on are those of
+ * rounds.json, once there is one. max_gpu_hours 0: as in rounds.json or the study. Returns 0, or
+ * -1: with ERR_USAGE for an option that contradicts rounds.json; then there is nothing to close. */
+int rounds_open(struct rounds *r, struct workspace *w, double max_gpu_hours, struct err *e);
+void rounds_close(struct rounds *r);
+
+/* Does the same for readers, without checking whether runs could be submitted. */
+int rounds_read(struct rounds *r, struct workspace *w, double max_gpu_hours, struct err *e);
+
+/* Submits what is missing of the newest round; if that is over, chooses and submits the next. arg
+ * is the struct rounds. Returns 1 if runs or rounds may follow, 0 if the state of the record is
+ * final, or -1: with ERR_INTERNAL or ERR_DATA if runs of the round have no result. */
+long rounds_step(void *arg, struct err *e);
+
+/* Plans the runs of the newest round or, before that exists, of the first, which is not written.
+ * Returns 0 or -1. The plan borrows from r. */
+int rounds_plan(struct rounds *r, struct run_plan *dst, struct err *e);
+
+/* For a report: sets looks to those of the rounds that were judged, and *text, which the caller
+ * frees, to what it says of them. table has the results of the study. Returns 0 or -1. */
+int rounds_describe(struct rounds *r, const struct results *table, struct quality_looks *looks,
+                    char **text, struct err *e);
+
+/* Sets the thresholds of the rule, and the unit and mode of work, to those of the study. */
+void rounds_rule(const struct study *s, struct decision_rule *rule, struct series_facts *facts);
+
+#endif
