@@ -406,7 +406,8 @@ static void fill_times(const struct model *m, double gpus, double dst[MODEL_DRAW
         dst[d] = links[draw->which];
         for (int i = 0; i < draw->nterms; i++)
             dst[d] += draw->coefficient[i] * x[draw->term[i]];
-        dst[d] *= exp(m->beyond * beyond * draw->z);
+        if (beyond > 0) /* what is measured there is a run, which scatters */
+            dst[d] *= exp(hypot(SPREAD, m->beyond * beyond) * draw->z);
     }
 }
 
