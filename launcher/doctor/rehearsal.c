@@ -434,6 +434,8 @@ int rehearsal_probe(const char *folder, struct err *e)
     const char *data = json_string_value(json_object_get(json_object_get(run, "data"), "dir"));
     const json_t *backend = json_object_get(json_object_get(run, "train"), "backend");
     char path[PATH_MAX];
+    if (data && strcmp(data, folder) == 0) /* of a study without images (borrow_workspace) */
+        data = NULL;
     int rc = run ? probe_run(folder, data, json_string_value(backend), e)
                  : err_set(e, ERR_CONFIG,
                            "--probe: the current folder has no run.json of a rehearsal");
