@@ -25,6 +25,7 @@ static const struct cli_command *const commands[] = {
     &cmd_spec,
     &cmd_nodelist,
     &cmd_finish,
+    &cmd_energy,
     &cmd_sandbox,
     NULL,
 };

@@ -17,6 +17,7 @@ src/text|src
 src/settings|src src/cluster src/run
 launcher/host|
 launcher/sandbox|launcher/host
+launcher/energy|launcher/host
 launcher/scheduler|launcher/host launcher/sandbox
 launcher/scheduler/local|launcher/host launcher/scheduler
 launcher/scheduler/slurm|launcher/host launcher/sandbox launcher/scheduler
@@ -27,14 +28,15 @@ launcher/study|launcher/host launcher/scheduler launcher/scheduler/local '\
 launcher/plan|launcher/host launcher/study
 launcher/script|launcher/sandbox launcher/scheduler launcher/study
 launcher/spec|launcher/host
-launcher/status|launcher/scheduler launcher/study
+launcher/status|launcher/energy launcher/scheduler launcher/study
 launcher/submit|launcher/host launcher/plan launcher/scheduler launcher/script launcher/status '\
 'launcher/study
-launcher/doctor|launcher/host launcher/plan launcher/sandbox launcher/scheduler launcher/script '\
-'launcher/spec launcher/study launcher/submit
+launcher/doctor|launcher/energy launcher/host launcher/plan launcher/sandbox launcher/scheduler '\
+'launcher/script launcher/spec launcher/study launcher/submit
 launcher/collect/results|
 launcher/collect/log|launcher/collect/results
-launcher/collect|launcher/collect/ launcher/host launcher/scheduler launcher/status launcher/study
+launcher/collect|launcher/collect/ launcher/energy launcher/host launcher/scheduler '\
+'launcher/status launcher/study
 launcher/analysis/statistics|
 launcher/analysis/model|launcher/analysis/statistics launcher/collect/results
 launcher/analysis|launcher/analysis/ launcher/collect/results

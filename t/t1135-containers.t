@@ -56,6 +56,9 @@ like "$script" "^.start $TMP/work/train.sh" "switches it off"
 exits 0 "config" unetctl config -C one --origin
 like "$OUT" "^container: $TMP/one/tool.sif +# site .*site.yaml:" "config says where it comes from"
 
+exits 0 "images as variants" unetctl generate -C one --gpus 1 --vary container=./image,./tool.sif
+like one/runs/unet-container.-tool.sif-g01-s1/source.list "^container $TMP/tool.sif$" "each is of its own runs"
+
 # ---- what is refused before anything is submitted
 refused() { # TEXT PATTERN OPTIONS...
     exits 3 "$1" unetctl submit -C one --dry-run --engine command --gpus 1 "${@:3}"

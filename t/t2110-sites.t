@@ -62,8 +62,15 @@ SPANK_PLUGIN(images, 1)
 static int take(int value, const char *text, int remote) { return 0; }
 int slurm_spank_init(spank_t spank, int n, char **words)
 {
-    static struct spank_option image = {"container-name", "NAME", "of a container", 1, 0, take};
-    return spank_option_register(spank, &image);
+    static struct spank_option options[] = { /* some of Pyxis */
+        {"container-name", "NAME", "of a container", 1, 0, take},
+        {"container-image", "IMAGE", "to start", 1, 0, take},
+        {"container-mounts", "PATHS", "in it", 1, 0, take},
+        {"container-workdir", "PATH", "in it", 1, 0, take}};
+    int rc = 0;
+    for (int i = 0; i < 4; i++)
+        rc |= spank_option_register(spank, &options[i]);
+    return rc;
 }
 C
     ok "a plugin of Slurm is built" "${CC:-gcc}" -shared -fPIC -w -o plugin.so plugin.c
@@ -72,6 +79,8 @@ C
         --container-name=x
     like "$ERR" "'--container-name' is not an option of sbatch; did you mean --container" \
         "the unknown option is taken for a typing error"
+    exits 5 "doctor on a container of Pyxis" unetctl doctor -C passed --set 'container=a#b'
+    like "$OUT" 'error +container a#b: Slurm has no Pyxis here' "names what is missing"
     conf=$XDG_STATE_HOME/unetctl/sandbox/etc/plugstack.conf
     echo "optional $TMP/plugin.so" >"$conf"
     exits 0 "its option is accepted then" \
@@ -80,6 +89,9 @@ C
         --hold --container-name y
     like passed/runs/unet-g02-s1/submit_file.sh '^#SBATCH --container-name' \
         "the script has the option of the container plugin"
+    make_step_study pyxis sandbox --set "container=registry.org#it's a/name:1"
+    exits 0 "its options start the ranks" unetctl submit -C pyxis --gpus 3 --wait --timeout 120
+    like <(unetctl status -C pyxis) '^unet-g03-s1 +COMPLETED' "quoted, as srun takes them"
     exits 2 "a misspelling of the option is refused" \
         unetctl submit -C passed --gpus 4 -- --container-nmae=x
     rm "$conf"

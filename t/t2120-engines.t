@@ -12,7 +12,10 @@ mkdir bin
 export PATH=$PATH:$TMP/bin # of the jobs, too
 
 # ---- command: any program
-printf 'command:\n  script: %s\n' "$srcdir/t/engine.sh" >>study/study.yaml
+mkdir nvml
+${CC:-cc} -I"$builddir" -shared -fPIC -w -o nvml/libnvidia-ml.so.1 "$srcdir/t/nvml.c"
+printf 'command:\n  script: %s\n  env: {LD_LIBRARY_PATH: %s, UNET_GPUS: auto}\n' \
+    "$srcdir/t/engine.sh" "$TMP/nvml" >>study/study.yaml
 exits 0 "submit --engine command --gpus 1..3" unetctl submit -C study --engine command --gpus 1..3 \
     --wait --timeout 180
 told() { # RUN NAME: of each rank
@@ -41,6 +44,15 @@ like <(field failing/runs/command-g04-s1/attempt-1/FAILED 'd["exit_code"]') '^(3
 echo hang >failing/behave
 exits 0 "a run that hangs is resumed" unetctl resume -C failing command-g04-s1
 ok "it is running" wait_until 90 test -e failing/runs/command-g04-s1/attempt-2/told-3
+measured() { # a GPU of each rank
+    [ "$(awk -F, '$3 + 0 > 0 { print $2 }' failing/runs/command-g04-s1/attempt-2/energy-* | sort -u |
+        wc -l)" = 4 ]
+}
+if [ -e nvml/libnvidia-ml.so.1 ]; then
+    ok "the energy of each rank's GPU is measured" wait_until 30 measured
+else
+    skip 'no C compiler' "the energy of each rank's GPU is measured"
+fi
 exits 0 "it is cancelled" unetctl cancel -C failing command-g04-s1
 ok "it is CANCELLED" wait_until 60 eval "states failing | grep -q 'command-g04-s1 CANCELLED'"
 

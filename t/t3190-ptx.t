@@ -18,7 +18,7 @@ ln -s "$builddir/t/ptx" build/t/ptx
 exits 0 "max pooling, losses and the tensor-core convolutions on sm_90" env srcdir="$srcdir" \
     builddir="$PWD/build" NVCC="$nvcc" python3 "$srcdir/t/ptx/check.py" --archs 90 --mutations 0 \
     --only "mma,$(printf 'opcheck --check cuda %s,' max_pool2d bce softmax_ce dice)" \
-    --sources max_pool2d,max_pool2d_bf16,loss,mma_conv,mma_grad,mma_pack,mma_reduce,mma_transpose
+    --sources max_pool2d,max_pool2d_bf16,loss,mma_conv,mma_grad,mma_reduce,mma_transpose,pack
 for test in mma "opcheck --check cuda max_pool2d" "opcheck --check cuda bce" \
     "opcheck --check cuda softmax_ce" "opcheck --check cuda dice"; do
     like "$OUT" "^sm_90 $test: [1-9][0-9]* checks, 0 failed" "$test as the reference"

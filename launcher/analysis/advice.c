@@ -35,6 +35,32 @@ static void choose_least(struct advice_choice *c, const struct series *s, enum q
              s->limited ? "with whole runs" : "measured");
 }
 
+/* Is the energy of the chosen count below that of all others, by the intervals of their ratios? */
+static bool is_separated(const struct series *s, const struct series_point *chosen)
+{
+    for (size_t i = 0; i < s->npoints; i++) {
+        const struct series_point *p = &s->points[i];
+        if (p == chosen || isnan(p->q[QUANTITY_ENERGY].median))
+            continue;
+        struct ratio r = series_compare(chosen, p, QUANTITY_ENERGY);
+        if (!interval_is_known(&r.interval) || r.interval.high >= 1)
+            return false;
+    }
+    return true;
+}
+
+static void choose_energy(struct advice *a, const struct series *s)
+{
+    choose_least(&a->energy, s, QUANTITY_ENERGY, "energy");
+    const struct series_point *p = series_find(s, a->energy.gpus);
+    a->energy_separated = p && is_separated(s, p);
+    for (size_t i = 0; p && i < p->nruns; i++)
+        a->energy_estimated |= p->rows[i].energy_estimated;
+    if (p && !a->energy_separated)
+        snprintf(a->energy.why, sizeof a->energy.why, "smallest median of the counts measured; "
+                 "the intervals do not separate it from all others");
+}
+
 /* Chooses the fewest GPUs that meet the deadline, among measured counts and those that the model
  * predicts between and beyond them, up to MODEL_FURTHEST times the largest. */
 static void meet_deadline(struct advice_choice *c, const struct series *s,
@@ -77,6 +103,7 @@ void advice_compute(struct advice *a, const struct series *s, const struct model
 {
     choose_least(&a->time, s, QUANTITY_WHOLE, "time");
     choose_least(&a->gpu_hours, s, QUANTITY_COUNT, "GPU-hours");
-    choose_least(&a->energy, s, QUANTITY_ENERGY, "energy");
+    a->energy_estimated = false;
+    choose_energy(a, s);
     meet_deadline(&a->deadline, s, whole, deadline_s);
 }

@@ -21,6 +21,9 @@ struct advice_choice {
 
 struct advice {
     struct advice_choice time, gpu_hours, energy, deadline;
+    bool energy_estimated; /* by series_facts.watts_per_gpu, not measured */
+    /* The interval of its ratio to each other count of known energy is below 1. */
+    bool energy_separated;
 };
 
 /* whole is the model of the whole run; it is ignored unless model_is_usable. A deadline is met

@@ -70,7 +70,7 @@ static void measure_convergence(struct convergence_point *c, const struct series
                                 const struct series_point *p, enum convergence_metric metric,
                                 double target, double *room)
 {
-    double *epochs = room, *seconds = room + p->nruns;
+    double *epochs = room, *seconds = room + p->nruns, *joules = room + 2 * p->nruns;
 
     *c = (struct convergence_point){.gpus = p->gpus, .least_s = INFINITY};
     for (size_t i = 0; i < p->nruns; i++) {
@@ -78,9 +78,12 @@ static void measure_convergence(struct convergence_point *c, const struct series
         if (!v)
             continue;
         long reached = curve_reach(v, p->rows[i].curve->n, target, is_rising(s, metric));
-        double sum = reached < 0 ? INFINITY : 0;
-        for (long k = 0; k <= reached; k++)
+        double sum = reached < 0 ? INFINITY : 0, energy = sum;
+        for (long k = 0; k <= reached; k++) {
             sum += p->rows[i].curve->seconds[k];
+            energy += p->rows[i].curve->joules[k];
+        }
+        joules[c->nruns] = energy;
         c->nreached += reached >= 0;
         c->least_s = fmin(c->least_s, sum);
         c->most_s = fmax(c->most_s, sum);
@@ -92,10 +95,15 @@ static void measure_convergence(struct convergence_point *c, const struct series
         if (isnan(seconds[i]))
             c->nruns = 0; /* without times of epochs, there is no time to accuracy */
     c->seconds = stat_median(seconds, c->nruns);
+    c->energy_kwh = stat_median(joules, c->nruns) / 3.6e6;
+    for (size_t i = 0; i < c->nruns; i++)
+        c->energy_kwh = isnan(joules[i]) ? NAN : c->energy_kwh;
     if (!isfinite(c->epochs))
         c->epochs = NAN;
     if (!isfinite(c->seconds))
         c->seconds = NAN;
+    if (!isfinite(c->energy_kwh))
+        c->energy_kwh = NAN;
     if (s->stepped) /* intervals are not of the same work at all counts */
         c->epochs = NAN;
     c->epoch_s = c->seconds / c->epochs;
@@ -117,7 +125,7 @@ static void compare_point(struct convergence_point *p, const struct convergence_
 int convergence_compute(struct convergence *c, const struct series *s, double score_target,
                         double loss_target, struct err *e)
 {
-    double *room = calloc(2 * s->nrows + 1, sizeof *room);
+    double *room = calloc(3 * s->nrows + 1, sizeof *room);
 
     *c = (struct convergence){.target = NAN, .points = calloc(s->npoints + 1, sizeof *c->points)};
     if (!room || !c->points) {

@@ -20,6 +20,7 @@ struct convergence_point {
     double epochs;           /* median over runs; NaN unless more than half reach the target */
     double epoch_s;          /* seconds per epoch until the target: seconds / epochs */
     double seconds;          /* median time to target */
+    double energy_kwh;       /* median energy to target, measured; NaN: of some run unknown */
     double least_s, most_s;  /* of the runs; most_s is INFINITY if one never reaches it */
     double epochs_ratio;     /* epochs(N) / epochs(base); above 1, more epochs are needed */
     double epoch_s_ratio;    /* epoch_s(base) / epoch_s(N); above 1, epochs are faster */

@@ -43,7 +43,7 @@ static struct interval epochs_interval(const struct result *r, double level)
 
     if (!r->curve || r->curve->n < 3 || !(sorted = calloc(r->curve->n, sizeof *sorted)))
         return i;
-    size_t n = curve_steady(r->curve, sorted);
+    size_t n = curve_steady(r->curve, r->curve->seconds, sorted);
     median_sort(sorted, n);
     double scale = r->median_epoch_s / median_of_sorted(sorted, n); /* 1 but for other work */
     for (size_t k = 0; k < n; k++)
@@ -511,6 +511,7 @@ int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
 {
     struct result *rows = calloc(table->count + 1, sizeof *rows);
     enum mode_group *groups = calloc(table->count + 1, sizeof *groups);
+    struct series_facts own = *facts;
     size_t nrows = 0;
     int rc = -1;
 
@@ -524,9 +525,11 @@ int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
         if (row->state != RESULT_DONE || row->gpus < 1 || row->gpus < facts->base ||
             strcmp(row->engine, engine))
             continue;
-        rows[nrows] = *row;
-        series_rows_complete(&rows[nrows++], facts);
+        rows[nrows++] = *row;
+        own.watts_per_gpu = isnan(row->energy_j) ? own.watts_per_gpu : 0;
     }
+    for (size_t i = 0; i < nrows; i++)
+        series_rows_complete(&rows[i], &own);
     struct mode_split split = decide_modes(rows, nrows, groups);
     for (int i = 0; i < split.n; i++)
         if (facts->mode && (split.modes[i] == SERIES_BATCH_UNKNOWN ||

@@ -103,7 +103,7 @@ struct series_facts {
     long train_images;  /* images of an epoch; an image that is repeated counts each time */
     long batch_per_gpu;
     bool keep_remainder; /* a last, shorter batch is trained, and not dropped */
-    double watts_per_gpu;
+    double watts_per_gpu; /* where no run of the engine has measured energy */
     long epoch; /* the epoch that QUANTITY_ONE_EPOCH is; 0: that with index 1 */
     int base;   /* runs on fewer GPUs are ignored */
     const char *unit; /* of work; NULL or "": that of the logs, or images */

@@ -9,6 +9,7 @@
 static void forget_whole(struct result *r)
 {
     double *const unknown[] = {&r->training_time, &r->test_time, &r->energy_j, &r->loss,
+                               &r->cpu_energy_j,
                                &r->iou, &r->iou_own_size, &r->dice, &r->accuracy, &r->quality};
 
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
@@ -37,7 +38,8 @@ void series_rows_complete(struct result *r, const struct series_facts *facts)
         size_t i = (size_t)facts->epoch;
         r->second_epoch_s = r->curve && i < r->curve->n ? r->curve->seconds[i] : NAN;
     }
-    if (isnan(r->energy_j) && facts->watts_per_gpu > 0)
+    r->energy_estimated = isnan(r->energy_j) && facts->watts_per_gpu > 0;
+    if (r->energy_estimated)
         r->energy_j = facts->watts_per_gpu * r->gpus * whole;
 }
 
@@ -97,6 +99,7 @@ static void scale_row(struct result *r, const struct result *measure, bool epoch
     r->median_epoch_s *= factor;
     r->comm_s *= factor;
     r->data_s *= factor;
+    r->epoch_energy_j *= factor;
     r->first_epoch_s = r->second_epoch_s = NAN;
     if (!isnan(r->images))
         r->images = work;

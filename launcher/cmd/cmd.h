@@ -7,7 +7,7 @@
 #include "src/cli.h"
 
 extern const struct cli_command cmd_cancel, cmd_collect, cmd_completion, cmd_config, cmd_data,
-    cmd_doctor, cmd_finish, cmd_generate, cmd_init, cmd_logs, cmd_nodelist, cmd_plan,
+    cmd_doctor, cmd_energy, cmd_finish, cmd_generate, cmd_init, cmd_logs, cmd_nodelist, cmd_plan,
     cmd_release, cmd_report, cmd_resume, cmd_sandbox, cmd_site, cmd_spec, cmd_status, cmd_submit,
     cmd_watch, cmd_template;
 

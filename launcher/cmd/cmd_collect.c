@@ -47,8 +47,12 @@ static void add_result_row(struct buf *b, const struct result *r)
                  plural(r->epochs));
     if (r->state == RESULT_DONE && r->limited != 1 && !isnan(result_quality(r)))
         buf_addf(&line, ", %s %.4f", result_quality_word(r), result_quality(r));
+    if (r->state == RESULT_DONE && !isnan(r->energy_j))
+        buf_addf(&line, ", %.4g kJ", r->energy_j / 1000);
     if (r->state == RESULT_DONE && *r->log)
         buf_addf(&line, ", logs/%s", r->log);
+    if (r->state == RESULT_DONE && *r->note)
+        buf_addf(&line, "; %s", r->note);
     struct buf safe = {0};
     escape_plain(&safe, line.data ? line.data : "");
     text_wrap(b, safe.data ? safe.data : "", 2, 80);

@@ -88,7 +88,7 @@ static const struct cli_option options[] = {
     {"norm-sums", 0, CLI_INT, "N",
      "--predict: sums of synchronised batch norm per step (0)", &norm_sums, 0,
      1000000},
-    {"watts", 0, CLI_DOUBLE, "W", "assume W watts per GPU for energy where logs do not say",
+    {"watts", 0, CLI_DOUBLE, "W", "assume W watts per GPU for energy where none was measured",
      &watts, 0, 100000},
     {"proposal", 0, CLI_STRING, "DIR",
      "write the scaling section of an application to this folder", &proposal, 0, 0},

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "launcher/plan/run_cost.h"
+#include "launcher/rounds/left.h"
 #include "launcher/rounds/rounds.h"
 #include "launcher/status/watch.h"
 #include "launcher/submit/dry_run.h"
-#include "launcher/submit/left.h"
 #include "launcher/submit/submission.h"
 #include "launcher/submit/unreached.h"
 #include "src/log.h"

@@ -4,10 +4,10 @@
 
 #include <string.h>
 
+#include "launcher/rounds/left.h"
 #include "launcher/rounds/rounds_file.h"
 #include "launcher/status/watch.h"
 #include "launcher/study/run_dir.h"
-#include "launcher/submit/left.h"
 #include "src/log.h"
 
 static struct workspace_args args;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "launcher/collect/log/log_file.h"
+#include "launcher/collect/run_energy.h"
 #include "launcher/collect/run_log.h"
 #include "launcher/collect/run_record.h"
 #include "launcher/collect/result_settings.h"
@@ -429,6 +430,7 @@ static void read_attempt(const char *study_dir, const struct run_attempt *found,
         set_elastic(r, a->worlds);
     } else {
         set_result_state(r, RESULT_DONE, "");
+        run_energy_measure(study_dir, r);
     }
     if (r->state != RESULT_DONE)
         r->epochs = epochs_so_far(found->path);

@@ -216,10 +216,28 @@ static void check_limits(const json_t *list, size_t nranks, struct findings *dst
     }
 }
 
+/* Says what of a run's energy can be measured. */
+static void check_energy(const json_t *list, struct findings *dst)
+{
+    const char *first = text_of(json_array_get(list, 0), "energy");
+    struct hosts others = {"", 0};
+    const json_t *facts;
+    size_t i;
+
+    json_array_foreach(list, i, facts) {
+        if (json_is_object(facts) && strcmp(text_of(facts, "energy"), first) != 0)
+            add_host(&others, text_of(facts, "host"));
+    }
+    if (*first)
+        findings_add(dst, FINDING_OK, "energy", "measured %s%s%s", first,
+                     others.count ? "; otherwise on " : "", others.text);
+}
+
 void diagnosis_of_hosts(const json_t *list, size_t nranks, struct findings *dst)
 {
     check_variables(list, dst);
     check_limits(list, nranks, dst);
+    check_energy(list, dst);
 }
 
 /* ---- the launcher ---- */

@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "launcher/energy/sampler.h"
 #include "launcher/host/child.h"
 #include "launcher/host/jsonio.h"
 #include "launcher/plan/trainer_program.h"
@@ -232,6 +233,10 @@ json_t *facts_collect(const char *backend)
     json_object_set_new(facts, "stale", list_variables(rank_variables));
     json_object_set_new(facts, "proxies", list_variables(proxy_variables));
     add_interface(facts);
+    struct buf energy = {0};
+    sampler_describe(&energy);
+    json_object_set_new(facts, "energy", json_string(energy.data ? energy.data : ""));
+    buf_destroy(&energy);
     json_object_set_new(facts, "dead_links", list_dead_links());
     return facts;
 }

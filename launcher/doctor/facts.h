@@ -10,6 +10,7 @@
  *    "stale":["MASTER_ADDR=x"],"proxies":["http_proxy=..."],
  *    "interface":"NCCL_SOCKET_IFNAME=eth9" or "",   names an interface that is not there
  *    "dead_links":["ib0 (10.1.0.3) is down"],       with an address, but down or without link
+ *    "energy":"of GPUs by NVML; ...",               what the sampler can measure
  *    "gpus":[{"uuid":"GPU-..","name":".."}],"gpu_source":"nvidia-smi"|"unet-train"|"",
  *    "compute":{"backend":"cuda","fake":false,"device":"..","why_cpu":""} or {"error":".."}}
  *

@@ -151,6 +151,7 @@ static bool check_pyxis(const struct workspace *w, struct findings *f)
 static bool check_container(const struct workspace *w, const struct settings_program *section,
                             bool is_python, struct findings *f)
 {
+    static const char own[] = "unetctl: error: container "; /* of templates/container.sh */
     bool on_nodes = strcmp(w->scheduler, "slurm") == 0 && !w->site.sandbox;
     char said[4096];
     struct buf text = {0};
@@ -172,10 +173,13 @@ static bool check_container(const struct workspace *w, const struct settings_pro
                      *said ? ": " : "", said);
         return true;
     }
-    findings_add(f, code == ERR_PEER && on_nodes ? FINDING_WARNING : FINDING_ERROR, "container",
-                 "%s: %s does not start: %.400s", w->study.container,
-                 !section ? "unet-train" : is_python ? section->python : section->script,
-                 *said ? said : "it does not exist, or is not executable");
+    enum finding_level level = code == ERR_PEER && on_nodes ? FINDING_WARNING : FINDING_ERROR;
+    if (strncmp(said, own, strlen(own)) == 0)
+        findings_add(f, level, "container", "%.400s", said + strlen(own));
+    else
+        findings_add(f, level, "container", "%s: %s does not start: %.400s", w->study.container,
+                     !section ? "unet-train" : is_python ? section->python : section->script,
+                     *said ? said : "it does not exist, or is not executable");
     findings_remedy(f, "correct container, container_runtime or the program in %s; 'unetctl doctor "
                     "--gpus 1' starts the container on a node", w->study.file);
     return false;

@@ -355,10 +355,16 @@ static bool has_epochs(const struct report *r)
 /* Does q mean what its definition says in some series? Many are about images and epochs. */
 static bool is_defined(const struct report *r, enum quantity q)
 {
-    bool share = false;
+    bool share = false, known = false;
 
-    for (size_t i = 0; i < r->nseries; i++)
-        share |= r->series[i].as->series.is_share;
+    for (size_t i = 0; i < r->nseries; i++) {
+        const struct series *s = &r->series[i].as->series;
+        share |= s->is_share;
+        for (size_t k = 0; k < s->npoints; k++)
+            known |= s->points[k].q[q].count > 0;
+    }
+    if (q > QUANTITY_ENERGY)
+        return known;
     if (q >= QUANTITY_IOU && q <= QUANTITY_DICE)
         return share && has_epochs(r);
     return has_epochs(r) || q == QUANTITY_STARTUP || q == QUANTITY_WHOLE || q == QUANTITY_ENERGY;

@@ -109,7 +109,10 @@ static void set_quantities(json_t *o, const struct series_point *p)
                  {"whole_s", QUANTITY_WHOLE}, {"images", QUANTITY_IMAGES},
                  {"images_per_s", QUANTITY_RATE}, {"loss", QUANTITY_LOSS},
                  {"dice", QUANTITY_DICE}, {"iou_own_size", QUANTITY_IOU_OWN_SIZE},
-                 {"energy_kwh", QUANTITY_ENERGY}};
+                 {"energy_kwh", QUANTITY_ENERGY}, {"joules_per_unit", QUANTITY_UNIT_ENERGY},
+                 {"cpu_energy_kwh", QUANTITY_CPU_ENERGY}, {"gpu_watts", QUANTITY_GPU_POWER},
+                 {"gpu_busy", QUANTITY_GPU_BUSY}, {"gpu_throttled", QUANTITY_GPU_THROTTLED},
+                 {"gpu_memory_mib", QUANTITY_GPU_MEMORY}};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         json_object_set_new(o, names[i].key, encode_summary(&p->q[names[i].q]));
@@ -256,6 +259,7 @@ static json_t *encode_convergence(const struct convergence *c)
             points, OBJECT({"gpus", json_integer(p->gpus)}, {"runs", integer(p->nruns)},
                            {"reached", integer(p->nreached)}, {"epochs", number(p->epochs)},
                            {"epoch_s", number(p->epoch_s)}, {"seconds", number(p->seconds)},
+                           {"energy_kwh", number(p->energy_kwh)},
                            {"epochs_ratio", number(p->epochs_ratio)},
                            {"epoch_s_ratio", number(p->epoch_s_ratio)},
                            {"speedup", number(p->speedup)},

@@ -310,6 +310,45 @@ static void fill_parts(struct table *t, const struct report_series *rs)
     }
 }
 
+/* Returns the decimals that show four digits of a value. */
+static int decimals_of(double value)
+{
+    return value > 1e-9 && value < 1e4 ? 3 - (int)floor(log10(value)) : 0;
+}
+
+static void fill_energy(struct table *t, const struct report_series *rs)
+{
+    const struct series *s = &rs->as->series;
+
+    table_init(t, "Measured energy of %s, medians over the runs of a count: kWh of the GPUs in a "
+               "whole run, joules for one of %s in a steady %s; mean power of a GPU, shares of the "
+               "time with a kernel and with clocks reduced by power or heat, the most memory on "
+               "one GPU; apart from that, kWh of the nodes' CPU packages.", rs->label, s->unit,
+               series_interval(s));
+    for (size_t i = 0; i < s->npoints; i++) {
+        const struct series_point *p = &s->points[i];
+        const struct summary *kwh = &p->q[QUANTITY_ENERGY], *unit = &p->q[QUANTITY_UNIT_ENERGY];
+        if (p->q[QUANTITY_GPU_POWER].count == 0 && p->q[QUANTITY_CPU_ENERGY].count == 0)
+            continue;
+        bool some = kwh->count > 1, units = unit->count > 1;
+        int digits = decimals_of(kwh->median), unit_digits = decimals_of(unit->median);
+        table_addf(t, "GPUs", "%d", p->gpus);
+        table_addf(t, "runs", "%zu", kwh->count ? kwh->count : p->q[QUANTITY_CPU_ENERGY].count);
+        table_add_number(t, "kWh", kwh->median, digits);
+        add_interval_or_range(t, "95 % interval", &kwh->interval, some ? kwh->min : NAN, kwh->max,
+                              digits, s);
+        add_worded(t, "J per 1 of %s", s->unit, unit->median, unit_digits);
+        add_interval_or_range(t, "95 % interval", &unit->interval, units ? unit->min : NAN,
+                              unit->max, unit_digits, s);
+        table_add_number(t, "W per GPU", p->q[QUANTITY_GPU_POWER].median, 0);
+        add_percent(t, "busy", p->q[QUANTITY_GPU_BUSY].median, 0);
+        add_percent(t, "throttled", p->q[QUANTITY_GPU_THROTTLED].median, 0);
+        table_add_number(t, "memory MiB", p->q[QUANTITY_GPU_MEMORY].median, 0);
+        table_add_number(t, "CPUs kWh", p->q[QUANTITY_CPU_ENERGY].median,
+                         decimals_of(p->q[QUANTITY_CPU_ENERGY].median));
+    }
+}
+
 static void fill_each(struct table *t, const struct report_series *rs)
 {
     static const char *const heads[QUANTITY_NTIMES] = {
@@ -395,6 +434,7 @@ static void fill_convergence(struct table *t, const struct report_series *rs)
         table_add_number(t, "epochs", p->epochs, 0);
         table_add_number(t, "s per epoch", p->epoch_s, 2);
         table_add_number(t, "seconds", p->seconds, 1);
+        table_add_number(t, "kWh", p->energy_kwh, decimals_of(p->energy_kwh));
         table_add_number(t, "epochs needed, ratio", p->epochs_ratio, 2);
         table_add_number(t, "speed-up of an epoch", p->epoch_s_ratio, 2);
         add_speedup_range(t, p);
@@ -534,8 +574,8 @@ static void add_tables(struct buf *b, const struct report *r, fill_f *const *fil
 void tables_add(struct buf *b, const struct report *r, table_encode_f *encode)
 {
     static fill_f *const all[] = {
-        fill_speed, tables_fill_quality, fill_classes, fill_parts,           fill_each,
-        fill_model, fill_convergence,    fill_levels,  tables_fill_settings, NULL};
+        fill_speed, tables_fill_quality, fill_classes, fill_parts,           fill_energy,
+        fill_each,  fill_model,          fill_convergence, fill_levels, tables_fill_settings, NULL};
 
     add_tables(b, r, all, encode);
 }

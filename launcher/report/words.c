@@ -507,6 +507,17 @@ static void add_fastest(struct buf *b, const struct analysis_series *as)
     buf_add(b, ")");
 }
 
+/* Adds the count with the fewest joules, where the intervals of the counts show it. */
+static void add_energy(struct buf *b, const struct advice *a)
+{
+    const char *by = a->energy_estimated ? "kWh by --watts" : "kWh";
+
+    if (!a->energy_separated)
+        buf_add(b, "; the runs do not show which count needs the fewest joules");
+    add_choice(b, a->energy_separated ? "; fewest joules: " : ", smallest median: ", &a->energy, by);
+    buf_add(b, ".\n");
+}
+
 static void add_advice_words(struct buf *b, const struct analysis_series *as, bool deadline)
 {
     const struct advice *a = &as->advice;
@@ -520,9 +531,10 @@ static void add_advice_words(struct buf *b, const struct analysis_series *as, bo
             buf_add(b, "Of the counts with whole runs: ");
         add_fastest(b, as);
         add_choice(b, "; fewest GPU-hours: ", &a->gpu_hours, "GPU-hours");
-        add_choice(b, "; least energy: ", &a->energy, "kWh");
-        buf_add(b, a->energy.gpus ? ".\n"
-                                  : "; energy was not recorded (--watts W would estimate it).\n");
+        if (!a->energy.gpus)
+            buf_add(b, "; energy was not recorded (--watts W would estimate it).\n");
+        else
+            add_energy(b, a);
     }
     if (deadline && a->deadline.gpus) {
         add_choice(b, "Within the deadline: ", &a->deadline, "s");

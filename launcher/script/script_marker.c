@@ -21,6 +21,7 @@ static const struct script_marker markers[] = {
     {"python", "", "other engines: interpreter of a Python script"},
     {"spec", "run_file.sh", "options of 'unetctl spec' on this site; required by embedded"},
     {"variables", "run_file.sh", "export lines of UNETCTL_ATTEMPT_DIR and so on; not for embedded"},
+    {"energy", "", "in run_file.sh: measures the energy of the GPUs while the rank runs"},
     {"setup", "both", "shell lines of site and engine; required if there are any"},
     {"env", "both", "export lines of site and engine; likewise"},
     {"shell", "", "the site's shell for submit_file.sh: /bin/bash"},

@@ -466,6 +466,18 @@ static int set_source(struct script_values *s, struct err *e)
     return 0;
 }
 
+/* Sets the line that measures energy beside a rank; it never fails. */
+static void set_energy(struct script_values *s)
+{
+    struct buf b = {0};
+
+    template_quote_sh(&b, script_values_get(s, "unetctl"));
+    buf_addf(&b, " energy --pid $$ --gpus %s ", script_values_get(s, "gpus_per_node"));
+    template_quote_sh(&b, script_values_get(s, "attempt_dir"));
+    buf_add(&b, " || :");
+    set_text(s, "energy", buf_steal(&b));
+}
+
 /* Sets the lines that write DONE or FAILED. With the embedded engine, unet-train does that. */
 static void set_finish(struct script_values *s)
 {
@@ -617,6 +629,7 @@ int script_values_fill(struct script_values *s, struct err *e)
     if (set_script(s, e) || set_command(s, e) || set_tags(s, e))
         return -1;
     set_finish(s);
+    set_energy(s);
     if (set_source(s, e))
         return -1;
     return set_variables(s, e) ? -1 : check_memory(s, e);

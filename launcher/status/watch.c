@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "launcher/energy/energy_log.h"
 #include "launcher/status/run_summary.h"
 #include "src/clock.h"
 #include "src/control.h"
@@ -90,6 +91,32 @@ static double fraction_done(const struct run_status *s)
     return (p->epoch + (p->steps > 0 ? (double)p->step / p->steps : 0)) / p->epochs;
 }
 
+/* Adds what the GPUs of a running run use, as samplers saw it last: "  1210 W, 97 % busy". */
+static void add_power(const struct run_status *s, char *dst, size_t size)
+{
+    struct energy_log log = {0};
+    const struct energy_track *newest = NULL;
+    double watts = 0, busy = 0, ngpus = 0;
+    size_t n = strlen(dst);
+    struct err ignored;
+
+    if (s->state == STATE_RUNNING && energy_log_read(&log, s->attempt.path, &ignored) == 0)
+        for (size_t i = 0; i < log.n; i++)
+            if (!newest || log.tracks[i].times[0] > newest->times[0])
+                newest = &log.tracks[i];
+    for (size_t i = 0; i < log.n; i++) {
+        const struct energy_track *t = &log.tracks[i];
+        if (!t->gpu || t->spoilt || strcmp(t->start, newest->start) != 0 || isnan(t->watts))
+            continue;
+        watts += t->watts;
+        busy += t->busy;
+        ngpus++;
+    }
+    if (ngpus > 0 && n < size)
+        snprintf(dst + n, size - n, "  %.0f W, %.0f %% busy", watts, 100 * busy / ngpus);
+    energy_log_destroy(&log);
+}
+
 static void describe_progress(const struct run_status *s, char *dst, size_t size)
 {
     const struct run_progress *p = &s->progress;
@@ -109,6 +136,7 @@ static void describe_progress(const struct run_status *s, char *dst, size_t size
                  p->loss, p->epoch_s, *left ? "  " : "", left, *left ? " left" : "");
     } else
         snprintf(dst, size, "%s", s->phase == RUN_ACTIVE ? "starting" : "");
+    add_power(s, dst, size);
 }
 
 static int screen_size(int *columns)

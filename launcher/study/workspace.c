@@ -229,7 +229,8 @@ static int check_variants(const struct workspace *w, struct err *e)
         text[i] = run_plan_encode(study, "", &run, e);
         rc = text[i] ? 0 : -1;
         for (size_t k = 0; rc == 0 && k < i; k++)
-            if (strcmp(text[i], text[k]) == 0)
+            if (strcmp(text[i], text[k]) == 0 &&
+                strcmp(study->container, w->of_variants[k].study.container) == 0)
                 rc = err_set(e, ERR_CONFIG, "the variants %s and %s have the same settings: it would "
                              "be a variant that two runs share; leave one out", v->at[k].name,
                              v->at[i].name);

@@ -5,8 +5,8 @@
 
 #include <limits.h>
 
+#include "launcher/study/same_nodes.h"
 #include "launcher/study/workspace.h"
-#include "launcher/submit/same_nodes.h"
 #include "src/atomicfile.h"
 
 /* Strings of job point into this struct, which therefore must not be moved, and into the

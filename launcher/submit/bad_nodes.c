@@ -228,7 +228,7 @@ int bad_nodes_leave_out(struct workspace *w, const struct run_status_list *list,
     for (size_t i = 0; i < list->count; i++)
         if (note_failed(&list->runs[i], e))
             return -1;
-    if (!w->study.slurm.exclude_after || w->options.nodelist)
+    if (!w->study.slurm.exclude_after || w->options.nodelist || w->excluded)
         return 0;
     if (bad_nodes_read(w->study.dir, &b, e))
         return -1;
@@ -240,7 +240,6 @@ int bad_nodes_leave_out(struct workspace *w, const struct run_status_list *list,
     } else if (words.length) {
         log_info("nodes left out: %s; 'unetctl doctor' lists them, --set slurm.exclude_after=0 "
                  "takes them again", words.data);
-        free(w->excluded);
         w->options.exclude = w->excluded = buf_steal(&excluded);
     }
     buf_destroy(&excluded);

@@ -33,8 +33,8 @@ int bad_nodes_note(const char *study_dir, const char *node, const char *why, str
 bool bad_nodes_is_out(const struct workspace *w, const struct bad_node *node);
 
 /* Notes the nodes of runs in list that ended by NODE_FAIL, then adds the nodes that are left out to
- * w->options.exclude and reports them. Not for other schedulers than Slurm, nor where the user
- * chooses nodes (--nodelist). */
+ * w->options.exclude and reports them, at most once. Not for other schedulers than Slurm, nor
+ * where the user chooses nodes (--nodelist). */
 int bad_nodes_leave_out(struct workspace *w, const struct run_status_list *list, struct err *e);
 
 #endif

@@ -18,6 +18,7 @@ while IFS= read -r line; do export "${line?}"; done <<<"$ranks"
 {{variables}}
 
 cd {{run_dir|sh}}
+{{energy}}
 start=exec
 case $UNETCTL_ENGINE in
 tensorflow)

@@ -14,4 +14,5 @@ TF_CONFIG=$({{unetctl|sh}} spec{{spec}})
 export TF_CONFIG
 
 cd {{run_dir|sh}}
+{{energy}}
 exec {{command}}

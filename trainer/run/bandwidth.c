@@ -16,7 +16,7 @@
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 #define BUDGET_S 4.0 /* for the sums of a size, and for its exchanges */
-#define MOST_REPEATS 15
+#define MOST_REPEATS 7
 
 static const size_t sizes[] = {KIB, 16 * KIB, 256 * KIB, 4 * MIB, 32 * MIB, 128 * MIB};
 #define NSIZES (sizeof sizes / sizeof *sizes)

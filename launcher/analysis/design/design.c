@@ -356,17 +356,15 @@ static void choose_quality(const struct design_view *v, struct design_round *nex
         add_look(v, next, test, v->design->shared ? 0 : 1);
 }
 
-/* Has no larger count a result, or are those that have all slow, or slower than the base case? */
+/* Has no larger count a result, or are those that have all slow? */
 static enum design_state judge_speed(const struct design_view *v)
 {
     bool slow = true;
 
     if (!v->series || v->series->npoints < 2)
         return DESIGN_FAILED;
-    for (size_t i = 1; i < v->design->ncounts; i++) {
-        int gpus = v->design->counts[i];
-        slow &= design_view_speed(v, gpus) != DESIGN_OPEN || design_view_speedup(v, gpus) <= 1;
-    }
+    for (size_t i = 1; i < v->design->ncounts; i++)
+        slow &= design_view_speed(v, v->design->counts[i]) != DESIGN_OPEN;
     return slow ? DESIGN_UNREACHABLE : DESIGN_UNDECIDED;
 }
 
@@ -412,8 +410,8 @@ static void explain_end(const struct design_view *v, struct design_verdict *verd
                  verdict->state == DESIGN_DECIDED ? ", and no smaller count is left"
                                                   : ", and no further count may be tested");
     else
-        snprintf(why, size, "%d runs of a count do not decide whether its efficiency reaches %.2f",
-                 DESIGN_SPEED_MOST, d->rule.efficiency);
+        snprintf(why, size, "the runs do not show a count above %d that is faster and has an "
+                 "efficiency of %.2f", d->counts[0], d->rule.efficiency);
 }
 
 /* Decides, if no round is next. */

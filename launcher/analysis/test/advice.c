@@ -42,6 +42,8 @@ int main(void)
     ok(a.gpu_hours.gpus == 1 && a.energy.gpus == 1,
        "the count with the fewest GPU-hours and the least energy is advised");
     near(a.energy.value, 250 * 12 * 60 / 3.6e6, 1e-9, "energy is given in kWh");
+    ok(a.energy_estimated && !a.energy_separated && strstr(a.energy.why, "do not separate"),
+       "single runs do not show which count needs the least");
     is_int(a.deadline.gpus, 0, "without a deadline no count is advised for it");
 
     compute(counts, 6, 0.02, 0.002, 150);

@@ -15,8 +15,8 @@
 
 struct curve *curve_create(size_t n, int columns, struct err *e)
 {
-    const size_t most = 8; /* arrays */
-    struct curve *c = n < SIZE_MAX / 64 ? malloc(sizeof *c + most * n * sizeof(double)) : NULL;
+    const size_t most = 9; /* arrays */
+    struct curve *c = n < SIZE_MAX / 128 ? malloc(sizeof *c + most * n * sizeof(double)) : NULL;
 
     if (!c) {
         mem_fail(e);
@@ -32,6 +32,7 @@ struct curve *curve_create(size_t n, int columns, struct err *e)
     c->val_loss = columns & CURVE_VAL_LOSS ? values + 5 * n : NULL;
     c->train_score = columns & CURVE_TRAIN_SCORE ? values + 6 * n : NULL;
     c->units = columns & CURVE_UNITS ? values + 7 * n : NULL;
+    c->joules = values + 8 * n; /* NaN until they are set */
     return c;
 }
 
@@ -96,13 +97,13 @@ size_t curve_warmup(const struct curve *c)
     return warmup;
 }
 
-size_t curve_steady(const struct curve *c, double *dst)
+size_t curve_steady(const struct curve *c, const double *values, double *dst)
 {
     size_t warmup = curve_warmup(c), n = c->n - warmup;
     double typical = has_units(c) ? stat_median(c->units + warmup, n) : NAN;
 
     for (size_t i = 0; i < n; i++)
-        dst[i] = c->seconds[warmup + i] *
+        dst[i] = values[warmup + i] *
                  (isnan(typical) ? 1 : typical / c->units[warmup + i]);
     return n;
 }
@@ -110,7 +111,7 @@ size_t curve_steady(const struct curve *c, double *dst)
 void curve_measure(const struct curve *c, struct result *r)
 {
     double *room = calloc(c->n, sizeof *room);
-    size_t n = room ? curve_steady(c, room) : 0, warmup = c->n - n;
+    size_t n = room ? curve_steady(c, c->seconds, room) : 0, warmup = c->n - n;
 
     r->epochs = (long)c->n;
     r->first_epoch_s = c->seconds[0];

@@ -19,6 +19,7 @@ struct curve {
     /* |G|^2 and tr(Sigma) of the gradient (noise_scale.h); NaN in epochs without them; NULL if
      * there were none */
     double *grad_sq, *grad_var;
+    double *joules; /* of the GPUs in each interval, measured; NaN: unknown */
     double *units; /* work done by all ranks (result.unit) in each interval; NULL: unknown */
 };
 
@@ -48,9 +49,9 @@ size_t curve_warmup(const struct curve *c);
 #define CURVE_FEW 6
 #define CURVE_NOISE 0.01
 
-/* Fills dst, which has room for c->n, with the seconds of the intervals after those, each scaled
- * to their median work where that is known. Returns their number. */
-size_t curve_steady(const struct curve *c, double *dst);
+/* Fills dst, which has room for c->n, with the values (seconds or joules) of the intervals after
+ * those, each scaled to their median work where that is known. Returns their number. */
+size_t curve_steady(const struct curve *c, const double *values, double *dst);
 
 struct result;
 /* Sets r's epochs, first_epoch_s, second_epoch_s, median_epoch_s (of the steady intervals) and loss

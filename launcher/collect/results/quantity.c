@@ -65,7 +65,25 @@ static const struct definition definitions[QUANTITY_COUNT] = {
     [QUANTITY_DICE] = {"dice", "Dice", "the Dice coefficient on the validation images",
                        IN(dice)},
     [QUANTITY_ENERGY] = {"energy_kwh", "energy",
-                         "of the whole run, measured, or watts per GPU times GPU-hours", COMPUTED},
+                         "of the GPUs over the whole run, measured, or watts per GPU times GPU-hours",
+                         COMPUTED},
+    [QUANTITY_UNIT_ENERGY] = {"joules_per_unit", "energy of a unit of work",
+                              "of the GPUs in a steady epoch, measured, over the work of it",
+                              COMPUTED},
+    [QUANTITY_CPU_ENERGY] = {"cpu_energy_kwh", "energy of CPUs",
+                             "of the CPU packages of the run's nodes (RAPL), with all that ran on "
+                             "them; it is not part of the energy", COMPUTED},
+    [QUANTITY_GPU_POWER] = {"gpu_watts", "power of a GPU", "mean over GPUs and time, measured",
+                            IN(gpu_watts)},
+    [QUANTITY_GPU_BUSY] = {"gpu_busy", "GPUs in use",
+                           "share of the time in which a kernel ran, mean over the GPUs",
+                           IN(gpu_busy)},
+    [QUANTITY_GPU_THROTTLED] = {"gpu_throttled", "GPUs throttled",
+                                "share of the time in which a limit of power or heat reduced the "
+                                "clocks, mean over the GPUs", IN(gpu_throttled)},
+    [QUANTITY_GPU_MEMORY] = {"gpu_memory_mib", "GPU memory",
+                             "the most that was in use on one GPU, by all processes",
+                             IN(gpu_memory_mib)},
 };
 
 const char *quantity_key(enum quantity q)
@@ -92,6 +110,10 @@ double quantity_of(const struct result *r, enum quantity q)
         return result_quality(r);
     if (q == QUANTITY_ENERGY)
         return r->energy_j / 3.6e6;
+    if (q == QUANTITY_CPU_ENERGY)
+        return r->cpu_energy_j / 3.6e6;
+    if (q == QUANTITY_UNIT_ENERGY)
+        return r->epoch_energy_j / r->images;
     const void *field = (const char *)r + definitions[q].offset;
     return *(const double *)field;
 }

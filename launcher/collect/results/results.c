@@ -83,6 +83,12 @@ static const struct column columns[] = {
     COLUMN(TEXT, unit),
     COLUMN(FLAG, limited),
     COLUMN(FLAG, stepped),
+    COLUMN(REAL, cpu_energy_j),
+    COLUMN(REAL, epoch_energy_j),
+    COLUMN(REAL, gpu_watts),
+    COLUMN(REAL, gpu_busy),
+    COLUMN(REAL, gpu_throttled),
+    COLUMN(REAL, gpu_memory_mib),
 };
 #define FIRST_OPTIONAL "batch_per_gpu"
 enum { NCOLUMNS = sizeof columns / sizeof columns[0] };

@@ -84,7 +84,14 @@ struct result {
     long val_images;
     long parameters;       /* of the network; 0: unknown */
     int fake_gpus;         /* 1 if its "GPUs" are CPU cores, 0 if they are GPUs; -1: unknown */
-    double energy_j;       /* of the whole run, measured; else, in a series, by watts_per_gpu */
+    /* of its GPUs over the whole run, measured; else, in a series, by watts_per_gpu */
+    double energy_j;
+    double cpu_energy_j;   /* of the CPU packages of its nodes, with all that ran on them */
+    double epoch_energy_j; /* of its GPUs in a steady epoch, measured */
+    /* Over the whole run, means of its GPUs: power, share of the time with a kernel, and with
+     * clocks reduced by power or heat; the most memory in use on one of them. */
+    double gpu_watts, gpu_busy, gpu_throttled, gpu_memory_mib;
+    int energy_estimated;  /* 1 if energy_j is by watts_per_gpu */
     /* |G|^2 and tr(Sigma) of the gradient (noise_scale.h), means over the epochs after the first */
     double grad_sq, grad_var;
     char images_log[128];  /* the file beside results.csv that has its scores, or "" */

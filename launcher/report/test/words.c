@@ -304,8 +304,12 @@ static void check_reasons(void)
        "the best count for each purpose is listed");
     as.advice.energy = (struct advice_choice){.gpus = 1, .measured = true, .value = 0.63};
     headline(NULL);
-    ok(strstr(words.reasons, "; least energy: 1 GPU (0.63 kWh).\n"),
-       "energy is listed if it is known");
+    ok(strstr(words.reasons, "; the runs do not show which count needs the fewest joules, smallest "
+              "median: 1 GPU (0.63 kWh).\n"), "energy is listed if it is known");
+    as.advice.energy_separated = as.advice.energy_estimated = true;
+    headline(NULL);
+    ok(strstr(words.reasons, "; fewest joules: 1 GPU (0.63 kWh by --watts).\n"),
+       "a count is named where intervals separate it");
     ok(strstr(words.reasons, "Worth measuring next: 6 GPUs (the limit lies between 4 and 8).\n"),
        "the next measurement is suggested");
     as.series.npoints = 1;

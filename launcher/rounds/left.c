@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/submit/left.h"
+#include "launcher/rounds/left.h"
 
 #include <errno.h>
 #include <stdio.h>

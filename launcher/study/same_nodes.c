@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/submit/same_nodes.h"
+#include "launcher/study/same_nodes.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* STUDY/.unetctl/left.json: the command line of a `submit` that left runs for later, or of one in
  * rounds. `watch` repeats it. */
-#ifndef UNETCTL_LAUNCHER_SUBMIT_LEFT_H
-#define UNETCTL_LAUNCHER_SUBMIT_LEFT_H
+#ifndef UNETCTL_LAUNCHER_ROUNDS_LEFT_H
+#define UNETCTL_LAUNCHER_ROUNDS_LEFT_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The nodes of all runs of a layout (slurm.same_nodes): those where Slurm expected the first of
  * them to run, as lines "GPUS NODES LIST" in .unetctl/same-nodes, of which the last counts. */
-#ifndef UNETCTL_LAUNCHER_SUBMIT_SAME_NODES_H
-#define UNETCTL_LAUNCHER_SUBMIT_SAME_NODES_H
+#ifndef UNETCTL_LAUNCHER_STUDY_SAME_NODES_H
+#define UNETCTL_LAUNCHER_STUDY_SAME_NODES_H
 
 #include "launcher/study/workspace.h"
 

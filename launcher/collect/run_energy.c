@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/collect/run_energy.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/collect/results/quantity.h"
+#include "launcher/energy/energy_log.h"
+#include "launcher/host/path.h"
+#include "launcher/study/run_dir.h"
+#include "src/stat.h"
+
+/* What the tracks of GPUs have together. */
+struct total {
+    size_t ngpus; /* tracks of GPUs */
+    double joules, seconds, busy_s, throttled_s, memory_mib;
+    double begin, end; /* Unix time of the first and last row */
+    bool once;         /* all belong to one start of the job */
+    const struct energy_track *noted; /* the first that is spoilt, or has a note; NULL: none */
+};
+
+static void read_attempts(const char *study_dir, const struct result *r, struct energy_log *log)
+{
+    char dir[PATH_MAX];
+    struct err ignored; /* what cannot be read was not measured */
+
+    for (int k = r->attempt; k > 0; k = run_dir_checkpoint(study_dir, r->run, k - 1))
+        energy_log_read(log, path_format(dir, "%s/runs/%s/attempt-%d", study_dir, r->run, k),
+                        &ignored);
+}
+
+static struct total sum_gpus(const struct energy_log *log)
+{
+    struct total sum = {.begin = INFINITY, .once = true, .memory_mib = NAN};
+    const struct energy_track *first = NULL;
+
+    for (size_t i = 0; i < log->n; i++) {
+        const struct energy_track *t = &log->tracks[i];
+        double seconds = energy_log_seconds(t);
+        if (!t->gpu)
+            continue;
+        first = first ? first : t;
+        sum.ngpus++;
+        sum.joules += t->joules[t->n - 1];
+        sum.seconds += seconds;
+        sum.busy_s += seconds > 0 ? t->busy * seconds : 0;
+        sum.throttled_s += seconds > 0 ? t->throttled * seconds : 0;
+        sum.memory_mib = fmax(sum.memory_mib, t->memory_mib);
+        sum.begin = fmin(sum.begin, t->times[0]);
+        sum.end = fmax(sum.end, t->times[t->n - 1]);
+        sum.once &= strcmp(t->start, first->start) == 0;
+        if (*t->note && (!sum.noted || (t->spoilt && !sum.noted->spoilt)))
+            sum.noted = t;
+    }
+    return sum;
+}
+
+/* Sets the joules of each interval, which follow the start-up; time that is neither a part of the
+ * intervals nor of the evaluation counts as such. */
+static void measure_curve(const struct energy_log *log, const struct total *sum, struct result *r)
+{
+    const struct curve *c = r->curve;
+    double all = 0, time, before = 0;
+
+    for (size_t i = 0; i < c->n; i++)
+        all += c->seconds[i];
+    double rest = sum->end - sum->begin - all - (isnan(r->test_time) ? 0 : r->test_time);
+    time = sum->begin + (isnan(r->startup_s) ? fmax(rest, 0) : r->startup_s);
+    for (size_t i = 0; i <= c->n; i++) {
+        double until = 0;
+        for (size_t k = 0; k < log->n; k++)
+            until += log->tracks[k].gpu ? energy_log_until(&log->tracks[k], time) : 0;
+        if (i)
+            c->joules[i - 1] = until - before;
+        before = until;
+        time += i < c->n ? c->seconds[i] : 0;
+    }
+    double *room = calloc(c->n, sizeof *room);
+    size_t n = room ? curve_steady(c, c->joules, room) : 0;
+    r->epoch_energy_j = n ? stat_median(room, n) : NAN;
+    free(room);
+}
+
+static void set_note(struct result *r, const struct total *sum, double covered, bool known)
+{
+    char note[sizeof r->note] = "";
+    size_t n = 0;
+
+    if (!known)
+        n = (size_t)snprintf(note, sizeof note, "its energy is not known: %.0f %% of its GPUs' time "
+                             "was measured%s", 100 * covered, sum->noted ? "; " : "");
+    if (sum->noted)
+        snprintf(note + n, sizeof note - n, "%s, %s: %s", sum->noted->host, sum->noted->device,
+                 sum->noted->note);
+    if (*note && !*r->note)
+        result_set_text(r->note, sizeof r->note, note);
+}
+
+void run_energy_measure(const char *study_dir, struct result *r)
+{
+    struct energy_log log = {0};
+    double cpus = NAN, whole = quantity_of(r, QUANTITY_WHOLE);
+
+    read_attempts(study_dir, r, &log);
+    struct total sum = sum_gpus(&log);
+    for (size_t i = 0; i < log.n; i++)
+        if (!log.tracks[i].gpu)
+            cpus = (isnan(cpus) ? 0 : cpus) + log.tracks[i].joules[log.tracks[i].n - 1];
+    r->cpu_energy_j = cpus;
+    if (sum.ngpus) {
+        double seconds = r->gpus * fmax(whole, sum.once ? sum.end - sum.begin : NAN);
+        double covered = seconds > 0 ? sum.seconds / seconds : 0;
+        bool known = covered >= RUN_ENERGY_COVERED && !(sum.noted && sum.noted->spoilt);
+        r->gpu_watts = sum.joules / sum.seconds;
+        r->gpu_busy = sum.busy_s / sum.seconds;
+        r->gpu_throttled = sum.throttled_s / sum.seconds;
+        r->gpu_memory_mib = sum.memory_mib;
+        if (known && isnan(r->energy_j))
+            r->energy_j = sum.joules;
+        /* the curve of a limited run of unet-train has not the times that passed */
+        bool scaled = r->limited == 1 && strcmp(r->engine, "embedded") == 0;
+        if (known && sum.once && r->curve && !scaled)
+            measure_curve(&log, &sum, r);
+        set_note(r, &sum, covered, known);
+    }
+    energy_log_destroy(&log);
+}

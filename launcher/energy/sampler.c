@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/energy/sampler.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "launcher/energy/nvml.h"
+#include "launcher/host/path.h"
+#include "launcher/host/procid.h"
+#include "src/clock.h"
+#include "src/text/csv.h"
+
+#define MOST_DEVICES 64
+#ifndef SYS_pidfd_open /* headers before glibc 2.31 */
+#define SYS_pidfd_open 434
+#endif
+#define PERIOD_S 1.0
+#define LONGEST_PERIOD_S 60.0 /* a counter of RAPL wraps after minutes */
+#define BUSY_SHARE 0.001      /* the most of the time that a sampler measures */
+#define WRITE_SHARE 0.02      /* rows are written when the time has grown by this share */
+#define LOOK_S 0.1            /* where a process cannot be waited for (Linux before 5.3) */
+
+struct device {
+    char id[NVML_ID_SIZE]; /* the UUID of a GPU, or "cpu0" */
+    void *gpu;             /* NULL: a CPU package, */
+    char folder[PATH_MAX]; /* with this folder of RAPL */
+    int claim;             /* the socket by which this process alone measures it; -1: none */
+    int own;               /* of a GPU: that by which other runs find this one; -1: none */
+    bool lost, shared;
+    int refused; /* how often `own` was another's */
+    /* When it was read first and last, by clock_now, and what it said then. */
+    double first, last, counter;
+    struct nvml_sample sample;
+    double joules, watts; /* since first; between the last two times */
+    double busy_s, throttled_s, memory_mib;
+    char note[160]; /* for the next row */
+};
+
+struct sampler {
+    const char *dir;
+    char file[PATH_MAX], claim[64], start[64];
+    struct procid rank;
+    int pidfd;
+    double unix_time; /* at clock_now() == 0 */
+    struct device devices[MOST_DEVICES];
+    size_t ndevices;
+};
+
+/* ---- devices */
+
+/* Adds the GPUs of this rank: those that CUDA sees or that Slurm gave, outside of Slurm the first
+ * ones. */
+static void add_gpus(struct sampler *s, int most)
+{
+    static const char *const names[] = {"CUDA_VISIBLE_DEVICES", "SLURM_STEP_GPUS",
+                                        "SLURM_JOB_GPUS"};
+    const char *list = NULL, *kind = getenv("UNET_GPUS");
+    char name[NVML_ID_SIZE];
+    bool listed;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names && !list; i++)
+        list = getenv(names[i]);
+    listed = list || getenv("SLURM_JOB_ID");
+    if ((listed && !list) || (kind && (!strcmp(kind, "fake") || !strcmp(kind, "foreign"))) ||
+        !nvml_open())
+        return;
+    for (int i = 0; i < most && s->ndevices < MOST_DEVICES && (!listed || *list); i++) {
+        struct device *d = &s->devices[s->ndevices];
+        size_t n = listed ? strcspn(list, ",") : 0;
+        if (listed)
+            snprintf(name, sizeof name, "%.*s", (int)n, list);
+        else
+            snprintf(name, sizeof name, "%d", i);
+        d->gpu = nvml_find(name, d->id);
+        if (!d->gpu)
+            return; /* CUDA, too, ignores the others */
+        s->ndevices += nvml_read(d->gpu, &d->sample) == NULL;
+        list += listed ? n + (list[n] == ',') : 0;
+    }
+}
+
+/* Reads FOLDER/NAME of RAPL, in J. Returns NaN if it cannot be read. */
+static double read_rapl(const char *folder, const char *name)
+{
+    char path[PATH_MAX];
+    FILE *f = fopen(path_format(path, "%s/%s", folder, name), "r");
+    double uj = NAN;
+
+    if (f && fscanf(f, "%lf", &uj) != 1)
+        uj = NAN;
+    if (f)
+        fclose(f);
+    return uj / 1e6;
+}
+
+/* Adds the CPU packages that RAPL measures. Returns how many there are, readable or not. */
+static size_t add_packages(struct sampler *s)
+{
+    const char *root = getenv("UNETCTL_POWERCAP");
+    char pattern[PATH_MAX], path[PATH_MAX], name[32];
+    glob_t found = {0};
+    size_t there = 0;
+
+    path_format(pattern, "%s/intel-rapl:*", root ? root : "/sys/class/powercap");
+    glob(pattern, 0, NULL, &found);
+    for (size_t i = 0; i < found.gl_pathc && s->ndevices < MOST_DEVICES; i++) {
+        FILE *f = fopen(path_format(path, "%s/name", found.gl_pathv[i]), "r");
+        bool package = f && fscanf(f, "%31s", name) == 1 && strncmp(name, "package", 7) == 0;
+        if (f)
+            fclose(f);
+        if (!package || strchr(strrchr(found.gl_pathv[i], '/'), ':') !=
+                            strrchr(found.gl_pathv[i], ':'))
+            continue;
+        struct device *d = &s->devices[s->ndevices];
+        *d = (struct device){0};
+        path_format(d->folder, "%s", found.gl_pathv[i]);
+        snprintf(d->id, sizeof d->id, "cpu%zu", there++);
+        s->ndevices += !isnan(read_rapl(d->folder, "energy_uj"));
+    }
+    globfree(&found);
+    return there;
+}
+
+static void find_devices(struct sampler *s, int ngpus)
+{
+    add_gpus(s, ngpus);
+    add_packages(s);
+    for (size_t i = 0; i < s->ndevices; i++)
+        s->devices[i].claim = s->devices[i].own = -1;
+}
+
+/* Returns a socket that has the name of an attempt (or "" for all) and a device, or -1. If call is
+ * not NULL it has none, and the process that has it gets a message. Such a name belongs to one
+ * process of a node, and is free when that has ended. */
+static int take_name(const char *attempt, const char *id, const char *call)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    int n = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "unetctl-energy %s %.60s",
+                     attempt, id);
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd >= 0 && (call ? sendto(fd, call, 1, 0, (struct sockaddr *)&name, size) >= 0
+                         : bind(fd, (struct sockaddr *)&name, size) == 0))
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/* Takes a device unless another sampler of this attempt measures it. */
+static bool claim_device(const struct sampler *s, struct device *d)
+{
+    d->claim = take_name(s->claim, d->id, NULL);
+    return d->claim >= 0;
+}
+
+/* Notes that another run has the same GPU, whose energy then is of both. One of their samplers has
+ * the name of the GPU, and learns it from the message of the other. At a first time the other may
+ * be just ending. */
+static void look_for_others(struct device *d)
+{
+    char call;
+
+    if (d->own < 0)
+        d->own = take_name("", d->id, NULL);
+    int called = d->own < 0 && d->refused++ ? take_name("", d->id, "x") : -1;
+    if (called >= 0)
+        close(called);
+    if (called >= 0 || (d->own >= 0 && recv(d->own, &call, 1, 0) == 1))
+        d->shared = snprintf(d->note, sizeof d->note, "another run uses it, too") > 0;
+}
+
+/* ---- samples */
+
+/* Adds what a GPU used since it was last read: by its own counter, or where it has none, or was
+ * set back, by the mean of its power then and now. */
+static double joules_of_gpu(const struct nvml_sample *then, const struct nvml_sample *now,
+                            double seconds)
+{
+    double counted = now->energy_j - then->energy_j;
+
+    return counted >= 0 ? counted : seconds * (then->watts + now->watts) / 2;
+}
+
+static double joules_of_package(struct device *d, double *counter)
+{
+    *counter = read_rapl(d->folder, "energy_uj");
+    double joules = *counter - d->counter;
+    return joules >= 0 ? joules : joules + read_rapl(d->folder, "max_energy_range_uj");
+}
+
+/* Reads a device, which is lost if it cannot be read. */
+static void read_device(struct device *d, bool first)
+{
+    struct nvml_sample now = {.energy_j = NAN, .watts = NAN, .busy = NAN, .memory_mib = NAN,
+                              .mhz = NAN};
+    const char *error = d->gpu ? nvml_read(d->gpu, &now) : NULL;
+    double time = clock_now(), seconds = time - d->last, counter = 0;
+    double joules = error    ? NAN
+                    : first  ? 0
+                    : d->gpu ? joules_of_gpu(&d->sample, &now, seconds)
+                             : joules_of_package(d, &counter);
+
+    if (first) {
+        d->counter = d->gpu ? 0 : read_rapl(d->folder, "energy_uj");
+        d->first = d->last = time;
+        d->watts = NAN;
+    } else if (isnan(joules)) {
+        d->lost = true;
+        snprintf(d->note, sizeof d->note, "it cannot be read any more: %s",
+                 error ? error : "the counter is not there");
+        return;
+    } else {
+        d->joules += joules;
+        d->watts = joules / seconds;
+        d->busy_s += now.busy * seconds;
+        d->throttled_s += now.throttled * seconds;
+        d->counter = counter;
+        d->last = time;
+    }
+    d->memory_mib = fmax(d->memory_mib, now.memory_mib);
+    d->sample = now;
+}
+
+static void note_xids(struct sampler *s)
+{
+    unsigned long long xid;
+    void *gpu;
+
+    while ((xid = nvml_next_xid(&gpu)) != 0)
+        for (size_t i = 0; i < s->ndevices; i++)
+            if (s->devices[i].gpu == gpu)
+                snprintf(s->devices[i].note, sizeof s->devices[i].note, "XID %llu", xid);
+}
+
+/* Reads all devices, and while the rank runs claims those that no other sampler measures any more.
+ * Returns whether one begins or has a note, so that rows are to be written. */
+static bool take_sample(struct sampler *s, bool runs)
+{
+    bool changed = false;
+
+    note_xids(s);
+    for (size_t i = 0; i < s->ndevices; i++) {
+        struct device *d = &s->devices[i];
+        bool first = d->claim < 0;
+        if (d->lost || (first && !(runs && claim_device(s, d))))
+            continue;
+        read_device(d, first);
+        if (d->gpu && !d->lost && !d->shared)
+            look_for_others(d);
+        changed |= first || *d->note;
+    }
+    return changed;
+}
+
+static void add_value(struct buf *b, double value, const char *format)
+{
+    if (isfinite(value))
+        buf_addf(b, format, value);
+    buf_add(b, ",");
+}
+
+static void add_row(struct sampler *s, struct device *d, struct buf *b)
+{
+    double seconds = d->last - d->first;
+
+    buf_addf(b, "%.3f,%s,", s->unix_time + d->last, d->id);
+    add_value(b, d->joules, "%.3f");
+    add_value(b, d->watts, "%.1f");
+    add_value(b, d->gpu ? d->busy_s / seconds : NAN, "%.4f");
+    add_value(b, d->gpu ? d->throttled_s / seconds : NAN, "%.4f");
+    add_value(b, d->gpu ? d->memory_mib : NAN, "%.0f");
+    add_value(b, d->sample.mhz, "%.0f");
+    buf_addf(b, "%s,", s->start);
+    csv_add_cell(b, d->note);
+    buf_add(b, "\n");
+    *d->note = 0;
+}
+
+/* Appends a row for each device that this process measures. A disk that is full loses rows, not the
+ * run. */
+static void write_rows(struct sampler *s)
+{
+    struct buf b = {0};
+
+    for (size_t i = 0; i < s->ndevices; i++)
+        if (s->devices[i].claim >= 0 && (!s->devices[i].lost || *s->devices[i].note))
+            add_row(s, &s->devices[i], &b);
+    int fd = b.length && !b.failed ? open(s->file, O_WRONLY | O_CREAT | O_APPEND, 0666) : -1;
+    struct stat st;
+    if (fd >= 0 && fstat(fd, &st) == 0 &&
+        (st.st_size || write(fd, SAMPLER_HEADER, strlen(SAMPLER_HEADER)) > 0) &&
+        write(fd, b.data, b.length) < (ssize_t)b.length)
+        s->ndevices = 0;
+    if (fd >= 0)
+        close(fd);
+    buf_destroy(&b);
+}
+
+/* ---- the process */
+
+/* Waits until the time has passed, or returns false once the rank has ended. */
+static bool rank_runs(const struct sampler *s, double seconds)
+{
+    struct pollfd p = {.fd = s->pidfd, .events = POLLIN};
+    double end = clock_now() + seconds;
+
+    if (s->pidfd >= 0)
+        return poll(&p, 1, (int)(1000 * seconds)) != 1;
+    while (procid_is_alive(&s->rank) && clock_now() < end)
+        clock_sleep(LOOK_S);
+    return procid_is_alive(&s->rank);
+}
+
+static void measure(struct sampler *s)
+{
+    double began = clock_now(), written = began, period = PERIOD_S;
+    bool runs = true;
+
+    while (s->ndevices) {
+        double start = clock_now();
+        bool changed = take_sample(s, runs);
+        double end = clock_now();
+        if (changed || !runs || end - written >= fmax(PERIOD_S, WRITE_SHARE * (end - began))) {
+            write_rows(s);
+            written = end;
+        }
+        if (!runs)
+            return;
+        period = fmin(fmax((end - start) / BUSY_SHARE, PERIOD_S), LONGEST_PERIOD_S);
+        runs = rank_runs(s, period);
+    }
+}
+
+/* Leaves everything of the rank's that could keep its job from ending, and ignores the signals that
+ * ask the rank to stop: how it does that is measured, too. */
+static void detach(void)
+{
+    static const int ignored[] = {SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+    int null = open("/dev/null", O_RDWR);
+
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        dup2(null, fd);
+    closefrom(STDERR_FILENO + 1);
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        signal(ignored[i], SIG_IGN);
+    setpriority(PRIO_PROCESS, 0, 19);
+    if (chdir("/")) {
+        /* then it stays */
+    }
+}
+
+static void run_sampler(struct sampler *s, int ngpus)
+{
+    const char *start = getenv("UNETCTL_START");
+    struct timespec now;
+    struct stat st;
+    char host[65] = "";
+
+    detach();
+    s->pidfd = (int)syscall(SYS_pidfd_open, s->rank.pid, 0);
+    if (!procid_is_alive(&s->rank) || stat(s->dir, &st))
+        return;
+    gethostname(host, sizeof host - 1);
+    path_format(s->file, "%s/energy-%s-%d.csv", s->dir, host, (int)getpid());
+    snprintf(s->claim, sizeof s->claim, "%lx %lx", (unsigned long)st.st_dev,
+             (unsigned long)st.st_ino);
+    start = start ? strstr(start, "running-") : NULL;
+    snprintf(s->start, sizeof s->start, "%s", start ? start + strlen("running-") : "");
+    clock_gettime(CLOCK_REALTIME, &now);
+    s->unix_time = (double)now.tv_sec + (double)now.tv_nsec / 1e9 - clock_now();
+    find_devices(s, ngpus);
+    measure(s);
+}
+
+int sampler_start(const char *attempt_dir, pid_t rank, int ngpus, struct err *e)
+{
+    static struct sampler s;
+    static char dir[PATH_MAX];
+
+    if (!realpath(attempt_dir, dir))
+        return err_errno(e, ERR_USAGE, errno, "energy: %s", attempt_dir);
+    s.dir = dir;
+    if (procid_get(rank, &s.rank))
+        return err_set(e, ERR_USAGE, "energy: there is no process %d", (int)rank);
+    pid_t child = fork();
+    if (child == 0) {
+        run_sampler(&s, ngpus);
+        _exit(0);
+    }
+    return child < 0 ? err_errno(e, ERR_INTERNAL, errno, "energy") : 0;
+}
+
+void sampler_describe(struct buf *dst)
+{
+    static struct sampler s;
+
+    s.ndevices = 0;
+    add_gpus(&s, MOST_DEVICES / 2);
+    size_t ngpus = s.ndevices, npackages = add_packages(&s);
+    buf_add(dst, ngpus ? "of GPUs by NVML; " : "not of GPUs (no NVML, or no GPU that it measures); ");
+    buf_add(dst, s.ndevices > ngpus ? "of CPU packages by RAPL"
+                 : npackages        ? "not of CPU packages: RAPL is readable for root only"
+                                    : "not of CPU packages (no RAPL)");
+}
