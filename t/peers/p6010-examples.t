@@ -96,9 +96,49 @@ END
 rank 1 of 3 local 1 bf16 3.0
 rank 2 of 3 local 0 bf16 3.0" "has 3 ranks as 2+1 and the precision of its option"
 }
-if ! command -v accelerate >/dev/null; then
-    skip "accelerate is not installed" "accelerate launch"
-else
-    case " ${EXAMPLES:-accelerated} " in *" accelerated "*) accelerated ;; esac
-fi
+case " ${EXAMPLES:-accelerated} " in *" accelerated "*)
+    if has accelerate; then accelerated; else skip "accelerate is not installed" "accelerate launch"; fi ;;
+esac
+
+# ---- DeepSpeed: its processes are those of engine pytorch
+deepspeed_ranks() {
+    mkdir deepspeed
+    cat >deepspeed/train.py <<'END'
+import os, time
+import deepspeed, torch
+deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False # compiled at the start, with PyTorch's headers
+deepspeed.init_distributed(dist_backend="gloo")
+net = torch.nn.Linear(16, 1)
+engine, *_ = deepspeed.initialize(model=net, model_parameters=net.parameters(), config={
+    "train_micro_batch_size_per_gpu": 8,
+    "optimizer": {"type": "Adam", "params": {"lr": 0.01, "torch_adam": True}}})
+rank, begun = deepspeed.comm.get_rank(), time.time()
+torch.manual_seed(rank)
+for step in range(1, 6):
+    engine.backward((engine(torch.randn(8, 16)) ** 2).mean())
+    engine.step()
+    if rank == 0:
+        print(f"step {step} seconds {time.time() - begun:.6f}", flush=True)
+print("rank", rank, "of", deepspeed.comm.get_world_size(), "local", engine.local_rank,
+      "weights %.6f" % net.weight.sum().item(), flush=True)
+END
+    cat >deepspeed/study.yaml <<END
+name: deepspeed
+engine: pytorch
+pytorch:
+  script: ./train.py
+  python: $(command -v python3)
+  env: {PYTHONPATH: $TMP/mended, OMP_NUM_THREADS: 1, DS_ACCELERATOR: cpu}
+log: {pattern: 'step (?<step>\d+) seconds (?<elapsed>\S+)'}
+END
+    exits 0 "DeepSpeed" unetctl submit -C deepspeed --site sandbox --gpus 3 --wait --timeout 600
+    grep -h '^rank' deepspeed/runs/*/attempt-1/*.out | sort >ranks
+    is "$(sed 's/ weights.*//' ranks)" "rank 0 of 3 local 0
+rank 1 of 3 local 1
+rank 2 of 3 local 0" "has 3 ranks as 2+1"
+    is "$(sed 's/.* weights//' ranks | sort -u | wc -l)" 1 "whose weights are the same after 5 steps of different data"
+}
+case " ${EXAMPLES:-deepspeed} " in *" deepspeed "*)
+    if has deepspeed; then deepspeed_ranks; else skip "deepspeed is not installed" "DeepSpeed"; fi ;;
+esac
 done_testing

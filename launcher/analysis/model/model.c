@@ -384,18 +384,11 @@ static int fit_groups(struct model *m, const struct group *groups, size_t n, dou
     return rc;
 }
 
-static struct bounds bounds_of(double values[MODEL_DRAWS])
-{
-    median_sort(values, MODEL_DRAWS);
-    return (struct bounds){values[(int)(MODEL_DRAWS * (1 - MODEL_LEVEL) / 2)],
-                           median_of_sorted(values, MODEL_DRAWS),
-                           values[(int)(MODEL_DRAWS * (1 + MODEL_LEVEL) / 2)]};
-}
-
-/* Fills the times of all draws at a count. */
-static void fill_times(const struct model *m, double gpus, double dst[MODEL_DRAWS])
+/* Fills the times of all draws at a count. scatter is the standard deviation of a run there. */
+static void fill_times(const struct model *m, double gpus, double scatter, double dst[MODEL_DRAWS])
 {
     double x[MODEL_LAW_TERMS] = {0}, links[3] = {0}, beyond = fmax(0, log2(gpus / m->largest));
+    double spread = beyond > 0 ? hypot(scatter, m->beyond * beyond) : 0;
 
     for (int i = 0; i < m->nterms; i++)
         x[i] = model_law_value(&m->terms[i], &m->known, gpus);
@@ -406,28 +399,38 @@ static void fill_times(const struct model *m, double gpus, double dst[MODEL_DRAW
         dst[d] = links[draw->which];
         for (int i = 0; i < draw->nterms; i++)
             dst[d] += draw->coefficient[i] * x[draw->term[i]];
-        if (beyond > 0) /* what is measured there is a run, which scatters */
-            dst[d] *= exp(hypot(SPREAD, m->beyond * beyond) * draw->z);
+        dst[d] *= exp(spread * draw->z);
     }
+}
+
+/* Returns the time at a count, or, with a base above 0, the speed-up over it. What is measured is a
+ * run, which scatters, so the interval is one of runs; what is expected is not. */
+static struct bounds predict(const struct model *m, double base, double gpus)
+{
+    static const double scatter[2] = {0, SPREAD};
+    double times[2][MODEL_DRAWS], own[MODEL_DRAWS];
+
+    for (int k = 0; k < 2; k++) {
+        fill_times(m, gpus, scatter[k], times[k]);
+        if (base > 0)
+            fill_times(m, base, scatter[k], own);
+        for (size_t d = 0; base > 0 && d < MODEL_DRAWS; d++)
+            times[k][d] = own[d] / times[k][d];
+        median_sort(times[k], MODEL_DRAWS);
+    }
+    return (struct bounds){times[1][(int)(MODEL_DRAWS * (1 - MODEL_LEVEL) / 2)],
+                           median_of_sorted(times[0], MODEL_DRAWS),
+                           times[1][(int)(MODEL_DRAWS * (1 + MODEL_LEVEL) / 2)]};
 }
 
 struct bounds model_predict(const struct model *m, double gpus)
 {
-    double times[MODEL_DRAWS];
-
-    fill_times(m, gpus, times);
-    return bounds_of(times);
+    return predict(m, 0, gpus);
 }
 
 struct bounds model_speedup(const struct model *m, double base, double gpus)
 {
-    double times[MODEL_DRAWS], own[MODEL_DRAWS];
-
-    fill_times(m, base, own);
-    fill_times(m, gpus, times);
-    for (size_t d = 0; d < MODEL_DRAWS; d++)
-        own[d] /= times[d];
-    return bounds_of(own);
+    return predict(m, base, gpus);
 }
 
 /* Predicts each count from the others, except the smallest: nothing is predicted below it, and the

@@ -16,9 +16,10 @@
  * coefficients are possible over that of its prior (Klugkist, Laudy and Hoijtink 2005), times a
  * prior that is halved by each further loss and divided among their kinds (as Chen and Chen 2008).
  * A prediction is a quantile of draws from that average. Beyond the largest count a draw also
- * varies by the 2 % that a run scatters by beforehand, and, for what no set describes, by 1.5 % for
- * each doubling and by as much as the largest count lies outside the interval that is predicted for
- * it from the others. doc/STATISTICS.md has the simulations that the constants are from. */
+ * varies, by 1.5 % for each doubling and by as much as the largest count lies outside the interval
+ * that is predicted for it from the others, for what no set describes; and the interval includes
+ * the 2 % by which a run scatters beforehand. doc/STATISTICS.md has the simulations that the
+ * constants are from. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_MODEL_MODEL_H
 #define UNETCTL_LAUNCHER_ANALYSIS_MODEL_MODEL_H
 
