@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include <slurm/slurm.h>
+#include <stdlib.h>
 
 #include "launcher/scheduler/slurm/library/library.h"
 #include "launcher/scheduler/slurm/serve.h"
@@ -16,6 +17,7 @@ int main(int argc, char **argv)
 
     if (code)
         return code;
+    unsetenv("SLURM_DEBUG_FLAGS"); /* sbatch's; from 24.11 on libslurm ends if it has a wrong one */
     slurm_init(NULL);
     serve(&library);
     slurm_fini();
