@@ -138,7 +138,7 @@ static int rank_quality(const char *name)
     return !name ? 0 : strcmp(name, "iou") == 0 ? 3 : strcmp(name, "accuracy") == 0 ? 1 : 2;
 }
 
-static int find_quality(const struct log_table *t, const struct log_form *form,
+static int find_quality(const struct log_table *t, const struct log_form *form, bool whole,
                         struct log_columns *dst, struct err *e)
 {
     const char *named = form->quality ? form->quality : form->quality_name, *found = NULL;
@@ -151,7 +151,8 @@ static int find_quality(const struct log_table *t, const struct log_form *form,
             dst->column[LOG_QUALITY] = (int)i;
         }
     }
-    if (named && !found && find_named(t, LOG_QUALITY, named, "quality", dst, e))
+    if (named && !found && (whole || find_column(t, named) >= 0) &&
+        find_named(t, LOG_QUALITY, named, "quality", dst, e))
         return -1;
     snprintf(dst->metric, sizeof dst->metric, "%s",
              form->quality_name ? form->quality_name : named ? named : found ? found : "");
@@ -205,7 +206,7 @@ static void name_unit(const char *column, char dst[24])
             snprintf(dst, 24, "%ss", units[i]);
 }
 
-int log_columns_find(const struct log_table *t, const struct log_form *form,
+int log_columns_find(const struct log_table *t, const struct log_form *form, bool whole,
                      struct log_columns *dst, struct err *e)
 {
     const struct {
@@ -231,7 +232,7 @@ int log_columns_find(const struct log_table *t, const struct log_form *form,
         name_unit(t->columns[units].name, dst->unit);
     else
         find_rate(t, dst);
-    if (find_quality(t, form, dst, e))
+    if (find_quality(t, form, whole, dst, e))
         return -1;
     if (dst->column[LOG_TIME] < 0 && dst->column[LOG_RUN_S] < 0 && dst->column[LOG_RATE] < 0)
         return log_table_ask(t, e, "none of its columns is known as a time: let the program log the "

@@ -32,9 +32,10 @@ struct log_columns {
     char unit[24];   /* of LOG_UNITS or LOG_RATE */
 };
 
-/* Finds the columns. Returns 0, or -1 with ERR_CONFIG: a column that the user names does not exist,
- * or there is neither a time nor a rate. */
-int log_columns_find(const struct log_table *t, const struct log_form *form,
+/* Finds the columns. whole: the run was not to end early, so it must have its quality. Returns 0,
+ * or -1 with ERR_CONFIG: a column that the user names does not exist, or there is neither a time
+ * nor a rate. */
+int log_columns_find(const struct log_table *t, const struct log_form *form, bool whole,
                      struct log_columns *dst, struct err *e);
 
 /* Returns what the numbers count that a column has in n rows: LOG_TOTAL if they always rise and the

@@ -506,7 +506,7 @@ int log_intervals_fill(const struct log_table *t, const struct log_form *form, s
                        struct err *e)
 {
     struct reader reader = {.t = t, .form = form, .before = NAN, .done_before = NAN, .e = e};
-    int rc = log_columns_find(t, form, &reader.c, e);
+    int rc = log_columns_find(t, form, r->limited != 1, &reader.c, e);
 
     enum log_role work = reader.c.column[LOG_UNITS] >= 0 ? LOG_UNITS : LOG_RATE;
     double scale = reader.c.scale[work] > 0 ? reader.c.scale[work] : 1;

@@ -16,13 +16,16 @@ static char path[] = "/tmp/unetctl-intervals.XXXXXX";
 static struct result r;
 static struct err e;
 static struct log_form form; /* of the next file only */
+static struct {
+    int gpus, limited;
+} plan;
 
 static int read_bytes(const char *text, size_t n)
 {
     curve_destroy(r.curve);
-    int gpus = r.gpus;
     result_init(&r);
-    r.gpus = gpus;
+    r.gpus = plan.gpus;
+    r.limited = plan.limited;
     if (atomicfile_write(path, text, n, 0600, &e))
         bail_out("%s", e.text);
     int rc = log_file_read(path, &form, &r, &e);
@@ -74,7 +77,7 @@ static void check_steps_apart(void)
 
 static void check_work_of_one_gpu(void)
 {
-    r.gpus = 4;
+    plan.gpus = 4;
     form.units = "samples/s:gpu";
     ok(read_text("step,step_time,samples/s,loss\n1,1,100,3\n2,1,100,2\n3,1,100,1\n") == 0 &&
            r.curve->units[2] == 400 && r.images_per_s == 400 && strcmp(r.unit, "samples") == 0,
@@ -85,7 +88,15 @@ static void check_work_of_one_gpu(void)
     form.units = "tokens:total:gpu";
     ok(read_text("step,step_time,tokens\n1,1,100\n2,1,200\n3,1,300\n") == 0 &&
            r.curve->units[2] == 400, "also counted from the start");
-    r.gpus = 0;
+    plan.gpus = 0;
+    form.quality = "val_acc";
+    refused(ERR_CONFIG, "step,step_time\n1,1\n2,1\n", "no column 'val_acc'",
+            "a whole run without quality");
+    plan.limited = 1;
+    form.quality = "val_acc";
+    ok(read_text("step,step_time\n1,1\n2,1\n") == 0 && r.limited == 1,
+       "a run that was to end early needs none");
+    plan.limited = 0;
 }
 
 static void check_lightning(void)
