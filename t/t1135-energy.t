@@ -95,7 +95,7 @@ exits 0 "a run where nothing can be measured" submit none --gpus 1
 is "$(find none/runs -name 'energy*')" "" "has no file"
 unlike <(cat "$(attempt none g01-s1)"/slurm-*.out) 'energy|NVML' "and nothing is said"
 UNETCTL_POWERCAP=none LD_LIBRARY_PATH=$TMP/nvml unetctl doctor -C none >"$OUT" 2>&1
-like "$OUT" 'energy.*measured of GPUs by NVML; not of CPU packages' "doctor says what can be"
+like "$OUT" 'energy.*of GPUs: by NVML; of CPU packages: not measured' "doctor says what can be"
 exits 2 "a process that is not there is refused" unetctl energy --pid 99999999 "$TMP"
 like "$ERR" 'there is no process 99999999' "by one line"
 done_testing

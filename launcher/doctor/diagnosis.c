@@ -229,7 +229,7 @@ static void check_energy(const json_t *list, struct findings *dst)
             add_host(&others, text_of(facts, "host"));
     }
     if (*first)
-        findings_add(dst, FINDING_OK, "energy", "measured %s%s%s", first,
+        findings_add(dst, FINDING_OK, "energy", "%s%s%s", first,
                      others.count ? "; otherwise on " : "", others.text);
 }
 

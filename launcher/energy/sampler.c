@@ -414,8 +414,9 @@ void sampler_describe(struct buf *dst)
     s.ndevices = 0;
     add_gpus(&s, MOST_DEVICES / 2);
     size_t ngpus = s.ndevices, npackages = add_packages(&s);
-    buf_add(dst, ngpus ? "of GPUs by NVML; " : "not of GPUs (no NVML, or no GPU that it measures); ");
-    buf_add(dst, s.ndevices > ngpus ? "of CPU packages by RAPL"
-                 : npackages        ? "not of CPU packages: RAPL is readable for root only"
-                                    : "not of CPU packages (no RAPL)");
+    buf_add(dst, ngpus ? "of GPUs: by NVML; "
+                       : "of GPUs: not measured (no NVML, or no GPU that it measures); ");
+    buf_add(dst, s.ndevices > ngpus ? "of CPU packages: by RAPL"
+                 : npackages        ? "of CPU packages: not measured (RAPL is readable for root only)"
+                                    : "of CPU packages: not measured (no RAPL)");
 }
