@@ -19,7 +19,8 @@
  * once. Returns 0, or -1 if there is no such process or folder. */
 int sampler_start(const char *attempt_dir, pid_t rank, int ngpus, struct err *e);
 
-/* Adds what can be measured here to dst: "GPUs by NVML; CPU packages cannot be read (RAPL)". */
+/* Adds what can be measured here to dst, such as "of GPUs: by NVML; of CPU packages: not measured
+ * (no RAPL)". */
 void sampler_describe(struct buf *dst);
 
 #endif
