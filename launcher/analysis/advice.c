@@ -35,7 +35,8 @@ static void choose_least(struct advice_choice *c, const struct series *s, enum q
              s->limited ? "with whole runs" : "measured");
 }
 
-/* Is the energy of the chosen count below that of all others, by the intervals of their ratios? */
+/* Returns whether the energy of the chosen count is below that of all others, by the intervals of
+ * their ratios. */
 static bool is_separated(const struct series *s, const struct series_point *chosen)
 {
     for (size_t i = 0; i < s->npoints; i++) {

@@ -160,7 +160,7 @@ static int add_quantity(struct analysis_pair *pair, const struct series *a, cons
     return 0;
 }
 
-/* Have both series the quantity? */
+/* Returns whether both series have the quantity. */
 static bool has_both(const struct series *x, const struct series *y, enum quantity q)
 {
     return q != QUANTITY_IOU || ((x->has_quality || y->has_quality) &&
@@ -194,9 +194,9 @@ static int add_pair(struct analysis *a, size_t i, size_t k, struct err *e)
     return pair->differences ? 0 : -1;
 }
 
-/* Are both series comparable? Two known modes of scaling of one engine in one source are not, since
- * they differ by more than one cause; nor are epochs that grow with the GPUs and epochs that do
- * not. */
+/* Returns whether both series are comparable. Two known modes of scaling of one engine in one
+ * source are not, since they differ by more than one cause; nor are epochs that grow with the GPUs
+ * and epochs that do not. */
 static bool are_comparable(const struct analysis_series *x, const struct analysis_series *y)
 {
     enum series_mode a = x->series.mode, b = y->series.mode;

@@ -15,7 +15,7 @@ static const double *values_of(const struct result *r, enum convergence_metric m
     return metric == CONVERGENCE_SCORE ? r->curve->score : r->curve->loss;
 }
 
-/* Is a larger value of the metric the better one? */
+/* Returns whether a larger value of the metric is the better one. */
 static bool is_rising(const struct series *s, enum convergence_metric metric)
 {
     return metric == CONVERGENCE_SCORE && !s->lower;

@@ -59,7 +59,8 @@ static bool reaches(double efficiency, const struct decision *d)
     return round(1000 * efficiency) >= round(1000 * d->rule.efficiency);
 }
 
-/* Does the efficiency of p as measured, printed with three decimals, reach the threshold? */
+/* Returns whether the efficiency of p as measured, printed with three decimals, reaches the
+ * threshold. */
 static bool is_efficient(const struct decision *d, const struct series *s,
                          const struct series_point *p)
 {
@@ -496,7 +497,7 @@ size_t decision_list_counts(const struct decision *d, const struct series *s, de
     return n;
 }
 
-/* Is the advice for lack of a better count, all others being shown to fail? */
+/* Returns whether the advice is for lack of a better count, all others being shown to fail. */
 static bool all_fail(const struct decision *d, const struct series *s)
 {
     for (size_t i = 1; i < s->npoints; i++)

@@ -120,7 +120,7 @@ static void count_runs(struct quality *q, const struct series_point *p, double b
     q->collapse_most = proportion_upper(q->ncollapsed, q->nruns, INTERVAL_LEVEL);
 }
 
-/* Do more of the runs of q collapse than of the base case's? */
+/* Returns whether more of the runs of q collapse than of the base case's. */
 static bool collapses(const struct quality *q, const struct quality *base)
 {
     return q->ncollapsed * base->nruns > base->ncollapsed * q->nruns;
@@ -178,7 +178,7 @@ static void keep_pairs(struct result *a, size_t *na, struct result *b, size_t *n
     *na = *nb = n;
 }
 
-/* Are the losses of the first epochs of n pairs equal? */
+/* Returns whether the losses of the first epochs of n pairs are equal. */
 static bool start_alike(const struct result *a, const struct result *b, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

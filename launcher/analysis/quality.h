@@ -68,11 +68,11 @@ struct quality {
 /* Returns "holds", "undecided", ... or "holds by construction". */
 const char *quality_state_name(const struct quality *q);
 
-/* Is r no better than predicting one class everywhere, which is called blind? False if that is
- * unknown. */
+/* Returns whether r is no better than predicting one class everywhere, which is called blind; false
+ * if that is unknown. */
 bool quality_is_blind(const struct result *r);
 
-/* Were IoU or accuracy recorded, and do those of no count reach QUALITY_LEARNT? */
+/* Returns whether IoU or accuracy were recorded, and those of no count reach QUALITY_LEARNT. */
 bool quality_is_unlearnt(const struct series *s);
 
 /* Returns "falls", or of a quality of which less is better "rises". */

@@ -129,7 +129,8 @@ static struct ratio scale_ratio(struct ratio r, double factor)
     return r;
 }
 
-/* Can q be compared? Times of whole trainings cannot if the numbers of epochs differ. */
+/* Returns whether q can be compared. Times of whole trainings cannot if the numbers of epochs
+ * differ. */
 static bool is_comparable(const struct series_point *base, const struct series_point *p,
                           enum quantity q)
 {

@@ -36,8 +36,8 @@ static bool is_narrow(const struct result *r)
     return r->gpus > 1 && r->nodes <= 1;
 }
 
-/* Does the run belong to the group? common is settings_common of the run's settings, or NULL if the
- * run is narrow or its settings are unknown. */
+/* Returns whether the run belongs to the group. common is settings_common of the run's settings, or
+ * NULL if the run is narrow or its settings are unknown. */
 static bool is_in_group(const struct result *r, const char *common, const struct series_group *g)
 {
     return strcmp(r->engine, g->engine) == 0 &&
@@ -78,7 +78,7 @@ static struct series_group *append_group(struct series_groups *all, const struct
     return r->settings && (!g->alone || !g->spread) ? NULL : g;
 }
 
-/* Does another group contain all runs of g? */
+/* Returns whether another group contains all runs of g. */
 static bool is_part(const struct series_groups *all, const struct series_group *g)
 {
     for (const struct series_group *other = all->list; other < all->list + all->count; other++) {

@@ -28,8 +28,8 @@ static const struct cli_option options[] = {
     {0},
 };
 
-/* Does the job also serve a run that is not to be cancelled, as that of an allocation (one job
- * that executes many runs) may? */
+/* Returns whether the job also serves a run that is not to be cancelled, as that of an allocation
+ * (one job that executes many runs) may. */
 static bool is_shared(const struct run_status_list *list, const struct run_status *s, int nids,
                       char **ids)
 {

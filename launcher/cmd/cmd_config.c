@@ -45,8 +45,8 @@ struct values {
     char names[JOB_EXTRA_MAX][64];
 };
 
-/* Is this key of the site's profile (the defaults for a cluster) shown as slurm.NAME of the study,
- * to which its value was copied? */
+/* Returns whether this key of the site's profile (the defaults for a cluster) is shown as
+ * slurm.NAME of the study, to which its value was copied. */
 static bool is_shown_as_slurm(const char *path)
 {
     char name[128];
@@ -87,7 +87,7 @@ static void list_values(const struct workspace *w, struct values *dst)
     list_words(&w->environment, dst);
 }
 
-/* Is the value one of an engine that the study does not use? */
+/* Returns whether the value is one of an engine that the study does not use. */
 static bool is_of_other_engine(const struct workspace *w, const struct shown_setting *v)
 {
     const size_t n = strcspn(v->name, ".");
@@ -99,7 +99,8 @@ static bool is_of_other_engine(const struct workspace *w, const struct shown_set
            (v->name[n] && engine_find(section, &ignored) && strcmp(section, w->study.engine) != 0);
 }
 
-/* Do the names on the command line select the value, by its own name or its section's? */
+/* Returns whether the names on the command line select the value, by its own name or its
+ * section's. */
 static bool is_asked_for(const struct shown_setting *v, int nnames, char **names)
 {
     for (int i = 0; i < nnames; i++) {

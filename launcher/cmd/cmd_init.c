@@ -166,8 +166,8 @@ static void describe_data(const struct data_look *look, struct buf *dst)
         buf_addf(dst, "# Masks: %s.\n", look->masks_text);
 }
 
-/* Do the settings so far, those of options and of the user's file, already say what mask values
- * mean? */
+/* Returns whether the settings so far, those of options and of the user's file, already say what
+ * mask values mean. */
 static bool are_masks_set(const struct yaml_setting *settings, size_t n)
 {
     static const char *const keys[] = {"data.classes", "data.ignore", "data.class_file",
@@ -295,7 +295,7 @@ static size_t take_user(const struct study *user, struct buf *texts, bool images
     return n;
 }
 
-/* Does the engine run programs that need no interpreter? */
+/* Returns whether the engine runs programs that need no interpreter. */
 static bool runs_programs(const char *of)
 {
     struct err ignored;

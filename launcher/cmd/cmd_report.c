@@ -114,8 +114,8 @@ struct input {
     struct bandwidth_link measured[BANDWIDTH_KINDS]; /* of the last study that has some */
 };
 
-/* Is only output on stdout requested, and not the folder of a report? With -o that is written as
- * well, except with --predict. */
+/* Returns whether only output on stdout is requested, and not the folder of a report. With -o that
+ * is written as well, except with --predict. */
 static bool is_only_printed(void)
 {
     return as_text || as_rules || as_paragraph || predict || proposal ||

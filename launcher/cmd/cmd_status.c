@@ -238,7 +238,8 @@ static int print_json(json_t *studies, bool is_list, struct err *e)
     return jsonio_print(root, 9, "the status", e);
 }
 
-/* Are the operands folders of studies? Otherwise they are runs of one study. */
+/* Returns the number of operands if they are folders of studies, 0 if they are runs of one study,
+ * or -1 with ERR_USAGE. */
 static int count_studies(int noperands, char **operands, struct err *e)
 {
     int count = 0;

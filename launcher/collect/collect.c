@@ -266,7 +266,7 @@ static int scan_study(const struct workspace *w, const char *label, struct resul
     return 0;
 }
 
-/* Does the file already contain these bytes? Then it is not written again. */
+/* Returns whether the file already contains these bytes. Then it is not written again. */
 static bool has_bytes(const char *path, const char *text, size_t n)
 {
     struct err e;
@@ -353,7 +353,7 @@ static int add_results_table(const char *dir, const struct results *table,
     return rc;
 }
 
-/* Is this a temporary file of atomicfile, such as "results.csv.tmp-4711-0"? */
+/* Returns whether this is a temporary file of atomicfile, such as "results.csv.tmp-4711-0". */
 static bool is_temporary(const char *name)
 {
     const char *tail = strstr(name, ".csv.tmp-");

@@ -59,8 +59,8 @@ static void read_log_scores(const char *dir, struct result *r)
         r->val_images = (long)r->scores->count;
 }
 
-/* May the file itself say on how many GPUs it ran? Only then is one read that is not a table and
- * whose name is not that of a log (log_name.h). */
+/* Returns whether the file itself may say on how many GPUs it ran. Only then is one read that is
+ * not a table and whose name is not that of a log (log_name.h). */
 static bool states_gpus(const char *dir, const char *name)
 {
     char path[PATH_MAX];
@@ -69,8 +69,8 @@ static bool states_gpus(const char *dir, const char *name)
     return log_file_is_known(path_format(path, "%s/%s", dir, name), &stated) && stated;
 }
 
-/* Is the name similar to a log's, such as LOG_4.CSV or log_4.csv.gz? Such a file is reported,
- * because it is not read. */
+/* Returns whether the name is similar to a log's, such as LOG_4.CSV or log_4.csv.gz. Such a file is
+ * reported, because it is not read. */
 static bool is_near_log(const char *name)
 {
     static const char *const packed[] = {".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zst", ".csv.zip",
@@ -148,7 +148,7 @@ struct collected {
     struct result *rows;
 };
 
-/* Are two numbers equal to six decimals, or at least one of them unknown? */
+/* Returns whether two numbers are equal to six decimals, or at least one of them is unknown. */
 static bool agree_if_known(double a, double b)
 {
     return isnan(a) || isnan(b) || fabs(a - b) <= 2e-6 + 1e-6 * fabs(b);
@@ -183,7 +183,7 @@ static const char *find_difference(const struct result *row, const struct result
     return NULL;
 }
 
-/* Has the row values that no run can have? Its log may be missing. */
+/* Returns whether the row has values that no run can have. Its log may be missing. */
 static bool is_impossible(const struct result *r)
 {
     const double epochs[] = {r->first_epoch_s, r->second_epoch_s, r->median_epoch_s},

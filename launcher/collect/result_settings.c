@@ -41,8 +41,8 @@ static void add_setting_text(struct buf *b, const json_t *plan, const json_t *va
     }
 }
 
-/* Is the layout multi-worker by choice? It is if several tasks run on one node, where one could
- * have all GPUs; any other layout is what the strategy auto would choose. */
+/* Returns whether the layout is multi-worker by choice. It is if several tasks run on one node,
+ * where one could have all GPUs; any other layout is what the strategy auto would choose. */
 static bool is_multi_worker(const json_t *plan)
 {
     const json_t *layout = json_object_get(plan, "layout");
@@ -55,8 +55,8 @@ static bool is_multi_worker(const json_t *plan)
            json_integer_value(json_object_get(layout, "tasks")) > 1;
 }
 
-/* Is path the one of the two batch settings that does not apply to the run? train.global_batch
- * applies if the plan has it, and otherwise train.batch_per_gpu. */
+/* Returns whether path is the one of the two batch settings that does not apply to the run.
+ * train.global_batch applies if the plan has it, and otherwise train.batch_per_gpu. */
 static bool is_other_batch(const json_t *plan, const char *path)
 {
     bool global = json_integer_value(run_plan_value(plan, SETTINGS_GLOBAL_BATCH)) > 0;

@@ -36,8 +36,8 @@ static long bounded_integer(const json_t *o, const char *key, long min, long max
     return json_is_integer(v) && value >= min && value <= max ? (long)value : -1;
 }
 
-/* Is the run to end at limit.steps or limit.minutes? The record of the embedded trainer says so
- * itself. */
+/* Returns whether the run is to end at limit.steps or limit.minutes. The record of the embedded
+ * trainer says so itself. */
 static bool is_limited(const json_t *plan, const char *engine)
 {
     const json_t *limit = json_object_get(plan, "limit");
@@ -129,7 +129,7 @@ static const char *from_study(const char *text, const char *study_dir)
     return strncmp(text, study_dir, n) == 0 && text[n] == '/' ? text + n + 1 : text;
 }
 
-/* Are both the same number, one of them rounded to six decimals? */
+/* Returns whether both are the same number, one of them rounded to six decimals. */
 static bool is_same_number(double a, double b)
 {
     return fabs(a - b) <= 2e-6 + 1e-6 * fabs(b);

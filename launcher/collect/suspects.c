@@ -12,13 +12,14 @@
 
 #include "launcher/collect/results/settings.h"
 
-/* Are both equal, or both unknown? */
+/* Returns whether both are equal, or both unknown. */
 static bool is_equal(double a, double b)
 {
     return a == b || (isnan(a) && isnan(b));
 }
 
-/* Have both runs the same times and losses of epochs, training time and final quality? */
+/* Returns whether both runs have the same times and losses of epochs, training time and final
+ * quality. */
 static bool is_copy(const struct result *a, const struct result *b)
 {
     size_t n = a->curve ? a->curve->n : 0;
@@ -29,7 +30,7 @@ static bool is_copy(const struct result *a, const struct result *b)
            memcmp(a->curve->loss, b->curve->loss, n * sizeof(double)) == 0;
 }
 
-/* Is the run done, with enough epoch times to distinguish it from another? */
+/* Returns whether the run is done, with enough epoch times to distinguish it from another. */
 static bool has_times(const struct result *r)
 {
     return r->state == RESULT_DONE && isfinite(r->training_time) && r->curve->n > 1;
@@ -190,7 +191,8 @@ static double find_step(const struct curve *c)
     return step;
 }
 
-/* Is it a small chance that another run has the same times? They scatter by 0.1 % at least. */
+/* Returns whether the chance that another run has the same times is small. Times scatter by 0.1 %
+ * at least. */
 static bool is_no_chance(const struct curve *c)
 {
     double sum = 0, squares = 0, n = (double)c->n;

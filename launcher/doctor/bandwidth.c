@@ -29,7 +29,7 @@ static size_t count_ranks(const json_t *measured)
     return json_array_size(json_object_get(measured, "hosts"));
 }
 
-/* Is this a list [RANK, RANK, SECONDS] of two of the ranks? */
+/* Returns whether this is a list [RANK, RANK, SECONDS] of two of the ranks. */
 static bool is_link(const json_t *link, size_t nranks)
 {
     const json_t *a = json_array_get(link, 0), *b = json_array_get(link, 1);
@@ -145,7 +145,7 @@ static int open_table(struct table *t, const json_t *measured, const json_t *siz
     return 0;
 }
 
-/* Is this a link of the kind, between ranks that are not known to be slow? */
+/* Returns whether this is a link of the kind, between ranks that are not known to be slow. */
 static bool counts(const struct table *t, const struct link *l, enum bandwidth_kind kind)
 {
     return l->kind == kind && !t->is_slow[l->ranks[0]] && !t->is_slow[l->ranks[1]];
@@ -190,7 +190,8 @@ static double find_usual(struct table *t, enum bandwidth_kind kind)
     return ends >= 2 * 3 ? stat_median(t->some, m) : NAN;
 }
 
-/* Are all ranks of this one's host that have links slow, and is it the first of them? */
+/* Returns whether all ranks of this one's host that have links are slow. Sets *is_first to whether
+ * this one is the first of them. */
 static bool leads_slow_node(const struct table *t, size_t rank, bool *is_first)
 {
     const char *host = host_of(t->measured, rank);

@@ -255,8 +255,8 @@ static const char *find_mpi_type(const char *launcher, size_t *length)
     return type;
 }
 
-/* Is type in the list that srun prints? It has one type per line, and after "available:" their
- * versions. */
+/* Returns whether type is in the list that srun prints. The list has one type per line, and after
+ * "available:" their versions. */
 static bool is_listed(const char *list, const char *type, size_t length)
 {
     for (const char *s = list; *s; s += strcspn(s, LIST_BLANKS), s += strspn(s, LIST_BLANKS))
@@ -488,8 +488,8 @@ static void check_names(const json_t *ranks, struct findings *dst)
         findings_add(dst, FINDING_OK, "names", "every node resolves the others, both ways");
 }
 
-/* Could the peer not listen at its port, or did it leave no report? Then that is reported, and not
- * the route. */
+/* Returns whether the peer could not listen at its port, or left no report. Then that is reported,
+ * and not the route. */
 static bool cannot_listen(const json_t *ranks, const json_t *peer)
 {
     const json_t *r = json_array_get(ranks,
@@ -498,8 +498,8 @@ static bool cannot_listen(const json_t *ranks, const json_t *peer)
     return !json_is_object(r) || *text_of(json_object_get(r, "port"), "error");
 }
 
-/* Did a rank before i on the same host, or rank i for a peer before its peer k, already fail to
- * reach the host of peer k? Then that was reported. */
+/* Returns whether a rank before i on the same host, or rank i for a peer before its peer k, already
+ * failed to reach the host of peer k. Then that was reported. */
 static bool is_reported(const json_t *ranks, size_t i, size_t k)
 {
     const json_t *rank = json_array_get(ranks, i), *r, *peer;

@@ -182,7 +182,8 @@ static void add_interface(json_t *facts)
                         found ? json_string("") : json_sprintf("NCCL_SOCKET_IFNAME=%.60s", choice));
 }
 
-/* Is this a bridge? One without guests, such as docker0, has no link, which is normal. */
+/* Returns whether this is a bridge. One without guests, such as docker0, has no link, which is
+ * normal. */
 static bool is_bridge(const char *name)
 {
     char path[64 + IF_NAMESIZE];

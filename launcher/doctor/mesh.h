@@ -21,8 +21,8 @@ struct mesh_peer {
     char error[200];       /* why the peer was not reached */
 };
 
-/* Should rank i greet rank j? Up to 33 ranks all greet each other; with more, a rank greets rank 0
- * and the next 32 ranks, where rank 0 follows the last. */
+/* Returns whether rank i should greet rank j. Up to 33 ranks all greet each other; with more, a
+ * rank greets rank 0 and the next 32 ranks, where rank 0 follows the last. */
 bool mesh_is_peer(size_t i, size_t j, size_t nranks);
 
 /* Greets all peers and answers those of the nranks ranks that should greet this one, until both are

@@ -90,7 +90,7 @@ static json_t *describe_spec(const char *text, const char *host, int port)
     return spec_report_encode(&r);
 }
 
-/* Are a and b the same machine, as node1 and node1.cluster are? */
+/* Returns whether a and b are the same machine, as node1 and node1.cluster are. */
 static bool same_name(const char *a, const char *b)
 {
     size_t n = strcspn(a, "."), m = strcspn(b, ".");
@@ -99,7 +99,8 @@ static bool same_name(const char *a, const char *b)
            (n == m && (a[n] == 0 || b[m] == 0) && strncasecmp(a, b, n) == 0);
 }
 
-/* Does this process run on the host? node becomes Slurm's name of this one, or its own. */
+/* Returns whether this process runs on the host. node becomes Slurm's name of this one, or its
+ * own. */
 static bool runs_on(const char *host, char node[MAX_HOST])
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;

@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-/* Does entry ("NAME=VALUE" or "NAME") belong to a job? SLURM_CONF does not; any SBATCH_ or SRUN_
- * variable counts as a job's, even if the user set it. */
+/* Returns whether entry ("NAME=VALUE" or "NAME") belongs to a job. SLURM_CONF does not; any SBATCH_
+ * or SRUN_ variable counts as a job's, even if the user set it. */
 bool jobenv_is_foreign(const char *entry);
 
 /* Removes all such variables from the environment of this process. */

@@ -19,7 +19,7 @@ const char *path_format(char dst[PATH_MAX], const char *fmt, ...)
  * is not set or is empty. */
 char *path_expand(const char *text, struct err *e);
 
-/* Does the folder have a file of this name? */
+/* Returns whether the folder has a file of this name. */
 bool path_has_file(const char *folder, const char *name);
 
 /* Locks a folder: waits until no other unetctl writes into it, and keeps others out until
@@ -28,9 +28,9 @@ bool path_has_file(const char *folder, const char *name);
 int path_lock_folder(const char *path);
 void path_unlock_folder(int lock);
 
-/* May this temporary file or folder be removed? With the lock of its folder (lock >= 0) it may if
- * it exists: the process that made it no longer holds the lock, so it was killed. Without a lock
- * (-1) it must be an hour old. */
+/* Returns whether this temporary file or folder may be removed. With the lock of its folder (lock
+ * >= 0) it may if it exists: the process that made it no longer holds the lock, so it was killed.
+ * Without a lock (-1) it must be an hour old. */
 bool path_is_leftover(const char *path, int lock);
 
 /* Creates the folder and its parents, unless they exist. Returns 0, or -1 with ERR_INTERNAL. */

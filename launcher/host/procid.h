@@ -15,10 +15,10 @@ struct procid {
 /* Fills dst for a running process. Returns 0, or -1 if no process has this pid, or a zombie. */
 int procid_get(pid_t pid, struct procid *dst);
 
-/* Does this process still run? Zombies do not count. */
+/* Returns whether this process still runs. Zombies do not count. */
 bool procid_is_alive(const struct procid *id);
 
-/* Was the process started since this machine was last booted? */
+/* Returns whether the process was started since this machine was last booted. */
 bool procid_is_boot(const struct procid *id);
 
 /* Sends a signal (0 only counts) to every process of a session except this one. Returns their

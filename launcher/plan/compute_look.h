@@ -18,8 +18,8 @@ struct compute_look {
     bool fatal;        /* the problem would end every run at its start */
 };
 
-/* Is unet-train the trainer, rather than the program of another engine (study.engine) or one that
- * the site names? */
+/* Returns whether unet-train is the trainer, rather than the program of another engine
+ * (study.engine) or one that the site names. */
 bool compute_look_applies(const struct study *study, const struct site *site);
 
 /* Never fails: if unet-train does not answer, that is the problem. All texts are empty where

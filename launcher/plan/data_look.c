@@ -320,8 +320,8 @@ int data_look_sample(const struct data_place *place, struct data_look *dst, stru
     return look_at_data(place, true, dst, e);
 }
 
-/* Would the study's settings interpret values of the masks differently from what they seem to
- * mean? */
+/* Returns whether the study's settings would interpret values of the masks differently from what
+ * they seem to mean. */
 static bool reads_otherwise(const struct data_look *look, const struct study *s)
 {
     bool ignores = *s->data.ignore != '\0';

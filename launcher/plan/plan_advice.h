@@ -25,9 +25,9 @@ struct plan_advice {
 void plan_advice_collect(const struct workspace *w, const struct run_plan *plan,
                          struct plan_advice *dst);
 
-/* Would Slurm send a run its signal to stop, slurm.signal_s before the time limit, at once,
- * because the limit is not longer than that? Then dst has a sentence about it. Never true without
- * a limit, or for an engine that does not resume. */
+/* Returns whether Slurm would send a run its signal to stop, slurm.signal_s before the time limit,
+ * at once, because the limit is not longer than that. Then dst has a sentence about it. Never true
+ * without a limit, or for an engine that does not resume. */
 bool plan_advice_time(const struct workspace *w, char dst[256]);
 
 #endif

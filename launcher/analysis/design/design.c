@@ -356,7 +356,8 @@ static void choose_quality(const struct design_view *v, struct design_round *nex
         add_look(v, next, test, v->design->shared ? 0 : 1);
 }
 
-/* Has no larger count a result, or are those that have all slow? */
+/* Returns DESIGN_FAILED if no larger count has a result, DESIGN_UNREACHABLE if all that have one
+ * are slow, and otherwise DESIGN_UNDECIDED. */
 static enum design_state judge_speed(const struct design_view *v)
 {
     bool slow = true;
@@ -368,7 +369,7 @@ static enum design_state judge_speed(const struct design_view *v)
     return slow ? DESIGN_UNREACHABLE : DESIGN_UNDECIDED;
 }
 
-/* Is the quality of the smallest count that may be tested shown to fall? */
+/* Returns whether the quality of the smallest count that may be tested is shown to fall. */
 static bool all_fall(const struct design_view *v, const struct design_verdict *verdict)
 {
     const struct design_test *lowest = verdict->tests;

@@ -15,7 +15,7 @@
 /* What random numbers are used for. */
 enum { TIME = 71, NODE, QUALITY, QUALITY_SEED, SERIAL };
 
-/* Does a run, on neighbouring nodes, include the first? */
+/* Returns whether a run, on neighbouring nodes, includes the first. */
 static bool has_slow(const struct design_truth *t, int gpus, uint64_t study, uint64_t place)
 {
     int width = t->nodes ? (gpus + t->per_node - 1) / t->per_node : 0;

@@ -83,14 +83,14 @@ struct bounds model_predict(const struct model *m, double gpus);
 /* Returns the speed-up over base GPUs. */
 struct bounds model_speedup(const struct model *m, double base, double gpus);
 
-/* Is gpus more than MODEL_FURTHEST times the largest measured count? */
+/* Returns whether gpus is more than MODEL_FURTHEST times the largest measured count. */
 bool model_is_extrapolation(const struct model *m, double gpus);
 
-/* Do measured counts contradict the model (MODEL_POOR_FIT)? */
+/* Returns whether measured counts contradict the model (MODEL_POOR_FIT). */
 bool model_misfits(const struct model *m);
 
-/* May the model be shown and relied on? It must be fitted to three counts or more, so that left-out
- * counts check it, and not misfit. */
+/* Returns whether the model may be shown and relied on. It must be fitted to three counts or more,
+ * so that left-out counts check it, and not misfit. */
 bool model_is_usable(const struct model *m);
 
 /* Adds which laws describe the counts, and whether the data distinguish them; a whole sentence. */

@@ -40,8 +40,9 @@ double sequential_normal(double t, double df);
  * first look. Approximate, as the recursion is that of normal values. */
 double sequential_estimate(const struct sequential *s, size_t look, double t, double df);
 
-/* Is the probability that a later look crosses the upper bound below SEQUENTIAL_FUTILE, if the mean
- * is what the normal statistic z at this look shows? False at the last look. */
+/* Returns whether the probability that a later look crosses the upper bound is below
+ * SEQUENTIAL_FUTILE, if the mean is what the normal statistic z at this look shows; false at the
+ * last look. */
 bool sequential_is_futile(const struct sequential *s, size_t look, double z);
 #define SEQUENTIAL_FUTILE 0.1
 

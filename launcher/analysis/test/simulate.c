@@ -122,7 +122,7 @@ static struct estimate estimate_of(double *all, const struct simulate_area *a, s
     return e;
 }
 
-/* Is there a promise for statement k in case i? */
+/* Returns whether there is a promise for statement k in case i. */
 static bool is_promised(const struct simulate_area *a, size_t i, size_t k)
 {
     enum simulate_promise p = a->statements[k].promise;

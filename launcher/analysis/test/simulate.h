@@ -42,7 +42,7 @@ struct simulate_area {
      * values[k] for each statement k, which is NaN beforehand and remains so if the study does not
      * make the statement. */
     void (*study)(size_t i, uint64_t study, double *values);
-    /* Is the promise of statement k made in case i? NULL: all are. */
+    /* Returns whether the promise of statement k is made in case i. NULL: all are. */
     bool (*promised)(size_t i, size_t k);
 };
 

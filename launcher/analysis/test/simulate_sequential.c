@@ -81,7 +81,7 @@ static int find_best(const struct law *l, double least, double most)
     return best;
 }
 
-/* Is a count acceptable and at most 5 % slower than the fastest that is? */
+/* Returns whether a count is acceptable and at most 5 % slower than the fastest that is. */
 static bool is_right(const struct law *l, int gpus)
 {
     int best = find_best(l, DECISION_EFFICIENCY, 1);
@@ -91,7 +91,7 @@ static bool is_right(const struct law *l, int gpus)
                           design_expect_loss(&l->truth, gpus) < 1));
 }
 
-/* Is another count the best if the thresholds move a little? */
+/* Returns whether another count is the best if the thresholds move a little. */
 static bool is_near(const struct law *l)
 {
     return find_best(l, DECISION_EFFICIENCY - NEAR_EFFICIENCY, 1 + NEAR_MARGIN) !=

@@ -159,8 +159,8 @@ static int find_quality(const struct log_table *t, const struct log_form *form, 
     return 0;
 }
 
-/* Is it a rate, such as tokens_per_second, images/s or ns_per_day? Sets its scale to units per
- * second, and the unit, "tokens" or "ns". */
+/* Returns whether the column is a rate, such as tokens_per_second, images/s or ns_per_day. Sets its
+ * scale to units per second, and the unit, "tokens" or "ns". */
 static bool decode_rate(const char *column, double *scale, char unit[24])
 {
     static const struct {

@@ -48,7 +48,7 @@ static const char *skip_mark(const char *text)
     return text + (strncmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0); /* byte order mark */
 }
 
-/* Does the line have a cell that is empty, a number, or one word? */
+/* Returns whether the line has a cell that is empty, a number, or one word. */
 static bool has_value(const char *line, char separator)
 {
     const char stops[] = {separator, '\n', 0};

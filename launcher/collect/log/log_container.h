@@ -9,8 +9,8 @@
 
 #include "launcher/collect/log/log_table.h"
 
-/* Does text begin with a header of at least two names, between commas, semicolons or tabs,
- * and a row in which a cell is a number, one word or empty? */
+/* Returns whether text begins with a header of at least two names, between commas, semicolons or
+ * tabs, and a row in which a cell is a number, one word or empty. */
 bool log_container_is_csv(const char *text);
 int log_container_read_csv(char *text, struct log_table *t, struct err *e);
 

@@ -105,7 +105,7 @@ static const char nnunet[] = "Epoch (?<epoch>\\d+) *$|train_loss (?<loss>\\S+)|"
 
 enum form { UNKNOWN, EVENTS, MLLOG, REFERENCE, NNUNET, JSON, CSV };
 
-/* Does the text begin like the reference's table? Its header may be damaged. */
+/* Returns whether the text begins like the reference's table. Its header may be damaged. */
 static bool is_reference(const char *text)
 {
     char begin[256];
@@ -172,7 +172,7 @@ static int read_rows(char *text, size_t n, enum form form, const char *pattern,
                    "study.yaml)", t->path);
 }
 
-/* Is anything said about columns that the reference's table does not have? */
+/* Returns whether anything is said about columns that the reference's table does not have. */
 static bool asks_more(const struct log_form *form)
 {
     return form->pattern || form->time || form->units || form->quality || form->per_step > 0 ||

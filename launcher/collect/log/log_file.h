@@ -24,8 +24,8 @@
  * text says what to type. */
 int log_file_read(const char *path, const struct log_form *form, struct result *r, struct err *e);
 
-/* Is the file a log of a known form, by its first bytes? Sets *stated, unless that is NULL, to
- * whether it may itself say on how many GPUs it ran. */
+/* Returns whether the file is a log of a known form, by its first bytes. Sets *stated, unless that
+ * is NULL, to whether it may itself say on how many GPUs it ran. */
 bool log_file_is_known(const char *path, bool *stated);
 
 /* Reads a table in the reference's form with the same checks. Returns 0, and the caller frees dst

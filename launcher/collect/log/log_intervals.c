@@ -416,7 +416,8 @@ static void check_steps(const struct reader *r, const struct result *run)
     log_warn("%s", why.text);
 }
 
-/* Are the intervals epochs: does each have the next number, or is its time that of an epoch? */
+/* Returns whether the intervals are epochs: each has the next number, or its time is that of an
+ * epoch. */
 static bool are_epochs(const struct reader *r)
 {
     int time = r->c.column[LOG_TIME];

@@ -22,7 +22,7 @@ bool log_name_decode(const char *name, char *engine, size_t engine_size, int *gp
 /* Returns the ending ".csv" or another one of logs, i from 0, or NULL. */
 const char *log_name_end(int i);
 
-/* Does name have such an ending? */
+/* Returns whether name has such an ending. */
 bool log_name_ends(const char *name);
 
 /* Replaces the ending of a log's name by that of path, or by .txt if path has none of a log. */

@@ -50,8 +50,8 @@ static int add_cell(struct log_table *t, struct log_cell cell, struct err *e)
     return 0;
 }
 
-/* Is text[0..n) a finite decimal number? strtod alone would also accept blanks, hexadecimal, "nan"
- * and "inf". */
+/* Returns whether text[0..n) is a finite decimal number. strtod alone would also accept blanks,
+ * hexadecimal, "nan" and "inf". */
 static bool decode_number(const char *text, size_t n, double *value)
 {
     char *end;

@@ -21,7 +21,7 @@
 #include "launcher/collect/log/log_table.h"
 #include "launcher/collect/results/results.h"
 
-/* Does text contain such a line? */
+/* Returns whether text contains such a line. */
 bool mllog_file_matches(const char *text);
 
 /* Appends a row for each interval to t, and sets what r says of the run. If r's gpus is 0, also

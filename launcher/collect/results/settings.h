@@ -28,7 +28,7 @@ bool settings_next(const char **text, struct setting_text *dst);
 /* Adds the value without its backslashes. */
 void settings_add_value(struct buf *dst, const struct setting_text *s);
 
-/* Are two texts equal? NULL stands for unknown settings and equals only NULL. */
+/* Returns whether two texts are equal. NULL stands for unknown settings and equals only NULL. */
 bool settings_equal(const char *a, const char *b);
 
 /* Adds ", KEY VALUE" for each setting of texts[i] that at least one other of texts[0..n) does not
