@@ -463,7 +463,8 @@ static int match_verb(const struct cli_command *c, int argc, char **argv)
     return argc > 1 && strcmp(c->name + first + 1, argv[1]) == 0 ? 2 : 0;
 }
 
-/* Is word the first word of verbs that have two ("data split")? `data --help` lists those. */
+/* Returns whether word is the first word of verbs that have two ("data split"). `data --help` lists
+ * those. */
 static bool is_group(const struct cli_program *p, const char *word)
 {
     size_t n = strlen(word);

@@ -16,7 +16,7 @@ struct map {
  * unchanged. */
 int map_set(struct map *m, const char *key, size_t value);
 
-/* Does the map have key? Then *value gets its value, unless value is NULL. */
+/* Returns whether the map has key. If so, *value gets its value, unless value is NULL. */
 bool map_get(const struct map *m, const char *key, size_t *value);
 
 void map_destroy(struct map *m); /* m is then empty */

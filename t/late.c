@@ -21,7 +21,7 @@
 
 #define NEXT(name) ((__typeof__(&(name)))dlsym(RTLD_NEXT, #name))
 
-/* Is this a marker that is not visible yet? */
+/* Returns whether this is a marker that is not visible yet. */
 static int is_late(int dir, const char *path)
 {
     const char *late = getenv("LATE"), *slash = path ? strrchr(path, '/') : NULL;

@@ -31,7 +31,7 @@ static int count(void)
     return getenv("NVML_GPUS") ? atoi(getenv("NVML_GPUS")) : 2;
 }
 
-/* Has the time of this event come for the GPU, the last one? */
+/* Returns whether the GPU is the last one, and the time of this event has come for it. */
 static int is_after(const char *event, const void *gpu)
 {
     const char *s = getenv(event);

@@ -352,7 +352,8 @@ static bool has_epochs(const struct report *r)
     return false;
 }
 
-/* Does q mean what its definition says in some series? Many are about images and epochs. */
+/* Returns whether q means what its definition says in some series. Many are about images and
+ * epochs. */
 static bool is_defined(const struct report *r, enum quantity q)
 {
     bool share = false, known = false;

@@ -450,7 +450,7 @@ static const struct metric metrics[] = {
     {"communication", QUANTITY_COMM}, {"data_wait", QUANTITY_DATA},
     {"evaluation", QUANTITY_EVALUATION}, {NULL, QUANTITY_COUNT}};
 
-/* Does every count have a run with a value for m? */
+/* Returns whether every count has a run with a value for m. */
 static bool is_known(const struct series *s, const struct metric *m)
 {
     for (size_t i = 0; i < s->npoints; i++)

@@ -9,7 +9,7 @@
 #include "launcher/report/markup/table.h"
 #include "src/plural.h"
 
-/* Is the text, at this offset of a result, the same for all runs and not empty? */
+/* Returns whether the text at this offset of a result is the same for all runs and not empty. */
 static bool is_shared(const struct series *s, size_t offset)
 {
     const char *first = (const char *)&s->rows[0] + offset;

@@ -69,7 +69,7 @@ static int is_file(const struct dirent *entry)
            strcmp(entry->d_name, "figures");
 }
 
-/* Is it a figure, or the gnuplot script of one in an earlier version's report? */
+/* Returns whether it is a figure, or the gnuplot script of one in an earlier version's report. */
 static int is_figure(const struct dirent *entry)
 {
     const char *dot = strrchr(entry->d_name, '.');

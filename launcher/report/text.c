@@ -27,7 +27,8 @@ static int columns_of_stdout(void)
     return n < MIN_COLUMNS ? MIN_COLUMNS : n > MAX_COLUMNS ? MAX_COLUMNS : n;
 }
 
-/* Is the locale UTF-8? The first of the three variables that is set and not empty decides. */
+/* Returns whether the locale is UTF-8. The first of the three variables that is set and not empty
+ * decides. */
 static bool locale_is_utf8(void)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};

@@ -109,7 +109,8 @@ static void read_last_line(int talk, char *dst, size_t size)
         fclose(f);
 }
 
-/* Was the note written by this process? Then it has left runs, or further rounds may follow. */
+/* Returns whether the note was written by this process. If so, it has left runs, or further rounds
+ * may follow. */
 static bool is_noted_by(const struct workspace *w, pid_t pid)
 {
     struct err ignored;

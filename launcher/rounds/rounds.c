@@ -99,7 +99,7 @@ void rounds_rule(const struct study *s, struct decision_rule *rule, struct serie
         facts->mode = SERIES_STRONG;
 }
 
-/* Have all GPUs together the batch and the statistics of one? */
+/* Returns whether all GPUs together have the batch and the statistics of one. */
 static bool is_shared(const struct study *s)
 {
     return strcmp(s->engine, "embedded") == 0 && s->train.global_batch && !s->train.batch_per_gpu &&

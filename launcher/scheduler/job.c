@@ -233,8 +233,8 @@ static int add_extra(struct job_options *o, const char *word, struct err *e)
     return 0;
 }
 
-/* Is this a bundle of short options? sbatch would read -Hn3 as -H -n3. A repeated letter, as in
- * -vv, is not a bundle. */
+/* Returns whether this is a bundle of short options. sbatch would read -Hn3 as -H -n3. A repeated
+ * letter, as in -vv, is not a bundle. */
 static bool is_bundle(const char *text)
 {
     return text[0] == '-' && text[1] != '-' && text[1] &&

@@ -76,13 +76,13 @@ long job_mem_decode(const char *text);
  * Slurm expands patterns such as %j in job.output. */
 void job_add_output(const char *path, struct buf *dst);
 
-/* Must the job have its nodes exclusively? It must if the user requests that, or if the tasks
- * cannot be divided evenly among the nodes: on a shared cluster Slurm may begin with a partly used
- * node, and 2+1 would become 1+2. */
+/* Returns whether the job must have its nodes exclusively. It must if the user requests that, or if
+ * the tasks cannot be divided evenly among the nodes: on a shared cluster Slurm may begin with a
+ * partly used node, and 2+1 would become 1+2. */
 bool job_needs_whole_nodes(const struct job *job);
 
-/* Are the GPUs of this job requested by --gres? They are if job.gres is set and each node has the
- * same number of tasks; otherwise --gpus-per-task requests them. */
+/* Returns whether the GPUs of this job are requested by --gres. They are if job.gres is set and
+ * each node has the same number of tasks; otherwise --gpus-per-task requests them. */
 bool job_takes_gres(const struct job *job);
 
 /* Writes the job's comment in Slurm to dst: the tag, and after a blank the user's own text if there

@@ -78,7 +78,7 @@ const struct sbatch_variable sbatch_environment_variables[] = {
     {0},
 };
 
-/* Does Slurm itself set this variable in a job? It is not the user's there. */
+/* Returns whether Slurm itself sets this variable in a job. It is not the user's there. */
 static bool is_of_job(const char *name)
 {
     static const char *const names[] = {"SLURM_HINT", "SBATCH_MEM_BIND", "SBATCH_CPU_BIND", NULL};
@@ -116,13 +116,14 @@ const char *sbatch_environment_add(const struct sbatch_variable *v, const char *
     return word;
 }
 
-/* Is the variable's option one of a later release than that of this machine's sbatch? */
+/* Returns whether the variable's option is one of a later release than that of this machine's
+ * sbatch. */
 static bool is_too_late(const struct sbatch_variable *v)
 {
     return v->rule == SBATCH_LATER && sbatch_help_find(v->to, false) == SBATCH_HELP_NONE;
 }
 
-/* Is a variable that is an option in force with this value? */
+/* Returns whether a variable that is an option is in force with this value. */
 static bool is_option(const struct sbatch_variable *v, const char *value)
 {
     switch (v->rule) {

@@ -72,7 +72,7 @@ int container_check(const struct workspace *w, struct err *e)
 
 /* ---- what stands at the same path in the container ---- */
 
-/* Is this a folder of the system, in whose place the container has its own? */
+/* Returns whether this is a folder of the system, in whose place the container has its own. */
 static bool is_of_system(const char *dir)
 {
     static const char *const names[] = {"/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/dev",

@@ -7,7 +7,7 @@
 
 #include "launcher/study/workspace.h"
 
-/* Does the study have a container, and does Pyxis start it? */
+/* Returns whether the study has a container; container_is_pyxis returns whether Pyxis starts it. */
 bool container_is_set(const struct workspace *w);
 bool container_is_pyxis(const struct workspace *w);
 

@@ -19,7 +19,7 @@ int script_has_directives(const char *user, const struct engine *engine, struct 
 
 /* ---- what a template must use ---- */
 
-/* Does the template use one of the names ("a|b")? */
+/* Returns whether the template uses one of the names ("a|b"). */
 static bool is_used(const struct script_values *s, const bool *used, const char *names)
 {
     while (*names) {

@@ -41,7 +41,8 @@ const struct script_template *script_template_get(const char *user, const struct
 
 bool script_template_has_directives(const char *text);
 
-/* Does one of these lines use one of the markers {{NAME}} or tags tag_NAME in names ("a|tag_b")? */
+/* Returns whether one of these lines uses one of the markers {{NAME}} or tags tag_NAME in names
+ * ("a|tag_b"). */
 bool script_template_directives_use(const char *text, const char *names);
 
 /* Returns the line that has the option --clusters or -M, or NULL. */

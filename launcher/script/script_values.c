@@ -528,8 +528,8 @@ static int set_tags(struct script_values *s, struct err *e)
                : 0;
 }
 
-/* Must mpirun start the ranks, because the srun of the running sandbox (a private Slurm) does not
- * support PMIx? */
+/* Returns whether mpirun must start the ranks, because the srun of the running sandbox (a private
+ * Slurm) does not support PMIx. */
 static bool lacks_pmix(const struct site *site)
 {
     struct sandbox sandbox;
@@ -539,7 +539,7 @@ static bool lacks_pmix(const struct site *site)
            sandbox_find(NULL, &sandbox, &ignored) == 0 && !sandbox.pmix;
 }
 
-/* Does this launcher start daemons by srun on the job's other nodes? */
+/* Returns whether this launcher starts daemons by srun on the job's other nodes. */
 static bool is_mpirun(const char *launcher)
 {
     return strncmp(launcher, "mpirun", 6) == 0 || strncmp(launcher, "mpiexec", 7) == 0;

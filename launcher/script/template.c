@@ -150,8 +150,8 @@ static int add_marker_value(const char *file, size_t line, const struct marker *
     return 0;
 }
 
-/* Is this a marker alone on its line, without a filter, and its value empty? Then the whole line
- * is removed. */
+/* Returns whether this is a marker alone on its line, without a filter, and its value is empty. If
+ * so, the whole line is removed. */
 static bool is_empty_line(const char *text, const struct marker *m, const char *value)
 {
     return !*value && !*m->filter && (m->start == text || m->start[-1] == '\n') && *m->end == '\n';

@@ -38,7 +38,7 @@ int template_render(const char *file, const char *text, const struct template_va
 int template_expand(const char *file, const char *text, const struct template_value *values,
                     bool used[TEMPLATE_VALUES_MAX], struct buf *dst, struct err *e);
 
-/* Does the text have tags tag_NAME? setup.sh alone does not count. */
+/* Returns whether the text has tags tag_NAME. setup.sh alone does not count. */
 bool template_has_tags(const char *text);
 
 /* Returns the number of the line in which text ends, for errors about something missing there: 2

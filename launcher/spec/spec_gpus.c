@@ -24,8 +24,8 @@ static int count_listed(void)
     return n;
 }
 
-/* Is name a device? CUDA ignores all devices from the first that is invalid: -1, an empty one,
- * or "NoDevFiles", which Slurm may write. */
+/* Returns whether name is a device. CUDA ignores all devices from the first that is invalid: -1, an
+ * empty one, or "NoDevFiles", which Slurm may write. */
 static bool is_device(const char *name)
 {
     return *name && *name != ',' && *name != '-' && strncmp(name, "NoDevFiles", 10) != 0;

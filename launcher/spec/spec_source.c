@@ -166,8 +166,8 @@ static void count_tasks(struct spec_source *s)
     }
 }
 
-/* Is this the distribution `name`? What follows ':' or ',' in text concerns sockets and
- * cores. */
+/* Returns whether this is the distribution `name`. What follows ':' or ',' in text concerns sockets
+ * and cores. */
 static bool is_distribution(const char *text, const char *name)
 {
     return strcspn(text, ":,") == strlen(name) && strncmp(text, name, strlen(name)) == 0;

@@ -106,7 +106,7 @@ static const struct job_state *find_same(const struct workspace *w, const struct
 
 /* ---- deciding ---- */
 
-/* Does the job serve other runs, too, as that of an allocation does? */
+/* Returns whether the job serves other runs, too, as that of an allocation does. */
 static bool is_shared(const struct workspace *w, const struct absent *a)
 {
     const struct ledger *l = &w->ledger;

@@ -30,8 +30,8 @@ struct absent_claim {
     time_t began;           /* when it took the attempt's folder; 0: unknown */
 };
 
-/* Is a job with the run's number the run's job? Slurm uses numbers again, after a new installation
- * for example. */
+/* Returns whether a job with the run's number is the run's job. Slurm uses numbers again, after a
+ * new installation for example. */
 bool absent_is_same(const struct absent_claim *claim, const struct job_state *job);
 
 #endif

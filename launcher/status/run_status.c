@@ -110,8 +110,8 @@ static void set_active(struct run_status *s, const struct job_state *job)
     run_status_set(s, job->state, "%s%s", restarts, waits ? job->reason : words);
 }
 
-/* May a marker of this ended job still become visible? A file "stopped" that agrees with the exit
- * code says that there is none. */
+/* Returns whether a marker of this ended job may still become visible. A file "stopped" that agrees
+ * with the exit code says that there is none. */
 static bool awaits_marker(const struct run_status *s, const struct job_state *job)
 {
     bool has_stopped = s->attempt.stopped && job->exit_code == JOB_EXIT_AGAIN;
@@ -138,8 +138,9 @@ static void decide_without_job(struct run_status *s, const struct ledger_entry *
         set_state(s, STATE_PLANNED);
 }
 
-/* Was the marker written so recently that the run's job may still be ending? Rank 0 writes it
- * while the job runs; until ENDING_MAX_S later the run counts as finished only when its job is. */
+/* Returns whether the marker was written so recently that the run's job may still be ending. Rank 0
+ * writes it while the job runs; until ENDING_MAX_S later the run counts as finished only when its
+ * job is. */
 static bool may_be_ending(const struct run_status *s)
 {
     return s->attempt.marker_age_s < ENDING_MAX_S;

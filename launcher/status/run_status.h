@@ -57,10 +57,10 @@ void run_status_set(struct run_status *s, enum state state, const char *reason, 
     __attribute__((format(printf, 3, 4)));
 void run_status_add(struct run_status *s, const char *words); /* appends to the reason */
 
-/* Was the run submitted by another user? */
+/* Returns whether the run was submitted by another user. */
 bool run_status_is_others(const struct run_status *s);
 
-/* Must it be left to that user, since --take-over is not given? */
+/* Returns whether the run must be left to that user, since --take-over is not given. */
 bool run_status_is_foreign(const struct workspace *w, const struct run_status *s);
 
 /* Collects all runs in STUDY/runs, and submitted runs whose folder is gone. Queries each scheduler

@@ -270,7 +270,7 @@ static bool is_same_folder(const char *a, const char *b)
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Has the study whose folder .unetctl is `folder` the same id as this one? */
+/* Returns whether the study whose folder .unetctl is `folder` has the same id as this one. */
 static bool is_this_study(const struct ledger *l, const char *folder)
 {
     char file[PATH_MAX + 8], *id;

@@ -90,10 +90,10 @@ int ledger_append_all(struct ledger *l, enum ledger_event event, const struct le
  * valid until the ledger is next changed or read again. */
 const struct ledger_entry *ledger_find(const struct ledger *l, const char *run, int attempt);
 
-/* May another user have submitted jobs of this study? */
+/* Returns whether another user may have submitted jobs of this study. */
 bool ledger_has_others(const struct ledger *l);
 
-/* May this user (-1: unknown) have submitted jobs of this study? */
+/* Returns whether this user (-1: unknown) may have submitted jobs of this study. */
 bool ledger_may_be_of(const struct ledger *l, long uid);
 
 /* Writes "unetctl:STUDY_ID:RUN:ATTEMPT", or with run NULL the prefix of all tags of the study. */

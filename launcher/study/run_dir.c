@@ -52,8 +52,8 @@ int run_dir_list_add(char ***ids, size_t *count, const char *id, struct err *e)
     return 0;
 }
 
-/* Is the folder missing, or empty apart from hidden files and temporary files of killed writers
- * (atomicfile.h)? */
+/* Returns whether the folder is missing, or empty apart from hidden files and temporary files of
+ * killed writers (atomicfile.h). */
 static bool is_empty(const char *folder)
 {
     DIR *dir = opendir(folder);
@@ -66,7 +66,8 @@ static bool is_empty(const char *folder)
     return !d;
 }
 
-/* Is name a run? If its run.json was lost, files in attempt-1 show that it is one. */
+/* Returns whether name is a run. If its run.json was lost, files in attempt-1 show that it is
+ * one. */
 static bool is_run(const char *study_dir, const char *name)
 {
     char path[PATH_MAX];

@@ -241,8 +241,8 @@ static struct settings settings_of(const struct study *s, const char *study_id,
     return c;
 }
 
-/* Does run.json of a run of the study have the key? Those that a study cannot set are of its
- * images, and the batch per GPU may also come from train.global_batch. */
+/* Returns whether run.json of a run of the study has the key. Those that a study cannot set are of
+ * its images, and the batch per GPU may also come from train.global_batch. */
 static bool has_key(const struct study *s, const struct setting *k, const struct settings *c)
 {
     bool is_batch = strcmp(k->path, "train.batch_per_gpu") == 0;

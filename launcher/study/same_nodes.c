@@ -16,7 +16,7 @@ static const char *notes_path(const struct workspace *w, char dst[PATH_MAX])
     return path_format(dst, "%s/.unetctl/same-nodes", w->study.dir);
 }
 
-/* Do the lists have a node in common? False if one of them is malformed. */
+/* Returns whether the lists have a node in common; false if one of them is malformed. */
 static bool overlap(const char *a, const char *b)
 {
     struct err ignored;

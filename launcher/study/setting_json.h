@@ -9,7 +9,7 @@
 
 json_t *setting_json_encode(const struct setting *s, const void *src);
 
-/* Does value equal what a file without the setting means? */
+/* Returns whether value equals what a file without the setting means. */
 bool setting_json_is_preset(const struct setting *s, const json_t *value);
 
 #endif

@@ -51,7 +51,7 @@ extern const struct setting site_keys[];
 int site_open(struct site *s, const char *name, struct err *e);
 void site_close(struct site *s);
 
-/* Does the site say that its GPUs are fake, or not NVIDIA's? */
+/* Returns whether the site says that its GPUs are fake, or not NVIDIA's. */
 bool site_has_fake_gpus(const struct site *s);
 bool site_has_foreign_gpus(const struct site *s);
 

@@ -86,15 +86,16 @@ int study_decode_set(const struct cli_list *set, struct yaml_setting *dst, struc
 /* Returns the largest number of a list of GPU counts. */
 int study_most_gpus(const char *gpus);
 
-/* Does the study train on images, as unet-train and the scripts of unetctl do? Programs of the
- * user's do if it names data.dir. */
+/* Returns whether the study trains on images, as unet-train and the scripts of unetctl do. Programs
+ * of the user's do if it names data.dir. */
 bool study_has_images(const struct study *s);
 
-/* Does unet-train run, or a script of unetctl, and not a program of the user's? */
+/* Returns whether unet-train runs, or a script of unetctl, and not a program of the user's. */
 bool study_runs_trainer(const struct study *s);
 
-/* Is this key in force? In a study without images those of the trainer (setting_is_of_trainer) are
- * only if the study, the environment or the command line sets them. */
+/* Returns whether this key is in force. In a study without images, keys of the trainer
+ * (setting_is_of_trainer) are in force only if the study, the environment or the command line sets
+ * them. */
 bool study_has(const struct study *s, const char *path);
 
 /* Returns the section of an engine, or NULL for the embedded one. */

@@ -31,7 +31,8 @@ static int take_words_of(const char *file, const char *key, const struct setting
     return err_prefix(e, "%s: %s", file, key);
 }
 
-/* Is the Slurm of this study that for which the user's shell has variables of sbatch? */
+/* Returns whether the Slurm of this study is that for which the user's shell has variables of
+ * sbatch. */
 static bool has_environment(const struct workspace *w)
 {
     return strcmp(w->site.scheduler, "slurm") == 0 && !w->site.sandbox;

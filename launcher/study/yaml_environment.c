@@ -21,7 +21,7 @@ static void name_key(const struct setting *k, char dst[MAX_NAME])
         *dst = *dst == '.' ? '_' : (char)toupper((unsigned char)*dst);
 }
 
-/* Does name begin with a section and an underscore, such as "TRAIN_"? */
+/* Returns whether name begins with a section and an underscore, such as "TRAIN_". */
 static bool is_in_section(const struct setting *keys, const char *name)
 {
     char known[MAX_NAME];

@@ -79,8 +79,8 @@ static const char *type_name(const struct setting *key)
     }
 }
 
-/* Is text one line without control characters? Others would break the scripts that use the
- * value. */
+/* Returns whether text is one line without control characters. Others would break the scripts that
+ * use the value. */
 static bool is_one_line(const char *text)
 {
     for (; *text; text++)
@@ -164,7 +164,7 @@ static int set_lines(const struct yaml_reader *r, const struct setting *key,
     return 0;
 }
 
-/* Is text the name of a variable or marker? */
+/* Returns whether text is the name of a variable or marker. */
 static bool is_name(const char *text)
 {
     static const char letters[] =
@@ -281,7 +281,7 @@ static int set_variants(const struct yaml_reader *r, const struct setting *key,
     return 0;
 }
 
-/* Does the value mean that a lower layer's value applies? */
+/* Returns whether the value means that a lower layer's value applies. */
 static bool says_nothing(const struct setting *key, const char *text)
 {
     return key->blank && (!*text || (key->type == SETTING_INT && strcmp(text, "0") == 0));

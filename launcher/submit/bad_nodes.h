@@ -29,7 +29,7 @@ void bad_nodes_destroy(struct bad_nodes *b);
 /* Notes a node in study_dir/.unetctl/bad-nodes, of which only the newest note counts. */
 int bad_nodes_note(const char *study_dir, const char *node, const char *why, struct err *e);
 
-/* Is the node left out of jobs of this study (slurm.exclude_after)? */
+/* Returns whether the node is left out of jobs of this study (slurm.exclude_after). */
 bool bad_nodes_is_out(const struct workspace *w, const struct bad_node *node);
 
 /* Notes the nodes of runs in list that ended by NODE_FAIL, then adds the nodes that are left out to

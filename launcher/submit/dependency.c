@@ -75,7 +75,8 @@ static int add_study(struct buf *b, struct scheduler *scheduler, const char *dir
     return rc;
 }
 
-/* Is the job in the local queue, which keeps records for weeks? */
+/* Returns whether the job is in the local queue, which keeps records for weeks, or -1 if that
+ * cannot be queried. */
 static int is_local(struct scheduler *scheduler, const char *id, struct err *e)
 {
     struct job_state *jobs = NULL;
@@ -90,7 +91,7 @@ static int is_local(struct scheduler *scheduler, const char *id, struct err *e)
     return found;
 }
 
-/* Does Slurm or its accounting know the job? */
+/* Returns whether Slurm or its accounting knows the job, or -1 if Slurm cannot be queried. */
 static int is_known(struct scheduler *scheduler, const char *id, bool *is_sure, struct err *e)
 {
     const struct scheduler_ids ids = {&id, 1};

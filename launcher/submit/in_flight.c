@@ -40,7 +40,7 @@ void in_flight_remove(const struct ledger *l)
     unlink(file);
 }
 
-/* Does the ledger have the answer for this tag? */
+/* Returns whether the ledger has the answer for this tag. */
 static bool is_noted(const struct ledger *l, const char *prefix, const char *tag)
 {
     const char *run = tag + strlen(prefix), *colon = strrchr(tag, ':');
@@ -54,8 +54,8 @@ static bool is_noted(const struct ledger *l, const char *prefix, const char *tag
     return entry && entry->last != LEDGER_SUBMITTING;
 }
 
-/* Does the scheduler have a job for each of these tags (one per line), or the ledger its answer?
- * Returns -1 with ERR_SCHED if it cannot be queried. */
+/* Returns whether the scheduler has a job for each of these tags (one per line), or the ledger its
+ * answer; -1 with ERR_SCHED if the scheduler cannot be queried. */
 static int has_all(const struct ledger *l, struct scheduler *scheduler, const char *tags,
                    struct err *e)
 {

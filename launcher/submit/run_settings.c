@@ -23,8 +23,8 @@ static int read_begun_plan(const struct workspace *w, const char *run, struct ru
         run);
 }
 
-/* Is path a setting of the batch size? run.json has train.batch_per_gpu even if the study sets
- * train.global_batch, so take_batch takes one of the two. */
+/* Returns whether path is a setting of the batch size. run.json has train.batch_per_gpu even if the
+ * study sets train.global_batch, so take_batch takes one of the two. */
 static bool is_batch(const char *path)
 {
     return strcmp(path, "train.global_batch") == 0 || strcmp(path, "train.batch_per_gpu") == 0;
@@ -122,8 +122,9 @@ static int take_plan(const struct workspace *w, const json_t *plan, const struct
     return 0;
 }
 
-/* May the setting be given for a begun run although its run.json does not have it? That holds for
- * settings of the job and for the sections of engines other than the embedded one. */
+/* Returns whether the setting may be given for a begun run although its run.json does not have it.
+ * That holds for settings of the job and for the sections of engines other than the embedded
+ * one. */
 static bool is_of_job(const struct setting *k)
 {
     const char *const *engine = setting_find(settings_of_study, "engine")->words;
@@ -164,7 +165,8 @@ static int check_given(const struct workspace *w, const json_t *plan, const stru
     return rc;
 }
 
-/* Is the run one of a variant, whose id has a longer label than the study's runs? */
+/* Returns whether the run is one of a variant, whose id has a longer label than the study's
+ * runs. */
 static bool is_of_variant(const struct workspace *w, const char *run)
 {
     char label[RUN_LABEL_SIZE];

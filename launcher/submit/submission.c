@@ -318,7 +318,7 @@ static int check_ids(const struct workspace *w, char **ids, size_t nids, struct 
     return 0;
 }
 
-/* Was the newest attempt made by resume, but not submitted? */
+/* Returns whether the newest attempt was made by resume, but not submitted. */
 static bool was_refused(const struct run_status *s)
 {
     return s->phase == RUN_PLANNED && s->attempt.number > 1;

@@ -41,8 +41,8 @@ static int compare_places(const void *a, const void *b)
     return strcmp(((const struct spec_place *)a)->name, ((const struct spec_place *)b)->name);
 }
 
-/* Does a come before b in an order where shorter names come first? Most lists have it: node9,
- * node10. */
+/* Returns whether a comes before b in an order where shorter names come first. Most lists have this
+ * order: node9, node10. */
 static bool ascends(const struct spec_place *a, const struct spec_place *b)
 {
     return a->length != b->length ? a->length < b->length : strcmp(a->name, b->name) < 0;

@@ -375,7 +375,8 @@ static bool same_prefix(const struct split *a, const struct split *b)
            memcmp(a->name, b->name, a->prefix) == 0;
 }
 
-/* Is b the value after a in a range? Compares digits, so that zero padding must agree too. */
+/* Returns whether b is the value after a in a range. Compares digits, so that zero padding must
+ * agree too. */
 static bool follows(const struct split *a, const struct split *b)
 {
     char next[NODELIST_NAME_MAX + 2];

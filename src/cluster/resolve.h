@@ -8,7 +8,8 @@
 #include <netdb.h>
 #include <stdbool.h>
 
-/* Is host listed in $UNETCTL_HOSTS? Its address is then used even if it is a loopback address. */
+/* Returns whether host is listed in $UNETCTL_HOSTS. If so, its address is used even if it is a
+ * loopback address. */
 bool resolve_is_listed(const char *host);
 
 /* Works like getaddrinfo, with the same result codes, for the listed address if there is one. */

@@ -65,7 +65,7 @@ static int check_stream(yaml_parser_t *parser, const char *name, struct err *e)
                    line, MAX_DEPTH);
 }
 
-/* Does this line of the text contain a tab? libyaml's error does not name tabs. */
+/* Returns whether this line of the text contains a tab. libyaml's error does not name tabs. */
 static bool has_tab(const char *text, size_t n, size_t line)
 {
     const char *end = text + n, *next;

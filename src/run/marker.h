@@ -19,7 +19,7 @@
 
 #include "src/err.h"
 
-/* Is the file that UNETCTL_START names in dir, whether it still exists or not? */
+/* Returns whether UNETCTL_START names a file in dir, which may no longer exist. */
 bool marker_has_start(const char *dir);
 
 /* Returns 0 if this process may write in dir, or -1 with ERR_RESUMABLE if a later start has taken

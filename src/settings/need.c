@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Is text what one value of a need asks for (struct setting_need)? */
+/* Returns whether text is what one value of a need asks for (struct setting_need). */
 static bool matches(const char *value, const char *text)
 {
     size_t n = strlen(value);

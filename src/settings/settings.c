@@ -107,7 +107,7 @@ static bool is_folder(const char *text)
     return strcmp(text, "auto") != 0 && strcmp(text, "off") != 0;
 }
 
-/* Is it a file or folder, not a name such as nvcr.io/nvidia/pytorch:25.01-py3? */
+/* Returns whether it is a file or folder, not a name such as nvcr.io/nvidia/pytorch:25.01-py3. */
 static bool is_image_file(const char *text)
 {
     static const char *const ends[] = {".sif", ".simg", ".sqsh", ".sqfs", NULL};
@@ -501,7 +501,7 @@ void setting_describe(const struct setting *s, struct buf *dst)
     buf_add(dst, s->help);
 }
 
-/* Does the help mention all words? */
+/* Returns whether the help mentions all words. */
 static bool has_words(const struct setting *s)
 {
     for (const char *const *w = s->words; *w; w++)

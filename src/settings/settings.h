@@ -139,10 +139,11 @@ const char *setting_absent(const struct setting *s);
 /* Returns the part of the path after its dot, or all of it. */
 const char *setting_leaf(const struct setting *s);
 
-/* Is the setting in a section of the trainer's (OF_TRAINER in settings.def)? */
+/* Returns whether the setting is in a section of the trainer's (OF_TRAINER in settings.def). */
 bool setting_is_of_trainer(const struct setting *s);
 
-/* Is the setting in the section section[0..length), or for length 0 outside all sections? */
+/* Returns whether the setting is in the section section[0..length), or for length 0 outside all
+ * sections. */
 bool setting_is_in(const struct setting *s, const char *section, size_t length);
 
 bool setting_is_text(const struct setting *s); /* TEXT or PATH */
@@ -165,7 +166,7 @@ void setting_clear_lines(struct setting_lines *list);
 /* Adds the value that src has, as text without quotes. Items of a list are separated by ", ". */
 void setting_format(const struct setting *s, const void *src, struct buf *dst);
 
-/* Has src the preset? */
+/* Returns whether src has the preset. */
 bool setting_is_preset(const struct setting *s, const void *src);
 
 /* create sets all members that have a preset to it, other texts to NULL and all lists to empty;
@@ -182,8 +183,8 @@ const char *settings_check_time(const char *text);
  * text is one. */
 bool settings_decode_margin(const char *text, double *margin, bool *is_share);
 
-/* Is name the path of a model's file (it has a slash or ends in .yaml), and not a built-in
- * model? */
+/* Returns whether name is the path of a model's file (it has a slash or ends in .yaml), and not a
+ * built-in model. */
 bool settings_model_is_file(const char *name);
 
 /* Returns the word of train.dice_weights for a run that begins now: runs that began with an earlier

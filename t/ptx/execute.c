@@ -76,7 +76,8 @@ static struct group take_group(struct block *b, struct warp *w)
     return g;
 }
 
-/* Is another group at that instruction, or one that can run at an instruction before it? */
+/* Returns whether another group is at that instruction, or one that can run is at an instruction
+ * before it. */
 static bool must_yield(const struct warp *w, unsigned pc)
 {
     for (unsigned k = 0; k < w->ngroups; k++)

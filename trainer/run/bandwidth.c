@@ -90,7 +90,8 @@ static double expect(const double *each_s, size_t i)
     return each_s[i - 1] + (slope > 0 ? slope * (double)(sizes[i] - sizes[i - 1]) : 0);
 }
 
-/* Does this kind of a size, n of whose messages are repeated, stay within the budget? */
+/* Returns whether this kind of a size, n of whose messages are repeated, stays within the
+ * budget. */
 static bool is_affordable(const struct trial *t, enum kind kind, size_t i, int n)
 {
     return t->ndone[kind] == i &&

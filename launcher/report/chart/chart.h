@@ -81,9 +81,9 @@ struct chart_series *chart_add_series(struct chart *c, enum chart_style style, i
 void chart_add_point(struct chart *c, struct chart_series *s, double x, double y, double low,
                      double high);
 
-/* Is the value of point i of s listed? That is so for all marks and columns, and for some points
- * of a line (the last one of a thin line), but not for small marks, bands, and series in
- * CHART_INK. */
+/* Returns whether the value of point i of s is listed. That is so for all marks and columns, and
+ * for some points of a line (the last one of a thin line), but not for small marks, bands, and
+ * series in CHART_INK. */
 bool chart_series_lists(const struct chart_series *s, size_t i);
 
 /* Sets the ranges and tics of all axes from the points. With from_zero both y axes start at 0, or

@@ -309,7 +309,7 @@ struct box {
     double left, top, right, bottom;
 };
 
-/* Does the box lie within the axes and touch none of the others? */
+/* Returns whether the box lies within the axes and touches none of the others. */
 static bool is_free(const struct drawing *d, const struct box *boxes, size_t n,
                     const struct box *box)
 {

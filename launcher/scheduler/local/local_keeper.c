@@ -47,8 +47,8 @@ static void end_job(struct local_keeper *k, enum state state, const char *reason
     keep_record(k);
 }
 
-/* Is any job that k->job depends on ("afterany:1:2,afterany:7") pending or running? A job whose
- * record is missing or damaged counts as ended. */
+/* Returns whether any job that k->job depends on ("afterany:1:2,afterany:7") is pending or running.
+ * A job whose record is missing or damaged counts as ended. */
 static bool must_wait(const struct local_keeper *k)
 {
     const char *list = k->job->options.dependency;
@@ -84,8 +84,9 @@ static void list_before(struct local_keeper *k)
     free(ids);
 }
 
-/* Are max_in_flight earlier jobs pending or running? Jobs that have ended are removed from
- * k->before, since hundreds of waiting keepers read the records of their lists again and again. */
+/* Returns whether max_in_flight earlier jobs are pending or running. Jobs that have ended are
+ * removed from k->before, since hundreds of waiting keepers read the records of their lists again
+ * and again. */
 static bool is_full(struct local_keeper *k)
 {
     char id[SCHEDULER_ID_SIZE];

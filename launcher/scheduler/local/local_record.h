@@ -28,7 +28,7 @@ int local_record_list(const char *dir, unsigned long **dst, size_t *n, struct er
  * another process exists, gets the state NODE_FAIL. The file is not changed. */
 void local_record_judge(struct local_record *r);
 
-/* Are processes of the job still running although its keeper was killed? */
+/* Returns whether processes of the job are still running although its keeper was killed. */
 bool local_record_has_orphans(const struct local_record *r);
 
 #endif

@@ -13,8 +13,9 @@
 #include "launcher/host/jobenv.h"
 #include "launcher/scheduler/slurm/message.h"
 
-/* Is entry an option of the user for one of Slurm's commands? With SQUEUE_PARTITION, squeue would
- * not show the jobs of other partitions, which would be submitted again. */
+/* Returns whether entry is an option of the user for one of Slurm's commands. With
+ * SQUEUE_PARTITION, squeue would not show the jobs of other partitions, which would be submitted
+ * again. */
 static bool is_option(const char *entry)
 {
     static const char *const prefixes[] = {"SQUEUE_", "SINFO_", "SCANCEL_", "SCONTROL_", "SACCT_"};

@@ -106,8 +106,8 @@ static void find_owner(const json_t *job, struct owner *dst)
     snprintf(dst->qos, sizeof dst->qos, "name=%s", *text ? text : bar ? bar + 1 : "");
 }
 
-/* Can this column of sacctmgr hold the limit with Slurm's name `name`, such as
- * QOSMaxSubmitJobPerUserLimit? Any can if `name` is "". */
+/* Returns whether this column of sacctmgr can hold the limit with Slurm's name `name`, such as
+ * QOSMaxSubmitJobPerUserLimit. Any can if `name` is "". */
 static bool is_wanted(const char *column, const char *name)
 {
     if (*name && !strstr(column, "Submit") != !strstr(name, "Submit"))

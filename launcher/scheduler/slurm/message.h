@@ -25,10 +25,10 @@ const char *message_text(const json_t *o, const char *key);
 long message_number(const json_t *o, const char *key);
 bool message_flag(const json_t *o, const char *key);
 
-/* Is word among the words of a text that are separated by commas? */
+/* Returns whether word is among the words of a text that are separated by commas. */
 bool message_has_word(const char *text, const char *word);
 
-/* Is id in this list of strings? */
+/* Returns whether id is in this list of strings. */
 bool message_has_id(const json_t *ids, const char *id);
 
 /* Returns NULL, or a refusal that names a member of the job that is missing or out of range. */

@@ -96,7 +96,8 @@ static void set_words(json_t **o, const struct job *job)
     *o = NULL;
 }
 
-/* Does the job have options that only sbatch knows, or #SBATCH lines, which only sbatch reads? */
+/* Returns whether the job has options that only sbatch knows, or #SBATCH lines, which only sbatch
+ * reads. */
 static bool goes_through_sbatch(const struct job *job)
 {
     return job->options.nextra || job->own_directives;

@@ -73,8 +73,8 @@ static const struct row {
     {0},
 };
 
-/* Does text match the word? One "*" in the word matches any letters. What follows in text after a
- * comma, colon, parenthesis or blank is ignored. */
+/* Returns whether text matches the word. One "*" in the word matches any letters. What follows in
+ * text after a comma, colon, parenthesis or blank is ignored. */
 static bool matches_word(const char *word, const char *text)
 {
     const char *star = strchr(word, '*');

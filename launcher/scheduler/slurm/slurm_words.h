@@ -9,10 +9,10 @@
 /* Returns what a reason means and what to type, or "" if it is unknown. */
 const char *slurm_words_reason(const char *reason);
 
-/* Does a pending job with this reason wait until it is released? */
+/* Returns whether a pending job with this reason waits until it is released. */
 bool slurm_words_is_held(const char *reason);
 
-/* Can a job with this reason never start? */
+/* Returns whether a job with this reason can never start. */
 bool slurm_words_never(const char *reason);
 
 #endif

@@ -86,8 +86,8 @@ static int minutes_of(const char *limit)
     return minutes > 0 ? minutes : 0; /* "infinite" and "n/a" mean no limit */
 }
 
-/* Is a node away by its long state, such as "idle", "mixed" or "down*"? A star means that it
- * does not respond. */
+/* Returns whether a node is away by its long state, such as "idle", "mixed" or "down*". A star
+ * means that it does not respond. */
 static bool is_away(const char *state)
 {
     static const char *const away[] = {"down", "unknown", "drain", "fail", NULL};

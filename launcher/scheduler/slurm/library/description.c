@@ -35,8 +35,8 @@ static int add_number_option(struct description *d, const char *name, long value
 
 #define SBATCH_VARIABLES 20
 
-/* Does the cluster's configuration keep Slurm from setting how MPICH and Intel MPI start their
- * daemons? */
+/* Returns whether the cluster's configuration keeps Slurm from setting how MPICH and Intel MPI
+ * start their daemons. */
 static bool hydra_is_left_alone(void)
 {
     static int answer = -1;

@@ -44,8 +44,8 @@ static json_t *library_load_config(struct slurm_config *dst)
     return NULL;
 }
 
-/* Is a node in this state away? After its restart the controller knows nothing of its nodes for
- * a while. */
+/* Returns whether a node in this state is away. After its restart the controller knows nothing of
+ * its nodes for a while. */
 static bool is_away(uint32_t state)
 {
     uint32_t base = state & NODE_STATE_BASE;
@@ -213,11 +213,11 @@ static json_t *library_forecast(const json_t *job, int away)
     return answer;
 }
 
-/* Does this code show that no job exists: is it Slurm's own answer, or was the request not sent?
- * By slurm_errno.h, codes from 2000 are slurmctld's and codes from 7000 those of its accounting
- * and plugins; EAGAIN is its answer at MaxJobCount. Only a failure to connect shows that the
- * request was not sent. After any other code, such as a timeout or a broken connection, Slurm may
- * have received it. */
+/* Returns whether this code shows that no job exists: it is Slurm's own answer, or the request was
+ * not sent. By slurm_errno.h, codes from 2000 are slurmctld's and codes from 7000 those of its
+ * accounting and plugins; EAGAIN is its answer at MaxJobCount. Only a failure to connect shows that
+ * the request was not sent. After any other code, such as a timeout or a broken connection, Slurm
+ * may have received it. */
 static bool is_answered(int code)
 {
     return code == EAGAIN || (code >= ESLURM_INVALID_PARTITION_NAME && code < 5000) ||

@@ -14,7 +14,8 @@
 #define RELEASE_MAJOR SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER)
 #define RELEASE_MINOR SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER)
 
-/* Is the release of Slurm's commands, which is the cluster's, different from this library's? */
+/* Returns whether the release of Slurm's commands, which is the cluster's, differs from this
+ * library's. */
 static bool differs_from_commands(void)
 {
     static const char *const argv[] = {"scontrol", "--version", NULL};
