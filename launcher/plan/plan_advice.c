@@ -180,7 +180,7 @@ static void advise_variants(const struct workspace *w, const struct run_plan *pl
         }
     }
     for (size_t k = first; k < dst->count; k++)
-        if (memchr(is_about[k], false, w->variants.count))
+        if (memchr(is_about[k], 0, w->variants.count))
             name_variants(w, is_about[k], dst->text[k]);
 }
 

@@ -33,10 +33,14 @@ static int grow(struct rounds_record *r, struct err *e)
 {
     struct design_round *rounds = realloc(r->rounds, (r->count + 1) * sizeof *rounds);
 
-    r->rounds = rounds ? rounds : r->rounds;
+    if (!rounds)
+        return mem_fail(e);
+    r->rounds = rounds;
     char (*times)[32] = realloc(r->times, (r->count + 1) * sizeof *times);
-    r->times = times ? times : r->times;
-    return rounds && times ? 0 : mem_fail(e);
+    if (!times)
+        return mem_fail(e);
+    r->times = times;
+    return 0;
 }
 
 int rounds_file_add(struct rounds_record *r, const struct design_round *round, struct err *e)

@@ -408,7 +408,7 @@ static void fill_times(const struct model *m, double gpus, double scatter, doubl
 static struct bounds predict(const struct model *m, double base, double gpus)
 {
     static const double scatter[2] = {0, SPREAD};
-    double times[2][MODEL_DRAWS], own[MODEL_DRAWS];
+    double times[2][MODEL_DRAWS], own[MODEL_DRAWS] = {0};
 
     for (int k = 0; k < 2; k++) {
         fill_times(m, gpus, scatter[k], times[k]);
