@@ -68,8 +68,8 @@ struct quality {
 /* Returns "holds", "undecided", ... or "holds by construction". */
 const char *quality_state_name(const struct quality *q);
 
-/* Returns whether r is no better than predicting one class everywhere, which is called blind; false
- * if that is unknown. */
+/* Returns whether r is at most as good as predicting one class everywhere, which is called blind;
+ * false if that is unknown. */
 bool quality_is_blind(const struct result *r);
 
 /* Returns whether IoU or accuracy were recorded, and those of no count reach QUALITY_LEARNT. */
