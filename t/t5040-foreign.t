@@ -224,11 +224,12 @@ like out2/results.csv '^log_4_s2,.*it is a copy of log_4, no other run' \
 mkdir coarse
 for name in log_1 log_1_s2 log_1_s3 log_2 log_2_s2; do
     gpus=${name#log_}
-    printf 'step,elapsed\n10,%s\n20,%s\n30,%s\n40,%s\n' $((8 / ${gpus%%_*} * 1)) $((8 / ${gpus%%_*} * 2)) \
-        $((8 / ${gpus%%_*} * 3)) $((8 / ${gpus%%_*} * 4)) >coarse/$name.csv
+    s=$((8 / ${gpus%%_*}))
+    printf 'step,elapsed\n10,%s\n20,%s\n30,%s\n40,%s\n' $s $((2 * s)) $((3 * s)) $((4 * s)) \
+        >coarse/$name.csv
 done
 exits 0 "equal times in whole seconds" unetctl collect --logs coarse -o coarse-out
-is "$(cut -d, -f7 coarse-out/results.csv | sed 1d | sort -u)" done "are not taken for copies"
+is "$(cut -d, -f7 coarse-out/results.csv | sed 1d | sort -u)" "done" "are not taken for copies"
 
 # A log cut off after a row is a valid table, but its training took longer.
 copies "rows cut off" "log_1,done log_2,done log_4,corrupt " sed -i 3d log_4.csv
