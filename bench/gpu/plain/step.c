@@ -46,7 +46,7 @@ static int fill_input(struct step_run *r, struct err *e)
 static int queue_step(struct step_run *r, struct err *e)
 {
     double pixels = (double)r->batch * r->config.height * r->config.width;
-    struct network_step whole = {.images = r->batch, .weight = pixels};
+    struct network_step whole = {.images = r->batch, .loss_divisor = pixels};
     const float *logits;
 
     if (!r->optim)
