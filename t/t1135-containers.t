@@ -5,19 +5,19 @@
 . "$srcdir/t/lib.sh"
 . "$srcdir/t/study.sh"
 
-mkdir -p bin image work fast && echo 1 >fast/in.nc
-cp "$srcdir/t/engine.sh" work/train.sh
+mkdir -p bin image mine fast && echo 1 >fast/in.nc
+cp "$srcdir/t/engine.sh" mine/train.sh
 echo image >tool.sif
 make_study one generic --set slurm.time=1:00:00
-printf 'command:\n  script: %s\n  args: [-x, %s/in.nc]\n' "$TMP/work/train.sh" "$TMP/fast" \
+printf 'command:\n  script: %s\n  args: [-x, %s/in.nc]\n' "$TMP/mine/train.sh" "$TMP/fast" \
     >>one/study.yaml
 render() { unetctl generate -C one --engine command --gpus 1 --set "container=$1" "${@:2}"; }
 script=one/runs/command-g01-s1/run_file.sh submit=one/runs/command-g01-s1/submit_file.sh
-words="container.sh auto $TMP/tool.sif $TMP/one $TMP/data $builddir $TMP/work"
+words="container.sh auto $TMP/tool.sif $TMP/one $TMP/data $builddir $TMP/mine"
 
 # ---- the program of each rank alone
 exits 0 "an image that is a file" render ./tool.sif
-like "$script" "^.start bash .*/templates/$words ($srcdir/templates )?$TMP/fast -- $TMP/work/train.sh -x " \
+like "$script" "^.start bash .*/templates/$words ($srcdir/templates )?$TMP/fast -- $TMP/mine/train.sh -x " \
     "starts around the program, with the folders of study, data, script and arguments"
 like one/runs/command-g01-s1/source.list "^container $TMP/tool.sif$" "and counts as its source"
 like "$submit" '^ *bash .*/run_file.sh &' "a single rank needs no launcher"
@@ -52,7 +52,7 @@ like "$script" "container.sh singularity $TMP/one/tool.sif " "is started, from t
 exits 0 "the study's has precedence" render ./image
 like "$script" "container.sh singularity $TMP/image " "over the site's"
 exits 0 "an empty one" render ''
-like "$script" "^.start $TMP/work/train.sh" "switches it off"
+like "$script" "^.start $TMP/mine/train.sh" "switches it off"
 exits 0 "config" unetctl config -C one --origin
 like "$OUT" "^container: $TMP/one/tool.sif +# site .*site.yaml:" "config says where it comes from"
 

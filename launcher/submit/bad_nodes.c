@@ -188,18 +188,39 @@ bool bad_nodes_is_out(const struct workspace *w, const struct bad_node *node)
     return most && node->notes >= most;
 }
 
-/* Notes the first node of a job that ended by NODE_FAIL without a note. It runs submit_file.sh,
- * which notes any other. */
+/* Finds the node that srun names as failed in the output of an attempt. Returns whether it names
+ * one. */
+static bool find_failed(const struct run_attempt *attempt, char node[64])
+{
+    char path[PATH_MAX], line[512];
+    struct err ignored;
+    FILE *f = run_dir_output(attempt, path, &ignored) ? NULL : fopen(path, "re");
+    bool found = false;
+
+    while (f && fgets(line, sizeof line, f))
+        found |= sscanf(line, "srun: error: Node failure on %63s", node) == 1;
+    if (f)
+        fclose(f);
+    return found && !node[strspn(node, NODELIST_NAME_CHARS)];
+}
+
+/* Notes the node of a job that ended by NODE_FAIL before submit_file.sh could: the one that srun
+ * names, or else the first, where srun ran, though another one may be meant. */
 static int note_failed(const struct run_status *s, struct err *e)
 {
-    char path[PATH_MAX];
+    char path[PATH_MAX], node[64];
     struct stat st;
 
     if (s->state != STATE_NODE_FAIL || !*s->attempt.path ||
         stat(path_format(path, "%s/" NOTES, s->attempt.path), &st) == 0)
         return 0;
+    if (find_failed(&s->attempt, node))
+        return append_note(path, node, "Slurm: node failure", e);
     struct nodelist *l = read_nodes(s->attempt.path);
-    int rc = l ? append_note(path, nodelist_get(l, 0, NULL), "Slurm: node failure", e) : 0;
+    bool single = l && nodelist_count(l) == 1;
+    int rc = !l ? 0 : append_note(path, nodelist_get(l, 0, NULL),
+                                  single ? "Slurm: node failure"
+                                         : "Slurm: failure of this or another node of the job", e);
     nodelist_destroy(l);
     return rc;
 }
