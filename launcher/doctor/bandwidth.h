@@ -28,11 +28,11 @@ json_t *bandwidth_read(const char *dir, struct err *e);
 void bandwidth_links(const json_t *measured, struct bandwidth_link dst[BANDWIDTH_KINDS]);
 
 /* Adds what was measured, and what is slow. Only links of one kind are compared, first those
- * between nodes. Of each rank's links counts the bandwidth that a quarter of them exceed, or the
- * best of fewer than four: a rank is slow if that is less than half of the median over all ranks,
- * with three links at least; a node, if all its ranks are. Another link is slow if it has less
- * than half of the median of the links of its kind. Links of ranks that are slow do not count
- * after that. Names of slow nodes are appended to the array slow. */
+ * between nodes. A rank is represented by the bandwidth that a quarter of its links exceed (by
+ * the best of fewer than four links). It is slow if that is less than half of the median over all
+ * ranks and it has at least three links; a node is slow if all its ranks are. Links of slow ranks
+ * are then left out, and another link is slow if it has less than half of the median bandwidth of
+ * its kind. Names of slow nodes are appended to the array slow. */
 void bandwidth_judge(const json_t *measured, struct findings *f, json_t *slow);
 
 #endif

@@ -406,8 +406,8 @@ static void check_ports(const json_t *ranks, struct findings *dst)
         if (taken++ == 0) {
             findings_add(dst, FINDING_ERROR, "ports", "%s: %s", text_of(r, "host"),
                          text_of(port, "error"));
-            findings_remedy(dst, "ss -tlnp there shows who has it; choose other ports by port_base "
-                            "and port_count in the site file");
+            findings_remedy(dst, "'ss -tlnp' on that node shows which process uses it; set other "
+                            "ports by port_base and port_count in the site file");
         }
     }
     if (!taken && first_rank(ranks))

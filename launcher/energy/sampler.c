@@ -37,8 +37,8 @@
 
 struct device {
     char id[NVML_ID_SIZE]; /* the UUID of a GPU, or "cpu0" */
-    void *gpu;             /* NULL: a CPU package, */
-    char folder[PATH_MAX]; /* with this folder of RAPL */
+    void *gpu;             /* its handle of NVML; NULL: this is a CPU package */
+    char folder[PATH_MAX]; /* of a CPU package: its folder of RAPL */
     int claim;             /* the socket by which this process alone measures it; -1: none */
     int own;               /* of a GPU: that by which other runs find this one; -1: none */
     bool lost, shared;
@@ -144,9 +144,10 @@ static void find_devices(struct sampler *s, int ngpus)
         s->devices[i].claim = s->devices[i].own = -1;
 }
 
-/* Returns a socket that has the name of an attempt (or "" for all) and a device, or -1. If call is
- * not NULL it has none, and the process that has it gets a message. Such a name belongs to one
- * process of a node, and is free when that has ended. */
+/* Binds a socket to the name "ATTEMPT DEVICE" and returns it, or -1 if another process of this node
+ * has the name. The kernel frees a name when its process ends. If call is not NULL, sends it to the
+ * process that has the name instead; -1: there is none. attempt is "" for a name that all runs
+ * share. */
 static int take_name(const char *attempt, const char *id, const char *call)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -170,9 +171,9 @@ static bool claim_device(const struct sampler *s, struct device *d)
     return d->claim >= 0;
 }
 
-/* Notes that another run has the same GPU, whose energy then is of both. One of their samplers has
- * the name of the GPU, and learns it from the message of the other. At a first time the other may
- * be just ending. */
+/* Notes that another run uses the same GPU, whose energy then is that of both. The sampler of one
+ * run has the name of the GPU; that of the other finds it taken and sends a message, so that both
+ * know. It does so from the second time on, because the other process may be about to end. */
 static void look_for_others(struct device *d)
 {
     char call;
@@ -182,8 +183,9 @@ static void look_for_others(struct device *d)
     int called = d->own < 0 && d->refused++ ? take_name("", d->id, "x") : -1;
     if (called >= 0)
         close(called);
-    if (called >= 0 || (d->own >= 0 && recv(d->own, &call, 1, 0) == 1))
-        d->shared = snprintf(d->note, sizeof d->note, "another run uses it, too") > 0;
+    d->shared = called >= 0 || (d->own >= 0 && recv(d->own, &call, 1, 0) == 1);
+    if (d->shared)
+        snprintf(d->note, sizeof d->note, "another run uses it, too");
 }
 
 /* ---- samples */
@@ -348,8 +350,8 @@ static void measure(struct sampler *s)
     }
 }
 
-/* Leaves everything of the rank's that could keep its job from ending, and ignores the signals that
- * ask the rank to stop: how it does that is measured, too. */
+/* Closes the files and leaves the folder of the rank, so that its job can end, and ignores the
+ * signals that ask the rank to stop, so that its last seconds are measured, too. */
 static void detach(void)
 {
     static const int ignored[] = {SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -361,9 +363,7 @@ static void detach(void)
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
         signal(ignored[i], SIG_IGN);
     setpriority(PRIO_PROCESS, 0, 19);
-    if (chdir("/")) {
-        /* then it stays */
-    }
+    (void)!chdir("/"); /* otherwise the folder stays in use until the rank has ended */
 }
 
 static void run_sampler(struct sampler *s, int ngpus)
@@ -417,6 +417,6 @@ void sampler_describe(struct buf *dst)
     buf_add(dst, ngpus ? "of GPUs: by NVML; "
                        : "of GPUs: not measured (no NVML, or no GPU that it measures); ");
     buf_add(dst, s.ndevices > ngpus ? "of CPU packages: by RAPL"
-                 : npackages        ? "of CPU packages: not measured (RAPL is readable for root only)"
-                                    : "of CPU packages: not measured (no RAPL)");
+                 : npackages ? "of CPU packages: not measured (RAPL is readable for root only)"
+                             : "of CPU packages: not measured (no RAPL)");
 }

@@ -25,7 +25,8 @@ struct rounds {
 int rounds_open(struct rounds *r, struct workspace *w, double max_gpu_hours, struct err *e);
 void rounds_close(struct rounds *r);
 
-/* Does the same for readers, without checking whether runs could be submitted. */
+/* As rounds_open, for commands that submit nothing: it does not check whether runs could be
+ * submitted. */
 int rounds_read(struct rounds *r, struct workspace *w, double max_gpu_hours, struct err *e);
 
 /* Submits what is missing of the newest round; if that is over, chooses and submits the next. arg

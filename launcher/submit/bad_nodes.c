@@ -260,7 +260,7 @@ int bad_nodes_leave_out(struct workspace *w, const struct run_status_list *list,
         rc = mem_fail(e);
     } else if (words.length) {
         log_info("nodes left out: %s; 'unetctl doctor' lists them, --set slurm.exclude_after=0 "
-                 "takes them again", words.data);
+                 "uses them again", words.data);
         w->options.exclude = w->excluded = buf_steal(&excluded);
     }
     buf_destroy(&excluded);
