@@ -80,7 +80,8 @@ json_t *bandwidth_read(const char *dir, struct err *e)
     return NULL;
 }
 
-/* Returns the smallest or the largest size that has a key, or links, or NULL. */
+/* Returns the entry of the smallest or the largest message size that has a number or a list under
+ * this key, or NULL if none has. */
 static const json_t *find_size(const json_t *measured, const char *key, bool largest)
 {
     const json_t *found = NULL;

@@ -317,7 +317,7 @@ static void write_rows(struct sampler *s)
 
 /* ---- the process */
 
-/* Waits until the time has passed, or returns false once the rank has ended. */
+/* Waits for so many seconds or until the rank ends. Returns whether the rank still runs. */
 static bool rank_runs(const struct sampler *s, double seconds)
 {
     struct pollfd p = {.fd = s->pidfd, .events = POLLIN};

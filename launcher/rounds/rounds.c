@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/analysis/design/design_view.h"
 #include "launcher/collect/collect.h"
 #include "launcher/submit/attempt.h"
 #include "launcher/submit/submission.h"
@@ -329,7 +330,7 @@ int rounds_describe(struct rounds *r, const struct results *table, struct qualit
                  : 0;
 
     if (rc == 0) {
-        design_looks(&r->design, r->record.rounds, n, looks);
+        design_view_looks(&r->design, r->record.rounds, n, looks);
         design_describe(&r->design, r->record.rounds, n, &verdict, &b);
     }
     free(own.rows);

@@ -90,7 +90,8 @@ int study_most_gpus(const char *gpus);
  * of the user's do if it names data.dir. */
 bool study_has_images(const struct study *s);
 
-/* Returns whether unet-train runs, or a script of unetctl, and not a program of the user's. */
+/* Returns whether the study runs unet-train or a training script of unetctl, and not a program of
+ * the user's. */
 bool study_runs_trainer(const struct study *s);
 
 /* Returns whether this key is in force. In a study without images, keys of the trainer

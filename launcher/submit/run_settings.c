@@ -85,7 +85,8 @@ static int take_value(struct study *s, const struct setting *k, const json_t *va
     return rc;
 }
 
-/* A key that run.json has only where it was set, such as limit.steps, was not set. */
+/* Gives the study the preset of a key that is missing in run.json because the run did not set it,
+ * such as limit.steps. */
 static int take_preset(struct study *s, const struct setting *k, struct err *e)
 {
     return setting_is_preset(k, &s->settings)

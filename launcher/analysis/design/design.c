@@ -34,34 +34,6 @@ const char *design_how_name(enum design_how how)
     return names[how];
 }
 
-void design_looks(const struct design *d, const struct design_round *rounds, size_t nrounds,
-                  struct quality_looks *dst)
-{
-    size_t pairs[SEQUENTIAL_LOOKS], nlooks = design_view_pairs(d, pairs);
-    struct sequential plan = {0};
-
-    *dst = (struct quality_looks){0};
-    for (size_t i = 0; i < nrounds; i++) {
-        const struct design_round *r = &rounds[i];
-        size_t k = 0;
-        if (!r->tested || !r->family || !r->pairs || r->pairs > d->nseeds)
-            continue;
-        if (!dst->family) {
-            dst->family = r->family;
-            sequential_plan(&plan, DESIGN_ALPHA / (double)r->family, pairs, nlooks);
-        }
-        while (k < dst->n && dst->items[k].gpus != r->tested)
-            k++;
-        if (k == QUALITY_LOOKS || r->look > nlooks)
-            continue;
-        dst->n = k < dst->n ? dst->n : k + 1;
-        dst->items[k] = (struct quality_look){
-            .gpus = r->tested, .look = r->look, .pairs = r->pairs,
-            .last_seed = d->seeds[r->pairs - 1],
-            .alpha = r->look ? 2 * plan.level[r->look - 1] : 0, .shared = d->shared};
-    }
-}
-
 /* Returns the unmeasured candidate between two counts that is the closest to their middle of
  * ratios, or 0. */
 static int find_middle(const struct design_view *v, int low, int high)

@@ -132,11 +132,6 @@ int design_next(const struct design *d, const struct results *table,
                 const struct design_round *rounds, size_t nrounds, struct design_round *next,
                 struct design_verdict *verdict, struct err *e);
 
-/* Sets dst to the looks of the rounds, for decision_rule.looks: an analysis with them has repeated
- * confidence intervals. */
-void design_looks(const struct design *d, const struct design_round *rounds, size_t nrounds,
-                  struct quality_looks *dst);
-
 /* Adds how the study was made and what its intervals are, in whole sentences for a report. */
 void design_describe(const struct design *d, const struct design_round *rounds, size_t nrounds,
                      const struct design_verdict *verdict, struct buf *b);

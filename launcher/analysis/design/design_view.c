@@ -27,6 +27,34 @@ static int analyse(struct design_view *v, struct err *e)
                                   : decision_compute(&v->decision, v->series, &rule, v->model, e);
 }
 
+void design_view_looks(const struct design *d, const struct design_round *rounds, size_t nrounds,
+                       struct quality_looks *dst)
+{
+    size_t pairs[SEQUENTIAL_LOOKS], nlooks = design_view_pairs(d, pairs);
+    struct sequential plan = {0};
+
+    *dst = (struct quality_looks){0};
+    for (size_t i = 0; i < nrounds; i++) {
+        const struct design_round *r = &rounds[i];
+        size_t k = 0;
+        if (!r->tested || !r->family || !r->pairs || r->pairs > d->nseeds)
+            continue;
+        if (!dst->family) {
+            dst->family = r->family;
+            sequential_plan(&plan, DESIGN_ALPHA / (double)r->family, pairs, nlooks);
+        }
+        while (k < dst->n && dst->items[k].gpus != r->tested)
+            k++;
+        if (k == QUALITY_LOOKS || r->look > nlooks)
+            continue;
+        dst->n = k < dst->n ? dst->n : k + 1;
+        dst->items[k] = (struct quality_look){
+            .gpus = r->tested, .look = r->look, .pairs = r->pairs,
+            .last_seed = d->seeds[r->pairs - 1],
+            .alpha = r->look ? 2 * plan.level[r->look - 1] : 0, .shared = d->shared};
+    }
+}
+
 int design_view_create(struct design_view *v, const struct design *d, const struct results *table,
                        const struct design_round *rounds, size_t nrounds, struct err *e)
 {
@@ -35,7 +63,7 @@ int design_view_create(struct design_view *v, const struct design *d, const stru
 
     facts.base = d->counts[0];
     *v = (struct design_view){.design = d, .table = table, .rounds = rounds, .nrounds = nrounds};
-    design_looks(d, rounds, nrounds, &v->looks);
+    design_view_looks(d, rounds, nrounds, &v->looks);
     v->family = v->looks.n ? v->looks.family : 0;
     if (v->family)
         sequential_plan(&v->plan, DESIGN_ALPHA / (double)v->family, pairs, nlooks);

@@ -51,6 +51,11 @@ void design_view_add(const struct design_view *v, struct design_round *round, in
 /* Returns the GPU-hours of all rounds, measured or else expected. */
 double design_view_spent(const struct design_view *v);
 
+/* Sets dst to the looks of the rounds, for decision_rule.looks: an analysis with them has repeated
+ * confidence intervals. */
+void design_view_looks(const struct design *d, const struct design_round *rounds, size_t nrounds,
+                       struct quality_looks *dst);
+
 /* Fills pairs with those of each look, as far as there are seeds. Returns their number. */
 size_t design_view_pairs(const struct design *d, size_t pairs[SEQUENTIAL_LOOKS]);
 

@@ -9,6 +9,7 @@
 
 #include "launcher/analysis/analysis.h"
 #include "launcher/analysis/design/design_expect.h"
+#include "launcher/analysis/design/design_view.h"
 #include "launcher/analysis/test/near.h"
 
 static struct err e;
@@ -123,7 +124,7 @@ static void check_analysis(void)
     struct buf b = {0};
 
     make(&d, &t, NULL, &source.results);
-    design_looks(&d, rounds, nrounds, &looks);
+    design_view_looks(&d, rounds, nrounds, &looks);
     options.rule.looks = &looks;
     if (analysis_create(&a, &source, 1, &options, &e))
         bail_out("%s", e.text);
