@@ -14,7 +14,8 @@
  *    "visible":"0,1","data":"","lock":"held"}
  *
  * place says that the rank runs elsewhere than its address is, or as another task of the node.
- * visible is CUDA_VISIBLE_DEVICES; data is why the images cannot be read, or ""; lock is "held" if
+ * visible is CUDA_VISIBLE_DEVICES; data is why the images cannot be read, or ""; stage why
+ * data.stage cannot have them; lock is "held" if
  * the rank sees the lock of the waiting doctor, "free" if it does not, or the error. */
 #ifndef UNETCTL_LAUNCHER_DOCTOR_PROBE_H
 #define UNETCTL_LAUNCHER_DOCTOR_PROBE_H
@@ -27,8 +28,10 @@
 #define PROBE_LOCK_FREE "free"   /* locks of another host are not seen here */
 
 /* Examines one rank, which TF_CONFIG in the environment describes. The images are those in
- * DATA_DIR/images (NULL: the study has none); backend is train.backend, or NULL. Returns 0, or -1
- * with ERR_PEER for an invalid TF_CONFIG, or ERR_INTERNAL if the folder cannot be written. */
-int probe_run(const char *folder, const char *data_dir, const char *backend, struct err *e);
+ * DATA_DIR/images (NULL: the study has none); stage is data.stage, or NULL; backend is
+ * train.backend, or NULL. Returns 0, or -1 with ERR_PEER for an invalid TF_CONFIG, or ERR_INTERNAL
+ * if the folder cannot be written. */
+int probe_run(const char *folder, const char *data_dir, const char *stage, const char *backend,
+              struct err *e);
 
 #endif
