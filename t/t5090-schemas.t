@@ -1,0 +1,101 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Each file between the programs and each --json is as its schema in logs/ says, which refuses what
+# is not; and the same of a crate (collect --crate).
+. "$srcdir/t/lib.sh"
+. "$srcdir/t/study.sh"
+. "$srcdir/t/rounds.sh"
+
+python3 -c 'import jsonschema' 2>/dev/null || skip_all "python3-jsonschema is not installed"
+mutate=yes seen=
+met() { # SCHEMA FILE...
+    seen+=" $1"
+    valid "$1" "$1: $(cd "$(dirname "$2")" && pwd | sed "s,$TMP,,")/${2##*/}" "${@:2}"
+}
+printed() { # SCHEMA COMMAND...: its output
+    "${@:2}" >"$1.json" 2>"$ERR" || diag <"$ERR"
+    met "$1" "$1.json"
+}
+
+# ---- a study of the embedded trainer
+unet-train data synth --out data --count 12 --size 32x32 --seed 1 2>"$ERR"
+unetctl init s --full --data data --site local -s data.height=32 -s data.width=32 -s train.epochs=3 \
+    -s train.global_batch=4 -s model.base=2 -s model.depth=2 -s train.eval_epochs=1 \
+    -s train.keep=best -s train.until='iou>=0.99' -s train.checkpoint_epochs=1 2>"$ERR"
+printed plan unetctl plan -C s --gpus 1,2 --vary train.lr=0.1,0.2 --json
+exits 0 "runs on 1 and 2 GPUs" unetctl submit -C s --gpus 1,2 --wait
+met run s/runs/*/run.json
+met record s/runs/*/attempt-1/record.jsonl
+met done s/runs/*/attempt-1/DONE
+met model s/runs/*/attempt-1/checkpoint/model.json
+met split s/split.json
+met ledger s/.unetctl/ledger.jsonl
+printed config unetctl config -C s --json
+cp -r s other
+printed status unetctl status --json s other
+valid status "status of one study" <(unetctl status -C s --json)
+printed watch unetctl watch -C s --json
+printed logs unetctl logs -C s --json unet-g01-s1
+printed collect unetctl collect -C s --json
+exits 0 "report" unetctl report -C s
+met report s/report/report.json
+met extra-p s/report/extra-p.json
+printed predict unetctl report -C s --predict 4 --gpus-per-node 2 --json -
+printed doctor unetctl doctor -C s --json
+unetctl doctor -C s --bandwidth --gpus 2 >"$OUT" 2>&1
+met bandwidth s/bandwidth.json
+mkdir probe
+(cd s/runs/unet-g01-s1 && TF_CONFIG='{"cluster":{"worker":["localhost:23987"]},"task":{"type":"worker","index":0}}' \
+    unetctl doctor --probe "$TMP/probe" >"$OUT" 2>&1)
+met rank probe/rank-0.json
+printed eval unet-train eval -c s/runs/unet-g01-s1 --data data --split s/split.json --json
+
+# ---- one of a program that fails, and one in rounds
+unetctl init f --site local -- false 2>"$ERR"
+unetctl submit -C f --gpus 1 --wait >"$OUT" 2>&1
+met failed f/runs/*/attempt-1/FAILED
+valid run "run.json of a program" f/runs/*/run.json
+make_rounds r local 'slurm: {time: "10"}'
+unetctl submit -C r --until-decided --gpus 1,2 --max-gpu-hours 9 --no-wait >"$OUT" 2>&1
+met rounds r/.unetctl/rounds.json
+met left r/.unetctl/left.json
+valid plan "plan of rounds" <(unetctl plan -C r --until-decided --gpus 1,2 --json)
+unetctl cancel -C r --yes >"$OUT" 2>&1
+
+# ---- what needs no study
+printed spec unetctl spec --nodelist 'n[1-2]' --tasks-per-node '2,1' --rank 2 --gpus-per-task 1 --json
+printed nodelist unetctl nodelist expand 'n[1-3]' --json
+printed site-list unetctl site list --json
+printed template-list unetctl template list --json
+printed sandbox-status unetctl sandbox status --json
+printed devices unet-train devices --json
+printed model-info unet-train model unet --size 32x32 --json
+printed bench unet-train bench --size 32x32 --steps 2 --warmup 1 --batch-size 1 --json
+printed data-check unet-train data check data/images --json
+printed data-stats unet-train data stats --data data --json
+
+# ---- the schemas themselves
+is "$(cd "$srcdir/logs" && printf '%s\n' *.schema.json | sed 's/\..*//' | sort)" \
+    "$(printf '%s\n' $seen study | sort -u)" "each schema was met"
+if python3 -c 'import yaml' 2>/dev/null; then
+    for study in s r "$srcdir"/t/golden/study-* "$srcdir"/examples/*; do
+        python3 -c 'import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout, default=str)' \
+            <"$study/study.yaml" >study.json
+        valid study "${study##*/}/study.yaml" study.json
+        unset mutate
+    done
+else
+    skip "python3-yaml is not installed" "study.yaml"
+fi
+unset mutate
+for golden in "$srcdir"/t/golden/study-*; do
+    version=${golden##*/}
+    valid run "$version: run.json" "$golden"/runs/*/run.json
+    valid record "$version: records" "$golden"/runs/*/attempt-*/record.jsonl
+    valid done "$version: DONE" "$golden"/runs/unet*/attempt-*/DONE
+    valid model "$version: model.json" "$golden"/runs/*/attempt-*/checkpoint/model.json
+    valid split "$version: split.json" "$golden/split.json"
+    valid ledger "$version: ledger" "$golden/.unetctl/ledger.jsonl"
+done
+valid run "run.json of other versions" "$srcdir"/t/golden/*.run.json
+done_testing
