@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""schemas.py [--mutate] SCHEMA FILE...: is each file, or each line of a .jsonl or of a stream of objects, as
-logs/SCHEMA.schema.json says? With --mutate it must also be refused with any value of another type, with a further key
-in any object, and without any required key. Exits with 77 if jsonschema is missing."""
+"""schemas.py [--mutate] SCHEMA FILE... [-- [--mutate] SCHEMA FILE...]...: is each file, or each line of one that has
+several documents, as logs/SCHEMA.schema.json says? With --mutate the first document must also be refused with a value
+of another type, a further key in an object, or without a required key. Exits with 77 if jsonschema is missing."""
 import copy
 import json
 import os
@@ -66,16 +66,17 @@ def read_documents(path):
         return [decode(line) for line in text.splitlines()]
 
 
-def list_places(value, place=()):
-    """All places below value, of a list those in its first and last item."""
+def shorten(value):
+    """A copy with the first and the last item of each list."""
     if isinstance(value, dict):
-        for key, item in value.items():
-            yield place + (key,)
-            yield from list_places(item, place + (key,))
-    elif isinstance(value, list):
-        for i in sorted({0, len(value) - 1}) if value else ():
-            yield place + (i,)
-            yield from list_places(value[i], place + (i,))
+        return {key: shorten(item) for key, item in value.items()}
+    return [shorten(v) for v in value[:1] + value[1:][-1:]] if isinstance(value, list) else value
+
+
+def list_places(value, place=()):
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield place + (key,)
+        yield from list_places(item, place + (key,))
 
 
 def change(document, place, what):
@@ -113,27 +114,38 @@ def mutate(document, required):
             yield place, "a further key"
 
 
-def main(words):
-    mutating = words[0] == "--mutate"
-    name = words[mutating] + ".schema.json"
-    schemas = read_schemas()
+def check(schemas, mutating, name, paths):
+    """Prints what is wrong, and returns whether anything is."""
     validator = create_validator(schemas, name)
-    bad = 0
-    for path in words[mutating + 1:]:
+    bad = False
+    for path in paths:
         try:
             documents = read_documents(path)
         except (OSError, ValueError) as e:
-            sys.exit(f"{path}: {e}")
+            print(f"{path}: {e}")
+            return True
         for i, document in enumerate(documents):
             error = jsonschema.exceptions.best_match(validator.iter_errors(document))
             if error:
-                print(f"{path}, document {i}: {error.json_path}: {error.message[:600]}")
-                bad += 1
-        for place, what in mutate(documents[0], schemas[name].get("required", ())) if mutating and not bad else ():
-            if validator.is_valid(change(documents[0], place, what)):
+                print(f"{path}, document {i}, against {name}: {error.json_path}: {error.message[:600]}")
+                bad = True
+        sample = shorten(documents[0])
+        for place, what in mutate(sample, schemas[name].get("required", ())) if mutating and not bad else ():
+            if validator.is_valid(change(sample, place, what)):
                 print(f"{name} accepts: {'.'.join(map(str, place)) or 'the document'}, {what}")
-                bad += 1
-    return bad > 0
+                bad = True
+    return bad
+
+
+def main(words):
+    schemas = read_schemas()
+    bad = False
+    while words:
+        end = words.index("--") if "--" in words else len(words)
+        mutating = words[0] == "--mutate"
+        bad |= check(schemas, mutating, words[mutating] + ".schema.json", words[mutating + 1:end])
+        words = words[end + 1:]
+    return bad
 
 
 if __name__ == "__main__":
