@@ -384,7 +384,7 @@ static void print_man(const struct cli_program *p)
 {
     static const char *const codes[] = {
         "0", "success", "1", "internal error, or some runs failed", "2", "usage",
-        "3", "configuration or template", "4", "scheduler unreachable or refusing",
+        "3", "configuration or template", "4", "scheduler or host unreachable or refusing",
         "5", "peer lost, rendezvous or preflight failed", "6", "timed out",
         "7", "data missing or corrupt", "8", "not enough data for the asked statistics",
         "9", "checkpoint unusable", "75", "stopped with a checkpoint; resume it",

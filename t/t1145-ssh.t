@@ -34,6 +34,8 @@ ok "runs and ledger are only there" test ! -e runs -a ! -e .unetctl -a -e "$fold
 exits 0 "status of the study as an operand" unetctl status --json ../lap
 is "$(field "$OUT" '[r["state"] for r in d["runs"]]')" "['COMPLETED', 'COMPLETED']" \
     "standard output is only the JSON"
+is "$(printf 'a\nb\n' | { unetctl status >/dev/null 2>&1; cat; } | tr '\n' ' ')" "a b " \
+    "standard input of a loop is left alone"
 exits 0 "logs" unetctl logs command-g01-s1
 like "$OUT" '^Performance: 10\.5' "logs prints the output"
 exits 0 "collect" unetctl collect

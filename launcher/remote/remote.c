@@ -267,11 +267,13 @@ static void mark_text(struct remote *r)
     buf_add(&r->mark, ", where it is edited\n");
 }
 
-/* Runs the rest of the script with the streams of this process. Returns its exit code or -1. */
+/* Runs the rest of the script with the terminal of this process, if it has one. Returns its exit
+ * code or -1. */
 static int run_there(const struct remote *r, const char *rest, struct err *e)
 {
-    const struct child streams = {0};
-    bool tty = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
+    bool asks = isatty(STDIN_FILENO); /* no verb reads what is not a terminal */
+    const struct child streams = {.in = asks ? CHILD_KEEP : CHILD_NULL};
+    bool tty = asks && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
     struct buf script = {0};
     struct child_end end = {0};
 

@@ -65,10 +65,11 @@ static int complete(struct remote_site *s, const char *dir, struct err *e)
     if (*s->host == '-' || !*s->host || strspn(s->host, letters) != strlen(s->host))
         return err_set(e, ERR_CONFIG, "'%s' must be a host, such as me@login.example.org or a Host "
                        "of ~/.ssh/config, where ports and jumps belong", s->host);
-    if ((*s->folder != '/' && strncmp(s->folder, "~/", 2) != 0) || strpbrk(s->folder, "$*?[\\"))
-        return err_set(e, ERR_CONFIG, "the folder on %s, '%s', must begin with / or ~/ and have "
-                       "none of $ * ? [ \\; write the path that a variable stands for", s->host,
-                       s->folder);
+    const char *name = s->folder + (*s->folder == '~');
+    if (*name != '/' || !name[1] || name[1] == '/' || strpbrk(name, "$*?[\\"))
+        return err_set(e, ERR_CONFIG, "the folder on %s, '%s', must be /FOLDER or ~/FOLDER and "
+                       "have none of $ * ? [ \\; write the path that a variable stands for",
+                       s->host, s->folder);
     return 0;
 }
 

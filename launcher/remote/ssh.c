@@ -167,15 +167,16 @@ static int run_rsync(const struct ssh *c, const char *words[WORDS_MAX], const ch
     words[0] = "rsync";
     words[1] = shell.data;
     words[2] = "-rlEts"; /* -s: paths are not for the user's shell there */
-    int rc = shell.failed ? mem_fail(e) : child_run(&child, &end, e);
+    if (shell.failed)
+        return mem_fail(e);
+    int rc = child_run(&child, &end, e);
     if (rc && errno == ENOENT)
         err_set(e, ERR_CONFIG, "a study on %s needs rsync, which is not installed here; install "
                 "it", c->host);
     else if (rc == 0 && end.code)
         rc = err_set(e, ERR_SCHED, "%s: %s; mend that, and type the same command again", what,
                      ssh_line(end.err.data, false));
-    if (!shell.failed)
-        child_destroy(&end);
+    child_destroy(&end);
     buf_destroy(&shell);
     return rc;
 }

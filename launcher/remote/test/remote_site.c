@@ -55,8 +55,10 @@ static void test_refusals(void)
         {"{ssh: -oProxyCommand=x}", "must be a host"},
         {"{ssh: 'h; x'}", "must be a host"},
         {"{ssh: 'h:22'}", "must be a host"},
-        {"{ssh: h, folder: x}", "must begin with / or ~/"},
-        {"{ssh: h, folder: $WORK/x}", "must begin with / or ~/"},
+        {"{ssh: h, folder: x}", "must be /FOLDER or ~/FOLDER"},
+        {"{ssh: h, folder: $WORK/x}", "must be /FOLDER or ~/FOLDER"},
+        {"{ssh: h, folder: ~/}", "must be /FOLDER or ~/FOLDER"},
+        {"{ssh: h, folder: ~//etc}", "must be /FOLDER or ~/FOLDER"},
         {"{ssh: h, folder: '/x/*'}", "none of"},
         {"{ssh: h, folder: \"/x\\n\"}", "control characters"},
     };
