@@ -13,6 +13,7 @@
 #include "src/buf.h"
 #include "src/completion.h"
 #include "src/log.h"
+#include "src/mem.h"
 
 #define HELP_WIDTH 96
 #define HELP_AT 32 /* after the option, or the setting */
@@ -199,6 +200,36 @@ static int decode_environment(const struct cli_command *c, const char *prefix, c
     return 0;
 }
 
+const struct cli_option *cli_take_option(const struct cli_command *c, int argc, char **argv,
+                                         int *at, const char **value, struct err *e)
+{
+    char *word = argv[*at];
+    const struct cli_option *o;
+
+    *value = NULL;
+    if (word[1] == '-') {
+        size_t length = strcspn(word + 2, "=");
+        o = find_long(c->options, word + 2, length);
+        if (o && word[2 + length] == '=')
+            *value = word + 2 + length + 1;
+    } else {
+        o = find_letter(c->options, word[1]);
+        if (o && word[2] && o->type == CLI_FLAG)
+            o = NULL;
+        else if (o && word[2])
+            *value = word + 2;
+    }
+    if (!o)
+        unknown_option(c, word, e);
+    else if (o->type == CLI_FLAG && *value)
+        err_set(e, ERR_USAGE, "%s: --%s takes no value", c->name, o->name);
+    else if (o->type != CLI_FLAG && !*value && *at + 1 == argc)
+        err_set(e, ERR_USAGE, "%s: --%s needs a value: --%s %s", c->name, o->name, o->name, o->arg);
+    else if (o->type == CLI_FLAG || *value || (*value = argv[++*at]))
+        return o;
+    return NULL;
+}
+
 int cli_decode(const struct cli_command *c, const char *env_prefix, int argc, char **argv,
                int *noperands, int *nrest, char ***rest, struct err *e)
 {
@@ -208,11 +239,10 @@ int cli_decode(const struct cli_command *c, const char *env_prefix, int argc, ch
     *nrest = 0;
     *rest = argv + argc;
     for (i = 0; i < argc; i++) {
-        char *word = argv[i];
         const struct cli_option *o;
-        const char *value = NULL;
+        const char *value;
 
-        if (strcmp(word, "--") == 0) {
+        if (strcmp(argv[i], "--") == 0) {
             i++;
             if (!words_after(c)) /* only a sign that no option follows */
                 while (i < argc)
@@ -221,32 +251,13 @@ int cli_decode(const struct cli_command *c, const char *env_prefix, int argc, ch
             *nrest = argc - i;
             break;
         }
-        if (word[0] != '-' || word[1] == 0) {
-            argv[n++] = word;
+        if (argv[i][0] != '-' || argv[i][1] == 0) {
+            argv[n++] = argv[i];
             continue;
         }
-        if (word[1] == '-') {
-            size_t length = strcspn(word + 2, "=");
-            o = find_long(c->options, word + 2, length);
-            if (o && word[2 + length] == '=')
-                value = word + 2 + length + 1;
-        } else {
-            o = find_letter(c->options, word[1]);
-            if (o && word[2] && o->type == CLI_FLAG)
-                o = NULL;
-            else if (o && word[2])
-                value = word + 2;
-        }
+        o = cli_take_option(c, argc, argv, &i, &value, e);
         if (!o)
-            return unknown_option(c, word, e);
-        if (o->type == CLI_FLAG && value)
-            return err_set(e, ERR_USAGE, "%s: --%s takes no value", c->name, o->name);
-        if (o->type != CLI_FLAG && !value) {
-            if (i + 1 == argc)
-                return err_set(e, ERR_USAGE, "%s: --%s needs a value: --%s %s", c->name, o->name,
-                               o->name, o->arg);
-            value = argv[++i];
-        }
+            return -1;
         if (store_value(o, value, e))
             return err_prefix(e, "%s", c->name);
         seen[o - c->options] = true;
@@ -373,7 +384,7 @@ static void print_man(const struct cli_program *p)
 {
     static const char *const codes[] = {
         "0", "success", "1", "internal error, or some runs failed", "2", "usage",
-        "3", "configuration or template", "4", "scheduler unreachable or refusing",
+        "3", "configuration or template", "4", "scheduler or host unreachable or refusing",
         "5", "peer lost, rendezvous or preflight failed", "6", "timed out",
         "7", "data missing or corrupt", "8", "not enough data for the asked statistics",
         "9", "checkpoint unusable", "75", "stopped with a checkpoint; resume it",
@@ -496,19 +507,33 @@ static int run_group(const struct cli_program *p, int argc, char **argv)
     return argc == 1 ? ERR_USAGE : 0;
 }
 
+/* Decodes the words of a verb and runs it, here or elsewhere. typed: room for the words as they
+ * are before operands are moved to the front. */
+static int decode_and_run(const struct cli_program *p, const struct cli_command *c, int argc,
+                          char **argv, char **typed, struct err *e)
+{
+    int noperands, nrest, rc;
+    char **rest;
+
+    memcpy(typed, argv, (size_t)argc * sizeof *typed);
+    if (cli_decode(c, p->env_prefix, argc, argv, &noperands, &nrest, &rest, e))
+        return -1;
+    if (p->elsewhere && p->elsewhere(c, argc, typed, &rc, e))
+        return rc;
+    return c->run(noperands, argv, nrest, rest, e);
+}
+
 static int run_verb(const struct cli_program *p, const struct cli_command *c, int argc, char **argv)
 {
     struct err e = {0};
-    int noperands, nrest;
-    char **rest;
 
     if (!c->verbatim && wants_help(argc, argv))
         return print_command_help(p, c), 0;
-    int rc = c->verbatim ? 0 : cli_decode(c, p->env_prefix, argc, argv, &noperands, &nrest, &rest,
-                                          &e);
-    if (rc == 0)
-        rc = c->verbatim ? c->run(0, argv, argc, argv, &e)
-                         : c->run(noperands, argv, nrest, rest, &e);
+    char **typed = mem_alloc((size_t)argc + 1, sizeof *typed, &e);
+    int rc = !typed ? -1
+             : c->verbatim ? c->run(0, argv, argc, argv, &e)
+                           : decode_and_run(p, c, argc, argv, typed, &e);
+    free(typed);
     if (rc >= 0)
         return rc;
     if (e.code == ERR_RESUMABLE)
