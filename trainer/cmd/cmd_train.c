@@ -480,7 +480,7 @@ static int run_training(void *arg, const struct local_ranks *local, bool *relaye
     k->arg = &start;
     shutdown_catch(true);
     if (rank_identity_launched_task() != 0) {
-        log_open("unet-train", LOG_WARN); /* only one rank logs progress */
+        log_set_level(LOG_WARN); /* only one rank logs progress */
     } else {
         if (check_resume(&start.log_refused) == 0)
             start.log = run_log_open(opt_out, &start.again, &start.log_refused);
