@@ -510,7 +510,6 @@ static int run_train(int noperands, char **operands, int nrest, char **rest, str
     struct training_start start = {&c, clock_now()};
     bool relayed = false;
 
-    (void)noperands, (void)operands, (void)nrest, (void)rest;
     int rc = configure_run(&c, e);
     if (rc == 0) {
         complete_model(&c);
