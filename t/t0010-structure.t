@@ -28,6 +28,7 @@ launcher/study|launcher/host launcher/scheduler launcher/scheduler/local '\
 'launcher/scheduler/slurm
 launcher/plan|launcher/host launcher/stage launcher/study
 launcher/script|launcher/sandbox launcher/scheduler launcher/study
+launcher/remote|launcher/host launcher/script launcher/study
 launcher/spec|launcher/host
 launcher/status|launcher/energy launcher/scheduler launcher/study
 launcher/submit|launcher/host launcher/plan launcher/scheduler launcher/script launcher/status '\
@@ -49,7 +50,7 @@ launcher/report/chart|launcher/host launcher/report/markup
 launcher/report|launcher/report/ launcher/analysis/ launcher/collect/ launcher/host
 launcher/report/proposal|launcher/report/ launcher/analysis/ launcher/collect/ launcher/host
 launcher/cmd|launcher/
-launcher|launcher/cmd
+launcher|launcher/cmd launcher/remote
 trainer/json|
 trainer/data/image|
 trainer/data/source|trainer/data/image

@@ -114,13 +114,18 @@ int study_check_length(const char *dir, struct err *e)
                    dir + n - 20, n, most);
 }
 
+int study_locate(const char *dir, char path[PATH_MAX], struct err *e)
+{
+    if (!realpath(dir ? dir : ".", path))
+        return err_errno(e, ERR_CONFIG, errno, "study %s", dir ? dir : ".");
+    return dir ? 0 : find_upwards(path, e);
+}
+
 static int locate(struct study *s, const char *dir, struct err *e)
 {
     char path[PATH_MAX];
 
-    if (!realpath(dir ? dir : ".", path))
-        return err_errno(e, ERR_CONFIG, errno, "study %s", dir ? dir : ".");
-    if ((!dir && find_upwards(path, e)) || study_check_length(path, e))
+    if (study_locate(dir, path, e) || study_check_length(path, e))
         return -1;
     /* Control characters would break the scripts that name the folder, even within quotes. */
     for (const char *p = path; *p; p++)

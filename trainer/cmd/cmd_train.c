@@ -480,7 +480,7 @@ static int run_training(void *arg, const struct local_ranks *local, bool *relaye
     k->arg = &start;
     shutdown_catch(true);
     if (rank_identity_launched_task() != 0) {
-        log_open("unet-train", LOG_WARN); /* only one rank logs progress */
+        log_set_level(LOG_WARN); /* only one rank logs progress */
     } else {
         if (check_resume(&start.log_refused) == 0)
             start.log = run_log_open(opt_out, &start.again, &start.log_refused);
@@ -510,7 +510,6 @@ static int run_train(int noperands, char **operands, int nrest, char **rest, str
     struct training_start start = {&c, clock_now()};
     bool relayed = false;
 
-    (void)noperands, (void)operands, (void)nrest, (void)rest;
     int rc = configure_run(&c, e);
     if (rc == 0) {
         complete_model(&c);
