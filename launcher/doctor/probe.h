@@ -13,8 +13,10 @@
 #define PROBE_LOCK_FREE "free"   /* locks of another host are not seen here */
 
 /* Examines one rank, which TF_CONFIG in the environment describes. The images are those in
- * DATA_DIR/images (NULL: the study has none); backend is train.backend, or NULL. Returns 0, or -1
- * with ERR_PEER for an invalid TF_CONFIG, or ERR_INTERNAL if the folder cannot be written. */
-int probe_run(const char *folder, const char *data_dir, const char *backend, struct err *e);
+ * DATA_DIR/images (NULL: the study has none); stage is data.stage, or NULL; backend is
+ * train.backend, or NULL. Returns 0, or -1 with ERR_PEER for an invalid TF_CONFIG, or ERR_INTERNAL
+ * if the folder cannot be written. */
+int probe_run(const char *folder, const char *data_dir, const char *stage, const char *backend,
+              struct err *e);
 
 #endif
