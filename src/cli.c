@@ -13,6 +13,7 @@
 #include "src/buf.h"
 #include "src/completion.h"
 #include "src/log.h"
+#include "src/mem.h"
 
 #define HELP_WIDTH 96
 #define HELP_AT 32 /* after the option, or the setting */
@@ -232,6 +233,25 @@ static int decode_environment(const char *verb, const struct cli_option *options
     return 0;
 }
 
+const struct cli_option *cli_take_option(const struct cli_command *c, int argc, char **argv,
+                                         int *at, const char **value, struct err *e)
+{
+    char *word = argv[*at];
+    const struct cli_option *o = find_option(c->options, word, value);
+
+    if (!o)
+        o = find_option(cli_common_options, word, value);
+    if (!o)
+        unknown_option(c, word, e);
+    else if (o->type == CLI_FLAG && *value)
+        err_set(e, ERR_USAGE, "%s: --%s takes no value", c->name, o->name);
+    else if (o->type != CLI_FLAG && !*value && *at + 1 == argc)
+        err_set(e, ERR_USAGE, "%s: --%s needs a value: --%s %s", c->name, o->name, o->name, o->arg);
+    else if (o->type == CLI_FLAG || *value || (*value = argv[++*at]))
+        return o;
+    return NULL;
+}
+
 /* Applies --quiet and --verbose. Their variables count only without either option. */
 static int set_log_level(const char *verb, const char *env_prefix, struct err *e)
 {
@@ -255,10 +275,10 @@ int cli_decode(const struct cli_command *c, const char *env_prefix, int argc, ch
     *nrest = 0;
     *rest = argv + argc;
     for (i = 0; i < argc; i++) {
-        char *word = argv[i];
+        const struct cli_option *o;
         const char *value;
 
-        if (strcmp(word, "--") == 0) {
+        if (strcmp(argv[i], "--") == 0) {
             i++;
             if (!words_after(c)) /* only a sign that no option follows */
                 while (i < argc)
@@ -267,27 +287,17 @@ int cli_decode(const struct cli_command *c, const char *env_prefix, int argc, ch
             *nrest = argc - i;
             break;
         }
-        if (word[0] != '-' || word[1] == 0) {
-            argv[n++] = word;
+        if (argv[i][0] != '-' || argv[i][1] == 0) {
+            argv[n++] = argv[i];
             continue;
         }
-        const struct cli_option *own = find_option(c->options, word, &value);
-        const struct cli_option *o =
-            own ? own : find_option(cli_common_options, word, &value);
+        o = cli_take_option(c, argc, argv, &i, &value, e);
         if (!o)
-            return unknown_option(c, word, e);
-        if (o->type == CLI_FLAG && value)
-            return err_set(e, ERR_USAGE, "%s: --%s takes no value", c->name, o->name);
-        if (o->type != CLI_FLAG && !value) {
-            if (i + 1 == argc)
-                return err_set(e, ERR_USAGE, "%s: --%s needs a value: --%s %s", c->name, o->name,
-                               o->name, o->arg);
-            value = argv[++i];
-        }
+            return -1;
         if (store_value(o, value, e))
             return err_prefix(e, "%s", c->name);
-        if (own)
-            seen[own - c->options] = true;
+        for (size_t k = 0; c->options && c->options[k].name; k++)
+            seen[k] |= &c->options[k] == o;
     }
     *noperands = n;
     if (n < c->min_operands)
@@ -437,7 +447,7 @@ static void print_man(const struct cli_program *p)
 {
     static const char *const codes[] = {
         "0", "success", "1", "internal error, or some runs failed", "2", "usage",
-        "3", "configuration or template", "4", "scheduler unreachable or refusing",
+        "3", "configuration or template", "4", "scheduler or host unreachable or refusing",
         "5", "peer lost, rendezvous or preflight failed", "6", "timed out",
         "7", "data missing or corrupt", "8", "not enough data for the asked statistics",
         "9", "checkpoint unusable", "75", "stopped with a checkpoint; resume it",
@@ -553,19 +563,33 @@ static int run_group(const struct cli_program *p, int argc, char **argv)
     return argc == 1 ? ERR_USAGE : 0;
 }
 
+/* Decodes the words of a verb and runs it, here or elsewhere. typed: room for the words as they
+ * are before operands are moved to the front. */
+static int decode_and_run(const struct cli_program *p, const struct cli_command *c, int argc,
+                          char **argv, char **typed, struct err *e)
+{
+    int noperands, nrest, rc;
+    char **rest;
+
+    memcpy(typed, argv, (size_t)argc * sizeof *typed);
+    if (cli_decode(c, p->env_prefix, argc, argv, &noperands, &nrest, &rest, e))
+        return -1;
+    if (p->elsewhere && p->elsewhere(c, argc, typed, &rc, e))
+        return rc;
+    return c->run(noperands, argv, nrest, rest, e);
+}
+
 static int run_verb(const struct cli_program *p, const struct cli_command *c, int argc, char **argv)
 {
     struct err e = {0};
-    int noperands, nrest;
-    char **rest;
 
     if (!c->verbatim && wants_help(argc, argv))
         return print_command_help(p, c), 0;
-    int rc = c->verbatim ? 0 : cli_decode(c, p->env_prefix, argc, argv, &noperands, &nrest, &rest,
-                                          &e);
-    if (rc == 0)
-        rc = c->verbatim ? c->run(0, argv, argc, argv, &e)
-                         : c->run(noperands, argv, nrest, rest, &e);
+    char **typed = mem_alloc((size_t)argc + 1, sizeof *typed, &e);
+    int rc = !typed ? -1
+             : c->verbatim ? c->run(0, argv, argc, argv, &e)
+                           : decode_and_run(p, c, argc, argv, typed, &e);
+    free(typed);
     if (rc >= 0)
         return rc;
     if (e.code == ERR_RESUMABLE)

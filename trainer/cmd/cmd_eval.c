@@ -228,7 +228,6 @@ static int run_eval(int noperands, char **operands, int nrest, char **rest, stru
 {
     struct trained t = {0};
 
-    (void)noperands, (void)operands, (void)nrest, (void)rest;
     shutdown_catch(false);
     int rc = configure_eval(&t.config, e) ? -1 : evaluate_data(&t, e);
     trained_close(&t);
