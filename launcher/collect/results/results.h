@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of results of a study (logs/results.csv) or of a folder of logs: one row per run. In a
  * study every wanted run has a row; only rows in the state "done" have measurements other than
- * epochs. An unknown measurement that is a real number is NaN here and empty in the file. */
+ * epochs and their curve. An unknown measurement that is a real number is NaN here and empty in the
+ * file. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_RESULTS_RESULTS_H
 #define UNETCTL_LAUNCHER_COLLECT_RESULTS_RESULTS_H
 
