@@ -27,6 +27,7 @@ static const struct cli_command *const commands[] = {
     &cmd_nodelist,
     &cmd_finish,
     &cmd_energy,
+    &cmd_stage,
     &cmd_sandbox,
     NULL,
 };

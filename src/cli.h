@@ -54,6 +54,9 @@ struct cli_command {
     int (*run)(int noperands, char **operands, int nrest, char **rest, struct err *e);
 };
 
+/* The options of every verb, which cli_decode applies: --quiet and --verbose (src/log.h). */
+extern const struct cli_option cli_common_options[];
+
 /* A group of verbs under one heading in help and man page: from first up to the first of the
  * next group. */
 struct cli_group {

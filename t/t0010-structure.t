@@ -18,6 +18,7 @@ src/settings|src src/cluster src/run
 launcher/host|
 launcher/sandbox|launcher/host
 launcher/energy|launcher/host
+launcher/stage|launcher/host
 launcher/scheduler|launcher/host launcher/sandbox
 launcher/scheduler/local|launcher/host launcher/scheduler
 launcher/scheduler/slurm|launcher/host launcher/sandbox launcher/scheduler
@@ -25,7 +26,7 @@ launcher/scheduler/slurm/commands|launcher/scheduler launcher/scheduler/slurm
 launcher/scheduler/slurm/library|launcher/host launcher/scheduler launcher/scheduler/slurm
 launcher/study|launcher/host launcher/scheduler launcher/scheduler/local '\
 'launcher/scheduler/slurm
-launcher/plan|launcher/host launcher/study
+launcher/plan|launcher/host launcher/stage launcher/study
 launcher/script|launcher/sandbox launcher/scheduler launcher/study
 launcher/remote|launcher/host launcher/script launcher/study
 launcher/spec|launcher/host
@@ -33,7 +34,7 @@ launcher/status|launcher/energy launcher/scheduler launcher/study
 launcher/submit|launcher/host launcher/plan launcher/scheduler launcher/script launcher/status '\
 'launcher/study
 launcher/doctor|launcher/energy launcher/host launcher/plan launcher/sandbox launcher/scheduler '\
-'launcher/script launcher/spec launcher/study launcher/submit
+'launcher/script launcher/spec launcher/stage launcher/study launcher/submit
 launcher/collect/results|
 launcher/collect/log|launcher/collect/results
 launcher/collect|launcher/collect/ launcher/energy launcher/host launcher/scheduler '\

@@ -119,6 +119,7 @@ job=$(cat night/runs/unet-g14-s1/attempt-1/job)
 ok "the job gets USR1, as before its time limit" login scancel --signal=USR1 --batch "$job"
 waits() { [ "$(job_state "$job")" = PENDING ]; }
 ok "the job is requeued" wait_until 60 waits
+sandbox_start_requeued
 exits 0 "it completes both runs" unetctl watch -C night --timeout 200
 like <(cat night/runs/unet-g14-s1/attempt-1/slurm-*.out) \
     'resumes after [0-9]+ epochs of attempt-1' "the run continues from its checkpoint"

@@ -409,6 +409,20 @@ static long epochs_so_far(const char *attempt_dir)
     return n;
 }
 
+/* Reads what 'unetctl stage' wrote for rank 0: "SECONDS BYTES FOLDER" of each start. */
+static void read_stage(const char *attempt_dir, struct result *r)
+{
+    char path[PATH_MAX];
+    FILE *f = fopen(path_format(path, "%s/stage", attempt_dir), "re");
+    double seconds, nbytes;
+
+    while (f && fscanf(f, "%lf %lf %*[^\n]", &seconds, &nbytes) == 2)
+        if (seconds >= 0 && nbytes >= 0)
+            r->stage_s = seconds, r->stage_bytes = nbytes;
+    if (f)
+        fclose(f);
+}
+
 static void read_attempt(const char *study_dir, const struct run_attempt *found,
                          const struct log_form *form, struct result *r, struct attempt *a)
 {
@@ -430,6 +444,7 @@ static void read_attempt(const char *study_dir, const struct run_attempt *found,
         set_elastic(r, a->worlds);
     } else {
         set_result_state(r, RESULT_DONE, "");
+        read_stage(found->path, r);
         run_energy_measure(study_dir, r);
     }
     if (r->state != RESULT_DONE)

@@ -463,7 +463,8 @@ static double run_part(const struct series_point *p, size_t part)
     double first = or_zero(p->q[QUANTITY_FIRST_EPOCH].median);
     const double parts[] = {or_zero(p->q[QUANTITY_TRAINING].median) - first, first,
                             or_zero(p->q[QUANTITY_STARTUP].median),
-                            or_zero(p->q[QUANTITY_EVALUATION].median)};
+                            or_zero(p->q[QUANTITY_EVALUATION].median),
+                            or_zero(p->q[QUANTITY_STAGE].median)};
 
     return parts[part];
 }
@@ -494,13 +495,17 @@ static void make_epoch_parts(struct chart *c, const struct report *r, size_t i)
 static void make_run_parts(struct chart *c, const struct report *r, size_t i)
 {
     const char *const names[] = {series_of(r, i)->stepped ? "intervals" : "further epochs",
-                                 "first epoch", "start-up", "evaluation"};
-    static const int colours[] = {0, 5, 1, 2};
+                                 "first epoch", "start-up", "evaluation", "stage-in"};
+    static const int colours[] = {0, 5, 1, 2, 3};
+    const struct series *s = series_of(r, i);
+    bool staged = false;
 
+    for (size_t k = 0; k < s->npoints; k++)
+        staged |= s->points[k].q[QUANTITY_STAGE].count > 0;
     start_chart(c, "whole", "Where a whole run's time goes", "seconds", 1,
           "Medians over the runs of a count.");
     name_one(c, r, i);
-    add_column_stack(c, series_of(r, i), 4, names, colours, run_part);
+    add_column_stack(c, s, staged ? 5 : 4, names, colours, run_part);
     chart_fit(c, true);
 }
 

@@ -179,6 +179,9 @@ static int check_together(const struct study *s, struct err *e)
     if (!s->train.global_batch && !s->train.batch_per_gpu)
         return err_set(e, ERR_CONFIG, "%s: train.global_batch must be 1 or more where "
                        "train.batch_per_gpu is 0", study_place(s, "train.global_batch"));
+    if (*s->data.stage && !study_has_images(s))
+        return err_set(e, ERR_CONFIG, "%s: data.stage needs data.dir, the folder whose files are "
+                       "copied to the nodes", study_place(s, "data.stage"));
     if (!study_runs_trainer(s))
         return 0;
     if (s->data.soft_masks && (s->data.classes > 1 || *s->data.ignore || *s->data.class_file))

@@ -245,7 +245,6 @@ static int run_bench(int noperands, char **operands, int nrest, char **rest, str
     struct optim *o = NULL;
     int rc = -1;
 
-    (void)noperands, (void)operands, (void)nrest, (void)rest;
     if (configure_bench(&c, e))
         return -1;
     struct network *n = network_create(&c, e);

@@ -216,7 +216,6 @@ static int run_devices(int noperands, char **operands, int nrest, char **rest, s
     struct compute cpu;
     long online = sysconf(_SC_NPROCESSORS_ONLN);
 
-    (void)noperands, (void)operands, (void)nrest, (void)rest;
     cuda_info_read(&cuda);
     if (compute_choose(&cpu, "cpu", e) || (opt_check && check_kernels(&cuda, &tally, e)))
         return -1;

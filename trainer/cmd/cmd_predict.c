@@ -551,7 +551,6 @@ static int run_predict(int noperands, char **operands, int nrest, char **rest, s
     struct trained t = {.config = {.backend = opt_backend, .threads = (int)opt_threads}};
     struct predict_job w = {.trained = &t};
 
-    (void)nrest, (void)rest;
     shutdown_catch(false);
     int rc = check_options(&t.config, e) || image_list_create(&w.list, operands, noperands, e) ||
                      predict(&w, e)

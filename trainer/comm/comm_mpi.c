@@ -10,7 +10,6 @@
 
 struct comm *comm_mpi_open(const struct comm_mpi_config *config, struct err *e)
 {
-    (void)config;
     err_set(e, ERR_CONFIG, "this unet-train was built without MPI, which runs of several tasks "
                            "need; install an MPI library with its compiler wrapper, run configure "
                            "--with-mpi=yes, and build again");

@@ -327,7 +327,6 @@ static int nccl_exchange(struct comm *c, int peer, char *data, size_t nbytes, st
 
 static void nccl_abort(struct comm *c, const struct err *e)
 {
-    (void)e;
     abort_links(nccl_of(c));
 }
 
@@ -372,7 +371,6 @@ static int nccl_device_reduce_buffer(struct comm *c, size_t nbytes, void **p, st
 {
     struct nccl *n = nccl_of(c);
 
-    (void)e;
     *p = NULL;
     if (!n->calls->mem_alloc || n->calls->mem_alloc(&n->buffer, nbytes) != NCCL_SUCCESS) {
         n->buffer = NULL;

@@ -131,7 +131,6 @@ static void set_threads(const struct network *n)
 #ifdef _OPENMP
     omp_set_num_threads(n->config.threads);
 #else
-    (void)n;
 #endif
 }
 

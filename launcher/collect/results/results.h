@@ -67,6 +67,7 @@ struct result {
      * is their number all the same, and images and times are of one of them */
     int stepped;
     double startup_s;      /* from process start to the first step */
+    double stage_s, stage_bytes; /* before that: copying the data to rank 0's node, data.stage */
     /* time waited for communication and data in an epoch, median over all but the first */
     double comm_s, data_s;
     int oversubscribed;    /* 1 or 0; -1: unknown */

@@ -136,7 +136,7 @@ class Run:
         return self._loaded[item["stem"]]
 
     def _decode(self, item):
-        folder, shape = self.data["dir"], (self.data["height"], self.data["width"])
+        folder, shape = os.environ.get("UNETCTL_DATA_DIR", self.data["dir"]), (self.data["height"], self.data["width"])
         mode = "L" if self.data["channels"] == 1 else "RGB"
         samples, largest = _read_picture(os.path.join(folder, item["image"]), mode, item.get("orientation"))
         values, full = _read_picture(os.path.join(folder, item["mask"]), "L", item.get("mask_orientation"))

@@ -61,7 +61,6 @@ static tmsize_t tiff_read(thandle_t handle, void *dst, tmsize_t n)
 
 static tmsize_t tiff_write(thandle_t handle, void *src, tmsize_t n)
 {
-    (void)handle, (void)src, (void)n;
     return 0;
 }
 
@@ -78,7 +77,6 @@ static toff_t tiff_seek(thandle_t handle, toff_t offset, int whence)
 
 static int tiff_close(thandle_t handle)
 {
-    (void)handle;
     return 0;
 }
 
@@ -93,7 +91,6 @@ record_error(TIFF *tif, void *arg, const char *module, const char *fmt, va_list 
     struct tiff_reader *r = arg;
     char text[256];
 
-    (void)tif, (void)module;
     vsnprintf(text, sizeof text, fmt, ap);
     if (!r->failed)
         err_set(r->e, ERR_DATA, "%s: damaged TIFF: %s", r->name, text);
@@ -106,7 +103,6 @@ record_warning(TIFF *tif, void *arg, const char *module, const char *fmt, va_lis
 {
     struct tiff_reader *r = arg;
 
-    (void)tif, (void)module;
     if (r->warning && !r->warning[0])
         vsnprintf(r->warning, r->warning_size, fmt, ap);
     return 1;

@@ -98,7 +98,6 @@ int tree_list(const char *dir, const char *sub, bool (*wanted)(const char *name)
 
 static bool is_any(const char *name)
 {
-    (void)name;
     return true;
 }
 

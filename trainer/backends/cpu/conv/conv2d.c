@@ -230,8 +230,6 @@ static int conv2d_run(struct op *op, struct exec *x, struct err *e)
     struct conv2d_workspace p = conv2d_workspace_now(op);
     size_t nbands = (c->h + BAND - 1) / BAND, row = c->w * c->dst_channels;
 
-    (void)x;
-    (void)e;
     conv2d_begin(op);
 #pragma omp parallel for schedule(dynamic) num_threads(c->nthreads)
     for (size_t i = 0; i < c->n * nbands; i++) {

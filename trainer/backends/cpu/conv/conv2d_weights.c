@@ -96,8 +96,6 @@ static int conv2d_weights_run(struct op *op, struct exec *x, struct err *e)
     float *dw = op->out[1]->data;
     size_t nrows = c->n * c->h, ns = c->src_channels, nd = c->dst_channels;
 
-    (void)x;
-    (void)e;
     memset(zeros, 0, c->zeros * sizeof *zeros);
 #pragma omp parallel num_threads(c->nthreads)
     {

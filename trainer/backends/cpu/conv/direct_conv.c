@@ -287,8 +287,6 @@ static int direct_conv_run(struct op *op, struct exec *x, struct err *e)
     float *rooms = zeros + d->width;
     size_t room = MAX_ROWS * d->width + d->result;
 
-    (void)x;
-    (void)e;
     direct_conv_pack(d, op->in[1]->data, op->in[2] ? op->in[2]->data : NULL, packed);
     memset(zeros, 0, (d->width + d->nthreads * room) * sizeof *zeros);
 #pragma omp parallel for schedule(static) num_threads(d->nthreads)
@@ -397,8 +395,6 @@ static int direct_conv_run_weights(struct op *op, struct exec *x, struct err *e)
     float *sums = op->workspace, *rooms = sums + d->nchunks * d->sums;
     float *db = op->out[2] ? op->out[2]->data : NULL;
 
-    (void)x;
-    (void)e;
     memset(rooms, 0, d->nthreads * room * sizeof *rooms);
 #pragma omp parallel num_threads(d->nthreads)
     {
@@ -428,7 +424,6 @@ static int direct_conv_run_weights(struct op *op, struct exec *x, struct err *e)
 
 static bool direct_conv_supports(const struct op *op)
 {
-    (void)op;
     return conv_rows_best();
 }
 

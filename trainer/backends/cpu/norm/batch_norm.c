@@ -112,8 +112,6 @@ static int batch_norm_run_infer(struct op *op, struct exec *x, struct err *e)
     const float *mean = op->in[3]->data, *var = op->in[4]->data;
     struct norm_work w = norm_work_of(op);
 
-    (void)x;
-    (void)e;
     for (size_t c = 0; c < nchannels; c++) {
         w.k[NORM_WORK_A][c] = (float)((double)gamma[c] / sqrt((double)var[c] + op->attr.eps));
         w.k[NORM_WORK_C][c] = beta[c] - mean[c] * w.k[NORM_WORK_A][c];

@@ -138,7 +138,6 @@ static int run_avg_pool2d(struct op *op, struct exec *x, struct err *e)
 {
     struct shrink_args k = shrink_of(op, op->out[0], op->in[0]);
 
-    (void)e;
     LAUNCH_AS(op->out[0]->dtype, avg_pool2d, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
@@ -147,7 +146,6 @@ static int run_avg_pool2d_grad(struct op *op, struct exec *x, struct err *e)
 {
     struct shrink_args k = shrink_of(op, op->in[0], op->out[0]);
 
-    (void)e;
     LAUNCH_AS(op->out[0]->dtype, avg_pool2d_grad, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
@@ -156,7 +154,6 @@ static int run_subsample(struct op *op, struct exec *x, struct err *e)
 {
     struct shrink_args k = shrink_of(op, op->out[0], op->in[0]);
 
-    (void)e;
     LAUNCH_AS(op->out[0]->dtype, subsample, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
@@ -165,7 +162,6 @@ static int run_subsample_grad(struct op *op, struct exec *x, struct err *e)
 {
     struct shrink_args k = shrink_of(op, op->in[0], op->out[0]);
 
-    (void)e;
     LAUNCH_AS(op->out[0]->dtype, subsample_grad, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
@@ -183,7 +179,6 @@ static int run_global_avg_pool(struct op *op, struct exec *x, struct err *e)
 {
     struct global_args k = global_of(op, op->in[0]);
 
-    (void)e;
     LAUNCH_AS(op->out[0]->dtype, global_avg_pool, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
@@ -192,7 +187,6 @@ static int run_global_avg_pool_grad(struct op *op, struct exec *x, struct err *e
 {
     struct global_args k = global_of(op, op->out[0]);
 
-    (void)e;
     LAUNCH_AS(op->out[0]->dtype, global_avg_pool_grad, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
