@@ -89,6 +89,7 @@ sshd_cut() {
     "${@:3}" >"$TMP/cut.out" 2>&1 &
     pid=$!
     until [ ${#lines[@]} -gt $before ] || [ $SECONDS -ge $end ] || ! kill -0 $pid 2>/dev/null; do
+        sleep 0.01
         [ ! -e "$ledger" ] || mapfile -t lines <"$ledger"
     done
     kill -s KILL "${pids[@]}" 2>/dev/null
