@@ -65,6 +65,8 @@ is "$(submissions one)" "" "each run was submitted once"
 is "$(field one/.unetctl/rounds.json 'sum(len(r["runs"]) for r in d["rounds"])')" \
     "$(grep -c '"event":"submitting".*"reason":"[a-z]' one/.unetctl/ledger.jsonl)" \
     "in the ledger, each with the reason"
+valid ledger "the ledger is as its schema says" one/.unetctl/ledger.jsonl
+valid rounds "so is rounds.json" one/.unetctl/rounds.json
 unlike <(cat one/runs/command-g*/run.json) '"limit"' "whole runs have no limit"
 exits 0 "status" unetctl status -C one
 like <(tail -n 1 "$OUT") '^decided after 2 rounds' "status has the verdict"

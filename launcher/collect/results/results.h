@@ -152,6 +152,10 @@ size_t results_count(const struct results *table, enum result_state state);
 char *results_encode(const struct results *table);
 #define RESULTS_MARK "run,engine,gpus," /* the beginning of each such file (atomicfile_check_own) */
 
+/* Returns a table of the epochs of all runs as CSV, which the caller frees, or NULL if memory ran
+ * out. */
+char *results_encode_epochs(const struct results *table);
+
 /* Fills table, which is empty, from a file that results_encode made. Curves and scores are not in
  * it. Columns are found by name; batch_per_gpu and the columns after it may be missing. Returns 0,
  * or -1 if the file cannot be read, or with ERR_DATA and FILE:LINE for a missing column, a row that
