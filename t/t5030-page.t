@@ -116,6 +116,9 @@ like during.html 'http-equiv="refresh" content="30"' "it loads itself again"
 like during.html '<h2>2 running, 2 pending, 1 lost</h2>' "it counts the states"
 like during.html '>LOST<.*>1 / 4<.*the scheduler no longer knows it' "it gives epochs and reasons"
 like during.prom '^unetctl_runs\{study="demo",state="RUNNING"\} 2$' "metrics count them, too"
+exits 6 "watch ends before the runs" unetctl watch -C live --html ended.html --timeout 1
+like ended.html 'unetctl watch was ended, while the jobs continue' "its page says so"
+unlike ended.html 'http-equiv="refresh"' "and does not load itself again"
 touch live/go
 wait $watcher
 is $? 1 "watch ends, as one run has no result"
