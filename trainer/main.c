@@ -11,7 +11,6 @@ static const struct cli_command *const commands[] = {
     &cmd_bench,
     &cmd_data_check,
     &cmd_data_convert,
-    &cmd_data_preview,
     &cmd_data_split,
     &cmd_data_stats,
     &cmd_data_synth,
