@@ -53,6 +53,8 @@ struct run_log_run {
 /* Writes the first line. */
 int run_log_run(struct run_log *r, const struct run_log_run *run, struct err *e);
 
+/* From now on, also writes the values of epochs and validations to dir/tensorboard. */
+int run_log_tensorboard(struct run_log *r, const char *host, struct err *e);
 
 /* The number of replicas and the batch of a run from this point on. */
 struct run_log_world {

@@ -115,7 +115,8 @@ static int open_best(struct session *s, struct err *e)
 /* Returns whether each validation is written to the record. */
 static bool records_evals(const struct session *s)
 {
-    return s->t.config->train.eval_epochs > 0 || goal_is_watched(&s->goal);
+    return s->t.config->train.eval_epochs > 0 || goal_is_watched(&s->goal) ||
+           s->t.config->train.tensorboard;
 }
 
 static int open_session(struct session *s, struct err *e)
@@ -210,8 +211,9 @@ static int gather_roster(struct session *s, struct roster *roster, struct err *e
     return 0;
 }
 
-/* Writes the record's first line, with one host per task, which may have several ranks. Warns if
- * ranks compute on different processors. */
+/* Writes the record's first line, with one host per task, which may have several ranks, and
+ * opens the file for TensorBoard if train.tensorboard is set. Warns if ranks compute on different
+ * processors. */
 static int write_head(struct session *s, const struct roster *roster, struct err *e)
 {
     int ranks = s->t.config->layout.tasks, per_task = s->t.config->layout.gpus_per_task;
@@ -240,6 +242,8 @@ static int write_head(struct session *s, const struct roster *roster, struct err
         .by_accuracy = s->goal.by_accuracy};
     int rc = run_log_run(s->t.log, &run, e);
     free(hosts);
+    if (rc == 0 && s->t.config->train.tensorboard)
+        rc = run_log_tensorboard(s->t.log, s->given.host, e);
     return rc;
 }
 
