@@ -126,6 +126,7 @@ static const char details[] =
     "times its K GPUs) and train.rate_gpus K keep those of RUN. A checkpoint of another network,\n"
     "data set or training is refused, and so is --resume without one (exit code 9).\n";
 
+/* Sets the number of tasks and devices by --gpus and --strategy. */
 static int set_layout(struct settings *c, struct err *e)
 {
     int launched = rank_identity_launched_tasks();
@@ -147,6 +148,7 @@ static int set_layout(struct settings *c, struct err *e)
     return run_config_set(c, "layout.strategy", many ? "multi-worker" : "mirrored", e);
 }
 
+/* Returns whether --set has this key. */
 static bool is_set(const char *key)
 {
     size_t n = strlen(key);
@@ -345,7 +347,7 @@ static int run_rank(struct settings *c, const struct rank_identity *self, struct
         .device = rank_identity_local_rank(), .host = self->host,
         .process_start = start->process_start,
         .interrupt = &shutdown_signal, .request = &shutdown_request,
-        .resume = {.attempt = opt_resume, .again = start->again}};
+        .resume = {.attempt = opt_resume, .again = start->again}, .out = opt_out};
     int rc = run_session(&config, e);
     dataset_close(dataset);
     return rc;

@@ -42,6 +42,7 @@ struct session {
     struct goal goal;
     struct run_log_end end;
     struct limit limit;
+    struct trace *trace; /* with train.trace */
     double last_checkpoint, first_step_at;
 };
 
@@ -170,7 +171,7 @@ static int open_step(struct session *s, struct err *e)
     const struct settings *c = s->t.config;
     struct step_config config = {
         .network = s->t.network, .network_config = &s->network_config, .optim = s->t.optim,
-        .comm = s->t.comm, .seed = (uint64_t)c->seed,
+        .comm = s->t.comm, .trace = s->trace, .seed = (uint64_t)c->seed,
         .accumulate = c->train.accumulate, .images = (size_t)run_config_step_batch(c),
         .ignores = *c->data.ignore, .clip_norm = c->train.clip_norm,
         .bucket = bucket_size(s) / sizeof(float)};
@@ -183,6 +184,7 @@ void session_destroy(struct session *s)
 {
     if (!s)
         return;
+    trace_close(s->trace);
     network_stop(s->t.network);
     optim_destroy(s->t.optim);
     validation_close(&s->validation);
@@ -265,10 +267,13 @@ static int check_loss(double loss, int epoch, size_t step, double rate, struct e
 
 static int write_checkpoint(struct session *s, size_t items, bool must, struct err *e)
 {
+    double began = clock_now();
+
     if (step_wait(s->step, &s->t.at.totals, e) || optim_settle(s->t.optim, e))
         return -1;
     int rc = resume_write(&s->t, items, must, e);
     s->last_checkpoint = clock_now();
+    trace_span(s->trace, TRACE_STEPS, "checkpoint", began, s->last_checkpoint);
     return rc;
 }
 
@@ -467,8 +472,10 @@ static int make_schedule(struct session *s, struct err *e)
 /* Returns 1 if all replicas leave; a checkpoint has then been written. */
 static int validate(struct session *s, bool repeated, struct err *e)
 {
+    double began = clock_now();
     int rc = validation_run(&s->validation, repeated, e);
 
+    trace_span(s->trace, TRACE_STEPS, "validate", began, clock_now());
     return rc > 0 && write_checkpoint(s, 0, true, e) ? -1 : rc;
 }
 
@@ -583,7 +590,12 @@ int session_run(struct session *s, struct err *e)
     struct shard_plan plan;
     struct progress progress;
 
-    if (prepare_session(s, e) || make_plan(s, &plan, e) || make_schedule(s, e) ||
+    int rc = prepare_session(s, e);
+    if (rc == 0 && s->t.config->train.trace) {
+        s->trace = trace_open(s->given.out, s->t.comm->rank, s->given.host, e);
+        rc = s->trace ? 0 : -1;
+    }
+    if (rc || make_plan(s, &plan, e) || make_schedule(s, e) ||
         resume_read(&s->t, &s->given.resume, e) || resume_share_weights(&s->t, e) ||
         open_step(s, e) ||
         kernel_choice_share(s->t.network, s->t.comm, &plan, s->t.config->train.accumulate, e) ||
@@ -592,7 +604,7 @@ int session_run(struct session *s, struct err *e)
         return -1;
     s->last_checkpoint = clock_now();
     open_progress(s, &plan, &progress);
-    int rc = train_and_evaluate(s, &plan, &progress, e);
+    rc = train_and_evaluate(s, &plan, &progress, e);
     if (rc < 0 && e->code != ERR_RESUMABLE)
         results_rescue(&s->t, &s->network_config, &s->goal, e);
     if (s->t.log)
