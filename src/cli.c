@@ -593,7 +593,7 @@ static int run_verb(const struct cli_program *p, const struct cli_command *c, in
     if (rc >= 0)
         return rc;
     if (e.code == ERR_RESUMABLE)
-        log_info("%s", e.text);
+        log_warn("%s", e.text);
     else
         log_error("%s", e.text);
     return e.code ? e.code : ERR_INTERNAL;

@@ -49,6 +49,8 @@ launcher/report/markup|
 launcher/report/chart|launcher/host launcher/report/markup
 launcher/report|launcher/report/ launcher/analysis/ launcher/collect/ launcher/host
 launcher/report/proposal|launcher/report/ launcher/analysis/ launcher/collect/ launcher/host
+launcher/report/live|launcher/report/ launcher/analysis/ launcher/collect/ launcher/scheduler '\
+'launcher/status launcher/study
 launcher/cmd|launcher/
 launcher|launcher/cmd launcher/remote
 trainer/json|

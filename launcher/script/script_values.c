@@ -420,12 +420,12 @@ static int set_command(struct script_values *s, struct err *e)
     return rc;
 }
 
-/* Adds the folder of the package unetctl_run, which scripts may import. */
+/* Adds the folder of the package unetctl, which scripts may import. */
 static int add_python_path(struct buf *b, struct err *e)
 {
     char path[PATH_MAX];
 
-    if (paths_data("templates/python", path, sizeof path, e))
+    if (paths_data("python", path, sizeof path, e))
         return -1;
     add_export(b, "PYTHONPATH", strlen("PYTHONPATH"), path);
     buf_add(b, "\"${PYTHONPATH:+:$PYTHONPATH}\"");
