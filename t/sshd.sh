@@ -4,8 +4,10 @@
 # address, with keys and configuration in $TMP/ssh, which `ssh cluster` reaches. Commands run there
 # with $there as home, by the shell that $TMP/ssh/shell names, after the lines of $TMP/ssh/limits.
 #
-#   sshd_up      starts it, or skips the whole file with the reason
-#   sshd_cut     kills every connection at once: ssh's and sshd's processes
+#   sshd_up             starts it, or skips the whole file with the reason
+#   sshd_cut HERE THERE COMMAND...
+#                       kills the connection when the ledger of the study has up to 4 lines more,
+#                       or has none more after 10 s; returns the command's exit code
 
 there=$TMP/there
 sshd_up() {
@@ -69,20 +71,32 @@ END
     wait_until 10 ssh cluster true || skip_all "sshd refuses this user: $(tail -n 1 "$dir/log")"
 }
 sshd_rmdir() { rmdir /run/sshd; }
-# Prints the processes of connections: those of ssh's masters, and the descendants of sshd.
+# Prints the processes of connections: ssh's masters, and sshd's children.
 sshd_connections() {
     local socket
     for socket in "$XDG_RUNTIME_DIR"/unetctl/*; do
-        [ ! -S "$socket" ] || ssh -O check -S "$socket" cluster 2>&1 | sed -n 's/.*(pid=\([0-9]*\)).*/\1/p'
+        [ ! -S "$socket" ] || ssh -O check -S "$socket" cluster 2>&1 |
+            sed -n 's/.*(pid=\([0-9]*\)).*/\1/p'
     done
     pgrep -P "$sshd_pid"
 }
 sshd_cut() {
-    local pids
+    local ledger=$2/.unetctl/ledger.jsonl pids pid lines before end=$((SECONDS + 10))
+    unetctl status -C "$1" >/dev/null 2>&1 # opens it
     mapfile -t pids < <(sshd_connections)
-    [ ${#pids[@]} = 0 ] || kill -s KILL "${pids[@]}" 2>/dev/null
+    mapfile -t lines < <(cat "$ledger" 2>/dev/null)
+    before=$((${#lines[@]} + RANDOM % 4))
+    "${@:3}" >"$TMP/cut.out" 2>&1 &
+    pid=$!
+    until [ ${#lines[@]} -gt $before ] || [ $SECONDS -ge $end ] || ! kill -0 $pid 2>/dev/null; do
+        sleep 0.01
+        [ ! -e "$ledger" ] || mapfile -t lines <"$ledger"
+    done
+    kill -s KILL "${pids[@]}" 2>/dev/null
+    wait $pid
 }
 sshd_down() {
-    sshd_cut
-    kill "$sshd_pid" 2>/dev/null
+    local pids
+    mapfile -t pids < <(sshd_connections)
+    kill "$sshd_pid" ${pids[@]+"${pids[@]}"} 2>/dev/null
 }

@@ -80,22 +80,16 @@ ok "nothing was executed" test ! -e "$there/pwned" -a ! -e "$TMP/pwned"
 # ---- the connection dies at any moment: with a terminal there, and without
 cd "$TMP" || exit 255
 touch "$folder/hang"
-cut_submit() { # COMMAND...: cuts it at a random moment, some after it began there
-    "$@" >cut.out 2>&1 &
-    wait_until 10 has_begun $! $((lines + RANDOM % 5))
-    sshd_cut
-    wait $!
-}
-has_begun() { [ "$(wc -l <"$folder/.unetctl/ledger.jsonl")" -gt "$2" ] || ! kill -0 "$1"; }
 codes=
-for _ in 1 2 3; do
-    lines=$(wc -l <"$folder/.unetctl/ledger.jsonl")
-    cut_submit unetctl submit -C lap --gpus 4..9
+for _ in 1 2; do
+    sshd_cut lap "$folder" unetctl submit -C lap --gpus 4..9
     codes+="$? "
-    lines=$(wc -l <"$folder/.unetctl/ledger.jsonl")
-    cut_submit script -qec "unetctl submit -C lap --gpus 4..9" tty.out </dev/null
+    sshd_cut lap "$folder" script -qec "unetctl submit -C lap --gpus 4..9" tty.out </dev/null
+    codes+="$? "
 done
-is "${codes//[04] /}" '' "submit whose connection died exits with 4"
+echo "# exit codes $codes"
+like <(echo "$codes") '4' "connections died in submit, which exits with 4"
+is "${codes//[04] /}" '' "... and with no other code"
 exits 0 "submit succeeds after that" unetctl submit -C lap --gpus 4..9
 is "$(XDG_STATE_HOME=$there/state killed_jobs local "$folder" | cut -d: -f3 | uniq -c | awk '/command-g0[4-9]/ { print $1 }' | tr '\n' ' ')" \
     "1 1 1 1 1 1 " "each run has one job"

@@ -239,7 +239,7 @@ fi
 exits 3 "a folder that cannot be made is an error" "${train[@]}" --out /proc/none/run
 
 exits 0 "devices" unet-train devices --json
-like "$OUT" '"backends":\[.*"ref"(,"cuda")?\],"communicators":\["self","thread"' \
+like "$OUT" '"backends":\[.*"ref"(,"cuda")?\],"communicators":\["self","node"' \
     "the JSON lists backends and communicators"
 like "$OUT" '"compute":\{"backend":"[a-z]+","fake":true,"device":"[^"]' "what auto computes on"
 like "$OUT" '"cuda":\{"runtime":[0-9]+,.*("gpus":0,"why_none":"[^"]{20,}|"gpus":[1-9][0-9]*,"why_none":"")"' \

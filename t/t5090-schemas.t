@@ -84,6 +84,7 @@ assert [r["@id"] for r in runs] == references(root["mentions"]) == ["#run-unet-g
 for r in runs:
     program = entities[r["instrument"]["@id"]]
     assert program["name"] == "unet-train" and program["softwareVersion"], program
+    assert "kernel Linux" in program["softwareRequirements"], program
     assert r["startTime"] <= r["endTime"] and r["actionStatus"].endswith("/CompletedActionStatus"), r
     record = entities[r["result"]["@id"] + "record.jsonl"]
     assert entities[r["agent"]["@id"]]["@type"] == "Person" and record["contentSize"]

@@ -236,27 +236,9 @@ static void add_source(struct crate *c, json_t *action, const char *run, const c
         fclose(f);
 }
 
-/* Adds the libraries and tools of the record, "NAME VERSION; ...". */
-static void add_versions(struct crate *c, json_t *program, const char *versions)
-{
-    char text[sizeof((struct result *)0)->versions], *save = NULL;
-
-    snprintf(text, sizeof text, "%s", versions);
-    for (char *item = strtok_r(text, ";", &save); item; item = strtok_r(NULL, ";", &save)) {
-        item += strspn(item, " ");
-        const char *version = item + strcspn(item, " ");
-        if (!*version || strncmp(item, "processor ", strlen("processor ")) == 0)
-            continue;
-        json_t *o = get_entity(c, "SoftwareApplication", "#", item, item);
-        set_text(o, "softwareVersion", version + 1);
-        refer(program, "softwareRequirements", o);
-    }
-}
-
 /* Returns the program that ran, one for all runs that had the same versions of everything. */
 static json_t *add_program(struct crate *c, const struct result *r, const char *attempt)
 {
-    size_t before = json_object_size(c->entities);
     char path[PATH_MAX], text[2 * PATH_MAX], hash[65];
     FILE *f = fopen(path_format(path, "%s/%s/record.jsonl", c->dir, attempt), "re");
     json_t *record = f ? json_loadf(f, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
@@ -271,10 +253,8 @@ static json_t *add_program(struct crate *c, const struct result *r, const char *
     sha256_bytes(text, strlen(text), hash);
     hash[8] = 0;
     json_t *program = get_entity(c, "SoftwareApplication", "#program-", hash, name);
-    if (json_object_size(c->entities) > before) {
-        set_text(program, "softwareVersion", jsonio_text(record, "version"));
-        add_versions(c, program, r->versions);
-    }
+    set_text(program, "softwareVersion", jsonio_text(record, "version"));
+    set_text(program, "softwareRequirements", r->versions);
     json_decref(record);
     json_decref(plan);
     return program;

@@ -58,3 +58,17 @@ int comm_check_wait(struct comm *c, const char *what, double waited_s, struct er
                    "another rank is gone or stuck; its output or the system's log says why",
                    c->rank, c->size, c->host, what, c->ncollectives, c->timeout_s);
 }
+
+const char comm_small_sum[] = "a sum within a step";
+
+int comm_check_main(void *arg, double waited_s, struct err *e)
+{
+    struct comm *c = arg;
+
+    return comm_check_wait(c, c->what, waited_s, e);
+}
+
+int comm_check_small(void *arg, double waited_s, struct err *e)
+{
+    return comm_check_wait(arg, comm_small_sum, waited_s, e);
+}

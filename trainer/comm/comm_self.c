@@ -12,11 +12,6 @@ static int self_reduce(struct comm *c, void *values, size_t n, enum reduce_op op
     return 0;
 }
 
-static int self_start_sum_float(struct comm *c, float *values, size_t n, struct err *e)
-{
-    return 0;
-}
-
 static int self_sum_small(struct comm *c, double *values, size_t n, struct err *e)
 {
     return 0;
@@ -53,8 +48,6 @@ static const struct comm_ops self_ops = {
     .name = "self",
     .reduce_buffer = comm_no_reduce_buffer,
     .reduce = self_reduce,
-    .start_sum_float = self_start_sum_float,
-    .wait = self_barrier,
     .sum_small = self_sum_small,
     .broadcast = self_broadcast,
     .gather = self_gather,

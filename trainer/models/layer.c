@@ -34,7 +34,6 @@ static int check_number(const char *what, int64_t v, int64_t min, int64_t max, s
                    min, max);
 }
 
-/* Returns whether the tensor is called NAME.WHAT. */
 static bool is_param(const struct tensor *t, const char *name, const char *what)
 {
     size_t n = strlen(name);

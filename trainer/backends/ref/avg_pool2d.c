@@ -3,7 +3,6 @@
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 
-/* Returns the address of pixel (x, y) of image i. */
 static float *at(const struct tensor *t, int64_t i, int64_t y, int64_t x)
 {
     const int64_t *d = t->shape.dim;

@@ -111,7 +111,6 @@ static void relu(const struct op *op)
         y[i] = y[i] > 0 ? y[i] : 0;
 }
 
-/* Computes mean and scale from the sums and updates the running statistics. */
 static void ref_batch_norm_finish_statistics(const struct op *op, const double *sums)
 {
     size_t nchannels = tensor_channels(op->in[0]);
@@ -133,7 +132,6 @@ static void ref_batch_norm_finish_statistics(const struct op *op, const double *
     }
 }
 
-/* Computes the statistics, updates the running ones, and computes the coefficients a and c. */
 static int find_norm(struct op *op, struct coefficients k, struct exec *x, struct err *e)
 {
     size_t npixels = tensor_pixels(op->in[0]), nchannels = tensor_channels(op->in[0]);

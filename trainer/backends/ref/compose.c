@@ -110,7 +110,6 @@ static void add(struct plan *p, const struct kernel *kernel, struct op op)
     p->ops[p->nsteps++] = op;
 }
 
-/* Adds a tensor between two ops, with the pixels of t and n channels. */
 static struct tensor *between(struct plan *p, const struct tensor *t, int64_t n)
 {
     struct tensor *mine = &p->tensors[p->ntensors++];
@@ -131,7 +130,6 @@ static struct tensor *ref_compose_add_norm(struct plan *p, struct tensor *x,
     return y;
 }
 
-/* Returns x, concatenated with the second source if there is one, after their norms. */
 static struct tensor *add_source(struct plan *p, const struct op *op, struct tensor *x)
 {
     struct tensor *second = op->in[OP_SECOND], *whole;

@@ -97,7 +97,6 @@ static void ref_conv2d_correlate(const struct geometry *g, const float *src, con
             }
 }
 
-/* Returns the packed weight of output channel co, tap k and input channel ci. */
 static float *packed_at(const struct geometry *g, float *packed, size_t co, size_t k, size_t ci)
 {
     size_t taps = g->kernel * g->kernel;

@@ -176,8 +176,6 @@ static int check_type(const struct tiff_reader *r, struct tiff_layout *l)
     return 0;
 }
 
-/* Reads the fields of the current directory, and checks that they are supported and that the file
- * can hold so many pixels. */
 static int read_layout(TIFF *tif, const struct tiff_reader *r, struct tiff_layout *l)
 {
     memset(l, 0, sizeof *l);
@@ -386,7 +384,6 @@ static int read_planes(TIFF *tif, const struct tiff_reader *r, const struct tiff
     return 0;
 }
 
-/* Returns the number of pictures that ImageJ's description of a directory claims, or 1. */
 static long count_stack(TIFF *tif)
 {
     const char *text = NULL, *images;
@@ -397,7 +394,6 @@ static long count_stack(TIFF *tif)
     return strtol(images + 8, NULL, 10);
 }
 
-/* Sets the flags of the current directory, and the orientation. */
 static void read_flags(TIFF *tif, const struct tiff_layout *l, struct pixels *img)
 {
     uint16_t orientation = 1, nextra = 0, *extra = NULL;
@@ -439,7 +435,6 @@ static int read_page(TIFF *tif, const struct tiff_reader *r, enum pixels_mode mo
     return read_planes(tif, r, &l, &sink);
 }
 
-/* Whether the current directory is a reduced copy or a transparency mask of another. */
 static bool is_aside(TIFF *tif)
 {
     uint32_t kind = 0;

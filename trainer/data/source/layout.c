@@ -85,7 +85,6 @@ static bool is_folder_named(const char *dir, const char *name, const void *arg)
     return strcasecmp(name, arg) == 0 && layout_is_folder(dir, name);
 }
 
-/* Finds a folder in dir by its name, ignoring case, and copies the spelling on disk to dst. */
 static bool find_folder(const char *dir, const char *name, char dst[NAME_MAX + 1])
 {
     snprintf(dst, NAME_MAX + 1, "%s", name);

@@ -149,7 +149,6 @@ static void correlate_rows(const struct conv2d *c, const float *const rows[CONV2
         make_at_least_0(dst[i], c->w * c->dst_channels);
 }
 
-/* Returns how many of `left` rows are computed together. */
 static size_t rows_at_once(const struct conv2d *c, size_t left)
 {
     return c->nvectors == 1 && left > 1 ? 2 : 1;

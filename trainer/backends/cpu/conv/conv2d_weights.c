@@ -67,7 +67,6 @@ static void conv2d_weights_sum_rows(const struct conv2d *c, const struct tensor 
     }
 }
 
-/* Writes the nine weights of one source channel and one result channel. */
 static void finish_weights(const struct conv2d *c, const float *sums, size_t s, size_t d, float *dw)
 {
     for (size_t k = 0; k < (size_t)CONV2D_KERNEL * CONV2D_KERNEL; k++) {

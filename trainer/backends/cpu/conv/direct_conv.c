@@ -67,7 +67,6 @@ static size_t tap_column(const struct direct *d, size_t j)
     return d->up ? d->left + (tap_phase(d, j) + d->pad) / d->stride - j / d->stride : j;
 }
 
-/* Returns the number of window rows of one row of a cell. */
 static size_t count_rows(const struct direct *d, size_t phase)
 {
     size_t n = 0;
@@ -332,7 +331,6 @@ static void direct_conv_sum_rows(const struct direct *d, const struct tensor *ds
     }
 }
 
-/* Writes the gradients of the weights and of the bias for one channel of dst. */
 static void finish_channel(const struct direct *d, const float *sums, size_t c, float *dw,
                            float *db)
 {

@@ -252,7 +252,6 @@ static int sum_over_replicas(struct finish_args *k, struct exec *x, struct err *
     return cuda_queue_sum(x, k->sums, 2 * k->channels + 1, e);
 }
 
-/* Computes out[1], the running statistics and the coefficients. */
 static int find_statistics(const struct op *op, struct exec *x, struct err *e)
 {
     cudaStream_t stream = x->device->stream;

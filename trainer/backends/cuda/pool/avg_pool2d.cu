@@ -14,7 +14,6 @@ struct shrink_args {
     unsigned n;                                         /* elements of dst */
 };
 
-/* Returns the index of the first channel of pixel (y, x) of an image of the large tensor. */
 DEVICE unsigned large_at(const struct shrink_args *k, unsigned image, unsigned y, unsigned x)
 {
     return ((image * k->large_height + y) * k->large_width + x) * k->large_channels;
