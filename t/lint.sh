@@ -44,8 +44,9 @@ fi
 # At most 100 columns, except t/peers/, quoted strings and the table of settings.
 long_lines() {
     local kinds=(--include='*.'{[ch],cu,inc,sh,t} --exclude=builtin.inc) # which is made
-    LC_ALL=C.UTF-8 grep -rInE "${kinds[@]}" --exclude-dir=peers '^.{101}' \
-        src launcher templates t trainer |
+    export LC_ALL=C.UTF-8
+    { grep -rInE "${kinds[@]}" --exclude-dir=peers '^.{101}' src launcher templates t trainer
+      grep -rInE --include='*.py' '^.{101}' python; } |
         awk '{ code = $0; sub(/^[^:]*:[^:]*:/, "", code); gsub(/"[^"]*"|\047[^\047]*\047/, "", code) }
             length(code) > 100'
 }

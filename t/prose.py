@@ -123,7 +123,7 @@ def check_spelling(paths, words):
 def main():
     phrases, folders, words = rules()
     documents = [p for p in ("README.md", "NEWS.md", "CONTRIBUTING.md", "SECURITY.md",
-                             *tracked("doc", "logs", "packaging", "templates"))
+                             *tracked("doc", "logs", "packaging", "python", "templates"))
                  if p.endswith(".md") and os.path.exists(p)]
     texts = documents + sys.argv[1:] + [p for p in tracked(*folders) if is_source(p)]
     for path in documents:

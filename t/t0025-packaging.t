@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The recipes of packaging/ and templates/python name this version and files that exist, and parse.
+# The recipes of packaging/ and python/ name this version and files that exist, and parse.
 # make check-packaging builds from them.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
@@ -13,7 +13,7 @@ says() { # FILE REGEX: every match has this version, and there is one
     found=$(grep -oE -- "$2" "$1" | grep -oE '[0-9]+\.[0-9]+\.[0-9]+' | sort -u)
     is "$found" "$version" "$1"
 }
-says templates/python/pyproject.toml '^version = ".*"'
+says python/pyproject.toml '^version = ".*"'
 says CITATION.cff '^version: .*'
 says packaging/apptainer/unetctl.def 'unetctl-[0-9.]+[0-9]|image.version .*'
 says packaging/conda/recipe.yaml '^  version: ".*"'
@@ -49,7 +49,7 @@ exits 2 "an address that is none" packaging/release "$tarball" host.example "$TM
 
 command -v python3 >/dev/null || { skip "python3 is not installed" "they parse"; done_testing; }
 parses() { python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])' "$1"; }
-for file in packaging/easybuild/*.eb packaging/spack/package.py $(find templates -name '*.py'); do
+for file in packaging/easybuild/*.eb packaging/spack/package.py $(find templates python -name '*.py'); do
     ok "$file parses" parses "$file"
 done
 if python3 -c 'import yaml' 2>/dev/null; then
@@ -61,12 +61,26 @@ else
 fi
 ok "build.sh parses" bash -n packaging/conda/build.sh
 
+# The package needs nothing but Python, until something else is used.
+imported() { PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=python python3 -c "$@"; }
+ok "import unetctl imports nothing else" imported 'import sys, unetctl, unetctl_run
+assert unetctl_run.Run is unetctl.Run
+sys.exit(", ".join({"numpy", "PIL", "pandas", "matplotlib", "mlflow"} & set(sys.modules)) or 0)'
+mkdir "$TMP/report"
+echo '{"schema": 1, "study": "s", "engines": [], "runs": []}' >"$TMP/report/report.json"
+exits 1 "without pandas" imported "import sys; sys.modules['pandas'] = None
+import unetctl; unetctl.load('$TMP').series"
+like "$ERR" "^unetctl.study.StudyError: pandas is not installed, .*: type 'pip install pandas'$" \
+    "the error says what to type"
+exits 1 "a folder that is not a study" imported "import unetctl; unetctl.load('t')"
+like "$ERR" "StudyError: t: this is not the folder of a study or of a report" "is refused"
+
 # What the recipes look for after installing is installed.
-targets=$(sed -n 's/^\t\(templates[^ ]*\) *\\*$/\1/p' launcher/script/Makefile.inc)
+targets=$(grep -oE '(templates|python)/[^ ]+' launcher/script/Makefile.inc)
 ok "templates/sites/generic.yaml is installed" grep -qx 'templates/sites/generic.yaml' <<<"$targets"
 while read -r file; do
     ok "$file is installed" grep -qxF "$file" <<<"$targets"
-done < <(find templates/python -type f -not -path '*/__pycache__/*' -not -path '*/build/*' \
+done < <(find python -type f -not -path '*/__pycache__/*' -not -path '*/build/*' -not -path '*/test/*' \
     -not -path '*.egg-info/*')
 while read -r option; do
     ok "configure has --with-$option" grep -q "^UNETCTL_WITH(\[$option\]" configure.ac

@@ -36,9 +36,32 @@ exits 2 "an unknown augmentation is refused" "${train[@]}" --set augment.shear=2
 like "$ERR" 'augment.*shear' "the error names it"
 exits 2 "a value out of range" "${train[@]}" --set augment.crop=1 --out bad
 exits 2 "a flip by a number" "${train[@]}" --set augment.hflip=3 --out bad
-exits 3 "quarter turns of images that are not square" "${train[@]}" --size 32x48 \
-    --set augment.six=true --set data.repeat=6 --out bad
-like "$ERR" 'augment.six: quarter turns need square images' "the error says why"
 [ ! -e bad ]
 report $? "a refused augmentation makes no file"
+
+# --- looking at it
+# ---------------------------------------------------------------------------------
+ok "preview" unet-train data preview --data data --size 32x32 --set augment.hflip=true \
+    --set augment.elastic=3 --count 3 --out look
+is "$(unet-train data check look | cut -f 2-4 | sort | uniq -c | xargs)" "3 128 32 3" \
+    "the preview has three pictures of four parts"
+ok "preview of the six copies" unet-train data preview --data data --size 32x32 \
+    --set augment.six=true --count 7 --out six
+picture_hash() { unet-train data check "$1" | cut -f 6; }
+is "$(for i in 0 1 2 3 4 5 6; do picture_hash six/000$i.png; done | sort -u | wc -l)" 7 \
+    "the six copies differ, and the seventh picture is of the second pair"
+ok "preview of one pair as it is" \
+    unet-train data preview --data data --size 32x32 --count 2 --out still
+is "$(picture_hash six/0000.png)$(picture_hash six/0006.png)" \
+    "$(picture_hash still/0000.png)$(picture_hash still/0001.png)" "the first copy is the image itself"
+exits 3 "quarter turns of images that are not square are refused by preview" \
+    unet-train data preview --data data --size 32x48 --set augment.six=true --out oblong
+like "$ERR" 'augment.six: quarter turns need square images' "the error says why"
+exits 7 "preview of a folder without data" \
+    unet-train data preview --data look --size 32x32 --out oblong
+[ ! -e oblong ]
+report $? "a refused preview makes no folder"
+exits 2 "an unknown augmentation is refused by preview" \
+    unet-train data preview --data data --size 32x32 --set augment.shear=1 \
+    --out look
 done_testing

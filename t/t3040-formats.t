@@ -312,6 +312,8 @@ EOP
         like "$OUT" 'Otsu threshold +IoU (0.9|1.0)' "... are nearly the truth"
         ok "ONNX" unet-train export -c r/run-low --onnx r/low.onnx
         ok "its metadata have it" grep -q "image_scale..*$scale" <(tr '\n' ' ' <r/low.onnx)
+        ok "a preview" unet-train data preview --data r/low --size 24x32 --out "r/look-$scale" \
+            --set data.scale=$scale
     done
     got=$(oriented low --set data.scale=range --set data.cache=r/cache)
     ok "a cache of the scaled images: IoU $got" awk "BEGIN { exit !($got > 0.9) }"

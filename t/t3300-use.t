@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What a trained network is used for: predict on images of any size, export, bench.
+# What a trained network is used for: predict on images of any size, export, TensorBoard, bench.
 # (t/peers/p3020-use.t reads what is written here with other people's programs.)
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
@@ -12,7 +12,7 @@ ok "synthetic data" unet-train data synth --out data --count 20 --size 64x64 --s
 ok "a network" unet-train train --data data --size 64x64 --set model.base=4 --set model.depth=2 \
     --threads 1 --epochs 40 --seed 3 \
     --batch-size 4 --lr 0.003 --set train.lr_schedule=constant --set train.loss=ce+dice \
-    --out run
+    --set train.tensorboard=true --out run
 ok "larger images" unet-train data synth --out large --count 2 --size 150x201 --seed 5
 use=(--checkpoint run --threads 1)
 
@@ -277,6 +277,10 @@ ok "the ONNX file has their names" grep -qaF '["ground","\"a, mark\""]' named.on
 exits 2 "export without an output is refused" unet-train export --checkpoint run
 exits 1 "export to a folder that does not exist is an error" unet-train export --checkpoint run \
     --onnx /proc/none/net.onnx
+
+# --- TensorBoard ---
+ok "events for TensorBoard" eval \
+    'grep -q "train/loss" run/tensorboard/events.out.tfevents.* && grep -q "val/iou" run/tensorboard/events.out.tfevents.*'
 
 # --- bench ---
 for mode in train infer; do

@@ -11,6 +11,7 @@ static const struct cli_command *const commands[] = {
     &cmd_bench,
     &cmd_data_check,
     &cmd_data_convert,
+    &cmd_data_preview,
     &cmd_data_split,
     &cmd_data_stats,
     &cmd_data_synth,

@@ -75,7 +75,7 @@ static void add_start(const struct workspace *w, const struct settings_program *
     if (section)
         add_lines(b, &section->setup);
     add_exports(b, &w->site.env);
-    if (paths_data("templates/python", helpers, sizeof helpers, &ignored) == 0) {
+    if (paths_data("python", helpers, sizeof helpers, &ignored) == 0) {
         buf_add(b, "export PYTHONPATH=");
         template_quote_sh(b, helpers);
         buf_add(b, "\"${PYTHONPATH:+:$PYTHONPATH}\"\n");

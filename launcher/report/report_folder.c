@@ -25,16 +25,23 @@
 #define STAGE ".new-" /* followed by the PID: the folder that a report is first written to */
 #define HEAD_SIZE 400 /* bytes at the start of a figure that contain CHART_SVG_MARK */
 
-int report_folder_write_results(const struct report *r, const char *dir, struct err *e)
+/* Writes a table of each source: NAME.csv, of the second one NAME_2.csv. */
+static int write_tables(const struct report *r, const char *dir, const char *name,
+                        char *(*encode)(const struct results *), struct err *e)
 {
-    char name[48];
+    char file[48];
 
     for (size_t i = 0; i < r->nsources; i++) {
-        snprintf(name, sizeof name, i ? "results_%zu.csv" : "results.csv", i + 1);
-        if (path_write(dir, name, results_encode(&r->sources[i].results), e))
+        snprintf(file, sizeof file, i ? "%s_%zu.csv" : "%s.csv", name, i + 1);
+        if (path_write(dir, file, encode(&r->sources[i].results), e))
             return -1;
     }
     return 0;
+}
+
+int report_folder_write_results(const struct report *r, const char *dir, struct err *e)
+{
+    return write_tables(r, dir, "results", results_encode, e);
 }
 
 /* Writes everything into stage; figures_dir is stage/figures. */
@@ -55,7 +62,8 @@ static int write_all(const struct report *r, const char *stage, const char *figu
         path_write(stage, "tables.tex", tables_encode_latex(r), e) ||
         path_write(stage, "report.json", json_encode_report(r), e) ||
         path_write(stage, "extra-p.json", json_encode_extra_p(r), e) ||
-        report_folder_write_results(r, stage, e))
+        report_folder_write_results(r, stage, e) ||
+        write_tables(r, stage, "epochs", results_encode_epochs, e))
         goto out;
     rc = 0;
 out:

@@ -137,17 +137,19 @@ static int list_folders(const struct workspace *w, struct setting_lines *list, s
     const struct settings_program *section = study_engine(s, s->engine);
     char bindir[PATH_MAX], shared[PATH_MAX];
 
-    if (paths_bindir(bindir, sizeof bindir) || paths_data("templates/python", shared, sizeof shared,
-                                                          e))
+    if (paths_bindir(bindir, sizeof bindir) || paths_data("python", shared, sizeof shared, e))
         return -1;
     const char *const paths[] = {s->dir, s->data.dir, s->data.cache, s->data.class_file,
                                  s->model.name, bindir};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         if (add_path(list, paths[i], e))
             return -1;
+    if (container_is_pyxis(w) && *s->data.stage == '/' && !strchr(s->data.stage, '$') &&
+        add_folder(list, s->data.stage, e))
+        return -1;
     if (add_existing(list, section ? section->script : w->site.trainer, e))
         return -1;
-    *strrchr(shared, '/') = 0; /* templates/, of unetctl also below /usr */
+    *strrchr(shared, '/') = 0; /* of unetctl's data, also below /usr */
     if (add_folder(list, shared, e))
         return -1;
     for (size_t i = 0; section && i < section->args.count; i++)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# templates/python as a package, unetctl-run: its wheel is built and installed in an environment of
+# python/ as a package, unetctl: its wheel is built and installed in an environment of
 # its own, and the scripts of each engine run there without the folder that unetctl names.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/../..}/t/lib.sh"
@@ -8,7 +8,7 @@
 . "$srcdir/t/study.sh"
 need_python numpy PIL pip
 
-cp -r "$srcdir/templates/python" package
+cp -r "$srcdir/python" package
 chmod -R u+w package
 python3 -m pip -q wheel --no-deps -w dist ./package >"$OUT" 2>"$ERR" || {
     if ! python3 -c 'import setuptools, wheel' 2>/dev/null; then
@@ -19,9 +19,9 @@ python3 -m pip -q wheel --no-deps -w dist ./package >"$OUT" 2>"$ERR" || {
 }
 version=$(unetctl --version)
 version=${version#unetctl }
-ok "its wheel is of this version" test -e "dist/unetctl_run-$version-py3-none-any.whl"
-is "$(python3 -m zipfile -l dist/*.whl | grep -c '^unetctl_run/.*\.py')" \
-    "$(find "$srcdir/templates/python" -name '*.py' | wc -l)" "and has every file"
+ok "its wheel is of this version" test -e "dist/unetctl-$version-py3-none-any.whl"
+is "$(python3 -m zipfile -l dist/*.whl | grep -c '^unetctl.*\.py')" \
+    "$(find "$srcdir/python" -name '*.py' -not -path '*/test/*' | wc -l)" "and has every file"
 
 exits 0 "an environment" python3 -m venv own
 python3 -c 'import sys; print(*(p for p in sys.path if p.endswith("-packages")), sep="\n")' \
@@ -65,5 +65,5 @@ done
 sed 's/"schema": *1/"schema": 2/' "$(find study/runs -name run.json | head -n 1)" >later.json
 exits 1 "a run.json of a later version" env -u PYTHONPATH UNETCTL_RUN_JSON=later.json \
     UNETCTL_SPLIT=study/split.json own/bin/python -c 'import unetctl_run; unetctl_run.Run()'
-like "$ERR" 'later.json: schema 2: this unetctl_run reads schema 1' "is refused"
+like "$ERR" 'later.json: schema 2: this unetctl reads schema 1' "is refused"
 done_testing

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # What a trained network is exported to, read by those it is for: onnxruntime and PyTorch (from
-# safetensors) give our probabilities to 1e-5, of U-Nets and residual networks.
+# safetensors) give our probabilities to 1e-5, of U-Nets and residual networks, TensorBoard reads
+# the numbers over time.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/../..}/t/lib.sh"
 # shellcheck source=t/peers/peers.sh
@@ -75,7 +76,7 @@ compare() { # RUN PROBABILITIES NETWORK BASE CHANNELS CLASSES IMAGE...
     done
 }
 train=(unet-train train --data data --size 64x80 --threads 1 --epochs 5 --batch-size 4 --lr 0.01)
-ok "one class" "${train[@]}" --set model.base=8 --set model.depth=4 --set train.eval_epochs=2 --out one
+ok "one class" "${train[@]}" --set model.base=8 --set model.depth=4 --set train.tensorboard=true --set train.eval_epochs=2 --out one
 ok "two classes" "${train[@]}" --set model.base=4 --set model.depth=3 --set data.classes=2 --set data.class_file=two.txt --out two
 for net in "one 4 8 1" "two 3 4 2"; do
     read -r run depth base classes <<<"$net"
@@ -184,4 +185,19 @@ for model in chips means.yaml; do
         'image_sizes=exactly 32x32'
 done
 
+need_python tensorboard
+cat >events.py <<'EOP'
+import sys
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+events = EventAccumulator(sys.argv[1])
+events.Reload()
+for tag in sorted(events.Tags()["scalars"]):
+    print(tag, *[f"{s.step}:{s.value:.6f}" for s in events.Scalars(tag)])
+EOP
+ok "TensorBoard reads the events" eval 'python3 events.py one/tensorboard >read.txt'
+is "$(sed -n 's/^train.loss //p' read.txt)" \
+    "$(awk -F, 'NR > 1 { printf "%s%d:%s", (NR > 2 ? " " : ""), NR - 1, $3 }' one/log.csv)" \
+    "the loss is log.csv's"
+is "$(sed -n 's/^val.iou //p' read.txt | tr ' ' '\n' | cut -d: -f1 | tr '\n' ' ')" "2 4 5 " \
+    "IoU where it was validated"
 done_testing

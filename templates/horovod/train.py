@@ -4,11 +4,11 @@
 study.yaml names no script of its own. A process for each GPU, or for each part of a CPU."""
 import time
 
-import unetctl_run
+import unetctl
 import tensorflow as tf
 import horovod.tensorflow as hvd
 
-from unetctl_run.unet_keras import count_pixels, make_unet
+from unetctl.keras import count_pixels, make_unet
 
 
 def choose_device(run):
@@ -57,7 +57,7 @@ class Trainer:
 
 def main():
     hvd.init()
-    run = unetctl_run.Run()
+    run = unetctl.Run()
     run.need("unet", mask=True)
     if (hvd.rank(), hvd.size()) != (run.rank, run.world_size):
         raise SystemExit(f"Horovod has rank {hvd.rank()} of {hvd.size()}, the launcher {run.rank} of "

@@ -11,7 +11,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-import unetctl_run
+import unetctl
 
 
 class Block(nn.Sequential):
@@ -92,7 +92,7 @@ def evaluate(run, model, device):
 
 
 def main():
-    run = unetctl_run.Run()
+    run = unetctl.Run()
     run.need("unet", mask=True)
     cuda = torch.cuda.is_available()
     # Slurm may show this rank its own GPU only, or all of the node.

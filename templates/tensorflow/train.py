@@ -6,10 +6,10 @@ as many devices made of the CPU): MirroredStrategy."""
 import os
 import time
 
-import unetctl_run
+import unetctl
 import tensorflow as tf
 
-from unetctl_run.unet_keras import count_pixels, make_unet
+from unetctl.keras import count_pixels, make_unet
 
 
 def choose_devices(run):
@@ -89,7 +89,7 @@ class Trainer:
 
 
 def main():
-    run = unetctl_run.Run()
+    run = unetctl.Run()
     run.need("unet", mask=True)
     devices = choose_devices(run)
     tf.keras.utils.set_random_seed(run.seed)

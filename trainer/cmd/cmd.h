@@ -8,6 +8,7 @@
 extern const struct cli_command cmd_bench;
 extern const struct cli_command cmd_data_check;
 extern const struct cli_command cmd_data_convert;
+extern const struct cli_command cmd_data_preview;
 extern const struct cli_command cmd_data_split;
 extern const struct cli_command cmd_data_stats;
 extern const struct cli_command cmd_data_synth;

@@ -61,6 +61,10 @@ struct comm_ops {
     void (*close)(struct comm *c); /* c must not be NULL */
 };
 
+struct comm_span {
+    double began, ended; /* times of clock_now() */
+};
+
 struct comm {
     const struct comm_ops *ops;
     int rank, size;
@@ -74,6 +78,10 @@ struct comm {
     atomic_bool relayed; /* the last error came from another rank, which reports it */
     const char *what;    /* the last collective but sum_small, for errors */
     atomic_ulong ncollectives;
+    /* The times at which a thread executed the sums that the last wait completed; valid until the
+     * next wait. Without such a thread nspans is 0. */
+    const struct comm_span *spans;
+    size_t nspans;
     void *priv;
 };
 

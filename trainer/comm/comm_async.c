@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/clock.h"
 #include "src/mem.h"
 
 struct async {
@@ -17,6 +18,9 @@ struct async {
     pthread_cond_t changed;
     struct slice *queue; /* slices [done, n) are still to be summed */
     size_t n, done, capacity;
+    /* Of the sums since the last wait; of those before it, for the caller. As large as queue. */
+    struct comm_span *spans, *reported;
+    size_t nspans;
     bool ending, failed, joined;
     struct err error;
 };
@@ -34,8 +38,11 @@ static void sum_next(struct async *a)
     struct err e;
 
     pthread_mutex_unlock(&a->lock);
+    double began = clock_now();
     int rc = inner->ops->start_sum_float(inner, s.values, s.n, &e) || inner->ops->wait(inner, &e);
+    double ended = clock_now();
     pthread_mutex_lock(&a->lock);
+    a->spans[a->nspans++] = (struct comm_span){began, ended};
     a->done++;
     if (rc) {
         a->failed = true;
@@ -59,18 +66,41 @@ static void *sum_slices(void *arg)
     return NULL;
 }
 
+/* The caller holds the lock. There may be as many spans as slices. */
+static int grow_queue(struct async *a, struct err *e)
+{
+    size_t room = a->capacity, reported_room = room;
+
+    if (mem_grow(&a->spans, a->n, &room, sizeof *a->spans, e) ||
+        mem_grow(&a->reported, a->n, &reported_room, sizeof *a->reported, e))
+        return -1;
+    return mem_grow(&a->queue, a->n, &a->capacity, sizeof *a->queue, e);
+}
+
 static int async_start_sum_float(struct comm *c, float *values, size_t n, struct err *e)
 {
     struct async *a = async_of(c);
 
     pthread_mutex_lock(&a->lock);
-    int rc = mem_grow(&a->queue, a->n, &a->capacity, sizeof *a->queue, e);
+    int rc = grow_queue(a, e);
     if (rc == 0) {
         a->queue[a->n++] = (struct slice){values, n, REDUCE_SUM_FLOAT};
         pthread_cond_broadcast(&a->changed);
     }
     pthread_mutex_unlock(&a->lock);
     return rc;
+}
+
+/* Publishes the spans in *c. Called with the lock held while no sum is in flight. */
+static void report_spans(struct comm *c, struct async *a)
+{
+    struct comm_span *spans = a->spans;
+
+    a->spans = a->reported;
+    a->reported = spans;
+    c->spans = spans;
+    c->nspans = a->nspans;
+    a->nspans = 0;
 }
 
 /* Needs no deadline, because the inner communicator has one. */
@@ -88,6 +118,7 @@ static int async_wait(struct comm *c, struct err *e)
         rc = -1;
     } else {
         a->n = a->done = 0;
+        report_spans(c, a);
     }
     pthread_mutex_unlock(&a->lock);
     return rc;
@@ -176,6 +207,8 @@ static void destroy_async(struct async *a)
     pthread_cond_destroy(&a->changed);
     pthread_mutex_destroy(&a->lock);
     free(a->queue);
+    free(a->spans);
+    free(a->reported);
     free(a);
 }
 

@@ -18,7 +18,8 @@
 #include "src/run/marker.h"
 #include "trainer/checkpoint/snapshot.h"
 
-/* The results of a start in its folder: the markers first, the checkpoint last. */
+/* The results of a start in its folder, except train.trace's file, which the next start overwrites:
+ * the markers first, the checkpoint last. */
 #define CHECKPOINT "checkpoint"
 static const char *const products[] = {"DONE", "FAILED", "record.jsonl", "log.csv", "images.csv",
                                        "tensorboard", "best", CHECKPOINT};

@@ -25,6 +25,7 @@
 #include "src/mem.h"
 #include "src/run/marker.h"
 #include "src/stat.h"
+#include "trainer/export/events.h"
 #include "trainer/evaluate/score_json.h"
 #include "trainer/run/earlier_start.h"
 #include "trainer/run/software.h"
@@ -40,6 +41,7 @@ struct run_log {
     struct run_log_epoch *epochs;
     size_t nepochs, capacity;
     int classes;
+    struct events *events; /* for TensorBoard, or NULL */
 };
 
 static char *path_in(const char *dir, const char *name)
@@ -92,6 +94,7 @@ void run_log_close(struct run_log *r)
         close(r->fd);
     pthread_mutex_destroy(&r->lock);
     free(r->dir);
+    events_close(r->events);
     free(r->epochs);
     free(r);
 }
@@ -198,7 +201,8 @@ int run_log_run(struct run_log *r, const struct run_log_run *run, struct err *e)
                run->cores, run->oversubscribed, c->layout.strategy, run->train_images,
                run->val_images);
     software_encode(run->compute, cjson_object(line, "versions"));
-    cjson_addf(line, "slurm_job=%s", getenv("SLURM_JOB_ID"));
+    cjson_addf(line, "metric=%s slurm_job=%s", run->by_accuracy ? "accuracy" : "iou",
+               getenv("SLURM_JOB_ID"));
     if (reason)
         cjson_addf(line, "restart_reason=%s", reason);
     r->last_progress = clock_now();
@@ -224,6 +228,30 @@ int run_log_steps(struct run_log *r, int64_t step, double seconds, size_t images
 
     cjson_addf(line, "step=%" PRId64 " seconds=%g images=%zu", step, seconds, images);
     return write_line(r, line, e);
+}
+
+int run_log_tensorboard(struct run_log *r, const char *host, struct err *e)
+{
+    char *dir = path_in(r->dir, "tensorboard");
+    int rc = 0;
+
+    if (!dir)
+        return mem_fail(e);
+    if (mkdir(dir, 0777) && errno != EEXIST)
+        rc = err_errno(e, ERR_INTERNAL, errno, "cannot make the folder %s", dir);
+    else if (!(r->events = events_open(dir, host, e)))
+        rc = -1;
+    free(dir);
+    return rc;
+}
+
+static int add_events(struct run_log *r, int64_t step, const char *const *tags,
+                      const double *values, size_t n, struct err *e)
+{
+    for (size_t i = 0; r->events && i < n; i++)
+        if (events_add(r->events, step, tags[i], values[i], e))
+            return -1;
+    return 0;
 }
 
 static void add_worlds(cJSON *to, const struct run_log_world *worlds, size_t n)
@@ -257,8 +285,13 @@ int run_log_checkpoint(struct run_log *r, int epoch, size_t images, double secon
 
 int run_log_eval(struct run_log *r, int epochs, const struct run_log_eval *eval, struct err *e)
 {
+    static const char *const tags[] = {"val/iou", "val/dice", "val/precision", "val/recall",
+                                       "val/accuracy", "val/loss"};
     const struct score_summary *s = &eval->summary;
+    const double values[] = {s->iou, s->dice, s->precision, s->recall, s->accuracy, eval->loss};
 
+    if (add_events(r, epochs, tags, values, sizeof values / sizeof *values, e))
+        return -1;
     if (epochs > 0 && (size_t)epochs <= r->nepochs)
         r->epochs[epochs - 1].eval = *eval;
     cJSON *line = create_line("eval");
@@ -274,6 +307,16 @@ const struct run_log_epoch *run_log_epochs(const struct run_log *r, size_t *n)
     return r->epochs;
 }
 
+static int add_epoch_events(struct run_log *r, const struct run_log_epoch *epoch, struct err *e)
+{
+    static const char *const tags[] = {"train/loss", "train/lr", "train/seconds",
+                                       "train/images_per_s"};
+    const double values[] = {epoch->loss, epoch->lr, epoch->seconds,
+                             (double)epoch->images / epoch->seconds};
+
+    return add_events(r, (int64_t)r->nepochs, tags, values, 4, e);
+}
+
 int run_log_epoch(struct run_log *r, const struct run_log_epoch *epoch, struct err *e)
 {
     const struct gradient_norms *n = &epoch->norms;
@@ -281,6 +324,8 @@ int run_log_epoch(struct run_log *r, const struct run_log_epoch *epoch, struct e
     if (mem_grow(&r->epochs, r->nepochs, &r->capacity, sizeof *r->epochs, e))
         return -1;
     r->epochs[r->nepochs++] = *epoch;
+    if (add_epoch_events(r, epoch, e))
+        return -1;
     cJSON *line = create_line("epoch");
     cjson_addf(line, "epoch=%zu seconds=%g loss=%g", r->nepochs - 1, epoch->seconds, epoch->loss);
     if (epoch->iou > 0)

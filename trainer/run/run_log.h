@@ -46,12 +46,15 @@ struct run_log_run {
     int ranks;                /* number of processes */
     int threads, cores;       /* of each replica; of the machine of rank 0 */
     bool oversubscribed;      /* some machine has more threads than cores */
+    bool by_accuracy;         /* the quality is accuracy, not IoU */
     size_t parameters, train_images, val_images;
 };
 
 /* Writes the first line. */
 int run_log_run(struct run_log *r, const struct run_log_run *run, struct err *e);
 
+/* From now on, also writes the values of epochs and validations to dir/tensorboard. */
+int run_log_tensorboard(struct run_log *r, const char *host, struct err *e);
 
 /* The number of replicas and the batch of a run from this point on. */
 struct run_log_world {

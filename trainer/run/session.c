@@ -42,6 +42,7 @@ struct session {
     struct goal goal;
     struct run_log_end end;
     struct limit limit;
+    struct trace *trace; /* with train.trace */
     double last_checkpoint, first_step_at;
 };
 
@@ -115,7 +116,8 @@ static int open_best(struct session *s, struct err *e)
 /* Returns whether each validation is written to the record. */
 static bool records_evals(const struct session *s)
 {
-    return s->t.config->train.eval_epochs > 0 || goal_is_watched(&s->goal);
+    return s->t.config->train.eval_epochs > 0 || goal_is_watched(&s->goal) ||
+           s->t.config->train.tensorboard;
 }
 
 static int open_session(struct session *s, struct err *e)
@@ -169,7 +171,7 @@ static int open_step(struct session *s, struct err *e)
     const struct settings *c = s->t.config;
     struct step_config config = {
         .network = s->t.network, .network_config = &s->network_config, .optim = s->t.optim,
-        .comm = s->t.comm, .seed = (uint64_t)c->seed,
+        .comm = s->t.comm, .trace = s->trace, .seed = (uint64_t)c->seed,
         .accumulate = c->train.accumulate, .images = (size_t)run_config_step_batch(c),
         .ignores = *c->data.ignore, .clip_norm = c->train.clip_norm,
         .bucket = bucket_size(s) / sizeof(float)};
@@ -182,6 +184,7 @@ void session_destroy(struct session *s)
 {
     if (!s)
         return;
+    trace_close(s->trace);
     network_stop(s->t.network);
     optim_destroy(s->t.optim);
     validation_close(&s->validation);
@@ -210,8 +213,9 @@ static int gather_roster(struct session *s, struct roster *roster, struct err *e
     return 0;
 }
 
-/* Writes the record's first line, with one host per task, which may have several ranks. Warns if
- * ranks compute on different processors. */
+/* Writes the record's first line, with one host per task, which may have several ranks, and
+ * opens the file for TensorBoard if train.tensorboard is set. Warns if ranks compute on different
+ * processors. */
 static int write_head(struct session *s, const struct roster *roster, struct err *e)
 {
     int ranks = s->t.config->layout.tasks, per_task = s->t.config->layout.gpus_per_task;
@@ -236,9 +240,12 @@ static int write_head(struct session *s, const struct roster *roster, struct err
         .cores = roster->entries[0].cores, .oversubscribed = roster_is_oversubscribed(roster),
         .parameters = weights_trainable(network_weights(s->t.network)),
         .train_images = dataset_count(s->t.dataset, DATASET_TRAIN),
-        .val_images = dataset_count(s->t.dataset, DATASET_VAL)};
+        .val_images = dataset_count(s->t.dataset, DATASET_VAL),
+        .by_accuracy = s->goal.by_accuracy};
     int rc = run_log_run(s->t.log, &run, e);
     free(hosts);
+    if (rc == 0 && s->t.config->train.tensorboard)
+        rc = run_log_tensorboard(s->t.log, s->given.host, e);
     return rc;
 }
 
@@ -260,10 +267,13 @@ static int check_loss(double loss, int epoch, size_t step, double rate, struct e
 
 static int write_checkpoint(struct session *s, size_t items, bool must, struct err *e)
 {
+    double began = clock_now();
+
     if (step_wait(s->step, &s->t.at.totals, e) || optim_settle(s->t.optim, e))
         return -1;
     int rc = resume_write(&s->t, items, must, e);
     s->last_checkpoint = clock_now();
+    trace_span(s->trace, TRACE_STEPS, "checkpoint", began, s->last_checkpoint);
     return rc;
 }
 
@@ -462,8 +472,10 @@ static int make_schedule(struct session *s, struct err *e)
 /* Returns 1 if all replicas leave; a checkpoint has then been written. */
 static int validate(struct session *s, bool repeated, struct err *e)
 {
+    double began = clock_now();
     int rc = validation_run(&s->validation, repeated, e);
 
+    trace_span(s->trace, TRACE_STEPS, "validate", began, clock_now());
     return rc > 0 && write_checkpoint(s, 0, true, e) ? -1 : rc;
 }
 
@@ -578,7 +590,12 @@ int session_run(struct session *s, struct err *e)
     struct shard_plan plan;
     struct progress progress;
 
-    if (prepare_session(s, e) || make_plan(s, &plan, e) || make_schedule(s, e) ||
+    int rc = prepare_session(s, e);
+    if (rc == 0 && s->t.config->train.trace) {
+        s->trace = trace_open(s->given.out, s->t.comm->rank, s->given.host, e);
+        rc = s->trace ? 0 : -1;
+    }
+    if (rc || make_plan(s, &plan, e) || make_schedule(s, e) ||
         resume_read(&s->t, &s->given.resume, e) || resume_share_weights(&s->t, e) ||
         open_step(s, e) ||
         kernel_choice_share(s->t.network, s->t.comm, &plan, s->t.config->train.accumulate, e) ||
@@ -587,7 +604,7 @@ int session_run(struct session *s, struct err *e)
         return -1;
     s->last_checkpoint = clock_now();
     open_progress(s, &plan, &progress);
-    int rc = train_and_evaluate(s, &plan, &progress, e);
+    rc = train_and_evaluate(s, &plan, &progress, e);
     if (rc < 0 && e->code != ERR_RESUMABLE)
         results_rescue(&s->t, &s->network_config, &s->goal, e);
     if (s->t.log)

@@ -27,7 +27,7 @@ struct session_config {
     struct run_log *log; /* rank 0 only */
     const struct compute *compute;
     int threads;
-    const char *host;
+    const char *host, *out; /* out: folder of the results */
     int device;             /* index of the replica's device on the node, if the backend has any */
     double process_start;   /* time of clock_now() */
     const atomic_int *interrupt; /* not 0: the signal that ends the run at once */

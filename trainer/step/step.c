@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What both kinds of step have in common: loading images, the loss's divisor, and times. */
+/* What both kinds of step have in common: loading images, the loss's divisor, times and trace. */
 #include "config.h"
 #include "trainer/step/step.h"
 
@@ -101,10 +101,19 @@ struct step_times {
 
 static void add_times(const struct step *s, const struct step_times *t, struct step_totals *totals)
 {
+    const struct comm *comm = s->config.comm;
+    struct trace *trace = s->config.trace;
+
     totals->data_s += t->loaded - t->waited;
     totals->comm_s += s->comm_s + (t->summed - t->computed);
     totals->compute_s += t->waited - t->began + t->computed - t->loaded - s->comm_s +
                          (t->ended - t->summed);
+    for (size_t i = 0; i < comm->nspans; i++)
+        trace_span(trace, TRACE_GRADIENTS, "sum", comm->spans[i].began, comm->spans[i].ended);
+    trace_span(trace, TRACE_STEPS, "images", t->waited, t->loaded);
+    trace_span(trace, TRACE_STEPS, "forward, backward", t->loaded, t->computed);
+    trace_span(trace, TRACE_STEPS, "wait for sums", t->computed, t->summed);
+    trace_span(trace, TRACE_STEPS, "update", t->summed, t->ended);
 }
 
 int step_train(struct step *s, const struct step_work *w, struct step_totals *t, struct err *e)

@@ -18,6 +18,7 @@
 #include "trainer/network/network.h"
 #include "trainer/optim/optim.h"
 #include "trainer/step/gradient_noise.h"
+#include "trainer/step/trace.h"
 
 /* Votes are summed over the replicas in each step: to leave, or to write a checkpoint. */
 enum step_vote { STEP_LEAVE, STEP_CHECKPOINT, STEP_VOTES };
@@ -28,6 +29,7 @@ struct step_config {
     const struct network_config *network_config;
     struct optim *optim;
     struct comm *comm;
+    struct trace *trace; /* may be NULL */
     uint64_t seed;
     int accumulate;      /* batches per step, whose gradients are summed */
     size_t images;       /* of this replica in a step, at most */

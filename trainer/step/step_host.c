@@ -26,8 +26,10 @@ static int sum_for_batch_norm(void *arg, double *values, size_t n, struct err *e
     struct step *s = arg;
     double began = clock_now();
     int rc = s->config.comm->ops->sum_small(s->config.comm, values, n, e);
+    double ended = clock_now();
 
-    s->comm_s += clock_now() - began;
+    s->comm_s += ended - began;
+    trace_span(s->config.trace, TRACE_BATCH_NORM, "sum", began, ended);
     return rc;
 }
 

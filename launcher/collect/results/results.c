@@ -89,6 +89,8 @@ static const struct column columns[] = {
     COLUMN(REAL, gpu_busy),
     COLUMN(REAL, gpu_throttled),
     COLUMN(REAL, gpu_memory_mib),
+    COLUMN(REAL, stage_s),
+    COLUMN(REAL, stage_bytes),
 };
 #define FIRST_OPTIONAL "batch_per_gpu"
 enum { NCOLUMNS = sizeof columns / sizeof columns[0] };
@@ -275,6 +277,30 @@ char *results_encode(const struct results *table)
             encode_cell(&b, &columns[i], &table->rows[row]);
         }
         buf_add(&b, "\n");
+    }
+    return buf_steal(&b);
+}
+
+char *results_encode_epochs(const struct results *table)
+{
+    struct buf b = {0};
+
+    buf_add(&b, "run,gpus,seed,epoch,seconds,loss,quality,val_loss,train_quality,units,joules\n");
+    for (size_t row = 0; row < table->count; row++) {
+        const struct result *r = &table->rows[row];
+        const struct curve *c = r->curve;
+        for (size_t i = 0; c && i < c->n; i++) {
+            const double *const values[] = {c->seconds, c->loss, c->score, c->val_loss,
+                                            c->train_score, c->units, c->joules};
+            csv_add_cell(&b, r->run);
+            buf_addf(&b, ",%d,%ld,%zu", r->gpus, r->seed, i);
+            for (size_t k = 0; k < sizeof values / sizeof *values; k++)
+                if (values[k] && isfinite(values[k][i]))
+                    buf_addf(&b, ",%.9g", values[k][i]);
+                else
+                    buf_add(&b, ",");
+            buf_add(&b, "\n");
+        }
     }
     return buf_steal(&b);
 }

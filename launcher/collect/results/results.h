@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of results of a study (logs/results.csv) or of a folder of logs: one row per run. In a
  * study every wanted run has a row; only rows in the state "done" have measurements other than
- * epochs. An unknown measurement that is a real number is NaN here and empty in the file. */
+ * epochs and their curve. An unknown measurement that is a real number is NaN here and empty in the
+ * file. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_RESULTS_RESULTS_H
 #define UNETCTL_LAUNCHER_COLLECT_RESULTS_RESULTS_H
 
@@ -67,6 +68,7 @@ struct result {
      * is their number all the same, and images and times are of one of them */
     int stepped;
     double startup_s;      /* from process start to the first step */
+    double stage_s, stage_bytes; /* before that: copying the data to rank 0's node, data.stage */
     /* time waited for communication and data in an epoch, median over all but the first */
     double comm_s, data_s;
     int oversubscribed;    /* 1 or 0; -1: unknown */
@@ -149,6 +151,10 @@ size_t results_count(const struct results *table, enum result_state state);
 /* Returns the table as CSV, which the caller frees, or NULL if memory ran out. */
 char *results_encode(const struct results *table);
 #define RESULTS_MARK "run,engine,gpus," /* the beginning of each such file (atomicfile_check_own) */
+
+/* Returns a table of the epochs of all runs as CSV, which the caller frees, or NULL if memory ran
+ * out. */
+char *results_encode_epochs(const struct results *table);
 
 /* Fills table, which is empty, from a file that results_encode made. Curves and scores are not in
  * it. Columns are found by name; batch_per_gpu and the columns after it may be missing. Returns 0,

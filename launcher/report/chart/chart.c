@@ -195,6 +195,29 @@ void chart_fit(struct chart *c, bool from_zero)
     fit_y(c, &c->right, true, from_zero);
 }
 
+/* The first six are those of Okabe and Ito (2008), some darker for white paper; the next eight go
+ * from violet to yellow as in viridis (van der Walt and Smith, 2015), from dark to light also in
+ * grey; the last is neutral. */
+const char *const chart_colours[CHART_NCOLOURS] = {
+    "#0072b2", "#d55e00", "#00795a", "#a64d84", "#3f4850", "#8a6400", "#440154", "#46327e",
+    "#365c8d", "#277f8e", "#1b8f73", "#3fa55c", "#86b226", "#c0a800", "#3a434b"};
+
+/* Adds how s is drawn, as words. */
+static void add_style(struct buf *b, const struct chart_series *s)
+{
+    static const char *const styles[] = {"marks", "joined", "line", "band", "column"};
+    static const char *const marks[] = {"circle", "square", "triangle", "diamond"};
+    const struct { bool is; const char *word; } words[] = {
+        {s->hollow, "hollow"}, {s->dashed, "dashed"}, {s->thin, "thin"}, {s->wide, "wide"},
+        {s->small, "small"}, {s->right, "right"}, {s->unlisted, "unlisted"},
+        {s->colour == CHART_INK, "guide"}};
+
+    buf_addf(b, ",%s %s", styles[s->style], marks[s->mark]);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (words[i].is)
+            buf_addf(b, " %s", words[i].word);
+}
+
 static void add_csv_number(struct buf *b, double value)
 {
     buf_add(b, ",");
@@ -206,7 +229,7 @@ void chart_encode_csv(const struct chart *c, struct buf *b)
 {
     buf_add(b, "series,");
     csv_add_cell(b, c->x.label);
-    buf_add(b, ",axis,value,low,high\n");
+    buf_add(b, ",axis,value,low,high,line,style,colour,tag\n");
     for (size_t i = 0; i < c->nseries; i++) {
         const struct chart_series *s = &c->series[i];
         bool column = s->style == CHART_COLUMN;
@@ -219,6 +242,10 @@ void chart_encode_csv(const struct chart *c, struct buf *b)
             add_csv_number(b, column ? p->high - p->low : p->y);
             add_csv_number(b, column ? NAN : p->low);
             add_csv_number(b, column ? NAN : p->high);
+            buf_addf(b, ",%zu", i + 1);
+            add_style(b, s);
+            buf_addf(b, ",%s", chart_colours[s->colour]);
+            add_csv_number(b, p->tag ? p->tag : NAN);
             buf_add(b, "\n");
         }
     }

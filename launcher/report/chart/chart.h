@@ -103,7 +103,12 @@ int chart_axis_decimals(const struct chart_axis *a, double tic);
 /* Returns the position of value on the axis: 0 at a->low, 1 at a->high. */
 double chart_axis_place(const struct chart_axis *a, double value);
 
-/* Adds all points as lines of CSV: series, x, name of the y axis, value, low, high. */
+/* Of light pages, by chart_series.colour. */
+extern const char *const chart_colours[CHART_NCOLOURS];
+
+/* Adds all points as lines of CSV: series, x, name of the y axis, value, low, high, number of the
+ * series, its style as words (its mark among them), its colour, and the tag, empty if there is
+ * none. */
 void chart_encode_csv(const struct chart *c, struct buf *b);
 
 void chart_destroy(struct chart *c);

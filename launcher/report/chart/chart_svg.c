@@ -26,13 +26,6 @@
 #define SAMPLE 30.0    /* width of a sample in the key, with the space behind it */
 #define COLUMN_CM 8.9
 
-/* The first six are those of Okabe and Ito (2008), some darker for white paper; the next eight go
- * from violet to yellow as in viridis (van der Walt and Smith, 2015), from dark to light also in
- * grey; the last is neutral. */
-static const char *const colours[CHART_NCOLOURS] = {
-    "#0072b2", "#d55e00", "#00795a", "#a64d84", "#3f4850", "#8a6400", "#440154", "#46327e",
-    "#365c8d", "#277f8e", "#1b8f73", "#3fa55c", "#86b226", "#c0a800", "#3a434b"};
-
 const char chart_svg_style[] =
     ".chart text{font-size:12px;fill:currentColor}.chart .e{text-anchor:end}"
     ".chart .m{text-anchor:middle}.chart .key{font-size:11.5px}"
@@ -40,7 +33,7 @@ const char chart_svg_style[] =
     ".ln,.bar{fill:none;stroke-width:2;stroke-linejoin:round}.bar{stroke-width:1.3}"
     ".dash{stroke-dasharray:5 4}.c14 .ln{stroke-width:1}"
     ".thin{stroke-width:1.2}.thin.dash{stroke-dasharray:3 2}"
-    ".wide{stroke-width:4.5;opacity:.45}.wide.dash{stroke-dasharray:6 4}"
+    ".ln.wide{stroke-width:4.5;opacity:.45}.ln.wide.dash{stroke-dasharray:6 4}"
     ".mk,.col,.band{fill:currentColor}.mk{stroke:currentColor;stroke-width:1.4}"
     ".hollow{fill:#fff}.small{stroke:none;opacity:.75}.band{opacity:.15}.col{stroke:#fff}\n";
 
@@ -294,7 +287,7 @@ static void add_layer(const struct drawing *d, enum layer layer)
         const struct chart_series *s = &d->c->series[i];
         if (!s->count || !is_in_layer(s, layer))
             continue;
-        buf_addf(d->b, "<g class=\"c%d\" color=\"%s\">", s->colour, colours[s->colour]);
+        buf_addf(d->b, "<g class=\"c%d\" color=\"%s\">", s->colour, chart_colours[s->colour]);
         if (layer == LAYER_MARKS)
             add_marks(d, s);
         else if (layer == LAYER_AREAS)
@@ -478,7 +471,7 @@ static void add_key_entry(struct buf *b, const struct chart_series *s, struct ke
             at->y += KEY_LINE;
         }
         if (nlines == 0) {
-            buf_addf(b, "<g class=\"c%d\" color=\"%s\">", s->colour, colours[s->colour]);
+            buf_addf(b, "<g class=\"c%d\" color=\"%s\">", s->colour, chart_colours[s->colour]);
             add_sample(b, s, at->x, at->y - 4);
             buf_add(b, "</g><g " INK ">");
         }

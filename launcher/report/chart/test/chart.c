@@ -156,8 +156,11 @@ static void check_encoders(void)
     b = (struct buf){0};
     chart_encode_csv(&c, &b);
     is_str(b.data,
-           "series,GPUs,axis,value,low,high\na<b>'$(x),1,s,4,3.5,4.5\na<b>'$(x),4,s,1,,\n"
-           "guide,0,s,0,,\nguide,2,s,,,\nguide,4,s,4,,\n", "csv: all points");
+           "series,GPUs,axis,value,low,high,line,style,colour,tag\n"
+           "a<b>'$(x),1,s,4,3.5,4.5,1,joined circle,#0072b2,\n"
+           "a<b>'$(x),4,s,1,,,1,joined circle,#0072b2,\n"
+           "guide,0,s,0,,,2,line circle guide,#3a434b,\nguide,2,s,,,,2,line circle guide,#3a434b,\n"
+           "guide,4,s,4,,,2,line circle guide,#3a434b,\n", "csv: all points");
     buf_destroy(&b);
     chart_destroy(&c);
 }

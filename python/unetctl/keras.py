@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The reference U-Net in Keras, for the engines tensorflow and horovod. Its logits are [N, H, W, 1]."""
+"""The reference U-Net in Keras, for the engines tensorflow and horovod: logits [N, H, W, 1]."""
 import tensorflow as tf
 from tensorflow.keras import layers
 

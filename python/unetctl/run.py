@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One run of a study, for scripts that `unetctl` starts (doc/FORMATS.md, "Engines").
+"""One run of a study of images, for scripts that `unetctl` starts (doc/FORMATS.md, "Engines").
 
-    run = unetctl_run.Run()           what run.json and the environment say
+    run = unetctl.Run()               what run.json and the environment say
     run.train, run.val                the items of the split
     run.load(item)                    image [H, W, C] and mask [H, W, 1], float32 in 0..1
     run.steps(epoch)                  this rank's items, step by step, and how many all ranks have
     run.lr(epoch)                     the learning rate
     run.note_epoch(...), run.finish(...)    rank 0: record.jsonl, log.csv
 
-PYTHONPATH leads here; pip installs it where that folder is not visible. It needs NumPy and Pillow.
+PYTHONPATH leads here; pip installs it where that folder is not visible. Images need NumPy and
+Pillow.
 """
 import json
 import math
@@ -16,93 +17,27 @@ import os
 import time
 from datetime import datetime, timezone
 
-import numpy as np
-from PIL import Image
+from .job import Job, read_variable
 
 SCHEMA = 1  # of run.json and split.json
 
 
-def _environment(name):
-    try:
-        return os.environ[name]
-    except KeyError:
-        raise SystemExit(f"{name} is not set: this script runs in a job of `unetctl submit`") from None
-
-
 def _read_document(variable):
-    path = _environment(variable)
+    path = read_variable(variable)
     with open(path, encoding="utf-8") as f:
         document = json.load(f)
     if document.get("schema") != SCHEMA:
-        raise SystemExit(f"{path}: schema {document.get('schema')}: this unetctl_run reads schema {SCHEMA}; "
-                         "install the one that comes with this unetctl (templates/python)")
+        raise SystemExit(f"{path}: schema {document.get('schema')}: this unetctl reads schema "
+                         f"{SCHEMA}; install the one that comes with this unetctl (python/)")
     return document
 
 
-_TURNS = {2: Image.FLIP_LEFT_RIGHT, 3: Image.ROTATE_180, 4: Image.FLIP_TOP_BOTTOM, 5: Image.TRANSPOSE,
-          6: Image.ROTATE_270, 7: Image.TRANSVERSE, 8: Image.ROTATE_90}
-
-
-def _read_picture(path, mode, orientation):
-    """Samples [H, W] or [H, W, 3] and the largest that they could be, turned as split.json says."""
-    with Image.open(path) as f:
-        if f.mode.startswith("F"):
-            raise SystemExit(f"{path}: holds floats, which this script does not read; use engine: embedded")
-        deep = f.mode.startswith("I")
-        picture = f if deep else f.convert(mode)
-        if orientation in _TURNS:
-            picture = picture.transpose(_TURNS[orientation])
-        samples = np.asarray(picture)
-    if deep and mode == "RGB":
-        samples = np.stack([samples] * 3, axis=-1)
-    return samples, 65535 if deep else 255
-
-
-def scale_image(samples, largest, how):
-    """data.scale of samples [H, W, C], as trainer/data/image/scale.h defines it."""
-    if how == "full":
-        return samples.astype(np.float32) / largest
-    out = np.zeros(samples.shape, np.float32)
-    for c in range(samples.shape[2]):
-        plane = samples[:, :, c].astype(np.float64)
-        base, span = plane.min(), plane.max() - plane.min()
-        if how == "zscore":
-            base, span = plane.mean(), plane.std()
-        elif how == "percentile":
-            values = np.sort(plane, axis=None)
-            low, high = (values[math.ceil(share * len(values)) - 1] for share in (0.01, 0.99))
-            base, span = (low, high - low) if low < high else (base, span)
-        if span > 0:
-            plane = (plane - base) / span
-            out[:, :, c] = plane if how == "zscore" else plane.clip(0, 1)
-    return out
-
-
-def _resize_with_pad(picture, height, width):
-    """Aspect kept, bilinear, centred in zeros."""
-    if picture.shape[:2] == (height, width):
-        return picture
-    scale = min(height / picture.shape[0], width / picture.shape[1])
-    h = max(1, round(picture.shape[0] * scale))
-    w = max(1, round(picture.shape[1] * scale))
-    out = np.zeros((height, width, picture.shape[2]), np.float32)
-    top, left = (height - h) // 2, (width - w) // 2
-    for c in range(picture.shape[2]):
-        plane = Image.fromarray(picture[:, :, c]).resize((w, h), Image.BILINEAR)
-        out[top : top + h, left : left + w, c] = np.asarray(plane)
-    return out
-
-
-class Run:
+class Run(Job):
     def __init__(self):
         self.started = time.monotonic()
         self.plan = _read_document("UNETCTL_RUN_JSON")
         self.split = _read_document("UNETCTL_SPLIT")
-        self.rank = int(_environment("RANK"))
-        self.world_size = int(_environment("WORLD_SIZE"))
-        self.local_rank = int(_environment("LOCAL_RANK"))
-        self.task_gpus = int(_environment("UNETCTL_TASK_GPUS"))
-        self.dir = _environment("UNETCTL_ATTEMPT_DIR")
+        super().__init__()
         self.seed = self.plan["seed"]
         self.gpus = self.plan["layout"]["gpus"]
         self.data, self.model, self.options = (self.plan[k] for k in ("data", "model", "train"))
@@ -122,10 +57,12 @@ class Run:
             raise SystemExit(f"model.name: {self.model['name']}: this script has {model} only; "
                              "name one of yours, or use engine: embedded")
         if mask and self.split["mask_max"] == 0:
-            raise SystemExit("the values of these masks stand for classes (data.classes, data.class_file), "
-                             "and this script reads masks of 0 and 255, or 0 and 1")
+            raise SystemExit("the values of these masks stand for classes (data.classes, "
+                             "data.class_file), and this script reads masks of 0 and 255, "
+                             "or 0 and 1")
         if mask and not all("mask" in item for item in self.train):
-            raise SystemExit("the images of this data set have classes, and this script needs masks")
+            raise SystemExit("the images of this data set have classes, and this script needs "
+                             "masks")
 
     # ---- data
 
@@ -136,17 +73,23 @@ class Run:
         return self._loaded[item["stem"]]
 
     def _decode(self, item):
-        folder, shape = self.data["dir"], (self.data["height"], self.data["width"])
+        from .images import read_picture, resize_with_pad, scale_image
+        folder = os.environ.get("UNETCTL_DATA_DIR", self.data["dir"])
+        shape = self.data["height"], self.data["width"]
         mode = "L" if self.data["channels"] == 1 else "RGB"
-        samples, largest = _read_picture(os.path.join(folder, item["image"]), mode, item.get("orientation"))
-        values, full = _read_picture(os.path.join(folder, item["mask"]), "L", item.get("mask_orientation"))
+        samples, largest = read_picture(os.path.join(folder, item["image"]), mode,
+                                        item.get("orientation"))
+        values, full = read_picture(os.path.join(folder, item["mask"]), "L",
+                                    item.get("mask_orientation"))
         mask = values.astype(np.float32) / (full if self.split["mask_max"] == 255 else 1)
-        image = scale_image(samples.reshape(*samples.shape[:2], -1), largest, self.data.get("scale", "full"))
-        image = _resize_with_pad(image, *shape)
-        mask = _resize_with_pad(mask.reshape(*mask.shape[:2], 1), *shape)
+        image = scale_image(samples.reshape(*samples.shape[:2], -1), largest,
+                            self.data.get("scale", "full"))
+        image = resize_with_pad(image, *shape)
+        mask = resize_with_pad(mask.reshape(*mask.shape[:2], 1), *shape)
         return image, mask if self.data["soft_masks"] else (mask > 0.5).astype(np.float32)
 
     def batch(self, items):
+        import numpy as np
         pictures = [self.load(item) for item in items]
         return np.stack([p[0] for p in pictures]), np.stack([p[1] for p in pictures])
 
@@ -155,6 +98,7 @@ class Run:
         (items, weight), and the number of images that all replicas have in the step. Every image is
         used once. A replica for which the last step has none gets one of weight 0: all take part in
         summing up gradients. remainder: drop leaves that step out."""
+        import numpy as np
         parts = 1 if parts is None else parts
         first = self.rank * parts if first is None else first
         items = self.train * self.data["repeat"]
@@ -168,7 +112,8 @@ class Run:
             yield [(s, 1.0) if s else ([items[chosen[0]]], 0.0) for s in shares], len(chosen)
 
     def lr(self, epoch):
-        gpus = self.options.get("rate_gpus") or (1 if self.options.get("global_batch") else self.gpus)
+        gpus = (self.options.get("rate_gpus") or
+                (1 if self.options.get("global_batch") else self.gpus))
         scale = {"none": 1, "linear": gpus, "sqrt": math.sqrt(gpus)}[self.options["lr_scaling"]]
         percent = 100 * epoch
         factor = 1.0
@@ -179,13 +124,8 @@ class Run:
 
     # ---- results, written by rank 0
 
-    def _check_start(self):
-        start = os.environ.get("UNETCTL_START")
-        if start and not os.path.exists(start):
-            raise SystemExit(f"{self.dir}: a later start of this job has taken it over")
-
     def _append(self, **line):
-        self._check_start()
+        self.check_start()
         with open(os.path.join(self.dir, "record.jsonl"), "a", encoding="utf-8") as f:
             f.write(json.dumps(line) + "\n")
 
@@ -216,8 +156,8 @@ class Run:
             raise SystemExit(f"epoch {epoch}: the loss is {loss}")
         self.rows.append((seconds, loss, lr))
         if self.rank == 0:
-            self._append(kind="epoch", epoch=epoch, seconds=seconds, loss=loss, lr=lr, images=images,
-                         steps=steps)
+            self._append(kind="epoch", epoch=epoch, seconds=seconds, loss=loss, lr=lr,
+                         images=images, steps=steps)
 
     def finish(self, intersection, pred, truth, test_time):
         """Once, with whole numbers of pixels summed over all validation images and ranks."""
@@ -228,8 +168,9 @@ class Run:
         total = sum(seconds for seconds, _, _ in self.rows)
         text = ",time_per_epoch,loss,lr,training_time,test_time,iou\n"
         for epoch, (seconds, loss, lr) in enumerate(self.rows):
-            text += f"{epoch},{seconds:.6f},{loss:.6f},{lr:.6f},{total:.6f},{test_time:.6f},{iou:.6f}\n"
-        self._check_start()
+            text += (f"{epoch},{seconds:.6f},{loss:.6f},{lr:.6f},"
+                     f"{total:.6f},{test_time:.6f},{iou:.6f}\n")
+        self.check_start()
         path = os.path.join(self.dir, "log.csv")
         with open(path + ".tmp", "w", encoding="utf-8") as f:
             f.write(text)
@@ -238,7 +179,8 @@ class Run:
         os.replace(path + ".tmp", path)
         self._append(kind="end", status="done", training_time=total, test_time=test_time,
                      startup_s=self._first_step or 0.0, iou=iou,
-                     dice=(2 * intersection + 1) / (pred + truth + 1), intersection=int(intersection),
-                     union=int(union), pred=int(pred), truth=int(truth), val_images=len(self.val))
+                     dice=(2 * intersection + 1) / (pred + truth + 1),
+                     intersection=int(intersection), union=int(union), pred=int(pred), truth=int(truth),
+                     val_images=len(self.val))
 
 

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* unet-train data preview: draws images and masks resized as for training, and augmented by the
+ * same functions. */
+#include "config.h"
+#include "trainer/cmd/cmd.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "src/log.h"
+#include "src/mem.h"
+#include "trainer/cmd/options.h"
+#include "trainer/data/image/png_file.h"
+#include "trainer/data/set/augment.h"
+#include "trainer/data/set/dataset.h"
+#include "trainer/run/run_config.h"
+
+static const char *dir, *out, *size;
+static struct cli_list set;
+static long channels = 1, count = 8, epoch, seed = 1;
+static int classes;
+static enum scale scale;
+static struct source_folders folders;
+
+static const struct cli_option options[] = {
+    {"data", 'd', CLI_STRING, "DIR", "data folder, in any format that has masks", &dir, 0, 0},
+    OPTIONS_FOLDERS(folders),
+    {"out", 'o', CLI_STRING, "DIR", "folder for the pictures, made if needed", &out, 0, 0},
+    {"size", 's', CLI_STRING, "HxW", "image size of training", &size, 0, 0},
+    {"set", 0, CLI_LIST, "KEY=VALUE", "a setting of augment.* or data.*, as for train", &set, 0, 0},
+    {"count", 'n', CLI_INT, "N", "number of pictures (default 8)", &count, 1, 10000},
+    {"epoch", 0, CLI_INT, "E", "epoch whose augmentation is shown (default 0)", &epoch, 0, INT_MAX},
+    {"seed", 0, CLI_INT, "S", "seed of the run (default 1)", &seed, 0, INT_MAX},
+    {"channels", 0, CLI_INT, "N", "1 grey, 3 RGB (default 1)", &channels, 1, 3},
+    {0}};
+
+struct preview_canvas {
+    int height, width, channels;
+    float *image, *mask, *new_image, *new_mask;
+    uint8_t *rgb; /* image, mask, augmented image and augmented mask side by side */
+};
+
+/* Spreads the classes over the grey values; ignored pixels are red. */
+static void draw_pixel(float v, uint8_t *rgb)
+{
+    float step = classes > 1 ? 255.0f / (float)(classes - 1) : 255.0f;
+
+    rgb[0] = v < 0 ? 255 : (uint8_t)(v * step + 0.5f);
+    rgb[1] = rgb[2] = v < 0 ? 0 : rgb[0];
+}
+
+static void draw_pair(const struct preview_canvas *c, const float *image, const float *mask,
+                      int column)
+{
+    size_t nc = (size_t)c->channels;
+
+    for (int y = 0; y < c->height; y++)
+        for (int x = 0; x < c->width; x++) {
+            size_t from = (size_t)y * (size_t)c->width + (size_t)x;
+            uint8_t *rgb = c->rgb + 3 * ((size_t)y * 4 * (size_t)c->width +
+                                         (size_t)column * (size_t)c->width + (size_t)x);
+            for (size_t k = 0; k < 3; k++)
+                rgb[k] = (uint8_t)(scale_shown(scale, image[from * nc + (nc == 3 ? k : 0)]) * 255 +
+                                   0.5f);
+            draw_pixel(mask[from], rgb + 3 * (size_t)c->width);
+        }
+}
+
+/* Writes picture i; with augment.six the pictures 6k to 6k + 5 are the copies of pair k. */
+static int preview_one(struct dataset *ds, struct augment *a, const struct settings_augment *config,
+                       const struct preview_canvas *c, size_t i, struct err *e)
+{
+    struct augment_draw changes;
+    char path[PATH_MAX];
+
+    if (dataset_get(ds, DATASET_VAL, config->six ? i / 6 : i, c->image, c->mask, e))
+        return -1;
+    augment_draw(config, c->height == c->width, (uint64_t)seed, (size_t)epoch, i, &changes);
+    if (config->six)
+        augment_six(i, &changes);
+    augment_apply(a, &changes, c->image, c->mask, c->new_image, c->new_mask);
+    draw_pair(c, c->image, c->mask, 0);
+    draw_pair(c, c->new_image, c->new_mask, 2);
+    snprintf(path, sizeof path, "%.2000s/%04zu.png", out, i);
+    return png_file_write(path, 4 * (uint32_t)c->width, (uint32_t)c->height, 3, c->rgb, e);
+}
+
+static int preview(struct dataset *ds, const struct settings_augment *config, struct err *e)
+{
+    struct preview_canvas c;
+    size_t n = dataset_count(ds, DATASET_VAL) * (config->six ? 6 : 1), pixels;
+    int rc = -1;
+
+    c.channels = dataset_size(ds, &c.height, &c.width);
+    pixels = (size_t)c.height * (size_t)c.width;
+    if (!dataset_has_masks(ds))
+        return err_set(e, ERR_DATA, "%s: its images have no masks", dir);
+    if (mkdir(out, 0777) && errno != EEXIST)
+        return err_errno(e, ERR_DATA, errno, "%s", out);
+    c.image = mem_alloc(pixels * (size_t)c.channels, sizeof *c.image, e);
+    c.new_image = mem_alloc(pixels * (size_t)c.channels, sizeof *c.new_image, e);
+    c.mask = mem_alloc(pixels, sizeof *c.mask, e);
+    c.new_mask = mem_alloc(pixels, sizeof *c.new_mask, e);
+    c.rgb = mem_alloc(12, pixels, e);
+    struct augment *a = augment_create(config, c.height, c.width, c.channels, e);
+    if (c.image && c.new_image && c.mask && c.new_mask && c.rgb && a)
+        rc = 0;
+    n = n < (size_t)count ? n : (size_t)count;
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = preview_one(ds, a, config, &c, i, e);
+    if (rc == 0)
+        log_info("%s: %zu pictures of image and mask, before and after augmentation", out, n);
+    augment_destroy(a);
+    free(c.rgb);
+    free(c.new_mask);
+    free(c.mask);
+    free(c.new_image);
+    free(c.image);
+    return rc;
+}
+
+static int run_data_preview(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    struct dataset_config config = {.dir = dir, .folders = &folders, .channels = (int)channels};
+    struct settings c;
+
+    if (!dir || !out || !size)
+        return err_set(e, ERR_USAGE,
+                       "data preview: --data DIR, --out DIR and --size HxW are needed");
+    if (options_size(size, &config.height, &config.width, e))
+        return -1;
+    if (channels == 2)
+        return err_set(e, ERR_USAGE, "--channels 2: a preview shows 1 (grey) or 3 (RGB)");
+    if (run_config_init(&c, e))
+        return -1;
+    int rc = run_config_set_words(&c, &set, e);
+    c.data.height = config.height;
+    c.data.width = config.width;
+    if (rc == 0)
+        rc = run_config_check_six(&c, e);
+    config.masks = options_masks(&c);
+    config.scale = scale = options_scale(&c);
+    classes = c.data.classes;
+    struct dataset *ds = rc == 0 ? dataset_open(&config, e) : NULL;
+    rc = ds ? preview(ds, &c.augment, e) : -1;
+    dataset_close(ds);
+    run_config_destroy(&c);
+    return rc;
+}
+
+const struct cli_command cmd_data_preview = {
+    .name = "data preview",
+    .args = "--data DIR --size HxW --out DIR",
+    .summary = "Draw images and masks as training uses them",
+    .details = "One PNG per pair: image and mask at the size of training, and both augmented. Classes are\n"
+               "spread over the grey values; ignored pixels are red. With augment.six there is one\n"
+               "PNG for each of the six copies of a pair.\n"
+               "\n"
+               "  unet-train data preview --data DIR --size 256x256 --out look \\\n"
+               "                         --set augment.hflip=true --set augment.elastic=8\n",
+    .options = options,
+    .run = run_data_preview,
+};
