@@ -57,7 +57,7 @@ static void measure_sums(struct comm *c, float *own, float *other, size_t n, int
         fill_values(other, n, c->rank);
         MPI_Barrier(MPI_COMM_WORLD);
         double began = clock_now();
-        if (c->ops->start_sum_float(c, own, n, &e) || c->ops->wait(c, &e))
+        if (comm_start_sum_float(c, own, n, &e) || comm_wait(c, &e))
             exit_with(&e);
         ours[k] = slowest(began);
         MPI_Barrier(MPI_COMM_WORLD);
@@ -95,7 +95,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < nsizes; i++)
         if ((size_t)(250000 * atof(sizes[i])) > most)
             most = (size_t)(250000 * atof(sizes[i]));
-    if (c->ops->place(c, most, &own, &e))
+    if (c->ops->reduce_buffer(c, most, &own, &e))
         exit_with(&e);
     if (!own)
         own = malloc(most * sizeof *own);

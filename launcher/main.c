@@ -2,6 +2,7 @@
 /* unetctl: the table of verbs. */
 #include "config.h"
 #include "launcher/cmd/cmd.h"
+#include "launcher/remote/remote.h"
 
 static const struct cli_command *const commands[] = {
     &cmd_init,
@@ -26,6 +27,7 @@ static const struct cli_command *const commands[] = {
     &cmd_nodelist,
     &cmd_finish,
     &cmd_energy,
+    &cmd_stage,
     &cmd_sandbox,
     NULL,
 };
@@ -49,6 +51,7 @@ static const struct cli_program program = {
     .env_prefix = "UNETCTL_",
     .commands = commands,
     .groups = groups,
+    .elsewhere = remote_elsewhere,
     .description =
         "A study trains the same network on 1, 2, ... N GPUs. unetctl renders the job scripts,\n"
         "submits them exactly once, watches them, collects their logs, and reports how much\n"

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/log.h"
+
 struct atomicfile {
     char *path; /* the final path, with symbolic links resolved */
     char *tmp;
@@ -220,6 +222,7 @@ int atomicfile_commit(struct atomicfile *a, struct err *e)
         atomicfile_abort(a);
         return -1;
     }
+    log_debug("wrote %s", a->path);
     int rc = atomicfile_sync_folder(a->path, e);
     destroy(a);
     return rc;
@@ -308,6 +311,7 @@ static int rename_batch(struct atomicfile_batch *b, struct err *e)
         struct atomicfile_pair *pair = &b->files[i];
         if (pair->tmp && rename(pair->tmp, pair->path))
             return err_errno(e, ERR_INTERNAL, errno, "cannot write %s", pair->path);
+        log_debug("wrote %s", pair->path);
         free(pair->tmp);
         pair->tmp = NULL;
     }
@@ -467,5 +471,7 @@ int atomicfile_append(const char *path, const char *line, struct err *e)
     int rc = append_line(fd, line) ? err_errno(e, ERR_INTERNAL, errno, "cannot append to %s",
                                                path) : 0;
     close(fd);
+    if (rc == 0)
+        log_debug("appended to %s", path);
     return rc == 0 && is_new ? atomicfile_sync_folder(path, e) : rc;
 }

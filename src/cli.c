@@ -13,10 +13,21 @@
 #include "src/buf.h"
 #include "src/completion.h"
 #include "src/log.h"
+#include "src/mem.h"
 
 #define HELP_WIDTH 96
 #define HELP_AT 32 /* after the option, or the setting */
 #define MAX_WORD 64
+
+static bool quiet, verbose;
+
+const struct cli_option cli_common_options[] = {
+    {"quiet", 'q', CLI_FLAG, NULL, "write no notes and no progress to stderr, only warnings and errors",
+     &quiet, 0, 0},
+    {"verbose", 'v', CLI_FLAG, NULL,
+     "write each step to stderr: programs started, requests to the scheduler, files written",
+     &verbose, 0, 0},
+    {0}};
 
 static int min3(int a, int b, int c)
 {
@@ -92,6 +103,27 @@ static const struct cli_option *find_letter(const struct cli_option *options, ch
     return NULL;
 }
 
+/* Returns the option of the table that a word of the command line names, or NULL. *value becomes
+ * the value within the word, or NULL. */
+static const struct cli_option *find_option(const struct cli_option *options, const char *word,
+                                            const char **value)
+{
+    const struct cli_option *o;
+
+    *value = NULL;
+    if (word[1] == '-') {
+        size_t length = strcspn(word + 2, "=");
+        o = find_long(options, word + 2, length);
+        if (o && word[2 + length] == '=')
+            *value = word + 2 + length + 1;
+        return o;
+    }
+    o = find_letter(options, word[1]);
+    if (o && word[2])
+        *value = word + 2;
+    return o && *value && o->type == CLI_FLAG ? NULL : o;
+}
+
 /* Returns what the command takes after "--", such as "SBATCH OPTIONS]", or NULL. */
 static const char *words_after(const struct cli_command *c)
 {
@@ -106,7 +138,9 @@ static int unknown_option(const struct cli_command *c, const char *word, struct 
     char bare[MAX_WORD + 1];
     size_t n = 0;
 
-    for (const struct cli_option *o = c->options; o && o->name && n < 126; o++)
+    for (const struct cli_option *o = c->options; o && o->name && n < 124; o++)
+        names[n++] = o->name;
+    for (const struct cli_option *o = cli_common_options; o->name; o++)
         names[n++] = o->name;
     names[n++] = "help";
     names[n] = NULL;
@@ -182,20 +216,52 @@ static void env_name(char *dst, size_t size, const char *prefix, const char *opt
 /* Sets options that are not on the command line from the environment: `--port-base` with the
  * prefix "UNETCTL_" from $UNETCTL_PORT_BASE. An empty variable counts as unset, and "0" leaves a
  * flag unset. */
-static int decode_environment(const struct cli_command *c, const char *prefix, const bool *seen,
-                              struct err *e)
+static int decode_environment(const char *verb, const struct cli_option *options,
+                              const char *prefix, const bool *seen, struct err *e)
 {
     char name[128];
 
-    for (int i = 0; c->options && c->options[i].name; i++) {
-        const struct cli_option *o = &c->options[i];
+    for (int i = 0; options && options[i].name; i++) {
+        const struct cli_option *o = &options[i];
         env_name(name, sizeof name, prefix, o->name);
         const char *v = seen[i] || o->type == CLI_LIST || o->type & CLI_TYPED ? NULL : getenv(name);
         if (!v || !*v || (o->type == CLI_FLAG && strcmp(v, "0") == 0))
             continue;
         if (store_value(o, v, e))
-            return err_prefix(e, "%s: from the environment variable %s", c->name, name);
+            return err_prefix(e, "%s: from the environment variable %s", verb, name);
     }
+    return 0;
+}
+
+const struct cli_option *cli_take_option(const struct cli_command *c, int argc, char **argv,
+                                         int *at, const char **value, struct err *e)
+{
+    char *word = argv[*at];
+    const struct cli_option *o = find_option(c->options, word, value);
+
+    if (!o)
+        o = find_option(cli_common_options, word, value);
+    if (!o)
+        unknown_option(c, word, e);
+    else if (o->type == CLI_FLAG && *value)
+        err_set(e, ERR_USAGE, "%s: --%s takes no value", c->name, o->name);
+    else if (o->type != CLI_FLAG && !*value && *at + 1 == argc)
+        err_set(e, ERR_USAGE, "%s: --%s needs a value: --%s %s", c->name, o->name, o->name, o->arg);
+    else if (o->type == CLI_FLAG || *value || (*value = argv[++*at]))
+        return o;
+    return NULL;
+}
+
+/* Applies --quiet and --verbose. Their variables count only without either option. */
+static int set_log_level(const char *verb, const char *env_prefix, struct err *e)
+{
+    const bool seen[] = {quiet || verbose, quiet || verbose};
+
+    if (decode_environment(verb, cli_common_options, env_prefix, seen, e))
+        return -1;
+    if (quiet && verbose)
+        return err_set(e, ERR_USAGE, "%s: --quiet and --verbose exclude each other", verb);
+    log_set_level(quiet ? LOG_WARN : verbose ? LOG_DEBUG : LOG_INFO);
     return 0;
 }
 
@@ -205,14 +271,14 @@ int cli_decode(const struct cli_command *c, const char *env_prefix, int argc, ch
     bool seen[128] = {false};
     int n = 0, i;
 
+    quiet = verbose = false;
     *nrest = 0;
     *rest = argv + argc;
     for (i = 0; i < argc; i++) {
-        char *word = argv[i];
         const struct cli_option *o;
-        const char *value = NULL;
+        const char *value;
 
-        if (strcmp(word, "--") == 0) {
+        if (strcmp(argv[i], "--") == 0) {
             i++;
             if (!words_after(c)) /* only a sign that no option follows */
                 while (i < argc)
@@ -221,35 +287,17 @@ int cli_decode(const struct cli_command *c, const char *env_prefix, int argc, ch
             *nrest = argc - i;
             break;
         }
-        if (word[0] != '-' || word[1] == 0) {
-            argv[n++] = word;
+        if (argv[i][0] != '-' || argv[i][1] == 0) {
+            argv[n++] = argv[i];
             continue;
         }
-        if (word[1] == '-') {
-            size_t length = strcspn(word + 2, "=");
-            o = find_long(c->options, word + 2, length);
-            if (o && word[2 + length] == '=')
-                value = word + 2 + length + 1;
-        } else {
-            o = find_letter(c->options, word[1]);
-            if (o && word[2] && o->type == CLI_FLAG)
-                o = NULL;
-            else if (o && word[2])
-                value = word + 2;
-        }
+        o = cli_take_option(c, argc, argv, &i, &value, e);
         if (!o)
-            return unknown_option(c, word, e);
-        if (o->type == CLI_FLAG && value)
-            return err_set(e, ERR_USAGE, "%s: --%s takes no value", c->name, o->name);
-        if (o->type != CLI_FLAG && !value) {
-            if (i + 1 == argc)
-                return err_set(e, ERR_USAGE, "%s: --%s needs a value: --%s %s", c->name, o->name,
-                               o->name, o->arg);
-            value = argv[++i];
-        }
+            return -1;
         if (store_value(o, value, e))
             return err_prefix(e, "%s", c->name);
-        seen[o - c->options] = true;
+        for (size_t k = 0; c->options && c->options[k].name; k++)
+            seen[k] |= &c->options[k] == o;
     }
     *noperands = n;
     if (n < c->min_operands)
@@ -258,7 +306,12 @@ int cli_decode(const struct cli_command *c, const char *env_prefix, int argc, ch
     if (c->max_operands >= 0 && n > c->max_operands)
         return err_set(e, ERR_USAGE, "%s: unexpected operand '%s' (%s --help)", c->name,
                        argv[c->max_operands], c->name);
-    return env_prefix ? decode_environment(c, env_prefix, seen, e) : 0;
+    if (!env_prefix)
+        return 0;
+    return decode_environment(c->name, c->options, env_prefix, seen, e) ||
+                   set_log_level(c->name, env_prefix, e)
+               ? -1
+               : 0;
 }
 
 /* Returns the heading of the group that begins with verb c, or NULL. */
@@ -268,40 +321,6 @@ static const char *find_heading(const struct cli_program *p, const struct cli_co
         if (g->first == c)
             return g->heading;
     return NULL;
-}
-
-static void print_program_help(const struct cli_program *p)
-{
-    printf("%s - %s\n\nUsage: %s VERB [OPTIONS]\n%s", p->name, p->summary, p->name,
-           p->groups ? "" : "\n");
-    for (const struct cli_command *const *c = p->commands; *c; c++) {
-        const char *heading = find_heading(p, *c);
-        if (heading)
-            printf("\n%s\n", heading);
-        printf("  %-11s %s\n", (*c)->name, (*c)->summary);
-    }
-    printf("\n'%s VERB --help' describes one verb, 'man %s' all of them.\n", p->name, p->name);
-}
-
-static void print_group_help(const struct cli_program *p, const char *group)
-{
-    size_t n = strlen(group);
-
-    printf("Usage: %s %s VERB [OPTIONS]\n\n", p->name, group);
-    for (const struct cli_command *const *c = p->commands; *c; c++)
-        if (strncmp((*c)->name, group, n) == 0 && (*c)->name[n] == ' ')
-            printf("  %-11s %s\n", (*c)->name, (*c)->summary);
-}
-
-/* Passes a heading, and then the verb's list of settings, to print. */
-static void print_settings(const struct cli_command *c, void (*print)(const char *text))
-{
-    struct buf b = {0};
-
-    c->settings(&b);
-    print("\nSettings, with their presets:\n");
-    print(b.data ? b.data : "");
-    buf_destroy(&b);
 }
 
 /* Prints lines. What does not fit into HELP_WIDTH columns continues below the help, which begins
@@ -327,21 +346,62 @@ static void print_wrapped(const char *text)
     }
 }
 
-static void print_command_help(const struct cli_program *p, const struct cli_command *c)
+static void print_options_help(const struct cli_option *o)
 {
     char left[64], line[512];
 
-    printf("Usage: %s %s %s%s\n\n%s.\n", p->name, c->name,
-           c->options && c->options->name ? "[OPTIONS] " : "", c->args, c->summary);
-    if (c->options && c->options->name)
-        printf("\nOptions:\n");
-    for (const struct cli_option *o = c->options; o && o->name; o++) {
+    for (; o && o->name; o++) {
         snprintf(left, sizeof left, "%s%c%s--%s%s%s", o->letter ? "-" : "",
                  o->letter ? o->letter : ' ',
                  o->letter ? ", " : "   ", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
         snprintf(line, sizeof line, "  %-29s %s", left, o->help);
         print_wrapped(line);
     }
+}
+
+static void print_program_help(const struct cli_program *p)
+{
+    printf("%s - %s\n\nUsage: %s VERB [OPTIONS]\n%s", p->name, p->summary, p->name,
+           p->groups ? "" : "\n");
+    for (const struct cli_command *const *c = p->commands; *c; c++) {
+        const char *heading = find_heading(p, *c);
+        if (heading)
+            printf("\n%s\n", heading);
+        printf("  %-11s %s\n", (*c)->name, (*c)->summary);
+    }
+    printf("\nOptions of every verb\n");
+    print_options_help(cli_common_options);
+    printf("\n'%s VERB --help' describes one verb, 'man %s' all of them.\n", p->name, p->name);
+}
+
+static void print_group_help(const struct cli_program *p, const char *group)
+{
+    size_t n = strlen(group);
+
+    printf("Usage: %s %s VERB [OPTIONS]\n\n", p->name, group);
+    for (const struct cli_command *const *c = p->commands; *c; c++)
+        if (strncmp((*c)->name, group, n) == 0 && (*c)->name[n] == ' ')
+            printf("  %-11s %s\n", (*c)->name, (*c)->summary);
+}
+
+/* Passes a heading, and then the verb's list of settings, to print. */
+static void print_settings(const struct cli_command *c, void (*print)(const char *text))
+{
+    struct buf b = {0};
+
+    c->settings(&b);
+    print("\nSettings, with their presets:\n");
+    print(b.data ? b.data : "");
+    buf_destroy(&b);
+}
+
+static void print_command_help(const struct cli_program *p, const struct cli_command *c)
+{
+    printf("Usage: %s %s [-qv] %s%s\n\n%s.\n", p->name, c->name,
+           c->options && c->options->name ? "[OPTIONS] " : "", c->args, c->summary);
+    if (c->options && c->options->name)
+        printf("\nOptions:\n");
+    print_options_help(c->options);
     if (c->details)
         printf("\n%s", c->details);
     if (c->settings)
@@ -369,11 +429,25 @@ static void print_roff(const char *text)
         putchar('\n');
 }
 
+static void print_options_roff(const struct cli_option *o)
+{
+    for (; o && o->name; o++) {
+        printf(".TP\n.B ");
+        if (o->letter)
+            printf("\\-%c, ", o->letter);
+        fputs("\\-\\-", stdout);
+        for (const char *s = o->name; *s; s++)
+            fputs(*s == '-' ? "\\-" : (char[]){*s, 0}, stdout);
+        printf("%s%s\n", o->arg ? " " : "", o->arg ? o->arg : "");
+        print_roff(o->help);
+    }
+}
+
 static void print_man(const struct cli_program *p)
 {
     static const char *const codes[] = {
         "0", "success", "1", "internal error, or some runs failed", "2", "usage",
-        "3", "configuration or template", "4", "scheduler unreachable or refusing",
+        "3", "configuration or template", "4", "scheduler or host unreachable or refusing",
         "5", "peer lost, rendezvous or preflight failed", "6", "timed out",
         "7", "data missing or corrupt", "8", "not enough data for the asked statistics",
         "9", "checkpoint unusable", "75", "stopped with a checkpoint; resume it",
@@ -389,20 +463,13 @@ static void print_man(const struct cli_program *p)
     }
     printf(".SH DESCRIPTION\n");
     print_roff(p->description);
+    printf(".SH OPTIONS\nEvery verb has these besides its own.\n");
+    print_options_roff(cli_common_options);
     printf(".SH VERBS\n");
     for (const struct cli_command *const *c = p->commands; *c; c++) {
         printf(".SS %s %s\n", (*c)->name, (*c)->args);
         print_roff((*c)->summary);
-        for (const struct cli_option *o = (*c)->options; o && o->name; o++) {
-            printf(".TP\n.B ");
-            if (o->letter)
-                printf("\\-%c, ", o->letter);
-            fputs("\\-\\-", stdout);
-            for (const char *s = o->name; *s; s++)
-                fputs(*s == '-' ? "\\-" : (char[]){*s, 0}, stdout);
-            printf("%s%s\n", o->arg ? " " : "", o->arg ? o->arg : "");
-            print_roff(o->help);
-        }
+        print_options_roff((*c)->options);
         printf(".PP\n.nf\n");
         if ((*c)->details)
             print_roff((*c)->details);
@@ -496,23 +563,37 @@ static int run_group(const struct cli_program *p, int argc, char **argv)
     return argc == 1 ? ERR_USAGE : 0;
 }
 
+/* Decodes the words of a verb and runs it, here or elsewhere. typed: room for the words as they
+ * are before operands are moved to the front. */
+static int decode_and_run(const struct cli_program *p, const struct cli_command *c, int argc,
+                          char **argv, char **typed, struct err *e)
+{
+    int noperands, nrest, rc;
+    char **rest;
+
+    memcpy(typed, argv, (size_t)argc * sizeof *typed);
+    if (cli_decode(c, p->env_prefix, argc, argv, &noperands, &nrest, &rest, e))
+        return -1;
+    if (p->elsewhere && p->elsewhere(c, argc, typed, &rc, e))
+        return rc;
+    return c->run(noperands, argv, nrest, rest, e);
+}
+
 static int run_verb(const struct cli_program *p, const struct cli_command *c, int argc, char **argv)
 {
     struct err e = {0};
-    int noperands, nrest;
-    char **rest;
 
     if (!c->verbatim && wants_help(argc, argv))
         return print_command_help(p, c), 0;
-    int rc = c->verbatim ? 0 : cli_decode(c, p->env_prefix, argc, argv, &noperands, &nrest, &rest,
-                                          &e);
-    if (rc == 0)
-        rc = c->verbatim ? c->run(0, argv, argc, argv, &e)
-                         : c->run(noperands, argv, nrest, rest, &e);
+    char **typed = mem_alloc((size_t)argc + 1, sizeof *typed, &e);
+    int rc = !typed ? -1
+             : c->verbatim ? c->run(0, argv, argc, argv, &e)
+                           : decode_and_run(p, c, argc, argv, typed, &e);
+    free(typed);
     if (rc >= 0)
         return rc;
     if (e.code == ERR_RESUMABLE)
-        log_info("%s", e.text);
+        log_warn("%s", e.text);
     else
         log_error("%s", e.text);
     return e.code ? e.code : ERR_INTERNAL;
@@ -566,7 +647,7 @@ static void fill_streams(void)
 int cli_run(const struct cli_program *p, int argc, char **argv)
 {
     fill_streams();
-    log_open(p->name, LOG_INFO);
+    log_open(p->name);
     int rc = run_program(p, argc, argv);
     errno = 0;
     if ((fflush(stdout) || ferror(stdout)) && rc == 0) {

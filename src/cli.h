@@ -54,6 +54,9 @@ struct cli_command {
     int (*run)(int noperands, char **operands, int nrest, char **rest, struct err *e);
 };
 
+/* The options of every verb, which cli_decode applies: --quiet and --verbose (src/log.h). */
+extern const struct cli_option cli_common_options[];
+
 /* A group of verbs under one heading in help and man page: from first up to the first of the
  * next group. */
 struct cli_group {
@@ -68,6 +71,9 @@ struct cli_program {
     const struct cli_group *groups;            /* may be NULL */
     const char *description;                   /* for the man page */
     const char *files;                         /* for the man page, may be NULL */
+    /* If not NULL, it is called before a verb runs, with the decoded words as they were typed.
+     * Returns whether it ran the verb elsewhere, and then what its run would return in *rc. */
+    bool (*elsewhere)(const struct cli_command *c, int argc, char **argv, int *rc, struct err *e);
 };
 
 /* Runs the program: selects the verb, decodes its options, runs it, prints its error. A word of
@@ -82,6 +88,11 @@ int cli_run(const struct cli_program *program, int argc, char **argv);
  * Elsewhere than in cli.c only completion.c and tests call it. */
 int cli_decode(const struct cli_command *command, const char *env_prefix, int argc, char **argv,
                int *noperands, int *nrest, char ***rest, struct err *e);
+
+/* Returns the option that argv[*at] is, with its value or NULL, and moves *at to its last word.
+ * Returns NULL with ERR_USAGE if there is no such option, or its value is missing or too much. */
+const struct cli_option *cli_take_option(const struct cli_command *c, int argc, char **argv,
+                                         int *at, const char **value, struct err *e);
 
 /* Returns the name in names (NULL-terminated) that is nearest to word by edit distance, the first
  * of several, or NULL if all differ in more than about a third of word's letters. If word has

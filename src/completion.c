@@ -122,10 +122,9 @@ static void print_operands(const struct completion *c)
     print_kind(c, kind_of(word, strcspn(word, " ].")));
 }
 
-static void print_options(const struct cli_command *verb)
+static void print_options(const struct cli_option *o)
 {
-    puts("--help\tshow the help");
-    for (const struct cli_option *o = verb->options; o && o->name; o++)
+    for (; o && o->name; o++)
         printf("--%s\t%s\n", o->name, o->help);
 }
 
@@ -204,9 +203,11 @@ void completion_print_words(const struct cli_program *program, int nwords, char 
         puts(":nospace");
     if (valued)
         print_kind(&c, kind_of_option(valued));
-    else if (*current == '-')
-        print_options(c.verb);
-    else if (!print_followers(&c, previous))
+    else if (*current == '-') {
+        puts("--help\tshow the help");
+        print_options(c.verb->options);
+        print_options(cli_common_options);
+    } else if (!print_followers(&c, previous))
         print_operands(&c);
 }
 

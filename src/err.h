@@ -10,7 +10,7 @@ enum err_code {
     ERR_INTERNAL = 1,    /* internal error, or some runs failed */
     ERR_USAGE = 2,       /* command line */
     ERR_CONFIG = 3,      /* study, site, run.json or template */
-    ERR_SCHED = 4,       /* scheduler unreachable or refusing */
+    ERR_SCHED = 4,       /* scheduler or host unreachable or refusing */
     ERR_PEER = 5,        /* peer lost, rendezvous or preflight failed */
     ERR_TIMEOUT = 6,     /* timed out */
     ERR_DATA = 7,        /* data missing or corrupt */

@@ -10,10 +10,19 @@
 static const char *log_name = "unetctl";
 static enum log_level log_level = LOG_INFO;
 
-void log_open(const char *name, enum log_level level)
+void log_open(const char *name)
 {
     log_name = name;
+}
+
+void log_set_level(enum log_level level)
+{
     log_level = level;
+}
+
+bool log_shows(enum log_level level)
+{
+    return log_level >= level;
 }
 
 /* Escapes the characters of src/control.h: a newline or an escape sequence in a file's name must

@@ -5,12 +5,19 @@
 #ifndef UNETCTL_SRC_LOG_H
 #define UNETCTL_SRC_LOG_H
 
+#include <stdbool.h>
+
 enum log_level { LOG_QUIET, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
-/* Sets the prefix of each line, whose pointer is kept, and the level: log_warn writes from
- * LOG_WARN on, log_info from LOG_INFO on, log_debug only with LOG_DEBUG. The defaults are
- * "unetctl" and LOG_INFO. */
-void log_open(const char *name, enum log_level level);
+/* Sets the prefix of each line, whose pointer is kept. The default is "unetctl". */
+void log_open(const char *name);
+
+/* Sets the level: log_warn writes from LOG_WARN on, log_info from LOG_INFO on, log_debug only with
+ * LOG_DEBUG. The default is LOG_INFO. */
+void log_set_level(enum log_level level);
+
+/* Returns whether messages of this level are written. */
+bool log_shows(enum log_level level);
 
 void log_error(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* always written */
 void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

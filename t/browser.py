@@ -125,6 +125,8 @@ CONTRAST = r"""(() => {
     const text = [...e.childNodes].some(n => n.nodeType == 3 && n.data.trim());
     if (!text || e.closest('.tip') || !e.getClientRects().length) continue;
     const s = getComputedStyle(e), ink = parse(e.closest('svg') ? s.fill : s.color);
+    for (let p = e; p; p = p.parentElement) if (getComputedStyle(p).opacity < 1 && !p.closest('svg'))
+      bad.push(p.tagName + '.' + p.className + ' is faint');
     const a = light(ink), b = light(paper(e)), ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
     if (ratio < 4.5) bad.push(e.tagName + '.' + (e.getAttribute('class') || '') + ' ' + ratio.toFixed(2));
   }
@@ -199,7 +201,7 @@ def look(browser, url, folder):
     found["paper-dark"] = browser.evaluate("getComputedStyle(document.body).backgroundColor")
     browser.picture(os.path.join(folder, "dark.png"))
     browser.scheme("light")
-    browser.size(375, 844)
+    browser.size(360, 800)
     found["overflow-narrow"] = browser.evaluate(CHECKS["overflow"])
     found["touching-narrow"] = browser.evaluate(CHECKS["touching"])
     browser.picture(os.path.join(folder, "narrow.png"))

@@ -9,6 +9,7 @@
 #   unlike FILE REGEX TEXT
 #   skip_all REASON              the prerequisite is missing: the whole file is skipped
 #   skip REASON TEXT
+#   valid SCHEMA TEXT FILE...    each file, or each of its lines, is as logs/SCHEMA.schema.json says
 #   wait_until SECONDS COMMAND   polls; false when time is up
 #   done_testing                 last line of every test
 
@@ -108,6 +109,17 @@ skip_all() {
 skip() {
     test_n=$((test_n + 1))
     echo "ok $test_n - $2 # skip $1"
+}
+valid() {
+    python3 "$srcdir/t/schemas.py" "$1" "${@:3}" >"$TMP/.valid" 2>&1
+    case $? in
+    77) skip "python3-jsonschema is not installed" "$2" ;;
+    0) report 0 "$2" ;;
+    *)
+        report 1 "$2"
+        diag <"$TMP/.valid"
+        ;;
+    esac
 }
 wait_until() {
     local end=$((SECONDS + $1))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A libnvidia-ml.so.1 for tests. GPU i of NVML_GPUS (2) uses 100 (i + 1) W, 80 % of the time, at a
  * constant power, and is throttled if i is odd. NVML_LOST=SECONDS: after these the last GPU is
- * lost; NVML_XID=SECONDS: it reports XID 79 then; NVML_POWER=only: there are no energy counters;
+ * lost; NVML_XID=SECONDS: it reports XID 79, or
+ * NVML_XID_NUMBER, then; NVML_POWER=only: there are no energy counters;
  * NVML_RESET=SECONDS: the counters begin anew. UUIDs have the name of the node of Slurm. */
 #include "config.h"
 
@@ -136,7 +137,8 @@ int nvmlDeviceRegisterEvents(void *gpu, unsigned long long types, void *set)
 int nvmlEventSetWait_v2(void *set, void *event, unsigned timeout_ms)
 {
     void *gpu = gpus + count() - 1;
-    unsigned long long values[2] = {8, 79};
+    const char *xid = getenv("NVML_XID_NUMBER");
+    unsigned long long values[2] = {8, xid ? strtoull(xid, NULL, 10) : 79};
 
     (void)set, (void)timeout_ms;
     if (xid_seen || !is_after("NVML_XID", gpu))

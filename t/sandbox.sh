@@ -16,6 +16,8 @@
 #                                                 do not come back
 #   sandbox_open                                  root's, for other users that root starts in it:
 #                                                 their jobs run as themselves
+#   sandbox_start_requeued                        requeued jobs wait 20 seconds, in which what is
+#                                                 left of their first start ends, not two minutes
 #   sandbox_preempts MODE NODES                   from now on jobs of the partition short take nodes
 #                                                 from those of main, which Slurm ends as MODE says:
 #                                                 CANCEL or REQUEUE; likewise
@@ -69,6 +71,14 @@ sandbox_stop_controller() {
 }
 sandbox_restart_controller() {
     sandbox_stop_controller && login slurmctld -i && wait_until 60 sandbox_is_idle "$1"
+}
+sandbox_start_requeued() {
+    local id start
+    while read -r id start; do
+        if [ "$(date -d "$start" +%s)" -gt $(($(date +%s) + 30)) ]; then
+            login scontrol update "JobId=$id" StartTime=now+20
+        fi
+    done < <(login squeue -h -t PD -o '%i %r %S' | awk '$2 == "BeginTime" { print $1, $3 }')
 }
 sandbox_open() {
     local dir=$XDG_STATE_HOME/unetctl/sandbox

@@ -18,6 +18,7 @@ src/settings|src src/cluster src/run
 launcher/host|
 launcher/sandbox|launcher/host
 launcher/energy|launcher/host
+launcher/stage|launcher/host
 launcher/scheduler|launcher/host launcher/sandbox
 launcher/scheduler/local|launcher/host launcher/scheduler
 launcher/scheduler/slurm|launcher/host launcher/sandbox launcher/scheduler
@@ -25,14 +26,15 @@ launcher/scheduler/slurm/commands|launcher/scheduler launcher/scheduler/slurm
 launcher/scheduler/slurm/library|launcher/host launcher/scheduler launcher/scheduler/slurm
 launcher/study|launcher/host launcher/scheduler launcher/scheduler/local '\
 'launcher/scheduler/slurm
-launcher/plan|launcher/host launcher/study
+launcher/plan|launcher/host launcher/stage launcher/study
 launcher/script|launcher/sandbox launcher/scheduler launcher/study
+launcher/remote|launcher/host launcher/script launcher/study
 launcher/spec|launcher/host
 launcher/status|launcher/energy launcher/scheduler launcher/study
 launcher/submit|launcher/host launcher/plan launcher/scheduler launcher/script launcher/status '\
 'launcher/study
 launcher/doctor|launcher/energy launcher/host launcher/plan launcher/sandbox launcher/scheduler '\
-'launcher/script launcher/spec launcher/study launcher/submit
+'launcher/script launcher/spec launcher/stage launcher/study launcher/submit
 launcher/collect/results|
 launcher/collect/log|launcher/collect/results
 launcher/collect|launcher/collect/ launcher/energy launcher/host launcher/scheduler '\
@@ -47,8 +49,10 @@ launcher/report/markup|
 launcher/report/chart|launcher/host launcher/report/markup
 launcher/report|launcher/report/ launcher/analysis/ launcher/collect/ launcher/host
 launcher/report/proposal|launcher/report/ launcher/analysis/ launcher/collect/ launcher/host
+launcher/report/live|launcher/report/ launcher/analysis/ launcher/collect/ launcher/scheduler '\
+'launcher/status launcher/study
 launcher/cmd|launcher/
-launcher|launcher/cmd
+launcher|launcher/cmd launcher/remote
 trainer/json|
 trainer/data/image|
 trainer/data/source|trainer/data/image

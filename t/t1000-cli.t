@@ -90,4 +90,33 @@ like "$ERR" "unknown option '-p'.*SBATCH OPTIONS come after '--': submit -- -p\$
 exits 2 "words after -- are not ignored" unetctl collect -- x
 like "$ERR" "unexpected operand 'x'" "the error names the word"
 
+# ---- --quiet and --verbose mean the same for each verb
+mkdir -p images
+says() { # FILE TEXT: stderr of the last command has these lines alone, or "" for none
+    is "$(cat "$ERR")" "$1" "$2"
+}
+exits 0 "unet-train data synth --quiet" unet-train data synth --out images --count 4 --size 32x32 --quiet
+says "" "it writes no notes"
+exits 0 "unet-train data split -v" unet-train data split --data images --out split.json -v
+like "$ERR" '^unet-train: debug: wrote split.json$' "it names the file that it writes"
+like "$ERR" '^unet-train: split.json: ' "beside its notes"
+exits 0 "unetctl init -q" unetctl init quiet --data images --site local -q
+says "unetctl: warning: $TMP/images: there are only 4 images, of which a fifth is used for validation" \
+    "it writes its warning, and no notes"
+exits 0 "unetctl config --quiet" unetctl config -C quiet --quiet name
+is "$(cat "$OUT")" "name: quiet" "the result is printed"
+exits 0 "unetctl generate -v" unetctl generate -C quiet --gpus 1 -v
+like "$ERR" '^unetctl: debug: wrote .*/unet-g01-s1/run.json$' "it names the files that it writes"
+like "$ERR" '^unetctl: debug: starting [^ ]*unet-train data split ' "and the programs that it starts"
+exits 0 "unetctl data stats --quiet" unetctl data stats --data images --quiet
+says "" "unet-train gets the option"
+exits 0 "UNETCTL_QUIET=1" env UNETCTL_QUIET=1 unetctl generate -C quiet --gpus 2
+says "" "the environment says it for all verbs"
+exits 0 "... --verbose" env UNETCTL_QUIET=1 unetctl generate -C quiet --gpus 3 --verbose
+like "$ERR" 'debug: wrote' "the command line overrides it"
+exits 3 "an error of a quiet verb" unetctl status -C none --quiet
+says "unetctl: error: study none: No such file or directory" "it is written"
+exits 2 "both" unetctl status -q -v
+like "$ERR" 'status: --quiet and --verbose exclude each other' "they are refused"
+
 done_testing

@@ -65,6 +65,8 @@ is "$(submissions one)" "" "each run was submitted once"
 is "$(field one/.unetctl/rounds.json 'sum(len(r["runs"]) for r in d["rounds"])')" \
     "$(grep -c '"event":"submitting".*"reason":"[a-z]' one/.unetctl/ledger.jsonl)" \
     "in the ledger, each with the reason"
+valid ledger "the ledger is as its schema says" one/.unetctl/ledger.jsonl
+valid rounds "so is rounds.json" one/.unetctl/rounds.json
 unlike <(cat one/runs/command-g*/run.json) '"limit"' "whole runs have no limit"
 exits 0 "status" unetctl status -C one
 like <(tail -n 1 "$OUT") '^decided after 2 rounds' "status has the verdict"
@@ -98,7 +100,8 @@ sed -i 's/^gpus: 1 /gpus: [1, 2, 4]/' three/study.yaml
 exits 0 "--no-wait, and rounds by study.yaml" unetctl submit -C three --no-wait
 like <(unetctl status -C three) '^round 1 .about .*: speed: the base case, the largest count' \
     "status has the round"
-exits 0 "watch continues" unetctl watch -C three
+exits 0 "watch continues" unetctl watch -C three --html three.html
+like three.html '<p>decided after 2 rounds and .*: 4 GPUs are the fastest' "its page says so at last"
 like "$ERR" '^unetctl: round 2 .*: quality: 5 pairs' "it says which round follows"
 like "$OUT" '^Use 4 GPUs: ' "it ends with the report"
 is "$(rounds three | grep -v max_gpu_hours)" "$(rounds one | grep -v max_gpu_hours)" \

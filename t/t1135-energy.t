@@ -35,7 +35,7 @@ near() { awk -v x="$1" -v y="$2" 'BEGIN { exit !(x > 0.7 * y && x < 1.5 * y) }';
 no_sampler() { ! pgrep -f "unetctl energy .*$TMP"; }
 
 # ---- GPUs
-burn_study two 1.6
+burn_study two 1.6 'NVML_XID: 0.3' 'NVML_XID_NUMBER: 31'
 exits 0 "runs on 1 and 2 GPUs" submit two --gpus 1,2 --seeds 2
 is "$(cut -d, -f2 "$(attempt two g01-s1)"/energy-* | sort -u | paste -sd' ')" "GPU-0 device" \
     "a run on 1 GPU measures one of the node's two"
@@ -43,6 +43,8 @@ ok "its joules are watts times seconds" near "$(last two g01-s1 GPU-0 3)" 160
 ok "those of the other GPU, too" near "$(last two g02-s1 GPU-1 3)" 320
 is "$(last two g02-s1 GPU-1 5) $(last two g02-s1 GPU-1 6) $(last two g02-s1 GPU-1 7)" \
     "0.8000 1.0000 1024" "its use, throttling and memory"
+like <(cat "$(attempt two g02-s1)"/energy-*) ',XID 31$' "an XID of the program is noted"
+ok "and not its node" test ! -e "$(attempt two g02-s1)/bad-nodes"
 ok "no sampler outlives its run" wait_until 5 no_sampler
 exits 0 "collect" unetctl collect -C two
 like "$OUT" 'command-g02-s1: done.* 0\.[0-9]* kJ' "names it"
@@ -73,6 +75,7 @@ exits 0 "a run" unetctl submit -C killed --gpus 2
 measured() { grep -q "GPU-1,[4-9][0-9][0-9]" killed/runs/*/attempt-1/energy-*; }
 ok "that is measured, also when a counter begins anew" wait_until 30 measured
 like <(cat "$(attempt killed g02-s1)"/energy-*) ',XID 79$' "what the driver reports is noted"
+like "$(attempt killed g02-s1)/bad-nodes" '^[0-9]+ [^ ]+ XID 79 of GPU-1$' "and the node, as it is of the hardware"
 exits 6 "watch" unetctl watch -C killed --every 1 --timeout 2
 like "$ERR" 'command-g02-s1: starting  300 W, 80 % busy' "shows the power of its GPUs"
 exits 0 "it is cancelled" unetctl cancel --yes -C killed

@@ -66,6 +66,7 @@ logs=$!
 # ending. Releasing it is an operator's task.
 all_done() {
     local id
+    sandbox_start_requeued
     for id in $(login squeue -h -t PD -o '%i %r' |
         awk '/launch failed requeued held/ { print $1 }'); do
         login scontrol release "$id"

@@ -14,6 +14,7 @@ jobs_of() { login squeue -h -a -t all -o '%i %k' | grep -c "unetctl:$(cat "$1/.u
 # ---- what it costs and looks like, before
 make_step_study all sandbox
 exits 0 "plan --one-allocation works" unetctl plan -C all --gpus 1..14 --one-allocation --json
+valid plan "its JSON is as its schema says" "$OUT"
 is "$(field "$OUT" 'd["allocation"]["nodes"], d["allocation"]["gpus"], d["allocation"]["gpu_hours"]')" "(7, 14, 14.0)" \
     "the plan is one job of 7 nodes and 14 GPUs"
 exits 3 "a budget below the allocation is refused" unetctl submit -C all --gpus 1..14 \
@@ -119,6 +120,7 @@ job=$(cat night/runs/unet-g14-s1/attempt-1/job)
 ok "the job gets USR1, as before its time limit" login scancel --signal=USR1 --batch "$job"
 waits() { [ "$(job_state "$job")" = PENDING ]; }
 ok "the job is requeued" wait_until 60 waits
+sandbox_start_requeued
 exits 0 "it completes both runs" unetctl watch -C night --timeout 200
 like <(cat night/runs/unet-g14-s1/attempt-1/slurm-*.out) \
     'resumes after [0-9]+ epochs of attempt-1' "the run continues from its checkpoint"

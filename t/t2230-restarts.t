@@ -75,14 +75,17 @@ gone() { # PROCESSES
     for p in $1; do sandbox_is_gone "$p" || return 1; done
 }
 ok "ranks whose node is given up end with their script" wait_until 15 gone "$left"
-again() { [ -n "$(find "$(run harsh 1)/attempt-1/restart-1" -name record.jsonl 2>/dev/null)" ]; }
+again() {
+    sandbox_start_requeued
+    [ -n "$(find "$(run harsh 1)/attempt-1/restart-1" -name record.jsonl 2>/dev/null)" ]
+}
 ok "the frozen run's job is started again" wait_until 90 again
 still_there() { ! gone "$frozen"; }
 ok "its first start still exists" still_there
 for p in $frozen; do login kill -CONT "$p"; done
 ok "thawed, the first start ends by itself" wait_until 20 gone "$frozen"
 like <(output harsh 1) 'a later start of this job has taken' "it says why"
-all_done() { all_states calm COMPLETED && all_states rough COMPLETED &&
+all_done() { sandbox_start_requeued; all_states calm COMPLETED && all_states rough COMPLETED &&
     all_states harsh COMPLETED; }
 ok "all runs are done" wait_until 300 all_done
 for s in "rough 1 1" "rough 2 2" "rough 3 1" "harsh 1 1" "harsh 2 1" "harsh 3 1"; do

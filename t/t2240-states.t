@@ -79,6 +79,7 @@ shown 5 'PENDING .*PartitionDown: the partition is closed' "for a closed partiti
 login scontrol update partitionname=main state=up
 shown 8 'DEADLINE .*--deadline passed' "too late"
 like <(unetctl status --json) '"state": "DEADLINE"' "the JSON has the state"
+valid status "and is as its schema says" <(unetctl status --json)
 exits 0 "the runs are cancelled" unetctl cancel --yes
 login scancel -u "$(id -un)"
 done_testing

@@ -81,7 +81,7 @@ fi
 # ---- limits: what is allowed is submitted, once; the rest is left and follows
 test_limits() { # INTERFACE
     local study=limited-$1
-    export UNETCTL_SLURM_INTERFACE=$1
+    export UNETCTL_SLURM_INTERFACE=$1 UNETCTL_ABSENT_S=5 # jobs beyond the limit never come
     make_study "$study" sandbox
     manage modify user "$me" set MaxSubmitJobs=3
     for moment in 02 05 08 11 14; do
@@ -154,7 +154,7 @@ test_limits() { # INTERFACE
     ok "status says why the other job waits" wait_until 30 waits "$1"
     unetctl cancel --yes -C "waits-$1" 2>/dev/null
     manage modify user "$me" set MaxJobs=-1
-    unset UNETCTL_SLURM_INTERFACE
+    unset UNETCTL_SLURM_INTERFACE UNETCTL_ABSENT_S
 }
 for interface in "${interfaces[@]}"; do test_limits "$interface"; done
 

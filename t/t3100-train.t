@@ -196,6 +196,8 @@ exits 1 "an extreme learning rate is an error" "${train[@]}" --epochs 30 --lr 1e
 ok "the run has no result" no_result nan
 like nan/FAILED 'diverged' "FAILED has the reason"
 like nan/record.jsonl '^\{"kind":"end","status":"failed","exit_code":1' "record.jsonl has it, too"
+valid failed "FAILED is as its schema says" nan/FAILED
+valid record "so are the records" {nan,half,good}/record.jsonl
 
 # A step of seconds: 32 batches.
 "${train[@]}" --size 512x512 --epochs 100000 --batch-size 1 --set train.accumulate=32 --out killed \
@@ -237,7 +239,7 @@ fi
 exits 3 "a folder that cannot be made is an error" "${train[@]}" --out /proc/none/run
 
 exits 0 "devices" unet-train devices --json
-like "$OUT" '"backends":\[.*"ref"(,"cuda")?\],"communicators":\["self","thread"' \
+like "$OUT" '"backends":\[.*"ref"(,"cuda")?\],"communicators":\["self","node"' \
     "the JSON lists backends and communicators"
 like "$OUT" '"compute":\{"backend":"[a-z]+","fake":true,"device":"[^"]' "what auto computes on"
 like "$OUT" '"cuda":\{"runtime":[0-9]+,.*("gpus":0,"why_none":"[^"]{20,}|"gpus":[1-9][0-9]*,"why_none":"")"' \

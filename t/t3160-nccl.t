@@ -168,9 +168,6 @@ processes "${own[@]}" --out registers
 is $? 5 "NCCL registers the buffers of graphs where the user says so, which is not emulated"
 like "$ERR" 'error: .*NCCL: a step .*UNET_CAPTURE=off' "the error names the switch"
 with=([0]=$'NCCL_GRAPH_REGISTER=1\nUNET_CAPTURE=off' [1]=NCCL_GRAPH_REGISTER=1)
-exits 3 "the former name of the switch is refused" \
-    env UNET_RECORD=off "${train[@]}" --epochs 1 --batch-size 6 --out former
-like "$ERR" 'error: UNET_RECORD .*UNET_CAPTURE=off' "and the new one is named"
 ok "one rank's UNET_CAPTURE=off is for all" processes "${own[@]}" --out off
 is "$(field off/DONE weights_sha256)" "$weights" "the result is the same"
 

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The report's page in a real browser: it makes no requests, logs no errors, can be read in light
-# and dark, on a phone and on paper, and shows its values to a pointer.
+# The report's page, and that of watch --html, in a real browser: they make no requests, log no
+# errors, can be read in light and dark, on a phone and on paper, and show their values to a
+# pointer.
 . "${srcdir:-.}/t/lib.sh"
 . "$srcdir/t/study-fixture.sh"
 
@@ -22,14 +23,17 @@ printf '%s\n' example,image,iou best,7,0.99 'median,"a,<b>",0.9' worst,9,0.1 ran
 exits 0 "a report with example pictures is made" unetctl report -C s
 like s/report/report.html '<figcaption>median: a,&lt;b&gt;, IoU 0\.9000</figcaption>' \
     "their images are named"
-python3 "$srcdir/t/browser.py" s/report/report.html shots >found 2>why
-case $? in
-0) ;;
-77) skip_all "no browser: $(tail -n 1 why)" ;;
-*) is "$(cat why)" "" "the browser works" ;;
-esac
+look() { # PAGE
+    python3 "$srcdir/t/browser.py" "$1" shots >found 2>why
+    case $? in
+    0) ;;
+    77) skip_all "no browser: $(tail -n 1 why)" ;;
+    *) is "$(cat why)" "" "the browser works" ;;
+    esac
+}
 value() { sed -n "s/^$1 //p" found; }
 
+look s/report/report.html
 is "$(value page)" 1 "the page is loaded"
 is "$(value requests)" "" "it makes no other request"
 is "$(value scripts)" 0 "it has no scripts and no links to files"
@@ -60,4 +64,67 @@ for f in light dark narrow hover; do
     is "$(head -c 4 shots/$f.png | tail -c 3)" PNG "$f.png"
 done
 is "$(head -c 4 shots/print.pdf)" %PDF "it can be printed"
+
+# ---- watch --html
+look_live() { # PAGE: what holds for all such pages
+    look "$1"
+    for key in requests console touching touching-narrow overflow overflow-narrow contrast \
+        contrast-dark; do
+        is "$(value $key)" "" "$1: $key: none"
+    done
+    is "$(value scripts) $(value unlabelled) $(value headless-tables) $(value figures-without-values)" \
+        "0 0 0 0" "$1: no scripts; drawings and tables have names and values"
+}
+echo mine >mine
+for option in html metrics; do
+    exits 3 "--$option does not replace a user's file" unetctl watch -C s --$option mine
+    exits 1 "--$option into a folder that is missing" unetctl watch -C s --$option none/file
+    like "$ERR" '^unetctl: error: cannot write none/file: No such file' "the error says so"
+    is "$(wc -l <"$ERR")" 1 "it is one line"
+done
+is "$(cat mine)" mine "the file is unchanged"
+
+cat >train.sh <<'EOF'
+#!/bin/sh
+cd "$UNETCTL_ATTEMPT_DIR" || exit 1
+echo epoch,epoch_time,loss,val_accuracy >log.csv
+for i in 0 1 2 3 4 5; do
+    echo "$i,$((6 / UNETCTL_GPUS)).$UNETCTL_SEED$i,0.$((9 - i)),0.$((i + 3))$UNETCTL_SEED" >>log.csv
+    until [ "$i" != 2 ] || [ -e "$UNETCTL_STUDY_DIR/go" ]; do sleep 0.1; done
+done
+EOF
+chmod +x train.sh
+unetctl init live --name demo --site local --set train.epochs=6 -- ./train.sh 2>"$ERR"
+exits 0 "four runs are submitted" unetctl submit -C live --gpus 1,2 --seeds 2 --max-in-flight 2
+unetctl generate -C live --gpus 1 --seeds 3 2>"$ERR"
+lost=live/runs/command-g01-s3/attempt-1 # its job ended in the middle of a line
+mkdir $lost
+sed -n '1,2p;3s/.loss.*//p' s/runs/unet-g01-s1/attempt-1/record.jsonl |
+    sed 's/unet-g01-s1/command-g01-s3/; s/"seed":1/"seed":3/' | head -c -1 >$lost/record.jsonl
+UNETCTL_ABSENT_S=1 unetctl watch -C live --html live.html --metrics live.prom --timeout 120 \
+    >watch.out 2>watch.err &
+watcher=$!
+is_half() { # two runs have half of their epochs
+    cp live.html during.html && cp live.prom during.prom &&
+        [ "$(grep -c '>RUNNING<.*<td>3</td>' during.html)" = 2 ] &&
+        grep -q ">Quality by epoch" during.html
+}
+ok "it shows the curves of runs that are running" wait_until 60 is_half
+look_live during.html
+like during.html '<h1>demo: the runs so far</h1>' "it names the study"
+like during.html 'http-equiv="refresh" content="30"' "it loads itself again"
+like during.html '<h2>2 running, 2 pending, 1 lost</h2>' "it counts the states"
+like during.html '>LOST<.*>1 / 4<.*the scheduler no longer knows it' "it gives epochs and reasons"
+like during.prom '^unetctl_runs\{study="demo",state="RUNNING"\} 2$' "metrics count them, too"
+exits 6 "watch ends before the runs" unetctl watch -C live --html ended.html --timeout 1
+like ended.html 'unetctl watch was ended, while the jobs continue' "its page says so"
+unlike ended.html 'http-equiv="refresh"' "and does not load itself again"
+touch live/go
+wait $watcher
+is $? 1 "watch ends, as one run has no result"
+like live.prom '^unetctl_runs\{study="demo",state="COMPLETED"\} 4$' "the last metrics count its results"
+look_live live.html
+like live.html '<h2>4 done, 1 lost</h2>' "the last page has the last states"
+like live.html '<h3>Speed-up against the ideal</h3>' "and the speed-up"
+unlike live.html 'http-equiv="refresh"' "and stays"
 done_testing

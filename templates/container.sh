@@ -10,6 +10,9 @@ while [ "$1" != -- ]; do
     shift
 done
 shift
+if [ -n "${UNETCTL_STAGED:-}" ] && [[ " ${folders[*]} " != *" $UNETCTL_STAGED "* ]]; then
+    folders+=("$UNETCTL_STAGED") # the copy of the data
+fi
 # Where MPI and PMIx have their sockets and files.
 folders+=("${TMPDIR:-/tmp}" "${PMIX_SERVER_TMPDIR:-/tmp}")
 for i in "${!folders[@]}"; do # /tmp is there as a whole

@@ -184,7 +184,7 @@ static void add_disturbance(struct decision *d)
             "started last took %.1f %% %s than those that started first (p = %.3f). Find out what "
             "else changed, and repeat the study.",
             100 * fabs(found->drift - 1), found->drift > 1 ? "longer" : "less", found->drift_p);
-    if (found->slow_p < DISTURBANCE_ALPHA && found->slow - 1 >= DISTURBANCE_EFFECT)
+    if (disturbance_is_slow(found))
         add_caveat(d, CAVEAT_SLOW_NODE,
             "Among runs of the same count, those on node %s (%zu run%s) took %.1f %% longer than "
             "the others (p = %.3f). Repeat these without it: -- --exclude=%s.",

@@ -272,3 +272,8 @@ int disturbance_compute(struct disturbance *dst, const struct series *s, struct 
     *dst = (struct disturbance){NAN, NAN, NAN, NAN, "", 0};
     return test_drift(dst, s, e) || test_nodes(dst, s, e) ? -1 : 0;
 }
+
+bool disturbance_is_slow(const struct disturbance *d)
+{
+    return d->slow_p < DISTURBANCE_ALPHA && d->slow - 1 >= DISTURBANCE_EFFECT;
+}

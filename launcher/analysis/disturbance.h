@@ -11,6 +11,8 @@
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_DISTURBANCE_H
 #define UNETCTL_LAUNCHER_ANALYSIS_DISTURBANCE_H
 
+#include <stdbool.h>
+
 #include "launcher/analysis/series.h"
 
 #define DISTURBANCE_ALPHA 0.01 /* a larger p is not reported */
@@ -28,5 +30,8 @@ struct disturbance {
 /* Fills dst. Estimates and p-values are NaN where starts or hosts are unknown, or no count has runs
  * that differ in them. Returns 0, or -1 if memory ran out. */
 int disturbance_compute(struct disturbance *dst, const struct series *s, struct err *e);
+
+/* Returns whether the slow node is to be reported. */
+bool disturbance_is_slow(const struct disturbance *d);
 
 #endif

@@ -8,8 +8,8 @@
 
 extern const struct cli_command cmd_cancel, cmd_collect, cmd_completion, cmd_config, cmd_data,
     cmd_doctor, cmd_energy, cmd_finish, cmd_generate, cmd_init, cmd_logs, cmd_nodelist, cmd_plan,
-    cmd_release, cmd_report, cmd_resume, cmd_sandbox, cmd_site, cmd_spec, cmd_status, cmd_submit,
-    cmd_watch, cmd_template;
+    cmd_release, cmd_report, cmd_resume, cmd_sandbox, cmd_site, cmd_spec, cmd_stage, cmd_status,
+    cmd_submit, cmd_watch, cmd_template;
 
 /* Prints how the rounds of the study stand, and its report, after watch_runs returned rc. Returns
  * the exit code, or -1: rc if there are no rounds or the next one is due, otherwise 0 if the

@@ -12,7 +12,7 @@
 
 static struct workspace_args args;
 static bool as_json, in_allocation, bandwidth;
-static const char *probe_folder;
+static const char *probe_folder, *probe_stage;
 static long timeout_s;
 
 static const struct cli_option options[] = {
@@ -34,6 +34,7 @@ static const struct cli_option options[] = {
     WORKSPACE_OPTION_STUDY(args),
     {"probe", 0, CLI_STRING, "DIR", "check this rank and write to DIR (rehearsals start this)",
      &probe_folder, 0, 0},
+    {"stage", 0, CLI_STRING | CLI_TYPED, "FOLDER", "data.stage, for --probe", &probe_stage, 0, 0},
     {0},
 };
 
@@ -77,7 +78,7 @@ static int cmd_doctor_run(int noperands, char **operands, int nrest, char **rest
 
     (void)noperands, (void)operands;
     if (probe_folder)
-        return rehearsal_probe(probe_folder, e);
+        return rehearsal_probe(probe_folder, probe_stage, e);
     struct workspace_args without_gpus = args; /* --gpus is a number here, not the study's list */
     without_gpus.gpus = NULL;
     if (workspace_open_jobs(&w, &without_gpus, nrest, rest, e))

@@ -30,7 +30,7 @@
 #define DEFAULT_WIDTH 1024
 #define LONGEST_SIDE 1024
 
-static const char *data_dir, *site, *model, *name, *engine, *templates, *script;
+static const char *data_dir, *site, *model, *name, *engine, *templates, *script, *ssh;
 static char **program; /* the words after "--" */
 static int nprogram;
 static struct cli_list set;
@@ -45,6 +45,9 @@ static const struct cli_option options[] = {
      &data_dir, 0, 0},
     {"site", 0, CLI_STRING, "SITE",
      "use this site profile, a name or a file (default: the user's, or generic)", &site, 0, 0},
+    {"ssh", 0, CLI_STRING | CLI_TYPED, "HOST[:FOLDER]",
+     "make the study on this host (default: in ~/unetctl/), and here what runs verbs there by ssh",
+     &ssh, 0, 0},
     {"engine", 0, CLI_STRING, "NAME",
      "use this engine, such as pytorch, jax, mpi, command (default: embedded)", &engine, 0, 0},
     {"script", 0, CLI_STRING, "FILE", "run this script of yours with the engine", &script, 0, 0},
@@ -602,6 +605,8 @@ const struct cli_command cmd_init = {
         "values or colours of masks become data.classes, data.ignore and a class file where their\n"
         "meaning is clear; where it is not, the choices are printed (exit 7). Settings of\n"
         "~/.config/unetctl/config.yaml are copied.\n"
+        "--ssh makes the study on a host where unetctl and rsync are installed. Its verbs, typed here,\n"
+        "run there; logs/ and report/ are copied here. Data and programs are the host's.\n"
         "Examples: unetctl init speed -- ./simulate --steps {{steps}}\n"
         "         unetctl init demo --data DIR --site sandbox --set data.height=96 \\\n"
         "         --set data.width=128 --set train.epochs=30\n",

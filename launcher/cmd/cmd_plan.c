@@ -61,7 +61,8 @@ struct plan_forecast {
     struct design_cost cost; /* and the cost of all, */
     double whole_s;          /* if a whole run of the base case takes so long, */
     const char *whole_why;   /* which is known from that */
-    int64_t disk, cache; /* bytes on disk: of all runs, and of the cache that they share */
+    /* bytes on disk: of all runs, of the cache that they share, of data.stage on each node */
+    int64_t disk, cache, stage;
 };
 
 /* Returns the cost of the runs of the same variant, or of all. */
@@ -185,6 +186,7 @@ static void set_images(json_t *root, const struct plan_forecast *f)
     json_object_set_new(root, "train_images", json_integer(f->advice.train));
     json_object_set_new(root, "val_images", json_integer(f->advice.val));
     json_object_set_new(root, "cache_bytes", json_integer(f->cache));
+    json_object_set_new(root, "stage_bytes", json_integer(f->stage));
 }
 
 static int print_plan_json(const struct workspace *w, struct plan_forecast *f, struct err *e)
@@ -282,6 +284,8 @@ static void print_table(const struct workspace *w, struct plan_forecast *f)
     printf(", %.1f MiB on disk", (double)f->disk / 1048576);
     if (f->cache)
         printf(" and %.1f MiB of decoded images", (double)f->cache / 1048576);
+    if (f->stage)
+        printf(", %.1f MiB in %s of each node", (double)f->stage / 1048576, w->study.data.stage);
     printf("\n");
     if (f->total.nmeasured)
         printf("measured by runs that are done: %zu of these runs train for %.*f GPU-hours\n",
@@ -420,6 +424,7 @@ static int plan_study(struct workspace *w, struct plan_forecast *f, struct err *
     }
     measure_disk(w, f);
     f->cache = run_cost_cache(&w->study, &f->plan, f->advice.train + f->advice.val);
+    f->stage = run_cost_stage(&w->study);
     if (test_only && ask_scheduler(w, f, e))
         return -1;
     rc = as_json ? print_plan_json(w, f, e) : 0;

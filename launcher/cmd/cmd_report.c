@@ -24,6 +24,7 @@
 #include "launcher/report/text.h"
 #include "launcher/rounds/rounds.h"
 #include "launcher/study/workspace.h"
+#include "launcher/submit/bad_nodes.h"
 #include "src/atomicfile.h"
 #include "src/cluster/range.h"
 #include "src/log.h"
@@ -325,6 +326,26 @@ static int write_proposal(struct proposal_facts facts, const struct report *r, s
     return proposal_write(r, &facts, proposal, e);
 }
 
+/* Notes the slow nodes that the analysis has found, unless they have a note that no run has
+ * cleared. */
+static void note_slow_nodes(const char *study_dir, const struct report *r)
+{
+    struct bad_nodes noted;
+    struct err ignored; /* the report is worth more than the note */
+
+    if (bad_nodes_read(study_dir, &noted, &ignored))
+        return;
+    for (size_t i = 0; i < r->nseries; i++) {
+        const struct disturbance *d = &r->series[i].as->decision.disturbance;
+        bool known = !disturbance_is_slow(d);
+        for (size_t k = 0; k < noted.count; k++)
+            known |= strcmp(noted.nodes[k].name, d->node) == 0;
+        if (!known)
+            bad_nodes_note(study_dir, d->node, "slow (report)", &ignored);
+    }
+    bad_nodes_destroy(&noted);
+}
+
 static int write_report(const struct input *in, const struct report *r, struct err *e)
 {
     bool json_on_stdout = json_file && strcmp(json_file, "-") == 0;
@@ -333,6 +354,8 @@ static int write_report(const struct input *in, const struct report *r, struct e
     if ((folder && report_folder_write(r, folder, e)) ||
         (proposal && write_proposal(in->facts, r, e)))
         return -1;
+    if (in->into_study && *in->facts.study_dir)
+        note_slow_nodes(in->facts.study_dir, r);
     if (json_file && print_report_json(r, e))
         return -1;
     return json_on_stdout ? 0 : print_text(r, folder, e);

@@ -81,16 +81,10 @@ static json_t *encode_study(const struct workspace *w, const struct run_status_l
                      rounds_file_describe(&w->ledger, rounds) ? rounds : NULL);
 }
 
-/* Formats the time of the job or, if the scheduler has forgotten the job, that of a finished
- * training; "-" if neither is known. */
 static void format_time(const struct run_status *s, char dst[32])
 {
-    long seconds = -1;
+    long seconds = (long)run_summary_elapsed(s);
 
-    if (s->started)
-        seconds = (long)difftime(s->ended ? s->ended : time(NULL), s->started);
-    else if (s->phase == RUN_GOOD)
-        seconds = (long)s->progress.training_s;
     if (seconds < 0)
         snprintf(dst, 32, "-");
     else

@@ -2,17 +2,22 @@
 #include "config.h"
 #include "launcher/cmd/cmd.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "launcher/report/live/live_page.h"
 #include "launcher/rounds/left.h"
-#include "launcher/rounds/rounds_file.h"
+#include "launcher/rounds/rounds.h"
 #include "launcher/status/watch.h"
 #include "launcher/study/run_dir.h"
+#include "src/atomicfile.h"
 #include "src/log.h"
+#include "src/mem.h"
 
 static struct workspace_args args;
 static long timeout_s, every_s;
 static bool as_json;
+static const char *html_file, *metrics_file;
 
 static const struct cli_option options[] = {
     {"timeout", 0, CLI_INT, "SECONDS",
@@ -21,6 +26,10 @@ static const struct cli_option options[] = {
      "report the progress so often where no bars are drawn (default: 60)", &every_s, 1, 1e9},
     {"json", 0, CLI_FLAG, NULL, "print a line of JSON for each change of state or epoch", &as_json,
      0, 0},
+    {"html", 0, CLI_STRING, "FILE", "keep a page of the study in this file, with curves so far",
+     &html_file, 0, 0},
+    {"metrics", 0, CLI_STRING, "FILE",
+     "keep metrics in this file, for the textfile collector of node_exporter", &metrics_file, 0, 0},
     WORKSPACE_OPTION_SITE(args),
     WORKSPACE_OPTION_STUDY(args),
     {0},
@@ -40,13 +49,42 @@ static long submit_left(void *arg, struct err *e)
     return left;
 }
 
+/* Writes the files of --html and --metrics. */
+static int publish(void *arg, const struct run_status_list *list, double again_s, struct err *e)
+{
+    const struct workspace *w = arg;
+    struct run_summary summary = {0};
+    char rounds[ROUNDS_FILE_TEXT];
+    struct live_page page = {.file = html_file, .again_s = again_s, .rounds = rounds,
+                             .analysis = ANALYSIS_OPTIONS_INIT};
+
+    for (size_t i = 0; i < list->count; i++)
+        run_summary_add(&summary, &list->runs[i]);
+    page.left_s = run_summary_total_left(&summary, left_any(w));
+    rounds_file_describe(&w->ledger, rounds);
+    rounds_rule(&w->study, &page.analysis.rule, &page.analysis.facts);
+    if (html_file && live_page_write(&page, &w->study, list, &summary, e))
+        return -1;
+    if (!metrics_file)
+        return 0;
+    char *text = run_summary_encode_metrics(&summary, w->study.name, page.left_s);
+    int rc = !text ? mem_fail(e)
+                   : atomicfile_check_own(metrics_file, RUN_SUMMARY_METRICS_MARK, e) ||
+                             atomicfile_write(metrics_file, text, strlen(text), 0666, e)
+                         ? -1
+                         : 0;
+    free(text);
+    return rc;
+}
+
 static int cmd_watch_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct watch_options watch = {.ids = noperands ? operands : NULL,
                                   .nids = (size_t)noperands,
                                   .timeout_s = timeout_s,
                                   .every_s = every_s,
-                                  .json = as_json};
+                                  .json = as_json,
+                                  .publish = html_file || metrics_file ? publish : NULL};
     struct workspace w;
     char text[ROUNDS_FILE_TEXT];
     int rc = 0;
@@ -54,9 +92,9 @@ static int cmd_watch_run(int noperands, char **operands, int nrest, char **rest,
     (void)nrest, (void)rest;
     if (workspace_open(&w, &args, e))
         return -1;
+    watch.arg = &w;
     if (!noperands && left_any(&w)) {
         watch.submit_left = submit_left;
-        watch.arg = &w;
         watch.in_rounds = rounds_file_describe(&w.ledger, text);
     }
     for (int i = 0; rc == 0 && i < noperands; i++)
@@ -77,7 +115,9 @@ const struct cli_command cmd_watch = {
         "Shows a bar for each run on a terminal, elsewhere a line for each change of state and,\n"
         "each minute, one for each running run and one about all, with the time left. NO_COLOR is\n"
         "honoured. Unless RUNs are named, runs that a limit left out at the last\n"
-        "'submit' are submitted as other jobs end, with the options of that 'submit'. Exit 0 if\n"
+        "'submit' are submitted as other jobs end, with the options of that 'submit'.\n"
+        "--html writes one self-contained page again whenever something has changed, by a rename,\n"
+        "so that it can be read over any web server, scp or sshfs. Exit 0 if\n"
         "all runs are done, 1 if some ended without a result, 130 on Ctrl-C, 6 on --timeout; the\n"
         "jobs continue in any case.\n",
     .options = options,

@@ -106,9 +106,7 @@ static int list_missing(const struct wanted_runs *wanted, const struct wanted_la
     return 0;
 }
 
-/* Returns the length of a run's label, the beginning of its id, or of the whole id if that does
- * not end as RUN_ID_FORMAT says. */
-static size_t label_size(const struct result *r)
+size_t collect_label_size(const struct result *r)
 {
     char tail[64];
     size_t n = strlen(r->run),
@@ -151,13 +149,13 @@ static int list_labels(const struct workspace *w, const struct results *table,
         rc = add_label(dst, label, strlen(label),
                        w->variants.count ? engine->name : table->count ? table->rows->engine : "", e);
         for (size_t k = 0; k < table->count; k++)
-            some |= strlen(label) == label_size(&table->rows[k]) &&
+            some |= strlen(label) == collect_label_size(&table->rows[k]) &&
                     memcmp(table->rows[k].run, label, strlen(label)) == 0;
     }
     dst->nlabels = some ? dst->nlabels : 0;
     for (size_t k = 0; rc == 0 && !some && k < table->count; k++)
-        rc = add_label(dst, table->rows[k].run, label_size(&table->rows[k]), table->rows[k].engine,
-                       e);
+        rc = add_label(dst, table->rows[k].run, collect_label_size(&table->rows[k]),
+                       table->rows[k].engine, e);
     return rc;
 }
 
@@ -197,12 +195,12 @@ static void name_log(const struct results *table, size_t i, const char *label,
 {
     const struct result *r = &table->rows[i];
     char own[sizeof r->run];
-    size_t n = label_size(r);
+    size_t n = collect_label_size(r);
     bool first = true;
 
     for (const struct result *p = r; first && p-- > table->rows && p->gpus == r->gpus &&
                                      strcmp(p->engine, r->engine) == 0;)
-        first = label_size(p) != n || memcmp(p->run, r->run, n) != 0;
+        first = collect_label_size(p) != n || memcmp(p->run, r->run, n) != 0;
     snprintf(own, sizeof own, "%.*s", (int)n, r->run);
     log_name_encode(dst,
                     strcmp(own, label) != 0 ? own : r->engine,
@@ -243,6 +241,23 @@ static void name_copy(const struct study *study, const struct results *table, si
     log_name_set_end(dst, source);
 }
 
+static void sort_table(struct results *table)
+{
+    results_sort(table);
+    suspects_discard_repeated(table);
+    suspects_mark_copied(table);
+}
+
+int collect_runs(const struct study *study, struct results *table, struct err *e)
+{
+    if (scan_runs(study, table, e)) {
+        results_destroy(table);
+        return -1;
+    }
+    sort_table(table);
+    return 0;
+}
+
 static int scan_study(const struct workspace *w, const char *label, struct results *table,
                       struct err *e)
 {
@@ -252,9 +267,7 @@ static int scan_study(const struct workspace *w, const char *label, struct resul
         results_destroy(table);
         return -1;
     }
-    results_sort(table);
-    suspects_discard_repeated(table);
-    suspects_mark_copied(table);
+    sort_table(table);
     for (size_t i = 0; i < table->count; i++) {
         struct result *r = &table->rows[i];
         if (r->state != RESULT_DONE)

@@ -19,6 +19,15 @@
  * table is empty. */
 int collect_study(struct workspace *w, bool write, struct results *table, struct err *e);
 
+/* Fills table, which is empty, from the study's runs alone: neither what is missing nor the
+ * scheduler is looked at, so runs without a marker stay RESULT_UNFINISHED. Returns 0, or -1; then
+ * table is empty. */
+int collect_runs(const struct study *study, struct results *table, struct err *e);
+
+/* Returns the length of a run's label, the beginning of its id, or of the whole id if that does not
+ * end as RUN_ID_FORMAT says. */
+size_t collect_label_size(const struct result *r);
+
 /* Reads a folder of logs of any origin (logs_folder.h) into table, and writes copies of the good
  * logs under their names, then results.csv, to dst_dir. Returns 0, or -1; then table is empty. */
 int collect_logs(const char *src_dir, const char *dst_dir, const struct log_form *form,

@@ -68,7 +68,8 @@ static void measure_curve(const struct energy_log *log, const struct total *sum,
     for (size_t i = 0; i < c->n; i++)
         all += c->seconds[i];
     double rest = sum->end - sum->begin - all - (isnan(r->test_time) ? 0 : r->test_time);
-    time = sum->begin + (isnan(r->startup_s) ? fmax(rest, 0) : r->startup_s);
+    time = sum->begin + (isnan(r->startup_s) ? fmax(rest, 0) : r->startup_s) +
+           (isnan(r->startup_s) || isnan(r->stage_s) ? 0 : r->stage_s);
     for (size_t i = 0; i <= c->n; i++) {
         double until = 0;
         for (size_t k = 0; k < log->n; k++)

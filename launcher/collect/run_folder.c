@@ -392,21 +392,47 @@ static int read_done(const char *attempt_dir, const struct log_form *form, struc
                : 0;
 }
 
-/* Returns the number of epochs that a run which is not done has completed according to its record,
- * or 0 if that is missing or invalid. */
-static long epochs_so_far(const char *attempt_dir)
+/* Sets the epochs and the curve of a run that is not done to those that its record, or else its
+ * log, has so far; 0 and NULL if both are missing or invalid. */
+static void read_so_far(const char *attempt_dir, const struct log_form *form, struct result *r)
 {
     char path[PATH_MAX];
     struct run_record record;
+    struct result so_far;
     struct err e;
-    long n;
 
+    r->epochs = 0;
     path_format(path, "%s/record.jsonl", attempt_dir);
-    if (run_record_read(path, &record, &e))
-        return 0;
-    n = (long)record.nepochs;
-    run_record_destroy(&record);
-    return n;
+    if (run_record_read(path, &record, &e) == 0) {
+        r->epochs = (long)record.nepochs;
+        memcpy(r->metric, record.run.metric, sizeof r->metric);
+        r->curve = record.nepochs ? curve_of_record(&record, &e) : NULL;
+        run_record_destroy(&record);
+        return;
+    }
+    result_init(&so_far);
+    if (strcmp(r->engine, EMBEDDED) != 0 && run_log_find(attempt_dir, form, path, &e) == 0 &&
+        log_file_read(path, form, &so_far, &e) == 0) {
+        r->curve = so_far.curve;
+        r->stepped = so_far.stepped;
+        memcpy(r->metric, so_far.metric, sizeof r->metric);
+        so_far.curve = NULL;
+    }
+    result_destroy(&so_far);
+}
+
+/* Reads what 'unetctl stage' wrote for rank 0: "SECONDS BYTES FOLDER" of each start. */
+static void read_stage(const char *attempt_dir, struct result *r)
+{
+    char path[PATH_MAX];
+    FILE *f = fopen(path_format(path, "%s/stage", attempt_dir), "re");
+    double seconds, nbytes;
+
+    while (f && fscanf(f, "%lf %lf %*[^\n]", &seconds, &nbytes) == 2)
+        if (seconds >= 0 && nbytes >= 0)
+            r->stage_s = seconds, r->stage_bytes = nbytes;
+    if (f)
+        fclose(f);
 }
 
 static void read_attempt(const char *study_dir, const struct run_attempt *found,
@@ -430,10 +456,11 @@ static void read_attempt(const char *study_dir, const struct run_attempt *found,
         set_elastic(r, a->worlds);
     } else {
         set_result_state(r, RESULT_DONE, "");
+        read_stage(found->path, r);
         run_energy_measure(study_dir, r);
     }
     if (r->state != RESULT_DONE)
-        r->epochs = epochs_so_far(found->path);
+        read_so_far(found->path, form, r);
 }
 
 /* Writes the hash of what the run executed, 8 digits: that of the attempt's source.sha256, and with

@@ -13,7 +13,8 @@
 #include "src/err.h"
 
 /* Fills r, which result_init has initialised, from study_dir/runs/name. A run with an attempt but
- * no marker is RESULT_UNFINISHED, since only a scheduler knows more. r->log is left empty. Invalid
+ * no marker is RESULT_UNFINISHED, since only a scheduler knows more. A run that is not done has the
+ * epochs and the curve that it has written so far. r->log is left empty. Invalid
  * files of the attempt become a state with a note. Returns 0, or -1 with r RESULT_CORRUPT if
  * run.json is invalid (ERR_CONFIG) or the attempts cannot be read. */
 int run_folder_read(const char *study_dir, const char *name, const struct log_form *form,

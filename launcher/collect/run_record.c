@@ -160,6 +160,8 @@ static int decode_run(struct record_reader *r, const json_t *o)
     result_set_text(d->backend, sizeof d->backend, backend ? backend : "");
     result_set_text(d->dtype, sizeof d->dtype, dtype ? dtype : "");
     result_set_text(run->device, sizeof run->device, device ? device : "");
+    const char *metric = json_string_value(json_object_get(o, "metric"));
+    result_set_text(run->metric, sizeof run->metric, metric ? metric : "");
     run->fake_gpus = backend ? strcmp(backend, "cuda") != 0 : -1;
     return 0;
 }

@@ -714,8 +714,8 @@ static void check_gpus(const json_t *ranks, struct findings *dst)
 
 static void check_files(const json_t *ranks, struct findings *dst)
 {
-    struct hosts blind = {"", 0}, unlocked = {"", 0};
-    const char *why = "", *lock = "";
+    struct hosts blind = {"", 0}, unlocked = {"", 0}, unstaged = {"", 0};
+    const char *why = "", *lock = "", *stage = "";
     const json_t *r;
     size_t i;
 
@@ -724,6 +724,8 @@ static void check_files(const json_t *ranks, struct findings *dst)
             continue;
         if (*text_of(r, "data"))
             add_host(&blind, text_of(r, "host")), why = text_of(r, "data");
+        if (*text_of(r, "stage"))
+            add_host(&unstaged, text_of(r, "host")), stage = text_of(r, "stage");
         if (strcmp(text_of(r, "lock"), "held") != 0)
             add_host(&unlocked, text_of(r, "host")), lock = text_of(r, "lock");
     }
@@ -734,6 +736,12 @@ static void check_files(const json_t *ranks, struct findings *dst)
                         "data.dir");
     } else if (json_object_get(first_rank(ranks), "data")) {
         findings_add(dst, FINDING_OK, "data", "the images can be read on every node");
+    }
+    if (unstaged.count) {
+        findings_add(dst, FINDING_ERROR, "stage", "%s: %s", unstaged.text, stage);
+        findings_remedy(dst, "name a folder of the nodes with room in data.stage, or remove it");
+    } else if (json_object_get(first_rank(ranks), "stage")) {
+        findings_add(dst, FINDING_OK, "stage", "the data can be copied to every node (data.stage)");
     }
     if (unlocked.count) {
         findings_add(dst, FINDING_WARNING, "lock", "%s: a lock on the study is not seen there (%s)",

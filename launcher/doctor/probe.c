@@ -17,6 +17,7 @@
 #include "launcher/doctor/facts.h"
 #include "launcher/doctor/mesh.h"
 #include "launcher/spec/spec_report.h"
+#include "launcher/stage/stage.h"
 #include "src/atomicfile.h"
 #include "src/cluster/listener.h"
 #include "src/cluster/resolve.h"
@@ -217,6 +218,17 @@ static json_t *look_at_data(const char *dir)
                                                                            strerror(errno));
 }
 
+/* Says why the data cannot be copied to this node, or "". */
+static json_t *look_at_stage(const char *folder, const char *data_dir, const char *stage)
+{
+    char split[PATH_MAX];
+    struct stage_request request = {.folder = stage, .split = split, .data = data_dir};
+    struct err e;
+
+    snprintf(split, sizeof split, "%s/../../../split.json", folder); /* of the study */
+    return json_string(stage_check(&request, &e) ? e.text : "");
+}
+
 /* Tries the lock that the waiting doctor holds. If it is free here, hosts do not see each
  * other's locks. */
 static json_t *try_lock(const char *folder)
@@ -250,7 +262,8 @@ static int write_facts(const char *folder, int index, const json_t *facts, struc
     return rc;
 }
 
-int probe_run(const char *folder, const char *data_dir, const char *backend, struct err *e)
+int probe_run(const char *folder, const char *data_dir, const char *stage, const char *backend,
+              struct err *e)
 {
     const char *procid = getenv(launched_rank_name()), *visible = getenv("CUDA_VISIBLE_DEVICES");
     char taken[100] = "";
@@ -282,6 +295,8 @@ int probe_run(const char *folder, const char *data_dir, const char *backend, str
     json_object_set_new(facts, "visible", json_string(visible ? visible : ""));
     if (data_dir)
         json_object_set_new(facts, "data", look_at_data(data_dir));
+    if (data_dir && stage)
+        json_object_set_new(facts, "stage", look_at_stage(folder, data_dir, stage));
     json_object_set_new(facts, "lock", try_lock(folder));
     if (listener >= 0)
         close(listener);

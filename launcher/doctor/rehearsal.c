@@ -89,6 +89,10 @@ static int add_probe(const struct workspace *w, const struct rehearsal *r, const
     template_quote_sh(b, bindir);
     buf_add(b, "/unetctl doctor --probe ");
     template_quote_sh(b, r->folder);
+    if (*w->study.data.stage) {
+        buf_add(b, " --stage ");
+        template_quote_sh(b, w->study.data.stage);
+    }
     return 0;
 }
 
@@ -127,6 +131,7 @@ static void borrow_workspace(const struct workspace *w, const struct rehearsal *
     dst->study.slurm.signal_s = dst->study.slurm.requeues = 0;
     dst->site.trainer = trainer;
     dst->site.templates = "";
+    dst->study.data.stage = (char *)"";
     dst->templates = "";
     if (!container_is_pyxis(w))
         dst->study.container = "";
@@ -428,7 +433,7 @@ void rehearsal_show_output(const struct rehearsal *r)
         fclose(f);
 }
 
-int rehearsal_probe(const char *folder, struct err *e)
+int rehearsal_probe(const char *folder, const char *stage, struct err *e)
 {
     json_t *run = json_load_file("run.json", 0, NULL);
     const char *data = json_string_value(json_object_get(json_object_get(run, "data"), "dir"));
@@ -436,7 +441,7 @@ int rehearsal_probe(const char *folder, struct err *e)
     char path[PATH_MAX];
     if (data && strcmp(data, folder) == 0) /* of a study without images (borrow_workspace) */
         data = NULL;
-    int rc = run ? probe_run(folder, data, json_string_value(backend), e)
+    int rc = run ? probe_run(folder, data, stage, json_string_value(backend), e)
                  : err_set(e, ERR_CONFIG,
                            "--probe: the current folder has no run.json of a rehearsal");
 

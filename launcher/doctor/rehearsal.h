@@ -42,6 +42,6 @@ void rehearsal_show_output(const struct rehearsal *r);
 
 /* Runs as one rank, in the run's folder: writes what it sees to the rehearsal's folder (probe.h),
  * and the marker DONE of the attempt. Returns 0 or -1. */
-int rehearsal_probe(const char *folder, struct err *e);
+int rehearsal_probe(const char *folder, const char *stage, struct err *e);
 
 #endif

@@ -68,23 +68,30 @@ static int add_row(struct energy_log *log, size_t first, char *const *cells, con
     return 0;
 }
 
+int energy_log_decode(struct energy_log *log, char *text, const char *host, struct err *e)
+{
+    char *cells[NCELLS + 1];
+    size_t first = log->n;
+    int rc = 0;
+
+    while (rc == 0 && text && strchr(text, '\n'))
+        if (csv_split(strsep(&text, "\n"), ',', cells, NCELLS + 1) == NCELLS)
+            rc = add_row(log, first, cells, host, e);
+    return rc;
+}
+
 /* Reads a file whose name is energy-HOST-PID.csv; others are none of a sampler. */
 static int read_file(struct energy_log *log, const char *dir, const char *name, struct err *e)
 {
     const char *end = strrchr(name, '-');
-    char path[PATH_MAX], host[72], *cells[NCELLS + 1], *next;
-    size_t size, first = log->n;
-    int rc = 0;
+    char path[PATH_MAX], host[72];
+    size_t size;
 
     if (strncmp(name, "energy-", 7) != 0 || end < name + 7 || !strstr(end, ".csv"))
         return 0;
     snprintf(host, sizeof host, "%.*s", (int)(end - name - 7), name + 7);
     char *text = atomicfile_read(path_format(path, "%s/%s", dir, name), MAX_FILE, &size, e);
-    next = text;
-    while (rc == 0 && next && strchr(next, '\n'))
-        if (csv_split(strsep(&next, "\n"), ',', cells, NCELLS + 1) == NCELLS)
-            rc = add_row(log, first, cells, host, e);
-    rc = text ? rc : -1;
+    int rc = text ? energy_log_decode(log, text, host, e) : -1;
     free(text);
     return rc;
 }

@@ -27,6 +27,9 @@ struct energy_log {
 /* Adds the tracks of the attempt's files; there may be none. Lines that are cut off are left out.
  * Returns 0, or -1 if memory ran out or a file cannot be read. */
 int energy_log_read(struct energy_log *log, const char *attempt_dir, struct err *e);
+
+/* Adds the tracks of one file's text, which is changed. Returns 0, or -1 if memory ran out. */
+int energy_log_decode(struct energy_log *log, char *text, const char *host, struct err *e);
 void energy_log_destroy(struct energy_log *log);
 
 /* Returns the joules that a track had used at a time, between two rows in proportion. */

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "launcher/energy/nvml.h"
@@ -53,7 +54,7 @@ struct device {
 
 struct sampler {
     const char *dir;
-    char file[PATH_MAX], claim[64], start[64];
+    char file[PATH_MAX], claim[64], start[64], host[65];
     struct procid rank;
     int pidfd;
     double unix_time; /* at clock_now() == 0 */
@@ -240,6 +241,29 @@ static void read_device(struct device *d, bool first)
     d->sample = now;
 }
 
+/* Returns whether the GPU, its memory or its links are at fault, and not the program (NVIDIA, "XID
+ * Errors"). */
+static bool is_of_hardware(unsigned long long xid)
+{
+    static const unsigned char known[] = {48, 62, 64, 74, 79, 92, 94, 95, 119, 120, 121, 140, 143};
+
+    return xid < 256 && memchr(known, (int)xid, sizeof known);
+}
+
+/* Notes that this node may end the run (doc/SLURM.md, "Bad nodes"). */
+static void note_bad_node(const struct sampler *s, unsigned long long xid, const char *gpu)
+{
+    const char *node = getenv("SLURMD_NODENAME");
+    char path[PATH_MAX];
+    FILE *f = fopen(path_format(path, "%s/bad-nodes", s->dir), "ae");
+
+    if (f) {
+        fprintf(f, "%lld %s XID %llu of %s\n", (long long)time(NULL), node ? node : s->host, xid,
+                gpu);
+        fclose(f);
+    }
+}
+
 static void note_xids(struct sampler *s)
 {
     unsigned long long xid;
@@ -247,8 +271,11 @@ static void note_xids(struct sampler *s)
 
     while ((xid = nvml_next_xid(&gpu)) != 0)
         for (size_t i = 0; i < s->ndevices; i++)
-            if (s->devices[i].gpu == gpu)
+            if (s->devices[i].gpu == gpu) {
                 snprintf(s->devices[i].note, sizeof s->devices[i].note, "XID %llu", xid);
+                if (s->devices[i].claim >= 0 && is_of_hardware(xid))
+                    note_bad_node(s, xid, s->devices[i].id);
+            }
 }
 
 /* Reads all devices, and while the rank runs claims those that no other sampler measures any more.
@@ -371,14 +398,13 @@ static void run_sampler(struct sampler *s, int ngpus)
     const char *start = getenv("UNETCTL_START");
     struct timespec now;
     struct stat st;
-    char host[65] = "";
 
     detach();
     s->pidfd = (int)syscall(SYS_pidfd_open, s->rank.pid, 0);
     if (!procid_is_alive(&s->rank) || stat(s->dir, &st))
         return;
-    gethostname(host, sizeof host - 1);
-    path_format(s->file, "%s/energy-%s-%d.csv", s->dir, host, (int)getpid());
+    gethostname(s->host, sizeof s->host - 1);
+    path_format(s->file, "%s/energy-%s-%d.csv", s->dir, s->host, (int)getpid());
     snprintf(s->claim, sizeof s->claim, "%lx %lx", (unsigned long)st.st_dev,
              (unsigned long)st.st_ino);
     start = start ? strstr(start, "running-") : NULL;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "src/clock.h"
+#include "src/log.h"
 
 #define BLOCK 16384
 
@@ -58,11 +59,23 @@ static void become(const struct child *c, int report)
     _exit(write(report, &reason, sizeof reason) < 0 ? 126 : 127);
 }
 
+static void log_words(const char *const *argv)
+{
+    struct buf words = {0};
+
+    for (; *argv; argv++)
+        buf_addf(&words, " %s", *argv);
+    log_debug("starting%s", words.data ? words.data : "");
+    buf_destroy(&words);
+}
+
 pid_t child_start(const struct child *c, struct err *e)
 {
     int ends[2], reason = 0;
     pid_t pid = -1;
 
+    if (log_shows(LOG_DEBUG))
+        log_words(c->argv);
     if (pipe2(ends, O_CLOEXEC) == 0) {
         pid = fork();
         if (pid == 0)

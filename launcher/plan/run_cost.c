@@ -2,9 +2,12 @@
 #include "config.h"
 #include "launcher/plan/run_cost.h"
 
+#include <ftw.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "launcher/host/path.h"
+#include "launcher/stage/stage_list.h"
 #include "src/cluster/range.h"
 
 #define BLOCK 4096
@@ -56,6 +59,34 @@ int64_t run_cost_cache(const struct study *study, const struct run_plan *plan, l
         (strcmp(study->data.cache, "auto") == 0 && bytes * most <= AUTO_MEMORY))
         return 0;
     return round_to_blocks(bytes);
+}
+
+static int64_t walked;
+
+static int add_file(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)path, (void)at;
+    walked += type == FTW_F ? round_to_blocks(st->st_size) : 0;
+    return 0;
+}
+
+int64_t run_cost_stage(const struct study *study)
+{
+    char split[PATH_MAX];
+    struct stage_list list;
+    struct err ignored;
+
+    walked = 0;
+    if (!*study->data.stage)
+        return 0;
+    path_format(split, "%s/split.json", study->dir);
+    if (stage_list_read(&list, split, &ignored)) {
+        nftw(study->data.dir, add_file, 16, 0);
+        return walked;
+    }
+    (void)!stage_list_measure(&list, study->data.dir, &walked, &ignored);
+    stage_list_destroy(&list);
+    return walked;
 }
 
 static double total_hours(const struct run_plan *plan, int time_min, int most_gpus)

@@ -31,6 +31,10 @@ int64_t run_cost_disk(const struct study *study, const struct model_look *model,
  * all processes of a node. */
 int64_t run_cost_cache(const struct study *study, const struct run_plan *plan, long images);
 
+/* Returns the bytes that data.stage needs on each node: of the files that split.json names or, as
+ * long as there is none, of all in the data folder; 0 without data.stage. */
+int64_t run_cost_stage(const struct study *study);
+
 /* Checks that the plan costs at most max_gpu_hours in the worst
  * case, time limit x GPUs of every run. Returns 0, or -1 with ERR_CONFIG: there is no time limit,
  * or by how much the plan exceeds max_gpu_hours, and what would fit: with by_count, which of its

@@ -416,15 +416,16 @@ static void make_one_epoch(struct chart *c, const struct report *r)
     chart_fit(c, true);
 }
 
-static void name_one(struct chart *c, const struct report *r, size_t i)
+/* Numbers the chart of series i, and adds the series' label to its title if there are several. */
+static void name_one(struct chart *c, size_t i, size_t nseries, const char *label)
 {
     size_t n = strlen(c->name);
 
     if (i)
         snprintf(c->name + n, sizeof c->name - n, "_%zu", i + 1);
     n = strlen(c->title);
-    if (r->nseries > 1)
-        snprintf(c->title + n, sizeof c->title - n, ", %s", r->series[i].label);
+    if (nseries > 1)
+        snprintf(c->title + n, sizeof c->title - n, ", %s", label);
 }
 
 /* Adds a column per count, stacked from its parts. An unknown part counts as 0. */
@@ -463,7 +464,8 @@ static double run_part(const struct series_point *p, size_t part)
     double first = or_zero(p->q[QUANTITY_FIRST_EPOCH].median);
     const double parts[] = {or_zero(p->q[QUANTITY_TRAINING].median) - first, first,
                             or_zero(p->q[QUANTITY_STARTUP].median),
-                            or_zero(p->q[QUANTITY_EVALUATION].median)};
+                            or_zero(p->q[QUANTITY_EVALUATION].median),
+                            or_zero(p->q[QUANTITY_STAGE].median)};
 
     return parts[part];
 }
@@ -482,7 +484,6 @@ static void make_epoch_parts(struct chart *c, const struct report *r, size_t i)
                                                      : "Where a steady epoch's time goes",
                 "seconds", 3,
           "Medians over the runs of a count, as rank 0 saw them.");
-    name_one(c, r, i);
     for (size_t k = 0; k < s->npoints; k++)
         known |= isfinite(s->points[k].q[QUANTITY_COMM].median) ||
                 isfinite(s->points[k].q[QUANTITY_DATA].median);
@@ -494,27 +495,30 @@ static void make_epoch_parts(struct chart *c, const struct report *r, size_t i)
 static void make_run_parts(struct chart *c, const struct report *r, size_t i)
 {
     const char *const names[] = {series_of(r, i)->stepped ? "intervals" : "further epochs",
-                                 "first epoch", "start-up", "evaluation"};
-    static const int colours[] = {0, 5, 1, 2};
+                                 "first epoch", "start-up", "evaluation", "stage-in"};
+    static const int colours[] = {0, 5, 1, 2, 3};
+    const struct series *s = series_of(r, i);
+    bool staged = false;
 
+    for (size_t k = 0; k < s->npoints; k++)
+        staged |= s->points[k].q[QUANTITY_STAGE].count > 0;
     start_chart(c, "whole", "Where a whole run's time goes", "seconds", 1,
           "Medians over the runs of a count.");
-    name_one(c, r, i);
-    add_column_stack(c, series_of(r, i), 4, names, colours, run_part);
+    add_column_stack(c, s, staged ? 5 : 4, names, colours, run_part);
     chart_fit(c, true);
 }
 
 /* Adds a line of the values of a run's epochs, without those that are unknown. */
-static void add_curve(struct chart *c, const struct series_point *p, size_t run, int colour,
-                      const double *values, bool validation)
+static void add_curve(struct chart *c, const struct result *run, int colour, const double *values,
+                      bool validation)
 {
-    size_t n = values ? p->rows[run].curve->n : 0, step = (n + MAX_CURVE - 1) / MAX_CURVE;
+    size_t n = values ? run->curve->n : 0, step = (n + MAX_CURVE - 1) / MAX_CURVE;
     bool named = false;
 
     for (size_t i = 0; i < c->nseries; i++)
         named |= c->series[i].colour == colour && c->series[i].count;
     struct chart_series *s =
-        chart_add_series(c, CHART_LINE, colour, "%d GPU%s", p->gpus, plural(p->gpus));
+        chart_add_series(c, CHART_LINE, colour, "%d GPU%s", run->gpus, plural(run->gpus));
     if (!s)
         return;
     s->thin = true;
@@ -526,26 +530,48 @@ static void add_curve(struct chart *c, const struct series_point *p, size_t run,
             chart_add_point(c, s, (double)i, values[i], NAN, NAN);
 }
 
+/* Runs whose curves are drawn, sorted by number of GPUs. */
+struct curves {
+    const struct result *rows;
+    size_t n;
+    bool stepped;
+    const char *title, *quality; /* of the quality: in a title, and on the axis */
+    int decimals;
+};
+
+/* Returns the end of the rows with as many GPUs as the one at `from`. */
+static size_t end_of_count(const struct curves *s, size_t from)
+{
+    size_t end = from;
+
+    while (end < s->n && s->rows[end].gpus == s->rows[from].gpus)
+        end++;
+    return end;
+}
+
 /* Adds the curves of all runs of at most CHART_SHADES counts, evenly chosen, including the smallest
  * and the largest: losses, or qualities. */
-static void add_curves(struct chart *c, const struct report *r, size_t i, bool quality)
+static void add_curves(struct chart *c, const struct curves *s, bool quality)
 {
-    const struct report_series *s = &r->series[i];
-    size_t n = s->as->series.npoints, shown = n < CHART_SHADES ? n : CHART_SHADES;
+    size_t n = 0, at = 0, k = 0;
 
-    name_one(c, r, i);
-    set_axis(&c->x, series_interval(series_of(r, i)), 0);
+    for (size_t i = 0; i < s->n; i = end_of_count(s, i))
+        n++;
+    size_t shown = n < CHART_SHADES ? n : CHART_SHADES, gaps = shown > 1 ? shown - 1 : 1;
+    set_axis(&c->x, s->stepped ? "interval" : "epoch", 0);
     c->x.whole = true;
-    for (size_t k = 0; k < shown; k++) {
-        const struct series_point *p =
-            &s->as->series.points[shown > 1 ? k * (n - 1) / (shown - 1) : 0];
-        int colour = CHART_SHADE + (shown > 1 ? (int)(k * (CHART_SHADES - 1) / (shown - 1)) : 0);
-        for (size_t m = 0; m < p->nruns && m < MAX_CURVES / shown; m++) {
-            const struct curve *curve = p->rows[m].curve;
-            if (!curve || p->rows[m].limited == 1)
+    for (size_t i = 0, end; i < s->n; i = end, at++) {
+        int colour = CHART_SHADE + (int)(k * (CHART_SHADES - 1) / gaps);
+        end = end_of_count(s, i);
+        if (at != k * (n - 1) / gaps)
+            continue;
+        k++;
+        for (size_t m = i; m < end && m - i < MAX_CURVES / shown; m++) {
+            const struct curve *curve = s->rows[m].curve;
+            if (!curve || s->rows[m].limited == 1)
                 continue;
-            add_curve(c, p, m, colour, quality ? curve->train_score : curve->loss, false);
-            add_curve(c, p, m, colour, quality ? curve->score : curve->val_loss, true);
+            add_curve(c, &s->rows[m], colour, quality ? curve->train_score : curve->loss, false);
+            add_curve(c, &s->rows[m], colour, quality ? curve->score : curve->val_loss, true);
         }
     }
     chart_fit(c, true);
@@ -555,25 +581,23 @@ static void add_curves(struct chart *c, const struct report *r, size_t i, bool q
     "one line per run, of at most 8 counts. Solid: training; dashed: validation. From violet, " \
     "the fewest GPUs, to yellow, the most."
 
-static void make_loss(struct chart *c, const struct report *r, size_t i)
+static void make_loss(struct chart *c, const struct curves *s)
 {
-    bool stepped = series_of(r, i)->stepped;
-
-    chart_init(c, "loss", stepped ? "Loss by interval" : "Loss by epoch", "%s, " CURVES_CAPTION,
-               stepped ? "Loss" : "Mean loss over the images of an epoch");
+    chart_init(c, "loss", s->stepped ? "Loss by interval" : "Loss by epoch", "%s, " CURVES_CAPTION,
+               s->stepped ? "Loss" : "Mean loss over the images of an epoch");
     set_axis(&c->y, "loss", 4);
-    add_curves(c, r, i, false);
+    add_curves(c, s, false);
 }
 
-static void make_quality(struct chart *c, const struct report *r, size_t i)
+static void make_quality(struct chart *c, const struct curves *s)
 {
-    const struct series *s = series_of(r, i);
+    const char *interval = s->stepped ? "interval" : "epoch";
     char title[64];
 
-    snprintf(title, sizeof title, "%s by %s", series_quality_title(s), series_interval(s));
-    chart_init(c, "quality", title, "Quality after an %s, " CURVES_CAPTION, series_interval(s));
+    snprintf(title, sizeof title, "%s by %s", s->title, interval);
+    chart_init(c, "quality", title, "Quality after an %s, " CURVES_CAPTION, interval);
     set_axis(&c->y, s->quality, s->decimals);
-    add_curves(c, r, i, true);
+    add_curves(c, s, true);
 }
 
 /* Keeps the chart at list[count] if it shows anything. */
@@ -591,13 +615,39 @@ static void keep_chart(struct figures *f, bool *failed)
         chart_destroy(c);
 }
 
+static void make_report_curves(struct chart *c, const struct report *r, size_t i, bool quality)
+{
+    const struct series *s = series_of(r, i);
+    const struct curves curves = {s->rows, s->nrows, s->stepped, series_quality_title(s),
+                                  s->quality, s->decimals};
+
+    (quality ? make_quality : make_loss)(c, &curves);
+}
+
+static void make_report_loss(struct chart *c, const struct report *r, size_t i)
+{
+    make_report_curves(c, r, i, false);
+}
+
+static void make_report_quality(struct chart *c, const struct report *r, size_t i)
+{
+    make_report_curves(c, r, i, true);
+}
+
+static int end_charts(struct figures *f, bool failed, struct err *e)
+{
+    if (!failed)
+        return 0;
+    figures_destroy(f);
+    return mem_fail(e);
+}
+
 int figures_create(struct figures *f, const struct report *r, struct err *e)
 {
     static void (*const common[])(struct chart *, const struct report *) = {
         make_speedup, make_iou, make_efficiency, make_epoch_time, make_cost, make_one_epoch};
-    static void (*const single[])(struct chart *, const struct report *,
-                                  size_t) = {make_loss, make_quality, make_epoch_parts,
-                                             make_run_parts};
+    static void (*const single[])(struct chart *, const struct report *, size_t) = {
+        make_report_loss, make_report_quality, make_epoch_parts, make_run_parts};
     bool failed = false;
 
     *f = (struct figures){0};
@@ -608,12 +658,32 @@ int figures_create(struct figures *f, const struct report *r, struct err *e)
     for (size_t i = 0; i < r->nseries; i++)
         for (size_t k = 0; k < sizeof single / sizeof single[0] && f->count < FIGURES_MAX; k++) {
             single[k](&f->list[f->count], r, i);
+            name_one(&f->list[f->count], i, r->nseries, r->series[i].label);
             keep_chart(f, &failed);
         }
-    if (!failed)
-        return 0;
-    figures_destroy(f);
-    return mem_fail(e);
+    return end_charts(f, failed, e);
+}
+
+int figures_create_live(struct figures *f, const struct report *r,
+                        const struct figures_group *groups, size_t ngroups, struct err *e)
+{
+    bool failed = false;
+
+    *f = (struct figures){0};
+    if (r) {
+        make_speedup(&f->list[0], r);
+        keep_chart(f, &failed);
+    }
+    for (size_t i = 0; i < ngroups; i++)
+        for (int k = 0; k < 2 && f->count < FIGURES_MAX; k++) {
+            const struct result *first = groups[i].rows;
+            const struct curves curves = {first, groups[i].n, first->stepped == 1, "Quality",
+                                          result_quality_word(first), 4};
+            (k ? make_quality : make_loss)(&f->list[f->count], &curves);
+            name_one(&f->list[f->count], i, ngroups, groups[i].label);
+            keep_chart(f, &failed);
+        }
+    return end_charts(f, failed, e);
 }
 
 static int write_chart(const struct chart *c, const char *dir, struct err *e)

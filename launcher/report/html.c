@@ -18,25 +18,29 @@
 #define FIRST_CAVEATS 3
 #define OPEN_RUNS 40 /* up to this number, the list of runs is shown unfolded */
 
-static void add_html_head(struct buf *b, const struct report *r)
+void html_add_head(struct buf *b, const char *more, const char *title, const char *topic,
+                   const char *heading)
 {
-    escape_format(b, escape_html,
-                  "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                  "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-                  "<meta http-equiv=\"Content-Security-Policy\" "
-                  "content=\"default-src 'none'; img-src data:; "
-                  "style-src 'unsafe-inline'\">\n"
-                  "<title>%s: scaling report</title>\n<style>\n", r->title);
+    buf_addf(b, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+             "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+             "img-src data:; style-src 'unsafe-inline'\">\n%s", more);
+    escape_format(b, escape_html, "<title>%s: %s</title>\n<style>\n", title, topic);
     buf_add(b, chart_svg_style);
     buf_add(b, page_style);
-    escape_format(b, escape_html, "</style>\n</head>\n<body>\n<header>\n"
-                  "<h1>%s: how many GPUs are worth it?</h1>\n", r->title);
+    escape_format(b, escape_html, "</style>\n</head>\n<body>\n<header>\n<h1>%s: %s</h1>\n", title,
+                  heading);
+}
+
+static void add_html_head(struct buf *b, const struct report *r)
+{
+    html_add_head(b, "", r->title, "scaling report", "how many GPUs are worth it?");
     buf_addf(b, "<p class=\"soft\">%zu of %zu runs have a result. Made by unetctl %s on %s.</p>\n"
              "</header>\n<main>\n",
              report_count_done(r), report_count_runs(r), PACKAGE_VERSION, r->created);
 }
 
-static void add_tile(struct buf *b, const char *name, const char *value, const char *more)
+void html_add_tile(struct buf *b, const char *name, const char *value, const char *more)
 {
     escape_format(b, escape_html, "<div><dt>%s</dt><dd>%s<small>%s</small></dd></div>\n", name,
                   value, more);
@@ -56,7 +60,7 @@ static void add_quality_tile(struct buf *b, const struct series *s, const struct
         snprintf(more, sizeof more, "%s; %.*f with %d GPU%s",
                  quality_state_name(&d->quality[d->best - s->points]), s->decimals, base,
                  d->base->gpus, plural(d->base->gpus));
-    add_tile(b, s->quality, value, more);
+    html_add_tile(b, s->quality, value, more);
 }
 
 /* Adds units of work per second, where the cost of a whole run is unknown. */
@@ -71,7 +75,7 @@ static void add_rate_tile(struct buf *b, const struct series *s, const struct de
     snprintf(value, sizeof value, rate < 1000 ? "%.3g" : "%.0f", rate);
     snprintf(more, sizeof more, base < 1000 ? "%.3g in the base case" : "%.0f in the base case",
              base);
-    add_tile(b, name, value, more);
+    html_add_tile(b, name, value, more);
 }
 
 /* Adds the main numbers of the verdict as tiles. */
@@ -84,7 +88,7 @@ static void add_tiles(struct buf *b, const struct series *s, const struct decisi
     snprintf(value, sizeof value, "%d GPU%s", d->best->gpus, plural(d->best->gpus));
     snprintf(more, sizeof more, "of %d to %d measured", d->base->gpus,
              s->points[s->npoints - 1].gpus);
-    add_tile(b,
+    html_add_tile(b,
              d->unlearnt || d->best != d->use         ? "by time, up to"
              : d->decided || d->use != d->base ? "use"
                                                : "undecided",
@@ -101,18 +105,18 @@ static void add_tiles(struct buf *b, const struct series *s, const struct decisi
     else
         snprintf(more, sizeof more, "of %.3g s per %s",
                  d->base->q[QUANTITY_STEADY_EPOCH].median, series_interval(s));
-    add_tile(b, "speed-up", value, more);
+    html_add_tile(b, "speed-up", value, more);
     snprintf(value, sizeof value, "%.0f %%", 100 * d->efficiency.value);
     snprintf(more, sizeof more, "%.0f %% of the whole %s",
              100 * d->best->efficiency[QUANTITY_TRAINING].value, s->stepped ? "run" : "training");
-    add_tile(b, "efficiency", value,
+    html_add_tile(b, "efficiency", value,
              isfinite(d->best->efficiency[QUANTITY_TRAINING].value) ? more
              : s->stepped ? "in steady intervals" : "in steady epochs");
     add_quality_tile(b, s, d);
     snprintf(value, sizeof value, "%.3g", d->best->gpu_hours);
     snprintf(more, sizeof more, "a run; %.3g in the base case", d->base->gpu_hours);
     if (isfinite(d->best->gpu_hours) && isfinite(d->base->gpu_hours))
-        add_tile(b, "GPU-hours", value, more);
+        html_add_tile(b, "GPU-hours", value, more);
     else
         add_rate_tile(b, s, d);
     buf_add(b, "</dl>\n");
@@ -277,21 +281,25 @@ static enum place place_of(const struct chart *c)
                : PLACE_REST;
 }
 
+void html_add_figure(struct buf *b, const struct chart *c, bool folded)
+{
+    escape_format(b, escape_html, "<figure>\n<h3>%s</h3>\n", c->title);
+    chart_svg_encode(c, b);
+    add_caption(b, c, folded);
+    buf_add(b, "</figure>\n");
+}
+
 static void add_html_figures(struct buf *b, const struct figures *f, enum place place,
                              const char *title)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < f->count; i++) {
-        const struct chart *c = &f->list[i];
-        if (place_of(c) != place)
+        if (place_of(&f->list[i]) != place)
             continue;
         if (n++ == 0)
             buf_addf(b, "%s<div class=\"figures%s\">\n", title, *title ? "" : " first");
-        escape_format(b, escape_html, "<figure>\n<h3>%s</h3>\n", c->title);
-        chart_svg_encode(c, b);
-        add_caption(b, c, place == PLACE_FIRST);
-        buf_add(b, "</figure>\n");
+        html_add_figure(b, &f->list[i], place == PLACE_FIRST);
     }
     buf_add(b, n ? "</div>\n" : "");
 }

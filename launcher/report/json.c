@@ -102,7 +102,7 @@ static void set_quantities(json_t *o, const struct series_point *p)
     static const struct {
         const char *key;
         enum quantity q;
-    } names[] = {{"startup_s", QUANTITY_STARTUP}, {"first_epoch_s", QUANTITY_FIRST_EPOCH},
+    } names[] = {{"stage_s", QUANTITY_STAGE}, {"startup_s", QUANTITY_STARTUP}, {"first_epoch_s", QUANTITY_FIRST_EPOCH},
                  {"one_epoch_s", QUANTITY_ONE_EPOCH}, {"median_epoch_s", QUANTITY_STEADY_EPOCH},
                  {"comm_s", QUANTITY_COMM}, {"data_s", QUANTITY_DATA},
                  {"test_time", QUANTITY_EVALUATION}, {"training_time", QUANTITY_TRAINING},

@@ -285,8 +285,8 @@ static void fill_parts(struct table *t, const struct report_series *rs)
     const struct series *s = &rs->as->series;
 
     table_init(t,
-               "Where the time of %s goes: start of the process to its first step, %ss, "
-               "evaluation; within a steady %s, communication that is not hidden behind "
+               "Where the time of %s goes: copying data to the nodes, start of the process to its "
+               "first step, %ss, evaluation; within a steady %s, communication that is not hidden behind "
                "computing and waiting for data, as measured on rank 0. Speed-up and efficiency are "
                "those of the whole run.",
                rs->label, series_interval(s), series_interval(s));
@@ -295,6 +295,7 @@ static void fill_parts(struct table *t, const struct report_series *rs)
         double epoch = p->q[QUANTITY_STEADY_EPOCH].median;
         const char *share = s->stepped ? "of the interval" : "of the epoch";
         table_addf(t, "GPUs", "%d", p->gpus);
+        table_add_number(t, "stage-in s", p->q[QUANTITY_STAGE].median, 2);
         table_add_number(t, "start-up s", p->q[QUANTITY_STARTUP].median, 2);
         table_add_number(t, "first epoch s", p->q[QUANTITY_FIRST_EPOCH].median, 2);
         add_worded(t, "steady %s s", series_interval(s), epoch, s->stepped ? 4 : 2);

@@ -438,7 +438,8 @@ static void add_overhead(struct buf *b, const struct analysis_series *as)
     const struct series_point *p = as->decision.best, *base = as->decision.base;
     double lost = p->efficiency[QUANTITY_STEADY_EPOCH].value - p->efficiency[QUANTITY_WHOLE].value;
     double ideal = series_ideal(&as->series, p->gpus), most = 0;
-    const enum quantity parts[] = {QUANTITY_STARTUP, QUANTITY_FIRST_EPOCH, QUANTITY_EVALUATION};
+    const enum quantity parts[] = {QUANTITY_STAGE, QUANTITY_STARTUP, QUANTITY_FIRST_EPOCH,
+                                   QUANTITY_EVALUATION};
     enum quantity cause = QUANTITY_COUNT;
 
     if (!(lost > OVERHEAD_SHARE) || as->series.mode == SERIES_WEAK)

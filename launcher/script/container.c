@@ -144,6 +144,9 @@ static int list_folders(const struct workspace *w, struct setting_lines *list, s
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         if (add_path(list, paths[i], e))
             return -1;
+    if (container_is_pyxis(w) && *s->data.stage == '/' && !strchr(s->data.stage, '$') &&
+        add_folder(list, s->data.stage, e))
+        return -1;
     if (add_existing(list, section ? section->script : w->site.trainer, e))
         return -1;
     *strrchr(shared, '/') = 0; /* of unetctl's data, also below /usr */

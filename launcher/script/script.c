@@ -57,6 +57,8 @@ static int check_run_file(const struct script_values *s, const char *path, const
         {"command|trainer|script|tag_program|tag_program2", "nothing would be trained", true},
         {"command", "the container would be left out",
          container_is_set(s->w) && !container_is_pyxis(s->w)},
+        {"command", "the data would not be copied to the nodes (data.stage)",
+         *s->w->study.data.stage},
         {"attempt|attempt_dir|variables|command", "results would have no folder", !tags && !other},
         {"variables|attempt_dir",
          "the script could not know where to write log.csv", !tags && other},

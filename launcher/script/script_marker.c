@@ -13,6 +13,7 @@ static const struct script_marker markers[] = {
     {"requeues", "", "how often the job may be requeued automatically (slurm.requeues)"},
     {"source", "", "keeps what a script is when the job starts; not for embedded"},
     {"finish", "submit_file.sh", "turns $code and log.csv into DONE or FAILED; not for embedded"},
+    {"unstage", "", "in submit_file.sh: removes copies of the data from the nodes (data.stage)"},
     {"command", "run_file.sh", "the trainer or script with its arguments, as quoted words"},
     {"resume", "", "after trainer: the option that continues an earlier attempt, or empty"},
     {"resume_dir", "", "folder of the earlier attempt that is continued, or empty"},

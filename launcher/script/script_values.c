@@ -369,17 +369,34 @@ void script_values_add_python(struct buf *b, const char *python)
         add_word(b, python);
 }
 
+/* Adds the words that copy the data to the node before they start the others. */
+static void add_stage(const struct script_values *s, struct buf *b)
+{
+    const char *const words[] = {
+        script_values_get(s, "unetctl"), "stage", "--to", s->w->study.data.stage, "--split",
+        script_values_get(s, "split"), "--data", script_values_get(s, "data_dir"), "--out",
+        script_values_get(s, "attempt_dir"), "--"};
+
+    for (size_t i = 0; *s->w->study.data.stage && i < sizeof words / sizeof *words; i++)
+        add_word(b, words[i]);
+}
+
 static int set_command(struct script_values *s, struct err *e)
 {
     struct buf b = {0};
     char where[PATH_MAX + 32];
-    int rc = container_add_words(s->w, &b, e);
 
+    add_stage(s, &b);
+    if (b.length && container_is_set(s->w))
+        buf_add(&b, " ");
+    int rc = container_add_words(s->w, &b, e);
     snprintf(where, sizeof where, "%s: %s.args", s->w->study.file, s->run->engine->name);
     if (!s->section) {
         add_word(&b, script_values_get(s, "trainer"));
         buf_addf(&b, " train --run run.json --out attempt-%d%s", s->attempt,
                  script_values_get(s, "resume"));
+        if (*s->w->study.data.stage)
+            add_word(&b, "--data"), add_word(&b, script_values_get(s, "data_dir"));
     } else if (s->run->engine->is_python) {
         script_values_add_python(&b, s->section->python);
         if (s->run->engine->launcher)
@@ -476,6 +493,23 @@ static void set_energy(struct script_values *s)
     template_quote_sh(&b, script_values_get(s, "attempt_dir"));
     buf_add(&b, " || :");
     set_text(s, "energy", buf_steal(&b));
+}
+
+/* Sets the line that removes copies of the data from all nodes. Where a node is lost, or the job is
+ * to end at once, it does not take longer than that has time. */
+static void set_unstage(struct script_values *s)
+{
+    struct buf b = {0};
+
+    buf_add(&b, "");
+    if (*s->w->study.data.stage) {
+        buf_addf(&b, "timeout -k 5 \"$([ \"$stopped_by\" = TERM ] && echo 10 || echo 60)\" %s",
+                 script_values_get(s, "launcher"));
+        template_quote_sh(&b, script_values_get(s, "unetctl"));
+        buf_add(&b, " stage --remove --to ");
+        template_quote_sh(&b, s->w->study.data.stage);
+    }
+    set_text(s, "unstage", buf_steal(&b));
 }
 
 /* Sets the lines that write DONE or FAILED. With the embedded engine, unet-train does that. */
@@ -629,6 +663,7 @@ int script_values_fill(struct script_values *s, struct err *e)
     if (set_script(s, e) || set_command(s, e) || set_tags(s, e))
         return -1;
     set_finish(s);
+    set_unstage(s);
     set_energy(s);
     if (set_source(s, e))
         return -1;

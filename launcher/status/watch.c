@@ -15,6 +15,7 @@
 #include "launcher/status/run_summary.h"
 #include "src/clock.h"
 #include "src/control.h"
+#include "src/hash.h"
 #include "src/log.h"
 #include "src/map.h"
 #include "src/plural.h"
@@ -49,6 +50,9 @@ struct watch {
     double every_s;   /* interval of progress lines */
     double next_progress;
     char progress[512]; /* the last summary that was reported */
+    uint64_t published; /* fingerprint of the runs that were published last; 0: none */
+    bool published_end; /* as the last ones */
+    double next_published;
 };
 
 static void on_interrupt(int signal)
@@ -77,18 +81,6 @@ static const char *color_of(const struct watch *w, const struct run_status *s)
     case RUN_ACTIVE: return s->state == STATE_RUNNING ? "\033[36m" : "\033[33m";
     default: return "";
     }
-}
-
-/* Returns the fraction of the training that is done, from 0 to 1. */
-static double fraction_done(const struct run_status *s)
-{
-    const struct run_progress *p = &s->progress;
-
-    if (s->phase == RUN_GOOD)
-        return 1;
-    if (p->epochs <= 0)
-        return 0;
-    return (p->epoch + (p->steps > 0 ? (double)p->step / p->steps : 0)) / p->epochs;
 }
 
 /* Adds what the GPUs of a running run use, as samplers saw it last: "  1210 W, 97 % busy". */
@@ -154,10 +146,10 @@ static int screen_size(int *columns)
 static void draw_run(const struct watch *w, const struct run_status *s, int columns)
 {
     char bar[BAR_WIDTH + 1], text[sizeof s->reason], line[sizeof text + 128];
-    int filled = (int)(fraction_done(s) * BAR_WIDTH);
+    int filled = (int)(run_summary_fraction(s) * BAR_WIDTH);
 
     memset(bar, '.', BAR_WIDTH);
-    memset(bar, '#', (size_t)(filled > BAR_WIDTH ? BAR_WIDTH : filled));
+    memset(bar, '#', (size_t)filled);
     bar[BAR_WIDTH] = 0;
     describe_progress(s, text, sizeof text);
     snprintf(line, sizeof line, "%-16s %-11s [%s] %s", s->run.id, state_name(s->state), bar, text);
@@ -334,6 +326,45 @@ static int submit_left(struct watch *w, struct err *e)
     return 0;
 }
 
+/* Returns what differs after a change. The log of a trainer that writes no record may always have
+ * changed. */
+static uint64_t fingerprint(const struct run_status_list *list)
+{
+    uint64_t h = HASH_BEGIN;
+    double now = clock_now();
+
+    for (size_t i = 0; i < list->count; i++) {
+        const struct run_status *s = &list->runs[i];
+        const int progress[] = {s->state, s->progress.epoch, s->progress.step};
+        if (s->state == STATE_RUNNING && !s->attempt.recorded)
+            h = hash_bytes(h, &now, sizeof now);
+        h = hash_text(hash_bytes(h, progress, sizeof progress), s->reason);
+    }
+    return h;
+}
+
+/* Publishes the runs at first, when they have changed, every every_s, and when watching ends
+ * (again_s 0). An error ends watching only at first. */
+static int publish(struct watch *w, double again_s, struct err *e)
+{
+    uint64_t now = w->options->publish ? fingerprint(&w->list) : 0;
+    bool first = w->published == 0;
+
+    bool known = again_s > 0 ? now == w->published && clock_now() < w->next_published
+                             : w->published_end;
+
+    if (!w->options->publish || known)
+        return 0;
+    int rc = w->options->publish(w->options->arg, &w->list, again_s, e);
+    w->published = now;
+    w->published_end = again_s <= 0;
+    w->next_published = clock_now() + w->every_s;
+    if (rc == 0 || first)
+        return rc;
+    log_warn("%s; trying again", e->text);
+    return 0;
+}
+
 static void pause_s(double seconds)
 {
     struct timespec t = {.tv_sec = (time_t)seconds};
@@ -373,7 +404,7 @@ static int follow_runs(struct workspace *work, struct watch *w, struct err *e)
     double changed = clock_now(), most = fmin(w->every_s, work->site.poll_s);
 
     for (;;) {
-        if (poll_runs(work, w, e))
+        if (poll_runs(work, w, e) || publish(w, count_moving(w) || w->left ? most : 0, e))
             return -1;
         if (note_changes(w))
             changed = clock_now();
@@ -410,7 +441,8 @@ int watch_runs(struct workspace *work, const struct watch_options *options, stru
     int rc = 0;
 
     w.next_progress = w.started + w.every_s;
-    w.live = !options->json && isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
+    w.live = !options->json && log_shows(LOG_INFO) && isatty(STDERR_FILENO) && term &&
+             strcmp(term, "dumb") != 0;
     w.colors = w.live && !(no_color && *no_color);
     for (size_t i = 0; rc == 0 && options->ids && i < options->nids; i++)
         rc = map_set(&w.ids, options->ids[i], i);
@@ -420,6 +452,8 @@ int watch_runs(struct workspace *work, const struct watch_options *options, stru
     sigaction(SIGINT, &action, &old_int);
     sigaction(SIGTERM, &action, &old_term);
     rc = follow_runs(work, &w, e);
+    if (rc >= 0)
+        publish(&w, 0, e);
     sigaction(SIGINT, &old_int, NULL);
     sigaction(SIGTERM, &old_term, NULL);
     run_status_destroy(&w.list);

@@ -4,6 +4,7 @@
 #ifndef UNETCTL_LAUNCHER_STATUS_WATCH_H
 #define UNETCTL_LAUNCHER_STATUS_WATCH_H
 
+#include "launcher/status/run_status.h"
 #include "launcher/study/workspace.h"
 
 struct watch_options {
@@ -15,6 +16,11 @@ struct watch_options {
     /* Submits runs that were left for later because only so many jobs are allowed at a time.
      * Returns a number above 0 if some remain, 0 if none does, or -1. May be NULL. */
     long (*submit_left)(void *arg, struct err *e);
+    /* Called with all runs of the study, also those that are not followed, as often as the page of
+     * watch --html is written. again_s: it is called again after about so many seconds if something
+     * has changed by then; 0: watching ends. Returns 0, or -1, which is an error at first and a
+     * warning later. May be NULL. */
+    int (*publish)(void *arg, const struct run_status_list *list, double again_s, struct err *e);
     void *arg;
     bool in_rounds; /* submit_left is called at first, and whenever all runs have ended */
 };

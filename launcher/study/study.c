@@ -114,13 +114,18 @@ int study_check_length(const char *dir, struct err *e)
                    dir + n - 20, n, most);
 }
 
+int study_locate(const char *dir, char path[PATH_MAX], struct err *e)
+{
+    if (!realpath(dir ? dir : ".", path))
+        return err_errno(e, ERR_CONFIG, errno, "study %s", dir ? dir : ".");
+    return dir ? 0 : find_upwards(path, e);
+}
+
 static int locate(struct study *s, const char *dir, struct err *e)
 {
     char path[PATH_MAX];
 
-    if (!realpath(dir ? dir : ".", path))
-        return err_errno(e, ERR_CONFIG, errno, "study %s", dir ? dir : ".");
-    if ((!dir && find_upwards(path, e)) || study_check_length(path, e))
+    if (study_locate(dir, path, e) || study_check_length(path, e))
         return -1;
     /* Control characters would break the scripts that name the folder, even within quotes. */
     for (const char *p = path; *p; p++)
@@ -174,6 +179,9 @@ static int check_together(const struct study *s, struct err *e)
     if (!s->train.global_batch && !s->train.batch_per_gpu)
         return err_set(e, ERR_CONFIG, "%s: train.global_batch must be 1 or more where "
                        "train.batch_per_gpu is 0", study_place(s, "train.global_batch"));
+    if (*s->data.stage && !study_has_images(s))
+        return err_set(e, ERR_CONFIG, "%s: data.stage needs data.dir, the folder whose files are "
+                       "copied to the nodes", study_place(s, "data.stage"));
     if (!study_runs_trainer(s))
         return 0;
     if (s->data.soft_masks && (s->data.classes > 1 || *s->data.ignore || *s->data.class_file))

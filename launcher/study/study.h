@@ -3,6 +3,7 @@
 #ifndef UNETCTL_LAUNCHER_STUDY_STUDY_H
 #define UNETCTL_LAUNCHER_STUDY_STUDY_H
 
+#include <limits.h>
 #include <stdbool.h>
 
 #include "launcher/study/yaml_table.h"
@@ -42,6 +43,10 @@ struct study {
 /* Checks that the path of a study's folder leaves room for them. Returns 0, or -1 with
  * ERR_CONFIG. */
 int study_check_length(const char *dir, struct err *e);
+
+/* Stores the absolute path of folder dir or, for NULL, of the nearest folder that has a study.yaml,
+ * from the current one upwards. Returns 0, or -1 with ERR_CONFIG. */
+int study_locate(const char *dir, char path[PATH_MAX], struct err *e);
 
 /* Opens the study in folder dir; for NULL, the study of the current folder or of the nearest one
  * above that has a study.yaml. Values come from the presets, the user's file, study.yaml, the

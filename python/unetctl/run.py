@@ -74,7 +74,8 @@ class Run(Job):
 
     def _decode(self, item):
         from .images import read_picture, resize_with_pad, scale_image
-        folder, shape = self.data["dir"], (self.data["height"], self.data["width"])
+        folder = os.environ.get("UNETCTL_DATA_DIR", self.data["dir"])
+        shape = self.data["height"], self.data["width"]
         mode = "L" if self.data["channels"] == 1 else "RGB"
         samples, largest = read_picture(os.path.join(folder, item["image"]), mode,
                                         item.get("orientation"))

@@ -61,6 +61,13 @@ static const char *check_lr_steps(const char *text)
     return why;
 }
 
+static const char *check_stage(const char *text)
+{
+    return !*text || strchr("/$", *text)
+               ? NULL
+               : "is neither an absolute path nor a variable of the nodes, such as $TMPDIR";
+}
+
 static const char *check_model(const char *text)
 {
     return models_find(text) || settings_model_is_file(text)

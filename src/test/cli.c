@@ -2,6 +2,7 @@
 #include "config.h"
 #include "src/cli.h"
 
+#include "src/log.h"
 #include "t/tap.h"
 
 static bool flag;
@@ -10,7 +11,7 @@ static long number;
 static const char *typed;
 static struct cli_list list;
 static const struct cli_option options[] = {
-    {"verbose", 'v', CLI_FLAG, NULL, "say more", &flag, 0, 0},
+    {"force", 'f', CLI_FLAG, NULL, "ask nothing", &flag, 0, 0},
     {"gpus", 'g', CLI_STRING, "LIST", "counts", &word, 0, 0},
     {"port-base", 0, CLI_INT, "P", "first port", &number, 1, 65535},
     {"site", 0, CLI_STRING | CLI_TYPED, "SITE", "where", &typed, 0, 0},
@@ -35,7 +36,7 @@ int main(void)
     struct err e;
     int n, nrest;
 
-    ok(decode((char *[]){"--gpus", "1..4", "-v", "a", "-S", "k=1", "--set=k=2", "--", "-x", "y",
+    ok(decode((char *[]){"--gpus", "1..4", "-f", "a", "-S", "k=1", "--set=k=2", "--", "-x", "y",
                          NULL},
               &n, &nrest, &e) == 0, "a full command line is decoded");
     is_str(word, "1..4", "a value after a blank is decoded");
@@ -53,7 +54,7 @@ int main(void)
        e.text);
     ok(decode((char *[]){"--gpus", NULL}, &n, &nrest, &e) == -1,
        "a missing value is refused: %s", e.text);
-    ok(decode((char *[]){"--verbose=1", NULL}, &n, &nrest, &e) == -1,
+    ok(decode((char *[]){"--force=1", NULL}, &n, &nrest, &e) == -1,
        "a flag with a value is refused: %s",
        e.text);
     ok(decode((char *[]){"a", "b", NULL}, &n, &nrest, &e) == -1,
@@ -79,6 +80,20 @@ int main(void)
     setenv("UTEST_PORT_BASE", "x", 1);
     ok(decode((char *[]){NULL}, &n, &nrest, &e) == -1 && strstr(e.text, "UTEST_PORT_BASE"),
        "a variable with a bad value is named: %s", e.text);
+    unsetenv("UTEST_PORT_BASE");
+    ok(decode((char *[]){NULL}, &n, &nrest, &e) == 0 && log_shows(LOG_INFO) &&
+           !log_shows(LOG_DEBUG), "notes are written, steps are not");
+    ok(decode((char *[]){"-q", NULL}, &n, &nrest, &e) == 0 && log_shows(LOG_WARN) &&
+           !log_shows(LOG_INFO), "--quiet leaves warnings");
+    ok(decode((char *[]){"--verbose", NULL}, &n, &nrest, &e) == 0 && log_shows(LOG_DEBUG),
+       "--verbose writes all");
+    setenv("UTEST_QUIET", "1", 1);
+    ok(decode((char *[]){NULL}, &n, &nrest, &e) == 0 && !log_shows(LOG_INFO),
+       "the environment says it for all verbs");
+    ok(decode((char *[]){"-v", NULL}, &n, &nrest, &e) == 0 && log_shows(LOG_DEBUG),
+       "the command line overrides it");
+    ok(decode((char *[]){"-q", "-v", NULL}, &n, &nrest, &e) == -1 && e.code == ERR_USAGE,
+       "both are refused: %s", e.text);
     static const char *const names[] = {"qos", "time", "hold", "train.epochs", NULL};
     ok(!cli_nearest("foo", names) && !cli_nearest("load", names),
        "words of few letters with two differences are not near");

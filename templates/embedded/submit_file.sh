@@ -165,6 +165,7 @@ if [ -n "$mpi_error" ] && [ -z "$stopped_by" ] && [ ! -e "$attempt/.cancel" ]; t
     run_ranks
 fi
 {{finish}}
+{{unstage}}
 
 # Nodes that end runs are left out of later jobs (slurm.exclude_after). srun names them in the
 # output only. A rank that used too much memory was not lost because of its node.

@@ -22,7 +22,6 @@
 static const char *const batch_norms[] = {
     [BATCH_NORM_NONE] = "none", [BATCH_NORM_LOCAL] = "local", [BATCH_NORM_SYNC] = "sync"};
 
-/* Returns all entries of w, an array to be freed by the caller. */
 static struct safetensors_entry *list_weights(const struct weights *w, size_t *n, struct err *e)
 {
     struct safetensors_entry *list = mem_zero(w->nentries, sizeof *list, e);
@@ -139,7 +138,6 @@ static int read_model_document(const cJSON *root, struct network_config *config,
     return err_set(e, ERR_CHECKPOINT, "batch_norm: must be none, local or sync");
 }
 
-/* Returns a copy of the text of a key, or of "", to be freed by the caller. */
 static char *read_text(const cJSON *root, const char *name, struct err *e)
 {
     const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, name));

@@ -196,7 +196,6 @@ int safetensors_check_hash(const struct safetensors *s, const char *key, struct 
                          s->path);
 }
 
-/* Returns an integer in 0..max from JSON, or -1. */
 static int64_t get_whole(const cJSON *item, size_t max)
 {
     double v = cJSON_IsNumber(item) ? item->valuedouble : -1;

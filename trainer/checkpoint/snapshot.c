@@ -49,7 +49,6 @@ static void free_names(struct dirent **names, int n)
         free(names);
 }
 
-/* Removes the chosen files of dir except the `kept` newest. */
 static void remove_files(const char *dir, int (*choose)(const struct dirent *d), int kept)
 {
     struct dirent **names;

@@ -82,7 +82,6 @@ static int configure_bench(struct network_config *c, struct err *e)
     return options_network("bench", &opt_dtype, opt_size, c, e);
 }
 
-/* Writes synthetic images and targets to the network's input for the next step. */
 static int fill_input(struct network *n, const struct network_config *c, bool training,
                       struct err *e)
 {
@@ -245,7 +244,6 @@ static int run_bench(int noperands, char **operands, int nrest, char **rest, str
     struct optim *o = NULL;
     int rc = -1;
 
-    (void)noperands, (void)operands, (void)nrest, (void)rest;
     if (configure_bench(&c, e))
         return -1;
     struct network *n = network_create(&c, e);

@@ -181,7 +181,6 @@ static int check_file(const char *path, bool alone, struct count *count, struct 
 
 static bool is_any(const char *name)
 {
-    (void)name;
     return true;
 }
 
@@ -233,7 +232,6 @@ static int run_data_check(int noperands, char **operands, int nrest, char **rest
     struct err ignored;
     int rc = 0;
 
-    (void)nrest, (void)rest;
     cjson_addf(root, "schema=%d", 1);
     count.list = cjson_array(root, "files");
     for (int i = 0; rc == 0 && i < noperands; i++)

@@ -61,7 +61,6 @@ static int run_data_convert(int noperands, char **operands, int nrest, char **re
                                     .shard = (int)shard, .bands = bands};
     size_t n;
 
-    (void)noperands, (void)operands, (void)nrest, (void)rest;
     if (!dir || !out || !to)
         return err_set(e, ERR_USAGE,
                        "data convert: --data DIR, --out DIR and --to WORD are needed");

@@ -126,7 +126,6 @@ static int run_data_preview(int noperands, char **operands, int nrest, char **re
     struct dataset_config config = {.dir = dir, .folders = &folders, .channels = (int)channels};
     struct settings c;
 
-    (void)noperands, (void)operands, (void)nrest, (void)rest;
     if (!dir || !out || !size)
         return err_set(e, ERR_USAGE,
                        "data preview: --data DIR, --out DIR and --size HxW are needed");

@@ -88,7 +88,6 @@ static int run_data_split(int noperands, char **operands, int nrest, char **rest
         .train_list = train_list, .val_list = val_list,
         .masks = {soft_masks, (int)classes, ignore, class_file, NULL}};
 
-    (void)noperands, (void)operands, (void)nrest, (void)rest;
     if (!dir || !out)
         return err_set(e, ERR_USAGE, "data split: --data DIR and --out FILE are needed");
     struct split *s = split_create(&config, e);

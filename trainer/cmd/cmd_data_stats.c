@@ -228,7 +228,6 @@ static int run_data_stats(int noperands, char **operands, int nrest, char **rest
 {
     int height = 0, width = 0, rc = 0;
 
-    (void)noperands, (void)operands, (void)nrest, (void)rest;
     if (!dir)
         return err_set(e, ERR_USAGE, "data stats: --data DIR is needed");
     if (size && options_size(size, &height, &width, e))

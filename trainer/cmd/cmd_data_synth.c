@@ -21,7 +21,6 @@ static int run_data_synth(int noperands, char **operands, int nrest, char **rest
 {
     int height, width;
 
-    (void)noperands, (void)operands, (void)nrest, (void)rest;
     if (!out)
         return err_set(e, ERR_USAGE, "data synth: --out DIR is needed");
     if (options_size(size, &height, &width, e))

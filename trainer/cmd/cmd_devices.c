@@ -156,7 +156,7 @@ static void print_devices_text(const char *name, int cores, long online,
     printf("backends      ");
     for (size_t i = 0; backends[i]; i++)
         printf(" %s", backends[i]->name);
-    printf("\ncommunicators  self thread");
+    printf("\ncommunicators  self node");
     if (cuda->nccl)
         printf(" nccl");
     if (*comm_mpi_version())
@@ -182,7 +182,7 @@ static int print_devices_json(const char *name, int cores, long online,
                               const struct cuda_info *cuda, const struct verdicts_tally *tally,
                               struct err *e)
 {
-    const char *ways[] = {"self", "thread", NULL, NULL};
+    const char *ways[] = {"self", "node", NULL, NULL};
     int nways = 2;
     cJSON *o = cJSON_CreateObject(), *list;
 
@@ -216,7 +216,6 @@ static int run_devices(int noperands, char **operands, int nrest, char **rest, s
     struct compute cpu;
     long online = sysconf(_SC_NPROCESSORS_ONLN);
 
-    (void)noperands, (void)operands, (void)nrest, (void)rest;
     cuda_info_read(&cuda);
     if (compute_choose(&cpu, "cpu", e) || (opt_check && check_kernels(&cuda, &tally, e)))
         return -1;

@@ -228,10 +228,7 @@ static int run_eval(int noperands, char **operands, int nrest, char **rest, stru
 {
     struct trained t = {0};
 
-    (void)noperands, (void)operands, (void)nrest, (void)rest;
     shutdown_catch(false);
-    if (opt_json)
-        log_open("unet-train", LOG_WARN);
     int rc = configure_eval(&t.config, e) ? -1 : evaluate_data(&t, e);
     trained_close(&t);
     return rc;

@@ -42,7 +42,6 @@ static int run_export(int noperands, char **operands, int nrest, char **rest, st
 {
     struct trained t = {.config = {.backend = "ref", .threads = 1}};
 
-    (void)noperands, (void)operands, (void)nrest, (void)rest;
     if (!opt_checkpoint || (!opt_onnx && !opt_safetensors))
         return err_set(e, ERR_USAGE,
                        "export: --checkpoint PATH is needed, and --onnx FILE or "

@@ -161,7 +161,6 @@ static int run_model(int noperands, char **operands, int nrest, char **rest, str
 {
     const struct model *m;
 
-    (void)nrest, (void)rest;
     if (opt_list) {
         for (size_t i = 0; (m = model_builtin(i)); i++)
             puts(m->name);

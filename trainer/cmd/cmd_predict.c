@@ -95,7 +95,6 @@ static const char details[] =
     "\n"
     "  unet-train predict --checkpoint STUDY/runs/unet-g01-s1 --out masks --overlay images\n";
 
-/* Sets dst to DIR/NAME followed by suffix. */
 static void path_for(const char *name, const char *suffix, char dst[PATH_MAX])
 {
     snprintf(dst, PATH_MAX, "%.1500s/%.2500s%.50s", opt_out, name, suffix);
@@ -287,7 +286,6 @@ static float *predict_pixels(struct predict_job *w, const float *pixels,
                       : predict_resized(t->network, &t->config, pixels, r->height, r->width, e);
 }
 
-/* Creates the folders of DIR/NAME below DIR. */
 static int make_folders(const char *name, struct err *e)
 {
     char path[PATH_MAX];
@@ -487,7 +485,6 @@ static int check_masks(const struct image_list *list, struct err *e)
     return 0;
 }
 
-/* Reads the classes of the checkpoint's masks. */
 static int open_classes(const struct trained *t, struct err *e)
 {
     const struct mask_options masks = {.classes = t->config.classes,
@@ -551,7 +548,6 @@ static int run_predict(int noperands, char **operands, int nrest, char **rest, s
     struct trained t = {.config = {.backend = opt_backend, .threads = (int)opt_threads}};
     struct predict_job w = {.trained = &t};
 
-    (void)nrest, (void)rest;
     shutdown_catch(false);
     int rc = check_options(&t.config, e) || image_list_create(&w.list, operands, noperands, e) ||
                      predict(&w, e)

@@ -55,7 +55,8 @@ static bool opt_bandwidth;
 
 static const struct cli_option options[] = {
     {"run", 0, CLI_STRING, "FILE",
-     "run.json of the run, unless --out has one; no option below --resume may be used with it",
+     "run.json of the run, unless --out has one; of the options below --resume only --data may be "
+     "used with it, for a copy of the data",
      &opt_run, 0, 0},
     {"out", 'o', CLI_STRING, "DIR",
      "folder for the results, made if needed; an interrupted run there continues", &opt_out, 0, 0},
@@ -220,7 +221,7 @@ static int configure_run(struct settings *c, struct err *e)
     if (!opt_run)
         return configure_by_hand(c, e);
     for (int i = 0; i < NKEYED; i++)
-        if (keyed[i])
+        if (keyed[i] && i != OPT_DATA)
             return err_set(e, ERR_USAGE, "train: --%s cannot be used with --run, whose file has "
                            "this setting; edit %s or leave --run out", keys[i].option, opt_run);
     if (opt_size || opt_gpus || opt_set.count)
@@ -329,7 +330,8 @@ static int run_rank(struct settings *c, const struct rank_identity *self, struct
         return -1;
     struct dataset_config data = {
         .workers = strcmp(c->data.files, "workers") == 0 ? c->layout.gpus : 0,
-        .split_file = c->data.split, .dir = c->data.dir, .height = c->data.height,
+        .split_file = c->data.split, .dir = keyed[OPT_DATA] ? keyed[OPT_DATA] : c->data.dir,
+        .height = c->data.height,
         .width = c->data.width, .channels = c->data.channels,
         .masks = options_masks(c), .scale = options_scale(c), .cache = c->data.cache,
         .sharers = c->layout.tasks_per_node * c->layout.gpus_per_task,
@@ -478,7 +480,7 @@ static int run_training(void *arg, const struct local_ranks *local, bool *relaye
     k->arg = &start;
     shutdown_catch(true);
     if (rank_identity_launched_task() != 0) {
-        log_open("unet-train", LOG_WARN); /* only one rank logs progress */
+        log_set_level(LOG_WARN); /* only one rank logs progress */
     } else {
         if (check_resume(&start.log_refused) == 0)
             start.log = run_log_open(opt_out, &start.again, &start.log_refused);
@@ -508,7 +510,6 @@ static int run_train(int noperands, char **operands, int nrest, char **rest, str
     struct training_start start = {&c, clock_now()};
     bool relayed = false;
 
-    (void)noperands, (void)operands, (void)nrest, (void)rest;
     int rc = configure_run(&c, e);
     if (rc == 0) {
         complete_model(&c);

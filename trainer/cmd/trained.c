@@ -14,7 +14,6 @@
 
 #define WEIGHTS "weights.safetensors"
 
-/* Returns K of "attempt-K", or 0. */
 static long attempt_number(const char *name)
 {
     char *end;

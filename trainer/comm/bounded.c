@@ -19,7 +19,6 @@ static struct {
 
 static void *run_body(void *arg)
 {
-    (void)arg;
     int rc = call.body();
 
     pthread_mutex_lock(&call.lock);

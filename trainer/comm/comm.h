@@ -28,9 +28,9 @@ struct comm_ops {
     /* Reduces n elements over all ranks, in place, with the same bits on every rank. comm_sum_float
      * and the functions after it are the typed forms. */
     int (*reduce)(struct comm *c, void *values, size_t n, enum reduce_op op, struct err *e);
-    /* Starts a sum of a slice; several may be in flight. Every rank starts them in the same
-     * order. wait completes all of them, and a communicator without a thread of its own may do all
-     * of the work in wait. */
+    /* (Optional: by comm_start_sum_float and comm_wait) Starts a sum of a slice; several may be in
+     * flight. Every rank starts them in the same order. wait completes all of them, and a
+     * communicator without a thread of its own may do all of the work in wait. */
     int (*start_sum_float)(struct comm *c, float *values, size_t n, struct err *e);
     int (*wait)(struct comm *c, struct err *e);
     /* Sums a few doubles within a step, while slices stay in flight. */
@@ -90,6 +90,18 @@ static inline int comm_sum_float(struct comm *c, float *values, size_t n, struct
     return c->ops->reduce(c, values, n, REDUCE_SUM_FLOAT, e);
 }
 
+/* Without start_sum_float the sum is complete on return. */
+static inline int comm_start_sum_float(struct comm *c, float *values, size_t n, struct err *e)
+{
+    return c->ops->start_sum_float ? c->ops->start_sum_float(c, values, n, e)
+                                   : comm_sum_float(c, values, n, e);
+}
+
+static inline int comm_wait(struct comm *c, struct err *e)
+{
+    return c->ops->wait ? c->ops->wait(c, e) : 0;
+}
+
 static inline int comm_sum_double(struct comm *c, double *values, size_t n, struct err *e)
 {
     return c->ops->reduce(c, values, n, REDUCE_SUM_DOUBLE, e);
@@ -116,6 +128,12 @@ void comm_count(struct comm *c);
  * lifeline knows of a failure, if interrupt or leaving asks the run to end, or if the time is up;
  * the lifeline then finds out, within some seconds, which rank is behind. */
 int comm_check_wait(struct comm *c, const char *what, double waited_s, struct err *e);
+
+/* Functions of barrier_check_f with a communicator as arg: comm_check_wait in the collective
+ * c->what, and in a sum_small. */
+int comm_check_main(void *arg, double waited_s, struct err *e);
+int comm_check_small(void *arg, double waited_s, struct err *e);
+extern const char comm_small_sum[]; /* what a sum_small is called */
 
 /* Fails if the lifeline knows of a failure, and sets c->relayed. */
 int comm_check_lifeline(struct comm *c, struct err *e);

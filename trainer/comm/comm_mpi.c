@@ -10,7 +10,6 @@
 
 struct comm *comm_mpi_open(const struct comm_mpi_config *config, struct err *e)
 {
-    (void)config;
     err_set(e, ERR_CONFIG, "this unet-train was built without MPI, which runs of several tasks "
                            "need; install an MPI library with its compiler wrapper, run configure "
                            "--with-mpi=yes, and build again");
@@ -54,7 +53,6 @@ const char *comm_mpi_version(void)
 #define CHUNK ((size_t)1 << 30) /* elements or bytes of a call, at most; MPI's counts are int */
 
 static const char gradient_sum[] = "a sum of gradients";
-static const char small_sum[] = "a sum within a step";
 
 struct mpi {
     MPI_Request *requests;
@@ -67,7 +65,6 @@ struct mpi {
     MPI_Comm across_small; /* a duplicate of across for sum_small */
     pthread_mutex_t lock;  /* held by the MPI calls of sums, as sum_small may run beside others */
     int nacross;
-    struct reduce_list pending; /* slices started but not summed yet, with nodes */
 };
 
 static int provided_level;
@@ -105,18 +102,6 @@ static int fail_call(struct comm *c, int rc, const char *what, struct err *e)
         *line = ' ';
     return err_set(e, ERR_PEER, "rank %d of %d on %s: %s failed: %s", c->rank, c->size, c->host,
                    what, text);
-}
-
-static int check_main_wait(void *arg, double waited_s, struct err *e)
-{
-    struct comm *c = arg;
-
-    return comm_check_wait(c, c->what, waited_s, e);
-}
-
-static int check_small_wait(void *arg, double waited_s, struct err *e)
-{
-    return comm_check_wait(arg, small_sum, waited_s, e);
 }
 
 /* Sleeps between two polls, but not during the first 0.5 ms if this thread has a core of its
@@ -172,7 +157,7 @@ static int finish_requests(struct comm *c, const char *what, struct err *e)
 {
     struct mpi *m = mpi_of(c);
 
-    if (poll_requests(c, m->requests, m->nrequests, what, is_alone(c), check_main_wait, e))
+    if (poll_requests(c, m->requests, m->nrequests, what, is_alone(c), comm_check_main, e))
         return -1;
     m->nrequests = 0;
     return 0;
@@ -193,7 +178,7 @@ static MPI_Request *new_request(struct comm *c, const char *what, struct err *e)
 static int finish_call(struct comm *c, int rc, MPI_Request *request, const char *what,
                        struct err *e)
 {
-    return rc == MPI_SUCCESS ? poll_requests(c, request, 1, what, is_alone(c), check_main_wait, e)
+    return rc == MPI_SUCCESS ? poll_requests(c, request, 1, what, is_alone(c), comm_check_main, e)
                              : fail_call(c, rc, what, e);
 }
 
@@ -250,41 +235,23 @@ static int mpi_reduce(struct comm *c, void *values, size_t n, enum reduce_op op,
     return reduce_slices(c, &(struct slice){values, n, op}, 1, reduce_name(op), e);
 }
 
-/* Testing the earlier requests lets MPI make progress, as it has no thread for that. With nodes it
- * is faster to sum all slices together in mpi_wait. */
+/* With nodes it is faster to sum all slices together in mpi_wait. */
 static int mpi_start_sum_float(struct comm *c, float *values, size_t n, struct err *e)
 {
     struct slice slice = {values, n, REDUCE_SUM_FLOAT};
     struct mpi *m = mpi_of(c);
-    int done;
 
-    if (!m->node) {
-        comm_enter(c, gradient_sum);
-        if (start_reduce(c, &slice, gradient_sum, e))
-            return -1;
-        int rc = test_requests(m, m->requests, m->nrequests, &done);
-        return rc == MPI_SUCCESS ? 0 : fail_call(c, rc, gradient_sum, e);
-    }
-    return reduce_list_add(&m->pending, slice, e);
+    return m->node ? node_start(m->node, slice, e) : reduce_slices(c, &slice, 1, gradient_sum, e);
 }
 
-/* Sums consecutive slices that are in the node's memory together, and likewise consecutive
- * others. */
 static int mpi_wait(struct comm *c, struct err *e)
 {
     struct mpi *m = mpi_of(c);
-    const struct slice *slices = m->pending.items;
-    size_t n = m->pending.n;
-    int rc = 0;
 
-    m->pending.n = 0;
     if (!m->node)
-        return finish_requests(c, gradient_sum, e);
-    for (size_t at = 0, end; rc == 0 && at < n; at = end) {
-        end = at + node_alike(m->node, slices + at, n - at);
-        rc = reduce_slices(c, slices + at, end - at, gradient_sum, e);
-    }
-    return rc;
+        return 0;
+    comm_enter(c, gradient_sum);
+    return node_finish(m->node, is_alone(c), m->nacross > 1 ? reduce_across : NULL, c, e);
 }
 
 static int reduce_across_small(void *arg, const struct slice *slices, size_t nslices,
@@ -300,8 +267,8 @@ static int reduce_across_small(void *arg, const struct slice *slices, size_t nsl
                                 MPI_SUM, m->across_small, &request);
         pthread_mutex_unlock(&m->lock);
         if (rc != MPI_SUCCESS)
-            return fail_call(c, rc, small_sum, e);
-        if (poll_requests(c, &request, 1, small_sum, c->spins, check_small_wait, e))
+            return fail_call(c, rc, comm_small_sum, e);
+        if (poll_requests(c, &request, 1, comm_small_sum, c->spins, comm_check_small, e))
             return -1;
     }
     return 0;
@@ -372,7 +339,7 @@ static int mpi_exchange(struct comm *c, int peer, char *data, size_t nbytes, str
         rc = MPI_Isend(data, n, MPI_BYTE, peer, 0, MPI_COMM_WORLD, &requests[1]);
     pthread_mutex_unlock(&mpi_of(c)->lock);
     return rc == MPI_SUCCESS
-               ? poll_requests(c, requests, 2, c->what, is_alone(c), check_main_wait, e)
+               ? poll_requests(c, requests, 2, c->what, is_alone(c), comm_check_main, e)
                : fail_call(c, rc, c->what, e);
 }
 
@@ -395,7 +362,6 @@ static void destroy_mpi(struct mpi *m)
     node_destroy(m->node);
     pthread_mutex_destroy(&m->lock);
     free(m->hosts);
-    free(m->pending.items);
     free(m->requests);
     free(m);
 }
@@ -427,7 +393,6 @@ static void mpi_close(struct comm *c)
 
 /* --- the ranks of a host --- */
 
-/* Whether local_ok is true on all ranks of this host. */
 static bool all_agree(struct mpi *m, bool local_ok)
 {
     int all = local_ok;
@@ -530,7 +495,7 @@ static int open_nodes(struct comm *c, struct err *e)
         rc = MPI_Bcast(&m->nacross, 1, MPI_INT, 0, m->local);
     if (rc != MPI_SUCCESS)
         return fail_call(c, rc, "MPI_Comm_split", e);
-    node_set_check(m->node, check_main_wait, check_small_wait, c);
+    node_set_check(m->node, comm_check_main, comm_check_small, c);
     return 0;
 }
 

@@ -33,7 +33,6 @@ struct nccl {
     void *pinned, *local; /* staging buffers of nbytes each */
     size_t nbytes;
     void *buffer, *buffer_handle; /* of device_reduce_buffer: memory, its handle of NCCL; or NULL */
-    struct reduce_list pending; /* slices started but not summed yet */
 };
 
 static struct nccl *nccl_of(struct comm *c)
@@ -225,15 +224,9 @@ static int start_broadcast(struct nccl *n, size_t nbytes, int root)
                                n->ops->stream(n->device));
 }
 
-static int reduce_values(struct comm *c, const char *what, void *values, size_t count,
-                         enum reduce_op op, struct err *e)
-{
-    return stage_all(c, what, values, count * reduce_element(op), start_reduce, (int)op, e);
-}
-
 static int nccl_reduce(struct comm *c, void *values, size_t n, enum reduce_op op, struct err *e)
 {
-    return reduce_values(c, reduce_name(op), values, n, op, e);
+    return stage_all(c, reduce_name(op), values, n * reduce_element(op), start_reduce, (int)op, e);
 }
 
 static int nccl_sum_small(struct comm *c, double *values, size_t n, struct err *e)
@@ -241,25 +234,11 @@ static int nccl_sum_small(struct comm *c, double *values, size_t n, struct err *
     return nccl_reduce(c, values, n, REDUCE_SUM_DOUBLE, e);
 }
 
-static int nccl_start_sum_float(struct comm *c, float *values, size_t n, struct err *e)
-{
-    struct slice slice = {values, n, REDUCE_SUM_FLOAT};
-
-    return reduce_list_add(&nccl_of(c)->pending, slice, e);
-}
-
+/* The sums of a step are in the devices' queues. */
 static int nccl_wait(struct comm *c, struct err *e)
 {
-    struct reduce_list *list = &nccl_of(c)->pending;
-    size_t count = list->n;
-
-    if (count == 0 && c->lifeline)
-        lifeline_count(c->lifeline); /* a step whose sums are in the devices' queues */
-    list->n = 0;
-    for (size_t i = 0; i < count; i++)
-        if (reduce_values(c, "a sum of gradients", list->items[i].values, list->items[i].n,
-                          REDUCE_SUM_FLOAT, e))
-            return -1;
+    if (c->lifeline)
+        lifeline_count(c->lifeline);
     return 0;
 }
 
@@ -308,7 +287,7 @@ static int nccl_barrier(struct comm *c, struct err *e)
 {
     int64_t one = 1;
 
-    return reduce_values(c, "a barrier", &one, 1, REDUCE_SUM_INT64, e);
+    return stage_all(c, "a barrier", &one, sizeof one, start_reduce, REDUCE_SUM_INT64, e);
 }
 
 static int nccl_exchange(struct comm *c, int peer, char *data, size_t nbytes, struct err *e)
@@ -327,7 +306,6 @@ static int nccl_exchange(struct comm *c, int peer, char *data, size_t nbytes, st
 
 static void nccl_abort(struct comm *c, const struct err *e)
 {
-    (void)e;
     abort_links(nccl_of(c));
 }
 
@@ -361,7 +339,6 @@ static void nccl_close(struct comm *c)
         (void)n->calls->mem_free(n->buffer);
     n->ops->free(n->device, DEVICE_HOST, n->pinned);
     n->ops->free(n->device, DEVICE_LOCAL, n->local);
-    free(n->pending.items);
     free(n);
     free(c);
 }
@@ -372,7 +349,6 @@ static int nccl_device_reduce_buffer(struct comm *c, size_t nbytes, void **p, st
 {
     struct nccl *n = nccl_of(c);
 
-    (void)e;
     *p = NULL;
     if (!n->calls->mem_alloc || n->calls->mem_alloc(&n->buffer, nbytes) != NCCL_SUCCESS) {
         n->buffer = NULL;
@@ -388,7 +364,6 @@ static const struct comm_ops nccl_ops = {
     .name = "nccl",
     .reduce_buffer = comm_no_reduce_buffer,
     .reduce = nccl_reduce,
-    .start_sum_float = nccl_start_sum_float,
     .wait = nccl_wait,
     .sum_small = nccl_sum_small,
     .broadcast = nccl_broadcast,

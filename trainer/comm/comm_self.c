@@ -9,31 +9,21 @@
 
 static int self_reduce(struct comm *c, void *values, size_t n, enum reduce_op op, struct err *e)
 {
-    (void)c, (void)values, (void)n, (void)op, (void)e;
-    return 0;
-}
-
-static int self_start_sum_float(struct comm *c, float *values, size_t n, struct err *e)
-{
-    (void)c, (void)values, (void)n, (void)e;
     return 0;
 }
 
 static int self_sum_small(struct comm *c, double *values, size_t n, struct err *e)
 {
-    (void)c, (void)values, (void)n, (void)e;
     return 0;
 }
 
 static int self_barrier(struct comm *c, struct err *e)
 {
-    (void)c, (void)e;
     return 0;
 }
 
 static int self_broadcast(struct comm *c, void *data, size_t nbytes, int root, struct err *e)
 {
-    (void)c, (void)data, (void)nbytes;
     if (root != 0)
         return err_set(e, ERR_INTERNAL, "broadcast from rank %d of 1", root);
     return 0;
@@ -41,14 +31,12 @@ static int self_broadcast(struct comm *c, void *data, size_t nbytes, int root, s
 
 static int self_gather(struct comm *c, const void *one, void *all, size_t nbytes, struct err *e)
 {
-    (void)c, (void)e;
     memcpy(all, one, nbytes);
     return 0;
 }
 
 static void self_abort(struct comm *c, const struct err *e)
 {
-    (void)c, (void)e;
 }
 
 static void self_close(struct comm *c)
@@ -60,8 +48,6 @@ static const struct comm_ops self_ops = {
     .name = "self",
     .reduce_buffer = comm_no_reduce_buffer,
     .reduce = self_reduce,
-    .start_sum_float = self_start_sum_float,
-    .wait = self_barrier,
     .sum_small = self_sum_small,
     .broadcast = self_broadcast,
     .gather = self_gather,

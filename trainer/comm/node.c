@@ -36,6 +36,7 @@ struct node {
     struct shared_reduce main, small;
     size_t buffer_bytes; /* of one rank */
     void **values;      /* the slice being reduced, by rank */
+    struct reduce_list started;
 };
 
 /* --- the shared memory --- */
@@ -175,6 +176,7 @@ void node_destroy(struct node *g)
     shared_reduce_close(&g->small);
     unmap_shared(&g->control);
     unmap_shared(&g->buffer);
+    free(g->started.items);
     free(g->values);
     free(g);
 }
@@ -219,21 +221,11 @@ int node_join_buffer(struct node *g, size_t n, const struct node_offer *from, fl
     return 0;
 }
 
-bool node_is_in_buffer(const struct node *g, const void *values)
+static bool is_in_buffer(const struct node *g, const void *values)
 {
     const char *p = values, *base = g->buffer.base;
 
     return base && p >= base && p < base + g->buffer.nbytes;
-}
-
-size_t node_alike(const struct node *g, const struct slice *slices, size_t n)
-{
-    bool placed = n > 0 && node_is_in_buffer(g, slices[0].values);
-    size_t alike = 0;
-
-    while (alike < n && node_is_in_buffer(g, slices[alike].values) == placed)
-        alike++;
-    return alike;
 }
 
 /* --- sums --- */
@@ -244,7 +236,7 @@ static uint64_t hash_slices(const struct node *g, const struct slice *slices, si
     const char *own = (char *)g->buffer.base + (size_t)g->rank * g->buffer_bytes;
 
     for (size_t i = 0; i < n; i++) {
-        bool placed = node_is_in_buffer(g, slices[i].values);
+        bool placed = is_in_buffer(g, slices[i].values);
         uint64_t words[] = {slices[i].n, slices[i].op,
                             placed ? (uint64_t)((const char *)slices[i].values - own) + 1 : 0};
         h = hash_bytes(h, words, sizeof words);
@@ -291,11 +283,35 @@ int node_reduce(struct node *g, bool spins, const struct slice *slices, size_t n
                 shared_reduce_across_f across, void *arg, struct err *e)
 {
     g->main.barrier.spins = spins;
-    if (nslices > 0 && node_is_in_buffer(g, slices[0].values))
+    if (nslices > 0 && is_in_buffer(g, slices[0].values))
         return reduce_placed(g, slices, nslices, across, arg, e);
     for (size_t i = 0; i < nslices; i++)
         if (shared_reduce_run(&g->main, slices[i], across, arg, e))
             return -1;
+    return 0;
+}
+
+int node_start(struct node *g, struct slice s, struct err *e)
+{
+    return reduce_list_add(&g->started, s, e);
+}
+
+/* Slices that follow each other in the buffer are summed together, and likewise others. */
+int node_finish(struct node *g, bool spins, shared_reduce_across_f across, void *arg, struct err *e)
+{
+    const struct slice *slices = g->started.items;
+    size_t n = g->started.n, at = 0;
+
+    g->started.n = 0;
+    while (at < n) {
+        size_t end = at + 1;
+
+        while (end < n && is_in_buffer(g, slices[end].values) == is_in_buffer(g, slices[at].values))
+            end++;
+        if (node_reduce(g, spins, slices + at, end - at, across, arg, e))
+            return -1;
+        at = end;
+    }
     return 0;
 }
 

@@ -43,17 +43,16 @@ int node_offer_buffer(struct node *g, size_t n, struct node_offer *dst, float **
 int node_join_buffer(struct node *g, size_t n, const struct node_offer *offer, float **own,
                     struct err *e);
 
-/* Returns whether values points into the node's buffer. */
-bool node_is_in_buffer(const struct node *g, const void *values);
-
-/* Returns how many of the n slices, from the first one on, are either all in the buffer or all
- * elsewhere. */
-size_t node_alike(const struct node *g, const struct slice *slices, size_t n);
-
 /* Collective: every rank brings slices of the same sizes and operations, either all or none of them
  * in the buffer. across: includes other nodes; NULL if there are none. spins: as in barrier.h. */
 int node_reduce(struct node *g, bool spins, const struct slice *slices, size_t nslices,
                 shared_reduce_across_f across, void *arg, struct err *e);
+
+/* node_start keeps a slice; node_finish does as node_reduce for all that were kept, each in the
+ * buffer or elsewhere. */
+int node_start(struct node *g, struct slice s, struct err *e);
+int node_finish(struct node *g, bool spins, shared_reduce_across_f across, void *arg,
+                struct err *e);
 
 /* As node_reduce for a small slice; another thread may be in node_reduce meanwhile. */
 int node_reduce_small(struct node *g, bool spins, struct slice s, shared_reduce_across_f across,

@@ -40,7 +40,6 @@ void graph_destroy(struct graph *g)
     free(g);
 }
 
-/* Makes room for one more element of a small array. */
 static int extend_array(void **array, size_t count, size_t size, struct err *e)
 {
     void *p = realloc(*array, (count + 1) * size);

@@ -84,7 +84,6 @@ static const char *name_of(const struct graph *g, const struct tensor *t)
     return t == g->input ? "image" : t == g->logits ? "logits" : t->name;
 }
 
-/* Adds an op's attributes and returns its type in ONNX, or NULL. */
 static const char *describe_op(const struct op *op, struct buf *node)
 {
     if (op->kind == &conv2d_kind) {
@@ -156,7 +155,6 @@ static void add_subsample(struct buf *graph, const struct graph *g, const struct
     add_numbers(graph, pads, numbers, 8);
 }
 
-/* Appends the flattening of an image to channels of one pixel, in the order H, W, C. */
 static void add_flatten(struct buf *graph, const struct graph *g, const struct op *op)
 {
     const int64_t shape[4] = {0, op->attr.channels, 1, 1}, order[4] = {0, 2, 3, 1};

@@ -24,7 +24,6 @@ static void add_binary(struct image_loss *l, const float *weights, const float *
     l->dice += 1 - (2 * common + 1) / (sum + 1);
 }
 
-/* Returns the logarithm of the sum of the logits' exponentials. */
 static double log_sum(const float *z, int classes)
 {
     float largest = z[0], sum = 0;

@@ -50,7 +50,6 @@ static int check_keys(const struct document_node *mapping, const char *const *kn
     return 0;
 }
 
-/* Sets *dst to the value of a key, which must have this type, or to NULL if it is absent. */
 static int get_typed(const struct document_node *root, const char *key, enum document_kind kind,
                      const struct document_node **dst, struct err *e)
 {
@@ -76,7 +75,6 @@ static int check_name(const struct document_node *node, struct err *e)
     return 0;
 }
 
-/* Checks the parameters of the model or of a variant: names and integers. */
 static int check_numbers(const struct document_node *mapping, struct err *e)
 {
     if (mapping->count > MAX_PARAMETERS)
@@ -263,7 +261,6 @@ static void set_number(struct variable *v, const char *name, int64_t number)
     snprintf(v->name, sizeof v->name, "%s", name);
 }
 
-/* Sets the variables that all expressions may use. */
 static void set_globals(struct builder *b, const char *variant)
 {
     const struct network_config *c = b->config;

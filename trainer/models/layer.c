@@ -34,7 +34,6 @@ static int check_number(const char *what, int64_t v, int64_t min, int64_t max, s
                    min, max);
 }
 
-/* Returns whether the tensor is called NAME.WHAT. */
 static bool is_param(const struct tensor *t, const char *name, const char *what)
 {
     size_t n = strlen(name);
@@ -98,7 +97,6 @@ static int check_name(const struct graph *g, const char *name, struct err *e)
 static struct tensor *append_conv(struct graph *g, const struct network_config *config,
                                   const struct layer_args *a, struct tensor *x, struct err *e)
 {
-    (void)config;
     if (a->kernel != 1 && a->kernel != 3) {
         err_set(e, ERR_CONFIG, "a kernel of %" PRId64 "; it can be 1 or 3", a->kernel);
         return NULL;
@@ -117,7 +115,6 @@ static struct tensor *append_conv_transpose(struct graph *g, const struct networ
                                             const struct layer_args *a, struct tensor *x,
                                             struct err *e)
 {
-    (void)config;
     if (check_number("kernel", a->kernel, 2, 3, e) ||
         check_number("channels", a->channels, 1, MAX_CHANNELS, e) ||
         check_weights(x, a->channels, a->kernel * a->kernel, e) || check_name(g, a->name, e))
@@ -153,7 +150,6 @@ static int check_pool(const struct tensor *x, struct err *e)
 static struct tensor *append_subsample(struct graph *g, const struct network_config *config,
                                        const struct layer_args *a, struct tensor *x, struct err *e)
 {
-    (void)config;
     if (check_number("channels", a->channels, x->shape.dim[DIM_C], MAX_CHANNELS, e))
         return NULL;
     return subsample_append(g, x, a->channels, e);
@@ -165,7 +161,6 @@ static struct tensor *append_dense(struct graph *g, const struct network_config 
 {
     char shape[64];
 
-    (void)config;
     if (!is_point(x)) {
         err_set(e, ERR_CONFIG, "the input is %s, but must be 1x1xC: add `- flatten` or "
                 "`- global_avg_pool` before it", layer_shape(x, shape));
@@ -183,7 +178,6 @@ static struct tensor *append_dense(struct graph *g, const struct network_config 
 static struct tensor *append_dropout(struct graph *g, const struct network_config *config,
                                      const struct layer_args *a, struct tensor *x, struct err *e)
 {
-    (void)config;
     if (!(a->rate >= 0 && a->rate < 1)) {
         err_set(e, ERR_CONFIG, "a rate of %g; it must be at least 0 and below 1", a->rate);
         return NULL;
@@ -207,14 +201,12 @@ static int check_pair(const struct layer_args *a, const struct tensor *x, bool c
 static struct tensor *append_concat(struct graph *g, const struct network_config *config,
                                     const struct layer_args *a, struct tensor *x, struct err *e)
 {
-    (void)config;
     return check_pair(a, x, false, e) ? NULL : concat_append(g, x, a->with, e);
 }
 
 static struct tensor *append_add(struct graph *g, const struct network_config *config,
                                  const struct layer_args *a, struct tensor *x, struct err *e)
 {
-    (void)config;
     return check_pair(a, x, true, e) ? NULL : add_append(g, x, a->with, e);
 }
 

@@ -51,7 +51,6 @@ static int copy_class_weights(struct network *n, struct err *e)
     return 0;
 }
 
-/* Finds the model and the backend, and completes and checks the configuration. */
 static int configure(struct network *n, const struct network_config *config, struct err *e)
 {
     n->model = model_open(config->model, e);
@@ -113,9 +112,6 @@ static int open_device(struct network *n, struct err *e)
 
     if (!n->backend->device)
         return 0;
-    if (getenv("UNET_RECORD"))
-        return err_set(e, ERR_CONFIG, "UNET_RECORD is not read any more: unset it, and for steps "
-                       "without CUDA graphs set UNET_CAPTURE=off");
     if (runner_open(&n->runner, n->backend->device, n->config.device, e) < 0)
         return -1;
     n->runner.ops->configure(n->runner.device, &c);
@@ -131,7 +127,6 @@ static void set_threads(const struct network *n)
 #ifdef _OPENMP
     omp_set_num_threads(n->config.threads);
 #else
-    (void)n;
 #endif
 }
 

@@ -14,7 +14,6 @@ struct op_total {
     double least; /* seconds, at the peak rates */
 };
 
-/* Returns the weights of a convolution, or NULL for other ops. */
 static const struct tensor *find_weights(const struct op *op)
 {
     if (op->kind == &conv2d_kind || op->kind == &conv_transpose2d_kind)

@@ -8,7 +8,6 @@ static int infer_add(const struct op_attr *attr, struct tensor *const *in, struc
 {
     struct shape scale_shift = {2, {2, in[0]->shape.dim[DIM_C]}};
 
-    (void)attr;
     if (!shape_equal(&in[0]->shape, &in[1]->shape))
         return err_set(e, ERR_INTERNAL, "add: %s and %s differ in shape", in[0]->name, in[1]->name);
     if (in[OP_NORM_SCALE_SHIFT] && !shape_equal(&in[OP_NORM_SCALE_SHIFT]->shape, &scale_shift))

@@ -8,7 +8,6 @@ static int infer_pool(const struct op_attr *attr, struct tensor *const *in, stru
 {
     const int64_t *x = in[0]->shape.dim;
 
-    (void)attr;
     if (x[DIM_H] < 2 || x[DIM_W] < 2)
         return err_set(e, ERR_INTERNAL, "avg_pool2d: height and width must be 2 at least");
     out[0] = shape_nhwc(x[DIM_N], x[DIM_H] / 2, x[DIM_W] / 2, x[DIM_C]);

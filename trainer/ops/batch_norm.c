@@ -25,7 +25,6 @@ static int infer_batch_norm(const struct op_attr *attr, struct tensor *const *in
 static int infer_batch_norm_infer(const struct op_attr *attr, struct tensor *const *in,
                                   struct shape *out, struct err *e)
 {
-    (void)attr;
     out[0] = in[0]->shape;
     return check_channels(in, 1, 5, in[0]->shape.dim[DIM_C], e);
 }

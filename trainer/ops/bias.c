@@ -6,7 +6,6 @@
 static int infer_bias(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
                       struct err *e)
 {
-    (void)attr;
     out[0] = in[0]->shape;
     if (in[1]->shape.dim[0] != in[0]->shape.dim[DIM_C])
         return err_set(e, ERR_INTERNAL, "bias: %s does not fit its input", in[1]->name);
@@ -16,8 +15,6 @@ static int infer_bias(const struct op_attr *attr, struct tensor *const *in, stru
 static int infer_grad(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
                       struct err *e)
 {
-    (void)attr;
-    (void)e;
     out[0] = (struct shape){1, {in[0]->shape.dim[DIM_C]}};
     return 0;
 }

@@ -8,7 +8,6 @@ static int infer_concat(const struct op_attr *attr, struct tensor *const *in, st
 {
     const struct shape *a = &in[0]->shape, *b = &in[1]->shape;
 
-    (void)attr;
     out[0] = *a;
     out[0].dim[DIM_C] = b->dim[DIM_C];
     if (!shape_equal(&out[0], b))
@@ -21,7 +20,6 @@ static int infer_concat(const struct op_attr *attr, struct tensor *const *in, st
 static int infer_concat_grad(const struct op_attr *attr, struct tensor *const *in,
                              struct shape *out, struct err *e)
 {
-    (void)e;
     out[0] = out[1] = in[0]->shape;
     out[0].dim[DIM_C] = attr->split;
     out[1].dim[DIM_C] -= attr->split;

@@ -15,13 +15,11 @@ static int64_t stride_of(const struct op_attr *attr)
     return attr->stride ? attr->stride : 1;
 }
 
-/* Returns the height or width of the result. */
 static int64_t output_side(const struct op_attr *attr, int64_t side)
 {
     return (side + stride_of(attr) - 1) / stride_of(attr);
 }
 
-/* Returns the channels of both sources together; second may be NULL. */
 static int64_t channels_of(const struct tensor *x, const struct tensor *second)
 {
     return x->shape.dim[DIM_C] + (second ? second->shape.dim[DIM_C] : 0);

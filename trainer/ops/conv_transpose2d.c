@@ -13,7 +13,6 @@ static int infer_conv_transpose2d(const struct op_attr *attr, struct tensor *con
 {
     const struct shape *x = &in[0]->shape, *w = &in[1]->shape;
 
-    (void)attr;
     if (x->dim[DIM_C] != w->dim[IN_CHANNELS])
         return err_set(e, ERR_INTERNAL, "conv_transpose2d: %s does not fit its input", in[1]->name);
     out[0] = shape_nhwc(x->dim[DIM_N], 2 * x->dim[DIM_H], 2 * x->dim[DIM_W], w->dim[OUT_CHANNELS]);
@@ -45,7 +44,6 @@ static int infer_weights(struct tensor *const *in, struct shape *out, struct err
 static int infer_grad(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
                       struct err *e)
 {
-    (void)attr;
     if (in[1] && infer_input(in, out, e) < 0)
         return -1;
     return in[2] ? infer_weights(in, out, e) : 0;

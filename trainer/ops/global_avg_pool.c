@@ -8,8 +8,6 @@ static int infer_pool(const struct op_attr *attr, struct tensor *const *in, stru
 {
     const int64_t *x = in[0]->shape.dim;
 
-    (void)attr;
-    (void)e;
     out[0] = shape_nhwc(x[DIM_N], 1, 1, x[DIM_C]);
     return 0;
 }
@@ -19,7 +17,6 @@ static int infer_grad(const struct op_attr *attr, struct tensor *const *in, stru
 {
     const int64_t *dy = in[0]->shape.dim;
 
-    (void)e;
     out[0] = shape_nhwc(dy[DIM_N], attr->height, attr->width, dy[DIM_C]);
     return 0;
 }

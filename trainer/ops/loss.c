@@ -9,7 +9,6 @@ static int infer_loss(const struct op_attr *attr, struct tensor *const *in, stru
 {
     struct shape target = in[0]->shape;
 
-    (void)attr;
     target.dim[DIM_C] = 1;
     if (!shape_equal(&target, &in[1]->shape))
         return err_set(e, ERR_INTERNAL, "loss: the targets do not fit the logits");

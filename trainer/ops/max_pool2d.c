@@ -10,7 +10,6 @@ static int infer_max_pool2d(const struct op_attr *attr, struct tensor *const *in
 
     if (x->dim[DIM_H] < 2 || x->dim[DIM_W] < 2)
         return err_set(e, ERR_INTERNAL, "max_pool2d: height and width must be 2 at least");
-    (void)attr;
     out[0] = shape_nhwc(x->dim[DIM_N], x->dim[DIM_H] / 2, x->dim[DIM_W] / 2, x->dim[DIM_C]);
     return 0;
 }

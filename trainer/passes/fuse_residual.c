@@ -21,7 +21,6 @@ static size_t find_only_reader(const struct graph *g, const struct op *writer,
     return 0;
 }
 
-/* Returns the index of the first backward op that reads t, or nops. */
 static size_t find_in_gradients(const struct graph *g, const struct tensor *t)
 {
     for (size_t i = g->nforward; i < g->nops; i++)

@@ -112,7 +112,6 @@ static int widen_outputs(struct graph *g, struct casts *c, size_t i, struct err 
     return 0;
 }
 
-/* Moves the casts to their places. */
 static int sort_ops(struct graph *g, const struct casts *c, struct err *e)
 {
     size_t n = 0, next = 0, nown = g->nops - c->n, nforward = g->nforward;

@@ -59,7 +59,7 @@ static int sum(struct trial *t, size_t nbytes, struct err *e)
                                  REDUCE_SUM_FLOAT, e) || gpu->ops->drain(gpu->device, e)
                    ? -1
                    : 0;
-    return c->ops->start_sum_float(c, values, n, e) || c->ops->wait(c, e) ? -1 : 0;
+    return comm_start_sum_float(c, values, n, e) || comm_wait(c, e) ? -1 : 0;
 }
 
 /* Sets *median to the median time of an exchange with peer, or, where that is this rank, of a sum.

@@ -14,7 +14,8 @@
 
 void progress_open(struct progress *p, FILE *out, int epochs)
 {
-    *p = (struct progress){.out = out, .terminal = isatty(fileno(out)), .epochs = epochs,
+    *p = (struct progress){.out = out, .epochs = epochs,
+                           .terminal = log_shows(LOG_INFO) && isatty(fileno(out)),
                            .began = clock_now(), .loss = NAN};
 }
 

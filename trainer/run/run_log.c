@@ -201,7 +201,8 @@ int run_log_run(struct run_log *r, const struct run_log_run *run, struct err *e)
                run->cores, run->oversubscribed, c->layout.strategy, run->train_images,
                run->val_images);
     software_encode(run->compute, cjson_object(line, "versions"));
-    cjson_addf(line, "slurm_job=%s", getenv("SLURM_JOB_ID"));
+    cjson_addf(line, "metric=%s slurm_job=%s", run->by_accuracy ? "accuracy" : "iou",
+               getenv("SLURM_JOB_ID"));
     if (reason)
         cjson_addf(line, "restart_reason=%s", reason);
     r->last_progress = clock_now();

@@ -46,6 +46,7 @@ struct run_log_run {
     int ranks;                /* number of processes */
     int threads, cores;       /* of each replica; of the machine of rank 0 */
     bool oversubscribed;      /* some machine has more threads than cores */
+    bool by_accuracy;         /* the quality is accuracy, not IoU */
     size_t parameters, train_images, val_images;
 };
 

@@ -240,7 +240,8 @@ static int write_head(struct session *s, const struct roster *roster, struct err
         .cores = roster->entries[0].cores, .oversubscribed = roster_is_oversubscribed(roster),
         .parameters = weights_trainable(network_weights(s->t.network)),
         .train_images = dataset_count(s->t.dataset, DATASET_TRAIN),
-        .val_images = dataset_count(s->t.dataset, DATASET_VAL)};
+        .val_images = dataset_count(s->t.dataset, DATASET_VAL),
+        .by_accuracy = s->goal.by_accuracy};
     int rc = run_log_run(s->t.log, &run, e);
     free(hosts);
     if (rc == 0 && s->t.config->train.tensorboard)

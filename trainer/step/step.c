@@ -138,7 +138,7 @@ int step_train(struct step *s, const struct step_work *w, struct step_totals *t,
     if (s->kind->compute(s, w, run, &t->loss, e))
         return -1;
     times.computed = clock_now();
-    if (c->comm->ops->wait(c->comm, e))
+    if (comm_wait(c->comm, e))
         return -1;
     times.summed = clock_now();
     if (s->kind->apply)

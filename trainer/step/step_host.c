@@ -72,7 +72,7 @@ static int start_buckets(void *arg, size_t upto, struct err *e)
         if (c->size > 1 && s->config.accumulate == 1)
             h->square += gradient_noise_square(w->grad + h->begun, n);
         double began = clock_now();
-        if (c->ops->start_sum_float(c, w->grad + h->begun, n, e))
+        if (comm_start_sum_float(c, w->grad + h->begun, n, e))
             return -1;
         s->comm_s += clock_now() - began;
     }
@@ -118,7 +118,7 @@ static int host_compute(struct step *s, const struct step_work *w, struct networ
     h->begun = 0;
     h->square = 0;
     memcpy(s->votes, w->votes, sizeof s->votes);
-    if (c->ops->start_sum_float(c, s->votes, STEP_VOTES, e))
+    if (comm_start_sum_float(c, s->votes, STEP_VOTES, e))
         return -1;
     if (s->config.accumulate > 1)
         return compute_parts(s, w, run, loss, e);

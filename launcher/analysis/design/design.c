@@ -77,6 +77,16 @@ static void begin_speed(const struct design_view *v, struct design_round *next)
                          : "speed: the base case and the largest count");
 }
 
+/* Returns whether the interval of a count's speed-up, or without one its value, reaches that of the
+ * fastest efficient count. */
+static bool may_be_fastest(const struct design_view *v, int gpus, int best)
+{
+    const struct ratio *r = series_speedup(v->series, series_find(v->series, gpus));
+
+    return fmax(r->value, interval_is_known(&r->interval) ? r->interval.high : 0) >=
+           design_view_speedup(v, best);
+}
+
 /* Adds runs of the counts whose efficiency is open and that may be faster than the fastest
  * efficient one, and of the base case as many as the most of these have. */
 static void repeat_speed(const struct design_view *v, struct design_round *next)
@@ -89,7 +99,7 @@ static void repeat_speed(const struct design_view *v, struct design_round *next)
         int gpus = d->counts[i];
         size_t n = design_view_asked(v, gpus, true);
         if (design_view_speed(v, gpus) != DESIGN_OPEN || n >= DESIGN_SPEED_MOST ||
-            design_view_speedup(v, gpus) < design_view_speedup(v, best))
+            !may_be_fastest(v, gpus, best))
             continue;
         size_t before = next->nruns, wanted = n ? 2 * n : DESIGN_SPEED_FIRST;
         wanted = wanted < DESIGN_SPEED_MOST ? wanted : DESIGN_SPEED_MOST;

@@ -143,7 +143,8 @@ int design_view_fastest(const struct design_view *v)
 /* Returns the seconds of a run, or NaN. */
 static double run_seconds(const struct result *r)
 {
-    double sum = r->limited == 1 && r->startup_s > 0 ? r->startup_s : 0;
+    double sum = (r->limited == 1 && r->startup_s > 0 ? r->startup_s : 0) +
+                 (r->limited == 1 && r->stage_s > 0 ? r->stage_s : 0);
 
     if (r->state != RESULT_DONE)
         return NAN;

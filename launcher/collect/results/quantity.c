@@ -17,6 +17,9 @@ static const struct definition definitions[QUANTITY_COUNT] = {
     [QUANTITY_STARTUP] = {"startup_s", "start-up",
                           "from the start of the process to its first training step",
                           IN(startup_s)},
+    [QUANTITY_STAGE] = {"stage_s", "stage-in",
+                        "copying the data to the nodes before the start (data.stage), on rank 0's",
+                        IN(stage_s)},
     [QUANTITY_FIRST_EPOCH] = {"first_epoch_s", "first epoch",
                               "the epoch of index 0, which pays for warming up",
                               IN(first_epoch_s)},
@@ -43,7 +46,7 @@ static const struct definition definitions[QUANTITY_COUNT] = {
     [QUANTITY_TRAINING] = {"training_s", "training", "all epochs together",
                            IN(training_time)},
     [QUANTITY_WHOLE] = {"whole_s", "whole run",
-                        "start-up, training and evaluation, as far as the logs have them",
+                        "stage-in, start-up, training and evaluation, as far as the logs have them",
                         COMPUTED},
     [QUANTITY_IMAGES] = {"images", "images per epoch",
                          "the training images that an epoch really processed, on all GPUs",
@@ -104,7 +107,8 @@ const char *quantity_definition(enum quantity q)
 double quantity_of(const struct result *r, enum quantity q)
 {
     if (q == QUANTITY_WHOLE)
-        return (isnan(r->startup_s) ? 0 : r->startup_s) + r->training_time +
+        return (isnan(r->stage_s) ? 0 : r->stage_s) + (isnan(r->startup_s) ? 0 : r->startup_s) +
+               r->training_time +
                (isnan(r->test_time) ? 0 : r->test_time);
     if (q == QUANTITY_IOU)
         return result_quality(r);

@@ -16,10 +16,11 @@ enum quantity {
     QUANTITY_DATA,         /* wait for data in a steady epoch */
     QUANTITY_EVALUATION,   /* test_time */
     QUANTITY_TRAINING,     /* all epochs */
-    QUANTITY_WHOLE,        /* training + start-up and evaluation if these are known */
+    QUANTITY_WHOLE,        /* training + stage-in, start-up, evaluation if known */
     QUANTITY_NTIMES,
     /* Other quantities. */
-    QUANTITY_IMAGES = QUANTITY_NTIMES, /* images that were processed in an epoch by all ranks */
+    QUANTITY_STAGE = QUANTITY_NTIMES, /* seconds of copying the data to the nodes (data.stage) */
+    QUANTITY_IMAGES, /* images that were processed in an epoch by all ranks */
     QUANTITY_RATE,                     /* images per second of a steady epoch */
     QUANTITY_LOSS,                     /* of the last epoch */
     QUANTITY_IOU, /* or the accuracy (result_quality) */

@@ -89,6 +89,8 @@ static const struct column columns[] = {
     COLUMN(REAL, gpu_busy),
     COLUMN(REAL, gpu_throttled),
     COLUMN(REAL, gpu_memory_mib),
+    COLUMN(REAL, stage_s),
+    COLUMN(REAL, stage_bytes),
 };
 #define FIRST_OPTIONAL "batch_per_gpu"
 enum { NCOLUMNS = sizeof columns / sizeof columns[0] };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of results of a study (logs/results.csv) or of a folder of logs: one row per run. In a
  * study every wanted run has a row; only rows in the state "done" have measurements other than
- * epochs. An unknown measurement that is a real number is NaN here and empty in the file. */
+ * epochs and their curve. An unknown measurement that is a real number is NaN here and empty in the
+ * file. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_RESULTS_RESULTS_H
 #define UNETCTL_LAUNCHER_COLLECT_RESULTS_RESULTS_H
 
@@ -67,6 +68,7 @@ struct result {
      * is their number all the same, and images and times are of one of them */
     int stepped;
     double startup_s;      /* from process start to the first step */
+    double stage_s, stage_bytes; /* before that: copying the data to rank 0's node, data.stage */
     /* time waited for communication and data in an epoch, median over all but the first */
     double comm_s, data_s;
     int oversubscribed;    /* 1 or 0; -1: unknown */

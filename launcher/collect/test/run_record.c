@@ -54,6 +54,18 @@ static void refused(const char *text, const char *line, const char *what)
         printf("# %s\n", was_refused ? e.text : "accepted");
 }
 
+static void check_metric(void)
+{
+    const char *text = "{\"kind\":\"run\",\"schema\":1,\"study\":\"s\",\"run\":\"r\",\"seed\":1,"
+                       "\"engine\":\"embedded\",\"started\":\"2026-01-01T00:00:00Z\","
+                       "\"host\":\"n1\",\"gpus\":2,\"nodes\":1,\"epochs\":2,"
+                       "\"metric\":\"accuracy\"}\n" EPOCH(0);
+
+    ok(read_text(text) == 0 && result_by_accuracy(&r.run),
+       "the quality of a run that is not over is known");
+    ok(read_text(RUN EPOCH(0)) == 0 && !result_by_accuracy(&r.run), "it is IoU otherwise");
+}
+
 static void check_good(void)
 {
     ok(read_text(RUN EPOCH(0) EPOCH(1) END) == 0, "a complete record is read");
@@ -144,6 +156,7 @@ static void check_garbage(void)
 int main(void)
 {
     close(mkstemp(path));
+    check_metric();
     check_good();
     check_limited();
     check_bad();

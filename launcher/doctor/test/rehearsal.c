@@ -73,10 +73,10 @@ static void check_late(struct workspace *w)
 
 static void check_probe(void)
 {
-    ok(rehearsal_probe(demo_dir, &e) == -1 && strstr(e.text, "no run.json of a rehearsal"),
+    ok(rehearsal_probe(demo_dir, NULL, &e) == -1 && strstr(e.text, "no run.json of a rehearsal"),
        "outside of a run's folder a probe is refused: %s", e.text);
     demo_write("run.json", "{\"schema\":1,\"train\":{}}");
-    ok(rehearsal_probe(demo_dir, &e) == -1 && strstr(e.text, "TF_CONFIG"),
+    ok(rehearsal_probe(demo_dir, NULL, &e) == -1 && strstr(e.text, "TF_CONFIG"),
        "one without data continues to the cluster specification: %s", e.text);
 }
 

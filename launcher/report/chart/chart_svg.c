@@ -33,7 +33,7 @@ const char chart_svg_style[] =
     ".ln,.bar{fill:none;stroke-width:2;stroke-linejoin:round}.bar{stroke-width:1.3}"
     ".dash{stroke-dasharray:5 4}.c14 .ln{stroke-width:1}"
     ".thin{stroke-width:1.2}.thin.dash{stroke-dasharray:3 2}"
-    ".wide{stroke-width:4.5;opacity:.45}.wide.dash{stroke-dasharray:6 4}"
+    ".ln.wide{stroke-width:4.5;opacity:.45}.ln.wide.dash{stroke-dasharray:6 4}"
     ".mk,.col,.band{fill:currentColor}.mk{stroke:currentColor;stroke-width:1.4}"
     ".hollow{fill:#fff}.small{stroke:none;opacity:.75}.band{opacity:.15}.col{stroke:#fff}\n";
 

@@ -30,6 +30,7 @@ const char page_style[] =
     "padding:.7rem 1.2rem;margin:.8rem 0}.verdict h2{margin:0 0 .3rem;font-size:1.25rem;"
     "line-height:1.3;"
     "font-weight:650}.verdict p{max-width:62rem}"
+    "progress{width:min(100%,20rem);accent-color:var(--accent);vertical-align:middle}"
     ".tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(9.5rem,1fr));gap:.6rem;"
     "margin:.5rem 0 .2rem}"
     ".tiles div{background:var(--paper);border:1px solid var(--line);border-radius:.5rem;"

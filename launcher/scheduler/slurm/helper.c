@@ -325,6 +325,7 @@ json_t *helper_ask(struct helper *h, json_t *request, struct err *e)
     json_t *answer = NULL;
 
     h->misfits = false;
+    log_debug("asking Slurm: %s", text ? text : "");
     if (text && make_ready(h, e) == 0)
         answer = converse(h, text, e);
     if (h->misfits && change_to_commands(h, e->text)) {

@@ -4,6 +4,8 @@
 #include "launcher/status/run_summary.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "t/tap.h"
 
@@ -46,11 +48,51 @@ static void check_left(void)
     is_int((int)run_summary_left(&s), -1, "unknown while the run waits");
 }
 
+/* A study of runs of 10 epochs of 60 s on 2 GPUs, of which one is done. */
+static void check_total(void)
+{
+    struct run_summary summary = {0};
+    struct run_status s = {.phase = RUN_GOOD, .state = STATE_COMPLETED, .layout = {.gpus = 2},
+                           .progress = {.epochs = 10, .epoch = 10, .training_s = 600}};
+
+    run_summary_add(&summary, &s);
+    is_int((int)run_summary_total_left(&summary, true), -1, "unknown while no run is running");
+    s = (struct run_status){.phase = RUN_ACTIVE, .state = STATE_RUNNING, .layout = {.gpus = 2},
+                            .progress = {.epochs = 10, .epoch = 5, .epoch_s = 60}};
+    run_summary_add(&summary, &s);
+    is_int((int)run_summary_total_left(&summary, true), 300, "that of the running run");
+    s = (struct run_status){.phase = RUN_ACTIVE, .state = STATE_PENDING, .layout = {.gpus = 4}};
+    run_summary_add(&summary, &s);
+    is_int((int)run_summary_total_left(&summary, true), 900,
+           "a run that waits needs as many GPU-seconds as the others");
+    s.phase = RUN_PLANNED, s.state = STATE_PLANNED;
+    run_summary_add(&summary, &s);
+    is_int((int)run_summary_total_left(&summary, false), 900, "what is only planned does not count");
+    is_int((int)run_summary_total_left(&summary, true), 1500, "unless it will be submitted");
+    s = (struct run_status){.phase = RUN_ACTIVE, .state = STATE_RUNNING, .layout = {.gpus = 14},
+                            .progress = {.epochs = 10, .epoch = 1, .epoch_s = 100}};
+    run_summary_add(&summary, &s);
+    is_int((int)run_summary_total_left(&summary, false), 1166, "means of all, over the GPUs in use");
+    is_int((int)(100 * summary.done + 0.5), 160, "half and a tenth of two runs are done, and one");
+    is_int((int)summary.epochs, 16, "their epochs");
+    is_int((int)(1000 * summary.gpu_hours), 333, "GPU-hours of the run whose time is known");
+    char *text = run_summary_encode_metrics(&summary, "a \"b\"", 12.5);
+    ok(strstr(text, "unetctl_runs{study=\"a \\\"b\\\"\",state=\"RUNNING\"} 2\n") &&
+           strstr(text, "# TYPE unetctl_left_seconds gauge\n"
+                        "unetctl_left_seconds{study=\"a \\\"b\\\"\"} 12.5\n"),
+       "metrics: %s", text);
+    free(text);
+    text = run_summary_encode_metrics(&summary, "a", -1);
+    ok(!strstr(text, "left_seconds"), "a time that is unknown is no metric");
+    free(text);
+}
+
 int main(void)
 {
     struct run_summary summary = {0};
 
     check_left();
+    check_total();
     check_time(0, "0 s");
     check_time(99, "99 s");
     check_time(100, "2 min");

@@ -68,7 +68,6 @@ static int warn_if_slow(void *arg, double waited_s, struct err *e)
 {
     struct slow_watch *w = arg;
 
-    (void)e;
     if (waited_s > SLOW_S && !w->has_warned) {
         log_warn("%s on the GPU has not ended within %g s, for very little work; if it does not "
                  "end, stop the run and start it with UNET_CUDA_KERNELS=plain in the environment",

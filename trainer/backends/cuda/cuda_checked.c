@@ -67,7 +67,6 @@ static void read_notes(const char *p, size_t n, size_t align, char dst[64])
 /* The first object is the program. */
 static int read_program(struct dl_phdr_info *info, size_t size, void *dst)
 {
-    (void)size;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *h = &info->dlpi_phdr[i];
         if (h->p_type == PT_NOTE)

@@ -109,7 +109,6 @@ static int device_room(struct device *d, size_t *nbytes, struct err *e)
 {
     size_t total;
 
-    (void)d;
     return cuda_status(d, cudaMemGetInfo(nbytes, &total), "cudaMemGetInfo", e);
 }
 

@@ -16,8 +16,6 @@ static int ref_add_run(struct op *op, struct exec *x, struct err *e)
     float *dst = op->out[0]->data;
     size_t n = tensor_count(op->out[0]);
 
-    (void)x;
-    (void)e;
 #pragma omp parallel for simd schedule(static)
     for (size_t i = 0; i < n; i++)
         dst[i] = a[i] + b[i];
@@ -27,7 +25,6 @@ static int ref_add_run(struct op *op, struct exec *x, struct err *e)
 /* Workspace: the coefficients, repeated (vector.h). */
 static int ref_add_prepare(struct op *op, struct err *e)
 {
-    (void)e;
     op->workspace_size = 2 * vector_period(tensor_channels(op->in[0])) * sizeof(float);
     return 0;
 }
@@ -51,8 +48,6 @@ static int ref_add_run_norm_relu(struct op *op, struct exec *x, struct err *e)
     const float *src = op->in[0]->data, *shortcut = op->in[1]->data;
     float *a = op->workspace, *b = a + period, *dst = op->out[0]->data;
 
-    (void)x;
-    (void)e;
     memcpy(a, op->in[OP_NORM_SCALE_SHIFT]->data, n * sizeof *a);
     memcpy(b, op->in[OP_NORM_SCALE_SHIFT]->data + n, n * sizeof *b);
     vector_repeat(a, n);

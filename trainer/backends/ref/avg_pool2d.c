@@ -3,7 +3,6 @@
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 
-/* Returns the address of pixel (x, y) of image i. */
 static float *at(const struct tensor *t, int64_t i, int64_t y, int64_t x)
 {
     const int64_t *d = t->shape.dim;
@@ -16,8 +15,6 @@ static int ref_avg_pool2d_run(struct op *op, struct exec *x, struct err *e)
     const struct tensor *src = op->in[0], *dst = op->out[0];
     const int64_t *d = dst->shape.dim;
 
-    (void)x;
-    (void)e;
 #pragma omp parallel for collapse(2) schedule(static)
     for (int64_t i = 0; i < d[DIM_N]; i++)
         for (int64_t y = 0; y < d[DIM_H]; y++)
@@ -38,8 +35,6 @@ static int ref_avg_pool2d_run_grad(struct op *op, struct exec *x, struct err *e)
     const struct tensor *dy = op->in[0], *dx = op->out[0];
     const int64_t *d = dx->shape.dim, *small = dy->shape.dim;
 
-    (void)x;
-    (void)e;
 #pragma omp parallel for collapse(2) schedule(static)
     for (int64_t i = 0; i < d[DIM_N]; i++)
         for (int64_t y = 0; y < d[DIM_H]; y++)

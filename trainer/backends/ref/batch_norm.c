@@ -32,7 +32,6 @@ static int ref_batch_norm_prepare(struct op *op, struct err *e)
 {
     size_t nchannels = tensor_channels(op->in[0]);
 
-    (void)e;
     op->workspace_size = (chunks_workspace(nchannels) + 1) * sizeof(double) +
                          3 * vector_period(nchannels) * sizeof(float);
     return 0;
@@ -112,7 +111,6 @@ static void relu(const struct op *op)
         y[i] = y[i] > 0 ? y[i] : 0;
 }
 
-/* Computes mean and scale from the sums and updates the running statistics. */
 static void ref_batch_norm_finish_statistics(const struct op *op, const double *sums)
 {
     size_t nchannels = tensor_channels(op->in[0]);
@@ -134,7 +132,6 @@ static void ref_batch_norm_finish_statistics(const struct op *op, const double *
     }
 }
 
-/* Computes the statistics, updates the running ones, and computes the coefficients a and c. */
 static int find_norm(struct op *op, struct coefficients k, struct exec *x, struct err *e)
 {
     size_t npixels = tensor_pixels(op->in[0]), nchannels = tensor_channels(op->in[0]);
@@ -184,8 +181,6 @@ static int ref_batch_norm_run_infer(struct op *op, struct exec *x, struct err *e
     const float *mean = op->in[3]->data, *var = op->in[4]->data;
     struct coefficients k = coefficients_of(op);
 
-    (void)x;
-    (void)e;
     for (size_t c = 0; c < nchannels; c++) {
         k.a[c] = (float)((double)gamma[c] / sqrt((double)var[c] + op->attr.eps));
         k.c[c] = beta[c] - mean[c] * k.a[c];

@@ -18,7 +18,6 @@
 
 static int ref_bce_prepare(struct op *op, struct err *e)
 {
-    (void)e;
     op->workspace_size = CHUNKS * sizeof(double);
     return 0;
 }
@@ -50,7 +49,6 @@ static int ref_bce_run(struct op *op, struct exec *x, struct err *e)
     double *loss = op->workspace, sum = 0;
     float *dz = op->out[0]->data, scale = (float)x->grad_scale;
 
-    (void)e;
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < CHUNKS; i++) {
         size_t end = chunk_begin(n, i + 1);

@@ -11,8 +11,6 @@ static int ref_bias_run(struct op *op, struct exec *x, struct err *e)
     float *dst = op->out[0]->data;
     size_t n = tensor_channels(op->in[0]), npixels = tensor_pixels(op->in[0]);
 
-    (void)x;
-    (void)e;
 #pragma omp parallel for schedule(static)
     for (size_t p = 0; p < npixels; p++)
         for (size_t c = 0; c < n; c++)
@@ -22,7 +20,6 @@ static int ref_bias_run(struct op *op, struct exec *x, struct err *e)
 
 static int ref_bias_prepare_grad(struct op *op, struct err *e)
 {
-    (void)e;
     op->workspace_size = chunks_workspace(tensor_channels(op->in[0])) * sizeof(double);
     return 0;
 }
@@ -32,8 +29,6 @@ static int ref_bias_run_grad(struct op *op, struct exec *x, struct err *e)
     size_t n = tensor_channels(op->in[0]);
     double *sums = op->workspace;
 
-    (void)x;
-    (void)e;
     chunks_sum(op->in[0]->data, NULL, tensor_pixels(op->in[0]), n, sums);
     for (size_t c = 0; c < n; c++)
         op->out[0]->data[c] = (float)sums[c];

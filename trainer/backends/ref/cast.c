@@ -18,8 +18,6 @@ static int ref_cast_run(struct op *op, struct exec *x, struct err *e)
 {
     size_t n = tensor_count(op->out[0]);
 
-    (void)x;
-    (void)e;
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < n; i += BLOCK)
         cast(op->in[0], op->out[0], i, n - i < BLOCK ? n - i : BLOCK);

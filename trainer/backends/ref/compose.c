@@ -27,8 +27,6 @@ static int ref_compose_run_norm(struct op *op, struct exec *exec, struct err *e)
     const float *x = op->in[0]->data, *scale_shift = op->in[1]->data;
     size_t n = tensor_channels(op->in[0]);
 
-    (void)exec;
-    (void)e;
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < tensor_count(op->in[0]); i++) {
         float y = scale_shift[i % n] * x[i] + scale_shift[n + i % n];
@@ -44,8 +42,6 @@ static int ref_compose_run_norm_grad(struct op *op, struct exec *exec, struct er
     const float *g = op->in[0]->data, *x = op->in[1]->data, *k = op->in[2]->data;
     size_t n = tensor_channels(op->in[0]);
 
-    (void)exec;
-    (void)e;
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < tensor_count(op->in[0]); i++) {
         size_t c = i % n;
@@ -58,7 +54,6 @@ static int ref_compose_run_norm_grad(struct op *op, struct exec *exec, struct er
 
 static int ref_compose_prepare_moments(struct op *op, struct err *e)
 {
-    (void)e;
     op->workspace_size = chunks_workspace(tensor_channels(op->in[0])) * sizeof(double);
     return 0;
 }
@@ -71,8 +66,6 @@ static int ref_compose_run_moments(struct op *op, struct exec *exec, struct err 
     double *sums = op->workspace, count = (double)tensor_pixels(y);
     size_t n = tensor_channels(y);
 
-    (void)exec;
-    (void)e;
     chunks_sum(y->data, y->data, tensor_pixels(y), n, sums);
     for (size_t c = 0; c < n; c++) {
         double mean = sums[c] / count;
@@ -89,8 +82,6 @@ static int ref_compose_run_sums(struct op *op, struct exec *exec, struct err *e)
     const float *g = op->in[0]->data, *x = op->in[1]->data, *scale_shift = op->in[2]->data;
     size_t n = tensor_channels(op->in[0]);
 
-    (void)exec;
-    (void)e;
 #pragma omp parallel for schedule(static)
     for (size_t c = 0; c < n; c++) {
         double sum = 0, product = 0;
@@ -119,7 +110,6 @@ static void add(struct plan *p, const struct kernel *kernel, struct op op)
     p->ops[p->nsteps++] = op;
 }
 
-/* Adds a tensor between two ops, with the pixels of t and n channels. */
 static struct tensor *between(struct plan *p, const struct tensor *t, int64_t n)
 {
     struct tensor *mine = &p->tensors[p->ntensors++];
@@ -140,7 +130,6 @@ static struct tensor *ref_compose_add_norm(struct plan *p, struct tensor *x,
     return y;
 }
 
-/* Returns x, concatenated with the second source if there is one, after their norms. */
 static struct tensor *add_source(struct plan *p, const struct op *op, struct tensor *x)
 {
     struct tensor *second = op->in[OP_SECOND], *whole;

@@ -12,8 +12,6 @@ static int ref_concat_run(struct op *op, struct exec *x, struct err *e)
     size_t npixels = tensor_pixels(op->out[0]);
     char *dst = op->out[0]->bytes;
 
-    (void)x;
-    (void)e;
 #pragma omp parallel for schedule(static)
     for (size_t p = 0; p < npixels; p++) {
         move_bytes(dst + p * (na + nb), a + p * na, na);
@@ -29,8 +27,6 @@ static int ref_concat_run_grad(struct op *op, struct exec *x, struct err *e)
     size_t npixels = tensor_pixels(op->in[0]);
     char *a = op->out[0]->bytes, *b = op->out[1]->bytes;
 
-    (void)x;
-    (void)e;
 #pragma omp parallel for schedule(static)
     for (size_t p = 0; p < npixels; p++) {
         move_bytes(a + p * na, src + p * (na + nb), na);

@@ -49,7 +49,6 @@ static size_t packed_size(const struct op *op)
 
 static int ref_conv2d_prepare_packed(struct op *op, struct err *e)
 {
-    (void)e;
     op->workspace_size = packed_size(op);
     return 0;
 }
@@ -98,7 +97,6 @@ static void ref_conv2d_correlate(const struct geometry *g, const float *src, con
             }
 }
 
-/* Returns the packed weight of output channel co, tap k and input channel ci. */
 static float *packed_at(const struct geometry *g, float *packed, size_t co, size_t k, size_t ci)
 {
     size_t taps = g->kernel * g->kernel;
@@ -119,8 +117,6 @@ static int ref_conv2d_run(struct op *op, struct exec *x, struct err *e)
     const float *w = op->in[1]->data;
     float *packed = op->workspace;
 
-    (void)x;
-    (void)e;
     clear_packed(&g, packed);
     for (size_t co = 0; co < g.dst_channels; co++)
         for (size_t ci = 0; ci < g.src_channels; ci++)
@@ -139,8 +135,6 @@ static int ref_conv2d_run_grad_input(struct op *op, struct exec *x, struct err *
     const float *w = op->in[1]->data;
     float *packed = op->workspace;
 
-    (void)x;
-    (void)e;
     g.up = g.stride;
     g.stride = 1;
     clear_packed(&g, packed);
@@ -196,7 +190,6 @@ static void ref_conv2d_sum_tap(const struct geometry *g, const float *dy, const 
 /* Workspace: the sums, and what chunks_sum() needs for the bias. */
 static int ref_conv2d_prepare_grad_weights(struct op *op, struct err *e)
 {
-    (void)e;
     op->workspace_size = tensor_count(op->out[1]) * sizeof(double);
     if (op->out[2])
         op->workspace_size += chunks_workspace(tensor_count(op->out[2])) * sizeof(double);
@@ -211,8 +204,6 @@ static int ref_conv2d_run_grad_weights(struct op *op, struct exec *x, struct err
     double *sums = op->workspace, *bias_sums = sums + ntasks * co_n;
     float *dw = op->out[1]->data;
 
-    (void)x;
-    (void)e;
 #pragma omp parallel for schedule(static)
     for (size_t t = 0; t < ntasks; t++) {
         size_t tap = t / g.src_channels, ci = t % g.src_channels;

@@ -31,7 +31,6 @@ static size_t large_pixel(const struct geometry *g, size_t row, size_t column, s
 
 static int ref_conv_transpose2d_prepare_packed(struct op *op, struct err *e)
 {
-    (void)e;
     op->workspace_size = tensor_count(op->in[1]) * sizeof(float);
     return 0;
 }
@@ -42,8 +41,6 @@ static int ref_conv_transpose2d_run(struct op *op, struct exec *x, struct err *e
     const float *src = op->in[0]->data, *w = op->in[1]->data, *bias = op->in[2]->data;
     float *dst = op->out[0]->data, *packed = op->workspace; /* [2][2][I][O] */
 
-    (void)x;
-    (void)e;
     for (size_t i = 0; i < g.in_channels; i++)
         for (size_t o = 0; o < g.out_channels; o++)
             for (size_t k = 0; k < 4; k++)
@@ -70,8 +67,6 @@ static int ref_conv_transpose2d_run_grad_input(struct op *op, struct exec *x, st
     const float *src = op->in[0]->data, *w = op->in[1]->data;
     float *dst = op->out[0]->data, *packed = op->workspace; /* [2][2][O][I] */
 
-    (void)x;
-    (void)e;
     for (size_t i = 0; i < g.in_channels; i++)
         for (size_t o = 0; o < g.out_channels; o++)
             for (size_t k = 0; k < 4; k++)
@@ -118,7 +113,6 @@ static void ref_conv_transpose2d_sum_tap(const struct geometry *g, const float *
  * tap and input channel. */
 static int ref_conv_transpose2d_prepare_grad_weights(struct op *op, struct err *e)
 {
-    (void)e;
     op->workspace_size = tensor_count(op->out[1]) * (sizeof(double) + sizeof(float)) +
                          chunks_workspace(tensor_count(op->out[2])) * sizeof(double);
     return 0;
@@ -132,8 +126,6 @@ static int ref_conv_transpose2d_run_grad_weights(struct op *op, struct exec *x, 
     double *sums = op->workspace, *bias_sums = sums + ntasks * n;
     float *row_sums = (float *)(bias_sums + chunks_workspace(n)), *dw = op->out[1]->data;
 
-    (void)x;
-    (void)e;
 #pragma omp parallel for schedule(static)
     for (size_t t = 0; t < ntasks; t++) {
         size_t tap = t % 4, i = t / 4;

@@ -33,7 +33,6 @@ static int ref_dice_prepare(struct op *op, struct err *e)
 {
     struct geometry g = ref_dice_geometry_of(op);
 
-    (void)e;
     op->workspace_size = (1 + g.nimages * CHUNKS * 2) * g.nclasses * sizeof(double);
     return 0;
 }
@@ -119,7 +118,6 @@ static int ref_dice_run(struct op *op, struct exec *x, struct err *e)
     size_t stride = CHUNKS * 2 * g.nclasses;
     float *dz = op->out[0]->data;
 
-    (void)e;
     ref_dice_set_weights(op->attr.class_weights, g.nclasses, weights);
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < g.nimages * CHUNKS; i++) {

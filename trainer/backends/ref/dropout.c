@@ -16,7 +16,6 @@ static int ref_dropout_run(struct op *op, struct exec *x, struct err *e)
     size_t nblocks = (n + 3) / 4;
     uint64_t limit = (uint64_t)(op->attr.rate * 0x1p32);
 
-    (void)e;
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < images * nblocks; i++) {
         size_t image = i / nblocks, block = i % nblocks, at = image * n + 4 * block;

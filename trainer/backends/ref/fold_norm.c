@@ -21,8 +21,6 @@ static int ref_fold_norm_run(struct op *op, struct exec *x, struct err *e)
     const float *gamma = in[1]->data, *beta = in[2]->data, *mean = in[3]->data, *var = in[4]->data;
     size_t nchannels = tensor_count(op->out[1]), window = tensor_count(in[0]) / nchannels;
 
-    (void)x;
-    (void)e;
 #pragma omp parallel for schedule(static)
     for (size_t c = 0; c < nchannels; c++) {
         double factor = (double)gamma[c] / sqrt((double)var[c] + op->attr.eps);

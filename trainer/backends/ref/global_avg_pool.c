@@ -11,8 +11,6 @@ static int ref_global_avg_pool_run(struct op *op, struct exec *x, struct err *e)
     size_t nc = tensor_channels(src), n = (size_t)src->shape.dim[DIM_N];
     size_t npixels = tensor_pixels(src) / n;
 
-    (void)x;
-    (void)e;
 #pragma omp parallel for collapse(2) schedule(static)
     for (size_t i = 0; i < n; i++)
         for (size_t c = 0; c < nc; c++) {
@@ -33,8 +31,6 @@ static int ref_global_avg_pool_run_grad(struct op *op, struct exec *x, struct er
     size_t npixels = tensor_pixels(dst) / n;
     const float *dy = op->in[0]->data;
 
-    (void)x;
-    (void)e;
 #pragma omp parallel for schedule(static)
     for (size_t p = 0; p < n * npixels; p++)
         for (size_t c = 0; c < nc; c++)

@@ -51,8 +51,6 @@ static int ref_max_pool2d_run(struct op *op, struct exec *x, struct err *e)
     size_t height = (size_t)dst->shape.dim[DIM_H];
     size_t nrows = (size_t)dst->shape.dim[DIM_N] * height;
 
-    (void)x;
-    (void)e;
 #pragma omp parallel for schedule(static)
     for (size_t row = 0; row < nrows; row++)
         ref_max_pool2d_rows(src->data + tensor_halved_row(src, row, height) * width * n, width, n,
@@ -82,8 +80,6 @@ static void grad(const struct tensor *dy, const struct tensor *src, float *dx)
 
 static int ref_max_pool2d_run_grad(struct op *op, struct exec *x, struct err *e)
 {
-    (void)x;
-    (void)e;
     grad(op->in[0], op->in[1], op->out[0]->data);
     return 0;
 }

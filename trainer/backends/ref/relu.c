@@ -32,8 +32,6 @@ static int ref_relu_run(struct op *op, struct exec *x, struct err *e)
     float *dst = op->out[0]->data;
     size_t n = tensor_count(op->out[0]);
 
-    (void)x;
-    (void)e;
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < n; i += BLOCK)
         relu(src + i, n - i < BLOCK ? n - i : BLOCK, dst + i);
@@ -46,8 +44,6 @@ static int ref_relu_run_grad(struct op *op, struct exec *x, struct err *e)
     float *dx = op->out[0]->data;
     size_t n = tensor_count(op->out[0]);
 
-    (void)x;
-    (void)e;
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < n; i += BLOCK)
         relu_grad(dy + i, y + i, n - i < BLOCK ? n - i : BLOCK, dx + i);

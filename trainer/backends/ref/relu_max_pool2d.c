@@ -32,8 +32,6 @@ static int ref_relu_max_pool2d_run_forward(struct op *op, struct exec *x, struct
     const struct tensor *src = op->in[0], *dst = op->out[0];
     size_t n = tensor_count(dst);
 
-    (void)x;
-    (void)e;
 #pragma omp parallel for schedule(static)
     for (size_t group = 0; group < tensor_count(op->out[1]); group++) {
         unsigned places = 0;
@@ -53,8 +51,6 @@ static int ref_relu_max_pool2d_run_grad(struct op *op, struct exec *x, struct er
 {
     const struct tensor *dy = op->in[0], *y = op->in[1], *dx = op->out[0];
 
-    (void)x;
-    (void)e;
     memset(dx->data, 0, tensor_nbytes(dx));
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < tensor_count(y); i++) {

@@ -15,7 +15,6 @@
 
 static int ref_softmax_ce_prepare(struct op *op, struct err *e)
 {
-    (void)e;
     op->workspace_size = CHUNKS * sizeof(double);
     return 0;
 }
@@ -45,7 +44,6 @@ static int ref_softmax_ce_run(struct op *op, struct exec *x, struct err *e)
     const float *z = op->in[0]->data, *t = op->in[1]->data;
     double *loss = op->workspace, sum = 0;
 
-    (void)e;
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < CHUNKS; i++) {
         size_t begin = chunk_begin(npixels, i);

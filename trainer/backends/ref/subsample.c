@@ -25,8 +25,6 @@ static int ref_subsample_run(struct op *op, struct exec *x, struct err *e)
     size_t width = (size_t)dst->shape.dim[DIM_W], nrows = tensor_pixels(dst) / width;
     size_t from = move_pixel(src), to = move_pixel(dst), offset = offset_of(dst, src);
 
-    (void)x;
-    (void)e;
 #pragma omp parallel for schedule(static)
     for (size_t row = 0; row < nrows; row++) {
         const char *s = src->bytes + begin_of(dst, src, row);
@@ -45,8 +43,6 @@ static int ref_subsample_run_grad(struct op *op, struct exec *x, struct err *e)
     size_t width = (size_t)dy->shape.dim[DIM_W], nrows = tensor_pixels(dy) / width;
     size_t from = move_pixel(dy), to = move_pixel(dx), offset = offset_of(dy, dx);
 
-    (void)x;
-    (void)e;
     memset(dx->bytes, 0, tensor_nbytes(dx));
 #pragma omp parallel for schedule(static)
     for (size_t row = 0; row < nrows; row++) {

@@ -47,7 +47,6 @@ bool trial_has_many_channels(const struct op *op, bool (*is_activation)(const st
     return false;
 }
 
-/* Returns the height of the smallest activation. */
 static int64_t least_height(const struct op *op, bool (*is_activation)(const struct tensor *t))
 {
     int64_t least = INT64_MAX;
@@ -131,7 +130,6 @@ static bool reserve(struct trial *t, int i, size_t nbytes)
     return true;
 }
 
-/* Copies all blocks to where the kernel works, and points the tensors there, or back. */
 static bool move_blocks(struct trial *t, bool back)
 {
     for (int i = 0; i < NBLOCKS; i++) {

@@ -232,7 +232,6 @@ static void handle_word(struct lifeline *l, struct peer *p, const struct word *w
     }
 }
 
-/* Handles a complete frame of nbytes. */
 static void open_word(struct lifeline *l, struct peer *p, size_t nbytes)
 {
     const unsigned char *payload = p->frame + CHANNEL_HEAD;

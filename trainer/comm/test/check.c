@@ -76,11 +76,11 @@ static int check_started(struct comm *c, struct err *e)
         for (size_t i = 0; i < MOST; i++)
             f[i] = (float)part(c->rank, i + (size_t)round);
         for (size_t s = 0; s < sizeof ends / sizeof *ends; s++) {
-            if (c->ops->start_sum_float(c, f + at, ends[s] - at, e))
+            if (comm_start_sum_float(c, f + at, ends[s] - at, e))
                 return -1;
             at = ends[s];
         }
-        if (c->ops->wait(c, e))
+        if (comm_wait(c, e))
             return -1;
         for (size_t i = 0; i < MOST; i++)
             if (f[i] != (float)total(c->size, i + (size_t)round))
@@ -104,8 +104,8 @@ static int check_placed(struct comm *c, struct err *e)
         votes[0] = votes[1] = 1;
         for (size_t i = 0; i < MOST; i++)
             own[i] = i % 2 ? (float)part(c->rank, i) : parts[c->rank % 3];
-        if (c->ops->start_sum_float(c, votes, 2, e) || c->ops->start_sum_float(c, own, 1000, e) ||
-            c->ops->start_sum_float(c, own + 1000, MOST - 1000, e) || c->ops->wait(c, e))
+        if (comm_start_sum_float(c, votes, 2, e) || comm_start_sum_float(c, own, 1000, e) ||
+            comm_start_sum_float(c, own + 1000, MOST - 1000, e) || comm_wait(c, e))
             return -1;
         for (size_t i = 0; i < MOST; i++)
             if (own[i] != (i % 2 ? (float)total(c->size, i) : want))
@@ -125,7 +125,7 @@ static int check_small(struct comm *c, struct err *e)
 
     for (size_t i = 0; i < MOST; i++)
         f[i] = (float)part(c->rank, i);
-    if (c->ops->start_sum_float(c, f, 60000, e))
+    if (comm_start_sum_float(c, f, 60000, e))
         return -1;
     for (size_t k = 0; k < 200; k++) {
         size_t n = k < 195 ? sizes[k % 3] : sizes[k - 194];
@@ -136,10 +136,10 @@ static int check_small(struct comm *c, struct err *e)
         for (size_t i = 0; i < n; i++)
             if (d[i] != (double)total(c->size, i + k))
                 return wrong(c, "sum_small", n, i, e);
-        if (k == 10 && c->ops->start_sum_float(c, f + 60000, MOST - 60000, e))
+        if (k == 10 && comm_start_sum_float(c, f + 60000, MOST - 60000, e))
             return -1;
     }
-    if (c->ops->wait(c, e))
+    if (comm_wait(c, e))
         return -1;
     for (size_t i = 0; i < MOST; i++)
         if (f[i] != (float)total(c->size, i))

@@ -29,7 +29,7 @@ static int fail_in_sum(struct comm *c, struct err *e)
 
     if (c->rank != 1)
         return c->ops->barrier(c, e);
-    return c->ops->start_sum_float(c, v, 1000, e) ? -1
+    return comm_start_sum_float(c, v, 1000, e) ? -1
                                                   : err_set(e, ERR_DATA, "image 7 is broken");
 }
 

@@ -145,7 +145,6 @@ int image_file_read(const char *path, enum pixels_mode mode, struct pixels *img,
     return rc;
 }
 
-/* Reads the first bytes of a file. Returns their number, or -1 on error. */
 static ssize_t read_head(const char *path, uint8_t head[HEAD_BYTES], struct err *e)
 {
     struct stat st;

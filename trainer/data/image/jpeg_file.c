@@ -66,7 +66,6 @@ static void handle_progress(j_common_ptr jpeg)
     }
 }
 
-/* Reads the header and checks the size of the picture that it claims. */
 static int read_jpeg_header(struct jpeg_decoder *d, const uint8_t *bytes, size_t nbytes)
 {
     jpeg_create_decompress(&d->jpeg);

@@ -61,7 +61,6 @@ static tmsize_t tiff_read(thandle_t handle, void *dst, tmsize_t n)
 
 static tmsize_t tiff_write(thandle_t handle, void *src, tmsize_t n)
 {
-    (void)handle, (void)src, (void)n;
     return 0;
 }
 
@@ -78,7 +77,6 @@ static toff_t tiff_seek(thandle_t handle, toff_t offset, int whence)
 
 static int tiff_close(thandle_t handle)
 {
-    (void)handle;
     return 0;
 }
 
@@ -93,7 +91,6 @@ record_error(TIFF *tif, void *arg, const char *module, const char *fmt, va_list 
     struct tiff_reader *r = arg;
     char text[256];
 
-    (void)tif, (void)module;
     vsnprintf(text, sizeof text, fmt, ap);
     if (!r->failed)
         err_set(r->e, ERR_DATA, "%s: damaged TIFF: %s", r->name, text);
@@ -106,7 +103,6 @@ record_warning(TIFF *tif, void *arg, const char *module, const char *fmt, va_lis
 {
     struct tiff_reader *r = arg;
 
-    (void)tif, (void)module;
     if (r->warning && !r->warning[0])
         vsnprintf(r->warning, r->warning_size, fmt, ap);
     return 1;
@@ -180,8 +176,6 @@ static int check_type(const struct tiff_reader *r, struct tiff_layout *l)
     return 0;
 }
 
-/* Reads the fields of the current directory, and checks that they are supported and that the file
- * can hold so many pixels. */
 static int read_layout(TIFF *tif, const struct tiff_reader *r, struct tiff_layout *l)
 {
     memset(l, 0, sizeof *l);
@@ -390,7 +384,6 @@ static int read_planes(TIFF *tif, const struct tiff_reader *r, const struct tiff
     return 0;
 }
 
-/* Returns the number of pictures that ImageJ's description of a directory claims, or 1. */
 static long count_stack(TIFF *tif)
 {
     const char *text = NULL, *images;
@@ -401,7 +394,6 @@ static long count_stack(TIFF *tif)
     return strtol(images + 8, NULL, 10);
 }
 
-/* Sets the flags of the current directory, and the orientation. */
 static void read_flags(TIFF *tif, const struct tiff_layout *l, struct pixels *img)
 {
     uint16_t orientation = 1, nextra = 0, *extra = NULL;
@@ -443,7 +435,6 @@ static int read_page(TIFF *tif, const struct tiff_reader *r, enum pixels_mode mo
     return read_planes(tif, r, &l, &sink);
 }
 
-/* Whether the current directory is a reduced copy or a transparency mask of another. */
 static bool is_aside(TIFF *tif)
 {
     uint32_t kind = 0;

@@ -69,7 +69,6 @@ int new_folder_open(struct new_folder *f, const char *path, struct err *e)
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *where)
 {
-    (void)st, (void)type;
     if (where->level > 0)
         (void)remove(path);
     return 0;

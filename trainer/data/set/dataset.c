@@ -107,7 +107,6 @@ static int check_size(const struct dataset *ds, const struct split_item *item, c
     return source_check(ds->source, file, width, height, e);
 }
 
-/* Checks that every file exists with its recorded size, and that every record exists. */
 static int check_part(const struct dataset *ds, enum dataset_part part, struct err *e)
 {
     const struct split_part *p = get_part(ds, part);

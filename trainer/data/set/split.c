@@ -226,7 +226,6 @@ static int divide_by_folder(struct candidate *c, size_t n, struct err *e)
     return sorted ? 0 : -1;
 }
 
-/* Moves the items of one side to part, in order. */
 static int take_side(struct candidate *c, size_t n, enum source_side side,
                      struct split_part *part, struct err *e)
 {

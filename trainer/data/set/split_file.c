@@ -66,7 +66,6 @@ int split_write(const struct split *s, const char *path, struct err *e)
     return rc;
 }
 
-/* Returns a copy of a string member that is not empty, or NULL with ERR_DATA. */
 static char *get_string(const cJSON *object, const char *key, struct err *e)
 {
     const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, key);
@@ -78,7 +77,6 @@ static char *get_string(const cJSON *object, const char *key, struct err *e)
     return mem_text(v->valuestring, e);
 }
 
-/* Reads a member that is a whole number from min to max. */
 static int get_int(const cJSON *object, const char *key, double min, double max, int64_t *dst,
                    struct err *e)
 {
@@ -103,7 +101,6 @@ static int get_hash(const cJSON *object, const char *key, char dst[65], struct e
     return 0;
 }
 
-/* Reads an orientation; as stored if there is none. */
 static int get_orientation(const cJSON *object, const char *key, int *dst, struct err *e)
 {
     int64_t v = 1;

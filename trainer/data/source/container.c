@@ -77,7 +77,6 @@ static uint32_t big_endian_32(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* Reads exactly n bytes of a plain or gzip-compressed file. */
 static int read_exactly(gzFile gz, const char *path, void *dst, size_t n, struct err *e)
 {
     uint8_t *p = dst;
@@ -233,7 +232,6 @@ bool container_is_tfrecord(const char *path)
     return found;
 }
 
-/* Copies what the gzip file decompresses to into f. */
 static int inflate_into(gzFile gz, const char *path, FILE *f, struct err *e)
 {
     enum { CHUNK = 1 << 16 };
@@ -256,7 +254,6 @@ static int inflate_into(gzFile gz, const char *path, FILE *f, struct err *e)
     return fflush(f) ? err_errno(e, ERR_DATA, errno, "%s: cannot be decompressed", path) : 0;
 }
 
-/* Opens an unnamed file in TMPDIR, or NULL. */
 static FILE *open_temporary(struct err *e)
 {
     const char *dir = getenv("TMPDIR");

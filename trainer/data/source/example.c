@@ -60,7 +60,6 @@ static void add_tensor(struct buf *feature, int dtype, const uint64_t *dims, int
     buf_destroy(&list);
 }
 
-/* Appends an entry to the map Features.feature and frees the content of `feature`. */
 static void add_feature(struct buf *features, const char *key, struct buf *feature)
 {
     struct buf entry = {0};
@@ -212,7 +211,6 @@ static bool read_number(const struct protobuf_field *feature, uint64_t *number)
     return false;
 }
 
-/* Reads the tensor in the first entry of a feature's bytes_list. */
 static int read_feature(const struct protobuf_field *feature, const char *name, struct tf_tensor *t,
                         struct err *e)
 {

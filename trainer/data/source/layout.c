@@ -85,7 +85,6 @@ static bool is_folder_named(const char *dir, const char *name, const void *arg)
     return strcasecmp(name, arg) == 0 && layout_is_folder(dir, name);
 }
 
-/* Finds a folder in dir by its name, ignoring case, and copies the spelling on disk to dst. */
 static bool find_folder(const char *dir, const char *name, char dst[NAME_MAX + 1])
 {
     snprintf(dst, NAME_MAX + 1, "%s", name);
@@ -102,7 +101,6 @@ bool layout_folder(const char *dir, const char *const *names, char dst[NAME_MAX 
 
 static bool is_image(const char *dir, const char *name, const void *arg)
 {
-    (void)dir, (void)arg;
     return filename_is_image(name);
 }
 
@@ -134,7 +132,6 @@ static bool is_marked_mask(const char *dir, const char *name, const void *arg)
 {
     bool found = false;
 
-    (void)arg;
     for (const struct layout_suffix *s = layout_suffixes; !found && s->image; s++)
         found = filename_is_image(name) && has_partner(dir, name, s);
     return found;
@@ -363,7 +360,6 @@ static bool is_coco(const char *dir, const char *name, const void *arg)
 {
     size_t n = strlen(name);
 
-    (void)dir;
     return n > 5 && strcmp(name + n - 5, ".json") == 0 &&
            (strcmp(arg, "annotations") == 0 || strcasestr(name, "coco"));
 }

@@ -567,7 +567,6 @@ void mask_stats_name(const struct mask_stats *stats, const char *dir, struct mas
     free(text);
 }
 
-/* Adds the shell command that writes the class file. */
 static void describe_class_file(struct mask_proposal *p)
 {
     describe(p, " printf '");

@@ -101,7 +101,6 @@ static int list_folder(const char *dir, const char *sub, struct file_list *list,
     return rc;
 }
 
-/* Copies stem without the suffix to dst; returns false if it does not end in suffix. */
 static bool cut_suffix(const char *stem, const char *suffix, char dst[NAME_MAX + 1])
 {
     size_t n = strlen(stem), ns = strlen(suffix);
@@ -373,7 +372,6 @@ static int refuse_singles(const char *dir, const struct layout_part *part, struc
     return 0;
 }
 
-/* Moves the names of both lists into pairs. Images whose stem is NULL are left out. */
 static int join_lists(struct file_list *images, struct file_list *masks, struct pairs *pairs,
                       struct err *e)
 {

@@ -123,7 +123,6 @@ static int list_idx(struct source *s, const char *sub, const struct tree *files,
     size_t ntrain = 0;
     int rc = 0;
 
-    (void)sub;
     for (size_t i = 0; i < files->count; i++)
         ntrain += strncmp(files->paths[i], "train", 5) == 0;
     bool divided = ntrain > 0 && ntrain < files->count;
@@ -181,7 +180,6 @@ static int list_tfrecord(struct source *s, const char *sub, const struct tree *f
     int rc = divided ? list_shards(s, "train", SOURCE_TRAIN, e)
                      : list_shards(s, NULL, SOURCE_ANY, e);
 
-    (void)files;
     if (rc == 0 && divided)
         rc = list_shards(s, "valid", SOURCE_VAL, e);
     if (rc)

@@ -50,7 +50,6 @@ static int add_part(struct source *s, const struct layout_part *part, const char
     return rc;
 }
 
-/* Finds a sample by the path of its image, or by the file name with or without suffix. */
 static struct source_item *find_image(struct source *s, const char *name)
 {
     for (size_t i = 0; i < s->count; i++) {
@@ -131,7 +130,6 @@ static int divide_by_lists(struct source *s, struct err *e)
     return 0;
 }
 
-/* Adds the pairs of each subfolder with images. */
 static int list_nested(struct source *s, struct err *e)
 {
     struct tree folders = {0};

@@ -15,7 +15,6 @@
 
 #define MAX_DEPTH 32
 
-/* Adds path to the tree, which then owns it; frees it on error. */
 static int add_path(struct tree *tree, char *path, struct err *e)
 {
     if (!path || mem_grow(&tree->paths, tree->count, &tree->capacity, sizeof *tree->paths, e)) {
@@ -98,7 +97,6 @@ int tree_list(const char *dir, const char *sub, bool (*wanted)(const char *name)
 
 static bool is_any(const char *name)
 {
-    (void)name;
     return true;
 }
 

@@ -149,7 +149,6 @@ static void correlate_rows(const struct conv2d *c, const float *const rows[CONV2
         make_at_least_0(dst[i], c->w * c->dst_channels);
 }
 
-/* Returns how many of `left` rows are computed together. */
 static size_t rows_at_once(const struct conv2d *c, size_t left)
 {
     return c->nvectors == 1 && left > 1 ? 2 : 1;
@@ -230,8 +229,6 @@ static int conv2d_run(struct op *op, struct exec *x, struct err *e)
     struct conv2d_workspace p = conv2d_workspace_now(op);
     size_t nbands = (c->h + BAND - 1) / BAND, row = c->w * c->dst_channels;
 
-    (void)x;
-    (void)e;
     conv2d_begin(op);
 #pragma omp parallel for schedule(dynamic) num_threads(c->nthreads)
     for (size_t i = 0; i < c->n * nbands; i++) {

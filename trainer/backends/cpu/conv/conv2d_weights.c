@@ -67,7 +67,6 @@ static void conv2d_weights_sum_rows(const struct conv2d *c, const struct tensor 
     }
 }
 
-/* Writes the nine weights of one source channel and one result channel. */
 static void finish_weights(const struct conv2d *c, const float *sums, size_t s, size_t d, float *dw)
 {
     for (size_t k = 0; k < (size_t)CONV2D_KERNEL * CONV2D_KERNEL; k++) {
@@ -96,8 +95,6 @@ static int conv2d_weights_run(struct op *op, struct exec *x, struct err *e)
     float *dw = op->out[1]->data;
     size_t nrows = c->n * c->h, ns = c->src_channels, nd = c->dst_channels;
 
-    (void)x;
-    (void)e;
     memset(zeros, 0, c->zeros * sizeof *zeros);
 #pragma omp parallel num_threads(c->nthreads)
     {

@@ -204,8 +204,6 @@ static int conv_transpose2d_run_forward(struct op *op, struct exec *x, struct er
     struct conv_transpose2d_workspace p = conv_transpose2d_workspace_now(op);
     size_t two_rows = SIDE * c->width * c->wide;
 
-    (void)x;
-    (void)e;
     norm_prologue_init(&p.norm, op, p.scale_shift);
     conv_transpose2d_pack_bias(c, op->in[2]->data, p.bias);
 #pragma omp parallel num_threads(c->nthreads)
@@ -254,8 +252,6 @@ static int conv_transpose2d_run_grad_input(struct op *op, struct exec *x, struct
     const struct conv_transpose2d *c = op->priv;
     struct conv_transpose2d_workspace p = conv_transpose2d_workspace_now(op);
 
-    (void)x;
-    (void)e;
     memset(p.bias, 0, c->bias * sizeof *p.bias);
 #pragma omp parallel num_threads(c->nthreads)
     {
@@ -334,8 +330,6 @@ static int conv_transpose2d_run_grads(struct op *op, struct exec *x, struct err 
     const struct tensor *norm_sums = op->out[OP_OUT_SUMS], *dx = op->out[0];
     struct conv_transpose2d_workspace p = conv_transpose2d_workspace_now(op);
 
-    (void)x;
-    (void)e;
     norm_prologue_init(&p.norm, op, p.scale_shift);
     if (dx)
         memset(p.bias, 0, c->bias * sizeof *p.bias);

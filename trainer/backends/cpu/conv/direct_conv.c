@@ -67,7 +67,6 @@ static size_t tap_column(const struct direct *d, size_t j)
     return d->up ? d->left + (tap_phase(d, j) + d->pad) / d->stride - j / d->stride : j;
 }
 
-/* Returns the number of window rows of one row of a cell. */
 static size_t count_rows(const struct direct *d, size_t phase)
 {
     size_t n = 0;
@@ -287,8 +286,6 @@ static int direct_conv_run(struct op *op, struct exec *x, struct err *e)
     float *rooms = zeros + d->width;
     size_t room = MAX_ROWS * d->width + d->result;
 
-    (void)x;
-    (void)e;
     direct_conv_pack(d, op->in[1]->data, op->in[2] ? op->in[2]->data : NULL, packed);
     memset(zeros, 0, (d->width + d->nthreads * room) * sizeof *zeros);
 #pragma omp parallel for schedule(static) num_threads(d->nthreads)
@@ -334,7 +331,6 @@ static void direct_conv_sum_rows(const struct direct *d, const struct tensor *ds
     }
 }
 
-/* Writes the gradients of the weights and of the bias for one channel of dst. */
 static void finish_channel(const struct direct *d, const float *sums, size_t c, float *dw,
                            float *db)
 {
@@ -397,8 +393,6 @@ static int direct_conv_run_weights(struct op *op, struct exec *x, struct err *e)
     float *sums = op->workspace, *rooms = sums + d->nchunks * d->sums;
     float *db = op->out[2] ? op->out[2]->data : NULL;
 
-    (void)x;
-    (void)e;
     memset(rooms, 0, d->nthreads * room * sizeof *rooms);
 #pragma omp parallel num_threads(d->nthreads)
     {
@@ -428,7 +422,6 @@ static int direct_conv_run_weights(struct op *op, struct exec *x, struct err *e)
 
 static bool direct_conv_supports(const struct op *op)
 {
-    (void)op;
     return conv_rows_best();
 }
 

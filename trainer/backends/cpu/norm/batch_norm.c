@@ -26,7 +26,6 @@ static void remove_shift(const struct op *op, const struct norm_work *w)
     }
 }
 
-/* Computes mean and scale from the sums, updates the running statistics, and computes a and c. */
 static void batch_norm_finish_statistics(const struct op *op, const struct norm_work *w)
 {
     size_t nchannels = tensor_channels(op->in[0]);
@@ -63,7 +62,6 @@ static void sum_input(const struct op *op, const struct norm_work *w)
     remove_shift(op, w);
 }
 
-/* Computes the statistics, updates the running ones, and computes the coefficients a and c. */
 static int find_statistics(const struct op *op, struct exec *x, const struct norm_work *w,
                            struct err *e)
 {
@@ -112,8 +110,6 @@ static int batch_norm_run_infer(struct op *op, struct exec *x, struct err *e)
     const float *mean = op->in[3]->data, *var = op->in[4]->data;
     struct norm_work w = norm_work_of(op);
 
-    (void)x;
-    (void)e;
     for (size_t c = 0; c < nchannels; c++) {
         w.k[NORM_WORK_A][c] = (float)((double)gamma[c] / sqrt((double)var[c] + op->attr.eps));
         w.k[NORM_WORK_C][c] = beta[c] - mean[c] * w.k[NORM_WORK_A][c];

@@ -46,7 +46,6 @@ static void add_up(const struct norm_moments *m, const float *y, size_t nrows, c
         }
 }
 
-/* Copies the first pixel's values, repeated to whole vectors. */
 static void fill_shift(const struct norm_moments *m, const float *y, float *shift)
 {
     memcpy(shift, y, m->nchannels * sizeof *shift);

@@ -23,7 +23,6 @@ const struct norm_rows *norm_rows_best(size_t nchannels)
             return all[i].rows;
     }
 #endif
-    (void)nchannels;
     return NULL;
 }
 

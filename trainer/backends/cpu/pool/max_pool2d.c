@@ -26,8 +26,6 @@ static int max_pool2d_run(struct op *op, struct exec *x, struct err *e)
     size_t line = width * n, height = (size_t)dst->shape.dim[DIM_H];
     size_t src_height = (size_t)src->shape.dim[DIM_H];
 
-    (void)x;
-    (void)e;
 #pragma omp parallel for collapse(2) schedule(static)
     for (size_t image = 0; image < (size_t)dst->shape.dim[DIM_N]; image++)
         for (size_t y = 0; y < height; y++) {
@@ -54,8 +52,6 @@ static int max_pool2d_run_grad(struct op *op, struct exec *e, struct err *err)
     size_t width = (size_t)x->shape.dim[DIM_W], n = tensor_channels(x), line = width * n;
     size_t height = (size_t)dy->shape.dim[DIM_H], x_height = (size_t)x->shape.dim[DIM_H];
 
-    (void)e;
-    (void)err;
 #pragma omp parallel for collapse(2) schedule(static)
     for (size_t image = 0; image < (size_t)dy->shape.dim[DIM_N]; image++)
         for (size_t y = 0; y < height; y++) {

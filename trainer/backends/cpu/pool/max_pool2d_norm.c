@@ -56,8 +56,6 @@ static int max_pool2d_norm_run_forward(struct op *op, struct exec *x, struct err
     const struct tensor *src = op->in[0];
     struct norm_prologue norm;
 
-    (void)x;
-    (void)e;
     norm_prologue_init(&norm, op, scale_shift);
 #pragma omp parallel for schedule(static) num_threads(p->nthreads)
     for (size_t row = 0; row < p->nrows; row++) {
@@ -100,8 +98,6 @@ static int max_pool2d_norm_run_grad(struct op *op, struct exec *x, struct err *e
     float *copies = scale_shift + p->scale_shift;
     struct norm_prologue norm;
 
-    (void)x;
-    (void)e;
     norm_prologue_init(&norm, op, scale_shift);
 #pragma omp parallel for schedule(static) num_threads(p->nthreads)
     for (size_t i = 0; i < CHUNKS; i++)

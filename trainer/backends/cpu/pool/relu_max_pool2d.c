@@ -77,8 +77,6 @@ static int relu_max_pool2d_run_forward(struct op *op, struct exec *x, struct err
     size_t n = tensor_channels(src), width = (size_t)src->shape.dim[DIM_W], line = width / 2 * n;
     size_t height = (size_t)dst->shape.dim[DIM_H], nrows = (size_t)dst->shape.dim[DIM_N] * height;
 
-    (void)x;
-    (void)e;
 #pragma omp parallel for schedule(static)
     for (size_t row = 0; row < nrows; row++) {
         if (row + 1 < nrows)
@@ -98,8 +96,6 @@ static int relu_max_pool2d_run_grad(struct op *op, struct exec *x, struct err *e
     size_t height = (size_t)y->shape.dim[DIM_H], nrows = (size_t)y->shape.dim[DIM_N] * height;
     size_t rest = (size_t)dx->shape.dim[DIM_H] - 2 * height;
 
-    (void)x;
-    (void)e;
 #pragma omp parallel for schedule(static)
     for (size_t row = 0; row < nrows; row++) {
         float *to = dx->data + tensor_halved_row(dx, row, height) * width * n;

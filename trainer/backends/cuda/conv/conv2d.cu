@@ -149,7 +149,6 @@ C_BEGIN
 
 static int conv2d_prepare(struct op *op, struct err *e)
 {
-    (void)e;
     cuda_keep_packed(op, PACK_LANES);
     return 0;
 }
@@ -189,14 +188,12 @@ static void convolve(const struct op *op, const float *bias, bool backwards, cud
 
 static int run_conv2d(struct op *op, struct exec *x, struct err *e)
 {
-    (void)e;
     convolve(op, op->in[2] ? op->in[2]->data : NULL, false, x->device->stream);
     return 0;
 }
 
 static int run_conv2d_grad_input(struct op *op, struct exec *x, struct err *e)
 {
-    (void)e;
     convolve(op, NULL, true, x->device->stream);
     return 0;
 }
@@ -228,7 +225,6 @@ static int conv2d_prepare_grad_weights(struct op *op, struct err *e)
 {
     struct grad_weights_args k = grad_weights_of(op);
 
-    (void)e;
     op->workspace_size = (size_t)k.nparts * k.count * sizeof(float);
     return 0;
 }
@@ -240,7 +236,6 @@ static int run_conv2d_grad_weights(struct op *op, struct exec *x, struct err *e)
     struct add_partials_args g = {k.partials, op->out[1]->data, NULL,    k.ns,
                                   k.nd,       k.side * k.side,  k.count, k.nparts};
 
-    (void)e;
     if (op->out[2])
         g.db = op->out[2]->data;
     if (k.dy_type == k.src_type)

@@ -147,7 +147,6 @@ C_BEGIN
 
 static int transpose_prepare(struct op *op, struct err *e)
 {
-    (void)e;
     cuda_keep_packed(op, PACK_LANES);
     return 0;
 }
@@ -171,7 +170,6 @@ static int run_conv_transpose2d(struct op *op, struct exec *x, struct err *e)
 {
     struct transpose_args k = transpose_of(op, false);
 
-    (void)e;
     k.bias = op->in[2]->data;
     k.n *= 4;
     LAUNCH_AS(op->in[0]->dtype, transpose, gpu_blocks(k.n), x->device->stream, k);
@@ -182,7 +180,6 @@ static int run_conv_transpose2d_grad_input(struct op *op, struct exec *x, struct
 {
     struct transpose_args k = transpose_of(op, true);
 
-    (void)e;
     LAUNCH_AS(op->in[0]->dtype, transpose_grad_input, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
@@ -208,7 +205,6 @@ static int transpose_prepare_grad_weights(struct op *op, struct err *e)
 {
     struct transpose_grad_weights_args k = transpose_grad_weights_of(op);
 
-    (void)e;
     op->workspace_size = (size_t)k.nparts * k.count * sizeof(float);
     return 0;
 }
@@ -219,7 +215,6 @@ static int run_conv_transpose2d_grad_weights(struct op *op, struct exec *x, stru
     struct transpose_add_partials_args g = {k.partials, op->out[1]->data, op->out[2]->data, k.ni,
                                             k.no, k.count, k.nparts};
 
-    (void)e;
     LAUNCH_AS(op->in[0]->dtype, transpose_grad_weights, gpu_blocks((size_t)k.count * k.nparts),
               x->device->stream, k);
     LAUNCH(transpose_add_partials, gpu_blocks(g.count), x->device->stream, g);

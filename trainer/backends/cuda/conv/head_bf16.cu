@@ -103,7 +103,7 @@ DEVICE void add_chunk(float *sums, const struct head_chunk *h, const struct gpu1
 }
 
 /* A block makes the partial sums of one part and logit; the blocks of the first logit write dx and
- * the sums of the norm as well. Its threads form rows as in norm_rows_bf16.cu. */
+ * the sums of the norm as well. Its threads form rows as in norm_rows.cu. */
 KERNEL_BLOCK(head_grad, head_grad_args)
 {
     SHARED float values[GPU_ROWS(GRAD_SUMS)];
@@ -203,7 +203,6 @@ static int run_head(struct op *op, struct exec *x, struct err *e)
                           (unsigned)tensor_pixels(op->in[0]), (unsigned)tensor_channels(op->in[0]),
                           (unsigned)tensor_channels(op->out[0])};
 
-    (void)e;
     LAUNCH(head_pixels, gpu_blocks(k.npixels), x->device->stream, k);
     return 0;
 }
@@ -226,7 +225,6 @@ static int prepare_head_grad(struct op *op, struct err *e)
 {
     unsigned nparts = count_head_parts(tensor_pixels(op->in[0]));
 
-    (void)e;
     cuda_set_parts(op->out[OP_OUT_SUMS], nparts);
     op->workspace_size = nparts * tensor_channels(op->in[0]) *
                          (tensor_channels(op->in[2]) + 1) * sizeof(double);
@@ -247,7 +245,6 @@ static int run_head_grad(struct op *op, struct exec *x, struct err *e)
     struct head_total_args t = {k.partials, op->out[1]->data, op->out[2]->data, k.channels,
                                 k.logits, nparts};
 
-    (void)e;
     LAUNCH(head_grad, nparts * k.logits, x->device->stream, k);
     LAUNCH(head_total, (t.channels + 1) * t.logits, x->device->stream, t);
     return 0;

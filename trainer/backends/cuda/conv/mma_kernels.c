@@ -133,7 +133,6 @@ static unsigned conv_blocks(const struct op *op)
 
 static int prepare_mma_conv(struct op *op, struct err *e)
 {
-    (void)e;
     cuda_set_parts(op->out[OP_OUT_MOMENTS], conv_blocks(op));
     cuda_keep_packed(op, PACK_MMA);
     return 0;
@@ -153,7 +152,6 @@ static int run_mma_conv(struct op *op, struct exec *x, struct err *e)
                          .sums_of = op->out[OP_OUT_MOMENTS] ? MMA_SQUARES : MMA_NO_SUMS,
                          .sums = cuda_parts(op->out[OP_OUT_MOMENTS])};
 
-    (void)e;
     mma_conv_run(&k, nblocks, x->device->stream);
     return 0;
 }
@@ -196,7 +194,6 @@ static int prepare_mma_grad(struct op *op, struct err *e)
 {
     unsigned nblocks = grad_blocks(op);
 
-    (void)e;
     cuda_set_parts(op->out[OP_OUT_SUMS], nblocks);
     op->workspace_size = mma_grad_bytes(grad_channels(op), channels_of(op->in[0]), nblocks,
                                         op->out[2] != NULL, MMA_TAPS_3X3);
@@ -228,7 +225,6 @@ static int run_mma_grad(struct op *op, struct exec *x, struct err *e)
 {
     struct mma_grad_args k = grad_args(op);
 
-    (void)e;
     k.input.field = field_of(op->in[0]);
     mma_grad_run(&k, grad_blocks(op), op->out[1]->data, data_or_null(op->out[2]),
                  x->device->stream);
@@ -248,7 +244,6 @@ static bool supports_mma_transpose(const struct op *op)
 
 static int prepare_mma_transpose(struct op *op, struct err *e)
 {
-    (void)e;
     cuda_keep_packed(op, PACK_MMA);
     return 0;
 }
@@ -262,7 +257,6 @@ static int run_mma_transpose(struct op *op, struct exec *x, struct err *e)
                          .bias = op->in[2]->data,
                          .first = mma_result_of(op->out[0])};
 
-    (void)e;
     mma_transpose_run(&k, cuda_resident(mma_transpose_resident(in, out), k.field.ntiles),
                       x->device->stream);
     return 0;
@@ -288,7 +282,6 @@ static int prepare_mma_transpose_grad(struct op *op, struct err *e)
 {
     unsigned nblocks = transpose_grad_blocks(op);
 
-    (void)e;
     cuda_set_parts(op->out[OP_OUT_SUMS], nblocks);
     op->workspace_size = mma_grad_bytes(channels_of(op->in[2]), channels_of(op->in[0]), nblocks,
                                         true, MMA_TAPS_2X2);
@@ -300,7 +293,6 @@ static int run_mma_transpose_grad(struct op *op, struct exec *x, struct err *e)
 {
     struct mma_grad_args k = grad_args(op);
 
-    (void)e;
     k.input.field = field_of(op->in[2]);
     mma_grad_transpose_run(&k, transpose_grad_blocks(op), op->out[1]->data, op->out[2]->data,
                            x->device->stream);

@@ -69,7 +69,6 @@ INLINE_DEVICE void mma_transpose_multiply(const struct mma_args *k, const unsign
     }
 }
 
-/* Writes a row of the larger tensor from staging. */
 INLINE_DEVICE void mma_transpose_write(const struct mma_args *k, struct mma_position p,
                                        unsigned row, const unsigned char *staging,
                                        const unsigned co)

@@ -95,14 +95,12 @@ static struct pack_args pack_of(const struct op *op, enum pack_order order)
 
 static int begin_lanes(struct op *op, struct exec *x, struct err *e)
 {
-    (void)e;
     cuda_pack(x->device, pack_of(op, PACK_LANES));
     return 0;
 }
 
 static int begin_mma(struct op *op, struct exec *x, struct err *e)
 {
-    (void)e;
     cuda_pack(x->device, pack_of(op, PACK_MMA));
     return 0;
 }

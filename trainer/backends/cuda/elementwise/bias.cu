@@ -102,21 +102,18 @@ void cuda_sum_bias(struct device *d, const struct tensor *dy, const struct tenso
 
 static int run_bias(struct op *op, struct exec *x, struct err *e)
 {
-    (void)e;
     add_bias(x->device, op->in[0], op->in[1], op->out[0], false);
     return 0;
 }
 
 static int prepare_bias_grad(struct op *op, struct err *e)
 {
-    (void)e;
     op->workspace_size = cuda_sum_bias_size(op->in[0]);
     return 0;
 }
 
 static int run_bias_grad(struct op *op, struct exec *x, struct err *e)
 {
-    (void)e;
     cuda_sum_bias(x->device, op->in[0], op->out[0], op->workspace);
     return 0;
 }

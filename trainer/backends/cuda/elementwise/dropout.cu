@@ -61,7 +61,6 @@ static int run_dropout(struct op *op, struct exec *x, struct err *e)
                              (uint64_t)(op->attr.rate * 4294967296.),
                              (float)(1 / (1 - op->attr.rate)), 0, 0, 0};
 
-    (void)e;
     k.each = (unsigned)(tensor_count(src) / (size_t)src->shape.dim[DIM_N]);
     k.nblocks = (k.each + 3) / 4;
     k.n = k.nblocks * (unsigned)src->shape.dim[DIM_N];

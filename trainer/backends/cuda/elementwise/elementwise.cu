@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* add, relu, concat, the gradients of the last two, and cast: a thread per element. For bfloat16
- * with multiples of 8 channels, where cuda_has_bf16, all but cast have a thread per chunk of 8
- * channels (16 bytes). */
+/* add, relu, concat, the gradients of the last two, and cast: a thread per element. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
-
-#include "trainer/backends/cuda/runtime/warp.h"
 
 /* relu: a and b are x. Its gradient: a is dy and b is y. n: elements. */
 struct elementwise_args {
@@ -31,43 +27,6 @@ DEVICE void relu_as(const struct elementwise_args *k, unsigned type)
 
 TYPED_KERNEL(add, elementwise_args)
 TYPED_KERNEL(relu, elementwise_args)
-
-/* Returns the address of chunk i. */
-DEVICE uint16_t *chunk_at(const void *p, size_t i)
-{
-    return (uint16_t *)p + i * 8;
-}
-
-KERNEL(add_chunks, elementwise_args)
-{
-    for (unsigned i = gpu_index(); i < k.n / 8; i += gpu_stride()) {
-        struct gpu16 a = gpu16_load(chunk_at(k.a, i)), b = gpu16_load(chunk_at(k.b, i));
-
-        UNROLL
-        for (unsigned j = 0; j < 4; j++)
-            a.word[j] = bf16_pair(bf16_low(a.word[j]) + bf16_low(b.word[j]),
-                                  bf16_high(a.word[j]) + bf16_high(b.word[j]));
-        gpu16_store(chunk_at(k.dst, i), a);
-    }
-}
-
-/* Returns the 16-bit halves of a where those of b are positive, 0 elsewhere. */
-DEVICE unsigned where_positive(unsigned a, unsigned b)
-{
-    return (bf16_low(b) > 0 ? a & 0xffffu : 0) | (bf16_high(b) > 0 ? a & 0xffff0000u : 0);
-}
-
-KERNEL(relu_chunks, elementwise_args)
-{
-    for (unsigned i = gpu_index(); i < k.n / 8; i += gpu_stride()) {
-        struct gpu16 a = gpu16_load(chunk_at(k.a, i)), b = gpu16_load(chunk_at(k.b, i));
-
-        UNROLL
-        for (unsigned j = 0; j < 4; j++)
-            a.word[j] = where_positive(a.word[j], b.word[j]);
-        gpu16_store(chunk_at(k.dst, i), a);
-    }
-}
 
 struct cast_args {
     const void *src;
@@ -120,27 +79,6 @@ DEVICE void concat_grad_as(const struct concat_args *k, unsigned type)
 TYPED_KERNEL(concat, concat_args)
 TYPED_KERNEL(concat_grad, concat_args)
 
-/* The same for a chunk of the concatenation. */
-DEVICE uint16_t *concat_chunk(const struct concat_args *k, unsigned i)
-{
-    unsigned at;
-    void *part = concat_part(k, 8 * i, &at);
-
-    return (uint16_t *)part + at;
-}
-
-KERNEL(concat_chunks, concat_args)
-{
-    for (unsigned i = gpu_index(); i < k.n / 8; i += gpu_stride())
-        gpu16_store(chunk_at(k.whole, i), gpu16_load(concat_chunk(&k, i)));
-}
-
-KERNEL(concat_grad_chunks, concat_args)
-{
-    for (unsigned i = gpu_index(); i < k.n / 8; i += gpu_stride())
-        gpu16_store(concat_chunk(&k, i), gpu16_load(chunk_at(k.whole, i)));
-}
-
 struct unpack_args {
     float *dst;
     const unsigned char *src;
@@ -162,16 +100,6 @@ void cuda_unpack(struct device *d, float *dst, const void *src, size_t n)
     LAUNCH(unpack, gpu_blocks(n), d->stream, k);
 }
 
-/* Launches NAME_chunks where the op's tensors have chunks, otherwise NAME for their type. */
-#define LAUNCH_FOR(op, name, x, k)                                                \
-    do {                                                                          \
-        cudaStream_t stream = (x)->device->stream;                                \
-        if (cuda_supports_bf16(op))                                               \
-            LAUNCH(name##_chunks, gpu_blocks((k).n / 8), stream, k);              \
-        else                                                                      \
-            LAUNCH_AS((op)->out[0]->dtype, name, gpu_blocks((k).n), stream, k);   \
-    } while (0)
-
 static struct elementwise_args elementwise_of(const struct op *op)
 {
     struct elementwise_args k = {op->in[0]->data, op->in[op->kind->nin - 1]->data,
@@ -184,8 +112,7 @@ static int run_add(struct op *op, struct exec *x, struct err *e)
 {
     struct elementwise_args k = elementwise_of(op);
 
-    (void)e;
-    LAUNCH_FOR(op, add, x, k);
+    LAUNCH_AS(op->out[0]->dtype, add, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
 
@@ -193,8 +120,7 @@ static int run_relu(struct op *op, struct exec *x, struct err *e)
 {
     struct elementwise_args k = elementwise_of(op);
 
-    (void)e;
-    LAUNCH_FOR(op, relu, x, k);
+    LAUNCH_AS(op->out[0]->dtype, relu, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
 
@@ -211,8 +137,7 @@ static int run_concat(struct op *op, struct exec *x, struct err *e)
 {
     struct concat_args k = concat_of(op->in[0], op->in[1], op->out[0]);
 
-    (void)e;
-    LAUNCH_FOR(op, concat, x, k);
+    LAUNCH_AS(op->out[0]->dtype, concat, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
 
@@ -220,8 +145,7 @@ static int run_concat_grad(struct op *op, struct exec *x, struct err *e)
 {
     struct concat_args k = concat_of(op->out[0], op->out[1], op->in[0]);
 
-    (void)e;
-    LAUNCH_FOR(op, concat_grad, x, k);
+    LAUNCH_AS(op->out[0]->dtype, concat_grad, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
 
@@ -230,7 +154,6 @@ static int run_cast(struct op *op, struct exec *x, struct err *e)
     struct cast_args k = {op->in[0]->data, op->out[0]->data, (unsigned)op->in[0]->dtype,
                           (unsigned)op->out[0]->dtype, (unsigned)tensor_count(op->out[0])};
 
-    (void)e;
     LAUNCH(cast, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }

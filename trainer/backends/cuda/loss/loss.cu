@@ -312,7 +312,6 @@ static unsigned loss_blocks(const struct op *op)
 
 static int prepare_ce(struct op *op, struct err *e)
 {
-    (void)e;
     op->workspace_size = 2 * loss_blocks(op) * sizeof(double);
     return 0;
 }
@@ -343,7 +342,6 @@ static int run_bce(struct op *op, struct exec *x, struct err *e)
 {
     struct ce_args k = ce_of(op, x);
 
-    (void)e;
     LAUNCH(bce, loss_blocks(op), x->device->stream, k);
     add_up(op, x);
     return 0;
@@ -358,7 +356,6 @@ static int run_softmax_ce(struct op *op, struct exec *x, struct err *e)
 {
     struct ce_args k = ce_of(op, x);
 
-    (void)e;
     LAUNCH(softmax_ce, loss_blocks(op), x->device->stream, k);
     add_up(op, x);
     return 0;
@@ -366,7 +363,6 @@ static int run_softmax_ce(struct op *op, struct exec *x, struct err *e)
 
 static int prepare_dice(struct op *op, struct err *e)
 {
-    (void)e;
     op->workspace_size = (size_t)op->in[0]->shape.dim[DIM_N] * tensor_channels(op->in[0]) * 2 *
                          sizeof(double);
     return 0;
@@ -394,7 +390,6 @@ static int run_dice(struct op *op, struct exec *x, struct err *e)
     struct dice_args k = dice_of(op, x);
     cudaStream_t stream = x->device->stream;
 
-    (void)e;
     LAUNCH(dice_probabilities, loss_blocks(op), stream, k);
     LAUNCH(dice_sum, k.images * k.classes, stream, k);
     LAUNCH(dice_loss, 1, stream, k);

@@ -169,7 +169,6 @@ static int batch_norm_prepare(struct op *op, struct err *e)
 {
     size_t n = tensor_channels(op->in[0]);
 
-    (void)e;
     op->workspace_size = (2 * n + 1 + 3 * n + 2 * n * count_parts(op)) * sizeof(double);
     return 0;
 }
@@ -253,7 +252,6 @@ static int sum_over_replicas(struct finish_args *k, struct exec *x, struct err *
     return cuda_queue_sum(x, k->sums, 2 * k->channels + 1, e);
 }
 
-/* Computes out[1], the running statistics and the coefficients. */
 static int find_statistics(const struct op *op, struct exec *x, struct err *e)
 {
     cudaStream_t stream = x->device->stream;
@@ -298,7 +296,6 @@ static int run_batch_norm_infer(struct op *op, struct exec *x, struct err *e)
 {
     struct finish_args k = finish_of(op);
 
-    (void)e;
     k.gamma = op->in[1]->data;
     k.beta = op->in[2]->data;
     k.running_mean = op->in[3]->data;
@@ -316,21 +313,18 @@ static int begin_fold_norm(struct op *op, struct exec *x, struct err *e)
                           in[5] ? in[5]->data : NULL, op->out[0]->data, op->out[1]->data,
                           op->attr.eps, n / nchannels, n};
 
-    (void)e;
     LAUNCH(fold_norm, gpu_blocks(n), x->device->stream, k);
     return 0;
 }
 
 static int prepare_fold_norm(struct op *op, struct err *e)
 {
-    (void)e;
     op->begin = begin_fold_norm;
     return 0;
 }
 
 static int run_fold_norm(struct op *op, struct exec *x, struct err *e)
 {
-    (void)op, (void)x, (void)e;
     return 0;
 }
 

@@ -61,17 +61,9 @@ TYPED_KERNEL(apply, norm_apply_args)
 
 C_BEGIN
 
-static bool has_chunks(unsigned type, unsigned channels)
-{
-    return type == DTYPE_BF16 && channels % 8 == 0 && cuda_has_bf16();
-}
-
 void norm_sum(unsigned type, const struct norm_sum_args *k, cudaStream_t stream)
 {
-    if (has_chunks(type, k->channels))
-        norm_sum_bf16(k, stream);
-    else
-        LAUNCH_AS(type, sum_pixels, k->nparts, stream, *k);
+    LAUNCH_AS(type, sum_pixels, k->nparts, stream, *k);
 }
 
 void cuda_sum_parts(struct device *d, const struct tensor *y, const struct tensor *moments)
@@ -85,10 +77,7 @@ void cuda_sum_parts(struct device *d, const struct tensor *y, const struct tenso
 
 void norm_apply(unsigned type, const struct norm_apply_args *k, cudaStream_t stream)
 {
-    if (has_chunks(type, k->channels))
-        norm_apply_bf16(k, stream);
-    else
-        LAUNCH_AS(type, apply, gpu_blocks(k->n), stream, *k);
+    LAUNCH_AS(type, apply, gpu_blocks(k->n), stream, *k);
 }
 
 C_END

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The two passes of batch norm over activations (batch_norm.cu does the rest): sums per channel,
- * and a scaling per channel. bfloat16 with multiples of 8 channels goes 16 bytes at a time
- * (norm_rows_bf16.cu), where the GPU supports bfloat16; everything else number by number. */
+ * and a scaling per channel. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_NORM_NORM_ROWS_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_NORM_NORM_ROWS_H
 
@@ -37,10 +36,6 @@ struct norm_apply_args {
 /* Queue a pass over tensors of enum dtype `type`. */
 void norm_sum(unsigned type, const struct norm_sum_args *k, cudaStream_t stream);
 void norm_apply(unsigned type, const struct norm_apply_args *k, cudaStream_t stream);
-
-/* The same for chunks of 8 channels of bfloat16 only. */
-void norm_sum_bf16(const struct norm_sum_args *k, cudaStream_t stream);
-void norm_apply_bf16(const struct norm_apply_args *k, cudaStream_t stream);
 
 #ifdef __CUDACC__
 }

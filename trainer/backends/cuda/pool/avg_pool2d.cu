@@ -14,7 +14,6 @@ struct shrink_args {
     unsigned n;                                         /* elements of dst */
 };
 
-/* Returns the index of the first channel of pixel (y, x) of an image of the large tensor. */
 DEVICE unsigned large_at(const struct shrink_args *k, unsigned image, unsigned y, unsigned x)
 {
     return ((image * k->large_height + y) * k->large_width + x) * k->large_channels;
@@ -138,7 +137,6 @@ static int run_avg_pool2d(struct op *op, struct exec *x, struct err *e)
 {
     struct shrink_args k = shrink_of(op, op->out[0], op->in[0]);
 
-    (void)e;
     LAUNCH_AS(op->out[0]->dtype, avg_pool2d, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
@@ -147,7 +145,6 @@ static int run_avg_pool2d_grad(struct op *op, struct exec *x, struct err *e)
 {
     struct shrink_args k = shrink_of(op, op->in[0], op->out[0]);
 
-    (void)e;
     LAUNCH_AS(op->out[0]->dtype, avg_pool2d_grad, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
@@ -156,7 +153,6 @@ static int run_subsample(struct op *op, struct exec *x, struct err *e)
 {
     struct shrink_args k = shrink_of(op, op->out[0], op->in[0]);
 
-    (void)e;
     LAUNCH_AS(op->out[0]->dtype, subsample, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
@@ -165,7 +161,6 @@ static int run_subsample_grad(struct op *op, struct exec *x, struct err *e)
 {
     struct shrink_args k = shrink_of(op, op->in[0], op->out[0]);
 
-    (void)e;
     LAUNCH_AS(op->out[0]->dtype, subsample_grad, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
@@ -183,7 +178,6 @@ static int run_global_avg_pool(struct op *op, struct exec *x, struct err *e)
 {
     struct global_args k = global_of(op, op->in[0]);
 
-    (void)e;
     LAUNCH_AS(op->out[0]->dtype, global_avg_pool, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
@@ -192,7 +186,6 @@ static int run_global_avg_pool_grad(struct op *op, struct exec *x, struct err *e
 {
     struct global_args k = global_of(op, op->out[0]);
 
-    (void)e;
     LAUNCH_AS(op->out[0]->dtype, global_avg_pool_grad, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }

@@ -97,7 +97,6 @@ static int run_max_pool2d(struct op *op, struct exec *x, struct err *e)
 {
     struct max_pool2d_args k = pool_of(op->out[0], op->in[0]);
 
-    (void)e;
     k.src = op->in[0]->data;
     k.dst = op->out[0]->data;
     LAUNCH_AS(op->out[0]->dtype, max_pool2d, gpu_blocks(k.n), x->device->stream, k);
@@ -108,7 +107,6 @@ static int run_max_pool2d_grad(struct op *op, struct exec *x, struct err *e)
 {
     struct max_pool2d_args k = pool_of(op->in[0], op->in[1]);
 
-    (void)e;
     k.dy = op->in[0]->data;
     k.src = op->in[1]->data;
     k.added = op->in[OP_ADDED] ? op->in[OP_ADDED]->data : NULL;

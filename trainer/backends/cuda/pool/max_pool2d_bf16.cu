@@ -173,7 +173,7 @@ DEVICE void pool_back_window(const struct pool_args *k, const struct pool_norm *
     }
 }
 
-/* A block computes one part of the windows. Its threads form rows as in norm_rows_bf16.cu. */
+/* A block computes one part of the windows. Its threads form rows as in norm_rows.cu. */
 KERNEL_BLOCK(pool_back_part, pool_args)
 {
     SHARED float values[GPU_ROWS(POOL_SUMS)];
@@ -224,7 +224,6 @@ static int run_pool(struct op *op, struct exec *x, struct err *e)
 {
     struct pool_args k = chunks_pool_of(op, op->out[0], op->in[0]);
 
-    (void)e;
     LAUNCH(pool_chunks, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
@@ -245,7 +244,6 @@ static unsigned pool_parts(const struct tensor *large)
 
 static int prepare_pool_grad(struct op *op, struct err *e)
 {
-    (void)e;
     cuda_set_parts(op->out[OP_OUT_SUMS], pool_parts(op->in[1]));
     return 0;
 }
@@ -254,7 +252,6 @@ static int run_pool_grad(struct op *op, struct exec *x, struct err *e)
 {
     struct pool_args k = chunks_pool_of(op, op->in[0], op->in[1]);
 
-    (void)e;
     k.dy = op->in[0]->half;
     k.added = op->in[OP_ADDED] ? op->in[OP_ADDED]->half : NULL;
     k.n = count_windows(op->in[1]);

@@ -176,7 +176,6 @@ void cuda_info_read(struct cuda_info *info)
 
 const struct cuda_info_gpu *cuda_info_own(struct cuda_info *info, int i)
 {
-    (void)info, (void)i;
     return NULL;
 }
 

@@ -74,7 +74,6 @@ void *cuda_queue_alloc(struct device *d, enum device_memory kind, size_t nbytes,
 
 void cuda_queue_free(struct device *d, enum device_memory kind, void *p)
 {
-    (void)d;
     (void)(kind == DEVICE_HOST ? cudaFreeHost(p) : cudaFree(p));
 }
 

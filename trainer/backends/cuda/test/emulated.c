@@ -27,7 +27,6 @@
 #include "trainer/backends/cuda/loss/loss.cu"
 #include "trainer/backends/cuda/norm/batch_norm.cu"
 #include "trainer/backends/cuda/norm/norm_rows.cu"
-#include "trainer/backends/cuda/norm/norm_rows_bf16.cu"
 #include "trainer/backends/cuda/pool/avg_pool2d.cu"
 #include "trainer/backends/cuda/pool/max_pool2d.cu"
 #include "trainer/backends/cuda/pool/max_pool2d_bf16.cu"

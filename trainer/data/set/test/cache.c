@@ -188,7 +188,7 @@ int main(void)
 {
     char dir[] = "/tmp/unetctl-cache.XXXXXX", command[64];
 
-    log_open("cache", LOG_QUIET);
+    log_set_level(LOG_QUIET);
     made = mmap(NULL, sizeof *made, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (made == MAP_FAILED || !mkdtemp(dir) || chdir(dir))
         bail_out("no temporary folder");

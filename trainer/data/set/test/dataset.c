@@ -232,7 +232,7 @@ int main(void)
 {
     char dir[] = "/tmp/unetctl-dataset.XXXXXX", command[64];
 
-    log_open("dataset", LOG_WARN);
+    log_set_level(LOG_WARN);
     if (!mkdtemp(dir) || chdir(dir))
         bail_out("no temporary folder");
     if (synth_create("synth", 8, H, W, 5, &e))

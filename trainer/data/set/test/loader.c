@@ -220,7 +220,7 @@ int main(void)
 {
     char dir[] = "/tmp/unetctl-loader.XXXXXX", command[64];
 
-    log_open("loader", LOG_WARN);
+    log_set_level(LOG_WARN);
     if (!mkdtemp(dir) || chdir(dir) || synth_create("set", 10, SIDE, SIDE, 5, &e))
         bail_out("no set in a temporary folder");
     ds = open_set();

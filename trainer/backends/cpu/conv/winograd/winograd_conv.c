@@ -154,8 +154,6 @@ void winograd_conv_run_fused(struct op *op, const struct winograd_conv_fusion *f
 
 static int winograd_conv_run(struct op *op, struct exec *x, struct err *e)
 {
-    (void)x;
-    (void)e;
     winograd_conv_run_fused(op, &(struct winograd_conv_fusion){0});
     return 0;
 }

@@ -33,8 +33,6 @@ static int winograd_epilogue_prepare(struct op *op, struct err *e)
 
 static int winograd_epilogue_run(struct op *op, struct exec *x, struct err *e)
 {
-    (void)x;
-    (void)e;
     winograd_conv_run_fused(op, &(struct winograd_conv_fusion){.epilogue = winograd_epilogue_pool,
                                                                .op = op});
     return 0;

@@ -279,8 +279,6 @@ static int winograd_grad_run(struct op *op, struct exec *x, struct err *e)
         winograd_grad_workspace_of(op, b, &(struct simd_workspace){op->workspace, 0});
     size_t size = b->w.weights + b->w.bias;
 
-    (void)x;
-    (void)e;
     p.dy = norm_grad_rows_of(op, p.grad_coef);
     p.in_place = is_in_place(&p);
     memset(p.no_bias, 0, b->in.bias * sizeof *p.no_bias);

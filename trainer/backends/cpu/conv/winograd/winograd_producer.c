@@ -111,8 +111,6 @@ static int winograd_producer_run(struct op *op, struct exec *x, struct err *e)
     struct winograd_producer *p = op->priv;
     struct conv_producer producer = {is_up(op) ? transpose_rows : conv2d_rows, &p->front};
 
-    (void)x;
-    (void)e;
     p->front.workspace = op->workspace;
     p->conv.workspace = (char *)op->workspace + front_size(p);
     (is_up(op) ? conv_transpose2d_begin : conv2d_begin)(&p->front);

@@ -190,8 +190,6 @@ static int winograd_weights_run(struct op *op, struct exec *x, struct err *e)
     size_t nrows = g->nimages * g->down, size = g->weights + g->bias;
     struct norm_prologue norm;
 
-    (void)x;
-    (void)e;
     norm_prologue_init(&norm, op, p.scale_shift);
     if (norm_prologue_scale_shift(op))
         operands.norm[norm_prologue_source(op)] = &norm.map;

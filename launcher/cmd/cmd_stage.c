@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/cmd/cmd.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "launcher/host/path.h"
+#include "launcher/stage/stage.h"
+#include "src/atomicfile.h"
+#include "src/clock.h"
+#include "src/log.h"
+#include "src/mem.h"
+
+static struct stage_request request;
+static const char *attempt_dir;
+static bool remove_copies;
+
+/* Returns whether this is rank 0 of its run, by what 'unetctl spec' has said. */
+static bool is_first_rank(void)
+{
+    const char *rank = getenv("RANK"), *spec = getenv("TF_CONFIG");
+    json_t *root = spec ? json_loads(spec, 0, NULL) : NULL;
+    const json_t *index = json_object_get(json_object_get(root, "task"), "index");
+    bool first = rank ? atoi(rank) == 0 : json_integer_value(index) == 0;
+
+    json_decref(root);
+    return first;
+}
+
+/* Returns the word, which the caller frees, with the data folder at its beginning or behind a '='
+ * replaced by the copy, if the copy has what the word then names. */
+static char *replace_folder(const char *word, const char *copy, struct err *e)
+{
+    const char *equals = strchr(word, '='), *at = *word == '-' && equals ? equals + 1 : word;
+    size_t n = strlen(request.data);
+    char *path = NULL;
+
+    if (strncmp(at, request.data, n) == 0 && (!at[n] || at[n] == '/'))
+        path = mem_textf(e, "%.*s%s%s", (int)(at - word), word, copy, at + n);
+    if (path && access(path + (at - word), F_OK) == 0)
+        return path;
+    free(path);
+    return mem_text(word, e);
+}
+
+static int execute(char **words, const char *copy, struct err *e)
+{
+    for (char **word = words; *word; word++)
+        if (!(*word = replace_folder(*word, copy, e)))
+            return -1;
+    setenv("UNETCTL_DATA_DIR", copy, 1);
+    setenv("UNETCTL_STAGED", copy, 1); /* for container.sh */
+    execvp(words[0], words);
+    return err_errno(e, ERR_CONFIG, errno, "%s", words[0]);
+}
+
+static int cmd_stage_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    double began = clock_now();
+    struct stage stage;
+    char path[PATH_MAX], host[65] = "", line[PATH_MAX + 128];
+
+    (void)noperands, (void)operands;
+    if (!request.folder || (!remove_copies && (!request.split || !request.data || !attempt_dir ||
+                                               !nrest)))
+        return err_set(e, ERR_USAGE, "stage: --to, --split, --data, --out and a program are needed, "
+                       "or --to and --remove");
+    gethostname(host, sizeof host - 1);
+    if (remove_copies)
+        return stage_remove(request.folder, e);
+    if (stage_enter(&request, &stage, e))
+        return err_prefix(e, "%s", host);
+    double seconds = clock_now() - began;
+    if (is_first_rank()) {
+        log_info("the data are read from %s: %.1f MiB, after %.1f s", stage.path,
+                 (double)stage.nbytes / 0x1p20, seconds);
+        snprintf(line, sizeof line, "%.3f %lld %s", seconds, (long long)stage.nbytes, stage.path);
+        if (atomicfile_append(path_format(path, "%s/stage", attempt_dir), line, e))
+            return -1;
+    }
+    return execute(rest, stage.path, e);
+}
+
+static const struct cli_option options[] = {
+    {"to", 0, CLI_STRING | CLI_TYPED, "FOLDER", "data.stage, whose variables are expanded here",
+     &request.folder, 0, 0},
+    {"split", 0, CLI_STRING | CLI_TYPED, "FILE", "split.json, which names the files",
+     &request.split, 0, 0},
+    {"data", 0, CLI_STRING | CLI_TYPED, "DIR", "the data folder", &request.data, 0, 0},
+    {"out", 0, CLI_STRING | CLI_TYPED, "DIR", "the attempt's folder, for seconds and bytes",
+     &attempt_dir, 0, 0},
+    {"remove", 0, CLI_FLAG, NULL, "remove copies below FOLDER that no process uses, instead",
+     &remove_copies, 0, 0},
+    {0}};
+
+const struct cli_command cmd_stage = {
+    .name = "stage",
+    .args = "[-- PROGRAM WORD...]",
+    .summary = "copy the data to this node, then execute the program (for job scripts)",
+    .details =
+        "run_file.sh starts each rank's program by it if data.stage is set. The first process of\n"
+        "the user on a node copies the files that split.json names to FOLDER/unetctl-UID/HASH;\n"
+        "the others wait for that, and processes of other jobs use the same copy. The program gets\n"
+        "the copy as $UNETCTL_DATA_DIR and in place of DIR in its words. It is removed by\n"
+        "submit_file.sh, or by the next job's process that makes a copy, once no process uses it.\n"
+        "Exit code: that of the program; 3 if FOLDER cannot be used, 7 if it has not enough room\n"
+        "or the data cannot be read.\n",
+    .options = options,
+    .run = cmd_stage_run,
+};

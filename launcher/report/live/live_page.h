@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The page of a study that runs (watch --html): states, time left, curves so far, and speed-up. */
+#ifndef UNETCTL_LAUNCHER_REPORT_LIVE_LIVE_PAGE_H
+#define UNETCTL_LAUNCHER_REPORT_LIVE_LIVE_PAGE_H
+
+#include "launcher/analysis/analysis.h"
+#include "launcher/status/run_status.h"
+#include "launcher/status/run_summary.h"
+
+struct live_page {
+    const char *file;
+    double again_s;     /* the page loads itself again so often; 0: this is the last one */
+    double left_s;      /* run_summary_total_left */
+    const char *rounds; /* what is said of the rounds, or "" */
+    struct analysis_options analysis;
+};
+
+/* Writes the page, self-contained as the report's (html.h), from the states in list and the
+ * results and curves so far, which are read from the study's folder. A record that cannot be read
+ * is one curve less. Returns 0, or -1: with ERR_CONFIG if file exists and is not such a page. */
+int live_page_write(const struct live_page *page, const struct study *study,
+                    const struct run_status_list *list, const struct run_summary *summary,
+                    struct err *e);
+
+#endif

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/stage/stage.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "launcher/host/path.h"
+#include "launcher/stage/stage_list.h"
+#include "src/parallel.h"
+
+#define THREADS 8
+#define PIECE (1 << 20)
+#define SPARE 0.01 /* of the size, for folders and the like */
+
+/* ---- the folder ---- */
+
+/* Expands the variables of data.stage. Returns 0, or -1. */
+static int find_folder(const char *text, char folder[PATH_MAX], struct err *e)
+{
+    char *found = path_expand(text, e);
+    struct stat st;
+
+    if (!found)
+        return err_prefix(e, "data.stage %s", text);
+    path_format(folder, "%s", found);
+    free(found);
+    if (*folder != '/' || stat(folder, &st) || !S_ISDIR(st.st_mode) || access(folder, W_OK | X_OK))
+        return err_set(e, ERR_CONFIG, "data.stage %s: %s is not a folder that can be written; choose "
+                       "another one", text, folder);
+    return 0;
+}
+
+/* Makes the user's own folder below. Anyone may have made one of that name before. */
+static int make_root(const char *folder, char root[PATH_MAX], struct err *e)
+{
+    struct stat st;
+
+    path_format(root, "%s/unetctl-%u", folder, (unsigned)geteuid());
+    if (mkdir(root, 0700) && errno != EEXIST)
+        return err_errno(e, ERR_CONFIG, errno, "data.stage: cannot make %s", root);
+    if (lstat(root, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
+        !(st.st_mode & 077))
+        return 0;
+    return err_set(e, ERR_CONFIG, "data.stage: %s is not a folder of yours alone (mode 0700); "
+                   "remove it, or choose another folder", root);
+}
+
+/* ---- locks ---- */
+
+/* Returns whether the open file is still the one of this path. */
+static bool is_current(int fd, const char *path)
+{
+    struct stat own, there;
+
+    return fstat(fd, &own) == 0 && stat(path, &there) == 0 && own.st_dev == there.st_dev &&
+           own.st_ino == there.st_ino;
+}
+
+static int take_lock(int fd, int how)
+{
+    int rc;
+
+    while ((rc = flock(fd, how)) && errno == EINTR)
+        continue;
+    return rc;
+}
+
+/* ---- removal ---- */
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st, (void)type, (void)at;
+    if (remove(path)) {
+        /* what remains is tried again by the next process that removes */
+    }
+    return 0;
+}
+
+static void remove_tree(const char *path)
+{
+    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Removes a copy, which a process that holds its lock alone may do. One that is removed in part has
+ * the name of one that is not complete. */
+static void remove_copy(const char *copy)
+{
+    char tmp[PATH_MAX];
+
+    remove_tree(path_format(tmp, "%s.tmp", copy));
+    if (rename(copy, tmp) == 0)
+        remove_tree(tmp);
+}
+
+/* Removes copies that no process uses, except that of this hash, and the user's folder if it is
+ * then empty. */
+static void remove_unused(const char *root, const char *except)
+{
+    char copy[PATH_MAX], lock[PATH_MAX];
+    const struct dirent *entry;
+    DIR *d = opendir(root);
+
+    while (d && (entry = readdir(d))) {
+        const char *end = strstr(entry->d_name, ".lock");
+        if (!end || end[5] || strncmp(entry->d_name, except, 16) == 0)
+            continue;
+        path_format(lock, "%s/%s", root, entry->d_name);
+        path_format(copy, "%.*s", (int)(strlen(lock) - 5), lock);
+        int fd = open(lock, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+        if (fd >= 0 && take_lock(fd, LOCK_EX | LOCK_NB) == 0 && is_current(fd, lock)) {
+            remove_copy(copy);
+            unlink(lock);
+        }
+        if (fd >= 0)
+            close(fd);
+    }
+    if (d)
+        closedir(d);
+    if (rmdir(root)) {
+        /* it is in use */
+    }
+}
+
+int stage_remove(const char *text, struct err *e)
+{
+    char folder[PATH_MAX], root[PATH_MAX];
+
+    if (find_folder(text, folder, e) || make_root(folder, root, e))
+        return -1;
+    remove_unused(root, "-");
+    return 0;
+}
+
+/* ---- copying ---- */
+
+struct copy {
+    const struct stage_list *list;
+    const char *from, *to;
+};
+
+static int write_error(const char *path, struct err *e)
+{
+    return err_errno(e, ERR_DATA, errno, "data.stage: cannot write %s; remove data.stage, or choose "
+                     "another folder", path);
+}
+
+static int copy_bytes(int in, int out, const char *from, const char *to, struct err *e)
+{
+    char *piece = malloc(PIECE);
+    ssize_t n = -1;
+    int rc = 0;
+
+    if (!piece)
+        return err_errno(e, ERR_INTERNAL, ENOMEM, "%s", to);
+    while (rc == 0 && (n = read(in, piece, PIECE)) > 0)
+        for (ssize_t done = 0, k; rc == 0 && done < n; done += k)
+            if ((k = write(out, piece + done, (size_t)(n - done))) < 0)
+                rc = write_error(to, e);
+    if (rc == 0 && n < 0)
+        rc = err_errno(e, ERR_DATA, errno, "data.stage: cannot read %s", from);
+    free(piece);
+    return rc;
+}
+
+/* A parallel_f. */
+static int copy_file(void *arg, size_t i, struct err *e)
+{
+    const struct copy *c = arg;
+    char from[PATH_MAX], to[PATH_MAX];
+    int rc;
+
+    path_format(from, "%s/%s", c->from, c->list->names[i]);
+    path_format(to, "%s/%s", c->to, c->list->names[i]);
+    for (char *p = to + strlen(c->to) + 1; *to && (p = strchr(p, '/')); p++) {
+        *p = 0;
+        rc = mkdir(to, 0700) && errno != EEXIST ? write_error(to, e) : 0;
+        *p = '/';
+        if (rc)
+            return rc;
+    }
+    int in = open(from, O_RDONLY | O_CLOEXEC);
+    if (in < 0)
+        return err_errno(e, ERR_DATA, errno, "data.stage: cannot read %s", from);
+    int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    rc = out < 0 ? write_error(to, e) : copy_bytes(in, out, from, to, e);
+    if (out >= 0 && close(out) && rc == 0)
+        rc = write_error(to, e);
+    close(in);
+    return rc;
+}
+
+/* Checks that the file system of `folder` has room for so many bytes and files. */
+static int check_room(const char *folder, int64_t nbytes, size_t nfiles, struct err *e)
+{
+    double need = (1 + SPARE) * (double)nbytes;
+    struct statvfs fs;
+
+    if (statvfs(folder, &fs))
+        return err_errno(e, ERR_CONFIG, errno, "data.stage: %s", folder);
+    double room = (double)fs.f_bavail * (double)fs.f_frsize;
+    if (room < need)
+        return err_set(e, ERR_DATA, "data.stage: the data need %.1f MiB, and %s has %.1f MiB left; "
+                       "remove data.stage, or choose another folder", need / 0x1p20, folder,
+                       room / 0x1p20);
+    if (fs.f_files && fs.f_favail < nfiles)
+        return err_set(e, ERR_DATA, "data.stage: the data are %zu files, and %s has room for %llu "
+                       "more; remove data.stage, or choose another folder", nfiles, folder,
+                       (unsigned long long)fs.f_favail);
+    return 0;
+}
+
+/* Makes the copy `path` below root. The caller holds its lock alone. */
+static int make_copy(const char *root, const char *path, const struct stage_list *list,
+                     const char *data, struct err *e)
+{
+    char tmp[PATH_MAX];
+    struct copy c = {list, data, path_format(tmp, "%s.tmp", path)};
+    int64_t nbytes;
+
+    remove_copy(path);
+    remove_unused(root, list->hash);
+    if (stage_list_measure(list, data, &nbytes, e) || check_room(root, nbytes, list->count, e))
+        return -1;
+    int rc = mkdir(tmp, 0700) ? write_error(tmp, e)
+                              : parallel_each(list->count, THREADS, copy_file, &c, e);
+    if (rc == 0 && rename(tmp, path))
+        rc = write_error(path, e);
+    if (rc)
+        remove_tree(tmp);
+    return rc;
+}
+
+/* Takes the lock of the copy, shared, and sets dst->lock if the copy exists. Otherwise makes the
+ * copy, and leaves dst->lock at -1: the lock cannot be changed to a shared one without a moment in
+ * which another process may remove the copy. */
+static int try_enter(const char *root, const struct stage_list *list, const char *data,
+                     struct stage *dst, struct err *e)
+{
+    char file[PATH_MAX];
+    int rc = 0;
+
+    path_format(dst->path, "%s/%s", root, list->hash);
+    path_format(file, "%s.lock", dst->path);
+    int fd = open(file, O_RDWR | O_CREAT | O_NOFOLLOW, 0600); /* not closed by exec */
+    if (fd < 0 && errno == ENOENT)
+        return 0; /* a process has removed root */
+    if (fd < 0 || take_lock(fd, LOCK_SH))
+        rc = write_error(file, e);
+    else if (is_current(fd, file) && access(dst->path, F_OK) == 0)
+        dst->lock = fd;
+    else if (take_lock(fd, LOCK_EX))
+        rc = write_error(file, e);
+    else if (is_current(fd, file) && access(dst->path, F_OK))
+        rc = make_copy(root, dst->path, list, data, e);
+    if (fd >= 0 && dst->lock < 0)
+        close(fd);
+    return rc;
+}
+
+int stage_enter(const struct stage_request *r, struct stage *dst, struct err *e)
+{
+    char folder[PATH_MAX], root[PATH_MAX];
+    struct stage_list list;
+
+    dst->lock = -1;
+    if (find_folder(r->folder, folder, e) || stage_list_read(&list, r->split, e))
+        return -1;
+    int rc = 0;
+    while (rc == 0 && dst->lock < 0) {
+        rc = make_root(folder, root, e);
+        if (rc == 0)
+            rc = try_enter(root, &list, r->data, dst, e);
+    }
+    if (rc == 0)
+        rc = stage_list_measure(&list, dst->path, &dst->nbytes, e);
+    stage_list_destroy(&list);
+    return rc;
+}
+
+int stage_check(const struct stage_request *r, struct err *e)
+{
+    char folder[PATH_MAX], root[PATH_MAX];
+    struct stage_list list;
+    int64_t nbytes;
+
+    if (find_folder(r->folder, folder, e) || make_root(folder, root, e))
+        return -1;
+    rmdir(root);
+    if (access(r->split, F_OK))
+        return 0;
+    if (stage_list_read(&list, r->split, e))
+        return -1;
+    int rc = stage_list_measure(&list, r->data, &nbytes, e) ||
+                     check_room(folder, nbytes, list.count, e) ? -1 : 0;
+    stage_list_destroy(&list);
+    return rc;
+}

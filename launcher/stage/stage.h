@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A copy of the study's data in a folder of this node (data.stage), which all ranks and jobs of the
+ * user on the node share.
+ *
+ * FOLDER/unetctl-UID/HASH is the copy, HASH.tmp one that is being made or removed. A process that
+ * uses it holds a shared lock on HASH.lock, which the programs that it executes inherit; one that
+ * makes or removes it holds the lock alone. So a copy is removed only when no process uses it, and
+ * one whose users were killed at any later time. */
+#ifndef UNETCTL_LAUNCHER_STAGE_STAGE_H
+#define UNETCTL_LAUNCHER_STAGE_STAGE_H
+
+#include <limits.h>
+#include <stdint.h>
+
+#include "src/err.h"
+
+/* folder: data.stage, whose variables are expanded here. data: where the files of split are. */
+struct stage_request {
+    const char *folder, *split, *data;
+};
+
+struct stage {
+    char path[PATH_MAX]; /* of the copy */
+    int64_t nbytes;
+    int lock; /* a descriptor that stays open when another program is executed */
+};
+
+/* Makes the copy, or waits for the process that makes it, and locks it until this process and those
+ * that inherit its descriptors have ended. Removes copies that no process uses before it makes one.
+ * Returns 0, or -1: ERR_CONFIG if the folder cannot be used, ERR_DATA if it has not enough room or
+ * the data cannot be read. */
+int stage_enter(const struct stage_request *r, struct stage *dst, struct err *e);
+
+/* Removes the copies of a folder that no process uses. Returns 0, or -1 if the folder is
+ * unusable. */
+int stage_remove(const char *folder, struct err *e);
+
+/* Checks that the folder can be used and, if split.json exists, that it has room for the copy.
+ * Returns 0, or -1 as stage_enter. */
+int stage_check(const struct stage_request *r, struct err *e);
+
+#endif

@@ -1,0 +1,194 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Each file between the programs and each --json is as its schema in logs/ says, which refuses what
+# is not; and the same of a crate (collect --crate).
+. "$srcdir/t/lib.sh"
+. "$srcdir/t/study.sh"
+. "$srcdir/t/rounds.sh"
+
+python3 -c 'import jsonschema' 2>/dev/null || skip_all "python3-jsonschema is not installed"
+words=() seen=()
+met() { # SCHEMA FILE...: all are checked at the end, by one process
+    seen+=("$1")
+    words+=(-- --mutate "$@")
+}
+also() { words+=(-- "$@"); } # without mutations
+printed() { # SCHEMA COMMAND...: its output
+    "${@:2}" >"$1.json" 2>"$ERR" || diag <"$ERR"
+    met "$1" "$1.json"
+}
+
+# ---- a study of the embedded trainer
+unet-train data synth --out data --count 12 --size 32x32 --seed 1 2>"$ERR"
+unetctl init s --full --data data --site local -s data.height=32 -s data.width=32 \
+    -s train.epochs=3 -s train.global_batch=4 -s model.base=2 -s model.depth=2 \
+    -s train.eval_epochs=1 -s train.keep=best -s train.until='iou>=0.99' -s train.checkpoint_epochs=1 2>"$ERR"
+printed plan unetctl plan -C s --gpus 1,2 --vary train.lr=0.1,0.2 --json
+exits 0 "runs on 1 and 2 GPUs" unetctl submit -C s --gpus 1,2 --wait
+met run s/runs/*/run.json
+met record s/runs/*/attempt-1/record.jsonl
+met 'done' s/runs/*/attempt-1/DONE
+met model s/runs/*/attempt-1/checkpoint/model.json
+met split s/split.json
+met ledger s/.unetctl/ledger.jsonl
+printed config unetctl config -C s --json
+cp -r s other
+printed status unetctl status --json s other
+unetctl status -C s --json >one.json
+also status one.json
+printed watch unetctl watch -C s --json
+printed logs unetctl logs -C s --json unet-g01-s1
+printed collect unetctl collect -C s --json
+exits 0 "report" unetctl report -C s
+met report s/report/report.json
+met extra-p s/report/extra-p.json
+printed predict unetctl report -C s --predict 4 --gpus-per-node 2 --json -
+printed doctor unetctl doctor -C s --json
+unetctl doctor -C s --bandwidth --gpus 2 >"$OUT" 2>&1
+met bandwidth s/bandwidth.json
+mkdir probe
+(cd other/runs/unet-g01-s1 && TF_CONFIG='{"cluster":{"worker":["localhost:23987"]},"task":{"type":"worker","index":0}}' \
+    unetctl doctor --probe "$TMP/probe" >"$OUT" 2>&1)
+met rank probe/rank-0.json
+printed eval unet-train eval -c s/runs/unet-g01-s1 --data data --split s/split.json --json
+
+# ---- its crate
+cat >s/CITATION.cff <<'END'
+license: MIT
+authors:
+  - {family-names: Lovelace, given-names: Ada, orcid: "https://orcid.org/0000-0002-1825-0097"}
+  - name: The group
+END
+exits 0 "collect --crate" unetctl collect -C s --crate
+ok "the crate has runs, inputs, programs and people, and each of its references leads somewhere" python3 - s <<'END'
+import hashlib, json, os, sys
+study = sys.argv[1]
+crate = json.load(open(f"{study}/ro-crate-metadata.json"))
+entities = {e["@id"]: e for e in crate["@graph"]}
+assert len(entities) == len(crate["@graph"])
+def references(value):
+    if isinstance(value, list):
+        return [r for v in value for r in references(v)]
+    return [value["@id"]] if isinstance(value, dict) else []
+for e in crate["@graph"]:
+    for key, value in e.items():
+        for r in references(value):
+            assert r in entities or key == "conformsTo", (e["@id"], key, r)
+root = entities["./"]
+assert root["license"] == {"@id": "https://spdx.org/licenses/MIT"} and root["name"] == "s"
+assert [entities[a]["name"] for a in references(root["author"])] == ["Ada Lovelace", "The group"]
+for name in "study.yaml", "split.json", "logs/results.csv", "report/report.html", "runs/unet-g01-s1/submit_file.sh":
+    assert int(entities[name]["contentSize"]) == os.path.getsize(f"{study}/{name}"), name
+runs = [e for e in entities.values() if e["@type"] == "CreateAction"]
+assert [r["@id"] for r in runs] == references(root["mentions"]) == ["#run-unet-g01-s1", "#run-unet-g02-s1"]
+for r in runs:
+    program = entities[r["instrument"]["@id"]]
+    assert program["name"] == "unet-train" and program["softwareVersion"], program
+    assert "kernel Linux" in program["softwareRequirements"], program
+    assert r["startTime"] <= r["endTime"] and r["actionStatus"].endswith("/CompletedActionStatus"), r
+    record = entities[r["result"]["@id"] + "record.jsonl"]
+    assert entities[r["agent"]["@id"]]["@type"] == "Person" and record["contentSize"]
+    data = [o for o in references(r["object"]) if o.startswith("file://")]
+    inputs = references(entities[data[0]]["hasPart"])
+    assert len(data) == 1 and len(inputs) == 24, data
+    for i in inputs:
+        assert hashlib.sha256(open(i[7:], "rb").read()).hexdigest() == entities[i]["sha256"], i
+END
+exits 0 "a crate is written again" unetctl collect -C s --crate
+refuses_crate() { # CODE TEXT REGEX
+    exits "$1" "$2 is refused" unetctl collect -C s --crate
+    like "$ERR" "^unetctl: error: .*$3" "the reason is one line"
+    is "$(wc -l <"$ERR")" 1 "and nothing else"
+}
+crate=$(md5sum <s/ro-crate-metadata.json)
+echo 'authors: [' >s/CITATION.cff
+refuses_crate 3 "a CITATION.cff that is not YAML" 's/CITATION.cff:[0-9]'
+echo 'license: MIT' >s/CITATION.cff
+refuses_crate 3 "one without authors" "s/CITATION.cff: there is no list of 'authors'"
+rm s/CITATION.cff
+echo '{"schema":1,' >other.json
+mv s/split.json split.json
+cp other.json s/split.json
+refuses_crate 7 "a damaged split.json" 's/split.json:'
+mv split.json s/split.json
+is "$(md5sum <s/ro-crate-metadata.json)" "$crate" "the crate stays as it was"
+mv s/ro-crate-metadata.json crate.json
+echo '{}' >s/ro-crate-metadata.json
+refuses_crate 3 "a crate of another program" 's/ro-crate-metadata.json'
+rm s/ro-crate-metadata.json
+git config --global user.name 'Grace Hopper' 2>/dev/null &&
+    exits 0 "without CITATION.cff" unetctl collect -C s --crate &&
+    like s/ro-crate-metadata.json '"name": "Grace Hopper"' "the author is git's user.name"
+cp -r s damaged
+echo '{' >damaged/runs/unet-g02-s1/run.json
+exits 1 "a damaged run.json" unetctl collect -C damaged --crate
+like "$ERR" 'warning: unet-g02-s1 is corrupt and not in ro-crate-metadata.json: .*run.json' "is reported"
+unlike damaged/ro-crate-metadata.json 'run-unet-g02' "and left out"
+exits 2 "--crate of logs is refused" unetctl collect --logs s/logs --crate
+chmod a+rx "$TMP" s s/logs && chmod -R a+rwX s && chmod a-w s
+as_other=()
+[ "$(id -u)" -ne 0 ] || as_other=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+if "${as_other[@]}" ls "$TMP/s" "$builddir" >/dev/null 2>&1; then
+    exits 1 "a folder that cannot be written" "${as_other[@]}" unetctl collect -C s --crate
+    like "$ERR" 'error: .*s/ro-crate-metadata.json.*: Permission denied' "is one line"
+else
+    skip "another user cannot read the test's folder" "a folder that cannot be written"
+fi
+chmod u+w s
+
+# ---- one of a program that fails, and one in rounds
+unetctl init f --site local -- false 2>"$ERR"
+unetctl submit -C f --gpus 1 --wait >"$OUT" 2>&1
+met failed f/runs/*/attempt-1/FAILED
+exits 7 "a study without results has no crate" unetctl collect -C f --crate
+like "$ERR" 'error: --crate: no run of .*/f has a result' "the error says so"
+met run f/runs/*/run.json
+make_rounds r local 'slurm: {time: "10"}'
+unetctl submit -C r --until-decided --gpus 1,2 --max-gpu-hours 9 --no-wait >"$OUT" 2>&1
+met rounds r/.unetctl/rounds.json
+cp r/.unetctl/left.json . # which cancel removes
+met left left.json
+unetctl plan -C r --until-decided --gpus 1,2 --json >rounds.plan.json
+met plan rounds.plan.json
+unetctl cancel -C r --yes >"$OUT" 2>&1
+
+# ---- what needs no study
+printed spec unetctl spec --nodelist 'n[1-2]' --tasks-per-node '2,1' --rank 2 --gpus-per-task 1 --json
+printed nodelist unetctl nodelist expand 'n[1-3]' --json
+printed site-list unetctl site list --json
+printed template-list unetctl template list --json
+printed sandbox-status unetctl sandbox status --json
+printed devices unet-train devices --json
+printed model-info unet-train model unet --size 32x32 --json
+printed bench unet-train bench --size 32x32 --steps 2 --warmup 1 --batch-size 1 --json
+printed data-check unet-train data check data/images --json
+printed data-stats unet-train data stats --data data --json
+
+# ---- the schemas themselves
+if python3 -c 'import yaml' 2>/dev/null; then
+    python3 - s r f "$srcdir"/t/golden/study-* "$srcdir"/examples/* <<'END'
+import json, os, sys, yaml
+for study in sys.argv[1:]:
+    with open(f"{study}/study.yaml") as f, open(f"{os.path.basename(study)}.study.json", "w") as to:
+        json.dump(yaml.safe_load(f), to, default=str)
+END
+    met study s.study.json
+    also study ./*.study.json
+else
+    seen+=(study)
+    skip "python3-yaml is not installed" "study.yaml"
+fi
+for golden in "$srcdir"/t/golden/study-*; do
+    also run "$golden"/runs/*/run.json
+    also record "$golden"/runs/*/attempt-*/record.jsonl
+    also 'done' "$golden"/runs/unet*/attempt-*/DONE # the others have no number
+    also model "$golden"/runs/*/attempt-*/checkpoint/model.json
+    also split "$golden/split.json"
+    also ledger "$golden/.unetctl/ledger.jsonl"
+done
+also run "$srcdir"/t/golden/*.run.json
+is "$(cd "$srcdir/logs" && printf '%s\n' *.schema.json | sed 's/\..*//' | sort)" \
+    "$(printf '%s\n' "${seen[@]}" | sort -u)" "each schema is met"
+ok "each document is as its schema says, which refuses mutations of it" \
+    python3 "$srcdir/t/schemas.py" "${words[@]:1}"
+done_testing
