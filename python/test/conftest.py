@@ -40,7 +40,8 @@ def unetctl(*words, code=0):
 @pytest.fixture(scope="session", autouse=True)
 def home(tmp_path_factory):
     """Nothing of the user counts, and nothing of theirs is written to."""
-    for name in [n for n in os.environ if n.startswith(("UNETCTL_", "SLURM", "XDG_"))]:
+    for name in [n for n in os.environ if n.startswith(("UNETCTL_", "SLURM", "XDG_"))
+                 and n != "UNETCTL_PYTHONS"]:
         del os.environ[name]
     folder = tmp_path_factory.mktemp("home")
     os.environ.update(HOME=str(folder), UNET_GPUS="fake", GIT_PYTHON_REFRESH="quiet",

@@ -180,7 +180,7 @@ class Run(Job):
         self._append(kind="end", status="done", training_time=total, test_time=test_time,
                      startup_s=self._first_step or 0.0, iou=iou,
                      dice=(2 * intersection + 1) / (pred + truth + 1),
-                     intersection=int(intersection), union=int(union), pred=int(pred), truth=int(truth),
-                     val_images=len(self.val))
+                     intersection=int(intersection), union=int(union), pred=int(pred),
+                     truth=int(truth), val_images=len(self.val))
 
 
