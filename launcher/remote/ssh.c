@@ -217,7 +217,7 @@ int ssh_pull(const struct ssh *c, const char *folder, const char *dir,
     words[n++] = "--filter=R /logs/log_*.csv";
     words[n++] = "--filter=P *";
     words[n++] = "-R";
-    for (size_t i = 0; names[i] && i < WORDS_MAX / 4; i++)
+    for (size_t i = 0; i < WORDS_MAX / 4 && names[i]; i++)
         words[n++] = path_format(from[i], "%s:%s/./%s", c->host, below_home(folder), names[i]);
     words[n++] = path_format(to, "%s/", dir);
     snprintf(what, sizeof what, "results on %s cannot be copied to %s", c->host, dir);

@@ -58,7 +58,8 @@ def test_versions_of_python(python, golden):
     """UNETCTL_PYTHONS is a list of folders of further interpreters."""
     path = os.environ.get("UNETCTL_PYTHONS", "") + os.pathsep + os.environ["PATH"]
     found = shutil.which(python, path=path)
-    if not found or subprocess.run([found, "--version"], capture_output=True, check=False).returncode:
+    version = [found, "--version"]
+    if not found or subprocess.run(version, capture_output=True, check=False).returncode:
         pytest.skip(f"{python} is not installed; vermin checks what it lacks")
     code = "import unetctl, unetctl_run; print(unetctl.load(%r).name)" % str(golden)
     assert run(found, "-B", "-W", "error", "-c", code) == "study\n"
