@@ -78,10 +78,10 @@ hold a
 begun() { [ "$(find "$root" -path '*.tmp/images')" ]; }
 ok "a rank that copies" wait_until 20 begun
 copier=$!
+rm "$image" && mv image "$image" # it still waits for the other
 hold b
 kill -KILL $copier
 wait $copier 2>/dev/null
-rm "$image" && mv image "$image"
 ok "is killed, and the next one makes the copy" wait_until 20 test -s b
 is "$(find "$root" -name '*.tmp') $(find "$root"/*/images -type f | wc -l)" " 10" "as a whole"
 killed b

@@ -13,13 +13,13 @@ unet-train devices --json | grep -q '"mpi"\]' || skip_all "unet-train was built 
 sandbox_up --nodes 8 --gpus-per-node 2
 
 unet-train data synth --out data --count 40 --size 64x64 --seed 2 2>"$ERR"
-make_training() { # STUDY
+make_training() { # STUDY OPTIONS...
     mkdir "$1"
     grep -v '^licenses:' "$srcdir/templates/sites/sandbox.yaml" >"$1/site.yaml" # all at once
     unetctl init "$1" --data data --name "$1" --site "$1/site.yaml" --set data.height=64 \
         --set data.width=64 \
         --set model.base=8 --set model.depth=2 --set train.epochs=200 --set train.batch_per_gpu=4 \
-        --set train.threads=1 --set train.checkpoint_s=0.3 2>"$ERR"
+        --set train.threads=1 --set train.checkpoint_s=0.3 "${@:2}" 2>"$ERR"
 }
 run() { echo "$1/runs/unet-g0$2-s1"; }
 job() { cat "$(run "$1" "$2")/attempt-1/job"; }
@@ -33,8 +33,9 @@ state() { states "$1" | awk -v run="unet-g0$2-s1" '$1 == run { print $2 }'; }
 is_state() { [ "$(state "$1" "$2")" = "$3" ]; }
 processes() { sandbox_pgrep "$TMP/$(run "$2" "$3")" -x "$1"; } # COMM STUDY GPUS
 
+mkdir scratch
 ok "a study that is not disturbed is made" make_training calm
-ok "a study to disturb is made" make_training rough
+ok "a study to disturb is made" make_training rough --set "data.stage=$TMP/scratch"
 ok "another study to disturb is made" make_training harsh
 exits 0 "three runs of one are submitted" unetctl submit -C rough --gpus 1..3
 exits 0 "three runs of the other are submitted" unetctl submit -C harsh --gpus 1..3 -- --exclusive
@@ -115,4 +116,6 @@ is "$(state rough 2)" COMPLETED "the run is done"
 
 exits 0 "collect accepts the runs" unetctl collect -C harsh
 is "$(sandbox_pgrep "$TMP" -x unet-train)" "" "no process is left"
+ok "copies of the data are not in use any more" unetctl stage --remove --to "$TMP/scratch"
+is "$(ls scratch)" "" "and none is left"
 done_testing

@@ -526,4 +526,16 @@ else
     skip "no LaTeX" "and compile"
 fi
 
+# ---- a slow node
+make_study slow slow 1..2 6
+mkdir slow/.unetctl
+for seed in 1 2 3 4 5 6; do
+    add_run slow 1 $seed "$((seed > 3 ? 5 : 4)).0$seed" 0.9
+    add_run slow 2 $seed "2.$((seed > 3 ? 5 : 0))$seed" 0.9
+done
+sed -i 's/"host":"n1"/"host":"n2"/' slow/runs/*-s[456]/attempt-1/record.jsonl
+exits 0 "a report of runs on two nodes" unetctl report -C slow
+like slow/report/report.md 'those on node n2 \(6 runs\) took 2[0-9]\.[0-9] % longer' "names the slow one"
+exits 0 "another one" unetctl report -C slow
+is "$(cut -d' ' -f2- slow/.unetctl/bad-nodes)" "n2 slow (report)" "it is noted once"
 done_testing

@@ -66,15 +66,6 @@ done
 is "$(head -c 4 shots/print.pdf)" %PDF "it can be printed"
 
 # ---- watch --html
-look_live() { # PAGE: what holds for all such pages
-    look "$1"
-    for key in requests console touching touching-narrow overflow overflow-narrow contrast \
-        contrast-dark; do
-        is "$(value $key)" "" "$1: $key: none"
-    done
-    is "$(value scripts) $(value unlabelled) $(value headless-tables) $(value figures-without-values)" \
-        "0 0 0 0" "$1: no scripts; drawings and tables have names and values"
-}
 echo mine >mine
 for option in html metrics; do
     exits 3 "--$option does not replace a user's file" unetctl watch -C s --$option mine
@@ -98,7 +89,7 @@ unetctl init live --name demo --site local --set train.epochs=6 -- ./train.sh 2>
 exits 0 "four runs are submitted" unetctl submit -C live --gpus 1,2 --seeds 2 --max-in-flight 2
 unetctl generate -C live --gpus 1 --seeds 3 2>"$ERR"
 lost=live/runs/command-g01-s3/attempt-1 # its job ended in the middle of a line
-mkdir $lost
+mkdir -p $lost
 sed -n '1,2p;3s/.loss.*//p' s/runs/unet-g01-s1/attempt-1/record.jsonl |
     sed 's/unet-g01-s1/command-g01-s3/; s/"seed":1/"seed":3/' | head -c -1 >$lost/record.jsonl
 UNETCTL_ABSENT_S=1 unetctl watch -C live --html live.html --metrics live.prom --timeout 120 \
@@ -110,7 +101,13 @@ is_half() { # two runs have half of their epochs
         grep -q ">Quality by epoch" during.html
 }
 ok "it shows the curves of runs that are running" wait_until 60 is_half
-look_live during.html
+look during.html
+for key in requests console touching touching-narrow overflow overflow-narrow contrast contrast-dark
+do
+    is "$(value $key)" "" "$key: none"
+done
+is "$(value scripts) $(value unlabelled) $(value headless-tables) $(value figures-without-values)" \
+    "0 0 0 0" "no scripts; drawings and tables have names and values"
 like during.html '<h1>demo: the runs so far</h1>' "it names the study"
 like during.html 'http-equiv="refresh" content="30"' "it loads itself again"
 like during.html '<h2>2 running, 2 pending, 1 lost</h2>' "it counts the states"
@@ -123,7 +120,6 @@ touch live/go
 wait $watcher
 is $? 1 "watch ends, as one run has no result"
 like live.prom '^unetctl_runs\{study="demo",state="COMPLETED"\} 4$' "the last metrics count its results"
-look_live live.html
 like live.html '<h2>4 done, 1 lost</h2>' "the last page has the last states"
 like live.html '<h3>Speed-up against the ideal</h3>' "and the speed-up"
 unlike live.html 'http-equiv="refresh"' "and stays"

@@ -50,13 +50,13 @@ struct conv2d conv2d_of(const struct tensor *src, const struct tensor *dst, bool
     c->bias = c->nblocks * c->nvectors * lanes;
     c->sums = c->packed + c->bias;
     c->zeros = simd_round_up(c->w * nd, lanes);
-    c->room = CONV2D_KEPT * c->width;
+    c->room = CONV2D_KERNEL * c->width;
     return plan;
 }
 
 /* The last rows of the source that a thread has read, with a border of zeros. */
 struct ring {
-    float *rows; /* [CONV2D_KEPT][width]: row y is at index (y + 1) % CONV2D_KEPT */
+    float *rows; /* [CONV2D_KERNEL][width]: row y is at index (y + 1) % CONV2D_KERNEL */
     const struct conv2d *conv;
 };
 
@@ -73,24 +73,12 @@ void conv2d_copy_row(const struct conv2d *c, const struct tensor *src, size_t y,
 static void fill_row(const struct ring *r, const struct tensor *src, size_t image, size_t y1)
 {
     const struct conv2d *c = r->conv;
-    float *row = r->rows + y1 % CONV2D_KEPT * c->width;
+    float *row = r->rows + y1 % CONV2D_KERNEL * c->width;
 
     if (y1 == 0 || y1 > c->h)
         memset(row, 0, c->width * sizeof *row);
     else
         conv2d_copy_row(c, src, image * c->h + y1 - 1, row);
-}
-
-/* Reads what n = 1 or 2 rows of results from row y on need in addition to rows y - 1 and y of the
- * source, which the ring has already. rows receives the ring's rows from y - 1 on, from top to
- * bottom. */
-static void fill_rows(const struct ring *r, const struct tensor *src, size_t image, size_t y,
-                      size_t n, const float *rows[CONV2D_KEPT])
-{
-    for (size_t i = 0; i < n; i++)
-        fill_row(r, src, image, y + 2 + i);
-    for (size_t i = 0; i < CONV2D_KEPT; i++)
-        rows[i] = r->rows + (y + i) % CONV2D_KEPT * r->conv->width;
 }
 
 size_t conv2d_packed_at(const struct conv2d *c, size_t i, size_t j, size_t s, size_t d, size_t p)
@@ -131,27 +119,23 @@ VECTOR_CLONES static void make_at_least_0(float *y, size_t n)
         y[i] = y[i] > 0 ? y[i] : 0;
 }
 
-/* Computes n = 1 or 2 rows of results; rows[0] is the source's row above the first of them. */
-static void correlate_rows(const struct conv2d *c, const float *const rows[CONV2D_KEPT],
-                           const float *packed, const float *bias, size_t n, float *const *dst)
+/* Computes row y of an image's results. The ring has rows y - 1 and y of the source already. */
+static void correlate_row(const struct ring *r, const struct tensor *src, size_t image, size_t y,
+                          const float *packed, const float *bias, float *dst)
 {
-    size_t wide = c->nvectors * c->rows->lanes, step = c->group * c->src_channels;
+    const struct conv2d *c = r->conv;
+    size_t wide = c->nvectors * c->rows->lanes;
+    const float *rows[CONV2D_KERNEL]; /* from top to bottom */
 
-    for (size_t b = 0; b < c->nblocks; b++, packed += CONV2D_KERNEL * c->nk * wide, bias += wide) {
-        if (n > 1)
-            c->rows->forward_two(rows, step, c->nk, packed, bias, c->ngroups, c->dst_step,
-                                 (float *[]){dst[0] + b * wide, dst[1] + b * wide});
-        else
-            c->rows->forward(rows, CONV2D_KERNEL, step, c->nk, packed, bias, c->ngroups,
-                             c->dst_step, c->nvectors, dst[0] + b * wide);
-    }
-    for (size_t i = 0; c->relu && i < n; i++)
-        make_at_least_0(dst[i], c->w * c->dst_channels);
-}
-
-static size_t rows_at_once(const struct conv2d *c, size_t left)
-{
-    return c->nvectors == 1 && left > 1 ? 2 : 1;
+    fill_row(r, src, image, y + 2);
+    for (size_t i = 0; i < CONV2D_KERNEL; i++)
+        rows[i] = r->rows + (y + i) % CONV2D_KERNEL * c->width;
+    for (size_t b = 0; b < c->nblocks; b++)
+        c->rows->forward(rows, CONV2D_KERNEL, c->group * c->src_channels, c->nk,
+                         packed + b * CONV2D_KERNEL * c->nk * wide, bias + b * wide, c->ngroups,
+                         c->dst_step, c->nvectors, dst + b * wide);
+    if (c->relu)
+        make_at_least_0(dst, c->w * c->dst_channels);
 }
 
 static void correlate_band(const struct conv2d *c, const struct tensor *src, const float *packed,
@@ -160,17 +144,11 @@ static void correlate_band(const struct conv2d *c, const struct tensor *src, con
 {
     struct ring ring = {kept, c};
     size_t row = c->w * c->dst_channels;
-    const float *rows[CONV2D_KEPT];
 
     fill_row(&ring, src, image, from);
     fill_row(&ring, src, image, from + 1);
-    for (size_t y = from, n; y < to; y += n) {
-        float *one = dst->data + (image * c->h + y) * row;
-
-        n = rows_at_once(c, to - y);
-        fill_rows(&ring, src, image, y, n, rows);
-        correlate_rows(c, rows, packed, bias, n, (float *[]){one, one + row});
-    }
+    for (size_t y = from; y < to; y++)
+        correlate_row(&ring, src, image, y, packed, bias, dst->data + (image * c->h + y) * row);
 }
 
 /* The pointers into the workspace during one run. */
@@ -208,19 +186,13 @@ void conv2d_make_rows(const struct op *op, size_t y, size_t n, float *const *to)
     const struct conv2d *c = op->priv;
     struct conv2d_workspace p = conv2d_workspace_now(op);
     struct ring ring = {p.rooms + simd_thread() * c->room, c};
-    const float *rows[CONV2D_KEPT];
-    size_t image = y / c->h, done = 0;
+    size_t image = y / c->h;
 
     y %= c->h;
     fill_row(&ring, op->in[0], image, y);
     fill_row(&ring, op->in[0], image, y + 1);
-    while (done < n) {
-        size_t now = rows_at_once(c, n - done);
-
-        fill_rows(&ring, op->in[0], image, y + done, now, rows);
-        correlate_rows(c, rows, p.packed, p.bias, now, to + done);
-        done += now;
-    }
+    for (size_t i = 0; i < n; i++)
+        correlate_row(&ring, op->in[0], image, y + i, p.packed, p.bias, to[i]);
 }
 
 static int conv2d_run(struct op *op, struct exec *x, struct err *e)

@@ -9,7 +9,6 @@
 #include "trainer/backends/cpu/norm/norm_moments.h"
 
 #define CONV2D_KERNEL CONV_ROWS
-#define CONV2D_KEPT (CONV2D_KERNEL + 1) /* rows of the source, with a border, that a thread keeps */
 
 /* op->priv: one convolution in the terms of conv_rows.h, which defines nk, ngroups and dst_step;
  * for the gradient of the input the source is dy. */

@@ -44,7 +44,7 @@ static void conv2d_weights_sum_rows(const struct conv2d *c, const struct tensor 
                                     float *row, const float *zeros, float *sums)
 {
     size_t lanes = c->rows->lanes;
-    float *copies = row + CONV2D_KEPT * c->width;
+    float *copies = row + CONV2D_KERNEL * c->width;
 
     memset(sums, 0, c->sums * sizeof *sums);
     for (size_t r = from; r < to; r++) {

@@ -16,8 +16,7 @@
  *
  * r is the row of the window, g counts vectors, and rows of the source have a border of zeros.
  * Loading a value of the source costs as much as multiplying by it. Register blocking uses each
- * value more than once: for two vectors of channels, for two rows of results, or for the three rows
- * of the window. */
+ * value more than once: for two vectors of channels, or for the three rows of the window. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_CONV_CONV_ROWS_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_CONV_CONV_ROWS_H
 
@@ -33,11 +32,6 @@ struct conv_rows {
     void (*forward)(const float *const *src, size_t nrows, size_t step, size_t nk,
                     const float *weights, const float *bias, size_t ngroups, size_t dst_step,
                     size_t nvectors, float *dst);
-    /* Computes the row whose window is src[0..2] and the row below it, for one vector of
-     * channels. */
-    void (*forward_two)(const float *const src[CONV_ROWS + 1], size_t step, size_t nk,
-                        const float *weights, const float *bias, size_t ngroups, size_t dst_step,
-                        float *const dst[2]);
     /* Adds to sums the products of one row of the source with nrows = 1, 2 or 3 rows of results;
      * dst[r] is the one that has the source's row as row r of its window. */
     void (*grad_weights)(const float *src, size_t step, size_t nk, const float *const *dst,
