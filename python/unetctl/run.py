@@ -81,12 +81,12 @@ class Run(Job):
                                         item.get("orientation"))
         values, full = read_picture(os.path.join(folder, item["mask"]), "L",
                                     item.get("mask_orientation"))
-        mask = values.astype(np.float32) / (full if self.split["mask_max"] == 255 else 1)
+        mask = values.astype("float32") / (full if self.split["mask_max"] == 255 else 1)
         image = scale_image(samples.reshape(*samples.shape[:2], -1), largest,
                             self.data.get("scale", "full"))
         image = resize_with_pad(image, *shape)
         mask = resize_with_pad(mask.reshape(*mask.shape[:2], 1), *shape)
-        return image, mask if self.data["soft_masks"] else (mask > 0.5).astype(np.float32)
+        return image, mask if self.data["soft_masks"] else (mask > 0.5).astype("float32")
 
     def batch(self, items):
         import numpy as np
