@@ -171,7 +171,8 @@ def test_a_half_written_record_is_no_result(golden, tmp_path):
                                           ("mlflow", "to_mlflow()")])
 def test_packages_that_are_missing(golden, module, call):
     code = f"import sys; sys.modules[{module!r}] = None\nimport unetctl\ntry:\n" \
-           f"    unetctl.load({str(golden)!r}).{call}\nexcept unetctl.StudyError as e:\n    print(e)"
+           f"    unetctl.load({str(golden)!r}).{call}\n" \
+           "except unetctl.StudyError as e:\n    print(e)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout == (f"{module} is not installed, and this needs it: type "
                           f"'pip install {module}'\n")

@@ -209,7 +209,7 @@ class Study:
         return Plots(self)
 
     def to_mlflow(self, uri: str | None = None, experiment: str | None = None) -> str:
-        """Writes all runs into an MLflow experiment, by default the study's name; returns its id."""
+        """Writes all runs into an MLflow experiment, the study's by default. Returns its id."""
         from .trackers import to_mlflow
         return to_mlflow(self, uri, experiment)
 
