@@ -131,7 +131,7 @@ static void encode_command(const char *script, struct buf *dst)
 }
 
 int ssh_run(const struct ssh *c, const char *script, const struct child *streams,
-                   bool tty, struct child_end *end, struct err *e)
+            bool tty, struct child_end *end, struct err *e)
 {
     const char *words[WORDS_MAX] = {"ssh"};
     struct child child = *streams;
@@ -188,7 +188,7 @@ static const char *below_home(const char *folder)
 }
 
 int ssh_push(const struct ssh *c, const char *dir, const char *folder,
-                    const char *const *except, struct err *e)
+             const char *const *except, struct err *e)
 {
     char names[WORDS_MAX / 2][64], from[PATH_MAX], to[PATH_MAX], what[2 * PATH_MAX];
     const char *words[WORDS_MAX] = {0};
@@ -205,7 +205,7 @@ int ssh_push(const struct ssh *c, const char *dir, const char *folder,
 }
 
 int ssh_pull(const struct ssh *c, const char *folder, const char *dir,
-                    const char *const *names, struct err *e)
+             const char *const *names, struct err *e)
 {
     char from[WORDS_MAX / 4][PATH_MAX], to[PATH_MAX], what[2 * PATH_MAX];
     const char *words[WORDS_MAX] = {0};

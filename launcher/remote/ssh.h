@@ -26,7 +26,7 @@ void ssh_add_path(struct buf *script, const char *path);
  * SSH_LOST: that of ssh itself. child_destroy(end) in any case. */
 #define SSH_LOST 255
 int ssh_run(const struct ssh *c, const char *script, const struct child *streams,
-                   bool tty, struct child_end *end, struct err *e);
+            bool tty, struct child_end *end, struct err *e);
 
 /* Sets an error for a connection that failed, with what ssh printed, and returns -1. */
 int ssh_refuse(const struct ssh *c, char *printed, struct err *e);
@@ -34,9 +34,9 @@ int ssh_refuse(const struct ssh *c, char *printed, struct err *e);
 /* Copies folder dir from here to there, but not the names that begin with one of those in except,
  * and back those names that exist there. Files appear whole. Both return 0 or -1. */
 int ssh_push(const struct ssh *c, const char *dir, const char *folder,
-                    const char *const *except, struct err *e);
+             const char *const *except, struct err *e);
 int ssh_pull(const struct ssh *c, const char *folder, const char *dir,
-                    const char *const *names, struct err *e);
+             const char *const *names, struct err *e);
 
 /* Returns the first or the last line of a text that a program printed, which is changed. */
 const char *ssh_line(char *printed, bool last);
