@@ -330,7 +330,8 @@ static int run_rank(struct settings *c, const struct rank_identity *self, struct
         return -1;
     struct dataset_config data = {
         .workers = strcmp(c->data.files, "workers") == 0 ? c->layout.gpus : 0,
-        .split_file = c->data.split, .dir = keyed[OPT_DATA] ? keyed[OPT_DATA] : c->data.dir,
+        .split_file = c->data.split,
+        .dir = opt_run && keyed[OPT_DATA] ? keyed[OPT_DATA] : c->data.dir, /* its copy */
         .height = c->data.height,
         .width = c->data.width, .channels = c->data.channels,
         .masks = options_masks(c), .scale = options_scale(c), .cache = c->data.cache,
