@@ -324,4 +324,5 @@ is "$(foreign)" '' 'the symbols of a file begin with its name'
 
 is "$(grep -l '#include "trainer/backends/cuda/' "$srcdir"/trainer/backends/cuda/test/network.c \
     "$srcdir"/trainer/ops/test/*.c)" '' 'tests of every build include no header that needs CUDA'
+is "$(find "$srcdir/t" -name '*.t' -type f ! -perm -100)" '' 'every test may be executed'
 done_testing
