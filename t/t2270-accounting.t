@@ -183,7 +183,7 @@ die_amid_question() { # INTERFACE TEXT: status asks a slurmdbd that is stopped, 
     local before asker
     login pkill -STOP -F "$slurmdbd"
     before=$(connections)
-    UNETCTL_SLURM_INTERFACE=$1 unetctl status -C forgotten >"asked-$1" 2>&1 &
+    UNETCTL_ABSENT_S=0 UNETCTL_SLURM_INTERFACE=$1 unetctl status -C forgotten >"asked-$1" 2>&1 &
     asker=$!
     ok "$1: slurmdbd is queried" wait_until 20 is_asked "$before"
     login pkill -KILL -F "$slurmdbd"
