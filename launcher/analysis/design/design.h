@@ -33,7 +33,7 @@
 #define DESIGN_ALPHA 0.025          /* one-sided, of all counts and looks together */
 #define DESIGN_ROUNDS 200           /* no design has more */
 #define DESIGN_SPEED_FIRST 3        /* short runs of a count at first, then twice as many */
-#define DESIGN_SPEED_MOST 12        /* and at most */
+#define DESIGN_SPEED_MOST 24        /* and at most */
 #define DESIGN_TIME_MARGIN 0.05     /* a count that is faster by less is not looked for */
 
 /* What is asked, and what is assumed until it is measured. */

@@ -172,7 +172,7 @@ static void study(size_t i, uint64_t number, double *values)
     l.truth.time = seconds, l.truth.arg = &l;
     for (d.ncounts = 0; d.ncounts < NCOUNTS; d.ncounts++)
         d.counts[d.ncounts] = counts[d.ncounts];
-    for (d.nseeds = 0; d.nseeds < FIXED_SEEDS; d.nseeds++)
+    for (d.nseeds = 0; d.nseeds < DESIGN_SPEED_MOST; d.nseeds++)
         d.seeds[d.nseeds] = (long)d.nseeds + 1;
     d.whole_s = EPOCHS * ONE_GPU;
     int rounds = design_expect_study(&l.truth, &d, number, &verdict, &e);
