@@ -288,7 +288,7 @@ char *results_encode_epochs(const struct results *table)
     buf_add(&b, "run,gpus,seed,epoch,seconds,loss,quality,val_loss,train_quality,units,joules\n");
     for (size_t row = 0; row < table->count; row++) {
         const struct result *r = &table->rows[row];
-        const struct curve *c = r->curve;
+        const struct curve *c = r->state == RESULT_DONE ? r->curve : NULL;
         for (size_t i = 0; c && i < c->n; i++) {
             const double *const values[] = {c->seconds, c->loss, c->score, c->val_loss,
                                             c->train_score, c->units, c->joules};
