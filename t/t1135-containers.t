@@ -17,7 +17,7 @@ words="container.sh auto $TMP/tool.sif $TMP/one $TMP/data $builddir $TMP/mine"
 
 # ---- the program of each rank alone
 exits 0 "an image that is a file" render ./tool.sif
-like "$script" "^.start bash .*/templates/$words ($srcdir/python )?$TMP/fast -- $TMP/mine/train.sh -x " \
+like "$script" "^.start bash .*/templates/$words ($srcdir )?$TMP/fast -- $TMP/mine/train.sh -x " \
     "starts around the program, with the folders of study, data, script and arguments"
 like one/runs/command-g01-s1/source.list "^container $TMP/tool.sif$" "and counts as its source"
 like "$submit" '^ *bash .*/run_file.sh &' "a single rank needs no launcher"
