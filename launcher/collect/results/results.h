@@ -152,8 +152,8 @@ size_t results_count(const struct results *table, enum result_state state);
 char *results_encode(const struct results *table);
 #define RESULTS_MARK "run,engine,gpus," /* the beginning of each such file (atomicfile_check_own) */
 
-/* Returns a table of the epochs of the runs that are done as CSV, which the caller frees, or NULL if
- * memory ran out. */
+/* Returns a table of the epochs of the runs that are done as CSV, which the caller frees, or NULL
+ * if memory ran out. */
 char *results_encode_epochs(const struct results *table);
 
 /* Fills table, which is empty, from a file that results_encode made. Curves and scores are not in
