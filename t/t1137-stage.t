@@ -70,7 +70,7 @@ exits 0 "that was killed" unetctl stage --to "$TMP/scratch" --split other.json -
 is "$(grep -c '\.lock$' "$OUT")" 1 "leaves nothing once another copy is made"
 remove
 
-# while it copies: a FIFO in place of an image stops it there
+# ---- killed while it copies, which an image that is a FIFO blocks
 image=$(find data/images -type f | head -n 1)
 mv "$image" image && mkfifo "$image"
 rm -f stage

@@ -28,19 +28,16 @@ static void add_caveat(struct decision *d, enum caveat_kind kind, const char *fm
 
 static bool is_fake(const struct decision *d, const struct series *s, size_t i)
 {
-    (void)d;
     return s->points[i].fake_gpus;
 }
 
 static bool is_oversubscribed(const struct decision *d, const struct series *s, size_t i)
 {
-    (void)d;
     return s->points[i].oversubscribed;
 }
 
 static bool has_refused_kernels(const struct decision *d, const struct series *s, size_t i)
 {
-    (void)d;
     return s->points[i].refused_kernels;
 }
 
@@ -52,7 +49,6 @@ static bool is_near_threshold(const struct decision *d, const struct series *s, 
 
 static bool has_repeats(const struct decision *d, const struct series *s, size_t i)
 {
-    (void)s;
     return d->quality[i].nrepeats > 0;
 }
 

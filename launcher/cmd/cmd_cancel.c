@@ -179,7 +179,6 @@ static int cmd_cancel_run(int noperands, char **operands, int nrest, char **rest
     struct workspace w;
     int rc;
 
-    (void)nrest, (void)rest;
     if (workspace_open(&w, &args, e))
         return -1;
     rc = noperands || without_question ? cancel_locked(&w, noperands, operands, &unnoted, e)

@@ -152,7 +152,6 @@ static int cmd_collect_run(int noperands, char **operands, int nrest, char **res
     struct results table = {0};
     int rc = -1;
 
-    (void)noperands, (void)operands, (void)nrest, (void)rest;
     if (logs_dir && args.dir)
         return err_set(e, ERR_USAGE,
                        "collect: -C names a study and --logs a folder of logs; give one of them");

@@ -103,7 +103,6 @@ static int print_script(const char *shell, struct err *e)
 
 static int cmd_completion_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    (void)nrest, (void)rest;
     if (strcmp(operands[0], "words") == 0)
         return noperands == 2 ? print_words(operands[1], e)
                               : err_set(e, ERR_USAGE,

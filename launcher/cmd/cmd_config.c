@@ -191,7 +191,6 @@ static int cmd_config_run(int noperands, char **operands, int nrest, char **rest
     struct workspace w;
     int rc;
 
-    (void)nrest, (void)rest;
     if (workspace_open(&w, &args, e))
         return -1;
     rc = print_values(&w, noperands, operands, e);

@@ -10,7 +10,6 @@ static int cmd_data_run(int noperands, char **operands, int nrest, char **rest, 
 {
     const char *words[MAX_WORDS + 1] = {"data"};
 
-    (void)noperands, (void)operands;
     if (nrest >= MAX_WORDS)
         return err_set(e, ERR_USAGE, "data: more than %d words are given", MAX_WORDS - 1);
     for (int i = 0; i < nrest; i++)

@@ -76,7 +76,6 @@ static int cmd_doctor_run(int noperands, char **operands, int nrest, char **rest
     struct workspace w;
     int rc;
 
-    (void)noperands, (void)operands;
     if (probe_folder)
         return rehearsal_probe(probe_folder, probe_stage, e);
     struct workspace_args without_gpus = args; /* --gpus is a number here, not the study's list */

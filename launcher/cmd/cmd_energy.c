@@ -8,7 +8,6 @@ static long rank, ngpus = 1;
 
 static int cmd_energy_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    (void)noperands, (void)nrest, (void)rest;
     return sampler_start(operands[0], (pid_t)rank, (int)ngpus, e);
 }
 

@@ -232,7 +232,6 @@ static int cmd_finish_run(int noperands, char **operands, int nrest, char **rest
     struct err why = {0};
     json_t *end;
 
-    (void)noperands, (void)nrest, (void)rest;
     if (!realpath(operands[0], dir))
         return err_errno(e, ERR_USAGE, errno, "finish: %s", operands[0]);
     if (attempt_number(dir) < 1)

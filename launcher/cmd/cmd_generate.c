@@ -80,7 +80,6 @@ static int cmd_generate_run(int noperands, char **operands, int nrest, char **re
     struct workspace w;
     int rc = -1;
 
-    (void)noperands, (void)operands;
     if (workspace_open_jobs(&w, &args, nrest, rest, e))
         return -1;
     if (workspace_plan(&w, &plan, e) == 0) {

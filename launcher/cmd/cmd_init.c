@@ -562,7 +562,6 @@ static int cmd_init_run(int noperands, char **operands, int nrest, char **rest, 
     char file[PATH_MAX], class_file[PATH_MAX];
     bool made, classes = false;
 
-    (void)noperands;
     program = rest;
     nprogram = nrest;
     if (study_check_length(folder, e))

@@ -230,7 +230,6 @@ static int cmd_logs_run(int noperands, char **operands, int nrest, char **rest, 
     struct tail *tails;
     int rc = 0;
 
-    (void)nrest, (void)rest;
     if (as_json && (follow || noperands > 1))
         return err_set(e, ERR_USAGE, "logs: --json takes one run and excludes --follow");
     if (workspace_open(&w, &args, e))

@@ -139,7 +139,6 @@ static int cmd_nodelist_run(int noperands, char **operands, int nrest, char **re
     static const char *const actions[] = {"expand", "compress", NULL};
     bool expanded = strcmp(operands[0], actions[0]) == 0;
 
-    (void)nrest, (void)rest;
     if (!expanded && strcmp(operands[0], actions[1]) != 0)
         return err_set(e, ERR_USAGE, "nodelist: '%s' is neither expand nor compress%s", operands[0],
                        cli_suggest(operands[0], actions, (char[CLI_SUGGESTION]){0}));

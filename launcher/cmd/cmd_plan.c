@@ -444,7 +444,6 @@ static int cmd_plan_run(int noperands, char **operands, int nrest, char **rest, 
     struct workspace w;
     int rc;
 
-    (void)noperands, (void)operands;
     if (workspace_open_jobs(&w, &args, nrest, rest, e))
         return -1;
     until_decided |= w.study.design.max_gpu_hours > 0;

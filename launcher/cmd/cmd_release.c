@@ -89,7 +89,6 @@ static int cmd_release_run(int noperands, char **operands, int nrest, char **res
     struct workspace w;
     int rc = -1;
 
-    (void)nrest, (void)rest;
     if (workspace_open(&w, &args, e))
         return -1;
     if (run_status_collect(&w, &list, e) == 0) {

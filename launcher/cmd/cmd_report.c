@@ -508,7 +508,6 @@ static int cmd_report_run(int noperands, char **operands, int nrest, char **rest
     struct report report;
     int rc = -1, nlevels = decode_levels(levels, e);
 
-    (void)nrest, (void)rest;
     if (nlevels < 0)
         return -1;
     struct analysis_options analysis = decide_options(levels, nlevels);

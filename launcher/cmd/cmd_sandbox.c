@@ -123,7 +123,6 @@ static int cmd_sandbox_run(int noperands, char **operands, int nrest, char **res
     const char *verb = operands[0];
     struct sandbox sb;
 
-    (void)noperands;
     if (strcmp(verb, "exec") == 0 && nrest == 0)
         return err_set(e, ERR_USAGE, "sandbox exec: a command is missing; type 'unetctl sandbox "
                        "exec -- COMMAND'");

@@ -87,7 +87,6 @@ static int print_site(const char *name, struct err *e)
 
 static int cmd_site_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    (void)nrest, (void)rest;
     if (strcmp(operands[0], "list") == 0 && noperands == 1)
         return list_sites(e);
     if (strcmp(operands[0], "show") == 0 && noperands == 2)

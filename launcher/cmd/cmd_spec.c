@@ -192,7 +192,6 @@ static int cmd_spec_run(int noperands, char **operands, int nrest, char **rest, 
 {
     struct spec_answer a = {0};
 
-    (void)noperands, (void)operands;
     int rc = make_answer(&a, nrest > 0, e);
     if (rc == 0 && (opt_json || nrest))
         rc = find_self(&a, e);

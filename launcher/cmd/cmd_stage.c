@@ -64,7 +64,6 @@ static int cmd_stage_run(int noperands, char **operands, int nrest, char **rest,
     struct stage stage;
     char path[PATH_MAX], host[65] = "", line[PATH_MAX + 128];
 
-    (void)noperands, (void)operands;
     if (!request.folder || (!remove_copies && (!request.split || !request.data || !attempt_dir ||
                                                !nrest)))
         return err_set(e, ERR_USAGE, "stage: --to, --split, --data, --out and a program are needed, "
@@ -104,9 +103,9 @@ const struct cli_command cmd_stage = {
     .details =
         "run_file.sh starts each rank's program by it if data.stage is set. The first process of\n"
         "the user on a node copies the files that split.json names to FOLDER/unetctl-UID/HASH;\n"
-        "the others wait for that, and processes of other jobs use the same copy. The program gets\n"
-        "the copy as $UNETCTL_DATA_DIR and in place of DIR in its words. It is removed by\n"
-        "submit_file.sh, or by the next job's process that makes a copy, once no process uses it.\n"
+        "the others wait for that, and processes of other jobs use the same copy. In the program's\n"
+        "words DIR is replaced by the copy, and $UNETCTL_DATA_DIR has its path. A copy that no\n"
+        "process uses is removed by submit_file.sh, or when the next copy is made.\n"
         "Exit code: that of the program; 3 if FOLDER cannot be used, 7 if it has not enough room\n"
         "or the data cannot be read.\n",
     .options = options,

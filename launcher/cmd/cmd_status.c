@@ -252,7 +252,6 @@ static int cmd_status_run(int noperands, char **operands, int nrest, char **rest
     struct selection sel = {.runs = operands, .nruns = nstudies ? 0 : noperands};
     struct err unwritten;
 
-    (void)nrest, (void)rest;
     if (nstudies < 0 || check_states(e))
         return -1;
     if (nstudies == 1)

@@ -268,7 +268,6 @@ static int cmd_submit_run(int noperands, char **operands, int nrest, char **rest
     struct workspace w;
     int rc = -1;
 
-    (void)noperands, (void)operands;
     if (workspace_open_jobs(&w, &args, nrest, rest, e))
         return -1;
     if (until_decided || w.study.design.max_gpu_hours > 0)

@@ -61,7 +61,6 @@ static int print_template(const char *name, struct err *e)
 
 static int cmd_template_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    (void)nrest, (void)rest;
     if (strcmp(operands[0], "list") == 0 && noperands == 1)
         return list_markers(e);
     if (strcmp(operands[0], "show") == 0 && noperands == 2)

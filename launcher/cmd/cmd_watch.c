@@ -89,7 +89,6 @@ static int cmd_watch_run(int noperands, char **operands, int nrest, char **rest,
     char text[ROUNDS_FILE_TEXT];
     int rc = 0;
 
-    (void)nrest, (void)rest;
     if (workspace_open(&w, &args, e))
         return -1;
     watch.arg = &w;
@@ -117,9 +116,9 @@ const struct cli_command cmd_watch = {
         "honoured. Unless RUNs are named, runs that a limit left out at the last\n"
         "'submit' are submitted as other jobs end, with the options of that 'submit'.\n"
         "--html writes one self-contained page again whenever something has changed, by a rename,\n"
-        "so that it can be read over any web server, scp or sshfs. Exit 0 if\n"
-        "all runs are done, 1 if some ended without a result, 130 on Ctrl-C, 6 on --timeout; the\n"
-        "jobs continue in any case.\n",
+        "so that it can be read over any web server, scp or sshfs. Exit 0 if all runs are done, 1\n"
+        "if some ended without a result, 130 on Ctrl-C, 6 on --timeout; the jobs continue in any\n"
+        "case.\n",
     .options = options,
     .max_operands = -1,
     .run = cmd_watch_run,

@@ -210,7 +210,6 @@ static int read_row(void *arg, size_t i, struct err *e)
     char path[PATH_MAX], note[128];
     struct err why;
 
-    (void)e;
     if (r->state == RESULT_DONE && is_impossible(r))
         result_discard(r, RESULT_CORRUPT,
                        "its row in results.csv has an impossible time or quality: collect again");

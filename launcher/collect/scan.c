@@ -31,7 +31,6 @@ static int scan_entry(void *arg, size_t i, struct err *e)
 {
     const struct scan *s = arg;
 
-    (void)e;
     result_init(&s->rows[i]);
     s->read(s->arg, s->entries[i]->d_name, &s->rows[i]);
     return 0;

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -381,18 +380,12 @@ int rehearsal_run(struct workspace *w, struct rehearsal *r, struct err *e)
     return make_folder(w, r, e) || rehearse(w, r, e) ? -1 : 0;
 }
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *where)
-{
-    (void)st, (void)type, (void)where;
-    return remove(path) && errno != ENOENT ? -1 : 0;
-}
-
 void rehearsal_close(struct rehearsal *r, bool keep)
 {
     json_decref(r->ranks);
     r->ranks = NULL;
     if (!keep && *r->folder)
-        nftw(r->folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+        path_remove_tree(r->folder);
 }
 
 static FILE *open_output(const struct rehearsal *r)

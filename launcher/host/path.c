@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,6 +121,19 @@ int path_make_folder(const char *path, struct err *e)
     if (stat(part, &st) || !S_ISDIR(st.st_mode))
         return err_set(e, ERR_INTERNAL, "%s is in the way: it is not a folder", path);
     return 0;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    if (remove(path)) {
+        /* what remains keeps its folder, too */
+    }
+    return 0;
+}
+
+void path_remove_tree(const char *path)
+{
+    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 int path_write(const char *folder, const char *name, char *text, struct err *e)

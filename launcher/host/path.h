@@ -36,6 +36,9 @@ bool path_is_leftover(const char *path, int lock);
 /* Creates the folder and its parents, unless they exist. Returns 0, or -1 with ERR_INTERNAL. */
 int path_make_folder(const char *path, struct err *e);
 
+/* Removes a folder with all that is in it, as far as it can; links are not followed. */
+void path_remove_tree(const char *path);
+
 /* Writes text to the file `name` in folder, and frees text. A NULL text is reported as lack of
  * memory. Returns 0, or -1 with ERR_INTERNAL. */
 int path_write(const char *folder, const char *name, char *text, struct err *e);

@@ -214,7 +214,8 @@ static void add_checks(const struct remote *r, struct buf *s)
              NOT_WRITTEN, NOT_WRITTEN);
 }
 
-/* Adds what stores study.yaml, unless it is there already. What ends with m came from here. */
+/* Adds what stores study.yaml from standard input, if it differs. One that is there already is
+ * replaced only if it ends with the line m, so that it came from this folder. */
 static void add_storing(struct buf *s)
 {
     buf_addf(s, "n=$(cat; echo .)\ncase $n in *\"$m.\") ;; *) exit %d ;; esac\n", INCOMPLETE);

@@ -51,7 +51,7 @@ static int take_keys(const struct document_node *mapping, struct remote_site *s,
     return s->host ? 0 : document_refuse(mapping, e, KEY ": the key 'ssh' is missing");
 }
 
-/* Sets what is missing and checks the rest; the error has no place. */
+/* Sets the presets of missing keys, and checks the values. The error names no file and line. */
 static int complete(struct remote_site *s, const char *dir, struct err *e)
 {
     static const char letters[] =
@@ -73,8 +73,8 @@ static int complete(struct remote_site *s, const char *dir, struct err *e)
     return 0;
 }
 
-/* Adds text with `site: VALUE` in place of the lines of the key site, and as many empty lines as
- * are needed for the other keys to keep theirs. */
+/* Adds text, in which the lines of the key site become `site: VALUE` and empty lines, so that
+ * errors name the right lines of the other keys. */
 static int replace_site(const struct document *d, const char *text, const char *value,
                         struct buf *dst, struct err *e)
 {

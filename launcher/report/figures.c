@@ -243,13 +243,11 @@ static void add_dots(struct chart *c, const struct report *r, size_t i,
 
 static double quality_of_run(const struct series *s, const struct result *run)
 {
-    (void)s;
     return result_quality(run);
 }
 
 static double epoch_of_run(const struct series *s, const struct result *run)
 {
-    (void)s;
     return run->median_epoch_s;
 }
 

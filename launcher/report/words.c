@@ -78,13 +78,11 @@ static void add_speedup(struct buf *b, const struct analysis_series *as)
 
 static bool is_slower(const struct decision *d, const struct series *s, size_t i)
 {
-    (void)d;
     return series_speedup(s, &s->points[i])->interval.high < 1;
 }
 
 static bool is_inefficient(const struct decision *d, const struct series *s, size_t i)
 {
-    (void)s;
     return d->time[i] == DECISION_FAILS;
 }
 

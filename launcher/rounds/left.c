@@ -66,7 +66,6 @@ static void enter_folder(void *folder, char *const argv[])
 {
     static const char *const waiting[] = {"UNETCTL_WAIT", "UNETCTL_TIMEOUT", "UNETCTL_PARSABLE"};
 
-    (void)argv;
     for (size_t i = 0; i < sizeof waiting / sizeof *waiting; i++)
         unsetenv(waiting[i]);
     if (folder && chdir(folder) == 0)

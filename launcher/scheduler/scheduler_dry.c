@@ -10,7 +10,6 @@
 static void dry_submit(struct scheduler *s, const struct job *jobs, size_t count,
                        const char *in_flight, struct scheduler_result *results)
 {
-    (void)s, (void)in_flight; /* no file is written for jobs that are not submitted */
     for (size_t i = 0; i < count; i++) {
         const struct job *job = &jobs[i];
         printf("would submit %s: %d node%s, %d task%s, %d GPU%s each: sbatch %s\n", job->name,
@@ -26,6 +25,5 @@ struct scheduler *scheduler_dry_open(const struct scheduler_config *config, stru
     static const struct scheduler_ops ops = {.name = "dry", .submit = dry_submit};
     static struct scheduler dry = {.ops = &ops};
 
-    (void)config, (void)e;
     return &dry;
 }

@@ -495,8 +495,8 @@ static void set_energy(struct script_values *s)
     set_text(s, "energy", buf_steal(&b));
 }
 
-/* Sets the line that removes copies of the data from all nodes. Where a node is lost, or the job is
- * to end at once, it does not take longer than that has time. */
+/* Sets the line that removes copies of the data from all nodes. It may take 60 s, in case a node is
+ * lost, and 10 s after TERM, when Slurm soon kills the job. */
 static void set_unstage(struct script_values *s)
 {
     struct buf b = {0};

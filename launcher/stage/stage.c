@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,29 +77,15 @@ static int take_lock(int fd, int how)
 
 /* ---- removal ---- */
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    (void)st, (void)type, (void)at;
-    if (remove(path)) {
-        /* what remains is tried again by the next process that removes */
-    }
-    return 0;
-}
-
-static void remove_tree(const char *path)
-{
-    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-/* Removes a copy, which a process that holds its lock alone may do. One that is removed in part has
- * the name of one that is not complete. */
+/* Removes a copy, whose lock the caller holds exclusively. It is renamed first, so that a copy that
+ * is removed in part is never taken for a complete one. */
 static void remove_copy(const char *copy)
 {
     char tmp[PATH_MAX];
 
-    remove_tree(path_format(tmp, "%s.tmp", copy));
+    path_remove_tree(path_format(tmp, "%s.tmp", copy));
     if (rename(copy, tmp) == 0)
-        remove_tree(tmp);
+        path_remove_tree(tmp);
 }
 
 /* Removes copies that no process uses, except that of this hash, and the user's folder if it is
@@ -220,7 +205,7 @@ static int check_room(const char *folder, int64_t nbytes, size_t nfiles, struct 
     return 0;
 }
 
-/* Makes the copy `path` below root. The caller holds its lock alone. */
+/* Makes the copy `path` below root. The caller holds its lock exclusively. */
 static int make_copy(const char *root, const char *path, const struct stage_list *list,
                      const char *data, struct err *e)
 {
@@ -237,7 +222,7 @@ static int make_copy(const char *root, const char *path, const struct stage_list
     if (rc == 0 && rename(tmp, path))
         rc = write_error(path, e);
     if (rc)
-        remove_tree(tmp);
+        path_remove_tree(tmp);
     return rc;
 }
 

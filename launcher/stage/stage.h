@@ -4,7 +4,7 @@
  *
  * FOLDER/unetctl-UID/HASH is the copy, HASH.tmp one that is being made or removed. A process that
  * uses it holds a shared lock on HASH.lock, which the programs that it executes inherit; one that
- * makes or removes it holds the lock alone. So a copy is removed only when no process uses it, and
+ * makes or removes it holds it exclusively. So a copy is removed only when no process uses it, and
  * one whose users were killed at any later time. */
 #ifndef UNETCTL_LAUNCHER_STAGE_STAGE_H
 #define UNETCTL_LAUNCHER_STAGE_STAGE_H

@@ -57,7 +57,6 @@ struct watch {
 
 static void on_interrupt(int signal)
 {
-    (void)signal;
     interrupted = 1;
 }
 
@@ -326,8 +325,8 @@ static int submit_left(struct watch *w, struct err *e)
     return 0;
 }
 
-/* Returns what differs after a change. The log of a trainer that writes no record may always have
- * changed. */
+/* Returns a hash that differs after a change of the runs. It always differs while a run is running
+ * whose trainer writes no record, as its log may have grown. */
 static uint64_t fingerprint(const struct run_status_list *list)
 {
     uint64_t h = HASH_BEGIN;

@@ -10,7 +10,6 @@ static atomic_int calls;
 
 static int count(void *arg, size_t i, struct err *e)
 {
-    (void)e;
     ((int *)arg)[i]++;
     return 0;
 }

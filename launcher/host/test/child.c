@@ -29,7 +29,6 @@ static int run(struct child c, const char *script)
 
 static void enter(void *arg, char *const argv[])
 {
-    (void)argv;
     setenv("FROM", arg, 1);
     if (strcmp(arg, "nowhere") == 0)
         _exit(5);

@@ -35,7 +35,6 @@ static void add_escaped(struct buf *b, const char *text, replace_f *replace)
 
 static const char *replace_html(char c, char scratch[8])
 {
-    (void)scratch;
     switch (c) {
     case '&': return "&amp;";
     case '<': return "&lt;";

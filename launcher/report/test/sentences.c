@@ -164,7 +164,6 @@ static double true_efficiency(const struct found *f, const struct series_point *
 
 static bool is_always(const struct found *f)
 {
-    (void)f;
     return true;
 }
 

@@ -145,7 +145,6 @@ static void enter_job(void *arg, char *const argv[])
     const struct local_keeper *k = arg;
     sigset_t none;
 
-    (void)argv;
     jobenv_clean();
     setenv("UNETCTL_JOB_ID", k->record.state.id, 1);
     sigemptyset(&none);

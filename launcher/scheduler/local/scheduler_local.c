@@ -33,7 +33,6 @@ struct local {
 static int local_partition(struct scheduler *s, const char *name, struct scheduler_partition *p,
                            struct err *e)
 {
-    (void)s, (void)name, (void)e;
     *p = (struct scheduler_partition){.nodes = 1};
     strcpy(p->name, "local");
     p->cpus_per_node = (int)sysconf(_SC_NPROCESSORS_ONLN);
@@ -43,7 +42,6 @@ static int local_partition(struct scheduler *s, const char *name, struct schedul
 static int local_check(struct scheduler *s, const struct job *job,
                        struct scheduler_forecast *forecast, struct err *e)
 {
-    (void)s;
     forecast->start = 0; /* unknown: it depends on the end of earlier jobs */
     if (job->script && access(job->script, R_OK) < 0)
         return err_errno(e, ERR_SCHED, errno, "cannot read %s", job->script);
@@ -142,7 +140,6 @@ static int submit_job(struct scheduler *s, const struct job *job, char id[SCHEDU
 static void local_submit(struct scheduler *s, const struct job *jobs, size_t count,
                          const char *in_flight, struct scheduler_result *results)
 {
-    (void)in_flight; /* not needed: a job exists once its record does, and queries find that */
     for (size_t i = 0; i < count; i++) {
         struct scheduler_result *r = &results[i];
         if (submit_job(s, &jobs[i], r->id, &r->reason)) {
@@ -162,7 +159,6 @@ static int local_query(struct scheduler *s, const char *tag_prefix, bool everybo
     struct local_record r;
     size_t n;
 
-    (void)everybody; /* each user has a queue of his own */
     if (local_record_list(local->dir, &ids, &n, e) < 0)
         return -1;
     *states = n ? calloc(n, sizeof **states) : NULL;

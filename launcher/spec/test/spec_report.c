@@ -19,7 +19,6 @@ static char problem[2048], remedy[512];
 
 static void take(void *arg, const char *what, const char *todo)
 {
-    (void)arg;
     found++;
     snprintf(problem, sizeof problem, "%s", what);
     snprintf(remedy, sizeof remedy, "%s", todo);
