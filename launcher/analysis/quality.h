@@ -35,7 +35,7 @@ enum quality_state {
     QUALITY_COLLAPSES
 };
 
-#define QUALITY_LOOKS 3 /* the most counts of a sequential design */
+#define QUALITY_LOOKS 4 /* the most counts of a sequential design */
 #define QUALITY_EQUAL 1e-3 /* relative difference of equal losses */
 
 /* The last look at a count in a sequential design (design.h). */
