@@ -394,7 +394,8 @@ static void limit_budget(const struct design_view *v, const struct design_round 
         return;
     verdict->state = DESIGN_BUDGET;
     snprintf(verdict->why, sizeof verdict->why,
-             "the next round (%s) is expected to take %.3g GPU-hours, and %.3g of %.3g are left",
+             "the next round (%s) is expected to take %.3g GPU-hours, and %.3g of %.3g are left: "
+             "raise --max-gpu-hours, or see 'unetctl plan --until-decided'",
              next->reason, next->gpu_hours, fmax(0, left), v->design->max_gpu_hours);
 }
 
@@ -457,6 +458,8 @@ void design_describe(const struct design *d, const struct design_round *rounds, 
                  "looks share (alpha spending after O'Brien and Fleming, Student's t); its "
                  "intervals are repeated confidence intervals.", DESIGN_ALPHA);
     }
+    if (verdict->state == DESIGN_CONTINUE)
+        buf_add(b, " It is not decided yet.");
     for (size_t i = 0; i < verdict->ntests; i++)
         describe_test(&verdict->tests[i], b);
     buf_add(b, "\n");

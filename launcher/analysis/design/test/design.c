@@ -280,8 +280,8 @@ static void check_bad_results(void)
     make(&d, &t, never_start, NULL);
     is_int(verdict.state, DESIGN_FAILED, "and so do larger counts that never start");
     make(&d, &t, diverge, NULL);
-    is_int(verdict.state, DESIGN_UNDECIDED, "runs without a quality do not decide");
-    is_int(verdict.gpus, 1, "and the base case remains");
+    is_int(verdict.state, DESIGN_DECIDED, "counts whose runs all have no quality count as failed");
+    ok(verdict.gpus == 1 && verdict.how == DESIGN_FALLS, "and the base case remains");
     make(&d, &t, ignore_seed, NULL);
     ok(verdict.state == DESIGN_UNDECIDED && verdict.tests[0].look == 1,
        "equal runs of all seeds do not show that quality holds");
