@@ -405,8 +405,10 @@ static void add_collapses(struct buf *b, const struct analysis_series *as)
         const struct series_point *p = &as->series.points[i];
         buf_addf(b, "%s%zu of %zu with %d GPUs ", before ? before : "", q->ncollapsed, q->nruns,
                  p->gpus);
-        buf_addf(b, p->q[QUANTITY_IOU].count ? "(least %.4f)" : "(none has a value)",
-                 p->q[QUANTITY_IOU].min);
+        if (isnan(p->q[QUANTITY_IOU].min))
+            buf_add(b, "(none has a value)");
+        else
+            buf_addf(b, "(least %.4f)", p->q[QUANTITY_IOU].min);
         before = ", ";
     }
     if (before)
