@@ -14,16 +14,10 @@
 #include <unistd.h>
 
 #include "src/clock.h"
+#include "src/stat.h"
 #include "trainer/comm/comm_mpi.h"
 
 #define MOST_ROUNDS 999
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
 
 static void exit_with(const struct err *e)
 {
@@ -67,8 +61,8 @@ static void measure_sums(struct comm *c, float *own, float *other, size_t n, int
         if (memcmp(own, other, n * sizeof *own) != 0 && c->rank == 0)
             printf("the sums differ\n");
     }
-    qsort(ours, (size_t)rounds, sizeof *ours, compare_doubles);
-    qsort(theirs, (size_t)rounds, sizeof *theirs, compare_doubles);
+    stat_sort(ours, (size_t)rounds);
+    stat_sort(theirs, (size_t)rounds);
     if (c->rank == 0)
         printf("%5d  %8.1f  %10.3f (%.3f)  %10.3f (%.3f)  %8.1f\n", c->size, 4e-6 * (double)n,
                ours[rounds / 2], ours[0], theirs[rounds / 2], theirs[0],

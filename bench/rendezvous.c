@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "src/clock.h"
+#include "src/stat.h"
 #include "trainer/comm/rendezvous/rendezvous.h"
 
 #define MOST_ROUNDS 99
@@ -102,13 +103,6 @@ static struct outcome run_rendezvous(int n)
     return all;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 int main(int argc, char **argv)
 {
     static char *usual[] = {"2", "14", "64", "256", "512"};
@@ -126,8 +120,8 @@ int main(int argc, char **argv)
             wall[r] = 1e3 * o.ended;
             cpu[r] = 1e6 * o.cpu_s / size;
         }
-        qsort(wall, (size_t)rounds, sizeof *wall, compare_doubles);
-        qsort(cpu, (size_t)rounds, sizeof *cpu, compare_doubles);
+        stat_sort(wall, (size_t)rounds);
+        stat_sort(cpu, (size_t)rounds);
         printf("%5d  %8.1f (%.1f..%.1f)  %10.1f\n", size, wall[rounds / 2], wall[0],
                wall[rounds - 1], cpu[rounds / 2]);
         fflush(stdout);

@@ -19,7 +19,7 @@ const char *design_state_name(enum design_state state)
     return names[state];
 }
 
-const char *design_how_name(enum design_how how)
+static const char *how_name(enum design_how how)
 {
     static const char *const names[] = {
         [DESIGN_NOT_TESTED] = "not tested",
@@ -366,7 +366,7 @@ static void explain_end(const struct design_view *v, struct design_verdict *verd
         snprintf(why, size, "the quality of %d GPU%s is %s%s",
                  verdict->tests[verdict->ntests - 1].gpus,
                  plural(verdict->tests[verdict->ntests - 1].gpus),
-                 verdict->how == DESIGN_FALLS ? "shown to fall" : design_how_name(verdict->how),
+                 verdict->how == DESIGN_FALLS ? "shown to fall" : how_name(verdict->how),
                  verdict->state == DESIGN_DECIDED ? ", and no smaller count is left"
                                                   : ", and no further count may be tested");
     else
@@ -431,7 +431,7 @@ static void describe_test(const struct design_test *t, struct buf *b)
              t->how == DESIGN_NOT_TESTED ? "is not decided yet" : "");
     if (t->how != DESIGN_NOT_TESTED)
         buf_addf(b, "%s%s", t->how == DESIGN_FUTILE || t->how == DESIGN_NOT_SHOWN ? "is " : "",
-                 design_how_name(t->how));
+                 how_name(t->how));
     if (t->look)
         buf_addf(b, " at look %zu, over %zu pairs", t->look, t->pairs);
     if (interval_is_known(&t->interval) && !isnan(t->estimate))

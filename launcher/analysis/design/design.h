@@ -124,9 +124,8 @@ struct design_verdict {
     char why[400];           /* a sentence without its full stop */
 };
 
-/* "continue", "decided" ... and "holds", "by construction" ... */
+/* Returns "continue", "decided" ... */
 const char *design_state_name(enum design_state state);
-const char *design_how_name(enum design_how how);
 
 /* Computes the verdict from the sorted table and the rounds made, whose runs have all ended, and
  * with DESIGN_CONTINUE the next round. Runs without a result count as failed and are not repeated.

@@ -79,17 +79,22 @@ void sequential_plan(struct sequential *s, double alpha, const size_t *pairs, si
     }
 }
 
-double sequential_crossing(const struct sequential *s, double drift)
+/* Returns the probability that the motion, which is at d, crosses a bound from a look on. */
+static double cross(const struct sequential *s, struct density d, size_t look, double drift)
 {
-    struct density d = begin();
     double sum = 0;
 
-    for (size_t k = 0; k < s->nlooks; k++) {
+    for (size_t k = look; k < s->nlooks; k++) {
         double t = s->information[k], bound = s->bound[k] * sqrt(t);
         sum += tail(&d, t, drift, bound);
         advance(&d, t, drift, -INFINITY, bound);
     }
     return sum;
+}
+
+double sequential_crossing(const struct sequential *s, double drift)
+{
+    return cross(s, begin(), 0, drift);
 }
 
 double sequential_normal(double t, double df)
@@ -135,14 +140,7 @@ bool sequential_is_futile(const struct sequential *s, size_t look, double z)
 {
     struct density d = {.at = s->information[look], .x = {z * sqrt(s->information[look])},
                         .mass = {1}, .n = 1};
-    double sum = 0, drift = z / sqrt(s->information[look]);
 
-    if (look + 1 == s->nlooks)
-        return false;
-    for (size_t k = look + 1; k < s->nlooks; k++) {
-        double t = s->information[k], bound = s->bound[k] * sqrt(t);
-        sum += tail(&d, t, drift, bound);
-        advance(&d, t, drift, -INFINITY, bound);
-    }
-    return sum < SEQUENTIAL_FUTILE;
+    return look + 1 < s->nlooks &&
+           cross(s, d, look + 1, z / sqrt(s->information[look])) < SEQUENTIAL_FUTILE;
 }
