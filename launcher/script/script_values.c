@@ -127,9 +127,8 @@ static int init_values(struct script_values *s, struct err *e)
         s->nuser++;
         if (is_marker(name) && strncmp(name, "tag_", 4) != 0)
             return err_set(e, ERR_CONFIG, "%s: markers.%s is the name of a marker of unetctl; "
-                                          "choose "
-                           "another one ('unetctl template list' lists all)", s->w->study.file,
-                           name);
+                           "choose another one ('unetctl template list' lists all)",
+                           s->w->study.file, name);
     }
     for (const struct script_marker *m = script_marker_all(); m->name; m++)
         s->values[s->nvalues++] = (struct template_value){m->name, NULL, true};
@@ -610,13 +609,11 @@ static int set_launcher(struct script_values *s, struct err *e)
     struct buf words = {0};
 
     if (beside && lacks_pmix(site))
-        return err_set(e, ERR_CONFIG,
-                       "--one-allocation starts ranks by srun, which has no PMIx in this sandbox "
-                       "(srun --mpi=list); leave the option out");
+        return err_set(e, ERR_CONFIG, "--one-allocation starts ranks by srun, which has no PMIx in "
+                       "this sandbox (srun --mpi=list); leave the option out");
     if (beside && !is_srun(launcher))
-        return err_set(e, ERR_CONFIG, "%s: --one-allocation needs a site whose 'launcher' is "
-                                      "srun, as "
-                       "only Slurm divides a job's nodes among runs", site->file);
+        return err_set(e, ERR_CONFIG, "%s: --one-allocation needs a site whose 'launcher' is srun, "
+                       "as only Slurm divides a job's nodes among runs", site->file);
     if (launched && !*launcher)
         return err_set(e, ERR_CONFIG, "%s: %d GPUs need %d ranks, and the site has no "
                        "'launcher' that starts several", site->file, s->run->layout.gpus,
