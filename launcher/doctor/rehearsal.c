@@ -72,8 +72,7 @@ static int add_measurement(const struct workspace *w, const char *bindir, struct
     buf_add(b, "exec ");
     if (strcmp(w->study.engine, "embedded") == 0 && container_add_words(w, b, e))
         return -1;
-    buf_add(b, " ");
-    template_quote_sh(b, *w->site.trainer ? w->site.trainer : bindir);
+    template_add_sh(b, " %s", *w->site.trainer ? w->site.trainer : bindir);
     buf_addf(b, "%s \"$@\" --bandwidth", *w->site.trainer ? "" : "/unet-train");
     return 0;
 }
@@ -85,13 +84,9 @@ static int add_probe(const struct workspace *w, const struct rehearsal *r, const
     if (container_add_words(w, b, e))
         return -1;
     buf_add(b, container_is_set(w) && !container_is_pyxis(w) ? " true || exit\nexec " : "exec ");
-    template_quote_sh(b, bindir);
-    buf_add(b, "/unetctl doctor --probe ");
-    template_quote_sh(b, r->folder);
-    if (*w->study.data.stage) {
-        buf_add(b, " --stage ");
-        template_quote_sh(b, w->study.data.stage);
-    }
+    template_add_sh(b, "%s/unetctl doctor --probe %s", bindir, r->folder);
+    if (*w->study.data.stage)
+        template_add_sh(b, " --stage %s", w->study.data.stage);
     return 0;
 }
 

@@ -144,13 +144,9 @@ static void add_epilogue(const struct script_values *s, struct buf *dst)
 {
     if (dst->length && dst->data[dst->length - 1] != '\n')
         buf_add(dst, "\n");
-    buf_add(dst, "\n# Added by unetctl: log.csv becomes the result of this attempt.\nexec ");
-    template_quote_sh(dst, script_values_get(s, "unetctl"));
-    buf_add(dst, " finish --from ");
-    template_quote_sh(dst, script_values_get(s, "run_dir"));
-    buf_add(dst, " ");
-    template_quote_sh(dst, script_values_get(s, "attempt_dir"));
-    buf_add(dst, "\n");
+    template_add_sh(dst, "\n# Added by unetctl: log.csv becomes the result of this attempt.\n"
+                    "exec %s finish --from %s %s\n", script_values_get(s, "unetctl"),
+                    script_values_get(s, "run_dir"), script_values_get(s, "attempt_dir"));
 }
 
 /* Returns the rendered file, which the caller frees, or NULL. *tags becomes whether the template
