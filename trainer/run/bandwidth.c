@@ -205,7 +205,7 @@ static int open_data(struct trial *t, struct err *e)
         t->data = p ? p : t->gpu->ops->alloc(t->gpu->device, DEVICE_LOCAL, nbytes, e);
         return t->data ? t->gpu->ops->clear(t->gpu->device, t->data, nbytes, e) : -1;
     }
-    if (c->ops->reduce_buffer(c, nbytes / sizeof *values, &values, e))
+    if (comm_reduce_buffer(c, nbytes / sizeof *values, &values, e))
         return -1;
     t->owns = !values;
     t->data = values ? (char *)values : mem_zero(nbytes, 1, e);
