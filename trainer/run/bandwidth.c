@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/atomicfile.h"
 #include "src/clock.h"
 #include "src/mem.h"
 #include "src/stat.h"
@@ -249,14 +248,12 @@ static int describe(struct trial *t, struct err *e)
 
 static int write_times(struct trial *t, const char *dir, struct err *e)
 {
-    char path[PATH_MAX], *text = cjson_print(t->root, "\n", e);
-    int rc = -1;
+    char path[PATH_MAX];
+    cJSON *root = t->root;
 
     t->root = NULL;
-    if (text && snprintf(path, sizeof path, "%s/bandwidth.json", dir) < (int)sizeof path)
-        rc = atomicfile_write(path, text, strlen(text), 0666, e);
-    free(text);
-    return rc;
+    snprintf(path, sizeof path, "%.4000s/bandwidth.json", dir);
+    return cjson_write(root, path, e);
 }
 
 static int measure_all(struct trial *t, struct err *e)
