@@ -198,10 +198,10 @@ static int survey_one(struct survey *s, struct source *source, size_t i, int hei
     const struct source_item *item = &source->items[i];
     struct pixels image, mask = {0};
 
-    if (source_image(source, item->image, NULL, NULL, &image, e))
+    if (source_decode(source, item->image, SOURCE_IMAGE, NULL, NULL, &image, e))
         return -1;
-    bool coloured = s->masks.coloured > 0;
-    int rc = item->mask ? source_mask(source, item->mask, coloured, NULL, NULL, &mask, e) : 0;
+    enum source_part part = s->masks.coloured ? SOURCE_COLOURS : SOURCE_VALUES;
+    int rc = item->mask ? source_decode(source, item->mask, part, NULL, NULL, &mask, e) : 0;
     if (rc == 0)
         rc = orientation_apply(&image, &mask, item->image, e);
     if (rc == 0 && item->mask && (image.width != mask.width || image.height != mask.height))
@@ -302,7 +302,7 @@ static int sample_images(struct survey *s, struct source *source, size_t most, s
     for (size_t i = 0; i < n; i++) {
         const char *name = source->items[i * source->count / n].image;
         struct pixels image;
-        if (source_image(source, name, NULL, NULL, &image, e))
+        if (source_decode(source, name, SOURCE_IMAGE, NULL, NULL, &image, e))
             return -1;
         add_remarks(s, &image, name);
         int rc = count_shape(s, &image, e);

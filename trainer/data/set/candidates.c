@@ -121,8 +121,9 @@ static int examine_mask(struct source *source, const struct source_item *in, str
                         struct candidate *c, const struct mask_rules *rules, struct err *e)
 {
     bool coloured = rules->classes && classes_are_coloured(rules->classes);
+    enum source_part part = coloured ? SOURCE_COLOURS : SOURCE_VALUES;
     struct pixels mask;
-    int rc = source_mask(source, in->mask, coloured, NULL, c->item.mask_sha256, &mask, e);
+    int rc = source_decode(source, in->mask, part, NULL, c->item.mask_sha256, &mask, e);
 
     if (rc == 0)
         rc = orientation_apply(image, &mask, in->image, e);
@@ -147,7 +148,7 @@ static int examine_pair(struct source *source, const struct source_item *in, str
     struct pixels image;
 
     if (check_utf8_name(source->dir, in->image, e) || check_utf8_name(source->dir, in->mask, e) ||
-        source_image(source, in->image, NULL, c->item.image_sha256, &image, e))
+        source_decode(source, in->image, SOURCE_IMAGE, NULL, c->item.image_sha256, &image, e))
         return -1;
     c->item.label = in->label;
     int rc = in->mask ? examine_mask(source, in, &image, c, rules, e)
@@ -186,8 +187,9 @@ static bool has_other_values(struct source *source, const struct source_item *in
 {
     struct pixels mask = {0};
     struct err ignored;
-    bool coloured = in->mask && source_mask(source, in->mask, false, NULL, NULL, &mask, &ignored) &&
-                    source_mask(source, in->mask, true, NULL, NULL, &mask, &ignored) == 0;
+    bool coloured =
+        in->mask && source_decode(source, in->mask, SOURCE_VALUES, NULL, NULL, &mask, &ignored) &&
+        source_decode(source, in->mask, SOURCE_COLOURS, NULL, NULL, &mask, &ignored) == 0;
 
     pixels_free(&mask);
     return coloured || c->mask.has_other;

@@ -357,10 +357,11 @@ static int decode_sample(const struct dataset *ds, const struct split_item *item
                          struct err *e)
 {
     bool coloured = ds->classes && classes_are_coloured(ds->classes);
+    enum source_part part = coloured ? SOURCE_COLOURS : SOURCE_VALUES;
     struct pixels img, mask = {0};
     int rc = -1;
 
-    if (source_image(ds->source, item->image, item->image_sha256, NULL, &img, e))
+    if (source_decode(ds->source, item->image, SOURCE_IMAGE, item->image_sha256, NULL, &img, e))
         return -1;
     if (picture_check(&img, ds->config.channels, item->image, e) ||
         orientation_turn(&img, item->orientation, item->image, e)) {
@@ -369,8 +370,7 @@ static int decode_sample(const struct dataset *ds, const struct split_item *item
     }
     if (!item->mask)
         rc = make_record(ds, item, &img, NULL, dst, e);
-    else if (source_mask(ds->source, item->mask, coloured, item->mask_sha256, NULL, &mask,
-                         e) == 0 &&
+    else if (source_decode(ds->source, item->mask, part, item->mask_sha256, NULL, &mask, e) == 0 &&
         orientation_turn(&mask, item->mask_orientation, item->mask, e) == 0 &&
         (ds->classes || mask_check(&mask, item->mask, ds->split->mask_scale, ds->ignore,
                                    ds->config.masks.soft, e) == 0))
