@@ -51,10 +51,6 @@ struct dataset {
     size_t nsamples;
     struct cache *cache;     /* NULL if samples are kept in memory */
     struct dataset_config config;
-    pthread_mutex_t lock;    /* held by dataset_load */
-    bool loaded;
-    int rc;                  /* the result of dataset_load */
-    struct err e;
 };
 
 static const struct split_part *get_part(const struct dataset *ds, enum dataset_part part)
@@ -167,7 +163,6 @@ void dataset_close(struct dataset *ds)
     classes_destroy(ds->classes);
     source_close(ds->source);
     split_destroy(ds->split);
-    pthread_mutex_destroy(&ds->lock);
     free(ds);
 }
 
@@ -439,11 +434,9 @@ static int check_memory(uint64_t nbytes, int sharers, struct err *e)
                          (double)nbytes / 0x1p30, (double)room.nbytes / 0x1p30, room.reason);
 }
 
-/* Opens or creates the cache if choose_folder chooses one; otherwise checks that memory suffices.
- * Checks the files unless the cache exists already. */
-static int load_samples(struct dataset *ds, const struct dataset_config *config, int sharers,
-                      struct err *e)
+int dataset_load(struct dataset *ds, int sharers, struct err *e)
 {
+    const struct dataset_config *config = &ds->config;
     char dir[PATH_MAX], key[65];
     uint64_t nbytes = estimate_part(ds, DATASET_TRAIN) + estimate_part(ds, DATASET_VAL);
 
@@ -485,25 +478,11 @@ struct dataset *dataset_open_split(const struct dataset_config *config, struct e
     if (!ds)
         return NULL;
     ds->config = *config;
-    pthread_mutex_init(&ds->lock, NULL);
     if (open_split(ds, config, e) || open_samples(ds, e)) {
         dataset_close(ds);
         return NULL;
     }
     return ds;
-}
-
-int dataset_load(struct dataset *ds, int sharers, struct err *e)
-{
-    pthread_mutex_lock(&ds->lock);
-    if (!ds->loaded)
-        ds->rc = load_samples(ds, &ds->config, sharers, &ds->e);
-    ds->loaded = true;
-    if (ds->rc)
-        *e = ds->e;
-    int rc = ds->rc;
-    pthread_mutex_unlock(&ds->lock);
-    return rc;
 }
 
 struct dataset *dataset_open(const struct dataset_config *config, struct err *e)

@@ -85,6 +85,8 @@ int tree_list(const char *dir, const char *sub, bool (*wanted)(const char *name)
     int rc = path ? 0 : -1;
 
     *tree = (struct tree){0};
+    if (path && !d && errno != ENOENT && errno != ENOTDIR)
+        rc = err_errno(e, ERR_DATA, errno, "cannot list %s", path);
     while (rc == 0 && d && (entry = readdir(d)))
         if (entry->d_name[0] != '.' && (!wanted || wanted(entry->d_name)))
             rc = add_path(tree, mem_text(entry->d_name, e), e);
