@@ -52,6 +52,8 @@ void job_state_decode(const json_t *o, struct job_state *dst)
                               .submitted = (time_t)number_of(o, "submitted"),
                               .started = (time_t)number_of(o, "started"),
                               .ended = (time_t)number_of(o, "ended"),
+                              .joules = (double)number_of(o, "joules"),
+                              .joules_s = (double)number_of(o, "joules_s"),
                               .uid = json_object_get(o, "uid") ? (long)number_of(o, "uid") : -1};
     copy_text(o, "id", dst->id, sizeof dst->id);
     copy_text(o, "user", dst->user, sizeof dst->user);
