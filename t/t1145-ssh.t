@@ -65,7 +65,7 @@ like "$OUT" '77' "variables of settings arrive"
 
 # ---- words, and shells of the host
 word=$'a\'b "c" $(touch ../pwned) `touch ../pwned` \\n\n*~!1 {x,y};&|<>%s\tz\303\274'
-for shell in zsh fish; do
+for shell in zsh fish tcsh bsd-csh; do
     [ -n "$(command -v $shell)" ] || continue
     echo $shell >"$TMP/ssh/shell"
     unetctl config -s "command.args=[$(python3 -c 'import json, sys; print(json.dumps(sys.argv[1].replace("\n", "").replace("\t", "")))' "$word")]" \
