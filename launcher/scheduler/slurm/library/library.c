@@ -196,7 +196,7 @@ static json_t *library_forecast(const json_t *job, int away)
     struct description d;
     json_t *answer;
 
-    if (json_object_get(job, "by_sbatch"))
+    if (message_flag(job, "by_sbatch"))
         return sbatch_forecast(job, away);
     answer = description_load(&d, job);
     if (!answer) {
@@ -274,7 +274,7 @@ static json_t *library_submit(const json_t *job)
 {
     struct description d;
 
-    if (json_object_get(job, "by_sbatch"))
+    if (message_flag(job, "by_sbatch"))
         return sbatch_submit(job);
     if (!message_text(job, "script"))
         return message_refuse("the job has no \"script\"");
