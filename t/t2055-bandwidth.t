@@ -48,7 +48,6 @@ like "$OUT" '^ok +bandwidth +5 ranks by mpi: .*; ranks of the same node exchange
     "both kinds of links are printed"
 is "$(field one/bandwidth.json 'd["hosts"], [len(s["links"]) for s in d["sizes"][:3]]')" \
     "(['node1', 'node1', 'node2', 'node2', 'node3'], [10, 10, 10])" "all pairs are measured"
-valid bandwidth "the file is as its schema says" one/bandwidth.json
 exits 0 "so are 3 ranks in an allocation" login salloc -Q -N2 -n3 --gpus-per-task=1 \
     unetctl doctor -C one --bandwidth --in-allocation
 like "$OUT" '^ok +bandwidth +3 ranks by mpi' "of which it has the number"
