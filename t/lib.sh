@@ -74,7 +74,7 @@ ok() {
         report 1 "$text"
         { echo "command: $*"; cat "$OUT" "$ERR"; } | diag
     fi
-    keep_printed "$@"
+    keep_printed 0 "$@"
 }
 is() {
     if [ "$1" = "$2" ]; then report 0 "$3"; else
@@ -91,7 +91,7 @@ exits() {
         report 1 "$text"
         { echo "command: $*"; echo "exit code $got, want $want"; cat "$OUT" "$ERR"; } | diag
     fi
-    keep_printed "$@"
+    keep_printed $got "$@"
 }
 like() {
     if grep -Eq -- "$2" "$1"; then report 0 "$3"; else
@@ -117,15 +117,19 @@ skip() {
 # `exits` saw of --json, and up to KEPT files of each name that are there in the end.
 KEPT=20 nprinted=0 broken=()
 broken() { broken+=("$@"); }
-keep_printed() { # COMMAND...
-    local kind=${2:-} from=$OUT all=" $* "
+keep_printed() { # CODE COMMAND...
+    local code=$1 kind=${3:-} from=$OUT all=" ${*:2} "
+    shift
     [[ -n ${KEPT_JSON:-} && $all == *' --json '* && ${1##*/} == unet* ]] || return 0
     case $kind in
     data | site | template | sandbox) kind+=-${3:-} ;;
     model) kind=model-info ;;
     report) if [[ $all == *' --predict '* ]]; then kind=predict; fi ;;
     esac
-    if [[ $kind =~ report|predict && $all =~ ' --json '([^ -][^ ]*) ]]; then from=${BASH_REMATCH[1]}; fi
+    if [[ $kind =~ report|predict && $all =~ ' --json '([^ -][^ ]*) ]]; then
+        [ "$code" = 0 ] || return 0
+        from=${BASH_REMATCH[1]}
+    fi
     [ ! -s "$from" ] || cp "$from" "$KEPT_JSON/$kind.$((nprinted += 1)).json"
 }
 keep_files() {

@@ -36,6 +36,7 @@ like <(tr '\n' ' ' <"$OUT") 'connected by measured \(by unetctl doctor --bandwid
 exits 0 "--links replaces them" unetctl report -C here "${facts[@]}" --links 10:100,1:1000
 unlike "$OUT" 'measured \(by' "given links apply"
 echo '{"schema":1}' >here/bandwidth.json
+broken here/bandwidth.json
 exits 7 "a damaged file is refused" unetctl report -C here "${facts[@]}"
 like "$ERR" "bandwidth.json: it is damaged; 'unetctl doctor --bandwidth" "the error says what to do"
 

@@ -139,6 +139,7 @@ ok "the run in the folder is unchanged" test -e good/DONE -a ! -e good/FAILED
 exits 3 "a run that is done is refused also if Slurm restarted its job" \
     env SLURM_RESTART_COUNT=1 "${train[@]}" --epochs 1 \
     --out good
+broken again-3/restart-1/FAILED
 mkdir again-3 && cp again-1/record.jsonl again-3 && echo '{}' >again-3/FAILED
 exits 0 "a failed run begins again when Slurm restarted the job" \
     env SLURM_RESTART_COUNT=1 "${train[@]}" --epochs 1 --batch-size 16 --out again-3

@@ -193,6 +193,7 @@ like "$ERR" 'has completed 3 epochs, but train.epochs is 2' "the error has both 
 ok "a corrected command in the folder of the failure" "${flat[@]}" --epochs 4 --resume part-more \
     --out part-less
 ok "the failure is moved away" test -e part-less/restart-1/FAILED -a -e part-less/DONE
+broken failed/restart-1/FAILED
 mkdir failed && cp -r again/checkpoint again/record.jsonl failed && echo '{}' >failed/FAILED
 exits 3 "a failed run is not resumed by itself" "${one[@]}" --out failed
 like "$ERR" 'already holds FAILED .*--resume' "the error says how to resume it"

@@ -14,6 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .schema import find_misfit
+
 if TYPE_CHECKING:
     import pandas
 
@@ -95,6 +97,9 @@ class Study:
         if schema != SCHEMA:
             raise StudyError(f"{path}: its schema is {schema}, and this version reads {SCHEMA}: "
                              "type 'pip install --upgrade unetctl'")
+        wrong = find_misfit("report", report)
+        if wrong:
+            raise StudyError(f"{path}: {wrong}: {self.again}")
         return report
 
     def read_path(self, name: str) -> Path:
