@@ -54,11 +54,17 @@ def test_a_report_that_does_not_fit(golden, tmp_path):
                            "engines[0].points[0] has no 'gpus'")):
         report = read("report", golden)
         change(report)
-        path = tmp_path / "report.json"
+        path = tmp_path / "report/report.json"
+        path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(report))
-        with pytest.raises(unetctl.StudyError) as raised:
-            unetctl.load(tmp_path)
-        assert str(raised.value) == f"{path}: {words}: type 'unetctl report -C {tmp_path}'"
+        for yaml, again in ((False, "write it again by 'unetctl report'"),
+                            (True, f"type 'unetctl report -C {tmp_path}'")):
+            if yaml:
+                (tmp_path / "study.yaml").write_text("name: x\n")
+            with pytest.raises(unetctl.StudyError) as raised:
+                unetctl.load(path.parent)
+            assert str(raised.value) == f"{path}: {words}: {again}"
+        (tmp_path / "study.yaml").unlink()
 
 
 def test_a_run_that_does_not_fit(golden, tmp_path, monkeypatch):
