@@ -60,8 +60,7 @@ static int resume_runs(struct workspace *w, int nids, char **ids, int nrest, cha
 
     if (gpus && !nids)
         return err_set(e, ERR_USAGE, "resume: --gpus %ld: name the runs to continue with this "
-                                     "number "
-                       "of GPUs ('unetctl status' lists all)", gpus);
+                       "number of GPUs ('unetctl status' lists all)", gpus);
     if (scale_batch && !gpus)
         return err_set(e, ERR_USAGE, "resume: --scale-batch needs --gpus");
     if (submission_resume(w, ids, (size_t)nids, &size, &counts, e))

@@ -122,8 +122,7 @@ void study_folder_check(const struct workspace *w, struct findings *f)
         findings_add(f, FINDING_WARNING, "study", "%s is on %s, which other hosts may not see",
                      w->study.dir, local);
         findings_remedy(f, "put studies on the cluster's shared file system ('unetctl doctor "
-                           "--gpus "
-                        "N' checks that)");
+                        "--gpus N' checks that)");
     } else {
         findings_add(f, FINDING_OK, "study", "%s can be written", w->study.dir);
     }

@@ -13,6 +13,7 @@
 #include "launcher/status/absent.h"
 #include "launcher/status/allocation_jobs.h"
 #include "src/log.h"
+#include "src/mem.h"
 #include "src/parallel.h"
 #include "src/plural.h"
 
@@ -394,7 +395,7 @@ static int decide_run(struct workspace *w, struct run_status_list *list,
 
 static int compare_id(const void *id, const void *other)
 {
-    return run_dir_compare(id, *(char *const *)other);
+    return strverscmp(id, *(char *const *)other);
 }
 
 static bool has_id(char **ids, size_t count, const char *id)
@@ -436,9 +437,8 @@ int run_status_collect(struct workspace *w, struct run_status_list *dst, struct 
     *dst = (struct run_status_list){0};
     if (ledger_reload(&w->ledger, e) || list_runs(w, &ids, &count, e))
         return -1;
-    dst->runs = calloc(count ? count : 1, sizeof *dst->runs);
-    rc = dst->runs ? read_attempts(w->study.dir, ids, dst->runs, count, e)
-                   : err_errno(e, ERR_INTERNAL, errno, "status");
+    dst->runs = mem_zero(count, sizeof *dst->runs, e);
+    rc = dst->runs ? read_attempts(w->study.dir, ids, dst->runs, count, e) : -1;
     for (size_t i = 0; rc == 0 && i < count; i++)
         rc = decide_run(w, dst, answers, &dst->runs[i], e);
     dst->count = count;
@@ -472,7 +472,7 @@ int run_status_check_damage(const struct run_status_list *list, struct err *e)
 
 static int compare_run(const void *id, const void *status)
 {
-    return run_dir_compare(id, ((const struct run_status *)status)->run.id);
+    return strverscmp(id, ((const struct run_status *)status)->run.id);
 }
 
 const struct run_status *run_status_find(const struct run_status_list *list, const char *run)

@@ -23,7 +23,6 @@
 #include "src/log.h"
 #include "src/mem.h"
 
-#define LOCK_TIMEOUT_S 60
 #define UNSEEN_PAUSE_S 2.0
 
 /* Cancels the jobs of an attempt that have not ended, except job, which is one of jobs. The others
@@ -146,9 +145,9 @@ static int decide_all(struct workspace *w, const struct run_plan *plan,
                       const struct job_state *jobs,
                       size_t njobs, struct run_status_list *dst, struct err *e)
 {
-    dst->runs = calloc(plan->count ? plan->count : 1, sizeof *dst->runs);
+    dst->runs = mem_zero(plan->count, sizeof *dst->runs, e);
     if (!dst->runs)
-        return err_errno(e, ERR_INTERNAL, errno, "submit");
+        return -1;
     for (; dst->count < plan->count; dst->count++) {
         struct run_status *s = &dst->runs[dst->count];
         s->run = plan->runs[dst->count];
@@ -222,7 +221,7 @@ static int lock_ledger(struct workspace *w, struct err *e)
         scheduler_close(w->open[i]);
         w->open[i] = NULL;
     }
-    return ledger_lock(&w->ledger, LOCK_TIMEOUT_S, e);
+    return ledger_lock(&w->ledger, LEDGER_LOCK_S, e);
 }
 
 /* Queries the jobs of the study, after waiting for those of lost answers. */

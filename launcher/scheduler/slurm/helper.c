@@ -19,6 +19,7 @@
 #include "src/clock.h"
 #include "src/cluster/connection.h"
 #include "src/log.h"
+#include "src/mem.h"
 #include "src/paths.h"
 
 /* How long an answer may take before the helper counts as hung, in seconds. Slurm's own calls
@@ -60,12 +61,10 @@ static bool change_to_commands(struct helper *h, const char *reason)
 
 struct helper *helper_create(const struct sandbox *sandbox, const char *interface, struct err *e)
 {
-    struct helper *h = calloc(1, sizeof *h);
+    struct helper *h = mem_zero(1, sizeof *h, e);
 
-    if (!h) {
-        err_set(e, ERR_INTERNAL, "out of memory");
+    if (!h)
         return NULL;
-    }
     if (sandbox) {
         h->sandbox = *sandbox;
         h->in_sandbox = true;
