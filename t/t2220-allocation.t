@@ -109,7 +109,7 @@ ok "the job ends" wait_until 60 gone
 
 # ---- time runs out
 make_step_study night sandbox
-echo "slow 40" >night/behave
+echo "slow 25" >night/behave
 exits 0 \
     "two runs that take turns are submitted" unetctl submit -C night --gpus 13,14 --one-allocation
 trains() { [ "$(cat "night/runs/unet-g14-s1/attempt-1/checkpoint/epoch" 2>/dev/null || echo 0)" \

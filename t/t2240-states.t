@@ -20,7 +20,7 @@ echo hang >behave
 line() { unetctl status 2>/dev/null | grep "^unet-g0$1-s1 "; }
 shows() { line "$1" | grep -Eq "$2"; }
 shown() { # GPUS REGEX TEXT
-    wait_until 100 shows "$1" "$2" # a job without a marker is ENDED for a minute
+    wait_until 100 shows "$1" "$2"
     like <(line "$1") "$2" "$3"
 }
 job() { unetctl status --json | python3 -c 'import json, sys
