@@ -16,26 +16,25 @@
 #include "launcher/study/yaml_environment.h"
 #include "src/cli.h"
 #include "src/cluster/range.h"
-#include "src/settings/models.h"
 #include "src/settings/need.h"
 
 int study_base(const struct study *s)
 {
-    const struct models_entry *model = models_find(s->model.name);
+    const struct builtin_model *model = settings_find_model(s->model.name);
 
     return s->model.base || !model ? s->model.base : model->base;
 }
 
 int study_depth(const struct study *s)
 {
-    const struct models_entry *model = models_find(s->model.name);
+    const struct builtin_model *model = settings_find_model(s->model.name);
 
     return s->model.depth || !model ? s->model.depth : model->depth;
 }
 
 int study_sides(const char *name, int depth)
 {
-    const struct models_entry *model = models_find(name);
+    const struct builtin_model *model = settings_find_model(name);
 
     if (!model)
         return 1;
