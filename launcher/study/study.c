@@ -16,6 +16,7 @@
 #include "launcher/study/yaml_environment.h"
 #include "src/cli.h"
 #include "src/cluster/range.h"
+#include "src/mem.h"
 #include "src/settings/need.h"
 
 int study_base(const struct study *s)
@@ -129,11 +130,10 @@ static int locate(struct study *s, const char *dir, struct err *e)
     if (!text)
         return err_set(e, ERR_CONFIG, "study %s: the path of the folder is not UTF-8; rename it",
                        path);
-    s->dir = strdup(path);
-    if (!s->dir || asprintf(&s->file, "%s/%s", path, STUDY_FILE) < 0) {
-        s->file = NULL;
-        return err_errno(e, ERR_INTERNAL, errno, "study %s", path);
-    }
+    s->dir = mem_text(path, e);
+    s->file = mem_textf(e, "%s/%s", path, STUDY_FILE);
+    if (!s->dir || !s->file)
+        return -1;
     if (access(s->file, F_OK) != 0)
         return err_errno(e, ERR_CONFIG, errno, "%s ('unetctl init STUDY --data DIR' makes one)",
                          s->file);
