@@ -25,6 +25,9 @@ exits 0 "init --ssh" unetctl init lap --ssh "cluster:~/my study's" --site local 
 like lap/study.yaml '^site: \{ssh: "cluster", folder: "~/my study.s", site: "local"\}' \
     "study.yaml here names the host"
 like "$folder/study.yaml" '^site: local' "there it names the site"
+exits 2 "init --ssh with a text that is no host" unetctl init other --ssh -oProxyCommand=x -- ./sim
+like "$ERR" "^unetctl: error: --ssh: '-oProxyCommand=x' must be a host" "it says what is wrong"
+ok "and leaves no folder" test ! -e other
 cd lap || exit 255
 exits 0 "plan" unetctl plan --gpus 1,2
 like "$OUT" '^command-g02-s1 ' "plan lists runs"

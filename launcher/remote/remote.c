@@ -402,7 +402,8 @@ static int init(struct remote *r, const char *words, int argc, char **argv, stru
     int rc = !made && errno != EEXIST ? err_errno(e, ERR_CONFIG, errno, "%s", r->operand)
                                       : atomicfile_check_new(file, e);
     if (rc == 0)
-        rc = study_locate(r->operand, r->dir, e) || remote_site_decode(words, r->dir, &r->site, e);
+        rc = study_locate(r->operand, r->dir, e) || remote_site_decode(words, r->dir, &r->site, e)
+                 ? -1 : 0;
     mark_text(r);
     if (rc == 0)
         rc = r->mark.failed ? mem_fail(e) : 0;

@@ -48,6 +48,8 @@ void job_state_decode(const json_t *o, struct job_state *dst)
                               .submitted = (time_t)jsonio_integer(o, "submitted"),
                               .started = (time_t)jsonio_integer(o, "started"),
                               .ended = (time_t)jsonio_integer(o, "ended"),
+                              .joules = (double)jsonio_integer(o, "joules"),
+                              .joules_s = (double)jsonio_integer(o, "joules_s"),
                               .uid = uid ? (long)json_integer_value(uid) : -1};
     copy_text(o, "id", dst->id, sizeof dst->id);
     copy_text(o, "user", dst->user, sizeof dst->user);

@@ -74,9 +74,9 @@ int run_dir_checkpoint(const char *study_dir, const char *run, int newest);
  * path is too long. */
 int run_dir_attempt(const char *study_dir, const char *run, struct run_attempt *dst, struct err *e);
 
-/* Did a run of an engine other than the embedded one fail before it trained: is the newest attempt
- * FAILED, and has none a record, a log or a checkpoint? Then it may begin anew with other
- * settings. */
+/* Returns whether a run of an engine other than the embedded one failed before it trained: the
+ * newest attempt is FAILED, and none has a record, a log or a checkpoint. Then it may begin anew
+ * with other settings. */
 bool run_dir_never_trained(const char *study_dir, const char *run);
 
 /* Fills dst with what can be read of the attempt's record.jsonl, which may be missing or

@@ -2,11 +2,8 @@
 #include "config.h"
 #include "trainer/comm/comm_node.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "src/mem.h"
 
 static struct node *node_of(struct comm *c)
 {
@@ -103,19 +100,15 @@ static const struct comm_ops node_ops = {
     .close = node_comm_close,
 };
 
-struct comm *comm_node_open(const struct comm_node_config *config, struct err *e)
+struct comm *comm_node_open(const struct comm_config *config, const struct node_offer *offer,
+                            struct err *e)
 {
-    struct comm *c = mem_zero(1, sizeof *c, e);
-    struct node *g = c ? node_join(config->rank, config->size, config->offer, e) : NULL;
+    struct node *g = node_join(config->rank, config->size, offer, e);
+    struct comm *c = g ? comm_create(&node_ops, config, g, e) : NULL;
 
-    if (!g) {
-        free(c);
-        return NULL;
-    }
-    *c = (struct comm){.ops = &node_ops, .rank = config->rank, .size = config->size,
-                       .timeout_s = config->timeout_s, .interrupt = config->interrupt,
-                       .lifeline = config->lifeline, .priv = g};
-    snprintf(c->host, sizeof c->host, "%s", config->host);
-    node_set_check(g, comm_check_main, comm_check_small, c);
+    if (c)
+        node_set_check(g, comm_check_main, comm_check_small, c);
+    else
+        node_destroy(g);
     return c;
 }

@@ -421,6 +421,8 @@ static int read_page(TIFF *tif, const struct tiff_reader *r, enum pixels_mode mo
         return -1;
     img->width = l.width;
     img->height = l.height;
+    if (mode == PIXELS_SIZE)
+        return 0;
     img->source_bits = l.bits;
     if (pixels_allocate(img, r->name, l.palette && picture ? l.samples + 2 : l.samples,
                         l.wide || l.bits > 8 ? 16 : 8, r->e))
@@ -487,27 +489,6 @@ int tiff_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, int 
     TIFFClose(tif);
     if (rc)
         pixels_free(img);
-    return rc;
-}
-
-int tiff_file_size(const uint8_t *bytes, size_t nbytes, const char *name, uint32_t *width,
-                   uint32_t *height, struct err *e)
-{
-    struct tiff_reader r = {.bytes = bytes, .nbytes = nbytes, .name = name, .e = e};
-    struct tiff_layout l = {0};
-    struct pixels img = {0};
-    TIFF *tif = open_tiff(&r);
-
-    if (!tif)
-        return -1;
-    int directory = find_page(tif, &r, 0, &img), rc = -1;
-    if (directory >= 0 && TIFFSetDirectory(tif, (tdir_t)directory) && !r.failed)
-        rc = read_layout(tif, &r, &l);
-    else if (directory >= 0 && !r.failed)
-        err_set(e, ERR_DATA, "%s: damaged TIFF: its first page cannot be read", name);
-    *width = l.width;
-    *height = l.height;
-    TIFFClose(tif);
     return rc;
 }
 

@@ -229,14 +229,14 @@ static int put_record(struct convert_job *job, const struct source_item *item,
     struct convert_sample s = *frame;
     char name[NAME_MAX + 1];
     struct pixels image, mask = {0};
-    int rc = source_image(job->source, item->image, NULL, NULL, &image, e);
+    int rc = source_decode(job->source, item->image, SOURCE_IMAGE, NULL, NULL, &image, e);
 
     sample_name(job->source, item->image, name);
     s.name = name;
     s.image = &image;
     if (rc == 0 && item->mask) {
         s.mask = &mask;
-        rc = source_mask(job->source, item->mask, false, NULL, NULL, &mask, e);
+        rc = source_decode(job->source, item->mask, SOURCE_VALUES, NULL, NULL, &mask, e);
     }
     if (rc == 0)
         rc = put_sample(job, &s, e);

@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "launcher/scheduler/job_state.h"
-#include "launcher/scheduler/slurm/library/accounting.h"
 #include "launcher/scheduler/slurm/library/description.h"
 #include "launcher/scheduler/slurm/library/names.h"
 #include "launcher/scheduler/slurm/library/refusal.h"
@@ -291,6 +290,5 @@ const struct slurm_interface library = {.load_config = library_load_config,
                                         .submit = library_submit,
                                         .query = library_query,
                                         .lookup = library_lookup,
-                                        .recall = accounting_recall,
                                         .cancel = library_cancel,
                                         .release_job = library_release_job};
