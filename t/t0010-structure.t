@@ -55,7 +55,7 @@ launcher/cmd|launcher/
 launcher|launcher/cmd launcher/remote
 trainer/json|
 trainer/data/image|
-trainer/data/source|trainer/data/image
+trainer/data/source|trainer/json trainer/data/image
 trainer/data/prepare|trainer/json trainer/data/
 trainer/core|
 trainer/ops|trainer/core

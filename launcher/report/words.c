@@ -515,7 +515,9 @@ static void add_fastest(struct buf *b, const struct analysis_series *as)
 /* Adds the count with the fewest joules, where the intervals of the counts show it. */
 static void add_energy(struct buf *b, const struct advice *a)
 {
-    const char *by = a->energy_estimated ? "kWh by --watts" : "kWh";
+    const char *by = a->energy_estimated                    ? "kWh by --watts"
+                     : a->energy_by == QUANTITY_NODE_ENERGY ? "kWh of whole nodes, by Slurm"
+                                                            : "kWh";
 
     if (!a->energy_separated)
         buf_add(b, "; the runs do not show which count needs the fewest joules");
@@ -537,7 +539,7 @@ static void add_advice_words(struct buf *b, const struct analysis_series *as, bo
         add_fastest(b, as);
         add_choice(b, "; fewest GPU-hours: ", &a->gpu_hours, "GPU-hours");
         if (!a->energy.gpus)
-            buf_add(b, "; energy was not recorded (--watts W would estimate it).\n");
+            buf_addf(b, "; %s.\n", a->energy.why);
         else
             add_energy(b, a);
     }

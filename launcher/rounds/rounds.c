@@ -17,8 +17,6 @@
 #include "src/mem.h"
 #include "src/plural.h"
 
-#define LOCK_TIMEOUT_S 60
-
 /* ---- what the design depends on besides results ---- */
 
 static const char *const paths[] = {
@@ -358,7 +356,7 @@ static int write_next(struct rounds *r, const struct design_round *next, struct 
 {
     struct rounds_record now;
 
-    if (ledger_lock(&r->w->ledger, LOCK_TIMEOUT_S, e))
+    if (ledger_lock(&r->w->ledger, LEDGER_LOCK_S, e))
         return -1;
     int rc = rounds_file_read(&r->w->ledger, &now, e);
     if (rc == 0 && now.count > r->record.count) {

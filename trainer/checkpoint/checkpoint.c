@@ -4,12 +4,10 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "src/atomicfile.h"
 #include "src/format/schema.h"
 #include "src/format/sha256.h"
 #include "src/mem.h"
@@ -64,17 +62,14 @@ static int write_model(const char *path, const struct network_config *c,
     cJSON *o = cJSON_CreateObject();
 
     cjson_addf(o, "schema=%d name=%s", 1, model ? model->title : c->model);
-    if (model && model->text)
+    if (model && !model->built_in)
         cjson_addf(o, "description=%s", model->text);
     cjson_addf(o, "base=%d depth=%d channels=%d classes=%d batch_norm=%s height=%d width=%d scale=%s",
                c->base, c->depth, c->channels, c->classes ? c->classes : 1,
                batch_norms[c->batch_norm], c->height, c->width, "fit");
     add_classes(o, classes);
     cjson_addf(o, "weights_sha256=%s", sha256);
-    char *text = cjson_print(o, "\n", e);
-    int rc = text ? atomicfile_write(path, text, strlen(text), 0666, e) : -1;
-    free(text);
-    return rc;
+    return cjson_write(o, path, e);
 }
 
 int checkpoint_write(const char *dir, const struct network_config *config,
@@ -95,28 +90,23 @@ int checkpoint_write(const char *dir, const struct network_config *config,
 static int read_int(const cJSON *root, const char *name, int min, int max, int *dst,
                     struct err *e)
 {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, name);
+    int64_t v;
 
-    if (!cJSON_IsNumber(item) || item->valuedouble < min || item->valuedouble > max ||
-        item->valuedouble != floor(item->valuedouble))
-        return err_set(e, ERR_CHECKPOINT, "%s: must be a whole number from %d to %d", name, min,
-                       max);
-    *dst = (int)item->valuedouble;
+    if (cjson_read_int(root, name, min, max, ERR_CHECKPOINT, &v, e))
+        return -1;
+    *dst = (int)v;
     return 0;
 }
 
 static int read_model_document(const cJSON *root, struct network_config *config, struct err *e)
 {
-    const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
-    const cJSON *name = cJSON_GetObjectItemCaseSensitive(root, "name");
-    const cJSON *norm = cJSON_GetObjectItemCaseSensitive(root, "batch_norm");
+    const char *norm = cjson_text(root, "batch_norm");
 
-    if (schema_check(cJSON_IsNumber(schema) ? schema->valuedouble : 0, ERR_CHECKPOINT, e))
+    if (schema_check(cjson_number(root, "schema"), ERR_CHECKPOINT, e))
         return -1;
     /* The description of a user's model is included, as its file may not be available later. */
     const cJSON *text = cJSON_GetObjectItemCaseSensitive(root, "description");
-    const struct model *model = cJSON_IsString(name) &&
-        !text ? model_find(name->valuestring) : NULL;
+    const struct model *model = text ? NULL : model_find(cjson_text(root, "name"));
     if (cJSON_IsString(text) && !(model = model_decode(text->valuestring, "its description", e)))
         return -1;
     if (!model)
@@ -130,48 +120,30 @@ static int read_model_document(const cJSON *root, struct network_config *config,
         read_int(root, "height", 1, 65535, &config->height, e) ||
         read_int(root, "width", 1, 65535, &config->width, e))
         return -1;
-    for (size_t i = 0; cJSON_IsString(norm) && i < sizeof batch_norms / sizeof *batch_norms; i++)
-        if (strcmp(norm->valuestring, batch_norms[i]) == 0) {
+    for (size_t i = 0; i < sizeof batch_norms / sizeof *batch_norms; i++)
+        if (strcmp(norm, batch_norms[i]) == 0) {
             config->batch_norm = (enum batch_norm_mode)i;
             return 0;
         }
     return err_set(e, ERR_CHECKPOINT, "batch_norm: must be none, local or sync");
 }
 
-static char *read_text(const cJSON *root, const char *name, struct err *e)
-{
-    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, name));
-
-    return mem_text(text ? text : "", e);
-}
-
 /* Reads what model.json says about classes. Files of earlier versions do not have these keys. */
 static int read_classes(const cJSON *root, int count, struct checkpoint_classes *c, struct err *e)
 {
-    const cJSON *names = cJSON_GetObjectItemCaseSensitive(root, "class_names"), *name;
+    const cJSON *names = cJSON_GetObjectItemCaseSensitive(root, "class_names");
+    const char *scale = cjson_text(root, "image_scale");
 
-    const char *scale =
-        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, "image_scale"));
-
-    snprintf(c->scale, sizeof c->scale, "%s", scale ? scale : "full");
+    snprintf(c->scale, sizeof c->scale, "%s", *scale ? scale : "full");
     c->soft_masks = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "soft_masks"));
-    c->ignore = read_text(root, "ignore", e);
-    c->file = read_text(root, "class_file", e);
+    c->ignore = mem_text(cjson_text(root, "ignore"), e);
+    c->file = mem_text(cjson_text(root, "class_file"), e);
     if (!c->ignore || !c->file)
         return -1;
-    if (!names)
-        return 0;
-    if (!cJSON_IsArray(names) || cJSON_GetArraySize(names) != count)
+    if (names && cJSON_GetArraySize(names) != count)
         return err_set(e, ERR_CHECKPOINT, "class_names: must be a list of %d names", count);
-    c->names = mem_zero((size_t)count, sizeof *c->names, e);
-    cJSON_ArrayForEach(name, names) {
-        if (!cJSON_IsString(name))
-            return err_set(e, ERR_CHECKPOINT, "class_names: must be a list of names");
-        if (!c->names || !(c->names[c->count] = mem_text(name->valuestring, e)))
-            return -1;
-        c->count++;
-    }
-    return 0;
+    return !names ? 0 : cjson_read_texts(names, "class_names", ERR_CHECKPOINT, &c->names,
+                                         &c->count, e);
 }
 
 void checkpoint_classes_free(struct checkpoint_classes *c)
@@ -184,38 +156,21 @@ void checkpoint_classes_free(struct checkpoint_classes *c)
     *c = (struct checkpoint_classes){0};
 }
 
-static int read_document(const cJSON *root, struct network_config *config,
-                         struct checkpoint_classes *classes, char sha256[65], struct err *e)
-{
-    const cJSON *hash = cJSON_GetObjectItemCaseSensitive(root, "weights_sha256");
-
-    if (!cJSON_IsObject(root))
-        return err_set(e, ERR_CHECKPOINT, "is not a JSON object");
-    snprintf(sha256, 65, "%s", cJSON_IsString(hash) ? hash->valuestring : "");
-    return read_model_document(root, config, e) ||
-                   read_classes(root, config->classes ? config->classes : 1, classes, e)
-               ? -1
-               : 0;
-}
-
 int checkpoint_read_model(const char *file, struct network_config *config,
                           struct checkpoint_classes *classes, char sha256[65], struct err *e)
 {
     char path[PATH_MAX];
     const char *slash = strrchr(file, '/');
-    size_t n;
 
     *classes = (struct checkpoint_classes){0};
     snprintf(path, sizeof path, "%.*smodel.json", slash ? (int)(slash - file + 1) : 0, file);
-    char *text = atomicfile_read(path, MODEL_LIMIT, &n, e);
-    if (!text) {
-        e->code = ERR_CHECKPOINT;
+    cJSON *root = cjson_read(path, MODEL_LIMIT, ERR_CHECKPOINT, e);
+    if (!root)
         return -1;
-    }
-    cJSON *root = cJSON_ParseWithLengthOpts(text, n + 1, NULL, true);
-    int rc = read_document(root, config, classes, sha256, e);
+    snprintf(sha256, 65, "%s", cjson_text(root, "weights_sha256"));
+    int rc = read_model_document(root, config, e) ||
+             read_classes(root, config->classes ? config->classes : 1, classes, e);
     cJSON_Delete(root);
-    free(text);
     return rc ? err_prefix(e, "%s", path) : 0;
 }
 

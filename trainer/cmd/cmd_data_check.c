@@ -137,8 +137,8 @@ static int check_container_record(struct container *c, size_t i, const char *pat
     char name[PATH_MAX + 24];
     struct pixels img = {0}, mask = {0};
     int label = container_label(c, i, e);
-    int rc = label == -2 || container_image(c, i, NULL, NULL, &img, e) ||
-             (label == -1 && container_mask(c, i, NULL, NULL, &mask, e)) ? -1 : 0;
+    int rc = label == -2 || container_decode(c, i, false, NULL, NULL, &img, e) ||
+             (label == -1 && container_decode(c, i, true, NULL, NULL, &mask, e)) ? -1 : 0;
 
     snprintf(name, sizeof name, "%.4000s#%zu", path, i);
     if (rc)
@@ -179,11 +179,6 @@ static int check_file(const char *path, bool alone, struct count *count, struct 
     return 0;
 }
 
-static bool is_any(const char *name)
-{
-    return true;
-}
-
 /* Keeps the images, and the containers by name or first bytes. */
 static void keep_known(struct tree *tree)
 {
@@ -213,7 +208,7 @@ static int check_path(const char *path, bool alone, struct count *count, struct 
 
     if (!is_folder(path))
         return check_file(path, alone, count, e);
-    int rc = tree_scan(path, is_any, &tree, e);
+    int rc = tree_scan(path, NULL, &tree, e);
     keep_known(&tree);
     if (rc == 0 && tree.count == 0 && (rc = tree_refuse_foreign(path, e)) == 0)
         rc = err_set(e, ERR_DATA, "%s: no images in it (" FILENAME_IMAGES ")", path);

@@ -245,8 +245,7 @@ static int run_data_stats(int noperands, char **operands, int nrest, char **rest
         return -1;
     if (c)
         rc = frequency_count(dir, &folders, c, &f, e);
-    if (rc == 0 && !(s = sample ? survey_sample(dir, &folders, (size_t)sample, e)
-                                : survey_create(dir, &folders, height, width, e)))
+    if (rc == 0 && !(s = survey_create(dir, &folders, (size_t)sample, height, width, e)))
         rc = -1;
     if (rc == 0) {
         remarks_log(&s->remarks, dir);

@@ -2,12 +2,23 @@
 #include "config.h"
 #include "trainer/comm/comm.h"
 
+#include <stdio.h>
+
+#include "src/mem.h"
 #include "trainer/comm/rendezvous/lifeline.h"
 
-int comm_no_reduce_buffer(struct comm *c, size_t n, float **values, struct err *e)
+struct comm *comm_create(const struct comm_ops *ops, const struct comm_config *config, void *priv,
+                         struct err *e)
 {
-    *values = NULL;
-    return 0;
+    struct comm *c = mem_zero(1, sizeof *c, e);
+
+    if (!c)
+        return NULL;
+    *c = (struct comm){.ops = ops, .rank = config->rank, .size = config->size,
+                       .timeout_s = config->timeout_s, .interrupt = config->interrupt,
+                       .lifeline = config->lifeline, .priv = priv};
+    snprintf(c->host, sizeof c->host, "%s", config->host);
+    return c;
 }
 
 void comm_count(struct comm *c)

@@ -21,9 +21,9 @@ struct lifeline;
 
 struct comm_ops {
     const char *name; /* "self", "node", "mpi" or "nccl" */
-    /* Sets *values to memory for n floats in which this communicator sums fastest, or to NULL if it
-     * sums equally fast in any memory. The communicator owns it until close. Called at most
-     * once. */
+    /* (Optional: by comm_reduce_buffer) Sets *values to memory for n floats in which this
+     * communicator sums fastest, or to NULL if it sums equally fast in any memory. The communicator
+     * owns it until close. Called at most once. */
     int (*reduce_buffer)(struct comm *c, size_t n, float **values, struct err *e);
     /* Reduces n elements over all ranks, in place, with the same bits on every rank. comm_sum_float
      * and the functions after it are the typed forms. */
@@ -74,7 +74,6 @@ struct comm {
     atomic_int leaving;          /* as *interrupt, set by the owner of the communicator */
     struct lifeline *lifeline;   /* detects lost processes (lifeline.h); borrowed; may be NULL */
     bool spins;      /* each computing thread has a core of its own, so that waits may poll */
-    bool background; /* used by a thread beside the computing one: waits release the core */
     atomic_bool relayed; /* the last error came from another rank, which reports it */
     const char *what;    /* the last collective but sum_small, for errors */
     atomic_ulong ncollectives;
@@ -84,6 +83,25 @@ struct comm {
     size_t nspans;
     void *priv;
 };
+
+/* What communicators between processes are opened with; see the members of struct comm. */
+struct comm_config {
+    int rank, size;
+    const char *host;
+    double timeout_s;
+    const atomic_int *interrupt;
+    struct lifeline *lifeline;
+};
+
+/* For communicators: returns one with these members, to be freed by its close, or NULL. */
+struct comm *comm_create(const struct comm_ops *ops, const struct comm_config *config, void *priv,
+                         struct err *e);
+
+static inline int comm_reduce_buffer(struct comm *c, size_t n, float **values, struct err *e)
+{
+    *values = NULL;
+    return c->ops->reduce_buffer ? c->ops->reduce_buffer(c, n, values, e) : 0;
+}
 
 static inline int comm_sum_float(struct comm *c, float *values, size_t n, struct err *e)
 {
@@ -116,9 +134,6 @@ static inline int comm_max_double(struct comm *c, double *values, size_t n, stru
 {
     return c->ops->reduce(c, values, n, REDUCE_MAX_DOUBLE, e);
 }
-
-/* A comm_ops.reduce_buffer for communicators that sum equally fast in any memory. */
-int comm_no_reduce_buffer(struct comm *c, size_t n, float **values, struct err *e);
 
 /* For communicators. Count a collective that begins; comm_enter also sets c->what. */
 void comm_enter(struct comm *c, const char *what);

@@ -1,15 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A communicator that sums in the background: a thread sums the slices of start_sum_float over an
- * inner communicator while the rank computes. From start to wait only that thread uses the inner
- * communicator, apart from sum_small, which may run beside it. The other collectives therefore
- * wait for the thread first, and every rank makes the same calls in the same order. */
+/* The thread of a communicator that sums in the background: slices that are added are summed in
+ * their order while the rank computes. Every rank adds the same slices in the same order. */
 #ifndef UNETCTL_TRAINER_COMM_COMM_ASYNC_H
 #define UNETCTL_TRAINER_COMM_COMM_ASYNC_H
 
 #include "trainer/comm/comm.h"
 
-/* Returns a communicator that owns inner, whose interrupt and lifeline must be set already. NULL on
- * error; the caller still owns inner then. */
-struct comm *comm_async_open(struct comm *inner, struct err *e);
+struct comm_async;
+
+/* Sums a slice over all ranks; called by the thread. It has a deadline. */
+typedef int (*comm_async_f)(struct comm *c, const struct slice *s, struct err *e);
+
+/* Starts the thread. Returns NULL on error. */
+struct comm_async *comm_async_open(struct comm *c, comm_async_f sum, struct err *e);
+
+int comm_async_add(struct comm_async *a, struct slice s, struct err *e);
+
+/* Waits until all slices are summed, and sets c->spans. After an error of a sum, every call fails
+ * with it. */
+int comm_async_wait(struct comm_async *a, struct err *e);
+
+/* Ends the thread and frees a, which may be NULL. Slices that are still queued are not summed. now:
+ * a sum in flight is interrupted as if by a signal. */
+void comm_async_close(struct comm_async *a, bool now);
 
 #endif

@@ -8,12 +8,18 @@
 
 #ifndef HAVE_MPI
 
-struct comm *comm_mpi_open(const struct comm_mpi_config *config, struct err *e)
+struct comm *comm_mpi_open(const struct comm_config *config, lifeline_lost_f lost, void *arg,
+                           struct err *e)
 {
     err_set(e, ERR_CONFIG, "this unet-train was built without MPI, which runs of several tasks "
                            "need; install an MPI library with its compiler wrapper, run configure "
                            "--with-mpi=yes, and build again");
     return NULL;
+}
+
+int comm_mpi_start_thread(struct comm *c, struct err *e)
+{
+    return 0;
 }
 
 const char *comm_mpi_version(void)
@@ -39,6 +45,7 @@ const char *comm_mpi_version(void)
 #include "src/mem.h"
 #include "src/run/token.h"
 #include "trainer/comm/bounded.h"
+#include "trainer/comm/comm_async.h"
 #include "trainer/comm/rendezvous/lifeline.h"
 #include "trainer/comm/node.h"
 
@@ -59,6 +66,7 @@ struct mpi {
     size_t nrequests, capacity;
     struct lifeline *lifeline; /* opened here; or NULL */
     char **hosts;              /* of all ranks, for this lifeline */
+    struct comm_async *async; /* sums gradients in the background; or NULL */
     struct node *node;     /* the ranks of this host; NULL if every host has one rank */
     MPI_Comm local;        /* communicator of the ranks of this host */
     MPI_Comm across;       /* the first ranks of the hosts; without nodes, all ranks */
@@ -113,9 +121,17 @@ static void pause_polling(bool spins, double waited_s)
 }
 
 /* Whether no computing thread needs the core of this one. */
-static bool is_alone(const struct comm *c)
+static bool is_alone(struct comm *c)
 {
-    return !c->background && c->spins;
+    return !mpi_of(c)->async && c->spins;
+}
+
+/* Waits until no sum is in flight in the background. */
+static int settle(struct comm *c, struct err *e)
+{
+    struct mpi *m = mpi_of(c);
+
+    return m->async ? comm_async_wait(m->async, e) : 0;
 }
 
 /* Returns MPI's code. Each request is tested by itself, because MPI_Testall does not return the
@@ -232,7 +248,8 @@ static int reduce_slices(struct comm *c, const struct slice *slices, size_t nsli
 
 static int mpi_reduce(struct comm *c, void *values, size_t n, enum reduce_op op, struct err *e)
 {
-    return reduce_slices(c, &(struct slice){values, n, op}, 1, reduce_name(op), e);
+    return settle(c, e) ? -1
+                        : reduce_slices(c, &(struct slice){values, n, op}, 1, reduce_name(op), e);
 }
 
 /* With nodes it is faster to sum all slices together in mpi_wait. */
@@ -241,6 +258,8 @@ static int mpi_start_sum_float(struct comm *c, float *values, size_t n, struct e
     struct slice slice = {values, n, REDUCE_SUM_FLOAT};
     struct mpi *m = mpi_of(c);
 
+    if (m->async)
+        return comm_async_add(m->async, slice, e);
     return m->node ? node_start(m->node, slice, e) : reduce_slices(c, &slice, 1, gradient_sum, e);
 }
 
@@ -248,8 +267,8 @@ static int mpi_wait(struct comm *c, struct err *e)
 {
     struct mpi *m = mpi_of(c);
 
-    if (!m->node)
-        return 0;
+    if (m->async || !m->node)
+        return settle(c, e);
     comm_enter(c, gradient_sum);
     return node_finish(m->node, is_alone(c), m->nacross > 1 ? reduce_across : NULL, c, e);
 }
@@ -292,6 +311,8 @@ static int mpi_broadcast(struct comm *c, void *data, size_t nbytes, int root, st
     const char *what = "a broadcast";
     MPI_Request request;
 
+    if (settle(c, e))
+        return -1;
     comm_enter(c, what);
     for (size_t at = 0; at < nbytes; at += CHUNK) {
         size_t part = nbytes - at < CHUNK ? nbytes - at : CHUNK;
@@ -310,6 +331,8 @@ static int mpi_gather(struct comm *c, const void *one, void *all, size_t nbytes,
 
     if (nbytes > CHUNK)
         return err_set(e, ERR_INTERNAL, "%s of %zu bytes by rank", what, nbytes);
+    if (settle(c, e))
+        return -1;
     comm_enter(c, what);
     int rc = MPI_Iallgather(one, (int)nbytes, MPI_BYTE, all, (int)nbytes, MPI_BYTE, MPI_COMM_WORLD,
                             &request);
@@ -321,6 +344,8 @@ static int mpi_barrier(struct comm *c, struct err *e)
     const char *what = "a barrier";
     MPI_Request request;
 
+    if (settle(c, e))
+        return -1;
     comm_enter(c, what);
     return finish_call(c, MPI_Ibarrier(MPI_COMM_WORLD, &request), &request, what, e);
 }
@@ -330,6 +355,8 @@ static int mpi_exchange(struct comm *c, int peer, char *data, size_t nbytes, str
     MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     int n = (int)nbytes, rc;
 
+    if (settle(c, e))
+        return -1;
     c->what = "an exchange of two ranks";
     if (nbytes > CHUNK)
         return err_set(e, ERR_INTERNAL, "%s, of %zu bytes", c->what, nbytes);
@@ -347,7 +374,10 @@ static int mpi_exchange(struct comm *c, int peer, char *data, size_t nbytes, str
 static void mpi_abort(struct comm *c, const struct err *e)
 {
     double grace = c->timeout_s < GRACE_S ? c->timeout_s : GRACE_S;
+    bool relayed = c->relayed;
 
+    comm_async_close(mpi_of(c)->async, true);
+    c->relayed = relayed; /* not what the interrupted sum has set */
     if (!c->relayed)
         log_error("%s", e->text);
     if (!c->relayed && c->lifeline)
@@ -374,6 +404,8 @@ static void mpi_close(struct comm *c)
     struct err e;
     int rc;
 
+    comm_async_close(m->async, false);
+    m->async = NULL;
     if (mpi_barrier(c, &e)) {
         log_warn("%s", e.text);
     } else {
@@ -407,9 +439,10 @@ static int mpi_reduce_buffer(struct comm *c, size_t n, float **values, struct er
     struct err why = {0};
     int rank, rc = -1;
 
-    *values = NULL;
     if (!m->node)
         return 0;
+    if (settle(c, e))
+        return -1;
     MPI_Comm_rank(m->local, &rank);
     if (rank == 0)
         rc = node_offer_buffer(m->node, n, &offer, values, &why);
@@ -514,7 +547,7 @@ static const struct comm_ops mpi_ops = {
     .close = mpi_close,
 };
 
-static int init_mpi(const struct comm_mpi_config *config, struct err *e)
+static int init_mpi(const struct comm_config *config, struct err *e)
 {
     char who[300];
     int rc = 0, verdict = bounded_call(call_init, config->timeout_s, config->interrupt, &rc);
@@ -559,7 +592,7 @@ static bool is_one_host(const struct comm *c)
 }
 
 /* Opens the lifeline of ranks that have no cluster spec: rank 0 listens at any port. */
-static int open_lifeline(struct comm *c, const struct comm_mpi_config *config, struct err *e)
+static int open_lifeline(struct comm *c, lifeline_lost_f lost, void *arg, struct err *e)
 {
     struct mpi *m = mpi_of(c);
     struct { unsigned char token[TOKEN_SIZE]; int port; } mine = {.port = 0};
@@ -585,32 +618,29 @@ static int open_lifeline(struct comm *c, const struct comm_mpi_config *config, s
     struct rendezvous *met = rendezvous_open(&r, NULL, 0, &relayed, e);
     free(ports);
     if (met)
-        c->lifeline = m->lifeline =
-            lifeline_open(met, r.hosts, config->lost, config->arg, e);
+        c->lifeline = m->lifeline = lifeline_open(met, r.hosts, lost, arg, e);
     return c->lifeline ? 0 : -1;
 }
 
-struct comm *comm_mpi_open(const struct comm_mpi_config *config, struct err *e)
+struct comm *comm_mpi_open(const struct comm_config *config, lifeline_lost_f lost, void *arg,
+                           struct err *e)
 {
-    struct comm *c = mem_zero(1, sizeof *c, e);
-    struct mpi *m = c ? mem_zero(1, sizeof *m, e) : NULL;
+    struct mpi *m = mem_zero(1, sizeof *m, e);
+    struct comm *c = m ? comm_create(&mpi_ops, config, m, e) : NULL;
 
-    if (!m) {
-        free(c);
+    if (!c) {
+        free(m);
         return NULL;
     }
     pthread_mutex_init(&m->lock, NULL);
     m->across_small = MPI_COMM_NULL;
     if (init_mpi(config, e))
         goto fail;
-    *c = (struct comm){.ops = &mpi_ops, .timeout_s = config->timeout_s,
-                       .interrupt = config->interrupt, .lifeline = config->lifeline, .priv = m};
-    snprintf(c->host, sizeof c->host, "%s", config->host);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &c->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &c->size);
     m->across = MPI_COMM_WORLD;
-    if ((c->size > 1 && !c->lifeline && open_lifeline(c, config, e)) || open_nodes(c, e))
+    if ((c->size > 1 && !c->lifeline && open_lifeline(c, lost, arg, e)) || open_nodes(c, e))
         goto fail;
     int rc = MPI_SUCCESS;
     if (m->across != MPI_COMM_NULL)
@@ -623,6 +653,17 @@ fail:
     destroy_mpi(m);
     free(c);
     return NULL;
+}
+
+static int sum_gradients(struct comm *c, const struct slice *s, struct err *e)
+{
+    return reduce_slices(c, s, 1, gradient_sum, e);
+}
+
+int comm_mpi_start_thread(struct comm *c, struct err *e)
+{
+    mpi_of(c)->async = comm_async_open(c, sum_gradients, e);
+    return mpi_of(c)->async ? 0 : -1;
 }
 
 /* Shortens the library's description to its first line up to a comma, without the word "Version:":

@@ -12,22 +12,17 @@
 #include "trainer/comm/comm.h"
 #include "trainer/comm/rendezvous/lifeline.h"
 
-struct comm_mpi_config {
-    int rank, size; /* what the launcher announced (-1 and 0 if unknown), for error texts */
-    const char *host;
-    double timeout_s;
-    const atomic_int *interrupt; /* as in struct comm */
-    /* As in struct comm. NULL: ranks without a cluster spec; they connect when MPI has started, and
-     * lost is called with arg when a rank is lost (lifeline.h). */
-    struct lifeline *lifeline;
-    lifeline_lost_f lost;
-    void *arg;
-};
+/* Starts MPI, at most once per process; ops->close ends it. config: rank and size are what the
+ * launcher announced (-1 and 0 if unknown), for error texts. Without a lifeline, as of ranks that
+ * have no cluster spec, the ranks connect when MPI has started, and lost is called with arg when a
+ * rank is lost (lifeline.h). Returns NULL on error: ERR_PEER if MPI fails or does not start within
+ * timeout_s, 128 + signal if *interrupt asks the run to end, ERR_CONFIG in a build without MPI. */
+struct comm *comm_mpi_open(const struct comm_config *config, lifeline_lost_f lost, void *arg,
+                           struct err *e);
 
-/* Starts MPI, at most once per process; ops->close ends it. Returns NULL on error: ERR_PEER if MPI
- * fails or does not start within timeout_s, 128 + signal if *interrupt asks the run to end,
- * ERR_CONFIG in a build without MPI. */
-struct comm *comm_mpi_open(const struct comm_mpi_config *config, struct err *e);
+/* Starts a thread that executes the sums of start_sum_float while the rank computes (comm_async.h);
+ * the other collectives, except sum_small, first wait for it. */
+int comm_mpi_start_thread(struct comm *c, struct err *e);
 
 /* Returns name and version of the MPI library, such as "Open MPI v4.1.4", or "" in a build without
  * MPI. */

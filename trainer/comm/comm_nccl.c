@@ -362,7 +362,6 @@ static int nccl_device_reduce_buffer(struct comm *c, size_t nbytes, void **p, st
 
 static const struct comm_ops nccl_ops = {
     .name = "nccl",
-    .reduce_buffer = comm_no_reduce_buffer,
     .reduce = nccl_reduce,
     .wait = nccl_wait,
     .sum_small = nccl_sum_small,
@@ -405,22 +404,18 @@ static int link_up(struct comm *c, struct nccl_id id, struct err *e)
     return 0;
 }
 
-struct comm *comm_nccl_open(const struct comm_nccl_config *config, struct err *e)
+struct comm *comm_nccl_open(const struct comm_config *config, const struct device_comm *gpu,
+                            struct err *e)
 {
-    struct comm *c = mem_zero(1, sizeof *c, e);
-    struct nccl *n = c ? mem_zero(1, sizeof *n, e) : NULL;
+    struct nccl *n = mem_zero(1, sizeof *n, e);
+    struct comm *c = n ? comm_create(&nccl_ops, config, n, e) : NULL;
 
-    if (!n) {
-        free(c);
+    if (!c) {
+        free(n);
         return NULL;
     }
-    *n = (struct nccl){.calls = config->gpu->nccl, .ops = config->gpu->ops,
-                       .device = config->gpu->device};
-    *c = (struct comm){.ops = &nccl_ops, .rank = config->rank, .size = config->size,
-                       .timeout_s = config->timeout_s, .interrupt = config->interrupt,
-                       .lifeline = config->lifeline, .priv = n};
-    snprintf(c->host, sizeof c->host, "%s", config->host);
-    if (link_up(c, config->gpu->id, e)) {
+    *n = (struct nccl){.calls = gpu->nccl, .ops = gpu->ops, .device = gpu->device};
+    if (link_up(c, gpu->id, e)) {
         nccl_close(c);
         return NULL;
     }

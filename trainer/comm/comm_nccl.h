@@ -11,18 +11,10 @@
 #include "trainer/comm/comm.h"
 #include "trainer/comm/device_comm.h"
 
-struct comm_nccl_config {
-    /* Opened by the calling thread, with the id of rank 0; must outlive the communicator. */
-    const struct device_comm *gpu;
-    int rank, size;
-    const char *host;
-    double timeout_s;
-    const atomic_int *interrupt; /* as in struct comm */
-    struct lifeline *lifeline;   /* as in struct comm */
-};
-
-/* Collective. Fails after timeout_s and some seconds that it takes to find the reason. Returns NULL
- * on error. */
-struct comm *comm_nccl_open(const struct comm_nccl_config *config, struct err *e);
+/* Collective. gpu: opened by the calling thread, with the id of rank 0; must outlive the
+ * communicator. Fails after timeout_s and some seconds that it takes to find the reason. Returns
+ * NULL on error. */
+struct comm *comm_nccl_open(const struct comm_config *config, const struct device_comm *gpu,
+                            struct err *e);
 
 #endif

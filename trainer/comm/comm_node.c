@@ -2,11 +2,8 @@
 #include "config.h"
 #include "trainer/comm/comm_node.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "src/mem.h"
 
 static struct node *node_of(struct comm *c)
 {
@@ -41,20 +38,22 @@ static int node_comm_sum_small(struct comm *c, double *values, size_t n, struct 
 static int node_comm_broadcast(struct comm *c, void *data, size_t nbytes, int root, struct err *e)
 {
     comm_enter(c, "a broadcast");
-    return node_broadcast(node_of(c), c->spins, data, nbytes, root, e);
+    if (root < 0 || root >= c->size)
+        return err_set(e, ERR_INTERNAL, "broadcast from rank %d of %d", root, c->size);
+    return shared_reduce_broadcast(node_main(node_of(c), c->spins), data, nbytes, root, e);
 }
 
 static int node_comm_gather(struct comm *c, const void *one, void *all, size_t nbytes,
                             struct err *e)
 {
     comm_enter(c, "a gather");
-    return node_gather(node_of(c), c->spins, one, all, nbytes, e);
+    return shared_reduce_gather(node_main(node_of(c), c->spins), one, all, nbytes, e);
 }
 
 static int node_comm_barrier(struct comm *c, struct err *e)
 {
     comm_enter(c, "a barrier");
-    return node_gather(node_of(c), c->spins, NULL, NULL, 0, e);
+    return shared_reduce_gather(node_main(node_of(c), c->spins), NULL, NULL, 0, e);
 }
 
 static int node_comm_reduce_buffer(struct comm *c, size_t n, float **values, struct err *e)
@@ -103,19 +102,15 @@ static const struct comm_ops node_ops = {
     .close = node_comm_close,
 };
 
-struct comm *comm_node_open(const struct comm_node_config *config, struct err *e)
+struct comm *comm_node_open(const struct comm_config *config, const struct node_offer *offer,
+                            struct err *e)
 {
-    struct comm *c = mem_zero(1, sizeof *c, e);
-    struct node *g = c ? node_join(config->rank, config->size, config->offer, e) : NULL;
+    struct node *g = node_join(config->rank, config->size, offer, e);
+    struct comm *c = g ? comm_create(&node_ops, config, g, e) : NULL;
 
-    if (!g) {
-        free(c);
-        return NULL;
-    }
-    *c = (struct comm){.ops = &node_ops, .rank = config->rank, .size = config->size,
-                       .timeout_s = config->timeout_s, .interrupt = config->interrupt,
-                       .lifeline = config->lifeline, .priv = g};
-    snprintf(c->host, sizeof c->host, "%s", config->host);
-    node_set_check(g, comm_check_main, comm_check_small, c);
+    if (c)
+        node_set_check(g, comm_check_main, comm_check_small, c);
+    else
+        node_destroy(g);
     return c;
 }

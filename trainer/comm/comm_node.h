@@ -7,16 +7,8 @@
 #include "trainer/comm/comm.h"
 #include "trainer/comm/node.h"
 
-struct comm_node_config {
-    int rank, size;
-    const char *host;
-    const struct node_offer *offer; /* memory of all ranks, rank 0 included, that is joined */
-    double timeout_s;
-    const atomic_int *interrupt; /* as in struct comm */
-    struct lifeline *lifeline;   /* as in struct comm */
-};
-
-/* NULL on error. */
-struct comm *comm_node_open(const struct comm_node_config *config, struct err *e);
+/* offer: the memory of all ranks, rank 0 included, that is joined. NULL on error. */
+struct comm *comm_node_open(const struct comm_config *config, const struct node_offer *offer,
+                            struct err *e);
 
 #endif

@@ -14,7 +14,7 @@ const struct nccl_calls *nccl_library_open(struct err *e)
 #else
 
 #include <limits.h>
-#include <pthread.h>
+#include <stdbool.h>
 
 #include "trainer/core/library.h"
 
@@ -141,15 +141,10 @@ static int load_nccl(struct err *e)
 
 const struct nccl_calls *nccl_library_open(struct err *e)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static int found;
+    static bool found;
 
-    pthread_mutex_lock(&lock);
-    if (!found && load_nccl(e) == 0)
-        found = 1;
-    int ok = found;
-    pthread_mutex_unlock(&lock);
-    return ok ? &calls : NULL;
+    found = found || load_nccl(e) == 0;
+    return found ? &calls : NULL;
 }
 
 #endif

@@ -3,12 +3,14 @@
 #include "trainer/json/cjson.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/atomicfile.h"
 #include "src/mem.h"
 
 cJSON *cjson_add(cJSON *to, const char *key, cJSON *item)
@@ -80,4 +82,79 @@ char *cjson_print(cJSON *root, const char *end, struct err *e)
         mem_fail(e);
     free(text);
     return all;
+}
+
+int cjson_write(cJSON *root, const char *path, struct err *e)
+{
+    char *text = cjson_print(root, "\n", e);
+    int rc = text ? atomicfile_write(path, text, strlen(text), 0666, e) : -1;
+
+    free(text);
+    return rc;
+}
+
+cJSON *cjson_read(const char *path, size_t limit, int code, struct err *e)
+{
+    size_t n;
+    const char *end = NULL;
+    char *text = atomicfile_read(path, limit, &n, e);
+
+    if (!text) {
+        e->code = code;
+        return NULL;
+    }
+    cJSON *root = cJSON_ParseWithLengthOpts(text, n + 1, &end, true);
+    if (!root)
+        err_set(e, code, "%s: is not JSON from byte %zu on", path, end ? (size_t)(end - text) : 0);
+    free(text);
+    if (!root || cJSON_IsObject(root))
+        return root;
+    err_set(e, code, "%s: is not a JSON object", path);
+    cJSON_Delete(root);
+    return NULL;
+}
+
+const char *cjson_text(const cJSON *object, const char *key)
+{
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
+
+    return text ? text : "";
+}
+
+double cjson_number(const cJSON *object, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+
+    return cJSON_IsNumber(item) && item->valuedouble >= 0 ? item->valuedouble : 0;
+}
+
+int cjson_read_int(const cJSON *object, const char *key, double min, double max, int code,
+                   int64_t *dst, struct err *e)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    double v = cJSON_IsNumber(item) ? item->valuedouble : (double)NAN;
+
+    if (!(v >= min && v <= max) || v != floor(v))
+        return err_set(e, code, "%s: must be a whole number from %.0f to %.0f", key, min, max);
+    *dst = (int64_t)v;
+    return 0;
+}
+
+int cjson_read_texts(const cJSON *list, const char *key, int code, char ***dst, int *n,
+                     struct err *e)
+{
+    const cJSON *item;
+
+    *n = 0;
+    *dst = mem_zero((size_t)cJSON_GetArraySize(list), sizeof **dst, e);
+    if (!*dst)
+        return -1;
+    cJSON_ArrayForEach(item, list) {
+        if (!cJSON_IsString(item))
+            return err_set(e, code, "%s: must be a list of texts", key);
+        if (!((*dst)[*n] = mem_text(item->valuestring, e)))
+            return -1;
+        ++*n;
+    }
+    return cJSON_IsArray(list) ? 0 : err_set(e, code, "%s: must be a list", key);
 }

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/atomicfile.h"
 #include "src/clock.h"
 #include "src/mem.h"
 #include "src/stat.h"
@@ -205,7 +204,7 @@ static int open_data(struct trial *t, struct err *e)
         t->data = p ? p : t->gpu->ops->alloc(t->gpu->device, DEVICE_LOCAL, nbytes, e);
         return t->data ? t->gpu->ops->clear(t->gpu->device, t->data, nbytes, e) : -1;
     }
-    if (c->ops->reduce_buffer(c, nbytes / sizeof *values, &values, e))
+    if (comm_reduce_buffer(c, nbytes / sizeof *values, &values, e))
         return -1;
     t->owns = !values;
     t->data = values ? (char *)values : mem_zero(nbytes, 1, e);
@@ -249,14 +248,12 @@ static int describe(struct trial *t, struct err *e)
 
 static int write_times(struct trial *t, const char *dir, struct err *e)
 {
-    char path[PATH_MAX], *text = cjson_print(t->root, "\n", e);
-    int rc = -1;
+    char path[PATH_MAX];
+    cJSON *root = t->root;
 
     t->root = NULL;
-    if (text && snprintf(path, sizeof path, "%s/bandwidth.json", dir) < (int)sizeof path)
-        rc = atomicfile_write(path, text, strlen(text), 0666, e);
-    free(text);
-    return rc;
+    snprintf(path, sizeof path, "%.4000s/bandwidth.json", dir);
+    return cjson_write(root, path, e);
 }
 
 static int measure_all(struct trial *t, struct err *e)

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "src/run/token.h"
-#include "trainer/comm/comm_async.h"
 #include "trainer/comm/comm_mpi.h"
 #include "trainer/comm/comm_nccl.h"
 #include "trainer/comm/comm_node.h"
@@ -55,16 +54,6 @@ int membership_meet(struct membership *k, const struct settings *c, const char *
     return k->lifeline ? 0 : -1;
 }
 
-static struct comm *open_node(const struct membership *k, const struct settings *c, struct err *e)
-{
-    const struct rank_identity *s = &k->identity;
-    struct comm_node_config config = {
-        .rank = s->task, .size = s->tasks, .host = s->host, .offer = &s->local->node,
-        .timeout_s = c->train.timeout_s, .interrupt = &shutdown_any, .lifeline = k->lifeline};
-
-    return comm_node_open(&config, e);
-}
-
 /* Returns the timeout of MPI_Init. After a rendezvous all ranks are running, so it ends within
  * seconds or never. A third of train.timeout_s, but at least MPI_START_S, then frees the GPUs of a
  * start that hangs. */
@@ -75,50 +64,36 @@ static double mpi_timeout(const struct settings *c, bool have_met)
     return have_met ? fmin(all, some) : all;
 }
 
-static struct comm *open_mpi(const struct membership *k, const struct settings *c, struct err *e)
+static struct comm *open_mpi(const struct membership *k, const struct settings *c,
+                             struct comm_config config, struct err *e)
 {
-    const struct rank_identity *s = &k->identity;
-    struct comm_mpi_config config = {
-        .rank = s->task, .size = s->tasks, .host = s->host,
-        .timeout_s = mpi_timeout(c, k->lifeline != NULL), .interrupt = &shutdown_any,
-        .lifeline = k->lifeline, .lost = k->lost, .arg = k->arg};
-    struct comm *comm = comm_mpi_open(&config, e);
+    config.timeout_s = mpi_timeout(c, k->lifeline != NULL);
+    struct comm *comm = comm_mpi_open(&config, k->lost, k->arg, e);
 
-    if (comm)
-        comm->interrupt = &shutdown_signal;
     /* Within a node, sums of buckets are too short for a thread to gain time. */
-    if (!comm || comm->size == 1 || c->layout.nodes == 1)
-        return comm;
-    struct comm *async = comm_async_open(comm, e);
-    if (!async)
+    if (comm && comm->size > 1 && c->layout.nodes > 1 && comm_mpi_start_thread(comm, e))
         comm->ops->abort(comm, e);
-    return async;
-}
-
-static struct comm *open_nccl(const struct membership *k, const struct settings *c, struct err *e)
-{
-    const struct rank_identity *s = &k->identity;
-    struct comm_nccl_config config = {
-        .gpu = &k->device, .rank = s->task, .size = s->tasks, .host = s->host,
-        .timeout_s = c->train.timeout_s, .interrupt = &shutdown_any, .lifeline = k->lifeline};
-
-    return comm_nccl_open(&config, e);
+    return comm;
 }
 
 struct comm *membership_connect(const struct membership *k, const struct settings *c,
                                 struct err *e)
 {
+    const struct rank_identity *s = &k->identity;
+    struct comm_config config = {
+        .rank = s->task, .size = s->tasks, .host = s->host, .timeout_s = c->train.timeout_s,
+        .interrupt = &shutdown_any, .lifeline = k->lifeline};
     struct comm *comm = NULL;
 
     if (k->error.code) {
         *e = k->error;
         return NULL;
     }
-    switch (k->identity.comm) {
+    switch (s->comm) {
     case RANK_IDENTITY_SELF: comm = comm_self_open(e); break;
-    case RANK_IDENTITY_NODE: comm = open_node(k, c, e); break;
-    case RANK_IDENTITY_MPI: comm = open_mpi(k, c, e); break;
-    case RANK_IDENTITY_NCCL: comm = open_nccl(k, c, e); break;
+    case RANK_IDENTITY_NODE: comm = comm_node_open(&config, &s->local->node, e); break;
+    case RANK_IDENTITY_MPI: comm = open_mpi(k, c, config, e); break;
+    case RANK_IDENTITY_NCCL: comm = comm_nccl_open(&config, &k->device, e); break;
     }
     if (comm)
         comm->interrupt = &shutdown_signal;

@@ -182,13 +182,6 @@ int resume_write(struct training *t, size_t items, bool must, struct err *e)
     return rc == 0 && must ? t->comm->ops->barrier(t->comm, e) : rc;
 }
 
-static double get_number(const cJSON *root, const char *name)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, name);
-
-    return cJSON_IsNumber(item) && item->valuedouble >= 0 ? item->valuedouble : 0;
-}
-
 /* Returns the value of a setting in a checkpoint, as text. If the checkpoint does not have it:
  * NULL for a setting that every version writes (expected), what that means for a newer one. */
 static const char *value_of(const cJSON *config, const struct setting *s)
@@ -246,31 +239,24 @@ static int check_config(const cJSON *root, const struct settings *c, struct orig
     return rc;
 }
 
-static const char *text_of(const cJSON *root, const char *name)
-{
-    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, name));
-
-    return text ? text : "";
-}
-
 static bool has_hash(const cJSON *root, const char *name, uint64_t own)
 {
     char text[32];
 
     snprintf(text, sizeof text, "%016" PRIx64, own);
-    return strcmp(text_of(root, name), text) == 0;
+    return strcmp(cjson_text(root, name), text) == 0;
 }
 
 static int check_state(const struct training *t, const cJSON *root, struct origin *from,
                        struct err *e)
 {
-    if (schema_check(get_number(root, "schema"), ERR_CHECKPOINT, e) ||
+    if (schema_check(cjson_number(root, "schema"), ERR_CHECKPOINT, e) ||
         check_config(root, t->config, from, e))
         return -1;
     if (!has_hash(root, "plan", network_plan_hash(t->network)))
         return err_set(e, ERR_CHECKPOINT, "was made by unet-train %s with another plan of the "
                        "network, and this is %s; continue with that version and the same model",
-                       text_of(root, "version"), PACKAGE_VERSION);
+                       cjson_text(root, "version"), PACKAGE_VERSION);
     if (!has_hash(root, "data", dataset_hash(t->dataset)))
         return err_set(e, ERR_CHECKPOINT, "was made with other images or masks, or another split "
                        "(data.split)");
@@ -321,22 +307,24 @@ static void decode_losses(const cJSON *root, const struct origin *from, int part
 
 static void decode_point(const cJSON *root, struct resume_point *at, struct origin *from)
 {
-    from->parts = (int)get_number(root, "parts");
-    from->step_images = (size_t)get_number(root, "step_images");
-    from->items = (size_t)get_number(root, "items");
+    from->parts = (int)cjson_number(root, "parts");
+    from->step_images = (size_t)cjson_number(root, "step_images");
+    from->items = (size_t)cjson_number(root, "items");
     *at = (struct resume_point){
-        .epoch = (int)get_number(root, "epoch"), .begin = (size_t)get_number(root, "begin"),
-        .step = (size_t)get_number(root, "step"),
-        .steps_before = (size_t)get_number(root, "steps_before"),
-        .seconds = get_number(root, "seconds"),
-        .totals = {.data_s = get_number(root, "data_s"), .compute_s = get_number(root, "compute_s"),
-                   .comm_s = get_number(root, "comm_s")},
-        .due = get_number(root, "due") != 0,
-        .goal = {.best = get_number(root, "best"),
-                 .best_epoch = (int)get_number(root, "best_epoch"),
-                 .reached = (int)get_number(root, "reached"),
-                 .stopped = (int)get_number(root, "stopped"), .cuts = (int)get_number(root, "cuts"),
-                 .cut_epoch = (int)get_number(root, "cut_epoch")}};
+        .epoch = (int)cjson_number(root, "epoch"), .begin = (size_t)cjson_number(root, "begin"),
+        .step = (size_t)cjson_number(root, "step"),
+        .steps_before = (size_t)cjson_number(root, "steps_before"),
+        .seconds = cjson_number(root, "seconds"),
+        .totals = {.data_s = cjson_number(root, "data_s"),
+                   .compute_s = cjson_number(root, "compute_s"),
+                   .comm_s = cjson_number(root, "comm_s")},
+        .due = cjson_number(root, "due") != 0,
+        .goal = {.best = cjson_number(root, "best"),
+                 .best_epoch = (int)cjson_number(root, "best_epoch"),
+                 .reached = (int)cjson_number(root, "reached"),
+                 .stopped = (int)cjson_number(root, "stopped"),
+                 .cuts = (int)cjson_number(root, "cuts"),
+                 .cut_epoch = (int)cjson_number(root, "cut_epoch")}};
 }
 
 static size_t item_size(const cJSON *row, int i)
@@ -381,14 +369,14 @@ static int decode_worlds(struct training *t, const cJSON *root, const struct ori
 /* Sets the state of loss scaling; the factor stays at its preset if the checkpoint has none. */
 static void decode_scaling(const cJSON *root, const struct optim *o)
 {
-    double factor = get_number(root, "scaling_factor");
+    double factor = cjson_number(root, "scaling_factor");
 
     if (!o->scaled)
         return;
     if (factor >= 1)
         *o->scaled = (struct device_scaling){
-            .factor = (float)factor, .good = (int)get_number(root, "scaling_good"),
-            .left_out = (int)get_number(root, "scaling_left_out")};
+            .factor = (float)factor, .good = (int)cjson_number(root, "scaling_good"),
+            .left_out = (int)cjson_number(root, "scaling_left_out")};
     o->scaled->taken = o->steps;
     o->scaled->rate = o->rate;
 }
@@ -425,14 +413,14 @@ static int decode_state(struct training *t, const struct snapshot *snapshot, str
     size_t n;
     int rc = check_state(t, root, from, e);
     struct safetensors_entry *list =
-        rc ? NULL : list_state(t, t->best_value && get_number(root, "best_epoch") > 0, &n, e);
+        rc ? NULL : list_state(t, t->best_value && cjson_number(root, "best_epoch") > 0, &n, e);
 
     if (!list || safetensors_read(snapshot->file, list, n, e)) {
         rc = -1;
     } else {
         decode_point(root, &t->at, from);
-        t->optim->steps = (int64_t)get_number(root, "optimizer_steps");
-        t->optim->rate = get_number(root, "optimizer_rate");
+        t->optim->steps = (int64_t)cjson_number(root, "optimizer_steps");
+        t->optim->rate = cjson_number(root, "optimizer_rate");
         decode_scaling(root, t->optim);
         decode_losses(root, from, t->comm->size, loss);
         rc = reset_goal(t, from, e) || decode_worlds(t, root, from, e) ? -1 : 0;

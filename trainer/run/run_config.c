@@ -4,7 +4,6 @@
 #include "config.h"
 #include "trainer/run/run_config.h"
 
-#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
@@ -12,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/atomicfile.h"
 #include "src/cli.h"
 #include "src/format/schema.h"
 #include "src/hash.h"
 #include "src/run/schedule.h"
+#include "trainer/json/cjson.h"
 #include "trainer/models/model.h"
 #include "trainer/run/goal.h"
 
@@ -174,8 +173,7 @@ static int read_run_json(struct settings *c, const cJSON *root, struct err *e)
     bool seen[SETTINGS_MAX] = {false};
 
     c->train.global_batch = 0; /* a run.json of an earlier version does not have it */
-    const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
-    if (schema_check(cJSON_IsNumber(schema) ? schema->valuedouble : 0, ERR_CONFIG, e))
+    if (schema_check(cjson_number(root, "schema"), ERR_CONFIG, e))
         return -1;
     if (read_section(c, "", root, seen, e))
         return -1;
@@ -199,26 +197,12 @@ static int read_run_json(struct settings *c, const cJSON *root, struct err *e)
 
 int run_config_read(struct settings *c, const char *path, struct err *e)
 {
-    size_t n;
-    const char *end = NULL;
-    int rc = -1;
-    char *text = atomicfile_read(path, SIZE_LIMIT, &n, e);
+    cJSON *root = cjson_read(path, SIZE_LIMIT, ERR_CONFIG, e);
 
-    if (!text) {
-        e->code = ERR_CONFIG;
-        return -1;
-    }
-    cJSON *root = cJSON_ParseWithLengthOpts(text, n + 1, &end, true);
     if (!root)
-        err_set(e, ERR_CONFIG, "is not JSON from byte %zu on", end ? (size_t)(end - text) : 0);
-    else if (!cJSON_IsObject(root))
-        err_set(e, ERR_CONFIG, "must hold an object");
-    else
-        rc = read_run_json(c, root, e);
-    if (rc == 0)
-        rc = run_config_check(c, e);
+        return -1;
+    int rc = read_run_json(c, root, e) || run_config_check(c, e);
     cJSON_Delete(root);
-    free(text);
     return rc ? err_prefix(e, "%s", path) : 0;
 }
 

@@ -37,7 +37,7 @@ static int place_gradients(const struct step_config *c, struct weights *w, struc
 {
     float *grad = NULL;
 
-    if (c->comm->ops->reduce_buffer(c->comm, w->nparams, &grad, e))
+    if (comm_reduce_buffer(c->comm, w->nparams, &grad, e))
         return -1;
     if (grad)
         weights_place_grad(w, grad);

@@ -96,7 +96,7 @@ static int check_placed(struct comm *c, struct err *e)
     static const float parts[3] = {1e8f, 1.0f, -1e8f};
     float *own, votes[2], want = 0;
 
-    if (c->ops->reduce_buffer(c, MOST, &own, e))
+    if (comm_reduce_buffer(c, MOST, &own, e))
         return -1;
     for (int r = 0; r < c->size; r++)
         want = r == 0 ? parts[0] : want + parts[r % 3];

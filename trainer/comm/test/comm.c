@@ -23,11 +23,11 @@ struct result {
 
 static struct result *results; /* [MOST_RANKS] */
 
-static void be_rank(const struct comm_node_config *config,
+static void be_rank(const struct comm_config *config, const struct node_offer *offer,
                     int (*body)(struct comm *, struct err *))
 {
     struct result *r = &results[config->rank];
-    struct comm *c = comm_node_open(config, &r->e);
+    struct comm *c = comm_node_open(config, offer, &r->e);
 
     r->rc = c ? body(c, &r->e) : -1;
     if (c)
@@ -48,12 +48,11 @@ static void run_ranks(int size, double timeout_s, const atomic_int *interrupt,
         bail_out("%s", e.text);
     memset(results, 0, MOST_RANKS * sizeof *results);
     for (int r = 0; r < size; r++) {
-        struct comm_node_config config = {.rank = r, .size = size, .host = "n07",
-                                          .offer = &offer, .timeout_s = timeout_s,
-                                          .interrupt = interrupt};
+        struct comm_config config = {.rank = r, .size = size, .host = "n07",
+                                     .timeout_s = timeout_s, .interrupt = interrupt};
         results[r].rc = -1;
         if ((processes[r] = fork()) == 0)
-            be_rank(&config, body);
+            be_rank(&config, &offer, body);
     }
     for (int r = 0; r < size; r++)
         waitpid(processes[r], NULL, 0);

@@ -5,7 +5,6 @@
  * same while its thread waits for a sum; "hang", rank 1 does not enter a barrier; "init", MPI has 2
  * s to start. Rank 0 prints TAP. If MPI does not start, the exit code is the error's. */
 #include "config.h"
-#include "trainer/comm/comm_async.h"
 #include "trainer/comm/comm_mpi.h"
 
 #include <string.h>
@@ -48,16 +47,14 @@ int main(int argc, char **argv)
     const char *what = argc > 1 ? argv[1] : "";
     bool async = strncmp(what, "async", 5) == 0;
     char host[256] = "";
-    struct comm_mpi_config config = {.rank = -1, .host = host,
-                                     .timeout_s = strcmp(what, "init") == 0 ? 2 : 60};
+    struct comm_config config = {.rank = -1, .host = host,
+                                 .timeout_s = strcmp(what, "init") == 0 ? 2 : 60};
     int rc;
 
     gethostname(host, sizeof host - 1);
-    struct comm *c = comm_mpi_open(&config, &e);
+    struct comm *c = comm_mpi_open(&config, NULL, NULL, &e);
 
-    if (c && async)
-        c = comm_async_open(c, &e);
-    if (!c) {
+    if (!c || (async && comm_mpi_start_thread(c, &e))) {
         fprintf(stderr, "%s\n", e.text);
         return e.code;
     }

@@ -27,7 +27,7 @@
 
 struct rank {
     struct device_comm gpu;
-    struct comm_nccl_config config;
+    struct comm_config config;
     int (*body)(struct comm *c, struct device *d, struct err *e);
     int index, rc;
     struct err e;
@@ -45,9 +45,8 @@ static void run_rank(struct rank *r)
     r->rc = -1;
     r->gpu.ops = ops;
     r->gpu.device = d;
-    r->config.gpu = &r->gpu;
     if (d)
-        c = comm_nccl_open(&r->config, &r->e);
+        c = comm_nccl_open(&r->config, &r->gpu, &r->e);
     if (c) {
         r->rc = r->body(c, d, &r->e);
         if (r->rc)

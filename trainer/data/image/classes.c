@@ -88,7 +88,7 @@ static int parse_class_line(struct classes *c, char *line, struct err *e)
     unsigned long v[3] = {0}, last = 0;
     const char *name;
 
-    line[strcspn(line, "#\r")] = 0;
+    line[strcspn(line, "#")] = 0;
     for (size_t n = strlen(line); n > 0 && isspace((unsigned char)line[n - 1]); n--)
         line[n - 1] = 0;
     if (!line[strspn(line, " \t")])
@@ -116,15 +116,12 @@ static int parse_class_line(struct classes *c, char *line, struct err *e)
 
 static int parse_class_file(struct classes *c, const char *file, struct err *e)
 {
-    char *text = mem_text(c->text, e), *next;
+    char *text = mem_text(c->text, e), *rest = text, *line;
     int rc = text ? 0 : -1, number = 0;
 
     c->named = true;
     c->count = 0;
-    for (char *line = text; rc == 0 && line; line = next) {
-        next = strchr(line, '\n');
-        if (next)
-            *next++ = 0;
+    while (rc == 0 && (line = text_file_line(&rest))) {
         number++;
         if (parse_class_line(c, line, e))
             rc = err_prefix(e, "%s:%d", file, number);

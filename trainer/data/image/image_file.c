@@ -14,7 +14,7 @@
 #include "trainer/data/image/png_file.h"
 #include "trainer/data/image/tiff_file.h"
 
-#define HEAD_BYTES 64 /* bytes that png_file_size and detect_kind need */
+#define HEAD_BYTES 64 /* at least PNG_FILE_HEAD and the longest signature */
 
 enum image_kind { KIND_NONE, KIND_PNG, KIND_TIFF, KIND_JPEG };
 
@@ -81,11 +81,9 @@ static int refuse_kind(const char *name, const char *kind, const char *option, s
 #endif
 #ifndef HAVE_TIFF
 #define tiff_file_decode(bytes, n, name, page, mode, img, e) refuse_kind(name, "TIFF", "tiff", e)
-#define tiff_file_size(bytes, n, name, width, height, e) refuse_kind(name, "TIFF", "tiff", e)
 #endif
 #ifndef HAVE_JPEG
-#define jpeg_file_decode(bytes, n, name, img, e) refuse_kind(name, "JPEG", "jpeg", e)
-#define jpeg_file_size(bytes, n, name, width, height, e) refuse_kind(name, "JPEG", "jpeg", e)
+#define jpeg_file_decode(bytes, n, name, mode, img, e) refuse_kind(name, "JPEG", "jpeg", e)
 #endif
 
 static int decode(const uint8_t *bytes, size_t nbytes, const char *name, int page,
@@ -102,7 +100,7 @@ static int decode(const uint8_t *bytes, size_t nbytes, const char *name, int pag
         return err_set(e, ERR_DATA, "%s: has no page %d; only TIFF has more than one", name,
                        page + 1);
     if (kind == KIND_JPEG)
-        return jpeg_file_decode(bytes, nbytes, name, img, e);
+        return jpeg_file_decode(bytes, nbytes, name, mode, img, e);
     return png_file_decode(bytes, nbytes, name, mode, img, e);
 }
 
@@ -176,21 +174,14 @@ int image_file_size(const char *path, uint32_t *width, uint32_t *height, struct 
 {
     uint8_t head[HEAD_BYTES];
     enum image_kind kind;
-    size_t nbytes;
+    struct pixels img;
     ssize_t n = read_head(path, head, e);
 
-    if (n < 0)
+    if (n < 0 || detect_kind(head, (size_t)n, path, &kind, e))
         return -1;
-    if (detect_kind(head, (size_t)n, path, &kind, e))
-        return -1;
-    if (kind == KIND_PNG)
-        return png_file_size(head, (size_t)n, path, width, height, e);
-    char *text = atomicfile_read(path, PIXELS_MAX_FILE, &nbytes, e);
-    const uint8_t *bytes = (const uint8_t *)text;
-    if (!bytes)
-        return -1;
-    int rc = kind == KIND_TIFF ? tiff_file_size(bytes, nbytes, path, width, height, e)
-                               : jpeg_file_size(bytes, nbytes, path, width, height, e);
-    free(text);
+    int rc = kind == KIND_PNG ? decode(head, (size_t)n, path, 0, PIXELS_SIZE, &img, e)
+                              : image_file_read(path, PIXELS_SIZE, &img, e);
+    *width = img.width;
+    *height = img.height;
     return rc;
 }

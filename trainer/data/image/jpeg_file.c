@@ -66,7 +66,8 @@ static void handle_progress(j_common_ptr jpeg)
     }
 }
 
-static int read_jpeg_header(struct jpeg_decoder *d, const uint8_t *bytes, size_t nbytes)
+static int read_jpeg_header(struct jpeg_decoder *d, const uint8_t *bytes, size_t nbytes,
+                            struct pixels *img)
 {
     jpeg_create_decompress(&d->jpeg);
     d->jpeg.client_data = d;
@@ -82,6 +83,8 @@ static int read_jpeg_header(struct jpeg_decoder *d, const uint8_t *bytes, size_t
         return err_set(d->e, ERR_DATA, "%s: damaged JPEG: claims %u x %u pixels, more than its %zu "
                        "bytes can hold", d->name, d->jpeg.image_width, d->jpeg.image_height,
                        nbytes);
+    img->width = d->jpeg.image_width;
+    img->height = d->jpeg.image_height;
     return 0;
 }
 
@@ -101,8 +104,6 @@ static int read_jpeg_samples(struct jpeg_decoder *d, struct pixels *img)
         return err_set(d->e, ERR_DATA, "%s: a CMYK JPEG is not supported: convert it to RGB",
                        d->name);
     j->out_color_space = j->jpeg_color_space == JCS_GRAYSCALE ? JCS_GRAYSCALE : JCS_RGB;
-    img->width = j->image_width;
-    img->height = j->image_height;
     img->source_bits = 8;
     img->orientation = read_orientation(j);
     if (pixels_allocate(img, d->name, j->out_color_space == JCS_RGB ? 3 : 1, 8, d->e))
@@ -119,45 +120,30 @@ static int read_jpeg_samples(struct jpeg_decoder *d, struct pixels *img)
     return 0;
 }
 
-/* Reads the header, and the samples unless img is NULL. The three handlers above jump back to here,
- * so no local variable is changed after setjmp. */
+/* The three handlers above jump back to here, so no local variable is changed after setjmp. */
 static int decode_jpeg(struct jpeg_decoder *d, const uint8_t *bytes, size_t nbytes,
-                       struct pixels *img)
+                       enum pixels_mode mode, struct pixels *img)
 {
     d->jpeg.err = jpeg_std_error(&d->errors);
     d->errors.error_exit = handle_error;
     d->errors.emit_message = handle_message;
     d->jpeg.client_data = d;
-    if (setjmp(d->on_error) || read_jpeg_header(d, bytes, nbytes))
+    if (setjmp(d->on_error) || read_jpeg_header(d, bytes, nbytes, img))
         return -1;
-    return img ? read_jpeg_samples(d, img) : 0;
+    return mode == PIXELS_SIZE ? 0 : read_jpeg_samples(d, img);
 }
 
-int jpeg_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, struct pixels *img,
-                     struct err *e)
+int jpeg_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, enum pixels_mode mode,
+                     struct pixels *img, struct err *e)
 {
     struct jpeg_decoder d = {
         .name = name, .e = e, .warning = img->warning, .warning_size = sizeof img->warning};
 
     memset(img, 0, sizeof *img);
     img->pages = 1;
-    int rc = decode_jpeg(&d, bytes, nbytes, img);
+    int rc = decode_jpeg(&d, bytes, nbytes, mode, img);
     jpeg_destroy_decompress(&d.jpeg);
     if (rc)
         pixels_free(img);
-    return rc;
-}
-
-int jpeg_file_size(const uint8_t *bytes, size_t nbytes, const char *name, uint32_t *width,
-                   uint32_t *height, struct err *e)
-{
-    struct jpeg_decoder d = {.name = name, .e = e};
-    int rc = decode_jpeg(&d, bytes, nbytes, NULL);
-
-    if (rc == 0) {
-        *width = d.jpeg.image_width;
-        *height = d.jpeg.image_height;
-    }
-    jpeg_destroy_decompress(&d.jpeg);
     return rc;
 }

@@ -9,11 +9,8 @@
 
 #include "trainer/data/image/pixels.h"
 
-/* Decode a JPEG file in memory, and read its width and height. The arguments and results are those
- * of png_file_decode and png_file_size; there is no mode. */
-int jpeg_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, struct pixels *img,
-                     struct err *e);
-int jpeg_file_size(const uint8_t *bytes, size_t nbytes, const char *name, uint32_t *width,
-                   uint32_t *height, struct err *e);
+/* Decodes a JPEG file in memory, as png_file_decode. Images and masks are read in the same way. */
+int jpeg_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, enum pixels_mode mode,
+                     struct pixels *img, struct err *e);
 
 #endif

@@ -23,6 +23,7 @@
 enum pixels_mode {
     /* For masks: palette indices; samples of 1, 2 and 4 bits unscaled, one per byte. */
     PIXELS_RAW,
+    PIXELS_SIZE,   /* no samples: only width and height are read */
     PIXELS_PICTURE /* for images: palette as RGB; samples of 1, 2 and 4 bits scaled to 0..255 */
 };
 

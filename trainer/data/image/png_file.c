@@ -11,8 +11,6 @@
 #include "src/mem.h"
 #include "trainer/data/image/orientation.h"
 
-#define HEAD_BYTES 33 /* signature 8, IHDR: length 4, type 4, data 13, CRC 4 */
-
 /* State of one decoding; unlike local variables it survives libpng's longjmp. */
 struct png_decoder {
     png_structp png;
@@ -53,15 +51,15 @@ static void png_read(png_structp png, png_bytep dst, size_t n)
 
 /* Reads signature and IHDR without libpng, so that the limits are checked before libpng
  * allocates. */
-int png_file_size(const uint8_t *bytes, size_t nbytes, const char *name, uint32_t *width,
-                  uint32_t *height, struct err *e)
+static int read_png_size(const uint8_t *bytes, size_t nbytes, const char *name, struct pixels *img,
+                         struct err *e)
 {
-    if (nbytes < HEAD_BYTES || memcmp(bytes, "\x89PNG\r\n\x1a\n", 8) != 0 ||
+    if (nbytes < PNG_FILE_HEAD || memcmp(bytes, "\x89PNG\r\n\x1a\n", 8) != 0 ||
         memcmp(bytes + 12, "IHDR", 4) != 0)
         return err_set(e, ERR_DATA, "%s: damaged PNG: no image header", name);
-    *width = png_get_uint_32(bytes + 16);
-    *height = png_get_uint_32(bytes + 20);
-    return pixels_check_size(*width, *height, name, e);
+    img->width = png_get_uint_32(bytes + 16);
+    img->height = png_get_uint_32(bytes + 20);
+    return pixels_check_size(img->width, img->height, name, e);
 }
 
 static int open_decoder(struct png_decoder *d)
@@ -145,8 +143,10 @@ int png_file_decode(const uint8_t *bytes, size_t nbytes, const char *name,
 
     memset(img, 0, sizeof *img);
     img->pages = 1;
-    if (png_file_size(bytes, nbytes, name, &img->width, &img->height, e))
+    if (read_png_size(bytes, nbytes, name, img, e))
         return -1;
+    if (mode == PIXELS_SIZE)
+        return 0;
     int rc = open_decoder(&d);
     if (rc == 0)
         rc = read_png_header(&d);

@@ -9,14 +9,11 @@
 #include "trainer/data/image/pixels.h"
 
 /* Decodes a PNG file in memory. name: the file's name in errors. Fills img, whose samples the
- * caller frees with pixels_free, or returns -1, with ERR_DATA unless libpng lacks memory. */
+ * caller frees with pixels_free, or returns -1, with ERR_DATA unless libpng lacks memory. For
+ * PIXELS_SIZE the first PNG_FILE_HEAD bytes are enough. */
+#define PNG_FILE_HEAD 33 /* signature 8, IHDR: length 4, type 4, data 13, CRC 4 */
 int png_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, enum pixels_mode mode,
                     struct pixels *img, struct err *e);
-
-/* Reads width and height from the header. ERR_DATA if it is damaged, or a side is 0 or longer than
- * PIXELS_MAX_SIDE. */
-int png_file_size(const uint8_t *bytes, size_t nbytes, const char *name, uint32_t *width,
-                  uint32_t *height, struct err *e);
 
 /* Writes samples of 8 bits, in 1 channel (grey) or 3 (RGB), to a new file, atomically; an existing
  * file is an error. Equal samples give equal bytes with the same versions of libpng and zlib. */

@@ -15,11 +15,6 @@
 static const char *const words[] = {[SCALE_FULL] = "full", [SCALE_RANGE] = "range",
                                     [SCALE_PERCENTILE] = "percentile", [SCALE_ZSCORE] = "zscore"};
 
-const char *scale_encode(enum scale scale)
-{
-    return words[scale];
-}
-
 int scale_decode(const char *word, enum scale *scale, struct err *e)
 {
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)

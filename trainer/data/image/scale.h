@@ -16,7 +16,6 @@
 
 enum scale { SCALE_FULL, SCALE_RANGE, SCALE_PERCENTILE, SCALE_ZSCORE };
 
-const char *scale_encode(enum scale scale);
 /* Returns -1 with ERR_DATA for an unknown word. */
 int scale_decode(const char *word, enum scale *scale, struct err *e);
 

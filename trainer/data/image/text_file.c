@@ -23,3 +23,13 @@ char *text_file_read(const char *path, size_t limit, struct err *e)
         memmove(text, text + 3, n - 3 + 1);
     return text;
 }
+
+char *text_file_line(char **rest)
+{
+    char *line = strsep(rest, "\n");
+    size_t n = line ? strlen(line) : 0;
+
+    if (n && line[n - 1] == '\r')
+        line[n - 1] = 0;
+    return line;
+}

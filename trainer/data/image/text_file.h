@@ -12,4 +12,8 @@
  * be lost. */
 char *text_file_read(const char *path, size_t limit, struct err *e);
 
+/* Returns the next line, which is cut off the text at *rest, without a carriage return at its end;
+ * NULL at the end of the text. */
+char *text_file_line(char **rest);
+
 #endif

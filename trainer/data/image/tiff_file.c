@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <tiffio.h>
 #include <unistd.h>
 
@@ -335,11 +336,6 @@ static tmsize_t read_block(TIFF *tif, const struct tiff_layout *l, struct block 
     return TIFFReadEncodedStrip(tif, TIFFComputeStrip(tif, b->y, plane), dst, nbytes);
 }
 
-static uint32_t min_u32(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
-
 static int read_plane(TIFF *tif, const struct tiff_reader *r, const struct tiff_layout *l,
                       const struct tiff_sink *sink, int plane)
 {
@@ -360,7 +356,7 @@ static int read_plane(TIFF *tif, const struct tiff_reader *r, const struct tiff_
     int rc = 0;
     for (uint32_t y = 0; rc == 0 && y < l->height; y += height)
         for (uint32_t x = 0; rc == 0 && x < l->width; x += width) {
-            struct block b = {x, y, min_u32(width, l->width - x), min_u32(height, l->height - y),
+            struct block b = {x, y, MIN(width, l->width - x), MIN(height, l->height - y),
                               (size_t)row_bytes, plane};
             tmsize_t got = read_block(tif, l, &b, bytes, nbytes);
             if (r->failed || got < row_bytes * (tmsize_t)b.height)
@@ -421,6 +417,8 @@ static int read_page(TIFF *tif, const struct tiff_reader *r, enum pixels_mode mo
         return -1;
     img->width = l.width;
     img->height = l.height;
+    if (mode == PIXELS_SIZE)
+        return 0;
     img->source_bits = l.bits;
     if (pixels_allocate(img, r->name, l.palette && picture ? l.samples + 2 : l.samples,
                         l.wide || l.bits > 8 ? 16 : 8, r->e))
@@ -487,27 +485,6 @@ int tiff_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, int 
     TIFFClose(tif);
     if (rc)
         pixels_free(img);
-    return rc;
-}
-
-int tiff_file_size(const uint8_t *bytes, size_t nbytes, const char *name, uint32_t *width,
-                   uint32_t *height, struct err *e)
-{
-    struct tiff_reader r = {.bytes = bytes, .nbytes = nbytes, .name = name, .e = e};
-    struct tiff_layout l = {0};
-    struct pixels img = {0};
-    TIFF *tif = open_tiff(&r);
-
-    if (!tif)
-        return -1;
-    int directory = find_page(tif, &r, 0, &img), rc = -1;
-    if (directory >= 0 && TIFFSetDirectory(tif, (tdir_t)directory) && !r.failed)
-        rc = read_layout(tif, &r, &l);
-    else if (directory >= 0 && !r.failed)
-        err_set(e, ERR_DATA, "%s: damaged TIFF: its first page cannot be read", name);
-    *width = l.width;
-    *height = l.height;
-    TIFFClose(tif);
     return rc;
 }
 

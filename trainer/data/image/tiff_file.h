@@ -21,8 +21,4 @@ int tiff_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, int 
 int tiff_file_write(const char *path, uint32_t width, uint32_t height, int channels,
                     const uint8_t *samples, const float *numbers, struct err *e);
 
-/* Reads width and height of the first page, as png_file_size. */
-int tiff_file_size(const uint8_t *bytes, size_t nbytes, const char *name, uint32_t *width,
-                   uint32_t *height, struct err *e);
-
 #endif

@@ -37,6 +37,7 @@ static int count_mask(const struct classes *c, const struct pixels *mask, const 
 int frequency_count(const char *dir, const struct source_folders *folders, const struct classes *c,
                     struct frequency *f, struct err *e)
 {
+    enum source_part part = classes_are_coloured(c) ? SOURCE_COLOURS : SOURCE_VALUES;
     struct source *source = source_open(dir, folders, e);
     struct pixels mask;
     int rc = source ? 0 : -1;
@@ -46,8 +47,7 @@ int frequency_count(const char *dir, const struct source_folders *folders, const
         rc = err_set(e, ERR_DATA, "%s: this data set has a class per image and no masks to count",
                      dir);
     for (size_t i = 0; rc == 0 && i < source->count; i++) {
-        rc = source_mask(source, source->items[i].mask, classes_are_coloured(c), NULL, NULL, &mask,
-                         e);
+        rc = source_decode(source, source->items[i].mask, part, NULL, NULL, &mask, e);
         if (rc)
             break;
         rc = count_mask(c, &mask, source->items[i].mask, f, e);

@@ -198,10 +198,10 @@ static int survey_one(struct survey *s, struct source *source, size_t i, int hei
     const struct source_item *item = &source->items[i];
     struct pixels image, mask = {0};
 
-    if (source_image(source, item->image, NULL, NULL, &image, e))
+    if (source_decode(source, item->image, SOURCE_IMAGE, NULL, NULL, &image, e))
         return -1;
-    bool coloured = s->masks.coloured > 0;
-    int rc = item->mask ? source_mask(source, item->mask, coloured, NULL, NULL, &mask, e) : 0;
+    enum source_part part = s->masks.coloured ? SOURCE_COLOURS : SOURCE_VALUES;
+    int rc = item->mask ? source_decode(source, item->mask, part, NULL, NULL, &mask, e) : 0;
     if (rc == 0)
         rc = orientation_apply(&image, &mask, item->image, e);
     if (rc == 0 && item->mask && (image.width != mask.width || image.height != mask.height))
@@ -267,42 +267,16 @@ static void finish_survey(struct survey *s, struct source *source, struct sums *
         double variance = sums->square[c] / sums->pixels - s->mean[c] * s->mean[c];
         s->deviation[c] = variance > 0 ? sqrt(variance) : 0;
     }
-    take_classes(s, source);
 }
 
-struct survey *survey_create(const char *dir, const struct source_folders *folders, int height,
-                             int width, struct err *e)
+static int survey_sample(struct survey *s, struct source *source, size_t masks, struct err *e)
 {
-    struct survey *s = mem_zero(1, sizeof *s, e);
-    struct source *source = s ? source_open(dir, folders, e) : NULL;
-    struct sums sums = {.keys = source ? mem_zero(source->count, sizeof *sums.keys, e) : NULL};
-    int rc = sums.keys ? 0 : -1;
-
-    if (rc == 0) {
-        s->channels = 1;
-        rc = source->nclasses ? 0 : survey_masks(s, source, source->count, e);
-    }
-    for (size_t i = 0; rc == 0 && i < source->count; i++)
-        rc = survey_one(s, source, i, height, width, &sums, e);
-    if (rc == 0)
-        finish_survey(s, source, &sums);
-    free(sums.keys);
-    source_close(source);
-    if (rc) {
-        survey_destroy(s);
-        return NULL;
-    }
-    return s;
-}
-
-static int sample_images(struct survey *s, struct source *source, size_t most, struct err *e)
-{
-    size_t n = source->count < most ? source->count : most;
+    size_t most = masks < IMAGES ? masks : IMAGES, n = source->count < most ? source->count : most;
 
     for (size_t i = 0; i < n; i++) {
         const char *name = source->items[i * source->count / n].image;
         struct pixels image;
-        if (source_image(source, name, NULL, NULL, &image, e))
+        if (source_decode(source, name, SOURCE_IMAGE, NULL, NULL, &image, e))
             return -1;
         add_remarks(s, &image, name);
         int rc = count_shape(s, &image, e);
@@ -314,27 +288,39 @@ static int sample_images(struct survey *s, struct source *source, size_t most, s
     qsort(s->shapes, s->nshapes, sizeof *s->shapes, by_count);
     for (size_t i = 0; i < source->count; i++)
         count_side(s, &source->items[i]);
-    return 0;
+    return source->nclasses ? 0 : survey_masks(s, source, masks, e);
 }
 
-struct survey *survey_sample(const char *dir, const struct source_folders *folders, size_t masks,
-                             struct err *e)
+static int survey_all(struct survey *s, struct source *source, int height, int width,
+                      struct err *e)
+{
+    struct sums sums = {.keys = mem_zero(source->count, sizeof *sums.keys, e)};
+    int rc = !sums.keys ? -1 : source->nclasses ? 0 : survey_masks(s, source, source->count, e);
+
+    s->channels = 1;
+    for (size_t i = 0; rc == 0 && i < source->count; i++)
+        rc = survey_one(s, source, i, height, width, &sums, e);
+    if (rc == 0)
+        finish_survey(s, source, &sums);
+    free(sums.keys);
+    return rc;
+}
+
+struct survey *survey_create(const char *dir, const struct source_folders *folders, size_t sample,
+                             int height, int width, struct err *e)
 {
     struct survey *s = mem_zero(1, sizeof *s, e);
     struct source *source = s ? source_open(dir, folders, e) : NULL;
-    int rc = source ? 0 : -1;
+    int rc = !source ? -1 : sample ? survey_sample(s, source, sample, e)
+                                   : survey_all(s, source, height, width, e);
 
-    if (rc == 0)
-        rc = sample_images(s, source, masks < IMAGES ? masks : IMAGES, e) ||
-             (!source->nclasses && survey_masks(s, source, masks, e)) ? -1 : 0;
     if (rc == 0)
         take_classes(s, source);
     source_close(source);
-    if (rc) {
-        survey_destroy(s);
-        return NULL;
-    }
-    return s;
+    if (rc == 0)
+        return s;
+    survey_destroy(s);
+    return NULL;
 }
 
 static double quotient(int64_t intersection, int64_t all)

@@ -50,14 +50,11 @@ struct survey {
 };
 
 /* Decodes every sample of dir (source.h). height, width: the network's size, or 0 for no resized
- * baseline. Masks may hold any values. The caller destroys the result; NULL on error. */
-struct survey *survey_create(const char *dir, const struct source_folders *folders, int height,
-                             int width, struct err *e);
-
-/* As survey_create without brightness, duplicates, of_class and baselines, from up to `masks` masks
- * and a few images. pairs, train and val count the whole set. */
-struct survey *survey_sample(const char *dir, const struct source_folders *folders, size_t masks,
-                             struct err *e);
+ * baseline. Masks may hold any values. sample: only so many masks and a few images are read, and
+ * brightness, duplicates, of_class and baselines are left out; pairs, train and val count the whole
+ * set. 0: all. The caller destroys the result; NULL on error. */
+struct survey *survey_create(const char *dir, const struct source_folders *folders, size_t sample,
+                             int height, int width, struct err *e);
 void survey_destroy(struct survey *s);
 
 /* Returns Otsu's threshold (IEEE Trans. SMC 9, 1979): the lowest grey value t that maximizes the

@@ -7,12 +7,9 @@
 
 #include <stdlib.h>
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 #include "src/format/sha256.h"
 #include "src/mem.h"
+#include "src/parallel.h"
 #include "src/text/filename.h"
 #include "trainer/data/image/classes.h"
 #include "trainer/data/image/orientation.h"
@@ -121,8 +118,9 @@ static int examine_mask(struct source *source, const struct source_item *in, str
                         struct candidate *c, const struct mask_rules *rules, struct err *e)
 {
     bool coloured = rules->classes && classes_are_coloured(rules->classes);
+    enum source_part part = coloured ? SOURCE_COLOURS : SOURCE_VALUES;
     struct pixels mask;
-    int rc = source_mask(source, in->mask, coloured, NULL, c->item.mask_sha256, &mask, e);
+    int rc = source_decode(source, in->mask, part, NULL, c->item.mask_sha256, &mask, e);
 
     if (rc == 0)
         rc = orientation_apply(image, &mask, in->image, e);
@@ -147,7 +145,7 @@ static int examine_pair(struct source *source, const struct source_item *in, str
     struct pixels image;
 
     if (check_utf8_name(source->dir, in->image, e) || check_utf8_name(source->dir, in->mask, e) ||
-        source_image(source, in->image, NULL, c->item.image_sha256, &image, e))
+        source_decode(source, in->image, SOURCE_IMAGE, NULL, c->item.image_sha256, &image, e))
         return -1;
     c->item.label = in->label;
     int rc = in->mask ? examine_mask(source, in, &image, c, rules, e)
@@ -171,49 +169,50 @@ static void log_remarks(const struct source *source, const struct candidate *c)
     remarks_log(&masks, source->dir);
 }
 
-#ifdef _OPENMP
-static int count_readers(void)
-{
-    int most = omp_get_max_threads();
-
-    return most < MOST_READERS ? most : MOST_READERS;
-}
-#endif
-
 /* Whether the mask can be read, but has colours or other values than 0 and 1, or 0 and 255. */
 static bool has_other_values(struct source *source, const struct source_item *in,
                             const struct candidate *c)
 {
     struct pixels mask = {0};
     struct err ignored;
-    bool coloured = in->mask && source_mask(source, in->mask, false, NULL, NULL, &mask, &ignored) &&
-                    source_mask(source, in->mask, true, NULL, NULL, &mask, &ignored) == 0;
+    bool coloured =
+        in->mask && source_decode(source, in->mask, SOURCE_VALUES, NULL, NULL, &mask, &ignored) &&
+        source_decode(source, in->mask, SOURCE_COLOURS, NULL, NULL, &mask, &ignored) == 0;
 
     pixels_free(&mask);
     return coloured || c->mask.has_other;
 }
 
+struct examination {
+    struct source *source;
+    struct candidate *c;
+    const struct mask_rules *rules;
+};
+
+static int examine_item(void *arg, size_t i, struct err *e)
+{
+    struct examination *x = arg;
+
+    x->c[i].is_bad = examine_pair(x->source, &x->source->items[i], &x->c[i], x->rules, e) != 0;
+    return x->c[i].is_bad ? -1 : 0;
+}
+
 /* Examines several pairs at a time. So that the error does not depend on threads, the first bad
- * pair is examined again to report it. */
+ * pair is examined again to report it: all before it have begun earlier, and are good. */
 static int examine_all(struct source *source, struct candidate *c, const struct mask_rules *rules,
                        struct err *e)
 {
-    size_t first = source->count;
+    struct examination x = {source, c, rules};
+    size_t bad = 0;
 
-#pragma omp parallel for schedule(dynamic) num_threads(count_readers()) reduction(min : first)
-    for (size_t i = 0; i < source->count; i++) {
-        struct err ignored;
-
-        if (i < first && examine_pair(source, &source->items[i], &c[i], rules, &ignored))
-            first = i;
-    }
-    for (size_t i = first; i < source->count; i++)
-        if (examine_pair(source, &source->items[i], &c[i], rules, e)) {
-            if (!rules->classes && has_other_values(source, &source->items[i], &c[i]))
-                mask_stats_explain(source, e);
-            return -1;
-        }
-    return 0;
+    if (parallel_each(source->count, MOST_READERS, examine_item, &x, e) == 0)
+        return 0;
+    while (!c[bad].is_bad)
+        bad++;
+    (void)examine_pair(source, &source->items[bad], &c[bad], rules, e);
+    if (!rules->classes && has_other_values(source, &source->items[bad], &c[bad]))
+        mask_stats_explain(source, e);
+    return -1;
 }
 
 struct candidate *candidates_read(const struct split_config *config, struct source *source,

@@ -12,6 +12,7 @@ struct candidate {
     char pixels[65]; /* hash of shape and samples: equal for the same image in two files */
     struct remarks_picture about_image, about_mask;
     struct mask_summary mask; /* of masks of foreground and background */
+    bool is_bad;              /* examining it has failed */
     enum source_side side;    /* first by the folder, later by the split; SOURCE_ANY: neither */
 };
 

@@ -51,10 +51,6 @@ struct dataset {
     size_t nsamples;
     struct cache *cache;     /* NULL if samples are kept in memory */
     struct dataset_config config;
-    pthread_mutex_t lock;    /* held by dataset_load */
-    bool loaded;
-    int rc;                  /* the result of dataset_load */
-    struct err e;
 };
 
 static const struct split_part *get_part(const struct dataset *ds, enum dataset_part part)
@@ -120,6 +116,11 @@ static int check_part(const struct dataset *ds, enum dataset_part part, struct e
     return 0;
 }
 
+static int check_files(void *arg, struct err *e)
+{
+    return check_part(arg, DATASET_TRAIN, e) || check_part(arg, DATASET_VAL, e) ? -1 : 0;
+}
+
 static struct split *create_split(const struct dataset_config *config, struct err *e)
 {
     struct split_config all = {.dir = config->dir, .folders = config->folders, .val_fraction = 1,
@@ -167,7 +168,6 @@ void dataset_close(struct dataset *ds)
     classes_destroy(ds->classes);
     source_close(ds->source);
     split_destroy(ds->split);
-    pthread_mutex_destroy(&ds->lock);
     free(ds);
 }
 
@@ -357,10 +357,11 @@ static int decode_sample(const struct dataset *ds, const struct split_item *item
                          struct err *e)
 {
     bool coloured = ds->classes && classes_are_coloured(ds->classes);
+    enum source_part part = coloured ? SOURCE_COLOURS : SOURCE_VALUES;
     struct pixels img, mask = {0};
     int rc = -1;
 
-    if (source_image(ds->source, item->image, item->image_sha256, NULL, &img, e))
+    if (source_decode(ds->source, item->image, SOURCE_IMAGE, item->image_sha256, NULL, &img, e))
         return -1;
     if (picture_check(&img, ds->config.channels, item->image, e) ||
         orientation_turn(&img, item->orientation, item->image, e)) {
@@ -369,8 +370,7 @@ static int decode_sample(const struct dataset *ds, const struct split_item *item
     }
     if (!item->mask)
         rc = make_record(ds, item, &img, NULL, dst, e);
-    else if (source_mask(ds->source, item->mask, coloured, item->mask_sha256, NULL, &mask,
-                         e) == 0 &&
+    else if (source_decode(ds->source, item->mask, part, item->mask_sha256, NULL, &mask, e) == 0 &&
         orientation_turn(&mask, item->mask_orientation, item->mask, e) == 0 &&
         (ds->classes || mask_check(&mask, item->mask, ds->split->mask_scale, ds->ignore,
                                    ds->config.masks.soft, e) == 0))
@@ -439,11 +439,9 @@ static int check_memory(uint64_t nbytes, int sharers, struct err *e)
                          (double)nbytes / 0x1p30, (double)room.nbytes / 0x1p30, room.reason);
 }
 
-/* Opens or creates the cache if choose_folder chooses one; otherwise checks that memory suffices.
- * Checks the files unless the cache exists already. */
-static int load_samples(struct dataset *ds, const struct dataset_config *config, int sharers,
-                      struct err *e)
+int dataset_load(struct dataset *ds, int sharers, struct err *e)
 {
+    const struct dataset_config *config = &ds->config;
     char dir[PATH_MAX], key[65];
     uint64_t nbytes = estimate_part(ds, DATASET_TRAIN) + estimate_part(ds, DATASET_VAL);
 
@@ -451,14 +449,9 @@ static int load_samples(struct dataset *ds, const struct dataset_config *config,
     if (!*dir && check_memory(nbytes, sharers, e))
         return -1;
     struct cache_config cache = {.dir = dir, .key = key, .count = ds->nsamples, .nbytes = nbytes,
-                                 .threads = config->threads, .make = decode_into, .arg = ds,
-                                 .interrupt = config->interrupt};
-    if (*dir && hash_key(ds, key, e))
-        return -1;
-    if ((!*dir || !cache_exists(&cache)) &&
-        (check_part(ds, DATASET_TRAIN, e) || check_part(ds, DATASET_VAL, e)))
-        return -1;
-    if (*dir && !(ds->cache = cache_open(&cache, e)))
+                                 .threads = config->threads, .begin = check_files,
+                                 .make = decode_into, .arg = ds, .interrupt = config->interrupt};
+    if (*dir ? hash_key(ds, key, e) || !(ds->cache = cache_open(&cache, e)) : check_files(ds, e))
         return -1;
     log_info("data: %zu training and %zu validation samples at %d x %d x %d (height, width, "
              "channels), up to %.1f MiB in %s", ds->split->train.count, ds->split->val.count,
@@ -485,25 +478,11 @@ struct dataset *dataset_open_split(const struct dataset_config *config, struct e
     if (!ds)
         return NULL;
     ds->config = *config;
-    pthread_mutex_init(&ds->lock, NULL);
     if (open_split(ds, config, e) || open_samples(ds, e)) {
         dataset_close(ds);
         return NULL;
     }
     return ds;
-}
-
-int dataset_load(struct dataset *ds, int sharers, struct err *e)
-{
-    pthread_mutex_lock(&ds->lock);
-    if (!ds->loaded)
-        ds->rc = load_samples(ds, &ds->config, sharers, &ds->e);
-    ds->loaded = true;
-    if (ds->rc)
-        *e = ds->e;
-    int rc = ds->rc;
-    pthread_mutex_unlock(&ds->lock);
-    return rc;
 }
 
 struct dataset *dataset_open(const struct dataset_config *config, struct err *e)

@@ -58,8 +58,7 @@ struct dataset *dataset_open_split(const struct dataset_config *config, struct e
 
 /* Checks that each file exists with its recorded width and height, and each record exists, unless a
  * cache file has all samples. Opens or creates the cache file, or without one checks that memory,
- * which `sharers` processes of the machine share, suffices for the samples. Only the first call
- * does so; other calls, also of other threads meanwhile, return its result. */
+ * which `sharers` processes of the machine share, suffices for the samples. Called once. */
 int dataset_load(struct dataset *ds, int sharers, struct err *e);
 void dataset_close(struct dataset *ds);
 

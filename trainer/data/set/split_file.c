@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -68,36 +67,27 @@ int split_write(const struct split *s, const char *path, struct err *e)
 
 static char *get_string(const cJSON *object, const char *key, struct err *e)
 {
-    const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, key);
+    const char *text = cjson_text(object, key);
 
-    if (!cJSON_IsString(v) || !v->valuestring[0]) {
-        err_set(e, ERR_DATA, "\"%s\" is missing or not a string", key);
-        return NULL;
-    }
-    return mem_text(v->valuestring, e);
+    if (*text)
+        return mem_text(text, e);
+    err_set(e, ERR_DATA, "\"%s\" is missing or not a string", key);
+    return NULL;
 }
 
 static int get_int(const cJSON *object, const char *key, double min, double max, int64_t *dst,
                    struct err *e)
 {
-    const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, key);
-
-    if (!cJSON_IsNumber(v) || !(v->valuedouble >= min && v->valuedouble <= max) ||
-        v->valuedouble != floor(v->valuedouble))
-        return err_set(e, ERR_DATA, "\"%s\" is missing or not an integer from %.0f to %.0f", key,
-                       min, max);
-    *dst = (int64_t)v->valuedouble;
-    return 0;
+    return cjson_read_int(object, key, min, max, ERR_DATA, dst, e);
 }
 
 static int get_hash(const cJSON *object, const char *key, char dst[65], struct err *e)
 {
-    const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, key);
+    const char *hex = cjson_text(object, key);
 
-    if (!cJSON_IsString(v) || strlen(v->valuestring) != 64 ||
-        strspn(v->valuestring, "0123456789abcdef") != 64)
+    if (strlen(hex) != 64 || strspn(hex, "0123456789abcdef") != 64)
         return err_set(e, ERR_DATA, "\"%s\" is missing or not a SHA-256", key);
-    memcpy(dst, v->valuestring, 65);
+    memcpy(dst, hex, 65);
     return 0;
 }
 
@@ -153,26 +143,13 @@ static int decode_part(const cJSON *root, const char *name, int nclasses, struct
 
 static int decode_format(const cJSON *root, struct split *s, struct err *e)
 {
-    const cJSON *format = cJSON_GetObjectItemCaseSensitive(root, "format"), *name;
     const cJSON *classes = cJSON_GetObjectItemCaseSensitive(root, "classes");
 
-    if (format && (!cJSON_IsString(format) ||
-                   source_format_decode(format->valuestring, &s->format, e)))
-        return err_set(e, ERR_DATA, "\"format\" is unknown");
-    if (!cJSON_IsArray(classes))
-        return 0;
-    s->class_names = mem_zero((size_t)cJSON_GetArraySize(classes), sizeof *s->class_names, e);
-    if (!s->class_names)
+    if (cJSON_HasObjectItem(root, "format") &&
+        source_format_decode(cjson_text(root, "format"), &s->format, e))
         return -1;
-    cJSON_ArrayForEach(name, classes)
-    {
-        if (!cJSON_IsString(name))
-            return err_set(e, ERR_DATA, "\"classes\" must be strings");
-        if (!(s->class_names[s->nclasses] = mem_text(name->valuestring, e)))
-            return -1;
-        s->nclasses++;
-    }
-    return 0;
+    return !cJSON_IsArray(classes) ? 0 : cjson_read_texts(classes, "classes", ERR_DATA,
+                                                          &s->class_names, &s->nclasses, e);
 }
 
 struct hashed_item {
@@ -232,29 +209,17 @@ static int decode_split(const cJSON *root, struct split *s, struct err *e)
 
 struct split *split_read(const char *path, struct err *e)
 {
-    size_t n;
-    char *text = atomicfile_read(path, MAX_BYTES, &n, e);
-    struct split *s = NULL;
-    cJSON *root = NULL;
-    int rc = -1;
+    cJSON *root = cjson_read(path, MAX_BYTES, ERR_DATA, e);
+    struct split *s = root ? mem_zero(1, sizeof *s, e) : NULL;
 
-    if (!text && access(path, F_OK) != 0 && errno == ENOENT)
+    if (!root && access(path, F_OK) != 0 && errno == ENOENT)
         err_set(e, ERR_DATA,
                 "%s: no such file; `unetctl generate` or `unet-train data split` creates it", path);
-    if (!text)
-        return NULL;
-    root = cJSON_ParseWithLength(text, n);
-    if (!root)
-        err_set(e, ERR_DATA, "not JSON; `unet-train data split` creates this file");
-    else if ((s = mem_zero(1, sizeof *s, e)))
-        rc = decode_split(root, s, e);
-    if (rc)
+    if (s && decode_split(root, s, e)) {
         err_prefix(e, "%s", path);
-    cJSON_Delete(root);
-    free(text);
-    if (rc) {
         split_destroy(s);
-        return NULL;
+        s = NULL;
     }
+    cJSON_Delete(root);
     return s;
 }

@@ -128,7 +128,7 @@ static bool has_few_values(struct source *s, int label)
         if (s->items[i].label != label)
             continue;
         looked++;
-        if (source_mask(s, s->items[i].image, true, NULL, NULL, &img, &ignored))
+        if (source_decode(s, s->items[i].image, SOURCE_COLOURS, NULL, NULL, &img, &ignored))
             return false;
         for (size_t k = 0; k < img.nbytes / (size_t)(img.bits / 8) && nvalues <= MASK_VALUES; k++) {
             bool *v = &seen[pixels_sample(&img, k)];

@@ -23,15 +23,20 @@
 #define IDX_IMAGES 0x803u                   /* magic number: unsigned bytes, three dimensions */
 #define IDX_LABELS 0x801u
 
+struct mapping {
+    uint8_t *bytes; /* NULL: an empty file */
+    size_t nbytes;
+};
+
 struct container {
     enum container_kind kind;
     char *path;
-    int fd;
+    int fd; /* TFRecord; else -1 */
     size_t count;
     uint32_t width, height;
-    uint8_t *bytes;  /* CIFAR: the mapped file; idx: the decompressed images */
-    size_t nbytes;
-    uint8_t *labels; /* idx: one per image */
+    struct mapping file, label_file; /* CIFAR, idx: the whole file; idx: that of the labels */
+    const uint8_t *bytes;            /* CIFAR, idx: the first sample in file */
+    const uint8_t *labels;           /* idx: one per image, in label_file */
     struct tfrecord_index index;
 };
 
@@ -39,197 +44,15 @@ void container_close(struct container *c)
 {
     if (!c)
         return;
-    if (c->kind == CONTAINER_CIFAR && c->bytes)
-        munmap(c->bytes, c->nbytes);
-    else
-        free(c->bytes);
-    free(c->labels);
+    if (c->file.bytes)
+        munmap(c->file.bytes, c->file.nbytes);
+    if (c->label_file.bytes)
+        munmap(c->label_file.bytes, c->label_file.nbytes);
     tfrecord_index_free(&c->index);
     if (c->fd >= 0)
         close(c->fd);
     free(c->path);
     free(c);
-}
-
-static int open_cifar(struct container *c, uint64_t nbytes, struct err *e)
-{
-    if (nbytes == 0 || nbytes % CIFAR_RECORD)
-        return err_set(e, ERR_DATA,
-                       "%s: its %llu bytes are not a multiple of %d, the size of a CIFAR-10 "
-                       "record: the file is truncated or has another format",
-                       c->path, (unsigned long long)nbytes, CIFAR_RECORD);
-    void *map = mmap(NULL, (size_t)nbytes, PROT_READ, MAP_PRIVATE, c->fd, 0);
-    if (map == MAP_FAILED)
-        return err_errno(e, ERR_DATA, errno, "cannot map %s", c->path);
-    c->bytes = map;
-    c->nbytes = (size_t)nbytes;
-    c->count = c->nbytes / CIFAR_RECORD;
-    c->width = c->height = CIFAR_SIDE;
-    for (size_t i = 0; i < c->count; i++)
-        if (c->bytes[i * CIFAR_RECORD] >= CONTAINER_CIFAR_CLASSES)
-            return err_set(e, ERR_DATA, "%s: record %zu has label %u; CIFAR-10 has 0 to 9", c->path,
-                           i, c->bytes[i * CIFAR_RECORD]);
-    return 0;
-}
-
-static uint32_t big_endian_32(const uint8_t *p)
-{
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
-static int read_exactly(gzFile gz, const char *path, void *dst, size_t n, struct err *e)
-{
-    uint8_t *p = dst;
-
-    while (n > 0) {
-        int got = gzread(gz, p, n < 1 << 20 ? (unsigned)n : 1 << 20);
-        if (got <= 0)
-            return err_set(e, ERR_DATA, "%s: ends early or is damaged", path);
-        p += got;
-        n -= (size_t)got;
-    }
-    return 0;
-}
-
-/* Reads an idx file: sets dims[0..ndims-1] from its header and returns the content, or NULL. The
- * caller frees it. */
-static uint8_t *read_idx(const char *path, uint32_t magic, int ndims, uint32_t *dims, struct err *e)
-{
-    uint8_t head[16], extra, *bytes = NULL;
-    uint64_t total = 1;
-    struct stat st;
-    int rc = -1, fd = atomicfile_open_regular(path, &st, e);
-    gzFile gz = fd >= 0 ? gzdopen(fd, "rb") : NULL;
-
-    if (!gz) {
-        if (fd >= 0)
-            close(fd), mem_fail(e);
-        return NULL;
-    }
-    if (read_exactly(gz, path, head, 4 + 4 * (size_t)ndims, e))
-        goto out;
-    if (big_endian_32(head) != magic) {
-        err_set(e, ERR_DATA, "%s: starts with %08x; idx files of %s start with %08x", path,
-                big_endian_32(head), ndims == 3 ? "images" : "labels", magic);
-        goto out;
-    }
-    for (int i = 0; i < ndims; i++) {
-        dims[i] = big_endian_32(head + 4 + 4 * i);
-        if (__builtin_mul_overflow(total, (uint64_t)dims[i], &total))
-            total = UINT64_MAX / 2;
-    }
-    if (total == 0 || total > PIXELS_MAX_BYTES ||
-        total > (uint64_t)st.st_size * (gzdirect(gz) ? 1 : PIXELS_DEFLATE_RATIO)) {
-        err_set(e, ERR_DATA, "%s: claims %llu bytes in %u items, more than the file can hold (or "
-                "none, or more than 1 GiB)", path, (unsigned long long)total, dims[0]);
-        goto out;
-    }
-    bytes = malloc((size_t)total);
-    if (!bytes)
-        err_set(e, ERR_DATA, "%s: out of memory for %llu bytes", path, (unsigned long long)total);
-    else if (read_exactly(gz, path, bytes, (size_t)total, e) == 0) {
-        /* Reading at the end makes zlib compare the checksum. */
-        if (gzread(gz, &extra, 1) != 0)
-            err_set(e, ERR_DATA, "%s: has more bytes than its header says, or is damaged", path);
-        else
-            rc = 0;
-    }
-out:
-    gzclose(gz);
-    if (rc) {
-        free(bytes);
-        return NULL;
-    }
-    return bytes;
-}
-
-/* Returns the path of the labels that belong to an idx file of images:
- * ".../train-images-idx3-ubyte.gz" gives ".../train-labels-idx1-ubyte.gz", or if there is no such
- * file the same without .gz, or with .gz for a path without. The caller frees it. NULL if path is
- * not named like that. */
-static char *labels_path(const char *path)
-{
-    static const char images[] = "images-idx3-ubyte";
-    const char *at = NULL;
-    char *labels;
-
-    for (const char *p = path; (p = strstr(p, images)); p++)
-        at = p;
-    if (!at || asprintf(&labels, "%.*slabels-idx1-ubyte%s", (int)(at - path), path,
-                        at + sizeof images - 1) < 0)
-        return NULL;
-    if (access(labels, F_OK) == 0)
-        return labels;
-    char *dot = strstr(labels + (at - path), ".gz");
-    char *other = NULL;
-    if (dot)
-        *dot = 0;
-    else if (asprintf(&other, "%s.gz", labels) >= 0) {
-        free(labels);
-        labels = other;
-    }
-    return labels;
-}
-
-static int open_idx(struct container *c, struct err *e)
-{
-    uint32_t dims[3], nlabels;
-    char *path = labels_path(c->path);
-    int rc = -1;
-
-    if (!path)
-        return err_set(e, ERR_DATA, "%s: is not named *images-idx3-ubyte", c->path);
-    c->bytes = read_idx(c->path, IDX_IMAGES, 3, dims, e);
-    if (c->bytes && pixels_check_size(dims[2], dims[1], c->path, e) == 0)
-        c->labels = read_idx(path, IDX_LABELS, 1, &nlabels, e);
-    if (c->labels && nlabels != dims[0])
-        err_set(e, ERR_DATA, "%s has %u images, but %s %u labels", c->path, dims[0], path, nlabels);
-    else if (c->labels) {
-        c->count = dims[0];
-        c->height = dims[1];
-        c->width = dims[2];
-        rc = 0;
-    }
-    free(path);
-    return rc;
-}
-
-static bool ends_in(const char *name, const char *end)
-{
-    size_t n = strlen(name), nend = strlen(end);
-    return n > nend && strcmp(name + n - nend, end) == 0;
-}
-
-bool container_guess(const char *name, enum container_kind *kind)
-{
-    const char *idx = strstr(name, "images-idx3-ubyte");
-
-    *kind = idx                        ? CONTAINER_IDX
-            : ends_in(name, ".records") ? CONTAINER_TFRECORD
-                                        : CONTAINER_CIFAR;
-    if (idx)
-        return strcmp(idx + 17, "") == 0 || strcmp(idx + 17, ".gz") == 0;
-    return *kind == CONTAINER_TFRECORD ||
-           (ends_in(name, ".bin") && (strncmp(name, "data_batch", 10) == 0 ||
-                                      strncmp(name, "test_batch", 10) == 0));
-}
-
-bool container_is_tfrecord(const char *path)
-{
-    unsigned char head[TFRECORD_HEAD];
-    struct stat st;
-    struct err ignored;
-    int fd = atomicfile_open_regular(path, &st, &ignored);
-    gzFile gz = fd >= 0 ? gzdopen(fd, "rb") : NULL;
-
-    if (!gz) {
-        if (fd >= 0)
-            close(fd);
-        return false;
-    }
-    bool found = gzread(gz, head, sizeof head) == (int)sizeof head && tfrecord_begins(head);
-    gzclose(gz);
-    return found;
 }
 
 static int inflate_into(gzFile gz, const char *path, FILE *f, struct err *e)
@@ -300,36 +123,198 @@ static int decompress(int *fd, const char *path, struct err *e)
     return rc;
 }
 
+/* Opens a file, which is decompressed if it is gzip. Returns its descriptor, or -1. */
+static int open_content(const char *path, struct err *e)
+{
+    struct stat st;
+    int fd = atomicfile_open_regular(path, &st, e);
+
+    if (fd < 0 || decompress(&fd, path, e) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static int map_content(struct mapping *m, const char *path, struct err *e)
+{
+    struct stat st;
+    int fd = open_content(path, e);
+
+    if (fd < 0)
+        return -1;
+    m->nbytes = fstat(fd, &st) == 0 ? (size_t)st.st_size : 0;
+    void *map = m->nbytes ? mmap(NULL, m->nbytes, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
+    int reason = errno;
+    close(fd);
+    if (map == MAP_FAILED)
+        return err_errno(e, ERR_DATA, reason, "cannot map %s", path);
+    m->bytes = map;
+    return 0;
+}
+
+static int open_cifar(struct container *c, struct err *e)
+{
+    if (map_content(&c->file, c->path, e))
+        return -1;
+    if (c->file.nbytes == 0 || c->file.nbytes % CIFAR_RECORD)
+        return err_set(e, ERR_DATA,
+                       "%s: its %zu bytes are not a multiple of %d, the size of a CIFAR-10 "
+                       "record: the file is truncated or has another format",
+                       c->path, c->file.nbytes, CIFAR_RECORD);
+    c->bytes = c->file.bytes;
+    c->count = c->file.nbytes / CIFAR_RECORD;
+    c->width = c->height = CIFAR_SIDE;
+    for (size_t i = 0; i < c->count; i++)
+        if (c->bytes[i * CIFAR_RECORD] >= CONTAINER_CIFAR_CLASSES)
+            return err_set(e, ERR_DATA, "%s: record %zu has label %u; CIFAR-10 has 0 to 9", c->path,
+                           i, c->bytes[i * CIFAR_RECORD]);
+    return 0;
+}
+
+static uint32_t big_endian_32(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+/* Maps an idx file, and sets dims[0..ndims-1] from its header. Returns the content behind that, in
+ * the mapping, or NULL. */
+static const uint8_t *map_idx(struct mapping *m, const char *path, uint32_t magic, int ndims,
+                              uint32_t *dims, struct err *e)
+{
+    size_t nhead = 4 + 4 * (size_t)ndims;
+    uint64_t total = 1;
+
+    if (map_content(m, path, e))
+        return NULL;
+    if (m->nbytes < nhead || big_endian_32(m->bytes) != magic) {
+        err_set(e, ERR_DATA, "%s: starts with %08x; idx files of %s start with %08x", path,
+                m->nbytes < 4 ? 0 : big_endian_32(m->bytes), ndims == 3 ? "images" : "labels",
+                magic);
+        return NULL;
+    }
+    for (int i = 0; i < ndims; i++) {
+        dims[i] = big_endian_32(m->bytes + 4 + 4 * i);
+        if (__builtin_mul_overflow(total, (uint64_t)dims[i], &total))
+            total = UINT64_MAX;
+    }
+    if (total == 0 || total != m->nbytes - nhead) {
+        err_set(e, ERR_DATA, "%s: its header says %llu bytes in %u items, but %zu bytes follow",
+                path, (unsigned long long)total, dims[0], m->nbytes - nhead);
+        return NULL;
+    }
+    return m->bytes + nhead;
+}
+
+/* Returns the path of the labels that belong to an idx file of images:
+ * ".../train-images-idx3-ubyte.gz" gives ".../train-labels-idx1-ubyte.gz", or if there is no such
+ * file the same without .gz, or with .gz for a path without. The caller frees it. NULL if path is
+ * not named like that. */
+static char *labels_path(const char *path)
+{
+    static const char images[] = "images-idx3-ubyte";
+    const char *at = NULL;
+    char *labels;
+
+    for (const char *p = path; (p = strstr(p, images)); p++)
+        at = p;
+    if (!at || asprintf(&labels, "%.*slabels-idx1-ubyte%s", (int)(at - path), path,
+                        at + sizeof images - 1) < 0)
+        return NULL;
+    if (access(labels, F_OK) == 0)
+        return labels;
+    char *dot = strstr(labels + (at - path), ".gz");
+    char *other = NULL;
+    if (dot)
+        *dot = 0;
+    else if (asprintf(&other, "%s.gz", labels) >= 0) {
+        free(labels);
+        labels = other;
+    }
+    return labels;
+}
+
+static int open_idx(struct container *c, struct err *e)
+{
+    uint32_t dims[3], nlabels;
+    char *path = labels_path(c->path);
+    int rc = -1;
+
+    if (!path)
+        return err_set(e, ERR_DATA, "%s: is not named *images-idx3-ubyte", c->path);
+    c->bytes = map_idx(&c->file, c->path, IDX_IMAGES, 3, dims, e);
+    if (c->bytes && pixels_check_size(dims[2], dims[1], c->path, e) == 0)
+        c->labels = map_idx(&c->label_file, path, IDX_LABELS, 1, &nlabels, e);
+    if (c->labels && nlabels != dims[0])
+        err_set(e, ERR_DATA, "%s has %u images, but %s %u labels", c->path, dims[0], path, nlabels);
+    else if (c->labels) {
+        c->count = dims[0];
+        c->height = dims[1];
+        c->width = dims[2];
+        rc = 0;
+    }
+    free(path);
+    return rc;
+}
+
+static bool ends_in(const char *name, const char *end)
+{
+    size_t n = strlen(name), nend = strlen(end);
+    return n > nend && strcmp(name + n - nend, end) == 0;
+}
+
+bool container_guess(const char *name, enum container_kind *kind)
+{
+    const char *idx = strstr(name, "images-idx3-ubyte");
+
+    *kind = idx                        ? CONTAINER_IDX
+            : ends_in(name, ".records") ? CONTAINER_TFRECORD
+                                        : CONTAINER_CIFAR;
+    if (idx)
+        return strcmp(idx + 17, "") == 0 || strcmp(idx + 17, ".gz") == 0;
+    return *kind == CONTAINER_TFRECORD ||
+           (ends_in(name, ".bin") && (strncmp(name, "data_batch", 10) == 0 ||
+                                      strncmp(name, "test_batch", 10) == 0));
+}
+
+bool container_is_tfrecord(const char *path)
+{
+    unsigned char head[TFRECORD_HEAD];
+    struct stat st;
+    struct err ignored;
+    int fd = atomicfile_open_regular(path, &st, &ignored);
+    gzFile gz = fd >= 0 ? gzdopen(fd, "rb") : NULL;
+
+    if (!gz) {
+        if (fd >= 0)
+            close(fd);
+        return false;
+    }
+    bool found = gzread(gz, head, sizeof head) == (int)sizeof head && tfrecord_begins(head);
+    gzclose(gz);
+    return found;
+}
+
 struct container *container_open(enum container_kind kind, const char *path, struct err *e)
 {
     struct container *c = mem_zero(1, sizeof *c, e);
-    struct stat st;
     int rc = -1;
 
-    if (c) {
-        c->kind = kind;
-        c->fd = -1;
-        c->path = mem_text(path, e);
-    }
-    if (!c || !c->path) {
-        container_close(c);
+    if (!c)
         return NULL;
-    }
-    if (kind == CONTAINER_IDX)
+    c->kind = kind;
+    c->fd = -1;
+    c->path = mem_text(path, e);
+    if (c->path && kind == CONTAINER_IDX)
         rc = open_idx(c, e);
-    else if ((c->fd = atomicfile_open_regular(c->path, &st, e)) >= 0) {
-        if (kind == CONTAINER_CIFAR)
-            rc = open_cifar(c, (uint64_t)st.st_size, e);
-        else {
-            rc = decompress(&c->fd, c->path, e) || tfrecord_scan(c->fd, c->path, &c->index, e);
-            c->count = c->index.count;
-        }
-    }
-    if (rc) {
-        container_close(c);
-        return NULL;
-    }
-    return c;
+    else if (c->path && kind == CONTAINER_CIFAR)
+        rc = open_cifar(c, e);
+    else if (c->path && (c->fd = open_content(c->path, e)) >= 0)
+        rc = tfrecord_scan(c->fd, c->path, &c->index, e);
+    c->count = kind == CONTAINER_TFRECORD ? c->index.count : c->count;
+    if (rc == 0)
+        return c;
+    container_close(c);
+    return NULL;
 }
 
 size_t container_count(const struct container *c)
@@ -382,7 +367,6 @@ static int decode_plain(const struct container *c, size_t i, const char *want, c
     size_t n;
     const uint8_t *bytes = sample_bytes(c, i, &n);
 
-    memset(img, 0, sizeof *img);
     if (check_record_hash(c, i, bytes, n, want, sha256, e))
         return -1;
     img->width = c->width;
@@ -404,7 +388,6 @@ static int decode_record(const struct container *c, size_t i, enum example_part 
     size_t n = (size_t)c->index.places[i].nbytes;
     char name[32];
 
-    memset(img, 0, sizeof *img);
     uint8_t *bytes = tfrecord_read(c->fd, c->path, &c->index, i, PIXELS_MAX_FILE, e);
     if (!bytes)
         return -1;
@@ -416,20 +399,14 @@ static int decode_record(const struct container *c, size_t i, enum example_part 
     return rc;
 }
 
-int container_image(const struct container *c, size_t i, const char *want, char sha256[65],
-                    struct pixels *img, struct err *e)
+int container_decode(const struct container *c, size_t i, bool mask, const char *want,
+                     char sha256[65], struct pixels *img, struct err *e)
 {
-    return c->kind == CONTAINER_TFRECORD ? decode_record(c, i, EXAMPLE_IMAGE, want, sha256, img, e)
-                                         : decode_plain(c, i, want, sha256, img, e);
-}
-
-int container_mask(const struct container *c, size_t i, const char *want, char sha256[65],
-                   struct pixels *img, struct err *e)
-{
-    if (c->kind == CONTAINER_TFRECORD)
-        return decode_record(c, i, EXAMPLE_TARGET, want, sha256, img, e);
     memset(img, 0, sizeof *img);
-    return err_set(e, ERR_INTERNAL, "%s: has no masks", c->path);
+    if (c->kind == CONTAINER_TFRECORD)
+        return decode_record(c, i, mask ? EXAMPLE_TARGET : EXAMPLE_IMAGE, want, sha256, img, e);
+    return mask ? err_set(e, ERR_INTERNAL, "%s: has no masks", c->path)
+                : decode_plain(c, i, want, sha256, img, e);
 }
 
 int container_label(const struct container *c, size_t i, struct err *e)

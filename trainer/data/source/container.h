@@ -34,12 +34,10 @@ size_t container_count(const struct container *c);
 /* Returns the class of sample i, -1 if it has a mask instead, or -2 on error. */
 int container_label(const struct container *c, size_t i, struct err *e);
 
-/* Decode the image or mask of sample i. sha256: set to the SHA-256 in hex of the sample's record
+/* Decodes the image or mask of sample i. sha256: set to the SHA-256 in hex of the sample's record
  * (idx: of the image and its label), unless NULL. want: the expected one, or NULL; another is
  * ERR_DATA. */
-int container_image(const struct container *c, size_t i, const char *want, char sha256[65],
-                    struct pixels *img, struct err *e);
-int container_mask(const struct container *c, size_t i, const char *want, char sha256[65],
-                   struct pixels *img, struct err *e);
+int container_decode(const struct container *c, size_t i, bool mask, const char *want,
+                     char sha256[65], struct pixels *img, struct err *e);
 
 #endif

@@ -41,35 +41,27 @@ struct example_value {
 static void add_tensor(struct buf *feature, int dtype, const uint64_t *dims, int ndims,
                        const void *content, size_t nbytes)
 {
-    struct buf tensor = {0}, shape = {0}, dim = {0}, list = {0};
+    struct buf tensor = {0}, shape = {0}, list = {0};
 
     for (int i = 0; i < ndims; i++) {
-        dim.length = 0;
+        struct buf dim = {0};
         protobuf_add_varint(&dim, 1, dims[i]);
-        protobuf_add_bytes(&shape, 2, dim.data, dim.length);
+        protobuf_add_message(&shape, 2, &dim);
     }
     protobuf_add_varint(&tensor, 1, (uint64_t)dtype);
-    protobuf_add_bytes(&tensor, 2, shape.data, shape.length);
+    protobuf_add_message(&tensor, 2, &shape);
     protobuf_add_bytes(&tensor, 4, content, nbytes);
-    protobuf_add_bytes(&list, 1, tensor.data, tensor.length); /* BytesList.value */
-    protobuf_add_bytes(feature, 1, list.data, list.length);   /* Feature.bytes_list */
-    feature->failed |= tensor.failed || shape.failed || dim.failed || list.failed;
-    buf_destroy(&tensor);
-    buf_destroy(&shape);
-    buf_destroy(&dim);
-    buf_destroy(&list);
+    protobuf_add_message(&list, 1, &tensor); /* BytesList.value */
+    protobuf_add_message(feature, 1, &list); /* Feature.bytes_list */
 }
 
 static void add_feature(struct buf *features, const char *key, struct buf *feature)
 {
     struct buf entry = {0};
 
-    protobuf_add_bytes(&entry, 1, key, strlen(key));
-    protobuf_add_bytes(&entry, 2, feature->data, feature->length);
-    protobuf_add_bytes(features, 1, entry.data, entry.length);
-    features->failed |= entry.failed || feature->failed;
-    buf_destroy(&entry);
-    buf_destroy(feature);
+    protobuf_add_text(&entry, 1, key);
+    protobuf_add_message(&entry, 2, feature);
+    protobuf_add_message(features, 1, &entry);
 }
 
 static void add_pixels(struct buf *feature, const struct pixels *img)
@@ -104,9 +96,7 @@ void example_encode(const struct pixels *image, const struct pixels *mask, int l
     else
         add_tensor(&feature, DT_INT64, NULL, 0, number, sizeof number);
     add_feature(&features, mask ? "mask" : "label", &feature);
-    protobuf_add_bytes(dst, 1, features.data, features.length); /* Example.features */
-    dst->failed |= features.failed;
-    buf_destroy(&features);
+    protobuf_add_message(dst, 1, &features); /* Example.features */
 }
 
 static int refuse_record(const char *name, const char *what, struct err *e)

@@ -4,18 +4,16 @@
 #include "config.h"
 #include "trainer/data/source/mask_stats.h"
 
-#include <cJSON.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "src/atomicfile.h"
 #include "src/mem.h"
 #include "src/plural.h"
 #include "trainer/data/image/classes.h"
+#include "trainer/json/cjson.h"
 
 #define PALETTES 16    /* number of first masks, whose palettes are compared */
 #define PIECES 24      /* number of first masks, whose regions are counted */
@@ -185,8 +183,8 @@ static int read_mask(struct mask_stats *stats, struct source *source, const char
     int rc;
 
     stats->masks++;
-    bool grey = source_mask(source, name, false, NULL, NULL, &values, e) == 0;
-    if (!grey && source_mask(source, name, true, NULL, NULL, &picture, &ignored))
+    bool grey = source_decode(source, name, SOURCE_VALUES, NULL, NULL, &values, e) == 0;
+    if (!grey && source_decode(source, name, SOURCE_COLOURS, NULL, NULL, &picture, &ignored))
         return -1; /* *e has the error of the first reading */
     stats->pixels +=
         grey ? (int64_t)values.width * values.height : (int64_t)picture.width * picture.height;
@@ -198,7 +196,7 @@ static int read_mask(struct mask_stats *stats, struct source *source, const char
     }
     rc = add_values(stats, &values, stats->masks <= PIECES, e);
     if (rc == 0 && stats->masks <= PALETTES &&
-        source_mask(source, name, true, NULL, NULL, &picture, &ignored) == 0) {
+        source_decode(source, name, SOURCE_COLOURS, NULL, NULL, &picture, &ignored) == 0) {
         compare_palette(stats, &values, &picture, of_index);
         pixels_free(&picture);
     }
@@ -215,7 +213,7 @@ static int read_colours(struct mask_stats *stats, struct source *source, size_t 
     for (size_t i = 0; i < n; i++) {
         const char *name = source->items[i * source->count / n].mask;
         struct pixels picture;
-        if (source_mask(source, name, true, NULL, NULL, &picture, e))
+        if (source_decode(source, name, SOURCE_COLOURS, NULL, NULL, &picture, e))
             return -1;
         add_remarks(stats, &picture, name);
         stats->masks++;
@@ -548,14 +546,12 @@ void mask_stats_name(const struct mask_stats *stats, const char *dir, struct mas
     struct label_names names = {.overlap = false};
     char path[PATH_MAX];
     struct err ignored;
-    size_t n;
 
     snprintf(path, sizeof path, "%.4000s/dataset.json", dir);
     if (stats->coloured || p->meaning == MASK_MEANS_FOREGROUND ||
-        p->meaning == MASK_MEANS_ONE_CLASS || access(path, R_OK) != 0)
+        p->meaning == MASK_MEANS_ONE_CLASS)
         return;
-    char *text = atomicfile_read(path, MAX_JSON, &n, &ignored);
-    cJSON *root = text ? cJSON_ParseWithLength(text, n) : NULL;
+    cJSON *root = cjson_read(path, MAX_JSON, ERR_DATA, &ignored);
     const cJSON *label, *labels = cJSON_GetObjectItemCaseSensitive(root, "labels");
     cJSON_ArrayForEach(label, labels)
     {
@@ -564,7 +560,6 @@ void mask_stats_name(const struct mask_stats *stats, const char *dir, struct mas
     }
     propose_names(stats, &names, p);
     cJSON_Delete(root);
-    free(text);
 }
 
 static void describe_class_file(struct mask_proposal *p)

@@ -3,8 +3,6 @@
 #include "trainer/data/source/pairs.h"
 
 #include <ctype.h>
-#include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,33 +68,21 @@ static int refuse_equal_stems(const char *dir, const struct file_list *list, str
 static int list_folder(const char *dir, const char *sub, struct file_list *list,
                        struct pairs *pairs, struct err *e)
 {
-    char *path = mem_textf(e, "%s/%s", dir, sub);
-    DIR *d = path ? opendir(path) : NULL;
-    struct dirent *entry;
-    int rc = 0;
+    struct tree names;
 
-    if (!path)
-        return -1;
-    if (!d) {
-        err_errno(e, ERR_DATA, errno, "%s/%s: a data folder has images/ and masks/; rename yours, "
-                  "or link them (ln -s FOLDER %s)", dir, sub, sub);
-        free(path);
-        return -1;
-    }
-    while (rc == 0 && (errno = 0, entry = readdir(d))) {
-        if (entry->d_name[0] == '.')
-            continue;
-        bool known = filename_is_image(entry->d_name);
+    if (!layout_is_folder(dir, sub))
+        return err_set(e, ERR_DATA, "%s/%s: no such folder; a data folder has images/ and masks/: "
+                       "rename yours, or link them (ln -s FOLDER %s)", dir, sub, sub);
+    int rc = tree_list(dir, sub, NULL, &names, e);
+    for (size_t i = 0; rc == 0 && i < names.count; i++) {
+        bool known = filename_is_image(names.paths[i]);
         pairs->nothers += !known;
         if (known)
-            rc = add_file(list, strcmp(sub, ".") ? sub : "", entry->d_name, e);
+            rc = add_file(list, strcmp(sub, ".") ? sub : "", names.paths[i], e);
         else
-            snprintf(pairs->other_name, sizeof pairs->other_name, "%s", entry->d_name);
+            snprintf(pairs->other_name, sizeof pairs->other_name, "%s", names.paths[i]);
     }
-    if (rc == 0 && errno)
-        rc = err_errno(e, ERR_DATA, errno, "cannot list %s", path);
-    closedir(d);
-    free(path);
+    tree_free(&names);
     sort_list(list);
     return rc;
 }
@@ -116,13 +102,19 @@ static int compare_with_stem(const void *stem, const void *entry)
     return strcmp(stem, ((const struct list_entry *)entry)->stem);
 }
 
+static struct list_entry *find_stem(const struct file_list *list, const char *stem)
+{
+    return list->count ? bsearch(stem, list->items, list->count, sizeof *list->items,
+                                 compare_with_stem)
+                       : NULL;
+}
+
 static bool has_stem(const struct file_list *list, const char *base, const char *suffix)
 {
     char stem[2 * NAME_MAX];
 
     snprintf(stem, sizeof stem, "%s%s", base, suffix);
-    return list->count > 0 &&
-           bsearch(stem, list->items, list->count, sizeof *list->items, compare_with_stem);
+    return find_stem(list, stem);
 }
 
 static size_t count_pairs(const struct file_list *images, const struct file_list *masks,
@@ -223,13 +215,6 @@ static int split_list(struct file_list *images, struct file_list *masks, const c
             images->items[kept++] = images->items[i];
     images->count = kept;
     return 0;
-}
-
-static struct list_entry *find_stem(const struct file_list *list, const char *stem)
-{
-    return list->count ? bsearch(stem, list->items, list->count, sizeof *list->items,
-                                 compare_with_stem)
-                       : NULL;
 }
 
 static void remove_marked(struct file_list *list)

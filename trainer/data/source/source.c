@@ -191,12 +191,10 @@ static struct container *find_record(struct source *s, const char *locator, size
 
 /* --- image files --- */
 
-enum load_form { FORM_PICTURE, FORM_VALUES, FORM_COLOURS };
-
-static int decode_file(const uint8_t *bytes, size_t nbytes, const char *path, enum load_form form,
+static int decode_file(const uint8_t *bytes, size_t nbytes, const char *path, enum source_part part,
                        struct pixels *img, struct err *e)
 {
-    enum pixels_mode mode = form == FORM_VALUES ? PIXELS_RAW : PIXELS_PICTURE;
+    enum pixels_mode mode = part == SOURCE_VALUES ? PIXELS_RAW : PIXELS_PICTURE;
     int rc = image_file_decode(bytes, nbytes, path, 0, mode, img, e);
 
     if (rc == 0 && img->pages > 1)
@@ -206,21 +204,21 @@ static int decode_file(const uint8_t *bytes, size_t nbytes, const char *path, en
         rc = err_set(e, ERR_DATA, "%s: is a stack of pictures that ImageJ describes in one TIFF "
                      "directory: write them as files of their own (ImageJ: File > Save As > Image Sequence)",
                      path);
-    if (rc == 0 && form == FORM_VALUES)
+    if (rc == 0 && part == SOURCE_VALUES)
         rc = mask_flatten(img, path, e);
     if (rc)
         pixels_free(img);
     return rc;
 }
 
-static int load_path(const char *path, enum load_form form, const char *want, char *sha256,
+/* Hash and pixels come from the same read of the file. */
+static int load_path(const char *path, enum source_part part, const char *want, char *sha256,
                      struct pixels *img, struct err *e)
 {
     char hex[65];
     size_t nbytes;
     int rc = 0;
 
-    memset(img, 0, sizeof *img);
     char *bytes = atomicfile_read(path, PIXELS_MAX_FILE, &nbytes, e);
     if (!bytes)
         return -1;
@@ -233,44 +231,27 @@ static int load_path(const char *path, enum load_form form, const char *want, ch
                      "%s: the file is not the one that the split was made with (SHA-256 %.16s..., "
                      "recorded %.16s...); restore it, or make a new split", path, hex, want);
     else
-        rc = decode_file((const uint8_t *)bytes, nbytes, path, form, img, e);
+        rc = decode_file((const uint8_t *)bytes, nbytes, path, part, img, e);
     free(bytes);
     return rc;
 }
 
-/* Hash and pixels come from the same read of the file. */
-static int load_file(const struct source *s, const char *name, enum load_form form,
-                     const char *want, char *sha256, struct pixels *img, struct err *e)
+int source_decode(struct source *s, const char *locator, enum source_part part, const char *want,
+                  char sha256[65], struct pixels *img, struct err *e)
 {
-    char *path = mem_textf(e, "%s/%s", s->dir, name);
-    int rc = path ? load_path(path, form, want, sha256, img, e) : -1;
+    size_t record;
+    int rc = -1;
 
+    memset(img, 0, sizeof *img);
+    if (has_containers(s)) {
+        struct container *c = find_record(s, locator, &record, e);
+        return c ? container_decode(c, record, part != SOURCE_IMAGE, want, sha256, img, e) : -1;
+    }
+    char *path = mem_textf(e, "%s/%s", s->dir, locator);
+    if (path)
+        rc = load_path(path, part, want, sha256, img, e);
     free(path);
     return rc;
-}
-
-int source_image(struct source *s, const char *locator, const char *want, char sha256[65],
-                 struct pixels *img, struct err *e)
-{
-    size_t record;
-
-    if (!has_containers(s))
-        return load_file(s, locator, FORM_PICTURE, want, sha256, img, e);
-    memset(img, 0, sizeof *img);
-    struct container *c = find_record(s, locator, &record, e);
-    return c ? container_image(c, record, want, sha256, img, e) : -1;
-}
-
-int source_mask(struct source *s, const char *locator, bool coloured, const char *want,
-                char sha256[65], struct pixels *img, struct err *e)
-{
-    size_t record;
-
-    if (!has_containers(s))
-        return load_file(s, locator, coloured ? FORM_COLOURS : FORM_VALUES, want, sha256, img, e);
-    memset(img, 0, sizeof *img);
-    struct container *c = find_record(s, locator, &record, e);
-    return c ? container_mask(c, record, want, sha256, img, e) : -1;
 }
 
 int source_check(struct source *s, const char *locator, uint32_t width, uint32_t height,

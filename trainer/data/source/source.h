@@ -71,14 +71,17 @@ void source_close(struct source *s);
 const char *source_format_encode(enum source_format format);
 int source_format_decode(const char *text, enum source_format *format, struct err *e);
 
-/* Decode an image or mask by its locator. sha256: set to the SHA-256 of the file or record in hex,
+enum source_part {
+    SOURCE_IMAGE,
+    SOURCE_VALUES, /* a mask, reduced to one channel of values */
+    SOURCE_COLOURS /* a mask whose colours stand for classes, decoded as a picture */
+};
+
+/* Decodes an image or mask by its locator. sha256: set to the SHA-256 of the file or record in hex,
  * unless NULL. want: the hash recorded in split.json, or NULL to accept any; another hash is
- * ERR_DATA. coloured: the colours of the mask stand for classes, and it is decoded as a picture;
- * otherwise it is reduced to one channel of values. A file of several pages is ERR_DATA. */
-int source_image(struct source *s, const char *locator, const char *want, char sha256[65],
-                 struct pixels *img, struct err *e);
-int source_mask(struct source *s, const char *locator, bool coloured, const char *want,
-                char sha256[65], struct pixels *img, struct err *e);
+ * ERR_DATA. A file of several pages is ERR_DATA. */
+int source_decode(struct source *s, const char *locator, enum source_part part, const char *want,
+                  char sha256[65], struct pixels *img, struct err *e);
 
 /* Returns 0 if the locator's file or record exists and its header has this size; otherwise
  * ERR_DATA. The size of a record is not checked. */

@@ -13,12 +13,14 @@
 #include "src/log.h"
 #include "src/mem.h"
 #include "src/text/filename.h"
+#include "trainer/data/image/text_file.h"
 #include "trainer/data/source/class_folders.h"
 #include "trainer/data/source/layout.h"
-#include "trainer/data/source/namelist.h"
 #include "trainer/data/source/pairs.h"
 #include "trainer/data/source/record_files.h"
 #include "trainer/data/source/tree.h"
+
+#define MAX_LIST ((size_t)64 << 20) /* bytes of a list of names */
 
 /* Adds the pairs of one pair of folders. prefix begins their stems where several folders may use
  * the same names. */
@@ -62,23 +64,28 @@ static struct source_item *find_image(struct source *s, const char *name)
     return NULL;
 }
 
+static int assign_image(struct source *s, const char *list_file, const char *name,
+                        enum source_side side, struct err *e)
+{
+    struct source_item *found = find_image(s, name);
+
+    if (!found)
+        return err_set(e, ERR_DATA, "%s: names %s, which is not among the images", list_file, name);
+    if (found->side != SOURCE_ANY)
+        return err_set(e, ERR_DATA, "%s: %s is listed twice, or for both sides", list_file, name);
+    found->side = side;
+    return 0;
+}
+
 int source_assign(struct source *s, const char *list_file, enum source_side side, struct err *e)
 {
-    struct namelist list;
-    int rc = namelist_read(list_file, &list, e);
+    char *text = text_file_read(list_file, MAX_LIST, e), *rest = text, *name;
+    int rc = !text ? -1 : text[strspn(text, "\r\n")] ? 0
+             : err_set(e, ERR_DATA, "%s: names no image", list_file);
 
-    for (size_t i = 0; rc == 0 && i < list.count; i++) {
-        struct source_item *found = find_image(s, list.names[i]);
-        if (!found)
-            rc = err_set(e, ERR_DATA, "%s: names %s, which is not among the images", list_file,
-                         list.names[i]);
-        else if (found->side != SOURCE_ANY)
-            rc = err_set(e, ERR_DATA, "%s: %s is listed twice, or for both sides", list_file,
-                         list.names[i]);
-        else
-            found->side = side;
-    }
-    namelist_free(&list);
+    while (rc == 0 && (name = text_file_line(&rest)))
+        rc = *name ? assign_image(s, list_file, name, side, e) : 0;
+    free(text);
     return rc;
 }
 
@@ -100,14 +107,13 @@ static bool find_list(const struct source *s, const char *const *names, char *ds
 /* Whether any line names an image; otherwise the file has another purpose. */
 static bool names_images(struct source *s, const char *list_file)
 {
-    struct namelist list;
     struct err ignored;
+    char *text = text_file_read(list_file, MAX_LIST, &ignored), *rest = text, *name;
     bool found = false;
 
-    if (namelist_read(list_file, &list, &ignored) == 0)
-        for (size_t i = 0; !found && i < list.count; i++)
-            found = find_image(s, list.names[i]) != NULL;
-    namelist_free(&list);
+    while (!found && (name = text_file_line(&rest)))
+        found = *name && find_image(s, name);
+    free(text);
     return found;
 }
 

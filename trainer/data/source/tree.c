@@ -52,7 +52,7 @@ static int add_entry(FTS *fts, FTSENT *entry, bool (*wanted)(const char *name), 
     case FTS_DNR: case FTS_ERR: case FTS_NS:
         return err_errno(e, ERR_DATA, entry->fts_errno, "cannot list %s", entry->fts_path);
     default:
-        return hidden || !wanted(entry->fts_name)
+        return hidden || (wanted && !wanted(entry->fts_name))
                    ? 0 : add_path(tree, mem_text(entry->fts_path, e), e);
     }
 }
@@ -85,6 +85,8 @@ int tree_list(const char *dir, const char *sub, bool (*wanted)(const char *name)
     int rc = path ? 0 : -1;
 
     *tree = (struct tree){0};
+    if (path && !d && errno != ENOENT && errno != ENOTDIR)
+        rc = err_errno(e, ERR_DATA, errno, "cannot list %s", path);
     while (rc == 0 && d && (entry = readdir(d)))
         if (entry->d_name[0] != '.' && (!wanted || wanted(entry->d_name)))
             rc = add_path(tree, mem_text(entry->d_name, e), e);
@@ -95,18 +97,13 @@ int tree_list(const char *dir, const char *sub, bool (*wanted)(const char *name)
     return rc;
 }
 
-static bool is_any(const char *name)
-{
-    return true;
-}
-
 int tree_refuse_foreign(const char *dir, struct err *e)
 {
     struct tree files = {0};
     struct err ignored;
     const char *what = NULL;
 
-    tree_scan(dir, is_any, &files, &ignored);
+    tree_scan(dir, NULL, &files, &ignored);
     for (size_t i = 0; i < files.count && !what; i++)
         if ((what = image_file_foreign(files.paths[i])))
             err_set(e, ERR_DATA, "%s: no image that can be read, but %s: %s", dir, files.paths[i],

@@ -14,14 +14,14 @@ struct tree {
 };
 
 /* Adds, sorted by bytes, the files in dir and its subfolders whose names, without folders, `wanted`
- * accepts. Hidden files and folders, and folders more than 32 levels below dir, are skipped; links
- * to folders are not followed, links to files are listed. ERR_DATA if a folder cannot be read. The
- * caller frees the tree, also after an error. */
+ * accepts (NULL: all). Hidden files and folders, and folders more than 32 levels below dir, are
+ * skipped; links to folders are not followed, links to files are listed. ERR_DATA if a folder
+ * cannot be read. The caller frees the tree, also after an error. */
 int tree_scan(const char *dir, bool (*wanted)(const char *name), struct tree *tree, struct err *e);
 
 /* Lists, sorted by bytes, the names in dir/sub that `wanted` accepts, also of folders, but no
- * hidden ones; an empty list if the folder cannot be opened. sub NULL: dir itself; wanted NULL: all
- * names. The caller frees the tree, also after an error. */
+ * hidden ones; an empty list if there is no such folder. ERR_DATA if it cannot be read. sub NULL:
+ * dir itself; wanted NULL: all names. The caller frees the tree, also after an error. */
 int tree_list(const char *dir, const char *sub, bool (*wanted)(const char *name), struct tree *tree,
               struct err *e);
 

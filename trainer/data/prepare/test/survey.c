@@ -47,7 +47,7 @@ static void test_leaks(void)
         write_pair("divided/train", (char[]){'a' + (char)i, 0}, train[i], 1);
     for (size_t i = 0; i < sizeof val; i++)
         write_pair("divided/val", (char[]){'v' + (char)i, 0}, val[i], 1);
-    struct survey *s = survey_create("divided", NULL, 0, 0, &e);
+    struct survey *s = survey_create("divided", NULL, 0, 0, 0, &e);
     if (!s)
         bail_out("%s", e.text);
     is_int(s->duplicates, 5, "five images equal an earlier one");
@@ -62,7 +62,7 @@ static void test_fewest(void)
     write_pair("coloured", "a", 1, 0);
     write_pair("coloured", "b", 2, 5);
     write_pair("coloured", "c", 3, 3);
-    struct survey *s = survey_create("coloured", NULL, 0, 0, &e);
+    struct survey *s = survey_create("coloured", NULL, 0, 0, 0, &e);
     if (!s)
         bail_out("%s", e.text);
     is_int(s->masks.coloured, 1, "one mask has colours");
