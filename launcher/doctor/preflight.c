@@ -17,7 +17,7 @@
 #include "launcher/plan/compute_look.h"
 #include "launcher/plan/data_look.h"
 #include "launcher/sandbox/sandbox.h"
-#include "launcher/scheduler/command_text.h"
+#include "launcher/scheduler/sbatch_help.h"
 #include "launcher/submit/attempt.h"
 #include "launcher/submit/bad_nodes.h"
 #include "src/log.h"
@@ -161,7 +161,7 @@ static void check_launcher(const struct workspace *w, struct findings *f)
 
     if (w->site.sandbox && strstr(w->site.launcher, "--mpi=pmix "))
         return;
-    command_text(argv, w->site.sandbox, &list);
+    sbatch_help_ask(argv, w->site.sandbox, &list);
     diagnosis_of_launcher(w->site.launcher, list.data, w->site.file, f);
     buf_destroy(&list);
 }

@@ -13,6 +13,7 @@
 
 #include "launcher/host/jsonio.h"
 #include "launcher/plan/trainer_program.h"
+#include "src/mem.h"
 #include "src/text/filename.h"
 
 #define MAX_SAMPLE 48
@@ -179,10 +180,8 @@ static int sample_images(const char *dir, struct dirent **images, int n, struct 
 
     for (int i = 0; rc == 0 && i < take; i++) {
         const char *name = images[(long)i * n / take]->d_name;
-        if (asprintf(&paths[i], "%s/images/%s", dir, name) < 0) {
-            paths[i] = NULL;
-            rc = err_errno(e, ERR_INTERNAL, errno, "%s", dir);
-        }
+        paths[i] = mem_textf(e, "%s/images/%s", dir, name);
+        rc = paths[i] ? 0 : -1;
         argv[i + 2] = paths[i];
     }
     dst->sampled = (size_t)take;

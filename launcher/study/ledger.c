@@ -192,12 +192,8 @@ int ledger_reload(struct ledger *l, struct err *e)
 
 int ledger_open(struct ledger *l, const char *study_dir, struct err *e)
 {
-    *l = (struct ledger){.lock_fd = -1};
-    if (asprintf(&l->dir, "%s/.unetctl", study_dir) < 0) {
-        l->dir = NULL;
-        return err_errno(e, ERR_INTERNAL, errno, "%s", study_dir);
-    }
-    if (ledger_reload(l, e)) {
+    *l = (struct ledger){.dir = mem_textf(e, "%s/.unetctl", study_dir), .lock_fd = -1};
+    if (!l->dir || ledger_reload(l, e)) {
         ledger_close(l);
         return -1;
     }

@@ -16,26 +16,26 @@
 #include "launcher/study/yaml_environment.h"
 #include "src/cli.h"
 #include "src/cluster/range.h"
-#include "src/settings/models.h"
+#include "src/mem.h"
 #include "src/settings/need.h"
 
 int study_base(const struct study *s)
 {
-    const struct models_entry *model = models_find(s->model.name);
+    const struct builtin_model *model = settings_find_model(s->model.name);
 
     return s->model.base || !model ? s->model.base : model->base;
 }
 
 int study_depth(const struct study *s)
 {
-    const struct models_entry *model = models_find(s->model.name);
+    const struct builtin_model *model = settings_find_model(s->model.name);
 
     return s->model.depth || !model ? s->model.depth : model->depth;
 }
 
 int study_sides(const char *name, int depth)
 {
-    const struct models_entry *model = models_find(name);
+    const struct builtin_model *model = settings_find_model(name);
 
     if (!model)
         return 1;
@@ -130,11 +130,10 @@ static int locate(struct study *s, const char *dir, struct err *e)
     if (!text)
         return err_set(e, ERR_CONFIG, "study %s: the path of the folder is not UTF-8; rename it",
                        path);
-    s->dir = strdup(path);
-    if (!s->dir || asprintf(&s->file, "%s/%s", path, STUDY_FILE) < 0) {
-        s->file = NULL;
-        return err_errno(e, ERR_INTERNAL, errno, "study %s", path);
-    }
+    s->dir = mem_text(path, e);
+    s->file = mem_textf(e, "%s/%s", path, STUDY_FILE);
+    if (!s->dir || !s->file)
+        return -1;
     if (access(s->file, F_OK) != 0)
         return err_errno(e, ERR_CONFIG, errno, "%s ('unetctl init STUDY --data DIR' makes one)",
                          s->file);

@@ -442,3 +442,45 @@ int submission_resume(struct workspace *w, char **ids, size_t nids,
     ledger_unlock(&w->ledger);
     return rc;
 }
+
+static void add_option(struct buf *b, const char *option, const char *value)
+{
+    buf_addf(b, "%s%s%s%s", b->length ? " " : "", option, value ? " " : "", value ? value : "");
+}
+
+static void list_options(const struct workspace_args *args, int nwords, char **words,
+                         struct buf *dst)
+{
+    char number[32];
+
+    for (size_t i = 0; i < args->set.count; i++)
+        if (strncmp(args->set.values[i], "slurm.", 6) == 0)
+            add_option(dst, "--set", args->set.values[i]);
+    if (args->max_in_flight) {
+        snprintf(number, sizeof number, "%ld", args->max_in_flight);
+        add_option(dst, "--max-in-flight", number);
+    }
+    for (size_t i = 0; i < args->after.count; i++)
+        add_option(dst, "--after", args->after.values[i]);
+    if (args->templates)
+        add_option(dst, "--templates", args->templates);
+    if (args->one_allocation)
+        add_option(dst, "--one-allocation", NULL);
+    for (int i = 0; i < nwords; i++)
+        add_option(dst, words[i], NULL);
+}
+
+void submission_warn_unreached(const struct workspace_args *args, int nwords, char **words,
+                               size_t nactive)
+{
+    struct buf options = {0};
+
+    if (nactive)
+        list_options(args, nwords, words, &options);
+    if (options.length && !options.failed)
+        log_warn("%zu run%s active and keep%s the options of %s own submission; this call's are "
+                 "only for new jobs: %s ('unetctl cancel RUN' and 'unetctl resume RUN' with them "
+                 "make a new job of one)", nactive, nactive == 1 ? " is" : "s are",
+                 nactive == 1 ? "s" : "", nactive == 1 ? "its" : "their", options.data);
+    buf_destroy(&options);
+}

@@ -117,7 +117,7 @@ static struct estimate estimate_of(double *all, const struct simulate_area *a, s
     for (size_t s = 0; s < studies; s++)
         if (!isnan(values_of(all, a, studies, i, s)[k]))
             known[n++] = values_of(all, a, studies, i, s)[k];
-    median_sort(known, n);
+    stat_sort(known, n);
     struct estimate e = estimate(known, n, a->statements[k].promise);
     free(known);
     return e;

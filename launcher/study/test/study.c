@@ -67,7 +67,7 @@ static void check_errors(void)
     check_bad("unknown key", MINIMAL "trian:\n  lr: 1\n", "study.yaml:6: unknown key 'trian'",
               "'train'");
     check_bad("unknown key in a section", MINIMAL "train:\n  epoch: 1\n",
-              "study.yaml:7: unknown key 'train.epoch'", "'epochs'");
+              "study.yaml:7: unknown key 'train.epoch'", "'train.epochs'");
     check_bad("key far from all", MINIMAL "model:\n  zzzzzzzz: 1\n", "study.yaml:7", "known: name");
     check_bad("wrong type", MINIMAL "seeds: two\n", "study.yaml:6: seeds: 'two'", "whole number");
     check_bad("list for a text", MINIMAL "site: [a]\n", "study.yaml:6: site", "not a list");
