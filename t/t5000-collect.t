@@ -55,7 +55,6 @@ is "$(state_of unet-g03-s1)" failed "its row says failed"
 ok "it has no log" test ! -e s/logs/log_3.csv
 exits 1 "--json" unetctl collect --json -C s
 like "$OUT" '"complete": false' "the JSON says incomplete"
-valid collect "and is as its schema says" "$OUT"
 # A text from a file gives no orders to a spreadsheet, a terminal or a browser.
 printf '{"exit_code":5,"error":"=HYPERLINK(1)\\u001b[31m \\u202egnp.exe\\u009b"}' \
     >s/runs/unet-g03-s1/attempt-1/FAILED

@@ -44,7 +44,7 @@ static struct interval epochs_interval(const struct result *r, double level)
     if (!r->curve || r->curve->n < 3 || !(sorted = calloc(r->curve->n, sizeof *sorted)))
         return i;
     size_t n = curve_steady(r->curve, r->curve->seconds, sorted);
-    median_sort(sorted, n);
+    stat_sort(sorted, n);
     double scale = r->median_epoch_s / median_of_sorted(sorted, n); /* 1 but for other work */
     for (size_t k = 0; k < n; k++)
         sorted[k] *= scale;
@@ -66,7 +66,7 @@ static struct summary summarize(const struct result *rows, size_t n, enum quanti
 
     if (known == 0)
         return s;
-    median_sort(values, known);
+    stat_sort(values, known);
     s = (struct summary){.median = median_of_sorted(values, known),
                          .mean = stat_mean(values, known),
                          .min = values[0],

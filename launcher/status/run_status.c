@@ -19,7 +19,8 @@
 
 /* how long after its marker (DONE or FAILED) a run's job may still be ending, in seconds */
 #define ENDING_MAX_S 60
-/* how long after the end of a job its marker may still be invisible here, in seconds */
+/* how long after the end of a job its marker may still be invisible here, in seconds;
+ * UNETCTL_MARKER_S replaces it in tests */
 #define AWAITED_MAX_S 60
 #define READERS 8
 #define RUNS_PER_READER 64
@@ -111,6 +112,13 @@ static void set_active(struct run_status *s, const struct job_state *job)
     run_status_set(s, job->state, "%s%s", restarts, waits ? job->reason : words);
 }
 
+static double awaited_max_s(void)
+{
+    const char *text = getenv("UNETCTL_MARKER_S");
+
+    return text && *text ? atof(text) : AWAITED_MAX_S;
+}
+
 /* Returns whether a marker of this ended job may still become visible. A file "stopped" that agrees
  * with the exit code says that there is none. */
 static bool awaits_marker(const struct run_status *s, const struct job_state *job)
@@ -118,7 +126,7 @@ static bool awaits_marker(const struct run_status *s, const struct job_state *jo
     bool has_stopped = s->attempt.stopped && job->exit_code == JOB_EXIT_AGAIN;
 
     return strcmp(s->scheduler, "slurm") == 0 && job->state != STATE_CANCELLED &&
-           !has_stopped && job->ended && difftime(time(NULL), job->ended) < AWAITED_MAX_S;
+           !has_stopped && job->ended && difftime(time(NULL), job->ended) < awaited_max_s();
 }
 
 static void decide_without_job(struct run_status *s, const struct ledger_entry *entry)
@@ -185,8 +193,8 @@ void run_status_decide(struct run_status *s, const struct job_state *job,
         decide_failed(s, job, entry);
     else if (job && job->phase == PHASE_ENDED && awaits_marker(s, job))
         run_status_set(s, STATE_ENDED, "marker awaited: the job ended %.0f s ago (%s), and DONE or "
-                       "FAILED may become visible for %d s", difftime(time(NULL), job->ended),
-                       state_name(job->state), AWAITED_MAX_S);
+                       "FAILED may become visible for %.0f s", difftime(time(NULL), job->ended),
+                       state_name(job->state), awaited_max_s());
     else if (job && job->phase == PHASE_ENDED)
         decide_ended(s, job);
     else if (job)

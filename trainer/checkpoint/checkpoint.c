@@ -62,7 +62,7 @@ static int write_model(const char *path, const struct network_config *c,
     cJSON *o = cJSON_CreateObject();
 
     cjson_addf(o, "schema=%d name=%s", 1, model ? model->title : c->model);
-    if (model && model->text)
+    if (model && !model->built_in)
         cjson_addf(o, "description=%s", model->text);
     cjson_addf(o, "base=%d depth=%d channels=%d classes=%d batch_norm=%s height=%d width=%d scale=%s",
                c->base, c->depth, c->channels, c->classes ? c->classes : 1,

@@ -59,7 +59,6 @@ static int run_data_convert(int noperands, char **operands, int nrest, char **re
 {
     struct convert_config config = {.dir = dir, .folders = &folders, .out = out,
                                     .shard = (int)shard, .bands = bands};
-    size_t n;
 
     if (!dir || !out || !to)
         return err_set(e, ERR_USAGE,
@@ -68,12 +67,10 @@ static int run_data_convert(int noperands, char **operands, int nrest, char **re
         return make_cache(e);
     if (tile && options_size(tile, &config.tile_height, &config.tile_width, e))
         return -1;
-    if (strcmp(to, "png") == 0)
-        n = convert_to_png(&config, e);
-    else if (strcmp(to, "tfrecord") == 0)
-        n = convert_to_tfrecord(&config, e);
-    else
+    bool tfrecord = strcmp(to, "tfrecord") == 0;
+    if (!tfrecord && strcmp(to, "png") != 0)
         return err_set(e, ERR_USAGE, "data convert: --to %s: must be png, tfrecord or cache", to);
+    size_t n = convert_write(&config, tfrecord, e);
     if (n == 0)
         return -1;
     log_info("%s: %zu samples", out, n);

@@ -127,7 +127,6 @@ static int score_images(struct scoring *s, struct err *e)
 {
     const struct predict_watch watch = {.interrupt = &shutdown_signal};
     struct evaluation *v = &s->v;
-    int64_t *total = v->scores + v->images * score_size(v->config->classes);
 
     for (size_t i = 0; i < v->images; i++) {
         if (shutdown_signal)
@@ -138,8 +137,7 @@ static int score_images(struct scoring *s, struct err *e)
     }
     if (evaluate_wait(v, e))
         return -1;
-    evaluate_sum(v->scores, v->images, v->config->classes, total);
-    s->total = total;
+    s->total = evaluate_total(v);
     return 0;
 }
 
@@ -160,13 +158,13 @@ static int report_scores(struct trained *t, struct dataset *dataset, struct err 
     snprintf(fitted, sizeof fitted, "at the network's size, %d x %d, as in training",
              config->height, config->width);
     for (size_t i = 0; i < n && rc == 0; i++)
-        rc = evaluate_open(&s[i].v, t->network, config, dataset, DATASET_VAL, false, e) ||
+        rc = evaluate_open(&s[i].v, t->network, config, dataset, false, e) ||
                      score_images(&s[i], e)
                  ? -1
                  : 0;
     double seconds = clock_now() - began;
     if (rc == 0 && opt_images)
-        rc = evaluate_write(opt_images, dataset, DATASET_VAL, config->classes, s[0].v.scores, e);
+        rc = evaluate_write(opt_images, dataset, config->classes, s[0].v.scores, e);
     if (rc == 0 && opt_json)
         rc = print_scores_json(s, n, config, dataset, seconds, e);
     for (size_t i = 0; i < n && rc == 0 && !opt_json; i++)

@@ -170,7 +170,7 @@ static int run_model(int noperands, char **operands, int nrest, char **rest, str
         return err_set(e, ERR_USAGE, "model: a name of model --list, or a FILE.yaml, is needed");
     m = model_open(operands[0], e);
     if (m && opt_print) {
-        fputs(model_source(m), stdout);
+        fputs(m->text, stdout);
         return 0;
     }
     return m ? show(m, e) : -1;

@@ -38,20 +38,22 @@ static int node_comm_sum_small(struct comm *c, double *values, size_t n, struct 
 static int node_comm_broadcast(struct comm *c, void *data, size_t nbytes, int root, struct err *e)
 {
     comm_enter(c, "a broadcast");
-    return node_broadcast(node_of(c), c->spins, data, nbytes, root, e);
+    if (root < 0 || root >= c->size)
+        return err_set(e, ERR_INTERNAL, "broadcast from rank %d of %d", root, c->size);
+    return shared_reduce_broadcast(node_main(node_of(c), c->spins), data, nbytes, root, e);
 }
 
 static int node_comm_gather(struct comm *c, const void *one, void *all, size_t nbytes,
                             struct err *e)
 {
     comm_enter(c, "a gather");
-    return node_gather(node_of(c), c->spins, one, all, nbytes, e);
+    return shared_reduce_gather(node_main(node_of(c), c->spins), one, all, nbytes, e);
 }
 
 static int node_comm_barrier(struct comm *c, struct err *e)
 {
     comm_enter(c, "a barrier");
-    return node_gather(node_of(c), c->spins, NULL, NULL, 0, e);
+    return shared_reduce_gather(node_main(node_of(c), c->spins), NULL, NULL, 0, e);
 }
 
 static int node_comm_reduce_buffer(struct comm *c, size_t n, float **values, struct err *e)

@@ -36,7 +36,8 @@ struct node {
     struct shared_reduce main, small;
     size_t buffer_bytes; /* of one rank */
     void **values;      /* the slice being reduced, by rank */
-    struct reduce_list started;
+    struct slice *started; /* of node_start, until node_finish */
+    size_t nstarted, capacity;
 };
 
 /* --- the shared memory --- */
@@ -176,7 +177,7 @@ void node_destroy(struct node *g)
     shared_reduce_close(&g->small);
     unmap_shared(&g->control);
     unmap_shared(&g->buffer);
-    free(g->started.items);
+    free(g->started);
     free(g->values);
     free(g);
 }
@@ -264,7 +265,7 @@ static int reduce_placed(struct node *g, const struct slice *slices, size_t n,
     for (size_t i = 0; i < n; i++) {
         find_values(g, &slices[i]);
         reduce_share(slices[i].n, g->rank, g->size, &from, &to);
-        reduce_slice(slices[i].op, g->values, g->size, from, to);
+        reduce_into(slices[i].op, NULL, g->values, g->size, from, to);
     }
     if (barrier_wait(&g->main.barrier, e))
         return -1;
@@ -293,16 +294,19 @@ int node_reduce(struct node *g, bool spins, const struct slice *slices, size_t n
 
 int node_start(struct node *g, struct slice s, struct err *e)
 {
-    return reduce_list_add(&g->started, s, e);
+    if (mem_grow(&g->started, g->nstarted, &g->capacity, sizeof *g->started, e))
+        return -1;
+    g->started[g->nstarted++] = s;
+    return 0;
 }
 
 /* Slices that follow each other in the buffer are summed together, and likewise others. */
 int node_finish(struct node *g, bool spins, shared_reduce_across_f across, void *arg, struct err *e)
 {
-    const struct slice *slices = g->started.items;
-    size_t n = g->started.n, at = 0;
+    const struct slice *slices = g->started;
+    size_t n = g->nstarted, at = 0;
 
-    g->started.n = 0;
+    g->nstarted = 0;
     while (at < n) {
         size_t end = at + 1;
 
@@ -322,17 +326,8 @@ int node_reduce_small(struct node *g, bool spins, struct slice s, shared_reduce_
     return shared_reduce_run(&g->small, s, across, arg, e);
 }
 
-int node_broadcast(struct node *g, bool spins, void *data, size_t nbytes, int root, struct err *e)
-{
-    if (root < 0 || root >= g->size)
-        return err_set(e, ERR_INTERNAL, "broadcast from rank %d of %d", root, g->size);
-    g->main.barrier.spins = spins;
-    return shared_reduce_broadcast(&g->main, data, nbytes, root, e);
-}
-
-int node_gather(struct node *g, bool spins, const void *one, void *all, size_t nbytes,
-                struct err *e)
+struct shared_reduce *node_main(struct node *g, bool spins)
 {
     g->main.barrier.spins = spins;
-    return shared_reduce_gather(&g->main, one, all, nbytes, e);
+    return &g->main;
 }

@@ -58,9 +58,7 @@ int node_finish(struct node *g, bool spins, shared_reduce_across_f across, void 
 int node_reduce_small(struct node *g, bool spins, struct slice s, shared_reduce_across_f across,
                       void *arg, struct err *e);
 
-/* Collective, as shared_reduce_broadcast and shared_reduce_gather. Not beside node_reduce. */
-int node_broadcast(struct node *g, bool spins, void *data, size_t nbytes, int root, struct err *e);
-int node_gather(struct node *g, bool spins, const void *one, void *all, size_t nbytes,
-                struct err *e);
+/* Returns what shared_reduce_broadcast and shared_reduce_gather take. Not beside node_reduce. */
+struct shared_reduce *node_main(struct node *g, bool spins);
 
 #endif

@@ -42,14 +42,6 @@ REDUCE_FUNCTION(sum_double, double, ADD)
 REDUCE_FUNCTION(sum_int64, int64_t, ADD)
 REDUCE_FUNCTION(max_double, double, MAX)
 
-int reduce_list_add(struct reduce_list *list, struct slice slice, struct err *e)
-{
-    if (mem_grow(&list->items, list->n, &list->capacity, sizeof *list->items, e))
-        return -1;
-    list->items[list->n++] = slice;
-    return 0;
-}
-
 size_t reduce_element(enum reduce_op op)
 {
     return op == REDUCE_SUM_FLOAT ? sizeof(float) : 8;
@@ -74,11 +66,6 @@ void reduce_into(enum reduce_op op, void *dst, void *const *values, int size, si
     case REDUCE_SUM_INT64: sum_int64(dst, values, size, from, to); break;
     case REDUCE_MAX_DOUBLE: max_double(dst, values, size, from, to); break;
     }
-}
-
-void reduce_slice(enum reduce_op op, void *const *values, int size, size_t from, size_t to)
-{
-    reduce_into(op, NULL, values, size, from, to);
 }
 
 void reduce_share(size_t n, int rank, int size, size_t *from, size_t *to)

@@ -21,18 +21,8 @@ struct slice {
     enum reduce_op op;
 };
 
-/* Slices whose sums were started and are not complete. Setting n = 0 empties the list, which keeps
- * its memory. The owner frees items. */
-struct reduce_list {
-    struct slice *items;
-    size_t n, capacity;
-};
-int reduce_list_add(struct reduce_list *list, struct slice slice, struct err *e);
-
-/* Reduces elements [from, to) of the slices values[0..size), in place. */
-void reduce_slice(enum reduce_op op, void *const *values, int size, size_t from, size_t to);
-
-/* As reduce_slice, but writes the result only to dst (to - from elements). */
+/* Reduces elements [from, to) of the slices values[0..size) into dst (to - from elements), or if
+ * that is NULL in place, into all of them. */
 void reduce_into(enum reduce_op op, void *dst, void *const *values, int size, size_t from,
                  size_t to);
 

@@ -87,7 +87,7 @@ static int reduce_part(struct shared_reduce *b, struct slice s, shared_reduce_ac
         reduce_into(s.op, b->values[0], b->values, size, 0, s.n);
     if (!few) {
         reduce_share(s.n, rank, size, &from, &to);
-        reduce_slice(s.op, b->values, size, from, to);
+        reduce_into(s.op, NULL, b->values, size, from, to);
         if (barrier_wait(&b->barrier, e))
             return -1;
     }

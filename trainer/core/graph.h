@@ -106,7 +106,4 @@ int graph_run(struct graph *g, struct exec *x, int (*ready)(void *arg, size_t up
  * parameters' names, offsets and penalties. Offsets in the arena may differ between processors. */
 uint64_t graph_hash(const struct graph *g);
 
-/* Prints the memory plan as a table: a line for each op, then the totals. */
-void graph_print_plan(const struct graph *g, FILE *out);
-
 #endif

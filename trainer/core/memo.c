@@ -15,6 +15,7 @@
 
 #include "src/atomicfile.h"
 #include "src/log.h"
+#include "src/mem.h"
 
 #define MOST_ENTRIES 20000 /* a file with more is damaged; saving leaves out the oldest */
 #define LOCK_TRIES 100     /* of 10 ms each; then the file is written without the lock */
@@ -41,17 +42,11 @@ static struct memo_entry *find(const struct memo_table *t, const char *line, siz
 static void put(struct memo_table *t, const char *line)
 {
     size_t nkey = strcspn(line, "\t");
-    struct memo_entry *entry = find(t, line, nkey), *more;
-    char *copy = strdup(line);
+    struct memo_entry *entry = find(t, line, nkey);
+    struct err ignored;
+    char *copy = mem_text(line, &ignored);
 
-    if (copy && !entry && t->n == t->room) {
-        more = realloc(t->entries, (t->room + 64) * sizeof *more);
-        if (more) {
-            t->entries = more;
-            t->room += 64;
-        }
-    }
-    if (!copy || (!entry && t->n == t->room)) {
+    if (!copy || (!entry && mem_grow(&t->entries, t->n, &t->room, sizeof *entry, &ignored))) {
         free(copy);
         return;
     }
@@ -59,8 +54,7 @@ static void put(struct memo_table *t, const char *line)
         free(entry->line);
     else
         entry = &t->entries[t->n++];
-    entry->line = copy;
-    entry->nkey = nkey;
+    *entry = (struct memo_entry){copy, nkey};
 }
 
 static void put_all(struct memo_table *dst, const struct memo_table *src)
@@ -195,12 +189,10 @@ static int save(struct memo *m, struct err *e)
 
 bool memo_find(struct memo *m, const char *key, char value[MEMO_VALUE])
 {
-    pthread_mutex_lock(&m->lock);
     read_once(m);
     const struct memo_entry *entry = find(&m->known, key, strlen(key));
     if (entry)
         snprintf(value, MEMO_VALUE, "%s", entry->line + entry->nkey + 1);
-    pthread_mutex_unlock(&m->lock);
     return entry != NULL;
 }
 
@@ -209,23 +201,19 @@ void memo_add(struct memo *m, const char *key, const char *value)
     char line[MEMO_KEY + MEMO_VALUE];
 
     snprintf(line, sizeof line, "%.*s\t%.*s", MEMO_KEY - 1, key, MEMO_VALUE - 1, value);
-    pthread_mutex_lock(&m->lock);
     put(&m->known, line);
     m->is_dirty = true;
-    pthread_mutex_unlock(&m->lock);
 }
 
 void memo_save(struct memo *m)
 {
     struct err e;
 
-    pthread_mutex_lock(&m->lock);
     if (m->is_dirty && save(m, &e) && !m->has_warned) {
         log_warn("%s can't be kept in $XDG_CACHE_HOME/unetctl (%s): %s", m->what, e.text, m->loss);
         m->has_warned = true;
     }
     m->is_dirty = false;
-    pthread_mutex_unlock(&m->lock);
 }
 
 char *memo_encode(struct memo *m)
@@ -236,10 +224,8 @@ char *memo_encode(struct memo *m)
 
     if (!f)
         return NULL;
-    pthread_mutex_lock(&m->lock);
     read_once(m);
     write_lines(m, f, &m->known);
-    pthread_mutex_unlock(&m->lock);
     bool bad = ferror(f);
     if (fclose(f) || bad) {
         free(text);
@@ -256,11 +242,9 @@ int memo_decode(struct memo *m, const char *text)
 
     if (f)
         (void)fclose(f);
-    pthread_mutex_lock(&m->lock);
     read_once(m);
     if (rc == 0)
         put_all(&m->known, &t);
-    pthread_mutex_unlock(&m->lock);
     destroy_table(&t);
     return rc;
 }

@@ -2,11 +2,10 @@
 /* What processes of this user have found out and later ones need not: a table of texts in a file of
  * $XDG_CACHE_HOME/unetctl or ~/.cache/unetctl. A process reads it at its first look-up; saving
  * reads it again, merges what other processes have added, and replaces the file as a whole. A
- * damaged file is reported, ignored, and replaced when the table is saved. Any thread may call. */
+ * damaged file is reported, ignored, and replaced when the table is saved. */
 #ifndef UNETCTL_TRAINER_CORE_MEMO_H
 #define UNETCTL_TRAINER_CORE_MEMO_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -28,7 +27,6 @@ struct memo {
     const char *name; /* of the file */
     const char *what, *loss; /* words of a warning: WHAT can't be kept: LOSS */
     bool (*is_sound)(const char *value);
-    pthread_mutex_t lock;
     struct memo_table known;
     bool is_read, is_dirty, has_warned;
 };

@@ -34,10 +34,10 @@ static size_t scores_nbytes(const struct evaluation *v)
 }
 
 int evaluate_open(struct evaluation *v, struct network *n, const struct network_config *config,
-                  struct dataset *ds, enum dataset_part part, bool losses, struct err *e)
+                  struct dataset *ds, bool losses, struct err *e)
 {
-    *v = (struct evaluation){.network = n, .config = config, .dataset = ds, .part = part,
-                             .images = dataset_count(ds, part)};
+    *v = (struct evaluation){.network = n, .config = config, .dataset = ds,
+                             .images = dataset_count(ds, DATASET_VAL)};
     if (evaluate_alloc(n, &v->score_memory, scores_nbytes(v), e) ||
         (losses &&
          evaluate_alloc(n, &v->loss_memory, (v->images + 1) * sizeof *v->losses, e)))
@@ -69,7 +69,7 @@ int evaluate_image(struct evaluation *v, size_t i, struct err *e)
     float *target = input ? network_target(v->network, false, 1, e) : NULL;
     const float *logits;
 
-    if (!target || dataset_get(v->dataset, v->part, i, input, target, e))
+    if (!target || dataset_get(v->dataset, DATASET_VAL, i, input, target, e))
         return -1;
     if (network_device(v->network)) {
         struct image_loss *losses = v->loss_memory.there;
@@ -95,7 +95,7 @@ int evaluate_image_own(struct evaluation *v, size_t i, int overlap,
     struct dataset_native own;
     int classes = (int)classes_of(v);
 
-    if (dataset_get_native(v->dataset, v->part, i, &own, e))
+    if (dataset_get_native(v->dataset, DATASET_VAL, i, &own, e))
         return -1;
     size_t pixels = (size_t)own.height * (size_t)own.width;
     float *p = overlap < 0 ? predict_resized(v->network, v->config, own.image, own.height,
@@ -121,13 +121,15 @@ int evaluate_wait(struct evaluation *v, struct err *e)
                ? -1 : 0;
 }
 
-void evaluate_sum(const int64_t *scores, size_t images, int classes, int64_t *total)
+const int64_t *evaluate_total(struct evaluation *v)
 {
-    size_t size = score_size(classes);
+    size_t size = score_size((int)classes_of(v));
+    int64_t *total = v->scores + v->images * size;
 
     memset(total, 0, size * sizeof *total);
-    for (size_t i = 0; i < images * size; i++)
-        total[i % size] += scores[i];
+    for (size_t i = 0; i < v->images * size; i++)
+        total[i % size] += v->scores[i];
+    return total;
 }
 
 void evaluate_constant(const int64_t *score, int classes, const struct dataset *ds,
@@ -182,15 +184,16 @@ static void add_image(struct buf *b, const struct dataset *ds, const char *name,
     }
 }
 
-int evaluate_write(const char *path, struct dataset *ds, enum dataset_part part, int classes,
-                   const int64_t *scores, struct err *e)
+int evaluate_write(const char *path, struct dataset *ds, int classes, const int64_t *scores,
+                   struct err *e)
 {
     struct buf b = {0};
     int rc;
 
     buf_add(&b, "image,class,iou,dice,precision,recall,accuracy,intersection,pred,truth,pixels\n");
-    for (size_t i = 0; i < dataset_count(ds, part); i++)
-        add_image(&b, ds, dataset_name(ds, part, i), classes, scores + i * score_size(classes));
+    for (size_t i = 0; i < dataset_count(ds, DATASET_VAL); i++)
+        add_image(&b, ds, dataset_name(ds, DATASET_VAL, i), classes,
+                  scores + i * score_size(classes));
     rc = b.failed ? err_errno(e, ERR_INTERNAL, ENOMEM, "%s", path)
                   : atomicfile_write(path, b.data, b.length, 0666, e);
     buf_destroy(&b);

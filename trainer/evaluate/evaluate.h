@@ -12,15 +12,14 @@
 #include "trainer/metric/score.h"
 #include "trainer/network/network.h"
 
-/* The images of a part of a data set, with their scores. With a device it computes them, and
+/* The validation images of a data set, with their scores. With a device it computes them, and
  * evaluate_wait copies them. */
 struct evaluation {
     struct network *network;
     const struct network_config *config;
     struct dataset *dataset;
-    enum dataset_part part;
     size_t images;
-    int64_t *scores;           /* of each image, then room for their sum (evaluate_sum);
+    int64_t *scores;           /* of each image, then room for their sum (evaluate_total);
                                 * score_size(classes) numbers each */
     struct image_loss *losses; /* of each image, then room for their sum; or NULL */
     struct mirror score_memory, loss_memory;
@@ -30,7 +29,7 @@ struct evaluation {
 /* Prepares an evaluation. All pointers must outlive it. losses: whether losses are computed,
  * too. */
 int evaluate_open(struct evaluation *v, struct network *n, const struct network_config *config,
-                  struct dataset *ds, enum dataset_part part, bool losses, struct err *e);
+                  struct dataset *ds, bool losses, struct err *e);
 void evaluate_close(struct evaluation *v); /* a zeroed one is allowed; before the network's end */
 
 /* Sets all scores and losses to 0. */
@@ -51,8 +50,8 @@ int evaluate_image_own(struct evaluation *v, size_t i, int overlap,
 /* mirror_open with the network's device, if it has one. */
 int evaluate_alloc(struct network *n, struct mirror *m, size_t nbytes, struct err *e);
 
-/* Sets total to the sum of the scores of that many images. */
-void evaluate_sum(const int64_t *scores, size_t images, int classes, int64_t *total);
+/* Returns the sum of the scores of all images, which stays until the next call. */
+const int64_t *evaluate_total(struct evaluation *v);
 
 /* The best result that predicting one class everywhere would have, given the truth of a score. ds
  * may be NULL with one class. */
@@ -66,11 +65,11 @@ void evaluate_constant(const int64_t *score, int classes, const struct dataset *
 /* Warns if the score is not better than that by SCORE_MARGIN, or cannot be. */
 void evaluate_warn(const int64_t *score, int classes, const struct dataset *ds);
 
-/* Writes the scores of a part's images (score_size(classes) numbers each) as a table, atomically:
+/* Writes the scores of the validation images (score_size(classes) numbers each) as a table:
  *     image,class,iou,dice,precision,recall,accuracy,intersection,pred,truth,pixels
  * with a row "all" per image and, of several classes, one for each that occurs or is predicted. */
-int evaluate_write(const char *path, struct dataset *ds, enum dataset_part part, int classes,
-                   const int64_t *scores, struct err *e);
+int evaluate_write(const char *path, struct dataset *ds, int classes, const int64_t *scores,
+                   struct err *e);
 
 /* Checks that the data set has the targets that the model learns: masks, or one class for each
  * image. If images have classes, *classes (of the configuration or checkpoint) is compared with

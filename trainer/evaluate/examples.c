@@ -102,7 +102,7 @@ static int write_pair(struct example_writer *w, const char *path, size_t index, 
     int rc = -1;
 
     if (input && image && (target = mem_alloc(pixels, sizeof *target, e)) &&
-        dataset_get(v->dataset, v->part, index, image, target, e) == 0) {
+        dataset_get(v->dataset, DATASET_VAL, index, image, target, e) == 0) {
         memcpy(input, image, pixels * (size_t)c->channels * sizeof *image);
         rc = network_infer(v->network, 1, &logits, e);
     }
@@ -137,7 +137,7 @@ static int write_example(struct example_writer *w, const char *name,
     free(p.image);
     free(p.mask);
     buf_addf(&w->table, "%s,", name);
-    csv_add_cell(&w->table, dataset_name(w->v->dataset, w->v->part, image->index));
+    csv_add_cell(&w->table, dataset_name(w->v->dataset, DATASET_VAL, image->index));
     buf_addf(&w->table, ",%.6f\n", image->iou);
     return rc;
 }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of models, shared by all threads under a lock. */
 #include "config.h"
 #include "trainer/models/model.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,40 +19,31 @@
 #define MAX_CLASSES 250
 #define MAX_SIDE 65536
 
-struct model_entry {
-    struct model model;
-    struct description *description; /* shared by the variants */
-    const char *source;
-    struct model_entry *next;
-};
-
 /* The files of templates/models/. */
 static const char *const builtin[] = {
 #include "trainer/models/builtin.inc"
 };
 #define NBUILTIN (sizeof builtin / sizeof *builtin)
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the list */
-static struct model_entry *first, **end = &first; /* entries are never removed */
+static struct model *first, **end = &first; /* models are never removed */
 static bool loaded;
 
-/* Appends an entry, which owns name and keeps d. text is NULL for built-in models. Returns NULL if
- * out of memory, with name freed. */
-static struct model_entry *add_entry(char *name, struct description *d, const char *variant,
-                               const char *text, const char *source)
+/* Appends a model, which owns name and keeps d and text. Returns NULL if out of memory, with name
+ * freed. */
+static struct model *add_model(char *name, struct description *d, const char *variant,
+                               const char *text, bool built_in)
 {
-    struct model_entry *new = calloc(1, sizeof *new);
+    struct model *new = calloc(1, sizeof *new);
 
     if (!new || !name) {
         free(new);
         free(name);
         return NULL;
     }
-    new->description = d;
-    new->source = source;
-    new->model = (struct model){name, variant ? variant : description_name(d),
-                                description_classifies(d), description_preset(d, variant, "base"),
-                                description_preset(d, variant, "depth"), text, d, variant};
+    *new = (struct model){name, variant ? variant : description_name(d), description_classifies(d),
+                          description_preset(d, variant, "base"),
+                          description_preset(d, variant, "depth"), text, built_in, d, variant,
+                          NULL};
     *end = new;
     end = &new->next;
     return new;
@@ -69,98 +58,68 @@ static void load_builtin(void)
         const char *variant = d ? description_variant(d, 0) : NULL;
 
         if (d && !variant)
-            add_entry(strdup(description_name(d)), d, NULL, NULL, builtin[i]);
+            add_model(strdup(description_name(d)), d, NULL, builtin[i], true);
         for (size_t k = 0; d && (variant = description_variant(d, k)); k++)
-            add_entry(strdup(variant), d, variant, NULL, builtin[i]);
+            add_model(strdup(variant), d, variant, builtin[i], true);
     }
     loaded = true;
 }
 
-static struct model_entry *find_entry(const char *name)
-{
-    load_builtin();
-    for (struct model_entry *entry = first; entry; entry = entry->next)
-        if (strcmp(entry->model.name, name) == 0)
-            return entry;
-    return NULL;
-}
-
 const struct model *model_find(const char *name)
 {
-    pthread_mutex_lock(&lock);
-    const struct model_entry *entry = find_entry(name);
-    pthread_mutex_unlock(&lock);
-    return entry ? &entry->model : NULL;
+    load_builtin();
+    for (const struct model *m = first; m; m = m->next)
+        if (strcmp(m->name, name) == 0)
+            return m;
+    return NULL;
 }
 
 const struct model *model_builtin(size_t i)
 {
-    const struct model_entry *entry;
+    const struct model *m;
 
-    pthread_mutex_lock(&lock);
     load_builtin();
-    for (entry = first; entry && (entry->model.text || i > 0); entry = entry->next)
-        i -= !entry->model.text;
-    pthread_mutex_unlock(&lock);
-    return entry ? &entry->model : NULL;
+    for (m = first; m && (!m->built_in || i > 0); m = m->next)
+        i -= m->built_in;
+    return m;
 }
 
-const char *model_source(const struct model *model)
-{
-    const char *source = model->text;
-
-    pthread_mutex_lock(&lock);
-    for (const struct model_entry *entry = first; entry; entry = entry->next)
-        if (&entry->model == model)
-            source = entry->source;
-    pthread_mutex_unlock(&lock);
-    return source;
-}
-
-/* Called with the lock held. name NULL: the entry is named after its title and the hash of the
- * text. */
-static struct model_entry *decode_entry(const char *name, const char *text, const char *where,
-                                  struct err *e)
+/* name NULL: the model is named after its title and the hash of the text. */
+static const struct model *decode_model(const char *name, const char *text, const char *where,
+                                        struct err *e)
 {
     struct description *d = description_decode(text, where, e);
-    char *copy = strdup(text), *key = NULL;
+    char *copy = d ? strdup(text) : NULL, *key = NULL;
     uint64_t hash = hash_bytes(HASH_BEGIN, text, strlen(text));
-    struct model_entry *entry = NULL;
 
-    if (d && !name && asprintf(&key, "%s@%016" PRIx64, description_name(d), hash) < 0)
-        key = NULL;
-    if (d && name)
+    if (!d)
+        return NULL;
+    if (name)
         key = strdup(name);
-    if (key && !name && (entry = find_entry(key))) {
+    else if (asprintf(&key, "%s@%016" PRIx64, description_name(d), hash) < 0)
+        key = NULL;
+    const struct model *m = key && !name ? model_find(key) : NULL;
+    if (m)
         free(key);
-        free(copy);
-        description_destroy(d);
-        return entry;
-    }
-    if (d && copy && key)
-        entry = add_entry(key, d, NULL, copy, copy);
-    if (d && !entry)
+    else if (copy && (m = add_model(key, d, NULL, copy, false)))
+        return m;
+    else
         mem_fail(e);
-    if (!entry) {
-        free(copy);
-        description_destroy(d);
-    }
-    return entry;
+    free(copy);
+    description_destroy(d);
+    return m;
 }
 
 const struct model *model_decode(const char *text, const char *where, struct err *e)
 {
-    pthread_mutex_lock(&lock);
-    const struct model_entry *entry = decode_entry(NULL, text, where, e);
-    pthread_mutex_unlock(&lock);
-    return entry ? &entry->model : NULL;
+    return decode_model(NULL, text, where, e);
 }
 
-static struct model_entry *read_model(const char *path, struct err *e)
+static const struct model *read_model(const char *path, struct err *e)
 {
     size_t n;
     char *text = atomicfile_read(path, DESCRIPTION_MAX, &n, e);
-    struct model_entry *entry = NULL;
+    const struct model *m = NULL;
 
     if (!text) {
         e->code = ERR_CONFIG;
@@ -170,19 +129,19 @@ static struct model_entry *read_model(const char *path, struct err *e)
         err_set(e, ERR_CONFIG, "%s: this file is binary, but a model is YAML (unet-train model "
                 "--print unet shows one)", path);
     else
-        entry = decode_entry(path, text, path, e);
+        m = decode_model(path, text, path, e);
     free(text);
-    return entry;
+    return m;
 }
 
 static void set_unknown(const char *name, struct err *e)
 {
     char list[1024] = "";
 
-    for (const struct model_entry *entry = first; entry; entry = entry->next)
-        if (!entry->model.text)
+    for (const struct model *m = first; m; m = m->next)
+        if (m->built_in)
             snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? ", " : "",
-                     entry->model.name);
+                     m->name);
     err_set(e, ERR_CONFIG, "there is no model \"%s\"; models are %s; name your own file *.yaml",
             name, list);
 }
@@ -190,16 +149,13 @@ static void set_unknown(const char *name, struct err *e)
 const struct model *model_open(const char *name, struct err *e)
 {
     const char *dot = strrchr(name, '.');
-    bool is_path = strchr(name, '/') || (dot && strcmp(dot, ".yaml") == 0);
+    const struct model *m = model_find(name);
 
-    pthread_mutex_lock(&lock);
-    struct model_entry *entry = find_entry(name);
-    if (!entry && is_path)
-        entry = read_model(name, e);
-    else if (!entry)
+    if (!m && (strchr(name, '/') || (dot && strcmp(dot, ".yaml") == 0)))
+        return read_model(name, e);
+    if (!m)
         set_unknown(name, e);
-    pthread_mutex_unlock(&lock);
-    return entry ? &entry->model : NULL;
+    return m;
 }
 
 static int check_range(const struct model *m, const char *what, int value, int min, int max,

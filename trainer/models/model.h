@@ -44,13 +44,15 @@ struct model {
     const char *title; /* the name in the description or of the variant; in messages, checkpoints */
     bool classifies; /* one class for each image: one target, logits [n][1][1][classes] */
     int base, depth; /* presets of these parameters; 0: the model does not have the parameter */
-    const char *text; /* the description; NULL: it is built in */
-    const struct description *description;
+    const char *text; /* the description */
+    bool built_in;
+    const struct description *description; /* decoded; shared by the variants */
     const char *variant; /* of the description, or NULL */
+    struct model *next;
 };
 
 /* Returns a built-in model, or one of a file if name has a slash or ends in .yaml. Models live as
- * long as the process, and a file is read once. Thread-safe. NULL with ERR_CONFIG if there is no
+ * long as the process, and a file is read once. NULL with ERR_CONFIG if there is no
  * such model, or FILE:LINE and the error in the file. */
 const struct model *model_open(const char *name, struct err *e);
 
@@ -63,9 +65,6 @@ const struct model *model_find(const char *name);
 
 /* Returns the i-th built-in model, or NULL after the last one. */
 const struct model *model_builtin(size_t i);
-
-/* Returns the text of the model's description. */
-const char *model_source(const struct model *model);
 
 /* Checks the ranges of base, depth (0: the presets), channels and classes, that height and width
  * are multiples of model_sides, and that the loss fits; model_build may still fail. 0, or -1 with

@@ -480,22 +480,6 @@ uint64_t network_plan_hash(const struct network *n)
     return n->plan_hash;
 }
 
-void network_print_plan(const struct network *n, FILE *out)
-{
-    static const char *const modes[] = {[COMPILED_INFER] = "inference",
-                                        [COMPILED_TRAIN] = "training",
-                                        [COMPILED_MEASURE] = "evaluation"};
-
-    for (const struct compiled *c = n->graphs.first; c; c = c->next) {
-        fprintf(out, "%s, batch %d, backend %s\n", modes[c->mode], c->batch, n->backend->name);
-        graph_print_plan(c->graph, out);
-    }
-    fprintf(out, "parameters %zu, gradients %zu, state %zu, arena %zu bytes\n",
-            n->weights->nparams * sizeof(float), n->weights->nparams * sizeof(float),
-            n->weights->nstate * sizeof(float),
-            compiled_arena(&n->graphs));
-}
-
 int network_count(struct network *n, bool training, int batch, double *flop, double *bytes,
                   struct err *e)
 {

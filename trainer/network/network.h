@@ -149,10 +149,6 @@ int network_measure(struct network *n, int batch, struct device_counts counts, s
  * every rank of a run, whatever its backend and batch. */
 uint64_t network_plan_hash(const struct network *n);
 
-/* Prints the memory plan of every graph compiled so far: ops, shapes, bytes; then the sizes of
- * parameters, gradients, state and arena. */
-void network_print_plan(const struct network *n, FILE *out);
-
 /* Counts the work of a run with this batch, without the optimizer: floating-point operations of
  * convolutions, and bytes of every op's inputs and outputs. */
 int network_count(struct network *n, bool training, int batch, double *flop, double *bytes,

@@ -106,7 +106,7 @@ int results_write(const struct training *t, struct evaluation *v, struct run_log
     warn_of_loss(t, v->config, end);
     snprintf(path, sizeof path, "%s/images.csv", run_log_dir(t->log));
     if (run_log_check(t->log, e) ||
-        evaluate_write(path, t->dataset, DATASET_VAL, t->config->data.classes, v->scores, e))
+        evaluate_write(path, t->dataset, t->config->data.classes, v->scores, e))
         return -1;
 
     snprintf(dir, sizeof dir, "%s/checkpoint", run_log_dir(t->log));

@@ -128,10 +128,10 @@ struct run_log_end {
     size_t epoch_images; /* images of a whole epoch */
     double test_time; /* seconds of the last validation on the slowest replica */
     double startup_s; /* seconds from the start of the process to the first step; 0: no step */
-    int64_t *score; /* over all validation images (score.h), at the network's size */
+    const int64_t *score; /* over all validation images (score.h), at the network's size */
     /* the same of masks at each image's own size, as predict writes them; NULL: images have no
      * masks */
-    int64_t *own_score;
+    const int64_t *own_score;
     const struct dataset *dataset;
     const struct goal *goal;
     const struct goal_state *state;

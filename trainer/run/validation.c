@@ -13,7 +13,7 @@ int validation_open(struct validation *v, bool losses, struct err *e)
 {
     const struct training *t = v->t;
 
-    return evaluate_open(&v->images, t->network, v->network, t->dataset, DATASET_VAL, losses, e);
+    return evaluate_open(&v->images, t->network, v->network, t->dataset, losses, e);
 }
 
 void validation_close(struct validation *v)
@@ -67,11 +67,10 @@ static int score_all(struct validation *v, struct err *e)
     if (evaluate_wait(&v->images, e))
         return -1;
     end->test_time = clock_now() - began;
-    end->score = v->images.scores + end->val_images * score_size(classes);
     if (comm_sum_int64(c, v->images.scores, end->val_images * score_size(classes), e) ||
         comm_max_double(c, &end->test_time, 1, e) || comm_max_double(c, &leave, 1, e))
         return -1;
-    evaluate_sum(v->images.scores, end->val_images, classes, end->score);
+    end->score = evaluate_total(&v->images);
     return leave > 0;
 }
 
@@ -83,7 +82,7 @@ int validation_score_own(struct validation *v, struct err *e)
 
     if (!dataset_has_masks(t->dataset))
         return 0;
-    if (evaluate_open(own, t->network, v->network, t->dataset, DATASET_VAL, false, e))
+    if (evaluate_open(own, t->network, v->network, t->dataset, false, e))
         return -1;
     struct shard_range mine = shard_eval(own->images, t->comm->size, t->comm->rank);
     struct err why;
@@ -101,8 +100,7 @@ int validation_score_own(struct validation *v, struct err *e)
         return 0;
     if (comm_sum_int64(t->comm, own->scores, own->images * score_size(classes), e))
         return -1;
-    v->end->own_score = own->scores + own->images * score_size(classes);
-    evaluate_sum(own->scores, own->images, classes, v->end->own_score);
+    v->end->own_score = evaluate_total(own);
     return 0;
 }
 

@@ -26,7 +26,7 @@
 #define SLOW_S 20.
 #define MAX_WARNED 32
 
-static struct verdicts verdicts[GPUS] = {[0 ... GPUS - 1] = VERDICTS_NONE};
+static struct verdicts verdicts[GPUS];
 static _Thread_local bool is_trying;
 
 /* The arena holds activations, and weights that another op computes (is_weight). Tensors of four

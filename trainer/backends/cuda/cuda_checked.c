@@ -41,8 +41,7 @@ static bool is_sound_check(const char *value)
 static struct memo checks = {.name = "kernel-checks",
                              .what = "the checks of kernels",
                              .loss = "kernels are checked again at each start",
-                             .is_sound = is_sound_check,
-                             .lock = PTHREAD_MUTEX_INITIALIZER};
+                             .is_sound = is_sound_check};
 
 /* ---- conditions */
 

@@ -12,27 +12,21 @@ struct verdict {
     struct trial_problem problem;
 };
 
-static pthread_mutex_t tally_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct verdicts_tally tally;
 
 static void count(const char *fault)
 {
-    size_t n, size = sizeof tally.faults;
+    size_t n = strlen(tally.faults), size = sizeof tally.faults;
 
-    pthread_mutex_lock(&tally_lock);
-    n = strlen(tally.faults);
     ++*(*fault ? &tally.nwrong : &tally.nright);
     if (*fault && (size_t)snprintf(tally.faults + n, size - n, "%s%s", n ? "; " : "", fault) >=
                       size - n)
         memcpy(tally.faults + size - sizeof "...", "...", sizeof "...");
-    pthread_mutex_unlock(&tally_lock);
 }
 
 void verdicts_tally(struct verdicts_tally *dst)
 {
-    pthread_mutex_lock(&tally_lock);
     *dst = tally;
-    pthread_mutex_unlock(&tally_lock);
 }
 
 bool verdicts_ask(struct verdicts *v, const struct trial_problem *p, verdicts_try_f *try,
@@ -42,7 +36,6 @@ bool verdicts_ask(struct verdicts *v, const struct trial_problem *p, verdicts_tr
     struct verdict *known;
     bool works;
 
-    pthread_mutex_lock(&v->lock);
     for (known = v->first; known && memcmp(&known->problem, p, sizeof *p) != 0;
          known = known->next)
         ;
@@ -55,6 +48,5 @@ bool verdicts_ask(struct verdicts *v, const struct trial_problem *p, verdicts_tr
         memcpy(&known->problem, p, sizeof *p); /* with its padding */
         v->first = known;
     }
-    pthread_mutex_unlock(&v->lock);
     return works;
 }

@@ -4,8 +4,6 @@
 #ifndef UNETCTL_TRAINER_BACKENDS_TRIAL_VERDICTS_H
 #define UNETCTL_TRAINER_BACKENDS_TRIAL_VERDICTS_H
 
-#include <pthread.h>
-
 #include "trainer/backends/trial/trial.h"
 
 #define VERDICTS_FAULT 512
@@ -18,11 +16,8 @@ struct verdicts_tally {
 
 /* Kept until the process ends. */
 struct verdicts {
-    pthread_mutex_t lock;
     struct verdict *first;
 };
-
-#define VERDICTS_NONE {PTHREAD_MUTEX_INITIALIZER, NULL}
 
 /* Tries the kernel for the op in the size of the problem. Sets fault to what is wrong, as
  * "conv2d, of 16 channels, on GPU 0 gives wrong results", or leaves it if the kernel works. Returns
@@ -30,8 +25,7 @@ struct verdicts {
 typedef bool verdicts_try_f(const struct trial_problem *p, const struct kernel *kernel,
                             const struct op *op, char fault[VERDICTS_FAULT]);
 
-/* Returns false if try, which is called once for each problem of *v, has found a fault. Several
- * threads may call this at the same time. */
+/* Returns false if try, which is called once for each problem of *v, has found a fault. */
 bool verdicts_ask(struct verdicts *v, const struct trial_problem *p, verdicts_try_f *try,
                   const struct kernel *kernel, const struct op *op);
 

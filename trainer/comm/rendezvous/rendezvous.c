@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <math.h>
 #include <netdb.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -42,11 +43,6 @@ struct visit {
     unsigned char frame[RENDEZVOUS_WIRE_FRAME];
     size_t nbody; /* bytes behind the answer */
 };
-
-static double sooner(double a, double b)
-{
-    return a < b ? a : b;
-}
 
 /* Whether `address`, to which the name of rank 0's host resolves, is a loopback address of this
  * host although rank 0's host is another one. */
@@ -88,7 +84,7 @@ static int keep_reason(struct visit *v)
 static int connect_address(struct visit *v, const struct addrinfo *a, struct err *e)
 {
     getnameinfo(a->ai_addr, a->ai_addrlen, v->address, sizeof v->address, NULL, 0, NI_NUMERICHOST);
-    int fd = connection_open(a, sooner(v->deadline, clock_now() + CONNECT_S), v->c->interrupt);
+    int fd = connection_open(a, fmin(v->deadline, clock_now() + CONNECT_S), v->c->interrupt);
     if (fd >= 0)
         return fd;
     if (errno == EINTR)
@@ -108,7 +104,7 @@ static int read_greeting(struct visit *v, int socket, struct rendezvous_greeting
 {
     const uint64_t own = RENDEZVOUS_WIRE_MARK;
     double wait_s = rendezvous_wire_patience_s(v->c, GREETING_S);
-    double until = sooner(v->deadline, clock_now() + wait_s);
+    double until = fmin(v->deadline, clock_now() + wait_s);
     char mark[sizeof greeting->mark];
     int rc = rendezvous_wire_read(v->c, socket, greeting, sizeof *greeting, until, e);
 
@@ -184,7 +180,7 @@ static int shake_hands(struct visit *v, int socket, struct err *e)
 
     if (rc)
         return rc;
-    double until = sooner(v->deadline, clock_now() + wait_s);
+    double until = fmin(v->deadline, clock_now() + wait_s);
     rc = send_call(v, socket, &greeting, until, e);
     if (rc == 0)
         rc = read_answer(v, socket, until, e);
@@ -264,7 +260,7 @@ static int reach_host(struct visit *v, struct err *e)
             return set_unreached(v, e);
         /* The delay depends on the rank, so that ranks started together do not retry together. */
         clock_sleep(nap * (0.75 + 0.5 * (v->c->rank % 16) / 16));
-        nap = sooner(1.5 * nap, RETRY_MOST_S);
+        nap = fmin(1.5 * nap, RETRY_MOST_S);
         if (v->c->interrupt && *v->c->interrupt)
             return err_signal(e, *v->c->interrupt);
     }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <tiffio.h>
 #include <unistd.h>
 
@@ -335,11 +336,6 @@ static tmsize_t read_block(TIFF *tif, const struct tiff_layout *l, struct block 
     return TIFFReadEncodedStrip(tif, TIFFComputeStrip(tif, b->y, plane), dst, nbytes);
 }
 
-static uint32_t min_u32(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
-
 static int read_plane(TIFF *tif, const struct tiff_reader *r, const struct tiff_layout *l,
                       const struct tiff_sink *sink, int plane)
 {
@@ -360,7 +356,7 @@ static int read_plane(TIFF *tif, const struct tiff_reader *r, const struct tiff_
     int rc = 0;
     for (uint32_t y = 0; rc == 0 && y < l->height; y += height)
         for (uint32_t x = 0; rc == 0 && x < l->width; x += width) {
-            struct block b = {x, y, min_u32(width, l->width - x), min_u32(height, l->height - y),
+            struct block b = {x, y, MIN(width, l->width - x), MIN(height, l->height - y),
                               (size_t)row_bytes, plane};
             tmsize_t got = read_block(tif, l, &b, bytes, nbytes);
             if (r->failed || got < row_bytes * (tmsize_t)b.height)

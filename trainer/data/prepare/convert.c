@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "src/atomicfile.h"
 #include "src/text/filename.h"
@@ -59,11 +60,6 @@ static int cut_tile(const struct pixels *img, uint32_t y, uint32_t x, uint32_t h
     return 0;
 }
 
-static uint32_t min_u32(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
-
 static int put_tile(struct convert_job *job, const struct convert_sample *whole, uint32_t y,
                     uint32_t x, uint32_t height, uint32_t width, struct err *e)
 {
@@ -90,8 +86,8 @@ static int put_tile(struct convert_job *job, const struct convert_sample *whole,
 static int put_sample(struct convert_job *job, const struct convert_sample *s, struct err *e)
 {
     uint32_t h = s->image->height, w = s->image->width;
-    uint32_t th = min_u32((uint32_t)job->config->tile_height, h);
-    uint32_t tw = min_u32((uint32_t)job->config->tile_width, w);
+    uint32_t th = MIN((uint32_t)job->config->tile_height, h);
+    uint32_t tw = MIN((uint32_t)job->config->tile_width, w);
 
     if (th == 0 || (th == h && tw == w)) {
         int rc = job->write(job->arg, s, e);
@@ -100,7 +96,7 @@ static int put_sample(struct convert_job *job, const struct convert_sample *s, s
     }
     for (uint32_t y = 0; y < h; y += th)
         for (uint32_t x = 0; x < w; x += tw)
-            if (put_tile(job, s, min_u32(y, h - th), min_u32(x, w - tw), th, tw, e))
+            if (put_tile(job, s, MIN(y, h - th), MIN(x, w - tw), th, tw, e))
                 return -1;
     return 0;
 }
@@ -112,11 +108,11 @@ static void sample_name(const struct source *source, const char *locator, char d
     const char *base = filename_base(locator);
 
     if (source->format == SOURCE_PAIRS || source->format == SOURCE_FOLDERS) {
-        snprintf(dst, NAME_MAX + 1, "%.*s", (int)min_u32((uint32_t)filename_stem(base), 200), base);
+        snprintf(dst, NAME_MAX + 1, "%.*s", (int)MIN((uint32_t)filename_stem(base), 200), base);
         return;
     }
     const char *hash = strrchr(base, '#');
-    snprintf(dst, NAME_MAX + 1, "%.*s-%07lu", (int)min_u32((uint32_t)(hash - base), 200), base,
+    snprintf(dst, NAME_MAX + 1, "%.*s-%07lu", (int)MIN((uint32_t)(hash - base), 200), base,
              strtoul(hash + 1, NULL, 10));
 }
 
@@ -307,16 +303,6 @@ static size_t convert(const struct convert_config *config, bool flat, write_f *w
     return rc ? 0 : job.written;
 }
 
-size_t convert_to_png(const struct convert_config *config, struct err *e)
-{
-    struct new_folder out;
-
-    if (new_folder_open(&out, config->out, e))
-        return 0;
-    size_t n = convert(config, false, write_png_sample, (void *)(uintptr_t)config->out, e);
-    return new_folder_close(&out, n ? 0 : -1, e) ? 0 : n;
-}
-
 /* The TFRecord files of one side of the data set. */
 struct side_shards {
     char dir[PATH_MAX];
@@ -439,30 +425,32 @@ static int write_record(void *arg, const struct convert_sample *sample, struct e
     return rc;
 }
 
-static size_t fill_shards(struct record_writer *r, struct err *e)
+static size_t fill_shards(const struct convert_config *config, struct err *e)
 {
-    size_t n = convert(r->config, true, write_record, r, e);
+    struct record_writer *r = mem_zero(1, sizeof *r, e);
+    size_t n = 0;
 
+    if (!r)
+        return 0;
+    r->config = config;
+    n = convert(config, true, write_record, r, e);
     for (int side = 0; side < 3; side++) {
         if (n && r->sides[side].file && finish_shard(&r->sides[side], e))
             n = 0;
         atomicfile_abort(r->sides[side].file);
     }
+    free(r);
     return n;
 }
 
-size_t convert_to_tfrecord(const struct convert_config *config, struct err *e)
+size_t convert_write(const struct convert_config *config, bool tfrecord, struct err *e)
 {
-    struct record_writer *r = mem_zero(1, sizeof *r, e);
     struct new_folder out;
-    size_t n = 0;
 
-    if (r && new_folder_open(&out, config->out, e) == 0) {
-        r->config = config;
-        n = fill_shards(r, e);
-        if (new_folder_close(&out, n ? 0 : -1, e))
-            n = 0;
-    }
-    free(r);
-    return n;
+    if (new_folder_open(&out, config->out, e))
+        return 0;
+    size_t n = tfrecord ? fill_shards(config, e)
+                        : convert(config, false, write_png_sample,
+                                  (void *)(uintptr_t)config->out, e);
+    return new_folder_close(&out, n ? 0 : -1, e) ? 0 : n;
 }

@@ -26,14 +26,11 @@ struct convert_config {
 };
 
 /* Writes PNG files to images/ and masks/, or to one folder per class; if the source is divided,
- * below train/ and val/ (samples of neither side: test/). Returns the number of samples written,
- * each tile being one, or 0 on error. */
-size_t convert_to_png(const struct convert_config *config, struct err *e);
-
-/* Writes TFRecord files 0.records, 1.records, ..., output_types.json, output_shapes.json and its
- * copy output_shape.json; if the source is divided, to train/ and valid/ (samples of neither side:
- * test/). All samples of a folder must have the same shape. Returns the number of samples written,
- * each tile being one, or 0 on error. */
-size_t convert_to_tfrecord(const struct convert_config *config, struct err *e);
+ * below train/ and val/ (samples of neither side: test/). Or with tfrecord writes 0.records,
+ * 1.records, ..., output_types.json, output_shapes.json and its copy output_shape.json; if the
+ * source is divided, to train/ and valid/ (samples of neither side: test/); all samples of a folder
+ * must have the same shape. Returns the number of samples written, each tile being one, or 0 on
+ * error. */
+size_t convert_write(const struct convert_config *config, bool tfrecord, struct err *e);
 
 #endif

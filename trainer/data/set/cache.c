@@ -273,6 +273,8 @@ static int build_cache(const struct cache *c, const struct cache_config *config,
 {
     char temporary[PATH_MAX], host[64] = "";
 
+    if (config->begin && config->begin(config->arg, e))
+        return -1;
     gethostname(host, sizeof host - 1);
     snprintf(temporary, sizeof temporary, "%s/%.16s.tmp-%s-%ld", config->dir, config->key, host,
              (long)getpid());
@@ -364,17 +366,12 @@ static int open_or_build(struct cache *c, const struct cache_config *config, str
     return rc;
 }
 
-static char *make_path(const struct cache_config *config, struct err *e)
-{
-    return mem_textf(e, "%s/%.16s.cache", config->dir, config->key);
-}
-
 struct cache *cache_open(const struct cache_config *config, struct err *e)
 {
     struct cache *c = mem_zero(1, sizeof *c, e);
     bool made = false;
 
-    if (!c || !(c->path = make_path(config, e)))
+    if (!c || !(c->path = mem_textf(e, "%s/%.16s.cache", config->dir, config->key)))
         goto fail;
     made = mkdir(config->dir, 0777) == 0;
     if (!made && errno != EEXIST) {
@@ -404,20 +401,6 @@ void cache_close(struct cache *c)
 const char *cache_path(const struct cache *c)
 {
     return c->path;
-}
-
-bool cache_exists(const struct cache_config *config)
-{
-    size_t nbytes;
-    struct err ignored;
-    char *path = make_path(config, &ignored);
-    const char *map = path ? map_file(path, &nbytes) : NULL;
-    bool valid = map && is_valid(map, nbytes, config);
-
-    if (map)
-        munmap((void *)(uintptr_t)map, nbytes);
-    free(path);
-    return valid;
 }
 
 const void *cache_get(struct cache *c, size_t i, size_t *nbytes, struct err *e)

@@ -27,6 +27,7 @@ struct cache_config {
      * file system cannot do that, compared with the free space. */
     uint64_t nbytes;
     int threads;     /* that create records: at least 1, at most 64 are used */
+    int (*begin)(void *arg, struct err *e); /* called before the first record is made; or NULL */
     /* Appends record i to dst, which is empty. Called by several threads at once. Returns -1 on
      * error. */
     int (*make)(void *arg, size_t i, struct buf *dst, struct err *e);
@@ -42,9 +43,6 @@ struct cache *cache_open(const struct cache_config *config, struct err *e);
 void cache_close(struct cache *c);
 
 const char *cache_path(const struct cache *c);
-
-/* Returns whether there is a complete file. Its records are not checked. */
-bool cache_exists(const struct cache_config *config);
 
 /* Returns record i, aligned to 16 bytes and valid until cache_close, or NULL with ERR_DATA if it is
  * damaged. Thread-safe; does not allocate. */

@@ -116,6 +116,11 @@ static int check_part(const struct dataset *ds, enum dataset_part part, struct e
     return 0;
 }
 
+static int check_files(void *arg, struct err *e)
+{
+    return check_part(arg, DATASET_TRAIN, e) || check_part(arg, DATASET_VAL, e) ? -1 : 0;
+}
+
 static struct split *create_split(const struct dataset_config *config, struct err *e)
 {
     struct split_config all = {.dir = config->dir, .folders = config->folders, .val_fraction = 1,
@@ -444,14 +449,9 @@ int dataset_load(struct dataset *ds, int sharers, struct err *e)
     if (!*dir && check_memory(nbytes, sharers, e))
         return -1;
     struct cache_config cache = {.dir = dir, .key = key, .count = ds->nsamples, .nbytes = nbytes,
-                                 .threads = config->threads, .make = decode_into, .arg = ds,
-                                 .interrupt = config->interrupt};
-    if (*dir && hash_key(ds, key, e))
-        return -1;
-    if ((!*dir || !cache_exists(&cache)) &&
-        (check_part(ds, DATASET_TRAIN, e) || check_part(ds, DATASET_VAL, e)))
-        return -1;
-    if (*dir && !(ds->cache = cache_open(&cache, e)))
+                                 .threads = config->threads, .begin = check_files,
+                                 .make = decode_into, .arg = ds, .interrupt = config->interrupt};
+    if (*dir ? hash_key(ds, key, e) || !(ds->cache = cache_open(&cache, e)) : check_files(ds, e))
         return -1;
     log_info("data: %zu training and %zu validation samples at %d x %d x %d (height, width, "
              "channels), up to %.1f MiB in %s", ds->split->train.count, ds->split->val.count,

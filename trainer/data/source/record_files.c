@@ -35,27 +35,6 @@ static int list_records(struct source *s, const char *name, enum source_side sid
     return rc;
 }
 
-static bool is_kind(const char *name, enum container_kind kind)
-{
-    enum container_kind guessed;
-    return container_guess(name, &guessed) && guessed == kind;
-}
-
-static bool is_cifar(const char *name)
-{
-    return is_kind(name, CONTAINER_CIFAR);
-}
-
-static bool is_idx(const char *name)
-{
-    return is_kind(name, CONTAINER_IDX);
-}
-
-static bool is_records(const char *name)
-{
-    return is_kind(name, CONTAINER_TFRECORD);
-}
-
 /* Class names are the lines of batches.meta.txt, or numbers if there is no such file. */
 static int name_cifar_classes(struct source *s, const char *sub, struct err *e)
 {
@@ -134,23 +113,26 @@ static int list_idx(struct source *s, const char *sub, const struct tree *files,
     return rc ? rc : name_numbers(s, e);
 }
 
-/* Lists the TFRecord files in dir/sub: by their name, or whatever it is by their first bytes. */
-static int list_record_files(const struct source *s, const char *sub, struct tree *files,
-                             struct err *e)
+/* Lists the containers of a kind in dir/sub: by their name, and TFRecord files, whose names may be
+ * others, also by their first bytes. */
+static int list_kind(const struct source *s, const char *sub, enum container_kind kind,
+                     struct tree *files, struct err *e)
 {
     int rc = tree_list(s->dir, sub, NULL, files, e);
     size_t kept = 0;
 
     for (size_t i = 0; i < files->count; i++) {
         char *name = files->paths[i];
-        bool known = is_records(name);
-        if (rc == 0 && !known && !filename_is_image(name)) {
+        enum container_kind guessed;
+        bool known = container_guess(name, &guessed);
+        if (rc == 0 && !known && kind == CONTAINER_TFRECORD && !filename_is_image(name)) {
             char *path = mem_textf(e, "%s/%s/%s", s->dir, sub ? sub : "", name);
             known = path && container_is_tfrecord(path);
+            guessed = CONTAINER_TFRECORD;
             rc = path ? 0 : -1;
             free(path);
         }
-        if (known)
+        if (known && guessed == kind)
             files->paths[kept++] = name;
         else
             free(name);
@@ -162,7 +144,7 @@ static int list_record_files(const struct source *s, const char *sub, struct tre
 static int list_shards(struct source *s, const char *sub, enum source_side side, struct err *e)
 {
     struct tree files;
-    int rc = list_record_files(s, sub, &files, e);
+    int rc = list_kind(s, sub, CONTAINER_TFRECORD, &files, e);
 
     for (size_t i = 0; rc == 0 && i < files.count; i++) {
         char name[512];
@@ -195,20 +177,19 @@ int record_files_list(struct source *s, struct err *e)
 {
     static const struct {
         const char *sub;
-        bool (*wanted)(const char *name); /* NULL: list_record_files */
+        enum container_kind kind;
         enum source_format format;
         int (*list)(struct source *s, const char *sub, const struct tree *files, struct err *e);
-    } kinds[] = {{NULL, is_cifar, SOURCE_CIFAR, list_cifar},
-                 {"cifar-10-batches-bin", is_cifar, SOURCE_CIFAR, list_cifar},
-                 {NULL, is_idx, SOURCE_IDX, list_idx},
-                 {NULL, NULL, SOURCE_TFRECORD, list_tfrecord},
-                 {"train", NULL, SOURCE_TFRECORD, list_tfrecord}};
+    } kinds[] = {{NULL, CONTAINER_CIFAR, SOURCE_CIFAR, list_cifar},
+                 {"cifar-10-batches-bin", CONTAINER_CIFAR, SOURCE_CIFAR, list_cifar},
+                 {NULL, CONTAINER_IDX, SOURCE_IDX, list_idx},
+                 {NULL, CONTAINER_TFRECORD, SOURCE_TFRECORD, list_tfrecord},
+                 {"train", CONTAINER_TFRECORD, SOURCE_TFRECORD, list_tfrecord}};
     int found = 0;
 
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds && found == 0; i++) {
         struct tree files;
-        found = kinds[i].wanted ? tree_list(s->dir, kinds[i].sub, kinds[i].wanted, &files, e)
-                                : list_record_files(s, kinds[i].sub, &files, e);
+        found = list_kind(s, kinds[i].sub, kinds[i].kind, &files, e);
         if (found == 0 && files.count) {
             s->format = kinds[i].format;
             found = kinds[i].list(s, kinds[i].sub, &files, e) ? -1 : 1;

@@ -164,8 +164,8 @@ static void check_mutations(void)
 
     for (uint64_t i = 0; i < 3000; i++) {
         char text[16384];
-        const char *source = model_source(model_find(i % 3 ? i % 3 == 1 ? "chips" : "unet"
-                                                     : "fcnn"));
+        const char *source = model_find(i % 3 ? i % 3 == 1 ? "chips" : "unet"
+                                                     : "fcnn")->text;
         struct err e = {0};
         size_t n = strlen(source);
 

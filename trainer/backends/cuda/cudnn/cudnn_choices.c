@@ -56,8 +56,7 @@ static bool is_sound(const char *value)
 static struct memo memo = {.name = "cudnn-choices",
                            .what = "the choice of cuDNN's engines",
                            .loss = "engines are timed again at each start",
-                           .is_sound = is_sound,
-                           .lock = PTHREAD_MUTEX_INITIALIZER};
+                           .is_sound = is_sound};
 
 bool cudnn_choices_find(const char *key, struct cudnn_choice *c)
 {

@@ -18,6 +18,7 @@
 #include "trainer/metric/image_loss.h"
 #include "trainer/metric/score.h"
 #include "trainer/network/network.h"
+#include "trainer/network/profile.h"
 #include "trainer/optim/optim.h"
 #include "trainer/passes/precision.h"
 
@@ -288,7 +289,7 @@ static bool has_op(struct network *n, const char *word)
 
     if (!out)
         bail_out("out of memory");
-    network_print_plan(n, out);
+    network_print_times(n, &(struct profile_peak){.of = "it"}, out);
     fclose(out);
     has = strstr(plan, word) != NULL;
     free(plan);
