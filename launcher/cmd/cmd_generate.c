@@ -62,9 +62,7 @@ static int generate_all(struct workspace *w, const struct run_plan *plan, struct
     }
     rc = rc || atomicfile_batch_commit(&files, e) ? -1 : 0;
     atomicfile_batch_abort(&files);
-    if (rc)
-        return -1;
-    if (make_split(w, e))
+    if (rc || make_split(w, e))
         return -1;
     log_info("wrote %zu run%s below %s/runs%s; 'sbatch submit_file.sh' in the folder of a run "
              "submits it by hand", plan->count, plural(plan->count), w->study.dir,

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "launcher/host/jsonio.h"
-#include "launcher/spec/spec_gpus.h"
 #include "launcher/spec/spec_source.h"
 #include "src/plural.h"
 
@@ -62,7 +61,7 @@ static int choose_gpus(struct spec_answer *a, struct err *e)
     long per_node = opt_gpus_per_node, per_task = opt_gpus_per_task;
 
     if (opt.is_tf && per_node < 0 && per_task != 0)
-        per_node = spec_gpus_count();
+        per_node = spec_source_count_gpus();
     if (opt.is_tf && per_task < 0 && per_node >= 0) {
         per_task = per_node / a->source.max_tasks;
         if (per_task == 0 && per_node > 0)
@@ -116,7 +115,7 @@ static int find_self(struct spec_answer *a, struct err *e)
     if (cluster_spec_find(&a->spec, a->spec.rank, &a->self, e))
         return -1;
     if (a->gpus_per_task > 0)
-        spec_gpus_encode(a->self.slot, a->gpus_per_task, &a->visible);
+        spec_source_add_gpus(a->self.slot, a->gpus_per_task, &a->visible);
     return 0;
 }
 

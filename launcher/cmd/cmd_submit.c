@@ -167,8 +167,7 @@ static int submit_plan(struct workspace *w, const struct run_plan *plan, int nre
                  "nevertheless)", counts.others, counts.others == 1 ? " is" : "s are");
     if (counts.left && !wait_for_all)
         return err_set(e, ERR_SCHED, "%zu run%s left for later: %s ('unetctl watch' submits them "
-                                     "as "
-                       "other jobs end, or type 'unetctl submit' again then)", counts.left,
+                       "as other jobs end, or type 'unetctl submit' again then)", counts.left,
                        counts.left == 1 ? " is" : "s are", counts.limit.text);
     if (counts.left)
         log_info("%zu run%s will be submitted as other jobs end: %s", counts.left,

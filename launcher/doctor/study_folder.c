@@ -175,7 +175,7 @@ static bool find_who(const struct stat *st, bool above, char *who, size_t size)
     return true;
 }
 
-bool rights_find_writer(const char *path, struct rights_writer *dst)
+bool study_folder_find_writer(const char *path, struct study_folder_writer *dst)
 {
     struct stat st;
     bool above = false;
@@ -201,12 +201,12 @@ void study_folder_check_rights(const struct workspace *w, struct findings *f)
         path_format(ledger, "%s/ledger.jsonl", w->ledger.dir), own_site ? w->site.file : "",
         w->templates, path_format(submit_file, "%s/submit_file.sh", w->templates),
         path_format(run_file, "%s/run_file.sh", w->templates)};
-    struct rights_writer writer;
+    struct study_folder_writer writer;
     char last[PATH_MAX] = "";
 
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-        if (!*paths[i] || (i > 5 && !*w->templates) || !rights_find_writer(paths[i], &writer) ||
-            strcmp(writer.path, last) == 0)
+        if (!*paths[i] || (i > 5 && !*w->templates) ||
+            !study_folder_find_writer(paths[i], &writer) || strcmp(writer.path, last) == 0)
             continue;
         strcpy(last, writer.path);
         findings_add(f, FINDING_WARNING, "rights", "%s may write %s, and so start commands as you",

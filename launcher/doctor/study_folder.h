@@ -17,7 +17,7 @@ void study_folder_check(const struct workspace *w, struct findings *f);
  * the ledger says what was submitted. */
 void study_folder_check_rights(const struct workspace *w, struct findings *f);
 
-struct rights_writer {
+struct study_folder_writer {
     char path[PATH_MAX]; /* the file or folder that others may change: the given one or one above */
     char who[128];       /* such as "every user" or "the group staff" */
 };
@@ -25,6 +25,6 @@ struct rights_writer {
 /* Finds out if another user than this one and root may write in path, a file or folder, or replace
  * it because a folder above it is open. A group of this user's name that is his primary group
  * counts as his own. Returns false also if path does not exist. */
-bool rights_find_writer(const char *path, struct rights_writer *dst);
+bool study_folder_find_writer(const char *path, struct study_folder_writer *dst);
 
 #endif

@@ -39,4 +39,16 @@ void spec_source_destroy(struct spec_source *s);
  * number. */
 int spec_source_number(const char *name, size_t *dst, struct err *e);
 
+/* GPUs of a node are counted and assigned in the same way as by TensorFlow's resolver for Slurm,
+ * with one exception. */
+
+/* Returns the number of devices in CUDA_VISIBLE_DEVICES up to the first that is invalid (0 if the
+ * variable is empty, where TensorFlow counts 1); without that variable the number that nvidia-smi
+ * lists, or -1 if it does not run. */
+int spec_source_count_gpus(void);
+
+/* Adds the devices of the task in a slot (its number on the node, from 0), as
+ * CUDA_VISIBLE_DEVICES: "2,3" for slot 1 with 2 per task. per_task must be positive. */
+void spec_source_add_gpus(int slot, int per_task, struct buf *dst);
+
 #endif

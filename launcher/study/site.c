@@ -83,6 +83,11 @@ const struct setting site_keys[] = {
     {0},
 };
 
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
 static int is_profile(const struct dirent *d)
 {
     const char *dot = strrchr(d->d_name, '.');
@@ -98,7 +103,7 @@ int site_names(char *names[SITE_NAMES_MAX + 1], size_t *count, struct err *e)
     *count = 0;
     if (paths_data("templates/sites", folder, sizeof folder, e))
         return -1;
-    int n = scandir(folder, &files, is_profile, alphasort);
+    int n = scandir(folder, &files, is_profile, NULL);
     for (int i = 0; i < n; i++) {
         *strrchr(files[i]->d_name, '.') = 0;
         if (*count < SITE_NAMES_MAX && (names[*count] = strdup(files[i]->d_name)))
@@ -107,6 +112,7 @@ int site_names(char *names[SITE_NAMES_MAX + 1], size_t *count, struct err *e)
     }
     free(files);
     names[*count] = NULL;
+    qsort(names, *count, sizeof *names, compare_names);
     return 0;
 }
 

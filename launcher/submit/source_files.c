@@ -131,10 +131,8 @@ static int list_files(const char *main, struct buf *dst, struct err *e)
         log_warn("%s: a change of %zu file%s is not noticed: scripts are hashed up to %d files, 1 "
                  "MiB each, 8 MiB in all", s.folder, s.left_out, plural((long)s.left_out),
                  SOURCE_FILES_MAX);
-    buf_add(dst, s.text.data ? s.text.data : "");
-    int rc = s.text.failed ? mem_fail(e) : 0;
-    buf_destroy(&s.text);
-    return rc;
+    *dst = s.text;
+    return dst->failed ? mem_fail(e) : 0;
 }
 
 /* Returns the lines of the files, those of the last call for the same script: a submission has many

@@ -12,7 +12,7 @@
 #define OTHER 5 /* a user and a group that are not the test's */
 
 static char above[64], folder[96], file[128];
-static struct rights_writer found;
+static struct study_folder_writer found;
 
 /* Gives the folder above, the folder and the file these modes, and asks about the file. */
 static bool is_open(mode_t of_above, mode_t of_folder, mode_t of_file)
@@ -20,7 +20,7 @@ static bool is_open(mode_t of_above, mode_t of_folder, mode_t of_file)
     chmod(above, of_above);
     chmod(folder, of_folder);
     chmod(file, of_file);
-    return rights_find_writer(file, &found);
+    return study_folder_find_writer(file, &found);
 }
 
 int main(void)
@@ -43,11 +43,11 @@ int main(void)
     is_str(found.path, above, "with its own path");
     ok(!is_open(01777, 0755, 0644), "a sticky folder above protects what is in it");
     chmod(folder, 01777);
-    ok(rights_find_writer(folder, &found), "but new files may be put into a sticky folder");
-    ok(!rights_find_writer("/tmp/none/such", &found), "what does not exist is not open");
+    ok(study_folder_find_writer(folder, &found), "but new files may be put into a sticky folder");
+    ok(!study_folder_find_writer("/tmp/none/such", &found), "what does not exist is not open");
     if (geteuid() == 0) {
         is_open(0755, 0755, 0664);
-        ok(!rights_find_writer(file, &found), "root's group counts as root");
+        ok(!study_folder_find_writer(file, &found), "root's group counts as root");
         if (chown(file, 0, OTHER) == 0)
             ok(is_open(0755, 0755, 0664) && strncmp(found.who, "the group ", 10) == 0,
                "a group that may write is found: %s", found.who);

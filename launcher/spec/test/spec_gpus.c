@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/spec/spec_gpus.h"
+#include "launcher/spec/spec_source.h"
 
 #include <unistd.h>
 
@@ -10,7 +10,7 @@ static void encodes(int slot, int per_task, const char *want)
 {
     struct buf b = {0};
 
-    spec_gpus_encode(slot, per_task, &b);
+    spec_source_add_gpus(slot, per_task, &b);
     is_str(b.data, want, "task %d of a node, %d each", slot, per_task);
     buf_destroy(&b);
 }
@@ -18,20 +18,20 @@ static void encodes(int slot, int per_task, const char *want)
 int main(void)
 {
     setenv("CUDA_VISIBLE_DEVICES", "0,1,3", 1);
-    is_int(spec_gpus_count(), 3, "each name is a device");
+    is_int(spec_source_count_gpus(), 3, "each name is a device");
     setenv("CUDA_VISIBLE_DEVICES", "GPU-1234", 1);
-    is_int(spec_gpus_count(), 1, "a UUID is a device");
+    is_int(spec_source_count_gpus(), 1, "a UUID is a device");
     setenv("CUDA_VISIBLE_DEVICES", "", 1);
-    is_int(spec_gpus_count(), 0, "an empty list has no devices");
+    is_int(spec_source_count_gpus(), 0, "an empty list has no devices");
     setenv("CUDA_VISIBLE_DEVICES", "-1", 1);
-    is_int(spec_gpus_count(), 0, "-1 is not a device");
+    is_int(spec_source_count_gpus(), 0, "-1 is not a device");
     setenv("CUDA_VISIBLE_DEVICES", "0,2,-1,3", 1);
-    is_int(spec_gpus_count(), 2, "-1 hides the names after it");
+    is_int(spec_source_count_gpus(), 2, "-1 hides the names after it");
     setenv("CUDA_VISIBLE_DEVICES", "NoDevFiles", 1);
-    is_int(spec_gpus_count(), 0, "Slurm's NoDevFiles is not a device");
+    is_int(spec_source_count_gpus(), 0, "Slurm's NoDevFiles is not a device");
     unsetenv("CUDA_VISIBLE_DEVICES");
     setenv("PATH", "/nonexistent", 1);
-    is_int(spec_gpus_count(), -1, "without nvidia-smi the number is unknown");
+    is_int(spec_source_count_gpus(), -1, "without nvidia-smi the number is unknown");
     encodes(0, 1, "0");
     encodes(3, 1, "3");
     encodes(0, 2, "0,1");
