@@ -47,13 +47,13 @@ static const struct cli_group groups[] = {
 static const struct cli_program program = {
     .name = "unetctl",
     .version = PACKAGE_VERSION,
-    .summary = "data-parallel scaling studies of image segmentation on Slurm",
+    .summary = "scaling studies of trainings and other programs on Slurm",
     .env_prefix = "UNETCTL_",
     .commands = commands,
     .groups = groups,
     .elsewhere = remote_elsewhere,
     .description =
-        "A study trains the same network on 1, 2, ... N GPUs. unetctl renders the job scripts,\n"
+        "A study runs one training or program on 1, 2, ... N GPUs. unetctl renders the job scripts,\n"
         "submits them exactly once, watches them, collects their logs, and reports how much\n"
         "faster N GPUs are, how the quality changes, and how many GPUs are worth paying for.\n",
     .files =

@@ -12,11 +12,12 @@
 #include <unistd.h>
 
 #include "src/log.h"
+#include "src/mem.h"
 
 struct atomicfile {
     char *path; /* the final path, with symbolic links resolved */
-    char *tmp;
-    FILE *stream;
+    char *tmp;    /* in a batch, NULL after the rename */
+    FILE *stream; /* in a batch, NULL after all was written */
     bool is_new; /* commit fails if path exists by then */
 };
 
@@ -75,32 +76,23 @@ static int create_tmp(const char *path, char **tmp, mode_t mode)
 
 struct atomicfile *atomicfile_open(const char *path, mode_t mode, struct err *e)
 {
-    struct atomicfile *a = calloc(1, sizeof *a);
+    struct atomicfile *a = mem_zero(1, sizeof *a, e);
 
-    if (!a) {
-        err_errno(e, ERR_INTERNAL, ENOMEM, "cannot write %s", path);
-        return NULL;
-    }
-    a->path = resolve_link(path, e);
-    if (!a->path) {
+    if (!a || !(a->path = resolve_link(path, e))) {
         destroy(a);
         return NULL;
     }
     int fd = create_tmp(a->path, &a->tmp, mode);
-    if (fd < 0) {
-        err_errno(e, ERR_INTERNAL, errno, "cannot write %s", path);
-        destroy(a);
-        return NULL;
-    }
-    a->stream = fdopen(fd, "w");
-    if (!a->stream) {
-        err_errno(e, ERR_INTERNAL, errno, "cannot write %s", path);
+    a->stream = fd < 0 ? NULL : fdopen(fd, "w");
+    if (a->stream)
+        return a;
+    err_errno(e, ERR_INTERNAL, errno, "cannot write %s", path);
+    if (fd >= 0) {
         close(fd);
         unlink(a->tmp);
-        destroy(a);
-        return NULL;
     }
-    return a;
+    destroy(a);
+    return NULL;
 }
 
 FILE *atomicfile_stream(struct atomicfile *a)
@@ -114,7 +106,8 @@ void atomicfile_abort(struct atomicfile *a)
         return;
     if (a->stream)
         fclose(a->stream);
-    unlink(a->tmp);
+    if (a->tmp)
+        unlink(a->tmp);
     destroy(a);
 }
 
@@ -159,8 +152,7 @@ int atomicfile_sync_folder(const char *path, struct err *e)
 static int refuse_existing(const char *path, struct err *e)
 {
     return err_set(e, ERR_CONFIG, "%s exists already, and nothing is overwritten; give another "
-                                  "name, "
-                   "or remove it", path);
+                   "name, or remove it", path);
 }
 
 int atomicfile_check_new(const char *path, struct err *e)
@@ -251,81 +243,50 @@ int atomicfile_write_new(const char *path, const void *data, size_t n, mode_t mo
     return write_whole(atomicfile_create(path, mode, e), data, n, e);
 }
 
-/* Returns 0, or -1 with errno. */
-static int write_all(int fd, const char *data, size_t n)
-{
-    while (n > 0) {
-        ssize_t written = write(fd, data, n);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return -1;
-        data += written;
-        n -= (size_t)written;
-    }
-    return 0;
-}
-
-/* Writes data to a new temporary file for pair->path and sets pair->tmp, which the caller frees.
- * Returns 0, or -1 with errno and without a file. */
-static int write_tmp(struct atomicfile_pair *pair, const void *data, size_t n, mode_t mode)
-{
-    int fd = create_tmp(pair->path, &pair->tmp, mode);
-    int rc = fd < 0 ? -1 : write_all(fd, data, n);
-    int saved = errno;
-
-    if (fd >= 0 && close(fd) && rc == 0) {
-        rc = -1;
-        saved = errno;
-    }
-    if (fd >= 0 && rc)
-        unlink(pair->tmp);
-    errno = saved;
-    return rc;
-}
-
 int atomicfile_batch_add(struct atomicfile_batch *b, const char *path, const void *data, size_t n,
                          mode_t mode, struct err *e)
 {
-    struct atomicfile_pair *grown = realloc(b->files, (b->count + 1) * sizeof *grown);
+    struct atomicfile **grown = realloc(b->files, (b->count + 1) * sizeof(struct atomicfile *));
 
     if (!grown)
         return err_errno(e, ERR_INTERNAL, ENOMEM, "cannot write %s", path);
     b->files = grown;
-    struct atomicfile_pair pair = {.path = resolve_link(path, e)};
-    if (!pair.path)
+    struct atomicfile *a = atomicfile_open(path, mode, e);
+    if (!a)
         return -1;
-    if (write_tmp(&pair, data, n, mode)) {
+    bool failed = n && fwrite(data, 1, n, a->stream) != n;
+    FILE *stream = a->stream;
+    a->stream = NULL;
+    if (fclose(stream) || failed) {
         err_errno(e, ERR_INTERNAL, errno, "cannot write %s", path);
-        free(pair.path);
-        free(pair.tmp);
+        atomicfile_abort(a);
         return -1;
     }
-    b->files[b->count++] = pair;
+    b->files[b->count++] = a;
     return 0;
 }
 
 static int rename_batch(struct atomicfile_batch *b, struct err *e)
 {
     for (size_t i = 0; i < b->count; i++) {
-        struct atomicfile_pair *pair = &b->files[i];
-        if (pair->tmp && rename(pair->tmp, pair->path))
-            return err_errno(e, ERR_INTERNAL, errno, "cannot write %s", pair->path);
-        log_debug("wrote %s", pair->path);
-        free(pair->tmp);
-        pair->tmp = NULL;
+        struct atomicfile *a = b->files[i];
+        if (rename(a->tmp, a->path))
+            return err_errno(e, ERR_INTERNAL, errno, "cannot write %s", a->path);
+        log_debug("wrote %s", a->path);
+        free(a->tmp);
+        a->tmp = NULL;
     }
     return 0;
 }
 
 static int sync_batch(const struct atomicfile_batch *b, struct err *e)
 {
-    const char *file = !b->count ? NULL : b->files[0].tmp ? b->files[0].tmp : b->files[0].path;
-    int fd = file ? open(file, O_RDONLY | O_CLOEXEC) : -1;
-    int rc = !file ? 0 : fd < 0 ? -1 : syncfs(fd);
+    const struct atomicfile *a = b->count ? b->files[0] : NULL;
+    int fd = a ? open(a->tmp ? a->tmp : a->path, O_RDONLY | O_CLOEXEC) : -1;
+    int rc = !a ? 0 : fd < 0 ? -1 : syncfs(fd);
 
     if (rc)
-        err_errno(e, ERR_INTERNAL, errno, "cannot write %s", b->files[0].path);
+        err_errno(e, ERR_INTERNAL, errno, "cannot write %s", a->path);
     if (fd >= 0)
         close(fd);
     return rc;
@@ -341,12 +302,8 @@ int atomicfile_batch_commit(struct atomicfile_batch *b, struct err *e)
 
 void atomicfile_batch_abort(struct atomicfile_batch *b)
 {
-    for (size_t i = 0; i < b->count; i++) {
-        if (b->files[i].tmp)
-            unlink(b->files[i].tmp);
-        free(b->files[i].tmp);
-        free(b->files[i].path);
-    }
+    for (size_t i = 0; i < b->count; i++)
+        atomicfile_abort(b->files[i]);
     free(b->files);
     *b = (struct atomicfile_batch){0};
 }

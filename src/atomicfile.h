@@ -53,9 +53,7 @@ int atomicfile_check_own(const char *path, const char *mark, struct err *e);
  * commit syncs the file system, renames all files, and syncs again. That waits for the disk
  * twice in all instead of twice per file. A zeroed struct is an empty batch. */
 struct atomicfile_batch {
-    struct atomicfile_pair {
-        char *path, *tmp; /* tmp is NULL after the rename */
-    } * files;
+    struct atomicfile **files;
     size_t count;
 };
 

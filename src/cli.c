@@ -478,8 +478,7 @@ static void print_man(const struct cli_program *p)
         printf(".fi\n");
     }
     printf(".SH ENVIRONMENT\nThe variable %s and an option's name in capitals, with _ for -, sets "
-           "an "
-           "option that is not on the command line.\n.SH EXIT STATUS\n", p->env_prefix);
+           "an option that is not on the command line.\n.SH EXIT STATUS\n", p->env_prefix);
     for (const char *const *s = codes; *s; s += 2)
         printf(".TP\n.B %s\n%s\n", s[0], s[1]);
     if (p->files) {

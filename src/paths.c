@@ -71,8 +71,7 @@ static int find_part(const char *variable, const char *installed, const char *na
     look_once();
     if (!*bindir)
         return err_set(e, ERR_INTERNAL, "cannot find the folder of this program (is /proc "
-                                        "mounted?); "
-                       "set %s to the folder that has %s", variable, name);
+                       "mounted?); set %s to the folder that has %s", variable, name);
     if (*source_dir) {
         if (try_folder(bindir, name, access_mode, dst, size) ||
             try_folder(source_dir, name, access_mode, dst, size))

@@ -33,10 +33,18 @@ static bool has_nan(const double *src, size_t n)
     return false;
 }
 
-static int compare_doubles(const void *a, const void *b)
+void stat_sort(double *values, size_t n) /* Shell's, with Gonnet's gaps */
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    for (size_t gap = n; gap > 1;) {
+        gap = gap > 2 ? (5 * gap - 1) / 11 : 1;
+        for (size_t i = gap; i < n; i++) {
+            double value = values[i];
+            size_t k = i;
+            for (; k >= gap && values[k - gap] > value; k -= gap)
+                values[k] = values[k - gap];
+            values[k] = value;
+        }
+    }
 }
 
 double stat_median(const double *src, size_t n)
@@ -46,7 +54,7 @@ double stat_median(const double *src, size_t n)
     if (!sorted)
         return NAN;
     memcpy(sorted, src, n * sizeof *sorted);
-    qsort(sorted, n, sizeof *sorted, compare_doubles);
+    stat_sort(sorted, n);
     double value = n % 2 ? sorted[n / 2] : 0.5 * sorted[n / 2 - 1] + 0.5 * sorted[n / 2];
     free(sorted);
     return value;

@@ -8,6 +8,9 @@
 
 double stat_mean(const double *src, size_t n);
 
+/* Sorts values in place, ascending; there is no NaN among them. */
+void stat_sort(double *values, size_t n);
+
 /* Sample standard deviation (denominator n - 1), computed in two passes. */
 double stat_stddev(const double *src, size_t n);
 

@@ -9,7 +9,7 @@
 #   unlike FILE REGEX TEXT
 #   skip_all REASON              the prerequisite is missing: the whole file is skipped
 #   skip REASON TEXT
-#   valid SCHEMA TEXT FILE...    each file, or each of its lines, is as logs/SCHEMA.schema.json says
+#   broken GLOB...               these files, below $TMP, are on purpose not as their schemas say
 #   wait_until SECONDS COMMAND   polls; false when time is up
 #   done_testing                 last line of every test
 
@@ -39,6 +39,7 @@ case $(mpirun --version 2>/dev/null) in
 *' 5.'*) export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe ;; # 6 warns of it
 esac
 
+if [ -n "${KEPT_JSON:-}" ]; then KEPT_JSON+=/${0##*/} && mkdir -p "$KEPT_JSON"; fi
 TMP=$(cd "$(mktemp -d "${TMPDIR:-/tmp}/unetctl-t.XXXXXX")" && pwd -P)
 OUT=$TMP/.out ERR=$TMP/.err
 export HOME=$TMP/home XDG_STATE_HOME=$TMP/home/state XDG_CONFIG_HOME=$TMP/home/config
@@ -73,6 +74,7 @@ ok() {
         report 1 "$text"
         { echo "command: $*"; cat "$OUT" "$ERR"; } | diag
     fi
+    keep_printed 0 "$@"
 }
 is() {
     if [ "$1" = "$2" ]; then report 0 "$3"; else
@@ -89,6 +91,7 @@ exits() {
         report 1 "$text"
         { echo "command: $*"; echo "exit code $got, want $want"; cat "$OUT" "$ERR"; } | diag
     fi
+    keep_printed $got "$@"
 }
 like() {
     if grep -Eq -- "$2" "$1"; then report 0 "$3"; else
@@ -110,16 +113,37 @@ skip() {
     test_n=$((test_n + 1))
     echo "ok $test_n - $2 # skip $1"
 }
-valid() {
-    python3 "$srcdir/t/schemas.py" "$1" "${@:3}" >"$TMP/.valid" 2>&1
-    case $? in
-    77) skip "python3-jsonschema is not installed" "$2" ;;
-    0) report 0 "$2" ;;
-    *)
-        report 1 "$2"
-        diag <"$TMP/.valid"
-        ;;
+# t/run-tests checks all JSON that tests keep in $KEPT_JSON by one t/schemas.py: what `ok` and
+# `exits` saw of --json, and up to KEPT files of each name that are there in the end.
+KEPT=20 nprinted=0 broken=()
+broken() { broken+=("$@"); }
+keep_printed() { # CODE COMMAND...
+    local code=$1 kind=${3:-} from=$OUT all=" ${*:2} "
+    shift
+    [[ -n ${KEPT_JSON:-} && $all == *' --json '* && ${1##*/} == unet* ]] || return 0
+    case $kind in
+    data | site | template | sandbox) kind+=-${3:-} ;;
+    model) kind=model-info ;;
+    report) if [[ $all == *' --predict '* ]]; then kind=predict; fi ;;
     esac
+    if [[ $kind =~ report|predict && $all =~ ' --json '([^ -][^ ]*) ]]; then
+        [ "$code" = 0 ] || return 0
+        from=${BASH_REMATCH[1]}
+    fi
+    [ ! -s "$from" ] || cp "$from" "$KEPT_JSON/$kind.$((nprinted += 1)).json"
+}
+keep_files() {
+    local file name names=() list=() not=()
+    local -A n
+    for name in {run,split,model,left,rounds,bandwidth,'rank-[0-9]*',report,extra-p}.json \
+        {record,ledger}.jsonl DONE FAILED; do names+=(-o -name "$name"); done
+    for file in ${broken[@]+"${broken[@]}"}; do not+=(! -path "./$file"); done
+    while IFS= read -rd '' file; do
+        name=${file##*/}
+        n[$name]=$((${n[$name]:-0} + 1))
+        [ "${n[$name]}" -gt $KEPT ] || list+=("$file")
+    done < <(cd "$TMP" && find . -type f -size +0 \( "${names[@]:1}" \) "${not[@]}" -print0)
+    [ ${#list[@]} -eq 0 ] || (cd "$TMP" && cp --parents -- "${list[@]}" "$KEPT_JSON")
 }
 wait_until() {
     local end=$((SECONDS + $1))
@@ -133,6 +157,7 @@ shared() { # PATH: fails when the shared data is absent
     [ -e "$UNETCTL_SHARED/$1" ]
 }
 done_testing() {
+    [ -z "${KEPT_JSON:-}" ] || keep_files
     echo "1..$test_n"
     [ $test_failed = 0 ]
     exit

@@ -35,6 +35,7 @@ sandbox_up() {
     done
     cleanup_hooks+=(sandbox_down)
     unset UNET_GPUS # its jobs have it by themselves
+    export UNETCTL_MARKER_S=5 # its markers are visible at once
     if ! unetctl sandbox up --mode "${SANDBOX_MODE:-auto}" "$@" >"$OUT" 2>"$ERR"; then
         diag <"$ERR"
         echo "Bail out! no sandbox: $(paste -sd " " "$ERR")"

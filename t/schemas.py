@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """schemas.py [--mutate] SCHEMA FILE... [-- [--mutate] SCHEMA FILE...]...: is each file, or each line of one that has
 several documents, as logs/SCHEMA.schema.json says? With --mutate the first document must also be refused with a value
-of another type, a further key in an object, or without a required key. Exits with 77 if jsonschema is missing."""
+of another type, a further key in an object, or without a required key. `--kept FOLDER` checks what tests have kept
+there (t/lib.sh): the name of a file without its end is the schema's. Exits with 77 if jsonschema is missing."""
+import collections
 import copy
 import json
 import os
@@ -16,6 +18,7 @@ except ImportError:
     sys.exit(77)
 warnings.simplefilter("ignore", DeprecationWarning)
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "logs")
+LIKE = 3  # the most documents of a shape that are checked
 OTHER = [[]]  # no document has this anywhere
 
 
@@ -137,8 +140,46 @@ def check(schemas, mutating, name, paths):
     return bad
 
 
+def shape(value):
+    """What a document has of keys and types; a list has what its items have."""
+    if isinstance(value, dict):
+        return tuple((key, shape(item)) for key, item in sorted(value.items()))
+    return frozenset(map(shape, value)) if isinstance(value, list) else type(value)
+
+
+def check_kept(schemas, folder):
+    """Checks LIKE documents of each kind and shape, prints what is wrong, and returns whether anything is."""
+    validators, numbers, bad = {}, collections.Counter(), 0
+    seen = collections.Counter()
+    for place, _, names in sorted(os.walk(folder)):
+        for name, path in sorted((name, os.path.join(place, name)) for name in names):
+            kind = name.partition(".")[0].partition("-0")[0].lower()
+            kind = "rank" if kind.startswith("rank-") else kind
+            if kind not in validators:
+                validators[kind] = create_validator(schemas, kind + ".schema.json")
+            try:
+                documents = read_documents(path)
+            except (OSError, ValueError) as e:
+                print(f"{os.path.relpath(path, folder)}: {e}")
+                bad += 1
+                continue
+            for i, document in enumerate(documents):
+                seen[kind, shape(document)] += 1
+                if seen[kind, shape(document)] > LIKE:
+                    continue
+                numbers[kind] += 1
+                error = jsonschema.exceptions.best_match(validators[kind].iter_errors(document))
+                if error:
+                    print(f"{os.path.relpath(path, folder)}, document {i}: {error.json_path}: {error.message[:300]}")
+                    bad += 1
+    print(f"schemas: {sum(numbers.values())} documents of {len(numbers)} kinds, {bad} are not as their schemas say")
+    return bad > 0
+
+
 def main(words):
     schemas = read_schemas()
+    if words[0] == "--kept":
+        return check_kept(schemas, words[1])
     bad = False
     while words:
         end = words.index("--") if "--" in words else len(words)

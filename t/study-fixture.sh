@@ -9,6 +9,7 @@
 #                                        a finished attempt: epochs of 3*SECONDS, SECONDS, ...
 #   add_run DIR GPUS SEED SECONDS IOU [OVERSUBSCRIBED]   the two together, attempt 1
 
+broken '*/run.json' # which have only what collect and report read
 make_study() {
     mkdir -p "$1/runs" "$1/data"
     printf 'name: %s\ngpus: %s\nseeds: %s\ndata:\n  dir: data\n  height: 32\n  width: 32\n' "$2" \

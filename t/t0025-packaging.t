@@ -67,7 +67,8 @@ ok "import unetctl imports nothing else" imported 'import sys, unetctl, unetctl_
 assert unetctl_run.Run is unetctl.Run
 sys.exit(", ".join({"numpy", "PIL", "pandas", "matplotlib", "mlflow"} & set(sys.modules)) or 0)'
 mkdir "$TMP/report"
-echo '{"schema": 1, "study": "s", "engines": [], "runs": []}' >"$TMP/report/report.json"
+echo '{"schema": 1, "study": "s", "created": "", "version": "", "engines": [], "pairs": [], "rule": "",
+    "rules": [], "problems": [], "runs": []}' >"$TMP/report/report.json"
 exits 1 "without pandas" imported "import sys; sys.modules['pandas'] = None
 import unetctl; unetctl.load('$TMP').series"
 like "$ERR" "^unetctl.study.StudyError: pandas is not installed, .*: type 'pip install pandas'$" \
@@ -80,7 +81,7 @@ targets=$(grep -oE '(templates|python)/[^ ]+' launcher/script/Makefile.inc)
 ok "templates/sites/generic.yaml is installed" grep -qx 'templates/sites/generic.yaml' <<<"$targets"
 while read -r file; do
     ok "$file is installed" grep -qxF "$file" <<<"$targets"
-done < <(find python -type f -not -path '*/__pycache__/*' -not -path '*/build/*' -not -path '*/test/*' \
+done < <(find -L python -type f -not -path '*/__pycache__/*' -not -path '*/build/*' -not -path '*/test/*' \
     -not -path '*.egg-info/*')
 while read -r option; do
     ok "configure has --with-$option" grep -q "^UNETCTL_WITH(\[$option\]" configure.ac

@@ -107,6 +107,7 @@ if mount -t tmpfs -o size=2m none disk 2>/dev/null; then
     echo hang >disk/s/behave
     exits 0 "three runs are submitted" unetctl submit -C disk/s --gpus 1..3
     ledger=disk/s/.unetctl/ledger.jsonl
+    broken $ledger
     size=$(wc -c <$ledger)
     head -c $((4095 - size % 4096)) /dev/zero | tr '\0' x >>$ledger
     echo >>$ledger

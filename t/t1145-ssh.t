@@ -25,6 +25,9 @@ exits 0 "init --ssh" unetctl init lap --ssh "cluster:~/my study's" --site local 
 like lap/study.yaml '^site: \{ssh: "cluster", folder: "~/my study.s", site: "local"\}' \
     "study.yaml here names the host"
 like "$folder/study.yaml" '^site: local' "there it names the site"
+exits 2 "init --ssh with a text that is no host" unetctl init other --ssh -oProxyCommand=x -- ./sim
+like "$ERR" "^unetctl: error: --ssh: '-oProxyCommand=x' must be a host" "it says what is wrong"
+ok "and leaves no folder" test ! -e other
 cd lap || exit 255
 exits 0 "plan" unetctl plan --gpus 1,2
 like "$OUT" '^command-g02-s1 ' "plan lists runs"
@@ -49,8 +52,19 @@ is "$(cd logs && echo ?in* log_9*)" 'mine log_9*' "a log that is not there is re
 exits 2 "report -o of a folder elsewhere" unetctl report -o ../out
 like "$ERR" '^unetctl: error: report: --output \.\./out: only files in .*/lap are also on cluster' \
     "it says which files are in both places"
-exits 2 "report of two studies" unetctl report . "$there/my study's"
-like "$ERR" 'the study \. is on cluster; name it alone, or its logs' "it says what to type"
+exits 2 "report of a study there and one here" unetctl report . "$there/my study's" -o both
+like "$ERR" 'the study \. is on cluster, and .*my study.s is not: .*; .unetctl report --logs \./logs' \
+    "it says what to type"
+mkdir ../lap2 && cp sim ../lap2
+exits 0 "a second study on the host" unetctl init ../lap2 --ssh "cluster:~/second one" --site local --name other \
+    --set 'log.pattern=^Performance: +(?<ns_per_day>\S+)' -- ./sim '{{gpus}}' '{{steps}}'
+exits 0 "submit --wait" unetctl submit -C ../lap2 --gpus 1,2 --wait
+exits 2 "report of both" unetctl report . ../lap2
+like "$ERR" 'the study \. is on cluster; name the report.s folder in it: -o \./FOLDER' "needs a folder in both places"
+exits 0 "report of both" unetctl report . ../lap2 -o both
+like both/report.md 'other' "is copied, with both studies"
+exits 0 "status of both" unetctl status ../lap2 .
+is "$(grep -c '^command-g01-s1 .*COMPLETED' "$OUT")" 2 "shows the runs of both"
 exits 0 "report of the logs here" unetctl report --logs logs -o only
 touch hang
 exits 0 "submit after a file changed" unetctl submit --gpus 3
@@ -65,7 +79,7 @@ like "$OUT" '77' "variables of settings arrive"
 
 # ---- words, and shells of the host
 word=$'a\'b "c" $(touch ../pwned) `touch ../pwned` \\n\n*~!1 {x,y};&|<>%s\tz\303\274'
-for shell in zsh fish; do
+for shell in zsh fish tcsh bsd-csh; do
     [ -n "$(command -v $shell)" ] || continue
     echo $shell >"$TMP/ssh/shell"
     unetctl config -s "command.args=[$(python3 -c 'import json, sys; print(json.dumps(sys.argv[1].replace("\n", "").replace("\t", "")))' "$word")]" \

@@ -116,10 +116,11 @@ for channels in 3 8; do
         'static const struct test_case cases[] = {'
 done
 
-build() { make unetctl >"$OUT" 2>&1 || { diag <"$OUT"; return 1; }; }
+# What it compiles is not run for long.
+build() { make CFLAGS=-O0 unetctl >"$OUT" 2>&1 || { diag <"$OUT"; return 1; }; }
 # Files that do not use the op need not be compiled again because of its declaration in op.h.
 build_opcheck() {
-    make -o trainer/core/op.h -o trainer/backends/ref/ref.h \
+    make CFLAGS=-O0 -o trainer/core/op.h -o trainer/backends/ref/ref.h \
         -o trainer/backends/cpu/norm/norm_kernels.h trainer/ops/test/opcheck.t >"$OUT" 2>&1 ||
         { diag <"$OUT"; return 1; }
 }

@@ -65,6 +65,7 @@ refuses() { # CODE FILE TEXT COMMAND...
     like "$ERR" "$file.*schema 2 is of a later version.* use the version that wrote it" \
         "$text: the error has the file and what to do"
 }
+broken '*/command-*/DONE' # of version 0.1.0, without a number
 later() { # FILE: the same with the next schema, within a fresh copy of the study
     rm -rf later
     copy_study "$version" later

@@ -36,6 +36,7 @@ like <(tr '\n' ' ' <"$OUT") 'connected by measured \(by unetctl doctor --bandwid
 exits 0 "--links replaces them" unetctl report -C here "${facts[@]}" --links 10:100,1:1000
 unlike "$OUT" 'measured \(by' "given links apply"
 echo '{"schema":1}' >here/bandwidth.json
+broken here/bandwidth.json
 exits 7 "a damaged file is refused" unetctl report -C here "${facts[@]}"
 like "$ERR" "bandwidth.json: it is damaged; 'unetctl doctor --bandwidth" "the error says what to do"
 
@@ -48,7 +49,6 @@ like "$OUT" '^ok +bandwidth +5 ranks by mpi: .*; ranks of the same node exchange
     "both kinds of links are printed"
 is "$(field one/bandwidth.json 'd["hosts"], [len(s["links"]) for s in d["sizes"][:3]]')" \
     "(['node1', 'node1', 'node2', 'node2', 'node3'], [10, 10, 10])" "all pairs are measured"
-valid bandwidth "the file is as its schema says" one/bandwidth.json
 exits 0 "so are 3 ranks in an allocation" login salloc -Q -N2 -n3 --gpus-per-task=1 \
     unetctl doctor -C one --bandwidth --in-allocation
 like "$OUT" '^ok +bandwidth +3 ranks by mpi' "of which it has the number"

@@ -9,6 +9,7 @@
 # shellcheck source=t/study.sh
 . "$srcdir/t/study.sh"
 sandbox_up --nodes 1 --gpus-per-node 2
+unset UNETCTL_MARKER_S
 late() { # SECONDS COMMAND...
     LATE=$1 LD_PRELOAD=$builddir/t/late.so ASAN_OPTIONS=verify_asan_link_order=0 "${@:2}"
 }

@@ -82,6 +82,32 @@ exits 0 "nothing is left out" unetctl submit --gpus 5 -- --hold
 unlike "$ERR" 'left out' "of later jobs"
 exits 0 "all are cancelled" unetctl cancel --yes
 
+# ---- in one job of several runs
+ok "all nodes are idle" wait_until 60 idle
+cd ..
+mkdir nvml && ${CC:-cc} -I"$builddir" -shared -fPIC -w -o nvml/libnvidia-ml.so.1 "$srcdir/t/nvml.c"
+make_step_study packed sandbox -s slurm.exclude_after=1
+cp packed/site.yaml healthy.yaml
+sed -i "s|^env:|&\n  UNET_GPUS: auto\n  LD_LIBRARY_PATH: $TMP/nvml\n  NVML_XID: 0.3|" packed/site.yaml
+cd packed || exit 255
+echo hang >behave
+exits 0 "two runs" unetctl submit --gpus 1,3 --one-allocation -- --nodelist='node[1-2]'
+notes=(runs/unet-g0{1,3}-s1/attempt-1/bad-nodes)
+ok "an XID of the hardware is noted" wait_until 60 test -s "${notes[0]}" -a -s "${notes[1]}"
+is "$(cat "${notes[@]}" | sed 's/^[0-9]* \(node[12]\) XID 79 of GPU-.*/\1/' | sort -u | paste -sd' ')" "node1 node2" \
+    "by the runs for their nodes"
+exits 0 "all are cancelled" unetctl cancel --yes
+ok "they end" wait_until 100 shows 1 CANCELLED
+cp ../healthy.yaml site.yaml
+rm behave
+exits 0 "a run is resumed in one job" unetctl resume unet-g01-s1 --one-allocation --wait
+like "$ERR" 'nodes left out: node1 \(1 note.*node2 \(1 note' "which leaves both nodes out"
+unlike runs/unet-g01-s1/attempt-2/step-nodes 'node[12]$' "and ran elsewhere"
+exits 0 "another on one of them" unetctl submit --gpus 2 --one-allocation --wait -- --nodelist=node1
+unetctl doctor >"$OUT" 2>/dev/null
+like "$OUT" '^[a-z]+ +nodes +node2: 1 note' "the other node keeps its note"
+unlike "$OUT" 'nodes +node1' "and a run that is done clears that of its own"
+
 # ---- the same nodes for all repeats
 ok "all nodes are idle" wait_until 60 idle
 cd ..

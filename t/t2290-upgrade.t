@@ -73,6 +73,7 @@ fi
 
 # ---- a trainer that is older than unetctl
 sed 's/"epochs"/"sharpness": 3, "epochs"/' study/runs/unet-g01-s1/run.json >run.json
+broken run.json
 exits 3 "a setting of a later unetctl" unet-train train --run run.json --out other
 like "$ERR" 'train.sharpness: unknown key; .*unet-train 99.1' "is named, with the trainer's version"
 

@@ -135,9 +135,12 @@ like "$ERR" '[1-9][0-9]* of [1-9][0-9]* kernels failed their check; .*have the G
     "it has the number of wrong kernels and what to do"
 like "$OUT" '^kernels  *[1-9][0-9]* checked, [1-9][0-9]* of them right: .*on GPU 0 gives wrong' \
     "it lists their faults"
-exits 0 "devices --check of a GPU that works" env CUDA_VISIBLE_DEVICES=0 \
-    "$emulated" devices --check --backend cuda --json
-like "$OUT" '"kernels":\{"checked":([1-9][0-9]*),"right":\1,"faults":""\}' "all kernels are right"
+if [ -n "${EXHAUSTIVE:-}" ]; then # trainer/backends/cuda/test/cuda_check.c has single kernels
+    exits 0 "devices --check of a GPU that works" env CUDA_VISIBLE_DEVICES=0 \
+        "$emulated" devices --check --backend cuda --json
+    like "$OUT" '"kernels":\{"checked":([1-9][0-9]*),"right":\1,"faults":""\}' \
+        "all kernels are right"
+fi
 
 exits 0 "two ranks, a device each" \
     "${train[@]}" --backend cuda --gpus 2 --set data.split="$split" --out two --batch-size 2

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The times that bench/gpu/predict.py predicts: their arithmetic by hand, and the table of
-# calibration in doc/PERFORMANCE.md. No GPU is needed, nor CUDA.
+# calibration in doc/PERFORMANCE.md; and the spills that t/ptx/check.py finds. No GPU is needed, nor
+# CUDA.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 
@@ -72,4 +73,17 @@ limit, bound, late = launch_seconds(adam._replace(footprint=0), GPUS["H100"], c)
 assert limit == "issue" and math.isclose(bound, 8000000 / 4 / (132 * 1.98e9)), (limit, bound)
 assert math.isclose(late, bound / ON_CHIP * 132 / 28 + IN_GRAPH), late
 PY
+
+# What ptxas reports of registers.
+mkdir -p ptx/80
+ptxas() { printf 'ptxas info    : Function properties for %s\n    0 bytes stack frame, %s bytes spill %s' \
+    "$1" "$2" "stores, $3 bytes spill loads"; }
+{ ptxas _ZL9dice_grad9dice_args 24 20 && echo && ptxas _Z8mma_conv8mma_args 0 0; } >ptx/80/a.log
+spills() { builddir=. PYTHONPATH=$srcdir/t/ptx python3 -c 'import check
+print(check.check_spills([80]))'; }
+is "$(spills)" "sm_80 dice_grad: 44 bytes of registers are spilled
+True" "spills are listed"
+ptxas _Z8mma_conv8mma_args 0 4 >ptx/80/b.log
+is "$(spills | tail -n 2)" "sm_80 mma_conv: 4 bytes of registers are spilled
+False" "those of a kernel for tensor cores are an error"
 done_testing

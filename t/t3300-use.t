@@ -236,6 +236,7 @@ ok "a value to ignore" unet-train train --data data --size 64x64 --set model.bas
     --batch-size 4 --set data.classes=2 --set data.ignore=255 --out ignoring
 like ignoring/checkpoint/model.json '"ignore":"255"' "model.json has it"
 exits 0 "eval ignores it" unet-train eval -c ignoring --data data --threads 1
+broken ignoring/checkpoint/model.json study/attempt-2/checkpoint/model.json # of earlier versions
 sed 's/,"class_names":.*,"weights/,"weights/' ignoring/checkpoint/model.json >older.json
 mv older.json ignoring/checkpoint/model.json
 exits 7 "an earlier model.json lacks it" unet-train eval -c ignoring --data data --threads 1

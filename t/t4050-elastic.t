@@ -86,7 +86,6 @@ ok "three resume from it" "${train[@]}" --gpus 3 "${kept[@]}" --resume chain --o
 ok "the curve is that of two replicas" same_curve calm chained
 like chained/record.jsonl '"gpus":2,.*"gpus":1,.*"gpus":3,.*\]\}$' \
     "the record has all three numbers of GPUs"
-valid record "the records are as their schema says" {scaled,chained}/record.jsonl
 
 if [ -n "$mpi" ]; then
     ok "one of two ranks is killed" cut_off KILL killed mpirun -np 2 "${train[@]}"

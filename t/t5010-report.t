@@ -383,7 +383,6 @@ exits 0 \
     "a report of two studies and a folder is made" unetctl report t o moved -o many --json many.json
 is "$(json many.json '[(e["label"], e["points"][-1]["gpus"]) for e in r["engines"]]')" \
     "[('three', 2), ('over', 2), ('moved', 4)]" "each source is a series"
-valid report "the JSON of them is as its schema says" numbers.json many.json
 like many/report.html 'three: steady epochs' "a figure has all sources"
 exits 7 "a source that does not exist is an error" unetctl report t nowhere
 exits 2 "-C with operands is refused" unetctl report -C t o

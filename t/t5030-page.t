@@ -90,6 +90,7 @@ exits 0 "four runs are submitted" unetctl submit -C live --gpus 1,2 --seeds 2 --
 unetctl generate -C live --gpus 1 --seeds 3 2>"$ERR"
 lost=live/runs/command-g01-s3/attempt-1 # its job ended in the middle of a line
 mkdir -p $lost
+broken 'live/runs/*/record.jsonl'
 sed -n '1,2p;3s/.loss.*//p' s/runs/unet-g01-s1/attempt-1/record.jsonl |
     sed 's/unet-g01-s1/command-g01-s3/; s/"seed":1/"seed":3/' | head -c -1 >$lost/record.jsonl
 UNETCTL_ABSENT_S=1 unetctl watch -C live --html live.html --metrics live.prom --timeout 120 \

@@ -340,7 +340,6 @@ exits 0 "a report of strong and weak scaling in one folder is made" \
     unetctl report --logs weak --json weak.json
 is "$(json weak.json '[(e["scaling"], [p["gpus"] for p in e["points"]]) for e in r["engines"]]')" \
     "[('weak', [1, 2, 4, 8]), ('strong', [1, 2, 4])]" "the runs are two series"
-valid report "the JSON of all these is as its schema says" mixed.json weak.json
 is "$(json weak.json 'r["pairs"]')" "[]" "the two are not compared"
 
 # Work that is neither images nor epochs, a quality of which less is better, and runs that ended at
@@ -389,7 +388,6 @@ like words '^Use 4 GPUs: 4.00x faster .*, and IoU holds\. IoU with 4 GPUs holds 
 like words 'up to 8 GPUs \(8.00x\)\. IoU with 8 GPUs is not known, as these runs give the steady speed alone: this is by speed' \
     "of the other counts the speed is known"
 like words 'Of the counts with whole runs: fastest whole run' "costs are those of whole runs"
-valid report "the JSON is as its schema says" both.json
 is "$(json both.json '[(p["runs"], p["limited_runs"], p["iou"]["runs"], p["training_time"]["runs"], p["median_epoch_s"]["runs"]) for p in r["engines"][0]["points"] if p["gpus"] in (4, 8)]')" \
     "[(6, 3, 3, 3, 6), (3, 3, 0, 0, 3)]" "each number says how many runs it has"
 made loss loss 1 2 4 8

@@ -72,7 +72,6 @@ is "$(json '[p["gpus"] for p in e["convergence"]["points"] if p["seconds"]]')" "
     "all numbers of GPUs have a time to accuracy"
 exits 0 \
     "a report with a target is made" unetctl report -C s --target-iou 0.2 --json target.json --text
-valid report "its JSON is as its schema says" target.json
 ok "time to it is the sum of the epochs until a validation says so" python3 -c '
 import json, sys
 reached = 0

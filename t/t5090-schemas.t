@@ -121,6 +121,7 @@ git config --global user.name 'Grace Hopper' 2>/dev/null &&
     like s/ro-crate-metadata.json '"name": "Grace Hopper"' "the author is git's user.name"
 cp -r s damaged
 echo '{' >damaged/runs/unet-g02-s1/run.json
+broken 'damaged/*'
 exits 1 "a damaged run.json" unetctl collect -C damaged --crate
 like "$ERR" 'warning: unet-g02-s1 is corrupt and not in ro-crate-metadata.json: .*run.json' "is reported"
 unlike damaged/ro-crate-metadata.json 'run-unet-g02' "and left out"
@@ -166,10 +167,11 @@ printed data-stats unet-train data stats --data data --json
 
 # ---- the schemas themselves
 if python3 -c 'import yaml' 2>/dev/null; then
-    python3 - s r f "$srcdir"/t/golden/study-* "$srcdir"/examples/* <<'END'
+    python3 - {s,r,f}/study.yaml "$srcdir"/t/golden/study-*/study.yaml "$srcdir"/examples/*/study.yaml <<'END'
 import json, os, sys, yaml
-for study in sys.argv[1:]:
-    with open(f"{study}/study.yaml") as f, open(f"{os.path.basename(study)}.study.json", "w") as to:
+for path in sys.argv[1:]:
+    study = os.path.basename(os.path.dirname(path))
+    with open(path) as f, open(f"{study}.study.json", "w") as to:
         json.dump(yaml.safe_load(f), to, default=str)
 END
     met study s.study.json
@@ -189,6 +191,19 @@ done
 also run "$srcdir"/t/golden/*.run.json
 is "$(cd "$srcdir/logs" && printf '%s\n' *.schema.json | sed 's/\..*//' | sort)" \
     "$(printf '%s\n' "${seen[@]}" | sort -u)" "each schema is met"
+ok "doc/FORMATS.md names each schema, and each of its JSON files has one" python3 - "$srcdir" <<'END'
+import os, re, sys
+os.chdir(sys.argv[1])
+text = open("doc/FORMATS.md").read()
+rows = re.search(r"\| file \| NAME \|\n(.*?)\n\n", text, re.S)[1].splitlines()[1:]
+named = set(re.findall(r"[a-z-]+", " ".join(row.split("|")[2] for row in rows)))
+names = {name.partition(".")[0] for name in os.listdir("logs") if name.endswith(".schema.json")}
+assert names <= named, names - named
+foreign = {"dataset", "log", "output_shape", "output_shapes", "output_types", "ro-crate-metadata",
+           "trace-RANK", "trainer_state"}
+files = {f.replace("rank-K", "rank") for f in re.findall(r"(?<![.\w])([\w-]+)\.jsonl?\b", text)} - foreign
+assert files <= names, files - names
+END
 ok "each document is as its schema says, which refuses mutations of it" \
     python3 "$srcdir/t/schemas.py" "${words[@]:1}"
 done_testing

@@ -5,29 +5,38 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "src/plural.h"
+
 static double value_for(const struct series_point *p, enum quantity q)
 {
     return q == QUANTITY_COUNT ? p->gpu_hours : p->q[q].median;
 }
 
 /* Chooses the measured count with the smallest q (QUANTITY_COUNT stands for GPU-hours); of equal
- * ones that with the fewest GPUs. None is chosen if the numbers of epochs differ or the epoch grows
- * with the GPUs. */
+ * ones that with the fewest GPUs. None is chosen if the numbers of epochs differ, the epoch grows
+ * with the GPUs, or a count with whole runs has no q. */
 static void choose_least(struct advice_choice *c, const struct series *s, enum quantity q,
                          const char *what)
 {
-    const struct series_point *best = NULL;
+    const struct series_point *best = NULL, *without = NULL;
 
-    for (size_t i = 0; i < s->npoints; i++)
-        if (!isnan(value_for(&s->points[i], q)) &&
-            (!best || value_for(&s->points[i], q) < value_for(best, q)))
-            best = &s->points[i];
+    for (size_t i = 0; i < s->npoints; i++) {
+        const struct series_point *p = &s->points[i];
+        if (isnan(value_for(p, q)))
+            without = isnan(p->q[QUANTITY_WHOLE].median) ? without : p;
+        else if (!best || value_for(p, q) < value_for(best, q))
+            best = p;
+    }
     *c = (struct advice_choice){.value = NAN};
-    if (!s->equal_epochs || s->mode == SERIES_WEAK || !best) {
-        snprintf(c->why, sizeof c->why, "%s",
-                 !s->equal_epochs         ? "runs trained for different numbers of epochs"
-                 : s->mode == SERIES_WEAK ? "the work grows with the GPUs"
-                                          : "it was not recorded");
+    if (!s->equal_epochs || s->mode == SERIES_WEAK) {
+        snprintf(c->why, sizeof c->why, "%s", !s->equal_epochs
+                 ? "runs trained for different numbers of epochs" : "the work grows with the GPUs");
+        return;
+    }
+    if (!best || without) {
+        snprintf(c->why, sizeof c->why, best ? "%s was not recorded for %d GPU%s"
+                 : "%s was not recorded (--watts W would estimate it)", what,
+                 without ? without->gpus : 0, plural(without ? without->gpus : 0));
         return;
     }
     *c = (struct advice_choice){.gpus = best->gpus, .measured = true, .value = value_for(best, q)};
@@ -37,13 +46,13 @@ static void choose_least(struct advice_choice *c, const struct series *s, enum q
 
 /* Returns whether the energy of the chosen count is below that of all others, by the intervals of
  * their ratios. */
-static bool is_separated(const struct series *s, const struct series_point *chosen)
+static bool is_separated(const struct series *s, const struct series_point *chosen, enum quantity q)
 {
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
-        if (p == chosen || isnan(p->q[QUANTITY_ENERGY].median))
+        if (p == chosen || isnan(p->q[q].median))
             continue;
-        struct ratio r = series_compare(chosen, p, QUANTITY_ENERGY);
+        struct ratio r = series_compare(chosen, p, q);
         if (!interval_is_known(&r.interval) || r.interval.high >= 1)
             return false;
     }
@@ -52,9 +61,17 @@ static bool is_separated(const struct series *s, const struct series_point *chos
 
 static void choose_energy(struct advice *a, const struct series *s)
 {
-    choose_least(&a->energy, s, QUANTITY_ENERGY, "energy");
+    size_t gpus = 0, nodes = 0;
+
+    for (size_t i = 0; i < s->npoints; i++) {
+        gpus += s->points[i].q[QUANTITY_ENERGY].count;
+        nodes += s->points[i].q[QUANTITY_NODE_ENERGY].count;
+    }
+    a->energy_by = nodes && !gpus ? QUANTITY_NODE_ENERGY : QUANTITY_ENERGY;
+    choose_least(&a->energy, s, a->energy_by, a->energy_by == QUANTITY_ENERGY ? "energy"
+                 : "energy of whole nodes, by Slurm,");
     const struct series_point *p = series_find(s, a->energy.gpus);
-    a->energy_separated = p && is_separated(s, p);
+    a->energy_separated = p && is_separated(s, p, a->energy_by);
     for (size_t i = 0; p && i < p->nruns; i++)
         a->energy_estimated |= p->rows[i].energy_estimated;
     if (p && !a->energy_separated)

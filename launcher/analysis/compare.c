@@ -256,8 +256,8 @@ int compare_times(struct comparison *c, const struct result *a, size_t na, const
     *c = start(resolution, margin, nfamily);
     if (!room)
         return -1;
-    median_sort(s.a, s.na);
-    median_sort(s.b, s.nb);
+    stat_sort(s.a, s.na);
+    stat_sort(s.b, s.nb);
     c->a = median_of_sorted(s.a, s.na);
     c->b = median_of_sorted(s.b, s.nb);
     if (c->a > 0 && c->b > 0) {

@@ -133,6 +133,8 @@ static void classify(struct quality *q, const struct series *s, const struct ser
     const struct interval losses = quality_losses(s, &c->interval);
 
     q->state = QUALITY_UNDECIDED;
+    if (isnan(median_quality(p)) && collapses(q, base)) /* all runs of a look are lost */
+        q->why = NULL;
     if (q->why)
         q->state = QUALITY_UNKNOWN;
     else if (collapses(q, base))
@@ -222,6 +224,8 @@ static int compare_look(struct quality *q, const struct series_point *base,
     struct result *b = room + na;
 
     if (look) {
+        if (!look->pairs)
+            q->why = "not judged yet, as the round that tests it is not over";
         count_lost(q, p, looks, look);
         keep_pairs(room, &na, b, &nb, look->last_seed);
     }

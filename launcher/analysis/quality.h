@@ -35,13 +35,13 @@ enum quality_state {
     QUALITY_COLLAPSES
 };
 
-#define QUALITY_LOOKS 3 /* the most counts of a sequential design */
+#define QUALITY_LOOKS 4 /* the most counts of a sequential design */
 #define QUALITY_EQUAL 1e-3 /* relative difference of equal losses */
 
 /* The last look at a count in a sequential design (design.h). */
 struct quality_look {
     int gpus;
-    size_t look, pairs; /* look from 1; 0: there was none yet */
+    size_t look, pairs; /* look from 1; 0: there was none yet. No pairs: the first is not over */
     long last_seed;     /* later seeds belong to the next look */
     double alpha;       /* two-sided nominal level of this look */
     bool shared;        /* quality holds by construction if losses of equal seeds are equal */

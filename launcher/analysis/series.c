@@ -44,7 +44,7 @@ static struct interval epochs_interval(const struct result *r, double level)
     if (!r->curve || r->curve->n < 3 || !(sorted = calloc(r->curve->n, sizeof *sorted)))
         return i;
     size_t n = curve_steady(r->curve, r->curve->seconds, sorted);
-    median_sort(sorted, n);
+    stat_sort(sorted, n);
     double scale = r->median_epoch_s / median_of_sorted(sorted, n); /* 1 but for other work */
     for (size_t k = 0; k < n; k++)
         sorted[k] *= scale;
@@ -66,7 +66,7 @@ static struct summary summarize(const struct result *rows, size_t n, enum quanti
 
     if (known == 0)
         return s;
-    median_sort(values, known);
+    stat_sort(values, known);
     s = (struct summary){.median = median_of_sorted(values, known),
                          .mean = stat_mean(values, known),
                          .min = values[0],
@@ -514,6 +514,7 @@ int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
     enum mode_group *groups = calloc(table->count + 1, sizeof *groups);
     struct series_facts own = *facts;
     size_t nrows = 0;
+    bool measured = false; /* the energy of some run's GPUs */
     int rc = -1;
 
     *n = 0;
@@ -527,10 +528,13 @@ int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
             strcmp(row->engine, engine))
             continue;
         rows[nrows++] = *row;
-        own.watts_per_gpu = isnan(row->energy_j) ? own.watts_per_gpu : 0;
+        measured |= !isnan(row->energy_j);
     }
-    for (size_t i = 0; i < nrows; i++)
+    own.watts_per_gpu = measured ? 0 : own.watts_per_gpu;
+    for (size_t i = 0; i < nrows; i++) {
+        rows[i].node_energy_j = measured ? NAN : rows[i].node_energy_j;
         series_rows_complete(&rows[i], &own);
+    }
     struct mode_split split = decide_modes(rows, nrows, groups);
     for (int i = 0; i < split.n; i++)
         if (facts->mode && (split.modes[i] == SERIES_BATCH_UNKNOWN ||

@@ -9,7 +9,7 @@
 static void forget_whole(struct result *r)
 {
     double *const unknown[] = {&r->training_time, &r->test_time, &r->energy_j, &r->loss,
-                               &r->cpu_energy_j,
+                               &r->cpu_energy_j, &r->node_energy_j,
                                &r->iou, &r->iou_own_size, &r->dice, &r->accuracy, &r->quality};
 
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)

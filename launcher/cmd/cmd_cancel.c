@@ -14,8 +14,6 @@
 #include "src/log.h"
 #include "src/plural.h"
 
-#define LOCK_TIMEOUT_S 60
-
 static struct workspace_args args;
 static bool without_question;
 
@@ -131,7 +129,7 @@ static int cancel_locked(struct workspace *w, int nids, char **ids, struct err *
     char **active = NULL;
     int nactive = 0, rc = -1;
 
-    if (ledger_lock(&w->ledger, LOCK_TIMEOUT_S, e))
+    if (ledger_lock(&w->ledger, LEDGER_LOCK_S, e))
         return -1;
     if (run_status_collect(w, &list, e) == 0) {
         if (list.unreachable)

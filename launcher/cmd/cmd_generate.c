@@ -13,8 +13,6 @@
 #include "src/log.h"
 #include "src/plural.h"
 
-#define LOCK_TIMEOUT_S 60
-
 static struct workspace_args args;
 static bool dry_run;
 
@@ -85,7 +83,7 @@ static int cmd_generate_run(int noperands, char **operands, int nrest, char **re
     if (workspace_plan(&w, &plan, e) == 0) {
         if (dry_run)
             rc = dry_run_print(&w, &plan, e);
-        else if (ledger_lock(&w.ledger, LOCK_TIMEOUT_S, e) == 0 &&
+        else if (ledger_lock(&w.ledger, LEDGER_LOCK_S, e) == 0 &&
                  ledger_keep_id(&w.ledger, e) == 0)
             rc = generate_all(&w, &plan, e);
     }

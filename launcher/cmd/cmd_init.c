@@ -129,19 +129,15 @@ static void warn_about(const struct data_look *look, const char *dir)
         log_warn("%s: %zu file%s not read, such as %s: the name ends in none of " FILENAME_IMAGES,
                  dir, look->strange, look->strange > 1 ? "s are" : " is", look->stranger);
     if (look->unpaired)
-        log_warn("%s: %zu image%s or mask%s without a counterpart of the same name, such as "
-                 "%s", dir,
-                 look->unpaired, plural(look->unpaired), plural(look->unpaired),
-                 look->odd);
+        log_warn("%s: %zu image%s or mask%s without a counterpart of the same name, such as %s",
+                 dir, look->unpaired, plural(look->unpaired), plural(look->unpaired), look->odd);
     if (look->unreadable)
         log_warn("%s: %zu of %zu sampled images cannot be read ('unet-train data check "
-                 "%s/images/*' "
-                 "says why)", dir, look->unreadable, look->sampled, dir);
+                 "%s/images/*' says why)", dir, look->unreadable, look->sampled, dir);
     if (look->min_width != look->max_width || look->min_height != look->max_height)
-        log_warn(
-            "%s: the images differ in size, from %ldx%ld to %ldx%ld (height x width); each is "
-            "resized with its aspect ratio kept, and padded",
-            dir, look->min_height, look->min_width, look->max_height, look->max_width);
+        log_warn("%s: the images differ in size, from %ldx%ld to %ldx%ld (height x width); each is "
+                 "resized with its aspect ratio kept, and padded", dir, look->min_height,
+                 look->min_width, look->max_height, look->max_width);
     if (look->grey && look->colour)
         log_warn(
             "%s: %zu of %zu sampled images are grey, the others in colour; data.channels is %d",
@@ -204,10 +200,9 @@ static int take_masks(const struct data_look *look, const char *dir, const char 
     if (*look->class_file) {
         snprintf(file, sizeof file, "%s/%s", folder, CLASS_FILE);
         if (access(file, F_OK) == 0)
-            return err_set(e, ERR_CONFIG,
-                           "%s exists already, and nothing is overwritten; use it (-s "
-                           "data.class_file=%s -s data.classes=%s) or move it away",
-                           file, file, classes);
+            return err_set(e, ERR_CONFIG, "%s exists already, and nothing is overwritten; use it "
+                           "(-s data.class_file=%s -s data.classes=%s) or move it away", file, file,
+                           classes);
         dst[n++] = (struct yaml_setting){"data.class_file", "./" CLASS_FILE, "masks"};
     }
     log_info("%s: %s", dir, look->masks_text);
@@ -228,10 +223,9 @@ static const char *find_set(const char *key)
 static int check_data(char dst[PATH_MAX], struct data_look *look, struct err *e)
 {
     if (!data_dir)
-        return err_set(e, ERR_USAGE,
-                       "init: --data DIR is missing; name a folder with images/ and masks/, or "
-                       "with a folder of images for each class. For a program of yours: init STUDY "
-                       "-- PROGRAM ARGS, or --engine pytorch --script FILE");
+        return err_set(e, ERR_USAGE, "init: --data DIR is missing; name a folder with images/ and "
+                       "masks/, or with a folder of images for each class. For a program of yours: "
+                       "init STUDY -- PROGRAM ARGS, or --engine pytorch --script FILE");
     if (!realpath(data_dir, dst))
         return err_errno(e, ERR_DATA, errno, "--data %s", data_dir);
     struct data_place place = {dst, find_set("data.images"), find_set("data.masks")};
@@ -415,7 +409,7 @@ static int encode_program(const char *folder, const struct study *user, struct b
             settings[n++] = (struct yaml_setting){"site", site, "--site"};
         rc = study_decode_set(&set, settings + n, e) ||
              place_paths(folder, settings, n + set.count, texts, e) ||
-             study_encode(settings, n + set.count, false, dst, e);
+             yaml_table_encode(settings_of_study, settings, n + set.count, false, dst, e);
     }
     buf_destroy(&arguments);
     return rc ? -1 : 0;
@@ -483,7 +477,7 @@ static int encode_study(const char *folder, const struct study *user, struct buf
         buf_add(dst, "# Further keys: 'unetctl config' prints their values, and 'man unetctl' explains "
                      "them.\n");
     describe_data(&look, dst);
-    return study_encode(settings, n, full, dst, e);
+    return yaml_table_encode(settings_of_study, settings, n, full, dst, e);
 }
 
 static int write_class_file(const char *folder, const struct buf *text, struct err *e)

@@ -18,7 +18,7 @@
 
 /* Files are examined twice a second. The scheduler is queried at intervals that grow, and that are
  * short again if the files examined after a query have new output. */
-#define PAUSE_NS 500000000L
+#define PAUSE_S 0.5
 #define ASK_MIN_S 1.0
 #define ASK_MAX_S 10.0
 #define ASK_GROWTH 1.5
@@ -160,7 +160,6 @@ static int show_all(struct workspace *w, struct tail *tails, size_t count, bool 
  * that no output is missed. */
 static int follow_all(struct workspace *w, struct tail *tails, size_t count, struct err *e)
 {
-    const struct timespec pause = {.tv_nsec = PAUSE_NS};
     double ask_at = 0, interval = ASK_MIN_S;
 
     for (;;) {
@@ -177,7 +176,7 @@ static int follow_all(struct workspace *w, struct tail *tails, size_t count, str
             interval = moved ? ASK_MIN_S : interval * ASK_GROWTH;
             ask_at = clock_now() + (interval < ASK_MAX_S ? interval : ASK_MAX_S);
         }
-        nanosleep(&pause, NULL);
+        clock_sleep(PAUSE_S);
     }
 }
 

@@ -375,11 +375,10 @@ static int measure_runs(const struct workspace *w, struct plan_forecast *f, stru
         if (is_reported || f->measured[i] <= w->options.time_min * 60.0 ||
             f->advice.count == PLAN_ADVICE_MAX)
             continue;
-        snprintf(f->advice.text[f->advice.count++], sizeof *f->advice.text,
-                 "the time limit (%d min) is shorter than the training with %d GPU%s took (%.0f "
-                 "min): such a run stops with a checkpoint and must resume (slurm.time)",
-                 w->options.time_min, run->layout.gpus, plural(run->layout.gpus),
-                 f->measured[i] / 60);
+        snprintf(f->advice.text[f->advice.count++], sizeof *f->advice.text, "the time limit (%d "
+                 "min) is shorter than the training with %d GPU%s took (%.0f min): such a run "
+                 "stops with a checkpoint and must resume (slurm.time)", w->options.time_min,
+                 run->layout.gpus, plural(run->layout.gpus), f->measured[i] / 60);
         is_reported = true;
     }
     return 0;

@@ -7,7 +7,6 @@
 #include "launcher/plan/run_cost.h"
 #include "launcher/status/watch.h"
 #include "launcher/submit/submission.h"
-#include "launcher/submit/unreached.h"
 #include "src/log.h"
 #include "src/plural.h"
 
@@ -60,8 +59,7 @@ static int resume_runs(struct workspace *w, int nids, char **ids, int nrest, cha
 
     if (gpus && !nids)
         return err_set(e, ERR_USAGE, "resume: --gpus %ld: name the runs to continue with this "
-                                     "number "
-                       "of GPUs ('unetctl status' lists all)", gpus);
+                       "number of GPUs ('unetctl status' lists all)", gpus);
     if (scale_batch && !gpus)
         return err_set(e, ERR_USAGE, "resume: --scale-batch needs --gpus");
     if (submission_resume(w, ids, (size_t)nids, &size, &counts, e))
@@ -74,7 +72,7 @@ static int resume_runs(struct workspace *w, int nids, char **ids, int nrest, cha
     else if (!counts.left)
         log_info("no run needs to be resumed: %zu active, %zu done%s", counts.active, counts.good,
                  counts.others ? ", and those of other users" : "");
-    unreached_report(&args, nrest, rest, counts.active);
+    submission_warn_unreached(&args, nrest, rest, counts.active);
     if (counts.left)
         return err_set(e, ERR_SCHED, "%zu run%s left for later: %s (type 'unetctl resume' again "
                        "when other jobs have ended)", counts.left,

@@ -66,10 +66,9 @@ static int choose_gpus(struct spec_answer *a, struct err *e)
     if (opt.is_tf && per_task < 0 && per_node >= 0) {
         per_task = per_node / a->source.max_tasks;
         if (per_task == 0 && per_node > 0)
-            return err_set(e, ERR_PEER,
-                           "a node has only %ld GPU%s for %d tasks; give --gpus-per-node, or "
-                           "--gpus-per-task 0 for tasks without GPUs",
-                           per_node, plural(per_node), a->source.max_tasks);
+            return err_set(e, ERR_PEER, "a node has only %ld GPU%s for %d tasks; give "
+                           "--gpus-per-node, or --gpus-per-task 0 for tasks without GPUs", per_node,
+                           plural(per_node), a->source.max_tasks);
     }
     a->gpus_per_task = (int)per_task;
     a->spec.gpus_per_node = (int)per_node;
@@ -176,10 +175,9 @@ static int print_spec_json(struct spec_answer *a, struct err *e)
 static int run_command(struct spec_answer *a, char **command, struct err *e)
 {
     if (a->text.length + sizeof "TF_CONFIG=" > VARIABLE_MAX)
-        return err_set(e, ERR_PEER,
-                       "TF_CONFIG has %zu bytes, but Linux allows %zu in one variable; run fewer "
-                       "tasks, or let the program read the output of unetctl spec",
-                       a->text.length, VARIABLE_MAX - sizeof "TF_CONFIG=");
+        return err_set(e, ERR_PEER, "TF_CONFIG has %zu bytes, but Linux allows %zu in one "
+                       "variable; run fewer tasks, or let the program read the output of unetctl "
+                       "spec", a->text.length, VARIABLE_MAX - sizeof "TF_CONFIG=");
     bool sets_gpus = opt.is_tf && a->gpus_per_task > 0 && !opt_no_auto_set_gpu;
     if (setenv("TF_CONFIG", a->text.data, 1) ||
         (sets_gpus && (!a->visible.data || setenv("CUDA_VISIBLE_DEVICES", a->visible.data, 1))))

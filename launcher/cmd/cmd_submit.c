@@ -12,7 +12,6 @@
 #include "launcher/status/watch.h"
 #include "launcher/submit/dry_run.h"
 #include "launcher/submit/submission.h"
-#include "launcher/submit/unreached.h"
 #include "src/log.h"
 #include "src/plural.h"
 
@@ -162,7 +161,7 @@ static int submit_plan(struct workspace *w, const struct run_plan *plan, int nre
     log_info("%zu run%s %ssubmitted; before: %zu active, %zu done, %zu without a result",
              counts.submitted, plural(counts.submitted), dry ? "would be " : "",
              counts.active, counts.good, counts.bad);
-    unreached_report(&args, nrest, rest, counts.active);
+    submission_warn_unreached(&args, nrest, rest, counts.active);
     if (counts.others)
         log_info("%zu run%s left to other users, who submitted them ('--take-over' acts on them "
                  "nevertheless)", counts.others, counts.others == 1 ? " is" : "s are");

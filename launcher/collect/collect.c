@@ -13,6 +13,7 @@
 
 #include "launcher/collect/log/log_name.h"
 #include "launcher/collect/logs_folder.h"
+#include "launcher/collect/node_energy.h"
 #include "launcher/collect/run_folder.h"
 #include "launcher/collect/run_log.h"
 #include "launcher/collect/scan.h"
@@ -481,6 +482,7 @@ int collect_study(struct workspace *w, bool write, struct results *table, struct
     if (scan_study(w, label, table, e))
         return -1;
     unfinished_resolve(w, table);
+    node_energy_resolve(w, table);
     rc = write ? write_study(study, label, table, e) : 0;
     if (rc)
         results_destroy(table);

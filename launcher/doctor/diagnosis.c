@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "launcher/spec/spec_report.h"
+#include "launcher/host/jsonio.h"
 #include "launcher/study/site.h"
 #include "src/buf.h"
 
@@ -18,13 +18,8 @@
 #define CLOCK_ERROR_S 60.0   /* far below 300 s, from which munge refuses credentials */
 #define HOSTS_SIZE 240
 #define LIST_BLANKS " \t\n,"
-
-static const char *text_of(const json_t *o, const char *key)
-{
-    const char *text = json_string_value(json_object_get(o, key));
-
-    return text ? text : "";
-}
+#define ONE_STEP                                                                                   \
+    "start all ranks as one step (one srun), and let no start-up file set SLURM_ variables"
 
 /* The hosts that share a finding, each once: "node1, node3", with "..." for those that do not
  * fit. */
@@ -94,19 +89,18 @@ static void check_variables(const json_t *list, struct findings *dst)
     size_t i;
 
     json_array_foreach(list, i, facts) {
-        const char *host = text_of(facts, "host");
+        const char *host = jsonio_text(facts, "host");
         add_variables(&stale, host, json_object_get(facts, "stale"));
         add_variables(&proxies, host, json_object_get(facts, "proxies"));
         const json_t *d = json_array_get(json_object_get(facts, "dead_links"), 0);
         if (d)
             add_host(&dead, host), link = json_string_value(d);
-        if (*text_of(facts, "interface"))
-            add_host(&interfaces, host), interface_example = text_of(facts, "interface");
+        if (*jsonio_text(facts, "interface"))
+            add_host(&interfaces, host), interface_example = jsonio_text(facts, "interface");
     }
     if (stale.hosts.count) {
-        findings_add(dst, FINDING_WARNING, "variables",
-                     "%s: already set, by another shell or run: %s; programs would use these "
-                     "values", stale.hosts.text, stale.values.data);
+        findings_add(dst, FINDING_WARNING, "variables", "%s: already set, by another shell or run: "
+                     "%s; programs would use these values", stale.hosts.text, stale.values.data);
         findings_remedy(dst, "unset %s (and look into your shell's start-up files)",
                         stale.names.data);
     }
@@ -158,7 +152,7 @@ static struct hosts hosts_below(const json_t *list, const char *name, json_int_t
         json_int_t v = limit_of(facts, name);
         if (v >= least)
             continue;
-        add_host(&h, text_of(facts, "host"));
+        add_host(&h, jsonio_text(facts, "host"));
         if (v < *lowest)
             *lowest = v;
     }
@@ -209,9 +203,8 @@ static void check_limits(const json_t *list, size_t nranks, struct findings *dst
         findings_add(dst, FINDING_OK, "limits", "open files, processes, locked memory");
     if (hosts_below(list, "core", 1, &first).count < json_array_size(list) &&
         hosts_below(list, "core", INT64_MAX, &first).count == 0) {
-        findings_add(dst, FINDING_WARNING, "limits",
-                     "ulimit -c is unlimited: a crash writes one core file for each rank into the "
-                     "run's folder");
+        findings_add(dst, FINDING_WARNING, "limits", "ulimit -c is unlimited: a crash writes one "
+                     "core file for each rank into the run's folder");
         findings_remedy(dst, "ulimit -c 0 unless you want them");
     }
 }
@@ -219,14 +212,14 @@ static void check_limits(const json_t *list, size_t nranks, struct findings *dst
 /* Says what of a run's energy can be measured. */
 static void check_energy(const json_t *list, struct findings *dst)
 {
-    const char *first = text_of(json_array_get(list, 0), "energy");
+    const char *first = jsonio_text(json_array_get(list, 0), "energy");
     struct hosts others = {"", 0};
     const json_t *facts;
     size_t i;
 
     json_array_foreach(list, i, facts) {
-        if (json_is_object(facts) && strcmp(text_of(facts, "energy"), first) != 0)
-            add_host(&others, text_of(facts, "host"));
+        if (json_is_object(facts) && strcmp(jsonio_text(facts, "energy"), first) != 0)
+            add_host(&others, jsonio_text(facts, "host"));
     }
     if (*first)
         findings_add(dst, FINDING_OK, "energy", "%s%s%s", first,
@@ -309,7 +302,7 @@ static const char *host_of(const json_t *ranks, size_t index)
     json_array_foreach(ranks, i, r) {
         json_array_foreach(json_object_get(r, "peers"), k, peer)
             if ((size_t)json_integer_value(json_object_get(peer, "index")) == index)
-                return text_of(peer, "host");
+                return jsonio_text(peer, "host");
     }
     return "unknown host";
 }
@@ -351,46 +344,53 @@ static const json_t *first_rank(const json_t *ranks)
     return NULL;
 }
 
-/* A rank whose specification is compared, and where its findings are added. */
-struct compared {
-    struct findings *dst;
-    size_t rank;
-    const char *host;
-    size_t found;
-};
-
-static void add_difference(void *arg, const char *problem, const char *remedy)
+/* Compares what a rank sees of the cluster with what rank 0 sees. Returns the remedy of the
+ * difference that explains the others, which problem names, or NULL. */
+static const char *compare_specs(const json_t *own, const json_t *first, char problem[2048])
 {
-    struct compared *c = arg;
+    const char *own_nodes = jsonio_text(own, "nodes"), *nodes = jsonio_text(first, "nodes");
+    const char *own_tasks = jsonio_text(own, "per_node"), *tasks = jsonio_text(first, "per_node");
+    const char *own_hash = jsonio_text(own, "hash"), *hash = jsonio_text(first, "hash");
 
-    c->found++;
-    findings_add(c->dst, FINDING_ERROR, "numbering", "rank %zu (%s): %s", c->rank, c->host,
-                 problem);
-    findings_remedy(c->dst, "%s ('launcher' and 'spec' of the site belong together)", remedy);
+    if (strcmp(own_nodes, nodes) != 0 || strcmp(own_tasks, tasks) != 0) {
+        snprintf(problem, 2048, "it sees another cluster: %s %s; rank 0 on %s has %s %s", own_nodes,
+                 own_tasks, jsonio_text(first, "node"), nodes, tasks);
+        return ONE_STEP;
+    }
+    if (strcmp(own_hash, hash) == 0)
+        return NULL;
+    snprintf(problem, 2048, "it has another specification of the same nodes: it listens at port "
+             "%lld, sha256 %.16s; rank 0 on %s has %.16s", jsonio_integer(own, "port"), own_hash,
+             jsonio_text(first, "node"), hash);
+    return "give every rank the same --port-base, --jobs and --resolver, and the same "
+           "SLURM_JOB_ID and SLURM_DISTRIBUTION";
 }
 
 static void check_numbering(const json_t *ranks, struct findings *dst)
 {
     const json_t *first = first_rank(ranks), *r;
-    struct compared c = {.dst = dst};
-    char number[24], problem[80];
+    char number[24], problem[2048];
+    size_t i, found = 0;
 
-    json_array_foreach(ranks, c.rank, r) {
-        const char *procid = text_of(r, "procid"), *place = text_of(r, "place");
-        if (!json_is_object(r) || c.found >= 4)
+    json_array_foreach(ranks, i, r) {
+        const char *procid = jsonio_text(r, "procid"), *remedy = ONE_STEP;
+        if (!json_is_object(r) || found >= 4)
             continue;
-        c.host = text_of(r, "host");
-        snprintf(number, sizeof number, "%zu", c.rank);
-        snprintf(problem, sizeof problem, "its launcher calls it rank %.20s", procid);
+        snprintf(number, sizeof number, "%zu", i);
+        snprintf(problem, sizeof problem, "%s", jsonio_text(r, "place"));
         if (*procid && strcmp(procid, number) != 0)
-            add_difference(&c, problem, SPEC_REPORT_ONE_STEP);
-        else if (*place)
-            add_difference(&c, place, SPEC_REPORT_ONE_STEP);
-        else
-            spec_report_compare(json_object_get(r, "spec"), json_object_get(first, "spec"),
-                                add_difference, &c);
+            snprintf(problem, sizeof problem, "its launcher calls it rank %.20s", procid);
+        else if (!*problem)
+            remedy = compare_specs(json_object_get(r, "spec"), json_object_get(first, "spec"),
+                                   problem);
+        if (!remedy)
+            continue;
+        found++;
+        findings_add(dst, FINDING_ERROR, "numbering", "rank %zu (%s): %s", i,
+                     jsonio_text(r, "host"), problem);
+        findings_remedy(dst, "%s ('launcher' and 'spec' of the site belong together)", remedy);
     }
-    if (!c.found && first)
+    if (!found && first)
         findings_add(dst, FINDING_OK, "numbering", "all ranks have the same cluster specification");
 }
 
@@ -401,11 +401,11 @@ static void check_ports(const json_t *ranks, struct findings *dst)
 
     json_array_foreach(ranks, i, r) {
         port = json_object_get(r, "port");
-        if (!*text_of(port, "error"))
+        if (!*jsonio_text(port, "error"))
             continue;
         if (taken++ == 0) {
-            findings_add(dst, FINDING_ERROR, "ports", "%s: %s", text_of(r, "host"),
-                         text_of(port, "error"));
+            findings_add(dst, FINDING_ERROR, "ports", "%s: %s", jsonio_text(r, "host"),
+                         jsonio_text(port, "error"));
             findings_remedy(dst, "'ss -tlnp' on that node shows which process uses it; set other "
                             "ports by port_base and port_count in the site file");
         }
@@ -421,12 +421,12 @@ static bool is_loopback(const char *address)
 
 static bool spans_hosts(const json_t *ranks)
 {
-    const char *host = text_of(first_rank(ranks), "name");
+    const char *host = jsonio_text(first_rank(ranks), "name");
     const json_t *r;
     size_t i;
 
     json_array_foreach(ranks, i, r) {
-        if (json_is_object(r) && strcmp(text_of(r, "name"), host) != 0)
+        if (json_is_object(r) && strcmp(jsonio_text(r, "name"), host) != 0)
             return true;
     }
     return false;
@@ -436,13 +436,13 @@ static bool spans_hosts(const json_t *ranks)
  * resolves its address to another name. Returns whether it did. */
 static bool check_name(const char *host, const json_t *name, struct findings *dst)
 {
-    const char *text = text_of(name, "name"), *address;
-    const char *back = text_of(name, "back");
+    const char *text = jsonio_text(name, "name"), *address;
+    const char *back = jsonio_text(name, "back");
 
     address = json_string_value(json_array_get(json_object_get(name, "addresses"), 0));
-    if (*text_of(name, "error")) {
+    if (*jsonio_text(name, "error")) {
         findings_add(dst, FINDING_ERROR, "names", "%s: the name %s does not resolve: %s", host,
-                     text, text_of(name, "error"));
+                     text, jsonio_text(name, "error"));
         findings_remedy(dst, "if the nodes' fast network has names of its own, set host_suffix in "
                         "the site file; otherwise /etc/hosts or DNS of that node lacks the name");
         return true;
@@ -476,9 +476,9 @@ static void check_names(const json_t *ranks, struct findings *dst)
     if (!spans_hosts(ranks))
         return;
     json_array_foreach(ranks, i, r) {
-        if (strcmp(text_of(r, "host"), last) == 0)
+        if (strcmp(jsonio_text(r, "host"), last) == 0)
             continue;
-        last = text_of(r, "host");
+        last = jsonio_text(r, "host");
         json_array_foreach(json_object_get(r, "names"), k, name) {
             if (shown < 8 && check_name(last, name, dst))
                 shown++;
@@ -495,7 +495,7 @@ static bool cannot_listen(const json_t *ranks, const json_t *peer)
     const json_t *r = json_array_get(ranks,
                                      (size_t)json_integer_value(json_object_get(peer, "index")));
 
-    return !json_is_object(r) || *text_of(json_object_get(r, "port"), "error");
+    return !json_is_object(r) || *jsonio_text(json_object_get(r, "port"), "error");
 }
 
 /* Returns whether a rank before i on the same host, or rank i for a peer before its peer k, already
@@ -507,12 +507,12 @@ static bool is_reported(const json_t *ranks, size_t i, size_t k)
     size_t a, b;
 
     json_array_foreach(ranks, a, r) {
-        if (a > i || strcmp(text_of(r, "host"), text_of(rank, "host")) != 0)
+        if (a > i || strcmp(jsonio_text(r, "host"), jsonio_text(rank, "host")) != 0)
             continue;
         json_array_foreach(json_object_get(r, "peers"), b, peer) {
             if ((a < i || b < k) && !json_is_true(json_object_get(peer, "reached")) &&
                 !cannot_listen(ranks, peer) &&
-                strcmp(text_of(peer, "host"), text_of(way, "host")) == 0)
+                strcmp(jsonio_text(peer, "host"), jsonio_text(way, "host")) == 0)
                 return true;
         }
     }
@@ -527,7 +527,7 @@ static void check_routes(const json_t *ranks, struct findings *dst)
 
     json_array_foreach(ranks, i, r) {
         json_array_foreach(json_object_get(r, "peers"), k, peer) {
-            const char *interface = text_of(peer, "interface");
+            const char *interface = jsonio_text(peer, "interface");
             if (json_is_true(json_object_get(peer, "reached"))) {
                 reached++;
                 if (*interface && strcmp(interface, "lo") != 0)
@@ -536,12 +536,13 @@ static void check_routes(const json_t *ranks, struct findings *dst)
                 failed++;
                 findings_add(dst, FINDING_ERROR, "routes",
                              "rank %zu (%s) does not reach rank %lld (%s): %s",
-                             i, text_of(r, "host"),
+                             i, jsonio_text(r, "host"),
                              (long long)json_integer_value(json_object_get(peer, "index")),
-                             text_of(peer, "host"), text_of(peer, "error"));
+                             jsonio_text(peer, "host"), jsonio_text(peer, "error"));
                 findings_remedy(dst, "on %s: ip route get $(getent hosts %s | cut -d' ' -f1); a "
                                 "firewall between the nodes, or -- --exclude=%s",
-                                text_of(r, "host"), text_of(peer, "host"), text_of(peer, "host"));
+                                jsonio_text(r, "host"), jsonio_text(peer, "host"),
+                                jsonio_text(peer, "host"));
             }
         }
     }
@@ -577,7 +578,7 @@ static void check_clocks(const json_t *ranks, struct findings *dst)
             if (fabs(skew) - doubt > sure) {
                 sure = fabs(skew) - doubt;
                 worst = -skew;
-                host = text_of(r, "host");
+                host = jsonio_text(r, "host");
             }
         }
     }
@@ -599,20 +600,20 @@ static void check_versions(const json_t *ranks, struct findings *dst)
     size_t i, differ = 0;
 
     json_array_foreach(ranks, i, r) {
-        if (strcmp(text_of(r, "host"), last) == 0)
+        if (strcmp(jsonio_text(r, "host"), last) == 0)
             continue;
-        last = text_of(r, "host");
+        last = jsonio_text(r, "host");
         json_object_foreach((json_t *)json_object_get(r, "versions"), name, version) {
-            const char *other = text_of(json_object_get(first, "versions"), name);
+            const char *other = jsonio_text(json_object_get(first, "versions"), name);
             if (strcmp(other, json_string_value(version)) == 0 || differ++ >= 4)
                 continue;
             findings_add(dst, FINDING_ERROR, "versions", "%s has %s %s, but %s has %s",
-                         text_of(r, "host"),
-                         name, json_string_value(version), text_of(first, "host"),
+                         jsonio_text(r, "host"),
+                         name, json_string_value(version), jsonio_text(first, "host"),
                          *other ? other : "none");
             findings_remedy(dst, "install unetctl on a file system that all nodes share, load the "
                             "same modules everywhere ('setup' of the site), or -- --exclude=%s",
-                            text_of(r, "host"));
+                            jsonio_text(r, "host"));
         }
     }
     if (!differ && first)
@@ -630,7 +631,7 @@ static int find_gpu(const json_t *ranks, size_t i, const char *uuid)
         if (k >= i)
             break;
         json_array_foreach(json_object_get(r, "gpus"), g, gpu) {
-            if (strcmp(text_of(gpu, "uuid"), uuid) == 0)
+            if (strcmp(jsonio_text(gpu, "uuid"), uuid) == 0)
                 return (int)k;
         }
     }
@@ -647,9 +648,9 @@ static bool check_compute(const json_t *ranks, struct findings *dst)
     size_t i;
 
     json_array_foreach(ranks, i, r) {
-        const char *error = text_of(json_object_get(r, "compute"), "error");
+        const char *error = jsonio_text(json_object_get(r, "compute"), "error");
         if (*error)
-            add_host(&failing, text_of(r, "host")), why = error;
+            add_host(&failing, jsonio_text(r, "host")), why = error;
     }
     if (failing.count) {
         findings_add(dst, FINDING_ERROR, "gpus", "%s: %s", failing.text, why);
@@ -660,7 +661,7 @@ static bool check_compute(const json_t *ranks, struct findings *dst)
     if (!json_is_true(json_object_get(first, "fake")))
         return true;
     findings_add(dst, FINDING_OK, "gpus", "fake ones: the ranks compute on the CPU, %s (backend "
-                 "%s)", text_of(first, "device"), text_of(first, "backend"));
+                 "%s)", jsonio_text(first, "device"), jsonio_text(first, "backend"));
     return false;
 }
 
@@ -677,20 +678,21 @@ static void check_gpus(const json_t *ranks, struct findings *dst)
         return;
     json_array_foreach(ranks, i, r) {
         if (json_is_object(r) && json_array_size(json_object_get(r, "gpus")) == 0)
-            add_host(&bare, text_of(r, "host"));
+            add_host(&bare, jsonio_text(r, "host"));
     }
     json_array_foreach(ranks, i, r) {
         json_array_foreach(json_object_get(r, "gpus"), g, gpu) {
-            int other = find_gpu(ranks, i, text_of(gpu, "uuid"));
+            int other = find_gpu(ranks, i, jsonio_text(gpu, "uuid"));
             const json_t *o = other < 0 ? NULL : json_array_get(ranks, (size_t)other);
-            bool whole_node = strcmp(text_of(r, "gpu_source"), "nvidia-smi") == 0;
+            bool whole_node = strcmp(jsonio_text(r, "gpu_source"), "nvidia-smi") == 0;
             ngpus++;
-            if (!o || (whole_node && strcmp(text_of(o, "host"), text_of(r, "host")) == 0) ||
+            if (!o || (whole_node && strcmp(jsonio_text(o, "host"), jsonio_text(r, "host")) == 0) ||
                 shared++)
                 continue;
             findings_add(dst, FINDING_ERROR, "gpus",
                          "rank %d (%s) and rank %zu (%s) have the same GPU %s",
-                         other, text_of(o, "host"), i, text_of(r, "host"), text_of(gpu, "uuid"));
+                         other, jsonio_text(o, "host"), i, jsonio_text(r, "host"),
+                         jsonio_text(gpu, "uuid"));
             findings_remedy(dst, "add --gpus-per-task=1 to 'launcher' of the site; NCCL would "
                             "report \"Duplicate GPU detected\"");
         }
@@ -702,9 +704,8 @@ static void check_gpus(const json_t *ranks, struct findings *dst)
                         (int)strcspn(bare.text, ", "), bare.text);
     }
     if (ngpus == 0 && first_rank(ranks)) {
-        findings_add(dst, FINDING_WARNING, "gpus",
-                     "no GPU seen by any rank (neither nvidia-smi nor unet-train shows one): the "
-                     "runs would train on CPUs");
+        findings_add(dst, FINDING_WARNING, "gpus", "no GPU seen by any rank (neither nvidia-smi "
+                     "nor unet-train shows one): the runs would train on CPUs");
         findings_remedy(dst, "fine in the sandbox; elsewhere check gpus_per_node, partition and "
                         "modules");
     } else if (!shared && ngpus && !bare.count) {
@@ -722,12 +723,12 @@ static void check_files(const json_t *ranks, struct findings *dst)
     json_array_foreach(ranks, i, r) {
         if (!json_is_object(r))
             continue;
-        if (*text_of(r, "data"))
-            add_host(&blind, text_of(r, "host")), why = text_of(r, "data");
-        if (*text_of(r, "stage"))
-            add_host(&unstaged, text_of(r, "host")), stage = text_of(r, "stage");
-        if (strcmp(text_of(r, "lock"), "held") != 0)
-            add_host(&unlocked, text_of(r, "host")), lock = text_of(r, "lock");
+        if (*jsonio_text(r, "data"))
+            add_host(&blind, jsonio_text(r, "host")), why = jsonio_text(r, "data");
+        if (*jsonio_text(r, "stage"))
+            add_host(&unstaged, jsonio_text(r, "host")), stage = jsonio_text(r, "stage");
+        if (strcmp(jsonio_text(r, "lock"), "held") != 0)
+            add_host(&unlocked, jsonio_text(r, "host")), lock = jsonio_text(r, "lock");
     }
     if (blind.count) {
         findings_add(dst, FINDING_ERROR, "data", "%s: the images cannot be read: %s", blind.text,

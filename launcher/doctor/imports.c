@@ -44,44 +44,20 @@ static const char program[] =
     "        say('fails', name, type(e).__name__ + ':', e)\n"
     "say('ok', sys.version.split()[0], len(set(names)))\n";
 
-static void add_exports(struct buf *b, const struct setting_lines *list)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        const char *line = list->lines[i], *equals = strchr(line, '=');
-
-        buf_addf(b, "export %.*s=", (int)(equals - line), line);
-        template_quote_sh(b, equals + 1);
-        buf_add(b, "\n");
-    }
-}
-
-static void add_lines(struct buf *b, const struct setting_lines *list)
-{
-    for (size_t i = 0; i < list->count; i++)
-        buf_addf(b, "%s\n", list->lines[i]);
-}
-
 /* Adds the shell text that a run begins with, up to the words in front of its program. */
 static void add_start(const struct workspace *w, const struct settings_program *section,
                       struct buf *b)
 {
-    char helpers[PATH_MAX];
     struct err ignored;
 
-    buf_add(b, "cd ");
-    template_quote_sh(b, w->study.dir);
-    buf_add(b, "\n{\n");
-    add_lines(b, &w->site.setup);
+    template_add_sh(b, "cd %s\n{\n", w->study.dir);
+    script_values_add_lines(b, &w->site.setup);
     if (section)
-        add_lines(b, &section->setup);
-    add_exports(b, &w->site.env);
-    if (paths_data("python", helpers, sizeof helpers, &ignored) == 0) {
-        buf_add(b, "export PYTHONPATH=");
-        template_quote_sh(b, helpers);
-        buf_add(b, "\"${PYTHONPATH:+:$PYTHONPATH}\"\n");
-    }
+        script_values_add_lines(b, &section->setup);
+    script_values_add_exports(b, &w->site.env);
+    (void)script_values_add_python_path(b, &ignored);
     if (section)
-        add_exports(b, &section->env);
+        script_values_add_exports(b, &section->env);
     buf_add(b, "} >/dev/null 2>&1 </dev/null\nexec </dev/null timeout 120 ");
     if (container_add_words(w, b, &ignored)) /* container_check reports it */
         b->failed = true;
@@ -92,11 +68,7 @@ static void add_start(const struct workspace *w, const struct settings_program *
 static void add_imports(const struct settings_program *section, const char *script, struct buf *b)
 {
     script_values_add_python(b, section->python);
-    buf_add(b, " -c ");
-    template_quote_sh(b, program);
-    buf_add(b, " ");
-    template_quote_sh(b, script);
-    buf_add(b, " 2>/dev/null");
+    template_add_sh(b, " -c %s %s 2>/dev/null", program, script);
 }
 
 /* Runs the text in bash and writes what it prints. Returns its exit code. */
@@ -121,8 +93,7 @@ static void add_first_program(const struct workspace *w, const struct settings_p
     char bindir[PATH_MAX];
 
     if (section && !is_python) {
-        buf_add(b, "test -x ");
-        template_quote_sh(b, section->script);
+        template_add_sh(b, "test -x %s", section->script);
     } else if (section) {
         script_values_add_python(b, section->python);
         buf_add(b, " --version");

@@ -153,17 +153,6 @@ static void finish_connect(const struct mesh *m, struct line *l)
         send_message(m, l, GREETING);
 }
 
-static bool same_address(const struct sockaddr *a, const struct sockaddr_storage *b)
-{
-    if (!a || a->sa_family != b->ss_family)
-        return false;
-    if (a->sa_family == AF_INET)
-        return ((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr ==
-               ((const struct sockaddr_in *)(const void *)b)->sin_addr.s_addr;
-    return memcmp(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr,
-                  &((const struct sockaddr_in6 *)(const void *)b)->sin6_addr, 16) == 0;
-}
-
 /* Finds the network interface that a connection uses. */
 static void name_interface(int fd, char dst[32])
 {
@@ -174,7 +163,7 @@ static void name_interface(int fd, char dst[32])
     if (getsockname(fd, (struct sockaddr *)&own, &n) || getifaddrs(&all))
         return;
     for (const struct ifaddrs *i = all; i; i = i->ifa_next)
-        if (same_address(i->ifa_addr, &own))
+        if (i->ifa_addr && resolve_is_same(i->ifa_addr, (const struct sockaddr *)&own))
             snprintf(dst, 32, "%s", i->ifa_name);
     freeifaddrs(all);
 }

@@ -17,10 +17,9 @@
 #include "launcher/plan/compute_look.h"
 #include "launcher/plan/data_look.h"
 #include "launcher/sandbox/sandbox.h"
-#include "launcher/scheduler/command_text.h"
+#include "launcher/scheduler/sbatch_help.h"
 #include "launcher/submit/attempt.h"
 #include "launcher/submit/bad_nodes.h"
-#include "src/atomicfile.h"
 #include "src/log.h"
 #include "src/plural.h"
 
@@ -95,8 +94,7 @@ static void check_data(const struct workspace *w, struct findings *f)
                      look.images,
                      look.masks, look.unpaired, look.unpaired ? ", such as " : "", look.odd);
         findings_remedy(f, "give every image a mask of the same name ('unetctl data check FILES' "
-                           "lists "
-                        "the others)");
+                        "lists the others)");
     } else if (data_look_complaint(&look, &w->study)) {
         findings_add(f, look.meaning == DATA_ONE_CLASS ? FINDING_WARNING : FINDING_ERROR, "data",
                      "%s: %s", w->study.data.dir, data_look_complaint(&look, &w->study));
@@ -138,8 +136,7 @@ static void check_partition(const struct workspace *w, struct scheduler *s, stru
         findings_remedy(f, "set slurm.partition in %s to one of these", w->study.file);
     } else if (*p.unknown) {
         findings_add(f, FINDING_OK, "partition", "%s: unknown: %s; Slurm decides whether a run "
-                     "fits",
-                     p.name, p.unknown);
+                     "fits", p.name, p.unknown);
     } else if (p.nodes && p.gpus_per_node < w->site.gpus_per_node) {
         findings_add(f, FINDING_ERROR, "gres", "site %s plans %d GPUs per node, but the nodes of "
                      "partition %s have %d", w->site.name, w->site.gpus_per_node, p.name,
@@ -164,7 +161,7 @@ static void check_launcher(const struct workspace *w, struct findings *f)
 
     if (w->site.sandbox && strstr(w->site.launcher, "--mpi=pmix "))
         return;
-    command_text(argv, w->site.sandbox, &list);
+    sbatch_help_ask(argv, w->site.sandbox, &list);
     diagnosis_of_launcher(w->site.launcher, list.data, w->site.file, f);
     buf_destroy(&list);
 }
@@ -338,19 +335,6 @@ static void add_rehearsal_findings(const struct workspace *w, const struct rehea
     json_decref(reporting);
 }
 
-/* Keeps what was measured beside study.yaml. */
-static int keep_bandwidth(const struct workspace *w, const json_t *measured, struct err *e)
-{
-    char path[PATH_MAX], *text = json_dumps(measured, JSON_COMPACT | JSON_REAL_PRECISION(6));
-    int rc = text ? 0 : err_set(e, ERR_INTERNAL, "out of memory for the bandwidth");
-
-    path_format(path, "%s/" BANDWIDTH_FILE, w->study.dir);
-    if (rc == 0)
-        rc = atomicfile_write(path, text, strlen(text), 0666, e);
-    free(text);
-    return rc;
-}
-
 static int add_bandwidth(const struct workspace *w, const struct rehearsal *r, struct findings *f,
                          struct err *e)
 {
@@ -366,7 +350,9 @@ static int add_bandwidth(const struct workspace *w, const struct rehearsal *r, s
     }
     json_t *measured = bandwidth_read(r->attempt.path, e);
     json_t *slow = json_array(), *node;
-    int rc = measured ? keep_bandwidth(w, measured, e) : -1;
+    int rc = !measured ? -1 : path_write(w->study.dir, BANDWIDTH_FILE, /* beside study.yaml */
+                                         json_dumps(measured, JSON_COMPACT |
+                                                                  JSON_REAL_PRECISION(6)), e);
     size_t i;
 
     if (rc == 0)
@@ -410,9 +396,8 @@ int preflight_rehearse(struct workspace *w, const char *gpus, struct rehearsal r
         rc = add_bandwidth(w, &r, f, e);
     else if (rc == 0)
         add_rehearsal_findings(w, &r, f);
-    if (rc == 0) {
+    if (rc == 0)
         bad = findings_count(f, FINDING_ERROR) > before;
-    }
     if (bad && *r.folder) {
         rehearsal_show_output(&r);
         log_info("the report of each rank is kept in %s", r.folder);

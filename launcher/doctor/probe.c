@@ -16,11 +16,11 @@
 
 #include "launcher/doctor/facts.h"
 #include "launcher/doctor/mesh.h"
-#include "launcher/spec/spec_report.h"
+#include "launcher/host/path.h"
 #include "launcher/stage/stage.h"
-#include "src/atomicfile.h"
 #include "src/cluster/listener.h"
 #include "src/cluster/resolve.h"
+#include "src/format/sha256.h"
 #include "src/run/token.h"
 
 #define MAX_HOST 256
@@ -73,22 +73,33 @@ static const char *launched_rank_name(void)
     return "SLURM_PROCID";
 }
 
+/* Returns "NAME=TEXT" of a variable of Slurm; its text is "" unless Slurm started the ranks. */
+static json_t *describe_variable(const char *name, bool by_slurm)
+{
+    const char *text = by_slurm ? getenv(name) : NULL;
+
+    return json_sprintf("%s=%.300s", name, text ? text : "");
+}
+
+/* Returns what the rank sees of the cluster. The hash leaves out the task, which differs between
+ * ranks. */
 static json_t *describe_spec(const char *text, const char *host, int port)
 {
     bool by_slurm = strcmp(launched_rank_name(), "SLURM_PROCID") == 0;
     bool in_step = by_slurm && getenv("SLURM_STEP_NODELIST");
-    struct spec_report r = {
-        .node = host, .port = port, .text = text,
-        .nodes_name = in_step ? "SLURM_STEP_NODELIST" : "SLURM_JOB_NODELIST",
-        .tasks_name = in_step ? "SLURM_STEP_TASKS_PER_NODE" : "SLURM_TASKS_PER_NODE"};
+    const char *task = strstr(text, "},\"task\":{");
+    struct sha256_ctx sha256;
+    char hex[65];
 
-    if (by_slurm) {
-        r.nodes_text = getenv(r.nodes_name);
-        r.tasks_text = getenv(r.tasks_name);
-    }
-    r.nodes_text = r.nodes_text ? r.nodes_text : "";
-    r.tasks_text = r.tasks_text ? r.tasks_text : "";
-    return spec_report_encode(&r);
+    sha256_init(&sha256);
+    sha256_add(&sha256, text, task ? (size_t)(task - text) : strlen(text));
+    sha256_finish(&sha256, hex);
+    return json_pack(
+        "{s:s, s:i, s:s, s:o, s:o}", "node", host, "port", port, "hash", hex, "nodes",
+        describe_variable(in_step ? "SLURM_STEP_NODELIST" : "SLURM_JOB_NODELIST", by_slurm),
+        "per_node",
+        describe_variable(in_step ? "SLURM_STEP_TASKS_PER_NODE" : "SLURM_TASKS_PER_NODE",
+                          by_slurm));
 }
 
 /* Returns whether a and b are the same machine, as node1 and node1.cluster are. */
@@ -252,14 +263,10 @@ static json_t *try_lock(const char *folder)
 
 static int write_facts(const char *folder, int index, const json_t *facts, struct err *e)
 {
-    char path[PATH_MAX], *text = json_dumps(facts, JSON_COMPACT | JSON_REAL_PRECISION(9));
-    int rc;
+    char name[32];
 
-    snprintf(path, sizeof path, "%s/rank-%d.json", folder, index);
-    rc = text ? atomicfile_write(path, text, strlen(text), 0666, e)
-              : err_set(e, ERR_INTERNAL, "%s: no memory", path);
-    free(text);
-    return rc;
+    snprintf(name, sizeof name, "rank-%d.json", index);
+    return path_write(folder, name, json_dumps(facts, JSON_COMPACT | JSON_REAL_PRECISION(9)), e);
 }
 
 int probe_run(const char *folder, const char *data_dir, const char *stage, const char *backend,

@@ -72,8 +72,7 @@ static int add_measurement(const struct workspace *w, const char *bindir, struct
     buf_add(b, "exec ");
     if (strcmp(w->study.engine, "embedded") == 0 && container_add_words(w, b, e))
         return -1;
-    buf_add(b, " ");
-    template_quote_sh(b, *w->site.trainer ? w->site.trainer : bindir);
+    template_add_sh(b, " %s", *w->site.trainer ? w->site.trainer : bindir);
     buf_addf(b, "%s \"$@\" --bandwidth", *w->site.trainer ? "" : "/unet-train");
     return 0;
 }
@@ -85,13 +84,9 @@ static int add_probe(const struct workspace *w, const struct rehearsal *r, const
     if (container_add_words(w, b, e))
         return -1;
     buf_add(b, container_is_set(w) && !container_is_pyxis(w) ? " true || exit\nexec " : "exec ");
-    template_quote_sh(b, bindir);
-    buf_add(b, "/unetctl doctor --probe ");
-    template_quote_sh(b, r->folder);
-    if (*w->study.data.stage) {
-        buf_add(b, " --stage ");
-        template_quote_sh(b, w->study.data.stage);
-    }
+    template_add_sh(b, "%s/unetctl doctor --probe %s", bindir, r->folder);
+    if (*w->study.data.stage)
+        template_add_sh(b, " --stage %s", w->study.data.stage);
     return 0;
 }
 
@@ -206,7 +201,6 @@ static int give_up(struct scheduler *s, const char *id, struct err *e)
 static int wait_for_job(struct scheduler *s, const struct rehearsal *r, const char *tag,
                         const char *id, struct err *e)
 {
-    const struct timespec pause = {.tv_sec = POLL_S};
     double end = clock_now() + (double)r->timeout_s;
     struct job_state *jobs;
     char state[448] = "PENDING";
@@ -227,7 +221,7 @@ static int wait_for_job(struct scheduler *s, const struct rehearsal *r, const ch
             report_timeout(r, state, e);
             return give_up(s, id, e);
         }
-        nanosleep(&pause, NULL);
+        clock_sleep(POLL_S);
     }
 }
 
@@ -265,7 +259,6 @@ static pid_t start_script(const struct attempt_job *job, struct err *e)
 static int run_here(const struct workspace *w, const struct rehearsal *r, const struct run *run,
                     struct err *e)
 {
-    const struct timespec pause = {.tv_nsec = 50000000};
     double end = clock_now() + (double)r->timeout_s;
     struct attempt_job job;
     int code;
@@ -284,7 +277,7 @@ static int run_here(const struct workspace *w, const struct rehearsal *r, const 
             child_wait(child);
             return report_timeout(r, "it still ran", e);
         }
-        nanosleep(&pause, NULL);
+        clock_sleep(0.05);
     }
     return 0;
 }
@@ -310,7 +303,6 @@ static json_t *read_rank(const struct rehearsal *r, int index, struct err *e)
  * may become visible here with a delay, which is waited for if some report exists. */
 static int read_ranks(struct rehearsal *r, int nranks, struct err *e)
 {
-    const struct timespec pause = {.tv_nsec = 200000000};
     double end = clock_now() + VISIBLE_S;
     int missing;
 
@@ -326,7 +318,7 @@ static int read_ranks(struct rehearsal *r, int nranks, struct err *e)
             json_array_append_new(r->ranks, facts);
         }
         if (missing)
-            nanosleep(&pause, NULL);
+            clock_sleep(0.2);
     } while (missing && missing < nranks && clock_now() < end);
     return 0;
 }
@@ -334,7 +326,6 @@ static int read_ranks(struct rehearsal *r, int nranks, struct err *e)
 /* Reads the attempt once its marker is visible here. */
 static int read_attempt(struct rehearsal *r, const char *run, struct err *e)
 {
-    const struct timespec pause = {.tv_nsec = 200000000};
     double end = clock_now() + VISIBLE_S;
 
     for (;;) {
@@ -342,7 +333,7 @@ static int read_attempt(struct rehearsal *r, const char *run, struct err *e)
             return -1;
         if (r->attempt.marker != RUN_NO_MARKER || r->attempt.stopped || clock_now() >= end)
             return 0;
-        nanosleep(&pause, NULL);
+        clock_sleep(0.2);
     }
 }
 

@@ -11,13 +11,6 @@
 #include "launcher/plan/trainer_program.h"
 #include "launcher/study/run_plan.h"
 
-static const char *text_of(const json_t *o, const char *key)
-{
-    const char *text = json_string_value(json_object_get(o, key));
-
-    return text ? text : "";
-}
-
 /* Returns the output of `unet-train devices --backend BACKEND` on this host, or NULL with the
  * problem in dst. */
 static json_t *ask_devices(const char *backend, struct compute_look *dst)
@@ -56,11 +49,11 @@ static void set_host(struct compute_look *dst, const json_t *devices, const stru
 {
     const json_t *compute = json_object_get(devices, "compute");
 
-    snprintf(dst->problem, sizeof dst->problem, "%s", text_of(compute, "error"));
+    snprintf(dst->problem, sizeof dst->problem, "%s", jsonio_text(compute, "error"));
     dst->fatal = *dst->problem;
     if (dst->fatal)
         return;
-    snprintf(dst->backend, sizeof dst->backend, "%s", text_of(compute, "backend"));
+    snprintf(dst->backend, sizeof dst->backend, "%s", jsonio_text(compute, "backend"));
     bool gpus = strcmp(dst->backend, "cuda") == 0;
     bool slower = !gpus && strcmp(study->train.dtype, "bf16") == 0;
     snprintf(dst->text, sizeof dst->text, "%s (backend %s)%s%s%s", gpus ? "GPUs" : "the CPU",
@@ -126,7 +119,7 @@ void compute_look_open(const struct study *study, const struct site *site,
     else if (fake)
         set_host(dst, devices, study, "the site's GPUs are fake");
     else if (on_gpus)
-        set_host(dst, devices, study, text_of(json_object_get(devices, "compute"), "why_cpu"));
+        set_host(dst, devices, study, jsonio_text(json_object_get(devices, "compute"), "why_cpu"));
     else
         set_host(dst, devices, study, why);
     if (strcmp(dst->backend, "cuda") == 0)

@@ -13,6 +13,7 @@
 
 #include "launcher/host/jsonio.h"
 #include "launcher/plan/trainer_program.h"
+#include "src/mem.h"
 #include "src/text/filename.h"
 
 #define MAX_SAMPLE 48
@@ -179,10 +180,8 @@ static int sample_images(const char *dir, struct dirent **images, int n, struct 
 
     for (int i = 0; rc == 0 && i < take; i++) {
         const char *name = images[(long)i * n / take]->d_name;
-        if (asprintf(&paths[i], "%s/images/%s", dir, name) < 0) {
-            paths[i] = NULL;
-            rc = err_errno(e, ERR_INTERNAL, errno, "%s", dir);
-        }
+        paths[i] = mem_textf(e, "%s/images/%s", dir, name);
+        rc = paths[i] ? 0 : -1;
         argv[i + 2] = paths[i];
     }
     dst->sampled = (size_t)take;
@@ -210,35 +209,28 @@ static void decode_shapes(const json_t *shapes, struct data_look *dst)
     size_t i;
 
     json_array_foreach(shapes, i, shape)
-        for (json_int_t k = json_integer_value(json_object_get(shape, "count")); k > 0; k--)
-            add_size(&sizes, (long)json_integer_value(json_object_get(shape, "width")),
-                     (long)json_integer_value(json_object_get(shape, "height")),
-                     (int)json_integer_value(json_object_get(shape, "channels")),
-                     (int)json_integer_value(json_object_get(shape, "bits")), dst);
+        for (json_int_t k = jsonio_integer(shape, "count"); k > 0; k--)
+            add_size(&sizes, (long)jsonio_integer(shape, "width"),
+                     (long)jsonio_integer(shape, "height"),
+                     (int)jsonio_integer(shape, "channels"),
+                     (int)jsonio_integer(shape, "bits"), dst);
     dst->sampled = sizes.n;
     take_sizes(&sizes, dst);
-}
-
-static void copy_text(const json_t *o, const char *key, char *dst, size_t size)
-{
-    const char *text = json_string_value(json_object_get(o, key));
-
-    snprintf(dst, size, "%s", text ? text : "");
 }
 
 static void add_masks(const json_t *masks, struct data_look *dst)
 {
     static const char *const words[] = {"foreground", "one class", "classes", "unsure"};
-    const char *meaning = json_string_value(json_object_get(masks, "meaning"));
+    const char *meaning = jsonio_text(masks, "meaning");
 
-    dst->looked = meaning != NULL;
-    for (int i = 0; meaning && i < 4; i++)
+    dst->looked = *meaning;
+    for (int i = 0; i < 4; i++)
         if (strcmp(meaning, words[i]) == 0)
             dst->meaning = (enum data_meaning)i;
-    dst->mask_classes = (long)json_integer_value(json_object_get(masks, "classes"));
-    copy_text(masks, "ignore", dst->ignore, sizeof dst->ignore);
-    copy_text(masks, "class_file", dst->class_file, sizeof dst->class_file);
-    copy_text(masks, "text", dst->masks_text, sizeof dst->masks_text);
+    dst->mask_classes = (long)jsonio_integer(masks, "classes");
+    snprintf(dst->ignore, sizeof dst->ignore, "%s", jsonio_text(masks, "ignore"));
+    snprintf(dst->class_file, sizeof dst->class_file, "%s", jsonio_text(masks, "class_file"));
+    snprintf(dst->masks_text, sizeof dst->masks_text, "%s", jsonio_text(masks, "text"));
 }
 
 /* Fills dst from `unet-train data stats` on a sample, which reads the data exactly as a training
@@ -257,11 +249,11 @@ static int ask_stats(const struct data_place *place, bool with_sample, struct da
     free(text);
     if (!root)
         return err_prefix(e, "%s", place->dir);
-    dst->train = (size_t)json_integer_value(json_object_get(root, "train"));
-    dst->val = (size_t)json_integer_value(json_object_get(root, "val"));
-    dst->images = (size_t)json_integer_value(json_object_get(root, "images"));
+    dst->train = (size_t)jsonio_integer(root, "train");
+    dst->val = (size_t)jsonio_integer(root, "val");
+    dst->images = (size_t)jsonio_integer(root, "images");
     if (!dst->images) /* the images have masks */
-        dst->masks = dst->images = (size_t)json_integer_value(json_object_get(root, "pairs"));
+        dst->masks = dst->images = (size_t)jsonio_integer(root, "pairs");
     dst->classes = (long)json_array_size(json_object_get(root, "classes"));
     decode_shapes(json_object_get(root, "shapes"), dst);
     add_masks(json_object_get(root, "masks"), dst);

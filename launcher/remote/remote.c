@@ -32,6 +32,7 @@ static const char *const results[] = {"logs", "report", NULL};
 struct remote {
     const struct cli_command *command;
     const char *operand; /* names the study, and is not sent */
+    bool several;        /* further operands are studies on the same host */
     char dir[PATH_MAX];  /* of the study here */
     struct remote_site site;
     struct buf text; /* study.yaml for there; empty: it is not sent */
@@ -104,39 +105,6 @@ static int add_path(struct remote *r, const struct cli_option *o, const char *va
     buf_add(&r->words, "./"); /* a site's name would have none */
     template_quote_sh(&r->words, r->paths[r->npaths++]);
     return 0;
-}
-
-/* Adds the words that are for there: all but the study and the host. */
-static int add_words(struct remote *r, int argc, char **argv, struct err *e)
-{
-    const struct cli_option *o;
-    const char *value;
-    int i = 0;
-
-    for (; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        if (argv[i] == r->operand)
-            continue;
-        if (argv[i][0] != '-' || !argv[i][1]) {
-            buf_add(&r->words, " ");
-            template_quote_sh(&r->words, argv[i]);
-            continue;
-        }
-        o = cli_take_option(r->command, argc, argv, &i, &value, e);
-        if (!o)
-            return -1;
-        if (strcmp(o->name, "study") == 0 || strcmp(o->name, "ssh") == 0)
-            continue;
-        buf_addf(&r->words, " --%s%s", o->name, value ? "=" : "");
-        if (value && is_path(o, value) && add_path(r, o, value, e))
-            return -1;
-        if (value && !is_path(o, value))
-            template_quote_sh(&r->words, value);
-    }
-    for (; i < argc; i++) {
-        buf_add(&r->words, " ");
-        template_quote_sh(&r->words, argv[i]);
-    }
-    return r->words.failed ? mem_fail(e) : 0;
 }
 
 /* Adds the command that runs the verb there: in the study's folder, with the variables of settings
@@ -268,6 +236,75 @@ static void mark_text(struct remote *r)
     buf_add(&r->mark, ", where it is edited\n");
 }
 
+/* Ends study.yaml for there with the line of where it is from. */
+static int end_text(struct remote *r, struct err *e)
+{
+    mark_text(r);
+    buf_add(&r->text, r->text.data[r->text.length - 1] == '\n' ? "" : "\n");
+    buf_add(&r->text, r->mark.data ? r->mark.data : "");
+    return r->text.failed || r->mark.failed ? mem_fail(e) : 0;
+}
+
+/* Sends the files of a further study of the verb, and adds its folder there. */
+static int add_study(struct remote *r, const char *operand, struct err *e)
+{
+    struct remote o = {.command = r->command, .operand = operand};
+    int rc = study_locate(operand, o.dir, e) ? -1 : remote_site_read(o.dir, &o.site, &o.text, e);
+
+    if (rc == 0 || (rc == 1 && strcmp(o.site.host, r->site.host) != 0))
+        rc = err_set(e, ERR_USAGE, "%s: the study %s is on %s, and %s is not: studies of one report are on "
+                     "one host; 'unetctl report --logs %s/logs ...' reads copies of logs",
+                     r->command->name, r->operand, r->site.host, operand, r->operand);
+    else if (rc == 1)
+        rc = end_text(&o, e) || prepare(&o, e) ? -1 : 0;
+    if (rc == 0) {
+        buf_add(&r->words, " ");
+        ssh_add_path(&r->words, o.site.folder);
+    }
+    destroy(&o);
+    return rc;
+}
+
+/* Adds the words that are for there: all but the study and the host. */
+static int add_words(struct remote *r, int argc, char **argv, struct err *e)
+{
+    const struct cli_option *o;
+    const char *value;
+    int i = 0;
+
+    for (; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (argv[i] == r->operand) {
+            buf_add(&r->words, r->several ? " ." : "");
+            continue;
+        }
+        if (argv[i][0] != '-' || !argv[i][1]) {
+            if (r->several) {
+                if (add_study(r, argv[i], e))
+                    return -1;
+                continue;
+            }
+            buf_add(&r->words, " ");
+            template_quote_sh(&r->words, argv[i]);
+            continue;
+        }
+        o = cli_take_option(r->command, argc, argv, &i, &value, e);
+        if (!o)
+            return -1;
+        if (strcmp(o->name, "study") == 0 || strcmp(o->name, "ssh") == 0)
+            continue;
+        buf_addf(&r->words, " --%s%s", o->name, value ? "=" : "");
+        if (value && is_path(o, value) && add_path(r, o, value, e))
+            return -1;
+        if (value && !is_path(o, value))
+            template_quote_sh(&r->words, value);
+    }
+    for (; i < argc; i++) {
+        buf_add(&r->words, " ");
+        template_quote_sh(&r->words, argv[i]);
+    }
+    return r->words.failed ? mem_fail(e) : 0;
+}
+
 /* Runs the rest of the script with the terminal of this process, if it has one. Returns its exit
  * code or -1. */
 static int run_there(const struct remote *r, const char *rest, struct err *e)
@@ -318,12 +355,7 @@ static int run_verb(struct remote *r, int argc, char **argv, struct err *e)
 {
     struct buf rest = {0};
 
-    mark_text(r);
-    buf_add(&r->text, r->text.data[r->text.length - 1] == '\n' ? "" : "\n");
-    buf_add(&r->text, r->mark.data ? r->mark.data : "");
-    if (r->text.failed || r->mark.failed)
-        return mem_fail(e);
-    if (add_words(r, argc, argv, e) || prepare(r, e))
+    if (end_text(r, e) || add_words(r, argc, argv, e) || prepare(r, e))
         return -1;
     buf_add(&rest, "exec ");
     add_verb(r, &rest);
@@ -402,7 +434,8 @@ static int init(struct remote *r, const char *words, int argc, char **argv, stru
     int rc = !made && errno != EEXIST ? err_errno(e, ERR_CONFIG, errno, "%s", r->operand)
                                       : atomicfile_check_new(file, e);
     if (rc == 0)
-        rc = study_locate(r->operand, r->dir, e) || remote_site_decode(words, r->dir, &r->site, e);
+        rc = study_locate(r->operand, r->dir, e) || remote_site_decode(words, r->dir, &r->site, e)
+                 ? -1 : 0;
     mark_text(r);
     if (rc == 0)
         rc = r->mark.failed ? mem_fail(e) : 0;
@@ -447,9 +480,13 @@ static int find_study(struct remote *r, int argc, char **argv, struct err *e)
         if (rc < 0)
             return -1;
     }
-    if (rc == 1 && (noperands > 1 || logs))
-        return err_set(e, ERR_USAGE, "%s: the study %s is on %s; name it alone, or its logs here: "
-                       "--logs %s/logs", c->name, r->operand, r->site.host, r->operand);
+    bool no_output = find_option(c, "output") && !is_given(find_option(c, "output"));
+    r->several = rc == 1 && noperands > 1 && nfolders == noperands && !logs;
+    if (rc == 1 && (r->several ? no_output : noperands > 1 || logs))
+        return err_set(e, ERR_USAGE, r->several
+                       ? "%s: the study %s is on %s; name the report's folder in it: -o %s/FOLDER"
+                       : "%s: the study %s is on %s; name it alone, or its logs here: --logs %s/logs",
+                       c->name, r->operand, r->site.host, r->operand);
     /* the operands of report are folders of logs, those of status runs */
     if (rc == 1 || nfolders || logs || (noperands && takes_studies && !strstr(c->args, "RUN")))
         return rc;

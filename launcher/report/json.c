@@ -110,7 +110,8 @@ static void set_quantities(json_t *o, const struct series_point *p)
                  {"images_per_s", QUANTITY_RATE}, {"loss", QUANTITY_LOSS},
                  {"dice", QUANTITY_DICE}, {"iou_own_size", QUANTITY_IOU_OWN_SIZE},
                  {"energy_kwh", QUANTITY_ENERGY}, {"joules_per_unit", QUANTITY_UNIT_ENERGY},
-                 {"cpu_energy_kwh", QUANTITY_CPU_ENERGY}, {"gpu_watts", QUANTITY_GPU_POWER},
+                 {"cpu_energy_kwh", QUANTITY_CPU_ENERGY}, {"node_energy_kwh", QUANTITY_NODE_ENERGY},
+                 {"gpu_watts", QUANTITY_GPU_POWER},
                  {"gpu_busy", QUANTITY_GPU_BUSY}, {"gpu_throttled", QUANTITY_GPU_THROTTLED},
                  {"gpu_memory_mib", QUANTITY_GPU_MEMORY}};
 

@@ -329,12 +329,15 @@ static void fill_energy(struct table *t, const struct report_series *rs)
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
         const struct summary *kwh = &p->q[QUANTITY_ENERGY], *unit = &p->q[QUANTITY_UNIT_ENERGY];
-        if (p->q[QUANTITY_GPU_POWER].count == 0 && p->q[QUANTITY_CPU_ENERGY].count == 0)
+        const struct summary *cpus = &p->q[QUANTITY_CPU_ENERGY];
+        const struct summary *nodes = &p->q[QUANTITY_NODE_ENERGY];
+        if (p->q[QUANTITY_GPU_POWER].count + cpus->count + nodes->count == 0)
             continue;
         bool some = kwh->count > 1, units = unit->count > 1;
         int digits = decimals_of(kwh->median), unit_digits = decimals_of(unit->median);
         table_addf(t, "GPUs", "%d", p->gpus);
-        table_addf(t, "runs", "%zu", kwh->count ? kwh->count : p->q[QUANTITY_CPU_ENERGY].count);
+        table_addf(t, "runs", "%zu", kwh->count    ? kwh->count
+                                      : cpus->count ? cpus->count : nodes->count);
         table_add_number(t, "kWh", kwh->median, digits);
         add_interval_or_range(t, "95 % interval", &kwh->interval, some ? kwh->min : NAN, kwh->max,
                               digits, s);
@@ -345,8 +348,8 @@ static void fill_energy(struct table *t, const struct report_series *rs)
         add_percent(t, "busy", p->q[QUANTITY_GPU_BUSY].median, 0);
         add_percent(t, "throttled", p->q[QUANTITY_GPU_THROTTLED].median, 0);
         table_add_number(t, "memory MiB", p->q[QUANTITY_GPU_MEMORY].median, 0);
-        table_add_number(t, "CPUs kWh", p->q[QUANTITY_CPU_ENERGY].median,
-                         decimals_of(p->q[QUANTITY_CPU_ENERGY].median));
+        table_add_number(t, "CPUs kWh", cpus->median, decimals_of(cpus->median));
+        table_add_number(t, "whole nodes kWh, by Slurm", nodes->median, decimals_of(nodes->median));
     }
 }
 

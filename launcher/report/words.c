@@ -161,8 +161,9 @@ static void add_open_quality(struct buf *b, const struct analysis_series *as)
     const char *quality = series_quality_title(s);
 
     if (q->state == QUALITY_UNKNOWN && s->limited) {
-        buf_addf(b, "%s with %d GPU%s is %s: this is by speed alone. Whole runs would show it.\n",
-                 quality, d->reach->gpus, plural(d->reach->gpus), q->why);
+        buf_addf(b, "%s with %d GPU%s is %s: this is by speed alone.%s\n", quality,
+                 d->reach->gpus, plural(d->reach->gpus), q->why,
+                 d->rule.looks ? "" : " Whole runs would show it.");
         return;
     }
     if (q->state == QUALITY_UNKNOWN) {
@@ -401,8 +402,13 @@ static void add_collapses(struct buf *b, const struct analysis_series *as)
             buf_addf(b, "Runs collapsed (%s more than %.3g below the median of the base case, "
                         "%.4f): ", as->series.quality, QUALITY_COLLAPSE * d->rule.margin,
                      d->base->q[QUANTITY_IOU].median);
-        buf_addf(b, "%s%zu of %zu with %d GPUs (least %.4f)", before ? before : "", q->ncollapsed,
-                 q->nruns, as->series.points[i].gpus, as->series.points[i].q[QUANTITY_IOU].min);
+        const struct series_point *p = &as->series.points[i];
+        buf_addf(b, "%s%zu of %zu with %d GPUs ", before ? before : "", q->ncollapsed, q->nruns,
+                 p->gpus);
+        if (isnan(p->q[QUANTITY_IOU].min))
+            buf_add(b, "(none has a value)");
+        else
+            buf_addf(b, "(least %.4f)", p->q[QUANTITY_IOU].min);
         before = ", ";
     }
     if (before)
@@ -509,7 +515,9 @@ static void add_fastest(struct buf *b, const struct analysis_series *as)
 /* Adds the count with the fewest joules, where the intervals of the counts show it. */
 static void add_energy(struct buf *b, const struct advice *a)
 {
-    const char *by = a->energy_estimated ? "kWh by --watts" : "kWh";
+    const char *by = a->energy_estimated                    ? "kWh by --watts"
+                     : a->energy_by == QUANTITY_NODE_ENERGY ? "kWh of whole nodes, by Slurm"
+                                                            : "kWh";
 
     if (!a->energy_separated)
         buf_add(b, "; the runs do not show which count needs the fewest joules");
@@ -531,7 +539,7 @@ static void add_advice_words(struct buf *b, const struct analysis_series *as, bo
         add_fastest(b, as);
         add_choice(b, "; fewest GPU-hours: ", &a->gpu_hours, "GPU-hours");
         if (!a->energy.gpus)
-            buf_add(b, "; energy was not recorded (--watts W would estimate it).\n");
+            buf_addf(b, "; %s.\n", a->energy.why);
         else
             add_energy(b, a);
     }

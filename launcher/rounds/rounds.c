@@ -17,8 +17,6 @@
 #include "src/mem.h"
 #include "src/plural.h"
 
-#define LOCK_TIMEOUT_S 60
-
 /* ---- what the design depends on besides results ---- */
 
 static const char *const paths[] = {
@@ -248,7 +246,7 @@ static int check_result(const struct rounds *r, const struct result *row, bool l
          judged = done && (limited || !r->design.quality || !isnan(result_quality(row)));
 
     if (!judged && !r->count_failed)
-        return err_set(e, ERR_DATA, "%s %s%s: %s; --count-failed counts it as failed and continues",
+        return err_set(e, ERR_DATA, "%s %s%s (%s); --count-failed counts it as failed and continues",
                        row->run, done ? "has no " : "is ",
                        done ? result_quality_word(row) : result_state_name(row->state),
                        done ? "did it diverge?" : row->note);
@@ -315,6 +313,17 @@ static int choose_next(struct rounds *r, struct design_round *next, struct err *
     return rc;
 }
 
+/* Adds a count whose first look is not over, so that its runs are not judged as a fixed sample. */
+static void add_unjudged(const struct design_round *newest, struct quality_looks *looks)
+{
+    if (newest->tested && newest->look <= 1 &&
+        (!looks->n || looks->items[looks->n - 1].gpus != newest->tested) &&
+        looks->n < QUALITY_LOOKS) {
+        looks->items[looks->n++] = (struct quality_look){.gpus = newest->tested};
+        looks->family = newest->family;
+    }
+}
+
 int rounds_describe(struct rounds *r, const struct results *table, struct quality_looks *looks,
                     char **text, struct err *e)
 {
@@ -331,6 +340,8 @@ int rounds_describe(struct rounds *r, const struct results *table, struct qualit
 
     if (rc == 0) {
         design_view_looks(&r->design, r->record.rounds, n, looks);
+        if (n < r->record.count)
+            add_unjudged(&r->record.rounds[n], looks);
         design_describe(&r->design, r->record.rounds, n, &verdict, &b);
     }
     free(own.rows);
@@ -345,7 +356,7 @@ static int write_next(struct rounds *r, const struct design_round *next, struct 
 {
     struct rounds_record now;
 
-    if (ledger_lock(&r->w->ledger, LOCK_TIMEOUT_S, e))
+    if (ledger_lock(&r->w->ledger, LEDGER_LOCK_S, e))
         return -1;
     int rc = rounds_file_read(&r->w->ledger, &now, e);
     if (rc == 0 && now.count > r->record.count) {

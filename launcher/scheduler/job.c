@@ -313,8 +313,7 @@ static int pass_option(struct job_options *o, const struct option *w, const char
     if (strcmp(w->name, "gres") == 0 &&
         strstr(value ? text : *i + 1 < nwords ? given[*i + 1] : "", "gpu"))
         return err_set(e, ERR_USAGE, "'%s': --gpus sets the GPUs of a job, gpu_type of the site "
-                                     "file "
-                       "their type, and gpu_request whether --gres asks for them", text);
+                       "file their type, and gpu_request whether --gres asks for them", text);
     if (add_extra(o, text, e))
         return -1;
     return w->kind == PASSED_VALUE && !value ? add_option_value(o, nwords, given, i, e) : 0;

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "launcher/host/jsonio.h"
+
 void job_state_set(struct job_state *s, enum state state)
 {
     s->state = state;
@@ -30,29 +32,25 @@ json_t *job_state_encode(const struct job_state *s)
                      encode_text(s->name));
 }
 
-static json_int_t number_of(const json_t *o, const char *key)
-{
-    return json_integer_value(json_object_get(o, key));
-}
-
 static void copy_text(const json_t *o, const char *key, char *dst, size_t size)
 {
-    const char *text = json_string_value(json_object_get(o, key));
-
-    snprintf(dst, size, "%s", text ? text : "");
+    snprintf(dst, size, "%s", jsonio_text(o, key));
 }
 
 void job_state_decode(const json_t *o, struct job_state *dst)
 {
+    const json_t *uid = json_object_get(o, "uid");
     char state[32];
 
-    *dst = (struct job_state){.exit_code = (int)number_of(o, "exit_code"),
-                              .signal = (int)number_of(o, "signal"),
-                              .restarts = (int)number_of(o, "restarts"),
-                              .submitted = (time_t)number_of(o, "submitted"),
-                              .started = (time_t)number_of(o, "started"),
-                              .ended = (time_t)number_of(o, "ended"),
-                              .uid = json_object_get(o, "uid") ? (long)number_of(o, "uid") : -1};
+    *dst = (struct job_state){.exit_code = (int)jsonio_integer(o, "exit_code"),
+                              .signal = (int)jsonio_integer(o, "signal"),
+                              .restarts = (int)jsonio_integer(o, "restarts"),
+                              .submitted = (time_t)jsonio_integer(o, "submitted"),
+                              .started = (time_t)jsonio_integer(o, "started"),
+                              .ended = (time_t)jsonio_integer(o, "ended"),
+                              .joules = (double)jsonio_integer(o, "joules"),
+                              .joules_s = (double)jsonio_integer(o, "joules_s"),
+                              .uid = uid ? (long)json_integer_value(uid) : -1};
     copy_text(o, "id", dst->id, sizeof dst->id);
     copy_text(o, "user", dst->user, sizeof dst->user);
     copy_text(o, "reason", dst->reason, sizeof dst->reason);

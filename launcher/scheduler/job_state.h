@@ -24,6 +24,9 @@ struct job_state {
     int signal;       /* the signal that ended it, or 0 */
     int restarts;     /* how often it was requeued */
     time_t submitted, started, ended; /* 0 if that has not happened */
+    /* From Slurm's accounting: energy of its nodes, which it had for itself, and how many seconds
+     * were counted; 0: unknown. Not encoded. */
+    double joules, joules_s;
     char nodes[128]; /* list in Slurm's notation; "" before the job starts, or if it is local */
     char tag[256];
     char name[128];

@@ -170,14 +170,10 @@ int container_add_words(const struct workspace *w, struct buf *dst, struct err *
                  ? -1
                  : 0;
     if (rc == 0) {
-        buf_add(dst, "bash ");
-        template_quote_sh(dst, path);
-        buf_addf(dst, " %s ", w->study.container_runtime);
-        template_quote_sh(dst, w->study.container);
-        for (size_t i = 0; i < folders.count; i++) {
-            buf_add(dst, " ");
-            template_quote_sh(dst, folders.lines[i]);
-        }
+        template_add_sh(dst, "bash %s %s %s", path, w->study.container_runtime,
+                        w->study.container);
+        for (size_t i = 0; i < folders.count; i++)
+            template_add_sh(dst, " %s", folders.lines[i]);
         buf_add(dst, " --");
     }
     setting_clear_lines(&folders);
@@ -194,11 +190,9 @@ int container_add_options(const struct workspace *w, struct buf *dst, struct err
     int rc = list_folders(w, &folders, e);
     for (size_t i = 0; i < folders.count; i++)
         buf_addf(&mounts, "%s%s:%s", i ? "," : "", folders.lines[i], folders.lines[i]);
-    buf_add(dst, " --container-image=");
-    template_quote_sh(dst, w->study.container);
-    buf_add(dst, " --container-mounts=");
-    template_quote_sh(dst, mounts.data ? mounts.data : "");
-    buf_add(dst, " --container-workdir={{run_dir|sh}}");
+    template_add_sh(dst, " --container-image=%s --container-mounts=%s "
+                    "--container-workdir={{run_dir|sh}}", w->study.container,
+                    mounts.data ? mounts.data : "");
     buf_destroy(&mounts);
     setting_clear_lines(&folders);
     return rc;

@@ -77,15 +77,17 @@ static int check_tag_layout(const struct script_values *s, const char *path, con
 
     if (!is_used(s, used, "tag_node|tag_task") || l->gpus % l->nodes == 0)
         return 0;
-    return err_set(e, ERR_CONFIG, "%s: %d GPUs on %d nodes: tag_node and tag_task ask for the "
-                                  "same on "
-                   "each node; leave this number out, or use {{directives}} and {{launcher}}",
+    return err_set(e, ERR_CONFIG, "%s: %d GPUs on %d nodes: tag_node and tag_task ask for the same "
+                   "on each node; leave this number out, or use {{directives}} and {{launcher}}",
                    path, l->gpus, l->nodes);
 }
 
 static int check_submit_file(const struct script_values *s, const char *path, const char *text,
                              const bool *used, struct err *e)
 {
+    static const char *const clusters[] = {" --clusters", " -M", NULL};
+    static const char *const nodes[] = {"{{nodes", "tag_node", NULL};
+    static const char *const tasks[] = {"{{tasks", "{{gpus", "tag_task", NULL};
     bool tags = template_has_tags(text), own = script_template_has_directives(text);
     bool directives = is_used(s, used, "directives");
     const struct need needs[] = {
@@ -100,17 +102,16 @@ static int check_submit_file(const struct script_values *s, const char *path, co
     if (strncmp(text, "#!", 2) != 0)
         return err_set(e, ERR_CONFIG, "%s:1: a job script must start with #!, such as #!{{shell}}",
                        path);
-    const char *line = script_template_clusters(text);
+    const char *line = script_template_find_directive(text, clusters);
     if (line)
         return err_set(e, ERR_CONFIG, "%s: '%.*s': the job would go to another cluster, where "
                        "unetctl would not find it; run unetctl on that cluster", path,
                        (int)strcspn(line, "\n"), line);
-    if (own && !directives && !(script_template_directives_use(text, "nodes|tag_node") &&
-                                script_template_directives_use(text, "tasks|gpus|tag_task")))
+    if (own && !directives && !(script_template_find_directive(text, nodes) &&
+                                script_template_find_directive(text, tasks)))
         return err_set(e, ERR_CONFIG, "%s: the #SBATCH lines ask for the same nodes and tasks in "
-                                      "all "
-                       "runs; use {{directives}}, or --nodes={{nodes}} and "
-                       "--ntasks={{tasks}}", path);
+                       "all runs; use {{directives}}, or --nodes={{nodes}} and --ntasks={{tasks}}",
+                       path);
     return check_needs(s, path, text, used, needs, e) ? -1 : check_tag_layout(s, path, used, e);
 }
 
@@ -143,13 +144,9 @@ static void add_epilogue(const struct script_values *s, struct buf *dst)
 {
     if (dst->length && dst->data[dst->length - 1] != '\n')
         buf_add(dst, "\n");
-    buf_add(dst, "\n# Added by unetctl: log.csv becomes the result of this attempt.\nexec ");
-    template_quote_sh(dst, script_values_get(s, "unetctl"));
-    buf_add(dst, " finish --from ");
-    template_quote_sh(dst, script_values_get(s, "run_dir"));
-    buf_add(dst, " ");
-    template_quote_sh(dst, script_values_get(s, "attempt_dir"));
-    buf_add(dst, "\n");
+    template_add_sh(dst, "\n# Added by unetctl: log.csv becomes the result of this attempt.\n"
+                    "exec %s finish --from %s %s\n", script_values_get(s, "unetctl"),
+                    script_values_get(s, "run_dir"), script_values_get(s, "attempt_dir"));
 }
 
 /* Returns the rendered file, which the caller frees, or NULL. *tags becomes whether the template
@@ -189,8 +186,7 @@ static int check_tags(const struct script_values *s, bool tags, struct err *e)
     if (!tags || !s->w->one_allocation)
         return 0;
     return err_set(e, ERR_CONFIG, "%s: templates with the reference's tags start their own ranks, "
-                                  "which "
-                   "--one-allocation must do; use {{launcher}}, or leave --one-allocation "
+                   "which --one-allocation must do; use {{launcher}}, or leave --one-allocation "
                    "out", s->w->templates);
 }
 

@@ -166,31 +166,13 @@ bool script_template_has_directives(const char *text)
     return strncmp(text, "#SBATCH", 7) == 0 || strstr(text, "\n#SBATCH") != NULL;
 }
 
-bool script_template_directives_use(const char *text, const char *names)
-{
-    char word[80];
-
-    for (const char *line = text; line; line = strchr(line, '\n'), line += line != NULL) {
-        size_t length = strcspn(line, "\n");
-        for (const char *n = names; strncmp(line, "#SBATCH", 7) == 0 && *n; n += strspn(n, "|")) {
-            size_t size = strcspn(n, "|");
-            snprintf(word, sizeof word, "%s%.*s", strncmp(n, "tag_", 4) ? "{{" : "", (int)size, n);
-            if (memmem(line, length, word, strlen(word)))
-                return true;
-            n += size;
-        }
-    }
-    return false;
-}
-
-const char *script_template_clusters(const char *text)
+const char *script_template_find_directive(const char *text, const char *const *words)
 {
     for (const char *line = text, *end; *line; line = *end ? end + 1 : end) {
         end = line + strcspn(line, "\n");
-        if (strncmp(line, "#SBATCH", 7) == 0 &&
-            (memmem(line, (size_t)(end - line), " --clusters", strlen(" --clusters")) ||
-             memmem(line, (size_t)(end - line), " -M", strlen(" -M"))))
-            return line;
+        for (size_t i = 0; strncmp(line, "#SBATCH", 7) == 0 && words[i]; i++)
+            if (memmem(line, (size_t)(end - line), words[i], strlen(words[i])))
+                return line;
     }
     return NULL;
 }

@@ -41,12 +41,8 @@ const struct script_template *script_template_get(const char *user, const struct
 
 bool script_template_has_directives(const char *text);
 
-/* Returns whether one of these lines uses one of the markers {{NAME}} or tags tag_NAME in names
- * ("a|tag_b"). */
-bool script_template_directives_use(const char *text, const char *names);
-
-/* Returns the line that has the option --clusters or -M, or NULL. */
-const char *script_template_clusters(const char *text);
+/* Returns the first of these lines that has one of the words (NULL-terminated), or NULL. */
+const char *script_template_find_directive(const char *text, const char *const *words);
 
 /* Returns the end of the last line that sbatch reads options from, or of the first line if there
  * is none. sbatch reads up to the first command, and of two equal options the later one takes

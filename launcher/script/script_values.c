@@ -127,9 +127,8 @@ static int init_values(struct script_values *s, struct err *e)
         s->nuser++;
         if (is_marker(name) && strncmp(name, "tag_", 4) != 0)
             return err_set(e, ERR_CONFIG, "%s: markers.%s is the name of a marker of unetctl; "
-                                          "choose "
-                           "another one ('unetctl template list' lists all)", s->w->study.file,
-                           name);
+                           "choose another one ('unetctl template list' lists all)",
+                           s->w->study.file, name);
     }
     for (const struct script_marker *m = script_marker_all(); m->name; m++)
         s->values[s->nvalues++] = (struct template_value){m->name, NULL, true};
@@ -185,38 +184,41 @@ static int set_words(struct script_values *s, const char *name, const char *word
     return 0;
 }
 
-static void add_yaml_lines(struct buf *b, const struct setting_lines *list)
+void script_values_add_lines(struct buf *b, const struct setting_lines *list)
 {
     for (size_t i = 0; i < list->count; i++)
-        buf_addf(b, "%s%s", b->length ? "\n" : "", list->lines[i]);
+        buf_addf(b, "%s\n", list->lines[i]);
 }
 
-static void add_export(struct buf *b, const char *name, size_t length, const char *value)
-{
-    buf_addf(b, "%sexport %.*s=", b->length ? "\n" : "", (int)length, name);
-    template_quote_sh(b, value);
-}
-
-static void add_exports(struct buf *b, const struct setting_lines *list)
+void script_values_add_exports(struct buf *b, const struct setting_lines *list)
 {
     for (size_t i = 0; i < list->count; i++) {
-        const char *equals = strchr(list->lines[i], '=');
-        add_export(b, list->lines[i], (size_t)(equals - list->lines[i]), equals + 1);
+        const char *value = strchr(list->lines[i], '=') + 1;
+        buf_addf(b, "export %.*s", (int)(value - list->lines[i]), list->lines[i]);
+        template_add_sh(b, "%s\n", value);
     }
 }
 
-static void set_lines(struct script_values *s)
+/* Sets a marker to lines, the last of which ends where the marker's own line does. */
+static void set_lines(struct script_values *s, const char *name, struct buf *lines)
+{
+    if (lines->length && lines->data[lines->length - 1] == '\n')
+        lines->data[--lines->length] = 0;
+    set_text(s, name, buf_steal(lines));
+}
+
+static void set_environment(struct script_values *s)
 {
     struct buf setup = {0}, env = {0};
 
-    add_yaml_lines(&setup, &s->w->site.setup);
-    add_exports(&env, &s->w->site.env);
+    script_values_add_lines(&setup, &s->w->site.setup);
+    script_values_add_exports(&env, &s->w->site.env);
     if (s->section) {
-        add_yaml_lines(&setup, &s->section->setup);
-        add_exports(&env, &s->section->env);
+        script_values_add_lines(&setup, &s->section->setup);
+        script_values_add_exports(&env, &s->section->env);
     }
-    set_text(s, "setup", buf_steal(&setup));
-    set_text(s, "env", buf_steal(&env));
+    set_lines(s, "setup", &setup);
+    set_lines(s, "env", &env);
 }
 
 static void set_layout(struct script_values *s)
@@ -348,9 +350,7 @@ static int set_script(struct script_values *s, struct err *e)
 
 static void add_word(struct buf *b, const char *word)
 {
-    if (b->length)
-        buf_add(b, " ");
-    template_quote_sh(b, word);
+    template_add_sh(b, b->length && b->data[b->length - 1] != ' ' ? " %s" : "%s", word);
 }
 
 void script_values_add_python(struct buf *b, const char *python)
@@ -369,26 +369,16 @@ void script_values_add_python(struct buf *b, const char *python)
         add_word(b, python);
 }
 
-/* Adds the words that copy the data to the node before they start the others. */
-static void add_stage(const struct script_values *s, struct buf *b)
-{
-    const char *const words[] = {
-        script_values_get(s, "unetctl"), "stage", "--to", s->w->study.data.stage, "--split",
-        script_values_get(s, "split"), "--data", script_values_get(s, "data_dir"), "--out",
-        script_values_get(s, "attempt_dir"), "--"};
-
-    for (size_t i = 0; *s->w->study.data.stage && i < sizeof words / sizeof *words; i++)
-        add_word(b, words[i]);
-}
-
 static int set_command(struct script_values *s, struct err *e)
 {
     struct buf b = {0};
     char where[PATH_MAX + 32];
 
-    add_stage(s, &b);
-    if (b.length && container_is_set(s->w))
-        buf_add(&b, " ");
+    if (*s->w->study.data.stage) /* it is copied to the node before the others start */
+        template_add_sh(&b, "%s stage --to %s --split %s --data %s --out %s -- ",
+                        script_values_get(s, "unetctl"), s->w->study.data.stage,
+                        script_values_get(s, "split"), script_values_get(s, "data_dir"),
+                        script_values_get(s, "attempt_dir"));
     int rc = container_add_words(s->w, &b, e);
     snprintf(where, sizeof where, "%s: %s.args", s->w->study.file, s->run->engine->name);
     if (!s->section) {
@@ -396,7 +386,7 @@ static int set_command(struct script_values *s, struct err *e)
         buf_addf(&b, " train --run run.json --out attempt-%d%s", s->attempt,
                  script_values_get(s, "resume"));
         if (*s->w->study.data.stage)
-            add_word(&b, "--data"), add_word(&b, script_values_get(s, "data_dir"));
+            template_add_sh(&b, " --data %s", script_values_get(s, "data_dir"));
     } else if (s->run->engine->is_python) {
         script_values_add_python(&b, s->section->python);
         if (s->run->engine->launcher)
@@ -420,15 +410,13 @@ static int set_command(struct script_values *s, struct err *e)
     return rc;
 }
 
-/* Adds the folder of the package unetctl, which scripts may import. */
-static int add_python_path(struct buf *b, struct err *e)
+int script_values_add_python_path(struct buf *b, struct err *e)
 {
     char path[PATH_MAX];
 
     if (paths_data("python", path, sizeof path, e))
         return -1;
-    add_export(b, "PYTHONPATH", strlen("PYTHONPATH"), path);
-    buf_add(b, "\"${PYTHONPATH:+:$PYTHONPATH}\"");
+    template_add_sh(b, "export PYTHONPATH=%s\"${PYTHONPATH:+:$PYTHONPATH}\"\n", path);
     return 0;
 }
 
@@ -444,23 +432,23 @@ static int set_variables(struct script_values *s, struct err *e)
         {"TRAIN_BATCH_PER_GPU", "batch_per_gpu"}, {"TRAIN_LR", "lr"}, {"STEPS", "steps"},
         {"MINUTES", "minutes"}};
     struct buf b = {0};
-    char name[64], json[PATH_MAX + 16];
+    char json[PATH_MAX + 16];
     int rc = 0;
 
     if (s->section) {
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
             if (s->needs[place_of(s, rows[i].marker)])
                 continue;
-            snprintf(name, sizeof name, "UNETCTL_%s", rows[i].variable);
-            add_export(&b, name, strlen(name), script_values_get(s, rows[i].marker));
+            buf_addf(&b, "export UNETCTL_%s=", rows[i].variable);
+            template_add_sh(&b, "%s\n", script_values_get(s, rows[i].marker));
         }
         snprintf(json, sizeof json, "%s/run.json",
                  script_values_get(s, s->run->own_plan ? "attempt_dir" : "run_dir"));
-        add_export(&b, "UNETCTL_RUN_JSON", strlen("UNETCTL_RUN_JSON"), json);
+        template_add_sh(&b, "export UNETCTL_RUN_JSON=%s\n", json);
         if (s->run->engine->is_python)
-            rc = add_python_path(&b, e);
+            rc = script_values_add_python_path(&b, e);
     }
-    set_text(s, "variables", buf_steal(&b));
+    set_lines(s, "variables", &b);
     return rc;
 }
 
@@ -473,12 +461,8 @@ static int set_source(struct script_values *s, struct err *e)
     bool is_hashed = s->section || container_is_set(s->w);
     if (is_hashed && paths_data("templates/source.sh", path, sizeof path, e))
         return -1;
-    buf_add(&b, "");
-    if (is_hashed) {
-        buf_add(&b, "[ ! -e source.list ] || bash ");
-        template_quote_sh(&b, path);
-        buf_add(&b, " \"$attempt\"");
-    }
+    if (is_hashed)
+        template_add_sh(&b, "[ ! -e source.list ] || bash %s \"$attempt\"", path);
     set_text(s, "source", buf_steal(&b));
     return 0;
 }
@@ -488,10 +472,8 @@ static void set_energy(struct script_values *s)
 {
     struct buf b = {0};
 
-    template_quote_sh(&b, script_values_get(s, "unetctl"));
-    buf_addf(&b, " energy --pid $$ --gpus %s ", script_values_get(s, "gpus_per_node"));
-    template_quote_sh(&b, script_values_get(s, "attempt_dir"));
-    buf_add(&b, " || :");
+    template_add_sh(&b, "%s energy --pid $$ --gpus %s %s || :", script_values_get(s, "unetctl"),
+                    script_values_get(s, "gpus_per_node"), script_values_get(s, "attempt_dir"));
     set_text(s, "energy", buf_steal(&b));
 }
 
@@ -501,13 +483,11 @@ static void set_unstage(struct script_values *s)
 {
     struct buf b = {0};
 
-    buf_add(&b, "");
     if (*s->w->study.data.stage) {
         buf_addf(&b, "timeout -k 5 \"$([ \"$stopped_by\" = TERM ] && echo 10 || echo 60)\" %s",
                  script_values_get(s, "launcher"));
-        template_quote_sh(&b, script_values_get(s, "unetctl"));
-        buf_add(&b, " stage --remove --to ");
-        template_quote_sh(&b, s->w->study.data.stage);
+        template_add_sh(&b, "%s stage --remove --to %s", script_values_get(s, "unetctl"),
+                        s->w->study.data.stage);
     }
     set_text(s, "unstage", buf_steal(&b));
 }
@@ -517,11 +497,9 @@ static void set_finish(struct script_values *s)
 {
     struct buf b = {0};
 
-    if (s->section) {
-        buf_add(&b, "[ \"$code\" != 0 ] || ");
-        template_quote_sh(&b, script_values_get(s, "unetctl"));
-        buf_add(&b, " finish \"$attempt\" || code=$?");
-    }
+    if (s->section)
+        template_add_sh(&b, "[ \"$code\" != 0 ] || %s finish \"$attempt\" || code=$?",
+                        script_values_get(s, "unetctl"));
     set_text(s, "finish", buf_steal(&b));
 }
 
@@ -610,13 +588,11 @@ static int set_launcher(struct script_values *s, struct err *e)
     struct buf words = {0};
 
     if (beside && lacks_pmix(site))
-        return err_set(e, ERR_CONFIG,
-                       "--one-allocation starts ranks by srun, which has no PMIx in this sandbox "
-                       "(srun --mpi=list); leave the option out");
+        return err_set(e, ERR_CONFIG, "--one-allocation starts ranks by srun, which has no PMIx in "
+                       "this sandbox (srun --mpi=list); leave the option out");
     if (beside && !is_srun(launcher))
-        return err_set(e, ERR_CONFIG, "%s: --one-allocation needs a site whose 'launcher' is "
-                                      "srun, as "
-                       "only Slurm divides a job's nodes among runs", site->file);
+        return err_set(e, ERR_CONFIG, "%s: --one-allocation needs a site whose 'launcher' is srun, "
+                       "as only Slurm divides a job's nodes among runs", site->file);
     if (launched && !*launcher)
         return err_set(e, ERR_CONFIG, "%s: %d GPUs need %d ranks, and the site has no "
                        "'launcher' that starts several", site->file, s->run->layout.gpus,
@@ -643,7 +619,7 @@ int script_values_fill(struct script_values *s, struct err *e)
     set_layout(s);
     note_needs(s);
     set_job(s);
-    set_lines(s);
+    set_environment(s);
     /* with --one-allocation, the job's script gives each run ports of its own */
     if (site->port_base && !s->w->one_allocation)
         n = (size_t)snprintf(options, sizeof options, " --port-base %d", site->port_base);

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "launcher/script/template.h"
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,6 +35,19 @@ void template_quote_sh(struct buf *dst, const char *text)
             buf_add_bytes(dst, text, 1);
     }
     buf_add(dst, "'");
+}
+
+void template_add_sh(struct buf *dst, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    for (const char *word; (word = strstr(fmt, "%s")); fmt = word + 2) {
+        buf_add_bytes(dst, fmt, (size_t)(word - fmt));
+        template_quote_sh(dst, va_arg(ap, const char *));
+    }
+    va_end(ap);
+    buf_add(dst, fmt);
 }
 
 static size_t line_at(const char *text, const char *p)

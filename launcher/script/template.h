@@ -48,4 +48,7 @@ size_t template_count_lines(const char *text);
 /* Adds text as one word of sh. */
 void template_quote_sh(struct buf *dst, const char *text);
 
+/* Adds text of sh, in which each %s, the only conversion, becomes one word. */
+void template_add_sh(struct buf *dst, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 #endif

@@ -16,10 +16,8 @@ static const char *variable(const char *name)
 
 static int missing(const char *name, struct err *e)
 {
-    return err_set(e, ERR_PEER,
-                   "%s is not set, so this is not a Slurm job or step; run it in one (srun), or "
-                   "give "
-                   "--nodelist, --tasks-per-node and --rank", name);
+    return err_set(e, ERR_PEER, "%s is not set, so this is not a Slurm job or step; run it in one "
+                   "(srun), or give --nodelist, --tasks-per-node and --rank", name);
 }
 
 int spec_source_number(const char *name, size_t *dst, struct err *e)
@@ -217,9 +215,8 @@ static int read_environment(const struct spec_options *o, bool in_step, struct s
         return -1;
     if (expected != s->ntasks)
         return err_set(e, ERR_PEER, "SLURM_STEP_NUM_TASKS=%zu, but %s=%.80s has %zu tasks: the "
-                       "environment mixes variables of two "
-                       "steps", expected, s->tasks_name, s->tasks_text,
-                       s->ntasks);
+                       "environment mixes variables of two steps", expected, s->tasks_name,
+                       s->tasks_text, s->ntasks);
     return read_distribution(o, s, e);
 }
 

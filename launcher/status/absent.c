@@ -12,6 +12,7 @@
 #include "launcher/status/allocation_jobs.h"
 #include "src/clock.h"
 #include "src/log.h"
+#include "src/mem.h"
 
 #define PAUSE_S 1.0 /* between the two questions */
 #define SKEW_S 300  /* by which the clocks of two hosts may differ; munge accepts no more */
@@ -267,7 +268,7 @@ int absent_resolve(struct workspace *w, struct run_status_list *list, struct err
     struct absents all = {.list = calloc(list->count + 1, sizeof *all.list)};
     const char **ids = calloc(list->count + 1, sizeof *ids);
     bool hides = false, is_answered = false;
-    int rc = all.list && ids ? 0 : err_errno(e, ERR_INTERNAL, ENOMEM, "status");
+    int rc = all.list && ids ? 0 : mem_fail(e);
 
     if (rc == 0)
         gather(w, list, &all);

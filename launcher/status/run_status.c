@@ -13,12 +13,14 @@
 #include "launcher/status/absent.h"
 #include "launcher/status/allocation_jobs.h"
 #include "src/log.h"
+#include "src/mem.h"
 #include "src/parallel.h"
 #include "src/plural.h"
 
 /* how long after its marker (DONE or FAILED) a run's job may still be ending, in seconds */
 #define ENDING_MAX_S 60
-/* how long after the end of a job its marker may still be invisible here, in seconds */
+/* how long after the end of a job its marker may still be invisible here, in seconds;
+ * UNETCTL_MARKER_S replaces it in tests */
 #define AWAITED_MAX_S 60
 #define READERS 8
 #define RUNS_PER_READER 64
@@ -110,6 +112,13 @@ static void set_active(struct run_status *s, const struct job_state *job)
     run_status_set(s, job->state, "%s%s", restarts, waits ? job->reason : words);
 }
 
+static double awaited_max_s(void)
+{
+    const char *text = getenv("UNETCTL_MARKER_S");
+
+    return text && *text ? atof(text) : AWAITED_MAX_S;
+}
+
 /* Returns whether a marker of this ended job may still become visible. A file "stopped" that agrees
  * with the exit code says that there is none. */
 static bool awaits_marker(const struct run_status *s, const struct job_state *job)
@@ -117,7 +126,7 @@ static bool awaits_marker(const struct run_status *s, const struct job_state *jo
     bool has_stopped = s->attempt.stopped && job->exit_code == JOB_EXIT_AGAIN;
 
     return strcmp(s->scheduler, "slurm") == 0 && job->state != STATE_CANCELLED &&
-           !has_stopped && job->ended && difftime(time(NULL), job->ended) < AWAITED_MAX_S;
+           !has_stopped && job->ended && difftime(time(NULL), job->ended) < awaited_max_s();
 }
 
 static void decide_without_job(struct run_status *s, const struct ledger_entry *entry)
@@ -184,8 +193,8 @@ void run_status_decide(struct run_status *s, const struct job_state *job,
         decide_failed(s, job, entry);
     else if (job && job->phase == PHASE_ENDED && awaits_marker(s, job))
         run_status_set(s, STATE_ENDED, "marker awaited: the job ended %.0f s ago (%s), and DONE or "
-                       "FAILED may become visible for %d s", difftime(time(NULL), job->ended),
-                       state_name(job->state), AWAITED_MAX_S);
+                       "FAILED may become visible for %.0f s", difftime(time(NULL), job->ended),
+                       state_name(job->state), awaited_max_s());
     else if (job && job->phase == PHASE_ENDED)
         decide_ended(s, job);
     else if (job)
@@ -386,7 +395,7 @@ static int decide_run(struct workspace *w, struct run_status_list *list,
 
 static int compare_id(const void *id, const void *other)
 {
-    return run_dir_compare(id, *(char *const *)other);
+    return strverscmp(id, *(char *const *)other);
 }
 
 static bool has_id(char **ids, size_t count, const char *id)
@@ -428,9 +437,8 @@ int run_status_collect(struct workspace *w, struct run_status_list *dst, struct 
     *dst = (struct run_status_list){0};
     if (ledger_reload(&w->ledger, e) || list_runs(w, &ids, &count, e))
         return -1;
-    dst->runs = calloc(count ? count : 1, sizeof *dst->runs);
-    rc = dst->runs ? read_attempts(w->study.dir, ids, dst->runs, count, e)
-                   : err_errno(e, ERR_INTERNAL, errno, "status");
+    dst->runs = mem_zero(count, sizeof *dst->runs, e);
+    rc = dst->runs ? read_attempts(w->study.dir, ids, dst->runs, count, e) : -1;
     for (size_t i = 0; rc == 0 && i < count; i++)
         rc = decide_run(w, dst, answers, &dst->runs[i], e);
     dst->count = count;
@@ -464,7 +472,7 @@ int run_status_check_damage(const struct run_status_list *list, struct err *e)
 
 static int compare_run(const void *id, const void *status)
 {
-    return run_dir_compare(id, ((const struct run_status *)status)->run.id);
+    return strverscmp(id, ((const struct run_status *)status)->run.id);
 }
 
 const struct run_status *run_status_find(const struct run_status_list *list, const char *run)

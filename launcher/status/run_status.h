@@ -35,7 +35,7 @@ struct run_status {
 };
 
 struct run_status_list {
-    struct run_status *runs; /* in the order of run_dir_compare */
+    struct run_status *runs; /* in the order of strverscmp */
     size_t count;
     bool unreachable;  /* the scheduler could not be asked about some runs */
     struct err reason; /* why the scheduler is unreachable */

@@ -364,15 +364,6 @@ static int publish(struct watch *w, double again_s, struct err *e)
     return 0;
 }
 
-static void pause_s(double seconds)
-{
-    struct timespec t = {.tv_sec = (time_t)seconds};
-
-    t.tv_nsec = (long)((seconds - (double)t.tv_sec) * 1e9);
-    if (!interrupted)
-        nanosleep(&t, NULL);
-}
-
 static int summarize(const struct watch *w)
 {
     size_t good = 0, bad = 0;
@@ -419,11 +410,11 @@ static int follow_runs(struct workspace *work, struct watch *w, struct err *e)
                       "%s' follows them)", count_moving(w), w->options->timeout_s, work->study.dir);
             return ERR_TIMEOUT;
         }
-        pause_s(fmin(most, fmax(POLL_MIN_S, POLL_SHARE * (clock_now() - changed))));
+        if (!interrupted)
+            clock_sleep(fmin(most, fmax(POLL_MIN_S, POLL_SHARE * (clock_now() - changed))));
         if (interrupted) {
             log_error("interrupted; the jobs continue ('unetctl watch -C %s' follows them, "
-                      "'unetctl "
-                      "cancel' stops them)", work->study.dir);
+                      "'unetctl cancel' stops them)", work->study.dir);
             return ERR_INTERRUPT;
         }
     }

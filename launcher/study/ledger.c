@@ -192,12 +192,8 @@ int ledger_reload(struct ledger *l, struct err *e)
 
 int ledger_open(struct ledger *l, const char *study_dir, struct err *e)
 {
-    *l = (struct ledger){.lock_fd = -1};
-    if (asprintf(&l->dir, "%s/.unetctl", study_dir) < 0) {
-        l->dir = NULL;
-        return err_errno(e, ERR_INTERNAL, errno, "%s", study_dir);
-    }
-    if (ledger_reload(l, e)) {
+    *l = (struct ledger){.dir = mem_textf(e, "%s/.unetctl", study_dir), .lock_fd = -1};
+    if (!l->dir || ledger_reload(l, e)) {
         ledger_close(l);
         return -1;
     }
@@ -242,7 +238,6 @@ static int write_holder(int fd, const char *folder, const char *file, struct err
 static int wait_for_lock(int fd, const char *file, int timeout_s, struct err *e)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    const struct timespec pause = {.tv_nsec = 100000000};
     double end = clock_now() + timeout_s;
     char holder[256];
     bool reported = false;
@@ -252,13 +247,12 @@ static int wait_for_lock(int fd, const char *file, int timeout_s, struct err *e)
             return err_errno(e, ERR_INTERNAL, errno, "cannot lock %s", file);
         read_holder(fd, holder, sizeof holder);
         if (clock_now() >= end)
-            return err_set(e, ERR_TIMEOUT,
-                           "another unetctl (%s) has locked %s for more than %d s; wait for it, or "
-                           "end it", holder, file, timeout_s);
+            return err_set(e, ERR_TIMEOUT, "another unetctl (%s) has locked %s for more than %d s; "
+                           "wait for it, or end it", holder, file, timeout_s);
         if (!reported)
             log_info("waiting for another unetctl that works on this study (%s)", holder);
         reported = true;
-        nanosleep(&pause, NULL);
+        clock_sleep(0.1);
     }
     return 0;
 }
@@ -303,10 +297,8 @@ static int check_copy(const struct ledger *l, const char *folder, struct err *e)
         return 0;
     if (is_this_study(l, before))
         return err_set(e, ERR_CONFIG, "%s was copied with its study from %s, whose jobs it would "
-                                      "take for "
-                       "its own; remove either the original, or this folder and the runs/ beside "
-                       "it "
-                       "(which makes it another study)", folder, before);
+                       "take for its own; remove either the original, or this folder and the runs/ "
+                       "beside it (which makes it another study)", folder, before);
     char *slash = strrchr(before, '/');
     log_info("the study was moved here from %.*s; jobs submitted there cannot find its "
              "files", slash ? (int)(slash - before) : 0, before);

@@ -65,6 +65,7 @@ int ledger_reload(struct ledger *l, struct err *e);
  *
  * Returns 0, or -1 with ERR_TIMEOUT that names host and pid of the holder, or ERR_CONFIG if the
  * study is a copy of an existing one. */
+#define LEDGER_LOCK_S 60 /* the timeout of verbs */
 int ledger_lock(struct ledger *l, int timeout_s, struct err *e);
 void ledger_unlock(struct ledger *l);
 

@@ -27,14 +27,9 @@ void run_dir_path(const char *study_dir, const char *run, const char *name, char
     snprintf(dst, PATH_MAX, "%s/runs/%s%s%s", study_dir, run, name ? "/" : "", name ? name : "");
 }
 
-int run_dir_compare(const char *a, const char *b)
-{
-    return strverscmp(a, b);
-}
-
 static int compare_ids(const void *a, const void *b)
 {
-    return run_dir_compare(*(char *const *)a, *(char *const *)b);
+    return strverscmp(*(char *const *)a, *(char *const *)b);
 }
 
 int run_dir_list_add(char ***ids, size_t *count, const char *id, struct err *e)

@@ -42,11 +42,8 @@ struct run_progress {
 /* Writes the path STUDY/runs/RUN, followed by /NAME unless name is NULL. */
 void run_dir_path(const char *study_dir, const char *run, const char *name, char dst[PATH_MAX]);
 
-/* Compares two ids in natural order, in which g2 precedes g10. */
-int run_dir_compare(const char *a, const char *b);
-
 /* Lists the ids of all runs that have a run.json, or have lost it after they began, in the
- * order of run_dir_compare and NULL-terminated. *ids is NULL if there are no runs; otherwise the
+ * order of strverscmp and NULL-terminated. *ids is NULL if there are no runs; otherwise the
  * caller frees it with run_dir_list_destroy. Returns 0 or -1. */
 int run_dir_list(const char *study_dir, char ***ids, size_t *count, struct err *e);
 
@@ -77,9 +74,9 @@ int run_dir_checkpoint(const char *study_dir, const char *run, int newest);
  * path is too long. */
 int run_dir_attempt(const char *study_dir, const char *run, struct run_attempt *dst, struct err *e);
 
-/* Did a run of an engine other than the embedded one fail before it trained: is the newest attempt
- * FAILED, and has none a record, a log or a checkpoint? Then it may begin anew with other
- * settings. */
+/* Returns whether a run of an engine other than the embedded one failed before it trained: the
+ * newest attempt is FAILED, and none has a record, a log or a checkpoint. Then it may begin anew
+ * with other settings. */
 bool run_dir_never_trained(const char *study_dir, const char *run);
 
 /* Fills dst with what can be read of the attempt's record.jsonl, which may be missing or

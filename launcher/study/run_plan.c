@@ -14,6 +14,7 @@
 #include "launcher/study/setting_json.h"
 #include "src/cluster/range.h"
 #include "src/format/schema.h"
+#include "src/mem.h"
 #include "src/plural.h"
 
 #define MAX_RUNS 100000
@@ -26,10 +27,8 @@ static int choose_strategy(const struct study *study, const struct engine *engin
     if (!engine->rank_per_gpu)
         return 0;
     if (*dst == LAYOUT_MIRRORED)
-        return err_set(e, ERR_CONFIG,
-                       "strategy mirrored: engine %s uses one process per GPU; choose "
-                       "multi-worker or auto",
-                       engine->name);
+        return err_set(e, ERR_CONFIG, "strategy mirrored: engine %s uses one process per GPU; "
+                       "choose multi-worker or auto", engine->name);
     *dst = LAYOUT_MULTI_WORKER;
     return 0;
 }
@@ -163,9 +162,8 @@ int run_plan_compute(const struct study *study, const struct site *site, const c
         range_destroy(&counts);
         return -1;
     }
-    dst->runs = calloc(counts.count * (size_t)seeds, sizeof *dst->runs);
-    if (!dst->runs)
-        rc = err_errno(e, ERR_INTERNAL, errno, "plan");
+    dst->runs = mem_zero(counts.count * (size_t)seeds, sizeof *dst->runs, e);
+    rc = dst->runs ? 0 : -1;
     for (size_t i = 0; rc == 0 && i < counts.count; i++)
         for (int seed = 1; rc == 0 && seed <= seeds; seed++) {
             dst->runs[dst->count].dtype = dtype;
@@ -184,9 +182,8 @@ int run_plan_resize(const struct study *study, const struct site *site, struct r
     int planned = run->layout.gpus;
 
     if (section && !section->resumes)
-        return err_set(e, ERR_CONFIG,
-                       "%s: engine %s cannot continue from a checkpoint, and so not with another "
-                       "number of GPUs (its section does not have 'resumes: true')",
+        return err_set(e, ERR_CONFIG, "%s: engine %s cannot continue from a checkpoint, and so not "
+                       "with another number of GPUs (its section does not have 'resumes: true')",
                        run->id, run->engine->name);
     long constant = constant_batch(study, run->engine);
 

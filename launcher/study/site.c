@@ -3,7 +3,6 @@
 #include "launcher/study/site.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "src/cli.h"
+#include "src/mem.h"
 #include "src/paths.h"
 
 #define SUFFIX ".yaml"
@@ -83,37 +83,30 @@ const struct setting site_keys[] = {
     {0},
 };
 
-static int compare_names(const void *a, const void *b)
+static int is_profile(const struct dirent *d)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    const char *dot = strrchr(d->d_name, '.');
+
+    return dot && dot != d->d_name && strcmp(dot, SUFFIX) == 0;
 }
 
 int site_names(char *names[SITE_NAMES_MAX + 1], size_t *count, struct err *e)
 {
+    struct dirent **files = NULL;
     char folder[PATH_MAX];
-    struct dirent *d;
-    DIR *dir;
-    size_t n = 0;
 
     *count = 0;
     if (paths_data("templates/sites", folder, sizeof folder, e))
         return -1;
-    dir = opendir(folder);
-    while (dir && n < SITE_NAMES_MAX && (d = readdir(dir))) {
-        size_t stem = strlen(d->d_name);
-        if (stem <= strlen(SUFFIX) || strcmp(d->d_name + stem - strlen(SUFFIX), SUFFIX) != 0)
-            continue;
-        names[n] = strndup(d->d_name, stem - strlen(SUFFIX));
-        if (!names[n])
-            break;
-        n++;
+    int n = scandir(folder, &files, is_profile, alphasort);
+    for (int i = 0; i < n; i++) {
+        *strrchr(files[i]->d_name, '.') = 0;
+        if (*count < SITE_NAMES_MAX && (names[*count] = strdup(files[i]->d_name)))
+            ++*count;
+        free(files[i]);
     }
-    names[n] = NULL;
-    if (dir)
-        closedir(dir);
-    if (n)
-        qsort(names, n, sizeof *names, compare_names);
-    *count = n;
+    free(files);
+    names[*count] = NULL;
     return 0;
 }
 
@@ -136,24 +129,16 @@ static int unknown_site(const char *name, struct err *e)
 
 static int locate(struct site *s, const char *name, struct err *e)
 {
+    bool is_path = strchr(name, '/');
     char folder[PATH_MAX];
-    int rc;
 
-    if (strchr(name, '/')) {
-        rc = asprintf(&s->file, "%s", name);
-    } else {
-        if (paths_data("templates/sites", folder, sizeof folder, e))
-            return -1;
-        rc = asprintf(&s->file, "%s/%s%s", folder, name, SUFFIX);
-        if (rc >= 0 && access(s->file, F_OK) != 0)
-            return unknown_site(name, e);
-    }
-    if (rc < 0) {
-        s->file = NULL;
-        return err_errno(e, ERR_INTERNAL, errno, "site %s", name);
-    }
-    s->name = strdup(name);
-    return s->name ? 0 : err_errno(e, ERR_INTERNAL, errno, "site %s", name);
+    if (!is_path && paths_data("templates/sites", folder, sizeof folder, e))
+        return -1;
+    s->file = is_path ? mem_text(name, e) : mem_textf(e, "%s/%s" SUFFIX, folder, name);
+    s->name = mem_text(name, e);
+    if (!s->file || !s->name)
+        return -1;
+    return is_path || access(s->file, F_OK) == 0 ? 0 : unknown_site(name, e);
 }
 
 int site_open(struct site *s, const char *name, struct err *e)

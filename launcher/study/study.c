@@ -16,36 +16,30 @@
 #include "launcher/study/yaml_environment.h"
 #include "src/cli.h"
 #include "src/cluster/range.h"
-#include "src/settings/models.h"
+#include "src/mem.h"
 #include "src/settings/need.h"
 
 int study_base(const struct study *s)
 {
-    const struct models_entry *model = models_find(s->model.name);
+    const struct builtin_model *model = settings_find_model(s->model.name);
 
     return s->model.base || !model ? s->model.base : model->base;
 }
 
 int study_depth(const struct study *s)
 {
-    const struct models_entry *model = models_find(s->model.name);
+    const struct builtin_model *model = settings_find_model(s->model.name);
 
     return s->model.depth || !model ? s->model.depth : model->depth;
 }
 
 int study_sides(const char *name, int depth)
 {
-    const struct models_entry *model = models_find(name);
+    const struct builtin_model *model = settings_find_model(name);
 
     if (!model)
         return 1;
     return model->sides ? model->sides : 1 << (depth ? depth : model->depth);
-}
-
-int study_encode(const struct yaml_setting *settings, size_t nsettings, bool full, struct buf *dst,
-                 struct err *e)
-{
-    return yaml_table_encode(settings_of_study, settings, nsettings, full, dst, e);
 }
 
 const struct settings_program *study_engine(const struct study *s, const char *engine)
@@ -95,10 +89,9 @@ static int find_upwards(char *dir, struct err *e)
             return 0;
         char *slash = strrchr(dir, '/');
         if (!slash || !dir[1])
-            return err_set(e, ERR_CONFIG,
-                           "neither %s nor a folder above it has %s; name a study with -C STUDY, "
-                           "or make one with 'unetctl init STUDY --data DIR'",
-                           start, STUDY_FILE);
+            return err_set(e, ERR_CONFIG, "neither %s nor a folder above it has %s; name a study "
+                           "with -C STUDY, or make one with 'unetctl init STUDY --data DIR'", start,
+                           STUDY_FILE);
         slash[slash == dir] = 0;
     }
 }
@@ -130,19 +123,17 @@ static int locate(struct study *s, const char *dir, struct err *e)
     /* Control characters would break the scripts that name the folder, even within quotes. */
     for (const char *p = path; *p; p++)
         if ((unsigned char)*p < 0x20 || *p == 0x7f)
-            return err_set(e, ERR_CONFIG,
-                           "study %s: the path of the folder has a newline or control "
-                           "character; rename it", path);
+            return err_set(e, ERR_CONFIG, "study %s: the path of the folder has a newline or "
+                           "control character; rename it", path);
     json_t *text = json_string(path); /* json_string returns NULL for a text that is not UTF-8 */
     json_decref(text);
     if (!text)
         return err_set(e, ERR_CONFIG, "study %s: the path of the folder is not UTF-8; rename it",
                        path);
-    s->dir = strdup(path);
-    if (!s->dir || asprintf(&s->file, "%s/%s", path, STUDY_FILE) < 0) {
-        s->file = NULL;
-        return err_errno(e, ERR_INTERNAL, errno, "study %s", path);
-    }
+    s->dir = mem_text(path, e);
+    s->file = mem_textf(e, "%s/%s", path, STUDY_FILE);
+    if (!s->dir || !s->file)
+        return -1;
     if (access(s->file, F_OK) != 0)
         return err_errno(e, ERR_CONFIG, errno, "%s ('unetctl init STUDY --data DIR' makes one)",
                          s->file);
@@ -191,9 +182,8 @@ static int check_together(const struct study *s, struct err *e)
                        study_place(s, "data.soft_masks"));
     if (strcmp(s->data.scale, "zscore") == 0 &&
         (s->augment.brightness > 0 || s->augment.contrast > 0))
-        return err_set(e, ERR_CONFIG,
-                       "%s: data.scale zscore excludes augment.brightness and contrast, which are "
-                       "made for images from 0 to 1; use range or percentile",
+        return err_set(e, ERR_CONFIG, "%s: data.scale zscore excludes augment.brightness and "
+                       "contrast, which are made for images from 0 to 1; use range or percentile",
                        study_place(s, "data.scale"));
     if (settings_model_is_file(s->model.name) && access(s->model.name, F_OK) != 0)
         return err_errno(e, ERR_CONFIG, errno, "%s: model.name %s", study_place(s, "model.name"),

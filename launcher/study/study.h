@@ -64,12 +64,6 @@ int study_copy(const struct study *src, struct study *dst, struct err *e);
  * for a path that is not a key, the file. */
 const char *study_place(const struct study *s, const char *path);
 
-/* Adds a commented study.yaml with these values and, if `full`, presets for all others, of which
- * those that are "on demand" are left out. Values are not checked; study_open does that. Returns 0,
- * or -1 with ERR_USAGE for an unknown key. */
-int study_encode(const struct yaml_setting *settings, size_t nsettings, bool full, struct buf *dst,
-                 struct err *e);
-
 /* Return the number of filters of the first level, and the number of poolings: those of the study
  * or, if it has 0, the model's own. Both return 0 if a model's file has to be read for that, or if
  * the model has no such number. */

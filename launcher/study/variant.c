@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
 #include "launcher/study/variant.h"
+#include "src/mem.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -12,23 +13,20 @@
 static struct variant *add(struct variants *v, const char *name, const struct variant *from,
                            struct err *e)
 {
-    struct variant *grown = realloc(v->at, (v->count + 1) * sizeof *grown);
-
-    if (!grown)
-        return err_errno(e, ERR_INTERNAL, errno, "variants"), NULL;
-    v->at = grown;
+    if (mem_grow(&v->at, v->count, &v->capacity, sizeof *v->at, e))
+        return NULL;
     if (v->count == VARIANTS_MAX)
         return err_set(e, ERR_USAGE, "there are more than %d variants", VARIANTS_MAX), NULL;
     if (strlen(name) >= VARIANT_NAME_SIZE)
         return err_set(e, ERR_USAGE, "the name of the variant %s has more than %d characters; choose "
                        "one in study.yaml (variants)", name, VARIANT_NAME_SIZE - 1), NULL;
-    grown += v->count++;
-    *grown = (struct variant){0};
-    snprintf(grown->name, sizeof grown->name, "%s", name);
+    struct variant *added = &v->at[v->count++];
+    *added = (struct variant){0};
+    snprintf(added->name, sizeof added->name, "%s", name);
     for (size_t i = 0; from && i < from->set.count; i++)
-        if (setting_append_line(&grown->set, from->set.lines[i], e))
+        if (setting_append_line(&added->set, from->set.lines[i], e))
             return NULL;
-    return grown;
+    return added;
 }
 
 /* Adds KEY=VALUE. What all runs share, or what does not belong to a training, is refused. */

@@ -16,6 +16,7 @@ struct variant {
 struct variants {
     struct variant *at;
     size_t count; /* 0: the study has none */
+    size_t capacity;
 };
 
 /* Returns 0, or -1 with ERR_USAGE or ERR_CONFIG. The caller destroys dst in either case. */

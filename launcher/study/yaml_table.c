@@ -12,7 +12,6 @@
 
 #include "launcher/host/path.h"
 #include "src/atomicfile.h"
-#include "src/cli.h"
 #include "src/format/document.h"
 
 #define SCHEMA_KEY "schema" /* may be left out */
@@ -350,63 +349,6 @@ static int set_key(const struct yaml_reader *r, const struct setting *key,
                                                                           e);
 }
 
-/* Lists the names allowed in a section, or, for NULL, at the top level, where sections count
- * too. */
-static void list_names(const struct yaml_reader *r, const char *section,
-                       char names[SETTINGS_MAX][SETTING_PATH_SIZE],
-                       const char *pointers[SETTINGS_MAX + 1])
-{
-    size_t n = 0;
-
-    for (const struct setting *k = r->keys; k->path && n < SETTINGS_MAX; k++) {
-        if (section && !setting_is_in(k, section, strlen(section)))
-            continue;
-        snprintf(names[n], SETTING_PATH_SIZE, "%.*s",
-                 section ? SETTING_PATH_SIZE : (int)strcspn(k->path, "."),
-                 section ? setting_leaf(k) : k->path);
-        if (n == 0 || strcmp(names[n], names[n - 1]) != 0) {
-            pointers[n] = names[n];
-            n++;
-        }
-    }
-    pointers[n] = NULL;
-}
-
-static int unknown_key(const struct yaml_reader *r, const char *section, const char *name,
-                       size_t line, struct err *e)
-{
-    static const char separator[] = ".";
-    char names[SETTINGS_MAX][SETTING_PATH_SIZE], all[512] = "";
-    const char *pointers[SETTINGS_MAX + 1];
-
-    list_names(r, section, names, pointers);
-    if (cli_nearest(name, pointers))
-        return err_set(e, ERR_CONFIG, "%s:%zu: unknown key '%s%s%s'%s", r->file, line,
-                       section ? section : "", section ? separator : "", name,
-                       cli_suggest(name, pointers, (char[CLI_SUGGESTION]){0}));
-    for (size_t i = 0; pointers[i]; i++) {
-        size_t n = strlen(all);
-        snprintf(all + n, sizeof all - n, "%s%s", i ? ", " : "", pointers[i]);
-    }
-    return err_set(e, ERR_CONFIG, "%s:%zu: unknown key '%s%s%s' (known: %s)", r->file, line,
-                   section ? section : "", section ? separator : "", name, all);
-}
-
-/* Returns as setting_check_gone. */
-static int check_gone(const char *section, const char *name, const struct document_node *value,
-                      struct err *e)
-{
-    char path[SETTING_PATH_SIZE];
-
-    snprintf(path, sizeof path, "%s.%s", section ? section : "", name);
-    int rc = setting_check_gone(path, value->text, e);
-    if (rc < 0) {
-        e->code = ERR_CONFIG;
-        err_prefix(e, "%s:%zu", value->file, value->line);
-    }
-    return rc;
-}
-
 static int read_mapping(const struct yaml_reader *r, const char *section,
                         const struct document_node *mapping, struct err *e);
 
@@ -415,27 +357,29 @@ static int read_pair(const struct yaml_reader *r, const char *section,
                      struct err *e)
 {
     const char *name = node_text(name_node, section ? section : "key", "a name", e);
+    char path[2 * SETTING_PATH_SIZE];
 
     if (!name)
         return -1;
     if (!section && strcmp(name, SCHEMA_KEY) == 0)
         return 0;
-    for (const struct setting *k = r->keys; k->path; k++) {
-        if (!section && setting_is_in(k, name, strlen(name))) {
-            if (value->kind != DOCUMENT_MAPPING)
-                return document_refuse(value, e,
-                                       "%s is a section; write its keys indented below it", name);
-            return read_mapping(r, name, value, e);
-        }
-        if (section ? setting_is_in(k, section, strlen(section)) &&
-                          strcmp(setting_leaf(k), name) == 0
-                    : strcmp(k->path, name) == 0)
-            return set_key(r, k, value, e);
-    }
-    int gone = check_gone(section, name, value, e);
-    if (gone)
-        return gone < 0 ? -1 : 0;
-    return unknown_key(r, section, name, name_node->line, e);
+    snprintf(path, sizeof path, "%s%s%s", section ? section : "", section ? "." : "", name);
+    const struct setting *key = setting_find(r->keys, path);
+    if (key)
+        return set_key(r, key, value, e);
+    for (const struct setting *k = r->keys; k->path && !section; k++)
+        if (setting_is_in(k, name, strlen(name)))
+            return value->kind == DOCUMENT_MAPPING
+                       ? read_mapping(r, name, value, e)
+                       : document_refuse(value, e, "%s is a section; write its keys indented below "
+                                         "it", name);
+    int gone = setting_check_gone(path, value->text, e);
+    if (gone > 0)
+        return 0;
+    if (gone == 0)
+        setting_refuse(r->keys, path, e);
+    e->code = ERR_CONFIG;
+    return err_prefix(e, "%s:%zu", name_node->file, name_node->line);
 }
 
 static int read_mapping(const struct yaml_reader *r, const char *section,

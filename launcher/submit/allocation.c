@@ -12,6 +12,7 @@
 #include "launcher/plan/run_cost.h"
 #include "launcher/script/template.h"
 #include "launcher/status/allocation_jobs.h"
+#include "src/mem.h"
 #include "src/paths.h"
 #include "src/plural.h"
 
@@ -80,9 +81,8 @@ int allocation_check_cost(const struct allocation *a, int time_min, double max_g
 
     if (!time_min)
         return err_set(e, ERR_CONFIG, "--max-gpu-hours %g: the job has no time limit, so its cost "
-                                      "is "
-                       "unlimited; set one (slurm.time in study.yaml, or -- "
-                       "--time=H:MM:SS)", max_gpu_hours);
+                       "is unlimited; set one (slurm.time in study.yaml, or -- --time=H:MM:SS)",
+                       max_gpu_hours);
     if (hours <= max_gpu_hours)
         return 0;
     return err_set(e, ERR_CONFIG, "the allocation may cost %.*f GPU-hours (time limit %d:%02d h x "
@@ -106,10 +106,10 @@ static int by_gpus(const void *a, const void *b)
 static int add_lists(const struct allocation_run *runs, size_t count, struct buf *waiting,
                      struct buf *all, struct err *e)
 {
-    struct allocation_run *sorted = malloc(count * sizeof *sorted);
+    struct allocation_run *sorted = mem_alloc(count, sizeof *sorted, e);
 
     if (!sorted)
-        return err_errno(e, ERR_INTERNAL, ENOMEM, "submit");
+        return -1;
     memcpy(sorted, runs, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, by_gpus);
     for (size_t i = 0; i < count; i++) {
@@ -157,11 +157,9 @@ char *allocation_render(const struct workspace *w, const struct allocation *a,
             {"runs", waiting.data, false},             {"all", all.data, false},
             {0}};
         bool whole = lines && !waiting.failed && !all.failed, used[TEMPLATE_VALUES_MAX];
-        if (!whole)
-            err_errno(e, ERR_INTERNAL, ENOMEM, "submit");
-        else if (template_render(path, text, values, used, &b, e) == 0 &&
-                 !(rendered = buf_steal(&b)))
-            err_errno(e, ERR_INTERNAL, ENOMEM, "submit");
+        if (!whole || (template_render(path, text, values, used, &b, e) == 0 &&
+                       !(rendered = buf_steal(&b))))
+            mem_fail(e);
     }
     buf_destroy(&waiting);
     buf_destroy(&all);
@@ -183,7 +181,7 @@ int allocation_write(const struct workspace *w, const struct allocation *a,
         buf_addf(&list, "%s %d\n", runs[i].run->id, runs[i].attempt);
     snprintf(list_path, sizeof list_path, "%s/runs", a->dir);
     if (rc == 0 && list.failed)
-        rc = err_errno(e, ERR_INTERNAL, ENOMEM, "submit");
+        rc = mem_fail(e);
     if (rc == 0 && mkdir(a->dir, 0777))
         rc = err_errno(e, ERR_INTERNAL, errno, "%s", a->dir);
     if (rc == 0)

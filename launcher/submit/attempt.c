@@ -14,6 +14,7 @@
 #include "launcher/study/run_dir.h"
 #include "launcher/submit/run_settings.h"
 #include "launcher/submit/source_files.h"
+#include "src/mem.h"
 
 /* ---- the job ---- */
 
@@ -77,7 +78,7 @@ static int add_run_json(const struct workspace *w, const struct run *run, const 
         return -1;
     run_dir_path(w->study.dir, run->id, name, file);
     buf_addf(&b, "%s\n", text);
-    rc = b.failed ? err_set(e, ERR_INTERNAL, "out of memory")
+    rc = b.failed ? mem_fail(e)
                   : atomicfile_batch_add(files, file, b.data, b.length, 0666, e);
     buf_destroy(&b);
     free(text);

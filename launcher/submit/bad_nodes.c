@@ -75,11 +75,12 @@ static int read_notes(const char *path, const char *run, const struct bad_nodes 
     return rc;
 }
 
-/* Reads attempt-K/nodes, the node list of an attempt's job. Returns NULL if it is unknown. */
-static struct nodelist *read_nodes(const char *attempt)
+/* Reads the node list in a file of an attempt: "nodes", those of its job, or "step-nodes", those that a
+ * run in an allocation used. Returns NULL if it is unknown. */
+static struct nodelist *read_nodes(const char *attempt, const char *name)
 {
     char path[PATH_MAX], text[4096] = "";
-    FILE *f = fopen(path_format(path, "%s/nodes", attempt), "re");
+    FILE *f = fopen(path_format(path, "%s/%s", attempt, name), "re");
     struct err ignored;
 
     if (f && !fgets(text, sizeof text, f))
@@ -98,7 +99,8 @@ static int read_cleared(const char *attempt, struct bad_nodes *cleared, struct e
     struct stat st;
     int rc = 0;
 
-    if (stat(path_format(path, "%s/DONE", attempt), &st) || !(l = read_nodes(attempt)))
+    if (stat(path_format(path, "%s/DONE", attempt), &st) ||
+        (!(l = read_nodes(attempt, "nodes")) && !(l = read_nodes(attempt, "step-nodes"))))
         return 0;
     for (size_t i = 0; rc == 0 && i < nodelist_count(l); i++) {
         struct bad_node *n = add_node(cleared, nodelist_get(l, i, NULL), e);
@@ -216,7 +218,7 @@ static int note_failed(const struct run_status *s, struct err *e)
         return 0;
     if (find_failed(&s->attempt, node))
         return append_note(path, node, "Slurm: node failure", e);
-    struct nodelist *l = read_nodes(s->attempt.path);
+    struct nodelist *l = read_nodes(s->attempt.path, "nodes");
     bool single = l && nodelist_count(l) == 1;
     int rc = !l ? 0 : append_note(path, nodelist_get(l, 0, NULL),
                                   single ? "Slurm: node failure"
@@ -233,8 +235,8 @@ static void add_excluded(const struct workspace *w, const struct bad_nodes *b, s
         if (!bad_nodes_is_out(w, n))
             continue;
         buf_addf(list, "%s%s", list->length ? "," : "", n->name);
-        buf_addf(words, "%s%s (%d notes, the last: %s)", words->length ? ", " : "", n->name,
-                 n->notes, n->last);
+        buf_addf(words, "%s%s (%d note%s, the last: %s)", words->length ? ", " : "", n->name,
+                 n->notes, plural(n->notes), n->last);
     }
 }
 

@@ -14,6 +14,7 @@
 #include "launcher/submit/dependency.h"
 #include "launcher/submit/in_flight.h"
 #include "src/log.h"
+#include "src/mem.h"
 #include "src/plural.h"
 
 #define SHARE_MAX 64 /* the most items that are noted in the ledger and submitted together */
@@ -21,11 +22,8 @@
 
 int batch_add(struct batch *b, const struct run *run, int attempt, int from, struct err *e)
 {
-    struct batch_item *grown = realloc(b->items, (b->count + 1) * sizeof *grown);
-
-    if (!grown)
-        return err_errno(e, ERR_INTERNAL, errno, "submit");
-    b->items = grown;
+    if (mem_grow(&b->items, b->count, &b->capacity, sizeof *b->items, e))
+        return -1;
     b->items[b->count++] = (struct batch_item){.run = *run, .attempt = attempt, .from = from};
     return 0;
 }
@@ -87,11 +85,11 @@ static struct scheduler_result *result_of(const struct share *s, size_t i)
 static int note(struct workspace *w, const struct share *s, enum ledger_event event, int outcome,
                 struct err *e)
 {
-    struct ledger_note *notes = calloc(s->count, sizeof *notes);
+    struct ledger_note *notes = mem_zero(s->count, sizeof *notes, e);
     size_t n = 0;
 
     if (!notes)
-        return err_errno(e, ERR_INTERNAL, errno, "submit");
+        return -1;
     for (size_t i = 0; i < s->count; i++)
         if (outcome < 0 || (int)result_of(s, i)->outcome == outcome)
             notes[n++] = (struct ledger_note){
@@ -174,7 +172,7 @@ static int submit_items(struct workspace *w, struct scheduler *scheduler, struct
     const struct share share = {&b->items[begin], count, jobs, count, results};
     bool failed = !described || !jobs || !results;
     const char *after = failed ? NULL : dependency_next(dependency, &failed);
-    int rc = failed ? err_errno(e, ERR_INTERNAL, ENOMEM, "submit") : 0;
+    int rc = failed ? mem_fail(e) : 0;
 
     for (size_t i = 0; rc == 0 && i < count; i++) {
         rc = attempt_job(w, &share.items[i].run, share.items[i].attempt, &described[i], e);
@@ -218,12 +216,12 @@ static const struct batch_item *find_largest(const struct batch *b)
 static int submit_allocation(struct workspace *w, struct scheduler *scheduler, struct batch *b,
                              const struct dependency *dependency, struct err *e)
 {
-    struct allocation_run *runs = calloc(b->count, sizeof *runs);
+    struct allocation_run *runs = mem_zero(b->count, sizeof *runs, e);
     struct scheduler_result result;
     struct allocation a;
     const struct share share = {b->items, b->count, &a.job.job, 1, &result};
     char job[160];
-    int rc = runs ? 0 : err_errno(e, ERR_INTERNAL, ENOMEM, "submit");
+    int rc = runs ? 0 : -1;
 
     for (size_t i = 0; rc == 0 && i < b->count; i++)
         runs[i] = (struct allocation_run){&b->items[i].run, b->items[i].attempt};

@@ -11,7 +11,7 @@ struct batch {
         int attempt;
         int from; /* the earlier attempt whose checkpoint it resumes from; 0: none */
     } * items;
-    size_t count;
+    size_t count, capacity;
     size_t submitted;
     bool is_full;     /* the scheduler's limit left some items for later */
     struct err limit; /* which limit that is */

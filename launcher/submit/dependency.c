@@ -12,6 +12,7 @@
 #include "launcher/study/run_dir.h"
 #include "src/buf.h"
 #include "src/log.h"
+#include "src/mem.h"
 
 static int by_number(const void *a, const void *b)
 {
@@ -31,7 +32,7 @@ static int fill_lanes(struct dependency *d, const struct job_state *jobs, size_t
     d->lanes = calloc(d->nlanes, sizeof *d->lanes);
     if (!active || !d->lanes) {
         free(active);
-        return err_errno(e, ERR_INTERNAL, ENOMEM, "submit");
+        return mem_fail(e);
     }
     for (size_t i = 0; i < njobs; i++)
         if (jobs[i].phase != PHASE_ENDED)
@@ -144,9 +145,8 @@ static int add_after(struct buf *b, const struct workspace *w, struct scheduler 
     if (snprintf(file, sizeof file, "%s/" STUDY_FILE, word) < (int)sizeof file &&
         access(file, F_OK) == 0)
         return add_study(b, scheduler, word, e);
-    return err_set(e, ERR_USAGE, "--after %s: must be a job number, a submitted run of this "
-                                 "study, or "
-                   "a folder with a " STUDY_FILE, word);
+    return err_set(e, ERR_USAGE, "--after %s: must be a job number, a submitted run of this study, "
+                   "or a folder with a " STUDY_FILE, word);
 }
 
 static int join_fixed(struct dependency *d, struct workspace *w, struct scheduler *scheduler,
@@ -164,7 +164,7 @@ static int join_fixed(struct dependency *d, struct workspace *w, struct schedule
     if (rc == 0 && own)
         buf_addf(&b, "%s%s", b.length ? "," : "", own);
     if (rc == 0 && b.failed)
-        rc = err_errno(e, ERR_INTERNAL, ENOMEM, "submit");
+        rc = mem_fail(e);
     if (rc == 0 && b.length)
         d->fixed = buf_steal(&b);
     buf_destroy(&b);

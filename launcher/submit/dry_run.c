@@ -16,6 +16,7 @@
 #include "launcher/submit/attempt.h"
 #include "src/atomicfile.h"
 #include "src/log.h"
+#include "src/mem.h"
 #include "src/plural.h"
 
 #define MAX_FILE ((size_t)4 << 20)
@@ -65,17 +66,11 @@ static int show_file(const struct workspace *w, const struct run *run, const cha
 
 static int show_run_json(const struct workspace *w, const struct run *run, struct err *e)
 {
-    char *text = run_plan_encode(&w->study, w->ledger.study_id, run, e), *line;
-    int rc = -1;
+    char *text = run_plan_encode(&w->study, w->ledger.study_id, run, e);
+    char *line = text ? mem_textf(e, "%s\n", text) : NULL;
+    int rc = line ? show_file(w, run, "run.json", line, e) : -1;
 
-    if (!text)
-        return -1;
-    if (asprintf(&line, "%s\n", text) >= 0) {
-        rc = show_file(w, run, "run.json", line, e);
-        free(line);
-    } else {
-        err_set(e, ERR_INTERNAL, "out of memory");
-    }
+    free(line);
     free(text);
     return rc;
 }
@@ -102,12 +97,12 @@ static int show_run(const struct workspace *w, const struct run *run, int attemp
 
 static int show_allocation(const struct workspace *w, const struct run_plan *plan, struct err *e)
 {
-    struct allocation_run *runs = calloc(plan->count, sizeof *runs);
+    struct allocation_run *runs = mem_zero(plan->count, sizeof *runs, e);
     struct run_attempt newest;
     struct allocation a;
     char *text = NULL;
     size_t n = 0;
-    int rc = runs ? 0 : err_errno(e, ERR_INTERNAL, ENOMEM, "dry run");
+    int rc = runs ? 0 : -1;
 
     for (size_t i = 0; rc == 0 && i < plan->count; i++) {
         rc = run_dir_attempt(w->study.dir, plan->runs[i].id, &newest, e);

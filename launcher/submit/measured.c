@@ -9,6 +9,7 @@
 #include "launcher/study/run_dir.h"
 #include "launcher/submit/run_settings.h"
 #include "src/map.h"
+#include "src/mem.h"
 
 /* The measured runs that differ only in their seeds. */
 struct group {
@@ -69,8 +70,7 @@ int measured_collect(const struct workspace *w, const struct run_plan *plan, dou
     struct map numbers = {0};
     char **ids = NULL, name[RUN_ID_SIZE];
     size_t count = 0, g;
-    int rc = groups && number_groups(plan, groups, &numbers) == 0
-                 ? 0 : err_set(e, ERR_INTERNAL, "out of memory");
+    int rc = groups && number_groups(plan, groups, &numbers) == 0 ? 0 : mem_fail(e);
 
     if (rc == 0)
         rc = run_dir_list(w->study.dir, &ids, &count, e);

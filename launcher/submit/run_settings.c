@@ -10,17 +10,15 @@
 #include "launcher/study/run_dir.h"
 #include "launcher/study/setting_json.h"
 #include "src/log.h"
+#include "src/mem.h"
 
 static int read_begun_plan(const struct workspace *w, const char *run, struct run *planned,
                            char **text, struct err *e)
 {
     if (run_dir_read(w->study.dir, run, planned, text, e) == 0)
         return 0;
-    return err_prefix(
-        e,
-        "run %s has begun, and its plan cannot be read (restore it from a copy, or remove the "
-        "folder of the run, then submit and resume)",
-        run);
+    return err_prefix(e, "run %s has begun, and its plan cannot be read (restore it from a copy, "
+                      "or remove the folder of the run, then submit and resume)", run);
 }
 
 /* Returns whether path is a setting of the batch size. run.json has train.batch_per_gpu even if the
@@ -53,8 +51,8 @@ static bool is_given(const struct study *s, const struct setting *k)
 static int take_lines(struct study *s, const struct setting *k, const json_t *value, struct err *e)
 {
     size_t n = json_array_size(value);
-    const char **lines = calloc(n + 1, sizeof *lines);
-    int rc = lines ? 0 : err_set(e, ERR_INTERNAL, "out of memory");
+    const char **lines = mem_zero(n + 1, sizeof *lines, e);
+    int rc = lines ? 0 : -1;
 
     for (size_t i = 0; rc == 0 && i < n; i++)
         if (!(lines[i] = json_string_value(json_array_get(value, i))))
@@ -75,7 +73,7 @@ static int take_value(struct study *s, const struct setting *k, const json_t *va
     if (json_is_array(value))
         rc = take_lines(s, k, value, e);
     else if (!text && !dumped)
-        rc = err_set(e, ERR_INTERNAL, "out of memory");
+        rc = mem_fail(e);
     else if (dumped || *text ||
              (k->preset && !*k->preset)) /* "" for python: the engine has none; its preset stays */
         rc = yaml_table_add_text(settings_of_study, k->path, text ? text : dumped, YAML_COMMAND,
@@ -270,10 +268,8 @@ int run_settings_compare(const struct workspace *w, const struct run *run, struc
     name_key(&planned, &d);
     if (d.count == 0)
         return rc;
-    return err_set(
-        e, ERR_CONFIG,
-        "run %s has begun with other settings: %s is %s, and %s says %s ('unetctl "
-        "resume' continues with the run's own; to train with others, make another study with "
-        "'unetctl init')",
-        run->id, d.path, d.was, study_place(&w->study, d.path), d.is);
+    return err_set(e, ERR_CONFIG, "run %s has begun with other settings: %s is %s, and %s says %s "
+                   "('unetctl resume' continues with the run's own; to train with others, make "
+                   "another study with 'unetctl init')", run->id, d.path, d.was,
+                   study_place(&w->study, d.path), d.is);
 }

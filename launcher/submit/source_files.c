@@ -13,6 +13,7 @@
 #include "launcher/study/run_dir.h"
 #include "src/buf.h"
 #include "src/log.h"
+#include "src/mem.h"
 #include "src/paths.h"
 #include "src/plural.h"
 
@@ -131,7 +132,7 @@ static int list_files(const char *main, struct buf *dst, struct err *e)
                  "MiB each, 8 MiB in all", s.folder, s.left_out, plural((long)s.left_out),
                  SOURCE_FILES_MAX);
     buf_add(dst, s.text.data ? s.text.data : "");
-    int rc = s.text.failed ? err_set(e, ERR_INTERNAL, "source.list: out of memory") : 0;
+    int rc = s.text.failed ? mem_fail(e) : 0;
     buf_destroy(&s.text);
     return rc;
 }
@@ -169,7 +170,7 @@ int source_files_add(const struct workspace *w, const struct run *run,
     if (*w->study.container)
         buf_addf(&b, "container %s\n", w->study.container);
     run_dir_path(w->study.dir, run->id, "source.list", path);
-    int rc = b.failed ? err_set(e, ERR_INTERNAL, "source.list: out of memory")
+    int rc = b.failed ? mem_fail(e)
              : b.length ? atomicfile_batch_add(files, path, b.data, b.length, 0666, e) : 0;
     buf_destroy(&b);
     return rc;

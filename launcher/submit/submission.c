@@ -23,7 +23,6 @@
 #include "src/log.h"
 #include "src/mem.h"
 
-#define LOCK_TIMEOUT_S 60
 #define UNSEEN_PAUSE_S 2.0
 
 /* Cancels the jobs of an attempt that have not ended, except job, which is one of jobs. The others
@@ -146,9 +145,9 @@ static int decide_all(struct workspace *w, const struct run_plan *plan,
                       const struct job_state *jobs,
                       size_t njobs, struct run_status_list *dst, struct err *e)
 {
-    dst->runs = calloc(plan->count ? plan->count : 1, sizeof *dst->runs);
+    dst->runs = mem_zero(plan->count, sizeof *dst->runs, e);
     if (!dst->runs)
-        return err_errno(e, ERR_INTERNAL, errno, "submit");
+        return -1;
     for (; dst->count < plan->count; dst->count++) {
         struct run_status *s = &dst->runs[dst->count];
         s->run = plan->runs[dst->count];
@@ -222,7 +221,7 @@ static int lock_ledger(struct workspace *w, struct err *e)
         scheduler_close(w->open[i]);
         w->open[i] = NULL;
     }
-    return ledger_lock(&w->ledger, LOCK_TIMEOUT_S, e);
+    return ledger_lock(&w->ledger, LEDGER_LOCK_S, e);
 }
 
 /* Queries the jobs of the study, after waiting for those of lost answers. */
@@ -442,4 +441,46 @@ int submission_resume(struct workspace *w, char **ids, size_t nids,
     free(jobs);
     ledger_unlock(&w->ledger);
     return rc;
+}
+
+static void add_option(struct buf *b, const char *option, const char *value)
+{
+    buf_addf(b, "%s%s%s%s", b->length ? " " : "", option, value ? " " : "", value ? value : "");
+}
+
+static void list_options(const struct workspace_args *args, int nwords, char **words,
+                         struct buf *dst)
+{
+    char number[32];
+
+    for (size_t i = 0; i < args->set.count; i++)
+        if (strncmp(args->set.values[i], "slurm.", 6) == 0)
+            add_option(dst, "--set", args->set.values[i]);
+    if (args->max_in_flight) {
+        snprintf(number, sizeof number, "%ld", args->max_in_flight);
+        add_option(dst, "--max-in-flight", number);
+    }
+    for (size_t i = 0; i < args->after.count; i++)
+        add_option(dst, "--after", args->after.values[i]);
+    if (args->templates)
+        add_option(dst, "--templates", args->templates);
+    if (args->one_allocation)
+        add_option(dst, "--one-allocation", NULL);
+    for (int i = 0; i < nwords; i++)
+        add_option(dst, words[i], NULL);
+}
+
+void submission_warn_unreached(const struct workspace_args *args, int nwords, char **words,
+                               size_t nactive)
+{
+    struct buf options = {0};
+
+    if (nactive)
+        list_options(args, nwords, words, &options);
+    if (options.length && !options.failed)
+        log_warn("%zu run%s active and keep%s the options of %s own submission; this call's are "
+                 "only for new jobs: %s ('unetctl cancel RUN' and 'unetctl resume RUN' with them "
+                 "make a new job of one)", nactive, nactive == 1 ? " is" : "s are",
+                 nactive == 1 ? "s" : "", nactive == 1 ? "its" : "their", options.data);
+    buf_destroy(&options);
 }

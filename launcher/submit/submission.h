@@ -49,4 +49,9 @@ int submission_resume(struct workspace *w, char **ids, size_t nids,
 int submission_check_cost(const struct workspace *w, const struct run_plan *plan, bool by_count,
                           double max_gpu_hours, struct err *e);
 
+/* Warns if nactive runs are active and options for jobs, which concern only new jobs, are given: in
+ * args, or as words, which are options of sbatch. */
+void submission_warn_unreached(const struct workspace_args *args, int nwords, char **words,
+                               size_t nactive);
+
 #endif

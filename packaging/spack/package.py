@@ -9,7 +9,7 @@ from spack.package import *
 
 
 class Unetctl(AutotoolsPackage, CudaPackage):
-    """unetctl runs one image-segmentation training on 1, 2, 3, ... GPUs of a
+    """unetctl runs one training or program on 1, 2, 3, ... GPUs of a
     Slurm cluster and reports how much faster N GPUs are, whether the quality
     holds, and how many are worth their cost. It comes with a trainer of its
     own, unet-train."""

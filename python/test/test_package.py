@@ -31,11 +31,11 @@ def built(tmp_path_factory):
 
 def test_the_wheel_and_the_sdist_have_every_file(built):
     want = {str(p.relative_to(SOURCE / "python")) for name in ("unetctl", "unetctl_run")
-            for p in (SOURCE / "python" / name).iterdir() if p.is_file()}
+            for p in (SOURCE / "python" / name).rglob("*") if p.is_file()}
     wheel, = built.glob("dist/*.whl")
     sdist, = built.glob("dist/*.tar.gz")
     names = {n for n in zipfile.ZipFile(wheel).namelist() if "dist-info" not in n}
-    assert names == want and "unetctl/py.typed" in want
+    assert names == want and {"unetctl/py.typed", "unetctl/schemas/report.schema.json"} < want
     with tarfile.open(sdist) as archive:
         names = {n.partition("/")[2] for n in archive.getnames()}
     assert want | {"pyproject.toml", "README.md"} <= names

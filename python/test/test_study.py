@@ -209,7 +209,7 @@ def test_a_study_of_10000_runs(golden, tmp_path):
     assert float(words[2]) < 5 and float(words[3]) < 500
 
 
-@pytest.mark.parametrize("name", ["job", "study"])
+@pytest.mark.parametrize("name", ["job", "schema", "study"])
 def test_examples_in_docstrings(name):
     result = doctest.testmod(importlib.import_module(f"unetctl.{name}"))
     assert result.attempted and not result.failed

@@ -18,25 +18,29 @@ import time
 from datetime import datetime, timezone
 
 from .job import Job, read_variable
+from .schema import find_misfit
 
 SCHEMA = 1  # of run.json and split.json
 
 
-def _read_document(variable):
+def _read_document(variable, name):
     path = read_variable(variable)
     with open(path, encoding="utf-8") as f:
         document = json.load(f)
     if document.get("schema") != SCHEMA:
         raise SystemExit(f"{path}: schema {document.get('schema')}: this unetctl reads schema "
                          f"{SCHEMA}; install the one that comes with this unetctl (python/)")
+    wrong = find_misfit(name, document)
+    if wrong:
+        raise SystemExit(f"{path}: {wrong}: unetctl writes this file, and it was changed since")
     return document
 
 
 class Run(Job):
     def __init__(self):
         self.started = time.monotonic()
-        self.plan = _read_document("UNETCTL_RUN_JSON")
-        self.split = _read_document("UNETCTL_SPLIT")
+        self.plan = _read_document("UNETCTL_RUN_JSON", "run")
+        self.split = _read_document("UNETCTL_SPLIT", "split")
         super().__init__()
         self.seed = self.plan["seed"]
         self.gpus = self.plan["layout"]["gpus"]

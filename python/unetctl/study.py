@@ -14,6 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .schema import find_misfit
+
 if TYPE_CHECKING:
     import pandas
 
@@ -72,9 +74,11 @@ class Study:
     def __init__(self, folder: str | os.PathLike = ".") -> None:
         path = Path(folder)
         self.folder = path if (path / "report.json").exists() else path / "report"
-        self.again = f"type 'unetctl report{'' if path == Path('.') else f' -C {path}'}'"
+        study = path.absolute().parent if self.folder == path else path
+        known = (study / "study.yaml").exists()
+        self.again = ("write it again by 'unetctl report'" if not known else
+                      f"type 'unetctl report{'' if study == Path('.') else f' -C {study}'}'")
         if not (self.folder / "report.json").exists():
-            known = (path / "study.yaml").exists()
             raise StudyError(f"{path}: this study has no report: {self.again}" if known else
                              f"{path}: this is not the folder of a study or of a report: neither "
                              "study.yaml nor report.json is there; give one that has them")
@@ -95,6 +99,9 @@ class Study:
         if schema != SCHEMA:
             raise StudyError(f"{path}: its schema is {schema}, and this version reads {SCHEMA}: "
                              "type 'pip install --upgrade unetctl'")
+        wrong = find_misfit("report", report)
+        if wrong:
+            raise StudyError(f"{path}: {wrong}: {self.again}")
         return report
 
     def read_path(self, name: str) -> Path:

@@ -18,9 +18,8 @@ int layout_compute(int gpus, int gpus_per_node, enum layout_strategy strategy, s
     if (gpus_per_node < 1)
         return err_set(e, ERR_CONFIG, "%d GPUs per node: at least 1 is needed", gpus_per_node);
     if (strategy == LAYOUT_MIRRORED && gpus > gpus_per_node)
-        return err_set(e, ERR_CONFIG,
-                       "strategy mirrored: one task cannot have %d GPUs on nodes that have %d; "
-                       "use multi-worker or auto", gpus, gpus_per_node);
+        return err_set(e, ERR_CONFIG, "strategy mirrored: one task cannot have %d GPUs on nodes "
+                       "that have %d; use multi-worker or auto", gpus, gpus_per_node);
     if (strategy == LAYOUT_AUTO)
         strategy = gpus <= gpus_per_node ? LAYOUT_MIRRORED : LAYOUT_MULTI_WORKER;
     if (strategy == LAYOUT_MIRRORED)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "src/buf.h"
+#include "src/mem.h"
 
 #define SEPARATORS ", \t\n"
 #define DIGITS "0123456789"
@@ -102,9 +103,8 @@ static int read_bracket(struct nodelist_reader *r, size_t *total)
         if (*r->at == 0)
             return refuse_nodelist(r, open, "the bracket is not closed");
         if (*r->at != ',')
-            return refuse_nodelist(r, r->at,
-                                   "unexpected character; a bracket holds numbers and ranges "
-                                   "LOW-HIGH");
+            return refuse_nodelist(r, r->at, "unexpected character; a bracket holds numbers and "
+                                   "ranges LOW-HIGH");
     }
     r->at++;
     return 0;
@@ -316,13 +316,11 @@ static int decode_nodelist(struct nodelist_reader *r)
 
 struct nodelist *nodelist_decode(const char *text, size_t limit, struct err *e)
 {
-    struct nodelist *l = calloc(1, sizeof *l);
+    struct nodelist *l = mem_zero(1, sizeof *l, e);
     struct nodelist_reader r = {text, text, l, e};
 
-    if (!l) {
-        err_set(e, ERR_INTERNAL, "node list: out of memory");
+    if (!l)
         return NULL;
-    }
     l->limit = limit;
     if (decode_nodelist(&r)) {
         nodelist_destroy(l);

@@ -60,7 +60,7 @@ int resolve_host(const char *host, const char *service, const struct addrinfo *h
     return getaddrinfo(host, service, hints, list);
 }
 
-static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
+bool resolve_is_same(const struct sockaddr *a, const struct sockaddr *b)
 {
     if (a->sa_family != b->sa_family)
         return false;
@@ -81,7 +81,7 @@ bool resolve_is_own(const struct addrinfo *list)
         return false;
     for (const struct addrinfo *a = list; a && !found; a = a->ai_next)
         for (const struct ifaddrs *i = own; i && !found; i = i->ifa_next)
-            found = i->ifa_addr && same_address(a->ai_addr, i->ifa_addr);
+            found = i->ifa_addr && resolve_is_same(a->ai_addr, i->ifa_addr);
     freeifaddrs(own);
     return found;
 }

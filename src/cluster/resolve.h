@@ -16,6 +16,9 @@ bool resolve_is_listed(const char *host);
 int resolve_host(const char *host, const char *service, const struct addrinfo *hints,
                  struct addrinfo **list);
 
+/* Returns whether both are the same address, whatever their ports are. */
+bool resolve_is_same(const struct sockaddr *a, const struct sockaddr *b);
+
 /* Returns whether the list contains the address of an interface of this machine. */
 bool resolve_is_own(const struct addrinfo *list);
 

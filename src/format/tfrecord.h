@@ -16,7 +16,7 @@
 /* Appends one framed record to dst. */
 void tfrecord_encode(const void *data, size_t n, struct buf *dst);
 
-/* Whether these bytes begin a framed record: the CRC of the length fits. */
+/* Returns whether these bytes begin a framed record: the CRC of the length fits. */
 bool tfrecord_begins(const unsigned char head[TFRECORD_HEAD]);
 
 /* The frames of a file. */

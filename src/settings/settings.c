@@ -13,8 +13,19 @@
 #include "src/cluster/range.h"
 #include "src/cluster/time_limit.h"
 #include "src/run/schedule.h"
-#include "src/settings/models.h"
 #include "src/settings/need.h"
+
+static const struct builtin_model models[] = {
+#include "src/settings/models.inc"
+};
+
+const struct builtin_model *settings_find_model(const char *name)
+{
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++)
+        if (strcmp(models[i].name, name) == 0)
+            return &models[i];
+    return NULL;
+}
 
 /* ---- checks of texts ---- */
 
@@ -70,7 +81,7 @@ static const char *check_stage(const char *text)
 
 static const char *check_model(const char *text)
 {
-    return models_find(text) || settings_model_is_file(text)
+    return settings_find_model(text) || settings_model_is_file(text)
                ? NULL
                : "is not a model (unet; fcnn; chips; resnet20, 32, 44, 56, 110, or one of these "
                  "with -projection; or a FILE.yaml)";
@@ -234,17 +245,32 @@ int setting_word_index(const struct setting *table, const char *path, const void
 int setting_refuse(const struct setting *table, const char *path, struct err *e)
 {
     const struct setting *gone = setting_find(settings_gone, path);
-    const char *names[SETTINGS_MAX + 1];
+    char sections[SETTINGS_MAX][SETTING_PATH_SIZE];
+    struct buf known = {0};
+    const char *names[2 * SETTINGS_MAX + 1], *dot = strchr(path, '.');
     size_t n = 0;
 
     if (gone)
         return err_set(e, ERR_USAGE, "%s is no longer a setting: %s; leave it out", path,
                        gone->gone_why);
-    for (; n < SETTINGS_MAX && table[n].path; n++)
-        names[n] = table[n].path;
+    for (size_t i = 0; i < SETTINGS_MAX && table[i].path; i++) {
+        const struct setting *s = &table[i];
+        snprintf(sections[i], sizeof sections[i], "%.*s", (int)strcspn(s->path, "."), s->path);
+        names[n++] = s->path;
+        if (strcmp(sections[i], path) != 0)
+            names[n++] = sections[i];
+        if (dot ? setting_is_in(s, path, (size_t)(dot - path))
+                : !i || strcmp(sections[i], sections[i - 1]) != 0)
+            buf_addf(&known, "%s%s", known.length ? ", " : "", dot ? setting_leaf(s) : sections[i]);
+    }
     names[n] = NULL;
-    return err_set(e, ERR_USAGE, "unknown key '%s'%s", path,
-                   cli_suggest(path, names, (char[CLI_SUGGESTION]){0}));
+    if (known.length && !known.failed && !cli_nearest(path, names))
+        err_set(e, ERR_USAGE, "unknown key '%s' (known: %s)", path, known.data);
+    else
+        err_set(e, ERR_USAGE, "unknown key '%s'%s", path,
+                cli_suggest(path, names, (char[CLI_SUGGESTION]){0}));
+    buf_destroy(&known);
+    return -1;
 }
 
 int setting_check_gone(const char *path, const char *text, struct err *e)

@@ -125,8 +125,9 @@ extern const struct setting settings_gone[];
 /* Returns the row with this path, or NULL. */
 const struct setting *setting_find(const struct setting *table, const char *path);
 
-/* Reports that path is not in the table. Returns -1 with ERR_USAGE that suggests the nearest, or
- * says what holds instead of a key of settings_gone. */
+/* Reports that path is not in the table. Returns -1 with ERR_USAGE that suggests the nearest key or
+ * section, or else lists those of its section, or says what holds instead of a key of
+ * settings_gone. */
 int setting_refuse(const struct setting *table, const char *path, struct err *e);
 
 /* Returns 1 if path is a key of settings_gone and text is its preset, so that it is ignored, 0 if
@@ -182,6 +183,16 @@ const char *settings_check_time(const char *text);
 /* Reads quality.margin: a number above 0, with a '%' a share of the quality's value. Returns whether
  * text is one. */
 bool settings_decode_margin(const char *text, double *margin, bool *is_share);
+
+/* A built-in model, from templates/models/. */
+struct builtin_model {
+    const char *name;
+    int base, depth; /* presets of model.base and model.depth; 0: the model has no such parameter */
+    int sides;       /* height and width must be multiples of this; 0: of 2 to the power of depth */
+};
+
+/* Returns the built-in model of this name, or NULL. */
+const struct builtin_model *settings_find_model(const char *name);
 
 /* Returns whether name is the path of a model's file (it has a slash or ends in .yaml), and not a
  * built-in model. */

@@ -32,5 +32,16 @@ int main(void)
         ok(isnan(stat_mean(bad[i], 3)) && isnan(stat_stddev(bad[i], 3)) &&
                isnan(stat_median(bad[i], 3)),
            "NaN at place %d makes everything NaN", i);
+    for (size_t n = 0, i; n <= 200; n++) {
+        double v[200], sum = 0;
+        for (i = 0; i < n; i++)
+            sum += v[i] = (double)(i * i * 7919 % 101);
+        stat_sort(v, n);
+        for (i = 1; i < n && v[i - 1] <= v[i];)
+            i++;
+        if ((n && i < n) || stat_mean(v, n) * (double)n - sum > 1e-9)
+            ok(false, "%zu values are sorted", n);
+    }
+    ok(true, "0 to 200 values are sorted");
     return done_testing();
 }

@@ -57,6 +57,10 @@ sandbox_up --nodes 2 --gpus-per-node 1
 sed 's/^gpus_per_node: .*/gpus_per_node: 1/' "$srcdir/templates/sites/sandbox.yaml" >nodes.yaml
 cp "$srcdir/templates/sites/local.yaml" local.yaml
 
+staged=$(mktemp -d /var/tmp/unetctl-stage.XXXXXX) # containers have all of /tmp
+unstage() { rm -rf "$staged"; }
+cleanup_hooks+=(unstage)
+
 try() { # RUNTIME IMAGE: does it start here?
     bash "$srcdir/templates/container.sh" "$1" "$2" "$TMP" -- true >"$OUT" 2>"$ERR"
 }
@@ -73,12 +77,16 @@ program() { # RUNTIME IMAGE SITE GPUS
         "$1, $3: and the environment"
     like "$attempt/source.sha256" "^[0-9a-f]{64}  container $2$" "$1, $3: the image is hashed"
 }
-train() { # RUNTIME IMAGE SITE WHERE WORDS...
+train() { # RUNTIME IMAGE SITE WHERE [FOLDER FOR data.stage]
     local name=$1-unet-$3-$4
     unetctl init "$name" --data data --site "./$3.yaml" --set "container=$2" --set model.depth=2 \
         --set "container_runtime=$1" --set train.epochs=2 --set train.threads=1 2>"$ERR" || diag <"$ERR"
     exits 0 "$1, $3: unet-train, $4" unetctl submit -C "$name" --gpus 2 --wait --timeout 180
     like "$name"/runs/unet-g02-s1/attempt-1/record.jsonl '"status": ?"done"' "$1, $3: it trains on 2 ranks"
+    [ -n "${5:-}" ] || return 0
+    exits 0 "$1, $3: with data.stage" unetctl submit -C "$name" --gpus 1 --wait --timeout 180 --set "data.stage=$5"
+    like <(cat "$name"/runs/unet-g01-s1/attempt-1/slurm-*.out) "the data are read from $5/unetctl-" \
+        "$1, $3: it trains on the copy, which the container has"
 }
 runtime() { # RUNTIME IMAGE
     if ! command -v "${3:-$1}" >/dev/null; then
@@ -90,8 +98,8 @@ runtime() { # RUNTIME IMAGE
     fi
     program "$1" "$2" local 2
     program "$1" "$2" nodes 2
-    train "$1" "$2" local mounted
-    train "$1" "$2" nodes mounted
+    train "$1" "$2" local mounted "$staged"
+    train "$1" "$2" nodes mounted /dev/shm
     sed -i 's#^trainer:.*##; $a trainer: /opt/unet-train' nodes.yaml
     train "$1" "$2" nodes 'in the image'
     sed -i '/^trainer:/d' nodes.yaml
@@ -107,9 +115,9 @@ if command -v podman >/dev/null; then
 fi
 runtime podman localhost/small:1
 if command -v podman >/dev/null && try podman localhost/small:1; then
-    exits 1 "a name that Podman does not have" unetctl submit -C podman-unet-local-mounted --gpus 1 --wait \
+    exits 1 "a name that Podman does not have" unetctl submit -C podman-unet-local-mounted --gpus 3 --wait \
         --set container=localhost/none:1
-    like podman-unet-local-mounted/runs/unet-g01-s1/attempt-1/FAILED 'localhost/none:1: image not known' \
+    like podman-unet-local-mounted/runs/unet-g03-s1/attempt-1/FAILED 'localhost/none:1: image not known' \
         "FAILED says so"
 fi
 if command -v apptainer >/dev/null; then

@@ -5,7 +5,8 @@ usage: check.py [--archs 90,80,100,75,70] [--mutations N] [--seed N] [--table FI
            [--sources NAME,...]
 
 srcdir, builddir and NVCC are in the environment; what is made lies in $builddir/ptx. Exit code: 0
-if all passed and at least 95 % of the mutations were noticed, 1 if not, 77 if there is no nvcc."""
+if all passed, no kernel for tensor cores spills registers and at least 95 % of the mutations were
+noticed, 1 if not, 77 if there is no nvcc."""
 import argparse
 import collections
 import concurrent.futures
@@ -124,6 +125,30 @@ def compile_one(source, arch, since):
         f.write(log)
 
 
+def kernel_name(mangled):
+    """add of _Z3add8add_args"""
+    length = re.match(r"_ZL?(\d+)", mangled)
+    return mangled[length.end():][:int(length[1])]
+
+
+def spills(log):
+    """{kernel: bytes of registers that ptxas stores in and loads from local memory}, if any"""
+    found = re.findall(r"properties for (\w+)\n.*?(\d+) bytes spill stores, (\d+) bytes", log)
+    return {kernel_name(name): int(stores) + int(loads) for name, stores, loads in found
+            if int(stores) + int(loads)}
+
+
+def check_spills(archs):
+    """Prints all; returns whether no kernel for tensor cores has any."""
+    passed = True
+    for arch in archs:
+        for path in sorted(glob.glob(f"{BUILD}/ptx/{arch}/*.log")):
+            for kernel, nbytes in spills(open(path).read()).items():
+                print(f"sm_{arch} {kernel}: {nbytes} bytes of registers are spilled")
+                passed = passed and not kernel.startswith("mma_")
+    return passed
+
+
 def kernel_texts(arch):
     """{kernel: what decides what it does}: its PTX, the functions that it calls and its module's
     variables, without comments and the architecture's name."""
@@ -133,10 +158,10 @@ def kernel_texts(arch):
         head = re.sub(r"(?m)^\.(version|target).*", "", head)
         functions = "".join(p for p in parts if ".entry" not in p.split("(")[0])
         for part in parts:
-            name = re.match(r"[^(]*\.entry _ZL?(\d+)(\w+)", part)
+            name = re.match(r"[^(]*\.entry (\w+)", part)
             if name:
                 calls = "call" in part
-                texts[name[2][:int(name[1])]] = head + part + (functions if calls else "")
+                texts[kernel_name(name[1])] = head + part + (functions if calls else "")
     return texts
 
 
@@ -294,9 +319,8 @@ def find_modules(arch):
     """{kernel: path of its PTX}"""
     found = {}
     for path in glob.glob(f"{BUILD}/ptx/{arch}/*.ptx"):
-        for mangled in re.findall(r"\.entry _ZL?(\w+)\(", open(path).read()):
-            digits = re.match(r"\d+", mangled)[0]
-            found[mangled[len(digits):][:int(digits)]] = path
+        for mangled in re.findall(r"\.entry (\w+)\(", open(path).read()):
+            found[kernel_name(mangled)] = path
     return found
 
 
@@ -433,7 +457,9 @@ def main():
                               if not wanted or os.path.basename(s)[:-3] in wanted])
     only = [word + " " for word in (args.only or "").split(",") if word]
     tests = [t for t in list_tests() if not only or (t + " ").startswith(tuple(only))]
+    few_registers = check_spills(archs)
     reports, passed = check(archs, tests)
+    passed = passed and few_registers
     write_table(args.table, reports, archs)
     print(f"the counts of each kernel are in {args.table}")
     if args.mutations == 0 or not passed:

@@ -18,6 +18,7 @@ while IFS= read -r line; do export "${line?}"; done <<<"$ranks"
 {{variables}}
 
 cd {{run_dir|sh}}
+[ -z "${UNETCTL_ALLOCATION:-}" ] || echo "$SLURM_STEP_NODELIST" >attempt-{{attempt}}/step-nodes
 {{energy}}
 start=exec
 case $UNETCTL_ENGINE in

@@ -14,5 +14,6 @@ TF_CONFIG=$({{unetctl|sh}} spec{{spec}})
 export TF_CONFIG
 
 cd {{run_dir|sh}}
+[ -z "${UNETCTL_ALLOCATION:-}" ] || echo "$SLURM_STEP_NODELIST" >attempt-{{attempt}}/step-nodes
 {{energy}}
 exec {{command}}

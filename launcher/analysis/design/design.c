@@ -187,7 +187,6 @@ static void judge_look(const struct design_view *v, const struct quality *q, str
     bool last = t->look == v->plan.nlooks;
 
     t->interval = c->interval;
-    t->loss = quality_loss(v->series, c->difference);
     if (c->n < 2 || !(t->look > 0)) {
         t->how = t->look == 0 ? DESIGN_NOT_TESTED : last ? DESIGN_NOT_SHOWN : DESIGN_FUTILE;
         return;
@@ -208,8 +207,7 @@ static struct design_test judge(const struct design_view *v, const struct qualit
 {
     const struct series_point *p = v->series ? series_find(v->series, look->gpus) : NULL;
     struct design_test t = {.gpus = look->gpus, .look = look->look, .pairs = look->pairs,
-                            .loss = NAN, .estimate = NAN,
-                            .interval = interval_none()};
+                            .estimate = NAN, .interval = interval_none()};
 
     if (!p || !v->decision.quality) {
         t.how = DESIGN_NOT_SHOWN;
@@ -251,47 +249,24 @@ static size_t list_testable(const struct design_view *v, int low, int high, int 
     return n;
 }
 
-/* Returns the count up to which the loss stays below the margin if it grows in proportion to the
- * GPUs between two counts; high if that is not known to exceed it. */
-static double interpolate(int low, double loss_low, int high, double loss_high, double margin)
-{
-    loss_low = fmin(margin, isnan(loss_low) ? 0 : loss_low);
-    return loss_high > margin
-               ? low + (high - low) * (margin - loss_low) / (loss_high - loss_low) : high;
-}
-
-/* Returns the largest of ascending counts that is at most limit, or the first. */
-static int pick(const int *counts, size_t n, double limit)
-{
-    while (n > 1 && counts[n - 1] > limit)
-        n--;
-    return n ? counts[n - 1] : 0;
-}
-
 /* Returns the count to test next, or 0; *held becomes the fastest that holds, or the base case. */
 static int choose_test(const struct design_view *v, const struct design_verdict *verdict, int *held)
 {
     int counts[DESIGN_COUNTS], fastest = design_view_fastest(v), high = 0;
-    double loss_held = 0, loss_high = NAN;
 
     *held = v->design->counts[0];
     for (const struct design_test *t = verdict->tests; t < verdict->tests + verdict->ntests; t++)
-        if (holds(v, t) && design_view_speedup(v, t->gpus) > design_view_speedup(v, *held)) {
+        if (holds(v, t) && design_view_speedup(v, t->gpus) > design_view_speedup(v, *held))
             *held = t->gpus;
-            loss_held = t->loss;
-        }
     if (!verdict->ntests)
         return fastest > *held ? fastest : 0;
     for (const struct design_test *t = verdict->tests; t < verdict->tests + verdict->ntests; t++)
-        if (t->gpus > *held && (!high || t->gpus < high)) {
+        if (t->gpus > *held && (!high || t->gpus < high))
             high = t->gpus;
-            loss_high = t->loss;
-        }
     if (!high || verdict->ntests >= v->family)
         return 0;
     size_t n = list_testable(v, *held, high, counts);
-    return pick(counts, n, interpolate(*held, loss_held, high, loss_high,
-                                       v->decision.rule.margin));
+    return n ? counts[n / 2] : 0;
 }
 
 /* Makes a look at a count. */
@@ -304,7 +279,9 @@ static void add_look(const struct design_view *v, struct design_round *next, int
     next->tested = gpus;
     next->look = look;
     next->pairs = look ? pairs[look - 1] : 1;
-    next->family = v->family ? v->family : n < DESIGN_TESTED ? n : DESIGN_TESTED;
+    next->family = v->family ? v->family : 1;
+    while (!v->family && next->family < DESIGN_TESTED && n > (size_t)1 << (next->family - 1))
+        next->family++;
     design_view_add(v, next, v->design->counts[0], next->pairs, false);
     design_view_add(v, next, gpus, next->pairs, false);
     if (look)
@@ -376,8 +353,8 @@ static void explain_end(const struct design_view *v, struct design_verdict *verd
                  "nothing to compare" : "no run of the base case, %d GPU%s, has a result",
                  d->counts[0], plural(d->counts[0]));
     else if (verdict->state == DESIGN_UNREACHABLE)
-        snprintf(why, size, "no count above %d is faster with an efficiency of at least %.2f", d->counts[0],
-                 d->rule.efficiency);
+        snprintf(why, size, "no count above %d is faster with an efficiency of at least %.2f",
+                 d->counts[0], d->rule.efficiency);
     else if (verdict->how == DESIGN_SPEED_ALONE)
         snprintf(why, size, "%d GPUs are the fastest count measured whose efficiency is shown to "
                  "be at least %.2f; quality is not asked of", verdict->gpus, d->rule.efficiency);
@@ -417,7 +394,8 @@ static void limit_budget(const struct design_view *v, const struct design_round 
         return;
     verdict->state = DESIGN_BUDGET;
     snprintf(verdict->why, sizeof verdict->why,
-             "the next round (%s) is expected to take %.3g GPU-hours, and %.3g of %.3g are left",
+             "the next round (%s) is expected to take %.3g GPU-hours, and %.3g of %.3g are left: "
+             "raise --max-gpu-hours, or see 'unetctl plan --until-decided'",
              next->reason, next->gpu_hours, fmax(0, left), v->design->max_gpu_hours);
 }
 
@@ -480,6 +458,8 @@ void design_describe(const struct design *d, const struct design_round *rounds, 
                  "looks share (alpha spending after O'Brien and Fleming, Student's t); its "
                  "intervals are repeated confidence intervals.", DESIGN_ALPHA);
     }
+    if (verdict->state == DESIGN_CONTINUE)
+        buf_add(b, " It is not decided yet.");
     for (size_t i = 0; i < verdict->ntests; i++)
         describe_test(&verdict->tests[i], b);
     buf_add(b, "\n");

@@ -7,11 +7,15 @@
  * largest that passes and the next larger one (the middle of ratios), then counts that the model
  * of time knows least of and that may be faster. Then quality, by whole runs of the base case and
  * the fastest efficient count, in a group-sequential test of non-inferiority (sequential.h) at
- * planned numbers of pairs of equal seeds. If quality is not shown to hold, the next smaller count
- * is the one up to which the loss, if it grows in proportion, stays below the margin, and so on
- * between the largest that holds and the smallest that does not. At most DESIGN_TESTED counts
- * are tested; their number, which is fixed before the first whole run, divides the level. Counts
- * that are shown not to be efficient never run in full. */
+ * planned numbers of pairs of equal seeds. If quality is not shown to hold, the counts below are
+ * bisected: the next is the middle one of those between the largest that holds and the smallest
+ * that does not. The tests that this takes, 1 + log2 of the counts that may be tested and at most
+ * DESIGN_TESTED, divide the level; their number is fixed before the first whole run. Counts that
+ * are shown not to be efficient never run in full.
+ *
+ * If quality never rises with the GPUs, the tests up to the first wrong "holds" are determined: a
+ * count that loses too much leads to a smaller one, another one that holds to a larger one, and
+ * below one that is not shown to hold, all hold. So the sum of their levels bounds the error. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_DESIGN_DESIGN_H
 #define UNETCTL_LAUNCHER_ANALYSIS_DESIGN_DESIGN_H
 
@@ -74,7 +78,7 @@ struct design_round {
     /* The number of this look at it, from 1; 0 for one pair that may show equal losses
      * (design.shared). Once the runs have ended, pairs of seeds are known. */
     size_t look, pairs;
-    size_t family;     /* counts that may be tested, fixed in the first round of quality */
+    size_t family;     /* the most counts that are tested, fixed in the first round of quality */
     double gpu_hours;  /* expected, of all runs */
     char reason[240];  /* a sentence without its full stop */
 };
@@ -104,7 +108,6 @@ struct design_test {
     int gpus;
     enum design_how how;
     size_t look, pairs;
-    double loss;              /* by how much quality is worse, as measured; NaN: unknown */
     double estimate;          /* of its change, median-unbiased; NaN: unknown */
     struct interval interval; /* of the change, repeated confidence interval; or none */
 };

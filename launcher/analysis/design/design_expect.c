@@ -9,6 +9,7 @@
 #include "launcher/analysis/statistics/median.h"
 #include "src/mem.h"
 #include "src/rng.h"
+#include "src/stat.h"
 
 #define MOST_SERIAL 0.05
 
@@ -23,20 +24,13 @@ static bool has_slow(const struct design_truth *t, int gpus, uint64_t study, uin
     return t->nodes && rng_uniform(NODE, study, place) * (t->nodes - width + 1) < 1;
 }
 
-double design_expect_loss(const struct design_truth *t, int gpus)
-{
-    if (t->falls_from)
-        return gpus >= t->falls_from ? t->fall : 0;
-    return t->fall > 0 ? t->fall * (gpus - 1) / (t->last - 1) : 0;
-}
-
 static double draw_quality(const struct design_truth *t, int gpus, uint64_t study, uint64_t place,
                            long seed)
 {
     return 1 + DESIGN_EXPECT_MARGIN *
                    (t->scatter * rng_normal(QUALITY, study, place) +
                     t->scatter_seed * rng_normal(QUALITY_SEED, study, (uint64_t)seed) -
-                    design_expect_loss(t, gpus));
+                    (t->loss ? t->loss(t->arg, gpus) : 0));
 }
 
 int design_expect_run(const struct design_truth *t, const struct design *d, int gpus, long seed,
@@ -136,8 +130,8 @@ int design_expect(const struct design *d, struct design_cost *dst, struct err *e
         rounds[i] = made;
         decided += v.state != DESIGN_UNDECIDED && v.gpu_hours <= d->max_gpu_hours;
     }
-    median_sort(hours, n);
-    median_sort(rounds, n);
+    stat_sort(hours, n);
+    stat_sort(rounds, n);
     *dst = (struct design_cost){median_of_sorted(hours, n), hours[n * 9 / 10],
                                 (double)decided / (double)n, median_of_sorted(rounds, n)};
     return 0;

@@ -12,21 +12,15 @@
 
 struct design_truth {
     double (*time)(const void *arg, int gpus); /* seconds of a steady epoch */
-    const void *arg;
+    const void *arg;                           /* of time and loss */
     long epochs;         /* of a whole run */
     double noise;        /* relative standard deviation of a run's times */
     int nodes, per_node; /* of the cluster: runs begin on a random node; 0: all nodes are alike */
     double slow;         /* relative: a run that has the first node takes longer by this */
     double scatter;      /* standard deviation of a run's quality, in margins */
     double scatter_seed; /* the same of a term that runs of equal seeds share */
-    /* Quality is lower by `fall` margins from falls_from on or, if that is 0, at the last candidate
-     * and in proportion to the further GPUs before it. */
-    double fall;
-    int falls_from, last;
+    double (*loss)(const void *arg, int gpus); /* margins by which quality is lower; NULL: none */
 };
-
-/* Returns by how many margins quality is lower. */
-double design_expect_loss(const struct design_truth *t, int gpus);
 
 /* Adds a run to table: with a quality of 1, less what falls, where a margin counts as
  * DESIGN_EXPECT_MARGIN. study: the number of the random draws. */

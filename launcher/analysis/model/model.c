@@ -9,6 +9,7 @@
 #include "launcher/analysis/statistics/median.h"
 #include "src/mem.h"
 #include "src/rng.h"
+#include "src/stat.h"
 
 #define SEED 2015
 /* Before the data, the relative standard deviation of a run is SPREAD, as if from PSEUDO runs. */
@@ -399,7 +400,7 @@ static void fill_times(const struct model *m, double gpus, double scatter, doubl
         dst[d] = links[draw->which];
         for (int i = 0; i < draw->nterms; i++)
             dst[d] += draw->coefficient[i] * x[draw->term[i]];
-        dst[d] *= exp(spread * draw->z);
+        dst[d] *= spread > 0 ? exp(spread * draw->z) : 1;
     }
 }
 
@@ -409,18 +410,19 @@ static struct bounds predict(const struct model *m, double base, double gpus)
 {
     static const double scatter[2] = {0, SPREAD};
     double times[2][MODEL_DRAWS], own[MODEL_DRAWS] = {0};
+    int last = gpus > m->largest; /* without scatter and with it, which are the same elsewhere */
 
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k <= last; k++) {
         fill_times(m, gpus, scatter[k], times[k]);
         if (base > 0)
             fill_times(m, base, scatter[k], own);
         for (size_t d = 0; base > 0 && d < MODEL_DRAWS; d++)
             times[k][d] = own[d] / times[k][d];
-        median_sort(times[k], MODEL_DRAWS);
+        stat_sort(times[k], MODEL_DRAWS);
     }
-    return (struct bounds){times[1][(int)(MODEL_DRAWS * (1 - MODEL_LEVEL) / 2)],
+    return (struct bounds){times[last][(int)(MODEL_DRAWS * (1 - MODEL_LEVEL) / 2)],
                            median_of_sorted(times[0], MODEL_DRAWS),
-                           times[1][(int)(MODEL_DRAWS * (1 + MODEL_LEVEL) / 2)]};
+                           times[last][(int)(MODEL_DRAWS * (1 + MODEL_LEVEL) / 2)]};
 }
 
 struct bounds model_predict(const struct model *m, double gpus)

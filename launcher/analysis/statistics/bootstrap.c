@@ -10,6 +10,7 @@
 #include "launcher/analysis/statistics/median.h"
 #include "src/mem.h"
 #include "src/rng.h"
+#include "src/stat.h"
 
 #define REPLICATES 999
 
@@ -24,7 +25,7 @@ static size_t sort_known(double *v, size_t n)
             v[i] = v[known];
             v[known++] = value;
         }
-    median_sort(v, known);
+    stat_sort(v, known);
     return known;
 }
 
@@ -162,8 +163,8 @@ int bootstrap_median_ratio(struct interval *dst, const double *a, size_t na, con
     double *replicates = jackknife + na + nb;
     memcpy(sorted_a, a, na * sizeof *a);
     memcpy(sorted_b, b, nb * sizeof *b);
-    median_sort(sorted_a, na);
-    median_sort(sorted_b, nb);
+    stat_sort(sorted_a, na);
+    stat_sort(sorted_b, nb);
     for (uint64_t i = 0; i < REPLICATES; i++)
         replicates[i] = resampled_median(sorted_a, na, seed, 2 * i, drawn) /
                         resampled_median(sorted_b, nb, seed, 2 * i + 1, drawn);

@@ -31,6 +31,7 @@ struct interval {
 };
 
 struct interval interval_none(void);
+/* Returns whether it has ends, which may be infinite: its method is not INTERVAL_NONE. */
 bool interval_is_known(const struct interval *i);
 
 /* Returns the method in words, for a legend: "Fieller (ratio of means, normal values)". */

@@ -39,19 +39,6 @@ double median_of_sorted(const double *sorted, size_t n)
     return n % 2 ? sorted[n / 2] : 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]);
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-void median_sort(double *values, size_t n)
-{
-    if (n > 1)
-        qsort(values, n, sizeof *values, compare_doubles);
-}
-
 size_t median_count_outliers(const double *sorted, size_t n, double *room)
 {
     double median = median_of_sorted(sorted, n);

@@ -20,9 +20,6 @@ struct interval median_interval(const double *sorted, size_t n, double level);
 /* Returns the median of sorted values, or NaN if there are none. */
 double median_of_sorted(const double *sorted, size_t n);
 
-/* Sorts values in place, ascending. */
-void median_sort(double *values, size_t n);
-
 /* Returns how many values are far from the others. They are reported, never dropped. By Iglewicz
  * and Hoaglin (1993), 0.6745 |x - median| / MAD is above 3.5, where MAD is the median of the
  * distances from the median. Returns 0 for fewer than MEDIAN_OUTLIER_FEWEST values, and if more

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "launcher/analysis/statistics/distribution.h"
-#include "launcher/analysis/statistics/median.h"
 #include "src/stat.h"
 
 #define PI 3.14159265358979323846
@@ -80,7 +79,7 @@ struct shapiro_wilk shapiro_wilk_test(const double *values, size_t n)
         goto out;
     double *sorted = room, *weights = room + n;
     memcpy(sorted, values, n * sizeof *sorted);
-    median_sort(sorted, n);
+    stat_sort(sorted, n);
     if (sorted[0] == sorted[n - 1])
         goto out;
     find_weights(weights, n);

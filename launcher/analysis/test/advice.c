@@ -45,6 +45,10 @@ int main(void)
     ok(a.energy_estimated && !a.energy_separated && strstr(a.energy.why, "do not separate"),
        "single runs do not show which count needs the least");
     is_int(a.deadline.gpus, 0, "without a deadline no count is advised for it");
+    s[0].points[3].q[QUANTITY_ENERGY].median = NAN;
+    advice_compute(&a, &s[0], &whole, 0);
+    ok(!a.energy.gpus && strcmp(a.energy.why, "energy was not recorded for 8 GPUs") == 0,
+       "none is advised where the energy of a count is not known");
 
     compute(counts, 6, 0.02, 0.002, 150);
     ok(a.deadline.gpus >= 6 && a.deadline.gpus < 8 && !a.deadline.measured &&

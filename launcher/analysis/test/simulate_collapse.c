@@ -62,5 +62,5 @@ const struct simulate_area simulate_collapse = {
     .name = "collapse",
     .what = "IoU of 2, 4 and 8 GPUs, of which a share of runs drops from 0.9 to 0.3.",
     .statements = statements, .nstatements = NSTATEMENTS,
-    .ncases = sizeof laws / sizeof *laws * NRUNS, .quick = 15,
+    .ncases = sizeof laws / sizeof *laws * NRUNS, .quick = 5,
     .describe = describe, .study = study};

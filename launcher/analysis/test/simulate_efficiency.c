@@ -89,5 +89,5 @@ const struct simulate_area simulate_efficiency = {
     .name = "efficiency",
     .what = "The efficiency of 2, 4 and 8 GPUs, judged against 0.80; ideal where nothing is said.",
     .statements = statements, .nstatements = NSTATEMENTS,
-    .ncases = sizeof laws / sizeof *laws * NRUNS, .quick = 15,
+    .ncases = sizeof laws / sizeof *laws * NRUNS, .quick = 5,
     .describe = describe, .study = study};

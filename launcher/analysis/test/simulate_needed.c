@@ -87,5 +87,5 @@ const struct simulate_area simulate_needed = {
     .name = "needed",
     .what = "The seeds that would decide whether the IoU of 8 GPUs holds.",
     .statements = statements, .nstatements = NSTATEMENTS,
-    .ncases = sizeof laws / sizeof *laws * NRUNS, .quick = 3, .describe = describe, .study = study,
+    .ncases = sizeof laws / sizeof *laws * NRUNS, .quick = 2, .describe = describe, .study = study,
     .promised = promised};

@@ -90,5 +90,5 @@ const struct simulate_area simulate_pairs = {
     .name = "pairs",
     .what = "Two series at 1, 2, 4 and 8 GPUs, compared simultaneously over the counts.",
     .statements = statements, .nstatements = NSTATEMENTS,
-    .ncases = sizeof laws / sizeof *laws * NRUNS, .quick = 15,
+    .ncases = sizeof laws / sizeof *laws * NRUNS, .quick = 5,
     .describe = describe, .study = study};

@@ -197,5 +197,5 @@ static bool promised(size_t i, size_t k)
 const struct simulate_area simulate_prediction = {
     .name = "prediction",
     .what = "Predictions from 1, 2 ... N = 8 GPUs, 3 runs each; intervals of 90 %.",
-    .quick = 30, .statements = statements, .nstatements = NSTATEMENTS, .ncases = NLAWS * NNOISES,
+    .quick = 10, .statements = statements, .nstatements = NSTATEMENTS, .ncases = NLAWS * NNOISES,
     .describe = describe, .study = study, .promised = promised};

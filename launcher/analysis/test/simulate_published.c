@@ -283,5 +283,5 @@ const struct simulate_area simulate_published = {
     .name = "published",
     .what = "Predictions of published times from subsets of three or more smaller counts, the "
             "largest of which is N; intervals of 90 %.",
-    .quick = 60, .statements = statements, .nstatements = NSTATEMENTS, .ncases = NSOURCES,
+    .quick = 20, .statements = statements, .nstatements = NSTATEMENTS, .ncases = NSOURCES,
     .describe = describe, .study = study, .promised = promised};

@@ -80,5 +80,5 @@ const struct simulate_area simulate_quality = {
     .name = "quality",
     .what = "IoU, or a loss, of 1, 2, 4 and 8 GPUs, which scale ideally; the margin is 0.01.",
     .statements = statements, .nstatements = NSTATEMENTS,
-    .ncases = 2 * NCASES, .quick = 15,
+    .ncases = 2 * NCASES, .quick = 5,
     .describe = describe, .study = study};

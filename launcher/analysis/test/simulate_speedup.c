@@ -92,4 +92,4 @@ const struct simulate_area simulate_speedup = {
             "3 %.",
     .statements = statements, .nstatements = NSTATEMENTS,
     .ncases = sizeof noises / sizeof *noises * NRUNS,
-    .quick = 15, .describe = describe, .study = study, .promised = promised};
+    .quick = 5, .describe = describe, .study = study, .promised = promised};

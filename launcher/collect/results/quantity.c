@@ -76,6 +76,11 @@ static const struct definition definitions[QUANTITY_COUNT] = {
     [QUANTITY_CPU_ENERGY] = {"cpu_energy_kwh", "energy of CPUs",
                              "of the CPU packages of the run's nodes (RAPL), with all that ran on "
                              "them; it is not part of the energy", COMPUTED},
+    [QUANTITY_NODE_ENERGY] = {"node_energy_kwh", "energy of whole nodes, by Slurm",
+                              "ConsumedEnergy of Slurm's accounting over the whole job, for runs that had "
+                              "their nodes for themselves, where no GPU was measured; which parts of a "
+                              "node are counted depends on the cluster (AcctGatherEnergyType)",
+                              COMPUTED},
     [QUANTITY_GPU_POWER] = {"gpu_watts", "power of a GPU", "mean over GPUs and time, measured",
                             IN(gpu_watts)},
     [QUANTITY_GPU_BUSY] = {"gpu_busy", "GPUs in use",
@@ -116,6 +121,8 @@ double quantity_of(const struct result *r, enum quantity q)
         return r->energy_j / 3.6e6;
     if (q == QUANTITY_CPU_ENERGY)
         return r->cpu_energy_j / 3.6e6;
+    if (q == QUANTITY_NODE_ENERGY)
+        return r->node_energy_j / 3.6e6;
     if (q == QUANTITY_UNIT_ENERGY)
         return r->epoch_energy_j / r->images;
     const void *field = (const char *)r + definitions[q].offset;

@@ -29,6 +29,7 @@ enum quantity {
     QUANTITY_ENERGY, /* kWh: measured, or computed from watts per GPU x GPU-seconds */
     QUANTITY_UNIT_ENERGY, /* joules per unit of work in a steady epoch, measured */
     QUANTITY_CPU_ENERGY,  /* kWh of the CPU packages, measured */
+    QUANTITY_NODE_ENERGY, /* kWh of whole nodes, by Slurm */
     QUANTITY_GPU_POWER,   /* watts of a GPU */
     QUANTITY_GPU_BUSY, QUANTITY_GPU_THROTTLED, /* shares of the time */
     QUANTITY_GPU_MEMORY,                       /* MiB */

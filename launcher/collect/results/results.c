@@ -91,6 +91,7 @@ static const struct column columns[] = {
     COLUMN(REAL, gpu_memory_mib),
     COLUMN(REAL, stage_s),
     COLUMN(REAL, stage_bytes),
+    COLUMN(REAL, node_energy_j),
 };
 #define FIRST_OPTIONAL "batch_per_gpu"
 enum { NCOLUMNS = sizeof columns / sizeof columns[0] };

@@ -89,6 +89,7 @@ struct result {
     /* of its GPUs over the whole run, measured; else, in a series, by watts_per_gpu */
     double energy_j;
     double cpu_energy_j;   /* of the CPU packages of its nodes, with all that ran on them */
+    double node_energy_j;  /* of its nodes, which it had for itself, by Slurm (node_energy.h) */
     double epoch_energy_j; /* of its GPUs in a steady epoch, measured */
     /* Over the whole run, means of its GPUs: power, share of the time with a kernel, and with
      * clocks reduced by power or heat; the most memory in use on one of them. */

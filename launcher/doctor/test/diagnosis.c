@@ -148,6 +148,10 @@ int main(void)
     findings_destroy(&f);
     finds(FINDING_ERROR, "numbering", "'hash':'aa'", "'hash':'bb'",
           "rank 1 (n2): it has another specification of the same nodes");
+    finds(FINDING_ERROR, "numbering", "'port':9,'hash':'aa'", "'port':8,'hash':'bb'",
+          "it listens at port 8, sha256 bb; rank 0 on n1 has aa");
+    finds(FINDING_ERROR, "numbering", "'T=1(x2)'", "'T=2'",
+          "N=n[1-2] T=2; rank 0 on n1 has N=n[1-2] T=1(x2)");
     finds(FINDING_ERROR, "numbering", "'N=n[1-2]'", "'N=n[1-3]'",
           "rank 1 (n2): it sees another cluster: N=n[1-3] T=1(x2); rank 0 on n1 has N=n[1-2]");
     finds(FINDING_ERROR, "numbering", "'procid':'1'", "'procid':'0'",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/doctor/rights.h"
+#include "launcher/doctor/study_folder.h"
 
 #include <stdlib.h>
 #include <string.h>

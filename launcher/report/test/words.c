@@ -296,11 +296,12 @@ static void check_reasons(void)
     as.advice.time = (struct advice_choice){.gpus = 8, .measured = true, .value = 599};
     points[3].q[QUANTITY_TRAINING].median = 580;
     as.advice.gpu_hours = (struct advice_choice){.gpus = 1, .measured = true, .value = 2.1};
+    as.advice.energy = (struct advice_choice){.why = "energy was not recorded for 2 GPUs"};
     headline(NULL);
     ok(strstr(words.reasons, "Fastest whole run, start-up and evaluation included: 8 GPUs (599 s, "
               "of which 580 s are training); "
               "fewest GPU-hours: 1 GPU (2.1 GPU-hours); "
-                             "energy was not recorded"),
+                             "energy was not recorded for 2 GPUs.\n"),
        "the best count for each purpose is listed");
     as.advice.energy = (struct advice_choice){.gpus = 1, .measured = true, .value = 0.63};
     headline(NULL);
@@ -310,6 +311,10 @@ static void check_reasons(void)
     headline(NULL);
     ok(strstr(words.reasons, "; fewest joules: 1 GPU (0.63 kWh by --watts).\n"),
        "a count is named where intervals separate it");
+    as.advice.energy_estimated = false, as.advice.energy_by = QUANTITY_NODE_ENERGY;
+    headline(NULL);
+    ok(strstr(words.reasons, "fewest joules: 1 GPU (0.63 kWh of whole nodes, by Slurm).\n"),
+       "what Slurm counted is named as that");
     ok(strstr(words.reasons, "Worth measuring next: 6 GPUs (the limit lies between 4 and 8).\n"),
        "the next measurement is suggested");
     as.series.npoints = 1;

@@ -20,6 +20,7 @@
 #include "launcher/host/statedir.h"
 #include "launcher/scheduler/local/local_keeper.h"
 #include "src/clock.h"
+#include "src/mem.h"
 
 #define ORPHANS_WAIT_S 10 /* seconds from TERM to KILL, at most */
 #define KEEP_S (30 * 24 * 3600) /* seconds for which records of ended jobs are kept */
@@ -161,44 +162,34 @@ static int local_query(struct scheduler *s, const char *tag_prefix, bool everybo
 
     if (local_record_list(local->dir, &ids, &n, e) < 0)
         return -1;
-    *states = n ? calloc(n, sizeof **states) : NULL;
-    if (n && !*states) {
-        free(ids);
-        return err_set(e, ERR_INTERNAL, "out of memory");
-    }
-    for (size_t i = 0; i < n; i++) {
+    *states = mem_zero(n, sizeof **states, e);
+    int rc = *states ? 0 : -1;
+    for (size_t i = 0; rc == 0 && i < n; i++) {
         snprintf(text, sizeof text, "%lu", ids[i]);
-        if (local_record_read(local->dir, text, &r, e) < 0) {
-            free(ids);
-            free(*states);
-            *states = NULL;
-            *nstates = 0;
-            return -1;
-        }
-        if (strncmp(r.state.tag, tag_prefix, strlen(tag_prefix)) != 0)
+        rc = local_record_read(local->dir, text, &r, e);
+        if (rc || strncmp(r.state.tag, tag_prefix, strlen(tag_prefix)) != 0)
             continue;
         local_record_judge(&r);
         r.state.uid = -1;
         (*states)[(*nstates)++] = r.state;
     }
     free(ids);
-    if (*nstates == 0) {
+    if (rc || *nstates == 0) {
         free(*states);
         *states = NULL;
+        *nstates = 0;
     }
-    return 0;
+    return rc;
 }
 
 /* Terminates, then kills, the processes of a job whose keeper was killed, and records the job as
  * CANCELLED. */
 static int end_orphans(const char *dir, struct local_record *r, struct err *e)
 {
-    const struct timespec pause = {.tv_nsec = 20000000};
-
     procid_signal_session(r->keeper.pid, SIGTERM);
     for (double end = clock_now() + ORPHANS_WAIT_S; local_record_has_orphans(r) &&
          clock_now() < end;)
-        nanosleep(&pause, NULL);
+        clock_sleep(0.02);
     procid_signal_session(r->keeper.pid, SIGKILL);
     job_state_set(&r->state, STATE_CANCELLED);
     r->state.ended = time(NULL);
@@ -240,13 +231,11 @@ struct scheduler *scheduler_local_open(const struct scheduler_config *config, st
                                              .query = local_query,
                                              .cancel = local_cancel,
                                              .close = local_close};
-    struct local *local = calloc(1, sizeof *local);
+    struct local *local = mem_zero(1, sizeof *local, e);
     int rc = 0;
 
-    if (!local) {
-        err_set(e, ERR_INTERNAL, "out of memory");
+    if (!local)
         return NULL;
-    }
     local->scheduler = (struct scheduler){.ops = &ops, .priv = local};
     local->max_in_flight = config->max_in_flight > 0 ? config->max_in_flight : 1;
     if (!config->state_dir)

@@ -29,8 +29,9 @@ enum cause cause_find(const char *text);
 /* Returns what a user can do about a refused job, or "". */
 const char *cause_advice(enum cause cause);
 
-/* Would a job that is refused for this cause in a check only wait if it were submitted? away is the
- * number of nodes of its partition that are down, drained or do not respond. */
+/* Returns whether a job that is refused for this cause in a check would only wait if it were
+ * submitted. away is the number of nodes of its partition that are down, drained or do not
+ * respond. */
 bool cause_passes(enum cause cause, int away);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "launcher/host/child.h"
@@ -110,4 +111,50 @@ json_t *command_refuse(const char *name, struct command *c)
     return *reason ? message_refuse_for(cause, "%s", reason)
                    : message_refuse_for(cause, "%s failed with exit code %d", name,
                                         c->code);
+}
+
+json_t *command_ask(const char *const argv[], struct command *c)
+{
+    const char *name = strcmp(argv[0], "env") == 0 ? argv[2] : argv[0];
+    json_t *refusal = command_run(argv, c);
+
+    return refusal || c->code == 0 ? refusal : command_refuse(name, c);
+}
+
+bool command_fields(char **text, char *fields[COMMAND_FIELDS_MAX], int count)
+{
+    char *line = *text, *end = line + strcspn(line, "\n");
+
+    if (!*line)
+        return false;
+    *text = *end ? end + 1 : end;
+    *end = 0;
+    for (int i = 0; i < count; i++) {
+        char *bar = i + 1 < count ? strchr(line, '|') : NULL;
+        char *stop = bar ? bar : line + strlen(line);
+        fields[i] = line + strspn(line, " ");
+        line = bar ? bar + 1 : stop;
+        while (stop > fields[i] && stop[-1] == ' ')
+            stop--;
+        *stop = 0;
+    }
+    return true;
+}
+
+json_int_t command_seconds(const char *text)
+{
+    return strtoll(text, NULL, 10);
+}
+
+void command_exit(const char *text, int *code, int *signal)
+{
+    int status = atoi(text);
+
+    *code = *signal = 0;
+    if (strchr(text, ':'))
+        sscanf(text, "%d:%d", code, signal);
+    else if (WIFEXITED(status))
+        *code = WEXITSTATUS(status);
+    else if (WIFSIGNALED(status))
+        *signal = WTERMSIG(status);
 }

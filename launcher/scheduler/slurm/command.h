@@ -5,6 +5,7 @@
 #define UNETCTL_LAUNCHER_SCHEDULER_SLURM_COMMAND_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "src/buf.h"
 
@@ -17,6 +18,9 @@ struct command {
  * started or memory ran out. command_destroy must be called in either case. Thread-safe. */
 json_t *command_run(const char *const argv[], struct command *dst);
 void command_destroy(struct command *c);
+
+/* Likewise, but a command that fails is a refusal, too. */
+json_t *command_ask(const char *const argv[], struct command *dst);
 
 /* Words before a command that prints times: it then prints seconds since 1970. */
 #define COMMAND_EPOCH_TIMES "env", "SLURM_TIME_FORMAT=%s"
@@ -32,5 +36,17 @@ char *command_last_line(char *text);
  * code, and with the cause of that text; CAUSE_LOST if a signal ended it. Changes c->out and
  * c->err. */
 json_t *command_refuse(const char *name, struct command *c);
+
+/* Splits the next line of *text at '|' into count fields without surrounding blanks; the last
+ * field has the rest of the line. Missing fields are "". Returns false at the end of the text. */
+#define COMMAND_FIELDS_MAX 14
+bool command_fields(char **text, char *fields[COMMAND_FIELDS_MAX], int count);
+
+/* Returns seconds since 1970, or 0 for "N/A", "NONE" and "Unknown". */
+json_int_t command_seconds(const char *text);
+
+/* Decodes an exit code. squeue prints a wait status up to 22.05 and CODE:SIGNAL since then;
+ * sacct prints the latter. */
+void command_exit(const char *text, int *code, int *signal);
 
 #endif

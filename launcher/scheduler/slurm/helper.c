@@ -19,6 +19,7 @@
 #include "src/clock.h"
 #include "src/cluster/connection.h"
 #include "src/log.h"
+#include "src/mem.h"
 #include "src/paths.h"
 
 /* How long an answer may take before the helper counts as hung, in seconds. Slurm's own calls
@@ -60,12 +61,10 @@ static bool change_to_commands(struct helper *h, const char *reason)
 
 struct helper *helper_create(const struct sandbox *sandbox, const char *interface, struct err *e)
 {
-    struct helper *h = calloc(1, sizeof *h);
+    struct helper *h = mem_zero(1, sizeof *h, e);
 
-    if (!h) {
-        err_set(e, ERR_INTERNAL, "out of memory");
+    if (!h)
         return NULL;
-    }
     if (sandbox) {
         h->sandbox = *sandbox;
         h->in_sandbox = true;
@@ -210,7 +209,9 @@ static json_t *check_answer(struct helper *h, json_t *answer, struct err *e)
     if (answer && !json_is_true(json_object_get(answer, "ok"))) {
         h->misfits = h->may_change && message_cause(answer) == CAUSE_INCOMPATIBLE;
         const char *why = json_string_value(json_object_get(answer, "error"));
-        err_set(e, ERR_SCHED, "Slurm: %s", why ? why : "refused without a reason");
+        bool is_down = why && strstr(why, "Unable to contact slurm controller");
+        err_set(e, ERR_SCHED, "Slurm: %s%s", why ? why : "refused without a reason",
+                is_down ? "; type the same command again when 'scontrol ping' shows it up" : "");
         json_decref(answer);
         return NULL;
     }

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "launcher/scheduler/job_state.h"
+#include "launcher/scheduler/slurm/command.h"
 #include "launcher/scheduler/slurm/message.h"
 
 /* Copies the text after "NAME=" in a line of jobcomp/filetxt up to the first of the characters of
@@ -96,4 +97,92 @@ int history_read_jobcomp(const char *file, const json_t *ids, json_t *jobs)
     free(line);
     fclose(f);
     return 0;
+}
+
+/* ---- slurmdbd ---- */
+
+#define PAST_FORMAT                                                                                \
+    "JobIDRaw,State,ExitCode,Submit,Start,End,NodeList,UID,User,ElapsedRaw,NNodes,AllocCPUS,"      \
+    "ConsumedEnergyRaw,JobName"
+#define WATTS_MAX 1e5 /* of a node; a counter that says more has failed */
+enum { ID, STATE, EXIT, SUBMITTED, STARTED, ENDED, NODES, UID, USER, ELAPSED, NNODES, CPUS, ENERGY,
+       NAME, PAST_FIELDS };
+
+static json_t *describe_past(char *f[COMMAND_FIELDS_MAX])
+{
+    struct job_state j = {.uid = *f[UID] ? (long)command_seconds(f[UID]) : -1,
+                          .submitted = command_seconds(f[SUBMITTED]),
+                          .started = command_seconds(f[STARTED]),
+                          .ended = command_seconds(f[ENDED])};
+
+    f[STATE][strcspn(f[STATE], " ")] = 0; /* cuts "CANCELLED by 1000" */
+    job_state_set(&j, state_find(f[STATE]));
+    command_exit(f[EXIT], &j.exit_code, &j.signal);
+    snprintf(j.id, sizeof j.id, "%s", f[ID]);
+    if (strcmp(f[NODES], "None assigned") != 0)
+        snprintf(j.nodes, sizeof j.nodes, "%s", f[NODES]);
+    snprintf(j.user, sizeof j.user, "%s", f[USER]);
+    snprintf(j.name, sizeof j.name, "%s", f[NAME]);
+    return job_state_encode(&j);
+}
+
+/* Returns how many CPUs the nodes have that jobs may use, or 0. */
+static long count_cpus(const char *nodes)
+{
+    const char *const argv[] = {"scontrol", "-o", "show", "node", nodes, NULL};
+    struct command c;
+    json_t *refusal = command_ask(argv, &c);
+    long cpus = 0;
+
+    for (const char *s = refusal ? NULL : c.out.data; s && (s = strstr(s, " CPUEfctv="));)
+        cpus += strtol(s += sizeof " CPUEfctv=" - 1, NULL, 10);
+    json_decref(refusal);
+    command_destroy(&c);
+    return cpus;
+}
+
+/* Adds the energy of a step to its job, which must be the only one on its nodes, as it has all of
+ * their CPUs. Steps at the same time count the same joules, so that of several steps the one with
+ * the most counts; it must be on all nodes of the job. */
+static void add_energy(json_t *job, long nodes, long cpus, char *f[COMMAND_FIELDS_MAX])
+{
+    json_int_t joules = command_seconds(f[ENERGY]), seconds = command_seconds(f[ELAPSED]);
+    const char *names = message_text(job, "nodes");
+
+    if (joules <= message_number(job, "joules") || atol(f[NNODES]) != nodes || !names || !*names ||
+        (double)joules > WATTS_MAX * (double)(nodes * (seconds + 1)))
+        return;
+    long all = count_cpus(names);
+    if (!all || cpus < all)
+        return;
+    json_object_set_new(job, "joules", json_integer(joules));
+    json_object_set_new(job, "joules_s", json_integer(seconds));
+}
+
+int history_read_sacct(const json_t *ids, json_t *jobs)
+{
+    struct buf list = {0};
+    struct command c;
+    json_t *job = NULL;
+    long nodes = 0, cpus = 0;
+
+    message_add_ids(&list, ids);
+    const char *const argv[] = {COMMAND_EPOCH_TIMES, "sacct", "-n", "-P", "-j",
+                                list.data ? list.data : "", "-a", "-o", PAST_FORMAT, NULL};
+    json_t *refusal = command_ask(argv, &c);
+    char *text = c.out.data, *f[COMMAND_FIELDS_MAX];
+    while (!refusal && command_fields(&text, f, PAST_FIELDS)) {
+        if (job && strchr(f[ID], '.')) {
+            add_energy(job, nodes, cpus, f);
+            continue;
+        }
+        json_array_append_new(jobs, job = describe_past(f));
+        nodes = atol(f[NNODES]);
+        cpus = atol(f[CPUS]);
+    }
+    int rc = refusal ? -1 : 0;
+    json_decref(refusal);
+    command_destroy(&c);
+    buf_destroy(&list);
+    return rc;
 }

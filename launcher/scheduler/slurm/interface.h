@@ -44,9 +44,6 @@ struct slurm_interface {
     json_t *(*query)(const char *prefix, bool everybody, json_t *jobs);
     json_t *(*lookup)(const json_t *ids, json_t *jobs);
 
-    /* Appends what slurmdbd knows of these ids. Returns whether it answers. */
-    bool (*recall)(const json_t *ids, json_t *jobs);
-
     json_t *(*cancel)(const char *id);      /* id is a decimal number */
     json_t *(*release_job)(const char *id); /* a job that is held */
 };

@@ -91,6 +91,16 @@ bool message_has_id(const json_t *ids, const char *id)
     return false;
 }
 
+void message_add_ids(struct buf *dst, const json_t *ids)
+{
+    const json_t *id;
+    size_t i;
+
+    json_array_foreach(ids, i, id) {
+        buf_addf(dst, "%s%s", dst->length ? "," : "", json_string_value(id));
+    }
+}
+
 json_t *message_check_job(const json_t *job)
 {
     static const char *const texts[] = {"tag", "comment", "name", "work_dir", "output", NULL};

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "launcher/scheduler/slurm/cause.h"
+#include "src/buf.h"
 
 /* The number of the protocol, which helpers answer to "hello". It changes with a release whose
  * helper and an earlier unetctl, or the reverse, would misunderstand each other. */
@@ -30,6 +31,9 @@ bool message_has_word(const char *text, const char *word);
 
 /* Returns whether id is in this list of strings. */
 bool message_has_id(const json_t *ids, const char *id);
+
+/* Appends the strings of the list, joined by commas. */
+void message_add_ids(struct buf *dst, const json_t *ids);
 
 /* Returns NULL, or a refusal that names a member of the job that is missing or out of range. */
 json_t *message_check_job(const json_t *job);

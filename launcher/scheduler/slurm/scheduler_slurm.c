@@ -12,6 +12,7 @@
 #include "launcher/scheduler/slurm/message.h"
 #include "launcher/scheduler/slurm/slurm_words.h"
 #include "src/log.h"
+#include "src/mem.h"
 
 struct slurm {
     struct scheduler scheduler;
@@ -61,23 +62,8 @@ static int check_cluster(struct scheduler *s, struct err *e)
     return slurm->clusters ? -1 : 0;
 }
 
-/* Adds a member unless value is NULL. If value is not UTF-8, releases *o and sets it to NULL. */
-static void set_text(json_t **o, const char *key, const char *value)
-{
-    if (value && *o && json_object_set_new(*o, key, json_string(value))) {
-        json_decref(*o);
-        *o = NULL;
-    }
-}
-
-static void set_number(json_t *o, const char *key, long value)
-{
-    if (value)
-        json_object_set_new(o, key, json_integer(value));
-}
-
-/* Adds the job as the words of an sbatch command line. */
-static void set_words(json_t **o, const struct job *job)
+/* Returns the words of an sbatch command line for the job, or NULL if one is not UTF-8. */
+static json_t *encode_words(const struct job *job)
 {
     struct job_words words;
     json_t *list = json_array();
@@ -87,13 +73,10 @@ static void set_words(json_t **o, const struct job *job)
         json_array_append_new(list, json_string(words.words[i]));
     bool whole = !words.failed && json_array_size(list) == words.count;
     job_words_destroy(&words);
-    if (*o && whole) {
-        json_object_set_new(*o, "words", list);
-        return;
-    }
+    if (whole)
+        return list;
     json_decref(list);
-    json_decref(*o);
-    *o = NULL;
+    return NULL;
 }
 
 /* Returns whether the job has options that only sbatch knows, or #SBATCH lines, which only sbatch
@@ -103,42 +86,25 @@ static bool goes_through_sbatch(const struct job *job)
     return job->options.nextra || job->own_directives;
 }
 
+/* Returns NULL if a text is not UTF-8. */
 static json_t *encode_job(const struct job *job)
 {
-    const struct job_options *options = &job->options;
-    json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i}", "tag", job->tag, "name",
-                          job->name, "work_dir", job->work_dir, "output",
-                          job->output, "nodes", job->nodes, "tasks", job->tasks, "gpus_per_task",
-                          job->gpus_per_task, "cpus_per_task", job->cpus_per_task);
+    const struct job_options *o = &job->options;
+    const char *type = job->gpu_type && *job->gpu_type ? job->gpu_type : NULL;
 
-    set_text(&o, "script", job->script);
-    set_text(&o, "comment", job_comment(job, (char[JOB_COMMENT_SIZE]){0}));
-    set_text(&o, "partition", options->partition);
-    set_text(&o, "account", options->account);
-    set_text(&o, "qos", options->qos);
-    set_text(&o, "constraint", options->constraint);
-    set_text(&o, "reservation", options->reservation);
-    set_text(&o, "nodelist", options->nodelist);
-    set_text(&o, "exclude", options->exclude);
-    set_text(&o, "dependency", options->dependency);
-    set_text(&o, "licenses", options->licenses);
-    set_number(o, "mem_mib", options->mem ? job_mem_decode(options->mem) : 0);
-    set_number(o, "time_min", options->time_min);
-    set_number(o, "nice", options->nice);
-    set_number(o, "signal_s", job->signal_s);
-    if (job->requeues)
-        json_object_set_new(o, "requeue", json_true());
-    if (job_needs_whole_nodes(job))
-        json_object_set_new(o, "exclusive", json_true());
-    if (options->hold)
-        json_object_set_new(o, "hold", json_true());
-    set_text(&o, "gpu_type", job->gpu_type && *job->gpu_type ? job->gpu_type : NULL);
-    if (job_takes_gres(job))
-        json_object_set_new(o, "gres", json_true());
-    if (goes_through_sbatch(job))
-        json_object_set_new(o, "by_sbatch", json_true());
-    set_words(&o, job);
-    return o;
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:s*, s:s, s:i, s:i, s:i, s:i, s:s*, s:s*, s:s*, s:s*, s:s*, s:s*, "
+        "s:s*, s:s*, s:s*, s:s*, s:I, s:i, s:i, s:i, s:b, s:b, s:b, s:b, s:b, s:o}",
+        "tag", job->tag, "name", job->name, "work_dir", job->work_dir, "output", job->output,
+        "script", job->script, "comment", job_comment(job, (char[JOB_COMMENT_SIZE]){0}), "nodes",
+        job->nodes, "tasks", job->tasks, "gpus_per_task", job->gpus_per_task, "cpus_per_task",
+        job->cpus_per_task, "gpu_type", type, "partition", o->partition, "account", o->account,
+        "qos", o->qos, "constraint", o->constraint, "reservation", o->reservation, "nodelist",
+        o->nodelist, "exclude", o->exclude, "dependency", o->dependency, "licenses", o->licenses,
+        "mem_mib", (json_int_t)(o->mem ? job_mem_decode(o->mem) : 0), "time_min", o->time_min,
+        "nice", o->nice, "signal_s", job->signal_s, "requeue", job->requeues > 0, "exclusive",
+        job_needs_whole_nodes(job), "hold", o->hold, "gres", job_takes_gres(job), "by_sbatch",
+        goes_through_sbatch(job), "words", encode_words(job));
 }
 
 static void decode_partition(const json_t *o, struct scheduler_partition *p)
@@ -339,12 +305,10 @@ static void slurm_submit(struct scheduler *s, const struct job *jobs, size_t cou
         json_array_append_new(list, encode_job(&jobs[i]));
     /* an incomplete list means that a text is not UTF-8; helper_ask refuses NULL for that */
     bool whole = json_array_size(list) == count;
-    json_t *request = json_pack("{s:s, s:o}", "op", "submit", "jobs", list);
-    if (!whole) {
-        json_decref(request);
-        request = NULL;
-    }
-    set_text(&request, "in_flight", in_flight);
+    json_t *request = json_pack("{s:s, s:o, s:s*}", "op", "submit", "jobs",
+                                whole ? list : NULL, "in_flight", in_flight);
+    if (!whole)
+        json_decref(list);
     json_t *answer = NULL;
     if (check_cluster(s, &e))
         json_decref(request);
@@ -392,8 +356,8 @@ static int take_states(json_t *answer, struct job_state **states, size_t *nstate
     size_t n = json_array_size(jobs);
     int rc = 0;
 
-    if (n > 0 && !(*states = calloc(n, sizeof **states)))
-        rc = err_set(e, ERR_INTERNAL, "out of memory");
+    if (n > 0 && !(*states = mem_zero(n, sizeof **states, e)))
+        rc = -1;
     for (size_t i = 0; rc == 0 && i < n; i++)
         decode_state(json_array_get(jobs, i), &(*states)[i]);
     *nstates = rc == 0 ? n : 0;
@@ -471,11 +435,9 @@ struct scheduler *scheduler_slurm_open(const struct scheduler_config *config, st
 
     if (config->sandbox && sandbox_find(config->sandbox_dir, &sandbox, e) < 0)
         return NULL;
-    slurm = calloc(1, sizeof *slurm);
-    if (!slurm) {
-        err_set(e, ERR_INTERNAL, "out of memory");
+    slurm = mem_zero(1, sizeof *slurm, e);
+    if (!slurm)
         return NULL;
-    }
     slurm->scheduler = (struct scheduler){.ops = &ops, .priv = slurm};
     slurm->clusters = config->clusters;
     slurm->helper = helper_create(config->sandbox ? &sandbox : NULL, config->interface, e);

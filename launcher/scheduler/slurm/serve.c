@@ -84,7 +84,7 @@ static json_t *answer_ids(const struct slurm_interface *slurm, const char *op,
         refusal = slurm->load_config(&config);
     if (!refusal && is_lookup)
         refusal = slurm->lookup(ids, jobs);
-    else if (!refusal && config.has_slurmdbd && slurm->recall(ids, jobs))
+    else if (!refusal && config.has_slurmdbd && history_read_sacct(ids, jobs) == 0)
         source = "slurmdbd";
     else if (!refusal && *config.jobcomp && history_read_jobcomp(config.jobcomp, ids, jobs) == 0)
         source = "filetxt";

@@ -67,7 +67,7 @@ static void check_errors(void)
     check_bad("unknown key", MINIMAL "trian:\n  lr: 1\n", "study.yaml:6: unknown key 'trian'",
               "'train'");
     check_bad("unknown key in a section", MINIMAL "train:\n  epoch: 1\n",
-              "study.yaml:7: unknown key 'train.epoch'", "'epochs'");
+              "study.yaml:7: unknown key 'train.epoch'", "'train.epochs'");
     check_bad("key far from all", MINIMAL "model:\n  zzzzzzzz: 1\n", "study.yaml:7", "known: name");
     check_bad("wrong type", MINIMAL "seeds: two\n", "study.yaml:6: seeds: 'two'", "whole number");
     check_bad("list for a text", MINIMAL "site: [a]\n", "study.yaml:6: site", "not a list");
@@ -132,7 +132,7 @@ static void check_encode(void)
     struct study s;
     struct err e = {0};
 
-    ok(study_encode(settings, 6, true, &b, &e) == 0, "a study is written");
+    ok(yaml_table_encode(settings_of_study, settings, 6, true, &b, &e) == 0, "a study is written");
     write_text("study.yaml", b.data, b.length);
     if (!ok(study_open(&s, dir, NULL, 0, &e) == 0, "a written study can be read"))
         bail_out("%s", e.text);
@@ -141,7 +141,7 @@ static void check_encode(void)
     study_close(&s);
     buf_destroy(&b);
     settings[0].path = "tran.epochs";
-    ok(study_encode(settings, 1, true, &b, &e) == -1 && strstr(e.text, "'train.epochs'"),
+    ok(yaml_table_encode(settings_of_study, settings, 1, true, &b, &e) == -1 && strstr(e.text, "'train.epochs'"),
        "an unknown key is refused, with the nearest");
     is_int(e.code, ERR_USAGE, "that is a usage error");
     buf_destroy(&b);

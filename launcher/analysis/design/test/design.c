@@ -17,10 +17,18 @@ static struct design_round *rounds;
 static struct design_verdict verdict;
 static size_t nrounds;
 static double serial = 0.03;
+static double fall; /* margins that counts from falls_from on lose */
+static int falls_from;
 
 static double amdahl(const void *arg, int gpus)
 {
     return 100 * (*(const double *)arg + (1 - *(const double *)arg) / gpus);
+}
+
+static double lose(const void *arg, int gpus)
+{
+    (void)arg;
+    return gpus >= falls_from ? fall : 0;
 }
 
 static struct design make_design(void)
@@ -39,8 +47,9 @@ static struct design make_design(void)
 
 static struct design_truth make_truth(void)
 {
+    fall = 0;
     return (struct design_truth){.time = amdahl, .arg = &serial, .epochs = 72, .noise = 0.01,
-                                 .scatter = 0.3};
+                                 .scatter = 0.3, .loss = lose};
 }
 
 static void run_round(const struct design *d, const struct design_truth *t,
@@ -95,13 +104,13 @@ static void check_course(void)
     is_int(verdict.gpus, 8, "for the fastest count with an efficiency of 0.80");
     is_int(verdict.how, DESIGN_HOLDS, "whose quality holds");
     ok(!has_whole(10) && !has_whole(14), "slow counts never run in full");
-    t.falls_from = 6, t.fall = 3;
+    falls_from = 6, fall = 3;
     make(&d, &t, NULL, NULL);
     is_int(verdict.gpus, 4, "if quality falls from 6 GPUs on, it is 4");
     is_int(verdict.tests[0].how, DESIGN_FALLS, "that of 8 falls");
     is_int(verdict.ntests, 3, "three counts are tested");
     ok(verdict.tests[0].interval.high < -0.01, "the interval says that it falls");
-    t.falls_from = 2, t.fall = 6;
+    falls_from = 2, fall = 6;
     make(&d, &t, NULL, NULL);
     ok(verdict.state == DESIGN_DECIDED && verdict.gpus == 1 && verdict.how == DESIGN_FALLS,
        "if it falls from 2 on, it is 1: %s", verdict.why);
@@ -110,6 +119,23 @@ static void check_course(void)
     is_int(verdict.gpus, 8, "if no quality is asked of, it is 8 again");
     is_int(verdict.how, DESIGN_SPEED_ALONE, "by speed alone");
     ok(!has_whole(1), "and there are no whole runs");
+}
+
+/* Wherever quality begins to fall, the count before is found. */
+static void check_search(void)
+{
+    struct design d = make_design();
+    struct design_truth t = make_truth();
+
+    serial = 0.005;
+    for (size_t i = 1; i < d.ncounts; i++) {
+        falls_from = d.counts[i], fall = 3;
+        make(&d, &t, NULL, NULL);
+        ok(verdict.gpus == d.counts[i - 1] && verdict.ntests <= DESIGN_TESTED &&
+           rounds[nrounds - 1].family == DESIGN_TESTED, "if quality falls from %d on, %d GPUs are "
+           "found by %zu tests", falls_from, verdict.gpus, verdict.ntests);
+    }
+    serial = 0.03;
 }
 
 /* A report's analysis has the same intervals, and advises the same count. */
@@ -179,7 +205,7 @@ static void check_again(void)
     struct design_verdict v;
     bool same = true, once = true;
 
-    t.falls_from = 4, t.fall = 2;
+    falls_from = 4, fall = 2;
     make(&d, &t, NULL, NULL);
     for (size_t n = 0; n < nrounds; n++) {
         if (design_next(&d, &table, rounds, n, again, &v, &e))
@@ -254,8 +280,8 @@ static void check_bad_results(void)
     make(&d, &t, never_start, NULL);
     is_int(verdict.state, DESIGN_FAILED, "and so do larger counts that never start");
     make(&d, &t, diverge, NULL);
-    is_int(verdict.state, DESIGN_UNDECIDED, "runs without a quality do not decide");
-    is_int(verdict.gpus, 1, "and the base case remains");
+    is_int(verdict.state, DESIGN_DECIDED, "counts whose runs all have no quality count as failed");
+    ok(verdict.gpus == 1 && verdict.how == DESIGN_FALLS, "and the base case remains");
     make(&d, &t, ignore_seed, NULL);
     ok(verdict.state == DESIGN_UNDECIDED && verdict.tests[0].look == 1,
        "equal runs of all seeds do not show that quality holds");
@@ -311,6 +337,7 @@ int main(void)
 {
     rounds = calloc(DESIGN_ROUNDS, sizeof *rounds);
     check_course();
+    check_search();
     check_analysis();
     check_again();
     check_construction();

@@ -4,6 +4,7 @@
 
 #include "launcher/analysis/test/near.h"
 #include "src/rng.h"
+#include "src/stat.h"
 
 /* The rank k of the lower end and the level, from scipy 1.10.1: the largest k with 1 - 2
  * stats.binom.cdf(k - 1, n, 0.5) >= 0.95. */
@@ -64,7 +65,7 @@ static void check_coverage(void)
         double v[N];
         for (size_t i = 0; i < N; i++)
             v[i] = -log(1 - rng_uniform(2, trial, i));
-        median_sort(v, N);
+        stat_sort(v, N);
         struct interval interval = median_interval(v, N, 0.95);
         covered += interval.low <= log(2) && log(2) <= interval.high;
     }

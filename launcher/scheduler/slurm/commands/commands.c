@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "launcher/scheduler/job_state.h"
@@ -16,52 +15,13 @@
 #include "launcher/scheduler/slurm/slurm_words.h"
 #include "src/cluster/time_limit.h"
 
-#define FIELDS_MAX 13
-
-/* Runs argv. Returns NULL, or a refusal if it could not be started or failed. */
-static json_t *run_json(const char *const argv[], struct command *c)
-{
-    const char *name = strcmp(argv[0], "env") == 0 ? argv[2] : argv[0];
-    json_t *refusal = command_run(argv, c);
-
-    return refusal || c->code == 0 ? refusal : command_refuse(name, c);
-}
-
-/* Splits the next line of *text at '|' into count fields without surrounding blanks; the last
- * field has the rest of the line. Missing fields are "". Returns false at the end of the text. */
-static bool next_fields(char **text, char *fields[FIELDS_MAX], int count)
-{
-    char *line = *text, *end = line + strcspn(line, "\n");
-
-    if (!*line)
-        return false;
-    *text = *end ? end + 1 : end;
-    *end = 0;
-    for (int i = 0; i < count; i++) {
-        char *bar = i + 1 < count ? strchr(line, '|') : NULL;
-        char *stop = bar ? bar : line + strlen(line);
-        fields[i] = line + strspn(line, " ");
-        line = bar ? bar + 1 : stop;
-        while (stop > fields[i] && stop[-1] == ' ')
-            stop--;
-        *stop = 0;
-    }
-    return true;
-}
-
-/* Returns seconds since 1970, or 0 for "N/A", "NONE" and "Unknown". */
-static json_int_t seconds_of(const char *text)
-{
-    return strtoll(text, NULL, 10);
-}
-
 /* ---- the cluster ---- */
 
 static json_t *commands_load_config(struct slurm_config *dst)
 {
     static const char *const show[] = {"scontrol", "show", "config", NULL};
     struct command c;
-    json_t *refusal = run_json(show, &c);
+    json_t *refusal = command_ask(show, &c);
     char value[256];
 
     if (!refusal) {
@@ -147,9 +107,9 @@ static json_t *add_partitions(const char *text, struct cluster *dst)
 static void add_nodes(char *text, struct cluster *dst)
 {
     enum { PARTITION, CPUS, STATE, GRES, COUNT };
-    char *f[FIELDS_MAX];
+    char *f[COMMAND_FIELDS_MAX];
 
-    while (next_fields(&text, f, COUNT))
+    while (command_fields(&text, f, COUNT))
         for (size_t i = 0; i < dst->count; i++)
             if (strcmp(dst->partitions[i].name, f[PARTITION]) == 0)
                 cluster_add_node(&dst->partitions[i], atoi(f[CPUS]), f[GRES], is_away(f[STATE]));
@@ -186,33 +146,18 @@ static json_t *commands_load_cluster(struct cluster *dst)
 
 /* ---- jobs ---- */
 
-/* Decodes an exit code. squeue prints a wait status up to 22.05 and CODE:SIGNAL since then;
- * sacct prints the latter. */
-static void decode_exit(const char *text, int *code, int *signal)
-{
-    int status = atoi(text);
-
-    *code = *signal = 0;
-    if (strchr(text, ':'))
-        sscanf(text, "%d:%d", code, signal);
-    else if (WIFEXITED(status))
-        *code = WEXITSTATUS(status);
-    else if (WIFSIGNALED(status))
-        *signal = WTERMSIG(status);
-}
-
 #define JOB_FORMAT                                                                                 \
     "JobID:24|,State:32|,exit_code:16|,RestartCnt:16|,SubmitTime:24|,StartTime:24|,EndTime:24|,"   \
     "UserID:16|,UserName:64|,Reason:160|,NodeList:160|,Comment:300|,Name:160"
 #define JOB_FIELDS 13
 #define JOB_TAG 11 /* the place of Comment */
 
-static json_t *describe_job(char *f[FIELDS_MAX])
+static json_t *describe_job(char *f[COMMAND_FIELDS_MAX])
 {
     enum { ID, STATE, EXIT, RESTARTS, SUBMITTED, STARTED, ENDED, UID, USER, REASON, NODES, TAG,
            NAME };
-    struct job_state j = {.uid = (long)seconds_of(f[UID]), .restarts = atoi(f[RESTARTS]),
-                          .submitted = seconds_of(f[SUBMITTED])};
+    struct job_state j = {.uid = (long)command_seconds(f[UID]), .restarts = atoi(f[RESTARTS]),
+                          .submitted = command_seconds(f[SUBMITTED])};
 
     job_state_set(&j, state_find(f[STATE]));
     snprintf(j.id, sizeof j.id, "%s", f[ID]);
@@ -222,10 +167,10 @@ static json_t *describe_job(char *f[FIELDS_MAX])
     snprintf(j.tag, sizeof j.tag, "%s", f[TAG]);
     snprintf(j.name, sizeof j.name, "%s", f[NAME]);
     /* The start of a pending job and the end of a running one are only estimates. */
-    j.started = j.phase == PHASE_PENDING ? 0 : seconds_of(f[STARTED]);
+    j.started = j.phase == PHASE_PENDING ? 0 : command_seconds(f[STARTED]);
     if (j.phase == PHASE_ENDED) {
-        j.ended = seconds_of(f[ENDED]);
-        decode_exit(f[EXIT], &j.exit_code, &j.signal);
+        j.ended = command_seconds(f[ENDED]);
+        command_exit(f[EXIT], &j.exit_code, &j.signal);
     }
     return job_state_encode(&j);
 }
@@ -237,10 +182,10 @@ static json_t *list_jobs(const char *name, const char *value, const char *prefix
     const char *const argv[] = {COMMAND_EPOCH_TIMES, "squeue", "-h", "-a", "-t", "all", "-O",
                                 JOB_FORMAT, name, value, NULL};
     struct command c;
-    json_t *refusal = run_json(argv, &c);
-    char *text = c.out.data, *f[FIELDS_MAX];
+    json_t *refusal = command_ask(argv, &c);
+    char *text = c.out.data, *f[COMMAND_FIELDS_MAX];
 
-    while (!refusal && next_fields(&text, f, JOB_FIELDS))
+    while (!refusal && command_fields(&text, f, JOB_FIELDS))
         if (strncmp(f[JOB_TAG], prefix, strlen(prefix)) == 0)
             json_array_append_new(jobs, describe_job(f));
     command_destroy(&c);
@@ -255,25 +200,14 @@ static json_t *commands_query(const char *prefix, bool everybody, json_t *jobs)
     return list_jobs(everybody ? NULL : "-u", user, prefix, jobs);
 }
 
-/* Adds the ids, joined by commas. */
-static void add_ids(struct buf *dst, const json_t *ids)
-{
-    const json_t *id;
-    size_t i;
-
-    json_array_foreach(ids, i, id) {
-        buf_addf(dst, "%s%s", dst->length ? "," : "", json_string_value(id));
-    }
-}
-
 /* squeue fails if the only job that it is asked for is unknown, but not if one of several is, so
  * all are named twice. */
 static json_t *commands_lookup(const json_t *ids, json_t *jobs)
 {
     struct buf words = {0};
 
-    add_ids(&words, ids);
-    add_ids(&words, ids);
+    message_add_ids(&words, ids);
+    message_add_ids(&words, ids);
     json_t *refusal = words.failed ? message_refuse("out of memory")
                                    : list_jobs("-j", words.data, "", jobs);
     buf_destroy(&words);
@@ -284,7 +218,7 @@ static json_t *commands_lookup(const json_t *ids, json_t *jobs)
 static json_t *change_job(const char *const argv[], bool must_exist)
 {
     struct command c;
-    json_t *refusal = run_json(argv, &c);
+    json_t *refusal = command_ask(argv, &c);
 
     if (!must_exist && message_cause(refusal) == CAUSE_NO_JOB) {
         json_decref(refusal);
@@ -333,57 +267,15 @@ static void commands_review(json_t **answers, size_t count)
         const char *const argv[] = {"squeue", "-h", "-j", ids.data, "-O",
                                     "JobID:24|,State:32|,Reason:160", NULL};
         struct command c;
-        json_t *refusal = run_json(argv, &c);
-        char *text = c.out.data, *f[FIELDS_MAX];
-        while (!refusal && next_fields(&text, f, COUNT))
+        json_t *refusal = command_ask(argv, &c);
+        char *text = c.out.data, *f[COMMAND_FIELDS_MAX];
+        while (!refusal && command_fields(&text, f, COUNT))
             if (state_find(f[STATE]) == STATE_PENDING && slurm_words_never(f[REASON]))
                 refuse_job(answers, count, f[ID], f[REASON]);
         json_decref(refusal);
         command_destroy(&c);
     }
     buf_destroy(&ids);
-}
-
-/* ---- accounting ---- */
-
-#define PAST_FORMAT "JobIDRaw,State,ExitCode,Submit,Start,End,NodeList,UID,User,JobName"
-#define PAST_FIELDS 10
-
-static json_t *describe_past(char *f[FIELDS_MAX])
-{
-    enum { ID, STATE, EXIT, SUBMITTED, STARTED, ENDED, NODES, UID, USER, NAME };
-    struct job_state j = {.uid = *f[UID] ? (long)seconds_of(f[UID]) : -1,
-                          .submitted = seconds_of(f[SUBMITTED]),
-                          .started = seconds_of(f[STARTED]), .ended = seconds_of(f[ENDED])};
-
-    f[STATE][strcspn(f[STATE], " ")] = 0; /* cuts "CANCELLED by 1000" */
-    job_state_set(&j, state_find(f[STATE]));
-    decode_exit(f[EXIT], &j.exit_code, &j.signal);
-    snprintf(j.id, sizeof j.id, "%s", f[ID]);
-    if (strcmp(f[NODES], "None assigned") != 0)
-        snprintf(j.nodes, sizeof j.nodes, "%s", f[NODES]);
-    snprintf(j.user, sizeof j.user, "%s", f[USER]);
-    snprintf(j.name, sizeof j.name, "%s", f[NAME]);
-    return job_state_encode(&j);
-}
-
-static bool commands_recall(const json_t *ids, json_t *jobs)
-{
-    struct buf list = {0};
-    struct command c;
-
-    add_ids(&list, ids);
-    const char *const argv[] = {COMMAND_EPOCH_TIMES, "sacct", "-n", "-P", "-X", "-j",
-                                list.data ? list.data : "", "-a", "-o", PAST_FORMAT, NULL};
-    json_t *refusal = run_json(argv, &c);
-    char *text = c.out.data, *f[FIELDS_MAX];
-    bool is_answered = !refusal;
-    while (is_answered && next_fields(&text, f, PAST_FIELDS))
-        json_array_append_new(jobs, describe_past(f));
-    json_decref(refusal);
-    command_destroy(&c);
-    buf_destroy(&list);
-    return is_answered;
 }
 
 const struct slurm_interface commands = {.load_config = commands_load_config,
@@ -393,6 +285,5 @@ const struct slurm_interface commands = {.load_config = commands_load_config,
                                          .review = commands_review,
                                          .query = commands_query,
                                          .lookup = commands_lookup,
-                                         .recall = commands_recall,
                                          .cancel = commands_cancel,
                                          .release_job = commands_release_job};

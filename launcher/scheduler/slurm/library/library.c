@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "launcher/scheduler/job_state.h"
-#include "launcher/scheduler/slurm/library/accounting.h"
 #include "launcher/scheduler/slurm/library/description.h"
 #include "launcher/scheduler/slurm/library/names.h"
 #include "launcher/scheduler/slurm/library/refusal.h"
@@ -197,7 +196,7 @@ static json_t *library_forecast(const json_t *job, int away)
     struct description d;
     json_t *answer;
 
-    if (json_object_get(job, "by_sbatch"))
+    if (message_flag(job, "by_sbatch"))
         return sbatch_forecast(job, away);
     answer = description_load(&d, job);
     if (!answer) {
@@ -275,7 +274,7 @@ static json_t *library_submit(const json_t *job)
 {
     struct description d;
 
-    if (json_object_get(job, "by_sbatch"))
+    if (message_flag(job, "by_sbatch"))
         return sbatch_submit(job);
     if (!message_text(job, "script"))
         return message_refuse("the job has no \"script\"");
@@ -291,6 +290,5 @@ const struct slurm_interface library = {.load_config = library_load_config,
                                         .submit = library_submit,
                                         .query = library_query,
                                         .lookup = library_lookup,
-                                        .recall = accounting_recall,
                                         .cancel = library_cancel,
                                         .release_job = library_release_job};

@@ -11,11 +11,6 @@
 #error "unetctl-slurm needs Slurm 22.05 or later; configure --without-slurm leaves it out"
 #endif
 
-#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(23, 2, 0)
-typedef struct xlist list_t;
-typedef struct listIterator list_itr_t;
-#endif
-
 /* From 23.11, one list describes the resources of a task, including its CPUs. It is also in a
  * job's environment, with variables that keep mpirun's own srun from applying the list to its
  * daemons. */

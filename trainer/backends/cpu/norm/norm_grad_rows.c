@@ -58,11 +58,3 @@ void norm_grad_rows_copy(const struct norm_grad_rows *l, size_t at, size_t n, fl
                           k + 3 * l->step, k + 4 * l->step, copy + i);
     }
 }
-
-const float *norm_grad_rows_read(const struct norm_grad_rows *l, size_t at, size_t n, float *copy)
-{
-    if (!l->x)
-        return l->g->data + at;
-    norm_grad_rows_copy(l, at, n, copy);
-    return copy;
-}

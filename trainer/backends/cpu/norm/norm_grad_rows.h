@@ -31,8 +31,4 @@ struct norm_grad_rows norm_grad_rows_of(const struct op *op, float *memory);
 /* Writes n values, whole pixels and whole vectors, from index `at` on to copy. */
 void norm_grad_rows_copy(const struct norm_grad_rows *l, size_t at, size_t n, float *copy);
 
-/* Returns n values from index `at` on of the gradient: the tensor's own, or, with a
- * deferred norm gradient, copy, which has room for them. */
-const float *norm_grad_rows_read(const struct norm_grad_rows *l, size_t at, size_t n, float *copy);
-
 #endif

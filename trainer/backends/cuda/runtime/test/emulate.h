@@ -101,7 +101,9 @@ enum {
  * (default 2). $EMULATE_NAME: the name of its GPUs. */
 #define EMULATE_GPUS 2
 #define EMULATE_PROCESSORS 2
+#ifndef EMULATE_MEMORY
 #define EMULATE_MEMORY ((size_t)1 << 30)
+#endif
 
 static struct {
     void *p;

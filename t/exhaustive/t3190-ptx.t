@@ -3,7 +3,7 @@
 # A sample of make check-ptx: nvcc's PTX of a few kernels, run on the CPU against the reference. The
 # interpreter itself is tested without nvcc (t/ptx/test/ptx.c).
 # shellcheck source=t/lib.sh
-. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+. "${srcdir:-$(dirname "$0")/../..}/t/lib.sh"
 
 nvcc=$(sed -n 's/^NVCC = //p' "$builddir/Makefile")
 command -v "${nvcc:-nvcc}" >/dev/null || skip_all "there is no nvcc"
