@@ -61,6 +61,11 @@ int err_signal(struct err *e, int signal)
                    signal, strsignal(signal));
 }
 
+int err_interrupt(struct err *e, const atomic_int *interrupt)
+{
+    return interrupt && *interrupt ? err_signal(e, *interrupt) : 0;
+}
+
 int err_rank(struct err *e, int rank, const char *host)
 {
     if (e->code > 128 || strncmp(e->text, "rank ", 5) == 0 || strncmp(e->text, "ranks ", 6) == 0)

@@ -9,7 +9,6 @@
 
 #include "src/atomicfile.h"
 #include "src/log.h"
-#include "src/mem.h"
 #include "trainer/cmd/options.h"
 #include "trainer/data/set/split.h"
 

@@ -4,7 +4,6 @@
 #include "trainer/cmd/cmd.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "src/text/filename.h"
 #include "trainer/cmd/options.h"

@@ -2,7 +2,6 @@
 /* unet-train export: writes a trained network in a format of other programs. */
 #include "config.h"
 
-#include <stdlib.h>
 
 #include "src/atomicfile.h"
 #include "src/log.h"

@@ -13,7 +13,6 @@
 
 #include "src/clock.h"
 #include "src/log.h"
-#include "src/mem.h"
 #include "src/run/marker.h"
 #include "src/settings/need.h"
 #include "trainer/checkpoint/snapshot.h"

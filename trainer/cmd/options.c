@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/mem.h"
 #include "src/settings/settings.h"
 #include "trainer/passes/precision.h"
 #include "trainer/run/compute.h"

@@ -46,11 +46,7 @@ int comm_check_lifeline(struct comm *c, struct err *e)
 
 static int check_interrupt(const struct comm *c, struct err *e)
 {
-    int signal = c->leaving;
-
-    if (!signal && c->interrupt)
-        signal = *c->interrupt;
-    return signal ? err_signal(e, signal) : 0;
+    return c->leaving ? err_signal(e, c->leaving) : err_interrupt(e, c->interrupt);
 }
 
 int comm_check_wait(struct comm *c, const char *what, double waited_s, struct err *e)

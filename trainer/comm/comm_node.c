@@ -3,7 +3,6 @@
 #include "trainer/comm/comm_node.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static struct node *node_of(struct comm *c)
 {

@@ -5,7 +5,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "src/mem.h"
 #include "trainer/core/vector_clones.h"
 
 #define BLOCK 512 /* elements that stay in the cache */

@@ -11,7 +11,6 @@
 #include "src/atomicfile.h"
 #include "src/buf.h"
 #include "src/log.h"
-#include "src/mem.h"
 #include "src/text/csv.h"
 #include "trainer/models/model.h"
 

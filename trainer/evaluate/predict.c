@@ -117,9 +117,8 @@ static int run_tiles(struct network *n, struct tile_canvas *c, const struct pred
 
     for (int i = 0; i < rows; i++)
         for (int k = 0; k < columns; k++) {
-            if (watch && watch->interrupt && *watch->interrupt)
-                return err_signal(e, *watch->interrupt);
-            if (run_tile(n, c, predict_tile_begin(c->height, th, c->overlap, i),
+            if ((watch && err_interrupt(e, watch->interrupt)) ||
+                run_tile(n, c, predict_tile_begin(c->height, th, c->overlap, i),
                          predict_tile_begin(c->width, tw, c->overlap, k), e))
                 return -1;
             if (watch && watch->progress)

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "src/buf.h"
 #include "src/cli.h"
 
 #define MAX_NESTED 64

@@ -3,17 +3,6 @@
 #include "config.h"
 #include "trainer/ops/ops.h"
 
-static int infer_pool(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
-                      struct err *e)
-{
-    const int64_t *x = in[0]->shape.dim;
-
-    if (x[DIM_H] < 2 || x[DIM_W] < 2)
-        return err_set(e, ERR_INTERNAL, "avg_pool2d: height and width must be 2 at least");
-    out[0] = shape_nhwc(x[DIM_N], x[DIM_H] / 2, x[DIM_W] / 2, x[DIM_C]);
-    return 0;
-}
-
 static int infer_grad(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
                       struct err *e)
 {
@@ -27,14 +16,11 @@ static int infer_grad(const struct op_attr *attr, struct tensor *const *in, stru
 
 static int grad_pool(struct graph *g, const struct op *op, struct err *e)
 {
-    struct tensor *x = op->in[0];
-    struct op_attr attr = {.height = x->shape.dim[DIM_H], .width = x->shape.dim[DIM_W]};
-
-    return ops_append_grad(g, x, &avg_pool2d_grad_kind, &attr, op->out[0]->grad, e);
+    return ops_append_sized_grad(g, op, &avg_pool2d_grad_kind, e);
 }
 
 const struct op_kind avg_pool2d_kind = {
-    .name = "avg_pool2d", .nin = 1, .nout = 1, .infer = infer_pool, .grad = grad_pool,
+    .name = "avg_pool2d", .nin = 1, .nout = 1, .infer = ops_infer_pooled, .grad = grad_pool,
 };
 const struct op_kind avg_pool2d_grad_kind = {
     .name = "avg_pool2d_grad", .nin = 1, .nout = 1, .infer = infer_grad,

@@ -23,10 +23,7 @@ static int infer_grad(const struct op_attr *attr, struct tensor *const *in, stru
 
 static int grad_pool(struct graph *g, const struct op *op, struct err *e)
 {
-    struct tensor *x = op->in[0];
-    struct op_attr attr = {.height = x->shape.dim[DIM_H], .width = x->shape.dim[DIM_W]};
-
-    return ops_append_grad(g, x, &global_avg_pool_grad_kind, &attr, op->out[0]->grad, e);
+    return ops_append_sized_grad(g, op, &global_avg_pool_grad_kind, e);
 }
 
 const struct op_kind global_avg_pool_kind = {

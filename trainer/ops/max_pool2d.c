@@ -3,23 +3,12 @@
 #include "config.h"
 #include "trainer/ops/ops.h"
 
-static int infer_max_pool2d(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
-                            struct err *e)
-{
-    const struct shape *x = &in[0]->shape;
-
-    if (x->dim[DIM_H] < 2 || x->dim[DIM_W] < 2)
-        return err_set(e, ERR_INTERNAL, "max_pool2d: height and width must be 2 at least");
-    out[0] = shape_nhwc(x->dim[DIM_N], x->dim[DIM_H] / 2, x->dim[DIM_W] / 2, x->dim[DIM_C]);
-    return 0;
-}
-
 static int infer_max_pool2d_grad(const struct op_attr *attr, struct tensor *const *in,
                                  struct shape *out, struct err *e)
 {
     struct shape pooled;
 
-    if (infer_max_pool2d(attr, &in[1], &pooled, e) < 0)
+    if (ops_infer_pooled(attr, &in[1], &pooled, e) < 0)
         return -1;
     if (!shape_equal(&in[0]->shape, &pooled))
         return err_set(e, ERR_INTERNAL, "max_pool2d: gradient does not fit the input");
@@ -39,7 +28,7 @@ static int grad_max_pool2d(struct graph *g, const struct op *op, struct err *e)
 }
 
 const struct op_kind max_pool2d_kind = {
-    .name = "max_pool2d", .nin = 1, .nout = 1, .infer = infer_max_pool2d, .grad = grad_max_pool2d,
+    .name = "max_pool2d", .nin = 1, .nout = 1, .infer = ops_infer_pooled, .grad = grad_max_pool2d,
 };
 const struct op_kind max_pool2d_grad_kind = {
     .name = "max_pool2d_grad", .nin = 2, .nout = 1, .source = 1, .infer = infer_max_pool2d_grad,

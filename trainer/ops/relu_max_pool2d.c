@@ -13,7 +13,7 @@ static struct shape places_of(const struct shape *y)
 static int infer_forward(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
                          struct err *e)
 {
-    if (max_pool2d_kind.infer(attr, in, out, e) < 0)
+    if (ops_infer_pooled(attr, in, out, e) < 0)
         return -1;
     out[1] = places_of(&out[0]);
     return 0;

@@ -14,10 +14,7 @@ static int infer_reshape(const struct op_attr *attr, struct tensor *const *in, s
 
 static int grad_reshape(struct graph *g, const struct op *op, struct err *e)
 {
-    const int64_t *dim = op->in[0]->shape.dim;
-    struct op_attr attr = {.height = dim[DIM_H], .width = dim[DIM_W], .channels = dim[DIM_C]};
-
-    return ops_append_grad(g, op->in[0], &reshape_kind, &attr, op->out[0]->grad, e);
+    return ops_append_sized_grad(g, op, &reshape_kind, e);
 }
 
 const struct op_kind reshape_kind = {

@@ -27,11 +27,7 @@ static int infer_grad(const struct op_attr *attr, struct tensor *const *in, stru
 
 static int grad_subsample(struct graph *g, const struct op *op, struct err *e)
 {
-    struct tensor *x = op->in[0];
-    struct op_attr attr = {.height = x->shape.dim[DIM_H], .width = x->shape.dim[DIM_W],
-                           .channels = x->shape.dim[DIM_C]};
-
-    return ops_append_grad(g, x, &subsample_grad_kind, &attr, op->out[0]->grad, e);
+    return ops_append_sized_grad(g, op, &subsample_grad_kind, e);
 }
 
 const struct op_kind subsample_kind = {

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "src/clock.h"
-#include "src/mem.h"
 #include "src/run/marker.h"
 #include "trainer/checkpoint/snapshot.h"
 
@@ -26,35 +25,24 @@ static const char *const products[] = {"DONE", "FAILED", "record.jsonl", "log.cs
 #define DYING_S 3
 #define NPRODUCTS (sizeof products / sizeof *products)
 
-static char *path_in(const char *dir, const char *name)
-{
-    struct err ignored;
-
-    return mem_textf(&ignored, "%s/%s", dir, name);
-}
-
 static bool exists_in(const char *dir, const char *name)
 {
+    char path[PATH_MAX];
     struct stat st;
-    char *path = path_in(dir, name);
-    bool there = path && lstat(path, &st) == 0;
 
-    free(path);
-    return there;
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    return lstat(path, &st) == 0;
 }
 
 static int move_product(const char *dir, const char *to, const char *name, struct err *e)
 {
-    char *from_path = path_in(dir, name), *to_path = path_in(to, name);
-    int rc = 0;
+    char from_path[PATH_MAX], to_path[PATH_MAX + NAME_MAX];
 
-    if (!from_path || !to_path)
-        rc = err_set(e, ERR_INTERNAL, "out of memory");
-    else if (rename(from_path, to_path))
-        rc = err_errno(e, ERR_INTERNAL, errno, "cannot move %s to %s", from_path, to_path);
-    free(from_path);
-    free(to_path);
-    return rc;
+    snprintf(from_path, sizeof from_path, "%s/%s", dir, name);
+    snprintf(to_path, sizeof to_path, "%s/%s", to, name);
+    return rename(from_path, to_path)
+               ? err_errno(e, ERR_INTERNAL, errno, "cannot move %s to %s", from_path, to_path)
+               : 0;
 }
 
 /* Whether name is that of a product whose writer was killed. */
@@ -101,28 +89,29 @@ static int archive_start(const char *dir, bool has_snapshot, struct err *e)
  * of a start that was killed end a moment later. False on file systems without locks. */
 static bool is_being_written(const char *dir)
 {
-    char *path = path_in(dir, "record.jsonl");
-    int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    char path[PATH_MAX];
     double until = clock_now() + DYING_S;
     bool locked;
 
+    snprintf(path, sizeof path, "%s/record.jsonl", dir);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     while ((locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK) &&
            clock_now() < until)
         clock_sleep(0.01);
     if (fd >= 0)
         close(fd);
-    free(path);
     return locked;
 }
 
 /* Returns whether the record in dir has an epoch or a checkpoint, or cannot be read. */
 static bool has_trained(const char *dir)
 {
-    char *path = path_in(dir, "record.jsonl"), *line = NULL;
-    FILE *f = path ? fopen(path, "re") : NULL;
+    char path[PATH_MAX], *line = NULL;
     size_t size = 0;
-    bool trained = !path || (!f && errno != ENOENT);
 
+    snprintf(path, sizeof path, "%s/record.jsonl", dir);
+    FILE *f = fopen(path, "re");
+    bool trained = !f && errno != ENOENT;
     while (f && !trained && getline(&line, &size, f) >= 0)
         trained = strncmp(line, "{\"kind\":\"epoch\"", 15) == 0 ||
                   strncmp(line, "{\"kind\":\"steps\"", 15) == 0 ||
@@ -130,7 +119,6 @@ static bool has_trained(const char *dir)
     if (f)
         fclose(f);
     free(line);
-    free(path);
     return trained;
 }
 
@@ -145,11 +133,11 @@ static bool has_only_failed(const char *dir)
 int earlier_start_clear(const char *dir, bool *again, struct err *e)
 {
     const char *restarts = getenv("SLURM_RESTART_COUNT"), *found = NULL;
-    char *checkpoint = path_in(dir, CHECKPOINT);
-    bool has_snapshot = checkpoint && snapshot_exists(checkpoint);
     bool restarted = restarts && atoi(restarts) > 0;
+    char checkpoint[PATH_MAX];
 
-    free(checkpoint);
+    snprintf(checkpoint, sizeof checkpoint, "%s/" CHECKPOINT, dir);
+    bool has_snapshot = snapshot_exists(checkpoint);
     *again = has_snapshot || exists_in(dir, "record.jsonl");
     for (size_t i = 0; i < NPRODUCTS && !found; i++)
         if (exists_in(dir, products[i]))

@@ -44,13 +44,6 @@ struct run_log {
     struct events *events; /* for TensorBoard, or NULL */
 };
 
-static char *path_in(const char *dir, const char *name)
-{
-    struct err ignored;
-
-    return mem_textf(&ignored, "%s/%s", dir, name);
-}
-
 struct run_log *run_log_open(const char *dir, bool *again, struct err *e)
 {
     struct run_log *r = mem_zero(1, sizeof *r, e);
@@ -71,8 +64,10 @@ struct run_log *run_log_open(const char *dir, bool *again, struct err *e)
     }
     if (marker_check(r->dir, e) || earlier_start_clear(r->dir, again, e))
         goto fail;
-    path = path_in(r->dir, "record.jsonl");
-    r->fd = path ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666) : -1;
+    path = mem_textf(e, "%s/record.jsonl", r->dir);
+    if (!path)
+        goto fail;
+    r->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
     if (r->fd < 0) {
         err_errno(e, ERR_CONFIG, errno, "cannot write in %s", r->dir);
         goto fail;
@@ -232,11 +227,11 @@ int run_log_steps(struct run_log *r, int64_t step, double seconds, size_t images
 
 int run_log_tensorboard(struct run_log *r, const char *host, struct err *e)
 {
-    char *dir = path_in(r->dir, "tensorboard");
+    char *dir = mem_textf(e, "%s/tensorboard", r->dir);
     int rc = 0;
 
     if (!dir)
-        return mem_fail(e);
+        return -1;
     if (mkdir(dir, 0777) && errno != EEXIST)
         rc = err_errno(e, ERR_INTERNAL, errno, "cannot make the folder %s", dir);
     else if (!(r->events = events_open(dir, host, e)))
@@ -443,7 +438,7 @@ static char *encode_end(const struct run_log *r, const struct run_log_end *end,
 static int write_csv(struct run_log *r, const struct run_log_end *end, double training_time,
                      struct err *e)
 {
-    char *path = path_in(r->dir, "log.csv");
+    char *path = mem_textf(e, "%s/log.csv", r->dir);
     struct epoch_row *rows = mem_zero(r->nepochs, sizeof *rows, e);
 
     for (size_t i = 0; rows && i < r->nepochs; i++)
@@ -451,7 +446,7 @@ static int write_csv(struct run_log *r, const struct run_log_end *end, double tr
             .time_per_epoch = r->epochs[i].seconds, .loss = r->epochs[i].loss,
             .lr = r->epochs[i].lr, .training_time = training_time, .test_time = end->test_time,
             .iou = score_summarize(end->score, r->classes).iou};
-    int rc = path && rows ? epoch_csv_write(path, rows, r->nepochs, e) : mem_fail(e);
+    int rc = path && rows ? epoch_csv_write(path, rows, r->nepochs, e) : -1;
     free(rows);
     free(path);
     return rc;

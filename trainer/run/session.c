@@ -249,13 +249,6 @@ static int write_head(struct session *s, const struct roster *roster, struct err
     return rc;
 }
 
-static int check_interrupt(const struct session *s, struct err *e)
-{
-    const atomic_int *signal = s->given.interrupt;
-
-    return signal && *signal ? err_signal(e, *signal) : 0;
-}
-
 static int check_loss(double loss, int epoch, size_t step, double rate, struct err *e)
 {
     if (isfinite(loss))
@@ -326,7 +319,7 @@ static int train_steps(struct session *s, const struct shard_plan *plan, struct 
                       goal_rate(&s->goal, &s->t.at.goal);
         if (s->first_step_at == 0)
             s->first_step_at = clock_now();
-        if (train_step(s, plan, rate, e) || check_interrupt(s, e) ||
+        if (train_step(s, plan, rate, e) || err_interrupt(e, s->given.interrupt) ||
             check_loss(s->t.at.totals.loss, epoch, step, rate, e))
             return -1;
         if (s->t.log) {
@@ -377,15 +370,6 @@ static int finish_epoch(struct session *s, const struct shard_plan *plan, bool c
     return run_log_epoch(s->t.log, &row, e);
 }
 
-/* Divides the rest of an epoch, which began with another number of images per step, into steps. */
-static void continue_plan(const struct session *s, struct shard_plan *plan)
-{
-    bool drop = strcmp(s->t.config->data.remainder, "drop") == 0;
-
-    shard_continue(plan, s->t.at.begin, run_config_step_images(s->t.config),
-                   drop ? SHARD_DROP : SHARD_KEEP);
-}
-
 /* Returns whether there is a validation after so many epochs. */
 static bool validates_after(const struct session *s, int epochs)
 {
@@ -404,7 +388,7 @@ static int train_epoch(struct session *s, const struct shard_plan *epoch_plan,
     double began = clock_now();
 
     if (s->t.at.begin > 0)
-        continue_plan(s, &plan);
+        shard_continue(&plan, s->t.at.begin, run_config_step_images(s->t.config));
     s->epoch = step_begin_epoch(s->step, e);
     if (!s->epoch)
         return -1;
@@ -444,11 +428,10 @@ static int write_last_state(struct session *s, struct err *e)
 static int make_plan(const struct session *s, struct shard_plan *plan, struct err *e)
 {
     const struct settings *c = s->t.config;
-    bool drop = strcmp(c->data.remainder, "drop") == 0;
-    size_t images = dataset_count(s->t.dataset, DATASET_TRAIN);
+    enum shard_remainder remainder = (enum shard_remainder)word_index(s, "data.remainder");
 
-    return shard_plan(images, (size_t)c->data.repeat, s->t.comm->size, run_config_step_images(c),
-                      drop ? SHARD_DROP : SHARD_KEEP, plan, e);
+    return shard_plan(dataset_count(s->t.dataset, DATASET_TRAIN), (size_t)c->data.repeat,
+                      s->t.comm->size, run_config_step_images(c), remainder, plan, e);
 }
 
 static int make_schedule(struct session *s, struct err *e)
@@ -522,7 +505,7 @@ static int train_and_evaluate(struct session *s, const struct shard_plan *plan,
     if (rc)
         return rc;
     s->end.startup_s = s->first_step_at ? s->first_step_at - s->given.process_start : 0;
-    if (s->t.log && (check_interrupt(s, e) || run_log_done(s->t.log, &s->end, e)))
+    if (s->t.log && (err_interrupt(e, s->given.interrupt) || run_log_done(s->t.log, &s->end, e)))
         return -1;
     return s->t.comm->ops->barrier(s->t.comm, e); /* the results are written before any rank ends */
 }

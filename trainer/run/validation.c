@@ -22,11 +22,6 @@ void validation_close(struct validation *v)
     evaluate_close(&v->own);
 }
 
-static int check_interrupt(const struct validation *v, struct err *e)
-{
-    return v->interrupt && *v->interrupt ? err_signal(e, *v->interrupt) : 0;
-}
-
 static int check_weights(const struct training *t, struct err *e)
 {
     const struct weights *w = network_weights(t->network);
@@ -60,7 +55,7 @@ static int score_all(struct validation *v, struct err *e)
     struct shard_range mine = shard_eval(end->val_images, c->size, c->rank);
     double began = clock_now();
     for (size_t i = mine.begin; i < mine.end && leave == 0; i++) {
-        if (check_interrupt(v, e) || evaluate_image(&v->images, i, e))
+        if (err_interrupt(e, v->interrupt) || evaluate_image(&v->images, i, e))
             return -1;
         leave = v->request && *v->request;
     }
@@ -88,7 +83,7 @@ int validation_score_own(struct validation *v, struct err *e)
     struct err why;
     double failed = 0;
     for (size_t i = mine.begin; i < mine.end && !failed; i++) {
-        if (check_interrupt(v, e))
+        if (err_interrupt(e, v->interrupt))
             return -1;
         failed = evaluate_image_own(own, i, -1, NULL, &why) != 0;
     }

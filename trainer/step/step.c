@@ -4,7 +4,6 @@
 #include "trainer/step/step.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "src/clock.h"
 #include "src/mem.h"

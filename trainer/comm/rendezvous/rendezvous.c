@@ -261,8 +261,8 @@ static int reach_host(struct visit *v, struct err *e)
         /* The delay depends on the rank, so that ranks started together do not retry together. */
         clock_sleep(nap * (0.75 + 0.5 * (v->c->rank % 16) / 16));
         nap = fmin(1.5 * nap, RETRY_MOST_S);
-        if (v->c->interrupt && *v->c->interrupt)
-            return err_signal(e, *v->c->interrupt);
+        if (err_interrupt(e, v->c->interrupt))
+            return -1;
     }
 }
 

@@ -98,8 +98,8 @@ static int open_listener(struct host *h, struct err *e)
         if (errno != EADDRINUSE)
             return err_errno(e, ERR_PEER, errno, "rank 0 of %d on %s cannot listen at port %d",
                              c->size, c->host, h->port);
-        if (c->interrupt && *c->interrupt)
-            return err_signal(e, *c->interrupt);
+        if (err_interrupt(e, c->interrupt))
+            return -1;
         if (clock_now() >= until)
             return open_other_port(h, e);
         clock_sleep(0.1);

@@ -2,7 +2,6 @@
 #include "config.h"
 #include "trainer/data/set/augment.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

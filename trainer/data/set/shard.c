@@ -2,6 +2,8 @@
 #include "config.h"
 #include "trainer/data/set/shard.h"
 
+#include <stdbool.h>
+
 #include "src/rng.h"
 
 /* Streams of rng.h, one per epoch; other modules use other streams. */
@@ -28,22 +30,19 @@ int shard_plan(size_t images, size_t repeat, int parts, size_t full, enum shard_
                        "%zu training images do not fill one step of %zu images on %d devices, and "
                        "remainder: drop uses only full steps; use remainder: keep, a smaller batch "
                        "or fewer devices", items, full, parts);
-    plan->items = items;
-    plan->steps = remainder == SHARD_DROP ? items / full : (items + full - 1) / full;
-    plan->used = remainder == SHARD_DROP ? plan->steps * full : items;
-    plan->parts = parts;
-    plan->begin = 0;
+    *plan = (struct shard_plan){.items = items, .parts = parts, .remainder = remainder};
+    shard_continue(plan, 0, full);
     return 0;
 }
 
-void shard_continue(struct shard_plan *plan, size_t begin, size_t full,
-                    enum shard_remainder remainder)
+void shard_continue(struct shard_plan *plan, size_t begin, size_t full)
 {
     size_t left = begin < plan->items ? plan->items - begin : 0;
+    bool drop = plan->remainder == SHARD_DROP;
 
     plan->begin = begin;
-    plan->steps = remainder == SHARD_DROP ? left / full : (left + full - 1) / full;
-    plan->used = begin + (remainder == SHARD_DROP ? plan->steps * full : left);
+    plan->steps = drop ? left / full : (left + full - 1) / full;
+    plan->used = begin + (drop ? plan->steps * full : left);
 }
 
 struct shard_range shard_train(const struct shard_plan *plan, size_t step, int part)

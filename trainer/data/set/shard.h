@@ -24,6 +24,7 @@ struct shard_plan {
     size_t used;   /* end of the items that the plan processes, counted from the epoch's first */
     int parts;     /* shares of a step: ranks x devices per rank */
     size_t begin;  /* first item of step 0: 0, or as set by shard_continue */
+    enum shard_remainder remainder;
 };
 
 struct shard_range {
@@ -37,8 +38,7 @@ int shard_plan(size_t images, size_t repeat, int parts, size_t full, enum shard_
 
 /* Changes the plan to the rest of its epoch after the first `begin` items, which were processed
  * with another number of items per step. full: as in shard_plan. The rest may have no steps. */
-void shard_continue(struct shard_plan *plan, size_t begin, size_t full,
-                    enum shard_remainder remainder);
+void shard_continue(struct shard_plan *plan, size_t begin, size_t full);
 
 /* Returns the share of a part (0..parts-1) in a step: at most full / parts items, rounded up;
  * possibly none. */

@@ -2,12 +2,10 @@
 #include "config.h"
 #include "trainer/data/source/source.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "src/atomicfile.h"
 #include "src/format/sha256.h"

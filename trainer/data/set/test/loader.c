@@ -159,7 +159,7 @@ static void test_seek(void)
 
     if (!l || loader_next(l, images, targets, &e))
         bail_out("%s", e.text);
-    shard_continue(&rest, 5, BATCH, SHARD_KEEP);
+    shard_continue(&rest, 5, BATCH);
     loader_seek(l, 1, &rest, 0);
     shard_order(5, 1, nimages, 2, order);
     dataset_get(ds, DATASET_TRAIN, order[5] % nimages, want, want_mask, &e);

@@ -127,7 +127,7 @@ static void test_continue(enum shard_remainder remainder, size_t want)
     for (size_t i = 0; i < done; i++)
         seen[i]++;
     shard_plan(61, 1, 3, 3 * 4, remainder, &plan, &e);
-    shard_continue(&plan, done, 3 * 4, remainder);
+    shard_continue(&plan, done, 3 * 4);
     for (size_t step = 0; step < plan.steps; step++)
         for (int part = 0; part < plan.parts; part++) {
             struct shard_range r = shard_train(&plan, step, part);
@@ -141,7 +141,7 @@ static void test_continue(enum shard_remainder remainder, size_t want)
     }
     is_int(wrong, 0, "continued by another number of parts: nothing twice, no batch too large");
     is_int(total, want, "%zu of 61 items", want);
-    shard_continue(&plan, 61, 3 * 4, remainder);
+    shard_continue(&plan, 61, 3 * 4);
     is_int(plan.steps, 0, "nothing is left of an epoch that is done");
 }
 
