@@ -69,8 +69,8 @@ int add_to_grad(struct graph *g, struct tensor *t, struct tensor *grad, struct e
 int ops_append_grad(struct graph *g, struct tensor *x, const struct op_kind *kind,
                 const struct op_attr *attr, struct tensor *dy, struct err *e);
 
-/* The same for the gradient of op's result and of its in[0], whose height, width and channels become
- * the new op's attributes. */
+/* The same for the gradient of op's result and of its in[0], whose height, width and channels
+ * become the attributes of the op that is appended. */
 int ops_append_sized_grad(struct graph *g, const struct op *op, const struct op_kind *kind,
                           struct err *e);
 
