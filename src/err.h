@@ -3,7 +3,6 @@
 #ifndef UNETCTL_SRC_ERR_H
 #define UNETCTL_SRC_ERR_H
 
-#include <stdatomic.h>
 
 /* The exit codes of both programs, published in the man pages and never renumbered, and of their
  * tests (77). A program that ends because of signal N exits with 128 + N. */
@@ -47,8 +46,11 @@ int err_prefix(struct err *e, const char *fmt, ...) __attribute__((format(printf
 /* Fills e for a program that was ended by a signal: code 128 + signal. Returns -1. */
 int err_signal(struct err *e, int signal);
 
+#ifndef __cplusplus /* before 2023 C++ has no such header, and kernels do not need it */
+#include <stdatomic.h>
 /* Returns err_signal if a signal's handler has set *interrupt, else 0, also for NULL. */
 int err_interrupt(struct err *e, const atomic_int *interrupt);
+#endif
 
 /* Prefixes the error with the rank that failed, and its host unless that is NULL. Does nothing if
  * the text already begins with a rank, or for a signal (a code above 128), which every rank gets.
