@@ -3,7 +3,6 @@
 #ifndef UNETCTL_SRC_ERR_H
 #define UNETCTL_SRC_ERR_H
 
-
 /* The exit codes of both programs, published in the man pages and never renumbered, and of their
  * tests (77). A program that ends because of signal N exits with 128 + N. */
 enum err_code {

@@ -25,7 +25,8 @@ make_study() {
         --set data.width=128 "$@" 2>"$ERR" || { diag <"$ERR"; echo "Bail out! no study"; exit 255; }
     echo '{"schema":1}' >"$dir/split.json"
     # The stand-in for the trainer records little.
-    dir=${dir//[^a-zA-Z0-9\/._-]/?}
+    dir=$(basename -- "$dir")
+    dir="*${dir//[^a-zA-Z0-9._-]/*}"
     broken "$dir/split.json" "$dir/runs/*/record.jsonl" "$dir/runs/*/DONE"
 }
 make_step_study() {

@@ -6,6 +6,9 @@
 #include "trainer/data/set/candidates.h"
 
 #include <stdlib.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 #include "src/format/sha256.h"
 #include "src/mem.h"
@@ -197,6 +200,17 @@ static int examine_item(void *arg, size_t i, struct err *e)
     return x->c[i].is_bad ? -1 : 0;
 }
 
+/* Decoding computes: more threads than the process has cores would only take memory. */
+static int count_readers(void)
+{
+    int most = 1;
+
+#ifdef _OPENMP
+    most = omp_get_max_threads();
+#endif
+    return most < MOST_READERS ? most : MOST_READERS;
+}
+
 /* Examines several pairs at a time. So that the error does not depend on threads, the first bad
  * pair is examined again to report it: all before it have begun earlier, and are good. */
 static int examine_all(struct source *source, struct candidate *c, const struct mask_rules *rules,
@@ -205,7 +219,7 @@ static int examine_all(struct source *source, struct candidate *c, const struct 
     struct examination x = {source, c, rules};
     size_t bad = 0;
 
-    if (parallel_each(source->count, MOST_READERS, examine_item, &x, e) == 0)
+    if (parallel_each(source->count, count_readers(), examine_item, &x, e) == 0)
         return 0;
     while (!c[bad].is_bad)
         bad++;
