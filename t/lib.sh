@@ -134,14 +134,14 @@ keep_printed() { # CODE COMMAND...
 }
 keep_files() {
     local file name names=() list=() not=()
-    local -A kept
+    local -A nkept
     for name in {run,split,model,left,rounds,bandwidth,'rank-[0-9]*',report,extra-p}.json \
         {record,ledger}.jsonl DONE FAILED; do names+=(-o -name "$name"); done
     for file in ${broken[@]+"${broken[@]}"}; do not+=(! -path "./$file"); done
     while IFS= read -rd '' file; do
         name=${file##*/}
-        kept[$name]=$((${kept[$name]:-0} + 1))
-        [ "${kept[$name]}" -gt $KEPT ] || list+=("$file")
+        nkept[$name]=$((${nkept[$name]:-0} + 1))
+        [ "${nkept[$name]}" -gt $KEPT ] || list+=("$file")
     done < <(cd "$TMP" && find . -type f -size +0 \( "${names[@]:1}" \) "${not[@]}" -print0)
     [ ${#list[@]} -eq 0 ] || (cd "$TMP" && cp --parents -- "${list[@]}" "$KEPT_JSON")
 }
