@@ -27,7 +27,7 @@ make_study() {
     # The stand-in for the trainer records little.
     dir=$(basename -- "$dir")
     dir="*${dir//[^a-zA-Z0-9._-]/*}"
-    broken "$dir/split.json" "$dir/runs/*/record.jsonl" "$dir/runs/*/DONE"
+    broken "$dir/runs/*/record.jsonl" "$dir/runs/*/DONE"
 }
 make_step_study() {
     make_study "$@"

@@ -4,7 +4,7 @@
 # --dry-run writes nothing and shows what would be written, --parsable, NO_COLOR.
 . "$srcdir/t/lib.sh"
 . "$srcdir/t/study.sh"
-broken copy/split.json 'rep/runs/*' # of make_study and of t/study-fixture.sh
+broken 'rep/runs/*' # of t/study-fixture.sh
 
 json() { # TEXT COMMAND...: exit 0, stdout one JSON document with "schema"
     local text=$1

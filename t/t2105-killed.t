@@ -9,7 +9,6 @@
 . "$srcdir/t/sandbox.sh"
 # shellcheck source=t/study.sh
 . "$srcdir/t/study.sh"
-broken 'count-*/split.json' # copies of one of make_study
 # shellcheck source=t/killed.sh
 . "$srcdir/t/killed.sh"
 sandbox_up --nodes 7 --gpus-per-node 2

@@ -78,5 +78,5 @@ def test_a_figure_that_is_missing_or_of_an_earlier_version(golden, tmp_path):
     with pytest.raises(unetctl.StudyError, match="loss.csv: the report has no such file"):
         plot.loss()
     (tmp_path / "figures/loss.csv").write_text("series,epoch,axis,value,low,high\na,0,loss,1,,\n")
-    with pytest.raises(unetctl.StudyError, match="does not say how it is drawn.*type 'unetctl"):
+    with pytest.raises(unetctl.StudyError, match="does not say how it is drawn.*by 'unetctl report'"):
         plot.loss()
