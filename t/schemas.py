@@ -18,7 +18,7 @@ except ImportError:
     sys.exit(77)
 warnings.simplefilter("ignore", DeprecationWarning)
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "logs")
-LIKE = 3  # the most documents of a shape that are checked
+LIKE = 100  # the most documents of a shape that are checked
 OTHER = [[]]  # no document has this anywhere
 
 

@@ -7,6 +7,7 @@
 
 [ "$(cd "$srcdir" && pwd -P)" = "$(cd "$builddir" && pwd -P)" ] ||
     skip_all "not built in its source tree, which is what is copied"
+broken "study/runs/*" # no schema of this tree has its engine
 command -v automake >/dev/null || skip_all "automake is not installed"
 
 cd "$builddir" || exit 255
