@@ -7,6 +7,7 @@
 . "${srcdir:-$(dirname "$0")/../..}/t/lib.sh"
 [ -e "$srcdir/.git" ] || skip_all 'this is not a clone'
 umask 022
+broken '*/t/golden/*/DONE' # of version 0.1.0, without a number
 # Without t1120: mpirun below libfaketime sometimes waits for ever on a busy machine.
 tests='src/ launcher/ t0010 t0030 t1000 t1100 t1110 t2100 t3100 t5000'
 version=$(sed -n 's/^PACKAGE_VERSION = //p' "$builddir/Makefile")
