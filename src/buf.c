@@ -62,6 +62,16 @@ void buf_addf(struct buf *b, const char *fmt, ...)
     b->length += (size_t)n;
 }
 
+void buf_vadd_escaped(struct buf *b, void (*escape)(struct buf *b, const char *text),
+                      const char *fmt, va_list ap)
+{
+    for (const char *p; (p = strstr(fmt, "%s")); fmt = p + 2) {
+        buf_add_bytes(b, fmt, (size_t)(p - fmt));
+        escape(b, va_arg(ap, const char *));
+    }
+    buf_add(b, fmt);
+}
+
 void buf_add_json_string(struct buf *b, const char *text)
 {
     static const char short_form[] = "\bb\ff\nn\rr\tt\"\"\\\\";

@@ -15,7 +15,7 @@
 
 #define ASKED_MAX_S (30 * 86400.0) /* after the end of a run; accounting may have forgotten it */
 
-/* A run to ask for. */
+/* A run whose energy Slurm is asked for. */
 struct asked {
     struct result *r;
     char job[sizeof ((struct run_attempt *)0)->job];
@@ -42,7 +42,7 @@ static bool read_known(const struct workspace *w, struct result *r)
     return known;
 }
 
-/* Returns whether the job, which is not "", ran one run alone. */
+/* Returns whether exactly one run of the study was submitted as this job. "" never is one. */
 static bool is_own(const struct workspace *w, const char *job)
 {
     size_t nruns = 0;
@@ -69,7 +69,8 @@ static void keep(const struct workspace *w, struct result *r, const struct job_s
     atomicfile_write(path, text, strlen(text), 0666, &ignored);
 }
 
-/* Reads what is known, and lists the runs to ask for. Returns their number. */
+/* Reads the answers that are kept, and lists the runs whose energy Slurm is asked for. Returns
+ * their number. */
 static size_t list_asked(const struct workspace *w, struct results *table, struct asked *dst)
 {
     struct run_attempt a;

@@ -265,7 +265,7 @@ static int add_study(struct remote *r, const char *operand, struct err *e)
     return rc;
 }
 
-/* Adds the words that are for there: all but the study and the host. */
+/* Adds the words of the command line that the other host gets: all but the study and the host. */
 static int add_words(struct remote *r, int argc, char **argv, struct err *e)
 {
     const struct cli_option *o;

@@ -42,12 +42,8 @@ void template_add_sh(struct buf *dst, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    for (const char *word; (word = strstr(fmt, "%s")); fmt = word + 2) {
-        buf_add_bytes(dst, fmt, (size_t)(word - fmt));
-        template_quote_sh(dst, va_arg(ap, const char *));
-    }
+    buf_vadd_escaped(dst, template_quote_sh, fmt, ap);
     va_end(ap);
-    buf_add(dst, fmt);
 }
 
 static size_t line_at(const char *text, const char *p)

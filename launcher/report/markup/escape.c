@@ -125,12 +125,8 @@ void escape_format(struct buf *b, escape_f *escape, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    for (const char *p; (p = strstr(fmt, "%s")); fmt = p + 2) {
-        buf_add_bytes(b, fmt, (size_t)(p - fmt));
-        escape(b, va_arg(ap, const char *));
-    }
+    buf_vadd_escaped(b, escape, fmt, ap);
     va_end(ap);
-    buf_add(b, fmt);
 }
 
 void escape_lines(struct buf *b, escape_f *escape, const char *text, const char *before,
