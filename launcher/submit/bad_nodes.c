@@ -79,15 +79,10 @@ static int read_notes(const char *path, const char *run, const struct bad_nodes 
  * run in an allocation used. Returns NULL if it is unknown. */
 static struct nodelist *read_nodes(const char *attempt, const char *name)
 {
-    char path[PATH_MAX], text[4096] = "";
-    FILE *f = fopen(path_format(path, "%s/%s", attempt, name), "re");
+    char path[PATH_MAX], text[4096];
     struct err ignored;
 
-    if (f && !fgets(text, sizeof text, f))
-        *text = 0;
-    if (f)
-        fclose(f);
-    text[strcspn(text, "\n")] = 0;
+    path_read_line(path_format(path, "%s/%s", attempt, name), text, sizeof text);
     return *text ? nodelist_decode(text, NODELIST_LIMIT, &ignored) : NULL;
 }
 

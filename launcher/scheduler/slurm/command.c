@@ -98,10 +98,7 @@ char *command_last_line(char *text)
 
     if (hint)
         *hint = 0;
-    for (size_t n = strlen(text); n > 0 && text[n - 1] == '\n';)
-        text[--n] = 0;
-    char *newline = strrchr(text, '\n');
-    return skip_label(newline ? newline + 1 : text);
+    return skip_label(child_last_line(text));
 }
 
 json_t *command_refuse(const char *name, struct command *c)
