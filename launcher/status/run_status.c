@@ -2,7 +2,6 @@
 #include "config.h"
 #include "launcher/status/run_status.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +11,6 @@
 
 #include "launcher/status/absent.h"
 #include "launcher/status/allocation_jobs.h"
-#include "src/log.h"
 #include "src/mem.h"
 #include "src/parallel.h"
 #include "src/plural.h"

@@ -3,7 +3,6 @@
 #include "launcher/study/run_plan.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
