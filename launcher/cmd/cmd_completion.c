@@ -25,18 +25,15 @@ static const struct cli_option options[] = {
 static int print_runs(struct err *e)
 {
     struct study study;
-    char **ids;
-    size_t count;
+    struct setting_lines ids;
     int rc;
 
     if (study_open(&study, study_dir, NULL, 0, e))
         return -1;
-    rc = run_dir_list(study.dir, &ids, &count, e);
-    if (rc == 0) {
-        for (size_t i = 0; i < count; i++)
-            puts(ids[i]);
-        run_dir_list_destroy(ids, count);
-    }
+    rc = run_dir_list(study.dir, &ids, e);
+    for (size_t i = 0; rc == 0 && i < ids.count; i++)
+        puts(ids.lines[i]);
+    setting_clear_lines(&ids);
     study_close(&study);
     return rc;
 }
