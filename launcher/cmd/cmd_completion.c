@@ -40,14 +40,12 @@ static int print_runs(struct err *e)
 
 static int print_sites(struct err *e)
 {
-    char *names[SITE_NAMES_MAX + 1];
-    size_t n;
-    int rc = site_names(names, &n, e);
+    struct setting_lines names;
+    int rc = site_names(&names, e);
 
-    for (size_t i = 0; i < n; i++) {
-        puts(names[i]);
-        free(names[i]);
-    }
+    for (size_t i = 0; i < names.count; i++)
+        puts(names.lines[i]);
+    setting_clear_lines(&names);
     return rc;
 }
 

@@ -356,20 +356,16 @@ static void append_word(struct job_words *w, const char *fmt,
                         ...) __attribute__((format(printf, 2, 3)));
 static void append_word(struct job_words *w, const char *fmt, ...)
 {
-    char **grown = realloc(w->words, (w->count + 1) * sizeof *grown);
+    char *word = NULL;
+    struct err ignored;
     va_list ap;
 
-    if (!grown) {
-        w->failed = true;
-        return;
-    }
-    w->words = grown;
     va_start(ap, fmt);
-    if (vasprintf(&grown[w->count], fmt, ap) < 0)
-        w->failed = true;
-    else
-        w->count++;
+    if (vasprintf(&word, fmt, ap) < 0)
+        word = NULL;
+    w->failed |= !word || setting_append_line(&w->list, word, &ignored);
     va_end(ap);
+    free(word);
 }
 
 static void add_word(struct job_words *dst, const struct job_options *o, const struct option *w)
@@ -461,14 +457,6 @@ void job_words_fill(const struct job *job, struct job_words *dst)
         append_word(dst, "%s", job->options.extra[i]);
 }
 
-void job_words_destroy(struct job_words *w)
-{
-    for (size_t i = 0; i < w->count; i++)
-        free(w->words[i]);
-    free(w->words);
-    *w = (struct job_words){0};
-}
-
 /* Adds a word to an #SBATCH line. sbatch splits these lines at blanks, ends them at #,
  * interprets quotes and backslashes, and refuses a word that starts with a colon. The name of an
  * option and its "=" stay outside the quotes, unless they have such a character. */
@@ -495,14 +483,14 @@ char *job_directives(const struct job *job)
     struct buf b = {0};
 
     job_words_fill(job, &w);
-    for (size_t i = 0; i < w.count; i++) {
-        buf_add(&b, w.words[i][0] == '-' || i == 0 ? "#SBATCH " : " ");
-        add_quoted(&b, w.words[i]);
-        if (i + 1 == w.count || w.words[i + 1][0] == '-')
+    for (char **word = w.list.lines; word && *word; word++) {
+        buf_add(&b, **word == '-' || word == w.list.lines ? "#SBATCH " : " ");
+        add_quoted(&b, *word);
+        if (!word[1] || *word[1] == '-')
             buf_add(&b, "\n");
     }
     b.failed |= w.failed;
-    job_words_destroy(&w);
+    setting_clear_lines(&w.list);
     return buf_steal(&b);
 }
 

@@ -85,7 +85,6 @@ int run_dir_list(const char *study_dir, struct setting_lines *ids, struct err *e
 
 int run_dir_check_id(const char *study_dir, const char *run, struct err *e)
 {
-    static const char *const none[] = {NULL};
     struct setting_lines known;
 
     if (!strchr(run, '/') && is_run(study_dir, run))
@@ -93,8 +92,7 @@ int run_dir_check_id(const char *study_dir, const char *run, struct err *e)
     if (run_dir_list(study_dir, &known, e))
         return -1;
     err_set(e, ERR_USAGE, "no run '%s' in %s%s ('unetctl status' lists all)", run, study_dir,
-            cli_suggest(run, known.count ? (const char *const *)known.lines : none,
-                        (char[CLI_SUGGESTION]){0}));
+            cli_suggest(run, (const char *const *)known.lines, (char[CLI_SUGGESTION]){0}));
     setting_clear_lines(&known);
     return -1;
 }
