@@ -45,7 +45,7 @@ static int move_product(const char *dir, const char *to, const char *name, struc
                : 0;
 }
 
-/* Whether name is that of a product whose writer was killed. */
+/* Returns whether name is that of a product whose writer was killed. */
 static bool is_unfinished(const char *name)
 {
     for (size_t i = 0; i < NPRODUCTS; i++) {

@@ -172,7 +172,8 @@ static void log_remarks(const struct source *source, const struct candidate *c)
     remarks_log(&masks, source->dir);
 }
 
-/* Whether the mask can be read, but has colours or other values than 0 and 1, or 0 and 255. */
+/* Returns whether the mask can be read, but has colours or other values than 0 and 1, or 0 and
+ * 255. */
 static bool has_other_values(struct source *source, const struct source_item *in,
                             const struct candidate *c)
 {

@@ -109,7 +109,7 @@ static bool has_image(const char *dir, const char *sub)
     return find_dir_entry(dir, sub, is_image, NULL, NULL);
 }
 
-/* Whether name ends in the suffix of masks and dir has the image of the same stem. */
+/* Returns whether name ends in the suffix of masks and dir has the image of the same stem. */
 static bool has_partner(const char *dir, const char *name, const struct layout_suffix *suffix)
 {
     static const char *const endings[] = {".png", ".jpg", ".jpeg", ".tif", ".tiff", NULL};
@@ -127,7 +127,7 @@ static bool has_partner(const char *dir, const char *name, const struct layout_s
     return false;
 }
 
-/* Whether name is a mask that lies beside its image and is marked by a suffix. */
+/* Returns whether name is a mask that lies beside its image and is marked by a suffix. */
 static bool is_marked_mask(const char *dir, const char *name, const void *arg)
 {
     bool found = false;
@@ -156,7 +156,7 @@ bool layout_has_twins(const struct tree *files)
     return ntwins > 0 && 20 * ntwins >= 9 * files->count;
 }
 
-/* Whether masks lie beside their images in dir/sub: marked by a suffix, or as x.png beside
+/* Returns whether masks lie beside their images in dir/sub: marked by a suffix, or as x.png beside
  * x.jpg. */
 static bool has_marked_masks(const char *dir, const char *sub)
 {
@@ -203,8 +203,8 @@ static void copy_core(const char *name, char dst[NAME_MAX + 1])
     snprintf(dst, NAME_MAX + 1, "%.*s", (int)(has_word ? end - 1 : n), name);
 }
 
-/* Whether two files may belong together: their stems are equal, or are when a last part is left out
- * of one of them, or of both. */
+/* Returns whether two files may belong together: their stems are equal, or are when a last part is
+ * left out of one of them, or of both. */
 static bool are_partners(const char *a, const char *b)
 {
     char cores[2][NAME_MAX + 1], stems[2][NAME_MAX + 1];
@@ -217,7 +217,8 @@ static bool are_partners(const char *a, const char *b)
            strcmp(stems[0], cores[1]) == 0 || strcmp(cores[0], stems[1]) == 0;
 }
 
-/* Whether nearly all files of two lists belong together, one by one in the order of their names. */
+/* Returns whether nearly all files of two lists belong together, one by one in the order of their
+ * names. */
 static bool are_alike(const struct tree *a, const struct tree *b)
 {
     size_t npairs = 0;
@@ -258,8 +259,8 @@ static int refuse_siblings(const char *path, const char *images, const char *mas
     return rc;
 }
 
-/* Whether this row of the table names a folder again that an earlier row named, because the choice
- * replaces the names in which they differ. */
+/* Returns whether this row of the table names a folder again that an earlier row named, because the
+ * choice replaces the names in which they differ. */
 static bool is_repeated(const struct layout_row *row, const struct source_folders *choice)
 {
     for (const struct layout_row *r = rows; r < row; r++)
@@ -354,8 +355,8 @@ static int find_above(const char *dir, const struct source_folders *choice, stru
     return rc < 0 ? -1 : 1;
 }
 
-/* Whether name is an annotation file of COCO: JSON in the folder annotations/ (arg), or with coco
- * in its name. */
+/* Returns whether name is an annotation file of COCO: JSON in the folder annotations/ (arg), or
+ * with coco in its name. */
 static bool is_coco(const char *dir, const char *name, const void *arg)
 {
     size_t n = strlen(name);

@@ -175,8 +175,8 @@ static struct layout_suffix choose_suffix(const struct file_list *images,
     return best;
 }
 
-/* Whether the stem is that of a further mask of an image: "7_mask_1", or "7_mask1". Copies "7" to
- * dst. */
+/* Returns whether the stem is that of a further mask of an image: "7_mask_1", or "7_mask1". Copies
+ * "7" to dst. */
 static bool is_further_mask(const char *stem, const char *suffix, char dst[NAME_MAX + 1])
 {
     char part[NAME_MAX + 1];
