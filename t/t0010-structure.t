@@ -117,7 +117,7 @@ yaml\.h src/format/document\.c
 cjson/.* trainer/
 png\.h trainer/data/image/png_file\.c
 tiffio\.h trainer/data/image/(tiff_file\.c|test/)
-jpeglib\.h trainer/data/image/(jpeg_file\.c|test/)
+(jpeglib|jerror)\.h trainer/data/image/(jpeg_file\.c|test/)
 zlib\.h trainer/data/
 omp\.h trainer/(backends/|network/network\.c|data/set/candidates\.c|ops/test/)'
 
