@@ -80,7 +80,7 @@ struct setting {
     bool blank;     /* "" (or 0) leaves the value of a lower layer, such as the site's profile */
     bool is_joined; /* of TEXT: a list in a file is joined by commas */
     bool is_place;  /* of PATH: moving the file does not change the meaning of a run */
-    bool (*is_path)(const char *text); /* of PATH: whether text is no keyword; NULL: it is none */
+    bool (*is_path)(const char *text); /* of PATH: whether it is a path, not a word; NULL: yes */
     /* Returns what is wrong with a text ("is not a time"), or NULL. Not called for the preset. */
     const char *(*check)(const char *text);
 };
