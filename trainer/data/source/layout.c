@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "src/text/filename.h"
+#include "trainer/data/source/pairs.h"
 #include "trainer/data/source/tree.h"
 
 #define PATH_SIZE (PATH_MAX + 2 * NAME_MAX)
@@ -109,67 +110,6 @@ static bool has_image(const char *dir, const char *sub)
     return find_dir_entry(dir, sub, is_image, NULL, NULL);
 }
 
-/* Returns whether name ends in the suffix of masks and dir has the image of the same stem. */
-static bool has_partner(const char *dir, const char *name, const struct layout_suffix *suffix)
-{
-    static const char *const endings[] = {".png", ".jpg", ".jpeg", ".tif", ".tiff", NULL};
-    size_t n = filename_stem(name), ns = strlen(suffix->mask);
-    char path[PATH_SIZE];
-
-    if (ns == 0 || n <= ns || strncmp(name + n - ns, suffix->mask, ns) != 0)
-        return false;
-    int at = snprintf(path, sizeof path, "%s/%.*s%s", dir, (int)(n - ns), name, suffix->image);
-    for (int i = -1; i < 0 || endings[i]; i++) {
-        snprintf(path + at, sizeof path - (size_t)at, "%s", i < 0 ? name + n : endings[i]);
-        if (access(path, F_OK) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* Returns whether name is a mask that lies beside its image and is marked by a suffix. */
-static bool is_marked_mask(const char *dir, const char *name, const void *arg)
-{
-    bool found = false;
-
-    for (const struct layout_suffix *s = layout_suffixes; !found && s->image; s++)
-        found = filename_is_image(name) && has_partner(dir, name, s);
-    return found;
-}
-
-static bool is_photo(const char *name)
-{
-    const char *end = name + filename_stem(name);
-
-    return filename_is_image(name) && strcasecmp(end, ".png") != 0;
-}
-
-bool layout_has_twins(const struct tree *files)
-{
-    size_t ntwins = 0;
-
-    for (size_t i = 0; i + 1 < files->count; i++) {
-        const char *a = files->paths[i], *b = files->paths[i + 1];
-        size_t n = filename_stem(a);
-        ntwins += n == filename_stem(b) && strncmp(a, b, n) == 0 && is_photo(a) != is_photo(b);
-    }
-    return ntwins > 0 && 20 * ntwins >= 9 * files->count;
-}
-
-/* Returns whether masks lie beside their images in dir/sub: marked by a suffix, or as x.png beside
- * x.jpg. */
-static bool has_marked_masks(const char *dir, const char *sub)
-{
-    struct tree files = {0};
-    struct err ignored;
-
-    bool found = find_dir_entry(dir, sub, is_marked_mask, NULL, NULL) ||
-                 (tree_list(dir, sub, filename_is_image, &files, &ignored) == 0 &&
-                  layout_has_twins(&files));
-    tree_free(&files);
-    return found;
-}
-
 /* Finds the two folders of a row of the table in dir, whether or not they hold images. The row "."
  * is found only if dir has a marked mask. */
 static bool has_folders(const char *dir, const struct layout_row *row, char images[NAME_MAX + 1],
@@ -179,7 +119,7 @@ static bool has_folders(const char *dir, const struct layout_row *row, char imag
         return find_folder(dir, row->images, images) && find_folder(dir, row->masks, masks);
     strcpy(images, ".");
     strcpy(masks, ".");
-    return has_marked_masks(dir, ".");
+    return pairs_are_in(dir, ".");
 }
 
 static bool join_path(const char *sub, const char *name, char *dst, size_t size)
@@ -386,7 +326,7 @@ static int find_nested(const char *dir, struct layout *l, struct err *e)
     int rc = tree_list(dir, NULL, NULL, &folders, e);
 
     for (size_t i = 0; rc == 0 && i < folders.count; i++)
-        if (layout_is_folder(dir, folders.paths[i]) && has_marked_masks(dir, folders.paths[i]))
+        if (layout_is_folder(dir, folders.paths[i]) && pairs_are_in(dir, folders.paths[i]))
             rc = 1;
     tree_free(&folders);
     if (rc <= 0)

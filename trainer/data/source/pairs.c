@@ -175,6 +175,35 @@ static struct layout_suffix choose_suffix(const struct file_list *images,
     return best;
 }
 
+static bool is_png(const char *path)
+{
+    return strcasecmp(path + filename_stem(path), ".png") == 0;
+}
+
+/* Returns whether nearly all files are pairs of one stem, of which one is a PNG: masks x.png beside
+ * images x.jpg. */
+static bool has_twins(const struct file_list *list)
+{
+    size_t ntwins = 0;
+
+    for (size_t i = 0; i + 1 < list->count; i++)
+        ntwins += strcmp(list->items[i].stem, list->items[i + 1].stem) == 0 &&
+                  is_png(list->items[i].path) != is_png(list->items[i + 1].path);
+    return ntwins > 0 && 20 * ntwins >= 9 * list->count;
+}
+
+bool pairs_are_in(const char *dir, const char *sub)
+{
+    struct file_list list = {0};
+    struct pairs others = {0};
+    struct err ignored;
+    bool found = list_folder(dir, sub, &list, &others, &ignored) == 0 &&
+                 (*choose_suffix(&list, &list).mask || has_twins(&list));
+
+    free_list(&list);
+    return found;
+}
+
 /* Returns whether the stem is that of a further mask of an image: "7_mask_1", or "7_mask1". Copies
  * "7" to dst. */
 static bool is_further_mask(const char *stem, const char *suffix, char dst[NAME_MAX + 1])
@@ -189,11 +218,6 @@ static bool is_further_mask(const char *stem, const char *suffix, char dst[NAME_
     n -= n > 0 && stem[n - 1] == '_';
     snprintf(part, sizeof part, "%.*s", (int)n, stem);
     return cut_suffix(part, suffix, dst);
-}
-
-static bool is_png(const char *path)
-{
-    return strcasecmp(path + filename_stem(path), ".png") == 0;
 }
 
 /* Moves the masks from images to masks: the files that end in the masks' suffix, or without one the

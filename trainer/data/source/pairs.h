@@ -32,4 +32,8 @@ int pairs_scan(const char *dir, const struct layout_part *part, bool partial, st
                struct err *e);
 void pairs_free(struct pairs *pairs);
 
+/* Returns whether masks lie beside their images in dir/sub: marked by a suffix, or as x.png beside
+ * x.jpg. */
+bool pairs_are_in(const char *dir, const char *sub);
+
 #endif
