@@ -5,7 +5,6 @@
 #include "config.h"
 #include "trainer/data/source/layout.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
@@ -131,71 +130,21 @@ static bool join_path(const char *sub, const char *name, char *dst, size_t size)
     return n >= 0 && (size_t)n < size;
 }
 
-/* Copies the stem of a file to dst, without a last part that begins with a letter: the "_mask" of
- * "7_mask.png". */
-static void copy_core(const char *name, char dst[NAME_MAX + 1])
-{
-    size_t n = filename_stem(name), end = n;
-
-    while (end > 1 && !strchr("_-. ", name[end - 1]))
-        end--;
-    bool has_word = end > 1 && isalpha((unsigned char)name[end]);
-    snprintf(dst, NAME_MAX + 1, "%.*s", (int)(has_word ? end - 1 : n), name);
-}
-
-/* Returns whether two files may belong together: their stems are equal, or are when a last part is
- * left out of one of them, or of both. */
-static bool are_partners(const char *a, const char *b)
-{
-    char cores[2][NAME_MAX + 1], stems[2][NAME_MAX + 1];
-
-    copy_core(a, cores[0]);
-    copy_core(b, cores[1]);
-    snprintf(stems[0], sizeof stems[0], "%.*s", (int)filename_stem(a), a);
-    snprintf(stems[1], sizeof stems[1], "%.*s", (int)filename_stem(b), b);
-    return strcmp(stems[0], stems[1]) == 0 || strcmp(cores[0], cores[1]) == 0 ||
-           strcmp(stems[0], cores[1]) == 0 || strcmp(cores[0], stems[1]) == 0;
-}
-
-/* Returns whether nearly all files of two lists belong together, one by one in the order of their
- * names. */
-static bool are_alike(const struct tree *a, const struct tree *b)
-{
-    size_t npairs = 0;
-
-    if (2 * a->count < b->count || 2 * b->count < a->count)
-        return false;
-    for (size_t i = 0, k = 0; i < a->count && k < b->count;) {
-        bool match = are_partners(a->paths[i], b->paths[k]);
-        bool is_behind = !match && strcmp(a->paths[i], b->paths[k]) > 0;
-        npairs += match;
-        i += !is_behind;
-        k += match || is_behind;
-    }
-    return npairs > 0 && 2 * npairs >= a->count;
-}
-
-/* Refuses a folder beside images and masks whose files are called like these and would not be used:
- * it may hold the true masks. */
+/* Refuses a folder beside images and masks whose files would be pairs with the images and would not
+ * be used: it may hold the true masks. */
 static int refuse_siblings(const char *path, const char *images, const char *masks, struct err *e)
 {
-    struct tree folders = {0}, names = {0}, others;
+    struct tree folders = {0};
+    int rc = tree_list(path, NULL, NULL, &folders, e);
 
-    int rc = tree_list(path, NULL, NULL, &folders, e) ||
-             tree_list(path, images, filename_is_image, &names, e) ? -1 : 0;
     for (size_t i = 0; rc == 0 && i < folders.count; i++) {
         const char *name = folders.paths[i];
-        if (strcmp(name, images) == 0 || strcmp(name, masks) == 0 || !layout_is_folder(path, name))
-            continue;
-        rc = tree_list(path, name, filename_is_image, &others, e);
-        if (rc == 0 && are_alike(&names, &others))
+        if (strcmp(name, images) != 0 && strcmp(name, masks) != 0 && pairs_match(path, images, name))
             rc = err_set(e, ERR_CONFIG, "%s: the masks of %s/ may be in %s/ or in %s/: choose with "
                          "data.masks=%s or data.masks=%s (unet-train data: --mask-folder)", path,
                          images, masks, name, masks, name);
-        tree_free(&others);
     }
     tree_free(&folders);
-    tree_free(&names);
     return rc;
 }
 

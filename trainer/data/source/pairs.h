@@ -36,4 +36,7 @@ void pairs_free(struct pairs *pairs);
  * x.jpg. */
 bool pairs_are_in(const char *dir, const char *sub);
 
+/* Returns whether the files in dir/others would be the masks of most images in dir/images. */
+bool pairs_match(const char *dir, const char *images, const char *others);
+
 #endif
