@@ -119,7 +119,8 @@ static double bytes_now(const struct op *op)
     return bytes;
 }
 
-/* Whether t is the gradient that a norm passes on. Its reader then reads what the norm read. */
+/* Returns whether t is the gradient that a norm passes on. Its reader then reads what the norm
+ * read. */
 static bool is_of_norm(const struct graph *g, const struct tensor *t)
 {
     for (size_t i = 0; i < g->nops; i++)

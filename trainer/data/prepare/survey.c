@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "src/mem.h"
-#include "trainer/data/image/orientation.h"
 #include "trainer/data/image/picture.h"
 #include "trainer/data/image/resize.h"
 
@@ -196,21 +195,12 @@ static int survey_one(struct survey *s, struct source *source, size_t i, int hei
                       struct sums *sums, struct err *e)
 {
     const struct source_item *item = &source->items[i];
-    struct pixels image, mask = {0};
-
-    if (source_decode(source, item->image, SOURCE_IMAGE, NULL, NULL, &image, e))
-        return -1;
     enum source_part part = s->masks.coloured ? SOURCE_COLOURS : SOURCE_VALUES;
-    int rc = item->mask ? source_decode(source, item->mask, part, NULL, NULL, &mask, e) : 0;
-    if (rc == 0)
-        rc = orientation_apply(&image, &mask, item->image, e);
-    if (rc == 0 && item->mask && (image.width != mask.width || image.height != mask.height))
-        rc = err_set(e, ERR_DATA,
-                     "%s: %s has %u x %u pixels, but %s has %u x %u; they must be equal",
-                     source->dir, item->image, image.width, image.height, item->mask, mask.width,
-                     mask.height);
-    if (rc == 0)
-        rc = count_shape(s, &image, e);
+    struct pixels image, mask;
+
+    if (source_decode_pair(source, item, part, NULL, NULL, &image, &mask, e))
+        return -1;
+    int rc = count_shape(s, &image, e);
     if (rc == 0 && item->mask && s->binary)
         rc = survey_pair(s, &image, &mask, height, width, e);
     if (rc == 0 && !item->mask)
