@@ -64,7 +64,7 @@ const char *cli_nearest(const char *word, const char *const *names)
     const char *best = NULL;
     int best_distance = ((int)strlen(word) + 1) / 3;
 
-    for (; *names; names++) {
+    for (; names && *names; names++) {
         int d = edit_distance(word, *names);
         if (strncmp(word, *names, strlen(word)) == 0 && strlen(word) >= 3)
             d = 1;

@@ -102,9 +102,9 @@ int cli_match_verb(const struct cli_command *c, int argc, char **argv);
 const struct cli_option *cli_take_option(const struct cli_command *c, int argc, char **argv,
                                          int *at, const char **value, struct err *e);
 
-/* Returns the name in names (NULL-terminated) that is nearest to word by edit distance, the first
- * of several, or NULL if all differ in more than about a third of word's letters. If word has
- * three letters or more, a name that begins with it counts as one letter away. */
+/* Returns the name in names (NULL-terminated, or NULL) that is nearest to word by edit distance,
+ * the first of several, or NULL if all differ in more than about a third of word's letters. If word
+ * has three letters or more, a name that begins with it counts as one letter away. */
 const char *cli_nearest(const char *word, const char *const *names);
 
 /* Writes the end of a message about an unknown word to dst and returns it: "; did you mean

@@ -29,7 +29,7 @@ enum setting_type {
 };
 
 struct setting_lines {
-    char **lines;
+    char **lines; /* NULL-terminated; NULL without lines */
     size_t count;
 };
 
