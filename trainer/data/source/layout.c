@@ -139,7 +139,8 @@ static int refuse_siblings(const char *path, const char *images, const char *mas
 
     for (size_t i = 0; rc == 0 && i < folders.count; i++) {
         const char *name = folders.paths[i];
-        if (strcmp(name, images) != 0 && strcmp(name, masks) != 0 && pairs_match(path, images, name))
+        if (strcmp(name, images) != 0 && strcmp(name, masks) != 0 &&
+            pairs_match(path, images, name))
             rc = err_set(e, ERR_CONFIG, "%s: the masks of %s/ may be in %s/ or in %s/: choose with "
                          "data.masks=%s or data.masks=%s (unet-train data: --mask-folder)", path,
                          images, masks, name, masks, name);
