@@ -11,6 +11,9 @@
 #   skip REASON TEXT
 #   broken GLOB...               these files, below $TMP, are on purpose not as their schemas say
 #   wait_until SECONDS COMMAND   polls; false when time is up
+#   without_pictures             figures of reports are SVG and CSV only, as where rsvg-convert
+#                                fails: the PDF and PNG of a report take a second of a processor
+#   with_pictures                ends that
 #   done_testing                 last line of every test
 
 set -u
@@ -146,14 +149,28 @@ keep_files() {
     done < <(cd "$TMP" && find . -type f -size +15c \( "${names[@]:1}" \) "${not[@]}" -print0)
     [ ${#list[@]} -eq 0 ] || (cd "$TMP" && cp --parents -- "${list[@]}" "$KEPT_JSON")
 }
+# A command that takes long, such as unetctl status on a busy machine, is repeated less often: what
+# it waits for needs the processors.
 wait_until() {
-    local end=$((SECONDS + $1))
+    local end=$((SECONDS + $1)) begun ms pause
     shift
+    begun=${EPOCHREALTIME/./}
     until "$@" >/dev/null 2>&1; do
         [ $SECONDS -lt $end ] || return 1
-        sleep 0.1
+        ms=$(((${EPOCHREALTIME/./} - begun) / 250))
+        ms=$((ms < 100 ? 100 : ms > 1000 ? 1000 : ms))
+        printf -v pause '%d.%03d' $((ms / 1000)) $((ms % 1000))
+        sleep "$pause"
+        begun=${EPOCHREALTIME/./}
     done
 }
+without_pictures() {
+    mkdir -p "$TMP/no-pictures"
+    printf '#!/bin/sh\nexit 1\n' >"$TMP/no-pictures/rsvg-convert"
+    chmod +x "$TMP/no-pictures/rsvg-convert"
+    PATH=$TMP/no-pictures:$PATH
+}
+with_pictures() { PATH=${PATH#"$TMP/no-pictures:"}; }
 shared() { # PATH: fails when the shared data is absent
     [ -e "$UNETCTL_SHARED/$1" ]
 }

@@ -8,6 +8,7 @@
 . "$srcdir/t/study.sh"
 # shellcheck source=t/rounds.sh
 . "$srcdir/t/rounds.sh"
+without_pictures
 
 score=('quality: {name: score, better: higher}' 'slurm: {time: "10"}')
 until=(--until-decided --gpus '1,2,4')

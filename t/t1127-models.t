@@ -4,6 +4,7 @@
 # IoU everywhere.
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 . "$srcdir/t/classes.sh"
+without_pictures
 command -v python3 >/dev/null || skip_all 'python3 is not installed'
 json() { python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' \
     "$@"; }

@@ -4,6 +4,7 @@
 # becomes a result.
 . "$srcdir/t/lib.sh"
 . "$srcdir/t/study.sh"
+without_pictures
 
 engine_study() { # DIR PROGRAM LINES...
     local dir=$1 program=$2

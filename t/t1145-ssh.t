@@ -9,6 +9,7 @@
 . "$srcdir/t/killed.sh"
 # shellcheck source=t/sshd.sh
 . "$srcdir/t/sshd.sh"
+without_pictures
 sshd_up
 folder="$there/my study's"
 

@@ -18,7 +18,7 @@ make_training() { # STUDY OPTIONS...
     grep -v '^licenses:' "$srcdir/templates/sites/sandbox.yaml" >"$1/site.yaml" # all at once
     unetctl init "$1" --data data --name "$1" --site "$1/site.yaml" --set data.height=64 \
         --set data.width=64 \
-        --set model.base=8 --set model.depth=2 --set train.epochs=200 --set train.batch_per_gpu=4 \
+        --set model.base=8 --set model.depth=2 --set train.epochs=60 --set train.batch_per_gpu=4 \
         --set train.threads=1 --set train.checkpoint_s=0.3 "${@:2}" 2>"$ERR"
 }
 run() { echo "$1/runs/unet-g0$2-s1"; }
@@ -39,14 +39,31 @@ ok "a study to disturb is made" make_training rough --set "data.stage=$TMP/scrat
 ok "another study to disturb is made" make_training harsh
 exits 0 "three runs of one are submitted" unetctl submit -C rough --gpus 1..3
 exits 0 "three runs of the other are submitted" unetctl submit -C harsh --gpus 1..3 -- --exclusive
-all_begun() {
-    local g
-    for g in 1 2 3; do begun rough "$g" && begun harsh "$g" || return 1; done
+# Each is stopped when it has a checkpoint, so that it cannot end before it is disturbed.
+declare -A held=()
+hold() { # STUDY GPUS [ATTEMPT]
+    local p
+    [ -z "${held[$*]-}" ] || return 0
+    begun "$@" || return 1
+    held[$*]=$(processes unet-train "$1" "$2")
+    for p in ${held[$*]}; do login kill -STOP "$p"; done
 }
-ok "all write checkpoints" wait_until 90 all_begun
+let_go() { # STUDY GPUS [ATTEMPT]
+    local p
+    for p in ${held[$*]}; do login kill -CONT "$p" 2>/dev/null; done
+}
+all_held() {
+    local s g rc=0
+    for s in rough harsh; do for g in 1 2 3; do hold $s $g || rc=1; done; done
+    return $rc
+}
+ok "all write checkpoints" wait_until 90 all_held
+is "$(states rough; states harsh)" "$(printf 'unet-g0%d-s1 RUNNING\n' 1 2 3 1 2 3)" "and none has ended"
 
 ok "a job on two nodes is requeued" login scontrol requeue "$(job rough 3)"
 ok "a job on one node is requeued" login scontrol requeue "$(job rough 1)"
+let_go rough 3
+let_go rough 1
 
 # ---- two nodes are given up, because their slurmd died; what runs there does not know
 lose_node() { # STUDY GPUS
@@ -55,19 +72,21 @@ lose_node() { # STUDY GPUS
     login kill -KILL "$(cat "$XDG_STATE_HOME/unetctl/sandbox/run/slurmd.$node.pid")"
     login scontrol update nodename="$node" state=down reason=test
 }
-frozen=$(processes bash harsh 1; processes unet-train harsh 1)
+frozen="$(processes bash harsh 1) ${held[harsh 1]}"
 for p in $frozen; do login kill -STOP "$p"; done # so that it is still there when its job runs again
-left=$(processes unet-train harsh 3)
+left=${held[harsh 3]}
 ok "the node of a frozen run is given up" lose_node harsh 1
 ok "one of the two nodes of a run is given up" lose_node harsh 3
+let_go harsh 3
 # ---- the others
 ok "a run gets USR1, as before its time limit" login scancel --signal=USR1 --batch "$(job harsh 2)"
-for p in $(processes unet-train rough 2); do login kill -KILL "$p"; done
+let_go harsh 2
+for p in ${held[rough 2]}; do login kill -KILL "$p"; done
 ok "a run whose trainer is killed is FAILED" wait_until 30 is_state rough 2 FAILED
 like <(unetctl status -C rough) 'unet-g02-s1 +FAILED .*killed by signal 9' "status says why"
 exits 0 "it is resumed" unetctl resume -C rough unet-g02-s1
 exits 0 "the undisturbed runs are submitted" unetctl submit -C calm --gpus 1..3
-ok "the resumed run trains" wait_until 90 begun rough 2 2
+ok "the resumed run trains" wait_until 90 hold rough 2 2
 ok "the job of its first attempt is requeued" login scontrol requeue "$(job rough 2)"
 
 # ---- two starts of one job
@@ -86,6 +105,12 @@ ok "its first start still exists" still_there
 for p in $frozen; do login kill -CONT "$p"; done
 ok "thawed, the first start ends by itself" wait_until 20 gone "$frozen"
 like <(output harsh 1) 'a later start of this job has taken' "it says why"
+comes_back() {
+    sandbox_start_requeued
+    [ "$(output rough 2 | grep -c 'attempt-1 was replaced by the next attempt')" = "$1" ]
+}
+ok "a job of an earlier attempt does nothing while the next one trains" wait_until 90 comes_back 1
+let_go rough 2 2
 all_done() { sandbox_start_requeued; all_states calm COMPLETED && all_states rough COMPLETED &&
     all_states harsh COMPLETED; }
 ok "all runs are done" wait_until 300 all_done
@@ -103,8 +128,6 @@ for s in "rough 1 1" "rough 2 2" "rough 3 1" "harsh 1 1" "harsh 2 1" "harsh 3 1"
 done
 
 # ---- a job of an earlier attempt that comes back
-comes_back() { [ "$(output rough 2 | grep -c 'attempt-1 was replaced by the next attempt')" = "$1" ]; }
-ok "it did nothing while the second attempt trained" wait_until 90 comes_back 1
 files() { find "$(run rough 2)" -type f ! -name 'slurm-*.out' -printf '%p %s %T@\n' | sort; }
 before=$(files)
 over() { job_ended "$(job rough 2)"; }

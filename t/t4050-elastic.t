@@ -101,13 +101,16 @@ fi
 # --- a study
 ok "a study" unetctl init study --data data --name demo --site local --set data.height=32 \
     --set data.width=32 --set model.base=4 --set model.depth=2 --set model.batch_norm=none \
-    --set train.epochs=1500 --set train.batch_per_gpu=6 --set train.threads=1 \
+    --set train.epochs=200 --set train.batch_per_gpu=6 --set train.threads=1 \
     --set train.checkpoint_s=0.2 \
     --set train.optimizer=sgd
 run=study/runs/unet-g02-s1
+# An attempt is stopped at its first checkpoint, so that it cannot end before it is cancelled.
+hold() { begun "$run/$1" && signal_run STOP $run; } # ATTEMPT
+cancel() { unetctl cancel --yes -C study && signal_run CONT $run; }
 exits 0 "a run on two GPUs is submitted" unetctl submit -C study --gpus 2
-ok "it begins" wait_until 60 begun $run/attempt-1
-exits 0 "it is cancelled" unetctl cancel --yes -C study
+ok "it begins" wait_until 60 hold attempt-1
+exits 0 "it is cancelled" cancel
 cancelled() { all_states study CANCELLED; }
 ok "it ends" wait_until 60 cancelled
 exits 2 "resume --gpus without a run" unetctl resume -C study --gpus 1
@@ -120,17 +123,17 @@ is "$(field $run/attempt-2/run.json 'd["layout"]["gpus"], d["train"]["global_bat
     "its run.json has the new number of GPUs, the old batch and the old rate"
 is "$(field $run/run.json 'd["layout"]["gpus"], d["train"]["global_batch"]')" "(2, 0)" \
     "the planned run.json is unchanged"
-ok "it begins" wait_until 60 begun $run/attempt-2
+ok "it begins" wait_until 60 hold attempt-2
 is "$(unetctl status -C study | awk '$1 == "unet-g02-s1" { print $4 }')" 1 "status shows one GPU"
-exits 0 "it is cancelled" unetctl cancel --yes -C study
+exits 0 "it is cancelled" cancel
 ok "it ends" wait_until 60 cancelled
 exits 0 "the run is resumed on three GPUs with their own batch" unetctl resume -C study --gpus 3 \
     --scale-batch unet-g02-s1
 is "$(field $run/attempt-3/run.json 'd["layout"]["gpus"], d["train"]["global_batch"]')" "(3, 0)" \
     "its run.json has the number of GPUs and the batch of that number"
-ok "it begins" wait_until 60 begun $run/attempt-3
-unetctl cancel --yes -C study 2>"$ERR"
-ok "it is cancelled" wait_until 60 cancelled
+ok "it begins" wait_until 60 hold attempt-3
+exits 0 "it is cancelled" cancel
+ok "it ends" wait_until 60 cancelled
 exits 0 \
     "the run is completed on the planned number of GPUs" unetctl resume -C study unet-g02-s1 --wait
 like $run/attempt-4/record.jsonl \

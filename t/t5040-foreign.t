@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Logs of other programs are read if they are complete; otherwise they are reported and excluded.
 . "${srcdir:-.}/t/lib.sh"
+without_pictures
 
 # log FILE SECONDS IOU [EPOCHS] writes a log in the reference's form whose epochs take the same
 # time; no two logs are equal.

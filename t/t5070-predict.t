@@ -6,6 +6,7 @@
 . "${srcdir:=$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/study.sh
 . "$srcdir/t/study.sh"
+without_pictures
 
 log() { # N SECONDS: a log of the reference's form, 4 epochs
     echo ",time_per_epoch,loss,lr,training_time,test_time,iou"
