@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""One training of bench/results in PyTorch: the network of t/torch_unet.py, or with
---model one of t/torch_references.py, the images, masks, split, augmentation, loss, optimizer,
-schedule and metric of `unet-train train`. One thread."""
+"""One training of bench/results in PyTorch: the network of t/torch_unet.py, or with --model one of
+t/torch_references.py, the data, augmentation, loss, optimizer, schedule and metric of `unet-train train`: images
+and masks of --split, or images with a class (CIFAR-10's binary files, or train/CLASS and test/CLASS). One thread."""
 import argparse
 import json
 import os
@@ -22,16 +22,18 @@ IGNORE = -1
 
 def parse():
     p = argparse.ArgumentParser(description=__doc__)
-    for name in ("data", "split", "size", "augment", "out"):
+    for name in ("data", "size", "augment", "out"):
         p.add_argument("--" + name, required=True)
     for name, value in (("batch-size", 4), ("epochs", 10), ("seed", 1), ("base", 8), ("depth", 4),
-                        ("channels", 1), ("classes", 1)):
+                        ("channels", 1), ("classes", 1), ("ignore", -1)):
         p.add_argument("--" + name, type=int, default=value)
+    for name, value in (("split", ""), ("class-file", ""), ("model", "unet")):
+        p.add_argument("--" + name, default=value)
     p.add_argument("--lr", type=float, default=0.001)
-    p.add_argument("--ignore", type=int, default=-1)
-    p.add_argument("--class-file", default="")
-    p.add_argument("--model", default="unet")
-    return p.parse_args()
+    a = p.parse_args()
+    a.shape = tuple(int(v) for v in a.size.split("x"))
+    a.augment = a.augment.split(",")
+    return a
 
 
 def fit(values, height, width, mode, padding):
@@ -50,41 +52,156 @@ def fit(values, height, width, mode, padding):
                                    value=padding)[0]
 
 
-def read_pair(a, item, classes):
-    height, width = (int(v) for v in a.size.split("x"))
-    mode = "L" if a.channels == 1 else "RGB"
-    picture = Image.open(os.path.join(a.data, item["image"])).convert(mode)
+def read_image(a, path):
+    picture = Image.open(os.path.join(a.data, path)).convert("L" if a.channels == 1 else "RGB")
     pixels = np.asarray(picture, np.float32) / 255
     pixels = pixels.reshape(picture.height, picture.width, a.channels)
-    image = fit(torch.from_numpy(pixels).permute(2, 0, 1), height, width, "bilinear", 0)
-    mask = torch.from_numpy(np.array(Image.open(os.path.join(a.data, item["mask"]))))[None]
-    if a.classes == 1:
-        return image, fit(mask.float() / 255, height, width, "bilinear", 0)
-    labels = torch.full(mask.shape, float(IGNORE))
-    for value, label in classes.items():
-        labels[mask == value] = label
-    return image, fit(labels, height, width, "nearest-exact", IGNORE)
+    return fit(torch.from_numpy(pixels).permute(2, 0, 1), *a.shape, "bilinear", 0)
 
 
-def read_classes(a):
-    """Returns the class of each mask value."""
-    if not a.class_file:
-        return {c: c for c in range(a.classes)}
-    with open(a.class_file, encoding="utf-8") as file:
-        return {int(line.split()[0]): c for c, line in enumerate(file)}
+class Masks:
+    """Images and masks; scored once, by the mean of (I + 1) / (U + 1) over the classes that occur or are
+    predicted, and the accuracy."""
+
+    def __init__(self, a):
+        self.a, self.rng = a, np.random.default_rng(a.seed)
+        with open(a.split, encoding="utf-8") as file:
+            split = json.load(file)
+        self.classes = self.read_classes()
+        self.train, self.val = ([self.read_pair(item) for item in split[side]] for side in ("train", "val"))
+
+    def read_classes(self):
+        """Returns the class of each mask value."""
+        if not self.a.class_file:
+            return {c: c for c in range(self.a.classes)}
+        with open(self.a.class_file, encoding="utf-8") as file:
+            return {int(line.split()[0]): c for c, line in enumerate(file)}
+
+    def read_pair(self, item):
+        image = read_image(self.a, item["image"])
+        mask = torch.from_numpy(np.array(Image.open(os.path.join(self.a.data, item["mask"]))))[None]
+        if self.a.classes == 1:
+            return image, fit(mask.float() / 255, *self.a.shape, "bilinear", 0)
+        labels = torch.full(mask.shape, float(IGNORE))
+        for value, label in self.classes.items():
+            labels[mask == value] = label
+        return image, fit(labels, *self.a.shape, "nearest-exact", IGNORE)
+
+    def network(self):
+        a = self.a
+        if a.model == "unet":
+            return UNet(a.base, a.depth, a.channels, True, a.classes)
+        return network(a.model, 0, a.channels, a.classes, None)
+
+    def augment(self, image, mask):
+        both, names = torch.cat([image, mask]), self.a.augment
+        if "rot90" in names:
+            square = both.shape[1] == both.shape[2]
+            turns = int(self.rng.integers(4)) if square else 2 * int(self.rng.integers(2))
+            both = torch.rot90(both, turns, (1, 2))
+        if "hflip" in names and self.rng.integers(2):
+            both = both.flip(2)
+        if "vflip" in names and self.rng.integers(2):
+            both = both.flip(1)
+        return both[:-1], both[-1:]
+
+    def batches(self):
+        n, steps = len(self.train), -(-len(self.train) // self.a.batch_size)
+        order = self.rng.permutation(n)
+        for step in range(steps):
+            part = order[step * n // steps:(step + 1) * n // steps]
+            images, masks = zip(*(self.augment(*self.train[i]) for i in part))
+            yield torch.stack(images), torch.stack(masks)
+
+    def loss(self, logits, target):
+        if self.a.classes == 1:
+            return torch.nn.functional.binary_cross_entropy_with_logits(logits, target)
+        return torch.nn.functional.cross_entropy(logits, target[:, 0].long(), ignore_index=IGNORE)
+
+    def end_epoch(self, net, loss):
+        pass
+
+    def result(self, net):
+        n = self.a.classes
+        both, either = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        right = counted = 0
+        net.eval()
+        with torch.no_grad():
+            for image, mask in self.val:
+                logits, truth = net(image[None])[0], mask[0]
+                found = (logits[0] > 0).long() if n == 1 else logits.argmax(0)
+                truth = (truth > 0.5).long() if n == 1 else truth.long()
+                counts = truth >= 0
+                right += int((counts & (found == truth)).sum())
+                counted += int(counts.sum())
+                for c in range(n):
+                    p, t = counts & (found == c + (n == 1)), truth == c + (n == 1)
+                    both[c] += int((p & t).sum())
+                    either[c] += int((p | t).sum())
+        there = either > 0
+        return {"iou": float(((both + 1) / (either + 1))[there].mean()), "accuracy": right / counted}
 
 
-def augment(names, rng, image, mask):
-    both = torch.cat([image, mask])
-    if "rot90" in names:
-        square = both.shape[1] == both.shape[2]
-        turns = int(rng.integers(4)) if square else 2 * int(rng.integers(2))
-        both = torch.rot90(both, turns, (1, 2))
-    if "hflip" in names and rng.integers(2):
-        both = both.flip(2)
-    if "vflip" in names and rng.integers(2):
-        both = both.flip(1)
-    return both[:-1], both[-1:]
+class Labels:
+    """Images with a class each; the loss and the accuracy on the test images after each epoch."""
+
+    def __init__(self, a):
+        self.a, self.losses, self.accuracies = a, [], []
+        binary = os.path.join(a.data, "cifar-10-batches-bin")
+        if os.path.isdir(binary):
+            names = sorted(n for n in os.listdir(binary) if n.startswith("data_batch"))
+            self.train, self.test = self.read_cifar(binary, names), self.read_cifar(binary, ["test_batch.bin"])
+        else:
+            self.train, self.test = self.read_folders("train"), self.read_folders("test")
+
+    @staticmethod
+    def read_cifar(folder, names):
+        rows = np.concatenate([np.fromfile(os.path.join(folder, n), np.uint8) for n in names])
+        rows = rows.reshape(-1, 3073)
+        images = torch.from_numpy(rows[:, 1:].reshape(-1, 3, 32, 32).astype(np.float32) / 255)
+        return images, torch.from_numpy(rows[:, 0].astype(np.int64))
+
+    def read_folders(self, part):
+        images, labels, folder = [], [], os.path.join(self.a.data, part)
+        for label, name in enumerate(sorted(os.listdir(folder))):
+            for file in sorted(os.listdir(os.path.join(folder, name))):
+                images.append(read_image(self.a, os.path.join(part, name, file)))
+                labels.append(label)
+        return torch.stack(images), torch.tensor(labels)
+
+    def network(self):
+        return network(self.a.model, 0, self.a.channels, int(self.train[1].max()) + 1, self.a.shape)
+
+    def augment(self, x):
+        """Changes each image by itself; a shift repeats the edge."""
+        for name, axis in (("hflip", 3), ("vflip", 2)):
+            if name in self.a.augment:
+                x = torch.where(torch.rand(len(x))[:, None, None, None] < 0.5, x.flip(axis), x)
+        shift = [int(n.split("=")[1]) for n in self.a.augment if n.startswith("shift=")]
+        if shift:
+            height, width, s = x.shape[2], x.shape[3], shift[0]
+            wide = torch.nn.functional.pad(x, (s, s, s, s), mode="replicate")
+            x = torch.stack([image[:, top:top + height, left:left + width] for image, (top, left) in
+                             zip(wide, torch.randint(0, 2 * s + 1, (len(x), 2)).tolist())])
+        return x
+
+    def batches(self):
+        for chosen in torch.randperm(len(self.train[0])).split(self.a.batch_size):
+            yield self.augment(self.train[0][chosen]), self.train[1][chosen]
+
+    def loss(self, logits, labels):
+        return torch.nn.functional.cross_entropy(logits.flatten(1), labels)
+
+    def end_epoch(self, net, loss):
+        net.eval()
+        with torch.no_grad():
+            right = sum(int((net(x).flatten(1).argmax(1) == y).sum())
+                        for x, y in zip(*(t.split(100) for t in self.test)))
+        self.losses.append(loss / len(self.train[0]))
+        self.accuracies.append(right / len(self.test[0]))
+
+    def result(self, _):
+        return {"loss": self.losses, "accuracy": self.accuracies}
 
 
 def rate(a, epoch):
@@ -92,65 +209,30 @@ def rate(a, epoch):
     return a.lr * (1 if share < 0.4 else 0.5 if share < 0.6 else 0.25 if share < 0.75 else 0.125)
 
 
-def loss_of(a, logits, target):
-    if a.classes == 1:
-        return torch.nn.functional.binary_cross_entropy_with_logits(logits, target)
-    return torch.nn.functional.cross_entropy(logits, target[:, 0].long(), ignore_index=IGNORE)
-
-
-def score(a, model, pairs):
-    """Returns the mean of (I + 1) / (U + 1) over the classes that occur or are predicted, and the accuracy."""
-    n = 1 if a.classes == 1 else a.classes
-    both, either = np.zeros(n, np.int64), np.zeros(n, np.int64)
-    right = counted = 0
-    model.eval()
-    with torch.no_grad():
-        for image, mask in pairs:
-            logits, truth = model(image[None])[0], mask[0]
-            found = (logits[0] > 0).long() if n == 1 else logits.argmax(0)
-            truth = (truth > 0.5).long() if n == 1 else truth.long()
-            counts = truth >= 0
-            right += int((counts & (found == truth)).sum())
-            counted += int(counts.sum())
-            for c in range(n):
-                p, t = counts & (found == c + (n == 1)), truth == c + (n == 1)
-                both[c] += int((p & t).sum())
-                either[c] += int((p | t).sum())
-    there = either > 0
-    return float(((both + 1) / (either + 1))[there].mean()), right / counted
-
-
 def main():
     a = parse()
     began = time.process_time()
     torch.set_num_threads(1)
     torch.manual_seed(a.seed)
-    rng = np.random.default_rng(a.seed)
-    with open(a.split, encoding="utf-8") as file:
-        split = json.load(file)
-    classes = read_classes(a)
-    train = [read_pair(a, item, classes) for item in split["train"]]
-    val = [read_pair(a, item, classes) for item in split["val"]]
-    if a.model == "unet":
-        model = UNet(a.base, a.depth, a.channels, True, a.classes)
-    else:
-        model = network(a.model, 0, a.channels, a.classes, None)
-    optimizer = torch.optim.Adam(model.parameters(), lr=a.lr)
-    steps = -(-len(train) // a.batch_size)
+    data = (Masks if a.split else Labels)(a)
+    net = data.network()
+    penalty = getattr(net, "penalty", lambda: 0)
+    optimizer = torch.optim.Adam(net.parameters(), lr=a.lr)
     for epoch in range(a.epochs):
         optimizer.param_groups[0]["lr"] = rate(a, epoch)
-        order = rng.permutation(len(train))
-        for step in range(steps):
-            part = order[step * len(train) // steps:(step + 1) * len(train) // steps]
-            batch = [augment(a.augment, rng, *train[i]) for i in part]
+        net.train()
+        total = 0.0
+        for images, targets in data.batches():
+            loss = data.loss(net(images), targets)
             optimizer.zero_grad()
-            logits = model(torch.stack([image for image, _ in batch]))
-            loss_of(a, logits, torch.stack([mask for _, mask in batch])).backward()
+            (loss + penalty()).backward()
             optimizer.step()
-    iou, accuracy = score(a, model, val)
+            total += loss.item() * len(images)
+        data.end_epoch(net, total)
+    result = {**data.result(net), "epochs": a.epochs, "cpu_s": time.process_time() - began,
+              "torch": torch.__version__}
     with open(a.out, "w", encoding="utf-8") as file:
-        json.dump({"iou": iou, "accuracy": accuracy, "epochs": a.epochs,
-                   "cpu_s": time.process_time() - began, "torch": torch.__version__}, file)
+        json.dump(result, file)
 
 
 if __name__ == "__main__":

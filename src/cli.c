@@ -64,7 +64,7 @@ const char *cli_nearest(const char *word, const char *const *names)
     const char *best = NULL;
     int best_distance = ((int)strlen(word) + 1) / 3;
 
-    for (; *names; names++) {
+    for (; names && *names; names++) {
         int d = edit_distance(word, *names);
         if (strncmp(word, *names, strlen(word)) == 0 && strlen(word) >= 3)
             d = 1;
@@ -103,10 +103,8 @@ static const struct cli_option *find_letter(const struct cli_option *options, ch
     return NULL;
 }
 
-/* Returns the option of the table that a word of the command line names, or NULL. *value becomes
- * the value within the word, or NULL. */
-static const struct cli_option *find_option(const struct cli_option *options, const char *word,
-                                            const char **value)
+const struct cli_option *cli_find_option(const struct cli_option *options, const char *word,
+                                         const char **value)
 {
     const struct cli_option *o;
 
@@ -237,10 +235,10 @@ const struct cli_option *cli_take_option(const struct cli_command *c, int argc, 
                                          int *at, const char **value, struct err *e)
 {
     char *word = argv[*at];
-    const struct cli_option *o = find_option(c->options, word, value);
+    const struct cli_option *o = cli_find_option(c->options, word, value);
 
     if (!o)
-        o = find_option(cli_common_options, word, value);
+        o = cli_find_option(cli_common_options, word, value);
     if (!o)
         unknown_option(c, word, e);
     else if (o->type == CLI_FLAG && *value)
@@ -517,8 +515,7 @@ static bool wants_help(int argc, char **argv)
     return false;
 }
 
-/* Returns how many words of argv name the verb c: one or two, or 0 if they name another verb. */
-static int match_verb(const struct cli_command *c, int argc, char **argv)
+int cli_match_verb(const struct cli_command *c, int argc, char **argv)
 {
     size_t first = strcspn(c->name, " ");
 
@@ -625,7 +622,7 @@ static int run_program(const struct cli_program *p, int argc, char **argv)
     if (strcmp(argv[1], "--complete") == 0)
         return completion_print_words(p, argc - 2, argv + 2), 0;
     for (const struct cli_command *const *c = p->commands; *c; c++) {
-        int nwords = match_verb(*c, argc - 1, argv + 1);
+        int nwords = cli_match_verb(*c, argc - 1, argv + 1);
         if (nwords)
             return run_verb(p, *c, argc - 1 - nwords, argv + 1 + nwords);
     }

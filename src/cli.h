@@ -89,14 +89,22 @@ int cli_run(const struct cli_program *program, int argc, char **argv);
 int cli_decode(const struct cli_command *command, const char *env_prefix, int argc, char **argv,
                int *noperands, int *nrest, char ***rest, struct err *e);
 
+/* Returns the option of the table that a word of the command line names, or NULL. *value becomes
+ * the value within the word, or NULL. */
+const struct cli_option *cli_find_option(const struct cli_option *options, const char *word,
+                                         const char **value);
+
+/* Returns how many words of argv name the verb c: one or two, or 0 if they name another verb. */
+int cli_match_verb(const struct cli_command *c, int argc, char **argv);
+
 /* Returns the option that argv[*at] is, with its value or NULL, and moves *at to its last word.
  * Returns NULL with ERR_USAGE if there is no such option, or its value is missing or too much. */
 const struct cli_option *cli_take_option(const struct cli_command *c, int argc, char **argv,
                                          int *at, const char **value, struct err *e);
 
-/* Returns the name in names (NULL-terminated) that is nearest to word by edit distance, the first
- * of several, or NULL if all differ in more than about a third of word's letters. If word has
- * three letters or more, a name that begins with it counts as one letter away. */
+/* Returns the name in names (NULL-terminated, or NULL) that is nearest to word by edit distance,
+ * the first of several, or NULL if all differ in more than about a third of word's letters. If word
+ * has three letters or more, a name that begins with it counts as one letter away. */
 const char *cli_nearest(const char *word, const char *const *names);
 
 /* Writes the end of a message about an unknown word to dst and returns it: "; did you mean

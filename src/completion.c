@@ -131,12 +131,11 @@ static void print_options(const struct cli_option *o)
 /* Returns the option that word names if its value is a separate word, or NULL. */
 static const struct cli_option *find_valued(const struct cli_command *verb, const char *word)
 {
-    for (const struct cli_option *o = verb->options; o && o->name; o++)
-        if (o->type != CLI_FLAG &&
-            ((strncmp(word, "--", 2) == 0 && strcmp(word + 2, o->name) == 0) ||
-             (o->letter && word[0] == '-' && word[1] == o->letter && !word[2])))
-            return o;
-    return NULL;
+    const char *value = NULL;
+    const struct cli_option *o =
+        word[0] == '-' && word[1] ? cli_find_option(verb->options, word, &value) : NULL;
+
+    return o && o->type != CLI_FLAG && !value ? o : NULL;
 }
 
 /* Prints the verbs, of those of two words the first word. If `first` is given, prints only the
@@ -158,18 +157,6 @@ static bool print_verbs(const struct cli_program *p, const char *first)
         last = (*c)->name;
     }
     return any;
-}
-
-static const struct cli_command *find_verb(const struct cli_program *p, const char *first,
-                                           const char *second)
-{
-    for (const struct cli_command *const *c = p->commands; *c; c++) {
-        size_t n = strcspn((*c)->name, " ");
-        if (strlen(first) == n && strncmp((*c)->name, first, n) == 0 &&
-            (!(*c)->name[n] || (second && strcmp((*c)->name + n + 1, second) == 0)))
-            return *c;
-    }
-    return NULL;
 }
 
 void completion_print_words(const struct cli_program *program, int nwords, char **words)
@@ -195,7 +182,8 @@ void completion_print_words(const struct cli_program *program, int nwords, char 
     }
     if (n == 1 && print_verbs(program, words[0]))
         return;
-    c.verb = find_verb(program, words[0], n > 1 ? words[1] : NULL);
+    for (const struct cli_command *const *v = program->commands; *v && !c.verb; v++)
+        c.verb = cli_match_verb(*v, n, words) ? *v : NULL;
     if (!c.verb)
         return;
     valued = find_valued(c.verb, previous);

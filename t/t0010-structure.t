@@ -111,13 +111,13 @@ mpi\.h trainer/comm/(comm_mpi\.c|test/)
 nccl\.h trainer/comm/nccl_library\.c
 (cuda|cudnn|cublas).* trainer/backends/cuda/
 jansson\.h launcher/
-nettle/.* src/format/
+nettle/.* (src/format/|trainer/comm/rendezvous/channel\.c)
 pcre2\.h launcher/collect/log/log_pattern\.c
 yaml\.h src/format/document\.c
 cjson/.* trainer/
 png\.h trainer/data/image/png_file\.c
 tiffio\.h trainer/data/image/(tiff_file\.c|test/)
-jpeglib\.h trainer/data/image/(jpeg_file\.c|test/)
+(jpeglib|jerror)\.h trainer/data/image/(jpeg_file\.c|test/)
 zlib\.h trainer/data/
 omp\.h trainer/(backends/|network/network\.c|data/set/candidates\.c|ops/test/)'
 

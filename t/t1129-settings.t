@@ -26,7 +26,7 @@ is "$(json run/record.jsonl 'd["lr"], d["epochs"], d["augment"]["hflip"], d["aug
     "(0.1, 3, True, 0, 0)" "the training uses the old values, and its record has all settings"
 sed 's/"lr": /"lrr": /' s/runs/unet-g01-s1/run.json >slip.json
 exits 3 "a key that never existed is refused" unet-train train --run slip.json --out no
-like "$ERR" "train.lrr: unknown key; did you mean 'lr'" "the error names the nearest key"
+like "$ERR" "unknown key 'train.lrr'; did you mean 'train.lr'" "the error names the nearest key"
 
 # ---- keys that are gone: old.study.yaml and old.run.json have them with their presets
 run=s/runs/unet-g01-s1/run.json

@@ -79,7 +79,7 @@ fi
 sed 's/"epochs"/"sharpness": 3, "epochs"/' study/runs/unet-g01-s1/run.json >run.json
 broken run.json
 exits 3 "a setting of a later unetctl" unet-train train --run run.json --out other
-like "$ERR" 'train.sharpness: unknown key; .*unet-train 99.1' "is named, with the trainer's version"
+like "$ERR" "unknown key 'train.sharpness'.*unet-train 99.1" "is named, with the trainer's version"
 
 # ---- a checkpoint of another plan of the network
 cat >other.yaml <<'END'

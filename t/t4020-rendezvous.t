@@ -92,12 +92,12 @@ while True:
             sys.exit("rank 0 does not listen")
         time.sleep(0.05)
 answer = s.recv(40, socket.MSG_WAITALL)
-s.sendall(b"unrdvz02" + bytes(32) + struct.pack("=iI", 1, 208) + bytes(208 + 32))
+s.sendall(b"unrdvz03" + bytes(32) + struct.pack("=iI", 1, 208) + bytes(208 + 16))
 while part := s.recv(4096):
     answer += part
 print(len(answer), answer[:8].decode(), answer[40:].hex())
 EOF
-is "$(python3 stranger.py $port)" "44 unrdvz02 00000000" \
+is "$(python3 stranger.py $port)" "44 unrdvz03 00000000" \
     "a stranger that calls itself rank 1 gets a refusal and nothing else"
 rank 1 strange && rank 2 strange
 wait

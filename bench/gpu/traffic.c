@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Counts operations and bytes of a training step in bfloat16 by layer, in the graphs that the CUDA
- * backend would run. No GPU is needed, and nothing is computed. Three variants are counted:
+/* Counts operations and bytes of a training step in bfloat16, in the graphs that the CUDA backend
+ * would run. No GPU is needed, and nothing is computed. Three variants are counted:
  *
  *   unfused   each op reads its inputs and writes its results; batch norm reads twice, for its sums
  *             and to apply them
@@ -8,10 +8,9 @@
  *   fused     with everything that mma_tile.h can do in a convolution's prologue and epilogue: norms
  *             and ReLUs need no pass of their own, and both gradients of a convolution share one
  *
- *     make bench/gpu/traffic && bench/gpu/traffic [BASE HEIGHT WIDTH BATCH [GB/s TFLOP/s]]
+ *     make bench/gpu/traffic && bench/gpu/traffic [BASE HEIGHT WIDTH BATCH]
  *
- * The preset is 8 768 1024 16 4300 790: the reference network, and the copy rate and bfloat16
- * matrix rate of an H200.
+ * The preset is 8 768 1024 16, the reference network.
  *
  *     bench/gpu/traffic BASE HEIGHT WIDTH BATCH f32|bf16
  *
@@ -28,19 +27,6 @@
 #include "trainer/passes/fuse.h"
 #include "trainer/passes/precision.h"
 
-#define MAX_LAYERS 64
-
-enum way { UNFUSED, NOW, FUSED, NWAYS, CUDNN };
-
-struct layer {
-    char name[TENSOR_NAME_SIZE];
-    int64_t height, width, in, out; /* of a convolution */
-    double flop, bytes[NWAYS];
-};
-
-static struct layer layers[MAX_LAYERS];
-static size_t nlayers;
-
 static bool is_conv(const struct op_kind *kind)
 {
     return strstr(kind->name, "conv") != NULL;
@@ -54,55 +40,6 @@ static bool is_norm(const struct op_kind *kind)
 static bool is_norm_grad(const struct op_kind *kind)
 {
     return kind == &batch_norm_grad_kind;
-}
-
-/* Returns the name of a parameter of the op, or of a parameter whose gradient it computes, weights
- * first. The layer's name precedes the last point. */
-static const char *parameter_of(const struct op *op)
-{
-    const struct tensor *found = NULL;
-
-    for (int i = 0; i < op->kind->nin + op->kind->nout; i++) {
-        const struct tensor *t = i < op->kind->nin ? op->in[i] : op->out[i - op->kind->nin];
-
-        if (t && (t->place == TENSOR_VALUE || t->place == TENSOR_GRAD) &&
-            (!found || (found->shape.ndim < 4 && t->shape.ndim == 4)))
-            found = t;
-    }
-    return found ? found->name : NULL;
-}
-
-/* Sets name to the op's layer. A batch norm counts for its convolution: enc1.bn2 for enc1.conv2. */
-static void name_layer(const struct op *op, char *name)
-{
-    const char *parameter = parameter_of(op);
-
-    snprintf(name, TENSOR_NAME_SIZE, "%s", parameter ? parameter : op->kind->is_loss ? "loss" : "");
-    char *end = strstr(name, ".weight"), *norm = strstr(name, ".bn");
-    if (end)
-        *end = 0;
-    if (norm) {
-        char number[8];
-
-        snprintf(number, sizeof number, "%s", norm + 3);
-        snprintf(norm, TENSOR_NAME_SIZE - (size_t)(norm - name), ".conv%s", number);
-    }
-    if (!*name)
-        snprintf(name, TENSOR_NAME_SIZE, "%s", strstr(op->kind->name, "pool") ? "pooling" :
-                 strstr(op->kind->name, "concat") ? "concat" : "relu, add");
-}
-
-static struct layer *find_layer(const char *name)
-{
-    for (size_t i = 0; i < nlayers; i++)
-        if (strcmp(layers[i].name, name) == 0)
-            return &layers[i];
-    if (nlayers == MAX_LAYERS) {
-        fprintf(stderr, "traffic: more than %d layers\n", MAX_LAYERS);
-        exit(1);
-    }
-    snprintf(layers[nlayers].name, sizeof layers->name, "%s", name);
-    return &layers[nlayers++];
 }
 
 /* Counts every number once for each time that it is read from or written to memory. */
@@ -119,7 +56,8 @@ static double bytes_now(const struct op *op)
     return bytes;
 }
 
-/* Whether t is the gradient that a norm passes on. Its reader then reads what the norm read. */
+/* Returns whether t is the gradient that a norm passes on. Its reader then reads what the norm
+ * read. */
 static bool is_of_norm(const struct graph *g, const struct tensor *t)
 {
     for (size_t i = 0; i < g->nops; i++)
@@ -143,28 +81,19 @@ static double bytes_fused(const struct graph *g, const struct op *op)
     return bytes;
 }
 
-static void count_ops(const struct graph *g, enum way way)
+static void print_counts(const struct graph *g, bool fused)
 {
+    double flop = 0, now = 0, most = 0;
+
     for (size_t i = 0; i < g->nops; i++) {
-        const struct op *op = g->ops[i];
-        char name[TENSOR_NAME_SIZE];
-
-        name_layer(op, name);
-        struct layer *layer = find_layer(name);
-        layer->bytes[way] += way == FUSED ? bytes_fused(g, op) : bytes_now(op);
-        if (way != NOW)
-            continue;
-        layer->flop += profile_flop(op);
-        if (i < g->nforward && is_conv(op->kind)) {
-            const struct tensor *y = op->out[0];
-
-            layer->height = y->shape.dim[DIM_H];
-            layer->width = y->shape.dim[DIM_W];
-            layer->in = op->in[0]->shape.dim[DIM_C] +
-                        (op->in[OP_SECOND] ? op->in[OP_SECOND]->shape.dim[DIM_C] : 0);
-            layer->out = y->shape.dim[DIM_C];
-        }
+        flop += profile_flop(g->ops[i]);
+        now += bytes_now(g->ops[i]);
+        most += bytes_fused(g, g->ops[i]);
     }
+    if (fused)
+        printf("now      %.1f GFLOP, %.0f MB\nfused    %.0f MB\n", flop * 1e-9, now * 1e-6, most * 1e-6);
+    else
+        printf("unfused  %.1f GFLOP, %.0f MB\n", flop * 1e-9, now * 1e-6);
 }
 
 static bool is_cudnn(const struct kernel *kernel)
@@ -190,86 +119,46 @@ static void print_cudnn(const struct graph *g)
     }
 }
 
-static void count_graph(const struct network_config *config, int batch, bool fuse, enum way way)
+static struct graph *build_graph(const struct network_config *config, int batch, bool fuse,
+                                 struct err *e)
 {
-    const struct backend *cuda = backend_find("cuda");
-    struct err e;
-    struct graph *g = graph_create(true, &e);
+    struct graph *g = graph_create(true, e);
 
-    if (!g || model_build(model_find("unet"), g, config, batch, &e) < 0 || graph_backward(g, &e) < 0) {
-        fprintf(stderr, "traffic: %s\n", e.text);
-        exit(1);
-    }
+    if (!g || !model_open("unet", e) || model_build(model_find("unet"), g, config, batch, e) < 0 ||
+        graph_backward(g, e) < 0)
+        return NULL;
     precision_mark(g, config->dtype);
-    if (fuse && fuse_graph(g, cuda, &e) < 0) {
-        fprintf(stderr, "traffic: %s\n", e.text);
-        exit(1);
-    }
-    if (way == CUDNN)
-        print_cudnn(g);
-    else
-        count_ops(g, way);
-    graph_destroy(g);
-}
-
-static void print_layers(double bytes_per_s, double flop_per_s)
-{
-    struct layer all = {.name = "step"};
-    double sum[NWAYS] = {0};
-
-    printf("| layer | result | channels | GFLOP | its ms | MB unfused | now | fused | ms unfused | now | "
-           "fused |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
-    for (size_t i = 0; i <= nlayers; i++) {
-        const struct layer *l = i < nlayers ? &layers[i] : &all;
-        char result[64] = "", channels[64] = "";
-
-        if (l->out) {
-            snprintf(result, sizeof result, "%dx%d", (int)l->height, (int)l->width);
-            snprintf(channels, sizeof channels, "%d to %d", (int)l->in, (int)l->out);
-        }
-        printf("| %s | %s | %s | %.1f | %.3f |", l->name, result, channels, l->flop * 1e-9,
-               1e3 * l->flop / flop_per_s);
-        for (enum way w = UNFUSED; w < NWAYS; w++)
-            printf(" %.0f |", l->bytes[w] * 1e-6);
-        for (enum way w = UNFUSED; w < NWAYS; w++) {
-            double ms = 1e3 * fmax(l->bytes[w] / bytes_per_s, l->flop / flop_per_s);
-
-            printf(" %.3f |", i < nlayers ? ms : sum[w]);
-            sum[w] += ms;
-            all.bytes[w] += l->bytes[w];
-        }
-        all.flop += l->flop;
-        putchar('\n');
-    }
+    return fuse && fuse_graph(g, backend_find("cuda"), e) < 0 ? NULL : g;
 }
 
 int main(int argc, char **argv)
 {
-    double numbers[] = {8, 768, 1024, 16, 4300, 790};
+    int numbers[] = {8, 768, 1024, 16};
 
     setenv("UNET_CUDA_KERNELS", "untried", 1);
-    for (int i = 1; i < argc && i <= 6; i++)
-        numbers[i - 1] = atof(argv[i]);
-    struct network_config config = {.model = "unet", .backend = "cuda", .base = (int)numbers[0],
+    for (int i = 1; i < argc && i <= 4; i++)
+        numbers[i - 1] = atoi(argv[i]);
+    struct network_config config = {.model = "unet", .backend = "cuda", .base = numbers[0],
                                     .depth = 4, .channels = 1, .classes = 1, .seed = 1,
-                                    .height = (int)numbers[1], .width = (int)numbers[2],
+                                    .height = numbers[1], .width = numbers[2],
                                     .batch_norm = BATCH_NORM_LOCAL, .threads = 1,
                                     .dtype = DTYPE_BF16};
     struct err e;
 
-    if (!model_open("unet", &e)) {
-        fprintf(stderr, "traffic: %s\n", e.text);
-        return 1;
+    if (argc == 6 && strcmp(argv[5], "f32") == 0)
+        config.dtype = DTYPE_F32;
+    for (int fused = argc == 6; fused <= 1; fused++) {
+        struct graph *g = build_graph(&config, numbers[3], fused, &e);
+
+        if (!g) {
+            fprintf(stderr, "traffic: %s\n", e.text);
+            return 1;
+        }
+        if (argc == 6)
+            print_cudnn(g);
+        else
+            print_counts(g, fused);
+        graph_destroy(g);
     }
-    if (argc == 6) {
-        config.dtype = strcmp(argv[5], "f32") == 0 ? DTYPE_F32 : DTYPE_BF16;
-        count_graph(&config, (int)numbers[3], true, CUDNN);
-        return 0;
-    }
-    /* first, because it determines order and channels */
-    count_graph(&config, (int)numbers[3], true, NOW);
-    count_graph(&config, (int)numbers[3], true, FUSED);
-    count_graph(&config, (int)numbers[3], false, UNFUSED);
-    print_layers(numbers[4] * 1e9, numbers[5] * 1e12);
     return 0;
 }

@@ -25,32 +25,27 @@ static const struct cli_option options[] = {
 static int print_runs(struct err *e)
 {
     struct study study;
-    char **ids;
-    size_t count;
+    struct setting_lines ids;
     int rc;
 
     if (study_open(&study, study_dir, NULL, 0, e))
         return -1;
-    rc = run_dir_list(study.dir, &ids, &count, e);
-    if (rc == 0) {
-        for (size_t i = 0; i < count; i++)
-            puts(ids[i]);
-        run_dir_list_destroy(ids, count);
-    }
+    rc = run_dir_list(study.dir, &ids, e);
+    for (size_t i = 0; rc == 0 && i < ids.count; i++)
+        puts(ids.lines[i]);
+    setting_clear_lines(&ids);
     study_close(&study);
     return rc;
 }
 
 static int print_sites(struct err *e)
 {
-    char *names[SITE_NAMES_MAX + 1];
-    size_t n;
-    int rc = site_names(names, &n, e);
+    struct setting_lines names;
+    int rc = site_names(&names, e);
 
-    for (size_t i = 0; i < n; i++) {
-        puts(names[i]);
-        free(names[i]);
-    }
+    for (size_t i = 0; i < names.count; i++)
+        puts(names.lines[i]);
+    setting_clear_lines(&names);
     return rc;
 }
 

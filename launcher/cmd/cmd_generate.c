@@ -30,14 +30,13 @@ static const struct cli_option options[] = {
  * before the images exist. */
 static int make_split(const struct workspace *w, struct err *e)
 {
-    struct data_place place = data_look_place(&w->study);
     struct data_look look;
     struct err ignored;
 
     if (data_split_make(w, e) == 0)
         return 0;
     if (access(w->study.data.dir, F_OK) == 0 &&
-        (data_look_count(&place, &look, &ignored) || look.images))
+        (data_look_count(&w->study, &look, &ignored) || look.images))
         return err_prefix(e, "cannot make %s/split.json, which the runs read", w->study.dir);
     log_warn("cannot make %s/split.json, which the runs read: %s; run 'unetctl generate' again "
              "before you submit a run by hand", w->study.dir, e->text);

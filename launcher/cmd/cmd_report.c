@@ -29,9 +29,10 @@
 #include "src/cluster/range.h"
 #include "src/log.h"
 
-static bool as_text, as_rules, as_paragraph, keep_remainder;
-static long train_images, batch_per_gpu, one_epoch, base;
-static double watts, flop, deadline_s, target_iou = NAN, target_loss = NAN;
+static bool as_text, as_rules, as_paragraph;
+static struct analysis_options analysis = ANALYSIS_OPTIONS_INIT;
+static long base;
+static double flop;
 static struct workspace_args args;
 static struct cli_list logs_dirs, requests;
 static struct log_form_args form_args;
@@ -59,24 +60,26 @@ static const struct cli_option options[] = {
      "compute speed-ups over N GPUs, without smaller runs (default: 1)", &base, 1,
      SETTINGS_GPUS_MAX},
     {"deadline", 0, CLI_DOUBLE, "SECONDS", "say which number of GPUs trains within this time",
-     &deadline_s, 0, 1e9},
+     &analysis.deadline_s, 0, 1e9},
     {"target-iou", 0, CLI_DOUBLE, "X",
-     "measure the time to this IoU or other quality (default: what all reach)", &target_iou,
-     -1e300, 1e300},
+     "measure the time to this IoU or other quality (default: what all reach)",
+     &analysis.score_target, -1e300, 1e300},
     {"reach", 0, CLI_STRING, "X,X..",
      "list the times to these qualities (default: 0.1 ... 0.9)", &reach, 0, 0},
     {"target-loss", 0, CLI_DOUBLE, "X",
-     "measure the time to this training loss (default: what all reach)", &target_loss, 0, 1e9},
+     "measure the time to this training loss (default: what all reach)",
+     &analysis.loss_target, 0, 1e9},
     {"train-images", 0, CLI_INT, "N",
-     "assume N images per epoch, with repeats, where logs do not say", &train_images, 1,
-     1000000000},
+     "assume N images per epoch, with repeats, where logs do not say",
+     &analysis.facts.train_images, 1, 1000000000},
     {"batch-per-gpu", 0, CLI_INT, "N", "assume N images per GPU and step where logs do not say",
-     &batch_per_gpu, 1, 1000000},
+     &analysis.facts.batch_per_gpu, 1, 1000000},
     {"epoch", 0, CLI_INT, "K",
-     "compare epoch K, from 0, as the reference's notebooks do (1)", &one_epoch, 1,
-     1000000},
+     "compare epoch K, from 0, as the reference's notebooks do (1)",
+     &analysis.facts.epoch, 1, 1000000},
     {"keep-remainder", 0, CLI_FLAG, NULL,
-     "with --train-images: count the incomplete last batch as trained", &keep_remainder, 0, 0},
+     "with --train-images: count the incomplete last batch as trained",
+     &analysis.facts.keep_remainder, 0, 0},
     {"predict", 0, CLI_STRING, "LIST",
      "predict these numbers of GPUs from measured steps and links", &predict, 0, 0},
     {"links", 0, CLI_STRING, "A,B",
@@ -90,7 +93,7 @@ static const struct cli_option options[] = {
      "--predict: sums of synchronised batch norm per step (0)", &norm_sums, 0,
      1000000},
     {"watts", 0, CLI_DOUBLE, "W", "assume W watts per GPU for energy where none was measured",
-     &watts, 0, 100000},
+     &analysis.facts.watts_per_gpu, 0, 100000},
     {"proposal", 0, CLI_STRING, "DIR",
      "write the scaling section of an application to this folder", &proposal, 0, 0},
     {"request", 0, CLI_LIST, "JOBS",
@@ -384,16 +387,6 @@ static int decode_levels(double levels[MAX_LEVELS], struct err *e)
                         "report: --reach: more than %d numbers are given", MAX_LEVELS) : n;
 }
 
-static struct analysis_options decide_options(const double *levels, int nlevels)
-{
-    return (struct analysis_options){
-        .facts = {.train_images = train_images, .batch_per_gpu = batch_per_gpu,
-                  .keep_remainder = keep_remainder, .watts_per_gpu = watts,
-                  .epoch = one_epoch, .base = (int)base},
-        .deadline_s = deadline_s, .score_target = target_iou, .loss_target = target_loss,
-        .levels = levels, .nlevels = (size_t)nlevels};
-}
-
 /* Replaces the links that were measured in the only source. */
 static void set_measured(const struct input *in, struct prediction_network *n)
 {
@@ -510,7 +503,9 @@ static int cmd_report_run(int noperands, char **operands, int nrest, char **rest
 
     if (nlevels < 0)
         return -1;
-    struct analysis_options analysis = decide_options(levels, nlevels);
+    analysis.facts.base = (int)base;
+    analysis.levels = levels;
+    analysis.nlevels = (size_t)nlevels;
     if ((requests.count && !proposal) || (proposal && predict))
         return err_set(e, ERR_USAGE, proposal ? "report: --proposal has predictions of its own: type "
                        "it without --predict" : "report: --request needs --proposal DIR");

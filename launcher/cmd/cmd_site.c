@@ -53,16 +53,13 @@ static int list_site(const char *name, json_t *sites, struct err *e)
 
 static int list_sites(struct err *e)
 {
-    char *names[SITE_NAMES_MAX + 1];
+    struct setting_lines names;
     json_t *sites = json_array();
-    size_t n;
-    int rc = site_names(names, &n, e);
+    int rc = site_names(&names, e);
 
-    for (size_t i = 0; i < n; i++) {
-        if (rc == 0)
-            rc = list_site(names[i], sites, e);
-        free(names[i]);
-    }
+    for (size_t i = 0; rc == 0 && i < names.count; i++)
+        rc = list_site(names.lines[i], sites, e);
+    setting_clear_lines(&names);
     json_t *root = json_pack("{s:i, s:o}", "schema", 1, "sites", sites);
     if (rc == 0 && as_json)
         return jsonio_print(root, 15, "the sites", e);

@@ -9,7 +9,6 @@
 #include "launcher/study/engine.h"
 #include "launcher/study/run_plan.h"
 #include "launcher/study/setting_json.h"
-#include "launcher/study/study.h"
 
 /* Adds a text. Paths in the study's folder are written relative to it, so that they stay equal
  * when the study is moved. */

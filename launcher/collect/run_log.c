@@ -5,9 +5,6 @@
 #include <dirent.h>
 #include <fnmatch.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "launcher/collect/log/log_file.h"

@@ -7,13 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/host/jsonio.h"
 #include "launcher/host/path.h"
 #include "src/buf.h"
-#include "src/format/schema.h"
 #include "src/mem.h"
 #include "src/plural.h"
 #include "src/stat.h"
 
+#define MAX_FILE ((size_t)64 << 20)
 #define SLOW 0.5 /* of the median */
 #define MOST_NAMED 8 /* links */
 
@@ -63,19 +64,12 @@ static bool is_whole(const json_t *measured)
 json_t *bandwidth_read(const char *dir, struct err *e)
 {
     char path[PATH_MAX];
-    json_error_t why;
-    json_t *root = json_load_file(path_format(path, "%s/" BANDWIDTH_FILE, dir), 0, &why);
+    json_t *root = jsonio_read(path_format(path, "%s/" BANDWIDTH_FILE, dir), MAX_FILE, e);
 
-    if (!root) {
-        err_set(e, ERR_DATA, "%s: %s", path, why.text);
-        return NULL;
-    }
-    if (schema_check(json_number_value(json_object_get(root, "schema")), ERR_DATA, e) == 0) {
-        if (is_whole(root))
-            return root;
-        err_set(e, ERR_DATA, "it is damaged; 'unetctl doctor --bandwidth --gpus N' measures again");
-    }
-    err_prefix(e, "%s", path);
+    if (!root || is_whole(root))
+        return root;
+    err_set(e, ERR_DATA, "%s: it is damaged; 'unetctl doctor --bandwidth --gpus N' measures again",
+            path);
     json_decref(root);
     return NULL;
 }

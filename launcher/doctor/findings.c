@@ -3,11 +3,11 @@
 #include "launcher/doctor/findings.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "launcher/host/jsonio.h"
 #include "src/control.h"
 
 static const char *const level_names[] = {"ok", "warning", "error"};
@@ -54,21 +54,17 @@ size_t findings_count(const struct findings *f, enum finding_level level)
 
 static int print_findings_json(const struct findings *f, struct err *e)
 {
-    json_t *list = json_array(), *root;
-    int rc;
+    json_t *list = json_array();
 
     for (size_t i = 0; i < f->count; i++)
         json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "check", f->list[i].check,
                                               "level",
                                               level_names[f->list[i].level], "text",
                                               f->list[i].text, "remedy", f->list[i].remedy));
-    root = json_pack("{s:i, s:i, s:i, s:o}", "schema", 1, "errors",
-                     (int)findings_count(f, FINDING_ERROR), "warnings",
-                     (int)findings_count(f, FINDING_WARNING), "findings", list);
-    rc = root ? json_dumpf(root, stdout, JSON_INDENT(2)) : -1;
-    putchar('\n');
-    json_decref(root);
-    return rc ? err_set(e, ERR_INTERNAL, "the findings cannot be written as JSON") : 0;
+    return jsonio_print(json_pack("{s:i, s:i, s:i, s:o}", "schema", 1, "errors",
+                                  (int)findings_count(f, FINDING_ERROR), "warnings",
+                                  (int)findings_count(f, FINDING_WARNING), "findings", list),
+                        15, "the findings", e);
 }
 
 int findings_print(const struct findings *f, bool as_json, struct err *e)

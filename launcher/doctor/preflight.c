@@ -72,7 +72,6 @@ static void check_host(struct findings *f)
 
 static void check_data(const struct workspace *w, struct findings *f)
 {
-    struct data_place place = data_look_place(&w->study);
     struct data_look look;
     char split[PATH_MAX];
     struct err e;
@@ -80,7 +79,7 @@ static void check_data(const struct workspace *w, struct findings *f)
     if (!study_has_images(&w->study))
         return;
     snprintf(split, sizeof split, "%s/split.json", w->study.dir);
-    bool refused = data_look_count(&place, &look, &e) != 0;
+    bool refused = data_look_count(&w->study, &look, &e) != 0;
     /* Which folder holds the masks is decided once the split is made. */
     if (refused && e.code == ERR_CONFIG && access(split, F_OK) == 0)
         return;

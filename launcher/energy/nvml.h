@@ -5,7 +5,6 @@
 #define UNETCTL_LAUNCHER_ENERGY_NVML_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #define NVML_ID_SIZE 96
 

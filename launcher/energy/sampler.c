@@ -98,15 +98,11 @@ static void add_gpus(struct sampler *s, int most)
 /* Reads FOLDER/NAME of RAPL, in J. Returns NaN if it cannot be read. */
 static double read_rapl(const char *folder, const char *name)
 {
-    char path[PATH_MAX];
-    FILE *f = fopen(path_format(path, "%s/%s", folder, name), "r");
-    double uj = NAN;
+    char path[PATH_MAX], line[32];
+    double uj;
 
-    if (f && fscanf(f, "%lf", &uj) != 1)
-        uj = NAN;
-    if (f)
-        fclose(f);
-    return uj / 1e6;
+    path_read_line(path_format(path, "%s/%s", folder, name), line, sizeof line);
+    return sscanf(line, "%lf", &uj) == 1 ? uj / 1e6 : NAN;
 }
 
 /* Adds the CPU packages that RAPL measures. Returns how many there are, readable or not. */
@@ -120,11 +116,8 @@ static size_t add_packages(struct sampler *s)
     path_format(pattern, "%s/intel-rapl:*", root ? root : "/sys/class/powercap");
     glob(pattern, 0, NULL, &found);
     for (size_t i = 0; i < found.gl_pathc && s->ndevices < MOST_DEVICES; i++) {
-        FILE *f = fopen(path_format(path, "%s/name", found.gl_pathv[i]), "r");
-        bool package = f && fscanf(f, "%31s", name) == 1 && strncmp(name, "package", 7) == 0;
-        if (f)
-            fclose(f);
-        if (!package || strchr(strrchr(found.gl_pathv[i], '/'), ':') !=
+        path_read_line(path_format(path, "%s/name", found.gl_pathv[i]), name, sizeof name);
+        if (strncmp(name, "package", 7) != 0 || strchr(strrchr(found.gl_pathv[i], '/'), ':') !=
                             strrchr(found.gl_pathv[i], ':'))
             continue;
         struct device *d = &s->devices[s->ndevices];

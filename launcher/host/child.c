@@ -2,6 +2,7 @@
 #include "config.h"
 #include "launcher/host/child.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -174,6 +175,7 @@ int child_run(const struct child *c, struct child_end *dst, struct err *e)
     int reason = errno;
     if (ends[1] >= 0)
         close(ends[1]);
+    dst->pid = pid;
     if (pid > 0)
         read_streams(c, pid, ends[0], file, dst);
     if (ends[0] >= 0)
@@ -190,4 +192,12 @@ void child_destroy(struct child_end *end)
 {
     buf_destroy(&end->out);
     buf_destroy(&end->err);
+}
+
+char *child_last_line(char *text)
+{
+    for (size_t n = strlen(text); n > 0 && isspace((unsigned char)text[n - 1]);)
+        text[--n] = 0;
+    char *newline = strrchr(text, '\n');
+    return newline ? newline + 1 : text;
 }

@@ -29,6 +29,7 @@ struct child {
 };
 
 struct child_end {
+    pid_t pid;
     struct buf out, err; /* what was read, with a NUL */
     int code;            /* the exit code, or 128 + the signal that ended it */
 };
@@ -50,5 +51,9 @@ bool child_has_ended(pid_t pid, int *code);
  * code is, or -1 as child_start or if memory ran out. child_destroy in either case. */
 int child_run(const struct child *c, struct child_end *dst, struct err *e);
 void child_destroy(struct child_end *end);
+
+/* Returns the last line of what a program printed, without blank lines after it, or "". Changes
+ * text, into which the result points. */
+char *child_last_line(char *text);
 
 #endif

@@ -79,6 +79,17 @@ bool path_has_file(const char *folder, const char *name)
     return access(path_format(path, "%s/%s", folder, name), F_OK) == 0;
 }
 
+bool path_read_line(const char *path, char *dst, size_t size)
+{
+    FILE *f = fopen(path, "re");
+    bool has = f && fgets(dst, (int)size, f);
+
+    if (f)
+        fclose(f);
+    dst[has ? strcspn(dst, "\n") : 0] = 0;
+    return has;
+}
+
 int path_lock_folder(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

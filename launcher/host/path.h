@@ -6,6 +6,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "src/err.h"
 
@@ -21,6 +22,10 @@ char *path_expand(const char *text, struct err *e);
 
 /* Returns whether the folder has a file of this name. */
 bool path_has_file(const char *folder, const char *name);
+
+/* Reads the first line of a file, without its newline and as far as it fits. Returns false, and
+ * sets dst to "", if the file cannot be read or is empty. */
+bool path_read_line(const char *path, char *dst, size_t size);
 
 /* Locks a folder: waits until no other unetctl writes into it, and keeps others out until
  * path_unlock_folder. Returns the lock, or -1 if the file system does not support locks or the

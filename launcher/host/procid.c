@@ -9,6 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "launcher/host/path.h"
+
+#define BOOT_ID "/proc/sys/kernel/random/boot_id"
+
 struct stat_line {
     char state;
     int session;
@@ -36,18 +40,6 @@ static int read_stat(pid_t pid, struct stat_line *dst)
     return dst->state == 'Z' || dst->state == 'X' ? -1 : 0;
 }
 
-static void read_boot(char *dst, size_t size)
-{
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-
-    dst[0] = 0;
-    if (!f)
-        return;
-    if (fgets(dst, (int)size, f))
-        dst[strcspn(dst, "\n")] = 0;
-    fclose(f);
-}
-
 int procid_get(pid_t pid, struct procid *dst)
 {
     struct stat_line line;
@@ -56,7 +48,7 @@ int procid_get(pid_t pid, struct procid *dst)
         return -1;
     dst->pid = pid;
     dst->start = line.start;
-    read_boot(dst->boot, sizeof dst->boot);
+    path_read_line(BOOT_ID, dst->boot, sizeof dst->boot);
     return 0;
 }
 
@@ -72,7 +64,7 @@ bool procid_is_boot(const struct procid *id)
 {
     char boot[sizeof id->boot];
 
-    read_boot(boot, sizeof boot);
+    path_read_line(BOOT_ID, boot, sizeof boot);
     return strcmp(boot, id->boot) == 0;
 }
 

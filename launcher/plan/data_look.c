@@ -297,14 +297,11 @@ static int look_at_data(const struct data_place *place, bool with_sample, struct
     return look_at_faults(dir, with_sample, dst, e);
 }
 
-struct data_place data_look_place(const struct study *s)
+int data_look_count(const struct study *s, struct data_look *dst, struct err *e)
 {
-    return (struct data_place){s->data.dir, s->data.images, s->data.masks};
-}
+    const struct data_place place = {s->data.dir, s->data.images, s->data.masks};
 
-int data_look_count(const struct data_place *place, struct data_look *dst, struct err *e)
-{
-    return look_at_data(place, false, dst, e);
+    return look_at_data(&place, false, dst, e);
 }
 
 int data_look_sample(const struct data_place *place, struct data_look *dst, struct err *e)

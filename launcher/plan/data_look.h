@@ -43,13 +43,12 @@ struct data_look {
 struct data_place {
     const char *dir, *images, *masks;
 };
-struct data_place data_look_place(const struct study *s);
 
-/* Counts DIR/images and DIR/masks, or what unet-train finds in another layout, and examines some
- * masks. Returns 0, or -1 with unet-train's error (ERR_DATA if the layout is unknown, ERR_CONFIG if
- * several folders may hold the masks). If only
- * files in images/ and masks/ are at fault, it returns 0, and trouble has that error. */
-int data_look_count(const struct data_place *place, struct data_look *dst, struct err *e);
+/* Counts DIR/images and DIR/masks of a study, or what unet-train finds in another layout, and
+ * examines some masks. Returns 0, or -1 with unet-train's error (ERR_DATA if the layout is
+ * unknown, ERR_CONFIG if several folders may hold the masks). If only files in images/ and masks/
+ * are at fault, it returns 0, and trouble has that error. */
+int data_look_count(const struct study *s, struct data_look *dst, struct err *e);
 
 /* Does the same with more masks, and reads a sample of the images also where trouble is set;
  * unreadable ones are only counted. Warnings of unet-train are logged. */

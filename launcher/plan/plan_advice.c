@@ -32,12 +32,11 @@ static void add_advice(struct plan_advice *dst, const char *fmt, ...)
  * estimate. Adds advice about faults of the data. */
 static void count_images(const struct study *s, struct plan_advice *dst)
 {
-    struct data_place place = data_look_place(s);
     struct data_look look;
     struct err e;
     json_t *root;
 
-    bool looked = data_look_count(&place, &look, &e) == 0;
+    bool looked = data_look_count(s, &look, &e) == 0;
     if (looked && data_look_complaint(&look, s))
         add_advice(dst, "%s: %s", s->data.dir, data_look_complaint(&look, s));
     if (data_split_read(s, &root, &e)) {

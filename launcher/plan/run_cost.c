@@ -8,7 +8,6 @@
 
 #include "launcher/host/path.h"
 #include "launcher/stage/stage_list.h"
-#include "src/cluster/range.h"
 
 #define BLOCK 4096
 #define PROGRESS_S 2       /* interval of progress lines in record.jsonl, in seconds */

@@ -22,14 +22,12 @@
 
 const char *ssh_line(char *printed, bool last)
 {
-    size_t n = strlen(printed);
+    char *line = child_last_line(printed);
 
-    while (n && isspace((unsigned char)printed[n - 1]))
-        printed[--n] = 0;
-    char *newline = last ? strrchr(printed, '\n') : NULL;
-    printed = newline ? newline + 1 : printed;
-    printed[strcspn(printed, "\n")] = 0;
-    return control_blank(printed);
+    if (!last)
+        line = printed;
+    line[strcspn(line, "\n")] = 0;
+    return control_blank(line);
 }
 
 int ssh_refuse(const struct ssh *c, char *printed, struct err *e)

@@ -4,9 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "launcher/collect/results/curve.h"
 #include "launcher/host/path.h"

@@ -2,24 +2,18 @@
 #include "config.h"
 #include "launcher/rounds/rounds_file.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "launcher/host/jsonio.h"
-#include "src/atomicfile.h"
+#include "launcher/host/path.h"
 #include "src/clock.h"
 #include "src/mem.h"
 #include "src/plural.h"
 
+#define ROUNDS_FILE "rounds.json"
 #define FILE_MAX ((size_t)16 << 20)
-
-static void find_file(const struct ledger *l, char dst[PATH_MAX])
-{
-    snprintf(dst, PATH_MAX, "%s/rounds.json", l->dir);
-}
 
 void rounds_file_destroy(struct rounds_record *r)
 {
@@ -112,10 +106,9 @@ int rounds_file_read(const struct ledger *l, struct rounds_record *dst, struct e
     char file[PATH_MAX];
 
     *dst = (struct rounds_record){0};
-    find_file(l, file);
-    if (access(file, F_OK) != 0)
+    if (!path_has_file(l->dir, ROUNDS_FILE))
         return 0;
-    json_t *o = jsonio_read(file, FILE_MAX, e);
+    json_t *o = jsonio_read(path_format(file, "%s/" ROUNDS_FILE, l->dir), FILE_MAX, e);
     int rc = o ? decode(o, file, dst, e) : -1;
     json_decref(o);
     if (rc)
@@ -141,7 +134,6 @@ static json_t *encode_round(const struct rounds_record *r, size_t i)
 
 int rounds_file_write(const struct ledger *l, const struct rounds_record *r, struct err *e)
 {
-    char file[PATH_MAX];
     const struct design_verdict *v = &r->verdict;
     json_t *rounds = json_array();
 
@@ -152,10 +144,7 @@ int rounds_file_write(const struct ledger *l, const struct rounds_record *r, str
                           v->gpu_hours, "design", r->design, "rounds", rounds);
     char *text = o ? json_dumps(o, JSON_INDENT(1) | JSON_REAL_PRECISION(15)) : NULL;
     json_decref(o);
-    find_file(l, file);
-    int rc = text ? atomicfile_write(file, text, strlen(text), 0666, e) : mem_fail(e);
-    free(text);
-    return rc;
+    return path_write(l->dir, ROUNDS_FILE, text, e);
 }
 
 bool rounds_file_describe(const struct ledger *l, char dst[ROUNDS_FILE_TEXT])

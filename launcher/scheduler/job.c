@@ -109,19 +109,10 @@ static const struct option {
 
 #define NICE_BARE 100 /* the value of --nice without a number, in sbatch */
 
-static const char **text_of(const struct job_options *o, const struct option *w)
+/* Returns the member of an option: a bool *, int * or const char **. */
+static void *member_of(const struct job_options *o, const struct option *w)
 {
-    return (const char **)((char *)o + w->offset);
-}
-
-static int *option_number(const struct job_options *o, const struct option *w)
-{
-    return (int *)((char *)o + w->offset);
-}
-
-static bool *flag_of(const struct job_options *o, const struct option *w)
-{
-    return (bool *)((char *)o + w->offset);
+    return (char *)o + w->offset;
 }
 
 /* Returns the number whose digits begin at *text, and advances *text past them. Returns -1 if
@@ -164,20 +155,20 @@ static int set_option(struct job_options *o, const struct option *w, const char 
 
     switch (w->kind) {
     case OURS_FLAG:
-        *flag_of(o, w) = true;
+        *(bool *)member_of(o, w) = true;
         return 0;
     case OURS_TIME:
         minutes = time_limit_decode(value);
         if (minutes < 0)
             return err_set(e, ERR_USAGE, "--time %s is not a time limit; write minutes, H:MM:SS "
                                          "or D-HH:MM", value);
-        *option_number(o, w) = minutes;
+        *(int *)member_of(o, w) = minutes;
         return 0;
     case OURS_NICE:
         nice = strtol(value, &end, 10);
         if (end == value || *end || nice < -2147483645 || nice > 2147483645)
             return err_set(e, ERR_USAGE, "--nice=%s is not a number", value);
-        *option_number(o, w) = (int)nice;
+        *(int *)member_of(o, w) = (int)nice;
         return 0;
     case OURS_MEM:
         if (job_mem_decode(value) < 0)
@@ -196,7 +187,7 @@ static int set_option(struct job_options *o, const struct option *w, const char 
         break;
     default: break;
     }
-    *text_of(o, w) = value;
+    *(const char **)member_of(o, w) = value;
     return 0;
 }
 
@@ -329,7 +320,7 @@ static int take_option(struct job_options *o, const struct option *w, const char
     if (w->kind == OURS_FLAG && value) /* such as --exclusive=user */
         return add_extra(o, given[*i], e);
     if (w->kind == OURS_NICE && !value) {
-        *option_number(o, w) = NICE_BARE;
+        *(int *)member_of(o, w) = NICE_BARE;
         return 0;
     }
     if (w->kind != OURS_FLAG && !value) {
@@ -365,41 +356,30 @@ static void append_word(struct job_words *w, const char *fmt,
                         ...) __attribute__((format(printf, 2, 3)));
 static void append_word(struct job_words *w, const char *fmt, ...)
 {
-    char **grown = realloc(w->words, (w->count + 1) * sizeof *grown);
+    char *word = NULL;
+    struct err ignored;
     va_list ap;
 
-    if (!grown) {
-        w->failed = true;
-        return;
-    }
-    w->words = grown;
     va_start(ap, fmt);
-    if (vasprintf(&grown[w->count], fmt, ap) < 0)
-        w->failed = true;
-    else
-        w->count++;
+    if (vasprintf(&word, fmt, ap) < 0)
+        word = NULL;
+    w->failed |= !word || setting_append_line(&w->list, word, &ignored);
     va_end(ap);
+    free(word);
 }
 
 static void add_word(struct job_words *dst, const struct job_options *o, const struct option *w)
 {
-    switch (w->kind) {
-    case OURS_TEXT:
-    case OURS_MEM:
-        if (*text_of(o, w))
-            append_word(dst, "--%s=%s", w->name, *text_of(o, w));
-        break;
-    case OURS_TIME:
-    case OURS_NICE:
-        if (*option_number(o, w))
-            append_word(dst, "--%s=%d", w->name, *option_number(o, w));
-        break;
-    case OURS_FLAG:
-        if (*flag_of(o, w))
-            append_word(dst, "--%s", w->name);
-        break;
-    default: break;
-    }
+    const void *member = member_of(o, w);
+    const char *text = w->kind == OURS_TEXT || w->kind == OURS_MEM ? *(const char *const *)member
+                                                                    : NULL;
+
+    if (text)
+        append_word(dst, "--%s=%s", w->name, text);
+    else if ((w->kind == OURS_TIME || w->kind == OURS_NICE) && *(const int *)member)
+        append_word(dst, "--%s=%d", w->name, *(const int *)member);
+    else if (w->kind == OURS_FLAG && *(const bool *)member)
+        append_word(dst, "--%s", w->name);
 }
 
 bool job_needs_whole_nodes(const struct job *job)
@@ -477,14 +457,6 @@ void job_words_fill(const struct job *job, struct job_words *dst)
         append_word(dst, "%s", job->options.extra[i]);
 }
 
-void job_words_destroy(struct job_words *w)
-{
-    for (size_t i = 0; i < w->count; i++)
-        free(w->words[i]);
-    free(w->words);
-    *w = (struct job_words){0};
-}
-
 /* Adds a word to an #SBATCH line. sbatch splits these lines at blanks, ends them at #,
  * interprets quotes and backslashes, and refuses a word that starts with a colon. The name of an
  * option and its "=" stay outside the quotes, unless they have such a character. */
@@ -511,14 +483,14 @@ char *job_directives(const struct job *job)
     struct buf b = {0};
 
     job_words_fill(job, &w);
-    for (size_t i = 0; i < w.count; i++) {
-        buf_add(&b, w.words[i][0] == '-' || i == 0 ? "#SBATCH " : " ");
-        add_quoted(&b, w.words[i]);
-        if (i + 1 == w.count || w.words[i + 1][0] == '-')
+    for (char **word = w.list.lines; word && *word; word++) {
+        buf_add(&b, **word == '-' || word == w.list.lines ? "#SBATCH " : " ");
+        add_quoted(&b, *word);
+        if (!word[1] || *word[1] == '-')
             buf_add(&b, "\n");
     }
     b.failed |= w.failed;
-    job_words_destroy(&w);
+    setting_clear_lines(&w.list);
     return buf_steal(&b);
 }
 

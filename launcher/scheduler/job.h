@@ -8,6 +8,7 @@
 
 #include "src/buf.h"
 #include "src/err.h"
+#include "src/settings/settings.h"
 
 /* Options from sites and users. NULL, 0 or false means the scheduler's default. */
 struct job_options {
@@ -91,14 +92,12 @@ bool job_takes_gres(const struct job *job);
 const char *job_comment(const struct job *job, char dst[JOB_COMMENT_SIZE]);
 
 /* The job as the words of an sbatch command line, without "sbatch" and the script. failed: memory
- * ran out, and words are missing. job_words_destroy must be called in either case. */
+ * ran out, and words are missing. The caller clears the list in either case. */
 struct job_words {
-    char **words;
-    size_t count;
+    struct setting_lines list;
     bool failed;
 };
 void job_words_fill(const struct job *job, struct job_words *dst);
-void job_words_destroy(struct job_words *w);
 
 /* Returns the words of job_words_fill as a text of "#SBATCH" lines, each with one option and a
  * newline, so that `sbatch submit_file.sh` starts the same job as scheduler_submit. The caller

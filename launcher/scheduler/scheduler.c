@@ -3,7 +3,6 @@
 #include "launcher/scheduler/scheduler.h"
 
 #include <stdio.h>
-#include <string.h>
 
 void scheduler_close(struct scheduler *s)
 {

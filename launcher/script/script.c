@@ -2,7 +2,6 @@
 #include "config.h"
 #include "launcher/script/script.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -165,8 +165,8 @@ static int copy_file(void *arg, size_t i, struct err *e)
     char from[PATH_MAX], to[PATH_MAX];
     int rc;
 
-    path_format(from, "%s/%s", c->from, c->list->names[i]);
-    path_format(to, "%s/%s", c->to, c->list->names[i]);
+    path_format(from, "%s/%s", c->from, c->list->names.lines[i]);
+    path_format(to, "%s/%s", c->to, c->list->names.lines[i]);
     for (char *p = to + strlen(c->to) + 1; *to && (p = strchr(p, '/')); p++) {
         *p = 0;
         rc = mkdir(to, 0700) && errno != EEXIST ? write_error(to, e) : 0;
@@ -215,10 +215,10 @@ static int make_copy(const char *root, const char *path, const struct stage_list
 
     remove_copy(path);
     remove_unused(root, list->hash);
-    if (stage_list_measure(list, data, &nbytes, e) || check_room(root, nbytes, list->count, e))
+    if (stage_list_measure(list, data, &nbytes, e) || check_room(root, nbytes, list->names.count, e))
         return -1;
     int rc = mkdir(tmp, 0700) ? write_error(tmp, e)
-                              : parallel_each(list->count, THREADS, copy_file, &c, e);
+                              : parallel_each(list->names.count, THREADS, copy_file, &c, e);
     if (rc == 0 && rename(tmp, path))
         rc = write_error(path, e);
     if (rc)
@@ -287,7 +287,7 @@ int stage_check(const struct stage_request *r, struct err *e)
     if (stage_list_read(&list, r->split, e))
         return -1;
     int rc = stage_list_measure(&list, r->data, &nbytes, e) ||
-                     check_room(folder, nbytes, list.count, e) ? -1 : 0;
+                     check_room(folder, nbytes, list.names.count, e) ? -1 : 0;
     stage_list_destroy(&list);
     return rc;
 }

@@ -56,23 +56,21 @@ static bool is_inside(const char *name)
 static int add_names(struct stage_list *dst, const struct entry *entries, size_t n, bool of_records,
                      struct err *e)
 {
-    dst->names = mem_zero(n, sizeof *dst->names, e);
-    for (size_t i = 0; dst->names && i < n; i++) {
-        char *name = mem_text(entries[i].locator, e), *record;
-        if (name && of_records && (record = strrchr(name, '#')))
+    struct setting_lines *names = &dst->names;
+    char name[PATH_MAX], *record;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        path_format(name, "%s", entries[i].locator);
+        if (of_records && (record = strrchr(name, '#')))
             *record = 0;
-        if (name && !is_inside(name))
-            err_set(e, ERR_DATA, "'%.200s' is not a file of the data folder; make a new split", name);
-        if (!name || !is_inside(name)) {
-            free(name);
-            return -1;
-        }
-        if (dst->count && strcmp(dst->names[dst->count - 1], name) == 0)
-            free(name);
-        else
-            dst->names[dst->count++] = name;
+        if (!is_inside(name))
+            rc = err_set(e, ERR_DATA, "'%.200s' is not a file of the data folder; make a new split",
+                         name);
+        else if (!names->count || strcmp(names->lines[names->count - 1], name) != 0)
+            rc = setting_append_line(names, name, e);
     }
-    return dst->names ? 0 : -1;
+    return rc;
 }
 
 static void hash_entries(const struct entry *entries, size_t n, char hash[17])
@@ -121,10 +119,7 @@ int stage_list_read(struct stage_list *dst, const char *split_file, struct err *
 
 void stage_list_destroy(struct stage_list *list)
 {
-    for (size_t i = 0; i < list->count; i++)
-        free(list->names[i]);
-    free(list->names);
-    *list = (struct stage_list){0};
+    setting_clear_lines(&list->names);
 }
 
 int stage_list_measure(const struct stage_list *list, const char *dir, int64_t *nbytes,
@@ -134,9 +129,10 @@ int stage_list_measure(const struct stage_list *list, const char *dir, int64_t *
     struct stat st;
 
     *nbytes = 0;
-    for (size_t i = 0; i < list->count; i++) {
-        if (stat(path_format(path, "%s/%s", dir, list->names[i]), &st))
-            return err_errno(e, ERR_DATA, errno, "%s/%s", dir, list->names[i]);
+    for (size_t i = 0; i < list->names.count; i++) {
+        const char *name = list->names.lines[i];
+        if (stat(path_format(path, "%s/%s", dir, name), &st))
+            return err_errno(e, ERR_DATA, errno, "%s/%s", dir, name);
         *nbytes += (st.st_size + BLOCK - 1) / BLOCK * BLOCK;
     }
     return 0;

@@ -3,14 +3,13 @@
 #ifndef UNETCTL_LAUNCHER_STAGE_STAGE_LIST_H
 #define UNETCTL_LAUNCHER_STAGE_STAGE_LIST_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "src/err.h"
+#include "src/settings/settings.h"
 
 struct stage_list {
-    char **names; /* relative to the data folder; sorted, each once */
-    size_t count;
+    struct setting_lines names; /* relative to the data folder; sorted, each once */
     char hash[17]; /* of the names and of the content, as split.json records it */
 };
 

@@ -2,7 +2,6 @@
 #include "config.h"
 #include "launcher/status/run_status.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +11,6 @@
 
 #include "launcher/status/absent.h"
 #include "launcher/status/allocation_jobs.h"
-#include "src/log.h"
 #include "src/mem.h"
 #include "src/parallel.h"
 #include "src/plural.h"
@@ -398,47 +396,39 @@ static int compare_id(const void *id, const void *other)
     return strverscmp(id, *(char *const *)other);
 }
 
-static bool has_id(char **ids, size_t count, const char *id)
-{
-    return count && bsearch(id, ids, count, sizeof *ids, compare_id) != NULL;
-}
-
 /* Lists the runs that have a folder, and those whose last event in the ledger is a submission and
  * whose folder is gone. */
-static int list_runs(const struct workspace *w, char ***ids, size_t *count, struct err *e)
+static int list_runs(const struct workspace *w, struct setting_lines *ids, struct err *e)
 {
     const struct ledger *l = &w->ledger;
-    size_t nfolders;
+    int rc = run_dir_list(w->study.dir, ids, e);
+    size_t nfolders = ids->count;
 
-    if (run_dir_list(w->study.dir, ids, count, e))
-        return -1;
-    nfolders = *count;
-    for (size_t i = 0; i < l->count; i++) {
+    for (size_t i = 0; rc == 0 && i < l->count; i++) {
         const struct ledger_entry *entry = &l->entries[i];
-        if (entry->last != LEDGER_SUBMITTED || ledger_find(l, entry->run, 0) != entry ||
-            has_id(*ids, nfolders, entry->run))
-            continue;
-        if (run_dir_list_add(ids, count, entry->run, e)) {
-            run_dir_list_destroy(*ids, *count);
-            return -1;
-        }
+        if (entry->last == LEDGER_SUBMITTED && ledger_find(l, entry->run, 0) == entry &&
+            !(nfolders &&
+              bsearch(entry->run, ids->lines, nfolders, sizeof *ids->lines, compare_id)))
+            rc = setting_append_line(ids, entry->run, e);
     }
-    run_dir_list_sort(*ids, *count);
-    return 0;
+    if (rc)
+        setting_clear_lines(ids);
+    run_dir_list_sort(ids);
+    return rc;
 }
 
 int run_status_collect(struct workspace *w, struct run_status_list *dst, struct err *e)
 {
     struct scheduler_answer answers[WORKSPACE_NKINDS] = {{0}};
-    char **ids;
-    size_t count;
+    struct setting_lines ids;
     int rc;
 
     *dst = (struct run_status_list){0};
-    if (ledger_reload(&w->ledger, e) || list_runs(w, &ids, &count, e))
+    if (ledger_reload(&w->ledger, e) || list_runs(w, &ids, e))
         return -1;
+    size_t count = ids.count;
     dst->runs = mem_zero(count, sizeof *dst->runs, e);
-    rc = dst->runs ? read_attempts(w->study.dir, ids, dst->runs, count, e) : -1;
+    rc = dst->runs ? read_attempts(w->study.dir, ids.lines, dst->runs, count, e) : -1;
     for (size_t i = 0; rc == 0 && i < count; i++)
         rc = decide_run(w, dst, answers, &dst->runs[i], e);
     dst->count = count;
@@ -450,7 +440,7 @@ int run_status_collect(struct workspace *w, struct run_status_list *dst, struct 
     }
     for (int i = 0; i < WORKSPACE_NKINDS; i++)
         free(answers[i].jobs);
-    run_dir_list_destroy(ids, count);
+    setting_clear_lines(&ids);
     if (rc)
         run_status_destroy(dst);
     return rc;

@@ -17,7 +17,6 @@
 #include "src/atomicfile.h"
 #include "src/cli.h"
 #include "src/format/schema.h"
-#include "src/settings/settings.h"
 
 #define MAX_FILE ((size_t)64 << 20)
 #define ATTEMPT "attempt-"
@@ -30,21 +29,6 @@ void run_dir_path(const char *study_dir, const char *run, const char *name, char
 static int compare_ids(const void *a, const void *b)
 {
     return strverscmp(*(char *const *)a, *(char *const *)b);
-}
-
-int run_dir_list_add(char ***ids, size_t *count, const char *id, struct err *e)
-{
-    char **grown = realloc(*ids, (*count + 2) * sizeof *grown);
-
-    if (grown) {
-        *ids = grown;
-        grown[*count] = strdup(id);
-        grown[*count + 1] = NULL;
-    }
-    if (!grown || !grown[*count])
-        return err_errno(e, ERR_INTERNAL, errno, "runs");
-    (*count)++;
-    return 0;
 }
 
 /* Returns whether the folder is missing, or empty apart from hidden files and temporary files of
@@ -74,15 +58,14 @@ static bool is_run(const char *study_dir, const char *name)
     return access(path, F_OK) == 0 && !is_empty(path);
 }
 
-int run_dir_list(const char *study_dir, char ***ids, size_t *count, struct err *e)
+int run_dir_list(const char *study_dir, struct setting_lines *ids, struct err *e)
 {
     char path[PATH_MAX];
     struct dirent *d;
     DIR *dir;
     int rc = 0;
 
-    *ids = NULL;
-    *count = 0;
+    *ids = (struct setting_lines){0};
     snprintf(path, sizeof path, "%s/runs", study_dir);
     dir = opendir(path);
     if (!dir)
@@ -91,44 +74,33 @@ int run_dir_list(const char *study_dir, char ***ids, size_t *count, struct err *
         if (d->d_name[0] == '.' || strlen(d->d_name) >= RUN_ID_SIZE)
             continue;
         if (is_run(study_dir, d->d_name))
-            rc = run_dir_list_add(ids, count, d->d_name, e);
+            rc = setting_append_line(ids, d->d_name, e);
     }
     closedir(dir);
-    if (rc) {
-        run_dir_list_destroy(*ids, *count);
-        return -1;
-    }
-    run_dir_list_sort(*ids, *count);
-    return 0;
+    if (rc)
+        setting_clear_lines(ids);
+    run_dir_list_sort(ids);
+    return rc;
 }
 
 int run_dir_check_id(const char *study_dir, const char *run, struct err *e)
 {
-    static const char *const none[] = {NULL};
-    char **known;
-    size_t count;
+    struct setting_lines known;
 
     if (!strchr(run, '/') && is_run(study_dir, run))
         return 0;
-    if (run_dir_list(study_dir, &known, &count, e))
+    if (run_dir_list(study_dir, &known, e))
         return -1;
     err_set(e, ERR_USAGE, "no run '%s' in %s%s ('unetctl status' lists all)", run, study_dir,
-            cli_suggest(run, known ? (const char *const *)known : none, (char[CLI_SUGGESTION]){0}));
-    run_dir_list_destroy(known, count);
+            cli_suggest(run, (const char *const *)known.lines, (char[CLI_SUGGESTION]){0}));
+    setting_clear_lines(&known);
     return -1;
 }
 
-void run_dir_list_sort(char **ids, size_t count)
+void run_dir_list_sort(struct setting_lines *ids)
 {
-    if (count)
-        qsort(ids, count, sizeof *ids, compare_ids);
-}
-
-void run_dir_list_destroy(char **ids, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        free(ids[i]);
-    free(ids);
+    if (ids->count)
+        qsort(ids->lines, ids->count, sizeof *ids->lines, compare_ids);
 }
 
 /* Returns a word of the train section, or what its absence means if run.json has none that is

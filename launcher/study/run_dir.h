@@ -10,6 +10,7 @@
 
 #include "launcher/study/run_plan.h"
 #include "src/err.h"
+#include "src/settings/settings.h"
 
 enum run_marker { RUN_NO_MARKER, RUN_DONE, RUN_FAILED };
 
@@ -43,14 +44,9 @@ struct run_progress {
 void run_dir_path(const char *study_dir, const char *run, const char *name, char dst[PATH_MAX]);
 
 /* Lists the ids of all runs that have a run.json, or have lost it after they began, in the
- * order of strverscmp and NULL-terminated. *ids is NULL if there are no runs; otherwise the
- * caller frees it with run_dir_list_destroy. Returns 0 or -1. */
-int run_dir_list(const char *study_dir, char ***ids, size_t *count, struct err *e);
-
-/* Appends a copy of id to such a list, which must be sorted afterwards. Returns 0 or -1. */
-int run_dir_list_add(char ***ids, size_t *count, const char *id, struct err *e);
-void run_dir_list_sort(char **ids, size_t count);
-void run_dir_list_destroy(char **ids, size_t count);
+ * order of strverscmp. Returns 0, or -1 and nothing to clear. */
+int run_dir_list(const char *study_dir, struct setting_lines *ids, struct err *e);
+void run_dir_list_sort(struct setting_lines *ids);
 
 /* Returns 0 if the study has this run, or -1 with ERR_USAGE that names the nearest id. */
 int run_dir_check_id(const char *study_dir, const char *run, struct err *e);

@@ -3,7 +3,6 @@
 #include "launcher/study/run_plan.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
@@ -97,18 +96,18 @@ void run_plan_label(const struct study *study, const struct engine *engine,
 static const char *begun_dtype(const struct study *study, const char *label)
 {
     const char *dtype = NULL;
-    size_t count = 0, n = strlen(label);
-    char **ids = NULL;
+    struct setting_lines ids;
+    size_t n = strlen(label);
     struct err ignored;
     struct run run;
 
-    if (run_dir_list(study->dir, &ids, &count, &ignored))
+    if (run_dir_list(study->dir, &ids, &ignored))
         return NULL;
-    for (size_t i = 0; i < count && !dtype; i++)
-        if (strncmp(ids[i], label, n) == 0 && strncmp(ids[i] + n, "-g", 2) == 0 &&
-            run_dir_read(study->dir, ids[i], &run, NULL, &ignored) == 0)
+    for (size_t i = 0; i < ids.count && !dtype; i++)
+        if (strncmp(ids.lines[i], label, n) == 0 && strncmp(ids.lines[i] + n, "-g", 2) == 0 &&
+            run_dir_read(study->dir, ids.lines[i], &run, NULL, &ignored) == 0)
             dtype = run.dtype;
-    run_dir_list_destroy(ids, count);
+    setting_clear_lines(&ids);
     return dtype;
 }
 

@@ -95,41 +95,42 @@ static int is_profile(const struct dirent *d)
     return dot && dot != d->d_name && strcmp(dot, SUFFIX) == 0;
 }
 
-int site_names(char *names[SITE_NAMES_MAX + 1], size_t *count, struct err *e)
+int site_names(struct setting_lines *names, struct err *e)
 {
     struct dirent **files = NULL;
     char folder[PATH_MAX];
+    int rc = 0;
 
-    *count = 0;
+    *names = (struct setting_lines){0};
     if (paths_data("templates/sites", folder, sizeof folder, e))
         return -1;
     int n = scandir(folder, &files, is_profile, NULL);
     for (int i = 0; i < n; i++) {
         *strrchr(files[i]->d_name, '.') = 0;
-        if (*count < SITE_NAMES_MAX && (names[*count] = strdup(files[i]->d_name)))
-            ++*count;
+        rc = rc ? rc : setting_append_line(names, files[i]->d_name, e);
         free(files[i]);
     }
     free(files);
-    names[*count] = NULL;
-    qsort(names, *count, sizeof *names, compare_names);
-    return 0;
+    if (names->count)
+        qsort(names->lines, names->count, sizeof *names->lines, compare_names);
+    return rc;
 }
 
 static int unknown_site(const char *name, struct err *e)
 {
-    char *names[SITE_NAMES_MAX + 1], all[512] = "";
-    size_t n, length = 0;
+    struct setting_lines names;
+    char all[512] = "";
+    size_t length = 0;
+    int rc = site_names(&names, e);
 
-    if (site_names(names, &n, e))
-        return -1;
-    for (size_t i = 0; i < n && length < sizeof all; i++)
+    for (size_t i = 0; i < names.count && length < sizeof all; i++)
         length += (size_t)snprintf(all + length, sizeof all - length, "%s%s", i ? ", " : "",
-                                   names[i]);
-    err_set(e, ERR_CONFIG, "unknown site '%s'%s (known: %s; or the path of a file, with a /)", name,
-            cli_suggest(name, (const char *const *)names, (char[CLI_SUGGESTION]){0}), all);
-    while (n > 0)
-        free(names[--n]);
+                                   names.lines[i]);
+    if (rc == 0)
+        err_set(e, ERR_CONFIG, "unknown site '%s'%s (known: %s; or the path of a file, with a /)",
+                name, cli_suggest(name, (const char *const *)names.lines,
+                                  (char[CLI_SUGGESTION]){0}), all);
+    setting_clear_lines(&names);
     return -1;
 }
 

@@ -55,9 +55,8 @@ void site_close(struct site *s);
 bool site_has_fake_gpus(const struct site *s);
 bool site_has_foreign_gpus(const struct site *s);
 
-/* Lists the names of the profiles that come with unetctl, sorted and NULL-terminated. The caller
- * frees each. Returns 0 or -1. */
-#define SITE_NAMES_MAX 64
-int site_names(char *names[SITE_NAMES_MAX + 1], size_t *count, struct err *e);
+/* Lists the names of the profiles that come with unetctl, sorted. Returns 0 or -1; the caller
+ * clears the list in either case. */
+int site_names(struct setting_lines *names, struct err *e);
 
 #endif

@@ -300,6 +300,14 @@ static int note_origin(const struct yaml_reader *r, const struct setting *key, s
     return 0;
 }
 
+/* Sets a value that is not a list, and notes its origin. */
+static int set_text(const struct yaml_reader *r, const struct setting *key, const char *text,
+                    size_t line, struct err *e)
+{
+    return says_nothing(key, text) ? 0
+           : set_scalar(r, key, text, line, e) ? -1 : note_origin(r, key, line, e);
+}
+
 /* Joins the items of a list with commas. */
 static int join_items(const struct yaml_reader *r, const struct setting *key,
                       const struct document_node *node, struct buf *dst, struct err *e)
@@ -341,12 +349,7 @@ static int set_key(const struct yaml_reader *r, const struct setting *key,
     if (key->is_joined && value->kind == DOCUMENT_LIST)
         return set_joined(r, key, value, e);
     text = node_text(value, key->path, type_name(key), e);
-    if (!text)
-        return -1;
-    if (says_nothing(key, text))
-        return 0;
-    return set_scalar(r, key, text, value->line, e) ? -1 : note_origin(r, key, value->line,
-                                                                          e);
+    return text ? set_text(r, key, text, value->line, e) : -1;
 }
 
 static int read_mapping(const struct yaml_reader *r, const char *section,
@@ -501,9 +504,7 @@ int yaml_table_add_text(const struct setting *keys, const char *path, const char
                        where, path);
     if (setting_is_list(key))
         return set_flow(&r, key, text, e);
-    if (says_nothing(key, text))
-        return 0;
-    return set_scalar(&r, key, text, 0, e) ? -1 : note_origin(&r, key, 0, e);
+    return set_text(&r, key, text, 0, e);
 }
 
 int yaml_table_add_table(const struct setting *keys, const char *section,

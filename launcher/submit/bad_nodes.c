@@ -79,15 +79,10 @@ static int read_notes(const char *path, const char *run, const struct bad_nodes 
  * run in an allocation used. Returns NULL if it is unknown. */
 static struct nodelist *read_nodes(const char *attempt, const char *name)
 {
-    char path[PATH_MAX], text[4096] = "";
-    FILE *f = fopen(path_format(path, "%s/%s", attempt, name), "re");
+    char path[PATH_MAX], text[4096];
     struct err ignored;
 
-    if (f && !fgets(text, sizeof text, f))
-        *text = 0;
-    if (f)
-        fclose(f);
-    text[strcspn(text, "\n")] = 0;
+    path_read_line(path_format(path, "%s/%s", attempt, name), text, sizeof text);
     return *text ? nodelist_decode(text, NODELIST_LIMIT, &ignored) : NULL;
 }
 
@@ -113,18 +108,19 @@ static int read_cleared(const char *attempt, struct bad_nodes *cleared, struct e
 }
 
 /* Reads the attempts of all runs: which nodes they have cleared, or their notes. */
-static int read_runs(const char *study_dir, char **ids, size_t nids, struct bad_nodes *cleared,
-                     struct bad_nodes *notes, struct err *e)
+static int read_runs(const char *study_dir, const struct setting_lines *ids,
+                     struct bad_nodes *cleared, struct bad_nodes *notes, struct err *e)
 {
     struct run_attempt newest;
     char path[PATH_MAX], file[PATH_MAX];
     int rc = 0;
 
-    for (size_t i = 0; rc == 0 && i < nids; i++) {
-        rc = run_dir_attempt(study_dir, ids[i], &newest, e);
+    for (size_t i = 0; rc == 0 && i < ids->count; i++) {
+        const char *id = ids->lines[i];
+        rc = run_dir_attempt(study_dir, id, &newest, e);
         for (int k = 1; rc == 0 && k <= newest.number; k++) {
-            path_format(path, "%s/runs/%s/attempt-%d", study_dir, ids[i], k);
-            rc = notes ? read_notes(path_format(file, "%s/" NOTES, path), ids[i], cleared, notes, e)
+            path_format(path, "%s/runs/%s/attempt-%d", study_dir, id, k);
+            rc = notes ? read_notes(path_format(file, "%s/" NOTES, path), id, cleared, notes, e)
                        : read_cleared(path, cleared, e);
         }
     }
@@ -139,15 +135,15 @@ static int compare_nodes(const void *a, const void *b)
 int bad_nodes_read(const char *study_dir, struct bad_nodes *dst, struct err *e)
 {
     struct bad_nodes cleared = {0};
-    char path[PATH_MAX], **ids;
-    size_t nids;
+    struct setting_lines ids;
+    char path[PATH_MAX];
 
     *dst = (struct bad_nodes){0};
-    if (run_dir_list(study_dir, &ids, &nids, e))
+    if (run_dir_list(study_dir, &ids, e))
         return -1;
     path_format(path, "%s/.unetctl/" NOTES, study_dir);
-    int rc = read_runs(study_dir, ids, nids, &cleared, NULL, e) ||
-                     read_runs(study_dir, ids, nids, &cleared, dst, e) ||
+    int rc = read_runs(study_dir, &ids, &cleared, NULL, e) ||
+                     read_runs(study_dir, &ids, &cleared, dst, e) ||
                      read_notes(path, NULL, &cleared, dst, e)
                  ? -1
                  : 0;
@@ -156,7 +152,7 @@ int bad_nodes_read(const char *study_dir, struct bad_nodes *dst, struct err *e)
     if (rc)
         bad_nodes_destroy(dst);
     bad_nodes_destroy(&cleared);
-    run_dir_list_destroy(ids, nids);
+    setting_clear_lines(&ids);
     return rc;
 }
 

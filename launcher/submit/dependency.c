@@ -2,14 +2,12 @@
 #include "config.h"
 #include "launcher/submit/dependency.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "launcher/study/run_dir.h"
 #include "src/buf.h"
 #include "src/log.h"
 #include "src/mem.h"

@@ -2,7 +2,6 @@
 #include "config.h"
 #include "launcher/submit/dry_run.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

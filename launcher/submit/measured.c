@@ -68,16 +68,17 @@ int measured_collect(const struct workspace *w, const struct run_plan *plan, dou
 {
     struct group *groups = calloc(plan->count + 1, sizeof *groups);
     struct map numbers = {0};
-    char **ids = NULL, name[RUN_ID_SIZE];
-    size_t count = 0, g;
+    struct setting_lines ids = {0};
+    char name[RUN_ID_SIZE];
+    size_t g;
     int rc = groups && number_groups(plan, groups, &numbers) == 0 ? 0 : mem_fail(e);
 
     if (rc == 0)
-        rc = run_dir_list(w->study.dir, &ids, &count, e);
-    for (size_t i = 0; rc == 0 && i < count; i++) {
-        if (!map_get(&numbers, find_group(ids[i], name), &g))
+        rc = run_dir_list(w->study.dir, &ids, e);
+    for (size_t i = 0; rc == 0 && i < ids.count; i++) {
+        if (!map_get(&numbers, find_group(ids.lines[i], name), &g))
             continue;
-        double s = measure(w, groups[g].own, ids[i]);
+        double s = measure(w, groups[g].own, ids.lines[i]);
         groups[g].total_s += s;
         groups[g].runs += s > 0;
     }
@@ -85,8 +86,7 @@ int measured_collect(const struct workspace *w, const struct run_plan *plan, dou
         map_get(&numbers, find_group(plan->runs[i].id, name), &g);
         seconds[i] = groups[g].runs ? groups[g].total_s / (double)groups[g].runs : 0;
     }
-    if (rc == 0)
-        run_dir_list_destroy(ids, count);
+    setting_clear_lines(&ids);
     map_destroy(&numbers);
     free(groups);
     return rc;

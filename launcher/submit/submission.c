@@ -2,7 +2,6 @@
 #include "config.h"
 #include "launcher/submit/submission.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

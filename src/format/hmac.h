@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* HMAC-SHA-256 by nettle, the only primitive by which ranks authenticate each other. A key is
+/* HMAC-SHA-256 by nettle. A key is
  * prepared by hmac_sha256_set_key, and codes are compared by memeql_sec. */
 #ifndef UNETCTL_SRC_FORMAT_HMAC_H
 #define UNETCTL_SRC_FORMAT_HMAC_H

@@ -413,13 +413,13 @@ void setting_clear_lines(struct setting_lines *list)
 
 int setting_append_line(struct setting_lines *list, const char *line, struct err *e)
 {
-    char **lines = realloc(list->lines, (list->count + 1) * sizeof *lines);
+    char **lines = realloc(list->lines, (list->count + 2) * sizeof *lines);
 
     if (lines)
         list->lines = lines;
     if (!lines || !(lines[list->count] = strdup(line)))
         return err_errno(e, ERR_INTERNAL, ENOMEM, "a list");
-    list->count++;
+    lines[++list->count] = NULL;
     return 0;
 }
 

@@ -29,11 +29,11 @@ enum setting_type {
 };
 
 struct setting_lines {
-    char **lines;
+    char **lines; /* NULL-terminated; NULL without lines */
     size_t count;
 };
 
-/* Whether a run that resumes from a checkpoint may have another value. */
+/* Returns whether a run that resumes from a checkpoint may have another value. */
 enum setting_resume {
     SETTING_OPEN,       /* always: names, paths, resources */
     SETTING_ADJUSTABLE, /* only if it continues in another folder */
@@ -80,7 +80,7 @@ struct setting {
     bool blank;     /* "" (or 0) leaves the value of a lower layer, such as the site's profile */
     bool is_joined; /* of TEXT: a list in a file is joined by commas */
     bool is_place;  /* of PATH: moving the file does not change the meaning of a run */
-    bool (*is_path)(const char *text); /* of PATH: is text a path and not a keyword? NULL: always */
+    bool (*is_path)(const char *text); /* of PATH: whether it is a path, not a word; NULL: yes */
     /* Returns what is wrong with a text ("is not a time"), or NULL. Not called for the preset. */
     const char *(*check)(const char *text);
 };

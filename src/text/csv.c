@@ -55,8 +55,9 @@ int csv_split(char *line, char separator, char **cells, int max)
     }
 }
 
-/* Would a spreadsheet compute the text? It ignores blanks before the sign, which may be one of full
- * width (U+FF1D, U+FF0B, U+FF0D, U+FF20). An apostrophe counts so that csv_text is unambiguous. */
+/* Returns whether a spreadsheet would compute the text. It ignores blanks before the sign, which
+ * may be one of full width (U+FF1D, U+FF0B, U+FF0D, U+FF20). An apostrophe counts so that csv_text
+ * is unambiguous. */
 static bool is_formula(const char *text)
 {
     static const char *const signs[] = {"=", "+", "-", "@", "'", "\xef\xbc\x9d", "\xef\xbc\x8b",

@@ -8,7 +8,7 @@
 . "$srcdir/t/study.sh"
 need_python numpy PIL pip
 
-cp -r "$srcdir/python" package
+cp -rL "$srcdir/python" package # its schemas are links to files outside of it
 chmod -R u+w package
 python3 -m pip -q wheel --no-deps -w dist ./package >"$OUT" 2>"$ERR" || {
     if ! python3 -c 'import setuptools, wheel' 2>/dev/null; then
@@ -20,8 +20,9 @@ python3 -m pip -q wheel --no-deps -w dist ./package >"$OUT" 2>"$ERR" || {
 version=$(unetctl --version)
 version=${version#unetctl }
 ok "its wheel is of this version" test -e "dist/unetctl-$version-py3-none-any.whl"
-is "$(python3 -m zipfile -l dist/*.whl | grep -c '^unetctl.*\.py')" \
-    "$(find "$srcdir/python" -name '*.py' -not -path '*/test/*' | wc -l)" "and has every file"
+is "$(python3 -m zipfile -l dist/*.whl | grep -cE '^unetctl.*\.(py|json) ')" \
+    "$(find "$srcdir/python" \( -name '*.py' -o -name '*.json' \) -not -path '*/test/*' | wc -l)" \
+    "and has every file"
 
 exits 0 "an environment" python3 -m venv own
 python3 -c 'import sys; print(*(p for p in sys.path if p.endswith("-packages")), sep="\n")' \

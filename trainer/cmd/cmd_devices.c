@@ -31,9 +31,6 @@ static const struct cli_option options[] = {
     OPTIONS_JSON(opt_json),
     {0}};
 
-/* cuDNN's version numbers from this one on count the major version in 10000s, earlier ones in
- * 1000s. */
-
 /* Returns a version number as text: "9.19.0" for 91900, "none" for 0. */
 static const char *version_text(int version, char *dst, size_t size)
 {
@@ -181,8 +178,8 @@ static int print_devices_json(const char *name, int cores, long online,
                               const struct cuda_info *cuda, const struct verdicts_tally *tally,
                               struct err *e)
 {
-    const char *ways[] = {"self", "node", NULL, NULL};
-    int nways = 2;
+    const char *names[] = {"self", "node", NULL, NULL};
+    int nnames = 2;
     cJSON *o = cJSON_CreateObject(), *list;
 
     cjson_addf(o, "schema=%d", 1);
@@ -196,10 +193,10 @@ static int print_devices_json(const char *name, int cores, long online,
     for (size_t i = 0; backends[i]; i++)
         cjson_add(list, NULL, cJSON_CreateString(backends[i]->name));
     if (cuda->nccl)
-        ways[nways++] = "nccl";
+        names[nnames++] = "nccl";
     if (*comm_mpi_version())
-        ways[nways++] = "mpi";
-    cjson_add(o, "communicators", cJSON_CreateStringArray(ways, nways));
+        names[nnames++] = "mpi";
+    cjson_add(o, "communicators", cJSON_CreateStringArray(names, nnames));
     cjson_addf(o, "mpi=%s", comm_mpi_version());
     add_compute(cjson_object(o, "compute"));
     if (opt_check)
@@ -240,7 +237,7 @@ const struct cli_command cmd_devices = {
     .details = "The last line is the device that a run with --backend uses here; JSON has it as "
                "\"compute\".\n"
                "Versions in --json are the libraries' own numbers: CUDA 13010 is 13.1, cuDNN 91900 is\n"
-               "9.19.0, and 8907 is 8.9.7.\n"
+               "9.19.0.\n"
                "Each run checks the kernels that it uses before its first step, unless one in the last 30\n"
                "days has done so on the same GPU with the same driver and program. --check does so now, for\n"
                "each built-in model, data type and visible GPU; it ends with 5 if a kernel is wrong.\n"

@@ -39,12 +39,15 @@
 #include "trainer/run/shutdown.h"
 
 #define PROGRESS_S 10   /* seconds between reports of progress */
+#define MOST_CROPS 64
 #define MANY_TILES 1000 /* if an image has more tiles, their number is logged after the first */
 
 static const char *opt_checkpoint, *opt_crop, *opt_out, *opt_size, *opt_format = "png";
 static const char *opt_backend = "auto", *opt_dtype = "auto";
 static long opt_overlap = -1, opt_threads;
 static double opt_threshold = 0.5;
+static int crops[MOST_CROPS]; /* those of --crop */
+static size_t ncrops;
 static bool opt_native, opt_probabilities, opt_overlay, opt_colors;
 /* Of the masks that the network was trained with, or NULL if they had no class file. */
 static struct classes *classes;
@@ -111,10 +114,8 @@ static void fill_mask(struct page_result *r)
 {
     for (size_t i = 0; i < (size_t)r->height * (size_t)r->width; i++) {
         const float *p = r->probabilities + i * (size_t)r->classes;
-        int best = 0;
-        for (int k = 1; k < r->classes; k++)
-            best = p[k] > p[best] ? k : best;
-        r->mask[i] = (uint8_t)(r->classes == 1 ? (double)p[0] > opt_threshold : best);
+        r->mask[i] = (uint8_t)(r->classes == 1 ? (double)p[0] > opt_threshold
+                                               : predict_largest(p, r->classes));
     }
 }
 
@@ -204,13 +205,10 @@ static int write_overlay(const char *name, const float *pixels, int channels,
 
 static int check_crops(const struct page_result *r, struct err *e)
 {
-    for (const char *at = opt_crop; at; at = strchr(at, ',')) {
-        at += *at == ',';
-        long crop = strtol(at, NULL, 10);
-        if (r->height <= 2 * crop || r->width <= 2 * crop)
-            return err_set(e, ERR_DATA, "--crop %ld is too large for an image of %dx%d", crop,
+    for (size_t i = 0; i < ncrops; i++)
+        if (r->height <= 2 * crops[i] || r->width <= 2 * crops[i])
+            return err_set(e, ERR_DATA, "--crop %d is too large for an image of %dx%d", crops[i],
                            r->height, r->width);
-    }
     return 0;
 }
 
@@ -218,16 +216,14 @@ static int check_crops(const struct page_result *r, struct err *e)
  * zero padding of the network's input. */
 static int write_crops(const char *name, const struct page_result *r, struct err *e)
 {
-    const char *at = opt_crop;
     int rc = 0;
 
-    while (at && rc == 0) {
-        char *end, what[24];
-        int crop = (int)strtol(at, &end, 10);
+    for (size_t i = 0; rc == 0 && i < ncrops; i++) {
+        int crop = crops[i];
         struct page_result inner = {.height = r->height - 2 * crop, .width = r->width - 2 * crop,
                                     .classes = r->classes};
+        char what[24];
 
-        at = *end ? end + 1 : NULL;
         inner.mask = mem_alloc((size_t)inner.height, (size_t)inner.width, e);
         if (!inner.mask)
             return -1;
@@ -329,7 +325,7 @@ static int predict_class(struct predict_job *w, const struct pixels *img, const 
     const float *logits;
     struct buf row = {0};
     char number[16];
-    int best = 0, rc = 0;
+    int rc = 0;
 
     if (!input)
         return -1;
@@ -337,8 +333,7 @@ static int predict_class(struct predict_job *w, const struct pixels *img, const 
     if (network_infer(w->trained->network, 1, &logits, e))
         return -1;
     predict_probabilities(logits, c->classes, p);
-    for (int k = 1; k < c->classes; k++)
-        best = p[k] > p[best] ? k : best;
+    int best = predict_largest(p, c->classes);
     csv_add_cell(&row, label);
     buf_addf(&row, ",%d,", best);
     csv_add_cell(&row, trained_class_name(w->trained, best, number));
@@ -514,23 +509,30 @@ static int predict(struct predict_job *w, struct err *e)
     return classifies ? classify_all(w, e) : predict_all(w, e);
 }
 
+static int parse_crops(struct err *e)
+{
+    char *end;
+
+    for (const char *at = opt_crop; at; at = *end ? end + 1 : NULL) {
+        long crop = strtol(at, &end, 10);
+        if (end == at || (*end && *end != ',') || crop < 1 || crop > 65535 || ncrops == MOST_CROPS)
+            return err_set(e, ERR_USAGE, "predict: --crop %s: must be up to %d numbers of pixels, "
+                           "such as 16,32,64", opt_crop, MOST_CROPS);
+        for (size_t i = 0; i < ncrops; i++)
+            if (crops[i] == crop)
+                return err_set(e, ERR_USAGE, "predict: --crop %s: %ld is given twice", opt_crop,
+                               crop);
+        crops[ncrops++] = (int)crop;
+    }
+    return 0;
+}
+
 static int check_options(struct network_config *c, struct err *e)
 {
     if (!opt_checkpoint || !opt_out)
         return err_set(e, ERR_USAGE, "predict: --checkpoint PATH and --out DIR are needed");
-    for (const char *at = opt_crop; at;) {
-        char *end;
-        long crop = strtol(at, &end, 10);
-        if (end == at || (*end && *end != ',') || crop < 1 || crop > 65535)
-            return err_set(e, ERR_USAGE,
-                           "predict: --crop %s: must be numbers of pixels, such as 16,32,64",
-                           opt_crop);
-        for (const char *other = *end ? end : NULL; other; other = strchr(other, ','))
-            if (strtol(++other, NULL, 10) == crop)
-                return err_set(e, ERR_USAGE, "predict: --crop %s: %ld is given twice", opt_crop,
-                               crop);
-        at = *end ? end + 1 : NULL;
-    }
+    if (parse_crops(e))
+        return -1;
     if (opt_colors && strcmp(opt_format, "tiff") == 0)
         return err_set(e, ERR_USAGE, "predict: --colors writes PNG: leave out --format tiff");
     if (strcmp(opt_format, "png") != 0 && strcmp(opt_format, "tiff") != 0)

@@ -2,7 +2,7 @@
 /* The ranks of a host sum in shared memory (node.h) if they can share it. All other communication
  * of collectives is by non-blocking MPI calls that are polled. comm_check_wait looks for lost
  * ranks, signals and the deadline, between two polls and while a rank waits for others of its host.
- * Only opening, reduce_buffer and close also make MPI calls that block. */
+ * Only opening and close also make MPI calls that block. */
 #include "config.h"
 #include "trainer/comm/comm_mpi.h"
 
@@ -120,7 +120,7 @@ static void pause_polling(bool spins, double waited_s)
         clock_sleep(2e-5);
 }
 
-/* Whether no computing thread needs the core of this one. */
+/* Returns whether no computing thread needs the core of this one. */
 static bool is_alone(struct comm *c)
 {
     return !mpi_of(c)->async && c->spins;
@@ -425,34 +425,16 @@ static void mpi_close(struct comm *c)
 
 /* --- the ranks of a host --- */
 
-static bool all_agree(struct mpi *m, bool local_ok)
-{
-    int all = local_ok;
-
-    return MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, m->local) == MPI_SUCCESS && all;
-}
-
 static int mpi_reduce_buffer(struct comm *c, size_t n, float **values, struct err *e)
 {
     struct mpi *m = mpi_of(c);
-    struct node_offer offer = {0};
-    struct err why = {0};
-    int rank, rc = -1;
 
     if (!m->node)
         return 0;
     if (settle(c, e))
         return -1;
-    MPI_Comm_rank(m->local, &rank);
-    if (rank == 0)
-        rc = node_offer_buffer(m->node, n, &offer, values, &why);
-    MPI_Bcast(&offer, (int)sizeof offer, MPI_BYTE, 0, m->local);
-    if (rank > 0)
-        rc = node_join_buffer(m->node, n, &offer, values, &why);
-    if (all_agree(m, rc == 0))
-        return 0;
-    return err_set(e, ERR_PEER, "rank %d of %d on %s: cannot share memory for the gradients: %s",
-                   c->rank, c->size, c->host, why.code ? why.text : "another rank failed");
+    comm_enter(c, "memory for gradients");
+    return node_share_buffer(m->node, is_alone(c), n, values, e);
 }
 
 /* Makes a node of this rank alone: hosts without shared memory must follow the same steps as the
@@ -467,6 +449,13 @@ static int make_own_node(struct comm *c, struct err *e)
     if (rc != MPI_SUCCESS)
         return fail_call(c, rc, "MPI_Comm_dup", e);
     return m->node ? 0 : -1;
+}
+
+static bool all_agree(struct mpi *m, bool local_ok)
+{
+    int all = local_ok;
+
+    return MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, m->local) == MPI_SUCCESS && all;
 }
 
 /* Shares memory with the ranks of this host. If that is impossible, as between containers, each

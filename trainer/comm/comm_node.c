@@ -57,23 +57,8 @@ static int node_comm_barrier(struct comm *c, struct err *e)
 
 static int node_comm_reduce_buffer(struct comm *c, size_t n, float **values, struct err *e)
 {
-    struct node *g = node_of(c);
-    struct node_offer offer = {0};
-    struct err why = {0};
-    int rc = c->rank == 0 ? node_offer_buffer(g, n, &offer, values, &why) : 0;
-    double failed;
-
-    if (node_comm_broadcast(c, &offer, sizeof offer, 0, e))
-        return -1;
-    if (c->rank > 0)
-        rc = node_join_buffer(g, n, &offer, values, &why);
-    failed = rc != 0;
-    if (comm_max_double(c, &failed, 1, e))
-        return -1;
-    if (failed == 0)
-        return 0;
-    return err_set(e, ERR_INTERNAL, "rank %d of %d on %s: cannot share memory for the gradients: %s",
-                   c->rank, c->size, c->host, why.code ? why.text : "another rank failed");
+    comm_enter(c, "memory for gradients");
+    return node_share_buffer(node_of(c), c->spins, n, values, e);
 }
 
 static void node_comm_abort(struct comm *c, const struct err *e)

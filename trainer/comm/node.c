@@ -189,36 +189,37 @@ void node_set_check(struct node *g, barrier_check_f check, barrier_check_f small
     g->main.barrier.arg = g->small.barrier.arg = arg;
 }
 
-static size_t buffer_bytes(size_t n)
+/* Maps the buffer, of nbytes for each rank, that the first rank offers. */
+static int join_buffer(struct node *g, size_t nbytes, const struct node_offer *offer, struct err *e)
 {
-    return round_up(n * sizeof(float), 2 << 20);
-}
-
-static void take_buffer(struct node *g, size_t n, float **own)
-{
-    g->buffer_bytes = buffer_bytes(n);
-    madvise(g->buffer.base, g->buffer.nbytes, MADV_HUGEPAGE);
-    *own = (float *)((char *)g->buffer.base + (size_t)g->rank * g->buffer_bytes);
-}
-
-int node_offer_buffer(struct node *g, size_t n, struct node_offer *dst, float **own, struct err *e)
-{
-    *dst = (struct node_offer){0};
-    if (offer_shared(&g->buffer, (size_t)g->size * buffer_bytes(n), dst, e))
-        return -1;
-    take_buffer(g, n, own);
-    return 0;
-}
-
-int node_join_buffer(struct node *g, size_t n, const struct node_offer *from, float **own,
-                    struct err *e)
-{
-    if (from->nbytes != (size_t)g->size * buffer_bytes(n))
+    if (offer->nbytes == 0)
+        return err_set(e, ERR_INTERNAL, "another rank failed");
+    if (offer->nbytes != (size_t)g->size * nbytes)
         return err_set(e, ERR_INTERNAL,
                        "has another number of gradients than the node's first rank");
-    if (join_shared(&g->buffer, from, e))
+    return join_shared(&g->buffer, offer, e);
+}
+
+int node_share_buffer(struct node *g, bool spins, size_t n, float **own, struct err *e)
+{
+    size_t nbytes = round_up(n * sizeof(float), 2 << 20);
+    struct shared_reduce *all = node_main(g, spins);
+    struct node_offer offer = {0};
+    struct err why = {.text = "another rank failed"};
+    int rc = g->rank ? 0 : offer_shared(&g->buffer, (size_t)g->size * nbytes, &offer, &why);
+
+    if (shared_reduce_broadcast(all, &offer, sizeof offer, 0, e))
         return -1;
-    take_buffer(g, n, own);
+    if (g->rank > 0)
+        rc = join_buffer(g, nbytes, &offer, &why);
+    double failed = rc != 0;
+    if (shared_reduce_run(all, (struct slice){&failed, 1, REDUCE_MAX_DOUBLE}, NULL, NULL, e))
+        return -1;
+    if (failed > 0)
+        return err_set(e, ERR_INTERNAL, "cannot share memory for the gradients: %s", why.text);
+    g->buffer_bytes = nbytes;
+    madvise(g->buffer.base, g->buffer.nbytes, MADV_HUGEPAGE);
+    *own = (float *)((char *)g->buffer.base + (size_t)g->rank * nbytes);
     return 0;
 }
 

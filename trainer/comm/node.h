@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sums, or maxima, over the ranks of one node, which are processes, in memory that all of them have
  * mapped: each rank reduces its share between two barriers, or of few values all (shared_reduce.h).
- * Values in the node's buffer (memory of node_offer_buffer) are summed there; other values are
+ * Values in the node's buffer (node_share_buffer) are summed there; other values are
  * copied to shared memory and back.
  *
  * The first rank creates the memory by memfd_create, and the others open it through /proc, so that
@@ -21,7 +21,7 @@ struct node;
 struct node_offer {
     char path[64];
     /* Random, also at the beginning of the memory of node_offer, which is thus recognised: another
-     * process may have got the process id in path. Zero from node_offer_buffer. */
+     * process may have got the process id in path. */
     unsigned char key[16];
     size_t nbytes;
 };
@@ -37,14 +37,12 @@ void node_destroy(struct node *g); /* NULL is allowed */
  * arg. */
 void node_set_check(struct node *g, barrier_check_f check, barrier_check_f small, void *arg);
 
-/* Allocate memory for n floats of each rank, in two steps as above, at most once. *own: this rank's
- * floats, zeroed, which the node owns. */
-int node_offer_buffer(struct node *g, size_t n, struct node_offer *dst, float **own, struct err *e);
-int node_join_buffer(struct node *g, size_t n, const struct node_offer *offer, float **own,
-                    struct err *e);
+/* Collective, at most once: allocates memory for n floats of each rank. *own: this rank's floats,
+ * zeroed, which the node owns. spins: as in barrier.h. */
+int node_share_buffer(struct node *g, bool spins, size_t n, float **own, struct err *e);
 
 /* Collective: every rank brings slices of the same sizes and operations, either all or none of them
- * in the buffer. across: includes other nodes; NULL if there are none. spins: as in barrier.h. */
+ * in the buffer. across: includes other nodes; NULL if there are none. */
 int node_reduce(struct node *g, bool spins, const struct slice *slices, size_t nslices,
                 shared_reduce_across_f across, void *arg, struct err *e);
 

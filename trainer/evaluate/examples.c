@@ -50,17 +50,6 @@ static uint8_t true_class(float target, int classes)
     return target > 0 ? (uint8_t)target : 0;
 }
 
-static uint8_t predicted_class(const float *logits, int classes)
-{
-    int best = 0;
-
-    if (classes == 1)
-        return logits[0] > 0;
-    for (int k = 1; k < classes; k++)
-        best = logits[k] > logits[best] ? k : best;
-    return (uint8_t)best;
-}
-
 /* A picture of both masks over the same image. */
 struct pair {
     int height, width; /* of the picture */
@@ -85,8 +74,10 @@ static void fill_pair(struct pair *p, const struct network_config *c, int step, 
             if (x >= side && !right)
                 continue;
             memcpy(p->image + dst * channels, image + src * channels, channels * sizeof *image);
-            p->mask[dst] = right ? predicted_class(logits + src * classes, c->classes)
-                                 : true_class(target[src], c->classes);
+            p->mask[dst] = !right             ? true_class(target[src], c->classes)
+                           : c->classes == 1 ? logits[src] > 0
+                                             : (uint8_t)predict_largest(logits + src * classes,
+                                                                        c->classes);
         }
 }
 

@@ -75,6 +75,15 @@ void predict_probabilities(const float *logits, int classes, float *p)
         p[k] /= sum;
 }
 
+int predict_largest(const float *v, int classes)
+{
+    int best = 0;
+
+    for (int k = 1; k < classes; k++)
+        best = v[k] > v[best] ? k : best;
+    return best;
+}
+
 static void add_tile(struct tile_canvas *c, int y, int x, const float *logits)
 {
     int th = c->config->height, tw = c->config->width, classes = c->config->classes;

@@ -43,6 +43,9 @@ int predict_check_overlap(const struct network_config *config, bool native, long
 /* Sets p[classes] to the sigmoid of one logit, or the softmax of several. */
 void predict_probabilities(const float *logits, int classes, float *p);
 
+/* Returns the class of the largest logit or probability. */
+int predict_largest(const float *v, int classes);
+
 /* Return the number of tiles along a side of the image, and where tile i begins. If the side is
  * shorter than the tile, the image is centred in the only tile, which begins at (side - tile) / 2,
  * rounded towards 0. */

@@ -126,7 +126,7 @@ static int measure_sums(struct trial *t, size_t i, cJSON *to, struct err *e)
     return 0;
 }
 
-/* How many pairs of ranks differ by this distance, around a ring of all? */
+/* Returns how many pairs of ranks differ by this distance, around a ring of all. */
 static int count_pairs(int nranks, int distance)
 {
     return 2 * distance == nranks ? distance : nranks;

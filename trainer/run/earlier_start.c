@@ -16,6 +16,7 @@
 #include "src/clock.h"
 #include "src/run/marker.h"
 #include "trainer/checkpoint/snapshot.h"
+#include "trainer/json/cjson.h"
 
 /* The results of a start in its folder, except train.trace's file, which the next start overwrites:
  * the markers first, the checkpoint last. */
@@ -45,7 +46,7 @@ static int move_product(const char *dir, const char *to, const char *name, struc
                : 0;
 }
 
-/* Whether name is that of a product whose writer was killed. */
+/* Returns whether name is that of a product whose writer was killed. */
 static bool is_unfinished(const char *name)
 {
     for (size_t i = 0; i < NPRODUCTS; i++) {
@@ -103,6 +104,18 @@ static bool is_being_written(const char *dir)
     return locked;
 }
 
+static bool is_progress(const char *line)
+{
+    static const char *const kinds[] = {"epoch", "steps", "checkpoint"};
+    cJSON *o = cJSON_Parse(line);
+    bool found = false;
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        found |= strcmp(cjson_text(o, "kind"), kinds[i]) == 0;
+    cJSON_Delete(o);
+    return found;
+}
+
 /* Returns whether the record in dir has an epoch or a checkpoint, or cannot be read. */
 static bool has_trained(const char *dir)
 {
@@ -113,9 +126,7 @@ static bool has_trained(const char *dir)
     FILE *f = fopen(path, "re");
     bool trained = !f && errno != ENOENT;
     while (f && !trained && getline(&line, &size, f) >= 0)
-        trained = strncmp(line, "{\"kind\":\"epoch\"", 15) == 0 ||
-                  strncmp(line, "{\"kind\":\"steps\"", 15) == 0 ||
-                  strncmp(line, "{\"kind\":\"checkpoint\"", 20) == 0;
+        trained = is_progress(line);
     if (f)
         fclose(f);
     free(line);

@@ -27,6 +27,7 @@ struct origin {
     size_t items;       /* images of the epoch used so far */
     bool other;         /* it is of another run, so that adjustable settings may differ */
     char changed[400];  /* the settings that differ, as text, or "" */
+    bool changed_rate;  /* train.lr or train.lr_... is one of them */
 };
 
 static void folder_of(const char *attempt, char dst[PATH_MAX])
@@ -201,6 +202,7 @@ static void add_change(struct origin *from, const char *key, const char *was, co
 {
     size_t n = strlen(from->changed);
 
+    from->changed_rate |= strncmp(key, "train.lr", strlen("train.lr")) == 0;
     log_info("%s changes from %s to %s", key, was, text);
     snprintf(from->changed + n, sizeof from->changed - n, "%s%s %s -> %s", n ? ", " : "", key, was,
              text);
@@ -399,7 +401,7 @@ static int reset_goal(struct training *t, const struct origin *from, struct err 
         return 0;
     t->at.due = t->at.due || t->at.goal.stopped || t->at.epoch == epochs;
     t->at.goal.reached = t->at.goal.stopped = 0;
-    if (strstr(from->changed, "train.lr")) {
+    if (from->changed_rate) {
         t->at.goal.cuts = 0;
         t->at.goal.cut_epoch = t->at.epoch;
     }

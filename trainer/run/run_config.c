@@ -105,24 +105,6 @@ static bool is_section(const char *name)
     return false;
 }
 
-static int unknown_key(const char *section, const char *name, struct err *e)
-{
-    const char *names[SETTINGS_MAX + NSECTIONS + 2];
-    size_t n = 0;
-
-    for (const struct setting *s = settings_of_run; s->path; s++)
-        if (setting_is_in(s, section, strlen(section)))
-            names[n++] = setting_leaf(s);
-    for (size_t i = 0; i < NSECTIONS && !*section; i++)
-        names[n++] = sections[i];
-    names[n] = NULL;
-    char suggestion[CLI_SUGGESTION];
-    return err_set(e, ERR_CONFIG, "%s%s%s: unknown key%s; this is unet-train %s: if a later "
-                   "unetctl wrote the file, install both from one version", section,
-                   *section ? "." : "", name, cli_suggest(name, names, suggestion),
-                   PACKAGE_VERSION);
-}
-
 static int check_gone(const struct setting *s, const cJSON *item, struct err *e)
 {
     char number[40];
@@ -152,8 +134,12 @@ static int read_section(struct settings *c, const char *section, const cJSON *ob
                 return -1;
             continue;
         }
-        if (!s || s->of_split)
-            return unknown_key(section, item->string, e);
+        if (!s || s->of_split) {
+            struct err why;
+            setting_refuse(settings_of_run, path, &why);
+            return err_set(e, ERR_CONFIG, "%s; this is unet-train %s: if a later unetctl wrote the "
+                           "file, install both from one version", why.text, PACKAGE_VERSION);
+        }
         if (seen[s - settings_of_run])
             return err_set(e, ERR_CONFIG, "%s: given twice", path);
         seen[s - settings_of_run] = true;

@@ -5,7 +5,6 @@
 #define UNETCTL_LAUNCHER_ANALYSIS_DESIGN_DESIGN_EXPECT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "launcher/analysis/design/design.h"

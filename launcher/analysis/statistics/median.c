@@ -3,7 +3,6 @@
 #include "launcher/analysis/statistics/median.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "launcher/analysis/statistics/distribution.h"
 #include "src/stat.h"

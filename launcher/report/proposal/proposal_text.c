@@ -3,7 +3,6 @@
 #include "launcher/report/proposal/proposal_text.h"
 
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "launcher/report/markup/escape.h"

@@ -28,15 +28,18 @@ static bool is_option(const char *entry)
 }
 
 /* Returns this process's environment without the variables that belong to another job and, except
- * for sbatch, which passes them on to the job, without options. The strings remain those of
- * environ. */
-static char **own_environment(bool for_sbatch)
+ * for sbatch, which passes them on to the job, without options. The commands print times as seconds
+ * since 1970; a submission keeps the user's format for the job. The strings are not copied. */
+static char **own_environment(const char *const argv[])
 {
+    bool for_sbatch = strcmp(argv[0], "sbatch") == 0;
     size_t n = 0, kept = 0;
 
     while (environ[n])
         n++;
-    char **list = calloc(n + 1, sizeof *list);
+    char **list = calloc(n + 2, sizeof *list);
+    if (list && !(for_sbatch && strcmp(argv[1], "--parsable") == 0))
+        list[kept++] = "SLURM_TIME_FORMAT=%s"; /* the first of a name counts */
     for (size_t i = 0; list && i < n; i++)
         if (!jobenv_is_foreign(environ[i]) && (for_sbatch || !is_option(environ[i])))
             list[kept++] = environ[i];
@@ -45,7 +48,7 @@ static char **own_environment(bool for_sbatch)
 
 json_t *command_run(const char *const argv[], struct command *dst)
 {
-    char **environment = own_environment(strcmp(argv[0], "sbatch") == 0);
+    char **environment = own_environment(argv);
     struct child c = {.argv = argv, .environment = environment, .in = CHILD_NULL,
                       .out = CHILD_READ, .err = CHILD_READ};
     struct child_end end = {0};
@@ -95,10 +98,7 @@ char *command_last_line(char *text)
 
     if (hint)
         *hint = 0;
-    for (size_t n = strlen(text); n > 0 && text[n - 1] == '\n';)
-        text[--n] = 0;
-    char *newline = strrchr(text, '\n');
-    return skip_label(newline ? newline + 1 : text);
+    return skip_label(child_last_line(text));
 }
 
 json_t *command_refuse(const char *name, struct command *c)
@@ -115,10 +115,9 @@ json_t *command_refuse(const char *name, struct command *c)
 
 json_t *command_ask(const char *const argv[], struct command *c)
 {
-    const char *name = strcmp(argv[0], "env") == 0 ? argv[2] : argv[0];
     json_t *refusal = command_run(argv, c);
 
-    return refusal || c->code == 0 ? refusal : command_refuse(name, c);
+    return refusal || c->code == 0 ? refusal : command_refuse(argv[0], c);
 }
 
 bool command_fields(char **text, char *fields[COMMAND_FIELDS_MAX], int count)

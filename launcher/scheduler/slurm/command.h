@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Runs one of Slurm's commands, without a shell and without the variables of another job
- * or the user's options for these commands. */
+ * or the user's options for these commands. Times are printed as seconds since 1970. */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_SLURM_COMMAND_H
 #define UNETCTL_LAUNCHER_SCHEDULER_SLURM_COMMAND_H
 
@@ -21,9 +21,6 @@ void command_destroy(struct command *c);
 
 /* Likewise, but a command that fails is a refusal, too. */
 json_t *command_ask(const char *const argv[], struct command *dst);
-
-/* Words before a command that prints times: it then prints seconds since 1970. */
-#define COMMAND_EPOCH_TIMES "env", "SLURM_TIME_FORMAT=%s"
 
 /* Copies the value of a setting in the output of `scontrol show config`, or "". Returns dst. */
 const char *command_setting(const char *config, const char *name, char *dst, size_t size);

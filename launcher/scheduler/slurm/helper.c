@@ -41,7 +41,7 @@ struct helper {
     char program[PATH_MAX];
     pid_t pid;     /* 0: not running */
     int socket;    /* its stdin and stdout */
-    FILE *talk;    /* its stderr, a file in memory; NULL before it starts */
+    int talk;      /* its stderr, a file in memory; -1 before it starts */
     bool greeted;  /* it has answered once */
     struct buf in; /* bytes received after the last answer */
 };
@@ -69,7 +69,7 @@ struct helper *helper_create(const struct sandbox *sandbox, const char *interfac
         h->sandbox = *sandbox;
         h->in_sandbox = true;
     }
-    h->socket = -1;
+    h->socket = h->talk = -1;
     h->may_change = !interface || strcmp(interface, "auto") == 0;
     bool by_commands = !h->may_change && strcmp(interface, "commands") == 0;
     if (paths_libexec(by_commands ? COMMANDS : LIBRARY, h->program, sizeof h->program, e) == 0)
@@ -110,9 +110,9 @@ static void end_helper(struct helper *h, bool force)
 static void reset_helper(struct helper *h)
 {
     end_helper(h, false);
-    if (h->talk)
-        fclose(h->talk);
-    h->talk = NULL;
+    if (h->talk >= 0)
+        close(h->talk);
+    h->talk = -1;
     h->greeted = false;
     h->in.length = 0;
 }
@@ -126,19 +126,16 @@ void helper_destroy(struct helper *h)
     free(h);
 }
 
-/* Copies the last line that the helper wrote on stderr, which is the fatal error, or a text that
- * says that there is none. */
-static void read_talk(const struct helper *h, char *dst, size_t size)
+/* Reads the last of what the helper wrote on stderr. Returns the last line, which is the fatal
+ * error, or a text that says that there is none. */
+static const char *read_talk(const struct helper *h, char *text, size_t size)
 {
-    char line[512];
+    off_t length = lseek(h->talk, 0, SEEK_END), room = (off_t)size - 1;
+    ssize_t n = pread(h->talk, text, size - 1, length > room ? length - room : 0);
 
-    snprintf(dst, size, "no reason was given");
-    rewind(h->talk);
-    while (fgets(line, sizeof line, h->talk)) {
-        line[strcspn(line, "\n")] = 0;
-        if (*line)
-            snprintf(dst, size, "%s", line);
-    }
+    text[n > 0 ? n : 0] = 0;
+    const char *line = child_last_line(text);
+    return *line ? line : "no reason was given";
 }
 
 /* Handles the end of the helper: its last message becomes the reason. Returns -1. */
@@ -147,10 +144,10 @@ static int report_lost_helper(struct helper *h, int code, struct err *e)
     char text[512];
 
     end_helper(h, false);
-    read_talk(h, text, sizeof text);
+    const char *reason = read_talk(h, text, sizeof text);
     reset_helper(h);
     return err_set(e, code, "Slurm is unreachable: %s (is this a login node? --scheduler local "
-                   "needs no Slurm)", text);
+                   "needs no Slurm)", reason);
 }
 
 /* Receives one line into h->in. Returns its length without the newline, or -1. */
@@ -218,28 +215,17 @@ static json_t *check_answer(struct helper *h, json_t *answer, struct err *e)
     return answer;
 }
 
-/* Opens a file in memory; one on a disk might take as long as the rest of the start. */
-static FILE *open_talk(void)
-{
-    int fd = memfd_create("unetctl-slurm", MFD_CLOEXEC);
-    FILE *talk = fd < 0 ? NULL : fdopen(fd, "w+");
-
-    if (fd >= 0 && !talk)
-        close(fd);
-    return talk;
-}
-
 static int start_helper(struct helper *h, struct err *e)
 {
     const char *const words[] = {h->program, NULL};
     int pair[2];
 
     reset_helper(h);
-    h->talk = open_talk();
-    if (!h->talk || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+    h->talk = memfd_create("unetctl-slurm", MFD_CLOEXEC); /* a disk might take as long as the rest */
+    if (h->talk < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_errno(e, ERR_SCHED, errno, "cannot start %s", h->program);
     /* It ignores Ctrl-C on the terminal, and ends when its input does. */
-    struct child c = {.argv = words, .in = pair[1], .out = pair[1], .err = fileno(h->talk),
+    struct child c = {.argv = words, .in = pair[1], .out = pair[1], .err = h->talk,
                       .group = true, .enter = h->in_sandbox ? enter_sandbox : NULL,
                       .arg = &h->sandbox};
     pid_t pid = child_start(&c, e);

@@ -167,7 +167,7 @@ int history_read_sacct(const json_t *ids, json_t *jobs)
     long nodes = 0, cpus = 0;
 
     message_add_ids(&list, ids);
-    const char *const argv[] = {COMMAND_EPOCH_TIMES, "sacct", "-n", "-P", "-j",
+    const char *const argv[] = {"sacct", "-n", "-P", "-j",
                                 list.data ? list.data : "", "-a", "-o", PAST_FORMAT, NULL};
     json_t *refusal = command_ask(argv, &c);
     char *text = c.out.data, *f[COMMAND_FIELDS_MAX];

@@ -20,21 +20,17 @@ static const char *find_id(const char *text, size_t *length)
     return NULL;
 }
 
-/* Runs sbatch MODE WORDS SCRIPT, with --wrap=true for a job without a script. The words of front
- * come first. */
-static json_t *run_sbatch(const json_t *job, const char *const *front, const char *mode,
-                          struct command *c)
+/* Runs sbatch MODE WORDS SCRIPT, with --wrap=true for a job without a script. */
+static json_t *run_sbatch(const json_t *job, const char *mode, struct command *c)
 {
     const json_t *words = json_object_get(job, "words"), *word;
-    const char **argv = calloc(json_array_size(words) + 8, sizeof *argv);
+    const char **argv = calloc(json_array_size(words) + 4, sizeof *argv);
     const char *script = message_text(job, "script");
     size_t n = 0, i;
 
     *c = (struct command){0};
     if (!argv)
         return message_refuse("out of memory");
-    while (front && *front)
-        argv[n++] = *front++;
     argv[n++] = "sbatch";
     argv[n++] = mode;
     json_array_foreach(words, i, word) {
@@ -66,7 +62,7 @@ json_t *sbatch_submit(const json_t *job)
 
     if (answer)
         return answer;
-    answer = run_sbatch(job, NULL, "--parsable", &c);
+    answer = run_sbatch(job, "--parsable", &c);
     const char *id = answer || c.code ? NULL : find_id(c.out.data, &n);
 
     if (id) {
@@ -93,9 +89,8 @@ static json_t *decode_forecast(const char *text)
 
 json_t *sbatch_forecast(const json_t *job, int away)
 {
-    static const char *const front[] = {COMMAND_EPOCH_TIMES, NULL};
     struct command c;
-    json_t *answer = run_sbatch(job, front, "--test-only", &c);
+    json_t *answer = run_sbatch(job, "--test-only", &c);
 
     if (!answer && c.code == 0)
         answer = decode_forecast(c.err.data);

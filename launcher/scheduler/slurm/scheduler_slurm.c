@@ -69,10 +69,10 @@ static json_t *encode_words(const struct job *job)
     json_t *list = json_array();
 
     job_words_fill(job, &words);
-    for (size_t i = 0; i < words.count; i++)
-        json_array_append_new(list, json_string(words.words[i]));
-    bool whole = !words.failed && json_array_size(list) == words.count;
-    job_words_destroy(&words);
+    for (size_t i = 0; i < words.list.count; i++)
+        json_array_append_new(list, json_string(words.list.lines[i]));
+    bool whole = !words.failed && json_array_size(list) == words.list.count;
+    setting_clear_lines(&words.list);
     if (whole)
         return list;
     json_decref(list);

@@ -40,7 +40,7 @@ static void check_order(void)
     char names[][24] = {"unet-g100-s1", "unet-g02-s10", "unet-g10-s1", "unet-g02-s2"};
     char *ids[] = {names[0], names[1], names[2], names[3]};
 
-    run_dir_list_sort(ids, 4);
+    run_dir_list_sort(&(struct setting_lines){ids, 4});
     is_str(ids[0], "unet-g02-s2", "seed 2 comes first");
     is_str(ids[1], "unet-g02-s10", "then seed 10");
     is_str(ids[2], "unet-g10-s1", "10 GPUs precede 100");
@@ -56,19 +56,18 @@ static void check_plan(void)
         "\"gpus_per_task\":1,\"strategy\":\"multi-worker\"}}";
     struct err e = {0};
     struct run run;
-    char **ids;
-    size_t count;
+    struct setting_lines ids;
 
-    ok(run_dir_list(dir, &ids, &count, &e) == 0 && count == 0,
+    ok(run_dir_list(dir, &ids, &e) == 0 && ids.count == 0,
        "a study without runs has an empty list");
     make_folder("runs");
     make_folder("runs/" RUN);
     make_folder("runs/other");
     write_text("runs/" RUN "/run.json", good);
-    ok(run_dir_list(dir, &ids, &count, &e) == 0 && count == 1,
+    ok(run_dir_list(dir, &ids, &e) == 0 && ids.count == 1,
        "only folders with a run.json are runs");
-    is_str(count ? ids[0] : "", RUN, "the run has its id");
-    run_dir_list_destroy(ids, count);
+    is_str(ids.count ? ids.lines[0] : "", RUN, "the run has its id");
+    setting_clear_lines(&ids);
     memset(&run, 0xa5, sizeof run);
     ok(run_dir_read(dir, RUN, &run, NULL, &e) == 0, "the plan is read");
     ok(!run.resized && run.batch == 0 && run.rate_gpus == 0, "earlier values are overwritten");

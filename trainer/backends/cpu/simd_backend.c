@@ -23,6 +23,7 @@ const struct kernel *const simd_kernels[] = {
     &simd_conv_transpose2d,
     &simd_conv_transpose2d_grad_input,
     &simd_conv_transpose2d_grad_weights,
+    &simd_dot_conv2d,
     &simd_direct_conv2d,
     &simd_direct_conv2d_grad_input,
     &simd_direct_conv2d_grad_weights,

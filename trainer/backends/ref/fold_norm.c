@@ -8,6 +8,8 @@
 
 #include "trainer/backends/ref/vector.h"
 
+#define MIN_SHARED (1 << 18) /* weights for which threads gain more than they cost to wake */
+
 VECTOR_CLONES static void scale(const float *src, float factor, size_t n, float *dst)
 {
 #pragma omp simd
@@ -21,7 +23,7 @@ static int ref_fold_norm_run(struct op *op, struct exec *x, struct err *e)
     const float *gamma = in[1]->data, *beta = in[2]->data, *mean = in[3]->data, *var = in[4]->data;
     size_t nchannels = tensor_count(op->out[1]), window = tensor_count(in[0]) / nchannels;
 
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (nchannels * window > MIN_SHARED)
     for (size_t c = 0; c < nchannels; c++) {
         double factor = (double)gamma[c] / sqrt((double)var[c] + op->attr.eps);
         double b = in[5] ? (double)in[5]->data[c] : 0;

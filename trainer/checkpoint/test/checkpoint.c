@@ -189,7 +189,8 @@ static struct network *load_network(const char *file)
     return n;
 }
 
-/* Whether name is X.convI.bias or X.bnI.running_mean, and w has the other of the two, too. */
+/* Returns whether name is X.convI.bias or X.bnI.running_mean, and w has the other of the two,
+ * too. */
 static bool is_cancelled(const struct weights *w, const char *name)
 {
     const char *conv = strstr(name, ".conv"), *bn = strstr(name, ".bn");

@@ -4,12 +4,11 @@
  * and a nonce of both sides. A message of another run, connection, direction or place in the
  * sequence, or one that was changed, does not open.
  *
- * A frame is its payload's length (32 bits), the payload XORed with a keystream, and the HMAC. With
- * K, the key of the direction, and `place`, the message's number in this direction (64 bits):
+ * A frame is its payload's length (32 bits), and the payload and its code by ChaCha20-Poly1305 (RFC
+ * 8439, by nettle). The key is that of the direction, the nonce the message's number in it (64
+ * bits) and four zeros:
  *
- *   K          = HMAC(token, label of the direction, mark, rank, rank 0's nonce, rank's nonce)
- *   keystream  = HMAC(K, place, CHANNEL_STREAM, 0), HMAC(K, place, CHANNEL_STREAM, 1), ...
- *   code       = HMAC(K, place, CHANNEL_CODE, length, encrypted payload)
+ *   key = HMAC(token, label of the direction, mark, rank, rank 0's nonce, rank's nonce)
  *
  * Numbers are in the machine's byte order. Dropped frames are noticed at the next one. */
 #ifndef UNETCTL_TRAINER_COMM_RENDEZVOUS_CHANNEL_H
@@ -23,7 +22,8 @@
 
 #define CHANNEL_NONCE 32
 #define CHANNEL_HEAD 4 /* bytes of a frame before its payload */
-#define CHANNEL_OVERHEAD (CHANNEL_HEAD + HMAC_SIZE)
+#define CHANNEL_CODE 16
+#define CHANNEL_OVERHEAD (CHANNEL_HEAD + CHANNEL_CODE)
 
 /* What the keys are derived from, beside the token. */
 struct channel_origin {
@@ -33,7 +33,7 @@ struct channel_origin {
 };
 
 struct channel_direction {
-    struct hmac_sha256_ctx key;
+    unsigned char key[HMAC_SIZE];
     uint64_t place; /* of the next message */
 };
 
@@ -56,7 +56,8 @@ size_t channel_seal(struct channel *c, const void *head, size_t nhead, const voi
 size_t channel_frame_size(const unsigned char *frame);
 
 /* Decrypts the payload in place, behind the frame's first CHANNEL_HEAD bytes. nbytes must be
- * channel_frame_size. Returns 0, or -1 if the frame is not the next one of the other side. */
+ * channel_frame_size. Returns 0, or -1 if the frame, whose payload is then garbled, is not the next
+ * one of the other side. */
 int channel_unseal(struct channel *c, unsigned char *frame, size_t nbytes);
 
 #endif

@@ -44,8 +44,8 @@ struct visit {
     size_t nbody; /* bytes behind the answer */
 };
 
-/* Whether `address`, to which the name of rank 0's host resolves, is a loopback address of this
- * host although rank 0's host is another one. */
+/* Returns whether `address`, to which the name of rank 0's host resolves, is a loopback address of
+ * this host although rank 0's host is another one. */
 static bool is_own_loopback(const struct rendezvous_config *c, const char *address)
 {
     bool loopback = strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;

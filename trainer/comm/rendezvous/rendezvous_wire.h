@@ -20,9 +20,9 @@
 #include "trainer/comm/rendezvous/channel.h"
 #include "trainer/comm/rendezvous/rendezvous.h"
 
-/* "unrdvz02" in memory; changes with each change of the protocol. Every version's greeting has 40
+/* "unrdvz03" in memory; changes with each change of the protocol. Every version's greeting has 40
  * bytes and begins with its mark, by which ranks recognise another version. */
-#define RENDEZVOUS_WIRE_MARK UINT64_C(0x32307a7664726e75)
+#define RENDEZVOUS_WIRE_MARK UINT64_C(0x33307a7664726e75)
 #define RENDEZVOUS_WIRE_NAME "unrdvz"
 
 struct rendezvous_greeting {

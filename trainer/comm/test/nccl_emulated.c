@@ -168,7 +168,7 @@ static void nccl_combine(const struct nccl_message *m, char parts[NCCL_RANKS][NC
         nccl_add(m->type, m->op, m->dst + at, parts[r], n);
 }
 
-/* Whether this rank has written its part and another rank's is missing. */
+/* Returns whether this rank has written its part and another rank's is missing. */
 static bool nccl_is_blocked(const void *args, size_t state)
 {
     const struct nccl_message *m = args;

@@ -22,7 +22,7 @@
 /* Memory that all processes see. */
 static struct screen {
     volatile int offers; /* number of offers written */
-    struct node_offer control, buffer;
+    struct node_offer control;
     volatile int good;
 } *screen;
 
@@ -32,15 +32,13 @@ static struct node *open_node(int rank, float **own, struct err *e)
 
     if (rank == 0) {
         g = node_offer(N, &screen->control, e);
-        if (g && node_offer_buffer(g, MOST, &screen->buffer, own, e))
-            return NULL;
         screen->offers = 1;
-        return g;
+    } else {
+        while (!screen->offers)
+            clock_sleep(0.001);
+        g = node_join(rank, N, &screen->control, e);
     }
-    while (!screen->offers)
-        clock_sleep(0.001);
-    g = node_join(rank, N, &screen->control, e);
-    return g && node_join_buffer(g, MOST, &screen->buffer, own, e) == 0 ? g : NULL;
+    return g && node_share_buffer(g, false, MOST, own, e) == 0 ? g : NULL;
 }
 
 static bool sum_int64(struct node *g, int rank, size_t n, struct err *e)

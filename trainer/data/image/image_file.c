@@ -16,14 +16,14 @@
 
 #define HEAD_BYTES 64 /* at least PNG_FILE_HEAD and the longest signature */
 
-enum image_kind { KIND_NONE, KIND_PNG, KIND_TIFF, KIND_JPEG };
+/* KIND_FOREIGN: a picture in a format that is not read */
+enum image_kind { KIND_NONE, KIND_FOREIGN, KIND_PNG, KIND_TIFF, KIND_JPEG };
 
 #define PNG_MAGIC "\x89PNG\r\n\x1a\n"
 
 /* How to convert a file, or all of a folder, to a format that is read. */
-#define NOT_READ " is not read: "
-#define CONVERT(suffix) NOT_READ "convert it to PNG (ImageMagick: mogrify -format png *." \
-                        suffix ")"
+#define CONVERT(suffix) \
+    " is not read: convert it to PNG (ImageMagick: mogrify -format png *." suffix ")"
 
 static const struct signature {
     const char *magic; /* the first bytes, where ? stands for any */
@@ -37,11 +37,11 @@ static const struct signature {
     {"II+\0", 4, KIND_TIFF, NULL},
     {"MM\0+", 4, KIND_TIFF, NULL},
     {"\xff\xd8\xff", 3, KIND_JPEG, NULL},
-    {"BM", 2, KIND_NONE, "BMP" CONVERT("bmp")},
-    {"GIF8", 4, KIND_NONE, "GIF" CONVERT("gif")},
-    {"RIFF????WEBP", 12, KIND_NONE, "WebP" CONVERT("webp")},
-    {"\0\0\0\x0cjP  ", 8, KIND_NONE, "JPEG 2000" CONVERT("jp2")},
-    {"\xff\x4f\xff\x51", 4, KIND_NONE, "JPEG 2000" CONVERT("j2k")},
+    {"BM", 2, KIND_FOREIGN, "BMP" CONVERT("bmp")},
+    {"GIF8", 4, KIND_FOREIGN, "GIF" CONVERT("gif")},
+    {"RIFF????WEBP", 12, KIND_FOREIGN, "WebP" CONVERT("webp")},
+    {"\0\0\0\x0cjP  ", 8, KIND_FOREIGN, "JPEG 2000" CONVERT("jp2")},
+    {"\xff\x4f\xff\x51", 4, KIND_FOREIGN, "JPEG 2000" CONVERT("j2k")},
     {"\x1f\x8b", 2, KIND_NONE, "is not an image but gzip: gunzip it first"},
     {"version https://git-lfs", 23, KIND_NONE,
      "is not an image but a git-LFS pointer: git lfs pull fetches the file"},
@@ -165,8 +165,7 @@ const char *image_file_foreign(const char *path)
 
     for (size_t i = 0; n > 0 && i < sizeof signatures / sizeof *signatures; i++)
         if (begins_with(head, (size_t)n, &signatures[i]))
-            return signatures[i].what && strstr(signatures[i].what, NOT_READ) ? signatures[i].what
-                                                                             : NULL;
+            return signatures[i].kind == KIND_FOREIGN ? signatures[i].what : NULL;
     return NULL;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <jpeglib.h>
+#include <jerror.h>
 
 #include "trainer/data/image/orientation.h"
 
@@ -48,7 +49,7 @@ static void handle_message(j_common_ptr jpeg, int level)
     if (level >= 0)
         return;
     jpeg->err->format_message(jpeg, text);
-    if (strstr(text, "extraneous bytes") == NULL) {
+    if (jpeg->err->msg_code != JWRN_EXTRANEOUS_DATA) {
         err_set(d->e, ERR_DATA, "%s: damaged JPEG: %s", d->name, text);
         longjmp(d->on_error, 1);
     }

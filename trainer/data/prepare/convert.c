@@ -160,6 +160,21 @@ static int decode_page(const char *name, int page, const uint8_t *image_bytes, s
                    mask->height);
 }
 
+/* Writes a decoded sample, unless rc says that decoding failed, and frees its pixels. */
+static int put_decoded(struct convert_job *job, const struct convert_sample *frame, int rc,
+                       struct pixels *image, struct pixels *mask, struct err *e)
+{
+    struct convert_sample s = *frame;
+
+    s.image = image;
+    s.mask = mask->samples ? mask : NULL;
+    if (rc == 0)
+        rc = put_sample(job, &s, e);
+    pixels_free(image);
+    pixels_free(mask);
+    return rc;
+}
+
 /* Converts one page of a pair of files. The mask keeps what its file has: indices, values or
  * colours. */
 static int put_page(struct convert_job *job, const struct convert_sample *frame,
@@ -167,23 +182,16 @@ static int put_page(struct convert_job *job, const struct convert_sample *frame,
                     size_t mask_n, int page, int *pages, struct err *e)
 {
     struct pixels image = {0}, mask = {0};
-    struct convert_sample s = *frame;
-
-    s.image = &image;
-    s.mask = mask_bytes ? &mask : NULL;
     int rc = decode_page(frame->name, page, image_bytes, image_n, mask_bytes, mask_n, &image,
                          &mask, e);
+
     *pages = image.pages;
     if (rc == 0 && job->flat) {
         if (!job->config->bands)
             drop_alpha(&image);
         rc = mask_bytes ? mask_flatten(&mask, frame->name, e) : 0;
     }
-    if (rc == 0)
-        rc = put_sample(job, &s, e);
-    pixels_free(&image);
-    pixels_free(&mask);
-    return rc;
+    return put_decoded(job, frame, rc, &image, &mask, e);
 }
 
 static uint8_t *read_located(const struct source *source, const char *locator, size_t *n,
@@ -229,16 +237,9 @@ static int put_record(struct convert_job *job, const struct source_item *item,
 
     sample_name(job->source, item->image, name);
     s.name = name;
-    s.image = &image;
-    if (rc == 0 && item->mask) {
-        s.mask = &mask;
+    if (rc == 0 && item->mask)
         rc = source_decode(job->source, item->mask, SOURCE_VALUES, NULL, NULL, &mask, e);
-    }
-    if (rc == 0)
-        rc = put_sample(job, &s, e);
-    pixels_free(&image);
-    pixels_free(&mask);
-    return rc;
+    return put_decoded(job, &s, rc, &image, &mask, e);
 }
 
 static int put_all(struct convert_job *job, struct err *e)
@@ -333,12 +334,12 @@ static void add_entry(cJSON *types, cJSON *shapes, const char *key, const struct
     cjson_add(shapes, key, cJSON_CreateIntArray(sizes, shape ? 3 : 0));
 }
 
-static int write_json(const char *dir, const char *name, const char *text, struct err *e)
+static int write_json(const char *dir, const char *name, cJSON *root, struct err *e)
 {
     char path[PATH_MAX + 32];
 
     snprintf(path, sizeof path, "%s/%s", dir, name);
-    return text ? atomicfile_write(path, text, strlen(text), 0666, e) : -1;
+    return cjson_write(root, path, e);
 }
 
 /* OTBTF reads output_shapes.json or output_shape.json, depending on its version. */
@@ -348,14 +349,10 @@ static int write_sidecars(const struct side_shards *s, struct err *e)
 
     add_entry(types, shapes, "image", &s->image);
     add_entry(types, shapes, s->masks ? "mask" : "label", s->masks ? &s->mask : NULL);
-    char *type = cjson_print(types, "\n", e), *shape = cjson_print(shapes, "\n", e);
-    int rc = write_json(s->dir, "output_types.json", type, e) ||
-                     write_json(s->dir, "output_shapes.json", shape, e) ||
-                     write_json(s->dir, "output_shape.json", shape, e)
-                 ? -1
-                 : 0;
-    free(type);
-    free(shape);
+    cJSON *again = cJSON_Duplicate(shapes, true);
+    int rc = write_json(s->dir, "output_types.json", types, e);
+    rc |= write_json(s->dir, "output_shapes.json", shapes, e);
+    rc |= write_json(s->dir, "output_shape.json", again, e);
     return rc;
 }
 

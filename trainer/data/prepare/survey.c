@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/map.h"
 #include "src/mem.h"
-#include "trainer/data/image/orientation.h"
 #include "trainer/data/image/picture.h"
 #include "trainer/data/image/resize.h"
 
@@ -196,21 +196,12 @@ static int survey_one(struct survey *s, struct source *source, size_t i, int hei
                       struct sums *sums, struct err *e)
 {
     const struct source_item *item = &source->items[i];
-    struct pixels image, mask = {0};
-
-    if (source_decode(source, item->image, SOURCE_IMAGE, NULL, NULL, &image, e))
-        return -1;
     enum source_part part = s->masks.coloured ? SOURCE_COLOURS : SOURCE_VALUES;
-    int rc = item->mask ? source_decode(source, item->mask, part, NULL, NULL, &mask, e) : 0;
-    if (rc == 0)
-        rc = orientation_apply(&image, &mask, item->image, e);
-    if (rc == 0 && item->mask && (image.width != mask.width || image.height != mask.height))
-        rc = err_set(e, ERR_DATA,
-                     "%s: %s has %u x %u pixels, but %s has %u x %u; they must be equal",
-                     source->dir, item->image, image.width, image.height, item->mask, mask.width,
-                     mask.height);
-    if (rc == 0)
-        rc = count_shape(s, &image, e);
+    struct pixels image, mask;
+
+    if (source_decode_pair(source, item, part, NULL, NULL, &image, &mask, e))
+        return -1;
+    int rc = count_shape(s, &image, e);
     if (rc == 0 && item->mask && s->binary)
         rc = survey_pair(s, &image, &mask, height, width, e);
     if (rc == 0 && !item->mask)
@@ -227,24 +218,23 @@ static int survey_one(struct survey *s, struct source *source, size_t i, int hei
     return rc;
 }
 
-static int by_hash(const void *a, const void *b)
+/* Sets s->duplicates and s->leaks. */
+static int count_copies(struct survey *s, const struct picture_key *keys, size_t n, struct err *e)
 {
-    return strcmp(((const struct picture_key *)a)->hash, ((const struct picture_key *)b)->hash);
-}
+    struct map all = {0}, val = {0};
+    int rc = 0;
 
-/* Sorts the keys, and sets s->duplicates and s->leaks. */
-static void count_copies(struct survey *s, struct picture_key *keys, size_t n)
-{
-    qsort(keys, n, sizeof *keys, by_hash);
-    for (size_t first = 0, end; first < n; first = end) {
-        size_t train = 0, val = 0;
-        for (end = first; end < n && by_hash(&keys[first], &keys[end]) == 0; end++) {
-            train += keys[end].side == SOURCE_TRAIN;
-            val += keys[end].side == SOURCE_VAL;
-        }
-        s->duplicates += end - first - 1;
-        s->leaks += val ? train : 0;
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        s->duplicates += map_get(&all, keys[i].hash, NULL);
+        if (map_set(&all, keys[i].hash, i) ||
+            (keys[i].side == SOURCE_VAL && map_set(&val, keys[i].hash, i)))
+            rc = mem_fail(e);
     }
+    for (size_t i = 0; i < n; i++)
+        s->leaks += keys[i].side == SOURCE_TRAIN && map_get(&val, keys[i].hash, NULL);
+    map_destroy(&val);
+    map_destroy(&all);
+    return rc;
 }
 
 static void take_classes(struct survey *s, struct source *source)
@@ -257,16 +247,16 @@ static void take_classes(struct survey *s, struct source *source)
     source->nclasses = 0;
 }
 
-static void finish_survey(struct survey *s, struct source *source, struct sums *sums)
+static int finish_survey(struct survey *s, struct source *source, struct sums *sums, struct err *e)
 {
     s->sampled = source->count;
     qsort(s->shapes, s->nshapes, sizeof *s->shapes, by_count);
-    count_copies(s, sums->keys, source->count);
     for (int c = 0; c < 3; c++) {
         s->mean[c] = sums->value[c] / sums->pixels;
         double variance = sums->square[c] / sums->pixels - s->mean[c] * s->mean[c];
         s->deviation[c] = variance > 0 ? sqrt(variance) : 0;
     }
+    return count_copies(s, sums->keys, source->count, e);
 }
 
 static int survey_sample(struct survey *s, struct source *source, size_t masks, struct err *e)
@@ -301,7 +291,7 @@ static int survey_all(struct survey *s, struct source *source, int height, int w
     for (size_t i = 0; rc == 0 && i < source->count; i++)
         rc = survey_one(s, source, i, height, width, &sums, e);
     if (rc == 0)
-        finish_survey(s, source, &sums);
+        rc = finish_survey(s, source, &sums, e);
     free(sums.keys);
     return rc;
 }

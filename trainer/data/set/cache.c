@@ -71,7 +71,7 @@ static uint32_t header_crc(const struct cache_header *h)
     return (uint32_t)crc32_z(crc, (const Bytef *)h->key, sizeof h->key);
 }
 
-/* Whether header and index are valid. The records are not checked. */
+/* Returns whether header and index are valid. The records are not checked. */
 static bool is_valid(const char *map, size_t nbytes, const struct cache_config *config)
 {
     struct cache_header h;
@@ -320,8 +320,8 @@ static int take_lock(const struct cache_config *config, struct err *e)
     return fd;
 }
 
-/* Whether the locked file is still the one of this path. Another builder may have removed it, and a
- * third may have created it again. */
+/* Returns whether the locked file is still the one of this path. Another builder may have removed
+ * it, and a third may have created it again. */
 static bool is_current(const struct cache_config *config, int lock)
 {
     char path[PATH_MAX];

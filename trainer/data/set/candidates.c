@@ -15,7 +15,6 @@
 #include "src/parallel.h"
 #include "src/text/filename.h"
 #include "trainer/data/image/classes.h"
-#include "trainer/data/image/orientation.h"
 #include "trainer/data/source/mask_stats.h"
 
 /* How masks are to be read. */
@@ -116,45 +115,25 @@ static void describe_image(const struct pixels *img, struct candidate *c)
     hash_pixels(img, c->pixels);
 }
 
-/* Turns image and mask upright where they fit then, and checks the mask. */
-static int examine_mask(struct source *source, const struct source_item *in, struct pixels *image,
-                        struct candidate *c, const struct mask_rules *rules, struct err *e)
-{
-    bool coloured = rules->classes && classes_are_coloured(rules->classes);
-    enum source_part part = coloured ? SOURCE_COLOURS : SOURCE_VALUES;
-    struct pixels mask;
-    int rc = source_decode(source, in->mask, part, NULL, c->item.mask_sha256, &mask, e);
-
-    if (rc == 0)
-        rc = orientation_apply(image, &mask, in->image, e);
-    if (rc == 0 && (mask.width != image->width || mask.height != image->height))
-        rc = err_set(e, ERR_DATA,
-                     "%s: %s has %u x %u pixels, but %s has %u x %u; they must be equal",
-                     source->dir, in->image, image->width, image->height, in->mask, mask.width,
-                     mask.height);
-    if (rc == 0)
-        rc = check_mask(&mask, in->mask, rules, &c->mask, e);
-    if (rc == 0) {
-        c->item.mask_orientation = mask.orientation;
-        c->about_mask = remarks_look(&mask, REMARKS_MASK);
-    }
-    pixels_free(&mask);
-    return rc;
-}
-
 static int examine_pair(struct source *source, const struct source_item *in, struct candidate *c,
                         const struct mask_rules *rules, struct err *e)
 {
-    struct pixels image;
+    bool coloured = rules->classes && classes_are_coloured(rules->classes);
+    struct pixels image, mask;
 
     if (check_utf8_name(source->dir, in->image, e) || check_utf8_name(source->dir, in->mask, e) ||
-        source_decode(source, in->image, SOURCE_IMAGE, NULL, c->item.image_sha256, &image, e))
+        source_decode_pair(source, in, coloured ? SOURCE_COLOURS : SOURCE_VALUES,
+                           c->item.image_sha256, c->item.mask_sha256, &image, &mask, e))
         return -1;
     c->item.label = in->label;
-    int rc = in->mask ? examine_mask(source, in, &image, c, rules, e)
-                      : orientation_apply(&image, NULL, in->image, e);
+    int rc = in->mask ? check_mask(&mask, in->mask, rules, &c->mask, e) : 0;
+    if (rc == 0 && in->mask) {
+        c->item.mask_orientation = mask.orientation;
+        c->about_mask = remarks_look(&mask, REMARKS_MASK);
+    }
     if (rc == 0)
         describe_image(&image, c);
+    pixels_free(&mask);
     pixels_free(&image);
     return rc;
 }
@@ -172,7 +151,8 @@ static void log_remarks(const struct source *source, const struct candidate *c)
     remarks_log(&masks, source->dir);
 }
 
-/* Whether the mask can be read, but has colours or other values than 0 and 1, or 0 and 255. */
+/* Returns whether the mask can be read, but has colours or other values than 0 and 1, or 0 and
+ * 255. */
 static bool has_other_values(struct source *source, const struct source_item *in,
                             const struct candidate *c)
 {

@@ -212,7 +212,7 @@ const char *dataset_class_file(const struct dataset *ds)
     return ds->classes ? classes_text(ds->classes) : "";
 }
 
-/* Whether targets are class labels, so that pixels can be ignored. */
+/* Returns whether targets are class labels, so that pixels can be ignored. */
 static bool is_labelled(const struct dataset *ds)
 {
     return ds->classes || ds->ignore >= 0 || ds->split->nclasses;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "src/log.h"
+#include "src/map.h"
 #include "src/mem.h"
 #include "src/plural.h"
 #include "src/rng.h"
@@ -70,24 +71,15 @@ static struct by_hash *sort_by_hash(const char *const *hash, size_t n, struct er
     return sorted;
 }
 
-/* Returns the end of the group of equal hashes that begins at index `first`. */
-static size_t group_end(const struct by_hash *sorted, size_t n, size_t first)
-{
-    size_t end = first + 1;
-
-    while (end < n && strcmp(sorted[end].hash, sorted[first].hash) == 0)
-        end++;
-    return end;
-}
-
 /* Finds the groups of equal hashes: group g is sorted[start[g]] to sorted[start[g + 1] - 1].
  * Returns their number. */
 static size_t find_groups(const struct by_hash *sorted, size_t n, size_t *start)
 {
     size_t ngroups = 0;
 
-    for (size_t i = 0; i < n; i = group_end(sorted, n, i))
-        start[ngroups++] = i;
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || strcmp(sorted[i].hash, sorted[i - 1].hash) != 0)
+            start[ngroups++] = i;
     start[ngroups] = n;
     return ngroups;
 }
@@ -139,22 +131,15 @@ int split_divide(int64_t seed, double val_fraction, size_t n, const char *const 
     return rc;
 }
 
-static const char **pixel_hashes(const struct candidate *c, size_t n, struct err *e)
-{
-    const char **hash = mem_zero(n, sizeof *hash, e);
-
-    for (size_t i = 0; hash && i < n; i++)
-        hash[i] = c[i].pixels;
-    return hash;
-}
-
 static int divide_by_seed(const struct split_config *config, struct candidate *c, size_t n,
                           struct err *e)
 {
-    const char **hash = pixel_hashes(c, n, e);
+    const char **hash = mem_zero(n, sizeof *hash, e);
     bool *val = hash ? mem_zero(n, sizeof *val, e) : NULL;
-    int rc = val ? split_divide(config->seed, config->val_fraction, n, hash, val, e) : -1;
 
+    for (size_t i = 0; val && i < n; i++)
+        hash[i] = c[i].pixels;
+    int rc = val ? split_divide(config->seed, config->val_fraction, n, hash, val, e) : -1;
     if (rc)
         err_prefix(e, "%s", config->dir);
     for (size_t i = 0; rc == 0 && i < n; i++)
@@ -164,35 +149,28 @@ static int divide_by_seed(const struct split_config *config, struct candidate *c
     return rc;
 }
 
-static struct by_hash *sort_candidates(const struct candidate *c, size_t n, struct err *e)
+/* Maps the images of one side, by the hash of their pixels, to their indices. */
+static int map_side(const struct candidate *c, size_t n, enum source_side side, struct map *dst,
+                    struct err *e)
 {
-    const char **hash = pixel_hashes(c, n, e);
-    struct by_hash *sorted = hash ? sort_by_hash(hash, n, e) : NULL;
-
-    free(hash);
-    return sorted;
+    for (size_t i = 0; i < n; i++)
+        if (c[i].side == side && map_set(dst, c[i].pixels, i))
+            return mem_fail(e);
+    return 0;
 }
 
 /* Refuses lists that have the same image for training and for validation. */
 static int refuse_leak(const struct candidate *c, size_t n, struct err *e)
 {
-    struct by_hash *sorted = sort_candidates(c, n, e);
-    int rc = sorted ? 0 : -1;
+    struct map val = {0};
+    int rc = map_side(c, n, SOURCE_VAL, &val, e);
+    size_t k;
 
-    for (size_t first = 0, end; rc == 0 && first < n; first = end) {
-        const struct candidate *a = NULL;
-        end = group_end(sorted, n, first);
-        for (size_t i = first; rc == 0 && i < end; i++) {
-            const struct candidate *b = &c[sorted[i].index];
-            if (b->side == SOURCE_ANY)
-                continue;
-            if (a && a->side != b->side)
-                rc = err_set(e, ERR_DATA, "%s and %s are the same image, but one is for training "
-                             "and one for validation", a->item.image, b->item.image);
-            a = b;
-        }
-    }
-    free(sorted);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        if (c[i].side == SOURCE_TRAIN && map_get(&val, c[i].pixels, &k))
+            rc = err_set(e, ERR_DATA, "%s and %s are the same image, but one is for training and "
+                         "one for validation", c[i].item.image, c[k].item.image);
+    map_destroy(&val);
     return rc;
 }
 
@@ -200,30 +178,25 @@ static int refuse_leak(const struct candidate *c, size_t n, struct err *e)
  * then not used for training. */
 static int divide_by_folder(struct candidate *c, size_t n, struct err *e)
 {
-    struct by_hash *sorted = sort_candidates(c, n, e);
     size_t ndropped = 0, nneither = 0;
+    struct map val = {0};
+    int rc = map_side(c, n, SOURCE_VAL, &val, e);
 
-    for (size_t first = 0, end; sorted && first < n; first = end) {
-        bool validates = false;
-        end = group_end(sorted, n, first);
-        for (size_t i = first; i < end; i++)
-            validates = validates || c[sorted[i].index].side == SOURCE_VAL;
-        for (size_t i = first; validates && i < end; i++)
-            if (c[sorted[i].index].side == SOURCE_TRAIN) {
-                c[sorted[i].index].side = SOURCE_ANY;
-                ndropped++;
-            }
-    }
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; rc == 0 && i < n; i++) {
         nneither += c[i].side == SOURCE_ANY;
-    if (nneither > ndropped)
+        if (c[i].side == SOURCE_TRAIN && map_get(&val, c[i].pixels, NULL)) {
+            c[i].side = SOURCE_ANY;
+            ndropped++;
+        }
+    }
+    map_destroy(&val);
+    if (rc == 0 && nneither)
         log_info("%zu images belong neither to training nor to validation and are not used",
-                 nneither - ndropped);
-    if (ndropped)
+                 nneither);
+    if (rc == 0 && ndropped)
         log_warn("%zu training images are also validation images; training does not use them",
                  ndropped);
-    free(sorted);
-    return sorted ? 0 : -1;
+    return rc;
 }
 
 static int take_side(struct candidate *c, size_t n, enum source_side side,

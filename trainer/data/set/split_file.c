@@ -11,6 +11,7 @@
 
 #include "src/atomicfile.h"
 #include "src/format/schema.h"
+#include "src/map.h"
 #include "src/mem.h"
 #include "trainer/json/cjson.h"
 
@@ -152,36 +153,22 @@ static int decode_format(const cJSON *root, struct split *s, struct err *e)
                                                           &s->class_names, &s->nclasses, e);
 }
 
-struct hashed_item {
-    const struct split_item *item;
-    bool train;
-};
-
-static int compare_items(const void *a, const void *b)
-{
-    return strcmp(((const struct hashed_item *)a)->item->image_sha256,
-                  ((const struct hashed_item *)b)->item->image_sha256);
-}
-
 /* Refuses an image that is in both parts, as a file that was edited may have it. */
 static int check_disjoint(const struct split *s, struct err *e)
 {
-    size_t n = 0;
-    struct hashed_item *all = mem_alloc(s->train.count + s->val.count, sizeof *all, e);
-    int rc = all ? 0 : -1;
+    struct map val = {0};
+    int rc = 0;
+    size_t k;
 
-    for (size_t i = 0; all && i < s->train.count; i++)
-        all[n++] = (struct hashed_item){&s->train.items[i], true};
-    for (size_t i = 0; all && i < s->val.count; i++)
-        all[n++] = (struct hashed_item){&s->val.items[i], false};
-    if (all)
-        qsort(all, n, sizeof *all, compare_items);
-    for (size_t i = 1; rc == 0 && i < n; i++)
-        if (all[i - 1].train != all[i].train && compare_items(&all[i - 1], &all[i]) == 0)
+    for (size_t i = 0; rc == 0 && i < s->val.count; i++)
+        if (map_set(&val, s->val.items[i].image_sha256, i))
+            rc = mem_fail(e);
+    for (size_t i = 0; rc == 0 && i < s->train.count; i++)
+        if (map_get(&val, s->train.items[i].image_sha256, &k))
             rc = err_set(e, ERR_DATA, "%s and %s are the same image, but one is in \"train\" and one "
                          "in \"val\"; `unet-train data split` creates a file without such pairs",
-                         all[i - 1].item->image, all[i].item->image);
-    free(all);
+                         s->train.items[i].image, s->val.items[k].image);
+    map_destroy(&val);
     return rc;
 }
 

@@ -99,7 +99,8 @@ static int list_classes(struct source *s, const char *top, enum source_side side
     return rc;
 }
 
-/* Whether the name of a folder suggests that it holds masks rather than images of a class. */
+/* Returns whether the name of a folder suggests that it holds masks rather than images of a
+ * class. */
 static bool is_mask_word(const char *name)
 {
     static const char *const words[] = {"mask", "segmentation", "annot", "groundtruth",
@@ -140,8 +141,8 @@ static bool has_few_values(struct source *s, int label)
     return looked && nvalues <= MASK_VALUES;
 }
 
-/* Whether nearly all images of the two classes have the same names, or in class 1 longer ones:
- * 7.png and 7_mask.png. */
+/* Returns whether nearly all images of the two classes have the same names, or in class 1 longer
+ * ones: 7.png and 7_mask.png. */
 static bool have_equal_names(const struct source *s)
 {
     size_t equal = 0, of[2] = {0, 0};

@@ -5,7 +5,6 @@
 #include "config.h"
 #include "trainer/data/source/layout.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "src/text/filename.h"
+#include "trainer/data/source/pairs.h"
 #include "trainer/data/source/tree.h"
 
 #define PATH_SIZE (PATH_MAX + 2 * NAME_MAX)
@@ -109,67 +109,6 @@ static bool has_image(const char *dir, const char *sub)
     return find_dir_entry(dir, sub, is_image, NULL, NULL);
 }
 
-/* Whether name ends in the suffix of masks and dir has the image of the same stem. */
-static bool has_partner(const char *dir, const char *name, const struct layout_suffix *suffix)
-{
-    static const char *const endings[] = {".png", ".jpg", ".jpeg", ".tif", ".tiff", NULL};
-    size_t n = filename_stem(name), ns = strlen(suffix->mask);
-    char path[PATH_SIZE];
-
-    if (ns == 0 || n <= ns || strncmp(name + n - ns, suffix->mask, ns) != 0)
-        return false;
-    int at = snprintf(path, sizeof path, "%s/%.*s%s", dir, (int)(n - ns), name, suffix->image);
-    for (int i = -1; i < 0 || endings[i]; i++) {
-        snprintf(path + at, sizeof path - (size_t)at, "%s", i < 0 ? name + n : endings[i]);
-        if (access(path, F_OK) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* Whether name is a mask that lies beside its image and is marked by a suffix. */
-static bool is_marked_mask(const char *dir, const char *name, const void *arg)
-{
-    bool found = false;
-
-    for (const struct layout_suffix *s = layout_suffixes; !found && s->image; s++)
-        found = filename_is_image(name) && has_partner(dir, name, s);
-    return found;
-}
-
-static bool is_photo(const char *name)
-{
-    const char *end = name + filename_stem(name);
-
-    return filename_is_image(name) && strcasecmp(end, ".png") != 0;
-}
-
-bool layout_has_twins(const struct tree *files)
-{
-    size_t ntwins = 0;
-
-    for (size_t i = 0; i + 1 < files->count; i++) {
-        const char *a = files->paths[i], *b = files->paths[i + 1];
-        size_t n = filename_stem(a);
-        ntwins += n == filename_stem(b) && strncmp(a, b, n) == 0 && is_photo(a) != is_photo(b);
-    }
-    return ntwins > 0 && 20 * ntwins >= 9 * files->count;
-}
-
-/* Whether masks lie beside their images in dir/sub: marked by a suffix, or as x.png beside
- * x.jpg. */
-static bool has_marked_masks(const char *dir, const char *sub)
-{
-    struct tree files = {0};
-    struct err ignored;
-
-    bool found = find_dir_entry(dir, sub, is_marked_mask, NULL, NULL) ||
-                 (tree_list(dir, sub, filename_is_image, &files, &ignored) == 0 &&
-                  layout_has_twins(&files));
-    tree_free(&files);
-    return found;
-}
-
 /* Finds the two folders of a row of the table in dir, whether or not they hold images. The row "."
  * is found only if dir has a marked mask. */
 static bool has_folders(const char *dir, const struct layout_row *row, char images[NAME_MAX + 1],
@@ -179,7 +118,7 @@ static bool has_folders(const char *dir, const struct layout_row *row, char imag
         return find_folder(dir, row->images, images) && find_folder(dir, row->masks, masks);
     strcpy(images, ".");
     strcpy(masks, ".");
-    return has_marked_masks(dir, ".");
+    return pairs_are_in(dir, ".");
 }
 
 static bool join_path(const char *sub, const char *name, char *dst, size_t size)
@@ -191,75 +130,27 @@ static bool join_path(const char *sub, const char *name, char *dst, size_t size)
     return n >= 0 && (size_t)n < size;
 }
 
-/* Copies the stem of a file to dst, without a last part that begins with a letter: the "_mask" of
- * "7_mask.png". */
-static void copy_core(const char *name, char dst[NAME_MAX + 1])
-{
-    size_t n = filename_stem(name), end = n;
-
-    while (end > 1 && !strchr("_-. ", name[end - 1]))
-        end--;
-    bool has_word = end > 1 && isalpha((unsigned char)name[end]);
-    snprintf(dst, NAME_MAX + 1, "%.*s", (int)(has_word ? end - 1 : n), name);
-}
-
-/* Whether two files may belong together: their stems are equal, or are when a last part is left out
- * of one of them, or of both. */
-static bool are_partners(const char *a, const char *b)
-{
-    char cores[2][NAME_MAX + 1], stems[2][NAME_MAX + 1];
-
-    copy_core(a, cores[0]);
-    copy_core(b, cores[1]);
-    snprintf(stems[0], sizeof stems[0], "%.*s", (int)filename_stem(a), a);
-    snprintf(stems[1], sizeof stems[1], "%.*s", (int)filename_stem(b), b);
-    return strcmp(stems[0], stems[1]) == 0 || strcmp(cores[0], cores[1]) == 0 ||
-           strcmp(stems[0], cores[1]) == 0 || strcmp(cores[0], stems[1]) == 0;
-}
-
-/* Whether nearly all files of two lists belong together, one by one in the order of their names. */
-static bool are_alike(const struct tree *a, const struct tree *b)
-{
-    size_t npairs = 0;
-
-    if (2 * a->count < b->count || 2 * b->count < a->count)
-        return false;
-    for (size_t i = 0, k = 0; i < a->count && k < b->count;) {
-        bool match = are_partners(a->paths[i], b->paths[k]);
-        bool is_behind = !match && strcmp(a->paths[i], b->paths[k]) > 0;
-        npairs += match;
-        i += !is_behind;
-        k += match || is_behind;
-    }
-    return npairs > 0 && 2 * npairs >= a->count;
-}
-
-/* Refuses a folder beside images and masks whose files are called like these and would not be used:
- * it may hold the true masks. */
+/* Refuses a folder beside images and masks whose files would be pairs with the images and would not
+ * be used: it may hold the true masks. */
 static int refuse_siblings(const char *path, const char *images, const char *masks, struct err *e)
 {
-    struct tree folders = {0}, names = {0}, others;
+    struct tree folders = {0};
+    int rc = tree_list(path, NULL, NULL, &folders, e);
 
-    int rc = tree_list(path, NULL, NULL, &folders, e) ||
-             tree_list(path, images, filename_is_image, &names, e) ? -1 : 0;
     for (size_t i = 0; rc == 0 && i < folders.count; i++) {
         const char *name = folders.paths[i];
-        if (strcmp(name, images) == 0 || strcmp(name, masks) == 0 || !layout_is_folder(path, name))
-            continue;
-        rc = tree_list(path, name, filename_is_image, &others, e);
-        if (rc == 0 && are_alike(&names, &others))
+        if (strcmp(name, images) != 0 && strcmp(name, masks) != 0 &&
+            pairs_match(path, images, name))
             rc = err_set(e, ERR_CONFIG, "%s: the masks of %s/ may be in %s/ or in %s/: choose with "
                          "data.masks=%s or data.masks=%s (unet-train data: --mask-folder)", path,
                          images, masks, name, masks, name);
-        tree_free(&others);
     }
     tree_free(&folders);
-    tree_free(&names);
     return rc;
 }
 
-/* Whether this row of the table names a folder again that an earlier row named, because the choice
- * replaces the names in which they differ. */
+/* Returns whether this row of the table names a folder again that an earlier row named, because the
+ * choice replaces the names in which they differ. */
 static bool is_repeated(const struct layout_row *row, const struct source_folders *choice)
 {
     for (const struct layout_row *r = rows; r < row; r++)
@@ -354,8 +245,8 @@ static int find_above(const char *dir, const struct source_folders *choice, stru
     return rc < 0 ? -1 : 1;
 }
 
-/* Whether name is an annotation file of COCO: JSON in the folder annotations/ (arg), or with coco
- * in its name. */
+/* Returns whether name is an annotation file of COCO: JSON in the folder annotations/ (arg), or
+ * with coco in its name. */
 static bool is_coco(const char *dir, const char *name, const void *arg)
 {
     size_t n = strlen(name);
@@ -385,7 +276,7 @@ static int find_nested(const char *dir, struct layout *l, struct err *e)
     int rc = tree_list(dir, NULL, NULL, &folders, e);
 
     for (size_t i = 0; rc == 0 && i < folders.count; i++)
-        if (layout_is_folder(dir, folders.paths[i]) && has_marked_masks(dir, folders.paths[i]))
+        if (layout_is_folder(dir, folders.paths[i]) && pairs_are_in(dir, folders.paths[i]))
             rc = 1;
     tree_free(&folders);
     if (rc <= 0)

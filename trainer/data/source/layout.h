@@ -9,7 +9,6 @@
 
 #include "src/err.h"
 #include "trainer/data/source/source.h"
-#include "trainer/data/source/tree.h"
 
 /* What a data set adds to the stem that image and mask share: "_0000" in "case_0000.png", "_mask"
  * in "case_mask.png". */
@@ -39,10 +38,6 @@ struct layout {
  * images, or images/ or masks/ alone, are found, too: pairs_scan then reports what is missing. */
 int layout_find(const char *dir, const struct source_folders *choice, struct layout *dst,
                 struct err *e);
-
-/* Returns whether nearly all files of a sorted list are pairs of one stem, of which one is a PNG:
- * masks x.png beside images x.jpg. */
-bool layout_has_twins(const struct tree *files);
 
 bool layout_is_folder(const char *dir, const char *name);
 

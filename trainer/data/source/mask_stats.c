@@ -287,8 +287,8 @@ static void describe_values(struct mask_proposal *p, const struct values *all)
 #define TWO_NAMES(from) "printf '0 background\\n" from " foreground\\n' >classes.txt, then -s " \
                         "data.class_file=classes.txt"
 
-/* Whether values are object numbers: nearly each value of a mask is a single region, and masks have
- * different numbers of values. */
+/* Returns whether values are object numbers: nearly each value of a mask is a single region, and
+ * masks have different numbers of values. */
 static bool is_numbered(const struct mask_stats *stats)
 {
     return stats->regions && 10 * stats->single >= 9 * stats->regions && stats->most >= 4 &&
@@ -307,8 +307,8 @@ static void propose_numbered(const struct values *all, struct mask_proposal *p)
         describe(p, ". If the values are classes: -s data.classes=%u", all->max + 1);
 }
 
-/* Whether nearly all values are close to 0 or 255, as a lossy format or a scaled mask leaves
- * them. */
+/* Returns whether nearly all values are close to 0 or 255, as a lossy format or a scaled mask
+ * leaves them. */
 static bool is_lossy(const struct mask_stats *stats)
 {
     int64_t near = 0;
@@ -338,14 +338,15 @@ static void propose_grey(const struct mask_stats *stats, const struct values *al
                 "data.class_file=classes.txt");
 }
 
-/* Whether the largest possible value occurs far above all others, as data sets mark pixels to
- * ignore. */
+/* Returns whether the largest possible value occurs far above all others, as data sets mark pixels
+ * to ignore. */
 static bool has_ignored(const struct mask_stats *stats, const struct values *all)
 {
     return all->n > 2 && all->max == stats->full && all->max > 2 * all->second;
 }
 
-/* Whether values are class numbers: 0, 1, ... with few gaps, because a rare class may be absent. */
+/* Returns whether values are class numbers: 0, 1, ... with few gaps, because a rare class may be
+ * absent. */
 static bool are_numbers(const struct mask_stats *stats, const struct values *all)
 {
     bool ignored = has_ignored(stats, all);

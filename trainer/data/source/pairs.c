@@ -151,32 +151,79 @@ static const char *common_part(const struct file_list *list)
     return 2 * n > list->count ? leader : "";
 }
 
-/* Returns the suffixes by which most masks find an image: of the table, or of two folders also what
- * most of their names end in. If images and masks share a folder (images == masks), only suffixes
- * that mark masks count. The texts live as long as the stems. */
-static struct layout_suffix choose_suffix(const struct file_list *images,
-                                          const struct file_list *masks)
+/* Sets *best to the suffixes by which most masks find an image: of the table, or of two folders
+ * also what most of their names end in. If images and masks share a folder (images == masks), only
+ * suffixes that mark masks count. The texts live as long as the stems. Returns how many masks find
+ * one. */
+static size_t choose_suffix(const struct file_list *images, const struct file_list *masks,
+                            struct layout_suffix *best)
 {
     const char *image = common_part(images), *mask = common_part(masks);
     const struct layout_suffix parts[] = {{"", mask}, {image, ""}, {image, mask}};
-    struct layout_suffix best = layout_suffixes[0];
     size_t most = 0;
 
+    *best = layout_suffixes[0];
     for (const struct layout_suffix *s = layout_suffixes; s->image; s++) {
         size_t n = images != masks || *s->mask ? count_pairs(images, masks, s) : 0;
-        best = n > most ? *s : best;
+        *best = n > most ? *s : *best;
         most = n > most ? n : most;
     }
     for (size_t i = 0; images != masks && i < sizeof parts / sizeof *parts; i++) {
         size_t n = count_pairs(images, masks, &parts[i]);
-        best = n > most ? parts[i] : best;
+        *best = n > most ? parts[i] : *best;
         most = n > most ? n : most;
     }
-    return best;
+    return most;
 }
 
-/* Whether the stem is that of a further mask of an image: "7_mask_1", or "7_mask1". Copies "7" to
- * dst. */
+static bool is_png(const char *path)
+{
+    return strcasecmp(path + filename_stem(path), ".png") == 0;
+}
+
+/* Returns whether nearly all files are pairs of one stem, of which one is a PNG: masks x.png beside
+ * images x.jpg. */
+static bool has_twins(const struct file_list *list)
+{
+    size_t ntwins = 0;
+
+    for (size_t i = 0; i + 1 < list->count; i++)
+        ntwins += strcmp(list->items[i].stem, list->items[i + 1].stem) == 0 &&
+                  is_png(list->items[i].path) != is_png(list->items[i + 1].path);
+    return ntwins > 0 && 20 * ntwins >= 9 * list->count;
+}
+
+bool pairs_are_in(const char *dir, const char *sub)
+{
+    struct file_list list = {0};
+    struct layout_suffix suffix;
+    struct pairs others = {0};
+    struct err ignored;
+    bool found = list_folder(dir, sub, &list, &others, &ignored) == 0 &&
+                 (choose_suffix(&list, &list, &suffix) || has_twins(&list));
+
+    free_list(&list);
+    return found;
+}
+
+bool pairs_match(const char *dir, const char *images, const char *others)
+{
+    struct file_list a = {0}, b = {0};
+    struct layout_suffix suffix;
+    struct pairs rest = {0};
+    struct err ignored;
+    bool found = list_folder(dir, others, &b, &rest, &ignored) == 0 &&
+                 list_folder(dir, images, &a, &rest, &ignored) == 0 && b.count > 0 &&
+                 a.count <= 2 * b.count && b.count <= 2 * a.count &&
+                 2 * choose_suffix(&a, &b, &suffix) >= a.count;
+
+    free_list(&a);
+    free_list(&b);
+    return found;
+}
+
+/* Returns whether the stem is that of a further mask of an image: "7_mask_1", or "7_mask1". Copies
+ * "7" to dst. */
 static bool is_further_mask(const char *stem, const char *suffix, char dst[NAME_MAX + 1])
 {
     char part[NAME_MAX + 1];
@@ -189,11 +236,6 @@ static bool is_further_mask(const char *stem, const char *suffix, char dst[NAME_
     n -= n > 0 && stem[n - 1] == '_';
     snprintf(part, sizeof part, "%.*s", (int)n, stem);
     return cut_suffix(part, suffix, dst);
-}
-
-static bool is_png(const char *path)
-{
-    return strcasecmp(path + filename_stem(path), ".png") == 0;
 }
 
 /* Moves the masks from images to masks: the files that end in the masks' suffix, or without one the
@@ -299,7 +341,8 @@ static int list_images_and_masks(const char *dir, const struct layout_part *part
         (!one && list_folder(dir, part->masks, masks, pairs, e)))
         return -1;
     /* The parts of names are copied, as stems are cut below. */
-    const struct layout_suffix chosen = choose_suffix(images, one ? images : masks);
+    struct layout_suffix chosen;
+    choose_suffix(images, one ? images : masks, &chosen);
     char image_suffix[NAME_MAX + 1], mask_suffix[NAME_MAX + 1];
     snprintf(image_suffix, sizeof image_suffix, "%s", chosen.image);
     snprintf(mask_suffix, sizeof mask_suffix, "%s", chosen.mask);

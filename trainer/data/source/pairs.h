@@ -32,4 +32,11 @@ int pairs_scan(const char *dir, const struct layout_part *part, bool partial, st
                struct err *e);
 void pairs_free(struct pairs *pairs);
 
+/* Returns whether masks lie beside their images in dir/sub: marked by a suffix, or as x.png beside
+ * x.jpg. */
+bool pairs_are_in(const char *dir, const char *sub);
+
+/* Returns whether the files in dir/others would be the masks of most images in dir/images. */
+bool pairs_match(const char *dir, const char *images, const char *others);
+
 #endif

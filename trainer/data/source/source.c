@@ -12,6 +12,7 @@
 #include "src/mem.h"
 #include "trainer/data/image/image_file.h"
 #include "trainer/data/image/mask.h"
+#include "trainer/data/image/orientation.h"
 #include "trainer/data/source/container.h"
 
 struct source_files {
@@ -249,6 +250,27 @@ int source_decode(struct source *s, const char *locator, enum source_part part, 
     if (path)
         rc = load_path(path, part, want, sha256, img, e);
     free(path);
+    return rc;
+}
+
+int source_decode_pair(struct source *s, const struct source_item *item, enum source_part part,
+                       char image_sha256[65], char mask_sha256[65], struct pixels *image,
+                       struct pixels *mask, struct err *e)
+{
+    *mask = (struct pixels){0};
+    if (source_decode(s, item->image, SOURCE_IMAGE, NULL, image_sha256, image, e))
+        return -1;
+    int rc = item->mask ? source_decode(s, item->mask, part, NULL, mask_sha256, mask, e) : 0;
+    if (rc == 0)
+        rc = orientation_apply(image, mask, item->image, e);
+    if (rc == 0 && item->mask && (image->width != mask->width || image->height != mask->height))
+        rc = err_set(e, ERR_DATA, "%s: %s has %u x %u pixels, but %s has %u x %u; they must be equal",
+                     s->dir, item->image, image->width, image->height, item->mask, mask->width,
+                     mask->height);
+    if (rc) {
+        pixels_free(image);
+        pixels_free(mask);
+    }
     return rc;
 }
 

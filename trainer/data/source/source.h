@@ -83,6 +83,13 @@ enum source_part {
 int source_decode(struct source *s, const char *locator, enum source_part part, const char *want,
                   char sha256[65], struct pixels *img, struct err *e);
 
+/* Decodes an image and, if it has one, its mask as `part`, turned upright where they fit then. A
+ * mask of another size than its image is ERR_DATA. The hashes are as in source_decode; without a
+ * mask, *mask is zeroed. */
+int source_decode_pair(struct source *s, const struct source_item *item, enum source_part part,
+                       char image_sha256[65], char mask_sha256[65], struct pixels *image,
+                       struct pixels *mask, struct err *e);
+
 /* Returns 0 if the locator's file or record exists and its header has this size; otherwise
  * ERR_DATA. The size of a record is not checked. */
 int source_check(struct source *s, const char *locator, uint32_t width, uint32_t height,

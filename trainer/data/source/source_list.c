@@ -104,7 +104,7 @@ static bool find_list(const struct source *s, const char *const *names, char *ds
     return false;
 }
 
-/* Whether any line names an image; otherwise the file has another purpose. */
+/* Returns whether any line names an image; otherwise the file has another purpose. */
 static bool names_images(struct source *s, const char *list_file)
 {
     struct err ignored;

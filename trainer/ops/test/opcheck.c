@@ -109,6 +109,7 @@ static const struct test_case cases[] = {
     FOLD_NORM_NOBIAS(8, 16, 3),
     CONV(2, 3, 3, 3, 1, 1),
     CONV(1, 19, 31, 16, 1, 1),
+    CONV(1, 30, 43, 24, 1, 1),
     CONV(1, 6, 7, 16, 4, 1),
     HEAD(2, 19, 31, 8, 1),
     HEAD(1, 5, 7, 24, 3),

@@ -80,8 +80,8 @@ static void test_refusals(void)
 {
     refuse_run_json("\"schema\":1", "\"schema\":2", "schema 2 is of a later version");
     refuse_run_json("\"schema\":1,", "", "schema: must be 1");
-    refuse_run_json("\"base\":8", "\"basse\":8", "model.basse: unknown key; did you mean 'base'?");
-    refuse_run_json("\"seed\":7", "\"seed\":7,\"color\":1", "color: unknown key");
+    refuse_run_json("\"base\":8", "\"basse\":8", "unknown key 'model.basse'; did you mean 'model.base'?");
+    refuse_run_json("\"seed\":7", "\"seed\":7,\"color\":1", "unknown key 'color'");
     refuse_run_json("\"lr\":0.001,", "", "train.lr: missing");
     refuse_run_json("\"lr\":0.001", "\"lr\":\"0.001\"", "train.lr: must be a number");
     refuse_run_json("\"lr\":0.001", "\"lr\":0", "train.lr: '0' must be from");
@@ -102,7 +102,7 @@ static void test_refusals(void)
     refuse_run_json("\"channels\":1", "\"channels\":65", "data.channels");
     refuse_run_json("\"layout\":{", "\"layout\":[{", "is not JSON from byte");
     refuse_run_json("}}\n", "}} x", "not JSON");
-    refuse_run_json("\"layout\":", "\"rest\":", "rest: unknown key");
+    refuse_run_json("\"layout\":", "\"rest\":", "unknown key 'rest'");
 }
 
 static void test_by_hand(void)

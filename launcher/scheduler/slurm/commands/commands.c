@@ -179,7 +179,7 @@ static json_t *describe_job(char *f[COMMAND_FIELDS_MAX])
  * those whose tag begins with prefix. Returns NULL, or a refusal. */
 static json_t *list_jobs(const char *name, const char *value, const char *prefix, json_t *jobs)
 {
-    const char *const argv[] = {COMMAND_EPOCH_TIMES, "squeue", "-h", "-a", "-t", "all", "-O",
+    const char *const argv[] = {"squeue", "-h", "-a", "-t", "all", "-O",
                                 JOB_FORMAT, name, value, NULL};
     struct command c;
     json_t *refusal = command_ask(argv, &c);

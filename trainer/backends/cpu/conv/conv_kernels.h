@@ -5,6 +5,7 @@
 
 #include "trainer/core/kernel.h"
 
+extern const struct kernel simd_dot_conv2d;
 extern const struct kernel simd_conv2d, simd_conv2d_relu, simd_conv2d_grad_input;
 extern const struct kernel simd_conv2d_grad_weights, simd_conv_transpose2d;
 extern const struct kernel simd_conv_transpose2d_grad_input, simd_conv_transpose2d_grad_weights;

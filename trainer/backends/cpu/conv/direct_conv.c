@@ -331,6 +331,7 @@ static void direct_conv_sum_rows(const struct direct *d, const struct tensor *ds
     }
 }
 
+/* Writes the gradients of the weights, and db unless it is NULL, for one channel of dst. */
 static void finish_channel(const struct direct *d, const float *sums, size_t c, float *dw,
                            float *db)
 {
@@ -350,8 +351,8 @@ static void finish_channel(const struct direct *d, const float *sums, size_t c, 
         db[c] = (p ? db[c] : 0) + sums[d->kernel * d->nk * d->wide + p * d->nd + lane];
 }
 
-/* Writes the gradients of the weights, whose second index is the channel of dst, for all channels
- * of a block. */
+/* Writes the gradients of the weights for all channels of a block, if their second index is the
+ * channel of dst and a vector has values of one pixel. */
 static void finish_block(const struct direct *d, const float *sums, size_t block, float *dw)
 {
     size_t begin = block_begin(d, block), n = d->nv - begin < d->wide ? d->nv - begin : d->wide;
@@ -361,15 +362,14 @@ static void finish_block(const struct direct *d, const float *sums, size_t block
 }
 
 /* Returns whether dy takes the role of src: in transposed convolutions, and in 1x1 convolutions of
- * stride 1 where x has more channels than dy and fills at least one vector. */
+ * stride 1 where x has more channels than dy. */
 static bool is_turned(const struct op *op)
 {
     const struct tensor *dy = op->in[0], *x = op->in[2];
 
     return op->kind == &conv_transpose2d_grad_kind ||
            (op->attr.kernel == 1 && op->attr.stride <= 1 &&
-            tensor_channels(x) > tensor_channels(dy) &&
-            tensor_channels(x) >= conv_rows_best()->lanes);
+            tensor_channels(x) > tensor_channels(dy));
 }
 
 /* The tensors that take the roles of src and dst for the gradient of the weights. */
@@ -387,7 +387,7 @@ static const struct tensor *weights_dst(const struct op *op)
 static int direct_conv_run_weights(struct op *op, struct exec *x, struct err *e)
 {
     const struct direct *d = op->priv;
-    bool turned = is_turned(op);
+    bool turned = is_turned(op), in_blocks = d->by_src && d->group == 1;
     const struct tensor *src = weights_src(op), *dst = weights_dst(op);
     size_t nrows = d->n * d->dst_h, room = MAX_ROWS * d->width + d->result;
     float *sums = op->workspace, *rooms = sums + d->nchunks * d->sums;
@@ -404,10 +404,10 @@ static int direct_conv_run_weights(struct op *op, struct exec *x, struct err *e)
                                      sums + i * d->sums + b * (d->kernel * d->nk + 1) * d->wide);
         conv_rows_add(sums, d->sums, d->nchunks);
 #pragma omp for schedule(static)
-        for (size_t b = 0; b < (d->by_src ? d->nblocks : 0); b++)
+        for (size_t b = 0; b < (in_blocks ? d->nblocks : 0); b++)
             finish_block(d, sums, b, op->out[1]->data);
 #pragma omp for schedule(static)
-        for (size_t c = 0; c < (d->by_src ? 0 : d->nd); c++)
+        for (size_t c = 0; c < (in_blocks ? 0 : d->nd); c++)
             finish_channel(d, sums, c, op->out[1]->data, turned ? NULL : db);
     }
     if (db && turned) {

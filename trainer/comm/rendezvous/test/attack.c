@@ -211,7 +211,7 @@ static void test_middle(void)
     ok(failed(0, "calls itself rank 0 had another token, or its messages are changed") &&
            failed(1, "has another token"),
        "it changes the rank of the call: %s", ranks[0].got.e.text);
-    change_byte(UP, CALL - HMAC_SIZE - 4, 1);
+    change_byte(UP, CALL - CHANNEL_CODE - 4, 1);
     ok(failed(0, "calls itself rank 1 had another token, or its messages are changed"),
        "it changes the hello: %s", ranks[0].got.e.text);
     change_byte(DOWN, GREETING + 5, 1);

@@ -173,7 +173,7 @@ static bool all_met(int n)
     return true;
 }
 
-/* Whether rank r has failed in time, with code 5 and this text. */
+/* Returns whether rank r has failed in time, with code 5 and this text. */
 static bool failed(int r, const char *text)
 {
     struct outcome *o = &ranks[r].got;
@@ -184,7 +184,7 @@ static bool failed(int r, const char *text)
     return no(r);
 }
 
-/* Whether rank r has failed with this text, received from rank 0, which reports it. */
+/* Returns whether rank r has failed with this text, received from rank 0, which reports it. */
 __attribute__((unused)) static bool relayed_to(int r, const char *text)
 {
     return failed(r, text) && ranks[r].got.relayed && !ranks[0].got.relayed &&

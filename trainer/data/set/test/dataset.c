@@ -176,7 +176,7 @@ static struct dataset *open_classes(const char *dir, int height, int width, int 
     return dataset_open(&config, &e);
 }
 
-/* Whether the first sample's labels are those of want: the class, 1 above one half, or
+/* Returns whether the first sample's labels are those of want: the class, 1 above one half, or
  * DATASET_IGNORE. */
 static bool labels_are(struct dataset *ds, const char *want, size_t n)
 {

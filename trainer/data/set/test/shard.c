@@ -6,8 +6,8 @@
 
 #define MAX_ITEMS 4096
 
-/* Whether each position below plan->used is used by exactly one part in exactly one step, no other
- * is, the shares of a step differ by at most one, and none is larger than the batch. */
+/* Returns whether each position below plan->used is used by exactly one part in exactly one step,
+ * no other is, the shares of a step differ by at most one, and none is larger than the batch. */
 static bool epoch_is_complete(const struct shard_plan *plan, int batch)
 {
     static unsigned char used[MAX_ITEMS];
