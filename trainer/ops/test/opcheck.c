@@ -851,8 +851,8 @@ static bool is_chosen(size_t i)
                      (only_case < 0 || number_of(i) == only_case));
 }
 
-/* Returns the last type of 16 bits that is checked. The emulated cuDNN computes both in floats: fp16
- * is left to EXHAUSTIVE. */
+/* Returns the last type of 16 bits that is checked. The emulated cuDNN computes both in floats:
+ * fp16 is left to EXHAUSTIVE. */
 static enum dtype last_type(bool cudnn)
 {
 #ifdef OPCHECK_EMULATED
