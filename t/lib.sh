@@ -149,19 +149,12 @@ keep_files() {
     done < <(cd "$TMP" && find . -type f -size +15c \( "${names[@]:1}" \) "${not[@]}" -print0)
     [ ${#list[@]} -eq 0 ] || (cd "$TMP" && cp --parents -- "${list[@]}" "$KEPT_JSON")
 }
-# A command that takes long, such as unetctl status on a busy machine, is repeated less often: what
-# it waits for needs the processors.
 wait_until() {
-    local end=$((SECONDS + $1)) begun ms pause
+    local end=$((SECONDS + $1))
     shift
-    begun=${EPOCHREALTIME/./}
     until "$@" >/dev/null 2>&1; do
         [ $SECONDS -lt $end ] || return 1
-        ms=$(((${EPOCHREALTIME/./} - begun) / 250))
-        ms=$((ms < 100 ? 100 : ms > 1000 ? 1000 : ms))
-        printf -v pause '%d.%03d' $((ms / 1000)) $((ms % 1000))
-        sleep "$pause"
-        begun=${EPOCHREALTIME/./}
+        sleep 0.1
     done
 }
 without_pictures() {

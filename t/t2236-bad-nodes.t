@@ -93,7 +93,7 @@ cd packed || exit 255
 echo hang >behave
 exits 0 "two runs" unetctl submit --gpus 1,3 --one-allocation -- --nodelist='node[1-2]'
 notes=(runs/unet-g0{1,3}-s1/attempt-1/bad-nodes)
-ok "an XID of the hardware is noted" wait_until 60 test -s "${notes[0]}" -a -s "${notes[1]}"
+ok "an XID of the hardware is noted" wait_until 180 test -s "${notes[0]}" -a -s "${notes[1]}"
 is "$(cat "${notes[@]}" | sed 's/^[0-9]* \(node[12]\) XID 79 of GPU-.*/\1/' | sort -u | paste -sd' ')" "node1 node2" \
     "by the runs for their nodes"
 exits 0 "all are cancelled" unetctl cancel --yes
