@@ -13,6 +13,7 @@
 #   wait_until SECONDS COMMAND   polls; false when time is up
 #   without_pictures             figures of reports are SVG and CSV only, as where rsvg-convert
 #                                fails: the PDF and PNG of a report take a second of a processor
+#   with_pictures                ends that
 #   done_testing                 last line of every test
 
 set -u
@@ -164,11 +165,12 @@ wait_until() {
     done
 }
 without_pictures() {
-    mkdir "$TMP/no-pictures"
+    mkdir -p "$TMP/no-pictures"
     printf '#!/bin/sh\nexit 1\n' >"$TMP/no-pictures/rsvg-convert"
     chmod +x "$TMP/no-pictures/rsvg-convert"
     PATH=$TMP/no-pictures:$PATH
 }
+with_pictures() { PATH=${PATH#"$TMP/no-pictures:"}; }
 shared() { # PATH: fails when the shared data is absent
     [ -e "$UNETCTL_SHARED/$1" ]
 }

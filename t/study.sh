@@ -10,6 +10,8 @@
 #                                                needs none
 #   states STUDY                                 "RUN STATE" of each run, by run
 #   all_states STUDY STATE                       true when every run has it
+#   signal_run SIGNAL RUN                        sends it to the trainers of a run without Slurm, given
+#                                                by its folder
 #   field FILE EXPRESSION                        a value of a JSON file, as Python writes it
 
 make_study() {
@@ -37,6 +39,12 @@ make_step_study() {
 states() { unetctl status -C "$1" 2>/dev/null | awk '$2 ~ /^[A-Z]/ && NR > 1 { print $1, $2 }'; }
 all_states() {
     states "$1" | awk -v want="$2" '$2 != want { bad = 1 } END { exit bad || NR == 0 }'
+}
+signal_run() {
+    local p
+    for p in $(pgrep -x unet-train); do
+        if [ "/proc/$p/cwd" -ef "$2" ]; then kill -s "$1" "$p"; fi
+    done
 }
 field() {
     python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$@"

@@ -160,23 +160,35 @@ exits 0 "five runs on two GPUs are submitted" \
 says_slow() { grep -qs 'trainer: slow' "forgetful/runs/unet-g01-s$1/attempt-1"/slurm-*.out; }
 both() { says_slow 1 && says_slow 2; }
 ok "two are running" wait_until 30 both
+signal() { # SIGNAL SEED...: so that the runs do not end meanwhile
+    local seed
+    for seed in "${@:2}"; do
+        sandbox_pgrep "$TMP/forgetful/runs/unet-g01-s$seed" -f '[t]rainer.sh' |
+            login xargs kill -s "$1"
+    done
+}
+signal STOP 1 2
 touch stamp
 saved=$XDG_STATE_HOME/unetctl/sandbox/state
 is_saved() { [ "$saved/job_state" -nt stamp ]; }
 ok "the controller saves its state" wait_until 30 is_saved
 cp -a "$saved" saved
+signal CONT 1 2
 exits 0 "one is cancelled" unetctl cancel -C forgetful unet-g01-s1
 ok "the next one starts" wait_until 30 says_slow 3
+signal STOP 3
 login pkill -KILL -F "$sandbox_controller"
 login bash -c "while pgrep -F $sandbox_controller; do sleep 0.05; done" >"$OUT"
 rm -rf "$saved" && cp -a saved "$saved"
 login slurmctld -i
+knows() { grep -q 'g01-s3 runs, but Slurm, restarted, does not list its step: nothing else starts' \
+    forgetful/.unetctl/allocation-1/slurm-*.out; }
+ok "the job notices the step that Slurm has forgotten" wait_until 60 knows
+signal CONT 3
 exits 1 "the other runs end" unetctl watch -C forgetful --timeout 200
 is "$(states forgetful | awk '{ print $2 }' | xargs)" "CANCELLED COMPLETED COMPLETED COMPLETED COMPLETED" \
     "they are done"
 cat forgetful/.unetctl/allocation-1/slurm-*.out >output
-like output 'g01-s3 runs, but Slurm, restarted, does not list its step: nothing else starts' \
-    "the job notices the step that Slurm has forgotten"
 like output 'g01-s1 has ended, but Slurm, restarted, lists its step [0-9.]+, which is cancelled' \
     "it notices the step that Slurm takes for running"
 is "$(sed -n 's/.*unet-g01-\(s[345]\)[^ ]* \(starts\|ended\) .*/\1 \2/p' output | head -n 3 | xargs)" \

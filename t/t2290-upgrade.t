@@ -24,10 +24,13 @@ exits 0 "a study" unetctl init study --data data --site local --set data.height=
     --set model.depth=1
 cd study || exit 255
 exits 0 "a run of $own" unetctl submit --gpus 1 --wait
-exits 0 "a run that takes longer is submitted" unetctl submit --gpus 2 --set data.repeat=20000 \
-    --set train.epochs=1
-trains() { grep -q '"kind":"progress"' "runs/$1/attempt-$2/record.jsonl"; }
-ok "the second run trains" wait_until 60 trains unet-g02-s1 1
+exits 0 "a run that takes longer is submitted" unetctl submit --gpus 2 --set data.repeat=1500 \
+    --set train.epochs=1 --set train.checkpoint_s=0.2
+hold() { # RUN: stops it when it has a checkpoint, so that it cannot end before it is cancelled
+    [ -n "$(find "runs/$1/attempt-1/checkpoint" -name 'state-*.safetensors' 2>/dev/null)" ] &&
+        signal_run STOP "runs/$1"
+}
+ok "the second run trains" wait_until 60 hold unet-g02-s1
 exits 0 "a run that waits for the second is submitted" unetctl submit --gpus 3
 is "$(states . | grep g03)" "unet-g03-s1 PENDING" "the third run is pending"
 
@@ -36,6 +39,7 @@ is "$(unetctl --version)" "unetctl 99.1" "99.1 is installed"
 is "$(states . | tr '\n' ' ')" "unet-g01-s1 COMPLETED unet-g02-s1 RUNNING unet-g03-s1 PENDING " \
     "version 99.1 sees the states of the runs"
 exits 0 "99.1 stops the one in progress" unetctl cancel unet-g02-s1
+signal_run CONT runs/unet-g02-s1
 exits 0 "and waits for the one that began after it was installed" unetctl watch unet-g03-s1
 version_of() { sed -n '1s/.*"version":"\([^"]*\)".*/\1/p' "runs/$1/attempt-$2/record.jsonl"; }
 is "$(version_of unet-g02-s1 1) $(version_of unet-g03-s1 1)" "$own 99.1" \

@@ -10,8 +10,9 @@ ok "synthetic data" unet-train data synth --out data --count 6 --size 64x64 --se
 ok "its split" unet-train data split --data data --out split.json
 host=$(uname -n)
 port=$((20000 + $$ % 12000)) # below the ports that the kernel gives away itself
-write_run run.json 3 0.001 2
-write_run other.json 3 0.002 2
+write_run run.json 3 0.001 10
+write_run other.json 3 0.002 10
+write_run hasty.json 3 0.001 2
 spec() { # INDEX [THIRD]
     printf '{"cluster":{"worker":["%s:%d","%s:%d","%s:%d"]},"task":{"type":"worker","index":%d}}\n' \
         "$host" "$port" "$host" $((port + 1)) "${2:-$host}" $((port + 2)) "$1"
@@ -29,7 +30,7 @@ errors() { cat -- *.err | grep -c error:; }
 new() { rm -f -- *.err *.code; port=$((port + 3)); }
 
 new
-rank 2 missing && rank 0 missing
+rank 2 missing hasty.json && rank 0 missing hasty.json
 wait
 is "$(codes)" "5 5 " "a rank that does not come: the others end with 5"
 like 0.err "rank 0 of 3 on .* has waited 2 s at port $port: rank 1 \($host\) did not connect" \
@@ -39,7 +40,7 @@ like missing/FAILED 'rank 1 .* did not connect' "the marker has the text"
 is "$(stat -c %a missing/token)" 600 "the token is its owner's"
 
 new
-rank 1 alone && rank 2 alone
+rank 1 alone hasty.json && rank 2 alone hasty.json
 wait
 is "$(codes)" "5 5 " "a missing rank 0 is an error of all other ranks"
 like 1.err "rank 1 of 3 on .*: rank 0 was not reached at $host:$port within 2 s: .* no process listens" \
@@ -78,8 +79,7 @@ like 0.err "rank 1 connected twice" "the error names the rank that connected twi
 
 # A stranger calls rank 0 as a rank would: 40 bytes of greeting, then a refusal of 4 zeros.
 new
-write_run patient.json 3 0.001 10
-rank 0 strange patient.json
+rank 0 strange
 cat >stranger.py <<'EOF'
 import socket, struct, sys, time
 end = time.time() + 10
@@ -99,7 +99,7 @@ print(len(answer), answer[:8].decode(), answer[40:].hex())
 EOF
 is "$(python3 stranger.py $port)" "44 unrdvz03 00000000" \
     "a stranger that calls itself rank 1 gets a refusal and nothing else"
-rank 1 strange patient.json && rank 2 strange patient.json
+rank 1 strange && rank 2 strange
 wait
 unlike 0.err 'did not connect|connected twice' "the ranks meet in spite of it"
 
@@ -110,7 +110,7 @@ s = socket.create_server(('', $port)); open('squatter', 'w')
 time.sleep(60)" &
 squatter=$!
 ok "another program has rank 0's port" wait_until 20 test -e squatter
-for r in 0 1 2; do rank $r squat patient.json; done
+for r in 0 1 2; do rank $r squat; done
 ok "the ranks end" wait_until 40 test -e 0.code -a -e 1.code -a -e 2.code
 kill $squatter
 wait

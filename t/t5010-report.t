@@ -126,6 +126,7 @@ ok "the output is JSON only" python3 -m json.tool stdout.json
 ok "no folder is written" test ! -e s/report
 exits 0 "--json FILE -o DIR" unetctl report -C s --json numbers.json -o elsewhere
 ok "both are written" test -s numbers.json -a -s elsewhere/report.html
+without_pictures
 
 # The collected logs alone give the same report.
 cp -r s/logs moved
@@ -283,7 +284,9 @@ like "$OUT" 'other: corrupt: unet-g02-s1 has the same engine' "the note has the 
 make_study o over 1,2 1
 add_run o 1 1 4 0.9
 add_run o 2 1 4 0.9 true
+with_pictures
 exits 0 "a report of more workers than cores is made" unetctl report -C o
+without_pictures
 like "$OUT" '^But: .*(cores|machine)' "a caveat after the verdict says so"
 is "$(sed -n '/class="caveats"/,/<li>/p' o/report/report.html | grep -cE 'cores|machine')" 1 \
     "the page has the caveat near its beginning, too"
@@ -421,6 +424,7 @@ with open("evil/results.csv", "w") as f:
     w.writerow(rows[1])
 EOF
 mv evil "$evil"
+with_pictures
 exits 0 "a report of hostile names is made" unetctl report --logs "$evil" -o evil-report
 unlike evil-report/report.html '<(b|script|img)[ >]' "they are text in the page"
 unlike evil-report/report.md '<(b|script|img)[ >]' "they are text in Markdown"
@@ -434,6 +438,8 @@ for f in sys.argv[1:]: xml.dom.minidom.parse(f)' evil-report/figures/*.svg
 exits 0 "--json of them" unetctl report --logs "$evil" --json -
 cp "$OUT" stdout.json
 ok "it is valid JSON" python3 -m json.tool stdout.json
+
+without_pictures
 
 # Without rsvg-convert, over the report of a version that drew by gnuplot.
 mkdir nobin
