@@ -10,8 +10,8 @@
 #                                                needs none
 #   states STUDY                                 "RUN STATE" of each run, by run
 #   all_states STUDY STATE                       true when every run has it
-#   signal_run SIGNAL RUN                        sends it to the trainers of a run without Slurm, given
-#                                                by its folder
+#   signal_run SIGNAL RUN                        sends it to the trainers of a run without Slurm,
+#                                                given by its folder
 #   field FILE EXPRESSION                        a value of a JSON file, as Python writes it
 
 make_study() {

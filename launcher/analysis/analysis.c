@@ -160,7 +160,6 @@ static int add_quantity(struct analysis_pair *pair, const struct series *a, cons
     return 0;
 }
 
-/* Returns whether both series have the quantity. */
 static bool has_both(const struct series *x, const struct series *y, enum quantity q)
 {
     return q != QUANTITY_IOU || ((x->has_quality || y->has_quality) &&

@@ -109,7 +109,6 @@ static void measure_convergence(struct convergence_point *c, const struct series
     c->epoch_s = c->seconds / c->epochs;
 }
 
-/* Compares a point with the base case. */
 static void compare_point(struct convergence_point *p, const struct convergence_point *base)
 {
     bool ranges = p != base && p->nruns > 1 && base->nruns > 1 && isfinite(p->most_s) &&

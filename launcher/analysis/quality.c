@@ -213,7 +213,6 @@ static void count_lost(struct quality *q, const struct series_point *p,
     q->collapse_most = proportion_upper(q->ncollapsed, q->nruns, INTERVAL_LEVEL);
 }
 
-/* Compares the pairs of a look. */
 static int compare_look(struct quality *q, const struct series_point *base,
                         const struct series_point *p, const struct quality_looks *looks,
                         double below, double margin, struct result *room, struct err *e)

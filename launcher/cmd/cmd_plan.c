@@ -180,7 +180,6 @@ static json_t *encode_variants(const struct workspace *w, const struct plan_fore
     return variants;
 }
 
-/* Adds what a study of images has. */
 static void set_images(json_t *root, const struct plan_forecast *f)
 {
     json_object_set_new(root, "train_images", json_integer(f->advice.train));
@@ -218,7 +217,6 @@ static int print_plan_json(const struct workspace *w, struct plan_forecast *f, s
     return jsonio_print(root, 6, "the plan", e);
 }
 
-/* Returns the width of the ids. */
 static int id_width(const struct run_plan *plan)
 {
     size_t width = 16;

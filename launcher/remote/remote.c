@@ -60,7 +60,6 @@ static const struct cli_option *find_option(const struct cli_command *c, const c
     return o && o->name ? o : NULL;
 }
 
-/* Returns whether the option has a value. */
 static bool is_given(const struct cli_option *o)
 {
     return o && (o->type == CLI_LIST ? ((const struct cli_list *)o->dst)->count > 0

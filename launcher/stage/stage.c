@@ -215,7 +215,8 @@ static int make_copy(const char *root, const char *path, const struct stage_list
 
     remove_copy(path);
     remove_unused(root, list->hash);
-    if (stage_list_measure(list, data, &nbytes, e) || check_room(root, nbytes, list->names.count, e))
+    if (stage_list_measure(list, data, &nbytes, e) ||
+        check_room(root, nbytes, list->names.count, e))
         return -1;
     int rc = mkdir(tmp, 0700) ? write_error(tmp, e)
                               : parallel_each(list->names.count, THREADS, copy_file, &c, e);

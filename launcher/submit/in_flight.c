@@ -40,7 +40,6 @@ void in_flight_remove(const struct ledger *l)
     unlink(file);
 }
 
-/* Returns whether the ledger has the answer for this tag. */
 static bool is_noted(const struct ledger *l, const char *prefix, const char *tag)
 {
     const char *run = tag + strlen(prefix), *colon = strrchr(tag, ':');

@@ -48,7 +48,6 @@ static double measure(const struct workspace *w, const struct workspace *own, co
     return progress.training_s > 0 ? progress.training_s : 0;
 }
 
-/* Numbers the groups of the plan. */
 static int number_groups(const struct run_plan *plan, struct group *groups, struct map *dst)
 {
     char name[RUN_ID_SIZE];

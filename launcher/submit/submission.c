@@ -139,7 +139,6 @@ static int check_files(const struct workspace *w, const struct run *run, const s
     return attempt_write(w, run, attempt, e);
 }
 
-/* Decides the state of all runs of the plan. */
 static int decide_all(struct workspace *w, const struct run_plan *plan,
                       const struct job_state *jobs,
                       size_t njobs, struct run_status_list *dst, struct err *e)

@@ -1,17 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The plain build for a machine with a GPU and no packages: it is built from the sources and two
-# packed libraries, and bench/gpu/visit takes its programs.
+# The plain build for a machine with a GPU and no packages: it is built from the sources and packed
+# libraries, and bench/gpu/visit takes its programs.
 # shellcheck disable=SC2016 # awk's dollars
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/../..}/t/lib.sh"
 
-# As bench/gpu/pack does.
-mkdir -p tree/gpu-visit/plain/{include,lib}
-cp -r "$(pkg-config --variable=includedir nettle)"/nettle \
-    "$(pkg-config --variable=includedir yaml-0.1)"/yaml.h tree/gpu-visit/plain/include
-cp "$(pkg-config --variable=libdir nettle)"/libnettle.a \
-    "$(pkg-config --variable=libdir yaml-0.1)"/libyaml.a tree/gpu-visit/plain/lib
+"$srcdir/bench/gpu/plain/pack" tree/gpu-visit/plain
 (cd "$srcdir" && find src trainer templates/models bench/gpu t/tap.h \( -name '*.[ch]' -o -name \
     '*.cu' -o -name '*.inc' \
     -o -name '*.def' -o -name '*.awk' -o -name '*.yaml' -o -path 'bench/gpu/*' \) ! -name \
@@ -21,12 +16,13 @@ cuda=$(sed -n 's|^NVCC = \(.*\)/bin/nvcc$|\1|p' "$builddir/Makefile")
 exits 0 "the plain build${cuda:+ with CUDA}" env -i PATH=/usr/bin:/bin make -s -j2 -C tree \
     -f bench/gpu/plain/Makefile CUDA="$cuda" \
     MORE='-O1 -Wall -Werror=implicit-function-declaration'
-is "$(readelf -d tree/plain-build/comm_nccl | grep -cE 'nettle|yaml')" 0 "links the libraries that were packed"
+is "$(ldd tree/plain-build/unet-train | grep -E 'nettle|yaml|png|libz|cjson' | cut -d' ' -f1,3)" \
+    "$(printf '\tlibcjson.so.1 %s' "$PWD/tree/gpu-visit/plain/lib/libcjson.so.1")" "links the libraries that were packed"
 made() { # FOLDER PROGRAM...
     local p
     for p in "${@:2}"; do [ -x "tree/$1/$p" ] || return 1; done
 }
-ok "makes every program" made plain-build opcheck comm_nccl step ${cuda:+network cudnn_real}
+ok "makes every program" made plain-build unet-train opcheck comm_nccl ${cuda:+network cudnn_real}
 cuda12=
 for folder in "${CUDA12:-}" /usr/local/cuda-12*; do
     "$folder/bin/nvcc" --version 2>&1 | grep -q 'release 12\.' && cuda12=$folder
@@ -36,16 +32,13 @@ if [ -n "$cuda12" ]; then
         -s -j2 -C tree \
         -f bench/gpu/plain/Makefile B=cuda12-build CUDA="$cuda12" ARCH=70 \
         MORE='-O1 -Wall -Werror=implicit-function-declaration'
-    ok "every program" made cuda12-build opcheck comm_nccl step network cudnn_real
+    ok "every program" made cuda12-build unet-train opcheck comm_nccl network cudnn_real
 else
     skip "there is no CUDA 12 in /usr/local, and CUDA12=FOLDER names none" "the build with CUDA 12"
 fi
-exits 0 "which steps" tree/plain-build/step simd train 8 32x48 2 3
-like "$OUT" '"mode":"train","dtype":"f32","base":8,"height":32,"width":48,"batch":2,"step_s":[0-9.e-]*,.*"flop":[1-9][0-9.e+]*,"bytes":[1-9]' "and counts"
-ok "to a loss that is a number" awk -F'"loss":' '{ exit !($2 + 0 > 0.3 && $2 + 0 < 1.2) }' "$OUT"
-exits 0 "and one in bf16" tree/plain-build/step simd train 8 32x48 2 3 bf16
-like "$OUT" '"dtype":"bf16"' "which is printed"
-exits 2 "and prints the usage" tree/plain-build/step cuda train
+exits 0 "which steps" tree/plain-build/unet-train bench --backend simd --base 8 --size 32x48 \
+    --batch-size 2 --steps 3 --json
+like "$OUT" '"mode":"train","dtype":"f32",' "and prints its times"
 
 printf '%s\n' '#include "trainer/backends/cuda/runtime/cuda_info.h"' '#include <stdio.h>' \
     'int main(void) { struct cuda_info i; cuda_info_read(&i); puts(i.why); return !!cuda_info_own(&i, 0); }' >why.c
@@ -60,6 +53,6 @@ if command -v nvidia-smi >/dev/null; then
 else
     exits 77 "a visit with these programs, without a GPU" env OUT="$TMP/out" \
         tree/bench/gpu/visit --programs tree/plain-build
-    like "$ERR" 'no GPU was found on this machine: ' "says so"
+    like "$ERR" 'there is no GPU on this machine: ' "says so"
 fi
 done_testing

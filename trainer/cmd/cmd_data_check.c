@@ -64,7 +64,6 @@ static void log_fine(const struct count *count)
     log_info("%zu image%s can be read: %s", count->files, plural(count->files), text);
 }
 
-/* Adds an image, or an error, to the list. */
 static void add_file(cJSON *list, const char *name, const struct pixels *img, const char *hex,
                      const char *error)
 {

@@ -147,7 +147,6 @@ static int set_layout(struct settings *c, struct err *e)
     return run_config_set(c, "layout.strategy", many ? "multi-worker" : "mirrored", e);
 }
 
-/* Returns whether --set has this key. */
 static bool is_set(const char *key)
 {
     size_t n = strlen(key);

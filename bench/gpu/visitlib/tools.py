@@ -124,15 +124,10 @@ class Tools:
     # ---- commands
 
     def bench(self, what, case, dtype, mode="train", steps=None, limit=None, **env):
-        """Steps by unet-train, or by bench/gpu/plain's program where only that could be built."""
-        size, count = f"{case.height}x{case.width}", steps or case.steps
-        if not self.has("unet-train"):
-            text = f"cuda {mode} {case.base} {size} {case.batch} {count} {dtype}"
-            return self.command(what, "step", *text.split(), limit=limit, **env)
         warmup = 0 if steps else 1 if self.small else 5
         text = (f"bench --backend cuda --json --dtype {dtype} --mode {mode} --base {case.base} "
-                f"--size {size} --batch-size {case.batch} --warmup {warmup} "
-                f"--steps {count}")
+                f"--size {case.height}x{case.width} --batch-size {case.batch} --warmup {warmup} "
+                f"--steps {steps or case.steps}")
         return self.command(what, "unet-train", *text.split(), limit=limit, **env)
 
     def cases(self):

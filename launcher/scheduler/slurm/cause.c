@@ -22,6 +22,7 @@ static const struct {
     {"shutdown failure", CAUSE_LOST},
     {"communication", CAUSE_LOST},
     {"in standby mode", CAUSE_LOST}, /* a backup controller that has not taken over yet */
+    {"Unable to contact slurm controller", CAUSE_DOWN},
     {"Incompatible versions of client and server code", CAUSE_INCOMPATIBLE},
     {"Access/permission denied", CAUSE_DENIED},
     {"Invalid job id", CAUSE_NO_JOB},

@@ -19,6 +19,7 @@ enum cause {
     CAUSE_NODES = 9,        /* no nodes have what is asked for */
     CAUSE_GRES = 10,
     CAUSE_FEATURE = 11,
+    CAUSE_DOWN = 12, /* no controller could be reached, so nothing was executed */
     CAUSE_COUNT
 };
 

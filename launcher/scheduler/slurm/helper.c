@@ -206,7 +206,7 @@ static json_t *check_answer(struct helper *h, json_t *answer, struct err *e)
     if (answer && !json_is_true(json_object_get(answer, "ok"))) {
         h->misfits = h->may_change && message_cause(answer) == CAUSE_INCOMPATIBLE;
         const char *why = json_string_value(json_object_get(answer, "error"));
-        bool is_down = why && strstr(why, "Unable to contact slurm controller");
+        bool is_down = message_cause(answer) == CAUSE_DOWN;
         err_set(e, ERR_SCHED, "Slurm: %s%s", why ? why : "refused without a reason",
                 is_down ? "; type the same command again when 'scontrol ping' shows it up" : "");
         json_decref(answer);

@@ -140,7 +140,6 @@ static void add_limits_row(struct buf *dst, char *head, char *row, const char *n
     buf_destroy(&limits);
 }
 
-/* Adds the limits in a table of sacctmgr. */
 static void add_limits_table(struct buf *dst, const char *const argv[], const char *name)
 {
     struct command c;

@@ -11,7 +11,6 @@ static unsigned full_value(const struct pixels *mask)
     return (1u << mask->source_bits) - 1;
 }
 
-/* Keeps the first channel of each pixel. */
 static void keep_first_channel(struct pixels *img)
 {
     size_t npixels = (size_t)img->width * img->height, nbytes = (size_t)img->bits / 8;

@@ -178,14 +178,18 @@ static json_t *library_cancel(const char *id)
 static json_t *library_release_job(const char *id)
 {
     job_desc_msg_t change;
+    job_array_resp_msg_t *answers = NULL; /* for arrays only, which these jobs are not */
+    char job[16];
+    int code;
 
     slurm_init_job_desc_msg(&change);
-    change.job_id = (uint32_t)strtoul(id, NULL, 10);
+    snprintf(job, sizeof job, "%s", id);
+    change.job_id_str = job;
     change.user_id = getuid();
     change.priority = INFINITE; /* as scontrol release does: Slurm computes it again */
-    if (slurm_update_job(&change) != SLURM_SUCCESS)
-        return refusal_of_slurm(errno);
-    return json_pack("{s:b}", "ok", 1);
+    code = slurm_update_job2(&change, &answers) == SLURM_SUCCESS ? 0 : errno;
+    slurm_free_job_array_resp(answers);
+    return code ? refusal_of_slurm(code) : json_pack("{s:b}", "ok", 1);
 }
 
 /* ---- checks and submissions ---- */

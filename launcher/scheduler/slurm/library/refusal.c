@@ -42,6 +42,8 @@ enum cause refusal_cause(int code)
     case SLURM_ERROR:
     case SLURM_UNEXPECTED_MSG_ERROR:
         return differs_from_commands() ? CAUSE_INCOMPATIBLE : CAUSE_OTHER;
+    case SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR:
+        return CAUSE_DOWN;
     case ESLURM_ACCESS_DENIED:
         return CAUSE_DENIED;
     case ESLURM_ALREADY_DONE:

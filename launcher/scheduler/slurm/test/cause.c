@@ -15,7 +15,7 @@ int main(void)
 {
     check("sbatch: error: Batch job submission failed: Socket timed out on send/recv operation",
           CAUSE_LOST);
-    check("Unable to contact slurm controller (connect failure)", CAUSE_OTHER);
+    check("Unable to contact slurm controller (connect failure)", CAUSE_DOWN);
     check("sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying.\n"
           "sbatch: error: Batch job submission failed: Zero Bytes were transmitted or received\n"
           "sbatch: error: Batch job submission failed: Invalid account", CAUSE_LOST);
