@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "trainer/backends/cpu/isa/simd.h"
+
 #define LINE 16 /* floats of a cache line */
 
 static size_t norm_grad_rows_step_of(const struct op *op)
@@ -22,7 +24,7 @@ bool norm_grad_rows_supports(const struct op *op)
 size_t norm_grad_rows_size(const struct op *op)
 {
     return op->in[OP_NORM_GRAD_X]
-               ? (NORM_GRAD_ROWS_COEFS * norm_grad_rows_step_of(op) + LINE - 1) / LINE * LINE
+               ? simd_round_up(NORM_GRAD_ROWS_COEFS * norm_grad_rows_step_of(op), LINE)
                : 0;
 }
 

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "trainer/backends/cpu/isa/simd.h"
+
 #define LINE 16 /* floats of a cache line */
 
 enum { A, C, SHIFT, VALUES };
@@ -30,7 +32,7 @@ bool norm_prologue_supports(const struct op *op)
 size_t norm_prologue_size(const struct op *op)
 {
     return norm_prologue_scale_shift(op)
-               ? (VALUES * norm_prologue_step_of(op) + LINE - 1) / LINE * LINE
+               ? simd_round_up(VALUES * norm_prologue_step_of(op), LINE)
                : 0;
 }
 

@@ -91,9 +91,9 @@ struct winograd winograd_of(const struct conv_operands *r, bool copied)
     winograd_set_band(g, BAND_TILES, false);
     g->run = g->nimages * g->down / g->band / (RUNS * g->nthreads);
     g->run = g->run < 1 ? 1 : g->run < MAX_RUN ? g->run : MAX_RUN;
-    g->bias = (g->dst_channels + WINOGRAD_LINE - 1) / WINOGRAD_LINE * WINOGRAD_LINE;
+    g->bias = simd_round_up(g->dst_channels, WINOGRAD_LINE);
     g->zeros = g->width * (g->src_channels > g->dst_channels ? g->src_channels : g->dst_channels);
-    g->zeros = (g->zeros + WINOGRAD_LINE - 1) / WINOGRAD_LINE * WINOGRAD_LINE;
+    g->zeros = simd_round_up(g->zeros, WINOGRAD_LINE);
     return whole;
 }
 

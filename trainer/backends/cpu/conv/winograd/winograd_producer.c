@@ -64,7 +64,7 @@ static bool winograd_producer_supports(const struct op *op)
 
 static size_t front_size(const struct winograd_producer *p)
 {
-    return (p->front.workspace_size + ALIGN - 1) / ALIGN * ALIGN;
+    return simd_round_up(p->front.workspace_size, ALIGN);
 }
 
 static void winograd_producer_release(struct op *op)
