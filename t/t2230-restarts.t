@@ -18,8 +18,8 @@ make_training() { # STUDY OPTIONS...
     grep -v '^licenses:' "$srcdir/templates/sites/sandbox.yaml" >"$1/site.yaml" # all at once
     unetctl init "$1" --data data --name "$1" --site "$1/site.yaml" --set data.height=64 \
         --set data.width=64 \
-        --set model.base=8 --set model.depth=2 --set train.epochs=60 --set train.batch_per_gpu=4 \
-        --set train.threads=1 --set train.checkpoint_s=0.3 "${@:2}" 2>"$ERR"
+        --set model.base=8 --set model.depth=2 --set train.epochs=150 --set train.batch_per_gpu=4 \
+        --set train.threads=1 --set train.checkpoint_s=0.1 "${@:2}" 2>"$ERR"
 }
 run() { echo "$1/runs/unet-g0$2-s1"; }
 job() { cat "$(run "$1" "$2")/attempt-1/job"; }
@@ -54,7 +54,7 @@ let_go() { # STUDY GPUS [ATTEMPT]
 }
 all_held() {
     local s g rc=0
-    for s in rough harsh; do for g in 1 2 3; do hold $s $g || rc=1; done; done
+    for g in 3 2 1; do for s in rough harsh; do hold $s $g || rc=1; done; done
     return $rc
 }
 ok "all write checkpoints" wait_until 90 all_held
