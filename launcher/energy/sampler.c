@@ -50,6 +50,7 @@ struct device {
     double joules, watts; /* since first; between the last two times */
     double busy_s, throttled_s, memory_mib;
     char note[160]; /* for the next row */
+    unsigned long long xid; /* of the hardware, to be noted once the device is claimed; 0: none */
 };
 
 struct sampler {
@@ -158,13 +159,6 @@ static int take_name(const char *attempt, const char *id, const char *call)
     return -1;
 }
 
-/* Takes a device unless another sampler of this attempt measures it. */
-static bool claim_device(const struct sampler *s, struct device *d)
-{
-    d->claim = take_name(s->claim, d->id, NULL);
-    return d->claim >= 0;
-}
-
 /* Notes that another run uses the same GPU, whose energy then is that of both. The sampler of one
  * run has the name of the GPU; that of the other finds it taken and sends a message, so that both
  * know. It does so from the second time on, because the other process may be about to end. */
@@ -266,8 +260,8 @@ static void note_xids(struct sampler *s)
         for (size_t i = 0; i < s->ndevices; i++)
             if (s->devices[i].gpu == gpu) {
                 snprintf(s->devices[i].note, sizeof s->devices[i].note, "XID %llu", xid);
-                if (s->devices[i].claim >= 0 && is_of_hardware(xid))
-                    note_bad_node(s, xid, s->devices[i].id);
+                if (is_of_hardware(xid))
+                    s->devices[i].xid = xid;
             }
 }
 
@@ -281,7 +275,13 @@ static bool take_sample(struct sampler *s, bool runs)
     for (size_t i = 0; i < s->ndevices; i++) {
         struct device *d = &s->devices[i];
         bool first = d->claim < 0;
-        if (d->lost || (first && !(runs && claim_device(s, d))))
+        if (first && runs && !d->lost)
+            d->claim = take_name(s->claim, d->id, NULL); /* one sampler of a run measures it */
+        if (d->xid && d->claim >= 0) {
+            note_bad_node(s, d->xid, d->id);
+            d->xid = 0;
+        }
+        if (d->lost || d->claim < 0)
             continue;
         read_device(d, first);
         if (d->gpu && !d->lost && !d->shared)
