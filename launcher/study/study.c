@@ -17,6 +17,7 @@
 #include "src/cli.h"
 #include "src/cluster/range.h"
 #include "src/mem.h"
+#include "src/settings/settings_check.h"
 #include "src/settings/need.h"
 
 int study_base(const struct study *s)
@@ -167,24 +168,15 @@ static int check_side(const struct study *s, const char *path, int side, struct 
 /* Checks that settings fit each other, and that a model given as a file exists. */
 static int check_together(const struct study *s, struct err *e)
 {
-    if (!s->train.global_batch && !s->train.batch_per_gpu)
-        return err_set(e, ERR_CONFIG, "%s: train.global_batch must be 1 or more where "
-                       "train.batch_per_gpu is 0", study_place(s, "train.global_batch"));
+    const char *wrong = settings_check(&s->settings, e);
+
+    if (wrong)
+        return err_prefix(e, "%s", study_place(s, wrong));
     if (*s->data.stage && !study_has_images(s))
         return err_set(e, ERR_CONFIG, "%s: data.stage needs data.dir, the folder whose files are "
                        "copied to the nodes", study_place(s, "data.stage"));
     if (!study_runs_trainer(s))
         return 0;
-    if (s->data.soft_masks && (s->data.classes > 1 || *s->data.ignore || *s->data.class_file))
-        return err_set(e, ERR_CONFIG,
-                       "%s: data.soft_masks excludes mask values that are classes "
-                       "(data.classes, data.ignore, data.class_file)",
-                       study_place(s, "data.soft_masks"));
-    if (strcmp(s->data.scale, "zscore") == 0 &&
-        (s->augment.brightness > 0 || s->augment.contrast > 0))
-        return err_set(e, ERR_CONFIG, "%s: data.scale zscore excludes augment.brightness and "
-                       "contrast, which are made for images from 0 to 1; use range or percentile",
-                       study_place(s, "data.scale"));
     if (settings_model_is_file(s->model.name) && access(s->model.name, F_OK) != 0)
         return err_errno(e, ERR_CONFIG, errno, "%s: model.name %s", study_place(s, "model.name"),
                          s->model.name);

@@ -11,6 +11,7 @@
 
 #include "src/log.h"
 #include "src/mem.h"
+#include "src/settings/settings_check.h"
 #include "trainer/cmd/options.h"
 #include "trainer/data/image/png_file.h"
 #include "trainer/data/set/augment.h"
@@ -139,7 +140,7 @@ static int run_data_preview(int noperands, char **operands, int nrest, char **re
     c.data.height = config.height;
     c.data.width = config.width;
     if (rc == 0)
-        rc = run_config_check_six(&c, e);
+        rc = settings_check(&c, e) ? -1 : 0;
     config.masks = options_masks(&c);
     config.scale = scale = options_scale(&c);
     classes = c.data.classes;

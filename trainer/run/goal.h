@@ -7,19 +7,8 @@
 
 #include <stdbool.h>
 
-#include "src/err.h"
+#include "src/run/goal_text.h"
 #include "trainer/metric/score.h"
-
-struct goal {
-    const char *metric; /* iou | dice | precision | recall | accuracy | acc; NULL: none */
-    double value;       /* training ends when the metric is at least this */
-    int patience;       /* stop after so many epochs without improvement; 0: never */
-    int plateau;        /* lower the rate after so many such epochs; 0: never */
-    double factor;      /* of the rate at each plateau */
-    /* Set by the caller: */
-    bool keep_best;     /* the result is the best weights instead of the last */
-    bool by_accuracy;   /* the best weights have the best accuracy instead of the best IoU */
-};
 
 /* State between validations. Epochs are numbers of completed epochs. */
 struct goal_state {
@@ -31,16 +20,9 @@ struct goal_state {
     int cut_epoch;   /* at the last of these */
 };
 
-/* Sets *g from `until`, "" or METRIC>=VALUE such as iou>=0.9, and patience; the other members
- * become 0. -1 with ERR_CONFIG. */
-int goal_parse(struct goal *g, const char *until, int patience, struct err *e);
-
 /* Returns whether the goal needs validations after epochs, not only at the end: after each epoch
  * unless train.eval_epochs is set. */
 bool goal_is_watched(const struct goal *g);
-
-/* Adds the plateau of text to *g: "" or EPOCHS:FACTOR such as 10:0.5. -1 with ERR_CONFIG. */
-int goal_parse_plateau(struct goal *g, const char *text, struct err *e);
 
 /* Returns factor^cuts, the factor of the rate. */
 double goal_rate(const struct goal *g, const struct goal_state *state);

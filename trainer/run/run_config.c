@@ -14,10 +14,9 @@
 #include "src/cli.h"
 #include "src/format/schema.h"
 #include "src/hash.h"
-#include "src/run/schedule.h"
+#include "src/settings/settings_check.h"
 #include "trainer/json/cjson.h"
 #include "trainer/models/model.h"
-#include "trainer/run/goal.h"
 
 #define SIZE_LIMIT (1 << 20)
 
@@ -192,33 +191,6 @@ int run_config_read(struct settings *c, const char *path, struct err *e)
     return rc ? err_prefix(e, "%s", path) : 0;
 }
 
-int run_config_check_six(const struct settings *c, struct err *e)
-{
-    if (c->augment.six && c->data.height != c->data.width)
-        return err_set(e, ERR_CONFIG, "augment.six: quarter turns need square images, but they are "
-                       "%dx%d (data.height, data.width)", c->data.height, c->data.width);
-    return 0;
-}
-
-static int check_masks(const struct settings *c, struct err *e)
-{
-    if (run_config_check_six(c, e))
-        return -1;
-    if (c->augment.six && c->data.repeat % 6 != 0)
-        return err_set(e, ERR_CONFIG,
-                       "augment.six: data.repeat is %d, but must be a multiple of 6, so that "
-                       "each of the six views is used equally often",
-                       c->data.repeat);
-    if (strcmp(c->data.scale, "zscore") == 0 &&
-        (c->augment.brightness > 0 || c->augment.contrast > 0))
-        return err_set(e, ERR_CONFIG, "data.scale: zscore excludes augment.brightness and "
-                       "contrast, which are made for images from 0 to 1; use range or percentile");
-    if (c->data.soft_masks && (c->data.classes > 1 || *c->data.ignore || *c->data.class_file))
-        return err_set(e, ERR_CONFIG, "data.soft_masks: grey values have no meaning where values "
-                       "stand for classes (data.classes, data.ignore, data.class_file)");
-    return 0;
-}
-
 static int check_layout(const struct settings *c, struct err *e)
 {
     bool mirrored = strcmp(c->layout.strategy, "mirrored") == 0;
@@ -263,23 +235,6 @@ static int check_comm(const struct settings *c, struct err *e)
     return 0;
 }
 
-/* Checks texts that are parsed where they are used. */
-static int check_texts(const struct settings *c, struct err *e)
-{
-    struct schedule schedule;
-    struct goal goal;
-    float weights[SETTINGS_CLASSES_MAX];
-
-    if (*c->train.lr_plateau && *c->train.lr_steps)
-        return err_set(e, ERR_CONFIG, "train.lr_plateau and train.lr_steps: set only one of them");
-    return run_config_class_weights(c, weights, e) < 0 ||
-                   (*c->train.lr_steps && schedule_parse(&schedule, c->train.lr_steps, e)) ||
-                   goal_parse(&goal, c->train.until, c->train.patience, e) ||
-                   goal_parse_plateau(&goal, c->train.lr_plateau, e)
-               ? -1
-               : 0;
-}
-
 int run_config_step_batch(const struct settings *c)
 {
     size_t gpus = (size_t)c->layout.gpus;
@@ -294,37 +249,6 @@ size_t run_config_step_images(const struct settings *c)
     return (size_t)c->train.batch_per_gpu * (size_t)c->train.accumulate * (size_t)c->layout.gpus;
 }
 
-int run_config_class_weights(const struct settings *c, float dst[SETTINGS_CLASSES_MAX],
-                             struct err *e)
-{
-    int n = 0, want = c->data.classes == 1 ? 2 : c->data.classes;
-    const char *text = c->train.class_weights;
-    bool positive = false;
-    char *end;
-
-    if (!text || !*text)
-        return 0;
-    for (;; text = end + 1) {
-        double v = strtod(text, &end);
-        if (end == text || (*end && *end != ',') || !(v >= 0 && v <= 1e6))
-            return err_set(e, ERR_CONFIG, "train.class_weights: '%s' is not a list of numbers, "
-                           "0 or more, such as 1,2.5", c->train.class_weights);
-        if (n < SETTINGS_CLASSES_MAX)
-            dst[n] = (float)v;
-        n++;
-        positive |= v > 0;
-        if (!*end)
-            break;
-    }
-    if (!positive)
-        return err_set(e, ERR_CONFIG, "train.class_weights: '%s' leaves nothing to learn; at least "
-                       "one must be above 0", c->train.class_weights);
-    return n == want
-               ? n
-               : err_set(e, ERR_CONFIG, "train.class_weights: %d weights for %d classes%s", n, want,
-                         want == 2 && c->data.classes == 1 ? " (background, foreground)" : "");
-}
-
 int run_config_check(const struct settings *c, struct err *e)
 {
     struct network_config network = {.base = c->model.base, .depth = c->model.depth};
@@ -333,9 +257,6 @@ int run_config_check(const struct settings *c, struct err *e)
     if (strcmp(c->engine, "embedded") != 0)
         return err_set(e, ERR_CONFIG, "engine: unet-train is the embedded engine, not %s",
                        c->engine);
-    if (!c->train.global_batch && !c->train.batch_per_gpu)
-        return err_set(e, ERR_CONFIG, "train.global_batch or train.batch_per_gpu must be 1 or "
-                       "more");
     if (!c->data.dir || !*c->data.dir)
         return err_set(e, ERR_CONFIG, "data.dir: missing");
     if (c->data.height < 1 || c->data.width < 1)
@@ -351,8 +272,14 @@ int run_config_check(const struct settings *c, struct err *e)
                        "%dx%d", c->data.height, c->data.width, model->title, side,
                        (c->data.height + side - 1) / side * side,
                        (c->data.width + side - 1) / side * side);
-    return check_masks(c, e) || check_texts(c, e) || check_layout(c, e) || check_comm(c, e) ? -1
-                                                                                            : 0;
+    if (c->augment.six && c->data.repeat % 6 != 0)
+        return err_set(e, ERR_CONFIG,
+                       "augment.six: data.repeat is %d, but must be a multiple of 6, so that "
+                       "each of the six views is used equally often",
+                       c->data.repeat);
+    if (*c->train.lr_plateau && *c->train.lr_steps)
+        return err_set(e, ERR_CONFIG, "train.lr_plateau and train.lr_steps: set only one of them");
+    return settings_check(c, e) || check_layout(c, e) || check_comm(c, e) ? -1 : 0;
 }
 
 uint64_t run_config_hash(const struct settings *c)

@@ -30,18 +30,10 @@ int run_config_read(struct settings *c, const char *path, struct err *e);
 /* Checks that the settings are complete and consistent with each other. -1 with ERR_CONFIG. */
 int run_config_check(const struct settings *c, struct err *e);
 
-/* The part of run_config_check that augment.six needs of the size of the images. */
-int run_config_check_six(const struct settings *c, struct err *e);
-
 /* Returns the images of a full step over all replicas. */
 size_t run_config_step_images(const struct settings *c);
 /* Returns the most images of a full step on one replica. */
 int run_config_step_batch(const struct settings *c);
-
-/* Fills dst with the weights of the classes (of background and foreground for one class). Returns
- * their number, 0 without weights, or -1 with ERR_CONFIG. */
-int run_config_class_weights(const struct settings *c, float dst[SETTINGS_CLASSES_MAX],
-                             struct err *e);
 
 /* Returns a hash of all keys and values, which is equal on all ranks of a run. */
 uint64_t run_config_hash(const struct settings *c);

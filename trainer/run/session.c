@@ -14,6 +14,7 @@
 #include "src/log.h"
 #include "src/mem.h"
 #include "src/run/schedule.h"
+#include "src/settings/settings_check.h"
 #include "trainer/checkpoint/snapshot.h"
 #include "trainer/data/set/loader.h"
 #include "trainer/data/set/shard.h"
@@ -68,15 +69,15 @@ static int word_index(const struct session *s, const char *path)
 static int describe_network(struct session *s, struct err *e)
 {
     const struct settings *c = s->t.config;
-    int nweights = run_config_class_weights(c, s->class_weights, e);
+    int nweights = settings_check_weights(c, s->class_weights, e);
     static const enum batch_norm_mode modes[] = {BATCH_NORM_LOCAL, BATCH_NORM_SYNC,
                                                  BATCH_NORM_NONE};
     enum dtype dtype;
     bool tf32;
 
     if (nweights < 0 || precision_parse(c->train.dtype, &dtype, &tf32, e) ||
-        goal_parse(&s->goal, c->train.until, c->train.patience, e) ||
-        goal_parse_plateau(&s->goal, c->train.lr_plateau, e))
+        goal_text_parse(&s->goal, c->train.until, c->train.patience, e) ||
+        goal_text_parse_plateau(&s->goal, c->train.lr_plateau, e))
         return -1;
     s->goal.keep_best = strcmp(c->train.keep, "best") == 0;
     s->goal.by_accuracy = model_find(c->model.name)->classifies;

@@ -63,7 +63,18 @@ static void check_errors(void)
 {
     check_bad("zscore with brightness",
               "name: x\ndata: {dir: d, height: 32, width: 32, scale: zscore}\n"
-              "augment: {brightness: 0.1}\n", "study.yaml:", "data.scale zscore excludes");
+              "augment: {brightness: 0.1}\n", "study.yaml:", "data.scale: zscore excludes");
+    check_bad("a goal of no metric", MINIMAL "train: {until: foo}\n", "study.yaml:6: train.until:",
+              "METRIC>=VALUE");
+    check_bad("a weight too many", MINIMAL "train: {class_weights: '1,2,3'}\n",
+              "study.yaml:6: train.class_weights:", "3 weights for");
+    check_bad("steps that are no list", MINIMAL "train: {lr_steps: abc}\n",
+              "study.yaml:6: train.lr_steps:", "EPOCH:FACTOR");
+    check_bad("a plateau with no factor", MINIMAL "train: {lr_plateau: '10'}\n",
+              "study.yaml:6: train.lr_plateau:", "EPOCHS:FACTOR");
+    check_bad("quarter turns of images that are not square",
+              "name: x\ndata: {dir: d, height: 32, width: 48, repeat: 6}\n"
+              "augment: {six: true}\n", "study.yaml:3: augment.six:", "square");
     check_bad("unknown key", MINIMAL "trian:\n  lr: 1\n", "study.yaml:6: unknown key 'trian'",
               "'train'");
     check_bad("unknown key in a section", MINIMAL "train:\n  epoch: 1\n",

@@ -9,7 +9,7 @@ static void refuse_goal(const char *until)
     struct goal g;
     struct err e = {0};
 
-    ok(goal_parse(&g, until, 0, &e) == -1 && e.code == ERR_CONFIG, "refused: %s", e.text);
+    ok(goal_text_parse(&g, until, 0, &e) == -1 && e.code == ERR_CONFIG, "refused: %s", e.text);
 }
 
 static void note_iou(const struct goal *g, struct goal_state *state, int epochs, double iou)
@@ -32,7 +32,7 @@ int main(void)
     refuse_goal("iou>=0.9 ");
     refuse_goal("iou>=1.1");
     refuse_goal("loss>=0.5");
-    ok(goal_parse(&g, "", 3, &e) == 0 && !g.metric && g.patience == 3, "patience alone");
+    ok(goal_text_parse(&g, "", 3, &e) == 0 && !g.metric && g.patience == 3, "patience alone");
     note_iou(&g, &state, 1, 0.5);
     note_iou(&g, &state, 2, 0.6);
     note_iou(&g, &state, 3, 0.6);
@@ -42,7 +42,7 @@ int main(void)
     ok(state.stopped && !state.reached && state.best == 0.6, "three are");
 
     state = (struct goal_state){0};
-    ok(goal_parse(&g, "dice>=0.4", 0, &e) == 0, "a quality");
+    ok(goal_text_parse(&g, "dice>=0.4", 0, &e) == 0, "a quality");
     note_iou(&g, &state, 1, 0.7);
     ok(!state.stopped, "not yet");
     note_iou(&g, &state, 2, 0.9);

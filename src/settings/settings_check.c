@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "src/settings/settings_check.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/run/goal_text.h"
+#include "src/run/schedule.h"
+
+int settings_check_weights(const struct settings *c, float dst[SETTINGS_CLASSES_MAX],
+                           struct err *e)
+{
+    int n = 0, want = c->data.classes == 1 ? 2 : c->data.classes;
+    const char *text = c->train.class_weights;
+    bool positive = false;
+    char *end;
+
+    if (!text || !*text)
+        return 0;
+    for (;; text = end + 1) {
+        double v = strtod(text, &end);
+        if (end == text || (*end && *end != ',') || !(v >= 0 && v <= 1e6))
+            return err_set(e, ERR_CONFIG, "train.class_weights: '%s' is not a list of numbers, "
+                           "0 or more, such as 1,2.5", c->train.class_weights);
+        if (n < SETTINGS_CLASSES_MAX)
+            dst[n] = (float)v;
+        n++;
+        positive |= v > 0;
+        if (!*end)
+            break;
+    }
+    if (!positive)
+        return err_set(e, ERR_CONFIG, "train.class_weights: '%s' leaves nothing to learn; at least "
+                       "one must be above 0", c->train.class_weights);
+    return n == want
+               ? n
+               : err_set(e, ERR_CONFIG, "train.class_weights: %d weights for %d classes%s", n, want,
+                         want == 2 && c->data.classes == 1 ? " (background, foreground)" : "");
+}
+
+static const char *check_data(const struct settings *c, struct err *e)
+{
+    if (c->augment.six && c->data.height != c->data.width) {
+        err_set(e, ERR_CONFIG, "augment.six: quarter turns need square images, but they are %dx%d "
+                "(data.height, data.width)", c->data.height, c->data.width);
+        return "augment.six";
+    }
+    if (strcmp(c->data.scale, "zscore") == 0 &&
+        (c->augment.brightness > 0 || c->augment.contrast > 0)) {
+        err_set(e, ERR_CONFIG, "data.scale: zscore excludes augment.brightness and contrast, which "
+                "are made for images from 0 to 1; use range or percentile");
+        return "data.scale";
+    }
+    if (c->data.soft_masks && (c->data.classes > 1 || *c->data.ignore || *c->data.class_file)) {
+        err_set(e, ERR_CONFIG, "data.soft_masks: grey values have no meaning where values stand "
+                "for classes (data.classes, data.ignore, data.class_file)");
+        return "data.soft_masks";
+    }
+    return NULL;
+}
+
+const char *settings_check(const struct settings *c, struct err *e)
+{
+    float weights[SETTINGS_CLASSES_MAX];
+    struct schedule schedule;
+    struct goal goal;
+
+    if (!c->train.global_batch && !c->train.batch_per_gpu) {
+        err_set(e, ERR_CONFIG, "train.global_batch: it must be 1 or more where "
+                "train.batch_per_gpu is 0");
+        return "train.global_batch";
+    }
+    if (settings_check_weights(c, weights, e) < 0)
+        return "train.class_weights";
+    if (*c->train.lr_steps && schedule_parse(&schedule, c->train.lr_steps, e))
+        return "train.lr_steps";
+    if (goal_text_parse(&goal, c->train.until, c->train.patience, e))
+        return "train.until";
+    if (goal_text_parse_plateau(&goal, c->train.lr_plateau, e))
+        return "train.lr_plateau";
+    return check_data(c, e);
+}
