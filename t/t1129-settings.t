@@ -101,7 +101,6 @@ done <<'EOF'
 -s train.warmup_epochs=3 -s train.batch_per_gpu=2 -g 1|more than 1 GPU, and .* is 1
 -s train.lr_schedule=step-tf -s train.lr_steps=2:0.5|no train.lr_steps, and train.lr_steps is 2:0.5
 -s train.lr_schedule=step-tf -s train.lr_plateau=2:0.5|no train.lr_plateau, and .*
--s train.lr_steps=2:0.5 -s train.lr_plateau=2:0.5|no train.lr_plateau, and .*
 -s augment.six=true|data.repeat in multiples of 6, and data.repeat is 1
 -s augment.six=true -s data.repeat=6 -s augment.rot90=true|augment.six false, and .*
 -s model.name=resnet20 -s model.depth=3|model.name unet or FILE.yaml, and model.name is resnet20

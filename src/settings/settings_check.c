@@ -72,6 +72,10 @@ const char *settings_check(const struct settings *c, struct err *e)
                 "train.batch_per_gpu is 0");
         return "train.global_batch";
     }
+    if (*c->train.lr_steps && *c->train.lr_plateau) {
+        err_set(e, ERR_CONFIG, "train.lr_steps: it excludes train.lr_plateau; set one of them");
+        return "train.lr_steps";
+    }
     if (settings_check_weights(c, weights, e) < 0)
         return "train.class_weights";
     if (*c->train.lr_steps && schedule_parse(&schedule, c->train.lr_steps, e))

@@ -277,8 +277,6 @@ int run_config_check(const struct settings *c, struct err *e)
                        "augment.six: data.repeat is %d, but must be a multiple of 6, so that "
                        "each of the six views is used equally often",
                        c->data.repeat);
-    if (*c->train.lr_plateau && *c->train.lr_steps)
-        return err_set(e, ERR_CONFIG, "train.lr_plateau and train.lr_steps: set only one of them");
     return settings_check(c, e) || check_layout(c, e) || check_comm(c, e) ? -1 : 0;
 }
 

@@ -70,6 +70,8 @@ static void check_errors(void)
               "study.yaml:6: train.class_weights:", "3 weights for");
     check_bad("steps that are no list", MINIMAL "train: {lr_steps: abc}\n",
               "study.yaml:6: train.lr_steps:", "EPOCH:FACTOR");
+    check_bad("steps and a plateau", MINIMAL "train: {lr_steps: '3:0.1', lr_plateau: '10:0.5'}\n",
+              "study.yaml:6: train.lr_steps:", "excludes train.lr_plateau");
     check_bad("a plateau with no factor", MINIMAL "train: {lr_plateau: '10'}\n",
               "study.yaml:6: train.lr_plateau:", "EPOCHS:FACTOR");
     check_bad("quarter turns of images that are not square",
