@@ -15,6 +15,7 @@
 #include "src/format/schema.h"
 #include "src/mem.h"
 #include "src/plural.h"
+#include "src/settings/settings_check.h"
 
 #define MAX_RUNS 100000
 
@@ -74,7 +75,9 @@ static int choose_layout(const struct study *study, const struct site *site, int
     int per_node = site->gpus_per_node ? (int)site->gpus_per_node : gpus;
 
     return choose_strategy(study, dst->engine, &strategy, e) ||
-                   layout_compute(gpus, per_node, strategy, &dst->layout, e)
+                   layout_compute(gpus, per_node, strategy, &dst->layout, e) ||
+                   (dst->engine->embedded &&
+                    settings_check_comm(&study->settings, gpus, dst->layout.tasks, e))
                ? err_prefix(e, "%d GPU%s on site %s", gpus, plural(gpus), site->name)
                : 0;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/plural.h"
 #include "src/run/goal_text.h"
 #include "src/run/schedule.h"
 
@@ -85,4 +86,21 @@ const char *settings_check(const struct settings *c, struct err *e)
     if (goal_text_parse_plateau(&goal, c->train.lr_plateau, e))
         return "train.lr_plateau";
     return check_data(c, e);
+}
+
+int settings_check_comm(const struct settings *c, int gpus, int tasks, struct err *e)
+{
+    const char *comm = c->train.comm;
+
+    if ((strcmp(comm, "self") == 0 && gpus > 1) || (strcmp(comm, "mpi") == 0 && tasks != gpus))
+        return err_set(e, ERR_CONFIG, "train.comm: %s cannot connect %d task%s with %d GPUs each; "
+                       "use auto", comm, tasks, plural(tasks), gpus / tasks);
+    if (strcmp(comm, "mpi") == 0 && gpus > 1 && strcmp(c->train.backend, "cuda") == 0)
+        return err_set(e, ERR_CONFIG, "train.comm: mpi sums on the CPU, and several GPUs need "
+                       "nccl; use auto");
+    if (strcmp(comm, "nccl") == 0 && strcmp(c->train.backend, "cuda") != 0 &&
+        strcmp(c->train.backend, "auto") != 0)
+        return err_set(e, ERR_CONFIG, "train.comm: nccl connects GPUs (train.backend: cuda), but "
+                       "train.backend is %s", c->train.backend);
+    return 0;
 }

@@ -215,26 +215,6 @@ static int check_layout(const struct settings *c, struct err *e)
     return 0;
 }
 
-static int check_comm(const struct settings *c, struct err *e)
-{
-    const char *comm = c->train.comm;
-    bool one = c->layout.gpus == 1;
-
-    if ((strcmp(comm, "self") == 0 && !one) ||
-        (strcmp(comm, "mpi") == 0 && c->layout.gpus_per_task != 1))
-        return err_set(e, ERR_CONFIG,
-                       "train.comm: %s cannot connect %d tasks with %d GPUs each; use auto", comm,
-                       c->layout.tasks, c->layout.gpus_per_task);
-    if (strcmp(comm, "mpi") == 0 && !one && strcmp(c->train.backend, "cuda") == 0)
-        return err_set(e, ERR_CONFIG, "train.comm: mpi sums on the CPU, and several GPUs need "
-                       "nccl; use auto");
-    if (strcmp(comm, "nccl") == 0 && strcmp(c->train.backend, "cuda") != 0 &&
-        strcmp(c->train.backend, "auto") != 0)
-        return err_set(e, ERR_CONFIG, "train.comm: nccl connects GPUs (train.backend: cuda), but "
-                       "train.backend is %s", c->train.backend);
-    return 0;
-}
-
 int run_config_step_batch(const struct settings *c)
 {
     size_t gpus = (size_t)c->layout.gpus;
@@ -277,7 +257,10 @@ int run_config_check(const struct settings *c, struct err *e)
                        "augment.six: data.repeat is %d, but must be a multiple of 6, so that "
                        "each of the six views is used equally often",
                        c->data.repeat);
-    return settings_check(c, e) || check_layout(c, e) || check_comm(c, e) ? -1 : 0;
+    return settings_check(c, e) || check_layout(c, e) ||
+                   settings_check_comm(c, c->layout.gpus, c->layout.tasks, e)
+               ? -1
+               : 0;
 }
 
 uint64_t run_config_hash(const struct settings *c)

@@ -96,6 +96,11 @@ static void check_engines(void)
     is_int(p.runs[0].layout.gpus_per_task, 2, "one task has both");
     run_plan_destroy(&p);
     study.engine = "embedded";
+    study.train.comm = "self";
+    ok(run_plan_compute(&study, &site, "1,2", 1, &p, &e) == -1 && e.code == ERR_CONFIG &&
+           strstr(e.text, "2 GPUs on site") && strstr(e.text, "train.comm: self"),
+       "a communication that cannot connect the GPUs is refused: %s", e.text);
+    study.train.comm = "auto";
 }
 
 static void check_bad(const char *gpus, const char *strategy, int code, const char *word)
