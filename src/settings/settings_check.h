@@ -11,8 +11,8 @@
  * this path. */
 const char *settings_check(const struct settings *c, struct err *e);
 
-/* Checks that train.comm can connect the GPUs of a run, which are in so many tasks. Returns 0, or -1
- * with ERR_CONFIG. */
+/* Checks that train.comm can connect the GPUs of a run, which are in so many tasks. Returns 0, or
+ * -1 with ERR_CONFIG. */
 int settings_check_comm(const struct settings *c, int gpus, int tasks, struct err *e);
 
 /* Fills dst with the weights of the classes (of background and foreground for one class). Returns
