@@ -54,8 +54,8 @@ let_go() { # STUDY GPUS [ATTEMPT]
 }
 all_held() {
     local s g rc=0
-    for g in 3 2 1; do for s in rough harsh; do hold $s $g || rc=1; done; done
-    return $rc
+    for g in 3 2 1; do for s in rough harsh; do hold "$s" "$g" || rc=1; done; done
+    return "$rc"
 }
 ok "all write checkpoints" wait_until 90 all_held
 is "$(states rough; states harsh)" "$(printf 'unet-g0%d-s1 RUNNING\n' 1 2 3 1 2 3)" "and none has ended"

@@ -106,8 +106,8 @@ ok "a study" unetctl init study --data data --name demo --site local --set data.
     --set train.optimizer=sgd
 run=study/runs/unet-g02-s1
 # An attempt is stopped at its first checkpoint, so that it cannot end before it is cancelled.
-hold() { begun "$run/$1" && signal_run STOP $run; } # ATTEMPT
-cancel() { unetctl cancel --yes -C study && signal_run CONT $run; }
+hold() { begun "$run/$1" && signal_run STOP "$run"; } # ATTEMPT
+cancel() { unetctl cancel --yes -C study && signal_run CONT "$run"; }
 exits 0 "a run on two GPUs is submitted" unetctl submit -C study --gpus 2
 ok "it begins" wait_until 60 hold attempt-1
 exits 0 "it is cancelled" cancel
