@@ -169,6 +169,7 @@ signal() { # SIGNAL SEED...: so that the runs do not end meanwhile
 }
 signal STOP 1 2
 touch stamp
+login scancel "$(login sbatch --parsable --hold -o /dev/null --wrap true)" # a change to save
 saved=$XDG_STATE_HOME/unetctl/sandbox/state
 is_saved() { [ "$saved/job_state" -nt stamp ]; }
 ok "the controller saves its state" wait_until 30 is_saved
