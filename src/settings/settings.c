@@ -12,6 +12,7 @@
 #include "src/cli.h"
 #include "src/cluster/range.h"
 #include "src/cluster/time_limit.h"
+#include "src/run/schedule.h"
 #include "src/settings/need.h"
 
 static const struct builtin_model models[] = {
@@ -57,6 +58,18 @@ static const char *check_mask_value(const char *text)
     if (strlen(text) > 5 || strspn(text, "0123456789") != strlen(text) || atoi(text) > 65535)
         return "is not a mask value (0 to 65535)";
     return NULL;
+}
+
+static const char *check_lr_steps(const char *text)
+{
+    static _Thread_local char why[ERR_TEXT_SIZE + 64];
+    struct schedule schedule;
+    struct err e;
+
+    if (!*text || schedule_parse(&schedule, text, &e) == 0)
+        return NULL;
+    snprintf(why, sizeof why, "is not a list of EPOCH:FACTOR, such as 30:0.1,60:0.01: %s", e.text);
+    return why;
 }
 
 static const char *check_stage(const char *text)

@@ -8,7 +8,6 @@
 
 #include "src/plural.h"
 #include "src/run/goal_text.h"
-#include "src/run/schedule.h"
 
 int settings_check_weights(const struct settings *c, float dst[SETTINGS_CLASSES_MAX],
                            struct err *e)
@@ -65,7 +64,6 @@ static const char *check_data(const struct settings *c, struct err *e)
 const char *settings_check(const struct settings *c, struct err *e)
 {
     float weights[SETTINGS_CLASSES_MAX];
-    struct schedule schedule;
     struct goal goal;
 
     if (!c->train.global_batch && !c->train.batch_per_gpu) {
@@ -79,8 +77,6 @@ const char *settings_check(const struct settings *c, struct err *e)
     }
     if (settings_check_weights(c, weights, e) < 0)
         return "train.class_weights";
-    if (*c->train.lr_steps && schedule_parse(&schedule, c->train.lr_steps, e))
-        return "train.lr_steps";
     if (goal_text_parse(&goal, c->train.until, c->train.patience, e))
         return "train.until";
     if (goal_text_parse_plateau(&goal, c->train.lr_plateau, e))
