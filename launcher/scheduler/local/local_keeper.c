@@ -40,7 +40,7 @@ static void end_job(struct local_keeper *k, enum state state, const char *reason
     struct job_state *s = &k->record.state;
 
     job_state_set(s, state);
-    snprintf(s->reason, sizeof s->reason, "%s", reason);
+    snprintf(s->reason, sizeof s->reason, "%.*s", (int)sizeof s->reason - 1, reason);
     s->ended = time(NULL);
     s->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
     s->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
