@@ -19,7 +19,8 @@ like "$ERR" 'doctor: --bandwidth measures between GPUs: give --gpus 2 or more' "
 exits 0 "two ranks that share memory are measured" bandwidth -C here --gpus 2
 like "$OUT" '^ok +bandwidth +2 ranks by node: an all-reduce of [0-9]+ MiB takes [0-9.e+]+ ms' \
     "the sum's time is printed"
-is "$(field here/bandwidth.json '[s["bytes"] for s in d["sizes"]][:4], d["hosts"] == 2 * [d["hosts"][0]]')" \
+is "$(field here/bandwidth.json \
+    '[s["bytes"] for s in d["sizes"]][:4], d["hosts"] == 2 * [d["hosts"][0]]')" \
     "([1024, 16384, 262144, 4194304], True)" "the study keeps times from 1 KiB on"
 ok "the rehearsal leaves nothing" test -z "$(ls -A here/.unetctl/doctor)"
 ok "a program's study is made" unetctl init any --site local -- true

@@ -58,7 +58,8 @@ all_held() {
     return "$rc"
 }
 ok "all write checkpoints" wait_until 90 all_held
-is "$(states rough; states harsh)" "$(printf 'unet-g0%d-s1 RUNNING\n' 1 2 3 1 2 3)" "and none has ended"
+is "$(states rough; states harsh)" "$(printf 'unet-g0%d-s1 RUNNING\n' 1 2 3 1 2 3)" \
+    "and none has ended"
 
 ok "a job on two nodes is requeued" login scontrol requeue "$(job rough 3)"
 ok "a job on one node is requeued" login scontrol requeue "$(job rough 1)"

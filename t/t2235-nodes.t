@@ -75,7 +75,7 @@ ok "it answers" wait_until 30 answers
 ok "the slurmd is started" login slurmd -N "$node"
 login kill -CONT "${held[@]}"
 
-# ---- the one that failed goes on with half of the nodes
+# ---- the failed run is resumed on half of the nodes
 exits 0 "the run is resumed with two GPUs" unetctl resume -C stuck --gpus 2 unet-g04-s1
 resized() { grep \
     -q '"kind":"resume".*"gpus":4,"global_batch":16},{.*"gpus":2,"global_batch":16}\]' \
@@ -85,7 +85,7 @@ is "$(login scontrol -o show job "$(cat "$(run stuck)/attempt-2/job")" | sed 's/
     "the job of the next attempt has one node"
 exits 0 "the run is cancelled" unetctl cancel --yes -C stuck
 
-# ---- the other goes on as if nothing had happened
+# ---- the other run ends as it would have without the faults
 exits 0 "the undisturbed run is submitted" unetctl submit -C calm --gpus 4
 done_all() { all_states rough COMPLETED && all_states calm COMPLETED; }
 ok "both are done" wait_until 150 done_all

@@ -91,7 +91,8 @@ static void print_counts(const struct graph *g, bool fused)
         most += bytes_fused(g, g->ops[i]);
     }
     if (fused)
-        printf("now      %.1f GFLOP, %.0f MB\nfused    %.0f MB\n", flop * 1e-9, now * 1e-6, most * 1e-6);
+        printf("now      %.1f GFLOP, %.0f MB\nfused    %.0f MB\n", flop * 1e-9, now * 1e-6,
+               most * 1e-6);
     else
         printf("unfused  %.1f GFLOP, %.0f MB\n", flop * 1e-9, now * 1e-6);
 }

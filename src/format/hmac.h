@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* HMAC-SHA-256 by nettle. A key is
- * prepared by hmac_sha256_set_key, and codes are compared by memeql_sec. */
+/* HMAC-SHA-256 by nettle. A key is prepared by hmac_sha256_set_key, and codes are compared by
+ * memeql_sec. */
 #ifndef UNETCTL_SRC_FORMAT_HMAC_H
 #define UNETCTL_SRC_FORMAT_HMAC_H
 

@@ -89,8 +89,9 @@ int settings_check_comm(const struct settings *c, int gpus, int tasks, struct er
     const char *comm = c->train.comm;
 
     if ((strcmp(comm, "self") == 0 && gpus > 1) || (strcmp(comm, "mpi") == 0 && tasks != gpus))
-        return err_set(e, ERR_CONFIG, "train.comm: %s cannot connect %d task%s with %d GPUs each; "
-                       "use auto", comm, tasks, plural(tasks), gpus / tasks);
+        return err_set(e, ERR_CONFIG, "train.comm: %s cannot connect %d task%s with %d GPU%s each; "
+                       "use auto", comm, tasks, plural(tasks), gpus / tasks,
+                       plural(gpus / tasks));
     if (strcmp(comm, "mpi") == 0 && gpus > 1 && strcmp(c->train.backend, "cuda") == 0)
         return err_set(e, ERR_CONFIG, "train.comm: mpi sums on the CPU, and several GPUs need "
                        "nccl; use auto");

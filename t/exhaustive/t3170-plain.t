@@ -17,7 +17,8 @@ exits 0 "the plain build${cuda:+ with CUDA}" env -i PATH=/usr/bin:/bin make -s -
     -f bench/gpu/plain/Makefile CUDA="$cuda" \
     MORE='-O1 -Wall -Werror=implicit-function-declaration'
 is "$(ldd tree/plain-build/unet-train | grep -E 'nettle|yaml|png|libz|cjson' | cut -d' ' -f1,3)" \
-    "$(printf '\tlibcjson.so.1 %s' "$PWD/tree/gpu-visit/plain/lib/libcjson.so.1")" "links the libraries that were packed"
+    "$(printf '\tlibcjson.so.1 %s' "$PWD/tree/gpu-visit/plain/lib/libcjson.so.1")" \
+    "links the libraries that were packed"
 made() { # FOLDER PROGRAM...
     local p
     for p in "${@:2}"; do [ -x "tree/$1/$p" ] || return 1; done

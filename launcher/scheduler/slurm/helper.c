@@ -221,7 +221,8 @@ static int start_helper(struct helper *h, struct err *e)
     int pair[2];
 
     reset_helper(h);
-    h->talk = memfd_create("unetctl-slurm", MFD_CLOEXEC); /* a disk might take as long as the rest */
+    /* In memory: on a disk it might take as long as all the rest. */
+    h->talk = memfd_create("unetctl-slurm", MFD_CLOEXEC);
     if (h->talk < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_errno(e, ERR_SCHED, errno, "cannot start %s", h->program);
     /* It ignores Ctrl-C on the terminal, and ends when its input does. */

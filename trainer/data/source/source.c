@@ -264,9 +264,9 @@ int source_decode_pair(struct source *s, const struct source_item *item, enum so
     if (rc == 0)
         rc = orientation_apply(image, mask, item->image, e);
     if (rc == 0 && item->mask && (image->width != mask->width || image->height != mask->height))
-        rc = err_set(e, ERR_DATA, "%s: %s has %u x %u pixels, but %s has %u x %u; they must be equal",
-                     s->dir, item->image, image->width, image->height, item->mask, mask->width,
-                     mask->height);
+        rc = err_set(e, ERR_DATA, "%s: %s has %u x %u pixels, but %s has %u x %u; they must be "
+                     "equal", s->dir, item->image, image->width, image->height, item->mask,
+                     mask->width, mask->height);
     if (rc) {
         pixels_free(image);
         pixels_free(mask);

@@ -80,7 +80,8 @@ static void test_refusals(void)
 {
     refuse_run_json("\"schema\":1", "\"schema\":2", "schema 2 is of a later version");
     refuse_run_json("\"schema\":1,", "", "schema: must be 1");
-    refuse_run_json("\"base\":8", "\"basse\":8", "unknown key 'model.basse'; did you mean 'model.base'?");
+    refuse_run_json("\"base\":8", "\"basse\":8",
+                    "unknown key 'model.basse'; did you mean 'model.base'?");
     refuse_run_json("\"seed\":7", "\"seed\":7,\"color\":1", "unknown key 'color'");
     refuse_run_json("\"lr\":0.001,", "", "train.lr: missing");
     refuse_run_json("\"lr\":0.001", "\"lr\":\"0.001\"", "train.lr: must be a number");
