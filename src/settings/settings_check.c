@@ -40,24 +40,25 @@ int settings_check_weights(const struct settings *c, float dst[SETTINGS_CLASSES_
                          want == 2 && c->data.classes == 1 ? " (background, foreground)" : "");
 }
 
+/* Says what is wrong with the setting of this path, and returns the path. */
+static const char *refuse(struct err *e, const char *path, const char *reason)
+{
+    err_set(e, ERR_CONFIG, "%s: %s", path, reason);
+    return path;
+}
+
 static const char *check_data(const struct settings *c, struct err *e)
 {
-    if (c->augment.six && c->data.height != c->data.width) {
-        err_set(e, ERR_CONFIG, "augment.six: quarter turns need square images, but they are %dx%d "
-                "(data.height, data.width)", c->data.height, c->data.width);
-        return "augment.six";
-    }
+    if (c->augment.six && c->data.height != c->data.width)
+        return refuse(e, "augment.six", "quarter turns need square images, but data.height and "
+                      "data.width differ");
     if (strcmp(c->data.scale, "zscore") == 0 &&
-        (c->augment.brightness > 0 || c->augment.contrast > 0)) {
-        err_set(e, ERR_CONFIG, "data.scale: zscore excludes augment.brightness and contrast, which "
-                "are made for images from 0 to 1; use range or percentile");
-        return "data.scale";
-    }
-    if (c->data.soft_masks && (c->data.classes > 1 || *c->data.ignore || *c->data.class_file)) {
-        err_set(e, ERR_CONFIG, "data.soft_masks: grey values have no meaning where values stand "
-                "for classes (data.classes, data.ignore, data.class_file)");
-        return "data.soft_masks";
-    }
+        (c->augment.brightness > 0 || c->augment.contrast > 0))
+        return refuse(e, "data.scale", "zscore excludes augment.brightness and contrast, which are "
+                      "made for images from 0 to 1; use range or percentile");
+    if (c->data.soft_masks && (c->data.classes > 1 || *c->data.ignore || *c->data.class_file))
+        return refuse(e, "data.soft_masks", "grey values have no meaning where values stand for "
+                      "classes (data.classes, data.ignore, data.class_file)");
     return NULL;
 }
 
@@ -66,15 +67,11 @@ const char *settings_check(const struct settings *c, struct err *e)
     float weights[SETTINGS_CLASSES_MAX];
     struct goal goal;
 
-    if (!c->train.global_batch && !c->train.batch_per_gpu) {
-        err_set(e, ERR_CONFIG, "train.global_batch: it must be 1 or more where "
-                "train.batch_per_gpu is 0");
-        return "train.global_batch";
-    }
-    if (*c->train.lr_steps && *c->train.lr_plateau) {
-        err_set(e, ERR_CONFIG, "train.lr_steps: it excludes train.lr_plateau; set one of them");
-        return "train.lr_steps";
-    }
+    if (!c->train.global_batch && !c->train.batch_per_gpu)
+        return refuse(e, "train.global_batch", "it must be 1 or more where train.batch_per_gpu is "
+                      "0");
+    if (*c->train.lr_steps && *c->train.lr_plateau)
+        return refuse(e, "train.lr_steps", "it excludes train.lr_plateau; set one of them");
     if (settings_check_weights(c, weights, e) < 0)
         return "train.class_weights";
     if (goal_text_parse(&goal, c->train.until, c->train.patience, e))
