@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "launcher/status/allocation_jobs.h"
-#include "launcher/status/run_status.h"
+#include "launcher/status/status_list.h"
 #include "src/log.h"
 #include "src/plural.h"
 
@@ -28,7 +28,7 @@ static const struct cli_option options[] = {
 
 /* Returns whether the job also serves a run that is not to be cancelled, as that of an allocation
  * (one job that executes many runs) may. */
-static bool is_shared(const struct run_status_list *list, const struct run_status *s, int nids,
+static bool is_shared(const struct status_list *list, const struct run_status *s, int nids,
                       char **ids)
 {
     for (size_t i = 0; nids && i < list->count; i++) {
@@ -59,15 +59,15 @@ static int cancel_run(struct workspace *w, const struct run_status *s, bool shar
     return 0;
 }
 
-static int cancel_named(struct workspace *w, const struct run_status_list *list, int nids,
+static int cancel_named(struct workspace *w, const struct status_list *list, int nids,
                         char **ids, struct err *unnoted, struct err *e)
 {
     for (int i = 0; i < nids; i++)
-        if (!run_status_find(list, ids[i]))
+        if (!status_list_find(list, ids[i]))
             return err_set(e, ERR_USAGE, "no run '%s' in %s (unetctl status lists them)", ids[i],
                            w->study.dir);
     for (int i = 0; i < nids; i++) {
-        const struct run_status *s = run_status_find(list, ids[i]);
+        const struct run_status *s = status_list_find(list, ids[i]);
         if (s->phase != RUN_ACTIVE)
             log_warn("%s is %s; nothing is cancelled", s->run.id, state_name(s->state));
         else if (run_status_is_foreign(w, s))
@@ -81,7 +81,7 @@ static int cancel_named(struct workspace *w, const struct run_status_list *list,
 
 /* Lists the active runs that this user may cancel, and warns of those of others. *ids points into
  * list; the caller frees it. */
-static int list_active(const struct workspace *w, const struct run_status_list *list, char ***ids,
+static int list_active(const struct workspace *w, const struct status_list *list, char ***ids,
                        int *nids, struct err *e)
 {
     *nids = 0;
@@ -125,13 +125,13 @@ static int ask(const struct workspace *w, char **ids, int nids, struct err *e)
 static int cancel_locked(struct workspace *w, int nids, char **ids, struct err *unnoted,
                          struct err *e)
 {
-    struct run_status_list list = {0};
+    struct status_list list = {0};
     char **active = NULL;
     int nactive = 0, rc = -1;
 
     if (ledger_lock(&w->ledger, LEDGER_LOCK_S, e))
         return -1;
-    if (run_status_collect(w, &list, e) == 0) {
+    if (status_list_collect(w, &list, e) == 0) {
         if (list.unreachable)
             *e = list.reason;
         else if (nids)
@@ -142,7 +142,7 @@ static int cancel_locked(struct workspace *w, int nids, char **ids, struct err *
             log_info("no run is active; nothing is cancelled");
     }
     free(active);
-    run_status_destroy(&list);
+    status_list_destroy(&list);
     ledger_unlock(&w->ledger);
     return rc;
 }
@@ -150,11 +150,11 @@ static int cancel_locked(struct workspace *w, int nids, char **ids, struct err *
 /* Asks first, without the ledger's lock, and then cancels only the runs that were shown. */
 static int cancel_after_question(struct workspace *w, struct err *unnoted, struct err *e)
 {
-    struct run_status_list list;
+    struct status_list list;
     char **active = NULL;
     int nactive = 0, rc = -1, answer;
 
-    if (run_status_collect(w, &list, e))
+    if (status_list_collect(w, &list, e))
         return -1;
     if (list.unreachable) {
         *e = list.reason;
@@ -167,7 +167,7 @@ static int cancel_after_question(struct workspace *w, struct err *unnoted, struc
             log_info("nothing is cancelled");
     }
     free(active);
-    run_status_destroy(&list);
+    status_list_destroy(&list);
     return rc;
 }
 

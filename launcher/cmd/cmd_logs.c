@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "launcher/host/jsonio.h"
-#include "launcher/status/run_status.h"
+#include "launcher/status/status_list.h"
 #include "src/atomicfile.h"
 #include "src/clock.h"
 #include "src/log.h"
@@ -133,15 +133,15 @@ static int open_newest(struct workspace *w, struct tail *t, bool several, bool *
  * file DONE or FAILED) count as ended. */
 static int note_ends(struct workspace *w, struct tail *tails, size_t count, struct err *e)
 {
-    struct run_status_list list;
+    struct status_list list;
 
-    if (run_status_collect(w, &list, e))
+    if (status_list_collect(w, &list, e))
         return -1;
     for (size_t i = 0; i < count; i++) {
-        const struct run_status *s = run_status_find(&list, tails[i].id);
+        const struct run_status *s = status_list_find(&list, tails[i].id);
         tails[i].ended = !s || (s->phase != RUN_ACTIVE && s->phase != RUN_UNKNOWN);
     }
-    run_status_destroy(&list);
+    status_list_destroy(&list);
     return 0;
 }
 

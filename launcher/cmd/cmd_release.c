@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "launcher/status/run_status.h"
+#include "launcher/status/status_list.h"
 #include "src/log.h"
 
 static struct workspace_args args;
@@ -32,13 +32,13 @@ static int release_run(struct workspace *w, const struct run_status *s,
     return 0;
 }
 
-static int release_named(struct workspace *w, const struct run_status_list *list, int nids,
+static int release_named(struct workspace *w, const struct status_list *list, int nids,
                          char **ids, struct err *e)
 {
     char released[SCHEDULER_ID_SIZE] = "";
 
     for (int i = 0; i < nids; i++) {
-        const struct run_status *s = run_status_find(list, ids[i]);
+        const struct run_status *s = status_list_find(list, ids[i]);
         if (!s)
             return run_dir_check_id(w->study.dir, ids[i], e);
         if (!s->held)
@@ -55,7 +55,7 @@ static int release_named(struct workspace *w, const struct run_status_list *list
 
 /* Releases all held jobs. One that cannot be released does not keep the others from it; its error
  * is returned, the last of several. */
-static int release_all(struct workspace *w, const struct run_status_list *list, struct err *e)
+static int release_all(struct workspace *w, const struct status_list *list, struct err *e)
 {
     char released[SCHEDULER_ID_SIZE] = "";
     struct err failed = {0}, one;
@@ -85,19 +85,19 @@ static int release_all(struct workspace *w, const struct run_status_list *list, 
 
 static int cmd_release_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    struct run_status_list list;
+    struct status_list list;
     struct workspace w;
     int rc = -1;
 
     if (workspace_open(&w, &args, e))
         return -1;
-    if (run_status_collect(&w, &list, e) == 0) {
+    if (status_list_collect(&w, &list, e) == 0) {
         if (list.unreachable)
             *e = list.reason;
         else
             rc = noperands ? release_named(&w, &list, noperands, operands, e)
                            : release_all(&w, &list, e);
-        run_status_destroy(&list);
+        status_list_destroy(&list);
     }
     workspace_close(&w);
     return rc;

@@ -10,6 +10,7 @@
 #include "launcher/host/jsonio.h"
 #include "launcher/rounds/rounds_file.h"
 #include "launcher/status/run_summary.h"
+#include "launcher/status/status_list.h"
 #include "src/control.h"
 #include "src/log.h"
 
@@ -67,7 +68,7 @@ static bool is_shown(const struct selection *sel, const struct run_status *s)
     return (i < only.count || !only.count) && is_named(sel, s);
 }
 
-static json_t *encode_study(const struct workspace *w, const struct run_status_list *list,
+static json_t *encode_study(const struct workspace *w, const struct status_list *list,
                             const struct selection *sel)
 {
     json_t *runs = json_array();
@@ -125,7 +126,7 @@ static void print_summary(const struct run_summary *summary)
 }
 
 /* Prints the runs of one study, and below them how many are in which state, and the round. */
-static void print_study(const struct workspace *w, const struct run_status_list *list,
+static void print_study(const struct workspace *w, const struct status_list *list,
                         struct selection *sel)
 {
     struct run_summary summary = {0};
@@ -150,11 +151,11 @@ static void print_study(const struct workspace *w, const struct run_status_list 
         printf("%s\n", rounds);
 }
 
-static int check_runs(const struct workspace *w, const struct run_status_list *list,
+static int check_runs(const struct workspace *w, const struct status_list *list,
                       const struct selection *sel, struct err *e)
 {
     for (int i = 0; i < sel->nruns; i++)
-        if (!run_status_find(list, sel->runs[i]))
+        if (!status_list_find(list, sel->runs[i]))
             return run_dir_check_id(w->study.dir, sel->runs[i], e);
     return 0;
 }
@@ -162,13 +163,13 @@ static int check_runs(const struct workspace *w, const struct run_status_list *l
 /* Shows the study of args. If studies is not NULL, the study is added to this JSON list. */
 static int show_study(struct selection *sel, json_t *studies, struct err *e)
 {
-    struct run_status_list list;
+    struct status_list list;
     struct workspace w;
     int rc;
 
     if (workspace_open(&w, &args, e))
         return -1;
-    rc = run_status_collect(&w, &list, e);
+    rc = status_list_collect(&w, &list, e);
     if (rc == 0) {
         rc = check_runs(&w, &list, sel, e);
         if (rc == 0 && studies)
@@ -181,9 +182,9 @@ static int show_study(struct selection *sel, json_t *studies, struct err *e)
             *e = list.reason;
             rc = -1;
         } else if (rc == 0) {
-            rc = run_status_check_damage(&list, e);
+            rc = status_list_check_damage(&list, e);
         }
-        run_status_destroy(&list);
+        status_list_destroy(&list);
     }
     workspace_close(&w);
     return rc;

@@ -50,7 +50,7 @@ static long submit_left(void *arg, struct err *e)
 }
 
 /* Writes the files of --html and --metrics. */
-static int publish(void *arg, const struct run_status_list *list, double again_s, struct err *e)
+static int publish(void *arg, const struct status_list *list, double again_s, struct err *e)
 {
     const struct workspace *w = arg;
     struct run_summary summary = {0};

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "launcher/status/status_list.h"
+
 /* Sets the state, and the note to "WHAT: REASON", or to WHAT if there is no reason. */
 static void set_unfinished_state(struct result *r, enum result_state state, const char *what,
                                  const char *reason)
@@ -57,10 +59,10 @@ void unfinished_decide(struct result *r, const struct run_status *status)
 
 void unfinished_resolve(struct workspace *w, struct results *table)
 {
-    struct run_status_list list;
+    struct status_list list;
     struct err e;
 
-    if (results_count(table, RESULT_UNFINISHED) == 0 || run_status_collect(w, &list, &e))
+    if (results_count(table, RESULT_UNFINISHED) == 0 || status_list_collect(w, &list, &e))
         return;
     for (size_t i = 0; i < table->count; i++)
         for (size_t k = 0; k < list.count; k++)
@@ -69,5 +71,5 @@ void unfinished_resolve(struct workspace *w, struct results *table)
                 unfinished_decide(&table->rows[i], &list.runs[k]);
                 break;
             }
-    run_status_destroy(&list);
+    status_list_destroy(&list);
 }

@@ -244,10 +244,11 @@ static int ask_all(struct workspace *w, struct absents *all, const char **ids, b
 }
 
 /* Lists the absent runs of Slurm. A cancelled run is asked about only while its job may end. */
-static void gather(const struct workspace *w, struct run_status_list *list, struct absents *all)
+static void gather(const struct workspace *w, struct run_status *runs, size_t count,
+                   struct absents *all)
 {
-    for (size_t i = 0; i < list->count; i++) {
-        struct run_status *s = &list->runs[i];
+    for (size_t i = 0; i < count; i++) {
+        struct run_status *s = &runs[i];
         const struct ledger_entry *entry =
             s->absent ? ledger_find(&w->ledger, s->run.id, s->attempt.number) : NULL;
         struct absent a = {s, entry, *s->attempt.job ? s->attempt.job : s->job, false};
@@ -262,17 +263,17 @@ static void gather(const struct workspace *w, struct run_status_list *list, stru
     }
 }
 
-int absent_resolve(struct workspace *w, struct run_status_list *list, struct err *e)
+int absent_resolve(struct workspace *w, struct run_status *runs, size_t count, struct err *e)
 {
-    struct absents all = {.list = calloc(list->count + 1, sizeof *all.list)};
-    const char **ids = calloc(list->count + 1, sizeof *ids);
+    struct absents all = {.list = calloc(count + 1, sizeof *all.list)};
+    const char **ids = calloc(count + 1, sizeof *ids);
     bool hides = false, is_answered = false;
     int rc = all.list && ids ? 0 : mem_fail(e);
 
     if (rc == 0)
-        gather(w, list, &all);
-    if (all.count && ask_all(w, &all, ids, &hides, &is_answered, &list->reason)) {
-        list->unreachable = true;
+        gather(w, runs, count, &all);
+    if (all.count && ask_all(w, &all, ids, &hides, &is_answered, e)) {
+        rc = 1;
         for (size_t i = 0; i < all.count; i++)
             if (!all.list[i].found)
                 run_status_set(all.list[i].s, STATE_UNKNOWN, "the scheduler is unreachable");

@@ -15,9 +15,9 @@
 #define ABSENT_S 120
 double absent_wait_s(void);
 
-/* Decides the runs of list that are absent (run_status.absent). Without an answer of the scheduler
- * they become UNKNOWN, and list->unreachable is set. Returns 0, or -1. */
-int absent_resolve(struct workspace *w, struct run_status_list *list, struct err *e);
+/* Decides the runs that are absent (run_status.absent). Returns 0; 1, with the reason, if the
+ * scheduler cannot be asked, and they become UNKNOWN; or -1. */
+int absent_resolve(struct workspace *w, struct run_status *runs, size_t count, struct err *e);
 
 /* What is known of the job of a run besides its number. */
 struct absent_claim {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The state of every run of a study, from its marker (the file DONE or FAILED), the scheduler, and
+/* The state of one run, from its marker (the file DONE or FAILED), the scheduler, and
  * the ledger (the study's log of submissions). */
 #ifndef UNETCTL_LAUNCHER_STATUS_RUN_STATUS_H
 #define UNETCTL_LAUNCHER_STATUS_RUN_STATUS_H
@@ -34,14 +34,6 @@ struct run_status {
     char damage[400];
 };
 
-struct run_status_list {
-    struct run_status *runs; /* in the order of strverscmp */
-    size_t count;
-    bool unreachable;  /* the scheduler could not be asked about some runs */
-    struct err reason; /* why the scheduler is unreachable */
-    size_t ndamaged;   /* number of runs whose plan cannot be read */
-};
-
 /* Fills phase, state, reason, job, nodes, times, exit_code, absent and the submitter of one
  * attempt. job is the scheduler's, entry the ledger's; both may be NULL. A marker decides the
  * state, but for a minute after it was written, a job that still runs is COMPLETING. A job that
@@ -63,32 +55,11 @@ bool run_status_is_others(const struct run_status *s);
 /* Returns whether the run must be left to that user, since --take-over is not given. */
 bool run_status_is_foreign(const struct workspace *w, const struct run_status *s);
 
-/* Collects all runs in STUDY/runs, and submitted runs whose folder is gone. Queries each scheduler
- * that has jobs of the study at most once and, if none is unreachable, asks for absent jobs
- * (absent.h). An unreachable scheduler (see unreachable) and a run.json that cannot be read are
- * not errors here. Returns 0, or -1 and nothing to destroy. */
-int run_status_collect(struct workspace *w, struct run_status_list *dst, struct err *e);
-
-/* Returns 0, or -1 with ERR_DATA and what to do if there are damaged runs. */
-int run_status_check_damage(const struct run_status_list *list, struct err *e);
-const struct run_status *run_status_find(const struct run_status_list *list, const char *run);
-void run_status_destroy(struct run_status_list *list);
+/* Returns whether the marker was written so recently that the run's job may still be ending. Rank 0
+ * writes it while the job runs; for a minute the run counts as finished only when its job is. */
+bool run_status_may_be_ending(const struct run_status *s);
 
 /* Returns one run as in `status --json`, or NULL if memory ran out. */
 json_t *run_status_encode(const struct run_status *s);
-
-/* Stores the jobs of the study that the scheduler of this kind (slurm, local, dry) lists, sorted by
- * tag, then by id; an allocation counts as one job per run. If other users have submitted runs of
- * this study, theirs are included. The caller frees *jobs with free().
- * Returns 0, or -1 and nothing to free. */
-int run_status_query(struct workspace *w, const char *kind, struct job_state **jobs, size_t *njobs,
-                     struct err *e);
-
-/* Returns the job of one attempt among jobs, which are sorted by tag: the one with this id (that
- * of the job which took the attempt's folder, or NULL), otherwise the newest that is active,
- * otherwise the newest; NULL if there is none. */
-const struct job_state *run_status_find_job(const struct workspace *w, const char *run, int attempt,
-                                            const char *id, const struct job_state *jobs,
-                                            size_t njobs);
 
 #endif

@@ -32,7 +32,7 @@ static volatile sig_atomic_t interrupted;
 
 struct watch {
     const struct watch_options *options;
-    struct run_status_list list;
+    struct status_list list;
     struct map ids;           /* those of options->ids; unused without them */
     struct map reported_of;   /* from a run's id to its index in reported */
     struct reported {
@@ -293,8 +293,8 @@ static void log_progress(struct watch *w)
 
 static int poll_runs(struct workspace *work, struct watch *w, struct err *e)
 {
-    run_status_destroy(&w->list);
-    if (run_status_collect(work, &w->list, e))
+    status_list_destroy(&w->list);
+    if (status_list_collect(work, &w->list, e))
         return -1;
     if (w->list.unreachable && !w->warned && !w->live)
         log_warn("%s; trying again", w->list.reason.text);
@@ -327,7 +327,7 @@ static int submit_left(struct watch *w, struct err *e)
 
 /* Returns a hash that differs after a change of the runs. It always differs while a run is running
  * whose trainer writes no record, as its log may have grown. */
-static uint64_t fingerprint(const struct run_status_list *list)
+static uint64_t fingerprint(const struct status_list *list)
 {
     uint64_t h = HASH_BEGIN;
     double now = clock_now();
@@ -446,7 +446,7 @@ int watch_runs(struct workspace *work, const struct watch_options *options, stru
         publish(&w, 0, e);
     sigaction(SIGINT, &old_int, NULL);
     sigaction(SIGTERM, &old_term, NULL);
-    run_status_destroy(&w.list);
+    status_list_destroy(&w.list);
     map_destroy(&w.ids);
     map_destroy(&w.reported_of);
     free(w.reported);

@@ -4,7 +4,7 @@
 #ifndef UNETCTL_LAUNCHER_STATUS_WATCH_H
 #define UNETCTL_LAUNCHER_STATUS_WATCH_H
 
-#include "launcher/status/run_status.h"
+#include "launcher/status/status_list.h"
 #include "launcher/study/workspace.h"
 
 struct watch_options {
@@ -20,7 +20,7 @@ struct watch_options {
      * watch --html is written. again_s: it is called again after about so many seconds if something
      * has changed by then; 0: watching ends. Returns 0, or -1, which is an error at first and a
      * warning later. May be NULL. */
-    int (*publish)(void *arg, const struct run_status_list *list, double again_s, struct err *e);
+    int (*publish)(void *arg, const struct status_list *list, double again_s, struct err *e);
     void *arg;
     bool in_rounds; /* submit_left is called at first, and whenever all runs have ended */
 };

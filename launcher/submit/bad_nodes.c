@@ -236,7 +236,7 @@ static void add_excluded(const struct workspace *w, const struct bad_nodes *b, s
     }
 }
 
-int bad_nodes_leave_out(struct workspace *w, const struct run_status_list *list, struct err *e)
+int bad_nodes_leave_out(struct workspace *w, const struct status_list *list, struct err *e)
 {
     struct buf excluded = {0}, words = {0};
     struct bad_nodes b;

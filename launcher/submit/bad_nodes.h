@@ -7,7 +7,7 @@
 #ifndef UNETCTL_LAUNCHER_SUBMIT_BAD_NODES_H
 #define UNETCTL_LAUNCHER_SUBMIT_BAD_NODES_H
 
-#include "launcher/status/run_status.h"
+#include "launcher/status/status_list.h"
 #include "launcher/study/workspace.h"
 
 struct bad_node {
@@ -35,6 +35,6 @@ bool bad_nodes_is_out(const struct workspace *w, const struct bad_node *node);
 /* Notes the nodes of runs in list that ended by NODE_FAIL, then adds the nodes that are left out to
  * w->options.exclude and reports them, at most once. Not for other schedulers than Slurm, nor
  * where the user chooses nodes (--nodelist). */
-int bad_nodes_leave_out(struct workspace *w, const struct run_status_list *list, struct err *e);
+int bad_nodes_leave_out(struct workspace *w, const struct status_list *list, struct err *e);
 
 #endif

@@ -9,7 +9,8 @@
 
 #include "launcher/plan/run_cost.h"
 #include "launcher/status/absent.h"
-#include "launcher/status/run_status.h"
+#include "launcher/status/status_list.h"
+#include "launcher/status/study_jobs.h"
 #include "launcher/study/run_dir.h"
 #include "launcher/submit/allocation.h"
 #include "launcher/submit/attempt.h"
@@ -60,7 +61,7 @@ static int decide_attempt(struct workspace *w, const char *run, const struct job
     if (run_dir_attempt(w->study.dir, run, &s->attempt, e))
         return -1;
     attempt = s->attempt.number ? s->attempt.number : 1;
-    job = run_status_find_job(w, run, attempt, s->attempt.job, jobs, njobs);
+    job = study_jobs_find(w, run, attempt, s->attempt.job, jobs, njobs);
     run_status_decide(s, job, ledger_find(&w->ledger, run, attempt));
     return job && njobs > 1 ? withdraw_others(w, run, attempt, job, jobs, njobs, e) : 0;
 }
@@ -105,7 +106,7 @@ static void forget_vanished(const struct workspace *w, struct run_status *s)
 
 /* Would a run be submitted again if its job turned out to be lost? Then reports that, waits, and
  * returns true. */
-static bool wait_for_unseen(const struct workspace *w, const struct run_status_list *list,
+static bool wait_for_unseen(const struct workspace *w, const struct status_list *list,
                             bool *is_reported)
 {
     size_t i = 0;
@@ -141,7 +142,7 @@ static int check_files(const struct workspace *w, const struct run *run, const s
 
 static int decide_all(struct workspace *w, const struct run_plan *plan,
                       const struct job_state *jobs,
-                      size_t njobs, struct run_status_list *dst, struct err *e)
+                      size_t njobs, struct status_list *dst, struct err *e)
 {
     dst->runs = mem_zero(plan->count, sizeof *dst->runs, e);
     if (!dst->runs)
@@ -153,11 +154,7 @@ static int decide_all(struct workspace *w, const struct run_plan *plan,
         if (decide_attempt(w, s->run.id, jobs, njobs, s, e))
             return -1;
     }
-    if (absent_resolve(w, dst, e))
-        return -1;
-    if (dst->unreachable)
-        *e = dst->reason;
-    return dst->unreachable ? -1 : 0;
+    return absent_resolve(w, dst->runs, dst->count, e) ? -1 : 0;
 }
 
 /* Reports a run that is left to its submitter, or whose state is hidden. */
@@ -202,7 +199,7 @@ static int choose_run(struct workspace *w, struct run_status *s, struct batch *b
     return 0;
 }
 
-static int choose_new(struct workspace *w, struct run_status_list *list, struct batch *b,
+static int choose_new(struct workspace *w, struct status_list *list, struct batch *b,
                       struct submission_counts *counts, struct err *e)
 {
     for (size_t i = 0; i < list->count; i++)
@@ -229,18 +226,18 @@ static int query_jobs(struct workspace *w, struct job_state **jobs, size_t *njob
 
     if (!scheduler || in_flight_settle(&w->ledger, scheduler, e))
         return -1;
-    return run_status_query(w, w->scheduler, jobs, njobs, e);
+    return study_jobs_query(w, w->scheduler, jobs, njobs, e);
 }
 
 /* Queries the study's jobs, and decides all runs of the plan. Repeats both while it is not yet sure
  * that a job is lost whose run would be submitted again. */
 static int survey(struct workspace *w, const struct run_plan *plan, struct job_state **jobs,
-                  size_t *njobs, struct run_status_list *list, struct err *e)
+                  size_t *njobs, struct status_list *list, struct err *e)
 {
     bool is_reported = false;
 
     do {
-        run_status_destroy(list);
+        status_list_destroy(list);
         free(*jobs);
         *jobs = NULL;
         if (query_jobs(w, jobs, njobs, e) || decide_all(w, plan, *jobs, *njobs, list, e))
@@ -249,7 +246,7 @@ static int survey(struct workspace *w, const struct run_plan *plan, struct job_s
     return 0;
 }
 
-static int submit_batch(struct workspace *w, struct batch *b, const struct run_status_list *list,
+static int submit_batch(struct workspace *w, struct batch *b, const struct status_list *list,
                         const struct job_state *jobs, size_t njobs,
                         struct submission_counts *counts, struct err *e)
 {
@@ -268,7 +265,7 @@ static int submit_batch(struct workspace *w, struct batch *b, const struct run_s
 static int submit_in_order(struct workspace *w, const struct run_plan *plan,
                            struct submission_counts *counts, struct err *e)
 {
-    struct run_status_list list = {0};
+    struct status_list list = {0};
     struct job_state *jobs = NULL;
     struct batch b = {0};
     size_t njobs = 0;
@@ -277,7 +274,7 @@ static int submit_in_order(struct workspace *w, const struct run_plan *plan,
     if (ledger_keep_id(&w->ledger, e) == 0 && survey(w, plan, &jobs, &njobs, &list, e) == 0 &&
         choose_new(w, &list, &b, counts, e) == 0)
         rc = submit_batch(w, &b, &list, jobs, njobs, counts, e);
-    run_status_destroy(&list);
+    status_list_destroy(&list);
     batch_close(&b);
     free(jobs);
     return rc;
@@ -353,7 +350,7 @@ static int choose_ended(const struct workspace *w, const struct run_status *s, b
     return 0;
 }
 
-static int choose_again(const struct workspace *w, const struct run_status_list *list, char **ids,
+static int choose_again(const struct workspace *w, const struct status_list *list, char **ids,
                         size_t nids, const struct submission_size *size, struct batch *b,
                         struct submission_counts *counts, struct err *e)
 {
@@ -418,7 +415,7 @@ int submission_resume(struct workspace *w, char **ids, size_t nids,
                       const struct submission_size *size, struct submission_counts *counts,
                       struct err *e)
 {
-    struct run_status_list list = {0};
+    struct status_list list = {0};
     struct job_state *jobs = NULL;
     struct batch b = {0};
     size_t njobs = 0;
@@ -427,14 +424,14 @@ int submission_resume(struct workspace *w, char **ids, size_t nids,
     *counts = (struct submission_counts){0};
     if (check_ids(w, ids, nids, e) || lock_ledger(w, e))
         return -1;
-    if (query_jobs(w, &jobs, &njobs, e) == 0 && run_status_collect(w, &list, e) == 0) {
+    if (query_jobs(w, &jobs, &njobs, e) == 0 && status_list_collect(w, &list, e) == 0) {
         if (list.unreachable)
             *e = list.reason;
         else if (choose_again(w, &list, ids, nids, size, &b, counts, e) == 0 &&
                  check_batch_cost(w, &b, size->max_gpu_hours, e) == 0)
             rc = submit_batch(w, &b, &list, jobs, njobs, counts, e);
     }
-    run_status_destroy(&list);
+    status_list_destroy(&list);
     batch_close(&b);
     free(jobs);
     ledger_unlock(&w->ledger);

@@ -83,7 +83,7 @@ static void add_tiles(struct buf *b, const struct live_page *p, const struct run
     buf_add(b, "</dl>\n");
 }
 
-static void add_state(struct buf *b, const struct live_page *p, const struct run_status_list *list,
+static void add_state(struct buf *b, const struct live_page *p, const struct status_list *list,
                       const struct run_summary *s)
 {
     double percent = s->runs ? 100 * s->done / (double)s->runs : 0;
@@ -131,7 +131,7 @@ static void add_run(struct table *t, const struct run_status *s, size_t nepochs)
     table_add_text(t, "nodes", "%s", *s->nodes ? s->nodes : "-");
 }
 
-static void add_runs(struct buf *b, const struct run_status_list *list, size_t ndone,
+static void add_runs(struct buf *b, const struct status_list *list, size_t ndone,
                      const struct results *results)
 {
     struct map rows = {0};
@@ -221,7 +221,7 @@ static int add_figures(struct buf *b, const struct report *r, const char *why_no
 }
 
 int live_page_write(const struct live_page *p, const struct study *study,
-                    const struct run_status_list *list, const struct run_summary *summary,
+                    const struct status_list *list, const struct run_summary *summary,
                     struct err *e)
 {
     struct analysis_source source = {.title = ""};

@@ -4,7 +4,7 @@
 #define UNETCTL_LAUNCHER_REPORT_LIVE_LIVE_PAGE_H
 
 #include "launcher/analysis/analysis.h"
-#include "launcher/status/run_status.h"
+#include "launcher/status/status_list.h"
 #include "launcher/status/run_summary.h"
 
 struct live_page {
@@ -19,7 +19,7 @@ struct live_page {
  * results and curves so far, which are read from the study's folder. A record that cannot be read
  * is one curve less. Returns 0, or -1: with ERR_CONFIG if file exists and is not such a page. */
 int live_page_write(const struct live_page *page, const struct study *study,
-                    const struct run_status_list *list, const struct run_summary *summary,
+                    const struct status_list *list, const struct run_summary *summary,
                     struct err *e);
 
 #endif
