@@ -43,7 +43,7 @@ static int list_class(struct source *s, const char *sub, const char *name, bool 
         snprintf(stem, sizeof stem, "%.500s/%.400s", sub, files.paths[i]);
         if (filename_is_image(files.paths[i]))
             rc = source_add(s, stem, strdup(stem), NULL, label, side, e);
-        else if (nimages && layout_is_folder(s->dir, stem))
+        else if (nimages && tree_is_folder(s->dir, stem))
             log_warn("%s/%s: a folder inside a class is not used", s->dir, stem);
     }
     tree_free(&files);
@@ -81,7 +81,7 @@ static int list_classes(struct source *s, const char *top, enum source_side side
 
     for (size_t i = 0; rc == 0 && i < folders.count; i++) {
         snprintf(sub, sizeof sub, "%s%s%.400s", top, *top ? "/" : "", folders.paths[i]);
-        if (layout_is_folder(s->dir, sub))
+        if (tree_is_folder(s->dir, sub))
             rc = list_class(s, sub, folders.paths[i], !first, side, &nempty, e);
         else
             nstray += filename_is_image(folders.paths[i]);
@@ -197,7 +197,7 @@ static int refuse_held_out_alone(const struct source *s, struct err *e)
         for (int k = 0; layout_held_out[k]; k++)
             known = known || strcasecmp(all.paths[i], layout_held_out[k]) == 0;
         held_out += known;
-        others += !known && layout_is_folder(s->dir, all.paths[i]);
+        others += !known && tree_is_folder(s->dir, all.paths[i]);
     }
     tree_free(&all);
     if (rc == 0 && held_out && !others)

@@ -9,11 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "src/text/filename.h"
-#include "trainer/data/source/pairs.h"
 #include "trainer/data/source/tree.h"
 
 #define PATH_SIZE (PATH_MAX + 2 * NAME_MAX)
@@ -38,25 +36,8 @@ static const struct layout_row {
 };
 #define NROWS (sizeof rows / sizeof *rows)
 
-const struct layout_suffix layout_suffixes[] = {
-    {"", ""},          {"_0000", ""},    {"", "_mask"},     {"", "_masks"},  {"", "-mask"},
-    {"", ".mask"},     {"", "_label"},   {"", "_labels"},   {"", "-label"},  {"", "_seg"},
-    {"", "_gt"},       {"", "_anno"},    {"", "_annotation"}, {"", "_segmentation"},
-    {"_image", "_mask"}, {"_img", "_mask"}, {"_sat", "_mask"}, {"_image", "_label"},
-    {"_image", "_masks"}, {"_img", "_masks"}, {"_img", "_label"}, {"_image", "_annotation"},
-    {NULL, NULL}};
-
 const char *const layout_train[] = {"train", "training", NULL};
 const char *const layout_held_out[] = {"val", "valid", "validation", "test", NULL};
-
-bool layout_is_folder(const char *dir, const char *name)
-{
-    char path[2 * PATH_SIZE];
-    struct stat st;
-
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
 
 /* Finds an entry of dir/sub that `wanted` accepts, hidden ones aside, and copies its name to dst
  * unless that is NULL. */
@@ -82,13 +63,13 @@ static bool find_dir_entry(const char *dir, const char *sub,
 
 static bool is_folder_named(const char *dir, const char *name, const void *arg)
 {
-    return strcasecmp(name, arg) == 0 && layout_is_folder(dir, name);
+    return strcasecmp(name, arg) == 0 && tree_is_folder(dir, name);
 }
 
 static bool find_folder(const char *dir, const char *name, char dst[NAME_MAX + 1])
 {
     snprintf(dst, NAME_MAX + 1, "%s", name);
-    return layout_is_folder(dir, name) || find_dir_entry(dir, ".", is_folder_named, name, dst);
+    return tree_is_folder(dir, name) || find_dir_entry(dir, ".", is_folder_named, name, dst);
 }
 
 bool layout_folder(const char *dir, const char *const *names, char dst[NAME_MAX + 1])
@@ -164,7 +145,7 @@ static bool is_repeated(const struct layout_row *row, const struct source_folder
  * and the folders in *dst if they hold images, 0 if not, -1 on error. *empty: the folders of a row
  * exist, but without images. */
 static int find_row(const char *dir, const char *sub, const struct source_folders *choice,
-                    struct layout *l, struct layout_part *dst, bool *empty, struct err *e)
+                    struct layout *l, struct pairs_part *dst, bool *empty, struct err *e)
 {
     char path[PATH_SIZE], images[NAME_MAX + 1], masks[NAME_MAX + 1], chosen[2][NAME_MAX + 1];
     const struct layout_row *found = NULL;
@@ -202,7 +183,7 @@ static int find_row(const char *dir, const char *sub, const struct source_folder
 
 /* Finds images/train and masks/train, and images/val and masks/val (or another name of held-out
  * data). All four must hold images. */
-static bool find_below(const char *dir, const struct layout_part *part, struct layout *l)
+static bool find_below(const char *dir, const struct pairs_part *part, struct layout *l)
 {
     static const char *const *const sides[] = {layout_train, layout_held_out};
     char images[PATH_SIZE], masks[PATH_SIZE], sub[NAME_MAX + 1], other[NAME_MAX + 1];
@@ -211,7 +192,7 @@ static bool find_below(const char *dir, const struct layout_part *part, struct l
     snprintf(masks, sizeof masks, "%s/%s", dir, part->masks);
     for (int i = 0; i < 2; i++) {
         const char *const same[] = {sub, NULL};
-        struct layout_part *dst = &l->parts[i];
+        struct pairs_part *dst = &l->parts[i];
         if (!layout_folder(images, sides[i], sub) || !layout_folder(masks, same, other) ||
             !join_path(part->images, sub, dst->images, sizeof dst->images) ||
             !join_path(part->masks, other, dst->masks, sizeof dst->masks) ||
@@ -276,7 +257,7 @@ static int find_nested(const char *dir, struct layout *l, struct err *e)
     int rc = tree_list(dir, NULL, NULL, &folders, e);
 
     for (size_t i = 0; rc == 0 && i < folders.count; i++)
-        if (layout_is_folder(dir, folders.paths[i]) && pairs_are_in(dir, folders.paths[i]))
+        if (tree_is_folder(dir, folders.paths[i]) && pairs_are_in(dir, folders.paths[i]))
             rc = 1;
     tree_free(&folders);
     if (rc <= 0)
@@ -289,7 +270,7 @@ int layout_find(const char *dir, const struct source_folders *choice, struct lay
                 struct err *e)
 {
     static const char *const first[] = {"images", "masks", NULL};
-    struct layout_part part;
+    struct pairs_part part;
     char name[NAME_MAX + 1];
     bool empty, partial;
 
@@ -312,7 +293,7 @@ int layout_find(const char *dir, const struct source_folders *choice, struct lay
     if (rc == 0 && !empty) {
         if (!layout_folder(dir, first, name))
             return find_nested(dir, l, e);
-        part = (struct layout_part){.images = "images", .masks = "masks"};
+        part = (struct pairs_part){.images = "images", .masks = "masks"};
     }
     l->partial = partial;
     l->parts[0] = part;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finds the folders of images and masks of a data set, and lists the suffixes of their files
- * (doc/FORMATS.md, "Data"). */
+/* Finds the folders of images and masks of a data set (doc/FORMATS.md, "Data"). */
 #ifndef UNETCTL_TRAINER_DATA_SOURCE_LAYOUT_H
 #define UNETCTL_TRAINER_DATA_SOURCE_LAYOUT_H
 
@@ -8,25 +7,11 @@
 #include <stdbool.h>
 
 #include "src/err.h"
+#include "trainer/data/source/pairs.h"
 #include "trainer/data/source/source.h"
 
-/* What a data set adds to the stem that image and mask share: "_0000" in "case_0000.png", "_mask"
- * in "case_mask.png". */
-struct layout_suffix {
-    const char *image, *mask;
-};
-/* The known suffixes. The first row has none; a row whose image is NULL ends the table. */
-extern const struct layout_suffix layout_suffixes[];
-
-/* A folder of images and its folder of masks, relative to the data folder; "." is that folder
- * itself. */
-struct layout_part {
-    char images[NAME_MAX * 2], masks[NAME_MAX * 2];
-    enum source_side side;
-};
-
 struct layout {
-    struct layout_part parts[2];
+    struct pairs_part parts[2];
     int nparts;
     bool partial; /* images without a mask are normal and are left out */
     bool nested;  /* each subfolder has masks beside its images; parts is not used */
@@ -38,8 +23,6 @@ struct layout {
  * images, or images/ or masks/ alone, are found, too: pairs_scan then reports what is missing. */
 int layout_find(const char *dir, const struct source_folders *choice, struct layout *dst,
                 struct err *e);
-
-bool layout_is_folder(const char *dir, const char *name);
 
 /* Finds the first of several names, ended by NULL, that a folder in dir has; case is ignored.
  * Copies the spelling on disk to dst and returns true, or returns false. */

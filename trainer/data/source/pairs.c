@@ -12,6 +12,18 @@
 #include "src/text/filename.h"
 #include "trainer/data/source/tree.h"
 
+/* What a data set adds to the stem that image and mask share: "_0000" in "case_0000.png", "_mask" in
+ * "case_mask.png". The first row has none. */
+static const struct suffix {
+    const char *image, *mask;
+} suffixes[] = {
+    {"", ""},          {"_0000", ""},    {"", "_mask"},     {"", "_masks"},  {"", "-mask"},
+    {"", ".mask"},     {"", "_label"},   {"", "_labels"},   {"", "-label"},  {"", "_seg"},
+    {"", "_gt"},       {"", "_anno"},    {"", "_annotation"}, {"", "_segmentation"},
+    {"_image", "_mask"}, {"_img", "_mask"}, {"_sat", "_mask"}, {"_image", "_label"},
+    {"_image", "_masks"}, {"_img", "_masks"}, {"_img", "_label"}, {"_image", "_annotation"}};
+#define NSUFFIXES (sizeof suffixes / sizeof *suffixes)
+
 struct list_entry {
     char *stem, *path; /* path: relative to the data folder, "images/0001.png" */
     bool left_out;
@@ -70,7 +82,7 @@ static int list_folder(const char *dir, const char *sub, struct file_list *list,
 {
     struct tree names;
 
-    if (!layout_is_folder(dir, sub))
+    if (!tree_is_folder(dir, sub))
         return err_set(e, ERR_DATA, "%s/%s: no such folder; a data folder has images/ and masks/: "
                        "rename yours, or link them (ln -s FOLDER %s)", dir, sub, sub);
     int rc = tree_list(dir, sub, NULL, &names, e);
@@ -118,7 +130,7 @@ static bool has_stem(const struct file_list *list, const char *base, const char 
 }
 
 static size_t count_pairs(const struct file_list *images, const struct file_list *masks,
-                          const struct layout_suffix *s)
+                          const struct suffix *s)
 {
     char base[NAME_MAX + 1];
     size_t n = 0;
@@ -156,16 +168,17 @@ static const char *common_part(const struct file_list *list)
  * suffixes that mark masks count. The texts live as long as the stems. Returns how many masks find
  * one. */
 static size_t choose_suffix(const struct file_list *images, const struct file_list *masks,
-                            struct layout_suffix *best)
+                            struct suffix *best)
 {
     const char *image = common_part(images), *mask = common_part(masks);
-    const struct layout_suffix parts[] = {{"", mask}, {image, ""}, {image, mask}};
+    const struct suffix parts[] = {{"", mask}, {image, ""}, {image, mask}};
     size_t most = 0;
 
-    *best = layout_suffixes[0];
-    for (const struct layout_suffix *s = layout_suffixes; s->image; s++) {
-        size_t n = images != masks || *s->mask ? count_pairs(images, masks, s) : 0;
-        *best = n > most ? *s : *best;
+    *best = suffixes[0];
+    for (size_t i = 0; i < NSUFFIXES; i++) {
+        size_t n =
+            images != masks || *suffixes[i].mask ? count_pairs(images, masks, &suffixes[i]) : 0;
+        *best = n > most ? suffixes[i] : *best;
         most = n > most ? n : most;
     }
     for (size_t i = 0; images != masks && i < sizeof parts / sizeof *parts; i++) {
@@ -196,7 +209,7 @@ static bool has_twins(const struct file_list *list)
 bool pairs_are_in(const char *dir, const char *sub)
 {
     struct file_list list = {0};
-    struct layout_suffix suffix;
+    struct suffix suffix;
     struct pairs others = {0};
     struct err ignored;
     bool found = list_folder(dir, sub, &list, &others, &ignored) == 0 &&
@@ -209,7 +222,7 @@ bool pairs_are_in(const char *dir, const char *sub)
 bool pairs_match(const char *dir, const char *images, const char *others)
 {
     struct file_list a = {0}, b = {0};
-    struct layout_suffix suffix;
+    struct suffix suffix;
     struct pairs rest = {0};
     struct err ignored;
     bool found = list_folder(dir, others, &b, &rest, &ignored) == 0 &&
@@ -308,7 +321,7 @@ static void cut_suffixes(struct file_list *list, const char *suffix)
 
 /* Refuses images of several channels: nnU-Net keeps each channel in a file of its own. */
 static int refuse_channels(const char *dir, const struct file_list *images,
-                           const struct layout_suffix *suffix, struct err *e)
+                           const struct suffix *suffix, struct err *e)
 {
     char base[NAME_MAX + 1];
 
@@ -331,7 +344,7 @@ static int refuse_foreign(const char *dir, const char *sub, struct err *e)
     return rc;
 }
 
-static int list_images_and_masks(const char *dir, const struct layout_part *part,
+static int list_images_and_masks(const char *dir, const struct pairs_part *part,
                                  struct file_list *images, struct file_list *masks,
                                  struct pairs *pairs, struct err *e)
 {
@@ -341,12 +354,12 @@ static int list_images_and_masks(const char *dir, const struct layout_part *part
         (!one && list_folder(dir, part->masks, masks, pairs, e)))
         return -1;
     /* The parts of names are copied, as stems are cut below. */
-    struct layout_suffix chosen;
+    struct suffix chosen;
     choose_suffix(images, one ? images : masks, &chosen);
     char image_suffix[NAME_MAX + 1], mask_suffix[NAME_MAX + 1];
     snprintf(image_suffix, sizeof image_suffix, "%s", chosen.image);
     snprintf(mask_suffix, sizeof mask_suffix, "%s", chosen.mask);
-    const struct layout_suffix suffix = {image_suffix, mask_suffix};
+    const struct suffix suffix = {image_suffix, mask_suffix};
     if (refuse_channels(dir, images, &suffix, e) ||
         (one && split_list(images, masks, mask_suffix, e)))
         return -1;
@@ -372,7 +385,7 @@ static int list_images_and_masks(const char *dir, const struct layout_part *part
 /* Walks both lists, sorted by stem, and refuses the first file without a partner. unpaired: if not
  * NULL, images without a mask are counted there instead, and their stem is freed and set to
  * NULL. */
-static int refuse_singles(const char *dir, const struct layout_part *part, struct file_list *images,
+static int refuse_singles(const char *dir, const struct pairs_part *part, struct file_list *images,
                           const struct file_list *masks, size_t *unpaired, struct err *e)
 {
     size_t i = 0, m = 0;
@@ -417,7 +430,7 @@ static int join_lists(struct file_list *images, struct file_list *masks, struct 
     return 0;
 }
 
-int pairs_scan(const char *dir, const struct layout_part *part, bool partial, struct pairs *pairs,
+int pairs_scan(const char *dir, const struct pairs_part *part, bool partial, struct pairs *pairs,
                struct err *e)
 {
     struct file_list images = {0}, masks = {0};

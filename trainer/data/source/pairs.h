@@ -3,14 +3,22 @@
 #ifndef UNETCTL_TRAINER_DATA_SOURCE_PAIRS_H
 #define UNETCTL_TRAINER_DATA_SOURCE_PAIRS_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "src/err.h"
-#include "trainer/data/source/layout.h"
+#include "trainer/data/source/source.h"
+
+/* A folder of images and its folder of masks, relative to the data folder; "." is that folder
+ * itself. */
+struct pairs_part {
+    char images[NAME_MAX * 2], masks[NAME_MAX * 2];
+    enum source_side side;
+};
 
 struct pair {
-    char *stem;         /* what the two names share, without suffixes (layout.h) */
+    char *stem;         /* what the two names share, without suffixes */
     char *image, *mask; /* relative to dir: "images/0001.png" */
 };
 
@@ -28,7 +36,7 @@ struct pairs {
  * images without a mask are skipped and counted. ERR_DATA: a folder is missing or has no images, an
  * image has no mask (unless partial) or a mask no image, two files have the same stem. The caller
  * frees pairs, also after an error. */
-int pairs_scan(const char *dir, const struct layout_part *part, bool partial, struct pairs *pairs,
+int pairs_scan(const char *dir, const struct pairs_part *part, bool partial, struct pairs *pairs,
                struct err *e);
 void pairs_free(struct pairs *pairs);
 

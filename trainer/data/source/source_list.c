@@ -24,7 +24,7 @@
 
 /* Adds the pairs of one pair of folders. prefix begins their stems where several folders may use
  * the same names. */
-static int add_part(struct source *s, const struct layout_part *part, const char *prefix,
+static int add_part(struct source *s, const struct pairs_part *part, const char *prefix,
                     bool partial, struct err *e)
 {
     struct pairs pairs;
@@ -142,11 +142,11 @@ static int list_nested(struct source *s, struct err *e)
     int rc = tree_list(s->dir, NULL, NULL, &folders, e);
 
     for (size_t i = 0; rc == 0 && i < folders.count; i++) {
-        struct layout_part part = {.side = SOURCE_ANY};
+        struct pairs_part part = {.side = SOURCE_ANY};
         struct tree files = {0};
         snprintf(part.images, sizeof part.images, "%s", folders.paths[i]);
         snprintf(part.masks, sizeof part.masks, "%s", folders.paths[i]);
-        if (layout_is_folder(s->dir, part.images))
+        if (tree_is_folder(s->dir, part.images))
             rc = tree_list(s->dir, part.images, filename_is_image, &files, e);
         if (rc == 0 && files.count)
             rc = add_part(s, &part, part.images, false, e);

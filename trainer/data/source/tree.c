@@ -5,10 +5,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fts.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "src/mem.h"
 #include "trainer/data/image/image_file.h"
@@ -23,6 +25,15 @@ static int add_path(struct tree *tree, char *path, struct err *e)
     }
     tree->paths[tree->count++] = path;
     return 0;
+}
+
+bool tree_is_folder(const char *dir, const char *name)
+{
+    char path[2 * PATH_MAX];
+    struct stat st;
+
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 static int by_path(const void *a, const void *b)

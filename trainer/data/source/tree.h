@@ -25,6 +25,8 @@ int tree_scan(const char *dir, bool (*wanted)(const char *name), struct tree *tr
 int tree_list(const char *dir, const char *sub, bool (*wanted)(const char *name), struct tree *tree,
               struct err *e);
 
+bool tree_is_folder(const char *dir, const char *name);
+
 /* Returns -1 with ERR_DATA if a file below dir is a picture in a format that is not read; the error
  * says how to convert it. Called where no image was found. */
 int tree_refuse_foreign(const char *dir, struct err *e);
