@@ -83,17 +83,18 @@ static json_t *describe_variable(const char *name, bool by_slurm)
 
 /* Returns what the rank sees of the cluster. The hash leaves out the task, which differs between
  * ranks. */
-static json_t *describe_spec(const char *text, const char *host, int port)
+static json_t *describe_spec(const struct spec *s, const char *host, int port)
 {
     bool by_slurm = strcmp(launched_rank_name(), "SLURM_PROCID") == 0;
     bool in_step = by_slurm && getenv("SLURM_STEP_NODELIST");
-    const char *task = strstr(text, "},\"task\":{");
+    char *cluster = json_dumps(json_object_get(s->root, "cluster"), JSON_COMPACT);
     struct sha256_ctx sha256;
     char hex[65];
 
     sha256_init(&sha256);
-    sha256_add(&sha256, text, task ? (size_t)(task - text) : strlen(text));
+    sha256_add(&sha256, cluster ? cluster : "", cluster ? strlen(cluster) : 0);
     sha256_finish(&sha256, hex);
+    free(cluster);
     return json_pack(
         "{s:s, s:i, s:s, s:o, s:o}", "node", host, "port", port, "hash", hex, "nodes",
         describe_variable(in_step ? "SLURM_STEP_NODELIST" : "SLURM_JOB_NODELIST", by_slurm),
@@ -286,7 +287,7 @@ int probe_run(const char *folder, const char *data_dir, const char *stage, const
     if (listener < 0)
         snprintf(taken, sizeof taken, "port %d: %s", port, strerror(errno));
     greeted = greet_peers(&s, folder, listener, &peers, e);
-    spec = describe_spec(getenv("TF_CONFIG"), host, port);
+    spec = describe_spec(&s, host, port);
     unsetenv("TF_CONFIG"); /* it is this rank's own, not a stale one */
     facts = facts_collect(backend);
     json_object_set_new(facts, "schema", json_integer(1));
