@@ -18,7 +18,7 @@ home=/tmp
 owner test -x "$builddir/unetctl" -a -r "$srcdir/launcher" ||
     skip_all "other users may not read $builddir"
 home=$(owner mktemp -d /tmp/unetctl-t.XXXXXX)
-lair=$(as nobody mktemp -d /tmp/unetctl-t.XXXXXX) || exit 255
+lair=$(as news mktemp -d /tmp/unetctl-t.XXXXXX) || exit 255
 chmod 755 "$home" "$lair"
 box=$home/box
 owner_sandbox() { owner "$builddir/unetctl" sandbox "$@" --dir "$box"; }
@@ -33,13 +33,13 @@ cleanup_hooks+=(clean)
 # Gives the stranger a copy of the configuration, changed by sed.
 copy() { # NAME SED
     mkdir -p "$lair/conf/$1" && cp "$box"/etc/*.conf "$lair/conf/$1" &&
-        sed -i "$2" "$lair/conf/$1/slurm.conf" && chown -R nobody "$lair/conf"
+        sed -i "$2" "$lair/conf/$1/slurm.conf" && chown -R news "$lair/conf"
 }
 start_munge() { # NAME: with the key in $lair/NAME.key
-    as nobody munged --force --key-file="$lair/$1.key" --socket="$lair/$1.sock" \
+    as news munged --force --key-file="$lair/$1.key" --socket="$lair/$1.sock" \
         --pid-file="$lair/$1.pid" --log-file="$lair/$1.log" --seed-file="$lair/$1.seed"
 }
-stranger() { as nobody env SLURM_CONF="$conf" SLURMD_NODENAME=node1 timeout -s KILL 4 "$@"; }
+stranger() { as news env SLURM_CONF="$conf" SLURMD_NODENAME=node1 timeout -s KILL 4 "$@"; }
 # Prints which attempts succeeded, of all kinds with each configuration, all at the same time.
 attempts() { # JOB CONF...
     local job=$1 conf try tries=() names=() pids=() i
@@ -65,7 +65,7 @@ works_on() { # JOB: the owner's job and the whole sandbox
 }
 is_cancelled() { [ "$(inside squeue -h -t all -j "$1" -o %T)" = CANCELLED ]; } # JOB
 
-as nobody mungekey -c -k "$lair/own.key"
+as news mungekey -c -k "$lair/own.key"
 start_munge own
 for mode in flat netns; do
     if ! owner_sandbox up --mode $mode --nodes 2 >"$OUT" 2>"$ERR"; then
@@ -85,7 +85,7 @@ for mode in flat netns; do
     # The owner's own configuration; a copy of it; with a munge, and so a key, of the stranger; and
     # without authentication.
     rm -rf "$lair/conf"
-    superuser="s/^Slurm\(d\|\)User=.*/Slurm\1User=nobody/"
+    superuser="s/^Slurm\(d\|\)User=.*/Slurm\1User=news/"
     copy copied ""
     copy own "s,socket=[^,]*,socket=$lair/own.sock,;$superuser"
     copy none "s,auth/munge,auth/none,;s,cred/munge,cred/none,;/^AuthInfo/d;$superuser"
@@ -107,7 +107,7 @@ for mode in flat netns; do
         fi
         # The counterpart: it is the key alone that kept the stranger out so far.
         copy key "s,socket=[^,]*,socket=$lair/key.sock,"
-        install -o nobody -m 600 "$box/key/munge.key" "$lair/key.key"
+        install -o news -m 600 "$box/key/munge.key" "$lair/key.key"
         start_munge key
         conf=$lair/conf/key/slurm.conf
         exits 0 "a stranger who had the key would be known" stranger sinfo
@@ -117,7 +117,7 @@ for mode in flat netns; do
         like "$ERR" "Access/permission denied" "even he cancels nothing"
         ok "nothing ran" test ! -e "$lair/ran"
     fi
-    as nobody "$builddir/unetctl" sandbox status --dir "$box" >"$OUT" 2>"$ERR"
+    as news "$builddir/unetctl" sandbox status --dir "$box" >"$OUT" 2>"$ERR"
     is $? 2 "another user's sandbox is refused"
     like "$ERR" "belongs to another user" "the error says why"
     inside scancel "$job"
@@ -128,7 +128,7 @@ done
 # A folder that another user prepared: its files would be executed.
 mkdir "$lair/trap" && touch "$lair/trap/.sandbox"
 echo "mode=flat; touch $lair/sprung" >"$lair/trap/sandbox.conf"
-chown -R nobody "$lair/trap"
+chown -R news "$lair/trap"
 chmod 777 "$lair/trap"
 for verb in up down status; do
     for user in games root; do

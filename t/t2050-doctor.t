@@ -99,11 +99,12 @@ is "$(login squeue -h -a -t all -o %T | sort -u)" COMPLETED "its job has succeed
 is "$(unetctl status -C one 2>/dev/null | wc -l)" 0 "its job is not a run of the study"
 exits 0 "so does one for ranks of another engine" unetctl doctor -C one --engine command --gpus 3
 finding ok numbering 'same cluster' "which are started and numbered in the same way"
-cp one/site.yaml swapped.yaml && echo 'spec: --nodelist node[2,1] --tasks-per-node 2,1' >>swapped.yaml
+sed 's/--mpi=[a-z0-9]* //' one/site.yaml >swapped.yaml &&
+    echo 'spec: --nodelist node[2,1] --tasks-per-node 2,1' >>swapped.yaml
 exits 5 "a specification in another order is an error" unetctl doctor -C one --gpus 3 \
     --site "$TMP/swapped.yaml"
 finding error numbering 'rank 0 .*: it runs on node1, but its address is node2:' "each rank is named"
-sed 's/^env:/&\n  SLURM_LOCALID: 9/' one/site.yaml >numbered.yaml
+sed 's/--mpi=[a-z0-9]* //; s/^env:/&\n  SLURM_LOCALID: 9/' one/site.yaml >numbered.yaml
 exits 5 "so is another number on the node" unetctl doctor -C one --gpus 3 --site "$TMP/numbered.yaml"
 finding error numbering 'rank 2 .*SLURM_LOCALID=9, but it is task 0 of node2' "and names the place"
 make_study nosuch sandbox

@@ -49,7 +49,7 @@ rm "$TMP/greedy"
 unetctl status >"$OUT" 2>"$ERR"
 like "$OUT" "unet-g01-s1 +OUT_OF_MEMORY .*it used more memory than requested; 'unetctl resume' with more" \
     "one rank: Slurm's word and what to do"
-like "$OUT" "unet-g03-s1 +(FAILED|OUT_OF_MEMORY) .*(a rank|it) used more memory than (the job|it) asked for; 'unetctl resume' with more" \
+like "$OUT" "unet-g03-s1 +(FAILED|OUT_OF_MEMORY) .*(a rank|it) used more memory than (the job asked for|it asked for|requested); 'unetctl resume' with more" \
     "3 GPUs: a rank that used too much memory is reported"
 exits 0 "the runs are resumed with more memory" unetctl resume --wait -- --mem=4G
 ok "both are done" all_states . COMPLETED

@@ -141,8 +141,7 @@ test_limits() { # INTERFACE
 
     make_study "watched-$1" sandbox
     exits 4 "$1: submit with its own options fails beyond the limit" \
-        unetctl submit -C "watched-$1" --gpus 1..4 -- \
-        --nice=7
+        unetctl submit -C "watched-$1" --gpus 1..4 -- --nice=7 --begin=now+5
     exits 0 "$1: watch submits the rest" unetctl watch -C "watched-$1" --timeout 120
     ok "all runs are done" all_states "watched-$1" COMPLETED
     is "$(jobs_of "watched-$1" | wc -l) $(unique_jobs_of "watched-$1")" "4 4" "each run has one job"

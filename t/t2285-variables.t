@@ -45,7 +45,8 @@ launch() { # VARIABLES... -- COMMAND...
 # What a job is, one member a line, without what differs from job to job.
 show_job() { # ID
     local own='JobId|Priority|Command|WorkDir|Comment|StdOut|StdErr|JobName|LastSchedEval|Requeue|Node'
-    login scontrol -o show job "$1" | tr ' ' '\n' | grep -Ev "^($own|[A-Za-z]*Time)=" | sort
+    login scontrol show job "$1" | sed '/^ *SubmitLine=/d' | tr ' ' '\n' |
+        grep -Ev "^($own|[A-Za-z]*Time)=|^$" | sort
 }
 declare -A by_sbatch=() # what the variables change in a job that sbatch makes, or "refused"
 sbatch_changes() { # VARIABLES...
@@ -76,8 +77,8 @@ unetctl_changes() { # VARIABLES...
 }
 
 declare -A values=([SBATCH_ACCOUNT]=lab [SBATCH_ACCTG_FREQ]=task=7 [SBATCH_BATCH]=fast
-    [SBATCH_CONSTRAINT]=fast [SBATCH_CONTAINER]=/x [SBATCH_CONTAINER_ID]=x [SBATCH_CORE_SPEC]=1
-    [SBATCH_DELAY_BOOT]=5 [SBATCH_EXCLUSIVE]=user [SBATCH_EXPORT]=NONE [SBATCH_GET_USER_ENV]=''
+    [SBATCH_CONSTRAINT]=fast [SBATCH_CONTAINER]=/x [SBATCH_CONTAINER_ID]=x
+    [SBATCH_CONTAINER_TYPE]=x [SBATCH_CORE_SPEC]=1 [SBATCH_DELAY_BOOT]=5 [SBATCH_EXCLUSIVE]=user [SBATCH_EXPORT]=NONE [SBATCH_GET_USER_ENV]=''
     [SBATCH_GPU_BIND]=closest [SBATCH_GPU_FREQ]=low [SBATCH_GRES]=none
     [SBATCH_GRES_FLAGS]=enforce-binding [SBATCH_HINT]=nomultithread [SBATCH_INPUT]=/dev/zero
     [SBATCH_MEM_BIND]=local [SBATCH_MEM_PER_CPU]=77 [SBATCH_MEM_PER_GPU]=88

@@ -24,6 +24,7 @@ const struct sbatch_variable sbatch_environment_variables[] = {
     {"SBATCH_CONSTRAINT", SBATCH_SETTING, "constraint"},
     {"SBATCH_CONTAINER", SBATCH_VALUE, "container"},
     {"SBATCH_CONTAINER_ID", SBATCH_LATER, "container-id"},
+    {"SBATCH_CONTAINER_TYPE", SBATCH_LATER, "container-type"},
     {"SBATCH_CORE_SPEC", SBATCH_VALUE, "core-spec"},
     {"SBATCH_CPUS_PER_GPU", SBATCH_SETTING, "cpus_per_gpu"},
     {"SBATCH_DEBUG", SBATCH_IGNORED, "unetctl reads what sbatch prints"},
@@ -117,10 +118,19 @@ const char *sbatch_environment_add(const struct sbatch_variable *v, const char *
 }
 
 /* Returns whether the variable's option is one of a later release than that of this machine's
- * sbatch. */
+ * sbatch, which then refuses it. Help alone would not tell: that of Slurm 26.05 lacks --segment. */
 static bool is_too_late(const struct sbatch_variable *v)
 {
-    return v->rule == SBATCH_LATER && sbatch_help_find(v->to, false) == SBATCH_HELP_NONE;
+    char option[64], *const argv[] = {"sbatch", option, "--help", NULL};
+    struct buf help = {0};
+
+    if (v->rule != SBATCH_LATER)
+        return false;
+    snprintf(option, sizeof option, "--%s=1", v->to); /* a value that each of them takes */
+    sbatch_help_ask(argv, false, &help);
+    bool is_refused = help.length == 0;
+    buf_destroy(&help);
+    return is_refused;
 }
 
 /* Returns whether a variable that is an option is in force with this value. */

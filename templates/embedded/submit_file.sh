@@ -10,7 +10,7 @@ unset SRUN_EXPORT_ENV
 # A line of setup that fails ends the run, unless it says "|| true". What happens in files that it
 # sources does not count.
 bad_setup=''
-# shellcheck disable=SC2317 # the trap calls it
+# shellcheck disable=SC2317,SC2329 # the trap calls it
 note_setup() { # EXIT_CODE LINE SOURCED_FROM
     local line
     line=$(sed -n "$2s/^[ \t]*//p" "$0")

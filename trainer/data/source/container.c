@@ -60,20 +60,21 @@ static int inflate_into(gzFile gz, const char *path, FILE *f, struct err *e)
     enum { CHUNK = 1 << 16 };
     uint64_t total = 0;
     char chunk[CHUNK];
-    int n;
+    int n, status;
 
-    while ((n = gzread(gz, chunk, CHUNK)) > 0) {
+    do {
+        n = gzread(gz, chunk, CHUNK);
+        gzerror(gz, &status); /* zlib 1.3.2 forgets at the next read that data ended early */
+        if (n < 0 || (status != Z_OK && status != Z_STREAM_END))
+            return err_set(e, ERR_DATA, "%s: is damaged: its gzip data end early or have a wrong "
+                           "checksum", path);
         if ((total += (uint64_t)n) > PIXELS_MAX_BYTES)
             return err_set(e, ERR_DATA, "%s: decompresses to more than 1 GiB: gunzip it first",
                            path);
         if (fwrite(chunk, 1, (size_t)n, f) != (size_t)n)
             return err_errno(e, ERR_DATA, errno, "%s: cannot be decompressed to a temporary file: "
                              "gunzip it first", path);
-    }
-    gzerror(gz, &n);
-    if (n != Z_OK && n != Z_STREAM_END) /* at an early end gzread returns 0 */
-        return err_set(e, ERR_DATA,
-                       "%s: is damaged: its gzip data end early or have a wrong checksum", path);
+    } while (n > 0);
     return fflush(f) ? err_errno(e, ERR_DATA, errno, "%s: cannot be decompressed", path) : 0;
 }
 
