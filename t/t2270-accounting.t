@@ -140,8 +140,10 @@ test_limits() { # INTERFACE
     is "$(jobs_of "$study" | wc -l) $(unique_jobs_of "$study")" "6 6" "each run has one job"
 
     make_study "watched-$1" sandbox
+    login scontrol update partitionname=main state=down # so that no job ends before the last one
     exits 4 "$1: submit with its own options fails beyond the limit" \
-        unetctl submit -C "watched-$1" --gpus 1..4 -- --nice=7 --begin=now+5
+        unetctl submit -C "watched-$1" --gpus 1..4 -- --nice=7
+    login scontrol update partitionname=main state=up
     exits 0 "$1: watch submits the rest" unetctl watch -C "watched-$1" --timeout 120
     ok "all runs are done" all_states "watched-$1" COMPLETED
     is "$(jobs_of "watched-$1" | wc -l) $(unique_jobs_of "watched-$1")" "4 4" "each run has one job"
