@@ -118,7 +118,8 @@ const char *sbatch_environment_add(const struct sbatch_variable *v, const char *
 }
 
 /* Returns whether the variable's option is one of a later release than that of this machine's
- * sbatch, which then refuses it. Help alone would not tell: that of Slurm 26.05 lacks --segment. */
+ * sbatch, which then refuses it. What --help lists does not decide: in Slurm 26.05 it lacks
+ * --segment. */
 static bool is_too_late(const struct sbatch_variable *v)
 {
     char option[64], *const argv[] = {"sbatch", option, "--help", NULL};

@@ -104,7 +104,8 @@ static int decide_run(struct workspace *w, struct status_list *list,
     int number = s->attempt.number || !entry ? s->attempt.number : entry->attempt;
 
     snprintf(s->scheduler, sizeof s->scheduler, "%s", entry ? entry->scheduler : w->scheduler);
-    if (number && *w->ledger.study_id && (s->attempt.marker != RUN_DONE || run_status_may_be_ending(s))) {
+    if (number && *w->ledger.study_id &&
+        (s->attempt.marker != RUN_DONE || run_status_may_be_ending(s))) {
         a = query_scheduler(w, list, answers, s->scheduler);
         if (s->attempt.marker == RUN_NO_MARKER) {
             if (run_dir_attempt(w->study.dir, id, &s->attempt, e))
