@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Tests which of a study's jobs is the one of an attempt. */
+#include "config.h"
+#include "launcher/status/study_jobs.h"
+
+#include <stdio.h>
+
+#include "t/tap.h"
+
+int main(void)
+{
+    struct workspace w = {.ledger = {.study_id = "00c0ffee"}};
+    /* sorted by tag, then by id, as study_jobs_query() stores them */
+    const struct job_state jobs[] = {
+        {.id = "3", .tag = "unetctl:00c0ffee:g01:1", .phase = PHASE_ENDED},
+        {.id = "4", .tag = "unetctl:00c0ffee:g01:1", .phase = PHASE_RUNNING},
+        {.id = "9", .tag = "unetctl:00c0ffee:g01:1", .phase = PHASE_ENDED},
+        {.id = "5", .tag = "unetctl:00c0ffee:g02:1", .phase = PHASE_ENDED},
+        {.id = "8", .tag = "unetctl:00c0ffee:g02:1", .phase = PHASE_ENDED},
+        {.id = "6", .tag = "unetctl:00c0ffee:g02:2", .phase = PHASE_PENDING},
+    };
+    size_t n = sizeof jobs / sizeof *jobs;
+
+    ok(study_jobs_find(&w, "g01", 1, "3", jobs, n) == &jobs[0], "the job that took the folder");
+    ok(study_jobs_find(&w, "g01", 1, "7", jobs, n) == &jobs[1],
+       "the one that is active, where that job is not listed");
+    ok(study_jobs_find(&w, "g01", 1, NULL, jobs, n) == &jobs[1], "or where none took it");
+    ok(study_jobs_find(&w, "g02", 1, NULL, jobs, n) == &jobs[4], "the newest, where all have ended");
+    ok(study_jobs_find(&w, "g02", 2, NULL, jobs, n) == &jobs[5], "each attempt has its own");
+    ok(!study_jobs_find(&w, "g02", 3, NULL, jobs, n), "none of an attempt without a job");
+    ok(!study_jobs_find(&w, "g0", 1, NULL, jobs, n), "none of a run whose name is only a beginning");
+    ok(!study_jobs_find(&w, "g01", 1, NULL, jobs, 0), "none without jobs");
+    snprintf(w.ledger.study_id, sizeof w.ledger.study_id, "00decade");
+    ok(!study_jobs_find(&w, "g01", 1, NULL, jobs, n), "none of another study");
+    return done_testing();
+}
