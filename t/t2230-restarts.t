@@ -18,7 +18,7 @@ make_training() { # STUDY OPTIONS...
     grep -v '^licenses:' "$srcdir/templates/sites/sandbox.yaml" >"$1/site.yaml" # all at once
     unetctl init "$1" --data data --name "$1" --site "$1/site.yaml" --set data.height=64 \
         --set data.width=64 \
-        --set model.base=8 --set model.depth=2 --set train.epochs=150 --set train.batch_per_gpu=4 \
+        --set model.base=8 --set model.depth=2 --set train.epochs=200 --set train.batch_per_gpu=4 \
         --set train.threads=1 --set train.checkpoint_s=0.1 "${@:2}" 2>"$ERR"
 }
 run() { echo "$1/runs/unet-g0$2-s1"; }
@@ -37,8 +37,6 @@ mkdir scratch
 ok "a study that is not disturbed is made" make_training calm
 ok "a study to disturb is made" make_training rough --set "data.stage=$TMP/scratch"
 ok "another study to disturb is made" make_training harsh
-exits 0 "three runs of one are submitted" unetctl submit -C rough --gpus 1..3
-exits 0 "three runs of the other are submitted" unetctl submit -C harsh --gpus 1..3 -- --exclusive
 # Each is stopped when it has a checkpoint, so that it cannot end before it is disturbed.
 declare -A held=()
 hold() { # STUDY GPUS [ATTEMPT]
@@ -52,12 +50,15 @@ let_go() { # STUDY GPUS [ATTEMPT]
     local p
     for p in ${held[$*]}; do login kill -CONT "$p" 2>/dev/null; done
 }
-all_held() {
-    local s g rc=0
-    for g in 3 2 1; do for s in rough harsh; do hold "$s" "$g" || rc=1; done; done
+all_held() { # STUDY
+    local g rc=0
+    for g in 3 2 1; do hold "$1" "$g" || rc=1; done
     return "$rc"
 }
-ok "all write checkpoints" wait_until 90 all_held
+exits 0 "three runs of one are submitted" unetctl submit -C rough --gpus 1..3
+ok "all write checkpoints" wait_until 90 all_held rough
+exits 0 "three runs of the other are submitted" unetctl submit -C harsh --gpus 1..3 -- --exclusive
+ok "so do these" wait_until 90 all_held harsh
 is "$(states rough; states harsh)" "$(printf 'unet-g0%d-s1 RUNNING\n' 1 2 3 1 2 3)" \
     "and none has ended"
 
