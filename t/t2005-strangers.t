@@ -14,6 +14,7 @@ done
 as() { (cd / && user=$1 && shift && setpriv --reuid="$user" --regid="$(id -g "$user")" \
     --clear-groups env HOME=/tmp XDG_STATE_HOME="$home" "$@"); } # USER COMMAND...
 owner() { as games "$@"; }
+# The stranger is news, because Slurm 26.05 refuses the configuration of a SlurmUser nobody.
 home=/tmp
 owner test -x "$builddir/unetctl" -a -r "$srcdir/launcher" ||
     skip_all "other users may not read $builddir"

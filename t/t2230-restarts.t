@@ -56,9 +56,9 @@ all_held() { # STUDY
     return "$rc"
 }
 exits 0 "three runs of one are submitted" unetctl submit -C rough --gpus 1..3
-ok "all write checkpoints" wait_until 90 all_held rough
+ok "all of them write checkpoints" wait_until 90 all_held rough
 exits 0 "three runs of the other are submitted" unetctl submit -C harsh --gpus 1..3 -- --exclusive
-ok "so do these" wait_until 90 all_held harsh
+ok "so do all of these" wait_until 90 all_held harsh
 is "$(states rough; states harsh)" "$(printf 'unet-g0%d-s1 RUNNING\n' 1 2 3 1 2 3)" \
     "and none has ended"
 

@@ -99,9 +99,8 @@ for interface in "${interfaces[@]}"; do
     nth=0
     for name in $(rules taken); do
         nth=$((nth + 1))
-        if [ -z "${EXHAUSTIVE:-}" ] && [ "${interfaces[nth % ${#interfaces[@]}]}" != "$interface" ]; then
-            continue # its turn is with the other interface
-        fi
+        turn=${interfaces[nth % ${#interfaces[@]}]}
+        [ -n "${EXHAUSTIVE:-}" ] || [ "$turn" = "$interface" ] || continue
         case $name in
         SLURM_CONF | SBATCH_WAIT4SWITCH | SBATCH_CPUS_PER_GPU) continue ;;
         SBATCH_REQ_SWITCH) set -- "$name=${values[$name]}" SBATCH_WAIT4SWITCH=9 ;;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The state of one run, from its marker (the file DONE or FAILED), the scheduler, and
- * the ledger (the study's log of submissions). */
+/* The state of one run, from its marker (the file DONE or FAILED), the scheduler, and the ledger
+ * (the study's log of submissions). */
 #ifndef UNETCTL_LAUNCHER_STATUS_RUN_STATUS_H
 #define UNETCTL_LAUNCHER_STATUS_RUN_STATUS_H
 

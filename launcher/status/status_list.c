@@ -200,8 +200,8 @@ int status_list_check_damage(const struct status_list *list, struct err *e)
         s++;
     return err_set(e, ERR_DATA, "cannot read the plan of %zu run%s, such as %s: %s; if the "
                    "file is damaged, restore it from a copy, or remove the folder of the run: "
-                   "'unetctl submit' writes it again, and 'unetctl resume' trains again", list->ndamaged,
-                   plural(list->ndamaged), s->run.id, s->damage);
+                   "'unetctl submit' writes it again, and 'unetctl resume' trains again",
+                   list->ndamaged, plural(list->ndamaged), s->run.id, s->damage);
 }
 
 static int compare_run(const void *id, const void *status)

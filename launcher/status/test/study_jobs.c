@@ -25,10 +25,12 @@ int main(void)
     ok(study_jobs_find(&w, "g01", 1, "7", jobs, n) == &jobs[1],
        "the one that is active, where that job is not listed");
     ok(study_jobs_find(&w, "g01", 1, NULL, jobs, n) == &jobs[1], "or where none took it");
-    ok(study_jobs_find(&w, "g02", 1, NULL, jobs, n) == &jobs[4], "the newest, where all have ended");
+    ok(study_jobs_find(&w, "g02", 1, NULL, jobs, n) == &jobs[4],
+       "the newest, where all have ended");
     ok(study_jobs_find(&w, "g02", 2, NULL, jobs, n) == &jobs[5], "each attempt has its own");
     ok(!study_jobs_find(&w, "g02", 3, NULL, jobs, n), "none of an attempt without a job");
-    ok(!study_jobs_find(&w, "g0", 1, NULL, jobs, n), "none of a run whose name is only a beginning");
+    ok(!study_jobs_find(&w, "g0", 1, NULL, jobs, n),
+       "none of a run whose name is only the beginning of another's");
     ok(!study_jobs_find(&w, "g01", 1, NULL, jobs, 0), "none without jobs");
     snprintf(w.ledger.study_id, sizeof w.ledger.study_id, "00decade");
     ok(!study_jobs_find(&w, "g01", 1, NULL, jobs, n), "none of another study");
