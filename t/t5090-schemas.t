@@ -204,6 +204,7 @@ foreign = {"dataset", "log", "output_shape", "output_shapes", "output_types", "r
 files = {f.replace("rank-K", "rank") for f in re.findall(r"(?<![.\w])([\w-]+)\.jsonl?\b", text)} - foreign
 assert files <= names, files - names
 END
+ok "doc/SETTINGS.md is that of the settings" python3 "$srcdir/doc/settings.py" --check
 ok "each document is as its schema says, which refuses mutations of it" \
     python3 "$srcdir/t/schemas.py" "${words[@]:1}"
 done_testing
