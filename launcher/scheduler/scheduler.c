@@ -71,7 +71,12 @@ int scheduler_find(struct scheduler *s, const struct scheduler_ids *ids, bool in
 
 int scheduler_cancel(struct scheduler *s, const char *id, struct err *e)
 {
-    return s->ops->cancel ? s->ops->cancel(s, id, e) : 0;
+    return scheduler_cancel_all(s, &(const struct scheduler_ids){&id, 1}, e);
+}
+
+int scheduler_cancel_all(struct scheduler *s, const struct scheduler_ids *ids, struct err *e)
+{
+    return s->ops->cancel && ids->count ? s->ops->cancel(s, ids, e) : 0;
 }
 
 int scheduler_release(struct scheduler *s, const char *id, struct err *e)

@@ -89,7 +89,7 @@ struct scheduler_ops {
                  struct job_state **states, size_t *nstates, struct err *e);
     int (*find)(struct scheduler *s, const struct scheduler_ids *ids, bool in_accounting,
                 struct scheduler_found *dst, struct err *e);
-    int (*cancel)(struct scheduler *s, const char *id, struct err *e);
+    int (*cancel)(struct scheduler *s, const struct scheduler_ids *ids, struct err *e);
     int (*release)(struct scheduler *s, const char *id, struct err *e);
     void (*close)(struct scheduler *s);
 };
@@ -152,6 +152,10 @@ int scheduler_find(struct scheduler *s, const struct scheduler_ids *ids, bool in
 
 /* Cancels a job. It is not an error if the job has ended or is unknown. */
 int scheduler_cancel(struct scheduler *s, const char *id, struct err *e);
+
+/* Cancels several with one request. Returns 0, or -1 if one cannot be cancelled; then others may
+ * be. */
+int scheduler_cancel_all(struct scheduler *s, const struct scheduler_ids *ids, struct err *e);
 
 /* Releases a held job. Returns 0, or -1 with ERR_SCHED: Slurm does not allow it, or the scheduler
  * holds no jobs. */

@@ -196,9 +196,8 @@ static int end_orphans(const char *dir, struct local_record *r, struct err *e)
     return local_record_write(dir, r, e);
 }
 
-static int local_cancel(struct scheduler *s, const char *id, struct err *e)
+static int cancel_job(const struct local *local, const char *id, struct err *e)
 {
-    const struct local *local = s->priv;
     char path[PATH_MAX];
     struct local_record r;
 
@@ -214,6 +213,14 @@ static int local_cancel(struct scheduler *s, const char *id, struct err *e)
         kill(r.keeper.pid, SIGTERM);
     else if (local_record_has_orphans(&r))
         return end_orphans(local->dir, &r, e);
+    return 0;
+}
+
+static int local_cancel(struct scheduler *s, const struct scheduler_ids *ids, struct err *e)
+{
+    for (size_t i = 0; i < ids->count; i++)
+        if (cancel_job(s->priv, ids->ids[i], e))
+            return -1;
     return 0;
 }
 

@@ -86,14 +86,16 @@ int history_read_jobcomp(const char *file, const json_t *ids, json_t *jobs)
 
     if (!f)
         return -1;
+    json_t *wanted = message_index_ids(ids);
     while (getline(&line, &capacity, f) > 0) {
         struct job_state j = {.uid = -1};
         take_word(line, "JobId", j.id, sizeof j.id);
-        if (!message_has_id(ids, j.id))
+        if (!json_object_get(wanted, j.id))
             continue;
         take_job(line, &j);
         json_array_append_new(jobs, job_state_encode(&j));
     }
+    json_decref(wanted);
     free(line);
     fclose(f);
     return 0;

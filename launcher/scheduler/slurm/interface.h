@@ -44,8 +44,10 @@ struct slurm_interface {
     json_t *(*query)(const char *prefix, bool everybody, json_t *jobs);
     json_t *(*lookup)(const json_t *ids, json_t *jobs);
 
-    json_t *(*cancel)(const char *id);      /* id is a decimal number */
-    json_t *(*release_job)(const char *id); /* a job that is held */
+    /* Cancel the jobs with these ids, as far as they have not ended, and release one that is held;
+     * ids are decimal numbers as strings. Return NULL, or a refusal. */
+    json_t *(*cancel)(const json_t *ids);
+    json_t *(*release_job)(const char *id);
 };
 
 #endif

@@ -79,16 +79,16 @@ bool message_has_word(const char *text, const char *word)
     return false;
 }
 
-bool message_has_id(const json_t *ids, const char *id)
+json_t *message_index_ids(const json_t *ids)
 {
-    const json_t *one;
+    json_t *index = json_object();
+    const json_t *id;
     size_t i;
 
-    json_array_foreach(ids, i, one) {
-        if (json_is_string(one) && strcmp(json_string_value(one), id) == 0)
-            return true;
+    json_array_foreach(ids, i, id) {
+        json_object_set_new(index, json_string_value(id), json_true());
     }
-    return false;
+    return index;
 }
 
 void message_add_ids(struct buf *dst, const json_t *ids)

@@ -11,7 +11,7 @@
 
 /* The number of the protocol, which helpers answer to "hello". It changes with a release whose
  * helper and an earlier unetctl, or the reverse, would misunderstand each other. */
-#define MESSAGE_PROTOCOL 2
+#define MESSAGE_PROTOCOL 3
 
 /* Return an answer that refuses with this reason, for CAUSE_OTHER or another cause. */
 json_t *message_refuse(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -29,8 +29,8 @@ bool message_flag(const json_t *o, const char *key);
 /* Returns whether word is among the words of a text that are separated by commas. */
 bool message_has_word(const char *text, const char *word);
 
-/* Returns whether id is in this list of strings. */
-bool message_has_id(const json_t *ids, const char *id);
+/* Returns an object that has the strings of the list as keys. */
+json_t *message_index_ids(const json_t *ids);
 
 /* Appends the strings of the list, joined by commas. */
 void message_add_ids(struct buf *dst, const json_t *ids);

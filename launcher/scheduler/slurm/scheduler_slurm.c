@@ -14,6 +14,8 @@
 #include "src/log.h"
 #include "src/mem.h"
 
+#define IDS_MAX 2000 /* ids of one request: squeue and sacct take them as one word of 128 KiB */
+
 struct slurm {
     struct scheduler scheduler;
     struct helper *helper;
@@ -378,37 +380,76 @@ static int slurm_query(struct scheduler *s, const char *tag_prefix, bool everybo
     return 0;
 }
 
-static int slurm_find(struct scheduler *s, const struct scheduler_ids *ids, bool in_accounting,
-                      struct scheduler_found *dst, struct err *e)
+static json_t *encode_ids(const struct scheduler_ids *ids)
 {
     json_t *list = json_array();
 
     for (size_t i = 0; i < ids->count; i++)
         json_array_append_new(list, json_string(ids->ids[i]));
-    json_t *answer = ask_again(s, json_pack("{s:s, s:o}", "op", in_accounting ? "accounting"
-                                            : "lookup", "ids", list), e);
-    dst->hides = json_is_true(json_object_get(answer, "hides"));
-    dst->is_answered = answer && *jsonio_text(answer, "source");
-    return answer ? take_states(answer, &dst->states, &dst->count, e) : -1;
+    return list;
 }
 
-/* Sends a request that changes the job with this id. */
-static int change_job(struct scheduler *s, const char *op, const char *id, struct err *e)
+/* Adds what the queue or the accounting knows of some of the ids. */
+static int find_some(struct scheduler *s, const struct scheduler_ids *ids, bool in_accounting,
+                     struct scheduler_found *dst, struct err *e)
 {
-    json_t *answer = ask_again(s, json_pack("{s:s, s:s}", "op", op, "id", id), e);
+    struct job_state *states = NULL;
+    size_t n;
+    json_t *answer = ask_again(s, json_pack("{s:s, s:o}", "op", in_accounting ? "accounting"
+                                            : "lookup", "ids", encode_ids(ids)), e);
+
+    dst->hides = json_is_true(json_object_get(answer, "hides"));
+    dst->is_answered = answer && *jsonio_text(answer, "source");
+    if (!answer || take_states(answer, &states, &n, e))
+        return -1;
+    struct job_state *grown =
+        n ? realloc(dst->states, (dst->count + n) * sizeof *grown) : dst->states;
+    if (n && !grown) {
+        free(states);
+        return mem_fail(e);
+    }
+    if (n)
+        memcpy(grown + dst->count, states, n * sizeof *grown);
+    dst->states = grown;
+    dst->count += n;
+    free(states);
+    return 0;
+}
+
+static int slurm_find(struct scheduler *s, const struct scheduler_ids *ids, bool in_accounting,
+                      struct scheduler_found *dst, struct err *e)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < ids->count; i += IDS_MAX)
+        rc = find_some(s, &(const struct scheduler_ids){
+                              ids->ids + i, ids->count - i < IDS_MAX ? ids->count - i : IDS_MAX},
+                       in_accounting, dst, e);
+    if (rc) {
+        free(dst->states);
+        dst->states = NULL;
+    }
+    return rc;
+}
+
+/* Sends a request that changes these jobs. */
+static int change_jobs(struct scheduler *s, const char *op, const struct scheduler_ids *ids,
+                       struct err *e)
+{
+    json_t *answer = ask_again(s, json_pack("{s:s, s:o}", "op", op, "ids", encode_ids(ids)), e);
 
     json_decref(answer);
     return answer ? 0 : -1;
 }
 
-static int slurm_cancel(struct scheduler *s, const char *id, struct err *e)
+static int slurm_cancel(struct scheduler *s, const struct scheduler_ids *ids, struct err *e)
 {
-    return change_job(s, "cancel", id, e);
+    return change_jobs(s, "cancel", ids, e);
 }
 
 static int slurm_release(struct scheduler *s, const char *id, struct err *e)
 {
-    return change_job(s, "release", id, e);
+    return change_jobs(s, "release", &(const struct scheduler_ids){&id, 1}, e);
 }
 
 static void slurm_close(struct scheduler *s)

@@ -97,16 +97,22 @@ static json_t *answer_ids(const struct slurm_interface *slurm, const char *op,
     return answer;
 }
 
-/* Does act, which cancels or releases a job, with the job of the request. */
-static json_t *answer_act(json_t *(*act)(const char *id), const char *op, const json_t *request)
+/* Answers "cancel" and "release". */
+static json_t *answer_change(const struct slurm_interface *slurm, const char *op,
+                             const json_t *request)
 {
-    const char *id = message_text(request, "id");
+    const json_t *ids = json_object_get(request, "ids"), *id;
+    json_t *refusal = check_ids(op, ids);
+    size_t i;
 
-    if (!id)
-        return message_refuse("%s needs \"id\"", op);
-    if (!is_job_id(id))
-        return message_refuse("'%s' is not the id of a Slurm job", id);
-    return act(id);
+    if (!refusal && strcmp(op, "cancel") == 0)
+        refusal = slurm->cancel(ids);
+    else if (!refusal)
+        json_array_foreach(ids, i, id) {
+            if (!refusal)
+                refusal = slurm->release_job(json_string_value(id));
+        }
+    return refusal ? refusal : json_pack("{s:b}", "ok", 1);
 }
 
 /* Adds the tags of jobs that may be in flight to the file, unless it is NULL. The next submission
@@ -191,10 +197,8 @@ static json_t *answer_request(const struct slurm_interface *slurm, const json_t 
         return answer_query(slurm, request);
     if (strcmp(op, "lookup") == 0 || strcmp(op, "accounting") == 0)
         return answer_ids(slurm, op, request);
-    if (strcmp(op, "cancel") == 0)
-        return answer_act(slurm->cancel, op, request);
-    if (strcmp(op, "release") == 0)
-        return answer_act(slurm->release_job, op, request);
+    if (strcmp(op, "cancel") == 0 || strcmp(op, "release") == 0)
+        return answer_change(slurm, op, request);
     return message_refuse("unknown op \"%s\"", op);
 }
 

@@ -214,28 +214,48 @@ static json_t *commands_lookup(const json_t *ids, json_t *jobs)
     return refusal;
 }
 
-/* Runs a command that changes a job. A job that does not exist is an error only if must_exist. */
-static json_t *change_job(const char *const argv[], bool must_exist)
+/* Returns the first error line of scancel that is not about a job that has ended or is unknown, as
+ * a refusal, or NULL. */
+static json_t *refuse_cancelled(struct command *c)
 {
-    struct command c;
-    json_t *refusal = command_ask(argv, &c);
+    char *save = NULL;
 
-    if (!must_exist && message_cause(refusal) == CAUSE_NO_JOB) {
-        json_decref(refusal);
-        refusal = NULL;
+    for (char *line = strtok_r(c->err.data, "\n", &save); line;
+         line = strtok_r(NULL, "\n", &save)) {
+        enum cause cause = cause_find(line);
+        if (strstr(line, "error:") && cause != CAUSE_NO_JOB)
+            return message_refuse_for(cause, "%s", command_last_line(line));
     }
-    command_destroy(&c);
-    return refusal ? refusal : json_pack("{s:b}", "ok", 1);
+    return NULL;
 }
 
-static json_t *commands_cancel(const char *id)
+static json_t *commands_cancel(const json_t *ids)
 {
-    return change_job((const char *const[]){"scancel", id, NULL}, false);
+    size_t n = json_array_size(ids);
+    const char **argv = calloc(n + 2, sizeof *argv);
+    struct command c;
+
+    if (!argv)
+        return message_refuse("out of memory");
+    argv[0] = "scancel";
+    for (size_t i = 0; i < n; i++)
+        argv[i + 1] = json_string_value(json_array_get(ids, i));
+    json_t *refusal = command_run(argv, &c);
+    if (!refusal && c.code)
+        refusal = strstr(c.err.data, "error:") ? refuse_cancelled(&c) : command_refuse("scancel",
+                                                                                       &c);
+    command_destroy(&c);
+    free(argv);
+    return refusal;
 }
 
 static json_t *commands_release_job(const char *id)
 {
-    return change_job((const char *const[]){"scontrol", "release", id, NULL}, true);
+    struct command c;
+    json_t *refusal = command_ask((const char *const[]){"scontrol", "release", id, NULL}, &c);
+
+    command_destroy(&c);
+    return refusal;
 }
 
 /* ---- submission ---- */
@@ -247,8 +267,10 @@ static void refuse_job(json_t **answers, size_t count, const char *id, const cha
         const char *submitted = message_text(answers[i], "id");
         if (!submitted || strcmp(submitted, id) != 0)
             continue;
+        json_t *ids = json_pack("[s]", id);
         json_decref(answers[i]);
-        json_decref(commands_cancel(id));
+        json_decref(commands_cancel(ids));
+        json_decref(ids);
         answers[i] = message_refuse("job %s could never start: %s", id, reason);
     }
 }

@@ -158,21 +158,28 @@ static json_t *library_lookup(const json_t *ids, json_t *list)
 
     if (slurm_load_jobs(0, &jobs, SHOW_ALL) != SLURM_SUCCESS)
         return refusal_of_slurm(errno);
+    json_t *wanted = message_index_ids(ids);
     for (uint32_t i = 0; i < jobs->record_count; i++) {
         snprintf(id, sizeof id, "%u", jobs->job_array[i].job_id);
-        if (message_has_id(ids, id))
+        if (json_object_get(wanted, id))
             json_array_append_new(list, describe_job(&jobs->job_array[i]));
     }
+    json_decref(wanted);
     slurm_free_job_info_msg(jobs);
     return NULL;
 }
 
-static json_t *library_cancel(const char *id)
+static json_t *library_cancel(const json_t *ids)
 {
-    int code = slurm_kill_job2(id, SIGKILL, 0, NULL) == SLURM_SUCCESS ? 0 : errno;
+    const json_t *id;
+    int code = 0;
+    size_t i;
 
-    return code && refusal_cause(code) != CAUSE_NO_JOB ? refusal_of_slurm(code)
-                                                       : json_pack("{s:b}", "ok", 1);
+    json_array_foreach(ids, i, id) {
+        if (code == 0 && slurm_kill_job2(json_string_value(id), SIGKILL, 0, NULL) != SLURM_SUCCESS)
+            code = refusal_cause(errno) == CAUSE_NO_JOB ? 0 : errno;
+    }
+    return code ? refusal_of_slurm(code) : NULL;
 }
 
 static json_t *library_release_job(const char *id)
@@ -189,7 +196,7 @@ static json_t *library_release_job(const char *id)
     change.priority = INFINITE; /* as scontrol release does: Slurm computes it again */
     code = slurm_update_job2(&change, &answers) == SLURM_SUCCESS ? 0 : errno;
     slurm_free_job_array_resp(answers);
-    return code ? refusal_of_slurm(code) : json_pack("{s:b}", "ok", 1);
+    return code ? refusal_of_slurm(code) : NULL;
 }
 
 /* ---- checks and submissions ---- */
