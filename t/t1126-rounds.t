@@ -99,12 +99,41 @@ sed -i 's/^gpus: 1 /gpus: [1, 2, 4]/' three/study.yaml
 exits 0 "--no-wait, and rounds by study.yaml" unetctl submit -C three --no-wait
 like <(unetctl status -C three) '^round 1 .about .*: speed: the base case, the largest count' \
     "status has the round"
-exits 0 "watch continues" unetctl watch -C three --html three.html
+python3 - three/.unetctl/left.json <<'EOF'
+import json, sys
+left = json.load(open(sys.argv[1]))["left"][0]
+json.dump({"schema": 1, "pid": 1, "folder": left["folder"], "words": left["words"]}, open(sys.argv[1], "w"))
+EOF
+exits 0 "watch continues what an earlier version has noted" unetctl watch -C three --html three.html
+like "$ERR" "^unetctl: the rounds are continued: 'unetctl submit --until-decided --study=three" \
+    "it says what it submits"
 like three.html '<p>decided after 2 rounds and .*: 4 GPUs are the fastest' "its page says so at last"
 like "$ERR" '^unetctl: round 2 .*: quality: 5 pairs' "it says which round follows"
 like "$OUT" '^Use 4 GPUs: ' "it ends with the report"
 is "$(rounds three | grep -v max_gpu_hours)" "$(rounds one | grep -v max_gpu_hours)" \
     "the rounds are the same"
+
+# ---- by several, of which one is killed, and one loses the process that submits
+make_rounds many local "${score[@]}"
+exits 0 "a round" unetctl submit -C many "${until[@]}" --max-gpu-hours 9 --no-wait
+exits 0 "an ordinary submission beside it" unetctl submit -C many --gpus 8
+watchers=()
+for i in 0 1 2 3; do
+    unetctl watch -C many >"watch$i.out" 2>"watch$i.err" &
+    watchers+=($!)
+done
+until pkill -KILL -P "${watchers[1]}" || ! kill -s 0 "${watchers[1]}"; do sleep 0.01; done
+kill -s KILL "${watchers[0]}"
+for i in 1 2 3; do
+    wait "${watchers[i]}"
+    echo "$? $(grep -c '^decided after 2 rounds' "watch$i.out")"
+done >watchers
+is "$(sed -n 1p watchers)" "1 0" "its watcher has no verdict"
+like watch1.err '^unetctl: error: the process that submits .* was ended by signal 9; type .unetctl watch' \
+    "as it says"
+is "$(sed 1d watchers | xargs)" "0 1 0 1" "the others end with the verdict"
+is "$(rounds many)" "$(rounds one)" "the rounds are the same"
+is "$(submissions many)" "" "no run was submitted twice"
 
 # ---- what cannot be decided
 ended 8 "no count is efficient" slow
@@ -145,11 +174,21 @@ ok "it waits again" wait_until 20 grep -q 'command-short' long.err
 kill -s INT $!
 wait $!
 is $? 130 "Ctrl-C ends the waiting"
+unetctl watch -C long >watch.out 2>watch.err &
+ok "another watches" wait_until 20 grep -q 'the rounds are continued' watch.err
 exits 0 "the runs are cancelled" unetctl cancel -C long --yes
+like "$ERR" 'what a submission left for later is given up; .unetctl submit. submits it after all' \
+    "and the rounds are not continued"
+wait $!
+is "$? $(submissions long)" "1 " "the one that watches ends, and submits nothing"
 exits 1 "cancelled runs have no result" unetctl submit -C long "${until[@]}" --max-gpu-hours 9
 rm long/behave
 exits 0 "they are resumed" unetctl resume -C long --wait
 unlike <(cat long/runs/*/attempt-2/run.json 2>/dev/null) . "as the short runs that they were"
+exits 0 "the rounds are given up once more" unetctl cancel -C long --yes
+exits 8 "to watch them is not a verdict" unetctl watch -C long
+like "$ERR" '^unetctl: error: no verdict yet: round 1 .*; type .unetctl submit --until-decided.' \
+    "the reason is one line"
 exits 0 "the rounds continue" unetctl submit -C long "${until[@]}" --max-gpu-hours 9
 is "$(rounds long)" "$(rounds one)" "as if undisturbed"
 ok "a data set is made" unetctl data synth --out data --count 8 --size 32x32 --seed 1

@@ -35,11 +35,20 @@ is "$(tags | wc -l)" 5 "no other job is submitted"
 make_study other sandbox
 exits 4 "submit of a study without any room fails" unetctl submit -C other --gpus 1 -- --hold
 like "$ERR" "1 run is left for later.*$limit" "its run is left"
+exits 0 "cancel without an active run" unetctl cancel -C other --yes
+like "$ERR" "what a submission left for later is given up" "gives it up"
+exits 0 "another submission" unetctl submit -C full --gpus 1 -- --hold
 
 sed -i '/^MaxJobCount=/d' "$conf"
 ok "the controller allows more jobs" sandbox_restart_controller 2
-exits 0 "submit again succeeds" unetctl submit "${words[@]}"
+exits 0 "watch submits nothing that was given up" unetctl watch -C other
+is "$(tags | wc -l)" 5 "there is no other job"
+exits 6 "watch submits what another submission has not completed" unetctl watch -C full --timeout 1
+like "$ERR" "runs that were left for later are submitted: 'unetctl submit --gpus=1..4 --set=seeds=2 --study=full -- --hold'" \
+    "it says what"
 is "$(tags | wc -l) $(tags | uniq | wc -l)" "8 8" "each run has one job"
+exits 0 "submit again succeeds" unetctl submit "${words[@]}"
+ok "nothing is left" test ! -e full/.unetctl/left.json
 
 # resume, also with another number of GPUs, waits for room and is repeated
 exits 0 "two runs are cancelled" unetctl cancel -C full unet-g01-s1 unet-g02-s1

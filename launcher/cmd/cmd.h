@@ -11,9 +11,9 @@ extern const struct cli_command cmd_cancel, cmd_collect, cmd_completion, cmd_con
     cmd_release, cmd_report, cmd_resume, cmd_sandbox, cmd_site, cmd_spec, cmd_stage, cmd_status,
     cmd_submit, cmd_watch, cmd_template;
 
-/* Prints how the rounds of the study stand, and its report, after watch_runs returned rc. Returns
- * the exit code, or -1: rc if there are no rounds or the next one is due, otherwise 0 if the
- * verdict is decided, and ERR_STATS if it cannot be. */
-int cmd_submit_end_rounds(const struct workspace *w, int rc, struct err *e);
+/* Ends rounds after watch_runs returned rc; if prints, prints how they stand, and the report. Only
+ * rounds.json says whether there is a verdict. Returns the exit code, or -1: rc if there are no
+ * rounds, otherwise 0 if the verdict is decided, and ERR_STATS if it is not. */
+int cmd_submit_end_rounds(const struct workspace *w, int rc, bool prints, struct err *e);
 
 #endif

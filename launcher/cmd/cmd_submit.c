@@ -46,30 +46,41 @@ static const struct cli_option options[] = {
     {0},
 };
 
-struct planned {
+/* What is submitted: a plan, or rounds, and what left.json says of it. */
+struct submitted {
     struct workspace *w;
     const struct run_plan *plan;
+    struct rounds *rounds;
+    json_t *self;
+    bool repeats; /* what an earlier process has noted */
 };
+
+/* From now on the submission ends when its note is gone, which `cancel` may remove. */
+static void need_note(struct submitted *s)
+{
+    s->w->is_wanted = left_is_noted;
+    s->w->is_wanted_arg = s->self;
+}
 
 static long submit_left(void *arg, struct err *e)
 {
-    const struct planned *p = arg;
+    struct submitted *s = arg;
     struct submission_counts counts;
 
-    if (submission_submit(p->w, p->plan, &counts, e) ||
-        (counts.left == 0 && left_note(p->w, NULL, e)))
+    need_note(s);
+    if (submission_submit(s->w, s->plan, &counts, e) ||
+        (counts.left == 0 && left_note(s->w, s->self, false, e)))
         return -1;
     return (long)counts.left;
 }
 
-static int watch_plan(struct workspace *w, const struct run_plan *plan, bool any_left,
-                      struct err *e)
+static int watch_plan(struct submitted *s, bool any_left, struct err *e)
 {
-    struct planned planned = {w, plan};
+    const struct run_plan *plan = s->plan;
     struct watch_options watch = {.nids = plan->count,
                                   .timeout_s = timeout_s,
                                   .submit_left = any_left ? submit_left : NULL,
-                                  .arg = &planned};
+                                  .arg = s};
     int rc;
 
     watch.ids = calloc(plan->count, sizeof *watch.ids);
@@ -77,7 +88,7 @@ static int watch_plan(struct workspace *w, const struct run_plan *plan, bool any
         return err_errno(e, ERR_INTERNAL, errno, "submit");
     for (size_t i = 0; i < plan->count; i++)
         watch.ids[i] = plan->runs[i].id;
-    rc = watch_runs(w, &watch, e);
+    rc = watch_runs(s->w, &watch, e);
     free(watch.ids);
     return rc;
 }
@@ -141,77 +152,88 @@ static json_t *encode_words(int nrest, char **rest)
     return words;
 }
 
-static int submit_plan(struct workspace *w, const struct run_plan *plan, int nrest, char **rest,
-                       struct err *e)
+/* Says what became of the runs. Returns -1 if some are left and nothing submits them later. */
+static int report_counts(const struct submitted *s, const struct submission_counts *c, bool dry,
+                         struct err *e)
 {
+    log_info("%zu run%s %ssubmitted; before: %zu active, %zu done, %zu without a result",
+             c->submitted, plural(c->submitted), dry ? "would be " : "", c->active, c->good,
+             c->bad);
+    if (c->others)
+        log_info("%zu run%s left to other users, who submitted them ('--take-over' acts on them "
+                 "nevertheless)", c->others, c->others == 1 ? " is" : "s are");
+    if (c->left && !wait_for_all && !s->repeats)
+        return err_set(e, ERR_SCHED, "%zu run%s left for later: %s ('unetctl watch' submits them "
+                       "as other jobs end, or type 'unetctl submit' again then)", c->left,
+                       c->left == 1 ? " is" : "s are", c->limit.text);
+    if (c->left)
+        log_info("%zu run%s will be submitted as other jobs end: %s", c->left, plural(c->left),
+                 c->limit.text);
+    return 0;
+}
+
+static int submit_plan(struct submitted *s, int nrest, char **rest, struct err *e)
+{
+    struct workspace *w = s->w;
     struct submission_counts counts;
     bool dry;
 
-    if (submission_check_cost(w, plan, true, max_gpu_hours, e))
+    if (submission_check_cost(w, s->plan, true, max_gpu_hours, e))
         return err_prefix(e, "nothing was submitted");
     if (dry_run)
-        return dry_run_print(w, plan, e);
-    if (submission_submit(w, plan, &counts, e))
+        return dry_run_print(w, s->plan, e);
+    if (s->repeats)
+        need_note(s);
+    if (submission_submit(w, s->plan, &counts, e))
         return -1;
     dry = strcmp(w->scheduler, "dry") == 0;
-    if (!dry && left_note(w, counts.left ? encode_words(nrest, rest) : NULL, e))
+    if (!dry && !counts.unwanted && left_note(w, s->self, counts.left > 0, e))
         return -1;
     if (parsable)
-        print_ids(w, plan);
-    log_info("%zu run%s %ssubmitted; before: %zu active, %zu done, %zu without a result",
-             counts.submitted, plural(counts.submitted), dry ? "would be " : "",
-             counts.active, counts.good, counts.bad);
+        print_ids(w, s->plan);
     submission_warn_unreached(&args, nrest, rest, counts.active);
-    if (counts.others)
-        log_info("%zu run%s left to other users, who submitted them ('--take-over' acts on them "
-                 "nevertheless)", counts.others, counts.others == 1 ? " is" : "s are");
-    if (counts.left && !wait_for_all)
-        return err_set(e, ERR_SCHED, "%zu run%s left for later: %s ('unetctl watch' submits them "
-                       "as other jobs end, or type 'unetctl submit' again then)", counts.left,
-                       counts.left == 1 ? " is" : "s are", counts.limit.text);
-    if (counts.left)
-        log_info("%zu run%s will be submitted as other jobs end: %s", counts.left,
-                 plural(counts.left), counts.limit.text);
-    return wait_for_all && !dry ? watch_plan(w, plan, counts.left > 0, e) : 0;
+    if (report_counts(s, &counts, dry, e))
+        return -1;
+    return wait_for_all && !dry ? watch_plan(s, counts.left > 0, e) : 0;
 }
 
 /* ---- rounds ---- */
 
-/* The rounds, and the words with which `watch` continues them. */
-struct stepped {
-    struct rounds *rounds;
-    int nrest;
-    char **rest;
-};
-
 static long step(void *arg, struct err *e)
 {
-    const struct stepped *s = arg;
-    const struct workspace *w = s->rounds->w;
+    struct submitted *s = arg;
 
-    if (left_note(w, encode_words(s->nrest, s->rest), e))
+    if (!s->repeats && left_note(s->w, s->self, true, e))
         return -1;
+    s->repeats = true;
+    need_note(s);
     long left = rounds_step(s->rounds, e);
-    return left == 0 && left_note(w, NULL, e) ? -1 : left;
+    return left == 0 && left_note(s->w, s->self, false, e) ? -1 : left;
 }
 
-int cmd_submit_end_rounds(const struct workspace *w, int rc, struct err *e)
+int cmd_submit_end_rounds(const struct workspace *w, int rc, bool prints, struct err *e)
 {
     struct rounds_record r;
     struct err unreported;
     char text[ROUNDS_FILE_TEXT];
 
-    if (!rounds_file_describe(&w->ledger, text) ||
-        rounds_file_read(&w->ledger, &r, &unreported))
-        return rc;
+    if (rounds_file_read(&w->ledger, &r, rc < 0 ? &unreported : e))
+        return -1;
     enum design_state state = r.verdict.state;
     rounds_file_destroy(&r);
-    printf("%s\n", text);
-    if (cmd_report.run(1, (char *[]){w->study.dir}, 0, NULL, &unreported))
-        log_info("%s", unreported.text);
-    fflush(stdout);
-    if (rc < 0 || state == DESIGN_CONTINUE)
+    if (!rounds_file_describe(&w->ledger, text))
         return rc;
+    if (prints) {
+        printf("%s\n", text);
+        if (cmd_report.run(1, (char *[]){w->study.dir}, 0, NULL, &unreported))
+            log_info("%s", unreported.text);
+        fflush(stdout);
+    }
+    if (rc < 0 || (rc && state == DESIGN_CONTINUE))
+        return rc;
+    if (state == DESIGN_CONTINUE)
+        return err_set(e, ERR_STATS, "no verdict yet: %s; type 'unetctl submit --until-decided', "
+                       "which continues", text);
     return state == DESIGN_DECIDED ? 0
                                    : err_set(e, state == DESIGN_FAILED ? ERR_INTERNAL : ERR_STATS,
                                              "no verdict: %s", text);
@@ -231,31 +253,31 @@ static int show_round(struct rounds *r, struct err *e)
     return rc;
 }
 
-static int submit_rounds(struct workspace *w, int nrest, char **rest, struct err *e)
+static int submit_rounds(struct submitted *s, struct err *e)
 {
+    struct workspace *w = s->w;
     struct rounds rounds;
-    struct stepped stepped = {&rounds, nrest, rest};
     struct watch_options watch = {.timeout_s = timeout_s,
                                   .submit_left = step,
-                                  .arg = &stepped,
+                                  .arg = s,
                                   .in_rounds = true};
     int rc;
 
-    until_decided = true;
     if (parsable)
         return err_set(e, ERR_USAGE, "submit: --parsable lists the runs of a plan, which "
                        "--until-decided does not have");
     if (rounds_open(&rounds, w, max_gpu_hours, e))
         return -1;
     rounds.count_failed = count_failed;
+    s->rounds = &rounds;
     if (dry_run)
         rc = show_round(&rounds, e);
     else if (once)
-        rc = step(&stepped, e) < 0 ? -1 : 0;
+        rc = step(s, e) < 0 ? -1 : 0;
     else if (rounds.record.verdict.state == DESIGN_CONTINUE)
-        rc = cmd_submit_end_rounds(w, watch_runs(w, &watch, e), e);
+        rc = cmd_submit_end_rounds(w, watch_runs(w, &watch, e), true, e);
     else
-        rc = cmd_submit_end_rounds(w, 0, e);
+        rc = cmd_submit_end_rounds(w, 0, true, e);
     rounds_close(&rounds);
     return rc;
 }
@@ -264,18 +286,22 @@ static int cmd_submit_run(int noperands, char **operands, int nrest, char **rest
 {
     struct run_plan plan = {0};
     struct workspace w;
+    struct submitted s = {.w = &w, .plan = &plan};
     int rc = -1;
 
     if (workspace_open_jobs(&w, &args, nrest, rest, e))
         return -1;
-    if (until_decided || w.study.design.max_gpu_hours > 0)
-        rc = submit_rounds(&w, nrest, rest, e);
+    until_decided |= w.study.design.max_gpu_hours > 0;
+    s.self = left_create(encode_words(nrest, rest), until_decided, &s.repeats);
+    if (until_decided)
+        rc = submit_rounds(&s, e);
     else if ((timeout_s && !wait_for_all) || once || count_failed)
         err_set(e, ERR_USAGE, "submit: --%s", once ? "no-wait needs --until-decided"
                               : count_failed       ? "count-failed needs --until-decided"
                                                    : "timeout needs --wait");
     else if (workspace_plan(&w, &plan, e) == 0)
-        rc = submit_plan(&w, &plan, nrest, rest, e);
+        rc = submit_plan(&s, nrest, rest, e);
+    json_decref(s.self);
     run_plan_destroy(&plan);
     workspace_close(&w);
     return rc;

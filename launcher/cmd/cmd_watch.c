@@ -35,24 +35,32 @@ static const struct cli_option options[] = {
     {0},
 };
 
-/* Repeats the submission that left runs, and reports a round that it began. */
+/* A study that is watched. */
+struct watched {
+    struct workspace w;
+    struct left_repeat left;
+    char rounds[ROUNDS_FILE_TEXT]; /* what was last reported of its rounds */
+};
+
+/* Repeats the submissions that left runs, and reports a round that they began. */
 static long submit_left(void *arg, struct err *e)
 {
-    const struct workspace *w = arg;
-    static char before[ROUNDS_FILE_TEXT];
-    char text[sizeof before];
-    long left = left_submit(arg, e);
+    struct watched *watched = arg;
+    char text[sizeof watched->rounds];
+    long left = left_submit(&watched->left, e);
 
-    if (left >= 0 && rounds_file_describe(&w->ledger, text) &&
-        strcmp(text, before) != 0)
-        log_info("%s", strcpy(before, text));
+    if (left >= 0 && rounds_file_describe(&watched->w.ledger, text) &&
+        strcmp(text, watched->rounds) != 0)
+        log_info("%s", strcpy(watched->rounds, text));
     return left;
 }
 
 /* Writes the files of --html and --metrics. */
 static int publish(void *arg, const struct status_list *list, double again_s, struct err *e)
 {
-    const struct workspace *w = arg;
+    const struct watched *watched = arg;
+    const struct workspace *w = &watched->w;
+    struct left_counts left = {0};
     struct run_summary summary = {0};
     char rounds[ROUNDS_FILE_TEXT];
     struct live_page page = {.file = html_file, .again_s = again_s, .rounds = rounds,
@@ -60,7 +68,9 @@ static int publish(void *arg, const struct status_list *list, double again_s, st
 
     for (size_t i = 0; i < list->count; i++)
         run_summary_add(&summary, &list->runs[i]);
-    page.left_s = run_summary_total_left(&summary, left_any(w));
+    if (left_count(w, &left, e))
+        return -1;
+    page.left_s = run_summary_total_left(&summary, left.all > 0);
     rounds_file_describe(&w->ledger, rounds);
     rounds_rule(&w->study, &page.analysis.rule, &page.analysis.facts);
     if (html_file && live_page_write(&page, &w->study, list, &summary, e))
@@ -85,24 +95,29 @@ static int cmd_watch_run(int noperands, char **operands, int nrest, char **rest,
                                   .every_s = every_s,
                                   .json = as_json,
                                   .publish = html_file || metrics_file ? publish : NULL};
-    struct workspace w;
-    char text[ROUNDS_FILE_TEXT];
+    struct watched watched = {0};
+    struct workspace *w = &watched.w;
+    struct left_counts left = {0};
     int rc = 0;
 
-    if (workspace_open(&w, &args, e))
+    if (workspace_open(w, &args, e))
         return -1;
-    watch.arg = &w;
-    if (!noperands && left_any(&w)) {
+    watch.arg = &watched;
+    watched.left.w = w;
+    if (!noperands)
+        rc = left_count(w, &left, e);
+    if (left.all) {
         watch.submit_left = submit_left;
-        watch.in_rounds = rounds_file_describe(&w.ledger, text);
+        watch.in_rounds = left.rounds == left.all;
     }
     for (int i = 0; rc == 0 && i < noperands; i++)
-        rc = run_dir_check_id(w.study.dir, operands[i], e);
+        rc = run_dir_check_id(w->study.dir, operands[i], e);
     if (rc == 0)
-        rc = watch_runs(&w, &watch, e);
-    if (watch.in_rounds && !as_json)
-        rc = cmd_submit_end_rounds(&w, rc, e);
-    workspace_close(&w);
+        rc = watch_runs(w, &watch, e);
+    if (left.rounds || (rc == 0 && !noperands))
+        rc = cmd_submit_end_rounds(w, rc, !as_json, e);
+    map_destroy(&watched.left.reported);
+    workspace_close(w);
     return rc;
 }
 
@@ -113,12 +128,12 @@ const struct cli_command cmd_watch = {
     .details =
         "Shows a bar for each run on a terminal, elsewhere a line for each change of state and,\n"
         "each minute, one for each running run and one about all, with the time left. NO_COLOR is\n"
-        "honoured. Unless RUNs are named, runs that a limit left out at the last\n"
-        "'submit' are submitted as other jobs end, with the options of that 'submit'.\n"
+        "honoured. Unless RUNs are named, runs that a limit left out at a 'submit' are\n"
+        "submitted as other jobs end, with the options of that 'submit', and rounds continue.\n"
         "--html writes one self-contained page again whenever something has changed, by a rename,\n"
-        "so that it can be read over any web server, scp or sshfs. Exit 0 if all runs are done, 1\n"
-        "if some ended without a result, 130 on Ctrl-C, 6 on --timeout; the jobs continue in any\n"
-        "case.\n",
+        "so that it can be read over any web server, scp or sshfs. Exit 0 if all runs are done, and\n"
+        "of rounds only with their verdict (8 without one), 1 if some ended without a result, 130\n"
+        "on Ctrl-C, 6 on --timeout; the jobs continue in any case.\n",
     .options = options,
     .max_operands = -1,
     .run = cmd_watch_run,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* STUDY/.unetctl/left.json: the command line of a `submit` that left runs for later, or of one in
- * rounds. `watch` repeats it. */
+/* STUDY/.unetctl/left.json: submissions that left runs for later, and at most one in rounds, as the
+ * command lines that `watch` repeats. A submission that leaves nothing more removes only itself;
+ * `cancel` of everything removes all of this user. The file changes under the ledger's lock. */
 #ifndef UNETCTL_LAUNCHER_ROUNDS_LEFT_H
 #define UNETCTL_LAUNCHER_ROUNDS_LEFT_H
 
@@ -8,15 +9,37 @@
 #include <stdbool.h>
 
 #include "launcher/study/workspace.h"
+#include "src/map.h"
 
-/* Notes the words after `unetctl submit`, which are released, and the current folder; with NULL,
- * notes that nothing is left. Returns 0 or -1. */
-int left_note(const struct workspace *w, json_t *words, struct err *e);
+/* Returns the submission of the words after `unetctl submit`, which are released, in the current
+ * folder, or, in a process that left_submit has started, the one that it repeats; then *repeats
+ * becomes true. NULL if the path of the folder is not UTF-8. */
+json_t *left_create(json_t *words, bool in_rounds, bool *repeats);
 
-bool left_any(const struct workspace *w);
+/* Notes whether the submission leaves anything. Takes the ledger's lock. Returns 0, or -1: with
+ * ERR_CONFIG if submission is NULL and leaves something. */
+int left_note(struct workspace *w, const json_t *submission, bool leaves, struct err *e);
 
-/* Repeats the noted submission in a process of its own, and waits for its end. arg is the
- * workspace. Returns 1 if runs are still left, 0 if not, or -1. */
-long left_submit(void *arg, struct err *e);
+/* Returns whether the submission, a json_t, is still noted: another process may have completed or
+ * cancelled it. For struct workspace's is_wanted. */
+bool left_is_noted(const struct workspace *w, void *submission);
+
+/* Counts the submissions, and of them those in rounds. Returns 0, or -1 if the file is damaged. */
+struct left_counts {
+    size_t all, rounds;
+};
+int left_count(const struct workspace *w, struct left_counts *dst, struct err *e);
+
+/* Removes what submissions of this user left; with w->take_over also those of others. Requires the
+ * lock. Returns the number of submissions, or -1. */
+int left_clear(const struct workspace *w, struct err *e);
+
+/* Repeats each noted submission in a process of its own, and waits for its end. Before the first
+ * time it reports the command line. Returns how many are noted then, or -1. */
+struct left_repeat {
+    const struct workspace *w;
+    struct map reported; /* the command lines */
+};
+long left_submit(struct left_repeat *r, struct err *e);
 
 #endif

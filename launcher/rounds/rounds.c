@@ -359,7 +359,8 @@ static int write_next(struct rounds *r, const struct design_round *next, struct 
     if (ledger_lock(&r->w->ledger, LEDGER_LOCK_S, e))
         return -1;
     int rc = rounds_file_read(&r->w->ledger, &now, e);
-    if (rc == 0 && now.count > r->record.count) {
+    bool is_over = now.verdict.state != DESIGN_CONTINUE && now.verdict.state != DESIGN_BUDGET;
+    if (rc == 0 && (is_over || now.count > r->record.count)) {
         rounds_file_destroy(&r->record);
         r->record = now;
     } else if (rc == 0) {
@@ -375,6 +376,22 @@ static int write_next(struct rounds *r, const struct design_round *next, struct 
 
 /* ---- steps ---- */
 
+/* Takes the verdict that another process has reached meanwhile. Without one, the rounds were
+ * cancelled. Returns 1 or -1. */
+static int take_end(struct rounds *r, struct err *e)
+{
+    struct rounds_record now;
+
+    if (rounds_file_read(&r->w->ledger, &now, e))
+        return -1;
+    rounds_file_destroy(&r->record);
+    r->record = now;
+    return now.verdict.state != DESIGN_CONTINUE
+               ? 1
+               : err_set(e, ERR_INTERNAL, "nothing more is submitted: the rounds were given up by "
+                         "'unetctl cancel'; type 'unetctl submit --until-decided' to continue");
+}
+
 /* Submits what is missing of the newest round. Returns 1 if all of its runs are done, 0 if not yet,
  * or -1. */
 static int submit_round(struct rounds *r, struct err *e)
@@ -389,6 +406,8 @@ static int submit_round(struct rounds *r, struct err *e)
     run_plan_destroy(&plan);
     if (rc || c.submitted || c.active || c.left)
         return rc;
+    if (c.unwanted)
+        return take_end(r, e);
     if (c.others)
         return err_set(e, ERR_CONFIG, "round %zu waits for %zu run%s of other users; --take-over "
                        "acts on them", number, c.others, plural((long)c.others));
@@ -410,6 +429,8 @@ long rounds_step(void *arg, struct err *e)
         int over = r->record.count ? submit_round(r, e) : 1;
         if (over <= 0)
             return over ? -1 : 1;
+        if (r->record.verdict.state != DESIGN_CONTINUE)
+            break;
         if (choose_next(r, &next, e) || write_next(r, &next, e))
             return -1;
         if (r->record.verdict.state == DESIGN_CONTINUE &&

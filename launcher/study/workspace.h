@@ -113,6 +113,10 @@ struct workspace {
     /* what comes from sbatch's variables; none where the Slurm is not the machine's own, such as a
      * sandbox's */
     struct sbatch_words environment;
+    /* Asked under the ledger's lock before anything is submitted: false if that is no longer
+     * wanted. NULL: it is. */
+    bool (*is_wanted)(const struct workspace *w, void *arg);
+    void *is_wanted_arg;
     struct scheduler *open[WORKSPACE_NKINDS];
     struct variants variants;
     struct workspace *of_variants; /* each opened with the variant's settings */

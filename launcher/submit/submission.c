@@ -288,8 +288,9 @@ int submission_submit(struct workspace *w, const struct run_plan *plan,
     *counts = (struct submission_counts){0};
     if (lock_ledger(w, e))
         return -1;
-    int rc = order_runs(w, plan, &ordered, e);
-    if (rc == 0)
+    counts->unwanted = w->is_wanted && !w->is_wanted(w, w->is_wanted_arg);
+    int rc = counts->unwanted ? 0 : order_runs(w, plan, &ordered, e);
+    if (rc == 0 && !counts->unwanted)
         rc = submit_in_order(w, &ordered, counts, e);
     run_plan_destroy(&ordered);
     ledger_unlock(&w->ledger);

@@ -20,6 +20,7 @@ struct submission_counts {
     size_t others;    /* left to other users, who submitted them, or hidden from this one */
     size_t left;      /* left for later by a limit of the scheduler */
     struct err limit; /* which limit that is */
+    bool unwanted;    /* nothing was done, as w->is_wanted says; all counts are 0 */
 };
 
 /* Submits the runs of plan that were not submitted before. Makes STUDY/split.json if it is
