@@ -30,6 +30,11 @@ make_rounds bad local
 echo fail >bad/behave
 make_rounds nan local "${score[@]}"
 echo nan >nan/behave
+make_rounds kept local "${score[@]}"
+mkdir own
+cp program own
+sed -i "s#$TMP/program#$TMP/own/program#" kept/study.yaml
+begin kept --max-gpu-hours 9 --no-wait &
 begin slow &
 begin poor --max-gpu-hours 0.8 &
 begin bad --max-gpu-hours 9 &
@@ -197,6 +202,36 @@ ok "a study of it is made" unetctl init tiny --data data --site local --set trai
 exits 3 "short runs that are whole" unetctl submit -C tiny --until-decided --gpus 1,2 \
     --max-gpu-hours 9
 like "$ERR" '^unetctl: error: unet-short-g01-s1 was a whole training' "the reason is one line"
+
+# ---- another program
+on() { unetctl submit -C kept "${until[@]}" --max-gpu-hours 9 "$@"; }
+ok "its first round ends" wait_until 60 all_states kept COMPLETED
+jobs=$(grep -c submitting kept/.unetctl/ledger.jsonl)
+echo '# edited' >>own/program
+exits 3 "the script is another before round 2" on
+is "$(grep -c submitting kept/.unetctl/ledger.jsonl)" "$jobs" "nothing is submitted"
+like "$ERR" '^unetctl: error: nothing more of round 2 .* has the hash [0-9a-f]{8}, and command-short-g01-s1 executed [0-9a-f]{8}; restore that .(/.*/source-[0-9a-f]{8}) is a copy' \
+    "the reason is one line with both hashes"
+cp "$(sed -n 's/.*; restore that (\([^ ]*\) is a copy.*/\1/p' "$ERR")/program" own
+echo 'x = 1' >own/beside.py
+exits 3 "a file beside the script is new" on
+rm own/beside.py
+sed -i.bak 's/"{{steps}}"/"{{steps}}0"/' kept/study.yaml
+exits 3 "the settings are others" on
+like "$ERR" 'nothing more of round 2 .* has begun with other settings: command.args is' "it names one"
+mv kept/study.yaml.bak kept/study.yaml
+exits 0 "all is as before" on
+is "$(rounds kept)" "$(rounds one)" "the rounds continue"
+hash() { sha256sum "kept/runs/$1/attempt-1/source.sha256" | cut -c 1-8; }
+echo "${jobs}" >>kept/runs/command-g04-s1/attempt-1/source.sha256 # as if edited while it waited
+exits 0 "a report on rounds that were mixed nevertheless" unetctl report -C kept --text
+like "$OUT" "^command, script $(hash command-g04-s1) ran on 4 GPUs only" "they are two series"
+like <(tr -s '\n ' ' ' <"$OUT") "sequential, but the rounds have no verdict, .* some are command, script $(hash command-g01-s1), others command, script $(hash command-g04-s1);" \
+    "and have no verdict"
+unlike "$OUT" 'it holds at look' "of which nothing is said"
+sed -i 's/"state": "decided"/"state": "continue"/' kept/.unetctl/rounds.json
+exits 3 "and no round follows" on
+like "$ERR" '^unetctl: error: the rounds have no verdict' "the reason is one line"
 
 # ---- a damaged record
 sed -i 's/"gpus": 4/"gpus": 0/' slow/.unetctl/rounds.json

@@ -1,13 +1,14 @@
 #!/bin/bash
 # source.sh ATTEMPT, in the folder of a run: what the run executes when this job starts it.
+# "source.sh - LIST" prints that for the file LIST.
 # source.list (written by unetctl) names a folder, files in it and a container. Their hashes, as
 # sha256sum prints them, go to ATTEMPT/source.sha256, and a copy of the files to source-HASH. A
 # restart with other files adds to source.sha256. Of a container that is a file, its size and its
 # first and last MiB count, of a folder its inode and name, of an image of Podman's its digest, else
 # the name; it is not copied.
 set -u
-attempt=$1 run=$PWD
-names() { sed -n "s/^$1 //p" "$run/source.list"; }
+attempt=$1 run=$PWD list=$(cat "${2:-source.list}")
+names() { sed -n "s/^$1 //p" <<<"$list"; }
 files() { names file | tr '\n' '\0'; }
 folder=$(names folder)
 
@@ -26,6 +27,10 @@ hash_all() {
 }
 new=$(hash_all)
 if [ -z "$new" ]; then exit 0; fi
+if [ "$attempt" = - ]; then
+    printf '%s\n' "$new"
+    exit
+fi
 if [ ! -e "$attempt/source.sha256" ]; then
     printf '%s\n' "$new" >"$attempt/source.sha256"
 elif [ "$(cat "$attempt/source.sha256")" != "$new" ]; then

@@ -8,8 +8,12 @@
 #include <string.h>
 
 #include "launcher/analysis/design/design_view.h"
+#include "launcher/analysis/series_list.h"
 #include "launcher/collect/collect.h"
+#include "launcher/study/run_dir.h"
 #include "launcher/submit/attempt.h"
+#include "launcher/submit/run_settings.h"
+#include "launcher/submit/source_files.h"
 #include "launcher/submit/submission.h"
 #include "src/cluster/range.h"
 #include "src/log.h"
@@ -274,6 +278,26 @@ static int index_runs(struct rounds *r, size_t n, struct map *dst, struct err *e
     return rc;
 }
 
+/* Checks that a report compares all these results: they are of one program with one container and
+ * the same settings. */
+static int check_comparable(const struct rounds *r, const struct results *own, struct err *e)
+{
+    struct series_list all;
+    const struct series *other = NULL;
+
+    if (series_list_compute(&all, "rounds", own, &r->design.facts, NULL, e))
+        return -1;
+    for (size_t i = 1; i < all.count && !other; i++)
+        if (all.items[i].settings != all.items[0].settings)
+            other = &all.items[i];
+    int rc = !other ? 0
+                    : err_set(e, ERR_CONFIG, "the rounds have no verdict, as their runs are not of one "
+                              "program with the same settings: some are %s, others %s; make another "
+                              "study with 'unetctl init'", all.items[0].name, other->name);
+    series_list_destroy(&all);
+    return rc;
+}
+
 /* Lists the rows of the table that are of the first n rounds; those of other runs do not count. dst
  * borrows the rows. */
 static int take_results(struct rounds *r, size_t n, const struct results *table, bool checked,
@@ -304,6 +328,7 @@ static int choose_next(struct rounds *r, struct design_round *next, struct err *
     if (r->record.count && collect_study(r->w, false, &table, e))
         return -1;
     int rc = take_results(r, r->record.count, &table, true, &own, e) ||
+                     check_comparable(r, &own, e) ||
                      design_next(&r->design, &own, r->record.rounds, r->record.count, next,
                                  &r->record.verdict, e)
                  ? -1
@@ -333,16 +358,19 @@ int rounds_describe(struct rounds *r, const struct results *table, struct qualit
     struct buf b = {0};
     /* without a verdict the newest round was not judged yet */
     size_t n = r->record.count - (r->record.verdict.state == DESIGN_CONTINUE);
-    int rc = take_results(r, n, table, false, &own, e) ||
-                     design_next(&r->design, &own, r->record.rounds, n, &ignored, &verdict, e)
-                 ? -1
-                 : 0;
+    int rc = take_results(r, n, table, false, &own, e);
+    bool is_mixed = rc == 0 && check_comparable(r, &own, e);
 
+    if (rc == 0 && !is_mixed)
+        rc = design_next(&r->design, &own, r->record.rounds, n, &ignored, &verdict, e);
     if (rc == 0) {
         design_view_looks(&r->design, r->record.rounds, n, looks);
         if (n < r->record.count)
             add_unjudged(&r->record.rounds[n], looks);
-        design_describe(&r->design, r->record.rounds, n, &verdict, &b);
+        if (is_mixed)
+            buf_addf(&b, "The study was sequential, but %s.", e->text);
+        else
+            design_describe(&r->design, r->record.rounds, n, &verdict, &b);
     }
     free(own.rows);
     *text = buf_steal(&b);
@@ -374,6 +402,60 @@ static int write_next(struct rounds *r, const struct design_round *next, struct 
     return rc;
 }
 
+/* ---- what a round may begin with ---- */
+
+static bool is_missing(const struct rounds *r, const struct run_plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct ledger_entry *entry = ledger_find(&r->w->ledger, plan->runs[i].id, 0);
+        if (!entry || entry->last != LEDGER_SUBMITTED)
+            return true;
+    }
+    return false;
+}
+
+/* Compares what the first of the missing runs would execute with what these runs did, until that is
+ * known of one (*known), and the settings. Runs that failed may have had another program, with
+ * which they are not counted. */
+static int check_as_before(const struct rounds *r, const struct run *missing,
+                           const struct run_plan *before, bool *known, struct err *e)
+{
+    const struct workspace *w = r->w;
+    struct run_attempt newest;
+
+    for (size_t i = 0; i < before->count; i++) {
+        const struct run *run = &before->runs[i];
+        if (run_dir_attempt(w->study.dir, run->id, &newest, e))
+            return -1;
+        if (!newest.begun || (newest.marker == RUN_FAILED && !r->count_failed))
+            continue;
+        if (run_settings_compare(w, run, e))
+            return -1;
+        int rc = *known ? 1 : source_files_compare(w, missing, run->id, newest.number, e);
+        if (rc < 0)
+            return -1;
+        *known = rc > 0;
+    }
+    return 0;
+}
+
+/* Checks that the missing runs of the newest round, whose plan it is, have the program, container
+ * and settings of those that have begun. */
+static int check_program(struct rounds *r, const struct run_plan *plan, struct err *e)
+{
+    bool known = false;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < r->record.count && is_missing(r, plan); i++) {
+        struct run_plan before;
+        if (plan_round(r, &r->record.rounds[i], &before, e))
+            return -1;
+        rc = check_as_before(r, &plan->runs[0], &before, &known, e);
+        run_plan_destroy(&before);
+    }
+    return rc ? err_prefix(e, "nothing more of round %zu was submitted", r->record.count) : 0;
+}
+
 /* ---- steps ---- */
 
 /* Takes the verdict that another process has reached meanwhile. Without one, the rounds were
@@ -402,7 +484,7 @@ static int submit_round(struct rounds *r, struct err *e)
 
     if (plan_round(r, &r->record.rounds[number - 1], &plan, e))
         return -1;
-    int rc = submission_submit(r->w, &plan, &c, e);
+    int rc = check_program(r, &plan, e) ? -1 : submission_submit(r->w, &plan, &c, e);
     run_plan_destroy(&plan);
     if (rc || c.submitted || c.active || c.left)
         return rc;

@@ -3,15 +3,18 @@
 #include "launcher/submit/source_files.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "launcher/host/child.h"
 #include "launcher/study/run_dir.h"
 #include "src/buf.h"
+#include "src/format/sha256.h"
 #include "src/log.h"
 #include "src/mem.h"
 #include "src/paths.h"
@@ -152,24 +155,110 @@ static const char *files_of(const char *main, struct err *e)
     return text.data;
 }
 
-int source_files_add(const struct workspace *w, const struct run *run,
-                     struct atomicfile_batch *files, struct err *e)
+/* Writes the lines of source.list; none: nothing is hashed. */
+static int describe(const struct workspace *w, const struct run *run, struct buf *dst,
+                    struct err *e)
 {
     const struct settings_program *section = study_engine(&w->study, run->engine->name);
-    char main[PATH_MAX] = "", path[PATH_MAX];
-    struct buf b = {0};
+    char main[PATH_MAX] = "";
 
     if (section)
         find_main(&w->study, section, run->engine, main);
     const char *lines = *main == '/' && access(main, F_OK) == 0 ? files_of(main, e) : "";
     if (!lines)
         return -1;
-    buf_add(&b, lines);
+    buf_add(dst, lines);
     if (*w->study.container)
-        buf_addf(&b, "container %s\n", w->study.container);
+        buf_addf(dst, "container %s\n", w->study.container);
+    return dst->failed ? mem_fail(e) : 0;
+}
+
+int source_files_add(const struct workspace *w, const struct run *run,
+                     struct atomicfile_batch *files, struct err *e)
+{
+    char path[PATH_MAX];
+    struct buf b = {0};
+
     run_dir_path(w->study.dir, run->id, "source.list", path);
-    int rc = b.failed ? mem_fail(e)
-             : b.length ? atomicfile_batch_add(files, path, b.data, b.length, 0666, e) : 0;
+    int rc = describe(w, run, &b, e);
+    if (rc == 0 && b.length)
+        rc = atomicfile_batch_add(files, path, b.data, b.length, 0666, e);
     buf_destroy(&b);
+    return rc;
+}
+
+/* ---- comparison ---- */
+
+/* Hashes what the lines name as the job does. *dst is to be destroyed in either case. */
+static int hash_lines(const struct buf *lines, struct child_end *dst, struct err *e)
+{
+    char script[PATH_MAX], list[32];
+    const char *const words[] = {"bash", script, "-", list, NULL};
+    struct child c = {.argv = words, .out = CHILD_READ, .err = CHILD_NULL};
+    int file = memfd_create("source.list", 0);
+
+    *dst = (struct child_end){0};
+    snprintf(list, sizeof list, "/proc/self/fd/%d", file);
+    int rc = file < 0 || write(file, lines->data, lines->length) != (ssize_t)lines->length
+                 ? err_errno(e, ERR_INTERNAL, errno, "cannot hash the script")
+                 : paths_data("templates/source.sh", script, sizeof script, e);
+    if (rc == 0)
+        rc = child_run(&c, dst, e);
+    if (file >= 0)
+        close(file);
+    return rc;
+}
+
+/* Cuts the text at the line of an image of a container that is neither a file nor a folder here,
+ * which is the last one. */
+static void drop_image(char *text)
+{
+    static const char mark[] = "  container ";
+    char path[PATH_MAX];
+
+    for (char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        if (strcspn(line, "\n") <= 64 || strncmp(line + 64, mark, strlen(mark)) != 0)
+            continue;
+        const char *image = line + 64 + strlen(mark);
+        snprintf(path, sizeof path, "%.*s", (int)strcspn(image, "\n"), image);
+        if (access(path, F_OK)) {
+            *line = 0;
+            return;
+        }
+    }
+}
+
+int source_files_compare(const struct workspace *w, const struct run *run, const char *other,
+                         int attempt, struct err *e)
+{
+    char path[PATH_MAX], copy[PATH_MAX], name[48], was_hex[65], is_hex[65];
+    struct buf lines = {0};
+    struct child_end is = {0};
+    struct err unknown;
+    size_t n;
+
+    snprintf(name, sizeof name, "attempt-%d/source.sha256", attempt);
+    run_dir_path(w->study.dir, other, name, path);
+    char *was = atomicfile_read(path, SOURCE_FILES_ALL_MAX, &n, &unknown);
+    if (!was)
+        return 0;
+    sha256_bytes(was, n, was_hex);
+    int rc = describe(w, run, &lines, e) || (lines.length && hash_lines(&lines, &is, e)) ? -1 : 1;
+    if (rc > 0) {
+        sha256_bytes(is.out.data, is.out.length, is_hex);
+        snprintf(name, sizeof name, "source-%.8s", was_hex);
+        run_dir_path(w->study.dir, other, name, copy);
+        drop_image(was);
+        if (is.out.data)
+            drop_image(is.out.data);
+        if (strcmp(was, is.out.data ? is.out.data : "") != 0)
+            rc = err_set(e, ERR_CONFIG, "the script or container has the hash %.8s, and %s executed "
+                         "%.8s; restore that (%s is %s), or make another study with 'unetctl init'",
+                         is_hex, other, was_hex, access(copy, F_OK) ? path : copy,
+                         access(copy, F_OK) ? "its list" : "a copy");
+    }
+    child_destroy(&is);
+    buf_destroy(&lines);
+    free(was);
     return rc;
 }

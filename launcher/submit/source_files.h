@@ -27,4 +27,10 @@
 int source_files_add(const struct workspace *w, const struct run *run,
                      struct atomicfile_batch *files, struct err *e);
 
+/* Checks that run would now execute what another run's attempt executed, unless that is unknown.
+ * Returns 1 if it would, 0 if it is unknown, or -1 with ERR_CONFIG that names both hashes. An image
+ * of a container that is neither a file nor a folder here does not count. */
+int source_files_compare(const struct workspace *w, const struct run *run, const char *other,
+                         int attempt, struct err *e);
+
 #endif
