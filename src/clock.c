@@ -2,7 +2,11 @@
 #include "config.h"
 #include "src/clock.h"
 
+#include <stdatomic.h>
 #include <time.h>
+
+/* Clocks of hosts that share files may differ by so much. */
+#define SKEW_S 60.0
 
 double clock_now(void)
 {
@@ -26,6 +30,17 @@ double clock_cpu(void)
 
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double clock_age(time_t then)
+{
+    static _Atomic double met; /* when the first such date was met */
+    double age = difftime(time(NULL), then), unmet = 0;
+
+    if (age >= -SKEW_S)
+        return age > 0 ? age : 0;
+    atomic_compare_exchange_strong(&met, &unmet, clock_now());
+    return clock_now() - met;
 }
 
 void clock_date(char dst[32])

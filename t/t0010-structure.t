@@ -276,6 +276,11 @@ is "$(grep -nE '^extern .*\(|SLURM_VERSION_NUM\(' launcher/scheduler/slurm/*.[ch
     grep -v '^launcher/scheduler/slurm/library/version\.h:')" '' \
     'only launcher/scheduler/slurm/library/version.h tells releases of Slurm apart, and no file declares what is not ours'
 
+# A wall clock may be set back.
+is "$(grep -nE 'difftime\(time\(|[-+<>]=? *time\(NULL\)|time\(NULL\) *[-+<>]' "${sources[@]}" |
+    grep -vE '^(src/clock\.c|launcher/doctor/study_folder\.c|t/[^:]*|[^:]*/test/[^:]*):')" '' \
+    'ages come from clock_age'
+
 # Marks of unfinished work, spelled so that this file contains none.
 is "$(grep -nE 'TO''DO|FIX''ME|XX''X:|HA''CK\b' "${sources[@]}")" '' 'no unfinished marks'
 

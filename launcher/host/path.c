@@ -17,6 +17,7 @@
 
 #include "src/atomicfile.h"
 #include "src/buf.h"
+#include "src/clock.h"
 #include "src/mem.h"
 
 /* Age in seconds from which a temporary file counts as abandoned if its folder is not locked. */
@@ -112,7 +113,7 @@ bool path_is_leftover(const char *path, int lock)
 {
     struct stat st;
 
-    return lstat(path, &st) == 0 && (lock >= 0 || st.st_mtime < time(NULL) - LEFTOVER_S);
+    return lstat(path, &st) == 0 && (lock >= 0 || clock_age(st.st_mtime) > LEFTOVER_S);
 }
 
 int path_make_folder(const char *path, struct err *e)

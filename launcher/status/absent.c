@@ -164,7 +164,7 @@ static double silence_s(const struct absent *a)
         last = folder;
     if (record > last)
         last = record;
-    return difftime(time(NULL), last);
+    return clock_age(last);
 }
 
 static bool is_hidden(const struct workspace *w, const struct absent *a)

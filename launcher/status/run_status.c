@@ -6,8 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "src/clock.h"
 
 
 /* how long after its marker (DONE or FAILED) a run's job may still be ending, in seconds */
@@ -117,7 +118,7 @@ static bool awaits_marker(const struct run_status *s, const struct job_state *jo
     bool has_stopped = s->attempt.stopped && job->exit_code == JOB_EXIT_AGAIN;
 
     return strcmp(s->scheduler, "slurm") == 0 && job->state != STATE_CANCELLED &&
-           !has_stopped && job->ended && difftime(time(NULL), job->ended) < awaited_max_s();
+           !has_stopped && job->ended && clock_age(job->ended) < awaited_max_s();
 }
 
 static void decide_without_job(struct run_status *s, const struct ledger_entry *entry)
@@ -181,7 +182,7 @@ void run_status_decide(struct run_status *s, const struct job_state *job,
         decide_failed(s, job, entry);
     else if (job && job->phase == PHASE_ENDED && awaits_marker(s, job))
         run_status_set(s, STATE_ENDED, "marker awaited: the job ended %.0f s ago (%s), and DONE or "
-                       "FAILED may become visible for %.0f s", difftime(time(NULL), job->ended),
+                       "FAILED may become visible for %.0f s", clock_age(job->ended),
                        state_name(job->state), awaited_max_s());
     else if (job && job->phase == PHASE_ENDED)
         decide_ended(s, job);

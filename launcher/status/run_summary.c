@@ -5,9 +5,9 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "src/buf.h"
+#include "src/clock.h"
 
 double run_summary_left(const struct run_status *s)
 {
@@ -35,7 +35,7 @@ double run_summary_fraction(const struct run_status *s)
 double run_summary_elapsed(const struct run_status *s)
 {
     if (s->started)
-        return difftime(s->ended ? s->ended : time(NULL), s->started);
+        return s->ended ? fmax(difftime(s->ended, s->started), 0) : clock_age(s->started);
     return s->phase == RUN_GOOD ? s->progress.training_s : -1;
 }
 

@@ -16,6 +16,7 @@
 #include "launcher/host/jsonio.h"
 #include "src/atomicfile.h"
 #include "src/cli.h"
+#include "src/clock.h"
 #include "src/format/schema.h"
 
 #define MAX_FILE ((size_t)64 << 20)
@@ -259,7 +260,7 @@ static void read_marker(struct run_attempt *a, int dir_fd, enum run_marker marke
     if (fstatat(dir_fd, name, &st, 0))
         return;
     a->marker = marker;
-    a->marker_age_s = difftime(time(NULL), st.st_mtime);
+    a->marker_age_s = clock_age(st.st_mtime);
     if (marker == RUN_FAILED)
         read_failed(a, dir_fd);
 }

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "launcher/status/absent.h"
@@ -110,7 +109,7 @@ int in_flight_settle(const struct ledger *l, struct scheduler *scheduler, struct
     tags = atomicfile_read(file, MAX_TAGS, &n, e);
     if (!tags)
         return -1;
-    double age = difftime(time(NULL), st.st_mtime);
+    double age = clock_age(st.st_mtime);
     rc = *tags && age < CREDENTIAL_S ? wait_for_jobs(l, scheduler, tags, age, e) : 0;
     free(tags);
     if (rc == 0)

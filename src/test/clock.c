@@ -23,6 +23,16 @@ int main(void)
     clock_sleep(0.01);
     ok(clock_now() - last >= 0.01, "sleep takes as long as requested");
 
+    time_t wall = time(NULL);
+    double age = clock_age(wall - 100);
+    ok(age >= 100 && age < 200, "the age of a date is in seconds");
+    ok(!(clock_age(wall + 10) > 0), "a date of a clock that is a little ahead is new");
+    double first = clock_age(wall + 86400);
+    ok(first >= 0 && first < 10, "so is a date of a clock that was set back");
+    clock_sleep(0.05);
+    ok(clock_age(wall + 86400) >= first + 0.05, "but it becomes older");
+    ok(!(clock_age(wall + 10) > 0), "which the other does not");
+
     setenv("TZ", "Asia/Tokyo", 1);
     tzset();
     time_t before = time(NULL);

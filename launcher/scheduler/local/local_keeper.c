@@ -14,6 +14,7 @@
 #include "launcher/host/child.h"
 #include "launcher/host/jobenv.h"
 #include "src/buf.h"
+#include "src/clock.h"
 
 #define KILL_WAIT_S 10     /* seconds from TERM to KILL, at most, like Slurm's KillWait */
 #define POLL_NS 200000000L /* how often a keeper examines the queue, or a script it stops */
@@ -178,7 +179,7 @@ static int stop_script(const struct local_keeper *k, pid_t script)
     bool gone = false;
 
     procid_signal_session(getpid(), SIGTERM);
-    for (time_t end = time(NULL) + KILL_WAIT_S; !gone && time(NULL) < end;) {
+    for (double end = clock_now() + KILL_WAIT_S; !gone && clock_now() < end;) {
         gone = waitpid(script, &status, WNOHANG) == script;
         if (!gone)
             wait_signal(k, 0, POLL_NS);
@@ -194,19 +195,19 @@ static int stop_script(const struct local_keeper *k, pid_t script)
  * recorded. */
 static bool watch_script(struct local_keeper *k, pid_t script, int *status)
 {
-    time_t start = time(NULL), limit = 60 * (time_t)k->job->options.time_min;
-    bool warned = limit == 0 || k->job->signal_s == 0;
+    double start = clock_now(), limit = 60.0 * k->job->options.time_min;
+    bool warned = !(limit > 0) || k->job->signal_s == 0;
 
     while (waitpid(script, status, WNOHANG) == 0) {
         if (wait_signal(k, 1, 0) == SIGTERM) {
             end_job(k, STATE_CANCELLED, "", stop_script(k, script));
             return false;
         }
-        if (!warned && time(NULL) >= start + limit - k->job->signal_s) {
+        if (!warned && clock_now() >= start + limit - k->job->signal_s) {
             kill(script, SIGUSR1);
             warned = true;
         }
-        if (limit && time(NULL) >= start + limit) {
+        if (limit > 0 && clock_now() >= start + limit) {
             end_job(k, STATE_TIMEOUT, "", stop_script(k, script));
             return false;
         }

@@ -67,7 +67,7 @@ static void forget_old(const char *dir)
     for (size_t i = 0; i < n; i++) {
         snprintf(text, sizeof text, "%lu", ids[i]);
         if (local_record_read(dir, text, &r, &e) == 0 && r.state.ended &&
-            r.state.ended < time(NULL) - KEEP_S && local_record_path(dir, text, path, &e) == 0)
+            clock_age(r.state.ended) > KEEP_S && local_record_path(dir, text, path, &e) == 0)
             unlink(path);
     }
     free(ids);

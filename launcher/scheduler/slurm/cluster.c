@@ -4,10 +4,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "launcher/scheduler/slurm/interface.h"
 #include "launcher/scheduler/slurm/message.h"
+#include "src/clock.h"
 
 #define CLUSTER_AGE_S 2
 
@@ -84,12 +84,12 @@ static json_t *encode_partition(const struct cluster_partition *p)
 json_t *cluster_partitions(const struct slurm_interface *slurm)
 {
     static struct cluster cluster;
-    static time_t loaded;
+    static double loaded;
 
-    if (!loaded || time(NULL) - loaded > CLUSTER_AGE_S) {
+    if (!(loaded > 0) || clock_now() - loaded > CLUSTER_AGE_S) {
         clear_cluster(&cluster);
         json_t *refusal = slurm->load_cluster(&cluster);
-        loaded = refusal ? 0 : time(NULL);
+        loaded = refusal ? 0 : clock_now();
         if (refusal)
             return refusal;
     }
