@@ -21,9 +21,8 @@ like s/study.yaml 'name: resnet20 ' "study.yaml has a network for classes"
 is "$(grep -cE '^  (height|width): 32 *' s/study.yaml)" 2 "study.yaml has the size of the images"
 exits 0 "plan works" unetctl plan -C s --gpus 1
 like "$OUT" 'about 120 training and 40 validation images' "plan uses the division of the files"
-ok "TFRecord files with masks are made" eval \
-    'unet-train data synth --out pairs --count 6 --size 32x32 --seed 1 &&
-    unet-train data convert --data pairs --to tfrecord --out shards'
+ok "pairs are made" unet-train data synth --out pairs --count 6 --size 32x32 --seed 1
+ok "... also as TFRecord files" python3 "$srcdir/t/tfrecord.py" pairs shards 100
 exits 0 "init examines them" unetctl init t --data shards --site local --model fcnn
 like t/study.yaml 'Data: 6 images, 6 masks; 32x32' "study.yaml has their number and size"
 exits 0 "plan --model works" unetctl plan -C s --gpus 1..4 --model resnet44-projection --json

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Data sets of every format: converted forth and back without loss, split, trained from; damage in
-# them is found; a little of each real set.
+# Data sets of every format: converted to PNG without loss, split, trained from; damage in them is
+# found; a little of each real set.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+command -v python3 >/dev/null || skip_all "python3 is not installed"
 
 has() { grep -q "^#define HAVE_$1 1" "$builddir/config.h"; }
 # What is in a folder of images, without names: hashes of the samples.
@@ -14,22 +15,19 @@ import json, sys
 s = json.load(open(sys.argv[1]))
 print(s.get("format", "pairs"), len(s["train"]), len(s["val"]), len(s.get("classes", [])))' "$1"; }
 
-# --- forth and back ------------------------------------------------------------------------------
+# --- to PNG --------------------------------------------------------------------------------------
 ok "a set is made" unet-train data synth --out png --count 12 --size 32x32 --seed 3
-ok "it is converted to TFRecord shards" \
-    unet-train data convert --data png --to tfrecord --shard 5 --out shards
-is "$(find shards -name '*.records' | sort | xargs)" \
-    "shards/0.records shards/1.records shards/2.records" "three shards are written"
-is "$(tr -d ' \n' <shards/output_types.json)" '{"image":"uint8","mask":"uint8"}' \
-    "the shards have their types"
-is "$(tr -d ' \n' <shards/output_shapes.json)" '{"image":[32,32,1],"mask":[32,32,1]}' \
-    "the shards have their shapes"
-ok "they are converted back" unet-train data convert --data shards --to png --out back
+ok "... also as three shards of TFRecord" python3 "$srcdir/t/tfrecord.py" png shards 5
+ok "they are converted" unet-train data convert --data shards --to png --out back
 is "$(samples back/images)" "$(samples png/images)" "the images are the same"
 is "$(samples back/masks)" "$(samples png/masks)" "the masks are the same"
 exits 7 "an output folder with files is refused" unet-train data convert --data png --to png \
     --out back
 exits 2 "an unknown format is refused" unet-train data convert --data png --to zip --out zip
+exits 2 "TFRecord is not written" unet-train data convert --data png --to tfrecord --out new
+like "$ERR" 'only read; train from png as it is, or write them by TensorFlow' "the error says so"
+exits 2 "nor a cache" unet-train data convert --data png --to cache --out new
+like "$ERR" 'fills its cache by itself; set data.cache to new' "the error says what fills it"
 
 ok "tiles are cut" unet-train data convert --data png --to png --tile 20x16 --out tiles
 is "$(samples tiles/images | wc -l)" 48 "each image gives four"
@@ -39,7 +37,6 @@ is "$(samples tiles/images | cut -f 1,2 | sort -u)" "16	20" "they have the reque
 train=(unet-train train --size 32x32 --set model.base=4 --set model.depth=2 --threads 1 --epochs 2 \
     --batch-size 4
     --set model.batch_norm=none --set train.lr_scaling=none)
-ok "train and validation given by names" unet-train data split --data png --out png.json
 ok "a split of the shards" unet-train data split --data shards --out shards.json
 is "$(count shards.json)" "tfrecord 10 2 0" "it has all records"
 ok "a training from shards" "${train[@]}" --data shards --set data.split=shards.json --out run
@@ -47,10 +44,9 @@ ok "a training from a cache of the shards" \
     "${train[@]}" --data shards --set data.split=shards.json \
     --set data.cache=here --out run-cache
 is "$(weights run-cache)" "$(weights run)" "the weights are the same"
-ok "a cache is made beforehand" unet-train data convert --to cache --data png --split png.json \
-    --size 32x32 --out made
-ok "a training uses it" \
-    "${train[@]}" --data png --set data.split=png.json --set data.cache=made --out run-made
+like "$ERR" 'decoding .* samples' "it is filled"
+ok "a second training uses it" "${train[@]}" --data shards --set data.split=shards.json \
+    --set data.cache=here --out run-again
 unlike "$ERR" 'decoding .* samples' "nothing is decoded"
 printf 'X' | dd of=shards/1.records bs=1 seek=400 conv=notrunc 2>/dev/null
 exits 7 "a damaged record is an error in training" \
@@ -59,8 +55,7 @@ like "$ERR" 'shards/1.records: record 0 is damaged' "the error names it"
 exits 7 "a damaged record is an error in conversion" \
     unet-train data convert --data shards --to png --out broken
 mkdir empty
-exits 7 "the same into an existing folder" unet-train data convert --data shards --to tfrecord \
-    --out empty
+exits 7 "the same into an existing folder" unet-train data convert --data shards --out empty
 ok "no files are left" test ! -e broken -a -d empty -a -z "$(ls -A empty)"
 unet-train data synth --out slow --count 9999 --size 256x256 2>"$ERR" &
 pid=$!
@@ -70,80 +65,65 @@ wait $pid 2>/dev/null
 exits 7 "a set whose writer was killed is refused" unet-train data split --data slow --out slow.json
 like "$ERR" 'slow: is not complete: .* remove the folder and run the command again' \
     "the error says so"
-is "$(find png shards -name .unfinished)" "" "finished sets are not marked"
+is "$(find png back -name .unfinished)" "" "finished sets are not marked"
 truncate -s -7 shards/0.records
 exits 7 "a truncated shard is an error" unet-train data split --data shards --out cut.json
 like "$ERR" 'shards/0.records ends inside record 4' "the error names it"
 
-# --- more bands than a picture has ----------------------------------------------------------------
-if command -v python3 >/dev/null; then
-    mkdir -p bands/images bands/masks
-    python3 - <<'EOP'
-import random, struct, zlib
-def png(path, kind, size, rows):
-    def chunk(name, body):
-        return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
-    with open(path, "wb") as f:
-        f.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", size, size, 8, kind, 0, 0, 0)) +
-                chunk(b"IDAT", zlib.compress(b"".join(b"\0" + r for r in rows))) + chunk(b"IEND", b""))
+# --- records of tensors: bands, 16 bits, classes -------------------------------------------------
+PYTHONPATH=$srcdir/t python3 - <<'EOP'
+import png, random
+from tfrecord import *
 rng = random.Random(3)
+def grey(rows):  # as a tensor of height, width, 1
+    return tensor([len(rows), len(rows[0]), 1], bytes(sum(rows, [])))
+def colour(rows, n=4):
+    return tensor([len(rows), len(rows[0]), n], bytes(v for p in sum(rows, []) for v in p[:n]))
+pairs = []
 for i in range(10):  # the truth is in the fourth band alone
     mask = [[255 * ((x // 8 + y // 8 + i) % 2) for x in range(32)] for y in range(32)]
-    png("bands/masks/%d.png" % i, 0, 32, [bytes(r) for r in mask])
-    png("bands/images/%d.png" % i, 6, 32, [b"".join(bytes([rng.randrange(256), rng.randrange(256),
-        rng.randrange(256), 30 + v // 2]) for v in r) for r in mask])
-EOP
-    ok "four bands to shards" unet-train data convert --data bands --to tfrecord \
-        --bands --out band-shards
-    is "$(tr -d ' \n' <band-shards/output_shapes.json)" '{"image":[32,32,4],"mask":[32,32,1]}' \
-        "shards with --bands keep all four channels"
-    ok "shards are converted to shards" unet-train data convert --data band-shards --to tfrecord \
-        --out band-again
-    ok "the records are unchanged" cmp band-shards/0.records band-again/0.records
-    ok "the shards are converted to images" \
-        unet-train data convert --data band-shards --to png --out band-back
-    is "$(samples band-back/images)" "$(samples bands/images)" "the images are unchanged"
-    learn=(unet-train train --size 32x32 --set model.base=4 --set model.depth=2 --threads 1 \
-        --epochs 25 --batch-size 2 --lr 0.01)
-    ok "a network with four channels is trained" \
-        "${learn[@]}" --data band-shards --channels 4 --out band-run
-    like band-run/DONE '"iou":(0\.9|1)' "it uses the fourth channel"
-    ok "it predicts" unet-train predict --checkpoint band-run --threads 1 --out band-masks \
-        bands/images/0.png
-    ok "shards without alpha are made" \
-        unet-train data convert --data bands --to tfrecord --out rgb-shards
-    is "$(tr -d ' \n' <rgb-shards/output_shapes.json)" '{"image":[32,32,3],"mask":[32,32,1]}' \
-        "shards without --bands have three channels"
-    ok "--bands keeps alpha of image files; records keep what they have" unet-train data convert \
-        --data rgb-shards --to tfrecord --bands --out rgb-again
-    ok "these records are unchanged" cmp rgb-shards/0.records rgb-again/0.records
-    PYTHONPATH=$srcdir/t python3 - <<'EOP'
-from tfrecord import *
+    image = [[(*rng.choices(range(256), k=3), 30 + v // 2) for v in row] for row in mask]
+    png.write("bands/images/%d.png" % i, image)
+    png.write("bands/masks/%d.png" % i, mask)
+    pairs.append((image, mask))
+write("band-shards/0.records", [example(image=colour(i), mask=grey(m)) for i, m in pairs])
+write("rgb-shards/0.records", [example(image=colour(i, 3), mask=grey(m)) for i, m in pairs])
 write("long-pixels/0.records", [example(image=tensor([4, 4, 1000], b"\x55" * 16000),
                                         mask=tensor([4, 4, 1], b"\0\1" * 8))])
+def deep(i):
+    return [[v * 200 + i for v in row] for row in png.picture(i)]
+def sample(i, label):
+    words = sum(deep(i), [])
+    return example(input=tensor([32, 32], struct.pack("<1024H", *words), 17),
+                   label=tensor([], struct.pack("<q", label), 9))
+for i in range(1, 9):
+    png.write("classes/%s/%02d.png" % ("cat" if i < 5 else "dog", i), deep(i), bits=16)
+write("class-shards/0.records", [sample(i, int(i > 4)) for i in range(1, 9)])
 EOP
-    exits 7 "a record with 1000 channels is refused" unet-train data check long-pixels
-    like "$ERR" '0.records: record 0: a picture of 1000 channels; 1 to 64 are supported' \
-        "the error has the number"
-    exits 7 "four channels of RGB images are refused" \
-        "${learn[@]}" --data rgb-shards --channels 4 --out rgb-run
-    like "$ERR" 'has 3 channels, and data.channels is 4' "the error has both numbers"
-else
-    skip "python3 is not installed" "bands"
-fi
+ok "the shards are converted to images" \
+    unet-train data convert --data band-shards --to png --out band-back
+is "$(samples band-back/images)" "$(samples bands/images)" "the images have their four bands"
+is "$(samples band-back/masks)" "$(samples bands/masks)" "and the masks are the same"
+learn=(unet-train train --size 32x32 --set model.base=4 --set model.depth=2 --threads 1 \
+    --epochs 25 --batch-size 2 --lr 0.01)
+ok "a network with four channels is trained" \
+    "${learn[@]}" --data band-shards --channels 4 --out band-run
+like band-run/DONE '"iou":(0\.9|1)' "it uses the fourth channel"
+ok "it predicts" unet-train predict --checkpoint band-run --threads 1 --out band-masks \
+    bands/images/0.png
+exits 7 "a record with 1000 channels is refused" unet-train data check long-pixels
+like "$ERR" '0.records: record 0: a picture of 1000 channels; 1 to 64 are supported' \
+    "the error has the number"
+exits 7 "four channels of RGB images are refused" \
+    "${learn[@]}" --data rgb-shards --channels 4 --out rgb-run
+like "$ERR" 'has 3 channels, and data.channels is 4' "the error has both numbers"
 
 # --- classes by folder
 # -----------------------------------------------------------------------------
-mkdir -p classes/cat classes/dog
-for i in 01 02 03 04; do cp "png/images/00$i.png" "classes/cat/$i.png"; done
-for i in 05 06 07 08; do cp "png/images/00$i.png" "classes/dog/$i.png"; done
 ok "a folder per class is split" unet-train data split --data classes --out classes.json
 is "$(count classes.json)" "folders 7 1 2" "it has two classes"
-ok "it is converted to shards" \
-    unet-train data convert --data classes --to tfrecord --out class-shards
-is "$(tr -d ' \n' <class-shards/output_types.json)" '{"image":"uint8","label":"int64"}' \
-    "each record has an image and a label"
-ok "they are converted back" unet-train data convert --data class-shards --to png --out class-back
+ok "shards of 16 bits and labels are converted" \
+    unet-train data convert --data class-shards --to png --out class-back
 is "$(samples class-back/1)" "$(samples classes/dog)" "the second class has its images"
 exits 3 "a U-Net refuses images without masks" "${train[@]}" --data classes --out class-run
 like "$ERR" 'one class for each image' "the error says so"
@@ -198,7 +178,7 @@ fi
 
 # --- what decoders remark
 # -----------------------------------------------------------------------------
-if has TIFF && command -v python3 >/dev/null; then
+if has TIFF; then
     PYTHONPATH=$srcdir/t python3 - <<'EOP'
 import png, tiff
 def turned(rows, o):  # the rows as a camera stores them that asks to turn them by o
@@ -327,12 +307,12 @@ EOP
     exits 3 "zscore with brightness" unet-train train --size 24x32 --data r/low --out r/no \
         --set data.scale=zscore --set augment.brightness=0.1 --set model.depth=2
 else
-    skip "built without libtiff, or no python3" "what decoders remark"
+    skip "built without libtiff" "what decoders remark"
 fi
 
 # --- TFRecord by its bytes, compressed, with encoded pictures
 # --------------------------------------------
-unet-train data convert --data png --to tfrecord --shard 5 --out whole 2>"$ERR"
+python3 "$srcdir/t/tfrecord.py" png whole 5
 unet-train data split --data whole --out whole.json 2>"$ERR"
 mkdir other zipped
 for i in 0 1 2; do
@@ -351,8 +331,7 @@ done
 truncate -s -9 zipped/1.records.gz
 exits 7 "a truncated one" unet-train data split --data zipped --out n.json
 like "$ERR" '1.records.gz: is damaged: its gzip data end early' "is damaged"
-if command -v python3 >/dev/null; then
-    PYTHONPATH=$srcdir/t python3 - <<'EOP'
+PYTHONPATH=$srcdir/t python3 - <<'EOP'
 from tfrecord import *
 images = ["%04d.png" % i for i in range(1, 13)]
 def read(folder, name):
@@ -368,21 +347,18 @@ write("real/0.records", [example(image=tensor([2, 2, 1], struct.pack("<4f", -1, 
                                  mask=tensor([2, 2, 1], struct.pack("<4i", 0, 1, 1, 0), 3))])
 write("broken/0.records", [example(image_encoded=octets(b"\x89PNG\r\n\x1a\n no"), mask=read("masks", images[0]))])
 EOP
-    ok "records of encoded pictures" unet-train data convert --data encoded --to png --out decoded
-    is "$(samples decoded/images)" "$(samples png/images)" "have the images"
-    is "$(samples decoded/masks)" "$(samples png/masks)" "and the masks"
-    ok "they are split" unet-train data split --data encoded --out encoded.json
-    ok "a training from them" "${train[@]}" --data encoded --set data.split=encoded.json \
-        --out run-encoded
-    ok "with a number as label" unet-train data split --data labelled --out labelled.json
-    is "$(count labelled.json)" "tfrecord 10 2 7" "they have classes"
-    exits 0 "floats outside 0..1" unet-train data check real
-    like "$ERR" 'values outside 0..1' "are remarked on"
-    exits 7 "a damaged picture in a record" unet-train data split --data broken --out n.json
-    like "$ERR" 'broken/0.records: record 0: damaged PNG' "is named"
-else
-    skip "python3 is not installed" "encoded pictures"
-fi
+ok "records of encoded pictures" unet-train data convert --data encoded --to png --out decoded
+is "$(samples decoded/images)" "$(samples png/images)" "have the images"
+is "$(samples decoded/masks)" "$(samples png/masks)" "and the masks"
+ok "they are split" unet-train data split --data encoded --out encoded.json
+ok "a training from them" "${train[@]}" --data encoded --set data.split=encoded.json \
+    --out run-encoded
+ok "with a number as label" unet-train data split --data labelled --out labelled.json
+is "$(count labelled.json)" "tfrecord 10 2 7" "they have classes"
+exits 0 "floats outside 0..1" unet-train data check real
+like "$ERR" 'values outside 0..1' "are remarked on"
+exits 7 "a damaged picture in a record" unet-train data split --data broken --out n.json
+like "$ERR" 'broken/0.records: record 0: damaged PNG' "is named"
 
 # --- formats that are not read
 # --------------------------------------------------------------------------

@@ -49,7 +49,7 @@ is "$(sed -n 's/.*"kind":"epoch".*"steps":\([0-9]*\).*/\1/p' drop/record.jsonl)"
 
 # ---- fcnn
 ok "data" unet-train data synth --out pairs --count 26 --size 64x64 --seed 1
-ok "TFRecord files of 4" unet-train data convert --data pairs --to tfrecord --shard 4 --out shards
+ok "TFRecord files of 4" python3 "$srcdir/t/tfrecord.py" pairs shards 4
 files=$(find shards -name '*.records' | wc -l)
 ok "there are at least five TFRecord files" test "$files" -ge 5
 fcnn=(unet-train train --data shards --model fcnn --set model.base=4 --size 64x64 --threads 1 \

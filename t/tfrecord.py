@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # TFRecord files for tests, without other packages.
-import os, struct
+#
+#   tfrecord.py FOLDER OUT N    the PNG files of images/ and masks/, or of a folder per class, as
+#                               OUT/0.records, OUT/1.records, ... of N samples each
+import glob, os, struct, sys
 
 
 def crc(data):
@@ -50,3 +53,22 @@ def write(path, records):
         for r in records:
             head = struct.pack("<Q", len(r))
             f.write(head + crc(head) + r + crc(r))
+
+
+def picture(path):
+    """A feature of a file's bytes."""
+    return octets(open(path, "rb").read())
+
+
+def convert(folder, out, count):
+    classes = sorted(os.listdir(folder))
+    records = [example(image=picture(p), mask=picture(p.replace("/images/", "/masks/")))
+               if classes == ["images", "masks"] else
+               example(image=picture(p), label=number(classes.index(os.path.basename(os.path.dirname(p)))))
+               for p in sorted(glob.glob(folder + "/*/*.png")) if os.path.dirname(p) != folder + "/masks"]
+    for i in range(0, len(records), count):
+        write("%s/%d.records" % (out, i // count), records[i:i + count])
+
+
+if __name__ == "__main__":
+    convert(sys.argv[1], sys.argv[2], int(sys.argv[3]))

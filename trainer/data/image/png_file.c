@@ -212,7 +212,7 @@ int png_file_write_pixels(const char *path, const struct pixels *img, struct err
     int rc = -1;
 
     if (img->channels > 4)
-        return err_set(e, ERR_DATA, "%s: a PNG has up to 4 channels, not %d; TFRecord has any",
+        return err_set(e, ERR_DATA, "%s: a PNG has up to 4 channels, not %d",
                        path, img->channels);
     w.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &w, on_write_error, NULL);
     w.info = w.png ? png_create_info_struct(w.png) : NULL;

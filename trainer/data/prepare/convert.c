@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every sample is decoded, cut into tiles if wanted, and passed to a write function, which makes
- * PNG files or TFRecord shards. */
+/* Every sample is decoded, cut into tiles if wanted, and written as PNG files. */
 #include "config.h"
 #include "trainer/data/prepare/convert.h"
 
@@ -12,38 +11,60 @@
 
 #include "src/atomicfile.h"
 #include "src/text/filename.h"
-#include "src/format/tfrecord.h"
 #include "src/mem.h"
-#include "trainer/data/source/example.h"
 #include "trainer/data/image/image_file.h"
-#include "trainer/data/image/mask.h"
 #include "trainer/data/image/orientation.h"
 #include "trainer/data/prepare/new_folder.h"
 #include "trainer/data/image/png_file.h"
 #include "trainer/data/source/remarks.h"
 #include "trainer/data/source/source.h"
-#include "trainer/json/cjson.h"
 
 /* One sample to be written; the pointers are borrowed. */
 struct convert_sample {
     const char *name;         /* of the files to be written, without folders and suffix */
     enum source_side side;
     bool held_out;            /* of no side although the source is divided */
-    const struct pixels *image, *mask; /* if mask is NULL, label and class_name hold */
-    int label;
+    const struct pixels *image, *mask; /* if mask is NULL, class_name holds */
     const char *class_name;
 };
-
-typedef int write_f(void *arg, const struct convert_sample *sample, struct err *e);
 
 struct convert_job {
     const struct convert_config *config;
     struct source *source;
-    write_f *write;
-    void *arg;
-    bool flat; /* of files: masks get 1 channel, images lose alpha unless config->bands is set */
     size_t written;
 };
+
+static const char *side_folder(const struct convert_sample *s)
+{
+    return s->side == SOURCE_TRAIN ? "/train" : s->side == SOURCE_VAL ? "/val" : s->held_out ? "/test"
+           : "";
+}
+
+static int write_png(const char *out, const char *side, const char *folder, const char *name,
+                     const struct pixels *img, struct err *e)
+{
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof path, "%.2000s%s", out, side);
+    if (new_folder_make(path, e))
+        return -1;
+    snprintf(path, sizeof path, "%.2000s%s/%.255s", out, side, folder);
+    if (new_folder_make(path, e))
+        return -1;
+    snprintf(path, sizeof path, "%.2000s%s/%.255s/%.255s.png", out, side, folder, name);
+    return png_file_write_pixels(path, img, e);
+}
+
+static int write_sample(struct convert_job *job, const struct convert_sample *s, struct err *e)
+{
+    const char *out = job->config->out, *side = side_folder(s);
+
+    if (write_png(out, side, s->mask ? "images" : s->class_name, s->name, s->image, e) ||
+        (s->mask && write_png(out, side, "masks", s->name, s->mask, e)))
+        return -1;
+    job->written++;
+    return 0;
+}
 
 static int cut_tile(const struct pixels *img, uint32_t y, uint32_t x, uint32_t height,
                     uint32_t width, struct pixels *tile, struct err *e)
@@ -76,8 +97,7 @@ static int put_tile(struct convert_job *job, const struct convert_sample *whole,
         rc = cut_tile(whole->mask, y, x, height, width, &mask, e);
     }
     if (rc == 0)
-        rc = job->write(job->arg, &part, e);
-    job->written += rc == 0;
+        rc = write_sample(job, &part, e);
     pixels_free(&image);
     pixels_free(&mask);
     return rc;
@@ -89,11 +109,8 @@ static int put_sample(struct convert_job *job, const struct convert_sample *s, s
     uint32_t th = MIN((uint32_t)job->config->tile_height, h);
     uint32_t tw = MIN((uint32_t)job->config->tile_width, w);
 
-    if (th == 0 || (th == h && tw == w)) {
-        int rc = job->write(job->arg, s, e);
-        job->written += rc == 0;
-        return rc;
-    }
+    if (th == 0 || (th == h && tw == w))
+        return write_sample(job, s, e);
     for (uint32_t y = 0; y < h; y += th)
         for (uint32_t x = 0; x < w; x += tw)
             if (put_tile(job, s, MIN(y, h - th), MIN(x, w - tw), th, tw, e))
@@ -116,25 +133,11 @@ static void sample_name(const struct source *source, const char *locator, char d
              strtoul(hash + 1, NULL, 10));
 }
 
-static void drop_alpha(struct pixels *img)
-{
-    size_t n = (size_t)img->width * img->height, size = (size_t)(img->bits / 8);
-    size_t from = (size_t)img->channels * size, to = from - size;
-
-    if (img->channels != 2 && img->channels != 4)
-        return;
-    for (size_t i = 0; i < n; i++)
-        memmove(img->samples + i * to, img->samples + i * from, to);
-    img->channels--;
-    img->nbytes = n * to;
-}
-
 static int check_convertible(const struct pixels *image, const char *name, struct err *e)
 {
     if (image->flags & PIXELS_STRETCHED)
-        return err_set(e, ERR_DATA, "%s: holds values from %g to %g, which PNG and these records "
-                       "cannot hold; a training reads the file itself", name, image->low,
-                       image->high);
+        return err_set(e, ERR_DATA, "%s: holds values from %g to %g, which PNG cannot hold; "
+                       "a training reads the file itself", name, image->low, image->high);
     if (image->flags & PIXELS_STACK)
         return err_set(e, ERR_DATA, "%s: %s", name, remarks_text(REMARKS_IMAGE, PIXELS_STACK));
     return 0;
@@ -186,11 +189,6 @@ static int put_page(struct convert_job *job, const struct convert_sample *frame,
                          &mask, e);
 
     *pages = image.pages;
-    if (rc == 0 && job->flat) {
-        if (!job->config->bands)
-            drop_alpha(&image);
-        rc = mask_bytes ? mask_flatten(&mask, frame->name, e) : 0;
-    }
     return put_decoded(job, frame, rc, &image, &mask, e);
 }
 
@@ -250,7 +248,6 @@ static int put_all(struct convert_job *job, struct err *e)
     for (size_t i = 0; i < source->count; i++) {
         const struct source_item *item = &source->items[i];
         struct convert_sample s = {.side = item->side,
-                                   .label = item->label,
                                    .held_out = divided && item->side == SOURCE_ANY};
         bool files = source->format == SOURCE_PAIRS || source->format == SOURCE_FOLDERS;
         if (source->nclasses)
@@ -261,193 +258,15 @@ static int put_all(struct convert_job *job, struct err *e)
     return 0;
 }
 
-static const char *side_folder(const struct convert_sample *s, const char *val)
+size_t convert_write(const struct convert_config *config, struct err *e)
 {
-    return s->side == SOURCE_TRAIN ? "/train" : s->side == SOURCE_VAL ? val : s->held_out ? "/test"
-           : "";
-}
-
-static int write_png(const char *out, const char *side, const char *folder, const char *name,
-                     const struct pixels *img, struct err *e)
-{
-    char path[PATH_MAX];
-
-    snprintf(path, sizeof path, "%.2000s%s", out, side);
-    if (new_folder_make(path, e))
-        return -1;
-    snprintf(path, sizeof path, "%.2000s%s/%.255s", out, side, folder);
-    if (new_folder_make(path, e))
-        return -1;
-    snprintf(path, sizeof path, "%.2000s%s/%.255s/%.255s.png", out, side, folder, name);
-    return png_file_write_pixels(path, img, e);
-}
-
-static int write_png_sample(void *arg, const struct convert_sample *s, struct err *e)
-{
-    const char *out = arg, *side = side_folder(s, "/val");
-
-    if (!s->mask)
-        return write_png(out, side, s->class_name, s->name, s->image, e);
-    return write_png(out, side, "images", s->name, s->image, e) ||
-                   write_png(out, side, "masks", s->name, s->mask, e)
-               ? -1 : 0;
-}
-
-static size_t convert(const struct convert_config *config, bool flat, write_f *write, void *arg,
-                      struct err *e)
-{
-    struct convert_job job = {.config = config, .write = write, .arg = arg, .flat = flat};
-
-    job.source = source_open(config->dir, config->folders, e);
-    int rc = job.source ? put_all(&job, e) : -1;
-    source_close(job.source);
-    return rc ? 0 : job.written;
-}
-
-/* The TFRecord files of one side of the data set. */
-struct side_shards {
-    char dir[PATH_MAX];
-    struct atomicfile *file; /* the shard being filled, or NULL */
-    int number, in_shard;
-    struct pixels image, mask; /* the shapes of the first sample, without samples */
-    bool masks;
-};
-
-struct record_writer {
-    const struct convert_config *config;
-    struct side_shards sides[3]; /* indexed by enum source_side */
-};
-
-static bool same_shape(const struct pixels *a, const struct pixels *b)
-{
-    return a->width == b->width && a->height == b->height && a->channels == b->channels &&
-           a->bits == b->bits;
-}
-
-static void add_entry(cJSON *types, cJSON *shapes, const char *key, const struct pixels *shape)
-{
-    const char *type = !shape ? "int64" : shape->bits == 16 ? "uint16" : "uint8";
-    const int sizes[] = {shape ? (int)shape->height : 0, shape ? (int)shape->width : 0,
-                         shape ? shape->channels : 0};
-
-    cjson_add(types, key, cJSON_CreateString(type));
-    cjson_add(shapes, key, cJSON_CreateIntArray(sizes, shape ? 3 : 0));
-}
-
-static int write_json(const char *dir, const char *name, cJSON *root, struct err *e)
-{
-    char path[PATH_MAX + 32];
-
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-    return cjson_write(root, path, e);
-}
-
-/* OTBTF reads output_shapes.json or output_shape.json, depending on its version. */
-static int write_sidecars(const struct side_shards *s, struct err *e)
-{
-    cJSON *types = cJSON_CreateObject(), *shapes = cJSON_CreateObject();
-
-    add_entry(types, shapes, "image", &s->image);
-    add_entry(types, shapes, s->masks ? "mask" : "label", s->masks ? &s->mask : NULL);
-    cJSON *again = cJSON_Duplicate(shapes, true);
-    int rc = write_json(s->dir, "output_types.json", types, e);
-    rc |= write_json(s->dir, "output_shapes.json", shapes, e);
-    rc |= write_json(s->dir, "output_shape.json", again, e);
-    return rc;
-}
-
-static int start_side(const struct record_writer *r, struct side_shards *s,
-                      const struct convert_sample *sample, struct err *e)
-{
-    snprintf(s->dir, sizeof s->dir, "%.2000s%s", r->config->out,
-             side_folder(sample, "/valid"));
-    s->image = *sample->image;
-    s->masks = sample->mask != NULL;
-    if (s->masks)
-        s->mask = *sample->mask;
-    s->image.samples = s->mask.samples = NULL;
-    return new_folder_make(s->dir, e) || write_sidecars(s, e) ? -1 : 0;
-}
-
-static int finish_shard(struct side_shards *s, struct err *e)
-{
-    struct atomicfile *file = s->file;
-
-    s->file = NULL;
-    s->in_shard = 0;
-    s->number++;
-    return file ? atomicfile_commit(file, e) : 0;
-}
-
-static int append_record(struct side_shards *s, const struct buf *record, struct err *e)
-{
-    char path[PATH_MAX + 32];
-    struct buf framed = {0};
-
-    if (!s->file) {
-        snprintf(path, sizeof path, "%s/%d.records", s->dir, s->number);
-        s->file = atomicfile_open(path, 0666, e);
-        if (!s->file)
-            return -1;
-    }
-    tfrecord_encode(record->data, record->length, &framed);
-    if (!framed.failed && !record->failed)
-        fwrite(framed.data, 1, framed.length, atomicfile_stream(s->file));
-    bool failed = framed.failed || record->failed;
-    buf_destroy(&framed);
-    return failed ? mem_fail(e) : 0;
-}
-
-static int write_record(void *arg, const struct convert_sample *sample, struct err *e)
-{
-    struct record_writer *r = arg;
-    struct side_shards *s = &r->sides[sample->side];
-    struct buf record = {0};
-
-    if (!*s->dir && start_side(r, s, sample, e))
-        return -1;
-    if (!same_shape(&s->image, sample->image) ||
-        (sample->mask && !same_shape(&s->mask, sample->mask)))
-        return err_set(e, ERR_DATA, "%s: %u x %u x %d pixels of %d bits, but the first sample has "
-                       "%u x %u x %d of %d; TFRecord files need samples of the same shape; cut "
-                       "tiles with --tile HxW",
-                       sample->name, sample->image->width, sample->image->height,
-                       sample->image->channels, sample->image->bits, s->image.width,
-                       s->image.height, s->image.channels, s->image.bits);
-    example_encode(sample->image, sample->mask, sample->label, &record);
-    int rc = append_record(s, &record, e);
-    buf_destroy(&record);
-    if (rc == 0 && ++s->in_shard == r->config->shard)
-        rc = finish_shard(s, e);
-    return rc;
-}
-
-static size_t fill_shards(const struct convert_config *config, struct err *e)
-{
-    struct record_writer *r = mem_zero(1, sizeof *r, e);
-    size_t n = 0;
-
-    if (!r)
-        return 0;
-    r->config = config;
-    n = convert(config, true, write_record, r, e);
-    for (int side = 0; side < 3; side++) {
-        if (n && r->sides[side].file && finish_shard(&r->sides[side], e))
-            n = 0;
-        atomicfile_abort(r->sides[side].file);
-    }
-    free(r);
-    return n;
-}
-
-size_t convert_write(const struct convert_config *config, bool tfrecord, struct err *e)
-{
+    struct convert_job job = {.config = config};
     struct new_folder out;
 
     if (new_folder_open(&out, config->out, e))
         return 0;
-    size_t n = tfrecord ? fill_shards(config, e)
-                        : convert(config, false, write_png_sample,
-                                  (void *)(uintptr_t)config->out, e);
-    return new_folder_close(&out, n ? 0 : -1, e) ? 0 : n;
+    job.source = source_open(config->dir, config->folders, e);
+    int rc = job.source ? put_all(&job, e) : -1;
+    source_close(job.source);
+    return new_folder_close(&out, rc, e) ? 0 : job.written;
 }

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Converts a data set to PNG files or TFRecord shards without changing values, except that images
- * (not masks) with a palette become RGB, and those of 1, 2 and 4 bits are scaled to 0..255.
- * TFRecord drops the alpha of image files unless bands is set. The output folder must be new or
- * empty. If the conversion fails, it is emptied again, and removed if it was new. */
+/* Converts a data set to PNG files without changing values, except that images (not masks) with a
+ * palette become RGB, and those of 1, 2 and 4 bits are scaled to 0..255. The output folder must be
+ * new or empty. If the conversion fails, it is emptied again, and removed if it was new. */
 #ifndef UNETCTL_TRAINER_DATA_PREPARE_CONVERT_H
 #define UNETCTL_TRAINER_DATA_PREPARE_CONVERT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "src/err.h"
@@ -21,16 +19,11 @@ struct convert_config {
      * one before, so that the tiles cover the image. A side of an image that is smaller than the
      * tile's is not cut. */
     int tile_height, tile_width;
-    int shard;                /* samples per TFRecord file */
-    bool bands;               /* TFRecord: channel 2 or 4 is data, not alpha */
 };
 
 /* Writes PNG files to images/ and masks/, or to one folder per class; if the source is divided,
- * below train/ and val/ (samples of neither side: test/). Or with tfrecord writes 0.records,
- * 1.records, ..., output_types.json, output_shapes.json and its copy output_shape.json; if the
- * source is divided, to train/ and valid/ (samples of neither side: test/); all samples of a folder
- * must have the same shape. Returns the number of samples written, each tile being one, or 0 on
- * error. */
-size_t convert_write(const struct convert_config *config, bool tfrecord, struct err *e);
+ * below train/ and val/ (samples of neither side: test/). Returns the number of samples written,
+ * each tile being one, or 0 on error. */
+size_t convert_write(const struct convert_config *config, struct err *e);
 
 #endif

@@ -361,8 +361,7 @@ int split_keep_files(struct split *s, int workers, struct err *e)
     free(files);
     if (keep == 0)
         return err_set(e, ERR_DATA, "%s: %zu TFRecord file%s with training images is not enough "
-                       "for %d workers; write more files (unet-train data convert --to tfrecord) "
-                       "or use fewer GPUs", s->dir, n, plural(n), workers);
+                       "for %d workers; divide the records among more files, or use fewer GPUs", s->dir, n, plural(n), workers);
     if (keep < n)
         log_info("data.files: using %zu of %zu TFRecord files for %d workers, %zu of %zu images",
                  keep, n, workers, s->train.count, images);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Encodes and decodes the protocol buffers of tf.train.Example and TensorProto by hand, as only
+/* Decodes the protocol buffers of tf.train.Example and TensorProto by hand, as only
  * a few of their fields are needed. Every length is checked against the bytes of the record. */
 #include "config.h"
 #include "trainer/data/source/example.h"
@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "src/format/protobuf.h"
@@ -37,67 +36,6 @@ struct example_value {
     size_t nbytes;
     uint64_t number;
 };
-
-static void add_tensor(struct buf *feature, int dtype, const uint64_t *dims, int ndims,
-                       const void *content, size_t nbytes)
-{
-    struct buf tensor = {0}, shape = {0}, list = {0};
-
-    for (int i = 0; i < ndims; i++) {
-        struct buf dim = {0};
-        protobuf_add_varint(&dim, 1, dims[i]);
-        protobuf_add_message(&shape, 2, &dim);
-    }
-    protobuf_add_varint(&tensor, 1, (uint64_t)dtype);
-    protobuf_add_message(&tensor, 2, &shape);
-    protobuf_add_bytes(&tensor, 4, content, nbytes);
-    protobuf_add_message(&list, 1, &tensor); /* BytesList.value */
-    protobuf_add_message(feature, 1, &list); /* Feature.bytes_list */
-}
-
-static void add_feature(struct buf *features, const char *key, struct buf *feature)
-{
-    struct buf entry = {0};
-
-    protobuf_add_text(&entry, 1, key);
-    protobuf_add_message(&entry, 2, feature);
-    protobuf_add_message(features, 1, &entry);
-}
-
-static void add_pixels(struct buf *feature, const struct pixels *img)
-{
-    const uint64_t dims[3] = {img->height, img->width, (uint64_t)img->channels};
-    size_t n = img->nbytes / (size_t)(img->bits / 8);
-
-    if (img->bits == 8) {
-        add_tensor(feature, DT_UINT8, dims, 3, img->samples, n);
-        return;
-    }
-    uint8_t *little = malloc(2 * n);
-    for (size_t i = 0; little && i < n; i++) {
-        little[2 * i] = img->samples[2 * i + 1];
-        little[2 * i + 1] = img->samples[2 * i];
-    }
-    add_tensor(feature, DT_UINT16, dims, 3, little, little ? 2 * n : 0);
-    feature->failed |= !little;
-    free(little);
-}
-
-void example_encode(const struct pixels *image, const struct pixels *mask, int label,
-                    struct buf *dst)
-{
-    struct buf features = {0}, feature = {0};
-    uint8_t number[8] = {(uint8_t)label, (uint8_t)(label >> 8)};
-
-    add_pixels(&feature, image);
-    add_feature(&features, "image", &feature);
-    if (mask)
-        add_pixels(&feature, mask);
-    else
-        add_tensor(&feature, DT_INT64, NULL, 0, number, sizeof number);
-    add_feature(&features, mask ? "mask" : "label", &feature);
-    protobuf_add_message(dst, 1, &features); /* Example.features */
-}
 
 static int refuse_record(const char *name, const char *what, struct err *e)
 {

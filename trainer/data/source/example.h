@@ -6,14 +6,8 @@
 #ifndef UNETCTL_TRAINER_DATA_SOURCE_EXAMPLE_H
 #define UNETCTL_TRAINER_DATA_SOURCE_EXAMPLE_H
 
-#include "src/buf.h"
+#include "src/err.h"
 #include "trainer/data/image/pixels.h"
-
-/* Appends an Example to dst: the image, [height][width][channels] of uint8 or uint16, as the
- * feature "image"; the mask, [height][width][1], as "mask", or if mask is NULL the class as a
- * scalar int64 "label". */
-void example_encode(const struct pixels *image, const struct pixels *mask, int label,
-                    struct buf *dst);
 
 /* The name of a feature says which part it is. */
 enum example_part {
