@@ -21,10 +21,6 @@
 #include <time.h>
 #include <ucontext.h>
 
-#ifdef EMULATE_PTX /* kernels are run from their PTX, not from their source */
-#include "t/ptx/test/device.h"
-#endif
-
 #ifndef GPU_BLOCK
 #define GPU_BLOCK 64 /* a GPU has more; each is a coroutine here */
 #endif
@@ -331,13 +327,6 @@ static bool emulate_run(struct emulate_work *w)
         memcpy(w->dst, w->src, w->nbytes);
     else if (!w->kernel)
         memset(w->dst, 0, w->nbytes);
-#ifdef EMULATE_PTX
-    if (w->kernel)
-        ptx_device_run((struct ptx_launch){
-            .kernel = w->kernel->name, .nblocks = w->nblocks, .nthreads = w->kernel->nthreads,
-            .nshared = w->nshared, .args = w->args, .nargs = w->kernel->nargs});
-    return true;
-#endif
     gridDim.x = w->nblocks;
     for (blockIdx.x = 0; w->kernel && blockIdx.x < w->nblocks; blockIdx.x++) {
         if (w->kernel->cooperative)
@@ -517,9 +506,6 @@ static cudaError_t emulate_map(void **p, size_t nbytes, int how)
         *p = mmap(NULL, nbytes, how, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (*p == MAP_FAILED)
             break;
-#ifdef EMULATE_PTX
-        ptx_memory_add(*p, nbytes);
-#endif
         emulate_local[i].p = *p;
         emulate_local[i].nbytes = nbytes;
         emulate_nbytes += nbytes;
@@ -545,9 +531,6 @@ static inline cudaError_t cudaFree(void *p)
     pthread_mutex_lock(&emulate_lock);
     for (size_t i = 0; p && i < EMULATE_ALLOCATIONS; i++)
         if (emulate_local[i].p == p) {
-#ifdef EMULATE_PTX
-            ptx_memory_remove(p);
-#endif
             munmap(p, emulate_local[i].nbytes);
             emulate_nbytes -= emulate_local[i].nbytes;
             emulate_local[i].p = NULL;
