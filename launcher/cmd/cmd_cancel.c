@@ -31,8 +31,8 @@ static const struct cli_option options[] = {
     {0},
 };
 
-/* The runs to cancel, and the jobs among theirs that also serve other runs, as that of an allocation
- * (one job that executes many runs) may. */
+/* The runs to cancel, and the jobs among theirs that also serve other runs, as that of an
+ * allocation (one job that executes many runs) may. */
 struct chosen {
     const struct run_status **runs;
     size_t count;

@@ -383,9 +383,8 @@ static int open_folder(const char *dir, int *lock, struct err *e)
     char path[PATH_MAX];
     const struct dirent *entry;
 
-    if (path_make_folder(dir, e))
+    if (path_make_folder(dir, e) || path_lock_folder(dir, lock, e))
         return -1;
-    *lock = path_lock_folder(dir);
     DIR *d = opendir(dir);
     while (d && (entry = readdir(d)))
         if (is_temporary(entry->d_name) &&
@@ -397,13 +396,14 @@ static int open_folder(const char *dir, int *lock, struct err *e)
 }
 
 /* Commits the batch if rc is 0, otherwise removes its files; then unlocks the folder. */
-static int finish_batch(struct atomicfile_batch *b, int lock, int rc, struct err *e)
+static int finish_batch(struct atomicfile_batch *b, const char *dir, int lock, int rc,
+                        struct err *e)
 {
     if (rc == 0)
         rc = atomicfile_batch_commit(b, e);
     else
         atomicfile_batch_abort(b);
-    path_unlock_folder(lock);
+    path_unlock_folder(dir, lock);
     return rc;
 }
 
@@ -420,7 +420,7 @@ static int write_study(const struct study *study, const char *label, const struc
         rc = add_run(study, label, table, i, &batch, e);
     if (rc == 0)
         rc = add_results_table(dir, table, &batch, e);
-    return finish_batch(&batch, lock, rc, e);
+    return finish_batch(&batch, dir, lock, rc, e);
 }
 
 static int add_log(const char *src_dir, const char *dst_dir, const char *name, bool own,
@@ -455,7 +455,7 @@ static int write_logs(const char *src_dir, const char *dst_dir, const struct res
     }
     if (rc == 0)
         rc = add_results_table(dst_dir, table, &batch, e);
-    return finish_batch(&batch, lock, rc, e);
+    return finish_batch(&batch, dst_dir, lock, rc, e);
 }
 
 int collect_logs(const char *src_dir, const char *dst_dir, const struct log_form *form,

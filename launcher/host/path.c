@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,10 +17,13 @@
 #include "src/atomicfile.h"
 #include "src/buf.h"
 #include "src/clock.h"
+#include "src/run/lockfile.h"
 #include "src/mem.h"
 
 /* Age in seconds from which a temporary file counts as abandoned if its folder is not locked. */
 #define LEFTOVER_S 3600
+#define LOCK_FILE ".lock"
+#define LOCK_S 60
 
 const char *path_format(char dst[PATH_MAX], const char *fmt, ...)
 {
@@ -91,22 +93,45 @@ bool path_read_line(const char *path, char *dst, size_t size)
     return has;
 }
 
-int path_lock_folder(const char *path)
+/* Returns whether the open file is still the one of this path. */
+static bool is_current(int fd, const char *path)
 {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct stat own, there;
 
-    while (fd >= 0 && flock(fd, LOCK_EX))
-        if (errno != EINTR) {
-            close(fd);
-            return -1;
-        }
-    return fd;
+    return fstat(fd, &own) == 0 && lstat(path, &there) == 0 && own.st_dev == there.st_dev &&
+           own.st_ino == there.st_ino;
 }
 
-void path_unlock_folder(int lock)
+int path_lock_folder(const char *path, int *lock, struct err *e)
 {
-    if (lock >= 0)
-        close(lock);
+    char file[PATH_MAX];
+
+    path_format(file, "%s/" LOCK_FILE, path);
+    for (;;) {
+        *lock = lockfile_open(file, O_CLOEXEC | O_NOFOLLOW, e);
+        if (*lock < 0)
+            return -1;
+        int rc = lockfile_take(*lock, file, "another unetctl that writes there", LOCK_S, e);
+        if (rc == 0 && is_current(*lock, file))
+            return 0;
+        bool is_timeout = rc && e->code == ERR_TIMEOUT;
+        close(*lock);
+        *lock = -1;
+        if (rc && !is_timeout) /* a file system without locks */
+            unlink(file);
+        if (rc)
+            return is_timeout ? -1 : 0;
+    }
+}
+
+void path_unlock_folder(const char *path, int lock)
+{
+    char file[PATH_MAX];
+
+    if (lock < 0)
+        return;
+    unlink(path_format(file, "%s/" LOCK_FILE, path));
+    close(lock);
 }
 
 bool path_is_leftover(const char *path, int lock)

@@ -27,11 +27,12 @@ bool path_has_file(const char *folder, const char *name);
  * sets dst to "", if the file cannot be read or is empty. */
 bool path_read_line(const char *path, char *dst, size_t size);
 
-/* Locks a folder: waits until no other unetctl writes into it, and keeps others out until
- * path_unlock_folder. Returns the lock, or -1 if the file system does not support locks or the
- * folder does not exist. */
-int path_lock_folder(const char *path);
-void path_unlock_folder(int lock);
+/* Locks a folder by a file .lock in it, which only those who may write there can open: waits until
+ * no other unetctl writes into it, and keeps others out until path_unlock_folder, which removes
+ * the file. *lock is -1 if the file system has no locks. Returns 0, or -1: with ERR_TIMEOUT after a
+ * minute, with ERR_INTERNAL if the file cannot be written. */
+int path_lock_folder(const char *path, int *lock, struct err *e);
+void path_unlock_folder(const char *path, int lock);
 
 /* Returns whether this temporary file or folder may be removed. With the lock of its folder (lock
  * >= 0) it may if it exists: the process that made it no longer holds the lock, so it was killed.

@@ -208,11 +208,13 @@ int report_folder_write(const struct report *r, const char *dir, struct err *e)
 
     if (path_make_folder(dir, e))
         return -1;
-    int lock = path_lock_folder(dir);
+    int lock;
+    if (path_lock_folder(dir, &lock, e))
+        return -1;
     remove_leftovers(dir, lock);
     int rc = write_staged(r, dir, e);
+    path_unlock_folder(dir, lock);
     if (rc && !existed)
         rmdir(dir);
-    path_unlock_folder(lock);
     return rc;
 }

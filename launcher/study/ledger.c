@@ -3,7 +3,6 @@
 #include "launcher/study/ledger.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
 #include <pwd.h>
@@ -20,6 +19,7 @@
 #include "src/buf.h"
 #include "src/clock.h"
 #include "src/format/schema.h"
+#include "src/run/lockfile.h"
 #include "src/log.h"
 #include "src/mem.h"
 
@@ -210,53 +210,6 @@ void ledger_close(struct ledger *l)
     *l = (struct ledger){.lock_fd = -1};
 }
 
-/* Copies host and pid of the process that holds the lock from the lock file. */
-static void read_holder(int fd, char *dst, size_t size)
-{
-    ssize_t n = pread(fd, dst, size - 1, 0);
-
-    dst[n > 0 ? n : 0] = 0;
-    dst[strcspn(dst, "\n")] = 0;
-    if (!*dst)
-        snprintf(dst, size, "an unknown process");
-}
-
-/* Writes host and pid of this process and `folder`, the study's .unetctl, to the lock
- * file. */
-static int write_holder(int fd, const char *folder, const char *file, struct err *e)
-{
-    char host[128] = "", text[256 + PATH_MAX];
-    int n;
-
-    gethostname(host, sizeof host - 1);
-    n = snprintf(text, sizeof text, "host %s, pid %ld\n%s\n", host, (long)getpid(), folder);
-    if (ftruncate(fd, 0) || pwrite(fd, text, (size_t)n, 0) != n)
-        return err_errno(e, ERR_INTERNAL, errno, "%s", file);
-    return 0;
-}
-
-static int wait_for_lock(int fd, const char *file, int timeout_s, struct err *e)
-{
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    double end = clock_now() + timeout_s;
-    char holder[256];
-    bool reported = false;
-
-    while (fcntl(fd, F_OFD_SETLK, &lock)) {
-        if (errno != EAGAIN && errno != EACCES && errno != EINTR)
-            return err_errno(e, ERR_INTERNAL, errno, "cannot lock %s", file);
-        read_holder(fd, holder, sizeof holder);
-        if (clock_now() >= end)
-            return err_set(e, ERR_TIMEOUT, "another unetctl (%s) has locked %s for more than %d s; "
-                           "wait for it, or end it", holder, file, timeout_s);
-        if (!reported)
-            log_info("waiting for another unetctl that works on this study (%s)", holder);
-        reported = true;
-        clock_sleep(0.1);
-    }
-    return 0;
-}
-
 static bool is_same_folder(const char *a, const char *b)
 {
     struct stat x, y;
@@ -336,11 +289,12 @@ int ledger_lock(struct ledger *l, int timeout_s, struct err *e)
     if ((mkdir(l->dir, 0777) && errno != EEXIST) || !realpath(l->dir, folder))
         return err_errno(e, ERR_INTERNAL, errno, "%s", l->dir);
     path_of(l, "lock", file);
-    l->lock_fd = open(file, O_RDWR | O_CREAT, 0666);
+    l->lock_fd = lockfile_open(file, 0, e);
     if (l->lock_fd < 0)
-        return err_errno(e, ERR_INTERNAL, errno, "%s", file);
-    if (wait_for_lock(l->lock_fd, file, timeout_s, e) || ledger_reload(l, e) ||
-        check_copy(l, folder, e) || write_holder(l->lock_fd, folder, file, e) ||
+        return -1;
+    if (lockfile_take(l->lock_fd, file, "another unetctl that works on this study", timeout_s, e) ||
+        ledger_reload(l, e) || check_copy(l, folder, e) ||
+        lockfile_sign(l->lock_fd, file, folder, e) ||
         (!*l->study_id && choose_study_id(l, e))) {
         ledger_unlock(l);
         return -1;
@@ -350,13 +304,9 @@ int ledger_lock(struct ledger *l, int timeout_s, struct err *e)
 
 void ledger_unlock(struct ledger *l)
 {
-    struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
-
     if (l->lock_fd < 0)
         return;
-    /* Unlocks explicitly: a helper that is still running shares the descriptor and would keep
-     * the lock. */
-    fcntl(l->lock_fd, F_OFD_SETLK, &lock);
+    lockfile_release(l->lock_fd); /* a helper that still runs shares it */
     close(l->lock_fd);
     l->lock_fd = -1;
 }

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -87,18 +86,21 @@ static int archive_start(const char *dir, bool has_snapshot, struct err *e)
 }
 
 /* Returns whether another process holds the lock of the record, and keeps it for DYING_S: the ranks
- * of a start that was killed end a moment later. False on file systems without locks. */
+ * of a start that was killed end a moment later. Only a lock for writing counts, which those who
+ * may only read cannot take. False on file systems without locks. */
 static bool is_being_written(const char *dir)
 {
     char path[PATH_MAX];
     double until = clock_now() + DYING_S;
+    struct flock lock;
     bool locked;
 
     snprintf(path, sizeof path, "%s/record.jsonl", dir);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    while ((locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK) &&
-           clock_now() < until)
-        clock_sleep(0.01);
+    do {
+        lock = (struct flock){.l_type = F_RDLCK, .l_whence = SEEK_SET};
+        locked = fd >= 0 && fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    } while (locked && clock_now() < until && (clock_sleep(0.01), true));
     if (fd >= 0)
         close(fd);
     return locked;

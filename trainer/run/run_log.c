@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -72,7 +71,8 @@ struct run_log *run_log_open(const char *dir, bool *again, struct err *e)
         err_errno(e, ERR_CONFIG, errno, "cannot write in %s", r->dir);
         goto fail;
     }
-    flock(r->fd, LOCK_EX | LOCK_NB); /* earlier_start.c tests this lock */
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    fcntl(r->fd, F_OFD_SETLK, &lock); /* earlier_start.c tests this lock */
     free(path);
     return r;
 fail:

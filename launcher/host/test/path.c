@@ -2,8 +2,10 @@
 #include "config.h"
 #include "launcher/host/path.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -50,6 +52,14 @@ int main(void)
     path_format(path, "%s/below", file);
     ok(path_make_folder(path, &e) == -1 && e.code == ERR_INTERNAL,
        "a folder below a file is an error");
+    int reader = open(deep, O_RDONLY), lock;
+    ok(flock(reader, LOCK_EX) == 0 && path_lock_folder(deep, &lock, &e) == 0 && lock >= 0,
+       "who may read a folder cannot keep others from writing there");
+    path_format(path, "%s/.lock", deep);
+    ok(stat(path, &st) == 0 && (st.st_mode & 0077) == 0, "nor open its lock");
+    path_unlock_folder(deep, lock);
+    ok(access(path, F_OK) != 0, "which is gone afterwards");
+    close(reader);
     unlink(file);
     rmdir(deep);
     path_format(path, "%s/a", dir);

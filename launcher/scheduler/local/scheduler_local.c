@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,9 +19,11 @@
 #include "launcher/host/statedir.h"
 #include "launcher/scheduler/local/local_keeper.h"
 #include "src/clock.h"
+#include "src/run/lockfile.h"
 #include "src/mem.h"
 
 #define ORPHANS_WAIT_S 10 /* seconds from TERM to KILL, at most */
+#define LOCK_S 60 /* how long another submission may take a number */
 #define KEEP_S (30 * 24 * 3600) /* seconds for which records of ended jobs are kept */
 
 struct local {
@@ -82,8 +83,10 @@ static int next_id(const char *dir, char id[SCHEDULER_ID_SIZE], struct err *e)
 
     if (snprintf(path, sizeof path, "%s/last", dir) >= (int)sizeof path)
         return err_set(e, ERR_INTERNAL, "the path %s is too long", dir);
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (fd < 0 || flock(fd, LOCK_EX) < 0 || pread(fd, text, sizeof text - 1, 0) < 0) {
+    int fd = lockfile_open(path, O_CLOEXEC, e);
+    if (fd < 0 || lockfile_take(fd, path, "another unetctl that submits", LOCK_S, e)) {
+        e->code = ERR_SCHED;
+    } else if (pread(fd, text, sizeof text - 1, 0) < 0) {
         err_errno(e, ERR_SCHED, errno, "cannot number a job in %s", path);
     } else {
         snprintf(id, SCHEDULER_ID_SIZE, "%lu", strtoul(text, NULL, 10) + 1);

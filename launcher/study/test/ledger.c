@@ -4,6 +4,8 @@
 #include "config.h"
 #include "launcher/study/ledger.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -205,6 +207,68 @@ static void check_lock(void)
     ledger_close(&l);
 }
 
+/* Starts a process, of another user if this is root, that holds the lock with the rights of a
+ * reader. */
+static pid_t hold_as_reader(const char *file)
+{
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    int ready[2];
+    char c;
+
+    if (pipe(ready))
+        bail_out("no pipe");
+    pid_t child = fork();
+    if (child == 0) {
+        if (geteuid() == 0 && setuid(65534))
+            _exit(1);
+        int fd = open(file, O_RDONLY);
+        if (fd < 0 || fcntl(fd, F_OFD_SETLK, &lock) || write(ready[1], "x", 1) != 1)
+            _exit(errno == EACCES ? 77 : 1);
+        pause();
+        _exit(0);
+    }
+    close(ready[1]);
+    bool held = read(ready[0], &c, 1) == 1;
+    close(ready[0]);
+    if (held)
+        return child;
+    waitpid(child, NULL, 0);
+    return -1;
+}
+
+/* Checks that those who may not write to the folder cannot open the lock file, also one that an
+ * earlier version made, and that its holder is named. */
+static void check_rights(void)
+{
+    char file[128], folder[96], want[64];
+    struct ledger l = open_ledger();
+    struct err e = {0};
+    struct stat st;
+
+    snprintf(folder, sizeof folder, "%s/.unetctl", dir);
+    snprintf(file, sizeof file, "%s/lock", folder);
+    write_raw("lock", "w", "host elsewhere, pid 1\n");
+    if (chmod(dir, 0755) || chmod(folder, 0755) || chmod(file, 0644))
+        bail_out("rights");
+    pid_t reader = hold_as_reader(file);
+    is_int(ledger_lock(&l, 0, &e), -1, "a reader holds the lock of an earlier version");
+    snprintf(want, sizeof want, "by pid %ld (", (long)reader);
+    ok(strstr(e.text, want) && !strstr(e.text, "elsewhere"), "the error names it: %s", e.text);
+    ok(stat(file, &st) == 0 && (st.st_mode & 0777) == 0600, "the rights are corrected");
+    kill(reader, SIGKILL);
+    waitpid(reader, NULL, 0);
+    if (geteuid() == 0)
+        is_int(hold_as_reader(file), -1, "another reader cannot open it");
+    else
+        tap_skip(1, "only root can be another user");
+    is_int(ledger_lock(&l, 0, &e), 0, "the owner takes it");
+    ledger_unlock(&l);
+    ok(chmod(folder, 02775) == 0 && ledger_lock(&l, 0, &e) == 0 && stat(file, &st) == 0 &&
+           (st.st_mode & 0777) == 0660,
+       "the group of a group's folder may take it, too");
+    ledger_close(&l);
+}
+
 /* Checks a study that was copied, one that was moved, and one that is reached by another name. */
 static void check_copy(void)
 {
@@ -248,6 +312,7 @@ int main(void)
     check_id();
     check_torn();
     check_lock();
+    check_rights();
     check_copy();
     check_schema();
     snprintf(command, sizeof command, "rm -rf '%s'", dir);

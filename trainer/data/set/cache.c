@@ -20,6 +20,7 @@
 #include <zlib.h>
 
 #include "src/clock.h"
+#include "src/run/lockfile.h"
 #include "src/log.h"
 #include "src/mem.h"
 #include "src/parallel.h"
@@ -27,6 +28,7 @@
 /* "UTCACHE1" on a little-endian machine; others take the file for damaged. */
 #define MAGIC 0x3145484341435455u
 #define ALIGNMENT 16u
+#define WAIT_S 7200 /* how long another process may decode the images */
 
 struct cache_header {
     uint64_t magic, count, index_offset;
@@ -299,11 +301,12 @@ static int take_lock(const struct cache_config *config, struct err *e)
     char path[PATH_MAX];
 
     lock_path(config, path);
-    int fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0666);
+    int fd = lockfile_open(path, O_CLOEXEC, e);
     if (fd < 0) {
         set_write_error(path, e);
         return -2;
     }
+    double end = clock_now() + WAIT_S;
     while (flock(fd, LOCK_EX | LOCK_NB)) {
         if (is_interrupted(config)) {
             close(fd);
@@ -314,6 +317,12 @@ static int take_lock(const struct cache_config *config, struct err *e)
         if (errno != EWOULDBLOCK && errno != EINTR) {
             close(fd);
             return -1;
+        }
+        if (clock_now() >= end) {
+            close(fd);
+            err_set(e, ERR_TIMEOUT, "%s: another process has decoded images for %d hours; end it, "
+                    "or remove this file", path, WAIT_S / 3600);
+            return -2;
         }
         clock_sleep(0.05);
     }
