@@ -93,11 +93,15 @@ refused() { # TEXT PATTERN COMMAND...
     like "$ERR" "$3" "$2: one line says so"
 }
 mkdir mine && ln -s "$TMP/mine" "$root"
-refused 3 "a link of that name" 'is not a folder of yours alone' stage true
-rm "$root" && mkdir -m 0777 "$root" && chmod 0777 "$root"
-refused 3 "a folder that others may write" 'is not a folder of yours alone' stage true
-is "$(find mine "$root" -mindepth 1)" "" "and nothing is written there"
-rmdir "$root"
+mkdir -m 0777 "$root.2" && chmod 0777 "$root.2"
+# shellcheck disable=SC2016
+exits 0 "a link of that name, and a folder that others may write" stage sh -c 'echo "$UNETCTL_DATA_DIR"'
+like "$OUT" "^$root\\.3/[0-9a-f]{16}$" "are passed over"
+is "$(find mine "$root.2" -mindepth 1)" "" "and nothing is written there"
+is "$(stat -c %a "$root.3")" 700 "the folder is closed to others"
+rm "$root" && rmdir "$root.2"
+exits 0 "when they are gone, the copies" remove
+ok "are removed" test ! -e "$root.3"
 # shellcheck disable=SC2016
 to() { unetctl stage --to "$1" --split split.json --data "$TMP/data" --out "$TMP" -- true; }
 # shellcheck disable=SC2016

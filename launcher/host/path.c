@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "src/atomicfile.h"
@@ -24,6 +23,8 @@
 #define LEFTOVER_S 3600
 #define LOCK_FILE ".lock"
 #define LOCK_S 60
+
+#define OWN_MAX 99 /* names of a folder of the user's own */
 
 const char *path_format(char dst[PATH_MAX], const char *fmt, ...)
 {
@@ -158,6 +159,30 @@ int path_make_folder(const char *path, struct err *e)
     if (stat(part, &st) || !S_ISDIR(st.st_mode))
         return err_set(e, ERR_INTERNAL, "%s is in the way: it is not a folder", path);
     return 0;
+}
+
+static bool is_own(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
+           !(st.st_mode & 077);
+}
+
+int path_make_own(const char *name, char dst[PATH_MAX], struct err *e)
+{
+    /* one that was made beside another's stays in use when the other is gone */
+    for (int make = 0; make < 2; make++)
+        for (int i = 1; i <= OWN_MAX; i++) {
+            path_format(dst, i > 1 ? "%s.%d" : "%s", name, i);
+            bool made = make && mkdir(dst, 0700) == 0;
+            if (make && !made && errno != EEXIST)
+                return err_errno(e, ERR_CONFIG, errno, "cannot make the folder %s", dst);
+            if (is_own(dst))
+                return 0;
+        }
+    return err_set(e, ERR_CONFIG, "%s to %s are not folders that only you can open (mode 0700); "
+                   "remove one of them, or choose another folder", name, dst);
 }
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)

@@ -42,6 +42,11 @@ bool path_is_leftover(const char *path, int lock);
 /* Creates the folder and its parents, unless they exist. Returns 0, or -1 with ERR_INTERNAL. */
 int path_make_folder(const char *path, struct err *e);
 
+/* Finds or makes a folder of this user alone (mode 0700) where others may write. It has the path
+ * `name` or, where that is another user's, a link or open to others, the first of NAME.2 to NAME.99
+ * that is not. All processes of the user get the same one. Returns 0, or -1 with ERR_CONFIG. */
+int path_make_own(const char *name, char dst[PATH_MAX], struct err *e);
+
 /* Removes a folder with all that is in it, as far as it can; links are not followed. */
 void path_remove_tree(const char *path);
 

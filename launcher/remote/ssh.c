@@ -53,17 +53,14 @@ static bool has_line(const char *configuration, const char *line)
 static int make_folder(struct ssh *c, struct err *e)
 {
     const char *run = getenv("XDG_RUNTIME_DIR");
-    char folder[PATH_MAX];
-    struct stat st;
+    char name[PATH_MAX], folder[PATH_MAX];
 
-    path_format(folder, "%s/unetctl", run && *run == '/' ? run : "");
-    if (!run || *run != '/' || strlen(folder) > FOLDER_MAX || strpbrk(folder, " '\"%$"))
-        path_format(folder, "/tmp/unetctl-%ld", (long)getuid());
-    if (mkdir(folder, 0700) && errno != EEXIST)
-        return err_errno(e, ERR_CONFIG, errno, "%s, for connections", folder);
-    if (lstat(folder, &st) || !S_ISDIR(st.st_mode) || st.st_uid != getuid() || st.st_mode & 077)
-        return err_set(e, ERR_CONFIG, "%s, for connections, is not a folder that only you can "
-                       "open; remove it", folder);
+    path_format(name, "%s/unetctl", run && *run == '/' ? run : "");
+    if (!run || *run != '/' || strlen(name) + strlen(".99") > FOLDER_MAX ||
+        strpbrk(name, " '\"%$"))
+        path_format(name, "/tmp/unetctl-%ld", (long)geteuid());
+    if (path_make_own(name, folder, e))
+        return err_prefix(e, "connections by ssh");
     snprintf(c->control, sizeof c->control, "ControlPath=%s/%%C", folder);
     return 0;
 }

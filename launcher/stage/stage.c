@@ -43,16 +43,10 @@ static int find_folder(const char *text, char folder[PATH_MAX], struct err *e)
 /* Makes the user's own folder below. Anyone may have made one of that name before. */
 static int make_root(const char *folder, char root[PATH_MAX], struct err *e)
 {
-    struct stat st;
+    char name[PATH_MAX];
 
-    path_format(root, "%s/unetctl-%u", folder, (unsigned)geteuid());
-    if (mkdir(root, 0700) && errno != EEXIST)
-        return err_errno(e, ERR_CONFIG, errno, "data.stage: cannot make %s", root);
-    if (lstat(root, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
-        !(st.st_mode & 077))
-        return 0;
-    return err_set(e, ERR_CONFIG, "data.stage: %s is not a folder of yours alone (mode 0700); "
-                   "remove it, or choose another folder", root);
+    path_format(name, "%s/unetctl-%u", folder, (unsigned)geteuid());
+    return path_make_own(name, root, e) ? err_prefix(e, "data.stage") : 0;
 }
 
 /* ---- locks ---- */

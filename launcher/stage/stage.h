@@ -2,10 +2,10 @@
 /* A copy of the study's data in a folder of this node (data.stage), which all ranks and jobs of the
  * user on the node share.
  *
- * FOLDER/unetctl-UID/HASH is the copy, HASH.tmp one that is being made or removed. A process that
- * uses it holds a shared lock on HASH.lock, which the programs that it executes inherit; one that
- * makes or removes it holds it exclusively. So a copy is removed only when no process uses it, and
- * one whose users were killed at any later time. */
+ * FOLDER/unetctl-UID/HASH (path_make_own) is the copy, HASH.tmp one that is being made or removed.
+ * A process that uses it holds a shared lock on HASH.lock, which the programs that it executes
+ * inherit; one that makes or removes it holds it exclusively. So a copy is removed only when no
+ * process uses it, and one whose users were killed at any later time. */
 #ifndef UNETCTL_LAUNCHER_STAGE_STAGE_H
 #define UNETCTL_LAUNCHER_STAGE_STAGE_H
 

@@ -64,6 +64,23 @@ int main(void)
     rmdir(deep);
     path_format(path, "%s/a", dir);
     rmdir(path);
-    rmdir(dir);
+    char name[PATH_MAX], again[PATH_MAX];
+    path_format(name, "%s/own", dir);
+    ok(path_make_own(name, path, &e) == 0 && stat(path, &st) == 0 && (st.st_mode & 07777) == 0700,
+       "a folder of one's own is made");
+    ok(path_make_own(name, again, &e) == 0 && strcmp(path, again) == 0, "and found again");
+    rmdir(path);
+    ok(symlink(dir, name) == 0 && path_make_own(name, path, &e) == 0 && lstat(path, &st) == 0 &&
+           S_ISDIR(st.st_mode) && strcmp(path, name) != 0, "a link of that name is passed over");
+    unlink(name);
+    ok(path_make_own(name, again, &e) == 0 && strcmp(path, again) == 0,
+       "the other name stays in use");
+    for (int i = 1; i < 100; i++) {
+        rmdir(path_format(path, i > 1 ? "%s.%d" : "%s", name, i));
+        mkdir(path, 0755);
+    }
+    ok(path_make_own(name, path, &e) == -1 && e.code == ERR_CONFIG && strstr(e.text, "own.99 are"),
+       "all names may be taken: %s", e.text);
+    path_remove_tree(dir);
     return done_testing();
 }
