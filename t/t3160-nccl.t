@@ -225,26 +225,6 @@ is $? 5 "two processes on one GPU are refused"
 wait "${ranks[1]}"
 cat 0.err 1.err >"$ERR"
 like "$ERR" 'ranks? .*1 .*GPU' "the error names both ranks"
-port=$((port + 2))
-rank 0 --epochs 100000 --set train.timeout_s=60 --out killed
-rank 1 --epochs 100000 --set train.timeout_s=60 --out killed
-ok "two processes are training" wait_until 180 grep -q '"kind":"epoch"' killed/record.jsonl
-kill -KILL "$(pgrep -P "${ranks[1]}")"
-wait "${ranks[0]}"
-is $? 5 "if one process is killed, the other ends"
-like killed/FAILED "rank 1 on $host is gone" "the marker names the killed rank"
-wait "${ranks[1]}"
-port=$((port + 2))
-rank 0 --epochs 100000 --set train.timeout_s=8 --out stopped
-rank 1 --epochs 100000 --set train.timeout_s=8 --out stopped
-ok "two processes are training" wait_until 180 grep -q '"kind":"epoch"' stopped/record.jsonl
-victim=$(pgrep -P "${ranks[1]}")
-kill -STOP "$victim"
-wait "${ranks[0]}"
-is $? 5 "if one process is stopped, the other ends"
-like stopped/FAILED "rank 1 on $host: no answer" "the marker names the stopped rank"
-kill -KILL "$victim"
-wait "${ranks[1]}"
 exits 5 "without a cluster spec" env PMI_SIZE=2 PMI_RANK=0 "${train[@]}" --set train.comm=nccl \
     --epochs 1 --out lost
 like "$ERR" 'TF_CONFIG is not set' "the error says so"

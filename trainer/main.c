@@ -69,5 +69,9 @@ static void limit_spinning(char **argv)
 int main(int argc, char **argv)
 {
     limit_spinning(argv);
-    return cli_run(&program, argc, argv);
+
+    int code = cli_run(&program, argc, argv);
+    if (cmd_train_leaves_device)
+        _exit(code);
+    return code;
 }

@@ -113,7 +113,8 @@ static const char details[] =
     "\n"
     "SIGTERM, SIGUSR1 or Ctrl-C: the ranks finish their step, rank 0 writes a checkpoint, all\n"
     "leave with exit code 75 (130 after Ctrl-C) and no marker; a second Ctrl-C ends them at\n"
-    "once. The same command continues from there, or after a crash from the newest checkpoint.\n"
+    "once, and so does a second SIGTERM, two seconds or more later. The same command\n"
+    "continues from there, or otherwise from the newest checkpoint.\n"
     "--resume continues in another folder, optionally with another --gpus or batch, with more\n"
     "--epochs for a run that is done (a schedule by share of the epochs follows), and with\n"
     "other --lr, train.lr_*, train.warmup*, train.eval_epochs, train.until or train.patience:\n"
@@ -281,15 +282,25 @@ struct process_state {
     struct membership membership;
 };
 
+bool cmd_train_leaves_device;
+
+/* Returns whether work on the GPU of a rank that has failed may wait for other ranks for ever. Such
+ * a process frees nothing that the GPU may use. */
+static bool leaves_device(const struct comm *c, int rc)
+{
+    return rc < 0 && c->ops->queue_sum;
+}
+
 static int run_session(const struct session_config *config, struct err *e)
 {
     struct comm *c = config->comm;
     struct session *session = session_create(config, e);
     int rc = session ? session_run(session, e) : -1;
 
-    if (rc < 0 && c->ops->queue_sum)
-        c->ops->abort(c, e); /* otherwise session_destroy would wait for a device forever */
-    session_destroy(session);
+    if (leaves_device(c, rc))
+        session_abandon(session);
+    else
+        session_destroy(session);
     return rc;
 }
 
@@ -348,7 +359,8 @@ static int run_rank(struct settings *c, const struct rank_identity *self, struct
         .interrupt = &shutdown_signal, .request = &shutdown_request,
         .resume = {.attempt = opt_resume, .again = start->again}, .out = opt_out};
     int rc = run_session(&config, e);
-    dataset_close(dataset);
+    if (!leaves_device(comm, rc)) /* threads of the session still read it */
+        dataset_close(dataset);
     return rc;
 }
 
@@ -390,6 +402,12 @@ static void mark_lost(void *arg, const char *host, const struct err *e)
     run_log_failed(start->log, e);
 }
 
+static void leave_device(struct membership *k)
+{
+    cmd_train_leaves_device = k->device.device != NULL;
+    k->device = (struct device_comm){0};
+}
+
 /* Connects the ranks and trains. From here on, a rank that fails must end the others, and rank 0
  * writes the marker. */
 static int run_connected(struct settings *c, struct process_state *start, bool *relayed,
@@ -405,8 +423,10 @@ static int run_connected(struct settings *c, struct process_state *start, bool *
         set_left(e);
     if (!comm && k->lifeline)
         lifeline_fail(k->lifeline, e);
-    if (!comm)
+    if (!comm) {
+        leave_device(k);
         return -1;
+    }
     if (start->log_refused.code)
         *e = start->log_refused;
     else if (rank_identity_check_comm(self, comm, e) == 0)
@@ -426,7 +446,10 @@ static int run_connected(struct settings *c, struct process_state *start, bool *
     if (rc < 0)
         comm->ops->abort(comm, e);
     *relayed = comm->relayed;
-    comm->ops->close(comm);
+    if (leaves_device(comm, rc))
+        leave_device(k);
+    else
+        comm->ops->close(comm);
     return rc > 0 ? set_left(e) : rc;
 }
 
@@ -483,9 +506,8 @@ static int run_training(void *arg, const struct local_ranks *local, bool *relaye
     } else {
         if (check_resume(&start.log_refused) == 0)
             start.log = run_log_open(opt_out, &start.again, &start.log_refused);
-        if (start.log)
-            shutdown_watch(start.log);
     }
+    shutdown_watch(start.log);
     int rc = choose_rank(c, &start, e);
     if (rc == 0 && (rc = membership_meet(k, c, opt_out, relayed, e)) && shutdown_request)
         set_left(e);

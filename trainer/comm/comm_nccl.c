@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Values in host memory are staged: copied to the GPU, reduced there by NCCL, and copied back.
- * Every wait except that of close polls and calls nccl_check, which aborts NCCL's communicator on
- * error. */
+ * Every wait except that of close polls and calls nccl_check. */
 #include "config.h"
 #include "trainer/comm/comm_nccl.h"
 
+#include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 
 #define STAGE ((size_t)32 << 20) /* most bytes copied to the GPU at a time, except by a gather */
 #define FINISH_S 10.0            /* how long close waits for the other ranks */
+#define ABORT_S 3.0              /* how long abort waits for NCCL */
 
 /* Work of one of NCCL's communicators waits for all its earlier work. */
 enum { FIRST, URGENT, LINKS };
@@ -25,9 +27,18 @@ enum { FIRST, URGENT, LINKS };
  * of a few hundred numbers. */
 static const int most_blocks[LINKS] = {16, 1};
 
+/* An abort of one of NCCL's communicators, by a thread of its own. */
+struct link_abort {
+    int (*call)(void *link);
+    void *link;
+    atomic_bool ended;
+};
+
 struct nccl {
     const struct nccl_calls *calls;
     void *links[LINKS]; /* NCCL's communicators, or NULL after an abort */
+    struct link_abort aborts[LINKS];
+    bool has_failed; /* a wait: only abort and close may follow */
     const struct device_ops *ops;
     struct device *device; /* its queue copies data of host memory */
     void *pinned, *local; /* staging buffers of nbytes each */
@@ -38,16 +49,6 @@ struct nccl {
 static struct nccl *nccl_of(struct comm *c)
 {
     return c->priv;
-}
-
-/* Aborts NCCL's communicators, which also ends their work on the GPU. */
-static void abort_links(struct nccl *n)
-{
-    for (int i = 0; i < LINKS; i++) {
-        if (n->links[i])
-            (void)n->calls->abort(n->links[i]);
-        n->links[i] = NULL;
-    }
 }
 
 static int fail_nccl(struct comm *c, int result, struct err *e)
@@ -61,7 +62,7 @@ static int fail_nccl(struct comm *c, int result, struct err *e)
             "NCCL_DEBUG=INFO shows details, UNET_CAPTURE=off trains without CUDA graphs", c->rank,
             c->size, c->host, c->what, c->ncollectives, n->calls->get_error_string(result),
             *detail ? ": " : "", detail);
-    abort_links(n);
+    n->has_failed = true;
     return -1;
 }
 
@@ -73,7 +74,7 @@ static int report_loss(struct comm *c, int result, struct err *e)
 
     while (c->lifeline && clock_now() < began + 2) {
         if (comm_check_lifeline(c, e)) {
-            abort_links(nccl_of(c));
+            nccl_of(c)->has_failed = true;
             return -1;
         }
         clock_sleep(0.002);
@@ -84,18 +85,17 @@ static int report_loss(struct comm *c, int result, struct err *e)
 static int nccl_check(struct comm *c, double waited_s, struct err *e)
 {
     struct nccl *n = nccl_of(c);
-    int result = NCCL_SUCCESS, rc = comm_check_wait(c, c->what, waited_s, e);
+    int result = NCCL_SUCCESS;
 
-    if (rc == 0 && !n->links[FIRST])
-        rc = err_set(e, ERR_PEER, "rank %d of %d on %s: its connection was aborted", c->rank,
-                     c->size, c->host);
-    for (int i = 0; rc == 0 && i < LINKS && n->links[i]; i++)
+    if (n->has_failed)
+        return err_set(e, ERR_PEER, "rank %d of %d on %s: its connection has failed before",
+                       c->rank, c->size, c->host);
+    n->has_failed = comm_check_wait(c, c->what, waited_s, e) != 0;
+    for (int i = 0; !n->has_failed && i < LINKS && n->links[i]; i++)
         if (n->calls->get_async_error(n->links[i], &result) ||
             (result != NCCL_SUCCESS && result != NCCL_IN_PROGRESS))
             return report_loss(c, result, e);
-    if (rc)
-        abort_links(n);
-    return rc ? -1 : 0;
+    return n->has_failed ? -1 : 0;
 }
 
 static void pause_polling(double waited_s)
@@ -136,10 +136,8 @@ static int await_device(struct comm *c, struct err *e)
 
     for (;;) {
         bool idle;
-        if (n->ops->idle(n->device, &idle, e)) {
-            abort_links(n);
+        if (n->ops->idle(n->device, &idle, e))
             return -1;
-        }
         if (idle)
             return 0;
         double waited = clock_now() - began;
@@ -151,10 +149,8 @@ static int await_device(struct comm *c, struct err *e)
 
 static int enter_collective(struct comm *c, const char *what, struct err *e)
 {
-    struct nccl *n = nccl_of(c);
-
     comm_enter(c, what);
-    return n->links[FIRST] ? 0 : nccl_check(c, 0, e);
+    return nccl_of(c)->has_failed ? nccl_check(c, 0, e) : 0;
 }
 
 /* Enlarges both staging buffers to at least nbytes. */
@@ -249,7 +245,7 @@ static int nccl_queue_sum(struct comm *c, void *stream, bool urgent, void *value
     int link = urgent ? URGENT : FIRST;
 
     c->what = "a step";
-    return (!n->links[link] && nccl_check(c, 0, e)) ||
+    return (n->has_failed && nccl_check(c, 0, e)) ||
                    finish_link(c, link, n->calls->all_reduce(values, values, count, kinds[op].type,
                                                              kinds[op].op, n->links[link], stream),
                                e)
@@ -295,7 +291,7 @@ static int nccl_exchange(struct comm *c, int peer, char *data, size_t nbytes, st
     struct nccl *n = nccl_of(c);
 
     c->what = "an exchange of two ranks";
-    return (!n->links[FIRST] && nccl_check(c, 0, e)) ||
+    return (n->has_failed && nccl_check(c, 0, e)) ||
                    finish_nccl(c,
                                n->calls->exchange(data, data + nbytes, nbytes, peer,
                                                   n->links[FIRST], n->ops->stream(n->device)),
@@ -304,12 +300,50 @@ static int nccl_exchange(struct comm *c, int peer, char *data, size_t nbytes, st
                : await_device(c, e);
 }
 
-static void nccl_abort(struct comm *c, const struct err *e)
+/* A function of a thread. */
+static void *abort_link(void *arg)
 {
-    abort_links(nccl_of(c));
+    struct link_abort *a = arg;
+
+    (void)a->call(a->link);
+    a->ended = true;
+    return NULL;
 }
 
-/* Closes one of NCCL's communicators. All ranks call it, unless one has failed. */
+/* Returns whether NCCL's communicators are aborted. A call that has not returned still uses *n. */
+static bool abort_links(struct nccl *n)
+{
+    double until = clock_now() + ABORT_S;
+    bool ended = true;
+    pthread_t thread;
+
+    for (int i = 0; i < LINKS; i++) {
+        struct link_abort *a = &n->aborts[i];
+        if (!n->links[i])
+            continue;
+        *a = (struct link_abort){.call = n->calls->abort, .link = n->links[i]};
+        n->links[i] = NULL;
+        if (pthread_create(&thread, NULL, abort_link, a) == 0)
+            pthread_detach(thread);
+    }
+    for (int i = 0; i < LINKS; i++) {
+        while (n->aborts[i].link && !n->aborts[i].ended && clock_now() < until)
+            clock_sleep(0.001);
+        ended &= !n->aborts[i].link || n->aborts[i].ended;
+    }
+    return ended;
+}
+
+/* ncclCommAbort returns only when all graphs with sums of the communicator are destroyed, and have
+ * ended if they were in flight, for which each of them may need the abort of the other. */
+static void nccl_abort(struct comm *c, const struct err *e)
+{
+    nccl_of(c)->has_failed = true;
+    (void)abort_links(nccl_of(c));
+}
+
+/* Closes one of NCCL's communicators. All ranks call it, unless one has failed: then the
+ * communicator remains. */
 static void close_link(struct nccl *n, int link)
 {
     double began = clock_now();
@@ -320,7 +354,9 @@ static void close_link(struct nccl *n, int link)
         if (n->calls->get_async_error(n->links[link], &result))
             break;
     }
-    (void)(result == NCCL_SUCCESS ? n->calls->destroy : n->calls->abort)(n->links[link]);
+    if (result != NCCL_SUCCESS)
+        return;
+    (void)n->calls->destroy(n->links[link]);
     n->links[link] = NULL;
 }
 
@@ -329,12 +365,17 @@ static void nccl_close(struct comm *c)
     struct nccl *n = nccl_of(c);
     struct err ignored;
 
-    (void)n->ops->drain(n->device, &ignored); /* after an abort, copies may still be in flight */
-    if (n->buffer_handle && n->links[FIRST])
-        (void)n->calls->dismiss(n->links[FIRST], n->buffer_handle);
-    for (int i = 0; i < LINKS; i++)
-        if (n->links[i])
-            close_link(n, i);
+    if (!n->has_failed) {
+        (void)n->ops->drain(n->device, &ignored);
+        if (n->buffer_handle)
+            (void)n->calls->dismiss(n->links[FIRST], n->buffer_handle);
+        for (int i = 0; i < LINKS; i++)
+            if (n->links[i])
+                close_link(n, i);
+    }
+    if (!abort_links(n))
+        return; /* threads use *n, and the GPU its memory */
+    (void)n->ops->drain(n->device, &ignored); /* copies may still be in flight */
     if (n->buffer)
         (void)n->calls->mem_free(n->buffer);
     n->ops->free(n->device, DEVICE_HOST, n->pinned);
@@ -416,6 +457,7 @@ struct comm *comm_nccl_open(const struct comm_config *config, const struct devic
     }
     *n = (struct nccl){.calls = gpu->nccl, .ops = gpu->ops, .device = gpu->device};
     if (link_up(c, gpu->id, e)) {
+        nccl_abort(c, e);
         nccl_close(c);
         return NULL;
     }

@@ -217,7 +217,8 @@ struct device_ops {
     struct device_graph *(*capture)(struct device *d, device_work_f work, void *arg,
                                     struct err *e);
     int (*launch)(struct device *d, struct device_graph *g, struct err *e); /* queues it */
-    void (*discard)(struct device_graph *g); /* not while it runs; g may be NULL */
+    /* A graph that runs is freed when it ends. g may be NULL. */
+    void (*discard)(struct device_graph *g);
 };
 
 #endif

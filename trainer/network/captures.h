@@ -40,7 +40,7 @@ bool captures_know(const struct captures *r, uint64_t shares);
 void captures_moved(struct captures *r);
 void captures_forget(struct captures *r);
 
-/* Frees all. The device must be idle. */
+/* Discards and frees all. */
 void captures_release(struct captures *r);
 
 #endif

@@ -186,6 +186,12 @@ void network_destroy(struct network *n)
     free(n);
 }
 
+void network_abandon(struct network *n)
+{
+    if (n)
+        captures_forget(&n->captures);
+}
+
 struct weights *network_weights(struct network *n)
 {
     n->runner.kept = NULL; /* the caller may change them */

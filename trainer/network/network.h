@@ -34,6 +34,11 @@ typedef int (*network_ready_f)(void *arg, size_t upto, struct err *e);
 struct network *network_create(const struct network_config *config, struct err *e);
 void network_destroy(struct network *n);
 
+/* Discards the captured runs, also those in flight, before their sums over replicas are aborted.
+ * Nothing else of the network may be used or destroyed then, as its device may never be idle. n may
+ * be NULL. */
+void network_abandon(struct network *n);
+
 /* Waits until the device is idle; called before memory is freed that an update may still use. n may
  * be NULL. */
 void network_stop(struct network *n);

@@ -181,6 +181,14 @@ static int open_step(struct session *s, struct err *e)
     return s->step ? 0 : -1;
 }
 
+void session_abandon(struct session *s)
+{
+    if (!s)
+        return;
+    trace_close(s->trace);
+    network_abandon(s->t.network);
+}
+
 void session_destroy(struct session *s)
 {
     if (!s)

@@ -48,4 +48,8 @@ int session_run(struct session *s, struct err *e);
  * one may still read the memory of another. NULL is fine. */
 void session_destroy(struct session *s);
 
+/* Takes the place of session_destroy after an error with a communicator that has queue_sum, before
+ * its abort: frees nothing that the device or a thread may still use. The process ends by _exit. */
+void session_abandon(struct session *s);
+
 #endif

@@ -68,7 +68,6 @@ struct step_epoch *step_begin_epoch(struct step *s, struct err *e)
     s->epoch.noise = (struct gradient_noise){0};
     if (s->epoch.score && mirror_clear(&s->scores, e))
         return NULL;
-    step_drop_votes(s);
     return &s->epoch;
 }
 

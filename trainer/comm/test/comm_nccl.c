@@ -190,6 +190,7 @@ struct slices {
     struct comm *c;
     void *stream;
     float *own;
+    struct device *device;
 };
 
 /* A device_work_f: slices one after the other, in the order of a backward pass. */
@@ -213,7 +214,7 @@ static int sums_in_queue(struct comm *c, struct device *d, struct err *e)
     struct device_graph *graph = NULL;
     void *own = NULL;
     int rc = !host || c->ops->device_reduce_buffer(c, N * sizeof *host, &own, e) || !own ? -1 : 0;
-    struct slices slices = {c, ops->stream(d), own};
+    struct slices slices = {c, ops->stream(d), own, d};
 
     for (int round = 0; rc == 0 && round < 4; round++) {
         bool replays = round > 0;
@@ -246,7 +247,7 @@ static int sum_urgently(struct comm *c, struct device *d, struct err *e)
     float *host = ops->alloc(d, DEVICE_HOST, N * sizeof *host, e);
     float *own = host ? ops->alloc(d, DEVICE_LOCAL, 2 * N * sizeof *own, e) : NULL;
     void *beside = own ? ops->branch(d, DEVICE_BESIDE, e) : NULL;
-    struct slices late = {c, beside, own ? own + N : NULL};
+    struct slices late = {c, beside, own ? own + N : NULL, d};
     void *urgent = NULL;
 
     ops->watch(d, watch_peers, c);
@@ -302,7 +303,7 @@ static int record_on_one(struct comm *c, struct device *d, struct err *e)
 {
     const struct device_ops *ops = backend_find("cuda")->device;
     float *own = ops->alloc(d, DEVICE_LOCAL, N * sizeof *own, e);
-    struct slices slices = {c, ops->stream(d), own};
+    struct slices slices = {c, ops->stream(d), own, d};
     struct device_graph *p = NULL;
     int rc = own ? 0 : -1;
 
@@ -396,6 +397,40 @@ static int kill_one(struct comm *c, struct device *d, struct err *e)
     return c->ops->barrier(c, e);
 }
 
+/* A device_work_f: sums of both of NCCL's communicators. */
+static int queue_both(void *arg, struct err *e)
+{
+    const struct slices *s = arg;
+    const struct device_ops *ops = backend_find("cuda")->device;
+    void *urgent = ops->branch(s->device, DEVICE_URGENT, e);
+
+    return !urgent || s->c->ops->queue_sum(s->c, urgent, true, s->own, N, REDUCE_SUM_FLOAT, e) ||
+                   ops->merge(s->device, DEVICE_URGENT, e) || queue_slices(arg, e)
+               ? -1
+               : 0;
+}
+
+/* The others' graph is in flight. */
+static int kill_in_graph(struct comm *c, struct device *d, struct err *e)
+{
+    const struct device_ops *ops = backend_find("cuda")->device;
+    float *own = ops->alloc(d, DEVICE_LOCAL, N * sizeof *own, e);
+    struct slices slices = {c, ops->stream(d), own, d};
+    struct device_graph *graph = NULL;
+
+    ops->watch(d, watch_peers, c);
+    int rc = own && ops->clear(d, own, N * sizeof *own, e) == 0 &&
+                     (graph = ops->capture(d, queue_both, &slices, e)) &&
+                     ops->launch(d, graph, e) == 0 && ops->drain(d, e) == 0
+                 ? 0
+                 : -1;
+    if (rc == 0 && c->rank == 1)
+        raise(SIGKILL);
+    rc = rc || ops->launch(d, graph, e) || ops->drain(d, e) ? -1 : 0;
+    ops->discard(graph);
+    return rc;
+}
+
 static void fail_in_processes(const char *what,
                               int (*body)(struct comm *, struct device *, struct err *))
 {
@@ -416,6 +451,7 @@ static void test_processes(int size)
     pass_in_processes(size, "an urgent sum before one that another rank has not begun", sum_urgently);
     fail_in_processes("a process that aborts ends the others", fail_on_one);
     fail_in_processes("so does one that is killed", kill_one);
+    fail_in_processes("and one that is killed while sums of a graph are in flight", kill_in_graph);
 }
 
 /* What NCCL need not notice, but the emulation does. */

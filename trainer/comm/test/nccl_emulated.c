@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* An emulation of NCCL for emulated devices (backends/cuda/runtime/test/emulate.h): ranks are
  * processes of this machine, share a file, and really sum. As with NCCL, no call waits,
- * work is done in the order of the device's queue, and a rank that aborts ends the others' work.
+ * work is done in the order of the device's queue, and a rank that aborts ends the others' work. An
+ * abort returns only when no graph has work of the communicator and none of it is in flight.
  * What NCCL forbids, but may let pass, is an error: ranks that do not all record a collective, or
  * replay another recording of it, and two ranks with one GPU and one NCCL_HOSTID.
  * Included by emulated.c. */
@@ -44,7 +45,8 @@ struct nccl_link {
     struct nccl_world *world;
     int rank, size, most_blocks;
     size_t done; /* parts that this rank has completed */
-    bool aborted;
+    atomic_bool aborted;
+    atomic_long nheld; /* works of it in queues and graphs */
     size_t nqueued, nfinished; /* messages that are not recorded: NCCL does them in this order */
     unsigned ncaptures; /* emulate_stream.ncaptures of the last recording */
     unsigned nrecordings, place;
@@ -252,7 +254,7 @@ static int nccl_queue(struct nccl_message m, void *stream)
         return rc;
     m.turn = m.tag.recording ? 0 : ++m.link->nqueued;
     emulate_add(stream, (struct emulate_work){.try = nccl_move_on, .is_blocked = nccl_is_blocked,
-                                              .nargs = sizeof m,
+                                              .nargs = sizeof m, .nheld = &m.link->nheld,
                                               .args = emulate_copy_args(&m, sizeof m)});
     return NCCL_SUCCESS;
 }
@@ -330,7 +332,7 @@ static int nccl_exchange(const void *src, void *dst, size_t nbytes, int peer, vo
     if (emulate_fails(__func__) || peer < 0 || peer >= m.link->size || peer == m.link->rank)
         return NCCL_INTERNAL_ERROR;
     emulate_add(stream, (struct emulate_work){.try = nccl_swap, .is_blocked = nccl_swap_is_blocked,
-                                              .nargs = sizeof m,
+                                              .nargs = sizeof m, .nheld = &m.link->nheld,
                                               .args = emulate_copy_args(&m, sizeof m)});
     return NCCL_SUCCESS;
 }
@@ -353,6 +355,10 @@ static int nccl_abort(void *comm)
 
     l->world->gone = 1;
     l->aborted = true;
+    while (l->nheld > 0) {
+        emulate_finish();
+        usleep(1000);
+    }
     return NCCL_SUCCESS;
 }
 

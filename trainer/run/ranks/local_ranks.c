@@ -17,6 +17,7 @@
 #include "src/mem.h"
 
 #define CHECK_NS 50000000L /* between two checks of the ranks, unless a signal comes */
+#define SECOND_S 5.0       /* for the ranks to end after a second signal */
 #define LINGER_S 2.0       /* for the others to end when rank 0 has ended after a failure */
 
 /* How a rank has failed; in memory that it shares with the parent. */
@@ -32,6 +33,7 @@ struct family {
     pid_t *children;        /* by rank; 0: has ended */
     int nchildren;
     double grace_s, until; /* until: when the ranks are killed, or 0 */
+    double asked_at;       /* when a signal first asked to end, or 0 */
     int code;              /* exit code of the rank that failed first, or 0 */
     int first;             /* that rank */
 };
@@ -68,7 +70,8 @@ static void note_end(struct family *f, int rank, int status)
     if (code && (!f->code || (is_stop(f->code) && !is_stop(code)))) {
         f->code = code;
         f->first = rank;
-        f->until = is_stop(code) ? 0 : clock_now() + f->grace_s;
+        if (!is_stop(code) && f->until == 0)
+            f->until = clock_now() + f->grace_s;
     }
     if (rank == 0 && f->until > clock_now() + LINGER_S)
         f->until = clock_now() + LINGER_S;
@@ -86,8 +89,15 @@ static void collect_ended(struct family *f)
 }
 
 /* A terminal sends SIGINT to the ranks, too. */
-static void forward(const struct family *f, const siginfo_t *info)
+static void forward(struct family *f, const siginfo_t *info)
 {
+    double now = clock_now();
+
+    if (info->si_signo == SIGINT || info->si_signo == SIGTERM) {
+        if (f->asked_at > 0 && now >= f->asked_at + LOCAL_RANKS_TWICE_S && f->until == 0)
+            f->until = now + SECOND_S;
+        f->asked_at = f->asked_at > 0 ? f->asked_at : now;
+    }
     if (info->si_signo != SIGCHLD && !(info->si_signo == SIGINT && info->si_code == SI_KERNEL))
         signal_all(f, info->si_signo);
 }
@@ -116,6 +126,10 @@ static void take_error(const struct family *f, struct err *e)
     }
     if (found)
         *e = found->e;
+    else if (f->code == ERR_RESUMABLE)
+        err_set(e, ERR_RESUMABLE, LOCAL_RANKS_TWICE_TEXT);
+    else if (f->code == ERR_INTERRUPT)
+        err_signal(e, SIGINT);
     else if (f->code > 128)
         err_set(e, ERR_PEER, "rank %d was killed by signal %d (out of memory?)", f->first,
                 f->code - 128);

@@ -2,7 +2,7 @@
 /* The ranks of a run on one node, as processes that this one forks: each GPU has a process of its
  * own, without a launcher. The parent computes nothing. It forwards SIGINT, SIGTERM and SIGUSR1,
  * prints one error, ends with its ranks, and they end with it. A rank that has not ended some time
- * after another has failed is killed. */
+ * after another has failed, or after a second SIGINT or SIGTERM, is killed. */
 #ifndef UNETCTL_TRAINER_RUN_RANKS_LOCAL_RANKS_H
 #define UNETCTL_TRAINER_RUN_RANKS_LOCAL_RANKS_H
 
@@ -11,6 +11,12 @@
 #include "src/err.h"
 #include "src/run/token.h"
 #include "trainer/comm/node.h"
+
+/* A second SIGTERM so many seconds after the first ends a run without a checkpoint, with this
+ * error. */
+#define LOCAL_RANKS_TWICE_S 2.0
+#define LOCAL_RANKS_TWICE_TEXT "stopped by a second SIGTERM before a checkpoint was written; the " \
+    "same command continues from an earlier one"
 
 /* What the ranks need to meet (rendezvous.h). */
 struct local_ranks {

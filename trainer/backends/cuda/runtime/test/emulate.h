@@ -12,6 +12,8 @@
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,6 +22,7 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #ifndef GPU_BLOCK
 #define GPU_BLOCK 64 /* a GPU has more; each is a coroutine here */
@@ -55,6 +58,7 @@ struct emulate_work { /* a kernel, a try, a copy, or where src is NULL a fill wi
     void *args, *dst;
     const void *src;
     size_t nbytes;
+    atomic_long *nheld; /* counts the works, in queues and graphs, that use an object; or NULL */
     struct emulate_work *next;
 };
 
@@ -121,6 +125,8 @@ static struct {
  * EMULATE_FAULT="NAME N": call N of the function NAME, counted from 1, fails once, in this process.
  * NAME may also be "launch", a kernel launch that the driver refuses, or "kernel", a kernel that
  * reads a wrong address while it runs: from then on every call fails, as after an XID error.
+ * EMULATE_SIGNAL="NAME N SIGNAL": that call, or that run of a kernel, sends its process the signal,
+ * or for 0 never returns.
  * EMULATE_CALLS=FILE: at the end of the process FILE has a line "NAME COUNT" for each function
  * that was called and each kernel that was run. late_copies: copies from the host that waited for
  * kernels. */
@@ -144,11 +150,22 @@ static void emulate_print_calls(void)
         fclose(f);
 }
 
+/* Returns the end of the text, which begins with "NAME N", or NULL if it does not. */
+static char *emulate_match(const char *text, const char *name, unsigned long count)
+{
+    size_t n = strlen(name);
+    char *end;
+
+    return text && strncmp(text, name, n) == 0 && text[n] == ' ' &&
+                   strtoul(text + n, &end, 10) == count
+               ? end
+               : NULL;
+}
+
 /* Returns whether this call of the function is the one that EMULATE_FAULT names. */
 static bool emulate_fails(const char *name)
 {
-    const char *fault = getenv("EMULATE_FAULT");
-    size_t n = strlen(name), i = 0;
+    size_t i = 0;
     unsigned long count;
 
     pthread_mutex_lock(&emulate_calls_lock);
@@ -161,8 +178,13 @@ static bool emulate_fails(const char *name)
     emulate_calls[i].name = name;
     count = ++emulate_calls[i].count;
     pthread_mutex_unlock(&emulate_calls_lock);
-    return fault && strncmp(fault, name, n) == 0 && fault[n] == ' ' &&
-           strtoul(fault + n, NULL, 10) == count;
+    const char *text = emulate_match(getenv("EMULATE_SIGNAL"), name, count);
+    int signal = text ? atoi(text) : 0;
+    if (signal)
+        kill(getpid(), signal);
+    while (text && !signal)
+        sleep(1);
+    return emulate_match(getenv("EMULATE_FAULT"), name, count) != NULL;
 }
 
 static bool emulate_is_lost(void)
@@ -352,6 +374,8 @@ static void emulate_push(struct emulate_queue *q, struct emulate_work work)
         q->first = w;
     q->last = w;
     q->nadded++;
+    if (w->nheld)
+        ++*w->nheld;
 }
 
 static void *emulate_copy_args(const void *args, size_t n)
@@ -422,6 +446,8 @@ static void emulate_pop(struct emulate_queue *q)
     q->ndone++;
     if (!q->first)
         q->last = NULL;
+    if (w->nheld)
+        --*w->nheld;
     free(w->args);
     free(w);
 }
@@ -913,7 +939,7 @@ static inline cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t s)
 
 static inline cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t s)
 {
-    EMULATE_CALL(cudaErrorIllegalAddress);
+    EMULATE_CALL(cudaErrorMemoryAllocation);
     for (const struct emulate_work *w = exec->first; w; w = w->next) {
         struct emulate_work again = *w;
 
