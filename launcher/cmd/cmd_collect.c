@@ -10,12 +10,12 @@
 #include <stdlib.h>
 
 #include "launcher/collect/collect.h"
-#include "launcher/collect/crate.h"
 #include "launcher/host/path.h"
 #include "launcher/report/json.h"
 #include "launcher/report/markup/escape.h"
 #include "launcher/report/text.h"
 #include "launcher/study/workspace.h"
+#include "src/paths.h"
 #include "src/plural.h"
 
 static bool as_json, as_crate;
@@ -25,8 +25,7 @@ static struct log_form_args form_args;
 
 static const struct cli_option options[] = {
     {"json", 0, CLI_FLAG, NULL, "print JSON instead of lines", &as_json, 0, 0},
-    {"crate", 0, CLI_FLAG, NULL, "describe the study as RO-Crate in ro-crate-metadata.json", &as_crate,
-     0, 0},
+    {"crate", 0, CLI_FLAG, NULL, "the Python package describes the study as RO-Crate", &as_crate, 0, 0},
     {"logs", 0, CLI_STRING, "DIR", "read this folder of logs of any origin instead of a study",
      &logs_dir, 0, 0},
     {"output", 'o', CLI_STRING, "DIR", "write the logs to this folder, with --logs (default: logs)",
@@ -131,8 +130,7 @@ static int collect_from_study(struct results *table, struct err *e)
         return -1;
     path_format(dir, "%s/logs", workspace.study.dir);
     if (workspace_open_variants(&workspace, &args, 0, NULL, e) == 0 &&
-        collect_study(&workspace, true, table, e) == 0 &&
-        (!as_crate || crate_write(&workspace, table, e) == 0))
+        collect_study(&workspace, true, table, e) == 0)
         rc = print_results(workspace.study.name, dir, table, e);
     workspace_close(&workspace);
     return rc;
@@ -149,6 +147,17 @@ static int collect_from_logs(struct results *table, struct err *e)
     return print_results(logs_dir, dst, table, e);
 }
 
+static int refuse_crate(struct err *e)
+{
+    const char *dir = args.dir ? args.dir : ".";
+    char path[PATH_MAX];
+
+    if (paths_data("python", path, sizeof path, e))
+        return -1;
+    return err_set(e, ERR_USAGE, "collect: --crate: the Python package writes it: type 'unetctl "
+                   "report -C %s && PYTHONPATH=%s python3 -m unetctl.crate %s'", dir, path, dir);
+}
+
 static int cmd_collect_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct results table = {0};
@@ -157,8 +166,8 @@ static int cmd_collect_run(int noperands, char **operands, int nrest, char **res
     if (logs_dir && args.dir)
         return err_set(e, ERR_USAGE,
                        "collect: -C names a study and --logs a folder of logs; give one of them");
-    if (logs_dir && as_crate)
-        return err_set(e, ERR_USAGE, "collect: --crate describes a study; --logs has none");
+    if (as_crate)
+        return refuse_crate(e);
     if (out_dir && !logs_dir)
         return err_set(e, ERR_USAGE,
                        "collect: --output needs --logs; a study's logs go to STUDY/logs");
@@ -179,10 +188,6 @@ const struct cli_command cmd_collect = {
         "killed, is running or was never submitted has its state and the reason.\n"
         "--logs DIR reads logs of other programs, as 'unetctl report --help' says. Complete ones\n"
         "are copied; others are reported with file, line and reason, and left out.\n"
-        "--crate writes ro-crate-metadata.json (RO-Crate 1.1) into the study's folder, to deposit it:\n"
-        "runs that are done or failed, their files, inputs by hash, versions of software, and people\n"
-        "and licence of STUDY/CITATION.cff (without it the author is git's user.name). Exit code 7\n"
-        "if no run has a result, 3 if CITATION.cff is invalid or another program made the file.\n"
         "Exit code: 0 if every run has a result, 1 if some have none, 7 if none has one.\n"
         "Examples: unetctl collect -C demo\n"
         "          unetctl collect --logs ~/old-study/logs -o logs\n",

@@ -3,6 +3,7 @@
 
     study = unetctl.load("demo")      runs, epochs, series and verdict as pandas data frames
     study.plot.speedup()              the figures of the report in matplotlib
+    study.write_crate()               the study as RO-Crate, to deposit it
     study.to_mlflow()                 the runs in MLflow; to_wandb() in Weights & Biases
     job = unetctl.Job()               in a training script: its rank, its log, its checkpoint
     run = unetctl.Run()               the same with the images and settings of the study

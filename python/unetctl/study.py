@@ -48,16 +48,16 @@ class StudyError(Exception):
     """What is wrong with which file of a study, why, and what to type."""
 
 
-def need(module: str) -> Any:
-    """Imports a module that only some functions use."""
+def need(module: str, project: str = "") -> Any:
+    """Imports a module that only some functions use; project: its name on PyPI, if another."""
     package = module.partition(".")[0]
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as e:
         if (e.name or package).partition(".")[0] != package:
             raise
-        raise StudyError(f"{package} is not installed, and this needs it: type "
-                         f"'pip install {package}'") from None
+        raise StudyError(f"{project or package} is not installed, and this needs it: type "
+                         f"'pip install {project or package}'") from None
 
 
 def load(folder: str | os.PathLike = ".") -> Study:
@@ -214,6 +214,11 @@ class Study:
         """The figures of the report, for matplotlib."""
         from .plot import Plots
         return Plots(self)
+
+    def write_crate(self) -> list[str]:
+        """Describes the study as RO-Crate in its folder. Returns which runs are left out, and why."""
+        from .crate import write_crate
+        return write_crate(self)
 
     def to_mlflow(self, uri: str | None = None, experiment: str | None = None) -> str:
         """Writes all runs into an MLflow experiment, the study's by default. Returns its id."""

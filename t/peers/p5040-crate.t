@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# rocrate loads what collect --crate writes, and roc-validator finds nothing that RO-Crate 1.1 or
+# rocrate loads what unetctl.crate writes, and roc-validator finds nothing that RO-Crate 1.1 or
 # Process Run Crate requires. The context of RO-Crate is that of rocrate, so no network is needed.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/../..}/t/lib.sh"
 . "$srcdir/t/peers/peers.sh"
-need_python rocrate rocrate_validator
+need_python rocrate rocrate_validator yaml
+export PYTHONPATH=$srcdir/python
 
 cat >validate.py <<'END'
 import email, io, json, pathlib, sys, urllib.request, urllib.response
@@ -44,7 +45,7 @@ printf 'license: MIT\nauthors: [{given-names: Ada, family-names: Lovelace}]\n' |
 for study in s own; do
     exits 0 "$study: runs" unetctl submit -C $study --gpus 1,2 --wait
     exits 0 "$study: a report" unetctl report -C $study
-    exits 0 "$study: a crate" unetctl collect -C $study --crate
+    exits 0 "$study: a crate" python3 -m unetctl.crate $study
     ok "$study: rocrate has its runs and files" python3 - $study <<'END'
 import sys
 from rocrate.rocrate import ROCrate
