@@ -169,6 +169,19 @@ is "$(jobs_of hidden | wc -l)" 1 "there is one job"
 exits 0 "it is cancelled" "${options[@]}" unetctl cancel --yes -C hidden
 is "$(login squeue -h -o %k | grep -c "$(cat hidden/.unetctl/id)")" 0 "no job is left"
 
+# ---- many runs: 64 jobs are cancelled by one request, and noted together
+make_study many sandbox
+exits 0 "130 runs are submitted" unetctl submit -C many --gpus 1 --set seeds=130 -- --hold
+mkdir logging
+printf '#!/bin/sh\necho x >>"%s"\nexec "%s" "$@"\n' "$TMP/scancels" "$(command -v scancel)" \
+    >logging/scancel
+chmod +x logging/scancel
+exits 0 "they are cancelled" env UNETCTL_SLURM_INTERFACE=commands PATH="$TMP/logging:$PATH" \
+    unetctl cancel --yes -C many
+is "$(wc -l <scancels)" 3 "by three calls of scancel"
+is "$(login squeue -h -o %k | grep -c "$(cat many/.unetctl/id)")" 0 "no job is left"
+is "$(grep -c '"event":"cancelled"' many/.unetctl/ledger.jsonl)" 130 "each is noted"
+
 # ---- what is refused before anything is submitted
 make_study large sandbox
 exits 4 "more GPUs than the partition has are refused" unetctl submit -C large --gpus 1..15

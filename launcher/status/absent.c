@@ -11,6 +11,7 @@
 #include "launcher/status/allocation_jobs.h"
 #include "src/clock.h"
 #include "src/log.h"
+#include "src/map.h"
 #include "src/mem.h"
 
 #define PAUSE_S 1.0 /* between the two questions */
@@ -26,6 +27,14 @@ struct absent {
 struct absents {
     struct absent *list;
     size_t count;
+    struct map shared; /* the jobs that several runs have, as those of an allocation */
+};
+
+/* Jobs by number: a job that was requeued has several elements. */
+struct by_number {
+    const struct job_state *jobs;
+    struct map last; /* the index of the last one */
+    size_t *before;  /* of each, 1 + the index of the one before it with this number, or 0 */
 };
 
 double absent_wait_s(void)
@@ -78,10 +87,26 @@ static time_t time_of(const char *folder, const char *name)
     return *folder && stat(path, &st) == 0 ? st.st_mtime : 0;
 }
 
+static int index_jobs(const struct job_state *jobs, size_t n, struct by_number *dst,
+                      struct err *e)
+{
+    *dst = (struct by_number){.jobs = jobs, .before = mem_zero(n + 1, sizeof *dst->before, e)};
+    if (!dst->before)
+        return -1;
+    for (size_t i = 0, last; i < n; i++) {
+        dst->before[i] = map_get(&dst->last, jobs[i].id, &last) ? last + 1 : 0;
+        if (map_set(&dst->last, jobs[i].id, i))
+            return mem_fail(e);
+    }
+    return 0;
+}
+
 /* Returns the last of jobs that has the run's number and is its job, or NULL. */
 static const struct job_state *find_same(const struct workspace *w, const struct absent *a,
-                                         const struct job_state *jobs, size_t njobs)
+                                         const struct by_number *all)
 {
+    size_t i;
+
     const struct run_status *s = a->s;
     char study[256], tag[256], name[160], allocation[160];
     const struct absent_claim claim = {.study = study,
@@ -91,37 +116,40 @@ static const struct job_state *find_same(const struct workspace *w, const struct
                                        .uid = a->entry ? a->entry->uid : -1,
                                        .asked = a->entry ? a->entry->asked : 0,
                                        .began = time_of(s->attempt.path, "job")};
-    const struct job_state *found = NULL;
 
     ledger_tag(&w->ledger, NULL, 0, study);
     ledger_tag(&w->ledger, s->run.id,
                s->attempt.number ? s->attempt.number : a->entry ? a->entry->attempt : 1, tag);
     snprintf(name, sizeof name, "%s-%s", w->study.name, s->run.id);
     snprintf(allocation, sizeof allocation, "%s-" ALLOCATION_JOBS_PREFIX, w->study.name);
-    for (size_t i = 0; i < njobs; i++)
-        if (strcmp(jobs[i].id, a->id) == 0 && absent_is_same(&claim, &jobs[i]))
-            found = &jobs[i];
-    return found;
+    for (size_t n = map_get(&all->last, a->id, &i) ? i + 1 : 0; n; n = all->before[n - 1])
+        if (absent_is_same(&claim, &all->jobs[n - 1]))
+            return &all->jobs[n - 1];
+    return NULL;
 }
 
 /* ---- deciding ---- */
 
-/* Returns whether the job serves other runs, too, as that of an allocation does. */
-static bool is_shared(const struct workspace *w, const struct absent *a)
+/* Lists the jobs that serve several runs. */
+static int list_shared(const struct ledger *l, struct map *dst, struct err *e)
 {
-    const struct ledger *l = &w->ledger;
+    struct map newest = {0}; /* the last run of each job, as its index */
+    int rc = 0;
 
-    for (size_t i = 0; i < l->count; i++)
-        if (strcmp(l->entries[i].job, a->id) == 0 &&
-            strcmp(l->entries[i].run, a->s->run.id) != 0)
-            return true;
-    return false;
+    for (size_t i = 0, before; rc == 0 && i < l->count; i++) {
+        const struct ledger_entry *entry = &l->entries[i];
+        bool other = map_get(&newest, entry->job, &before) &&
+                     strcmp(l->entries[before].run, entry->run) != 0;
+        rc = map_set(&newest, entry->job, i) || (other && map_set(dst, entry->job, 0)) ? -1 : 0;
+    }
+    map_destroy(&newest);
+    return rc ? mem_fail(e) : 0;
 }
 
 /* Decides the run again with the job, which may be NULL. Its marker is read again, since the job
  * may have ended meanwhile. */
 static int decide_again(const struct workspace *w, struct absent *a, const struct job_state *job,
-                        struct err *e)
+                        bool is_shared, struct err *e)
 {
     struct run_status *s = a->s;
     int number = s->attempt.number;
@@ -133,7 +161,7 @@ static int decide_again(const struct workspace *w, struct absent *a, const struc
     s->attempt.number = s->attempt.number ? s->attempt.number : number;
     if (job) {
         own = *job;
-        if (is_shared(w, a))
+        if (is_shared)
             allocation_jobs_set_state(&own, &s->attempt);
     }
     run_status_decide(s, job ? &own : NULL, a->entry);
@@ -144,13 +172,18 @@ static int decide_again(const struct workspace *w, struct absent *a, const struc
 static int decide_found(const struct workspace *w, struct absents *all,
                         const struct job_state *jobs, size_t njobs, struct err *e)
 {
-    for (size_t i = 0; i < all->count; i++) {
+    struct by_number numbers;
+    int rc = index_jobs(jobs, njobs, &numbers, e);
+
+    for (size_t i = 0; rc == 0 && i < all->count; i++) {
         struct absent *a = &all->list[i];
-        const struct job_state *job = a->found ? NULL : find_same(w, a, jobs, njobs);
-        if (job && decide_again(w, a, job, e))
-            return -1;
+        const struct job_state *job = a->found ? NULL : find_same(w, a, &numbers);
+        if (job)
+            rc = decide_again(w, a, job, map_get(&all->shared, a->id, NULL), e);
     }
-    return 0;
+    map_destroy(&numbers.last);
+    free(numbers.before);
+    return rc;
 }
 
 /* Returns the seconds since the submission, or since the run last wrote a file. */
@@ -181,7 +214,7 @@ static int decide_unseen(const struct workspace *w, struct absent *a, bool hides
     struct run_status *s = a->s;
     double silence = silence_s(a), wait = absent_wait_s();
 
-    if (decide_again(w, a, NULL, e))
+    if (decide_again(w, a, NULL, false, e))
         return -1;
     if (a->found) /* its marker has appeared */
         return 0;
@@ -272,7 +305,9 @@ int absent_resolve(struct workspace *w, struct run_status *runs, size_t count, s
 
     if (rc == 0)
         gather(w, runs, count, &all);
-    if (all.count && ask_all(w, &all, ids, &hides, &is_answered, e)) {
+    if (all.count)
+        rc = list_shared(&w->ledger, &all.shared, e);
+    if (rc == 0 && all.count && ask_all(w, &all, ids, &hides, &is_answered, e)) {
         rc = 1;
         for (size_t i = 0; i < all.count; i++)
             if (!all.list[i].found)
@@ -282,6 +317,7 @@ int absent_resolve(struct workspace *w, struct run_status *runs, size_t count, s
             if (!all.list[i].found)
                 rc = decide_unseen(w, &all.list[i], hides, is_answered, e);
     }
+    map_destroy(&all.shared);
     free(all.list);
     free(ids);
     return rc;

@@ -21,6 +21,7 @@
 #include "launcher/submit/run_settings.h"
 #include "src/clock.h"
 #include "src/log.h"
+#include "src/map.h"
 #include "src/mem.h"
 
 #define UNSEEN_PAUSE_S 2.0
@@ -297,18 +298,12 @@ int submission_submit(struct workspace *w, const struct run_plan *plan,
     return rc;
 }
 
-static bool is_named(const char *id, char **ids, size_t nids)
+/* Checks the ids, and adds them to dst. */
+static int check_ids(const struct workspace *w, char **ids, size_t nids, struct map *dst,
+                     struct err *e)
 {
     for (size_t i = 0; i < nids; i++)
-        if (strcmp(ids[i], id) == 0)
-            return true;
-    return nids == 0;
-}
-
-static int check_ids(const struct workspace *w, char **ids, size_t nids, struct err *e)
-{
-    for (size_t i = 0; i < nids; i++)
-        if (run_dir_check_id(w->study.dir, ids[i], e))
+        if (run_dir_check_id(w->study.dir, ids[i], e) || (map_set(dst, ids[i], i) && mem_fail(e)))
             return -1;
     return 0;
 }
@@ -351,24 +346,25 @@ static int choose_ended(const struct workspace *w, const struct run_status *s, b
     return 0;
 }
 
-static int choose_again(const struct workspace *w, const struct status_list *list, char **ids,
-                        size_t nids, const struct submission_size *size, struct batch *b,
-                        struct submission_counts *counts, struct err *e)
+/* Chooses the runs in named, or all if it is empty. */
+static int choose_again(const struct workspace *w, const struct status_list *list,
+                        const struct map *named, const struct submission_size *size,
+                        struct batch *b, struct submission_counts *counts, struct err *e)
 {
     for (size_t i = 0; i < list->count; i++) {
         const struct run_status *s = &list->runs[i];
 
-        if (!is_named(s->run.id, ids, nids))
+        if (named->count && !map_get(named, s->run.id, NULL))
             continue;
-        if (*s->damage && nids)
+        if (*s->damage && named->count)
             return err_set(e, ERR_DATA, "cannot read the plan of %s: %s", s->run.id, s->damage);
         if (*s->damage) {
             log_warn("%s is left out: cannot read its plan: %s", s->run.id, s->damage);
             counts->bad += s->phase == RUN_BAD;
         } else if (s->phase == RUN_BAD || was_refused(s)) {
-            if (choose_ended(w, s, nids > 0, size, b, counts, e))
+            if (choose_ended(w, s, named->count > 0, size, b, counts, e))
                 return -1;
-        } else if (nids) {
+        } else if (named->count) {
             return err_set(e, ERR_USAGE, "%s is %s%s%s; only runs that ended without a result can "
                            "be resumed", s->run.id, state_name(s->state), *s->reason ? ", " : "",
                            s->reason);
@@ -418,21 +414,25 @@ int submission_resume(struct workspace *w, char **ids, size_t nids,
 {
     struct status_list list = {0};
     struct job_state *jobs = NULL;
+    struct map named = {0};
     struct batch b = {0};
     size_t njobs = 0;
     int rc = -1;
 
     *counts = (struct submission_counts){0};
-    if (check_ids(w, ids, nids, e) || lock_ledger(w, e))
+    if (check_ids(w, ids, nids, &named, e) || lock_ledger(w, e)) {
+        map_destroy(&named);
         return -1;
+    }
     if (query_jobs(w, &jobs, &njobs, e) == 0 && status_list_collect(w, &list, e) == 0) {
         if (list.unreachable)
             *e = list.reason;
-        else if (choose_again(w, &list, ids, nids, size, &b, counts, e) == 0 &&
+        else if (choose_again(w, &list, &named, size, &b, counts, e) == 0 &&
                  check_batch_cost(w, &b, size->max_gpu_hours, e) == 0)
             rc = submit_batch(w, &b, &list, jobs, njobs, counts, e);
     }
     status_list_destroy(&list);
+    map_destroy(&named);
     batch_close(&b);
     free(jobs);
     ledger_unlock(&w->ledger);

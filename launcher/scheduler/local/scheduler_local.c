@@ -30,6 +30,7 @@ struct local {
     struct scheduler scheduler;
     char dir[PATH_MAX];
     int max_in_flight;
+    bool has_forgotten; /* forget_old was called */
 };
 
 static int local_partition(struct scheduler *s, const char *name, struct scheduler_partition *p,
@@ -113,7 +114,7 @@ static int withdraw(const char *dir, const char *id, struct err *e)
 static int submit_job(struct scheduler *s, const struct job *job, char id[SCHEDULER_ID_SIZE],
                       struct err *e)
 {
-    const struct local *local = s->priv;
+    struct local *local = s->priv;
     struct local_keeper k = {.dir = local->dir, .job = job, .max_in_flight = local->max_in_flight};
     struct job_state *state = &k.record.state;
     int channel = -1, rc = -1;
@@ -121,7 +122,9 @@ static int submit_job(struct scheduler *s, const struct job *job, char id[SCHEDU
     struct scheduler_forecast ignored;
     if (local_check(s, job, &ignored, e) < 0 || next_id(local->dir, id, e) < 0)
         return -1;
-    forget_old(local->dir);
+    if (!local->has_forgotten) /* it reads the records of all jobs */
+        forget_old(local->dir);
+    local->has_forgotten = true;
     snprintf(state->id, sizeof state->id, "%s", id);
     snprintf(state->tag, sizeof state->tag, "%s", job->tag);
     snprintf(state->name, sizeof state->name, "%s", job->name);
