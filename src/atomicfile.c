@@ -56,6 +56,19 @@ static char *resolve_link(const char *path, struct err *e)
     return real;
 }
 
+/* Returns mode without the group's right to write into a file that is executed, unless path is in a
+ * folder whose group shares its files. */
+static mode_t mode_beside(const char *path, mode_t mode)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    struct stat st;
+    bool shared = folder && stat(folder, &st) == 0 && st.st_mode & S_ISGID;
+
+    free(folder);
+    return mode & 0111 && !shared ? mode & ~(mode_t)S_IWGRP : mode;
+}
+
 /* Creates a temporary file beside path and stores its name, which the caller frees, in *tmp.
  * Returns its descriptor, or -1 with errno. mkstemp would ignore the umask, so this opens with
  * O_EXCL and mode. */
@@ -65,6 +78,7 @@ static int create_tmp(const char *path, char **tmp, mode_t mode)
     int fd = -1;
 
     *tmp = malloc(size);
+    mode = mode_beside(path, mode);
     for (int i = 0; *tmp && i < 1000; i++) {
         snprintf(*tmp, size, "%s.tmp-%ld-%d", path, (long)getpid(), i);
         fd = open(*tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
@@ -405,13 +419,17 @@ static int append_line(int fd, const char *line)
         return -1;
     size_t total = (size_t)sprintf(text, "%s%s%s", torn ? "\n" : "", line,
                                    n && line[n - 1] == '\n' ? "" : "\n");
-    errno = ENOSPC; /* reported if write is short, which sets no errno */
-    ssize_t written = write(fd, text, total);
+    size_t written = 0;
+    ssize_t now = 1;
+    while (written < total && now > 0) { /* where a write was short, the next one sets errno */
+        now = write(fd, text + written, total - written);
+        written += now > 0 ? (size_t)now : 0;
+    }
     free(text);
-    if (written == (ssize_t)total && fsync(fd) == 0)
+    if (written == total && fsync(fd) == 0)
         return 0;
     int saved = errno;
-    if (written > 0 && ftruncate(fd, st.st_size))
+    if (written && ftruncate(fd, st.st_size))
         return -1;
     errno = saved;
     return -1;

@@ -22,7 +22,8 @@
 
 #include "src/err.h"
 
-/* path gets exactly data[0..n). mode is as for open(2), under the umask. */
+/* path gets exactly data[0..n). mode is as for open(2), under the
+ * umask; the group may write a file that is executed only in a folder with the set-group-ID bit. */
 int atomicfile_write(const char *path, const void *data, size_t n, mode_t mode, struct err *e);
 
 /* The same for a file that is written in pieces through its stream, which the caller does not

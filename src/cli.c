@@ -6,8 +6,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "src/buf.h"
@@ -640,9 +642,27 @@ static void fill_streams(void)
             return;
 }
 
+static void ignore(int signal)
+{
+    (void)signal;
+}
+
+/* Lets a write beyond the limit of a file's size (ulimit -f) fail with EFBIG instead of ending the
+ * process; the programs that it starts have the default again, as of any caught signal. Nothing
+ * that is written is writable for others: scripts are executed. */
+static void set_up_process(void)
+{
+    struct sigaction was, catch = {.sa_handler = ignore, .sa_flags = SA_RESTART};
+
+    if (sigaction(SIGXFSZ, NULL, &was) == 0 && was.sa_handler != SIG_IGN)
+        sigaction(SIGXFSZ, &catch, NULL);
+    umask(umask(S_IWOTH) | S_IWOTH);
+}
+
 int cli_run(const struct cli_program *p, int argc, char **argv)
 {
     fill_streams();
+    set_up_process();
     log_open(p->name);
     int rc = run_program(p, argc, argv);
     errno = 0;

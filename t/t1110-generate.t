@@ -39,6 +39,16 @@ else
     skip "shellcheck is not installed" "the scripts are shellcheck-clean"
 fi
 
+# Files that are executed.
+cp -r study open && rm -r open/runs open/.unetctl
+free() { (umask 000 && unetctl generate -C open --gpus 1,2); }
+exits 0 "generate with umask 000" free
+is "$(find open/runs open/.unetctl -perm /002 ! -type l)" "" "leaves nothing that others may write"
+is "$(find open/runs -name '*.sh' ! -type l -perm /020)" "" "and no script that the group may write"
+limited() { (ulimit -f 1 && unetctl generate -C open --gpus 3); }
+exits 1 "generate with ulimit -f" limited
+like "$ERR" '^unetctl: error: cannot write .*\.sh: File too large$' "has one line"
+
 # Folders with every character that a shell, sbatch or YAML could misinterpret.
 odd="$TMP/it's \"a\" \$HOME \`id\` é #50% \\ (x) & ;"
 make_study "$odd" local --set data.dir="$TMP/data"
