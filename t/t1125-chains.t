@@ -20,7 +20,15 @@ echo hang >behave
 exits 0 "--max-in-flight 2" unetctl submit --gpus 1 --seeds 3 --max-in-flight 2
 two_run() { is_state 1 RUNNING && is_state 2 RUNNING; }
 ok "two runs are running" wait_until 60 two_run
-ok "the third run waits" stays 3 PENDING
+woken() { # how often the process that holds the third run's job has been
+    sed -n 's/^voluntary.*:\t//p' \
+        "/proc/$(field "$XDG_STATE_HOME/unetctl/local/3.json" 'd["keeper"]')/status"
+}
+ok "the third run is submitted" wait_until 20 test -s "$XDG_STATE_HOME/unetctl/local/3.json"
+before=$(woken)
+ok "it waits" stays 3 PENDING
+ok "it still waits" stays 3 PENDING
+ok "it looks at the queue more and more rarely" test $(($(woken) - before)) -lt 6
 exits 0 "the first run ends" unetctl cancel unet-g01-s1
 ok "the third run starts" wait_until 60 is_state 3 RUNNING
 

@@ -4,9 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +20,12 @@
 #include "src/clock.h"
 
 #define KILL_WAIT_S 10     /* seconds from TERM to KILL, at most, like Slurm's KillWait */
-#define POLL_NS 200000000L /* how often a keeper examines the queue, or a script it stops */
+#define POLL_NS 200000000L /* how often a keeper examines a script that it stops */
+
+/* A waiting keeper examines the queue when a record changes, and otherwise after this many seconds,
+ * twice as many each time, since a keeper that was killed changes none. */
+#define LOOK_MIN_S 0.2
+#define LOOK_MAX_S 5.0
 
 /* Sleeps for s seconds and ns nanoseconds, or until one of k->signals arrives. Returns that
  * signal, or 0. */
@@ -112,14 +120,40 @@ static bool is_full(struct local_keeper *k)
     return active >= k->max_in_flight;
 }
 
+/* Waits until a record has changed, the time has passed, or a signal has arrived, and returns that
+ * signal or 0. */
+static int wait_change(const struct local_keeper *k, int records, int signals, double seconds)
+{
+    struct pollfd p[] = {{.fd = records, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
+    char events[4096];
+
+    if (signals < 0)
+        return wait_signal(k, 0, POLL_NS);
+    poll(p, 2, (int)(1000 * seconds));
+    while (records >= 0 && read(records, events, sizeof events) > 0)
+        continue;
+    return wait_signal(k, 0, 0);
+}
+
 static bool wait_turn(struct local_keeper *k)
 {
+    int records = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), /* without it the time has to pass */
+        signals = signalfd(-1, &k->signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    double pause = LOOK_MIN_S;
     bool cancelled = false;
 
+    if (records >= 0)
+        inotify_add_watch(records, k->dir, IN_MOVED_TO);
     list_before(k);
-    while (!cancelled && (must_wait(k) || is_full(k)))
-        cancelled = wait_signal(k, 0, POLL_NS) == SIGTERM;
+    while (!cancelled && (must_wait(k) || is_full(k))) {
+        cancelled = wait_change(k, records, signals, pause) == SIGTERM;
+        pause = pause < LOOK_MAX_S / 2 ? 2 * pause : LOOK_MAX_S;
+    }
     free(k->before);
+    if (records >= 0)
+        close(records);
+    if (signals >= 0)
+        close(signals);
     return !cancelled;
 }
 
