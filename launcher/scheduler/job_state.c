@@ -13,9 +13,10 @@ void job_state_set(struct job_state *s, enum state state)
     s->phase = state_job_phase(state);
 }
 
+/* Slurm writes (null) for a text that it does not have. */
 static json_t *encode_text(const char *text)
 {
-    json_t *o = json_string(text);
+    json_t *o = strcmp(text, "(null)") == 0 ? NULL : json_string(text);
 
     return o ? o : json_string("");
 }

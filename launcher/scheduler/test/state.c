@@ -59,6 +59,11 @@ static void check_json(void)
     job_state_decode(empty, &back);
     ok(back.state == STATE_UNKNOWN && back.uid == -1 && !*back.id, "an empty object says nothing");
     json_decref(o);
+    snprintf(s.nodes, sizeof s.nodes, "(null)");
+    o = job_state_encode(&s);
+    job_state_decode(o, &back);
+    is_str(back.nodes, "", "a text that Slurm does not have is left out");
+    json_decref(o);
     json_decref(empty);
 }
 
