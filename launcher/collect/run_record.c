@@ -8,14 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/atomicfile.h"
+#include "launcher/collect/log/log_file.h"
 #include "src/buf.h"
 #include "src/cluster/nodelist.h"
 #include "src/format/schema.h"
 #include "src/mem.h"
 #include "src/plural.h"
-
-#define MAX_FILE (64 << 20)
 
 struct record_reader {
     const char *path;
@@ -395,7 +393,7 @@ int run_record_read(const char *path, struct run_record *dst, struct err *e)
 {
     struct record_reader r = {.path = path, .dst = dst, .e = e};
     size_t size;
-    char *text = atomicfile_read(path, MAX_FILE, &size, e), *p, *end;
+    char *text = log_file_load(path, &size, e), *p, *end;
     int rc = 0;
 
     *dst = (struct run_record){.nepochs = 0};

@@ -35,11 +35,12 @@ struct run_record {
     int exit_code;
 };
 
-/* Reads a record. Returns 0, or -1, for a bad line with ERR_DATA "FILE:LINE: REASON". A last line
+/* Reads a record. Returns 0, or -1, for a bad line with ERR_DATA "FILE:LINE: REASON", for a file of
+ * more than 64 MiB with ERR_CONFIG. A last line
  * without a newline is ignored, since the writer was killed. Refuses a file without a run line, an
  * unknown schema, a line that is not a JSON object, epochs that do not count from 0, required
- * numbers that are missing or not finite, qualities outside 0..1, lines after the end line, and
- * files of more than 64 MiB; a record without an end line is not refused. dst is then empty. */
+ * numbers that are missing or not finite, qualities outside 0..1, and lines after the end
+ * line; a record without an end line is not refused. dst is then empty. */
 int run_record_read(const char *path, struct run_record *dst, struct err *e);
 
 void run_record_destroy(struct run_record *r);

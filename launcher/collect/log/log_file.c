@@ -6,12 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "launcher/collect/log/log_container.h"
 #include "launcher/collect/log/log_intervals.h"
 #include "launcher/collect/log/log_pattern.h"
 #include "launcher/collect/log/mllog_file.h"
 #include "src/atomicfile.h"
+
+char *log_file_load(const char *path, size_t *n, struct err *e)
+{
+    char *text = atomicfile_read(path, LOG_FILE_MAX, n, e);
+    struct stat st;
+
+    if (!text && stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > (off_t)LOG_FILE_MAX)
+        e->code = ERR_CONFIG;
+    return text;
+}
 
 /* The tolerance between the clock of the training and the sum of its epochs: different clocks,
  * and rounding to six decimals. */
@@ -72,7 +83,7 @@ static struct curve *decode_table(const char *text, size_t n, const char *path,
 int log_file_read_table(const char *path, struct epoch_csv *dst, struct err *e)
 {
     size_t n;
-    char *text = atomicfile_read(path, LOG_FILE_MAX, &n, e);
+    char *text = log_file_load(path, &n, e);
     struct curve *c = text ? decode_table(text, n, path, dst, e) : NULL;
     int rc = c ? 0 : -1;
 
@@ -208,7 +219,7 @@ int log_file_read(const char *path, const struct log_form *form, struct result *
 {
     static const struct log_form none;
     size_t n;
-    char *text = atomicfile_read(path, LOG_FILE_MAX, &n, e);
+    char *text = log_file_load(path, &n, e);
     struct result filled = *r;
     int rc;
 

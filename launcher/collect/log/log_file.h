@@ -17,6 +17,10 @@
 
 #define LOG_FILE_MAX ((size_t)64 << 20)
 
+/* Reads a whole log or record as atomicfile_read does, but with ERR_CONFIG if it has more than
+ * LOG_FILE_MAX bytes, as it is not damaged then. */
+char *log_file_load(const char *path, size_t *n, struct err *e);
+
 /* Fills r's curve and measurements from path; what the log lacks remains unchanged. form may be
  * NULL. If r's gpus is 0, MLPerf's lines also set gpus, seed and engine; otherwise a log whose lines
  * give another number of GPUs is refused. Returns 0, or -1 and r is unchanged: with ERR_DATA

@@ -26,7 +26,7 @@ enum result_state {
     /* finished, but it ran on another number of GPUs than planned for some time */
     RESULT_ELASTIC,
     RESULT_MISSING,     /* study.yaml asks for it, but it was not generated */
-    RESULT_UNREAD       /* its log is of a form that is not known; the note says what to type */
+    RESULT_UNREAD       /* its log is of an unknown form or too large, as the note says */
 };
 
 struct result {

@@ -92,6 +92,14 @@ static void check_good(void)
     ok(read_text(HOSTS("[\"n]1\",7]")) == 0 && !*r.run.hosts, "names that fit in none: unknown");
 }
 
+static void check_size(void)
+{
+    ok(read_text(RUN) == 0 && truncate(path, 119 << 20) == 0 &&
+           run_record_read(path, &r, &e) == -1 && e.code == ERR_CONFIG &&
+           strstr(e.text, "more than 67108864 bytes, the limit"),
+       "a record that is too large is not called damaged: %s", e.text);
+}
+
 static void check_limited(void)
 {
     ok(read_text(RUN STEPS(2) EPOCH(0) STEPS(4) STEPS(5) LIMITED) == 0 && r.done && r.nepochs == 3,
@@ -159,6 +167,7 @@ int main(void)
     check_metric();
     check_good();
     check_limited();
+    check_size();
     check_bad();
     check_garbage();
     run_record_destroy(&r);
