@@ -60,6 +60,12 @@ mkdir ../lap2 && cp sim ../lap2
 exits 0 "a second study on the host" unetctl init ../lap2 --ssh "cluster:~/second one" --site local --name other \
     --set 'log.pattern=^Performance: +(?<ns_per_day>\S+)' -- ./sim '{{gpus}}' '{{steps}}'
 exits 0 "submit --wait" unetctl submit -C ../lap2 --gpus 1,2 --wait
+latin=$'../caf\351'
+mkdir "$latin" && cp sim "$latin"
+exits 0 "init in a folder that is not UTF-8" unetctl init "$latin" --ssh "cluster:~/third" --site local \
+    --name other -- ./sim
+exits 0 "its study.yaml is read there" unetctl plan -C "$latin" --gpus 1
+like "$there/third/study.yaml" 'sent by unetctl from ".*/caf\\\\xe9", where' "and names the folder"
 exits 2 "report of both" unetctl report . ../lap2
 like "$ERR" 'the study \. is on cluster; name the report.s folder in it: -o \./FOLDER' "needs a folder in both places"
 exits 0 "report of both" unetctl report . ../lap2 -o both

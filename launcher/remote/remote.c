@@ -18,6 +18,7 @@
 #include "src/atomicfile.h"
 #include "src/log.h"
 #include "src/mem.h"
+#include "src/text/utf8.h"
 
 #define PATHS_MAX 8
 
@@ -229,9 +230,21 @@ static int prepare(struct remote *r, struct err *e)
 
 static void mark_text(struct remote *r)
 {
+    struct buf dir = {0};
+
+    for (const char *p = r->dir; *p;) { /* YAML is UTF-8 also in comments */
+        size_t n = utf8_size(p);
+        if (n)
+            buf_add_bytes(&dir, p, n);
+        else
+            buf_addf(&dir, "\\x%02x", (unsigned char)*p);
+        p += n ? n : 1;
+    }
     buf_add(&r->mark, "# sent by unetctl from ");
-    buf_add_json_string(&r->mark, r->dir);
+    buf_add_json_string(&r->mark, dir.data ? dir.data : "");
     buf_add(&r->mark, ", where it is edited\n");
+    r->mark.failed |= dir.failed;
+    buf_destroy(&dir);
 }
 
 /* Ends study.yaml for there with the line of where it is from. */
