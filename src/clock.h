@@ -16,8 +16,8 @@ void clock_sleep(double seconds);
 double clock_cpu(void);
 
 /* Returns the seconds since a date of the wall clock, such as the time of a file; at least 0. Dates
- * far in the future, because the clock was set back, have an age that begins when this process first
- * asks for that of one, so that a wait for an age ends. */
+ * far in the future, because the clock was set back, have an age that begins when this process
+ * first asks for that of one, so that a wait for an age ends. */
 double clock_age(time_t then);
 
 /* Writes the current date and time, as in "2026-01-31T23:59:59Z". */
