@@ -42,7 +42,7 @@ check_private() { # DIR
 
 # Allows one `up` or `down` at a time; the lock ends with the process.
 take_lock() { # DIR
-    exec 9>"$1/.sandbox"
+    exec 9>"$1/.sandbox" && chmod 600 "$1/.sandbox" # other users cannot lock it
     flock -w 120 9 || die 4 "another 'unetctl sandbox' has been working in $1 for two minutes"
 }
 
