@@ -42,6 +42,12 @@ exits 0 "a run without cuDNN" env EMULATE_CUDNN=missing "${train[@]}" --backend 
 is "$(grep -c 'without cuDNN: libcudnn.so.9 is not there; own kernels' "$ERR")" 1 \
     "the missing cuDNN is reported once"
 ok "loss and IoU are those of the reference" agree without ref 0.002
+exits 0 "a run where files cannot be locked" env LOCKS="$TMP/locks" LD_PRELOAD="$builddir/t/late.so" \
+    ASAN_OPTIONS=verify_asan_link_order=0 XDG_CACHE_HOME="$TMP/unlocked" "${train[@]}" \
+    --backend cuda --set data.split="$split" --out without-locks
+ok "it keeps its choices" grep -q Emulated unlocked/unetctl/cudnn-choices
+# Some 80 saves try once, not 100 times each.
+ok "it does not wait for locks" test -s locks -a "$(wc -c <locks)" -lt 1000
 echo broken >"$choices"
 exits 0 "a run in tf32" "${train[@]}" --backend cuda --dtype tf32 --set data.split="$split" \
     --out tf32

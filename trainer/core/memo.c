@@ -145,12 +145,14 @@ static void read_once(struct memo *m)
 }
 
 /* Locks the file, where the file system supports it, against other writers. Returns a descriptor to
- * be closed, also if the lock could not be taken in LOCK_TRIES; -1: the file cannot be opened. */
+ * be closed, also without the lock if another holds it for all LOCK_TRIES; -1: the file cannot be
+ * opened. */
 static int wait_for_turn(const char *path)
 {
     int file = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0666);
 
-    for (int i = 0; file >= 0 && i < LOCK_TRIES && flock(file, LOCK_EX | LOCK_NB) < 0; i++)
+    for (int i = 0; file >= 0 && i < LOCK_TRIES && flock(file, LOCK_EX | LOCK_NB) < 0 &&
+                    errno == EWOULDBLOCK; i++)
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     return file;
 }
