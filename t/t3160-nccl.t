@@ -94,6 +94,8 @@ for norm in sync none; do
     ok "$norm: of which a GPU has none" processes "${one[@]}" --set model.batch_norm=$norm \
         --out image-$norm-2
     ok "$norm: the same to 1e-5" close image-$norm-1 image-$norm-2
+    ok "$norm: images of other steps are not counted once more" near \
+        "$(field image-$norm-1/record.jsonl train_iou)" "$(field image-$norm-2/record.jsonl train_iou)"
     for r in 0 1; do
         ok "$norm: rank $r replays steps" test "$(calls $r cudaGraphLaunch)" -ge 62
         ok "$norm: sums amid steps of rank $r wait for no gradients" \

@@ -346,6 +346,7 @@ static int train_without_images(struct network *n, struct exec *x, uint64_t shar
     struct compiled *c = meets ? get_compiled(n, COMPILED_TRAIN, 1, e) : NULL;
 
     x->empty = true;
+    x->counts = (struct device_counts){0};
     if (meets && !c)
         return -1;
     if (n->runner.device) {
