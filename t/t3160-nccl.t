@@ -98,6 +98,7 @@ for norm in sync none; do
         "$(field image-$norm-1/record.jsonl train_iou)" "$(field image-$norm-2/record.jsonl train_iou)"
     for r in 0 1; do
         ok "$norm: rank $r replays steps" test "$(calls $r cudaGraphLaunch)" -ge 62
+        ok "$norm: graphs of rank $r prefer sums" test "$(calls $r preferred_nodes)" -gt 0
         ok "$norm: sums amid steps of rank $r wait for no gradients" \
             test "$(calls $r nccl_urgent_reduce)" -gt 0
     done
@@ -127,7 +128,7 @@ export EMULATE_GPUS=7
 ok "7 GPUs share them" processes "${many[@]}" --out many-7
 ok "the weights are the same" close many-1 many-7
 for ((r = 0; r < nranks; r++)); do
-    echo "$(calls "$r" cudaGraphLaunch) $(calls "$r" cudaGraphInstantiate)"
+    echo "$(calls "$r" cudaGraphLaunch) $(calls "$r" cudaGraphInstantiateWithFlags)"
 done >launches
 is "$(awk '$1 < 19' launches)" "" "each rank replays 19 of 21 steps"
 is "$(awk '$2 > 5' launches)" "" "by two graphs, one of them captured anew as memory moved"
@@ -146,7 +147,7 @@ own=(--epochs 2 --set model.batch_norm=sync --batch-size 6)
 ok "own kernels" processes "${own[@]}" --out own
 weights=$(field own/DONE weights_sha256)
 for r in 0 1; do replays[r]=$(calls $r cudaGraphLaunch); done # 4 steps; the rest are predictions
-for fault in "1 cudaStreamBeginCapture" "0 cudaStreamEndCapture" "1 cudaGraphInstantiate" \
+for fault in "1 cudaStreamBeginCapture" "0 cudaStreamEndCapture" "1 cudaGraphInstantiateWithFlags" \
     "0 cudaGraphUpload"; do
     with=()
     with[${fault% *}]="EMULATE_FAULT=${fault#* } 1"
@@ -159,7 +160,7 @@ for fault in "1 cudaStreamBeginCapture" "0 cudaStreamEndCapture" "1 cudaGraphIns
     done
     rm -rf uncaptured
 done
-exits 0 "a single GPU whose capture fails" env "EMULATE_FAULT=cudaGraphInstantiate 1" \
+exits 0 "a single GPU whose capture fails" env "EMULATE_FAULT=cudaGraphInstantiateWithFlags 1" \
     "${train[@]}" --epochs 2 --batch-size 6 --out uncaptured
 is "$(grep -c 'warning: a step cannot be captured' "$ERR")" 1 "it warns once"
 ok "the same by capture" "${train[@]}" --epochs 2 --batch-size 6 --out captured

@@ -288,7 +288,9 @@ static struct device_graph *device_capture(struct device *d, device_work_f work,
         free(p);
         return NULL;
     }
-    int rc = cuda_status(d, cudaGraphInstantiate(&p->exec, graph, 0), "cudaGraphInstantiate", e) ||
+    int rc = cuda_status(d, cudaGraphInstantiateWithFlags(&p->exec, graph,
+                                                          cudaGraphInstantiateFlagUseNodePriority),
+                         "cudaGraphInstantiateWithFlags", e) ||
              cuda_status(d, cudaGraphUpload(p->exec, d->stream), "cudaGraphUpload", e);
     (void)cudaGraphDestroy(graph);
     if (rc == 0)

@@ -58,6 +58,7 @@ struct emulate_work { /* a kernel, a try, a copy, or where src is NULL a fill wi
     void *args, *dst;
     const void *src;
     size_t nbytes;
+    int priority; /* of its stream */
     atomic_long *nheld; /* counts the works, in queues and graphs, that use an object; or NULL */
     struct emulate_work *next;
 };
@@ -68,6 +69,7 @@ struct emulate_queue {
 };
 
 typedef struct emulate_stream {
+    int priority;
     int device; /* only kernels of this device run in it */
     struct emulate_queue queue, captured;
     bool capturing;
@@ -92,7 +94,7 @@ enum {
     cudaStreamCaptureModeThreadLocal, cudaDevAttrComputeCapabilityMajor,
     cudaDevAttrMultiProcessorCount, cudaDevAttrMaxSharedMemoryPerBlockOptin,
     cudaEventDefault, cudaDevAttrClockRate, cudaDevAttrMemoryClockRate,
-    cudaDevAttrGlobalMemoryBusWidth
+    cudaDevAttrGlobalMemoryBusWidth, cudaGraphInstantiateFlagUseNodePriority = 8
 };
 
 /* A machine of $EMULATE_GPUS GPUs (default 2) with EMULATE_MEMORY bytes each. $EMULATE_DRIVER: the
@@ -129,7 +131,7 @@ static struct {
  * or for 0 never returns.
  * EMULATE_CALLS=FILE: at the end of the process FILE has a line "NAME COUNT" for each function
  * that was called and each kernel that was run. late_copies: copies from the host that waited for
- * kernels. */
+ * kernels. preferred_nodes: nodes of graphs that have a higher priority than the rest. */
 
 #define EMULATE_NAMES 256
 
@@ -418,6 +420,7 @@ static size_t emulate_room(void)
 
 static void emulate_add(cudaStream_t s, struct emulate_work work)
 {
+    work.priority = s->priority;
     s = emulate_origin(s);
     emulate_push(s->capturing ? &s->captured : &s->queue, work);
 }
@@ -503,6 +506,9 @@ static inline cudaError_t cudaStreamQuery(cudaStream_t s)
     pthread_mutex_lock(&emulate_lock);
     emulate_protect(PROT_READ | PROT_WRITE);
     (void)emulate_drain(&s->queue, s->queue.nadded);
+    for (struct emulate_stream *other = emulate_streams; s->queue.first && other;
+         other = other->next)
+        (void)emulate_drain(&other->queue, other->queue.nadded); /* what it waits for */
     emulate_protect(PROT_NONE);
     pthread_mutex_unlock(&emulate_lock);
     if (emulate_is_lost())
@@ -750,11 +756,12 @@ static inline const char *cudaGetErrorString(cudaError_t rc)
                                            : "emulated error";
 }
 
-static cudaError_t emulate_new_stream(cudaStream_t *s)
+static cudaError_t emulate_new_stream(cudaStream_t *s, int priority)
 {
     *s = calloc(1, sizeof **s);
     if (!*s)
         return cudaErrorMemoryAllocation;
+    (*s)->priority = priority;
     (*s)->device = emulate_device;
     pthread_mutex_lock(&emulate_lock);
     (*s)->next = emulate_streams;
@@ -768,7 +775,7 @@ static inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned fl
     *s = NULL;
     EMULATE_CALL(cudaErrorIllegalAddress);
     (void)flags;
-    return emulate_new_stream(s);
+    return emulate_new_stream(s, 0);
 }
 
 static inline cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
@@ -785,7 +792,8 @@ static inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t *s, unsigned
     *s = NULL;
     EMULATE_CALL(cudaErrorIllegalAddress);
     (void)flags;
-    return priority < -5 || priority > 0 ? cudaErrorInvalidDevice : emulate_new_stream(s);
+    return priority < -5 || priority > 0 ? cudaErrorInvalidDevice
+                                         : emulate_new_stream(s, priority);
 }
 
 static inline cudaError_t cudaStreamDestroy(cudaStream_t s)
@@ -919,11 +927,14 @@ static inline cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *grap
     return cudaSuccess;
 }
 
-static inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph,
-                                               unsigned flags)
+/* Without the flag a graph has the priority of the stream that launches it, as a whole. */
+static inline cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t graph,
+                                                        unsigned long long flags)
 {
     EMULATE_CALL(cudaErrorMemoryAllocation);
-    (void)flags;
+    for (const struct emulate_work *w = graph->first; w; w = w->next)
+        if (flags == cudaGraphInstantiateFlagUseNodePriority && w->priority < 0)
+            (void)emulate_fails("preferred_nodes");
     *exec = malloc(sizeof **exec);
     **exec = *graph;
     *graph = (struct emulate_queue){NULL, NULL, 0, 0};
