@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/files.h"
 #include "src/log.h"
 #include "src/mem.h"
 
@@ -30,26 +31,29 @@ static void destroy(struct atomicfile *a)
     free(a);
 }
 
-/* Returns path, or the file that it leads to if it is a symbolic link; the caller frees it. NULL
- * if that is not a regular file, or is a link to nothing. path itself need not exist. */
+/* Returns path, or the file that it leads to if it is a symbolic link outside the folders of the
+ * programs (files.h); the caller frees it. NULL if that is not a regular file, or is a link to
+ * nothing. path itself need not exist. */
 static char *resolve_link(const char *path, struct err *e)
 {
     struct stat st;
     char *real = NULL;
     int rc = lstat(path, &st);
 
-    if (rc == 0 && S_ISLNK(st.st_mode)) {
+    if (rc == 0 && S_ISLNK(st.st_mode) && files_is_owned(path)) {
+        errno = ELOOP;
+    } else if (rc == 0 && S_ISLNK(st.st_mode)) {
         real = realpath(path, NULL);
         rc = real ? stat(real, &st) : -1;
     } else if (rc == 0 || errno == ENOENT) {
         real = strdup(path);
     }
     if (!real) {
-        err_errno(e, ERR_INTERNAL, errno, "cannot write %s", path);
+        files_error(e, ERR_INTERNAL, errno, "cannot write", path);
         return NULL;
     }
     if (rc == 0 && !S_ISREG(st.st_mode)) {
-        err_set(e, ERR_INTERNAL, "cannot write %s: it exists and is not a regular file", path);
+        files_error(e, ERR_INTERNAL, S_ISDIR(st.st_mode) ? EISDIR : ENXIO, "cannot write", path);
         free(real);
         return NULL;
     }
@@ -81,7 +85,7 @@ static int create_tmp(const char *path, char **tmp, mode_t mode)
     mode = mode_beside(path, mode);
     for (int i = 0; *tmp && i < 1000; i++) {
         snprintf(*tmp, size, "%s.tmp-%ld-%d", path, (long)getpid(), i);
-        fd = open(*tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        fd = files_open(*tmp, O_WRONLY | O_CREAT | O_EXCL, mode);
         if (fd >= 0 || errno != EEXIST)
             break;
     }
@@ -100,10 +104,10 @@ struct atomicfile *atomicfile_open(const char *path, mode_t mode, struct err *e)
     a->stream = fd < 0 ? NULL : fdopen(fd, "w");
     if (a->stream)
         return a;
-    err_errno(e, ERR_INTERNAL, errno, "cannot write %s", path);
+    files_error(e, ERR_INTERNAL, errno, "cannot write", path);
     if (fd >= 0) {
         close(fd);
-        unlink(a->tmp);
+        files_unlink(a->tmp);
     }
     destroy(a);
     return NULL;
@@ -121,7 +125,7 @@ void atomicfile_abort(struct atomicfile *a)
     if (a->stream)
         fclose(a->stream);
     if (a->tmp)
-        unlink(a->tmp);
+        files_unlink(a->tmp);
     destroy(a);
 }
 
@@ -131,7 +135,7 @@ static int sync_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
     char *folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
-    int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    int fd = folder ? files_open(folder, O_RDONLY | O_DIRECTORY, 0) : -1;
     int rc = fd < 0 || (fsync(fd) && errno != EINVAL) ? -1 : 0;
     int saved = errno;
 
@@ -160,7 +164,7 @@ int atomicfile_sync_folder(const char *path, struct err *e)
 {
     if (sync_folder(path) == 0)
         return 0;
-    return err_errno(e, ERR_INTERNAL, errno, "cannot sync the folder of %s", path);
+    return files_error(e, ERR_INTERNAL, errno, "cannot sync the folder of", path);
 }
 
 static int refuse_existing(const char *path, struct err *e)
@@ -185,7 +189,7 @@ int atomicfile_check_own(const char *path, const char *mark, struct err *e)
 
     if (lstat(path, &st) && errno == ENOENT)
         return 0;
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = files_open(path, O_RDONLY | O_NOFOLLOW, 0);
     ssize_t n = fd < 0 ? -1 : read(fd, head, sizeof head);
     if (fd >= 0)
         close(fd);
@@ -209,18 +213,20 @@ struct atomicfile *atomicfile_create(const char *path, mode_t mode, struct err *
  * first and then renames. */
 static int rename_new(const char *tmp, const char *path)
 {
-    if (renameat2(AT_FDCWD, tmp, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
+    if (files_rename(tmp, path, RENAME_NOREPLACE) == 0)
         return 0;
     if (errno != EINVAL && errno != ENOSYS)
         return -1;
-    if (link(tmp, path) == 0)
-        return unlink(tmp);
-    return errno == EEXIST || access(path, F_OK) == 0 ? (errno = EEXIST, -1) : rename(tmp, path);
+    if (files_link(tmp, path) == 0)
+        return files_unlink(tmp);
+    return errno == EEXIST || access(path, F_OK) == 0 ? (errno = EEXIST, -1)
+                                                      : files_rename(tmp, path, 0);
 }
 
 int atomicfile_commit(struct atomicfile *a, struct err *e)
 {
-    if (flush_stream(a) || (a->is_new ? rename_new : rename)(a->tmp, a->path)) {
+    if (flush_stream(a) ||
+        (a->is_new ? rename_new(a->tmp, a->path) : files_rename(a->tmp, a->path, 0))) {
         if (a->is_new && errno == EEXIST)
             refuse_existing(a->path, e);
         else
@@ -284,8 +290,8 @@ static int rename_batch(struct atomicfile_batch *b, struct err *e)
 {
     for (size_t i = 0; i < b->count; i++) {
         struct atomicfile *a = b->files[i];
-        if (rename(a->tmp, a->path))
-            return err_errno(e, ERR_INTERNAL, errno, "cannot write %s", a->path);
+        if (files_rename(a->tmp, a->path, 0))
+            return files_error(e, ERR_INTERNAL, errno, "cannot write", a->path);
         log_debug("wrote %s", a->path);
         free(a->tmp);
         a->tmp = NULL;
@@ -296,7 +302,7 @@ static int rename_batch(struct atomicfile_batch *b, struct err *e)
 static int sync_batch(const struct atomicfile_batch *b, struct err *e)
 {
     const struct atomicfile *a = b->count ? b->files[0] : NULL;
-    int fd = a ? open(a->tmp ? a->tmp : a->path, O_RDONLY | O_CLOEXEC) : -1;
+    int fd = a ? files_open(a->tmp ? a->tmp : a->path, O_RDONLY, 0) : -1;
     int rc = !a ? 0 : fd < 0 ? -1 : syncfs(fd);
 
     if (rc)
@@ -322,20 +328,13 @@ void atomicfile_batch_abort(struct atomicfile_batch *b)
     *b = (struct atomicfile_batch){0};
 }
 
-/* O_NONBLOCK keeps open from waiting for the writer of a FIFO. It has no effect on regular
- * files. */
 int atomicfile_open_regular(const char *path, struct stat *st, struct err *e)
 {
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    int fd = files_open(path, O_RDONLY, 0);
 
-    if (fd < 0 || fstat(fd, st)) {
-        err_errno(e, ERR_DATA, errno, "cannot read %s", path);
-    } else if (!S_ISREG(st->st_mode)) {
-        err_set(e, ERR_DATA, "cannot read %s: %s", path,
-                S_ISDIR(st->st_mode) ? "it is a folder" : "not a regular file");
-    } else {
+    if (fd >= 0 && fstat(fd, st) == 0)
         return fd;
-    }
+    files_error(e, ERR_DATA, errno, "cannot read", path);
     if (fd >= 0)
         close(fd);
     return -1;
@@ -437,11 +436,11 @@ static int append_line(int fd, const char *line)
 
 int atomicfile_append(const char *path, const char *line, struct err *e)
 {
-    int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+    int fd = files_open(path, O_RDWR | O_APPEND | O_CREAT, 0666);
     struct stat st;
 
     if (fd < 0)
-        return err_errno(e, ERR_INTERNAL, errno, "cannot append to %s", path);
+        return files_error(e, ERR_INTERNAL, errno, "cannot append to", path);
     bool is_new = fstat(fd, &st) == 0 && st.st_size == 0;
     int rc = append_line(fd, line) ? err_errno(e, ERR_INTERNAL, errno, "cannot append to %s",
                                                path) : 0;

@@ -5,13 +5,13 @@
  * even if the writer is killed. Writing goes to PATH.tmp-PID-N in the same folder -> fsync ->
  * rename -> fsync of the folder. If a step up to the rename fails (disk full, no permission), the
  * old file stays and the temporary one is removed; only a writer that is killed leaves one behind.
- * A symbolic link to an existing file is followed; anything that is not a regular file (device,
- * FIFO, folder) is refused. The files of a batch are synced together, atomicfile_create and
- * atomicfile_write_new replace nothing, and none of this holds for atomicfile_append, which writes
- * in place.
+ * A symbolic link to an existing file is followed unless the programs own the folder (files.h);
+ * anything that is not a regular file (device, FIFO, folder) is refused. The files of a batch are
+ * synced together, atomicfile_create and atomicfile_write_new replace nothing, and none of this
+ * holds for atomicfile_append, which writes in place.
  *
- * Errors, unless a function says otherwise: ERR_INTERNAL when writing fails, ERR_DATA when reading
- * fails; the text names the path. */
+ * Errors, unless a function says otherwise: ERR_INTERNAL when writing fails, ERR_CONFIG if a link
+ * or device is in the way, ERR_DATA when reading fails; the text names the path. */
 #ifndef UNETCTL_SRC_ATOMICFILE_H
 #define UNETCTL_SRC_ATOMICFILE_H
 

@@ -12,6 +12,7 @@ cd "$srcdir" || exit 255
 rooms='src|
 src/cluster|src
 src/format|src
+src/host|src
 src/run|src
 src/text|src
 src/settings|src src/cluster src/run
@@ -326,6 +327,21 @@ foreign() {
             }'
 }
 is "$(foreign)" '' 'the symbols of a file begin with its name'
+
+# Files that call libc themselves for files of the user, this process or the system, which are not
+# below a study, a run or a report. All others use src/files.h.
+own_calls='src/(files|host/paths|cluster/resolve)\.c|launcher/(host/procid|study/site)\.c|
+launcher/plan/(run_cost|data_look)\.c|launcher/submit/source_files\.c|launcher/cmd/cmd_init\.c|
+launcher/(stage/stage|remote/(ssh|remote))\.c|launcher/doctor/imports\.c|
+launcher/scheduler/(local/(local_record|scheduler_local)|slurm/history)\.c|trainer/data/.*|
+trainer/(core/(host_memory|memo)|comm/node|cmd/cmd_(predict|data_preview))\.c'
+calls='f?open(at)?|(un|sym)?link(at)?|rename(at2?)?|(mk|rm|open|scan)dir|mkdirat|n?ftw|truncate'
+calls+='|mko?stemp|json_load_file'
+is "$(printf '%s\n' "${sources[@]}" | grep -E '^(src|launcher|trainer)/.*\.c$' | grep -v /test/ |
+    xargs grep -nE "(^|[^_a-zA-Z>.])($calls)\(" |
+    grep -vE '"/(dev|proc|sys)/|^[^:]*:[0-9]*: ?[/ ]\*|unlinkat\(dirfd' |
+    grep -vE "^(${own_calls//$'\n'/})")" '' \
+    'files below studies, runs and reports are opened by src/files.h'
 
 is "$(grep -l '#include "trainer/backends/cuda/' "$srcdir"/trainer/backends/cuda/test/network.c \
     "$srcdir"/trainer/ops/test/*.c)" '' 'tests of every build include no header that needs CUDA'

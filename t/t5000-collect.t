@@ -27,7 +27,7 @@ mv s/logs/log_1.csv kept.csv
 echo mine >outside.csv
 ln -s ../../outside.csv s/logs/log_1.csv
 exits 3 "a link in place of a log is refused" unetctl collect -C s
-like "$ERR" 's/logs/log_1.csv exists already, and nothing is overwritten' "the error says so"
+like "$ERR" 's/logs/log_1.csv: it is a symbolic link, which is not followed; remove it' "the error says so"
 is "$(cat outside.csv)" mine "the file that the link leads to is unchanged"
 mv kept.csv s/logs/log_1.csv
 

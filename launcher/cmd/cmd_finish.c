@@ -21,6 +21,7 @@
 #include "launcher/host/path.h"
 #include "src/atomicfile.h"
 #include "src/buf.h"
+#include "src/files.h"
 #include "src/format/schema.h"
 #include "src/log.h"
 #include "src/run/marker.h"
@@ -58,7 +59,7 @@ static int fetch_log(const char *from, const char *dir, const struct log_form *f
     if (log.st_mtime < attempt.st_mtime)
         return err_set(e, ERR_DATA,
                        "%s is older than this attempt: the script wrote no log", src);
-    return rename(src, dst) ? err_errno(e, ERR_INTERNAL, errno, "%s", dst) : 0;
+    return files_rename(src, dst, 0) ? files_error(e, ERR_INTERNAL, errno, "cannot write", dst) : 0;
 }
 
 static json_t *read_finish_plan(const char *dir, struct err *e)
@@ -67,7 +68,7 @@ static json_t *read_finish_plan(const char *dir, struct err *e)
 
     snprintf(path, sizeof path, "%s/run.json", dir); /* an attempt may have its own plan */
     if (access(path, F_OK) != 0)
-        snprintf(path, sizeof path, "%s/../run.json", dir);
+        snprintf(path, sizeof path, "%.*s/run.json", (int)(strrchr(dir, '/') - dir), dir);
     return jsonio_read(path, MAX_DOCUMENT, e);
 }
 
@@ -228,7 +229,7 @@ static json_t *read_result(const char *dir, struct err *e)
 
 static int cmd_finish_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    char dir[PATH_MAX - 16];
+    char dir[PATH_MAX - 16], run_dir[PATH_MAX];
     struct err why = {0};
     json_t *end;
 
@@ -237,6 +238,8 @@ static int cmd_finish_run(int noperands, char **operands, int nrest, char **rest
     if (attempt_number(dir) < 1)
         return err_set(e, ERR_USAGE, "finish: %s is not the folder of an attempt, such as "
                        "runs/RUN/attempt-1", dir);
+    snprintf(run_dir, sizeof run_dir, "%.*s", (int)(strrchr(dir, '/') - dir), dir);
+    files_own(run_dir);
     if (path_has_file(dir, "FAILED"))
         return err_set(e, ERR_INTERNAL, "finish: %s has FAILED already", dir);
     if (path_has_file(dir, "DONE"))

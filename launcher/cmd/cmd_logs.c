@@ -12,6 +12,7 @@
 #include "launcher/status/status_list.h"
 #include "src/atomicfile.h"
 #include "src/clock.h"
+#include "src/files.h"
 #include "src/log.h"
 
 #define MAX_OUTPUT ((size_t)256 << 20)
@@ -125,8 +126,11 @@ static int open_newest(struct workspace *w, struct tail *t, bool several, bool *
         log_info("%s continues in attempt %d (%s)", t->id, attempt.number, path);
     }
     snprintf(t->path, sizeof t->path, "%s", path);
-    t->f = fopen(path, "r");
-    return t->f ? 1 : err_errno(e, ERR_DATA, errno, "%s", path);
+    t->f = files_stream(path, "r", RUN_OUTPUT_MAX);
+    if (!t->f && errno == EFBIG)
+        return err_set(e, ERR_DATA, "%s has more than %zu GiB: 'tail -n 1000 %s' prints its end",
+                       path, RUN_OUTPUT_MAX >> 30, path);
+    return t->f ? 1 : files_error(e, ERR_DATA, errno, "cannot read", path);
 }
 
 /* Finds which runs have ended. While the scheduler is unreachable, only those with a marker (the

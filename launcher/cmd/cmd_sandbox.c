@@ -9,7 +9,7 @@
 
 #include "launcher/host/jsonio.h"
 #include "launcher/sandbox/sandbox.h"
-#include "src/paths.h"
+#include "src/host/paths.h"
 #include "src/plural.h"
 
 static struct {

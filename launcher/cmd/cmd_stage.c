@@ -12,6 +12,7 @@
 #include "launcher/stage/stage.h"
 #include "src/atomicfile.h"
 #include "src/clock.h"
+#include "src/files.h"
 #include "src/log.h"
 #include "src/mem.h"
 
@@ -78,6 +79,7 @@ static int cmd_stage_run(int noperands, char **operands, int nrest, char **rest,
         log_info("the data are read from %s: %.1f MiB, after %.1f s", stage.path,
                  (double)stage.nbytes / 0x1p20, seconds);
         snprintf(line, sizeof line, "%.3f %lld %s", seconds, (long long)stage.nbytes, stage.path);
+        files_own(attempt_dir);
         if (atomicfile_append(path_format(path, "%s/stage", attempt_dir), line, e))
             return -1;
     }

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "launcher/collect/log/log_name.h"
@@ -24,6 +23,7 @@
 #include "launcher/study/run_plan.h"
 #include "src/atomicfile.h"
 #include "src/cluster/range.h"
+#include "src/files.h"
 #include "src/map.h"
 #include "src/mem.h"
 
@@ -293,19 +293,16 @@ static bool has_bytes(const char *path, const char *text, size_t n)
 }
 
 /* Adds a copy of src to the batch, unless dst already has its bytes. own: the folder of dst has an
- * earlier collect's files, so a file at dst may be replaced, unless it is a link, which may lead
- * elsewhere. */
+ * earlier collect's files, so a file at dst may be replaced. */
 static int copy_file(const char *src, const char *dst, bool own, struct atomicfile_batch *b,
                      struct err *e)
 {
-    struct stat st;
     size_t n;
     char *text = atomicfile_read(src, MAX_LOG, &n, e);
     int rc = text ? 0 : -1;
-    bool link = lstat(dst, &st) == 0 && S_ISLNK(st.st_mode);
 
     if (rc == 0 && !has_bytes(dst, text, n))
-        rc = (!own || link ? atomicfile_check_new(dst, e) : 0) ||
+        rc = (own ? 0 : atomicfile_check_new(dst, e)) ||
                      atomicfile_batch_add(b, dst, text, n, 0666, e)
                  ? -1
                  : 0;
@@ -323,7 +320,7 @@ static int copy_or_remove(const struct study *study, const struct result *r, con
     path_format(dst, "%s/logs/%s", study->dir, copy);
     if (r->state == RESULT_DONE && has)
         return copy_file(src, dst, true, b, e);
-    unlink(dst);
+    files_unlink(dst);
     return 0;
 }
 
@@ -383,13 +380,14 @@ static int open_folder(const char *dir, int *lock, struct err *e)
     char path[PATH_MAX];
     const struct dirent *entry;
 
+    files_own(dir);
     if (path_make_folder(dir, e) || path_lock_folder(dir, lock, e))
         return -1;
-    DIR *d = opendir(dir);
+    DIR *d = files_list(dir);
     while (d && (entry = readdir(d)))
         if (is_temporary(entry->d_name) &&
             path_is_leftover(path_format(path, "%s/%s", dir, entry->d_name), *lock))
-            unlink(path);
+            files_unlink(path);
     if (d)
         closedir(d);
     return 0;

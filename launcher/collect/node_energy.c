@@ -12,6 +12,7 @@
 #include "launcher/host/path.h"
 #include "launcher/study/run_dir.h"
 #include "src/atomicfile.h"
+#include "src/files.h"
 
 #define ASKED_MAX_S (30 * 86400.0) /* after the end of a run; accounting may have forgotten it */
 
@@ -33,7 +34,7 @@ static bool read_known(const struct workspace *w, struct result *r)
     double joules;
 
     find_file(w, r, path);
-    FILE *f = fopen(path, "re");
+    FILE *f = files_stream(path, "r", FILES_TEXT_MAX);
     bool known = f && fscanf(f, "%lf of job", &joules) == 1 && isfinite(joules);
     if (known && joules > 0)
         r->node_energy_j = joules;

@@ -18,6 +18,7 @@
 #include "launcher/host/path.h"
 #include "launcher/study/run_dir.h"
 #include "src/atomicfile.h"
+#include "src/files.h"
 #include "src/format/sha256.h"
 #include "src/run/epoch_csv.h"
 #include "src/plural.h"
@@ -425,7 +426,7 @@ static void read_so_far(const char *attempt_dir, const struct log_form *form, st
 static void read_stage(const char *attempt_dir, struct result *r)
 {
     char path[PATH_MAX];
-    FILE *f = fopen(path_format(path, "%s/stage", attempt_dir), "re");
+    FILE *f = files_stream(path_format(path, "%s/stage", attempt_dir), "r", FILES_TEXT_MAX);
     double seconds, nbytes;
 
     while (f && fscanf(f, "%lf %lf %*[^\n]", &seconds, &nbytes) == 2)
@@ -468,14 +469,17 @@ static void read_attempt(const char *study_dir, const struct run_attempt *found,
 static void find_script(const char *study_dir, const char *name, int attempt,
                         char dst[SCRIPT_SIZE])
 {
-    char path[PATH_MAX], hex[65];
+    char path[PATH_MAX], hex[65], *text;
     struct err ignored;
+    size_t size;
 
     *dst = 0;
     for (; attempt > 0; attempt = run_dir_checkpoint(study_dir, name, attempt - 1)) {
         path_format(path, "%s/runs/%s/attempt-%d/source.sha256", study_dir, name, attempt);
-        if (access(path, F_OK) || sha256_file(path, hex, &ignored))
+        if (!(text = atomicfile_read(path, FILES_TEXT_MAX, &size, &ignored)))
             continue;
+        sha256_bytes(text, size, hex);
+        free(text);
         hex[8] = 0;
         size_t n = strlen(dst);
         if (!strstr(dst, hex) && n + 10 < SCRIPT_SIZE)

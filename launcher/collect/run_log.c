@@ -10,6 +10,7 @@
 #include "launcher/collect/log/log_file.h"
 #include "launcher/host/path.h"
 #include "launcher/study/run_dir.h"
+#include "src/files.h"
 
 #define MAX_DEPTH 4 /* lightning_logs/version_0/metrics.csv */
 
@@ -52,7 +53,7 @@ struct search {
 /* Looks for the files in dir and the folders below it. */
 static void search_folder(struct search *s, const char *dir, int depth)
 {
-    DIR *d = opendir(dir);
+    DIR *d = files_list(dir);
     char path[PATH_MAX];
     const struct dirent *entry;
     struct stat st;
@@ -108,7 +109,7 @@ int run_log_find(const char *attempt_dir, const struct log_form *form, char dst[
         if (s.count == 1)
             return 0;
     }
-    bool has_output = find_output(attempt_dir, dst, &ignored) == 0 && stat(dst, &st) == 0 &&
+    bool has_output = find_output(attempt_dir, dst, &ignored) == 0 && files_stat(dst, &st) == 0 &&
                       st.st_size > 0;
     if (has_output && log_file_is_known(dst, &stated) && stated)
         return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
 #include "launcher/collect/scan.h"
+#include "src/files.h"
 #include "src/mem.h"
 
 #include <dirent.h>
@@ -56,7 +57,7 @@ int scan_folder(struct results *table, const char *dir, scan_f *read, const void
                 struct err *e)
 {
     struct scan scan = {.read = read, .arg = arg};
-    int n = scandir(dir, &scan.entries, is_visible, alphasort);
+    int n = files_scan(dir, &scan.entries, is_visible, alphasort);
 
     if (n < 0)
         return err_errno(e, ERR_DATA, errno, "can't read the folder %s", dir);

@@ -21,7 +21,7 @@
 #include "launcher/host/jsonio.h"
 #include "launcher/plan/trainer_program.h"
 #include "src/format/sha256.h"
-#include "src/paths.h"
+#include "src/host/paths.h"
 
 #define HASH_DIGITS 12
 

@@ -11,7 +11,7 @@
 #include "launcher/script/script_values.h"
 #include "launcher/script/template.h"
 #include "src/buf.h"
-#include "src/paths.h"
+#include "src/host/paths.h"
 
 /* Prints "ok VERSION COUNT", or the module that is missing or fails with the reason, or why the
  * script cannot be read. Output of the modules goes to standard error. */

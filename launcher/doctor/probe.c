@@ -20,6 +20,7 @@
 #include "launcher/stage/stage.h"
 #include "src/cluster/listener.h"
 #include "src/cluster/resolve.h"
+#include "src/files.h"
 #include "src/format/sha256.h"
 #include "src/run/token.h"
 
@@ -251,7 +252,7 @@ static json_t *try_lock(const char *folder)
     int fd;
 
     snprintf(path, sizeof path, "%s/" PROBE_LOCK, folder);
-    fd = open(path, O_RDWR | O_CLOEXEC);
+    fd = files_open(path, O_RDWR, 0);
     if (fd < 0)
         return json_string(strerror(errno));
     if (fcntl(fd, F_OFD_SETLK, &lock) == 0)

@@ -13,15 +13,17 @@
 
 #include "launcher/doctor/probe.h"
 #include "launcher/host/child.h"
+#include "launcher/host/jsonio.h"
 #include "launcher/host/path.h"
 #include "launcher/script/container.h"
 #include "launcher/script/template.h"
 #include "launcher/submit/attempt.h"
 #include "src/atomicfile.h"
 #include "src/clock.h"
+#include "src/files.h"
 #include "src/format/schema.h"
+#include "src/host/paths.h"
 #include "src/log.h"
-#include "src/paths.h"
 #include "src/plural.h"
 
 /* The time limit of the job in minutes, unless the options have a shorter one; its work takes
@@ -164,7 +166,7 @@ static int hold_lock(const struct rehearsal *r, struct err *e)
     int fd;
 
     snprintf(path, sizeof path, "%s/" PROBE_LOCK, r->folder);
-    fd = open(path, O_RDWR | O_CLOEXEC);
+    fd = files_open(path, O_RDWR, 0);
     if (fd < 0 || fcntl(fd, F_OFD_SETLK, &lock)) {
         err_errno(e, ERR_INTERNAL, errno, "%s: cannot be locked", path);
         if (fd >= 0)
@@ -246,7 +248,7 @@ static pid_t start_script(const struct attempt_job *job, struct err *e)
     char path[PATH_MAX + 32];
 
     snprintf(path, sizeof path, "%s/attempt-1/here.out", job->work_dir);
-    int out = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    int out = files_open(path, O_WRONLY | O_CREAT | O_APPEND, 0666);
     struct child c = {.argv = words, .out = out < 0 ? CHILD_KEEP : out,
                       .err = out < 0 ? CHILD_KEEP : out, .group = true};
     pid_t child = child_start(&c, e);
@@ -285,10 +287,11 @@ static int run_here(const struct workspace *w, const struct rehearsal *r, const 
 static json_t *read_rank(const struct rehearsal *r, int index, struct err *e)
 {
     char path[PATH_MAX];
+    struct err ignored;
     json_t *facts;
 
     snprintf(path, sizeof path, "%s/rank-%d.json", r->folder, index);
-    facts = json_load_file(path, 0, NULL);
+    facts = jsonio_read(path, FILES_TEXT_MAX, &ignored);
     if (!facts)
         return json_null();
     if (schema_check(json_number_value(json_object_get(facts, "schema")), ERR_DATA, e) == 0)
@@ -375,7 +378,7 @@ void rehearsal_close(struct rehearsal *r, bool keep)
     json_decref(r->ranks);
     r->ranks = NULL;
     if (!keep && *r->folder)
-        path_remove_tree(r->folder);
+        files_remove_tree(r->folder);
 }
 
 static FILE *open_output(const struct rehearsal *r)
@@ -387,7 +390,7 @@ static FILE *open_output(const struct rehearsal *r)
     snprintf(id, sizeof id, "doctor-g%02d", r->gpus);
     if (run_dir_attempt(r->folder, id, &attempt, &e) || run_dir_output(&attempt, path, &e))
         return NULL;
-    return fopen(path, "r");
+    return files_stream(path, "r", RUN_OUTPUT_MAX);
 }
 
 bool rehearsal_find_error(const struct rehearsal *r, char dst[512])
@@ -418,7 +421,8 @@ void rehearsal_show_output(const struct rehearsal *r)
 
 int rehearsal_probe(const char *folder, const char *stage, struct err *e)
 {
-    json_t *run = json_load_file("run.json", 0, NULL);
+    struct err ignored;
+    json_t *run = jsonio_read("run.json", FILES_TEXT_MAX, &ignored);
     const char *data = json_string_value(json_object_get(json_object_get(run, "data"), "dir"));
     const json_t *backend = json_object_get(json_object_get(run, "train"), "backend");
     char path[PATH_MAX];

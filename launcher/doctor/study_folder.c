@@ -19,6 +19,7 @@
 #include "launcher/host/path.h"
 #include "launcher/plan/model_look.h"
 #include "launcher/plan/run_cost.h"
+#include "src/files.h"
 
 #define SERVER_CLOCK_S 5.0
 
@@ -68,7 +69,7 @@ static void check_space(const struct workspace *w, struct findings *f)
 static void check_lock(const char *path, int fd, struct findings *f)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    int other = open(path, O_RDWR | O_CLOEXEC);
+    int other = files_open(path, O_RDWR, 0);
     int first = fcntl(fd, F_OFD_SETLK, &lock), reason = errno;
     int second = other < 0 || first ? -1 : fcntl(other, F_OFD_SETLK, &lock);
 
@@ -113,7 +114,7 @@ void study_folder_check(const struct workspace *w, struct findings *f)
     int fd;
 
     snprintf(path, sizeof path, "%s/.doctor.%d", w->study.dir, (int)getpid());
-    fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    fd = files_open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
     if (fd < 0) {
         findings_add(f, FINDING_ERROR, "study", "%s: cannot be written: %s", w->study.dir,
                      strerror(errno));
@@ -131,7 +132,7 @@ void study_folder_check(const struct workspace *w, struct findings *f)
     check_lock(path, fd, f);
     check_server_clock(fd, f);
     close(fd);
-    unlink(path);
+    files_unlink(path);
     check_space(w, f);
 }
 

@@ -11,6 +11,7 @@
 
 #include "launcher/host/path.h"
 #include "src/atomicfile.h"
+#include "src/files.h"
 #include "src/mem.h"
 #include "src/text/csv.h"
 
@@ -98,7 +99,7 @@ static int read_file(struct energy_log *log, const char *dir, const char *name, 
 
 int energy_log_read(struct energy_log *log, const char *attempt_dir, struct err *e)
 {
-    DIR *dir = opendir(attempt_dir);
+    DIR *dir = files_list(attempt_dir);
     const struct dirent *entry;
     int rc = 0;
 

@@ -24,6 +24,7 @@
 #include "launcher/host/path.h"
 #include "launcher/host/procid.h"
 #include "src/clock.h"
+#include "src/files.h"
 #include "src/text/csv.h"
 
 #define MOST_DEVICES 64
@@ -242,7 +243,7 @@ static void note_bad_node(const struct sampler *s, unsigned long long xid, const
 {
     const char *node = getenv("SLURMD_NODENAME");
     char path[PATH_MAX];
-    FILE *f = fopen(path_format(path, "%s/bad-nodes", s->dir), "ae");
+    FILE *f = files_stream(path_format(path, "%s/bad-nodes", s->dir), "a", 0);
 
     if (f) {
         fprintf(f, "%lld %s XID %llu of %s\n", (long long)time(NULL), node ? node : s->host, xid,
@@ -324,7 +325,8 @@ static void write_rows(struct sampler *s)
     for (size_t i = 0; i < s->ndevices; i++)
         if (s->devices[i].claim >= 0 && (!s->devices[i].lost || *s->devices[i].note))
             add_row(s, &s->devices[i], &b);
-    int fd = b.length && !b.failed ? open(s->file, O_WRONLY | O_CREAT | O_APPEND, 0666) : -1;
+    int fd = b.length && !b.failed ? files_open(s->file, O_WRONLY | O_CREAT | O_APPEND, 0666)
+                                     : -1;
     struct stat st;
     if (fd >= 0 && fstat(fd, &st) == 0 &&
         (st.st_size || write(fd, SAMPLER_HEADER, strlen(SAMPLER_HEADER)) > 0) &&
@@ -415,6 +417,7 @@ int sampler_start(const char *attempt_dir, pid_t rank, int ngpus, struct err *e)
 
     if (!realpath(attempt_dir, dir))
         return err_errno(e, ERR_USAGE, errno, "energy: %s", attempt_dir);
+    files_own(dir);
     s.dir = dir;
     if (procid_get(rank, &s.rank))
         return err_set(e, ERR_USAGE, "energy: there is no process %d", (int)rank);

@@ -5,7 +5,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include "src/atomicfile.h"
 #include "src/buf.h"
 #include "src/clock.h"
+#include "src/files.h"
 #include "src/run/lockfile.h"
 #include "src/mem.h"
 
@@ -85,7 +85,7 @@ bool path_has_file(const char *folder, const char *name)
 
 bool path_read_line(const char *path, char *dst, size_t size)
 {
-    FILE *f = fopen(path, "re");
+    FILE *f = files_stream(path, "r", FILES_TEXT_MAX);
     bool has = f && fgets(dst, (int)size, f);
 
     if (f)
@@ -109,7 +109,7 @@ int path_lock_folder(const char *path, int *lock, struct err *e)
 
     path_format(file, "%s/" LOCK_FILE, path);
     for (;;) {
-        *lock = lockfile_open(file, O_CLOEXEC | O_NOFOLLOW, e);
+        *lock = lockfile_open(file, false, e);
         if (*lock < 0)
             return -1;
         int rc = lockfile_take(*lock, file, "another unetctl that writes there", LOCK_S, e);
@@ -119,7 +119,7 @@ int path_lock_folder(const char *path, int *lock, struct err *e)
         close(*lock);
         *lock = -1;
         if (rc && !is_timeout) /* a file system without locks */
-            unlink(file);
+            files_unlink(file);
         if (rc)
             return is_timeout ? -1 : 0;
     }
@@ -131,7 +131,7 @@ void path_unlock_folder(const char *path, int lock)
 
     if (lock < 0)
         return;
-    unlink(path_format(file, "%s/" LOCK_FILE, path));
+    files_unlink(path_format(file, "%s/" LOCK_FILE, path));
     close(lock);
 }
 
@@ -145,20 +145,17 @@ bool path_is_leftover(const char *path, int lock)
 int path_make_folder(const char *path, struct err *e)
 {
     char part[PATH_MAX];
-    struct stat st;
 
     path_format(part, "%s", path);
     for (char *p = part + 1; part[0] && *p; p++)
         if (*p == '/') {
             *p = '\0';
-            mkdir(part, 0777); /* if this fails, the last mkdir reports why */
+            files_mkdir(part); /* if this fails, the last one reports why */
             *p = '/';
         }
-    if (mkdir(part, 0777) && errno != EEXIST)
-        return err_errno(e, ERR_INTERNAL, errno, "cannot make the folder %s", path);
-    if (stat(part, &st) || !S_ISDIR(st.st_mode))
-        return err_set(e, ERR_INTERNAL, "%s is in the way: it is not a folder", path);
-    return 0;
+    return files_make_folder(part)
+               ? files_error(e, ERR_INTERNAL, errno, "cannot make the folder", path)
+               : 0;
 }
 
 static bool is_own(const char *path)
@@ -183,19 +180,6 @@ int path_make_own(const char *name, char dst[PATH_MAX], struct err *e)
         }
     return err_set(e, ERR_CONFIG, "%s to %s are not folders that only you can open (mode 0700); "
                    "remove one of them, or choose another folder", name, dst);
-}
-
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    if (remove(path)) {
-        /* what remains keeps its folder, too */
-    }
-    return 0;
-}
-
-void path_remove_tree(const char *path)
-{
-    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 int path_write(const char *folder, const char *name, char *text, struct err *e)

@@ -47,9 +47,6 @@ int path_make_folder(const char *path, struct err *e);
  * that is not. All processes of the user get the same one. Returns 0, or -1 with ERR_CONFIG. */
 int path_make_own(const char *name, char dst[PATH_MAX], struct err *e);
 
-/* Removes a folder with all that is in it, as far as it can; links are not followed. */
-void path_remove_tree(const char *path);
-
 /* Writes text to the file `name` in folder, and frees text. A NULL text is reported as lack of
  * memory. Returns 0, or -1 with ERR_INTERNAL. */
 int path_write(const char *folder, const char *name, char *text, struct err *e);

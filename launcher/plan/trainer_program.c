@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "launcher/host/child.h"
+#include "src/host/paths.h"
 #include "src/log.h"
-#include "src/paths.h"
 
 #define MAX_ARGS 256
 

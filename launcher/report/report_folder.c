@@ -20,6 +20,7 @@
 #include "launcher/report/markdown.h"
 #include "launcher/report/tables.h"
 #include "src/atomicfile.h"
+#include "src/files.h"
 #include "src/log.h"
 
 #define STAGE ".new-" /* followed by the PID: the folder that a report is first written to */
@@ -90,44 +91,43 @@ static void remove_figures(const char *dir)
 {
     static const char *const suffixes[] = {"svg", "csv", "pdf", "png", "gp", "dat"};
     struct dirent **entries;
-    int n = scandir(dir, &entries, is_figure, alphasort);
+    int n = files_scan(dir, &entries, is_figure, alphasort);
 
     for (int i = 0; i < n; i++) {
         char path[PATH_MAX], head[HEAD_SIZE] = "";
         const char *name = entries[i]->d_name;
-        int fd = open(path_format(path, "%s/%s", dir, name), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        int fd = files_open(path_format(path, "%s/%s", dir, name), O_RDONLY, 0);
         ssize_t got = fd < 0 ? 0 : read(fd, head, sizeof head - 1);
         head[got > 0 ? got : 0] = '\0';
         if (fd >= 0)
             close(fd);
         for (size_t k = 0; strstr(head, CHART_SVG_MARK) && k < 6; k++)
-            unlink(path_format(path, "%s/%.*s.%s", dir, (int)(strrchr(name, '.') - name), name,
-                               suffixes[k]));
+            files_unlink(path_format(path, "%s/%.*s.%s", dir, (int)(strrchr(name, '.') - name),
+                                     name, suffixes[k]));
         free(entries[i]);
     }
     if (n >= 0)
         free(entries);
 }
 
-/* Moves each file of src, except its folder figures, to dst, and removes src if it is then empty.
- * If dst is NULL, the files are removed instead. */
+/* Moves each file of src, except its folder figures, to dst, and removes src if it is then
+ * empty. */
 static int move_files(const char *src, const char *dst, struct err *e)
 {
     struct dirent **entries;
-    int n = scandir(src, &entries, is_file, alphasort), rc = 0;
+    int n = files_scan(src, &entries, is_file, alphasort), rc = 0;
 
     for (int i = 0; i < n; i++) {
         char from[PATH_MAX], to[PATH_MAX];
         path_format(from, "%s/%s", src, entries[i]->d_name);
-        if (!dst)
-            unlink(from);
-        else if (rc == 0 && rename(from, path_format(to, "%s/%s", dst, entries[i]->d_name)))
-            rc = err_errno(e, ERR_INTERNAL, errno, "can't write %s", to);
+        path_format(to, "%s/%s", dst, entries[i]->d_name);
+        if (rc == 0 && files_rename(from, to, 0))
+            rc = files_error(e, ERR_INTERNAL, errno, "cannot write", to);
         free(entries[i]);
     }
     if (n >= 0)
         free(entries);
-    rmdir(src);
+    files_rmdir(src);
     return rc;
 }
 
@@ -135,7 +135,7 @@ static int move_files(const char *src, const char *dst, struct err *e)
 static int check_room(const char *src, const char *dst, struct err *e)
 {
     struct dirent **entries;
-    int n = scandir(src, &entries, is_file, alphasort), rc = 0;
+    int n = files_scan(src, &entries, is_file, alphasort), rc = 0;
 
     for (int i = 0; i < n; i++) {
         char path[PATH_MAX];
@@ -163,19 +163,17 @@ static int check_dir(const char *dir, const char *stage, const char *stage_figur
 /* Removes .new-PID folders of killed reports from dir. */
 static void remove_leftovers(const char *dir, int lock)
 {
-    char stage[PATH_MAX], figures[PATH_MAX];
-    struct err ignored;
+    char stage[PATH_MAX];
     const struct dirent *entry;
-    DIR *d = opendir(dir);
+    DIR *d = files_list(dir);
 
     while (d && (entry = readdir(d))) {
         const char *pid = entry->d_name + strlen(STAGE);
         if (strncmp(entry->d_name, STAGE, strlen(STAGE)) != 0 || !*pid ||
-            pid[strspn(pid, "0123456789")] ||
-            !path_is_leftover(path_format(stage, "%s/%s", dir, entry->d_name), lock))
+            pid[strspn(pid, "0123456789")])
             continue;
-        move_files(path_format(figures, "%s/figures", stage), NULL, &ignored);
-        move_files(stage, NULL, &ignored);
+        if (path_is_leftover(path_format(stage, "%s/%s", dir, entry->d_name), lock))
+            files_remove_tree(stage);
     }
     if (d)
         closedir(d);
@@ -185,15 +183,13 @@ static void remove_leftovers(const char *dir, int lock)
 static int write_staged(const struct report *r, const char *dir, struct err *e)
 {
     char stage[PATH_MAX], stage_figures[PATH_MAX], figures[PATH_MAX];
-    struct err ignored;
 
     path_format(stage, "%s/" STAGE "%ld", dir, (long)getpid());
     path_format(stage_figures, "%s/figures", stage);
     path_format(figures, "%s/figures", dir);
     if (path_make_folder(stage_figures, e) || write_all(r, stage, stage_figures, e) ||
         check_dir(dir, stage, stage_figures, figures, e) || path_make_folder(figures, e)) {
-        move_files(stage_figures, NULL, &ignored);
-        move_files(stage, NULL, &ignored);
+        files_remove_tree(stage);
         return -1;
     }
     remove_figures(figures);
@@ -206,6 +202,7 @@ int report_folder_write(const struct report *r, const char *dir, struct err *e)
 {
     bool existed = access(dir, F_OK) == 0;
 
+    files_own(dir);
     if (path_make_folder(dir, e))
         return -1;
     int lock;
@@ -215,6 +212,6 @@ int report_folder_write(const struct report *r, const char *dir, struct err *e)
     int rc = write_staged(r, dir, e);
     path_unlock_folder(dir, lock);
     if (rc && !existed)
-        rmdir(dir);
+        files_rmdir(dir);
     return rc;
 }

@@ -11,6 +11,7 @@
 #include "launcher/host/child.h"
 #include "launcher/host/jsonio.h"
 #include "launcher/host/path.h"
+#include "src/files.h"
 #include "src/log.h"
 #include "src/mem.h"
 
@@ -63,8 +64,8 @@ static int write_list(const struct workspace *w, json_t *list, struct err *e)
     char file[PATH_MAX];
 
     if (json_array_size(list) == 0)
-        return unlink(path_format(file, "%s/" LEFT_FILE, w->ledger.dir)) && errno != ENOENT
-                   ? err_errno(e, ERR_INTERNAL, errno, "%s", file)
+        return files_unlink(path_format(file, "%s/" LEFT_FILE, w->ledger.dir)) && errno != ENOENT
+                   ? files_error(e, ERR_INTERNAL, errno, "cannot remove", file)
                    : 0;
     json_t *o = json_pack("{s:i, s:O}", "schema", 1, "left", list);
     char *text = json_dumps(o, JSON_COMPACT);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "launcher/script/template.h"
-#include "src/paths.h"
+#include "src/host/paths.h"
 
 bool container_is_set(const struct workspace *w)
 {

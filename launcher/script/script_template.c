@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "src/atomicfile.h"
-#include "src/paths.h"
+#include "src/host/paths.h"
 
 #define MAX_TEMPLATE (1 << 20)
 

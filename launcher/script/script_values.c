@@ -13,7 +13,7 @@
 #include "launcher/script/container.h"
 #include "launcher/script/script_marker.h"
 #include "launcher/study/run_dir.h"
-#include "src/paths.h"
+#include "src/host/paths.h"
 
 void script_values_destroy(struct script_values *s)
 {

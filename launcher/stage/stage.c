@@ -16,6 +16,7 @@
 
 #include "launcher/host/path.h"
 #include "launcher/stage/stage_list.h"
+#include "src/files.h"
 #include "src/parallel.h"
 
 #define THREADS 8
@@ -77,9 +78,9 @@ static void remove_copy(const char *copy)
 {
     char tmp[PATH_MAX];
 
-    path_remove_tree(path_format(tmp, "%s.tmp", copy));
+    files_remove_tree(path_format(tmp, "%s.tmp", copy));
     if (rename(copy, tmp) == 0)
-        path_remove_tree(tmp);
+        files_remove_tree(tmp);
 }
 
 /* Removes copies that no process uses, except that of this hash, and the user's folder if it is
@@ -217,7 +218,7 @@ static int make_copy(const char *root, const char *path, const struct stage_list
     if (rc == 0 && rename(tmp, path))
         rc = write_error(path, e);
     if (rc)
-        path_remove_tree(tmp);
+        files_remove_tree(tmp);
     return rc;
 }
 

@@ -18,6 +18,7 @@
 #include "src/atomicfile.h"
 #include "src/buf.h"
 #include "src/clock.h"
+#include "src/files.h"
 #include "src/format/schema.h"
 #include "src/run/lockfile.h"
 #include "src/log.h"
@@ -286,10 +287,10 @@ int ledger_lock(struct ledger *l, int timeout_s, struct err *e)
 {
     char file[PATH_MAX], folder[PATH_MAX];
 
-    if ((mkdir(l->dir, 0777) && errno != EEXIST) || !realpath(l->dir, folder))
-        return err_errno(e, ERR_INTERNAL, errno, "%s", l->dir);
+    if (files_make_folder(l->dir) || !realpath(l->dir, folder))
+        return files_error(e, ERR_INTERNAL, errno, "cannot make the folder", l->dir);
     path_of(l, "lock", file);
-    l->lock_fd = lockfile_open(file, 0, e);
+    l->lock_fd = lockfile_open(file, true, e);
     if (l->lock_fd < 0)
         return -1;
     if (lockfile_take(l->lock_fd, file, "another unetctl that works on this study", timeout_s, e) ||

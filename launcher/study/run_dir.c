@@ -17,6 +17,7 @@
 #include "src/atomicfile.h"
 #include "src/cli.h"
 #include "src/clock.h"
+#include "src/files.h"
 #include "src/format/schema.h"
 
 #define MAX_FILE ((size_t)64 << 20)
@@ -36,7 +37,7 @@ static int compare_ids(const void *a, const void *b)
  * killed writers (atomicfile.h). */
 static bool is_empty(const char *folder)
 {
-    DIR *dir = opendir(folder);
+    DIR *dir = files_list(folder);
     struct dirent *d = NULL;
 
     while (dir && (d = readdir(dir)) && (d->d_name[0] == '.' || strstr(d->d_name, ".tmp-")))
@@ -68,9 +69,9 @@ int run_dir_list(const char *study_dir, struct setting_lines *ids, struct err *e
 
     *ids = (struct setting_lines){0};
     snprintf(path, sizeof path, "%s/runs", study_dir);
-    dir = opendir(path);
+    dir = files_list(path);
     if (!dir)
-        return errno == ENOENT ? 0 : err_errno(e, ERR_DATA, errno, "%s", path);
+        return errno == ENOENT ? 0 : files_error(e, ERR_DATA, errno, "cannot read", path);
     while (rc == 0 && (d = readdir(dir))) {
         if (d->d_name[0] == '.' || strlen(d->d_name) >= RUN_ID_SIZE)
             continue;
@@ -204,7 +205,7 @@ int run_dir_checkpoint(const char *study_dir, const char *run, int newest)
 
 static int newest_attempt(const char *folder)
 {
-    DIR *dir = opendir(folder);
+    DIR *dir = files_list(folder);
     struct dirent *d;
     int newest = 0;
 
@@ -221,12 +222,14 @@ static int newest_attempt(const char *folder)
     return newest;
 }
 
-/* Reads at most size - 1 bytes of an attempt's file by its name in the open folder, which is faster
- * than full paths for a study's thousands of files. Returns text, or NULL if the file cannot be
+/* Reads at most size - 1 bytes of an attempt's file. Returns text, or NULL if the file cannot be
  * read. */
-static char *read_small(int dir_fd, const char *name, char *text, size_t size)
+static char *read_small(const struct run_attempt *a, const char *name, char *text, size_t size)
 {
-    int fd = openat(dir_fd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    char path[PATH_MAX + 16];
+
+    snprintf(path, sizeof path, "%s/%s", a->path, name);
+    int fd = files_open(path, O_RDONLY, 0);
     ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
 
     if (fd >= 0)
@@ -235,11 +238,10 @@ static char *read_small(int dir_fd, const char *name, char *text, size_t size)
     return n < 0 ? NULL : text;
 }
 
-static void read_failed(struct run_attempt *a, int dir_fd)
+static void read_failed(struct run_attempt *a)
 {
     char text[4096];
-    json_t *root = read_small(dir_fd, "FAILED", text, sizeof text) ? json_loads(text, 0,
-                                                                                NULL) : NULL;
+    json_t *root = read_small(a, "FAILED", text, sizeof text) ? json_loads(text, 0, NULL) : NULL;
     const char *error;
     struct err e;
 
@@ -257,12 +259,12 @@ static void read_marker(struct run_attempt *a, int dir_fd, enum run_marker marke
 {
     struct stat st;
 
-    if (fstatat(dir_fd, name, &st, 0))
+    if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW))
         return;
     a->marker = marker;
     a->marker_age_s = clock_age(st.st_mtime);
     if (marker == RUN_FAILED)
-        read_failed(a, dir_fd);
+        read_failed(a);
 }
 
 static void read_attempt(struct run_attempt *a, DIR *dir)
@@ -284,7 +286,7 @@ static void read_attempt(struct run_attempt *a, DIR *dir)
         read_marker(a, dirfd(dir), RUN_FAILED, "FAILED");
     else if (done)
         read_marker(a, dirfd(dir), RUN_DONE, "DONE");
-    if (job && read_small(dirfd(dir), "job", a->job, sizeof a->job))
+    if (job && read_small(a, "job", a->job, sizeof a->job))
         a->job[strcspn(a->job, "\n")] = 0;
 }
 
@@ -300,7 +302,7 @@ int run_dir_attempt(const char *study_dir, const char *run, struct run_attempt *
     if (snprintf(dst->path, sizeof dst->path, "%s/" ATTEMPT "%d", folder, dst->number) >=
         (int)sizeof dst->path)
         return err_set(e, ERR_CONFIG, "%s: the path is too long", folder);
-    DIR *dir = opendir(dst->path);
+    DIR *dir = files_list(dst->path);
     if (dir) {
         read_attempt(dst, dir);
         closedir(dir);
@@ -416,7 +418,7 @@ void run_dir_progress(const struct run_attempt *attempt, struct run_progress *ds
     if (!attempt->recorded)
         return;
     snprintf(file, sizeof file, "%s/record.jsonl", attempt->path);
-    int fd = open(file, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    int fd = files_open(file, O_RDONLY, 0);
     if (fd < 0)
         return;
     if (read_epochs(fd, dst) == 0 && fstat(fd, &st) == 0) {
@@ -435,7 +437,7 @@ void run_dir_progress(const struct run_attempt *attempt, struct run_progress *ds
 
 static void find_newest_output(const char *folder, char dst[PATH_MAX])
 {
-    DIR *dir = opendir(folder);
+    DIR *dir = files_list(folder);
     char path[PATH_MAX + 256];
     struct dirent *d;
     struct stat st;
@@ -444,7 +446,7 @@ static void find_newest_output(const char *folder, char dst[PATH_MAX])
     while (dir && (d = readdir(dir))) {
         size_t n = strlen(d->d_name);
         snprintf(path, sizeof path, "%s/%s", folder, d->d_name);
-        if (n > 4 && strcmp(d->d_name + n - 4, ".out") == 0 && stat(path, &st) == 0 &&
+        if (n > 4 && strcmp(d->d_name + n - 4, ".out") == 0 && files_stat(path, &st) == 0 &&
             S_ISREG(st.st_mode) &&
             (st.st_mtim.tv_sec > newest.tv_sec || (st.st_mtim.tv_sec == newest.tv_sec &&
                                                    st.st_mtim.tv_nsec >= newest.tv_nsec))) {
@@ -461,7 +463,7 @@ int run_dir_output(const struct run_attempt *attempt, char dst[PATH_MAX], struct
     int n = snprintf(dst, PATH_MAX, "%s/slurm-%s.out", attempt->path, attempt->job);
     struct stat st;
 
-    if (!*attempt->job || n >= PATH_MAX || stat(dst, &st) || !S_ISREG(st.st_mode)) {
+    if (!*attempt->job || n >= PATH_MAX || files_stat(dst, &st) || !S_ISREG(st.st_mode)) {
         *dst = 0;
         find_newest_output(attempt->path, dst);
     }

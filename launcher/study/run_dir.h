@@ -79,6 +79,8 @@ bool run_dir_never_trained(const char *study_dir, const char *run);
  * incomplete. */
 void run_dir_progress(const struct run_attempt *attempt, struct run_progress *dst);
 
+#define RUN_OUTPUT_MAX ((size_t)4 << 30) /* bytes of an output that is read */
+
 /* Finds the output of the attempt's job or, if the job is unknown or has none, the newest *.out in
  * the attempt's folder. Returns 0, or -1 with ERR_DATA if there is none. */
 int run_dir_output(const struct run_attempt *attempt, char dst[PATH_MAX], struct err *e);

@@ -8,6 +8,7 @@
 
 #include "launcher/host/path.h"
 #include "src/cluster/nodelist.h"
+#include "src/files.h"
 #include "src/log.h"
 #include "src/plural.h"
 
@@ -40,7 +41,7 @@ bool same_nodes_find(const struct workspace *w, const struct run *run, char dst[
 
     *dst = 0;
     if (!w->study.slurm.same_nodes || w->options.nodelist || w->one_allocation ||
-        !(f = fopen(notes_path(w, path), "re")))
+        !(f = files_stream(notes_path(w, path), "r", FILES_TEXT_MAX)))
         return false;
     while (fgets(line, sizeof line, f))
         if (sscanf(line, "%d %d %127s", &gpus, &nodes, list) == 3 && gpus == run->layout.gpus &&
@@ -66,10 +67,10 @@ int same_nodes_choose(const struct workspace *w, struct scheduler *s, const stru
                  "on any nodes", l->gpus, plural(l->gpus));
         return 0;
     }
-    FILE *f = fopen(notes_path(w, path), "ae");
+    FILE *f = files_stream(notes_path(w, path), "a", 0);
     bool failed = !f || fprintf(f, "%d %d %s\n", l->gpus, l->nodes, forecast.nodes) < 0;
     if ((f && fclose(f)) || failed)
-        return err_errno(e, ERR_INTERNAL, errno, "cannot write %s", path);
+        return files_error(e, ERR_INTERNAL, errno, "cannot write", path);
     log_info("slurm.same_nodes: runs on %d GPU%s use %s", l->gpus, plural(l->gpus), forecast.nodes);
     return 0;
 }

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "src/cli.h"
+#include "src/host/paths.h"
 #include "src/mem.h"
-#include "src/paths.h"
 
 #define SUFFIX ".yaml"
 

@@ -16,6 +16,7 @@
 #include "launcher/study/yaml_environment.h"
 #include "src/cli.h"
 #include "src/cluster/range.h"
+#include "src/files.h"
 #include "src/mem.h"
 #include "src/settings/settings_check.h"
 #include "src/settings/need.h"
@@ -131,6 +132,7 @@ static int locate(struct study *s, const char *dir, struct err *e)
     if (!text)
         return err_set(e, ERR_CONFIG, "study %s: the path of the folder is not UTF-8; rename it",
                        path);
+    files_own_study(path);
     s->dir = mem_text(path, e);
     s->file = mem_textf(e, "%s/%s", path, STUDY_FILE);
     if (!s->dir || !s->file)

@@ -12,8 +12,9 @@
 #include "launcher/plan/run_cost.h"
 #include "launcher/script/template.h"
 #include "launcher/status/allocation_jobs.h"
+#include "src/files.h"
+#include "src/host/paths.h"
 #include "src/mem.h"
-#include "src/paths.h"
 #include "src/plural.h"
 
 #define MAX_TEMPLATE (1 << 16)
@@ -22,12 +23,13 @@
 
 static void choose_name(const struct workspace *w, struct allocation *a)
 {
+    struct stat st;
     int k = 0;
 
     do {
         snprintf(a->name, sizeof a->name, ALLOCATION_JOBS_PREFIX "%d", ++k);
         snprintf(a->dir, sizeof a->dir, "%s/%s", w->ledger.dir, a->name);
-    } while (access(a->dir, F_OK) == 0);
+    } while (files_stat(a->dir, &st) == 0);
 }
 
 static int set_paths(const struct workspace *w, struct allocation *a, struct err *e)
@@ -182,8 +184,8 @@ int allocation_write(const struct workspace *w, const struct allocation *a,
     snprintf(list_path, sizeof list_path, "%s/runs", a->dir);
     if (rc == 0 && list.failed)
         rc = mem_fail(e);
-    if (rc == 0 && mkdir(a->dir, 0777))
-        rc = err_errno(e, ERR_INTERNAL, errno, "%s", a->dir);
+    if (rc == 0 && files_mkdir(a->dir))
+        rc = files_error(e, ERR_INTERNAL, errno, "cannot make the folder", a->dir);
     if (rc == 0)
         rc = atomicfile_batch_add(&files, list_path, list.data, list.length, 0666, e) ||
                      atomicfile_batch_add(&files, a->job.script, script, strlen(script), 0777, e)

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "launcher/script/script.h"
@@ -14,6 +13,7 @@
 #include "launcher/study/run_dir.h"
 #include "launcher/submit/run_settings.h"
 #include "launcher/submit/source_files.h"
+#include "src/files.h"
 #include "src/mem.h"
 
 /* ---- the job ---- */
@@ -89,7 +89,9 @@ static int add_run_json(const struct workspace *w, const struct run *run, const 
 
 static int make_folder(const char *path, struct err *e)
 {
-    return mkdir(path, 0777) && errno != EEXIST ? err_errno(e, ERR_INTERNAL, errno, "%s", path) : 0;
+    return files_make_folder(path)
+               ? files_error(e, ERR_INTERNAL, errno, "cannot make the folder", path)
+               : 0;
 }
 
 static int make_link(const struct workspace *w, const struct run *run, const char *target,
@@ -98,8 +100,9 @@ static int make_link(const struct workspace *w, const struct run *run, const cha
     char path[PATH_MAX];
 
     run_dir_path(w->study.dir, run->id, name, path);
-    return symlink(target, path) && errno != EEXIST ? err_errno(e, ERR_INTERNAL, errno, "%s", path)
-                                                    : 0;
+    return files_symlink(target, path) && errno != EEXIST
+               ? files_error(e, ERR_INTERNAL, errno, "cannot make the link", path)
+               : 0;
 }
 
 /* Makes what templates of the reference systems (doc/FORMATS.md, "The reference's templates")

@@ -13,6 +13,7 @@
 #include "src/buf.h"
 #include "src/cluster/nodelist.h"
 #include "src/control.h"
+#include "src/files.h"
 #include "src/log.h"
 #include "src/mem.h"
 #include "src/plural.h"
@@ -46,7 +47,7 @@ static int read_notes(const char *path, const char *run, const struct bad_nodes 
 {
     struct bad_nodes seen = {0};
     char line[256], name[64], why[128];
-    FILE *f = fopen(path, "re");
+    FILE *f = files_stream(path, "r", FILES_TEXT_MAX);
     long long time;
     int rc = 0;
 
@@ -94,7 +95,7 @@ static int read_cleared(const char *attempt, struct bad_nodes *cleared, struct e
     struct stat st;
     int rc = 0;
 
-    if (stat(path_format(path, "%s/DONE", attempt), &st) ||
+    if (files_stat(path_format(path, "%s/DONE", attempt), &st) ||
         (!(l = read_nodes(attempt, "nodes")) && !(l = read_nodes(attempt, "step-nodes"))))
         return 0;
     for (size_t i = 0; rc == 0 && i < nodelist_count(l); i++) {
@@ -164,11 +165,11 @@ void bad_nodes_destroy(struct bad_nodes *b)
 
 static int append_note(const char *path, const char *node, const char *why, struct err *e)
 {
-    FILE *f = fopen(path, "ae");
+    FILE *f = files_stream(path, "a", 0);
     bool failed = !f || fprintf(f, "%lld %s %s\n", (long long)time(NULL), node, why) < 0;
 
     if ((f && fclose(f)) || failed)
-        return err_errno(e, ERR_INTERNAL, errno, "cannot write %s", path);
+        return files_error(e, ERR_INTERNAL, errno, "cannot write", path);
     return 0;
 }
 
@@ -192,7 +193,7 @@ static bool find_failed(const struct run_attempt *attempt, char node[64])
 {
     char path[PATH_MAX], line[512];
     struct err ignored;
-    FILE *f = run_dir_output(attempt, path, &ignored) ? NULL : fopen(path, "re");
+    FILE *f = run_dir_output(attempt, path, &ignored) ? NULL : files_stream(path, "r", RUN_OUTPUT_MAX);
     bool found = false;
 
     while (f && fgets(line, sizeof line, f))
@@ -210,7 +211,7 @@ static int note_failed(const struct run_status *s, struct err *e)
     struct stat st;
 
     if (s->state != STATE_NODE_FAIL || !*s->attempt.path ||
-        stat(path_format(path, "%s/" NOTES, s->attempt.path), &st) == 0)
+        files_stat(path_format(path, "%s/" NOTES, s->attempt.path), &st) == 0)
         return 0;
     if (find_failed(&s->attempt, node))
         return append_note(path, node, "Slurm: node failure", e);

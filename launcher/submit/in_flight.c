@@ -12,6 +12,7 @@
 #include "launcher/status/absent.h"
 #include "src/atomicfile.h"
 #include "src/clock.h"
+#include "src/files.h"
 #include "src/log.h"
 #include "src/map.h"
 
@@ -36,7 +37,7 @@ void in_flight_remove(const struct ledger *l)
     char file[PATH_MAX];
 
     in_flight_path(l, file);
-    unlink(file);
+    files_unlink(file);
 }
 
 static bool is_noted(const struct ledger *l, const char *prefix, const char *tag)
@@ -104,7 +105,7 @@ int in_flight_settle(const struct ledger *l, struct scheduler *scheduler, struct
     int rc;
 
     in_flight_path(l, file);
-    if (stat(file, &st))
+    if (files_stat(file, &st))
         return 0;
     tags = atomicfile_read(file, MAX_TAGS, &n, e);
     if (!tags)
@@ -113,6 +114,6 @@ int in_flight_settle(const struct ledger *l, struct scheduler *scheduler, struct
     rc = *tags && age < CREDENTIAL_S ? wait_for_jobs(l, scheduler, tags, age, e) : 0;
     free(tags);
     if (rc == 0)
-        unlink(file);
+        files_unlink(file);
     return rc;
 }

@@ -15,10 +15,12 @@
 #include "launcher/study/run_dir.h"
 #include "src/buf.h"
 #include "src/format/sha256.h"
+#include "src/host/paths.h"
 #include "src/log.h"
 #include "src/mem.h"
-#include "src/paths.h"
 #include "src/plural.h"
+
+#define GIT_S 10 /* for git to list the files */
 
 /* ---- the files ---- */
 
@@ -52,12 +54,16 @@ static void add_file(struct source *s, const char *name)
 static size_t add_tracked(struct source *s)
 {
     const char *const words[] = {"git", "-C", s->folder, "ls-files", "-z", NULL};
-    struct child c = {.argv = words, .out = CHILD_READ, .err = CHILD_NULL};
+    struct child c = {.argv = words, .out = CHILD_READ, .err = CHILD_NULL, .limit_s = GIT_S};
     struct child_end end;
     struct err ignored;
     size_t n = 0;
 
-    if (child_run(&c, &end, &ignored) == 0)
+    bool ran = child_run(&c, &end, &ignored) == 0;
+    if (ran && end.code > 128)
+        log_warn("%s: git did not end within %d s, so only its *.py are noted as what runs execute",
+                 s->folder, GIT_S);
+    else if (ran)
         for (const char *name = end.out.data; name < end.out.data + end.out.length;
              name += strlen(name) + 1) {
             n++;

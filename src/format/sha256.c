@@ -6,8 +6,9 @@
 #include <fcntl.h>
 #include <nettle/version.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "src/files.h"
 
 void sha256_add(struct sha256_ctx *s, const void *data, size_t n)
 {
@@ -39,17 +40,12 @@ void sha256_bytes(const void *data, size_t n, char hex[65])
 int sha256_file(const char *path, char hex[65], struct err *e)
 {
     struct sha256_ctx s;
-    struct stat st;
     unsigned char block[16384];
     ssize_t n;
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    int fd = files_open(path, O_RDONLY, 0);
 
     if (fd < 0)
-        return err_errno(e, ERR_DATA, errno, "cannot read %s", path);
-    if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-        close(fd);
-        return err_set(e, ERR_DATA, "cannot read %s: not a regular file", path);
-    }
+        return files_error(e, ERR_DATA, errno, "cannot read", path);
     sha256_init(&s);
     while ((n = read(fd, block, sizeof block)) > 0 || (n < 0 && errno == EINTR))
         sha256_add(&s, block, n > 0 ? (size_t)n : 0);

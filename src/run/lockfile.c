@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "src/clock.h"
+#include "src/files.h"
 #include "src/log.h"
 
 #define PAUSE_S 0.1
@@ -35,14 +36,16 @@ static mode_t find_mode(const char *path)
     return S_IRUSR | S_IWUSR | may | may << 1;
 }
 
-int lockfile_open(const char *path, int extra, struct err *e)
+int lockfile_open(const char *path, bool inherited, struct err *e)
 {
     mode_t mode = find_mode(path);
     struct stat st;
-    int fd = open(path, O_RDWR | O_CREAT | extra, mode);
+    int fd = files_open(path, O_RDWR | O_CREAT, mode);
 
     if (fd < 0)
-        return err_errno(e, ERR_INTERNAL, errno, "%s", path);
+        return files_error(e, ERR_INTERNAL, errno, "cannot lock", path);
+    if (inherited)
+        fcntl(fd, F_SETFD, 0);
     if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 0777) != mode &&
         fchmod(fd, mode))
         log_debug("%s: its rights cannot be changed: %s", path, strerror(errno));

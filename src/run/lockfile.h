@@ -5,12 +5,15 @@
 #ifndef UNETCTL_SRC_RUN_LOCKFILE_H
 #define UNETCTL_SRC_RUN_LOCKFILE_H
 
+#include <stdbool.h>
+
 #include "src/err.h"
 
 /* Opens the lock file, and creates it if it is missing. Corrects the rights of a file of this user
- * that earlier versions have made. extra: more flags of open. Returns the descriptor, or -1 with
- * ERR_INTERNAL and errno. */
-int lockfile_open(const char *path, int extra, struct err *e);
+ * that earlier versions have made. inherited: programs that this process starts share the descriptor,
+ * and with it the lock. Returns the descriptor, or -1 with ERR_INTERNAL, or ERR_CONFIG if something
+ * else is in the way. */
+int lockfile_open(const char *path, bool inherited, struct err *e);
 
 /* Waits at most timeout_s for the lock; once it has to wait it reports that it waits for `what`.
  * Returns 0, or -1: with ERR_TIMEOUT that names the holder, or with ERR_INTERNAL and errno where

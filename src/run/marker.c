@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "src/atomicfile.h"
+#include "src/files.h"
 #include "src/log.h"
 
 static const char *start_of(const char *dir)
@@ -66,7 +67,7 @@ int marker_check(const char *dir, struct err *e)
  * taken over the folder. */
 static int fill_marker(const char *start, const void *data, size_t n)
 {
-    int fd = open(start, O_WRONLY | O_TRUNC | O_CLOEXEC);
+    int fd = files_open(start, O_WRONLY | O_TRUNC | O_NOFOLLOW, 0);
 
     if (fd < 0)
         return -1;
@@ -85,9 +86,10 @@ static int make_start(const char *dir, char path[PATH_MAX], struct err *e)
 
     if (has_marker(dir, "DONE") || has_marker(dir, "FAILED"))
         return set_taken(dir, e);
-    int fd = n < PATH_MAX ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
+    int fd = n < PATH_MAX ? files_open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666) : -1;
     if (fd < 0)
-        return err_errno(e, ERR_INTERNAL, n < PATH_MAX ? errno : ENAMETOOLONG, "%s", path);
+        return files_error(e, ERR_INTERNAL, n < PATH_MAX ? errno : ENAMETOOLONG, "cannot write",
+                           path);
     close(fd);
     return 0;
 }
@@ -102,12 +104,12 @@ int marker_write(const char *dir, const char *name, const void *data, size_t n, 
         return err_set(e, ERR_INTERNAL, "%s/%s: the path is too long", dir, name);
     if (!start && make_start(dir, own, e))
         return -1;
-    if (fill_marker(start ? start : own, data, n) || rename(start ? start : own, path)) {
+    if (fill_marker(start ? start : own, data, n) || files_rename(start ? start : own, path, 0)) {
         int code = errno;
         if (!start)
-            unlink(own);
+            files_unlink(own);
         return start && code == ENOENT ? set_taken(dir, e)
-                                       : err_errno(e, ERR_INTERNAL, code, "cannot write %s", path);
+                                       : files_error(e, ERR_INTERNAL, code, "cannot write", path);
     }
     if (atomicfile_sync_folder(path, &later))
         log_warn("%s; a power failure now might lose it", later.text);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,6 +13,8 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "src/files.h"
 
 int token_draw(void *dst, size_t nbytes, struct err *e)
 {
@@ -28,16 +31,15 @@ int token_draw(void *dst, size_t nbytes, struct err *e)
 static int read_token(const char *path, unsigned char dst[TOKEN_SIZE], struct err *e)
 {
     struct stat st;
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = files_open(path, O_RDONLY | O_NOFOLLOW, 0);
 
     if (fd < 0)
-        return errno == ENOENT
-                   ? 1
-                   : err_errno(e, ERR_PEER, errno, "cannot read the run's token, %s", path);
+        return errno == ENOENT ? 1
+                               : files_error(e, ERR_PEER, errno, "cannot read the run's token", path);
     bool known = fstat(fd, &st) == 0;
     ssize_t n = known ? read(fd, dst, TOKEN_SIZE) : -1;
     close(fd);
-    if (n != TOKEN_SIZE || !S_ISREG(st.st_mode) || st.st_size != TOKEN_SIZE)
+    if (n != TOKEN_SIZE || st.st_size != TOKEN_SIZE)
         return err_set(e, ERR_PEER, "%s is not a token of %d bytes; remove it, and the next start "
                        "makes another", path, TOKEN_SIZE);
     if (st.st_mode & 077 || st.st_uid != geteuid())
@@ -50,26 +52,27 @@ static int read_token(const char *path, unsigned char dst[TOKEN_SIZE], struct er
  * also on network file systems. */
 static int make_token(const char *dir, const char *path, struct err *e)
 {
-    char temporary[PATH_MAX + 8];
+    char temporary[PATH_MAX + 32];
+    uint64_t random;
     unsigned char token[TOKEN_SIZE];
     int rc = -1;
 
-    snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
-    if (mkdir(dir, 0777) && errno != EEXIST)
-        return err_errno(e, ERR_PEER, errno, "cannot make the folder %s", dir);
-    if (token_draw(token, sizeof token, e))
+    if (files_make_folder(dir))
+        return files_error(e, ERR_PEER, errno, "cannot make the folder", dir);
+    if (token_draw(token, sizeof token, e) || token_draw(&random, sizeof random, e))
         return -1;
-    int fd = mkostemp(temporary, O_CLOEXEC); /* creates it with mode 0600 */
+    snprintf(temporary, sizeof temporary, "%s.%016" PRIx64, path, random);
+    int fd = files_open(temporary, O_WRONLY | O_CREAT | O_EXCL, 0600);
     if (fd < 0)
-        return err_errno(e, ERR_PEER, errno, "cannot write the run's token to %s", dir);
+        return files_error(e, ERR_PEER, errno, "cannot write the run's token to", dir);
     if (write(fd, token, sizeof token) != (ssize_t)sizeof token || fsync(fd))
         err_errno(e, ERR_PEER, errno, "cannot write %s", temporary);
-    else if (link(temporary, path) && errno != EEXIST)
-        err_errno(e, ERR_PEER, errno, "cannot make %s", path);
+    else if (files_link(temporary, path) && errno != EEXIST)
+        files_error(e, ERR_PEER, errno, "cannot make", path);
     else
         rc = 0;
     close(fd);
-    unlink(temporary);
+    files_unlink(temporary);
     return rc;
 }
 

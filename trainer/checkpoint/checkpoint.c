@@ -6,8 +6,8 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "src/files.h"
 #include "src/format/schema.h"
 #include "src/format/sha256.h"
 #include "src/mem.h"
@@ -78,8 +78,8 @@ int checkpoint_write(const char *dir, const struct network_config *config,
 {
     char path[PATH_MAX];
 
-    if (mkdir(dir, 0777) && errno != EEXIST)
-        return err_errno(e, ERR_INTERNAL, errno, "cannot make the folder %s", dir);
+    if (files_make_folder(dir))
+        return files_error(e, ERR_INTERNAL, errno, "cannot make the folder", dir);
     snprintf(path, sizeof path, "%s/weights.safetensors", dir);
     if (checkpoint_write_weights(path, w, e) || sha256_file(path, sha256, e))
         return -1;

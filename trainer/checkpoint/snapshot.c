@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/files.h"
 #include "src/log.h"
 #include "src/mem.h"
 
@@ -53,11 +53,11 @@ static void remove_files(const char *dir, int (*choose)(const struct dirent *d),
 {
     struct dirent **names;
     char path[PATH_MAX];
-    int n = scandir(dir, &names, choose, newest_first);
+    int n = files_scan(dir, &names, choose, newest_first);
 
     for (int i = kept; i < n; i++) {
         snprintf(path, sizeof path, "%s/%s", dir, names[i]->d_name);
-        unlink(path);
+        files_unlink(path);
     }
     free_names(names, n);
 }
@@ -68,8 +68,8 @@ int snapshot_write(const char *dir, int epoch, size_t items, const char *state,
     char path[PATH_MAX];
     const char *metadata[] = {"state", state, "sha256", SAFETENSORS_HASH, NULL};
 
-    if (mkdir(dir, 0777) && errno != EEXIST)
-        return err_errno(e, ERR_INTERNAL, errno, "cannot make the folder %s", dir);
+    if (files_make_folder(dir))
+        return files_error(e, ERR_INTERNAL, errno, "cannot make the folder", dir);
     snprintf(path, sizeof path, "%s/" PREFIX "%07d-%010zu" SUFFIX, dir, epoch, items);
     if (safetensors_write(path, metadata, list, n, e))
         return -1;
@@ -96,13 +96,13 @@ int snapshot_open(const char *dir, struct snapshot *s, struct err *e)
 {
     struct dirent **names;
     struct err damage;
-    int found = 0, n = scandir(dir, &names, is_complete, newest_first);
+    int found = 0, n = files_scan(dir, &names, is_complete, newest_first);
 
     *s = (struct snapshot){0};
     if (n < 0 && errno == ENOENT)
         return 0;
     if (n < 0)
-        return err_errno(e, ERR_CHECKPOINT, errno, "cannot read the checkpoints in %s", dir);
+        return files_error(e, ERR_CHECKPOINT, errno, "cannot read the checkpoints in", dir);
     for (int i = 0; i < n && !found; i++) {
         found = open_one(dir, names[i]->d_name, s, &damage) == 0;
         if (!found)
@@ -122,7 +122,7 @@ void snapshot_close(struct snapshot *s)
 bool snapshot_exists(const char *dir)
 {
     struct dirent **names;
-    int n = scandir(dir, &names, is_complete, NULL);
+    int n = files_scan(dir, &names, is_complete, NULL);
 
     free_names(names, n);
     return n > 0;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "src/clock.h"
+#include "src/files.h"
 #include "src/log.h"
 #include "src/run/marker.h"
 #include "src/settings/need.h"
@@ -217,6 +218,9 @@ static int configure_run(struct settings *c, struct err *e)
         return -1;
     if (!opt_out)
         return err_set(e, ERR_USAGE, "train: --out DIR, the folder for the results, is needed");
+    files_own(opt_out);
+    if (opt_resume)
+        files_own(opt_resume);
     if (!opt_run)
         return configure_by_hand(c, e);
     for (int i = 0; i < NKEYED; i++)

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/files.h"
 #include "trainer/run/ranks/rank_identity.h"
 
 #define WEIGHTS "weights.safetensors"
@@ -29,7 +30,7 @@ static long newest_attempt(const char *run, bool done)
     char marker[PATH_MAX];
     const struct dirent *entry;
     long newest = 0;
-    DIR *dir = opendir(run);
+    DIR *dir = files_list(run);
 
     while (dir && (entry = readdir(dir))) {
         long k = attempt_number(entry->d_name);

@@ -6,11 +6,11 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "src/atomicfile.h"
 #include "src/buf.h"
+#include "src/files.h"
 #include "src/mem.h"
 #include "src/rng.h"
 #include "src/text/csv.h"
@@ -101,7 +101,7 @@ static int write_pair(struct example_writer *w, const char *path, size_t index, 
         const struct mask_picture picture = {p->height, p->width, p->mask, c->classes == 1,
                                              w->classes, w->scale};
         fill_pair(p, c, step, image, target, logits);
-        unlink(path);
+        files_unlink(path);
         rc = mask_picture_write_overlay(path, &picture, p->image, c->channels, e);
     }
     free(target);
@@ -176,8 +176,8 @@ int examples_write(const char *dir, struct evaluation *v, const char *scale, uin
         return -1;
     if (*text && classes_open(&masks, &ignore, &w.classes, e))
         return -1;
-    rc = mkdir(dir, 0777) && errno != EEXIST
-             ? err_errno(e, ERR_INTERNAL, errno, "cannot make the folder %s", dir)
+    rc = files_make_folder(dir)
+             ? files_error(e, ERR_INTERNAL, errno, "cannot make the folder", dir)
              : write_all(&w, seed, e);
     classes_destroy(w.classes);
     buf_destroy(&w.table);

@@ -11,6 +11,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "src/files.h"
 #include "src/format/protobuf.h"
 #include "src/format/tfrecord.h"
 #include "src/mem.h"
@@ -60,9 +61,9 @@ struct events *events_open(const char *dir, const char *host, struct err *e)
         return NULL;
     snprintf(v->path, sizeof v->path, "%s/events.out.tfevents.%.0f.%s.%ld", dir, at, host,
              (long)getpid());
-    v->fd = open(v->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    v->fd = files_open(v->path, O_WRONLY | O_CREAT | O_APPEND, 0666);
     if (v->fd < 0) {
-        err_errno(e, ERR_INTERNAL, errno, "cannot write %s", v->path);
+        files_error(e, ERR_INTERNAL, errno, "cannot write", v->path);
         free(v);
         return NULL;
     }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "src/clock.h"
+#include "src/files.h"
 #include "src/run/marker.h"
 #include "trainer/checkpoint/snapshot.h"
 #include "trainer/json/cjson.h"
@@ -40,7 +41,7 @@ static int move_product(const char *dir, const char *to, const char *name, struc
 
     snprintf(from_path, sizeof from_path, "%s/%s", dir, name);
     snprintf(to_path, sizeof to_path, "%s/%s", to, name);
-    return rename(from_path, to_path)
+    return files_rename(from_path, to_path, 0)
                ? err_errno(e, ERR_INTERNAL, errno, "cannot move %s to %s", from_path, to_path)
                : 0;
 }
@@ -58,7 +59,7 @@ static bool is_unfinished(const char *name)
 
 static void remove_unfinished(const char *dir)
 {
-    DIR *d = opendir(dir);
+    DIR *d = files_list(dir);
 
     for (const struct dirent *entry; d && (entry = readdir(d)) != NULL;)
         if (is_unfinished(entry->d_name))
@@ -76,9 +77,9 @@ static int archive_start(const char *dir, bool has_snapshot, struct err *e)
 
     do
         snprintf(to, sizeof to, "%s/restart-%d", dir, k++);
-    while (mkdir(to, 0777) && errno == EEXIST);
-    if (access(to, F_OK))
-        return err_errno(e, ERR_INTERNAL, errno, "cannot make the folder %s", to);
+    while ((rc = files_mkdir(to)) && errno == EEXIST);
+    if (rc)
+        return files_error(e, ERR_INTERNAL, errno, "cannot make the folder", to);
     for (size_t i = 0; i < NPRODUCTS && rc == 0; i++)
         if (exists_in(dir, products[i]) && !(has_snapshot && strcmp(products[i], CHECKPOINT) == 0))
             rc = move_product(dir, to, products[i], e);
@@ -96,7 +97,7 @@ static bool is_being_written(const char *dir)
     bool locked;
 
     snprintf(path, sizeof path, "%s/record.jsonl", dir);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = files_open(path, O_RDONLY, 0);
     do {
         lock = (struct flock){.l_type = F_RDLCK, .l_whence = SEEK_SET};
         locked = fd >= 0 && fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
@@ -125,7 +126,7 @@ static bool has_trained(const char *dir)
     size_t size = 0;
 
     snprintf(path, sizeof path, "%s/record.jsonl", dir);
-    FILE *f = fopen(path, "re");
+    FILE *f = files_stream(path, "r", FILES_TEXT_MAX);
     bool trained = !f && errno != ENOENT;
     while (f && !trained && getline(&line, &size, f) >= 0)
         trained = is_progress(line);

@@ -14,12 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "src/atomicfile.h"
 #include "src/buf.h"
 #include "src/clock.h"
+#include "src/files.h"
 #include "src/log.h"
 #include "src/mem.h"
 #include "src/run/marker.h"
@@ -52,8 +52,8 @@ struct run_log *run_log_open(const char *dir, bool *again, struct err *e)
         return NULL;
     r->fd = -1;
     pthread_mutex_init(&r->lock, NULL);
-    if (mkdir(dir, 0777) && errno != EEXIST) {
-        err_errno(e, ERR_CONFIG, errno, "cannot make the folder %s for the run's results", dir);
+    if (files_make_folder(dir)) {
+        files_error(e, ERR_CONFIG, errno, "cannot make the folder for the run's results,", dir);
         goto fail;
     }
     r->dir = realpath(dir, NULL);
@@ -61,12 +61,13 @@ struct run_log *run_log_open(const char *dir, bool *again, struct err *e)
         err_errno(e, ERR_CONFIG, errno, "%s", dir);
         goto fail;
     }
+    files_own(r->dir);
     if (marker_check(r->dir, e) || earlier_start_clear(r->dir, again, e))
         goto fail;
     path = mem_textf(e, "%s/record.jsonl", r->dir);
     if (!path)
         goto fail;
-    r->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+    r->fd = files_open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, 0666);
     if (r->fd < 0) {
         err_errno(e, ERR_CONFIG, errno, "cannot write in %s", r->dir);
         goto fail;
@@ -232,8 +233,8 @@ int run_log_tensorboard(struct run_log *r, const char *host, struct err *e)
 
     if (!dir)
         return -1;
-    if (mkdir(dir, 0777) && errno != EEXIST)
-        rc = err_errno(e, ERR_INTERNAL, errno, "cannot make the folder %s", dir);
+    if (files_make_folder(dir))
+        rc = files_error(e, ERR_INTERNAL, errno, "cannot make the folder", dir);
     else if (!(r->events = events_open(dir, host, e)))
         rc = -1;
     free(dir);
@@ -495,7 +496,7 @@ void run_log_bad_node(struct run_log *r, const char *host)
 
     if (marker_check(r->dir, &e) == 0 &&
         snprintf(path, sizeof path, "%s/bad-nodes", r->dir) < (int)sizeof path)
-        f = fopen(path, "ae");
+        f = files_stream(path, "a", 0);
     if (f) {
         fprintf(f, "%lld %s a rank was lost\n", (long long)time(NULL), host);
         fclose(f);

@@ -15,6 +15,7 @@
 
 #include "src/buf.h"
 #include "src/clock.h"
+#include "src/files.h"
 #include "src/log.h"
 #include "src/mem.h"
 
@@ -68,9 +69,9 @@ struct trace *trace_open(const char *dir, int rank, const char *host, struct err
         return NULL;
     snprintf(path, sizeof path, "%s/trace-%d.json", dir, rank);
     t->rank = rank;
-    t->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    t->fd = files_open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
     if (t->fd < 0) {
-        err_errno(e, ERR_CONFIG, errno, "cannot write %s", path);
+        files_error(e, ERR_CONFIG, errno, "cannot write", path);
         free(t);
         return NULL;
     }

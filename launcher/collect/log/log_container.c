@@ -2,12 +2,14 @@
 #include "config.h"
 #include "launcher/collect/log/log_container.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "src/files.h"
 #include "src/format/protobuf.h"
 #include "src/format/tfrecord.h"
 #include "src/mem.h"
@@ -348,10 +350,10 @@ static int add_event(const uint8_t *bytes, size_t n, size_t record, struct log_t
 int log_container_read_events(const char *path, struct log_table *t, struct err *e)
 {
     struct tfrecord_index index = {0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC), rc = -1;
+    int fd = files_open(path, O_RDONLY, 0), rc = -1;
 
     if (fd < 0)
-        return err_set(e, ERR_DATA, "%s: it cannot be opened", path);
+        return files_error(e, ERR_DATA, errno, "cannot read", path);
     t->row_word = "record ";
     rc = tfrecord_scan(fd, path, &index, e);
     for (size_t i = 0; i < index.count && rc == 0; i++) {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "src/atomicfile.h"
+#include "src/files.h"
 #include "t/tap.h"
 
 static void is_expanded(const char *text, const char *want)
@@ -81,6 +82,6 @@ int main(void)
     }
     ok(path_make_own(name, path, &e) == -1 && e.code == ERR_CONFIG && strstr(e.text, "own.99 are"),
        "all names may be taken: %s", e.text);
-    path_remove_tree(dir);
+    files_remove_tree(dir);
     return done_testing();
 }

@@ -14,6 +14,7 @@
 #include "launcher/report/proposal/proposal_text.h"
 #include "launcher/report/report_folder.h"
 #include "src/atomicfile.h"
+#include "src/files.h"
 #include "src/log.h"
 #include "src/mem.h"
 #include "src/plural.h"
@@ -148,7 +149,8 @@ int proposal_write(const struct report *r, struct proposal_facts *facts, const c
     struct proposal_text text = {.report = r, .facts = facts, .figure = figures.list};
     int rc = -1;
 
-    if (rmdir(dir) && errno != ENOENT)
+    files_own(dir);
+    if (files_rmdir(dir) && errno != ENOENT)
         return err_errno(e, ERR_CONFIG, errno, "report: --proposal %s: name a new folder, since the "
                          "blanks of an earlier proposal may have been filled in", dir);
     read_run(&text, facts);

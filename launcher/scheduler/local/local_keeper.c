@@ -18,6 +18,7 @@
 #include "launcher/host/jobenv.h"
 #include "src/buf.h"
 #include "src/clock.h"
+#include "src/files.h"
 
 #define KILL_WAIT_S 10     /* seconds from TERM to KILL, at most, like Slurm's KillWait */
 #define POLL_NS 200000000L /* how often a keeper examines a script that it stops */
@@ -194,9 +195,9 @@ static pid_t start_script(struct local_keeper *k, struct err *e)
 {
     const char *const words[] = {"bash", k->job->script, NULL};
     char *output = output_path(k->job, k->record.state.id);
-    int fd = output ? open(output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
+    int fd = output ? files_open(output, O_WRONLY | O_CREAT | O_APPEND, 0666) : -1;
     struct child c = {.argv = words, .out = fd, .err = fd, .enter = enter_job, .arg = k};
-    pid_t script = fd < 0 ? err_errno(e, ERR_SCHED, errno, "%s", output ? output : "no memory")
+    pid_t script = fd < 0 ? files_error(e, ERR_SCHED, errno, "cannot write", output ? output : "")
                           : child_start(&c, e);
 
     if (fd >= 0)

@@ -84,7 +84,7 @@ static int next_id(const char *dir, char id[SCHEDULER_ID_SIZE], struct err *e)
 
     if (snprintf(path, sizeof path, "%s/last", dir) >= (int)sizeof path)
         return err_set(e, ERR_INTERNAL, "the path %s is too long", dir);
-    int fd = lockfile_open(path, O_CLOEXEC, e);
+    int fd = lockfile_open(path, false, e);
     if (fd < 0 || lockfile_take(fd, path, "another unetctl that submits", LOCK_S, e)) {
         e->code = ERR_SCHED;
     } else if (pread(fd, text, sizeof text - 1, 0) < 0) {

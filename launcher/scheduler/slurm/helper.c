@@ -18,9 +18,9 @@
 #include "src/buf.h"
 #include "src/clock.h"
 #include "src/cluster/connection.h"
+#include "src/host/paths.h"
 #include "src/log.h"
 #include "src/mem.h"
-#include "src/paths.h"
 
 /* How long an answer may take before the helper counts as hung, in seconds. Slurm's own calls
  * give up earlier, after MessageTimeout and retries. */

@@ -16,6 +16,7 @@
 #include "launcher/scheduler/slurm/limits.h"
 #include "launcher/scheduler/slurm/message.h"
 #include "src/buf.h"
+#include "src/files.h"
 
 static json_t *answer_check(const struct slurm_interface *slurm, const json_t *request)
 {
@@ -128,7 +129,7 @@ static json_t *mark_in_flight(const char *file, const json_t *jobs)
     json_array_foreach(jobs, i, job) {
         buf_addf(&tags, "%s\n", message_text(job, "tag"));
     }
-    int fd = tags.failed ? -1 : open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    int fd = tags.failed ? -1 : files_open(file, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0666);
     bool written = fd >= 0 && write(fd, tags.data, tags.length) == (ssize_t)tags.length;
     int code = errno;
 

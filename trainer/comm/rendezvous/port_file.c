@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "src/atomicfile.h"
+#include "src/files.h"
 
 #define LONGEST 16 /* bytes of the file */
 
@@ -43,5 +44,5 @@ void port_file_remove(const char *dir)
     char path[PATH_MAX];
 
     make_path(path, dir);
-    unlink(path);
+    files_unlink(path);
 }

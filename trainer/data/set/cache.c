@@ -301,7 +301,7 @@ static int take_lock(const struct cache_config *config, struct err *e)
     char path[PATH_MAX];
 
     lock_path(config, path);
-    int fd = lockfile_open(path, O_CLOEXEC, e);
+    int fd = lockfile_open(path, false, e);
     if (fd < 0) {
         set_write_error(path, e);
         return -2;

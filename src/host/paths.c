@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "src/paths.h"
+#include "src/host/paths.h"
 
 #include <limits.h>
 #include <pthread.h>

@@ -11,8 +11,8 @@
  * source-folder, in which configure names the source folder.
  * Names are relative to the top of the source: "unetctl-slurm", "launcher/sandbox/NAME",
  * "templates/sites/generic.yaml"; installing keeps the folders (nobase_ in the Makefile). */
-#ifndef UNETCTL_SRC_PATHS_H
-#define UNETCTL_SRC_PATHS_H
+#ifndef UNETCTL_SRC_HOST_PATHS_H
+#define UNETCTL_SRC_HOST_PATHS_H
 
 #include <stddef.h>
 
