@@ -84,11 +84,16 @@ agrees() { # does Slurm know the steps that run, and no others?
 }
 start() { # INDEX GPUS RUN ATTEMPT
     local attempt=runs/$3/attempt-$4
+    local output=$attempt/slurm-$SLURM_JOB_ID.out
     if ended "$attempt"; then return; fi
+    if [ -L "$attempt" ] || [ -L "$output" ] || { [ -e "$output" ] && [ ! -f "$output" ]; }; then
+        say "$3 is left out: $attempt or $output is a symbolic link, or no regular file; remove it"
+        return
+    fi
     say "$3 starts on $2 of $free free GPUs"
     gpus_of_run[$3]=$2
     UNETCTL_PORT_BASE=$((port + {{gpus_per_node}} * $1)) "runs/$3/submit_file.sh" \
-        >>"$attempt/slurm-$SLURM_JOB_ID.out" 2>&1 &
+        >>"$output" 2>&1 &
     gpus_of[$!]=$2 attempt_of[$!]=$attempt
     free=$((free - $2))
 }

@@ -33,6 +33,16 @@ if [ -e "attempt-$(({{attempt}} + 1))" ]; then
     exit 1
 fi
 
+# Others may be able to write here: what this script writes and removes must not be elsewhere, nor
+# let it wait.
+for file in source.list "$attempt" "$attempt"/{job,nodes,step-nodes,source.sha256,bad-nodes} \
+    "$attempt"/{stopped,DONE,FAILED,FAILED.before-restart}; do
+    if [ -L "$file" ] || { [ -e "$file" ] && [ ! -f "$file" ] && [ ! -d "$file" ]; }; then
+        echo "{{run}}: $PWD/$file is a symbolic link, or not a regular file; remove it" >&2
+        exit 1
+    fi
+done
+
 # An attempt belongs to one job, which comes back to it when it is requeued.
 UNETCTL_JOB_ID=${UNETCTL_JOB_ID:-$$}
 job=${SLURM_JOB_ID:-$UNETCTL_JOB_ID}
@@ -55,11 +65,12 @@ if [ -z "${UNETCTL_ALLOCATION:-}" ]; then echo "${SLURM_JOB_NODELIST:-}" >"$atte
 UNETCTL_SLURM_VERSION=$(srun --version 2>/dev/null)
 export UNETCTL_SLURM_VERSION
 trap 'rm -f "$UNETCTL_START"' EXIT
-if ! : >"$UNETCTL_START"; then exit 1; fi
+rm -f "$UNETCTL_START"
+if ! (set -C && : >"$UNETCTL_START"); then exit 1; fi
 for other in attempt-*/running-*; do
     if [ "$PWD/$other" != "$UNETCTL_START" ]; then rm -f "$other"; fi
 done
-if [ -e "$attempt/FAILED" ]; then mv "$attempt/FAILED" "$attempt/FAILED.before-restart"; fi
+if [ -e "$attempt/FAILED" ]; then mv -T "$attempt/FAILED" "$attempt/FAILED.before-restart"; fi
 if [ -e "$attempt/DONE" ]; then exit 0; fi
 rm -f "$attempt/stopped"
 output=$attempt/slurm-$job.out
@@ -68,7 +79,7 @@ output=$attempt/slurm-$job.out
 write_failed() { # EXIT_CODE TEXT
     printf '{"schema":1,"exit_code":%d,"error":"%s"}\n' "$1" "$2" |
         dd of="$UNETCTL_START" conv=nocreat,fsync status=none &&
-            mv "$UNETCTL_START" "$attempt/FAILED"
+            mv -T "$UNETCTL_START" "$attempt/FAILED"
 }
 
 quote() { # for JSON
