@@ -49,6 +49,21 @@ exits 0 "report -o" unetctl report -C . -o ./out
 ok "the report is copied, in the folder that was named" test -s out/report.html
 exits 0 "report" unetctl report
 ok "report/ is copied" test -s report/report.html
+
+# ---- what the other host may plant
+mkdir ../canary && echo secret,secret >../canary/file && cp ../canary/file ../canary/log_8.csv
+before=$(cd ../canary && cat ./* | cksum)
+ln -s "$TMP/canary" "$folder/report/.new-1" && ln -s "$TMP/canary/file" "$folder/logs/log_8.csv"
+mkfifo "$folder/logs/log_7.csv" && truncate -s 1T "$folder/logs/log_6.csv"
+ln -s "$TMP/canary" logs/mine.d && ln -sf "$TMP/canary/file" logs/results.csv
+exits 0 "collect beside links, a FIFO and a terabyte there" timeout 60 unetctl collect
+like "$ERR" '^unetctl: warning: cluster: not everything is copied from there: .*log_[678].csv' \
+    "one line says that something is left there"
+is "$(cd logs && echo log_[678].csv; cd ../report && echo .new*)" "$(printf 'log_[678].csv\n.new*')" \
+    "neither links nor the FIFO nor the large file arrive"
+ok "a link here is replaced" test ! -L logs/results.csv -a -s logs/results.csv
+is "$(cd ../canary && cat ./* | cksum)" "$before" "nothing is written through links"
+rm -r "$folder"/logs/log_[678].csv "$folder/report/.new-1" logs/mine.d
 is "$(cd logs && echo ?in* log_9*)" 'mine log_9*' "a log that is not there is removed, other files stay"
 exits 2 "report -o of a folder elsewhere" unetctl report -o ../out
 like "$ERR" '^unetctl: error: report: --output \.\./out: only files in .*/lap are also on cluster' \

@@ -387,7 +387,7 @@ static int fetch_study(struct remote *r, const char *file, struct err *e)
     struct child_end end = {0};
     struct buf script = {0}, text = {0};
 
-    buf_add(&script, "cat ");
+    buf_add(&script, "head -c 1000000 ");
     ssh_add_path(&script, r->site.folder);
     buf_add(&script, "/" STUDY_FILE);
     int rc = script.failed ? mem_fail(e)

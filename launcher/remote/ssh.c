@@ -14,11 +14,13 @@
 #include "launcher/host/path.h"
 #include "launcher/script/template.h"
 #include "src/control.h"
+#include "src/log.h"
 #include "src/mem.h"
 
 #define WORDS_MAX 64
 /* The path of a socket has 107 bytes at most, of which ssh adds 58 to the folder's. */
 #define FOLDER_MAX 48
+#define SIZE_MAX_THERE "1g" /* of a file that is copied here */
 
 const char *ssh_line(char *printed, bool last)
 {
@@ -148,11 +150,21 @@ int ssh_run(const struct ssh *c, const char *script, const struct child *streams
 
 /* ---- files ---- */
 
+/* Warns of the first file that rsync says it skips: a link, FIFO or device, or a large one. */
+static void warn_skipped(const struct ssh *c, char *printed)
+{
+    const char *line = ssh_line(printed, false);
+
+    if (*line)
+        log_warn("%s: not everything is copied from there: %s", c->host, line);
+}
+
 /* Runs rsync with these words, and ssh's options. */
 static int run_rsync(const struct ssh *c, const char *words[WORDS_MAX], const char *what,
                      struct err *e)
 {
-    const struct child child = {.argv = words, .in = CHILD_NULL, .err = CHILD_READ};
+    const struct child child = {.argv = words, .in = CHILD_NULL, .out = CHILD_READ,
+                                .err = CHILD_READ};
     struct child_end end;
     struct buf shell = {0};
 
@@ -161,7 +173,6 @@ static int run_rsync(const struct ssh *c, const char *words[WORDS_MAX], const ch
         buf_addf(&shell, " %s", *o);
     words[0] = "rsync";
     words[1] = shell.data;
-    words[2] = "-rlEts"; /* -s: paths are not for the user's shell there */
     if (shell.failed)
         return mem_fail(e);
     int rc = child_run(&child, &end, e);
@@ -171,6 +182,8 @@ static int run_rsync(const struct ssh *c, const char *words[WORDS_MAX], const ch
     else if (rc == 0 && end.code)
         rc = err_set(e, ERR_SCHED, "%s: %s; mend that, and type the same command again", what,
                      ssh_line(end.err.data, false));
+    else if (rc == 0)
+        warn_skipped(c, end.out.data);
     child_destroy(&end);
     buf_destroy(&shell);
     return rc;
@@ -189,6 +202,7 @@ int ssh_push(const struct ssh *c, const char *dir, const char *folder,
     const char *words[WORDS_MAX] = {0};
     size_t n = 3;
 
+    words[2] = "-rlEts"; /* -s: paths are not for the user's shell there */
     for (size_t i = 0; except[i]; i++) {
         snprintf(names[i], sizeof names[i], "--exclude=/%s", except[i]);
         words[n++] = names[i];
@@ -206,6 +220,9 @@ int ssh_pull(const struct ssh *c, const char *folder, const char *dir,
     const char *words[WORDS_MAX] = {0};
     size_t n = 3;
 
+    words[2] = "-rEts"; /* no links, devices and FIFOs: the other host may have put them there */
+    words[n++] = "--max-size=" SIZE_MAX_THERE;
+    words[n++] = "--info=nonreg1,skip1";
     words[n++] = "--ignore-missing-args";
     /* A log of an earlier collection is not one of this. Nothing else is removed. */
     words[n++] = "--delete";

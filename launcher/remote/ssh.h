@@ -32,7 +32,8 @@ int ssh_run(const struct ssh *c, const char *script, const struct child *streams
 int ssh_refuse(const struct ssh *c, char *printed, struct err *e);
 
 /* Copies folder dir from here to there, but not the names that begin with one of those in except,
- * and back those names that exist there. Files appear whole. Both return 0 or -1. */
+ * and back those names that exist there: folders and files of up to 1 GiB, but no links, FIFOs or
+ * devices, of which a warning names the first. Files appear whole. Both return 0 or -1. */
 int ssh_push(const struct ssh *c, const char *dir, const char *folder,
              const char *const *except, struct err *e);
 int ssh_pull(const struct ssh *c, const char *folder, const char *dir,
