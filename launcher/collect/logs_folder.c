@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "launcher/collect/log/log_file.h"
@@ -24,12 +25,24 @@ struct folder {
     const struct log_form *form;
 };
 
+/* Errors of a log may quote it. Of a link, which may lead to any file of the user, this is said
+ * instead. */
+static void hide_linked(const char *path, struct err *e)
+{
+    struct stat st;
+
+    if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode) && stat(path, &st) == 0 && S_ISREG(st.st_mode))
+        err_set(e, e->code, "%s: it is a symbolic link to a file that cannot be read as one of "
+                "results; copy the file here instead", path);
+}
+
 static void read_log(const struct folder *f, const char *name, struct result *r)
 {
     char path[PATH_MAX];
     struct err e;
 
     if (log_file_read(path_format(path, "%s/%s", f->dir, name), f->form, r, &e)) {
+        hide_linked(path, &e);
         result_discard(r, e.code == ERR_CONFIG ? RESULT_UNREAD : RESULT_CORRUPT, e.text);
     } else if (r->gpus == 0) {
         result_discard(r, RESULT_UNREAD,
@@ -52,10 +65,12 @@ static void read_log_scores(const char *dir, struct result *r)
         return;
     r->scores = scores_read(path_format(path, "%s/%s", dir, r->images_log),
                             result_by_accuracy(r) ? "accuracy" : "iou", &e);
-    if (!r->scores)
+    if (!r->scores) {
+        hide_linked(path, &e);
         result_discard(r, RESULT_CORRUPT, e.text);
-    else if (!r->val_images)
+    } else if (!r->val_images) {
         r->val_images = (long)r->scores->count;
+    }
 }
 
 /* Returns whether the file itself may say on how many GPUs it ran. Only then is one read that is
@@ -217,6 +232,7 @@ static int read_row(void *arg, size_t i, struct err *e)
         return 0;
     log.training_time = log.images_per_s = NAN; /* read them again */
     if (log_file_read(path_format(path, "%s/%s", c->dir, r->log), c->form, &log, &why)) {
+        hide_linked(path, &why);
         if (why.code != ERR_CONFIG) /* otherwise the study said how to read it; the row remains */
             result_discard(r, RESULT_CORRUPT, why.text);
         return 0;
@@ -289,6 +305,7 @@ int logs_folder_read(const char *dir, const struct log_form *form, struct result
     if (access(path, F_OK) == 0 ? read_collected(dir, path, form, table, e)
                                 : read_bare(dir, form, table, e)) {
         results_destroy(table);
+        hide_linked(path, e);
         return -1;
     }
     return 0;
