@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Kills a program at a chosen system call, for tests of what survives that.
  *
- *   killat [-e] [-p NAME] [-a | -c COMMAND] [-l FILE] N PROGRAM [ARGUMENT...]
+ *   killat [-e] [-p NAME] [-a | -c COMMAND] [-l FILE] [-f FILE] N PROGRAM [ARGUMENT...]
  *
  * Runs PROGRAM and counts the system calls that it begins, or with -p those of all processes of it
  * that are called NAME (as in /proc/PID/comm); with -e only those that have an effect outside of
@@ -10,12 +10,14 @@
  * gets SIGKILL; with -a PROGRAM does and all that it has started; with -c none does, and the shell
  * COMMAND runs while the process waits there. With N 0 nothing happens but counting. Ends with
  * PROGRAM and with its exit code (128 + signal); children that continue do so untraced. -l writes
- * the count and the number of the system call killed at (-1: none) into a file. 255: PROGRAM cannot
- * be run or traced. */
+ * the count and the number of the system call killed at (-1: none) into a file. -f writes the paths
+ * of files that PROGRAM, and all that it starts, opens, makes, moves, removes or examines, one a
+ * line and as often as it does, into a file. 255: PROGRAM cannot be run or traced. */
 #include "config.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,6 +25,7 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +38,7 @@ static struct process {
 static size_t nprocesses;
 
 static const char *only, *list, *command;
+static FILE *paths;
 static bool all, effects;
 static long at, count, killed_at = -1;
 
@@ -98,6 +102,59 @@ static bool has_effect(const struct __ptrace_syscall_info *info)
     return false;
 }
 
+/* Calls with a path: the numbers of two arguments, the folder it is relative to, or -1, and it. */
+static const struct path_call {
+    long number;
+    int folder, path;
+} path_calls[] = {
+    {SYS_openat, 0, 1},     {SYS_unlinkat, 0, 1},  {SYS_mkdirat, 0, 1},   {SYS_renameat, 0, 1},
+    {SYS_renameat, 2, 3},   {SYS_renameat2, 0, 1}, {SYS_renameat2, 2, 3}, {SYS_linkat, 0, 1},
+    {SYS_linkat, 2, 3},     {SYS_symlinkat, 1, 2}, {SYS_newfstatat, 0, 1}, {SYS_faccessat, 0, 1},
+    {SYS_faccessat2, 0, 1}, {SYS_statx, 0, 1},     {SYS_truncate, -1, 0}, {SYS_chdir, -1, 0},
+#ifdef SYS_open
+    {SYS_open, -1, 0},      {SYS_unlink, -1, 0},   {SYS_mkdir, -1, 0},    {SYS_rename, -1, 0},
+    {SYS_rename, -1, 1},    {SYS_rmdir, -1, 0},    {SYS_link, -1, 0},     {SYS_link, -1, 1},
+    {SYS_symlink, -1, 1},   {SYS_stat, -1, 0},     {SYS_lstat, -1, 0},    {SYS_access, -1, 0},
+    {SYS_creat, -1, 0},
+#endif
+};
+
+static bool read_text(pid_t pid, unsigned long address, char dst[PATH_MAX])
+{
+    size_t n = 0;
+
+    while (n < PATH_MAX) {
+        size_t most = 4096 - (address + n) % 4096; /* the next page may not be there */
+        struct iovec to = {dst + n, most < PATH_MAX - n ? most : PATH_MAX - n};
+        struct iovec from = {(void *)(address + n), to.iov_len}; /* in the process */
+        ssize_t got = process_vm_readv(pid, &to, 1, &from, 1, 0);
+        if (got <= 0)
+            return false;
+        if (memchr(dst + n, 0, (size_t)got))
+            return true;
+        n += (size_t)got;
+    }
+    return false;
+}
+
+static void note_paths(pid_t pid, const struct __ptrace_syscall_info *info)
+{
+    char text[PATH_MAX], link[64], folder[PATH_MAX];
+
+    for (size_t i = 0; i < sizeof path_calls / sizeof *path_calls; i++) {
+        const struct path_call *c = &path_calls[i];
+        if ((long)info->entry.nr != c->number ||
+            !read_text(pid, (unsigned long)info->entry.args[c->path], text) || !*text)
+            continue;
+        int fd = c->folder < 0 ? AT_FDCWD : (int)info->entry.args[c->folder];
+        snprintf(link, sizeof link, fd == AT_FDCWD ? "/proc/%d/cwd" : "/proc/%d/fd/%d", (int)pid,
+                 fd);
+        ssize_t n = *text == '/' ? 0 : readlink(link, folder, sizeof folder - 1);
+        if (n >= 0)
+            fprintf(paths, "%.*s%s%s\n", (int)n, folder, n ? "/" : "", text);
+    }
+}
+
 static void strike(pid_t pid, long number)
 {
     killed_at = number;
@@ -121,9 +178,12 @@ static int handle_stop(pid_t pid, int status, pid_t program)
         return 0; /* a new child, an exec, the first stop of a child */
     if (WSTOPSIG(status) != (SIGTRAP | 0x80))
         return WSTOPSIG(status);
-    if (ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof info, &info) > 0 &&
-        info.op == PTRACE_SYSCALL_INFO_ENTRY && is_meant(pid, program) &&
-        (!effects || has_effect(&info)) && ++count == at)
+    if (ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof info, &info) <= 0 ||
+        info.op != PTRACE_SYSCALL_INFO_ENTRY)
+        return 0;
+    if (paths)
+        note_paths(pid, &info);
+    if (is_meant(pid, program) && (!effects || has_effect(&info)) && ++count == at)
         strike(pid, (long)info.entry.nr);
     return 0;
 }
@@ -181,11 +241,13 @@ int main(int argc, char **argv)
 {
     int option, result, channel[2];
 
-    while ((option = getopt(argc, argv, "+ep:ac:l:")) != -1) {
+    while ((option = getopt(argc, argv, "+ep:ac:l:f:")) != -1) {
         if (option == 'p')
             only = optarg;
         else if (option == 'l')
             list = optarg;
+        else if (option == 'f' && !paths)
+            paths = fopen(optarg, "we");
         else if (option == 'c')
             command = optarg;
         else if (option == 'a')
@@ -196,7 +258,7 @@ int main(int argc, char **argv)
             return 255;
     }
     if (argc - optind < 2) {
-        fprintf(stderr, "usage: killat [-e] [-p NAME] [-a | -c COMMAND] [-l FILE] N "
+        fprintf(stderr, "usage: killat [-e] [-p NAME] [-a | -c COMMAND] [-l FILE] [-f FILE] N "
                         "PROGRAM [ARGUMENT...]\n");
         return 255;
     }
@@ -214,6 +276,8 @@ int main(int argc, char **argv)
         return 255;
     }
     result = trace(program);
+    if (paths && fclose(paths))
+        return 255;
     FILE *f = list ? fopen(list, "w") : NULL;
     if (f) {
         fprintf(f, "%ld %ld\n", count, killed_at);
