@@ -174,6 +174,32 @@ with=([0]=$'NCCL_GRAPH_REGISTER=1\nUNET_CAPTURE=off' [1]=NCCL_GRAPH_REGISTER=1)
 ok "one rank's UNET_CAPTURE=off is for all" processes "${own[@]}" --out off
 is "$(field off/DONE weights_sha256)" "$weights" "the result is the same"
 
+# ---- the environment of NCCL, and other releases
+unset with
+like own/record.jsonl '"nccl_settings":"NCCL_LAUNCH_ORDER_IMPLICIT=1 NCCL_ALGO=Ring NCCL_GRAPH_REGISTER=0"' \
+    "the record has what NCCL was given"
+unlike 0.err 'by one communicator' "two communicators are used"
+for how in NCCL_LAUNCH_ORDER_IMPLICIT=0 $'NCCL_LAUNCH_ORDER_IMPLICIT=0\nUNET_CAPTURE=off'; do
+    with=([1]=$how)
+    ok "one rank's ${how//$'\n'/, }" processes "${own[@]}" --out one-link
+    is "$(field one-link/DONE weights_sha256)" "$weights" "the result is the same"
+    like 0.err 'NCCL 2\.27\.3 connects 2 ranks by one communicator' "both use one communicator"
+    rm -rf one-link
+done
+with=([0]=EMULATE_NCCL=22504 [1]=$'EMULATE_NCCL=22504\nNCCL_ALGO=Tree')
+ok "NCCL 2.25" processes "${own[@]}" --out older
+like older/record.jsonl '"nccl_settings":"NCCL_ALGO=Ring NCCL_GRAPH_REGISTER=0"' \
+    "it does not know the variable"
+is "$(field older/DONE weights_sha256)" "$weights" "the result is the same"
+with=([1]=EMULATE_NCCL=22504)
+processes "${own[@]}" --out differ
+is $? 5 "ranks with different NCCL are refused"
+like "$ERR" "error: rank 1 on $host has NCCL 2.25.4, rank 0 on $host has 2.27.3; load the same" \
+    "one line says so"
+is "$(grep -c 'error:' "$ERR")" 1 "only one"
+exits 0 "devices" "$emulated" devices
+like "$OUT" '^NCCL  *NCCL_LAUNCH_ORDER_IMPLICIT=1 NCCL_GRAPH_REGISTER=0$' "they show the variables"
+
 # ---- two ranks on one GPU
 with=([0]=$'UNET_SHARE_GPU=1\nNCCL_HOSTID=a' [1]=$'UNET_SHARE_GPU=1\nNCCL_HOSTID=b')
 GPU=0

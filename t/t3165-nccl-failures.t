@@ -20,8 +20,8 @@ ok "synthetic data" unet-train data synth --out data --count 20 --size 32x32 --s
 ok "its split" unet-train data split --data data --out split.json
 
 
-# Runs two ranks, of which rank 1 has the variable. Leaves their exit codes in NAME.code0 and .code1,
-# and in NAME.seconds how long after the marker rank 0 has ended.
+# Runs two ranks, of which rank 1 has the variable. Leaves their exit codes in NAME.code0 and
+# NAME.code1, and the time when rank 0 has ended in NAME.ended.
 run() { # NAME VARIABLE OPTIONS...
     local name=$1 variable=$2 r spec pids=()
     shift 2
@@ -44,7 +44,7 @@ start() { # NAME VARIABLE OPTIONS...
     run "$@" &
 }
 code() { wait_until 60 test -s "$1.code$2" && cat "$1.code$2"; } # NAME RANK
-# Rank 0 of the run has ended with the code, soon after it has noticed why, which it or RANK reports.
+# Rank 0 has ended with the code, soon after it has noticed why, which it or RANK reports.
 ends() { # NAME CODE TEXT [RANK]
     is "$(code "$1" 0)" "$2" "$1: rank 0 ends with exit code $2"
     like "$1.err${4-0}" "^unet-train: error: $3" "rank ${4-0} reports the reason"

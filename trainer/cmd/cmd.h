@@ -19,8 +19,8 @@ extern const struct cli_command cmd_model;
 extern const struct cli_command cmd_predict;
 extern const struct cli_command cmd_train;
 
-/* Set if the training leaves work on a device which may never end: the process must end without exit
- * handlers, as those of the driver wait for it. */
+/* Set if the training leaves work on a device which may never end: the process must end without
+ * exit handlers, as those of the driver wait for it. */
 extern bool cmd_train_leaves_device;
 
 #endif

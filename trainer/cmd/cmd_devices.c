@@ -14,6 +14,7 @@
 #include "trainer/cmd/cmd.h"
 #include "trainer/cmd/options.h"
 #include "trainer/comm/comm_mpi.h"
+#include "trainer/comm/device_comm.h"
 #include "trainer/network/network.h"
 #include "trainer/run/compute.h"
 #include "trainer/run/ranks/rank_identity.h"
@@ -42,9 +43,23 @@ static const char *version_text(int version, char *dst, size_t size)
     return dst;
 }
 
+/* Writes the variables that a run on several GPUs gives NCCL; "" without GPUs or NCCL. */
+static void describe_nccl(const struct cuda_info *c, char dst[DEVICE_COMM_SETTINGS])
+{
+    const struct nccl_calls *nccl;
+    struct err ignored;
+    int version;
+
+    *dst = 0;
+    if (c->ngpus == 0 || !(nccl = nccl_library_open(&ignored)) || nccl->get_version(&version))
+        return;
+    (void)device_comm_prepare(version, c->driver, false);
+    device_comm_describe(dst);
+}
+
 static void print_cuda(const struct cuda_info *c)
 {
-    char cudnn[32], nccl[32], driver[32] = "no driver";
+    char cudnn[32], nccl[32], driver[32] = "no driver", settings[DEVICE_COMM_SETTINGS];
 
     if (c->driver)
         snprintf(driver, sizeof driver, "driver for %d.%d", c->driver / 1000,
@@ -62,6 +77,9 @@ static void print_cuda(const struct cuda_info *c)
                c->runtime / 1000, c->runtime % 1000 / 10, driver,
                version_text(c->cudnn, cudnn, sizeof cudnn),
                version_text(c->nccl, nccl, sizeof nccl));
+    describe_nccl(c, settings);
+    if (*settings)
+        printf("NCCL           %s\n", settings);
 }
 
 /* Prints the device that a run with this --backend computes on, or the error with which it ends. */
@@ -181,14 +199,17 @@ static int print_devices_json(const char *name, int cores, long online,
     const char *names[] = {"self", "node", NULL, NULL};
     int nnames = 2;
     cJSON *o = cJSON_CreateObject(), *list;
+    char settings[DEVICE_COMM_SETTINGS];
 
     cjson_addf(o, "schema=%d", 1);
     list = cjson_array(o, "devices");
     cjson_addf(cjson_object(list, NULL), "id=%d kind=%s name=%s cores=%d cores_online=%ld", 0,
                "cpu", name, cores, online);
     add_gpus(list, cuda);
-    cjson_addf(cjson_object(o, "cuda"), "runtime=%d driver=%d cudnn=%d nccl=%d gpus=%d why_none=%s",
-               cuda->runtime, cuda->driver, cuda->cudnn, cuda->nccl, cuda->ngpus, cuda->why);
+    describe_nccl(cuda, settings);
+    cjson_addf(cjson_object(o, "cuda"), "runtime=%d driver=%d cudnn=%d nccl=%d nccl_settings=%s "
+               "gpus=%d why_none=%s", cuda->runtime, cuda->driver, cuda->cudnn, cuda->nccl,
+               settings, cuda->ngpus, cuda->why);
     list = cjson_array(o, "backends");
     for (size_t i = 0; backends[i]; i++)
         cjson_add(list, NULL, cJSON_CreateString(backends[i]->name));

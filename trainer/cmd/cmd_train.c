@@ -425,7 +425,8 @@ static int run_connected(struct settings *c, struct process_state *start, bool *
 
     if (!comm && shutdown_request && !k->error.code)
         set_left(e);
-    if (!comm && k->lifeline)
+    if (!comm && k->lifeline &&
+        (shutdown_request || lifeline_check(k->lifeline, relayed, e) == 0))
         lifeline_fail(k->lifeline, e);
     if (!comm) {
         leave_device(k);

@@ -56,8 +56,8 @@ struct comm_ops {
     int (*check)(struct comm *c, double waited_s, struct err *e);
     /* Ends work that waits for other ranks, because this rank has failed with e, of which the
      * lifeline informs them. With queue_sum, device graphs with sums are discarded before, and
-     * after it nothing may wait for the device, as its work need not have ended. "mpi" ends all processes of the run, after rank 0 has had time to
-     * write its results, and does not return. */
+     * after it nothing may wait for the device, as its work need not have ended. "mpi" ends all
+     * processes of the run, after rank 0 has had time to write its results, and does not return. */
     void (*abort)(struct comm *c, const struct err *e);
     void (*close)(struct comm *c); /* c must not be NULL */
 };

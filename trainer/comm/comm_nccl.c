@@ -20,7 +20,8 @@
 #define FINISH_S 10.0            /* how long close waits for the other ranks */
 #define ABORT_S 3.0              /* how long abort waits for NCCL */
 
-/* Work of one of NCCL's communicators waits for all its earlier work. */
+/* Work of one of NCCL's communicators waits for all its earlier work. Where a rank's NCCL does not
+ * order the work of two, URGENT is not there, and FIRST does all. */
 enum { FIRST, URGENT, LINKS };
 
 /* The most blocks of threads of each, so that the work of both fits beside kernels: urgent sums are
@@ -38,6 +39,7 @@ struct nccl {
     const struct nccl_calls *calls;
     void *links[LINKS]; /* NCCL's communicators, or NULL after an abort */
     struct link_abort aborts[LINKS];
+    bool is_ordered; /* device_comm.is_ordered */
     bool has_failed; /* a wait: only abort and close may follow */
     const struct device_ops *ops;
     struct device *device; /* its queue copies data of host memory */
@@ -242,7 +244,7 @@ static int nccl_queue_sum(struct comm *c, void *stream, bool urgent, void *value
                           enum reduce_op op, struct err *e)
 {
     struct nccl *n = nccl_of(c);
-    int link = urgent ? URGENT : FIRST;
+    int link = urgent && n->links[URGENT] ? URGENT : FIRST;
 
     c->what = "a step";
     return (n->has_failed && nccl_check(c, 0, e)) ||
@@ -431,17 +433,21 @@ static int link_up(struct comm *c, struct nccl_id id, struct err *e)
 {
     struct nccl *n = nccl_of(c);
     int version = 0, result;
+    double lacks = !n->is_ordered;
 
     c->what = "connecting to the other ranks";
-    if (connect_link(c, FIRST, &id, e))
+    if (connect_link(c, FIRST, &id, e) || nccl_reduce(c, &lacks, 1, REDUCE_MAX_DOUBLE, e))
         return -1;
-    if (c->rank == 0 && (result = n->calls->get_id(&id)) != NCCL_SUCCESS)
+    if (lacks == 0 && c->rank == 0 && (result = n->calls->get_id(&id)) != NCCL_SUCCESS)
         return fail_nccl(c, result, e);
-    if (nccl_broadcast(c, &id, sizeof id, 0, e) || connect_link(c, URGENT, &id, e))
+    if (lacks == 0 &&
+        (nccl_broadcast(c, &id, sizeof id, 0, e) || connect_link(c, URGENT, &id, e)))
         return -1;
     if (c->rank == 0 && n->calls->get_version(&version) == 0)
-        log_info("NCCL %d.%d.%d connects %d ranks", version / 10000, version % 10000 / 100,
-                 version % 100, c->size);
+        log_info("NCCL %d.%d.%d connects %d ranks%s", version / 10000, version % 10000 / 100,
+                 version % 100, c->size,
+                 lacks > 0 ? " by one communicator (NCCL 2.26 and a driver for CUDA 12.9 allow two)"
+                           : "");
     return 0;
 }
 
@@ -455,7 +461,8 @@ struct comm *comm_nccl_open(const struct comm_config *config, const struct devic
         free(n);
         return NULL;
     }
-    *n = (struct nccl){.calls = gpu->nccl, .ops = gpu->ops, .device = gpu->device};
+    *n = (struct nccl){.calls = gpu->nccl, .ops = gpu->ops, .device = gpu->device,
+                       .is_ordered = gpu->is_ordered};
     if (link_up(c, gpu->id, e)) {
         nccl_abort(c, e);
         nccl_close(c);

@@ -4,8 +4,8 @@
  * the caller.
  *
  * No call of NCCL blocks, and every wait before close checks the other ranks, NCCL's errors,
- * signals and the deadline. abort waits at most 3 s: it aborts NCCL's communicators, which ends their
- * work on the GPU, all at the same time, in threads. */
+ * signals and the deadline. abort waits at most 3 s: it aborts NCCL's communicators, which ends
+ * their work on the GPU, all at the same time, in threads. */
 #ifndef UNETCTL_TRAINER_COMM_COMM_NCCL_H
 #define UNETCTL_TRAINER_COMM_COMM_NCCL_H
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "src/run/token.h"
+#include "trainer/backends/cuda/runtime/cuda_info.h"
 #include "trainer/comm/comm_mpi.h"
 #include "trainer/comm/comm_nccl.h"
 #include "trainer/comm/comm_node.h"
@@ -19,17 +20,42 @@
 void membership_prepare(struct membership *k, const struct settings *c)
 {
     const struct rank_identity *s = &k->identity;
+    struct cuda_info info;
 
-    if (s->comm == RANK_IDENTITY_NCCL)
-        (void)device_comm_open(&k->device, c->train.backend, rank_identity_local_rank(),
-                               s->task == 0, &k->error);
+    if (s->comm != RANK_IDENTITY_NCCL)
+        return;
+    cuda_info_read_gpus(&info);
+    struct device_comm_config config = {
+        .backend = c->train.backend, .index = rank_identity_local_rank(), .driver = info.driver,
+        .first = s->task == 0, .deterministic = c->train.deterministic};
+    (void)device_comm_open(&k->device, &config, &k->error);
+}
+
+/* What rank 0 sends to the others. */
+struct root {
+    struct nccl_id id;
+    int version; /* of its NCCL; 0: unknown */
+};
+
+static void take_root(struct membership *k, const struct root *root)
+{
+    int own = k->device.version;
+
+    k->device.id = root->id;
+    if (k->error.code == 0 && root->version && own != root->version)
+        err_set(&k->error, ERR_PEER, "rank %d on %s has NCCL %d.%d.%d, rank 0 on %s has %d.%d.%d; "
+                "load the same module on all hosts, or set the same LD_LIBRARY_PATH",
+                k->identity.task, k->identity.host, own / 10000, own % 10000 / 100, own % 100,
+                k->identity.spec.hosts[0], root->version / 10000, root->version % 10000 / 100,
+                root->version % 100);
 }
 
 int membership_meet(struct membership *k, const struct settings *c, const char *folder,
                     bool *relayed, struct err *e)
 {
     const struct rank_identity *s = &k->identity;
-    size_t nid = s->comm == RANK_IDENTITY_NCCL ? sizeof k->device.id : 0;
+    struct root root = {k->device.id, k->device.version};
+    size_t nroot = s->comm == RANK_IDENTITY_NCCL ? sizeof root : 0;
     struct rendezvous_config config = {
         .rank = s->task, .size = s->tasks, .hosts = (const char *const *)s->spec.hosts,
         .ports = s->spec.ports, .host = s->host,
@@ -47,9 +73,11 @@ int membership_meet(struct membership *k, const struct settings *c, const char *
     } else if (token_share(folder, config.token, e)) {
         return err_prefix(e, "rank %d of %d on %s", s->task, s->tasks, s->host);
     }
-    struct rendezvous *r = rendezvous_open(&config, &k->device.id, nid, relayed, e);
+    struct rendezvous *r = rendezvous_open(&config, &root, nroot, relayed, e);
     if (!r)
         return -1;
+    if (nroot)
+        take_root(k, &root);
     k->lifeline = lifeline_open(r, (const char *const *)s->spec.hosts, k->lost, k->arg, e);
     return k->lifeline ? 0 : -1;
 }

@@ -24,6 +24,7 @@
 #include "src/mem.h"
 #include "src/run/marker.h"
 #include "src/stat.h"
+#include "trainer/comm/device_comm.h"
 #include "trainer/export/events.h"
 #include "trainer/evaluate/score_json.h"
 #include "trainer/run/earlier_start.h"
@@ -183,7 +184,7 @@ int run_log_run(struct run_log *r, const struct run_log_run *run, struct err *e)
     const struct settings *c = run->config;
     const char *reason = getenv("UNETCTL_RESTART_REASON");
     cJSON *line = create_line("run");
-    char date[32];
+    char date[32], nccl[DEVICE_COMM_SETTINGS];
 
     clock_date(date);
     cjson_addf(line, "schema=%d", 1);
@@ -197,6 +198,10 @@ int run_log_run(struct run_log *r, const struct run_log_run *run, struct err *e)
                run->cores, run->oversubscribed, c->layout.strategy, run->train_images,
                run->val_images);
     software_encode(run->compute, cjson_object(line, "versions"));
+    if (strcmp(run->comm, "nccl") == 0) {
+        device_comm_describe(nccl);
+        cjson_addf(line, "nccl_settings=%s", nccl);
+    }
     cjson_addf(line, "metric=%s slurm_job=%s", run->by_accuracy ? "accuracy" : "iou",
                getenv("SLURM_JOB_ID"));
     if (reason)

@@ -4,7 +4,9 @@
  * work is done in the order of the device's queue, and a rank that aborts ends the others' work. An
  * abort returns only when no graph has work of the communicator and none of it is in flight.
  * What NCCL forbids, but may let pass, is an error: ranks that do not all record a collective, or
- * replay another recording of it, and two ranks with one GPU and one NCCL_HOSTID.
+ * replay another recording of it, two communicators whose work has no order
+ * (NCCL_LAUNCH_ORDER_IMPLICIT), and two ranks with one GPU and one NCCL_HOSTID. $EMULATE_NCCL: the
+ * version (default 22703).
  * Included by emulated.c. */
 #include "config.h"
 
@@ -72,7 +74,7 @@ static int nccl_version(int *version)
 {
     if (emulate_fails(__func__))
         return NCCL_INTERNAL_ERROR;
-    *version = 21400;
+    *version = emulate_number("EMULATE_NCCL", 22703);
     return NCCL_SUCCESS;
 }
 
@@ -90,6 +92,24 @@ static int nccl_get_id(struct nccl_id *id)
     return rc;
 }
 
+static bool nccl_has_link(void)
+{
+    const struct nccl_link *l = nccl_links;
+
+    while (l && l->aborted)
+        l = l->next;
+    return l;
+}
+
+/* Returns whether NCCL orders the work of several communicators of this process. */
+static bool nccl_is_ordered(void)
+{
+    const char *order = getenv("NCCL_LAUNCH_ORDER_IMPLICIT");
+
+    return order && strcmp(order, "1") == 0 && emulate_number("EMULATE_NCCL", 22703) >= 22600 &&
+           emulate_number("EMULATE_DRIVER", EMULATE_RUNTIME) >= 12090;
+}
+
 static int nccl_init(void **comm, int size, const struct nccl_id *id, int rank, int most_blocks)
 {
     int file = open(id->bytes, O_RDWR | O_CLOEXEC);
@@ -99,6 +119,8 @@ static int nccl_init(void **comm, int size, const struct nccl_id *id, int rank, 
         return NCCL_INTERNAL_ERROR;
     if (file < 0 || size > NCCL_RANKS || most_blocks < 1)
         return 1;
+    if (nccl_has_link() && !nccl_is_ordered())
+        return NCCL_INVALID_USAGE;
     l = calloc(1, sizeof *l);
     *l = (struct nccl_link){.rank = rank, .size = size, .most_blocks = most_blocks};
     l->world = mmap(NULL, sizeof *l->world, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -345,7 +367,9 @@ static int nccl_finalize(void *comm)
 
 static int nccl_destroy(void *comm)
 {
-    (void)comm;
+    struct nccl_link *l = comm;
+
+    l->aborted = true;
     return NCCL_SUCCESS;
 }
 
