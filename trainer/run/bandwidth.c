@@ -29,7 +29,7 @@ struct trial {
     bool owns;  /* data is not of the communicator */
     double each_s[KINDS][NSIZES]; /* mean seconds of one, the same on all ranks */
     size_t ndone[KINDS];          /* sizes that were measured; larger ones are left out */
-    double *seconds;              /* by rank: the median of its exchange; then whether it failed */
+    double *seconds; /* by pair: the median of a sum or an exchange; then of all together */
     cJSON *root, *list, *left_out; /* on rank 0 */
 };
 
@@ -55,9 +55,7 @@ static int sum(struct trial *t, size_t nbytes, struct err *e)
 
     if (c->ops->queue_sum)
         return c->ops->queue_sum(c, gpu->ops->stream(gpu->device), false, values, n,
-                                 REDUCE_SUM_FLOAT, e) || gpu->ops->drain(gpu->device, e)
-                   ? -1
-                   : 0;
+                                 REDUCE_SUM_FLOAT, e) || gpu->ops->drain(gpu->device, e) ? -1 : 0;
     return comm_start_sum_float(c, values, n, e) || comm_wait(c, e) ? -1 : 0;
 }
 
@@ -89,102 +87,82 @@ static double expect(const double *each_s, size_t i)
     return each_s[i - 1] + (slope > 0 ? slope * (double)(sizes[i] - sizes[i - 1]) : 0);
 }
 
-/* Returns whether this kind of a size, n of whose messages are repeated, stays within the
- * budget. */
-static bool is_affordable(const struct trial *t, enum kind kind, size_t i, int n)
-{
-    return t->ndone[kind] == i &&
-           expect(t->each_s[kind], i) * n * (count_repeats(sizes[i]) + 1) <= BUDGET_S;
-}
-
-static void leave_out(struct trial *t, const char *what, size_t i, int distance)
+static void leave_out(struct trial *t, enum kind kind, size_t i, int distance)
 {
     char text[160], beyond[64] = "";
 
     if (distance > 1)
         snprintf(beyond, sizeof beyond, " of ranks that differ by %d or more", distance);
-    snprintf(text, sizeof text, "%s%s with %zu bytes", what, beyond, sizes[i]);
+    snprintf(text, sizeof text, "%s%s with %zu bytes", kind == SUMS ? "all-reduce" : "exchanges",
+             beyond, sizes[i]);
     if (t->left_out)
         cjson_add(t->left_out, NULL, cJSON_CreateString(text));
 }
 
-static int measure_sums(struct trial *t, size_t i, cJSON *to, struct err *e)
-{
-    double median = 0;
-
-    if (!is_affordable(t, SUMS, i, 1)) {
-        leave_out(t, "all-reduce", i, 0);
-        return 0;
-    }
-    if (t->comm->ops->barrier(t->comm, e) || repeat(t, t->comm->rank, sizes[i], &median, e) ||
-        comm_max_double(t->comm, &median, 1, e))
-        return -1;
-    t->each_s[SUMS][i] = median;
-    t->ndone[SUMS]++;
-    if (to)
-        cjson_addf(to, "sum_s=%g", median);
-    return 0;
-}
-
-/* Returns how many pairs of ranks differ by this distance, around a ring of all. */
+/* Returns how many pairs of ranks differ by this distance, around a ring of all. A sum, which has
+ * distance 0, is one of all ranks. */
 static int count_pairs(int nranks, int distance)
 {
-    return 2 * distance == nranks ? distance : nranks;
+    return distance == 0 ? 1 : 2 * distance == nranks ? distance : nranks;
 }
 
-/* Ranks that differ by distance exchange, pair by pair. Sets *took_s, the same on all ranks. */
-static int measure_distance(struct trial *t, size_t i, int distance, cJSON *links, double *took_s,
-                            struct err *e)
+/* Ranks that differ by distance exchange, pair by pair. Sets t->seconds by pair and *took_s, the
+ * same on all ranks. */
+static int measure_distance(struct trial *t, size_t i, int distance, double *took_s, struct err *e)
 {
     struct comm *c = t->comm;
     double began = clock_now();
-    int n = c->size, npairs = count_pairs(n, distance);
+    int n = c->size;
 
     memset(t->seconds, 0, ((size_t)n + 1) * sizeof *t->seconds);
-    for (int r = 0; r < npairs; r++) {
-        int peer = (r + distance) % n;
+    for (int r = 0; r < count_pairs(n, distance); r++) {
+        int peer = (r + distance) % n, own = c->rank;
         if (c->ops->barrier(c, e))
             return -1;
-        if ((c->rank == r || c->rank == peer) &&
-            repeat(t, c->rank == r ? peer : r, sizes[i], &t->seconds[r], e))
+        if ((distance == 0 || own == r || own == peer) &&
+            repeat(t, distance == 0 ? own : own == r ? peer : r, sizes[i], &t->seconds[r], e))
             return -1;
     }
     t->seconds[n] = clock_now() - began;
     if (comm_max_double(c, t->seconds, (size_t)n + 1, e))
         return -1;
     *took_s = t->seconds[n];
-    for (int r = 0; links && r < npairs; r++) {
-        cJSON *link = cjson_array(links, NULL);
-        cjson_add(link, NULL, cJSON_CreateNumber(r));
-        cjson_add(link, NULL, cJSON_CreateNumber((r + distance) % n));
-        cjson_add(link, NULL, cJSON_CreateNumber(t->seconds[r]));
-    }
     return 0;
 }
 
-static int measure_exchanges(struct trial *t, size_t i, cJSON *to, struct err *e)
+/* Measures a kind of this size as far as it stays within the budget, and adds the times to `to`,
+ * which is NULL on other ranks than 0. */
+static int measure(struct trial *t, enum kind kind, size_t i, cJSON *to, struct err *e)
 {
-    cJSON *links = to ? cjson_array(to, "links") : NULL;
-    int n = t->comm->size, farthest = n / 2, distance = 1;
-    double took_s = 0, left_s = BUDGET_S;
+    int n = t->comm->size, distance = kind == SUMS ? 0 : 1, farthest = kind == SUMS ? 0 : n / 2;
+    double took_s = 0, left_s = BUDGET_S, most = count_pairs(n, distance) *
+                                                 (count_repeats(sizes[i]) + 1);
+    cJSON *links = to && kind == EXCHANGES ? cjson_array(to, "links") : NULL;
 
-    if (!t->comm->ops->exchange)
+    if (kind == EXCHANGES && !t->comm->ops->exchange)
         return 0;
-    if (!is_affordable(t, EXCHANGES, i, count_pairs(n, 1))) {
-        leave_out(t, "exchanges", i, 0);
+    if (t->ndone[kind] != i || expect(t->each_s[kind], i) * most > BUDGET_S) {
+        leave_out(t, kind, i, 0);
         return 0;
     }
     for (; distance <= farthest && took_s <= left_s; distance++) {
-        if (measure_distance(t, i, distance, links, &took_s, e))
+        if (measure_distance(t, i, distance, &took_s, e))
             return -1;
         left_s -= took_s;
-        if (distance == 1)
-            t->each_s[EXCHANGES][i] =
-                took_s / count_pairs(n, 1) / (count_repeats(sizes[i]) + 1);
+        if (distance <= 1)
+            t->each_s[kind][i] = took_s / most;
+        if (to && kind == SUMS)
+            cjson_addf(to, "sum_s=%g", t->seconds[0]);
+        for (int r = 0; links && r < count_pairs(n, distance); r++) {
+            cJSON *link = cjson_array(links, NULL);
+            cjson_add(link, NULL, cJSON_CreateNumber(r));
+            cjson_add(link, NULL, cJSON_CreateNumber((r + distance) % n));
+            cjson_add(link, NULL, cJSON_CreateNumber(t->seconds[r]));
+        }
     }
-    t->ndone[EXCHANGES]++;
+    t->ndone[kind]++;
     if (distance <= farthest)
-        leave_out(t, "exchanges", i, distance);
+        leave_out(t, kind, i, distance);
     return 0;
 }
 
@@ -209,16 +187,6 @@ static int open_data(struct trial *t, struct err *e)
     t->owns = !values;
     t->data = values ? (char *)values : mem_zero(nbytes, 1, e);
     return t->data ? 0 : -1;
-}
-
-static void close_data(struct trial *t)
-{
-    const struct device_comm *gpu = t->gpu;
-
-    if (t->owns && t->comm->ops->queue_sum)
-        gpu->ops->free(gpu->device, DEVICE_LOCAL, t->data);
-    else if (t->owns)
-        free(t->data);
 }
 
 static int describe(struct trial *t, struct err *e)
@@ -246,42 +214,39 @@ static int describe(struct trial *t, struct err *e)
     return 0;
 }
 
-static int write_times(struct trial *t, const char *dir, struct err *e)
-{
-    char path[PATH_MAX];
-    cJSON *root = t->root;
-
-    t->root = NULL;
-    snprintf(path, sizeof path, "%.4000s/bandwidth.json", dir);
-    return cjson_write(root, path, e);
-}
-
 static int measure_all(struct trial *t, struct err *e)
 {
     for (size_t i = 0; i < NSIZES; i++) {
         cJSON *to = t->list ? cjson_object(t->list, NULL) : NULL;
         if (to)
             cjson_addf(to, "bytes=%zu", sizes[i]);
-        if (measure_sums(t, i, to, e) || measure_exchanges(t, i, to, e))
+        if (measure(t, SUMS, i, to, e) || measure(t, EXCHANGES, i, to, e))
             return -1;
     }
     return t->comm->ops->barrier(t->comm, e);
 }
 
-int bandwidth_measure(struct comm *c, const struct device_comm *gpu, const char *dir,
-                      struct err *e)
+int bandwidth_measure(struct comm *c, const struct device_comm *gpu, const char *dir, struct err *e)
 {
     struct trial t = {.comm = c, .gpu = gpu};
+    char path[PATH_MAX];
     int rc = -1;
 
     if (c->size == 1)
         return err_set(e, ERR_USAGE, "train: --bandwidth: one rank has no other to exchange with");
+    snprintf(path, sizeof path, "%.4000s/bandwidth.json", dir);
     t.seconds = mem_zero((size_t)c->size + 1, sizeof *t.seconds, e);
     if (t.seconds && open_data(&t, e) == 0 && describe(&t, e) == 0 && measure_all(&t, e) == 0)
-        rc = c->rank == 0 ? write_times(&t, dir, e) : 0;
-    if (rc == 0) /* after an error a message may still be in flight, and the process ends */
-        close_data(&t);
-    cJSON_Delete(t.root);
+        rc = 0;
+    /* after an error a message may still be in flight, and the process ends */
+    if (rc == 0 && t.owns && c->ops->queue_sum)
+        gpu->ops->free(gpu->device, DEVICE_LOCAL, t.data);
+    else if (rc == 0 && t.owns)
+        free(t.data);
+    if (rc == 0 && c->rank == 0)
+        rc = cjson_write(t.root, path, e);
+    else
+        cJSON_Delete(t.root);
     free(t.seconds);
     return rc;
 }

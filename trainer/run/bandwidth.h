@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Measures what connects the ranks of a run (unet-train train --bandwidth): an all-reduce over all
- * of them and exchanges between two of them, for messages of 1 KiB to 128 MiB, with the
- * communicator and the memory that training uses. */
+/* Measures what connects the ranks of a run (unet-train train --bandwidth): sums over all of them
+ * and exchanges between two, of 1 KiB to 128 MiB, with training's communicator and memory. */
 #ifndef UNETCTL_TRAINER_RUN_BANDWIDTH_H
 #define UNETCTL_TRAINER_RUN_BANDWIDTH_H
 
