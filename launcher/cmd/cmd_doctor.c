@@ -2,29 +2,27 @@
 #include "config.h"
 #include "launcher/cmd/cmd.h"
 
-#include "launcher/doctor/findings.h"
-#include "launcher/doctor/preflight.h"
+#include "launcher/doctor/doctor.h"
 #include "launcher/study/effect.h"
 #include "src/log.h"
 #include "src/plural.h"
 
-#define DEFAULT_TIMEOUT_S 600
-
 static struct workspace_args args;
-static bool as_json, in_allocation, bandwidth;
+static struct rehearsal_options rehearsal = {.timeout_s = 600};
+static bool as_json;
 static const char *probe_folder, *probe_stage;
-static long timeout_s;
 
 static const struct cli_option options[] = {
     {"gpus", 'g', CLI_STRING | CLI_TYPED, "N",
-     "rehearse on N GPUs as well: a job in which every rank checks its node", &args.gpus, 0, 0},
+     "rehearse on N GPUs as well: a job in which every rank checks its node", &rehearsal.gpus, 0, 0},
     {"in-allocation", 0, CLI_FLAG, NULL,
-     "rehearse on the nodes of the present job, such as one of salloc", &in_allocation, 0, 0},
-    {"bandwidth", 0, CLI_FLAG, NULL,
-     "measure what connects the ranks of --gpus N instead, in less than a minute", &bandwidth, 0,
+     "rehearse on the nodes of the present job, such as one of salloc", &rehearsal.in_allocation, 0,
      0},
+    {"bandwidth", 0, CLI_FLAG, NULL,
+     "measure what connects the ranks of --gpus N instead, in less than a minute",
+     &rehearsal.bandwidth, 0, 0},
     {"timeout", 0, CLI_INT, "SECONDS",
-     "give up the rehearsal after this time (exit 6; default: 600)", &timeout_s, 1, 1e9},
+     "give up the rehearsal after this time (exit 6; default: 600)", &rehearsal.timeout_s, 1, 1e9},
     {"json", 0, CLI_FLAG, NULL, "print JSON instead of a table", &as_json, 0, 0},
     {"engine", 0, CLI_STRING | CLI_TYPED, "NAME",
      "check for this engine, such as pytorch (default: the study's)", &args.engine, 0, 0},
@@ -40,19 +38,18 @@ static const struct cli_option options[] = {
 
 static int examine(struct workspace *w, struct findings *f, struct err *e)
 {
-    struct rehearsal r = {.in_allocation = in_allocation, .bandwidth = bandwidth,
-                          .timeout_s = timeout_s ? timeout_s : DEFAULT_TIMEOUT_S};
+    bool rehearses = rehearsal.gpus || rehearsal.in_allocation;
 
-    if (bandwidth && !args.gpus && !in_allocation)
+    if (rehearsal.bandwidth && !rehearses)
         return err_set(e, ERR_USAGE, "doctor: --bandwidth needs --gpus N, or --in-allocation");
     preflight_check(w, f);
-    if (!args.gpus && !in_allocation)
+    if (!rehearses)
         return 0;
-    if (!in_allocation && findings_count(f, FINDING_ERROR)) {
+    if (!rehearsal.in_allocation && findings_count(f, FINDING_ERROR)) {
         log_warn("the rehearsal is left out because of errors on this host");
         return 0;
     }
-    return preflight_rehearse(w, args.gpus, r, f, e);
+    return rehearsal_run(w, &rehearsal, f, e);
 }
 
 static int report_findings(const struct findings *f, bool complete, struct err *e)
@@ -74,22 +71,18 @@ static int cmd_doctor_run(int noperands, char **operands, int nrest, char **rest
 {
     struct findings f = {0};
     struct workspace w;
-    int rc;
+    struct err other;
 
     if (probe_folder)
-        return rehearsal_probe(probe_folder, probe_stage, e);
-    struct workspace_args without_gpus = args; /* --gpus is a number here, not the study's list */
-    without_gpus.gpus = NULL;
-    if (workspace_open_jobs(&w, &without_gpus, nrest, rest, e))
+        return facts_probe(probe_folder, probe_stage, e);
+    if (workspace_open_jobs(&w, &args, nrest, rest, e))
         return -1;
-    rc = effect_check(&w.study, &w.ledger, NULL, e) ? -1 : examine(&w, &f, e);
+    int rc = effect_check(&w.study, &w.ledger, NULL, e) ? -1 : examine(&w, &f, e);
     /* What was found is printed even if the rehearsal failed. */
-    struct err other;
     int shown = report_findings(&f, rc == 0, rc ? &other : e);
-    rc = rc ? rc : shown;
     findings_destroy(&f);
     workspace_close(&w);
-    return rc;
+    return rc ? rc : shown;
 }
 
 const struct cli_command cmd_doctor = {

@@ -14,7 +14,7 @@
 #include "launcher/analysis/series_list.h"
 #include "launcher/collect/collect.h"
 #include "launcher/collect/logs_folder.h"
-#include "launcher/doctor/bandwidth.h"
+#include "launcher/doctor/doctor.h"
 #include "launcher/host/path.h"
 #include "launcher/report/prediction_report.h"
 #include "launcher/report/json.h"

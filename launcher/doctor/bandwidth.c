@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/doctor/bandwidth.h"
+#include "launcher/doctor/doctor.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,58 +19,78 @@
 
 static const char *const kind_names[] = {"of the same node", "of different nodes"};
 
-static const char *host_of(const json_t *measured, size_t rank)
+/* One size's links as numbers. */
+struct table {
+    const json_t *hosts;
+    size_t nranks, nlinks;
+    double bytes;
+    struct link { size_t ranks[2]; enum bandwidth_kind kind; double speed; } *links;
+    /* usual: what a quarter of a rank's links of a kind exceed; NaN if it has none. is_slow: in
+     * this or an earlier kind. */
+    struct { double usual; bool is_slow; } *ranks;
+    double *some; /* room for a value of each link and rank */
+};
+
+static const char *host_of(const struct table *t, size_t rank)
 {
-    return json_string_value(json_array_get(json_object_get(measured, "hosts"), rank));
+    return json_string_value(json_array_get(t->hosts, rank));
 }
 
-static size_t count_ranks(const json_t *measured)
+static void close_table(struct table *t)
 {
-    return json_array_size(json_object_get(measured, "hosts"));
+    free(t->links);
+    free(t->ranks);
+    free(t->some);
 }
 
-/* Returns whether this is a list [RANK, RANK, SECONDS] of two of the ranks. */
-static bool is_link(const json_t *link, size_t nranks)
+/* Opens the table of an element of "sizes". Returns 0, or -1 if it is damaged or memory ran out;
+ * close_table in either case. */
+static int open_table(struct table *t, const json_t *measured, const json_t *size, struct err *e)
 {
-    const json_t *a = json_array_get(link, 0), *b = json_array_get(link, 1);
+    json_t *hosts = json_object_get(measured, "hosts"), *links = json_object_get(size, "links");
+    size_t n = json_array_size(hosts), nlinks = json_array_size(links);
+    double bytes = json_number_value(json_object_get(size, "bytes")), seconds = 0;
+    bool is_whole = n >= 2 && bytes > 0;
+    int a = -1, b = -1;
 
-    return json_is_integer(a) && json_is_integer(b) && json_integer_value(a) >= 0 &&
-           json_integer_value(b) >= 0 && (size_t)json_integer_value(a) < nranks &&
-           (size_t)json_integer_value(b) < nranks &&
-           json_integer_value(a) != json_integer_value(b) &&
-           json_number_value(json_array_get(link, 2)) > 0;
-}
-
-static bool is_whole(const json_t *measured)
-{
-    json_t *sizes = json_object_get(measured, "sizes"), *size, *link;
-    size_t n = count_ranks(measured), i, j;
-
-    for (i = 0; i < n; i++)
-        if (!host_of(measured, i))
-            return false;
-    json_array_foreach(sizes, i, size) {
-        if (!(json_number_value(json_object_get(size, "bytes")) > 0))
-            return false;
-        json_array_foreach(json_object_get(size, "links"), j, link) {
-            if (!is_link(link, n))
-                return false;
-        }
+    *t = (struct table){.hosts = hosts, .nranks = n, .nlinks = nlinks, .bytes = bytes};
+    t->links = mem_zero(nlinks, sizeof *t->links, e);
+    t->ranks = mem_zero(n, sizeof *t->ranks, e);
+    t->some = mem_zero(nlinks + n, sizeof *t->some, e);
+    if (!t->links || !t->ranks || !t->some)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        is_whole = is_whole && host_of(t, i);
+    for (size_t i = 0; is_whole && i < nlinks; i++) {
+        is_whole = json_unpack(json_array_get(links, i), "[i,i,F]", &a, &b, &seconds) == 0 &&
+                   a >= 0 && b >= 0 && a != b && (size_t)a < n && (size_t)b < n && seconds > 0;
+        if (is_whole)
+            t->links[i] = (struct link){{(size_t)a, (size_t)b},
+                                        strcmp(host_of(t, (size_t)a), host_of(t, (size_t)b)) != 0,
+                                        bytes / seconds};
     }
-    return n >= 2 && json_array_size(sizes) > 0;
+    return is_whole ? 0 : err_set(e, ERR_DATA, "it is damaged; 'unetctl doctor --bandwidth --gpus "
+                                  "N' measures again");
 }
 
 json_t *bandwidth_read(const char *dir, struct err *e)
 {
     char path[PATH_MAX];
     json_t *root = jsonio_read(path_format(path, "%s/" BANDWIDTH_FILE, dir), MAX_FILE, e);
+    json_t *sizes = json_object_get(root, "sizes");
+    struct table t;
+    size_t i = 0;
 
-    if (!root || is_whole(root))
-        return root;
-    err_set(e, ERR_DATA, "%s: it is damaged; 'unetctl doctor --bandwidth --gpus N' measures again",
-            path);
-    json_decref(root);
-    return NULL;
+    while (root && (i == 0 || i < json_array_size(sizes))) {
+        int rc = open_table(&t, root, json_array_get(sizes, i++), e);
+        close_table(&t);
+        if (rc == 0)
+            continue;
+        err_prefix(e, "%s", path);
+        json_decref(root);
+        root = NULL;
+    }
+    return root;
 }
 
 /* Returns the entry of the smallest or the largest message size that has a number or a list under
@@ -90,60 +109,10 @@ static const json_t *find_size(const json_t *measured, const char *key, bool lar
     return found;
 }
 
-static double bytes_of(const json_t *size)
-{
-    return json_number_value(json_object_get(size, "bytes"));
-}
-
-/* One size's links as numbers. */
-struct table {
-    const json_t *measured;
-    size_t nranks, nlinks;
-    double bytes;
-    struct link { size_t ranks[2]; enum bandwidth_kind kind; double speed; } *links;
-    double *usual; /* by rank, what a quarter of its links of a kind exceed; NaN if it has none */
-    double *some;  /* room for a value of each link and rank */
-    bool *is_slow; /* by rank, in this or an earlier kind */
-};
-
-static void close_table(struct table *t)
-{
-    free(t->links);
-    free(t->usual);
-    free(t->some);
-    free(t->is_slow);
-}
-
-static int open_table(struct table *t, const json_t *measured, const json_t *size)
-{
-    json_t *links = json_object_get(size, "links"), *link;
-    struct err ignored;
-    size_t i;
-
-    *t = (struct table){.measured = measured, .nranks = count_ranks(measured),
-                        .nlinks = json_array_size(links), .bytes = bytes_of(size)};
-    t->links = mem_zero(t->nlinks, sizeof *t->links, &ignored);
-    t->usual = mem_zero(t->nranks, sizeof *t->usual, &ignored);
-    t->some = mem_zero(t->nlinks + t->nranks, sizeof *t->some, &ignored);
-    t->is_slow = mem_zero(t->nranks, sizeof *t->is_slow, &ignored);
-    if (!t->links || !t->usual || !t->some || !t->is_slow)
-        return -1;
-    json_array_foreach(links, i, link) {
-        struct link *l = &t->links[i];
-        for (size_t k = 0; k < 2; k++)
-            l->ranks[k] = (size_t)json_integer_value(json_array_get(link, k));
-        l->kind = strcmp(host_of(measured, l->ranks[0]), host_of(measured, l->ranks[1]))
-                      ? BANDWIDTH_BETWEEN
-                      : BANDWIDTH_WITHIN;
-        l->speed = t->bytes / json_number_value(json_array_get(link, 2));
-    }
-    return 0;
-}
-
 /* Returns whether this is a link of the kind, between ranks that are not known to be slow. */
 static bool counts(const struct table *t, const struct link *l, enum bandwidth_kind kind)
 {
-    return l->kind == kind && !t->is_slow[l->ranks[0]] && !t->is_slow[l->ranks[1]];
+    return l->kind == kind && !t->ranks[l->ranks[0]].is_slow && !t->ranks[l->ranks[1]].is_slow;
 }
 
 /* Returns the median bandwidth of the links of a kind between ranks that are not slow, or NaN. */
@@ -157,177 +126,156 @@ static double median_link(const struct table *t, enum bandwidth_kind kind)
     return n ? stat_median(t->some, n) : NAN;
 }
 
-static int compare_down(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-
-    return (*x < *y) - (*x > *y);
-}
-
 /* Sets the usual links of a kind. Returns their median, or NaN for fewer than three links. */
 static double find_usual(struct table *t, enum bandwidth_kind kind)
 {
-    size_t n, m = 0, ends = 0;
+    size_t m = 0, ends = 0;
 
     for (size_t r = 0; r < t->nranks; r++) {
-        n = 0;
-        for (size_t i = 0; i < t->nlinks; i++)
-            if ((t->links[i].ranks[0] == r || t->links[i].ranks[1] == r) &&
-                counts(t, &t->links[i], kind))
-                t->some[n++] = t->links[i].speed;
+        size_t n = 0;
+        for (const struct link *l = t->links; l < t->links + t->nlinks; l++)
+            if ((l->ranks[0] == r || l->ranks[1] == r) && counts(t, l, kind))
+                t->some[n++] = l->speed;
         ends += n;
-        qsort(t->some, n, sizeof *t->some, compare_down);
-        t->usual[r] = n ? t->some[n / 4] : NAN;
+        stat_sort(t->some, n);
+        t->ranks[r].usual = n ? t->some[n - 1 - n / 4] : NAN;
     }
     for (size_t r = 0; r < t->nranks; r++)
-        if (!isnan(t->usual[r]))
-            t->some[m++] = t->usual[r];
+        if (!isnan(t->ranks[r].usual))
+            t->some[m++] = t->ranks[r].usual;
     return ends >= 2 * 3 ? stat_median(t->some, m) : NAN;
 }
 
-/* Returns whether all ranks of this one's host that have links are slow. Sets *is_first to whether
- * this one is the first of them. */
-static bool leads_slow_node(const struct table *t, size_t rank, bool *is_first)
-{
-    const char *host = host_of(t->measured, rank);
-    bool all = true;
-
-    *is_first = true;
-    for (size_t r = 0; r < t->nranks; r++)
-        if (strcmp(host_of(t->measured, r), host) == 0 && !isnan(t->usual[r])) {
-            all &= t->is_slow[r];
-            *is_first &= r >= rank;
-        }
-    return all;
-}
-
 static void add_slow(const char *who, double speed, double median, enum bandwidth_kind kind,
-                     struct findings *f)
+                     const char *remedy, struct findings *f)
 {
     findings_add(f, FINDING_WARNING, "bandwidth",
-                 "%s: %.3g GB/s to ranks %s, and the median of its peers is %.3g GB/s", who,
-                 speed / 1e9, kind_names[kind], median / 1e9);
+                 "%s: %.3g GB/s to ranks %s, and the median of its peers is %.3g GB/s\n%s", who,
+                 speed / 1e9, kind_names[kind], median / 1e9, remedy);
 }
 
-static void judge_ranks(struct table *t, enum bandwidth_kind kind, struct findings *f,
-                        json_t *slow)
+static void judge_ranks(struct table *t, enum bandwidth_kind kind, struct findings *f, json_t *slow)
 {
     double median = find_usual(t, kind);
-    char who[320];
-    bool is_first;
+    char who[320], remedy[512];
 
     for (size_t r = 0; r < t->nranks; r++)
-        t->is_slow[r] |= t->usual[r] < SLOW * median;
+        t->ranks[r].is_slow |= t->ranks[r].usual < SLOW * median;
     for (size_t r = 0; r < t->nranks; r++) {
-        if (!t->is_slow[r] || isnan(t->usual[r]))
+        const char *host = host_of(t, r);
+        bool is_node = true, is_first = true; /* all ranks of the host that have links are slow */
+        if (!t->ranks[r].is_slow || isnan(t->ranks[r].usual))
             continue;
-        const char *host = host_of(t->measured, r);
-        bool node = leads_slow_node(t, r, &is_first);
-        if (node && !is_first)
+        for (size_t k = 0; k < t->nranks; k++)
+            if (strcmp(host_of(t, k), host) == 0 && !isnan(t->ranks[k].usual)) {
+                is_node &= t->ranks[k].is_slow;
+                is_first &= k >= r;
+            }
+        if (is_node && !is_first)
             continue;
-        if (node) {
+        snprintf(who, sizeof who, "rank %zu on %s is slow", r, host);
+        if (is_node) {
             snprintf(who, sizeof who, "node %s is slow", host);
             json_array_append_new(slow, json_string(host));
-        } else {
-            snprintf(who, sizeof who, "rank %zu on %s is slow", r, host);
         }
-        add_slow(who, t->usual[r], median, kind, f);
-        findings_remedy(f, "look for other load and for the state of its network card there, or "
-                           "leave the node out (-- --exclude=%s)", host);
+        snprintf(remedy, sizeof remedy, "look for other load and for the state of its network card "
+                 "there, or leave the node out (-- --exclude=%s)", host);
+        add_slow(who, t->ranks[r].usual, median, kind, remedy, f);
     }
 }
 
 static void judge_links(const struct table *t, enum bandwidth_kind kind, struct findings *f)
 {
     double median = median_link(t, kind);
+    size_t nslow = 0;
     char who[640];
-    size_t more = 0;
 
-    for (size_t i = 0; i < t->nlinks; i++) {
-        const struct link *l = &t->links[i];
-        size_t a = l->ranks[0], b = l->ranks[1];
-        if (!counts(t, l, kind) || !(l->speed < SLOW * median) || ++more > MOST_NAMED)
+    for (const struct link *l = t->links; l < t->links + t->nlinks; l++) {
+        if (!counts(t, l, kind) || !(l->speed < SLOW * median) || ++nslow > MOST_NAMED)
             continue;
-        snprintf(who, sizeof who, "the link of rank %zu on %s and rank %zu on %s is slow", a,
-                 host_of(t->measured, a), b, host_of(t->measured, b));
-        add_slow(who, l->speed, median, kind, f);
-        findings_remedy(f, "measure again; if it stays slow, ask for the cable or the switch "
-                           "between them");
+        snprintf(who, sizeof who, "the link of rank %zu on %s and rank %zu on %s is slow",
+                 l->ranks[0], host_of(t, l->ranks[0]), l->ranks[1], host_of(t, l->ranks[1]));
+        add_slow(who, l->speed, median, kind, "measure again; if it stays slow, ask for the cable "
+                 "or the switch between them", f);
     }
-    if (more > MOST_NAMED)
+    if (nslow > MOST_NAMED)
         findings_add(f, FINDING_WARNING, "bandwidth", "%zu more links of ranks %s are slow",
-                     more - MOST_NAMED, kind_names[kind]);
+                     nslow - MOST_NAMED, kind_names[kind]);
 }
 
-/* Returns bytes per second that each rank sends in an all-reduce of the largest size, or 0. */
-static double sum_speed(const json_t *measured, double *bytes, double *seconds)
-{
-    const json_t *size = find_size(measured, "sum_s", true);
-    double n = (double)count_ranks(measured);
+/* An all-reduce of the smallest or the largest size that was measured; zeros if none was. */
+struct sum {
+    double bytes, seconds, speed; /* speed: bytes per second that each of n ranks sends */
+};
 
-    *bytes = bytes_of(size);
-    *seconds = json_number_value(json_object_get(size, "sum_s"));
-    return *seconds > 0 ? 2 * (n - 1) / n * *bytes / *seconds : 0;
+static struct sum find_sum(const json_t *measured, double n, bool largest)
+{
+    const json_t *size = find_size(measured, "sum_s", largest);
+    double bytes = json_number_value(json_object_get(size, "bytes"));
+    double seconds = json_number_value(json_object_get(size, "sum_s"));
+
+    return (struct sum){bytes, seconds, seconds > 0 ? 2 * (n - 1) / n * bytes / seconds : 0};
 }
 
 void bandwidth_links(const json_t *measured, struct bandwidth_link dst[BANDWIDTH_KINDS])
 {
-    const json_t *sizes[] = {find_size(measured, "links", false),
-                             find_size(measured, "links", true)};
-    double bytes, seconds, n = (double)count_ranks(measured);
+    double n = (double)json_array_size(json_object_get(measured, "hosts"));
+    bool has_links = find_size(measured, "links", true);
     struct table t;
+    struct err ignored;
 
     memset(dst, 0, BANDWIDTH_KINDS * sizeof *dst);
-    for (size_t k = 0; k < 2 && sizes[1]; k++) {
-        int rc = open_table(&t, measured, sizes[k]);
+    for (int largest = 0; largest < 2 && has_links; largest++) {
+        int rc = open_table(&t, measured, find_size(measured, "links", largest), &ignored);
         for (enum bandwidth_kind i = 0; rc == 0 && i < BANDWIDTH_KINDS; i++) {
             double speed = median_link(&t, i);
             if (!isnan(speed))
-                *(k ? &dst[i].bytes_per_s : &dst[i].latency_s) = k ? speed : t.bytes / speed;
+                *(largest ? &dst[i].bytes_per_s : &dst[i].latency_s) =
+                    largest ? speed : t.bytes / speed;
         }
         close_table(&t);
     }
-    if (!sizes[1] && (dst[BANDWIDTH_WITHIN].bytes_per_s = sum_speed(measured, &bytes, &seconds)))
-        dst[BANDWIDTH_WITHIN].latency_s =
-            json_number_value(json_object_get(find_size(measured, "sum_s", false), "sum_s")) /
-            (2 * ceil(log2(n)));
+    if (!has_links)
+        dst[BANDWIDTH_WITHIN] = (struct bandwidth_link){
+            find_sum(measured, n, true).speed,
+            find_sum(measured, n, false).seconds / (2 * ceil(log2(n)))};
 }
 
 static void add_measured(const json_t *measured, struct findings *f)
 {
+    size_t n = json_array_size(json_object_get(measured, "hosts")), i;
+    bool has_links = find_size(measured, "links", true);
+    struct sum sum = find_sum(measured, (double)n, true);
     struct bandwidth_link links[BANDWIDTH_KINDS];
-    double bytes, seconds, speed = sum_speed(measured, &bytes, &seconds);
-    size_t n = count_ranks(measured), i;
     struct buf text = {0};
     json_t *left_out;
 
     bandwidth_links(measured, links);
-    buf_addf(&text, "%zu rank%s by %s", n, plural((long)n),
-             json_string_value(json_object_get(measured, "comm")));
-    if (speed > 0)
-        buf_addf(&text, ": an all-reduce of %.4g MiB takes %.3g ms, %.3g GB/s", bytes / 0x100000,
-                 1e3 * seconds, speed / 1e9);
-    for (i = 0; i < BANDWIDTH_KINDS && find_size(measured, "links", true); i++)
+    buf_addf(&text, "%zu rank%s by %s", n, plural((long)n), jsonio_text(measured, "comm"));
+    if (sum.speed > 0)
+        buf_addf(&text, ": an all-reduce of %.4g MiB takes %.3g ms, %.3g GB/s",
+                 sum.bytes / 0x100000, 1e3 * sum.seconds, sum.speed / 1e9);
+    for (i = 0; i < BANDWIDTH_KINDS && has_links; i++)
         if (links[i].bytes_per_s > 0)
             buf_addf(&text, "; ranks %s exchange %.3g GB/s, %.3g us", kind_names[i],
                      links[i].bytes_per_s / 1e9, 1e6 * links[i].latency_s);
     findings_add(f, FINDING_OK, "bandwidth", "%s", text.data ? text.data : "");
     buf_destroy(&text);
-    json_array_foreach(json_object_get(measured, "left_out"), i, left_out) {
+    json_array_foreach(json_object_get(measured, "left_out"), i, left_out)
         findings_add(f, FINDING_OK, "bandwidth", "left out, as it takes more than 4 s: %s",
                      json_string_value(left_out));
-    }
 }
 
 void bandwidth_judge(const json_t *measured, struct findings *f, json_t *slow)
 {
     const json_t *size = find_size(measured, "links", true);
+    struct err ignored;
     struct table t;
 
     add_measured(measured, f);
     if (!size)
         return;
-    if (open_table(&t, measured, size))
+    if (open_table(&t, measured, size, &ignored))
         f->failed = true;
     for (int i = BANDWIDTH_KINDS - 1; !f->failed && i >= 0; i--) {
         judge_ranks(&t, (enum bandwidth_kind)i, f, slow);

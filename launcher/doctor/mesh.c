@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/doctor/mesh.h"
+#include "launcher/doctor/doctor.h"
 
 #include <errno.h>
 #include <ifaddrs.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,6 +18,7 @@
 #include "src/cluster/connection.h"
 #include "src/cluster/resolve.h"
 #include "src/format/hmac.h"
+#include "src/mem.h"
 
 #define ALL_UP_TO 32
 #define RETRY_S 0.1      /* delay after a failed attempt: the peer may not have started yet */
@@ -41,21 +41,21 @@ struct message {
 struct line {
     int fd; /* -1: not connected */
     struct mesh_peer *peer;
-    bool connected, done;
+    bool done;
     /* by clock_now(): when the connection was begun, from when it may be tried again, and when the
-     * greeting was sent */
+     * greeting was sent, or 0 */
     double since, again, sent;
-    unsigned char nonce[16]; /* of the greeting */
-    struct message message;  /* the one that is being received */
+    struct message message; /* the one that is being received */
     size_t length;
 };
 
 struct mesh {
     int listener, index;
     struct hmac_sha256_ctx key;
-    struct line *lines; /* the peers', then those of greeting ranks */
-    size_t npeers, nlines, capacity, nranks, nexpected, nanswered;
-    bool *answered; /* by rank: its greeting was answered */
+    unsigned char nonce[16]; /* of this rank's greetings */
+    struct line *lines;      /* the peers', then those of ranks that greet this one */
+    size_t npeers, nlines, nranks, naccepted, nawaited;
+    bool *awaited; /* by rank: its greeting is to be answered */
     struct pollfd *polls;
 };
 
@@ -77,7 +77,7 @@ static void close_line(struct line *l)
     if (l->fd >= 0)
         close(l->fd);
     l->fd = -1;
-    l->connected = false;
+    l->sent = 0;
     l->length = 0;
 }
 
@@ -115,12 +115,14 @@ static void sign_message(const struct mesh *m, const struct message *message,
     hmac_sign(&m->key, &(struct hmac_part){message, offsetof(struct message, code)}, 1, dst);
 }
 
-static void send_message(const struct mesh *m, struct line *l, enum message_kind kind)
+/* Sends a message. If the connection was refused, this says so. */
+static void send_message(const struct mesh *m, struct line *l, enum message_kind kind,
+                         const unsigned char nonce[16])
 {
     struct message message = {.mark = {0}, .kind = kind, .index = m->index, .time = wall_clock()};
 
     memcpy(message.mark, MARK, sizeof message.mark);
-    memcpy(message.nonce, l->nonce, sizeof message.nonce);
+    memcpy(message.nonce, nonce, sizeof message.nonce);
     sign_message(m, &message, message.code);
     l->sent = clock_now();
     if (connection_send(l->fd, &message, sizeof message) != (ssize_t)sizeof message && l->peer)
@@ -135,22 +137,6 @@ static bool is_genuine(const struct mesh *m, const struct line *l, enum message_
     sign_message(m, &l->message, code);
     return memcmp(l->message.mark, MARK, sizeof l->message.mark) == 0 &&
            l->message.kind == (int32_t)kind && memeql_sec(code, l->message.code, HMAC_SIZE);
-}
-
-static void finish_connect(const struct mesh *m, struct line *l)
-{
-    int error = connection_error(l->fd);
-    struct err e;
-
-    if (error) {
-        postpone(l, strerror(error));
-        return;
-    }
-    l->connected = true;
-    if (token_draw(l->nonce, sizeof l->nonce, &e))
-        postpone(l, "no random numbers");
-    else
-        send_message(m, l, GREETING);
 }
 
 /* Finds the network interface that a connection uses. */
@@ -175,13 +161,13 @@ static void take_answer(const struct mesh *m, struct line *l)
 
     l->done = true;
     p->rtt_s = clock_now() - l->sent;
-    if (!is_genuine(m, l, ANSWER) || memcmp(l->message.nonce, l->nonce, sizeof l->nonce) != 0)
+    if (!is_genuine(m, l, ANSWER) || memcmp(l->message.nonce, m->nonce, sizeof m->nonce) != 0) {
         snprintf(p->error, sizeof p->error, "something else answers at port %d", p->port);
-    else if (index == m->index)
+    } else if (index == m->index) {
         snprintf(p->error, sizeof p->error, "its name resolves to this rank itself");
-    else if (index != p->index)
+    } else if (index != p->index) {
         snprintf(p->error, sizeof p->error, "its name resolves to rank %d", index);
-    else {
+    } else {
         p->reached = true;
         p->clock_s = l->message.time - (wall_clock() - p->rtt_s / 2);
         name_interface(l->fd, p->interface);
@@ -202,17 +188,38 @@ static void answer_guest(struct mesh *m, struct line *l)
         close_line(l);
         return;
     }
-    memcpy(l->nonce, l->message.nonce, sizeof l->nonce);
-    send_message(m, l, ANSWER);
+    send_message(m, l, ANSWER, l->message.nonce);
     l->done = true;
-    m->nanswered += !m->answered[index];
-    m->answered[index] = true;
+    m->nawaited -= m->awaited[index];
+    m->awaited[index] = false;
 }
 
-static void receive_echo(struct mesh *m, struct line *l)
+/* Keeps another connection, in place of the oldest one if there are too many. A rank whose
+ * connection is closed so tries again. */
+static void accept_guest(struct mesh *m)
 {
-    int got = connection_receive(l->fd, &l->message, sizeof l->message, &l->length);
+    size_t place = m->npeers + m->naccepted % (m->nlines - m->npeers);
+    int fd = connection_accept(m->listener, NULL, 0);
 
+    if (fd < 0)
+        return;
+    close_line(&m->lines[place]);
+    m->lines[place] = (struct line){.fd = fd};
+    m->naccepted++;
+}
+
+static void serve_line(struct mesh *m, struct line *l, short events)
+{
+    int got = CONNECTION_LATE;
+
+    if (l->fd < 0)
+        return;
+    if (events && l->peer && l->sent == 0)
+        send_message(m, l, GREETING, m->nonce);
+    else if (events)
+        got = connection_receive(l->fd, &l->message, sizeof l->message, &l->length);
+    else if (l->peer && clock_now() - l->since > CONNECT_S)
+        postpone(l, l->sent > 0 ? "it accepts the connection but does not answer" : "no answer");
     if (got == CONNECTION_CLOSED && l->peer)
         postpone(l, "something else, or a rank of another rehearsal, hangs up");
     else if (got == CONNECTION_CLOSED)
@@ -223,57 +230,12 @@ static void receive_echo(struct mesh *m, struct line *l)
         answer_guest(m, l);
 }
 
-/* Returns a line for another guest: one that is not in use, or that of the guest that has been
- * connected longest without a greeting. NULL if all guests are ranks. */
-static struct line *make_room(struct mesh *m)
-{
-    struct line *oldest = NULL;
-
-    if (m->nlines < m->capacity)
-        return &m->lines[m->nlines++];
-    for (size_t i = m->npeers; i < m->nlines; i++) {
-        struct line *l = &m->lines[i];
-        if (l->fd < 0)
-            return l;
-        if (!l->done && (!oldest || l->since < oldest->since))
-            oldest = l;
-    }
-    if (oldest)
-        close_line(oldest);
-    return oldest;
-}
-
-static void accept_guest(struct mesh *m)
-{
-    int fd = connection_accept(m->listener, NULL, 0);
-    struct line *l = fd >= 0 ? make_room(m) : NULL;
-
-    if (l)
-        *l = (struct line){.fd = fd, .connected = true, .since = clock_now()};
-    else if (fd >= 0)
-        close(fd);
-}
-
-static void serve_line(struct mesh *m, struct line *l, short events)
-{
-    double now = clock_now();
-
-    if (l->fd < 0)
-        return;
-    if (events && !l->connected)
-        finish_connect(m, l);
-    else if (events)
-        receive_echo(m, l);
-    else if (l->peer && now - l->since > CONNECT_S)
-        postpone(l, l->connected ? "it accepts the connection but does not answer" : "no answer");
-}
-
 static bool is_finished(const struct mesh *m)
 {
     for (size_t i = 0; i < m->nlines; i++)
         if (i < m->npeers ? !m->lines[i].done : m->lines[i].done && m->lines[i].fd >= 0)
             return false;
-    return m->listener < 0 || m->nanswered >= m->nexpected;
+    return m->listener < 0 || m->nawaited == 0;
 }
 
 /* Performs one round: begins the connections that are due, waits briefly, and handles those with
@@ -282,11 +244,12 @@ static void run_round(struct mesh *m)
 {
     size_t n = m->nlines;
 
-    for (size_t i = 0; i < m->npeers; i++)
-        if (!m->lines[i].done && m->lines[i].fd < 0 && clock_now() >= m->lines[i].again)
-            start_line(&m->lines[i]);
-    for (size_t i = 0; i < n; i++)
-        m->polls[i] = (struct pollfd){m->lines[i].fd, m->lines[i].connected ? POLLIN : POLLOUT, 0};
+    for (size_t i = 0; i < n; i++) {
+        struct line *l = &m->lines[i];
+        if (l->peer && !l->done && l->fd < 0 && clock_now() >= l->again)
+            start_line(l);
+        m->polls[i] = (struct pollfd){l->fd, l->peer && l->sent == 0 ? POLLOUT : POLLIN, 0};
+    }
     m->polls[n] = (struct pollfd){m->listener, POLLIN, 0};
     if (poll(m->polls, n + 1, 50) < 0)
         return;
@@ -300,26 +263,26 @@ void mesh_greet(int listener, int index, size_t nranks, const unsigned char toke
                 struct mesh_peer *peers, size_t npeers, double patience_s)
 {
     struct mesh m = {.listener = listener, .index = index, .nranks = nranks, .npeers = npeers,
-                     .nlines = npeers, .capacity = npeers + nranks + STRANGERS};
+                     .nlines = npeers + nranks + STRANGERS};
     double end = clock_now() + patience_s;
+    struct err e = {0};
 
     hmac_sha256_set_key(&m.key, TOKEN_SIZE, token);
-    for (size_t i = 0; i < nranks; i++)
-        m.nexpected += mesh_is_peer(i, (size_t)index, nranks);
-    m.lines = calloc(m.capacity, sizeof *m.lines);
-    m.polls = calloc(m.capacity + 1, sizeof *m.polls);
-    m.answered = calloc(nranks, sizeof *m.answered);
-    bool ready = m.lines && m.polls && m.answered;
-    for (size_t i = 0; i < npeers; i++) {
-        snprintf(peers[i].error, sizeof peers[i].error, "%s", ready ? "no answer" : "no memory");
-        if (m.lines)
-            m.lines[i] = (struct line){.fd = -1, .peer = &peers[i]};
-    }
+    m.lines = mem_zero(m.nlines, sizeof *m.lines, &e);
+    m.polls = mem_zero(m.nlines + 1, sizeof *m.polls, &e);
+    m.awaited = mem_zero(nranks, sizeof *m.awaited, &e);
+    bool ready = m.lines && m.polls && m.awaited && token_draw(m.nonce, sizeof m.nonce, &e) == 0;
+    for (size_t i = 0; i < npeers; i++)
+        snprintf(peers[i].error, sizeof peers[i].error, "%.199s", ready ? "no answer" : e.text);
+    for (size_t i = 0; m.lines && i < m.nlines; i++)
+        m.lines[i] = (struct line){.fd = -1, .peer = i < npeers ? &peers[i] : NULL};
+    for (size_t i = 0; ready && i < nranks; i++)
+        m.nawaited += m.awaited[i] = mesh_is_peer(i, (size_t)index, nranks);
     while (ready && clock_now() < end && !is_finished(&m))
         run_round(&m);
     for (size_t i = 0; m.lines && i < m.nlines; i++)
         close_line(&m.lines[i]);
     free(m.lines);
     free(m.polls);
-    free(m.answered);
+    free(m.awaited);
 }

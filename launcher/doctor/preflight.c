@@ -1,111 +1,273 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/doctor/preflight.h"
+#include "launcher/doctor/doctor.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <math.h>
 #include <netdb.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "launcher/doctor/bandwidth.h"
-#include "launcher/doctor/diagnosis.h"
-#include "launcher/doctor/facts.h"
-#include "launcher/doctor/imports.h"
-#include "launcher/doctor/study_folder.h"
+#include "launcher/host/child.h"
+#include "launcher/host/jsonio.h"
 #include "launcher/host/path.h"
 #include "launcher/plan/compute_look.h"
 #include "launcher/plan/data_look.h"
+#include "launcher/plan/model_look.h"
+#include "launcher/plan/run_cost.h"
 #include "launcher/sandbox/sandbox.h"
 #include "launcher/scheduler/sbatch_help.h"
+#include "launcher/script/container.h"
+#include "launcher/script/script_values.h"
+#include "launcher/script/template.h"
 #include "launcher/submit/attempt.h"
 #include "launcher/submit/bad_nodes.h"
-#include "src/log.h"
+#include "src/buf.h"
+#include "src/files.h"
+#include "src/host/paths.h"
 #include "src/plural.h"
+
+#define SERVER_CLOCK_S 5.0
 
 /* ---- this host ---- */
 
-static void check_own_name(const json_t *facts, struct findings *f)
-{
-    const char *host = json_string_value(json_object_get(facts, "host"));
-    struct addrinfo *found = NULL;
-    int rc = getaddrinfo(host, NULL, NULL, &found);
-
-    if (rc) {
-        findings_add(f, FINDING_WARNING, "names", "this host's own name, %s, does not resolve: %s",
-                     host, gai_strerror(rc));
-        findings_remedy(f, "add it to /etc/hosts, or ask the administrators of DNS");
-    } else {
-        freeaddrinfo(found);
-        findings_add(f, FINDING_OK, "names", "this host's own name, %s, resolves", host);
-    }
-}
-
-static void check_programs(const json_t *facts, struct findings *f)
-{
-    const json_t *versions = json_object_get(facts, "versions");
-    const char *trainer = json_string_value(json_object_get(versions, "unet-train"));
-    const char *own = json_string_value(json_object_get(versions, "unetctl"));
-
-    if (!json_is_true(json_object_get(facts, "has_trainer"))) {
-        findings_add(f, FINDING_ERROR, "versions", "unet-train: %s", trainer ? trainer : "missing");
-        findings_remedy(f, "install it beside unetctl: make install");
-    } else {
-        findings_add(f, FINDING_OK, "versions", "unetctl %s, unet-train %s", own ? own : "?",
-                     trainer);
-    }
-}
-
 static void check_host(struct findings *f)
 {
-    json_t *facts = facts_collect(NULL), *list = json_array();
+    json_t *facts = facts_collect(NULL), *list = json_pack("[o]", facts);
+    struct addrinfo *found = NULL;
+    int rc = getaddrinfo(jsonio_text(facts, "host"), NULL, NULL, &found);
 
-    json_array_append(list, facts);
-    check_own_name(facts, f);
-    check_programs(facts, f);
-    diagnosis_of_hosts(list, 1, f);
+    json_object_set_new(facts, "own_name", json_string(rc ? gai_strerror(rc) : ""));
+    if (found)
+        freeaddrinfo(found);
+    findings_judge(list, f);
     json_decref(list);
-    json_decref(facts);
+}
+
+/* ---- which other users may change what this user executes ---- */
+
+/* Many systems give each user a group of the same name, and files that it may write. */
+static bool is_own_group(gid_t group)
+{
+    const struct passwd *me = getpwuid(geteuid());
+    const struct group *g = me && me->pw_gid == group ? getgrgid(group) : NULL;
+
+    return g && strcmp(g->gr_name, me->pw_name) == 0;
+}
+
+/* Sets who may write there, by name or number, or returns false. In a folder above the given path
+ * that is sticky, as /tmp is, others can replace nothing; the owners of folders above are
+ * trusted. */
+static bool find_who(const struct stat *st, bool above, char who[128])
+{
+    if (above && S_ISDIR(st->st_mode) && st->st_mode & S_ISVTX)
+        return false;
+    if (!above && st->st_uid && st->st_uid != geteuid()) {
+        const struct passwd *p = getpwuid(st->st_uid);
+        snprintf(who, 128, "its owner %u", st->st_uid);
+        if (p)
+            snprintf(who, 128, "its owner %s", p->pw_name);
+    } else if (st->st_mode & S_IWOTH) {
+        snprintf(who, 128, "every user");
+    } else if (st->st_mode & S_IWGRP && st->st_gid && !is_own_group(st->st_gid)) {
+        const struct group *g = getgrgid(st->st_gid);
+        snprintf(who, 128, "the group %u", st->st_gid);
+        if (g)
+            snprintf(who, 128, "the group %s", g->gr_name);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+bool preflight_find_writer(const char *path, char found[PATH_MAX], char who[128])
+{
+    struct stat st;
+    bool above = false;
+
+    if (!realpath(path, found))
+        return false;
+    for (;; above = true) {
+        char *slash = strrchr(found, '/');
+        if (stat(found, &st) == 0 && find_who(&st, above, who))
+            return true;
+        if (!slash || !found[1])
+            return false;
+        slash[slash == found] = 0;
+    }
+}
+
+static void check_rights(const struct workspace *w, struct findings *f)
+{
+    char ledger[PATH_MAX], submit_file[PATH_MAX], run_file[PATH_MAX];
+    char last[PATH_MAX] = "", path[PATH_MAX], who[128];
+    bool own_site = strchr(w->site.name, '/'); /* others are installed as this program is */
+    const char *paths[] = {
+        w->study.dir, w->study.file, w->ledger.dir,
+        path_format(ledger, "%s/ledger.jsonl", w->ledger.dir), own_site ? w->site.file : "",
+        w->templates, path_format(submit_file, "%s/submit_file.sh", w->templates),
+        path_format(run_file, "%s/run_file.sh", w->templates)};
+
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        if (!*paths[i] || (i > 5 && !*w->templates) ||
+            !preflight_find_writer(paths[i], path, who) || strcmp(path, last) == 0)
+            continue;
+        strcpy(last, path);
+        findings_add(f, FINDING_WARNING, "rights", "%s may write %s, and so start commands as you\n"
+                     "if that is not meant: chmod go-w %s, or copy it to a folder of your own", who,
+                     path, path);
+    }
+    if (!*last)
+        findings_add(f, FINDING_OK, "rights",
+                     "only you may write the study, its site and templates");
+}
+
+/* ---- the study's folder ---- */
+
+/* Returns the name of the file system of dir if it is of a kind that only this host can see,
+ * otherwise NULL. */
+static const char *local_file_system(const char *dir)
+{
+    static const struct {
+        unsigned long type;
+        const char *name;
+    } known[] = {{0x01021994, "tmpfs"}, {0x858458f6, "ramfs"}, {0x794c7630, "overlay"},
+                 {0xef53, "ext4"},      {0x58465342, "xfs"},   {0x9123683e, "btrfs"}};
+    struct statfs fs;
+
+    for (size_t i = 0; statfs(dir, &fs) == 0 && i < sizeof known / sizeof *known; i++)
+        if ((unsigned long)fs.f_type == known[i].type)
+            return known[i].name;
+    return NULL;
+}
+
+static void check_space(const struct workspace *w, struct findings *f)
+{
+    struct model_look model = {0};
+    struct statvfs fs;
+    struct err ignored;
+
+    if (statvfs(w->study.dir, &fs))
+        return;
+    if (study_runs_trainer(&w->study))
+        (void)model_look_open(&w->study, false, &model, &ignored);
+    double need = (double)run_cost_disk(&w->study, &model, w->options.time_min);
+    double left = (double)fs.f_bavail * (double)fs.f_frsize;
+    if (left < need || (fs.f_files && fs.f_favail < 100))
+        findings_add(f, FINDING_ERROR, "space",
+                     "%s: %.1f MiB and %lu files left, but one run writes up to %.1f MiB\nmake room "
+                     "(df -h %s), or move the study", w->study.dir, left / 1048576,
+                     (unsigned long)fs.f_favail, need / 1048576, w->study.dir);
+    else
+        findings_add(f, FINDING_OK, "space", "%.1f GiB left for runs of up to %.1f MiB",
+                     left / (1 << 30), need / 1048576);
+}
+
+/* Checks that locks work. If two processes could hold one lock, a job might be submitted twice. */
+static void check_lock(const char *path, int fd, struct findings *f)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int other = files_open(path, O_RDWR, 0);
+    int first = fcntl(fd, F_OFD_SETLK, &lock), reason = errno;
+    int second = other < 0 || first ? -1 : fcntl(other, F_OFD_SETLK, &lock);
+
+    if (first)
+        findings_add(f, FINDING_ERROR, "lock", "%s: cannot be locked: %s\nmove the study to a file "
+                     "system with locks (NFS without nolock, Lustre with flock)", path,
+                     strerror(reason));
+    else if (second == 0)
+        findings_add(f, FINDING_ERROR, "lock", "%s: the file system grants one lock to two "
+                     "holders\nmove the study to another file system", path);
+    else
+        findings_add(f, FINDING_OK, "lock", "the study can be locked");
+    if (other >= 0)
+        close(other);
+}
+
+/* Compares this host's clock with the file server's, by the time of a file that was just
+ * written. */
+static void check_server_clock(int fd, struct findings *f)
+{
+    struct stat st;
+
+    if (write(fd, "x", 1) != 1 || fstat(fd, &st))
+        return;
+    double skew = difftime(st.st_mtime, time(NULL));
+    if (fabs(skew) > SERVER_CLOCK_S)
+        findings_add(f, FINDING_WARNING, "clocks", "the file server's clock is %.0f s %s this "
+                     "host's\nask the administrators to run chrony or ntpd on this host and the "
+                     "file server", fabs(skew), skew > 0 ? "ahead of" : "behind");
+}
+
+void preflight_check_folder(const struct workspace *w, struct findings *f)
+{
+    const char *local = local_file_system(w->study.dir), *dir = w->study.dir;
+    bool cluster = strcmp(w->scheduler, "slurm") == 0 && !w->site.sandbox;
+    char path[PATH_MAX];
+
+    check_rights(w, f);
+    path_format(path, "%s/.doctor.%d", dir, (int)getpid());
+    int fd = files_open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+    if (fd < 0) {
+        findings_add(f, FINDING_ERROR, "study", "%s: cannot be written: %s\nchmod u+w %s, or make "
+                     "room there", dir, strerror(errno), dir);
+        return;
+    }
+    if (local && cluster)
+        findings_add(f, FINDING_WARNING, "study", "%s is on %s, which other hosts may not see\nput "
+                     "studies on the cluster's shared file system ('unetctl doctor --gpus N' "
+                     "checks that)", dir, local);
+    else
+        findings_add(f, FINDING_OK, "study", "%s can be written", dir);
+    check_lock(path, fd, f);
+    check_server_clock(fd, f);
+    close(fd);
+    files_unlink(path);
+    check_space(w, f);
 }
 
 /* ---- the study's data, and what runs compute on ---- */
 
 static void check_data(const struct workspace *w, struct findings *f)
 {
+    const char *dir = w->study.data.dir, *file = w->study.file;
     struct data_look look;
-    char split[PATH_MAX];
     struct err e;
 
     if (!study_has_images(&w->study))
         return;
-    snprintf(split, sizeof split, "%s/split.json", w->study.dir);
     bool refused = data_look_count(&w->study, &look, &e) != 0;
     /* Which folder holds the masks is decided once the split is made. */
-    if (refused && e.code == ERR_CONFIG && access(split, F_OK) == 0)
+    if (refused && e.code == ERR_CONFIG && path_has_file(w->study.dir, "split.json"))
         return;
-    if (refused) {
-        findings_add(f, FINDING_ERROR, "data", "%s", e.text);
-        findings_remedy(f, "name the folder with images/ and masks/, or with images of one class "
-                        "each, in data.dir of %s", w->study.file);
-    } else if (look.images == 0 || look.unpaired) {
-        findings_add(f, look.images ? FINDING_WARNING : FINDING_ERROR, "data",
-                     "%s: %zu images, %zu masks, %zu without a counterpart%s%s", w->study.data.dir,
-                     look.images,
+    const char *complaint = refused ? NULL : data_look_complaint(&look, &w->study);
+    if (refused)
+        findings_add(f, FINDING_ERROR, "data", "%s\nname the folder with images/ and masks/, or "
+                     "with images of one class each, in data.dir of %s", e.text, file);
+    else if (look.images == 0 || look.unpaired)
+        findings_add(f, look.images ? FINDING_WARNING : FINDING_ERROR, "data", "%s: %zu images, "
+                     "%zu masks, %zu without a counterpart%s%s\ngive every image a mask of the "
+                     "same name ('unetctl data check FILES' lists the others)", dir, look.images,
                      look.masks, look.unpaired, look.unpaired ? ", such as " : "", look.odd);
-        findings_remedy(f, "give every image a mask of the same name ('unetctl data check FILES' "
-                        "lists the others)");
-    } else if (data_look_complaint(&look, &w->study)) {
+    else if (complaint)
         findings_add(f, look.meaning == DATA_ONE_CLASS ? FINDING_WARNING : FINDING_ERROR, "data",
-                     "%s: %s", w->study.data.dir, data_look_complaint(&look, &w->study));
-        findings_remedy(f, "type 'unetctl data stats --data %s', and set data.* in %s",
-                        w->study.data.dir, w->study.file);
-    } else if (*look.trouble) {
-        findings_add(f, FINDING_ERROR, "data", "%s", look.trouble);
-        findings_remedy(f, "type 'unetctl data check %s' for details", w->study.data.dir);
-    } else {
+                     "%s: %s\ntype 'unetctl data stats --data %s', and set data.* in %s", dir,
+                     complaint, dir, file);
+    else if (*look.trouble)
+        findings_add(f, FINDING_ERROR, "data", "%s\ntype 'unetctl data check %s' for details",
+                     look.trouble, dir);
+    else
         findings_add(f, FINDING_OK, "data", "%zu images with %s in %s", look.images,
-                     look.classes ? "classes" : "masks", w->study.data.dir);
-    }
+                     look.classes ? "classes" : "masks", dir);
 }
 
 static void check_compute(const struct workspace *w, struct findings *f)
@@ -113,14 +275,202 @@ static void check_compute(const struct workspace *w, struct findings *f)
     struct compute_look look;
 
     compute_look_open(&w->study, &w->site, &look);
-    if (*look.problem) {
-        findings_add(f, look.fatal ? FINDING_ERROR : FINDING_WARNING, "backend", "%s",
-                     look.problem);
-        if (*look.remedy)
-            findings_remedy(f, "%s", look.remedy);
-    } else if (*look.text) {
+    if (*look.problem)
+        findings_add(f, look.fatal ? FINDING_ERROR : FINDING_WARNING, "backend", "%s\n%s",
+                     look.problem, look.remedy);
+    else if (*look.text)
         findings_add(f, FINDING_OK, "backend", "the runs compute on %s", look.text);
+}
+
+/* ---- the container, and what Python imports ---- */
+
+/* Prints "ok VERSION COUNT", or the module that is missing or fails with the reason, or why the
+ * script cannot be read. Output of the modules goes to standard error. */
+static const char program[] =
+    "import ast, importlib, os, sys\n"
+    "out, sys.stdout = sys.stdout, sys.stderr\n"
+    "def say(*words):\n"
+    "    print(' '.join(' '.join(map(str, words)).split()), end='', file=out, flush=True)\n"
+    "    os._exit(0)\n"
+    "path, names = sys.argv[1], []\n"
+    "sys.path[0] = os.path.dirname(path)\n"
+    "try:\n"
+    "    with open(path, 'rb') as f:\n"
+    "        body = ast.parse(f.read(), path).body\n"
+    "except (OSError, SyntaxError, ValueError) as e:\n"
+    "    say('script', e)\n"
+    "for node in body:\n"
+    "    names += ([a.name for a in node.names] if isinstance(node, ast.Import) else\n"
+    "              [node.module] if isinstance(node, ast.ImportFrom) and not node.level else [])\n"
+    "for name in names:\n"
+    "    try:\n"
+    "        importlib.import_module(name)\n"
+    "    except ModuleNotFoundError as e:\n"
+    "        say('missing', e.name or name)\n"
+    "    except BaseException as e:\n"
+    "        say('fails', name, type(e).__name__ + ':', e)\n"
+    "say('ok', sys.version.split()[0], len(set(names)))\n";
+
+/* Adds the shell text that a run begins with, up to the words in front of its program. */
+static void add_start(const struct workspace *w, const struct settings_program *section,
+                      struct buf *b)
+{
+    struct err ignored;
+
+    template_add_sh(b, "cd %s\n{\n", w->study.dir);
+    script_values_add_lines(b, &w->site.setup);
+    if (section)
+        script_values_add_lines(b, &section->setup);
+    script_values_add_exports(b, &w->site.env);
+    (void)script_values_add_python_path(b, &ignored);
+    if (section)
+        script_values_add_exports(b, &section->env);
+    buf_add(b, "} >/dev/null 2>&1 </dev/null\nexec </dev/null timeout 120 ");
+    if (container_add_words(w, b, &ignored)) /* container_check reports it */
+        b->failed = true;
+    buf_add(b, " ");
+}
+
+/* Adds what shows that the program of a run is in the container. */
+static void add_first_program(const struct workspace *w, const struct settings_program *section,
+                              bool is_python, struct buf *b)
+{
+    char bindir[PATH_MAX];
+
+    if (section && !is_python) {
+        template_add_sh(b, "test -x %s", section->script);
+    } else if (section) {
+        script_values_add_python(b, section->python);
+        buf_add(b, " --version");
+    } else {
+        bool own = !*w->site.trainer && paths_bindir(bindir, sizeof bindir) == 0;
+        template_quote_sh(b, own ? bindir : w->site.trainer);
+        buf_addf(b, "%s --version", own ? "/unet-train" : "");
     }
+    buf_add(b, " 2>&1");
+}
+
+/* Runs the text in bash and writes what it prints. Returns its exit code. */
+static int run_text(struct buf *text, char *dst, size_t size)
+{
+    const char *const words[] = {"bash", "-c", text->failed ? "exit 1" : text->data, NULL};
+    struct child c = {.argv = words, .out = CHILD_READ};
+    struct child_end end;
+    struct err ignored;
+    int code = child_run(&c, &end, &ignored) ? 1 : end.code;
+
+    snprintf(dst, size, "%s", end.out.data ? end.out.data : "");
+    child_destroy(&end);
+    buf_destroy(text);
+    return code;
+}
+
+/* Starts the container here. Returns whether that worked. */
+static bool check_container(const struct workspace *w, const struct settings_program *section,
+                            bool is_python, struct findings *f)
+{
+    static const char own[] = "unetctl: error: container "; /* of templates/container.sh */
+    const char *image = w->study.container, *file = w->study.file;
+    bool on_nodes = strcmp(w->scheduler, "slurm") == 0 && !w->site.sandbox;
+    char said[4096], why[1024];
+    struct buf text = {0};
+    struct err e;
+
+    if (container_check(w, &e)) {
+        findings_add(f, FINDING_ERROR, "container",
+                     "%s\nset container and container_runtime in %s", e.text, file);
+        return false;
+    }
+    if (container_is_pyxis(w)) {
+        if (sbatch_help_find("container-image", w->site.sandbox) != SBATCH_HELP_NONE)
+            findings_add(f, FINDING_OK, "container", "%s: not started here; 'unetctl doctor --gpus "
+                         "1' starts unetctl in it", image);
+        else
+            findings_add(f, FINDING_ERROR, "container", "%s: Slurm has no Pyxis here (no "
+                         "--container-image in the help of sbatch)\nchoose another "
+                         "container_runtime in %s", image, file);
+        return false;
+    }
+    add_start(w, section, &text);
+    add_first_program(w, section, is_python, &text);
+    int code = run_text(&text, said, sizeof said);
+    said[strcspn(said, "\n")] = 0;
+    if (code == 0) {
+        findings_add(f, FINDING_OK, "container", "%s starts%s%s", image, *said ? ": " : "", said);
+        return true;
+    }
+    if (strncmp(said, own, strlen(own)) == 0)
+        snprintf(why, sizeof why, "%.400s", said + strlen(own));
+    else
+        snprintf(why, sizeof why, "%s: %s does not start: %.400s", image,
+                 !section ? "unet-train" : is_python ? section->python : section->script,
+                 *said ? said : "it does not exist, or is not executable");
+    findings_add(f, code == ERR_PEER && on_nodes ? FINDING_WARNING : FINDING_ERROR, "container",
+                 "%s\ncorrect container, container_runtime or the program in %s; 'unetctl doctor "
+                 "--gpus 1' starts the container on a node", why, file);
+    return false;
+}
+
+/* Imports what the script imports at its top level, outside of try, and adds what was said. */
+static void check_imports(const struct workspace *w, const struct settings_program *section,
+                          const char *script, struct findings *f)
+{
+    const char *engine = w->study.engine, *file = w->study.file, *python = section->python;
+    struct buf text = {0};
+    char said[4096];
+
+    add_start(w, section, &text);
+    script_values_add_python(&text, python);
+    template_add_sh(&text, " -c %s %s 2>/dev/null", program, script);
+    run_text(&text, said, sizeof said);
+    const char *rest = strchr(said, ' ') ? strchr(said, ' ') + 1 : "";
+    int word = (int)strcspn(rest, " ");
+    if (strncmp(said, "ok ", 3) == 0)
+        findings_add(f, FINDING_OK, "python", "%s (%.*s) has the modules that %s imports", python,
+                     word, rest, script);
+    else if (strncmp(said, "missing ", 8) == 0)
+        findings_add(f, FINDING_ERROR, "python", "%s: %s has no module '%s'\ntype '%s -m pip "
+                     "install %s' (the package's name may differ), or choose another interpreter "
+                     "with %s.python, or lines for %s.setup in %s", script, python, rest, python,
+                     rest, engine, engine, file);
+    else if (strncmp(said, "fails ", 6) == 0)
+        findings_add(f, FINDING_WARNING, "python", "%s: importing %.400s\ntype '%s -c \"import "
+                     "%.*s\"' on a node: a library may exist only there", script, rest, python,
+                     word, rest);
+    else if (strncmp(said, "script ", 7) == 0)
+        findings_add(f, FINDING_ERROR, "python",
+                     "%s: %.400s\ncorrect the script, or set %s.script in %s", script, rest, engine,
+                     file);
+    else
+        findings_add(f, FINDING_ERROR, "python", "the interpreter %s does not start, or did not "
+                     "end within 120 s\nset %s.python in %s, or load it in %s.setup", python,
+                     engine, file, engine);
+}
+
+/* Starts the interpreter of the study's engine as run_file.sh does, after the lines of setup and
+ * env, in the container. For engines that do not run Python only the container is checked. */
+static void check_program(const struct workspace *w, struct findings *f)
+{
+    const struct settings_program *section = study_engine(&w->study, w->study.engine);
+    struct err e;
+    const struct engine *engine = engine_find(w->study.engine, &e);
+    const char *script = section ? section->script : "";
+    char shipped[PATH_MAX];
+
+    if (container_is_set(w) && engine && !check_container(w, section, engine->is_python, f))
+        return;
+    if (!section || !engine || !engine->is_python || (!*script && !engine->script))
+        return;
+    if (workspace_check_shipped(w, &e))
+        findings_add(f, FINDING_ERROR, "script", "%s\nset model.batch_norm: local in %s", e.text,
+                     w->study.file);
+    if (!*script && paths_data(engine->script, shipped, sizeof shipped, &e) == 0)
+        script = shipped;
+    if (strstr(section->python, "python"))
+        check_imports(w, section, script, f);
+    else
+        findings_add(f, FINDING_OK, "python", "not checked: '%s' starts the script",
+                     section->python);
 }
 
 /* ---- the scheduler ---- */
@@ -130,25 +480,20 @@ static void check_partition(const struct workspace *w, struct scheduler *s, stru
     struct scheduler_partition p;
     struct err e;
 
-    if (scheduler_partition(s, w->options.partition, &p, &e)) {
-        findings_add(f, FINDING_ERROR, "partition", "%s", e.text);
-        findings_remedy(f, "set slurm.partition in %s to one of these", w->study.file);
-    } else if (*p.unknown) {
+    if (scheduler_partition(s, w->options.partition, &p, &e))
+        findings_add(f, FINDING_ERROR, "partition",
+                     "%s\nset slurm.partition in %s to one of these", e.text, w->study.file);
+    else if (*p.unknown)
         findings_add(f, FINDING_OK, "partition", "%s: unknown: %s; Slurm decides whether a run "
                      "fits", p.name, p.unknown);
-    } else if (p.nodes && p.gpus_per_node < w->site.gpus_per_node) {
+    else if (p.nodes && p.gpus_per_node < w->site.gpus_per_node)
         findings_add(f, FINDING_ERROR, "gres", "site %s plans %d GPUs per node, but the nodes of "
-                     "partition %s have %d", w->site.name, w->site.gpus_per_node, p.name,
-                     p.gpus_per_node);
-        findings_remedy(f, p.gpus_per_node ? "set gpus_per_node: %2$d in %1$s, or choose another "
-                        "partition"
-                                           : "choose a partition with GPUs (sinfo -o '%%P %%G'), "
-                                           "or correct %s",
-                        w->site.file, p.gpus_per_node);
-    } else {
+                     "partition %s have %d\nchoose a partition with more GPUs (sinfo -o '%%P "
+                     "%%G'), or correct gpus_per_node in %s", w->site.name, w->site.gpus_per_node,
+                     p.name, p.gpus_per_node, w->site.file);
+    else
         findings_add(f, FINDING_OK, "partition", "%s: %d node%s, %d GPU%s on each", p.name, p.nodes,
                      plural(p.nodes), p.gpus_per_node, plural(p.gpus_per_node));
-    }
 }
 
 /* Checks that srun supports the launcher's --mpi. pmix is not checked in a sandbox (a private
@@ -161,7 +506,7 @@ static void check_launcher(const struct workspace *w, struct findings *f)
     if (w->site.sandbox && strstr(w->site.launcher, "--mpi=pmix "))
         return;
     sbatch_help_ask(argv, w->site.sandbox, &list);
-    diagnosis_of_launcher(w->site.launcher, list.data, w->site.file, f);
+    findings_judge_launcher(w->site.launcher, list.data, w->site.file, f);
     buf_destroy(&list);
 }
 
@@ -170,25 +515,22 @@ static void check_launcher(const struct workspace *w, struct findings *f)
 static void check_job(const struct workspace *w, struct scheduler *s, struct findings *f)
 {
     struct scheduler_forecast forecast;
+    struct run_plan plan = {0};
     struct attempt_job job;
-    struct run_plan plan;
     struct err e;
 
-    if (run_plan_compute(&w->study, &w->site, "1", 1, &plan, &e) ||
-        attempt_job(w, &plan.runs[0], 1, &job, &e)) {
-        findings_add(f, FINDING_ERROR, "job", "%s", e.text);
-        findings_remedy(f, "type 'unetctl plan --gpus 1' for details");
-        return;
-    }
+    bool is_planned = run_plan_compute(&w->study, &w->site, "1", 1, &plan, &e) == 0 &&
+                      attempt_job(w, &plan.runs[0], 1, &job, &e) == 0;
     job.job.script = NULL;
-    if (scheduler_forecast(s, &job.job, &forecast, &e)) {
-        findings_add(f, FINDING_ERROR, "job", "a run on 1 GPU would be refused: %s", e.text);
-        findings_remedy(f, "type 'unetctl config --origin slurm' for account, qos, constraint and "
-                           "time");
-    } else {
+    if (!is_planned)
+        findings_add(f, FINDING_ERROR, "job", "%s\ntype 'unetctl plan --gpus 1' for details",
+                     e.text);
+    else if (scheduler_forecast(s, &job.job, &forecast, &e))
+        findings_add(f, FINDING_ERROR, "job", "a run on 1 GPU would be refused: %s\ntype 'unetctl "
+                     "config --origin slurm' for account, qos, constraint and time", e.text);
+    else
         findings_add(f, FINDING_OK, "job", "a run on 1 GPU would be accepted%s%s",
                      *forecast.nodes ? ", now on " : "", forecast.nodes);
-    }
     run_plan_destroy(&plan);
 }
 
@@ -201,39 +543,35 @@ static void check_nodes(const struct workspace *w, struct findings *f)
         findings_add(f, FINDING_WARNING, "nodes", "%s", e.text);
         return;
     }
-    for (size_t i = 0; i < b.count; i++) {
-        const struct bad_node *n = &b.nodes[i];
-        bool out = bad_nodes_is_out(w, n);
-        findings_add(f, out ? FINDING_WARNING : FINDING_OK, "nodes", "%s: %d note%s, the last: %s%s",
-                     n->name, n->notes, plural(n->notes), n->last,
-                     out ? "; jobs leave it out" : "");
-        if (out)
-            findings_remedy(f, "report it to the administrators; a run that is done there clears "
-                               "it: unetctl submit ... -- --nodelist=%s", n->name);
-    }
+    for (const struct bad_node *n = b.nodes; n < b.nodes + b.count; n++)
+        if (bad_nodes_is_out(w, n))
+            findings_add(f, FINDING_WARNING, "nodes", "%s: %d note%s, the last: %s; jobs leave it "
+                         "out\nreport it to the administrators; a run that is done there clears "
+                         "it: unetctl submit ... -- --nodelist=%s", n->name, n->notes,
+                         plural(n->notes), n->last, n->name);
+        else
+            findings_add(f, FINDING_OK, "nodes", "%s: %d note%s, the last: %s", n->name, n->notes,
+                         plural(n->notes), n->last);
     bad_nodes_destroy(&b);
 }
 
 static void check_scheduler(struct workspace *w, struct findings *f)
 {
-    struct scheduler *s;
+    struct err e, ignored;
+    struct scheduler *s = workspace_scheduler(w, w->scheduler, &e);
     struct job_state *jobs = NULL;
     struct sandbox sandbox;
     size_t njobs;
-    struct err e;
 
-    s = workspace_scheduler(w, w->scheduler, &e);
     /* only to see whether it answers */
     int rc = s ? scheduler_query(s, "unetctl:", false, &jobs, &njobs, &e) : -1;
     free(jobs);
     if (rc) {
-        findings_add(f, FINDING_ERROR, "scheduler", "%s", e.text);
-        bool is_up = w->site.sandbox && sandbox_find(NULL, &sandbox, &e) == 0;
-        findings_remedy(f, is_up ? "its Slurm has failed: type 'unetctl sandbox down', then "
-                        "'unetctl sandbox up'"
-                           : w->site.sandbox ? "type 'unetctl sandbox up'"
-                                             : "use a login node (where sinfo works), or "
-                                             "--scheduler local");
+        bool is_up = w->site.sandbox && sandbox_find(NULL, &sandbox, &ignored) == 0;
+        findings_add(f, FINDING_ERROR, "scheduler", "%s\n%s", e.text, is_up
+                     ? "its Slurm has failed: type 'unetctl sandbox down', then 'unetctl sandbox up'"
+                     : w->site.sandbox ? "type 'unetctl sandbox up'"
+                     : "use a login node (where sinfo works), or --scheduler local");
         return;
     }
     findings_add(f, FINDING_OK, "scheduler", "%s answers", w->scheduler);
@@ -248,159 +586,9 @@ static void check_scheduler(struct workspace *w, struct findings *f)
 void preflight_check(struct workspace *w, struct findings *f)
 {
     check_host(f);
-    study_folder_check(w, f);
-    study_folder_check_rights(w, f);
+    preflight_check_folder(w, f);
     check_data(w, f);
     check_compute(w, f);
-    imports_check(w, f);
+    check_program(w, f);
     check_scheduler(w, f);
-}
-
-/* ---- the rehearsal: a job in which every rank checks its node ---- */
-
-/* Returns the number in a variable of Slurm's (4 for "v100:4"), or 0. */
-static int slurm_number(const char *name)
-{
-    const char *text = getenv(name), *colon = text ? strrchr(text, ':') : NULL;
-
-    return text ? atoi(colon ? colon + 1 : text) : 0;
-}
-
-/* Returns the number of GPUs of the job that this process is in: from its GPUs, its tasks, or its
- * number of nodes. Returns -1 if it is in none. */
-static int gpus_here(const struct workspace *w, struct err *e)
-{
-    int nodes = slurm_number("SLURM_JOB_NUM_NODES"), tasks = slurm_number("SLURM_NTASKS");
-    int per_task = slurm_number("SLURM_GPUS_PER_TASK"),
-        per_node = slurm_number("SLURM_GPUS_PER_NODE");
-
-    if (!nodes)
-        return err_set(e, ERR_USAGE, "doctor: --in-allocation works inside a job (salloc, or a "
-                       "batch script); outside, --gpus N submits one");
-    if (slurm_number("SLURM_GPUS"))
-        return slurm_number("SLURM_GPUS");
-    if (tasks)
-        return tasks * (per_task ? per_task : 1);
-    return nodes * (per_node ? per_node : w->site.gpus_per_node ? (int)w->site.gpus_per_node : 1);
-}
-
-static int decode_gpus(const struct workspace *w, const char *text, struct err *e)
-{
-    char *end;
-    long n;
-
-    if (!text)
-        return gpus_here(w, e);
-    n = strtol(text, &end, 10);
-    if (end == text || *end || n < 1 || n > SETTINGS_GPUS_MAX)
-        return err_set(e, ERR_USAGE, "doctor: --gpus %s: must be one number of GPUs", text);
-    return (int)n;
-}
-
-/* Lists the ranks that have written a report. */
-static json_t *list_reporting(json_t *ranks)
-{
-    json_t *list = json_array(), *r;
-    size_t i;
-
-    json_array_foreach(ranks, i, r) {
-        if (!json_is_null(r))
-            json_array_append(list, r);
-    }
-    return list;
-}
-
-static void add_rehearsal_findings(const struct workspace *w, const struct rehearsal *r,
-                                   struct findings *f)
-{
-    json_t *rank;
-    size_t i;
-
-    json_t *reporting = list_reporting(r->ranks);
-    size_t nranks = json_array_size(r->ranks);
-    char line[512];
-
-    if (json_array_size(reporting) < nranks && rehearsal_find_error(r, line)) {
-        findings_add(f, FINDING_ERROR, "launch", "%s", line);
-        findings_remedy(f, "look for nodes that do not respond (sinfo -N -l), and exclude them (-- "
-                        "--exclude=NODE)");
-    }
-    if (!compute_look_applies(&w->study, &w->site))
-        json_array_foreach(r->ranks, i, rank)
-            json_object_del(rank, "compute");
-    diagnosis_of_ranks(r->ranks, f);
-    if (json_array_size(reporting))
-        diagnosis_of_hosts(reporting, nranks, f);
-    json_decref(reporting);
-}
-
-static int add_bandwidth(const struct workspace *w, const struct rehearsal *r, struct findings *f,
-                         struct err *e)
-{
-    char line[512] = "the job ended before the measurement did";
-
-    if (r->attempt.marker != RUN_DONE) {
-        if (!*r->attempt.error)
-            rehearsal_find_error(r, line);
-        findings_add(f, FINDING_ERROR, "bandwidth", "nothing was measured: %s",
-                     *r->attempt.error ? r->attempt.error : line);
-        findings_remedy(f, "type 'unetctl doctor --gpus %d', which checks each node", r->gpus);
-        return 0;
-    }
-    json_t *measured = bandwidth_read(r->attempt.path, e);
-    json_t *slow = json_array(), *node;
-    int rc = !measured ? -1 : path_write(w->study.dir, BANDWIDTH_FILE, /* beside study.yaml */
-                                         json_dumps(measured, JSON_COMPACT |
-                                                                  JSON_REAL_PRECISION(6)), e);
-    size_t i;
-
-    if (rc == 0)
-        bandwidth_judge(measured, f, slow);
-    json_array_foreach(slow, i, node) {
-        if (rc == 0)
-            rc = bad_nodes_note(w->study.dir, json_string_value(node), "slow (doctor --bandwidth)",
-                                e);
-    }
-    json_decref(slow);
-    json_decref(measured);
-    return rc;
-}
-
-/* Says whose communication is measured where it is not that of the study's engine. */
-static void name_transport(const struct workspace *w)
-{
-    if (strcmp(w->study.engine, "embedded") != 0)
-        log_info("engine %s: the links are measured by unet-train, with NCCL between GPUs and MPI "
-                 "or shared memory otherwise; its own communication may be faster or slower",
-                 w->study.engine);
-}
-
-int preflight_rehearse(struct workspace *w, const char *gpus, struct rehearsal r,
-                       struct findings *f, struct err *e)
-{
-    size_t before = findings_count(f, FINDING_ERROR);
-    bool bad = true;
-    int rc = -1;
-
-    *r.folder = 0;
-    r.gpus = decode_gpus(w, gpus, e);
-    if (r.gpus == 1 && r.bandwidth)
-        return err_set(e, ERR_USAGE, "doctor: --bandwidth measures between GPUs: give --gpus 2 or "
-                       "more");
-    if (r.bandwidth)
-        name_transport(w);
-    if (r.gpus > 0)
-        rc = rehearsal_run(w, &r, e);
-    if (rc == 0 && r.bandwidth)
-        rc = add_bandwidth(w, &r, f, e);
-    else if (rc == 0)
-        add_rehearsal_findings(w, &r, f);
-    if (rc == 0)
-        bad = findings_count(f, FINDING_ERROR) > before;
-    if (bad && *r.folder) {
-        rehearsal_show_output(&r);
-        log_info("the report of each rank is kept in %s", r.folder);
-    }
-    rehearsal_close(&r, bad);
-    return rc;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/doctor/rehearsal.h"
+#include "launcher/doctor/doctor.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,27 +11,42 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "launcher/doctor/probe.h"
 #include "launcher/host/child.h"
 #include "launcher/host/jsonio.h"
 #include "launcher/host/path.h"
+#include "launcher/plan/compute_look.h"
 #include "launcher/script/container.h"
 #include "launcher/script/template.h"
+#include "launcher/study/run_dir.h"
 #include "launcher/submit/attempt.h"
+#include "launcher/submit/bad_nodes.h"
 #include "src/atomicfile.h"
 #include "src/clock.h"
 #include "src/files.h"
-#include "src/format/schema.h"
 #include "src/host/paths.h"
 #include "src/log.h"
 #include "src/plural.h"
 
-/* The time limit of the job in minutes, unless the options have a shorter one; its work takes
- * seconds. */
-#define TIME_MIN 10
-#define POLL_S 1
-#define RANKS_S 60 /* that ranks wait for each other, at most */
-#define VISIBLE_S 15     /* time until files of other hosts become visible here (NFS) */
+#define TIME_MIN 10  /* the job's time limit, unless a shorter one is set; its work takes seconds */
+#define RANKS_S 60   /* that ranks wait for each other, at most */
+#define VISIBLE_S 15 /* time until files of other hosts become visible here (NFS) */
+#define SHOWN 20     /* lines of the job's output */
+
+struct rehearsal {
+    const struct rehearsal_options *options;
+    int gpus;
+    struct run run;
+    int lock; /* held until the ranks have ended, which try to take it; -1: none */
+    char folder[PATH_MAX - 64];
+    /* The job, or the process in the present job, and its state. */
+    struct attempt_job job;
+    struct scheduler *scheduler;
+    char id[SCHEDULER_ID_SIZE], state[448];
+    pid_t child;
+    /* What it left: by rank its report or JSON's null, or with bandwidth the attempt. */
+    json_t *ranks;
+    struct run_attempt attempt;
+};
 
 static volatile sig_atomic_t interrupted;
 
@@ -40,17 +55,12 @@ static void on_signal(int signal)
     interrupted = signal;
 }
 
-static void catch_signals(struct sigaction old[2])
-{
-    struct sigaction action = {.sa_handler = on_signal};
+/* ---- the run ---- */
 
-    interrupted = 0;
-    sigaction(SIGINT, &action, &old[0]);
-    sigaction(SIGTERM, &action, &old[1]);
-}
-
+/* Makes the folder, and in it the lock. */
 static int make_folder(const struct workspace *w, struct rehearsal *r, struct err *e)
 {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     char date[32], path[PATH_MAX];
 
     clock_date(date);
@@ -58,59 +68,49 @@ static int make_folder(const struct workspace *w, struct rehearsal *r, struct er
                  (int)getpid()) >= (int)sizeof r->folder)
         return err_set(e, ERR_CONFIG, "%s: the path is too long", w->study.dir);
     for (char *s = strrchr(r->folder, '/'); *s; s++)
-        if (*s == ':')
-            *s = '.';
-    snprintf(path, sizeof path, "%s/" PROBE_LOCK, r->folder);
+        *s = *s == ':' ? '.' : *s;
     if (path_make_folder(r->folder, e))
         return err_prefix(e, "doctor");
-    return atomicfile_write(path, "", 0, 0666, e);
-}
-
-/* Adds unet-train, in the container of its runs if they have one. */
-static int add_measurement(const struct workspace *w, const char *bindir, struct buf *b,
-                           struct err *e)
-{
-    buf_add(b, "exec ");
-    if (strcmp(w->study.engine, "embedded") == 0 && container_add_words(w, b, e))
-        return -1;
-    template_add_sh(b, " %s", *w->site.trainer ? w->site.trainer : bindir);
-    buf_addf(b, "%s \"$@\" --bandwidth", *w->site.trainer ? "" : "/unet-train");
+    path_format(path, "%s/" FACTS_LOCK, r->folder);
+    r->lock = files_open(path, O_RDWR | O_CREAT, 0666);
+    if (r->lock < 0 || fcntl(r->lock, F_OFD_SETLK, &lock))
+        return err_errno(e, ERR_INTERNAL, errno, "%s: cannot be locked", path);
     return 0;
 }
 
-/* Adds the check of a rank. It runs outside of the container, which it starts first. */
-static int add_probe(const struct workspace *w, const struct rehearsal *r, const char *bindir,
-                     struct buf *b, struct err *e)
+/* Writes the program that replaces the trainer: unet-train, in the container of its runs if they
+ * have one, or the check of a rank, which runs outside of the container and starts it first. */
+static int write_program(const struct workspace *w, const struct rehearsal *r, char path[PATH_MAX],
+                         struct err *e)
 {
-    if (container_add_words(w, b, e))
-        return -1;
-    buf_add(b, container_is_set(w) && !container_is_pyxis(w) ? " true || exit\nexec " : "exec ");
-    template_add_sh(b, "%s/unetctl doctor --probe %s", bindir, r->folder);
-    if (*w->study.data.stage)
-        template_add_sh(b, " --stage %s", w->study.data.stage);
-    return 0;
-}
-
-/* Writes the program that replaces the trainer. */
-static int write_probe(const struct workspace *w, const struct rehearsal *r, char path[PATH_MAX],
-                       struct err *e)
-{
+    const char *trainer = w->site.trainer, *stage = w->study.data.stage;
+    bool measures = r->options->bandwidth, own = strcmp(w->study.engine, "embedded") == 0;
     char bindir[PATH_MAX - 16];
     struct buf b = {0};
-    int rc;
+    int rc = 0;
 
     if (paths_bindir(bindir, sizeof bindir))
         return err_set(e, ERR_INTERNAL,
                        "the folder of this program was not found (is /proc mounted?)");
-    snprintf(path, PATH_MAX, "%s/probe.sh", r->folder);
-    buf_add(&b, "#!/bin/sh\n# One rank of a rehearsal by `unetctl doctor`.\n");
-    if (r->bandwidth ? add_measurement(w, bindir, &b, e) : add_probe(w, r, bindir, &b, e)) {
-        buf_destroy(&b);
-        return -1;
+    buf_addf(&b, "#!/bin/sh\n# One rank of a rehearsal by `unetctl doctor`.\n%s",
+             measures ? "exec " : "");
+    if (!measures || own)
+        rc = container_add_words(w, &b, e);
+    if (measures) {
+        template_add_sh(&b, " %s", *trainer ? trainer : bindir);
+        buf_addf(&b, "%s \"$@\" --bandwidth", *trainer ? "" : "/unet-train");
+    } else {
+        bool is_tried = container_is_set(w) && !container_is_pyxis(w);
+        buf_add(&b, is_tried ? " true || exit\nexec " : "exec ");
+        template_add_sh(&b, "%s/unetctl doctor --probe %s", bindir, r->folder);
+        if (*stage)
+            template_add_sh(&b, " --stage %s", stage);
     }
     buf_add(&b, "\n");
-    rc = b.failed ? err_set(e, ERR_INTERNAL, "no memory") : atomicfile_write(path, b.data, b.length,
-                                                                             0777, e);
+    path_format(path, "%s/probe.sh", r->folder);
+    if (rc == 0)
+        rc = b.failed ? err_set(e, ERR_INTERNAL, "no memory")
+                      : atomicfile_write(path, b.data, b.length, 0777, e);
     buf_destroy(&b);
     return rc;
 }
@@ -143,298 +143,296 @@ static void borrow_workspace(const struct workspace *w, const struct rehearsal *
              (unsigned long)time(NULL), (unsigned)getpid());
 }
 
-static int describe_rehearsal(const struct workspace *w, int gpus, struct run *dst, struct err *e)
+static int describe_run(const struct workspace *w, struct rehearsal *r, struct err *e)
 {
     struct run_plan plan;
     char count[16];
 
-    snprintf(count, sizeof count, "%d", gpus);
+    snprintf(count, sizeof count, "%d", r->gpus);
     if (run_plan_compute(&w->study, &w->site, count, 1, &plan, e))
         return -1;
-    *dst = plan.runs[0];
+    r->run = plan.runs[0];
     run_plan_destroy(&plan);
-    dst->engine = engine_find("embedded", e);
-    snprintf(dst->id, sizeof dst->id, "doctor-g%02d", gpus);
-    return dst->engine ? 0 : -1;
+    r->run.engine = engine_find("embedded", e);
+    snprintf(r->run.id, sizeof r->run.id, "doctor-g%02d", r->gpus);
+    return r->run.engine ? 0 : -1;
 }
 
-/* Takes the lock that the ranks will try to take. */
-static int hold_lock(const struct rehearsal *r, struct err *e)
+/* ---- its job ---- */
+
+/* Submits the job, or starts its script in the present one. */
+static int start(struct workspace *w, struct rehearsal *r, struct err *e)
 {
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    const char *const words[] = {"/bin/bash", r->job.script, NULL};
+    const struct layout *l = &r->run.layout;
+    struct child c = {.argv = words, .group = true};
     char path[PATH_MAX];
-    int fd;
+    int rc;
 
-    snprintf(path, sizeof path, "%s/" PROBE_LOCK, r->folder);
-    fd = files_open(path, O_RDWR, 0);
-    if (fd < 0 || fcntl(fd, F_OFD_SETLK, &lock)) {
-        err_errno(e, ERR_INTERNAL, errno, "%s: cannot be locked", path);
-        if (fd >= 0)
-            close(fd);
+    if (attempt_job(w, &r->run, 1, &r->job, e))
         return -1;
+    if (r->options->in_allocation) {
+        path_format(path, "%s/attempt-1/here.out", r->job.work_dir);
+        c.out = c.err = files_open(path, O_WRONLY | O_CREAT | O_APPEND, 0666);
+        if (c.out < 0)
+            return files_error(e, ERR_INTERNAL, errno, "cannot write", path);
+        rc = r->child = child_start(&c, e);
+        close(c.out);
+    } else {
+        r->scheduler = workspace_scheduler(w, w->scheduler, e);
+        rc = !r->scheduler || scheduler_check(r->scheduler, &r->job.job, e) ||
+             scheduler_submit(r->scheduler, &r->job.job, r->id, e) ? -1 : 0;
     }
-    return fd;
+    if (rc < 0)
+        return -1;
+    log_info("rehearsing %s%s on %d GPU%s, %d node%s, %d rank%s", r->child ? "here" : "as job ",
+             r->id, r->gpus, plural(r->gpus), l->nodes, plural(l->nodes), l->tasks,
+             plural(l->tasks));
+    return 0;
 }
 
-static int report_timeout(const struct rehearsal *r, const char *state, struct err *e)
+/* Returns 1 if the job has ended or is unknown, 0 if not, with its state, or -1. */
+static int has_ended(struct rehearsal *r, struct err *e)
 {
-    if (interrupted)
-        return err_set(e, ERR_INTERRUPT, "doctor: interrupted");
-    return err_set(e, ERR_TIMEOUT, "doctor: the rehearsal on %d GPU%s did not end within %ld s "
-                   "(%s); wait longer with --timeout, or choose a partition that is free", r->gpus,
-                   plural(r->gpus), r->timeout_s, state);
-}
-
-/* Cancels a job whose end cannot be waited for. The error, which e has, gets what is left to do if
- * that fails. Returns -1. */
-static int give_up(struct scheduler *s, const char *id, struct err *e)
-{
-    struct err ignored;
-
-    return scheduler_cancel(s, id, &ignored) == 0
-               ? -1
-               : err_prefix(e, "job %s of the rehearsal may still run (end it with 'scancel %s')",
-                            id, id);
-}
-
-/* Waits until the job has ended or is unknown. If that takes too long or fails, or unetctl is
- * interrupted, the job is cancelled. */
-static int wait_for_job(struct scheduler *s, const struct rehearsal *r, const char *tag,
-                        const char *id, struct err *e)
-{
-    double end = clock_now() + (double)r->timeout_s;
     struct job_state *jobs;
-    char state[448] = "PENDING";
     size_t n;
-
-    for (;;) {
-        if (scheduler_query(s, tag, false, &jobs, &n, e))
-            return give_up(s, id, e);
-        /* COMPLETING: the script has ended, but a node cleans up or does not respond. */
-        bool ended = n == 0 || jobs[0].phase == PHASE_ENDED || jobs[0].state == STATE_COMPLETING;
-        if (n)
-            snprintf(state, sizeof state, "%s%s%s", state_name(jobs[0].state),
-                     *jobs[0].reason ? ", " : "", jobs[0].reason);
-        free(jobs);
-        if (ended)
-            return 0;
-        if (interrupted || clock_now() >= end) {
-            report_timeout(r, state, e);
-            return give_up(s, id, e);
-        }
-        clock_sleep(POLL_S);
-    }
-}
-
-static int run_as_job(struct workspace *w, const struct rehearsal *r, const struct run *run,
-                      struct err *e)
-{
-    struct scheduler *s = workspace_scheduler(w, w->scheduler, e);
-    char id[SCHEDULER_ID_SIZE];
-    struct attempt_job job;
-
-    if (!s || attempt_job(w, run, 1, &job, e) || scheduler_check(s, &job.job, e) ||
-        scheduler_submit(s, &job.job, id, e))
-        return -1;
-    log_info("rehearsing as job %s on %d GPU%s, %d node%s, %d rank%s", id, r->gpus, plural(r->gpus),
-             run->layout.nodes, plural(run->layout.nodes), run->layout.tasks,
-             plural(run->layout.tasks));
-    return wait_for_job(s, r, job.tag, id, e);
-}
-
-static pid_t start_script(const struct attempt_job *job, struct err *e)
-{
-    const char *const words[] = {"/bin/bash", job->script, NULL};
-    char path[PATH_MAX + 32];
-
-    snprintf(path, sizeof path, "%s/attempt-1/here.out", job->work_dir);
-    int out = files_open(path, O_WRONLY | O_CREAT | O_APPEND, 0666);
-    struct child c = {.argv = words, .out = out < 0 ? CHILD_KEEP : out,
-                      .err = out < 0 ? CHILD_KEEP : out, .group = true};
-    pid_t child = child_start(&c, e);
-    if (out >= 0)
-        close(out);
-    return child;
-}
-
-static int run_here(const struct workspace *w, const struct rehearsal *r, const struct run *run,
-                    struct err *e)
-{
-    double end = clock_now() + (double)r->timeout_s;
-    struct attempt_job job;
     int code;
 
-    if (attempt_job(w, run, 1, &job, e))
+    snprintf(r->state, sizeof r->state, "it still ran");
+    if (r->child)
+        return child_has_ended(r->child, &code);
+    if (scheduler_query(r->scheduler, r->job.tag, false, &jobs, &n, e))
         return -1;
-    log_info("rehearsing here on %d GPU%s, %d node%s, %d rank%s", r->gpus, plural(r->gpus),
-             run->layout.nodes,
-             plural(run->layout.nodes), run->layout.tasks, plural(run->layout.tasks));
-    pid_t child = start_script(&job, e);
-    if (child < 0)
-        return -1;
-    while (!child_has_ended(child, &code)) {
-        if (interrupted || clock_now() >= end) {
-            kill(-child, SIGTERM);
-            child_wait(child);
-            return report_timeout(r, "it still ran", e);
-        }
-        clock_sleep(0.05);
-    }
-    return 0;
+    /* COMPLETING: the script has ended, but a node cleans up or does not respond. */
+    bool ended = n == 0 || jobs[0].phase == PHASE_ENDED || jobs[0].state == STATE_COMPLETING;
+    if (n)
+        snprintf(r->state, sizeof r->state, "%s%s%s", state_name(jobs[0].state),
+                 *jobs[0].reason ? ", " : "", jobs[0].reason);
+    free(jobs);
+    return ended;
 }
 
-/* Returns a rank's report, JSON's null if there is none yet, or NULL if it has another schema. */
-static json_t *read_rank(const struct rehearsal *r, int index, struct err *e)
+/* Waits until the job has ended. If that takes too long or fails, or unetctl is interrupted, the
+ * job is ended; the error says what is left to do if that fails, too. */
+static int wait_for_end(struct rehearsal *r, struct err *e)
 {
-    char path[PATH_MAX];
+    double end = clock_now() + (double)r->options->timeout_s;
     struct err ignored;
-    json_t *facts;
+    int ended;
 
-    snprintf(path, sizeof path, "%s/rank-%d.json", r->folder, index);
-    facts = jsonio_read(path, FILES_TEXT_MAX, &ignored);
-    if (!facts)
-        return json_null();
-    if (schema_check(json_number_value(json_object_get(facts, "schema")), ERR_DATA, e) == 0)
-        return facts;
-    err_prefix(e, "%s", path);
-    json_decref(facts);
-    return NULL;
+    while ((ended = has_ended(r, e)) == 0 && !interrupted && clock_now() < end)
+        clock_sleep(r->child ? 0.05 : 1);
+    if (ended > 0)
+        return 0;
+    if (ended == 0 && interrupted)
+        err_set(e, ERR_INTERRUPT, "doctor: interrupted");
+    else if (ended == 0)
+        err_set(e, ERR_TIMEOUT, "doctor: the rehearsal on %d GPU%s did not end within %ld s (%s); "
+                "wait longer with --timeout, or choose a partition that is free", r->gpus,
+                plural(r->gpus), r->options->timeout_s, r->state);
+    if (r->child)
+        kill(-r->child, SIGTERM), child_wait(r->child);
+    else if (scheduler_cancel(r->scheduler, r->id, &ignored))
+        err_prefix(e, "job %s of the rehearsal may still run (end it with 'scancel %s')", r->id,
+                   r->id);
+    return -1;
 }
 
-/* Reads the reports of the ranks to r->ranks; a missing one is null. Files written by other hosts
- * may become visible here with a delay, which is waited for if some report exists. */
-static int read_ranks(struct rehearsal *r, int nranks, struct err *e)
-{
-    double end = clock_now() + VISIBLE_S;
-    int missing;
+/* ---- what it left ---- */
 
-    do {
-        json_decref(r->ranks);
-        r->ranks = json_array();
-        missing = 0;
-        for (int i = 0; i < nranks; i++) {
-            json_t *facts = read_rank(r, i, e);
-            if (!facts)
-                return -1;
-            missing += json_is_null(facts);
-            json_array_append_new(r->ranks, facts);
-        }
-        if (missing)
-            clock_sleep(0.2);
-    } while (missing && missing < nranks && clock_now() < end);
-    return 0;
+/* Reads the reports of the ranks. Returns how many are missing, but 0 if all are; sets e if one is
+ * damaged. */
+static int read_ranks(struct rehearsal *r, struct err *e)
+{
+    int missing = 0, nranks = r->run.layout.tasks;
+    char path[PATH_MAX];
+    struct err why;
+
+    json_decref(r->ranks);
+    r->ranks = json_array();
+    for (int i = 0; i < nranks; i++) {
+        path_format(path, "%s/rank-%d.json", r->folder, i);
+        json_t *report = jsonio_read(path, FILES_TEXT_MAX, &why);
+        if (!report && access(path, F_OK) == 0)
+            *e = why;
+        missing += !report;
+        json_array_append_new(r->ranks, report ? report : json_null());
+    }
+    return missing < nranks ? missing : 0;
 }
 
-/* Reads the attempt once its marker is visible here. */
-static int read_attempt(struct rehearsal *r, const char *run, struct err *e)
+/* Reads the reports, or with bandwidth the attempt. Files written by other hosts may become visible
+ * here with a delay. */
+static int read_results(struct rehearsal *r, struct err *e)
 {
     double end = clock_now() + VISIBLE_S;
+    struct run_attempt *a = &r->attempt;
 
     for (;;) {
-        if (run_dir_attempt(r->folder, run, &r->attempt, e))
-            return -1;
-        if (r->attempt.marker != RUN_NO_MARKER || r->attempt.stopped || clock_now() >= end)
-            return 0;
+        e->code = ERR_OK;
+        bool is_missing = r->options->bandwidth
+                              ? run_dir_attempt(r->folder, r->run.id, a, e) == 0 &&
+                                    a->marker == RUN_NO_MARKER && !a->stopped
+                              : read_ranks(r, e) > 0;
+        if (!is_missing || clock_now() >= end)
+            return e->code ? -1 : 0;
         clock_sleep(0.2);
     }
 }
 
-static int rehearse(struct workspace *w, struct rehearsal *r, struct err *e)
+/* Finds the first line of the job's output, that of the ranks and their launcher, that has the word
+ * "error", or "", and prints the first lines on standard error if `shown`. */
+static void read_output(const struct rehearsal *r, bool shown, char error[512])
 {
-    char trainer[PATH_MAX];
-    struct sigaction old[2];
-    struct workspace own;
-    struct run run;
-    int lock, rc;
-
-    if (write_probe(w, r, trainer, e))
-        return -1;
-    borrow_workspace(w, r, trainer, &own);
-    if (describe_rehearsal(&own, r->gpus, &run, e) || attempt_write(&own, &run, 1, e))
-        return -1;
-    lock = hold_lock(r, e);
-    if (lock < 0)
-        return -1;
-    catch_signals(old);
-    rc = r->in_allocation ? run_here(&own, r, &run, e) : run_as_job(&own, r, &run, e);
-    /* schedulers that were opened meanwhile are closed with w */
-    memcpy(w->open, own.open, sizeof w->open);
-    if (rc == 0)
-        rc = r->bandwidth ? read_attempt(r, run.id, e) : read_ranks(r, run.layout.tasks, e);
-    sigaction(SIGINT, &old[0], NULL);
-    sigaction(SIGTERM, &old[1], NULL);
-    close(lock);
-    return rc;
-}
-
-int rehearsal_run(struct workspace *w, struct rehearsal *r, struct err *e)
-{
-    r->ranks = NULL;
-    return make_folder(w, r, e) || rehearse(w, r, e) ? -1 : 0;
-}
-
-void rehearsal_close(struct rehearsal *r, bool keep)
-{
-    json_decref(r->ranks);
-    r->ranks = NULL;
-    if (!keep && *r->folder)
-        files_remove_tree(r->folder);
-}
-
-static FILE *open_output(const struct rehearsal *r)
-{
+    char path[PATH_MAX], line[1024];
     struct run_attempt attempt;
-    char id[RUN_ID_SIZE], path[PATH_MAX];
     struct err e;
+    FILE *f = run_dir_attempt(r->folder, r->run.id, &attempt, &e) == 0 &&
+                      run_dir_output(&attempt, path, &e) == 0 ? files_stream(path, "r", RUN_OUTPUT_MAX) : NULL;
 
-    snprintf(id, sizeof id, "doctor-g%02d", r->gpus);
-    if (run_dir_attempt(r->folder, id, &attempt, &e) || run_dir_output(&attempt, path, &e))
-        return NULL;
-    return files_stream(path, "r", RUN_OUTPUT_MAX);
-}
-
-bool rehearsal_find_error(const struct rehearsal *r, char dst[512])
-{
-    FILE *f = open_output(r);
-    bool found = false;
-
-    while (f && !found && fgets(dst, 512, f))
-        found = strstr(dst, "error") != NULL;
-    dst[found ? strcspn(dst, "\n") : 0] = 0;
-    if (f)
-        fclose(f);
-    return found;
-}
-
-void rehearsal_show_output(const struct rehearsal *r)
-{
-    FILE *f = open_output(r);
-    char line[1024];
-
-    for (int n = 0; f && n < 20 && fgets(line, sizeof line, f); n++) {
+    *error = 0;
+    for (int n = 0; f && fgets(line, sizeof line, f); n++) {
         line[strcspn(line, "\n")] = 0;
-        log_info("job: %s", line);
+        if (shown && n < SHOWN)
+            log_info("job: %s", line);
+        if (!*error && strstr(line, "error"))
+            snprintf(error, 512, "%.511s", line);
     }
     if (f)
         fclose(f);
 }
 
-int rehearsal_probe(const char *folder, const char *stage, struct err *e)
+static void judge_ranks(const struct workspace *w, const struct rehearsal *r, struct findings *f)
 {
-    struct err ignored;
-    json_t *run = jsonio_read("run.json", FILES_TEXT_MAX, &ignored);
-    const char *data = json_string_value(json_object_get(json_object_get(run, "data"), "dir"));
-    const json_t *backend = json_object_get(json_object_get(run, "train"), "backend");
-    char path[PATH_MAX];
-    if (data && strcmp(data, folder) == 0) /* of a study without images (borrow_workspace) */
-        data = NULL;
-    int rc = run ? probe_run(folder, data, stage, json_string_value(backend), e)
-                 : err_set(e, ERR_CONFIG,
-                           "--probe: the current folder has no run.json of a rehearsal");
+    bool is_missing = false;
+    char error[512];
+    json_t *rank;
+    size_t i;
 
-    json_decref(run);
-    snprintf(path, sizeof path, "%s/rank-0.json", folder);
-    if (rc == 0 && access(path, F_OK) == 0) /* without it submit_file.sh writes FAILED */
-        rc = atomicfile_write("attempt-1/DONE", "{\"schema\":1}\n", 13, 0666, e);
+    json_array_foreach(r->ranks, i, rank) {
+        is_missing |= json_is_null(rank);
+        if (!compute_look_applies(&w->study, &w->site))
+            json_object_del(rank, "compute");
+    }
+    read_output(r, false, error);
+    if (is_missing && *error)
+        findings_add(f, FINDING_ERROR, "launch", "%s\nlook for nodes that do not respond (sinfo -N "
+                     "-l), and exclude them (-- --exclude=NODE)", error);
+    findings_judge(r->ranks, f);
+}
+
+/* Keeps what was measured beside study.yaml, and notes slow nodes. */
+static int judge_bandwidth(const struct workspace *w, const struct rehearsal *r, struct findings *f,
+                           struct err *e)
+{
+    const char *why = r->attempt.error;
+    char error[512];
+    json_t *node;
+    size_t i;
+
+    if (r->attempt.marker != RUN_DONE) {
+        read_output(r, false, error);
+        why = *why ? why : *error ? error : "the job ended before the measurement did";
+        findings_add(f, FINDING_ERROR, "bandwidth", "nothing was measured: %s\ntype 'unetctl doctor "
+                     "--gpus %d', which checks each node", why, r->gpus);
+        return 0;
+    }
+    json_t *measured = bandwidth_read(r->attempt.path, e), *slow = json_array();
+    int rc = !measured ? -1
+                       : path_write(w->study.dir, BANDWIDTH_FILE,
+                                    json_dumps(measured, JSON_COMPACT | JSON_REAL_PRECISION(6)), e);
+    if (rc == 0)
+        bandwidth_judge(measured, f, slow);
+    json_array_foreach(slow, i, node)
+        rc = rc ? rc : bad_nodes_note(w->study.dir, json_string_value(node),
+                                      "slow (doctor --bandwidth)", e);
+    json_decref(slow);
+    json_decref(measured);
+    return rc;
+}
+
+/* ---- the rehearsal as a whole ---- */
+
+/* Returns the number in a variable of Slurm's (4 for "v100:4"), or preset. */
+static int slurm_number(const char *name, int preset)
+{
+    const char *text = getenv(name), *colon = text ? strrchr(text, ':') : NULL;
+    int n = text ? atoi(colon ? colon + 1 : text) : 0;
+
+    return n ? n : preset;
+}
+
+/* Returns the number of GPUs in text or, if it is NULL, of the job that this process is in: from
+ * its GPUs, its tasks, or its number of nodes. Returns -1 if it is in none. */
+static int count_gpus(const struct workspace *w, const char *text, struct err *e)
+{
+    int nodes = slurm_number("SLURM_JOB_NUM_NODES", 0), tasks = slurm_number("SLURM_NTASKS", 0);
+    int per_node = w->site.gpus_per_node ? (int)w->site.gpus_per_node : 1;
+    char *end;
+    long n = text ? strtol(text, &end, 10) : 1;
+
+    if (text && (end == text || *end || n < 1 || n > SETTINGS_GPUS_MAX))
+        return err_set(e, ERR_USAGE, "doctor: --gpus %s: must be one number of GPUs", text);
+    if (!text && !nodes)
+        return err_set(e, ERR_USAGE, "doctor: --in-allocation works inside a job (salloc, or a "
+                       "batch script); outside, --gpus N submits one");
+    return text ? (int)n
+                : slurm_number("SLURM_GPUS",
+                               tasks ? tasks * slurm_number("SLURM_GPUS_PER_TASK", 1)
+                                     : nodes * slurm_number("SLURM_GPUS_PER_NODE", per_node));
+}
+
+static int rehearse(struct workspace *w, struct rehearsal *r, struct err *e)
+{
+    struct sigaction action = {.sa_handler = on_signal}, old[2];
+    char trainer[PATH_MAX];
+    struct workspace own;
+
+    if (make_folder(w, r, e) || write_program(w, r, trainer, e))
+        return -1;
+    borrow_workspace(w, r, trainer, &own);
+    if (describe_run(&own, r, e) || attempt_write(&own, &r->run, 1, e))
+        return -1;
+    interrupted = 0;
+    sigaction(SIGINT, &action, &old[0]);
+    sigaction(SIGTERM, &action, &old[1]);
+    int rc = start(&own, r, e) || wait_for_end(r, e) || read_results(r, e) ? -1 : 0;
+    sigaction(SIGINT, &old[0], NULL);
+    sigaction(SIGTERM, &old[1], NULL);
+    /* schedulers that were opened meanwhile are closed with w */
+    memcpy(w->open, own.open, sizeof w->open);
+    return rc;
+}
+
+int rehearsal_run(struct workspace *w, const struct rehearsal_options *options, struct findings *f,
+                  struct err *e)
+{
+    struct rehearsal r = {.options = options, .lock = -1, .gpus = count_gpus(w, options->gpus, e)};
+    size_t before = findings_count(f, FINDING_ERROR);
+    char error[512];
+
+    if (r.gpus < 0)
+        return -1;
+    if (options->bandwidth && r.gpus == 1)
+        return err_set(e, ERR_USAGE, "doctor: --bandwidth measures between GPUs: give --gpus 2 or "
+                       "more");
+    if (options->bandwidth && strcmp(w->study.engine, "embedded") != 0)
+        log_info("engine %s: the links are measured by unet-train, with NCCL between GPUs and MPI "
+                 "or shared memory otherwise; its own communication may be faster or slower",
+                 w->study.engine);
+    int rc = rehearse(w, &r, e);
+    if (rc == 0 && options->bandwidth)
+        rc = judge_bandwidth(w, &r, f, e);
+    else if (rc == 0)
+        judge_ranks(w, &r, f);
+    if (r.lock >= 0)
+        close(r.lock);
+    if (rc || findings_count(f, FINDING_ERROR) > before) {
+        read_output(&r, true, error);
+        log_info("the report of each rank is kept in %s", r.folder);
+    } else {
+        files_remove_tree(r.folder);
+    }
+    json_decref(r.ranks);
     return rc;
 }

@@ -2,7 +2,7 @@
 /* Two processes greet each other. This rank's own port, a port that never answers, a closed port
  * and an unknown name are not reached, each for its own reason. */
 #include "config.h"
-#include "launcher/doctor/mesh.h"
+#include "launcher/doctor/doctor.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>

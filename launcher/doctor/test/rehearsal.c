@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rehearsals in the local queue: one whose ranks leave no report, and one that waits for too
- * long. */
+/* Rehearsals in the local queue: one whose ranks leave no report, one that has a damaged one, and
+ * one that waits for too long. */
 #include "config.h"
-#include "launcher/doctor/rehearsal.h"
+#include "launcher/doctor/doctor.h"
+
+#include <glob.h>
 
 #include "launcher/submit/test/demo.h"
 
@@ -25,31 +27,46 @@ static struct job_state only_job(struct workspace *w)
 /* There is no unetctl beside this test that could be the ranks' probe. */
 static void check_silent(struct workspace *w)
 {
-    struct rehearsal r = {.gpus = 2, .timeout_s = 60};
-    char line[512], path[PATH_MAX];
-    struct stat st;
+    struct rehearsal_options options = {.gpus = "2", .timeout_s = 60};
+    struct findings f = {0};
+    char pattern[PATH_MAX];
+    glob_t found;
 
-    int rc = rehearsal_run(w, &r, &e);
+    int rc = rehearsal_run(w, &options, &f, &e);
     ok(rc == 0, "a rehearsal whose ranks fail ends: %s", rc ? e.text : "");
-    ok(json_array_size(r.ranks) == 1 && json_is_null(json_array_get(r.ranks, 0)),
-       "a rank without a report is null");
+    const struct finding *last = f.count ? &f.list[f.count - 1] : NULL;
+    is_int(findings_count(&f, FINDING_ERROR), f.count, "it finds errors");
+    ok(last && strcmp(last->check, "ranks") == 0 && strstr(last->text, "1 of 1 ranks did not"),
+       "a rank without a report is one: %s", last ? last->text : "");
     is_int(only_job(w).phase, PHASE_ENDED, "its job has ended");
-    ok(strncmp(r.folder, w->study.dir, strlen(w->study.dir)) == 0 && stat(r.folder, &st) == 0,
-       "its folder is below the study's");
-    snprintf(path, sizeof path, "%s/runs/doctor-g02/run.json", r.folder);
-    ok(access(path, F_OK) == 0, "it has the files of a run");
-    ok(!rehearsal_find_error(&r, line) || strstr(line, "error"),
-       "an error is a line of its output");
-    rehearsal_close(&r, true);
-    ok(stat(r.folder, &st) == 0 && !r.ranks, "the folder can be kept");
-    rehearsal_close(&r, false);
-    ok(stat(r.folder, &st) != 0, "or removed");
+    snprintf(pattern, sizeof pattern, "%s/.unetctl/doctor/*/runs/doctor-g02/run.json",
+             w->study.dir);
+    ok(glob(pattern, 0, NULL, &found) == 0 && found.gl_pathc == 1,
+       "its folder is below the study's, has the files of a run, and is kept");
+    globfree(&found);
     ok(w->ledger.count == 0, "the study's ledger is not touched");
+    findings_destroy(&f);
+}
+
+static void check_damaged(struct workspace *w)
+{
+    char *lines[] = {(char *)"echo '{' >../../rank-0.json", NULL};
+    struct setting_lines before = w->site.setup;
+    struct rehearsal_options options = {.gpus = "1", .timeout_s = 60};
+    struct findings f = {0};
+
+    w->site.setup = (struct setting_lines){.lines = lines, .count = 1};
+    ok(rehearsal_run(w, &options, &f, &e) == -1 && e.code == ERR_DATA &&
+           strstr(e.text, "rank-0.json:"), "a damaged report is named: %s", e.text);
+    is_int(f.count, 0, "and is not taken for one that was not written");
+    w->site.setup = before;
+    findings_destroy(&f);
 }
 
 static void check_late(struct workspace *w)
 {
-    struct rehearsal r = {.gpus = 1, .timeout_s = 1};
+    struct rehearsal_options options = {.gpus = "1", .timeout_s = 1};
+    struct findings f = {0};
     char script[128], output[128], first[SCHEDULER_ID_SIZE];
     struct scheduler *s = workspace_scheduler(w, "local", &e);
 
@@ -61,22 +78,21 @@ static void check_late(struct workspace *w)
                       .cpus_per_task = 1};
     if (scheduler_submit(s, &job, first, &e))
         bail_out("%s", e.text);
-    ok(rehearsal_run(w, &r, &e) == -1 && e.code == ERR_TIMEOUT && strstr(e.text, "PENDING"),
+    ok(rehearsal_run(w, &options, &f, &e) == -1 && e.code == ERR_TIMEOUT && strstr(e.text, "PENDING"),
        "a rehearsal that waits for another job is given up: %s", e.text);
     for (int i = 0; i < 100 && only_job(w).phase != PHASE_ENDED; i++)
         usleep(100000);
     is_str(state_name(only_job(w).state), "CANCELLED", "its job is cancelled");
-    rehearsal_close(&r, false);
     if (scheduler_cancel(s, first, &e))
         bail_out("%s", e.text);
 }
 
 static void check_probe(void)
 {
-    ok(rehearsal_probe(demo_dir, NULL, &e) == -1 && strstr(e.text, "no run.json of a rehearsal"),
+    ok(facts_probe(demo_dir, NULL, &e) == -1 && strstr(e.text, "no run.json of a rehearsal"),
        "outside of a run's folder a probe is refused: %s", e.text);
     demo_write("run.json", "{\"schema\":1,\"train\":{}}");
-    ok(rehearsal_probe(demo_dir, NULL, &e) == -1 && strstr(e.text, "TF_CONFIG"),
+    ok(facts_probe(demo_dir, NULL, &e) == -1 && strstr(e.text, "TF_CONFIG"),
        "one without data continues to the cluster specification: %s", e.text);
 }
 
@@ -88,6 +104,7 @@ int main(void)
     struct workspace w = demo_open(0, NULL);
     check_probe();
     check_silent(&w);
+    check_damaged(&w);
     check_late(&w);
     workspace_close(&w);
     return done_testing();

@@ -3,7 +3,7 @@
  * and good reports to neither errors nor warnings; srun's list of MPI types is compared with the
  * launcher. */
 #include "config.h"
-#include "launcher/doctor/diagnosis.h"
+#include "launcher/doctor/doctor.h"
 
 #include "t/tap.h"
 
@@ -55,8 +55,7 @@ static json_t *make(const char *what, const char *by)
 
 static void judge(json_t *list, struct findings *f)
 {
-    diagnosis_of_ranks(list, f);
-    diagnosis_of_hosts(list, json_array_size(list), f);
+    findings_judge(list, f);
     json_decref(list);
 }
 
@@ -95,13 +94,75 @@ static void check_missing(void)
     findings_destroy(&f);
 }
 
+static const struct finding *find(const struct findings *f, const char *check)
+{
+    for (size_t i = 0; i < f->count; i++)
+        if (strcmp(f->list[i].check, check) == 0)
+            return &f->list[i];
+    return NULL;
+}
+
+static void check_text(void)
+{
+    struct findings f = {0};
+
+    findings_add(&f, FINDING_ERROR, "job", "one %s of %d\ntype %s", "word\nand more", 3, "this");
+    findings_add(&f, FINDING_OK, "job", "%s", "a line\nand another");
+    is_str(f.list[0].text, "one word and more of 3", "the text ends at the newline of the format");
+    is_str(f.list[0].remedy, "type this", "and the remedy follows it");
+    ok(strcmp(f.list[1].text, "a line and another") == 0 && !*f.list[1].remedy,
+       "a newline in an argument is a blank, and begins no remedy");
+    findings_destroy(&f);
+}
+
+/* The report of this host has nothing about ranks. */
+static void check_host(void)
+{
+    json_t *list = make(NULL, NULL), *facts = json_array_get(list, 0);
+    struct findings f = {0};
+
+    json_array_remove(list, 1);
+    json_object_del(facts, "index");
+    json_object_del(facts, "peers");
+    json_object_del(facts, "port");
+    json_object_set_new(facts, "own_name", json_string("not known"));
+    judge(list, &f);
+    ok(!find(&f, "ranks") && !find(&f, "numbering") && !find(&f, "routes") && !find(&f, "gpus") &&
+           !find(&f, "ports"), "one host is not judged as ranks");
+    ok(find(&f, "names") && strstr(find(&f, "names")->text, "n1: its own name does not resolve"),
+       "its own name is");
+    ok(find(&f, "versions") && strncmp(find(&f, "versions")->text, "unet-train: ", 12) == 0,
+       "and whether it has the trainer");
+    findings_destroy(&f);
+}
+
+static void check_together(void)
+{
+    json_t *list = make(NULL, NULL), *r;
+    struct findings f = {0};
+    size_t i;
+
+    json_array_foreach(list, i, r) {
+        json_object_set_new(r, "data", json_string("/x: no"));
+        json_object_set_new(r, "stale", json_pack("[s, s]", i ? "RANK=1" : "RANK=0", "TF_CONFIG=x"));
+    }
+    judge(list, &f);
+    is_str(find(&f, "data")->text, "n1, n2: the images cannot be read: /x: no",
+           "hosts with the same fault are named together");
+    is_str(find(&f, "variables")->text, "n1, n2: already set, by another shell or run: RANK=0, "
+           "TF_CONFIG=x; programs would use these values", "each variable is named once");
+    ok(strncmp(find(&f, "variables")->remedy, "unset RANK TF_CONFIG (", 22) == 0,
+       "the remedy unsets all");
+    findings_destroy(&f);
+}
+
 /* Returns the finding about a launcher, or "". */
 static const char *judge_launcher(const char *launcher, const char *list)
 {
     static char text[800];
     struct findings f = {0};
 
-    diagnosis_of_launcher(launcher, list, "/my/site.yaml", &f);
+    findings_judge_launcher(launcher, list, "/my/site.yaml", &f);
     snprintf(text, sizeof text, "%s", f.count ? f.list[0].text : "");
     if (f.count && f.list[0].level == FINDING_ERROR)
         ok(strncmp(f.list[0].remedy, "set in /my/site.yaml: launcher: mpirun ", 39) == 0 &&
@@ -203,6 +264,9 @@ int main(void)
           "'memlock':-1,'nproc':-1,'core':0,'stack':1},'infiniband':false",
           "'memlock':65536,'nproc':-1,'core':0,'stack':1},'infiniband':true",
           "ulimit -l is 64 KiB");
+    check_text();
+    check_host();
+    check_together();
     check_missing();
     check_launcher();
     done_testing();
