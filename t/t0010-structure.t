@@ -61,7 +61,6 @@ trainer/data/prepare|trainer/json trainer/data/
 trainer/core|
 trainer/ops|trainer/core
 trainer/backends/ref|trainer/core trainer/ops
-trainer/backends/trial|trainer/core trainer/ops trainer/backends/ref
 trainer/backends/cpu/isa|trainer/core trainer/ops trainer/backends/ref
 trainer/backends/cpu/norm|trainer/core trainer/ops trainer/backends/ref trainer/backends/cpu/isa
 trainer/backends/cpu/pool|trainer/core trainer/ops trainer/backends/ref '\
@@ -76,12 +75,9 @@ trainer/backends/cuda/elementwise|trainer/core trainer/ops trainer/backends/cuda
 trainer/backends/cuda/loss|trainer/core trainer/ops trainer/backends/cuda/runtime
 trainer/backends/cuda/update|trainer/core trainer/ops trainer/backends/cuda/runtime
 trainer/backends/cuda/norm|trainer/core trainer/ops trainer/backends/cuda/runtime
-trainer/backends/cuda/pool|trainer/core trainer/ops trainer/backends/cuda/runtime '\
-'trainer/backends/cuda/norm
-trainer/backends/cuda/conv|trainer/core trainer/ops trainer/backends/cuda/runtime '\
-'trainer/backends/cuda/norm
+trainer/backends/cuda/pool|trainer/core trainer/ops trainer/backends/cuda/runtime
 trainer/backends/cuda/cudnn|trainer/core trainer/ops trainer/backends/cuda/runtime
-trainer/backends/cuda|trainer/core trainer/ops trainer/backends/trial trainer/backends/cuda/
+trainer/backends/cuda|trainer/core trainer/ops trainer/backends/cuda/
 trainer/backends|trainer/core trainer/ops trainer/backends/
 trainer/passes|trainer/core trainer/ops
 trainer/models|trainer/core trainer/ops

@@ -103,7 +103,7 @@ for norm in sync none; do
             test "$(calls $r nccl_urgent_reduce)" -gt 0
     done
 done
-tolerance=1e-4
+tolerance=3e-4 # cuDNN rounds the gradients of weights to fp16
 for how in "--dtype fp16 --set train.clip_norm=0.05" "--dtype fp16 --set train.class_weights=1,3" \
     "--set train.class_weights=1,3 --set train.accumulate=2" "--set train.clip_norm=0.05" \
     "--set train.optimizer=lamb" "--set train.optimizer=lars --set train.accumulate=2" \
@@ -142,9 +142,11 @@ is "$(field single/DONE weights_sha256)" "$(field single-self/DONE weights_sha25
     "the weights are equal to the last bit"
 
 # ---- what cannot be captured
-export UNET_CUDNN=off # it captures to see whether an engine can be
-own=(--epochs 2 --set model.batch_norm=sync --batch-size 6)
-ok "own kernels" processes "${own[@]}" --out own
+# Choosing an engine captures it: the first run keeps the choices for the others.
+own=(--epochs 2 --set model.batch_norm=sync --batch-size 6 --set train.deterministic=false)
+ok "a run that chooses engines" processes "${own[@]}" --out own
+rm -r own
+ok "a run with its choices" processes "${own[@]}" --out own
 weights=$(field own/DONE weights_sha256)
 for r in 0 1; do replays[r]=$(calls $r cudaGraphLaunch); done # 4 steps; the rest are predictions
 for fault in "1 cudaStreamBeginCapture" "0 cudaStreamEndCapture" "1 cudaGraphInstantiateWithFlags" \
@@ -209,7 +211,7 @@ with=([0]=UNET_SHARE_GPU=1 [1]=UNET_SHARE_GPU=1)
 processes "${own[@]}" --out one-host
 is $? 5 "NCCL refuses that on one host"
 like "$ERR" 'error: .*Duplicate GPU' "the error is NCCL's"
-unset GPU with UNET_CUDNN
+unset GPU with
 
 # ---- left at a checkpoint, and continued
 long=(--epochs 5 --set model.batch_norm=sync --batch-size 6 --gpus 2 --dtype fp16)

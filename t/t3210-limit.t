@@ -16,7 +16,7 @@ end = lines[-1]
 numbers = [l["step"] for l in steps]
 whole = abs(sum(l["seconds"] for l in steps) - end["training_time"]) < 1e-6
 print(numbers[-1], sum(l["images"] for l in steps), numbers == sorted(set(numbers)), whole,
-      sorted(set(end) - {"kernels_checked", "peak_rss_mib", "kind", "schema"}))
+      sorted(set(end) - {"peak_rss_mib", "kind", "schema"}))
 PY
 }
 ends='['"'epoch_images', 'limited', 'metric', 'startup_s', 'status', 'training_time'"']'

@@ -18,12 +18,12 @@ for wheel in wheels/*.whl; do python3 -m zipfile -e "$wheel" . && rm "$wheel"; d
 export LD_LIBRARY_PATH=$TMP/nvidia/cudnn/lib:$TMP/nvidia/nccl/lib
 cp -r "$cuda/include" include
 rm -f include/cudnn* && cp nvidia/cudnn/include/*.h include
-printf '#include "config.h"\n#include "trainer/backends/cuda/cudnn/cudnn_library.c"\n' >values.c
+printf '#include "config.h"\n#include "trainer/backends/cuda/runtime/cudnn_library.c"\n' >values.c
 exits 0 "our numbers compared with its headers" cc -nostdinc \
     -isystem "$(cc -print-file-name=include)" -isystem "/usr/include/$(cc -print-multiarch)" \
     -isystem /usr/include -isystem include -I "$builddir" -I "$srcdir" -E values.c
 is "$(grep -c 'Static_assert((int)DNN_' "$OUT")" "$(grep -c '^SAME(' \
-    "$srcdir/trainer/backends/cuda/cudnn/cudnn_library.c")" "each number is compared"
+    "$srcdir/trainer/backends/cuda/runtime/cudnn_library.c")" "each number is compared"
 exits 0 "they are the same" cc -x cpp-output -fsyntax-only "$OUT"
 hidden() { # COMMAND...: run where no cuDNN 9 is installed
     # shellcheck disable=SC2016 # the inner shell's

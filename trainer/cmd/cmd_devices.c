@@ -1,33 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unet-train devices: lists devices, backends and communicators of this build, and with --check
- * compares kernels with the reference. */
+/* unet-train devices: lists devices, backends and communicators of this build. */
 #include "config.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
-#include <stdlib.h>
-
 #include "trainer/backends/backends.h"
 #include "trainer/backends/cuda/runtime/cuda_info.h"
-#include "trainer/backends/trial/verdicts.h"
 #include "trainer/cmd/cmd.h"
 #include "trainer/cmd/options.h"
 #include "trainer/comm/comm_mpi.h"
 #include "trainer/comm/device_comm.h"
-#include "trainer/network/network.h"
 #include "trainer/run/compute.h"
 #include "trainer/run/ranks/rank_identity.h"
-
-#define CHECK_SIDE 64 /* of images; a multiple of what each model needs */
-#define CHECK_BATCH 2
 
 static bool opt_json, opt_check;
 static const char *opt_backend = "auto";
 
 static const struct cli_option options[] = {
-    {"check", 0, CLI_FLAG, NULL, "also compare the kernels of built-in models with the reference",
-     &opt_check, 0, 0},
+    {"check", 0, CLI_FLAG, NULL, "is gone: the error says what compares kernels", &opt_check, 0, 0},
     OPTIONS_BACKEND(opt_backend),
     OPTIONS_JSON(opt_json),
     {0}};
@@ -96,60 +87,6 @@ static void print_compute(void)
     printf("computes on    %s\n", line);
 }
 
-/* Compiles the model for training and inference, which checks its kernels. */
-static int check_model(const struct model *model, const char *backend, int gpu, enum dtype dtype,
-                       struct err *e)
-{
-    struct network_config c = {
-        .model = model->name, .backend = backend, .dtype = dtype, .device = gpu, .channels = 3,
-        .classes = 10, .height = CHECK_SIDE, .width = CHECK_SIDE, .loss = LOSS_CE,
-        .batch_norm = BATCH_NORM_LOCAL, .threads = 1};
-    struct network *n = network_create(&c, e);
-    bool done = n && network_input(n, true, CHECK_BATCH, e) && network_input(n, false, 1, e);
-
-    network_destroy(n);
-    return done ? 0 : err_prefix(e, "checking the kernels of %s", model->name);
-}
-
-/* The same for each built-in model and each data type of the backend. Variants of a model follow
- * each other and use the same kernels: only the first is compiled. */
-static int check_device(const struct backend *backend, int gpu, struct err *e)
-{
-    const struct description *last = NULL;
-    const struct model *m;
-
-    for (size_t i = 0; (m = model_builtin(i)); last = m->description, i++)
-        for (int t = DTYPE_F32; m->description != last && t <= DTYPE_F16; t++)
-            if ((backend->device || t != DTYPE_F16) &&
-                check_model(m, backend->name, gpu, (enum dtype)t, e))
-                return -1;
-    return 0;
-}
-
-/* Checks the kernels of each visible GPU, or of the CPU, and sets *tally. */
-static int check_kernels(const struct cuda_info *cuda, struct verdicts_tally *tally, struct err *e)
-{
-    struct compute compute;
-
-    if (compute_choose(&compute, opt_backend, e))
-        return -1;
-    setenv("UNET_CUDA_KERNELS", "again", 0); /* an earlier check does not count */
-    for (int gpu = 0; gpu < (compute.backend->device ? cuda->ngpus : 1); gpu++)
-        if (check_device(compute.backend, gpu, e))
-            return -1;
-    verdicts_tally(tally);
-    return 0;
-}
-
-static void print_verdicts(const struct verdicts_tally *tally)
-{
-    if (tally->nright + tally->nwrong == 0)
-        printf("kernels        none of this backend needs a check here\n");
-    else
-        printf("kernels        %u checked, %u of them right%s%s\n", tally->nright + tally->nwrong,
-               tally->nright, *tally->faults ? ": " : "", tally->faults);
-}
-
 static void add_compute(cJSON *to)
 {
     struct compute c;
@@ -193,8 +130,7 @@ static void add_gpus(cJSON *list, const struct cuda_info *c)
 }
 
 static int print_devices_json(const char *name, int cores, long online,
-                              const struct cuda_info *cuda, const struct verdicts_tally *tally,
-                              struct err *e)
+                              const struct cuda_info *cuda, struct err *e)
 {
     const char *names[] = {"self", "node", NULL, NULL};
     int nnames = 2;
@@ -220,34 +156,24 @@ static int print_devices_json(const char *name, int cores, long online,
     cjson_add(o, "communicators", cJSON_CreateStringArray(names, nnames));
     cjson_addf(o, "mpi=%s", comm_mpi_version());
     add_compute(cjson_object(o, "compute"));
-    if (opt_check)
-        cjson_addf(cjson_object(o, "kernels"), "checked=%u right=%u faults=%s",
-                   tally->nright + tally->nwrong, tally->nright, tally->faults);
     return options_print(o, e);
 }
 
 static int run_devices(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    struct verdicts_tally tally = {0};
     struct cuda_info cuda;
     struct compute cpu;
     long online = sysconf(_SC_NPROCESSORS_ONLN);
 
+    if (opt_check)
+        return err_set(e, ERR_USAGE, "devices: --check is gone: trainer/ops/test/opcheck.t --check "
+                       "cuda compares every kernel with the reference (make check-gpu runs it)");
     cuda_info_read(&cuda);
-    if (compute_choose(&cpu, "cpu", e) || (opt_check && check_kernels(&cuda, &tally, e)))
+    if (compute_choose(&cpu, "cpu", e))
         return -1;
-    if (opt_json) {
-        if (print_devices_json(cpu.device, rank_identity_own_cores(), online, &cuda, &tally, e))
-            return -1;
-    } else {
-        print_devices_text(cpu.device, rank_identity_own_cores(), online, &cuda);
-        if (opt_check)
-            print_verdicts(&tally);
-    }
-    if (tally.nwrong)
-        return err_set(e, ERR_PEER, "%u of %u kernels failed their check; runs replace them by "
-                       "slower ones: update the driver and cuDNN, or have the GPU examined",
-                       tally.nwrong, tally.nright + tally.nwrong);
+    if (opt_json)
+        return print_devices_json(cpu.device, rank_identity_own_cores(), online, &cuda, e);
+    print_devices_text(cpu.device, rank_identity_own_cores(), online, &cuda);
     return 0;
 }
 
@@ -259,12 +185,8 @@ const struct cli_command cmd_devices = {
                "\"compute\".\n"
                "Versions in --json are the libraries' own numbers: CUDA 13010 is 13.1, cuDNN 91900 is\n"
                "9.19.0.\n"
-               "Each run checks the kernels that it uses before its first step, unless one in the last 30\n"
-               "days has done so on the same GPU with the same driver and program. --check does so now, for\n"
-               "each built-in model, data type and visible GPU; it ends with 5 if a kernel is wrong.\n"
                "\n"
-               "  unet-train devices --json\n"
-               "  unet-train devices --check\n",
+               "  unet-train devices --json\n",
     .options = options,
     .run = run_devices,
 };

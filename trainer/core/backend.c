@@ -16,18 +16,15 @@ bool backend_kernel_fits(const struct kernel *kernel, const struct op *op)
            !(kernel->requires & ~form);
 }
 
-bool backend_can(const struct backend *backend, const struct kernel *kernel, const struct op *op)
-{
-    return backend_kernel_fits(kernel, op) && takes_types(kernel, op) &&
-           (!kernel->supports || kernel->supports(op)) &&
-           (!backend->trusts || backend->trusts(backend, kernel, op));
-}
-
 static const struct kernel *find_kernel(const struct backend *backend, const struct op *op)
 {
-    for (size_t i = 0; backend->kernels[i]; i++)
-        if (backend_can(backend, backend->kernels[i], op))
-            return backend->kernels[i];
+    for (size_t i = 0; backend->kernels[i]; i++) {
+        const struct kernel *kernel = backend->kernels[i];
+
+        if (backend_kernel_fits(kernel, op) && takes_types(kernel, op) &&
+            (!kernel->supports || kernel->supports(op)))
+            return kernel;
+    }
     return NULL;
 }
 

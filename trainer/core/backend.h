@@ -10,10 +10,6 @@
 struct backend {
     const char *name;
     const struct kernel *const *kernels; /* NULL-terminated, in order of preference */
-    /* (optional) Returns whether a kernel that supports the op may be used: false if it has failed
-     * a check on this processor or device. */
-    bool (*trusts)(const struct backend *backend, const struct kernel *kernel,
-                   const struct op *op);
     bool fuses;                          /* graphs for it are passed to fuse_graph */
     const struct device_ops *device;     /* where its kernels run; NULL: on the host */
     const struct backend *fallback;      /* (optional) computes ops for which it has no kernel */
@@ -22,9 +18,6 @@ struct backend {
 /* Returns whether the kernel is for ops of this kind and form; their sizes and types are not
  * examined. */
 bool backend_kernel_fits(const struct kernel *kernel, const struct op *op);
-
-/* Returns whether this kernel of the backend's table supports the op and is trusted. */
-bool backend_can(const struct backend *backend, const struct kernel *kernel, const struct op *op);
 
 /* Returns whether the backend itself, without its fallback, has a kernel for the op. */
 bool backend_has_kernel(const struct backend *backend, const struct op *op);

@@ -156,6 +156,9 @@ struct device_ops {
     struct device *(*open)(int index, struct err *e);
     /* Returns a number that is unique to this device on all hosts, and not 0. */
     uint64_t (*id)(const struct device *d);
+    /* Makes d, instead of the device that this thread opened last, the one for which kernels say
+     * what they support and are prepared. */
+    void (*use)(struct device *d);
     /* Called before any run; the default is all false. */
     void (*configure)(struct device *d, const struct device_config *c);
     void (*close)(struct device *d); /* waits for the queue; d may be NULL */
@@ -171,7 +174,8 @@ struct device_ops {
      * by the caller; NULL: out of memory. learn takes such a text; -1 if it is malformed. */
     char *(*choices)(void);
     int (*learn)(const char *choices);
-    /* Queues what the begin functions of ops have collected (op.h). */
+    /* Queues what the begin functions of ops have collected (op.h), and gradients of weights that
+     * ops have left in another order. branch does so for DEVICE_BESIDE. */
     void (*flush)(struct device *d);
     /* Queues a copy between DEVICE_LOCAL memory and the host's, which must stay until then. */
     int (*copy)(struct device *d, void *dst, const void *src, size_t nbytes, struct err *e);

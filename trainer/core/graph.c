@@ -343,6 +343,8 @@ int graph_run(struct graph *g, struct exec *x, int (*ready)(void *arg, size_t up
                 return -1;
         }
     }
+    if (x->device_ops)
+        x->device_ops->flush(x->device);
     return 0;
 }
 

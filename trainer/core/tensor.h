@@ -36,10 +36,6 @@ struct tensor {
     bool pinned;         /* in the arena: has its memory from the first to the last op, for all runs
                           * of the graph */
     bool is_weight;      /* in the arena: of the shape of weights, computed from them (fold_norm) */
-    /* Of moments and sums (core/op.h), set by the prepare of the kernel that writes them: above 0,
-     * the memory holds partial sums of numbers and products, doubles [nparts] of the shape, in
-     * place of floats. */
-    unsigned nparts;
     bool needs_grad;     /* in training: it is a parameter or depends on one */
     struct tensor *grad; /* gradient of the loss, of the same shape; NULL until it is appended */
     int first, last;     /* set by plan_arena: indices of the first and last op that use it; -1:
@@ -81,7 +77,7 @@ static inline size_t tensor_count(const struct tensor *t)
 
 static inline size_t tensor_nbytes(const struct tensor *t)
 {
-    return tensor_count(t) * (t->nparts ? t->nparts * sizeof(double) : dtype_size(t->dtype));
+    return tensor_count(t) * dtype_size(t->dtype);
 }
 
 /* Returns n * h * w of an activation. */

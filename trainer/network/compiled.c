@@ -40,8 +40,11 @@ static struct graph *plan_graph(const struct compiled_set *s, enum compiled_mode
 
     if (!g)
         return NULL;
+    if (s->runner->device)
+        s->runner->ops->use(s->runner->device);
     precision_mark(g, s->config->dtype);
-    if ((s->backend->fuses && fuse_graph(g, s->backend, e) < 0) ||
+    if (precision_narrow(g, s->backend, e) < 0 ||
+        (s->backend->fuses && fuse_graph(g, s->backend, e) < 0) ||
         precision_lower(g, s->backend, e) < 0 ||
         (kernels ? graph_compile(g, s->backend, s->weights, e) : plan_arena(g, e)) < 0) {
         graph_destroy(g);

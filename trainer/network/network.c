@@ -310,10 +310,14 @@ static int report_zeros(void *arg, size_t upto, struct err *e)
     struct zero_gradients *g = arg;
     size_t nbytes = upto ? (upto - g->nready) * sizeof *g->grad : 0;
 
-    if (!g->runner)
+    if (g->runner) {
+        g->runner->ops->flush(g->runner->device); /* gradients that would be written later */
+        if (nbytes &&
+            g->runner->ops->clear(g->runner->device, g->grad + g->nready, nbytes, e))
+            return -1;
+    } else {
         memset(g->grad + g->nready, 0, nbytes);
-    else if (nbytes && g->runner->ops->clear(g->runner->device, g->grad + g->nready, nbytes, e))
-        return -1;
+    }
     g->nready = upto;
     return g->ready ? g->ready(g->arg, upto, e) : 0;
 }

@@ -112,6 +112,97 @@ static int widen_outputs(struct graph *g, struct casts *c, size_t i, struct err 
     return 0;
 }
 
+/* Returns whether t is one of floats that may have 16 bits where an op needs that: an image, logits
+ * or their gradient. */
+static bool may_narrow(const struct tensor *t)
+{
+    return t->dtype == DTYPE_F32 && t->place == TENSOR_ARENA && !t->is_weight &&
+           t->shape.ndim == 4;
+}
+
+/* Returns the type of an op's tensors of 16 bits. */
+static enum dtype half_of(const struct op *op)
+{
+    for (int k = -1; op_next_in(op, &k);)
+        if (op->in[k]->dtype != DTYPE_F32)
+            return op->in[k]->dtype;
+    for (int k = -1; op_next_out(op, &k);)
+        if (op->out[k]->dtype != DTYPE_F32)
+            return op->out[k]->dtype;
+    return DTYPE_F32;
+}
+
+/* Returns whether the backend has a kernel for the op with all activations of 16 bits. */
+static bool can_narrow(const struct op *op, const struct backend *backend)
+{
+    struct tensor planned[OP_MAX_IN + OP_MAX_OUT];
+    struct op narrow = *op;
+    int n = 0;
+
+    for (int k = -1; op_next_in(op, &k);)
+        if (may_narrow(op->in[k])) {
+            planned[n] = *op->in[k];
+            planned[n].dtype = half_of(op);
+            narrow.in[k] = &planned[n++];
+        }
+    for (int k = -1; op_next_out(op, &k);)
+        if (may_narrow(op->out[k])) {
+            planned[n] = *op->out[k];
+            planned[n].dtype = half_of(op);
+            narrow.out[k] = &planned[n++];
+        }
+    return n > 0 && backend_kernel(backend, &narrow) != NULL;
+}
+
+/* Returns what an earlier op has made of t, or NULL. */
+static struct tensor *find_narrowed(const struct graph *g, size_t nown, const struct tensor *t)
+{
+    for (size_t i = nown; i < g->nops; i++)
+        if (g->ops[i]->in[0] == t)
+            return g->ops[i]->out[0];
+    return NULL;
+}
+
+static struct tensor *make_narrow(struct graph *g, const struct tensor *wide, enum dtype half,
+                                  struct err *e)
+{
+    struct tensor *t = graph_tensor(g, wide->name, wide->shape, e);
+
+    if (t)
+        t->dtype = half;
+    return t;
+}
+
+/* Casts each tensor once, even if several ops read it. nown: ops without casts. */
+static int narrow_op(struct graph *g, struct casts *c, size_t nown, size_t i, struct err *e)
+{
+    struct op *op = g->ops[i];
+    enum dtype half = half_of(op);
+
+    for (int k = -1; op_next_in(op, &k);) {
+        struct tensor *wide = op->in[k], *narrow;
+
+        if (!may_narrow(wide))
+            continue;
+        narrow = find_narrowed(g, nown, wide);
+        if (!narrow && (!(narrow = make_narrow(g, wide, half, e)) ||
+                        append_cast(g, c, 2 * i, wide, &narrow, e) < 0))
+            return -1;
+        op->in[k] = narrow;
+    }
+    for (int k = -1; op_next_out(op, &k);) {
+        struct tensor *wide = op->out[k], *narrow;
+
+        if (!may_narrow(wide))
+            continue;
+        narrow = make_narrow(g, wide, half, e);
+        if (!narrow || append_cast(g, c, 2 * i + 1, narrow, &wide, e) < 0)
+            return -1;
+        op->out[k] = narrow;
+    }
+    return 0;
+}
+
 static int sort_ops(struct graph *g, const struct casts *c, struct err *e)
 {
     size_t n = 0, next = 0, nown = g->nops - c->n, nforward = g->nforward;
@@ -133,17 +224,35 @@ static int sort_ops(struct graph *g, const struct casts *c, struct err *e)
     return 0;
 }
 
-int precision_lower(struct graph *g, const struct backend *backend, struct err *e)
+/* Inserts casts around each op with tensors of 16 bits for which the backend has no kernel: with
+ * widens all its tensors become floats, otherwise its activations 16 bits, if it has one for
+ * that. */
+static int insert_casts(struct graph *g, const struct backend *backend, bool widens, struct err *e)
 {
     size_t nown = g->nops;
     struct casts c = {.places = mem_zero(nown * (OP_MAX_IN + OP_MAX_OUT), sizeof *c.places, e)};
     int rc = c.places ? 0 : -1;
 
-    for (size_t i = 0; rc == 0 && i < nown; i++)
-        if (!op_is_float(g->ops[i]) && !backend_kernel(backend, g->ops[i]))
+    for (size_t i = 0; rc == 0 && i < nown; i++) {
+        if (op_is_float(g->ops[i]) || backend_kernel(backend, g->ops[i]))
+            continue;
+        if (widens)
             rc = widen_inputs(g, &c, i, e) || widen_outputs(g, &c, i, e) ? -1 : 0;
+        else if (can_narrow(g->ops[i], backend))
+            rc = narrow_op(g, &c, nown, i, e);
+    }
     if (rc == 0)
         rc = sort_ops(g, &c, e);
     free(c.places);
     return rc;
+}
+
+int precision_narrow(struct graph *g, const struct backend *backend, struct err *e)
+{
+    return insert_casts(g, backend, false, e);
+}
+
+int precision_lower(struct graph *g, const struct backend *backend, struct err *e)
+{
+    return insert_casts(g, backend, true, e);
 }

@@ -11,7 +11,6 @@
 
 #include "src/log.h"
 #include "src/mem.h"
-#include "trainer/backends/trial/verdicts.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/evaluate/examples.h"
 
@@ -67,26 +66,6 @@ static void write_examples(const struct training *t, struct evaluation *v)
     snprintf(dir, sizeof dir, "%s/examples", run_log_dir(t->log));
     if (examples_write(dir, v, t->config->data.scale, (uint64_t)t->config->seed, &why))
         log_warn("no example pictures: %s", why.text);
-}
-
-int results_gather_verdicts(struct comm *c, struct run_log_end *end, struct err *e)
-{
-    struct verdicts_tally own, *all = mem_zero((size_t)c->size, sizeof *all, e);
-    char *text = end->kernels_refused;
-    size_t n = 0, size = sizeof end->kernels_refused;
-
-    if (!all)
-        return -1;
-    verdicts_tally(&own);
-    int rc = c->ops->gather(c, &own, all, sizeof own, e);
-    for (int i = 0; rc == 0 && i < c->size; i++) {
-        end->kernels_checked += all[i].nright + all[i].nwrong;
-        if (*all[i].faults && n < size)
-            n += (size_t)snprintf(text + n, size - n, "%srank %d: %s", n ? "; " : "", i,
-                                  all[i].faults);
-    }
-    free(all);
-    return rc;
 }
 
 int results_write(const struct training *t, struct evaluation *v, struct run_log_end *end,

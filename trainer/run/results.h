@@ -13,9 +13,6 @@
 int results_write(const struct training *t, struct evaluation *v, struct run_log_end *end,
                   struct err *e);
 
-/* Collective. Sets kernels_checked and kernels_refused of *end, over all ranks. */
-int results_gather_verdicts(struct comm *c, struct run_log_end *end, struct err *e);
-
 /* Called on every rank after a training has failed with *e. Where the best weights so far are kept
  * (rank 0, train.keep: best, after a validation), writes them to the folder best/ and adds its name
  * to *e; a failure to write is only logged. */

@@ -435,9 +435,6 @@ static char *encode_end(const struct run_log *r, const struct run_log_end *end,
     cjson_addf(line, "peak_rss_mib=%g", (double)usage.ru_maxrss / 1024);
     if (*end->warning)
         cjson_addf(line, "warning=%s", end->warning);
-    cjson_addf(line, "kernels_checked=%u", end->kernels_checked);
-    if (*end->kernels_refused)
-        cjson_addf(line, "kernels_refused=%s", end->kernels_refused);
     return cjson_print(line, "\n", e);
 }
 

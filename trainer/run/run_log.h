@@ -138,11 +138,6 @@ struct run_log_end {
     size_t val_images;
     char weights_sha256[65];
     char warning[256]; /* why the result may be useless, or "" */
-    /* Comparisons of kernels with the reference (verdicts.h; a kernel may have several, for ops of
-     * different forms), over all processes, and the faults of kernels that are not used for that
-     * reason, or "". */
-    unsigned kernels_checked;
-    char kernels_refused[1024];
 };
 
 /* Writes log.csv (unless a limit ended the training), the last line, and at the end the marker

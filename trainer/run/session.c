@@ -509,8 +509,6 @@ static int train_and_evaluate(struct session *s, const struct shard_plan *plan,
         s->end.limited_s = s->limit.seconds_before;
     else if (rc == 0)
         rc = conclude_training(s, e);
-    if (rc == 0)
-        rc = results_gather_verdicts(s->t.comm, &s->end, e);
     if (rc)
         return rc;
     s->end.startup_s = s->first_step_at ? s->first_step_at - s->given.process_start : 0;

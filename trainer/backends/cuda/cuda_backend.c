@@ -2,7 +2,6 @@
 #include "config.h"
 #include "trainer/backends/cuda/cuda_backend.h"
 
-#include "trainer/backends/cuda/cuda_check.h"
 #include "trainer/backends/cuda/cuda_device.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 #include "trainer/backends/cuda/cudnn_conv.h"
@@ -13,28 +12,10 @@ static const struct kernel *const kernels[] = {
     &cudnn_conv_conv2d_grad,
     &cudnn_conv_conv_transpose2d,
     &cudnn_conv_conv_transpose2d_grad,
-    &cuda_mma_conv2d,
-    &cuda_mma_conv2d_grad_input,
-    &cuda_mma_conv2d_grad_weights,
-    &cuda_mma_conv2d_grad,
-    &cuda_mma_conv_transpose2d,
-    &cuda_mma_conv_transpose2d_grad,
     &cuda_batch_norm,
     &cuda_batch_norm_grad,
     &cuda_batch_norm_infer,
     &cuda_fold_norm,
-    &cuda_batch_norm_scale_shift,
-    &cuda_batch_norm_grad_coef,
-    &cuda_bf16_head,
-    &cuda_bf16_head_grad,
-    &cuda_bf16_max_pool2d,
-    &cuda_bf16_max_pool2d_grad,
-    &cuda_conv2d,
-    &cuda_conv2d_grad_input,
-    &cuda_conv2d_grad_weights,
-    &cuda_conv_transpose2d,
-    &cuda_conv_transpose2d_grad_input,
-    &cuda_conv_transpose2d_grad_weights,
     &cuda_relu,
     &cuda_relu_grad,
     &cuda_concat,
@@ -59,6 +40,5 @@ static const struct kernel *const kernels[] = {
     NULL,
 };
 
-const struct backend cuda_backend = {.name = "cuda", .kernels = kernels, .trusts = cuda_check,
-                                     .fuses = true,
+const struct backend cuda_backend = {.name = "cuda", .kernels = kernels, .fuses = true,
                                      .device = &cuda_device_ops};

@@ -5,7 +5,6 @@
 #include "config.h"
 #include "trainer/backends/cuda/cuda_device.h"
 
-#include "trainer/backends/cuda/cuda_checked.h"
 #include "trainer/backends/cuda/runtime/cuda_info.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 #include "trainer/backends/cuda/runtime/cuda_queue.h"
@@ -18,10 +17,24 @@ struct device_graph {
     cudaGraphExec_t exec;
 };
 
+static _Thread_local struct device *current;
+
+struct device *cuda_device_current(void)
+{
+    return current;
+}
+
+static void device_use(struct device *d)
+{
+    current = d;
+}
+
 static void device_close(struct device *d)
 {
     if (!d)
         return;
+    if (current == d)
+        current = NULL;
     (void)cudaSetDevice(d->index);
     if (d->stream)
         (void)cudaStreamSynchronize(d->stream);
@@ -102,7 +115,7 @@ static struct device *device_open(int index, struct err *e)
         device_close(d);
         return NULL;
     }
-    return d;
+    return current = d;
 }
 
 static int device_room(struct device *d, size_t *nbytes, struct err *e)
@@ -174,7 +187,6 @@ static int device_end(struct device *d, int slot, struct err *e)
         cuda_status(d, cudaEventRecord(d->done[slot], d->stream), "cudaEventRecord", e))
         return -1;
     d->pending[slot] = true;
-    cuda_checked_save();
     return 0;
 }
 
@@ -238,8 +250,11 @@ static int make_sides(struct device *d, struct err *e)
     return 0;
 }
 
+/* Work beside the queue reads gradients. */
 static void *device_branch(struct device *d, enum device_branch i, struct err *e)
 {
+    if (i == DEVICE_BESIDE)
+        cuda_pack_flush(d);
     if ((!d->sides[i] && make_sides(d, e)) ||
         cuda_status(d, cudaEventRecord(d->forked, d->stream), "cudaEventRecord", e) ||
         cuda_status(d, cudaStreamWaitEvent(d->sides[i], d->forked, 0), "cudaStreamWaitEvent", e))
@@ -314,6 +329,7 @@ static void device_configure(struct device *d, const struct device_config *c)
 const struct device_ops cuda_device_ops = {
     .open = device_open,
     .id = device_id,
+    .use = device_use,
     .configure = device_configure,
     .close = device_close,
     .room = device_room,

@@ -16,7 +16,7 @@
 #define CONV_RELU(n, h, w, ci, co, k) \
     {&conv2d_kind, {.kernel = k, .relu = true}, {NHWC(n, h, w, ci), NHWC(co, ci, k, k), \
                                                  VECTOR(co)}, \
-     {VALUES_NORMAL}, 0, 0, 0, false, 0, 0}
+     {VALUES_NORMAL}, 0x1, 0, 0, false, 0, 0}
 #define CONV_RELU_POOL(n, h, w, ci, co) \
     {&conv2d_kind, {.kernel = 3, .relu = true}, \
      {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), VECTOR(co)}, {VALUES_NORMAL}, 0, 0, 0, false, \

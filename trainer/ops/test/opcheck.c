@@ -596,17 +596,13 @@ static bool only_moves(const struct op_kind *kind)
     return kind == &concat_kind || kind == &subsample_kind || kind == &relu_kind;
 }
 
-/* Returns whether the backend's results of whole numbers are exact. Those of losses and norms never
- * are; convolutions only in a device's own kernels: Winograd's on the CPU and cuDNN's transform
- * their inputs. */
-static bool is_exact(const struct op_kind *kind, const struct backend *backend)
+/* Returns whether results of whole numbers are exact. Those of losses and norms never are, nor
+ * convolutions: Winograd's and cuDNN's transform their inputs. */
+static bool is_exact(const struct op_kind *kind)
 {
-    const char *cudnn = getenv("UNET_CUDNN");
-
-    if (rig_convolves(kind))
-        return backend->device && cudnn && strcmp(cudnn, "off") == 0;
-    return !kind->is_loss && kind != &batch_norm_kind && kind != &batch_norm_infer_kind &&
-           kind != &batch_norm_grad_kind && kind != &fold_norm_kind;
+    return !rig_convolves(kind) && !kind->is_loss && kind != &batch_norm_kind &&
+           kind != &batch_norm_infer_kind && kind != &batch_norm_grad_kind &&
+           kind != &fold_norm_kind;
 }
 
 /* With whole numbers, results are the reference's to the bit. */
@@ -654,7 +650,7 @@ static bool check_values(const struct test_case *t, const struct backend *backen
     }
     rig_destroy(&b);
     rig_destroy(&ref);
-    if (own && is_exact(t->kind, backend))
+    if (own && is_exact(t->kind))
         check_whole(t, backend, reference, dtype);
     if (own && !backend->device)
         check_inplace(t, backend, dtype);
@@ -851,66 +847,49 @@ static bool is_chosen(size_t i)
                      (only_case < 0 || number_of(i) == only_case));
 }
 
-/* Returns the last type of 16 bits that is checked. The emulated cuDNN computes both in floats:
- * fp16 is left to EXHAUSTIVE. */
-static enum dtype last_type(bool cudnn)
+/* Returns the last type of 16 bits that is checked of a kind. The emulated cuDNN computes both in
+ * floats: fp16 is left to EXHAUSTIVE. */
+static enum dtype last_type(const struct op_kind *kind)
 {
 #ifdef OPCHECK_EMULATED
-    if (cudnn && !getenv("EXHAUSTIVE"))
+    if (rig_convolves(kind) && !getenv("EXHAUSTIVE"))
         return DTYPE_BF16;
 #endif
-    (void)cudnn;
+    (void)kind;
     return DTYPE_F16;
 }
 
-/* Checks the chosen cases, or of these only convolutions, which alone cuDNN computes. */
-static void check_cases(const struct backend *backend, const struct backend *reference,
-                        bool convolutions)
+static void check_cases(const struct backend *backend, const struct backend *reference)
 {
     for (size_t i = 0; i < NCASES; i++) { /* the backend of a device has no fallback and may lack a
                                            * kernel */
-        if (!is_chosen(i) || (convolutions && !rig_convolves(cases[i].kind)))
+        if (!is_chosen(i))
             continue;
         if (rig_is_possible(&cases[i], backend, DTYPE_F32))
             check_case(&cases[i], backend, reference);
-        for (enum dtype t = DTYPE_BF16; t <= last_type(convolutions); t++)
+        for (enum dtype t = DTYPE_BF16; t <= last_type(cases[i].kind); t++)
             if (rig_is_possible(&cases[i], backend, t))
                 check_values(&cases[i], backend, reference, t);
     }
 }
 
-static bool has_cudnn(void)
-{
-    const char *word = getenv("UNET_CUDNN");
-
-    return !word || strcmp(word, "off") != 0;
-}
-
-/* Checks all cases, on a device first with cuDNN, unless UNET_CUDNN=off is set, and then without
- * it; then small weights (only on host backends other than the reference), ties of pooling, and
- * that no kernel is left untested. A choice of cases (`only`) omits some of these. Returns -1 if
- * the backend's device is missing. */
+/* Checks all cases, on a device with cuDNN's first engines; then small weights (only on host
+ * backends other than the reference), ties of pooling, and that no kernel is left untested. A
+ * choice of cases (`only`) omits some of these. Returns -1 if the backend's device is missing. */
 static int check_backend(const struct backend *backend, const struct backend *reference,
                          struct err *e)
 {
-    bool cudnn = backend->device && has_cudnn();
-
     if (open_backend(backend, e))
         return -1;
-    if (cudnn) {
-        setenv("UNET_CUDNN", "only", 1);
-        check_cases(backend, reference, true);
-        setenv("UNET_CUDNN", "off", 1);
-    }
-    check_cases(backend, reference, false);
-    if (cudnn)
-        unsetenv("UNET_CUDNN");
+    setenv("UNET_CUDNN", "only", 1);
+    check_cases(backend, reference);
+    unsetenv("UNET_CUDNN");
     if (!backend->device && backend != reference && !only)
         check_small_weights(backend, reference);
     if (!only || (strcmp(only, "max_pool2d") == 0 && only_case <= 0))
         check_pool_ties(backend);
     close_backend(backend);
-    if (!only && (cudnn || !backend->device))
+    if (!only)
         check_coverage(backend);
     return 0;
 }
@@ -1006,7 +985,6 @@ static int measure_backends(int n, char **words)
 
 int main(int argc, char **argv)
 {
-    setenv("UNET_CUDA_KERNELS", "untried", 1); /* a wrong kernel is not replaced by another one */
     if (argc == 1)
         return check_all_backends();
     if (argc == 2 && strcmp(argv[1], "--list") == 0) {

@@ -7,7 +7,6 @@
 
 #include "src/rng.h"
 #include "t/tap.h"
-#include "trainer/backends/trial/trial.h"
 
 #define GUARD 256 /* bytes before and after each tensor, workspace and what an op keeps */
 #define SENTINEL 0x5a
@@ -266,6 +265,8 @@ struct graph *rig_graph(const struct test_case *test)
         bail_out("%s", e.text);
     for (int i = 0; i < OP_MAX_IN; i++)
         like.in[i] = !test->in[i].ndim ? NULL : graph_input(g, "in", test->in[i], &e);
+    if (rig_convolves(test->kind) && like.in[1])
+        like.in[1]->is_weight = true;
     op = graph_append_op(g, &like, &e);
     if (!op)
         bail_out("%s: %s", test->kind->name, e.text);
@@ -295,7 +296,7 @@ static void lower_types(struct graph *g, const struct test_case *test,
     else if (!test->kind->is_loss && op->out[0] && op->out[0]->grad)
         op->out[0]->grad->dtype = t;
     precision_mark(g, t);
-    if (precision_lower(g, backend, &e) < 0)
+    if (precision_narrow(g, backend, &e) < 0 || precision_lower(g, backend, &e) < 0)
         bail_out("%s", e.text);
 }
 
@@ -480,9 +481,6 @@ void rig_run(struct rig *r, size_t n)
     rig_copy(r, false);
     run_ops(r, r->graph->ops, n, 1);
     rig_copy(r, true);
-    for (size_t i = 0; i < n; i++)
-        if (trial_add_parts(r->graph->ops[i]))
-            bail_out("out of memory");
 }
 
 void rig_repeat(struct rig *r, struct op *op, long times)

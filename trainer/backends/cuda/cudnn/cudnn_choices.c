@@ -30,7 +30,7 @@ static int read_engine(const char *text, struct cudnn_engine *engine)
     return 0;
 }
 
-/* A value is own|WORD MODE INDEX ID tab MICROSECONDS. */
+/* A value is WORD MODE INDEX ID tab MICROSECONDS. */
 static int read_choice(const char *text, struct cudnn_choice *c)
 {
     const char *us = strchr(text, '\t');
@@ -42,15 +42,14 @@ static int read_choice(const char *text, struct cudnn_choice *c)
     c->us = strtod(us + 1, &end);
     if (end == us + 1 || *end || !(c->us > 0))
         return -1;
-    c->own = strncmp(text, "own\t", 4) == 0;
-    return c->own ? 0 : read_engine(text, &c->engine);
+    return read_engine(text, &c->engine);
 }
 
 static bool is_sound(const char *value)
 {
     struct cudnn_choice c;
 
-    return read_choice(value, &c) == 0;
+    return read_choice(value, &c) == 0 || strncmp(value, "own\t", 4) == 0; /* of release 0.1.0 */
 }
 
 static struct memo memo = {.name = "cudnn-choices",
@@ -69,11 +68,8 @@ void cudnn_choices_add(const char *key, const struct cudnn_choice *c)
 {
     char value[MEMO_VALUE];
 
-    if (c->own)
-        snprintf(value, sizeof value, "own\t%.3f", c->us);
-    else
-        snprintf(value, sizeof value, "%s %d %" PRId64 " %" PRId64 "\t%.3f",
-                 words[c->engine.tail], c->engine.mode, c->engine.index, c->engine.id, c->us);
+    snprintf(value, sizeof value, "%s %d %" PRId64 " %" PRId64 "\t%.3f", words[c->engine.tail],
+             c->engine.mode, c->engine.index, c->engine.id, c->us);
     memo_add(&memo, key, value);
     memo_save(&memo);
 }

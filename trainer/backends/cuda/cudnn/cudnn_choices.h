@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For each problem that was timed the fastest engine, or that the own kernel was faster: kept in
- * the file cudnn-choices for later runs (core/memo.h). Any thread may call. */
+/* For each problem that was timed the fastest engine: kept in the file cudnn-choices for later runs
+ * (core/memo.h). Any thread may call. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CUDNN_CHOICES_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CUDNN_CHOICES_H
 
@@ -9,7 +9,6 @@
 #define CUDNN_KEY_SIZE 256
 
 struct cudnn_choice {
-    bool own; /* no engine: the own kernel */
     struct cudnn_engine engine;
     double us; /* its time in microseconds */
 };

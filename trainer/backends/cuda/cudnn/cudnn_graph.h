@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "src/err.h"
-#include "trainer/backends/cuda/cudnn/cudnn_library.h"
+#include "trainer/backends/cuda/runtime/cudnn_library.h"
 #include "trainer/core/dtype.h"
 
 #define CUDNN_GRAPH_ALIGN 16

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Batch norm, with the formulas of backends/ref/batch_norm.c. Three launches: partial sums over
  * pixels, what follows from them for each channel, and dst = a u + b v + c (u is x without v, or in
- * the gradient u is dy and v is x). Moments or sums that another op has made, mostly as partial
- * sums (tensor.nparts), replace the first; with attr.scale_shift the last is left out; where
- * replicas add their sums up, the second is two. With a ReLU behind the norm dst is at least 0, and
- * in the gradient u counts only where the ReLU let v pass. Here too: the norm of inference, and
- * folding it into a convolution. */
+ * the gradient u is dy and v is x). Where replicas add their sums up, the second is two. With a
+ * ReLU behind the norm dst is at least 0, and in the gradient u counts only where the ReLU let v
+ * pass. Here too: the norm of inference, and folding it into a convolution. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 #include "trainer/backends/cuda/runtime/cuda_queue.h"
@@ -21,11 +19,10 @@ enum {
     FINISH_COEF = 4    /* coefficients; forward also statistics */
 };
 
-/* The sums over pixels are those of partials, of moments or sums that another op has made, or where
- * these are NULL, `sums`. Other members are NULL where a kernel does not use them. */
+/* The sums over pixels are those of partials, or where these are NULL, `sums`. Other members are
+ * NULL where a kernel does not use them. */
 struct finish_args {
     const double *partials;      /* [nparts][2][channels] */
-    const float *moments, *narrow; /* [2][channels] */
     double *sums; /* [2 channels + 1]: the last one is the number of pixels */
     const float *gamma, *beta, *saved;
     float *saved_out, *running_mean, *running_var, *dgamma, *dbeta;
@@ -51,14 +48,6 @@ DEVICE struct channel_sums finish_read(const struct finish_args *k, double *scra
         }
         s.first = gpu_block_sum(s.first, scratch);
         s.second = gpu_block_sum(s.second, scratch);
-    } else if (k->moments) {
-        double mean = (double)k->moments[c], var = (double)k->moments[n + c];
-
-        s.first = s.count * mean;
-        s.second = s.count * (var + mean * mean);
-    } else if (k->narrow) {
-        s.first = (double)k->narrow[c];
-        s.second = (double)k->narrow[n + c];
     } else {
         s.first = k->sums[c];
         s.second = k->sums[n + c];
@@ -196,28 +185,9 @@ static struct finish_args finish_of(const struct op *op)
     k.c = k.a + k.channels;
     k.b = k.c + k.channels;
     k.mask = k.b + k.channels;
-    if (op->attr.scale_shift && op->kind == &batch_norm_kind) {
-        k.a = op->out[0]->data;
-        k.c = k.a + k.channels;
-    } else if (op->attr.scale_shift) {
-        k.mask = op->out[0]->data;
-        k.a = k.mask + 2 * k.channels;
-        k.b = k.a + k.channels;
-        k.c = k.b + k.channels;
-    }
     k.eps = op->attr.eps;
     k.momentum = op->attr.momentum;
     return k;
-}
-
-/* Makes the sums that another op has made, floats or partial sums, those of k. */
-static void take_sums(struct finish_args *k, const struct tensor *sums, const float **floats)
-{
-    k->nparts = sums->nparts;
-    if (k->nparts)
-        k->partials = cuda_parts(sums);
-    else
-        *floats = sums->data;
 }
 
 /* Queues partial sums, and makes them those of k. */
@@ -247,7 +217,6 @@ static void apply_to(const struct op *op, const struct finish_args *f, const str
 static int sum_over_replicas(struct finish_args *k, struct exec *x, struct err *e)
 {
     k->partials = NULL;
-    k->moments = k->narrow = NULL;
     k->what = FINISH_COEF;
     return cuda_queue_sum(x, k->sums, 2 * k->channels + 1, e);
 }
@@ -259,10 +228,7 @@ static int find_statistics(const struct op *op, struct exec *x, struct err *e)
     bool meets = op->attr.sync && x->sum;
 
     k.mask = NULL;
-    if (op->in[OP_MOMENTS])
-        take_sums(&k, op->in[OP_MOMENTS], &k.moments);
-    else
-        sum(op, &k, op->in[0], op->in[0], stream);
+    sum(op, &k, op->in[0], op->in[0], stream);
     k.gamma = op->in[1]->data;
     k.beta = op->in[2]->data;
     k.running_mean = op->in[3]->data;
@@ -285,11 +251,6 @@ static int run_batch_norm(struct op *op, struct exec *x, struct err *e)
         return -1;
     apply_to(op, &k, op->in[0], NULL, NULL, x->device->stream);
     return 0;
-}
-
-static int run_batch_norm_scale_shift(struct op *op, struct exec *x, struct err *e)
-{
-    return find_statistics(op, x, e);
 }
 
 static int run_batch_norm_infer(struct op *op, struct exec *x, struct err *e)
@@ -340,45 +301,23 @@ static int run_batch_norm_grad(struct op *op, struct exec *x, struct err *e)
     k.beta = k.mask ? op->in[4]->data : NULL;
     k.dgamma = op->out[1]->data;
     k.dbeta = op->out[2]->data;
-    if (op->in[OP_SUMS])
-        take_sums(&k, op->in[OP_SUMS], &k.narrow);
-    else
-        sum(op, &k, op->in[0], op->in[1], stream);
+    sum(op, &k, op->in[0], op->in[1], stream);
     k.what = FINISH_PARAMS | (meets ? FINISH_SUMS : FINISH_COEF);
     LAUNCH(finish_backward, k.channels, stream, k);
     if (meets && sum_over_replicas(&k, x, e))
         return -1;
     if (meets)
         LAUNCH(finish_backward, k.channels, stream, k);
-    if (!op->attr.scale_shift)
-        apply_to(op, &k, op->in[0], op->in[1], k.mask, stream);
+    apply_to(op, &k, op->in[0], op->in[1], k.mask, stream);
     return 0;
-}
-
-/* The kernels that read the coefficients are for bfloat16. */
-static bool supports_scale_shift(const struct op *op)
-{
-    return op->in[0]->dtype == DTYPE_BF16 && tensor_channels(op->in[0]) % 8 == 0 &&
-           cuda_supports(op) && cuda_has_bf16();
-}
-
-static bool supports_grad_coef(const struct op *op)
-{
-    return supports_scale_shift(op) && op->in[1]->dtype == DTYPE_BF16;
 }
 
 const struct kernel cuda_batch_norm = {
     &batch_norm_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm, NULL,
-    OP_RELU | OP_TAKES_MOMENTS, 0, KERNEL_ANY};
-const struct kernel cuda_batch_norm_scale_shift = {
-    &batch_norm_kind, supports_scale_shift, batch_norm_prepare, run_batch_norm_scale_shift, NULL,
-    OP_TAKES_MOMENTS, OP_RELU | OP_AS_SCALE_SHIFT, KERNEL_HALVES};
+    OP_RELU, 0, KERNEL_ANY};
 const struct kernel cuda_batch_norm_grad = {
     &batch_norm_grad_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm_grad, NULL,
-    OP_RELU | OP_TAKES_SUMS, 0, KERNEL_ANY};
-const struct kernel cuda_batch_norm_grad_coef = {
-    &batch_norm_grad_kind, supports_grad_coef, batch_norm_prepare, run_batch_norm_grad, NULL,
-    OP_TAKES_SUMS, OP_RELU | OP_AS_SCALE_SHIFT, KERNEL_HALVES};
+    OP_RELU, 0, KERNEL_ANY};
 const struct kernel cuda_batch_norm_infer = {
     &batch_norm_infer_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm_infer, NULL,
     OP_RELU, 0, KERNEL_ANY};

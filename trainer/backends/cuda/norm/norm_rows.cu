@@ -66,15 +66,6 @@ void norm_sum(unsigned type, const struct norm_sum_args *k, cudaStream_t stream)
     LAUNCH_AS(type, sum_pixels, k->nparts, stream, *k);
 }
 
-void cuda_sum_parts(struct device *d, const struct tensor *y, const struct tensor *moments)
-{
-    struct norm_sum_args k = {y->data, y->data, NULL, NULL, NULL, cuda_parts(moments),
-                              (unsigned)tensor_pixels(y), (unsigned)tensor_channels(y),
-                              moments->nparts};
-
-    norm_sum(y->dtype, &k, d->stream);
-}
-
 void norm_apply(unsigned type, const struct norm_apply_args *k, cudaStream_t stream)
 {
     LAUNCH_AS(type, apply, gpu_blocks(k->n), stream, *k);

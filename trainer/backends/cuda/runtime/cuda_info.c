@@ -11,6 +11,7 @@
 #include <cuda_runtime_api.h>
 #endif
 
+#include "trainer/backends/cuda/runtime/cudnn_library.h"
 #include "trainer/core/library.h"
 
 #ifndef BUILT_ARCHS
@@ -20,10 +21,9 @@
 static int cudnn_number(void)
 {
     struct err e;
-    size_t (*get)(void);
-    void *library = library_open(LIBRARY_CUDNN, &e);
+    const struct cudnn_calls *calls = cudnn_library_open(&e);
 
-    return library && library_find(library, "cudnnGetVersion", &get, &e) == 0 ? (int)get() : 0;
+    return calls ? (int)calls->get_version() : 0;
 }
 
 static int nccl_number(void)
@@ -124,8 +124,17 @@ const struct cuda_info_gpu *cuda_info_own(struct cuda_info *info, int i)
 {
     const struct cuda_info_gpu *gpu = info->ngpus ? &info->gpus[i % info->ngpus] : NULL;
 
-    if (!gpu || is_built_for(gpu))
-        return gpu;
+    struct err e;
+
+    if (!gpu)
+        return NULL;
+    if (is_built_for(gpu)) {
+        if (cudnn_library_open(&e))
+            return gpu;
+        snprintf(info->why, sizeof info->why, "GPU %d (%.80s) needs cuDNN 9: %.600s",
+                 i % info->ngpus, gpu->name, e.text);
+        return NULL;
+    }
     snprintf(info->why, sizeof info->why, "GPU %d (%s) has compute capability %d.%d and this "
              "program was built for " BUILT_ARCHS "; build it with ./configure CUDA_ARCHS=%d%d",
              i % info->ngpus, gpu->name, gpu->major, gpu->minor, gpu->major, gpu->minor);

@@ -31,8 +31,8 @@ struct cuda_info {
 void cuda_info_read(struct cuda_info *info);
 void cuda_info_read_gpus(struct cuda_info *info);
 
-/* Returns GPU i modulo their number. NULL, with the reason in info->why, if there is none or this
- * build has no kernels for it. */
+/* Returns GPU i modulo their number. NULL, with the reason in info->why, if there is none, this
+ * build has no kernels for it, or cuDNN is missing, without which it cannot convolve. */
 const struct cuda_info_gpu *cuda_info_own(struct cuda_info *info, int i);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the rooms of the CUDA backend share: struct device, the kernels of the backend's table,
- * functions that queue work in a device's stream, and the limits of kernels (cuda_support.c). */
+ * functions that queue work in a device's stream, and what kernels support (cuda_support.c). */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_CUDA_KERNEL_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_CUDA_KERNEL_H
 
@@ -29,25 +29,16 @@ struct cuda_scalars {
     struct device_update update;
 };
 
-/* The order and type in which kernels of convolutions load their weights. */
-enum pack_order {
-    PACK_LANES, /* floats [tap][in][out], with out padded with zeros to a multiple of LANES */
-    PACK_MMA,   /* for mma_tile.h; out is a multiple of 8 */
-    PACK_CUDNN  /* [out][tap][in] of a type */
-};
-
-/* w[out * w_out + in * w_in + tap]; with flip the last tap comes first. */
+/* Weights to cuDNN's order and type, or with is_grad a gradient from there (cudnn_weights.cu). */
 struct pack_args {
-    const float *w;
-    void *packed;
-    unsigned in, out, taps, w_out, w_in, flip, order; /* enum pack_order */
-    unsigned type;  /* enum dtype, for PACK_CUDNN */
-    unsigned count; /* numbers, or words of PACK_MMA, in packed */
+    float *ours;
+    void *cudnns;
+    unsigned in, taps, count, type; /* enum dtype */
     unsigned first; /* the first block; set by cuda_pack */
+    bool is_grad;
 };
 
-#define LANES 8      /* channels of a thread of PACK_LANES */
-#define PACK_MOST 48 /* the arguments of a kernel are at most 4 KiB */
+#define PACK_MOST 100 /* the arguments of a kernel are at most 4 KiB */
 struct pack_table {
     struct pack_args entries[PACK_MOST];
     unsigned n, nblocks;
@@ -70,20 +61,15 @@ struct device {
     device_watch_f watch;
     void *watch_arg;
     struct device_config config;
-    struct cudnn_device *cudnn; /* created by the first op that may use cuDNN */
+    struct cudnn_device *cudnn; /* created by the first convolution */
     struct pack_table packs;    /* collected by cuda_pack */
 };
 
-/* cuda_pack collects, and cuda_pack_flush (device_ops.flush) queues. cuda_keep_packed, for a
- * kernel's prepare, makes op->kept the packed weights op->in[1] of a convolution. */
-void cuda_pack(struct device *d, struct pack_args p);
+/* cuda_pack collects, and cuda_pack_flush (device_ops.flush) queues. w: weights or their
+ * gradient. */
+void cuda_pack(struct device *d, const struct tensor *w, void *cudnns, enum dtype type,
+               bool is_grad);
 void cuda_pack_flush(struct device *d);
-void cuda_keep_packed(struct op *op, enum pack_order order);
-
-/* Queues (cudnn_weights.cu): a gradient of weights src[out][taps][in] of the type to floats
- * w[out][in][taps]. */
-void cuda_reorder_weights(struct device *d, const void *src, enum dtype type,
-                          const struct tensor *w);
 
 /* Queue (bias.cu): y += bias, unless that is NULL, then with relu negative numbers become 0; db =
  * the sums of dy over all pixels, for each channel, for which cuda_sum_bias needs
@@ -105,12 +91,6 @@ extern const struct kernel cuda_bias_grad;
 extern const struct kernel cuda_cast;
 extern const struct kernel cuda_concat;
 extern const struct kernel cuda_concat_grad;
-extern const struct kernel cuda_conv2d;
-extern const struct kernel cuda_conv2d_grad_input;
-extern const struct kernel cuda_conv2d_grad_weights;
-extern const struct kernel cuda_conv_transpose2d;
-extern const struct kernel cuda_conv_transpose2d_grad_input;
-extern const struct kernel cuda_conv_transpose2d_grad_weights;
 extern const struct kernel cuda_dice;
 extern const struct kernel cuda_dropout;
 extern const struct kernel cuda_fold_norm;
@@ -125,60 +105,13 @@ extern const struct kernel cuda_softmax_ce;
 extern const struct kernel cuda_subsample;
 extern const struct kernel cuda_subsample_grad;
 
-/* For activations of bfloat16; images and logits may be floats. mma: on tensor cores; bf16: 16
- * bytes at a time. */
-extern const struct kernel cuda_batch_norm_scale_shift;
-extern const struct kernel cuda_batch_norm_grad_coef;
-extern const struct kernel cuda_mma_conv2d;
-extern const struct kernel cuda_mma_conv2d_grad;
-extern const struct kernel cuda_mma_conv2d_grad_input;
-extern const struct kernel cuda_mma_conv2d_grad_weights;
-extern const struct kernel cuda_mma_conv_transpose2d;
-extern const struct kernel cuda_mma_conv_transpose2d_grad;
-extern const struct kernel cuda_bf16_head;
-extern const struct kernel cuda_bf16_head_grad;
-extern const struct kernel cuda_bf16_max_pool2d;
-extern const struct kernel cuda_bf16_max_pool2d_grad;
-
-/* Moments or sums of an op, which may be NULL, as partial sums that the norm reads (tensor.nparts).
- * cuda_set_parts is for a kernel's prepare, cuda_parts returns the memory during a run, and
- * cuda_sum_parts (norm/norm_rows.cu) queues a pass over y that makes those of its moments. */
-static inline void cuda_set_parts(struct tensor *t, unsigned nparts)
-{
-    if (t)
-        t->nparts = nparts;
-}
-
-static inline double *cuda_parts(const struct tensor *t)
-{
-    return t ? (double *)(void *)t->bytes : NULL;
-}
-
-void cuda_sum_parts(struct device *d, const struct tensor *y, const struct tensor *moments);
-
 /* Return whether each of the op's tensors has fewer than 2^31 elements, and besides that
- * cuda_supports_one_type whether all its activations have the type of in[0], cuda_supports_bf16
- * whether all its tensors of four dimensions are bfloat16 with multiples of 8 channels and
- * cuda_has_bf16. */
+ * cuda_supports_one_type whether all its activations have the type of in[0]. */
 bool cuda_supports(const struct op *op);
 bool cuda_supports_one_type(const struct op *op);
-bool cuda_supports_bf16(const struct op *op);
 
-/* Returns whether this thread's GPU has the instructions of warp.h (sm_80 and later), and
- * UNET_CUDA_KERNELS=plain does not forbid them. */
-bool cuda_has_bf16(void);
-
-/* Returns nblocks, or as many blocks with nbytes of shared memory as fit into a multiprocessor of
- * this thread's GPU, if that is less: 0 where not even one does. */
-unsigned cuda_fit(unsigned nblocks, size_t nbytes);
-
-/* Returns a number of blocks for n tiles that each block takes in a loop: at most as many as are
- * resident on this thread's GPU, with `each` on a multiprocessor. */
-unsigned cuda_resident(unsigned each, size_t n);
-
-/* While on, cuda_resident returns so few in this thread that each block has several tiles of a
- * small problem. */
-void cuda_limit_blocks(bool on);
+/* Returns the device that this thread opened last, or that device_ops.use has named; NULL: none. */
+struct device *cuda_device_current(void);
 
 /* device_ops.update */
 void cuda_update(struct device *d, const struct device_update *u);

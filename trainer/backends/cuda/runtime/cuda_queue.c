@@ -28,9 +28,8 @@ int cuda_run_status(const struct device *d, cudaError_t rc, struct err *e)
                ? 0
                : err_set(e, ERR_PEER,
                          "GPU %d: a step failed: %s; if nvidia-smi and the kernel log (NVRM: Xid) "
-                         "show no fault of the GPU, resume with UNET_CAPTURE=off, "
-                         "UNET_CUDA_KERNELS=plain or UNET_CUDNN=off in the environment, and report "
-                         "it",
+                         "show no fault of the GPU, resume with UNET_CAPTURE=off in the "
+                         "environment, and report it",
                          d->index, cudaGetErrorString(rc));
 }
 

@@ -7,10 +7,8 @@
  * Therefore the files are written in what C and CUDA C++ have in common, and every kernel takes one
  * structure by value, called k.
  *
- * KERNEL defines a kernel whose threads do not wait for each other; those of a KERNEL_BLOCK or a
- * KERNEL_TILE meet at BARRIER(). A KERNEL_TILE has TILE_BLOCK threads and nshared bytes of dynamic
- * shared memory, an argument of LAUNCH_TILE; its registers are limited so that as many blocks fit
- * into a multiprocessor as its own argument nblocks says. */
+ * KERNEL defines a kernel whose threads do not wait for each other; those of a KERNEL_BLOCK meet at
+ * BARRIER(). */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_GPU_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_GPU_H
 
@@ -21,8 +19,6 @@ struct __attribute__((aligned(16))) gpu16 {
     unsigned word[4];
 };
 
-#define TILE_BLOCK 256 /* threads of a block of a KERNEL_TILE */
-#define GPU_ROWS(n) ((n) * (GPU_BLOCK + 31)) /* floats for gpu_rows_sum, n of each thread */
 #ifdef __CUDACC__
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -47,23 +43,19 @@ void cuda_queue_note_launch(void);
 #define SHARED static
 #define BARRIER() emulate_barrier()
 #define ATOMIC_ADD(p, n) (*(p) += (n))
-#define KERNEL_AS(name, type, cooperative, nthreads)                     \
+#define KERNEL_AS(name, type, cooperative)                               \
     static void name(const struct type k);                               \
     static void name##_thunk(const void *args)                           \
     {                                                                    \
         name(*(const struct type *)args);                                \
     }                                                                    \
     static const struct emulate_kernel name##_kernel = {                 \
-        #name, name##_thunk, sizeof(struct type), cooperative, nthreads};  \
+        #name, name##_thunk, sizeof(struct type), cooperative};            \
     static void name(const struct type k)
-#define KERNEL(name, type) KERNEL_AS(name, type, false, GPU_BLOCK)
-#define KERNEL_BLOCK(name, type) KERNEL_AS(name, type, true, GPU_BLOCK)
-#define KERNEL_TILE(name, type, nblocks) KERNEL_AS(name, type, true, TILE_BLOCK)
-#define LAUNCH(name, nblocks, stream, args)                                  \
-    (emulate_launch(&name##_kernel, (unsigned)(nblocks), 0, stream, &(args)), \
-     cuda_queue_note_launch())
-#define LAUNCH_TILE(name, nblocks, nshared, stream, args)                          \
-    (emulate_launch(&name##_kernel, (unsigned)(nblocks), nshared, stream, &(args)), \
+#define KERNEL(name, type) KERNEL_AS(name, type, false)
+#define KERNEL_BLOCK(name, type) KERNEL_AS(name, type, true)
+#define LAUNCH(name, nblocks, stream, args)                                \
+    (emulate_launch(&name##_kernel, (unsigned)(nblocks), stream, &(args)), \
      cuda_queue_note_launch())
 
 #else
@@ -88,18 +80,11 @@ void cuda_queue_note_launch(void);
 #define KERNEL(name, type) \
     STATIC_KERNEL __global__ void __launch_bounds__(GPU_BLOCK) name(const struct type k)
 #define KERNEL_BLOCK(name, type) KERNEL(name, type)
-#define KERNEL_TILE(name, type, nblocks) \
-    STATIC_KERNEL __global__ void __launch_bounds__(TILE_BLOCK, nblocks) name(const struct type k)
 #ifdef __CUDACC_RTC__
 #define LAUNCH(name, nblocks, stream, args) ((void)(nblocks), (void)(stream), (void)(args))
-#define LAUNCH_TILE(name, nblocks, nshared, stream, args) LAUNCH(name, nblocks, stream, args)
 #else
 #define LAUNCH(name, nblocks, stream, args) \
     (name<<<(unsigned)(nblocks), GPU_BLOCK, 0, stream>>>(args), cuda_queue_note_launch())
-#define LAUNCH_TILE(name, nblocks, nshared, stream, args)                                      \
-    ((void)cudaFuncSetAttribute((const void *)name,                                            \
-                                cudaFuncAttributeMaxDynamicSharedMemorySize, (int)(nshared)),  \
-     name<<<(unsigned)(nblocks), TILE_BLOCK, nshared, stream>>>(args), cuda_queue_note_launch())
 #endif
 #endif
 
@@ -206,26 +191,6 @@ DEVICE double gpu_block_sum(double value, double *scratch)
     value = scratch[0];
     BARRIER();
     return value;
-}
-
-/* Sums over the rows of a block, whose threads form rows of `width`. Each thread has a few numbers:
- * number j of thread t is values[j * pitch + t] in shared memory. gpu_rows_pitch returns a pitch of
- * at most nthreads + 31 with which the threads of a warp read from different banks.
- * gpu_rows_sum returns the sum over the rows of number i / width in column i % width. */
-DEVICE unsigned gpu_rows_pitch(const unsigned nthreads, unsigned width)
-{
-    return nthreads + width % 32;
-}
-
-DEVICE double gpu_rows_sum(const float *values, unsigned pitch, unsigned i, unsigned width,
-                           unsigned nrows)
-{
-    const float *from = values + i / width * pitch + i % width;
-    double sum = 0;
-
-    for (unsigned row = 0; row < nrows; row++)
-        sum += (double)from[row * width];
-    return sum;
 }
 
 #endif

@@ -14,7 +14,7 @@
 #ifndef GPU_EMULATE
 #define GPU_EMULATE
 #endif
-#include "trainer/backends/cuda/cudnn/cudnn_library.h"
+#include "trainer/backends/cuda/runtime/cudnn_library.h"
 #include "trainer/backends/cuda/runtime/gpu.h"
 
 #define DNN_MOST_ATTRIBUTES 12
@@ -407,8 +407,9 @@ static struct dnn_descriptor *dnn_operation(struct dnn_descriptor *graph, int i)
     return operations[i];
 }
 
-/* $EMULATE_CUDNN: missing emulates a machine without cuDNN, alone one that fuses nothing with a
- * convolution; with zeros convolutions are 0, where only what happens around them counts. */
+/* $EMULATE_CUDNN: missing emulates a machine without cuDNN; none has no engines, floats none for 16
+ * bits, alone none that fuses anything with a convolution; with zeros convolutions are 0, where
+ * only what happens around them counts. */
 static bool dnn_is(const char *what)
 {
     const char *word = getenv("EMULATE_CUDNN");
@@ -456,6 +457,7 @@ static bool dnn_run(void *args, size_t *state)
           *w = out == &v->w ? sums : dnn_read(&v->w, v->pw);
 
     (void)state;
+    (void)emulate_fails(__func__); /* counts it */
     for (int i = 0; i < v->engine.times && !dnn_is("zeros"); i++) {
         memset(sums, 0, n * sizeof *sums);
         dnn_convolve(v, x, y, w);
@@ -544,7 +546,14 @@ static int dnn_get_engines(struct dnn_descriptor *d, int64_t room, int64_t *coun
 {
     int mode = dnn_word(d, DNN_ATTR_ENGINEHEUR_MODE) == DNN_HEUR_MODE_A ? 0 : 1;
     struct dnn_descriptor **configs = elements;
+    struct dnn_descriptor *operation =
+        dnn_operation(dnn_other(d, DNN_ATTR_ENGINEHEUR_OPERATION_GRAPH), 0);
+    int type = dnn_word(dnn_other(operation, dnn_names_of(operation->type).x),
+                        DNN_ATTR_TENSOR_DATA_TYPE);
 
+    *count = 0;
+    if (dnn_is("none") || (dnn_is("floats") && type != DNN_DATA_FLOAT))
+        return DNN_STATUS_SUCCESS;
     *count = room && room < dnn_nengines[mode] ? room : dnn_nengines[mode];
     for (int64_t i = 0; elements && i < *count; i++) {
         if (configs[i]->type != DNN_BACKEND_ENGINECFG_DESCRIPTOR)

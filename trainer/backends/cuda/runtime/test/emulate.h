@@ -34,16 +34,12 @@
 #endif
 #define EMULATE_STACK ((size_t)64 << 10)
 #define EMULATE_ALLOCATIONS 256
-#define EMULATE_THREADS 256 /* per block, at most */
-#define EMULATE_SHARED ((size_t)163 << 10)
-#define EMULATE_WARP 32
 
 struct emulate_kernel {
     const char *name;
     void (*thunk)(const void *args);
     size_t nargs;
     bool cooperative;
-    unsigned nthreads;
 };
 
 struct emulate_work { /* a kernel, a try, a copy, or where src is NULL a fill with zeros */
@@ -54,7 +50,6 @@ struct emulate_work { /* a kernel, a try, a copy, or where src is NULL a fill wi
     bool (*is_blocked)(const void *args, size_t state);
     size_t nargs, state;
     unsigned nblocks;
-    size_t nshared;
     void *args, *dst;
     const void *src;
     size_t nbytes;
@@ -91,10 +86,9 @@ typedef enum {
 } cudaError_t;
 enum {
     cudaStreamNonBlocking, cudaHostAllocDefault, cudaEventDisableTiming, cudaMemcpyDefault,
-    cudaStreamCaptureModeThreadLocal, cudaDevAttrComputeCapabilityMajor,
-    cudaDevAttrMultiProcessorCount, cudaDevAttrMaxSharedMemoryPerBlockOptin,
-    cudaEventDefault, cudaDevAttrClockRate, cudaDevAttrMemoryClockRate,
-    cudaDevAttrGlobalMemoryBusWidth, cudaGraphInstantiateFlagUseNodePriority = 8
+    cudaStreamCaptureModeThreadLocal, cudaEventDefault, cudaDevAttrClockRate,
+    cudaDevAttrMemoryClockRate, cudaDevAttrGlobalMemoryBusWidth,
+    cudaGraphInstantiateFlagUseNodePriority = 8
 };
 
 /* A machine of $EMULATE_GPUS GPUs (default 2) with EMULATE_MEMORY bytes each. $EMULATE_DRIVER: the
@@ -219,16 +213,13 @@ static cudaError_t emulate_result(const char *name, cudaError_t failure)
 static struct emulate_context {
     void *registers[5]; /* as saved by __builtin_setjmp */
     bool is_there;
-} emulate_scheduler, emulate_thread[EMULATE_THREADS];
+} emulate_scheduler, emulate_thread[GPU_BLOCK];
 static char *emulate_stacks;
-static bool emulate_ended[EMULATE_THREADS], emulate_waits[EMULATE_THREADS];
-static unsigned emulate_nthreads, emulate_nwaiting; /* threads of this block; those that wait at
-                                                     * its barrier */
+static bool emulate_ended[GPU_BLOCK], emulate_waits[GPU_BLOCK];
+static unsigned emulate_nwaiting; /* threads that wait at the block's barrier */
 static const struct emulate_work *emulate_now;
-static _Alignas(16) unsigned char emulate_shared[EMULATE_SHARED]; /* dynamic shared memory */
 
-/* Like swapcontext without its system calls, as threads of warps mostly wait. Sanitizers do not see
- * the change of stacks. */
+/* Like swapcontext without its system calls. Sanitizers do not see the change of stacks. */
 #define EMULATE_UNCHECKED __attribute__((noinline, no_sanitize_address))
 
 static EMULATE_UNCHECKED void emulate_jump(struct emulate_context *to)
@@ -263,7 +254,7 @@ static __attribute__((noinline)) void emulate_create(unsigned t)
     ucontext_t start;
 
     if (!emulate_stacks)
-        emulate_stacks = mmap(NULL, EMULATE_THREADS * EMULATE_STACK, PROT_READ | PROT_WRITE,
+        emulate_stacks = mmap(NULL, GPU_BLOCK * EMULATE_STACK, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     getcontext(&start);
     start.uc_stack.ss_sp = emulate_stacks + t * EMULATE_STACK;
@@ -275,30 +266,19 @@ static __attribute__((noinline)) void emulate_create(unsigned t)
         setcontext(&start);
 }
 
-/* Suspends the running thread until emulate_release. */
-static void emulate_wait(void)
+/* Suspends the running thread until the last one of the block comes. */
+static void emulate_barrier(void)
 {
     unsigned t = threadIdx.x;
 
-    emulate_waits[t] = true;
-    emulate_switch(&emulate_thread[t], &emulate_scheduler);
-    threadIdx.x = t;
-}
-
-static void emulate_release(unsigned first, unsigned n)
-{
-    for (unsigned t = first; t < first + n; t++)
-        emulate_waits[t] = false;
-}
-
-static void emulate_barrier(void)
-{
-    if (++emulate_nwaiting < emulate_nthreads) {
-        emulate_wait();
+    if (++emulate_nwaiting < GPU_BLOCK) {
+        emulate_waits[t] = true;
+        emulate_switch(&emulate_thread[t], &emulate_scheduler);
+        threadIdx.x = t;
         return;
     }
     emulate_nwaiting = 0;
-    emulate_release(0, emulate_nthreads);
+    memset(emulate_waits, 0, sizeof emulate_waits);
 }
 
 /* Runs each thread that does not wait until it waits or ends. Returns how many ran. */
@@ -306,7 +286,7 @@ static unsigned emulate_round(void)
 {
     unsigned nran = 0;
 
-    for (unsigned t = 0; t < emulate_nthreads; t++) {
+    for (unsigned t = 0; t < GPU_BLOCK; t++) {
         if (emulate_ended[t] || emulate_waits[t])
             continue;
         threadIdx.x = t;
@@ -316,19 +296,17 @@ static unsigned emulate_round(void)
     return nran;
 }
 
-static void emulate_block(unsigned nthreads)
+static void emulate_block(void)
 {
-    for (unsigned t = 0; t < nthreads; t++) {
+    for (unsigned t = 0; t < GPU_BLOCK; t++) {
         emulate_ended[t] = emulate_waits[t] = false;
         if (!emulate_thread[t].is_there)
             emulate_create(t);
     }
-    emulate_nthreads = nthreads;
     emulate_nwaiting = 0;
-    memset(emulate_shared, 0xff, emulate_now->nshared); /* reading too early gives NaN */
     while (emulate_round())
         ;
-    for (unsigned t = 0; t < nthreads; t++)
+    for (unsigned t = 0; t < GPU_BLOCK; t++)
         if (!emulate_ended[t]) {
             fprintf(stderr, "emulate: thread %u waits for threads that do not come\n", t);
             exit(1);
@@ -354,9 +332,8 @@ static bool emulate_run(struct emulate_work *w)
     gridDim.x = w->nblocks;
     for (blockIdx.x = 0; w->kernel && blockIdx.x < w->nblocks; blockIdx.x++) {
         if (w->kernel->cooperative)
-            emulate_block(w->kernel->nthreads);
-        for (threadIdx.x = 0; !w->kernel->cooperative && threadIdx.x < w->kernel->nthreads;
-             threadIdx.x++)
+            emulate_block();
+        for (threadIdx.x = 0; !w->kernel->cooperative && threadIdx.x < GPU_BLOCK; threadIdx.x++)
             w->kernel->thunk(w->args);
     }
     return true;
@@ -408,16 +385,6 @@ static int emulate_capability(void)
     return emulate_number("EMULATE_CAPABILITY", 90);
 }
 
-static size_t emulate_most_shared; /* a test may set it; 0: as much as the capability has */
-
-static size_t emulate_room(void)
-{
-    int capability = emulate_capability();
-    bool is_small = capability == 86 || capability == 89 || capability >= 120;
-
-    return emulate_most_shared ? emulate_most_shared : is_small ? (size_t)99 << 10 : EMULATE_SHARED;
-}
-
 static void emulate_add(cudaStream_t s, struct emulate_work work)
 {
     work.priority = s->priority;
@@ -426,18 +393,17 @@ static void emulate_add(cudaStream_t s, struct emulate_work work)
 }
 
 static inline void emulate_launch(const struct emulate_kernel *kernel, unsigned nblocks,
-                                  size_t nshared, cudaStream_t s, const void *args)
+                                  cudaStream_t s, const void *args)
 {
-    if (nshared > emulate_room() || nblocks == 0 || s->device != emulate_device) {
+    if (nblocks == 0 || s->device != emulate_device) {
         fprintf(stderr,
-                "emulate: a launch of %u blocks with %zu bytes of shared memory, by a thread with "
-                "GPU %d into a queue of GPU %d\n",
-                nblocks, nshared, emulate_device, s->device);
+                "emulate: a launch of %u blocks, by a thread with GPU %d into a queue of GPU %d\n",
+                nblocks, emulate_device, s->device);
         exit(1);
     }
     if (emulate_result("launch", cudaErrorLaunchFailure) != cudaSuccess)
         return;
-    emulate_add(s, (struct emulate_work){.kernel = kernel, .nblocks = nblocks, .nshared = nshared,
+    emulate_add(s, (struct emulate_work){.kernel = kernel, .nblocks = nblocks,
                                          .args = emulate_copy_args(args, kernel->nargs)});
 }
 
@@ -693,23 +659,12 @@ static inline cudaError_t cudaSetDevice(int index)
     return cudaSuccess;
 }
 
-static inline cudaError_t cudaGetDevice(int *index)
-{
-    *index = 0;
-    EMULATE_CALL(cudaErrorInvalidDevice);
-    *index = emulate_device;
-    return cudaSuccess;
-}
-
 static inline cudaError_t cudaDeviceGetAttribute(int *value, int attribute, int index)
 {
     EMULATE_CALL(cudaErrorInvalidDevice);
+    (void)attribute;
     (void)index;
-    *value = attribute == cudaDevAttrComputeCapabilityMajor
-                 ? emulate_capability() / 10
-             : attribute == cudaDevAttrMultiProcessorCount
-                 ? emulate_number("EMULATE_PROCESSORS", EMULATE_PROCESSORS)
-             : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? (int)emulate_room() : 0;
+    *value = 0;
     return cudaSuccess;
 }
 

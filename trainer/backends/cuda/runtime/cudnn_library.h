@@ -7,8 +7,8 @@
  * A graph consists of descriptors. A descriptor is created, given attributes and finalized; then
  * its attributes can be read, and it can be an attribute of another. The tests fill such a table
  * with functions that emulate cuDNN on the CPU (test/cudnn_emulated.c). */
-#ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CUDNN_LIBRARY_H
-#define UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CUDNN_LIBRARY_H
+#ifndef UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_CUDNN_LIBRARY_H
+#define UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_CUDNN_LIBRARY_H
 
 #include <stddef.h>
 #include <stdint.h>

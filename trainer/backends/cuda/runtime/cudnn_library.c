@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/backends/cuda/cudnn/cudnn_library.h"
+#include "trainer/backends/cuda/runtime/cudnn_library.h"
 
 #include <pthread.h>
 
