@@ -28,6 +28,7 @@ struct compiled_set {
     struct weights *weights;
     struct runner *runner; /* if it has a device, it also has the arena */
     struct captures *captures; /* contain addresses in the arena */
+    bool sums; /* replicas add up the sums of synchronised norms */
     struct arena arena;
     struct compiled *first; /* newest first */
 };

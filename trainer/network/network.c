@@ -216,6 +216,7 @@ uint64_t network_device(const struct network *n)
 void network_set_sum(struct network *n, network_sum_f sum, void *arg)
 {
     n->sum = sum;
+    n->graphs.sums = sum != NULL;
     n->sum_arg = arg;
 }
 

@@ -227,6 +227,19 @@ static void fuse_conv_grads(struct graph *g, const struct backend *backend, size
     fuse_drop(&g->ops[i]);
 }
 
+void fuse_drop_bias_grads(struct graph *g)
+{
+    for (size_t i = 0; i < g->nops; i++) {
+        struct op *op = g->ops[i];
+
+        if (op->kind != &conv2d_grad_kind || !op->out[2] ||
+            !fuse_find_writer(g, &batch_norm_grad_kind, op->in[0]))
+            continue;
+        op->out[2] = NULL;
+        op->attr.no_bias = true;
+    }
+}
+
 int fuse_graph(struct graph *g, const struct backend *backend, struct err *e)
 {
     int rc = 0;

@@ -52,6 +52,7 @@ static void device_close(struct device *d)
         (void)cudaStreamDestroy(d->copies);
     (void)cudaFree(d->scalars);
     (void)cudaFree(d->partials);
+    (void)cudaFree(d->counter);
     (void)cudaFreeHost(d->slots);
     for (int i = 0; i < DEVICE_BRANCHES; i++)
         if (d->sides[i])
@@ -86,6 +87,8 @@ static int fill_device(struct device *d, struct err *e)
         cuda_status(d, cudaMalloc((void **)&d->scalars, sizeof *d->scalars), "cudaMalloc", e) ||
         cuda_status(d, cudaMalloc((void **)&d->partials, CUDA_SQUARE_PARTS * sizeof *d->partials),
                     "cudaMalloc", e) ||
+        cuda_status(d, cudaMalloc((void **)&d->counter, sizeof *d->counter), "cudaMalloc", e) ||
+        cuda_queue_clear(d, d->counter, sizeof *d->counter, e) ||
         cuda_status(d, cudaHostAlloc((void **)&d->slots, DEVICE_SLOTS * sizeof *d->slots,
                                   cudaHostAllocDefault), "cudaHostAlloc", e))
         return -1;

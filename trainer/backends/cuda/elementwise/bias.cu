@@ -12,50 +12,76 @@ struct bias_args {
     bool relu; /* negative results become 0 */
 };
 
+DEVICE void bias_some(const struct bias_args *k, unsigned type, unsigned each)
+{
+    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
+        float y[GPU_MOST_CHUNK];
+        unsigned c = i * each % k->channels;
+
+        gpu_load_some(k->src, i * each, type, each, y);
+        for (unsigned j = 0; j < each; j++) {
+            y[j] += k->bias ? k->bias[c + j] : 0;
+            y[j] = k->relu ? fmaxf(y[j], 0.f) : y[j];
+        }
+        if (k->to == type)
+            gpu_store_some(k->dst, i * each, type, each, y);
+        else
+            for (unsigned j = 0; j < each; j++)
+                gpu_store(k->dst, i * each + j, k->to, y[j]);
+    }
+}
+
 DEVICE void bias_as(const struct bias_args *k, unsigned type)
 {
-    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
-        float y = gpu_load(k->src, i, type) + (k->bias ? k->bias[i % k->channels] : 0);
-
-        gpu_store(k->dst, i, k->to, k->relu ? fmaxf(y, 0.f) : y);
-    }
+    if (GPU_EACH(k->channels, type) > 1)
+        bias_some(k, type, GPU_CHUNK(type));
+    else
+        bias_some(k, type, 1);
 }
 
 TYPED_KERNEL(bias, bias_args)
 
-/* Partial sums of each channel over a part of the pixels. */
 struct sum_bias_args {
     const void *dy;
-    double *partials; /* [nparts][channels] */
+    double *partials; /* [nparts][channels]: sums over a part of the pixels */
     float *db;
-    unsigned channels, type, npixels, nparts;
+    unsigned *counter;
+    unsigned channels, npixels, nparts;
 };
 
-KERNEL(sum_bias_parts, sum_bias_args)
+/* A block sums up one part of the pixels, its threads in rows of a pixel's channels; the last block
+ * adds up the parts. */
+DEVICE void sum_bias_as(const struct sum_bias_args *k, unsigned type)
 {
-    unsigned each = (k.npixels + k.nparts - 1) / k.nparts;
+    SHARED double sums[GPU_BLOCK], none[GPU_BLOCK];
+    SHARED unsigned last;
+    unsigned t = threadIdx.x, n = k->channels, each = (k->npixels + k->nparts - 1) / k->nparts;
 
-    for (unsigned i = gpu_index(); i < k.channels * k.nparts; i += gpu_stride()) {
-        unsigned begin = i / k.channels * each,
-                 end = begin + each < k.npixels ? begin + each : k.npixels;
-        double sum = 0;
+    none[t] = 0;
+    for (unsigned pass = 0; pass < 2; pass++) {
+        unsigned begin = pass ? 0 : blockIdx.x * each, most = pass ? k->nparts : k->npixels;
+        unsigned end = !pass && begin + each < most ? begin + each : most;
 
-        for (unsigned p = begin; p < end; p++)
-            sum += (double)gpu_load(k.dy, (size_t)p * k.channels + i % k.channels, k.type);
-        k.partials[i] = sum;
+        if (pass && !gpu_is_last(k->counter, &last))
+            return;
+        for (unsigned first = 0; first < n; first += GPU_BLOCK) {
+            unsigned width = n - first < GPU_BLOCK ? n - first : GPU_BLOCK;
+            unsigned rows = GPU_BLOCK / width, row = t / width, c = first + t % width;
+            double sum = 0;
+
+            for (unsigned i = begin + row; row < rows && i < end; i += rows)
+                sum += pass ? k->partials[i * n + c] : (double)gpu_load(k->dy, i * n + c, type);
+            sums[t] = sum;
+            gpu_add_rows(sums, none, 1, width, rows);
+            if (row == 0 && pass)
+                k->db[c] = (float)sums[t];
+            else if (row == 0)
+                k->partials[blockIdx.x * n + c] = sums[t];
+        }
     }
 }
 
-KERNEL(sum_bias, sum_bias_args)
-{
-    for (unsigned c = gpu_index(); c < k.channels; c += gpu_stride()) {
-        double sum = 0;
-
-        for (unsigned part = 0; part < k.nparts; part++)
-            sum += k.partials[part * k.channels + c];
-        k.db[c] = (float)sum;
-    }
-}
+TYPED_KERNEL_BLOCK(sum_bias, sum_bias_args)
 
 C_BEGIN
 
@@ -65,7 +91,7 @@ static void add_bias(struct device *d, const struct tensor *x, const struct tens
     struct bias_args k = {x->data, bias ? bias->data : NULL, y->data, (unsigned)y->dtype,
                           (unsigned)tensor_channels(y), (unsigned)tensor_count(y), relu};
 
-    LAUNCH_AS(x->dtype, bias, gpu_blocks(k.n), d->stream, k);
+    LAUNCH_AS(x->dtype, bias, gpu_blocks(k.n / GPU_EACH(k.channels, x->dtype)), d->stream, k);
 }
 
 void cuda_add_bias(struct device *d, const struct tensor *y, const struct tensor *bias, bool relu)
@@ -88,16 +114,11 @@ size_t cuda_sum_bias_size(const struct tensor *dy)
 void cuda_sum_bias(struct device *d, const struct tensor *dy, const struct tensor *db,
                    void *workspace)
 {
-    struct sum_bias_args k = {dy->data,
-                              (double *)workspace,
-                              db->data,
-                              (unsigned)tensor_channels(dy),
-                              (unsigned)dy->dtype,
-                              (unsigned)tensor_pixels(dy),
+    struct sum_bias_args k = {dy->data, (double *)workspace, db->data, d->counter,
+                              (unsigned)tensor_channels(dy), (unsigned)tensor_pixels(dy),
                               bias_parts(dy)};
 
-    LAUNCH(sum_bias_parts, gpu_blocks((size_t)k.channels * k.nparts), d->stream, k);
-    LAUNCH(sum_bias, gpu_blocks(k.channels), d->stream, k);
+    LAUNCH_AS(dy->dtype, sum_bias, k.nparts, d->stream, k);
 }
 
 static int run_bias(struct op *op, struct exec *x, struct err *e)

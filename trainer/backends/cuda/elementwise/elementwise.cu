@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* add, relu, concat, the gradients of the last two, and cast: a thread per element. */
+/* add, relu, concat, the gradients of the last two, and cast: 16 bytes per thread, or a number
+ * where they do not divide. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
@@ -8,76 +9,76 @@ struct elementwise_args {
     const void *a, *b;
     void *dst;
     unsigned n;
+    bool adds; /* a + b; otherwise a where b > 0, and 0 elsewhere */
 };
 
-DEVICE void add_as(const struct elementwise_args *k, unsigned type)
+DEVICE void combine_some(const struct elementwise_args *k, unsigned type, unsigned each)
 {
-    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride())
-        gpu_store(k->dst, i, type, gpu_load(k->a, i, type) + gpu_load(k->b, i, type));
+    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
+        float a[GPU_MOST_CHUNK], b[GPU_MOST_CHUNK];
+
+        gpu_load_some(k->a, i * each, type, each, a);
+        gpu_load_some(k->b, i * each, type, each, b);
+        for (unsigned j = 0; j < each; j++)
+            a[j] = k->adds ? a[j] + b[j] : b[j] > 0 ? a[j] : 0;
+        gpu_store_some(k->dst, i * each, type, each, a);
+    }
 }
 
-DEVICE void relu_as(const struct elementwise_args *k, unsigned type)
+DEVICE void combine_as(const struct elementwise_args *k, unsigned type)
 {
-    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride())
-        if (gpu_load(k->b, i, type) > 0)
-            gpu_copy(k->dst, i, k->a, i, type);
-        else
-            gpu_clear(k->dst, i, type);
+    if (GPU_EACH(k->n, type) > 1)
+        combine_some(k, type, GPU_CHUNK(type));
+    else
+        combine_some(k, type, 1);
 }
 
-TYPED_KERNEL(add, elementwise_args)
-TYPED_KERNEL(relu, elementwise_args)
+TYPED_KERNEL(combine, elementwise_args)
 
 struct cast_args {
     const void *src;
     void *dst;
-    unsigned from, to, n;
+    unsigned from, to, n; /* n: elements; four at a time, where they divide */
 };
 
 KERNEL(cast, cast_args)
 {
-    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride())
-        gpu_store(k.dst, i, k.to, gpu_load(k.src, i, k.from));
+    unsigned each = k.n % 4 ? 1 : 4;
+
+    for (unsigned i = gpu_index(); i < k.n / each; i += gpu_stride())
+        for (unsigned j = 0; j < each; j++)
+            gpu_store(k.dst, i * each + j, k.to, gpu_load(k.src, i * each + j, k.from));
 }
 
 /* Tensors of na and nb channels and their concatenation; n: its elements. */
 struct concat_args {
     void *a, *b, *whole;
     unsigned na, nb, n;
+    bool divides; /* the gradient: the concatenation is the source */
 };
 
-/* Returns the tensor that contains element i of the concatenation, and sets *at to its index
- * there. */
-DEVICE void *concat_part(const struct concat_args *k, unsigned i, unsigned *at)
+DEVICE void concat_some(const struct concat_args *k, unsigned type, unsigned each)
 {
-    unsigned pixel = i / (k->na + k->nb), c = i % (k->na + k->nb);
+    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
+        unsigned pixel = i * each / (k->na + k->nb), c = i * each % (k->na + k->nb);
+        void *part = c < k->na ? k->a : k->b;
+        unsigned at = c < k->na ? pixel * k->na + c : pixel * k->nb + (c - k->na);
+        float v[GPU_MOST_CHUNK];
 
-    *at = c < k->na ? pixel * k->na + c : pixel * k->nb + (c - k->na);
-    return c < k->na ? k->a : k->b;
+        gpu_load_some(k->divides ? k->whole : part, k->divides ? i * each : at, type, each, v);
+        gpu_store_some(k->divides ? part : k->whole, k->divides ? at : i * each, type, each, v);
+    }
 }
 
 DEVICE void concat_as(const struct concat_args *k, unsigned type)
 {
-    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
-        unsigned at;
-        const void *part = concat_part(k, i, &at);
-
-        gpu_copy(k->whole, i, part, at, type);
-    }
-}
-
-DEVICE void concat_grad_as(const struct concat_args *k, unsigned type)
-{
-    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
-        unsigned at;
-        void *part = concat_part(k, i, &at);
-
-        gpu_copy(part, at, k->whole, i, type);
-    }
+    if (GPU_EACH(k->na | k->nb, type) > 1)
+        concat_some(k, type, GPU_CHUNK(type));
+    else
+        concat_some(k, type, 1);
 }
 
 TYPED_KERNEL(concat, concat_args)
-TYPED_KERNEL(concat_grad, concat_args)
 
 struct unpack_args {
     float *dst;
@@ -100,52 +101,36 @@ void cuda_unpack(struct device *d, float *dst, const void *src, size_t n)
     LAUNCH(unpack, gpu_blocks(n), d->stream, k);
 }
 
-static struct elementwise_args elementwise_of(const struct op *op)
+static int run_combine(struct op *op, struct exec *x, struct err *e)
 {
+    enum dtype t = op->out[0]->dtype;
     struct elementwise_args k = {op->in[0]->data, op->in[op->kind->nin - 1]->data,
-                                 op->out[0]->data, (unsigned)tensor_count(op->out[0])};
+                                 op->out[0]->data, (unsigned)tensor_count(op->out[0]),
+                                 op->kind == &add_kind};
 
-    return k;
-}
-
-static int run_add(struct op *op, struct exec *x, struct err *e)
-{
-    struct elementwise_args k = elementwise_of(op);
-
-    LAUNCH_AS(op->out[0]->dtype, add, gpu_blocks(k.n), x->device->stream, k);
+    LAUNCH_AS(t, combine, gpu_blocks(k.n / GPU_EACH(k.n, t)), x->device->stream, k);
     return 0;
 }
 
-static int run_relu(struct op *op, struct exec *x, struct err *e)
-{
-    struct elementwise_args k = elementwise_of(op);
-
-    LAUNCH_AS(op->out[0]->dtype, relu, gpu_blocks(k.n), x->device->stream, k);
-    return 0;
-}
-
-static struct concat_args concat_of(const struct tensor *a, const struct tensor *b,
-                                    const struct tensor *whole)
+static void queue_concat(struct exec *x, const struct tensor *a, const struct tensor *b,
+                         const struct tensor *whole, bool divides)
 {
     struct concat_args k = {a->data, b->data, whole->data, (unsigned)tensor_channels(a),
-                            (unsigned)tensor_channels(b), (unsigned)tensor_count(whole)};
+                            (unsigned)tensor_channels(b), (unsigned)tensor_count(whole), divides};
 
-    return k;
+    LAUNCH_AS(whole->dtype, concat, gpu_blocks(k.n / GPU_EACH(k.na | k.nb, whole->dtype)),
+              x->device->stream, k);
 }
 
 static int run_concat(struct op *op, struct exec *x, struct err *e)
 {
-    struct concat_args k = concat_of(op->in[0], op->in[1], op->out[0]);
-
-    LAUNCH_AS(op->out[0]->dtype, concat, gpu_blocks(k.n), x->device->stream, k);
+    queue_concat(x, op->in[0], op->in[1], op->out[0], false);
     return 0;
 }
 
 static int run_concat_grad(struct op *op, struct exec *x, struct err *e)
 {
-    struct concat_args k = concat_of(op->out[0], op->out[1], op->in[0]);
-
-    LAUNCH_AS(op->out[0]->dtype, concat_grad, gpu_blocks(k.n), x->device->stream, k);
+    queue_concat(x, op->out[0], op->out[1], op->in[0], true);
     return 0;
 }
 
@@ -154,18 +139,18 @@ static int run_cast(struct op *op, struct exec *x, struct err *e)
     struct cast_args k = {op->in[0]->data, op->out[0]->data, (unsigned)op->in[0]->dtype,
                           (unsigned)op->out[0]->dtype, (unsigned)tensor_count(op->out[0])};
 
-    LAUNCH(cast, gpu_blocks(k.n), x->device->stream, k);
+    LAUNCH(cast, gpu_blocks(k.n % 4 ? k.n : k.n / 4), x->device->stream, k);
     return 0;
 }
 
 const struct kernel cuda_add = {
-    &add_kind, cuda_supports_one_type, NULL, run_add, NULL, 0, 0, KERNEL_ANY};
+    &add_kind, cuda_supports_one_type, NULL, run_combine, NULL, 0, 0, KERNEL_ANY};
 const struct kernel cuda_cast = {
     &cast_kind, cuda_supports, NULL, run_cast, NULL, 0, 0, KERNEL_HALVES};
 const struct kernel cuda_relu = {
-    &relu_kind, cuda_supports_one_type, NULL, run_relu, NULL, 0, 0, KERNEL_ANY};
+    &relu_kind, cuda_supports_one_type, NULL, run_combine, NULL, 0, 0, KERNEL_ANY};
 const struct kernel cuda_relu_grad = {
-    &relu_grad_kind, cuda_supports_one_type, NULL, run_relu, NULL, 0, 0, KERNEL_ANY};
+    &relu_grad_kind, cuda_supports_one_type, NULL, run_combine, NULL, 0, 0, KERNEL_ANY};
 const struct kernel cuda_concat = {
     &concat_kind, cuda_supports_one_type, NULL, run_concat, NULL, 0, 0, KERNEL_ANY};
 const struct kernel cuda_concat_grad = {

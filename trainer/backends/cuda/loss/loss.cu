@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The losses, with the formulas of backends/ref/{bce,softmax_ce,dice}.c. They are added up per
- * block, then over the blocks, both in a fixed order, into cuda_scalars.loss_sum. With
- * op_attr.counts the pass over the logits also counts what metric/score.c counts: whole numbers, in
- * any order. With op_attr.measures the loss is also added to device_counts.losses, and there is no
- * gradient. */
+ * block, then by the last block over the blocks, both in a fixed order, into
+ * cuda_scalars.loss_sum. With op_attr.counts the pass over the logits also counts what
+ * metric/score.c counts: whole numbers, in any order. With op_attr.measures the loss is also added
+ * to device_counts.losses, and there is no gradient. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
@@ -69,21 +69,44 @@ DEVICE void counts_end(const unsigned *counts, unsigned classes, int64_t *score)
 
 struct ce_args {
     const float *z, *t;
-    const struct cuda_scalars *scalars;
+    struct cuda_scalars *scalars;
     float *dz; /* or NULL */
     double *losses; /* per block a loss, then per block a sum of weights */
-    unsigned n, classes; /* n: pixels */
-    bool counts;
+    unsigned *counter;
+    unsigned n, classes, images; /* n: pixels */
+    bool counts, measures;
     float weights[MAX_CLASSES];
 };
 
+/* Adds up the blocks' losses and weights, in the last block. */
 DEVICE void add_block(const struct ce_args *k, double loss, double weight, double *scratch)
 {
+    SHARED unsigned last;
+    struct cuda_scalars *s = k->scalars;
+    double *to = k->measures ? s->counts.losses : NULL;
+
     loss = gpu_block_sum(loss, scratch);
     weight = gpu_block_sum(weight, scratch);
     if (threadIdx.x == 0) {
         k->losses[blockIdx.x] = loss;
         k->losses[gridDim.x + blockIdx.x] = weight;
+    }
+    if (!gpu_is_last(k->counter, &last))
+        return;
+    loss = weight = 0;
+    for (unsigned i = threadIdx.x; i < gridDim.x; i += GPU_BLOCK) {
+        loss += k->losses[i];
+        weight += k->losses[gridDim.x + i];
+    }
+    loss = gpu_block_sum(loss, scratch);
+    weight = gpu_block_sum(weight, scratch);
+    if (threadIdx.x)
+        return;
+    s->loss_sum += loss * s->loss_per_weight;
+    if (to) {
+        to[0] += loss;
+        to[1] += weight;
+        to[3] += k->images;
     }
 }
 
@@ -166,36 +189,6 @@ KERNEL_BLOCK(softmax_ce, ce_args)
     if (score)
         counts_end(counts, k.classes, score);
     add_block(&k, loss, all, scratch);
-}
-
-struct loss_args {
-    const double *losses;
-    struct cuda_scalars *scalars;
-    unsigned n, images; /* n: blocks */
-    bool measures;
-};
-
-KERNEL_BLOCK(add_losses, loss_args)
-{
-    SHARED double scratch[GPU_BLOCK];
-    double loss = 0, weight = 0;
-
-    for (unsigned i = threadIdx.x; i < k.n; i += GPU_BLOCK) {
-        loss += k.losses[i];
-        weight += k.losses[k.n + i];
-    }
-    loss = gpu_block_sum(loss, scratch);
-    weight = gpu_block_sum(weight, scratch);
-    if (threadIdx.x == 0) {
-        double *to = k.measures ? k.scalars->counts.losses : NULL;
-
-        k.scalars->loss_sum += loss * k.scalars->loss_per_weight;
-        if (to) {
-            to[0] += loss;
-            to[1] += weight;
-            to[3] += k.images;
-        }
-    }
 }
 
 /* sums[images][classes][2]: intersection, and predicted plus true. */
@@ -321,8 +314,10 @@ static struct ce_args ce_of(const struct op *op, const struct exec *x)
     const float *weights = op->attr.class_weights;
     struct ce_args k = {op->in[0]->data, op->in[1]->data, x->device->scalars,
                         op->attr.measures ? NULL : op->out[0]->data, (double *)op->workspace,
+                        x->device->counter,
                         (unsigned)tensor_pixels(op->in[0]), (unsigned)tensor_channels(op->in[0]),
-                        op->attr.counts, {0}};
+                        (unsigned)op->in[0]->shape.dim[DIM_N], op->attr.counts, op->attr.measures,
+                        {0}};
     unsigned n = k.classes == 1 ? 2 : k.classes;
 
     for (unsigned c = 0; c < n; c++)
@@ -330,20 +325,11 @@ static struct ce_args ce_of(const struct op *op, const struct exec *x)
     return k;
 }
 
-static void add_up(const struct op *op, struct exec *x)
-{
-    struct loss_args k = {(const double *)op->workspace, x->device->scalars, loss_blocks(op),
-                          (unsigned)op->in[0]->shape.dim[DIM_N], op->attr.measures};
-
-    LAUNCH(add_losses, 1, x->device->stream, k);
-}
-
 static int run_bce(struct op *op, struct exec *x, struct err *e)
 {
     struct ce_args k = ce_of(op, x);
 
     LAUNCH(bce, loss_blocks(op), x->device->stream, k);
-    add_up(op, x);
     return 0;
 }
 
@@ -357,7 +343,6 @@ static int run_softmax_ce(struct op *op, struct exec *x, struct err *e)
     struct ce_args k = ce_of(op, x);
 
     LAUNCH(softmax_ce, loss_blocks(op), x->device->stream, k);
-    add_up(op, x);
     return 0;
 }
 

@@ -1,125 +1,268 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Batch norm, with the formulas of backends/ref/batch_norm.c. Three launches: partial sums over
- * pixels, what follows from them for each channel, and dst = a u + b v + c (u is x without v, or in
- * the gradient u is dy and v is x). Where replicas add their sums up, the second is two. With a
- * ReLU behind the norm dst is at least 0, and in the gradient u counts only where the ReLU let v
- * pass. Here too: the norm of inference, and folding it into a convolution. */
+/* Batch norm, with the formulas of backends/ref/batch_norm.c. Two launches: sums per channel over
+ * the pixels, of which the last block makes what follows for each channel, and dst = a u + b v + c
+ * (u is x without v, or in the gradient u is dy and v is x). Where replicas add their sums up there
+ * is a third between them. With a ReLU behind the norm dst is at least 0, and in the gradient u
+ * counts only where the ReLU let v pass. Here too: the norm of inference, and folding it into a
+ * convolution. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 #include "trainer/backends/cuda/runtime/cuda_queue.h"
-#include "trainer/backends/cuda/norm/norm_rows.h"
 
 #define SUM_PARTS 1024
 #define PART_PIXELS 256 /* of a part at most, unless there are SUM_PARTS parts */
 
-/* What a finish_ kernel makes. */
+/* A norm's result is scale x + shift. Forward and backward passes compute both here, so that they
+ * agree on the sign of each result. */
+struct norm_line {
+    float scale, shift;
+};
+
+DEVICE struct norm_line norm_line(float gamma, float beta, float mean, float deviation)
+{
+    struct norm_line l = {gamma * deviation, 0};
+
+    l.shift = fmaf(-mean, l.scale, beta);
+    return l;
+}
+
+/* What is made of the sums. */
 enum {
     FINISH_SUMS = 1,   /* sums of this replica, for those of all replicas */
     FINISH_PARAMS = 2, /* the gradients of gamma and beta, of this replica, and the mask */
     FINISH_COEF = 4    /* coefficients; forward also statistics */
 };
 
-/* The sums over pixels are those of partials, or where these are NULL, `sums`. Other members are
- * NULL where a kernel does not use them. */
-struct finish_args {
-    const double *partials;      /* [nparts][2][channels] */
-    double *sums; /* [2 channels + 1]: the last one is the number of pixels */
+/* u, v: [npixels][channels]; forward both are x. In the gradient, with beta, a number of u counts
+ * only where the ReLU behind the norm lets v pass. Members are NULL where a kernel does not use
+ * them. */
+struct norm_args {
+    const void *u, *v;
+    double *partials; /* [nparts][2][channels]: sums of u and of u v over a part of the pixels */
+    double *sums;     /* [2 channels + 1]: the last one is the number of pixels */
+    unsigned *counter;
     const float *gamma, *beta, *saved;
     float *saved_out, *running_mean, *running_var, *dgamma, *dbeta;
-    float *a, *b, *c, *mask; /* coefficients per channel; mask: as in norm_apply_args */
+    float *a, *b, *c; /* coefficients per channel */
+    float *mask;      /* [2][channels]: u counts only if mask[0] v + mask[1] > 0; or NULL */
+    void *dst;
     double eps, momentum;
     unsigned channels, nparts, npixels, what;
+    bool backward, relu; /* relu: negative results become 0 */
 };
 
-struct channel_sums {
-    double first, second, count;
-};
-
-/* Returns the sums of the block's channel, and writes them for FINISH_SUMS. */
-DEVICE struct channel_sums finish_read(const struct finish_args *k, double *scratch)
+/* Mean and scale of channel c from the sums; updates the running statistics. */
+DEVICE void finish_forward(const struct norm_args *k, unsigned c, double first, double second,
+                           double count)
 {
-    unsigned c = blockIdx.x, n = k->channels;
-    struct channel_sums s = {0, 0, (double)k->npixels};
+    double mean = first / count, var = fmax(second / count - mean * mean, 0.);
+    double unbiased = count > 1 ? count / (count - 1) : 1;
+    float scale = (float)(1 / sqrt(var + k->eps));
+    double momentum =
+        k->running_mean[c] == 0 && k->running_var[c] == 1 ? 1 : k->momentum; /* op_is_fresh */
 
-    if (k->partials) {
-        for (unsigned i = threadIdx.x; i < k->nparts; i += GPU_BLOCK) {
-            s.first += k->partials[2 * i * n + c];
-            s.second += k->partials[(2 * i + 1) * n + c];
-        }
-        s.first = gpu_block_sum(s.first, scratch);
-        s.second = gpu_block_sum(s.second, scratch);
-    } else {
-        s.first = k->sums[c];
-        s.second = k->sums[n + c];
-        s.count = k->sums[2 * n];
+    k->saved_out[c] = (float)mean;
+    k->saved_out[k->channels + c] = scale;
+    k->running_mean[c] = (float)((1 - momentum) * (double)k->running_mean[c] + momentum * mean);
+    k->running_var[c] =
+        (float)((1 - momentum) * (double)k->running_var[c] + momentum * var * unbiased);
+    struct norm_line l = norm_line(k->gamma[c], k->beta[c], (float)mean, scale);
+    k->a[c] = l.scale;
+    k->c[c] = l.shift;
+}
+
+DEVICE void finish_params(const struct norm_args *k, unsigned c, double first, double second)
+{
+    float mean = k->saved[c], scale = k->saved[k->channels + c];
+
+    k->dbeta[c] = (float)first;
+    k->dgamma[c] = (float)((second - (double)mean * first) * (double)scale);
+    if (k->mask) {
+        struct norm_line l = norm_line(k->gamma[c], k->beta[c], mean, scale);
+
+        k->mask[c] = l.scale;
+        k->mask[k->channels + c] = l.shift;
     }
-    if ((k->what & FINISH_SUMS) && threadIdx.x == 0) {
-        k->sums[c] = s.first;
-        k->sums[n + c] = s.second;
+}
+
+DEVICE void finish_backward(const struct norm_args *k, unsigned c, double first, double second,
+                            double count)
+{
+    double m = (double)k->saved[c], factor = (double)k->saved[k->channels + c];
+    double a = (double)k->gamma[c] * factor;
+    double b = -a * factor * factor * (second - m * first) / count;
+
+    k->a[c] = (float)a;
+    k->b[c] = (float)b;
+    k->c[c] = (float)(-a * first / count - b * m);
+}
+
+DEVICE void finish(const struct norm_args *k, unsigned c, double first, double second, double count)
+{
+    if (k->what & FINISH_SUMS) {
+        k->sums[c] = first;
+        k->sums[k->channels + c] = second;
         if (c == 0)
-            k->sums[2 * n] = s.count;
+            k->sums[2 * k->channels] = count;
     }
-    return s;
+    if (k->what & FINISH_PARAMS)
+        finish_params(k, c, first, second);
+    if ((k->what & FINISH_COEF) && k->backward)
+        finish_backward(k, c, first, second, count);
+    else if (k->what & FINISH_COEF)
+        finish_forward(k, c, first, second, count);
 }
 
-/* A block has a channel. Mean and scale from the sums; updates the running statistics. */
-KERNEL_BLOCK(finish_forward, finish_args)
+/* From the sums of all replicas. */
+KERNEL(finish_sums, norm_args)
 {
-    SHARED double scratch[GPU_BLOCK];
-    struct channel_sums s = finish_read(&k, scratch);
-    unsigned c = blockIdx.x;
+    for (unsigned c = gpu_index(); c < k.channels; c += gpu_stride())
+        finish(&k, c, k.sums[c], k.sums[k.channels + c], k.sums[2 * k.channels]);
+}
 
-    if ((k.what & FINISH_COEF) && threadIdx.x == 0) {
-        double count = s.count, mean = s.first / count;
-        double var = fmax(s.second / count - mean * mean, 0.);
-        double unbiased = count > 1 ? count / (count - 1) : 1;
-        float scale = (float)(1 / sqrt(var + k.eps));
+/* A thread's sums over its pixels, of `each` channels. v is summed as v - pivot, so that floats do:
+ * a pivot is a number of the same channel. */
+struct pixel_sums {
+    float first[GPU_MOST_CHUNK], second[GPU_MOST_CHUNK], pivot[GPU_MOST_CHUNK];
+    struct norm_line mask[GPU_MOST_CHUNK];
+    unsigned n;
+};
 
-        k.saved_out[c] = (float)mean;
-        k.saved_out[k.channels + c] = scale;
-        double momentum =
-            k.running_mean[c] == 0 && k.running_var[c] == 1 ? 1 : k.momentum; /* op_is_fresh */
-        k.running_mean[c] = (float)((1 - momentum) * (double)k.running_mean[c] + momentum * mean);
-        k.running_var[c] =
-            (float)((1 - momentum) * (double)k.running_var[c] + momentum * var * unbiased);
-        struct norm_line l = norm_line(k.gamma[c], k.beta[c], (float)mean, scale);
-        k.a[c] = l.scale;
-        k.c[c] = l.shift;
+DEVICE void add_pixel(const struct norm_args *k, struct pixel_sums *s, unsigned i, unsigned type,
+                      unsigned each)
+{
+    float u[GPU_MOST_CHUNK], v[GPU_MOST_CHUNK];
+
+    gpu_load_some(k->v, i, type, each, v);
+    if (k->backward)
+        gpu_load_some(k->u, i, type, each, u);
+    for (unsigned j = 0; j < each; j++) {
+        float d = v[j] - s->pivot[j];
+        float w = !k->backward ? d
+                  : !k->beta || fmaf(s->mask[j].scale, v[j], s->mask[j].shift) > 0 ? u[j] : 0;
+
+        s->first[j] += w;
+        s->second[j] += w * d;
+    }
+    s->n++;
+}
+
+/* Sums channels [c, c + each) over the pixels begin, begin + step ... below end. */
+DEVICE void sum_column(const struct norm_args *k, struct pixel_sums *s, unsigned c, unsigned begin,
+                       unsigned end, unsigned step, unsigned type, unsigned each)
+{
+    if (begin < end)
+        gpu_load_some(k->v, begin * k->channels + c, type, each, s->pivot);
+    for (unsigned j = 0; k->beta && k->backward && j < each; j++)
+        s->mask[j] = norm_line(k->gamma[c + j], k->beta[c + j], k->saved[c + j],
+                               k->saved[k->channels + c + j]);
+    for (unsigned i = begin; i < end; i += step)
+        add_pixel(k, s, i * k->channels + c, type, each);
+}
+
+/* A block sums up one part of the pixels. Its threads form rows, each with the channels of one
+ * pixel, `each` of a thread. Of more than GPU_BLOCK such columns it takes GPU_BLOCK at a time. */
+DEVICE void sum_part(const struct norm_args *k, double *sums, double *products, unsigned type,
+                     unsigned each)
+{
+    unsigned ncolumns = k->channels / each, t = threadIdx.x;
+    unsigned npart = (k->npixels + k->nparts - 1) / k->nparts, begin = blockIdx.x * npart;
+    unsigned end = begin + npart < k->npixels ? begin + npart : k->npixels;
+
+    for (unsigned first = 0; first < ncolumns; first += GPU_BLOCK) {
+        unsigned width = ncolumns - first < GPU_BLOCK ? ncolumns - first : GPU_BLOCK;
+        unsigned rows = GPU_BLOCK / width, row = t / width, c = (first + t % width) * each;
+        struct pixel_sums s = {{0}, {0}, {0}, {{0, 0}}, 0};
+
+        if (row < rows)
+            sum_column(k, &s, c, begin + row, end, rows, type, each);
+        for (unsigned j = 0; j < each; j++) {
+            double pivot = (double)s.pivot[j], a = (double)s.first[j], b = (double)s.second[j];
+
+            sums[j * GPU_BLOCK + t] = k->backward ? a : a + s.n * pivot;
+            products[j * GPU_BLOCK + t] =
+                b + pivot * a + (k->backward ? 0 : pivot * a + s.n * pivot * pivot);
+        }
+        gpu_add_rows(sums, products, each, width, rows);
+        for (unsigned j = 0; row == 0 && j < each; j++) {
+            k->partials[2 * blockIdx.x * k->channels + c + j] = sums[j * GPU_BLOCK + t];
+            k->partials[(2 * blockIdx.x + 1) * k->channels + c + j] = products[j * GPU_BLOCK + t];
+        }
     }
 }
 
-KERNEL(finish_infer, finish_args)
+/* Adds up the parts. */
+DEVICE void finish_parts(const struct norm_args *k, double *sums, double *products)
+{
+    unsigned t = threadIdx.x, n = k->channels;
+
+    for (unsigned first = 0; first < n; first += GPU_BLOCK) {
+        unsigned width = n - first < GPU_BLOCK ? n - first : GPU_BLOCK;
+        unsigned rows = GPU_BLOCK / width, row = t / width, c = first + t % width;
+        double a = 0, b = 0;
+
+        for (unsigned i = row; row < rows && i < k->nparts; i += rows) {
+            a += k->partials[2 * i * n + c];
+            b += k->partials[(2 * i + 1) * n + c];
+        }
+        sums[t] = a;
+        products[t] = b;
+        gpu_add_rows(sums, products, 1, width, rows);
+        if (row == 0)
+            finish(k, c, sums[t], products[t], (double)k->npixels);
+    }
+}
+
+DEVICE void norm_sums_as(const struct norm_args *k, unsigned type)
+{
+    SHARED double sums[GPU_MOST_CHUNK * GPU_BLOCK], products[GPU_MOST_CHUNK * GPU_BLOCK];
+    SHARED unsigned last;
+
+    if (GPU_EACH(k->channels, type) > 1)
+        sum_part(k, sums, products, type, GPU_CHUNK(type));
+    else
+        sum_part(k, sums, products, type, 1);
+    if (gpu_is_last(k->counter, &last))
+        finish_parts(k, sums, products);
+}
+
+DEVICE void apply_some(const struct norm_args *k, unsigned type, unsigned each)
+{
+    unsigned n = k->npixels * k->channels / each;
+
+    for (unsigned i = gpu_index(); i < n; i += gpu_stride()) {
+        unsigned c = i * each % k->channels;
+        float u[GPU_MOST_CHUNK], v[GPU_MOST_CHUNK] = {0};
+
+        gpu_load_some(k->u, i * each, type, each, u);
+        if (k->backward)
+            gpu_load_some(k->v, i * each, type, each, v);
+        for (unsigned j = 0; j < each; j++, c++) {
+            bool counts = !k->mask || fmaf(k->mask[c], v[j], k->mask[k->channels + c]) > 0;
+
+            u[j] = k->a[c] * (counts ? u[j] : 0) + (k->backward ? k->b[c] * v[j] : 0) + k->c[c];
+            u[j] = k->relu && !(u[j] > 0) ? 0 : u[j];
+        }
+        gpu_store_some(k->dst, i * each, type, each, u);
+    }
+}
+
+DEVICE void norm_apply_as(const struct norm_args *k, unsigned type)
+{
+    if (GPU_EACH(k->channels, type) > 1)
+        apply_some(k, type, GPU_CHUNK(type));
+    else
+        apply_some(k, type, 1);
+}
+
+TYPED_KERNEL_BLOCK(norm_sums, norm_args)
+TYPED_KERNEL(norm_apply, norm_args)
+
+KERNEL(finish_infer, norm_args)
 {
     for (unsigned c = gpu_index(); c < k.channels; c += gpu_stride()) {
         k.a[c] = (float)((double)k.gamma[c] / sqrt((double)k.running_var[c] + k.eps));
         k.c[c] = k.beta[c] - k.running_mean[c] * k.a[c];
-    }
-}
-
-KERNEL_BLOCK(finish_backward, finish_args)
-{
-    SHARED double scratch[GPU_BLOCK];
-    unsigned c = blockIdx.x;
-    float mean = k.saved[c], scale = k.saved[k.channels + c];
-
-    struct channel_sums s = finish_read(&k, scratch);
-    if ((k.what & FINISH_PARAMS) && threadIdx.x == 0) {
-        k.dbeta[c] = (float)s.first;
-        k.dgamma[c] = (float)((s.second - (double)mean * s.first) * (double)scale);
-        if (k.mask) {
-            struct norm_line l = norm_line(k.gamma[c], k.beta[c], mean, scale);
-
-            k.mask[c] = l.scale;
-            k.mask[k.channels + c] = l.shift;
-        }
-    }
-    if ((k.what & FINISH_COEF) && threadIdx.x == 0) {
-        double m = (double)mean, factor = (double)scale, a = (double)k.gamma[c] * factor;
-        double b = -a * factor * factor * (s.second - m * s.first) / s.count;
-
-        k.a[c] = (float)a;
-        k.b[c] = (float)b;
-        k.c[c] = (float)(-a * s.first / s.count - b * m);
     }
 }
 
@@ -162,107 +305,94 @@ static int batch_norm_prepare(struct op *op, struct err *e)
     return 0;
 }
 
-static double *sums_of(const struct op *op)
+static struct norm_args norm_of(const struct op *op, const struct exec *x)
 {
-    return (double *)op->workspace;
-}
+    struct norm_args k = {0};
 
-static double *norm_partials(const struct op *op)
-{
-    unsigned n = (unsigned)tensor_channels(op->in[0]);
-
-    return sums_of(op) + 2 * n + 1 + 3 * n;
-}
-
-static struct finish_args finish_of(const struct op *op)
-{
-    struct finish_args k = {0};
-
+    k.u = k.v = op->in[0]->data;
+    k.dst = op->out[0]->data;
+    k.counter = x->device->counter;
     k.channels = (unsigned)tensor_channels(op->in[0]);
     k.npixels = (unsigned)tensor_pixels(op->in[0]);
-    k.sums = sums_of(op);
+    k.nparts = count_parts(op);
+    k.sums = (double *)op->workspace;
     k.a = (float *)(k.sums + 2 * k.channels + 1);
     k.c = k.a + k.channels;
     k.b = k.c + k.channels;
     k.mask = k.b + k.channels;
+    k.partials = k.sums + 2 * k.channels + 1 + 3 * k.channels;
     k.eps = op->attr.eps;
     k.momentum = op->attr.momentum;
     return k;
 }
 
-/* Queues partial sums, and makes them those of k. */
-static void sum(const struct op *op, struct finish_args *k, const struct tensor *u,
-                const struct tensor *v, cudaStream_t stream)
+static unsigned apply_blocks(const struct norm_args *k, enum dtype t)
 {
-    const float *gamma = k->mask ? k->gamma : NULL;
-    struct norm_sum_args args = {u->data, v->data, gamma, k->beta, k->saved, norm_partials(op),
-                                 k->npixels, k->channels, count_parts(op)};
-
-    norm_sum(u->dtype, &args, stream);
-    k->partials = args.partials;
-    k->nparts = args.nparts;
+    return gpu_blocks((size_t)k->npixels * k->channels / GPU_EACH(k->channels, t));
 }
 
-static void apply_to(const struct op *op, const struct finish_args *f, const struct tensor *u,
-                     const struct tensor *v, const float *mask, cudaStream_t stream)
-{
-    const struct tensor *dst = op->out[0];
-    struct norm_apply_args k = {u->data, v ? v->data : NULL, f->a, f->b, f->c, mask, dst->data,
-                                f->channels, (unsigned)tensor_count(dst), op->attr.relu && !v};
-
-    norm_apply(u->dtype, &k, stream);
-}
-
-/* Replaces the sums of k by those over the replicas. */
-static int sum_over_replicas(struct finish_args *k, struct exec *x, struct err *e)
-{
-    k->partials = NULL;
-    k->what = FINISH_COEF;
-    return cuda_queue_sum(x, k->sums, 2 * k->channels + 1, e);
-}
-
-static int find_statistics(const struct op *op, struct exec *x, struct err *e)
+/* what: besides coefficients and sums. */
+static int queue_norm(const struct op *op, struct norm_args *k, unsigned what, struct exec *x,
+                      struct err *e)
 {
     cudaStream_t stream = x->device->stream;
-    struct finish_args k = finish_of(op);
     bool meets = op->attr.sync && x->sum;
+    enum dtype t = op->in[0]->dtype;
 
-    k.mask = NULL;
-    sum(op, &k, op->in[0], op->in[0], stream);
-    k.gamma = op->in[1]->data;
-    k.beta = op->in[2]->data;
-    k.running_mean = op->in[3]->data;
-    k.running_var = op->in[4]->data;
-    k.saved_out = op->out[1]->data;
-    k.what = meets ? FINISH_SUMS : FINISH_COEF;
-    LAUNCH(finish_forward, k.channels, stream, k);
-    if (meets && sum_over_replicas(&k, x, e))
-        return -1;
-    if (meets)
-        LAUNCH(finish_forward, k.channels, stream, k);
+    k->what = what | (meets ? FINISH_SUMS : FINISH_COEF);
+    LAUNCH_AS(t, norm_sums, k->nparts, stream, *k);
+    if (meets) {
+        if (cuda_queue_sum(x, k->sums, 2 * k->channels + 1, e))
+            return -1;
+        k->what = FINISH_COEF;
+        LAUNCH(finish_sums, gpu_blocks(k->channels), stream, *k);
+    }
+    LAUNCH_AS(t, norm_apply, apply_blocks(k, t), stream, *k);
     return 0;
 }
 
 static int run_batch_norm(struct op *op, struct exec *x, struct err *e)
 {
-    struct finish_args k = finish_of(op);
+    struct norm_args k = norm_of(op, x);
 
-    if (find_statistics(op, x, e))
-        return -1;
-    apply_to(op, &k, op->in[0], NULL, NULL, x->device->stream);
-    return 0;
+    k.mask = NULL;
+    k.relu = op->attr.relu;
+    k.gamma = op->in[1]->data;
+    k.beta = op->in[2]->data;
+    k.running_mean = op->in[3]->data;
+    k.running_var = op->in[4]->data;
+    k.saved_out = op->out[1]->data;
+    return queue_norm(op, &k, 0, x, e);
+}
+
+static int run_batch_norm_grad(struct op *op, struct exec *x, struct err *e)
+{
+    struct norm_args k = norm_of(op, x);
+
+    k.backward = true;
+    k.v = op->in[1]->data;
+    k.mask = op->attr.relu ? k.mask : NULL;
+    k.gamma = op->in[2]->data;
+    k.saved = op->in[3]->data;
+    k.beta = k.mask ? op->in[4]->data : NULL;
+    k.dgamma = op->out[1]->data;
+    k.dbeta = op->out[2]->data;
+    return queue_norm(op, &k, FINISH_PARAMS, x, e);
 }
 
 static int run_batch_norm_infer(struct op *op, struct exec *x, struct err *e)
 {
-    struct finish_args k = finish_of(op);
+    struct norm_args k = norm_of(op, x);
+    enum dtype t = op->in[0]->dtype;
 
+    k.mask = NULL;
+    k.relu = op->attr.relu;
     k.gamma = op->in[1]->data;
     k.beta = op->in[2]->data;
     k.running_mean = op->in[3]->data;
     k.running_var = op->in[4]->data;
     LAUNCH(finish_infer, gpu_blocks(k.channels), x->device->stream, k);
-    apply_to(op, &k, op->in[0], NULL, NULL, x->device->stream);
+    LAUNCH_AS(t, norm_apply, apply_blocks(&k, t), x->device->stream, k);
     return 0;
 }
 
@@ -286,29 +416,6 @@ static int prepare_fold_norm(struct op *op, struct err *e)
 
 static int run_fold_norm(struct op *op, struct exec *x, struct err *e)
 {
-    return 0;
-}
-
-static int run_batch_norm_grad(struct op *op, struct exec *x, struct err *e)
-{
-    cudaStream_t stream = x->device->stream;
-    struct finish_args k = finish_of(op);
-    bool meets = op->attr.sync && x->sum;
-
-    k.mask = op->attr.relu ? k.mask : NULL;
-    k.gamma = op->in[2]->data;
-    k.saved = op->in[3]->data;
-    k.beta = k.mask ? op->in[4]->data : NULL;
-    k.dgamma = op->out[1]->data;
-    k.dbeta = op->out[2]->data;
-    sum(op, &k, op->in[0], op->in[1], stream);
-    k.what = FINISH_PARAMS | (meets ? FINISH_SUMS : FINISH_COEF);
-    LAUNCH(finish_backward, k.channels, stream, k);
-    if (meets && sum_over_replicas(&k, x, e))
-        return -1;
-    if (meets)
-        LAUNCH(finish_backward, k.channels, stream, k);
-    apply_to(op, &k, op->in[0], op->in[1], k.mask, stream);
     return 0;
 }
 

@@ -1,63 +1,70 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Max pooling 2x2 with stride 2 and its gradient, for any type and size: a thread per result. */
+/* Max pooling 2x2 with stride 2 and its gradient, for any type and size: 16 bytes per thread, or a
+ * number where they do not divide the channels. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
 struct max_pool2d_args {
-    const void *src, *dy; /* large; small */
+    const void *src, *dy; /* large; small, of the gradient, or NULL */
     const void *added;     /* large: to be added to the gradient, or NULL */
     void *dst;            /* the pooled values, or dx */
     unsigned height, width, channels, n; /* of the small tensor; n: its elements */
     unsigned large_height, large_width; /* twice as large, or one more */
 };
 
-/* Sets the indices of the four numbers that belong to element i of the small tensor, and returns
- * that of the first of the largest. */
-DEVICE unsigned pool_largest(const struct max_pool2d_args *k, unsigned i, unsigned *corner,
-                             unsigned type)
+/* Sets the indices of the four pixels' numbers that belong to number i of the small tensor. */
+DEVICE void pool_corners(const struct max_pool2d_args *k, unsigned i, unsigned *corner)
 {
     unsigned c = i % k->channels, pixel = i / k->channels;
     unsigned column = pixel % k->width, row = pixel / k->width;
     unsigned line = row / k->height * k->large_height + 2 * (row % k->height);
-    unsigned largest;
-    float most;
 
     corner[0] = (line * k->large_width + 2 * column) * k->channels + c;
     corner[1] = corner[0] + k->channels;
     corner[2] = corner[0] + k->large_width * k->channels;
     corner[3] = corner[2] + k->channels;
-    largest = corner[0];
-    most = gpu_load(k->src, largest, type);
-    for (unsigned j = 1; j < 4; j++) {
-        float v = gpu_load(k->src, corner[j], type);
+}
 
-        largest = v > most ? corner[j] : largest;
-        most = v > most ? v : most;
+/* The largest of the four; in the gradient its first gets dy, the others 0, and `added` is added to
+ * all four. */
+DEVICE void pool_some(const struct max_pool2d_args *k, unsigned type, unsigned each)
+{
+    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
+        float v[4][GPU_MOST_CHUNK], most[GPU_MOST_CHUNK], dy[GPU_MOST_CHUNK];
+        unsigned corner[4], largest[GPU_MOST_CHUNK];
+
+        pool_corners(k, i * each, corner);
+        for (unsigned q = 0; q < 4; q++)
+            gpu_load_some(k->src, corner[q], type, each, v[q]);
+        for (unsigned j = 0; j < each; j++) {
+            most[j] = v[0][j];
+            largest[j] = 0;
+            for (unsigned q = 1; q < 4; q++) {
+                largest[j] = v[q][j] > most[j] ? q : largest[j];
+                most[j] = v[q][j] > most[j] ? v[q][j] : most[j];
+            }
+        }
+        if (!k->dy) {
+            gpu_store_some(k->dst, i * each, type, each, most);
+            continue;
+        }
+        gpu_load_some(k->dy, i * each, type, each, dy);
+        for (unsigned q = 0; q < 4; q++) {
+            if (k->added)
+                gpu_load_some(k->added, corner[q], type, each, v[q]);
+            for (unsigned j = 0; j < each; j++)
+                v[q][j] = (largest[j] == q ? dy[j] : 0) + (k->added ? v[q][j] : 0);
+            gpu_store_some(k->dst, corner[q], type, each, v[q]);
+        }
     }
-    return largest;
 }
 
 DEVICE void max_pool2d_as(const struct max_pool2d_args *k, unsigned type)
 {
-    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
-        unsigned corner[4], largest = pool_largest(k, i, corner, type);
-
-        gpu_copy(k->dst, i, k->src, largest, type);
-    }
-}
-
-/* The first largest of the four gets dy, the others 0; `added` is added to all four. */
-DEVICE void max_pool2d_grad_as(const struct max_pool2d_args *k, unsigned type)
-{
-    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
-        unsigned corner[4], largest = pool_largest(k, i, corner, type);
-        float dy = gpu_load(k->dy, i, type);
-
-        for (unsigned j = 0; j < 4; j++)
-            gpu_store(k->dst, corner[j], type,
-                      (corner[j] == largest ? dy : 0) +
-                          (k->added ? gpu_load(k->added, corner[j], type) : 0));
-    }
+    if (GPU_EACH(k->channels, type) > 1)
+        pool_some(k, type, GPU_CHUNK(type));
+    else
+        pool_some(k, type, 1);
 }
 
 /* A last row or column that pooling left out gets 0, or `added`. n: elements of the large
@@ -77,7 +84,6 @@ DEVICE void max_pool2d_edge_as(const struct max_pool2d_args *k, unsigned type)
 }
 
 TYPED_KERNEL(max_pool2d, max_pool2d_args)
-TYPED_KERNEL(max_pool2d_grad, max_pool2d_args)
 TYPED_KERNEL(max_pool2d_edge, max_pool2d_args)
 
 C_BEGIN
@@ -93,13 +99,18 @@ static struct max_pool2d_args pool_of(const struct tensor *small, const struct t
     return k;
 }
 
+static void queue_pool(enum dtype t, const struct max_pool2d_args *k, struct exec *x)
+{
+    LAUNCH_AS(t, max_pool2d, gpu_blocks(k->n / GPU_EACH(k->channels, t)), x->device->stream, *k);
+}
+
 static int run_max_pool2d(struct op *op, struct exec *x, struct err *e)
 {
     struct max_pool2d_args k = pool_of(op->out[0], op->in[0]);
 
     k.src = op->in[0]->data;
     k.dst = op->out[0]->data;
-    LAUNCH_AS(op->out[0]->dtype, max_pool2d, gpu_blocks(k.n), x->device->stream, k);
+    queue_pool(op->out[0]->dtype, &k, x);
     return 0;
 }
 
@@ -111,7 +122,7 @@ static int run_max_pool2d_grad(struct op *op, struct exec *x, struct err *e)
     k.src = op->in[1]->data;
     k.added = op->in[OP_ADDED] ? op->in[OP_ADDED]->data : NULL;
     k.dst = op->out[0]->data;
-    LAUNCH_AS(op->out[0]->dtype, max_pool2d_grad, gpu_blocks(k.n), x->device->stream, k);
+    queue_pool(op->out[0]->dtype, &k, x);
     if (k.large_height > 2 * k.height || k.large_width > 2 * k.width) {
         k.n = (unsigned)tensor_count(op->out[0]);
         LAUNCH_AS(op->out[0]->dtype, max_pool2d_edge, gpu_blocks(k.n), x->device->stream, k);

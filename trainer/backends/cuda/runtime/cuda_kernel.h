@@ -54,6 +54,7 @@ struct device {
     cudaEvent_t sent;
     struct cuda_scalars *scalars; /* device memory */
     double *partials;             /* device memory: partial sums of squares */
+    unsigned *counter;            /* device memory: gpu_is_last */
     struct cuda_scalars *slots;   /* pinned host memory, one per slot: copied to scalars before a
                                    * run; the part before update is copied back after it */
     cudaEvent_t done[DEVICE_SLOTS];

@@ -12,9 +12,10 @@
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_GPU_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_GPU_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-/* 16 bytes: eight numbers of 16 bits. */
+/* 16 bytes. */
 struct __attribute__((aligned(16))) gpu16 {
     unsigned word[4];
 };
@@ -43,6 +44,8 @@ void cuda_queue_note_launch(void);
 #define SHARED static
 #define BARRIER() emulate_barrier()
 #define ATOMIC_ADD(p, n) (*(p) += (n))
+#define ATOMIC_WRAP(p, most) emulate_wrap(p, most)
+#define FENCE() ((void)0)
 #define KERNEL_AS(name, type, cooperative)                               \
     static void name(const struct type k);                               \
     static void name##_thunk(const void *args)                           \
@@ -72,6 +75,8 @@ void cuda_queue_note_launch(void);
 #define SHARED __shared__
 #define BARRIER() __syncthreads()
 #define ATOMIC_ADD(p, n) atomicAdd(p, n)
+#define ATOMIC_WRAP(p, most) atomicInc(p, most) /* behind `most` comes 0; returns the old number */
+#define FENCE() __threadfence()
 #ifdef __CUDACC_RTC__ /* NVRTC compiles kernels only, and leaves out static ones */
 #define STATIC_KERNEL
 #else
@@ -89,6 +94,11 @@ void cuda_queue_note_launch(void);
 #endif
 
 #endif
+
+/* The numbers of a type in 16 bytes; how many a thread has at a time, if n follow each other. */
+#define GPU_CHUNK(type) ((type) == DTYPE_F32 ? 4u : 8u)
+#define GPU_MOST_CHUNK 8
+#define GPU_EACH(n, type) ((n) % GPU_CHUNK(type) ? 1u : GPU_CHUNK(type))
 
 /* Define kernels NAME_f32, NAME_bf16 and NAME_f16 from DEVICE void NAME_as(const struct ARGS *k,
  * unsigned type), which is compiled with each type as a constant. LAUNCH_AS launches the one of a
@@ -143,6 +153,89 @@ DEVICE void gpu_store(void *p, size_t i, unsigned type, float v)
     else
         ((__half *)p)[i] = __float2half_rn(v);
 #endif
+}
+
+/* Load and store `each` numbers from number i on: one, or GPU_CHUNK(type), at a multiple of it. */
+DEVICE void gpu_load_some(const void *p, size_t i, unsigned type, unsigned each, float *v)
+{
+#ifdef __CUDACC__
+    if (each > 1) {
+        struct gpu16 r = ((const struct gpu16 *)p)[i / each];
+
+        for (unsigned j = 0; j < 4; j++)
+            if (type == DTYPE_F32) {
+                v[j] = __uint_as_float(r.word[j]);
+            } else if (type == DTYPE_BF16) {
+                v[2 * j] = __uint_as_float(r.word[j] << 16);
+                v[2 * j + 1] = __uint_as_float(r.word[j] & 0xffff0000u);
+            } else {
+                v[2 * j] = __half2float(__ushort_as_half((unsigned short)r.word[j]));
+                v[2 * j + 1] = __half2float(__ushort_as_half((unsigned short)(r.word[j] >> 16)));
+            }
+        return;
+    }
+#else
+    emulate_align(p, i, each, type == DTYPE_F32 ? 4 : 2);
+#endif
+    for (unsigned j = 0; j < each; j++)
+        v[j] = gpu_load(p, i + j, type);
+}
+
+DEVICE void gpu_store_some(void *p, size_t i, unsigned type, unsigned each, const float *v)
+{
+#ifdef __CUDACC__
+    if (each > 1) {
+        struct gpu16 r;
+
+        for (unsigned j = 0; j < 4; j++)
+            if (type == DTYPE_F32)
+                r.word[j] = __float_as_uint(v[j]);
+            else if (type == DTYPE_BF16)
+                r.word[j] = __bfloat16_as_ushort(__float2bfloat16_rn(v[2 * j])) |
+                            (unsigned)__bfloat16_as_ushort(__float2bfloat16_rn(v[2 * j + 1])) << 16;
+            else
+                r.word[j] = __half_as_ushort(__float2half_rn(v[2 * j])) |
+                            (unsigned)__half_as_ushort(__float2half_rn(v[2 * j + 1])) << 16;
+        ((struct gpu16 *)p)[i / each] = r;
+        return;
+    }
+#else
+    emulate_align(p, i, each, type == DTYPE_F32 ? 4 : 2);
+#endif
+    for (unsigned j = 0; j < each; j++)
+        gpu_store(p, i + j, type, v[j]);
+}
+
+/* Adds up `each` numbers of both arrays over the rows of a block, whose threads form rows of
+ * `width`, in a fixed order. Number j of thread t is a[j * GPU_BLOCK + t]; the first row then has
+ * the sums. */
+DEVICE void gpu_add_rows(double *a, double *b, unsigned each, unsigned width, unsigned rows)
+{
+    unsigned t = threadIdx.x, row = t / width;
+
+    BARRIER();
+    for (unsigned n = rows; n > 1; n = (n + 1) / 2) {
+        unsigned half = (n + 1) / 2;
+
+        for (unsigned j = 0; j < each && row + half < n; j++) {
+            a[j * GPU_BLOCK + t] += a[j * GPU_BLOCK + t + half * width];
+            b[j * GPU_BLOCK + t] += b[j * GPU_BLOCK + t + half * width];
+        }
+        BARRIER();
+    }
+}
+
+/* Returns to all threads of a block whether it is the last one of its launch, which may read what
+ * the others have written. counter: device.counter; last: SHARED. */
+DEVICE bool gpu_is_last(unsigned *counter, unsigned *last)
+{
+    FENCE();
+    BARRIER();
+    if (threadIdx.x == 0)
+        *last = ATOMIC_WRAP(counter, gridDim.x - 1) == gridDim.x - 1;
+    BARRIER();
+    FENCE();
+    return *last;
 }
 
 /* Copies the bits of number j of src to number i of p. */

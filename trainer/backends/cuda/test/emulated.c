@@ -15,7 +15,6 @@
 #include "trainer/backends/cuda/elementwise/elementwise.cu"
 #include "trainer/backends/cuda/loss/loss.cu"
 #include "trainer/backends/cuda/norm/batch_norm.cu"
-#include "trainer/backends/cuda/norm/norm_rows.cu"
 #include "trainer/backends/cuda/pool/avg_pool2d.cu"
 #include "trainer/backends/cuda/pool/max_pool2d.cu"
 #include "trainer/backends/cuda/runtime/cuda_info.c"

@@ -233,7 +233,7 @@ static void check_clipped(struct network_config config, enum optim_kind kind, do
     static const int batches[] = {2, 2, 2, 2, 3, 2, 2, 2, 1, 1, 1, 2};
     struct training got, want;
     double coarse = config.dtype == DTYPE_F32 && !config.tf32 ? 1
-                    : config.dtype == DTYPE_BF16              ? 40
+                    : config.dtype == DTYPE_BF16              ? 50
                                                               : 10;
 
     start(&got, config, "cuda", kind);

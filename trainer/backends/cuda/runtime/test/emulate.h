@@ -281,6 +281,24 @@ static void emulate_barrier(void)
     memset(emulate_waits, 0, sizeof emulate_waits);
 }
 
+static inline unsigned emulate_wrap(unsigned *p, unsigned most)
+{
+    unsigned old = *p;
+
+    *p = old >= most ? 0 : old + 1;
+    return old;
+}
+
+/* Ends the program if a GPU could not access `each` numbers from number i of p at once. */
+static inline void emulate_align(const void *p, size_t i, unsigned each, size_t size)
+{
+    if (each > 1 && ((uintptr_t)p + i * size) % (each * size)) {
+        fprintf(stderr, "emulate: %u numbers of %zu bytes at %p are not aligned\n", each, size,
+                (const void *)((const char *)p + i * size));
+        exit(1);
+    }
+}
+
 /* Runs each thread that does not wait until it waits or ends. Returns how many ran. */
 static unsigned emulate_round(void)
 {
