@@ -81,6 +81,7 @@ is "$(find /proc/[0-9]*/root -maxdepth 0 -lname "$root" 2>/dev/null | wc -l)" 0 
 
 # ---- PyTorch's side, on the CPU
 if "$python" -c 'import torch' 2>"$ERR"; then
+    mkdir out
     exits 1 "PyTorch's steps" env OUT="$TMP/out" OMP_NUM_THREADS=1 PYTHON="$python" \
         "$srcdir/bench/gpu/visit" --small --programs "$root/tree/gpu-visit" --phases steps
     is "$(grep -cE '"who": "torch (eager|tf32)"' out/results.jsonl)" 8 "each is measured"
