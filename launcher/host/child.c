@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 #include "src/log.h"
 
 #define BLOCK 16384
+#define LOOK_S 0.05 /* how often err is searched for a text */
 
 static void set_stream(int from, int to)
 {
@@ -49,9 +51,11 @@ static void become(const struct child *c, int report)
     set_stream(c->in, STDIN_FILENO);
     set_stream(c->out, STDOUT_FILENO);
     set_stream(c->err, STDERR_FILENO);
+    if (c->environment)
+        environ = (char **)c->environment;
     if (c->enter)
         c->enter(c->arg, (char *const *)c->argv);
-    execvpe(c->argv[0], (char *const *)c->argv, c->environment ? c->environment : environ);
+    execvp(c->argv[0], (char *const *)c->argv);
     int reason = errno;
     char path[PATH_MAX];
     /* execvp reports EACCES also where a folder of PATH may not be searched */
@@ -144,16 +148,47 @@ static bool read_all(int fd, double end, size_t most, struct buf *dst)
     return false;
 }
 
+/* Returns whether the last block of the file has the text. */
+static bool has_text(int file, const char *text)
+{
+    char block[BLOCK];
+    struct stat st;
+    off_t most = sizeof block - 1;
+    ssize_t n = fstat(file, &st) ? 0
+                                 : pread(file, block, (size_t)most,
+                                         st.st_size > most ? st.st_size - most : 0);
+
+    block[n > 0 ? n : 0] = 0;
+    return strstr(block, text) != NULL;
+}
+
+/* Reads the child's out until it ends. Returns false if the child is to be killed. */
+static bool read_out(const struct child *c, int pipe, int file, struct child_end *dst)
+{
+    double end = c->limit_s > 0 ? clock_now() + c->limit_s : 0, now;
+
+    if (!c->until)
+        return read_all(pipe, end, c->most, &dst->out);
+    while (now = clock_now(), !has_text(file, c->until) && (!end || now < end) &&
+                              !dst->out.failed) {
+        dst->absent = now;
+        if (read_all(pipe, now + LOOK_S, 0, &dst->out))
+            return true;
+    }
+    return false;
+}
+
 /* Reads the streams of the child, whose out comes through the pipe and whose err is in the file, if
  * they are not -1. */
 static void read_streams(const struct child *c, pid_t pid, int pipe, int file,
                          struct child_end *dst)
 {
-    double end = c->limit_s > 0 ? clock_now() + c->limit_s : 0;
-
-    if (pipe >= 0 && !read_all(pipe, end, c->most, &dst->out))
-        kill(pid, SIGKILL);
+    dst->is_killed = pipe >= 0 && !read_out(c, pipe, file, dst);
+    if (dst->is_killed)
+        kill(c->group ? -pid : pid, SIGKILL);
     dst->code = child_wait(pid);
+    if (dst->is_killed && c->until)
+        read_all(pipe, 0, 0, &dst->out);
     if (file >= 0 && lseek(file, 0, SEEK_SET) == 0)
         read_all(file, 0, c->most, &dst->err);
 }

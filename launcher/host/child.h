@@ -22,6 +22,9 @@ struct child {
      * no limit */
     double limit_s;
     size_t most;
+    /* child_run, of a group whose err is CHILD_READ: so is the group when err has this text, and
+     * child_run returns when no process has the child's out any longer; NULL: no text */
+    const char *until;
     /* If not NULL, called in the child before the program is executed, which it may do itself. If
      * it fails it prints why and exits. */
     void (*enter)(void *arg, char *const argv[]);
@@ -32,6 +35,8 @@ struct child_end {
     pid_t pid;
     struct buf out, err; /* what was read, with a NUL */
     int code;            /* the exit code, or 128 + the signal that ended it */
+    bool is_killed;      /* by child_run */
+    double absent;       /* when err did not have the text yet (clock_now) */
 };
 
 /* Returns whether a folder of PATH has the program with these rights (of access), and its path. */

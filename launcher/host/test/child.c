@@ -55,12 +55,33 @@ static void check_start(void)
     is_int(code, 128 + SIGTERM, "until a signal ends it");
 }
 
+static void check_until(void)
+{
+    const struct child c = {.err = CHILD_READ, .group = true, .until = "full", .limit_s = 0.5};
+    double begin = clock_now();
+
+    is_int(run(c, "echo 7; echo empty >&2; exit 3"), 3, "without the text a child ends by itself");
+    ok(!end.is_killed && strcmp(end.out.data, "7\n") == 0, "it is not killed");
+    is_int(run(c, "echo queue full >&2; (sleep 100; echo late) & sleep 100"), 128 + SIGKILL,
+           "one that prints the text is killed at once, with all of its group");
+    ok(end.is_killed && strstr(end.err.data, "queue full") && !*end.out.data, "what it said is kept");
+    ok(end.absent >= begin && clock_now() - end.absent < 50, "the time without the text is known");
+    is_int(run(c, "(sleep 100 2>&-) & sleep 100"), 128 + SIGKILL, "or after the limit");
+    ok(end.is_killed && clock_now() - begin < 50, "no process of it is left");
+    const struct child slow = {.err = CHILD_READ, .group = true, .until = "full", .limit_s = 0.1};
+    is_int(run(slow, "(setsid sleep 0.6; echo late) & sleep 100"), 128 + SIGKILL, "the group ends");
+    is_int(run(slow, "setsid -f sh -c 'sleep 0.6; echo late'; sleep 100"), 128 + SIGKILL,
+           "what has left the group");
+    is_str(end.out.data, "late\n", "is awaited");
+}
+
 int main(void)
 {
     char *const environment[] = {"PATH=/usr/bin:/bin", "ONLY=this", NULL};
     int file = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 
     check_start();
+    check_until();
     is_int(run((struct child){.err = CHILD_READ}, "echo out; echo err >&2; exit 3"), 3, "its code");
     is_str(end.out.data, "out\n", "its output");
     is_str(end.err.data, "err\n", "and its errors, apart");
