@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Kills a program at a chosen system call, for tests of what survives that.
  *
- *   killat [-e] [-p NAME] [-a | -c COMMAND] [-l FILE] [-f FILE] N PROGRAM [ARGUMENT...]
+ *   killat [-e] [-p NAME] [-a | -s | -c COMMAND] [-l FILE] [-f FILE] N PROGRAM [ARGUMENT...]
  *
  * Runs PROGRAM and counts the system calls that it begins, or with -p those of all processes of it
  * that are called NAME (as in /proc/PID/comm); with -e only those that have an effect outside of
  * the process: files, connections, locks, other processes. A kill at any other call leaves what one
  * at the next of these leaves. At the N-th, before it is carried out, the process that makes it
- * gets SIGKILL; with -a PROGRAM does and all that it has started; with -c none does, and the shell
- * COMMAND runs while the process waits there. With N 0 nothing happens but counting. Ends with
- * PROGRAM and with its exit code (128 + signal); children that continue do so untraced. -l writes
- * the count and the number of the system call killed at (-1: none) into a file. -f writes the paths
- * of files that PROGRAM, and all that it starts, opens, makes, moves, removes or examines, one a
- * line and as often as it does, into a file. 255: PROGRAM cannot be run or traced. */
+ * gets SIGKILL; with -a PROGRAM does and all that it has started; with -s it stays there until it
+ * is killed or PROGRAM ends; with -c none does, and the shell COMMAND runs while the process waits
+ * there. With N 0 nothing happens but counting. Ends with PROGRAM and with its exit code (128 +
+ * signal); children that continue do so untraced. -l writes the count and the number of the system
+ * call killed at (-1: none) into a file. -f writes the paths of files that PROGRAM, and all that it
+ * starts, opens, makes, moves, removes or examines, one a line and as often as it does, into a
+ * file. 255: PROGRAM cannot be run or traced. */
 #include "config.h"
 
 #include <errno.h>
@@ -39,7 +40,8 @@ static size_t nprocesses;
 
 static const char *only, *list, *command;
 static FILE *paths;
-static bool all, effects;
+static bool all, stops, effects;
+static pid_t stopped;
 static long at, count, killed_at = -1;
 
 static struct process *find(pid_t pid)
@@ -158,6 +160,10 @@ static void note_paths(pid_t pid, const struct __ptrace_syscall_info *info)
 static void strike(pid_t pid, long number)
 {
     killed_at = number;
+    if (stops) {
+        stopped = pid;
+        return;
+    }
     if (command) {
         if (system(command) != 0)
             fprintf(stderr, "killat: failed: %s\n", command);
@@ -203,7 +209,9 @@ static int trace(pid_t program)
                 return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
             continue;
         }
-        ptrace(PTRACE_SYSCALL, pid, NULL, (void *)(long)handle_stop(pid, status, program));
+        int signal = handle_stop(pid, status, program);
+        if (pid != stopped)
+            ptrace(PTRACE_SYSCALL, pid, NULL, (void *)(long)signal);
     }
     return 255;
 }
@@ -241,7 +249,7 @@ int main(int argc, char **argv)
 {
     int option, result, channel[2];
 
-    while ((option = getopt(argc, argv, "+ep:ac:l:f:")) != -1) {
+    while ((option = getopt(argc, argv, "+ep:asc:l:f:")) != -1) {
         if (option == 'p')
             only = optarg;
         else if (option == 'l')
@@ -252,13 +260,15 @@ int main(int argc, char **argv)
             command = optarg;
         else if (option == 'a')
             all = true;
+        else if (option == 's')
+            stops = true;
         else if (option == 'e')
             effects = true;
         else
             return 255;
     }
     if (argc - optind < 2) {
-        fprintf(stderr, "usage: killat [-e] [-p NAME] [-a | -c COMMAND] [-l FILE] [-f FILE] N "
+        fprintf(stderr, "usage: killat [-e] [-p NAME] [-a | -s | -c COMMAND] [-l FILE] [-f FILE] N "
                         "PROGRAM [ARGUMENT...]\n");
         return 255;
     }

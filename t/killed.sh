@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Sourced after lib.sh, sandbox.sh and study.sh by tests that kill unetctl, or its helper, at a
-# chosen system call of `submit --gpus 1..14`.
+# Sourced after lib.sh, sandbox.sh and study.sh by tests that kill unetctl, its helper or sbatch, or
+# stop sbatch, at a chosen system call of `submit --gpus 1..14`.
 #
 #   count_calls SITE [KILLAT OPTIONS]       how many there are; 0 if the submission failed
 #   strata COUNT PARTS                      a random number in each of PARTS equal parts of 1..COUNT
@@ -15,7 +15,7 @@
 # (each study has a queue of its own, whose first job hangs).
 
 # These Slurms answer at once, so what they do not show may soon count as lost.
-export UNETCTL_ABSENT_S=5
+export UNETCTL_ABSENT_S=5 UNETCTL_SBATCH_S=10
 
 killed_words() {
     case $1 in
@@ -73,7 +73,7 @@ kill_at() { # SITE N [KILLAT OPTIONS]
     if [ "$site" = local ]; then local -x XDG_STATE_HOME=$TMP/$dir/state; fi
     killed_study "$site" "$dir"
     killed_submit "$site" "$dir" "$builddir/t/killat" "${@:3}" -l "$dir/calls" "$n" >"$dir/out" 2>&1
-    # Busy: 4 (Slurm did not answer in time), 6 (the killed one's helper has the lock). Then once
+    # Busy: 4 (Slurm did not answer in time), 6 (the killed one's sbatch has the lock). Then once
     # more.
     for _ in 1 2 3 4 5; do
         killed_submit "$site" "$dir" >"$dir/again" 2>&1

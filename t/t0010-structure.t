@@ -23,7 +23,7 @@ launcher/stage|launcher/host
 launcher/scheduler|launcher/host launcher/sandbox
 launcher/scheduler/local|launcher/host launcher/scheduler
 launcher/scheduler/slurm|launcher/host launcher/sandbox launcher/scheduler
-launcher/scheduler/slurm/commands|launcher/scheduler launcher/scheduler/slurm
+launcher/scheduler/slurm/commands|launcher/host launcher/scheduler launcher/scheduler/slurm
 launcher/scheduler/slurm/library|launcher/host launcher/scheduler launcher/scheduler/slurm
 launcher/study|launcher/host launcher/scheduler launcher/scheduler/local '\
 'launcher/scheduler/slurm

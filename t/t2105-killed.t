@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# unetctl or its helper is killed by kill -9 at a system call of `submit --gpus 1..14`, and the
-# command is repeated: there are exactly 14 jobs. This test uses some system calls, spread over all;
-# make check-faults uses every one.
+# unetctl, its helper or sbatch is killed by kill -9 at a system call of `submit --gpus 1..14`, or
+# sbatch is stopped, and the command is repeated: there are exactly 14 jobs. This test uses some
+# system calls, spread over all; make check-faults uses every one.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh
@@ -19,19 +19,22 @@ calls=$(count_calls sandbox 2>"$ERR")
 if [ "$calls" = 0 ] && grep -q 'killat: ' "$ERR"; then skip_all "programs cannot be traced here"; fi
 ok "unetctl makes system calls ($calls)" test "$calls" -gt 100
 is "$(strata "$calls" 8 | kill_at_each sandbox 4)" "" "unetctl killed"
-is "$(strata "$calls" 4 | kill_at_each sandbox 4 -a)" "" "unetctl killed with its helper"
+is "$(strata "$calls" 4 | kill_at_each sandbox 4 -a)" "" "unetctl killed with sbatch"
 calls=$(count_calls sandbox -p "$sandbox_helper")
-ok "the helper makes system calls ($calls)" test "$calls" -gt 100
-is "$(strata "$calls" 8 | kill_at_each sandbox 4 -p "$sandbox_helper")" "" "the helper killed"
-is "$(strata "$calls" 4 | kill_at_each sandbox 4 -a -p "$sandbox_helper")" "" \
-    "submit has one job per run if helper and unetctl are killed together"
+ok "the helper makes system calls ($calls)" test "$calls" -gt 20
+is "$(strata "$calls" 2 | kill_at_each sandbox 4 -p "$sandbox_helper")" "" "the helper killed"
+calls=$(count_calls sandbox -p sbatch)
+ok "sbatch makes system calls ($calls)" test "$calls" -gt 100
+is "$(strata "$calls" 8 | kill_at_each sandbox 4 -p sbatch)" "" "sbatch killed"
+is "$(strata "$calls" 4 | kill_at_each sandbox 4 -a -p sbatch)" "" "sbatch killed with unetctl"
+is "$(strata "$calls" 4 | kill_at_each sandbox 4 -s -p sbatch)" "" "sbatch stopped"
 
 # All runs in one job.
 calls=$(count_calls one)
 ok "system calls with --one-allocation ($calls)" test "$calls" -gt 100
 is "$(strata "$calls" 6 | kill_at_each one 4)" "" "unetctl killed"
-calls=$(count_calls one -p "$sandbox_helper")
-is "$(strata "$calls" 4 | kill_at_each one 4 -p "$sandbox_helper")" "" "the helper killed"
+calls=$(count_calls one -p sbatch)
+is "$(strata "$calls" 4 | kill_at_each one 4 -p sbatch)" "" "sbatch killed"
 
 # The local queue.
 calls=$(count_calls local)

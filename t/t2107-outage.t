@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The controller stops, dies or restarts, or the disk is full, in the middle of `submit --gpus
-# 1..14`: after the next submit there are exactly 14 jobs.
+# 1..14`, or what sbatch says is lost: after the next submit there are exactly 14 jobs.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh
@@ -19,12 +19,11 @@ cleanup_hooks+=(unmount)
 # Programs that wait for an answer give up soon.
 sed -i 's/^MessageTimeout=.*/MessageTimeout=2/' "$XDG_STATE_HOME/unetctl/sandbox/etc/slurm.conf"
 
-calls=$(count_calls sandbox -p "$sandbox_helper" 2>"$ERR")
+calls=$(count_calls sandbox -p sbatch 2>"$ERR")
 if [ "$calls" = 0 ] && grep -q 'killat: ' "$ERR"; then skip_all "programs cannot be traced here"; fi
-middle=$((calls * 7 / 10)) # the helper submits then
-in_the_middle() { # STUDY COMMAND: runs it while the helper of a submission waits in the middle
+in_the_middle() { # STUDY COMMAND: runs it while an sbatch of a submission waits in the middle
     killed_study sandbox "$1"
-    killed_submit sandbox "$1" "$builddir/t/killat" -p "$sandbox_helper" -c "$2" $middle
+    killed_submit sandbox "$1" "$builddir/t/killat" -p sbatch -c "$2" $((calls / 2))
 }
 control() { echo "unetctl sandbox exec -- $*"; }
 count_is() { # STUDY WHAT
@@ -54,6 +53,60 @@ exits 4 "submit fails when the controller dies" \
 login slurmctld -i
 exits 0 "submit again succeeds after it was started" killed_submit sandbox dead
 count_is dead "death"
+
+# ---- an sbatch whose answer is lost: a script that calls the real one
+mkdir bin
+nlost=0
+sbatch=$(login sh -c 'command -v sbatch')
+# shellcheck disable=SC2016 # expanded there
+answers() { # BEHAVIOUR: what it does in place of submitting the 3rd job
+    printf '#!/bin/bash\n[ "$1" = --test-only ] || echo >>%q\n' "$TMP/calls" >bin/sbatch
+    printf 'submit() { %s "$@" 2>&1; }\nfailed="sbatch: error: Batch job submission failed:"\n' \
+        "$sbatch" >>bin/sbatch
+    printf 'if [ "$(wc -l <%q)" = 3 ] && [ "$1" != --test-only ]; then\n%s\nfi\nexec %s "$@"\n' \
+        "$TMP/calls" "$1" "$sbatch" >>bin/sbatch
+    chmod +x bin/sbatch
+    : >calls
+}
+lost() { # TEXT BEHAVIOUR [EXIT CODE]: of the submission; it is repeated if it fails
+    local study=lost$((nlost += 1)) code=${3:-4}
+    killed_study sandbox $study
+    answers "$2"
+    UNETCTL_SBATCH_S=${limit:-30} PATH=$TMP/bin:$PATH \
+        exits "$code" "$1" killed_submit sandbox $study
+    if [ "$code" != 0 ]; then
+        is "$(wc -l <calls)" 3 "$1: no other job is submitted"
+        cp "$ERR" error
+        exits 0 "$1: submit again succeeds" killed_submit sandbox $study
+    fi
+    count_is $study "$1"
+}
+again="the answer was lost; type 'unetctl submit' again"
+# shellcheck disable=SC2016 # expanded there
+{
+    lost "a timeout after the job was submitted" \
+        'submit "$@" >/dev/null; echo "$failed Socket timed out on send/recv operation" >&2; exit 1' 0
+    lost "a signal after that" 'submit "$@" >/dev/null; kill -KILL $$' 0
+    lost "no id after that" 'submit "$@" >/dev/null; exit 0' 0
+    lost "a timeout without a job" \
+        'echo "$failed Socket timed out on send/recv operation" >&2; exit 1'
+    like error "$again.*Socket timed out" "the error says so"
+    lost "a reason that is unknown" 'echo "$failed Something of Slurm 99.11" >&2; exit 1'
+    like error "$again.*Something of Slurm 99.11" "it counts as lost"
+    lost "a job that comes while the next submit waits" \
+        '(sleep 3; submit "$@" >/dev/null) >&- 2>&- & echo "$failed Unexpected message received" >&2; exit 1'
+    lost "an answer that refuses" 'echo "$failed Unspecified error" >&2; exit 1'
+    unlike error "the answer was lost" "is not lost"
+    lost "a failure before the submission" 'echo "sbatch: error: Unable to open file" >&2; exit 1'
+    unlike error "the answer was lost" "is not lost"
+    lost "a full queue" 'echo "sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying" >&2; sleep 100'
+    like error 'left for later.*unable to accept job.*MaxJobCount' "is left for later at once"
+    lost "a full queue that takes the job after all" \
+        'submit "$@" >/dev/null; echo "sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying" >&2; sleep 100' 0
+    limit=2 lost "an sbatch that takes too long" 'sleep 1000'
+    like error "$again.*sbatch was ended because it took too long" "the error says so"
+    is "$(login pgrep -cf 'sleep 1000')" 0 "no process is left of it"
+}
 
 # ---- a full disk
 if [ -n "$disk" ]; then

@@ -104,12 +104,64 @@ exits 4 "a value that Slurm refuses is an error" \
 is "$(login squeue -h -n demo-unet-g01-s1 | wc -l)" 0 "nothing was submitted"
 login scancel -u "$(id -un)" >/dev/null
 
+# ---- the site's rules, as plugins of sbatch and of the controller say them
+etc=$XDG_STATE_HOME/unetctl/sandbox/etc
+cat >"$etc/cli_filter.lua" <<'END'
+function slurm_cli_setup_defaults(options, early_pass) return slurm.SUCCESS end
+function slurm_cli_post_submit(offset, job_id, step_id) return slurm.SUCCESS end
+function slurm_cli_pre_submit(options, pack_offset)
+    if string.find(options["comment"] or "", "shortly") then
+        slurm.log_error("seven minutes are not enough")
+        return slurm.ERROR
+    end
+    return slurm.SUCCESS
+end
+END
+cat >"$etc/job_submit.lua" <<'END'
+function slurm_job_modify(job_desc, job_rec, part_list, modify_uid) return slurm.SUCCESS end
+function slurm_job_submit(job_desc, part_list, submit_uid)
+    slurm.log_user("Welcome.\nYour account will be charged.")
+    if string.find(job_desc.comment or "", "badly") then
+        slurm.log_user("please switch to --gpus")
+        return slurm.ERROR
+    elseif string.find(job_desc.comment or "", "long") then
+        slurm.log_user(string.rep("a long explanation ", 60) .. "ends here")
+        return slurm.ERROR
+    end
+    return slurm.SUCCESS
+end
+END
+cp "$etc/slurm.conf" slurm.conf
+printf 'JobSubmitPlugins=lua\nCliFilterPlugins=lua\n' >>"$etc/slurm.conf"
+if sandbox_restart_controller 7; then
+    make_study ruled sandbox
+    rules() { unetctl submit -C ruled "$@" --hold; }
+    exits 4 "a job that a cli_filter plugin forbids is refused" rules --gpus 1 -- --comment=shortly
+    like "$ERR" 'Slurm: .*seven minutes are not enough; cli_filter plugin terminated with error$' \
+        "the error has each line of sbatch"
+    exits 4 "one that a job_submit plugin forbids is refused" rules --gpus 1 -- --comment=badly
+    like "$ERR" 'Welcome.; Your account will be charged.; please switch to --gpus; .*Unspecified error$' \
+        "the error has each line of the plugin"
+    exits 4 "likewise with a long text" rules --gpus 1 -- --comment=long
+    like "$ERR" "sbatch: $(printf 'a long explanation %.0s' {1..60})ends here" "it is shown as a whole"
+    exits 0 "what they allow is submitted" rules --gpus 1..3 --
+    is "$(grep -c '^unetctl: sbatch: Your account will be charged.$' "$ERR")" 1 \
+        "what they say is shown once"
+    is "$(states ruled | awk '{ print $2 }' | xargs) $(login squeue -h | wc -l)" \
+        "PENDING PENDING PENDING 3" "each run has one job"
+    login scancel -u "$(id -un)"
+else
+    skip "this Slurm has no Lua" "plugins with the site's rules"
+fi
+cp slurm.conf "$etc/slurm.conf"
+ok "the controller starts without them" sandbox_restart_controller 7
+
 # ---- folders with all that a shell, sbatch or a template could trip over
 odd="$TMP/-it's \"x\" \$(id) \`id\` 100%j #1 é *?[x] {{run}} tag_node & ; "
 make_study "$odd" sandbox
 exits 0 "submit in a folder with an odd name" unetctl submit -C "$odd" --gpus 3 --wait --timeout 120
 ok "its output is in the folder" grep -q "rank 2" "$odd"/runs/unet-g03-s1/attempt-1/slurm-*.out
-exits 0 "a submission through sbatch works there, too" \
+exits 0 "a submission with another option works there, too" \
     unetctl submit -C "$odd" --gpus 1 --wait --timeout 120 -- --signal=USR2@3
 ok "its output is in the folder, too" grep -q "rank 0" "$odd"/runs/unet-g01-s1/attempt-1/slurm-*.out
 make_study 'back\slash' sandbox

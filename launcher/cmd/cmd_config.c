@@ -34,15 +34,11 @@ struct shown_setting {
     const struct yaml_origin *origin;
 };
 
-#define WORDS "sbatch" /* the key of options that come from sbatch's variables */
-#define MAX_VALUES (2 * SETTINGS_MAX + JOB_EXTRA_MAX)
+#define MAX_VALUES (2 * SETTINGS_MAX)
 
 struct values {
     struct shown_setting at[MAX_VALUES];
     size_t count;
-    /* of words that stand for sbatch's variables */
-    struct yaml_origin origins[JOB_EXTRA_MAX];
-    char names[JOB_EXTRA_MAX][64];
 };
 
 /* Returns whether this key of the site's profile (the defaults for a cluster) is shown as
@@ -53,19 +49,6 @@ static bool is_shown_as_slurm(const char *path)
 
     snprintf(name, sizeof name, "slurm.%s", path);
     return setting_find(settings_of_study, name) != NULL;
-}
-
-/* Lists the options of sbatch that come from its variables and are not settings. */
-static void list_words(const struct sbatch_words *words, struct values *dst)
-{
-    static const struct setting row = SETTING_ROW(WORDS, TEXT, 0, "");
-
-    for (size_t i = words->nsettings; i < words->count; i++) {
-        snprintf(dst->names[i], sizeof dst->names[i], "$%s", words->names[i]);
-        dst->origins[i] = (struct yaml_origin){YAML_SBATCH, dst->names[i]};
-        dst->at[dst->count++] =
-            (struct shown_setting){WORDS, &row, &words->words[i], &dst->origins[i]};
-    }
 }
 
 static void list_values(const struct workspace *w, struct values *dst)
@@ -84,7 +67,6 @@ static void list_values(const struct workspace *w, struct values *dst)
         *v = (struct shown_setting){"", k, &w->site, &w->site.origins.at[k - site_keys]};
         snprintf(v->name, sizeof v->name, "profile.%s", k->path);
     }
-    list_words(&w->environment, dst);
 }
 
 /* Returns whether the value is one of an engine that the study does not use. */
@@ -122,7 +104,7 @@ static int check_names(const struct values *all, int nnames, char **names, struc
             known[k] = all->at[k].name;
             found += is_asked_for(&all->at[k], 1, names + i);
         }
-        if (found || strcmp(names[i], WORDS) == 0)
+        if (found)
             continue;
         known[all->count] = NULL;
         return err_set(e, ERR_USAGE, "config: unknown key '%s'%s ('unetctl config' lists all)",

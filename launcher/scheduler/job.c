@@ -445,8 +445,6 @@ void job_words_fill(const struct job *job, struct job_words *dst)
     append_word(dst, "--chdir=%s", job->work_dir);
     append_word(dst, "--output=%s", job->output);
     if (job->own_directives) {
-        for (int i = 0; i < job->options.nenvironment; i++)
-            append_word(dst, "%s", job->options.environment[i]);
         for (int i = 0; i < job->options.ngiven; i++)
             append_word(dst, "%s", job->options.given[i]);
         if (job->options.comment) /* again, because sbatch takes the last, which is one of these */

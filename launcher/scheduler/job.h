@@ -21,15 +21,15 @@ struct job_options {
     int time_min;    /* the time limit in minutes */
     int nice;
     bool exclusive, hold;
-    /* Further options of sbatch, unchanged. A job that has any is submitted by sbatch itself. */
+    /* Further options of sbatch, unchanged. */
 #define JOB_EXTRA_MAX 64
     const char *extra[JOB_EXTRA_MAX];
     int nextra;
     bool in_sandbox; /* unknown options are looked up in the help of the sandbox's sbatch */
-    /* The words that stand for sbatch's variables, and those after "--" of `unetctl submit`, used
-     * if own_directives of the job is set; NULL: none. job_options_decode does not set them. */
-    char **environment, **given;
-    int nenvironment, ngiven;
+    /* The words after "--" of `unetctl submit`, used if own_directives of the job is set; NULL:
+     * none. job_options_decode does not set them. */
+    char **given;
+    int ngiven;
 };
 
 /* The exit code of a script or trainer that stopped with a checkpoint and can resume. */
@@ -57,7 +57,7 @@ struct job {
     bool gres;            /* GPUs are requested per node by --gres if job_takes_gres permits */
     const char *gpu_type; /* such as v100; NULL or "": any type */
     /* The script has #SBATCH lines of its template's author. They decide; of this struct only
-     * name, tag, work_dir, output, options.environment and options.given override them. */
+     * name, tag, work_dir, output and options.given override them, and sbatch's variables. */
     bool own_directives;
     struct job_options options;
 };

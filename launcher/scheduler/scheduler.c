@@ -36,7 +36,7 @@ int scheduler_submit(struct scheduler *s, const struct job *job, char id[SCHEDUL
 {
     struct scheduler_result result;
 
-    scheduler_submit_all(s, job, 1, NULL, &result);
+    scheduler_submit_all(s, job, 1, &result);
     if (result.outcome == SCHEDULER_SUBMITTED) {
         snprintf(id, SCHEDULER_ID_SIZE, "%s", result.id);
         return 0;
@@ -47,11 +47,11 @@ int scheduler_submit(struct scheduler *s, const struct job *job, char id[SCHEDUL
 }
 
 void scheduler_submit_all(struct scheduler *s, const struct job *jobs, size_t count,
-                          const char *in_flight, struct scheduler_result *results)
+                          struct scheduler_result *results)
 {
     for (size_t i = 0; i < count; i++)
         results[i] = (struct scheduler_result){.outcome = SCHEDULER_NOT_TRIED};
-    s->ops->submit(s, jobs, count, in_flight, results);
+    s->ops->submit(s, jobs, count, results);
 }
 
 int scheduler_query(struct scheduler *s, const char *tag_prefix, bool everybody,

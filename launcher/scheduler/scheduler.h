@@ -83,7 +83,7 @@ struct scheduler_ops {
                      struct err *e);
     int (*check)(struct scheduler *s, const struct job *job, struct scheduler_forecast *forecast,
                  struct err *e);
-    void (*submit)(struct scheduler *s, const struct job *jobs, size_t count, const char *in_flight,
+    void (*submit)(struct scheduler *s, const struct job *jobs, size_t count,
                    struct scheduler_result *results);
     int (*query)(struct scheduler *s, const char *tag_prefix, bool everybody,
                  struct job_state **states, size_t *nstates, struct err *e);
@@ -131,10 +131,9 @@ int scheduler_submit(struct scheduler *s, const struct job *job, char id[SCHEDUL
                      struct err *e);
 
 /* Submits several jobs, in their order. After a refusal or a lost answer no further job is
- * submitted. in_flight names a file that holds the tags while answers are awaited, and remains if
- * an answer is lost (in_flight.h); NULL: no file. */
+ * submitted. */
 void scheduler_submit_all(struct scheduler *s, const struct job *jobs, size_t count,
-                          const char *in_flight, struct scheduler_result *results);
+                          struct scheduler_result *results);
 
 /* Sets *states to all jobs of this user, or of everybody, whose tag starts with tag_prefix, sorted
  * by id. The caller frees *states, which is NULL if there are none. Returns 0, or -1. Slurm forgets

@@ -8,7 +8,7 @@
 #include <string.h>
 
 static void dry_submit(struct scheduler *s, const struct job *jobs, size_t count,
-                       const char *in_flight, struct scheduler_result *results)
+                       struct scheduler_result *results)
 {
     for (size_t i = 0; i < count; i++) {
         const struct job *job = &jobs[i];

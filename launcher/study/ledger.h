@@ -60,8 +60,8 @@ int ledger_reload(struct ledger *l, struct err *e);
  * Creates the folder if necessary, and chooses the study's id (see ledger_keep_id).
  *
  * The lock is an open file description lock on STUDY/.unetctl/lock, which works on NFS. Programs
- * that are started meanwhile share it: if unetctl is killed, the scheduler's helper keeps others
- * out while it still submits.
+ * that are started meanwhile share it: if unetctl is killed, sbatch keeps others out while it still
+ * submits.
  *
  * Returns 0, or -1 with ERR_TIMEOUT that names host and pid of the holder, or ERR_CONFIG if the
  * study is a copy of an existing one. */

@@ -45,28 +45,35 @@ static int add_environment(struct workspace *w, struct err *e)
     char path[SETTING_PATH_SIZE], where[64];
 
     for (; has_environment(w) && v->name; v++) {
-        const char *value = v->rule == SBATCH_SETTING ? sbatch_environment_get(v) : NULL;
+        const char *value = v->rule == SBATCH_SETTING ? getenv(v->name) : NULL;
         if (!value)
             continue;
         snprintf(path, sizeof path, "slurm.%s", v->to);
         snprintf(where, sizeof where, "$%s", v->name);
-        if (yaml_table_origin(settings_of_study, &w->study.origins, path)->layer != YAML_BUILTIN)
-            continue;
-        if (yaml_table_add_text(settings_of_study, path, value, YAML_SBATCH, where,
+        if (yaml_table_origin(settings_of_study, &w->study.origins, path)->layer == YAML_BUILTIN &&
+            yaml_table_add_text(settings_of_study, path, value, YAML_SBATCH, where,
                                 &w->study.settings, &w->study.origins, e))
             return -1;
-        /* a template with directives of its own decides on its CPUs */
-        if (strcmp(v->to, "cpus_per_gpu") != 0 &&
-            !sbatch_environment_add(v, value, &w->environment, e))
-            return -1;
     }
-    w->environment.nsettings = w->environment.count;
     return 0;
 }
 
 static bool is_from_variable(const struct workspace *w, const char *path)
 {
     return yaml_table_origin(settings_of_study, &w->study.origins, path)->layer == YAML_SBATCH;
+}
+
+/* Removes the memory that a variable asks for if an option asks for it in another way: --mem,
+ * --mem-per-cpu and --mem-per-gpu exclude each other. */
+static void yield_memory(struct workspace *w)
+{
+    struct job_options *o = &w->options;
+
+    if (o->mem != w->study.slurm.mem || !is_from_variable(w, "slurm.mem"))
+        return;
+    for (int i = 0; i < o->nextra; i++)
+        if (strncmp(o->extra[i], "--mem-per-", strlen("--mem-per-")) == 0)
+            o->mem = NULL;
 }
 
 /* Sets w->options from the study, its site, and words of the command line, which have precedence
@@ -92,15 +99,12 @@ static int merge_options(struct workspace *w, int nwords, char **words, struct e
         .time_min = *o->time ? time_limit_decode(o->time) : 0,
         .in_sandbox = w->site.sandbox,
     };
-    if ((has_environment(w) && sbatch_environment_decode(&w->options, &w->environment, e)) ||
+    if ((has_environment(w) && sbatch_environment_take(&w->options, e)) ||
         take_words_of(w->site.file, "options", &w->site.slurm.options, &w->options, e) ||
         take_words_of(w->study.file, "slurm.options", &o->options, &w->options, e) ||
         job_options_decode(&w->options, nwords, words, e))
         return -1;
-    sbatch_environment_yield(&w->options, &w->environment,
-                             w->options.mem != o->mem || !is_from_variable(w, "slurm.mem"));
-    w->options.environment = w->environment.words;
-    w->options.nenvironment = (int)w->environment.count;
+    yield_memory(w);
     w->options.given = words;
     w->options.ngiven = nwords;
     return 0;
@@ -283,7 +287,6 @@ void workspace_close(struct workspace *w)
     variant_list_destroy(&w->variants);
     for (int i = 0; i < WORKSPACE_NKINDS; i++)
         scheduler_close(w->open[i]);
-    sbatch_environment_destroy(&w->environment);
     free(w->excluded);
     ledger_close(&w->ledger);
     site_close(&w->site);

@@ -110,9 +110,6 @@ struct workspace {
     const struct cli_list *after; /* what new jobs wait for (dependency.h) */
     struct job_options options;   /* merged from all layers */
     char *excluded; /* options.exclude with bad nodes (bad_nodes.h), or NULL */
-    /* what comes from sbatch's variables; none where the Slurm is not the machine's own, such as a
-     * sandbox's */
-    struct sbatch_words environment;
     /* Asked under the ledger's lock before anything is submitted: false if that is no longer
      * wanted. NULL: it is. */
     bool (*is_wanted)(const struct workspace *w, void *arg);

@@ -37,6 +37,11 @@ static bool is_dry(const struct workspace *w)
     return strcmp(w->scheduler, "dry") == 0;
 }
 
+static bool is_slurm(const struct workspace *w)
+{
+    return strcmp(w->scheduler, "slurm") == 0;
+}
+
 /* Returns "submitted as job 7", or that it would be submitted. */
 static const char *say_job(const struct workspace *w, const char *id, char dst[160])
 {
@@ -137,13 +142,12 @@ static bool has_lost(const struct share *s)
 static int submit_share(struct workspace *w, struct scheduler *scheduler, struct batch *b,
                         const struct share *s, struct err *e)
 {
-    char in_flight[PATH_MAX];
     struct err later;
 
-    in_flight_path(&w->ledger, in_flight);
-    if (note(w, s, LEDGER_SUBMITTING, -1, e))
+    if (note(w, s, LEDGER_SUBMITTING, -1, e) ||
+        (is_slurm(w) && in_flight_add(&w->ledger, s->jobs, s->njobs, e)))
         return -1;
-    scheduler_submit_all(scheduler, s->jobs, s->njobs, in_flight, s->results);
+    scheduler_submit_all(scheduler, s->jobs, s->njobs, s->results);
     int rc = find_failure(s, b, e);
     for (size_t i = 0; i < s->count; i++) {
         if (result_of(s, i)->outcome != SCHEDULER_SUBMITTED)
@@ -266,7 +270,7 @@ static int choose_nodes(const struct workspace *w, struct scheduler *scheduler,
     struct attempt_job job;
     int last = 0;
 
-    if (strcmp(w->scheduler, "slurm") != 0 || !w->study.slurm.same_nodes || w->options.nodelist ||
+    if (!is_slurm(w) || !w->study.slurm.same_nodes || w->options.nodelist ||
         w->one_allocation)
         return 0;
     for (size_t i = 0; i < b->count; i++) {
@@ -284,7 +288,7 @@ static int choose_nodes(const struct workspace *w, struct scheduler *scheduler,
 }
 
 /* Checks the largest job, since jobs differ only in size, and writes the files: before the check
- * only if that needs the script, which has directives of its own or goes through sbatch. */
+ * only if that needs the script, which has directives of its own. */
 static int prepare(struct workspace *w, struct scheduler *scheduler, const struct batch *b,
                    struct err *e)
 {
@@ -295,7 +299,7 @@ static int prepare(struct workspace *w, struct scheduler *scheduler, const struc
         return write_files(w, b, e);
     if (attempt_job(w, &largest->run, largest->attempt, &job, e))
         return -1;
-    bool is_first = job.job.own_directives || job.job.options.nextra;
+    bool is_first = job.job.own_directives;
     if (!is_first)
         job.job.script = NULL;
     if (is_first && write_files(w, b, e))

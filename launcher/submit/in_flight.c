@@ -2,6 +2,9 @@
 #include "config.h"
 #include "launcher/submit/in_flight.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +14,7 @@
 
 #include "launcher/status/absent.h"
 #include "src/atomicfile.h"
+#include "src/buf.h"
 #include "src/clock.h"
 #include "src/files.h"
 #include "src/log.h"
@@ -27,9 +31,27 @@
 #define PAUSE_S 0.25
 #define MAX_TAGS ((size_t)1 << 20)
 
-void in_flight_path(const struct ledger *l, char dst[PATH_MAX])
+static void in_flight_path(const struct ledger *l, char dst[PATH_MAX])
 {
     snprintf(dst, PATH_MAX, "%s/in-flight", l->dir);
+}
+
+int in_flight_add(const struct ledger *l, const struct job *jobs, size_t count, struct err *e)
+{
+    struct buf tags = {0};
+    char file[PATH_MAX];
+
+    in_flight_path(l, file);
+    for (size_t i = 0; i < count; i++)
+        buf_addf(&tags, "%s\n", jobs[i].tag);
+    int fd = files_open(file, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0666);
+    bool is_written = fd >= 0 && !tags.failed &&
+                      write(fd, tags.data, tags.length) == (ssize_t)tags.length;
+    int code = errno;
+    if (fd >= 0)
+        close(fd);
+    buf_destroy(&tags);
+    return is_written ? 0 : err_errno(e, ERR_INTERNAL, code, "cannot write %s", file);
 }
 
 void in_flight_remove(const struct ledger *l)

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A submission whose answer was lost, because the helper was killed or Slurm did not answer in
- * time.
+/* A submission to Slurm whose answer was lost, because unetctl or sbatch was killed or Slurm did
+ * not answer in time.
  *
- * Slurm may still execute it: a request that waits for a stopped controller becomes a job when
- * the controller runs again. The helper adds the tags of a submission to the file
- * STUDY/.unetctl/in-flight before it sends it, and unetctl removes the file when the ledger has the
- * answers, so that the next submission finds it. A "submitting" in the ledger whose tag is not in
- * the file was never sent. */
+ * Slurm may still execute it: a request that waits for a stopped controller becomes a job when the
+ * controller runs again. The tags of a submission are added to the file STUDY/.unetctl/in-flight
+ * before the first job is submitted, and the file is removed when the ledger has the answers, so
+ * that the next submission finds it. A "submitting" in the ledger whose tag is not in the file was
+ * never sent. */
 #ifndef UNETCTL_LAUNCHER_SUBMIT_IN_FLIGHT_H
 #define UNETCTL_LAUNCHER_SUBMIT_IN_FLIGHT_H
-
-#include <limits.h>
 
 #include "launcher/scheduler/scheduler.h"
 #include "launcher/study/ledger.h"
 
-void in_flight_path(const struct ledger *l, char dst[PATH_MAX]);
+/* Adds the tags of jobs to the file. Requires the ledger's lock. */
+int in_flight_add(const struct ledger *l, const struct job *jobs, size_t count, struct err *e);
 
 /* If an answer was lost, waits until all jobs of that submission have appeared, or for
  * absent_wait_s after it (absent.h), and removes the file. Requires the ledger's lock, and precedes

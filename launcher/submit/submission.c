@@ -209,17 +209,6 @@ static int choose_new(struct workspace *w, struct status_list *list, struct batc
     return 0;
 }
 
-/* Locks the ledger, after ending helpers that were started earlier. They do not share the lock,
- * and could still submit while the next unetctl does. */
-static int lock_ledger(struct workspace *w, struct err *e)
-{
-    for (int i = 0; i < WORKSPACE_NKINDS; i++) {
-        scheduler_close(w->open[i]);
-        w->open[i] = NULL;
-    }
-    return ledger_lock(&w->ledger, LEDGER_LOCK_S, e);
-}
-
 /* Queries the jobs of the study, after waiting for those of lost answers. */
 static int query_jobs(struct workspace *w, struct job_state **jobs, size_t *njobs, struct err *e)
 {
@@ -287,7 +276,7 @@ int submission_submit(struct workspace *w, const struct run_plan *plan,
     struct run_plan ordered = {0};
 
     *counts = (struct submission_counts){0};
-    if (lock_ledger(w, e))
+    if (ledger_lock(&w->ledger, LEDGER_LOCK_S, e))
         return -1;
     counts->unwanted = w->is_wanted && !w->is_wanted(w, w->is_wanted_arg);
     int rc = counts->unwanted ? 0 : order_runs(w, plan, &ordered, e);
@@ -420,7 +409,7 @@ int submission_resume(struct workspace *w, char **ids, size_t nids,
     int rc = -1;
 
     *counts = (struct submission_counts){0};
-    if (check_ids(w, ids, nids, &named, e) || lock_ledger(w, e)) {
+    if (check_ids(w, ids, nids, &named, e) || ledger_lock(&w->ledger, LEDGER_LOCK_S, e)) {
         map_destroy(&named);
         return -1;
     }

@@ -30,11 +30,13 @@ sweep() { # TEXT SITE [KILLAT OPTIONS]
 }
 sweep "unetctl killed" sandbox
 sweep "the helper killed" sandbox -p "$sandbox_helper"
-sweep "unetctl killed with its helper" sandbox -a
-sweep "the helper killed with unetctl" sandbox -a -p "$sandbox_helper"
+sweep "unetctl killed with what it started" sandbox -a
+sweep "sbatch killed" sandbox -p sbatch
+sweep "sbatch killed with unetctl" sandbox -a -p sbatch
+STEP=$((10 * ${STEP:-1})) sweep "sbatch stopped" sandbox -s -p sbatch # each takes UNETCTL_SBATCH_S
 
 sweep "unetctl killed, one allocation" one
-sweep "the helper killed, one allocation" one -p "$sandbox_helper"
+sweep "sbatch killed, one allocation" one -p sbatch
 
 sweep "unetctl killed, local queue" local
 done_testing

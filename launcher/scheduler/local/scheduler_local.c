@@ -145,7 +145,7 @@ static int submit_job(struct scheduler *s, const struct job *job, char id[SCHEDU
 }
 
 static void local_submit(struct scheduler *s, const struct job *jobs, size_t count,
-                         const char *in_flight, struct scheduler_result *results)
+                         struct scheduler_result *results)
 {
     for (size_t i = 0; i < count; i++) {
         struct scheduler_result *r = &results[i];

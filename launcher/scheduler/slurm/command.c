@@ -10,9 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "launcher/host/child.h"
 #include "launcher/host/jobenv.h"
+#include "launcher/sandbox/sandbox.h"
 #include "launcher/scheduler/slurm/message.h"
+#include "src/mem.h"
 
 /* Returns whether entry is an option of the user for one of Slurm's commands. With
  * SQUEUE_PARTITION, squeue would not show the jobs of other partitions, which would be submitted
@@ -27,48 +28,74 @@ static bool is_option(const char *entry)
     return false;
 }
 
-/* Returns this process's environment without the variables that belong to another job and, except
- * for sbatch, which passes them on to the job, without options. The commands print times as seconds
- * since 1970; a submission keeps the user's format for the job. The strings are not copied. */
-static char **own_environment(const char *const argv[])
+/* Returns this process's environment without the variables that belong to another job and without
+ * options. The strings are not copied. */
+static char **own_environment(void)
 {
-    bool for_sbatch = strcmp(argv[0], "sbatch") == 0;
     size_t n = 0, kept = 0;
 
     while (environ[n])
         n++;
     char **list = calloc(n + 2, sizeof *list);
-    if (list && !(for_sbatch && strcmp(argv[1], "--parsable") == 0))
+    if (list)
         list[kept++] = "SLURM_TIME_FORMAT=%s"; /* the first of a name counts */
     for (size_t i = 0; list && i < n; i++)
-        if (!jobenv_is_foreign(environ[i]) && (for_sbatch || !is_option(environ[i])))
+        if (!jobenv_is_foreign(environ[i]) && !is_option(environ[i]))
             list[kept++] = environ[i];
     return list;
 }
 
-json_t *command_run(const char *const argv[], struct command *dst)
+void command_enter(void *sandbox, char *const argv[])
 {
-    char **environment = own_environment(argv);
-    struct child c = {.argv = argv, .environment = environment, .in = CHILD_NULL,
-                      .out = CHILD_READ, .err = CHILD_READ};
-    struct child_end end = {0};
-    struct err e;
+    struct err e = {0};
 
-    errno = 0;
-    int rc = environment ? child_run(&c, &end, &e) : err_set(&e, ERR_INTERNAL, "out of memory");
-    bool is_missing = rc && errno == ENOENT;
-    free(environment);
-    *dst = (struct command){end.out, end.err, end.code};
-    if (is_missing)
-        return message_refuse("%s is not in PATH (is this a login node? --scheduler local does "
-                              "without Slurm)", argv[0]);
-    return rc ? message_refuse("%s", e.text) : NULL;
+    sandbox_exec(sandbox, NULL, argv, &e);
+    fprintf(stderr, "%s\n", e.text);
+    _exit(127);
 }
 
-void command_destroy(struct command *c)
+int command_start(const struct sandbox *sandbox, const struct child *child, struct child_end *dst,
+                  struct err *e)
 {
-    buf_destroy(&c->out);
-    buf_destroy(&c->err);
+    char **own = child->environment ? NULL : own_environment();
+    struct child c = *child;
+
+    *dst = (struct child_end){0};
+    if (!c.environment && !own)
+        return mem_fail(e);
+    if (own)
+        c.environment = own;
+    c.in = CHILD_NULL;
+    c.out = c.err = CHILD_READ;
+    c.enter = sandbox ? command_enter : NULL;
+    c.arg = (void *)sandbox;
+    int rc = child_run(&c, dst, e), reason = errno;
+    free(own);
+    if (rc && reason == ENOENT)
+        err_set(e, ERR_SCHED, "%s is not in PATH (is this a login node? --scheduler local does "
+                              "without Slurm)", c.argv[0]);
+    e->code = rc ? ERR_SCHED : e->code;
+    return rc;
+}
+
+int command_run(const struct sandbox *sandbox, const char *const argv[], struct child_end *dst,
+                struct err *e)
+{
+    struct child c = {.argv = argv};
+
+    if (command_start(sandbox, &c, dst, e))
+        return -1;
+    return dst->code ? command_explain(argv[0], dst, e) : 0;
+}
+
+json_t *command_ask(const char *const argv[], struct child_end *dst)
+{
+    struct err e;
+
+    if (command_run(NULL, argv, dst, &e) == 0)
+        return NULL;
+    return message_refuse_for(dst->err.data ? cause_find(dst->err.data, CAUSE_OTHER) : CAUSE_OTHER,
+                              "%s", e.text);
 }
 
 const char *command_setting(const char *config, const char *name, char *dst, size_t size)
@@ -83,41 +110,36 @@ const char *command_setting(const char *config, const char *name, char *dst, siz
     return dst;
 }
 
-/* Skips the label that commands print before an error: "sbatch: error: ". */
-static char *skip_label(char *line)
+const char *command_line(const char **text, const char *name, size_t *length)
 {
-    static const char label[] = ": error: ";
-    char *at = strstr(line, label);
+    const char *line = *text + strspn(*text, "\n");
+    size_t n = strlen(name);
 
-    return at && strcspn(line, " ") + 1 == (size_t)(at - line) + 2 ? at + sizeof label - 1 : line;
+    if (!*line)
+        return NULL;
+    *text = line + strcspn(line, "\n");
+    if (strncmp(line, name, n) == 0 && strncmp(line + n, ": ", 2) == 0)
+        line += n + 2;
+    if (strncmp(line, "error: ", 7) == 0)
+        line += 7;
+    *length = (size_t)(*text - line);
+    return line;
 }
 
-char *command_last_line(char *text)
+int command_explain(const char *name, const struct child_end *end, struct err *e)
 {
-    char *hint = strstr(text, "\nTry \"");
+    const char *text = end->err.length ? end->err.data : end->out.data, *line;
+    struct buf all = {0};
+    size_t n;
 
-    if (hint)
-        *hint = 0;
-    return skip_label(child_last_line(text));
-}
-
-json_t *command_refuse(const char *name, struct command *c)
-{
-    enum cause cause = c->code > 128 ? CAUSE_LOST : cause_find(c->err.data);
-    const char *reason = command_last_line(c->err.data);
-
-    if (!*reason)
-        reason = command_last_line(c->out.data);
-    return *reason ? message_refuse_for(cause, "%s", reason)
-                   : message_refuse_for(cause, "%s failed with exit code %d", name,
-                                        c->code);
-}
-
-json_t *command_ask(const char *const argv[], struct command *c)
-{
-    json_t *refusal = command_run(argv, c);
-
-    return refusal || c->code == 0 ? refusal : command_refuse(argv[0], c);
+    while ((line = command_line(&text, name, &n)))
+        buf_addf(&all, "%s%.*s", all.length ? "; " : "", (int)n, line);
+    if (all.length)
+        err_set(e, ERR_SCHED, "%s", all.data);
+    else
+        err_set(e, ERR_SCHED, "%s failed with exit code %d", name, end->code);
+    buf_destroy(&all);
+    return -1;
 }
 
 bool command_fields(char **text, char *fields[COMMAND_FIELDS_MAX], int count)

@@ -1,38 +1,46 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Runs one of Slurm's commands, without a shell and without the variables of another job
- * or the user's options for these commands. Times are printed as seconds since 1970. */
+ * or the user's options for these commands, and says why it failed. Queries print times as seconds
+ * since 1970. */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_SLURM_COMMAND_H
 #define UNETCTL_LAUNCHER_SCHEDULER_SLURM_COMMAND_H
 
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "src/buf.h"
+#include "launcher/host/child.h"
+#include "launcher/scheduler/slurm/cause.h"
 
-struct command {
-    struct buf out, err; /* its stdout and stderr */
-    int code;            /* its exit code, or 128 + the signal that ended it */
-};
+struct sandbox;
 
-/* Runs argv (NULL-terminated) to its end. Returns NULL, or a refusal if the command cannot be
- * started or memory ran out. command_destroy must be called in either case. Thread-safe. */
-json_t *command_run(const char *const argv[], struct command *dst);
-void command_destroy(struct command *c);
+/* Of struct child: replaces the child by argv in this sandbox. */
+void command_enter(void *sandbox, char *const argv[]);
 
-/* Likewise, but a command that fails is a refusal, too. */
-json_t *command_ask(const char *const argv[], struct command *dst);
+/* Runs child->argv to its end, in the sandbox or, for NULL, with this machine's Slurm. Its streams
+ * are read. child->environment may be NULL: this process's without what is said above. Returns 0,
+ * or -1 with ERR_SCHED if the command cannot be started. child_destroy must be called in either
+ * case. Thread-safe. */
+int command_start(const struct sandbox *sandbox, const struct child *child, struct child_end *dst,
+                  struct err *e);
+
+/* Does so for argv (NULL-terminated). A command that fails is an error, too. */
+int command_run(const struct sandbox *sandbox, const char *const argv[], struct child_end *dst,
+                struct err *e);
+
+/* Runs argv here. Returns NULL, or the refusal of a command that failed or cannot be started. */
+json_t *command_ask(const char *const argv[], struct child_end *dst);
 
 /* Copies the value of a setting in the output of `scontrol show config`, or "". Returns dst. */
 const char *command_setting(const char *config, const char *name, char *dst, size_t size);
 
-/* Returns the last line of text that is not empty, without a leading "sbatch: error: ". A hint at
- * the end (Try "sbatch --help" ...) is left out. Changes text; the result points into it. */
-char *command_last_line(char *text);
+/* Returns the next line of *text without "NAME: " and "error: " before it, as Slurm's commands
+ * label what they print, and sets *text behind it and *length. Lines that are empty are skipped.
+ * Returns NULL at the end. */
+const char *command_line(const char **text, const char *name, size_t *length);
 
-/* Returns the refusal of a command that failed, with the reason that it printed, or else its exit
- * code, and with the cause of that text; CAUSE_LOST if a signal ended it. Changes c->out and
- * c->err. */
-json_t *command_refuse(const char *name, struct command *c);
+/* Sets e to ERR_SCHED and each line that a command printed on stderr, or else on stdout, without
+ * labels and separated by "; "; if it printed nothing to its exit code. Returns -1. */
+int command_explain(const char *name, const struct child_end *end, struct err *e);
 
 /* Splits the next line of *text at '|' into count fields without surrounding blanks; the last
  * field has the rest of the line. Missing fields are "". Returns false at the end of the text. */

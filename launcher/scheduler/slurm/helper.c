@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "launcher/host/child.h"
+#include "launcher/scheduler/slurm/command.h"
 #include "launcher/scheduler/slurm/message.h"
 #include "src/buf.h"
 #include "src/clock.h"
@@ -82,16 +83,6 @@ struct helper *helper_create(const struct sandbox *sandbox, const char *interfac
                       "rebuild it");
     free(h);
     return NULL;
-}
-
-/* Runs in the child. */
-static void enter_sandbox(void *sandbox, char *const argv[])
-{
-    struct err e = {0};
-
-    sandbox_exec(sandbox, NULL, argv, &e);
-    fprintf(stderr, "%s\n", e.text);
-    _exit(127);
 }
 
 /* Ends a helper by closing its input, or by force. Its messages remain readable. */
@@ -204,11 +195,11 @@ static int send_line(struct helper *h, const char *request, struct err *e)
 static json_t *check_answer(struct helper *h, json_t *answer, struct err *e)
 {
     if (answer && !json_is_true(json_object_get(answer, "ok"))) {
+        const char *why = message_text(answer, "error");
+        const char *advice = cause_advice(message_cause(answer));
         h->misfits = h->may_change && message_cause(answer) == CAUSE_INCOMPATIBLE;
-        const char *why = json_string_value(json_object_get(answer, "error"));
-        bool is_down = message_cause(answer) == CAUSE_DOWN;
-        err_set(e, ERR_SCHED, "Slurm: %s%s", why ? why : "refused without a reason",
-                is_down ? "; type the same command again when 'scontrol ping' shows it up" : "");
+        err_set(e, ERR_SCHED, "Slurm: %s%s%s", why ? why : "refused without a reason",
+                *advice ? "; " : "", advice);
         json_decref(answer);
         return NULL;
     }
@@ -227,7 +218,7 @@ static int start_helper(struct helper *h, struct err *e)
         return err_errno(e, ERR_SCHED, errno, "cannot start %s", h->program);
     /* It ignores Ctrl-C on the terminal, and ends when its input does. */
     struct child c = {.argv = words, .in = pair[1], .out = pair[1], .err = h->talk,
-                      .group = true, .enter = h->in_sandbox ? enter_sandbox : NULL,
+                      .group = true, .enter = h->in_sandbox ? command_enter : NULL,
                       .arg = &h->sandbox};
     pid_t pid = child_start(&c, e);
     close(pair[1]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The client of a helper program that queries Slurm and submits jobs, in a conversation of JSON
- * lines (launcher/scheduler/slurm/PROTOCOL.md). */
+/* The client of a helper program that queries Slurm, in a conversation of JSON lines
+ * (launcher/scheduler/slurm/PROTOCOL.md). */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_SLURM_HELPER_H
 #define UNETCTL_LAUNCHER_SCHEDULER_SLURM_HELPER_H
 

@@ -132,14 +132,14 @@ static json_t *describe_past(char *f[COMMAND_FIELDS_MAX])
 static long count_cpus(const char *nodes)
 {
     const char *const argv[] = {"scontrol", "-o", "show", "node", nodes, NULL};
-    struct command c;
+    struct child_end c;
     json_t *refusal = command_ask(argv, &c);
     long cpus = 0;
 
     for (const char *s = refusal ? NULL : c.out.data; s && (s = strstr(s, " CPUEfctv="));)
         cpus += strtol(s += sizeof " CPUEfctv=" - 1, NULL, 10);
     json_decref(refusal);
-    command_destroy(&c);
+    child_destroy(&c);
     return cpus;
 }
 
@@ -164,7 +164,7 @@ static void add_energy(json_t *job, long nodes, long cpus, char *f[COMMAND_FIELD
 int history_read_sacct(const json_t *ids, json_t *jobs)
 {
     struct buf list = {0};
-    struct command c;
+    struct child_end c;
     json_t *job = NULL;
     long nodes = 0, cpus = 0;
 
@@ -184,7 +184,7 @@ int history_read_sacct(const json_t *ids, json_t *jobs)
     }
     int rc = refusal ? -1 : 0;
     json_decref(refusal);
-    command_destroy(&c);
+    child_destroy(&c);
     buf_destroy(&list);
     return rc;
 }

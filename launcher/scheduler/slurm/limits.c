@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "launcher/scheduler/slurm/command.h"
-#include "launcher/scheduler/slurm/message.h"
 
 #define ASSOCIATION                                                                                \
     "format=Account,User,GrpJobs,GrpSubmit,GrpTRES,GrpTRESMins,GrpWall,MaxJobs,MaxSubmit,MaxTRES," \
@@ -21,6 +20,7 @@
 /* Whose limits apply to a job, as conditions of sacctmgr, such as "user=NAME" and, for the QOS,
  * "name=QOS". */
 struct owner {
+    const struct sandbox *sandbox; /* where sacctmgr is asked */
     char cluster[256], user[256], account[256], qos[512];
 };
 
@@ -29,75 +29,76 @@ static bool begins_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-void limits_name(json_t *refusal, char *said)
+/* Copies the name of a limit, which is alone on a line of what sbatch printed, or "". */
+static void find_name(const char *said, char *dst, size_t size)
 {
-    char *save = NULL;
+    const char *word;
+    size_t n;
 
-    for (char *line = strtok_r(said, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-        const char *word = command_last_line(line);
-        if (!strchr(word, ' ') &&
+    *dst = 0;
+    while ((word = command_line(&said, "sbatch", &n)))
+        if (!memchr(word, ' ', n) &&
             (begins_with(word, "Assoc") || begins_with(word, "QOS") || begins_with(word, "Max")))
-            json_object_set_new(refusal, "limit", message_string(word));
-    }
+            snprintf(dst, size, "%.*s", (int)n, word);
 }
 
 /* Runs a command whose output is needed. Returns false if it fails. */
-static bool run_query(const char *const argv[], struct command *c)
+static bool run_query(const struct sandbox *sandbox, const char *const argv[], struct child_end *c)
 {
-    json_t *refusal = command_run(argv, c);
-    bool is_answered = !refusal && c->code == 0;
+    struct err ignored;
 
-    json_decref(refusal);
-    return is_answered;
+    return command_run(sandbox, argv, c, &ignored) == 0;
 }
 
 /* Copies the first line that sacctmgr prints, or "". */
-static void ask_line(const char *const argv[], char *dst, size_t size)
+static void ask_line(const struct sandbox *sandbox, const char *const argv[], char *dst,
+                     size_t size)
 {
-    struct command c;
+    struct child_end c;
 
     *dst = 0;
-    if (run_query(argv, &c))
+    if (run_query(sandbox, argv, &c))
         snprintf(dst, size, "%.*s", (int)strcspn(c.out.data, "\n"), c.out.data);
-    command_destroy(&c);
+    child_destroy(&c);
 }
 
 /* Copies the value of a setting of slurm.conf, or "" if it is unknown. */
-static void find_setting(const char *name, char *dst, size_t size)
+static void find_setting(const struct sandbox *sandbox, const char *name, char *dst, size_t size)
 {
     static const char *const show[] = {"scontrol", "show", "config", NULL};
-    struct command c;
+    struct child_end c;
 
     *dst = 0;
-    if (run_query(show, &c))
+    if (run_query(sandbox, show, &c))
         command_setting(c.out.data, name, dst, size);
-    command_destroy(&c);
+    child_destroy(&c);
 }
 
 /* Finds the account and the QOS that the job requests or gets by default. Without a default QOS
  * it lists all that the user may choose. */
-static void find_owner(const json_t *job, struct owner *dst)
+static void find_owner(const struct job_options *o, struct owner *dst)
 {
     struct passwd record, *me = NULL;
-    const char *account = message_text(job, "account"), *qos = message_text(job, "qos");
     char text[400], names[1024], *bar;
 
     getpwuid_r(getuid(), &record, names, sizeof names, &me);
-    find_setting("ClusterName", text, sizeof text);
+    find_setting(dst->sandbox, "ClusterName", text, sizeof text);
     snprintf(dst->cluster, sizeof dst->cluster, "cluster=%.240s", text);
     snprintf(dst->user, sizeof dst->user, "user=%s", me ? me->pw_name : "");
-    if (account)
-        snprintf(text, sizeof text, "%s", account);
+    if (o->account)
+        snprintf(text, sizeof text, "%s", o->account);
     else
-        ask_line((const char *const[]){"sacctmgr", "-n", "-P", "show", "user", "where",
-                                       dst->user, "format=DefaultAccount", NULL},
+        ask_line(dst->sandbox,
+                 (const char *const[]){"sacctmgr", "-n", "-P", "show", "user", "where", dst->user,
+                                       "format=DefaultAccount", NULL},
                  text, sizeof text);
     snprintf(dst->account, sizeof dst->account, "account=%.240s", text);
-    if (qos) {
-        snprintf(dst->qos, sizeof dst->qos, "name=%s", qos);
+    if (o->qos) {
+        snprintf(dst->qos, sizeof dst->qos, "name=%s", o->qos);
         return;
     }
-    ask_line((const char *const[]){"sacctmgr", "-n", "-P", "show", "assoc", "where", dst->user,
+    ask_line(dst->sandbox,
+             (const char *const[]){"sacctmgr", "-n", "-P", "show", "assoc", "where", dst->user,
                                    dst->account, dst->cluster, "format=DefaultQOS,QOS", NULL},
              text, sizeof text);
     bar = strchr(text, '|');
@@ -140,19 +141,20 @@ static void add_limits_row(struct buf *dst, char *head, char *row, const char *n
     buf_destroy(&limits);
 }
 
-static void add_limits_table(struct buf *dst, const char *const argv[], const char *name)
+static void add_limits_table(struct buf *dst, const struct owner *o, const char *const argv[],
+                             const char *name)
 {
-    struct command c;
+    struct child_end c;
     char head[512], *save = NULL;
 
-    if (run_query(argv, &c)) {
+    if (run_query(o->sandbox, argv, &c)) {
         const char *first = strtok_r(c.out.data, "\n", &save);
         for (char *row; first && (row = strtok_r(NULL, "\n", &save));) {
             snprintf(head, sizeof head, "%s", first);
             add_limits_row(dst, head, row, name);
         }
     }
-    command_destroy(&c);
+    child_destroy(&c);
 }
 
 /* Adds the limits that Slurm may mean by `name`, or all for "": those of the user, of the account,
@@ -160,61 +162,60 @@ static void add_limits_table(struct buf *dst, const char *const argv[], const ch
 static void add_limits(struct buf *dst, const struct owner *o, const char *name)
 {
     if (!begins_with(name, "QOS")) {
-        add_limits_table(dst, (const char *const[]){"sacctmgr", "-P", "show", "assoc", "where",
-                                                    o->user,
-                                                    o->account, o->cluster, ASSOCIATION, NULL},
-                                                    name);
+        add_limits_table(dst, o,
+                         (const char *const[]){"sacctmgr", "-P", "show", "assoc", "where", o->user,
+                                               o->account, o->cluster, ASSOCIATION, NULL},
+                         name);
         if (!*name || strstr(name, "Grp"))
-            add_limits_table(dst, (const char *const[]){"sacctmgr", "-P", "show", "assoc", "where",
-                                                        "user=", o->account, o->cluster,
-                                                        ASSOCIATION, NULL},
+            add_limits_table(dst, o,
+                             (const char *const[]){"sacctmgr", "-P", "show", "assoc", "where",
+                                                   "user=", o->account, o->cluster, ASSOCIATION,
+                                                   NULL},
                              name);
     }
     if (!begins_with(name, "Assoc") && strcmp(o->qos, "name=") != 0)
-        add_limits_table(dst, (const char *const[]){"sacctmgr", "-P", "show", "qos", "where",
+        add_limits_table(dst, o, (const char *const[]){"sacctmgr", "-P", "show", "qos", "where",
                                                     o->qos, QOS, NULL}, name);
 }
 
-static json_t *explain_limit(const json_t *job, const char *name)
+static enum cause explain_limit(struct owner *owner, const struct job_options *o, const char *said,
+                                struct buf *dst)
 {
     struct buf limits = {0};
-    struct owner owner = {0};
+    char name[128];
 
-    find_owner(job, &owner);
-    add_limits(&limits, &owner, name);
-    json_t *answer = message_refuse_for(
-        strstr(name, "Submit") ? CAUSE_FULL : CAUSE_LIMIT,
-        "Job violates accounting/QOS policy%s%s: %s", *name ? ", " : "", name,
-        limits.length ? limits.data : "see 'sacctmgr show assoc' and 'sacctmgr show qos'");
+    find_name(said, name, sizeof name);
+    find_owner(o, owner);
+    add_limits(&limits, owner, name);
+    buf_addf(dst, "%s%s%s", name, *name ? ": " : "",
+             limits.length ? limits.data : "see 'sacctmgr show assoc' and 'sacctmgr show qos'");
     buf_destroy(&limits);
-    return answer;
+    return strstr(name, "Submit") ? CAUSE_FULL : CAUSE_LIMIT;
 }
 
 /* Explains the controller's own limit on the jobs of all users. */
-static json_t *explain_full(const char *text)
+static void explain_full(const struct sandbox *sandbox, struct buf *dst)
 {
     char most[32], age[32];
 
-    find_setting("MaxJobCount", most, sizeof most);
-    find_setting("MinJobAge", age, sizeof age);
-    return message_refuse_for(CAUSE_FULL, "%s: the cluster has as many jobs as slurm.conf allows "
-                              "(MaxJobCount=%s; those that ended count for MinJobAge=%s)",
-                              text, most, age);
+    find_setting(sandbox, "MaxJobCount", most, sizeof most);
+    find_setting(sandbox, "MinJobAge", age, sizeof age);
+    buf_addf(dst, "the cluster has as many jobs as slurm.conf allows (MaxJobCount=%s; those that "
+                  "ended count for MinJobAge=%s)", most, age);
 }
 
-/* Returns a refusal of text with the user's accounts and their QOS, as "ACCOUNT (QOS A,B)", or the
- * words that the user has none; of text alone if sacctmgr does not answer. */
-static json_t *explain_account(const json_t *job, const char *text)
+/* Adds the user's accounts and their QOS, as "ACCOUNT (QOS A,B)", or that the user has none;
+ * nothing if sacctmgr does not answer. */
+static void explain_account(struct owner *owner, const struct job_options *o, struct buf *dst)
 {
     struct buf list = {0};
-    struct owner o = {0};
-    struct command c;
+    struct child_end c;
     char *save = NULL;
 
-    find_owner(job, &o);
-    const char *const argv[] = {"sacctmgr", "-n", "-P", "show", "assoc", "where", o.user, o.cluster,
-                                "format=Account,QOS", NULL};
-    bool is_answered = run_query(argv, &c);
+    find_owner(o, owner);
+    const char *const argv[] = {"sacctmgr", "-n", "-P", "show", "assoc", "where", owner->user,
+                                owner->cluster, "format=Account,QOS", NULL};
+    bool is_answered = run_query(owner->sandbox, argv, &c);
     for (char *row = is_answered ? strtok_r(c.out.data, "\n", &save) : NULL; row;
          row = strtok_r(NULL, "\n", &save)) {
         char *bar = strchr(row, '|');
@@ -222,34 +223,34 @@ static json_t *explain_account(const json_t *job, const char *text)
             *bar = 0;
         buf_addf(&list, "%s%s (QOS %s)", list.length ? ", " : "", row, bar ? bar + 1 : "");
     }
-    const char *who = strchr(o.user, '=') + 1;
-    json_t *answer =
-        !is_answered  ? message_refuse_for(CAUSE_ACCOUNT, "%s", text)
-        : list.length ? message_refuse_for(CAUSE_ACCOUNT, "%s; accounts of user %s: %s "
-                                           "(slurm.account, slurm.qos)", text, who, list.data)
-                      : message_refuse_for(CAUSE_ACCOUNT, "%s; user %s has no account on this "
-                                           "cluster; its administrators can add one", text, who);
-    command_destroy(&c);
+    const char *who = strchr(owner->user, '=') + 1;
+    if (list.length)
+        buf_addf(dst, "accounts of user %s: %s (slurm.account, slurm.qos)", who, list.data);
+    else if (is_answered)
+        buf_addf(dst, "user %s has no account on this cluster; its administrators can add one",
+                 who);
+    child_destroy(&c);
     buf_destroy(&list);
-    return answer;
 }
 
-json_t *limits_explain(const json_t *job, json_t *answer)
+enum cause limits_explain(const struct sandbox *sandbox, const struct job_options *o,
+                          enum cause cause, const char *said, struct err *e)
 {
-    const char *text = message_text(answer, "error"), *name = message_text(answer, "limit");
-    enum cause cause = text ? message_cause(answer) : CAUSE_OTHER;
-    json_t *better = NULL;
+    struct owner owner = {.sandbox = sandbox};
+    struct buf more = {0};
 
     if (cause == CAUSE_LIMIT)
-        better = explain_limit(job, name ? name : "");
+        cause = explain_limit(&owner, o, said, &more);
     else if (cause == CAUSE_ACCOUNT)
-        better = explain_account(job, text);
+        explain_account(&owner, o, &more);
     else if (cause == CAUSE_FULL)
-        better = explain_full(text);
-    else if (*cause_advice(cause))
-        better = message_refuse_for(cause, "%s; %s", text, cause_advice(cause));
-    if (!better)
-        return answer;
-    json_decref(answer);
-    return better;
+        explain_full(sandbox, &more);
+    else
+        buf_add(&more, cause_advice(cause));
+    if (more.length) {
+        const struct err plain = *e;
+        err_set(e, ERR_SCHED, "%s; %s", plain.text, more.data);
+    }
+    buf_destroy(&more);
+    return cause;
 }

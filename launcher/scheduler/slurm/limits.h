@@ -4,17 +4,16 @@
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_SLURM_LIMITS_H
 #define UNETCTL_LAUNCHER_SCHEDULER_SLURM_LIMITS_H
 
-#include <jansson.h>
+#include "launcher/scheduler/job.h"
+#include "launcher/scheduler/slurm/cause.h"
 
-/* Adds the name of the limit to a refusal, as its member "limit". `said` is what Slurm printed
- * beside its error; the name is alone on a line of it. Without such a line the refusal stays as it
- * is. `said` is changed. */
-void limits_name(json_t *refusal, char *said);
+struct sandbox;
 
-/* Returns answer, the answer to a check or submission of job. A refusal because of a limit, an
- * account or a QOS is released, and a new refusal with what sacctmgr and scontrol know about that
- * is returned; of another cause it gets the advice that cause.h has for it. Its cause becomes
- * CAUSE_FULL if the job may be submitted again when others have ended. */
-json_t *limits_explain(const json_t *job, json_t *answer);
+/* Adds to e, the refusal of a job with these options, what sacctmgr and scontrol know about a
+ * limit, an account or a QOS, or the advice that cause.h has. said is what sbatch printed: one of
+ * its lines is the name of a limit. Returns the cause, which becomes CAUSE_FULL if the job may be
+ * submitted again when others have ended. */
+enum cause limits_explain(const struct sandbox *sandbox, const struct job_options *o,
+                          enum cause cause, const char *said, struct err *e);
 
 #endif

@@ -3,14 +3,8 @@
 #include "launcher/scheduler/slurm/message.h"
 
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include "src/atomicfile.h"
-
-#define SCRIPT_LIMIT ((size_t)4 << 20)
 
 static json_t *refuse(enum cause cause, const char *fmt, va_list ap)
 {
@@ -99,39 +93,4 @@ void message_add_ids(struct buf *dst, const json_t *ids)
     json_array_foreach(ids, i, id) {
         buf_addf(dst, "%s%s", dst->length ? "," : "", json_string_value(id));
     }
-}
-
-json_t *message_check_job(const json_t *job)
-{
-    static const char *const texts[] = {"tag", "comment", "name", "work_dir", "output", NULL};
-    static const char *const numbers[] = {"nodes", "tasks", "gpus_per_task", "cpus_per_task", NULL};
-
-    for (const char *const *s = texts; *s; s++)
-        if (!message_text(job, *s))
-            return message_refuse("the job has no \"%s\"", *s);
-    for (const char *const *s = numbers; *s; s++)
-        if (message_number(job, *s) < 1 || message_number(job, *s) > UINT16_MAX)
-            return message_refuse("the job's \"%s\" is not between 1 and %d", *s, UINT16_MAX);
-    return NULL;
-}
-
-json_t *message_read_script(const json_t *job, char **dst)
-{
-    const char *file = message_text(job, "script");
-    struct err e = {.text = "out of memory"};
-    size_t n;
-
-    *dst = NULL;
-    if (!file)
-        return message_refuse("the job has no \"script\"");
-    char *script = atomicfile_read(file, SCRIPT_LIMIT, &n, &e);
-    if (!script)
-        return message_refuse("%s", e.text);
-    /* Slurm would accept a script without "#!", and the job would fail with "Exec format error". */
-    if (strncmp(script, "#!", 2) != 0) {
-        free(script);
-        return message_refuse("%s does not start with #!", file);
-    }
-    *dst = script;
-    return NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Members of requests to the helper, and refusals in its answers (PROTOCOL.md). */
+/* Members of queries to the helper, and refusals in its answers (PROTOCOL.md). */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_SLURM_MESSAGE_H
 #define UNETCTL_LAUNCHER_SCHEDULER_SLURM_MESSAGE_H
 
@@ -34,13 +34,6 @@ json_t *message_index_ids(const json_t *ids);
 
 /* Appends the strings of the list, joined by commas. */
 void message_add_ids(struct buf *dst, const json_t *ids);
-
-/* Returns NULL, or a refusal that names a member of the job that is missing or out of range. */
-json_t *message_check_job(const json_t *job);
-
-/* Sets *dst to the text of the job's script, which the caller frees. Returns NULL, or a refusal,
- * and then *dst is NULL. A script that does not begin with "#!" is refused. */
-json_t *message_read_script(const json_t *job, char **dst);
 
 /* Returns a text as JSON; "" for NULL and for text that is not UTF-8. */
 json_t *message_string(const char *text);

@@ -2,12 +2,26 @@
 #include "config.h"
 #include "launcher/scheduler/slurm/sbatch.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "launcher/scheduler/sbatch_environment.h"
 #include "launcher/scheduler/slurm/command.h"
 #include "launcher/scheduler/slurm/limits.h"
-#include "launcher/scheduler/slurm/message.h"
+#include "src/clock.h"
+#include "src/log.h"
+#include "src/mem.h"
+
+/* sbatch prints this when the queue is full, sleeps for at least a second and tries again, for two
+ * minutes in all. */
+#define RETRYING "sleeping and retrying"
+#define SLEEP_S 1.0
+
+#define STARTS " to start at " /* in the line of a forecast */
+#define LONG_TEXT (ERR_TEXT_SIZE / 2) /* more may not fit into an error with its context */
 
 /* Returns the job's id in the output, or NULL. sbatch --parsable prints ID or ID;CLUSTER. */
 static const char *find_id(const char *text, size_t *length)
@@ -20,84 +34,142 @@ static const char *find_id(const char *text, size_t *length)
     return NULL;
 }
 
-/* Runs sbatch MODE WORDS SCRIPT, with --wrap=true for a job without a script. */
-static json_t *run_sbatch(const json_t *job, const char *mode, struct command *c)
+/* Logs the lines that sbatch printed, such as those of a site's plugins, each once, except the line
+ * of a forecast. */
+static void log_lines(const char *said, const char *but)
 {
-    const json_t *words = json_object_get(job, "words"), *word;
-    const char **argv = calloc(json_array_size(words) + 4, sizeof *argv);
-    const char *script = message_text(job, "script");
-    size_t n = 0, i;
-
-    *c = (struct command){0};
-    if (!argv)
-        return message_refuse("out of memory");
-    argv[n++] = "sbatch";
-    argv[n++] = mode;
-    json_array_foreach(words, i, word) {
-        argv[n++] = json_is_string(word) ? json_string_value(word) : "";
-    }
-    argv[n++] = script ? script : "--wrap=true";
-    json_t *refusal = command_run(argv, c);
-    free(argv);
-    return refusal;
-}
-
-/* Checks what sbatch would refuse in words that say less. */
-static json_t *check_job(const json_t *job)
-{
-    char *script;
-    json_t *refusal = message_read_script(job, &script);
-
-    free(script);
-    if (!refusal && json_array_size(json_object_get(job, "words")) == 0)
-        refusal = message_refuse("the job has no \"words\"");
-    return refusal;
-}
-
-json_t *sbatch_submit(const json_t *job)
-{
-    struct command c;
+    static struct buf logged;
+    const char *line;
     size_t n;
-    json_t *answer = check_job(job);
 
-    if (answer)
-        return answer;
-    answer = run_sbatch(job, "--parsable", &c);
-    const char *id = answer || c.code ? NULL : find_id(c.out.data, &n);
-
-    if (id) {
-        answer = json_pack("{s:b, s:s#}", "ok", 1, "id", id, (int)n);
-    } else if (!answer) {
-        answer = c.code ? command_refuse("sbatch", &c)
-                        : message_refuse_for(CAUSE_LOST, "sbatch printed no job id");
-        limits_name(answer, c.err.data);
+    while ((line = command_line(&said, "sbatch", &n))) {
+        if ((but && memmem(line, n, but, strlen(but))) ||
+            (logged.length && memmem(logged.data, logged.length, line, n)))
+            continue;
+        log_info("sbatch: %.*s", (int)n, line);
+        buf_addf(&logged, "%.*s\n", (int)n, line);
     }
-    command_destroy(&c);
-    return answer;
 }
 
-/* Decodes "Job 7 to start at SECONDS using 2 processors on nodes n[1-2] in partition main". */
-static json_t *decode_forecast(const char *text)
+/* Returns this process's environment as far as sbatch and the job get it. The strings are not
+ * copied. */
+static char **make_environment(const struct job *job)
 {
-    const char *start = strstr(text, " to start at "), *nodes = strstr(text, " on nodes ");
-    long long seconds = start ? strtoll(start + strlen(" to start at "), NULL, 10) : 0;
+    size_t n = 0, kept = 0;
 
+    while (environ[n])
+        n++;
+    char **list = calloc(n + 1, sizeof *list);
+    for (size_t i = 0; list && i < n; i++)
+        if (sbatch_environment_passes(environ[i], job->own_directives))
+            list[kept++] = environ[i];
+    return list;
+}
+
+/* Runs sbatch MODE WORDS SCRIPT, with --wrap=true for a job without a script. */
+static int run_sbatch(const struct sandbox *sandbox, const char *mode, const struct job *job,
+                      struct child_end *dst, struct err *e)
+{
+    const char *limit = getenv("UNETCTL_SBATCH_S");
+    char **environment = make_environment(job);
+    struct job_words words;
+    size_t n = 0;
+    int rc = -1;
+
+    job_words_fill(job, &words);
+    const char **argv = mem_zero(words.list.count + 4, sizeof *argv, e);
+    *dst = (struct child_end){0};
+    if (argv && environment && !words.failed) {
+        argv[n++] = "sbatch";
+        argv[n++] = mode;
+        for (size_t i = 0; i < words.list.count; i++)
+            argv[n++] = words.list.lines[i];
+        argv[n++] = job->script ? job->script : "--wrap=true";
+        struct child c = {.argv = argv, .environment = environment, .group = true,
+                          .until = RETRYING, .limit_s = limit ? atof(limit) : SBATCH_LIMIT_S};
+        rc = command_start(sandbox, &c, dst, e);
+    } else {
+        mem_fail(e);
+    }
+    setting_clear_lines(&words.list);
+    free(environment);
+    free(argv);
+    return rc;
+}
+
+/* Sets the refusal of a job from what sbatch printed, and returns its cause. */
+static enum cause refuse(const struct sandbox *sandbox, const struct job *job,
+                         const struct child_end *end, enum cause cause, struct err *e)
+{
+    command_explain("sbatch", end, e);
+    if (strlen(e->text) > LONG_TEXT)
+        log_lines(end->err.data, NULL);
+    err_prefix(e, "Slurm");
+    return limits_explain(sandbox, &job->options, cause, end->err.data, e);
+}
+
+void sbatch_submit(const struct sandbox *sandbox, const struct job *job,
+                   struct scheduler_result *dst)
+{
+    struct child_end end;
+    size_t n;
+
+    *dst = (struct scheduler_result){.outcome = SCHEDULER_REFUSED};
+    if (run_sbatch(sandbox, "--parsable", job, &end, &dst->reason)) {
+        child_destroy(&end);
+        return;
+    }
+    const char *id = find_id(end.out.data, &n);
+    double slept = clock_now() - end.absent;
+    if (id) {
+        dst->outcome = SCHEDULER_SUBMITTED;
+        snprintf(dst->id, sizeof dst->id, "%.*s", (int)n, id);
+        log_lines(end.err.data, NULL);
+    } else if (end.is_killed && strstr(end.err.data, RETRYING)) {
+        dst->outcome = SCHEDULER_LOST;
+        dst->is_full = slept < SLEEP_S;
+        refuse(sandbox, job, &end, CAUSE_FULL, &dst->reason);
+    } else if (end.is_killed || end.code == 0 || end.code > 128) {
+        dst->outcome = SCHEDULER_LOST;
+        command_explain("sbatch", &end, &dst->reason);
+        err_prefix(&dst->reason, end.is_killed ? "sbatch was ended because it took too long"
+                                               : "sbatch printed no job id");
+    } else {
+        enum cause cause = cause_of_sbatch(end.err.data);
+        dst->outcome = cause == CAUSE_LOST ? SCHEDULER_LOST : SCHEDULER_REFUSED;
+        cause = refuse(sandbox, job, &end, cause, &dst->reason);
+        dst->is_full = cause == CAUSE_FULL;
+    }
+    child_destroy(&end);
+}
+
+/* Decodes "Job 7 to start at 2026-11-28T22:20:15 using 2 processors on nodes n[1-2] in partition
+ * main". */
+static void decode_forecast(const char *text, struct scheduler_forecast *dst)
+{
+    const char *start = strstr(text, STARTS), *nodes = strstr(text, " on nodes ");
+    struct tm tm = {.tm_isdst = -1};
+
+    if (start && strptime(start + strlen(STARTS), "%Y-%m-%dT%H:%M:%S", &tm))
+        dst->start = mktime(&tm);
     nodes = nodes ? nodes + strlen(" on nodes ") : "";
-    return json_pack("{s:b, s:I, s:s#}", "ok", 1, "start", (json_int_t)seconds, "nodes", nodes,
-                     (int)strcspn(nodes, " \n"));
+    snprintf(dst->nodes, sizeof dst->nodes, "%.*s", (int)strcspn(nodes, " \n"), nodes);
 }
 
-json_t *sbatch_forecast(const json_t *job, int away)
+int sbatch_forecast(const struct sandbox *sandbox, const struct job *job, int away,
+                    struct scheduler_forecast *dst, struct err *e)
 {
-    struct command c;
-    json_t *answer = run_sbatch(job, "--test-only", &c);
+    struct child_end end;
+    int rc = run_sbatch(sandbox, "--test-only", job, &end, e);
 
-    if (!answer && c.code == 0)
-        answer = decode_forecast(c.err.data);
-    else if (!answer && cause_passes(cause_find(c.err.data), away))
-        answer = decode_forecast("");
-    else if (!answer)
-        answer = command_refuse("sbatch", &c);
-    command_destroy(&c);
-    return answer;
+    if (rc == 0 && end.code == 0) {
+        decode_forecast(end.err.data, dst);
+        log_lines(end.err.data, STARTS);
+    } else if (rc == 0) {
+        enum cause cause = cause_find(end.err.data, CAUSE_OTHER);
+        if (!cause_passes(cause, away))
+            rc = (refuse(sandbox, job, &end, cause, e), -1);
+    }
+    child_destroy(&end);
+    return rc;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Slurm through the helper program: translates jobs to JSON, and answers to structs. */
+/* Slurm: queries go to the helper program, whose answers become structs, and actions to Slurm's own
+ * commands. */
 #include "config.h"
 #include "launcher/scheduler/scheduler.h"
 
@@ -8,8 +9,9 @@
 #include <string.h>
 
 #include "launcher/host/jsonio.h"
+#include "launcher/scheduler/slurm/command.h"
 #include "launcher/scheduler/slurm/helper.h"
-#include "launcher/scheduler/slurm/message.h"
+#include "launcher/scheduler/slurm/sbatch.h"
 #include "launcher/scheduler/slurm/slurm_words.h"
 #include "src/log.h"
 #include "src/mem.h"
@@ -19,22 +21,17 @@
 struct slurm {
     struct scheduler scheduler;
     struct helper *helper;
+    struct sandbox sandbox;
+    const struct sandbox *place; /* sandbox, or NULL: this machine's Slurm */
     const char *clusters; /* the cluster that jobs are for; NULL: the one that answers */
     bool has_warned;      /* of what Slurm does not show */
 };
 
-static json_t *ask_helper(struct scheduler *s, json_t *request, struct err *e)
+/* Sends a query. A lost answer is reported as ERR_SCHED, like a Slurm that cannot be reached. */
+static json_t *ask(struct scheduler *s, json_t *request, struct err *e)
 {
     const struct slurm *slurm = s->priv;
-
-    return helper_ask(slurm->helper, request, e);
-}
-
-/* Sends a request that may be repeated without harm, a query or a cancellation. A lost answer is
- * reported as ERR_SCHED, like a Slurm that cannot be reached. */
-static json_t *ask_again(struct scheduler *s, json_t *request, struct err *e)
-{
-    json_t *answer = ask_helper(s, request, e);
+    json_t *answer = helper_ask(slurm->helper, request, e);
 
     if (!answer && e->code == ERR_INTERNAL)
         e->code = ERR_SCHED;
@@ -50,7 +47,7 @@ static int check_cluster(struct scheduler *s, struct err *e)
 
     if (!wanted)
         return 0;
-    json_t *answer = ask_again(s, json_pack("{s:s}", "op", "ping"), e);
+    json_t *answer = ask(s, json_pack("{s:s}", "op", "ping"), e);
     if (!answer)
         return -1;
     const char *here = jsonio_text(answer, "cluster");
@@ -62,51 +59,6 @@ static int check_cluster(struct scheduler *s, struct err *e)
                 "leave that out", wanted, here, wanted);
     json_decref(answer);
     return slurm->clusters ? -1 : 0;
-}
-
-/* Returns the words of an sbatch command line for the job, or NULL if one is not UTF-8. */
-static json_t *encode_words(const struct job *job)
-{
-    struct job_words words;
-    json_t *list = json_array();
-
-    job_words_fill(job, &words);
-    for (size_t i = 0; i < words.list.count; i++)
-        json_array_append_new(list, json_string(words.list.lines[i]));
-    bool whole = !words.failed && json_array_size(list) == words.list.count;
-    setting_clear_lines(&words.list);
-    if (whole)
-        return list;
-    json_decref(list);
-    return NULL;
-}
-
-/* Returns whether the job has options that only sbatch knows, or #SBATCH lines, which only sbatch
- * reads. */
-static bool goes_through_sbatch(const struct job *job)
-{
-    return job->options.nextra || job->own_directives;
-}
-
-/* Returns NULL if a text is not UTF-8. */
-static json_t *encode_job(const struct job *job)
-{
-    const struct job_options *o = &job->options;
-    const char *type = job->gpu_type && *job->gpu_type ? job->gpu_type : NULL;
-
-    return json_pack(
-        "{s:s, s:s, s:s, s:s, s:s*, s:s, s:i, s:i, s:i, s:i, s:s*, s:s*, s:s*, s:s*, s:s*, s:s*, "
-        "s:s*, s:s*, s:s*, s:s*, s:I, s:i, s:i, s:i, s:b, s:b, s:b, s:b, s:b, s:o}",
-        "tag", job->tag, "name", job->name, "work_dir", job->work_dir, "output", job->output,
-        "script", job->script, "comment", job_comment(job, (char[JOB_COMMENT_SIZE]){0}), "nodes",
-        job->nodes, "tasks", job->tasks, "gpus_per_task", job->gpus_per_task, "cpus_per_task",
-        job->cpus_per_task, "gpu_type", type, "partition", o->partition, "account", o->account,
-        "qos", o->qos, "constraint", o->constraint, "reservation", o->reservation, "nodelist",
-        o->nodelist, "exclude", o->exclude, "dependency", o->dependency, "licenses", o->licenses,
-        "mem_mib", (json_int_t)(o->mem ? job_mem_decode(o->mem) : 0), "time_min", o->time_min,
-        "nice", o->nice, "signal_s", job->signal_s, "requeue", job->requeues > 0, "exclusive",
-        job_needs_whole_nodes(job), "hold", o->hold, "gres", job_takes_gres(job), "by_sbatch",
-        goes_through_sbatch(job), "words", encode_words(job));
 }
 
 static void decode_partition(const json_t *o, struct scheduler_partition *p)
@@ -210,7 +162,7 @@ static int slurm_partition(struct scheduler *s, const char *name, struct schedul
 {
     json_t *answer = check_cluster(s, e)
                          ? NULL
-                         : ask_again(s, json_pack("{s:s}", "op", "partitions"), e);
+                         : ask(s, json_pack("{s:s}", "op", "partitions"), e);
     int rc = -1;
 
     if (json_is_true(json_object_get(answer, "private"))) {
@@ -265,64 +217,11 @@ static int check_partition(struct scheduler *s, const struct job *job,
 static int slurm_check(struct scheduler *s, const struct job *job,
                        struct scheduler_forecast *forecast, struct err *e)
 {
+    const struct slurm *slurm = s->priv;
     struct scheduler_partition p;
-    struct job without = *job;
 
-    if (!goes_through_sbatch(job))
-        without.script = NULL; /* Slurm checks a job without one */
-    json_t *answer = check_partition(s, job, &p, e)
-                         ? NULL
-                         : ask_again(s, json_pack("{s:s, s:o, s:i}", "op", "check", "job",
-                                                  encode_job(&without), "away", p.away), e);
-    if (!answer)
-        return -1;
-    forecast->start = (time_t)jsonio_integer(answer, "start");
-    snprintf(forecast->nodes, sizeof forecast->nodes, "%s", jsonio_text(answer, "nodes"));
-    json_decref(answer);
-    return 0;
-}
-
-static void decode_result(const json_t *o, struct scheduler_result *dst)
-{
-    if (json_is_null(o))
-        return;
-    if (json_is_true(json_object_get(o, "ok"))) {
-        dst->outcome = SCHEDULER_SUBMITTED;
-        snprintf(dst->id, sizeof dst->id, "%s", jsonio_text(o, "id"));
-        return;
-    }
-    enum cause cause = message_cause(o);
-    dst->outcome = cause == CAUSE_LOST ? SCHEDULER_LOST : SCHEDULER_REFUSED;
-    dst->is_full = cause == CAUSE_FULL;
-    err_set(&dst->reason, ERR_SCHED, "Slurm: %s", jsonio_text(o, "error"));
-}
-
-static void slurm_submit(struct scheduler *s, const struct job *jobs, size_t count,
-                         const char *in_flight, struct scheduler_result *results)
-{
-    json_t *list = json_array();
-    struct err e;
-
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(list, encode_job(&jobs[i]));
-    /* an incomplete list means that a text is not UTF-8; helper_ask refuses NULL for that */
-    bool whole = json_array_size(list) == count;
-    json_t *request = json_pack("{s:s, s:o, s:s*}", "op", "submit", "jobs",
-                                whole ? list : NULL, "in_flight", in_flight);
-    if (!whole)
-        json_decref(list);
-    json_t *answer = NULL;
-    if (check_cluster(s, &e))
-        json_decref(request);
-    else
-        answer = ask_helper(s, request, &e);
-    for (size_t i = 0; answer && i < count; i++)
-        decode_result(json_array_get(json_object_get(answer, "results"), i), &results[i]);
-    for (size_t i = 0; !answer && i < count; i++) {
-        results[i].outcome = e.code == ERR_INTERNAL ? SCHEDULER_LOST : SCHEDULER_REFUSED;
-        results[i].reason = e;
-    }
-    json_decref(answer);
+    return check_partition(s, job, &p, e) ? -1
+                                          : sbatch_forecast(slurm->place, job, p.away, forecast, e);
 }
 
 /* Decodes a job, and explains its state or Slurm's reason. */
@@ -370,7 +269,7 @@ static int take_states(json_t *answer, struct job_state **states, size_t *nstate
 static int slurm_query(struct scheduler *s, const char *tag_prefix, bool everybody,
                        struct job_state **states, size_t *nstates, struct err *e)
 {
-    json_t *answer = ask_again(s, json_pack("{s:s, s:s, s:b}", "op", "query", "tag_prefix",
+    json_t *answer = ask(s, json_pack("{s:s, s:s, s:b}", "op", "query", "tag_prefix",
                                             tag_prefix, "everybody", everybody), e);
 
     if (!answer || take_states(answer, states, nstates, e))
@@ -395,7 +294,7 @@ static int find_some(struct scheduler *s, const struct scheduler_ids *ids, bool 
 {
     struct job_state *states = NULL;
     size_t n;
-    json_t *answer = ask_again(s, json_pack("{s:s, s:o}", "op", in_accounting ? "accounting"
+    json_t *answer = ask(s, json_pack("{s:s, s:o}", "op", in_accounting ? "accounting"
                                             : "lookup", "ids", encode_ids(ids)), e);
 
     dst->hides = json_is_true(json_object_get(answer, "hides"));
@@ -432,24 +331,140 @@ static int slurm_find(struct scheduler *s, const struct scheduler_ids *ids, bool
     return rc;
 }
 
-/* Sends a request that changes these jobs. */
-static int change_jobs(struct scheduler *s, const char *op, const struct scheduler_ids *ids,
+/* ---- actions ---- */
+
+/* Runs a command that changes jobs. A job that has ended or is unknown is an error only if
+ * must_exist. */
+static int change_jobs(const struct slurm *slurm, const char *const argv[], bool must_exist,
                        struct err *e)
 {
-    json_t *answer = ask_again(s, json_pack("{s:s, s:o}", "op", op, "ids", encode_ids(ids)), e);
+    struct child_end end;
+    struct child c = {.argv = argv};
+    const char *line, *text;
+    char one[256];
+    size_t n, others = 0;
+    int rc = command_start(slurm->place, &c, &end, e);
 
-    json_decref(answer);
-    return answer ? 0 : -1;
+    text = rc ? "" : end.err.data;
+    while ((line = command_line(&text, argv[0], &n))) {
+        snprintf(one, sizeof one, "%.*s", (int)n, line);
+        others += must_exist || cause_find(one, CAUSE_OTHER) != CAUSE_NO_JOB;
+    }
+    if (rc == 0 && end.code && (others || !end.err.length)) {
+        const char *advice = cause_advice(cause_find(end.err.data, CAUSE_OTHER));
+        rc = command_explain(argv[0], &end, e);
+        const struct err plain = *e;
+        err_set(e, ERR_SCHED, "Slurm: %s%s%s", plain.text, *advice ? "; " : "", advice);
+    }
+    child_destroy(&end);
+    return rc;
+}
+
+/* Runs COMMAND [VERB] ID ... */
+static int change_ids(const struct scheduler *s, const char *command, const char *verb,
+                      const struct scheduler_ids *ids, bool must_exist, struct err *e)
+{
+    const char **argv = mem_zero(ids->count + 3, sizeof *argv, e);
+    size_t n = 0;
+    int rc = argv ? 0 : -1;
+
+    if (argv)
+        argv[n++] = command;
+    if (argv && verb)
+        argv[n++] = verb;
+    for (size_t i = 0; rc == 0 && i < ids->count; i++) {
+        argv[n++] = ids->ids[i];
+        if (!*ids->ids[i] || ids->ids[i][strspn(ids->ids[i], "0123456789")])
+            rc = err_set(e, ERR_SCHED, "'%s' is not the id of a Slurm job", ids->ids[i]);
+    }
+    if (rc == 0)
+        rc = change_jobs(s->priv, argv, must_exist, e);
+    free(argv);
+    return rc;
 }
 
 static int slurm_cancel(struct scheduler *s, const struct scheduler_ids *ids, struct err *e)
 {
-    return change_jobs(s, "cancel", ids, e);
+    return change_ids(s, "scancel", NULL, ids, false, e);
 }
 
 static int slurm_release(struct scheduler *s, const char *id, struct err *e)
 {
-    return change_jobs(s, "release", &(const struct scheduler_ids){&id, 1}, e);
+    return change_ids(s, "scontrol", "release", &(const struct scheduler_ids){&id, 1}, true, e);
+}
+
+/* Looks for a job whose answer was lost. One that Slurm does not show may still appear, unless the
+ * queue was full. */
+static void find_lost(struct scheduler *s, const struct job *job, struct scheduler_result *result)
+{
+    struct job_state *states = NULL;
+    struct err ignored;
+    size_t n = 0;
+    bool is_answered = slurm_query(s, job->tag, false, &states, &n, &ignored) == 0;
+
+    if (is_answered && result->is_full)
+        result->outcome = SCHEDULER_REFUSED;
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(states[i].tag, job->tag) == 0 && states[i].phase != PHASE_ENDED) {
+            result->outcome = SCHEDULER_SUBMITTED;
+            snprintf(result->id, sizeof result->id, "%s", states[i].id);
+        }
+    result->is_full = result->outcome == SCHEDULER_REFUSED;
+    free(states);
+}
+
+/* Cancels the submitted jobs that can never start, and makes their results refusals. Slurm accepts
+ * such jobs, and they would block the queue behind them. */
+static void withdraw_jobs(struct scheduler *s, const struct job *jobs,
+                          struct scheduler_result *results, size_t count)
+{
+    const char **ids = calloc(count, sizeof *ids);
+    struct job_state *states = NULL;
+    size_t n = 0, nids = 0, same = strlen(jobs[0].tag);
+    char prefix[256];
+    struct err e;
+
+    for (size_t i = 1; i < count; i++)
+        while (strncmp(jobs[i].tag, jobs[0].tag, same) != 0)
+            same--;
+    snprintf(prefix, sizeof prefix, "%.*s", (int)same, jobs[0].tag);
+    if (ids && slurm_query(s, prefix, false, &states, &n, &e))
+        n = 0;
+    for (size_t i = 0; ids && i < n; i++) {
+        size_t k = 0;
+        while (k < count && strcmp(results[k].id, states[i].id) != 0)
+            k++;
+        if (k == count || states[i].phase != PHASE_PENDING || !slurm_words_never(states[i].reason))
+            continue;
+        results[k].outcome = SCHEDULER_REFUSED;
+        err_set(&results[k].reason, ERR_SCHED, "Slurm: job %s could never start: %.*s",
+                states[i].id, (int)strcspn(states[i].reason, ":"), states[i].reason);
+        ids[nids++] = results[k].id;
+    }
+    if (nids && slurm_cancel(s, &(const struct scheduler_ids){ids, nids}, &e))
+        log_warn("%s", e.text);
+    free(states);
+    free(ids);
+}
+
+static void slurm_submit(struct scheduler *s, const struct job *jobs, size_t count,
+                         struct scheduler_result *results)
+{
+    const struct slurm *slurm = s->priv;
+    struct scheduler_result refused = {.outcome = SCHEDULER_REFUSED};
+    size_t n = 0;
+
+    if (check_cluster(s, &refused.reason)) {
+        for (size_t i = 0; i < count; i++)
+            results[i] = refused;
+        return;
+    }
+    do {
+        sbatch_submit(slurm->place, &jobs[n], &results[n]);
+        if (results[n].outcome == SCHEDULER_LOST)
+            find_lost(s, &jobs[n], &results[n]);
+    } while (results[n++].outcome == SCHEDULER_SUBMITTED && n < count);
+    withdraw_jobs(s, jobs, results, n);
 }
 
 static void slurm_close(struct scheduler *s)
@@ -471,17 +486,15 @@ struct scheduler *scheduler_slurm_open(const struct scheduler_config *config, st
                                              .close = slurm_close,
                                              .find = slurm_find,
                                              .release = slurm_release};
-    struct sandbox sandbox;
-    struct slurm *slurm;
+    struct slurm *slurm = mem_zero(1, sizeof *slurm, e);
 
-    if (config->sandbox && sandbox_find(config->sandbox_dir, &sandbox, e) < 0)
-        return NULL;
-    slurm = mem_zero(1, sizeof *slurm, e);
     if (!slurm)
         return NULL;
     slurm->scheduler = (struct scheduler){.ops = &ops, .priv = slurm};
+    slurm->place = config->sandbox ? &slurm->sandbox : NULL;
     slurm->clusters = config->clusters;
-    slurm->helper = helper_create(config->sandbox ? &sandbox : NULL, config->interface, e);
+    if (!config->sandbox || sandbox_find(config->sandbox_dir, &slurm->sandbox, e) == 0)
+        slurm->helper = helper_create(slurm->place, config->interface, e);
     if (!slurm->helper) {
         free(slurm);
         return NULL;

@@ -3,7 +3,6 @@
 #include "launcher/scheduler/slurm/serve.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,19 +12,7 @@
 
 #include "launcher/scheduler/slurm/cluster.h"
 #include "launcher/scheduler/slurm/history.h"
-#include "launcher/scheduler/slurm/limits.h"
 #include "launcher/scheduler/slurm/message.h"
-#include "src/buf.h"
-#include "src/files.h"
-
-static json_t *answer_check(const struct slurm_interface *slurm, const json_t *request)
-{
-    const json_t *job = json_object_get(request, "job");
-    int away = (int)message_number(request, "away");
-    json_t *refusal = message_check_job(job);
-
-    return refusal ? refusal : limits_explain(job, slurm->forecast(job, away));
-}
 
 static bool is_job_id(const char *id)
 {
@@ -98,85 +85,6 @@ static json_t *answer_ids(const struct slurm_interface *slurm, const char *op,
     return answer;
 }
 
-/* Answers "cancel" and "release". */
-static json_t *answer_change(const struct slurm_interface *slurm, const char *op,
-                             const json_t *request)
-{
-    const json_t *ids = json_object_get(request, "ids"), *id;
-    json_t *refusal = check_ids(op, ids);
-    size_t i;
-
-    if (!refusal && strcmp(op, "cancel") == 0)
-        refusal = slurm->cancel(ids);
-    else if (!refusal)
-        json_array_foreach(ids, i, id) {
-            if (!refusal)
-                refusal = slurm->release_job(json_string_value(id));
-        }
-    return refusal ? refusal : json_pack("{s:b}", "ok", 1);
-}
-
-/* Adds the tags of jobs that may be in flight to the file, unless it is NULL. The next submission
- * reads them if unetctl, which removes the file, gets no answer. Returns NULL, or a refusal. */
-static json_t *mark_in_flight(const char *file, const json_t *jobs)
-{
-    struct buf tags = {0};
-    const json_t *job;
-    size_t i;
-
-    if (!file)
-        return NULL;
-    json_array_foreach(jobs, i, job) {
-        buf_addf(&tags, "%s\n", message_text(job, "tag"));
-    }
-    int fd = tags.failed ? -1 : files_open(file, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0666);
-    bool written = fd >= 0 && write(fd, tags.data, tags.length) == (ssize_t)tags.length;
-    int code = errno;
-
-    if (fd >= 0)
-        close(fd);
-    buf_destroy(&tags);
-    return written ? NULL : message_refuse("%s: %s", file, strerror(code));
-}
-
-/* Submits the jobs, and none after one that was refused or lost. */
-static json_t *submit_jobs(const struct slurm_interface *slurm, const json_t *jobs)
-{
-    size_t count = json_array_size(jobs), n = 0;
-    json_t **answers = calloc(count, sizeof *answers), *results;
-    bool is_ok = true;
-
-    if (!answers)
-        return message_refuse("out of memory");
-    for (; is_ok && n < count; n++) {
-        const json_t *job = json_array_get(jobs, n);
-        answers[n] = limits_explain(job, slurm->submit(job));
-        is_ok = message_flag(answers[n], "ok");
-    }
-    if (slurm->review)
-        slurm->review(answers, n);
-    results = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(results, i < n ? answers[i] : json_null());
-    free(answers);
-    return json_pack("{s:b, s:o}", "ok", 1, "results", results);
-}
-
-static json_t *answer_submit(const struct slurm_interface *slurm, const json_t *request)
-{
-    const json_t *jobs = json_object_get(request, "jobs"), *job;
-    json_t *refusal = json_array_size(jobs) ? NULL : message_refuse("submit needs \"jobs\"");
-    size_t i;
-
-    json_array_foreach(jobs, i, job) {
-        if (!refusal)
-            refusal = message_check_job(job);
-    }
-    if (!refusal)
-        refusal = mark_in_flight(message_text(request, "in_flight"), jobs);
-    return refusal ? refusal : submit_jobs(slurm, jobs);
-}
-
 static json_t *answer_request(const struct slurm_interface *slurm, const json_t *request)
 {
     const char *op = message_text(request, "op");
@@ -190,16 +98,10 @@ static json_t *answer_request(const struct slurm_interface *slurm, const json_t 
         return answer_ping(slurm);
     if (strcmp(op, "partitions") == 0)
         return cluster_partitions(slurm);
-    if (strcmp(op, "check") == 0)
-        return answer_check(slurm, request);
-    if (strcmp(op, "submit") == 0)
-        return answer_submit(slurm, request);
     if (strcmp(op, "query") == 0)
         return answer_query(slurm, request);
     if (strcmp(op, "lookup") == 0 || strcmp(op, "accounting") == 0)
         return answer_ids(slurm, op, request);
-    if (strcmp(op, "cancel") == 0 || strcmp(op, "release") == 0)
-        return answer_change(slurm, op, request);
     return message_refuse("unknown op \"%s\"", op);
 }
 

@@ -98,14 +98,12 @@ static void test_further(void)
     job.options.given = (char *[]){"-p", "mine", "--comment=a b"};
     job.options.ngiven = 3;
     job.options.comment = "a b";
-    job.options.environment = (char *[]){"--account=lab"};
-    job.options.nenvironment = 1;
     text = job_directives(&job);
     is_str(text, "#SBATCH --job-name=n\n#SBATCH --comment=\"t a b\"\n#SBATCH --chdir=/w\n"
                  "#SBATCH --output=/o\n"
-                 "#SBATCH --account=lab\n#SBATCH -p mine\n#SBATCH --comment=\"a b\"\n"
+                 "#SBATCH -p mine\n#SBATCH --comment=\"a b\"\n"
                  "#SBATCH --comment=\"t a b\"\n",
-           "the script's own lines hold, except for variables and the command line");
+           "the script's own lines hold, except for the command line");
     free(text);
 }
 

@@ -4,7 +4,6 @@
 #include "config.h"
 #include "launcher/submit/batch.h"
 
-#include "launcher/submit/in_flight.h"
 #include "launcher/submit/test/demo.h"
 
 static struct err e;
@@ -97,7 +96,6 @@ static void check_submitted(void)
 {
     struct workspace w = open_locked(0, NULL);
     struct batch b = make_batch(&w);
-    char in_flight[PATH_MAX];
 
     ok(batch_submit(&w, &b, NULL, 0, &e) == 0 && b.submitted == 3 && !b.is_full,
        "three runs are submitted");
@@ -110,8 +108,7 @@ static void check_submitted(void)
            "%s is job %s in the ledger, and has its files", item->run.id, entry ? entry->job : "");
     }
     is_int((int)end_jobs(&w), 3, "there are three jobs");
-    in_flight_path(&w.ledger, in_flight);
-    ok(access(in_flight, F_OK) != 0, "no answer is awaited");
+    ok(!demo_has(".unetctl/in-flight"), "no answer is awaited");
     batch_close(&b);
     workspace_close(&w);
 }

@@ -11,8 +11,6 @@
 #include "launcher/scheduler/job_state.h"
 #include "launcher/scheduler/slurm/command.h"
 #include "launcher/scheduler/slurm/message.h"
-#include "launcher/scheduler/slurm/sbatch.h"
-#include "launcher/scheduler/slurm/slurm_words.h"
 #include "src/cluster/time_limit.h"
 
 /* ---- the cluster ---- */
@@ -20,7 +18,7 @@
 static json_t *commands_load_config(struct slurm_config *dst)
 {
     static const char *const show[] = {"scontrol", "show", "config", NULL};
-    struct command c;
+    struct child_end c;
     json_t *refusal = command_ask(show, &c);
     char value[256];
 
@@ -35,7 +33,7 @@ static json_t *commands_load_config(struct slurm_config *dst)
         if (strcmp(value, "jobcomp/filetxt") == 0)
             command_setting(config, "JobCompLoc", dst->jobcomp, sizeof dst->jobcomp);
     }
-    command_destroy(&c);
+    child_destroy(&c);
     return refusal;
 }
 
@@ -74,12 +72,15 @@ static char *copy_value(const char *line, const char *name, char *dst, size_t si
 
 /* Runs a command whose answer Slurm may withhold from users (PrivateData of slurm.conf); then
  * *withheld becomes true. Returns NULL, or a refusal. */
-static json_t *run_private(const char *const argv[], struct command *c, bool *withheld)
+static json_t *run_private(const char *const argv[], struct child_end *c, bool *withheld)
 {
-    json_t *refusal = command_run(argv, c);
+    json_t *refusal = command_ask(argv, c);
 
-    *withheld = !refusal && c->code && cause_find(c->err.data) == CAUSE_DENIED;
-    return refusal || c->code == 0 || *withheld ? refusal : command_refuse(argv[0], c);
+    *withheld = message_cause(refusal) == CAUSE_DENIED;
+    if (!*withheld)
+        return refusal;
+    json_decref(refusal);
+    return NULL;
 }
 
 /* Adds a partition for each line "PartitionName=main ... Default=YES ... State=UP ...", with all
@@ -118,7 +119,7 @@ static void add_nodes(char *text, struct cluster *dst)
 static json_t *load_nodes(struct cluster *dst)
 {
     static const char *const list[] = {"sinfo", "-h", "-a", "-N", "-o", "%R|%c|%T|%G", NULL};
-    struct command nodes;
+    struct child_end nodes;
     bool withheld;
     json_t *refusal = run_private(list, &nodes, &withheld);
 
@@ -126,21 +127,21 @@ static json_t *load_nodes(struct cluster *dst)
         add_nodes(nodes.out.data, dst);
     for (size_t i = 0; i < dst->count; i++)
         cluster_set_total(&dst->partitions[i], dst->partitions[i].unseen);
-    command_destroy(&nodes);
+    child_destroy(&nodes);
     return refusal;
 }
 
 static json_t *commands_load_cluster(struct cluster *dst)
 {
     static const char *const show[] = {"scontrol", "-a", "-o", "show", "partition", NULL};
-    struct command partitions;
+    struct child_end partitions;
     json_t *refusal = run_private(show, &partitions, &dst->is_private);
 
     if (!refusal && !dst->is_private)
         refusal = add_partitions(partitions.out.data, dst);
     if (!refusal && !dst->is_private)
         refusal = load_nodes(dst);
-    command_destroy(&partitions);
+    child_destroy(&partitions);
     return refusal;
 }
 
@@ -181,14 +182,14 @@ static json_t *list_jobs(const char *name, const char *value, const char *prefix
 {
     const char *const argv[] = {"squeue", "-h", "-a", "-t", "all", "-O",
                                 JOB_FORMAT, name, value, NULL};
-    struct command c;
+    struct child_end c;
     json_t *refusal = command_ask(argv, &c);
     char *text = c.out.data, *f[COMMAND_FIELDS_MAX];
 
     while (!refusal && command_fields(&text, f, JOB_FIELDS))
         if (strncmp(f[JOB_TAG], prefix, strlen(prefix)) == 0)
             json_array_append_new(jobs, describe_job(f));
-    command_destroy(&c);
+    child_destroy(&c);
     return refusal;
 }
 
@@ -214,98 +215,7 @@ static json_t *commands_lookup(const json_t *ids, json_t *jobs)
     return refusal;
 }
 
-/* Returns the first error line of scancel that is not about a job that has ended or is unknown, as
- * a refusal, or NULL. */
-static json_t *refuse_cancelled(struct command *c)
-{
-    char *save = NULL;
-
-    for (char *line = strtok_r(c->err.data, "\n", &save); line;
-         line = strtok_r(NULL, "\n", &save)) {
-        enum cause cause = cause_find(line);
-        if (strstr(line, "error:") && cause != CAUSE_NO_JOB)
-            return message_refuse_for(cause, "%s", command_last_line(line));
-    }
-    return NULL;
-}
-
-static json_t *commands_cancel(const json_t *ids)
-{
-    size_t n = json_array_size(ids);
-    const char **argv = calloc(n + 2, sizeof *argv);
-    struct command c;
-
-    if (!argv)
-        return message_refuse("out of memory");
-    argv[0] = "scancel";
-    for (size_t i = 0; i < n; i++)
-        argv[i + 1] = json_string_value(json_array_get(ids, i));
-    json_t *refusal = command_run(argv, &c);
-    if (!refusal && c.code)
-        refusal = strstr(c.err.data, "error:") ? refuse_cancelled(&c) : command_refuse("scancel",
-                                                                                       &c);
-    command_destroy(&c);
-    free(argv);
-    return refusal;
-}
-
-static json_t *commands_release_job(const char *id)
-{
-    struct command c;
-    json_t *refusal = command_ask((const char *const[]){"scontrol", "release", id, NULL}, &c);
-
-    command_destroy(&c);
-    return refusal;
-}
-
-/* ---- submission ---- */
-
-/* Changes the answer with this job id to a refusal, and cancels the job. */
-static void refuse_job(json_t **answers, size_t count, const char *id, const char *reason)
-{
-    for (size_t i = 0; i < count; i++) {
-        const char *submitted = message_text(answers[i], "id");
-        if (!submitted || strcmp(submitted, id) != 0)
-            continue;
-        json_t *ids = json_pack("[s]", id);
-        json_decref(answers[i]);
-        json_decref(commands_cancel(ids));
-        json_decref(ids);
-        answers[i] = message_refuse("job %s could never start: %s", id, reason);
-    }
-}
-
-/* Cancels the submitted jobs that can never start, and changes their answers to refusals. sbatch
- * accepts such jobs, and they would block the queue behind them. */
-static void commands_review(json_t **answers, size_t count)
-{
-    enum { ID, STATE, REASON, COUNT };
-    struct buf ids = {0};
-
-    for (size_t i = 0; i < count; i++)
-        if (message_text(answers[i], "id"))
-            buf_addf(&ids, "%s%s", ids.length ? "," : "", message_text(answers[i], "id"));
-    if (ids.length && !ids.failed) {
-        const char *const argv[] = {"squeue", "-h", "-j", ids.data, "-O",
-                                    "JobID:24|,State:32|,Reason:160", NULL};
-        struct command c;
-        json_t *refusal = command_ask(argv, &c);
-        char *text = c.out.data, *f[COMMAND_FIELDS_MAX];
-        while (!refusal && command_fields(&text, f, COUNT))
-            if (state_find(f[STATE]) == STATE_PENDING && slurm_words_never(f[REASON]))
-                refuse_job(answers, count, f[ID], f[REASON]);
-        json_decref(refusal);
-        command_destroy(&c);
-    }
-    buf_destroy(&ids);
-}
-
 const struct slurm_interface commands = {.load_config = commands_load_config,
                                          .load_cluster = commands_load_cluster,
-                                         .forecast = sbatch_forecast,
-                                         .submit = sbatch_submit,
-                                         .review = commands_review,
                                          .query = commands_query,
-                                         .lookup = commands_lookup,
-                                         .cancel = commands_cancel,
-                                         .release_job = commands_release_job};
+                                         .lookup = commands_lookup};

@@ -5,25 +5,58 @@
 #include <errno.h>
 #include <limits.h>
 #include <pwd.h>
-#include <signal.h>
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "launcher/scheduler/job_state.h"
-#include "launcher/scheduler/slurm/library/description.h"
+#include "launcher/scheduler/slurm/command.h"
 #include "launcher/scheduler/slurm/library/names.h"
-#include "launcher/scheduler/slurm/library/refusal.h"
 #include "launcher/scheduler/slurm/library/version.h"
-#include "launcher/scheduler/slurm/limits.h"
 #include "launcher/scheduler/slurm/message.h"
-#include "launcher/scheduler/slurm/sbatch.h"
+
+#define RELEASE_MAJOR SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER)
+#define RELEASE_MINOR SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER)
+
+/* Returns whether the release of Slurm's commands, which is the cluster's, differs from this
+ * library's. */
+static bool differs_from_commands(void)
+{
+    static const char *const argv[] = {"scontrol", "--version", NULL};
+    struct child_end c;
+    int major, minor;
+
+    json_t *refusal = command_ask(argv, &c);
+    bool differs = !refusal && sscanf(c.out.data, "slurm%*[^0-9]%d.%d", &major, &minor) == 2 &&
+                   (major != RELEASE_MAJOR || minor != RELEASE_MINOR);
+    json_decref(refusal);
+    child_destroy(&c);
+    return differs;
+}
+
+/* A controller of 26.05 answers in HTTP what it cannot read (SLURM_UNEXPECTED_MSG_ERROR). If one of
+ * 24.11 answers an older library, the code is SLURM_ERROR, which can mean any failure. */
+static bool is_incompatible(int code)
+{
+    return code == SLURM_PROTOCOL_VERSION_ERROR || code == SLURM_PROTOCOL_INSANE_MSG_LENGTH ||
+           ((code == SLURM_ERROR || code == SLURM_UNEXPECTED_MSG_ERROR) && differs_from_commands());
+}
+
+/* Returns the refusal with Slurm's text for the code. */
+static json_t *refusal_of_slurm(int code)
+{
+    if (is_incompatible(code))
+        return message_refuse_for(CAUSE_INCOMPATIBLE, "the cluster does not understand libslurm of "
+                                  "release %d.%02d (%s)", RELEASE_MAJOR, RELEASE_MINOR,
+                                  slurm_strerror(code));
+    return message_refuse_for(cause_find(slurm_strerror(code), CAUSE_OTHER), "%s",
+                              slurm_strerror(code));
+}
 
 /* ---- the cluster ---- */
 
@@ -169,137 +202,7 @@ static json_t *library_lookup(const json_t *ids, json_t *list)
     return NULL;
 }
 
-static json_t *library_cancel(const json_t *ids)
-{
-    const json_t *id;
-    int code = 0;
-    size_t i;
-
-    json_array_foreach(ids, i, id) {
-        if (code == 0 && slurm_kill_job2(json_string_value(id), SIGKILL, 0, NULL) != SLURM_SUCCESS)
-            code = refusal_cause(errno) == CAUSE_NO_JOB ? 0 : errno;
-    }
-    return code ? refusal_of_slurm(code) : NULL;
-}
-
-static json_t *library_release_job(const char *id)
-{
-    job_desc_msg_t change;
-    job_array_resp_msg_t *answers = NULL; /* for arrays only, which these jobs are not */
-    char job[16];
-    int code;
-
-    slurm_init_job_desc_msg(&change);
-    snprintf(job, sizeof job, "%s", id);
-    change.job_id_str = job;
-    change.user_id = getuid();
-    change.priority = INFINITE; /* as scontrol release does: Slurm computes it again */
-    code = slurm_update_job2(&change, &answers) == SLURM_SUCCESS ? 0 : errno;
-    slurm_free_job_array_resp(answers);
-    return code ? refusal_of_slurm(code) : NULL;
-}
-
-/* ---- checks and submissions ---- */
-
-static json_t *library_forecast(const json_t *job, int away)
-{
-    will_run_response_msg_t *expected; /* never freed: slurm.h declares no function for it */
-    struct description d;
-    json_t *answer;
-
-    if (message_flag(job, "by_sbatch"))
-        return sbatch_forecast(job, away);
-    answer = description_load(&d, job);
-    if (!answer) {
-        int code = slurm_job_will_run2(&d.msg, &expected) == SLURM_SUCCESS ? 0 : errno;
-        bool passes = code && cause_passes(refusal_cause(code), away);
-        answer = code && !passes
-                     ? refusal_of_slurm(code)
-                     : json_pack("{s:b, s:I, s:o}", "ok", 1, "start",
-                                 (json_int_t)(code ? 0 : expected->start_time), "nodes",
-                                 message_string(code ? NULL : expected->node_list));
-    }
-    description_free(&d);
-    return answer;
-}
-
-/* Returns whether this code shows that no job exists: it is Slurm's own answer, or the request was
- * not sent. By slurm_errno.h, codes from 2000 are slurmctld's and codes from 7000 those of its
- * accounting and plugins; EAGAIN is its answer at MaxJobCount. Only a failure to connect shows that
- * the request was not sent. After any other code, such as a timeout or a broken connection, Slurm
- * may have received it. */
-static bool is_answered(int code)
-{
-    return code == EAGAIN || (code >= ESLURM_INVALID_PARTITION_NAME && code < 5000) ||
-           code >= ESLURM_DB_CONNECTION || code == SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR ||
-           code == SLURM_COMMUNICATIONS_CONNECTION_ERROR;
-}
-
-/* Adds the name of a limit to a refusal. libslurm prints the name on stderr only, which unetctl
- * provides as a file. */
-static void name_limit(json_t *refusal)
-{
-    char said[1024];
-    struct stat file;
-
-    if (fstat(STDERR_FILENO, &file) || !S_ISREG(file.st_mode))
-        return;
-    off_t begin = file.st_size > (off_t)sizeof said - 1 ? file.st_size - (off_t)sizeof said + 1 : 0;
-    ssize_t n = pread(STDERR_FILENO, said, sizeof said - 1, begin);
-    said[n > 0 ? n : 0] = 0;
-    limits_name(refusal, said);
-}
-
-static json_t *refuse_submission(int code)
-{
-    json_t *refusal = refusal_of_slurm(code);
-
-    if (!is_answered(code))
-        json_object_set_new(refusal, "code", json_integer(CAUSE_LOST));
-    else if (message_cause(refusal) == CAUSE_LIMIT)
-        name_limit(refusal);
-    return refusal;
-}
-
-/* Submits the job. Success alone is not enough: Slurm also queues jobs that can never run, which
- * then block others. The error_code in Slurm's answer identifies such a job, which is cancelled
- * and refused. */
-static json_t *submit_description(struct description *d)
-{
-    submit_response_msg_t *response = NULL;
-    char id[16];
-
-    if (slurm_submit_batch_job(&d->msg, &response) != SLURM_SUCCESS)
-        return refuse_submission(errno);
-    snprintf(id, sizeof id, "%u", VERSION_JOB_ID(response));
-    int code = (int)response->error_code;
-    slurm_free_submit_response_response_msg(response);
-    if (code && !cause_passes(refusal_cause(code), 0)) {
-        slurm_kill_job2(id, SIGKILL, 0, NULL);
-        return refusal_of_slurm(code);
-    }
-    return json_pack("{s:b, s:s}", "ok", 1, "id", id);
-}
-
-static json_t *library_submit(const json_t *job)
-{
-    struct description d;
-
-    if (message_flag(job, "by_sbatch"))
-        return sbatch_submit(job);
-    if (!message_text(job, "script"))
-        return message_refuse("the job has no \"script\"");
-    json_t *refusal = description_load(&d, job);
-    json_t *answer = refusal ? refusal : submit_description(&d);
-    description_free(&d);
-    return answer;
-}
-
 const struct slurm_interface library = {.load_config = library_load_config,
                                         .load_cluster = library_load_cluster,
-                                        .forecast = library_forecast,
-                                        .submit = library_submit,
                                         .query = library_query,
-                                        .lookup = library_lookup,
-                                        .cancel = library_cancel,
-                                        .release_job = library_release_job};
+                                        .lookup = library_lookup};

@@ -8,23 +8,44 @@
 
 static void check(const char *text, enum cause cause)
 {
-    is_int(cause_find(text), cause, "%s", text);
+    is_int(cause_find(text, CAUSE_OTHER), cause, "%s", text);
+}
+
+/* What sbatch prints on stderr, after what plugins printed. */
+static void submit(const char *reason, enum cause cause)
+{
+    char said[512];
+
+    snprintf(said, sizeof said, "sbatch: error: the communication of your centre\n"
+             "sbatch: error: Batch job submission failed: %s\n", reason);
+    is_int(cause_of_sbatch(said), cause, "sbatch: %s", reason);
 }
 
 int main(void)
 {
-    check("sbatch: error: Batch job submission failed: Socket timed out on send/recv operation",
-          CAUSE_LOST);
-    check("Unable to contact slurm controller (connect failure)", CAUSE_DOWN);
-    check("sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying.\n"
-          "sbatch: error: Batch job submission failed: Zero Bytes were transmitted or received\n"
-          "sbatch: error: Batch job submission failed: Invalid account", CAUSE_LOST);
+    submit("Socket timed out on send/recv operation", CAUSE_LOST);
+    submit("Zero Bytes were transmitted or received", CAUSE_LOST);
+    submit("Unexpected message received", CAUSE_LOST);
+    submit("Unable to contact slurm controller (send failure)", CAUSE_LOST);
+    submit("Slurm backup controller in standby mode", CAUSE_LOST);
+    submit("Connection reset by peer", CAUSE_LOST);
+    submit("Invalid argument", CAUSE_LOST);
+    submit("A reason of Slurm 99.11", CAUSE_LOST);
+    submit("Invalid account\nsbatch: error: Batch job submission failed: Connection reset by peer",
+           CAUSE_LOST);
+    submit("Connection reset by peer\nsbatch: error: Batch job submission failed: Invalid account",
+           CAUSE_LOST);
+    submit("Unable to contact slurm controller (connect failure)", CAUSE_DOWN);
+    submit("Unspecified error", CAUSE_OTHER);
+    submit("Invalid partition name specified", CAUSE_OTHER);
+    submit("Resource temporarily unavailable", CAUSE_FULL);
+    submit("MaxJobCount limit reached", CAUSE_FULL);
+    submit("Invalid account or account/partition combination specified", CAUSE_ACCOUNT);
+    submit("Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)",
+           CAUSE_LIMIT);
+    is_int(cause_of_sbatch("sbatch: error: Unable to open file /x\n"), CAUSE_OTHER,
+           "what fails before the submission is refused");
     check("allocation failure: Requested nodes are busy", CAUSE_LATER);
-    check("Batch job submission failed: Job violates accounting/QOS policy (job submit limit, "
-          "user's size and/or time limits)", CAUSE_LIMIT);
-    check("Batch job submission failed: Resource temporarily unavailable", CAUSE_FULL);
-    check("Batch job submission failed: MaxJobCount limit reached", CAUSE_FULL);
-    check("Invalid account or account/partition combination specified", CAUSE_ACCOUNT);
     check("Batch job submission failed: Requested node configuration is not available",
           CAUSE_NODES);
     check("scancel: error: Kill job error on job id 7: Invalid job id specified", CAUSE_NO_JOB);

@@ -199,6 +199,53 @@ static void test_life(struct scheduler *s, const char *interface)
        "an unknown prefix has no jobs");
 }
 
+static void refused(struct scheduler *s, const struct job *job, const char *part, const char *text)
+{
+    char id[SCHEDULER_ID_SIZE];
+    struct err e = {0};
+
+    ok(scheduler_submit(s, job, id, &e) == -1 && e.code == ERR_SCHED && strstr(e.text, part),
+       "a submission %s is refused: %s", text, e.text);
+}
+
+/* sbatch refuses jobs, and some that it takes could never start. */
+static void test_refused(struct scheduler *s)
+{
+    struct job job = new_job("t:refused");
+    struct job_state *states;
+    char command[256], id[SCHEDULER_ID_SIZE];
+    struct err e;
+    size_t n;
+
+    job.options.mem = "900G";
+    refused(s, &job, "slurm.mem", "with too much memory");
+    job.options.mem = NULL, job.options.constraint = "h200";
+    refused(s, &job, "slurm.constraint", "with an unknown feature");
+    job.options.constraint = NULL, job.options.partition = "nope";
+    refused(s, &job, "Batch job submission failed: Invalid partition name", "to no partition");
+    job.options.partition = NULL, job.nodes = 1;
+    refused(s, &job, "gpu_type", "with too many GPUs per node");
+    job.nodes = 2, job.script = "/nonexistent/script";
+    refused(s, &job, "/nonexistent/script", "without its script");
+    job.script = "/dev/null";
+    refused(s, &job, "Batch script is empty", "of an empty script");
+
+    job = new_job("t:never:1");
+    job.options.partition = "short", job.options.time_min = 11;
+    snprintf(command, sizeof command, "sed -i 's/^EnforcePartLimits=.*/EnforcePartLimits=NO/' "
+             "%s/etc/slurm.conf", sandbox_dir);
+    if (system(command) || !sandbox("exec -- scontrol reconfigure"))
+        bail_out("slurm.conf");
+    if (sandbox("exec -- sh -c 'sinfo --version | grep -q \" 22\\.\"'"))
+        refused(s, &job, "could never start: Partition", "of a job that waits for ever");
+    else /* the controller judges it later */
+        ok(scheduler_submit(s, &job, id, &e) == 0 && scheduler_cancel(s, id, &e) == 0,
+           "a job that waits for ever is submitted");
+    ok(scheduler_query(s, "t:never", false, &states, &n, &e) == 0 && n == 1 &&
+           states[0].state == STATE_CANCELLED, "it was cancelled");
+    free(states);
+}
+
 static void test_unreachable(const char *interface)
 {
     struct scheduler_config config = {.sandbox = true, .sandbox_dir = sandbox_dir,
@@ -253,6 +300,8 @@ int main(void)
         test_partition(s);
         test_check(s);
         test_life(s, interfaces[i]);
+        if (i == 0)
+            test_refused(s);
         scheduler_close(s);
     }
     ok(sandbox("down"), "the sandbox started last is stopped without naming it");
