@@ -147,11 +147,9 @@ mkdir dying
 for program in unetctl-slurm unetctl-slurm-commands; do
     cat >dying/$program <<END
 #!/bin/bash
-submitted=
 while IFS= read -r line; do
     case \$line in
-    *'"op":"submit"'*) submitted=yes ;;
-    *'"op":"query"'*) if [ -n "\$submitted" ]; then break; fi ;;
+    *'"op":"query"'*) if [ -n "\$(squeue -h -t PD)" ]; then break; fi ;;
     esac
     printf '%s\\n' "\$line"
 done | "$builddir/$program" "\$@"

@@ -99,6 +99,13 @@ again="the answer was lost; type 'unetctl submit' again"
     unlike error "the answer was lost" "is not lost"
     lost "a failure before the submission" 'echo "sbatch: error: Unable to open file" >&2; exit 1'
     unlike error "the answer was lost" "is not lost"
+    printf '#!/bin/bash\ncase "$*" in\n*MaxSubmit*) echo "Account|User|MaxSubmit"; echo "lab|me|3" ;;\n*) echo lab ;;\nesac\n' >bin/sacctmgr
+    chmod +x bin/sacctmgr
+    lost "a limit on the number of jobs" \
+        'echo "sbatch: error: AssocMaxSubmitJobLimit" >&2; echo "$failed Job violates accounting/QOS policy (job submit limit)" >&2; exit 1'
+    like error 'left for later.*AssocMaxSubmitJobLimit; .*policy.*AssocMaxSubmitJobLimit: account lab, user me: MaxSubmit=3' \
+        "is explained, and leaves the rest for later"
+    rm bin/sacctmgr
     lost "a full queue" 'echo "sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying" >&2; sleep 100'
     like error 'left for later.*unable to accept job.*MaxJobCount' "is left for later at once"
     lost "a full queue that takes the job after all" \
