@@ -73,6 +73,7 @@ kill_at() { # SITE N [KILLAT OPTIONS]
     if [ "$site" = local ]; then local -x XDG_STATE_HOME=$TMP/$dir/state; fi
     killed_study "$site" "$dir"
     killed_submit "$site" "$dir" "$builddir/t/killat" "${@:3}" -l "$dir/calls" "$n" >"$dir/out" 2>&1
+    [ -s "$dir/calls" ] || sed 's/^/not traced: /' "$dir/out"
     # Busy: 4 (Slurm did not answer in time), 6 (the killed one's sbatch has the lock). Then once
     # more.
     for _ in 1 2 3 4 5; do

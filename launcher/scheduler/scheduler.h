@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Schedulers: Slurm (through a helper program, see helper.h), this machine, or none (dry).
+/* Schedulers: Slurm (by its commands, and a helper program that it is asked by, see helper.h), this
+ * machine, or none (dry).
  *
  * A job is identified by its tag. unetctl writes the tag to the study's ledger (ledger.h) before
  * it submits the job. After a crash scheduler_query finds the jobs by their tags, so that nothing

@@ -54,7 +54,7 @@ void command_enter(void *sandbox, char *const argv[])
     _exit(127);
 }
 
-int command_start(const struct sandbox *sandbox, const struct child *child, struct child_end *dst,
+int command_run(const struct sandbox *sandbox, const struct child *child, struct child_end *dst,
                   struct err *e)
 {
     char **own = child->environment ? NULL : own_environment();
@@ -78,12 +78,12 @@ int command_start(const struct sandbox *sandbox, const struct child *child, stru
     return rc;
 }
 
-int command_run(const struct sandbox *sandbox, const char *const argv[], struct child_end *dst,
+int command_query(const struct sandbox *sandbox, const char *const argv[], struct child_end *dst,
                 struct err *e)
 {
     struct child c = {.argv = argv};
 
-    if (command_start(sandbox, &c, dst, e))
+    if (command_run(sandbox, &c, dst, e))
         return -1;
     return dst->code ? command_explain(argv[0], dst, e) : 0;
 }
@@ -92,7 +92,7 @@ json_t *command_ask(const char *const argv[], struct child_end *dst)
 {
     struct err e;
 
-    if (command_run(NULL, argv, dst, &e) == 0)
+    if (command_query(NULL, argv, dst, &e) == 0)
         return NULL;
     return message_refuse_for(dst->err.data ? cause_find(dst->err.data, CAUSE_OTHER) : CAUSE_OTHER,
                               "%s", e.text);
@@ -137,7 +137,7 @@ int command_explain(const char *name, const struct child_end *end, struct err *e
     if (all.length)
         err_set(e, ERR_SCHED, "%s", all.data);
     else
-        err_set(e, ERR_SCHED, "%s failed with exit code %d", name, end->code);
+        err_set(e, ERR_SCHED, "%s printed nothing (exit code %d)", name, end->code);
     buf_destroy(&all);
     return -1;
 }

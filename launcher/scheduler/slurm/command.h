@@ -20,11 +20,11 @@ void command_enter(void *sandbox, char *const argv[]);
  * are read. child->environment may be NULL: this process's without what is said above. Returns 0,
  * or -1 with ERR_SCHED if the command cannot be started. child_destroy must be called in either
  * case. Thread-safe. */
-int command_start(const struct sandbox *sandbox, const struct child *child, struct child_end *dst,
+int command_run(const struct sandbox *sandbox, const struct child *child, struct child_end *dst,
                   struct err *e);
 
 /* Does so for argv (NULL-terminated). A command that fails is an error, too. */
-int command_run(const struct sandbox *sandbox, const char *const argv[], struct child_end *dst,
+int command_query(const struct sandbox *sandbox, const char *const argv[], struct child_end *dst,
                 struct err *e);
 
 /* Runs argv here. Returns NULL, or the refusal of a command that failed or cannot be started. */

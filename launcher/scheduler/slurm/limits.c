@@ -47,7 +47,7 @@ static bool run_query(const struct sandbox *sandbox, const char *const argv[], s
 {
     struct err ignored;
 
-    return command_run(sandbox, argv, c, &ignored) == 0;
+    return command_query(sandbox, argv, c, &ignored) == 0;
 }
 
 /* Copies the first line that sacctmgr prints, or "". */

@@ -38,17 +38,21 @@ static const char *find_id(const char *text, size_t *length)
  * of a forecast. */
 static void log_lines(const char *said, const char *but)
 {
-    static struct buf logged;
+    static struct buf logged; /* between line breaks */
+    struct buf one = {0};
     const char *line;
     size_t n;
 
     while ((line = command_line(&said, "sbatch", &n))) {
-        if ((but && memmem(line, n, but, strlen(but))) ||
-            (logged.length && memmem(logged.data, logged.length, line, n)))
+        one.length = 0;
+        buf_addf(&one, "\n%.*s\n", (int)n, line);
+        if (one.failed || (but && strstr(one.data, but)) ||
+            (logged.length && strstr(logged.data, one.data)))
             continue;
         log_info("sbatch: %.*s", (int)n, line);
-        buf_addf(&logged, "%.*s\n", (int)n, line);
+        buf_add(&logged, one.data);
     }
+    buf_destroy(&one);
 }
 
 /* Returns this process's environment as far as sbatch and the job get it. The strings are not
@@ -87,7 +91,7 @@ static int run_sbatch(const struct sandbox *sandbox, const char *mode, const str
         argv[n++] = job->script ? job->script : "--wrap=true";
         struct child c = {.argv = argv, .environment = environment, .group = true,
                           .until = RETRYING, .limit_s = limit ? atof(limit) : SBATCH_LIMIT_S};
-        rc = command_start(sandbox, &c, dst, e);
+        rc = command_run(sandbox, &c, dst, e);
     } else {
         mem_fail(e);
     }
@@ -132,8 +136,9 @@ void sbatch_submit(const struct sandbox *sandbox, const struct job *job,
     } else if (end.is_killed || end.code == 0 || end.code > 128) {
         dst->outcome = SCHEDULER_LOST;
         command_explain("sbatch", &end, &dst->reason);
-        err_prefix(&dst->reason, end.is_killed ? "sbatch was ended because it took too long"
-                                               : "sbatch printed no job id");
+        err_prefix(&dst->reason, end.is_killed   ? "sbatch was ended because it took too long"
+                                 : end.code == 0 ? "sbatch printed no job id"
+                                                 : "sbatch was ended by a signal");
     } else {
         enum cause cause = cause_of_sbatch(end.err.data);
         dst->outcome = cause == CAUSE_LOST ? SCHEDULER_LOST : SCHEDULER_REFUSED;

@@ -343,7 +343,7 @@ static int change_jobs(const struct slurm *slurm, const char *const argv[], bool
     const char *line, *text;
     char one[256];
     size_t n, others = 0;
-    int rc = command_start(slurm->place, &c, &end, e);
+    int rc = command_run(slurm->place, &c, &end, e);
 
     text = rc ? "" : end.err.data;
     while ((line = command_line(&text, argv[0], &n))) {
