@@ -74,7 +74,8 @@ int command_run(const struct sandbox *sandbox, const struct child *child, struct
     if (rc && reason == ENOENT)
         err_set(e, ERR_SCHED, "%s is not in PATH (is this a login node? --scheduler local does "
                               "without Slurm)", c.argv[0]);
-    e->code = rc ? ERR_SCHED : e->code;
+    if (rc)
+        e->code = ERR_SCHED;
     return rc;
 }
 

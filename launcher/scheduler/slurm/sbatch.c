@@ -120,6 +120,8 @@ void sbatch_submit(const struct sandbox *sandbox, const struct job *job,
 
     *dst = (struct scheduler_result){.outcome = SCHEDULER_REFUSED};
     if (run_sbatch(sandbox, "--parsable", job, &end, &dst->reason)) {
+        if (end.pid > 0) /* memory ran out for what it printed */
+            dst->outcome = SCHEDULER_LOST;
         child_destroy(&end);
         return;
     }
