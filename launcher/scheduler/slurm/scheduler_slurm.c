@@ -415,35 +415,33 @@ static void find_lost(struct scheduler *s, const struct job *job, struct schedul
 
 /* Cancels the submitted jobs that can never start, and makes their results refusals. Slurm accepts
  * such jobs, and they would block the queue behind them. */
-static void withdraw_jobs(struct scheduler *s, const struct job *jobs,
-                          struct scheduler_result *results, size_t count)
+static void withdraw_jobs(struct scheduler *s, struct scheduler_result *results, size_t count)
 {
     const char **ids = calloc(count, sizeof *ids);
-    struct job_state *states = NULL;
-    size_t n = 0, nids = 0, same = strlen(jobs[0].tag);
-    char prefix[256];
+    struct scheduler_found found = {0};
+    size_t n = 0, nids = 0;
     struct err e;
 
-    for (size_t i = 1; i < count; i++)
-        while (strncmp(jobs[i].tag, jobs[0].tag, same) != 0)
-            same--;
-    snprintf(prefix, sizeof prefix, "%.*s", (int)same, jobs[0].tag);
-    if (ids && slurm_query(s, prefix, false, &states, &n, &e))
-        n = 0;
-    for (size_t i = 0; ids && i < n; i++) {
+    for (size_t i = 0; ids && i < count; i++)
+        if (results[i].outcome == SCHEDULER_SUBMITTED)
+            ids[n++] = results[i].id;
+    if (n && slurm_find(s, &(const struct scheduler_ids){ids, n}, false, &found, &e))
+        found = (struct scheduler_found){0};
+    for (size_t i = 0; i < found.count; i++) {
+        const struct job_state *job = &found.states[i];
         size_t k = 0;
-        while (k < count && strcmp(results[k].id, states[i].id) != 0)
+        while (k < count && strcmp(results[k].id, job->id) != 0)
             k++;
-        if (k == count || states[i].phase != PHASE_PENDING || !slurm_words_never(states[i].reason))
+        if (k == count || job->phase != PHASE_PENDING || !slurm_words_never(job->reason))
             continue;
         results[k].outcome = SCHEDULER_REFUSED;
-        err_set(&results[k].reason, ERR_SCHED, "Slurm: job %s could never start: %.*s",
-                states[i].id, (int)strcspn(states[i].reason, ":"), states[i].reason);
+        err_set(&results[k].reason, ERR_SCHED, "Slurm: job %s could never start: %.*s", job->id,
+                (int)strcspn(job->reason, ":"), job->reason);
         ids[nids++] = results[k].id;
     }
     if (nids && slurm_cancel(s, &(const struct scheduler_ids){ids, nids}, &e))
         log_warn("%s", e.text);
-    free(states);
+    free(found.states);
     free(ids);
 }
 
@@ -464,7 +462,7 @@ static void slurm_submit(struct scheduler *s, const struct job *jobs, size_t cou
         if (results[n].outcome == SCHEDULER_LOST)
             find_lost(s, &jobs[n], &results[n]);
     } while (results[n++].outcome == SCHEDULER_SUBMITTED && n < count);
-    withdraw_jobs(s, jobs, results, n);
+    withdraw_jobs(s, results, n);
 }
 
 static void slurm_close(struct scheduler *s)
