@@ -10,9 +10,9 @@
 #include "src/err.h"
 
 /* Opens the lock file, and creates it if it is missing. Corrects the rights of a file of this user
- * that earlier versions have made. inherited: programs that this process starts share the descriptor,
- * and with it the lock. Returns the descriptor, or -1 with ERR_INTERNAL, or ERR_CONFIG if something
- * else is in the way. */
+ * that earlier versions have made. inherited: programs that this process starts share the
+ * descriptor, and with it the lock. Returns the descriptor, or -1 with ERR_INTERNAL, or ERR_CONFIG
+ * if something else is in the way. */
 int lockfile_open(const char *path, bool inherited, struct err *e);
 
 /* Waits at most timeout_s for the lock; once it has to wait it reports that it waits for `what`.
