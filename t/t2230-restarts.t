@@ -101,7 +101,7 @@ again() {
     sandbox_start_requeued
     [ -n "$(find "$(run harsh 1)/attempt-1/restart-1" -name record.jsonl 2>/dev/null)" ]
 }
-ok "the frozen run's job is started again" wait_until 90 again
+ok "the frozen run's job is started again" wait_until 240 again
 still_there() { ! gone "$frozen"; }
 ok "its first start still exists" still_there
 for p in $frozen; do login kill -CONT "$p"; done
