@@ -11,8 +11,7 @@ emulated=$builddir/trainer/backends/cuda/test/unet-train
 [ -x "$emulated" ] || skip_all "the unit tests are not built (make check-build)"
 train=("$emulated" train --data data --size 16x16 --set model.base=2 --set model.depth=1
     --threads 1 --set data.split=split.json --backend cuda --batch-size 4 --epochs 100000
-    --set model.batch_norm=sync --set train.class_weights=1,3)
-export UNET_CUDNN=off
+    --set model.batch_norm=sync --set "train.class_weights=1,3")
 host=$(uname -n)
 port=$((20000 + $$ % 12000))
 
@@ -79,7 +78,7 @@ for step in 1 3 20; do
     is "$(code stop-$step 1)" 137 "the stopped rank was killed"
     ends stuck-$step 5 "rank [01] .*(alive, but slow or stuck|gone or stuck)"
 done
-for round in 1 2; do
+for _ in 1 2; do
     for step in 1 3 20; do
         kill -TERM "$(cat stuck-$step.pid1)"
     done
