@@ -101,7 +101,7 @@ fi
 # --- a study
 ok "a study" unetctl init study --data data --name demo --site local --set data.height=32 \
     --set data.width=32 --set model.base=4 --set model.depth=2 --set model.batch_norm=none \
-    --set train.epochs=200 --set train.batch_per_gpu=6 --set train.threads=1 \
+    --set train.epochs=800 --set train.batch_per_gpu=6 --set train.threads=1 \
     --set train.checkpoint_s=0.2 \
     --set train.optimizer=sgd
 run=study/runs/unet-g02-s1
