@@ -12,6 +12,7 @@ emulated=$builddir/trainer/backends/cuda/test/unet-train
 train=("$emulated" train --data data --size 16x16 --set model.base=2 --set model.depth=1
     --threads 1 --set data.split=split.json --backend cuda --batch-size 4 --epochs 100000
     --set model.batch_norm=sync --set "train.class_weights=1,3")
+export UNET_CUDNN=only # no engine is timed
 host=$(uname -n)
 port=$((20000 + $$ % 12000))
 
@@ -56,8 +57,8 @@ ends() { # NAME CODE TEXT [RANK]
 # The update of each step is one kernel; the first launch of a graph is that of step 2.
 for step in 1 3 20; do
     start kill-$step "EMULATE_SIGNAL=adam $step 9" --set train.timeout_s=60
-    start stop-$step "EMULATE_SIGNAL=adam $step 19" --set train.timeout_s=8
-    start stuck-$step "EMULATE_SIGNAL=adam $step 0" --set train.timeout_s=8
+    start stop-$step "EMULATE_SIGNAL=adam $step 19" --set train.timeout_s=20
+    start stuck-$step "EMULATE_SIGNAL=adam $step 0" --set train.timeout_s=20
     start term-$step "EMULATE_SIGNAL=adam $step 15" --set train.timeout_s=60
 done
 start memory-1 "EMULATE_FAULT=cudaMalloc 19" --set train.timeout_s=60
