@@ -326,7 +326,8 @@ is "$(foreign)" '' 'the symbols of a file begin with its name'
 
 # Files that call libc themselves for files of the user, this process or the system, which are not
 # below a study, a run or a report. All others use src/files.h.
-own_calls='src/(files|host/paths|cluster/resolve|run/lockfile)\.c|launcher/(host/(path|procid)|study/site)\.c|
+own_calls='src/(files|host/paths|cluster/resolve|run/lockfile)\.c|
+launcher/(host/(path|procid)|study/site)\.c|
 launcher/plan/(run_cost|data_look)\.c|launcher/submit/source_files\.c|launcher/cmd/cmd_init\.c|
 launcher/(stage/stage|remote/(ssh|remote))\.c|launcher/doctor/preflight\.c|
 launcher/scheduler/(local/(local_record|scheduler_local)|slurm/history)\.c|trainer/data/.*|

@@ -59,7 +59,7 @@ mkdir bin
 nlost=0
 sbatch=$(login sh -c 'command -v sbatch')
 # shellcheck disable=SC2016 # expanded there
-answers() { # BEHAVIOUR: what it does in place of submitting the 3rd job
+answers() { # BEHAVIOUR: what sbatch does instead of submitting the 3rd job
     printf '#!/bin/bash\n[ "$1" = --test-only ] || echo >>%q\n' "$TMP/calls" >bin/sbatch
     printf 'submit() { %s "$@" 2>&1; }\nfailed="sbatch: error: Batch job submission failed:"\n' \
         "$sbatch" >>bin/sbatch

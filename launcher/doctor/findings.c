@@ -137,7 +137,7 @@ static bool is_rehearsal(const json_t *ranks)
     return !first || json_object_get(first, "index");
 }
 
-/* Words that a finding names, each once, with "..." in place of those that do not fit. */
+/* The words that a finding names, each once; "..." replaces those that do not fit. */
 struct words {
     char text[400];
     size_t count;

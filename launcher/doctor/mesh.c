@@ -194,8 +194,7 @@ static void answer_guest(struct mesh *m, struct line *l)
     m->awaited[index] = false;
 }
 
-/* Keeps another connection, in place of the oldest one if there are too many. A rank whose
- * connection is closed so tries again. */
+/* Accepts a connection, and closes the oldest one if there are too many; its rank tries again. */
 static void accept_guest(struct mesh *m)
 {
     size_t place = m->npeers + m->naccepted % (m->nlines - m->npeers);

@@ -287,8 +287,9 @@ static void read_output(const struct rehearsal *r, bool shown, char error[512])
     char path[PATH_MAX], line[1024];
     struct run_attempt attempt;
     struct err e;
-    FILE *f = run_dir_attempt(r->folder, r->run.id, &attempt, &e) == 0 &&
-                      run_dir_output(&attempt, path, &e) == 0 ? files_stream(path, "r", RUN_OUTPUT_MAX) : NULL;
+    bool found = run_dir_attempt(r->folder, r->run.id, &attempt, &e) == 0 &&
+                 run_dir_output(&attempt, path, &e) == 0;
+    FILE *f = found ? files_stream(path, "r", RUN_OUTPUT_MAX) : NULL;
 
     *error = 0;
     for (int n = 0; f && fgets(line, sizeof line, f); n++) {
