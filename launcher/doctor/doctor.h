@@ -3,9 +3,9 @@
  *
  * A report has the facts that a process sees of its host and of the other ranks: JSON, with the
  * keys of logs/rank.schema.json. One table of checks (findings.c) turns the report of this host, or
- * those of the ranks of a rehearsal, into findings. A rehearsal is a job that is written and started
- * as a run is. Instead of the trainer it starts `unetctl doctor --probe`, which writes the report of
- * a rank, or with --bandwidth unet-train, which measures the links between the ranks. */
+ * those of the ranks of a rehearsal, into findings. A rehearsal is a job that is written and
+ * started as a run is. Instead of the trainer it starts `unetctl doctor --probe`, which writes the
+ * report of a rank, or with --bandwidth unet-train, which measures the links between the ranks. */
 #ifndef UNETCTL_LAUNCHER_DOCTOR_DOCTOR_H
 #define UNETCTL_LAUNCHER_DOCTOR_DOCTOR_H
 
