@@ -31,15 +31,7 @@ DEVICE void bias_some(const struct bias_args *k, unsigned type, unsigned each)
     }
 }
 
-DEVICE void bias_as(const struct bias_args *k, unsigned type)
-{
-    if (GPU_EACH(k->channels, type) > 1)
-        bias_some(k, type, GPU_CHUNK(type));
-    else
-        bias_some(k, type, 1);
-}
-
-TYPED_KERNEL(bias, bias_args)
+CHUNKED_KERNEL(bias, bias_args, k->channels)
 
 struct sum_bias_args {
     const void *dy;

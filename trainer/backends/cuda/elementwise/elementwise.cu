@@ -25,15 +25,7 @@ DEVICE void combine_some(const struct elementwise_args *k, unsigned type, unsign
     }
 }
 
-DEVICE void combine_as(const struct elementwise_args *k, unsigned type)
-{
-    if (GPU_EACH(k->n, type) > 1)
-        combine_some(k, type, GPU_CHUNK(type));
-    else
-        combine_some(k, type, 1);
-}
-
-TYPED_KERNEL(combine, elementwise_args)
+CHUNKED_KERNEL(combine, elementwise_args, k->n)
 
 struct cast_args {
     const void *src;
@@ -70,15 +62,7 @@ DEVICE void concat_some(const struct concat_args *k, unsigned type, unsigned eac
     }
 }
 
-DEVICE void concat_as(const struct concat_args *k, unsigned type)
-{
-    if (GPU_EACH(k->na | k->nb, type) > 1)
-        concat_some(k, type, GPU_CHUNK(type));
-    else
-        concat_some(k, type, 1);
-}
-
-TYPED_KERNEL(concat, concat_args)
+CHUNKED_KERNEL(concat, concat_args, k->na | k->nb)
 
 struct unpack_args {
     float *dst;

@@ -226,7 +226,7 @@ DEVICE void norm_sums_as(const struct norm_args *k, unsigned type)
         finish_parts(k, sums, products);
 }
 
-DEVICE void apply_some(const struct norm_args *k, unsigned type, unsigned each)
+DEVICE void norm_apply_some(const struct norm_args *k, unsigned type, unsigned each)
 {
     unsigned n = k->npixels * k->channels / each;
 
@@ -247,16 +247,8 @@ DEVICE void apply_some(const struct norm_args *k, unsigned type, unsigned each)
     }
 }
 
-DEVICE void norm_apply_as(const struct norm_args *k, unsigned type)
-{
-    if (GPU_EACH(k->channels, type) > 1)
-        apply_some(k, type, GPU_CHUNK(type));
-    else
-        apply_some(k, type, 1);
-}
-
 TYPED_KERNEL_BLOCK(norm_sums, norm_args)
-TYPED_KERNEL(norm_apply, norm_args)
+CHUNKED_KERNEL(norm_apply, norm_args, k->channels)
 
 KERNEL(finish_infer, norm_args)
 {

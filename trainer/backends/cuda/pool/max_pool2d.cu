@@ -27,7 +27,7 @@ DEVICE void pool_corners(const struct max_pool2d_args *k, unsigned i, unsigned *
 
 /* The largest of the four; in the gradient its first gets dy, the others 0, and `added` is added to
  * all four. */
-DEVICE void pool_some(const struct max_pool2d_args *k, unsigned type, unsigned each)
+DEVICE void max_pool2d_some(const struct max_pool2d_args *k, unsigned type, unsigned each)
 {
     for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
         float v[4][GPU_MOST_CHUNK], most[GPU_MOST_CHUNK], dy[GPU_MOST_CHUNK];
@@ -59,14 +59,6 @@ DEVICE void pool_some(const struct max_pool2d_args *k, unsigned type, unsigned e
     }
 }
 
-DEVICE void max_pool2d_as(const struct max_pool2d_args *k, unsigned type)
-{
-    if (GPU_EACH(k->channels, type) > 1)
-        pool_some(k, type, GPU_CHUNK(type));
-    else
-        pool_some(k, type, 1);
-}
-
 /* A last row or column that pooling left out gets 0, or `added`. n: elements of the large
  * tensor. */
 DEVICE void max_pool2d_edge_as(const struct max_pool2d_args *k, unsigned type)
@@ -83,7 +75,7 @@ DEVICE void max_pool2d_edge_as(const struct max_pool2d_args *k, unsigned type)
     }
 }
 
-TYPED_KERNEL(max_pool2d, max_pool2d_args)
+CHUNKED_KERNEL(max_pool2d, max_pool2d_args, k->channels)
 TYPED_KERNEL(max_pool2d_edge, max_pool2d_args)
 
 C_BEGIN

@@ -111,6 +111,18 @@ void cuda_queue_note_launch(void);
     KERNEL_BLOCK(name##_f32, args) { name##_as(&k, DTYPE_F32); }   \
     KERNEL_BLOCK(name##_bf16, args) { name##_as(&k, DTYPE_BF16); } \
     KERNEL_BLOCK(name##_f16, args) { name##_as(&k, DTYPE_F16); }
+/* The same from DEVICE void NAME_some(const struct ARGS *k, unsigned type, unsigned each), where a
+ * thread has `each` numbers at a time: 16 bytes of them where these divide `length`, an expression
+ * of k, else one. */
+#define CHUNKED_KERNEL(name, args, length)                              \
+    DEVICE void name##_as(const struct args *k, unsigned type)          \
+    {                                                                   \
+        if (GPU_EACH(length, type) > 1)                                 \
+            name##_some(k, type, GPU_CHUNK(type));                      \
+        else                                                            \
+            name##_some(k, type, 1);                                    \
+    }                                                                   \
+    TYPED_KERNEL(name, args)
 #define LAUNCH_AS(type, name, nblocks, stream, args)     \
     do {                                                 \
         if ((type) == DTYPE_F32)                         \
