@@ -17,24 +17,12 @@ struct device_graph {
     cudaGraphExec_t exec;
 };
 
-static _Thread_local struct device *current;
-
-struct device *cuda_device_current(void)
-{
-    return current;
-}
-
-static void device_use(struct device *d)
-{
-    current = d;
-}
-
 static void device_close(struct device *d)
 {
     if (!d)
         return;
-    if (current == d)
-        current = NULL;
+    if (cuda_queue_current() == d)
+        cuda_queue_use(NULL);
     (void)cudaSetDevice(d->index);
     if (d->stream)
         (void)cudaStreamSynchronize(d->stream);
@@ -118,7 +106,8 @@ static struct device *device_open(int index, struct err *e)
         device_close(d);
         return NULL;
     }
-    return current = d;
+    cuda_queue_use(d);
+    return d;
 }
 
 static int device_room(struct device *d, size_t *nbytes, struct err *e)
@@ -332,7 +321,7 @@ static void device_configure(struct device *d, const struct device_config *c)
 const struct device_ops cuda_device_ops = {
     .open = device_open,
     .id = device_id,
-    .use = device_use,
+    .use = cuda_queue_use,
     .configure = device_configure,
     .close = device_close,
     .room = device_room,

@@ -233,7 +233,7 @@ static struct cudnn_problem problem_on(const struct operands *o, const struct de
  * there is no engine. */
 static bool supports_cudnn(const struct op *op)
 {
-    struct device *d = cuda_device_current();
+    struct device *d = cuda_queue_current();
     struct err e;
 
     if (op->kind->nout > 1 && op->out[0] && op->out[1]) /* one gradient at a time */
@@ -281,7 +281,7 @@ static int begin_cudnn(struct op *op, struct exec *x, struct err *e);
 static int prepare_cudnn(struct op *op, struct err *e)
 {
     struct operands o = operands_of(op);
-    struct device *d = cuda_device_current();
+    struct device *d = cuda_queue_current();
     struct cudnn_device *dnn = d ? open_device(d, e) : NULL;
 
     if (!dnn)

@@ -111,9 +111,6 @@ extern const struct kernel cuda_subsample_grad;
 bool cuda_supports(const struct op *op);
 bool cuda_supports_one_type(const struct op *op);
 
-/* Returns the device that this thread opened last, or that device_ops.use has named; NULL: none. */
-struct device *cuda_device_current(void);
-
 /* device_ops.update */
 void cuda_update(struct device *d, const struct device_update *u);
 

@@ -10,6 +10,18 @@
 
 #include "src/clock.h"
 
+static _Thread_local struct device *current;
+
+struct device *cuda_queue_current(void)
+{
+    return current;
+}
+
+void cuda_queue_use(struct device *d)
+{
+    current = d;
+}
+
 int cuda_status(const struct device *d, cudaError_t rc, const char *what, struct err *e)
 {
     if (rc == cudaSuccess)

@@ -9,6 +9,11 @@
 extern "C" {
 #endif
 
+/* The device for which this thread compiles graphs, or NULL: the one it opened last, or that
+ * device_ops.use, which is cuda_queue_use, has named. */
+struct device *cuda_queue_current(void);
+void cuda_queue_use(struct device *d);
+
 /* Return 0 for cudaSuccess, otherwise -1 with *e. cuda_status says that `what` failed on d:
  * ERR_CONFIG where memory is short, otherwise ERR_PEER. cuda_run_status says that a run on d
  * failed: always ERR_PEER. */
