@@ -71,17 +71,6 @@ static const char *below(const struct root *r, const char *full)
     return strncmp(full, r->path, r->length) == 0 && *rest == '/' ? rest + 1 : NULL;
 }
 
-/* Returns the outermost root above full, or NULL. */
-static const struct root *find_root(const char *full)
-{
-    const struct root *found = NULL;
-
-    for (const struct root *r = atomic_load(&roots); r; r = r->next)
-        if (below(r, full) && (!found || r->length < found->length))
-            found = r;
-    return found;
-}
-
 static void add_root(const char *dir, bool is_study)
 {
     char full[PATH_MAX];
@@ -130,6 +119,20 @@ static bool is_of_program(const char *rest, bool writes)
     return writes && !rest[n];
 }
 
+/* Returns the outermost root that has full among its files, or NULL. */
+static const struct root *find_root(const char *full, bool writes)
+{
+    const struct root *found = NULL;
+
+    for (const struct root *r = atomic_load(&roots); r; r = r->next) {
+        const char *rest = below(r, full);
+        if (rest && (!r->is_study || is_of_program(rest, writes)) &&
+            (!found || r->length < found->length))
+            found = r;
+    }
+    return found;
+}
+
 static bool goes_up(const char *rest)
 {
     for (size_t n; *rest; rest += n + (rest[n] != 0)) {
@@ -164,7 +167,7 @@ static int enter(int *dir, const char *name, size_t n, bool follows)
 static int find_spot(struct spot *s, const char *path, bool writes)
 {
     bool known = make_absolute(path, s->full);
-    const struct root *r = known ? find_root(s->full) : NULL;
+    const struct root *r = known ? find_root(s->full, writes) : NULL;
     const char *rest = r ? below(r, s->full) : NULL, *first = rest;
 
     s->name = path;
@@ -174,7 +177,7 @@ static int find_spot(struct spot *s, const char *path, bool writes)
         errno = *path ? ENAMETOOLONG : ENOENT;
         return -1;
     }
-    if (!r || goes_up(rest) || (r->is_study && !is_of_program(rest, writes)))
+    if (!r || goes_up(rest))
         return 0;
     s->owned = true;
     s->dir = open(*r->path ? r->path : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -406,7 +409,7 @@ void files_remove_tree(const char *path)
 /* Writes which part of path is a link that files_open refuses. Returns whether there is one. */
 static bool find_link(const char *path, char dst[PATH_MAX])
 {
-    const struct root *r = make_absolute(path, dst) ? find_root(dst) : NULL;
+    const struct root *r = make_absolute(path, dst) ? find_root(dst, true) : NULL;
     char *first = r ? (char *)(uintptr_t)below(r, dst) : NULL;
     struct stat st;
 

@@ -99,7 +99,7 @@ static bool is_current(int fd, const char *path)
 {
     struct stat own, there;
 
-    return fstat(fd, &own) == 0 && lstat(path, &there) == 0 && own.st_dev == there.st_dev &&
+    return fstat(fd, &own) == 0 && files_stat(path, &there) == 0 && own.st_dev == there.st_dev &&
            own.st_ino == there.st_ino;
 }
 

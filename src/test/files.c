@@ -116,6 +116,8 @@ static void studies(void)
     ok(atomicfile_append("study/.unetctl/ledger.jsonl", "x", &e) == -1 &&
            strstr(e.text, ".unetctl is a symbolic link"), "%s", e.text);
     ok(files_list("study/logs") == NULL, "a link as logs is refused");
+    files_own("study/other");
+    ok(fails(files_open("study/other/file", O_RDWR, 0), ELOOP), "so is one in a report in a study");
 }
 
 int main(void)
@@ -125,7 +127,8 @@ int main(void)
     if (!mkdtemp(dir) || chdir(dir))
         return 255;
     if (mkdir("outside", 0700) || mkdir("report", 0700) || mkdir("own", 0700) ||
-        mkdir("study", 0700) || mkdir("scratch", 0700) || mkdir("report/deep", 0700))
+        mkdir("study", 0700) || mkdir("scratch", 0700) || mkdir("report/deep", 0700) ||
+        mkdir("study/other", 0700))
         return 255;
     put("outside/canary", "kept");
     put("report/deep/file", "x");
@@ -133,7 +136,8 @@ int main(void)
         symlink("../../outside", "report/deep/folder") || symlink("canary", "outside/link") ||
         mkfifo("own/fifo", 0600) || symlink("../outside/canary", "study/study.yaml") ||
         symlink("../outside", "study/data") || symlink("../scratch", "study/runs") ||
-        symlink("../outside", "study/.unetctl") || symlink("../outside", "study/logs"))
+        symlink("../outside", "study/.unetctl") || symlink("../outside", "study/logs") ||
+        symlink("../../outside/canary", "study/other/file"))
         return 255;
     put("own/huge", "");
     if (truncate("own/huge", (off_t)1 << 40))
