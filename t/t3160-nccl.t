@@ -171,6 +171,10 @@ is "$(grep -c 'warning: a step cannot be captured' "$ERR")" 1 "it warns once"
 ok "the same by capture" "${train[@]}" --epochs 2 --batch-size 6 --out captured
 is "$(field uncaptured/DONE weights_sha256)" "$(field captured/DONE weights_sha256)" \
     "the weights are equal to the last bit"
+exits 5 "a GPU that another process has for itself" env "EMULATE_FAULT=cudaSetDevice 1" \
+    "${train[@]}" --epochs 1 --out unavailable
+like "$ERR" 'error: GPU 0: another process has it for itself alone, .*ask for a GPU of your own$' \
+    "one line says so"
 with=([1]=NCCL_GRAPH_REGISTER=1)
 processes "${own[@]}" --out registers
 is $? 5 "NCCL registers the buffers of graphs where the user says so, which is not emulated"

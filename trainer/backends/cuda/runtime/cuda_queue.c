@@ -29,6 +29,10 @@ int cuda_status(const struct device *d, cudaError_t rc, const char *what, struct
     if (rc == cudaErrorMemoryAllocation)
         return err_set(e, ERR_CONFIG, "GPU %d: %s: out of memory; a smaller batch needs less, and "
                        "nvidia-smi lists what else uses the GPU", d->index, what);
+    if (rc == cudaErrorDevicesUnavailable)
+        return err_set(e, ERR_PEER, "GPU %d: another process has it for itself alone, or its mode is "
+                       "\"prohibited\" (nvidia-smi -q -d COMPUTE,PIDS shows both); ask for a GPU of "
+                       "your own", d->index);
     return err_set(e, ERR_PEER, "GPU %d: %s failed: %s; nvidia-smi and the kernel log (NVRM: Xid) "
                    "show its state", d->index, what, cudaGetErrorString(rc));
 }

@@ -82,7 +82,7 @@ typedef struct emulate_queue *cudaGraph_t, *cudaGraphExec_t;
 typedef enum {
     cudaSuccess, cudaErrorMemoryAllocation, cudaErrorInvalidDevice, cudaErrorCapture,
     cudaErrorNotReady, cudaErrorNoDevice, cudaErrorInsufficientDriver, cudaErrorIllegalAddress,
-    cudaErrorLaunchFailure
+    cudaErrorLaunchFailure, cudaErrorDevicesUnavailable
 } cudaError_t;
 enum {
     cudaStreamNonBlocking, cudaHostAllocDefault, cudaEventDisableTiming, cudaMemcpyDefault,
@@ -670,7 +670,7 @@ static inline cudaError_t cudaGetDeviceCount(int *count)
 
 static inline cudaError_t cudaSetDevice(int index)
 {
-    EMULATE_CALL(cudaErrorInvalidDevice);
+    EMULATE_CALL(cudaErrorDevicesUnavailable);
     if (index >= emulate_visible())
         return cudaErrorInvalidDevice;
     emulate_device = index;
