@@ -50,7 +50,7 @@ static const struct cli_option options[] = {
 struct submitted {
     struct workspace *w;
     const struct run_plan *plan;
-    struct rounds *rounds;
+    struct rounds rounds;
     json_t *self;
     bool repeats; /* what an earlier process has noted */
 };
@@ -207,7 +207,7 @@ static long step(void *arg, struct err *e)
         return -1;
     s->repeats = true;
     need_note(s);
-    long left = rounds_step(s->rounds, e);
+    long left = rounds_step(&s->rounds, e);
     return left == 0 && left_note(s->w, s->self, false, e) ? -1 : left;
 }
 
@@ -256,7 +256,7 @@ static int show_round(struct rounds *r, struct err *e)
 static int submit_rounds(struct submitted *s, struct err *e)
 {
     struct workspace *w = s->w;
-    struct rounds rounds;
+    struct rounds *rounds = &s->rounds;
     struct watch_options watch = {.timeout_s = timeout_s,
                                   .submit_left = step,
                                   .arg = s,
@@ -266,19 +266,18 @@ static int submit_rounds(struct submitted *s, struct err *e)
     if (parsable)
         return err_set(e, ERR_USAGE, "submit: --parsable lists the runs of a plan, which "
                        "--until-decided does not have");
-    if (rounds_open(&rounds, w, max_gpu_hours, e))
+    if (rounds_open(rounds, w, max_gpu_hours, e))
         return -1;
-    rounds.count_failed = count_failed;
-    s->rounds = &rounds;
+    rounds->count_failed = count_failed;
     if (dry_run)
-        rc = show_round(&rounds, e);
+        rc = show_round(rounds, e);
     else if (once)
         rc = step(s, e) < 0 ? -1 : 0;
-    else if (rounds.record.verdict.state == DESIGN_CONTINUE)
+    else if (rounds->record.verdict.state == DESIGN_CONTINUE)
         rc = cmd_submit_end_rounds(w, watch_runs(w, &watch, e), true, e);
     else
         rc = cmd_submit_end_rounds(w, 0, true, e);
-    rounds_close(&rounds);
+    rounds_close(rounds);
     return rc;
 }
 
