@@ -53,7 +53,7 @@ int main(void)
     path_format(path, "%s/below", file);
     ok(path_make_folder(path, &e) == -1 && e.code == ERR_INTERNAL,
        "a folder below a file is an error");
-    int reader = open(deep, O_RDONLY), lock;
+    int reader = open(deep, O_RDONLY), lock = -1;
     ok(flock(reader, LOCK_EX) == 0 && path_lock_folder(deep, &lock, &e) == 0 && lock >= 0,
        "who may read a folder cannot keep others from writing there");
     path_format(path, "%s/.lock", deep);
