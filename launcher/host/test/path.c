@@ -78,7 +78,8 @@ int main(void)
        "the other name stays in use");
     for (int i = 1; i < 100; i++) {
         rmdir(path_format(path, i > 1 ? "%s.%d" : "%s", name, i));
-        mkdir(path, 0755);
+        if (mkdir(path, 0700) || chmod(path, 0755))
+            bail_out("%s", path);
     }
     ok(path_make_own(name, path, &e) == -1 && e.code == ERR_CONFIG && strstr(e.text, "own.99 are"),
        "all names may be taken: %s", e.text);
