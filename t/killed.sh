@@ -57,16 +57,16 @@ count_calls() { # SITE [KILLAT OPTIONS]
         if [ "$(killed_jobs "$site" $dir | uniq | wc -l)" = "$(killed_count "$site")" ]; then
             calls=$(cut -d' ' -f1 $dir/calls)
         fi
-        if [ "$site" = local ]; then end_keepers; fi
+        if [ "$site" = local ]; then end_runners; fi
         if [ "$calls" != 0 ] || grep -q 'killat: ' $dir/out; then break; fi
     done
     echo "$calls"
 }
-end_keepers() { # of the local queue's jobs
-    local keeper
-    while read -r keeper; do kill "$keeper" 2>/dev/null; done < \
+end_runners() { # of the local queue's jobs
+    local runner
+    while read -r runner; do kill "$runner" 2>/dev/null; done < \
         <(cat "$XDG_STATE_HOME"/unetctl/local/[0-9]*.json |
-        sed -n 's/.*"keeper": \([0-9]*\),$/\1/p')
+        sed -n 's/.*"keeper": \([0-9]*\),$/\1/p' | sort -u)
 }
 kill_at() { # SITE N [KILLAT OPTIONS]
     local site=$1 n=$2 dir=killed-$BASHPID-$2 rc jobs want active
@@ -93,8 +93,8 @@ kill_at() { # SITE N [KILLAT OPTIONS]
         sed 's/^/  killed: /' "$dir/out"
         sed 's/^/  again:  /' "$dir/again"
     fi
-    if [ "$site" = local ]; then end_keepers; fi
-    wait_until 10 rm -rf "$dir" # a keeper may still write while it ends
+    if [ "$site" = local ]; then end_runners; fi
+    wait_until 10 rm -rf "$dir" # a runner may still write while it ends
 }
 kill_at_each() { # SITE LANES [KILLAT OPTIONS]
     local site=$1 lanes=$2 n

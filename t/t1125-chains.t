@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# --max-in-flight, --after and chains of both with --scheduler local; watch --json.
+# --max-in-flight, --after and chains of both with --scheduler local; watch --json; whatever is
+# killed, no run runs twice and none is lost.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/study.sh
 . "$srcdir/t/study.sh"
 state() { states . | awk -v run="unet-g01-s$1" '$1 == run { print $2 }'; }
 is_state() { [ "$(state "$1")" = "$2" ]; }
-stays() { # SEED STATE: for as long as a waiting keeper looks at the queue several times
+stays() { # SEED STATE: for as long as a runner looks at the queue once
     for _ in 1 2 3 4 5; do
         is_state "$1" "$2" || return 1
         sleep 0.2
@@ -20,15 +21,9 @@ echo hang >behave
 exits 0 "--max-in-flight 2" unetctl submit --gpus 1 --seeds 3 --max-in-flight 2
 two_run() { is_state 1 RUNNING && is_state 2 RUNNING; }
 ok "two runs are running" wait_until 60 two_run
-woken() { # how often the process that holds the third run's job has been
-    sed -n 's/^voluntary.*:\t//p' \
-        "/proc/$(field "$XDG_STATE_HOME/unetctl/local/3.json" 'd["keeper"]')/status"
-}
-ok "the third run is submitted" wait_until 20 test -s "$XDG_STATE_HOME/unetctl/local/3.json"
-before=$(woken)
-ok "it waits" stays 3 PENDING
-ok "it still waits" stays 3 PENDING
-ok "it looks at the queue more and more rarely" test $(($(woken) - before)) -lt 6
+ok "the third run waits" stays 3 PENDING
+is "$(sed -n 's/.*"keeper": //p' "$XDG_STATE_HOME"/unetctl/local/[1-3].json | uniq -c | awk '{ print $1 }')" \
+    3 "one process runs all jobs of the submission"
 exits 0 "the first run ends" unetctl cancel unet-g01-s1
 ok "the third run starts" wait_until 60 is_state 3 RUNNING
 
@@ -84,4 +79,79 @@ unlike "$ERR" 'unet-g01-s9: ' "stderr has no lines about the run"
 exits 1 "watch --json of a run without a result exits with 1" unetctl watch --json unet-g01-s4
 is "$(field "$OUT" 'd["state"], d["phase"]')" "('CANCELLED', 'failed')" \
     "one line about the cancelled run is printed"
+
+# ---- submit is killed before its jobs have records
+python3 -c 'import fcntl, os, sys, time
+fd = os.open(sys.argv[1], os.O_RDWR); fcntl.lockf(fd, fcntl.LOCK_EX); open("locked", "w")
+while os.path.exists("locked"): time.sleep(0.1)' "$XDG_STATE_HOME/unetctl/local/last" &
+ok "the queue is locked" wait_until 60 test -e locked
+unetctl submit --gpus 2 --seeds 2 2>first.err &
+pid=$!
+ok "submit waits for it" wait_until 60 grep 'another unetctl that submits' first.err
+kill -KILL $pid
+unetctl submit --gpus 2 --seeds 2 2>second.err &
+pid=$!
+ok "the next one waits for what it began" wait_until 60 grep 'waiting for' second.err
+rm locked
+ok "and succeeds" wait $pid
+like second.err '0 runs submitted; before: [0-9]+ active' "without jobs of its own"
+is "$(grep -h '"tag": .*unet-g02' "$XDG_STATE_HOME"/unetctl/local/*.json | sort | uniq -c | awk '{ print $1 }' | paste -sd ' ')" \
+    "1 1" "each run has one job"
+
+# ---- submit, or the process that runs its jobs, is killed
+cat >../once.sh <<'EOF'
+#!/bin/bash
+run=${UNETCTL_ATTEMPT_DIR%/*}
+echo "$UNETCTL_ATTEMPT_DIR" >>"$UNETCTL_STUDY_DIR/begun"
+mkdir "$run/busy" || echo "$run" >>"$UNETCTL_STUDY_DIR/twice"
+sleep 0.$((RANDOM % 6 + 2))
+rmdir "$run/busy"
+printf ',time_per_epoch,loss,lr,training_time,test_time,iou\n0,0.5,0.4,0.01,1,0.1,0.75\n' \
+    >"$UNETCTL_ATTEMPT_DIR/log.csv"
+EOF
+chmod +x ../once.sh
+runners() { # DIR: the processes that run its jobs
+    sed -n 's/.*"keeper": \([0-9]*\),$/\1/p' "$1"/state/unetctl/local/[0-9]*.json | sort -u
+}
+idle() { ! unetctl status -C "$1" | grep -E 'RUNNING|PENDING'; }
+swept() { # MILLISECONDS submit|runner [cancel]: kills one after so long; says what is wrong
+    local dir=$TMP/swept-$1-$2 pid marker
+    local -x XDG_STATE_HOME=$dir/state
+    unetctl init "$dir" --name demo --site local -- "$TMP/once.sh" '{{attempt_dir}}'
+    unetctl submit -C "$dir" --gpus 1..6 --max-in-flight 2 &
+    pid=$!
+    sleep "$(printf %d.%03d $(($1 / 1000)) $(($1 % 1000)))" # the moment is what is tested
+    if [ "$2" = runner ]; then wait $pid; fi
+    for pid in $(if [ "$2" = submit ]; then echo $pid; else runners "$dir"; fi); do
+        kill -KILL "$pid"
+    done
+    wait
+    if [ "${3:-}" = cancel ]; then
+        unetctl cancel -C "$dir" --yes || echo "cancel: $?"
+        wait_until 30 idle "$dir" || echo "runs are active after cancel"
+        if pgrep -f "once.sh $dir/"; then echo "scripts are left after cancel"; fi
+        rm -rf "$dir"/runs/*/busy
+    fi
+    for _ in 1 2; do # the second time there is nothing to do
+        unetctl submit -C "$dir" --gpus 1..6 --max-in-flight 2 || echo "submit: $?"
+        wait_until 60 idle "$dir" || echo "runs are still active"
+        unetctl resume -C "$dir" --wait || echo "resume: $?"
+    done
+    [ ! -e "$dir/twice" ] || cat "$dir/twice"
+    sort "$dir/begun" | uniq -d
+    [ "$(states "$dir" | grep -c COMPLETED)" = 6 ] || unetctl status -C "$dir"
+    for marker in "$dir"/runs/*/attempt-1/DONE; do
+        [ ! -e "${marker%1/DONE}2" ] || echo "${marker%1/DONE}2 was not needed"
+    done
+} 2>>"$TMP/swept.err"
+RANDOM=${SEED:-$((EPOCHSECONDS % 32768))}
+echo "# SEED=${SEED:-$((EPOCHSECONDS % 32768))}"
+for n in 0 1 2 3; do
+    swept $((RANDOM % 100 + 100 * n)) submit >"$TMP/swept-submit-$n" &
+    swept $((RANDOM % 400 + 400 * n)) runner >"$TMP/swept-runner-$n" &
+done
+swept $((RANDOM % 400 + 2000)) runner cancel >"$TMP/swept-cancel" &
+wait
+is "$(cat "$TMP"/swept-*-[0-3])" "" "submit, or the process that runs its jobs, is killed"
+is "$(cat "$TMP/swept-cancel")" "" "what is left can be cancelled"
 done_testing

@@ -40,4 +40,7 @@ is "$(strata "$calls" 4 | kill_at_each one 4 -p sbatch)" "" "sbatch killed"
 calls=$(count_calls local)
 ok "system calls with the local queue ($calls)" test "$calls" -gt 100
 is "$(strata "$calls" 8 | kill_at_each local 4)" "" "unetctl killed"
+is "$(strata "$calls" 4 | kill_at_each local 4 -a)" "" "unetctl killed with the process that runs the jobs"
+calls=$(count_calls local -e -p unetctl)
+is "$(strata "$calls" 8 | kill_at_each local 4 -e -p unetctl)" "" "either killed"
 done_testing

@@ -31,9 +31,11 @@ int local_record_write(const char *dir, const struct local_record *r, struct err
     bool is_utf8 = json_object_set_new(o, "name", json_string(s->name)) == 0;
 
     json_object_set_new(o, "schema", json_integer(SCHEMA));
-    json_object_set_new(o, "keeper", json_integer(r->keeper.pid));
-    json_object_set_new(o, "keeper_start", json_integer((json_int_t)r->keeper.start));
-    json_object_set_new(o, "boot", json_string(r->keeper.boot));
+    json_object_set_new(o, "keeper", json_integer(r->runner.pid));
+    json_object_set_new(o, "keeper_start", json_integer((json_int_t)r->runner.start));
+    json_object_set_new(o, "script", json_integer(r->script.pid));
+    json_object_set_new(o, "script_start", json_integer((json_int_t)r->script.start));
+    json_object_set_new(o, "boot", json_string(r->runner.boot));
     char *text = is_utf8 ? json_dumps(o, JSON_INDENT(1)) : NULL;
     int rc = -1;
 
@@ -61,21 +63,28 @@ int local_record_read(const char *dir, const char *id, struct local_record *r, s
                    : err_prefix(e, "cannot read a job; if its file is damaged, remove it");
     job_state_decode(o, s);
     snprintf(s->id, sizeof s->id, "%s", id);
-    snprintf(r->keeper.boot, sizeof r->keeper.boot, "%s", jsonio_text(o, "boot"));
-    r->keeper.pid = (pid_t)jsonio_integer(o, "keeper");
-    r->keeper.start = (unsigned long long)jsonio_integer(o, "keeper_start");
+    snprintf(r->runner.boot, sizeof r->runner.boot, "%s", jsonio_text(o, "boot"));
+    r->runner.pid = (pid_t)jsonio_integer(o, "keeper");
+    r->runner.start = (unsigned long long)jsonio_integer(o, "keeper_start");
+    r->script = r->runner; /* of a job of 0.1.0, whose keeper led the session */
+    if (json_object_get(o, "script")) {
+        r->script.pid = (pid_t)jsonio_integer(o, "script");
+        r->script.start = (unsigned long long)jsonio_integer(o, "script_start");
+    }
     json_decref(o);
     return 0;
 }
 
-/* The keeper's pid is the number of the job's session. As long as a process of the session is
+/* The script's pid is the number of the job's session. As long as a process of the session is
  * left, the kernel gives no new process that number. */
 bool local_record_has_orphans(const struct local_record *r)
 {
     struct procid now;
 
-    return procid_get(r->keeper.pid, &now) < 0 && r->state.started != 0 &&
-           procid_is_boot(&r->keeper) && procid_signal_session(r->keeper.pid, 0) > 0;
+    if (r->script.pid == 0 || procid_is_alive(&r->runner) || !procid_is_boot(&r->script))
+        return false;
+    return procid_is_alive(&r->script) || (procid_get(r->script.pid, &now) < 0 &&
+                                           procid_signal_session(r->script.pid, 0) > 0);
 }
 
 void local_record_judge(struct local_record *r)
@@ -84,12 +93,12 @@ void local_record_judge(struct local_record *r)
 
     if (s->ended) {
         s->phase = PHASE_ENDED;
-    } else if (procid_is_alive(&r->keeper) || local_record_has_orphans(r)) {
+    } else if (procid_is_alive(&r->runner) || local_record_has_orphans(r)) {
         s->phase = s->started ? PHASE_RUNNING : PHASE_PENDING;
     } else {
         job_state_set(s, STATE_NODE_FAIL);
-        strcpy(s->reason, "the job's keeper was killed, or this machine was restarted; 'unetctl "
-                          "resume' continues");
+        strcpy(s->reason, "the unetctl that ran the job was killed, or this machine was restarted; "
+                          "'unetctl resume' continues");
     }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The record of a job of the local queue: the file ID.json in dir, the queue's folder. unetctl
- * writes it at the submission, then only the job's keeper; if that was killed, a cancellation. */
+/* The record of a job of the local queue: the file ID.json in dir, the queue's folder. The job's
+ * runner writes it, and at its start the script's process; if the runner was killed, a
+ * cancellation. */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_LOCAL_LOCAL_RECORD_H
 #define UNETCTL_LAUNCHER_SCHEDULER_LOCAL_LOCAL_RECORD_H
 
@@ -12,7 +13,8 @@
 
 struct local_record {
     struct job_state state; /* as in the file; local_record_judge corrects it */
-    struct procid keeper;
+    struct procid runner;
+    struct procid script; /* leads the job's session; pid 0 before it starts */
 };
 
 /* These return 0, or -1. */
@@ -24,11 +26,11 @@ int local_record_read(const char *dir, const char *id, struct local_record *r, s
  * none. Returns 0, or -1 with *dst NULL. */
 int local_record_list(const char *dir, unsigned long **dst, size_t *n, struct err *e);
 
-/* Sets the phase by the times. A job that has not ended, but of which neither the keeper nor
+/* Sets the phase by the times. A job that has not ended, but of which neither the runner nor
  * another process exists, gets the state NODE_FAIL. The file is not changed. */
 void local_record_judge(struct local_record *r);
 
-/* Returns whether processes of the job are still running although its keeper was killed. */
+/* Returns whether processes of the job are still running although its runner was killed. */
 bool local_record_has_orphans(const struct local_record *r);
 
 #endif

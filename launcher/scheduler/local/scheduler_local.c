@@ -1,36 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* This machine as a scheduler: a queue of scripts, of which a configured number run at a time.
- * Each job has a keeper process (local_keeper.h), whose pid and start time are in the job's
- * record. Readers of a record check them, so that they notice if the keeper crashed or the machine
- * was rebooted. */
+ * Each submission has a runner process (local_runner.h), whose pid and start time are in the jobs'
+ * records. Readers of a record check them, so that they notice if the runner was killed or the
+ * machine was rebooted. */
 #include "config.h"
 #include "launcher/scheduler/scheduler.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "launcher/host/path.h"
 #include "launcher/host/statedir.h"
-#include "launcher/scheduler/local/local_keeper.h"
+#include "launcher/scheduler/local/local_runner.h"
 #include "src/clock.h"
-#include "src/run/lockfile.h"
 #include "src/mem.h"
 
 #define ORPHANS_WAIT_S 10 /* seconds from TERM to KILL, at most */
-#define LOCK_S 60 /* how long another submission may take a number */
-#define KEEP_S (30 * 24 * 3600) /* seconds for which records of ended jobs are kept */
 
 struct local {
     struct scheduler scheduler;
     char dir[PATH_MAX];
     int max_in_flight;
-    bool has_forgotten; /* forget_old was called */
 };
 
 static int local_partition(struct scheduler *s, const char *name, struct scheduler_partition *p,
@@ -55,106 +49,20 @@ static int local_check(struct scheduler *s, const struct job *job,
     return 0;
 }
 
-/* Removes the records of jobs that ended more than KEEP_S ago. */
-static void forget_old(const char *dir)
-{
-    char text[SCHEDULER_ID_SIZE], path[PATH_MAX];
-    unsigned long *ids;
-    struct local_record r;
-    struct err e;
-    size_t n;
-
-    if (local_record_list(dir, &ids, &n, &e) < 0)
-        return;
-    for (size_t i = 0; i < n; i++) {
-        snprintf(text, sizeof text, "%lu", ids[i]);
-        if (local_record_read(dir, text, &r, &e) == 0 && r.state.ended &&
-            clock_age(r.state.ended) > KEEP_S && local_record_path(dir, text, path, &e) == 0)
-            unlink(path);
-    }
-    free(ids);
-}
-
-/* Takes the next number. The file "last" in dir holds the previous one, so that no number is used
- * twice, even after its record was removed. */
-static int next_id(const char *dir, char id[SCHEDULER_ID_SIZE], struct err *e)
-{
-    char path[PATH_MAX], text[24] = "";
-    int rc = -1;
-
-    if (snprintf(path, sizeof path, "%s/last", dir) >= (int)sizeof path)
-        return err_set(e, ERR_INTERNAL, "the path %s is too long", dir);
-    int fd = lockfile_open(path, false, e);
-    if (fd < 0 || lockfile_take(fd, path, "another unetctl that submits", LOCK_S, e)) {
-        e->code = ERR_SCHED;
-    } else if (pread(fd, text, sizeof text - 1, 0) < 0) {
-        err_errno(e, ERR_SCHED, errno, "cannot number a job in %s", path);
-    } else {
-        snprintf(id, SCHEDULER_ID_SIZE, "%lu", strtoul(text, NULL, 10) + 1);
-        if (pwrite(fd, id, strlen(id), 0) != (ssize_t)strlen(id) || fsync(fd) < 0)
-            err_errno(e, ERR_SCHED, errno, "cannot number a job in %s", path);
-        else
-            rc = 0;
-    }
-    if (fd >= 0)
-        close(fd);
-    return rc;
-}
-
-/* Removes the record of a job whose keeper ended at once. Returns -1 with that reason. */
-static int withdraw(const char *dir, const char *id, struct err *e)
-{
-    char path[PATH_MAX];
-
-    if (local_record_path(dir, id, path, e) == 0)
-        unlink(path);
-    return err_set(e, ERR_SCHED, "the keeper of job %s ended immediately", id);
-}
-
-static int submit_job(struct scheduler *s, const struct job *job, char id[SCHEDULER_ID_SIZE],
-                      struct err *e)
-{
-    struct local *local = s->priv;
-    struct local_keeper k = {.dir = local->dir, .job = job, .max_in_flight = local->max_in_flight};
-    struct job_state *state = &k.record.state;
-    int channel = -1, rc = -1;
-
-    struct scheduler_forecast ignored;
-    if (local_check(s, job, &ignored, e) < 0 || next_id(local->dir, id, e) < 0)
-        return -1;
-    if (!local->has_forgotten) /* it reads the records of all jobs */
-        forget_old(local->dir);
-    local->has_forgotten = true;
-    snprintf(state->id, sizeof state->id, "%s", id);
-    snprintf(state->tag, sizeof state->tag, "%s", job->tag);
-    snprintf(state->name, sizeof state->name, "%s", job->name);
-    job_state_set(state, STATE_PENDING);
-    strcpy(state->reason, "waits for earlier jobs of the local queue");
-    state->submitted = time(NULL);
-    pid_t keeper = local_keeper_start(&k, &channel, e);
-    if (keeper < 0)
-        return -1;
-    if (procid_get(keeper, &k.record.keeper) < 0)
-        err_set(e, ERR_SCHED, "the keeper of job %s ended immediately", id);
-    else if (local_record_write(local->dir, &k.record, e) == 0)
-        rc = 0;
-    if (rc == 0 && send(channel, "g", 1, MSG_NOSIGNAL) != 1)
-        rc = withdraw(local->dir, id, e);
-    close(channel);
-    return rc;
-}
-
 static void local_submit(struct scheduler *s, const struct job *jobs, size_t count,
                          struct scheduler_result *results)
 {
-    for (size_t i = 0; i < count; i++) {
-        struct scheduler_result *r = &results[i];
-        if (submit_job(s, &jobs[i], r->id, &r->reason)) {
-            r->outcome = r->reason.code == ERR_INTERNAL ? SCHEDULER_LOST : SCHEDULER_REFUSED;
-            return;
-        }
-        r->outcome = SCHEDULER_SUBMITTED;
-    }
+    const struct local *local = s->priv;
+    struct scheduler_forecast ignored;
+    struct err e;
+    size_t n = 0;
+
+    while (n < count && local_check(s, &jobs[n], &ignored, &e) == 0)
+        n++;
+    if (n)
+        local_runner_start(local->dir, local->max_in_flight, jobs, n, results);
+    if (n < count && (n == 0 || results[n - 1].outcome == SCHEDULER_SUBMITTED))
+        results[n] = (struct scheduler_result){.outcome = SCHEDULER_REFUSED, .reason = e};
 }
 
 static int local_query(struct scheduler *s, const char *tag_prefix, bool everybody,
@@ -188,15 +96,15 @@ static int local_query(struct scheduler *s, const char *tag_prefix, bool everybo
     return rc;
 }
 
-/* Terminates, then kills, the processes of a job whose keeper was killed, and records the job as
+/* Terminates, then kills, the processes of a job whose runner was killed, and records the job as
  * CANCELLED. */
 static int end_orphans(const char *dir, struct local_record *r, struct err *e)
 {
-    procid_signal_session(r->keeper.pid, SIGTERM);
+    procid_signal_session(r->script.pid, SIGTERM);
     for (double end = clock_now() + ORPHANS_WAIT_S; local_record_has_orphans(r) &&
          clock_now() < end;)
         clock_sleep(0.02);
-    procid_signal_session(r->keeper.pid, SIGKILL);
+    procid_signal_session(r->script.pid, SIGKILL);
     job_state_set(&r->state, STATE_CANCELLED);
     r->state.ended = time(NULL);
     return local_record_write(dir, r, e);
@@ -215,11 +123,9 @@ static int cancel_job(const struct local *local, const char *id, struct err *e)
         return -1;
     if (r.state.ended)
         return 0;
-    if (procid_is_alive(&r.keeper))
-        kill(r.keeper.pid, SIGTERM);
-    else if (local_record_has_orphans(&r))
-        return end_orphans(local->dir, &r, e);
-    return 0;
+    if (procid_is_alive(&r.runner))
+        return local_runner_cancel(&r, e);
+    return local_record_has_orphans(&r) ? end_orphans(local->dir, &r, e) : 0;
 }
 
 static int local_cancel(struct scheduler *s, const struct scheduler_ids *ids, struct err *e)

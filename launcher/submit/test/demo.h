@@ -33,7 +33,7 @@ static inline bool demo_has(const char *name)
     return access(path, F_OK) == 0;
 }
 
-/* Removes the folder, in which keepers of jobs that were cancelled may still write. */
+/* Removes the folder, in which runners of jobs that were cancelled may still write. */
 static inline void demo_remove(void)
 {
     char command[160];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Records of the local queue are read as they were written, damaged ones are refused, records are
- * listed, and the phase of a job is derived from its record and its keeper. */
+ * listed, and the phase of a job is derived from its record and its runner. */
 #include "config.h"
 #include "launcher/scheduler/local/local_record.h"
 
@@ -23,7 +23,7 @@ static struct local_record make(const char *id, time_t started, time_t ended)
     snprintf(r.state.id, sizeof r.state.id, "%s", id);
     snprintf(r.state.tag, sizeof r.state.tag, "unetctl:x:run-%s:1", id);
     snprintf(r.state.name, sizeof r.state.name, "ö %s", id);
-    if (procid_get(getpid(), &r.keeper))
+    if (procid_get(getpid(), &r.runner))
         bail_out("no process id");
     return r;
 }
@@ -47,7 +47,18 @@ static void check_round(void)
        "the numbers are kept");
     ok(back.state.submitted == 100 && back.state.started == 110 && back.state.ended == 0,
        "the times are kept");
-    ok(procid_is_alive(&back.keeper), "the keeper is alive");
+    ok(procid_is_alive(&back.runner), "the runner is alive");
+    ok(back.script.pid == 0, "no script was started");
+    char path[PATH_MAX], *text, *script;
+    size_t n;
+    if (local_record_path(dir, "12", path, &e) || !(text = atomicfile_read(path, 4096, &n, &e)) ||
+        !(script = strstr(text, "\"script\"")))
+        bail_out("%s", e.text);
+    script[1] = 'S';
+    if (atomicfile_write(path, text, n, 0666, &e) || local_record_read(dir, "12", &back, &e))
+        bail_out("%s", e.text);
+    free(text);
+    is_int(back.script.pid, getpid(), "without a script, as in 0.1.0, the keeper leads the session");
     strcpy(r.state.name, "\xff");
     ok(local_record_write(dir, &r, &e) == -1 && e.code == ERR_CONFIG,
        "text that is not UTF-8 is refused: %s", e.text);
@@ -100,18 +111,18 @@ static void check_judge(void)
     if (gone == 0)
         _exit(0);
     local_record_judge(&r);
-    is_int(r.state.phase, PHASE_PENDING, "a job whose keeper waits is pending");
+    is_int(r.state.phase, PHASE_PENDING, "a job whose runner waits is pending");
     r.state.started = 110;
     local_record_judge(&r);
     is_int(r.state.phase, PHASE_RUNNING, "a job whose script runs is running");
     waitpid(gone, NULL, 0);
-    r.keeper.pid = gone;
+    r.runner.pid = gone;
     ok(!local_record_has_orphans(&r), "a session without processes has no orphans");
     local_record_judge(&r);
-    is_int(r.state.phase, PHASE_ENDED, "a job without keeper and processes has ended");
+    is_int(r.state.phase, PHASE_ENDED, "a job without runner and processes has ended");
     is_str(state_name(r.state.state), "NODE_FAIL", "its state is NODE_FAIL");
     r = make("1", 110, 120);
-    r.keeper.pid = gone;
+    r.runner.pid = gone;
     local_record_judge(&r);
     ok(r.state.phase == PHASE_ENDED && r.state.state == STATE_RUNNING,
        "a job that has ended keeps its state");

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The local queue runs real scripts, in a folder of its own. */
 #include "config.h"
-#include "launcher/scheduler/scheduler.h"
+#include "launcher/scheduler/local/local_record.h"
 
 #include <limits.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include "launcher/host/procid.h"
 #include "src/atomicfile.h"
 #include "src/clock.h"
 #include "t/tap.h"
@@ -168,35 +168,117 @@ static void test_cancel(void)
     scheduler_close(s);
 }
 
-/* After its keeper is killed, a script is still found and can be cancelled. */
-static void test_killed_keeper(void)
+/* Waits for the file in work_dir. */
+static void wait_file(const char *name)
 {
-    struct scheduler *s = open_queue(1);
-    char path[PATH_MAX + 64], *text;
-    struct err e;
-    size_t n;
-    int keeper = 0;
-    struct job_state state;
-    struct procid id;
+    char path[PATH_MAX + 64];
 
-    submit(s, "k:1", "#!/bin/bash\necho >up\nsleep 1000\n", 0);
-    state = wait_phase(s, "k:1", PHASE_RUNNING);
-    snprintf(path, sizeof path, "%s/up", work_dir);
+    snprintf(path, sizeof path, "%s/%s", work_dir, name);
     for (double end = clock_now() + 60; access(path, F_OK) < 0 && clock_now() < end;)
         usleep(20000);
-    snprintf(path, sizeof path, "%s/%s.json", state_dir, state.id);
-    text = atomicfile_read(path, 4096, &n, &e);
+}
+
+static int runner_of(const char *id)
+{
+    char path[PATH_MAX + 64];
+    struct err e;
+    size_t n;
+    int runner;
+
+    snprintf(path, sizeof path, "%s/%s.json", state_dir, id);
+    char *text = atomicfile_read(path, 4096, &n, &e);
     const char *member = text ? strstr(text, "\"keeper\": ") : NULL;
-    if (!member || sscanf(member, "\"keeper\": %d", &keeper) != 1)
-        bail_out("no keeper in %s", path);
+    if (!member || sscanf(member, "\"keeper\": %d", &runner) != 1)
+        bail_out("no runner in %s", path);
     free(text);
-    kill(keeper, SIGKILL);
-    for (double end = clock_now() + 10; procid_get(keeper, &id) == 0 && clock_now() < end;)
+    return runner;
+}
+
+/* One process runs the jobs of a submission. After it is killed, a script is still found and can be
+ * cancelled, and jobs that waited have ended. */
+static void test_runner(void)
+{
+    static const char text[] = "#!/bin/bash\necho >up-$UNETCTL_JOB_ID\nsleep 1000\n";
+    struct scheduler *s = open_queue(2);
+    char script[PATH_MAX + 32], output[PATH_MAX + 32], up[64];
+    struct scheduler_result r[4];
+    struct job jobs[4];
+    struct procid id;
+    struct err e;
+
+    snprintf(script, sizeof script, "%s/k.sh", work_dir);
+    snprintf(output, sizeof output, "%s/k-%%j.out", work_dir);
+    if (atomicfile_write(script, text, strlen(text), 0777, &e) < 0)
+        bail_out("%s", e.text);
+    for (int i = 0; i < 4; i++)
+        jobs[i] = (struct job){.tag = (const char *[]){"k:1", "k:2", "k:3", "k:4"}[i],
+                               .name = "k", .script = i < 3 ? script : "/nonexistent",
+                               .work_dir = work_dir, .output = output};
+    scheduler_submit_all(s, jobs, 4, r);
+    ok(r[2].outcome == SCHEDULER_SUBMITTED && r[3].outcome == SCHEDULER_REFUSED,
+       "jobs are submitted up to the first that is refused: %s", r[3].reason.text);
+    int runner = runner_of(r[0].id);
+    ok(runner_of(r[1].id) == runner && runner_of(r[2].id) == runner, "they have one runner");
+    for (int i = 0; i < 2; i++) {
+        snprintf(up, sizeof up, "up-%s", r[i].id);
+        wait_file(up);
+    }
+    is_str(state_name(get(s, "k:3").state), "PENDING", "two of them run");
+    is_int(scheduler_cancel(s, r[1].id, &e), 0, "one of them is cancelled");
+    is_str(state_name(wait_phase(s, "k:2", PHASE_ENDED).state), "CANCELLED", "it ends");
+    is_str(state_name(wait_phase(s, "k:3", PHASE_RUNNING).state), "RUNNING", "the third runs");
+    snprintf(up, sizeof up, "up-%s", r[2].id);
+    wait_file(up);
+    submit(s, "k:5", "#!/bin/bash\ntrue\n", 0);
+    kill(runner, SIGKILL);
+    for (double end = clock_now() + 10; procid_get(runner, &id) == 0 && clock_now() < end;)
         usleep(20000);
-    is_str(state_name(get(s, "k:1").state), "RUNNING", "the script of a killed keeper still runs");
-    is_int(scheduler_cancel(s, state.id, &e), 0, "it can be cancelled");
-    state = wait_phase(s, "k:1", PHASE_ENDED);
-    is_str(state_name(state.state), "CANCELLED", "it ends as CANCELLED");
+    is_str(state_name(get(s, "k:1").state), "RUNNING", "the script of a killed runner still runs");
+    is_str(state_name(get(s, "k:5").state), "PENDING", "jobs of other runners wait for it");
+    is_int(scheduler_cancel(s, r[0].id, &e), 0, "it can be cancelled");
+    is_str(state_name(get(s, "k:1").state), "CANCELLED", "it ends as CANCELLED");
+    is_int(scheduler_cancel(s, r[2].id, &e), 0, "so can the other");
+    is_str(state_name(wait_phase(s, "k:5", PHASE_ENDED).state), "COMPLETED", "the next one runs");
+
+    submit(s, "k:6", text, 0);
+    snprintf(up, sizeof up, "up-%s", wait_phase(s, "k:6", PHASE_RUNNING).id);
+    wait_file(up);
+    jobs[0].tag = "k:7";
+    scheduler_close(s);
+    s = open_queue(1);
+    scheduler_submit_all(s, jobs, 1, r);
+    kill(runner_of(r[0].id), SIGKILL);
+    struct job_state state = wait_phase(s, "k:7", PHASE_ENDED);
+    is_str(state_name(state.state), "NODE_FAIL", "a job whose runner was killed before is lost");
+    ok(strstr(state.reason, "'unetctl resume' continues"), "and says so: %s", state.reason);
+    kill(runner_of(get(s, "k:6").id), SIGTERM);
+    is_str(state_name(wait_phase(s, "k:6", PHASE_ENDED).state), "CANCELLED",
+           "a runner that is terminated cancels its jobs");
+    scheduler_close(s);
+}
+
+static void test_old(void)
+{
+    struct scheduler *s = open_queue(1);
+    struct local_record r = {.state = {.id = "77", .tag = "old:1", .state = STATE_RUNNING,
+                                       .started = 1}};
+    struct err e;
+    int status = 0;
+    pid_t keeper = fork();
+
+    if (keeper == 0) {
+        pause();
+        _exit(0);
+    }
+    if (procid_get(keeper, &r.runner))
+        bail_out("no process");
+    r.script = r.runner;
+    if (local_record_write(state_dir, &r, &e))
+        bail_out("%s", e.text);
+    is_str(state_name(get(s, "old:1").state), "RUNNING", "a job of 0.1.0 is read");
+    is_int(scheduler_cancel(s, "77", &e), 0, "it can be cancelled");
+    ok(waitpid(keeper, &status, 0) == keeper && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM,
+       "its keeper is terminated");
     scheduler_close(s);
 }
 
@@ -230,7 +312,8 @@ int main(void)
     test_results();
     test_order();
     test_cancel();
-    test_killed_keeper();
+    test_runner();
+    test_old();
     test_open();
     snprintf(command, sizeof command, "rm -rf %s", folder);
     return system(command) != 0 || done_testing();
