@@ -39,4 +39,6 @@ sweep "unetctl killed, one allocation" one
 sweep "sbatch killed, one allocation" one -p sbatch
 
 sweep "unetctl killed, local queue" local
+sweep "unetctl killed with the process that runs the jobs, local queue" local -a
+sweep "either killed, local queue" local -p unetctl
 done_testing
