@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""generate.py [--check]: writes doc/SETTINGS.md from logs/study.schema.json, which is that of
-src/settings/settings.def (launcher/study/test/settings_schema.c), and doc/SCHEMAS.md from the other
-schemas. With --check it only compares."""
+"""generate.py [--check]: writes doc/SETTINGS.md from logs/study.schema.json and site.schema.json,
+which are those of the tables of settings (launcher/study/test/settings_schema.c), and
+doc/SCHEMAS.md from the other schemas. With --check it only compares."""
 import json
 import os
 import re
@@ -12,9 +12,9 @@ TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 LOGS = os.path.join(TOP, "logs")
 SETTINGS = """# Settings
 
-Every key of study.yaml, with its values and, behind =, its preset. `make doc` writes this file from
-src/settings/settings.def; [FORMATS.md](FORMATS.md#studyyaml) says what holds for several keys.
-`unetctl config --help` and `unet-train train --help` print the same.
+Every key of study.yaml and of site files, with its values and, behind =, its preset. `make doc` writes
+this file from src/settings/settings.def and launcher/study/site.c; [FORMATS.md](FORMATS.md#studyyaml)
+says what holds for several keys. `unetctl config --help` and `unet-train train --help` print the same.
 """
 SCHEMAS = """# Keys of JSON files
 
@@ -74,7 +74,8 @@ def settings_page():
               "meaning for each:\n",
               *(f"- `{name}.script` (text): {sections[name]['script']['description']}"
                 for name in engines),
-              *rows({k: v for k, v in sections["command"].items() if k != "script"}, "ENGINE.")]
+              *rows({k: v for k, v in sections["command"].items() if k != "script"}, "ENGINE."),
+              "\n## Site files\n", *rows(read_schema("site.schema.json")["properties"])]
     return "\n".join(lines) + "\n"
 
 
@@ -231,7 +232,7 @@ def schemas_page():
     study = read_schema("study.schema.json")
     for name in names:
         schema = read_schema(name)
-        if name == "study.schema.json":
+        if name in ("study.schema.json", "site.schema.json"):
             continue
         if name == "run.schema.json":
             schema = only_in_run(schema, study)

@@ -86,18 +86,22 @@ printed data-stats unet-train data stats --data data --json
 
 # ---- the schemas themselves
 if python3 -c 'import yaml' 2>/dev/null; then
-    python3 - {s,r,f}/study.yaml "$srcdir"/t/golden/study-*/study.yaml "$srcdir"/examples/*/study.yaml <<'END'
+    python3 - {s,r,f}/study.yaml "$srcdir"/t/golden/study-*/study.yaml "$srcdir"/examples/*/study.yaml \
+        "$srcdir"/templates/sites/*.yaml <<'END'
 import json, os, sys, yaml
 for path in sys.argv[1:]:
-    study = os.path.basename(os.path.dirname(path))
-    with open(path) as f, open(f"{study}.study.json", "w") as to:
+    folder, file = os.path.split(path)
+    name = f"{os.path.basename(folder)}.study" if file == "study.yaml" else f"{file[:-5]}.site"
+    with open(path) as f, open(f"{name}.json", "w") as to:
         json.dump(yaml.safe_load(f), to, default=str)
 END
     met study s.study.json
     also study ./*.study.json
+    met site generic.site.json
+    also site ./*.site.json
 else
-    seen+=(study)
-    skip "python3-yaml is not installed" "study.yaml"
+    seen+=(study site)
+    skip "python3-yaml is not installed" "study.yaml and site files"
 fi
 for golden in "$srcdir"/t/golden/study-*; do
     also run "$golden"/runs/*/run.json

@@ -101,7 +101,7 @@ const struct cli_command cmd_site = {
     .summary = "show the site profiles that come with unetctl",
     .details =
         "list prints a line for each profile; show prints one, to be copied and changed. The keys\n"
-        "are described in doc/FORMATS.md below PREFIX/share/doc/unetctl. A study names its site,\n"
+        "are described in doc/SETTINGS.md below PREFIX/share/doc/unetctl. A study names its site,\n"
         "or a file with a / in its path: site: ./mysite.yaml\n",
     .options = options,
     .min_operands = 1,

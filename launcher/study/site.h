@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Site profiles describe the differences between clusters. They are templates/sites/NAME.yaml or
- * files of the user's; doc/FORMATS.md describes the keys. */
+ * files of the user's; doc/SETTINGS.md lists the keys. */
 #ifndef UNETCTL_LAUNCHER_STUDY_SITE_H
 #define UNETCTL_LAUNCHER_STUDY_SITE_H
 

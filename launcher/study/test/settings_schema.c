@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The JSON Schemas of run.json and study.yaml (logs/) are those of the tables of settings. With
- * UPDATE_GOLDEN set they are written there. */
+/* The JSON Schemas of run.json, study.yaml and site files (logs/) are those of the tables of
+ * settings. With UPDATE_GOLDEN set they are written there. */
 #include "config.h"
 #include "src/settings/settings.h"
 
 #include <jansson.h>
 
+#include "launcher/study/site.h"
 #include "src/atomicfile.h"
 #include "t/tap.h"
+
+#define SETTINGS "src/settings/settings.def"
 
 /* A YAML reader takes a text such as 64 or off for another type. */
 #define SCALAR "[\"string\",\"number\",\"boolean\"]"
@@ -80,9 +83,9 @@ static void add_row(struct buf *b, const struct setting *s, bool is_yaml, bool i
 /* Adds the rows of a section, or for "" those outside of all, one on each line. */
 static void add_rows(struct buf *b, const struct setting *table, const char *section)
 {
-    bool is_yaml = table == settings_of_study;
+    bool is_yaml = table != settings_of_run;
 
-    for (int old = 0; old < 2; old++)
+    for (int old = 0; old < 1 + (table != site_keys); old++)
         for (const struct setting *s = old ? settings_gone : table; s->path; s++) {
             if (!setting_is_in(s, section, strlen(section)) || (!is_yaml && s->of_split))
                 continue;
@@ -113,11 +116,12 @@ static const struct setting *next_section(const struct setting *s, char name[SET
     return s->path ? s : NULL;
 }
 
-static void add_head(struct buf *b, const char *title, const char *description)
+static void add_head(struct buf *b, const char *title, const char *description,
+                     const char *source)
 {
     buf_addf(b, "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\n"
-                " \"title\":\"%s\",\n \"description\":\"%s; from src/settings/settings.def\",\n"
-                " \"type\":\"object\",\n", title, description);
+                " \"title\":\"%s\",\n \"description\":\"%s; from %s\",\n"
+                " \"type\":\"object\",\n", title, description, source);
 }
 
 static void add_program(struct buf *b)
@@ -150,7 +154,7 @@ static void encode_run(struct buf *b)
     const struct setting *const first = settings_of_run;
     char name[SETTING_PATH_SIZE] = "";
 
-    add_head(b, "STUDY/runs/RUN/run.json", "the plan of one run");
+    add_head(b, "STUDY/runs/RUN/run.json", "the plan of one run", SETTINGS);
     buf_add(b, " \"$ref\":\"#/$defs/top\",\"unevaluatedProperties\":false,\n \"allOf\":[{");
     add_required(b, "");
     buf_add(b, "}],\"required\":[\"schema\",\"layout\"],\n"
@@ -182,7 +186,7 @@ static void encode_study(struct buf *b)
 {
     char name[SETTING_PATH_SIZE] = "";
 
-    add_head(b, "STUDY/study.yaml", "what the user writes");
+    add_head(b, "STUDY/study.yaml", "what the user writes", SETTINGS);
     buf_add(b, " \"required\":[\"name\"],\n \"additionalProperties\":false,\n \"properties\":{\n"
                "    \"schema\":{\"const\":1}");
     add_rows(b, settings_of_study, "");
@@ -192,6 +196,15 @@ static void encode_study(struct buf *b)
         add_rows(b, settings_of_study, name);
         buf_add(b, "}}");
     }
+    buf_add(b, "}}\n");
+}
+
+static void encode_site(struct buf *b)
+{
+    add_head(b, "SITE.yaml", "what differs between clusters", "launcher/study/site.c");
+    buf_add(b, " \"required\":[\"gpus_per_node\"],\n \"additionalProperties\":false,\n"
+               " \"properties\":{\n    \"schema\":{\"const\":1}");
+    add_rows(b, site_keys, "");
     buf_add(b, "}}\n");
 }
 
@@ -223,5 +236,6 @@ int main(void)
 {
     check("run.schema.json", encode_run);
     check("study.schema.json", encode_study);
+    check("site.schema.json", encode_site);
     return done_testing();
 }
