@@ -41,7 +41,7 @@ for k in schema study run seed engine attempt_dir started version host hosts gpu
     bucket_mib versions slurm_job; do
     grep -q "^{\"kind\":\"run\".*\"$k\":" good/record.jsonl || echo "$k"
 done >missing
-is "$(cat missing)" "" "the first line has every key of logs/SCHEMA.md"
+is "$(cat missing)" "" "the first line has every key of its schema"
 is "$(tail -n 1 good/record.jsonl)" "$(cat good/DONE)" "DONE holds the last line"
 is "$(field good/DONE weights_sha256)" \
     "$(sha256sum good/checkpoint/weights.safetensors | cut -c1-16)" \

@@ -7,7 +7,7 @@
 
 /* Returns {"schema":1,"study":...,"created":...,"engines":[{"engine":...,"label":...,
  * "points":[...],"verdict":{...},"model":{...},"advice":{...}}],"pairs":[...],"rules":[...],
- * "runs":[...]} and further members (doc/FORMATS.md), with a newline. "engines" has one entry per
+ * "runs":[...]} and further members (doc/SCHEMAS.md), with a newline. "engines" has one entry per
  * series. Times are in seconds; unknown measurements are null. The caller frees it. NULL if memory
  * ran out. */
 char *json_encode_report(const struct report *r);

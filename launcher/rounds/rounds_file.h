@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* STUDY/.unetctl/rounds.json: the rounds of a submission that lasts until the verdict is decided
- * (doc/FORMATS.md). A round is written before its runs are submitted, so that whichever process
+ * (doc/SCHEMAS.md). A round is written before its runs are submitted, so that whichever process
  * continues submits the same runs. */
 #ifndef UNETCTL_LAUNCHER_ROUNDS_ROUNDS_FILE_H
 #define UNETCTL_LAUNCHER_ROUNDS_ROUNDS_FILE_H

@@ -8,7 +8,7 @@
 #include "trainer/comm/device_comm.h"
 
 /* Called by every rank; gpu is zeroed unless NCCL connects GPUs. Rank 0 writes the times to
- * dir/bandwidth.json (doc/FORMATS.md). Two ranks exchange while the others are idle: ranks r and
+ * dir/bandwidth.json (doc/SCHEMAS.md). Two ranks exchange while the others are idle: ranks r and
  * r + 1, then r and r + 2, and so on. For each size the sums and the exchanges may take 4 s each,
  * so the whole takes less than 50 s: what is expected to take longer is left out, which the file
  * says. ERR_USAGE for a single rank. */

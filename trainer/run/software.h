@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The software and the processor that a run uses, for its record (logs/SCHEMA.md, "versions"). */
+/* The software and the processor that a run uses, for its record (doc/SCHEMAS.md, "versions"). */
 #ifndef UNETCTL_TRAINER_RUN_SOFTWARE_H
 #define UNETCTL_TRAINER_RUN_SOFTWARE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A fixed split: the pairs (an image and its mask, or an image with a class) for training and for
- * validation, with the hash of each of their files or records (doc/FORMATS.md). Functions return
+ * validation, with the hash of each of their files or records (doc/SCHEMAS.md). Functions return
  * NULL or -1 on error, with ERR_DATA if the data is wrong. */
 #ifndef UNETCTL_TRAINER_DATA_SET_SPLIT_H
 #define UNETCTL_TRAINER_DATA_SET_SPLIT_H
