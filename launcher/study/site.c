@@ -58,7 +58,7 @@ const struct setting site_keys[] = {
     SETTING_ROW("gpus_per_node", INT, AT(gpus_per_node), NULL, .min = 0, .max = 4096,
                 .help = "GPUs of a node; 0: one node, any number"),
     SETTING_ROW("max_in_flight", INT, AT(max_in_flight), "1", .min = 1, .max = 4096,
-                .help = "local: jobs that run at once"),
+                .help = "local: jobs of all studies that run at once"),
     SETTING_ROW("port_base", INT, AT(port_base), "0", .min = 0, .max = 65000,
                 .help = "first port of the ranks of a node; 0: 12000"),
     SETTING_ROW("port_count", INT, AT(port_count), "1", .min = 1, .max = 65000,
