@@ -45,8 +45,9 @@ struct sum_bias_args {
  * adds up the parts. */
 DEVICE void sum_bias_as(const struct sum_bias_args *k, unsigned type)
 {
-    SHARED double sums[GPU_BLOCK], none[GPU_BLOCK];
-    SHARED unsigned last;
+    SHARED(double, sums, GPU_BLOCK);
+    SHARED(double, none, GPU_BLOCK);
+    SHARED(unsigned, last, 1);
     unsigned t = threadIdx.x, n = k->channels, each = (k->npixels + k->nparts - 1) / k->nparts;
 
     none[t] = 0;
@@ -54,7 +55,7 @@ DEVICE void sum_bias_as(const struct sum_bias_args *k, unsigned type)
         unsigned begin = pass ? 0 : blockIdx.x * each, most = pass ? k->nparts : k->npixels;
         unsigned end = !pass && begin + each < most ? begin + each : most;
 
-        if (pass && !gpu_is_last(k->counter, &last))
+        if (pass && !gpu_is_last(k->counter, last))
             return;
         for (unsigned first = 0; first < n; first += GPU_BLOCK) {
             unsigned width = n - first < GPU_BLOCK ? n - first : GPU_BLOCK;

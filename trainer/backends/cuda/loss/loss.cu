@@ -81,7 +81,7 @@ struct ce_args {
 /* Adds up the blocks' losses and weights, in the last block. */
 DEVICE void add_block(const struct ce_args *k, double loss, double weight, double *scratch)
 {
-    SHARED unsigned last;
+    SHARED(unsigned, last, 1);
     struct cuda_scalars *s = k->scalars;
     double *to = k->measures ? s->counts.losses : NULL;
 
@@ -91,7 +91,7 @@ DEVICE void add_block(const struct ce_args *k, double loss, double weight, doubl
         k->losses[blockIdx.x] = loss;
         k->losses[gridDim.x + blockIdx.x] = weight;
     }
-    if (!gpu_is_last(k->counter, &last))
+    if (!gpu_is_last(k->counter, last))
         return;
     loss = weight = 0;
     for (unsigned i = threadIdx.x; i < gridDim.x; i += GPU_BLOCK) {
@@ -112,8 +112,8 @@ DEVICE void add_block(const struct ce_args *k, double loss, double weight, doubl
 
 KERNEL_BLOCK(bce, ce_args)
 {
-    SHARED double scratch[GPU_BLOCK];
-    SHARED unsigned counts[5];
+    SHARED(double, scratch, GPU_BLOCK);
+    SHARED(unsigned, counts, 5);
     float scale = (float)k.scalars->grad_scale, w0 = k.weights[0], w1 = k.weights[1];
     int64_t *score = k.counts ? k.scalars->counts.score : NULL;
     unsigned own[5] = {0, 0, 0, 0, 0};
@@ -163,8 +163,8 @@ DEVICE float softmax(const float *z, unsigned classes, float *p)
 
 KERNEL_BLOCK(softmax_ce, ce_args)
 {
-    SHARED double scratch[GPU_BLOCK];
-    SHARED unsigned counts[MAX_COUNTS];
+    SHARED(double, scratch, GPU_BLOCK);
+    SHARED(unsigned, counts, MAX_COUNTS);
     float scale = (float)k.scalars->grad_scale;
     int64_t *score = k.counts ? k.scalars->counts.score : NULL;
     double loss = 0, all = 0;
@@ -209,7 +209,7 @@ DEVICE float dice_target(float t, unsigned c, unsigned classes)
 
 KERNEL_BLOCK(dice_probabilities, dice_args)
 {
-    SHARED unsigned counts[MAX_COUNTS];
+    SHARED(unsigned, counts, MAX_COUNTS);
     int64_t *score = k.counts ? k.scalars->counts.score : NULL;
     unsigned own[5] = {0, 0, 0, 0, 0};
 
@@ -232,7 +232,7 @@ KERNEL_BLOCK(dice_probabilities, dice_args)
 /* A block computes the sums of one image and class. */
 KERNEL_BLOCK(dice_sum, dice_args)
 {
-    SHARED double scratch[GPU_BLOCK];
+    SHARED(double, scratch, GPU_BLOCK);
     unsigned image = blockIdx.x / k.classes, c = blockIdx.x % k.classes;
     double intersection = 0, total = 0;
 
@@ -254,7 +254,7 @@ KERNEL_BLOCK(dice_sum, dice_args)
 
 KERNEL_BLOCK(dice_loss, dice_args)
 {
-    SHARED double scratch[GPU_BLOCK];
+    SHARED(double, scratch, GPU_BLOCK);
     double dice = 0;
 
     for (unsigned i = threadIdx.x; i < k.images * k.classes; i += GPU_BLOCK)

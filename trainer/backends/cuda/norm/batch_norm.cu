@@ -215,14 +215,15 @@ DEVICE void finish_parts(const struct norm_args *k, double *sums, double *produc
 
 DEVICE void norm_sums_as(const struct norm_args *k, unsigned type)
 {
-    SHARED double sums[GPU_MOST_CHUNK * GPU_BLOCK], products[GPU_MOST_CHUNK * GPU_BLOCK];
-    SHARED unsigned last;
+    SHARED(double, sums, GPU_MOST_CHUNK * GPU_BLOCK);
+    SHARED(double, products, GPU_MOST_CHUNK * GPU_BLOCK);
+    SHARED(unsigned, last, 1);
 
     if (GPU_EACH(k->channels, type) > 1)
         sum_part(k, sums, products, type, GPU_CHUNK(type));
     else
         sum_part(k, sums, products, type, 1);
-    if (gpu_is_last(k->counter, &last))
+    if (gpu_is_last(k->counter, last))
         finish_parts(k, sums, products);
 }
 

@@ -41,11 +41,11 @@ void cuda_queue_note_launch(void);
 #define C_BEGIN
 #define C_END
 #define DEVICE static inline
-#define SHARED static
+#define SHARED(type, name, n) type *const name = emulate_shared((n) * sizeof(type))
 #define BARRIER() emulate_barrier()
-#define ATOMIC_ADD(p, n) (*(p) += (n))
+#define ATOMIC_ADD(p, n) __atomic_fetch_add(p, n, __ATOMIC_RELAXED)
 #define ATOMIC_WRAP(p, most) emulate_wrap(p, most)
-#define FENCE() ((void)0)
+#define FENCE() emulate_fence()
 #define KERNEL_AS(name, type, cooperative)                               \
     static void name(const struct type k);                               \
     static void name##_thunk(const void *args)                           \
@@ -72,7 +72,7 @@ void cuda_queue_note_launch(void);
 #define C_BEGIN extern "C" {
 #define C_END }
 #define DEVICE static __device__ inline
-#define SHARED __shared__
+#define SHARED(type, name, n) __shared__ type name[n] /* of the block's threads */
 #define BARRIER() __syncthreads()
 #define ATOMIC_ADD(p, n) atomicAdd(p, n)
 #define ATOMIC_WRAP(p, most) atomicInc(p, most) /* behind `most` comes 0; returns the old number */

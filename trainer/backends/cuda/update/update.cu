@@ -87,7 +87,7 @@ DEVICE void make_lamb_step(const struct device_update *u, const struct device_pi
  * or, with LAMB, of the steps. */
 KERNEL_BLOCK(measure_pieces, update_args)
 {
-    SHARED double scratch[GPU_BLOCK];
+    SHARED(double, scratch, GPU_BLOCK);
     struct device_piece *piece = &k.u->layout.pieces[blockIdx.x];
     const float *value = k.u->value + piece->offset, *grad = k.u->grad + piece->offset;
     bool lamb = k.u->kind == DEVICE_LAMB;
@@ -114,7 +114,7 @@ KERNEL_BLOCK(measure_pieces, update_args)
 
 KERNEL_BLOCK(measure_tensors, update_args)
 {
-    SHARED double scratch[GPU_BLOCK];
+    SHARED(double, scratch, GPU_BLOCK);
     struct device_tensor *t = &k.u->layout.tensors[blockIdx.x];
     const struct device_piece *pieces = k.u->layout.pieces + t->first;
     double w = 0, g = 0;
@@ -182,7 +182,7 @@ struct square_args {
 
 KERNEL_BLOCK(square_parts, square_args)
 {
-    SHARED double scratch[GPU_BLOCK];
+    SHARED(double, scratch, GPU_BLOCK);
     double s = 0;
 
     for (size_t i = gpu_index(); i < k.n; i += gpu_stride())
@@ -194,7 +194,7 @@ KERNEL_BLOCK(square_parts, square_args)
 
 KERNEL_BLOCK(square_total, square_args)
 {
-    SHARED double scratch[GPU_BLOCK];
+    SHARED(double, scratch, GPU_BLOCK);
     double s = 0;
 
     for (unsigned i = threadIdx.x; i < k.nparts; i += GPU_BLOCK)

@@ -33,6 +33,8 @@
 #define GPU_MOST_BLOCKS(n) ((n) > GPU_BLOCK ? 8192 : 2)
 #endif
 #define EMULATE_STACK ((size_t)64 << 10)
+#define EMULATE_SHARED 8 /* declarations of shared memory of a kernel */
+#define EMULATE_SHARED_BLOCKS (EMULATE_SHARED * 8192)
 #define EMULATE_ALLOCATIONS 256
 
 struct emulate_kernel {
@@ -112,9 +114,9 @@ static pthread_mutex_t emulate_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local int emulate_device;
 static _Thread_local cudaError_t emulate_last = cudaSuccess;
 
-static struct {
+static struct emulate_index {
     unsigned x;
-} blockIdx, threadIdx, gridDim;
+} emulate_block_index, emulate_thread_index, emulate_grid;
 
 /* ---- faults
  *
@@ -208,20 +210,77 @@ static cudaError_t emulate_result(const char *name, cudaError_t failure)
             return fault_;                                      \
     } while (0)
 
+/* ---- the thread sanitizer */
+
+/* It is told that the threads of a launch are fibers, which follow what was queued before and
+ * precede what is queued after, that those of a block meet at barriers, and what fences order. So
+ * it finds races in shared and in global memory. A block has other fibers and stacks than the
+ * one before it, which knows nothing of it, and shared memory of its own. */
+#ifndef __has_feature
+#define __has_feature(name) 0
+#endif
+#if defined __SANITIZE_THREAD__ || __has_feature(thread_sanitizer)
+#include <sanitizer/tsan_interface.h>
+#define EMULATE_RACES 1
+#else
+#define EMULATE_RACES 0
+#define __tsan_acquire(address) ((void)(address))
+#define __tsan_release(address) ((void)(address))
+#define __tsan_get_current_fiber() NULL
+#define __tsan_create_fiber(flags) NULL
+#define __tsan_switch_to_fiber(fiber, flags) ((void)(fiber))
+#define __tsan_switch_to_fiber_no_sync 0
+#endif
+
+/* Of functions that the sanitizers do not see: those that change stacks, and what belongs to the
+ * emulation. */
+#ifdef __clang__
+#define EMULATE_OWN __attribute__((disable_sanitizer_instrumentation))
+#else
+#define EMULATE_OWN __attribute__((no_sanitize_thread))
+#endif
+#define EMULATE_UNCHECKED __attribute__((noinline, no_sanitize_address)) EMULATE_OWN
+
+/* Addresses that it knows what happened at. */
+static char emulate_begun, emulate_done, emulate_met[2][2], emulate_fenced;
+
 /* ---- a launch */
 
 static struct emulate_context {
     void *registers[5]; /* as saved by __builtin_setjmp */
+    void *fiber;
     bool is_there;
-} emulate_scheduler, emulate_thread[GPU_BLOCK];
-static char *emulate_stacks;
+} emulate_scheduler, emulate_threads[EMULATE_RACES + 1][GPU_BLOCK], *emulate_thread;
 static bool emulate_ended[GPU_BLOCK], emulate_waits[GPU_BLOCK];
 static unsigned emulate_nwaiting; /* threads that wait at the block's barrier */
+static unsigned emulate_nmet[GPU_BLOCK], emulate_nshared[GPU_BLOCK]; /* since the block began */
+static struct emulate_shared {
+    size_t nbytes;
+    void *p;
+} emulate_of_block[EMULATE_SHARED];
+static void *emulate_used[EMULATE_SHARED_BLOCKS]; /* shared memory of the launch's blocks */
+static size_t emulate_nused;
 static const struct emulate_work *emulate_now;
 
-/* Like swapcontext without its system calls. Sanitizers do not see the change of stacks. */
-#define EMULATE_UNCHECKED __attribute__((noinline, no_sanitize_address))
+#define threadIdx emulate_get_thread()
+#define blockIdx emulate_get_block()
+#define gridDim emulate_get_grid()
+static inline EMULATE_OWN struct emulate_index emulate_get_thread(void)
+{
+    return emulate_thread_index;
+}
 
+static inline EMULATE_OWN struct emulate_index emulate_get_block(void)
+{
+    return emulate_block_index;
+}
+
+static inline EMULATE_OWN struct emulate_index emulate_get_grid(void)
+{
+    return emulate_grid;
+}
+
+/* Like swapcontext without its system calls. */
 static EMULATE_UNCHECKED void emulate_jump(struct emulate_context *to)
 {
     __builtin_longjmp(to->registers, 1); /* must not be in one function with the setjmp */
@@ -230,6 +289,7 @@ static EMULATE_UNCHECKED void emulate_jump(struct emulate_context *to)
 static EMULATE_UNCHECKED void emulate_leave(struct emulate_context *from,
                                             struct emulate_context *to)
 {
+    __tsan_switch_to_fiber(to->fiber, __tsan_switch_to_fiber_no_sync);
     if (__builtin_setjmp(from->registers) == 0)
         emulate_jump(to);
 }
@@ -239,53 +299,92 @@ static void (*volatile emulate_switch)(struct emulate_context *from,
                                        struct emulate_context *to) = emulate_leave;
 
 /* Runs the thread with one number, of one block after the other. */
-static void emulate_main(void)
+static EMULATE_UNCHECKED void emulate_main(void)
 {
-    for (unsigned t = threadIdx.x;; t = threadIdx.x) {
-        emulate_switch(&emulate_thread[t], &emulate_scheduler);
+    unsigned t = emulate_thread_index.x;
+    struct emulate_context *own = &emulate_thread[t];
+
+    for (;;) {
+        emulate_switch(own, &emulate_scheduler);
+        __tsan_acquire(&emulate_begun);
         emulate_now->kernel->thunk(emulate_now->args);
+        __tsan_release(&emulate_done);
         emulate_ended[t] = true;
     }
 }
 
 /* Starts a coroutine, whose first switch to the scheduler returns here. */
-static __attribute__((noinline)) void emulate_create(unsigned t)
+static EMULATE_UNCHECKED void emulate_create(unsigned t)
 {
+    struct emulate_context *own = &emulate_thread[t];
     ucontext_t start;
 
-    if (!emulate_stacks)
-        emulate_stacks = mmap(NULL, GPU_BLOCK * EMULATE_STACK, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     getcontext(&start);
-    start.uc_stack.ss_sp = emulate_stacks + t * EMULATE_STACK;
     start.uc_stack.ss_size = EMULATE_STACK;
+    start.uc_stack.ss_sp = mmap(NULL, EMULATE_STACK, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     makecontext(&start, emulate_main, 0);
-    emulate_thread[t].is_there = true;
-    threadIdx.x = t;
-    if (__builtin_setjmp(emulate_scheduler.registers) == 0)
+    own->is_there = true;
+    own->fiber = __tsan_create_fiber(0);
+    emulate_thread_index.x = t;
+    if (__builtin_setjmp(emulate_scheduler.registers) == 0) {
+        __tsan_switch_to_fiber(own->fiber, __tsan_switch_to_fiber_no_sync);
         setcontext(&start);
+    }
 }
 
 /* Suspends the running thread until the last one of the block comes. */
-static void emulate_barrier(void)
+static EMULATE_UNCHECKED void emulate_barrier(void)
 {
-    unsigned t = threadIdx.x;
+    unsigned t = emulate_thread_index.x;
+    /* Threads that have passed may reach the next barrier before others leave this one. */
+    char *met = &emulate_met[emulate_block_index.x % 2][emulate_nmet[t]++ % 2];
 
+    __tsan_release(met);
     if (++emulate_nwaiting < GPU_BLOCK) {
         emulate_waits[t] = true;
         emulate_switch(&emulate_thread[t], &emulate_scheduler);
-        threadIdx.x = t;
-        return;
+        emulate_thread_index.x = t;
+    } else {
+        emulate_nwaiting = 0;
+        memset(emulate_waits, 0, sizeof emulate_waits);
     }
-    emulate_nwaiting = 0;
-    memset(emulate_waits, 0, sizeof emulate_waits);
+    __tsan_acquire(met);
+}
+
+static EMULATE_UNCHECKED void emulate_fence(void)
+{
+    __tsan_release(&emulate_fenced);
+    __tsan_acquire(&emulate_fenced);
+}
+
+/* Returns the memory of the block's next declaration of SHARED in the running thread. */
+static EMULATE_UNCHECKED void *emulate_shared(size_t nbytes)
+{
+    unsigned i = emulate_nshared[emulate_thread_index.x]++;
+    struct emulate_shared *s = i < EMULATE_SHARED ? &emulate_of_block[i] : NULL;
+
+    if (s && !s->p && emulate_nused < EMULATE_SHARED_BLOCKS) {
+        *s = (struct emulate_shared){nbytes, malloc(nbytes)};
+        emulate_used[emulate_nused++] = s->p;
+        __tsan_release(s->p);
+    }
+    if (!s || !s->p || s->nbytes != nbytes) {
+        fprintf(stderr, "emulate: thread %u has other shared memory than the block's first\n",
+                emulate_thread_index.x);
+        exit(1);
+    }
+    __tsan_acquire(s->p);
+    return s->p;
 }
 
 static inline unsigned emulate_wrap(unsigned *p, unsigned most)
 {
-    unsigned old = *p;
+    unsigned old = __atomic_load_n(p, __ATOMIC_RELAXED);
 
-    *p = old >= most ? 0 : old + 1;
+    while (!__atomic_compare_exchange_n(p, &old, old >= most ? 0 : old + 1, false,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
     return old;
 }
 
@@ -300,27 +399,31 @@ static inline void emulate_align(const void *p, size_t i, unsigned each, size_t 
 }
 
 /* Runs each thread that does not wait until it waits or ends. Returns how many ran. */
-static unsigned emulate_round(void)
+static EMULATE_UNCHECKED unsigned emulate_round(void)
 {
     unsigned nran = 0;
 
     for (unsigned t = 0; t < GPU_BLOCK; t++) {
         if (emulate_ended[t] || emulate_waits[t])
             continue;
-        threadIdx.x = t;
+        emulate_thread_index.x = t;
         nran++;
         emulate_switch(&emulate_scheduler, &emulate_thread[t]);
     }
     return nran;
 }
 
-static void emulate_block(void)
+static EMULATE_UNCHECKED void emulate_run_block(void)
 {
+    emulate_thread = emulate_threads[emulate_block_index.x % (EMULATE_RACES + 1)];
     for (unsigned t = 0; t < GPU_BLOCK; t++) {
         emulate_ended[t] = emulate_waits[t] = false;
+        emulate_nmet[t] = emulate_nshared[t] = 0;
         if (!emulate_thread[t].is_there)
             emulate_create(t);
     }
+    if (EMULATE_RACES) /* else the blocks use the same */
+        memset(emulate_of_block, 0, sizeof emulate_of_block);
     emulate_nwaiting = 0;
     while (emulate_round())
         ;
@@ -329,6 +432,27 @@ static void emulate_block(void)
             fprintf(stderr, "emulate: thread %u waits for threads that do not come\n", t);
             exit(1);
         }
+}
+
+static EMULATE_UNCHECKED void emulate_run_kernel(const struct emulate_work *w)
+{
+    emulate_scheduler.fiber = __tsan_get_current_fiber();
+    __tsan_release(&emulate_begun);
+    emulate_grid.x = w->nblocks;
+    memset(emulate_of_block, 0, sizeof emulate_of_block);
+    for (unsigned b = 0; b < w->nblocks; b++) {
+        emulate_block_index.x = b;
+        if (w->kernel->cooperative || EMULATE_RACES)
+            emulate_run_block();
+        else
+            for (unsigned t = 0; t < GPU_BLOCK; t++) {
+                emulate_thread_index.x = t;
+                w->kernel->thunk(w->args);
+            }
+    }
+    __tsan_acquire(&emulate_done);
+    while (emulate_nused > 0)
+        free(emulate_used[--emulate_nused]);
 }
 
 /* Returns whether the work is done. */
@@ -347,13 +471,8 @@ static bool emulate_run(struct emulate_work *w)
         memcpy(w->dst, w->src, w->nbytes);
     else if (!w->kernel)
         memset(w->dst, 0, w->nbytes);
-    gridDim.x = w->nblocks;
-    for (blockIdx.x = 0; w->kernel && blockIdx.x < w->nblocks; blockIdx.x++) {
-        if (w->kernel->cooperative)
-            emulate_block();
-        for (threadIdx.x = 0; !w->kernel->cooperative && threadIdx.x < GPU_BLOCK; threadIdx.x++)
-            w->kernel->thunk(w->args);
-    }
+    if (w->kernel)
+        emulate_run_kernel(w);
     return true;
 }
 
