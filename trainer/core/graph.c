@@ -3,7 +3,6 @@
 #include "config.h"
 #include "trainer/core/graph.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -348,50 +347,18 @@ int graph_run(struct graph *g, struct exec *x, int (*ready)(void *arg, size_t up
     return 0;
 }
 
-static uint64_t hash_number(uint64_t hash, int64_t number)
-{
-    return hash_bytes(hash, &number, sizeof number);
-}
-
-static uint64_t hash_real(uint64_t hash, double number)
-{
-    return hash_bytes(hash, &number, sizeof number);
-}
-
-static uint64_t hash_tensor(uint64_t hash, const struct tensor *t)
-{
-    hash = hash_number(hash, t->place);
-    hash = hash_number(hash, t->shape.ndim);
-    for (int i = 0; i < t->shape.ndim; i++)
-        hash = hash_number(hash, t->shape.dim[i]);
-    if (t->place == TENSOR_ARENA)
-        return hash;
-    hash = hash_number(hash, (int64_t)t->offset);
-    return hash_bytes(hash, t->name, strlen(t->name));
-}
-
 uint64_t graph_hash(const struct graph *g)
 {
-    uint64_t hash = HASH_BEGIN;
+    uint64_t hash = g->layers;
 
-    for (size_t i = 0; i < g->nops; i++) {
-        const struct op *op = g->ops[i];
+    for (size_t i = 0; i < g->nparams; i++) {
+        const struct graph_param *p = &g->params[i];
+        const struct shape *shape = &p->tensor->shape;
 
-        hash = hash_bytes(hash, op->kind->name, strlen(op->kind->name));
-        hash = hash_number(hash, op->attr.kernel);
-        hash = hash_number(hash, op->attr.stride);
-        hash = hash_number(hash, op->attr.split);
-        hash = hash_number(hash, op_form(op));
-        hash = hash_number(hash, op->attr.sync);
-        hash = hash_real(hash, op->attr.rate);
-        hash = hash_real(hash, op->attr.eps);
-        hash = hash_real(hash, op->attr.momentum);
-        for (int k = -1; op_next_in(op, &k);)
-            hash = hash_tensor(hash, op->in[k]);
-        for (int k = -1; op_next_out(op, &k);)
-            hash = hash_tensor(hash, op->out[k]);
+        hash = hash_text(hash, p->tensor->name);
+        hash = hash_bytes(hash, &shape->ndim, sizeof shape->ndim);
+        hash = hash_bytes(hash, shape->dim, (size_t)shape->ndim * sizeof *shape->dim);
+        hash = hash_bytes(hash, &p->l2, sizeof p->l2);
     }
-    for (size_t i = 0; i < g->nparams; i++)
-        hash = hash_real(hash, g->params[i].l2);
     return hash;
 }

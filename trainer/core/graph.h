@@ -36,6 +36,7 @@ struct graph {
     struct graph_param *params; /* in the order of their first use */
     size_t nparams;
     struct tensor *input, *target, *logits; /* set by the model */
+    uint64_t layers;   /* set by the model: the FNV-1a hash of its layers and their arguments */
     size_t arena_size; /* bytes, set by graph_compile */
     bool timed;        /* graph_run adds to nruns and to op.seconds */
     size_t nruns;
@@ -102,8 +103,8 @@ int graph_begin_ops(struct op *const *ops, size_t n, struct exec *x, struct err 
 int graph_run(struct graph *g, struct exec *x, int (*ready)(void *arg, size_t upto, struct err *e),
               void *arg, struct err *e);
 
-/* Returns the FNV-1a hash of what all replicas must have in common: ops, shapes, and the
- * parameters' names, offsets and penalties. Offsets in the arena may differ between processors. */
+/* Returns the FNV-1a hash of the plan that checkpoints contain and all replicas must have in common:
+ * layers, and the parameters' names, shapes and penalties. How ops compute them is no part of it. */
 uint64_t graph_hash(const struct graph *g);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "src/cli.h"
 #include "src/format/document.h"
+#include "src/hash.h"
 #include "src/mem.h"
 #include "trainer/models/expression.h"
 #include "trainer/models/layer.h"
@@ -344,6 +345,7 @@ static int save_result(struct builder *b, const struct document_node *node,
         memcpy(s->name, name, sizeof s->name);
     }
     s->tensor = b->x;
+    b->g->layers = hash_text(hash_text(b->g->layers, "save"), name);
     return 0;
 }
 
@@ -359,6 +361,7 @@ static int use_result(struct builder *b, const struct document_node *node,
     if (!s)
         return set_not_saved(b, node, name);
     b->x = s->tensor;
+    b->g->layers = hash_text(hash_text(b->g->layers, "use"), name);
     return 0;
 }
 
@@ -423,6 +426,17 @@ static int set_arguments(struct builder *b, const struct layer_kind *k,
     return 0;
 }
 
+static uint64_t hash_layer(uint64_t hash, const struct layer_kind *k, const struct layer_args *a)
+{
+    const int64_t numbers[] = {a->channels, a->kernel, a->stride, a->bias};
+
+    hash = hash_text(hash, k->name);
+    hash = hash_text(hash, a->name);
+    hash = hash_text(hash, a->with_name);
+    hash = hash_bytes(hash, numbers, sizeof numbers);
+    return hash_bytes(hash, &a->rate, sizeof a->rate);
+}
+
 static int append_layer(struct builder *b, const struct layer_kind *k,
                         const struct document_node *key, const struct document_node *value,
                         const struct scope *scope)
@@ -440,6 +454,7 @@ static int append_layer(struct builder *b, const struct layer_kind *k,
         const int64_t *d = y->shape.dim;
         char shape[64];
         b->x = y;
+        b->g->layers = hash_layer(b->g->layers, k, &a);
         return (double)d[DIM_H] * (double)d[DIM_W] * (double)d[DIM_C] <= MAX_NUMBERS
                    ? 0
                    : document_refuse(key, b->e, "%s: a result of %s is too large", k->name,
@@ -652,6 +667,7 @@ int description_build(const struct description *d, const char *variant, struct g
     int side_h = d->classifies ? 1 : config->height, side_w = d->classifies ? 1 : config->width;
 
     set_globals(&b, variant);
+    g->layers = HASH_BEGIN;
     g->input = b.x = graph_input(g, "input", shape_nhwc(batch, config->height, config->width,
                                                         config->channels), e);
     g->target = b.x ? graph_input(g, "target", shape_nhwc(batch, side_h, side_w, 1), e) : NULL;

@@ -150,8 +150,8 @@ int network_infer(struct network *n, int batch, const float **logits, struct err
  * target are those of mode training = false. */
 int network_measure(struct network *n, int batch, struct device_counts counts, struct err *e);
 
-/* Returns a hash of ops, shapes and parameter offsets for a batch of one image. It is equal on
- * every rank of a run, whatever its backend and batch. */
+/* Returns graph_hash. It is equal on every rank of a run, whatever its backend, batch and size of
+ * images. */
 uint64_t network_plan_hash(const struct network *n);
 
 /* Counts the work of a run with this batch, without the optimizer: floating-point operations of

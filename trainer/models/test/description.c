@@ -196,8 +196,42 @@ static void check_mutations(void)
        built, refusals, bad);
 }
 
+/* Returns the plan's hash of a network with these layers before its head. */
+static uint64_t plan_of(const char *layers)
+{
+    const struct network_config c = {.channels = 1, .classes = 1, .height = 16, .width = 16};
+    char text[1024];
+    struct err e = {0};
+
+    snprintf(text, sizeof text, "model: m\nof: masks\nlayers:\n  - conv: {name: a, channels: 4}\n"
+             "%s  - conv: {name: head, channels: classes, kernel: 1}\n", layers);
+    struct description *d = description_decode(text, "m.yaml", &e);
+    struct graph *g = d ? graph_create(true, &e) : NULL;
+    if (!g || description_build(d, NULL, g, &c, 1, &e) < 0)
+        bail_out("%s", e.text);
+    uint64_t hash = graph_hash(g);
+    graph_destroy(g);
+    description_destroy(d);
+    return hash;
+}
+
+/* Layers without parameters belong to the plan, too. */
+static void check_plans(void)
+{
+    static const char *const layers[] = {
+        "", "  - relu\n", "  - dropout: 0.5\n", "  - dropout: 0.25\n",
+        "  - save: s\n  - relu\n  - add: s\n", "  - relu\n  - save: s\n  - add: s\n"};
+    size_t n = sizeof layers / sizeof *layers, nsame = 0;
+
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n; k++)
+            nsame += plan_of(layers[i]) == plan_of(layers[k]);
+    ok(nsame == n, "a plan's hash tells layers without parameters, their arguments and places apart");
+}
+
 int main(void)
 {
+    check_plans();
     check_mutations();
     check_sizes();
     check_refusals();
