@@ -83,7 +83,7 @@ static const char *layer_of(const struct op *op)
     const char *name = op->kind->name, *found = name;
     size_t longest = 0;
 
-    if (op->kind == &conv2d_grad_kind)
+    if (op->kind == &conv2d_grad_input_kind)
         return "conv_transpose";
     if (op->kind == &reshape_kind)
         return "flatten";

@@ -8,20 +8,12 @@ static bool takes_types(const struct kernel *kernel, const struct op *op)
     return kernel->types == KERNEL_ANY || (kernel->types == KERNEL_FLOATS) == op_is_float(op);
 }
 
-bool backend_kernel_fits(const struct kernel *kernel, const struct op *op)
-{
-    unsigned form = op_form(op);
-
-    return kernel->kind == op->kind && !(form & ~(kernel->accepts | kernel->requires)) &&
-           !(kernel->requires & ~form);
-}
-
 static const struct kernel *find_kernel(const struct backend *backend, const struct op *op)
 {
     for (size_t i = 0; backend->kernels[i]; i++) {
         const struct kernel *kernel = backend->kernels[i];
 
-        if (backend_kernel_fits(kernel, op) && takes_types(kernel, op) &&
+        if (kernel->kind == op->kind && takes_types(kernel, op) &&
             (!kernel->supports || kernel->supports(op)))
             return kernel;
     }

@@ -15,10 +15,6 @@ struct backend {
     const struct backend *fallback;      /* (optional) computes ops for which it has no kernel */
 };
 
-/* Returns whether the kernel is for ops of this kind and form; their sizes and types are not
- * examined. */
-bool backend_kernel_fits(const struct kernel *kernel, const struct op *op);
-
 /* Returns whether the backend itself, without its fallback, has a kernel for the op. */
 bool backend_has_kernel(const struct backend *backend, const struct op *op);
 

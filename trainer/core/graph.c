@@ -106,10 +106,10 @@ static int fill_outputs(struct graph *g, struct op *op, struct err *e)
 
     if (op->kind->infer(&op->attr, op->in, shapes, e) < 0)
         return -1;
-    for (int i = 0; i < OP_MAX_OUT; i++) {
+    for (int i = 0; i < op->kind->nout; i++) {
         char suffix[32];
 
-        if (!shapes[i].ndim)
+        if (!op->out[i] && op->kind->may_lack_out >> i & 1)
             continue;
         if (op->out[i]) {
             if (!shape_equal(&op->out[i]->shape, &shapes[i]))
@@ -127,39 +127,31 @@ static int fill_outputs(struct graph *g, struct op *op, struct err *e)
     return 0;
 }
 
-struct op *graph_append_op(struct graph *g, const struct op *like, struct err *e)
+struct op *graph_append(struct graph *g, const struct op_kind *kind, const struct op_attr *attr,
+                        struct tensor *const *in, struct tensor *const *out, struct err *e)
 {
     struct op *op;
 
-    for (int i = 0; i < like->kind->nin; i++)
-        if (!like->in[i] && !op_may_lack(like, i))
+    for (int i = 0; i < kind->nin; i++)
+        if (!in[i] && !(kind->may_lack_in >> i & 1))
             return NULL;
     if (extend_array((void **)&g->ops, g->nops, sizeof *g->ops, e) < 0)
         return NULL;
-    op = mem_alloc(1, sizeof *op, e);
+    op = mem_zero(1, sizeof *op, e);
     if (!op)
         return NULL;
-    *op = *like;
+    op->kind = kind;
+    if (attr)
+        op->attr = *attr;
+    memcpy(op->in, in, (size_t)kind->nin * sizeof *in);
+    if (out)
+        memcpy(op->out, out, (size_t)kind->nout * sizeof *out);
     if (fill_outputs(g, op, e) < 0) {
         free(op);
         return NULL;
     }
     g->ops[g->nops++] = op;
     return op;
-}
-
-struct op *graph_append(struct graph *g, const struct op_kind *kind, const struct op_attr *attr,
-                        struct tensor *const *in, struct tensor *const *out, struct err *e)
-{
-    struct op like = {.kind = kind};
-
-    if (attr)
-        like.attr = *attr;
-    for (int i = 0; i < kind->nin; i++)
-        like.in[i] = in[i];
-    for (int i = 0; out && i < kind->nout; i++)
-        like.out[i] = out[i];
-    return graph_append_op(g, &like, e);
 }
 
 struct tensor *graph_append_result(struct graph *g, const struct op_kind *kind,

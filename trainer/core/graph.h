@@ -57,9 +57,9 @@ struct tensor *graph_param(struct graph *g, const char *layer, const char *what,
                            enum weights_role role, struct shape shape, double low, double high,
                            struct err *e);
 
-/* Appends an op with kind->nin inputs; those that op_may_lack allows may be NULL. out: kind->nout
- * tensors to write to. Where an entry (or out) is NULL, the result is created in the arena, if the
- * op has it. attr may be NULL. Returns the op, or NULL with the error set. */
+/* Appends an op with kind->nin inputs; those of kind->may_lack_in may be NULL. out: kind->nout
+ * tensors to write to. Where an entry (or out) is NULL, the result is created in the arena, unless
+ * kind->may_lack_out has it. attr may be NULL. Returns the op, or NULL with the error set. */
 struct op *graph_append(struct graph *g, const struct op_kind *kind, const struct op_attr *attr,
                         struct tensor *const *in, struct tensor *const *out, struct err *e);
 
@@ -67,9 +67,6 @@ struct op *graph_append(struct graph *g, const struct op_kind *kind, const struc
 struct tensor *graph_append_result(struct graph *g, const struct op_kind *kind,
                                    const struct op_attr *attr, struct tensor *const *in,
                                    struct err *e);
-
-/* Appends a copy of `like`, which may use all places of enum op_in and op_out. */
-struct op *graph_append_op(struct graph *g, const struct op *like, struct err *e);
 
 /* Returns whether writer->out[0] is in the arena, not pinned, and read by no op but `reader`.
  * Entries of g->ops may be NULL. */
@@ -103,8 +100,8 @@ int graph_begin_ops(struct op *const *ops, size_t n, struct exec *x, struct err 
 int graph_run(struct graph *g, struct exec *x, int (*ready)(void *arg, size_t upto, struct err *e),
               void *arg, struct err *e);
 
-/* Returns the FNV-1a hash of the plan that checkpoints contain and all replicas must have in common:
- * layers, and the parameters' names, shapes and penalties. How ops compute them is no part of it. */
+/* Returns the FNV-1a hash of the plan that checkpoints contain and all replicas must have in
+ * common: layers, and the parameters' names, shapes and penalties, but not how ops compute them. */
 uint64_t graph_hash(const struct graph *g);
 
 #endif

@@ -44,19 +44,17 @@ enum kernel_types { KERNEL_FLOATS, KERNEL_HALVES, KERNEL_ANY };
 
 struct kernel {
     const struct op_kind *kind;
-    /* (optional) Returns whether the kernel supports the shapes and attributes of an op whose kind,
-     * form and types are right. */
+    /* (optional) Returns whether the kernel supports the shapes and attributes of an op whose kind
+     * and types are right. */
     bool (*supports)(const struct op *op);
-    /* (optional) May allocate op->priv and set op->workspace_size, op->begin and op->kept_size. On
-     * failure nothing stays allocated. */
+    /* (optional) May allocate op->priv and set op->workspace_size, op->inplace, op->begin and
+     * op->kept_size. On failure nothing stays allocated. */
     int (*prepare)(struct op *op, struct err *e);
     /* Reads op->in[]->data and writes op->out[]->data. The addresses may change between runs. On
      * the host it allocates nothing. Uses as many OpenMP threads as the calling thread has, or as
      * the thread had that prepared the op. */
     int (*run)(struct op *op, struct exec *x, struct err *e);
     void (*release)(struct op *op); /* (optional) frees what prepare has allocated */
-    /* Flags of enum op_form: those that an op may have, and those that it must have. */
-    unsigned accepts, requires;
     enum kernel_types types;
 };
 

@@ -56,11 +56,11 @@ static void find_lifetimes(struct graph *g)
 
 static bool takes_memory_of_input(const struct op *op, int k, int i)
 {
-    const struct tensor *in = op_over(op, k), *out = op->out[k];
+    const struct tensor *in = op->in[0], *out = op->out[k];
 
-    return in && in->place == TENSOR_ARENA && out->place == TENSOR_ARENA && in->last == i &&
-           !in->pinned && !out->pinned && in->dtype == out->dtype &&
-           tensor_count(in) == tensor_count(out);
+    return k == 0 && op_is_inplace(op) && in->place == TENSOR_ARENA &&
+           out->place == TENSOR_ARENA && in->last == i && !in->pinned && !out->pinned &&
+           in->dtype == out->dtype && tensor_count(in) == tensor_count(out);
 }
 
 static void add_block(struct memory_plan *p, size_t nbytes, int first, int last,
@@ -93,7 +93,7 @@ static void add_op(struct memory_plan *p, struct op *op, int i)
         if (t->place != TENSOR_ARENA || t->pinned)
             continue;
         if (takes_memory_of_input(op, k, i))
-            reuse_block(p, op_over(op, k), t);
+            reuse_block(p, op->in[0], t);
         else
             add_tensor(p, t);
     }

@@ -97,7 +97,7 @@ static const char *describe_op(const struct op *op, struct buf *node)
         add_ints(node, "strides", 2, 2);
         return "ConvTranspose";
     }
-    if (op->kind == &conv2d_grad_kind) {
+    if (op->kind == &conv2d_grad_input_kind) {
         add_ints(node, "kernel_shape", 2, op->attr.kernel);
         add_ints(node, "pads", 4, op->attr.kernel / 2);
         add_ints(node, "strides", 2, op->attr.stride);
@@ -179,7 +179,7 @@ static void add_flatten(struct buf *graph, const struct graph *g, const struct o
  * input of the convolution. */
 static const struct op *bias_of(const struct graph *g, const struct op *op)
 {
-    for (size_t i = 0; i < g->nops && op->kind == &conv2d_grad_kind; i++)
+    for (size_t i = 0; i < g->nops && op->kind == &conv2d_grad_input_kind; i++)
         if (g->ops[i]->kind == &bias_kind && g->ops[i]->in[0] == op->out[0])
             return g->ops[i];
     return NULL;

@@ -16,44 +16,35 @@ struct op_total {
 
 static const struct tensor *find_weights(const struct op *op)
 {
-    if (op->kind == &conv2d_kind || op->kind == &conv_transpose2d_kind)
-        return op->in[1];
-    if (op->kind == &conv2d_grad_kind || op->kind == &conv_transpose2d_grad_kind)
-        return op->in[1] ? op->in[1] : op->out[1];
-    return NULL;
+    static const struct op_kind *const with[] = {
+        &conv2d_kind, &conv2d_relu_kind, &conv2d_grad_kind, &conv2d_grad_input_kind,
+        &conv_transpose2d_kind, &conv_transpose2d_grad_input_kind};
+
+    for (size_t i = 0; i < sizeof with / sizeof *with; i++)
+        if (op->kind == with[i])
+            return op->in[1];
+    return op->kind == &conv2d_grad_weights_kind || op->kind == &conv_transpose2d_grad_weights_kind
+               ? op->out[0]
+               : NULL;
 }
 
-/* Each weight is used once for each pixel of the smaller of input and output; that of a producer,
- * for each pixel of in[0]. */
+/* Each weight is used once for each pixel of the smaller of input and output. */
 double profile_flop(const struct op *op)
 {
-    const struct tensor *w = find_weights(op), *producer = op->in[OP_PRODUCER_W];
+    const struct tensor *w = find_weights(op);
 
     if (!w)
         return 0;
-    const struct tensor *a = op->in[OP_SECOND] ? op->in[OP_SECOND] : op->in[0];
-    const struct tensor *b = op->out[0] ? op->out[0] : op->in[2];
-    double products = (double)tensor_count(w) * fmin((double)tensor_pixels(a),
-                                                     (double)tensor_pixels(b));
-    if (producer)
-        products += (double)(tensor_count(producer) * tensor_pixels(op->in[0]));
-    return (op->out[0] && op->out[1] ? 4 : 2) * products;
-}
-
-/* Returns the number of inputs, the first ones, that the op does not read, because OP_MOMENTS or
- * OP_SUMS replace them. */
-static int count_unread(const struct op *op)
-{
-    if (!op->attr.scale_shift)
-        return 0;
-    return op->in[OP_MOMENTS] ? 1 : op->in[OP_SUMS] ? 2 : 0;
+    const struct tensor *a = op->in[0], *b = w == op->out[0] ? op->in[1] : op->out[0];
+    return (op->kind == &conv2d_grad_kind ? 4 : 2) * (double)tensor_count(w) *
+           fmin((double)tensor_pixels(a), (double)tensor_pixels(b));
 }
 
 double profile_bytes(const struct op *op)
 {
     size_t nbytes = 0;
 
-    for (int i = count_unread(op) - 1; op_next_in(op, &i);)
+    for (int i = -1; op_next_in(op, &i);)
         nbytes += tensor_nbytes(op->in[i]);
     for (int i = -1; op_next_out(op, &i);)
         nbytes += tensor_nbytes(op->out[i]);
@@ -132,12 +123,12 @@ void profile_print(const struct graph *g, const struct profile_peak *peak, FILE 
         const struct op *op = g->ops[i];
         const struct shape *s = &op->in[0]->shape;
         struct op_total t = {op->kind, op->seconds / runs, profile_flop(op), profile_bytes(op), 0};
-        char shape[64], name[OP_NAME_SIZE];
+        char shape[64];
 
         snprintf(shape, sizeof shape, "%" PRId64 "x%" PRId64 "x%" PRId64 "x%" PRId64, s->dim[0],
                  s->dim[1], s->dim[2], s->dim[3]);
         t.least = least_time(&t, peak);
-        print_line(op_name(op, name), shape, &t, all_seconds, out);
+        print_line(op->kind->name, shape, &t, all_seconds, out);
         add_total(totals, &n, op->kind, &t);
         add_total(&all, &(size_t){1}, NULL, &t);
     }

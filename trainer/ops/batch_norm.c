@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Batch norm in training, its gradient, and batch norm by the running statistics. */
+/* Batch norm in training, alone and with the ReLU behind it, their gradients, and batch norm by the
+ * running statistics. */
 #include "config.h"
 #include "trainer/ops/ops.h"
 
@@ -18,7 +19,7 @@ static int infer_batch_norm(const struct op_attr *attr, struct tensor *const *in
     int64_t channels = in[0]->shape.dim[DIM_C];
 
     out[1] = (struct shape){2, {2, channels}};
-    out[0] = attr->scale_shift ? out[1] : in[0]->shape;
+    out[0] = in[0]->shape;
     return check_channels(in, 1, 5, channels, e);
 }
 
@@ -34,7 +35,7 @@ static int infer_batch_norm_grad(const struct op_attr *attr, struct tensor *cons
 {
     int64_t channels = in[0]->shape.dim[DIM_C];
 
-    out[0] = attr->scale_shift ? (struct shape){2, {5, channels}} : in[0]->shape;
+    out[0] = in[0]->shape;
     out[1] = out[2] = (struct shape){1, {channels}};
     return check_channels(in, 1, 5, channels, e);
 }
@@ -42,7 +43,9 @@ static int infer_batch_norm_grad(const struct op_attr *attr, struct tensor *cons
 static int grad_batch_norm(struct graph *g, const struct op *op, struct err *e)
 {
     struct tensor *x = op->in[0], *gamma = op->in[1], *beta = op->in[2], *saved = op->out[1];
-    struct op *grad = graph_append(g, &batch_norm_grad_kind, &op->attr,
+    const struct op_kind *kind = op->kind == &batch_norm_kind ? &batch_norm_grad_kind
+                                                              : &batch_norm_relu_grad_kind;
+    struct op *grad = graph_append(g, kind, &op->attr,
                                    (struct tensor *[]){op->out[0]->grad, x, gamma, saved, beta},
                                    (struct tensor *[]){NULL, gamma->grad, beta->grad}, e);
 
@@ -54,6 +57,14 @@ const struct op_kind batch_norm_kind = {
 };
 const struct op_kind batch_norm_grad_kind = {
     .name = "batch_norm_grad", .nin = 5, .nout = 3, .inplace = true, .infer = infer_batch_norm_grad,
+};
+const struct op_kind batch_norm_relu_kind = {
+    .name = "batch_norm_relu", .nin = 5, .nout = 2, .infer = infer_batch_norm,
+    .grad = grad_batch_norm,
+};
+const struct op_kind batch_norm_relu_grad_kind = {
+    .name = "batch_norm_relu_grad", .nin = 5, .nout = 3, .inplace = true,
+    .infer = infer_batch_norm_grad,
 };
 const struct op_kind batch_norm_infer_kind = {
     .name = "batch_norm_infer", .nin = 5, .nout = 1, .inplace = true,

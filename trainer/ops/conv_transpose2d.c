@@ -19,7 +19,8 @@ static int infer_conv_transpose2d(const struct op_attr *attr, struct tensor *con
     return 0;
 }
 
-static int infer_input(struct tensor *const *in, struct shape *out, struct err *e)
+static int infer_grad_input(const struct op_attr *attr, struct tensor *const *in,
+                            struct shape *out, struct err *e)
 {
     const struct shape *dy = &in[0]->shape, *w = &in[1]->shape;
 
@@ -30,45 +31,40 @@ static int infer_input(struct tensor *const *in, struct shape *out, struct err *
     return 0;
 }
 
-static int infer_weights(struct tensor *const *in, struct shape *out, struct err *e)
+static int infer_grad_weights(const struct op_attr *attr, struct tensor *const *in,
+                              struct shape *out, struct err *e)
 {
-    const struct shape *dy = &in[0]->shape, *x = &in[2]->shape;
+    const struct shape *dy = &in[0]->shape, *x = &in[1]->shape;
 
-    if (tensor_pixels(in[0]) != 4 * tensor_pixels(in[2]))
+    if (tensor_pixels(in[0]) != 4 * tensor_pixels(in[1]))
         return err_set(e, ERR_INTERNAL, "conv_transpose2d: gradient does not fit the input");
-    out[1] = (struct shape){4, {x->dim[DIM_C], dy->dim[DIM_C], 2, 2}};
-    out[2] = (struct shape){1, {dy->dim[DIM_C]}};
+    out[0] = (struct shape){4, {x->dim[DIM_C], dy->dim[DIM_C], 2, 2}};
+    out[1] = (struct shape){1, {dy->dim[DIM_C]}};
     return 0;
-}
-
-static int infer_grad(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
-                      struct err *e)
-{
-    if (in[1] && infer_input(in, out, e) < 0)
-        return -1;
-    return in[2] ? infer_weights(in, out, e) : 0;
 }
 
 static int grad_conv_transpose2d(struct graph *g, const struct op *op, struct err *e)
 {
     struct tensor *x = op->in[0], *w = op->in[1], *b = op->in[2], *dy = op->out[0]->grad;
 
-    if (!graph_append(g, &conv_transpose2d_grad_kind, NULL, (struct tensor *[]){dy, NULL, x},
-                      (struct tensor *[]){NULL, w->grad, b->grad}, e))
+    if (!graph_append(g, &conv_transpose2d_grad_weights_kind, NULL, (struct tensor *[]){dy, x},
+                      (struct tensor *[]){w->grad, b->grad}, e))
         return -1;
     if (!x->needs_grad)
         return 0;
-    return add_to_grad(g, x, graph_append_result(g, &conv_transpose2d_grad_kind, NULL,
-                                                 (struct tensor *[]){dy, w, NULL}, e), e);
+    return add_to_grad(g, x, graph_append_result(g, &conv_transpose2d_grad_input_kind, NULL,
+                                                 (struct tensor *[]){dy, w}, e), e);
 }
 
 const struct op_kind conv_transpose2d_kind = {
     .name = "conv_transpose2d", .nin = 3, .nout = 1, .infer = infer_conv_transpose2d,
     .grad = grad_conv_transpose2d,
 };
-const struct op_kind conv_transpose2d_grad_kind = {
-    .name = "conv_transpose2d_grad", .nin = 3, .nout = 3, .partial = true, .source = 2,
-    .infer = infer_grad,
+const struct op_kind conv_transpose2d_grad_input_kind = {
+    .name = "conv_transpose2d_grad_input", .nin = 2, .nout = 1, .infer = infer_grad_input,
+};
+const struct op_kind conv_transpose2d_grad_weights_kind = {
+    .name = "conv_transpose2d_grad_weights", .nin = 2, .nout = 2, .infer = infer_grad_weights,
 };
 
 struct tensor *conv_transpose2d_append(struct graph *g, const char *name, struct tensor *x,

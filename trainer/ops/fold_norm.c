@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The op that folds a batch norm into a convolution's weights; passes/fuse_fold.c appends it. */
+/* The op that folds a batch norm into a convolution's weights; passes/fuse.c appends it. */
 #include "config.h"
 #include "trainer/ops/ops.h"
 
@@ -10,7 +10,7 @@ static int infer_fold_norm(const struct op_attr *attr, struct tensor *const *in,
 {
     int64_t channels = in[0]->shape.dim[OUT_CHANNELS];
 
-    for (int i = 1; i < 6 - attr->no_bias; i++)
+    for (int i = 1; i < 5 + (in[5] != NULL); i++)
         if (in[i]->shape.ndim != 1 || in[i]->shape.dim[0] != channels)
             return err_set(e, ERR_INTERNAL, "fold_norm: %s does not fit %s", in[i]->name,
                            in[0]->name);
@@ -20,5 +20,5 @@ static int infer_fold_norm(const struct op_attr *attr, struct tensor *const *in,
 }
 
 const struct op_kind fold_norm_kind = {
-    .name = "fold_norm", .nin = 6, .nout = 2, .infer = infer_fold_norm,
+    .name = "fold_norm", .nin = 6, .nout = 2, .may_lack_in = 1 << 5, .infer = infer_fold_norm,
 };

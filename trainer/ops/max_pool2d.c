@@ -13,7 +13,15 @@ static int infer_max_pool2d_grad(const struct op_attr *attr, struct tensor *cons
     if (!shape_equal(&in[0]->shape, &pooled))
         return err_set(e, ERR_INTERNAL, "max_pool2d: gradient does not fit the input");
     out[0] = in[1]->shape;
-    if (in[OP_ADDED] && !shape_equal(&in[OP_ADDED]->shape, out))
+    return 0;
+}
+
+static int infer_max_pool2d_grad_add(const struct op_attr *attr, struct tensor *const *in,
+                                     struct shape *out, struct err *e)
+{
+    if (infer_max_pool2d_grad(attr, in + 1, out, e) < 0)
+        return -1;
+    if (!shape_equal(&in[0]->shape, out))
         return err_set(e, ERR_INTERNAL, "max_pool2d: gradients do not fit each other");
     return 0;
 }
@@ -31,7 +39,11 @@ const struct op_kind max_pool2d_kind = {
     .name = "max_pool2d", .nin = 1, .nout = 1, .infer = ops_infer_pooled, .grad = grad_max_pool2d,
 };
 const struct op_kind max_pool2d_grad_kind = {
-    .name = "max_pool2d_grad", .nin = 2, .nout = 1, .source = 1, .infer = infer_max_pool2d_grad,
+    .name = "max_pool2d_grad", .nin = 2, .nout = 1, .infer = infer_max_pool2d_grad,
+};
+const struct op_kind max_pool2d_grad_add_kind = {
+    .name = "max_pool2d_grad_add", .nin = 3, .nout = 1, .inplace = true,
+    .infer = infer_max_pool2d_grad_add,
 };
 
 struct tensor *max_pool2d_append(struct graph *g, struct tensor *x, struct err *e)

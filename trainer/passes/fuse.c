@@ -1,267 +1,136 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Runs all fusions in order. This file has those of neighbouring ops, of a concatenation with the
- * convolution that reads it, of the two gradients of a convolution, and of ReLU with pooling. A
- * fused op is stored in place of one of its parts; the other parts are freed. */
+/* Each pattern in turn goes through the whole graph. What replaces two ops is stored in place of
+ * the second; the first is freed, or becomes fold_norm. */
 #include "config.h"
 #include "trainer/passes/fuse.h"
 
-#include "trainer/passes/fuse_find.h"
-#include "trainer/passes/fuse_fold.h"
-#include "trainer/passes/fuse_norm.h"
-#include "trainer/passes/fuse_relu.h"
-#include "trainer/passes/fuse_residual.h"
+#include <stdlib.h>
 
-/* The norm writes the ReLU's result. */
-static bool fuse_norm_relu(struct op *norm, struct op *relu)
+/* x -> y, relu (y) -> z becomes x -> z. */
+static bool join_relu(const struct graph *g, const struct op *first, const struct op *relu,
+                      struct op *fused)
 {
-    if ((norm->kind != &batch_norm_kind && norm->kind != &batch_norm_infer_kind) ||
-        norm->attr.relu || relu->kind != &relu_kind || relu->in[0] != norm->out[0])
-        return false;
-    norm->out[0] = relu->out[0];
-    *relu = *norm;
-    relu->attr.relu = true;
-    return true;
+    *fused = *first;
+    fused->out[0] = relu->out[0];
+    return relu->in[0] == first->out[0] && graph_is_private(g, first, relu);
 }
 
-static bool is_norm_relu(const struct op *op)
-{
-    return op->kind == &batch_norm_kind && op->attr.relu;
-}
-
-/* Returns the batch_norm with attr.relu whose statistics are `saved`, or NULL. */
-static const struct op *find_norm_relu(const struct graph *g, const struct tensor *saved)
+/* Returns whether some op is batch_norm_relu (...) -> y, saved. */
+static bool is_norm_relu(const struct graph *g, const struct tensor *y, const struct tensor *saved)
 {
     for (size_t i = 0; i < g->nops; i++)
-        if (g->ops[i] && is_norm_relu(g->ops[i]) && g->ops[i]->out[1] == saved)
-            return g->ops[i];
-    return NULL;
+        if (g->ops[i] && g->ops[i]->kind == &batch_norm_relu_kind && g->ops[i]->out[0] == y &&
+            g->ops[i]->out[1] == saved)
+            return true;
+    return false;
 }
 
 /* relu_grad (dy, y) -> d, batch_norm_grad (d, x, gamma, saved, beta) -> dx becomes
- * batch_norm_grad (dy, x, gamma, saved, beta) -> dx. */
-static bool fuse_norm_relu_grad(const struct graph *g, const struct op *relu, struct op *norm)
+ * batch_norm_relu_grad (dy, x, gamma, saved, beta) -> dx. */
+static bool join_norm_relu_grad(const struct graph *g, const struct op *relu,
+                                const struct op *norm, struct op *fused)
 {
-    const struct op *forward;
-
-    if (relu->kind != &relu_grad_kind || norm->kind != &batch_norm_grad_kind ||
-        norm->attr.relu || norm->in[0] != relu->out[0])
-        return false;
-    forward = find_norm_relu(g, norm->in[3]);
-    if (!forward || forward->out[0] != relu->in[1])
-        return false;
-    norm->attr.relu = true;
-    norm->in[0] = relu->in[0];
-    return true;
+    *fused = *norm;
+    fused->in[0] = relu->in[0];
+    return norm->in[0] == relu->out[0] && graph_is_private(g, relu, norm) &&
+           is_norm_relu(g, relu->in[1], norm->in[3]);
 }
 
-/* max_pool2d_grad (dy, x) -> d, add (a, d) -> sum becomes max_pool2d_grad with OP_ADDED. */
-static bool fuse_pool_grad_add(const struct op *pool, struct op *add)
+/* max_pool2d_grad (dy, x) -> d, add (a, d) -> sum becomes max_pool2d_grad_add (a, dy, x) -> sum. */
+static bool join_pool_grad_add(const struct graph *g, const struct op *pool, const struct op *add,
+                               struct op *fused)
 {
-    struct op fused = *pool;
-
-    if (pool->kind != &max_pool2d_grad_kind || add->kind != &add_kind ||
-        add->in[1] != pool->out[0])
-        return false;
-    fused.in[OP_ADDED] = add->in[0];
-    fused.out[0] = add->out[0];
-    *add = fused;
-    return true;
+    *fused = (struct op){.in = {add->in[0], pool->in[0], pool->in[1]}, .out = {add->out[0]}};
+    return add->in[1] == pool->out[0] && add->in[0] != pool->out[0] &&
+           graph_is_private(g, pool, add);
 }
 
-/* Fuses two ops that follow each other into the second, if they fit. */
-static bool fuse_pair(const struct graph *g, struct op *first, struct op *second)
+/* conv2d_grad_weights (dy, x) -> dw, db, conv2d_grad_input (dy, w) -> dx becomes
+ * conv2d_grad (dy, w, x) -> dx, dw, db. */
+static bool join_conv_grads(const struct graph *g, const struct op *weights,
+                            const struct op *input, struct op *fused)
 {
-    return graph_is_private(g, first, second) &&
-           (fuse_norm_relu(first, second) || fuse_norm_relu_grad(g, first, second) ||
-            fuse_pool_grad_add(first, second));
+    *fused = (struct op){.attr = input->attr,
+                         .in = {input->in[0], input->in[1], weights->in[1]},
+                         .out = {input->out[0], weights->out[0], weights->out[1]}};
+    return input->in[0] == weights->in[0] && input->in[1]->grad == weights->out[0];
 }
 
-/* A concat, the convolution that reads its result, and in training the ops of their gradients: that
- * of the weights, that of the input, and its split. */
-struct concat {
-    struct op **concat, **conv, **weights, **input, **split;
+/* Two neighbouring kinds and the kind that replaces them. own: only if the backend has a kernel of
+ * its own for the result; otherwise always. */
+static const struct pattern {
+    const struct op_kind *of[2], *by;
+    bool own;
+    bool (*join)(const struct graph *g, const struct op *first, const struct op *second,
+                 struct op *fused); /* fills *fused; returns whether the two fit */
+} patterns[] = {
+    {{&batch_norm_kind, &relu_kind}, &batch_norm_relu_kind, false, join_relu},
+    {{&relu_grad_kind, &batch_norm_grad_kind}, &batch_norm_relu_grad_kind, false,
+     join_norm_relu_grad},
+    {{&max_pool2d_grad_kind, &add_kind}, &max_pool2d_grad_add_kind, false, join_pool_grad_add},
+    {{&conv2d_kind, &relu_kind}, &conv2d_relu_kind, true, join_relu},
+    {{&conv2d_grad_weights_kind, &conv2d_grad_input_kind}, &conv2d_grad_kind, true,
+     join_conv_grads},
 };
 
-/* Returns whether op i is such a concat, and no other op reads its result or the gradient of
- * that. */
-static bool find_concat(const struct graph *g, size_t i, struct concat *c)
+static void replace(struct graph *g, const struct backend *backend, const struct pattern *p,
+                    struct op **first, struct op *second)
 {
-    if (g->ops[i]->kind != &concat_kind)
-        return false;
-    const struct tensor *joined = g->ops[i]->out[0], *djoined = joined->grad;
-    *c = (struct concat){.concat = &g->ops[i],
-                         .conv = fuse_find_reader(g, &conv2d_kind, 0, joined)};
-    if (joined->pinned || !c->conv)
-        return false;
-    if (!djoined)
-        return fuse_find_nreaders(g, joined) == 1;
-    c->weights = fuse_find_reader(g, &conv2d_grad_kind, 2, joined);
-    c->input = fuse_find_writer(g, &conv2d_grad_kind, djoined);
-    c->split = fuse_find_reader(g, &concat_grad_kind, 0, djoined);
-    return c->weights && c->input && c->split && fuse_find_nreaders(g, joined) == 2 &&
-           fuse_find_nreaders(g, djoined) == 1;
+    struct op fused;
+
+    if ((*first)->kind != p->of[0] || second->kind != p->of[1] ||
+        !p->join(g, *first, second, &fused))
+        return;
+    fused.kind = p->by;
+    if (p->own && !backend_has_kernel(backend, &fused))
+        return;
+    *second = fused;
+    free(*first);
+    *first = NULL;
 }
 
-/* Sets the fused convolution and, in training, its gradients. */
-static void join_concat(const struct concat *c, struct op *conv, struct op *weights,
-                        struct op *input)
+/* conv2d (x, w, b) -> y, batch_norm_infer (y, gamma, ...) -> z becomes fold_norm (w, gamma, ...,
+ * b) -> w', b', conv2d (x, w', b') -> z. */
+static int fold_norm(struct graph *g, const struct backend *backend, struct op *conv,
+                     struct op *norm, struct err *e)
 {
-    struct tensor *const *sources = (*c->concat)->in;
+    struct tensor *const *k = norm->in, *w = conv->in[1];
+    struct op fold = {.kind = &fold_norm_kind, .attr = norm->attr,
+                      .in = {w, k[1], k[2], k[3], k[4], conv->in[2]}};
 
-    *conv = **c->conv;
-    conv->in[0] = sources[0];
-    conv->in[OP_SECOND] = sources[1];
-    if (!c->split)
-        return;
-    *weights = **c->weights;
-    weights->in[2] = sources[0];
-    weights->in[OP_SECOND] = sources[1];
-    *input = **c->input;
-    input->out[0] = (*c->split)->out[0];
-    input->out[OP_OUT_SECOND] = (*c->split)->out[1];
-    input->attr.split = (*c->split)->attr.split;
-}
-
-static void fuse_concat(struct graph *g, const struct backend *backend, size_t i)
-{
-    struct op conv, weights, input;
-    struct concat c;
-
-    if (!find_concat(g, i, &c))
-        return;
-    join_concat(&c, &conv, &weights, &input);
-    if (!backend_has_kernel(backend, &conv) ||
-        (c.split && !(backend_has_kernel(backend, &weights) &&
-                      backend_has_kernel(backend, &input))))
-        return;
-    **c.conv = conv;
-    fuse_drop(c.concat);
-    if (!c.split)
-        return;
-    **c.weights = weights;
-    **c.input = input;
-    fuse_drop(c.split);
-}
-
-/* A ReLU, the pooling that reads its result, and their gradients. */
-struct relu_pool {
-    struct op **relu, **pool, **pool_grad, **relu_grad;
-};
-
-/* Returns whether op i is such a ReLU, and no other op reads the tensors between. */
-static bool find_relu_pool(const struct graph *g, size_t i, struct relu_pool *c)
-{
-    const struct tensor *between = g->ops[i]->out[0];
-
-    *c = (struct relu_pool){.relu = &g->ops[i],
-                            .pool = fuse_find_reader(g, &max_pool2d_kind, 0, between),
-                            .pool_grad = fuse_find_reader(g, &max_pool2d_grad_kind, 1, between),
-                            .relu_grad = fuse_find_reader(g, &relu_grad_kind, 1, between)};
-    return g->ops[i]->kind == &relu_kind && !between->pinned && c->pool && c->pool_grad &&
-           c->relu_grad && (*c->relu_grad)->in[0] == (*c->pool_grad)->out[0] &&
-           fuse_find_nreaders(g, between) == 3 &&
-           fuse_find_nreaders(g, (*c->pool_grad)->out[0]) == 1;
-}
-
-static int fuse_relu_pool(struct graph *g, const struct backend *backend, size_t i, struct err *e)
-{
-    struct relu_pool c;
-    struct shape shapes[2];
-
-    if (!find_relu_pool(g, i, &c))
+    if (conv->kind != &conv2d_kind || norm->kind != &batch_norm_infer_kind ||
+        k[0] != conv->out[0] || !graph_is_private(g, conv, norm) || !backend_kernel(backend, &fold))
         return 0;
-    struct tensor *x = (*c.relu)->in[0], *y = (*c.pool)->out[0];
-    struct op forward = {.kind = &relu_max_pool2d_kind, .in = {x}, .out = {y}};
-    if (forward.kind->infer(&forward.attr, forward.in, shapes, e) < 0)
+    fold.out[0] = graph_tensor(g, "folded_weight", w->shape, e);
+    fold.out[1] = graph_tensor(g, "folded_bias", k[1]->shape, e);
+    if (!fold.out[0] || !fold.out[1])
         return -1;
-    struct tensor planned = {.shape = shapes[1]}, *places;
-    struct op grad = {.kind = &relu_max_pool2d_grad_kind,
-                      .in = {(*c.pool_grad)->in[0], y, &planned}, .out = {(*c.relu_grad)->out[0]}};
-    forward.out[1] = &planned;
-    grad.attr.height = x->shape.dim[DIM_H];
-    grad.attr.width = x->shape.dim[DIM_W];
-    if (!backend_has_kernel(backend, &forward) || !backend_has_kernel(backend, &grad))
-        return 0;
-    places = graph_tensor(g, "places", shapes[1], e);
-    if (!places)
-        return -1;
-    forward.out[1] = grad.in[2] = places;
-    **c.pool = forward;
-    fuse_drop(c.relu);
-    **c.relu_grad = grad;
-    fuse_drop(c.pool_grad);
+    fold.out[0]->is_weight = true;
+    fold.out[0]->pinned = fold.out[1]->pinned = true; /* as a kernel's begin may write them */
+    *norm = (struct op){.kind = &conv2d_kind, .attr = conv->attr,
+                        .in = {conv->in[0], fold.out[0], fold.out[1]}, .out = {norm->out[0]}};
+    *conv = fold;
     return 0;
-}
-
-/* Returns the op after g->ops[at], the gradient of a convolution's weights, that computes the
- * gradient of its input, or NULL. */
-static struct op **find_grad_input(const struct graph *g, size_t at)
-{
-    const struct op *weights = g->ops[at];
-
-    for (size_t i = at + 1; i < g->nops; i++) {
-        const struct op *op = g->ops[i];
-
-        if (op && op->kind == weights->kind && (op_form(op) & OP_INPUT_ONLY) &&
-            op->in[0] == weights->in[0] && op->in[1]->grad == weights->out[1])
-            return &g->ops[i];
-    }
-    return NULL;
-}
-
-static void fuse_conv_grads(struct graph *g, const struct backend *backend, size_t i)
-{
-    const struct op *weights = g->ops[i];
-    struct op **input = op_form(weights) & OP_WEIGHTS_ONLY ? find_grad_input(g, i) : NULL;
-
-    if (!input)
-        return;
-    struct op fused = *weights;
-    fused.attr.split = (*input)->attr.split;
-    fused.in[1] = (*input)->in[1];
-    fused.out[0] = (*input)->out[0];
-    fused.out[OP_OUT_SECOND] = (*input)->out[OP_OUT_SECOND];
-    if (!backend_has_kernel(backend, &fused))
-        return;
-    **input = fused;
-    fuse_drop(&g->ops[i]);
 }
 
 void fuse_drop_bias_grads(struct graph *g)
 {
-    for (size_t i = 0; i < g->nops; i++) {
-        struct op *op = g->ops[i];
-
-        if (op->kind != &conv2d_grad_kind || !op->out[2] ||
-            !fuse_find_writer(g, &batch_norm_grad_kind, op->in[0]))
-            continue;
-        op->out[2] = NULL;
-        op->attr.no_bias = true;
-    }
+    for (size_t i = 0; i < g->nops; i++)
+        for (size_t k = 0; k < i && g->ops[i]->kind == &conv2d_grad_weights_kind; k++)
+            if (g->ops[k]->kind == &batch_norm_grad_kind &&
+                g->ops[k]->out[0] == g->ops[i]->in[0])
+                g->ops[i]->out[1] = NULL;
 }
 
 int fuse_graph(struct graph *g, const struct backend *backend, struct err *e)
 {
-    int rc = 0;
-
-    if (fuse_fold_graph(g, backend, e) < 0)
-        return -1;
     for (size_t i = 0; i + 1 < g->nops; i++)
-        if (fuse_pair(g, g->ops[i], g->ops[i + 1]))
-            fuse_drop(&g->ops[i]);
-    for (size_t i = 0; i < g->nops; i++)
-        if (g->ops[i])
-            fuse_concat(g, backend, i);
-    for (size_t i = 0; i < g->nops; i++)
-        if (g->ops[i])
-            fuse_conv_grads(g, backend, i);
-    for (size_t i = 0; i < g->nops && rc == 0; i++)
-        if (g->ops[i])
-            rc = fuse_relu_pool(g, backend, i, e);
-    if (rc == 0)
-        fuse_relu_graph(g, backend);
-    graph_close_up(g);
-    if (rc == 0)
-        rc = fuse_residual_graph(g, backend, e);
-    return rc ? rc : fuse_norm_graph(g, backend, e);
+        if (fold_norm(g, backend, g->ops[i], g->ops[i + 1], e) < 0)
+            return -1;
+    for (size_t p = 0; p < sizeof patterns / sizeof *patterns; p++) {
+        for (size_t i = 0; i + 1 < g->nops; i++)
+            replace(g, backend, &patterns[p], &g->ops[i], g->ops[i + 1]);
+        graph_close_up(g);
+    }
+    return 0;
 }

@@ -63,26 +63,35 @@ static bool takes_first(const struct device *d)
 static struct operands operands_of(const struct op *op)
 {
     const struct op_kind *kind = op->kind;
-    const struct tensor *in[] = {op->in[0], op->in[1], op->in[2]};
-    const struct tensor *out = op->out[0], *dw = op->out[1], *db = op->out[2];
-    int64_t stride = op->attr.stride > 1 ? op->attr.stride : 1, pad = op->attr.kernel / 2;
+    struct tensor *const *in = op->in, *const *out = op->out;
+    struct operands o = {.stride = op->attr.stride > 1 ? 2 : 1, .pad = op->attr.kernel / 2};
 
-    if (kind == &conv2d_kind)
-        return (struct operands){CUDNN_FORWARD, in[0], out,    in[1], in[2],        out,
-                                 NULL,          NULL,  stride, pad,   op->attr.relu};
-    if (kind == &conv2d_grad_kind && out)
-        return (struct operands){CUDNN_DATA, out, in[0], in[1], NULL, NULL, NULL, NULL,
-                                 stride, pad, false};
-    if (kind == &conv2d_grad_kind)
-        return (struct operands){CUDNN_WEIGHTS, in[2], in[0], dw, NULL, NULL, db, in[0],
-                                 stride, pad, false};
-    if (kind == &conv_transpose2d_kind)
-        return (struct operands){CUDNN_DATA, out,  in[0], in[1], in[2], out,
-                                 NULL,       NULL, 2,     0,     false};
-    if (out)
-        return (struct operands){CUDNN_FORWARD, in[0], out, in[1], NULL, NULL, NULL, NULL, 2, 0,
-                                 false};
-    return (struct operands){CUDNN_WEIGHTS, in[0], in[2], dw, NULL, NULL, db, in[0], 2, 0, false};
+    if (kind == &conv_transpose2d_kind || kind == &conv_transpose2d_grad_input_kind ||
+        kind == &conv_transpose2d_grad_weights_kind) {
+        o.stride = 2;
+        o.pad = 0;
+    }
+    if (kind == &conv2d_grad_weights_kind || kind == &conv_transpose2d_grad_weights_kind) {
+        bool turned = kind == &conv_transpose2d_grad_weights_kind;
+
+        o.direction = CUDNN_WEIGHTS;
+        o.x = in[turned ? 0 : 1];
+        o.y = in[turned ? 1 : 0];
+        o.w = out[0];
+        o.db = out[1];
+        o.summed = in[0];
+        return o;
+    }
+    o.direction = kind == &conv2d_grad_input_kind || kind == &conv_transpose2d_kind
+                      ? CUDNN_DATA
+                      : CUDNN_FORWARD;
+    o.x = o.direction == CUDNN_DATA ? out[0] : in[0];
+    o.y = o.direction == CUDNN_DATA ? in[0] : out[0];
+    o.w = in[1];
+    o.bias = in[2]; /* gradients have none */
+    o.biased = out[0];
+    o.relu = kind == &conv2d_relu_kind;
+    return o;
 }
 
 /* The bias of a forward convolution, and a ReLU behind it, go into the engine's graph. */
@@ -236,8 +245,6 @@ static bool supports_cudnn(const struct op *op)
     struct device *d = cuda_queue_current();
     struct err e;
 
-    if (op->kind->nout > 1 && op->out[0] && op->out[1]) /* one gradient at a time */
-        return false;
     struct operands o = operands_of(op);
     if (!cuda_supports(op) || o.x->dtype != o.y->dtype)
         return false;
@@ -512,13 +519,16 @@ static int run_cudnn(struct op *op, struct exec *x, struct err *e)
     return run_plan(op, x, e);
 }
 
-#define CUDNN_KERNEL(name, forms)                                         \
+#define CUDNN_KERNEL(name)                                                \
     const struct kernel cudnn_conv_##name = {                             \
         .kind = &name##_kind, .supports = supports_cudnn,                 \
         .prepare = prepare_cudnn, .run = run_cudnn,                       \
-        .release = release_cudnn, .accepts = forms, .types = KERNEL_ANY}
+        .release = release_cudnn, .types = KERNEL_ANY}
 
-CUDNN_KERNEL(conv2d, OP_NO_BIAS | OP_RELU);
-CUDNN_KERNEL(conv2d_grad, OP_NO_BIAS | OP_INPUT_ONLY | OP_WEIGHTS_ONLY);
-CUDNN_KERNEL(conv_transpose2d, 0);
-CUDNN_KERNEL(conv_transpose2d_grad, OP_INPUT_ONLY | OP_WEIGHTS_ONLY);
+CUDNN_KERNEL(conv2d);
+CUDNN_KERNEL(conv2d_relu);
+CUDNN_KERNEL(conv2d_grad_input);
+CUDNN_KERNEL(conv2d_grad_weights);
+CUDNN_KERNEL(conv_transpose2d);
+CUDNN_KERNEL(conv_transpose2d_grad_input);
+CUDNN_KERNEL(conv_transpose2d_grad_weights);

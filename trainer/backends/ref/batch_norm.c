@@ -7,8 +7,7 @@
  *     dx      = gamma s (dy - dbeta / N - s (x - mean) dgamma / N)
  *
  * With attr.sync each replica writes only its share of dbeta and dgamma; dx uses the whole sums. An
- * op of training makes two passes: sums per channel, unless fusion gives them, then y = a x + c or
- * dx = a dy + b x + c. */
+ * op of training makes two passes: sums per channel, then y = a x + c or dx = a dy + b x + c. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 
@@ -104,7 +103,7 @@ static void apply(const struct coefficients *k, const float *u, const float *v, 
 static void relu(const struct op *op)
 {
     float *y = op->out[0]->data;
-    size_t n = op->attr.relu ? tensor_count(op->out[0]) : 0;
+    size_t n = tensor_count(op->out[0]);
 
 #pragma omp parallel for simd schedule(static)
     for (size_t i = 0; i < n; i++)
@@ -139,10 +138,7 @@ static int find_norm(struct op *op, struct coefficients k, struct exec *x, struc
     const float *mean = op->out[1]->data, *scale = mean + nchannels;
     double *sums = op->workspace;
 
-    if (op->in[OP_MOMENTS])
-        chunks_from_moments(op->in[OP_MOMENTS], npixels, sums);
-    else
-        chunks_sum(src, src, npixels, nchannels, sums);
+    chunks_sum(src, src, npixels, nchannels, sums);
     if (sum_over_replicas(op, x, sums, e) < 0)
         return -1;
     ref_batch_norm_finish_statistics(op, sums);
@@ -162,16 +158,9 @@ static int ref_batch_norm_run(struct op *op, struct exec *x, struct err *e)
         return -1;
     repeat(&k, nchannels);
     apply(&k, op->in[0]->data, NULL, tensor_pixels(op->in[0]), nchannels, op->out[0]->data);
-    relu(op);
+    if (op->kind == &batch_norm_relu_kind)
+        relu(op);
     return 0;
-}
-
-static int ref_batch_norm_run_scale_shift(struct op *op, struct exec *x, struct err *e)
-{
-    float *scale_shift = op->out[0]->data;
-    struct coefficients k = {scale_shift, NULL, scale_shift + tensor_channels(op->in[0])};
-
-    return find_norm(op, k, x, e);
 }
 
 static int ref_batch_norm_run_infer(struct op *op, struct exec *x, struct err *e)
@@ -187,7 +176,6 @@ static int ref_batch_norm_run_infer(struct op *op, struct exec *x, struct err *e
     }
     repeat(&k, nchannels);
     apply(&k, op->in[0]->data, NULL, npixels, nchannels, op->out[0]->data);
-    relu(op);
     return 0;
 }
 
@@ -226,7 +214,8 @@ static int ref_batch_norm_prepare_grad(struct op *op, struct err *e)
 {
     if (ref_batch_norm_prepare(op, e) < 0)
         return -1;
-    op->workspace_size += op->attr.relu ? tensor_count(op->in[0]) * sizeof(float) : 0;
+    if (op->kind == &batch_norm_relu_grad_kind)
+        op->workspace_size += tensor_count(op->in[0]) * sizeof(float);
     return 0;
 }
 
@@ -240,18 +229,14 @@ static int find_grad(struct op *op, struct coefficients k, const float **grad, s
     const float *mean = op->in[3]->data, *scale = mean + nchannels;
     double *sums = op->workspace;
 
-    if (op->attr.relu) {
+    if (op->kind == &batch_norm_relu_grad_kind) {
         float *masked = k.c + vector_period(nchannels);
 
         mask(op, masked);
         dy = masked;
     }
     *grad = dy;
-    if (op->in[OP_SUMS])
-        for (size_t i = 0; i < 2 * nchannels; i++)
-            sums[i] = (double)op->in[OP_SUMS]->data[i];
-    else
-        chunks_sum(dy, src, npixels, nchannels, sums);
+    chunks_sum(dy, src, npixels, nchannels, sums);
     finish_param_grads(op, sums);
     if (sum_over_replicas(op, x, sums, e) < 0)
         return -1;
@@ -280,40 +265,16 @@ static int ref_batch_norm_run_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-static int ref_batch_norm_run_grad_coef(struct op *op, struct exec *x, struct err *e)
-{
-    size_t n = tensor_channels(op->in[0]);
-    const float *gamma = op->in[2]->data, *mean = op->in[3]->data, *beta = op->in[4]->data;
-    float *coef = op->out[0]->data;
-    struct coefficients k = coefficients_of(op);
-    const float *dy;
-
-    if (find_grad(op, k, &dy, x, e) < 0)
-        return -1;
-    for (size_t c = 0; c < n; c++) {
-        coef[c] = gamma[c] * mean[n + c];
-        coef[n + c] = beta[c] - mean[c] * coef[c];
-        coef[2 * n + c] = k.a[c];
-        coef[3 * n + c] = k.b[c];
-        coef[4 * n + c] = k.c[c];
-    }
-    return 0;
-}
-
 const struct kernel ref_batch_norm = {
-    .kind = &batch_norm_kind, .prepare = ref_batch_norm_prepare, .run = ref_batch_norm_run,
-    .accepts = OP_RELU | OP_TAKES_MOMENTS};
-const struct kernel ref_batch_norm_scale_shift = {
-    .kind = &batch_norm_kind, .prepare = ref_batch_norm_prepare,
-    .run = ref_batch_norm_run_scale_shift,
-    .accepts = OP_TAKES_MOMENTS, .requires = OP_RELU | OP_AS_SCALE_SHIFT};
+    .kind = &batch_norm_kind, .prepare = ref_batch_norm_prepare, .run = ref_batch_norm_run};
+const struct kernel ref_batch_norm_relu = {
+    .kind = &batch_norm_relu_kind, .prepare = ref_batch_norm_prepare, .run = ref_batch_norm_run};
 const struct kernel ref_batch_norm_grad = {
     .kind = &batch_norm_grad_kind, .prepare = ref_batch_norm_prepare_grad,
-    .run = ref_batch_norm_run_grad, .accepts = OP_RELU | OP_TAKES_SUMS};
-const struct kernel ref_batch_norm_grad_coef = {
-    .kind = &batch_norm_grad_kind, .prepare = ref_batch_norm_prepare_grad,
-    .run = ref_batch_norm_run_grad_coef, .accepts = OP_TAKES_SUMS,
-    .requires = OP_RELU | OP_AS_SCALE_SHIFT};
+    .run = ref_batch_norm_run_grad};
+const struct kernel ref_batch_norm_relu_grad = {
+    .kind = &batch_norm_relu_grad_kind, .prepare = ref_batch_norm_prepare_grad,
+    .run = ref_batch_norm_run_grad};
 const struct kernel ref_batch_norm_infer = {
     .kind = &batch_norm_infer_kind, .prepare = ref_batch_norm_prepare,
-    .run = ref_batch_norm_run_infer, .accepts = OP_RELU};
+    .run = ref_batch_norm_run_infer};

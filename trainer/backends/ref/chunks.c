@@ -75,15 +75,3 @@ void chunks_sum(const float *a, const float *b, size_t npixels, size_t nchannels
         add_chunk(workspace + i * stride, nchannels, total);
     memcpy(workspace, total, 2 * nchannels * sizeof *total);
 }
-
-void chunks_from_moments(const struct tensor *moments, size_t npixels, double *sums)
-{
-    size_t n = tensor_count(moments) / 2;
-
-    for (size_t c = 0; c < n; c++) {
-        double mean = (double)moments->data[c], var = (double)moments->data[n + c];
-
-        sums[c] = (double)npixels * mean;
-        sums[n + c] = (double)npixels * (var + mean * mean);
-    }
-}

@@ -7,8 +7,6 @@
 
 #include <stddef.h>
 
-#include "trainer/core/tensor.h"
-
 #define CHUNKS 64
 
 /* Returns the first pixel of chunk i; its last one is before the first of chunk i + 1. */
@@ -24,9 +22,5 @@ size_t chunks_workspace(size_t nchannels);
  * if b is NULL. */
 void chunks_sum(const float *a, const float *b, size_t npixels, size_t nchannels,
                 double *workspace);
-
-/* Writes the sums that chunks_sum(x, x) gives for npixels with these moments [2][C] (OP_MOMENTS in
- * core/op.h). */
-void chunks_from_moments(const struct tensor *moments, size_t npixels, double *sums);
 
 #endif

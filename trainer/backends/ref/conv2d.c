@@ -21,6 +21,7 @@ struct geometry {
     size_t stride; /* pixels of src from one pixel of dst to the next */
     size_t up;     /* for the gradient of the input: pixels of dst from one pixel of src to the
                     * next */
+    bool relu;     /* behind the convolution */
 };
 
 static struct geometry ref_conv2d_geometry_of(const struct tensor *src, const struct tensor *dst,
@@ -30,7 +31,8 @@ static struct geometry ref_conv2d_geometry_of(const struct tensor *src, const st
 
     return (struct geometry){(size_t)d[DIM_N], (size_t)s[DIM_H], (size_t)s[DIM_W], (size_t)d[DIM_H],
                              (size_t)d[DIM_W], tensor_channels(src), tensor_channels(dst),
-                             (size_t)op->attr.kernel, op->attr.stride > 1 ? 2 : 1, 1};
+                             (size_t)op->attr.kernel, op->attr.stride > 1 ? 2 : 1, 1,
+                             op->kind == &conv2d_relu_kind};
 }
 
 static size_t round_up(size_t nchannels)
@@ -92,8 +94,11 @@ static void ref_conv2d_correlate(const struct geometry *g, const float *src, con
 
                 correlate_pixel(g, src + row / g->dst_h * image, packed + first * block,
                                 row % g->dst_h, x, sum);
-                for (size_t co = first; co < g->dst_channels && co < first + LANES; co++)
-                    d[co] = sum[co - first] + (bias ? bias[co] : 0);
+                for (size_t co = first; co < g->dst_channels && co < first + LANES; co++) {
+                    float y = sum[co - first] + (bias ? bias[co] : 0);
+
+                    d[co] = g->relu && !(y > 0) ? 0 : y;
+                }
             }
 }
 
@@ -190,19 +195,19 @@ static void ref_conv2d_sum_tap(const struct geometry *g, const float *dy, const 
 /* Workspace: the sums, and what chunks_sum() needs for the bias. */
 static int ref_conv2d_prepare_grad_weights(struct op *op, struct err *e)
 {
-    op->workspace_size = tensor_count(op->out[1]) * sizeof(double);
-    if (op->out[2])
-        op->workspace_size += chunks_workspace(tensor_count(op->out[2])) * sizeof(double);
+    op->workspace_size = tensor_count(op->out[0]) * sizeof(double);
+    if (op->out[1])
+        op->workspace_size += chunks_workspace(tensor_count(op->out[1])) * sizeof(double);
     return 0;
 }
 
 static int ref_conv2d_run_grad_weights(struct op *op, struct exec *x, struct err *e)
 {
-    const struct tensor *dy = op->in[0], *src = op->in[2];
+    const struct tensor *dy = op->in[0], *src = op->in[1];
     struct geometry g = ref_conv2d_geometry_of(src, dy, op);
     size_t taps = g.kernel * g.kernel, ntasks = taps * g.src_channels, co_n = g.dst_channels;
     double *sums = op->workspace, *bias_sums = sums + ntasks * co_n;
-    float *dw = op->out[1]->data;
+    float *dw = op->out[0]->data;
 
 #pragma omp parallel for schedule(static)
     for (size_t t = 0; t < ntasks; t++) {
@@ -212,20 +217,56 @@ static int ref_conv2d_run_grad_weights(struct op *op, struct exec *x, struct err
         for (size_t co = 0; co < co_n; co++)
             dw[(co * g.src_channels + ci) * taps + tap] = (float)sums[t * co_n + co];
     }
-    if (!op->out[2])
+    if (!op->out[1])
         return 0;
     chunks_sum(dy->data, NULL, tensor_pixels(dy), co_n, bias_sums);
     for (size_t co = 0; co < co_n; co++)
-        op->out[2]->data[co] = (float)bias_sums[co];
+        op->out[1]->data[co] = (float)bias_sums[co];
     return 0;
 }
 
+/* The two gradients that a conv2d_grad computes, as ops of their own that share its workspace. */
+static struct op grad_part(const struct op *op, const struct op_kind *kind)
+{
+    struct op part = {.kind = kind, .attr = op->attr, .workspace = op->workspace};
+
+    part.in[0] = op->in[0];
+    part.in[1] = op->in[kind == &conv2d_grad_input_kind ? 1 : 2];
+    part.out[0] = op->out[kind == &conv2d_grad_input_kind ? 0 : 1];
+    part.out[1] = kind == &conv2d_grad_input_kind ? NULL : op->out[2];
+    return part;
+}
+
+static int ref_conv2d_prepare_grad(struct op *op, struct err *e)
+{
+    struct op weights = grad_part(op, &conv2d_grad_weights_kind);
+    struct op input = grad_part(op, &conv2d_grad_input_kind);
+
+    ref_conv2d_prepare_grad_weights(&weights, e);
+    ref_conv2d_prepare_packed(&input, e);
+    op->workspace_size = weights.workspace_size > input.workspace_size ? weights.workspace_size
+                                                                       : input.workspace_size;
+    return 0;
+}
+
+static int ref_conv2d_run_grad(struct op *op, struct exec *x, struct err *e)
+{
+    struct op weights = grad_part(op, &conv2d_grad_weights_kind);
+    struct op input = grad_part(op, &conv2d_grad_input_kind);
+
+    ref_conv2d_run_grad_weights(&weights, x, e);
+    return ref_conv2d_run_grad_input(&input, x, e);
+}
+
 const struct kernel ref_conv2d = {
-    .kind = &conv2d_kind, .prepare = ref_conv2d_prepare_packed, .run = ref_conv2d_run,
-    .accepts = OP_NO_BIAS};
+    .kind = &conv2d_kind, .prepare = ref_conv2d_prepare_packed, .run = ref_conv2d_run};
+const struct kernel ref_conv2d_relu = {
+    .kind = &conv2d_relu_kind, .prepare = ref_conv2d_prepare_packed, .run = ref_conv2d_run};
 const struct kernel ref_conv2d_grad_input = {
-    .kind = &conv2d_grad_kind, .prepare = ref_conv2d_prepare_packed,
-    .run = ref_conv2d_run_grad_input, .requires = OP_INPUT_ONLY};
+    .kind = &conv2d_grad_input_kind, .prepare = ref_conv2d_prepare_packed,
+    .run = ref_conv2d_run_grad_input};
 const struct kernel ref_conv2d_grad_weights = {
-    .kind = &conv2d_grad_kind, .prepare = ref_conv2d_prepare_grad_weights,
-    .run = ref_conv2d_run_grad_weights, .accepts = OP_NO_BIAS, .requires = OP_WEIGHTS_ONLY};
+    .kind = &conv2d_grad_weights_kind, .prepare = ref_conv2d_prepare_grad_weights,
+    .run = ref_conv2d_run_grad_weights};
+const struct kernel ref_conv2d_grad = {
+    .kind = &conv2d_grad_kind, .prepare = ref_conv2d_prepare_grad, .run = ref_conv2d_run_grad};

@@ -113,18 +113,18 @@ static void ref_conv_transpose2d_sum_tap(const struct geometry *g, const float *
  * tap and input channel. */
 static int ref_conv_transpose2d_prepare_grad_weights(struct op *op, struct err *e)
 {
-    op->workspace_size = tensor_count(op->out[1]) * (sizeof(double) + sizeof(float)) +
-                         chunks_workspace(tensor_count(op->out[2])) * sizeof(double);
+    op->workspace_size = tensor_count(op->out[0]) * (sizeof(double) + sizeof(float)) +
+                         chunks_workspace(tensor_count(op->out[1])) * sizeof(double);
     return 0;
 }
 
 static int ref_conv_transpose2d_run_grad_weights(struct op *op, struct exec *x, struct err *e)
 {
-    const struct tensor *dy = op->in[0], *src = op->in[2];
+    const struct tensor *dy = op->in[0], *src = op->in[1];
     struct geometry g = ref_conv_transpose2d_geometry_of(src, dy);
     size_t ntasks = 4 * g.in_channels, n = g.out_channels;
     double *sums = op->workspace, *bias_sums = sums + ntasks * n;
-    float *row_sums = (float *)(bias_sums + chunks_workspace(n)), *dw = op->out[1]->data;
+    float *row_sums = (float *)(bias_sums + chunks_workspace(n)), *dw = op->out[0]->data;
 
 #pragma omp parallel for schedule(static)
     for (size_t t = 0; t < ntasks; t++) {
@@ -137,7 +137,7 @@ static int ref_conv_transpose2d_run_grad_weights(struct op *op, struct exec *x, 
     }
     chunks_sum(dy->data, NULL, tensor_pixels(dy), n, bias_sums);
     for (size_t o = 0; o < n; o++)
-        op->out[2]->data[o] = (float)bias_sums[o];
+        op->out[1]->data[o] = (float)bias_sums[o];
     return 0;
 }
 
@@ -145,8 +145,9 @@ const struct kernel ref_conv_transpose2d = {
     .kind = &conv_transpose2d_kind, .prepare = ref_conv_transpose2d_prepare_packed,
     .run = ref_conv_transpose2d_run};
 const struct kernel ref_conv_transpose2d_grad_input = {
-    .kind = &conv_transpose2d_grad_kind, .prepare = ref_conv_transpose2d_prepare_packed,
-    .run = ref_conv_transpose2d_run_grad_input, .requires = OP_INPUT_ONLY};
+    .kind = &conv_transpose2d_grad_input_kind, .prepare = ref_conv_transpose2d_prepare_packed,
+    .run = ref_conv_transpose2d_run_grad_input};
 const struct kernel ref_conv_transpose2d_grad_weights = {
-    .kind = &conv_transpose2d_grad_kind, .prepare = ref_conv_transpose2d_prepare_grad_weights,
-    .run = ref_conv_transpose2d_run_grad_weights, .requires = OP_WEIGHTS_ONLY};
+    .kind = &conv_transpose2d_grad_weights_kind,
+    .prepare = ref_conv_transpose2d_prepare_grad_weights,
+    .run = ref_conv_transpose2d_run_grad_weights};

@@ -34,5 +34,4 @@ static int ref_fold_norm_run(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_fold_norm = {
-    .kind = &fold_norm_kind, .run = ref_fold_norm_run, .accepts = OP_NO_BIAS};
+const struct kernel ref_fold_norm = {.kind = &fold_norm_kind, .run = ref_fold_norm_run};

@@ -84,6 +84,27 @@ static int ref_max_pool2d_run_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
+static int ref_max_pool2d_prepare_grad_add(struct op *op, struct err *e)
+{
+    op->workspace_size = tensor_nbytes(op->out[0]);
+    return 0;
+}
+
+static int ref_max_pool2d_run_grad_add(struct op *op, struct exec *x, struct err *e)
+{
+    const float *a = op->in[0]->data, *dx = op->workspace;
+    float *dst = op->out[0]->data;
+
+    grad(op->in[1], op->in[2], op->workspace);
+#pragma omp parallel for simd schedule(static)
+    for (size_t i = 0; i < tensor_count(op->out[0]); i++)
+        dst[i] = a[i] + dx[i];
+    return 0;
+}
+
 const struct kernel ref_max_pool2d = {.kind = &max_pool2d_kind, .run = ref_max_pool2d_run};
 const struct kernel ref_max_pool2d_grad = {
     .kind = &max_pool2d_grad_kind, .run = ref_max_pool2d_run_grad};
+const struct kernel ref_max_pool2d_grad_add = {
+    .kind = &max_pool2d_grad_add_kind, .prepare = ref_max_pool2d_prepare_grad_add,
+    .run = ref_max_pool2d_run_grad_add};

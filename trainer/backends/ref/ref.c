@@ -1,51 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernels of the reference backend, at least one for each kind of op. */
+/* The kernels of the reference backend, one for each kind of op. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 
 static const struct kernel *const kernels[] = {
-    &ref_conv2d,
-    &ref_conv2d_grad_input,
-    &ref_conv2d_grad_weights,
-    &ref_conv_transpose2d,
-    &ref_conv_transpose2d_grad_input,
-    &ref_conv_transpose2d_grad_weights,
-    &ref_batch_norm,
-    &ref_batch_norm_grad,
-    &ref_batch_norm_infer,
-    &ref_batch_norm_scale_shift,
-    &ref_batch_norm_grad_coef,
-    &ref_fold_norm,
-    &ref_relu,
-    &ref_relu_grad,
-    &ref_max_pool2d,
-    &ref_max_pool2d_grad,
-    &ref_relu_max_pool2d,
-    &ref_relu_max_pool2d_grad,
-    &ref_avg_pool2d,
-    &ref_avg_pool2d_grad,
-    &ref_bias,
-    &ref_bias_grad,
-    &ref_reshape,
-    &ref_dropout,
-    &ref_concat,
-    &ref_concat_grad,
-    &ref_add,
-    &ref_norm_add_relu,
-    &ref_global_avg_pool,
-    &ref_global_avg_pool_grad,
-    &ref_subsample,
-    &ref_subsample_grad,
-    &ref_bce,
-    &ref_softmax_ce,
-    &ref_dice,
-    &ref_cast,
-    &ref_composed_conv2d,
-    &ref_composed_conv2d_grad,
-    &ref_composed_conv_transpose2d,
-    &ref_composed_conv_transpose2d_grad,
-    &ref_composed_max_pool2d,
-    &ref_composed_max_pool2d_grad,
+#define OP(name) &ref_##name,
+#include "trainer/core/ops.def"
+#undef OP
     NULL,
 };
 

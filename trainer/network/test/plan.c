@@ -66,10 +66,7 @@ static size_t live_at(const struct graph *g, int i, struct piece *pieces)
 /* Returns whether the op may write b in the memory of its input a. */
 static bool takes(const struct op *op, const struct tensor *a, const struct tensor *b)
 {
-    for (int k = -1; op_next_out(op, &k);)
-        if (b == op->out[k] && op_over(op, k) == a)
-            return true;
-    return false;
+    return b == op->out[0] && a == op->in[0] && op_is_inplace(op);
 }
 
 static bool shares(const struct op *op, const struct piece *a, const struct piece *b)
@@ -77,10 +74,10 @@ static bool shares(const struct op *op, const struct piece *a, const struct piec
     return takes(op, a->tensor, b->tensor) || takes(op, b->tensor, a->tensor);
 }
 
-/* Returns whether out[k] is in the memory of an input. */
-static bool is_over(const struct op *op, int k)
+/* Returns whether out[0] is in the memory of in[0]. */
+static bool is_over(const struct op *op)
 {
-    return op_over(op, k) && op_over(op, k)->offset == op->out[k]->offset;
+    return op->out[0] && op_is_inplace(op) && op->in[0]->offset == op->out[0]->offset;
 }
 
 static int count_overlaps(const struct graph *g, size_t *highest)
@@ -114,8 +111,7 @@ static size_t count_live(const struct graph *g)
         size_t n = live_at(g, (int)i, pieces), sum = 0;
 
         for (size_t k = 0; k < n; k++) {
-            bool again = (pieces[k].tensor == op->out[0] && is_over(op, 0)) ||
-                         (pieces[k].tensor == op->out[1] && is_over(op, 1));
+            bool again = pieces[k].tensor == op->out[0] && is_over(op);
 
             sum += again ? 0 : pieces[k].end - pieces[k].begin;
         }
@@ -140,7 +136,7 @@ static void check_plan(bool training, enum batch_norm_mode mode, const char *wha
     }
     is_int(nmisaligned, 0, "%s: all tensors are aligned", what);
     for (size_t i = 0; i < g->nops; i++)
-        ninplace += is_over(g->ops[i], 0);
+        ninplace += is_over(g->ops[i]);
     ok(g->arena_size < sum * 3 / 5, "%s: %zu bytes hold tensors of %zu", what, g->arena_size, sum);
     ok(g->arena_size <= count_live(g) * 21 / 20, "%s: at most 5 %% more than what lives at once, %zu", what,
        count_live(g));

@@ -141,13 +141,10 @@ static struct tensor *input_of(const struct rig *r, int i)
     return i < OP_MAX_IN ? r->in[i] : r->dy;
 }
 
-/* Returns whether input i, or dy for i = OP_MAX_IN, is an activation, which may have 16 bits.
- * Inputs beyond the kind's own mean the same for every kind. */
+/* Returns whether input i, or dy for i = OP_MAX_IN, is an activation, which may have 16 bits. */
 static bool is_activation(const struct test_case *test, int i)
 {
-    if (i >= OP_OWN)
-        return i == OP_MAX_IN || i == OP_SECOND || i == OP_NORM_GRAD_X || i == OP_ADDED;
-    return test->data >> i & 1 && !test->kind->is_loss;
+    return i == OP_MAX_IN || (test->data >> i & 1 && !test->kind->is_loss);
 }
 
 void rig_round(enum dtype t, float *values, size_t n)
@@ -162,19 +159,15 @@ void rig_round(enum dtype t, float *values, size_t n)
 
 bool rig_convolves(const struct op_kind *kind)
 {
-    return kind == &conv2d_kind || kind == &conv2d_grad_kind || kind == &conv_transpose2d_kind ||
-           kind == &conv_transpose2d_grad_kind;
+    return kind == &conv2d_kind || kind == &conv2d_relu_kind || kind == &conv2d_grad_kind ||
+           kind == &conv2d_grad_input_kind || kind == &conv_transpose2d_kind;
 }
 
-/* Returns the largest of the whole numbers. Products of them, sums of products and norms are exact;
- * without products, many a sum has more bits than its type and is rounded. */
+/* Returns the largest of the whole numbers, whose products and sums of products are exact; without
+ * products, many a sum has more bits than its type and is rounded. */
 static double largest_whole(const struct rig *r)
 {
-    bool multiplies = r->in[OP_SCALE_SHIFT] || r->in[OP_SECOND_SCALE_SHIFT] ||
-                      r->in[OP_NORM_SCALE_SHIFT] ||
-                      r->in[OP_NORM_GRAD_COEF] || rig_convolves(r->test->kind);
-
-    return multiplies ? 7 : r->numbers_of == DTYPE_BF16 ? 255 : 2047;
+    return rig_convolves(r->test->kind) ? 7 : r->numbers_of == DTYPE_BF16 ? 255 : 2047;
 }
 
 static void make_numbers(struct rig *r)
@@ -201,7 +194,7 @@ static void make_numbers(struct rig *r)
         if (is_activation(r->test, i))
             rig_round(r->numbers_of, r->numbers[i], count);
     }
-    if (r->dy && r->test->kind == &batch_norm_kind && r->test->attr.relu)
+    if (r->dy && r->test->kind == &batch_norm_relu_kind)
         weigh_kinks(r);
 }
 
@@ -245,37 +238,28 @@ static void append_gradient(const struct test_case *t, struct graph *g, struct e
         bail_out("%s: %s", t->kind->name, e->text);
 }
 
-/* Returns the shape of OP_OUT_POOLED, or of moments and sums. */
-static struct shape shape_of_extra(const struct op *op, int place)
-{
-    const int64_t *y = op->out[0]->shape.dim;
-
-    if (place == OP_OUT_POOLED)
-        return shape_nhwc(y[DIM_N], y[DIM_H] / 2, y[DIM_W] / 2, y[DIM_C]);
-    return (struct shape){2, {2, y[DIM_C]}};
-}
-
 struct graph *rig_graph(const struct test_case *test)
 {
     struct err e = {0};
     struct graph *g = graph_create(true, &e);
-    struct op like = {.kind = test->kind, .attr = test->attr}, *op;
+    struct tensor *in[OP_MAX_IN] = {NULL}, *out[OP_MAX_OUT] = {NULL};
+    struct shape shapes[OP_MAX_OUT] = {{0}};
 
     if (!g)
         bail_out("%s", e.text);
     for (int i = 0; i < OP_MAX_IN; i++)
-        like.in[i] = !test->in[i].ndim ? NULL : graph_input(g, "in", test->in[i], &e);
-    if (rig_convolves(test->kind) && like.in[1])
-        like.in[1]->is_weight = true;
-    op = graph_append_op(g, &like, &e);
-    if (!op)
+        in[i] = !test->in[i].ndim ? NULL : graph_input(g, "in", test->in[i], &e);
+    if (rig_convolves(test->kind))
+        in[1]->is_weight = true;
+    if (test->kind->infer(&test->attr, in, shapes, &e) < 0)
         bail_out("%s: %s", test->kind->name, e.text);
-    if (test->extra_out)
-        op->out[test->extra_out] =
-            graph_tensor(g, "extra", shape_of_extra(op, test->extra_out), &e);
     for (int i = 0; i < test->kind->nout; i++)
-        if (test->grads >> i & 1 && op->out[i])
-            op->out[i]->place = TENSOR_GRAD;
+        if (test->grads >> i & 1) {
+            out[i] = graph_tensor(g, "grad", shapes[i], &e);
+            out[i]->place = TENSOR_GRAD;
+        }
+    if (!graph_append(g, test->kind, &test->attr, in, out, &e))
+        bail_out("%s: %s", test->kind->name, e.text);
     if (test->step > 0)
         append_gradient(test, g, &e);
     return g;

@@ -30,8 +30,8 @@ struct test_case {
     unsigned params; /* bit i: input i is a parameter that needs a gradient */
     double step; /* step of the central difference; 0: no gradient is appended */
     bool logits; /* the result is the logits, which always have floats */
-    int extra_out;       /* index of an output beyond the kind's own (op.h); 0: none */
-    unsigned grads; /* bit i: output i is the gradient of a parameter */
+    unsigned grads; /* bit i: output i is the gradient of a parameter; those that may be missing
+                     * are, unless they are here */
 };
 
 struct guarded {

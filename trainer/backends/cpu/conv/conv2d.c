@@ -154,7 +154,6 @@ static void correlate_band(const struct conv2d *c, const struct tensor *src, con
 /* The pointers into the workspace during one run. */
 struct conv2d_workspace {
     float *packed, *bias, *rooms;
-    double *partials;
 };
 
 static struct conv2d_workspace conv2d_workspace_of(const struct conv2d *c, struct simd_workspace *w)
@@ -163,63 +162,31 @@ static struct conv2d_workspace conv2d_workspace_of(const struct conv2d *c, struc
         .packed = simd_take(w, c->packed, sizeof(float)),
         .bias = simd_take(w, c->bias, sizeof(float)),
         .rooms = simd_take(w, c->nthreads * c->room, sizeof(float)),
-        .partials = simd_take(w, c->moments.npartials * c->moments.size, sizeof(double)),
     };
-}
-
-static struct conv2d_workspace conv2d_workspace_now(const struct op *op)
-{
-    return conv2d_workspace_of(op->priv, &(struct simd_workspace){op->workspace, 0});
-}
-
-void conv2d_begin(const struct op *op)
-{
-    const struct conv2d *c = op->priv;
-    struct conv2d_workspace p = conv2d_workspace_now(op);
-
-    conv2d_pack(c, op->in[1]->data, op->kind == &conv2d_grad_kind, p.packed);
-    conv2d_pack_bias(c, op->in[2] ? op->in[2]->data : NULL, p.bias);
-}
-
-void conv2d_make_rows(const struct op *op, size_t y, size_t n, float *const *to)
-{
-    const struct conv2d *c = op->priv;
-    struct conv2d_workspace p = conv2d_workspace_now(op);
-    struct ring ring = {p.rooms + simd_thread() * c->room, c};
-    size_t image = y / c->h;
-
-    y %= c->h;
-    fill_row(&ring, op->in[0], image, y);
-    fill_row(&ring, op->in[0], image, y + 1);
-    for (size_t i = 0; i < n; i++)
-        correlate_row(&ring, op->in[0], image, y + i, p.packed, p.bias, to[i]);
 }
 
 static int conv2d_run(struct op *op, struct exec *x, struct err *e)
 {
     const struct conv2d *c = op->priv;
-    struct conv2d_workspace p = conv2d_workspace_now(op);
-    size_t nbands = (c->h + BAND - 1) / BAND, row = c->w * c->dst_channels;
+    struct conv2d_workspace p =
+        conv2d_workspace_of(c, &(struct simd_workspace){op->workspace, 0});
+    size_t nbands = (c->h + BAND - 1) / BAND;
 
-    conv2d_begin(op);
+    conv2d_pack(c, op->in[1]->data, op->kind == &conv2d_grad_input_kind, p.packed);
+    conv2d_pack_bias(c, op->in[2] ? op->in[2]->data : NULL, p.bias);
 #pragma omp parallel for schedule(dynamic) num_threads(c->nthreads)
     for (size_t i = 0; i < c->n * nbands; i++) {
         size_t from = i % nbands * BAND, to = from + BAND < c->h ? from + BAND : c->h;
 
         correlate_band(c, op->in[0], p.packed, p.bias, i / nbands, from, to,
                        p.rooms + simd_thread() * c->room, op->out[0]);
-        if (c->moments.rows)
-            norm_moments_partial(&c->moments, op->out[0]->data + (i / nbands * c->h + from) * row,
-                                 (to - from) * c->w, p.partials + i * c->moments.size);
     }
-    if (c->moments.rows)
-        norm_moments_combine(&c->moments, p.partials, op->out[OP_OUT_MOMENTS]);
     return 0;
 }
 
 static bool conv2d_kernel_supports(const struct op *op)
 {
-    return conv2d_supports(op, op->in[0], op->out[0]) && norm_moments_supports(op);
+    return conv2d_supports(op, op->in[0], op->out[0]);
 }
 
 static int conv2d_prepare(struct op *op, struct err *e)
@@ -227,8 +194,7 @@ static int conv2d_prepare(struct op *op, struct err *e)
     struct conv2d c = conv2d_of(op->in[0], op->out[0], true);
     struct simd_workspace w = {0};
 
-    c.moments = norm_moments_of(op, c.n * ((c.h + BAND - 1) / BAND));
-    c.relu = op->attr.relu;
+    c.relu = op->kind == &conv2d_relu_kind;
     conv2d_workspace_of(&c, &w);
     op->workspace_size = w.size;
     return simd_keep(op, &c, sizeof c, e);
@@ -238,8 +204,6 @@ static int conv2d_prepare(struct op *op, struct err *e)
     .kind = &_kind, .supports = conv2d_kernel_supports, .prepare = conv2d_prepare, \
     .run = conv2d_run, .release = simd_release
 
-const struct kernel simd_conv2d = {
-    KERNEL_OF(conv2d_kind), .accepts = OP_NO_BIAS | OP_GIVES_MOMENTS};
-const struct kernel simd_conv2d_relu = {KERNEL_OF(conv2d_kind), .requires = OP_RELU};
-const struct kernel simd_conv2d_grad_input = {
-    KERNEL_OF(conv2d_grad_kind), .requires = OP_INPUT_ONLY};
+const struct kernel simd_conv2d = {KERNEL_OF(conv2d_kind)};
+const struct kernel simd_conv2d_relu = {KERNEL_OF(conv2d_relu_kind)};
+const struct kernel simd_conv2d_grad_input = {KERNEL_OF(conv2d_grad_input_kind)};

@@ -6,7 +6,6 @@
 
 #include "trainer/backends/cpu/conv/conv_kernels.h"
 #include "trainer/backends/cpu/conv/conv_rows.h"
-#include "trainer/backends/cpu/norm/norm_moments.h"
 
 #define CONV2D_KERNEL CONV_ROWS
 
@@ -22,9 +21,8 @@ struct conv2d {
     size_t nthreads, nchunks;
     /* Floats of the packed weights, the bias, the sums of one chunk, a row of results. */
     size_t packed, bias, sums, zeros;
-    size_t room; /* floats of one thread's rows of the source, and of copies of dst's */
-    struct norm_moments moments; /* of the results of each band */
-    bool relu;                   /* a ReLU is applied to the results */
+    size_t room; /* floats of one thread's rows of the source */
+    bool relu;   /* a ReLU is applied to the results */
 };
 
 bool conv2d_supports(const struct op *op, const struct tensor *src, const struct tensor *dst);
@@ -35,13 +33,6 @@ struct conv2d conv2d_of(const struct tensor *src, const struct tensor *dst, bool
 
 /* Copies row y, counted over all images, with a border of zeros. */
 void conv2d_copy_row(const struct conv2d *c, const struct tensor *src, size_t y, float *row);
-
-/* Rows of results for winograd_producer.c, of an op that simd_conv2d or simd_conv2d_relu has
- * prepared and that has no moments. conv2d_begin() comes once before all rows of a run.
- * conv2d_make_rows() computes n rows of one image from row y on, counted over all images; any
- * thread of the op's parallel region may call it. */
-void conv2d_begin(const struct op *op);
-void conv2d_make_rows(const struct op *op, size_t y, size_t n, float *const *to);
 
 /* Returns the index of the packed weight of tap (i, j), source channel s and result channel d, for
  * pixel p of a group. */

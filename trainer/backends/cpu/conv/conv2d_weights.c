@@ -9,51 +9,30 @@
 
 #include "trainer/backends/cpu/conv/conv_kernels.h"
 #include "trainer/backends/cpu/isa/simd.h"
-#include "trainer/backends/cpu/norm/norm_grad_rows.h"
 
-/* Returns row r of dst, counted over all images, or its copy if a deferred norm gradient is applied
- * to it (core/op.h); or zeros if the row is not inside the image. */
-static const float *dst_row(const struct conv2d *c, const struct norm_grad_rows *dst, size_t r,
-                            bool inside, float *copies, const float *zeros)
+/* Returns row r of dst, counted over all images, or zeros if the row is not inside the image. */
+static const float *dst_row(const struct conv2d *c, const struct tensor *dst, size_t r, bool inside,
+                            const float *zeros)
 {
-    size_t width = c->w * c->dst_channels;
-
-    return !inside ? zeros : dst->x ? copies + r % CONV2D_KERNEL * c->zeros
-                                    : dst->g->data + r * width;
-}
-
-/* Copies row r and its neighbours in the image, if rows are read through copies. Unless r is the
- * first row of the chunk or of an image, r - 1 and r have been copied already. */
-static void copy_dst(const struct conv2d *c, const struct norm_grad_rows *dst, size_t r, bool first,
-                     float *copies)
-{
-    size_t width = c->w * c->dst_channels, y = r % c->h;
-
-    if (!dst->x)
-        return;
-    for (size_t i = first && y > 0 ? r - 1 : first || y == 0 ? r : r + 1;
-         i <= (y + 1 < c->h ? r + 1 : r); i++)
-        norm_grad_rows_copy(dst, i * width, width, copies + i % CONV2D_KERNEL * c->zeros);
+    return inside ? dst->data + r * c->w * c->dst_channels : zeros;
 }
 
 /* Sets sums[c->sums] from rows [from, to), counted over all images: the sums of products of these
  * rows of src with the rows of dst whose windows contain them, and behind those the plain sums of
  * these rows of dst for the bias. zeros: as many as a row of dst has values. */
 static void conv2d_weights_sum_rows(const struct conv2d *c, const struct tensor *src,
-                                    const struct norm_grad_rows *dst, size_t from, size_t to,
-                                    float *row, const float *zeros, float *sums)
+                                    const struct tensor *dst, size_t from, size_t to, float *row,
+                                    const float *zeros, float *sums)
 {
     size_t lanes = c->rows->lanes;
-    float *copies = row + CONV2D_KERNEL * c->width;
 
     memset(sums, 0, c->sums * sizeof *sums);
     for (size_t r = from; r < to; r++) {
         size_t y = r % c->h;
-        const float *d = dst_row(c, dst, r, true, copies, zeros);
-        const float *below = dst_row(c, dst, r + 1, y + 1 < c->h, copies, zeros);
-        const float *above = dst_row(c, dst, r - 1, y > 0, copies, zeros);
+        const float *d = dst_row(c, dst, r, true, zeros);
+        const float *below = dst_row(c, dst, r + 1, y + 1 < c->h, zeros);
+        const float *above = dst_row(c, dst, r - 1, y > 0, zeros);
 
-        copy_dst(c, dst, r, r == from, copies);
         conv2d_copy_row(c, src, r, row);
         for (size_t b = 0; b < c->nblocks; b++) {
             size_t l = b * lanes;
@@ -85,14 +64,12 @@ static void finish_bias(const struct conv2d *c, const float *sums, float *db)
     }
 }
 
-/* Workspace: the sums of all chunks, a row of zeros, coefficients, rows of each thread. */
+/* Workspace: the sums of all chunks, a row of zeros, a row of each thread. */
 static int conv2d_weights_run(struct op *op, struct exec *x, struct err *e)
 {
     const struct conv2d *c = op->priv;
-    float *sums = op->workspace, *zeros = sums + c->nchunks * c->sums, *coef = zeros + c->zeros;
-    float *rooms = coef + norm_grad_rows_size(op);
-    struct norm_grad_rows dst = norm_grad_rows_of(op, coef);
-    float *dw = op->out[1]->data;
+    float *sums = op->workspace, *zeros = sums + c->nchunks * c->sums, *rooms = zeros + c->zeros;
+    float *dw = op->out[0]->data;
     size_t nrows = c->n * c->h, ns = c->src_channels, nd = c->dst_channels;
 
     memset(zeros, 0, c->zeros * sizeof *zeros);
@@ -100,7 +77,7 @@ static int conv2d_weights_run(struct op *op, struct exec *x, struct err *e)
     {
 #pragma omp for schedule(dynamic)
         for (size_t i = 0; i < c->nchunks; i++)
-            conv2d_weights_sum_rows(c, op->in[2], &dst, nrows * i / c->nchunks,
+            conv2d_weights_sum_rows(c, op->in[1], op->in[0], nrows * i / c->nchunks,
                                     nrows * (i + 1) / c->nchunks, rooms + simd_thread() * c->room,
                                     zeros, sums + i * c->sums);
         conv_rows_add(sums, c->sums, c->nchunks);
@@ -108,28 +85,24 @@ static int conv2d_weights_run(struct op *op, struct exec *x, struct err *e)
         for (size_t i = 0; i < nd * ns; i++)
             finish_weights(c, sums, i % ns, i / ns, dw + i * CONV2D_KERNEL * CONV2D_KERNEL);
     }
-    if (op->out[2])
-        finish_bias(c, sums, op->out[2]->data);
+    if (op->out[1])
+        finish_bias(c, sums, op->out[1]->data);
     return 0;
 }
 
 static bool conv2d_weights_supports(const struct op *op)
 {
-    return conv2d_supports(op, op->in[2], op->in[0]) && norm_grad_rows_supports(op);
+    return conv2d_supports(op, op->in[1], op->in[0]);
 }
 
 static int conv2d_weights_prepare(struct op *op, struct err *e)
 {
-    struct conv2d c = conv2d_of(op->in[2], op->in[0], false);
+    struct conv2d c = conv2d_of(op->in[1], op->in[0], false);
 
-    c.room += CONV2D_KERNEL * c.zeros;
-    op->workspace_size =
-        (c.nchunks * c.sums + c.zeros + norm_grad_rows_size(op) + c.nthreads * c.room) *
-        sizeof(float);
+    op->workspace_size = (c.nchunks * c.sums + c.zeros + c.nthreads * c.room) * sizeof(float);
     return simd_keep(op, &c, sizeof c, e);
 }
 
 const struct kernel simd_conv2d_grad_weights = {
-    .kind = &conv2d_grad_kind, .supports = conv2d_weights_supports,
-    .prepare = conv2d_weights_prepare, .run = conv2d_weights_run, .release = simd_release,
-    .accepts = OP_NO_BIAS | OP_HAS_NORM_GRAD, .requires = OP_WEIGHTS_ONLY};
+    .kind = &conv2d_grad_weights_kind, .supports = conv2d_weights_supports,
+    .prepare = conv2d_weights_prepare, .run = conv2d_weights_run, .release = simd_release};

@@ -9,7 +9,7 @@ extern const struct kernel simd_dot_conv2d;
 extern const struct kernel simd_conv2d, simd_conv2d_relu, simd_conv2d_grad_input;
 extern const struct kernel simd_conv2d_grad_weights, simd_conv_transpose2d;
 extern const struct kernel simd_conv_transpose2d_grad_input, simd_conv_transpose2d_grad_weights;
-extern const struct kernel simd_conv_transpose2d_grad, simd_direct_conv2d;
+extern const struct kernel simd_direct_conv2d;
 extern const struct kernel simd_direct_conv2d_grad_input, simd_direct_conv2d_grad_weights;
 extern const struct kernel simd_direct_conv_transpose2d, simd_direct_conv_transpose2d_grad_input;
 extern const struct kernel simd_direct_conv_transpose2d_grad_weights;

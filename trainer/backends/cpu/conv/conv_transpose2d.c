@@ -5,17 +5,14 @@
  * The two pixels that a pixel of x becomes in one row of y are neighbours in memory: [2][co], if y
  * has co channels. So a row of y is the product of a row x[pixel][channel] and that row's weights;
  * a row of the gradient of x is the sum of two such products with rows of dy; the gradient of the
- * weights is summed in chunks of rows, whose number does not depend on the number of threads.
- * Computing both gradients in one pass reads dy once. */
+ * weights is summed in chunks of rows, whose number does not depend on the number of threads. */
 #include "config.h"
-#include "trainer/backends/cpu/conv/conv_transpose2d.h"
+#include "trainer/backends/cpu/conv/conv_rows.h"
 
 #include <string.h>
 
 #include "trainer/backends/cpu/conv/conv_kernels.h"
-#include "trainer/backends/cpu/conv/conv_rows.h"
 #include "trainer/backends/cpu/isa/simd.h"
-#include "trainer/backends/cpu/norm/norm_prologue.h"
 
 #define SIDE 2           /* the window's side and the stride */
 #define MAX_WEIGHTS 32768 /* channels of x times channels of y: what fits into a core's cache */
@@ -28,9 +25,20 @@ struct conv_transpose2d {
     size_t nvectors, nblocks; /* vectors of results computed at once; how many times */
     size_t nthreads, nchunks;
     size_t packed, bias, sums; /* floats of the packed weights, the bias, the sums of one chunk */
-    size_t scale_shift; /* floats of the coefficients of a norm in front; 0: there is none */
-    size_t room; /* floats of one thread's copy of a row of x after that norm */
 };
+
+/* The tensor of half the size and the other one, of a transposed convolution or a gradient. */
+static const struct tensor *conv_transpose2d_x(const struct op *op)
+{
+    return op->kind == &conv_transpose2d_kind              ? op->in[0]
+           : op->kind == &conv_transpose2d_grad_input_kind ? op->out[0]
+                                                           : op->in[1];
+}
+
+static const struct tensor *conv_transpose2d_y(const struct op *op)
+{
+    return op->kind == &conv_transpose2d_kind ? op->out[0] : op->in[0];
+}
 
 static bool conv_transpose2d_supports(const struct op *op)
 {
@@ -38,7 +46,7 @@ static bool conv_transpose2d_supports(const struct op *op)
     size_t ci = tensor_channels(conv_transpose2d_x(op));
     size_t co = tensor_channels(conv_transpose2d_y(op));
 
-    return rows && norm_prologue_supports(op) && ci * co <= MAX_WEIGHTS &&
+    return rows && ci * co <= MAX_WEIGHTS &&
            ci % rows->lanes == 0 && SIDE * co % rows->lanes == 0;
 }
 
@@ -64,13 +72,11 @@ static struct conv_transpose2d conv_transpose2d_of(const struct op *op)
     c->wide = SIDE * tensor_channels(conv_transpose2d_y(op));
     c->nthreads = simd_threads();
     c->packed = SIDE * c->nx * c->wide;
-    c->scale_shift = norm_prologue_size(op);
-    c->room = c->scale_shift ? c->width * c->nx : 0;
-    if (op->out[0])
-        cut_vectors(c, op->kind == &conv_transpose2d_kind ? c->wide : c->nx);
-    if (op->out[1]) {
+    if (op->kind == &conv_transpose2d_grad_weights_kind) {
         c->nchunks = conv_rows_chunks(c->nrows * c->width);
         c->sums = c->packed + c->wide;
+    } else {
+        cut_vectors(c, op->kind == &conv_transpose2d_kind ? c->wide : c->nx);
     }
     return plan;
 }
@@ -111,20 +117,6 @@ static void pack_grad_input(const struct conv_transpose2d *c, const float *w, fl
                                                            k % c->wide, k / c->wide % SIDE);
 }
 
-/* Returns a row of x, after the norm in front if there is one; copy: room for the row. */
-static const float *conv_transpose2d_read_x(const struct conv_transpose2d *c,
-                                            const struct norm_prologue *norm,
-                                            const struct tensor *x, size_t row, float *copy)
-{
-    size_t line = c->width * c->nx;
-    const float *one = x->data + row * line;
-
-    if (!c->scale_shift)
-        return one;
-    batch_norm_apply(&norm->map, one, line, copy);
-    return copy;
-}
-
 static void conv_transpose2d_pack_bias(const struct conv_transpose2d *c, const float *b,
                                        float *bias)
 {
@@ -145,56 +137,24 @@ static void write_row(const struct conv_transpose2d *c, const float *x, const fl
 }
 
 /* The pointers into the workspace during one run. packed and bias are the operands of the product
- * that gives y or dx. Each chunk has sums for the gradients of the weights and the bias, and
- * norm_sums for a norm in front. */
+ * that gives y or dx. Each chunk has sums for the gradients of the weights and the bias. */
 struct conv_transpose2d_workspace {
-    const struct conv_transpose2d *c;
-    const struct op *op;
-    struct norm_prologue norm;
-    float *packed, *bias, *sums, *scale_shift, *rooms;
-    double *norm_sums;
+    float *packed, *bias, *sums;
 };
 
 static struct conv_transpose2d_workspace
-conv_transpose2d_workspace_of(const struct op *op, const struct conv_transpose2d *c,
-                              struct simd_workspace *w)
+conv_transpose2d_workspace_of(const struct conv_transpose2d *c, struct simd_workspace *w)
 {
-    size_t norm_sums = op->out[OP_OUT_SUMS] ? c->nchunks * 2 * c->nx : 0;
-
     return (struct conv_transpose2d_workspace){
-        .c = c,
-        .op = op,
         .packed = simd_take(w, c->nblocks ? c->packed : 0, sizeof(float)),
         .bias = simd_take(w, c->bias, sizeof(float)),
         .sums = simd_take(w, c->nchunks * c->sums, sizeof(float)),
-        .scale_shift = simd_take(w, c->scale_shift, sizeof(float)),
-        .rooms = simd_take(w, c->nthreads * c->room, sizeof(float)),
-        .norm_sums = simd_take(w, norm_sums, sizeof(double)),
     };
 }
 
 static struct conv_transpose2d_workspace conv_transpose2d_workspace_now(const struct op *op)
 {
-    return conv_transpose2d_workspace_of(op, op->priv,
-                                         &(struct simd_workspace){op->workspace, 0});
-}
-
-void conv_transpose2d_begin(const struct op *op)
-{
-    const struct conv_transpose2d *c = op->priv;
-    struct conv_transpose2d_workspace p = conv_transpose2d_workspace_now(op);
-
-    conv_transpose2d_pack_bias(c, op->in[2]->data, p.bias);
-#pragma omp parallel num_threads(c->nthreads)
-    pack_forward(c, op->in[1]->data, p.packed);
-}
-
-void conv_transpose2d_row(const struct op *op, size_t y, float *to)
-{
-    const struct conv_transpose2d *c = op->priv;
-    struct conv_transpose2d_workspace p = conv_transpose2d_workspace_now(op);
-
-    write_row(c, op->in[0]->data + y / SIDE * c->width * c->nx, p.packed, p.bias, y % SIDE, to);
+    return conv_transpose2d_workspace_of(op->priv, &(struct simd_workspace){op->workspace, 0});
 }
 
 static int conv_transpose2d_run_forward(struct op *op, struct exec *x, struct err *e)
@@ -204,16 +164,13 @@ static int conv_transpose2d_run_forward(struct op *op, struct exec *x, struct er
     struct conv_transpose2d_workspace p = conv_transpose2d_workspace_now(op);
     size_t two_rows = SIDE * c->width * c->wide;
 
-    norm_prologue_init(&p.norm, op, p.scale_shift);
     conv_transpose2d_pack_bias(c, op->in[2]->data, p.bias);
 #pragma omp parallel num_threads(c->nthreads)
     {
-        float *copy = p.rooms + simd_thread() * c->room;
-
         pack_forward(c, op->in[1]->data, p.packed);
 #pragma omp for schedule(dynamic)
         for (size_t row = 0; row < c->nrows; row++) {
-            const float *one = conv_transpose2d_read_x(c, &p.norm, src, row, copy);
+            const float *one = src->data + row * c->width * c->nx;
             float *to = dst->data + row * two_rows;
 
             for (size_t a = 0; a < SIDE; a++)
@@ -282,28 +239,13 @@ static void conv_transpose2d_add_weights(const struct conv_transpose2d *c, const
     }
 }
 
-static void conv_transpose2d_run_chunk(const struct conv_transpose2d_workspace *p, size_t i)
+static void conv_transpose2d_sum_chunk(const struct conv_transpose2d *c, const struct op *op,
+                                       size_t i, float *sums)
 {
-    const struct conv_transpose2d *c = p->c;
-    const struct tensor *x = p->op->in[2], *dx = p->op->out[0];
-    size_t line = c->width * c->nx;
-    float *copy = p->rooms + simd_thread() * c->room, *sums = p->sums + i * c->sums;
-    double *norm_sums = p->op->out[OP_OUT_SUMS] ? p->norm_sums + i * 2 * c->nx : NULL;
-
     memset(sums, 0, c->sums * sizeof *sums);
-    if (norm_sums)
-        memset(norm_sums, 0, 2 * c->nx * sizeof *norm_sums);
-    for (size_t row = c->nrows * i / c->nchunks; row < c->nrows * (i + 1) / c->nchunks; row++) {
-        const float *dy = read_dy(c, p->op->in[0], row);
-
-        conv_transpose2d_add_weights(c, conv_transpose2d_read_x(c, &p->norm, x, row, copy), dy,
-                                     sums);
-        if (dx)
-            conv_transpose2d_write_input(c, dy, p->packed, p->bias, dx, row);
-        if (norm_sums)
-            norm_prologue_add_sums(&p->norm, dx->data + row * line, x->data + row * line, c->width,
-                                   norm_sums);
-    }
+    for (size_t row = c->nrows * i / c->nchunks; row < c->nrows * (i + 1) / c->nchunks; row++)
+        conv_transpose2d_add_weights(c, op->in[1]->data + row * c->width * c->nx,
+                                     read_dy(c, op->in[0], row), sums);
 }
 
 /* Writes dw and db from the sums. Shares the work of dw among the threads of the parallel
@@ -324,27 +266,19 @@ static void conv_transpose2d_finish(const struct conv_transpose2d *c, const floa
         db[k] = sums[c->packed + k] + sums[c->packed + co + k];
 }
 
-static int conv_transpose2d_run_grads(struct op *op, struct exec *x, struct err *e)
+static int conv_transpose2d_run_grad_weights(struct op *op, struct exec *x, struct err *e)
 {
     const struct conv_transpose2d *c = op->priv;
-    const struct tensor *norm_sums = op->out[OP_OUT_SUMS], *dx = op->out[0];
     struct conv_transpose2d_workspace p = conv_transpose2d_workspace_now(op);
 
-    norm_prologue_init(&p.norm, op, p.scale_shift);
-    if (dx)
-        memset(p.bias, 0, c->bias * sizeof *p.bias);
 #pragma omp parallel num_threads(c->nthreads)
     {
-        if (dx)
-            pack_grad_input(c, op->in[1]->data, p.packed);
 #pragma omp for schedule(dynamic)
         for (size_t i = 0; i < c->nchunks; i++)
-            conv_transpose2d_run_chunk(&p, i);
+            conv_transpose2d_sum_chunk(c, op, i, p.sums + i * c->sums);
         conv_rows_add(p.sums, c->sums, c->nchunks);
-        conv_transpose2d_finish(c, p.sums, op->out[1]->data, op->out[2]->data);
+        conv_transpose2d_finish(c, p.sums, op->out[0]->data, op->out[1]->data);
     }
-    if (norm_sums)
-        norm_prologue_write_sums(&p.norm, p.norm_sums, c->nchunks, norm_sums);
     return 0;
 }
 
@@ -353,7 +287,7 @@ static int conv_transpose2d_prepare(struct op *op, struct err *e)
     const struct conv_transpose2d c = conv_transpose2d_of(op);
     struct simd_workspace w = {0};
 
-    conv_transpose2d_workspace_of(op, &c, &w);
+    conv_transpose2d_workspace_of(&c, &w);
     op->workspace_size = w.size;
     return simd_keep(op, &c, sizeof c, e);
 }
@@ -363,12 +297,8 @@ static int conv_transpose2d_prepare(struct op *op, struct err *e)
     .run = _run, .release = simd_release
 
 const struct kernel simd_conv_transpose2d = {
-    KERNEL_OF(conv_transpose2d_kind, conv_transpose2d_run_forward), .accepts = OP_HAS_SCALE_SHIFT};
+    KERNEL_OF(conv_transpose2d_kind, conv_transpose2d_run_forward)};
 const struct kernel simd_conv_transpose2d_grad_input = {
-    KERNEL_OF(conv_transpose2d_grad_kind, conv_transpose2d_run_grad_input),
-    .requires = OP_INPUT_ONLY};
+    KERNEL_OF(conv_transpose2d_grad_input_kind, conv_transpose2d_run_grad_input)};
 const struct kernel simd_conv_transpose2d_grad_weights = {
-    KERNEL_OF(conv_transpose2d_grad_kind, conv_transpose2d_run_grads), .requires = OP_WEIGHTS_ONLY};
-const struct kernel simd_conv_transpose2d_grad = {
-    KERNEL_OF(conv_transpose2d_grad_kind, conv_transpose2d_run_grads),
-    .accepts = OP_GIVES_SUMS | OP_HAS_SCALE_SHIFT};
+    KERNEL_OF(conv_transpose2d_grad_weights_kind, conv_transpose2d_run_grad_weights)};

@@ -365,9 +365,9 @@ static void finish_block(const struct direct *d, const float *sums, size_t block
  * stride 1 where x has more channels than dy. */
 static bool is_turned(const struct op *op)
 {
-    const struct tensor *dy = op->in[0], *x = op->in[2];
+    const struct tensor *dy = op->in[0], *x = op->in[1];
 
-    return op->kind == &conv_transpose2d_grad_kind ||
+    return op->kind == &conv_transpose2d_grad_weights_kind ||
            (op->attr.kernel == 1 && op->attr.stride <= 1 &&
             tensor_channels(x) > tensor_channels(dy));
 }
@@ -375,12 +375,12 @@ static bool is_turned(const struct op *op)
 /* The tensors that take the roles of src and dst for the gradient of the weights. */
 static const struct tensor *weights_src(const struct op *op)
 {
-    return op->in[is_turned(op) ? 0 : 2];
+    return op->in[is_turned(op) ? 0 : 1];
 }
 
 static const struct tensor *weights_dst(const struct op *op)
 {
-    return op->in[is_turned(op) ? 2 : 0];
+    return op->in[is_turned(op) ? 1 : 0];
 }
 
 /* Workspace: the sums of all chunks, rows of each thread, the partial sums of the bias. */
@@ -391,7 +391,7 @@ static int direct_conv_run_weights(struct op *op, struct exec *x, struct err *e)
     const struct tensor *src = weights_src(op), *dst = weights_dst(op);
     size_t nrows = d->n * d->dst_h, room = MAX_ROWS * d->width + d->result;
     float *sums = op->workspace, *rooms = sums + d->nchunks * d->sums;
-    float *db = op->out[2] ? op->out[2]->data : NULL;
+    float *db = op->out[1] ? op->out[1]->data : NULL;
 
     memset(rooms, 0, d->nthreads * room * sizeof *rooms);
 #pragma omp parallel num_threads(d->nthreads)
@@ -405,10 +405,10 @@ static int direct_conv_run_weights(struct op *op, struct exec *x, struct err *e)
         conv_rows_add(sums, d->sums, d->nchunks);
 #pragma omp for schedule(static)
         for (size_t b = 0; b < (in_blocks ? d->nblocks : 0); b++)
-            finish_block(d, sums, b, op->out[1]->data);
+            finish_block(d, sums, b, op->out[0]->data);
 #pragma omp for schedule(static)
         for (size_t c = 0; c < (in_blocks ? 0 : d->nd); c++)
-            finish_channel(d, sums, c, op->out[1]->data, turned ? NULL : db);
+            finish_channel(d, sums, c, op->out[0]->data, turned ? NULL : db);
     }
     if (db && turned) {
         double *partials = (double *)(void *)(rooms + d->nthreads * room);
@@ -434,7 +434,7 @@ static int direct_conv_keep(struct op *op, const struct direct *d, size_t nfloat
 
 static int direct_conv_prepare(struct op *op, struct err *e)
 {
-    bool up = op->kind == &conv2d_grad_kind || op->kind == &conv_transpose2d_kind;
+    bool up = op->kind == &conv2d_grad_input_kind || op->kind == &conv_transpose2d_kind;
     struct direct d = direct_of(op, op->in[0], op->out[0], op->in[1], up, true);
 
     return direct_conv_keep(op, &d, simd_round_up(d.packed, LINE) + d.bias + d.width, e);
@@ -443,7 +443,7 @@ static int direct_conv_prepare(struct op *op, struct err *e)
 static int direct_conv_prepare_weights(struct op *op, struct err *e)
 {
     bool turned = is_turned(op);
-    struct direct d = direct_of(op, weights_src(op), weights_dst(op), op->out[1], false, false);
+    struct direct d = direct_of(op, weights_src(op), weights_dst(op), op->out[0], false, false);
     size_t most;
 
     d.by_src = turned && d.kernel == 1;
@@ -464,17 +464,15 @@ static int direct_conv_prepare_weights(struct op *op, struct err *e)
     .release = simd_release
 
 const struct kernel simd_direct_conv2d = {
-    KERNEL_OF(conv2d_kind, direct_conv_prepare, direct_conv_run), .accepts = OP_NO_BIAS};
+    KERNEL_OF(conv2d_kind, direct_conv_prepare, direct_conv_run)};
 const struct kernel simd_direct_conv2d_grad_input = {
-    KERNEL_OF(conv2d_grad_kind, direct_conv_prepare, direct_conv_run), .requires = OP_INPUT_ONLY};
+    KERNEL_OF(conv2d_grad_input_kind, direct_conv_prepare, direct_conv_run)};
 const struct kernel simd_direct_conv2d_grad_weights = {
-    KERNEL_OF(conv2d_grad_kind, direct_conv_prepare_weights, direct_conv_run_weights),
-    .accepts = OP_NO_BIAS, .requires = OP_WEIGHTS_ONLY};
+    KERNEL_OF(conv2d_grad_weights_kind, direct_conv_prepare_weights, direct_conv_run_weights)};
 const struct kernel simd_direct_conv_transpose2d = {
     KERNEL_OF(conv_transpose2d_kind, direct_conv_prepare, direct_conv_run)};
 const struct kernel simd_direct_conv_transpose2d_grad_input = {
-    KERNEL_OF(conv_transpose2d_grad_kind, direct_conv_prepare, direct_conv_run),
-    .requires = OP_INPUT_ONLY};
+    KERNEL_OF(conv_transpose2d_grad_input_kind, direct_conv_prepare, direct_conv_run)};
 const struct kernel simd_direct_conv_transpose2d_grad_weights = {
-    KERNEL_OF(conv_transpose2d_grad_kind, direct_conv_prepare_weights, direct_conv_run_weights),
-    .requires = OP_WEIGHTS_ONLY};
+    KERNEL_OF(conv_transpose2d_grad_weights_kind, direct_conv_prepare_weights,
+              direct_conv_run_weights)};

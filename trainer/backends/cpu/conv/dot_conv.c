@@ -72,5 +72,4 @@ static int dot_conv_run(struct op *op, struct exec *x, struct err *e)
 }
 
 const struct kernel simd_dot_conv2d = {
-    .kind = &conv2d_kind, .supports = dot_conv_supports, .run = dot_conv_run,
-    .accepts = OP_NO_BIAS};
+    .kind = &conv2d_kind, .supports = dot_conv_supports, .run = dot_conv_run};

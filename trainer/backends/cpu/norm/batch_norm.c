@@ -2,15 +2,13 @@
 /* Batch norm, alone and with the ReLU behind it. The formulas are those of ref/batch_norm.c; once
  * the statistics are known they are y = a x + c with coefficients of each channel. */
 #include "config.h"
-#include "trainer/backends/cpu/norm/batch_norm.h"
+#include "trainer/backends/cpu/norm/norm_work.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "trainer/backends/cpu/isa/simd.h"
 #include "trainer/backends/cpu/norm/norm_kernels.h"
-#include "trainer/backends/cpu/norm/norm_work.h"
-#include "trainer/backends/ref/chunks.h"
 
 /* Converts sums of x - shift and of its square to sums of x and x^2, which replicas can add up. */
 static void remove_shift(const struct op *op, const struct norm_work *w)
@@ -50,22 +48,13 @@ static void batch_norm_finish_statistics(const struct op *op, const struct norm_
     }
 }
 
-static void sum_input(const struct op *op, const struct norm_work *w)
-{
-    if (op->in[OP_MOMENTS]) {
-        chunks_from_moments(op->in[OP_MOMENTS], w->plan->npixels, w->sums);
-        return;
-    }
-    memcpy(w->k[NORM_WORK_SHIFT], op->in[0]->data, w->plan->nchannels * sizeof(float));
-    norm_work_repeat(w);
-    norm_work_sum(op, w, NULL, op->in[0]->data);
-    remove_shift(op, w);
-}
-
 static int find_statistics(const struct op *op, struct exec *x, const struct norm_work *w,
                            struct err *e)
 {
-    sum_input(op, w);
+    memcpy(w->k[NORM_WORK_SHIFT], op->in[0]->data, w->plan->nchannels * sizeof(float));
+    norm_work_repeat(w);
+    norm_work_sum(w, NULL, op->in[0]->data);
+    remove_shift(op, w);
     if (norm_work_replicas(op, w, x, e) < 0)
         return -1;
     batch_norm_finish_statistics(op, w);
@@ -79,28 +68,8 @@ static int batch_norm_run(struct op *op, struct exec *x, struct err *e)
 
     if (find_statistics(op, x, &w, e) < 0)
         return -1;
-    norm_work_apply(op, &w, NULL, op->in[0]->data);
+    norm_work_apply(&w, NULL, op->in[0]->data, op->out[0]->data);
     return 0;
-}
-
-/* (x, gamma, beta, running mean, running var) -> scale_shift[2][C], saved */
-static int batch_norm_run_scale_shift(struct op *op, struct exec *x, struct err *e)
-{
-    struct norm_work w = norm_work_of(op);
-    size_t n = w.plan->nchannels;
-
-    if (find_statistics(op, x, &w, e) < 0)
-        return -1;
-    memcpy(op->out[0]->data, w.k[NORM_WORK_A], n * sizeof(float));
-    memcpy(op->out[0]->data + n, w.k[NORM_WORK_C], n * sizeof(float));
-    return 0;
-}
-
-void batch_norm_apply(const struct batch_norm_map *map, const float *x, size_t n, float *y)
-{
-    for (size_t i = 0; i < map->step; i += map->wide)
-        map->rows->apply(x + i, n / map->step, map->step, map->wide / map->rows->lanes, true,
-                         map->a + i, map->c + i, y + i);
 }
 
 static int batch_norm_run_infer(struct op *op, struct exec *x, struct err *e)
@@ -115,7 +84,7 @@ static int batch_norm_run_infer(struct op *op, struct exec *x, struct err *e)
         w.k[NORM_WORK_C][c] = beta[c] - mean[c] * w.k[NORM_WORK_A][c];
     }
     norm_work_repeat(&w);
-    norm_work_apply(op, &w, NULL, op->in[0]->data);
+    norm_work_apply(&w, NULL, op->in[0]->data, op->out[0]->data);
     return 0;
 }
 
@@ -123,10 +92,7 @@ static int batch_norm_run_infer(struct op *op, struct exec *x, struct err *e)
     .kind = &_kind, .supports = norm_work_supports, .prepare = norm_work_prepare, .run = _run,    \
     .release = simd_release
 
-const struct kernel simd_batch_norm = {
-    KERNEL_OF(batch_norm_kind, batch_norm_run), .accepts = OP_RELU | OP_TAKES_MOMENTS};
-const struct kernel simd_batch_norm_scale_shift = {
-    KERNEL_OF(batch_norm_kind, batch_norm_run_scale_shift), .accepts = OP_TAKES_MOMENTS,
-    .requires = OP_RELU | OP_AS_SCALE_SHIFT};
+const struct kernel simd_batch_norm = {KERNEL_OF(batch_norm_kind, batch_norm_run)};
+const struct kernel simd_batch_norm_relu = {KERNEL_OF(batch_norm_relu_kind, batch_norm_run)};
 const struct kernel simd_batch_norm_infer = {
-    KERNEL_OF(batch_norm_infer_kind, batch_norm_run_infer), .accepts = OP_RELU};
+    KERNEL_OF(batch_norm_infer_kind, batch_norm_run_infer)};

@@ -6,6 +6,6 @@
 #include "trainer/core/kernel.h"
 
 extern const struct kernel simd_batch_norm, simd_batch_norm_grad, simd_batch_norm_infer;
-extern const struct kernel simd_batch_norm_scale_shift;
+extern const struct kernel simd_batch_norm_relu, simd_batch_norm_relu_grad;
 
 #endif

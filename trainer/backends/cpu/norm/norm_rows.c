@@ -31,14 +31,6 @@ size_t norm_rows_step(const struct norm_rows *rows, size_t nchannels)
     return nchannels > rows->lanes ? nchannels : rows->lanes;
 }
 
-bool norm_rows_fit(const struct tensor *t)
-{
-    size_t n = tensor_channels(t);
-    const struct norm_rows *rows = norm_rows_best(n);
-
-    return rows && (size_t)t->shape.dim[DIM_W] * n % norm_rows_step(rows, n) == 0;
-}
-
 size_t norm_rows_width(const struct norm_rows *rows, size_t step)
 {
     return step % (4 * rows->lanes) == 0 ? 4 : step % (2 * rows->lanes) == 0 ? 2 : 1;

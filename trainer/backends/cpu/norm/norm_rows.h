@@ -9,8 +9,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "trainer/core/tensor.h"
-
 #define NORM_WIDE 4 /* the largest w */
 
 struct norm_rows {
@@ -23,9 +21,10 @@ struct norm_rows {
     void (*grad_sums)(const float *dy, const float *x, size_t n, size_t step, size_t w, bool relu,
                       const float *a, const float *c, const float *shift, float *sum,
                       float *products);
-    /* y = a x + c, with relu at least 0; y may be x */
-    void (*apply)(const float *x, size_t n, size_t step, size_t w, bool relu, const float *a,
-                  const float *c, float *y);
+    /* y = a x + c, with relu at least 0; y may be x. stream: y, which is aligned to vectors, is
+     * written past the cache, so that its lines are not read first. */
+    void (*apply)(const float *x, size_t n, size_t step, size_t w, bool relu, bool stream,
+                  const float *a, const float *c, float *y);
     /* dx = scale d + (b x + shift), with d as above; dx may be dy */
     void (*gradient)(const float *dy, const float *x, size_t n, size_t step, size_t w, bool relu,
                      const float *a, const float *c, const float *scale, const float *b,
@@ -38,9 +37,6 @@ const struct norm_rows *norm_rows_best(size_t nchannels);
 /* Returns the values of a row of whole pixels and whole vectors: the channels, or the lanes if
  * these are more. */
 size_t norm_rows_step(const struct norm_rows *rows, size_t nchannels);
-
-/* Returns whether there are loops for t, and its rows of pixels are whole vectors. */
-bool norm_rows_fit(const struct tensor *t);
 
 /* Returns the largest w for rows of `step` values. */
 size_t norm_rows_width(const struct norm_rows *rows, size_t step);

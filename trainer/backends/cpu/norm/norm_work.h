@@ -3,15 +3,15 @@
  * in chunks that do not depend on the number of threads, and passes over whole tensors.
  *
  * All of it is bound by memory, so the number of passes counts. The forward op reads x for the
- * statistics (unless OP_MOMENTS has them), and reads x and writes y for the result; the gradient
- * reads dy and x for the sums (unless OP_SUMS has them) and once more for dx. With attr.scale_shift
- * the pass that writes y or dx is left out. With a ReLU its sign is computed again from x, so that
- * y is not read. Short blocks are summed in floats, as differences to a nearby value, the first
- * pixel's or the mean, so that no digits are lost; the blocks' sums are doubles. */
+ * statistics, and reads x and writes y for the result; the gradient reads dy and x for the sums and
+ * once more for dx. With a ReLU its sign is computed again from x, so that y is not read. Short
+ * blocks are summed in floats, as differences to a nearby value, the first pixel's or the mean, so
+ * that no digits are lost; the blocks' sums are doubles. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_NORM_NORM_WORK_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_NORM_NORM_WORK_H
 
-#include "trainer/backends/cpu/norm/batch_norm.h"
+#include "trainer/backends/cpu/norm/norm_rows.h"
+#include "trainer/core/kernel.h"
 
 /* Coefficients of channels, repeated to whole vectors: a, b, c and shift of norm_rows.h; a is also
  * scale. */
@@ -23,6 +23,7 @@ struct norm_work_plan {
     size_t npixels, nchannels;
     size_t step;     /* see norm_rows_step() */
     size_t wide;     /* values of the vectors that a loop processes; divides step */
+    bool relu;       /* behind the norm */
 };
 
 /* The workspace: 2C sums and the number of pixels, over all replicas once norm_work_replicas() has
@@ -38,26 +39,19 @@ int norm_work_prepare(struct op *op, struct err *e);
 
 struct norm_work norm_work_of(const struct op *op);
 
-struct batch_norm_map norm_work_map(const struct norm_work *w);
-
 /* Repeats the coefficients to whole vectors. */
 void norm_work_repeat(const struct norm_work *w);
 
-/* Adds sums over npixels to total[2][C]: of x - shift and its square, or with dy those of grad_sums
- * (norm_rows.h). */
-void norm_work_add(const struct norm_work *w, const float *dy, const float *x, size_t npixels,
-                   bool relu, double *total);
-
-/* Computes w->sums over the whole tensors. */
-void norm_work_sum(const struct op *op, const struct norm_work *w, const float *dy, const float *x);
+/* Computes w->sums over the whole tensors: of x - shift and its square, or with dy those of
+ * grad_sums (norm_rows.h). */
+void norm_work_sum(const struct norm_work *w, const float *dy, const float *x);
 
 /* Completes w->sums[2C + 1] with the number of pixels, or sets all to 0 if this replica has no
  * image. With attr.sync, adds up those of all replicas. Returns -1 if that fails. */
 int norm_work_replicas(const struct op *op, const struct norm_work *w, struct exec *x,
                        struct err *e);
 
-/* Writes out[0] = a x + c, with attr.relu at least 0, or with dy the gradient. */
-void norm_work_apply(const struct op *op, const struct norm_work *w, const float *dy,
-                     const float *x);
+/* Writes dst = a x + c, with a ReLU at least 0, or with dy the gradient. */
+void norm_work_apply(const struct norm_work *w, const float *dy, const float *x, float *dst);
 
 #endif

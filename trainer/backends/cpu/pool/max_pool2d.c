@@ -8,7 +8,7 @@
 #include "trainer/backends/cpu/isa/simd.h"
 #include "trainer/backends/cpu/pool/pool_kernels.h"
 
-bool max_pool2d_supports(const struct op *op)
+static bool max_pool2d_supports(const struct op *op)
 {
     const struct tensor *x = op->in[op->kind->nin - 1];
 
@@ -46,9 +46,10 @@ static void fill_uncovered(const float *added, size_t n, float *dx)
         memcpy(dx, added, n * sizeof *dx);
 }
 
-static int max_pool2d_run_grad(struct op *op, struct exec *e, struct err *err)
+/* added: a tensor that the gradient is added to, or NULL. */
+static void run_grad(const struct tensor *added, const struct tensor *dy, const struct tensor *x,
+                     const struct tensor *dst)
 {
-    const struct tensor *dy = op->in[0], *x = op->in[1], *added = op->in[OP_ADDED];
     size_t width = (size_t)x->shape.dim[DIM_W], n = tensor_channels(x), line = width * n;
     size_t height = (size_t)dy->shape.dim[DIM_H], x_height = (size_t)x->shape.dim[DIM_H];
 
@@ -57,7 +58,7 @@ static int max_pool2d_run_grad(struct op *op, struct exec *e, struct err *err)
         for (size_t y = 0; y < height; y++) {
             size_t at = (image * x_height + 2 * y) * line;
             const float *more = added ? added->data + at : NULL;
-            float *dx = op->out[0]->data + at;
+            float *dx = dst->data + at;
 
             for (size_t i = 1; width % 2 && i <= 2; i++)
                 fill_uncovered(more ? more + i * line - n : NULL, n, dx + i * line - n);
@@ -66,6 +67,17 @@ static int max_pool2d_run_grad(struct op *op, struct exec *e, struct err *err)
             max_pool2d_rows_grad(dy->data + (image * height + y) * (width / 2) * n, x->data + at,
                                  more, width, n, dx);
         }
+}
+
+static int max_pool2d_run_grad(struct op *op, struct exec *x, struct err *e)
+{
+    run_grad(NULL, op->in[0], op->in[1], op->out[0]);
+    return 0;
+}
+
+static int max_pool2d_run_grad_add(struct op *op, struct exec *x, struct err *e)
+{
+    run_grad(op->in[0], op->in[1], op->in[2], op->out[0]);
     return 0;
 }
 
@@ -73,4 +85,7 @@ const struct kernel simd_max_pool2d = {
     .kind = &max_pool2d_kind, .supports = max_pool2d_supports, .run = max_pool2d_run};
 const struct kernel simd_max_pool2d_grad = {
     .kind = &max_pool2d_grad_kind, .supports = max_pool2d_supports,
-    .run = max_pool2d_run_grad, .accepts = OP_HAS_ADDED};
+    .run = max_pool2d_run_grad};
+const struct kernel simd_max_pool2d_grad_add = {
+    .kind = &max_pool2d_grad_add_kind, .supports = max_pool2d_supports,
+    .run = max_pool2d_run_grad_add};

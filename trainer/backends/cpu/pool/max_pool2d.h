@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The inner loops of max pooling over 2x2 pixels. The kernels of
- * max_pool2d.c and max_pool2d_norm.c share them with the epilogues of conv/winograd/. */
+/* The inner loops of max pooling over 2x2 pixels. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_POOL_MAX_POOL2D_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_POOL_MAX_POOL2D_H
 
-#include "trainer/core/op.h"
+#include <stdbool.h>
+#include <stddef.h>
 
 #define MAX_POOL2D_LANES 8 /* the number of channels is a multiple of this */
 
@@ -17,10 +17,5 @@ void max_pool2d_rows(const float *x, size_t line, size_t width, size_t n, float 
  * NULL. dx may be `added`. An odd last column is not written. */
 void max_pool2d_rows_grad(const float *dy, const float *x, const float *added, size_t width,
                           size_t n, float *dx);
-
-/* Returns whether the processor and the input x of a max_pool2d or max_pool2d_grad op suit these
- * loops: a number of channels that is a multiple of MAX_POOL2D_LANES, and at least two rows of
- * pixels. */
-bool max_pool2d_supports(const struct op *op);
 
 #endif

@@ -5,8 +5,6 @@
 
 #include "trainer/core/kernel.h"
 
-extern const struct kernel simd_max_pool2d_norm, simd_max_pool2d, simd_max_pool2d_grad;
-extern const struct kernel simd_relu_max_pool2d, simd_relu_max_pool2d_grad;
-extern const struct kernel simd_max_pool2d_norm_grad;
+extern const struct kernel simd_max_pool2d, simd_max_pool2d_grad, simd_max_pool2d_grad_add;
 
 #endif

@@ -132,8 +132,8 @@ static int run_bias_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel cuda_bias = {&bias_kind, cuda_supports, NULL, run_bias, NULL, 0, 0, KERNEL_ANY};
+const struct kernel cuda_bias = {&bias_kind, cuda_supports, NULL, run_bias, NULL, KERNEL_ANY};
 const struct kernel cuda_bias_grad = {
-    &bias_grad_kind, cuda_supports, prepare_bias_grad, run_bias_grad, NULL, 0, 0, KERNEL_ANY};
+    &bias_grad_kind, cuda_supports, prepare_bias_grad, run_bias_grad, NULL, KERNEL_ANY};
 
 C_END

@@ -80,8 +80,8 @@ static int run_reshape(struct op *op, struct exec *x, struct err *e)
 }
 
 const struct kernel cuda_dropout = {
-    &dropout_kind, cuda_supports_one_type, NULL, run_dropout, NULL, 0, 0, KERNEL_ANY};
+    &dropout_kind, cuda_supports_one_type, NULL, run_dropout, NULL, KERNEL_ANY};
 const struct kernel cuda_reshape = {
-    &reshape_kind, cuda_supports_one_type, NULL, run_reshape, NULL, 0, 0, KERNEL_ANY};
+    &reshape_kind, cuda_supports_one_type, NULL, run_reshape, NULL, KERNEL_ANY};
 
 C_END

@@ -128,16 +128,16 @@ static int run_cast(struct op *op, struct exec *x, struct err *e)
 }
 
 const struct kernel cuda_add = {
-    &add_kind, cuda_supports_one_type, NULL, run_combine, NULL, 0, 0, KERNEL_ANY};
+    &add_kind, cuda_supports_one_type, NULL, run_combine, NULL, KERNEL_ANY};
 const struct kernel cuda_cast = {
-    &cast_kind, cuda_supports, NULL, run_cast, NULL, 0, 0, KERNEL_HALVES};
+    &cast_kind, cuda_supports, NULL, run_cast, NULL, KERNEL_HALVES};
 const struct kernel cuda_relu = {
-    &relu_kind, cuda_supports_one_type, NULL, run_combine, NULL, 0, 0, KERNEL_ANY};
+    &relu_kind, cuda_supports_one_type, NULL, run_combine, NULL, KERNEL_ANY};
 const struct kernel cuda_relu_grad = {
-    &relu_grad_kind, cuda_supports_one_type, NULL, run_combine, NULL, 0, 0, KERNEL_ANY};
+    &relu_grad_kind, cuda_supports_one_type, NULL, run_combine, NULL, KERNEL_ANY};
 const struct kernel cuda_concat = {
-    &concat_kind, cuda_supports_one_type, NULL, run_concat, NULL, 0, 0, KERNEL_ANY};
+    &concat_kind, cuda_supports_one_type, NULL, run_concat, NULL, KERNEL_ANY};
 const struct kernel cuda_concat_grad = {
-    &concat_grad_kind, cuda_supports_one_type, NULL, run_concat_grad, NULL, 0, 0, KERNEL_ANY};
+    &concat_grad_kind, cuda_supports_one_type, NULL, run_concat_grad, NULL, KERNEL_ANY};
 
 C_END

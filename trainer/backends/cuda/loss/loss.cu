@@ -384,10 +384,10 @@ static int run_dice(struct op *op, struct exec *x, struct err *e)
 }
 
 const struct kernel cuda_bce = {
-    &bce_kind, cuda_supports, prepare_ce, run_bce, NULL, 0, 0, KERNEL_FLOATS};
+    &bce_kind, cuda_supports, prepare_ce, run_bce, NULL, KERNEL_FLOATS};
 const struct kernel cuda_softmax_ce = {
-    &softmax_ce_kind, fits_classes, prepare_ce, run_softmax_ce, NULL, 0, 0, KERNEL_FLOATS};
+    &softmax_ce_kind, fits_classes, prepare_ce, run_softmax_ce, NULL, KERNEL_FLOATS};
 const struct kernel cuda_dice = {
-    &dice_kind, fits_classes, prepare_dice, run_dice, NULL, 0, 0, KERNEL_FLOATS};
+    &dice_kind, fits_classes, prepare_dice, run_dice, NULL, KERNEL_FLOATS};
 
 C_END

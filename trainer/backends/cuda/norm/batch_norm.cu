@@ -349,7 +349,7 @@ static int run_batch_norm(struct op *op, struct exec *x, struct err *e)
     struct norm_args k = norm_of(op, x);
 
     k.mask = NULL;
-    k.relu = op->attr.relu;
+    k.relu = op->kind == &batch_norm_relu_kind;
     k.gamma = op->in[1]->data;
     k.beta = op->in[2]->data;
     k.running_mean = op->in[3]->data;
@@ -364,7 +364,7 @@ static int run_batch_norm_grad(struct op *op, struct exec *x, struct err *e)
 
     k.backward = true;
     k.v = op->in[1]->data;
-    k.mask = op->attr.relu ? k.mask : NULL;
+    k.mask = op->kind == &batch_norm_relu_grad_kind ? k.mask : NULL;
     k.gamma = op->in[2]->data;
     k.saved = op->in[3]->data;
     k.beta = k.mask ? op->in[4]->data : NULL;
@@ -379,7 +379,6 @@ static int run_batch_norm_infer(struct op *op, struct exec *x, struct err *e)
     enum dtype t = op->in[0]->dtype;
 
     k.mask = NULL;
-    k.relu = op->attr.relu;
     k.gamma = op->in[1]->data;
     k.beta = op->in[2]->data;
     k.running_mean = op->in[3]->data;
@@ -413,16 +412,20 @@ static int run_fold_norm(struct op *op, struct exec *x, struct err *e)
 }
 
 const struct kernel cuda_batch_norm = {
-    &batch_norm_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm, NULL,
-    OP_RELU, 0, KERNEL_ANY};
+    &batch_norm_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm, NULL, KERNEL_ANY};
 const struct kernel cuda_batch_norm_grad = {
     &batch_norm_grad_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm_grad, NULL,
-    OP_RELU, 0, KERNEL_ANY};
+    KERNEL_ANY};
+const struct kernel cuda_batch_norm_relu = {
+    &batch_norm_relu_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm, NULL,
+    KERNEL_ANY};
+const struct kernel cuda_batch_norm_relu_grad = {
+    &batch_norm_relu_grad_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm_grad,
+    NULL, KERNEL_ANY};
 const struct kernel cuda_batch_norm_infer = {
     &batch_norm_infer_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm_infer, NULL,
-    OP_RELU, 0, KERNEL_ANY};
+    KERNEL_ANY};
 const struct kernel cuda_fold_norm = {
-    &fold_norm_kind, cuda_supports, prepare_fold_norm, run_fold_norm, NULL,
-    OP_NO_BIAS, 0, KERNEL_FLOATS};
+    &fold_norm_kind, cuda_supports, prepare_fold_norm, run_fold_norm, NULL, KERNEL_FLOATS};
 
 C_END

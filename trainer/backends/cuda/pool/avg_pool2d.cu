@@ -191,19 +191,17 @@ static int run_global_avg_pool_grad(struct op *op, struct exec *x, struct err *e
 }
 
 const struct kernel cuda_avg_pool2d = {
-    &avg_pool2d_kind, cuda_supports_one_type, NULL, run_avg_pool2d, NULL, 0, 0, KERNEL_ANY};
+    &avg_pool2d_kind, cuda_supports_one_type, NULL, run_avg_pool2d, NULL, KERNEL_ANY};
 const struct kernel cuda_avg_pool2d_grad = {
-    &avg_pool2d_grad_kind, cuda_supports_one_type, NULL, run_avg_pool2d_grad, NULL, 0, 0,
-        KERNEL_ANY};
+    &avg_pool2d_grad_kind, cuda_supports_one_type, NULL, run_avg_pool2d_grad, NULL, KERNEL_ANY};
 const struct kernel cuda_subsample = {
-    &subsample_kind, cuda_supports_one_type, NULL, run_subsample, NULL, 0, 0, KERNEL_ANY};
+    &subsample_kind, cuda_supports_one_type, NULL, run_subsample, NULL, KERNEL_ANY};
 const struct kernel cuda_subsample_grad = {
-    &subsample_grad_kind, cuda_supports_one_type, NULL, run_subsample_grad, NULL, 0, 0, KERNEL_ANY};
+    &subsample_grad_kind, cuda_supports_one_type, NULL, run_subsample_grad, NULL, KERNEL_ANY};
 const struct kernel cuda_global_avg_pool = {
-    &global_avg_pool_kind, cuda_supports_one_type, NULL, run_global_avg_pool, NULL, 0, 0,
-        KERNEL_ANY};
+    &global_avg_pool_kind, cuda_supports_one_type, NULL, run_global_avg_pool, NULL, KERNEL_ANY};
 const struct kernel cuda_global_avg_pool_grad = {
-    &global_avg_pool_grad_kind, cuda_supports_one_type, NULL, run_global_avg_pool_grad, NULL, 0, 0,
+    &global_avg_pool_grad_kind, cuda_supports_one_type, NULL, run_global_avg_pool_grad, NULL,
     KERNEL_ANY};
 
 C_END

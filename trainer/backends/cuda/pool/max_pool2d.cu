@@ -106,26 +106,41 @@ static int run_max_pool2d(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-static int run_max_pool2d_grad(struct op *op, struct exec *x, struct err *e)
+static void queue_grad(const struct op *op, const struct tensor *added, const struct tensor *dy,
+                       const struct tensor *src, struct exec *x)
 {
-    struct max_pool2d_args k = pool_of(op->in[0], op->in[1]);
+    struct max_pool2d_args k = pool_of(dy, src);
+    enum dtype t = src->dtype;
 
-    k.dy = op->in[0]->data;
-    k.src = op->in[1]->data;
-    k.added = op->in[OP_ADDED] ? op->in[OP_ADDED]->data : NULL;
+    k.dy = dy->data;
+    k.src = src->data;
+    k.added = added ? added->data : NULL;
     k.dst = op->out[0]->data;
-    queue_pool(op->out[0]->dtype, &k, x);
+    queue_pool(t, &k, x);
     if (k.large_height > 2 * k.height || k.large_width > 2 * k.width) {
         k.n = (unsigned)tensor_count(op->out[0]);
-        LAUNCH_AS(op->out[0]->dtype, max_pool2d_edge, gpu_blocks(k.n), x->device->stream, k);
+        LAUNCH_AS(t, max_pool2d_edge, gpu_blocks(k.n), x->device->stream, k);
     }
+}
+
+static int run_max_pool2d_grad(struct op *op, struct exec *x, struct err *e)
+{
+    queue_grad(op, NULL, op->in[0], op->in[1], x);
+    return 0;
+}
+
+static int run_max_pool2d_grad_add(struct op *op, struct exec *x, struct err *e)
+{
+    queue_grad(op, op->in[0], op->in[1], op->in[2], x);
     return 0;
 }
 
 const struct kernel cuda_max_pool2d = {
-    &max_pool2d_kind, cuda_supports_one_type, NULL, run_max_pool2d, NULL, 0, 0, KERNEL_ANY};
+    &max_pool2d_kind, cuda_supports_one_type, NULL, run_max_pool2d, NULL, KERNEL_ANY};
 const struct kernel cuda_max_pool2d_grad = {
-    &max_pool2d_grad_kind, cuda_supports_one_type, NULL, run_max_pool2d_grad, NULL, OP_HAS_ADDED, 0,
+    &max_pool2d_grad_kind, cuda_supports_one_type, NULL, run_max_pool2d_grad, NULL, KERNEL_ANY};
+const struct kernel cuda_max_pool2d_grad_add = {
+    &max_pool2d_grad_add_kind, cuda_supports_one_type, NULL, run_max_pool2d_grad_add, NULL,
     KERNEL_ANY};
 
 C_END

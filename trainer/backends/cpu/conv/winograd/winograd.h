@@ -4,19 +4,12 @@
  * are those of conv_rows.h.
  *
  * winograd_conv.c computes results and gradients of inputs, winograd_weights.c gradients of
- * weights, winograd_grad.c both gradients in one pass. A batch norm and its ReLU in front of a
- * convolution (norm_prologue.h) are applied to rows before the transform, so that the tensor in
- * between is never written. At inference the result of a convolution in front
- * (winograd_producer.c) is never written either. Max pooling behind reads the results while they
- * are in the cache (winograd_epilogue.c). */
+ * weights, winograd_grad.c both gradients in one pass. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_CONV_WINOGRAD_WINOGRAD_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_CONV_WINOGRAD_WINOGRAD_H
 
-#include "trainer/backends/cpu/norm/batch_norm.h"
 #include "trainer/backends/cpu/conv/conv_rows.h"
 #include "trainer/backends/cpu/isa/simd.h"
-#include "trainer/backends/cpu/norm/norm_moments.h"
-#include "trainer/backends/cpu/norm/norm_prologue.h"
 #include "trainer/backends/cpu/conv/conv_operands.h"
 #include "trainer/backends/cpu/conv/winograd/winograd_rows.h"
 #include "trainer/core/kernel.h"
@@ -32,8 +25,7 @@ struct winograd {
     const struct conv_rows *products;
     const struct winograd_rows *rows;
     size_t nimages, height, width;
-    size_t src_channels, dst_channels;           /* of all tensors */
-    size_t src_channels_of[CONV_CONCAT], dst_channels_of[CONV_CONCAT];     /* of each tensor */
+    size_t src_channels, dst_channels;
     size_t places;
     size_t nvectors, wide;   /* vectors, and channels, of results computed at once */
     size_t across, down;     /* tiles of a row; rows of tiles of an image */
@@ -51,10 +43,7 @@ struct winograd {
     size_t weights, scratch; /* floats: the transformed weights, or the sums of their gradients;
                               * scratch of one thread */
     size_t bias, zeros;      /* floats of the bias; of a row of zeros */
-    size_t lines;            /* floats of one thread's copies of the rows that a row of tiles reads;
-                              * 0: they are read in place */
-    struct norm_moments moments; /* of the results of each band */
-    bool relu;                   /* a ReLU is applied to the results */
+    bool relu;               /* a ReLU is applied to the results */
 };
 
 /* A band in rows of tiles, counted over all images: [from, to), and the end of the next band; and
@@ -66,9 +55,8 @@ struct winograd_band {
 
 bool winograd_supports(const struct op *op);
 
-/* Returns how a convolution is cut; copied: rows of a source pass through a norm or come from a
- * producer. */
-struct winograd winograd_of(const struct conv_operands *r, bool copied);
+/* Returns how a convolution is cut. */
+struct winograd winograd_of(const struct conv_operands *r);
 
 /* Makes bands of about that many tiles, cut into sections of rows unless rows are to be whole, and
  * computes the scratch that they need. */
@@ -86,17 +74,14 @@ static inline float *winograd_copy(const struct winograd *g, float *copies, size
     return copies + (g->rows->tile * r + i) % g->rows->side * n;
 }
 
-/* Transforms a section of a band of the source to scratch d. zeros: a row of zeros; lines: one
- * thread's copies; continues: the row of tiles before was this thread's last. Sections are
- * transformed from left to right. */
-void winograd_transform_source(const struct winograd *g, const struct conv_operands *operands,
-                               const float *zeros, const struct winograd_band *b, bool continues,
-                               float *lines, float *d);
+/* Transforms a section of a band of the source to scratch d. zeros: a row of zeros. */
+void winograd_transform_source(const struct winograd *g, const struct tensor *src,
+                               const float *zeros, const struct winograd_band *b, float *d);
 
-/* Transforms the same pixels, without those around them, as gradients are (spread in
- * winograd_rows.h). */
-void winograd_spread_source(const struct winograd *g, const struct conv_operands *operands,
-                            const struct winograd_band *b, float *lines, float *d);
+/* Transforms the pixels of a section of t, without those around them, as gradients are (spread in
+ * winograd_rows.h), to scratch y, whose places are `place` floats apart. */
+void winograd_spread(const struct winograd *g, const struct tensor *t,
+                     const struct winograd_band *b, size_t place, float *y);
 
 /* winograd_band_of() returns the first section of the band that begins with row of tiles `from` and
  * ends before `end`. winograd_band_on() moves to its next section; b->x is then g->width if there
@@ -140,28 +125,8 @@ void winograd_conv_fetch(const struct winograd *g, const struct tensor *t,
                          const struct winograd_band *b, size_t p);
 
 /* Writes a section of a band of results from its products m. bias[dst_channels] */
-void winograd_conv_write(const struct winograd *g, const struct conv_operands *operands,
-                         const float *m, const float *bias, const struct winograd_band *b);
-
-/* What fusion adds to a convolution at inference: the producer of its first source tensor
- * (winograd_producer.c), and an epilogue that takes the place of winograd_conv_write() for each
- * section of a band (winograd_epilogue.c). Each may be NULL. op is the fused op. A tensor that is
- * never written has no data. */
-typedef void winograd_conv_epilogue_f(const struct op *op, const struct winograd *g,
-                                      const struct conv_operands *operands, const float *m,
-                                      const float *bias, const struct winograd_band *b);
-struct winograd_conv_fusion {
-    const struct conv_producer *producer;
-    winograd_conv_epilogue_f *epilogue;
-    const struct op *op;
-};
-winograd_conv_epilogue_f winograd_epilogue_pool; /* writes out[0] of op and its maxima,
-                                                  * OP_OUT_POOLED */
-
-/* Runs a convolution that simd_winograd's prepare, or winograd_conv_prepare_copied(), has prepared;
- * the latter if there is a producer. simd_release frees op->priv. */
-void winograd_conv_run_fused(struct op *op, const struct winograd_conv_fusion *fusion);
-int winograd_conv_prepare_copied(struct op *op, struct err *e);
+void winograd_conv_write(const struct winograd *g, const struct tensor *dst, const float *m,
+                         const float *bias, const struct winograd_band *b);
 
 /* The steps of winograd_weights.c follow. winograd_weights_chunks() returns the number of chunks
  * that have their own sums; 0: all threads share one sum. */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Both gradients of a 3x3 convolution in one pass (winograd.h). The gradient of the result (after a
- * deferred norm gradient, if there is one: core/op.h) is transformed once for both; so for the
- * weights' gradient the source is transformed as gradients are. The sums for a norm in front of the
- * convolution (norm_prologue.h) are added up while its operands are in the cache.
+/* Both gradients of a 3x3 convolution in one pass (winograd.h). The gradient of the result is
+ * transformed once for both; so for the weights' gradient the source is transformed as gradients
+ * are.
  *
- * The gradient of the input may take the memory of the result's gradient, or of x of the deferred
- * norm gradient. Then rows are copied before they are overwritten: neighbouring rows of tiles share
- * copies, and each chunk begins with copies of the rows next to it. */
+ * The gradient of the input may take the memory of the result's gradient. Then rows are copied
+ * before they are overwritten: neighbouring rows of tiles share copies, and each chunk begins with
+ * copies of the rows next to it. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/winograd/winograd.h"
 
@@ -14,47 +13,30 @@
 
 #include "trainer/backends/cpu/conv/winograd/winograd_kernels.h"
 #include "trainer/backends/cpu/isa/simd.h"
-#include "trainer/backends/cpu/norm/norm_grad_rows.h"
 
-/* op->priv: the two gradients as ops of their own, without workspace. */
+/* op->priv: the gradients of the input and of the weights. */
 struct winograd_grad {
-    struct op input, weights;
     struct winograd in, w;
-    /* Floats: copied rows of the gradient, of the source; rows of the gradient above and below a
-     * chunk. */
-    size_t rows, lines, edges;
-    size_t norm_size; /* doubles of one chunk's sums for the norm in front */
+    /* Floats: copied rows of the gradient; rows of the gradient above and below a chunk. */
+    size_t rows, edges;
 };
 
-static void winograd_grad_split(const struct op *op, struct winograd_grad *b)
+static struct winograd_grad winograd_grad_of(const struct op *op)
 {
-    b->input = conv_operands_input_grad(op);
-    b->weights = conv_operands_weights_grad(op);
-}
+    struct conv_operands in = conv_operands_of(op), w = conv_operands_weights_grad(op);
+    struct winograd_grad b = {.in = winograd_of(&in), .w = winograd_of(&w)};
 
-static void winograd_grad_plan(const struct op *op, struct winograd_grad *b)
-{
-    struct conv_operands in = conv_operands_of(&b->input), w = conv_operands_of(&b->weights);
-
-    b->in = winograd_of(&in, false);
-    b->w = winograd_of(&w, norm_prologue_scale_shift(op));
-    b->w.nchunks = winograd_weights_chunks(&b->w);
-    b->rows = simd_round_up(b->in.rows->side * b->in.width * b->in.src_channels, WINOGRAD_LINE);
-    b->edges = simd_round_up(2 * b->in.width * b->in.src_channels, WINOGRAD_LINE);
-    b->lines = simd_round_up(b->w.lines, WINOGRAD_LINE);
-    b->norm_size = op->out[OP_OUT_SUMS] ? 2 * b->w.src_channels : 0;
+    b.w.nchunks = winograd_weights_chunks(&b.w);
+    b.rows = simd_round_up(b.in.rows->side * b.in.width * b.in.src_channels, WINOGRAD_LINE);
+    b.edges = simd_round_up(2 * b.in.width * b.in.src_channels, WINOGRAD_LINE);
+    return b;
 }
 
 static bool winograd_grad_supports(const struct op *op)
 {
-    struct winograd_grad b = {0};
-
-    winograd_grad_split(op, &b);
-    if (!norm_grad_rows_supports(op) || !norm_prologue_supports(op) ||
-        !winograd_supports(&b.input) || !winograd_supports(&b.weights) ||
-        (op->out[OP_OUT_SUMS] && (!op->in[OP_SCALE_SHIFT] || op->in[OP_SECOND])))
+    if (!winograd_supports(op))
         return false;
-    winograd_grad_plan(op, &b);
+    struct winograd_grad b = winograd_grad_of(op);
     return b.w.nchunks > 0 && b.in.band == b.w.band;
 }
 
@@ -62,11 +44,8 @@ static bool winograd_grad_supports(const struct op *op)
 struct winograd_grad_workspace {
     const struct winograd_grad *b;
     struct conv_operands in, w;
-    struct norm_prologue norm;
-    struct norm_grad_rows dy;
-    bool in_place; /* dx has the memory of dy or of x */
-    double *norm_sums;
-    float *grad_coef, *scale_shift, *packed, *no_bias, *zeros, *sums, *edges, *rooms;
+    bool in_place; /* dx has the memory of dy */
+    float *packed, *no_bias, *zeros, *sums, *edges, *rooms;
 };
 
 static struct winograd_grad_workspace winograd_grad_workspace_of(const struct op *op,
@@ -75,59 +54,41 @@ static struct winograd_grad_workspace winograd_grad_workspace_of(const struct op
 {
     return (struct winograd_grad_workspace){
         .b = b,
-        .in = conv_operands_of(&b->input),
-        .w = conv_operands_of(&b->weights),
-        .norm_sums = simd_take(w, b->w.nchunks * b->norm_size, sizeof(double)),
-        .grad_coef = simd_take(w, norm_grad_rows_size(op), sizeof(float)),
-        .scale_shift = simd_take(w, norm_prologue_size(op), sizeof(float)),
+        .in = conv_operands_of(op),
+        .w = conv_operands_weights_grad(op),
         .packed = simd_take(w, b->in.weights, sizeof(float)),
         .no_bias = simd_take(w, b->in.bias, sizeof(float)),
         .zeros = simd_take(w, b->in.zeros, sizeof(float)),
         .sums = simd_take(w, b->w.nchunks * (b->w.weights + b->w.bias), sizeof(float)),
         .edges = simd_take(w, b->w.nchunks * b->edges, sizeof(float)),
-        .rooms = simd_take(w, b->w.nthreads * (b->in.scratch + b->rows + b->lines), sizeof(float)),
+        .rooms = simd_take(w, b->w.nthreads * (b->in.scratch + b->rows), sizeof(float)),
     };
 }
 
 static int winograd_grad_prepare(struct op *op, struct err *e)
 {
-    struct winograd_grad b = {0};
+    struct winograd_grad b = winograd_grad_of(op);
     struct simd_workspace w = {0};
 
-    winograd_grad_split(op, &b);
-    winograd_grad_plan(op, &b);
     winograd_grad_workspace_of(op, &b, &w);
     op->workspace_size = w.size;
-    op->over = 1;
-    if (op->in[OP_NORM_GRAD_X]) /* the gradient of the second source may take the memory of x */
-        op->over_second = OP_NORM_GRAD_X + 1;
+    op->inplace = true;
     return simd_keep(op, &b, sizeof b, e);
-}
-
-static bool is_in_place(const struct winograd_grad_workspace *p)
-{
-    bool in_place = false;
-
-    for (int k = 0; k < CONV_CONCAT && p->in.dst[k]; k++)
-        in_place = in_place || p->in.dst[k]->data == p->dy.g->data ||
-                   (p->dy.x && p->in.dst[k]->data == p->dy.x->data);
-    return in_place;
 }
 
 /* One thread's scratch. */
 struct room {
     float *gradient, *results; /* transformed gradient; results of the input, then the transformed
                                 * source */
-    float *rows, *lines;
+    float *rows;
 };
 
 static struct room room_of(const struct winograd_grad_workspace *p, size_t thread)
 {
     const struct winograd_grad *b = p->b;
-    float *from = p->rooms + thread * (b->in.scratch + b->rows + b->lines);
-    float *rows = from + b->in.scratch;
+    float *from = p->rooms + thread * (b->in.scratch + b->rows);
 
-    return (struct room){from, from + b->in.places * b->in.src_place, rows, rows + b->rows};
+    return (struct room){from, from + b->in.places * b->in.src_place, from + b->in.scratch};
 }
 
 /* Rows of tiles [begin, end), and copies of the rows of pixels above and below them, if these are
@@ -155,9 +116,9 @@ static void copy_edges(const struct winograd_grad_workspace *p, size_t i)
     struct chunk c = chunk_of(p, i);
 
     if (c.begin % g->down)
-        norm_grad_rows_copy(&p->dy, (c.begin * tile - 1) * line, line, c.above);
+        memcpy(c.above, p->in.src->data + (c.begin * tile - 1) * line, line * sizeof(float));
     if (c.end % g->down)
-        norm_grad_rows_copy(&p->dy, c.end * tile * line, line, c.below);
+        memcpy(c.below, p->in.src->data + c.end * tile * line, line * sizeof(float));
 }
 
 /* Returns row i, from 0 to side - 1, of the rows of the gradient that row of tiles r of a chunk
@@ -169,20 +130,19 @@ static const float *gradient_row(const struct winograd_grad_workspace *p, const 
     const struct winograd *g = &p->b->in;
     size_t line = g->width * g->src_channels;
     size_t y = g->rows->tile * (r % g->down) + i - 1; /* -1 wraps to a large number, too */
-    size_t at = (r / g->down * g->height + y) * line;
+    const float *row = p->in.src->data + (r / g->down * g->height + y) * line;
     float *copy = winograd_copy(g, room->rows, r, i, line);
 
     if (y >= g->height)
         return p->zeros;
-    if (!p->in_place && !p->dy.x)
-        return p->dy.g->data + at;
-    if (p->in_place && r == c->begin && i == 0)
+    if (!p->in_place)
+        return row;
+    if (r == c->begin && i == 0)
         return c->above;
-    if (p->in_place && r + 1 == c->end && i + 1 == g->rows->side)
+    if (r + 1 == c->end && i + 1 == g->rows->side)
         return c->below;
-    if (x > 0 || (r > c->begin && i < winograd_first_new(g, r)))
-        return copy;
-    norm_grad_rows_copy(&p->dy, at, line, copy);
+    if (x == 0 && !(r > c->begin && i < winograd_first_new(g, r)))
+        memcpy(copy, row, line * sizeof *copy);
     return copy;
 }
 
@@ -197,7 +157,7 @@ static void winograd_grad_read_gradient(const struct winograd_grad_workspace *p,
 
     for (size_t i = 0; i < g->rows->side; i++)
         rows[i] = gradient_row(p, room, c, b->x, r, i) + b->x * n;
-    g->rows->source(rows, b->width, n, n, winograd_band_beside(g, b), g->src_place,
+    g->rows->source(rows, b->width, n, winograd_band_beside(g, b), g->src_place,
                     room->gradient + at);
     for (size_t i = 1; p->w.bias && i <= g->rows->tile; i++)
         for (size_t k = 0; k < n; k += g->rows->lanes)
@@ -210,15 +170,12 @@ static void winograd_grad_write_input(const struct winograd_grad_workspace *p,
     const struct winograd *g = &p->b->in;
 
     for (size_t i = 0; i < g->places; i++) {
-        winograd_fetch_source(g, p->dy.g, b, i);
-        if (p->dy.x)
-            winograd_fetch_source(g, p->dy.x, b, i);
-        for (int k = 0; k < CONV_CONCAT && p->in.dst[k]; k++)
-            winograd_conv_fetch(g, p->in.dst[k], b, i);
+        winograd_fetch_source(g, p->in.src, b, i);
+        winograd_conv_fetch(g, p->in.dst, b, i);
         winograd_conv_multiply(g, i, p->packed, p->zeros, winograd_band_tiles(g, b), room->gradient,
                                room->results);
     }
-    winograd_conv_write(g, &p->in, room->results, p->no_bias, b);
+    winograd_conv_write(g, p->in.dst, room->results, p->no_bias, b);
 }
 
 static void winograd_grad_add_weights(const struct winograd_grad_workspace *p,
@@ -226,25 +183,13 @@ static void winograd_grad_add_weights(const struct winograd_grad_workspace *p,
                                       float *sums)
 {
     const struct winograd *g = &p->b->w;
-    size_t area = g->rows->tile * g->width;
+    size_t line = g->rows->tile * g->width * g->src_channels;
 
-    winograd_spread_source(g, &p->w, b, room->lines, room->results);
+    winograd_spread(g, p->w.src, b, g->src_place, room->results);
     for (size_t i = 0; i < g->places; i++) {
-        for (int k = 0; k < CONV_CONCAT && p->w.src[k]; k++)
-            winograd_fetch(g, p->w.src[k], b->to * area * g->src_channels_of[k],
-                           (b->next - b->to) * area * g->src_channels_of[k], b, i);
+        winograd_fetch(g, p->w.src, b->to * line, (b->next - b->to) * line, b, i);
         winograd_weights_add(g, i, winograd_band_tiles(g, b), room->results, room->gradient, sums);
     }
-}
-
-static void winograd_grad_add_norm(const struct winograd_grad_workspace *p,
-                                   const struct winograd_band *b, double *sums)
-{
-    const struct winograd *g = &p->b->w;
-    size_t area = g->rows->tile * g->width, at = b->from * area * g->src_channels;
-
-    norm_prologue_add_sums(&p->norm, p->in.dst[0]->data + at, p->w.src[0]->data + at,
-                           (b->to - b->from) * area, sums);
 }
 
 static void winograd_grad_run_chunk(const struct winograd_grad_workspace *p,
@@ -254,10 +199,8 @@ static void winograd_grad_run_chunk(const struct winograd_grad_workspace *p,
     size_t size = g->weights + g->bias;
     struct chunk c = chunk_of(p, i);
     float *sums = p->sums + i * size;
-    double *norm_sums = p->norm_sums + i * p->b->norm_size;
 
     memset(sums, 0, size * sizeof *sums);
-    memset(norm_sums, 0, p->b->norm_size * sizeof *norm_sums);
     for (size_t from = c.begin; from < c.end; from += g->band) {
         struct winograd_band b = winograd_band_of(g, from, c.end);
 
@@ -267,8 +210,6 @@ static void winograd_grad_run_chunk(const struct winograd_grad_workspace *p,
             winograd_grad_write_input(p, room, &b);
             winograd_grad_add_weights(p, room, &b, sums);
         }
-        if (p->b->norm_size)
-            winograd_grad_add_norm(p, &b, norm_sums);
     }
 }
 
@@ -279,14 +220,9 @@ static int winograd_grad_run(struct op *op, struct exec *x, struct err *e)
         winograd_grad_workspace_of(op, b, &(struct simd_workspace){op->workspace, 0});
     size_t size = b->w.weights + b->w.bias;
 
-    p.dy = norm_grad_rows_of(op, p.grad_coef);
-    p.in_place = is_in_place(&p);
+    p.in_place = op->out[0]->data == op->in[0]->data;
     memset(p.no_bias, 0, b->in.bias * sizeof *p.no_bias);
     memset(p.zeros, 0, b->in.zeros * sizeof *p.zeros);
-    if (norm_prologue_scale_shift(op)) {
-        norm_prologue_init(&p.norm, op, p.scale_shift);
-        p.w.norm[norm_prologue_source(op)] = &p.norm.map;
-    }
 #pragma omp parallel num_threads(b->w.nthreads)
     {
         struct room room = room_of(&p, simd_thread());
@@ -303,13 +239,9 @@ static int winograd_grad_run(struct op *op, struct exec *x, struct err *e)
     }
     if (p.w.bias)
         memcpy(p.w.bias->data, p.sums + b->w.weights, b->w.dst_channels * sizeof *p.sums);
-    if (b->norm_size)
-        norm_prologue_write_sums(&p.norm, p.norm_sums, b->w.nchunks, op->out[OP_OUT_SUMS]);
     return 0;
 }
 
 const struct kernel simd_winograd_grad = {
     .kind = &conv2d_grad_kind, .supports = winograd_grad_supports,
-    .prepare = winograd_grad_prepare, .run = winograd_grad_run, .release = simd_release,
-    .accepts = OP_NO_BIAS | OP_HAS_NORM_GRAD | OP_HAS_SECOND | OP_HAS_SCALE_SHIFT |
-               OP_HAS_SECOND_SCALE_SHIFT | OP_GIVES_SUMS};
+    .prepare = winograd_grad_prepare, .run = winograd_grad_run, .release = simd_release};

@@ -5,8 +5,7 @@
 
 #include "trainer/core/kernel.h"
 
-extern const struct kernel simd_winograd, simd_winograd_relu, simd_winograd_pooled;
+extern const struct kernel simd_winograd, simd_winograd_relu, simd_winograd_grad;
 extern const struct kernel simd_winograd_grad_input, simd_winograd_grad_weights;
-extern const struct kernel simd_winograd_grad, simd_winograd_producer;
 
 #endif

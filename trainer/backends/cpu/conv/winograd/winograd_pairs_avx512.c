@@ -97,7 +97,7 @@ INLINE void source_edge(const float *const *src, size_t at, bool second, vec *r)
 
 /* n is a constant after inlining if it is HALF. Neighbouring pairs of tiles share two columns,
  * which are transformed once. */
-INLINE void source_rows(const float *const *src, size_t width, size_t n, size_t all,
+INLINE void source_rows(const float *const *src, size_t width, size_t n,
                         unsigned beside, size_t place, float *dst)
 {
     const struct places places = places_of(SIDE, place);
@@ -111,7 +111,7 @@ INLINE void source_rows(const float *const *src, size_t width, size_t n, size_t 
             source_columns(src, (ptrdiff_t)c - (ptrdiff_t)n, n, column);
         else
             source_edge(src, c, true, column);
-        for (size_t x = 0; x < width; x += 2 * TILE, d += 2 * all) {
+        for (size_t x = 0; x < width; x += 2 * TILE, d += 2 * n) {
 #pragma GCC unroll 3
             for (size_t k = 1; k + 1 < COLUMNS; k++)
                 source_columns(src, (ptrdiff_t)((x + 2 * k - 1) * n + c), n, column + k * SIDE);
@@ -143,17 +143,17 @@ INLINE void source_rows(const float *const *src, size_t width, size_t n, size_t 
     }
 }
 
-ISA static void source(const float *const *src, size_t width, size_t n, size_t all, unsigned beside,
+ISA static void source(const float *const *src, size_t width, size_t n, unsigned beside,
                        size_t place, float *d)
 {
     if (n == HALF)
-        source_rows(src, width, HALF, all, beside, place, d);
+        source_rows(src, width, HALF, beside, place, d);
     else
-        source_rows(src, width, n, all, beside, place, d);
+        source_rows(src, width, n, beside, place, d);
 }
 
 /* n is a constant as above, and relu is always one. */
-INLINE void result_rows(const float *m, size_t place, size_t width, size_t n, size_t all,
+INLINE void result_rows(const float *m, size_t place, size_t width, size_t n,
                         const float *bias, bool relu, float *const *dst)
 {
     const struct places places = places_of(SIDE, place);
@@ -162,7 +162,7 @@ INLINE void result_rows(const float *m, size_t place, size_t width, size_t n, si
         vec b = (vec)_mm512_broadcast_f64x4(_mm256_loadu_pd((const double *)(bias + c)));
         const float *from = m;
 
-        for (size_t x = 0; x < width; x += 2 * TILE, from += 2 * all) {
+        for (size_t x = 0; x < width; x += 2 * TILE, from += 2 * n) {
             vec v[PLACES], r[TILE * TILE];
 
             load_places(&places, from, v);
@@ -180,17 +180,17 @@ INLINE void result_rows(const float *m, size_t place, size_t width, size_t n, si
     }
 }
 
-ISA static void result(const float *m, size_t place, size_t width, size_t n, size_t all,
+ISA static void result(const float *m, size_t place, size_t width, size_t n,
                        const float *bias, bool relu, float *const *dst)
 {
     if (n == HALF && relu)
-        result_rows(m, place, width, HALF, all, bias, true, dst);
+        result_rows(m, place, width, HALF, bias, true, dst);
     else if (n == HALF)
-        result_rows(m, place, width, HALF, all, bias, false, dst);
+        result_rows(m, place, width, HALF, bias, false, dst);
     else if (relu)
-        result_rows(m, place, width, n, all, bias, true, dst);
+        result_rows(m, place, width, n, bias, true, dst);
     else
-        result_rows(m, place, width, n, all, bias, false, dst);
+        result_rows(m, place, width, n, bias, false, dst);
 }
 
 ISA static void window(const float *w, size_t step, size_t turned, size_t place, float *g)
@@ -208,12 +208,12 @@ ISA static void window(const float *w, size_t step, size_t turned, size_t place,
     store_places(&places, r, g);
 }
 
-INLINE void spread_rows(const float *const *dy, size_t width, size_t n, size_t all, size_t place,
+INLINE void spread_rows(const float *const *dy, size_t width, size_t n, size_t place,
                         float *dst)
 {
     const struct places places = places_of(SIDE, place);
 
-    for (size_t x = 0; x < width; x += 2 * TILE, dst += 2 * all)
+    for (size_t x = 0; x < width; x += 2 * TILE, dst += 2 * n)
         for (size_t c = 0; c < n; c += HALF) {
             vec v[TILE * TILE], r[PLACES];
 
@@ -229,13 +229,13 @@ INLINE void spread_rows(const float *const *dy, size_t width, size_t n, size_t a
         }
 }
 
-ISA static void spread(const float *const *dy, size_t width, size_t n, size_t all, size_t place,
+ISA static void spread(const float *const *dy, size_t width, size_t n, size_t place,
                        float *y)
 {
     if (n == HALF)
-        spread_rows(dy, width, HALF, all, place, y);
+        spread_rows(dy, width, HALF, place, y);
     else
-        spread_rows(dy, width, n, all, place, y);
+        spread_rows(dy, width, n, place, y);
 }
 
 ISA static void gather(const float *u, size_t place, size_t step, size_t turned, float *dw)

@@ -32,22 +32,20 @@ struct winograd_rows {
     size_t tile, side; /* m, and m + 2 */
     /* Transforms a row of tiles, or a section of one. src: `side` rows of pixels, [width][n];
      * beside: whether there is another pixel to the left or right (WINOGRAD_LEFT, WINOGRAD_RIGHT),
-     * which otherwise is 0. Writes B^T x B of tile t to d[p] + t * all, for places p that are
-     * `place` floats apart, here and below. all: n, or the channels of all tensors of a
-     * concatenation. */
-    void (*source)(const float *const *src, size_t width, size_t n, size_t all, unsigned beside,
-                   size_t place, float *d);
+     * which otherwise is 0. Writes B^T x B of tile t to d[p] + t * n, for places p that are `place`
+     * floats apart, here and below. */
+    void (*source)(const float *const *src, size_t width, size_t n, unsigned beside, size_t place,
+                   float *d);
     /* Writes `tile` rows of results, [width][n], of A^T m A plus bias, from the products m[p] + t *
-     * all of tile t; relu: applies a ReLU. */
-    void (*result)(const float *m, size_t place, size_t width, size_t n, size_t all,
-                   const float *bias, bool relu, float *const *dst);
+     * n of tile t; relu: applies a ReLU. */
+    void (*result)(const float *m, size_t place, size_t width, size_t n, const float *bias,
+                   bool relu, float *const *dst);
     /* Transforms `lanes` windows of nine weights that are `step` apart, G w G^T, once for each tile
      * of a group; turned: rotated by 180 degrees. */
     void (*window)(const float *w, size_t step, size_t turned, size_t place, float *g);
     /* For the gradient of the weights: writes A dy A^T of `tile` rows of dy, or of x, to y[p] + t *
-     * all for tile t. */
-    void (*spread)(const float *const *dy, size_t width, size_t n, size_t all, size_t place,
-                   float *y);
+     * n for tile t. */
+    void (*spread)(const float *const *dy, size_t width, size_t n, size_t place, float *y);
     /* For the gradient of the weights: writes `lanes` windows of nine weights, `step` apart, G^T u
      * G, where u is first summed over the tiles of a group; turned: as above. */
     void (*gather)(const float *u, size_t place, size_t step, size_t turned, float *dw);

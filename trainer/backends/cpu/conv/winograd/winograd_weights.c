@@ -41,20 +41,6 @@ size_t winograd_weights_chunks(const struct winograd *g)
     return n >= MIN_CHUNKS ? n : 0;
 }
 
-/* Transforms a section of a band of dy to scratch. */
-static void transform_dy(const struct winograd *g, const struct tensor *dy,
-                         const struct winograd_band *b, float *y)
-{
-    size_t nd = g->dst_channels, tile = g->rows->tile, line = g->width * nd;
-    const float *rows[WINOGRAD_SIDE];
-
-    for (size_t r = b->from; r < b->to; r++, y += b->width / tile * nd) {
-        for (size_t i = 0; i < tile; i++)
-            rows[i] = dy->data + (r * tile + i) * line + b->x * nd;
-        g->rows->spread(rows, b->width, nd, nd, g->dst_place, y);
-    }
-}
-
 void winograd_weights_add(const struct winograd *g, size_t p, size_t ntiles, const float *d,
                           const float *y, float *u)
 {
@@ -91,11 +77,10 @@ static void sum_dy(const struct winograd *g, const struct tensor *dy, size_t fro
  * dy, and what follows to the sums of dy. */
 static void winograd_weights_sum_chunk(const struct winograd *g,
                                        const struct conv_operands *operands, const float *zeros,
-                                       size_t from, size_t to, float *lines, float *scratch,
-                                       float *sums)
+                                       size_t from, size_t to, float *scratch, float *sums)
 {
     size_t nd = g->dst_channels, area = g->rows->tile * g->width;
-    const struct tensor *dy = operands->dst[0];
+    const struct tensor *dy = operands->dst;
     float *y = scratch + g->places * g->src_place;
 
     memset(sums, 0, (g->weights + g->bias) * sizeof *sums);
@@ -104,11 +89,10 @@ static void winograd_weights_sum_chunk(const struct winograd *g,
         struct winograd_band b = winograd_band_of(g, from, to);
 
         for (; b.x < g->width; winograd_band_on(g, &b)) {
-            winograd_transform_source(g, operands, zeros, &b, false, lines, scratch);
-            transform_dy(g, dy, &b, y);
+            winograd_transform_source(g, operands->src, zeros, &b, scratch);
+            winograd_spread(g, dy, &b, g->dst_place, y);
             for (size_t p = 0; p < g->places; p++) {
-                for (int k = 0; k < CONV_CONCAT && operands->src[k]; k++)
-                    winograd_fetch_source(g, operands->src[k], &b, p);
+                winograd_fetch_source(g, operands->src, &b, p);
                 winograd_fetch(g, dy, b.to * area * nd, (b.next - b.to) * area * nd, &b, p);
                 winograd_weights_add(g, p, winograd_band_tiles(g, &b), scratch, y, sums);
             }
@@ -118,9 +102,9 @@ static void winograd_weights_sum_chunk(const struct winograd *g,
 
 /* The same over all rows, shared among the threads of the parallel region. */
 static void sum_shared(const struct winograd *g, const struct conv_operands *operands,
-                       const float *zeros, float *lines, float *scratch, float *sums)
+                       const float *zeros, float *scratch, float *sums)
 {
-    const struct tensor *dy = operands->dst[0];
+    const struct tensor *dy = operands->dst;
     size_t ns = g->src_channels, nd = g->dst_channels, nrows = g->nimages * g->down;
     float *y = scratch + g->places * g->src_place;
 
@@ -134,9 +118,8 @@ static void sum_shared(const struct winograd *g, const struct conv_operands *ope
         for (size_t r = 0; r < n; r++) {
             struct winograd_band b = {.from = from + r, .to = from + r + 1, .width = g->width};
 
-            winograd_transform_source(g, operands, zeros, &b, false, lines,
-                                      scratch + r * g->across * ns);
-            transform_dy(g, dy, &b, y + r * g->across * nd);
+            winograd_transform_source(g, operands->src, zeros, &b, scratch + r * g->across * ns);
+            winograd_spread(g, dy, &b, g->dst_place, y + r * g->across * nd);
         }
 #pragma omp for schedule(dynamic)
         for (size_t p = 0; p < g->places; p++) {
@@ -163,11 +146,10 @@ void winograd_weights_gather(const struct winograd *g, const float *sums, bool t
 /* The pointers into the workspace during one run. sums: of each chunk, or one; scratch: of each
  * thread, or one for all. */
 struct winograd_weights_workspace {
-    float *sums, *zeros, *scale_shift, *scratch, *lines;
+    float *sums, *zeros, *scratch;
 };
 
-static struct winograd_weights_workspace winograd_weights_workspace_of(const struct op *op,
-                                                                       const struct winograd *g,
+static struct winograd_weights_workspace winograd_weights_workspace_of(const struct winograd *g,
                                                                        struct simd_workspace *w)
 {
     size_t nsums = g->nchunks ? g->nchunks : 1, nscratch = g->nchunks ? g->nthreads : 1;
@@ -175,9 +157,7 @@ static struct winograd_weights_workspace winograd_weights_workspace_of(const str
     return (struct winograd_weights_workspace){
         .sums = simd_take(w, nsums * (g->weights + g->bias), sizeof(float)),
         .zeros = simd_take(w, g->zeros, sizeof(float)),
-        .scale_shift = simd_take(w, norm_prologue_size(op), sizeof(float)),
         .scratch = simd_take(w, nscratch * g->scratch, sizeof(float)),
-        .lines = simd_take(w, g->nthreads * g->lines, sizeof(float)),
     };
 }
 
@@ -186,13 +166,9 @@ static int winograd_weights_run(struct op *op, struct exec *x, struct err *e)
     const struct winograd *g = op->priv;
     struct conv_operands operands = conv_operands_of(op);
     const struct winograd_weights_workspace p =
-        winograd_weights_workspace_of(op, g, &(struct simd_workspace){op->workspace, 0});
+        winograd_weights_workspace_of(g, &(struct simd_workspace){op->workspace, 0});
     size_t nrows = g->nimages * g->down, size = g->weights + g->bias;
-    struct norm_prologue norm;
 
-    norm_prologue_init(&norm, op, p.scale_shift);
-    if (norm_prologue_scale_shift(op))
-        operands.norm[norm_prologue_source(op)] = &norm.map;
     memset(p.zeros, 0, g->zeros * sizeof *p.zeros);
 #pragma omp parallel num_threads(g->nthreads)
     {
@@ -200,13 +176,11 @@ static int winograd_weights_run(struct op *op, struct exec *x, struct err *e)
         for (size_t i = 0; i < g->nchunks; i++)
             winograd_weights_sum_chunk(g, &operands, p.zeros, nrows * i / g->nchunks,
                                        nrows * (i + 1) / g->nchunks,
-                                       p.lines + simd_thread() * g->lines,
                                        p.scratch + simd_thread() * g->scratch, p.sums + i * size);
         if (g->nchunks)
             conv_rows_add(p.sums, size, g->nchunks);
         else
-            sum_shared(g, &operands, p.zeros, p.lines + simd_thread() * g->lines, p.scratch,
-                       p.sums);
+            sum_shared(g, &operands, p.zeros, p.scratch, p.sums);
         winograd_weights_gather(g, p.sums, false, operands.weights->data);
     }
     if (operands.bias)
@@ -217,19 +191,17 @@ static int winograd_weights_run(struct op *op, struct exec *x, struct err *e)
 static int winograd_weights_prepare(struct op *op, struct err *e)
 {
     struct conv_operands operands = conv_operands_of(op);
-    struct winograd g = winograd_of(&operands, norm_prologue_scale_shift(op));
+    struct winograd g = winograd_of(&operands);
     struct simd_workspace w = {0};
 
     g.nchunks = winograd_weights_chunks(&g);
     if (!g.nchunks)
         winograd_set_band(&g, simd_min(g.nimages * g.down * g.across, SHARED_TILES), true);
-    winograd_weights_workspace_of(op, &g, &w);
+    winograd_weights_workspace_of(&g, &w);
     op->workspace_size = w.size;
     return simd_keep(op, &g, sizeof g, e);
 }
 
 const struct kernel simd_winograd_grad_weights = {
-    .kind = &conv2d_grad_kind, .supports = winograd_supports,
-    .prepare = winograd_weights_prepare, .run = winograd_weights_run, .release = simd_release,
-    .accepts = OP_NO_BIAS | OP_HAS_SECOND | OP_HAS_SCALE_SHIFT | OP_HAS_SECOND_SCALE_SHIFT,
-    .requires = OP_WEIGHTS_ONLY};
+    .kind = &conv2d_grad_weights_kind, .supports = winograd_supports,
+    .prepare = winograd_weights_prepare, .run = winograd_weights_run, .release = simd_release};
