@@ -184,13 +184,23 @@ calls() { sed -n "s/^$2 //p" "$1"; } # FILE FUNCTION-OR-KERNEL: how often it was
 exits 0 "a run whose calls are counted" env EMULATE_CALLS=sent.calls "${train[@]}" --backend cuda \
     --set data.split="$split" --out sent
 is "$(calls sent.calls late_copies)" "" "no copy of images waits for kernels of earlier steps"
-ok "masks travel as bytes" test "$(calls sent.calls unpack)" -ge 8
+# Such a crop moves nothing, but makes floats of the images.
+for images in bytes floats; do
+    crop=$([ $images = bytes ] && echo 0 || echo 1e-12)
+    exits 0 "images as $images" env EMULATE_CALLS=$images.calls UNET_CUDNN=only "${train[@]}" \
+        --backend cuda --set data.split="$split" --set augment.hflip=true --set augment.vflip=true \
+        --set augment.rot90=true --set augment.shift=2 --set augment.crop="$crop" --out as-$images
+done
+is $(($(calls floats.calls copied_bytes) - $(calls bytes.calls copied_bytes))) \
+    $((2 * 16 * 3 * 32 * 32)) "the 16 images of two epochs take 3 bytes less per pixel"
+ok "they give the same weights" \
+    cmp as-bytes/checkpoint/weights.safetensors as-floats/checkpoint/weights.safetensors
 exits 0 "prediction" env EMULATE_CALLS=predict.calls "$emulated" predict --backend cuda \
     --checkpoint one --out predicted data/images
-is "$(calls predict.calls unpack)" "" "without targets"
+is "$(calls predict.calls unpack)" 20 "without targets"
 
 # Launches of a step of one rank: those of two steps more, halved.
-launches() { awk '!/^(cuda|launch |kernel |late_|dnn_[^r])/ { n += $2 } END { print n }' "$1"; }
+launches() { awk '!/^(cuda|launch |kernel |late_|copied_|dnn_[^r])/ { n += $2 } END { print n }' "$1"; }
 for steps in 2 4; do
     ok "a run of $steps steps" env EMULATE_CALLS=$steps.calls UNET_CUDNN=only EMULATE_CUDNN=zeros \
         "${train[@]}" --backend cuda --dtype bf16 --set model.base=8 \

@@ -291,6 +291,15 @@ for mode in train infer; do
         like "$OUT" "\"$k\":[0-9.]+" "the JSON has $k"
     done
 done
+exits 0 "bench with images" unet-train bench --data data --base 2 --size 32x32 --batch-size 2 \
+    --threads 1 --steps 3 --workers 1 --json
+like "$OUT" '"workers":1' "the JSON has the threads that load"
+exits 0 "bench of loading alone" unet-train bench --mode load --data data --size 32x32
+like "$OUT" '^img/s [0-9]' "images a second are printed"
+exits 2 "loading needs images" unet-train bench --mode load
+exits 3 "bench with images that have no masks" unet-train bench --data data --size 32x32 \
+    --model resnet20 --classes 2
+like "$ERR" 'bench: --data data: its images have masks, but model resnet20 takes classes' "one line"
 exits 0 "op by op" unet-train bench --base 2 --depth 1 --size 16x16 --steps 2 --per-op
 like "$OUT" '^peak of a core: [0-9.]+ GFLOP/s, [0-9.]+ GB/s' "the peak of a core is printed"
 like "$OUT" '^conv2d .* GFLOP/s +[0-9.]+ GB/s +[0-9.]+ % of peak' "each op is compared with it"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unet-train bench: measures the speed of a network on this machine, with synthetic images. */
+/* unet-train bench: measures the speed of a network on this machine. */
 #include "config.h"
 
 #include <math.h>
@@ -17,6 +17,7 @@
 #include "trainer/cmd/cmd.h"
 #include "trainer/cmd/options.h"
 #include "trainer/core/device.h"
+#include "trainer/data/set/loader.h"
 #include "trainer/models/model.h"
 #include "trainer/network/network.h"
 #include "trainer/network/profile.h"
@@ -31,7 +32,8 @@
 static const char *opt_model = "unet", *opt_size = "256x256", *opt_dtype = "auto";
 static const char *opt_mode = "train", *opt_backend = "auto";
 static long opt_base, opt_depth, opt_channels = 1, opt_classes = 1, opt_batch = 16;
-static long opt_threads, opt_steps = 10, opt_warmup = 3;
+static const char *opt_data;
+static long opt_threads, opt_steps = 10, opt_warmup = 3, opt_workers = 2;
 static bool opt_json, opt_per_op;
 
 static const struct cli_option options[] = {
@@ -45,11 +47,14 @@ static const struct cli_option options[] = {
     {"classes", 0, CLI_INT, "N", "classes, which are logits per pixel (1)", &opt_classes, 1, 250},
     {"size", 's', CLI_STRING, "HxW", "size of the images (256x256)", &opt_size, 0, 0},
     {"batch-size", 'b', CLI_INT, "N", "images per step (16)", &opt_batch, 1, 65536},
-    {"mode", 0, CLI_STRING, "WORD", "train: forward, loss, backward, Adam | infer: forward (train)",
-     &opt_mode, 0, 0},
+    {"mode", 0, CLI_STRING, "WORD", "train: forward, loss, backward, Adam | infer: forward | load: "
+     "only load the images of --data (train)", &opt_mode, 0, 0},
     OPTIONS_DTYPE(opt_dtype),
     OPTIONS_BACKEND(opt_backend),
     OPTIONS_THREADS(opt_threads),
+    {"data", 0, CLI_STRING, "DIR", "load the images of a data folder in each step", &opt_data, 0,
+     0},
+    {"workers", 0, CLI_INT, "N", "with --data: threads that load images (2)", &opt_workers, 0, 256},
     {"steps", 0, CLI_INT, "N", "number of timed steps (10)", &opt_steps, 1, 1000000},
     {"warmup", 0, CLI_INT, "N", "steps before the timed ones (3)", &opt_warmup, 0, 1000000},
     {"per-op", 0, CLI_FLAG, NULL,
@@ -59,11 +64,77 @@ static const struct cli_option options[] = {
     {0}};
 
 static const char details[] =
-    "Images are synthetic and in memory. img_per_s is the batch divided by the median time of a\n"
-    "step; with cuda, by the mean, as the GPU computes steps after they were queued. With cuda,\n"
-    "--per-op times the GPU, otherwise the processor.\n"
+    "Images are synthetic and in memory; those of --data are decoded before the first step, and\n"
+    "loaded in each as in a training. img_per_s is the batch divided by the median time of a step;\n"
+    "with cuda or --mode load, by the mean, as steps are computed, or images loaded, in advance.\n"
+    "With cuda, --per-op times the GPU, otherwise the processor.\n"
     "\n"
     "  unet-train bench --base 8 --size 768x1024 --batch-size 4 --threads 2 --json\n";
+
+/* What --data names; all NULL without it. */
+struct bench_images {
+    struct dataset *dataset;
+    struct loader *loader;
+};
+
+/* Returns whether the network does not run. */
+static bool only_loads(void)
+{
+    return strcmp(opt_mode, "load") == 0;
+}
+
+static int check_images(const struct dataset *ds, const struct network *n,
+                        const struct network_config *c, struct err *e)
+{
+    if (dataset_targets(ds) != network_targets(n))
+        return err_set(e, ERR_CONFIG, "bench: --data %s: its images have %s, but model %s takes %s",
+                       opt_data, dataset_has_masks(ds) ? "masks" : "classes", opt_model,
+                       dataset_has_masks(ds) ? "classes" : "masks");
+    if (dataset_classes(ds) != c->classes)
+        return err_set(e, ERR_CONFIG, "bench: --data %s: it has %d classes; --classes %d", opt_data,
+                       dataset_classes(ds), dataset_classes(ds));
+    return 0;
+}
+
+/* Decodes all images, so that steps only load them. */
+static int open_images(struct bench_images *b, const struct network *n,
+                       const struct network_config *c, struct err *e)
+{
+    struct dataset_config data = {.dir = opt_data, .height = c->height, .width = c->width,
+                                  .channels = c->channels,
+                                  .masks = {.classes = network_targets(n) == 1 ? 1 : c->classes}};
+    struct loader_config load = {.images = DATASET_VAL, .batch = (int)opt_batch,
+                                 .epochs = SIZE_MAX, .seed = SEED, .threads = (int)opt_workers};
+
+    if (!opt_data)
+        return only_loads() ? err_set(e, ERR_USAGE, "bench: --mode load: give --data DIR, whose "
+                                      "images it loads") : 0;
+    load.dataset = b->dataset = dataset_open(&data, e);
+    if (!b->dataset || check_images(b->dataset, n, c, e))
+        return -1;
+    size_t count = dataset_count(b->dataset, DATASET_VAL), batch = (size_t)opt_batch;
+    load.repeat = (batch + count - 1) / count;
+    if (shard_plan(count, load.repeat, 1, batch, SHARD_DROP, &load.plan, e))
+        return -1;
+    if (network_device(n))
+        load.ops = network_device_ops(n, &load.device);
+    for (size_t i = 0; i < count; i++)
+        if (!dataset_record(b->dataset, DATASET_VAL, i, e))
+            return -1;
+    b->loader = loader_create(&load, e);
+    return b->loader ? 0 : -1;
+}
+
+static int load_images(struct bench_images *b, struct network *n, bool training, struct err *e)
+{
+    struct record_batch batch;
+
+    if (!b->loader)
+        return 0;
+    return network_await(n, e) || loader_next(b->loader, &batch, e) ||
+                   (!only_loads() && network_place(n, training, &batch, e))
+               ? -1 : 0;
+}
 
 static int configure_bench(struct network_config *c, struct err *e)
 {
@@ -72,8 +143,8 @@ static int configure_bench(struct network_config *c, struct err *e)
         .channels = (int)opt_channels, .classes = (int)opt_classes, .seed = SEED,
         .batch_norm = BATCH_NORM_LOCAL,
         .threads = opt_threads ? (int)opt_threads : rank_identity_own_cores()};
-    if (strcmp(opt_mode, "train") != 0 && strcmp(opt_mode, "infer") != 0)
-        return err_set(e, ERR_USAGE, "bench: --mode %s: must be train or infer", opt_mode);
+    if (strcmp(opt_mode, "train") != 0 && strcmp(opt_mode, "infer") != 0 && !only_loads())
+        return err_set(e, ERR_USAGE, "bench: --mode %s: must be train, infer or load", opt_mode);
     const struct model *model = model_open(opt_model, e);
     if (!model)
         return err_prefix(e, "bench: --model");
@@ -122,19 +193,23 @@ static int run_step(struct network *n, struct optim *o, struct err *e)
 {
     const float *logits;
 
+    if (only_loads())
+        return 0;
     return o ? train_step(n, o, e) : network_infer(n, (int)opt_batch, &logits, e);
 }
 
 /* Runs the warm-up steps and the timed ones. Sets seconds and cpu_seconds, the processor time of
- * all threads, of each timed step. A device computes steps after they were queued, so that only all
- * of them together show its speed: each then has their mean. */
+ * all threads, of each timed step. A device computes steps after they were queued, and threads load
+ * images before they are asked for, so that only all steps together show their speed: each then has
+ * the mean. */
 static int time_steps(struct network *n, const struct network_config *c, struct optim *o,
-                      double *seconds, double *cpu_seconds, struct err *e)
+                      struct bench_images *images, double *seconds, double *cpu_seconds,
+                      struct err *e)
 {
     double loss = 0, first = 0;
 
     for (long i = 0; i < opt_warmup + opt_steps; i++) {
-        if (i < DEVICE_SLOTS && fill_input(n, c, o != NULL, e))
+        if (!images->loader && i < DEVICE_SLOTS && fill_input(n, c, o != NULL, e))
             return -1;
         if (i == opt_warmup && network_wait(n, &loss, e))
             return -1;
@@ -142,7 +217,7 @@ static int time_steps(struct network *n, const struct network_config *c, struct 
             network_time_ops(n);
         double began = clock_now(), cpu = clock_cpu();
         first = i == opt_warmup ? began : first;
-        if (run_step(n, o, e))
+        if (load_images(images, n, o != NULL, e) || run_step(n, o, e))
             return -1;
         if (i >= opt_warmup) {
             seconds[i - opt_warmup] = clock_now() - began;
@@ -152,7 +227,7 @@ static int time_steps(struct network *n, const struct network_config *c, struct 
     if (network_wait(n, &loss, e))
         return -1;
     double mean = (clock_now() - first) / (double)opt_steps;
-    for (long i = 0; i < opt_steps && network_device(n); i++)
+    for (long i = 0; i < opt_steps && (network_device(n) || only_loads()); i++)
         seconds[i] = mean;
     return 0;
 }
@@ -195,6 +270,8 @@ static int print_speed(struct network *n, const struct network_config *c, double
                "step_s_min=%g step_cpu_s_median=%g startup_s=%g flop=%g bytes=%g peak_rss_mib=%g",
                batch / median, mean, spread, median, least, cpu, startup_s, flop, bytes,
                (double)usage.ru_maxrss / 1024);
+    if (opt_data)
+        cjson_addf(o, "workers=%ld", opt_workers);
     return options_print(o, e);
 }
 
@@ -241,6 +318,7 @@ static int run_bench(int noperands, char **operands, int nrest, char **rest, str
 {
     double began = clock_now();
     struct network_config c;
+    struct bench_images images = {0};
     struct optim *o = NULL;
     int rc = -1;
 
@@ -248,24 +326,27 @@ static int run_bench(int noperands, char **operands, int nrest, char **rest, str
         return -1;
     struct network *n = network_create(&c, e);
     double *seconds = mem_zero(2 * (size_t)opt_steps, sizeof *seconds, e);
-    if (!n || !seconds)
+    if (!n || !seconds || open_images(&images, n, &c, e))
         goto out;
     if (strcmp(opt_mode, "train") == 0 &&
         !(o = optim_create(&(struct optim_config){.scaled = c.dtype == DTYPE_F16},
                            network_weights(n), e)))
         goto out;
     double startup_s = clock_now() - began;
-    rc = time_steps(n, &c, o, seconds, seconds + opt_steps, e);
+    rc = time_steps(n, &c, o, &images, seconds, seconds + opt_steps, e);
     if (rc == 0)
         rc = print_speed(n, &c, seconds, seconds + opt_steps, startup_s, e);
-    if (rc == 0 && network_device(n) && !opt_json)
+    if (rc == 0 && network_device(n) && !opt_json && !only_loads())
         rc = print_roofline(n, o != NULL, seconds, e);
     if (rc == 0 && opt_per_op) {
         struct profile_peak peak = find_peak(n);
         network_print_times(n, &peak, stdout);
     }
 out:
+    network_stop(n);
     optim_destroy(o);
+    loader_destroy(images.loader);
+    dataset_close(images.dataset);
     network_destroy(n);
     free(seconds);
     return rc;

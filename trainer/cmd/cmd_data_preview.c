@@ -39,7 +39,8 @@ static const struct cli_option options[] = {
 
 struct preview_canvas {
     int height, width, channels;
-    float *image, *mask, *new_image, *new_mask;
+    float *image, *mask;
+    struct record *changed; /* the augmented sample */
     uint8_t *rgb; /* image, mask, augmented image and augmented mask side by side */
 };
 
@@ -76,14 +77,19 @@ static int preview_one(struct dataset *ds, struct augment *a, const struct setti
     struct augment_draw changes;
     char path[PATH_MAX];
 
-    if (dataset_get(ds, DATASET_VAL, config->six ? i / 6 : i, c->image, c->mask, e))
+    const struct record *r = dataset_record(ds, DATASET_VAL, config->six ? i / 6 : i, e);
+    size_t pixels = (size_t)c->height * (size_t)c->width, values = pixels * (size_t)c->channels;
+
+    if (!r)
         return -1;
     augment_draw(config, c->height == c->width, (uint64_t)seed, (size_t)epoch, i, &changes);
     if (config->six)
         augment_six(i, &changes);
-    augment_apply(a, &changes, c->image, c->mask, c->new_image, c->new_mask);
+    augment_apply(a, &changes, r, c->changed);
+    record_unpack(r, values, pixels, c->image, c->mask);
     draw_pair(c, c->image, c->mask, 0);
-    draw_pair(c, c->new_image, c->new_mask, 2);
+    record_unpack(c->changed, values, pixels, c->image, c->mask);
+    draw_pair(c, c->image, c->mask, 2);
     snprintf(path, sizeof path, "%.2000s/%04zu.png", out, i);
     return png_file_write(path, 4 * (uint32_t)c->width, (uint32_t)c->height, 3, c->rgb, e);
 }
@@ -101,12 +107,12 @@ static int preview(struct dataset *ds, const struct settings_augment *config, st
     if (mkdir(out, 0777) && errno != EEXIST)
         return err_errno(e, ERR_DATA, errno, "%s", out);
     c.image = mem_alloc(pixels * (size_t)c.channels, sizeof *c.image, e);
-    c.new_image = mem_alloc(pixels * (size_t)c.channels, sizeof *c.new_image, e);
     c.mask = mem_alloc(pixels, sizeof *c.mask, e);
-    c.new_mask = mem_alloc(pixels, sizeof *c.new_mask, e);
+    c.changed = mem_alloc(1, record_size(RECORD_NUMBERS, pixels * (size_t)c.channels,
+                                         RECORD_NUMBERS, pixels), e);
     c.rgb = mem_alloc(12, pixels, e);
-    struct augment *a = augment_create(config, c.height, c.width, c.channels, e);
-    if (c.image && c.new_image && c.mask && c.new_mask && c.rgb && a)
+    struct augment *a = augment_create(config, c.height, c.width, c.channels, true, e);
+    if (c.image && c.mask && c.changed && c.rgb && a)
         rc = 0;
     n = n < (size_t)count ? n : (size_t)count;
     for (size_t i = 0; rc == 0 && i < n; i++)
@@ -115,9 +121,8 @@ static int preview(struct dataset *ds, const struct settings_augment *config, st
         log_info("%s: %zu pictures of image and mask, before and after augmentation", out, n);
     augment_destroy(a);
     free(c.rgb);
-    free(c.new_mask);
+    free(c.changed);
     free(c.mask);
-    free(c.new_image);
     free(c.image);
     return rc;
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "src/err.h"
+#include "trainer/core/record.h"
 
 struct device;
 struct device_graph;
@@ -127,15 +128,14 @@ struct device_counts {
                      * Dice losses, images */
 };
 
-/* A batch on its way: `images` floats and `targets` numbers in DEVICE_HOST memory go to local,
- * DEVICE_LOCAL memory of a slot, and from there to where a graph reads them. */
+/* A batch on its way: records go as they are to local, DEVICE_LOCAL memory of a slot with room for
+ * count * nbytes, and from there as floats to where a graph reads them. In DEVICE_HOST memory they
+ * stay until the slot's run has been waited for. */
 struct device_batch {
-    const float *image_host;
-    const void *target_host;
+    struct record_batch records;
     void *local;
     float *image, *target;
-    size_t images, targets; /* targets: 0 where the graph reads none */
-    bool bytes; /* targets are bytes: whole numbers, and 255 for -1 */
+    size_t images, targets; /* numbers of a record that are read; targets: may be 0 */
 };
 
 /* How ops are computed. */

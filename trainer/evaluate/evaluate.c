@@ -64,11 +64,16 @@ int evaluate_image(struct evaluation *v, size_t i, struct err *e)
     size_t pixels = network_targets(v->network);
     int classes = (int)classes_of(v);
     int64_t *score = v->scores + i * score_size(classes);
-    float *input = network_input(v->network, false, 1, e);
-    float *target = input ? network_target(v->network, false, 1, e) : NULL;
-    const float *logits;
+    size_t values = (size_t)v->config->height * (size_t)v->config->width *
+                    (size_t)v->config->channels;
+    const struct record *r = dataset_record(v->dataset, DATASET_VAL, i, e);
+    const float *logits, *target;
 
-    if (!target || dataset_get(v->dataset, DATASET_VAL, i, input, target, e))
+    if (!r)
+        return -1;
+    size_t nbytes = record_nbytes(r, values, pixels);
+    struct record_batch batch = {r, nbytes, nbytes, 1};
+    if (network_place(v->network, false, &batch, e))
         return -1;
     if (network_device(v->network)) {
         struct image_loss *losses = v->loss_memory.there;
@@ -79,7 +84,8 @@ int evaluate_image(struct evaluation *v, size_t i, struct err *e)
         v->is_there = true;
         return network_measure(v->network, 1, counts, e);
     }
-    if (network_infer(v->network, 1, &logits, e))
+    if (network_infer(v->network, 1, &logits, e) ||
+        !(target = network_target(v->network, false, 1, e)))
         return -1;
     score_add(score, classes, logits, target, pixels);
     if (v->losses)

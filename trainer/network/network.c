@@ -203,6 +203,11 @@ size_t network_targets(const struct network *n)
     return n->model->classifies ? 1 : (size_t)n->config.height * (size_t)n->config.width;
 }
 
+static size_t image_values(const struct network *n)
+{
+    return (size_t)n->config.height * (size_t)n->config.width * (size_t)n->config.channels;
+}
+
 const char *network_backend(const struct network *n)
 {
     return n->backend->name;
@@ -281,9 +286,10 @@ float *network_input(struct network *n, bool training, int batch, struct err *e)
 {
     const struct compiled *c = get_compiled(n, forward_mode(training), batch, e);
 
-    if (!c)
-        return NULL;
-    return n->runner.device ? runner_input(&n->runner, c->graph, e) : c->graph->input->data;
+    if (!c || !n->runner.device)
+        return c ? c->graph->input->data : NULL;
+    struct record *r = runner_input(&n->runner, c->graph, e);
+    return r ? record_image(r) : NULL;
 }
 
 float *network_target(struct network *n, bool training, int batch, struct err *e)
@@ -292,8 +298,31 @@ float *network_target(struct network *n, bool training, int batch, struct err *e
 
     if (!c || !n->runner.device)
         return c ? c->graph->target->data : NULL;
-    float *input = runner_input(&n->runner, c->graph, e);
-    return input ? input + tensor_count(c->graph->input) : NULL;
+    struct record *r = runner_input(&n->runner, c->graph, e);
+    return r ? record_target(r, tensor_count(c->graph->input)) : NULL;
+}
+
+int network_place(struct network *n, bool training, const struct record_batch *b, struct err *e)
+{
+    size_t images = image_values(n), targets = network_targets(n);
+
+    if (n->runner.device) {
+        n->runner.next = *b;
+        return 0;
+    }
+    const struct compiled *c = get_compiled(n, forward_mode(training), (int)b->count, e);
+    if (!c)
+        return -1;
+    float *image = c->graph->input->data, *target = c->graph->target->data;
+#pragma omp parallel for
+    for (size_t i = 0; i < b->count; i++)
+        record_unpack(record_at(b, i), images, targets, image + i * images, target + i * targets);
+    return 0;
+}
+
+int network_await(struct network *n, struct err *e)
+{
+    return n->runner.device ? runner_await(&n->runner, e) : 0;
 }
 
 /* The gradients of a step without images: zeros. */
@@ -365,28 +394,65 @@ static int train_without_images(struct network *n, struct exec *x, uint64_t shar
     return g.nready < n->weights->nparams ? report_zeros(&g, n->weights->nparams, e) : 0;
 }
 
-int network_loss_divisor(struct network *n, int batch, double *divisor, struct err *e)
+static double weigh_target(const struct network *n, float target)
 {
-    const float *target = batch > 0 ? network_target(n, true, batch, e) : NULL;
     const float *w = n->class_weights;
-    size_t npixels = (size_t)batch * network_targets(n);
+
+    return target < 0 ? 0 : !w ? 1
+           : n->config.classes == 1 ? (double)(w[0] + (w[1] - w[0]) * target)
+                                    : (double)w[(size_t)target];
+}
+
+/* Weighs each of the 256 values of a byte once. */
+static double weigh_bytes(const struct network *n, const struct record *r, const uint8_t *bytes)
+{
+    size_t targets = network_targets(n);
+    uint32_t counts[4][256] = {{0}}; /* several, as equal values follow each other */
     double sum = 0;
 
-    *divisor = 0;
-    if (batch == 0)
-        return 0;
-    if (!target)
-        return -1;
-    for (size_t i = 0; i < npixels; i++) {
-        float t = target[i];
+    for (size_t i = 0; i < targets; i++)
+        counts[i % 4][bytes[i]]++;
+    for (int v = 0; v < 256; v++) {
+        const uint8_t byte = (uint8_t)v;
+        uint32_t count = counts[0][v] + counts[1][v] + counts[2][v] + counts[3][v];
+        float target;
 
-        if (t < 0)
-            continue;
-        sum += !w ? 1 : n->config.classes == 1 ? (double)(w[0] + (w[1] - w[0]) * t)
-                                               : (double)w[(size_t)t];
+        record_decode((enum record_kind)r->target_kind, &byte, r->target_divisor, 1, &target);
+        if (count)
+            sum += count * weigh_target(n, target);
     }
-    *divisor = sum;
-    return 0;
+    return sum;
+}
+
+static double weigh_targets(const struct network *n, const struct record *r)
+{
+    const void *target = record_target(r, image_values(n));
+    double sum = 0;
+
+    if (r->target_kind != RECORD_NUMBERS)
+        return weigh_bytes(n, r, target);
+    for (size_t i = 0; i < network_targets(n); i++)
+        sum += weigh_target(n, ((const float *)target)[i]);
+    return sum;
+}
+
+#define WEIGH_MOST 64 /* records at a time */
+
+double network_loss_divisor(const struct network *n, const struct record_batch *b)
+{
+    double sum = 0;
+
+    for (size_t begin = 0; begin < b->count; begin += WEIGH_MOST) {
+        size_t count = b->count - begin < WEIGH_MOST ? b->count - begin : WEIGH_MOST;
+        double sums[WEIGH_MOST];
+
+#pragma omp parallel for
+        for (size_t i = 0; i < count; i++)
+            sums[i] = weigh_targets(n, record_at(b, begin + i));
+        for (size_t i = 0; i < count; i++)
+            sum += sums[i]; /* in order: the same bits for any number of threads */
+    }
+    return sum;
 }
 
 int network_wait(struct network *n, double *loss_sum, struct err *e)

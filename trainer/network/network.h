@@ -88,16 +88,24 @@ int network_begin_step(struct network *n, const uint64_t *shares, size_t nruns, 
 void network_set_link(struct network *n, const struct network_link *link);
 const struct device_ops *network_device_ops(const struct network *n, struct device **device);
 
-/* Return the buffers of the next run with this batch size, valid until that run or a call with
- * another batch size or mode; NULL on error. Input: [batch][height][width][channels], 0..1. Target:
- * [batch][network_targets], 0..1 for one class, otherwise the class's index; a pixel with a target
- * below 0 is ignored. */
+/* Makes the batch that of the next run in this mode, with batch->count images. On a device its
+ * records are read while the run is in flight; network_await waits until at most one run is, and
+ * for nothing on the host. */
+int network_place(struct network *n, bool training, const struct record_batch *batch,
+                  struct err *e);
+int network_await(struct network *n, struct err *e);
+
+/* Return the buffers of the next run with this batch size, to be filled instead of network_place;
+ * valid until that run or a call with another batch size or mode; NULL on error. Input:
+ * [batch][height][width][channels], 0..1. Target: [batch][network_targets], 0..1 for one class,
+ * otherwise the class's index; a pixel with a target below 0 is ignored. On the host network_place
+ * fills them. */
 float *network_input(struct network *n, bool training, int batch, struct err *e);
 float *network_target(struct network *n, bool training, int batch, struct err *e);
 
-/* Sets *divisor to the sum of the class weights over the targets of the next training run that are
- * not ignored; without class weights, to their number. */
-int network_loss_divisor(struct network *n, int batch, double *divisor, struct err *e);
+/* Returns the sum of the class weights over the targets of the batch that are not ignored; without
+ * class weights, their number. */
+double network_loss_divisor(const struct network *n, const struct record_batch *batch);
 
 /* A step over all replicas. */
 struct network_step {

@@ -3,6 +3,8 @@
 #include "config.h"
 #include "trainer/network/runner.h"
 
+#include <string.h>
+
 int runner_open(struct runner *s, const struct device_ops *ops, int index, struct err *e)
 {
     s->ops = ops;
@@ -86,27 +88,36 @@ int runner_room(struct runner *s, size_t *nbytes, struct err *e)
     return 0;
 }
 
-static size_t batch_size(const struct graph *g)
+/* Returns the size of so many records with the graph's batch as floats. */
+static size_t batch_size(const struct graph *g, size_t records)
 {
-    return tensor_nbytes(g->input) + tensor_nbytes(g->target);
+    return records * record_size(RECORD_NUMBERS, tensor_count(g->input) / records, RECORD_NUMBERS,
+                                 tensor_count(g->target) / records);
 }
 
 size_t runner_slots_size(const struct graph *g)
 {
-    return DEVICE_SLOTS * batch_size(g);
+    return DEVICE_SLOTS * batch_size(g, (size_t)g->input->shape.dim[DIM_N]);
 }
 
-float *runner_input(struct runner *s, const struct graph *g, struct err *e)
+int runner_await(struct runner *s, struct err *e)
 {
-    size_t nbytes = batch_size(g);
+    return wait_slot(s, s->slot, e);
+}
+
+struct record *runner_input(struct runner *s, const struct graph *g, struct err *e)
+{
     int i = s->slot;
+    size_t size = s->host_size[i];
 
     if (wait_slot(s, i, e) ||
-        grow_block(s, DEVICE_HOST, &s->host[i], &s->host_size[i],
-                   nbytes + tensor_count(g->target), e) ||
-        grow_block(s, DEVICE_LOCAL, &s->local[i], &s->local_size[i], nbytes, e))
+        grow_block(s, DEVICE_HOST, &s->host[i], &s->host_size[i], batch_size(g, 1), e))
         return NULL;
-    return s->host[i];
+    struct record *r = s->host[i];
+    if (s->host_size[i] > size) /* a step without images runs what is there */
+        memset(r, 0, s->host_size[i]);
+    *r = (struct record){RECORD_NUMBERS, RECORD_NUMBERS, 1, 0};
+    return r;
 }
 
 static int queue_loss_divisor(const struct runner *s, struct exec *x, struct err *e)
@@ -191,39 +202,28 @@ static int run_ops(struct runner *s, const struct runner_work *w, struct exec *x
     return r && r->device_graph ? s->ops->launch(s->device, r->device_graph, e) : queue_ops(&q, e);
 }
 
-/* Returns whether all targets are whole numbers below 255, or negative, and are now in dst as
- * bytes. */
-static bool pack_targets(const float *src, unsigned char *dst, size_t n)
-{
-    int fit = 1;
-
-#pragma omp parallel for simd reduction(& : fit)
-    for (size_t i = 0; i < n; i++) {
-        int v = src[i] >= 0 && src[i] < 255 ? (int)src[i] : 255;
-
-        fit &= src[i] < 0 || (v < 255 && (float)v == src[i]);
-        dst[i] = (unsigned char)v;
-    }
-    return fit;
-}
-
 /* Inference reads no targets. */
 static int send_batch(struct runner *s, const struct graph *g, struct err *e)
 {
-    float *host = runner_input(s, g, e);
     size_t images = tensor_count(g->input), n = tensor_count(g->target);
+    size_t targets = g->training || g->measures ? n : 0;
+    struct record_batch b = s->next;
+    int i = s->slot;
 
-    if (!host)
-        return -1;
-    struct device_batch b = {.image_host = host, .target_host = host + images,
-                             .local = s->local[s->slot], .image = g->input->data,
-                             .target = g->target->data, .images = images,
-                             .targets = g->training || g->measures ? n : 0};
-    if (b.targets && pack_targets(host + images, (unsigned char *)(host + images + n), n)) {
-        b.target_host = host + images + n;
-        b.bytes = true;
+    if (b.count == 0) {
+        b.records = runner_input(s, g, e);
+        b.pitch = b.nbytes = record_size(RECORD_NUMBERS, images, RECORD_NUMBERS, targets);
+        b.count = 1;
     }
-    return s->ops->send(s->device, &b, e);
+    s->next.count = 0;
+    if (!b.records || wait_slot(s, i, e) ||
+        grow_block(s, DEVICE_LOCAL, &s->local[i], &s->local_size[i], runner_slots_size(g) /
+                   DEVICE_SLOTS, e))
+        return -1;
+    struct device_batch batch = {.records = b, .local = s->local[i], .image = g->input->data,
+                                 .target = g->target->data, .images = images / b.count,
+                                 .targets = targets / b.count};
+    return s->ops->send(s->device, &batch, e);
 }
 
 int runner_run(struct runner *s, const struct runner_work *w, struct exec *x, struct err *e)

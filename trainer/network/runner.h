@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A network's runs and memory on a device: its arena, and slots of pinned host memory for images
- * and targets. While the device computes on one slot's images, the host fills the next. */
+/* A network's runs and memory on a device: its arena, and slots for batches. While the device
+ * computes on one slot's images, the next are copied. */
 #ifndef UNETCTL_TRAINER_NETWORK_RUNNER_H
 #define UNETCTL_TRAINER_NETWORK_RUNNER_H
 
@@ -20,8 +20,9 @@ struct runner {
     const struct device_ops *ops;
     struct device *device;
     int slot; /* the next one to be filled */
-    void *host[DEVICE_SLOTS];  /* pinned: images, targets, targets as bytes */
-    void *local[DEVICE_SLOTS]; /* on the device: images, targets */
+    struct record_batch next;  /* of the next run; count 0: what is in host */
+    void *host[DEVICE_SLOTS];  /* pinned: a record of floats */
+    void *local[DEVICE_SLOTS]; /* on the device: records */
     size_t host_size[DEVICE_SLOTS], local_size[DEVICE_SLOTS];
     void *logits; /* pinned */
     size_t logits_size;
@@ -54,9 +55,13 @@ size_t runner_slots_size(const struct graph *g);
 /* Sets *nbytes to the size that arena and slots could grow to together. */
 int runner_room(struct runner *s, size_t *nbytes, struct err *e);
 
-/* Returns the buffer for the graph's next input, followed by its target; valid until runner_run
- * or a call with another graph. Waits for the slot's earlier run. NULL on error. */
-float *runner_input(struct runner *s, const struct graph *g, struct err *e);
+/* Waits for the earlier run of the next run's slot: then at most DEVICE_SLOTS - 1 are in flight. */
+int runner_await(struct runner *s, struct err *e);
+
+/* Returns the record for the graph's next input and target, all images in one, as floats; valid
+ * until runner_run or a call with another graph. Waits for the slot's earlier run. NULL on
+ * error. */
+struct record *runner_input(struct runner *s, const struct graph *g, struct err *e);
 
 /* A run. ready (see graph_run) is called whenever ops are queued, with 0 and then with what is
  * ready: not when a graph is launched, and twice when a run cannot be captured. */

@@ -151,6 +151,8 @@ static int open_loader(struct session *s, const struct shard_plan *plan, struct 
         .epochs = (size_t)c->train.epochs, .seed = (uint64_t)c->seed, .augment = c->augment,
         .threads = c->data.workers};
 
+    if (network_device(s->t.network))
+        config.ops = network_device_ops(s->t.network, &config.device);
     s->loader = loader_create(&config, e);
     return s->loader ? 0 : -1;
 }
@@ -173,7 +175,7 @@ static int open_step(struct session *s, struct err *e)
     struct step_config config = {
         .network = s->t.network, .network_config = &s->network_config, .optim = s->t.optim,
         .comm = s->t.comm, .trace = s->trace, .seed = (uint64_t)c->seed,
-        .accumulate = c->train.accumulate, .images = (size_t)run_config_step_batch(c),
+        .accumulate = c->train.accumulate,
         .ignores = *c->data.ignore, .clip_norm = c->train.clip_norm,
         .bucket = bucket_size(s) / sizeof(float)};
 
@@ -198,8 +200,8 @@ void session_destroy(struct session *s)
     optim_destroy(s->t.optim);
     validation_close(&s->validation);
     step_destroy(s->step);
-    network_destroy(s->t.network);
     loader_destroy(s->loader);
+    network_destroy(s->t.network);
     free(s->t.best_value);
     free(s->t.best_state);
     free(s->t.worlds);
@@ -553,7 +555,7 @@ static int check_room(const struct session *s, int sharers, struct err *e)
                      network_targets(s->t.network);
 
     return network_check_room(s->t.network, (int)((step + parts - 1) / parts),
-                              numbers * sizeof(float) * (parts > 1 ? 3 * parts : 2), sharers, e);
+                              numbers * sizeof(float) * LOADER_BATCHES * parts, sharers, e);
 }
 
 static int prepare_session(struct session *s, struct err *e)

@@ -28,10 +28,8 @@ static int open_step(struct step *s, struct err *e)
             return -1;
         s->epoch.score = s->scores.host;
     }
-    return step_input_open(&s->input, c->network, c->network_config, c->accumulate, c->images, e) ||
-                   s->kind->open(s, e)
-               ? -1
-               : 0;
+    s->input = (struct step_input){.network = c->network, .parts = c->accumulate};
+    return s->kind->open(s, e);
 }
 
 struct step *step_create(const struct step_config *config, struct err *e)
@@ -56,7 +54,6 @@ void step_destroy(struct step *s)
     if (!s)
         return;
     s->kind->close(s);
-    step_input_close(&s->input);
     mirror_close(&s->scores);
     free(s);
 }
@@ -81,14 +78,13 @@ size_t step_bucket(const struct step *s, size_t begin, size_t upto)
 
 /* Sets run->loss_divisor unless the caller's value is right: there is one class and every pixel has
  * weight 1, or the loss is Dice alone, which does not use the weight. */
-static int find_loss_divisor(struct step *s, size_t n, struct network_step *run, struct err *e)
+static int find_loss_divisor(struct step *s, struct network_step *run, struct err *e)
 {
     const struct network_config *c = s->config.network_config;
 
     if (c->loss == LOSS_DICE || (c->classes <= 1 && !c->class_weights && !s->config.ignores))
         return 0;
-    if (step_input_loss_divisor(&s->input, n, &run->loss_divisor, e))
-        return -1;
+    run->loss_divisor = network_loss_divisor(s->config.network, &s->input.batch);
     run->sums_loss_divisor = s->kind == &step_device;
     return run->sums_loss_divisor ? 0 : comm_sum_double(s->config.comm, &run->loss_divisor, 1, e);
 }
@@ -117,7 +113,6 @@ static void add_times(const struct step *s, const struct step_times *t, struct s
 int step_train(struct step *s, const struct step_work *w, struct step_totals *t, struct err *e)
 {
     const struct step_config *c = &s->config;
-    size_t n = w->range.end - w->range.begin;
     struct network_step run = {
         .images = (double)w->items,
         .loss_divisor = (double)w->items * (double)network_targets(c->network),
@@ -126,10 +121,10 @@ int step_train(struct step *s, const struct step_work *w, struct step_totals *t,
         .votes = {w->votes[STEP_LEAVE], w->votes[STEP_CHECKPOINT]}};
     struct step_times times = {.began = clock_now()};
 
-    if ((s->kind->begin && s->kind->begin(s, w, e)) || step_input_wait(&s->input, n, e))
+    if ((s->kind->begin && s->kind->begin(s, w, e)) || network_await(c->network, e))
         return -1;
     times.waited = clock_now();
-    if (step_input_load(&s->input, w->loader, n, e) || find_loss_divisor(s, n, &run, e))
+    if (step_input_load(&s->input, w->loader, e) || find_loss_divisor(s, &run, e))
         return -1;
     times.loaded = clock_now();
     s->comm_s = 0;

@@ -32,7 +32,6 @@ struct step_config {
     struct trace *trace; /* may be NULL */
     uint64_t seed;
     int accumulate;      /* batches per step, whose gradients are summed */
-    size_t images;       /* of this replica in a step, at most */
     bool ignores;        /* the loss ignores some pixels */
     double clip_norm;    /* 0: none */
     size_t bucket; /* gradients are summed in buckets of so many elements, each as soon as backward

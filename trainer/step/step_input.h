@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The images of a step on this replica. With one part they are loaded into the network's input;
- * with several (train.accumulate) into a buffer, from which each part is copied to the network. */
+/* The images of a step on this replica: a batch of the loader, which the network computes in one
+ * part or in several (train.accumulate). */
 #ifndef UNETCTL_TRAINER_STEP_STEP_INPUT_H
 #define UNETCTL_TRAINER_STEP_STEP_INPUT_H
 
@@ -15,23 +15,15 @@
 struct step_input {
     struct network *network;
     int parts;
-    size_t image, target;    /* elements of one image and of its targets */
-    float *images, *targets; /* the buffer; NULL with one part */
+    struct record_batch batch;
 };
 
-/* images: the most images of a step. step_input_close must be called after an error, too. */
-int step_input_open(struct step_input *in, struct network *n, const struct network_config *config,
-                    int parts, size_t images, struct err *e);
-void step_input_close(struct step_input *in);
+/* Takes the loader's next batch. network_await has been called: the loader reuses the memory of
+ * earlier ones. */
+int step_input_load(struct step_input *in, struct loader *loader, struct err *e);
 
-/* Waits until the network's input for n images is free; with several parts returns at once. */
-int step_input_wait(const struct step_input *in, size_t n, struct err *e);
-
-/* Loads the loader's next n images. */
-int step_input_load(const struct step_input *in, struct loader *loader, size_t n, struct err *e);
-
-/* step_input_part returns the range of part i among n images. step_input_place copies a part to the
- * network's input, where the only part is already. */
+/* step_input_part returns the range of part i among n images. step_input_place makes a part the
+ * network's input, which the only part is already. */
 struct shard_range step_input_part(const struct step_input *in, size_t n, int i);
 int step_input_place(const struct step_input *in, struct shard_range part, struct err *e);
 
@@ -39,8 +31,5 @@ int step_input_place(const struct step_input *in, struct shard_range part, struc
  * then: synchronised batch norm has no statistics of it. The last part is never empty
  * everywhere. */
 bool step_input_is_idle(const struct step_input *in, size_t items, int replicas, int i);
-
-/* Sets *divisor to the sum of network_loss_divisor over the parts of n images. */
-int step_input_loss_divisor(const struct step_input *in, size_t n, double *divisor, struct err *e);
 
 #endif

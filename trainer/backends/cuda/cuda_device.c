@@ -117,34 +117,28 @@ static int device_room(struct device *d, size_t *nbytes, struct err *e)
     return cuda_status(d, cudaMemGetInfo(nbytes, &total), "cudaMemGetInfo", e);
 }
 
-static int queue_bytes(struct device *d, cudaStream_t s, void *dst, const void *src, size_t nbytes,
-                       struct err *e)
+/* A single record may be larger than the largest pitch of a copy of rows. */
+static cudaError_t queue_records(const struct record_batch *b, void *local, cudaStream_t s)
 {
-    return nbytes ? cuda_status(d, cudaMemcpyAsync(dst, src, nbytes, cudaMemcpyDefault, s),
-                                "a copy", e) : 0;
+    return b->count == 1 ? cudaMemcpyAsync(local, b->records, b->nbytes, cudaMemcpyDefault, s)
+                         : cudaMemcpy2DAsync(local, b->nbytes, b->records, b->pitch, b->nbytes,
+                                             b->count, cudaMemcpyDefault, s);
 }
 
 /* The slot's last run has been waited for, so its memory is free. */
 static int device_send(struct device *d, const struct device_batch *b, struct err *e)
 {
-    size_t images = b->images * sizeof(float);
-    size_t targets = b->targets * (b->bytes ? 1 : sizeof(float));
-    char *local = b->local;
 
     if ((!d->copies &&
          (cuda_status(d, cudaStreamCreateWithFlags(&d->copies, cudaStreamNonBlocking),
                       "cudaStreamCreate", e) ||
           cuda_status(d, cudaEventCreateWithFlags(&d->sent, cudaEventDisableTiming),
                       "cudaEventCreate", e))) ||
-        queue_bytes(d, d->copies, local, b->image_host, images, e) ||
-        queue_bytes(d, d->copies, local + images, b->target_host, targets, e) ||
+        cuda_status(d, queue_records(&b->records, b->local, d->copies), "a copy", e) ||
         cuda_status(d, cudaEventRecord(d->sent, d->copies), "cudaEventRecord", e) ||
-        cuda_status(d, cudaStreamWaitEvent(d->stream, d->sent, 0), "cudaStreamWaitEvent", e) ||
-        queue_bytes(d, d->stream, b->image, local, images, e) ||
-        (!b->bytes && queue_bytes(d, d->stream, b->target, local + images, targets, e)))
+        cuda_status(d, cudaStreamWaitEvent(d->stream, d->sent, 0), "cudaStreamWaitEvent", e))
         return -1;
-    if (b->bytes && b->targets)
-        cuda_unpack(d, b->target, local + images, b->targets);
+    cuda_unpack(d, b);
     return 0;
 }
 

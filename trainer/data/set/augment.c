@@ -30,13 +30,32 @@ struct spline {
 struct augment {
     struct settings_augment config;
     int height, width, channels;
+    bool has_masks;
     struct spline *rows, *columns;
+    float *image; /* of bytes whose values change */
 };
+
+/* Pixels of an image or a mask; size: bytes of one. */
+struct plane {
+    const char *src;
+    char *dst;
+    size_t size;
+};
+
+static bool interpolates(const struct settings_augment *c)
+{
+    return c->crop > 0 || c->elastic > 0;
+}
+
+static bool changes_light(const struct settings_augment *c)
+{
+    return c->brightness > 0 || c->contrast > 0;
+}
 
 bool augment_is_active(const struct settings_augment *c)
 {
-    return c->six || c->hflip || c->vflip || c->rot90 || c->brightness > 0 || c->contrast > 0 ||
-           c->shift > 0 || c->crop > 0 || c->elastic > 0;
+    return c->six || c->hflip || c->vflip || c->rot90 || c->shift > 0 || changes_light(c) ||
+           interpolates(c);
 }
 
 static double random_number(uint64_t seed, size_t epoch, size_t index, unsigned draw)
@@ -94,15 +113,18 @@ static struct spline spline_at(int i, int n)
 }
 
 struct augment *augment_create(const struct settings_augment *config, int height, int width,
-                               int channels, struct err *e)
+                               int channels, bool has_masks, struct err *e)
 {
+    size_t values = (size_t)height * (size_t)width * (size_t)channels;
+    bool changes_values = interpolates(config) || changes_light(config);
     struct augment *a = mem_zero(1, sizeof *a, e);
 
     if (!a)
         return NULL;
     a->rows = mem_zero((size_t)height, sizeof *a->rows, e);
     a->columns = mem_zero((size_t)width, sizeof *a->columns, e);
-    if (!a->rows || !a->columns) {
+    a->image = changes_values ? mem_alloc(values, sizeof *a->image, e) : NULL;
+    if (!a->rows || !a->columns || (changes_values && !a->image)) {
         augment_destroy(a);
         return NULL;
     }
@@ -110,6 +132,7 @@ struct augment *augment_create(const struct settings_augment *config, int height
     a->height = height;
     a->width = width;
     a->channels = channels;
+    a->has_masks = has_masks;
     for (int y = 0; y < height; y++)
         a->rows[y] = spline_at(y, height);
     for (int x = 0; x < width; x++)
@@ -123,6 +146,7 @@ void augment_destroy(struct augment *a)
         return;
     free(a->rows);
     free(a->columns);
+    free(a->image);
     free(a);
 }
 
@@ -155,20 +179,26 @@ static int clamp_int(int v, int max)
     return v < 0 ? 0 : v > max ? max : v;
 }
 
-static void copy_pixels(const struct augment *a, const struct augment_draw *d, struct pixel_map v,
-                        const float *image, const float *mask, float *dst_image, float *dst_mask)
+/* Inline, so that size is a constant where the caller's is. */
+static inline void move_sized(const struct augment *a, const struct augment_draw *d,
+                              struct pixel_map v, const char *src, char *dst, size_t size)
 {
-    size_t nc = (size_t)a->channels;
-
     for (int y = 0; y < a->height; y++) {
         ptrdiff_t row = v.origin + clamp_int(y - d->down, a->height - 1) * v.row;
-        for (int x = 0; x < a->width; x++) {
-            size_t from = (size_t)(row + clamp_int(x - d->right, a->width - 1) * v.column);
-            memcpy(dst_image, image + from * nc, nc * sizeof *image);
-            if (mask)
-                *dst_mask++ = mask[from];
-            dst_image += nc;
-        }
+        for (int x = 0; x < a->width; x++, dst += size)
+            memcpy(dst, src + (row + clamp_int(x - d->right, a->width - 1) * v.column) *
+                              (ptrdiff_t)size, size);
+    }
+}
+
+static void move_pixels(const struct augment *a, const struct augment_draw *d, struct pixel_map v,
+                        struct plane p)
+{
+    switch (p.size) {
+    case 1: move_sized(a, d, v, p.src, p.dst, 1); break;
+    case 3: move_sized(a, d, v, p.src, p.dst, 3); break;
+    case 4: move_sized(a, d, v, p.src, p.dst, 4); break;
+    default: move_sized(a, d, v, p.src, p.dst, p.size); break;
     }
 }
 
@@ -210,8 +240,9 @@ static void read_bilinear(const struct augment *a, struct pixel_map v, const flo
     }
 }
 
+/* mask.src may be NULL. */
 static void copy_warped(const struct augment *a, const struct augment_draw *d, struct pixel_map v,
-                        const float *image, const float *mask, float *dst_image, float *dst_mask)
+                        const float *image, float *dst_image, struct plane mask)
 {
     float max_y = (float)(a->height - 1), max_x = (float)(a->width - 1);
     float top = d->top * (float)a->height, left = d->left * (float)a->width;
@@ -227,8 +258,10 @@ static void copy_warped(const struct augment *a, const struct augment_draw *d, s
             at_x = clamp(left + (at_x + 0.5f) * d->zoom - 0.5f - (float)d->right, max_x);
             read_bilinear(a, v, image, at_y, at_x, dst_image);
             ptrdiff_t from = v.origin + (int)(at_y + 0.5f) * v.row + (int)(at_x + 0.5f) * v.column;
-            if (mask)
-                *dst_mask++ = mask[from];
+            if (mask.src) {
+                memcpy(mask.dst, mask.src + from * (ptrdiff_t)mask.size, mask.size);
+                mask.dst += mask.size;
+            }
             dst_image += a->channels;
         }
     }
@@ -250,15 +283,33 @@ static void change_brightness(const struct augment *a, const struct augment_draw
     }
 }
 
-void augment_apply(struct augment *a, const struct augment_draw *d, const float *image,
-                   const float *mask, float *dst_image, float *dst_mask)
+void augment_apply(struct augment *a, const struct augment_draw *d, const struct record *src,
+                   struct record *dst)
 {
+    size_t pixels = (size_t)a->height * (size_t)a->width, values = pixels * (size_t)a->channels;
     struct pixel_map v = make_pixel_map(a, d);
+    struct plane image = {.src = record_image(src), .dst = record_image(dst)};
 
-    if (a->config.crop > 0 || a->config.elastic > 0)
-        copy_warped(a, d, v, image, mask, dst_image, dst_mask);
-    else
-        copy_pixels(a, d, v, image, mask, dst_image, dst_mask);
-    if (a->config.brightness > 0 || a->config.contrast > 0)
-        change_brightness(a, d, dst_image);
+    *dst = *src;
+    if (a->image && src->image_kind == RECORD_BYTES) {
+        record_decode(RECORD_BYTES, image.src, RECORD_DIVISOR, values, a->image);
+        image.src = (const char *)a->image;
+        dst->image_kind = RECORD_NUMBERS;
+    }
+    image.size = (size_t)a->channels * (dst->image_kind == RECORD_NUMBERS ? sizeof(float) : 1);
+    struct plane target = {record_target(src, values), record_target(dst, values),
+                           dst->target_kind == RECORD_NUMBERS ? sizeof(float) : 1};
+    if (!a->has_masks) {
+        memcpy(target.dst, target.src, RECORD_PLANE(dst->target_kind, 1));
+        target.src = NULL;
+    }
+    if (interpolates(&a->config)) {
+        copy_warped(a, d, v, (const void *)image.src, (void *)image.dst, target);
+    } else {
+        move_pixels(a, d, v, image);
+        if (target.src)
+            move_pixels(a, d, v, target);
+    }
+    if (changes_light(&a->config))
+        change_brightness(a, d, (void *)image.dst);
 }

@@ -5,7 +5,8 @@
  * They are applied in this order: quarter turns, flips, a shift, a crop scaled to the full size, an
  * elastic deformation; then contrast and brightness of the image only, clipped to 0..1. Turns,
  * flips and shifts move pixels exactly. Crop and deformation interpolate the image bilinearly and
- * take the nearest pixel of the mask. Pixels outside the image repeat its edge. */
+ * take the nearest pixel of the mask. Pixels outside the image repeat its edge. Bytes of an image
+ * become floats where its values change. */
 #ifndef UNETCTL_TRAINER_DATA_SET_AUGMENT_H
 #define UNETCTL_TRAINER_DATA_SET_AUGMENT_H
 
@@ -15,6 +16,7 @@
 
 #include "src/err.h"
 #include "src/settings/settings.h"
+#include "trainer/core/record.h"
 
 #define AUGMENT_CELLS 4                     /* cells of the deformation per side */
 #define AUGMENT_POINTS (AUGMENT_CELLS + 3)  /* control points of its cubic B-spline */
@@ -41,17 +43,18 @@ void augment_six(size_t copy, struct augment_draw *dst);
 
 struct augment;
 
-/* Prepares for images [height][width][channels] and masks [height][width]. Used by one thread at a
+/* Prepares for records with images [height][width][channels] and, if has_masks, masks
+ * [height][width]; otherwise a target is a single class, which is copied. Used by one thread at a
  * time. augment_apply does not allocate. The caller destroys the result. */
 struct augment *augment_create(const struct settings_augment *config, int height, int width,
-                               int channels, struct err *e);
+                               int channels, bool has_masks, struct err *e);
 void augment_destroy(struct augment *a);
 
 /* Returns whether the configuration changes anything. */
 bool augment_is_active(const struct settings_augment *config);
 
-/* Applies the changes. src and dst must not overlap. If mask is NULL, dst_mask is not written. */
-void augment_apply(struct augment *a, const struct augment_draw *draw, const float *image,
-                   const float *mask, float *dst_image, float *dst_mask);
+/* Applies the changes. dst has room for a record of floats and does not overlap src. */
+void augment_apply(struct augment *a, const struct augment_draw *draw, const struct record *src,
+                   struct record *dst);
 
 #endif

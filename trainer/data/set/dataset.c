@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Samples are decoded to records of bytes, which are kept in memory or in a cache file. A record
- * is decoded once; copy_sample converts it to floats in each dataset_get. */
+/* Samples are decoded once to records, which are kept in memory or in a cache file. */
 #include "config.h"
 #include "trainer/data/set/dataset.h"
 
@@ -24,19 +23,9 @@
 #include "trainer/data/set/split.h"
 #include "trainer/data/source/source.h"
 
-/* A decoded sample: this header, then the image and the target, each padded to 16 bytes. Values
- * from a file of 8 bits that was not resized are stored in 8 bits, a quarter of the memory of
- * floats; so are labels. */
-enum value_kind { KIND_BYTES, KIND_NUMBERS, KIND_LABELS };
-struct sample_record {
-    uint32_t image_kind, target_kind;
-    float target_divisor; /* maps a target of KIND_BYTES to 0..1 */
-    uint32_t unused;
-};
-
 struct dataset_sample {
     pthread_mutex_t lock; /* held while the sample is decoded; bytes do not change later */
-    char *bytes;          /* a record, or NULL before it is decoded */
+    char *bytes;          /* a struct record, or NULL before it is decoded */
 };
 
 /* With cache "auto": the largest size of samples in memory, over all sharers. */
@@ -218,15 +207,10 @@ static bool is_labelled(const struct dataset *ds)
     return ds->classes || ds->ignore >= 0 || ds->split->nclasses;
 }
 
-static size_t count_pixels(const struct dataset *ds)
+/* Returns the number of values of an image. */
+static size_t count_values(const struct dataset *ds)
 {
-    return (size_t)ds->config.height * (size_t)ds->config.width;
-}
-
-static size_t plane_bytes(enum value_kind kind, size_t nvalues)
-{
-    size_t n = nvalues * (kind == KIND_NUMBERS ? sizeof(float) : 1);
-    return (n + 15) / 16 * 16;
+    return (size_t)ds->config.height * (size_t)ds->config.width * (size_t)ds->config.channels;
 }
 
 /* Estimates the size of the decoded samples of a part, assuming files of 8 bits. */
@@ -237,33 +221,20 @@ static uint64_t estimate_part(const struct dataset *ds, enum dataset_part part)
 
     for (size_t i = 0; i < p->count; i++) {
         bool same = is_size(ds, p->items[i].width, p->items[i].height);
-        enum value_kind mask = same ? KIND_BYTES : KIND_NUMBERS;
-        enum value_kind image = ds->config.scale == SCALE_FULL ? mask : KIND_NUMBERS;
-        nbytes += sizeof(struct sample_record) +
-                  plane_bytes(image, count_pixels(ds) * (size_t)ds->config.channels) +
-                  plane_bytes(is_labelled(ds) ? KIND_LABELS : mask, dataset_targets(ds));
+        enum record_kind mask = same ? RECORD_BYTES : RECORD_NUMBERS;
+        enum record_kind image = ds->config.scale == SCALE_FULL ? mask : RECORD_NUMBERS;
+        nbytes += record_size(image, count_values(ds), is_labelled(ds) ? RECORD_LABELS : mask,
+                              dataset_targets(ds));
     }
     return nbytes;
 }
 
-static const void *record_image(const struct sample_record *r)
-{
-    return (const char *)r + sizeof *r;
-}
-
-static const void *record_target(const struct dataset *ds, const struct sample_record *r)
-{
-    return (const char *)r + sizeof *r +
-           plane_bytes((enum value_kind)r->image_kind,
-                       count_pixels(ds) * (size_t)ds->config.channels);
-}
-
 static int put_image(const struct dataset *ds, const struct pixels *img, const char *name,
-                     enum value_kind kind, void *dst, struct err *e)
+                     enum record_kind kind, void *dst, struct err *e)
 {
     size_t n = (size_t)img->width * img->height * (size_t)ds->config.channels;
 
-    if (kind == KIND_BYTES) {
+    if (kind == RECORD_BYTES) {
         picture_to_bytes(img, ds->config.channels, dst);
         return 0;
     }
@@ -292,19 +263,19 @@ static int put_labels(const struct dataset *ds, const struct pixels *mask, const
         mask_label(mask, ds->ignore, labels);
     if (rc == 0)
         resize_pad_labels(labels, (int)mask->height, (int)mask->width, dst, ds->config.height,
-                          ds->config.width, DATASET_IGNORE);
+                          ds->config.width, RECORD_IGNORE);
     free(labels);
     return rc;
 }
 
 static int put_target(const struct dataset *ds, const struct pixels *mask, const char *name,
-                      const struct sample_record *r, void *dst, struct err *e)
+                      const struct record *r, void *dst, struct err *e)
 {
     size_t n = (size_t)mask->width * mask->height;
 
-    if (r->target_kind == KIND_LABELS)
+    if (r->target_kind == RECORD_LABELS)
         return put_labels(ds, mask, name, dst, e);
-    if (r->target_kind == KIND_BYTES) {
+    if (r->target_kind == RECORD_BYTES) {
         memcpy(dst, mask->samples, n);
         return 0;
     }
@@ -319,16 +290,16 @@ static int put_target(const struct dataset *ds, const struct pixels *mask, const
     return 0;
 }
 
-static enum value_kind kind_of_values(const struct dataset *ds, const struct pixels *img)
+static enum record_kind kind_of_values(const struct dataset *ds, const struct pixels *img)
 {
-    return img->bits == 8 && is_size(ds, img->width, img->height) ? KIND_BYTES : KIND_NUMBERS;
+    return img->bits == 8 && is_size(ds, img->width, img->height) ? RECORD_BYTES : RECORD_NUMBERS;
 }
 
 static int make_record(const struct dataset *ds, const struct split_item *item,
                        const struct pixels *img, const struct pixels *mask, struct buf *dst,
                        struct err *e)
 {
-    struct sample_record r = {.image_kind = KIND_NUMBERS, .target_kind = KIND_LABELS};
+    struct record r = {.image_kind = RECORD_NUMBERS, .target_kind = RECORD_LABELS};
 
     if (ds->config.scale == SCALE_FULL)
         r.image_kind = kind_of_values(ds, img);
@@ -336,20 +307,20 @@ static int make_record(const struct dataset *ds, const struct split_item *item,
         r.target_kind = kind_of_values(ds, mask);
         r.target_divisor = (float)mask_divisor(mask, ds->split->mask_scale);
     }
-    size_t image =
-        plane_bytes((enum value_kind)r.image_kind, count_pixels(ds) * (size_t)ds->config.channels);
-    size_t target = plane_bytes((enum value_kind)r.target_kind, dataset_targets(ds));
-    char *bytes = buf_reserve(dst, sizeof r + image + target);
+    size_t nbytes = record_nbytes(&r, count_values(ds), dataset_targets(ds));
+    char *bytes = buf_reserve(dst, nbytes);
     if (!bytes)
         return mem_fail(e);
-    dst->length += sizeof r + image + target;
-    memset(bytes, 0, sizeof r + image + target);
+    dst->length += nbytes;
+    memset(bytes, 0, nbytes);
     memcpy(bytes, &r, sizeof r);
-    if (put_image(ds, img, item->image, (enum value_kind)r.image_kind, bytes + sizeof r, e))
+    struct record *made = (void *)bytes;
+    uint8_t *target = record_target(made, count_values(ds));
+    if (put_image(ds, img, item->image, (enum record_kind)r.image_kind, record_image(made), e))
         return -1;
     if (item->mask)
-        return put_target(ds, mask, item->mask, &r, bytes + sizeof r + image, e);
-    bytes[sizeof r + image] = (char)item->label;
+        return put_target(ds, mask, item->mask, made, target, e);
+    *target = (uint8_t)item->label;
     return 0;
 }
 
@@ -496,9 +467,8 @@ struct dataset *dataset_open(const struct dataset_config *config, struct err *e)
     return ds;
 }
 
-/* Returns the record of a sample, decoded if necessary; NULL on error. */
-static const struct sample_record *get_record(struct dataset *ds, enum dataset_part part, size_t i,
-                                              struct err *e)
+const struct record *dataset_record(struct dataset *ds, enum dataset_part part, size_t i,
+                                    struct err *e)
 {
     struct dataset_sample *s = get_sample(ds, part, i);
     struct buf record = {0};
@@ -515,37 +485,14 @@ static const struct sample_record *get_record(struct dataset *ds, enum dataset_p
     return (const void *)bytes;
 }
 
-static void copy_numbers(enum value_kind kind, const void *src, float divisor, size_t n, float *dst)
-{
-    const uint8_t *bytes = src;
-
-    if (kind == KIND_NUMBERS)
-        memcpy(dst, src, n * sizeof *dst);
-    else if (kind == KIND_BYTES)
-        for (size_t i = 0; i < n; i++)
-            dst[i] = (float)bytes[i] / divisor;
-    else
-        for (size_t i = 0; i < n; i++)
-            dst[i] = bytes[i] == DATASET_IGNORE ? -1.0f : (float)bytes[i];
-}
-
-static void copy_sample(const struct dataset *ds, const struct sample_record *r, float *image,
-                        float *mask)
-{
-    copy_numbers((enum value_kind)r->image_kind, record_image(r), 255,
-                 count_pixels(ds) * (size_t)ds->config.channels, image);
-    copy_numbers((enum value_kind)r->target_kind, record_target(ds, r), r->target_divisor,
-                 dataset_targets(ds), mask);
-}
-
 int dataset_get(struct dataset *ds, enum dataset_part part, size_t i, float *image, float *mask,
                 struct err *e)
 {
-    const struct sample_record *r = get_record(ds, part, i, e);
+    const struct record *r = dataset_record(ds, part, i, e);
 
     if (!r)
         return -1;
-    copy_sample(ds, r, image, mask);
+    record_unpack(r, count_values(ds), dataset_targets(ds), image, mask);
     return 0;
 }
 
@@ -560,11 +507,12 @@ int dataset_get_native(const struct dataset *ds, enum dataset_part part, size_t 
     own.config.width = (int)item->width;
     *dst = (struct dataset_native){
         .height = own.config.height, .width = own.config.width,
-        .image = malloc(count_pixels(&own) * (size_t)own.config.channels * sizeof *dst->image),
+        .image = malloc(count_values(&own) * sizeof *dst->image),
         .mask = malloc(dataset_targets(&own) * sizeof *dst->mask)};
     int rc = dst->image && dst->mask ? decode_sample(&own, item, &record, e) : mem_fail(e);
     if (rc == 0)
-        copy_sample(&own, (const void *)record.data, dst->image, dst->mask);
+        record_unpack((const void *)record.data, count_values(&own), dataset_targets(&own),
+                      dst->image, dst->mask);
     else
         dataset_native_free(dst);
     buf_destroy(&record);

@@ -13,15 +13,12 @@
 #include <stdint.h>
 
 #include "src/err.h"
+#include "trainer/core/record.h"
 #include "trainer/data/image/mask.h"
 #include "trainer/data/image/scale.h"
 #include "trainer/data/source/source.h"
 
 enum dataset_part { DATASET_TRAIN, DATASET_VAL };
-
-/* The label, in a decoded record, of pixels that loss and metrics leave out; dataset_get gives -1
- * for them. */
-#define DATASET_IGNORE 255
 
 struct dataset_config {
     /* Path of split.json, whose files are relative to its "data", or NULL: all pairs of dir are
@@ -35,7 +32,7 @@ struct dataset_config {
     int channels;
     enum scale scale; /* of the images' samples */
     /* Masks of classes, or with a value to ignore, are resized by taking the nearest pixel and
-     * padded with DATASET_IGNORE; others as images. */
+     * padded with RECORD_IGNORE; others as images. */
     struct mask_options masks;
     /* Where decoded samples are kept. NULL or "off": in memory, decoded when needed. A folder: in a
      * file there (cache.h), created at once. "auto": in memory up to 256 MiB for all `sharers` or
@@ -89,9 +86,15 @@ const char *dataset_class_name(const struct dataset *ds, int i);
 /* Returns the content of the class file, or "" without one. */
 const char *dataset_class_file(const struct dataset *ds);
 
+/* Returns the record of sample i, of height * width * channels and dataset_targets numbers, valid
+ * until dataset_close. Without a cache file, the first call for a sample decodes its files and
+ * checks their hashes. Thread-safe. */
+const struct record *dataset_record(struct dataset *ds, enum dataset_part part, size_t i,
+                                    struct err *e);
+
 /* Copies sample i to image [height][width][channels], 0..1 (scale.h), and mask [dataset_targets]:
- * 0..1, or the class number if there are several; ignored pixels are -1. Without a cache file, the
- * first call for a sample decodes its files and checks their hashes. Thread-safe. */
+ * 0..1, or the class number if there are several; ignored pixels are -1. Otherwise as
+ * dataset_record. */
 int dataset_get(struct dataset *ds, enum dataset_part part, size_t i, float *image, float *mask,
                 struct err *e);
 

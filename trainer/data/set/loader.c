@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Threads claim the items of the epochs in order and load each into slot number % nslots;
- * loader_next waits for the slots in the same order, so that the result does not depend on the
+/* Threads claim the items of the epochs in order and load each into its place in one of a ring of
+ * batches; loader_next waits for these in the same order, so that the result does not depend on the
  * threads. */
 #include "config.h"
 #include "trainer/data/set/loader.h"
@@ -11,27 +11,26 @@
 
 #include "src/mem.h"
 
-#define BATCHES_AHEAD 2
-
 /* A place in the sequence of items that this part processes: a step of an epoch, an item of the
  * step. */
 struct loader_cursor {
+    size_t batch; /* counts the steps since the last seek */
     size_t epoch, step, item;
     struct shard_plan plan;
 };
 
 /* An item for a thread to load. */
 struct loader_job {
-    size_t number; /* in the sequence since the last seek */
+    size_t batch, item;
     size_t epoch, position, image, copy;
 };
 
-struct loader_slot {
-    bool ready;
-    int rc;
+struct loader_batch {
+    char *records;
+    size_t nbytes, nloaded; /* as in struct record_batch; items that are loaded, or have failed */
+    bool failed;
+    size_t first; /* the first item that has failed, with e */
     struct err e;
-    float *image;
-    float *target;
 };
 
 /* What belongs to one thread. */
@@ -39,25 +38,23 @@ struct loader_worker {
     struct loader *loader;
     pthread_t thread;
     struct augment *augment; /* NULL without augmentation */
-    float *image;            /* the sample before augmentation */
-    float *target;
 };
 
 struct loader {
     struct loader_config config;
-    size_t image_values, target_values;
-    bool has_masks; /* false: a target is a single class, which augmentation does not change */
+    size_t values, targets; /* of a sample */
+    size_t pitch;           /* bytes of the largest record */
     struct loader_worker
         *workers; /* at least one, which loader_next uses if there are no threads */
     int nworkers, nthreads;
-    struct loader_slot *slots; /* item i of the sequence is in slot i % nslots */
-    size_t nslots;
+    struct loader_batch *batches; /* batch i of the sequence is in batches[i % nbatches] */
+    size_t nbatches, held;        /* held: batches that stay valid, the last one included */
 
     pthread_mutex_t lock;
     pthread_cond_t filled, freed;
     bool quit;
-    size_t claimed, taken; /* next item that a thread will load; next that the caller will get */
-    size_t loading;        /* number of items being loaded */
+    size_t end;     /* items of batches from this one on may not be claimed yet */
+    size_t loading; /* number of items being loaded */
     bool paused;
     struct loader_cursor claim, take;
     size_t *order;
@@ -82,57 +79,72 @@ static void skip_to_item(const struct loader *l, struct loader_cursor *c)
             if (c->item < r.end - r.begin)
                 return;
             c->step++;
+            c->batch++;
         }
         c->item = 0;
     }
 }
 
 /* Assigns the next item to the calling thread, which holds the lock if there are others. Returns
- * false if all slots are in use, no item is left, or a seek is in progress. */
+ * false if all batches are in use, no item is left, or a seek is in progress. */
 static bool claim_item(struct loader *l, struct loader_job *job)
 {
     const struct loader_config *c = &l->config;
-    size_t images = dataset_count(c->dataset, DATASET_TRAIN);
+    size_t images = dataset_count(c->dataset, c->images);
 
-    if (l->paused || l->claimed - l->taken >= l->nslots)
+    if (l->paused)
         return false;
     skip_to_item(l, &l->claim);
-    if (l->claim.epoch >= c->epochs)
+    if (l->claim.epoch >= c->epochs || l->claim.batch >= l->end)
         return false;
     if (l->order_epoch != l->claim.epoch) {
         shard_order(c->seed, l->claim.epoch, images, c->repeat, l->order);
         l->order_epoch = l->claim.epoch;
     }
-    size_t position = step_share(l, &l->claim).begin + l->claim.item++;
-    *job = (struct loader_job){l->claimed++, l->claim.epoch, position, l->order[position] % images,
-                               l->order[position] / images};
+    size_t item = l->claim.item++, position = step_share(l, &l->claim).begin + item;
+    *job = (struct loader_job){l->claim.batch, item, l->claim.epoch, position,
+                               l->order[position] % images, l->order[position] / images};
     return true;
 }
 
-static void load_item(struct loader_worker *w, const struct loader_job *job)
+/* Returns the bytes of the record, or 0 with *e. */
+static size_t load_item(struct loader_worker *w, const struct loader_job *job, struct err *e)
 {
     struct loader *l = w->loader;
-    struct loader_slot *s = &l->slots[job->number % l->nslots];
+    const struct loader_batch *b = &l->batches[job->batch % l->nbatches];
+    struct record *dst = (void *)(b->records + job->item * l->pitch);
+    const struct record *r = dataset_record(l->config.dataset, l->config.images, job->image, e);
     struct augment_draw draw;
     int height, width;
 
+    if (!r)
+        return 0;
     if (!w->augment) {
-        s->rc = dataset_get(l->config.dataset, DATASET_TRAIN, job->image, s->image, s->target,
-                            &s->e);
-        return;
+        memcpy(dst, r, record_nbytes(r, l->values, l->targets));
+        return record_nbytes(dst, l->values, l->targets);
     }
-    s->rc = dataset_get(l->config.dataset, DATASET_TRAIN, job->image, w->image, w->target, &s->e);
-    if (s->rc)
-        return;
     dataset_size(l->config.dataset, &height, &width);
     augment_draw(&l->config.augment, height == width, l->config.seed, job->epoch, job->position,
                  &draw);
     if (l->config.augment.six)
         augment_six(job->copy, &draw);
-    augment_apply(w->augment, &draw, w->image, l->has_masks ? w->target : NULL, s->image,
-                  s->target);
-    if (!l->has_masks)
-        memcpy(s->target, w->target, l->target_values * sizeof *s->target);
+    augment_apply(w->augment, &draw, r, dst);
+    return record_nbytes(dst, l->values, l->targets);
+}
+
+static void count_item(struct loader *l, const struct loader_job *job, size_t nbytes,
+                       const struct err *e)
+{
+    struct loader_batch *b = &l->batches[job->batch % l->nbatches];
+
+    if (nbytes > b->nbytes)
+        b->nbytes = nbytes;
+    if (nbytes == 0 && (!b->failed || job->item < b->first)) {
+        b->failed = true;
+        b->first = job->item;
+        b->e = *e;
+    }
+    b->nloaded++;
 }
 
 static void *load_items(void *arg)
@@ -140,6 +152,7 @@ static void *load_items(void *arg)
     struct loader_worker *w = arg;
     struct loader *l = w->loader;
     struct loader_job job;
+    struct err e;
 
     pthread_mutex_lock(&l->lock);
     while (!l->quit) {
@@ -149,10 +162,10 @@ static void *load_items(void *arg)
         }
         l->loading++;
         pthread_mutex_unlock(&l->lock);
-        load_item(w, &job);
+        size_t nbytes = load_item(w, &job, &e);
         pthread_mutex_lock(&l->lock);
         l->loading--;
-        l->slots[job.number % l->nslots].ready = true;
+        count_item(l, &job, nbytes, &e);
         pthread_cond_broadcast(&l->filled);
     }
     pthread_mutex_unlock(&l->lock);
@@ -167,23 +180,27 @@ static int open_worker(struct loader *l, struct loader_worker *w, struct err *e)
     w->loader = l;
     if (!augment_is_active(&c->augment))
         return 0;
-    w->augment = augment_create(&c->augment, height, width, channels, e);
-    w->image = mem_alloc(l->image_values, sizeof *w->image, e);
-    w->target = mem_alloc(l->target_values, sizeof *w->target, e);
-    return w->augment && w->image && w->target ? 0 : -1;
+    w->augment = augment_create(&c->augment, height, width, channels,
+                                dataset_has_masks(c->dataset), e);
+    return w->augment ? 0 : -1;
 }
 
-static int open_slots(struct loader *l, struct err *e)
+static int open_batches(struct loader *l, struct err *e)
 {
-    l->nslots = (size_t)l->config.batch * BATCHES_AHEAD;
-    l->slots = mem_zero(l->nslots, sizeof *l->slots, e);
-    for (size_t i = 0; l->slots && i < l->nslots; i++) {
-        l->slots[i].image = mem_alloc(l->image_values, sizeof(float), e);
-        l->slots[i].target = mem_alloc(l->target_values, sizeof(float), e);
-        if (!l->slots[i].image || !l->slots[i].target)
+    const struct loader_config *c = &l->config;
+    size_t n = (size_t)c->batch;
+
+    l->pitch = record_size(RECORD_NUMBERS, l->values, RECORD_NUMBERS, l->targets);
+    l->held = c->device ? DEVICE_SLOTS : 1;
+    l->nbatches = l->end = l->held + LOADER_BATCHES - 1;
+    l->batches = mem_zero(l->nbatches, sizeof *l->batches, e);
+    for (size_t i = 0; l->batches && i < l->nbatches; i++) {
+        l->batches[i].records = c->device ? c->ops->alloc(c->device, DEVICE_HOST, n * l->pitch, e)
+                                          : mem_alloc(n, l->pitch, e);
+        if (!l->batches[i].records)
             return -1;
     }
-    return l->slots ? 0 : -1;
+    return l->batches ? 0 : -1;
 }
 
 static int start_threads(struct loader *l, struct err *e)
@@ -201,11 +218,10 @@ static int open_loader(struct loader *l, struct err *e)
 {
     const struct loader_config *c = &l->config;
     int height, width, channels = dataset_size(c->dataset, &height, &width);
-    size_t items = dataset_count(c->dataset, DATASET_TRAIN) * c->repeat;
+    size_t items = dataset_count(c->dataset, c->images) * c->repeat;
 
-    l->has_masks = dataset_has_masks(c->dataset);
-    l->image_values = (size_t)height * (size_t)width * (size_t)channels;
-    l->target_values = dataset_targets(c->dataset);
+    l->values = (size_t)height * (size_t)width * (size_t)channels;
+    l->targets = dataset_targets(c->dataset);
     l->nworkers = c->threads ? c->threads : 1;
     l->workers = mem_zero((size_t)l->nworkers, sizeof *l->workers, e);
     l->order = mem_zero(items, sizeof *l->order, e);
@@ -216,7 +232,7 @@ static int open_loader(struct loader *l, struct err *e)
     for (int i = 0; i < l->nworkers; i++)
         if (open_worker(l, &l->workers[i], e))
             return -1;
-    return open_slots(l, e) || start_threads(l, e) ? -1 : 0;
+    return open_batches(l, e) || start_threads(l, e) ? -1 : 0;
 }
 
 struct loader *loader_create(const struct loader_config *config, struct err *e)
@@ -246,16 +262,14 @@ void loader_destroy(struct loader *l)
     pthread_mutex_unlock(&l->lock);
     for (int i = 0; i < l->nthreads; i++)
         pthread_join(l->workers[i].thread, NULL);
-    for (int i = 0; l->workers && i < l->nworkers; i++) {
+    for (int i = 0; l->workers && i < l->nworkers; i++)
         augment_destroy(l->workers[i].augment);
-        free(l->workers[i].image);
-        free(l->workers[i].target);
-    }
-    for (size_t i = 0; l->slots && i < l->nslots; i++) {
-        free(l->slots[i].image);
-        free(l->slots[i].target);
-    }
-    free(l->slots);
+    for (size_t i = 0; l->batches && i < l->nbatches; i++)
+        if (l->config.device)
+            l->config.ops->free(l->config.device, DEVICE_HOST, l->batches[i].records);
+        else
+            free(l->batches[i].records);
+    free(l->batches);
     free(l->workers);
     free(l->order);
     pthread_cond_destroy(&l->freed);
@@ -268,6 +282,12 @@ static bool plans_equal(const struct shard_plan *a, const struct shard_plan *b)
 {
     return a->steps == b->steps && a->used == b->used && a->parts == b->parts &&
            a->begin == b->begin;
+}
+
+static void clear_batch(struct loader_batch *b)
+{
+    b->nbytes = b->nloaded = 0;
+    b->failed = false;
 }
 
 void loader_seek(struct loader *l, size_t epoch, const struct shard_plan *plan, size_t step)
@@ -283,57 +303,58 @@ void loader_seek(struct loader *l, size_t epoch, const struct shard_plan *plan, 
     l->paused = true;
     while (l->loading)
         pthread_cond_wait(&l->filled, &l->lock);
-    for (size_t i = 0; i < l->nslots; i++)
-        l->slots[i].ready = false;
-    l->claimed = l->taken = 0;
+    for (size_t i = 0; i < l->nbatches; i++)
+        clear_batch(&l->batches[i]);
+    to.batch = l->take.batch;
     l->claim = l->take = to;
     l->paused = false;
     pthread_cond_broadcast(&l->freed);
     pthread_mutex_unlock(&l->lock);
 }
 
-/* Waits until the slot of the next item is filled; without threads, fills it. */
-static struct loader_slot *wait_for_slot(struct loader *l)
+/* Lets the threads load into the batch that the caller has no longer. */
+static void free_batch(struct loader *l)
 {
-    struct loader_slot *s = &l->slots[l->taken % l->nslots];
-    struct loader_job job;
+    size_t end = l->take.batch + l->nbatches - l->held + 1;
 
-    if (l->config.threads == 0) {
-        if (claim_item(l, &job))
-            load_item(&l->workers[0], &job);
-        return s;
-    }
     pthread_mutex_lock(&l->lock);
-    while (!s->ready)
+    for (; l->end < end; l->end++)
+        clear_batch(&l->batches[l->end % l->nbatches]);
+    pthread_cond_broadcast(&l->freed);
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* Waits until the n items of the batch are loaded; without threads, loads them. */
+static void wait_for_batch(struct loader *l, const struct loader_batch *b, size_t n)
+{
+    struct loader_job job;
+    struct err e;
+
+    while (l->config.threads == 0 && b->nloaded < n && claim_item(l, &job))
+        count_item(l, &job, load_item(&l->workers[0], &job, &e), &e);
+    pthread_mutex_lock(&l->lock);
+    while (b->nloaded < n)
         pthread_cond_wait(&l->filled, &l->lock);
     pthread_mutex_unlock(&l->lock);
-    return s;
 }
 
-static void free_slot(struct loader *l, struct loader_slot *s)
+int loader_next(struct loader *l, struct record_batch *batch, struct err *e)
 {
-    pthread_mutex_lock(&l->lock);
-    s->ready = false;
-    l->taken++;
-    pthread_cond_signal(&l->freed);
-    pthread_mutex_unlock(&l->lock);
-}
+    struct loader_cursor *c = &l->take;
 
-int loader_next(struct loader *l, float *images, float *targets, struct err *e)
-{
-    if (l->take.step >= l->take.plan.steps)
-        l->take = (struct loader_cursor){.epoch = l->take.epoch + 1, .plan = l->config.plan};
-    struct shard_range r = step_share(l, &l->take);
-    l->take.step++;
-    for (size_t i = 0; i < r.end - r.begin; i++) {
-        struct loader_slot *s = wait_for_slot(l);
-        if (s->rc) {
-            *e = s->e;
-            return -1;
-        }
-        memcpy(images + i * l->image_values, s->image, l->image_values * sizeof *images);
-        memcpy(targets + i * l->target_values, s->target, l->target_values * sizeof *targets);
-        free_slot(l, s);
+    if (c->step >= c->plan.steps)
+        *c = (struct loader_cursor){
+            .batch = c->batch, .epoch = c->epoch + 1, .plan = l->config.plan};
+    struct shard_range r = step_share(l, c);
+    struct loader_batch *b = &l->batches[c->batch % l->nbatches];
+    free_batch(l);
+    wait_for_batch(l, b, r.end - r.begin);
+    c->step++;
+    c->batch++;
+    if (b->failed) {
+        *e = b->e;
+        return -1;
     }
+    *batch = (struct record_batch){b->records, l->pitch, b->nbytes, r.end - r.begin};
     return 0;
 }

@@ -96,6 +96,26 @@ static int fill_buffers(struct network *n, const struct network_config *c, bool 
     return 0;
 }
 
+/* The sum of the targets' class weights; images: as many as the batch has. */
+static double find_loss_divisor(struct network *n, const struct network_config *c, int images,
+                                const float *target)
+{
+    size_t values = (size_t)c->height * (size_t)c->width * (size_t)c->channels;
+    size_t targets = network_targets(n);
+    size_t nbytes = record_size(RECORD_NUMBERS, values, RECORD_NUMBERS, targets);
+    struct record *r = calloc(1, nbytes);
+    struct record_batch batch = {r, nbytes, nbytes, 1};
+    double sum = 0;
+
+    for (int i = 0; r && i < images; i++) {
+        *r = (struct record){RECORD_NUMBERS, RECORD_NUMBERS, 1, 0};
+        memcpy(record_target(r, values), target + (size_t)i * targets, targets * sizeof *target);
+        sum += network_loss_divisor(n, &batch);
+    }
+    free(r);
+    return sum;
+}
+
 static int dump_steps(struct network *n, const struct network_config *c, int batch, int steps,
                       struct dump *d, struct err *e)
 {
@@ -111,9 +131,11 @@ static int dump_steps(struct network *n, const struct network_config *c, int bat
         double loss_sum = 0;
         float loss;
 
-        if (fill_buffers(n, c, true, batch, d, step, e) < 0 ||
-            network_loss_divisor(n, batch, &whole.loss_divisor, e) < 0 ||
-            network_train(n, batch, whole, &loss_sum, NULL, NULL, e) < 0)
+        if (fill_buffers(n, c, true, batch, d, step, e) < 0)
+            goto out;
+        whole.loss_divisor =
+            find_loss_divisor(n, c, batch, network_target(n, true, batch, e));
+        if (network_train(n, batch, whole, &loss_sum, NULL, NULL, e) < 0)
             goto out;
         loss = (float)(loss_sum / (double)ntargets);
         write_piece(d, "loss", step, "-", &loss, 1);

@@ -64,25 +64,52 @@ DEVICE void concat_some(const struct concat_args *k, unsigned type, unsigned eac
 
 CHUNKED_KERNEL(concat, concat_args, k->na | k->nb)
 
+/* n: numbers of all records, `each` of one; images: numbers of an image in front of the target. */
 struct unpack_args {
     float *dst;
-    const unsigned char *src;
-    unsigned n;
+    const char *records;
+    size_t pitch, images;
+    unsigned n, each;
+    bool is_target;
 };
 
 KERNEL(unpack, unpack_args)
 {
-    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride())
-        k.dst[i] = k.src[i] == 255 ? -1 : (float)k.src[i];
+    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
+        const struct record *r = (const struct record *)(k.records + i / k.each * k.pitch);
+        const char *src = (const char *)r + sizeof *r;
+        unsigned kind = r->image_kind, j = i % k.each;
+
+        if (k.is_target) {
+            src += RECORD_PLANE(kind, k.images);
+            kind = r->target_kind;
+        }
+        if (kind == RECORD_NUMBERS)
+            k.dst[i] = ((const float *)src)[j];
+        else if (kind == RECORD_BYTES)
+            k.dst[i] = (float)((const unsigned char *)src)[j] /
+                       (k.is_target ? r->target_divisor : RECORD_DIVISOR);
+        else
+            k.dst[i] = ((const unsigned char *)src)[j] == RECORD_IGNORE
+                           ? -1 : (float)((const unsigned char *)src)[j];
+    }
 }
 
 C_BEGIN
 
-void cuda_unpack(struct device *d, float *dst, const void *src, size_t n)
+void cuda_unpack(struct device *d, const struct device_batch *b)
 {
-    struct unpack_args k = {dst, (const unsigned char *)src, (unsigned)n};
+    struct unpack_args k = {b->image, (const char *)b->local, b->records.nbytes, b->images,
+                            (unsigned)(b->records.count * b->images), (unsigned)b->images, false};
 
-    LAUNCH(unpack, gpu_blocks(n), d->stream, k);
+    LAUNCH(unpack, gpu_blocks(k.n), d->stream, k);
+    if (!b->targets)
+        return;
+    k.dst = b->target;
+    k.n = (unsigned)(b->records.count * b->targets);
+    k.each = (unsigned)b->targets;
+    k.is_target = true;
+    LAUNCH(unpack, gpu_blocks(k.n), d->stream, k);
 }
 
 static int run_combine(struct op *op, struct exec *x, struct err *e)

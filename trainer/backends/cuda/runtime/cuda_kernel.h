@@ -124,8 +124,9 @@ void cuda_divide_loss(struct device *d);
  * so that the run computes the gradients of the scaled loss, and the setting of its unscale. */
 void cuda_scale_run(struct device *d, const struct device_scaling *scaling);
 
-/* Queues: n bytes of src to floats of dst, 255 to -1. */
-void cuda_unpack(struct device *d, float *dst, const void *src, size_t n);
+/* Queues: the numbers of the records in b->local, b->records.nbytes each, to b->image and
+ * b->target. */
+void cuda_unpack(struct device *d, const struct device_batch *b);
 
 /* device_ops.square and .add */
 #define CUDA_SQUARE_PARTS 256

@@ -18,11 +18,18 @@ static void apply(const struct settings_augment *config, const struct augment_dr
                   int height, int width, const float *src, const float *src_mask, float *dst,
                   float *dst_mask)
 {
-    struct augment *a = augment_create(config, height, width, 1, &e);
+    static float from[8 + 2 * N * N], to[8 + 2 * N * N]; /* records */
+    size_t n = (size_t)height * (size_t)width;
+    struct augment *a = augment_create(config, height, width, 1, true, &e);
+    struct record *r = (void *)from;
 
     if (!a)
         bail_out("%s", e.text);
-    augment_apply(a, draw, src, src_mask, dst, dst_mask);
+    *r = (struct record){RECORD_NUMBERS, RECORD_NUMBERS, 1, 0};
+    memcpy(record_image(r), src, n * sizeof *src);
+    memcpy(record_target(r, n), src_mask, n * sizeof *src);
+    augment_apply(a, draw, r, (void *)to);
+    record_unpack((void *)to, n, n, dst, dst_mask);
     augment_destroy(a);
 }
 
@@ -217,6 +224,52 @@ static void test_draws(void)
        "active or not");
 }
 
+/* Augments the same sample of bytes and labels, and of floats, with 1 to 4 channels. */
+static void compare_forms(const struct settings_augment *config, bool stay_bytes, const char *what)
+{
+    static float from[2][4 + 5 * N * N], to[2][4 + 5 * N * N], out3[2][5 * N * N];
+    struct augment_draw d;
+    bool same = true;
+
+    for (int channels = 1; channels <= 4; channels++) {
+        size_t n = N * N, values = n * (size_t)channels;
+        struct augment *a = augment_create(config, N, N, channels, true, &e);
+        struct record *bytes = (void *)from[0], *floats = (void *)from[1], *moved = (void *)to[0];
+
+        if (!a)
+            bail_out("%s", e.text);
+        *bytes = (struct record){RECORD_BYTES, RECORD_LABELS, 0, 0};
+        *floats = (struct record){RECORD_NUMBERS, RECORD_NUMBERS, 0, 0};
+        for (size_t i = 0; i < values; i++)
+            ((uint8_t *)record_image(bytes))[i] = (uint8_t)(i * 37);
+        for (size_t i = 0; i < n; i++)
+            ((uint8_t *)record_target(bytes, values))[i] = i % 5 ? (uint8_t)(i % 3) : RECORD_IGNORE;
+        record_unpack(bytes, values, n, record_image(floats), record_target(floats, values));
+        for (size_t i = 0; i < 20; i++) {
+            augment_draw(config, true, 3, 1, i, &d);
+            for (int k = 0; k < 2; k++) {
+                augment_apply(a, &d, (void *)from[k], (void *)to[k]);
+                record_unpack((void *)to[k], values, n, out3[k], out3[k] + values);
+            }
+            same = same && memcmp(out3[0], out3[1], (values + n) * sizeof(float)) == 0 &&
+                   (moved->image_kind == RECORD_BYTES) == stay_bytes &&
+                   moved->target_kind == RECORD_LABELS;
+        }
+        augment_destroy(a);
+    }
+    ok(same, "bytes become the same numbers as floats: %s", what);
+}
+
+static void test_forms(void)
+{
+    compare_forms(&(struct settings_augment){.hflip = true, .vflip = true, .rot90 = true,
+                                             .shift = 2}, true, "turned, flipped, shifted");
+    compare_forms(&(struct settings_augment){.hflip = true, .brightness = 0.2, .contrast = 0.3},
+                  false, "contrast and brightness");
+    compare_forms(&(struct settings_augment){.rot90 = true, .crop = 0.4, .elastic = 2,
+                                             .contrast = 0.3}, false, "cropped and deformed");
+}
+
 /* The six copies of the reference article: unchanged, two mirrored, three rotated. */
 static void test_six(void)
 {
@@ -248,5 +301,6 @@ int main(void)
     test_crop();
     test_elastic();
     test_draws();
+    test_forms();
     return done_testing();
 }

@@ -177,13 +177,13 @@ static struct dataset *open_classes(const char *dir, int height, int width, int 
 }
 
 /* Returns whether the first sample's labels are those of want: the class, 1 above one half, or
- * DATASET_IGNORE. */
+ * RECORD_IGNORE. */
 static bool labels_are(struct dataset *ds, const char *want, size_t n)
 {
     bool same = ds && dataset_get(ds, DATASET_VAL, 0, image, mask, &e) == 0;
 
     for (size_t i = 0; same && i < n; i++)
-        same = (mask[i] < 0 ? DATASET_IGNORE : (uint8_t)(mask[i] + 0.5f)) == (uint8_t)want[i];
+        same = (mask[i] < 0 ? RECORD_IGNORE : (uint8_t)(mask[i] + 0.5f)) == (uint8_t)want[i];
     return same;
 }
 

@@ -72,6 +72,18 @@ static struct loader_config config_of(int parts, int part, int threads, bool aug
     return c;
 }
 
+/* Loads the next step's share as floats. */
+static int load_next(struct loader *l)
+{
+    struct record_batch b;
+
+    if (loader_next(l, &b, &e))
+        return -1;
+    for (size_t i = 0; i < b.count; i++)
+        record_unpack(record_at(&b, i), PIXELS, PIXELS, images + i * PIXELS, targets + i * PIXELS);
+    return 0;
+}
+
 static uint64_t mix(uint64_t h, const void *data, size_t n)
 {
     const unsigned char *p = data;
@@ -94,7 +106,7 @@ static uint64_t run_from(const struct loader_config *c, size_t epoch, size_t ste
         for (; step < c->plan.steps; step++) {
             struct shard_range r = shard_train(&c->plan, step, c->part);
             size_t n = r.end - r.begin;
-            if (loader_next(l, images, targets, &e))
+            if (load_next(l))
                 bail_out("%s", e.text);
             h = mix(h, images, n * PIXELS * sizeof *images);
             h = mix(h, targets, n * PIXELS * sizeof *targets);
@@ -117,7 +129,7 @@ static void test_plain(void)
         position = 0;
         for (size_t step = 0; step < c.plan.steps; step++) {
             struct shard_range r = shard_train(&c.plan, step, 0);
-            same = same && loader_next(l, images, targets, &e) == 0;
+            same = same && load_next(l) == 0;
             for (size_t i = 0; i < r.end - r.begin; i++) {
                 dataset_get(ds, DATASET_TRAIN, order[position++] % nimages, want, want_mask, &e);
                 same = same && memcmp(images + i * PIXELS, want, sizeof want) == 0 &&
@@ -157,25 +169,25 @@ static void test_seek(void)
     size_t order[64];
     static float want[PIXELS], want_mask[PIXELS];
 
-    if (!l || loader_next(l, images, targets, &e))
+    if (!l || load_next(l))
         bail_out("%s", e.text);
     shard_continue(&rest, 5, BATCH);
     loader_seek(l, 1, &rest, 0);
     shard_order(5, 1, nimages, 2, order);
     dataset_get(ds, DATASET_TRAIN, order[5] % nimages, want, want_mask, &e);
-    ok(loader_next(l, images, targets, &e) == 0 && memcmp(images, want, sizeof want) == 0,
+    ok(load_next(l) == 0 && memcmp(images, want, sizeof want) == 0,
        "from the sixth picture of the second epoch on");
     for (size_t step = 1; step < rest.steps; step++)
-        loader_next(l, images, targets, &e);
+        load_next(l);
     shard_order(5, 2, nimages, 2, order);
     dataset_get(ds, DATASET_TRAIN, order[0] % nimages, want, want_mask, &e);
     loader_seek(l, 2, NULL, 0);
-    ok(loader_next(l, images, targets, &e) == 0 && memcmp(images, want, sizeof want) == 0,
+    ok(load_next(l) == 0 && memcmp(images, want, sizeof want) == 0,
        "the third epoch follows, whole");
     loader_seek(l, 0, NULL, 0);
     shard_order(5, 0, nimages, 2, order);
     dataset_get(ds, DATASET_TRAIN, order[0] % nimages, want, want_mask, &e);
-    ok(loader_next(l, images, targets, &e) == 0 && memcmp(images, want, sizeof want) == 0,
+    ok(load_next(l) == 0 && memcmp(images, want, sizeof want) == 0,
        "and back to the first");
     loader_destroy(l);
 }
@@ -188,7 +200,7 @@ static void test_allocations(void)
 
     for (size_t epoch = 0; epoch < EPOCHS; epoch++) {
         for (size_t step = 0; step < c.plan.steps; step++)
-            if (loader_next(l, images, targets, &e))
+            if (load_next(l))
                 bail_out("%s", e.text);
         if (epoch == 0)
             before = allocations;
@@ -209,7 +221,7 @@ static void test_error(void)
     struct loader *l = loader_create(&c, &e);
     int rc = 0;
     for (size_t step = 0; rc == 0 && step < c.plan.steps; step++)
-        rc = loader_next(l, images, targets, &e);
+        rc = load_next(l);
     ok(rc == -1 && e.code == ERR_DATA && strstr(e.text, name), "a damaged picture: %s", e.text);
     loader_destroy(l);
     dataset_close(ds);

@@ -9,6 +9,7 @@
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_TEST_EMULATE_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_TEST_EMULATE_H
 
+#include <limits.h>
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
@@ -126,8 +127,9 @@ static struct emulate_index {
  * EMULATE_SIGNAL="NAME N SIGNAL": that call, or that run of a kernel, sends its process the signal,
  * or for 0 never returns.
  * EMULATE_CALLS=FILE: at the end of the process FILE has a line "NAME COUNT" for each function
- * that was called and each kernel that was run. late_copies: copies from the host that waited for
- * kernels. preferred_nodes: nodes of graphs that have a higher priority than the rest. */
+ * that was called and each kernel that was run. copied_bytes: from the host, in large copies;
+ * late_copies: those of them that waited for kernels. preferred_nodes: nodes of graphs that have a
+ * higher priority than the rest. */
 
 #define EMULATE_NAMES 256
 
@@ -160,11 +162,10 @@ static char *emulate_match(const char *text, const char *name, unsigned long cou
                : NULL;
 }
 
-/* Returns whether this call of the function is the one that EMULATE_FAULT names. */
-static bool emulate_fails(const char *name)
+/* Adds n to the name's count, which it returns. */
+static unsigned long emulate_count(const char *name, unsigned long n)
 {
     size_t i = 0;
-    unsigned long count;
 
     pthread_mutex_lock(&emulate_calls_lock);
     if (!emulate_calls[0].name && getenv("EMULATE_CALLS"))
@@ -174,8 +175,15 @@ static bool emulate_fails(const char *name)
     if (i == EMULATE_NAMES - 1)
         abort();
     emulate_calls[i].name = name;
-    count = ++emulate_calls[i].count;
+    n = emulate_calls[i].count += n;
     pthread_mutex_unlock(&emulate_calls_lock);
+    return n;
+}
+
+/* Returns whether this call of the function is the one that EMULATE_FAULT names. */
+static bool emulate_fails(const char *name)
+{
+    unsigned long count = emulate_count(name, 1);
     const char *text = emulate_match(getenv("EMULATE_SIGNAL"), name, count);
     int signal = text ? atoi(text) : 0;
     if (signal)
@@ -727,9 +735,26 @@ static inline cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t n, 
 {
     EMULATE_CALL(cudaErrorIllegalAddress);
     (void)how;
-    if (n > EMULATE_SMALL && emulate_is_host(src) && emulate_has_kernel(emulate_origin(s)))
-        (void)emulate_fails("late_copies");
+    if (n > EMULATE_SMALL && emulate_is_host(src)) {
+        emulate_count("copied_bytes", n);
+        if (emulate_has_kernel(emulate_origin(s)))
+            emulate_count("late_copies", 1);
+    }
     emulate_add(s, (struct emulate_work){.dst = dst, .src = src, .nbytes = n});
+    return cudaSuccess;
+}
+
+static inline cudaError_t cudaMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src,
+                                            size_t src_pitch, size_t width, size_t height, int how,
+                                            cudaStream_t s)
+{
+    EMULATE_CALL(cudaErrorIllegalAddress);
+    if (width > dst_pitch || width > src_pitch || dst_pitch > INT_MAX || src_pitch > INT_MAX)
+        return cudaErrorIllegalAddress;
+    for (size_t i = 0; i < height; i++)
+        if (cudaMemcpyAsync((char *)dst + i * dst_pitch, (const char *)src + i * src_pitch, width,
+                            how, s))
+            return cudaErrorIllegalAddress;
     return cudaSuccess;
 }
 
