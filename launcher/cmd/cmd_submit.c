@@ -311,18 +311,16 @@ const struct cli_command cmd_submit = {
     .args = "[-- SBATCH OPTIONS]",
     .summary = "submit the runs of a study, each exactly once",
     .details =
-        "Generates missing files, splits the data once (STUDY/split.json), and submits every run\n"
-        "that was not submitted before. It may be interrupted and repeated at any time. With\n"
-        "--wait, exit 0 only if all runs are done, 1 if some ended without a result, 130 on\n"
-        "Ctrl-C, 6 on --timeout.\n"
+        "Generates missing files, splits the data once (STUDY/split.json), and submits every run that\n"
+        "was not submitted before. It may be interrupted and repeated at any time. With --wait, exit 0\n"
+        "only if all runs are done, 1 if some have no result, 130 on Ctrl-C, 6 on --timeout.\n"
         "If a limit of the account or QOS (such as AssocMaxSubmitJobLimit) has room for only some\n"
         "runs, those are submitted, the limit is named, and the rest is left for later (exit 4):\n"
         "repeat the command, or let --wait or 'unetctl watch' submit the rest as other jobs end.\n"
         "Runs are submitted seed by seed, each time with the GPU counts in a random order that depends\n"
         "on the study alone, so that a machine that becomes slower meanwhile slows all counts.\n"
-        "--scheduler local: one process in the background runs the jobs of a submission in turn, after\n"
-        "those submitted earlier. They continue when you log out or a connection of ssh ends; if that\n"
-        "process is killed, 'unetctl status' says which jobs are left, and 'unetctl resume' runs them.\n"
+        "--scheduler local: a process in the background runs the jobs in turn, after earlier ones, also\n"
+        "when you log out. If it is killed, 'unetctl resume' runs those that are left.\n"
         "--parsable prints, like sbatch, job ids: line K is that of run K of 'unetctl plan',\n"
         "empty if it never had a job.\n"
         "--until-decided submits short runs until the speed is known, then whole runs until quality\n"
@@ -330,9 +328,8 @@ const struct cli_command cmd_submit = {
         "The same command, or 'unetctl watch', continues after any interruption. Exit 0 if the\n"
         "verdict is decided, 8 if it cannot be, 3 if the first round exceeds the limit or the script\n"
         "changed, 1 or 7 if runs have no result, 130 and 6 as with --wait; what was learnt is printed.\n"
-        "--one-allocation submits one job with the nodes of the largest run; it starts the\n"
-        "largest run that fits first, and --time holds for all. Runs without a turn are SKIPPED;\n"
-        "'unetctl resume' submits them. With --until-decided each round is such a job.\n"
+        "--one-allocation: one job with the nodes of the largest run starts the largest that fits first;\n"
+        "--time holds for all, each round is such a job, and 'unetctl resume' submits the SKIPPED.\n"
         "Example: unetctl submit --gpus 1..14 --wait -- --partition=gpu --time=2:00:00\n",
     .options = options,
     .run = cmd_submit_run,
