@@ -15,12 +15,12 @@ class Unetctl(AutotoolsPackage, CudaPackage):
     own, unet-train."""
 
     homepage = "https://unetctl.example"
-    url = "https://unetctl.example/unetctl-0.1.0.tar.xz"
+    url = "https://unetctl.example/unetctl-0.2.0.tar.xz"
 
     license("BSD-3-Clause")
 
     # Without a checksum until the tarball is published: spack install --no-checksum.
-    version("0.1.0")
+    version("0.2.0")
 
     variant("mpi", default=True, description="Ranks on several nodes")
     variant("slurm", default=True, description="Ask Slurm through libslurm, not its commands only")
