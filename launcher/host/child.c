@@ -198,7 +198,7 @@ int child_run(const struct child *c, struct child_end *dst, struct err *e)
     int ends[2] = {-1, -1}, file = -1, rc = 0;
     struct child inner = *c;
 
-    *dst = (struct child_end){0};
+    *dst = (struct child_end){.absent = clock_now()};
     buf_add(&dst->out, "");
     buf_add(&dst->err, "");
     if ((c->out == CHILD_READ && pipe2(ends, O_CLOEXEC)) ||
