@@ -59,6 +59,7 @@ struct device {
                                    * run; the part before update is copied back after it */
     cudaEvent_t done[DEVICE_SLOTS];
     bool pending[DEVICE_SLOTS];
+    bool is_warm; /* cuda_queue_time has kept it busy */
     device_watch_f watch;
     void *watch_arg;
     struct device_config config;

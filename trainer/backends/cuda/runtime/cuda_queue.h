@@ -35,7 +35,8 @@ int cuda_queue_clear(struct device *d, void *p, size_t nbytes, struct err *e);
 int cuda_queue_await(struct device *d, cudaEvent_t event, struct err *e);
 
 /* Sets *seconds to the least time of a few runs of the work after a first one, and waits for
- * them. One run is enough if it takes more than `most` seconds, unless that is 0. */
+ * them. The first work of a device is repeated for 50 ms before. One run is enough if it takes more
+ * than `most` seconds, unless that is 0. */
 int cuda_queue_time(struct device *d, device_work_f work, void *arg, double most, double *seconds,
                     struct err *e);
 
