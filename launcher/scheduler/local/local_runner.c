@@ -63,7 +63,7 @@ static int take_numbers(const struct runner *r, unsigned long *first, struct err
     if (lockfile_take(fd, path, "another unetctl that submits", LOCK_S, e) == 0) {
         ssize_t n = pread(fd, text, sizeof text - 1, 0);
         *first = strtoul(text, NULL, 10) + 1;
-        snprintf(text, sizeof text, "%lu", *first + r->count - 1);
+        snprintf(text, sizeof text, "%lu", *first + (unsigned long)r->count - 1);
         if (n >= 0 && pwrite(fd, text, strlen(text), 0) == (ssize_t)strlen(text) && fsync(fd) == 0)
             return fd;
         err_errno(e, ERR_SCHED, errno, "cannot number a job in %s", path);
