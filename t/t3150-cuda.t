@@ -92,7 +92,8 @@ like "$ERR" '^unet-train: computing on Emulated GPU \(backend cuda, comm self\) 
     "it uses cuda, and the GPU's tf32"
 is "$(field_of auto dtype)" tf32 "the record has what auto became"
 exits 0 "auto on a GPU without tf32" env EMULATE_CAPABILITY=75 "${auto[@]}" --out turing
-like "$ERR" 'computing on Emulated GPU .* in f32$' "it computes in f32"
+like "$ERR" 'computing on Emulated GPU .* in f32; its tensor cores compute train.dtype: fp16 only$' \
+    "it computes in f32, and says what is faster"
 is "$(field_of turing dtype)" f32 "as the record says"
 exits 0 "auto is trained on two GPUs" "${auto[@]}" --gpus 2 --batch-size 2 --out auto2
 like auto2/record.jsonl '"backend":"cuda",.*"comm":"nccl",.*"device":"Emulated GPU","why_cpu":""' \
@@ -108,6 +109,12 @@ exits 5 "a job whose GPUs the program was not built for is an error" \
     --out arch
 like "$ERR" 'GPU 0 .* has compute capability 3.5 .* built for [0-9 ]+; build it with ./configure CUDA_ARCHS=35' \
     "the error has the architecture of the GPU and how to build for it"
+exits 0 "a V100" env EMULATE_CAPABILITY=70 EMULATE_CUDNN=91002 "${auto[@]}" --set train.dtype=fp16 --out volta
+like "$ERR" 'computing on Emulated GPU .* in fp16$' "it computes in fp16"
+exits 5 "a V100 with a cuDNN that does not know it" \
+    env SLURM_STEP_GPUS=0 EMULATE_CAPABILITY=70 EMULATE_CUDNN=91100 "${auto[@]}" --out unknown
+like "$ERR" 'GPU 0 .* needs cuDNN 9: 9.0 to 9.10 serve compute capability 7.0, and 9.11 is loaded' \
+    "the error has both"
 exits 0 "newer ones" env EMULATE_CAPABILITY=120 "${auto[@]}" --out newer
 is "$(field_of newer backend)" cuda "its code is compiled for them"
 exits 0 "a machine with a driver too old" env EMULATE_DRIVER=12020 "${auto[@]}" --out cpu

@@ -18,6 +18,8 @@
 #define BUILT_ARCHS CUDA_ARCHS
 #endif
 
+#define NO_VOLTA 91100 /* from cuDNN 9.11 on a GPU has at least compute capability 7.5 */
+
 static int cudnn_number(void)
 {
     struct err e;
@@ -129,8 +131,13 @@ const struct cuda_info_gpu *cuda_info_own(struct cuda_info *info, int i)
     if (!gpu)
         return NULL;
     if (is_built_for(gpu)) {
-        if (cudnn_library_open(&e))
+        const struct cudnn_calls *calls = cudnn_library_open(&e);
+        size_t version = calls ? calls->get_version() : 0;
+        if (calls && (10 * gpu->major + gpu->minor > 70 || version < NO_VOLTA))
             return gpu;
+        if (calls)
+            err_set(&e, ERR_PEER, "9.0 to 9.10 serve compute capability %d.%d, and %zu.%zu is "
+                    "loaded", gpu->major, gpu->minor, version / 10000, version / 100 % 100);
         snprintf(info->why, sizeof info->why, "GPU %d (%.80s) needs cuDNN 9: %.600s",
                  i % info->ngpus, gpu->name, e.text);
         return NULL;

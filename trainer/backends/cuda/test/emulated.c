@@ -4,7 +4,7 @@
 
 #define GPU_EMULATE
 #ifndef BUILT_ARCHS /* with kernels for GPUs without tf32 and without bf16 */
-#define BUILT_ARCHS "75 80 90"
+#define BUILT_ARCHS "70 75 80 90"
 #endif
 #include "trainer/backends/cuda/cuda_backend.c"
 #include "trainer/backends/cuda/cuda_device.c"
