@@ -56,7 +56,7 @@ test_submit() { # INTERFACE
         "programs cannot be traced here"; fi
     killed_study sandbox "$study"
     killed_submit sandbox "$study" "$builddir/t/killat" -p $helper -c "$kill_first" \
-        $((calls * 7 / 10)) >"$OUT" 2>"$study.err"
+        $((calls * 9 / 10)) >"$OUT" 2>"$study.err"
     code=$?
     case $code in
     0) ok "$1: the first one dies amid a submission: the second takes it" second_is UP ;;

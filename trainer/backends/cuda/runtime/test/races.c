@@ -87,13 +87,15 @@ static int run(const struct emulate_kernel *kernel, bool is_wrong)
 
 int main(void)
 {
-    if (!EMULATE_RACES)
-        skip_all("this is not built with the thread sanitizer");
     is_int(run(&turn_kernel, false), 0, "a barrier orders accesses to shared memory");
-    is_int(run(&turn_kernel, true), FOUND, "a race in shared memory is found");
     is_int(run(&add_up_kernel, false), 0, "fences order blocks");
-    is_int(run(&add_up_kernel, true), FOUND, "a race of blocks in global memory is found");
     is_int(run(&count_kernel, false), 0, "atomic sums are no race");
-    is_int(run(&count_kernel, true), FOUND, "a race in global memory is found");
+    if (EMULATE_RACES) {
+        is_int(run(&turn_kernel, true), FOUND, "a race in shared memory is found");
+        is_int(run(&add_up_kernel, true), FOUND, "a race of blocks in global memory is found");
+        is_int(run(&count_kernel, true), FOUND, "a race in global memory is found");
+    } else {
+        tap_skip(3, "this is not built with the thread sanitizer (make check-threads is)");
+    }
     return done_testing();
 }
