@@ -46,19 +46,24 @@ void buf_add(struct buf *b, const char *text)
 
 void buf_addf(struct buf *b, const char *fmt, ...)
 {
+    size_t room = b->failed ? 0 : b->capacity - b->length; /* mostly enough */
     va_list ap;
 
     va_start(ap, fmt);
-    int n = vsnprintf(NULL, 0, fmt, ap);
+    int n = vsnprintf(room ? b->data + b->length : NULL, room, fmt, ap);
     va_end(ap);
-    char *dst = n < 0 ? NULL : buf_reserve(b, (size_t)n);
-    if (!dst) {
+    if (n >= 0 && (size_t)n >= room) {
+        if (room)
+            b->data[b->length] = 0;
+        char *dst = buf_reserve(b, (size_t)n);
+        va_start(ap, fmt);
+        n = dst ? vsnprintf(dst, (size_t)n + 1, fmt, ap) : -1;
+        va_end(ap);
+    }
+    if (n < 0) {
         b->failed = true;
         return;
     }
-    va_start(ap, fmt);
-    vsnprintf(dst, (size_t)n + 1, fmt, ap);
-    va_end(ap);
     b->length += (size_t)n;
 }
 
