@@ -670,18 +670,21 @@ static bool is_like(const struct result *a, const struct result *b)
 
 void tables_fill_software(struct table *t, const struct results *results)
 {
+    const struct result *rows = results->rows;
+
     table_init(t, "What the runs computed on, and the versions of their software.");
     for (size_t i = 0; i < results->count; i++) {
-        const struct result *r = &results->rows[i];
-        size_t before = 0, n = 0;
+        const struct result *r = &rows[i];
+        size_t first = 0, n = 1;
 
-        for (size_t k = 0; k < results->count; k++) {
-            bool same = is_like(r, &results->rows[k]);
-            n += same;
-            before += same && k < i;
-        }
-        if (r->state != RESULT_DONE || before || !(*r->versions || *r->device))
+        if (r->state != RESULT_DONE || !(*r->versions || *r->device))
             continue;
+        while (!is_like(r, &rows[first])) /* there are few kinds */
+            first++;
+        if (first < i)
+            continue;
+        for (size_t k = i + 1; k < results->count; k++)
+            n += is_like(r, &rows[k]);
         table_addf(t, "runs", "%zu", n);
         table_add_text(t, "device", "%s", *r->device ? r->device : "-");
         table_add_text(t, "versions", "%s", *r->versions ? r->versions : "-");
