@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/collect/scan.h"
 #include "src/atomicfile.h"
 #include "src/buf.h"
 #include "src/mem.h"
@@ -281,27 +282,46 @@ char *results_encode(const struct results *table)
     return buf_steal(&b);
 }
 
+struct epoch_rows {
+    const struct results *table;
+    struct buf *texts; /* of each row of the table */
+};
+
+static int encode_epochs(void *arg, size_t row, struct err *e)
+{
+    struct epoch_rows *rows = arg;
+    struct buf *b = &rows->texts[row];
+    const struct result *r = &rows->table->rows[row];
+    const struct curve *c = r->state == RESULT_DONE ? r->curve : NULL;
+
+    for (size_t i = 0; c && i < c->n; i++) {
+        const double *const values[] = {c->seconds, c->loss, c->score, c->val_loss,
+                                        c->train_score, c->units, c->joules};
+        csv_add_cell(b, r->run);
+        buf_addf(b, ",%d,%ld,%zu", r->gpus, r->seed, i);
+        for (size_t k = 0; k < sizeof values / sizeof *values; k++)
+            if (values[k] && isfinite(values[k][i]))
+                buf_addf(b, ",%.9g", values[k][i]);
+            else
+                buf_add(b, ",");
+        buf_add(b, "\n");
+    }
+    return b->failed ? mem_fail(e) : 0;
+}
+
 char *results_encode_epochs(const struct results *table)
 {
     struct buf b = {0};
+    struct err e;
+    struct epoch_rows rows = {table, mem_zero(table->count + 1, sizeof *rows.texts, &e)};
 
     buf_add(&b, "run,gpus,seed,epoch,seconds,loss,quality,val_loss,train_quality,units,joules\n");
-    for (size_t row = 0; row < table->count; row++) {
-        const struct result *r = &table->rows[row];
-        const struct curve *c = r->state == RESULT_DONE ? r->curve : NULL;
-        for (size_t i = 0; c && i < c->n; i++) {
-            const double *const values[] = {c->seconds, c->loss, c->score, c->val_loss,
-                                            c->train_score, c->units, c->joules};
-            csv_add_cell(&b, r->run);
-            buf_addf(&b, ",%d,%ld,%zu", r->gpus, r->seed, i);
-            for (size_t k = 0; k < sizeof values / sizeof *values; k++)
-                if (values[k] && isfinite(values[k][i]))
-                    buf_addf(&b, ",%.9g", values[k][i]);
-                else
-                    buf_add(&b, ",");
-            buf_add(&b, "\n");
-        }
+    b.failed |= !rows.texts || scan_each(table->count, encode_epochs, &rows, &e) < 0;
+    for (size_t row = 0; rows.texts && row < table->count; row++) {
+        buf_add_bytes(&b, rows.texts[row].data, rows.texts[row].length);
+        buf_destroy(&rows.texts[row]);
     }
+    free(rows.texts);
     return buf_steal(&b);
 }
 
