@@ -275,7 +275,8 @@ static int decode_run(struct record_reader *r, const json_t *o)
 /* Estimates |G|^2 and tr(Sigma) from the gradient's squared norms over one rank's batch and over
  * the batch of all ranks. The batch sizes are in the epoch's line, or else in the run line. Both
  * estimates are NaN if a value is missing or the batches are not of different sizes. */
-static void estimate_gradient(const struct run_record *d, const struct numbers *o, struct run_epoch *epoch)
+static void estimate_gradient(const struct run_record *d, const struct numbers *o,
+                              struct run_epoch *epoch)
 {
     double local = number_of(o, "grad_sq_local"), b = number_of(o, "grad_batch_local");
     double global = number_of(o, "grad_sq_global");
