@@ -69,7 +69,10 @@ struct plan_forecast {
 static struct plan_cost *cost_of(const struct workspace *w, struct plan_forecast *f,
                                  const struct run *run)
 {
-    return run->own && w->variants.count ? &f->variants[run->own - w->of_variants] : &f->total;
+    for (size_t v = 0; v < w->variants.count; v++)
+        if (run->study == &w->of_variants[v].study)
+            return &f->variants[v];
+    return &f->total;
 }
 
 static void format_start(time_t start, char dst[32])

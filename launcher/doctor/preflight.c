@@ -326,7 +326,7 @@ static void add_start(const struct workspace *w, const struct settings_program *
     if (section)
         script_values_add_exports(b, &section->env);
     buf_add(b, "} >/dev/null 2>&1 </dev/null\nexec </dev/null timeout 120 ");
-    if (container_add_words(w, b, &ignored)) /* container_check reports it */
+    if (container_add_words(&w->study, &w->site, b, &ignored)) /* container_check reports it */
         b->failed = true;
     buf_add(b, " ");
 }
@@ -376,12 +376,12 @@ static bool check_container(const struct workspace *w, const struct settings_pro
     struct buf text = {0};
     struct err e;
 
-    if (container_check(w, &e)) {
+    if (container_check(&w->study, &w->site, &e)) {
         findings_add(f, FINDING_ERROR, "container",
                      "%s\nset container and container_runtime in %s", e.text, file);
         return false;
     }
-    if (container_is_pyxis(w)) {
+    if (container_is_pyxis(&w->study)) {
         if (sbatch_help_find("container-image", w->site.sandbox) != SBATCH_HELP_NONE)
             findings_add(f, FINDING_OK, "container", "%s: not started here; 'unetctl doctor --gpus "
                          "1' starts unetctl in it", image);
@@ -457,7 +457,7 @@ static void check_program(const struct workspace *w, struct findings *f)
     const char *script = section ? section->script : "";
     char shipped[PATH_MAX];
 
-    if (container_is_set(w) && engine && !check_container(w, section, engine->is_python, f))
+    if (container_is_set(&w->study) && engine && !check_container(w, section, engine->is_python, f))
         return;
     if (!section || !engine || !engine->is_python || (!*script && !engine->script))
         return;

@@ -95,12 +95,12 @@ static int write_program(const struct workspace *w, const struct rehearsal *r, c
     buf_addf(&b, "#!/bin/sh\n# One rank of a rehearsal by `unetctl doctor`.\n%s",
              measures ? "exec " : "");
     if (!measures || own)
-        rc = container_add_words(w, &b, e);
+        rc = container_add_words(&w->study, &w->site, &b, e);
     if (measures) {
         template_add_sh(&b, " %s", *trainer ? trainer : bindir);
         buf_addf(&b, "%s \"$@\" --bandwidth", *trainer ? "" : "/unet-train");
     } else {
-        bool is_tried = container_is_set(w) && !container_is_pyxis(w);
+        bool is_tried = container_is_set(&w->study) && !container_is_pyxis(&w->study);
         buf_add(&b, is_tried ? " true || exit\nexec " : "exec ");
         template_add_sh(&b, "%s/unetctl doctor --probe %s", bindir, r->folder);
         if (*stage)
@@ -128,7 +128,7 @@ static void borrow_workspace(const struct workspace *w, const struct rehearsal *
     dst->site.templates = "";
     dst->study.data.stage = (char *)"";
     dst->templates = "";
-    if (!container_is_pyxis(w))
+    if (!container_is_pyxis(&w->study))
         dst->study.container = "";
     dst->options.hold = false;
     if (!dst->options.time_min || dst->options.time_min > TIME_MIN)

@@ -91,9 +91,9 @@ static const char *gpus_word(const struct counts *c)
     return strcmp(c->text, "1") == 0 ? "GPU" : "GPUs";
 }
 
-/* Adds advice about the runs of a study, or unless that is NULL, of its variant `own`. */
+/* Adds advice about the runs with these settings. */
 static void advise_batches(const struct study *s, const struct run_plan *plan,
-                           const struct workspace *own, struct plan_advice *dst)
+                           struct plan_advice *dst)
 {
     struct counts odd = {"", 0}, idle = {"", 0}, short_all = {"", 0}, blind = {"", 0};
     bool drop = strcmp(s->data.remainder, "drop") == 0;
@@ -104,10 +104,10 @@ static void advise_batches(const struct study *s, const struct run_plan *plan,
     snprintf(batch, sizeof batch, shared ? "%d" : "%d x GPUs",
              s->train.batch_per_gpu ? s->train.batch_per_gpu : s->train.global_batch);
     for (size_t i = 0; i < plan->count; i++) {
-        if (own && plan->runs[i].own != own)
+        if (plan->runs[i].study != s)
             continue;
         int gpus = plan->runs[i].layout.gpus;
-        long global = run_plan_batch(s, &plan->runs[i]).global, rest = images % global;
+        long global = run_plan_batch(&plan->runs[i]).global, rest = images % global;
         /* steps whose sizes differ by at most one image */
         long steps = (images + global - 1) / global;
         if (!drop && images / steps < gpus)
@@ -167,7 +167,7 @@ static void advise_variants(const struct workspace *w, const struct run_plan *pl
         const struct workspace *own = &w->of_variants[v];
         struct plan_advice one = {.train = dst->train, .val = dst->val};
         if (strcmp(own->study.data.dir, w->study.data.dir) == 0)
-            advise_batches(&own->study, plan, own, &one);
+            advise_batches(&own->study, plan, &one);
         for (size_t i = 0; i < one.count; i++) {
             size_t k = first;
             while (k < dst->count && strcmp(dst->text[k], one.text[i]) != 0)
@@ -239,7 +239,7 @@ void plan_advice_collect(const struct workspace *w, const struct run_plan *plan,
     if (dst->train > 0 && w->variants.count)
         advise_variants(w, plan, dst);
     else if (dst->train > 0)
-        advise_batches(&w->study, plan, NULL, dst);
+        advise_batches(&w->study, plan, dst);
     advise_trainer(w, plan, dst);
     compute_look_open(&w->study, &w->site, &dst->compute);
     if (*dst->compute.problem)

@@ -220,7 +220,6 @@ static int plan_run(struct rounds *r, const struct design_run *wanted, struct ru
     if (run_plan_compute(&w->study, &w->site, gpus, wanted->seed, &plan, e))
         return -1;
     *dst = plan.runs[plan.count - 1]; /* that of the last seed */
-    dst->own = wanted->limited ? w : NULL;
     dst->dtype = run_plan_dtype(&r->w->study, &w->site);
     run_plan_destroy(&plan);
     return 0;
@@ -271,7 +270,7 @@ static int index_runs(struct rounds *r, size_t n, struct map *dst, struct err *e
         if (plan_round(r, &r->record.rounds[i], &plan, e))
             return -1;
         for (size_t k = 0; rc == 0 && k < plan.count; k++)
-            if (map_set(dst, plan.runs[k].id, plan.runs[k].own != NULL))
+            if (map_set(dst, plan.runs[k].id, plan.runs[k].study == &r->short_runs.study))
                 rc = mem_fail(e);
         run_plan_destroy(&plan);
     }

@@ -12,14 +12,14 @@
 #include "launcher/script/template.h"
 #include "src/host/paths.h"
 
-bool container_is_set(const struct workspace *w)
+bool container_is_set(const struct study *s)
 {
-    return *w->study.container != 0;
+    return *s->container != 0;
 }
 
-bool container_is_pyxis(const struct workspace *w)
+bool container_is_pyxis(const struct study *s)
 {
-    const char *image = w->study.container, *runtime = w->study.container_runtime;
+    const char *image = s->container, *runtime = s->container_runtime;
     size_t n = strlen(image);
     bool is_enroot = strchr(image, '#') || (n > 5 && strcmp(image + n - 5, ".sqsh") == 0);
 
@@ -50,23 +50,23 @@ static int refuse_name(const char *file, const char *key, const char *text, stru
                    (int)strcspn(sign, " "), sign);
 }
 
-int container_check(const struct workspace *w, struct err *e)
+int container_check(const struct study *s, const struct site *site, struct err *e)
 {
-    const struct settings_program *section = study_engine(&w->study, w->study.engine);
-    const char *image = w->study.container, *place = study_place(&w->study, "container");
-    bool local = strcmp(w->site.scheduler, "slurm") != 0;
+    const struct settings_program *section = study_engine(s, s->engine);
+    const char *image = s->container, *place = study_place(s, "container");
+    bool local = strcmp(site->scheduler, "slurm") != 0;
 
-    if (refuse_name(w->site.file, "launcher", w->site.launcher, e) ||
-        (section && refuse_name(w->study.file, "python", section->python, e)))
+    if (refuse_name(site->file, "launcher", site->launcher, e) ||
+        (section && refuse_name(s->file, "python", section->python, e)))
         return -1;
     if (*image == '/' && access(image, R_OK) != 0)
         return err_errno(e, ERR_CONFIG, errno, "%s: container %s", place, image);
-    if (!container_is_pyxis(w))
+    if (!container_is_pyxis(s))
         return 0;
-    if (local || strncmp(w->site.launcher, "srun ", 5) != 0)
+    if (local || strncmp(site->launcher, "srun ", 5) != 0)
         return err_set(e, ERR_CONFIG, "%s: container %s: srun starts containers of Pyxis, and the "
                        "launcher of site %s is '%s'; choose another site or container_runtime",
-                       place, image, w->site.name, w->site.launcher);
+                       place, image, site->name, site->launcher);
     return 0;
 }
 
@@ -131,9 +131,9 @@ static int add_existing(struct setting_lines *list, const char *path, struct err
 
 /* Lists the folders of what the program reads and writes, and of unetctl, since its trainer and
  * scripts may be the program. */
-static int list_folders(const struct workspace *w, struct setting_lines *list, struct err *e)
+static int list_folders(const struct study *s, const struct site *site, struct setting_lines *list,
+                        struct err *e)
 {
-    const struct study *s = &w->study;
     const struct settings_program *section = study_engine(s, s->engine);
     char bindir[PATH_MAX], shared[PATH_MAX];
 
@@ -144,10 +144,10 @@ static int list_folders(const struct workspace *w, struct setting_lines *list, s
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         if (add_path(list, paths[i], e))
             return -1;
-    if (container_is_pyxis(w) && *s->data.stage == '/' && !strchr(s->data.stage, '$') &&
+    if (container_is_pyxis(s) && *s->data.stage == '/' && !strchr(s->data.stage, '$') &&
         add_folder(list, s->data.stage, e))
         return -1;
-    if (add_existing(list, section ? section->script : w->site.trainer, e))
+    if (add_existing(list, section ? section->script : site->trainer, e))
         return -1;
     *strrchr(shared, '/') = 0; /* of unetctl's data, also below /usr */
     if (add_folder(list, shared, e))
@@ -158,20 +158,21 @@ static int list_folders(const struct workspace *w, struct setting_lines *list, s
     return 0;
 }
 
-int container_add_words(const struct workspace *w, struct buf *dst, struct err *e)
+int container_add_words(const struct study *s, const struct site *site, struct buf *dst,
+                        struct err *e)
 {
     struct setting_lines folders = {0};
     char path[PATH_MAX];
 
-    if (!container_is_set(w) || container_is_pyxis(w))
+    if (!container_is_set(s) || container_is_pyxis(s))
         return 0;
     int rc = paths_data("templates/container.sh", path, sizeof path, e) ||
-                     list_folders(w, &folders, e)
+                     list_folders(s, site, &folders, e)
                  ? -1
                  : 0;
     if (rc == 0) {
-        template_add_sh(dst, "bash %s %s %s", path, w->study.container_runtime,
-                        w->study.container);
+        template_add_sh(dst, "bash %s %s %s", path, s->container_runtime,
+                        s->container);
         for (size_t i = 0; i < folders.count; i++)
             template_add_sh(dst, " %s", folders.lines[i]);
         buf_add(dst, " --");
@@ -180,18 +181,19 @@ int container_add_words(const struct workspace *w, struct buf *dst, struct err *
     return rc;
 }
 
-int container_add_options(const struct workspace *w, struct buf *dst, struct err *e)
+int container_add_options(const struct study *s, const struct site *site, struct buf *dst,
+                          struct err *e)
 {
     struct setting_lines folders = {0};
     struct buf mounts = {0};
 
-    if (!container_is_pyxis(w))
+    if (!container_is_pyxis(s))
         return 0;
-    int rc = list_folders(w, &folders, e);
+    int rc = list_folders(s, site, &folders, e);
     for (size_t i = 0; i < folders.count; i++)
         buf_addf(&mounts, "%s%s:%s", i ? "," : "", folders.lines[i], folders.lines[i]);
     template_add_sh(dst, " --container-image=%s --container-mounts=%s "
-                    "--container-workdir={{run_dir|sh}}", w->study.container,
+                    "--container-workdir={{run_dir|sh}}", s->container,
                     mounts.data ? mounts.data : "");
     buf_destroy(&mounts);
     setting_clear_lines(&folders);

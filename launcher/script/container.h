@@ -5,21 +5,25 @@
 #ifndef UNETCTL_LAUNCHER_SCRIPT_CONTAINER_H
 #define UNETCTL_LAUNCHER_SCRIPT_CONTAINER_H
 
-#include "launcher/study/workspace.h"
+#include "launcher/study/site.h"
+#include "launcher/study/study.h"
+#include "src/buf.h"
 
 /* Returns whether the study has a container; container_is_pyxis returns whether Pyxis starts it. */
-bool container_is_set(const struct workspace *w);
-bool container_is_pyxis(const struct workspace *w);
+bool container_is_set(const struct study *s);
+bool container_is_pyxis(const struct study *s);
 
 /* Checks what is known before a job is submitted: that an image that is a file exists, that Pyxis
  * can start it, and that nothing else names a container. Returns 0, or -1 with ERR_CONFIG. */
-int container_check(const struct workspace *w, struct err *e);
+int container_check(const struct study *s, const struct site *site, struct err *e);
 
 /* Adds the shell words before the program of a run; none without a container and with Pyxis.
  * Returns 0, or -1 if a path has a comma or colon. */
-int container_add_words(const struct workspace *w, struct buf *dst, struct err *e);
+int container_add_words(const struct study *s, const struct site *site, struct buf *dst,
+                        struct err *e);
 
 /* Likewise the options of srun for Pyxis, each behind a blank; with the marker {{run_dir}}. */
-int container_add_options(const struct workspace *w, struct buf *dst, struct err *e);
+int container_add_options(const struct study *s, const struct site *site, struct buf *dst,
+                          struct err *e);
 
 #endif

@@ -55,9 +55,9 @@ static int check_run_file(const struct script_values *s, const char *path, const
     const struct need needs[] = {
         {"command|trainer|script|tag_program|tag_program2", "nothing would be trained", true},
         {"command", "the container would be left out",
-         container_is_set(s->w) && !container_is_pyxis(s->w)},
+         container_is_set(s->run->study) && !container_is_pyxis(s->run->study)},
         {"command", "the data would not be copied to the nodes (data.stage)",
-         *s->w->study.data.stage},
+         *s->run->study->data.stage},
         {"attempt|attempt_dir|variables|command", "results would have no folder", !tags && !other},
         {"variables|attempt_dir",
          "the script could not know where to write log.csv", !tags && other},
@@ -191,13 +191,13 @@ static int check_tags(const struct script_values *s, bool tags, struct err *e)
 
 static int check_user_markers(const struct script_values *s, struct err *e)
 {
-    const struct yaml_origin *o = yaml_table_origin(settings_of_study, &s->w->study.origins,
+    const struct yaml_origin *o = yaml_table_origin(settings_of_study, &s->run->study->origins,
                                                     "markers");
 
     for (size_t i = 0; i < s->nuser; i++)
         if (!s->is_used[i])
             return err_set(e, ERR_CONFIG, "%s: no template uses markers.%s",
-                           o->where ? o->where : s->w->study.file, s->values[i].name);
+                           o->where ? o->where : s->run->study->file, s->values[i].name);
     return 0;
 }
 
@@ -206,7 +206,7 @@ int script_render(const struct workspace *w, const struct run *run, int attempt,
                   struct err *e)
 {
     struct script_values s = {.w = w, .run = run, .attempt = attempt, .job = job,
-                       .section = study_engine(&w->study, run->engine->name)};
+                       .section = study_engine(run->study, run->engine->name)};
     bool run_tags = false, submit_tags = false;
     int rc = -1;
 

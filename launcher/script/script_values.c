@@ -68,7 +68,7 @@ static bool is_set(const struct study *s, const char *path)
 /* Notes which markers have no value in this study. A limit of 0 is one: a whole training. */
 static void note_needs(struct script_values *s)
 {
-    const struct study *study = &s->w->study;
+    const struct study *study = s->run->study;
     bool batch = study_has(study, "train.batch_per_gpu") || study_has(study, "train.global_batch");
     const struct { const char *marker, *setting; bool has; } rows[] = {
         {"data_dir", "data.dir", study_has_images(study)},
@@ -114,12 +114,12 @@ static size_t count_markers(void)
  * precedence. */
 static int init_values(struct script_values *s, struct err *e)
 {
-    const struct setting_lines *own = &s->w->study.markers;
+    const struct setting_lines *own = &s->run->study->markers;
 
     for (size_t i = 0; i < own->count; i++) {
         char *equals = strchr(own->lines[i], '=');
         if (s->nvalues + count_markers() > TEMPLATE_VALUES_MAX)
-            return err_set(e, ERR_CONFIG, "%s: there are too many markers", s->w->study.file);
+            return err_set(e, ERR_CONFIG, "%s: there are too many markers", s->run->study->file);
         char *name = strndup(own->lines[i], (size_t)(equals - own->lines[i]));
         if (!name)
             return err_errno(e, ERR_INTERNAL, errno, "markers");
@@ -128,7 +128,7 @@ static int init_values(struct script_values *s, struct err *e)
         if (is_marker(name) && strncmp(name, "tag_", 4) != 0)
             return err_set(e, ERR_CONFIG, "%s: markers.%s is the name of a marker of unetctl; "
                            "choose another one ('unetctl template list' lists all)",
-                           s->w->study.file, name);
+                           s->run->study->file, name);
     }
     for (const struct script_marker *m = script_marker_all(); m->name; m++)
         s->values[s->nvalues++] = (struct template_value){m->name, NULL, true};
@@ -224,8 +224,8 @@ static void set_environment(struct script_values *s)
 static void set_layout(struct script_values *s)
 {
     const struct layout *l = &s->run->layout;
-    const struct study *study = &s->w->study;
-    struct run_batch batch = run_plan_batch(study, s->run);
+    const struct study *study = s->run->study;
+    struct run_batch batch = run_plan_batch(s->run);
 
     set_value(s, "gpus", "%d", l->gpus);
     set_value(s, "nodes", "%d", l->nodes);
@@ -287,18 +287,18 @@ static int set_names(struct script_values *s, struct err *e)
               *w->site.trainer ? "" : "/unet-train");
     set_value(s, "shell", "%s", w->site.shell);
     set_value(s, "shell_setup", "%s", strstr(w->site.shell, "/zsh") ? "setopt sh_word_split" : "");
-    set_value(s, "study", "%s", w->study.name);
-    set_value(s, "study_dir", "%s", w->study.dir);
+    set_value(s, "study", "%s", s->run->study->name);
+    set_value(s, "study_dir", "%s", s->run->study->dir);
     set_value(s, "run", "%s", s->run->id);
     set_value(s, "engine", "%s", s->run->engine->name);
     set_value(s, "attempt", "%d", s->attempt);
     set_value(s, "seed", "%d", s->run->seed);
-    set_value(s, "model", "%s", s->w->study.model.name);
-    run_dir_path(w->study.dir, s->run->id, NULL, path);
+    set_value(s, "model", "%s", s->run->study->model.name);
+    run_dir_path(s->run->study->dir, s->run->id, NULL, path);
     set_value(s, "run_dir", "%s", path);
     set_value(s, "attempt_dir", "%s/attempt-%d", path, s->attempt);
     set_value(s, "run_file", "%s/run_file.sh", path);
-    int from = run_dir_checkpoint(w->study.dir, s->run->id, s->attempt - 1);
+    int from = run_dir_checkpoint(s->run->study->dir, s->run->id, s->attempt - 1);
     if (from) {
         set_value(s, "resume", " --resume attempt-%d", from);
         set_value(s, "resume_dir", "%s/attempt-%d", path, from);
@@ -306,8 +306,8 @@ static int set_names(struct script_values *s, struct err *e)
         set_value(s, "resume", "%s", "");
         set_value(s, "resume_dir", "%s", "");
     }
-    set_value(s, "data_dir", "%s", realpath(w->study.data.dir, data) ? data : w->study.data.dir);
-    set_value(s, "split", "%s/split.json", w->study.dir);
+    set_value(s, "data_dir", "%s", realpath(s->run->study->data.dir, data) ? data : s->run->study->data.dir);
+    set_value(s, "split", "%s/split.json", s->run->study->dir);
     return 0;
 }
 
@@ -318,9 +318,9 @@ static int check_program(const struct script_values *s, const char *path, struct
     const struct engine *engine = s->run->engine;
 
     if (access(path, engine->is_python ? R_OK : X_OK) == 0 ||
-        (container_is_set(s->w) && errno == ENOENT)) /* it may be in the image */
+        (container_is_set(s->run->study) && errno == ENOENT)) /* it may be in the image */
         return 0;
-    return err_errno(e, ERR_CONFIG, errno, "%s: %s.script: %s%s", s->w->study.file, engine->name,
+    return err_errno(e, ERR_CONFIG, errno, "%s: %s.script: %s%s", s->run->study->file, engine->name,
                      path,
                      engine->is_python ? "" : " (it must be a program, or a script with #! and "
                                               "chmod +x)");
@@ -340,7 +340,7 @@ static int set_script(struct script_values *s, struct err *e)
     }
     if (!engine->script)
         return err_set(e, ERR_CONFIG, "%s: engine %s needs a script of yours; set it there (%s: "
-                       "{script: ./PROGRAM}), or with --set %s.script=./PROGRAM", s->w->study.file,
+                       "{script: ./PROGRAM}), or with --set %s.script=./PROGRAM", s->run->study->file,
                        engine->name, engine->name, engine->name);
     if (paths_data(engine->script, shipped, sizeof shipped, e))
         return -1;
@@ -374,18 +374,18 @@ static int set_command(struct script_values *s, struct err *e)
     struct buf b = {0};
     char where[PATH_MAX + 32];
 
-    if (*s->w->study.data.stage) /* it is copied to the node before the others start */
+    if (*s->run->study->data.stage) /* it is copied to the node before the others start */
         template_add_sh(&b, "%s stage --to %s --split %s --data %s --out %s -- ",
-                        script_values_get(s, "unetctl"), s->w->study.data.stage,
+                        script_values_get(s, "unetctl"), s->run->study->data.stage,
                         script_values_get(s, "split"), script_values_get(s, "data_dir"),
                         script_values_get(s, "attempt_dir"));
-    int rc = container_add_words(s->w, &b, e);
-    snprintf(where, sizeof where, "%s: %s.args", s->w->study.file, s->run->engine->name);
+    int rc = container_add_words(s->run->study, &s->w->site, &b, e);
+    snprintf(where, sizeof where, "%s: %s.args", s->run->study->file, s->run->engine->name);
     if (!s->section) {
         add_word(&b, script_values_get(s, "trainer"));
         buf_addf(&b, " train --run run.json --out attempt-%d%s", s->attempt,
                  script_values_get(s, "resume"));
-        if (*s->w->study.data.stage)
+        if (*s->run->study->data.stage)
             template_add_sh(&b, " --data %s", script_values_get(s, "data_dir"));
     } else if (s->run->engine->is_python) {
         script_values_add_python(&b, s->section->python);
@@ -458,7 +458,7 @@ static int set_source(struct script_values *s, struct err *e)
     char path[PATH_MAX];
     struct buf b = {0};
 
-    bool is_hashed = s->section || container_is_set(s->w);
+    bool is_hashed = s->section || container_is_set(s->run->study);
     if (is_hashed && paths_data("templates/source.sh", path, sizeof path, e))
         return -1;
     if (is_hashed)
@@ -483,11 +483,11 @@ static void set_unstage(struct script_values *s)
 {
     struct buf b = {0};
 
-    if (*s->w->study.data.stage) {
+    if (*s->run->study->data.stage) {
         buf_addf(&b, "timeout -k 5 \"$([ \"$stopped_by\" = TERM ] && echo 10 || echo 60)\" %s",
                  script_values_get(s, "launcher"));
         template_add_sh(&b, "%s stage --remove --to %s", script_values_get(s, "unetctl"),
-                        s->w->study.data.stage);
+                        s->run->study->data.stage);
     }
     set_text(s, "unstage", buf_steal(&b));
 }
@@ -584,7 +584,7 @@ static int set_launcher(struct script_values *s, struct err *e)
     const char *bind = s->run->engine->launcher && is_srun(launcher) ? " --gpu-bind=none" : "";
     bool beside = s->w->one_allocation;
     bool launched = beside || s->run->layout.tasks > 1 || s->run->engine->always_launched ||
-                    container_is_pyxis(s->w);
+                    container_is_pyxis(s->run->study);
     struct buf words = {0};
 
     if (beside && lacks_pmix(site))
@@ -600,7 +600,7 @@ static int set_launcher(struct script_values *s, struct err *e)
     if (launched)
         buf_addf(&words, "%s%s%s%s", unbound ? UNBOUND : "", launcher, beside ? STEP : "", bind);
     buf_add(&words, "");
-    int rc = container_add_options(s->w, &words, e);
+    int rc = container_add_options(s->run->study, &s->w->site, &words, e);
     if (rc == 0)
         rc = words.failed ? err_errno(e, ERR_INTERNAL, errno, "launcher")
                           : set_words(s, "launcher", words.data, e);
@@ -628,7 +628,7 @@ int script_values_fill(struct script_values *s, struct err *e)
                               site->port_count);
     if (*site->host_suffix)
         snprintf(options + n, sizeof options - n, " --host-suffix %s", site->host_suffix);
-    if (container_check(s->w, e) || set_launcher(s, e))
+    if (container_check(s->run->study, &s->w->site, e) || set_launcher(s, e))
         return -1;
     char *words = expand_words(
         s, site->file, lacks_pmix(site) && !*site->spec ? SITE_MPIRUN_SPEC : site->spec, e);

@@ -179,6 +179,7 @@ int status_list_collect(struct workspace *w, struct status_list *dst, struct err
     if (rc == 0 && !dst->unreachable)
         rc = resolve(w, dst, e);
     for (size_t i = 0; rc == 0 && i < count; i++) {
+        dst->runs[i].run.study = &w->study;
         decide_damaged(&dst->runs[i]);
         dst->ndamaged += *dst->runs[i].damage != 0;
     }

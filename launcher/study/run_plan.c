@@ -40,8 +40,9 @@ static long constant_batch(const struct study *s, const struct engine *engine)
     return s->train.batch_per_gpu || !engine->embedded ? 0 : s->train.global_batch;
 }
 
-struct run_batch run_plan_batch(const struct study *s, const struct run *run)
+struct run_batch run_plan_batch(const struct run *run)
 {
+    const struct study *s = run->study;
     long each = s->train.batch_per_gpu ? s->train.batch_per_gpu : s->train.global_batch;
     long all = run->batch ? run->batch : constant_batch(s, run->engine);
     int gpus = run->layout.gpus;
@@ -136,6 +137,7 @@ static int compute_run(const struct study *study, const struct site *site, int g
 {
     char label[RUN_LABEL_SIZE];
 
+    dst->study = study;
     dst->engine = engine_find(study->engine, e);
     if (!dst->engine)
         return err_prefix(e, "%d GPU%s on site %s", gpus, plural(gpus), site->name);
@@ -177,9 +179,9 @@ int run_plan_compute(const struct study *study, const struct site *site, const c
     return rc;
 }
 
-int run_plan_resize(const struct study *study, const struct site *site, struct run *run, int gpus,
-                    bool scale, struct err *e)
+int run_plan_resize(const struct site *site, struct run *run, int gpus, bool scale, struct err *e)
 {
+    const struct study *study = run->study;
     const struct settings_program *section = study_engine(study, run->engine->name);
     int planned = run->layout.gpus;
 
@@ -196,7 +198,7 @@ int run_plan_resize(const struct study *study, const struct site *site, struct r
         return 0;
     run->resized = true;
     if (!scale && !constant) {
-        run->batch = run_plan_batch(study, run).global *
+        run->batch = run_plan_batch(run).global *
                      (run->engine->embedded ? study->train.accumulate : 1);
         run->rate_gpus = planned;
     }
@@ -211,9 +213,10 @@ void run_plan_destroy(struct run_plan *plan)
 
 /* Returns the run's settings as run.json has them. Texts are borrowed; path and split are
  * storage for data.dir and data.split. */
-static struct settings settings_of(const struct study *s, const char *study_id,
-                                   const struct run *run, char path[PATH_MAX], char split[PATH_MAX])
+static struct settings settings_of(const struct run *run, const char *study_id, char path[PATH_MAX],
+                                   char split[PATH_MAX])
 {
+    const struct study *s = run->study;
     struct settings c = s->settings;
     const struct layout *l = &run->layout;
 
@@ -230,7 +233,7 @@ static struct settings settings_of(const struct study *s, const char *study_id,
     c.data.split = split;
     c.model.base = study_base(s);
     c.model.depth = study_depth(s);
-    c.train.batch_per_gpu = (int)run_plan_batch(s, run).per_gpu;
+    c.train.batch_per_gpu = (int)run_plan_batch(run).per_gpu;
     c.train.global_batch = (int)(run->batch ? run->batch : constant_batch(s, run->engine));
     c.train.rate_gpus = run->rate_gpus;
     c.train.dice_weights = settings_dice_weights(&c);
@@ -277,8 +280,9 @@ static void encode_pairs(const struct study *s, const char *path, json_t *progra
 
 /* Encodes the program of an engine other than the embedded one, so that a later change of it is
  * noticed. */
-static json_t *encode_program(const struct study *s, const struct run *run)
+static json_t *encode_program(const struct run *run)
 {
+    const struct study *s = run->study;
     const struct settings_program *section = study_engine(s, run->engine->name);
     char env[SETTING_PATH_SIZE];
     json_t *args;
@@ -297,18 +301,17 @@ static json_t *encode_program(const struct study *s, const struct run *run)
     return program;
 }
 
-char *run_plan_encode(const struct study *s, const char *study_id, const struct run *run,
-                      struct err *e)
+char *run_plan_encode(const char *study_id, const struct run *run, struct err *e)
 {
     char path[PATH_MAX], split[PATH_MAX];
-    struct settings c = settings_of(s, study_id, run, path, split);
+    struct settings c = settings_of(run, study_id, path, split);
     json_t *root = json_pack("{s:i}", "schema", SCHEMA);
 
     for (const struct setting *k = settings_of_run; k->path; k++)
-        if (has_key(s, k, &c))
+        if (has_key(run->study, k, &c))
             encode_setting(root, k, &c);
     if (!run->engine->embedded)
-        json_object_set_new(root, "program", encode_program(s, run));
+        json_object_set_new(root, "program", encode_program(run));
     char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
 
     if (!text)

@@ -23,7 +23,9 @@ struct run {
     const struct engine *engine;
     int seed;
     const char *dtype; /* train.dtype, as run_plan_dtype returns it */
-    const struct workspace *own; /* that of its variant (workspace_of); NULL: of the study */
+    /* its settings: those of the study or of its variant, or those that it began with
+     * (run_settings.h). NULL: unknown, as run_dir_read leaves it */
+    const struct study *study;
     const char *reason; /* why it is submitted, for the ledger; NULL: the user asked for it */
     struct layout layout;
     bool resized;  /* this attempt has another number of GPUs (unetctl resume --gpus) */
@@ -57,8 +59,7 @@ const char *run_plan_dtype(const struct study *study, const struct site *site);
 
 /* Returns run.json of a run, described in doc/FORMATS.md, which the caller frees, or NULL with
  * an error. */
-char *run_plan_encode(const struct study *study, const char *study_id, const struct run *run,
-                      struct err *e);
+char *run_plan_encode(const char *study_id, const struct run *run, struct err *e);
 
 /* The images of a full step: of all GPUs together, and the most that one GPU gets. Each GPU has
  * train.batch_per_gpu images. If that is 0, the embedded engine divides train.global_batch into
@@ -67,14 +68,13 @@ char *run_plan_encode(const struct study *study, const char *study_id, const str
 struct run_batch {
     long global, per_gpu;
 };
-struct run_batch run_plan_batch(const struct study *study, const struct run *run);
+struct run_batch run_plan_batch(const struct run *run);
 
 /* Changes the layout of run to gpus GPUs. If scale is true, batch and learning rate change with
  * the number of GPUs; otherwise both stay. Returns 0, or -1: with ERR_CONFIG if the engine cannot
  * resume, if the study sets train.global_batch and scale is true, or if the layout is
  * impossible. */
-int run_plan_resize(const struct study *study, const struct site *site, struct run *run, int gpus,
-                    bool scale, struct err *e);
+int run_plan_resize(const struct site *site, struct run *run, int gpus, bool scale, struct err *e);
 
 /* Returns run.json as JSON, to be released by the caller, or NULL with ERR_CONFIG. If study_dir
  * is not NULL, paths in the study's earlier folder are changed to study_dir, its current folder. */

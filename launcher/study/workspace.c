@@ -229,9 +229,10 @@ static int check_variants(const struct workspace *w, struct err *e)
 
     for (size_t i = 0; rc == 0 && i < v->count; i++) {
         const struct study *study = &w->of_variants[i].study;
-        struct run run = {.engine = engine_find(study->engine, e), .layout = {.gpus = 1},
+        struct run run = {.study = study, .engine = engine_find(study->engine, e),
+                          .layout = {.gpus = 1},
                           .dtype = run_plan_dtype(study, &w->of_variants[i].site)};
-        text[i] = run_plan_encode(study, "", &run, e);
+        text[i] = run_plan_encode("", &run, e);
         rc = text[i] ? 0 : -1;
         for (size_t k = 0; rc == 0 && k < i; k++)
             if (strcmp(text[i], text[k]) == 0 &&
@@ -267,16 +268,6 @@ int workspace_open_variants(struct workspace *w, const struct workspace_args *ar
         err_prefix(e, "%s", study_place(&w->study, "variants"));
     }
     return all ? check_variants(w, e) : -1;
-}
-
-const struct workspace *workspace_of(const struct workspace *w, const struct run *run,
-                                     struct workspace *own)
-{
-    if (!run->own)
-        return w;
-    *own = *w;
-    own->study = run->own->study;
-    return own;
 }
 
 void workspace_close(struct workspace *w)
@@ -320,7 +311,7 @@ static int compare_runs(const void *a, const void *b)
     const struct run *x = a, *y = b;
     int gpus = x->layout.gpus - y->layout.gpus, seed = x->seed - y->seed;
 
-    return gpus ? gpus : seed ? seed : (x->own > y->own) - (x->own < y->own);
+    return gpus ? gpus : seed ? seed : (x->study > y->study) - (x->study < y->study);
 }
 
 int workspace_plan(const struct workspace *w, struct run_plan *dst, struct err *e)
@@ -337,10 +328,8 @@ int workspace_plan(const struct workspace *w, struct run_plan *dst, struct err *
             return err_prefix(e, "variant %s", w->variants.at[v].name);
         }
         struct run *grown = realloc(dst->runs, (dst->count + one.count + 1) * sizeof *grown);
-        for (size_t i = 0; grown && i < one.count; i++) {
-            grown[dst->count] = one.runs[i];
-            grown[dst->count++].own = &w->of_variants[v];
-        }
+        for (size_t i = 0; grown && i < one.count; i++)
+            grown[dst->count++] = one.runs[i];
         run_plan_destroy(&one);
         if (!grown)
             return err_errno(e, ERR_INTERNAL, ENOMEM, "plan");

@@ -142,11 +142,6 @@ int workspace_check_shipped(const struct workspace *w, struct err *e);
  * run_plan_compute. */
 int workspace_plan(const struct workspace *w, struct run_plan *dst, struct err *e);
 
-/* Returns w or, for a run of a variant, own, which becomes w with the settings of the variant; it
- * lives as long as w. */
-const struct workspace *workspace_of(const struct workspace *w, const struct run *run,
-                                     struct workspace *own);
-
 void workspace_close(struct workspace *w);
 
 /* Returns the scheduler of this kind, or NULL. It is opened at first use and closed by

@@ -21,10 +21,8 @@
 int attempt_job(const struct workspace *w, const struct run *run, int attempt,
                 struct attempt_job *dst, struct err *e)
 {
-    struct workspace variant;
-
-    w = workspace_of(w, run, &variant);
-    const struct settings_program *section = study_engine(&w->study, run->engine->name);
+    const struct study *s = run->study;
+    const struct settings_program *section = study_engine(s, run->engine->name);
     bool resumes = !section || section->resumes;
     struct buf output = {0};
     int n;
@@ -51,9 +49,9 @@ int attempt_job(const struct workspace *w, const struct run *run, int attempt,
                             .tasks = run->layout.tasks,
                             .gpus_per_task = run->layout.gpus_per_task,
                             .cpus_per_task =
-                                (int)w->study.slurm.cpus_per_gpu * run->layout.gpus_per_task,
-                            .signal_s = resumes ? (int)w->study.slurm.signal_s : 0,
-                            .requeues = resumes ? (int)w->study.slurm.requeues : 0,
+                                (int)s->slurm.cpus_per_gpu * run->layout.gpus_per_task,
+                            .signal_s = resumes ? (int)s->slurm.signal_s : 0,
+                            .requeues = resumes ? (int)s->slurm.requeues : 0,
                             .gres = strcmp(w->site.gpu_request, "gres") == 0,
                             .gpu_type = w->site.gpu_type,
                             .options = w->options};
@@ -70,7 +68,7 @@ int attempt_job(const struct workspace *w, const struct run *run, int attempt,
 static int add_run_json(const struct workspace *w, const struct run *run, const char *name,
                         struct atomicfile_batch *files, struct err *e)
 {
-    char file[PATH_MAX], *text = run_plan_encode(&w->study, w->ledger.study_id, run, e);
+    char file[PATH_MAX], *text = run_plan_encode(w->ledger.study_id, run, e);
     struct buf b = {0};
     int rc;
 
@@ -157,10 +155,8 @@ static int add_scripts(const struct workspace *w, const struct run *run, int att
 int attempt_check(const struct workspace *w, const struct run *run, struct err *e)
 {
     char *run_text, *submit_text;
-    struct workspace variant;
     struct attempt_job job;
 
-    w = workspace_of(w, run, &variant);
     if (attempt_job(w, run, 1, &job, e) ||
         script_render(w, run, 1, &job.job, &run_text, &submit_text, NULL, e))
         return -1;
@@ -169,7 +165,7 @@ int attempt_check(const struct workspace *w, const struct run *run, struct err *
     return 0;
 }
 
-/* Adds the attempt's files; w has the settings that the attempt uses. */
+/* Adds the attempt's files. */
 static int add_attempt(const struct workspace *w, const struct run *run, int attempt,
                        struct atomicfile_batch *files, struct err *e)
 {
@@ -189,16 +185,17 @@ static int add_next(const struct workspace *w, const struct run *run, int attemp
                     struct atomicfile_batch *files, struct err *e)
 {
     struct run next = *run;
-    struct workspace own;
+    struct study own;
 
     if (run_settings_open(w, run->id, &own, &next.own_plan, e))
         return -1;
+    next.study = &own;
     next.own_plan |= run->resized;
     bool anew = run_dir_never_trained(w->study.dir, run->id) && !run->resized;
-    int rc = add_attempt(&own, &next, attempt, files, e);
+    int rc = add_attempt(w, &next, attempt, files, e);
     if (rc == 0 && anew)
-        rc = add_run_json(&own, &next, "run.json", files, e);
-    run_settings_close(&own);
+        rc = add_run_json(w, &next, "run.json", files, e);
+    study_close(&own);
     return rc;
 }
 
@@ -206,10 +203,8 @@ int attempt_generate(const struct workspace *w, const struct run *run, int attem
                      struct atomicfile_batch *files, struct err *e)
 {
     struct run_attempt newest;
-    struct workspace variant;
     char path[PATH_MAX];
 
-    w = workspace_of(w, run, &variant);
     snprintf(path, sizeof path, "%s/runs", w->study.dir);
     if (make_folder(path, e))
         return -1;

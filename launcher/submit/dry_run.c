@@ -65,7 +65,7 @@ static int show_file(const struct workspace *w, const struct run *run, const cha
 
 static int show_run_json(const struct workspace *w, const struct run *run, struct err *e)
 {
-    char *text = run_plan_encode(&w->study, w->ledger.study_id, run, e);
+    char *text = run_plan_encode(w->ledger.study_id, run, e);
     char *line = text ? mem_textf(e, "%s\n", text) : NULL;
     int rc = line ? show_file(w, run, "run.json", line, e) : -1;
 
@@ -77,11 +77,9 @@ static int show_run_json(const struct workspace *w, const struct run *run, struc
 static int show_run(const struct workspace *w, const struct run *run, int attempt, struct err *e)
 {
     char *run_text, *submit_text;
-    struct workspace variant;
     struct attempt_job job;
     int rc;
 
-    w = workspace_of(w, run, &variant);
     if (attempt_job(w, run, attempt, &job, e) ||
         script_render(w, run, attempt, &job.job, &run_text, &submit_text, NULL, e))
         return -1;

@@ -13,7 +13,7 @@
 
 /* The measured runs that differ only in their seeds. */
 struct group {
-    const struct workspace *own; /* that of their variant, or NULL */
+    const struct study *study; /* their settings */
     double total_s;
     size_t runs;
 };
@@ -28,8 +28,8 @@ static const char *find_group(const char *id, char dst[RUN_ID_SIZE])
 }
 
 /* Returns how long the training of the run took, or 0 if that says nothing about others, since it
- * has other settings than the study, or the variant `own`, has now. */
-static double measure(const struct workspace *w, const struct workspace *own, const char *id)
+ * has other settings than study. */
+static double measure(const struct workspace *w, const struct study *study, const char *id)
 {
     struct run_attempt attempt;
     struct run_progress progress;
@@ -41,7 +41,7 @@ static double measure(const struct workspace *w, const struct workspace *own, co
         attempt.number != 1 || run_dir_layout(w->study.dir, id, 1, &layout, &ignored) != 0 ||
         run_dir_read(w->study.dir, id, &run, NULL, &ignored))
         return 0;
-    run.own = own;
+    run.study = study;
     if (run_settings_compare(w, &run, &ignored))
         return 0;
     run_dir_progress(&attempt, &progress);
@@ -55,7 +55,7 @@ static int number_groups(const struct run_plan *plan, struct group *groups, stru
     for (size_t i = 0; i < plan->count; i++) {
         if (map_get(dst, find_group(plan->runs[i].id, name), NULL))
             continue;
-        groups[dst->count].own = plan->runs[i].own;
+        groups[dst->count].study = plan->runs[i].study;
         if (map_set(dst, name, dst->count))
             return -1;
     }
@@ -77,7 +77,7 @@ int measured_collect(const struct workspace *w, const struct run_plan *plan, dou
     for (size_t i = 0; rc == 0 && i < ids.count; i++) {
         if (!map_get(&numbers, find_group(ids.lines[i], name), &g))
             continue;
-        double s = measure(w, groups[g].own, ids.lines[i]);
+        double s = measure(w, groups[g].study, ids.lines[i]);
         groups[g].total_s += s;
         groups[g].runs += s > 0;
     }

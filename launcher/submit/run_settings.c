@@ -181,7 +181,17 @@ static bool is_of_variant(const struct workspace *w, const char *run)
            !(sscanf(run + n, "-g%d-s%d%n", &gpus, &seed, &end) == 2 && !run[n + (size_t)end]);
 }
 
-int run_settings_open(const struct workspace *w, const char *run, struct workspace *dst,
+/* Returns run.json of the run with the settings of s. */
+static char *encode_with(const struct study *s, const struct workspace *w, const struct run *run,
+                         struct err *e)
+{
+    struct run other = *run;
+
+    other.study = s;
+    return run_plan_encode(w->ledger.study_id, &other, e);
+}
+
+int run_settings_open(const struct workspace *w, const char *run, struct study *dst,
                       bool *own_plan, struct err *e)
 {
     struct run_difference difference;
@@ -189,17 +199,16 @@ int run_settings_open(const struct workspace *w, const char *run, struct workspa
     char *text = NULL, *now = NULL;
     json_t *plan = NULL;
 
-    *dst = *w;
-    if (study_copy(&w->study, &dst->study, e))
+    if (study_copy(&w->study, dst, e))
         return -1;
     if (run_dir_never_trained(w->study.dir, run) && !is_of_variant(w, run))
         return own_plan ? *own_plan = false, 0 : 0;
     if (read_begun_plan(w, run, &planned, &text, e) ||
         !(plan = run_plan_decode(text, w->study.dir, e)) ||
-        take_plan(w, plan, &planned, &dst->study, e) ||
-        !(now = run_plan_encode(&dst->study, w->ledger.study_id, &planned, e)) ||
+        take_plan(w, plan, &planned, dst, e) ||
+        !(now = encode_with(dst, w, &planned, e)) ||
         run_plan_compare(text, now, NULL, &difference, e)) {
-        run_settings_close(dst);
+        study_close(dst);
         dst = NULL;
     } else if (own_plan) {
         *own_plan = difference.count > 0;
@@ -208,11 +217,6 @@ int run_settings_open(const struct workspace *w, const char *run, struct workspa
     free(text);
     free(now);
     return dst ? 0 : -1;
-}
-
-void run_settings_close(struct workspace *w)
-{
-    study_close(&w->study);
 }
 
 /* Renames "program" in the difference to the engine's section in study.yaml. */
@@ -226,14 +230,13 @@ static void name_key(const struct run *run, struct run_difference *d)
     memcpy(d->path, key, sizeof key);
 }
 
-int run_settings_check(const struct workspace *w, const struct workspace *own,
-                       const struct run *run, struct err *e)
+int run_settings_check(const struct workspace *w, const struct run *run, struct err *e)
 {
-    char *was = run_plan_encode(&own->study, w->ledger.study_id, run, e);
-    char *is = was ? run_plan_encode(&w->study, w->ledger.study_id, run, e) : NULL;
+    char *was = run_plan_encode(w->ledger.study_id, run, e);
+    char *is = was ? encode_with(&w->study, w, run, e) : NULL;
     json_t *plan = is ? run_plan_decode(was, NULL, e) : NULL;
     struct run_difference d = {0};
-    int rc = plan && check_given(w, plan, run, &own->study, e) == 0
+    int rc = plan && check_given(w, plan, run, run->study, e) == 0
                  ? run_plan_compare(was, is, NULL, &d, e)
                  : -1;
 
@@ -252,16 +255,14 @@ int run_settings_check(const struct workspace *w, const struct workspace *own,
 int run_settings_compare(const struct workspace *w, const struct run *run, struct err *e)
 {
     struct run_difference d = {0};
-    struct workspace variant;
     struct run planned;
     char *was, *is;
 
-    w = workspace_of(w, run, &variant);
     if (run_dir_never_trained(w->study.dir, run->id))
         return 0;
     if (read_begun_plan(w, run->id, &planned, &was, e))
         return -1;
-    is = run_plan_encode(&w->study, w->ledger.study_id, run->resized ? &planned : run, e);
+    is = encode_with(run->study, w, run->resized ? &planned : run, e);
     int rc = is ? run_plan_compare(was, is, w->study.dir, &d, e) : -1;
     free(was);
     free(is);
@@ -271,5 +272,5 @@ int run_settings_compare(const struct workspace *w, const struct run *run, struc
     return err_set(e, ERR_CONFIG, "run %s has begun with other settings: %s is %s, and %s says %s "
                    "('unetctl resume' continues with the run's own; to train with others, make "
                    "another study with 'unetctl init')", run->id, d.path, d.was,
-                   study_place(&w->study, d.path), d.is);
+                   study_place(run->study, d.path), d.is);
 }

@@ -165,17 +165,17 @@ static const char *files_of(const char *main, struct err *e)
 static int describe(const struct workspace *w, const struct run *run, struct buf *dst,
                     struct err *e)
 {
-    const struct settings_program *section = study_engine(&w->study, run->engine->name);
+    const struct settings_program *section = study_engine(run->study, run->engine->name);
     char main[PATH_MAX] = "";
 
     if (section)
-        find_main(&w->study, section, run->engine, main);
+        find_main(run->study, section, run->engine, main);
     const char *lines = *main == '/' && access(main, F_OK) == 0 ? files_of(main, e) : "";
     if (!lines)
         return -1;
     buf_add(dst, lines);
-    if (*w->study.container)
-        buf_addf(dst, "container %s\n", w->study.container);
+    if (*run->study->container)
+        buf_addf(dst, "container %s\n", run->study->container);
     return dst->failed ? mem_fail(e) : 0;
 }
 

@@ -310,15 +310,17 @@ static int add_again(const struct workspace *w, const struct run_status *s,
     int attempt = s->attempt.number + !is_unused;
     int from = run_dir_checkpoint(w->study.dir, s->run.id, s->attempt.number);
     struct run run = s->run;
-    struct workspace own;
+    struct study own;
     int rc;
 
     if (run_settings_open(w, run.id, &own, NULL, e))
         return -1;
-    rc = run_settings_check(w, &own, &run, e);
+    run.study = &own;
+    rc = run_settings_check(w, &run, e);
     if (rc == 0 && size->gpus)
-        rc = run_plan_resize(&own.study, &w->site, &run, size->gpus, size->scale, e);
-    run_settings_close(&own);
+        rc = run_plan_resize(&w->site, &run, size->gpus, size->scale, e);
+    study_close(&own);
+    run.study = s->run.study;
     return rc ? -1 : batch_add(b, &run, attempt, from, e);
 }
 
