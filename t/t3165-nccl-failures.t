@@ -56,10 +56,10 @@ ends() { # NAME CODE TEXT [RANK]
 
 # The update of each step is one kernel; the first launch of a graph is that of step 2.
 for step in 1 3 20; do
-    start kill-$step "EMULATE_SIGNAL=adam $step 9" --set train.timeout_s=60
-    start stop-$step "EMULATE_SIGNAL=adam $step 19" --set train.timeout_s=20
-    start stuck-$step "EMULATE_SIGNAL=adam $step 0" --set train.timeout_s=20
-    start term-$step "EMULATE_SIGNAL=adam $step 15" --set train.timeout_s=60
+    start kill-$step "EMULATE_SIGNAL=optimize $step 9" --set train.timeout_s=60
+    start stop-$step "EMULATE_SIGNAL=optimize $step 19" --set train.timeout_s=20
+    start stuck-$step "EMULATE_SIGNAL=optimize $step 0" --set train.timeout_s=20
+    start term-$step "EMULATE_SIGNAL=optimize $step 15" --set train.timeout_s=60
 done
 start memory-1 "EMULATE_FAULT=cudaMalloc 19" --set train.timeout_s=60
 start memory-3 "EMULATE_FAULT=cudaGraphLaunch 2" --set train.timeout_s=60

@@ -201,7 +201,8 @@ struct device_ops {
      * was queued since, too. What is queued after merge waits for both streams. */
     void *(*branch)(struct device *d, enum device_branch i, struct err *e);
     int (*merge)(struct device *d, enum device_branch i, struct err *e);
-    /* Queues in the stream DEVICE_BESIDE: adds the squares of n values to own_square or square. */
+    /* Queues in the stream DEVICE_BESIDE: adds the squares of n values to own_square or square.
+     * Here and in add, arrays are aligned to 16 bytes, and n is a multiple of 4. */
     void (*square)(struct device *d, const float *values, size_t n, bool own);
     /* Queues there: dst += src, n values. */
     void (*add)(struct device *d, float *dst, const float *src, size_t n);

@@ -177,7 +177,7 @@ static int open_step(struct session *s, struct err *e)
         .comm = s->t.comm, .trace = s->trace, .seed = (uint64_t)c->seed,
         .accumulate = c->train.accumulate,
         .ignores = *c->data.ignore, .clip_norm = c->train.clip_norm,
-        .bucket = bucket_size(s) / sizeof(float)};
+        .bucket = bucket_size(s) / 64 * 64 / sizeof(float)};
 
     s->step = step_create(&config, e);
     return s->step ? 0 : -1;

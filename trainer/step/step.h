@@ -35,7 +35,8 @@ struct step_config {
     bool ignores;        /* the loss ignores some pixels */
     double clip_norm;    /* 0: none */
     size_t bucket; /* gradients are summed in buckets of so many elements, each as soon as backward
-                    * has completed it or later (comm.h); the same on every rank */
+                    * has completed it or later (comm.h); a multiple of 16; the same on every
+                    * rank */
 };
 
 struct step_work {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bias and its gradient, as ops and around the convolutions of cuDNN. */
+/* bias and its gradient, as ops and around the convolutions of cuDNN, and means over the pixels of
+ * images: 16 bytes per thread, or a number where they do not divide the channels. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
@@ -7,7 +8,7 @@ struct bias_args {
     const void *src;
     const float *bias; /* may be NULL */
     void *dst; /* may be src */
-    unsigned to; /* type of dst */
+    bool widens; /* src has 16 bits, dst are floats */
     unsigned channels, n;
     bool relu; /* negative results become 0 */
 };
@@ -23,65 +24,95 @@ DEVICE void bias_some(const struct bias_args *k, unsigned type, unsigned each)
             y[j] += k->bias ? k->bias[c + j] : 0;
             y[j] = k->relu ? fmaxf(y[j], 0.f) : y[j];
         }
-        if (k->to == type)
-            gpu_store_some(k->dst, i * each, type, each, y);
+        if (k->widens)
+            gpu_store_some(k->dst, i * each, DTYPE_F32, each, y);
         else
-            for (unsigned j = 0; j < each; j++)
-                gpu_store(k->dst, i * each + j, k->to, y[j]);
+            gpu_store_some(k->dst, i * each, type, each, y);
     }
 }
 
 CHUNKED_KERNEL(bias, bias_args, k->channels)
 
-struct sum_bias_args {
-    const void *dy;
-    double *partials; /* [nparts][channels]: sums over a part of the pixels */
-    float *db;
+struct sum_args {
+    const void *src;
+    double *partials; /* [nparts][channels]: sums over a part of the pixels; NULL: means are made */
+    void *dst;        /* [channels] floats; of means [nparts][channels] of the type of src */
     unsigned *counter;
     unsigned channels, npixels, nparts;
 };
 
-/* A block sums up one part of the pixels, its threads in rows of a pixel's channels; the last block
- * adds up the parts. */
-DEVICE void sum_bias_as(const struct sum_bias_args *k, unsigned type)
+/* Adds up `each` channels from c on over the pixels begin, begin + step ... below end. */
+DEVICE void add_pixels(const struct sum_args *k, double *sum, unsigned c, unsigned begin,
+                       unsigned end, unsigned step, unsigned type, unsigned each)
 {
-    SHARED(double, sums, GPU_BLOCK);
-    SHARED(double, none, GPU_BLOCK);
-    SHARED(unsigned, last, 1);
-    unsigned t = threadIdx.x, n = k->channels, each = (k->npixels + k->nparts - 1) / k->nparts;
+    for (unsigned i = begin; i < end;) {
+        float some[GPU_MOST_CHUNK] = {0}, v[GPU_MOST_CHUNK];
 
-    none[t] = 0;
-    for (unsigned pass = 0; pass < 2; pass++) {
-        unsigned begin = pass ? 0 : blockIdx.x * each, most = pass ? k->nparts : k->npixels;
-        unsigned end = !pass && begin + each < most ? begin + each : most;
+        for (unsigned n = 0; n < GPU_FLOATS && i < end; n++, i += step) {
+            gpu_load_some(k->src, i * k->channels + c, type, each, v);
+            for (unsigned j = 0; j < each; j++)
+                some[j] += v[j];
+        }
+        for (unsigned j = 0; j < each; j++)
+            sum[j] += (double)some[j];
+    }
+}
 
-        if (pass && !gpu_is_last(k->counter, last))
-            return;
-        for (unsigned first = 0; first < n; first += GPU_BLOCK) {
-            unsigned width = n - first < GPU_BLOCK ? n - first : GPU_BLOCK;
-            unsigned rows = GPU_BLOCK / width, row = t / width, c = first + t % width;
-            double sum = 0;
+/* A block sums up one part of the pixels, its threads in rows of a pixel's channels. */
+DEVICE void sum_pixels_part(const struct sum_args *k, double *sums, unsigned type, unsigned each)
+{
+    unsigned ncolumns = k->channels / each, t = threadIdx.x;
+    unsigned npart = (k->npixels + k->nparts - 1) / k->nparts, begin = blockIdx.x * npart;
+    unsigned end = begin + npart < k->npixels ? begin + npart : k->npixels;
 
-            for (unsigned i = begin + row; row < rows && i < end; i += rows)
-                sum += pass ? k->partials[i * n + c] : (double)gpu_load(k->dy, i * n + c, type);
-            sums[t] = sum;
-            gpu_add_rows(sums, none, 1, width, rows);
-            if (row == 0 && pass)
-                k->db[c] = (float)sums[t];
-            else if (row == 0)
-                k->partials[blockIdx.x * n + c] = sums[t];
+    for (unsigned first = 0; first < ncolumns; first += GPU_BLOCK) {
+        unsigned width = ncolumns - first < GPU_BLOCK ? ncolumns - first : GPU_BLOCK;
+        unsigned rows = GPU_BLOCK / width, row = t / width, c = (first + t % width) * each;
+        double sum[GPU_MOST_CHUNK] = {0};
+
+        if (row < rows)
+            add_pixels(k, sum, c, begin + row, end, rows, type, each);
+        for (unsigned j = 0; j < each; j++)
+            sums[j * GPU_BLOCK + t] = sum[j];
+        gpu_add_rows(sums, each, width);
+        for (unsigned j = 0; row == 0 && j < each; j++) {
+            size_t at = blockIdx.x * k->channels + c + j;
+
+            if (k->partials)
+                k->partials[at] = sums[j * GPU_BLOCK + t];
+            else
+                gpu_store(k->dst, at, type, (float)(sums[j * GPU_BLOCK + t] / npart));
         }
     }
 }
 
-TYPED_KERNEL_BLOCK(sum_bias, sum_bias_args)
+/* The last block adds up the parts. */
+DEVICE void sum_pixels_as(const struct sum_args *k, unsigned type)
+{
+    SHARED(double, sums, GPU_MOST_CHUNK * GPU_BLOCK);
+    SHARED(unsigned, last, 1);
+    unsigned n = k->channels;
+
+    CHUNKED(k->channels, type, sum_pixels_part, k, sums);
+    if (!k->partials || !gpu_is_last(k->counter, last))
+        return;
+    for (unsigned first = 0; first < n; first += GPU_BLOCK) {
+        unsigned width = n - first < GPU_BLOCK ? n - first : GPU_BLOCK;
+        double sum = gpu_add_parts(k->partials + first, n, k->nparts, width, sums);
+
+        if (threadIdx.x < width)
+            ((float *)k->dst)[first + threadIdx.x] = (float)sum;
+    }
+}
+
+TYPED_KERNEL_BLOCK(sum_pixels, sum_args)
 
 C_BEGIN
 
 static void add_bias(struct device *d, const struct tensor *x, const struct tensor *bias,
                      const struct tensor *y, bool relu)
 {
-    struct bias_args k = {x->data, bias ? bias->data : NULL, y->data, (unsigned)y->dtype,
+    struct bias_args k = {x->data, bias ? bias->data : NULL, y->data, x->dtype != y->dtype,
                           (unsigned)tensor_channels(y), (unsigned)tensor_count(y), relu};
 
     LAUNCH_AS(x->dtype, bias, gpu_blocks(k.n / GPU_EACH(k.channels, x->dtype)), d->stream, k);
@@ -107,11 +138,17 @@ size_t cuda_sum_bias_size(const struct tensor *dy)
 void cuda_sum_bias(struct device *d, const struct tensor *dy, const struct tensor *db,
                    void *workspace)
 {
-    struct sum_bias_args k = {dy->data, (double *)workspace, db->data, d->counter,
-                              (unsigned)tensor_channels(dy), (unsigned)tensor_pixels(dy),
-                              bias_parts(dy)};
+    struct sum_args k = {dy->data, (double *)workspace, db->data, d->counter,
+                         (unsigned)tensor_channels(dy), (unsigned)tensor_pixels(dy),
+                         bias_parts(dy)};
 
-    LAUNCH_AS(dy->dtype, sum_bias, k.nparts, d->stream, k);
+    LAUNCH_AS(dy->dtype, sum_pixels, k.nparts, d->stream, k);
+}
+
+static bool supports_bias(const struct op *op)
+{
+    return cuda_supports(op) &&
+           (op->out[0]->dtype == op->in[0]->dtype || op->out[0]->dtype == DTYPE_F32);
 }
 
 static int run_bias(struct op *op, struct exec *x, struct err *e)
@@ -132,8 +169,21 @@ static int run_bias_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel cuda_bias = {&bias_kind, cuda_supports, NULL, run_bias, NULL, KERNEL_ANY};
+static int run_global_avg_pool(struct op *op, struct exec *x, struct err *e)
+{
+    const struct tensor *src = op->in[0];
+    struct sum_args k = {src->data, NULL, op->out[0]->data, NULL, (unsigned)tensor_channels(src),
+                         (unsigned)tensor_pixels(src), (unsigned)src->shape.dim[DIM_N]};
+
+    LAUNCH_AS(src->dtype, sum_pixels, k.nparts, x->device->stream, k);
+    return 0;
+}
+
+const struct kernel cuda_bias = {
+    &bias_kind, supports_bias, NULL, run_bias, NULL, KERNEL_ANY};
 const struct kernel cuda_bias_grad = {
     &bias_grad_kind, cuda_supports, prepare_bias_grad, run_bias_grad, NULL, KERNEL_ANY};
+const struct kernel cuda_global_avg_pool = {
+    &global_avg_pool_kind, cuda_supports_one_type, NULL, run_global_avg_pool, NULL, KERNEL_ANY};
 
 C_END

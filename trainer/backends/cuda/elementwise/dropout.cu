@@ -10,7 +10,7 @@ struct dropout_args {
     const struct cuda_scalars *scalars;
     uint64_t stream, limit;
     float scale;
-    unsigned each, nblocks, n; /* elements and blocks of an image; blocks of all images */
+    unsigned count, nblocks, n; /* elements and blocks of an image; elements of all images */
 };
 
 /* Philox 4x32-10, see src/rng.h. */
@@ -36,21 +36,23 @@ DEVICE void random_block(uint64_t seed, uint64_t stream, uint64_t index, unsigne
     dst[3] = c3;
 }
 
-DEVICE void dropout_as(const struct dropout_args *k, unsigned type)
+DEVICE void dropout_some(const struct dropout_args *k, unsigned type, unsigned each)
 {
-    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
-        unsigned image = i / k->nblocks, block = i % k->nblocks, at = image * k->each + 4 * block;
-        unsigned words[4];
+    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
+        unsigned image = i * each / k->count, at = i * each % k->count, words[GPU_MOST_CHUNK];
+        float v[GPU_MOST_CHUNK];
 
-        random_block(k->scalars->noise, k->stream,
-                     (k->scalars->first + image) * k->nblocks + block, words);
-        for (unsigned j = 0; j < 4 && 4 * block + j < k->each; j++)
-            gpu_store(k->dst, at + j, type,
-                      words[j] >= k->limit ? gpu_load(k->src, at + j, type) * k->scale : 0);
+        gpu_load_some(k->src, i * each, type, each, v);
+        for (unsigned j = 0; j < each; j += 4)
+            random_block(k->scalars->noise, k->stream,
+                         (k->scalars->first + image) * k->nblocks + (at + j) / 4, words + j);
+        for (unsigned j = 0; j < each; j++)
+            v[j] = words[each > 1 ? j : at % 4] >= k->limit ? v[j] * k->scale : 0;
+        gpu_store_some(k->dst, i * each, type, each, v);
     }
 }
 
-TYPED_KERNEL(dropout, dropout_args)
+CHUNKED_KERNEL(dropout, dropout_args, k->count)
 
 C_BEGIN
 
@@ -61,10 +63,11 @@ static int run_dropout(struct op *op, struct exec *x, struct err *e)
                              (uint64_t)(op->attr.rate * 4294967296.),
                              (float)(1 / (1 - op->attr.rate)), 0, 0, 0};
 
-    k.each = (unsigned)(tensor_count(src) / (size_t)src->shape.dim[DIM_N]);
-    k.nblocks = (k.each + 3) / 4;
-    k.n = k.nblocks * (unsigned)src->shape.dim[DIM_N];
-    LAUNCH_AS(src->dtype, dropout, gpu_blocks(k.n), x->device->stream, k);
+    k.n = (unsigned)tensor_count(src);
+    k.count = k.n / (unsigned)src->shape.dim[DIM_N];
+    k.nblocks = (k.count + 3) / 4;
+    LAUNCH_AS(src->dtype, dropout, gpu_blocks(k.n / GPU_EACH(k.count, src->dtype)),
+              x->device->stream, k);
     return 0;
 }
 

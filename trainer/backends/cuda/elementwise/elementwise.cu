@@ -30,17 +30,27 @@ CHUNKED_KERNEL(combine, elementwise_args, k->n)
 struct cast_args {
     const void *src;
     void *dst;
-    unsigned from, to, n; /* n: elements; four at a time, where they divide */
+    unsigned n; /* elements */
+    bool widens; /* to floats; otherwise from them */
 };
 
-KERNEL(cast, cast_args)
+/* type: that of 16 bits. */
+DEVICE void cast_some(const struct cast_args *k, unsigned type, unsigned each)
 {
-    unsigned each = k.n % 4 ? 1 : 4;
+    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
+        float v[GPU_MOST_CHUNK];
 
-    for (unsigned i = gpu_index(); i < k.n / each; i += gpu_stride())
-        for (unsigned j = 0; j < each; j++)
-            gpu_store(k.dst, i * each + j, k.to, gpu_load(k.src, i * each + j, k.from));
+        if (k->widens) {
+            gpu_load_some(k->src, i * each, type, each, v);
+            gpu_store_some(k->dst, i * each, DTYPE_F32, each, v);
+        } else {
+            gpu_load_some(k->src, i * each, DTYPE_F32, each, v);
+            gpu_store_some(k->dst, i * each, type, each, v);
+        }
+    }
 }
+
+CHUNKED_KERNEL(cast, cast_args, k->n)
 
 /* Tensors of na and nb channels and their concatenation; n: its elements. */
 struct concat_args {
@@ -64,35 +74,40 @@ DEVICE void concat_some(const struct concat_args *k, unsigned type, unsigned eac
 
 CHUNKED_KERNEL(concat, concat_args, k->na | k->nb)
 
-/* n: numbers of all records, `each` of one; images: numbers of an image in front of the target. */
+/* n: numbers of all records, `count` of one; images: numbers of an image in front of the target. */
 struct unpack_args {
     float *dst;
     const char *records;
     size_t pitch, images;
-    unsigned n, each;
+    unsigned n, count;
     bool is_target;
 };
 
+DEVICE void unpack_some(const struct unpack_args *k, unsigned type, unsigned each)
+{
+    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
+        const struct record *r =
+            (const struct record *)(k->records + i * each / k->count * k->pitch);
+        unsigned kind = k->is_target ? r->target_kind : r->image_kind, at = i * each % k->count;
+        float divisor = kind == RECORD_LABELS ? 1 : k->is_target ? r->target_divisor
+                                                                 : RECORD_DIVISOR;
+        const char *src = (const char *)r + sizeof *r +
+                          (k->is_target ? RECORD_PLANE(r->image_kind, k->images) : 0);
+        const unsigned char *bytes = (const unsigned char *)src + at;
+        float v[GPU_MOST_CHUNK];
+
+        if (kind == RECORD_NUMBERS)
+            gpu_load_some(src, at, type, each, v);
+        for (unsigned j = 0; kind != RECORD_NUMBERS && j < each; j++)
+            v[j] = kind == RECORD_LABELS && bytes[j] == RECORD_IGNORE ? -1
+                                                                      : (float)bytes[j] / divisor;
+        gpu_store_some(k->dst, i * each, type, each, v);
+    }
+}
+
 KERNEL(unpack, unpack_args)
 {
-    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
-        const struct record *r = (const struct record *)(k.records + i / k.each * k.pitch);
-        const char *src = (const char *)r + sizeof *r;
-        unsigned kind = r->image_kind, j = i % k.each;
-
-        if (k.is_target) {
-            src += RECORD_PLANE(kind, k.images);
-            kind = r->target_kind;
-        }
-        if (kind == RECORD_NUMBERS)
-            k.dst[i] = ((const float *)src)[j];
-        else if (kind == RECORD_BYTES)
-            k.dst[i] = (float)((const unsigned char *)src)[j] /
-                       (k.is_target ? r->target_divisor : RECORD_DIVISOR);
-        else
-            k.dst[i] = ((const unsigned char *)src)[j] == RECORD_IGNORE
-                           ? -1 : (float)((const unsigned char *)src)[j];
-    }
+    CHUNKED(k.count, DTYPE_F32, unpack_some, &k);
 }
 
 C_BEGIN
@@ -102,14 +117,14 @@ void cuda_unpack(struct device *d, const struct device_batch *b)
     struct unpack_args k = {b->image, (const char *)b->local, b->records.nbytes, b->images,
                             (unsigned)(b->records.count * b->images), (unsigned)b->images, false};
 
-    LAUNCH(unpack, gpu_blocks(k.n), d->stream, k);
+    LAUNCH(unpack, gpu_blocks(k.n / GPU_EACH(k.count, DTYPE_F32)), d->stream, k);
     if (!b->targets)
         return;
     k.dst = b->target;
     k.n = (unsigned)(b->records.count * b->targets);
-    k.each = (unsigned)b->targets;
+    k.count = (unsigned)b->targets;
     k.is_target = true;
-    LAUNCH(unpack, gpu_blocks(k.n), d->stream, k);
+    LAUNCH(unpack, gpu_blocks(k.n / GPU_EACH(k.count, DTYPE_F32)), d->stream, k);
 }
 
 static int run_combine(struct op *op, struct exec *x, struct err *e)
@@ -147,10 +162,11 @@ static int run_concat_grad(struct op *op, struct exec *x, struct err *e)
 
 static int run_cast(struct op *op, struct exec *x, struct err *e)
 {
-    struct cast_args k = {op->in[0]->data, op->out[0]->data, (unsigned)op->in[0]->dtype,
-                          (unsigned)op->out[0]->dtype, (unsigned)tensor_count(op->out[0])};
+    enum dtype from = op->in[0]->dtype, to = op->out[0]->dtype, t = to == DTYPE_F32 ? from : to;
+    struct cast_args k = {op->in[0]->data, op->out[0]->data, (unsigned)tensor_count(op->out[0]),
+                          to == DTYPE_F32};
 
-    LAUNCH(cast, gpu_blocks(k.n % 4 ? k.n : k.n / 4), x->device->stream, k);
+    LAUNCH_AS(t, cast, gpu_blocks(k.n / GPU_EACH(k.n, t)), x->device->stream, k);
     return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The losses, with the formulas of backends/ref/{bce,softmax_ce,dice}.c. They are added up per
- * block, then by the last block over the blocks, both in a fixed order, into
+/* The losses, with the formulas of backends/ref/{bce,softmax_ce,dice}.c: 16 bytes of logits per
+ * thread, or a number where they do not divide the pixels of one class or the classes. They are
+ * added up per block, then by the last block over the blocks, both in a fixed order, into
  * cuda_scalars.loss_sum. With op_attr.counts the pass over the logits also counts what
  * metric/score.c counts: whole numbers, in any order. With op_attr.measures the loss is also added
  * to device_counts.losses, and there is no gradient. */
@@ -32,16 +33,13 @@ DEVICE void count_binary(unsigned *own, float z, float t)
     own[4] += truth;
 }
 
-/* With several logits the prediction is the first of the largest; NaN never is. */
-DEVICE void count_classes(unsigned *counts, const float *z, float t, unsigned classes)
+/* With several logits the prediction is softmax.first. */
+DEVICE void count_classes(unsigned *counts, unsigned pred, float t, unsigned classes)
 {
-    unsigned target = (unsigned)t, pred = classes;
+    unsigned target = (unsigned)t;
 
     if (t < 0)
         return;
-    for (unsigned c = 0; c < classes; c++)
-        if (z[c] == z[c] && (pred == classes || z[c] > z[pred]))
-            pred = c;
     ATOMIC_ADD(&counts[0], 1u);
     ATOMIC_ADD(&counts[2 + 3 * target + 2], 1u);
     if (pred < classes)
@@ -110,101 +108,174 @@ DEVICE void add_block(const struct ce_args *k, double loss, double weight, doubl
     }
 }
 
+/* Of a logit, with m = exp(-|z|). */
+DEVICE float sigmoid(float z, float m)
+{
+    return (z >= 0 ? 1 : m) / (1 + m);
+}
+
+/* sums: of losses and of weights. Floats add up `each` of both. */
+DEVICE void bce_some(const struct ce_args *k, double *sums, unsigned *own, unsigned type,
+                     unsigned each)
+{
+    float scale = (float)k->scalars->grad_scale, w0 = k->weights[0], w1 = k->weights[1];
+
+    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
+        float z[GPU_MOST_CHUNK], t[GPU_MOST_CHUNK], loss = 0, all = 0;
+
+        gpu_load_some(k->z, i * each, type, each, z);
+        gpu_load_some(k->t, i * each, type, each, t);
+        for (unsigned j = 0; j < each; j++) {
+            float positive = z[j] > 0 ? z[j] : 0, m = expf(-fabsf(z[j]));
+            float weight = t[j] < 0 ? 0 : w0 + (w1 - w0) * t[j];
+
+            loss += weight * (positive - z[j] * t[j] + log1pf(m));
+            all += weight;
+            count_binary(own, z[j], t[j]);
+            z[j] = weight * (sigmoid(z[j], m) - t[j]) * scale;
+        }
+        sums[0] += (double)loss;
+        sums[1] += (double)all;
+        if (k->dz)
+            gpu_store_some(k->dz, i * each, type, each, z);
+    }
+}
+
 KERNEL_BLOCK(bce, ce_args)
 {
     SHARED(double, scratch, GPU_BLOCK);
     SHARED(unsigned, counts, 5);
-    float scale = (float)k.scalars->grad_scale, w0 = k.weights[0], w1 = k.weights[1];
     int64_t *score = k.counts ? k.scalars->counts.score : NULL;
     unsigned own[5] = {0, 0, 0, 0, 0};
-    double loss = 0, all = 0;
+    double sums[2] = {0, 0};
 
     counts_begin(counts, 1);
-
-    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
-        float z = k.z[i], t = k.t[i], positive = z > 0 ? z : 0, m = expf(z > 0 ? -z : z);
-        float s = 1 / (1 + m), weight = t < 0 ? 0 : w0 + (w1 - w0) * t;
-
-        loss += (double)(weight * (positive - z * t + log1pf(m)));
-        all += (double)weight;
-        count_binary(own, z, t);
-        if (k.dz)
-            k.dz[i] = weight * ((z >= 0 ? s : m * s) - t) * scale;
-    }
+    CHUNKED(k.n, DTYPE_F32, bce_some, &k, sums, own);
     counts_own(counts, own);
     if (score)
         counts_end(counts, 1, score);
-    add_block(&k, loss, all, scratch);
+    add_block(&k, sums[0], sums[1], scratch);
 }
 
-/* Sets p[c] = exp(z[c]) / sum; p may be z or NULL. With one class it is the sigmoid: the background
- * has the logit 0. Returns log sum exp(z). */
-DEVICE float softmax(const float *z, unsigned classes, float *p)
+/* Of a pixel's logits z: the largest, the first that is, never NaN, and sum exp(z - largest). */
+struct softmax {
+    float largest, sum;
+    unsigned first;
+};
+
+DEVICE struct softmax softmax(const float *z, unsigned classes, unsigned type, unsigned each)
 {
-    float largest = z[0], sum = 0;
+    struct softmax s = {0, 0, classes};
+    float v[GPU_MOST_CHUNK];
 
-    if (classes == 1 && largest < 0)
-        largest = 0;
-    for (unsigned c = 1; c < classes; c++)
-        largest = z[c] > largest ? z[c] : largest;
-    if (classes == 1)
-        sum = expf(-largest);
-    for (unsigned c = 0; c < classes; c++) {
-        float v = expf(z[c] - largest);
-
-        sum += v;
-        if (p)
-            p[c] = v;
+    for (unsigned c = 0; c < classes; c += each) {
+        gpu_load_some(z, c, type, each, v);
+        for (unsigned j = 0; j < each; j++)
+            if (v[j] == v[j] && (s.first == classes || v[j] > s.largest)) {
+                s.first = c + j;
+                s.largest = v[j];
+            }
     }
-    for (unsigned c = 0; c < classes && p; c++)
-        p[c] /= sum;
-    return largest + logf(sum);
+    for (unsigned c = 0; c < classes; c += each) {
+        gpu_load_some(z, c, type, each, v);
+        for (unsigned j = 0; j < each; j++)
+            s.sum += expf(v[j] - s.largest);
+    }
+    return s;
+}
+
+/* sums: as for bce. */
+DEVICE void softmax_ce_some(const struct ce_args *k, double *sums, unsigned *counts, unsigned type,
+                            unsigned each)
+{
+    float scale = (float)k->scalars->grad_scale;
+
+    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
+        float t = k->t[i], weight = t < 0 ? 0 : k->weights[(unsigned)t];
+        unsigned target = t < 0 ? 0 : (unsigned)t;
+        const float *z = k->z + i * k->classes;
+        struct softmax s = softmax(z, k->classes, type, each);
+
+        if (k->counts)
+            count_classes(counts, s.first, t, k->classes);
+        sums[0] += (double)(weight * (s.largest + logf(s.sum) - z[target]));
+        sums[1] += (double)weight;
+        for (unsigned c = 0; k->dz && c < k->classes; c += each) {
+            float v[GPU_MOST_CHUNK];
+
+            gpu_load_some(z, c, type, each, v);
+            for (unsigned j = 0; j < each; j++)
+                v[j] = expf(v[j] - s.largest) / s.sum * (weight * scale) -
+                       (c + j == target ? weight * scale : 0);
+            gpu_store_some(k->dz + i * k->classes, c, type, each, v);
+        }
+    }
 }
 
 KERNEL_BLOCK(softmax_ce, ce_args)
 {
     SHARED(double, scratch, GPU_BLOCK);
     SHARED(unsigned, counts, MAX_COUNTS);
-    float scale = (float)k.scalars->grad_scale;
     int64_t *score = k.counts ? k.scalars->counts.score : NULL;
-    double loss = 0, all = 0;
+    double sums[2] = {0, 0};
 
     counts_begin(counts, k.classes);
-
-    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
-        unsigned target = k.t[i] < 0 ? 0 : (unsigned)k.t[i];
-        float weight = k.t[i] < 0 ? 0 : k.weights[target];
-        const float *z = k.z + i * k.classes;
-        float logit = z[target], *dz = k.dz ? k.dz + i * k.classes : NULL;
-
-        if (score)
-            count_classes(counts, z, k.t[i], k.classes);
-        loss += (double)(weight * (softmax(z, k.classes, dz) - logit));
-        all += (double)weight;
-        for (unsigned c = 0; c < k.classes && dz; c++)
-            dz[c] *= weight * scale;
-        if (dz)
-            dz[target] -= weight * scale;
-    }
+    CHUNKED(k.classes, DTYPE_F32, softmax_ce_some, &k, sums, counts);
     if (score)
         counts_end(counts, k.classes, score);
-    add_block(&k, loss, all, scratch);
+    add_block(&k, sums[0], sums[1], scratch);
 }
 
-/* sums[images][classes][2]: intersection, and predicted plus true. */
+/* An image is rows of `columns` numbers: of several pixels with one class, so that 16 bytes fit, or
+ * of one pixel with several. */
 struct dice_args {
     const float *z, *t;
     struct cuda_scalars *scalars;
-    float *dz;
-    double *sums;
-    unsigned images, npixels, classes; /* npixels: of one image */
+    float *dz;    /* first the probabilities */
+    float *slope; /* [images][classes][2]: d loss / d p is slope[0] t + slope[1] */
+    double *sums; /* [images][nparts][columns][2]: intersection, and predicted plus true */
+    unsigned *counter;
+    unsigned images, npixels, classes, nparts; /* npixels, nparts: of one image */
+    unsigned pixels, columns, nrows;           /* pixels, columns: of a row; nrows: of an image */
     bool counts, measures;
     double weights[MAX_CLASSES]; /* C w / sum w, or 1 */
 };
 
-DEVICE float dice_target(float t, unsigned c, unsigned classes)
+/* Sets v to the targets of `each` numbers of a row from c on; negative where ignored. */
+DEVICE void dice_targets(const struct dice_args *k, unsigned row, unsigned c, unsigned type,
+                         unsigned each, float *v)
 {
-    return classes == 1 ? t : (float)((unsigned)t == c);
+    if (k->classes == 1)
+        gpu_load_some(k->t, row * k->pixels + c, type, each, v);
+    else
+        for (unsigned j = 0; j < each; j++)
+            v[j] = k->t[row] < 0 ? -1 : (float)((unsigned)k->t[row] == c + j);
+}
+
+DEVICE void dice_probabilities_some(const struct dice_args *k, unsigned *own, unsigned *counts,
+                                    unsigned type, unsigned each)
+{
+    for (unsigned i = gpu_index(); i < k->images * k->nrows; i += gpu_stride()) {
+        const float *z = k->z + i * k->columns;
+        struct softmax s = {0, 0, 0};
+
+        if (k->classes > 1)
+            s = softmax(z, k->classes, type, each);
+        if (k->classes > 1 && k->counts)
+            count_classes(counts, s.first, k->t[i], k->classes);
+        for (unsigned c = 0; c < k->columns; c += each) {
+            float v[GPU_MOST_CHUNK];
+
+            gpu_load_some(z, c, type, each, v);
+            for (unsigned j = 0; j < each; j++) {
+                if (k->classes == 1)
+                    count_binary(own, v[j], k->t[i * k->pixels + j]);
+                v[j] = k->classes == 1 ? sigmoid(v[j], expf(-fabsf(v[j])))
+                                       : expf(v[j] - s.largest) / s.sum;
+            }
+            gpu_store_some(k->dz + i * k->columns, c, type, each, v);
+        }
+    }
 }
 
 KERNEL_BLOCK(dice_probabilities, dice_args)
@@ -214,91 +285,138 @@ KERNEL_BLOCK(dice_probabilities, dice_args)
     unsigned own[5] = {0, 0, 0, 0, 0};
 
     counts_begin(counts, k.classes);
-    for (unsigned i = gpu_index(); i < k.images * k.npixels; i += gpu_stride()) {
-        const float *z = k.z + i * k.classes;
-
-        if (k.classes == 1)
-            count_binary(own, z[0], k.t[i]);
-        else if (score)
-            count_classes(counts, z, k.t[i], k.classes);
-        (void)softmax(z, k.classes, k.dz + i * k.classes);
-    }
+    CHUNKED(k.columns, DTYPE_F32, dice_probabilities_some, &k, own, counts);
     if (k.classes == 1)
         counts_own(counts, own);
     if (score)
         counts_end(counts, k.classes, score);
 }
 
-/* A block computes the sums of one image and class. */
-KERNEL_BLOCK(dice_sum, dice_args)
+/* Adds to both sums those of `each` columns from c on over the rows begin, begin + step ... below
+ * end. */
+DEVICE void dice_column(const struct dice_args *k, double *both, double *total, unsigned c,
+                        unsigned begin, unsigned end, unsigned step, unsigned type, unsigned each)
 {
-    SHARED(double, scratch, GPU_BLOCK);
-    unsigned image = blockIdx.x / k.classes, c = blockIdx.x % k.classes;
-    double intersection = 0, total = 0;
+    for (unsigned i = begin; i < end;) {
+        float a[GPU_MOST_CHUNK] = {0}, b[GPU_MOST_CHUNK] = {0};
 
-    for (unsigned i = threadIdx.x; i < k.npixels; i += GPU_BLOCK) {
-        unsigned pixel = image * k.npixels + i;
-        float t = k.t[pixel], p = k.dz[pixel * k.classes + c];
-        float target = dice_target(t, c, k.classes);
+        for (unsigned n = 0; n < GPU_FLOATS && i < end; n++, i += step) {
+            float p[GPU_MOST_CHUNK], t[GPU_MOST_CHUNK];
 
-        intersection += t < 0 ? 0 : (double)(p * target);
-        total += t < 0 ? 0 : (double)(p + target);
-    }
-    intersection = gpu_block_sum(intersection, scratch);
-    total = gpu_block_sum(total, scratch);
-    if (threadIdx.x == 0) {
-        k.sums[2 * blockIdx.x] = intersection;
-        k.sums[2 * blockIdx.x + 1] = total;
-    }
-}
-
-KERNEL_BLOCK(dice_loss, dice_args)
-{
-    SHARED(double, scratch, GPU_BLOCK);
-    double dice = 0;
-
-    for (unsigned i = threadIdx.x; i < k.images * k.classes; i += GPU_BLOCK)
-        dice += k.weights[i % k.classes] * (2 * k.sums[2 * i] + 1) / (k.sums[2 * i + 1] + 1);
-    dice = k.images - gpu_block_sum(dice, scratch) / k.classes;
-    if (threadIdx.x == 0) {
-        double *to = k.measures ? k.scalars->counts.losses : NULL;
-
-        k.scalars->loss_sum += dice * k.scalars->loss_per_image;
-        if (to) {
-            to[2] += dice;
-            to[3] += k.counts ? k.images : 0;
+            gpu_load_some(k->dz, i * k->columns + c, type, each, p);
+            dice_targets(k, i, c, type, each, t);
+            for (unsigned j = 0; j < each; j++) {
+                a[j] += t[j] < 0 ? 0 : p[j] * t[j];
+                b[j] += t[j] < 0 ? 0 : p[j] + t[j];
+            }
+        }
+        for (unsigned j = 0; j < each; j++) {
+            both[j] += (double)a[j];
+            total[j] += (double)b[j];
         }
     }
 }
 
-/* Replaces the probabilities in dz by the gradient. */
-KERNEL(dice_grad, dice_args)
+/* A block sums up one part of an image, its threads in rows. */
+DEVICE void dice_part(const struct dice_args *k, double *a, double *b, unsigned type, unsigned each)
 {
-    double scale = k.scalars->image_scale / k.classes;
+    unsigned npart = (k->nrows + k->nparts - 1) / k->nparts, t = threadIdx.x;
+    unsigned image = blockIdx.x / k->nparts, begin = blockIdx.x % k->nparts * npart;
+    unsigned end = begin + npart < k->nrows ? begin + npart : k->nrows;
+    unsigned width = k->columns / each, rows = GPU_BLOCK / width, row = t / width;
+    unsigned c = t % width * each, at = blockIdx.x * k->columns + c;
+    double both[GPU_MOST_CHUNK] = {0}, total[GPU_MOST_CHUNK] = {0};
 
-    for (unsigned i = gpu_index(); i < k.images * k.npixels; i += gpu_stride()) {
-        const double *sums = k.sums + 2 * (i / k.npixels) * k.classes;
-        float t = k.t[i], *p = k.dz + i * k.classes, mean = 0;
+    if (row < rows)
+        dice_column(k, both, total, c, image * k->nrows + begin + row, image * k->nrows + end, rows,
+                    type, each);
+    for (unsigned j = 0; j < each; j++) {
+        a[j * GPU_BLOCK + t] = both[j];
+        b[j * GPU_BLOCK + t] = total[j];
+    }
+    gpu_add_rows(a, each, width);
+    gpu_add_rows(b, each, width);
+    for (unsigned j = 0; row == 0 && j < each; j++) {
+        k->sums[2 * (at + j)] = a[j * GPU_BLOCK + t];
+        k->sums[2 * (at + j) + 1] = b[j * GPU_BLOCK + t];
+    }
+}
 
-        for (unsigned pass = 0; pass < 2; pass++)
-            for (unsigned c = 0; c < k.classes; c++) {
-                double s = 1 / (sums[2 * c + 1] + 1), d = (2 * sums[2 * c] + 1) * s;
-                double target = (double)dice_target(t, c, k.classes);
-                float g = (float)(t < 0 ? 0 : -scale * k.weights[c] * s * (2 * target - d));
+/* The last block makes losses and slopes of the sums. */
+KERNEL_BLOCK(dice_sums, dice_args)
+{
+    SHARED(double, both, 4 * GPU_BLOCK);
+    SHARED(double, total, 4 * GPU_BLOCK);
+    SHARED(unsigned, last, 1);
+    double scale = k.scalars->image_scale / k.classes, dice = 0;
+    double *to = k.measures ? k.scalars->counts.losses : NULL;
 
-                if (pass == 0)
-                    mean += g * p[c];
-                else
-                    p[c] *= k.classes == 1 ? g * (1 - p[c]) : g - mean;
+    CHUNKED(k.columns, DTYPE_F32, dice_part, &k, both, total);
+    if (!gpu_is_last(k.counter, last))
+        return;
+    for (unsigned i = threadIdx.x; i < k.images * k.classes; i += GPU_BLOCK) {
+        unsigned c = i % k.classes, n = k.nparts * k.columns;
+        const double *p = k.sums + 2 * (i / k.classes * n + c);
+        double a = 0, b = 0, w = k.weights[c];
+
+        for (unsigned j = 0; j < 2 * n; j += 2 * k.classes) {
+            a += p[j];
+            b += p[j + 1];
+        }
+        double s = 1 / (b + 1), d = (2 * a + 1) * s;
+        dice += w * d;
+        k.slope[2 * i] = (float)(-2 * scale * w * s);
+        k.slope[2 * i + 1] = (float)(scale * w * s * d);
+    }
+    dice = k.images - gpu_block_sum(dice, both) / k.classes;
+    if (threadIdx.x)
+        return;
+    k.scalars->loss_sum += dice * k.scalars->loss_per_image;
+    if (to) {
+        to[2] += dice;
+        to[3] += k.counts ? k.images : 0;
+    }
+}
+
+/* Replaces the probabilities in dz by the gradient. */
+DEVICE void dice_grad_some(const struct dice_args *k, unsigned type, unsigned each)
+{
+    bool one = k->classes == 1;
+
+    for (unsigned i = gpu_index(); i < k->images * k->nrows; i += gpu_stride()) {
+        const float *slope = k->slope + 2 * (i / k->nrows) * k->classes;
+        float *dz = k->dz + i * k->columns, mean = 0;
+
+        for (unsigned pass = one; pass < 2; pass++)
+            for (unsigned c = 0; c < k->columns; c += each) {
+                float p[GPU_MOST_CHUNK], t[GPU_MOST_CHUNK];
+
+                gpu_load_some(dz, c, type, each, p);
+                dice_targets(k, i, c, type, each, t);
+                for (unsigned j = 0; j < each; j++) {
+                    const float *line = slope + (one ? 0 : 2 * (c + j));
+                    float g = t[j] < 0 ? 0 : line[0] * t[j] + line[1];
+
+                    mean += pass ? 0 : g * p[j];
+                    p[j] *= one ? g * (1 - p[j]) : g - mean;
+                }
+                if (pass)
+                    gpu_store_some(dz, c, type, each, p);
             }
     }
+}
+
+KERNEL(dice_grad, dice_args)
+{
+    CHUNKED(k.columns, DTYPE_F32, dice_grad_some, &k);
 }
 
 C_BEGIN
 
 static unsigned loss_blocks(const struct op *op)
 {
-    unsigned n = gpu_blocks(tensor_pixels(op->in[0]));
+    size_t pixels = tensor_pixels(op->in[0]), nclasses = tensor_channels(op->in[0]);
+    unsigned n = gpu_blocks(nclasses == 1 ? pixels / GPU_EACH(pixels, DTYPE_F32) : pixels);
 
     return n < LOSS_BLOCKS ? n : LOSS_BLOCKS;
 }
@@ -346,10 +464,19 @@ static int run_softmax_ce(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
+/* Returns the number of blocks for an image. */
+static unsigned dice_parts(const struct op *op)
+{
+    unsigned n = loss_blocks(op) / (unsigned)op->in[0]->shape.dim[DIM_N];
+
+    return n < 1 ? 1 : n;
+}
+
 static int prepare_dice(struct op *op, struct err *e)
 {
-    op->workspace_size = (size_t)op->in[0]->shape.dim[DIM_N] * tensor_channels(op->in[0]) * 2 *
-                         sizeof(double);
+    size_t n = (size_t)op->in[0]->shape.dim[DIM_N] * tensor_channels(op->in[0]);
+
+    op->workspace_size = 2 * n * (4 * dice_parts(op) * sizeof(double) + sizeof(float));
     return 0;
 }
 
@@ -357,12 +484,18 @@ static struct dice_args dice_of(const struct op *op, const struct exec *x)
 {
     const struct tensor *z = op->in[0];
     const float *w = op->attr.class_weights;
-    struct dice_args k = {z->data, op->in[1]->data, x->device->scalars, op->out[0]->data,
-                          (double *)op->workspace, (unsigned)z->shape.dim[DIM_N],
+    struct dice_args k = {z->data, op->in[1]->data, x->device->scalars, op->out[0]->data, NULL,
+                          (double *)op->workspace, x->device->counter,
+                          (unsigned)z->shape.dim[DIM_N],
                           (unsigned)(z->shape.dim[DIM_H] * z->shape.dim[DIM_W]),
-                          (unsigned)tensor_channels(z), op->attr.counts, op->attr.measures, {0}};
+                          (unsigned)tensor_channels(z), dice_parts(op), 1, 0, 0,
+                          op->attr.counts, op->attr.measures, {0}};
     double sum = 0;
 
+    k.pixels = k.classes == 1 ? GPU_EACH(k.npixels, DTYPE_F32) : 1;
+    k.columns = k.classes * k.pixels;
+    k.nrows = k.npixels / k.pixels;
+    k.slope = (float *)(k.sums + 2 * k.images * k.nparts * k.columns);
     for (unsigned c = 0; c < k.classes && w; c++)
         sum += (double)w[c];
     for (unsigned c = 0; c < k.classes; c++)
@@ -376,10 +509,9 @@ static int run_dice(struct op *op, struct exec *x, struct err *e)
     cudaStream_t stream = x->device->stream;
 
     LAUNCH(dice_probabilities, loss_blocks(op), stream, k);
-    LAUNCH(dice_sum, k.images * k.classes, stream, k);
-    LAUNCH(dice_loss, 1, stream, k);
+    LAUNCH(dice_sums, k.images * k.nparts, stream, k);
     if (!op->attr.measures)
-        LAUNCH(dice_grad, gpu_blocks(tensor_pixels(op->in[0])), stream, k);
+        LAUNCH(dice_grad, loss_blocks(op), stream, k);
     return 0;
 }
 

@@ -183,7 +183,8 @@ DEVICE void sum_part(const struct norm_args *k, double *sums, double *products, 
             products[j * GPU_BLOCK + t] =
                 b + pivot * a + (k->backward ? 0 : pivot * a + s.n * pivot * pivot);
         }
-        gpu_add_rows(sums, products, each, width, rows);
+        gpu_add_rows(sums, each, width);
+        gpu_add_rows(products, each, width);
         for (unsigned j = 0; row == 0 && j < each; j++) {
             k->partials[2 * blockIdx.x * k->channels + c + j] = sums[j * GPU_BLOCK + t];
             k->partials[(2 * blockIdx.x + 1) * k->channels + c + j] = products[j * GPU_BLOCK + t];
@@ -192,24 +193,17 @@ DEVICE void sum_part(const struct norm_args *k, double *sums, double *products, 
 }
 
 /* Adds up the parts. */
-DEVICE void finish_parts(const struct norm_args *k, double *sums, double *products)
+DEVICE void finish_parts(const struct norm_args *k, double *scratch)
 {
-    unsigned t = threadIdx.x, n = k->channels;
+    unsigned n = k->channels;
 
     for (unsigned first = 0; first < n; first += GPU_BLOCK) {
         unsigned width = n - first < GPU_BLOCK ? n - first : GPU_BLOCK;
-        unsigned rows = GPU_BLOCK / width, row = t / width, c = first + t % width;
-        double a = 0, b = 0;
+        double a = gpu_add_parts(k->partials + first, 2 * n, k->nparts, width, scratch);
+        double b = gpu_add_parts(k->partials + n + first, 2 * n, k->nparts, width, scratch);
 
-        for (unsigned i = row; row < rows && i < k->nparts; i += rows) {
-            a += k->partials[2 * i * n + c];
-            b += k->partials[(2 * i + 1) * n + c];
-        }
-        sums[t] = a;
-        products[t] = b;
-        gpu_add_rows(sums, products, 1, width, rows);
-        if (row == 0)
-            finish(k, c, sums[t], products[t], (double)k->npixels);
+        if (threadIdx.x < width)
+            finish(k, first + threadIdx.x, a, b, (double)k->npixels);
     }
 }
 
@@ -219,12 +213,9 @@ DEVICE void norm_sums_as(const struct norm_args *k, unsigned type)
     SHARED(double, products, GPU_MOST_CHUNK * GPU_BLOCK);
     SHARED(unsigned, last, 1);
 
-    if (GPU_EACH(k->channels, type) > 1)
-        sum_part(k, sums, products, type, GPU_CHUNK(type));
-    else
-        sum_part(k, sums, products, type, 1);
+    CHUNKED(k->channels, type, sum_part, k, sums, products);
     if (gpu_is_last(k->counter, last))
-        finish_parts(k, sums, products);
+        finish_parts(k, sums);
 }
 
 DEVICE void norm_apply_some(const struct norm_args *k, unsigned type, unsigned each)

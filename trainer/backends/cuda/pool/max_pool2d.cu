@@ -61,22 +61,22 @@ DEVICE void max_pool2d_some(const struct max_pool2d_args *k, unsigned type, unsi
 
 /* A last row or column that pooling left out gets 0, or `added`. n: elements of the large
  * tensor. */
-DEVICE void max_pool2d_edge_as(const struct max_pool2d_args *k, unsigned type)
+DEVICE void max_pool2d_edge_some(const struct max_pool2d_args *k, unsigned type, unsigned each)
 {
-    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
-        unsigned pixel = i / k->channels, column = pixel % k->large_width;
+    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
+        unsigned pixel = i * each / k->channels, column = pixel % k->large_width;
+        float v[GPU_MOST_CHUNK] = {0};
 
         if (column < 2 * k->width && pixel / k->large_width % k->large_height < 2 * k->height)
             continue;
         if (k->added)
-            gpu_copy(k->dst, i, k->added, i, type);
-        else
-            gpu_clear(k->dst, i, type);
+            gpu_load_some(k->added, i * each, type, each, v);
+        gpu_store_some(k->dst, i * each, type, each, v);
     }
 }
 
 CHUNKED_KERNEL(max_pool2d, max_pool2d_args, k->channels)
-TYPED_KERNEL(max_pool2d_edge, max_pool2d_args)
+CHUNKED_KERNEL(max_pool2d_edge, max_pool2d_args, k->channels)
 
 C_BEGIN
 
@@ -119,7 +119,8 @@ static void queue_grad(const struct op *op, const struct tensor *added, const st
     queue_pool(t, &k, x);
     if (k.large_height > 2 * k.height || k.large_width > 2 * k.width) {
         k.n = (unsigned)tensor_count(op->out[0]);
-        LAUNCH_AS(t, max_pool2d_edge, gpu_blocks(k.n), x->device->stream, k);
+        LAUNCH_AS(t, max_pool2d_edge, gpu_blocks(k.n / GPU_EACH(k.channels, t)),
+                  x->device->stream, k);
     }
 }
 

@@ -111,16 +111,17 @@ void cuda_queue_note_launch(void);
     KERNEL_BLOCK(name##_f32, args) { name##_as(&k, DTYPE_F32); }   \
     KERNEL_BLOCK(name##_bf16, args) { name##_as(&k, DTYPE_BF16); } \
     KERNEL_BLOCK(name##_f16, args) { name##_as(&k, DTYPE_F16); }
-/* The same from DEVICE void NAME_some(const struct ARGS *k, unsigned type, unsigned each), where a
- * thread has `each` numbers at a time: 16 bytes of them where these divide `length`, an expression
- * of k, else one. */
+/* Calls NAME(..., type, each), where a thread has `each` numbers at a time: 16 bytes of them where
+ * these divide `length`, else one. */
+#define CHUNKED(length, type, name, ...)                                        \
+    (GPU_EACH(length, type) > 1 ? name(__VA_ARGS__, type, GPU_CHUNK(type))      \
+                                : name(__VA_ARGS__, type, 1))
+/* Defines typed kernels from DEVICE void NAME_some(const struct ARGS *k, unsigned type, unsigned
+ * each), which is called so; length: an expression of k. */
 #define CHUNKED_KERNEL(name, args, length)                              \
     DEVICE void name##_as(const struct args *k, unsigned type)          \
     {                                                                   \
-        if (GPU_EACH(length, type) > 1)                                 \
-            name##_some(k, type, GPU_CHUNK(type));                      \
-        else                                                            \
-            name##_some(k, type, 1);                                    \
+        CHUNKED(length, type, name##_some, k);                          \
     }                                                                   \
     TYPED_KERNEL(name, args)
 #define LAUNCH_AS(type, name, nblocks, stream, args)     \
@@ -167,12 +168,13 @@ DEVICE void gpu_store(void *p, size_t i, unsigned type, float v)
 #endif
 }
 
-/* Load and store `each` numbers from number i on: one, or GPU_CHUNK(type), at a multiple of it. */
+/* Load and store `each` numbers from number i on: one, or GPU_CHUNK(type) or twice as many, at a
+ * multiple of `each`. */
 DEVICE void gpu_load_some(const void *p, size_t i, unsigned type, unsigned each, float *v)
 {
 #ifdef __CUDACC__
-    if (each > 1) {
-        struct gpu16 r = ((const struct gpu16 *)p)[i / each];
+    for (unsigned n = 0; each > 1 && n < each; n += GPU_CHUNK(type), v += GPU_CHUNK(type)) {
+        struct gpu16 r = ((const struct gpu16 *)p)[(i + n) / GPU_CHUNK(type)];
 
         for (unsigned j = 0; j < 4; j++)
             if (type == DTYPE_F32) {
@@ -184,8 +186,9 @@ DEVICE void gpu_load_some(const void *p, size_t i, unsigned type, unsigned each,
                 v[2 * j] = __half2float(__ushort_as_half((unsigned short)r.word[j]));
                 v[2 * j + 1] = __half2float(__ushort_as_half((unsigned short)(r.word[j] >> 16)));
             }
-        return;
     }
+    if (each > 1)
+        return;
 #else
     emulate_align(p, i, each, type == DTYPE_F32 ? 4 : 2);
 #endif
@@ -196,7 +199,7 @@ DEVICE void gpu_load_some(const void *p, size_t i, unsigned type, unsigned each,
 DEVICE void gpu_store_some(void *p, size_t i, unsigned type, unsigned each, const float *v)
 {
 #ifdef __CUDACC__
-    if (each > 1) {
+    for (unsigned n = 0; each > 1 && n < each; n += GPU_CHUNK(type), v += GPU_CHUNK(type)) {
         struct gpu16 r;
 
         for (unsigned j = 0; j < 4; j++)
@@ -208,9 +211,10 @@ DEVICE void gpu_store_some(void *p, size_t i, unsigned type, unsigned each, cons
             else
                 r.word[j] = __half_as_ushort(__float2half_rn(v[2 * j])) |
                             (unsigned)__half_as_ushort(__float2half_rn(v[2 * j + 1])) << 16;
-        ((struct gpu16 *)p)[i / each] = r;
-        return;
+        ((struct gpu16 *)p)[(i + n) / GPU_CHUNK(type)] = r;
     }
+    if (each > 1)
+        return;
 #else
     emulate_align(p, i, each, type == DTYPE_F32 ? 4 : 2);
 #endif
@@ -218,23 +222,37 @@ DEVICE void gpu_store_some(void *p, size_t i, unsigned type, unsigned each, cons
         gpu_store(p, i + j, type, v[j]);
 }
 
-/* Adds up `each` numbers of both arrays over the rows of a block, whose threads form rows of
- * `width`, in a fixed order. Number j of thread t is a[j * GPU_BLOCK + t]; the first row then has
- * the sums. */
-DEVICE void gpu_add_rows(double *a, double *b, unsigned each, unsigned width, unsigned rows)
+#define GPU_FLOATS 32 /* numbers that a thread adds up as floats, before doubles */
+
+/* Adds up `each` numbers over the rows of a block, whose threads form rows of `width`, in a fixed
+ * order. Number j of thread t is a[j * GPU_BLOCK + t]; the first row then has the sums. */
+DEVICE void gpu_add_rows(double *a, unsigned each, unsigned width)
 {
     unsigned t = threadIdx.x, row = t / width;
 
     BARRIER();
-    for (unsigned n = rows; n > 1; n = (n + 1) / 2) {
+    for (unsigned n = GPU_BLOCK / width; n > 1; n = (n + 1) / 2) {
         unsigned half = (n + 1) / 2;
 
-        for (unsigned j = 0; j < each && row + half < n; j++) {
+        for (unsigned j = 0; j < each && row + half < n; j++)
             a[j * GPU_BLOCK + t] += a[j * GPU_BLOCK + t + half * width];
-            b[j * GPU_BLOCK + t] += b[j * GPU_BLOCK + t + half * width];
-        }
         BARRIER();
     }
+}
+
+/* Returns to thread t < width the sum of p[t], p[t + pitch] ... over all parts, in a fixed order.
+ * scratch: GPU_BLOCK doubles of SHARED memory. */
+DEVICE double gpu_add_parts(const double *p, unsigned pitch, unsigned nparts, unsigned width,
+                            double *scratch)
+{
+    unsigned t = threadIdx.x, rows = GPU_BLOCK / width, row = t / width;
+    double sum = 0;
+
+    for (unsigned i = row; row < rows && i < nparts; i += rows)
+        sum += p[i * pitch + t % width];
+    scratch[t] = sum;
+    gpu_add_rows(scratch, 1, width);
+    return scratch[t];
 }
 
 /* Returns to all threads of a block whether it is the last one of its launch, which may read what
@@ -248,24 +266,6 @@ DEVICE bool gpu_is_last(unsigned *counter, unsigned *last)
     BARRIER();
     FENCE();
     return *last;
-}
-
-/* Copies the bits of number j of src to number i of p. */
-DEVICE void gpu_copy(void *p, size_t i, const void *src, size_t j, unsigned type)
-{
-    if (type == DTYPE_F32)
-        ((float *)p)[i] = ((const float *)src)[j];
-    else
-        ((uint16_t *)p)[i] = ((const uint16_t *)src)[j];
-}
-
-/* Sets number i of p to 0. */
-DEVICE void gpu_clear(void *p, size_t i, unsigned type)
-{
-    if (type == DTYPE_F32)
-        ((float *)p)[i] = 0;
-    else
-        ((uint16_t *)p)[i] = 0;
 }
 
 /* Indices have 32 bits, as tensors have fewer than 2^31 elements (cuda_supports): a division of 64

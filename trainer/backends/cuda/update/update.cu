@@ -1,10 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The end of a step on the device: penalties, clipping, unscaling and the optimizers, with the
- * formulas of optim/optim.h. Adam and SGD are one launch for all parameters; LARS, LAMB and
- * penalties go by tensors in pieces. Sums have a fixed order. Here too: sums of squares, sums of
- * gradients, and at the beginning of a step the scale and the divisor of the loss. */
+ * formulas of optim/optim.h, 16 bytes per thread. Sums have a fixed order. Here too: sums of
+ * squares, sums of gradients, and at the beginning of a step the scale and the divisor of the
+ * loss. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
+
+/* Arrays of parameters are aligned and padded to 64 bytes (core/weights.h), and the padding is 0:
+ * a thread has EACH numbers of them. */
+#define EACH GPU_CHUNK(DTYPE_F32)
+
+DEVICE void load(const float *p, size_t i, float *v)
+{
+    gpu_load_some(p, i * EACH, DTYPE_F32, EACH, v);
+}
+
+DEVICE void store(float *p, size_t i, const float *v)
+{
+    gpu_store_some(p, i * EACH, DTYPE_F32, EACH, v);
+}
+
+/* In doubles, which do not overflow. */
+DEVICE double sum_squares(const float *v)
+{
+    double sum = 0;
+
+    for (unsigned j = 0; j < EACH; j++)
+        sum += (double)v[j] * (double)v[j];
+    return sum;
+}
 
 /* An update (NULL for divide_loss) and the numbers of its run, both in device memory. */
 struct update_args {
@@ -12,44 +36,27 @@ struct update_args {
     struct cuda_scalars *run;
 };
 
-KERNEL(adam, update_args)
+/* Sets EACH numbers from i * EACH on of dst to keep dst + add src; src may be NULL. */
+DEVICE void add_scaled(float *dst, size_t i, float keep, float add, const float *src)
 {
-    if (k.run->leaves_out)
-        return;
-    const struct device_adam a = k.u->adam;
-    float *value = k.u->value, *m = k.u->slots[0], *v = k.u->slots[1];
-    const float *grad = k.u->grad;
-    float factor = k.run->factor;
-    size_t n = k.u->n;
+    float d[EACH], s[EACH] = {0};
 
-    for (size_t i = gpu_index(); i < n; i += gpu_stride()) {
-        float g = grad[i] * factor + a.decay * value[i];
-
-        m[i] += a.add1 * (g - m[i]);
-        v[i] = a.keep2 * v[i] + a.add2 * g * g;
-        value[i] = a.keep * value[i] - a.rate * m[i] / (sqrtf(v[i]) / a.root + a.eps);
-    }
+    load(dst, i, d);
+    if (src)
+        load(src, i, s);
+    for (unsigned j = 0; j < EACH; j++)
+        d[j] = keep * d[j] + add * s[j];
+    store(dst, i, d);
 }
 
-KERNEL(sgd, update_args)
+/* ---- each block has one piece of a tensor, or one tensor in measure_tensors */
+
+/* Sets *begin and *end to those of a piece, for load and store. */
+DEVICE void find_piece(const struct device_piece *p, size_t *begin, size_t *end)
 {
-    if (k.run->leaves_out)
-        return;
-    const struct device_sgd a = k.u->sgd;
-    float *value = k.u->value, *v = k.u->slots[0];
-    const float *grad = k.u->grad;
-    float factor = k.run->factor;
-    size_t n = k.u->n;
-
-    for (size_t i = gpu_index(); i < n; i += gpu_stride()) {
-        float g = grad[i] * factor + a.decay * value[i];
-
-        v[i] = a.momentum * v[i] + g;
-        value[i] -= a.rate * (a.nesterov ? g + a.look * v[i] : v[i]);
-    }
+    *begin = p->offset / EACH + threadIdx.x;
+    *end = p->offset / EACH + (p->count + EACH - 1) / EACH;
 }
-
-/* ---- tensor by tensor: each block has one piece, or one tensor in measure_tensors */
 
 KERNEL(penalize, update_args)
 {
@@ -57,30 +64,31 @@ KERNEL(penalize, update_args)
         return;
     const struct device_piece *piece = &k.u->layout.pieces[blockIdx.x];
     float penalty = k.u->layout.tensors[piece->tensor].penalty;
-    float *grad = k.u->grad + piece->offset;
-    const float *value = k.u->value + piece->offset;
+    size_t i, end;
 
-    for (unsigned i = threadIdx.x; penalty > 0 && i < piece->count; i += GPU_BLOCK)
-        grad[i] += penalty * value[i];
+    for (find_piece(piece, &i, &end); penalty > 0 && i < end; i += GPU_BLOCK)
+        add_scaled(k.u->grad, i, 1, penalty, k.u->value);
 }
 
-/* Updates m and v of a piece, and replaces its gradient by the step of LAMB, without the rate. */
-DEVICE void make_lamb_step(const struct device_update *u, const struct device_piece *p,
-                           float factor)
+/* Updates m and v, and replaces EACH gradients by the step of LAMB, without the rate. */
+DEVICE void make_lamb_step(const struct device_update *u, size_t i, float decay,
+                           const float *value, float *grad)
 {
     const struct device_lamb a = u->lamb;
-    double decay = (double)u->layout.tensors[p->tensor].decay;
-    float *m = u->slots[0] + p->offset, *v = u->slots[1] + p->offset, *grad = u->grad + p->offset;
-    const float *value = u->value + p->offset;
+    float beta1 = (float)a.beta1, beta2 = (float)a.beta2, eps = (float)a.eps;
+    float add1 = (float)(1 - a.beta1), add2 = (float)(1 - a.beta2);
+    float debias1 = (float)a.debias1, debias2 = (float)a.debias2, m[EACH], v[EACH];
 
-    for (unsigned i = threadIdx.x; i < p->count; i += GPU_BLOCK) {
-        double g = (double)(grad[i] * factor);
-
-        m[i] = (float)(a.beta1 * (double)m[i] + (1 - a.beta1) * g);
-        v[i] = (float)(a.beta2 * (double)v[i] + (1 - a.beta2) * g * g);
-        grad[i] = (float)((double)m[i] / a.debias1 / (sqrt((double)v[i] / a.debias2) + a.eps) +
-                          decay * (double)value[i]);
+    load(u->slots[0], i, m);
+    load(u->slots[1], i, v);
+    for (unsigned j = 0; j < EACH; j++) {
+        m[j] = beta1 * m[j] + add1 * grad[j];
+        v[j] = beta2 * v[j] + add2 * grad[j] * grad[j];
+        grad[j] = m[j] / debias1 / (sqrtf(v[j] / debias2) + eps) + decay * value[j];
     }
+    store(u->slots[0], i, m);
+    store(u->slots[1], i, v);
+    store(u->grad, i, grad);
 }
 
 /* Sums of squares of each piece: of the values, and of the gradients times the factor of the update
@@ -89,20 +97,23 @@ KERNEL_BLOCK(measure_pieces, update_args)
 {
     SHARED(double, scratch, GPU_BLOCK);
     struct device_piece *piece = &k.u->layout.pieces[blockIdx.x];
-    const float *value = k.u->value + piece->offset, *grad = k.u->grad + piece->offset;
-    bool lamb = k.u->kind == DEVICE_LAMB;
-    float factor = k.run->factor;
+    float factor = k.run->factor, decay = k.u->layout.tensors[piece->tensor].decay;
     double w = 0, g = 0;
+    size_t i, end;
 
     if (k.run->leaves_out)
         return;
-    if (lamb)
-        make_lamb_step(k.u, piece, factor);
-    for (unsigned i = threadIdx.x; i < piece->count; i += GPU_BLOCK) {
-        float v = lamb ? grad[i] : grad[i] * factor;
+    for (find_piece(piece, &i, &end); i < end; i += GPU_BLOCK) {
+        float value[EACH], grad[EACH];
 
-        w += (double)value[i] * (double)value[i];
-        g += (double)v * (double)v;
+        load(k.u->value, i, value);
+        load(k.u->grad, i, grad);
+        for (unsigned j = 0; j < EACH; j++)
+            grad[j] *= factor;
+        if (k.u->kind == DEVICE_LAMB)
+            make_lamb_step(k.u, i, decay, value, grad);
+        w += sum_squares(value);
+        g += sum_squares(grad);
     }
     w = gpu_block_sum(w, scratch);
     g = gpu_block_sum(g, scratch);
@@ -133,40 +144,63 @@ KERNEL_BLOCK(measure_tensors, update_args)
     }
 }
 
-KERNEL(lars, update_args)
+/* Returns LARS' factor of a tensor's steps, or LAMB's rate; 1 for the others. */
+DEVICE float tensor_scale(const struct device_update *u, const struct device_tensor *t)
 {
-    if (k.run->leaves_out)
-        return;
-    const struct device_piece *piece = &k.u->layout.pieces[blockIdx.x];
-    const struct device_tensor *t = &k.u->layout.tensors[piece->tensor];
-    const struct device_lars a = k.u->lars;
-    double w = sqrt(t->squares[0]), g = sqrt(t->squares[1]), decay = (double)t->decay;
-    double trust = t->adapts && w > 0 && g > 0 ? a.trust * w / (g + decay * w) : 1;
-    float *value = k.u->value + piece->offset, *v = k.u->slots[0] + piece->offset;
-    const float *grad = k.u->grad + piece->offset;
-    float factor = k.run->factor;
+    double w = sqrt(t->squares[0]), g = sqrt(t->squares[1]);
+    bool adapts = t->adapts && w > 0 && g > 0;
 
-    for (unsigned i = threadIdx.x; i < piece->count; i += GPU_BLOCK) {
-        float s = (float)(((double)(grad[i] * factor) + decay * (double)value[i]) * trust);
+    if (u->kind == DEVICE_LARS)
+        return adapts ? (float)(u->lars.trust * w / (g + (double)t->decay * w)) : 1;
+    return u->kind == DEVICE_LAMB ? (float)(u->lamb.rate * (adapts ? w / g : 1)) : 1;
+}
 
-        v[i] = a.momentum * v[i] + s;
-        value[i] -= a.rate * v[i];
+/* Updates a number *w. g: its gradient, or LAMB's step; m, v: its slots. */
+DEVICE void optimize_number(const struct device_update *u, float decay, float scale, float g,
+                            float *w, float *m, float *v)
+{
+    if (u->kind == DEVICE_ADAM) {
+        g += u->adam.decay * *w;
+        *m += u->adam.add1 * (g - *m);
+        *v = u->adam.keep2 * *v + u->adam.add2 * g * g;
+        *w = u->adam.keep * *w - u->adam.rate * *m / (sqrtf(*v) / u->adam.root + u->adam.eps);
+    } else if (u->kind == DEVICE_SGD) {
+        g += u->sgd.decay * *w;
+        *m = u->sgd.momentum * *m + g;
+        *w -= u->sgd.rate * (u->sgd.nesterov ? g + u->sgd.look * *m : *m);
+    } else if (u->kind == DEVICE_LARS) {
+        *m = u->lars.momentum * *m + (g + decay * *w) * scale;
+        *w -= u->lars.rate * *m;
+    } else {
+        *w -= scale * g;
     }
 }
 
-KERNEL(lamb, update_args)
+KERNEL(optimize, update_args)
 {
     if (k.run->leaves_out)
         return;
-    const struct device_piece *piece = &k.u->layout.pieces[blockIdx.x];
-    const struct device_tensor *t = &k.u->layout.tensors[piece->tensor];
-    double w = sqrt(t->squares[0]), s = sqrt(t->squares[1]);
-    float rate = (float)(k.u->lamb.rate * (t->adapts && w > 0 && s > 0 ? w / s : 1));
-    float *value = k.u->value + piece->offset;
-    const float *step = k.u->grad + piece->offset;
+    const struct device_update u = *k.u;
+    const struct device_piece *piece = &u.layout.pieces[blockIdx.x];
+    const struct device_tensor *t = &u.layout.tensors[piece->tensor];
+    float factor = u.kind == DEVICE_LAMB ? 1 : k.run->factor, scale = tensor_scale(&u, t);
+    unsigned nslots = u.kind == DEVICE_ADAM ? 2 : u.kind != DEVICE_LAMB;
+    size_t i, end;
 
-    for (unsigned i = threadIdx.x; i < piece->count; i += GPU_BLOCK)
-        value[i] -= rate * step[i];
+    for (find_piece(piece, &i, &end); i < end; i += GPU_BLOCK) {
+        float value[EACH], grad[EACH], slots[2][EACH] = {{0}};
+
+        load(u.value, i, value);
+        load(u.grad, i, grad);
+        for (unsigned s = 0; s < nslots; s++)
+            load(u.slots[s], i, slots[s]);
+        for (unsigned j = 0; j < EACH; j++)
+            optimize_number(&u, t->decay, scale, grad[j] * factor, &value[j], &slots[0][j],
+                            &slots[1][j]);
+        for (unsigned s = 0; s < nslots; s++)
+            store(u.slots[s], i, slots[s]);
+        store(u.value, i, value);
+    }
 }
 
 /* ---- norms */
@@ -185,8 +219,12 @@ KERNEL_BLOCK(square_parts, square_args)
     SHARED(double, scratch, GPU_BLOCK);
     double s = 0;
 
-    for (size_t i = gpu_index(); i < k.n; i += gpu_stride())
-        s += (double)k.values[i] * (double)k.values[i];
+    for (size_t i = gpu_index(); i < k.n / EACH; i += gpu_stride()) {
+        float v[EACH];
+
+        load(k.values, i, v);
+        s += sum_squares(v);
+    }
     s = gpu_block_sum(s, scratch);
     if (threadIdx.x == 0)
         k.partials[blockIdx.x] = s;
@@ -288,10 +326,10 @@ KERNEL(check_finite, update_args)
 KERNEL(unscale, update_args)
 {
     float factor = k.run->factor;
-    size_t n = k.u->n;
+    size_t n = k.u->n / EACH;
 
     for (size_t i = gpu_index(); i < n; i += gpu_stride())
-        k.u->grad[i] *= factor;
+        add_scaled(k.u->grad, i, factor, 0, NULL);
 }
 
 KERNEL(adjust, update_args)
@@ -319,8 +357,8 @@ struct accumulate_args {
 
 KERNEL(accumulate, accumulate_args)
 {
-    for (size_t i = gpu_index(); i < k.n; i += gpu_stride())
-        k.dst[i] += k.src[i];
+    for (size_t i = gpu_index(); i < k.n / EACH; i += gpu_stride())
+        add_scaled(k.dst, i, 1, 1, k.src);
 }
 
 C_BEGIN
@@ -328,7 +366,7 @@ C_BEGIN
 static void square(struct device *d, cudaStream_t stream, const float *values, size_t n,
                    double *sum)
 {
-    size_t blocks = n / GPU_BLOCK + 1;
+    size_t blocks = n / EACH / GPU_BLOCK + 1;
     struct square_args k = {values, d->partials, sum, &d->scalars->unscale, n,
                             blocks < CUDA_SQUARE_PARTS ? (unsigned)blocks : CUDA_SQUARE_PARTS};
 
@@ -346,17 +384,7 @@ void cuda_accumulate(struct device *d, float *dst, const float *src, size_t n)
 {
     struct accumulate_args k = {dst, src, n};
 
-    LAUNCH(accumulate, gpu_blocks(n), d->sides[DEVICE_BESIDE], k);
-}
-
-static void update_tensors(struct device *d, const struct device_update *u, struct update_args k)
-{
-    LAUNCH(measure_pieces, u->layout.npieces, d->stream, k);
-    LAUNCH(measure_tensors, u->layout.ntensors, d->stream, k);
-    if (u->kind == DEVICE_LARS)
-        LAUNCH(lars, u->layout.npieces, d->stream, k);
-    else
-        LAUNCH(lamb, u->layout.npieces, d->stream, k);
+    LAUNCH(accumulate, gpu_blocks(n / EACH), d->sides[DEVICE_BESIDE], k);
 }
 
 void cuda_divide_loss(struct device *d)
@@ -377,7 +405,7 @@ static void take_scale_out(struct device *d, const struct device_update *u, stru
 {
     square(d, d->stream, u->grad, u->n, &d->scalars->clip_square);
     LAUNCH(check_finite, 1, d->stream, k);
-    LAUNCH(unscale, gpu_blocks(u->n), d->stream, k);
+    LAUNCH(unscale, gpu_blocks(u->n / EACH), d->stream, k);
     LAUNCH(adjust, 1, d->stream, k);
 }
 
@@ -393,12 +421,11 @@ void cuda_update(struct device *d, const struct device_update *u)
         square(d, d->stream, u->grad, u->n, &d->scalars->clip_square);
         LAUNCH(clip, 1, d->stream, k);
     }
-    if (u->kind == DEVICE_ADAM)
-        LAUNCH(adam, gpu_blocks(u->n), d->stream, k);
-    else if (u->kind == DEVICE_SGD)
-        LAUNCH(sgd, gpu_blocks(u->n), d->stream, k);
-    else
-        update_tensors(d, u, k);
+    if (u->kind == DEVICE_LARS || u->kind == DEVICE_LAMB) {
+        LAUNCH(measure_pieces, u->layout.npieces, d->stream, k);
+        LAUNCH(measure_tensors, u->layout.ntensors, d->stream, k);
+    }
+    LAUNCH(optimize, u->layout.npieces, d->stream, k);
 }
 
 C_END

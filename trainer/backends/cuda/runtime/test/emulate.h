@@ -396,12 +396,12 @@ static inline unsigned emulate_wrap(unsigned *p, unsigned most)
     return old;
 }
 
-/* Ends the program if a GPU could not access `each` numbers from number i of p at once. */
+/* Ends the program if a GPU could not access `each` numbers from number i of p in 16 bytes each. */
 static inline void emulate_align(const void *p, size_t i, unsigned each, size_t size)
 {
-    if (each > 1 && ((uintptr_t)p + i * size) % (each * size)) {
-        fprintf(stderr, "emulate: %u numbers of %zu bytes at %p are not aligned\n", each, size,
-                (const void *)((const char *)p + i * size));
+    if (each > 1 && (each * size % 16 || ((uintptr_t)p + i * size) % 16)) {
+        fprintf(stderr, "emulate: %u numbers of %zu bytes at %p are not 16 aligned bytes\n", each,
+                size, (const void *)((const char *)p + i * size));
         exit(1);
     }
 }
