@@ -11,13 +11,11 @@ train=("$emulated" train --data data --size 32x32 --set model.base=4 --set model
     --threads 1 --epochs 2 --batch-size 4 --dtype f32
     --set train.lr_scaling=none --lr 0.003 --seed 3)
 column() { cut -d, -f"$2" "$1/log.csv" | sed 1d; }
-# log.csv's losses of two runs agree, and their IoU within 0.02 more: Adam moves the bias before a
-# norm by the signs of rounding, which the loss does not depend on, but the running mean follows it
-# late.
+# log.csv's losses and IoU of two runs agree.
 agree() { # RUN RUN TOLERANCE
     paste -d' ' <(column "$1" 3; column "$1" 7) <(column "$2" 3; column "$2" 7) |
         awk -v d="$3" 'function far(a, b, d) { return a - b > d || b - a > d }
-            far($1, $2, d) && NR <= 2 { bad = 1 } far($1, $2, d + 0.02) { bad = 1 }
+            far($1, $2, d) { bad = 1 }
             END { exit bad || NR < 4 }'
 }
 

@@ -42,8 +42,7 @@ static struct graph *plan_graph(const struct compiled_set *s, enum compiled_mode
         return NULL;
     if (s->runner->device)
         s->runner->ops->use(s->runner->device);
-    if (s->runner->device && !(s->sums && s->config->batch_norm == BATCH_NORM_SYNC))
-        fuse_drop_bias_grads(g);
+    fuse_drop_bias_grads(g);
     precision_mark(g, s->config->dtype);
     if (precision_narrow(g, s->backend, e) < 0 ||
         (s->backend->fuses && fuse_graph(g, s->backend, e) < 0) ||

@@ -17,8 +17,8 @@
 #include "trainer/core/graph.h"
 
 /* Leaves the gradients of biases in front of norms at 0, as they are allocated: the gradient of a
- * norm's input sums to 0 over the pixels of a channel, of all replicas if they share statistics. On
- * a device each would be a pass. Called before fuse_graph. */
+ * norm's input sums to 0 over the pixels of a channel, of all replicas if they share statistics.
+ * Called before fuse_graph. */
 void fuse_drop_bias_grads(struct graph *g);
 
 /* Fuses the ops of a graph that is not compiled yet: after graph_backward if it is for training,

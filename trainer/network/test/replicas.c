@@ -150,6 +150,16 @@ static double largest_difference(const float *a, const float *b, size_t n)
     return scale > 0 ? largest / scale : largest;
 }
 
+static bool has_gradient(const struct weights *w, const char *name)
+{
+    const struct weights_entry *entry = weights_find(w, name);
+
+    for (size_t i = 0; i < entry->count; i++)
+        if (w->grad[entry->offset + i] != 0)
+            return true;
+    return false;
+}
+
 static void check_replicas(const char *backend, enum batch_norm_mode mode, int size,
                            const char *what)
 {
@@ -177,6 +187,10 @@ static void check_replicas(const char *backend, enum batch_norm_mode mode, int s
     ok(error < 1e-5, "%s, %s: they are those of one replica: %.1e", backend, what, error);
     error = largest_difference(v->state, w->state, w->nstate);
     ok(error < 1e-5, "%s, %s: and so are the running statistics: %.1e", backend, what, error);
+    ok(has_gradient(v, "head.bias") && has_gradient(v, "up1.bias") &&
+           has_gradient(v, "enc1.conv1.bias") == (mode == BATCH_NORM_NONE) &&
+           has_gradient(w, "enc1.conv1.bias") == (mode == BATCH_NORM_NONE),
+       "%s, %s: biases have gradients unless in front of norms", backend, what);
     for (int i = 0; i < size; i++)
         network_destroy(many[i].network);
     network_destroy(one[0].network);

@@ -190,8 +190,7 @@ static float *copy_weights(const struct training *t)
 }
 
 /* Returns the largest difference of the weights w and r, relative to the largest change of r from
- * `first`: tensor by tensor, but all vectors together, as the gradient of a bias in front of a norm
- * is nothing but rounding errors. */
+ * `first`: tensor by tensor, but all vectors together, as some change by rounding errors only. */
 static double difference_of_changes(const struct weights *w, const struct weights *r,
                                     const float *first)
 {
