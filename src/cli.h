@@ -72,7 +72,8 @@ struct cli_program {
     const char *description;                   /* for the man page */
     const char *files;                         /* for the man page, may be NULL */
     /* If not NULL, it is called before a verb runs, with the decoded words as they were typed.
-     * Returns whether it ran the verb elsewhere, and then what its run would return in *rc. */
+     * Returns whether it ran the verb on another host (unetctl: that of a site with ssh), and then
+     * what its run would return in *rc. */
     bool (*elsewhere)(const struct cli_command *c, int argc, char **argv, int *rc, struct err *e);
 };
 

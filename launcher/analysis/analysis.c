@@ -112,9 +112,9 @@ static const char *refuse_difference(const struct series_point *a, const struct 
 {
     if (isnan(a->q[q].median) || isnan(b->q[q].median))
         return "not known on both sides";
-    if (q == QUANTITY_IOU && (a->work != b->work || !a->work))
+    if (q == QUANTITY_QUALITY && (a->work != b->work || !a->work))
         return "not compared, as the runs trained for different numbers of epochs";
-    if (q == QUANTITY_IOU && a->val_images && b->val_images && a->val_images != b->val_images)
+    if (q == QUANTITY_QUALITY && a->val_images && b->val_images && a->val_images != b->val_images)
         return "not compared, as it is counted over different validation images";
     return NULL;
 }
@@ -132,7 +132,7 @@ static int add_difference(struct analysis_pair *pair, const struct series_point 
                                       .why_not = refuse_difference(a, b, q)};
     if (d->why_not)
         return compare_quality(&d->compare, NULL, 0, NULL, 0, NAN, margin, nfamily, e);
-    if (q == QUANTITY_IOU)
+    if (q == QUANTITY_QUALITY)
         return compare_quality(&d->compare, a->rows, a->nruns, b->rows, b->nruns, resolution,
                                margin, nfamily, e);
     d->ratio = series_compare(a, b, q);
@@ -162,7 +162,7 @@ static int add_quantity(struct analysis_pair *pair, const struct series *a, cons
 
 static bool has_both(const struct series *x, const struct series *y, enum quantity q)
 {
-    return q != QUANTITY_IOU || ((x->has_quality || y->has_quality) &&
+    return q != QUANTITY_QUALITY || ((x->has_quality || y->has_quality) &&
                                  strcmp(x->quality, y->quality) == 0 && x->lower == y->lower);
 }
 
@@ -219,7 +219,7 @@ static int compare_series(struct analysis *a, const struct decision_rule *rule, 
             if (are_comparable(&a->series[i], &a->series[k]) && add_pair(a, i, k, e))
                 return -1;
     return compare_pairs(a, QUANTITY_STEADY_EPOCH, rule, e) ||
-                   compare_pairs(a, QUANTITY_IOU, rule, e)
+                   compare_pairs(a, QUANTITY_QUALITY, rule, e)
                ? -1
                : 0;
 }

@@ -127,7 +127,7 @@ static void add_quality(struct decision *d, const struct series *s)
 
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
-        best = fmax(best, p->q[QUANTITY_IOU].median);
+        best = fmax(best, p->q[QUANTITY_QUALITY].median);
         if (images && p->val_images ? p->val_images != images
                                     : p->q[QUANTITY_EVALUATION].median < FEWER_IMAGES * first)
             fewer = p;
@@ -283,7 +283,7 @@ static void add_numbers(struct decision *d, const struct series *s)
 
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
-        size_t n = p->q[QUANTITY_STEADY_EPOCH].noutliers + p->q[QUANTITY_IOU].noutliers;
+        size_t n = p->q[QUANTITY_STEADY_EPOCH].noutliers + p->q[QUANTITY_QUALITY].noutliers;
         where = n && !where ? p : where;
         noutliers += n;
     }

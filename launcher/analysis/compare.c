@@ -41,7 +41,7 @@ const char *compare_test_name(enum compare_test test)
 /* Returns the first row from i on that a comparison of q is about, or n: of quality, whole runs. */
 static size_t next_used(const struct result *rows, size_t i, size_t n, enum quantity q)
 {
-    while (q == QUANTITY_IOU && i < n && rows[i].limited == 1)
+    while (q == QUANTITY_QUALITY && i < n && rows[i].limited == 1)
         i++;
     return i;
 }
@@ -56,7 +56,7 @@ static void pair_up(struct sides *s, const struct result *a, size_t na, const st
 
     for (; i < na || k < nb; i = next_used(a, i + 1, na, q), k = next_used(b, k + 1, nb, q)) {
         double x = i < na ? quantity_of(&a[i], q) : NAN, y = k < nb ? quantity_of(&b[k], q) : NAN;
-        double difference = q == QUANTITY_IOU ? y - x : log(x / y);
+        double difference = q == QUANTITY_QUALITY ? y - x : log(x / y);
         if (!isfinite(difference) || a[i].seed != b[k].seed) {
             s->npairs = 0;
             return;
@@ -162,7 +162,7 @@ int compare_quality(struct comparison *c, const struct result *a, size_t na,
                     size_t nfamily, struct err *e)
 {
     struct sides s;
-    double *room = collect_sides(&s, a, na, b, nb, QUANTITY_IOU, e);
+    double *room = collect_sides(&s, a, na, b, nb, QUANTITY_QUALITY, e);
     int rc = 0;
 
     *c = start(resolution, margin, nfamily);
@@ -172,8 +172,8 @@ int compare_quality(struct comparison *c, const struct result *a, size_t na,
     c->b = s.nb ? stat_mean(s.b, s.nb) : NAN;
     c->difference = c->b - c->a;
     test_means(c, &s);
-    const struct result *x = a + next_used(a, 0, na, QUANTITY_IOU),
-                        *y = b + next_used(b, 0, nb, QUANTITY_IOU);
+    const struct result *x = a + next_used(a, 0, na, QUANTITY_QUALITY),
+                        *y = b + next_used(b, 0, nb, QUANTITY_QUALITY);
     if (c->test == COMPARE_NONE && s.na == 1 && s.nb == 1 && x->scores && y->scores)
         rc = test_images(c, x->scores, y->scores, e);
     free(room);

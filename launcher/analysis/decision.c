@@ -14,7 +14,7 @@
 
 double decision_margin(const struct decision_rule *rule, const struct series *s)
 {
-    return rule->is_share ? rule->margin * fabs(s->points[0].q[QUANTITY_IOU].median)
+    return rule->is_share ? rule->margin * fabs(s->points[0].q[QUANTITY_QUALITY].median)
                           : rule->margin;
 }
 
@@ -203,7 +203,7 @@ static void find_seeds(struct decision *d, const struct series *s)
 
     if (d->rule.looks || d->reach == d->base || q->state != QUALITY_UNDECIDED || q->why)
         return;
-    scatter = larger(scatter, paired ? pool_pairs(d, s) : pool_scatter(s, QUANTITY_IOU, false));
+    scatter = larger(scatter, paired ? pool_pairs(d, s) : pool_scatter(s, QUANTITY_QUALITY, false));
     d->seeds = (struct decision_seeds){.point = d->reach, .assumed = isnan(scatter.sd),
                                        .coarse = scatter.sd == 0,
                                        .change = c->enough ? c->difference : 0};

@@ -264,7 +264,7 @@ static int set_base(struct prediction_base *setting, const struct series *s,
     *setting = (struct prediction_base){
         .network = network, .mode = s->mode, .base = base->gpus,
         .gpus_per_node = network->gpus_per_node ? network->gpus_per_node : nodes_of_series(s),
-        .bytes = FLOAT_BYTES * parameters, .images = base->q[QUANTITY_IMAGES].median,
+        .bytes = FLOAT_BYTES * parameters, .images = base->q[QUANTITY_UNITS].median,
         .batch = (double)base->batch_per_gpu * base->gpus};
     if (!(epoch > 0))
         return refuse_series(s, "the time of a steady epoch", "train for two epochs or more", e);
@@ -279,7 +279,7 @@ static int set_base(struct prediction_base *setting, const struct series *s,
         return refuse_series(s, "the nodes", "--gpus-per-node N", e);
     setting->step_s = epoch / (setting->images / setting->batch);
     for (size_t i = 1; s->mode == SERIES_WEAK_BATCH && i < s->npoints; i++)
-        setting->drops |= s->points[i].q[QUANTITY_IMAGES].median < setting->images;
+        setting->drops |= s->points[i].q[QUANTITY_UNITS].median < setting->images;
     return 0;
 }
 
@@ -290,7 +290,7 @@ static double sample_of(const struct series *s, const struct result *r, enum qua
 
     if (q == QUANTITY_WHOLE)
         return s->equal_epochs && s->mode != SERIES_WEAK ? value : NAN;
-    return s->by_images ? value * s->points[0].q[QUANTITY_IMAGES].median / r->images : value;
+    return s->by_images ? value * s->points[0].q[QUANTITY_UNITS].median / r->images : value;
 }
 
 static int fit_series(struct model *m, const struct series *s, enum quantity q,

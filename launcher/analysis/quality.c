@@ -26,7 +26,7 @@ const char *quality_state_name(const struct quality *q)
 
 static double median_quality(const struct series_point *p)
 {
-    return p->q[QUANTITY_IOU].median;
+    return p->q[QUANTITY_QUALITY].median;
 }
 
 bool quality_is_blind(const struct result *r)
@@ -229,7 +229,8 @@ static int compare_look(struct quality *q, const struct series_point *base,
         keep_pairs(room, &na, b, &nb, look->last_seed);
     }
     q->by_construction = look && look->shared && start_alike(room, b, na);
-    if (compare_quality(&q->change, room, na, b, nb, p->q[QUANTITY_IOU].resolution, margin, 1, e))
+    if (compare_quality(&q->change, room, na, b, nb, p->q[QUANTITY_QUALITY].resolution, margin, 1,
+                        e))
         return -1;
     if (look)
         compare_set_level(&q->change, look->alpha, looks->family);
@@ -253,7 +254,7 @@ static int compare_point(struct quality *q, const struct series *s, const struct
         nb = pick_runs(room + na, p, -INFINITY);
     }
     return compare_quality(&q->change, room, na, room + na, nb,
-                           p->q[QUANTITY_IOU].resolution, margin, nfamily, e);
+                           p->q[QUANTITY_QUALITY].resolution, margin, nfamily, e);
 }
 
 int quality_compute(struct quality *dst, const struct series *s, double margin,

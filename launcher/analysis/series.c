@@ -199,7 +199,7 @@ static int compare_point(struct series *s, struct series_point *p, double *room,
      * widening it. */
     p->image_speedup =
         scale_ratio(p->speedup[QUANTITY_STEADY_EPOCH],
-                    ratio_of(p->q[QUANTITY_IMAGES].median, base->q[QUANTITY_IMAGES].median));
+                    ratio_of(p->q[QUANTITY_UNITS].median, base->q[QUANTITY_UNITS].median));
     p->image_efficiency = scale_ratio(p->image_speedup, share);
     return 0;
 }
@@ -238,7 +238,7 @@ static void describe_point(struct series_point *p, double *room)
     for (int q = 0; q < QUANTITY_COUNT; q++)
         p->q[q] = summarize(p->rows, p->nruns, (enum quantity)q, room);
     p->gpu_hours = p->gpus * p->q[QUANTITY_WHOLE].median / 3600;
-    p->image_rate = ratio_of(p->q[QUANTITY_IMAGES].median, p->q[QUANTITY_STEADY_EPOCH].median);
+    p->image_rate = ratio_of(p->q[QUANTITY_UNITS].median, p->q[QUANTITY_STEADY_EPOCH].median);
 }
 
 /* Sets the resolution of each quantity, over all rows, for all points. */
@@ -474,7 +474,7 @@ static int create_series(struct series *dst, const char *source, const struct re
 
 const char *series_quantity_name(const struct series *s, enum quantity q)
 {
-    return q == QUANTITY_IOU                         ? s->quality
+    return q == QUANTITY_QUALITY                         ? s->quality
            : q == QUANTITY_STEADY_EPOCH && s->stepped ? "steady interval"
                                                      : quantity_name(q);
 }
@@ -499,7 +499,7 @@ double series_rate(const struct series *s, double per_second, char *name, size_t
 
 void series_describe_work(const struct series *s, char *dst, size_t size)
 {
-    double work = s->points[0].q[QUANTITY_IMAGES].median;
+    double work = s->points[0].q[QUANTITY_UNITS].median;
 
     *dst = '\0';
     if (s->stepped && s->points[0].q[QUANTITY_RATE].median > 0)

@@ -84,12 +84,12 @@ struct series {
     size_t nrows;
     struct series_point *points; /* by ascending count; [0] is the base case */
     size_t npoints;
-    const char *quality; /* what QUANTITY_IOU is in this series: "IoU", "accuracy" or a name */
+    const char *quality; /* what QUANTITY_QUALITY is in this series: "IoU", "accuracy" or a name */
     bool has_quality; /* it is known of some run */
     bool is_share;    /* it is IoU or accuracy, between 0 and 1 */
     bool lower;       /* a smaller one is better */
     int decimals;     /* to print it with */
-    const char *unit; /* what QUANTITY_IMAGES counts: "images" or a name */
+    const char *unit; /* what QUANTITY_UNITS counts: "images" or a name */
     bool stepped;     /* no run has epochs: "epochs" are intervals of steps (series_interval) */
     bool limited;     /* some run ended at its limit */
     bool by_images; /* all points have image_efficiency */

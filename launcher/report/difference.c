@@ -88,7 +88,7 @@ void difference_describe(struct buf *b, const struct analysis_difference *d, con
              series_quantity_name(s, d->quantity));
     if (d->why_not)
         buf_addf(b, "%s.", d->why_not);
-    else if (d->quantity == QUANTITY_IOU)
+    else if (d->quantity == QUANTITY_QUALITY)
         add_quality_comparison(b, &d->compare, label_a, label_b, s);
     else
         add_time_comparison(b, d, label_a, label_b, s);

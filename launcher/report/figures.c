@@ -298,7 +298,7 @@ static void make_iou(struct chart *c, const struct report *r)
     for (size_t i = 0; i < r->nseries; i++) {
         add_dots(c, r, i, quality_of_run);
         add_summaries(c, add_chart_series(c, r, i, CHART_MARKS, "median"), series_of(r, i),
-                      QUANTITY_IOU);
+                      QUANTITY_QUALITY);
     }
     chart_fit(c, false);
 }
@@ -402,7 +402,7 @@ static void make_one_epoch(struct chart *c, const struct report *r)
         if (iou)
             iou->right = iou->dashed = true;
         for (size_t k = 0; k < s->npoints && s->is_share; k++)
-            chart_add_point(c, iou, s->points[k].gpus, s->points[k].q[QUANTITY_IOU].median, NAN,
+            chart_add_point(c, iou, s->points[k].gpus, s->points[k].q[QUANTITY_QUALITY].median, NAN,
                             NAN);
         struct chart_series *speedup = add_chart_series(c, r, i, CHART_JOINED, "speed-up");
         for (size_t k = 0; k < s->npoints; k++)

@@ -48,7 +48,7 @@ void html_add_tile(struct buf *b, const char *name, const char *value, const cha
 
 static void add_quality_tile(struct buf *b, const struct series *s, const struct decision *d)
 {
-    double iou = d->best->q[QUANTITY_IOU].mean, base = d->base->q[QUANTITY_IOU].mean;
+    double iou = d->best->q[QUANTITY_QUALITY].mean, base = d->base->q[QUANTITY_QUALITY].mean;
     char value[64], more[96];
 
     if (!isfinite(iou))
@@ -374,7 +374,7 @@ static bool is_defined(const struct report *r, enum quantity q)
     }
     if (q > QUANTITY_ENERGY)
         return known;
-    if (q >= QUANTITY_IOU && q <= QUANTITY_DICE)
+    if (q >= QUANTITY_QUALITY && q <= QUANTITY_DICE)
         return share && has_epochs(r);
     return has_epochs(r) || q == QUANTITY_STARTUP || q == QUANTITY_WHOLE || q == QUANTITY_ENERGY;
 }

@@ -106,7 +106,7 @@ static void set_quantities(json_t *o, const struct series_point *p)
                  {"one_epoch_s", QUANTITY_ONE_EPOCH}, {"median_epoch_s", QUANTITY_STEADY_EPOCH},
                  {"comm_s", QUANTITY_COMM}, {"data_s", QUANTITY_DATA},
                  {"test_time", QUANTITY_EVALUATION}, {"training_time", QUANTITY_TRAINING},
-                 {"whole_s", QUANTITY_WHOLE}, {"images", QUANTITY_IMAGES},
+                 {"whole_s", QUANTITY_WHOLE}, {"images", QUANTITY_UNITS},
                  {"images_per_s", QUANTITY_RATE}, {"loss", QUANTITY_LOSS},
                  {"dice", QUANTITY_DICE}, {"iou_own_size", QUANTITY_IOU_OWN_SIZE},
                  {"energy_kwh", QUANTITY_ENERGY}, {"joules_per_unit", QUANTITY_UNIT_ENERGY},
@@ -117,7 +117,7 @@ static void set_quantities(json_t *o, const struct series_point *p)
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         json_object_set_new(o, names[i].key, encode_summary(&p->q[names[i].q]));
-    json_object_set_new(o, quality_key(p->rows), encode_summary(&p->q[QUANTITY_IOU]));
+    json_object_set_new(o, quality_key(p->rows), encode_summary(&p->q[QUANTITY_QUALITY]));
 }
 
 static json_t *encode_ratios(const struct ratio ratios[QUANTITY_NTIMES],

@@ -129,12 +129,12 @@ static void add_quality_sentence(struct buf *b, const struct report_series *rs,
 
     if (!s->has_quality)
         buf_add(b, "No run has a quality: this is by speed alone.\n");
-    if (!isfinite(p->q[QUANTITY_IOU].mean) || !isfinite(s->points->q[QUANTITY_IOU].mean))
+    if (!isfinite(p->q[QUANTITY_QUALITY].mean) || !isfinite(s->points->q[QUANTITY_QUALITY].mean))
         return;
     buf_addf(b, "%s%s%s is %.*f with %d GPUs and %.*f with %d (means over %sruns%s).\n", word,
              s->is_share ? " on the validation images" : "",
              iou && by_trainer ? " at the network's size" : "", s->decimals,
-             p->q[QUANTITY_IOU].mean, p->gpus, s->decimals, s->points->q[QUANTITY_IOU].mean,
+             p->q[QUANTITY_QUALITY].mean, p->gpus, s->decimals, s->points->q[QUANTITY_QUALITY].mean,
              s->points->gpus, s->limited ? "whole " : "", s->lower ? "; less is better" : "");
     if (q->state == QUALITY_UNKNOWN)
         buf_addf(b, "The change is not judged: %s is %s.\n", s->quality, q->why);

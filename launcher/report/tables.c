@@ -197,7 +197,7 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
         const struct series_point *p = &s->points[i];
         const struct quality *judged = d->quality ? &d->quality[i] : NULL;
         const struct comparison *c = i && judged ? &judged->change : &none;
-        const struct summary *quality = &p->q[QUANTITY_IOU];
+        const struct summary *quality = &p->q[QUANTITY_QUALITY];
         bool several = quality->count > 1;
         table_addf(t, "GPUs", "%d", p->gpus);
         table_addf(t, "runs", "%zu", p->nruns - p->nlimited);
@@ -222,7 +222,7 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
                          result_by_accuracy(s->rows) ? NAN : p->q[QUANTITY_DICE].median, 4);
         table_add_number(t, "IoU at own size", p->q[QUANTITY_IOU_OWN_SIZE].mean, 4);
         table_add_number(t, "final loss", p->q[QUANTITY_LOSS].median, 4);
-        add_worded(t, "%s per epoch", s->unit, s->stepped ? NAN : p->q[QUANTITY_IMAGES].median, 0);
+        add_worded(t, "%s per epoch", s->unit, s->stepped ? NAN : p->q[QUANTITY_UNITS].median, 0);
         table_add_number(t, "evaluation s", p->q[QUANTITY_EVALUATION].median, 3);
     }
 }
@@ -508,7 +508,7 @@ void tables_fill_short(struct table *t, const struct report_series *rs)
         add_ratio_interval(t, "interval", series_speedup(s, p), s);
         table_add_number(t, "efficiency", series_efficiency(s, p)->value, 3);
         if (s->has_quality)
-            table_add_number(t, s->quality, p->q[QUANTITY_IOU].mean, s->decimals);
+            table_add_number(t, s->quality, p->q[QUANTITY_QUALITY].mean, s->decimals);
         else if (strcmp(s->unit, "images") != 0 || s->stepped)
             add_rate(t, s, p);
     }
@@ -540,7 +540,7 @@ static void fill_pair(struct table *t, const struct report *r, const struct anal
     for (size_t i = 0; i < pair->ndifferences; i++) {
         const struct analysis_difference *d = &pair->differences[i];
         const struct comparison *c = &d->compare;
-        bool time = d->quantity != QUANTITY_IOU;
+        bool time = d->quantity != QUANTITY_QUALITY;
         int decimals = time ? 4 : s->decimals;
         table_addf(t, "GPUs", "%d", d->gpus);
         table_add_text(t, "quantity", "%s",

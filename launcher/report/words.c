@@ -401,14 +401,14 @@ static void add_collapses(struct buf *b, const struct analysis_series *as)
         if (!before)
             buf_addf(b, "Runs collapsed (%s more than %.3g below the median of the base case, "
                         "%.4f): ", as->series.quality, QUALITY_COLLAPSE * d->rule.margin,
-                     d->base->q[QUANTITY_IOU].median);
+                     d->base->q[QUANTITY_QUALITY].median);
         const struct series_point *p = &as->series.points[i];
         buf_addf(b, "%s%zu of %zu with %d GPUs ", before ? before : "", q->ncollapsed, q->nruns,
                  p->gpus);
-        if (isnan(p->q[QUANTITY_IOU].min))
+        if (isnan(p->q[QUANTITY_QUALITY].min))
             buf_add(b, "(none has a value)");
         else
-            buf_addf(b, "(least %.4f)", p->q[QUANTITY_IOU].min);
+            buf_addf(b, "(least %.4f)", p->q[QUANTITY_QUALITY].min);
         before = ", ";
     }
     if (before)

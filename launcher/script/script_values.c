@@ -26,11 +26,12 @@ void script_values_destroy(struct script_values *s)
 
 /* ---- values ---- */
 
+/* Returns the place of a value; that of the end, which has no value, for a name that is none. */
 static size_t place_of(const struct script_values *s, const char *name)
 {
     size_t i = s->nuser;
 
-    while (strcmp(s->values[i].name, name) != 0)
+    while (i < s->nvalues && strcmp(s->values[i].name, name) != 0)
         i++;
     return i;
 }
@@ -306,7 +307,8 @@ static int set_names(struct script_values *s, struct err *e)
         set_value(s, "resume", "%s", "");
         set_value(s, "resume_dir", "%s", "");
     }
-    set_value(s, "data_dir", "%s", realpath(s->run->study->data.dir, data) ? data : s->run->study->data.dir);
+    const char *dir = s->run->study->data.dir;
+    set_value(s, "data_dir", "%s", realpath(dir, data) ? data : dir);
     set_value(s, "split", "%s/split.json", s->run->study->dir);
     return 0;
 }

@@ -21,9 +21,10 @@ struct batch {
 int batch_add(struct batch *b, const struct run *run, int attempt, int from, struct err *e);
 
 /* Checks the largest job, writes and syncs the files of all items, and submits them in their order:
- * each is noted as "submitting" in the ledger before, and with its result afterwards. With
- * --one-allocation one job is that of all items. jobs are the study's, from the scheduler. A limit
- * that leaves some items for later is not an error (is_full). */
+ * each is noted as "submitting" in the ledger before, and with its result afterwards. The files
+ * come before the check where it needs a script: of templates with directives of their own, and
+ * with --one-allocation, by which one job is that of all items. jobs are the study's, from the
+ * scheduler. A limit that leaves some items for later is not an error (is_full). */
 int batch_submit(struct workspace *w, struct batch *b, const struct job_state *jobs, size_t njobs,
                  struct err *e);
 

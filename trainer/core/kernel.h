@@ -17,8 +17,8 @@ struct exec {
     const struct device_ops *device_ops; /* the device's; NULL on the host */
     double grad_scale;  /* factor of a pixel's loss in the gradients: 1 / the sum of the class
                          * weights of the pixels of the global batch */
-    /* divides_loss: grad_scale and loss_per_weight are not divided yet. The device sums
-     * loss_divisor over the replicas, and then divides both by that sum. */
+    /* Whether grad_scale and loss_per_weight are only the numerators: the device then divides both
+     * by the sum of loss_divisor over the replicas, before the loss. */
     bool divides_loss;
     double loss_divisor; /* the sum of the class weights of this replica's pixels */
     double image_scale; /* factor of an image's loss (Dice) in the gradients: 1 / the images of the

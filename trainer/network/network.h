@@ -60,7 +60,7 @@ void network_set_sum(struct network *n, network_sum_f sum, void *arg);
  *
  * network_train calls its callback ready while it queues a run: with 0 at the beginning, then with
  * the gradients that will be final at that point of the queue. It does not when it launches a
- * graph; if a capture fails it begins again with 0.
+ * graph. If a capture fails, network_train queues the run again, and calls ready from 0 on.
  *
  * NCCL requires of each sum that all replicas capture it, that all launch the same graph, or that
  * all queue it. So network_step.shares identifies a run's graph, and all replicas capture and

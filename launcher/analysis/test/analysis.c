@@ -82,7 +82,8 @@ static void check_all(void)
     ok(pair->differences[0].quantity == QUANTITY_STEADY_EPOCH, "differences of times come first");
     near(pair->differences[0].ratio.value, 1 / 1.2, 1e-9, "the second series is slower");
     ok(pair->differences[0].compare.significant, "a difference without scatter is significant");
-    ok(pair->differences[5].quantity == QUANTITY_IOU && !pair->differences[5].compare.significant,
+    ok(pair->differences[5].quantity == QUANTITY_QUALITY &&
+           !pair->differences[5].compare.significant,
        "an equal IoU is not significantly different");
     ok(rule(1)->state == RULE_MET && strstr(rule(1)->why, "1 GPU of the same program: 20 s"),
        "rule 1: %s", rule(1)->why);

@@ -403,7 +403,7 @@ static void check_lower(void)
 
     rule = (struct decision_rule){DECISION_EFFICIENCY, 0.002, true, NULL};
     compute();
-    near(d.rule.margin, 0.002 * s[0].points[0].q[QUANTITY_IOU].median, 1e-12,
+    near(d.rule.margin, 0.002 * s[0].points[0].q[QUANTITY_QUALITY].median, 1e-12,
          "a margin may be a part of the base case");
     ok(d.quality[3].state == QUALITY_HOLDS, "and 0.02 of 19.1 is less than it");
     rule = (struct decision_rule)DECISION_RULE_INIT;

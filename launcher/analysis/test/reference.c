@@ -52,7 +52,7 @@ static const char *print_tensorflow(const struct series_point *p, char line[256]
     snprintf(line, 256, "%d %.2f %.2f %.1f %.3f %.4f %.4f %.2f %.2f %.1f %.1f", p->gpus,
              p->q[QUANTITY_FIRST_EPOCH].median, p->q[QUANTITY_STEADY_EPOCH].median,
              p->q[QUANTITY_TRAINING].median, p->q[QUANTITY_EVALUATION].median,
-             p->q[QUANTITY_IOU].median,
+             p->q[QUANTITY_QUALITY].median,
              p->q[QUANTITY_LOSS].median, p->speedup[QUANTITY_ONE_EPOCH].value,
              p->speedup[QUANTITY_TRAINING].value, p->image_rate, 100 * p->image_efficiency.value);
     return line;
@@ -62,7 +62,7 @@ static const char *print_pytorch(const struct series_point *p, char line[256])
 {
     snprintf(line, 256, "%d %.1f %.1f %.4f %.4f %.2f %.1f %.1f", p->gpus,
              p->q[QUANTITY_STEADY_EPOCH].median, p->q[QUANTITY_TRAINING].median,
-             p->q[QUANTITY_IOU].median, p->q[QUANTITY_LOSS].median,
+             p->q[QUANTITY_QUALITY].median, p->q[QUANTITY_LOSS].median,
              p->speedup[QUANTITY_ONE_EPOCH].value, p->image_rate, 100 * p->image_efficiency.value);
     return line;
 }

@@ -133,14 +133,14 @@ static void check_images(void)
     table_add(&table, "a", 1, 1, 37.6);
     table_add(&table, "a", 12, 1, 3.7);
     compute("a");
-    near(found[0].points[1].q[QUANTITY_IMAGES].median, 1728, 0,
+    near(found[0].points[1].q[QUANTITY_UNITS].median, 1728, 0,
          "facts of the user give the images");
     near(found[0].points[1].q[QUANTITY_ENERGY].median, 300. * 12 * 12 * 3.7 / 3.6e6, 1e-12,
          "facts of the user give the energy");
     ok(found[0].mode == SERIES_WEAK_BATCH, "facts of the user give the mode");
     facts.keep_remainder = true;
     compute("a");
-    near(found[0].points[1].q[QUANTITY_IMAGES].median, 1792, 0, "a remainder may be kept");
+    near(found[0].points[1].q[QUANTITY_UNITS].median, 1792, 0, "a remainder may be kept");
     facts = (struct series_facts){0};
     results_destroy(&table);
 }
@@ -312,12 +312,12 @@ static void check_limited(void)
        "limited runs are counted");
     ok(four->q[QUANTITY_STEADY_EPOCH].min == 2 && four->q[QUANTITY_STEADY_EPOCH].max == 2 &&
            four->q[QUANTITY_STEADY_EPOCH].count == 4 &&
-           eight->q[QUANTITY_STEADY_EPOCH].median == 1 && eight->q[QUANTITY_IMAGES].median == 1600,
+           eight->q[QUANTITY_STEADY_EPOCH].median == 1 && eight->q[QUANTITY_UNITS].median == 1600,
        "their intervals count for the work of an epoch");
     near(series_efficiency(s, eight)->value, 1, 1e-12, "and give the speed of counts without");
-    ok(four->q[QUANTITY_IOU].count == 2 && four->q[QUANTITY_IOU].median == 0.9 &&
+    ok(four->q[QUANTITY_QUALITY].count == 2 && four->q[QUANTITY_QUALITY].median == 0.9 &&
            four->q[QUANTITY_TRAINING].count == 2 && four->q[QUANTITY_FIRST_EPOCH].count == 2 &&
-           eight->q[QUANTITY_IOU].count == 0 && isnan(eight->q[QUANTITY_WHOLE].median) &&
+           eight->q[QUANTITY_QUALITY].count == 0 && isnan(eight->q[QUANTITY_WHOLE].median) &&
            one->q[QUANTITY_LOSS].max == 0.1,
        "quality, loss and whole times are those of whole runs");
     near(four->speedup[QUANTITY_WHOLE].value, 4, 1e-12, "whole times are compared between them");

@@ -48,13 +48,13 @@ static const struct definition definitions[QUANTITY_COUNT] = {
     [QUANTITY_WHOLE] = {"whole_s", "whole run",
                         "stage-in, start-up, training and evaluation, as far as the logs have them",
                         COMPUTED},
-    [QUANTITY_IMAGES] = {"images", "images per epoch",
+    [QUANTITY_UNITS] = {"images", "images per epoch",
                          "the training images that an epoch really processed, on all GPUs",
                          IN(images)},
     [QUANTITY_RATE] = {"images_per_s", "images per second", "in a steady epoch",
                        IN(images_per_s)},
     [QUANTITY_LOSS] = {"loss", "final loss", "the training loss of the last epoch", IN(loss)},
-    [QUANTITY_IOU] = {"iou", "IoU",
+    [QUANTITY_QUALITY] = {"iou", "IoU",
                       "intersection over union, (I + 1) / (U + 1), over the pixels of all validation "
                       "images after the last epoch; of several classes the mean over those that "
                       "occur or are predicted, the background included. Runs of unet-train are "
@@ -115,7 +115,7 @@ double quantity_of(const struct result *r, enum quantity q)
         return (isnan(r->stage_s) ? 0 : r->stage_s) + (isnan(r->startup_s) ? 0 : r->startup_s) +
                r->training_time +
                (isnan(r->test_time) ? 0 : r->test_time);
-    if (q == QUANTITY_IOU)
+    if (q == QUANTITY_QUALITY)
         return result_quality(r);
     if (q == QUANTITY_ENERGY)
         return r->energy_j / 3.6e6;

@@ -20,10 +20,10 @@ enum quantity {
     QUANTITY_NTIMES,
     /* Other quantities. */
     QUANTITY_STAGE = QUANTITY_NTIMES, /* seconds of copying the data to the nodes (data.stage) */
-    QUANTITY_IMAGES, /* images that were processed in an epoch by all ranks */
-    QUANTITY_RATE,                     /* images per second of a steady epoch */
+    QUANTITY_UNITS, /* of work (images, words ...) that all ranks processed in an epoch */
+    QUANTITY_RATE,                     /* these per second of a steady epoch */
     QUANTITY_LOSS,                     /* of the last epoch */
-    QUANTITY_IOU, /* or the accuracy (result_quality) */
+    QUANTITY_QUALITY, /* IoU, accuracy, or what the log names (result_quality) */
     QUANTITY_IOU_OWN_SIZE,
     QUANTITY_DICE,
     QUANTITY_ENERGY, /* kWh: measured, or computed from watts per GPU x GPU-seconds */

@@ -106,7 +106,7 @@ static double below(const struct found *f)
 {
     const struct series_point *base = series_of(f)->points;
 
-    return base->q[QUANTITY_IOU].median - 10 * decision_of(f)->rule.margin;
+    return base->q[QUANTITY_QUALITY].median - 10 * decision_of(f)->rule.margin;
 }
 
 static size_t count_collapsed(const struct found *f, const struct series_point *p)
@@ -194,7 +194,7 @@ static bool is_unlearnt(const struct found *f)
     double best = NAN;
 
     for (size_t i = 0; i < series_of(f)->npoints; i++)
-        best = fmax(best, series_of(f)->points[i].q[QUANTITY_IOU].median);
+        best = fmax(best, series_of(f)->points[i].q[QUANTITY_QUALITY].median);
     return best < 0.1;
 }
 
@@ -219,7 +219,7 @@ static bool is_used_by_time(const struct found *f)
 static bool has_no_quality(const struct found *f)
 {
     for (size_t i = 0; i < series_of(f)->npoints; i++)
-        if (series_of(f)->points[i].q[QUANTITY_IOU].count)
+        if (series_of(f)->points[i].q[QUANTITY_QUALITY].count)
             return false;
     return true;
 }
@@ -538,8 +538,8 @@ static bool is_measured_quality(const struct found *f)
     const struct series_point *p = point_of(f, 4);
 
     return p && p == point_of_paragraph(f) &&
-           fabs(number_of(f, 3) - p->q[QUANTITY_IOU].mean) < 1e-4 &&
-           fabs(number_of(f, 5) - series_of(f)->points->q[QUANTITY_IOU].mean) < 1e-4;
+           fabs(number_of(f, 3) - p->q[QUANTITY_QUALITY].mean) < 1e-4 &&
+           fabs(number_of(f, 5) - series_of(f)->points->q[QUANTITY_QUALITY].mean) < 1e-4;
 }
 
 static bool is_quality_unjudged(const struct found *f)

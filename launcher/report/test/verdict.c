@@ -283,7 +283,7 @@ static void check_quality(const struct analysis_series *as)
         if (q->ncollapsed || as->decision.quality[0].ncollapsed || q->nrepeats ||
             as->decision.quality[0].nrepeats)
             continue;
-        expect(fabs(c->b - s->points[i].q[QUANTITY_IOU].mean) < 1e-12, "a mean is another");
+        expect(fabs(c->b - s->points[i].q[QUANTITY_QUALITY].mean) < 1e-12, "a mean is another");
         expect(fabs(c->b - c->a - c->difference) < 1e-12,
                "a change is not the difference of the means");
         for (size_t k = 0; k < n; k++) {

@@ -48,7 +48,7 @@ static void set_up(void)
         }
         p->q[QUANTITY_STEADY_EPOCH].median = 10 / speedups[i];
         p->q[QUANTITY_FIRST_EPOCH].median = 40;
-        p->q[QUANTITY_IOU].median = 0.9;
+        p->q[QUANTITY_QUALITY].median = 0.9;
         state[i] = i < 3 ? DECISION_PASSES : DECISION_FAILS;
         time_state[i] = state[i];
         quality[i] = (struct quality){
@@ -422,7 +422,7 @@ static void check_compare(void)
     is_str(compared(&d), "With 8 GPUs, steady epoch: A was 1.25x as fast as B in these runs "
            "(1.00-2.00 by the epochs of single runs); too few runs for a test.",
            "single runs are compared as such");
-    d.quantity = QUANTITY_IOU;
+    d.quantity = QUANTITY_QUALITY;
     d.compare = (struct comparison){.test = COMPARE_WELCH, .a = 0.9, .b = 0.87, .difference = -0.03,
                                     .significant = true, .nfamily = 2, .p = 1e-9,
                                     .interval = {-0.05, -0.01, 0.95, INTERVAL_T}};

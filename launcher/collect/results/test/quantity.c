@@ -14,7 +14,7 @@ int main(void)
     r.startup_s = 5, r.test_time = 2, r.energy_j = 7.2e6, r.iou = 0.5;
     near(quantity_of(&r, QUANTITY_WHOLE), 107, 0, "the whole run includes start-up and evaluation");
     near(quantity_of(&r, QUANTITY_ENERGY), 2, 0, "joules are converted to kWh");
-    near(quantity_of(&r, QUANTITY_IOU), 0.5, 0, "a quantity of the row is returned");
+    near(quantity_of(&r, QUANTITY_QUALITY), 0.5, 0, "a quantity of the row is returned");
     near(quantity_of(&r, QUANTITY_COMM), NAN, 0, "a quantity that the row lacks is NaN");
     for (int q = 0; q < QUANTITY_COUNT; q++)
         ok(quantity_key((enum quantity)q) && quantity_name((enum quantity)q) &&
