@@ -138,25 +138,25 @@ static int unknown_marker(const char *file, size_t line, const char *name, bool 
                    near ? open : "", near ? near : "", near ? close : "", near ? "'?" : "");
 }
 
-static int add_marker_value(const char *file, size_t line, const struct marker *m,
+static int add_marker_value(const char *file, const char *text, const struct marker *m,
                             const char *value, struct buf *dst, struct err *e)
 {
     if (m->tag && strspn(value, SAFE) != strlen(value))
         return err_set(e, ERR_CONFIG, "%s:%zu: '%s' would become '%.200s', which needs quotes that "
                        "a tag cannot have; rename it, or use a marker such as {{script|sh}}",
-                       file, line, m->name, value);
+                       file, line_at(text, m->start), m->name, value);
     if (!*m->filter) {
         buf_add(dst, value);
         return 0;
     }
     if (strchr(value, '\n'))
-        return err_set(e, ERR_CONFIG, "%s:%zu: the value of '%s' has a newline", file, line,
-                       m->name);
+        return err_set(e, ERR_CONFIG, "%s:%zu: the value of '%s' has a newline", file,
+                       line_at(text, m->start), m->name);
     if (strcmp(m->filter, "sh") == 0)
         template_quote_sh(dst, value);
     else
-        return err_set(e, ERR_CONFIG, "%s:%zu: unknown filter '|%s' (known: sh)", file, line,
-                       m->filter);
+        return err_set(e, ERR_CONFIG, "%s:%zu: unknown filter '|%s' (known: sh)", file,
+                       line_at(text, m->start), m->filter);
     return 0;
 }
 
@@ -183,7 +183,7 @@ static int expand_markers(const char *file, const char *text, bool tags,
             return unknown_marker(file, line_at(text, m.start), m.name, m.tag, values, e);
         used[i] = true;
         buf_add_bytes(dst, p, (size_t)(m.start - p));
-        if (add_marker_value(file, line_at(text, m.start), &m, values[i].value, dst, e))
+        if (add_marker_value(file, text, &m, values[i].value, dst, e))
             return -1;
         p = m.end + is_empty_line(text, &m, values[i].value);
     }

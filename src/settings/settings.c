@@ -220,7 +220,7 @@ const struct setting settings_gone[] = {
 
 const struct setting *setting_find(const struct setting *table, const char *path)
 {
-    while (table->path && strcmp(table->path, path) != 0)
+    while (table->path && (*table->path != *path || strcmp(table->path, path) != 0))
         table++;
     return table->path ? table : NULL;
 }
