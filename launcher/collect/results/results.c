@@ -295,12 +295,16 @@ static int encode_epochs(void *arg, size_t row, struct err *e)
     struct buf *b = &rows->texts[row];
     const struct result *r = &rows->table->rows[row];
     const struct curve *c = r->state == RESULT_DONE ? r->curve : NULL;
+    struct buf head = {0};
 
+    csv_add_cell(&head, r->run);
+    buf_addf(&head, ",%d,%ld,", r->gpus, r->seed);
+    b->failed |= head.failed;
     for (size_t i = 0; c && i < c->n; i++) {
         const double *const values[] = {c->seconds, c->loss, c->score, c->val_loss,
                                         c->train_score, c->units, c->joules};
-        csv_add_cell(b, r->run);
-        buf_addf(b, ",%d,%ld,%zu", r->gpus, r->seed, i);
+        buf_add_bytes(b, head.data, head.length);
+        buf_addf(b, "%zu", i);
         for (size_t k = 0; k < sizeof values / sizeof *values; k++)
             if (values[k] && isfinite(values[k][i]))
                 buf_addf(b, ",%.9g", values[k][i]);
@@ -308,6 +312,7 @@ static int encode_epochs(void *arg, size_t row, struct err *e)
                 buf_add(b, ",");
         buf_add(b, "\n");
     }
+    buf_destroy(&head);
     return b->failed ? mem_fail(e) : 0;
 }
 
