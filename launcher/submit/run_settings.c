@@ -194,7 +194,7 @@ static char *encode_with(const struct study *s, const struct workspace *w, const
 int run_settings_open(const struct workspace *w, const char *run, struct study *dst,
                       bool *own_plan, struct err *e)
 {
-    struct run_difference difference;
+    struct run_difference difference = {0};
     struct run planned;
     char *text = NULL, *now = NULL;
     json_t *plan = NULL;
@@ -206,8 +206,8 @@ int run_settings_open(const struct workspace *w, const char *run, struct study *
     if (read_begun_plan(w, run, &planned, &text, e) ||
         !(plan = run_plan_decode(text, w->study.dir, e)) ||
         take_plan(w, plan, &planned, dst, e) ||
-        !(now = encode_with(dst, w, &planned, e)) ||
-        run_plan_compare(text, now, NULL, &difference, e)) {
+        (own_plan && (!(now = encode_with(dst, w, &planned, e)) ||
+                      run_plan_compare(text, now, NULL, &difference, e)))) {
         study_close(dst);
         dst = NULL;
     } else if (own_plan) {
