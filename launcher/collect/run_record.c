@@ -2,6 +2,7 @@
 #include "config.h"
 #include "launcher/collect/run_record.h"
 
+#include <ctype.h>
 #include <jansson.h>
 #include <limits.h>
 #include <math.h>
@@ -124,20 +125,37 @@ static const char *skip(const char *p, const char *token)
     return strncmp(p, token, n) == 0 ? p + n : NULL;
 }
 
+static size_t count_digits(const char *p)
+{
+    size_t n = 0;
+
+    while (isdigit((unsigned char)p[n]))
+        n++;
+    return n;
+}
+
+static size_t key_length(const char *p)
+{
+    size_t n = 0;
+
+    while (islower((unsigned char)p[n]) || isdigit((unsigned char)p[n]) || p[n] == '_')
+        n++;
+    return n;
+}
+
 /* Returns the end of a number of JSON, or NULL: also of a whole one that may not be exact. */
 static const char *scan_number(const char *p, struct number *dst)
 {
-    static const char digits[] = "0123456789";
     char *end;
 
     p += strspn(p, " ");
-    size_t n = strspn(p + (*p == '-'), digits), zero = p[*p == '-'] == '0';
+    size_t n = count_digits(p + (*p == '-')), zero = p[*p == '-'] == '0';
     if (n == 0 || n > EXACT_DIGITS || (zero && n > 1))
         return NULL;
     dst->value = strtod(p, &end);
     p += n + (*p == '-');
     dst->is_whole = end == p;
-    if (!isfinite(dst->value) || (*p == '.' && strspn(p + 1, digits) == 0))
+    if (!isfinite(dst->value) || (*p == '.' && count_digits(p + 1) == 0))
         return NULL;
     return dst->is_whole || strchr(".eE", *p) ? end : NULL;
 }
@@ -157,7 +175,7 @@ static bool scan_epoch(const char *text, struct numbers *dst)
         if (!(p = skip(skip(p, ","), "\"")))
             return false;
         item->key = p;
-        item->length = strspn(p, "abcdefghijklmnopqrstuvwxyz_0123456789");
+        item->length = key_length(p);
         if (p[item->length] != '"' || find_number(dst, item->key, item->length) ||
             strncmp(item->key, "kind\"", 5) == 0 || !(p = skip(p + item->length + 1, ":")) ||
             !(p = scan_number(p, item)))
