@@ -6,6 +6,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#define THREADS 8 /* more would only wait for the same disk */
+#define FEWEST 64 /* items for which a second thread is worth its start */
+
 struct work {
     parallel_f *f;
     void *arg;
@@ -41,4 +44,9 @@ int parallel_each(size_t n, int nthreads, parallel_f *f, void *arg, struct err *
     while (started > 0)
         pthread_join(threads[--started], NULL);
     return w.failed ? -1 : 0;
+}
+
+int parallel_many(size_t n, parallel_f *f, void *arg, struct err *e)
+{
+    return parallel_each(n, n < FEWEST ? 1 : THREADS, f, arg, e);
 }

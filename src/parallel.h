@@ -15,4 +15,8 @@
 typedef int parallel_f(void *arg, size_t i, struct err *e);
 int parallel_each(size_t n, int nthreads, parallel_f *f, void *arg, struct err *e);
 
+/* Does the same for items that take about a millisecond, such as to read a small file: few of them
+ * by one thread, many by several. */
+int parallel_many(size_t n, parallel_f *f, void *arg, struct err *e);
+
 #endif

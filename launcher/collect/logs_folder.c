@@ -17,6 +17,7 @@
 #include "launcher/collect/suspects.h"
 #include "launcher/host/path.h"
 #include "src/map.h"
+#include "src/parallel.h"
 #include "src/stat.h"
 
 /* A folder of logs, and what the user says of them. */
@@ -289,7 +290,7 @@ static int read_collected(const char *dir, const char *path, const struct log_fo
     if (results_read(table, path, e))
         return -1;
     refuse_repeated_rows(table);
-    if (scan_each(table->count, read_row, &(struct collected){dir, form, table->rows}, e))
+    if (parallel_many(table->count, read_row, &(struct collected){dir, form, table->rows}, e))
         return -1;
     results_sort(table);
     suspects_discard_repeated(table);

@@ -3,18 +3,11 @@
 #include "launcher/collect/scan.h"
 #include "src/files.h"
 #include "src/mem.h"
+#include "src/parallel.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
-
-#define MAX_THREADS 8 /* more threads would only wait for the same disk */
-#define FEWEST 64     /* items for which a second thread is worth its start */
-
-int scan_each(size_t n, parallel_f *f, void *arg, struct err *e)
-{
-    return parallel_each(n, n < FEWEST ? 1 : MAX_THREADS, f, arg, e);
-}
 
 struct scan {
     scan_f *read;
@@ -42,7 +35,7 @@ static int read_entries(struct scan *s, size_t n, struct results *table, struct 
     s->rows = mem_zero(n, sizeof *s->rows, e);
     if (!s->rows)
         return -1;
-    int rc = scan_each(n, scan_entry, s, e);
+    int rc = parallel_many(n, scan_entry, s, e);
     for (size_t i = 0; i < n; i++) {
         if (rc == 0 && *s->rows[i].run)
             rc = results_add(table, &s->rows[i], e);

@@ -4,10 +4,6 @@
 #define UNETCTL_LAUNCHER_COLLECT_SCAN_H
 
 #include "launcher/collect/results/results.h"
-#include "src/parallel.h"
-
-/* As parallel_each, with several threads if there are many items. */
-int scan_each(size_t n, parallel_f *f, void *arg, struct err *e);
 
 /* Fills r, which result_init has initialised, from the entry called name. An entry that leaves
  * r->run empty is skipped. Called from several threads. */

@@ -12,9 +12,6 @@
 #include "src/parallel.h"
 #include "src/plural.h"
 
-#define READERS 8 /* threads, as thousands of files wait for the file system */
-#define RUNS_PER_READER 64
-
 struct reading {
     const char *study_dir;
     char **ids;
@@ -50,10 +47,7 @@ static int read_one(void *arg, size_t i, struct err *e)
 static int read_attempts(const char *study_dir, char **ids, struct run_status *runs, size_t count,
                          struct err *e)
 {
-    struct reading r = {study_dir, ids, runs};
-    size_t nthreads = 1 + count / RUNS_PER_READER;
-
-    return parallel_each(count, nthreads < READERS ? (int)nthreads : READERS, read_one, &r, e);
+    return parallel_many(count, read_one, &(struct reading){study_dir, ids, runs}, e);
 }
 
 /* A scheduler's answer; it is queried when the first run needs it. */

@@ -17,8 +17,6 @@
 #include "src/text/utf8.h"
 
 #define MAX_FILE (64 << 20)
-#define THREADS 8
-#define FEWEST 64 /* runs for which a second thread is worth its start */
 
 /* The type of a member: TEXT is an array of characters, OWNED an allocated string or NULL, COUNT an
  * int, SEED a long, STATE an enum result_state, REAL a double that may be NaN, and FLAG an int that
@@ -323,8 +321,7 @@ char *results_encode_epochs(const struct results *table)
     struct epoch_rows rows = {table, mem_zero(table->count + 1, sizeof *rows.texts, &e)};
 
     buf_add(&b, "run,gpus,seed,epoch,seconds,loss,quality,val_loss,train_quality,units,joules\n");
-    b.failed |= !rows.texts || parallel_each(table->count, table->count < FEWEST ? 1 : THREADS,
-                                             encode_epochs, &rows, &e) < 0;
+    b.failed |= !rows.texts || parallel_many(table->count, encode_epochs, &rows, &e) < 0;
     for (size_t row = 0; rows.texts && row < table->count; row++) {
         buf_add_bytes(&b, rows.texts[row].data, rows.texts[row].length);
         buf_destroy(&rows.texts[row]);
