@@ -16,17 +16,22 @@
 #include "src/mem.h"
 #include "src/plural.h"
 
-#define MOST_NUMBERS 64
+#define KIND_SIZE 16
+#define MOST_NUMBERS 32
 #define EXACT_DIGITS 15 /* a double has every whole number of so many */
 
-struct numbers {
-    size_t count;
+/* A line. Most have nothing but a kind and numbers, for which a tree takes several times as long:
+ * then tree is NULL. */
+struct record_line {
+    char kind[KIND_SIZE];
     struct number {
-        const char *key; /* of length bytes */
+        const char *key; /* of length bytes, in the text */
         size_t length;
         double value;
         bool is_whole;
-    } items[MOST_NUMBERS];
+    } numbers[MOST_NUMBERS];
+    size_t count;
+    json_t *tree;
 };
 
 struct record_reader {
@@ -46,77 +51,52 @@ static int refuse_record(struct record_reader *r, const char *what, const char *
                    key, *key ? "'" : "");
 }
 
-/* Reads a number that must be present and finite. */
-static int require_number(struct record_reader *r, const json_t *o, const char *key, double *dst)
+/* ---- the numbers of a line */
+
+static const struct number *find_listed(const struct record_line *l, const char *key, size_t length)
 {
-    const json_t *v = json_object_get(o, key);
-
-    *dst = json_number_value(v);
-    if (!json_is_number(v) || !isfinite(*dst))
-        return refuse_record(r, "there is no number", key);
-    return 0;
-}
-
-static double optional_number(const json_t *o, const char *key)
-{
-    const json_t *v = json_object_get(o, key);
-
-    return json_is_number(v) ? json_number_value(v) : NAN;
-}
-
-static int require_integer(struct record_reader *r, const json_t *o, const char *key, long min,
-                           long *dst)
-{
-    const json_t *v = json_object_get(o, key);
-
-    *dst = (long)json_integer_value(v);
-    if (!json_is_integer(v) || *dst < min || *dst > INT_MAX)
-        return refuse_record(r, "there is no whole number in its bounds at", key);
-    return 0;
-}
-
-/* ---- the numbers of a line: an epoch has nothing else, and most lines are epochs */
-
-static const struct number *find_number(const struct numbers *list, const char *key, size_t length)
-{
-    for (size_t i = 0; i < list->count; i++)
-        if (list->items[i].length == length && memcmp(list->items[i].key, key, length) == 0)
-            return &list->items[i];
+    for (size_t i = 0; i < l->count; i++)
+        if (l->numbers[i].length == length && memcmp(l->numbers[i].key, key, length) == 0)
+            return &l->numbers[i];
     return NULL;
 }
 
-static double number_of(const struct numbers *list, const char *key)
+/* Returns the number of that key, whose value is NaN if there is none. */
+static struct number find_number(const struct record_line *l, const char *key)
 {
-    const struct number *item = find_number(list, key, strlen(key));
+    const struct number *listed = find_listed(l, key, strlen(key));
+    const json_t *v = json_object_get(l->tree, key);
 
-    return item ? item->value : NAN;
+    if (listed)
+        return *listed;
+    return (struct number){.value = json_is_number(v) ? json_number_value(v) : NAN,
+                           .is_whole = json_is_integer(v)};
 }
 
-static int require_number_of(struct record_reader *r, const struct numbers *list, const char *key,
-                             double *dst)
+static double optional_number(const struct record_line *l, const char *key)
 {
-    *dst = number_of(list, key);
+    return find_number(l, key).value;
+}
+
+/* Reads a number that must be present and finite. */
+static int require_number(struct record_reader *r, const struct record_line *l, const char *key,
+                          double *dst)
+{
+    *dst = optional_number(l, key);
     return isfinite(*dst) ? 0 : refuse_record(r, "there is no number", key);
 }
 
-static int list_numbers(struct record_reader *r, const json_t *o, struct numbers *dst)
+static int require_integer(struct record_reader *r, const struct record_line *l, const char *key,
+                           long min, long *dst)
 {
-    const char *key;
-    json_t *value;
+    struct number n = find_number(l, key);
+    bool fits = n.is_whole && n.value >= (double)min && n.value <= INT_MAX;
 
-    dst->count = 0;
-    json_object_foreach((json_t *)(uintptr_t)o, key, value) {
-        if (!json_is_number(value))
-            continue;
-        if (dst->count == MOST_NUMBERS)
-            return refuse_record(r, "there are too many numbers", "");
-        dst->items[dst->count++] = (struct number){key, strlen(key), json_number_value(value),
-                                                   json_is_integer(value)};
-    }
-    return 0;
+    *dst = fits ? (long)n.value : 0;
+    return fits ? 0 : refuse_record(r, "there is no whole number in its bounds at", key);
 }
 
-/* Returns what follows the token, or NULL. */
+/* Returns what follows the token, which blanks may precede, or NULL. */
 static const char *skip(const char *p, const char *token)
 {
     size_t n = strlen(token);
@@ -134,7 +114,7 @@ static size_t count_digits(const char *p)
     return n;
 }
 
-static size_t key_length(const char *p)
+static size_t count_letters(const char *p)
 {
     size_t n = 0;
 
@@ -160,27 +140,28 @@ static const char *scan_number(const char *p, struct number *dst)
     return dst->is_whole || strchr(".eE", *p) ? end : NULL;
 }
 
-/* Reads an epoch's line that has only numbers, which is many times as fast as a tree. Returns false
- * for every other line, and for what is not JSON. */
-static bool scan_epoch(const char *text, struct numbers *dst)
+/* Reads {"kind":"WORD","KEY":NUMBER,...}. Returns false for every other line, and for what is not
+ * JSON. */
+static bool scan_line(const char *text, struct record_line *dst)
 {
-    const char *p = text;
+    const char *p = skip(text, "{");
 
     dst->count = 0;
-    if (!(p = skip(p, "{")) || !(p = skip(p, "\"kind\"")) || !(p = skip(p, ":")) ||
-        !(p = skip(p, "\"epoch\"")))
+    if (!p || !(p = skip(p, "\"kind\"")) || !(p = skip(p, ":")) || !(p = skip(p, "\"")))
         return false;
-    while (dst->count < MOST_NUMBERS && skip(p, ",")) {
-        struct number *item = &dst->items[dst->count];
+    size_t n = count_letters(p);
+    if (n == 0 || n >= KIND_SIZE || p[n] != '"')
+        return false;
+    snprintf(dst->kind, KIND_SIZE, "%.*s", (int)n, p);
+    for (p += n + 1; dst->count < MOST_NUMBERS && skip(p, ","); dst->count++) {
+        struct number *item = &dst->numbers[dst->count];
         if (!(p = skip(skip(p, ","), "\"")))
             return false;
-        item->key = p;
-        item->length = key_length(p);
-        if (p[item->length] != '"' || find_number(dst, item->key, item->length) ||
-            strncmp(item->key, "kind\"", 5) == 0 || !(p = skip(p + item->length + 1, ":")) ||
+        *item = (struct number){.key = p, .length = count_letters(p)};
+        if (p[item->length] != '"' || find_listed(dst, p, item->length) ||
+            strncmp(p, "kind\"", 5) == 0 || !(p = skip(p + item->length + 1, ":")) ||
             !(p = scan_number(p, item)))
             return false;
-        dst->count++;
     }
     return (p = skip(p, "}")) && p[strspn(p, " \r")] == '\n';
 }
@@ -245,11 +226,11 @@ static void decode_versions(const json_t *o, char *dst, size_t size)
     buf_destroy(&text);
 }
 
-static int decode_run(struct record_reader *r, const json_t *o)
+static int decode_run(struct record_reader *r, const struct record_line *l)
 {
     struct run_record *d = r->dst;
     struct result *run = &d->run;
-    const json_t *over;
+    const json_t *o = l->tree, *over;
     long gpus, nodes;
 
     if (r->started)
@@ -262,9 +243,9 @@ static int decode_run(struct record_reader *r, const json_t *o)
         require_text(r, o, "run", run->run, sizeof run->run) ||
         require_text(r, o, "engine", run->engine, sizeof run->engine) ||
         require_text(r, o, "host", run->host, sizeof run->host) ||
-        require_integer(r, o, "gpus", 1, &gpus) || require_integer(r, o, "nodes", 1, &nodes) ||
-        require_integer(r, o, "seed", 0, &run->seed) ||
-        require_integer(r, o, "epochs", 1, &run->epochs))
+        require_integer(r, l, "gpus", 1, &gpus) || require_integer(r, l, "nodes", 1, &nodes) ||
+        require_integer(r, l, "seed", 0, &run->seed) ||
+        require_integer(r, l, "epochs", 1, &run->epochs))
         return -1;
     decode_versions(json_object_get(o, "versions"), run->versions, sizeof run->versions);
     decode_hosts(json_object_get(o, "hosts"), run->hosts, sizeof run->hosts);
@@ -293,12 +274,12 @@ static int decode_run(struct record_reader *r, const json_t *o)
 /* Estimates |G|^2 and tr(Sigma) from the gradient's squared norms over one rank's batch and over
  * the batch of all ranks. The batch sizes are in the epoch's line, or else in the run line. Both
  * estimates are NaN if a value is missing or the batches are not of different sizes. */
-static void estimate_gradient(const struct run_record *d, const struct numbers *o,
+static void estimate_gradient(const struct run_record *d, const struct record_line *l,
                               struct run_epoch *epoch)
 {
-    double local = number_of(o, "grad_sq_local"), b = number_of(o, "grad_batch_local");
-    double global = number_of(o, "grad_sq_global");
-    double all = number_of(o, "grad_batch_global");
+    double local = optional_number(l, "grad_sq_local"), b = optional_number(l, "grad_batch_local");
+    double global = optional_number(l, "grad_sq_global");
+    double all = optional_number(l, "grad_batch_global");
 
     b = isnan(b) ? (double)d->run.batch_per_gpu : b;
     all = isnan(all) ? (double)d->run.global_batch : all;
@@ -310,63 +291,62 @@ static void estimate_gradient(const struct run_record *d, const struct numbers *
 }
 
 /* Decodes the validation after an epoch. */
-static int decode_eval(struct record_reader *r, const json_t *o)
+static int decode_eval(struct record_reader *r, const struct record_line *l)
 {
     struct run_record *d = r->dst;
-    double iou = optional_number(o, "iou");
+    double iou = optional_number(l, "iou");
     long epochs;
 
-    if (require_integer(r, o, "epochs", 1, &epochs))
+    if (require_integer(r, l, "epochs", 1, &epochs))
         return -1;
     if ((size_t)epochs > d->nepochs)
         return refuse_record(r, "a validation of an epoch that has no line", "");
-    double accuracy = optional_number(o, "accuracy");
+    double accuracy = optional_number(l, "accuracy");
     if (iou < 0 || iou > 1 || accuracy < 0 || accuracy > 1)
         return refuse_record(r, "outside 0..1:", iou < 0 || iou > 1 ? "iou" : "accuracy");
     d->epochs[epochs - 1].val_iou = iou;
     d->epochs[epochs - 1].val_accuracy = accuracy;
-    d->epochs[epochs - 1].val_loss = optional_number(o, "loss");
+    d->epochs[epochs - 1].val_loss = optional_number(l, "loss");
     return 0;
 }
 
-static int decode_record_epoch(struct record_reader *r, const struct numbers *o)
+static int decode_record_epoch(struct record_reader *r, const struct record_line *l)
 {
     struct run_record *d = r->dst;
-    struct run_epoch epoch = {.images = number_of(o, "images"),
-                              .data_s = number_of(o, "data_s"),
-                              .comm_s = number_of(o, "comm_s"),
-                              .val_iou = number_of(o, "val_iou"),
-                              .val_accuracy = number_of(o, "val_accuracy"),
-                              .val_loss = NAN, .train_iou = number_of(o, "train_iou")};
-    const struct number *number = find_number(o, "epoch", strlen("epoch"));
+    struct run_epoch epoch = {.images = optional_number(l, "images"),
+                              .data_s = optional_number(l, "data_s"),
+                              .comm_s = optional_number(l, "comm_s"),
+                              .val_iou = optional_number(l, "val_iou"),
+                              .val_accuracy = optional_number(l, "val_accuracy"),
+                              .val_loss = NAN, .train_iou = optional_number(l, "train_iou")};
     double lr;
+    long number;
 
-    if (!number || !number->is_whole || number->value < 0 || number->value > INT_MAX)
-        return refuse_record(r, "there is no whole number in its bounds at", "epoch");
-    if (require_number_of(r, o, "seconds", &epoch.seconds) ||
-        require_number_of(r, o, "loss", &epoch.loss) || require_number_of(r, o, "lr", &lr))
+    if (require_integer(r, l, "epoch", 0, &number) ||
+        require_number(r, l, "seconds", &epoch.seconds) ||
+        require_number(r, l, "loss", &epoch.loss) || require_number(r, l, "lr", &lr))
         return -1;
-    if (number->value != (double)d->nepochs)
+    if ((size_t)number != d->nepochs)
         return refuse_record(r, "this is not the next epoch", "");
     if (epoch.seconds < 0 || epoch.images < 0)
         return refuse_record(r, "a negative number of", epoch.seconds < 0 ? "seconds" : "images");
-    estimate_gradient(d, o, &epoch);
+    estimate_gradient(d, l, &epoch);
     if (mem_grow(&d->epochs, d->nepochs, &d->capacity, sizeof *d->epochs, r->e))
         return -1;
     d->epochs[d->nepochs++] = epoch;
     return 0;
 }
 
-static int decode_steps(struct record_reader *r, const json_t *o)
+static int decode_steps(struct record_reader *r, const struct record_line *l)
 {
     struct run_epoch steps = {.loss = NAN, .data_s = NAN, .comm_s = NAN, .val_iou = NAN,
                               .val_accuracy = NAN, .val_loss = NAN, .train_iou = NAN,
                               .grad_sq = NAN, .grad_var = NAN};
     long before = r->step;
 
-    if (require_integer(r, o, "step", 1, &r->step) ||
-        require_number(r, o, "seconds", &steps.seconds) ||
-        require_number(r, o, "images", &steps.images))
+    if (require_integer(r, l, "step", 1, &r->step) ||
+        require_number(r, l, "seconds", &steps.seconds) ||
+        require_number(r, l, "images", &steps.images))
         return -1;
     if (r->step <= before || !(steps.seconds > 0) || !(steps.images > 0))
         return refuse_record(r, "steps that do not follow, or took no time or images", "");
@@ -378,12 +358,12 @@ static int decode_steps(struct record_reader *r, const json_t *o)
 
 /* Of a training that ended at its limit only the speed is known: its intervals, scaled to the
  * images of an epoch, take the place of its epochs. */
-static int decode_limited(struct record_reader *r, const json_t *o)
+static int decode_limited(struct record_reader *r, const struct record_line *l)
 {
     struct run_record *d = r->dst;
     double images;
 
-    if (require_number(r, o, "epoch_images", &images))
+    if (require_number(r, l, "epoch_images", &images))
         return -1;
     if (r->nsteps == 0 || !(images > 0))
         return refuse_record(r, "it ended at its limit, and there are no steps or images", "");
@@ -427,22 +407,23 @@ static void decode_resume(struct record_reader *r, const json_t *o)
         *dst = 0;
 }
 
-static int decode_quality(struct record_reader *r, const json_t *o)
+static int decode_quality(struct record_reader *r, const struct record_line *l)
 {
     struct result *run = &r->dst->run;
 
-    if (require_number(r, o, "training_time", &run->training_time) ||
-        require_number(r, o, "test_time", &run->test_time) ||
-        require_number(r, o, "iou", &run->iou))
+    if (require_number(r, l, "training_time", &run->training_time) ||
+        require_number(r, l, "test_time", &run->test_time) ||
+        require_number(r, l, "iou", &run->iou))
         return -1;
-    run->accuracy = optional_number(o, "accuracy");
+    run->accuracy = optional_number(l, "accuracy");
     if (result_by_accuracy(run) && !(run->accuracy >= 0 && run->accuracy <= 1))
         return refuse_record(r, "there is none, or one outside 0..1:", "accuracy");
     return run->iou >= 0 && run->iou <= 1 ? 0 : refuse_record(r, "outside 0..1:", "iou");
 }
 
-static int decode_end(struct record_reader *r, const json_t *o)
+static int decode_end(struct record_reader *r, const struct record_line *l)
 {
+    const json_t *o = l->tree;
     struct run_record *d = r->dst;
     struct result *run = &d->run;
     char status[16];
@@ -453,7 +434,7 @@ static int decode_end(struct record_reader *r, const json_t *o)
         return -1;
     if (strcmp(status, "failed") == 0) {
         if (require_text(r, o, "error", d->error, sizeof d->error) ||
-            require_integer(r, o, "exit_code", 1, &code))
+            require_integer(r, l, "exit_code", 1, &code))
             return -1;
         d->exit_code = (int)code;
         return 0;
@@ -462,11 +443,12 @@ static int decode_end(struct record_reader *r, const json_t *o)
         return refuse_record(r, "unknown status", status);
     d->done = true;
     d->stopped_early = json_is_true(json_object_get(o, "stopped_early"));
-    run->dice = optional_number(o, "dice");
-    run->iou_own_size = optional_number(json_object_get(o, "own_size"), "iou");
-    run->constant = optional_number(o, "constant");
-    run->startup_s = optional_number(o, "startup_s");
-    run->energy_j = optional_number(o, "energy_j");
+    run->dice = optional_number(l, "dice");
+    const json_t *iou = json_object_get(json_object_get(o, "own_size"), "iou");
+    run->iou_own_size = json_is_number(iou) ? json_number_value(iou) : NAN;
+    run->constant = optional_number(l, "constant");
+    run->startup_s = optional_number(l, "startup_s");
+    run->energy_j = optional_number(l, "energy_j");
     run->kernels_checked = (int)optional_count(o, "kernels_checked");
     const char *refused = json_string_value(json_object_get(o, "kernels_refused"));
     result_set_text(run->kernels_refused, sizeof run->kernels_refused, refused ? refused : "");
@@ -476,48 +458,47 @@ static int decode_end(struct record_reader *r, const json_t *o)
     bool by_accuracy = metric && strcmp(metric, "accuracy") == 0;
     result_set_text(run->metric, sizeof run->metric, by_accuracy ? "accuracy" : "iou");
     bool limited = json_is_true(json_object_get(o, "limited"));
-    return limited ? decode_limited(r, o) : decode_quality(r, o);
+    return limited ? decode_limited(r, l) : decode_quality(r, l);
 }
 
-static int decode_object(struct record_reader *r, const json_t *o)
+static int decode_kind(struct record_reader *r, const struct record_line *l)
 {
-    const char *kind = json_string_value(json_object_get(o, "kind"));
-    struct numbers numbers;
-
-    if (!kind)
-        return refuse_record(r, "this is not a line of a record: there is no", "kind");
     if (r->ended)
         return refuse_record(r, "there is a line after the end line", "");
-    if (strcmp(kind, "run") == 0)
-        return decode_run(r, o);
+    if (strcmp(l->kind, "run") == 0)
+        return decode_run(r, l);
     if (!r->started)
         return refuse_record(r, "the first line must be of the kind", "run");
-    if (strcmp(kind, "resume") == 0)
-        decode_resume(r, o);
-    if (strcmp(kind, "epoch") == 0)
-        return list_numbers(r, o, &numbers) ? -1 : decode_record_epoch(r, &numbers);
-    if (strcmp(kind, "eval") == 0)
-        return decode_eval(r, o);
-    if (strcmp(kind, "steps") == 0)
-        return decode_steps(r, o);
-    if (strcmp(kind, "end") == 0)
-        return decode_end(r, o);
+    if (strcmp(l->kind, "resume") == 0)
+        decode_resume(r, l->tree);
+    if (strcmp(l->kind, "epoch") == 0)
+        return decode_record_epoch(r, l);
+    if (strcmp(l->kind, "eval") == 0)
+        return decode_eval(r, l);
+    if (strcmp(l->kind, "steps") == 0)
+        return decode_steps(r, l);
+    if (strcmp(l->kind, "end") == 0)
+        return decode_end(r, l);
     return 0; /* progress, and kinds that the schema may add */
 }
 
 static int decode_record_line(struct record_reader *r, const char *text, size_t n)
 {
-    struct numbers numbers;
+    struct record_line line;
     json_error_t why;
-    int rc;
 
-    if (r->started && !r->ended && scan_epoch(text, &numbers))
-        return decode_record_epoch(r, &numbers);
-    json_t *o = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
-    if (!o)
+    line.tree = NULL;
+    if (scan_line(text, &line))
+        return decode_kind(r, &line);
+    line.count = 0;
+    line.tree = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
+    if (!line.tree)
         return refuse_record(r, "this is not JSON:", why.text);
-    rc = decode_object(r, o);
-    json_decref(o);
+    const char *kind = json_string_value(json_object_get(line.tree, "kind"));
+    snprintf(line.kind, KIND_SIZE, "%s", kind ? kind : "");
+    int rc = kind ? decode_kind(r, &line)
+                  : refuse_record(r, "this is not a line of a record: there is no", "kind");
+    json_decref(line.tree);
     return rc;
 }
 

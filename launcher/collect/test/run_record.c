@@ -54,7 +54,7 @@ static void refused(const char *text, const char *line, const char *what)
         printf("# %s\n", was_refused ? e.text : "accepted");
 }
 
-/* An epoch's line means the same with an object in it, which no fast way reads. */
+/* A line of numbers means the same when an object is added, for which it is read as a tree. */
 static void check_epochs(void)
 {
 #define LINE "{\"kind\":\"epoch\",\"epoch\":0,\"seconds\":2,\"lr\":1,\"loss\":"
