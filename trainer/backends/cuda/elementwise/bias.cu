@@ -41,15 +41,15 @@ struct sum_args {
     unsigned channels, npixels, nparts;
 };
 
-/* Adds up `each` channels from c on over the pixels begin, begin + step ... below end. */
-DEVICE void add_pixels(const struct sum_args *k, double *sum, unsigned c, unsigned begin,
-                       unsigned end, unsigned step, unsigned type, unsigned each)
+/* Adds up `each` channels over the pixels of a thread. */
+DEVICE void add_pixels(const struct sum_args *k, double *sum, const struct gpu_share *s,
+                       unsigned type, unsigned each)
 {
-    for (unsigned i = begin; i < end;) {
+    for (unsigned i = s->begin; i < s->end;) {
         float some[GPU_MOST_CHUNK] = {0}, v[GPU_MOST_CHUNK];
 
-        for (unsigned n = 0; n < GPU_FLOATS && i < end; n++, i += step) {
-            gpu_load_some(k->src, i * k->channels + c, type, each, v);
+        for (unsigned n = 0; n < GPU_FLOATS && i < s->end; n++, i += s->step) {
+            gpu_load_some(k->src, i * k->channels + s->column * each, type, each, v);
             for (unsigned j = 0; j < each; j++)
                 some[j] += v[j];
         }
@@ -62,26 +62,23 @@ DEVICE void add_pixels(const struct sum_args *k, double *sum, unsigned c, unsign
 DEVICE void sum_pixels_part(const struct sum_args *k, double *sums, unsigned type, unsigned each)
 {
     unsigned ncolumns = k->channels / each, t = threadIdx.x;
-    unsigned npart = (k->npixels + k->nparts - 1) / k->nparts, begin = blockIdx.x * npart;
-    unsigned end = begin + npart < k->npixels ? begin + npart : k->npixels;
 
     for (unsigned first = 0; first < ncolumns; first += GPU_BLOCK) {
-        unsigned width = ncolumns - first < GPU_BLOCK ? ncolumns - first : GPU_BLOCK;
-        unsigned rows = GPU_BLOCK / width, row = t / width, c = (first + t % width) * each;
+        struct gpu_share s = gpu_share(k->npixels, k->nparts, blockIdx.x, ncolumns, first);
         double sum[GPU_MOST_CHUNK] = {0};
 
-        if (row < rows)
-            add_pixels(k, sum, c, begin + row, end, rows, type, each);
+        add_pixels(k, sum, &s, type, each);
         for (unsigned j = 0; j < each; j++)
             sums[j * GPU_BLOCK + t] = sum[j];
-        gpu_add_rows(sums, each, width);
-        for (unsigned j = 0; row == 0 && j < each; j++) {
-            size_t at = blockIdx.x * k->channels + c + j;
+        gpu_add_rows(sums, each, s.width);
+        for (unsigned j = 0; s.row == 0 && j < each; j++) {
+            size_t at = blockIdx.x * k->channels + s.column * each + j;
+            double all = sums[j * GPU_BLOCK + t];
 
             if (k->partials)
-                k->partials[at] = sums[j * GPU_BLOCK + t];
+                k->partials[at] = all;
             else
-                gpu_store(k->dst, at, type, (float)(sums[j * GPU_BLOCK + t] / npart));
+                gpu_store(k->dst, at, type, (float)(all / (k->npixels / k->nparts)));
         }
     }
 }

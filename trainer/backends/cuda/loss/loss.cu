@@ -108,13 +108,13 @@ DEVICE void add_block(const struct ce_args *k, double loss, double weight, doubl
     }
 }
 
-/* Of a logit, with m = exp(-|z|). */
+/* Returns the sigmoid of the logit z. m: exp(-|z|). */
 DEVICE float sigmoid(float z, float m)
 {
     return (z >= 0 ? 1 : m) / (1 + m);
 }
 
-/* sums: of losses and of weights. Floats add up `each` of both. */
+/* Adds losses to sums[0] and weights to sums[1]: `each` of them are first added up as floats. */
 DEVICE void bce_some(const struct ce_args *k, double *sums, unsigned *own, unsigned type,
                      unsigned each)
 {
@@ -184,7 +184,7 @@ DEVICE struct softmax softmax(const float *z, unsigned classes, unsigned type, u
     return s;
 }
 
-/* sums: as for bce. */
+/* Adds to sums as bce_some does. */
 DEVICE void softmax_ce_some(const struct ce_args *k, double *sums, unsigned *counts, unsigned type,
                             unsigned each)
 {
@@ -226,8 +226,8 @@ KERNEL_BLOCK(softmax_ce, ce_args)
     add_block(&k, sums[0], sums[1], scratch);
 }
 
-/* An image is rows of `columns` numbers: of several pixels with one class, so that 16 bytes fit, or
- * of one pixel with several. */
+/* An image is a matrix with rows of `columns` numbers. A row is one pixel with several classes or,
+ * if there is one class, several pixels, so that 16 bytes fit. */
 struct dice_args {
     const float *z, *t;
     struct cuda_scalars *scalars;
@@ -269,7 +269,7 @@ DEVICE void dice_probabilities_some(const struct dice_args *k, unsigned *own, un
             gpu_load_some(z, c, type, each, v);
             for (unsigned j = 0; j < each; j++) {
                 if (k->classes == 1)
-                    count_binary(own, v[j], k->t[i * k->pixels + j]);
+                    count_binary(own, v[j], k->t[i * k->pixels + c + j]);
                 v[j] = k->classes == 1 ? sigmoid(v[j], expf(-fabsf(v[j])))
                                        : expf(v[j] - s.largest) / s.sum;
             }
@@ -292,19 +292,20 @@ KERNEL_BLOCK(dice_probabilities, dice_args)
         counts_end(counts, k.classes, score);
 }
 
-/* Adds to both sums those of `each` columns from c on over the rows begin, begin + step ... below
- * end. */
-DEVICE void dice_column(const struct dice_args *k, double *both, double *total, unsigned c,
-                        unsigned begin, unsigned end, unsigned step, unsigned type, unsigned each)
+/* Adds up `each` columns over the rows of a thread. base: the first row of the image. */
+DEVICE void dice_column(const struct dice_args *k, double *both, double *total, unsigned base,
+                        const struct gpu_share *s, unsigned type, unsigned each)
 {
-    for (unsigned i = begin; i < end;) {
+    unsigned c = s->column * each;
+
+    for (unsigned i = s->begin; i < s->end;) {
         float a[GPU_MOST_CHUNK] = {0}, b[GPU_MOST_CHUNK] = {0};
 
-        for (unsigned n = 0; n < GPU_FLOATS && i < end; n++, i += step) {
+        for (unsigned n = 0; n < GPU_FLOATS && i < s->end; n++, i += s->step) {
             float p[GPU_MOST_CHUNK], t[GPU_MOST_CHUNK];
 
-            gpu_load_some(k->dz, i * k->columns + c, type, each, p);
-            dice_targets(k, i, c, type, each, t);
+            gpu_load_some(k->dz, (base + i) * k->columns + c, type, each, p);
+            dice_targets(k, base + i, c, type, each, t);
             for (unsigned j = 0; j < each; j++) {
                 a[j] += t[j] < 0 ? 0 : p[j] * t[j];
                 b[j] += t[j] < 0 ? 0 : p[j] + t[j];
@@ -317,26 +318,22 @@ DEVICE void dice_column(const struct dice_args *k, double *both, double *total, 
     }
 }
 
-/* A block sums up one part of an image, its threads in rows. */
+/* A block sums up one part of an image, whose columns are at most GPU_BLOCK. */
 DEVICE void dice_part(const struct dice_args *k, double *a, double *b, unsigned type, unsigned each)
 {
-    unsigned npart = (k->nrows + k->nparts - 1) / k->nparts, t = threadIdx.x;
-    unsigned image = blockIdx.x / k->nparts, begin = blockIdx.x % k->nparts * npart;
-    unsigned end = begin + npart < k->nrows ? begin + npart : k->nrows;
-    unsigned width = k->columns / each, rows = GPU_BLOCK / width, row = t / width;
-    unsigned c = t % width * each, at = blockIdx.x * k->columns + c;
+    unsigned image = blockIdx.x / k->nparts, part = blockIdx.x % k->nparts, t = threadIdx.x;
+    struct gpu_share s = gpu_share(k->nrows, k->nparts, part, k->columns / each, 0);
+    unsigned at = blockIdx.x * k->columns + s.column * each;
     double both[GPU_MOST_CHUNK] = {0}, total[GPU_MOST_CHUNK] = {0};
 
-    if (row < rows)
-        dice_column(k, both, total, c, image * k->nrows + begin + row, image * k->nrows + end, rows,
-                    type, each);
+    dice_column(k, both, total, image * k->nrows, &s, type, each);
     for (unsigned j = 0; j < each; j++) {
         a[j * GPU_BLOCK + t] = both[j];
         b[j * GPU_BLOCK + t] = total[j];
     }
-    gpu_add_rows(a, each, width);
-    gpu_add_rows(b, each, width);
-    for (unsigned j = 0; row == 0 && j < each; j++) {
+    gpu_add_rows(a, each, s.width);
+    gpu_add_rows(b, each, s.width);
+    for (unsigned j = 0; s.row == 0 && j < each; j++) {
         k->sums[2 * (at + j)] = a[j * GPU_BLOCK + t];
         k->sums[2 * (at + j) + 1] = b[j * GPU_BLOCK + t];
     }

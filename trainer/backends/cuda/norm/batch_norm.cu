@@ -147,35 +147,31 @@ DEVICE void add_pixel(const struct norm_args *k, struct pixel_sums *s, unsigned 
     s->n++;
 }
 
-/* Sums channels [c, c + each) over the pixels begin, begin + step ... below end. */
-DEVICE void sum_column(const struct norm_args *k, struct pixel_sums *s, unsigned c, unsigned begin,
-                       unsigned end, unsigned step, unsigned type, unsigned each)
+/* Sums channels [c, c + each) over the pixels of a thread. */
+DEVICE void sum_column(const struct norm_args *k, struct pixel_sums *s, unsigned c,
+                       const struct gpu_share *share, unsigned type, unsigned each)
 {
-    if (begin < end)
-        gpu_load_some(k->v, begin * k->channels + c, type, each, s->pivot);
+    if (share->begin < share->end)
+        gpu_load_some(k->v, share->begin * k->channels + c, type, each, s->pivot);
     for (unsigned j = 0; k->beta && k->backward && j < each; j++)
         s->mask[j] = norm_line(k->gamma[c + j], k->beta[c + j], k->saved[c + j],
                                k->saved[k->channels + c + j]);
-    for (unsigned i = begin; i < end; i += step)
+    for (unsigned i = share->begin; i < share->end; i += share->step)
         add_pixel(k, s, i * k->channels + c, type, each);
 }
 
-/* A block sums up one part of the pixels. Its threads form rows, each with the channels of one
- * pixel, `each` of a thread. Of more than GPU_BLOCK such columns it takes GPU_BLOCK at a time. */
+/* A block sums up one part of the pixels, of which each thread has `each` channels (gpu_share). */
 DEVICE void sum_part(const struct norm_args *k, double *sums, double *products, unsigned type,
                      unsigned each)
 {
     unsigned ncolumns = k->channels / each, t = threadIdx.x;
-    unsigned npart = (k->npixels + k->nparts - 1) / k->nparts, begin = blockIdx.x * npart;
-    unsigned end = begin + npart < k->npixels ? begin + npart : k->npixels;
 
     for (unsigned first = 0; first < ncolumns; first += GPU_BLOCK) {
-        unsigned width = ncolumns - first < GPU_BLOCK ? ncolumns - first : GPU_BLOCK;
-        unsigned rows = GPU_BLOCK / width, row = t / width, c = (first + t % width) * each;
+        struct gpu_share share = gpu_share(k->npixels, k->nparts, blockIdx.x, ncolumns, first);
         struct pixel_sums s = {{0}, {0}, {0}, {{0, 0}}, 0};
+        unsigned c = share.column * each;
 
-        if (row < rows)
-            sum_column(k, &s, c, begin + row, end, rows, type, each);
+        sum_column(k, &s, c, &share, type, each);
         for (unsigned j = 0; j < each; j++) {
             double pivot = (double)s.pivot[j], a = (double)s.first[j], b = (double)s.second[j];
 
@@ -183,9 +179,9 @@ DEVICE void sum_part(const struct norm_args *k, double *sums, double *products, 
             products[j * GPU_BLOCK + t] =
                 b + pivot * a + (k->backward ? 0 : pivot * a + s.n * pivot * pivot);
         }
-        gpu_add_rows(sums, each, width);
-        gpu_add_rows(products, each, width);
-        for (unsigned j = 0; row == 0 && j < each; j++) {
+        gpu_add_rows(sums, each, share.width);
+        gpu_add_rows(products, each, share.width);
+        for (unsigned j = 0; share.row == 0 && j < each; j++) {
             k->partials[2 * blockIdx.x * k->channels + c + j] = sums[j * GPU_BLOCK + t];
             k->partials[(2 * blockIdx.x + 1) * k->channels + c + j] = products[j * GPU_BLOCK + t];
         }

@@ -224,6 +224,26 @@ DEVICE void gpu_store_some(void *p, size_t i, unsigned type, unsigned each, cons
 
 #define GPU_FLOATS 32 /* numbers that a thread adds up as floats, before doubles */
 
+/* The share of a thread in a matrix of n rows, of which its block adds up one of nparts parts,
+ * and at most GPU_BLOCK columns from `first` on: the rows begin, begin + step ... below end of
+ * `column`. The threads of a block form rows of `width`; this one is in row `row`. Those that are
+ * left over have no rows of the matrix. */
+struct gpu_share {
+    unsigned begin, end, step, column, width, row;
+};
+
+DEVICE struct gpu_share gpu_share(unsigned n, unsigned nparts, unsigned part, unsigned ncolumns,
+                                  unsigned first)
+{
+    unsigned npart = (n + nparts - 1) / nparts, begin = part * npart, t = threadIdx.x;
+    unsigned end = begin + npart < n ? begin + npart : n;
+    unsigned width = ncolumns - first < GPU_BLOCK ? ncolumns - first : GPU_BLOCK;
+    unsigned step = GPU_BLOCK / width, row = t / width;
+    struct gpu_share s = {row < step ? begin + row : end, end, step, first + t % width, width, row};
+
+    return s;
+}
+
 /* Adds up `each` numbers over the rows of a block, whose threads form rows of `width`, in a fixed
  * order. Number j of thread t is a[j * GPU_BLOCK + t]; the first row then has the sums. */
 DEVICE void gpu_add_rows(double *a, unsigned each, unsigned width)

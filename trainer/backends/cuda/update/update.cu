@@ -36,7 +36,7 @@ struct update_args {
     struct cuda_scalars *run;
 };
 
-/* Sets EACH numbers from i * EACH on of dst to keep dst + add src; src may be NULL. */
+/* dst = keep dst + add src for EACH numbers from i * EACH on. src may be NULL, for 0. */
 DEVICE void add_scaled(float *dst, size_t i, float keep, float add, const float *src)
 {
     float d[EACH], s[EACH] = {0};
@@ -51,7 +51,7 @@ DEVICE void add_scaled(float *dst, size_t i, float keep, float add, const float 
 
 /* ---- each block has one piece of a tensor, or one tensor in measure_tensors */
 
-/* Sets *begin and *end to those of a piece, for load and store. */
+/* Sets *begin to this thread's first index for load and store in a piece, and *end to the end. */
 DEVICE void find_piece(const struct device_piece *p, size_t *begin, size_t *end)
 {
     *begin = p->offset / EACH + threadIdx.x;
