@@ -125,7 +125,7 @@ void compute_log(const struct compute *c, const char *comm, const char *dtype)
              strcmp(dtype, "bf16") == 0 && !*gpu
                  ? "; bf16 is rounded between ops, which takes longer than f32"
              : *gpu && !c->tf32 && strcmp(gpu, "fp16") != 0
-                 ? "; its tensor cores compute train.dtype: fp16 only"
+                 ? "; its tensor cores, if it has any, compute train.dtype: fp16 only"
                  : "");
 }
 
