@@ -85,7 +85,7 @@ pid_t child_start(const struct child *c, struct err *e)
     if (log_shows(LOG_DEBUG))
         log_words(c->argv);
     if (pipe2(ends, O_CLOEXEC) == 0) {
-        /* fork copies the tables of all memory, which takes longer than sbatch for large studies */
+        /* fork copies the page tables, so that each start takes the longer the larger the study */
         pid = c->enter ? fork() : vfork();
         if (pid == 0)
             become(c, ends[1]);

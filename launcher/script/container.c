@@ -171,8 +171,7 @@ int container_add_words(const struct study *s, const struct site *site, struct b
                  ? -1
                  : 0;
     if (rc == 0) {
-        template_add_sh(dst, "bash %s %s %s", path, s->container_runtime,
-                        s->container);
+        template_add_sh(dst, "bash %s %s %s", path, s->container_runtime, s->container);
         for (size_t i = 0; i < folders.count; i++)
             template_add_sh(dst, " %s", folders.lines[i]);
         buf_add(dst, " --");

@@ -26,7 +26,7 @@ void script_values_destroy(struct script_values *s)
 
 /* ---- values ---- */
 
-/* Returns the place of a value; that of the end, which has no value, for a name that is none. */
+/* Returns the index of the value with this name, or nvalues, whose value is NULL. */
 static size_t place_of(const struct script_values *s, const char *name)
 {
     size_t i = s->nuser;
@@ -342,8 +342,8 @@ static int set_script(struct script_values *s, struct err *e)
     }
     if (!engine->script)
         return err_set(e, ERR_CONFIG, "%s: engine %s needs a script of yours; set it there (%s: "
-                       "{script: ./PROGRAM}), or with --set %s.script=./PROGRAM", s->run->study->file,
-                       engine->name, engine->name, engine->name);
+                       "{script: ./PROGRAM}), or with --set %s.script=./PROGRAM",
+                       s->run->study->file, engine->name, engine->name, engine->name);
     if (paths_data(engine->script, shipped, sizeof shipped, e))
         return -1;
     set_value(s, "script", "%s", shipped);

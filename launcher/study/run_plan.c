@@ -436,8 +436,9 @@ int run_plan_compare(const char *old_text, const char *new_text, const char *stu
     size_t n = strlen(new_text);
 
     *dst = (struct run_difference){0};
-    if (!study_dir && strncmp(old_text, new_text, n) == 0 && !old_text[n + strspn(old_text + n, "\n")])
-        return 0; /* as nearly all are, without parsing them */
+    if (!study_dir && strncmp(old_text, new_text, n) == 0 &&
+        !old_text[n + strspn(old_text + n, "\n")]) /* as nearly all are */
+        return 0;
     json_t *was = run_plan_decode(old_text, study_dir, e);
     json_t *is = was ? run_plan_decode(new_text, NULL, e) : NULL;
     if (is) {
