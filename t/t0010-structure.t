@@ -6,9 +6,10 @@
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 cd "$srcdir" || exit 255
 
-# Lines ROOM|THE ROOMS THAT IT MAY INCLUDE AND CALL. A room names only rooms above it, so there is
-# no circle. A file belongs to the longest room that fits; X/ is X and everything below it; src/ is
-# open to all. Tests may include all of their program.
+# Lines ROOM|THE ROOMS THAT IT MAY INCLUDE AND CALL|ITS DOORS. A room names only rooms above it, so
+# there is no circle. A file belongs to the longest room that fits; X/ is X and everything below it;
+# src/ is open to all. Doors are the headers, three at most, that other rooms may include. Tests may
+# include all of their program.
 rooms='src|
 src/cluster|src
 src/format|src
@@ -118,13 +119,6 @@ tiffio\.h trainer/data/image/(tiff_file\.c|test/)
 zlib\.h trainer/data/
 omp\.h trainer/(backends/|network/network\.c|data/set/candidates\.c|ops/test/)'
 
-# Lines FILE|SYMBOLS: regexes of symbols that a file may define besides those that begin with its
-# name, also in the singular (results.c: result_*).
-foreign_symbols='trainer/backends/(ref|cpu|cuda)/.* (ref|simd|cuda)_.*
-trainer/ops/loss (bce|softmax_ce|dice)_kind
-trainer/data/(set/split|source/source)_(file|list) (split|source)_.*
-trainer/run/ranks/spec_read spec_.*'
-
 mapfile -t sources < <(find src launcher trainer t -name '*.[ch]' | sort)
 mapfile -t headers < <(printf '%s\n' "${sources[@]}" | grep '\.h$')
 ok 'the tree is where it should be' test ${#sources[@]} -gt 20
@@ -171,6 +165,9 @@ forbidden_uses() {
             for (i = 1; i <= n; i++) {
                 split(line[i], part, "|")
                 room[i] = part[1]; row[part[1]] = i
+                ndoors[i] = split(part[3], name, " ")
+                if (ndoors[i] > 3) print part[1] " has more than three doors"
+                for (k = 1; k <= ndoors[i]; k++) door[part[1] "/" name[k] ".h"] = 1
                 m = split(part[2], below, " ")
                 for (k = 1; k <= m; k++) {
                     if (below[k] !~ /\/$/ && !(below[k] in row)) print part[1] " may not use " below[k] ", which is not above it"
@@ -195,6 +192,8 @@ forbidden_uses() {
         }
         {
             from = find($1); to = find($2)
+            if (from != to && ndoors[to] && $3 == "its-header" && !($2 in door))
+                print $1 " includes " $2 ", which is no door of its room"
             if (from && (from == to || may[from, to] || $2 ~ /^src\// && $1 !~ /^src\//)) next
             print $1 " uses " $2 " (" $3 "); rooms that " room[from] " may use stand in the table"
         }'
@@ -293,36 +292,11 @@ ok 'each header compiles alone' \
     ${cc:-cc} -std=gnu11 -fsyntax-only -Wall -Wno-unused-function -I. -I"$builddir" $flags \
     -include config.h "${headers[@]}"
 
-# build/src/foo.o and launcher/liblauncher_a-foo.o define only foo and foo_*. Objects whose source
-# is gone are ignored.
-foreign() {
-    find "$builddir/src" "$builddir/launcher" "$builddir/trainer" -name '*.o' -not -path \
-        '*/test/*' -print0 |
-        xargs -0 nm --defined-only --extern-only --format=posix --print-file-name |
-        awk -v builddir="$builddir/" -v table="$foreign_symbols" -v sources="${sources[*]}" '
-            BEGIN {
-                n = split(table, line, "\n")
-                for (i = 1; i <= n; i++) {
-                    file[i] = symbols[i] = line[i]
-                    sub(/ .*/, "", file[i]); sub(/^[^ ]* /, "", symbols[i])
-                }
-                m = split(sources, part, " ")
-                for (i = 1; i <= m; i++) exists[part[i]] = 1
-            }
-            $3 ~ /[A-Z]/ && $2 !~ /^_/ {
-                path = substr($1, length(builddir) + 1); sub(/\.o:$/, "", path)
-                folder = path; sub(/\/[^\/]*$/, "", folder)
-                name = substr(path, length(folder) + 2); sub(/^.*_a-/, "", name)
-                path = folder "/" name
-                if (name == "main" || !exists[path ".c"]) next
-                singular = name; sub(/s$/, "", singular)
-                if ($2 == name || index($2, name "_") == 1 || index($2, singular "_") == 1) next
-                for (i = 1; i <= n; i++)
-                    if (path ~ "^(" file[i] ")$" && $2 ~ "^(" symbols[i] ")$") next
-                print path ".c defines " $2
-            }'
+overlong() {
+    find src launcher trainer \( -name '*.c' -o -name '*.h' -o -name '*.cu' \) -not -path '*/test/*' \
+        -exec wc -l {} + | awk '$1 > 900 && $2 != "total" { print $2 " has " $1 " lines" }'
 }
-is "$(foreign)" '' 'the symbols of a file begin with its name'
+is "$(overlong)" '' 'no file has more than 900 lines'
 
 # Files that call libc themselves for files of the user, this process or the system, which are not
 # below a study, a run or a report. All others use src/files.h.
