@@ -19,7 +19,7 @@
 
 #define SHARE_MAX 64 /* the most runs whose jobs are cancelled by one request and noted together */
 
-static struct workspace_args args;
+static struct plan_args args;
 static bool without_question;
 
 static const struct cli_option options[] = {
@@ -77,7 +77,7 @@ static int choose(const struct workspace *w, const struct status_list *list, int
         const struct run_status *s = status_list_find(list, ids[i]);
         if (!s)
             rc = err_set(e, ERR_USAGE, "no run '%s' in %s (unetctl status lists them)", ids[i],
-                         w->study.dir);
+                         w->plan.study.dir);
         else if (!map_get(&named, ids[i], NULL))
             rc = map_set(&named, ids[i], 0) ? mem_fail(e) : choose_run(w, s, dst, e);
     }
@@ -116,7 +116,7 @@ static int cancel_jobs(struct workspace *w, const struct run_status *const *runs
         if (!nids || strcmp(ids[nids - 1], runs[i]->job) != 0)
             ids[nids++] = runs[i]->job;
     if (!scheduler ||
-        (shared ? allocation_jobs_cancel(w, runs[0]->run.id, runs[0]->attempt.number, e)
+        (shared ? allocation_jobs_cancel(&w->plan, runs[0]->run.id, runs[0]->attempt.number, e)
                 : scheduler_cancel_all(scheduler, &(const struct scheduler_ids){ids, nids}, e)))
         return err_prefix(e, "%s", runs[0]->run.id);
     note(w, runs, n, unnoted);
@@ -185,22 +185,22 @@ static int list_active(const struct workspace *w, const struct status_list *list
 
 /* Asks on a terminal whether these runs are to be cancelled, or if there are none, whether what is
  * left for later is given up. Returns 1, 0, or -1 if there is no terminal. */
-static int ask(const struct workspace *w, char **ids, int nids, struct err *e)
+static int ask(const struct plan *p, char **ids, int nids, struct err *e)
 {
     char answer[16] = "";
 
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
         return err_set(e, ERR_USAGE, "cancel: nothing was cancelled: %d run%s of %s %s active; "
                        "name those to cancel, or type 'unetctl cancel --yes' for all", nids,
-                       plural(nids), w->study.dir, nids == 1 ? "is" : "are");
+                       plural(nids), p->study.dir, nids == 1 ? "is" : "are");
     if (nids)
         fprintf(stderr, "%d run%s of %s %s active: %s%s%s%s. Cancel %s? [y/N] ", nids,
-                plural(nids), w->study.dir, nids == 1 ? "is" : "are", ids[0],
+                plural(nids), p->study.dir, nids == 1 ? "is" : "are", ids[0],
                 nids > 2 ? ", ..." : "", nids > 1 ? ", " : "", nids > 1 ? ids[nids - 1] : "",
                 nids > 1 ? "all" : "it");
     else
         fprintf(stderr, "no run of %s is active, but a submission left some for later. Give them "
-                "up? [y/N] ", w->study.dir);
+                "up? [y/N] ", p->study.dir);
     fflush(stderr);
     if (!fgets(answer, sizeof answer, stdin))
         *answer = 0;
@@ -262,7 +262,7 @@ static int cancel_after_question(struct workspace *w, struct err *unnoted, struc
     } else if (list_active(w, &list, &active, &nactive, e) == 0 && !nactive && !left.all) {
         log_info("no run is active; nothing is cancelled");
         rc = 0;
-    } else if (active && (answer = ask(w, active, nactive, e)) >= 0) {
+    } else if (active && (answer = ask(&w->plan, active, nactive, e)) >= 0) {
         rc = answer ? cancel_locked(w, nactive, active, true, unnoted, e) : ERR_INTERNAL;
         if (!answer)
             log_info("nothing is cancelled");

@@ -19,7 +19,7 @@
 #include "src/plural.h"
 
 static bool as_json, as_crate;
-static struct workspace_args args;
+static struct plan_args args;
 static const char *logs_dir, *out_dir;
 static struct log_form_args form_args;
 
@@ -128,10 +128,10 @@ static int collect_from_study(struct results *table, struct err *e)
 
     if (workspace_open(&workspace, &args, e))
         return -1;
-    path_format(dir, "%s/logs", workspace.study.dir);
-    if (workspace_open_variants(&workspace, &args, 0, NULL, e) == 0 &&
+    path_format(dir, "%s/logs", workspace.plan.study.dir);
+    if (plan_open_variants(&workspace.plan, &args, e) == 0 &&
         collect_study(&workspace, true, table, e) == 0)
-        rc = print_results(workspace.study.name, dir, table, e);
+        rc = print_results(workspace.plan.study.name, dir, table, e);
     workspace_close(&workspace);
     return rc;
 }

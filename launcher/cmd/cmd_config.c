@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "launcher/host/jsonio.h"
-#include "launcher/study/setting_json.h"
+#include "launcher/study/run_json.h"
 #include "launcher/study/workspace.h"
 
-static struct workspace_args args;
+static struct plan_args args;
 static bool with_origin, as_json;
 
 static const struct cli_option options[] = {
@@ -51,34 +51,34 @@ static bool is_shown_as_slurm(const char *path)
     return setting_find(settings_of_study, name) != NULL;
 }
 
-static void list_values(const struct workspace *w, struct values *dst)
+static void list_values(const struct plan *p, struct values *dst)
 {
     dst->count = 0;
     for (const struct setting *k = settings_of_study; k->path; k++) {
         struct shown_setting *v = &dst->at[dst->count++];
-        *v = (struct shown_setting){"", k, &w->study.settings,
-                                    &w->study.origins.at[k - settings_of_study]};
+        *v = (struct shown_setting){"", k, &p->study.settings,
+                                    &p->study.origins.at[k - settings_of_study]};
         snprintf(v->name, sizeof v->name, "%s", k->path);
     }
     for (const struct setting *k = site_keys; k->path; k++) {
         if (is_shown_as_slurm(k->path))
             continue;
         struct shown_setting *v = &dst->at[dst->count++];
-        *v = (struct shown_setting){"", k, &w->site, &w->site.origins.at[k - site_keys]};
+        *v = (struct shown_setting){"", k, &p->site, &p->site.origins.at[k - site_keys]};
         snprintf(v->name, sizeof v->name, "profile.%s", k->path);
     }
 }
 
 /* Returns whether the value is one of an engine that the study does not use. */
-static bool is_of_other_engine(const struct workspace *w, const struct shown_setting *v)
+static bool is_of_other_engine(const struct plan *p, const struct shown_setting *v)
 {
     const size_t n = strcspn(v->name, ".");
     char section[sizeof v->name];
     struct err ignored;
 
     snprintf(section, sizeof section, "%.*s", (int)n, v->name);
-    return (v->src == &w->study.settings && !study_has(&w->study, v->name)) ||
-           (v->name[n] && engine_find(section, &ignored) && strcmp(section, w->study.engine) != 0);
+    return (v->src == &p->study.settings && !study_has(&p->study, v->name)) ||
+           (v->name[n] && engine_find(section, &ignored) && strcmp(section, p->study.engine) != 0);
 }
 
 /* Returns whether the names on the command line select the value, by its own name or its
@@ -120,7 +120,7 @@ static json_t *encode_value(const struct shown_setting *v)
                      "where", v->origin->where);
 }
 
-static int print_settings_json(const struct workspace *w, const struct values *all, int nnames,
+static int print_settings_json(const struct plan *p, const struct values *all, int nnames,
                                char **names, struct err *e)
 {
     json_t *list = json_array();
@@ -128,8 +128,8 @@ static int print_settings_json(const struct workspace *w, const struct values *a
     for (size_t i = 0; i < all->count; i++)
         if (is_asked_for(&all->at[i], nnames, names))
             json_array_append_new(list, encode_value(&all->at[i]));
-    return jsonio_print(json_pack("{s:i, s:s, s:s, s:o}", "schema", 1, "study", w->study.dir,
-                                  "site", w->site.file, "values", list),
+    return jsonio_print(json_pack("{s:i, s:s, s:s, s:o}", "schema", 1, "study", p->study.dir,
+                                  "site", p->site.file, "values", list),
                         15, "the configuration", e);
 }
 
@@ -152,18 +152,18 @@ static int print_value(const struct shown_setting *v, struct err *e)
     return 0;
 }
 
-static int print_values(const struct workspace *w, int nnames, char **names, struct err *e)
+static int print_values(const struct plan *p, int nnames, char **names, struct err *e)
 {
     struct values all;
     int rc = 0;
 
-    list_values(w, &all);
+    list_values(p, &all);
     if (check_names(&all, nnames, names, e))
         return -1;
     if (as_json)
-        return print_settings_json(w, &all, nnames, names, e);
+        return print_settings_json(p, &all, nnames, names, e);
     for (size_t i = 0; rc == 0 && i < all.count; i++)
-        if (nnames ? is_asked_for(&all.at[i], nnames, names) : !is_of_other_engine(w, &all.at[i]))
+        if (nnames ? is_asked_for(&all.at[i], nnames, names) : !is_of_other_engine(p, &all.at[i]))
             rc = print_value(&all.at[i], e);
     return rc;
 }
@@ -175,7 +175,7 @@ static int cmd_config_run(int noperands, char **operands, int nrest, char **rest
 
     if (workspace_open(&w, &args, e))
         return -1;
-    rc = print_values(&w, noperands, operands, e);
+    rc = print_values(&w.plan, noperands, operands, e);
     workspace_close(&w);
     return rc;
 }

@@ -3,11 +3,10 @@
 #include "launcher/cmd/cmd.h"
 
 #include "launcher/doctor/doctor.h"
-#include "launcher/study/effect.h"
 #include "src/log.h"
 #include "src/plural.h"
 
-static struct workspace_args args;
+static struct plan_args args;
 static struct rehearsal_options rehearsal = {.timeout_s = 600};
 static bool as_json;
 static const char *probe_folder, *probe_stage;
@@ -77,7 +76,7 @@ static int cmd_doctor_run(int noperands, char **operands, int nrest, char **rest
         return facts_probe(probe_folder, probe_stage, e);
     if (workspace_open_jobs(&w, &args, nrest, rest, e))
         return -1;
-    int rc = effect_check(&w.study, &w.ledger, NULL, e) ? -1 : examine(&w, &f, e);
+    int rc = workspace_check_effect(&w.plan.study, &w.ledger, NULL, e) ? -1 : examine(&w, &f, e);
     /* What was found is printed even if the rehearsal failed. */
     int shown = report_findings(&f, rc == 0, rc ? &other : e);
     findings_destroy(&f);

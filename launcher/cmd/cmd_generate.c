@@ -13,7 +13,7 @@
 #include "src/log.h"
 #include "src/plural.h"
 
-static struct workspace_args args;
+static struct plan_args args;
 static bool dry_run;
 
 static const struct cli_option options[] = {
@@ -28,22 +28,22 @@ static const struct cli_option options[] = {
 
 /* Makes the split. Only warns if that fails because there are no images: scripts may be generated
  * before the images exist. */
-static int make_split(const struct workspace *w, struct err *e)
+static int make_split(const struct plan *p, struct err *e)
 {
     struct data_look look;
     struct err ignored;
 
-    if (data_split_make(w, e) == 0)
+    if (data_split_make(p, e) == 0)
         return 0;
-    if (access(w->study.data.dir, F_OK) == 0 &&
-        (data_look_count(&w->study, &look, &ignored) || look.images))
-        return err_prefix(e, "cannot make %s/split.json, which the runs read", w->study.dir);
+    if (access(p->study.data.dir, F_OK) == 0 &&
+        (data_look_count(&p->study, &look, &ignored) || look.images))
+        return err_prefix(e, "cannot make %s/split.json, which the runs read", p->study.dir);
     log_warn("cannot make %s/split.json, which the runs read: %s; run 'unetctl generate' again "
-             "before you submit a run by hand", w->study.dir, e->text);
+             "before you submit a run by hand", p->study.dir, e->text);
     return 0;
 }
 
-static int generate_all(struct workspace *w, const struct run_plan *plan, struct err *e)
+static int generate_all(const struct plan *plan, struct err *e)
 {
     struct atomicfile_batch files = {0};
     size_t begun = 0;
@@ -52,8 +52,9 @@ static int generate_all(struct workspace *w, const struct run_plan *plan, struct
     for (size_t i = 0; rc == 0 && i < plan->count; i++) {
         struct run_attempt newest;
         const char *id = plan->runs[i].id;
-        rc = run_dir_attempt(w->study.dir, id, &newest, e) ||
-                     attempt_generate(w, &plan->runs[i], newest.number ? newest.number : 1, &files,
+        rc = run_dir_attempt(plan->study.dir, id, &newest, e) ||
+                     attempt_generate(plan, &plan->runs[i], newest.number ? newest.number : 1,
+                                      &files,
                                       e)
                  ? -1
                  : 0;
@@ -61,17 +62,17 @@ static int generate_all(struct workspace *w, const struct run_plan *plan, struct
     }
     rc = rc || atomicfile_batch_commit(&files, e) ? -1 : 0;
     atomicfile_batch_abort(&files);
-    if (rc || make_split(w, e))
+    if (rc || make_split(plan, e))
         return -1;
     log_info("wrote %zu run%s below %s/runs%s; 'sbatch submit_file.sh' in the folder of a run "
-             "submits it by hand", plan->count, plural(plan->count), w->study.dir,
+             "submits it by hand", plan->count, plural(plan->count), plan->study.dir,
              begun ? " (runs that have begun are unchanged)" : "");
     return 0;
 }
 
 static int cmd_generate_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    struct run_plan plan = {0};
+    struct plan plan = {0};
     struct workspace w;
     int rc = -1;
 
@@ -79,12 +80,12 @@ static int cmd_generate_run(int noperands, char **operands, int nrest, char **re
         return -1;
     if (workspace_plan(&w, &plan, e) == 0) {
         if (dry_run)
-            rc = dry_run_print(&w, &plan, e);
+            rc = dry_run_print(&plan, e);
         else if (ledger_lock(&w.ledger, LEDGER_LOCK_S, e) == 0 &&
                  ledger_keep_id(&w.ledger, e) == 0)
-            rc = generate_all(&w, &plan, e);
+            rc = generate_all(&plan, e);
     }
-    run_plan_destroy(&plan);
+    plan_free_runs(&plan);
     workspace_close(&w);
     return rc;
 }

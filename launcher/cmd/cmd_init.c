@@ -12,7 +12,6 @@
 #include "launcher/host/child.h"
 #include "launcher/plan/data_look.h"
 #include "launcher/script/template.h"
-#include "launcher/study/effect.h"
 #include "launcher/study/engine.h"
 #include "launcher/study/site.h"
 #include "launcher/study/study.h"
@@ -331,13 +330,15 @@ static int take_program(char path[PATH_MAX], struct buf *arguments, struct err *
     char file[PATH_MAX];
 
     if (script || (engine && !runs_programs(engine)))
-        return err_set(e, ERR_USAGE, "init: '-- PROGRAM' is for the engines command and mpi; leave %s out",
+        return err_set(e, ERR_USAGE,
+                       "init: '-- PROGRAM' is for the engines command and mpi; leave %s out",
                        script ? "one of --script and PROGRAM" : "--engine, or name a --script");
     engine = engine ? engine : "command";
     script = *program;
     if (!strchr(script, '/')) {
         if (!child_find(script, X_OK, path))
-            return err_set(e, ERR_CONFIG, "-- %s: no folder of PATH has this program; give its path, "
+            return err_set(e, ERR_CONFIG,
+                           "-- %s: no folder of PATH has this program; give its path, "
                            "such as ./%s", script, script);
         script = path;
     }
@@ -474,7 +475,8 @@ static int encode_study(const char *folder, const struct study *user, struct buf
     buf_add(dst, "# A study: the same training on several numbers of GPUs. Made by unetctl init.\n"
                  "# unetctl plan shows its runs, unetctl submit starts them.\n");
     if (!full)
-        buf_add(dst, "# Further keys: 'unetctl config' prints their values, and 'man unetctl' explains "
+        buf_add(dst,
+                "# Further keys: 'unetctl config' prints their values, and 'man unetctl' explains "
                      "them.\n");
     describe_data(&look, dst);
     return yaml_table_encode(settings_of_study, settings, n, full, dst, e);
@@ -529,7 +531,8 @@ static int check_written(const char *folder, const char *file, struct err *e)
     int rc = study_open(&study, folder, NULL, 0, e);
 
     if (rc == 0) {
-        rc = effect_check(&study, NULL, NULL, e) ? -1 : site_open(&profile, study.site, e);
+        rc = workspace_check_effect(&study, NULL, NULL, e) ? -1 : site_open(&profile, study.site,
+                                    e);
         if (rc == 0)
             site_close(&profile);
         study_close(&study);
@@ -561,7 +564,8 @@ static int cmd_init_run(int noperands, char **operands, int nrest, char **rest, 
     if (study_check_length(folder, e))
         return -1;
     if (nprogram && data_dir)
-        return err_set(e, ERR_USAGE, "init: --data DIR is of the engines that train on images; name "
+        return err_set(e, ERR_USAGE,
+                       "init: --data DIR is of the engines that train on images; name "
                        "the data in the program's arguments");
     snprintf(file, sizeof file, "%s/%s", folder, STUDY_FILE);
     if (engine && !engine_find(engine, e))

@@ -24,7 +24,7 @@
 #define ASK_MAX_S 10.0
 #define ASK_GROWTH 1.5
 
-static struct workspace_args args;
+static struct plan_args args;
 static bool follow, as_json;
 
 static const struct cli_option options[] = {
@@ -103,14 +103,14 @@ static int copy_rest(struct tail *t, bool several, bool last, bool *moved, struc
 /* Switches to the newest output of the newest attempt (submission of the run), after printing what
  * is left of the one before. Returns 1 if there is an output, 0 with the reason in e if not yet, or
  * -1. */
-static int open_newest(struct workspace *w, struct tail *t, bool several, bool *moved,
+static int open_newest(const struct plan *p, struct tail *t, bool several, bool *moved,
                        struct err *e)
 {
     struct run_attempt attempt;
     char path[PATH_MAX];
     struct err none;
 
-    if (run_dir_attempt(w->study.dir, t->id, &attempt, e))
+    if (run_dir_attempt(p->study.dir, t->id, &attempt, e))
         return -1;
     if (run_dir_output(&attempt, path, &none)) {
         if (!t->f)
@@ -149,11 +149,11 @@ static int note_ends(struct workspace *w, struct tail *tails, size_t count, stru
     return 0;
 }
 
-static int show_all(struct workspace *w, struct tail *tails, size_t count, bool last, bool *moved,
+static int show_all(const struct plan *p, struct tail *tails, size_t count, bool last, bool *moved,
                     struct err *e)
 {
     for (size_t i = 0; i < count; i++) {
-        int there = open_newest(w, &tails[i], count > 1, moved, e);
+        int there = open_newest(p, &tails[i], count > 1, moved, e);
         if (there < 0 || (there && copy_rest(&tails[i], count > 1, last, moved, e)))
             return -1;
     }
@@ -172,7 +172,7 @@ static int follow_all(struct workspace *w, struct tail *tails, size_t count, str
             return -1;
         for (size_t i = 0; i < count; i++)
             all &= tails[i].ended;
-        if (show_all(w, tails, count, all, &moved, e))
+        if (show_all(&w->plan, tails, count, all, &moved, e))
             return -1;
         if (all)
             return 0;
@@ -187,7 +187,8 @@ static int follow_all(struct workspace *w, struct tail *tails, size_t count, str
 static int print_logs(struct workspace *w, struct tail *tails, size_t count, struct err *e)
 {
     bool moved = false;
-    int rc = follow ? follow_all(w, tails, count, e) : show_all(w, tails, count, true, &moved, e);
+    int rc = follow ? follow_all(w, tails, count, e) : show_all(&w->plan, tails, count, true,
+                                 &moved, e);
 
     for (size_t i = 0; rc == 0 && i < count; i++)
         if (!tails[i].f)
@@ -209,14 +210,14 @@ static json_t *encode_text(char *text)
     return json_string(text);
 }
 
-static int print_logs_json(const struct workspace *w, const char *id, struct err *e)
+static int print_logs_json(const struct plan *p, const char *id, struct err *e)
 {
     struct run_attempt attempt;
     char path[PATH_MAX], *text;
     json_t *root;
     size_t n;
 
-    if (run_dir_attempt(w->study.dir, id, &attempt, e) || run_dir_output(&attempt, path, e))
+    if (run_dir_attempt(p->study.dir, id, &attempt, e) || run_dir_output(&attempt, path, e))
         return -1;
     text = atomicfile_read(path, MAX_OUTPUT, &n, e);
     if (!text)
@@ -242,10 +243,10 @@ static int cmd_logs_run(int noperands, char **operands, int nrest, char **rest, 
         rc = err_errno(e, ERR_INTERNAL, ENOMEM, "logs");
     for (int i = 0; rc == 0 && i < noperands; i++) {
         tails[i].id = operands[i];
-        rc = run_dir_check_id(w.study.dir, operands[i], e);
+        rc = run_dir_check_id(w.plan.study.dir, operands[i], e);
     }
     if (rc == 0)
-        rc = as_json ? print_logs_json(&w, tails[0].id, e) : print_logs(&w, tails,
+        rc = as_json ? print_logs_json(&w.plan, tails[0].id, e) : print_logs(&w, tails,
                                                                         (size_t)noperands, e);
     for (int i = 0; tails && i < noperands; i++)
         if (tails[i].f)

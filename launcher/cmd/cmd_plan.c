@@ -21,7 +21,7 @@
 #include "src/log.h"
 #include "src/plural.h"
 
-static struct workspace_args args;
+static struct plan_args args;
 static bool as_json, test_only, until_decided;
 static double max_gpu_hours;
 
@@ -49,7 +49,7 @@ struct plan_cost {
 };
 
 struct plan_forecast {
-    struct run_plan plan;
+    struct plan plan;
     struct plan_advice advice;
     double *measured; /* of each run, in seconds (measured.h) */
     struct scheduler_forecast *starts; /* of each run; NULL for one job, or without --test-only */
@@ -66,11 +66,11 @@ struct plan_forecast {
 };
 
 /* Returns the cost of the runs of the same variant, or of all. */
-static struct plan_cost *cost_of(const struct workspace *w, struct plan_forecast *f,
+static struct plan_cost *cost_of(const struct plan *p, struct plan_forecast *f,
                                  const struct run *run)
 {
-    for (size_t v = 0; v < w->variants.count; v++)
-        if (run->study == &w->of_variants[v].study)
+    for (size_t v = 0; v < p->nvariants; v++)
+        if (run->study == &p->variants[v].study)
             return &f->variants[v];
     return &f->total;
 }
@@ -93,7 +93,7 @@ static void set_start(json_t *o, const struct scheduler_forecast *f)
     json_object_set_new(o, "nodelist", json_string(f->nodes));
 }
 
-static json_t *encode_run(const struct workspace *w, struct plan_forecast *f, size_t i)
+static json_t *encode_run(const struct plan *p, struct plan_forecast *f, size_t i)
 {
     const struct run *run = &f->plan.runs[i];
     const struct layout *l = &run->layout;
@@ -101,8 +101,8 @@ static json_t *encode_run(const struct workspace *w, struct plan_forecast *f, si
                           "seed", run->seed, "gpus", l->gpus, "nodes", l->nodes, "tasks", l->tasks,
                           "tasks_per_node", l->tasks_per_node, "gpus_per_task", l->gpus_per_task,
                           "strategy", layout_strategy_encode(l->strategy), "gpu_hours",
-                          run_cost_gpu_hours(run, w->options.time_min), "disk_bytes",
-                          (json_int_t)cost_of(w, f, run)->disk);
+                          run_cost_gpu_hours(run, p->options.time_min), "disk_bytes",
+                          (json_int_t)cost_of(p, f, run)->disk);
 
     if (f->measured[i] > 0)
         json_object_set_new(o, "measured_s", json_real(f->measured[i]));
@@ -168,14 +168,14 @@ static void print_allocation(const struct plan_forecast *f)
     printf("\n");
 }
 
-static json_t *encode_variants(const struct workspace *w, const struct plan_forecast *f)
+static json_t *encode_variants(const struct plan *p, const struct plan_forecast *f)
 {
     json_t *variants = json_array();
 
-    for (size_t v = 0; v < w->variants.count; v++) {
+    for (size_t v = 0; v < p->nvariants; v++) {
         const struct plan_cost *c = &f->variants[v];
         json_array_append_new(variants, json_pack("{s:s, s:I, s:f, s:I, s:f}", "name",
-                                                  w->variants.at[v].name, "runs",
+                                                  p->variants[v].name, "runs",
                                                   (json_int_t)c->runs, "gpu_hours", c->hours,
                                                   "measured_runs", (json_int_t)c->nmeasured,
                                                   "measured_gpu_hours", c->measured_hours));
@@ -191,19 +191,19 @@ static void set_images(json_t *root, const struct plan_forecast *f)
     json_object_set_new(root, "stage_bytes", json_integer(f->stage));
 }
 
-static int print_plan_json(const struct workspace *w, struct plan_forecast *f, struct err *e)
+static int print_plan_json(const struct plan *p, struct plan_forecast *f, struct err *e)
 {
     json_t *runs = json_array(), *warnings = json_array(), *root;
 
     for (size_t i = 0; i < f->plan.count; i++)
-        json_array_append_new(runs, encode_run(w, f, i));
+        json_array_append_new(runs, encode_run(p, f, i));
     for (size_t i = 0; i < f->advice.count; i++)
         json_array_append_new(warnings, json_string(f->advice.text[i]));
     root = json_pack("{s:i, s:s, s:s, s:s, s:s, s:i, s:f, s:I, s:o, s:o}", "schema", 1, "study",
-                     w->study.name, "engine", w->study.engine, "site", w->site.name, "scheduler",
-                     w->scheduler, "time_min", w->options.time_min, "gpu_hours", f->total.hours,
+                     p->study.name, "engine", p->study.engine, "site", p->site.name, "scheduler",
+                     p->scheduler, "time_min", p->options.time_min, "gpu_hours", f->total.hours,
                      "disk_bytes", (json_int_t)f->disk, "warnings", warnings, "runs", runs);
-    if (root && study_has_images(&w->study))
+    if (root && study_has_images(&p->study))
         set_images(root, f);
     if (root && f->advice.model.parameters)
         json_object_set_new(root, "parameters", json_integer(f->advice.model.parameters));
@@ -211,16 +211,16 @@ static int print_plan_json(const struct workspace *w, struct plan_forecast *f, s
         json_object_set_new(root, "backend", json_string(f->advice.compute.backend));
         json_object_set_new(root, "computes_on", json_string(f->advice.compute.text));
     }
-    if (root && w->variants.count)
-        json_object_set_new(root, "variants", encode_variants(w, f));
+    if (root && p->nvariants)
+        json_object_set_new(root, "variants", encode_variants(p, f));
     if (root && until_decided)
         json_object_set_new(root, "until_decided", encode_cost(f));
-    if (root && w->one_allocation)
+    if (root && p->one_allocation)
         json_object_set_new(root, "allocation", encode_allocation(f));
     return jsonio_print(root, 6, "the plan", e);
 }
 
-static int id_width(const struct run_plan *plan)
+static int id_width(const struct plan *plan)
 {
     size_t width = 16;
 
@@ -230,20 +230,20 @@ static int id_width(const struct run_plan *plan)
     return (int)width;
 }
 
-static void print_run(const struct workspace *w, struct plan_forecast *f, size_t i)
+static void print_run(const struct plan *p, struct plan_forecast *f, size_t i)
 {
     const struct run *run = &f->plan.runs[i];
     const struct layout *l = &run->layout;
     char hours[32] = "-", start[32];
     long s = (long)(f->measured[i] + 0.5);
 
-    if (w->options.time_min)
+    if (p->options.time_min)
         snprintf(hours, sizeof hours, "%.*f",
-                 run_cost_decimals(run_cost_gpu_hours(run, w->options.time_min)),
-                 run_cost_gpu_hours(run, w->options.time_min));
+                 run_cost_decimals(run_cost_gpu_hours(run, p->options.time_min)),
+                 run_cost_gpu_hours(run, p->options.time_min));
     printf("%-*s %5d %5d %5d %-12s %9s %9.1f", id_width(&f->plan), run->id, l->gpus, l->nodes,
            l->tasks, layout_strategy_encode(l->strategy), hours,
-           (double)cost_of(w, f, run)->disk / 1048576);
+           (double)cost_of(p, f, run)->disk / 1048576);
     if (f->measured[i] > 0)
         printf(" %3ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
     else if (f->total.nmeasured)
@@ -256,11 +256,11 @@ static void print_run(const struct workspace *w, struct plan_forecast *f, size_t
 }
 
 /* Prints a line for each variant. */
-static void print_variants(const struct workspace *w, const struct plan_forecast *f)
+static void print_variants(const struct plan *p, const struct plan_forecast *f)
 {
-    for (size_t v = 0; v < w->variants.count; v++) {
+    for (size_t v = 0; v < p->nvariants; v++) {
         const struct plan_cost *c = &f->variants[v];
-        printf("variant %s: %zu run%s", w->variants.at[v].name, c->runs, plural((long)c->runs));
+        printf("variant %s: %zu run%s", p->variants[v].name, c->runs, plural((long)c->runs));
         print_hours(", at most ", c->hours);
         if (c->nmeasured)
             printf(", %zu of them measured", c->nmeasured);
@@ -269,7 +269,7 @@ static void print_variants(const struct workspace *w, const struct plan_forecast
     }
 }
 
-static void print_table(const struct workspace *w, struct plan_forecast *f)
+static void print_table(const struct plan *p, struct plan_forecast *f)
 {
     size_t count = f->plan.count;
 
@@ -277,23 +277,23 @@ static void print_table(const struct workspace *w, struct plan_forecast *f)
            "NODES", "TASKS", "STRATEGY", "GPU-HOURS", "DISK(MiB)", f->total.nmeasured ? "  MEASURED" : "",
            f->starts ? " START                NODELIST" : "");
     for (size_t i = 0; i < count; i++)
-        print_run(w, f, i);
-    printf("%zu run%s on site %s (%s)", count, plural(count), w->site.name, w->scheduler);
-    if (w->options.time_min && !w->one_allocation)
+        print_run(p, f, i);
+    printf("%zu run%s on site %s (%s)", count, plural(count), p->site.name, p->scheduler);
+    if (p->options.time_min && !p->one_allocation)
         printf(", at most %.*f GPU-hours at %d:%02d h each", run_cost_decimals(f->total.hours),
-               f->total.hours, w->options.time_min / 60, w->options.time_min % 60);
+               f->total.hours, p->options.time_min / 60, p->options.time_min % 60);
     printf(", %.1f MiB on disk", (double)f->disk / 1048576);
     if (f->cache)
         printf(" and %.1f MiB of decoded images", (double)f->cache / 1048576);
     if (f->stage)
-        printf(", %.1f MiB in %s of each node", (double)f->stage / 1048576, w->study.data.stage);
+        printf(", %.1f MiB in %s of each node", (double)f->stage / 1048576, p->study.data.stage);
     printf("\n");
     if (f->total.nmeasured)
         printf("measured by runs that are done: %zu of these runs train for %.*f GPU-hours\n",
                f->total.nmeasured, run_cost_decimals(f->total.measured_hours),
                f->total.measured_hours);
-    print_variants(w, f);
-    if (w->one_allocation)
+    print_variants(p, f);
+    if (p->one_allocation)
         print_allocation(f);
     if (until_decided)
         print_cost(f);
@@ -309,10 +309,10 @@ static void print_table(const struct workspace *w, struct plan_forecast *f)
 
 static int ask_scheduler(struct workspace *w, struct plan_forecast *f, struct err *e)
 {
-    struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
+    struct scheduler *scheduler = workspace_scheduler(w, w->plan.scheduler, e);
     struct attempt_job job;
 
-    if (scheduler && w->one_allocation) {
+    if (scheduler && w->plan.one_allocation) {
         f->allocation.job.job.script = NULL; /* nothing was generated */
         return scheduler_forecast(scheduler, &f->allocation.job.job, &f->start, e)
                    ? err_prefix(e, "one allocation for all")
@@ -322,7 +322,7 @@ static int ask_scheduler(struct workspace *w, struct plan_forecast *f, struct er
     if (!f->starts)
         return scheduler ? err_errno(e, ERR_INTERNAL, errno, "plan") : -1;
     for (size_t i = 0; i < f->plan.count; i++) {
-        if (attempt_job(w, &f->plan.runs[i], 1, &job, e))
+        if (attempt_job(&w->plan, &f->plan.runs[i], 1, &job, e))
             return -1;
         job.job.script = NULL; /* nothing was generated */
         if (scheduler_forecast(scheduler, &job.job, &f->starts[i], e))
@@ -332,53 +332,53 @@ static int ask_scheduler(struct workspace *w, struct plan_forecast *f, struct er
     return 0;
 }
 
-static void add_cost(struct plan_cost *c, const struct workspace *w, const struct run *run,
+static void add_cost(struct plan_cost *c, const struct plan *p, const struct run *run,
                      double measured_s)
 {
     c->runs++;
     c->nmeasured += measured_s > 0;
-    c->hours += run_cost_gpu_hours(run, w->options.time_min);
+    c->hours += run_cost_gpu_hours(run, p->options.time_min);
     c->measured_hours += run->layout.gpus * measured_s / 3600;
 }
 
 /* Sets the bytes that runs write, which differ between variants of other networks. */
-static void measure_disk(const struct workspace *w, struct plan_forecast *f)
+static void measure_disk(const struct plan *p, struct plan_forecast *f)
 {
     struct model_look model = f->advice.model;
     struct err ignored;
 
-    f->total.disk = run_cost_disk(&w->study, &model, w->options.time_min);
-    for (size_t v = 0; v < w->variants.count; v++) {
-        const struct study *s = &w->of_variants[v].study;
+    f->total.disk = run_cost_disk(&p->study, &model, p->options.time_min);
+    for (size_t v = 0; v < p->nvariants; v++) {
+        const struct study *s = &p->variants[v].study;
         if (study_runs_trainer(s))
             (void)model_look_open(s, false, &model, &ignored);
-        f->variants[v].disk = run_cost_disk(s, &model, w->options.time_min);
+        f->variants[v].disk = run_cost_disk(s, &model, p->options.time_min);
     }
     for (size_t i = 0; i < f->plan.count; i++)
-        f->disk += cost_of(w, f, &f->plan.runs[i])->disk;
+        f->disk += cost_of(p, f, &f->plan.runs[i])->disk;
 }
 
 /* Finds the times that are known, and warns if the time limit is below one of them. */
-static int measure_runs(const struct workspace *w, struct plan_forecast *f, struct err *e)
+static int measure_runs(const struct plan *p, struct plan_forecast *f, struct err *e)
 {
-    bool is_reported = !w->options.time_min;
+    bool is_reported = !p->options.time_min;
 
     f->measured = calloc(f->plan.count + 1, sizeof *f->measured);
     if (!f->measured)
         return err_errno(e, ERR_INTERNAL, errno, "plan");
-    if (measured_collect(w, &f->plan, f->measured, e))
+    if (measured_collect(&f->plan, f->measured, e))
         return -1;
     for (size_t i = 0; i < f->plan.count; i++) {
         const struct run *run = &f->plan.runs[i];
-        add_cost(&f->total, w, run, f->measured[i]);
-        if (cost_of(w, f, run) != &f->total)
-            add_cost(cost_of(w, f, run), w, run, f->measured[i]);
-        if (is_reported || f->measured[i] <= w->options.time_min * 60.0 ||
+        add_cost(&f->total, p, run, f->measured[i]);
+        if (cost_of(p, f, run) != &f->total)
+            add_cost(cost_of(p, f, run), p, run, f->measured[i]);
+        if (is_reported || f->measured[i] <= p->options.time_min * 60.0 ||
             f->advice.count == PLAN_ADVICE_MAX)
             continue;
         snprintf(f->advice.text[f->advice.count++], sizeof *f->advice.text, "the time limit (%d "
                  "min) is shorter than the training with %d GPU%s took (%.0f min): such a run "
-                 "stops with a checkpoint and must resume (slurm.time)", w->options.time_min,
+                 "stops with a checkpoint and must resume (slurm.time)", p->options.time_min,
                  run->layout.gpus, plural(run->layout.gpus), f->measured[i] / 60);
         is_reported = true;
     }
@@ -388,7 +388,7 @@ static int measure_runs(const struct workspace *w, struct plan_forecast *f, stru
 /* Plans the newest or the first round, and simulates all. */
 static int plan_rounds(struct workspace *w, struct plan_forecast *f, struct err *e)
 {
-    struct run_plan base;
+    struct plan base;
     double seconds = 0;
     char gpus[16];
 
@@ -396,10 +396,10 @@ static int plan_rounds(struct workspace *w, struct plan_forecast *f, struct err 
         return -1;
     struct design d = f->rounds.design;
     snprintf(gpus, sizeof gpus, "%d", d.counts[0]);
-    if (run_plan_compute(&w->study, &w->site, gpus, 1, &base, e))
+    if (plan_compute(&w->plan, gpus, 1, &base, e))
         return -1;
-    int rc = measured_collect(w, &base, &seconds, e);
-    run_plan_destroy(&base);
+    int rc = measured_collect(&base, &seconds, e);
+    plan_free_runs(&base);
     f->whole_why = seconds > 0 ? "as measured" : d.whole_s > 0 ? "its time limit" : "assumed";
     f->whole_s = d.whole_s = seconds > 0 ? seconds : d.whole_s > 0 ? d.whole_s : 3600;
     return rc || design_expect(&d, &f->cost, e) ? -1 : rounds_plan(&f->rounds, &f->plan, e);
@@ -411,30 +411,30 @@ static int plan_study(struct workspace *w, struct plan_forecast *f, struct err *
 
     if (until_decided ? plan_rounds(w, f, e) : workspace_plan(w, &f->plan, e))
         return -1;
-    if ((!study_runs_trainer(&w->study) || *w->study.container) &&
-        attempt_check(w, f->plan.runs, e))
+    if ((!study_runs_trainer(&w->plan.study) || *w->plan.study.container) &&
+        attempt_check(&w->plan, f->plan.runs, e))
         return -1;
-    plan_advice_collect(w, &f->plan, &f->advice);
-    if (measure_runs(w, f, e))
+    plan_advice_collect(&f->plan, &f->advice);
+    if (measure_runs(&w->plan, f, e))
         return -1;
-    if (w->one_allocation) {
-        if (allocation_describe(w, &f->plan.runs[f->plan.count - 1], &f->allocation, e))
+    if (w->plan.one_allocation) {
+        if (allocation_describe(&w->plan, &f->plan.runs[f->plan.count - 1], &f->allocation, e))
             return -1;
-        f->total.hours = allocation_gpu_hours(&f->allocation, w->options.time_min);
+        f->total.hours = allocation_gpu_hours(&f->allocation, w->plan.options.time_min);
     }
-    measure_disk(w, f);
-    f->cache = run_cost_cache(&w->study, &f->plan, f->advice.train + f->advice.val);
-    f->stage = run_cost_stage(&w->study);
+    measure_disk(&w->plan, f);
+    f->cache = run_cost_cache(&w->plan.study, &f->plan, f->advice.train + f->advice.val);
+    f->stage = run_cost_stage(&w->plan.study);
     if (test_only && ask_scheduler(w, f, e))
         return -1;
-    rc = as_json ? print_plan_json(w, f, e) : 0;
+    rc = as_json ? print_plan_json(&w->plan, f, e) : 0;
     if (!as_json)
-        print_table(w, f);
+        print_table(&w->plan, f);
     fflush(stdout);
     if (rc == 0 && max_gpu_hours > 0 && !until_decided)
-        rc = w->one_allocation
-                 ? allocation_check_cost(&f->allocation, w->options.time_min, max_gpu_hours, e)
-                 : run_cost_check(&f->plan, true, w->options.time_min, max_gpu_hours, e);
+        rc = w->plan.one_allocation
+                 ? allocation_check_cost(&f->allocation, w->plan.options.time_min, max_gpu_hours, e)
+                 : run_cost_check(&f->plan, true, w->plan.options.time_min, max_gpu_hours, e);
     return rc;
 }
 
@@ -446,11 +446,11 @@ static int cmd_plan_run(int noperands, char **operands, int nrest, char **rest, 
 
     if (workspace_open_jobs(&w, &args, nrest, rest, e))
         return -1;
-    until_decided |= w.study.design.max_gpu_hours > 0;
+    until_decided |= w.plan.study.design.max_gpu_hours > 0;
     rc = plan_study(&w, &f, e);
     free(f.starts);
     free(f.measured);
-    run_plan_destroy(&f.plan);
+    plan_free_runs(&f.plan);
     if (f.rounds.w)
         rounds_close(&f.rounds);
     workspace_close(&w);

@@ -8,7 +8,7 @@
 #include "launcher/status/status_list.h"
 #include "src/log.h"
 
-static struct workspace_args args;
+static struct plan_args args;
 
 static const struct cli_option options[] = {
     WORKSPACE_OPTION_TAKE_OVER(args),
@@ -40,7 +40,7 @@ static int release_named(struct workspace *w, const struct status_list *list, in
     for (int i = 0; i < nids; i++) {
         const struct run_status *s = status_list_find(list, ids[i]);
         if (!s)
-            return run_dir_check_id(w->study.dir, ids[i], e);
+            return run_dir_check_id(w->plan.study.dir, ids[i], e);
         if (!s->held)
             return err_set(e, ERR_USAGE, "%s is %s, and its job is not held", s->run.id,
                            state_name(s->state));

@@ -33,7 +33,7 @@ static bool as_text, as_rules, as_paragraph;
 static struct analysis_options analysis = ANALYSIS_OPTIONS_INIT;
 static long base;
 static double flop;
-static struct workspace_args args;
+static struct plan_args args;
 static struct cli_list logs_dirs, requests;
 static struct log_form_args form_args;
 static struct log_form logs_form;
@@ -178,24 +178,24 @@ static int read_rounds(struct input *in, struct workspace *w, const struct resul
 static int read_study(struct input *in, const char *dir, struct err *e)
 {
     struct analysis_source *s = &in->sources[in->nsources];
-    struct workspace_args one = {.dir = dir};
+    struct plan_args one = {.dir = dir};
     struct workspace workspace;
     int rc;
 
     if (workspace_open(&workspace, &one, e))
         return -1;
-    result_set_text(s->title, sizeof s->title, workspace.study.name);
-    set_rule(in, &workspace.study);
-    path_format(in->facts.study_dir, "%s", workspace.study.dir);
-    in->facts.gpus_per_node = workspace.site.gpus_per_node;
-    in->facts.cpus_per_gpu = (int)workspace.study.slurm.cpus_per_gpu;
-    path_format(in->out, "%s/report", workspace.study.dir);
-    if (in->into_study && access(workspace.study.dir, W_OK))
+    result_set_text(s->title, sizeof s->title, workspace.plan.study.name);
+    set_rule(in, &workspace.plan.study);
+    path_format(in->facts.study_dir, "%s", workspace.plan.study.dir);
+    in->facts.gpus_per_node = workspace.plan.site.gpus_per_node;
+    in->facts.cpus_per_gpu = (int)workspace.plan.study.slurm.cpus_per_gpu;
+    path_format(in->out, "%s/report", workspace.plan.study.dir);
+    if (in->into_study && access(workspace.plan.study.dir, W_OK))
         rc = err_errno(e, ERR_INTERNAL, errno, "cannot write the report into the study %s (-o DIR "
-                       "writes it elsewhere)", workspace.study.dir);
+                       "writes it elsewhere)", workspace.plan.study.dir);
     else
-        rc = read_bandwidth(in, workspace.study.dir, e) ||
-                     workspace_open_variants(&workspace, &one, 0, NULL, e) ||
+        rc = read_bandwidth(in, workspace.plan.study.dir, e) ||
+                     plan_open_variants(&workspace.plan, &one, e) ||
                      collect_study(&workspace, in->into_study, &s->results, e)
                  ? -1
                  : 0;

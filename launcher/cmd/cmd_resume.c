@@ -10,7 +10,7 @@
 #include "src/log.h"
 #include "src/plural.h"
 
-static struct workspace_args args;
+static struct plan_args args;
 static bool wait_for_all, scale_batch;
 static long gpus;
 static double max_gpu_hours;
@@ -44,7 +44,7 @@ static int open_as_before(struct workspace *w, int nrest, char **rest, char kind
         return -1;
     if (!args.scheduler && w->ledger.count) {
         snprintf(kind, 16, "%s", w->ledger.entries[w->ledger.count - 1].scheduler);
-        args.scheduler = strcmp(kind, w->scheduler) == 0 ? NULL : kind;
+        args.scheduler = strcmp(kind, w->plan.scheduler) == 0 ? NULL : kind;
     }
     workspace_close(w);
     return workspace_open_jobs(w, &args, nrest, rest, e);
@@ -66,7 +66,7 @@ static int resume_runs(struct workspace *w, int nids, char **ids, int nrest, cha
         return -1;
     if (counts.submitted)
         log_info("%zu run%s %s resumed", counts.submitted, plural(counts.submitted),
-                 strcmp(w->scheduler, "dry") == 0 ? "would be"
+                 strcmp(w->plan.scheduler, "dry") == 0 ? "would be"
                  : counts.submitted == 1          ? "was"
                                                   : "were");
     else if (!counts.left)
@@ -77,7 +77,7 @@ static int resume_runs(struct workspace *w, int nids, char **ids, int nrest, cha
         return err_set(e, ERR_SCHED, "%zu run%s left for later: %s (type 'unetctl resume' again "
                        "when other jobs have ended)", counts.left,
                        counts.left == 1 ? " is" : "s are", counts.limit.text);
-    return wait_for_all && strcmp(w->scheduler, "dry") != 0 ? watch_runs(w, &watch, e) : 0;
+    return wait_for_all && strcmp(w->plan.scheduler, "dry") != 0 ? watch_runs(w, &watch, e) : 0;
 }
 
 static int cmd_resume_run(int noperands, char **operands, int nrest, char **rest, struct err *e)

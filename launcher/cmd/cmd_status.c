@@ -14,7 +14,7 @@
 #include "src/control.h"
 #include "src/log.h"
 
-static struct workspace_args args;
+static struct plan_args args;
 static bool as_json;
 static struct cli_list only;
 
@@ -77,8 +77,9 @@ static json_t *encode_study(const struct workspace *w, const struct status_list 
     for (size_t i = 0; i < list->count; i++)
         if (is_shown(sel, &list->runs[i]))
             json_array_append_new(runs, run_status_encode(&list->runs[i]));
-    return json_pack("{s:i, s:s, s:s, s:o, s:s*}", "schema", 1, "study", w->study.name, "study_id",
-                     w->ledger.study_id, "runs", runs, "rounds",
+    return json_pack("{s:i, s:s, s:s, s:o, s:s*}", "schema", 1, "study", w->plan.study.name,
+                     "study_id",
+                     w->plan.study_id, "runs", runs, "rounds",
                      rounds_file_describe(&w->ledger, rounds) ? rounds : NULL);
 }
 
@@ -151,12 +152,12 @@ static void print_study(const struct workspace *w, const struct status_list *lis
         printf("%s\n", rounds);
 }
 
-static int check_runs(const struct workspace *w, const struct status_list *list,
+static int check_runs(const struct plan *p, const struct status_list *list,
                       const struct selection *sel, struct err *e)
 {
     for (int i = 0; i < sel->nruns; i++)
         if (!status_list_find(list, sel->runs[i]))
-            return run_dir_check_id(w->study.dir, sel->runs[i], e);
+            return run_dir_check_id(p->study.dir, sel->runs[i], e);
     return 0;
 }
 
@@ -171,13 +172,13 @@ static int show_study(struct selection *sel, json_t *studies, struct err *e)
         return -1;
     rc = status_list_collect(&w, &list, e);
     if (rc == 0) {
-        rc = check_runs(&w, &list, sel, e);
+        rc = check_runs(&w.plan, &list, sel, e);
         if (rc == 0 && studies)
             json_array_append_new(studies, encode_study(&w, &list, sel));
         else if (rc == 0 && list.count)
             print_study(&w, &list, sel);
         else if (rc == 0)
-            log_info("%s has no runs yet; type 'unetctl submit --gpus LIST'", w.study.dir);
+            log_info("%s has no runs yet; type 'unetctl submit --gpus LIST'", w.plan.study.dir);
         if (rc == 0 && list.unreachable) {
             *e = list.reason;
             rc = -1;

@@ -15,7 +15,7 @@
 #include "src/log.h"
 #include "src/plural.h"
 
-static struct workspace_args args;
+static struct plan_args args;
 static bool wait_for_all, dry_run, parsable, until_decided, once, count_failed;
 static long timeout_s;
 static double max_gpu_hours;
@@ -49,7 +49,7 @@ static const struct cli_option options[] = {
 /* What is submitted: a plan, or rounds, and what left.json says of it. */
 struct submitted {
     struct workspace *w;
-    const struct run_plan *plan;
+    const struct plan *plan;
     struct rounds rounds;
     json_t *self;
     bool repeats; /* what an earlier process has noted */
@@ -76,7 +76,7 @@ static long submit_left(void *arg, struct err *e)
 
 static int watch_plan(struct submitted *s, bool any_left, struct err *e)
 {
-    const struct run_plan *plan = s->plan;
+    const struct plan *plan = s->plan;
     struct watch_options watch = {.nids = plan->count,
                                   .timeout_s = timeout_s,
                                   .submit_left = any_left ? submit_left : NULL,
@@ -95,7 +95,7 @@ static int watch_plan(struct submitted *s, bool any_left, struct err *e)
 
 /* Prints a line for each run of the plan, also of those submitted earlier: the id of its last job,
  * or nothing if it never had one. */
-static void print_ids(const struct workspace *w, const struct run_plan *plan)
+static void print_ids(const struct workspace *w, const struct plan *plan)
 {
     for (size_t i = 0; i < plan->count; i++) {
         const struct ledger_entry *entry = ledger_find(&w->ledger, plan->runs[i].id, 0);
@@ -178,15 +178,15 @@ static int submit_plan(struct submitted *s, int nrest, char **rest, struct err *
     struct submission_counts counts;
     bool dry;
 
-    if (submission_check_cost(w, s->plan, true, max_gpu_hours, e))
+    if (submission_check_cost(s->plan, true, max_gpu_hours, e))
         return err_prefix(e, "nothing was submitted");
     if (dry_run)
-        return dry_run_print(w, s->plan, e);
+        return dry_run_print(s->plan, e);
     if (s->repeats)
         need_note(s);
     if (submission_submit(w, s->plan, &counts, e))
         return -1;
-    dry = strcmp(w->scheduler, "dry") == 0;
+    dry = strcmp(w->plan.scheduler, "dry") == 0;
     if (!dry && !counts.unwanted && left_note(w, s->self, counts.left > 0, e))
         return -1;
     if (parsable)
@@ -225,7 +225,7 @@ int cmd_submit_end_rounds(const struct workspace *w, int rc, bool prints, struct
         return rc;
     if (prints) {
         printf("%s\n", text);
-        if (cmd_report.run(1, (char *[]){w->study.dir}, 0, NULL, &unreported))
+        if (cmd_report.run(1, (char *[]){w->plan.study.dir}, 0, NULL, &unreported))
             log_info("%s", unreported.text);
         fflush(stdout);
     }
@@ -241,15 +241,15 @@ int cmd_submit_end_rounds(const struct workspace *w, int rc, bool prints, struct
 
 static int show_round(struct rounds *r, struct err *e)
 {
-    struct run_plan plan;
+    struct plan plan;
 
     if (rounds_plan(r, &plan, e))
         return -1;
     const struct design_round *round = &r->record.rounds[r->record.count - 1];
     log_info("round %zu (about %.3g GPU-hours): %s", r->record.count, round->gpu_hours,
              round->reason);
-    int rc = dry_run_print(r->w, &plan, e);
-    run_plan_destroy(&plan);
+    int rc = dry_run_print(&plan, e);
+    plan_free_runs(&plan);
     return rc;
 }
 
@@ -283,14 +283,14 @@ static int submit_rounds(struct submitted *s, struct err *e)
 
 static int cmd_submit_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    struct run_plan plan = {0};
+    struct plan plan = {0};
     struct workspace w;
     struct submitted s = {.w = &w, .plan = &plan};
     int rc = -1;
 
     if (workspace_open_jobs(&w, &args, nrest, rest, e))
         return -1;
-    until_decided |= w.study.design.max_gpu_hours > 0;
+    until_decided |= w.plan.study.design.max_gpu_hours > 0;
     s.self = left_create(encode_words(nrest, rest), until_decided, &s.repeats);
     if (until_decided)
         rc = submit_rounds(&s, e);
@@ -301,7 +301,7 @@ static int cmd_submit_run(int noperands, char **operands, int nrest, char **rest
     else if (workspace_plan(&w, &plan, e) == 0)
         rc = submit_plan(&s, nrest, rest, e);
     json_decref(s.self);
-    run_plan_destroy(&plan);
+    plan_free_runs(&plan);
     workspace_close(&w);
     return rc;
 }

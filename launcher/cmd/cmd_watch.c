@@ -14,7 +14,7 @@
 #include "src/log.h"
 #include "src/mem.h"
 
-static struct workspace_args args;
+static struct plan_args args;
 static long timeout_s, every_s;
 static bool as_json;
 static const char *html_file, *metrics_file;
@@ -72,12 +72,12 @@ static int publish(void *arg, const struct status_list *list, double again_s, st
         return -1;
     page.left_s = run_summary_total_left(&summary, left.all > 0);
     rounds_file_describe(&w->ledger, rounds);
-    rounds_rule(&w->study, &page.analysis.rule, &page.analysis.facts);
-    if (html_file && live_page_write(&page, &w->study, list, &summary, e))
+    rounds_rule(&w->plan.study, &page.analysis.rule, &page.analysis.facts);
+    if (html_file && live_page_write(&page, &w->plan.study, list, &summary, e))
         return -1;
     if (!metrics_file)
         return 0;
-    char *text = run_summary_encode_metrics(&summary, w->study.name, page.left_s);
+    char *text = run_summary_encode_metrics(&summary, w->plan.study.name, page.left_s);
     int rc = !text ? mem_fail(e)
                    : atomicfile_check_own(metrics_file, RUN_SUMMARY_METRICS_MARK, e) ||
                              atomicfile_write(metrics_file, text, strlen(text), 0666, e)
@@ -111,7 +111,7 @@ static int cmd_watch_run(int noperands, char **operands, int nrest, char **rest,
         watch.in_rounds = left.rounds == left.all;
     }
     for (int i = 0; rc == 0 && i < noperands; i++)
-        rc = run_dir_check_id(w->study.dir, operands[i], e);
+        rc = run_dir_check_id(w->plan.study.dir, operands[i], e);
     if (rc == 0)
         rc = watch_runs(w, &watch, e);
     if (left.rounds || (rc == 0 && !noperands))

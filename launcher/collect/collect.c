@@ -20,7 +20,7 @@
 #include "launcher/collect/unfinished.h"
 #include "launcher/host/path.h"
 #include "launcher/study/engine.h"
-#include "launcher/study/run_plan.h"
+#include "launcher/study/run_json.h"
 #include "src/atomicfile.h"
 #include "src/cluster/range.h"
 #include "src/files.h"
@@ -30,7 +30,7 @@
 #define MAX_LOG (64 << 20)
 #define MAX_WANTED 100000
 
-/* The runs of one label (run_plan_label), such as of a variant. */
+/* The runs of one label (plan_label), such as of a variant. */
 struct wanted_label {
     char text[RUN_LABEL_SIZE], engine[sizeof ((struct result *)0)->engine];
 };
@@ -134,21 +134,21 @@ static int add_label(struct wanted_runs *wanted, const char *text, size_t n, con
 
 /* Lists the labels of the study's variants, or its own. If no run has one of them, as after --vary,
  * those that runs have are listed instead. */
-static int list_labels(const struct workspace *w, const struct results *table,
-                       struct wanted_runs *dst, struct err *e)
+static int list_labels(const struct plan *p, const struct results *table, struct wanted_runs *dst,
+                       struct err *e)
 {
     char label[RUN_LABEL_SIZE];
     bool some = !table->count;
     int rc = 0;
 
-    for (size_t i = 0; rc == 0 && i < (w->variants.count ? w->variants.count : 1); i++) {
-        const struct study *s = w->variants.count ? &w->of_variants[i].study : &w->study;
+    for (size_t i = 0; rc == 0 && i < (p->nvariants ? p->nvariants : 1); i++) {
+        const struct study *s = p->nvariants ? &p->variants[i].study : &p->study;
         const struct engine *engine = engine_find(s->engine, e);
         if (!engine)
             return -1;
-        run_plan_label(s, engine, label);
+        plan_label(s, engine, label);
         rc = add_label(dst, label, strlen(label),
-                       w->variants.count ? engine->name : table->count ? table->rows->engine : "", e);
+                       p->nvariants ? engine->name : table->count ? table->rows->engine : "", e);
         for (size_t k = 0; k < table->count; k++)
             some |= strlen(label) == collect_label_size(&table->rows[k]) &&
                     memcmp(table->rows[k].run, label, strlen(label)) == 0;
@@ -163,17 +163,17 @@ static int list_labels(const struct workspace *w, const struct results *table,
 static int add_missing(const struct workspace *w, struct results *table, struct err *e)
 {
     struct wanted_runs wanted = {
-        .nseeds = path_has_file(w->ledger.dir, "rounds.json") ? 0 : w->study.seeds};
+        .nseeds = path_has_file(w->ledger.dir, "rounds.json") ? 0 : w->plan.study.seeds};
     struct map known = {0};
     struct range counts;
 
-    if (range_decode(w->study.gpus, 1, SETTINGS_GPUS_MAX, &counts, e)) {
+    if (range_decode(w->plan.study.gpus, 1, SETTINGS_GPUS_MAX, &counts, e)) {
         e->code = ERR_CONFIG;
-        return err_prefix(e, "%s: gpus", w->study.file);
+        return err_prefix(e, "%s: gpus", w->plan.study.file);
     }
     wanted.gpus = counts.values;
     wanted.ngpus = counts.count;
-    int rc = list_labels(w, table, &wanted, e);
+    int rc = list_labels(&w->plan, table, &wanted, e);
     if (rc == 0 && wanted.nseeds > MAX_WANTED / (long)(wanted.nlabels * counts.count + 1))
         rc = err_set(e, ERR_CONFIG, "%zu counts with %ld seeds each are more than %d runs",
                      wanted.nlabels * counts.count, wanted.nseeds, MAX_WANTED);
@@ -262,7 +262,7 @@ int collect_runs(const struct study *study, struct results *table, struct err *e
 static int scan_study(const struct workspace *w, const char *label, struct results *table,
                       struct err *e)
 {
-    const struct study *study = &w->study;
+    const struct study *study = &w->plan.study;
 
     if (scan_runs(study, table, e) || add_missing(w, table, e)) {
         results_destroy(table);
@@ -469,14 +469,14 @@ int collect_logs(const char *src_dir, const char *dst_dir, const struct log_form
 
 int collect_study(struct workspace *w, bool write, struct results *table, struct err *e)
 {
-    const struct study *study = &w->study;
+    const struct study *study = &w->plan.study;
     const struct engine *engine = engine_find(study->engine, e);
     char label[RUN_LABEL_SIZE];
     int rc;
 
     if (!engine)
         return -1;
-    run_plan_label(study, engine, label);
+    plan_label(study, engine, label);
     if (scan_study(w, label, table, e))
         return -1;
     unfinished_resolve(w, table);

@@ -22,18 +22,18 @@ struct asked {
     char job[sizeof ((struct run_attempt *)0)->job];
 };
 
-static void find_file(const struct workspace *w, const struct result *r, char dst[PATH_MAX])
+static void find_file(const struct plan *p, const struct result *r, char dst[PATH_MAX])
 {
-    path_format(dst, "%s/runs/%s/attempt-%d/node-energy", w->study.dir, r->run, r->attempt);
+    path_format(dst, "%s/runs/%s/attempt-%d/node-energy", p->study.dir, r->run, r->attempt);
 }
 
 /* Reads "JOULES of job ID"; 0 joules: they are unknown. Returns whether the file exists. */
-static bool read_known(const struct workspace *w, struct result *r)
+static bool read_known(const struct plan *p, struct result *r)
 {
     char path[PATH_MAX];
     double joules;
 
-    find_file(w, r, path);
+    find_file(p, r, path);
     FILE *f = files_stream(path, "r", FILES_TEXT_MAX);
     bool known = f && fscanf(f, "%lf of job", &joules) == 1 && isfinite(joules);
     if (known && joules > 0)
@@ -54,18 +54,18 @@ static bool is_own(const struct workspace *w, const char *job)
     return nruns == 1;
 }
 
-static void keep(const struct workspace *w, struct result *r, const struct job_state *job)
+static void keep(const struct plan *p, struct result *r, const struct job_state *job)
 {
     char path[PATH_MAX], text[80], name[160];
     struct err ignored; /* the folder may belong to another user */
 
-    snprintf(name, sizeof name, "%s-%s", w->study.name, r->run);
+    snprintf(name, sizeof name, "%s-%s", p->study.name, r->run);
     if (job->phase != PHASE_ENDED || strcmp(job->name, name) != 0)
         return;
     bool known = job->joules > 0 && /* its seconds are rounded down */
                  job->joules_s + 1 >= RUN_ENERGY_COVERED * quantity_of(r, QUANTITY_WHOLE);
     r->node_energy_j = known ? job->joules : NAN;
-    find_file(w, r, path);
+    find_file(p, r, path);
     snprintf(text, sizeof text, "%.0f of job %s\n", known ? job->joules : 0, job->id);
     atomicfile_write(path, text, strlen(text), 0666, &ignored);
 }
@@ -79,8 +79,9 @@ static size_t list_asked(const struct workspace *w, struct results *table, struc
     size_t n = 0;
 
     for (struct result *r = table->rows; r < table->rows + table->count; r++)
-        if (r->state == RESULT_DONE && isnan(r->energy_j) && !read_known(w, r) &&
-            run_dir_attempt(w->study.dir, r->run, &a, &ignored) == 0 && a.number == r->attempt &&
+        if (r->state == RESULT_DONE && isnan(r->energy_j) && !read_known(&w->plan, r) &&
+            run_dir_attempt(w->plan.study.dir, r->run, &a,
+                            &ignored) == 0 && a.number == r->attempt &&
             a.marker_age_s < ASKED_MAX_S && is_own(w, a.job)) {
             dst[n].r = r;
             memcpy(dst[n++].job, a.job, sizeof a.job);
@@ -104,7 +105,7 @@ void node_energy_resolve(struct workspace *w, struct results *table)
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < found.count; k++)
             if (strcmp(found.states[k].id, ids[i]) == 0)
-                keep(w, asked[i].r, &found.states[k]);
+                keep(&w->plan, asked[i].r, &found.states[k]);
     free(found.states);
     free(ids);
     free(asked);

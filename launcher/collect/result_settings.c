@@ -7,15 +7,15 @@
 
 #include "launcher/collect/results/settings.h"
 #include "launcher/study/engine.h"
-#include "launcher/study/run_plan.h"
-#include "launcher/study/setting_json.h"
+#include "launcher/study/run_json.h"
+#include "launcher/study/run_json.h"
 
 /* Adds a text. Paths in the study's folder are written relative to it, so that they stay equal
  * when the study is moved. */
 static void add_string(struct buf *b, const json_t *plan, const char *text)
 {
     size_t n;
-    const char *folder = run_plan_study_dir(plan, &n);
+    const char *folder = run_json_study_dir(plan, &n);
     bool below = n > 0 && strncmp(text, folder, n) == 0 && text[n] == '/';
 
     buf_addf(b, "%s%s", below ? "." : "", below ? text + n : text);
@@ -58,7 +58,7 @@ static bool is_multi_worker(const json_t *plan)
  * train.global_batch applies if the plan has it, and otherwise train.batch_per_gpu. */
 static bool is_other_batch(const json_t *plan, const char *path)
 {
-    bool global = json_integer_value(run_plan_value(plan, SETTINGS_GLOBAL_BATCH)) > 0;
+    bool global = json_integer_value(run_json_value(plan, SETTINGS_GLOBAL_BATCH)) > 0;
 
     return strcmp(path, global ? SETTINGS_BATCH_PER_GPU : SETTINGS_GLOBAL_BATCH) == 0;
 }
@@ -71,7 +71,7 @@ static bool is_batch(const char *path)
 static void add_setting(struct buf *dst, const struct setting *key, const json_t *plan,
                         const char *backend)
 {
-    const json_t *value = run_plan_value(plan, key->path);
+    const json_t *value = run_json_value(plan, key->path);
     bool computed = *backend && strcmp(key->path, "train.backend") == 0;
     const char *word = json_string_value(value);
     bool is_unused = word && !*word && strcmp(setting_leaf(key), "python") == 0; /* no script of it */

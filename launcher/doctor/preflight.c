@@ -110,15 +110,15 @@ static void check_rights(const struct workspace *w, struct findings *f)
 {
     char ledger[PATH_MAX], submit_file[PATH_MAX], run_file[PATH_MAX];
     char last[PATH_MAX] = "", path[PATH_MAX], who[128];
-    bool own_site = strchr(w->site.name, '/'); /* others are installed as this program is */
+    bool own_site = strchr(w->plan.site.name, '/'); /* others are installed as this program is */
     const char *paths[] = {
-        w->study.dir, w->study.file, w->ledger.dir,
-        path_format(ledger, "%s/ledger.jsonl", w->ledger.dir), own_site ? w->site.file : "",
-        w->templates, path_format(submit_file, "%s/submit_file.sh", w->templates),
-        path_format(run_file, "%s/run_file.sh", w->templates)};
+        w->plan.study.dir, w->plan.study.file, w->ledger.dir,
+        path_format(ledger, "%s/ledger.jsonl", w->ledger.dir), own_site ? w->plan.site.file : "",
+        w->plan.templates, path_format(submit_file, "%s/submit_file.sh", w->plan.templates),
+        path_format(run_file, "%s/run_file.sh", w->plan.templates)};
 
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-        if (!*paths[i] || (i > 5 && !*w->templates) ||
+        if (!*paths[i] || (i > 5 && !*w->plan.templates) ||
             !preflight_find_writer(paths[i], path, who) || strcmp(path, last) == 0)
             continue;
         strcpy(last, path);
@@ -150,23 +150,23 @@ static const char *local_file_system(const char *dir)
     return NULL;
 }
 
-static void check_space(const struct workspace *w, struct findings *f)
+static void check_space(const struct plan *p, struct findings *f)
 {
     struct model_look model = {0};
     struct statvfs fs;
     struct err ignored;
 
-    if (statvfs(w->study.dir, &fs))
+    if (statvfs(p->study.dir, &fs))
         return;
-    if (study_runs_trainer(&w->study))
-        (void)model_look_open(&w->study, false, &model, &ignored);
-    double need = (double)run_cost_disk(&w->study, &model, w->options.time_min);
+    if (study_runs_trainer(&p->study))
+        (void)model_look_open(&p->study, false, &model, &ignored);
+    double need = (double)run_cost_disk(&p->study, &model, p->options.time_min);
     double left = (double)fs.f_bavail * (double)fs.f_frsize;
     if (left < need || (fs.f_files && fs.f_favail < 100))
         findings_add(f, FINDING_ERROR, "space",
                      "%s: %.1f MiB and %lu files left, but one run writes up to %.1f MiB\nmake room "
-                     "(df -h %s), or move the study", w->study.dir, left / 1048576,
-                     (unsigned long)fs.f_favail, need / 1048576, w->study.dir);
+                     "(df -h %s), or move the study", p->study.dir, left / 1048576,
+                     (unsigned long)fs.f_favail, need / 1048576, p->study.dir);
     else
         findings_add(f, FINDING_OK, "space", "%.1f GiB left for runs of up to %.1f MiB",
                      left / (1 << 30), need / 1048576);
@@ -210,8 +210,8 @@ static void check_server_clock(int fd, struct findings *f)
 
 void preflight_check_folder(const struct workspace *w, struct findings *f)
 {
-    const char *local = local_file_system(w->study.dir), *dir = w->study.dir;
-    bool cluster = strcmp(w->scheduler, "slurm") == 0 && !w->site.sandbox;
+    const char *local = local_file_system(w->plan.study.dir), *dir = w->plan.study.dir;
+    bool cluster = strcmp(w->plan.scheduler, "slurm") == 0 && !w->plan.site.sandbox;
     char path[PATH_MAX];
 
     check_rights(w, f);
@@ -232,24 +232,24 @@ void preflight_check_folder(const struct workspace *w, struct findings *f)
     check_server_clock(fd, f);
     close(fd);
     files_unlink(path);
-    check_space(w, f);
+    check_space(&w->plan, f);
 }
 
 /* ---- the study's data, and what runs compute on ---- */
 
-static void check_data(const struct workspace *w, struct findings *f)
+static void check_data(const struct plan *p, struct findings *f)
 {
-    const char *dir = w->study.data.dir, *file = w->study.file;
+    const char *dir = p->study.data.dir, *file = p->study.file;
     struct data_look look;
     struct err e;
 
-    if (!study_has_images(&w->study))
+    if (!study_has_images(&p->study))
         return;
-    bool refused = data_look_count(&w->study, &look, &e) != 0;
+    bool refused = data_look_count(&p->study, &look, &e) != 0;
     /* Which folder holds the masks is decided once the split is made. */
-    if (refused && e.code == ERR_CONFIG && path_has_file(w->study.dir, "split.json"))
+    if (refused && e.code == ERR_CONFIG && path_has_file(p->study.dir, "split.json"))
         return;
-    const char *complaint = refused ? NULL : data_look_complaint(&look, &w->study);
+    const char *complaint = refused ? NULL : data_look_complaint(&look, &p->study);
     if (refused)
         findings_add(f, FINDING_ERROR, "data", "%s\nname the folder with images/ and masks/, or "
                      "with images of one class each, in data.dir of %s", e.text, file);
@@ -270,11 +270,11 @@ static void check_data(const struct workspace *w, struct findings *f)
                      look.classes ? "classes" : "masks", dir);
 }
 
-static void check_compute(const struct workspace *w, struct findings *f)
+static void check_compute(const struct plan *p, struct findings *f)
 {
     struct compute_look look;
 
-    compute_look_open(&w->study, &w->site, &look);
+    compute_look_open(&p->study, &p->site, &look);
     if (*look.problem)
         findings_add(f, look.fatal ? FINDING_ERROR : FINDING_WARNING, "backend", "%s\n%s",
                      look.problem, look.remedy);
@@ -312,27 +312,26 @@ static const char program[] =
     "say('ok', sys.version.split()[0], len(set(names)))\n";
 
 /* Adds the shell text that a run begins with, up to the words in front of its program. */
-static void add_start(const struct workspace *w, const struct settings_program *section,
-                      struct buf *b)
+static void add_start(const struct plan *p, const struct settings_program *section, struct buf *b)
 {
     struct err ignored;
 
-    template_add_sh(b, "cd %s\n{\n", w->study.dir);
-    script_values_add_lines(b, &w->site.setup);
+    template_add_sh(b, "cd %s\n{\n", p->study.dir);
+    script_values_add_lines(b, &p->site.setup);
     if (section)
         script_values_add_lines(b, &section->setup);
-    script_values_add_exports(b, &w->site.env);
+    script_values_add_exports(b, &p->site.env);
     (void)script_values_add_python_path(b, &ignored);
     if (section)
         script_values_add_exports(b, &section->env);
     buf_add(b, "} >/dev/null 2>&1 </dev/null\nexec </dev/null timeout 120 ");
-    if (container_add_words(&w->study, &w->site, b, &ignored)) /* container_check reports it */
+    if (container_add_words(&p->study, &p->site, b, &ignored)) /* container_check reports it */
         b->failed = true;
     buf_add(b, " ");
 }
 
 /* Adds what shows that the program of a run is in the container. */
-static void add_first_program(const struct workspace *w, const struct settings_program *section,
+static void add_first_program(const struct plan *p, const struct settings_program *section,
                               bool is_python, struct buf *b)
 {
     char bindir[PATH_MAX];
@@ -343,8 +342,8 @@ static void add_first_program(const struct workspace *w, const struct settings_p
         script_values_add_python(b, section->python);
         buf_add(b, " --version");
     } else {
-        bool own = !*w->site.trainer && paths_bindir(bindir, sizeof bindir) == 0;
-        template_quote_sh(b, own ? bindir : w->site.trainer);
+        bool own = !*p->site.trainer && paths_bindir(bindir, sizeof bindir) == 0;
+        template_quote_sh(b, own ? bindir : p->site.trainer);
         buf_addf(b, "%s --version", own ? "/unet-train" : "");
     }
     buf_add(b, " 2>&1");
@@ -366,23 +365,23 @@ static int run_text(struct buf *text, char *dst, size_t size)
 }
 
 /* Starts the container here. Returns whether that worked. */
-static bool check_container(const struct workspace *w, const struct settings_program *section,
+static bool check_container(const struct plan *p, const struct settings_program *section,
                             bool is_python, struct findings *f)
 {
     static const char own[] = "unetctl: error: container "; /* of templates/container.sh */
-    const char *image = w->study.container, *file = w->study.file;
-    bool on_nodes = strcmp(w->scheduler, "slurm") == 0 && !w->site.sandbox;
+    const char *image = p->study.container, *file = p->study.file;
+    bool on_nodes = strcmp(p->scheduler, "slurm") == 0 && !p->site.sandbox;
     char said[4096], why[1024];
     struct buf text = {0};
     struct err e;
 
-    if (container_check(&w->study, &w->site, &e)) {
+    if (container_check(&p->study, &p->site, &e)) {
         findings_add(f, FINDING_ERROR, "container",
                      "%s\nset container and container_runtime in %s", e.text, file);
         return false;
     }
-    if (container_is_pyxis(&w->study)) {
-        if (sbatch_help_find("container-image", w->site.sandbox) != SBATCH_HELP_NONE)
+    if (container_is_pyxis(&p->study)) {
+        if (sbatch_help_find("container-image", p->site.sandbox) != SBATCH_HELP_NONE)
             findings_add(f, FINDING_OK, "container", "%s: not started here; 'unetctl doctor --gpus "
                          "1' starts unetctl in it", image);
         else
@@ -391,8 +390,8 @@ static bool check_container(const struct workspace *w, const struct settings_pro
                          "container_runtime in %s", image, file);
         return false;
     }
-    add_start(w, section, &text);
-    add_first_program(w, section, is_python, &text);
+    add_start(p, section, &text);
+    add_first_program(p, section, is_python, &text);
     int code = run_text(&text, said, sizeof said);
     said[strcspn(said, "\n")] = 0;
     if (code == 0) {
@@ -412,14 +411,14 @@ static bool check_container(const struct workspace *w, const struct settings_pro
 }
 
 /* Imports what the script imports at its top level, outside of try, and adds what was said. */
-static void check_imports(const struct workspace *w, const struct settings_program *section,
+static void check_imports(const struct plan *p, const struct settings_program *section,
                           const char *script, struct findings *f)
 {
-    const char *engine = w->study.engine, *file = w->study.file, *python = section->python;
+    const char *engine = p->study.engine, *file = p->study.file, *python = section->python;
     struct buf text = {0};
     char said[4096];
 
-    add_start(w, section, &text);
+    add_start(p, section, &text);
     script_values_add_python(&text, python);
     template_add_sh(&text, " -c %s %s 2>/dev/null", program, script);
     run_text(&text, said, sizeof said);
@@ -449,25 +448,25 @@ static void check_imports(const struct workspace *w, const struct settings_progr
 
 /* Starts the interpreter of the study's engine as run_file.sh does, after the lines of setup and
  * env, in the container. For engines that do not run Python only the container is checked. */
-static void check_program(const struct workspace *w, struct findings *f)
+static void check_program(const struct plan *p, struct findings *f)
 {
-    const struct settings_program *section = study_engine(&w->study, w->study.engine);
+    const struct settings_program *section = study_engine(&p->study, p->study.engine);
     struct err e;
-    const struct engine *engine = engine_find(w->study.engine, &e);
+    const struct engine *engine = engine_find(p->study.engine, &e);
     const char *script = section ? section->script : "";
     char shipped[PATH_MAX];
 
-    if (container_is_set(&w->study) && engine && !check_container(w, section, engine->is_python, f))
+    if (container_is_set(&p->study) && engine && !check_container(p, section, engine->is_python, f))
         return;
     if (!section || !engine || !engine->is_python || (!*script && !engine->script))
         return;
-    if (workspace_check_shipped(w, &e))
+    if (plan_check_shipped(p, &p->study, &e))
         findings_add(f, FINDING_ERROR, "script", "%s\nset model.batch_norm: local in %s", e.text,
-                     w->study.file);
+                     p->study.file);
     if (!*script && paths_data(engine->script, shipped, sizeof shipped, &e) == 0)
         script = shipped;
     if (strstr(section->python, "python"))
-        check_imports(w, section, script, f);
+        check_imports(p, section, script, f);
     else
         findings_add(f, FINDING_OK, "python", "not checked: '%s' starts the script",
                      section->python);
@@ -475,22 +474,22 @@ static void check_program(const struct workspace *w, struct findings *f)
 
 /* ---- the scheduler ---- */
 
-static void check_partition(const struct workspace *w, struct scheduler *s, struct findings *f)
+static void check_partition(const struct plan *plan, struct scheduler *s, struct findings *f)
 {
     struct scheduler_partition p;
     struct err e;
 
-    if (scheduler_partition(s, w->options.partition, &p, &e))
+    if (scheduler_partition(s, plan->options.partition, &p, &e))
         findings_add(f, FINDING_ERROR, "partition",
-                     "%s\nset slurm.partition in %s to one of these", e.text, w->study.file);
+                     "%s\nset slurm.partition in %s to one of these", e.text, plan->study.file);
     else if (*p.unknown)
         findings_add(f, FINDING_OK, "partition", "%s: unknown: %s; Slurm decides whether a run "
                      "fits", p.name, p.unknown);
-    else if (p.nodes && p.gpus_per_node < w->site.gpus_per_node)
+    else if (p.nodes && p.gpus_per_node < plan->site.gpus_per_node)
         findings_add(f, FINDING_ERROR, "gres", "site %s plans %d GPUs per node, but the nodes of "
                      "partition %s have %d\nchoose a partition with more GPUs (sinfo -o '%%P "
-                     "%%G'), or correct gpus_per_node in %s", w->site.name, w->site.gpus_per_node,
-                     p.name, p.gpus_per_node, w->site.file);
+                     "%%G'), or correct gpus_per_node in %s", plan->site.name, plan->site.gpus_per_node,
+                     p.name, p.gpus_per_node, plan->site.file);
     else
         findings_add(f, FINDING_OK, "partition", "%s: %d node%s, %d GPU%s on each", p.name, p.nodes,
                      plural(p.nodes), p.gpus_per_node, plural(p.gpus_per_node));
@@ -498,29 +497,29 @@ static void check_partition(const struct workspace *w, struct scheduler *s, stru
 
 /* Checks that srun supports the launcher's --mpi. pmix is not checked in a sandbox (a private
  * Slurm on this machine), where mpirun starts the ranks if srun lacks it. */
-static void check_launcher(const struct workspace *w, struct findings *f)
+static void check_launcher(const struct plan *p, struct findings *f)
 {
     char *argv[] = {"sh", "-c", "exec srun --mpi=list 2>&1", NULL};
     struct buf list = {0};
 
-    if (w->site.sandbox && strstr(w->site.launcher, "--mpi=pmix "))
+    if (p->site.sandbox && strstr(p->site.launcher, "--mpi=pmix "))
         return;
-    sbatch_help_ask(argv, w->site.sandbox, &list);
-    findings_judge_launcher(w->site.launcher, list.data, w->site.file, f);
+    sbatch_help_ask(argv, p->site.sandbox, &list);
+    findings_judge_launcher(p->site.launcher, list.data, p->site.file, f);
     buf_destroy(&list);
 }
 
 /* Checks account, QOS, constraint and limits by a forecast of a run on 1 GPU, since only Slurm
  * knows them. */
-static void check_job(const struct workspace *w, struct scheduler *s, struct findings *f)
+static void check_job(const struct plan *p, struct scheduler *s, struct findings *f)
 {
     struct scheduler_forecast forecast;
-    struct run_plan plan = {0};
+    struct plan plan = {0};
     struct attempt_job job;
     struct err e;
 
-    bool is_planned = run_plan_compute(&w->study, &w->site, "1", 1, &plan, &e) == 0 &&
-                      attempt_job(w, &plan.runs[0], 1, &job, &e) == 0;
+    bool is_planned = plan_compute(p, "1", 1, &plan, &e) == 0 &&
+                      attempt_job(p, &plan.runs[0], 1, &job, &e) == 0;
     job.job.script = NULL;
     if (!is_planned)
         findings_add(f, FINDING_ERROR, "job", "%s\ntype 'unetctl plan --gpus 1' for details",
@@ -531,20 +530,20 @@ static void check_job(const struct workspace *w, struct scheduler *s, struct fin
     else
         findings_add(f, FINDING_OK, "job", "a run on 1 GPU would be accepted%s%s",
                      *forecast.nodes ? ", now on " : "", forecast.nodes);
-    run_plan_destroy(&plan);
+    plan_free_runs(&plan);
 }
 
-static void check_nodes(const struct workspace *w, struct findings *f)
+static void check_nodes(const struct plan *p, struct findings *f)
 {
     struct bad_nodes b;
     struct err e;
 
-    if (bad_nodes_read(w->study.dir, &b, &e)) {
+    if (bad_nodes_read(p->study.dir, &b, &e)) {
         findings_add(f, FINDING_WARNING, "nodes", "%s", e.text);
         return;
     }
     for (const struct bad_node *n = b.nodes; n < b.nodes + b.count; n++)
-        if (bad_nodes_is_out(w, n))
+        if (bad_nodes_is_out(p, n))
             findings_add(f, FINDING_WARNING, "nodes", "%s: %d note%s, the last: %s; jobs leave it "
                          "out\nreport it to the administrators; a run that is done there clears "
                          "it: unetctl submit ... -- --nodelist=%s", n->name, n->notes,
@@ -558,7 +557,7 @@ static void check_nodes(const struct workspace *w, struct findings *f)
 static void check_scheduler(struct workspace *w, struct findings *f)
 {
     struct err e, ignored;
-    struct scheduler *s = workspace_scheduler(w, w->scheduler, &e);
+    struct scheduler *s = workspace_scheduler(w, w->plan.scheduler, &e);
     struct job_state *jobs = NULL;
     struct sandbox sandbox;
     size_t njobs;
@@ -567,19 +566,19 @@ static void check_scheduler(struct workspace *w, struct findings *f)
     int rc = s ? scheduler_query(s, "unetctl:", false, &jobs, &njobs, &e) : -1;
     free(jobs);
     if (rc) {
-        bool is_up = w->site.sandbox && sandbox_find(NULL, &sandbox, &ignored) == 0;
+        bool is_up = w->plan.site.sandbox && sandbox_find(NULL, &sandbox, &ignored) == 0;
         findings_add(f, FINDING_ERROR, "scheduler", "%s\n%s", e.text, is_up
                      ? "its Slurm has failed: type 'unetctl sandbox down', then 'unetctl sandbox up'"
-                     : w->site.sandbox ? "type 'unetctl sandbox up'"
+                     : w->plan.site.sandbox ? "type 'unetctl sandbox up'"
                      : "use a login node (where sinfo works), or --scheduler local");
         return;
     }
-    findings_add(f, FINDING_OK, "scheduler", "%s answers", w->scheduler);
-    if (strcmp(w->scheduler, "slurm") == 0) {
-        check_partition(w, s, f);
-        check_job(w, s, f);
-        check_launcher(w, f);
-        check_nodes(w, f);
+    findings_add(f, FINDING_OK, "scheduler", "%s answers", w->plan.scheduler);
+    if (strcmp(w->plan.scheduler, "slurm") == 0) {
+        check_partition(&w->plan, s, f);
+        check_job(&w->plan, s, f);
+        check_launcher(&w->plan, f);
+        check_nodes(&w->plan, f);
     }
 }
 
@@ -587,8 +586,8 @@ void preflight_check(struct workspace *w, struct findings *f)
 {
     check_host(f);
     preflight_check_folder(w, f);
-    check_data(w, f);
-    check_compute(w, f);
-    check_program(w, f);
+    check_data(&w->plan, f);
+    check_compute(&w->plan, f);
+    check_program(&w->plan, f);
     check_scheduler(w, f);
 }

@@ -35,6 +35,7 @@
 struct rehearsal {
     const struct rehearsal_options *options;
     int gpus;
+    char study_id[LEDGER_STUDY_ID_SIZE];
     struct run run;
     int lock; /* held until the ranks have ended, which try to take it; -1: none */
     char folder[PATH_MAX - 64];
@@ -58,15 +59,15 @@ static void on_signal(int signal)
 /* ---- the run ---- */
 
 /* Makes the folder, and in it the lock. */
-static int make_folder(const struct workspace *w, struct rehearsal *r, struct err *e)
+static int make_folder(const struct plan *p, struct rehearsal *r, struct err *e)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     char date[32], path[PATH_MAX];
 
     clock_date(date);
-    if (snprintf(r->folder, sizeof r->folder, "%s/.unetctl/doctor/%s-%d", w->study.dir, date,
+    if (snprintf(r->folder, sizeof r->folder, "%s/.unetctl/doctor/%s-%d", p->study.dir, date,
                  (int)getpid()) >= (int)sizeof r->folder)
-        return err_set(e, ERR_CONFIG, "%s: the path is too long", w->study.dir);
+        return err_set(e, ERR_CONFIG, "%s: the path is too long", p->study.dir);
     for (char *s = strrchr(r->folder, '/'); *s; s++)
         *s = *s == ':' ? '.' : *s;
     if (path_make_folder(r->folder, e))
@@ -80,11 +81,11 @@ static int make_folder(const struct workspace *w, struct rehearsal *r, struct er
 
 /* Writes the program that replaces the trainer: unet-train, in the container of its runs if they
  * have one, or the check of a rank, which runs outside of the container and starts it first. */
-static int write_program(const struct workspace *w, const struct rehearsal *r, char path[PATH_MAX],
+static int write_program(const struct plan *p, const struct rehearsal *r, char path[PATH_MAX],
                          struct err *e)
 {
-    const char *trainer = w->site.trainer, *stage = w->study.data.stage;
-    bool measures = r->options->bandwidth, own = strcmp(w->study.engine, "embedded") == 0;
+    const char *trainer = p->site.trainer, *stage = p->study.data.stage;
+    bool measures = r->options->bandwidth, own = strcmp(p->study.engine, "embedded") == 0;
     char bindir[PATH_MAX - 16];
     struct buf b = {0};
     int rc = 0;
@@ -95,12 +96,12 @@ static int write_program(const struct workspace *w, const struct rehearsal *r, c
     buf_addf(&b, "#!/bin/sh\n# One rank of a rehearsal by `unetctl doctor`.\n%s",
              measures ? "exec " : "");
     if (!measures || own)
-        rc = container_add_words(&w->study, &w->site, &b, e);
+        rc = container_add_words(&p->study, &p->site, &b, e);
     if (measures) {
         template_add_sh(&b, " %s", *trainer ? trainer : bindir);
         buf_addf(&b, "%s \"$@\" --bandwidth", *trainer ? "" : "/unet-train");
     } else {
-        bool is_tried = container_is_set(&w->study) && !container_is_pyxis(&w->study);
+        bool is_tried = container_is_set(&p->study) && !container_is_pyxis(&p->study);
         buf_add(&b, is_tried ? " true || exit\nexec " : "exec ");
         template_add_sh(&b, "%s/unetctl doctor --probe %s", bindir, r->folder);
         if (*stage)
@@ -115,44 +116,44 @@ static int write_program(const struct workspace *w, const struct rehearsal *r, c
     return rc;
 }
 
-/* Makes the workspace of the rehearsal: the study's, but with its own folder, trainer and id, so
- * that its job is not mistaken for that of a run. It is a shallow copy that is never closed. */
-static void borrow_workspace(const struct workspace *w, const struct rehearsal *r, char *trainer,
-                             struct workspace *dst)
+/* Returns the plan of the rehearsal: the study's, but with its own folder, trainer and id, so that
+ * its job is not mistaken for that of a run. */
+static struct plan borrow_plan(const struct plan *p, const struct rehearsal *r, char *trainer)
 {
-    *dst = *w;
-    dst->study.dir = (char *)r->folder;
-    dst->study.markers = (struct setting_lines){0};
-    dst->study.slurm.signal_s = dst->study.slurm.requeues = 0;
-    dst->site.trainer = trainer;
-    dst->site.templates = "";
-    dst->study.data.stage = (char *)"";
-    dst->templates = "";
-    if (!container_is_pyxis(&w->study))
-        dst->study.container = "";
-    dst->options.hold = false;
-    if (!dst->options.time_min || dst->options.time_min > TIME_MIN)
-        dst->options.time_min = TIME_MIN;
-    if (!study_has_images(&dst->study)) { /* unet-train has a size and a folder in any run.json */
-        dst->study.data.dir = (char *)r->folder;
-        dst->study.data.height = dst->study.data.width = 64;
+    struct plan own = *p;
+
+    own.study_id = r->study_id;
+    own.study.dir = (char *)r->folder;
+    own.study.markers = (struct setting_lines){0};
+    own.study.slurm.signal_s = own.study.slurm.requeues = 0;
+    own.site.trainer = trainer;
+    own.site.templates = "";
+    own.study.data.stage = (char *)"";
+    own.templates = "";
+    if (!container_is_pyxis(&p->study))
+        own.study.container = "";
+    own.options.hold = false;
+    if (!own.options.time_min || own.options.time_min > TIME_MIN)
+        own.options.time_min = TIME_MIN;
+    if (!study_has_images(&own.study)) { /* unet-train has a size and a folder in any run.json */
+        own.study.data.dir = (char *)r->folder;
+        own.study.data.height = own.study.data.width = 64;
     }
-    if (dst->study.train.timeout_s > RANKS_S)
-        dst->study.train.timeout_s = RANKS_S;
-    snprintf(dst->ledger.study_id, sizeof dst->ledger.study_id, "%08lx%08x",
-             (unsigned long)time(NULL), (unsigned)getpid());
+    if (own.study.train.timeout_s > RANKS_S)
+        own.study.train.timeout_s = RANKS_S;
+    return own;
 }
 
-static int describe_run(const struct workspace *w, struct rehearsal *r, struct err *e)
+static int describe_run(const struct plan *p, struct rehearsal *r, struct err *e)
 {
-    struct run_plan plan;
+    struct plan plan;
     char count[16];
 
     snprintf(count, sizeof count, "%d", r->gpus);
-    if (run_plan_compute(&w->study, &w->site, count, 1, &plan, e))
+    if (plan_compute(p, count, 1, &plan, e))
         return -1;
     r->run = plan.runs[0];
-    run_plan_destroy(&plan);
+    plan_free_runs(&plan);
     r->run.engine = engine_find("embedded", e);
     snprintf(r->run.id, sizeof r->run.id, "doctor-g%02d", r->gpus);
     return r->run.engine ? 0 : -1;
@@ -161,7 +162,7 @@ static int describe_run(const struct workspace *w, struct rehearsal *r, struct e
 /* ---- its job ---- */
 
 /* Submits the job, or starts its script in the present one. */
-static int start(struct workspace *w, struct rehearsal *r, struct err *e)
+static int start(struct workspace *w, const struct plan *own, struct rehearsal *r, struct err *e)
 {
     const char *const words[] = {"/bin/bash", r->job.script, NULL};
     const struct layout *l = &r->run.layout;
@@ -169,7 +170,7 @@ static int start(struct workspace *w, struct rehearsal *r, struct err *e)
     char path[PATH_MAX];
     int rc;
 
-    if (attempt_job(w, &r->run, 1, &r->job, e))
+    if (attempt_job(own, &r->run, 1, &r->job, e))
         return -1;
     if (r->options->in_allocation) {
         path_format(path, "%s/attempt-1/here.out", r->job.work_dir);
@@ -179,7 +180,7 @@ static int start(struct workspace *w, struct rehearsal *r, struct err *e)
         rc = r->child = child_start(&c, e);
         close(c.out);
     } else {
-        r->scheduler = workspace_scheduler(w, w->scheduler, e);
+        r->scheduler = workspace_scheduler(w, w->plan.scheduler, e);
         rc = !r->scheduler || scheduler_check(r->scheduler, &r->job.job, e) ||
              scheduler_submit(r->scheduler, &r->job.job, r->id, e) ? -1 : 0;
     }
@@ -303,7 +304,7 @@ static void read_output(const struct rehearsal *r, bool shown, char error[512])
         fclose(f);
 }
 
-static void judge_ranks(const struct workspace *w, const struct rehearsal *r, struct findings *f)
+static void judge_ranks(const struct plan *p, const struct rehearsal *r, struct findings *f)
 {
     bool is_missing = false;
     char error[512];
@@ -312,7 +313,7 @@ static void judge_ranks(const struct workspace *w, const struct rehearsal *r, st
 
     json_array_foreach(r->ranks, i, rank) {
         is_missing |= json_is_null(rank);
-        if (!compute_look_applies(&w->study, &w->site))
+        if (!compute_look_applies(&p->study, &p->site))
             json_object_del(rank, "compute");
     }
     read_output(r, false, error);
@@ -323,7 +324,7 @@ static void judge_ranks(const struct workspace *w, const struct rehearsal *r, st
 }
 
 /* Keeps what was measured beside study.yaml, and notes slow nodes. */
-static int judge_bandwidth(const struct workspace *w, const struct rehearsal *r, struct findings *f,
+static int judge_bandwidth(const struct plan *p, const struct rehearsal *r, struct findings *f,
                            struct err *e)
 {
     const char *why = r->attempt.error;
@@ -334,18 +335,19 @@ static int judge_bandwidth(const struct workspace *w, const struct rehearsal *r,
     if (r->attempt.marker != RUN_DONE) {
         read_output(r, false, error);
         why = *why ? why : *error ? error : "the job ended before the measurement did";
-        findings_add(f, FINDING_ERROR, "bandwidth", "nothing was measured: %s\ntype 'unetctl doctor "
+        findings_add(f, FINDING_ERROR, "bandwidth",
+                     "nothing was measured: %s\ntype 'unetctl doctor "
                      "--gpus %d', which checks each node", why, r->gpus);
         return 0;
     }
     json_t *measured = bandwidth_read(r->attempt.path, e), *slow = json_array();
     int rc = !measured ? -1
-                       : path_write(w->study.dir, BANDWIDTH_FILE,
+                       : path_write(p->study.dir, BANDWIDTH_FILE,
                                     json_dumps(measured, JSON_COMPACT | JSON_REAL_PRECISION(6)), e);
     if (rc == 0)
         bandwidth_judge(measured, f, slow);
     json_array_foreach(slow, i, node)
-        rc = rc ? rc : bad_nodes_note(w->study.dir, json_string_value(node),
+        rc = rc ? rc : bad_nodes_note(p->study.dir, json_string_value(node),
                                       "slow (doctor --bandwidth)", e);
     json_decref(slow);
     json_decref(measured);
@@ -365,10 +367,10 @@ static int slurm_number(const char *name, int preset)
 
 /* Returns the number of GPUs in text or, if it is NULL, of the job that this process is in: from
  * its GPUs, its tasks, or its number of nodes. Returns -1 if it is in none. */
-static int count_gpus(const struct workspace *w, const char *text, struct err *e)
+static int count_gpus(const struct plan *p, const char *text, struct err *e)
 {
     int nodes = slurm_number("SLURM_JOB_NUM_NODES", 0), tasks = slurm_number("SLURM_NTASKS", 0);
-    int per_node = w->site.gpus_per_node ? (int)w->site.gpus_per_node : 1;
+    int per_node = p->site.gpus_per_node ? (int)p->site.gpus_per_node : 1;
     char *end;
     long n = text ? strtol(text, &end, 10) : 1;
 
@@ -387,28 +389,28 @@ static int rehearse(struct workspace *w, struct rehearsal *r, struct err *e)
 {
     struct sigaction action = {.sa_handler = on_signal}, old[2];
     char trainer[PATH_MAX];
-    struct workspace own;
 
-    if (make_folder(w, r, e) || write_program(w, r, trainer, e))
+    if (make_folder(&w->plan, r, e) || write_program(&w->plan, r, trainer, e))
         return -1;
-    borrow_workspace(w, r, trainer, &own);
+    snprintf(r->study_id, sizeof r->study_id, "%08lx%08x", (unsigned long)time(NULL),
+             (unsigned)getpid());
+    const struct plan own = borrow_plan(&w->plan, r, trainer);
     if (describe_run(&own, r, e) || attempt_write(&own, &r->run, 1, e))
         return -1;
     interrupted = 0;
     sigaction(SIGINT, &action, &old[0]);
     sigaction(SIGTERM, &action, &old[1]);
-    int rc = start(&own, r, e) || wait_for_end(r, e) || read_results(r, e) ? -1 : 0;
+    int rc = start(w, &own, r, e) || wait_for_end(r, e) || read_results(r, e) ? -1 : 0;
     sigaction(SIGINT, &old[0], NULL);
     sigaction(SIGTERM, &old[1], NULL);
-    /* schedulers that were opened meanwhile are closed with w */
-    memcpy(w->open, own.open, sizeof w->open);
     return rc;
 }
 
 int rehearsal_run(struct workspace *w, const struct rehearsal_options *options, struct findings *f,
                   struct err *e)
 {
-    struct rehearsal r = {.options = options, .lock = -1, .gpus = count_gpus(w, options->gpus, e)};
+    struct rehearsal r = {.options = options, .lock = -1,
+                          .gpus = count_gpus(&w->plan, options->gpus, e)};
     size_t before = findings_count(f, FINDING_ERROR);
     char error[512];
 
@@ -417,15 +419,15 @@ int rehearsal_run(struct workspace *w, const struct rehearsal_options *options, 
     if (options->bandwidth && r.gpus == 1)
         return err_set(e, ERR_USAGE, "doctor: --bandwidth measures between GPUs: give --gpus 2 or "
                        "more");
-    if (options->bandwidth && strcmp(w->study.engine, "embedded") != 0)
+    if (options->bandwidth && strcmp(w->plan.study.engine, "embedded") != 0)
         log_info("engine %s: the links are measured by unet-train, with NCCL between GPUs and MPI "
                  "or shared memory otherwise; its own communication may be faster or slower",
-                 w->study.engine);
+                 w->plan.study.engine);
     int rc = rehearse(w, &r, e);
     if (rc == 0 && options->bandwidth)
-        rc = judge_bandwidth(w, &r, f, e);
+        rc = judge_bandwidth(&w->plan, &r, f, e);
     else if (rc == 0)
-        judge_ranks(w, &r, f);
+        judge_ranks(&w->plan, &r, f);
     if (r.lock >= 0)
         close(r.lock);
     if (rc || findings_count(f, FINDING_ERROR) > before) {

@@ -9,7 +9,7 @@
 
 #include "launcher/host/jsonio.h"
 #include "launcher/plan/trainer_program.h"
-#include "launcher/study/run_plan.h"
+#include "launcher/study/run_json.h"
 
 /* Returns the output of `unet-train devices --backend BACKEND` on this host, or NULL with the
  * problem in dst. */
@@ -64,7 +64,7 @@ static void set_host(struct compute_look *dst, const json_t *devices, const stru
 /* Adds the number format of runs on GPUs. */
 static void add_dtype(struct compute_look *dst, const struct study *study, const struct site *site)
 {
-    const char *dtype = run_plan_dtype(study, site);
+    const char *dtype = plan_dtype(study, site);
     bool automatic = strcmp(dtype, "auto") == 0;
     size_t n = strlen(dst->text);
 

@@ -27,21 +27,21 @@ int data_split_read(const struct study *s, json_t **dst, struct err *e)
 }
 
 /* Checks that the data have what the network learns from: masks, or one class per image. */
-static int check_split(const struct workspace *w, struct err *e)
+static int check_split(const struct plan *p, struct err *e)
 {
-    const char *model = w->study.model.name;
-    bool ours = strcmp(w->study.engine, "embedded") == 0;
+    const char *model = p->study.model.name;
+    bool ours = strcmp(p->study.engine, "embedded") == 0;
     struct model_look look = {0};
 
     if (!ours)
         return 0;
     /* The usual model learns from masks. Asking unet-train about others takes as long as
      * everything else here. */
-    if (strcmp(model, "unet") != 0 && model_look_open(&w->study, true, &look, e))
+    if (strcmp(model, "unet") != 0 && model_look_open(&p->study, true, &look, e))
         return -1;
     bool wants_masks = !look.of_classes;
     json_t *root;
-    if (data_split_read(&w->study, &root, e))
+    if (data_split_read(&p->study, &root, e))
         return -1;
     bool has_classes = json_object_get(root, "classes") != NULL, known = root != NULL;
 
@@ -53,28 +53,28 @@ static int check_split(const struct workspace *w, struct err *e)
                        "class "
                          "as a whole: --model resnet44 (or 20, 32, 56, 110)"
                        : "model.name %s gives each image one class as a whole, and %s has masks: "
-                         "--model unet", model, w->study.data.dir);
+                         "--model unet", model, p->study.data.dir);
 }
 
-int data_split_make(const struct workspace *w, struct err *e)
+int data_split_make(const struct plan *p, struct err *e)
 {
     char file[PATH_MAX], fraction[32], seed[32], classes[32];
-    const char *argv[] = {"data", "split", "--data", w->study.data.dir, "--out", file,
-                          "--image-folder", w->study.data.images, "--mask-folder",
-                          w->study.data.masks,
+    const char *argv[] = {"data", "split", "--data", p->study.data.dir, "--out", file,
+                          "--image-folder", p->study.data.images, "--mask-folder",
+                          p->study.data.masks,
                           "--val-fraction", fraction, "--seed", seed, "--classes",
-                          classes, "--ignore", w->study.data.ignore, "--class-file",
-                          w->study.data.class_file,
-                          w->study.data.soft_masks ? "--soft-masks" : NULL, NULL};
+                          classes, "--ignore", p->study.data.ignore, "--class-file",
+                          p->study.data.class_file,
+                          p->study.data.soft_masks ? "--soft-masks" : NULL, NULL};
 
-    if (!study_has_images(&w->study))
+    if (!study_has_images(&p->study))
         return 0;
-    snprintf(file, sizeof file, "%s/split.json", w->study.dir);
+    snprintf(file, sizeof file, "%s/split.json", p->study.dir);
     if (access(file, F_OK) == 0)
-        return check_split(w, e);
-    snprintf(fraction, sizeof fraction, "%.17g", w->study.data.val_fraction);
-    snprintf(classes, sizeof classes, "%d", w->study.data.classes);
-    snprintf(seed, sizeof seed, "%d", w->study.data.split_seed);
-    log_info("splitting %s into training and validation: %s", w->study.data.dir, file);
-    return trainer_program_run(argv, e) ? -1 : check_split(w, e);
+        return check_split(p, e);
+    snprintf(fraction, sizeof fraction, "%.17g", p->study.data.val_fraction);
+    snprintf(classes, sizeof classes, "%d", p->study.data.classes);
+    snprintf(seed, sizeof seed, "%d", p->study.data.split_seed);
+    log_info("splitting %s into training and validation: %s", p->study.data.dir, file);
+    return trainer_program_run(argv, e) ? -1 : check_split(p, e);
 }

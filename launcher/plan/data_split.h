@@ -9,7 +9,7 @@
 
 /* Writes the split, unless it exists, by means of unet-train, which reads the data. Returns 0, or
  * -1 with unet-train's error, or with ERR_CONFIG if data and model do not fit. */
-int data_split_make(const struct workspace *w, struct err *e);
+int data_split_make(const struct plan *p, struct err *e);
 
 /* Sets *dst to split.json, which the caller releases, or to NULL if the study has none yet. Returns
  * 0, or -1 with ERR_DATA if it is damaged or has another schema. */

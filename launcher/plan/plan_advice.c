@@ -92,7 +92,7 @@ static const char *gpus_word(const struct counts *c)
 }
 
 /* Adds advice about the runs with these settings. */
-static void advise_batches(const struct study *s, const struct run_plan *plan,
+static void advise_batches(const struct study *s, const struct plan *plan,
                            struct plan_advice *dst)
 {
     struct counts odd = {"", 0}, idle = {"", 0}, short_all = {"", 0}, blind = {"", 0};
@@ -104,10 +104,10 @@ static void advise_batches(const struct study *s, const struct run_plan *plan,
     snprintf(batch, sizeof batch, shared ? "%d" : "%d x GPUs",
              s->train.batch_per_gpu ? s->train.batch_per_gpu : s->train.global_batch);
     for (size_t i = 0; i < plan->count; i++) {
-        if (plan->runs[i].study != s)
+        if (plan->runs[i].study->variant != s->variant)
             continue;
         int gpus = plan->runs[i].layout.gpus;
-        long global = run_plan_batch(&plan->runs[i]).global, rest = images % global;
+        long global = plan_run_batch(&plan->runs[i]).global, rest = images % global;
         /* steps whose sizes differ by at most one image */
         long steps = (images + global - 1) / global;
         if (!drop && images / steps < gpus)
@@ -141,15 +141,14 @@ static void advise_batches(const struct study *s, const struct run_plan *plan,
 }
 
 /* Puts the names of variants before the text. */
-static void name_variants(const struct workspace *w, const bool *is_about,
-                          char text[PLAN_ADVICE_SIZE])
+static void name_variants(const struct plan *p, const bool *is_about, char text[PLAN_ADVICE_SIZE])
 {
     char names[PLAN_ADVICE_SIZE] = "", was[PLAN_ADVICE_SIZE];
 
-    for (size_t v = 0, n = 0; v < w->variants.count && n < sizeof names; v++)
+    for (size_t v = 0, n = 0; v < p->nvariants && n < sizeof names; v++)
         if (is_about[v])
             n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "variant ",
-                                  w->variants.at[v].name);
+                                  p->variants[v].name);
     memcpy(was, text, sizeof was);
     if (snprintf(text, sizeof was, "%s: %s", names, was) < 0)
         *text = 0;
@@ -157,17 +156,16 @@ static void name_variants(const struct workspace *w, const bool *is_about,
 
 /* Adds advice about the runs of each variant of the same images, with the names of the variants
  * unless it is about all. */
-static void advise_variants(const struct workspace *w, const struct run_plan *plan,
-                            struct plan_advice *dst)
+static void advise_variants(const struct plan *plan, struct plan_advice *dst)
 {
     bool is_about[PLAN_ADVICE_MAX][VARIANTS_MAX] = {0};
     size_t first = dst->count;
 
-    for (size_t v = 0; v < w->variants.count; v++) {
-        const struct workspace *own = &w->of_variants[v];
+    for (size_t v = 0; v < plan->nvariants; v++) {
+        const struct study *own = &plan->variants[v].study;
         struct plan_advice one = {.train = dst->train, .val = dst->val};
-        if (strcmp(own->study.data.dir, w->study.data.dir) == 0)
-            advise_batches(&own->study, plan, &one);
+        if (strcmp(own->data.dir, plan->study.data.dir) == 0)
+            advise_batches(own, plan, &one);
         for (size_t i = 0; i < one.count; i++) {
             size_t k = first;
             while (k < dst->count && strcmp(dst->text[k], one.text[i]) != 0)
@@ -179,77 +177,74 @@ static void advise_variants(const struct workspace *w, const struct run_plan *pl
         }
     }
     for (size_t k = first; k < dst->count; k++)
-        if (memchr(is_about[k], 0, w->variants.count))
-            name_variants(w, is_about[k], dst->text[k]);
+        if (memchr(is_about[k], 0, plan->nvariants))
+            name_variants(plan, is_about[k], dst->text[k]);
 }
 
-static void advise_disk(const struct workspace *w, const struct run_plan *plan,
-                        struct plan_advice *dst)
+static void advise_disk(const struct plan *plan, struct plan_advice *dst)
 {
-    double need = (double)run_cost_disk(&w->study, &dst->model, w->options.time_min) *
+    double need = (double)run_cost_disk(&plan->study, &dst->model, plan->options.time_min) *
                       (double)plan->count +
-                  (double)run_cost_cache(&w->study, plan, dst->train + dst->val);
+                  (double)run_cost_cache(&plan->study, plan, dst->train + dst->val);
     struct statvfs fs;
 
-    if (statvfs(w->study.dir, &fs) == 0 && (double)fs.f_bavail * (double)fs.f_frsize < need)
+    if (statvfs(plan->study.dir, &fs) == 0 && (double)fs.f_bavail * (double)fs.f_frsize < need)
         add_advice(dst,
                    "the runs write up to %.1f MiB, but the file system of %s has %.1f MiB left",
-                   need / 1048576, w->study.dir, (double)fs.f_bavail * (double)fs.f_frsize /
+                   need / 1048576, plan->study.dir, (double)fs.f_bavail * (double)fs.f_frsize /
                    1048576);
 }
 
 /* Warns if this host lacks the trainer program that the site names, which may be on the nodes
  * only. */
-static void advise_trainer(const struct workspace *w, const struct run_plan *plan,
-                           struct plan_advice *dst)
+static void advise_trainer(const struct plan *plan, struct plan_advice *dst)
 {
-    for (size_t i = 0; *w->site.trainer && i < plan->count; i++) {
-        if (study_engine(&w->study, plan->runs[i].engine->name) ||
-            access(w->site.trainer, X_OK) == 0)
+    for (size_t i = 0; *plan->site.trainer && i < plan->count; i++) {
+        if (study_engine(&plan->study, plan->runs[i].engine->name) ||
+            access(plan->site.trainer, X_OK) == 0)
             continue;
         add_advice(dst, "%s: trainer: %s: %s; unless the nodes have it every run fails at once",
-                   w->site.file, w->site.trainer, strerror(errno));
+                   plan->site.file, plan->site.trainer, strerror(errno));
         return;
     }
 }
 
-bool plan_advice_time(const struct workspace *w, char dst[256])
+bool plan_advice_time(const struct plan *p, char dst[256])
 {
-    const struct settings_program *section = study_engine(&w->study, w->study.engine);
-    long limit_s = 60L * w->options.time_min;
+    const struct settings_program *section = study_engine(&p->study, p->study.engine);
+    long limit_s = 60L * p->options.time_min;
 
-    if ((section && !section->resumes) || !limit_s || limit_s > w->study.slurm.signal_s)
+    if ((section && !section->resumes) || !limit_s || limit_s > p->study.slurm.signal_s)
         return false;
     snprintf(dst, 256, "the time limit (%d min) is not longer than slurm.signal_s (%d s): a run "
              "gets the signal to leave as soon as it begins; raise slurm.time, or lower "
-             "slurm.signal_s", w->options.time_min, w->study.slurm.signal_s);
+             "slurm.signal_s", p->options.time_min, p->study.slurm.signal_s);
     return true;
 }
 
-void plan_advice_collect(const struct workspace *w, const struct run_plan *plan,
-                         struct plan_advice *dst)
+void plan_advice_collect(const struct plan *plan, struct plan_advice *dst)
 {
     struct err ignored;
 
     *dst = (struct plan_advice){0};
-    if (study_runs_trainer(&w->study))
-        (void)model_look_open(&w->study, false, &dst->model, &ignored);
-    if (study_has_images(&w->study))
-        count_images(&w->study, dst);
-    if (dst->train > 0 && w->variants.count)
-        advise_variants(w, plan, dst);
+    if (study_runs_trainer(&plan->study))
+        (void)model_look_open(&plan->study, false, &dst->model, &ignored);
+    if (study_has_images(&plan->study))
+        count_images(&plan->study, dst);
+    if (dst->train > 0 && plan->nvariants)
+        advise_variants(plan, dst);
     else if (dst->train > 0)
-        advise_batches(&w->study, plan, dst);
-    advise_trainer(w, plan, dst);
-    compute_look_open(&w->study, &w->site, &dst->compute);
+        advise_batches(&plan->study, plan, dst);
+    advise_trainer(plan, dst);
+    compute_look_open(&plan->study, &plan->site, &dst->compute);
     if (*dst->compute.problem)
         add_advice(dst, "%s%s%s", dst->compute.problem, *dst->compute.remedy ? "; " : "",
                    dst->compute.remedy);
-    if (!w->options.time_min && strcmp(w->scheduler, "local") != 0)
+    if (!plan->options.time_min && strcmp(plan->scheduler, "local") != 0)
         add_advice(dst, "no time limit is set: the partition's applies, and the cost of the runs "
                    "is unknown; set slurm.time in study.yaml, or -- --time=H:MM:SS");
     char text[256];
-    if (plan_advice_time(w, text))
+    if (plan_advice_time(plan, text))
         add_advice(dst, "%s", text);
-    advise_disk(w, plan, dst);
+    advise_disk(plan, dst);
 }

@@ -22,12 +22,11 @@ struct plan_advice {
 
 /* Collects the warnings. Never fails: that the data or the device cannot be inspected becomes a
  * warning, and a model that cannot be built has zeros. */
-void plan_advice_collect(const struct workspace *w, const struct run_plan *plan,
-                         struct plan_advice *dst);
+void plan_advice_collect(const struct plan *plan, struct plan_advice *dst);
 
 /* Returns whether Slurm would send a run its signal to stop, slurm.signal_s before the time limit,
  * at once, because the limit is not longer than that. Then dst has a sentence about it. Never true
  * without a limit, or for an engine that does not resume. */
-bool plan_advice_time(const struct workspace *w, char dst[256]);
+bool plan_advice_time(const struct plan *p, char dst[256]);
 
 #endif

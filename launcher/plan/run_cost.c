@@ -44,7 +44,7 @@ int64_t run_cost_disk(const struct study *study, const struct model_look *m, int
            round_to_blocks(record) + SMALL_FILES * (int64_t)BLOCK;
 }
 
-int64_t run_cost_cache(const struct study *study, const struct run_plan *plan, long images)
+int64_t run_cost_cache(const struct study *study, const struct plan *plan, long images)
 {
     /* Resized images and their masks are stored as floats. */
     int64_t bytes = (int64_t)images * study->data.height * study->data.width *
@@ -87,7 +87,7 @@ int64_t run_cost_stage(const struct study *study)
     return walked;
 }
 
-static double total_hours(const struct run_plan *plan, int time_min, int most_gpus)
+static double total_hours(const struct plan *plan, int time_min, int most_gpus)
 {
     double hours = 0;
 
@@ -98,7 +98,7 @@ static double total_hours(const struct run_plan *plan, int time_min, int most_gp
 }
 
 /* Formats the counts of the plan up to most_gpus as a list for --gpus. */
-static void encode_counts(const struct run_plan *plan, int most_gpus, char *dst, size_t size)
+static void encode_counts(const struct plan *plan, int most_gpus, char *dst, size_t size)
 {
     size_t n = 0;
     int first = 0, last = 0;
@@ -125,7 +125,7 @@ int run_cost_decimals(double hours)
 }
 
 /* Says which part of the plan would fit. Returns false if none does. */
-static bool describe_fit(const struct run_plan *plan, bool by_count, int time_min,
+static bool describe_fit(const struct plan *plan, bool by_count, int time_min,
                          double max_gpu_hours, char dst[256])
 {
     char counts[160];
@@ -149,7 +149,7 @@ static bool describe_fit(const struct run_plan *plan, bool by_count, int time_mi
     return fits && !by_count;
 }
 
-int run_cost_check(const struct run_plan *plan, bool by_count, int time_min, double max_gpu_hours,
+int run_cost_check(const struct plan *plan, bool by_count, int time_min, double max_gpu_hours,
                    struct err *e)
 {
     double hours = total_hours(plan, time_min, INT32_MAX);

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "launcher/plan/model_look.h"
-#include "launcher/study/run_plan.h"
+#include "launcher/study/run_json.h"
 #include "src/cli.h"
 
 #define RUN_COST_OPTION(max) \
@@ -29,7 +29,7 @@ int64_t run_cost_disk(const struct study *study, const struct model_look *model,
 /* Returns an upper bound of the bytes of the file of decoded images that all runs share
  * (data.cache), or 0 if they are kept in memory, as with `off`, and with `auto` up to 256 MiB for
  * all processes of a node. */
-int64_t run_cost_cache(const struct study *study, const struct run_plan *plan, long images);
+int64_t run_cost_cache(const struct study *study, const struct plan *plan, long images);
 
 /* Returns the bytes that data.stage needs on each node: of the files that split.json names or, as
  * long as there is none, of all in the data folder; 0 without data.stage. */
@@ -39,7 +39,7 @@ int64_t run_cost_stage(const struct study *study);
  * case, time limit x GPUs of every run. Returns 0, or -1 with ERR_CONFIG: there is no time limit,
  * or by how much the plan exceeds max_gpu_hours, and what would fit: with by_count, which of its
  * smaller GPU counts; otherwise, fewer runs. */
-int run_cost_check(const struct run_plan *plan, bool by_count, int time_min, double max_gpu_hours,
+int run_cost_check(const struct plan *plan, bool by_count, int time_min, double max_gpu_hours,
                    struct err *e);
 
 #endif

@@ -111,11 +111,11 @@ static bool is_shared(const struct study *s)
 
 static int fill_design(struct rounds *r, struct err *e)
 {
-    const struct study *s = &r->w->study;
+    const struct study *s = &r->w->plan.study;
     struct design *d = &r->design;
     struct range counts;
 
-    if (range_decode(r->w->gpus, 1, SETTINGS_GPUS_MAX, &counts, e))
+    if (range_decode(r->w->plan.study.gpus, 1, SETTINGS_GPUS_MAX, &counts, e))
         return err_prefix(e, "--gpus");
     *d = (struct design)DESIGN_INIT;
     while (d->ncounts < counts.count && d->ncounts < DESIGN_COUNTS) {
@@ -127,7 +127,7 @@ static int fill_design(struct rounds *r, struct err *e)
     if (!fits)
         return err_set(e, ERR_USAGE, "--until-decided compares 2 to %d numbers of GPUs, and not %s; "
                        "type --gpus 1..14, or the numbers that you can get", DESIGN_COUNTS,
-                       r->w->gpus);
+                       r->w->plan.study.gpus);
     while (d->nseeds < DESIGN_SEEDS) {
         d->seeds[d->nseeds] = (long)d->nseeds + 1;
         d->nseeds++;
@@ -138,7 +138,7 @@ static int fill_design(struct rounds *r, struct err *e)
     d->quality = study_has_images(s) || *s->quality.name || *s->log.quality;
     d->shared = is_shared(s);
     d->epochs = study_has(s, "train.epochs") ? s->train.epochs : 0;
-    d->whole_s = 60.0 * r->w->options.time_min; /* at most */
+    d->whole_s = 60.0 * r->w->plan.options.time_min; /* at most */
     if (s->limit.minutes > 0)
         d->short_s = 60 * s->limit.minutes;
     return 0;
@@ -147,22 +147,22 @@ static int fill_design(struct rounds *r, struct err *e)
 static int check(const struct rounds *r, struct err *e)
 {
     const struct workspace *w = r->w;
-    struct run_plan plan = {0};
+    struct plan plan = {0};
 
-    if (w->variants.count)
+    if (w->plan.nvariants)
         return err_set(e, ERR_USAGE, "--until-decided is for one series of runs: leave out variants "
                        "(--vary, or variants in study.yaml)");
-    if (strcmp(w->scheduler, "dry") == 0)
+    if (strcmp(w->plan.scheduler, "dry") == 0)
         return err_set(e, ERR_USAGE, "--until-decided needs results, which the scheduler dry does "
                        "not make; --dry-run shows the first round");
-    if (!(w->study.design.max_gpu_hours > 0))
+    if (!(w->plan.study.design.max_gpu_hours > 0))
         return err_set(e, ERR_USAGE, "--until-decided needs --max-gpu-hours H: the most GPU-hours "
                        "to spend");
     if (r->design.quality && !r->design.epochs && !(r->design.whole_s > 0))
         return err_set(e, ERR_CONFIG, "--until-decided: what a whole run costs is unknown, as it has no "
                        "time limit; set one (slurm.time in study.yaml, or -- --time=H:MM:SS)");
-    int rc = workspace_plan(w, &plan, e) || attempt_check(w, plan.runs, e) ? -1 : 0;
-    run_plan_destroy(&plan);
+    int rc = workspace_plan(w, &plan, e) || attempt_check(&w->plan, plan.runs, e) ? -1 : 0;
+    plan_free_runs(&plan);
     return rc;
 }
 
@@ -172,20 +172,19 @@ int rounds_read(struct rounds *r, struct workspace *w, double max_gpu_hours, str
     if (rounds_file_read(&w->ledger, &r->record, e))
         return -1;
     if (max_gpu_hours > 0)
-        w->study.design.max_gpu_hours = max_gpu_hours;
-    int rc = (!r->record.design && set_limit(&w->study, e)) || settle_values(r, &w->study, e) ? -1
-                                                                                              : 0;
-    w->gpus = w->study.gpus;
-    if (rc || fill_design(r, e) || study_copy(&w->study, &r->short_runs.study, e)) {
+        w->plan.study.design.max_gpu_hours = max_gpu_hours;
+    int rc = (!r->record.design && set_limit(&w->plan.study, e)) ||
+                     settle_values(r, &w->plan.study, e)
+                 ? -1
+                 : 0;
+    r->short_runs = w->plan;
+    if (rc || fill_design(r, e) || study_copy(&w->plan.study, &r->short_runs.study, e)) {
         rounds_file_destroy(&r->record);
         return -1;
     }
-    struct study short_study = r->short_runs.study;
-    r->short_runs = *w;
-    r->short_runs.study = short_study;
     r->short_runs.study.variant = ROUNDS_SHORT;
-    w->study.limit.steps = 0;
-    w->study.limit.minutes = 0;
+    w->plan.study.limit.steps = 0;
+    w->plan.study.limit.minutes = 0;
     return 0;
 }
 
@@ -212,26 +211,27 @@ void rounds_close(struct rounds *r)
 static int plan_run(struct rounds *r, const struct design_run *wanted, struct run *dst,
                     struct err *e)
 {
-    const struct workspace *w = wanted->limited ? &r->short_runs : r->w;
-    struct run_plan plan;
+    const struct plan *p = wanted->limited ? &r->short_runs : &r->w->plan;
+    struct plan plan;
     char gpus[16];
 
     snprintf(gpus, sizeof gpus, "%d", wanted->gpus);
-    if (run_plan_compute(&w->study, &w->site, gpus, wanted->seed, &plan, e))
+    if (plan_compute(p, gpus, wanted->seed, &plan, e))
         return -1;
     *dst = plan.runs[plan.count - 1]; /* that of the last seed */
-    dst->dtype = run_plan_dtype(&r->w->study, &w->site);
-    run_plan_destroy(&plan);
+    dst->dtype = plan_dtype(&r->w->plan.study, &p->site);
+    plan_free_runs(&plan);
     return 0;
 }
 
-static int plan_round(struct rounds *r, const struct design_round *round, struct run_plan *dst,
+static int plan_round(struct rounds *r, const struct design_round *round, struct plan *dst,
                       struct err *e)
 {
-    *dst = (struct run_plan){mem_zero(round->nruns + 1, sizeof *dst->runs, e), 0};
+    *dst = r->w->plan;
+    dst->runs = mem_zero(round->nruns + 1, sizeof *dst->runs, e);
     while (dst->runs && dst->count < round->nruns) {
         if (plan_run(r, &round->runs[dst->count], &dst->runs[dst->count], e)) {
-            run_plan_destroy(dst);
+            plan_free_runs(dst);
             return -1;
         }
         dst->runs[dst->count++].reason = round->reason;
@@ -266,13 +266,13 @@ static int index_runs(struct rounds *r, size_t n, struct map *dst, struct err *e
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < n; i++) {
-        struct run_plan plan;
+        struct plan plan;
         if (plan_round(r, &r->record.rounds[i], &plan, e))
             return -1;
         for (size_t k = 0; rc == 0 && k < plan.count; k++)
             if (map_set(dst, plan.runs[k].id, plan.runs[k].study == &r->short_runs.study))
                 rc = mem_fail(e);
-        run_plan_destroy(&plan);
+        plan_free_runs(&plan);
     }
     return rc;
 }
@@ -403,7 +403,7 @@ static int write_next(struct rounds *r, const struct design_round *next, struct 
 
 /* ---- what a round may begin with ---- */
 
-static bool is_missing(const struct rounds *r, const struct run_plan *plan)
+static bool is_missing(const struct rounds *r, const struct plan *plan)
 {
     for (size_t i = 0; i < plan->count; i++) {
         const struct ledger_entry *entry = ledger_find(&r->w->ledger, plan->runs[i].id, 0);
@@ -417,20 +417,20 @@ static bool is_missing(const struct rounds *r, const struct run_plan *plan)
  * known of one (*known), and the settings. Runs that failed may have had another program, with
  * which they are not counted. */
 static int check_as_before(const struct rounds *r, const struct run *missing,
-                           const struct run_plan *before, bool *known, struct err *e)
+                           const struct plan *before, bool *known, struct err *e)
 {
     const struct workspace *w = r->w;
     struct run_attempt newest;
 
     for (size_t i = 0; i < before->count; i++) {
         const struct run *run = &before->runs[i];
-        if (run_dir_attempt(w->study.dir, run->id, &newest, e))
+        if (run_dir_attempt(w->plan.study.dir, run->id, &newest, e))
             return -1;
         if (!newest.begun || (newest.marker == RUN_FAILED && !r->count_failed))
             continue;
-        if (run_settings_compare(w, run, e))
+        if (run_settings_compare(&w->plan, run, e))
             return -1;
-        int rc = *known ? 1 : source_files_compare(w, missing, run->id, newest.number, e);
+        int rc = *known ? 1 : source_files_compare(&w->plan, missing, run->id, newest.number, e);
         if (rc < 0)
             return -1;
         *known = rc > 0;
@@ -440,17 +440,17 @@ static int check_as_before(const struct rounds *r, const struct run *missing,
 
 /* Checks that the missing runs of the newest round, whose plan it is, have the program, container
  * and settings of those that have begun. */
-static int check_program(struct rounds *r, const struct run_plan *plan, struct err *e)
+static int check_program(struct rounds *r, const struct plan *plan, struct err *e)
 {
     bool known = false;
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < r->record.count && is_missing(r, plan); i++) {
-        struct run_plan before;
+        struct plan before;
         if (plan_round(r, &r->record.rounds[i], &before, e))
             return -1;
         rc = check_as_before(r, &plan->runs[0], &before, &known, e);
-        run_plan_destroy(&before);
+        plan_free_runs(&before);
     }
     return rc ? err_prefix(e, "nothing more of round %zu was submitted", r->record.count) : 0;
 }
@@ -479,12 +479,12 @@ static int submit_round(struct rounds *r, struct err *e)
 {
     size_t number = r->record.count;
     struct submission_counts c;
-    struct run_plan plan;
+    struct plan plan;
 
     if (plan_round(r, &r->record.rounds[number - 1], &plan, e))
         return -1;
     int rc = check_program(r, &plan, e) ? -1 : submission_submit(r->w, &plan, &c, e);
-    run_plan_destroy(&plan);
+    plan_free_runs(&plan);
     if (rc || c.submitted || c.active || c.left)
         return rc;
     if (c.unwanted)
@@ -523,7 +523,7 @@ long rounds_step(void *arg, struct err *e)
     return 0;
 }
 
-int rounds_plan(struct rounds *r, struct run_plan *dst, struct err *e)
+int rounds_plan(struct rounds *r, struct plan *dst, struct err *e)
 {
     struct design_round first;
 

@@ -11,8 +11,8 @@
 #define ROUNDS_SHORT "short" /* in the ids of runs that end at the limit: unet-short-g04-s1 */
 
 struct rounds {
-    struct workspace *w;         /* of whole runs: its limit is removed */
-    struct workspace short_runs; /* w with the limit */
+    struct workspace *w;    /* its plan is that of whole runs: the limit is removed */
+    struct plan short_runs; /* with the limit, and a study of its own */
     struct design design;
     struct rounds_record record;
     bool count_failed; /* runs that ended without a result count as failed; otherwise they end the
@@ -36,7 +36,7 @@ long rounds_step(void *arg, struct err *e);
 
 /* Plans the runs of the newest round or, before that exists, of the first, which is not written.
  * Returns 0 or -1. The plan borrows from r. */
-int rounds_plan(struct rounds *r, struct run_plan *dst, struct err *e);
+int rounds_plan(struct rounds *r, struct plan *dst, struct err *e);
 
 /* For a report: sets looks to those of the rounds that were judged, and *text, which the caller
  * frees, to what it says of them. table has the results of the study. Returns 0 or -1. */

@@ -152,7 +152,8 @@ static void add_epilogue(const struct script_values *s, struct buf *dst)
  * has tags (template.h). */
 static char *render_file(struct script_values *s, enum script_file file, bool *tags, struct err *e)
 {
-    const struct script_template *t = script_template_get(s->w->templates, s->run->engine, file, e);
+    const struct script_template *t = script_template_get(s->plan->templates, s->run->engine, file,
+                                                          e);
     bool used[TEMPLATE_VALUES_MAX];
     char *rendered = NULL;
     struct buf b = {0};
@@ -182,11 +183,11 @@ static char *render_file(struct script_values *s, enum script_file file, bool *t
 
 static int check_tags(const struct script_values *s, bool tags, struct err *e)
 {
-    if (!tags || !s->w->one_allocation)
+    if (!tags || !s->plan->one_allocation)
         return 0;
     return err_set(e, ERR_CONFIG, "%s: templates with the reference's tags start their own ranks, "
                    "which --one-allocation must do; use {{launcher}}, or leave --one-allocation "
-                   "out", s->w->templates);
+                   "out", s->plan->templates);
 }
 
 static int check_user_markers(const struct script_values *s, struct err *e)
@@ -201,11 +202,11 @@ static int check_user_markers(const struct script_values *s, struct err *e)
     return 0;
 }
 
-int script_render(const struct workspace *w, const struct run *run, int attempt,
+int script_render(const struct plan *plan, const struct run *run, int attempt,
                   const struct job *job, char **run_text, char **submit_text, bool *tags,
                   struct err *e)
 {
-    struct script_values s = {.w = w, .run = run, .attempt = attempt, .job = job,
+    struct script_values s = {.plan = plan, .run = run, .attempt = attempt, .job = job,
                        .section = study_engine(run->study, run->engine->name)};
     bool run_tags = false, submit_tags = false;
     int rc = -1;

@@ -7,12 +7,12 @@
 
 #include <stdbool.h>
 
-#include "launcher/study/workspace.h"
+#include "launcher/study/plan.h"
 
 /* Renders both scripts for the attempt, which is submitted as this job. The caller frees the
  * texts. *tags becomes whether a template has tags (words tag_NAME, see template.h); tags may be
  * NULL. Returns 0, or -1 with an error, such as ERR_CONFIG, and nothing to free. */
-int script_render(const struct workspace *w, const struct run *run, int attempt,
+int script_render(const struct plan *plan, const struct run *run, int attempt,
                   const struct job *job, char **run_text, char **submit_text, bool *tags,
                   struct err *e);
 

@@ -176,7 +176,7 @@ static char *expand_words(struct script_values *s, const char *where, const char
 /* Sets a marker to the expanded words, followed by a blank unless they are empty. */
 static int set_words(struct script_values *s, const char *name, const char *words, struct err *e)
 {
-    char *text = expand_words(s, s->w->site.file, words, e);
+    char *text = expand_words(s, s->plan->site.file, words, e);
 
     if (!text)
         return -1;
@@ -212,8 +212,8 @@ static void set_environment(struct script_values *s)
 {
     struct buf setup = {0}, env = {0};
 
-    script_values_add_lines(&setup, &s->w->site.setup);
-    script_values_add_exports(&env, &s->w->site.env);
+    script_values_add_lines(&setup, &s->plan->site.setup);
+    script_values_add_exports(&env, &s->plan->site.env);
     if (s->section) {
         script_values_add_lines(&setup, &s->section->setup);
         script_values_add_exports(&env, &s->section->env);
@@ -226,7 +226,7 @@ static void set_layout(struct script_values *s)
 {
     const struct layout *l = &s->run->layout;
     const struct study *study = s->run->study;
-    struct run_batch batch = run_plan_batch(s->run);
+    struct run_batch batch = plan_run_batch(s->run);
 
     set_value(s, "gpus", "%d", l->gpus);
     set_value(s, "nodes", "%d", l->nodes);
@@ -255,7 +255,7 @@ static void set_layout(struct script_values *s)
 
 static void set_job(struct script_values *s)
 {
-    const struct job_options *o = &s->w->options;
+    const struct job_options *o = &s->plan->options;
     const struct job *job = s->job;
     struct job whole = *job;
     whole.own_directives = false; /* the template's own lines are elsewhere */
@@ -277,17 +277,17 @@ static void set_job(struct script_values *s)
 
 static int set_names(struct script_values *s, struct err *e)
 {
-    const struct workspace *w = s->w;
+    const struct plan *p = s->plan;
     char bindir[PATH_MAX - 16], path[PATH_MAX], data[PATH_MAX];
 
     if (paths_bindir(bindir, sizeof bindir))
         return err_set(e, ERR_INTERNAL,
                        "cannot find the folder of this program (is /proc mounted?)");
     set_value(s, "unetctl", "%s/unetctl", bindir);
-    set_value(s, "trainer", "%s%s", *w->site.trainer ? w->site.trainer : bindir,
-              *w->site.trainer ? "" : "/unet-train");
-    set_value(s, "shell", "%s", w->site.shell);
-    set_value(s, "shell_setup", "%s", strstr(w->site.shell, "/zsh") ? "setopt sh_word_split" : "");
+    set_value(s, "trainer", "%s%s", *p->site.trainer ? p->site.trainer : bindir,
+              *p->site.trainer ? "" : "/unet-train");
+    set_value(s, "shell", "%s", p->site.shell);
+    set_value(s, "shell_setup", "%s", strstr(p->site.shell, "/zsh") ? "setopt sh_word_split" : "");
     set_value(s, "study", "%s", s->run->study->name);
     set_value(s, "study_dir", "%s", s->run->study->dir);
     set_value(s, "run", "%s", s->run->id);
@@ -381,7 +381,7 @@ static int set_command(struct script_values *s, struct err *e)
                         script_values_get(s, "unetctl"), s->run->study->data.stage,
                         script_values_get(s, "split"), script_values_get(s, "data_dir"),
                         script_values_get(s, "attempt_dir"));
-    int rc = container_add_words(s->run->study, &s->w->site, &b, e);
+    int rc = container_add_words(s->run->study, &s->plan->site, &b, e);
     snprintf(where, sizeof where, "%s: %s.args", s->run->study->file, s->run->engine->name);
     if (!s->section) {
         add_word(&b, script_values_get(s, "trainer"));
@@ -509,7 +509,7 @@ static void set_finish(struct script_values *s)
 
 static int set_tag_path(struct script_values *s, const char *name, const char *file, struct err *e)
 {
-    const char *user = s->w->templates;
+    const char *user = s->plan->templates;
     char path[PATH_MAX], found[PATH_MAX];
 
     snprintf(path, sizeof path, "%s/%s", user, file);
@@ -578,13 +578,13 @@ static bool is_srun(const char *launcher)
 /* Sets the words that start the ranks. */
 static int set_launcher(struct script_values *s, struct err *e)
 {
-    const struct site *site = &s->w->site;
+    const struct site *site = &s->plan->site;
     const char *launcher =
         lacks_pmix(site) ? SITE_MPIRUN_LAUNCHER : site->launcher;
     bool unbound = strcmp(site->scheduler, "slurm") == 0 && is_mpirun(launcher);
     /* with it, each rank sees all GPUs that the job has on the node */
     const char *bind = s->run->engine->launcher && is_srun(launcher) ? " --gpu-bind=none" : "";
-    bool beside = s->w->one_allocation;
+    bool beside = s->plan->one_allocation;
     bool launched = beside || s->run->layout.tasks > 1 || s->run->engine->always_launched ||
                     container_is_pyxis(s->run->study);
     struct buf words = {0};
@@ -602,7 +602,7 @@ static int set_launcher(struct script_values *s, struct err *e)
     if (launched)
         buf_addf(&words, "%s%s%s%s", unbound ? UNBOUND : "", launcher, beside ? STEP : "", bind);
     buf_add(&words, "");
-    int rc = container_add_options(s->run->study, &s->w->site, &words, e);
+    int rc = container_add_options(s->run->study, &s->plan->site, &words, e);
     if (rc == 0)
         rc = words.failed ? err_errno(e, ERR_INTERNAL, errno, "launcher")
                           : set_words(s, "launcher", words.data, e);
@@ -612,7 +612,7 @@ static int set_launcher(struct script_values *s, struct err *e)
 
 int script_values_fill(struct script_values *s, struct err *e)
 {
-    const struct site *site = &s->w->site;
+    const struct site *site = &s->plan->site;
     char options[160] = "";
     size_t n = 0;
 
@@ -623,14 +623,14 @@ int script_values_fill(struct script_values *s, struct err *e)
     set_job(s);
     set_environment(s);
     /* with --one-allocation, the job's script gives each run ports of its own */
-    if (site->port_base && !s->w->one_allocation)
+    if (site->port_base && !s->plan->one_allocation)
         n = (size_t)snprintf(options, sizeof options, " --port-base %d", site->port_base);
     if (n && site->port_count > 1)
         n += (size_t)snprintf(options + n, sizeof options - n, " --port-count %d",
                               site->port_count);
     if (*site->host_suffix)
         snprintf(options + n, sizeof options - n, " --host-suffix %s", site->host_suffix);
-    if (container_check(s->run->study, &s->w->site, e) || set_launcher(s, e))
+    if (container_check(s->run->study, &s->plan->site, e) || set_launcher(s, e))
         return -1;
     char *words = expand_words(
         s, site->file, lacks_pmix(site) && !*site->spec ? SITE_MPIRUN_SPEC : site->spec, e);

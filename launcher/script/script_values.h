@@ -4,11 +4,11 @@
 #define UNETCTL_LAUNCHER_SCRIPT_SCRIPT_VALUES_H
 
 #include "launcher/script/template.h"
-#include "launcher/study/workspace.h"
+#include "launcher/study/plan.h"
 
 /* Everything that the scripts of one attempt are made from. */
 struct script_values {
-    const struct workspace *w;
+    const struct plan *plan;
     const struct run *run;
     const struct job *job;
     const struct settings_program *section; /* NULL for the embedded engine, unet-train */
@@ -19,8 +19,8 @@ struct script_values {
     bool is_used[TEMPLATE_VALUES_MAX]; /* by a template, or by words in the settings */
 };
 
-/* Fills in the values from w, run, job, section and attempt, which are set. Returns 0, or -1 with
- * an error, such as ERR_CONFIG; s must be destroyed in either case. */
+/* Fills in the values from plan, run, job, section and attempt, which are set. Returns 0, or -1
+ * with an error, such as ERR_CONFIG; s must be destroyed in either case. */
 int script_values_fill(struct script_values *s, struct err *e);
 void script_values_destroy(struct script_values *s);
 

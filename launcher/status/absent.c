@@ -102,7 +102,7 @@ static int index_jobs(const struct job_state *jobs, size_t n, struct by_number *
 }
 
 /* Returns the last of jobs that has the run's number and is its job, or NULL. */
-static const struct job_state *find_same(const struct workspace *w, const struct absent *a,
+static const struct job_state *find_same(const struct plan *p, const struct absent *a,
                                          const struct by_number *all)
 {
     size_t i;
@@ -117,11 +117,11 @@ static const struct job_state *find_same(const struct workspace *w, const struct
                                        .asked = a->entry ? a->entry->asked : 0,
                                        .began = time_of(s->attempt.path, "job")};
 
-    ledger_tag(&w->ledger, NULL, 0, study);
-    ledger_tag(&w->ledger, s->run.id,
+    ledger_tag(p->study_id, NULL, 0, study);
+    ledger_tag(p->study_id, s->run.id,
                s->attempt.number ? s->attempt.number : a->entry ? a->entry->attempt : 1, tag);
-    snprintf(name, sizeof name, "%s-%s", w->study.name, s->run.id);
-    snprintf(allocation, sizeof allocation, "%s-" ALLOCATION_JOBS_PREFIX, w->study.name);
+    snprintf(name, sizeof name, "%s-%s", p->study.name, s->run.id);
+    snprintf(allocation, sizeof allocation, "%s-" ALLOCATION_JOBS_PREFIX, p->study.name);
     for (size_t n = map_get(&all->last, a->id, &i) ? i + 1 : 0; n; n = all->before[n - 1])
         if (absent_is_same(&claim, &all->jobs[n - 1]))
             return &all->jobs[n - 1];
@@ -148,14 +148,14 @@ static int list_shared(const struct ledger *l, struct map *dst, struct err *e)
 
 /* Decides the run again with the job, which may be NULL. Its marker is read again, since the job
  * may have ended meanwhile. */
-static int decide_again(const struct workspace *w, struct absent *a, const struct job_state *job,
+static int decide_again(const struct plan *p, struct absent *a, const struct job_state *job,
                         bool is_shared, struct err *e)
 {
     struct run_status *s = a->s;
     int number = s->attempt.number;
     struct job_state own;
 
-    if (run_dir_attempt(w->study.dir, s->run.id, &s->attempt, e))
+    if (run_dir_attempt(p->study.dir, s->run.id, &s->attempt, e))
         return -1;
     run_dir_progress(&s->attempt, &s->progress);
     s->attempt.number = s->attempt.number ? s->attempt.number : number;
@@ -169,17 +169,17 @@ static int decide_again(const struct workspace *w, struct absent *a, const struc
     return 0;
 }
 
-static int decide_found(const struct workspace *w, struct absents *all,
-                        const struct job_state *jobs, size_t njobs, struct err *e)
+static int decide_found(const struct plan *p, struct absents *all, const struct job_state *jobs,
+                        size_t njobs, struct err *e)
 {
     struct by_number numbers;
     int rc = index_jobs(jobs, njobs, &numbers, e);
 
     for (size_t i = 0; rc == 0 && i < all->count; i++) {
         struct absent *a = &all->list[i];
-        const struct job_state *job = a->found ? NULL : find_same(w, a, &numbers);
+        const struct job_state *job = a->found ? NULL : find_same(p, a, &numbers);
         if (job)
-            rc = decide_again(w, a, job, map_get(&all->shared, a->id, NULL), e);
+            rc = decide_again(p, a, job, map_get(&all->shared, a->id, NULL), e);
     }
     map_destroy(&numbers.last);
     free(numbers.before);
@@ -214,7 +214,7 @@ static int decide_unseen(const struct workspace *w, struct absent *a, bool hides
     struct run_status *s = a->s;
     double silence = silence_s(a), wait = absent_wait_s();
 
-    if (decide_again(w, a, NULL, false, e))
+    if (decide_again(&w->plan, a, NULL, false, e))
         return -1;
     if (a->found) /* its marker has appeared */
         return 0;
@@ -242,14 +242,14 @@ static struct scheduler_ids list_ids(const struct absents *all, const char **ids
 }
 
 /* Asks for the numbers of those that were not found yet. */
-static int ask(struct workspace *w, struct scheduler *scheduler, struct absents *all,
+static int ask(const struct plan *p, struct scheduler *scheduler, struct absents *all,
                const char **ids, bool in_accounting, struct scheduler_found *found, struct err *e)
 {
     const struct scheduler_ids wanted = list_ids(all, ids);
 
     if (scheduler_find(scheduler, &wanted, in_accounting, found, e))
         return -1;
-    int rc = decide_found(w, all, found->states, found->count, e);
+    int rc = decide_found(p, all, found->states, found->count, e);
     free(found->states);
     return rc;
 }
@@ -262,15 +262,15 @@ static int ask_all(struct workspace *w, struct absents *all, const char **ids, b
     struct scheduler *scheduler = workspace_scheduler(w, "slurm", e);
     struct scheduler_found found;
 
-    if (!scheduler || ask(w, scheduler, all, ids, false, &found, e))
+    if (!scheduler || ask(&w->plan, scheduler, all, ids, false, &found, e))
         return -1;
     *hides = found.hides;
     if (list_ids(all, ids).count) {
         clock_sleep(PAUSE_S);
-        if (ask(w, scheduler, all, ids, false, &found, e))
+        if (ask(&w->plan, scheduler, all, ids, false, &found, e))
             return -1;
     }
-    if (ask(w, scheduler, all, ids, true, &found, e))
+    if (ask(&w->plan, scheduler, all, ids, true, &found, e))
         log_debug("accounting: %s", e->text);
     *is_answered = found.is_answered;
     return 0;

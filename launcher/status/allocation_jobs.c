@@ -41,7 +41,7 @@ void allocation_jobs_set_state(struct job_state *s, const struct run_attempt *a)
 }
 
 /* Makes *dst the job of the run and attempt in line, "RUN ATTEMPT". */
-static int add_run(const struct workspace *w, const struct job_state *job, const char *line,
+static int add_run(const struct plan *p, const struct job_state *job, const char *line,
                    struct job_state *dst, struct err *e)
 {
     struct run_attempt newest;
@@ -51,8 +51,8 @@ static int add_run(const struct workspace *w, const struct job_state *job, const
     if (sscanf(line, "%63s %d", run, &attempt) != 2)
         return err_set(e, ERR_DATA, "the list is damaged");
     *dst = *job;
-    ledger_tag(&w->ledger, run, attempt, dst->tag);
-    if (run_dir_attempt(w->study.dir, run, &newest, e))
+    ledger_tag(p->study_id, run, attempt, dst->tag);
+    if (run_dir_attempt(p->study.dir, run, &newest, e))
         return -1;
     if (newest.number == attempt)
         allocation_jobs_set_state(dst, &newest);
@@ -80,7 +80,7 @@ static int add_runs(const struct workspace *w, const struct job_state *job, cons
     for (char *line = strtok_r(text, "\n", &save); rc == 0 && line;
          line = strtok_r(NULL, "\n", &save)) {
         rc = mem_grow(&dst->jobs, dst->count, &dst->capacity, sizeof *dst->jobs, e) ||
-                     add_run(w, job, line, &dst->jobs[dst->count], e)
+                     add_run(&w->plan, job, line, &dst->jobs[dst->count], e)
                  ? -1
                  : 0;
         dst->count += rc == 0;
@@ -91,11 +91,11 @@ static int add_runs(const struct workspace *w, const struct job_state *job, cons
 
 /* Returns "allocation-K:1", the end of the tag of an allocation's job (one job for many runs), or
  * NULL for another job. */
-static const char *name_of(const struct workspace *w, const struct job_state *job)
+static const char *name_of(const struct plan *p, const struct job_state *job)
 {
     char prefix[256];
 
-    ledger_tag(&w->ledger, NULL, 0, prefix);
+    ledger_tag(p->study_id, NULL, 0, prefix);
     const char *name = job->tag + strlen(prefix);
     return strncmp(job->tag, prefix, strlen(prefix)) == 0 &&
                    strncmp(name, ALLOCATION_JOBS_PREFIX, strlen(ALLOCATION_JOBS_PREFIX)) == 0
@@ -110,7 +110,7 @@ int allocation_jobs_expand(const struct workspace *w, struct job_state **jobs, s
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < *njobs; i++) {
-        const char *name = name_of(w, &(*jobs)[i]);
+        const char *name = name_of(&w->plan, &(*jobs)[i]);
         if (name)
             rc = add_runs(w, &(*jobs)[i], name, &list, e);
         else if ((rc = mem_grow(&list.jobs, list.count, &list.capacity, sizeof *list.jobs, e)) == 0)
@@ -126,11 +126,11 @@ int allocation_jobs_expand(const struct workspace *w, struct job_state **jobs, s
     return 0;
 }
 
-int allocation_jobs_cancel(const struct workspace *w, const char *run, int attempt, struct err *e)
+int allocation_jobs_cancel(const struct plan *p, const char *run, int attempt, struct err *e)
 {
     char name[48], path[PATH_MAX];
 
     snprintf(name, sizeof name, "attempt-%d/.cancel", attempt);
-    run_dir_path(w->study.dir, run, name, path);
+    run_dir_path(p->study.dir, run, name, path);
     return atomicfile_write(path, "", 0, 0666, e);
 }

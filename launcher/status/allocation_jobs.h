@@ -23,6 +23,6 @@ void allocation_jobs_set_state(struct job_state *s, const struct run_attempt *a)
 
 /* Cancels one run of an allocation, whose other runs continue. The job's script notices within a
  * few seconds. */
-int allocation_jobs_cancel(const struct workspace *w, const char *run, int attempt, struct err *e);
+int allocation_jobs_cancel(const struct plan *p, const char *run, int attempt, struct err *e);
 
 #endif

@@ -97,17 +97,17 @@ static int decide_run(struct workspace *w, struct status_list *list,
     /* without an attempt's folder, the ledger has its number */
     int number = s->attempt.number || !entry ? s->attempt.number : entry->attempt;
 
-    snprintf(s->scheduler, sizeof s->scheduler, "%s", entry ? entry->scheduler : w->scheduler);
-    if (number && *w->ledger.study_id &&
+    snprintf(s->scheduler, sizeof s->scheduler, "%s", entry ? entry->scheduler : w->plan.scheduler);
+    if (number && *w->plan.study_id &&
         (s->attempt.marker != RUN_DONE || run_status_may_be_ending(s))) {
         a = query_scheduler(w, list, answers, s->scheduler);
         if (s->attempt.marker == RUN_NO_MARKER) {
-            if (run_dir_attempt(w->study.dir, id, &s->attempt, e))
+            if (run_dir_attempt(w->plan.study.dir, id, &s->attempt, e))
                 return -1;
             run_dir_progress(&s->attempt, &s->progress);
         }
         number = s->attempt.number ? s->attempt.number : number;
-        job = study_jobs_find(w, id, number, s->attempt.job, a->jobs, a->njobs);
+        job = study_jobs_find(&w->plan, id, number, s->attempt.job, a->jobs, a->njobs);
     }
     s->attempt.number = number;
     run_status_decide(s, job, entry);
@@ -128,7 +128,7 @@ static int compare_id(const void *id, const void *other)
 static int list_runs(const struct workspace *w, struct setting_lines *ids, struct err *e)
 {
     const struct ledger *l = &w->ledger;
-    int rc = run_dir_list(w->study.dir, ids, e);
+    int rc = run_dir_list(w->plan.study.dir, ids, e);
     size_t nfolders = ids->count;
 
     for (size_t i = 0; rc == 0 && i < l->count; i++) {
@@ -166,14 +166,14 @@ int status_list_collect(struct workspace *w, struct status_list *dst, struct err
         return -1;
     size_t count = ids.count;
     dst->runs = mem_zero(count, sizeof *dst->runs, e);
-    rc = dst->runs ? read_attempts(w->study.dir, ids.lines, dst->runs, count, e) : -1;
+    rc = dst->runs ? read_attempts(w->plan.study.dir, ids.lines, dst->runs, count, e) : -1;
     for (size_t i = 0; rc == 0 && i < count; i++)
         rc = decide_run(w, dst, answers, &dst->runs[i], e);
     dst->count = count;
     if (rc == 0 && !dst->unreachable)
         rc = resolve(w, dst, e);
     for (size_t i = 0; rc == 0 && i < count; i++) {
-        dst->runs[i].run.study = &w->study;
+        dst->runs[i].run.study = &w->plan.study;
         decide_damaged(&dst->runs[i]);
         dst->ndamaged += *dst->runs[i].damage != 0;
     }

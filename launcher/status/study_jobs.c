@@ -36,7 +36,7 @@ int study_jobs_query(struct workspace *w, const char *kind, struct job_state **j
 
     *jobs = NULL;
     *njobs = 0;
-    ledger_tag(&w->ledger, NULL, 0, prefix);
+    ledger_tag(w->plan.study_id, NULL, 0, prefix);
     if (!scheduler ||
         scheduler_query(scheduler, prefix, ledger_has_others(&w->ledger), jobs, njobs, e))
         return -1;
@@ -68,14 +68,13 @@ static size_t find_tag(const struct job_state *jobs, size_t njobs, const char *t
     return low;
 }
 
-const struct job_state *study_jobs_find(const struct workspace *w, const char *run, int attempt,
-                                            const char *id, const struct job_state *jobs,
-                                            size_t njobs)
+const struct job_state *study_jobs_find(const struct plan *p, const char *run, int attempt,
+                                        const char *id, const struct job_state *jobs, size_t njobs)
 {
     const struct job_state *best = NULL;
     char tag[256];
 
-    ledger_tag(&w->ledger, run, attempt, tag);
+    ledger_tag(p->study_id, run, attempt, tag);
     for (size_t i = find_tag(jobs, njobs, tag); i < njobs && strcmp(jobs[i].tag, tag) == 0; i++) {
         if (id && strcmp(jobs[i].id, id) == 0)
             return &jobs[i];

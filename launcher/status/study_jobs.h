@@ -15,8 +15,7 @@ int study_jobs_query(struct workspace *w, const char *kind, struct job_state **j
 /* Returns the job of one attempt among jobs, which are sorted by tag: the one with this id (that
  * of the job which took the attempt's folder, or NULL), otherwise the newest that is active,
  * otherwise the newest; NULL if there is none. */
-const struct job_state *study_jobs_find(const struct workspace *w, const char *run, int attempt,
-                                            const char *id, const struct job_state *jobs,
-                                            size_t njobs);
+const struct job_state *study_jobs_find(const struct plan *p, const char *run, int attempt,
+                                        const char *id, const struct job_state *jobs, size_t njobs);
 
 #endif

@@ -391,7 +391,7 @@ static int summarize(const struct watch *w)
 
 static int follow_runs(struct workspace *work, struct watch *w, struct err *e)
 {
-    double changed = clock_now(), most = fmin(w->every_s, work->site.poll_s);
+    double changed = clock_now(), most = fmin(w->every_s, work->plan.site.poll_s);
 
     for (;;) {
         if (poll_runs(work, w, e) || publish(w, count_moving(w) || w->left ? most : 0, e))
@@ -407,14 +407,14 @@ static int follow_runs(struct workspace *work, struct watch *w, struct err *e)
             return -1;
         if (w->options->timeout_s && clock_now() - w->started > (double)w->options->timeout_s) {
             log_error("%zu runs have not ended within %ld s; the jobs continue ('unetctl watch -C "
-                      "%s' follows them)", count_moving(w), w->options->timeout_s, work->study.dir);
+                      "%s' follows them)", count_moving(w), w->options->timeout_s, work->plan.study.dir);
             return ERR_TIMEOUT;
         }
         if (!interrupted)
             clock_sleep(fmin(most, fmax(POLL_MIN_S, POLL_SHARE * (clock_now() - changed))));
         if (interrupted) {
             log_error("interrupted; the jobs continue ('unetctl watch -C %s' follows them, "
-                      "'unetctl cancel' stops them)", work->study.dir);
+                      "'unetctl cancel' stops them)", work->plan.study.dir);
             return ERR_INTERRUPT;
         }
     }

@@ -320,7 +320,7 @@ static int encode_event(const struct ledger *l, const struct event *v, struct bu
     json_t *root;
     char *line;
 
-    ledger_tag(l, v->run, v->attempt, tag);
+    ledger_tag(l->study_id, v->run, v->attempt, tag);
     root = json_pack("{s:i, s:s, s:s, s:s, s:i, s:s, s:s, s:I, s:s, s:s*, s:s*}", "schema", SCHEMA,
                      "time", v->time, "event", event_names[v->kind], "run", v->run, "attempt",
                      v->attempt, "scheduler", v->scheduler, "tag", tag, "uid", v->uid, "user",
@@ -393,9 +393,9 @@ int ledger_append(struct ledger *l, enum ledger_event event, const char *run, in
     return ledger_append_all(l, event, &note, 1, scheduler, e);
 }
 
-void ledger_tag(const struct ledger *l, const char *run, int attempt, char dst[256])
+void ledger_tag(const char *study_id, const char *run, int attempt, char dst[256])
 {
-    int n = snprintf(dst, 256, "unetctl:%s:", l->study_id);
+    int n = snprintf(dst, 256, "unetctl:%s:", study_id);
 
     if (run)
         snprintf(dst + n, 256 - (size_t)n, "%s:%d", run, attempt);

@@ -13,7 +13,7 @@
 #include <time.h>
 
 #include "launcher/scheduler/scheduler.h"
-#include "launcher/study/run_plan.h"
+#include "launcher/study/run_json.h"
 #include "src/err.h"
 #include "src/map.h"
 
@@ -98,6 +98,6 @@ bool ledger_has_others(const struct ledger *l);
 bool ledger_may_be_of(const struct ledger *l, long uid);
 
 /* Writes "unetctl:STUDY_ID:RUN:ATTEMPT", or with run NULL the prefix of all tags of the study. */
-void ledger_tag(const struct ledger *l, const char *run, int attempt, char dst[256]);
+void ledger_tag(const char *study_id, const char *run, int attempt, char dst[256]);
 
 #endif

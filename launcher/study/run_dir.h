@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "launcher/study/run_plan.h"
+#include "launcher/study/run_json.h"
 #include "src/err.h"
 #include "src/settings/settings.h"
 

@@ -12,9 +12,9 @@
 #include "src/log.h"
 #include "src/plural.h"
 
-static const char *notes_path(const struct workspace *w, char dst[PATH_MAX])
+static const char *notes_path(const struct plan *p, char dst[PATH_MAX])
 {
-    return path_format(dst, "%s/.unetctl/same-nodes", w->study.dir);
+    return path_format(dst, "%s/.unetctl/same-nodes", p->study.dir);
 }
 
 /* Returns whether the lists have a node in common; false if one of them is malformed. */
@@ -33,27 +33,27 @@ static bool overlap(const char *a, const char *b)
     return found;
 }
 
-bool same_nodes_find(const struct workspace *w, const struct run *run, char dst[SAME_NODES_SIZE])
+bool same_nodes_find(const struct plan *p, const struct run *run, char dst[SAME_NODES_SIZE])
 {
     char path[PATH_MAX], line[SAME_NODES_SIZE + 32], list[SAME_NODES_SIZE];
     int gpus, nodes;
     FILE *f;
 
     *dst = 0;
-    if (!w->study.slurm.same_nodes || w->options.nodelist || w->one_allocation ||
-        !(f = files_stream(notes_path(w, path), "r", FILES_TEXT_MAX)))
+    if (!p->study.slurm.same_nodes || p->options.nodelist || p->one_allocation ||
+        !(f = files_stream(notes_path(p, path), "r", FILES_TEXT_MAX)))
         return false;
     while (fgets(line, sizeof line, f))
         if (sscanf(line, "%d %d %127s", &gpus, &nodes, list) == 3 && gpus == run->layout.gpus &&
             nodes == run->layout.nodes)
             memcpy(dst, list, sizeof list);
     fclose(f);
-    if (w->options.exclude && *dst && overlap(dst, w->options.exclude))
+    if (p->options.exclude && *dst && overlap(dst, p->options.exclude))
         *dst = 0;
     return *dst;
 }
 
-int same_nodes_choose(const struct workspace *w, struct scheduler *s, const struct run *run,
+int same_nodes_choose(const struct plan *p, struct scheduler *s, const struct run *run,
                       const struct job *job, struct err *e)
 {
     const struct layout *l = &run->layout;
@@ -67,7 +67,7 @@ int same_nodes_choose(const struct workspace *w, struct scheduler *s, const stru
                  "on any nodes", l->gpus, plural(l->gpus));
         return 0;
     }
-    FILE *f = files_stream(notes_path(w, path), "a", 0);
+    FILE *f = files_stream(notes_path(p, path), "a", 0);
     bool failed = !f || fprintf(f, "%d %d %s\n", l->gpus, l->nodes, forecast.nodes) < 0;
     if ((f && fclose(f)) || failed)
         return files_error(e, ERR_INTERNAL, errno, "cannot write", path);

@@ -10,10 +10,10 @@
 
 /* Sets dst to the node list of the run. Returns false, and sets dst to "", if it has none: the
  * study does not ask for that, the user chooses nodes, or the list has a node that is excluded. */
-bool same_nodes_find(const struct workspace *w, const struct run *run, char dst[SAME_NODES_SIZE]);
+bool same_nodes_find(const struct plan *p, const struct run *run, char dst[SAME_NODES_SIZE]);
 
 /* Asks the scheduler where the job, which has no node list, would run, and keeps the answer. */
-int same_nodes_choose(const struct workspace *w, struct scheduler *s, const struct run *run,
+int same_nodes_choose(const struct plan *p, struct scheduler *s, const struct run *run,
                       const struct job *job, struct err *e);
 
 #endif

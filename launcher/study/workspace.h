@@ -1,35 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A study opened for work: study.yaml, its site, the ledger, the schedulers, and the options
- * that several verbs share. */
+/* A study opened for work: its plan, the ledger of its submissions and the schedulers of its jobs,
+ * and the options that several verbs share. */
 #ifndef UNETCTL_LAUNCHER_STUDY_WORKSPACE_H
 #define UNETCTL_LAUNCHER_STUDY_WORKSPACE_H
 
-#include <limits.h>
 #include <stdbool.h>
 
-#include "launcher/scheduler/job.h"
-#include "launcher/scheduler/sbatch_environment.h"
 #include "launcher/scheduler/scheduler.h"
 #include "launcher/study/ledger.h"
-#include "launcher/study/run_plan.h"
-#include "launcher/study/site.h"
-#include "launcher/study/study.h"
-#include "launcher/study/variant.h"
+#include "launcher/study/plan.h"
 #include "src/cli.h"
 
-/* Values of the command line; NULL, 0 and false mean that an option is not given. --gpus, --seeds,
- * --engine and --site are CLI_TYPED: they come only from the command line, because study_open reads
- * their environment variables as those of settings. */
-struct workspace_args {
-    const char *dir, *site, *scheduler, *engine, *model, *gpus, *templates;
-    long seeds, max_in_flight;
-    bool one_allocation, take_over;
-    struct cli_list set;  /* KEY=VALUE */
-    struct cli_list vary; /* KEY=VALUE,VALUE */
-    struct cli_list after;
-};
-
-/* Rows of an option table over a static struct workspace_args. */
+/* Rows of an option table over a static struct plan_args. */
 #define WORKSPACE_OPTION_STUDY(args)                                                       \
     {"study", 'C', CLI_STRING, "STUDY",                                                    \
      "use the study in this folder (default: the current one or the nearest above)",       \
@@ -96,51 +78,36 @@ struct workspace_args {
 enum { WORKSPACE_SLURM, WORKSPACE_LOCAL, WORKSPACE_DRY, WORKSPACE_NKINDS };
 
 struct workspace {
-    struct study study;
-    struct site site;
+    struct plan plan; /* without runs */
     struct ledger ledger;
-    /* gpus: the list of GPU counts; scheduler: the kind that new jobs go to */
-    const char *gpus, *scheduler;
-    const char *templates;        /* the user's folder or file of job templates, or "" */
-    long seeds;
-    /* jobs at a time; 0: the site's number for local, no limit for slurm */
-    long max_in_flight;
-    bool one_allocation;          /* new runs become steps of one job (allocation.h) */
-    bool take_over;               /* runs that other users submitted are not left to them */
-    const struct cli_list *after; /* what new jobs wait for (dependency.h) */
-    struct job_options options;   /* merged from all layers */
-    char *excluded; /* options.exclude with bad nodes (bad_nodes.h), or NULL */
+    bool take_over; /* runs that other users submitted are not left to them */
+    char *excluded; /* plan.options.exclude with bad nodes (bad_nodes.h), or NULL */
     /* Asked under the ledger's lock before anything is submitted: false if that is no longer
      * wanted. NULL: it is. */
     bool (*is_wanted)(const struct workspace *w, void *arg);
     void *is_wanted_arg;
     struct scheduler *open[WORKSPACE_NKINDS];
-    struct variants variants;
-    struct workspace *of_variants; /* each opened with the variant's settings */
 };
 
-/* Opens the study of args; args must outlive w. With `--scheduler local`, a site with another
- * scheduler is replaced by the site "local", since their layouts differ. Returns 0, or -1; then
- * there is nothing to close. */
-int workspace_open(struct workspace *w, const struct workspace_args *args, struct err *e);
+/* Opens the study of args, which must outlive w, as plan_open. w must not be moved. Returns 0, or
+ * -1; then there is nothing to close. */
+int workspace_open(struct workspace *w, const struct plan_args *args, struct err *e);
 
-/* Does the same for verbs that describe jobs. words are those after "--": options of sbatch, which
- * override those of study and site. They must outlive w. */
-int workspace_open_jobs(struct workspace *w, const struct workspace_args *args, int nwords,
+/* Does the same, with the variants, for verbs that describe jobs. words are those after "--":
+ * options of sbatch. They must outlive w. */
+int workspace_open_jobs(struct workspace *w, const struct plan_args *args, int nwords,
                         char **words, struct err *e);
 
-/* Opens the variants of a study that workspace_open opened, for verbs that list its runs;
- * workspace_close closes them. Returns 0, or -1. */
-int workspace_open_variants(struct workspace *w, const struct workspace_args *args, int nwords,
-                            char **words, struct err *e);
+/* Plans the runs of the study's GPU counts and seeds, after plan_check_shipped and
+ * workspace_check_effect for each variant. Returns 0, or -1 as plan_compute. */
+int workspace_plan(const struct workspace *w, struct plan *dst, struct err *e);
 
-/* Checks what the script that comes with unetctl for another engine would refuse in the job.
- * Returns 0, or -1 with ERR_CONFIG. */
-int workspace_check_shipped(const struct workspace *w, struct err *e);
-
-/* Plans the runs of w->gpus and w->seeds after these checks and effect_check. Returns 0, or -1 as
- * run_plan_compute. */
-int workspace_plan(const struct workspace *w, struct run_plan *dst, struct err *e);
+/* Finds settings that the user wrote in study.yaml, the environment or the command line and that
+ * can have no effect in any run of a study with the embedded engine. gpus: the list of GPU counts
+ * of the runs, or NULL if it is not known yet; l may be NULL. Returns 0, or -1 with ERR_CONFIG that
+ * names the first one. In a study that has begun, all are warnings. */
+int workspace_check_effect(const struct study *s, const struct ledger *l, const char *gpus,
+                           struct err *e);
 
 void workspace_close(struct workspace *w);
 

@@ -21,29 +21,29 @@
 
 /* ---- the job ---- */
 
-static void choose_name(const struct workspace *w, struct allocation *a)
+static void choose_name(const struct plan *p, struct allocation *a)
 {
     struct stat st;
     int k = 0;
 
     do {
         snprintf(a->name, sizeof a->name, ALLOCATION_JOBS_PREFIX "%d", ++k);
-        snprintf(a->dir, sizeof a->dir, "%s/%s", w->ledger.dir, a->name);
+        snprintf(a->dir, sizeof a->dir, "%s/.unetctl/%s", p->study.dir, a->name);
     } while (files_stat(a->dir, &st) == 0);
 }
 
-static int set_paths(const struct workspace *w, struct allocation *a, struct err *e)
+static int set_paths(const struct plan *p, struct allocation *a, struct err *e)
 {
     struct attempt_job *j = &a->job;
     struct buf output = {0};
     int n;
 
-    snprintf(j->name, sizeof j->name, "%s-%s", w->study.name, a->name);
-    ledger_tag(&w->ledger, a->name, 1, j->tag);
+    snprintf(j->name, sizeof j->name, "%s-%s", p->study.name, a->name);
+    ledger_tag(p->study_id, a->name, 1, j->tag);
     n = snprintf(j->script, sizeof j->script, "%s/submit_file.sh", a->dir);
     if (n >= (int)sizeof j->script)
         return err_set(e, ERR_CONFIG, "%s: the path is too long", a->dir);
-    snprintf(j->work_dir, sizeof j->work_dir, "%s", w->study.dir);
+    snprintf(j->work_dir, sizeof j->work_dir, "%s", p->study.dir);
     job_add_output(a->dir, &output);
     buf_add(&output, "/slurm-%j.out");
     n = snprintf(j->output, sizeof j->output, "%s", output.failed ? "" : output.data);
@@ -53,20 +53,20 @@ static int set_paths(const struct workspace *w, struct allocation *a, struct err
                : err_set(e, ERR_CONFIG, "%s: the path is too long", a->dir);
 }
 
-int allocation_describe(const struct workspace *w, const struct run *largest,
+int allocation_describe(const struct plan *p, const struct run *largest,
                         struct allocation *dst, struct err *e)
 {
     struct job *job = &dst->job.job;
 
-    if (attempt_job(w, largest, 1, &dst->job, e))
+    if (attempt_job(p, largest, 1, &dst->job, e))
         return -1;
-    choose_name(w, dst);
-    if (set_paths(w, dst, e))
+    choose_name(p, dst);
+    if (set_paths(p, dst, e))
         return -1;
-    job->tasks = job->nodes * (int)w->site.gpus_per_node;
+    job->tasks = job->nodes * (int)p->site.gpus_per_node;
     job->gpus_per_task = 1;
     job->gres = true; /* steps may need more GPUs per task than the job requests */
-    job->cpus_per_task = (int)w->study.slurm.cpus_per_gpu;
+    job->cpus_per_task = (int)p->study.slurm.cpus_per_gpu;
     job->own_directives = false;
     return 0;
 }
@@ -133,7 +133,7 @@ static char *read_template(char path[PATH_MAX], struct err *e)
                : atomicfile_read(path, MAX_TEMPLATE, &n, e);
 }
 
-char *allocation_render(const struct workspace *w, const struct allocation *a,
+char *allocation_render(const struct plan *p, const struct allocation *a,
                         const struct allocation_run *runs, size_t count, struct err *e)
 {
     char path[PATH_MAX], gpus[16], per_node[16], requeues[16], port[64], *rendered = NULL;
@@ -142,18 +142,18 @@ char *allocation_render(const struct workspace *w, const struct allocation *a,
     long bases = 1000; /* the number of ports from which the job's number selects the first */
 
     snprintf(gpus, sizeof gpus, "%d", a->job.job.tasks);
-    snprintf(per_node, sizeof per_node, "%d", w->site.gpus_per_node);
+    snprintf(per_node, sizeof per_node, "%d", p->site.gpus_per_node);
     snprintf(requeues, sizeof requeues, "%d", a->job.job.requeues);
-    if (w->site.port_base)
-        bases = w->site.port_count - w->site.gpus_per_node * (long)count + 1;
+    if (p->site.port_base)
+        bases = p->site.port_count - p->site.gpus_per_node * (long)count + 1;
     snprintf(port, sizeof port, "$((%d + SLURM_JOB_ID %% %ld))",
-             w->site.port_base ? w->site.port_base : 12000, bases > 1 ? bases : 1);
+             p->site.port_base ? p->site.port_base : 12000, bases > 1 ? bases : 1);
     if (lines && *lines)
         lines[strlen(lines) - 1] = 0; /* the template has a newline after "directives" */
     if (text && add_lists(runs, count, &waiting, &all, e) == 0) {
         const struct template_value values[] = {
-            {"directives", lines ? lines : "", false}, {"study", w->study.name, false},
-            {"study_dir", w->study.dir, false},        {"allocation", a->name, false},
+            {"directives", lines ? lines : "", false}, {"study", p->study.name, false},
+            {"study_dir", p->study.dir, false},        {"allocation", a->name, false},
             {"gpus", gpus, false},                     {"gpus_per_node", per_node, false},
             {"requeues", requeues, false},             {"port_base", port, false},
             {"runs", waiting.data, false},             {"all", all.data, false},
@@ -171,10 +171,10 @@ char *allocation_render(const struct workspace *w, const struct allocation *a,
     return rendered;
 }
 
-int allocation_write(const struct workspace *w, const struct allocation *a,
+int allocation_write(const struct plan *p, const struct allocation *a,
                      const struct allocation_run *runs, size_t count, struct err *e)
 {
-    char *script = allocation_render(w, a, runs, count, e), list_path[PATH_MAX + 8];
+    char *script = allocation_render(p, a, runs, count, e), list_path[PATH_MAX + 8];
     struct atomicfile_batch files = {0};
     struct buf list = {0};
     int rc = script ? 0 : -1;

@@ -24,7 +24,7 @@ struct allocation {
 
 /* Describes the job of the study's next allocation, on as many nodes as largest needs, which is
  * the largest run of it. Writes nothing. Returns 0, or -1. */
-int allocation_describe(const struct workspace *w, const struct run *largest,
+int allocation_describe(const struct plan *p, const struct run *largest,
                         struct allocation *dst, struct err *e);
 
 /* Returns the GPU-hours of all GPUs of the job until its time limit in minutes, or 0 if that is 0,
@@ -35,12 +35,12 @@ int allocation_check_cost(const struct allocation *a, int time_min, double max_g
                           struct err *e);
 
 /* Returns the text of the allocation's script, which the caller frees, or NULL with an error. */
-char *allocation_render(const struct workspace *w, const struct allocation *a,
+char *allocation_render(const struct plan *p, const struct allocation *a,
                         const struct allocation_run *runs, size_t count, struct err *e);
 
 /* Makes the allocation's folder, with its script and the list of runs. Requires the ledger's
  * lock. */
-int allocation_write(const struct workspace *w, const struct allocation *a,
+int allocation_write(const struct plan *p, const struct allocation *a,
                      const struct allocation_run *runs, size_t count, struct err *e);
 
 #endif

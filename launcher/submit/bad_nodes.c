@@ -180,9 +180,9 @@ int bad_nodes_note(const char *study_dir, const char *node, const char *why, str
     return append_note(path_format(path, "%s/.unetctl/" NOTES, study_dir), node, why, e);
 }
 
-bool bad_nodes_is_out(const struct workspace *w, const struct bad_node *node)
+bool bad_nodes_is_out(const struct plan *p, const struct bad_node *node)
 {
-    int most = (int)w->study.slurm.exclude_after;
+    int most = (int)p->study.slurm.exclude_after;
 
     return most && node->notes >= most;
 }
@@ -193,7 +193,8 @@ static bool find_failed(const struct run_attempt *attempt, char node[64])
 {
     char path[PATH_MAX], line[512];
     struct err ignored;
-    FILE *f = run_dir_output(attempt, path, &ignored) ? NULL : files_stream(path, "r", RUN_OUTPUT_MAX);
+    FILE *f = run_dir_output(attempt, path, &ignored) ? NULL : files_stream(path, "r",
+                             RUN_OUTPUT_MAX);
     bool found = false;
 
     while (f && fgets(line, sizeof line, f))
@@ -224,12 +225,12 @@ static int note_failed(const struct run_status *s, struct err *e)
     return rc;
 }
 
-static void add_excluded(const struct workspace *w, const struct bad_nodes *b, struct buf *list,
+static void add_excluded(const struct plan *p, const struct bad_nodes *b, struct buf *list,
                          struct buf *words)
 {
     for (size_t i = 0; i < b->count; i++) {
         const struct bad_node *n = &b->nodes[i];
-        if (!bad_nodes_is_out(w, n))
+        if (!bad_nodes_is_out(p, n))
             continue;
         buf_addf(list, "%s%s", list->length ? "," : "", n->name);
         buf_addf(words, "%s%s (%d note%s, the last: %s)", words->length ? ", " : "", n->name,
@@ -243,24 +244,24 @@ int bad_nodes_leave_out(struct workspace *w, const struct status_list *list, str
     struct bad_nodes b;
     int rc = 0;
 
-    if (strcmp(w->scheduler, "slurm") != 0)
+    if (strcmp(w->plan.scheduler, "slurm") != 0)
         return 0;
     for (size_t i = 0; i < list->count; i++)
         if (note_failed(&list->runs[i], e))
             return -1;
-    if (!w->study.slurm.exclude_after || w->options.nodelist || w->excluded)
+    if (!w->plan.study.slurm.exclude_after || w->plan.options.nodelist || w->excluded)
         return 0;
-    if (bad_nodes_read(w->study.dir, &b, e))
+    if (bad_nodes_read(w->plan.study.dir, &b, e))
         return -1;
-    if (w->options.exclude)
-        buf_add(&excluded, w->options.exclude);
-    add_excluded(w, &b, &excluded, &words);
+    if (w->plan.options.exclude)
+        buf_add(&excluded, w->plan.options.exclude);
+    add_excluded(&w->plan, &b, &excluded, &words);
     if (excluded.failed || words.failed) {
         rc = mem_fail(e);
     } else if (words.length) {
         log_info("nodes left out: %s; 'unetctl doctor' lists them, --set slurm.exclude_after=0 "
                  "uses them again", words.data);
-        w->options.exclude = w->excluded = buf_steal(&excluded);
+        w->plan.options.exclude = w->excluded = buf_steal(&excluded);
     }
     buf_destroy(&excluded);
     buf_destroy(&words);

@@ -30,10 +30,10 @@ void bad_nodes_destroy(struct bad_nodes *b);
 int bad_nodes_note(const char *study_dir, const char *node, const char *why, struct err *e);
 
 /* Returns whether the node is left out of jobs of this study (slurm.exclude_after). */
-bool bad_nodes_is_out(const struct workspace *w, const struct bad_node *node);
+bool bad_nodes_is_out(const struct plan *p, const struct bad_node *node);
 
 /* Notes the nodes of runs in list that ended by NODE_FAIL, then adds the nodes that are left out to
- * w->options.exclude and reports them, at most once. Not for other schedulers than Slurm, nor
+ * the options of the plan and reports them, at most once. Not for other schedulers than Slurm, nor
  * where the user chooses nodes (--nodelist). */
 int bad_nodes_leave_out(struct workspace *w, const struct status_list *list, struct err *e);
 

@@ -32,32 +32,32 @@ void batch_close(struct batch *b)
     free(b->items);
 }
 
-static bool is_dry(const struct workspace *w)
+static bool is_dry(const struct plan *p)
 {
-    return strcmp(w->scheduler, "dry") == 0;
+    return strcmp(p->scheduler, "dry") == 0;
 }
 
-static bool is_slurm(const struct workspace *w)
+static bool is_slurm(const struct plan *p)
 {
-    return strcmp(w->scheduler, "slurm") == 0;
+    return strcmp(p->scheduler, "slurm") == 0;
 }
 
 /* Returns "submitted as job 7", or that it would be submitted. */
-static const char *say_job(const struct workspace *w, const char *id, char dst[160])
+static const char *say_job(const struct plan *p, const char *id, char dst[160])
 {
-    if (is_dry(w))
+    if (is_dry(p))
         snprintf(dst, 160, "would be submitted");
     else
         snprintf(dst, 160, "submitted as job %.128s", id);
     return dst;
 }
 
-static void print_item(const struct workspace *w, const struct batch_item *item, const char *id)
+static void print_item(const struct plan *p, const struct batch_item *item, const char *id)
 {
     const struct layout *l = &item->run.layout;
     char job[160];
 
-    log_info("%s: %s (%d GPU%s, %d node%s, %d task%s, %s)", item->run.id, say_job(w, id, job),
+    log_info("%s: %s (%d GPU%s, %d node%s, %d task%s, %s)", item->run.id, say_job(p, id, job),
              l->gpus, plural(l->gpus), l->nodes, plural(l->nodes), l->tasks,
              plural(l->tasks), layout_strategy_encode(l->strategy));
     if (item->from)
@@ -101,7 +101,8 @@ static int note(struct workspace *w, const struct share *s, enum ledger_event ev
                 .attempt = s->items[i].attempt,
                 .reason = event == LEDGER_SUBMITTING ? s->items[i].run.reason : NULL,
                 .job = outcome == SCHEDULER_SUBMITTED ? result_of(s, i)->id : NULL};
-    int rc = is_dry(w) ? 0 : ledger_append_all(&w->ledger, event, notes, n, w->scheduler, e);
+    int rc = is_dry(&w->plan) ? 0 : ledger_append_all(&w->ledger, event, notes, n,
+                    w->plan.scheduler, e);
     free(notes);
     return rc;
 }
@@ -145,7 +146,7 @@ static int submit_share(struct workspace *w, struct scheduler *scheduler, struct
     struct err later;
 
     if (note(w, s, LEDGER_SUBMITTING, -1, e) ||
-        (is_slurm(w) && in_flight_add(&w->ledger, s->jobs, s->njobs, e)))
+        (is_slurm(&w->plan) && in_flight_add(&w->ledger, s->jobs, s->njobs, e)))
         return -1;
     scheduler_submit_all(scheduler, s->jobs, s->njobs, s->results);
     int rc = find_failure(s, b, e);
@@ -153,7 +154,7 @@ static int submit_share(struct workspace *w, struct scheduler *scheduler, struct
         if (result_of(s, i)->outcome != SCHEDULER_SUBMITTED)
             continue;
         if (s->njobs == s->count)
-            print_item(w, &s->items[i], result_of(s, i)->id);
+            print_item(&w->plan, &s->items[i], result_of(s, i)->id);
         b->submitted++;
     }
     if (note(w, s, LEDGER_SUBMITTED, SCHEDULER_SUBMITTED, rc ? &later : e) ||
@@ -178,7 +179,7 @@ static int submit_items(struct workspace *w, struct scheduler *scheduler, struct
     int rc = failed ? mem_fail(e) : 0;
 
     for (size_t i = 0; rc == 0 && i < count; i++) {
-        rc = attempt_job(w, &share.items[i].run, share.items[i].attempt, &described[i], e);
+        rc = attempt_job(&w->plan, &share.items[i].run, share.items[i].attempt, &described[i], e);
         jobs[i] = described[i].job;
         jobs[i].options.dependency = after;
     }
@@ -229,8 +230,8 @@ static int submit_allocation(struct workspace *w, struct scheduler *scheduler, s
     for (size_t i = 0; rc == 0 && i < b->count; i++)
         runs[i] = (struct allocation_run){&b->items[i].run, b->items[i].attempt};
     if (rc == 0)
-        rc = allocation_describe(w, &find_largest(b)->run, &a, e) ||
-                     allocation_write(w, &a, runs, b->count, e)
+        rc = allocation_describe(&w->plan, &find_largest(b)->run, &a, e) ||
+                     allocation_write(&w->plan, &a, runs, b->count, e)
                  ? -1
                  : 0;
     free(runs);
@@ -243,20 +244,20 @@ static int submit_allocation(struct workspace *w, struct scheduler *scheduler, s
         return -1;
     if (b->submitted)
         log_info("%zu run%s %s (%d node%s, %d GPU%s; %s)", b->count, plural(b->count),
-                 say_job(w, result.id, job), a.job.job.nodes, plural(a.job.job.nodes),
+                 say_job(&w->plan, result.id, job), a.job.job.nodes, plural(a.job.job.nodes),
                  a.job.job.tasks, plural(a.job.job.tasks), a.name);
     return 0;
 }
 
 /* ---- the files ---- */
 
-static int write_files(const struct workspace *w, const struct batch *b, struct err *e)
+static int write_files(const struct plan *p, const struct batch *b, struct err *e)
 {
     struct atomicfile_batch files = {0};
     int rc = 0;
 
-    for (size_t i = 0; rc == 0 && !is_dry(w) && i < b->count; i++)
-        rc = attempt_generate(w, &b->items[i].run, b->items[i].attempt, &files, e);
+    for (size_t i = 0; rc == 0 && !is_dry(p) && i < b->count; i++)
+        rc = attempt_generate(p, &b->items[i].run, b->items[i].attempt, &files, e);
     if (rc == 0)
         rc = atomicfile_batch_commit(&files, e);
     atomicfile_batch_abort(&files);
@@ -264,24 +265,24 @@ static int write_files(const struct workspace *w, const struct batch *b, struct 
 }
 
 /* Chooses the nodes of runs of a number of GPUs that has none yet. */
-static int choose_nodes(const struct workspace *w, struct scheduler *scheduler,
-                        const struct batch *b, struct err *e)
+static int choose_nodes(const struct plan *p, struct scheduler *scheduler, const struct batch *b,
+                        struct err *e)
 {
     struct attempt_job job;
     int last = 0;
 
-    if (!is_slurm(w) || !w->study.slurm.same_nodes || w->options.nodelist ||
-        w->one_allocation)
+    if (!is_slurm(p) || !p->study.slurm.same_nodes || p->options.nodelist ||
+        p->one_allocation)
         return 0;
     for (size_t i = 0; i < b->count; i++) {
         const struct run *run = &b->items[i].run;
-        if (attempt_job(w, run, b->items[i].attempt, &job, e))
+        if (attempt_job(p, run, b->items[i].attempt, &job, e))
             return -1;
         job.job.script = NULL;
         if (*job.nodes || run->layout.gpus == last)
             continue;
         last = run->layout.gpus;
-        if (same_nodes_choose(w, scheduler, run, &job.job, e))
+        if (same_nodes_choose(p, scheduler, run, &job.job, e))
             return err_prefix(e, "nothing was submitted: %s", run->id);
     }
     return 0;
@@ -289,51 +290,52 @@ static int choose_nodes(const struct workspace *w, struct scheduler *scheduler,
 
 /* Checks the largest job, since jobs differ only in size, and writes the files: before the check
  * only if that needs the script, which has directives of its own. */
-static int prepare(struct workspace *w, struct scheduler *scheduler, const struct batch *b,
+static int prepare(const struct plan *p, struct scheduler *scheduler, const struct batch *b,
                    struct err *e)
 {
     const struct batch_item *largest = find_largest(b);
     struct attempt_job job;
 
-    if (w->one_allocation)
-        return write_files(w, b, e);
-    if (attempt_job(w, &largest->run, largest->attempt, &job, e))
+    if (p->one_allocation)
+        return write_files(p, b, e);
+    if (attempt_job(p, &largest->run, largest->attempt, &job, e))
         return -1;
     bool is_first = job.job.own_directives;
     if (!is_first)
         job.job.script = NULL;
-    if (is_first && write_files(w, b, e))
+    if (is_first && write_files(p, b, e))
         return -1;
     if (scheduler_check(scheduler, &job.job, e))
         return err_prefix(e, "nothing was submitted: %s (%d GPU%s)", largest->run.id,
                           largest->run.layout.gpus, plural(largest->run.layout.gpus));
-    return is_first ? 0 : write_files(w, b, e);
+    return is_first ? 0 : write_files(p, b, e);
 }
 
 /* Warns if a job's signal would be due before it starts. The job would then stop at once and
  * restart until slurm.requeues is used up. */
-static void warn_of_time(const struct workspace *w)
+static void warn_of_time(const struct plan *p)
 {
     char text[256];
 
-    if (plan_advice_time(w, text))
+    if (plan_advice_time(p, text))
         log_warn("%s", text);
 }
 
 int batch_submit(struct workspace *w, struct batch *b, const struct job_state *jobs, size_t njobs,
                  struct err *e)
 {
-    struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
+    struct scheduler *scheduler = workspace_scheduler(w, w->plan.scheduler, e);
     struct dependency dependency;
 
-    if (!scheduler || (b->count && data_split_make(w, e)))
+    if (!scheduler || (b->count && data_split_make(&w->plan, e)))
         return -1;
     if (b->count)
-        warn_of_time(w);
-    if (choose_nodes(w, scheduler, b, e) || (b->count && prepare(w, scheduler, b, e)) ||
+        warn_of_time(&w->plan);
+    if (choose_nodes(&w->plan, scheduler, b, e) ||
+        (b->count && prepare(&w->plan, scheduler, b, e)) ||
         dependency_open(&dependency, w, scheduler, jobs, njobs, e))
         return -1;
-    int rc = w->one_allocation && b->count ? submit_allocation(w, scheduler, b, &dependency, e)
+    int rc = w->plan.one_allocation && b->count ? submit_allocation(w, scheduler, b, &dependency, e)
                                            : submit_each(w, scheduler, b, &dependency, e);
     dependency_close(&dependency);
     return rc;

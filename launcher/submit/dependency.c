@@ -57,7 +57,7 @@ static int add_study(struct buf *b, struct scheduler *scheduler, const char *dir
 
     if (ledger_open(&ledger, dir, e))
         return -1;
-    ledger_tag(&ledger, NULL, 0, prefix);
+    ledger_tag(ledger.study_id, NULL, 0, prefix);
     int rc = *ledger.study_id ? scheduler_query(scheduler, prefix,
                                                    ledger_has_others(&ledger), &jobs, &njobs, e)
                                  : 0;
@@ -108,11 +108,11 @@ static int is_known(struct scheduler *scheduler, const char *id, bool *is_sure, 
 
 /* Checks that the job with this id exists or existed. Without accounting, Slurm soon forgets a
  * job that has ended, so an unknown job is then only a warning. */
-static int check_number(const struct workspace *w, struct scheduler *scheduler, const char *id,
+static int check_number(const struct plan *p, struct scheduler *scheduler, const char *id,
                         struct err *e)
 {
-    bool is_sure = strcmp(w->scheduler, "local") == 0;
-    int known = strcmp(w->scheduler, "dry") == 0 ? 1
+    bool is_sure = strcmp(p->scheduler, "local") == 0;
+    int known = strcmp(p->scheduler, "dry") == 0 ? 1
                 : is_sure                        ? is_local(scheduler, id, e)
                                                  : is_known(scheduler, id, &is_sure, e);
 
@@ -134,7 +134,7 @@ static int add_after(struct buf *b, const struct workspace *w, struct scheduler 
 
     if (*word && word[strspn(word, "0123456789")] == 0) {
         add_id(b, word);
-        return check_number(w, scheduler, word, e);
+        return check_number(&w->plan, scheduler, word, e);
     }
     if (entry && *entry->job) {
         add_id(b, entry->job);
@@ -150,12 +150,12 @@ static int add_after(struct buf *b, const struct workspace *w, struct scheduler 
 static int join_fixed(struct dependency *d, struct workspace *w, struct scheduler *scheduler,
                       struct err *e)
 {
-    const char *own = w->options.dependency;
+    const char *own = w->plan.options.dependency;
     struct buf b = {0};
     int rc = 0;
 
-    for (size_t i = 0; rc == 0 && w->after && i < w->after->count; i++)
-        rc = add_after(&b, w, scheduler, w->after->values[i], e);
+    for (size_t i = 0; rc == 0 && w->plan.after && i < w->plan.after->count; i++)
+        rc = add_after(&b, w, scheduler, w->plan.after->values[i], e);
     if (rc == 0 && own && (b.length || d->nlanes) && strchr(own, '?'))
         rc = err_set(e, ERR_USAGE, "--dependency=%s: alternatives ('?') exclude --after and "
                      "--max-in-flight", own);
@@ -173,8 +173,9 @@ int dependency_open(struct dependency *d, struct workspace *w, struct scheduler 
                     const struct job_state *jobs, size_t njobs, struct err *e)
 {
     /* The local queue limits jobs by itself. */
-    *d = (struct dependency){.nlanes = strcmp(w->scheduler, "slurm") == 0 ? (size_t)w->max_in_flight
-                             : 0};
+    bool is_slurm = strcmp(w->plan.scheduler, "slurm") == 0;
+
+    *d = (struct dependency){.nlanes = is_slurm ? (size_t)w->plan.max_in_flight : 0};
     if (join_fixed(d, w, scheduler, e) || (d->nlanes && fill_lanes(d, jobs, njobs, e))) {
         dependency_close(d);
         return -1;

@@ -20,7 +20,7 @@ struct dependency {
     size_t next;                      /* the lane whose turn it is */
 };
 
-/* Prepares the dependencies of w->after and w->max_in_flight. jobs are the study's, from the
+/* Prepares the dependencies of the plan's after and max_in_flight. jobs are the study's, from the
  * scheduler. Returns 0, or -1 with ERR_USAGE (no such job, run or study) or ERR_SCHED; then
  * there is nothing to close. */
 int dependency_open(struct dependency *d, struct workspace *w, struct scheduler *scheduler,

@@ -44,13 +44,13 @@ static int print_difference(const char *path, const char *text, const char *name
 }
 
 /* Prints the file as it would be written, and its differences from the current one. */
-static int show_file(const struct workspace *w, const struct run *run, const char *file,
+static int show_file(const struct plan *p, const struct run *run, const char *file,
                      const char *text, struct err *e)
 {
     char path[PATH_MAX], name[RUN_ID_SIZE + 48], *old = NULL;
     size_t n;
 
-    run_dir_path(w->study.dir, run->id, file, path);
+    run_dir_path(p->study.dir, run->id, file, path);
     if (access(path, F_OK) == 0 && !(old = atomicfile_read(path, MAX_FILE, &n, e)))
         return -1;
     bool is_changed = old && strcmp(old, text) != 0;
@@ -63,28 +63,28 @@ static int show_file(const struct workspace *w, const struct run *run, const cha
     return print_difference(path, text, name, e);
 }
 
-static int show_run_json(const struct workspace *w, const struct run *run, struct err *e)
+static int show_run_json(const struct plan *p, const struct run *run, struct err *e)
 {
-    char *text = run_plan_encode(w->ledger.study_id, run, e);
+    char *text = run_json_encode(p->study_id, run, e);
     char *line = text ? mem_textf(e, "%s\n", text) : NULL;
-    int rc = line ? show_file(w, run, "run.json", line, e) : -1;
+    int rc = line ? show_file(p, run, "run.json", line, e) : -1;
 
     free(line);
     free(text);
     return rc;
 }
 
-static int show_run(const struct workspace *w, const struct run *run, int attempt, struct err *e)
+static int show_run(const struct plan *p, const struct run *run, int attempt, struct err *e)
 {
     char *run_text, *submit_text;
     struct attempt_job job;
     int rc;
 
-    if (attempt_job(w, run, attempt, &job, e) ||
-        script_render(w, run, attempt, &job.job, &run_text, &submit_text, NULL, e))
+    if (attempt_job(p, run, attempt, &job, e) ||
+        script_render(p, run, attempt, &job.job, &run_text, &submit_text, NULL, e))
         return -1;
-    rc = show_run_json(w, run, e) || show_file(w, run, "run_file.sh", run_text, e) ||
-                 show_file(w, run, "submit_file.sh", submit_text, e)
+    rc = show_run_json(p, run, e) || show_file(p, run, "run_file.sh", run_text, e) ||
+                 show_file(p, run, "submit_file.sh", submit_text, e)
              ? -1
              : 0;
     free(run_text);
@@ -92,7 +92,7 @@ static int show_run(const struct workspace *w, const struct run *run, int attemp
     return rc;
 }
 
-static int show_allocation(const struct workspace *w, const struct run_plan *plan, struct err *e)
+static int show_allocation(const struct plan *plan, struct err *e)
 {
     struct allocation_run *runs = mem_zero(plan->count, sizeof *runs, e);
     struct run_attempt newest;
@@ -102,13 +102,13 @@ static int show_allocation(const struct workspace *w, const struct run_plan *pla
     int rc = runs ? 0 : -1;
 
     for (size_t i = 0; rc == 0 && i < plan->count; i++) {
-        rc = run_dir_attempt(w->study.dir, plan->runs[i].id, &newest, e);
+        rc = run_dir_attempt(plan->study.dir, plan->runs[i].id, &newest, e);
         if (rc == 0 && !newest.begun)
             runs[n++] = (struct allocation_run){&plan->runs[i], newest.number ? newest.number : 1};
     }
     if (rc == 0 && n > 0)
-        rc = allocation_describe(w, runs[n - 1].run, &a, e);
-    if (rc == 0 && n > 0 && !(text = allocation_render(w, &a, runs, n, e)))
+        rc = allocation_describe(plan, runs[n - 1].run, &a, e);
+    if (rc == 0 && n > 0 && !(text = allocation_render(plan, &a, runs, n, e)))
         rc = -1;
     if (text)
         printf("==> .unetctl/%s/submit_file.sh (new)\n%s", a.name, text);
@@ -117,28 +117,29 @@ static int show_allocation(const struct workspace *w, const struct run_plan *pla
     return rc;
 }
 
-int dry_run_print(struct workspace *w, const struct run_plan *plan, struct err *e)
+int dry_run_print(const struct plan *plan, struct err *e)
 {
+    struct plan own = *plan;
     size_t begun = 0;
 
-    if (!*w->ledger.study_id) {
+    if (!*own.study_id) {
         log_info("the study has no id yet; it is shown as " NO_ID);
-        strcpy(w->ledger.study_id, NO_ID);
+        own.study_id = NO_ID;
     }
     for (size_t i = 0; i < plan->count; i++) {
         const struct run *run = &plan->runs[i];
         struct run_attempt newest;
-        if (run_dir_attempt(w->study.dir, run->id, &newest, e))
+        if (run_dir_attempt(own.study.dir, run->id, &newest, e))
             return -1;
         if (newest.begun) {
             begun++;
             printf("==> runs/%s has begun (attempt %d) and stays unchanged\n", run->id,
                    newest.number);
-        } else if (show_run(w, run, newest.number ? newest.number : 1, e)) {
+        } else if (show_run(&own, run, newest.number ? newest.number : 1, e)) {
             return -1;
         }
     }
-    if (w->one_allocation && show_allocation(w, plan, e))
+    if (own.one_allocation && show_allocation(&own, e))
         return -1;
     log_info("%zu run%s, of which %zu have begun; nothing was written or submitted", plan->count,
              plural(plan->count), begun);

@@ -13,7 +13,7 @@
 /* Prints for each run that has not begun run.json and both scripts as they would be written, and
  * the differences from the current files as a unified diff; for one that has begun, only that it
  * has. With --one-allocation prints that job's script, too. Does not query the scheduler. If the
- * study has no id yet, w's id becomes a placeholder. Returns 0, or -1. */
-int dry_run_print(struct workspace *w, const struct run_plan *plan, struct err *e);
+ * study has no id yet, a placeholder is shown. Returns 0, or -1. */
+int dry_run_print(const struct plan *plan, struct err *e);
 
 #endif

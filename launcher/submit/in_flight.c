@@ -86,7 +86,7 @@ static int has_all(const struct ledger *l, struct scheduler *scheduler, const ch
     size_t njobs;
     int all = 1;
 
-    ledger_tag(l, NULL, 0, prefix);
+    ledger_tag(l->study_id, NULL, 0, prefix);
     if (scheduler_query(scheduler, prefix, ledger_has_others(l), &jobs, &njobs, e))
         return -1;
     for (size_t i = 0; i < njobs; i++)

@@ -29,7 +29,7 @@ static const char *find_group(const char *id, char dst[RUN_ID_SIZE])
 
 /* Returns how long the training of the run took, or 0 if that says nothing about others, since it
  * has other settings than study. */
-static double measure(const struct workspace *w, const struct study *study, const char *id)
+static double measure(const struct plan *p, const struct study *study, const char *id)
 {
     struct run_attempt attempt;
     struct run_progress progress;
@@ -37,18 +37,18 @@ static double measure(const struct workspace *w, const struct study *study, cons
     struct run run;
     struct err ignored;
 
-    if (run_dir_attempt(w->study.dir, id, &attempt, &ignored) || attempt.marker != RUN_DONE ||
-        attempt.number != 1 || run_dir_layout(w->study.dir, id, 1, &layout, &ignored) != 0 ||
-        run_dir_read(w->study.dir, id, &run, NULL, &ignored))
+    if (run_dir_attempt(p->study.dir, id, &attempt, &ignored) || attempt.marker != RUN_DONE ||
+        attempt.number != 1 || run_dir_layout(p->study.dir, id, 1, &layout, &ignored) != 0 ||
+        run_dir_read(p->study.dir, id, &run, NULL, &ignored))
         return 0;
     run.study = study;
-    if (run_settings_compare(w, &run, &ignored))
+    if (run_settings_compare(p, &run, &ignored))
         return 0;
     run_dir_progress(&attempt, &progress);
     return progress.training_s > 0 ? progress.training_s : 0;
 }
 
-static int number_groups(const struct run_plan *plan, struct group *groups, struct map *dst)
+static int number_groups(const struct plan *plan, struct group *groups, struct map *dst)
 {
     char name[RUN_ID_SIZE];
 
@@ -62,8 +62,7 @@ static int number_groups(const struct run_plan *plan, struct group *groups, stru
     return 0;
 }
 
-int measured_collect(const struct workspace *w, const struct run_plan *plan, double *seconds,
-                     struct err *e)
+int measured_collect(const struct plan *plan, double *seconds, struct err *e)
 {
     struct group *groups = calloc(plan->count + 1, sizeof *groups);
     struct map numbers = {0};
@@ -73,11 +72,11 @@ int measured_collect(const struct workspace *w, const struct run_plan *plan, dou
     int rc = groups && number_groups(plan, groups, &numbers) == 0 ? 0 : mem_fail(e);
 
     if (rc == 0)
-        rc = run_dir_list(w->study.dir, &ids, e);
+        rc = run_dir_list(plan->study.dir, &ids, e);
     for (size_t i = 0; rc == 0 && i < ids.count; i++) {
         if (!map_get(&numbers, find_group(ids.lines[i], name), &g))
             continue;
-        double s = measure(w, groups[g].study, ids.lines[i]);
+        double s = measure(plan, groups[g].study, ids.lines[i]);
         groups[g].total_s += s;
         groups[g].runs += s > 0;
     }

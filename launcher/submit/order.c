@@ -22,7 +22,7 @@ static int compare_positions(const void *a, const void *b)
     return (x->draw > y->draw) - (x->draw < y->draw);
 }
 
-int order_runs(const struct workspace *w, const struct run_plan *plan, struct run_plan *dst,
+int order_runs(const struct workspace *w, const struct plan *plan, struct plan *dst,
                struct err *e)
 {
     const struct ledger *l = &w->ledger;
@@ -30,15 +30,16 @@ int order_runs(const struct workspace *w, const struct run_plan *plan, struct ru
     bool keeps_plan = l->count && l->entries[0].uid < 0;
     struct position *positions = mem_zero(plan->count + 1, sizeof *positions, e);
 
-    *dst = (struct run_plan){mem_zero(plan->count + 1, sizeof *dst->runs, e), plan->count};
+    *dst = *plan;
+    dst->runs = mem_zero(plan->count + 1, sizeof *dst->runs, e);
     if (!positions || !dst->runs) {
         free(positions);
-        run_plan_destroy(dst);
+        plan_free_runs(dst);
         return -1;
     }
     for (size_t i = 0; i < plan->count; i++) {
         const struct run *run = &plan->runs[i];
-        positions[i] = (struct position){run, w->one_allocation ? run->layout.gpus : run->seed,
+        positions[i] = (struct position){run, w->plan.one_allocation ? run->layout.gpus : run->seed,
                                    rng_u64(id, (uint64_t)run->seed, (uint64_t)run->layout.gpus)};
     }
     if (!keeps_plan && plan->count)

@@ -14,7 +14,7 @@
  * With --one-allocation, where the largest run that fits is next, only runs of equal size change
  * their order. A study begun by a version that kept the plan's order keeps it: its ledger does not
  * say who submitted. Returns 0, or -1 if memory ran out. */
-int order_runs(const struct workspace *w, const struct run_plan *plan, struct run_plan *dst,
+int order_runs(const struct workspace *w, const struct plan *plan, struct plan *dst,
                struct err *e);
 
 #endif

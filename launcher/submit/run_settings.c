@@ -8,14 +8,14 @@
 #include <string.h>
 
 #include "launcher/study/run_dir.h"
-#include "launcher/study/setting_json.h"
+#include "launcher/study/run_json.h"
 #include "src/log.h"
 #include "src/mem.h"
 
-static int read_begun_plan(const struct workspace *w, const char *run, struct run *planned,
-                           char **text, struct err *e)
+static int read_begun_plan(const struct plan *p, const char *run, struct run *planned, char **text,
+                           struct err *e)
 {
-    if (run_dir_read(w->study.dir, run, planned, text, e) == 0)
+    if (run_dir_read(p->study.dir, run, planned, text, e) == 0)
         return 0;
     return err_prefix(e, "run %s has begun, and its plan cannot be read (restore it from a copy, "
                       "or remove the folder of the run, then submit and resume)", run);
@@ -31,8 +31,8 @@ static bool is_batch(const char *path)
 static void take_batch(const json_t *plan, struct study *s)
 {
     const char *const path = "train.batch_per_gpu";
-    const json_t *value = run_plan_value(plan, path);
-    long all = (long)json_integer_value(run_plan_value(plan, "train.global_batch"));
+    const json_t *value = run_json_value(plan, path);
+    long all = (long)json_integer_value(run_json_value(plan, "train.global_batch"));
     long each = (long)json_integer_value(value);
 
     if (value) /* the study has the key (study_has) */
@@ -89,28 +89,29 @@ static int take_preset(struct study *s, const struct setting *k, struct err *e)
 {
     return setting_is_preset(k, &s->settings)
                ? 0
-               : yaml_table_add_text(settings_of_study, k->path, k->preset, YAML_COMMAND, "run.json",
+               : yaml_table_add_text(settings_of_study, k->path, k->preset, YAML_COMMAND,
+                                     "run.json",
                                      &s->settings, &s->origins, e);
 }
 
-static int take_plan(const struct workspace *w, const json_t *plan, const struct run *run,
+static int take_plan(const struct plan *p, const json_t *plan, const struct run *run,
                      struct study *s, struct err *e)
 {
     for (const struct setting *k = settings_of_study; k->path; k++) {
-        const json_t *value = run_plan_value(plan, k->path);
+        const json_t *value = run_json_value(plan, k->path);
 
         const struct setting *own = value ? NULL : setting_find(settings_of_run, k->path);
 
-        if (own && own->on_demand && !own->of_split && !is_given(&w->study, k) &&
+        if (own && own->on_demand && !own->of_split && !is_given(&p->study, k) &&
             take_preset(s, k, e))
             return err_prefix(e, "%s: run.json", run->id);
-        if (!value || is_batch(k->path) || (k->is_place && is_given(&w->study, k)))
+        if (!value || is_batch(k->path) || (k->is_place && is_given(&p->study, k)))
             continue;
         if (take_value(s, k, value, e))
             return err_prefix(e, "%s: run.json", run->id);
     }
     for (const struct setting *k = settings_gone; k->path; k++) {
-        const json_t *value = run_plan_value(plan, k->path);
+        const json_t *value = run_json_value(plan, k->path);
         if (value && !setting_json_is_preset(k, value)) {
             setting_refuse(settings_gone, k->path, e);
             e->code = ERR_CONFIG;
@@ -136,26 +137,26 @@ static bool is_of_job(const struct setting *k)
 }
 
 /* Refuses an option of the command line that would have no effect. */
-static int check_given(const struct workspace *w, const json_t *plan, const struct run *run,
+static int check_given(const struct plan *p, const json_t *plan, const struct run *run,
                        const struct study *own, struct err *e)
 {
     int rc = 0;
 
     for (const struct setting *k = settings_of_study; rc == 0 && k->path; k++) {
-        bool has = run_plan_value(plan, k->path) != NULL;
+        bool has = run_json_value(plan, k->path) != NULL;
         struct buf was = {0}, given = {0};
 
-        if (!is_given(&w->study, k) || (!has && is_of_job(k)))
+        if (!is_given(&p->study, k) || (!has && is_of_job(k)))
             continue;
         setting_format(k, &own->settings, &was);
-        setting_format(k, &w->study.settings, &given);
+        setting_format(k, &p->study.settings, &given);
         if (!has || strcmp(was.data ? was.data : "", given.data ? given.data : "") != 0)
             rc = err_set(
                 e, ERR_USAGE,
                 "%s %s: run %s %s%s%s, and a run keeps the settings it began with (only slurm.* "
                 "and the places of files can change; for other settings make another study with "
                 "'unetctl init')",
-                w->study.origins.at[k - settings_of_study].where, k->path, run->id,
+                p->study.origins.at[k - settings_of_study].where, k->path, run->id,
                 has ? "began with " : "has begun", has && was.data ? was.data : "",
                 has && !was.data ? "an empty value" : "");
         buf_destroy(&was);
@@ -166,48 +167,48 @@ static int check_given(const struct workspace *w, const json_t *plan, const stru
 
 /* Returns whether the run is one of a variant, whose id has a longer label than the study's
  * runs. */
-static bool is_of_variant(const struct workspace *w, const char *run)
+static bool is_of_variant(const struct plan *p, const char *run)
 {
     char label[RUN_LABEL_SIZE];
     int gpus, seed, end = 0;
     struct run planned;
     struct err ignored;
 
-    if (run_dir_read(w->study.dir, run, &planned, NULL, &ignored))
+    if (run_dir_read(p->study.dir, run, &planned, NULL, &ignored))
         return false;
-    run_plan_label(&w->study, planned.engine, label);
+    plan_label(&p->study, planned.engine, label);
     size_t n = strlen(label);
     return strncmp(run, label, n) == 0 &&
            !(sscanf(run + n, "-g%d-s%d%n", &gpus, &seed, &end) == 2 && !run[n + (size_t)end]);
 }
 
 /* Returns run.json of the run with the settings of s. */
-static char *encode_with(const struct study *s, const struct workspace *w, const struct run *run,
+static char *encode_with(const struct study *s, const struct plan *p, const struct run *run,
                          struct err *e)
 {
     struct run other = *run;
 
     other.study = s;
-    return run_plan_encode(w->ledger.study_id, &other, e);
+    return run_json_encode(p->study_id, &other, e);
 }
 
-int run_settings_open(const struct workspace *w, const char *run, struct study *dst,
-                      bool *own_plan, struct err *e)
+int run_settings_open(const struct plan *p, const char *run, struct study *dst, bool *own_plan,
+                      struct err *e)
 {
     struct run_difference difference = {0};
     struct run planned;
     char *text = NULL, *now = NULL;
     json_t *plan = NULL;
 
-    if (study_copy(&w->study, dst, e))
+    if (study_copy(&p->study, dst, e))
         return -1;
-    if (run_dir_never_trained(w->study.dir, run) && !is_of_variant(w, run))
+    if (run_dir_never_trained(p->study.dir, run) && !is_of_variant(p, run))
         return own_plan ? *own_plan = false, 0 : 0;
-    if (read_begun_plan(w, run, &planned, &text, e) ||
-        !(plan = run_plan_decode(text, w->study.dir, e)) ||
-        take_plan(w, plan, &planned, dst, e) ||
-        (own_plan && (!(now = encode_with(dst, w, &planned, e)) ||
-                      run_plan_compare(text, now, NULL, &difference, e)))) {
+    if (read_begun_plan(p, run, &planned, &text, e) ||
+        !(plan = run_json_decode(text, p->study.dir, e)) ||
+        take_plan(p, plan, &planned, dst, e) ||
+        (own_plan && (!(now = encode_with(dst, p, &planned, e)) ||
+                      run_json_compare(text, now, NULL, &difference, e)))) {
         study_close(dst);
         dst = NULL;
     } else if (own_plan) {
@@ -230,14 +231,14 @@ static void name_key(const struct run *run, struct run_difference *d)
     memcpy(d->path, key, sizeof key);
 }
 
-int run_settings_check(const struct workspace *w, const struct run *run, struct err *e)
+int run_settings_check(const struct plan *p, const struct run *run, struct err *e)
 {
-    char *was = run_plan_encode(w->ledger.study_id, run, e);
-    char *is = was ? encode_with(&w->study, w, run, e) : NULL;
-    json_t *plan = is ? run_plan_decode(was, NULL, e) : NULL;
+    char *was = run_json_encode(p->study_id, run, e);
+    char *is = was ? encode_with(&p->study, p, run, e) : NULL;
+    json_t *plan = is ? run_json_decode(was, NULL, e) : NULL;
     struct run_difference d = {0};
-    int rc = plan && check_given(w, plan, run, run->study, e) == 0
-                 ? run_plan_compare(was, is, NULL, &d, e)
+    int rc = plan && check_given(p, plan, run, run->study, e) == 0
+                 ? run_json_compare(was, is, NULL, &d, e)
                  : -1;
 
     json_decref(plan);
@@ -245,25 +246,25 @@ int run_settings_check(const struct workspace *w, const struct run *run, struct 
     if (rc == 0 && d.count)
         log_info(
             "%s continues with the settings it began with: %s is %s, though %s says %s%s", run->id,
-            d.path, d.was, study_place(&w->study, d.path), d.is,
+            d.path, d.was, study_place(&p->study, d.path), d.is,
             d.count > 1 ? "; other settings differ as well" : "");
     free(was);
     free(is);
     return rc;
 }
 
-int run_settings_compare(const struct workspace *w, const struct run *run, struct err *e)
+int run_settings_compare(const struct plan *p, const struct run *run, struct err *e)
 {
     struct run_difference d = {0};
     struct run planned;
     char *was, *is;
 
-    if (run_dir_never_trained(w->study.dir, run->id))
+    if (run_dir_never_trained(p->study.dir, run->id))
         return 0;
-    if (read_begun_plan(w, run->id, &planned, &was, e))
+    if (read_begun_plan(p, run->id, &planned, &was, e))
         return -1;
-    is = encode_with(run->study, w, run->resized ? &planned : run, e);
-    int rc = is ? run_plan_compare(was, is, w->study.dir, &d, e) : -1;
+    is = encode_with(run->study, p, run->resized ? &planned : run, e);
+    int rc = is ? run_json_compare(was, is, p->study.dir, &d, e) : -1;
     free(was);
     free(is);
     name_key(&planned, &d);

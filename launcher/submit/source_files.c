@@ -162,8 +162,7 @@ static const char *files_of(const char *main, struct err *e)
 }
 
 /* Writes the lines of source.list; none: nothing is hashed. */
-static int describe(const struct workspace *w, const struct run *run, struct buf *dst,
-                    struct err *e)
+static int describe(const struct plan *p, const struct run *run, struct buf *dst, struct err *e)
 {
     const struct settings_program *section = study_engine(run->study, run->engine->name);
     char main[PATH_MAX] = "";
@@ -179,14 +178,14 @@ static int describe(const struct workspace *w, const struct run *run, struct buf
     return dst->failed ? mem_fail(e) : 0;
 }
 
-int source_files_add(const struct workspace *w, const struct run *run,
-                     struct atomicfile_batch *files, struct err *e)
+int source_files_add(const struct plan *p, const struct run *run, struct atomicfile_batch *files,
+                     struct err *e)
 {
     char path[PATH_MAX];
     struct buf b = {0};
 
-    run_dir_path(w->study.dir, run->id, "source.list", path);
-    int rc = describe(w, run, &b, e);
+    run_dir_path(p->study.dir, run->id, "source.list", path);
+    int rc = describe(p, run, &b, e);
     if (rc == 0 && b.length)
         rc = atomicfile_batch_add(files, path, b.data, b.length, 0666, e);
     buf_destroy(&b);
@@ -234,7 +233,7 @@ static void drop_image(char *text)
     }
 }
 
-int source_files_compare(const struct workspace *w, const struct run *run, const char *other,
+int source_files_compare(const struct plan *p, const struct run *run, const char *other,
                          int attempt, struct err *e)
 {
     char path[PATH_MAX], copy[PATH_MAX], name[48], was_hex[65], is_hex[65];
@@ -244,21 +243,22 @@ int source_files_compare(const struct workspace *w, const struct run *run, const
     size_t n;
 
     snprintf(name, sizeof name, "attempt-%d/source.sha256", attempt);
-    run_dir_path(w->study.dir, other, name, path);
+    run_dir_path(p->study.dir, other, name, path);
     char *was = atomicfile_read(path, SOURCE_FILES_ALL_MAX, &n, &unknown);
     if (!was)
         return 0;
     sha256_bytes(was, n, was_hex);
-    int rc = describe(w, run, &lines, e) || (lines.length && hash_lines(&lines, &is, e)) ? -1 : 1;
+    int rc = describe(p, run, &lines, e) || (lines.length && hash_lines(&lines, &is, e)) ? -1 : 1;
     if (rc > 0) {
         sha256_bytes(is.out.data, is.out.length, is_hex);
         snprintf(name, sizeof name, "source-%.8s", was_hex);
-        run_dir_path(w->study.dir, other, name, copy);
+        run_dir_path(p->study.dir, other, name, copy);
         drop_image(was);
         if (is.out.data)
             drop_image(is.out.data);
         if (strcmp(was, is.out.data ? is.out.data : "") != 0)
-            rc = err_set(e, ERR_CONFIG, "the script or container has the hash %.8s, and %s executed "
+            rc = err_set(e, ERR_CONFIG,
+                         "the script or container has the hash %.8s, and %s executed "
                          "%.8s; restore that (%s is %s), or make another study with 'unetctl init'",
                          is_hex, other, was_hex, access(copy, F_OK) ? path : copy,
                          access(copy, F_OK) ? "its list" : "a copy");

@@ -24,13 +24,13 @@
  * the *.py files of a folder without Git. If the script is an interpreter in a folder of the
  * system, the first argument that is a file takes its place. Warns once of files beyond the bounds.
  * For the embedded engine there is only the container. Returns 0 or -1. */
-int source_files_add(const struct workspace *w, const struct run *run,
-                     struct atomicfile_batch *files, struct err *e);
+int source_files_add(const struct plan *p, const struct run *run, struct atomicfile_batch *files,
+                     struct err *e);
 
 /* Checks that run would now execute what another run's attempt executed, unless that is unknown.
  * Returns 1 if it would, 0 if it is unknown, or -1 with ERR_CONFIG that names both hashes. An image
  * of a container that is neither a file nor a folder here does not count. */
-int source_files_compare(const struct workspace *w, const struct run *run, const char *other,
+int source_files_compare(const struct plan *p, const struct run *run, const char *other,
                          int attempt, struct err *e);
 
 #endif

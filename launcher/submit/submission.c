@@ -32,7 +32,7 @@ static int withdraw_others(struct workspace *w, const char *run, int attempt,
                            const struct job_state *job, const struct job_state *jobs, size_t njobs,
                            struct err *e)
 {
-    struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
+    struct scheduler *scheduler = workspace_scheduler(w, w->plan.scheduler, e);
 
     size_t i = (size_t)(job - jobs);
 
@@ -59,10 +59,10 @@ static int decide_attempt(struct workspace *w, const char *run, const struct job
     const struct job_state *job;
     int attempt;
 
-    if (run_dir_attempt(w->study.dir, run, &s->attempt, e))
+    if (run_dir_attempt(w->plan.study.dir, run, &s->attempt, e))
         return -1;
     attempt = s->attempt.number ? s->attempt.number : 1;
-    job = study_jobs_find(w, run, attempt, s->attempt.job, jobs, njobs);
+    job = study_jobs_find(&w->plan, run, attempt, s->attempt.job, jobs, njobs);
     run_status_decide(s, job, ledger_find(&w->ledger, run, attempt));
     return job && njobs > 1 ? withdraw_others(w, run, attempt, job, jobs, njobs, e) : 0;
 }
@@ -79,7 +79,8 @@ static int adopt_job(struct workspace *w, const struct run *run, const struct ru
         (entry && (entry->last == LEDGER_SUBMITTED || entry->last == LEDGER_CANCELLED)))
         return 0;
     log_info("%s is job %s already", run->id, s->job);
-    return ledger_append(&w->ledger, LEDGER_SUBMITTED, run->id, attempt, w->scheduler, s->job, e);
+    return ledger_append(&w->ledger, LEDGER_SUBMITTED, run->id, attempt, w->plan.scheduler, s->job,
+                         e);
 }
 
 /* Marks a job that has vanished before it began as never submitted, so that the same attempt is
@@ -92,7 +93,7 @@ static void forget_vanished(const struct workspace *w, struct run_status *s)
 
     if (s->state != STATE_LOST || run_status_is_foreign(w, s))
         return;
-    if (entry && strcmp(entry->scheduler, w->scheduler) != 0) {
+    if (entry && strcmp(entry->scheduler, w->plan.scheduler) != 0) {
         log_info("%s is job %s of scheduler %s, which is not asked here ('unetctl status' asks it)",
                  s->run.id, s->job, entry->scheduler);
         s->phase = RUN_ACTIVE;
@@ -134,14 +135,14 @@ static int check_files(const struct workspace *w, const struct run *run, const s
     struct err damage;
 
     if (run_status_is_foreign(w, s))
-        return run_settings_compare(w, run, e);
-    if (s->attempt.begun || attempt_is_whole(w, run, attempt, &damage))
-        return run_settings_compare(w, run, e);
+        return run_settings_compare(&w->plan, run, e);
+    if (s->attempt.begun || attempt_is_whole(&w->plan, run, attempt, &damage))
+        return run_settings_compare(&w->plan, run, e);
     log_warn("%s: writing its files again: %s", run->id, damage.text);
-    return attempt_write(w, run, attempt, e);
+    return attempt_write(&w->plan, run, attempt, e);
 }
 
-static int decide_all(struct workspace *w, const struct run_plan *plan,
+static int decide_all(struct workspace *w, const struct plan *plan,
                       const struct job_state *jobs,
                       size_t njobs, struct status_list *dst, struct err *e)
 {
@@ -151,7 +152,7 @@ static int decide_all(struct workspace *w, const struct run_plan *plan,
     for (; dst->count < plan->count; dst->count++) {
         struct run_status *s = &dst->runs[dst->count];
         s->run = plan->runs[dst->count];
-        snprintf(s->scheduler, sizeof s->scheduler, "%s", w->scheduler);
+        snprintf(s->scheduler, sizeof s->scheduler, "%s", w->plan.scheduler);
         if (decide_attempt(w, s->run.id, jobs, njobs, s, e))
             return -1;
     }
@@ -185,7 +186,7 @@ static int choose_run(struct workspace *w, struct run_status *s, struct batch *b
     /* an attempt with an own run.json may be of another size, which only resume knows */
     bool is_next = s->phase == RUN_PLANNED && !s->attempt.begun;
     bool is_bad = s->phase == RUN_BAD || (s->phase == RUN_PLANNED && !is_next);
-    if (is_next ? s->attempt.number > 1 && run_settings_compare(w, run, e)
+    if (is_next ? s->attempt.number > 1 && run_settings_compare(&w->plan, run, e)
                 : check_files(w, run, s, e))
         return -1;
     if (is_next)
@@ -212,16 +213,16 @@ static int choose_new(struct workspace *w, struct status_list *list, struct batc
 /* Queries the jobs of the study, after waiting for those of lost answers. */
 static int query_jobs(struct workspace *w, struct job_state **jobs, size_t *njobs, struct err *e)
 {
-    struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
+    struct scheduler *scheduler = workspace_scheduler(w, w->plan.scheduler, e);
 
     if (!scheduler || in_flight_settle(&w->ledger, scheduler, e))
         return -1;
-    return study_jobs_query(w, w->scheduler, jobs, njobs, e);
+    return study_jobs_query(w, w->plan.scheduler, jobs, njobs, e);
 }
 
 /* Queries the study's jobs, and decides all runs of the plan. Repeats both while it is not yet sure
  * that a job is lost whose run would be submitted again. */
-static int survey(struct workspace *w, const struct run_plan *plan, struct job_state **jobs,
+static int survey(struct workspace *w, const struct plan *plan, struct job_state **jobs,
                   size_t *njobs, struct status_list *list, struct err *e)
 {
     bool is_reported = false;
@@ -252,7 +253,7 @@ static int submit_batch(struct workspace *w, struct batch *b, const struct statu
 }
 
 /* Submits the runs of the plan in its order. Requires the ledger's lock. */
-static int submit_in_order(struct workspace *w, const struct run_plan *plan,
+static int submit_in_order(struct workspace *w, const struct plan *plan,
                            struct submission_counts *counts, struct err *e)
 {
     struct status_list list = {0};
@@ -270,10 +271,10 @@ static int submit_in_order(struct workspace *w, const struct run_plan *plan,
     return rc;
 }
 
-int submission_submit(struct workspace *w, const struct run_plan *plan,
+int submission_submit(struct workspace *w, const struct plan *plan,
                       struct submission_counts *counts, struct err *e)
 {
-    struct run_plan ordered = {0};
+    struct plan ordered = {0};
 
     *counts = (struct submission_counts){0};
     if (ledger_lock(&w->ledger, LEDGER_LOCK_S, e))
@@ -282,17 +283,16 @@ int submission_submit(struct workspace *w, const struct run_plan *plan,
     int rc = counts->unwanted ? 0 : order_runs(w, plan, &ordered, e);
     if (rc == 0 && !counts->unwanted)
         rc = submit_in_order(w, &ordered, counts, e);
-    run_plan_destroy(&ordered);
+    plan_free_runs(&ordered);
     ledger_unlock(&w->ledger);
     return rc;
 }
 
 /* Checks the ids, and adds them to dst. */
-static int check_ids(const struct workspace *w, char **ids, size_t nids, struct map *dst,
-                     struct err *e)
+static int check_ids(const struct plan *p, char **ids, size_t nids, struct map *dst, struct err *e)
 {
     for (size_t i = 0; i < nids; i++)
-        if (run_dir_check_id(w->study.dir, ids[i], e) || (map_set(dst, ids[i], i) && mem_fail(e)))
+        if (run_dir_check_id(p->study.dir, ids[i], e) || (map_set(dst, ids[i], i) && mem_fail(e)))
             return -1;
     return 0;
 }
@@ -303,22 +303,22 @@ static bool was_refused(const struct run_status *s)
     return s->phase == RUN_PLANNED && s->attempt.number > 1;
 }
 
-static int add_again(const struct workspace *w, const struct run_status *s,
+static int add_again(const struct plan *p, const struct run_status *s,
                      const struct submission_size *size, struct batch *b, struct err *e)
 {
     bool is_unused = was_refused(s) && !s->attempt.begun;
     int attempt = s->attempt.number + !is_unused;
-    int from = run_dir_checkpoint(w->study.dir, s->run.id, s->attempt.number);
+    int from = run_dir_checkpoint(p->study.dir, s->run.id, s->attempt.number);
     struct run run = s->run;
     struct study own;
     int rc;
 
-    if (run_settings_open(w, run.id, &own, NULL, e))
+    if (run_settings_open(p, run.id, &own, NULL, e))
         return -1;
     run.study = &own;
-    rc = run_settings_check(w, &run, e);
+    rc = run_settings_check(p, &run, e);
     if (rc == 0 && size->gpus)
-        rc = run_plan_resize(&w->site, &run, size->gpus, size->scale, e);
+        rc = plan_resize_run(&p->site, &run, size->gpus, size->scale, e);
     study_close(&own);
     run.study = s->run.study;
     return rc ? -1 : batch_add(b, &run, attempt, from, e);
@@ -329,7 +329,7 @@ static int choose_ended(const struct workspace *w, const struct run_status *s, b
                         struct submission_counts *counts, struct err *e)
 {
     if (!run_status_is_foreign(w, s))
-        return add_again(w, s, size, b, e);
+        return add_again(&w->plan, s, size, b, e);
     if (is_named)
         return err_set(e, ERR_USAGE, "%s is %s, and was submitted by %s, who can resume it; add "
                        "--take-over to do so yourself", s->run.id, state_name(s->state), s->user);
@@ -368,21 +368,21 @@ static int choose_again(const struct workspace *w, const struct status_list *lis
     return 0;
 }
 
-int submission_check_cost(const struct workspace *w, const struct run_plan *plan, bool by_count,
-                          double max_gpu_hours, struct err *e)
+int submission_check_cost(const struct plan *plan, bool by_count, double max_gpu_hours,
+                          struct err *e)
 {
     const struct run *largest = plan->runs;
     struct allocation a;
 
     if (!(max_gpu_hours > 0) || !plan->count)
         return 0;
-    if (!w->one_allocation)
-        return run_cost_check(plan, by_count, w->options.time_min, max_gpu_hours, e);
+    if (!plan->one_allocation)
+        return run_cost_check(plan, by_count, plan->options.time_min, max_gpu_hours, e);
     for (size_t i = 1; i < plan->count; i++)
         if (plan->runs[i].layout.gpus > largest->layout.gpus)
             largest = &plan->runs[i];
-    return allocation_describe(w, largest, &a, e) ||
-                   allocation_check_cost(&a, w->options.time_min, max_gpu_hours, e)
+    return allocation_describe(plan, largest, &a, e) ||
+                   allocation_check_cost(&a, plan->options.time_min, max_gpu_hours, e)
                ? -1
                : 0;
 }
@@ -390,12 +390,15 @@ int submission_check_cost(const struct workspace *w, const struct run_plan *plan
 static int check_batch_cost(const struct workspace *w, const struct batch *b, double max_gpu_hours,
                             struct err *e)
 {
-    struct run_plan plan = {mem_zero(b->count + 1, sizeof *plan.runs, e), b->count};
+    struct plan plan = w->plan;
+
+    plan.runs = mem_zero(b->count + 1, sizeof *plan.runs, e);
+    plan.count = b->count;
 
     for (size_t i = 0; plan.runs && i < b->count; i++)
         plan.runs[i] = b->items[i].run;
-    int rc = plan.runs ? submission_check_cost(w, &plan, false, max_gpu_hours, e) : -1;
-    run_plan_destroy(&plan);
+    int rc = plan.runs ? submission_check_cost(&plan, false, max_gpu_hours, e) : -1;
+    plan_free_runs(&plan);
     return rc;
 }
 
@@ -411,7 +414,7 @@ int submission_resume(struct workspace *w, char **ids, size_t nids,
     int rc = -1;
 
     *counts = (struct submission_counts){0};
-    if (check_ids(w, ids, nids, &named, e) || ledger_lock(&w->ledger, LEDGER_LOCK_S, e)) {
+    if (check_ids(&w->plan, ids, nids, &named, e) || ledger_lock(&w->ledger, LEDGER_LOCK_S, e)) {
         map_destroy(&named);
         return -1;
     }
@@ -435,7 +438,7 @@ static void add_option(struct buf *b, const char *option, const char *value)
     buf_addf(b, "%s%s%s%s", b->length ? " " : "", option, value ? " " : "", value ? value : "");
 }
 
-static void list_options(const struct workspace_args *args, int nwords, char **words,
+static void list_options(const struct plan_args *args, int nwords, char **words,
                          struct buf *dst)
 {
     char number[32];
@@ -457,7 +460,7 @@ static void list_options(const struct workspace_args *args, int nwords, char **w
         add_option(dst, words[i], NULL);
 }
 
-void submission_warn_unreached(const struct workspace_args *args, int nwords, char **words,
+void submission_warn_unreached(const struct plan_args *args, int nwords, char **words,
                                size_t nactive)
 {
     struct buf options = {0};

@@ -9,7 +9,7 @@
 #ifndef UNETCTL_LAUNCHER_SUBMIT_SUBMISSION_H
 #define UNETCTL_LAUNCHER_SUBMIT_SUBMISSION_H
 
-#include "launcher/study/run_plan.h"
+#include "launcher/study/run_json.h"
 #include "launcher/study/workspace.h"
 
 struct submission_counts {
@@ -27,10 +27,10 @@ struct submission_counts {
  * missing. Returns 0, or -1 with ERR_USAGE, ERR_CONFIG, ERR_SCHED or ERR_DATA;
  * counts->submitted is the number of runs that were submitted in either case. After a refusal, or
  * if runs are left, another call with the same plan submits the rest. */
-int submission_submit(struct workspace *w, const struct run_plan *plan,
+int submission_submit(struct workspace *w, const struct plan *plan,
                       struct submission_counts *counts, struct err *e);
 
-/* The number of GPUs to resume with; 0: as planned. scale is that of run_plan_resize. All runs
+/* The number of GPUs to resume with; 0: as planned. scale is that of plan_resize_run. All runs
  * together may cost at most max_gpu_hours, or anything if that is 0. */
 struct submission_size {
     int gpus;
@@ -47,12 +47,12 @@ int submission_resume(struct workspace *w, char **ids, size_t nids,
 
 /* Checks that the runs cost at most max_gpu_hours in the worst case (run_cost_check); 0 means no
  * limit. */
-int submission_check_cost(const struct workspace *w, const struct run_plan *plan, bool by_count,
-                          double max_gpu_hours, struct err *e);
+int submission_check_cost(const struct plan *plan, bool by_count, double max_gpu_hours,
+                          struct err *e);
 
 /* Warns if nactive runs are active and options for jobs, which concern only new jobs, are given: in
  * args, or as words, which are options of sbatch. */
-void submission_warn_unreached(const struct workspace_args *args, int nwords, char **words,
+void submission_warn_unreached(const struct plan_args *args, int nwords, char **words,
                                size_t nactive);
 
 #endif

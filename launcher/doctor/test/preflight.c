@@ -40,7 +40,7 @@ static void check_good(const struct workspace *w)
 static void check_bad(struct workspace *w)
 {
     struct findings f = {0};
-    char *dir = w->study.dir;
+    char *dir = w->plan.study.dir;
 
     chmod(demo_dir, 0777);
     preflight_check_folder(w, &f);
@@ -49,11 +49,11 @@ static void check_bad(struct workspace *w)
            "a folder is named once, also for the files in it");
     findings_destroy(&f);
     chmod(demo_dir, 0755);
-    w->study.dir = (char *)"/nonexistent/study";
+    w->plan.study.dir = (char *)"/nonexistent/study";
     preflight_check_folder(w, &f);
     is_found(&f, "study", FINDING_ERROR, "cannot be written: No such file");
     ok(!find(&f, "lock") && !find(&f, "space"), "nothing else is tried there");
-    w->study.dir = dir;
+    w->plan.study.dir = dir;
     findings_destroy(&f);
 }
 
@@ -115,7 +115,9 @@ static void check_writers(void)
 int main(void)
 {
     demo_make();
-    struct workspace w = demo_open(0, NULL);
+    struct workspace w;
+
+    demo_open(&w, 0, NULL);
     check_good(&w);
     check_bad(&w);
     check_writers();

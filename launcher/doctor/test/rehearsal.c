@@ -40,7 +40,7 @@ static void check_silent(struct workspace *w)
        "a rank without a report is one: %s", last ? last->text : "");
     is_int(only_job(w).phase, PHASE_ENDED, "its job has ended");
     snprintf(pattern, sizeof pattern, "%s/.unetctl/doctor/*/runs/doctor-g02/run.json",
-             w->study.dir);
+             w->plan.study.dir);
     ok(glob(pattern, 0, NULL, &found) == 0 && found.gl_pathc == 1,
        "its folder is below the study's, has the files of a run, and is kept");
     globfree(&found);
@@ -51,15 +51,15 @@ static void check_silent(struct workspace *w)
 static void check_damaged(struct workspace *w)
 {
     char *lines[] = {(char *)"echo '{' >../../rank-0.json", NULL};
-    struct setting_lines before = w->site.setup;
+    struct setting_lines before = w->plan.site.setup;
     struct rehearsal_options options = {.gpus = "1", .timeout_s = 60};
     struct findings f = {0};
 
-    w->site.setup = (struct setting_lines){.lines = lines, .count = 1};
+    w->plan.site.setup = (struct setting_lines){.lines = lines, .count = 1};
     ok(rehearsal_run(w, &options, &f, &e) == -1 && e.code == ERR_DATA &&
            strstr(e.text, "rank-0.json:"), "a damaged report is named: %s", e.text);
     is_int(f.count, 0, "and is not taken for one that was not written");
-    w->site.setup = before;
+    w->plan.site.setup = before;
     findings_destroy(&f);
 }
 
@@ -101,7 +101,9 @@ int main(void)
     demo_make();
     if (chdir(demo_dir))
         bail_out("%s", demo_dir);
-    struct workspace w = demo_open(0, NULL);
+    struct workspace w;
+
+    demo_open(&w, 0, NULL);
     check_probe();
     check_silent(&w);
     check_damaged(&w);

@@ -9,9 +9,9 @@
 #define MAX_RUNS 32
 
 /* Makes a plan of these GPU counts with two seeds each. */
-static struct run_plan make_plan(struct run runs[MAX_RUNS], const int *counts, size_t ncounts)
+static struct plan make_plan(struct run runs[MAX_RUNS], const int *counts, size_t ncounts)
 {
-    struct run_plan plan = {runs, 2 * ncounts};
+    struct plan plan = {.runs = runs, .count = 2 * ncounts};
 
     for (size_t i = 0; i < plan.count; i++)
         runs[i] = (struct run){.seed = 1 + (int)(i % 2), .layout.gpus = counts[i / 2]};
@@ -21,7 +21,7 @@ static struct run_plan make_plan(struct run runs[MAX_RUNS], const int *counts, s
 static void refuses(const int *counts, size_t n, int minutes, double budget, const char *word)
 {
     struct run runs[MAX_RUNS];
-    struct run_plan plan = make_plan(runs, counts, n);
+    struct plan plan = make_plan(runs, counts, n);
     struct err e = {0};
 
     if (!ok(run_cost_check(&plan, true, minutes, budget, &e) == -1 && strstr(e.text, word),
@@ -34,7 +34,7 @@ int main(void)
 {
     static const int loop[] = {1, 2, 3, 4, 6, 8};
     struct run runs[MAX_RUNS];
-    struct run_plan plan = make_plan(runs, loop, 6);
+    struct plan plan = make_plan(runs, loop, 6);
     struct study study = {.data = {.channels = 1, .classes = 1, .height = 1024, .width = 1024,
                                    .cache = "auto"}};
     const struct model_look model = {.parameters = 7557, .state = 160, .tensors = 44};

@@ -9,7 +9,7 @@
 
 int main(void)
 {
-    struct workspace w = {.ledger = {.study_id = "00c0ffee"}};
+    struct plan plan = {.study_id = "00c0ffee"};
     /* sorted by tag, then by id, as study_jobs_query() stores them */
     const struct job_state jobs[] = {
         {.id = "3", .tag = "unetctl:00c0ffee:g01:1", .phase = PHASE_ENDED},
@@ -21,18 +21,18 @@ int main(void)
     };
     size_t n = sizeof jobs / sizeof *jobs;
 
-    ok(study_jobs_find(&w, "g01", 1, "3", jobs, n) == &jobs[0], "the job that took the folder");
-    ok(study_jobs_find(&w, "g01", 1, "7", jobs, n) == &jobs[1],
+    ok(study_jobs_find(&plan, "g01", 1, "3", jobs, n) == &jobs[0], "the job that took the folder");
+    ok(study_jobs_find(&plan, "g01", 1, "7", jobs, n) == &jobs[1],
        "the one that is active, where that job is not listed");
-    ok(study_jobs_find(&w, "g01", 1, NULL, jobs, n) == &jobs[1], "or where none took it");
-    ok(study_jobs_find(&w, "g02", 1, NULL, jobs, n) == &jobs[4],
+    ok(study_jobs_find(&plan, "g01", 1, NULL, jobs, n) == &jobs[1], "or where none took it");
+    ok(study_jobs_find(&plan, "g02", 1, NULL, jobs, n) == &jobs[4],
        "the newest, where all have ended");
-    ok(study_jobs_find(&w, "g02", 2, NULL, jobs, n) == &jobs[5], "each attempt has its own");
-    ok(!study_jobs_find(&w, "g02", 3, NULL, jobs, n), "none of an attempt without a job");
-    ok(!study_jobs_find(&w, "g0", 1, NULL, jobs, n),
+    ok(study_jobs_find(&plan, "g02", 2, NULL, jobs, n) == &jobs[5], "each attempt has its own");
+    ok(!study_jobs_find(&plan, "g02", 3, NULL, jobs, n), "none of an attempt without a job");
+    ok(!study_jobs_find(&plan, "g0", 1, NULL, jobs, n),
        "none of a run whose name is only the beginning of another's");
-    ok(!study_jobs_find(&w, "g01", 1, NULL, jobs, 0), "none without jobs");
-    snprintf(w.ledger.study_id, sizeof w.ledger.study_id, "00decade");
-    ok(!study_jobs_find(&w, "g01", 1, NULL, jobs, n), "none of another study");
+    ok(!study_jobs_find(&plan, "g01", 1, NULL, jobs, 0), "none without jobs");
+    plan.study_id = "00decade";
+    ok(!study_jobs_find(&plan, "g01", 1, NULL, jobs, n), "none of another study");
     return done_testing();
 }

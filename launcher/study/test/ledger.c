@@ -57,7 +57,7 @@ static void check_events(void)
            ledger_append(&l, LEDGER_SUBMITTING, "unet-g02-s1", 1, "slurm", NULL, &e) == 0,
        "events are appended");
     ok(access(want, F_OK) == 0 && !l.is_new, "the id is kept with the first event");
-    ledger_tag(&l, "unet-g01-s1", 1, tag);
+    ledger_tag(l.study_id, "unet-g01-s1", 1, tag);
     snprintf(want, sizeof want, "unetctl:%s:unet-g01-s1:1", id);
     is_str(tag, want, "the tag has id, run and attempt");
     ledger_close(&l);

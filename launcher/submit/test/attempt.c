@@ -12,16 +12,16 @@ static struct err e;
 static void check_job(void)
 {
     struct attempt_job j;
-    struct workspace odd = w;
+    struct plan odd = w.plan;
     char want[256];
 
-    ok(attempt_job(&w, &run, 2, &j, &e) == 0, "an attempt has a job");
+    ok(attempt_job(&w.plan, &run, 2, &j, &e) == 0, "an attempt has a job");
     snprintf(want, sizeof want, "unetctl:%s:unet-g01-s1:2", w.ledger.study_id);
     is_str(j.job.tag, want, "its tag names study, run and attempt");
     is_str(j.job.name, "demo-unet-g01-s1", "its name is that of study and run");
     snprintf(want, sizeof want, "%s/runs/unet-g01-s1/attempt-2/slurm-%%j.out", demo_dir);
     is_str(j.job.output, want, "its output is in the attempt's folder");
-    ok(j.job.tasks == 1 && j.job.nodes == 1 && j.job.requeues == (int)w.study.slurm.requeues,
+    ok(j.job.tasks == 1 && j.job.nodes == 1 && j.job.requeues == (int)w.plan.study.slurm.requeues,
        "it has the run's size, and may be requeued");
     odd.study.dir = (char *)"/100% here";
     ok(attempt_job(&odd, &run, 1, &j, &e) == 0, "a folder may have a percent sign");
@@ -35,7 +35,7 @@ static void check_job(void)
 
 static bool is_whole(void)
 {
-    return attempt_is_whole(&w, &run, 1, &e);
+    return attempt_is_whole(&w.plan, &run, 1, &e);
 }
 
 static void check_files(void)
@@ -43,7 +43,7 @@ static void check_files(void)
     struct atomicfile_batch files = {0};
 
     ok(!is_whole(), "nothing is there: %s", e.text);
-    ok(attempt_generate(&w, &run, 1, &files, &e) == 0 && files.count == 3,
+    ok(attempt_generate(&w.plan, &run, 1, &files, &e) == 0 && files.count == 3,
        "an attempt has three files");
     ok(demo_has("runs/unet-g01-s1/attempt-1") && !demo_has("runs/unet-g01-s1/run.json"),
        "its folder exists before its files");
@@ -52,7 +52,7 @@ static void check_files(void)
            demo_has("runs/unet-g01-s1/submit_file.sh") &&
            !demo_has("runs/unet-g01-s1/run.json"),
        "run.json, by which readers know a run, comes last");
-    ok(attempt_write(&w, &run, 1, &e) == 0 && is_whole(), "after the commit it is whole");
+    ok(attempt_write(&w.plan, &run, 1, &e) == 0 && is_whole(), "after the commit it is whole");
 
     static const char *const names[] = {"run_file.sh", "submit_file.sh", "run.json"};
     for (size_t i = 0; i < 3; i++) {
@@ -60,7 +60,7 @@ static void check_files(void)
         snprintf(path, sizeof path, "%s/runs/unet-g01-s1/%s", demo_dir, names[i]);
         unlink(path);
         ok(!is_whole() && strstr(e.text, names[i]), "without %s it is not: %s", names[i], e.text);
-        ok(attempt_write(&w, &run, 1, &e) == 0 && is_whole(), "it is written again");
+        ok(attempt_write(&w.plan, &run, 1, &e) == 0 && is_whole(), "it is written again");
     }
 }
 
@@ -70,30 +70,30 @@ static void check_begun(void)
 
     demo_write("runs/unet-g01-s1/attempt-1/job", "7\n");
     demo_write("runs/unet-g01-s1/attempt-1/record.jsonl", "{}\n");
-    ok(attempt_generate(&w, &run, 1, &files, &e) == 0 && files.count == 0,
+    ok(attempt_generate(&w.plan, &run, 1, &files, &e) == 0 && files.count == 0,
        "an attempt that has begun is not written again");
-    w.study.train.epochs++;
-    ok(attempt_generate(&w, &run, 1, &files, &e) == -1 && e.code == ERR_CONFIG &&
+    w.plan.study.train.epochs++;
+    ok(attempt_generate(&w.plan, &run, 1, &files, &e) == -1 && e.code == ERR_CONFIG &&
            strstr(e.text, "train.epochs"), "other settings are refused: %s", e.text);
-    ok(attempt_generate(&w, &run, 2, &files, &e) == 0 && files.count == 2,
+    ok(attempt_generate(&w.plan, &run, 2, &files, &e) == 0 && files.count == 2,
        "the next attempt has two scripts and keeps run.json");
     ok(demo_has("runs/unet-g01-s1/attempt-2"), "and a folder");
     atomicfile_batch_abort(&files);
-    w.study.train.epochs--;
+    w.plan.study.train.epochs--;
 }
 
 int main(void)
 {
     demo_make();
-    w = demo_open(0, NULL);
+    demo_open(&w, 0, NULL);
     if (ledger_lock(&w.ledger, 5, &e))
         bail_out("%s", e.text);
-    struct run_plan plan = demo_plan(&w);
+    struct plan plan = demo_plan(&w);
     run = plan.runs[0];
     check_job();
     check_files();
     check_begun();
-    run_plan_destroy(&plan);
+    plan_free_runs(&plan);
     workspace_close(&w);
     return done_testing();
 }

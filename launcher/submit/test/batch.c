@@ -8,24 +8,22 @@
 
 static struct err e;
 
-static struct workspace open_locked(int nwords, char **words)
+static void open_locked(struct workspace *w, int nwords, char **words)
 {
-    struct workspace w = demo_open(nwords, words);
-
-    if (ledger_lock(&w.ledger, 5, &e))
+    demo_open(w, nwords, words);
+    if (ledger_lock(&w->ledger, 5, &e))
         bail_out("%s", e.text);
-    return w;
 }
 
 static struct batch make_batch(const struct workspace *w)
 {
-    struct run_plan plan = demo_plan(w);
+    struct plan plan = demo_plan(w);
     struct batch b = {0};
 
     for (size_t i = 0; i < plan.count; i++)
         if (batch_add(&b, &plan.runs[i], 1, 0, &e))
             bail_out("%s", e.text);
-    run_plan_destroy(&plan);
+    plan_free_runs(&plan);
     return b;
 }
 
@@ -37,7 +35,7 @@ static size_t end_jobs(struct workspace *w)
     char prefix[256];
     size_t n;
 
-    ledger_tag(&w->ledger, NULL, 0, prefix);
+    ledger_tag(w->plan.study_id, NULL, 0, prefix);
     if (!s || scheduler_query(s, prefix, false, &jobs, &n, &e))
         bail_out("%s", e.text);
     for (size_t i = n; i-- > 0;)
@@ -49,10 +47,12 @@ static size_t end_jobs(struct workspace *w)
 
 static void check_dry(void)
 {
-    struct workspace w = open_locked(0, NULL);
+    struct workspace w;
+
+    open_locked(&w, 0, NULL);
     struct batch b = make_batch(&w);
 
-    w.scheduler = "dry";
+    w.plan.scheduler = "dry";
     ok(batch_submit(&w, &b, NULL, 0, &e) == 0 && b.submitted == 3, "a dry submission succeeds");
     ok(!demo_has("runs") && w.ledger.count == 0, "it writes neither files nor events");
     batch_close(&b);
@@ -62,7 +62,9 @@ static void check_dry(void)
 static void check_refused(void)
 {
     char *words[] = {(char *)"--dependency=afterok:1"};
-    struct workspace w = open_locked(1, words);
+    struct workspace w;
+
+    open_locked(&w, 1, words);
     struct batch b = make_batch(&w);
 
     ok(batch_submit(&w, &b, NULL, 0, &e) == -1 && e.code == ERR_SCHED && b.submitted == 0 &&
@@ -75,7 +77,9 @@ static void check_refused(void)
 
 static void check_unwritable(void)
 {
-    struct workspace w = open_locked(0, NULL);
+    struct workspace w;
+
+    open_locked(&w, 0, NULL);
     struct batch b = make_batch(&w);
     size_t before = w.ledger.count;
 
@@ -94,7 +98,9 @@ static void check_unwritable(void)
 
 static void check_submitted(void)
 {
-    struct workspace w = open_locked(0, NULL);
+    struct workspace w;
+
+    open_locked(&w, 0, NULL);
     struct batch b = make_batch(&w);
 
     ok(batch_submit(&w, &b, NULL, 0, &e) == 0 && b.submitted == 3 && !b.is_full,

@@ -13,7 +13,7 @@
 #include "t/tap.h"
 
 static char demo_dir[64] = "/tmp/unetctl-demo.XXXXXX";
-static struct workspace_args demo_args;
+static struct plan_args demo_args;
 
 static inline void demo_write(const char *name, const char *text)
 {
@@ -58,20 +58,18 @@ static inline void demo_make(void)
 }
 
 /* Opens the study; words are options of sbatch. */
-static inline struct workspace demo_open(int nwords, char **words)
+static inline void demo_open(struct workspace *w, int nwords, char **words)
 {
-    struct workspace w;
     struct err e;
 
-    if (workspace_open_jobs(&w, &demo_args, nwords, words, &e))
+    if (workspace_open_jobs(w, &demo_args, nwords, words, &e))
         bail_out("%s", e.text);
-    return w;
 }
 
 /* Plans the runs unet-g01-s1 to unet-g03-s1. */
-static inline struct run_plan demo_plan(const struct workspace *w)
+static inline struct plan demo_plan(const struct workspace *w)
 {
-    struct run_plan plan;
+    struct plan plan;
     struct err e;
 
     if (workspace_plan(w, &plan, &e))

@@ -23,8 +23,8 @@ static void check_lanes(struct workspace *w)
                                      job("8", STATE_PENDING), job("11", STATE_COMPLETED)};
     struct dependency d;
 
-    w->scheduler = "slurm";
-    w->max_in_flight = 2;
+    w->plan.scheduler = "slurm";
+    w->plan.max_in_flight = 2;
     ok(dependency_open(&d, w, NULL, jobs, 4, &e) == 0 && d.nlanes == 2, "there are two lanes");
     is_str(dependency_next(&d, &failed), "afterany:9",
            "a job waits for the older of the two newest that have not ended");
@@ -36,23 +36,23 @@ static void check_lanes(struct workspace *w)
     ok(dependency_open(&d, w, NULL, NULL, 0, &e) == 0 && !dependency_next(&d, &failed) && !failed,
        "without earlier jobs the first one waits for none");
     dependency_close(&d);
-    w->options.dependency = "singleton";
+    w->plan.options.dependency = "singleton";
     ok(dependency_open(&d, w, NULL, jobs, 1, &e) == 0, "a dependency of the user is taken");
     is_str(dependency_next(&d, &failed), "singleton",
            "for a lane without a job it is the only one");
     dependency_add(&d, "14");
     is_str(dependency_next(&d, &failed), "singleton,afterany:9", "and otherwise one of two");
     dependency_close(&d);
-    w->options.dependency = "afterok:1?afterok:2";
+    w->plan.options.dependency = "afterok:1?afterok:2";
     ok(dependency_open(&d, w, NULL, jobs, 4, &e) == -1 && e.code == ERR_USAGE,
        "alternatives exclude lanes: %s", e.text);
-    w->max_in_flight = 0;
+    w->plan.max_in_flight = 0;
     ok(dependency_open(&d, w, NULL, jobs, 4, &e) == 0, "but not each other");
     is_str(dependency_next(&d, &failed), "afterok:1?afterok:2", "without lanes they are all");
     dependency_add(&d, "15");
     is_str(dependency_next(&d, &failed), "afterok:1?afterok:2", "whatever was submitted before");
     dependency_close(&d);
-    w->options.dependency = NULL;
+    w->plan.options.dependency = NULL;
 }
 
 /* Opens the dependencies of --after with these words. */
@@ -61,16 +61,16 @@ static int after(struct workspace *w, struct dependency *d, const char *a, const
     static struct cli_list list;
 
     list = (struct cli_list){.values = {a, b}, .count = b ? 2 : 1};
-    w->after = &list;
-    return dependency_open(d, w, workspace_scheduler(w, w->scheduler, &e), NULL, 0, &e);
+    w->plan.after = &list;
+    return dependency_open(d, w, workspace_scheduler(w, w->plan.scheduler, &e), NULL, 0, &e);
 }
 
 static void check_after(struct workspace *w)
 {
     struct dependency d;
 
-    w->scheduler = "local";
-    w->max_in_flight = 0;
+    w->plan.scheduler = "local";
+    w->plan.max_in_flight = 0;
     if (ledger_lock(&w->ledger, 5, &e) ||
         ledger_append(&w->ledger, LEDGER_SUBMITTED, "unet-g01-s1", 1, "local", "41", &e))
         bail_out("%s", e.text);
@@ -84,7 +84,7 @@ static void check_after(struct workspace *w)
        "an unknown job of the local queue is refused: %s", e.text);
     ok(after(w, &d, "unet-g02-s1", NULL) == -1 && e.code == ERR_USAGE,
        "so is a run without a job: %s", e.text);
-    w->scheduler = "dry";
+    w->plan.scheduler = "dry";
     ok(after(w, &d, "5", "7") == 0, "nobody knows the jobs of a dry submission");
     is_str(dependency_next(&d, &failed), "afterany:5:7", "several jobs are joined");
     dependency_close(&d);
@@ -93,7 +93,9 @@ static void check_after(struct workspace *w)
 int main(void)
 {
     demo_make();
-    struct workspace w = demo_open(0, NULL);
+    struct workspace w;
+
+    demo_open(&w, 0, NULL);
     check_lanes(&w);
     check_after(&w);
     workspace_close(&w);

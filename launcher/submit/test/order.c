@@ -11,7 +11,7 @@
 
 static struct err e;
 static struct run runs[COUNTS * SEEDS];
-static const struct run_plan plan = {runs, COUNTS * SEEDS};
+static const struct plan plan = {.runs = runs, .count = COUNTS * SEEDS};
 
 static void fill_plan(void)
 {
@@ -24,7 +24,7 @@ static void fill_plan(void)
 /* Writes the order as "GPUs:seed ", and returns whether each run stands there once. */
 static bool order(const struct workspace *w, char dst[512])
 {
-    struct run_plan ordered;
+    struct plan ordered;
     size_t n = 0;
     int seen[COUNTS + 1][SEEDS + 1] = {{0}};
     bool once = true;
@@ -36,7 +36,7 @@ static bool order(const struct workspace *w, char dst[512])
         n += (size_t)snprintf(dst + n, 512 - n, "%d:%d ", r->layout.gpus, r->seed);
         once = once && seen[r->layout.gpus][r->seed]++ == 0;
     }
-    run_plan_destroy(&ordered);
+    plan_free_runs(&ordered);
     return once;
 }
 
@@ -64,7 +64,7 @@ int main(void)
     strcpy(w.ledger.study_id, "fedcba9876543210");
     order(&w, other);
     ok(strcmp(other, first) != 0, "and another one in another study");
-    w.one_allocation = true;
+    w.plan.one_allocation = true;
     ok(order(&w, sizes), "each run once in one allocation");
     bool ascends = true;
     for (int gpus = 1, at = 0; gpus <= COUNTS; gpus++)
@@ -73,7 +73,7 @@ int main(void)
             ascends = ascends && g == gpus;
         }
     ok(ascends, "where only runs of equal size change places: %s", sizes);
-    w.one_allocation = false;
+    w.plan.one_allocation = false;
     w.ledger.entries = &entry;
     w.ledger.count = 1;
     order(&w, other);

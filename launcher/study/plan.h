@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a command asks for: the settings of a study, of its variants and of its site, the options
+ * of its jobs, and the runs that follow: each GPU count with each seed, and the layout of each. */
+#ifndef UNETCTL_LAUNCHER_STUDY_PLAN_H
+#define UNETCTL_LAUNCHER_STUDY_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "launcher/scheduler/job.h"
+#include "launcher/study/engine.h"
+#include "launcher/study/site.h"
+#include "launcher/study/study.h"
+#include "src/cluster/layout.h"
+
+/* Values of the command line; NULL, 0 and false mean that an option is not given. --gpus, --seeds,
+ * --engine and --site are CLI_TYPED: they come only from the command line, because study_open reads
+ * their environment variables as those of settings. */
+struct plan_args {
+    const char *dir, *site, *scheduler, *engine, *model, *gpus, *templates;
+    long seeds, max_in_flight;
+    bool one_allocation, take_over;
+    struct cli_list set;  /* KEY=VALUE */
+    struct cli_list vary; /* KEY=VALUE,VALUE */
+    struct cli_list after;
+};
+
+#define RUN_ID_SIZE 80
+#define RUN_LABEL_SIZE 58
+#define RUN_ID_FORMAT "%s-g%02d-s%ld" /* label, GPUs, seed */
+
+struct run {
+    /* "unet-g04-s1": label, GPUs, seed. The label of the embedded engine is the model, that of
+     * another engine its name. The name of the variant follows or, without one, train.dtype of the
+     * embedded engine if it is neither auto nor f32. */
+    char id[RUN_ID_SIZE];
+    const struct engine *engine;
+    int seed;
+    const char *dtype; /* train.dtype, as plan_dtype returns it */
+    /* its settings: those of the study or of its variant, or those that it began with
+     * (run_settings.h). NULL: unknown, as run_dir_read leaves it */
+    const struct study *study;
+    const char *reason; /* why it is submitted, for the ledger; NULL: the user asked for it */
+    struct layout layout;
+    bool resized;  /* this attempt has another number of GPUs (unetctl resume --gpus) */
+    bool own_plan; /* this attempt has its own run.json: it is resized, or its files were moved */
+    long batch;    /* images per step; 0: as the study says for the run's GPUs */
+    /* the number of GPUs that the learning rate is scaled for; 0: the run's, or 1 if
+     * train.global_batch is divided among them */
+    int rate_gpus;
+};
+
+#define VARIANTS_MAX 64
+
+/* The same runs with a few other settings, from study.yaml (variants) and from `--vary
+ * KEY=VALUE,VALUE`, of which all combinations are variants. */
+struct variant {
+    char name[VARIANT_NAME_SIZE];
+    struct setting_lines set; /* "KEY=VALUE" */
+    struct study study;       /* with these settings */
+};
+
+extern const char *const plan_schedulers[]; /* their kinds, in workspace_scheduler's order */
+
+struct plan {
+    struct study study;
+    struct site site;
+    const char *study_id;  /* the ledger's; "" before the study's first submission */
+    const char *scheduler; /* the kind that new jobs go to: slurm, local or dry */
+    const char *templates; /* the user's folder or file of job templates, or "" */
+    /* jobs at a time; 0: the site's number for local, no limit for slurm */
+    long max_in_flight;
+    bool one_allocation;          /* new runs become steps of one job (allocation.h) */
+    const struct cli_list *after; /* what new jobs wait for (dependency.h) */
+    struct job_options options;   /* merged from all layers */
+    struct variant *variants;
+    size_t nvariants; /* 0: the study has none */
+    struct run *runs; /* by GPU count, then by seed, then by variant; none before plan_compute */
+    size_t count;
+};
+
+/* Opens the study of args, its site, and the options of its jobs; args must outlive p. With
+ * `--scheduler local`, a site with another scheduler is replaced by the site "local", since their
+ * layouts differ. words are options of sbatch, which override those of study and site; they must
+ * outlive p. Returns 0, or -1; plan_close follows in either case. */
+int plan_open(struct plan *p, const struct plan_args *args, int nwords, char **words,
+              struct err *e);
+
+/* Opens the variants of a study. Returns 0, or -1; plan_close closes those that were opened. */
+int plan_open_variants(struct plan *p, const struct plan_args *args, struct err *e);
+
+void plan_close(struct plan *p);
+
+/* Makes dst a plan with the settings of p, which must outlive it, and the runs of the list of GPU
+ * counts gpus and the seeds 1..seeds, each in each variant. dst may be p if that has no runs.
+ * Returns 0, or -1 with ERR_USAGE for a bad list or too many runs, or ERR_CONFIG that names the
+ * count whose layout is impossible. The caller calls plan_free_runs(dst). */
+int plan_compute(const struct plan *p, const char *gpus, long seeds, struct plan *dst,
+                 struct err *e);
+void plan_free_runs(struct plan *p);
+
+/* Checks what the script that comes with unetctl for another engine would refuse in the job.
+ * Returns 0, or -1 with ERR_CONFIG. */
+int plan_check_shipped(const struct plan *p, const struct study *study, struct err *e);
+
+/* Writes the label that the ids of the study's runs with this engine begin with. */
+void plan_label(const struct study *study, const struct engine *engine, char dst[RUN_LABEL_SIZE]);
+
+/* Returns train.dtype. For "auto" it is that of the study's runs with this label, if there are any,
+ * otherwise "f32" where the site and train.backend say that runs compute on the CPU, otherwise
+ * "auto", which each run resolves by its GPUs when it begins. */
+const char *plan_dtype(const struct study *study, const struct site *site);
+
+/* Returns the number of images per step if it does not depend on the number of GPUs, or 0 if each
+ * GPU has its own batch. */
+long plan_constant_batch(const struct study *s, const struct engine *engine);
+
+/* The images of a full step: of all GPUs together, and the most that one GPU gets. Each GPU has
+ * train.batch_per_gpu images. If that is 0, the embedded engine divides train.global_batch into
+ * shares that differ by at most one image; with other engines, which need equal shares, each GPU
+ * has train.global_batch images. A run with `batch` set divides that instead. */
+struct run_batch {
+    long global, per_gpu;
+};
+struct run_batch plan_run_batch(const struct run *run);
+
+/* Changes the layout of run to gpus GPUs. If scale is true, batch and learning rate change with
+ * the number of GPUs; otherwise both stay. Returns 0, or -1: with ERR_CONFIG if the engine cannot
+ * resume, if the study sets train.global_batch and scale is true, or if the layout is
+ * impossible. */
+int plan_resize_run(const struct site *site, struct run *run, int gpus, bool scale, struct err *e);
+
+#endif
