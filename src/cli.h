@@ -86,7 +86,7 @@ int cli_run(const struct cli_program *program, int argc, char **argv);
 /* Decodes argv by a verb's table. Options that argv lacks, except those of CLI_LIST and CLI_TYPED,
  * are read from the environment, unless env_prefix is NULL. Operands are moved to the front,
  * argv[0..*noperands); *rest points to the words after "--". Returns 0, or -1 with ERR_USAGE.
- * Elsewhere than in cli.c only completion.c and tests call it. */
+ * For words that were not just typed; cli_run calls it for those that were. */
 int cli_decode(const struct cli_command *command, const char *env_prefix, int argc, char **argv,
                int *noperands, int *nrest, char ***rest, struct err *e);
 

@@ -15,9 +15,12 @@ void log_open(const char *name)
     log_name = name;
 }
 
-void log_set_level(enum log_level level)
+enum log_level log_set_level(enum log_level level)
 {
+    enum log_level before = log_level;
+
     log_level = level;
+    return before;
 }
 
 bool log_shows(enum log_level level)

@@ -13,8 +13,8 @@ enum log_level { LOG_QUIET, LOG_WARN, LOG_INFO, LOG_DEBUG };
 void log_open(const char *name);
 
 /* Sets the level: log_warn writes from LOG_WARN on, log_info from LOG_INFO on, log_debug only with
- * LOG_DEBUG. The default is LOG_INFO. */
-void log_set_level(enum log_level level);
+ * LOG_DEBUG. The default is LOG_INFO. Returns the level before. */
+enum log_level log_set_level(enum log_level level);
 
 /* Returns whether messages of this level are written. */
 bool log_shows(enum log_level level);

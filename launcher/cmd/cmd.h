@@ -16,4 +16,7 @@ extern const struct cli_command cmd_cancel, cmd_collect, cmd_completion, cmd_con
  * rounds, otherwise 0 if the verdict is decided, and ERR_STATS if it is not. */
 int cmd_submit_end_rounds(const struct workspace *w, int rc, bool prints, struct err *e);
 
+/* Submits what a submission (left.h) left. Returns 0, also if something is left again, or -1. */
+int cmd_submit_again(json_t *submission, struct err *e);
+
 #endif

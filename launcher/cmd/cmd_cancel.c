@@ -10,8 +10,7 @@
 #include <unistd.h>
 
 #include "launcher/rounds/left.h"
-#include "launcher/status/allocation_jobs.h"
-#include "launcher/status/status_list.h"
+#include "launcher/status/status.h"
 #include "src/log.h"
 #include "src/map.h"
 #include "src/mem.h"

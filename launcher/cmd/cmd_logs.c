@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "launcher/host/jsonio.h"
-#include "launcher/status/status_list.h"
+#include "launcher/status/status.h"
 #include "src/atomicfile.h"
 #include "src/clock.h"
 #include "src/files.h"

@@ -13,7 +13,7 @@
 #include "launcher/plan/plan_advice.h"
 #include "launcher/plan/run_cost.h"
 #include "launcher/rounds/rounds.h"
-#include "launcher/status/run_summary.h"
+#include "launcher/status/watch.h"
 #include "launcher/study/workspace.h"
 #include "launcher/submit/allocation.h"
 #include "launcher/submit/attempt.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "launcher/status/status_list.h"
+#include "launcher/status/status.h"
 #include "src/log.h"
 
 static struct plan_args args;

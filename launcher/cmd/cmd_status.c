@@ -9,8 +9,8 @@
 
 #include "launcher/host/jsonio.h"
 #include "launcher/rounds/rounds_file.h"
-#include "launcher/status/run_summary.h"
-#include "launcher/status/status_list.h"
+#include "launcher/status/watch.h"
+#include "launcher/status/status.h"
 #include "src/control.h"
 #include "src/log.h"
 

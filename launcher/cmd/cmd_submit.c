@@ -13,36 +13,39 @@
 #include "launcher/submit/dry_run.h"
 #include "launcher/submit/submission.h"
 #include "src/log.h"
+#include "src/mem.h"
 #include "src/plural.h"
 
-static struct plan_args args;
-static bool wait_for_all, dry_run, parsable, until_decided, once, count_failed;
-static long timeout_s;
-static double max_gpu_hours;
+static struct given {
+    struct plan_args args;
+    bool wait_for_all, dry_run, parsable, until_decided, once, count_failed;
+    long timeout_s;
+    double max_gpu_hours;
+} given;
 
 static const struct cli_option options[] = {
-    WORKSPACE_OPTIONS_PLAN(args),
-    WORKSPACE_OPTION_VARY(args),
-    WORKSPACE_OPTION_SCHEDULER(args),
-    WORKSPACE_OPTION_TEMPLATES(args),
-    {"wait", 'w', CLI_FLAG, NULL, "watch the runs until all have ended", &wait_for_all, 0, 0},
+    WORKSPACE_OPTIONS_PLAN(given.args),
+    WORKSPACE_OPTION_VARY(given.args),
+    WORKSPACE_OPTION_SCHEDULER(given.args),
+    WORKSPACE_OPTION_TEMPLATES(given.args),
+    {"wait", 'w', CLI_FLAG, NULL, "watch the runs until all have ended", &given.wait_for_all, 0, 0},
     {"timeout", 0, CLI_INT, "SECONDS",
-     "stop waiting after this time (exit 6); the jobs continue", &timeout_s, 1, 1e9},
-    RUN_COST_OPTION(max_gpu_hours),
+     "stop waiting after this time (exit 6); the jobs continue", &given.timeout_s, 1, 1e9},
+    RUN_COST_OPTION(given.max_gpu_hours),
     {"until-decided", 0, CLI_FLAG, NULL, "submit rounds of runs until the verdict is decided",
-     &until_decided, 0, 0},
+     &given.until_decided, 0, 0},
     {"no-wait", 0, CLI_FLAG, NULL,
-     "with --until-decided: submit the round that is due, and return", &once, 0, 0},
+     "with --until-decided: submit the round that is due, and return", &given.once, 0, 0},
     {"count-failed", 0, CLI_FLAG, NULL,
-     "with --until-decided: count runs without a result as failed", &count_failed, 0, 0},
+     "with --until-decided: count runs without a result as failed", &given.count_failed, 0, 0},
     {"parsable", 0, CLI_FLAG, NULL, "print the job id of each run, one per line, in plan order",
-     &parsable, 0, 0},
-    DRY_RUN_OPTION(dry_run),
-    WORKSPACE_OPTION_MAX_IN_FLIGHT(args),
-    WORKSPACE_OPTION_ONE_ALLOCATION(args),
-    WORKSPACE_OPTION_TAKE_OVER(args),
-    WORKSPACE_OPTION_AFTER(args),
-    WORKSPACE_OPTION_STUDY(args),
+     &given.parsable, 0, 0},
+    DRY_RUN_OPTION(given.dry_run),
+    WORKSPACE_OPTION_MAX_IN_FLIGHT(given.args),
+    WORKSPACE_OPTION_ONE_ALLOCATION(given.args),
+    WORKSPACE_OPTION_TAKE_OVER(given.args),
+    WORKSPACE_OPTION_AFTER(given.args),
+    WORKSPACE_OPTION_STUDY(given.args),
     {0},
 };
 
@@ -78,7 +81,7 @@ static int watch_plan(struct submitted *s, bool any_left, struct err *e)
 {
     const struct plan *plan = s->plan;
     struct watch_options watch = {.nids = plan->count,
-                                  .timeout_s = timeout_s,
+                                  .timeout_s = given.timeout_s,
                                   .submit_left = any_left ? submit_left : NULL,
                                   .arg = s};
     int rc;
@@ -141,10 +144,10 @@ static json_t *encode_words(int nrest, char **rest)
     json_t *words = json_array();
 
     for (const struct cli_option *o = options; o->name; o++)
-        if (o->dst != &wait_for_all && o->dst != &timeout_s && o->dst != &parsable &&
-            o->dst != &once)
+        if (o->dst != &given.wait_for_all && o->dst != &given.timeout_s &&
+            o->dst != &given.parsable && o->dst != &given.once)
             add_words(words, o);
-    if (until_decided)
+    if (given.until_decided)
         json_array_append_new(words, json_string("--no-wait"));
     json_array_append_new(words, json_string("--"));
     for (int i = 0; i < nrest; i++)
@@ -162,7 +165,7 @@ static int report_counts(const struct submitted *s, const struct submission_coun
     if (c->others)
         log_info("%zu run%s left to other users, who submitted them ('--take-over' acts on them "
                  "nevertheless)", c->others, c->others == 1 ? " is" : "s are");
-    if (c->left && !wait_for_all && !s->repeats)
+    if (c->left && !given.wait_for_all && !s->repeats)
         return err_set(e, ERR_SCHED, "%zu run%s left for later: %s ('unetctl watch' submits them "
                        "as other jobs end, or type 'unetctl submit' again then)", c->left,
                        c->left == 1 ? " is" : "s are", c->limit.text);
@@ -178,9 +181,9 @@ static int submit_plan(struct submitted *s, int nrest, char **rest, struct err *
     struct submission_counts counts;
     bool dry;
 
-    if (submission_check_cost(s->plan, true, max_gpu_hours, e))
+    if (submission_check_cost(s->plan, true, given.max_gpu_hours, e))
         return err_prefix(e, "nothing was submitted");
-    if (dry_run)
+    if (given.dry_run)
         return dry_run_print(s->plan, e);
     if (s->repeats)
         need_note(s);
@@ -189,12 +192,12 @@ static int submit_plan(struct submitted *s, int nrest, char **rest, struct err *
     dry = strcmp(w->plan.scheduler, "dry") == 0;
     if (!dry && !counts.unwanted && left_note(w, s->self, counts.left > 0, e))
         return -1;
-    if (parsable)
+    if (given.parsable)
         print_ids(w, s->plan);
-    submission_warn_unreached(&args, nrest, rest, counts.active);
+    submission_warn_unreached(&given.args, nrest, rest, counts.active);
     if (report_counts(s, &counts, dry, e))
         return -1;
-    return wait_for_all && !dry ? watch_plan(s, counts.left > 0, e) : 0;
+    return given.wait_for_all && !dry ? watch_plan(s, counts.left > 0, e) : 0;
 }
 
 /* ---- rounds ---- */
@@ -257,21 +260,21 @@ static int submit_rounds(struct submitted *s, struct err *e)
 {
     struct workspace *w = s->w;
     struct rounds *rounds = &s->rounds;
-    struct watch_options watch = {.timeout_s = timeout_s,
+    struct watch_options watch = {.timeout_s = given.timeout_s,
                                   .submit_left = step,
                                   .arg = s,
                                   .in_rounds = true};
     int rc;
 
-    if (parsable)
+    if (given.parsable)
         return err_set(e, ERR_USAGE, "submit: --parsable lists the runs of a plan, which "
                        "--until-decided does not have");
-    if (rounds_open(rounds, w, max_gpu_hours, e))
+    if (rounds_open(rounds, w, given.max_gpu_hours, e))
         return -1;
-    rounds->count_failed = count_failed;
-    if (dry_run)
+    rounds->count_failed = given.count_failed;
+    if (given.dry_run)
         rc = show_round(rounds, e);
-    else if (once)
+    else if (given.once)
         rc = step(s, e) < 0 ? -1 : 0;
     else if (rounds->record.verdict.state == DESIGN_CONTINUE)
         rc = cmd_submit_end_rounds(w, watch_runs(w, &watch, e), true, e);
@@ -281,28 +284,61 @@ static int submit_rounds(struct submitted *s, struct err *e)
     return rc;
 }
 
-static int cmd_submit_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int submit(struct submitted *s, int nrest, char **rest, struct err *e)
 {
     struct plan plan = {0};
-    struct workspace w;
-    struct submitted s = {.w = &w, .plan = &plan};
     int rc = -1;
 
-    if (workspace_open_jobs(&w, &args, nrest, rest, e))
-        return -1;
-    until_decided |= w.plan.study.design.max_gpu_hours > 0;
-    s.self = left_create(encode_words(nrest, rest), until_decided, &s.repeats);
-    if (until_decided)
-        rc = submit_rounds(&s, e);
-    else if ((timeout_s && !wait_for_all) || once || count_failed)
-        err_set(e, ERR_USAGE, "submit: --%s", once ? "no-wait needs --until-decided"
-                              : count_failed       ? "count-failed needs --until-decided"
-                                                   : "timeout needs --wait");
-    else if (workspace_plan(&w, &plan, e) == 0)
-        rc = submit_plan(&s, nrest, rest, e);
-    json_decref(s.self);
+    s->plan = &plan;
+    if (given.until_decided)
+        rc = submit_rounds(s, e);
+    else if ((given.timeout_s && !given.wait_for_all) || given.once || given.count_failed)
+        err_set(e, ERR_USAGE, "submit: --%s", given.once ? "no-wait needs --until-decided"
+                              : given.count_failed       ? "count-failed needs --until-decided"
+                                                         : "timeout needs --wait");
+    else if (workspace_plan(s->w, &plan, e) == 0)
+        rc = submit_plan(s, nrest, rest, e);
     plan_free_runs(&plan);
+    return rc;
+}
+
+static int cmd_submit_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+{
+    struct workspace w;
+    struct submitted s = {.w = &w};
+
+    if (workspace_open_jobs(&w, &given.args, nrest, rest, e))
+        return -1;
+    given.until_decided |= w.plan.study.design.max_gpu_hours > 0;
+    s.self = left_create(encode_words(nrest, rest), given.until_decided);
+    int rc = submit(&s, nrest, rest, e);
+    json_decref(s.self);
     workspace_close(&w);
+    return rc;
+}
+
+int cmd_submit_again(json_t *submission, struct err *e)
+{
+    const json_t *words = json_object_get(submission, "words");
+    size_t count = json_array_size(words);
+    char **argv = mem_zero(count + 1, sizeof *argv, e), **rest;
+    struct workspace w;
+    struct submitted s = {.w = &w, .self = submission, .repeats = true};
+    int nrest, noperands, rc = -1;
+
+    enum log_level before = log_set_level(LOG_QUIET); /* watch says what changes */
+    given = (struct given){0};
+    for (size_t i = 0; argv && i < count; i++)
+        argv[i] = (char *)(uintptr_t)json_string_value(json_array_get(words, i));
+    if (argv &&
+        cli_decode(&cmd_submit, NULL, (int)count, argv, &noperands, &nrest, &rest, e) == 0 &&
+        workspace_open_jobs(&w, &given.args, nrest, rest, e) == 0) {
+        given.until_decided |= w.plan.study.design.max_gpu_hours > 0;
+        rc = submit(&s, nrest, rest, e);
+        workspace_close(&w);
+    }
+    log_set_level(before);
+    free(argv);
     return rc;
 }
 

@@ -104,6 +104,7 @@ static int cmd_watch_run(int noperands, char **operands, int nrest, char **rest,
         return -1;
     watch.arg = &watched;
     watched.left.w = w;
+    watched.left.again = cmd_submit_again;
     if (!noperands)
         rc = left_count(w, &left, e);
     if (left.all) {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "launcher/status/status_list.h"
+#include "launcher/status/status.h"
 
 /* Sets the state, and the note to "WHAT: REASON", or to WHAT if there is no reason. */
 static void set_unfinished_state(struct result *r, enum result_state state, const char *what,

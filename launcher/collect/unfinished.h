@@ -5,7 +5,7 @@
 #define UNETCTL_LAUNCHER_COLLECT_UNFINISHED_H
 
 #include "launcher/collect/results/results.h"
-#include "launcher/status/run_status.h"
+#include "launcher/status/status.h"
 #include "launcher/study/workspace.h"
 
 /* Sets the state of each RESULT_UNFINISHED row. The scheduler is queried only if there is such a

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "launcher/host/child.h"
 #include "launcher/host/jsonio.h"
 #include "launcher/host/path.h"
 #include "src/files.h"
@@ -17,7 +16,6 @@
 
 #define LEFT_FILE "left.json"
 #define LEFT_LIMIT ((size_t)1 << 20)
-#define REPEATS "UNETCTL_REPEATS" /* the submission that a process repeats, as JSON */
 
 /* ---- the file ---- */
 
@@ -96,19 +94,12 @@ static size_t find(const json_t *list, const json_t *submission)
     return i;
 }
 
-json_t *left_create(json_t *words, bool in_rounds, bool *repeats)
+json_t *left_create(json_t *words, bool in_rounds)
 {
-    const char *text = getenv(REPEATS);
     char folder[PATH_MAX];
-    json_t *o = text ? json_loads(text, 0, NULL) : NULL;
 
-    *repeats = o != NULL;
-    unsetenv(REPEATS); /* it is not for the jobs */
-    if (!o)
-        o = json_pack("{s:b, s:I, s:s, s:O}", "rounds", in_rounds, "uid", (json_int_t)getuid(),
-                      "folder", getcwd(folder, sizeof folder) ? folder : "", "words", words);
-    json_decref(words);
-    return o;
+    return json_pack("{s:b, s:I, s:s, s:o}", "rounds", in_rounds, "uid", (json_int_t)getuid(),
+                     "folder", getcwd(folder, sizeof folder) ? folder : "", "words", words);
 }
 
 int left_note(struct workspace *w, const json_t *submission, bool leaves, struct err *e)
@@ -203,57 +194,19 @@ static void report(struct left_repeat *r, const json_t *submission)
     buf_destroy(&line);
 }
 
-/* Runs in the child. */
-static void enter_folder(void *submission, char *const argv[])
-{
-    static const char *const waiting[] = {"UNETCTL_WAIT", "UNETCTL_TIMEOUT", "UNETCTL_PARSABLE"};
-    const char *folder = jsonio_text(submission, "folder");
-    char *text = json_dumps(submission, JSON_COMPACT);
-
-    for (size_t i = 0; i < sizeof waiting / sizeof *waiting; i++)
-        unsetenv(waiting[i]);
-    if (text && setenv(REPEATS, text, 1) == 0 && chdir(folder) == 0)
-        return;
-    fprintf(stderr, "cannot change to %s: %s\n", folder, strerror(errno));
-    _exit(ERR_INTERNAL);
-}
-
-static int run_submit(json_t *submission, struct child_end *end, struct err *e)
-{
-    const json_t *words = json_object_get(submission, "words");
-    size_t count = json_array_size(words);
-    const char **argv = mem_zero(count + 3, sizeof *argv, e);
-    struct child c = {.argv = argv, .in = CHILD_NULL, .out = CHILD_NULL, .err = CHILD_READ,
-                      .enter = enter_folder, .arg = submission};
-
-    *end = (struct child_end){0};
-    if (!argv)
-        return -1;
-    argv[0] = "/proc/self/exe";
-    argv[1] = "submit";
-    for (size_t i = 0; i < count; i++)
-        argv[i + 2] = json_string_value(json_array_get(words, i));
-    int rc = child_run(&c, end, e);
-    free(argv);
-    return rc;
-}
-
+/* Submits again in the folder where the submission was typed, since paths are relative to it. */
 static int repeat(struct left_repeat *r, json_t *submission, struct err *e)
 {
-    struct child_end end;
+    const char *folder = jsonio_text(submission, "folder");
+    char here[PATH_MAX] = "";
 
     report(r, submission);
-    int rc = run_submit(submission, &end, e);
-    if (rc == 0 && end.code > 128)
-        rc = err_set(e, ERR_INTERNAL, "the process that submits the runs that were left for later "
-                     "was ended by signal %d; type 'unetctl watch' again", end.code - 128);
-    else if (rc == 0 && end.code) {
-        const char *line = child_last_line(end.err.data);
-        rc = err_set(e, end.code, "cannot submit the runs that were left for later: %.900s",
-                     *line ? line : "no reason was given");
-    }
-    child_destroy(&end);
-    return rc;
+    int rc = !getcwd(here, sizeof here) || chdir(folder)
+                 ? err_errno(e, ERR_INTERNAL, errno, "cannot change to %s", folder)
+                 : r->again(submission, e);
+    if (chdir(here) && rc == 0)
+        rc = err_errno(e, ERR_INTERNAL, errno, "cannot change back to %s", here);
+    return rc ? err_prefix(e, "cannot submit the runs that were left for later") : 0;
 }
 
 long left_submit(struct left_repeat *r, struct err *e)

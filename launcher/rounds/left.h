@@ -12,9 +12,8 @@
 #include "src/map.h"
 
 /* Returns the submission of the words after `unetctl submit`, which are released, in the current
- * folder, or, in a process that left_submit has started, the one that it repeats; then *repeats
- * becomes true. NULL if the path of the folder is not UTF-8. */
-json_t *left_create(json_t *words, bool in_rounds, bool *repeats);
+ * folder. NULL if the path of the folder is not UTF-8. */
+json_t *left_create(json_t *words, bool in_rounds);
 
 /* Notes whether the submission leaves anything. Takes the ledger's lock. Returns 0, or -1: with
  * ERR_CONFIG if submission is NULL and leaves something. */
@@ -34,10 +33,11 @@ int left_count(const struct workspace *w, struct left_counts *dst, struct err *e
  * lock. Returns the number of submissions, or -1. */
 int left_clear(const struct workspace *w, struct err *e);
 
-/* Repeats each noted submission in a process of its own, and waits for its end. Before the first
- * time it reports the command line. Returns how many are noted then, or -1. */
+/* Submits again what each noted submission left. Before the first time it reports the command line.
+ * Returns how many are noted then, or -1. */
 struct left_repeat {
     const struct workspace *w;
+    int (*again)(json_t *submission, struct err *e); /* called in the submission's folder */
     struct map reported; /* the command lines */
 };
 long left_submit(struct left_repeat *r, struct err *e);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/status/absent.h"
+#include "launcher/status/status_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "launcher/status/allocation_jobs.h"
 #include "src/clock.h"
 #include "src/log.h"
 #include "src/map.h"
@@ -162,7 +161,7 @@ static int decide_again(const struct plan *p, struct absent *a, const struct job
     if (job) {
         own = *job;
         if (is_shared)
-            allocation_jobs_set_state(&own, &s->attempt);
+            status_set_run_state(&own, &s->attempt);
     }
     run_status_decide(s, job ? &own : NULL, a->entry);
     a->found = !s->absent;

@@ -11,7 +11,7 @@
 
 #include "launcher/plan/run_cost.h"
 #include "launcher/script/template.h"
-#include "launcher/status/allocation_jobs.h"
+#include "launcher/status/status.h"
 #include "src/files.h"
 #include "src/host/paths.h"
 #include "src/mem.h"

@@ -7,7 +7,7 @@
 #ifndef UNETCTL_LAUNCHER_SUBMIT_BAD_NODES_H
 #define UNETCTL_LAUNCHER_SUBMIT_BAD_NODES_H
 
-#include "launcher/status/status_list.h"
+#include "launcher/status/status.h"
 #include "launcher/study/workspace.h"
 
 struct bad_node {

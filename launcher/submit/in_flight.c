@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "launcher/status/absent.h"
+#include "launcher/status/status.h"
 #include "src/atomicfile.h"
 #include "src/buf.h"
 #include "src/clock.h"

@@ -8,9 +8,7 @@
 #include <unistd.h>
 
 #include "launcher/plan/run_cost.h"
-#include "launcher/status/absent.h"
-#include "launcher/status/status_list.h"
-#include "launcher/status/study_jobs.h"
+#include "launcher/status/status.h"
 #include "launcher/study/run_dir.h"
 #include "launcher/submit/allocation.h"
 #include "launcher/submit/attempt.h"
@@ -26,45 +24,28 @@
 
 #define UNSEEN_PAUSE_S 2.0
 
-/* Cancels the jobs of an attempt that have not ended, except job, which is one of jobs. The others
- * appeared after their answers were lost. Jobs with the same tag are neighbours in jobs. */
-static int withdraw_others(struct workspace *w, const char *run, int attempt,
-                           const struct job_state *job, const struct job_state *jobs, size_t njobs,
-                           struct err *e)
+/* Cancels the jobs of the run's attempt that have not ended, except its own. The others appeared
+ * after their answers were lost. */
+static int withdraw_others(struct workspace *w, const struct status_list *list,
+                           const struct run_status *s, struct err *e)
 {
-    struct scheduler *scheduler = workspace_scheduler(w, w->plan.scheduler, e);
+    char tag[256];
+    size_t n;
 
-    size_t i = (size_t)(job - jobs);
-
-    while (i > 0 && strcmp(jobs[i - 1].tag, job->tag) == 0)
-        i--;
-    for (; scheduler && i < njobs && strcmp(jobs[i].tag, job->tag) == 0; i++) {
+    ledger_tag(w->plan.study_id, s->run.id, s->attempt.number, tag);
+    const struct job_state *jobs = *s->job ? status_list_jobs(list, tag, &n) : NULL;
+    for (size_t i = 0; jobs && n > 1 && i < n; i++) {
         const struct job_state *other = &jobs[i];
-        if (other == job || other->phase == PHASE_ENDED ||
+        if (strcmp(other->id, s->job) == 0 || other->phase == PHASE_ENDED ||
             (other->uid >= 0 && other->uid != (long)getuid()))
             continue;
-        log_warn("%s: attempt %d is job %s; its second job %s is cancelled", run, attempt, job->id,
-                 other->id);
-        if (scheduler_cancel(scheduler, other->id, e))
-            return err_prefix(e, "%s", run);
+        log_warn("%s: attempt %d is job %s; its second job %s is cancelled", s->run.id,
+                 s->attempt.number, s->job, other->id);
+        struct scheduler *scheduler = workspace_scheduler(w, w->plan.scheduler, e);
+        if (!scheduler || scheduler_cancel(scheduler, other->id, e))
+            return err_prefix(e, "%s", s->run.id);
     }
-    return scheduler ? 0 : -1;
-}
-
-/* Decides the state of one attempt from its folder, the ledger, and the jobs that the scheduler
- * knows. If it has several jobs, cancels all but one. */
-static int decide_attempt(struct workspace *w, const char *run, const struct job_state *jobs,
-                          size_t njobs, struct run_status *s, struct err *e)
-{
-    const struct job_state *job;
-    int attempt;
-
-    if (run_dir_attempt(w->plan.study.dir, run, &s->attempt, e))
-        return -1;
-    attempt = s->attempt.number ? s->attempt.number : 1;
-    job = study_jobs_find(&w->plan, run, attempt, s->attempt.job, jobs, njobs);
-    run_status_decide(s, job, ledger_find(&w->ledger, run, attempt));
-    return job && njobs > 1 ? withdraw_others(w, run, attempt, job, jobs, njobs, e) : 0;
+    return 0;
 }
 
 /* Adds a job to the ledger that is missing there: unetctl was killed before it noted the job, or
@@ -72,38 +53,21 @@ static int decide_attempt(struct workspace *w, const char *run, const struct job
 static int adopt_job(struct workspace *w, const struct run *run, const struct run_status *s,
                      struct err *e)
 {
-    int attempt = s->attempt.number ? s->attempt.number : 1;
-    const struct ledger_entry *entry = ledger_find(&w->ledger, run->id, attempt);
+    const struct ledger_entry *entry = ledger_find(&w->ledger, run->id, s->attempt.number);
 
     if (!*s->job || run_status_is_others(s) ||
         (entry && (entry->last == LEDGER_SUBMITTED || entry->last == LEDGER_CANCELLED)))
         return 0;
     log_info("%s is job %s already", run->id, s->job);
-    return ledger_append(&w->ledger, LEDGER_SUBMITTED, run->id, attempt, w->plan.scheduler, s->job,
-                         e);
+    return ledger_append(&w->ledger, LEDGER_SUBMITTED, run->id, s->attempt.number, s->scheduler,
+                         s->job, e);
 }
 
-/* Marks a job that has vanished before it began as never submitted, so that the same attempt is
- * submitted again: a controller that crashes forgets jobs that it has just accepted. Only jobs
- * of the scheduler that was queried can be judged. */
-static void forget_vanished(const struct workspace *w, struct run_status *s)
+/* Returns whether the job vanished before it began: a controller that crashes forgets jobs
+ * that it has just accepted. Its attempt is submitted again. */
+static bool has_vanished(const struct workspace *w, const struct run_status *s)
 {
-    const struct ledger_entry *entry =
-        ledger_find(&w->ledger, s->run.id, s->attempt.number ? s->attempt.number : 1);
-
-    if (s->state != STATE_LOST || run_status_is_foreign(w, s))
-        return;
-    if (entry && strcmp(entry->scheduler, w->plan.scheduler) != 0) {
-        log_info("%s is job %s of scheduler %s, which is not asked here ('unetctl status' asks it)",
-                 s->run.id, s->job, entry->scheduler);
-        s->phase = RUN_ACTIVE;
-        return;
-    }
-    if (s->attempt.begun)
-        return;
-    log_warn("%s: the scheduler has lost job %s, which never began; the run is submitted again",
-             s->run.id, s->job);
-    s->phase = RUN_PLANNED;
+    return s->state == STATE_LOST && !s->attempt.begun && !run_status_is_foreign(w, s);
 }
 
 /* Would a run be submitted again if its job turned out to be lost? Then reports that, waits, and
@@ -131,32 +95,14 @@ static bool wait_for_unseen(const struct workspace *w, const struct status_list 
 static int check_files(const struct workspace *w, const struct run *run, const struct run_status *s,
                        struct err *e)
 {
-    int attempt = s->attempt.number ? s->attempt.number : 1;
     struct err damage;
 
     if (run_status_is_foreign(w, s))
         return run_settings_compare(&w->plan, run, e);
-    if (s->attempt.begun || attempt_is_whole(&w->plan, run, attempt, &damage))
+    if (s->attempt.begun || attempt_is_whole(&w->plan, run, s->attempt.number, &damage))
         return run_settings_compare(&w->plan, run, e);
     log_warn("%s: writing its files again: %s", run->id, damage.text);
-    return attempt_write(&w->plan, run, attempt, e);
-}
-
-static int decide_all(struct workspace *w, const struct plan *plan,
-                      const struct job_state *jobs,
-                      size_t njobs, struct status_list *dst, struct err *e)
-{
-    dst->runs = mem_zero(plan->count, sizeof *dst->runs, e);
-    if (!dst->runs)
-        return -1;
-    for (; dst->count < plan->count; dst->count++) {
-        struct run_status *s = &dst->runs[dst->count];
-        s->run = plan->runs[dst->count];
-        snprintf(s->scheduler, sizeof s->scheduler, "%s", w->plan.scheduler);
-        if (decide_attempt(w, s->run.id, jobs, njobs, s, e))
-            return -1;
-    }
-    return absent_resolve(w, dst->runs, dst->count, e) ? -1 : 0;
+    return attempt_write(&w->plan, run, s->attempt.number, e);
 }
 
 /* Reports a run that is left to its submitter, or whose state is hidden. */
@@ -170,27 +116,30 @@ static void leave_alone(const struct run_status *s, struct submission_counts *co
     counts->others++;
 }
 
-static int choose_run(struct workspace *w, struct run_status *s, struct batch *b,
+static int choose_run(struct workspace *w, const struct run_status *s, struct batch *b,
                       struct submission_counts *counts, struct err *e)
 {
     const struct run *run = &s->run;
+    bool vanished = has_vanished(w, s), planned = s->phase == RUN_PLANNED || vanished;
 
     if (adopt_job(w, run, s, e))
         return -1;
-    forget_vanished(w, s);
+    if (vanished)
+        log_warn("%s: the scheduler has lost job %s, which never began; the run is submitted again",
+                 run->id, s->job);
     if (s->phase == RUN_UNKNOWN ||
-        (run_status_is_foreign(w, s) && (s->phase == RUN_PLANNED || s->phase == RUN_BAD))) {
+        (run_status_is_foreign(w, s) && (planned || s->phase == RUN_BAD))) {
         leave_alone(s, counts);
         return 0;
     }
     /* an attempt with an own run.json may be of another size, which only resume knows */
-    bool is_next = s->phase == RUN_PLANNED && !s->attempt.begun;
-    bool is_bad = s->phase == RUN_BAD || (s->phase == RUN_PLANNED && !is_next);
+    bool is_next = planned && !s->attempt.begun;
+    bool is_bad = !is_next && (planned || s->phase == RUN_BAD);
     if (is_next ? s->attempt.number > 1 && run_settings_compare(&w->plan, run, e)
                 : check_files(w, run, s, e))
         return -1;
     if (is_next)
-        return batch_add(b, run, s->attempt.number ? s->attempt.number : 1, 0, e);
+        return batch_add(b, run, s->attempt.number, 0, e);
     if (is_bad)
         log_warn("%s: %s in attempt %d%s%s ('unetctl resume %s' tries again)", run->id,
                  state_name(s->state),
@@ -201,50 +150,46 @@ static int choose_run(struct workspace *w, struct run_status *s, struct batch *b
     return 0;
 }
 
-static int choose_new(struct workspace *w, struct status_list *list, struct batch *b,
+static int choose_new(struct workspace *w, const struct status_list *list, struct batch *b,
                       struct submission_counts *counts, struct err *e)
 {
     for (size_t i = 0; i < list->count; i++)
-        if (choose_run(w, &list->runs[i], b, counts, e))
+        if (withdraw_others(w, list, &list->runs[i], e) ||
+            choose_run(w, &list->runs[i], b, counts, e))
             return -1;
     return 0;
 }
 
-/* Queries the jobs of the study, after waiting for those of lost answers. */
-static int query_jobs(struct workspace *w, struct job_state **jobs, size_t *njobs, struct err *e)
+/* Waits for the jobs of lost answers. */
+static int settle(struct workspace *w, struct err *e)
 {
     struct scheduler *scheduler = workspace_scheduler(w, w->plan.scheduler, e);
 
-    if (!scheduler || in_flight_settle(&w->ledger, scheduler, e))
-        return -1;
-    return study_jobs_query(w, w->plan.scheduler, jobs, njobs, e);
+    return !scheduler || in_flight_settle(&w->ledger, scheduler, e) ? -1 : 0;
 }
 
-/* Queries the study's jobs, and decides all runs of the plan. Repeats both while it is not yet sure
- * that a job is lost whose run would be submitted again. */
-static int survey(struct workspace *w, const struct plan *plan, struct job_state **jobs,
-                  size_t *njobs, struct status_list *list, struct err *e)
+/* Decides all runs of the plan, again while it is not yet sure that a job is lost whose run would
+ * be submitted again. */
+static int survey(struct workspace *w, const struct plan *plan, struct status_list *list,
+                  struct err *e)
 {
     bool is_reported = false;
 
     do {
         status_list_destroy(list);
-        free(*jobs);
-        *jobs = NULL;
-        if (query_jobs(w, jobs, njobs, e) || decide_all(w, plan, *jobs, *njobs, list, e))
+        if (settle(w, e) || status_list_decide(w, plan, list, e))
             return -1;
     } while (wait_for_unseen(w, list, &is_reported));
     return 0;
 }
 
 static int submit_batch(struct workspace *w, struct batch *b, const struct status_list *list,
-                        const struct job_state *jobs, size_t njobs,
                         struct submission_counts *counts, struct err *e)
 {
     int rc = b->count ? bad_nodes_leave_out(w, list, e) : 0;
 
     if (rc == 0)
-        rc = batch_submit(w, b, jobs, njobs, e);
+        rc = batch_submit(w, b, list->jobs, list->njobs, e);
 
     counts->submitted = b->submitted;
     counts->left = rc == 0 ? b->count - b->submitted : 0;
@@ -257,17 +202,14 @@ static int submit_in_order(struct workspace *w, const struct plan *plan,
                            struct submission_counts *counts, struct err *e)
 {
     struct status_list list = {0};
-    struct job_state *jobs = NULL;
     struct batch b = {0};
-    size_t njobs = 0;
     int rc = -1;
 
-    if (ledger_keep_id(&w->ledger, e) == 0 && survey(w, plan, &jobs, &njobs, &list, e) == 0 &&
+    if (ledger_keep_id(&w->ledger, e) == 0 && survey(w, plan, &list, e) == 0 &&
         choose_new(w, &list, &b, counts, e) == 0)
-        rc = submit_batch(w, &b, &list, jobs, njobs, counts, e);
+        rc = submit_batch(w, &b, &list, counts, e);
     status_list_destroy(&list);
     batch_close(&b);
-    free(jobs);
     return rc;
 }
 
@@ -407,10 +349,8 @@ int submission_resume(struct workspace *w, char **ids, size_t nids,
                       struct err *e)
 {
     struct status_list list = {0};
-    struct job_state *jobs = NULL;
     struct map named = {0};
     struct batch b = {0};
-    size_t njobs = 0;
     int rc = -1;
 
     *counts = (struct submission_counts){0};
@@ -418,17 +358,16 @@ int submission_resume(struct workspace *w, char **ids, size_t nids,
         map_destroy(&named);
         return -1;
     }
-    if (query_jobs(w, &jobs, &njobs, e) == 0 && status_list_collect(w, &list, e) == 0) {
+    if (settle(w, e) == 0 && status_list_collect(w, &list, e) == 0) {
         if (list.unreachable)
             *e = list.reason;
         else if (choose_again(w, &list, &named, size, &b, counts, e) == 0 &&
                  check_batch_cost(w, &b, size->max_gpu_hours, e) == 0)
-            rc = submit_batch(w, &b, &list, jobs, njobs, counts, e);
+            rc = submit_batch(w, &b, &list, counts, e);
     }
     status_list_destroy(&list);
     map_destroy(&named);
     batch_close(&b);
-    free(jobs);
     ledger_unlock(&w->ledger);
     return rc;
 }

@@ -2,7 +2,7 @@
 /* Tests the state of a run for typical combinations of marker, job and ledger entry, and the
  * reasons that are shown. */
 #include "config.h"
-#include "launcher/status/run_status.h"
+#include "launcher/status/status_internal.h"
 
 #include <time.h>
 #include <unistd.h>

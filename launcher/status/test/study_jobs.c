@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tests which of a study's jobs is the one of an attempt. */
 #include "config.h"
-#include "launcher/status/study_jobs.h"
+#include "launcher/status/status_internal.h"
 
 #include <stdio.h>
 
@@ -21,18 +21,18 @@ int main(void)
     };
     size_t n = sizeof jobs / sizeof *jobs;
 
-    ok(study_jobs_find(&plan, "g01", 1, "3", jobs, n) == &jobs[0], "the job that took the folder");
-    ok(study_jobs_find(&plan, "g01", 1, "7", jobs, n) == &jobs[1],
+    ok(status_find_job(&plan, "g01", 1, "3", jobs, n) == &jobs[0], "the job that took the folder");
+    ok(status_find_job(&plan, "g01", 1, "7", jobs, n) == &jobs[1],
        "the one that is active, where that job is not listed");
-    ok(study_jobs_find(&plan, "g01", 1, NULL, jobs, n) == &jobs[1], "or where none took it");
-    ok(study_jobs_find(&plan, "g02", 1, NULL, jobs, n) == &jobs[4],
+    ok(status_find_job(&plan, "g01", 1, NULL, jobs, n) == &jobs[1], "or where none took it");
+    ok(status_find_job(&plan, "g02", 1, NULL, jobs, n) == &jobs[4],
        "the newest, where all have ended");
-    ok(study_jobs_find(&plan, "g02", 2, NULL, jobs, n) == &jobs[5], "each attempt has its own");
-    ok(!study_jobs_find(&plan, "g02", 3, NULL, jobs, n), "none of an attempt without a job");
-    ok(!study_jobs_find(&plan, "g0", 1, NULL, jobs, n),
+    ok(status_find_job(&plan, "g02", 2, NULL, jobs, n) == &jobs[5], "each attempt has its own");
+    ok(!status_find_job(&plan, "g02", 3, NULL, jobs, n), "none of an attempt without a job");
+    ok(!status_find_job(&plan, "g0", 1, NULL, jobs, n),
        "none of a run whose name is only the beginning of another's");
-    ok(!study_jobs_find(&plan, "g01", 1, NULL, jobs, 0), "none without jobs");
+    ok(!status_find_job(&plan, "g01", 1, NULL, jobs, 0), "none without jobs");
     plan.study_id = "00decade";
-    ok(!study_jobs_find(&plan, "g01", 1, NULL, jobs, n), "none of another study");
+    ok(!status_find_job(&plan, "g01", 1, NULL, jobs, n), "none of another study");
     return done_testing();
 }
