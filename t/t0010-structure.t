@@ -41,10 +41,10 @@ launcher/collect/results|
 launcher/collect/log|launcher/collect/results
 launcher/collect|launcher/collect/ launcher/energy launcher/host launcher/scheduler '\
 'launcher/status launcher/study
-launcher/analysis/statistics|
-launcher/analysis/model|launcher/analysis/statistics launcher/collect/results
-launcher/analysis|launcher/analysis/ launcher/collect/results
-launcher/analysis/design|launcher/analysis/ launcher/collect/results
+launcher/analysis/statistics||interval distribution hypothesis
+launcher/analysis/model|launcher/analysis/statistics|model
+launcher/analysis|launcher/analysis/ launcher/collect/results|analysis decision series
+launcher/analysis/design|launcher/analysis/ launcher/collect/results|design
 launcher/rounds|launcher/analysis/ launcher/collect/ launcher/host launcher/status launcher/study '\
 'launcher/submit
 launcher/report/markup|

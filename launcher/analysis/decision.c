@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "launcher/analysis/statistics/student.h"
+#include "launcher/analysis/analysis_internal.h"
+#include "launcher/analysis/statistics/hypothesis.h"
 #include "src/mem.h"
 #include "src/plural.h"
 

@@ -16,7 +16,7 @@ struct run_epoch {
     double data_s, comm_s; /* seconds in which rank 0 waited for data and communication */
     double val_iou, val_accuracy, val_loss;
     double train_iou;
-    double grad_sq, grad_var; /* |G|^2 and tr(Sigma): unbiased estimates (noise_scale.h) */
+    double grad_sq, grad_var; /* |G|^2 and tr(Sigma): unbiased estimates (analysis.h) */
 };
 
 struct run_record {

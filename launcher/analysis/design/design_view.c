@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/analysis/design/design_view.h"
+#include "launcher/analysis/design/design.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "launcher/analysis/prediction.h"
+#include "launcher/analysis/analysis.h"
+#include "launcher/analysis/design/design_internal.h"
 #include "src/mem.h"
 
 static const struct series_point *find_point(const struct design_view *v, int gpus)

@@ -16,7 +16,7 @@ struct curve {
     double *score;
     double *val_loss;    /* as score */
     double *train_score; /* IoU of the training images; NULL if it was not counted */
-    /* |G|^2 and tr(Sigma) of the gradient (noise_scale.h); NaN in epochs without them; NULL if
+    /* |G|^2 and tr(Sigma) of the gradient (analysis.h); NaN in epochs without them; NULL if
      * there were none */
     double *grad_sq, *grad_var;
     double *joules; /* of the GPUs in each interval, measured; NaN: unknown */

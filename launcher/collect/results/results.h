@@ -38,7 +38,7 @@ struct result {
     enum result_state state;
     long epochs;   /* completed */
     /* in a series, what the whole run did: its epochs or, of a run of steps, its work relative to
-     * the first one's, in parts of 1 / SERIES_WORK_STEPS (series_rows.h) */
+     * the first one's, in parts of 1 / SERIES_WORK_STEPS (analysis_internal.h) */
     long work;
     double images; /* images that all ranks processed in an epoch, median */
     /* in a series, the second is that of the epoch series_facts.epoch if it is set */
@@ -95,7 +95,7 @@ struct result {
      * clocks reduced by power or heat; the most memory in use on one of them. */
     double gpu_watts, gpu_busy, gpu_throttled, gpu_memory_mib;
     int energy_estimated;  /* 1 if energy_j is by watts_per_gpu */
-    /* |G|^2 and tr(Sigma) of the gradient (noise_scale.h), means over the epochs after the first */
+    /* |G|^2 and tr(Sigma) of the gradient (analysis.h), means over the epochs after the first */
     double grad_sq, grad_var;
     char images_log[128];  /* the file beside results.csv that has its scores, or "" */
     char *examples;        /* folder of its example pictures, owned by the table; NULL: none */

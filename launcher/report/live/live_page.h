@@ -4,8 +4,8 @@
 #define UNETCTL_LAUNCHER_REPORT_LIVE_LIVE_PAGE_H
 
 #include "launcher/analysis/analysis.h"
-#include "launcher/status/status_list.h"
 #include "launcher/status/run_summary.h"
+#include "launcher/status/status_list.h"
 
 struct live_page {
     const char *file;

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is known after the rounds of a sequential design (design.h): the series and its decision
- * with repeated confidence intervals, and what runs cost. */
-#ifndef UNETCTL_LAUNCHER_ANALYSIS_DESIGN_DESIGN_VIEW_H
-#define UNETCTL_LAUNCHER_ANALYSIS_DESIGN_DESIGN_VIEW_H
-
-#include <stdbool.h>
-#include <stddef.h>
+/* What is known after the rounds of a sequential design: the series and its decision with repeated
+ * confidence intervals, and what runs cost. */
+#ifndef UNETCTL_LAUNCHER_ANALYSIS_DESIGN_DESIGN_INTERNAL_H
+#define UNETCTL_LAUNCHER_ANALYSIS_DESIGN_DESIGN_INTERNAL_H
 
 #include "launcher/analysis/design/design.h"
 #include "launcher/analysis/model/model.h"
-#include "launcher/analysis/series_list.h"
 
 struct design_view {
     const struct design *design;
@@ -50,11 +46,6 @@ void design_view_add(const struct design_view *v, struct design_round *round, in
                      bool limited);
 /* Returns the GPU-hours of all rounds, measured or else expected. */
 double design_view_spent(const struct design_view *v);
-
-/* Sets dst to the looks of the rounds, for decision_rule.looks: an analysis with them has repeated
- * confidence intervals. */
-void design_view_looks(const struct design *d, const struct design_round *rounds, size_t nrounds,
-                       struct quality_looks *dst);
 
 /* Fills pairs with those of each look, as far as there are seeds. Returns their number. */
 size_t design_view_pairs(const struct design *d, size_t pairs[SEQUENTIAL_LOOKS]);
