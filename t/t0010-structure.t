@@ -37,10 +37,10 @@ launcher/submit|launcher/host launcher/plan launcher/scheduler launcher/script l
 'launcher/study
 launcher/doctor|launcher/energy launcher/host launcher/plan launcher/sandbox launcher/scheduler '\
 'launcher/script launcher/spec launcher/stage launcher/study launcher/submit
-launcher/collect/results|
-launcher/collect/log|launcher/collect/results
+launcher/collect/results||results
+launcher/collect/log|launcher/collect/results|log_file
 launcher/collect|launcher/collect/ launcher/energy launcher/host launcher/scheduler '\
-'launcher/status launcher/study
+'launcher/status launcher/study|collect
 launcher/analysis/statistics||interval distribution hypothesis
 launcher/analysis/model|launcher/analysis/statistics|model
 launcher/analysis|launcher/analysis/ launcher/collect/results|analysis decision series
@@ -110,7 +110,7 @@ nccl\.h trainer/comm/nccl_library\.c
 (cuda|cudnn|cublas).* trainer/backends/cuda/
 jansson\.h launcher/
 nettle/.* (src/format/|trainer/comm/rendezvous/channel\.c)
-pcre2\.h launcher/collect/log/log_pattern\.c
+pcre2\.h launcher/collect/log/log_container\.c
 yaml\.h src/format/document\.c
 cjson/.* trainer/
 png\.h trainer/data/image/png_file\.c

@@ -11,7 +11,7 @@
 #include "launcher/analysis/model/model.h"
 #include "launcher/analysis/series.h"
 #include "launcher/analysis/statistics/interval.h"
-#include "launcher/collect/results/quantity.h"
+#include "launcher/collect/results/results.h"
 #include "src/buf.h"
 #include "src/err.h"
 

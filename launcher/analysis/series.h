@@ -14,7 +14,6 @@
 #include <stddef.h>
 
 #include "launcher/analysis/statistics/interval.h"
-#include "launcher/collect/results/quantity.h"
 #include "launcher/collect/results/results.h"
 #include "src/buf.h"
 #include "src/err.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "launcher/analysis/analysis_internal.h"
-#include "launcher/collect/results/settings.h"
+#include "launcher/collect/results/results.h"
 #include "src/mem.h"
 #include "src/plural.h"
 

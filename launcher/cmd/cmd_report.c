@@ -13,7 +13,6 @@
 
 #include "launcher/analysis/series.h"
 #include "launcher/collect/collect.h"
-#include "launcher/collect/logs_folder.h"
 #include "launcher/doctor/doctor.h"
 #include "launcher/host/path.h"
 #include "launcher/report/json.h"

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "launcher/collect/logs_folder.h"
+#include "launcher/collect/collect.h"
 #include "t/tap.h"
 
 #define NCOUNTS 8

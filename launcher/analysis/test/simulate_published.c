@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "launcher/analysis/analysis.h"
-#include "launcher/collect/logs_folder.h"
+#include "launcher/collect/collect.h"
 #include "t/tap.h"
 
 #define MOST 22    /* counts of a table */

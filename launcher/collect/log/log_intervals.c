@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/collect/log/log_intervals.h"
+#include "launcher/collect/log/log_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "launcher/collect/log/log_columns.h"
 #include "src/log.h"
 #include "src/mem.h"
 

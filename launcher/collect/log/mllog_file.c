@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/collect/log/mllog_file.h"
+#include "launcher/collect/log/log_internal.h"
 
 #include <jansson.h>
 #include <limits.h>

@@ -2,7 +2,7 @@
 /* Files of samplers become the energy of a run; where a GPU was not measured to the end, it is
  * unknown. Rows that are cut off, and restarts, are part of it. */
 #include "config.h"
-#include "launcher/collect/run_energy.h"
+#include "launcher/collect/collect_internal.h"
 
 #include <math.h>
 #include <unistd.h>

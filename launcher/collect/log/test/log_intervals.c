@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Logs of programs that know nothing of unetctl, and what users can say of them. */
 #include "config.h"
-#include "launcher/collect/log/log_intervals.h"
+#include "launcher/collect/log/log_internal.h"
 
 #include <math.h>
 #include <unistd.h>
