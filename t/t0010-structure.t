@@ -8,8 +8,9 @@ cd "$srcdir" || exit 255
 
 # Lines ROOM|THE ROOMS THAT IT MAY INCLUDE AND CALL|ITS DOORS. A room names only rooms above it, so
 # there is no circle. A file belongs to the longest room that fits; X/ is X and everything below it;
-# src/ is open to all. Doors are the headers, three at most, that other rooms may include. Tests may
-# include all of their program.
+# src/ is open to all. Doors are the headers, three at most, that other rooms may include; - is none:
+# the room is called through an interface that another room declares. Tests may include all of their
+# program.
 rooms='src|
 src/cluster|src
 src/format|src
@@ -21,11 +22,9 @@ launcher/host|
 launcher/sandbox|launcher/host
 launcher/energy|launcher/host
 launcher/stage|launcher/host
-launcher/scheduler|launcher/host launcher/sandbox
-launcher/scheduler/local|launcher/host launcher/scheduler
-launcher/scheduler/slurm|launcher/host launcher/sandbox launcher/scheduler
-launcher/scheduler/slurm/commands|launcher/host launcher/scheduler launcher/scheduler/slurm
-launcher/scheduler/slurm/library|launcher/host launcher/scheduler launcher/scheduler/slurm
+launcher/scheduler|launcher/host launcher/sandbox|scheduler job
+launcher/scheduler/local|launcher/host launcher/scheduler|-
+launcher/scheduler/slurm|launcher/host launcher/sandbox launcher/scheduler|-
 launcher/study|launcher/host launcher/scheduler launcher/scheduler/local '\
 'launcher/scheduler/slurm
 launcher/plan|launcher/host launcher/stage launcher/study
@@ -104,7 +103,7 @@ trainer/cmd|trainer/
 trainer|trainer/'
 
 # Lines HEADER|FILES: a regex of the name between <> and a regex of the paths that may include it.
-third_party='slurm/.* launcher/scheduler/slurm/library/
+third_party='slurm/.* launcher/scheduler/slurm/unetctl-slurm\.c
 mpi\.h trainer/comm/(comm_mpi\.c|test/)
 nccl\.h trainer/comm/nccl_library\.c
 (cuda|cudnn|cublas).* trainer/backends/cuda/
@@ -267,10 +266,10 @@ is "$(grep -nE '(^|[^_a-z>.])(exit|abort|quick_exit) *\(' "${sources[@]}" |
     grep -vE '^(t/tap\.h|[^:]*/main\.c|[^:]*/test/[^:]*):|^[^:]*:[0-9]+: *(/?\*|//)|"[^"]*(exit|abort) *\(')" '' \
     'exit and abort only in main.c'
 
-# Slurm's headers declare what the helper uses, and only version.h depends on their release.
-is "$(grep -nE '^extern .*\(|SLURM_VERSION_NUM\(' launcher/scheduler/slurm/*.[ch] launcher/scheduler/slurm/*/*.[ch] |
-    grep -v '^launcher/scheduler/slurm/library/version\.h:')" '' \
-    'only launcher/scheduler/slurm/library/version.h tells releases of Slurm apart, and no file declares what is not ours'
+# Slurm's headers declare what the helper uses, and only the helper depends on their release.
+is "$(grep -nE '^extern .*\(|SLURM_VERSION_NUM\(' launcher/scheduler/slurm/*.[ch] |
+    grep -vE '^launcher/scheduler/slurm/unetctl-slurm\.c:[0-9]+:#if SLURM_VERSION_NUMBER < ')" '' \
+    'only launcher/scheduler/slurm/unetctl-slurm.c tells releases of Slurm apart, and no file declares what is not ours'
 
 # A wall clock may be set back.
 is "$(grep -nE 'difftime\(time\(|[-+<>]=? *time\(NULL\)|time\(NULL\) *[-+<>]' "${sources[@]}" |
@@ -304,7 +303,7 @@ own_calls='src/(files|host/paths|cluster/resolve|run/lockfile)\.c|
 launcher/(host/(path|procid)|study/site)\.c|
 launcher/plan/(run_cost|data_look)\.c|launcher/submit/source_files\.c|launcher/cmd/cmd_init\.c|
 launcher/(stage/stage|remote/(ssh|remote))\.c|launcher/doctor/preflight\.c|
-launcher/scheduler/(local/local_(record|runner)|slurm/history)\.c|trainer/data/.*|
+launcher/scheduler/(local/(local_runner|scheduler_local)|slurm/serve)\.c|trainer/data/.*|
 trainer/(core/(host_memory|memo)|comm/node|cmd/cmd_(predict|data_preview))\.c'
 calls='f?open(at)?|(un|sym)?link(at)?|rename(at2?)?|(mk|rm|open|scan)dir|mkdirat|n?ftw|truncate'
 calls+='|mko?stemp|json_load_file'

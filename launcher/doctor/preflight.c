@@ -25,7 +25,7 @@
 #include "launcher/plan/model_look.h"
 #include "launcher/plan/run_cost.h"
 #include "launcher/sandbox/sandbox.h"
-#include "launcher/scheduler/sbatch_help.h"
+#include "launcher/scheduler/job.h"
 #include "launcher/script/container.h"
 #include "launcher/script/script_values.h"
 #include "launcher/script/template.h"

@@ -8,7 +8,6 @@
 #include <stdbool.h>
 
 #include "launcher/scheduler/job.h"
-#include "launcher/scheduler/sbatch_environment.h"
 #include "launcher/scheduler/scheduler.h"
 #include "launcher/study/ledger.h"
 #include "launcher/study/run_plan.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/scheduler/local/local_runner.h"
+#include "launcher/scheduler/local/local.h"
 
 #include <errno.h>
 #include <fcntl.h>

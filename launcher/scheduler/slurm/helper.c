@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/scheduler/slurm/helper.h"
+#include "launcher/scheduler/slurm/slurm_internal.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -14,8 +14,6 @@
 #include <unistd.h>
 
 #include "launcher/host/child.h"
-#include "launcher/scheduler/slurm/command.h"
-#include "launcher/scheduler/slurm/message.h"
 #include "src/buf.h"
 #include "src/clock.h"
 #include "src/cluster/connection.h"

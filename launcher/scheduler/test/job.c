@@ -2,7 +2,6 @@
 #include "config.h"
 #include "launcher/scheduler/job.h"
 
-#include "launcher/scheduler/sbatch_help.h"
 #include "src/cluster/time_limit.h"
 #include "t/tap.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* unetctl-slurm-commands answers the same requests as unetctl-slurm (PROTOCOL.md) without libslurm,
+ * through sinfo, squeue, sacct and scontrol. Their output formats are the same from Slurm 22.05 to
+ * 26.05, except that squeue 22.05 prints exit codes as wait statuses. */
 #include "config.h"
-#include "launcher/scheduler/slurm/commands/commands.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -8,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "launcher/scheduler/job_state.h"
-#include "launcher/scheduler/slurm/command.h"
-#include "launcher/scheduler/slurm/message.h"
+#include "launcher/scheduler/scheduler.h"
+#include "launcher/scheduler/slurm/serve.h"
+#include "launcher/scheduler/slurm/slurm_internal.h"
 #include "src/cluster/time_limit.h"
 
 /* ---- the cluster ---- */
@@ -215,7 +217,17 @@ static json_t *commands_lookup(const json_t *ids, json_t *jobs)
     return refusal;
 }
 
-const struct slurm_interface commands = {.load_config = commands_load_config,
+static const struct slurm_interface commands = {.load_config = commands_load_config,
                                          .load_cluster = commands_load_cluster,
                                          .query = commands_query,
                                          .lookup = commands_lookup};
+
+int main(int argc, char **argv)
+{
+    int code = serve_check_start(argc, argv);
+
+    if (code)
+        return code;
+    serve(&commands);
+    return 0;
+}
