@@ -16,7 +16,6 @@ src/cluster|src
 src/format|src
 src/host|src
 src/run|src
-src/text|src
 src/settings|src src/cluster src/run
 launcher/host|
 launcher/sandbox|launcher/host
@@ -299,7 +298,7 @@ is "$(overlong)" '' 'no file has more than 900 lines'
 
 # Files that call libc themselves for files of the user, this process or the system, which are not
 # below a study, a run or a report. All others use src/files.h.
-own_calls='src/(files|host/paths|cluster/resolve|run/lockfile)\.c|
+own_calls='src/(files|host/paths|cluster/connection|run/marker)\.c|
 launcher/(host/(path|procid)|study/site)\.c|
 launcher/plan/(run_cost|data_look)\.c|launcher/submit/source_files\.c|launcher/cmd/cmd_init\.c|
 launcher/(stage/stage|remote/(ssh|remote))\.c|launcher/doctor/preflight\.c|

@@ -11,8 +11,8 @@
 #include "launcher/rounds/rounds_file.h"
 #include "launcher/status/run_summary.h"
 #include "launcher/status/status_list.h"
-#include "src/control.h"
 #include "src/log.h"
+#include "src/text.h"
 
 static struct workspace_args args;
 static bool as_json;

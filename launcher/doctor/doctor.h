@@ -15,7 +15,7 @@
 
 #include "launcher/study/workspace.h"
 #include "src/err.h"
-#include "src/run/token.h"
+#include "src/run/marker.h"
 
 /* ---- findings.c: problems, each with a remedy, and checks that passed ---- */
 

@@ -13,7 +13,7 @@
 #include "launcher/host/jsonio.h"
 #include "launcher/study/site.h"
 #include "src/buf.h"
-#include "src/control.h"
+#include "src/text.h"
 
 #define NOFILE_BASE 256      /* files of a rank besides its connections */
 #define NPROC_LOW 1024

@@ -25,7 +25,7 @@
 #include "launcher/host/procid.h"
 #include "src/clock.h"
 #include "src/files.h"
-#include "src/text/csv.h"
+#include "src/text.h"
 
 #define MOST_DEVICES 64
 #ifndef SYS_pidfd_open /* headers before glibc 2.31 */

@@ -16,8 +16,8 @@
 #include "src/buf.h"
 #include "src/clock.h"
 #include "src/files.h"
-#include "src/run/lockfile.h"
 #include "src/mem.h"
+#include "src/run/marker.h"
 
 /* Age in seconds from which a temporary file counts as abandoned if its folder is not locked. */
 #define LEFTOVER_S 3600

@@ -11,14 +11,14 @@
 #include <unistd.h>
 
 #include "launcher/host/path.h"
-#include "launcher/remote/ssh.h"
 #include "launcher/remote/remote_site.h"
+#include "launcher/remote/ssh.h"
 #include "launcher/script/template.h"
 #include "launcher/study/study.h"
 #include "src/atomicfile.h"
 #include "src/log.h"
 #include "src/mem.h"
-#include "src/text/utf8.h"
+#include "src/text.h"
 
 #define PATHS_MAX 8
 

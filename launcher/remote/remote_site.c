@@ -11,9 +11,9 @@
 #include "launcher/study/study.h"
 #include "src/atomicfile.h"
 #include "src/cli.h"
-#include "src/control.h"
 #include "src/format/document.h"
 #include "src/mem.h"
+#include "src/text.h"
 
 #define MAX_FILE ((size_t)1 << 20)
 #define KEY "site"

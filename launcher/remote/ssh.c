@@ -13,9 +13,9 @@
 
 #include "launcher/host/path.h"
 #include "launcher/script/template.h"
-#include "src/control.h"
 #include "src/log.h"
 #include "src/mem.h"
+#include "src/text.h"
 
 #define WORDS_MAX 64
 /* The path of a socket has 107 bytes at most, of which ssh adds 58 to the folder's. */

@@ -16,7 +16,7 @@
 #include "launcher/sandbox/sandbox.h"
 #include "src/buf.h"
 #include "src/cli.h"
-#include "src/cluster/time_limit.h"
+#include "src/cluster/range.h"
 
 #define PATIENCE_S 10
 #define MAX_TEXT ((size_t)1 << 20)

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "src/cluster/cluster_spec.h"
-#include "src/cluster/tasklist.h"
+#include "src/cluster/nodelist.h"
 
 struct spec_options {
     const char *nodelist; /* NULL: not given; likewise for tasks */

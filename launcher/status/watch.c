@@ -14,11 +14,10 @@
 #include "launcher/energy/energy_log.h"
 #include "launcher/status/run_summary.h"
 #include "src/clock.h"
-#include "src/control.h"
-#include "src/hash.h"
 #include "src/log.h"
 #include "src/map.h"
 #include "src/plural.h"
+#include "src/text.h"
 
 #define POLL_MIN_S 1.0
 #define POLL_SHARE 0.2 /* the interval of polls grows to this share of the time without a change */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "src/log.h"
-#include "src/settings/need.h"
+#include "src/settings/settings.h"
 
 /* Returns the most GPUs of a run: of those in the list and of those in the ledger. */
 static int most_gpus(const struct ledger *l, const char *gpus)

@@ -15,7 +15,7 @@
 #include "src/format/schema.h"
 #include "src/mem.h"
 #include "src/plural.h"
-#include "src/settings/settings_check.h"
+#include "src/settings/settings.h"
 
 #define MAX_RUNS 100000
 

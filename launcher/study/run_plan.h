@@ -9,7 +9,7 @@
 #include "launcher/study/engine.h"
 #include "launcher/study/site.h"
 #include "launcher/study/study.h"
-#include "src/cluster/layout.h"
+#include "src/cluster/cluster_spec.h"
 
 #define RUN_ID_SIZE 80
 #define RUN_LABEL_SIZE 58

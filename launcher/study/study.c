@@ -18,8 +18,7 @@
 #include "src/cluster/range.h"
 #include "src/files.h"
 #include "src/mem.h"
-#include "src/settings/settings_check.h"
-#include "src/settings/need.h"
+#include "src/settings/settings.h"
 
 int study_base(const struct study *s)
 {

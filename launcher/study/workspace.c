@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "launcher/study/effect.h"
-#include "src/cluster/time_limit.h"
+#include "src/cluster/range.h"
 #include "src/log.h"
 
 typedef struct scheduler *open_f(const struct scheduler_config *config, struct err *e);

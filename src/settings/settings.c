@@ -11,9 +11,7 @@
 
 #include "src/cli.h"
 #include "src/cluster/range.h"
-#include "src/cluster/time_limit.h"
 #include "src/run/schedule.h"
-#include "src/settings/need.h"
 
 static const struct builtin_model models[] = {
 #include "src/settings/models.inc"

@@ -10,10 +10,9 @@
 #include <unistd.h>
 
 #include "src/files.h"
-#include "src/format/protobuf.h"
 #include "src/format/tfrecord.h"
 #include "src/mem.h"
-#include "src/text/csv.h"
+#include "src/text.h"
 
 #define MAX_EVENT ((size_t)16 << 20)
 

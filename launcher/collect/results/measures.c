@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "src/atomicfile.h"
-#include "src/hash.h"
+#include "src/map.h"
 #include "src/mem.h"
 #include "src/stat.h"
-#include "src/text/csv.h"
+#include "src/text.h"
 
 #define MAD_SCALE 1.4826 /* makes the median absolute deviation of normal values their sd */
 

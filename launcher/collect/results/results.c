@@ -13,8 +13,7 @@
 #include "src/buf.h"
 #include "src/mem.h"
 #include "src/parallel.h"
-#include "src/text/csv.h"
-#include "src/text/utf8.h"
+#include "src/text.h"
 
 void settings_add(struct buf *dst, const char *key, const char *value)
 {

@@ -18,7 +18,7 @@
 #include "src/buf.h"
 #include "src/clock.h"
 #include "src/files.h"
-#include "src/run/lockfile.h"
+#include "src/run/marker.h"
 
 #define KILL_WAIT_S 10 /* seconds from TERM to KILL, at most, like Slurm's KillWait */
 #define LOCK_S 60      /* how long another submission may take numbers */

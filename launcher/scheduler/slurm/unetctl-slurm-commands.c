@@ -13,7 +13,7 @@
 #include "launcher/scheduler/scheduler.h"
 #include "launcher/scheduler/slurm/serve.h"
 #include "launcher/scheduler/slurm/slurm_internal.h"
-#include "src/cluster/time_limit.h"
+#include "src/cluster/range.h"
 
 /* ---- the cluster ---- */
 

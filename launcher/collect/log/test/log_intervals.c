@@ -8,7 +8,6 @@
 
 #include "launcher/collect/log/log_file.h"
 #include "src/atomicfile.h"
-#include "src/format/protobuf.h"
 #include "src/format/tfrecord.h"
 #include "t/tap.h"
 

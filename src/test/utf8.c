@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "src/text/utf8.h"
+#include "src/text.h"
 
 #include "t/tap.h"
 
