@@ -14,27 +14,26 @@ cd "$srcdir" || exit 255
 rooms='src|
 src/cluster|src
 src/format|src
-src/host|src
 src/run|src
 src/settings|src src/cluster src/run
-launcher/host|
-launcher/sandbox|launcher/host
-launcher/energy|launcher/host
-launcher/stage|launcher/host
+launcher/host||child path jsonio
+launcher/sandbox|launcher/host|sandbox
+launcher/energy|launcher/host|energy
+launcher/stage|launcher/host|stage
 launcher/scheduler|launcher/host launcher/sandbox|scheduler job
 launcher/scheduler/local|launcher/host launcher/scheduler|-
 launcher/scheduler/slurm|launcher/host launcher/sandbox launcher/scheduler|-
 launcher/study|launcher/host launcher/scheduler launcher/scheduler/local '\
 'launcher/scheduler/slurm
 launcher/plan|launcher/host launcher/stage launcher/study
-launcher/script|launcher/sandbox launcher/scheduler launcher/study
-launcher/remote|launcher/host launcher/script launcher/study
-launcher/spec|launcher/host
+launcher/script|launcher/host launcher/sandbox launcher/scheduler launcher/study
+launcher/remote|launcher/host launcher/script launcher/study|remote
+launcher/spec|launcher/host|spec_source
 launcher/status|launcher/energy launcher/scheduler launcher/study
 launcher/submit|launcher/host launcher/plan launcher/scheduler launcher/script launcher/status '\
 'launcher/study
 launcher/doctor|launcher/energy launcher/host launcher/plan launcher/sandbox launcher/scheduler '\
-'launcher/script launcher/spec launcher/stage launcher/study launcher/submit
+'launcher/script launcher/spec launcher/stage launcher/study launcher/submit|doctor
 launcher/collect/results||results
 launcher/collect/log|launcher/collect/results|log_file
 launcher/collect|launcher/collect/ launcher/energy launcher/host launcher/scheduler '\
@@ -298,8 +297,8 @@ is "$(overlong)" '' 'no file has more than 900 lines'
 
 # Files that call libc themselves for files of the user, this process or the system, which are not
 # below a study, a run or a report. All others use src/files.h.
-own_calls='src/(files|host/paths|cluster/connection|run/marker)\.c|
-launcher/(host/(path|procid)|study/site)\.c|
+own_calls='src/(files|cluster/connection|run/marker)\.c|
+launcher/(host/(path|child)|study/site)\.c|
 launcher/plan/(run_cost|data_look)\.c|launcher/submit/source_files\.c|launcher/cmd/cmd_init\.c|
 launcher/(stage/stage|remote/(ssh|remote))\.c|launcher/doctor/preflight\.c|
 launcher/scheduler/(local/(local_runner|scheduler_local)|slurm/serve)\.c|trainer/data/.*|

@@ -537,7 +537,6 @@ static void list_series(const struct analysis *a, struct buf *dst)
     }
 }
 
-/* Returns the first run without a result, or NULL. */
 static const struct result *first_without(const struct analysis_source *sources, size_t nsources)
 {
     for (size_t i = 0; i < nsources; i++)

@@ -67,7 +67,6 @@ static void center(const struct sample *m, double *values)
     }
 }
 
-/* Collects the runs that are usable, and their residuals. */
 static int sample_open(struct sample *m, const struct series *s, usable_f *usable, struct err *e)
 {
     *m = (struct sample){.runs = calloc(s->nrows + 1, sizeof *m->runs),
@@ -232,7 +231,6 @@ static int number_nodes(const struct sample *m, struct map *numbers, double *x, 
     return 0;
 }
 
-/* Describes node `which`. */
 static void name_node(struct disturbance *dst, const struct sample *m, const struct map *numbers,
                       size_t which)
 {
@@ -374,7 +372,6 @@ static size_t count_blind(const struct series *s, const struct result **first)
     return n;
 }
 
-/* Adds which whole runs have no quality where others have. */
 static void add_unknown_quality(struct decision *d, const struct series *s)
 {
     const struct result *first = NULL;

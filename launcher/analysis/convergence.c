@@ -24,7 +24,6 @@ static bool is_rising(const struct series *s, enum convergence_metric metric)
     return metric == CONVERGENCE_SCORE && !s->lower;
 }
 
-/* Returns the best value that a run ever reaches, or NaN if it has none. */
 static double best_of(const struct series *s, const struct result *r,
                       enum convergence_metric metric)
 {

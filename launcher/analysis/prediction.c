@@ -281,7 +281,6 @@ static double spread_of(int gpus, int base)
     return sqrt(2 * log(gpus)) - sqrt(2 * log(base));
 }
 
-/* Returns the images that are trained in a step. */
 static double batch_of_step(const struct prediction_base *s, int gpus)
 {
     return s->mode == SERIES_STRONG ? s->batch : s->batch * gpus / s->base;
@@ -440,7 +439,6 @@ int prediction_fit(struct model *m, const struct series *s, enum quantity q, str
     return fit_series(m, s, q, &known, e);
 }
 
-/* Fits the model with known links. */
 static int fit_links(struct prediction *p, const struct prediction_base *setting,
                      const struct series *s, struct err *e)
 {

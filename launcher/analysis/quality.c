@@ -111,7 +111,6 @@ static double least_error(const struct comparison *c)
     return c->resolution / sqrt(6 * (double)c->n);
 }
 
-/* Compares the means by Student's t. */
 static void test_means(struct comparison *c, const struct sides *s)
 {
     bool paired = s->npairs >= 2;
@@ -134,7 +133,6 @@ static void test_means(struct comparison *c, const struct sides *s)
     set_needed(c, paired);
 }
 
-/* Compares two trained networks on the same images. */
 static int test_images(struct comparison *c, const struct scores *a, const struct scores *b,
                        struct err *e)
 {

@@ -240,7 +240,6 @@ static void describe_point(struct series_point *p, double *room)
     p->image_rate = ratio_of(p->q[QUANTITY_UNITS].median, p->q[QUANTITY_STEADY_EPOCH].median);
 }
 
-/* Sets the resolution of each quantity, over all rows, for all points. */
 static void set_resolutions(struct series *s, double *room)
 {
     for (int q = 0; q < QUANTITY_COUNT; q++) {
@@ -251,7 +250,6 @@ static void set_resolutions(struct series *s, double *room)
     }
 }
 
-/* Computes the points and all comparisons; rows is filled and sorted. */
 static int fill_series(struct series *s, struct err *e)
 {
     double *room = calloc(2 * s->nrows + 1, sizeof *room);

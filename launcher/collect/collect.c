@@ -233,7 +233,6 @@ size_t collect_label_size(const struct result *r)
     return n > ntail && strcmp(r->run + n - ntail, tail) == 0 ? n - ntail : n;
 }
 
-/* Adds the label of a run, unless it is there. */
 static int add_label(struct wanted_runs *wanted, const char *text, size_t n, const char *engine,
                      struct err *e)
 {

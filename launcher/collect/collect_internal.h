@@ -63,7 +63,7 @@ void run_record_destroy(struct run_record *r);
 #define RUN_ENERGY_COVERED 0.95
 
 /* Sets energy, use and memory of a run that is done from what samplers measured beside it
- * (energy_log.h), in the folder of its attempt and of those
+ * (energy.h), in the folder of its attempt and of those
  * whose checkpoints it continued, and the joules of its curve if the job started once. Where not
  * all of its GPUs were measured to the end, its energy remains unknown. r->note, if empty, becomes
  * the reason, or an XID. */

@@ -460,7 +460,6 @@ static const char *find_difference(const struct result *row, const struct result
     return NULL;
 }
 
-/* Returns whether the row has values that no run can have. Its log may be missing. */
 static bool is_impossible(const struct result *r)
 {
     const double epochs[] = {r->first_epoch_s, r->second_epoch_s, r->median_epoch_s},
@@ -545,7 +544,6 @@ static void refuse_repeated_rows(struct results *table)
     map_destroy(&logs);
 }
 
-/* Reads the runs that results.csv lists. */
 static int read_collected(const char *dir, const char *path, const struct log_form *form,
                           struct results *table, struct err *e)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "launcher/collect/results/results.h"
-#include "launcher/energy/energy_log.h"
+#include "launcher/energy/energy.h"
 #include "launcher/host/path.h"
 #include "launcher/study/run_dir.h"
 #include "src/atomicfile.h"

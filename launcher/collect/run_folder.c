@@ -63,7 +63,6 @@ struct search {
     size_t count; /* of files found */
 };
 
-/* Looks for the files in dir and the folders below it. */
 static void search_folder(struct search *s, const char *dir, int depth)
 {
     DIR *d = files_list(dir);
@@ -280,7 +279,6 @@ static int check_log(const struct result *r, const struct run_record *record,
     return 0;
 }
 
-/* Checks the marker of a run with this IoU; NaN: it ended at its limit and has none. */
 static int check_done(const char *path, double measured, struct err *e)
 {
     size_t n;

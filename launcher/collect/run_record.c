@@ -183,7 +183,6 @@ static double optional_number(const struct record_line *l, const char *key)
     return find_number(l, key).value;
 }
 
-/* Reads a number that must be present and finite. */
 static int require_number(struct record_reader *r, const struct record_line *l, const char *key,
                           double *dst)
 {
@@ -395,7 +394,6 @@ static void estimate_gradient(const struct run_record *d, const struct record_li
     epoch->grad_var = (local - global) / (1 / b - 1 / all);
 }
 
-/* Decodes the validation after an epoch. */
 static int decode_eval(struct record_reader *r, const struct record_line *l)
 {
     struct run_record *d = r->dst;

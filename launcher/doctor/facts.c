@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "launcher/energy/sampler.h"
+#include "launcher/energy/energy.h"
 #include "launcher/host/child.h"
 #include "launcher/host/jsonio.h"
 #include "launcher/host/path.h"
@@ -27,7 +27,6 @@
 #include "src/cluster/connection.h"
 #include "src/files.h"
 #include "src/format/sha256.h"
-#include "src/host/paths.h"
 #include "src/mem.h"
 
 #define HASH_DIGITS 12

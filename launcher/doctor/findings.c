@@ -562,7 +562,6 @@ static void compare_limits(const json_t *ranks, struct findings *dst)
                      "them");
 }
 
-/* Says what of a run's energy can be measured. */
 static void compare_energy(const json_t *ranks, struct findings *dst)
 {
     const char *first = text_of(first_report(ranks), "energy");

@@ -33,7 +33,6 @@
 #include "launcher/submit/bad_nodes.h"
 #include "src/buf.h"
 #include "src/files.h"
-#include "src/host/paths.h"
 #include "src/plural.h"
 
 #define SERVER_CLOCK_S 5.0
@@ -365,7 +364,6 @@ static int run_text(struct buf *text, char *dst, size_t size)
     return code;
 }
 
-/* Starts the container here. Returns whether that worked. */
 static bool check_container(const struct workspace *w, const struct settings_program *section,
                             bool is_python, struct findings *f)
 {

@@ -23,7 +23,6 @@
 #include "src/atomicfile.h"
 #include "src/clock.h"
 #include "src/files.h"
-#include "src/host/paths.h"
 #include "src/log.h"
 #include "src/plural.h"
 
@@ -57,7 +56,6 @@ static void on_signal(int signal)
 
 /* ---- the run ---- */
 
-/* Makes the folder, and in it the lock. */
 static int make_folder(const struct workspace *w, struct rehearsal *r, struct err *e)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

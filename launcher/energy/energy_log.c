@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/energy/energy_log.h"
+#include "launcher/energy/energy.h"
 
 #include <dirent.h>
 #include <limits.h>

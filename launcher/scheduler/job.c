@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "launcher/host/child.h"
-#include "launcher/host/jobenv.h"
 #include "launcher/sandbox/sandbox.h"
 #include "src/buf.h"
 #include "src/cli.h"

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "launcher/energy/energy_log.h"
+#include "launcher/energy/energy.h"
 #include "launcher/status/run_summary.h"
 #include "src/clock.h"
 #include "src/log.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "launcher/host/statedir.h"
+#include "launcher/host/path.h"
 #include "launcher/study/engine.h"
 #include "launcher/study/yaml_environment.h"
 #include "src/cli.h"

@@ -463,7 +463,6 @@ static int read_tasks(struct tasklist_reader *r, size_t max, const char *too_lar
     return 0;
 }
 
-/* Reads N or N(xNODES). */
 static int read_item(struct tasklist_reader *r, size_t *tasks, size_t *nodes)
 {
     *nodes = 1;

@@ -532,7 +532,6 @@ void setting_describe(const struct setting *s, struct buf *dst)
     buf_add(dst, s->help);
 }
 
-/* Returns whether the help mentions all words. */
 static bool has_words(const struct setting *s)
 {
     for (const char *const *w = s->words; *w; w++)

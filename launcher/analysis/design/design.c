@@ -275,7 +275,6 @@ static int choose_test(const struct design_view *v, const struct design_verdict 
     return n ? counts[n / 2] : 0;
 }
 
-/* Makes a look at a count. */
 static void add_look(const struct design_view *v, struct design_round *next, int gpus, size_t look)
 {
     size_t pairs[SEQUENTIAL_LOOKS], nlooks = design_view_pairs(v->design, pairs);
@@ -298,7 +297,6 @@ static void add_look(const struct design_view *v, struct design_round *next, int
                 v->design->counts[0]);
 }
 
-/* Chooses a round of quality, and sets the verdict's tests and count. */
 static void choose_quality(const struct design_view *v, struct design_round *next,
                            struct design_verdict *verdict)
 {
@@ -380,7 +378,6 @@ static void explain_end(const struct design_view *v, struct design_verdict *verd
                  "efficiency of %.2f", d->counts[0], d->rule.efficiency);
 }
 
-/* Decides, if no round is next. */
 static void end(const struct design_view *v, struct design_verdict *verdict)
 {
     bool larger = verdict->gpus > v->design->counts[0];
@@ -521,7 +518,6 @@ int design_expect_run(const struct design_truth *t, const struct design *d, int 
     return results_add(table, &r, e);
 }
 
-/* Makes the runs of the rounds one after another. */
 static int make_study(const struct design_truth *t, const struct design *d, uint64_t study,
                       struct design_round *rounds, struct results *table,
                       struct design_verdict *verdict, struct err *e)

@@ -141,7 +141,6 @@ int design_view_fastest(const struct design_view *v)
     return best;
 }
 
-/* Returns the seconds of a run, or NaN. */
 static double run_seconds(const struct result *r)
 {
     double sum = (r->limited == 1 && r->startup_s > 0 ? r->startup_s : 0) +

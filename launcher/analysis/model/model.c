@@ -61,7 +61,6 @@ static double share_of(const struct model_law_known *k, double gpus)
     return k->batch > 0 ? ceil(k->batch / gpus - 1e-9) / k->batch : 1 / gpus;
 }
 
-/* Returns the value of a term. */
 static double model_law_value(const struct model_law_term *t, const struct model_law_known *known,
                               double gpus)
 {
@@ -679,7 +678,6 @@ static double group_samples(const struct model_sample *s, size_t n, struct group
     return within;
 }
 
-/* Fits m to at least two counts. */
 static int fit_counts(struct model *m, const struct group *groups, size_t n, double within,
                       struct err *e)
 {

@@ -26,7 +26,6 @@ static char *take_line(char **next)
     return line;
 }
 
-/* Returns the separator that the first line has most of, or 0. */
 static char find_separator(const char *text)
 {
     size_t most = 0;
@@ -414,7 +413,6 @@ static const unsigned char *group_of(const struct matcher *m, uint32_t i)
     return m->groups + (size_t)i * m->entry_size;
 }
 
-/* Appends a row if the line matches. */
 static int match_line(struct matcher *m, const char *line, size_t n, size_t number,
                       struct log_table *t, struct err *e)
 {

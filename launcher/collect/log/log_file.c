@@ -174,7 +174,6 @@ static int check_times(const struct epoch_csv *log, const char *path, struct err
                          "%.6g s: a time is wrong", path, sum, all);
 }
 
-/* Checks the times of a log in any form. */
 static int check_clocks(const struct curve *c, double training_time, double test_time,
                         const char *path, struct err *e)
 {

@@ -101,7 +101,6 @@ static int decide_count(struct reader *r, enum log_role role, const char *key)
                          "study.yaml)", name, key, name, name, key);
 }
 
-/* Fills keys: the step of each row, otherwise its epoch. */
 static int read_keys(struct reader *r)
 {
     enum log_role role = r->c.column[LOG_STEP] >= 0 ? LOG_STEP : LOG_EPOCH;

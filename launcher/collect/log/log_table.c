@@ -104,7 +104,6 @@ static bool decode_date(const char *text, double *value)
     return true;
 }
 
-/* Decodes "1:02:03.5". */
 static bool decode_duration(const char *text, double *value)
 {
     unsigned hours, minutes;
@@ -257,7 +256,6 @@ static void plain_name(const char *name, char dst[NAME_SIZE])
     dst[i] = 0;
 }
 
-/* Removes the ending. Returns whether text had it. */
 static bool cut_end(char *text, const char *ending)
 {
     size_t n = strlen(text), m = strlen(ending);
@@ -268,7 +266,6 @@ static bool cut_end(char *text, const char *ending)
     return true;
 }
 
-/* Returns the column with this name, or -1. */
 static int find_column(const struct log_table *t, const char *name)
 {
     char plain[NAME_SIZE], wanted[NAME_SIZE];

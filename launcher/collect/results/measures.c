@@ -190,7 +190,6 @@ static struct score_class *find_class(struct scores *s, const char *name, size_t
     return &grown[*at];
 }
 
-/* Adds the counts of a row for one class. */
 static int add_class(char **cells, const struct score_columns *l, struct scores *s, size_t *at,
                      struct err *e)
 {

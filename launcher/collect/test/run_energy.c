@@ -7,7 +7,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "launcher/energy/sampler.h"
+#include "launcher/energy/energy.h"
 #include "launcher/host/path.h"
 #include "src/atomicfile.h"
 #include "t/tap.h"

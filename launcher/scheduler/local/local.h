@@ -14,7 +14,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-#include "launcher/host/procid.h"
+#include "launcher/host/child.h"
 #include "launcher/scheduler/scheduler.h"
 
 /* The record of a job of the local queue: the file ID.json in dir, the queue's folder. The job's

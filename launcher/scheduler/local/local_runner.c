@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "launcher/host/child.h"
-#include "launcher/host/jobenv.h"
 #include "src/buf.h"
 #include "src/clock.h"
 #include "src/files.h"

@@ -266,7 +266,6 @@ static void find_name(const char *said, char *dst, size_t size)
             snprintf(dst, size, "%.*s", (int)n, word);
 }
 
-/* Runs a command whose output is needed. Returns false if it fails. */
 static bool run_query(const struct sandbox *sandbox, const char *const argv[], struct child_end *c)
 {
     struct err ignored;

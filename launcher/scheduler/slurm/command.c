@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "launcher/host/jobenv.h"
+#include "launcher/host/child.h"
 #include "launcher/sandbox/sandbox.h"
 #include "src/mem.h"
 

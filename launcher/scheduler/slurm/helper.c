@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "launcher/host/child.h"
+#include "launcher/host/path.h"
 #include "src/buf.h"
 #include "src/clock.h"
 #include "src/cluster/connection.h"
-#include "src/host/paths.h"
 #include "src/log.h"
 #include "src/mem.h"
 
@@ -272,7 +272,6 @@ static int make_ready(struct helper *h, struct err *e)
     return start_helper(h, &later) || greet_helper(h, &later) ? -1 : 0;
 }
 
-/* Logs once that Slurm's commands are used, and why. */
 static void log_note(struct helper *h)
 {
     if (*h->note)

@@ -429,7 +429,6 @@ static int by_id(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Decodes the jobs of an answer, and releases it. */
 static int take_states(json_t *answer, struct job_state **states, size_t *nstates, struct err *e)
 {
     const json_t *jobs = json_object_get(answer, "jobs");

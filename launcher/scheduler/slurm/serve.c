@@ -157,7 +157,6 @@ static long take_user(const char *line, char *dst, size_t size)
     return uid;
 }
 
-/* Decodes a line, but for its id. */
 static void take_job(const char *line, struct job_state *dst)
 {
     char state[32], exit_code[32];

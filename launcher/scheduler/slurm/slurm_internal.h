@@ -82,7 +82,7 @@ bool slurm_words_never(const char *reason);
 struct sandbox;
 
 /* Adds to e, the refusal of a job with these options, what sacctmgr and scontrol know about a
- * limit, an account or a QOS, or the advice that slurm_internal.h has. said is what sbatch printed:
+ * limit, an account or a QOS, or cause_advice. said is what sbatch printed:
  * one of its lines is the name of a limit. Returns the cause, which becomes CAUSE_FULL if the job
  * may be submitted again when others have ended. */
 enum cause limits_explain(const struct sandbox *sandbox, const struct job_options *o,

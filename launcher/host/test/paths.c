@@ -2,7 +2,7 @@
 /* The test copies its own program into an imitated build tree and installation and runs it
  * there. */
 #include "config.h"
-#include "src/host/paths.h"
+#include "launcher/host/path.h"
 
 #include <limits.h>
 #include <unistd.h>
