@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "src/buf.h"
-#include "src/completion.h"
 #include "src/log.h"
 #include "src/mem.h"
 

@@ -71,9 +71,9 @@ struct cli_program {
     const struct cli_group *groups;            /* may be NULL */
     const char *description;                   /* for the man page */
     const char *files;                         /* for the man page, may be NULL */
-    /* If not NULL, it is called before a verb runs, with the decoded words as they were typed.
-     * Returns whether it ran the verb on another host (unetctl: that of a site with ssh), and then
-     * what its run would return in *rc. */
+    /* For verbs that may run on another host by ssh (launcher/remote); NULL: all run here. It is
+     * called before a verb runs, with the decoded words as they were typed, and returns whether it
+     * has run the verb on the other host. *rc is then what the verb's own run would return. */
     bool (*elsewhere)(const struct cli_command *c, int argc, char **argv, int *rc, struct err *e);
 };
 
@@ -112,5 +112,24 @@ const char *cli_nearest(const char *word, const char *const *names);
  * 'NAME'?", or "" if no name is near. */
 #define CLI_SUGGESTION 128
 const char *cli_suggest(const char *word, const char *const *names, char dst[CLI_SUGGESTION]);
+
+/* Completion of command lines in bash, zsh and fish. The shells ask the program, which answers from
+ * its tables of verbs and options.
+ *
+ * The placeholder of a value or operand in the help decides its words: those of SITE, ENGINE, RUN
+ * and KEY come from the program's verb "completion words KIND", those of KEY also from the settings
+ * that the verb's help lists; DIR, FOLDER, STUDY, PATH and FILE are paths. completion.c has the
+ * whole table.
+ *
+ * Prints the script for shell (bash, zsh, fish) on standard output. Returns 0, or -1 with
+ * ERR_USAGE. */
+int completion_print(const struct cli_program *program, const char *shell, struct err *e);
+
+/* Prints what may replace the last of words, the command line after the program's name (`PROGRAM
+ * --complete WORD...`), whatever that word begins with, except that a "-" asks for options: the
+ * shell selects. Prints lines of "WORD", or of "WORD", a tab and a description. A line ":files"
+ * asks the shell for paths. A line ":nospace", before the others, says that more may follow the
+ * word without a space. */
+void completion_print_words(const struct cli_program *program, int nwords, char **words);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "src/completion.h"
+#include "src/cli.h"
 
 #include <ctype.h>
 #include <stdbool.h>

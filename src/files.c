@@ -371,7 +371,6 @@ int files_scan(const char *path, struct dirent ***list, int (*choose)(const stru
     return n;
 }
 
-/* Removes what is in the folder, and closes fd. */
 static void empty_folder(int fd)
 {
     DIR *d = fdopendir(fd);

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "src/control.h"
+#include "src/text.h"
 
 static const char *log_name = "unetctl";
 static enum log_level log_level = LOG_INFO;
@@ -28,7 +28,7 @@ bool log_shows(enum log_level level)
     return log_level >= level;
 }
 
-/* Escapes the characters of src/control.h: a newline or an escape sequence in a file's name must
+/* Escapes the characters of src/text.h: a newline or an escape sequence in a file's name must
  * not forge a log line or move the cursor. */
 static void escape_controls(const char *text, char *dst, size_t size)
 {

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/hash.h"
-
 struct map_slot {
     char *key; /* NULL for a free slot */
     uint64_t hash;

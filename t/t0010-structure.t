@@ -8,43 +8,40 @@ cd "$srcdir" || exit 255
 
 # Lines ROOM|THE ROOMS THAT IT MAY INCLUDE AND CALL|ITS DOORS. A room names only rooms above it, so
 # there is no circle. A file belongs to the longest room that fits; X/ is X and everything below it;
-# src/ is open to all. Doors are the headers, three at most, that other rooms may include. Tests may
-# include all of their program.
+# src/ is open to all. Doors are the headers, three at most, that other rooms may include; - is none:
+# the room is called through an interface that another room declares. Tests may include all of their
+# program.
 rooms='src|
 src/cluster|src
 src/format|src
-src/host|src
 src/run|src
-src/text|src
 src/settings|src src/cluster src/run
-launcher/host|
-launcher/sandbox|launcher/host
-launcher/energy|launcher/host
-launcher/stage|launcher/host
-launcher/scheduler|launcher/host launcher/sandbox
-launcher/scheduler/local|launcher/host launcher/scheduler
-launcher/scheduler/slurm|launcher/host launcher/sandbox launcher/scheduler
-launcher/scheduler/slurm/commands|launcher/host launcher/scheduler launcher/scheduler/slurm
-launcher/scheduler/slurm/library|launcher/host launcher/scheduler launcher/scheduler/slurm
+launcher/host||child path jsonio
+launcher/sandbox|launcher/host|sandbox
+launcher/energy|launcher/host|energy
+launcher/stage|launcher/host|stage
+launcher/scheduler|launcher/host launcher/sandbox|scheduler job
+launcher/scheduler/local|launcher/host launcher/scheduler|-
+launcher/scheduler/slurm|launcher/host launcher/sandbox launcher/scheduler|-
 launcher/study|launcher/host launcher/scheduler launcher/scheduler/local '\
 'launcher/scheduler/slurm
 launcher/plan|launcher/host launcher/stage launcher/study
-launcher/script|launcher/sandbox launcher/scheduler launcher/study
-launcher/remote|launcher/host launcher/script launcher/study
-launcher/spec|launcher/host
+launcher/script|launcher/host launcher/sandbox launcher/scheduler launcher/study
+launcher/remote|launcher/host launcher/script launcher/study|remote
+launcher/spec|launcher/host|spec_source
 launcher/status|launcher/energy launcher/scheduler launcher/study
 launcher/submit|launcher/host launcher/plan launcher/scheduler launcher/script launcher/status '\
 'launcher/study
 launcher/doctor|launcher/energy launcher/host launcher/plan launcher/sandbox launcher/scheduler '\
-'launcher/script launcher/spec launcher/stage launcher/study launcher/submit
-launcher/collect/results|
-launcher/collect/log|launcher/collect/results
+'launcher/script launcher/spec launcher/stage launcher/study launcher/submit|doctor
+launcher/collect/results||results
+launcher/collect/log|launcher/collect/results|log_file
 launcher/collect|launcher/collect/ launcher/energy launcher/host launcher/scheduler '\
-'launcher/status launcher/study
-launcher/analysis/statistics|
-launcher/analysis/model|launcher/analysis/statistics launcher/collect/results
-launcher/analysis|launcher/analysis/ launcher/collect/results
-launcher/analysis/design|launcher/analysis/ launcher/collect/results
+'launcher/status launcher/study|collect
+launcher/analysis/statistics||interval distribution hypothesis
+launcher/analysis/model|launcher/analysis/statistics|model
+launcher/analysis|launcher/analysis/ launcher/collect/results|analysis decision series
+launcher/analysis/design|launcher/analysis/ launcher/collect/results|design
 launcher/rounds|launcher/analysis/ launcher/collect/ launcher/host launcher/status launcher/study '\
 'launcher/submit
 launcher/report/markup|
@@ -104,13 +101,13 @@ trainer/cmd|trainer/
 trainer|trainer/'
 
 # Lines HEADER|FILES: a regex of the name between <> and a regex of the paths that may include it.
-third_party='slurm/.* launcher/scheduler/slurm/library/
+third_party='slurm/.* launcher/scheduler/slurm/unetctl-slurm\.c
 mpi\.h trainer/comm/(comm_mpi\.c|test/)
 nccl\.h trainer/comm/nccl_library\.c
 (cuda|cudnn|cublas).* trainer/backends/cuda/
 jansson\.h launcher/
 nettle/.* (src/format/|trainer/comm/rendezvous/channel\.c)
-pcre2\.h launcher/collect/log/log_pattern\.c
+pcre2\.h launcher/collect/log/log_container\.c
 yaml\.h src/format/document\.c
 cjson/.* trainer/
 png\.h trainer/data/image/png_file\.c
@@ -267,10 +264,10 @@ is "$(grep -nE '(^|[^_a-z>.])(exit|abort|quick_exit) *\(' "${sources[@]}" |
     grep -vE '^(t/tap\.h|[^:]*/main\.c|[^:]*/test/[^:]*):|^[^:]*:[0-9]+: *(/?\*|//)|"[^"]*(exit|abort) *\(')" '' \
     'exit and abort only in main.c'
 
-# Slurm's headers declare what the helper uses, and only version.h depends on their release.
-is "$(grep -nE '^extern .*\(|SLURM_VERSION_NUM\(' launcher/scheduler/slurm/*.[ch] launcher/scheduler/slurm/*/*.[ch] |
-    grep -v '^launcher/scheduler/slurm/library/version\.h:')" '' \
-    'only launcher/scheduler/slurm/library/version.h tells releases of Slurm apart, and no file declares what is not ours'
+# Slurm's headers declare what the helper uses, and only the helper depends on their release.
+is "$(grep -nE '^extern .*\(|SLURM_VERSION_NUM\(' launcher/scheduler/slurm/*.[ch] |
+    grep -vE '^launcher/scheduler/slurm/unetctl-slurm\.c:[0-9]+:#if SLURM_VERSION_NUMBER < ')" '' \
+    'only launcher/scheduler/slurm/unetctl-slurm.c tells releases of Slurm apart, and no file declares what is not ours'
 
 # A wall clock may be set back.
 is "$(grep -nE 'difftime\(time\(|[-+<>]=? *time\(NULL\)|time\(NULL\) *[-+<>]' "${sources[@]}" |
@@ -300,11 +297,11 @@ is "$(overlong)" '' 'no file has more than 900 lines'
 
 # Files that call libc themselves for files of the user, this process or the system, which are not
 # below a study, a run or a report. All others use src/files.h.
-own_calls='src/(files|host/paths|cluster/resolve|run/lockfile)\.c|
-launcher/(host/(path|procid)|study/site)\.c|
+own_calls='src/(files|cluster/connection|run/marker)\.c|
+launcher/(host/(path|child)|study/site)\.c|
 launcher/plan/(run_cost|data_look)\.c|launcher/submit/source_files\.c|launcher/cmd/cmd_init\.c|
 launcher/(stage/stage|remote/(ssh|remote))\.c|launcher/doctor/preflight\.c|
-launcher/scheduler/(local/local_(record|runner)|slurm/history)\.c|trainer/data/.*|
+launcher/scheduler/(local/(local_runner|scheduler_local)|slurm/serve)\.c|trainer/data/.*|
 trainer/(core/(host_memory|memo)|comm/node|cmd/cmd_(predict|data_preview))\.c'
 calls='f?open(at)?|(un|sym)?link(at)?|rename(at2?)?|(mk|rm|open|scan)dir|mkdirat|n?ftw|truncate'
 calls+='|mko?stemp|json_load_file'

@@ -1,35 +1,219 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Computes everything that a report shows, except what --predict prints (prediction.h), from one or
- * several sources of results.
+/* Computes everything that a report shows from one or several sources of results.
  *
  *   source (a study, a folder of logs) -> results -> series (one engine, settings, mode of scaling)
  *     -> model, advice, convergence, noise scale -> decision
  *   pairs of series -> differences; all of it -> the twelve rules
  *
- * A count is a number of GPUs that runs were measured on. The analysis accesses no files. The same
- * results give the same numbers, because the random numbers have a fixed seed. */
+ * A count is a number of GPUs that runs were measured on. The room accesses no files and writes no
+ * document. The same results give the same numbers, because the random numbers have a fixed seed.
+ *
+ * The report calls analysis_create once and then reads struct analysis, which owns all below it
+ * but the tables of results; they must live as long. What --predict prints is prediction_compute's.
+ * Designs of studies (launcher/analysis/design) call what is in decision.h and series.h directly.
+ *
+ * In reading order: series.h (what runs are compared with what; series_list.c, series.c),
+ * decision.h (quality.c, decision.c, and what weakens a verdict in caveats.c), then this header:
+ * convergence.c has the time to a quality and the gradient noise scale, prediction.c the choice of
+ * a count and predictions of others, analysis.c the twelve rules and all of it together. The
+ * numbers are computed in statistics/ and model/. doc/STATISTICS.md gives the reasons. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_ANALYSIS_H
 #define UNETCTL_LAUNCHER_ANALYSIS_ANALYSIS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-#include "launcher/analysis/advice.h"
-#include "launcher/analysis/compare.h"
-#include "launcher/analysis/convergence.h"
 #include "launcher/analysis/decision.h"
 #include "launcher/analysis/model/model.h"
-#include "launcher/analysis/noise_scale.h"
-#include "launcher/analysis/rules.h"
 #include "launcher/analysis/series.h"
 #include "launcher/collect/results/results.h"
 #include "src/err.h"
+
+/* Time to accuracy = epochs to the target x seconds per epoch. The two factors separate what a
+ * larger batch costs (more epochs) from what the hardware gains (fewer seconds). A count, N, is a
+ * number of GPUs that runs were measured on; base is the smallest. */
+
+enum convergence_metric { CONVERGENCE_NONE, CONVERGENCE_SCORE, CONVERGENCE_LOSS };
+
+struct convergence_point {
+    int gpus;
+    /* nruns: runs with a curve, or 0 if a curve that reaches the target has no times; nreached:
+     * runs with a curve that reach the target */
+    size_t nruns, nreached;
+    double epochs;           /* median over runs; NaN unless more than half reach the target */
+    double epoch_s;          /* seconds per epoch until the target: seconds / epochs */
+    double seconds;          /* median time to target */
+    double energy_kwh;       /* median energy to target, measured; NaN: of some run unknown */
+    double least_s, most_s;  /* of the runs; most_s is INFINITY if one never reaches it */
+    double epochs_ratio;     /* epochs(N) / epochs(base); above 1, more epochs are needed */
+    double epoch_s_ratio;    /* epoch_s(base) / epoch_s(N); above 1, epochs are faster */
+    double speedup;          /* seconds(base) / seconds(N) */
+    /* The smallest and the largest ratio of a run of base to one of N. NaN unless both have two
+     * runs or more, which all reach the target. It is not an interval of known level: the target is
+     * chosen from these runs, and times until it are whole epochs. */
+    double speedup_least, speedup_most;
+};
+
+struct convergence {
+    /* SCORE: of the validation after each epoch; LOSS: of the training */
+    enum convergence_metric metric;
+    double target;
+    bool scored;  /* every whole run has a validation score of some epoch */
+    /* The user chose the target; otherwise it is the best value of the worst count's median run. */
+    bool chosen;
+    struct convergence_point *points; /* one per point of the series; none without a metric */
+    size_t npoints;
+};
+
+/* The gradient noise scale: the global batch beyond which a larger one brings little (McCandlish,
+ * Kaplan, Amodei: "An empirical model of large-batch training", arXiv 1812.06162).
+ *
+ * It is computed from the mean squared norms of gradients, g_b over b images (one device) and g_B
+ * over B images (all devices):
+ *
+ *   |G|^2 = (B g_B - b g_b) / (B - b),  tr(Sigma) = (g_b - g_B) / (1/b - 1/B),
+ *   B_simple = tr(Sigma) / |G|^2,
+ *
+ * where numerator and denominator are averaged separately over steps, epochs (without the first),
+ * and runs. With a batch of B, the same progress takes 1 + B / B_simple times the images that the
+ * smallest batches would take. */
+
+struct noise_scale {
+    bool measured;
+    double critical_batch;    /* B_simple, in images */
+    /* over runs, or, with fewer than three, over blocks of their epochs */
+    struct interval interval;
+    bool over_epochs;         /* the interval is over blocks of epochs */
+    /* critical_batch / batch per GPU of the base case; NaN if either is unknown */
+    double gpus;
+    size_t nruns;             /* runs whose gradients were recorded */
+    char why_not[160];        /* if it is not measured */
+};
+
+/* Returns how many times as many images the same progress takes with a global batch of `to` images
+ * as with one of `from` images, or NaN if the scale was not measured or a batch is unknown (0). */
+double noise_scale_images(const struct noise_scale *n, long from, long to);
+
+/* The best number of GPUs for time, for GPU-hours, for energy and for a deadline, each chosen
+ * separately. */
+
+/* A chosen number of GPUs (a count). gpus is 0 if none qualifies. why has the reason for the choice
+ * or for its absence. */
+struct advice_choice {
+    int gpus;
+    bool measured;     /* false: the model predicts it, or gpus is 0 */
+    bool extrapolated; /* the count is above twice the largest one that the model was fitted to */
+    double value;      /* seconds, GPU-hours or kWh of a whole run; NaN if gpus is 0 */
+    char why[160];
+};
+
+struct advice {
+    struct advice_choice time, gpu_hours, energy, deadline;
+    enum quantity energy_by; /* QUANTITY_ENERGY, or where no run has that QUANTITY_NODE_ENERGY */
+    bool energy_estimated; /* by series_facts.watts_per_gpu, not measured */
+    /* The interval of its ratio to each other count of known energy is below 1. */
+    bool energy_separated;
+};
+
+/* Predicts what numbers of GPUs, measured or not, would give: from two measured counts or more by
+ * the model of time (model.h), to which the links between GPUs are known; from one count by
+ * scenarios.
+ *
+ *   within a node of g GPUs   2 (g - 1) / g M / bandwidth + messages x latency
+ *   between P nodes           2 (P - 1) / P M / bandwidth + messages x latency
+ *   each sum of batch norm    2 log2 g x latency + 2 log2 P x latency, never hidden
+ *
+ * for gradients of M bytes; each log2 is rounded up. The factors are those of a reduce-scatter
+ * and an all-gather, the least that any all-reduce transfers. compute, which hides a part, is
+ * the measured step of the base case without its own exposed communication, but at least half
+ * that step; strong scaling divides it. There are three cases, which the model takes to be
+ * equally probable:
+ *
+ *               bandwidth   messages per slice       slices   hidden behind the backward pass
+ *   low         100 %       2 log2 (a tree)          1        2/3 of compute, not the last MiB
+ *   expected    80 %        2 log2                   1        nothing
+ *   high        50 %        2 (n - 1) (a ring)       M / 1 MiB   nothing
+ *
+ * The scenarios are these cases with a serial part of 0, 2 and 5 % of the measured epoch, and with
+ * GPUs that wait for the slowest: sqrt(2 ln N) standard deviations of 0, 1 and 3 % of a step. */
+
+/* A link between GPUs, with published or measured figures. */
+struct prediction_link {
+    char name[24];
+    /* per direction: of one GPU within a node, or of one node's network adapter */
+    double bytes_per_s;
+    double latency_s;   /* of a message, including the software's part */
+    const char *what;
+};
+
+/* Decodes the name of a link, such as "nvlink2", or GB/s:microseconds, such as 12.5:5. Returns
+ * 0, or -1 with ERR_USAGE that lists the names. */
+int prediction_link_decode(const char *text, struct prediction_link *dst, struct err *e);
+
+struct prediction_network {
+    struct prediction_link within, between;
+    int gpus_per_node;       /* 0: that of the series */
+    double parameters;       /* number of elements of the gradient; 0: that of the series */
+    int sums;                /* sums of synchronised batch norm per step */
+};
+
+struct prediction_point {
+    int gpus, nodes;
+    /* step_s and comm_s are of one step; comm_s includes communication that is hidden */
+    struct bounds step_s, comm_s, epoch_s, speedup, efficiency; /* comm_s: the cases */
+    double measured_epoch_s; /* NaN if it was not measured */
+    bool extrapolated;       /* more than twice the largest measured number */
+};
+
+struct prediction {
+    int base, largest;       /* the smallest and the largest measured number */
+    int gpus_per_node;
+    double bytes;            /* size of a gradient, M */
+    /* of the base case: measured time of a step, images of an epoch and of a step */
+    double step_s, images, batch;
+    const char *unit, *interval; /* what images and epochs are called in the series */
+    /* One number was measured: bounds are the scenarios, and the model is not fitted. */
+    bool scenarios;
+    struct model model;
+    struct prediction_point *points; /* in the order of gpus */
+    size_t npoints;
+};
+
+/* Fits the model to the steady epochs of a series, scaled to the images of the base case if all are
+ * known, or to its whole runs, which are not used if the work differs. No links are known. Returns
+ * as model_fit. */
+int prediction_fit(struct model *m, const struct series *s, enum quantity q, struct err *e);
+
+/* Computes the prediction for gpus[0..n). Returns 0, or -1: memory ran out, or, with ERR_STATS,
+ * images, batch, parameters or nodes of the series are unknown, it has no steady epoch, or the
+ * model misfits. The text names the option that supplies a missing value. */
+int prediction_compute(struct prediction *p, const struct series *s,
+                       const struct prediction_network *network, const int *gpus, size_t n,
+                       struct err *e);
+void prediction_destroy(struct prediction *p);
+
+/* The twelve rules of Hoefler and Belli ("Scientific benchmarking of parallel computing systems",
+ * SC 2015), each with whether and how this report meets it. */
+
+enum rule_state { RULE_MET, RULE_NOT_MET, RULE_NOT_APPLICABLE };
+
+#define RULES_COUNT 12
+
+struct rule {
+    int number;
+    const char *text; /* what it asks for, in this project's words */
+    enum rule_state state;
+    char why[400];
+};
+
+const char *rule_state_name(enum rule_state state);
 
 struct analysis_options {
     struct series_facts facts;
     struct decision_rule rule;
     const char *design;              /* what the report says behind the rule, or NULL */
     double deadline_s;               /* 0: no deadline */
-    double score_target, loss_target; /* NaN: chosen automatically (convergence.h) */
+    double score_target, loss_target; /* NaN: chosen automatically */
     /* ascending qualities for analysis_series.levels; NULL: the default ones */
     const double *levels;
     size_t nlevels;
@@ -61,10 +245,10 @@ struct analysis_series {
 /* The difference of series b from series a at one number of GPUs, in one quantity. */
 struct analysis_difference {
     int gpus;
-    enum quantity quantity;    /* STEADY_EPOCH or IOU */
+    enum quantity quantity;    /* STEADY_EPOCH or QUALITY */
     struct comparison compare;
-    /* Of times, a / b: above 1 if b is faster; NaN for IOU. Its interval is that of compare, or, of
-     * single runs, of their epochs. */
+    /* Of times, a / b: above 1 if b is faster; NaN for QUALITY. Its interval is that of
+     * compare, or, of single runs, of their epochs. */
     struct ratio ratio;
     const char *why_not;       /* why they are not compared; NULL if they are */
 };
@@ -72,8 +256,8 @@ struct analysis_difference {
 struct analysis_pair {
     size_t a, b; /* indices of series */
     /* At all common counts, first of the steady epoch, then of the quality if a series has it, each
-     * by ascending count. Intervals and p-values hold simultaneously over all pairs
-     * and counts of a quantity. */
+     * by ascending count. Intervals and p-values hold simultaneously over all pairs and counts
+     * of a quantity. */
     struct analysis_difference *differences;
     size_t ndifferences;
 };

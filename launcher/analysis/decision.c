@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "launcher/analysis/statistics/student.h"
+#include "launcher/analysis/analysis_internal.h"
+#include "launcher/analysis/statistics/hypothesis.h"
 #include "src/mem.h"
 #include "src/plural.h"
 
@@ -18,7 +19,6 @@ double decision_margin(const struct decision_rule *rule, const struct series *s)
                           : rule->margin;
 }
 
-/* Adds how quality is judged. */
 static void describe_quality_rule(struct buf *b, const struct decision_rule *rule,
                                   const struct series *s, const char *quality)
 {
@@ -388,7 +388,6 @@ static void choose_larger(struct decision *d)
     }
 }
 
-/* Explains what the number of seeds is based on. */
 static void explain_seeds(struct decision *d, const struct series *s,
                           const struct decision_seeds *seeds)
 {

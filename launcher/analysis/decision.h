@@ -1,4 +1,156 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Judges a series: groups of runs are compared (struct comparison), the quality of each count is
+ * judged against that of the base case (struct quality), disturbances of the times are looked for
+ * (struct disturbance), and all of it decides which number of GPUs to use (struct decision). */
+#ifndef UNETCTL_LAUNCHER_ANALYSIS_DECISION_H
+#define UNETCTL_LAUNCHER_ANALYSIS_DECISION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "launcher/analysis/model/model.h"
+#include "launcher/analysis/series.h"
+#include "launcher/analysis/statistics/interval.h"
+#include "launcher/collect/results/results.h"
+#include "src/buf.h"
+#include "src/err.h"
+
+/* Compares two groups of runs, such as those of two counts (numbers of GPUs) or of two series. One
+ * method gives the interval and the p-value, so that they never contradict each other. Groups of
+ * two runs or more are paired if both have the same seeds and all values are known, and independent
+ * otherwise. */
+
+#define COMPARE_ALPHA 0.05
+#define COMPARE_POWER 0.8
+/* With this probability the scatter of future runs is below the limit that a number of runs is
+ * computed from. */
+#define COMPARE_SCATTER_LEVEL 0.8
+
+enum compare_test {
+    COMPARE_NONE,          /* no test is possible */
+    /* One pair of runs, tested over the same images by Wilcoxon's signed-rank test. The result
+     * holds only for these two trained networks. */
+    COMPARE_IMAGES,
+    COMPARE_PAIRED_T,      /* quality: Student's t over pairs of runs with the same seeds */
+    COMPARE_WELCH,         /* quality: Welch's t over runs that are not paired */
+    COMPARE_PAIRED_RATIO,  /* times: Student's t of the logarithms of the ratios of pairs */
+    COMPARE_FIELLER        /* times: Fieller's interval of runs that are not paired */
+};
+
+struct comparison {
+    enum compare_test test;
+    size_t n;          /* number of pairs, or of runs on the smaller side */
+    size_t nimages;    /* number of common images, for COMPARE_IMAGES */
+    size_t nfamily;    /* interval and p hold simultaneously with those of so many comparisons */
+    double a, b;       /* quality: means of both sides; times: medians */
+    double difference; /* b - a */
+    struct interval interval; /* of the difference; of times, of the ratio a / b */
+    double resolution; /* the steps in which the values were recorded (distribution.h) */
+    double df;         /* degrees of freedom of the interval; NaN without one */
+    /* standard deviation of a pair's difference, or of a run; of times, relative; NaN: unknown */
+    double sd;
+    double p;          /* two-sided, corrected by Bonferroni's method; NaN without a test */
+    /* The interval excludes that there is no difference; for COMPARE_IMAGES, p is below
+     * COMPARE_ALPHA. */
+    bool significant;
+    double margin;     /* the smallest difference that matters; of times, relative */
+    /* there are enough runs to find a difference of margin with power COMPARE_POWER */
+    bool enough;
+    /* runs per count needed for that; 0: unknown, as no spread was observed, or more than
+     * student_needed finds */
+    size_t needed;
+};
+
+const char *compare_test_name(enum compare_test test);
+
+/* The quality of each count of a series, judged against the base case. Lower, below and falls are
+ * said of a quality of which more is better, and mean the opposite of one of which less is.
+ *
+ * A run has collapsed if its quality is IoU or accuracy and more than QUALITY_COLLAPSE margins
+ * below the median of the base case. A count collapses if a larger share of its runs has than of
+ * the base case's.
+ * Otherwise the runs that have not collapsed are compared by the interval of the change of their
+ * mean, simultaneous over all counts: quality holds if it lies above -margin, falls if it lies
+ * below that, and is undecided otherwise, also where a side has one run. It does not hold if the
+ * steps in which it was recorded are coarser than a part of the margin. Quality that was not
+ * recorded, or is not comparable, is unknown. */
+
+#define QUALITY_COLLAPSE 10    /* margins */
+#define QUALITY_COARSE 0.2     /* the largest step, as a part of the margin, that is compared */
+#define QUALITY_SCATTER 0.01   /* assumed standard deviation over seeds where none was seen */
+/* a smaller gain over predicting one class everywhere does not count */
+#define QUALITY_BLIND 0.005
+#define QUALITY_LEARNT 0.1     /* a network of lower quality has not learnt its task */
+
+enum quality_state {
+    QUALITY_UNKNOWN,   /* not recorded, or not comparable; why says it */
+    QUALITY_HOLDS,
+    QUALITY_UNDECIDED, /* why says what is missing, unless it is runs */
+    QUALITY_FALLS,
+    QUALITY_COLLAPSES
+};
+
+#define QUALITY_LOOKS 4 /* the most counts of a sequential design */
+#define QUALITY_EQUAL 1e-3 /* relative difference of equal losses */
+
+/* The last look at a count in a sequential design (design.h). */
+struct quality_look {
+    int gpus;
+    size_t look, pairs; /* look from 1; 0: there was none yet. No pairs: the first is not over */
+    long last_seed;     /* later seeds belong to the next look */
+    double alpha;       /* two-sided nominal level of this look */
+    bool shared;        /* quality holds by construction if losses of equal seeds are equal */
+};
+
+struct quality_looks {
+    struct quality_look items[QUALITY_LOOKS];
+    size_t n, family; /* family: counts that might have been tested */
+};
+
+struct quality {
+    enum quality_state state;
+    const char *why;          /* "not recorded", "recorded too coarsely ..."; NULL */
+    struct comparison change; /* from the base case; empty for the base case itself */
+    size_t nruns;             /* distinct runs (compare_distinct) whose quality is known */
+    size_t ncollapsed;        /* of them, those that have collapsed */
+    double collapse_most;     /* 95 % upper limit of the share that collapses (interval.h) */
+    size_t nrepeats;          /* runs that repeat another seed's */
+    /* The first losses of runs of equal seeds differ by at most QUALITY_EQUAL, and quality is not
+     * tested. */
+    bool by_construction;
+};
+
+/* Returns "holds", "undecided", ... or "holds by construction". */
+const char *quality_state_name(const struct quality *q);
+
+/* Returns "falls", or of a quality of which less is better "rises". */
+const char *quality_fall_word(const struct series *s);
+
+/* Whether the times of a series depend on when and where its runs were executed: a drift over the
+ * study, and a node that is slower than the others.
+ *
+ * Both are tested on the residuals r of the steady epoch's logarithm from its mean over the runs of
+ * the same count, so that no model of scaling is assumed. With x the covariate less its mean over
+ * the runs of the same count, the estimate is exp(sum r x / sum x^2). p-values are those of a
+ * permutation test within counts (Good, Permutation Tests, chapter 3), whose only assumption is
+ * that the runs of a count are exchangeable if nothing disturbs them; over the nodes the largest
+ * statistic is compared (Westfall and Young 1993), so that p holds for all nodes together. */
+
+#define DISTURBANCE_ALPHA 0.01 /* a larger p is not reported */
+#define DISTURBANCE_EFFECT 0.01 /* nor is a smaller relative change */
+
+struct disturbance {
+    /* T of the last start over T of the first; the covariate is the rank of the start, 0 to 1 */
+    double drift, drift_p;
+    /* T of runs on the node that slows down the most, over T of the others */
+    double slow, slow_p;
+    char node[128]; /* its name */
+    size_t on_node; /* runs on it */
+};
+
+/* Returns whether the slow node is to be reported. */
+bool disturbance_is_slow(const struct disturbance *d);
+
 /* The verdict as data: how many GPUs to use, for what reasons, and what weakens it. All sentences
  * of a report about what to use, what limits scaling and what to measure next are made from it. A
  * count is a number of GPUs that runs were measured on; the base case is the smallest count, and
@@ -6,21 +158,9 @@
  *
  * The rule (decision_describe_rule): of the measured counts, use the fastest whose steady
  * efficiency is shown to be at least rule.efficiency, and whose quality is shown to hold
- * (quality.h), or else the base case. Both are judged by intervals: efficiency passes if its
+ *, or else the base case. Both are judged by intervals: efficiency passes if its
  * interval lies at or above the threshold, fails if it lies below, and is undecided if it contains
  * the threshold, or if there is no interval. A count that only may meet the rule is undecided. */
-#ifndef UNETCTL_LAUNCHER_ANALYSIS_DECISION_H
-#define UNETCTL_LAUNCHER_ANALYSIS_DECISION_H
-
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "launcher/analysis/compare.h"
-#include "launcher/analysis/disturbance.h"
-#include "launcher/analysis/model/model.h"
-#include "launcher/analysis/quality.h"
-#include "launcher/analysis/series.h"
-#include "src/buf.h"
 
 /* The thresholds of the rule, which a study may set. */
 struct decision_rule {
@@ -53,7 +193,7 @@ enum caveat_kind {
     CAVEAT_FEW_CORES,      /* more workers than cores */
     CAVEAT_KERNELS,        /* slower kernels were used, as others gave wrong results */
     CAVEAT_FLAT,           /* no speed-up, perhaps as the logs count one GPU's work */
-    CAVEAT_NOT_LEARNT,     /* no network has learnt its task, or some run is blind (quality.h) */
+    CAVEAT_NOT_LEARNT,     /* no network has learnt its task, or some run is blind */
     CAVEAT_NO_QUALITY,     /* some whole run has no quality, and others have */
     CAVEAT_EQUAL_SEEDS,    /* runs of different seeds are the same run (compare_distinct) */
     CAVEAT_UNEQUAL_IMAGES, /* counts were, or may have been, scored on different images */
@@ -133,9 +273,6 @@ struct decision {
     size_t ncaveats;
 };
 
-/* Returns the margin for the quality of a series. */
-double decision_margin(const struct decision_rule *rule, const struct series *s);
-
 /* Adds the rule in words, as it is applied to s. quality is a word for the quality of all series,
  * or NULL if none has any. */
 void decision_describe_rule(struct buf *b, const struct decision_rule *rule,
@@ -155,8 +292,13 @@ typedef bool decision_point_f(const struct decision *d, const struct series *s, 
 size_t decision_list_counts(const struct decision *d, const struct series *s, decision_point_f *f,
                             char *dst, size_t size);
 
-/* Computes the decision but for its caveats (caveats.h). s and steady (the model of the steady
- * epoch) must live as long. Returns 0, or -1 if memory ran out. */
+/* Returns by how much worse a change of the quality is: -change, or change if less is better. */
+double quality_loss(const struct series *s, double change);
+/* Returns what that makes of an interval of changes. */
+struct interval quality_losses(const struct series *s, const struct interval *changes);
+
+/* Computes the decision but for its caveats (caveats_compute). s and steady (the model of
+ * the steady epoch) must live as long. Returns 0, or -1 if memory ran out. */
 int decision_compute(struct decision *d, const struct series *s, const struct decision_rule *rule,
                      const struct model *steady, struct err *e);
 void decision_destroy(struct decision *d);

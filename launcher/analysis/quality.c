@@ -1,12 +1,319 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/analysis/quality.h"
+#include "launcher/analysis/analysis_internal.h"
+#include "launcher/analysis/decision.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "launcher/analysis/statistics/proportion.h"
+#include "launcher/analysis/statistics/distribution.h"
+#include "launcher/analysis/statistics/hypothesis.h"
+#include "launcher/analysis/statistics/interval.h"
 #include "src/mem.h"
+#include "src/stat.h"
+
+/* The fewest common images for which two single runs are tested. Differences that all have one
+ * direction are significant in a single comparison, 2 / 2^6 being below COMPARE_ALPHA, but not
+ * after a correction for two or more. */
+#define IMAGES_FEWEST 6
+
+/* The values of both sides, and the differences (of times, of logarithms) of pairs with the same
+ * seed. */
+struct sides {
+    double *a, *b, *pairs;
+    size_t na, nb, npairs;
+};
+
+const char *compare_test_name(enum compare_test test)
+{
+    static const char *const names[] = {
+        [COMPARE_NONE] = "none",
+        [COMPARE_IMAGES] = "Wilcoxon signed-rank over images of one pair of runs",
+        [COMPARE_PAIRED_T] = "Student's t, runs paired by seed",
+        [COMPARE_WELCH] = "Welch's t",
+        [COMPARE_PAIRED_RATIO] = "Student's t of logarithms, runs paired by seed",
+        [COMPARE_FIELLER] = "Fieller",
+    };
+
+    return names[test];
+}
+
+/* Returns the first row from i on that a comparison of q is about, or n: of quality, whole runs. */
+static size_t next_used(const struct result *rows, size_t i, size_t n, enum quantity q)
+{
+    while (q == QUANTITY_QUALITY && i < n && rows[i].limited == 1)
+        i++;
+    return i;
+}
+
+/* Pairs the values of both sides, which are sorted by seed. If a seed exists on one side only, or a
+ * value is unknown, there are no pairs: they would leave out runs, and their difference would not
+ * be that of the means that a report shows. */
+static void pair_up(struct sides *s, const struct result *a, size_t na, const struct result *b,
+                    size_t nb, enum quantity q)
+{
+    size_t i = next_used(a, 0, na, q), k = next_used(b, 0, nb, q);
+
+    for (; i < na || k < nb; i = next_used(a, i + 1, na, q), k = next_used(b, k + 1, nb, q)) {
+        double x = i < na ? quantity_of(&a[i], q) : NAN, y = k < nb ? quantity_of(&b[k], q) : NAN;
+        double difference = q == QUANTITY_QUALITY ? y - x : log(x / y);
+        if (!isfinite(difference) || a[i].seed != b[k].seed) {
+            s->npairs = 0;
+            return;
+        }
+        s->pairs[s->npairs++] = difference;
+    }
+}
+
+/* Returns room for the sides, which the caller frees, or NULL. */
+static double *collect_sides(struct sides *s, const struct result *a, size_t na,
+                             const struct result *b, size_t nb, enum quantity q, struct err *e)
+{
+    double *room = mem_zero(2 * (na + nb) + 1, sizeof *room, e);
+
+    if (!room)
+        return NULL;
+    *s = (struct sides){.a = room, .b = room + na, .pairs = room + na + nb};
+    s->na = quantity_collect(a, na, q, s->a);
+    s->nb = quantity_collect(b, nb, q, s->b);
+    pair_up(s, a, na, b, nb, q);
+    return room;
+}
+
+static struct comparison start(double resolution, double margin, size_t nfamily)
+{
+    return (struct comparison){.a = NAN, .b = NAN, .difference = NAN, .interval = interval_none(),
+                               .resolution = resolution, .df = NAN, .sd = NAN, .p = NAN,
+                               .nfamily = nfamily ? nfamily : 1, .margin = margin};
+}
+
+/* The level of one interval, so that all of the family hold together at INTERVAL_LEVEL. */
+static double single_level(const struct comparison *c)
+{
+    return 1 - (1 - INTERVAL_LEVEL) / (double)c->nfamily;
+}
+
+static double correct_p(const struct comparison *c, double p)
+{
+    return fmin(1, p * (double)c->nfamily);
+}
+
+static void set_needed(struct comparison *c, bool paired)
+{
+    c->needed = compare_needed(c->sd, INFINITY, c->margin, c->nfamily, paired);
+    c->enough = c->needed > 0 && c->n >= c->needed;
+}
+
+/* The standard error of a difference of means below which rounding hides the scatter: rounding
+ * alone, to steps of the resolution, has a variance of resolution^2 / 12 on each side. */
+static double least_error(const struct comparison *c)
+{
+    return c->resolution / sqrt(6 * (double)c->n);
+}
+
+static void test_means(struct comparison *c, const struct sides *s)
+{
+    bool paired = s->npairs >= 2;
+    double level = single_level(c);
+    struct student t = paired ? student_paired(s->pairs, s->npairs, level)
+                              : student_welch(s->a, s->na, s->b, s->nb, level);
+
+    c->n = paired ? s->npairs : s->na < s->nb ? s->na : s->nb;
+    c->sd = paired ? stat_stddev(s->pairs, s->npairs)
+                   : hypot(stat_stddev(s->a, s->na), stat_stddev(s->b, s->nb)) / sqrt(2);
+    c->df = t.df;
+    if (interval_is_known(&t.interval)) {
+        c->test = paired ? COMPARE_PAIRED_T : COMPARE_WELCH;
+        double half = distribution_t_quantile(0.5 + level / 2, t.df) *
+                          fmax(t.error, least_error(c)) + c->resolution;
+        c->interval = (struct interval){t.mean - half, t.mean + half, INTERVAL_LEVEL, INTERVAL_T};
+        c->p = correct_p(c, student_p(&t, c->resolution));
+        c->significant = c->interval.low > 0 || c->interval.high < 0;
+    }
+    set_needed(c, paired);
+}
+
+static int test_images(struct comparison *c, const struct scores *a, const struct scores *b,
+                       struct err *e)
+{
+    size_t most = a->count < b->count ? a->count : b->count;
+    double *iou_a = mem_zero(2 * most, sizeof *iou_a, e);
+
+    if (!iou_a)
+        return -1;
+    double *iou_b = iou_a + most;
+    size_t n = scores_match(a, b, iou_a, iou_b);
+    for (size_t i = 0; i < n; i++)
+        iou_b[i] -= iou_a[i];
+    if (n >= IMAGES_FEWEST) {
+        c->test = COMPARE_IMAGES;
+        c->nimages = n;
+        c->p = correct_p(c, rank_signed_test(iou_b, n));
+        c->significant = c->p < COMPARE_ALPHA;
+    }
+    free(iou_a);
+    return 0;
+}
+
+int compare_quality(struct comparison *c, const struct result *a, size_t na,
+                    const struct result *b, size_t nb, double resolution, double margin,
+                    size_t nfamily, struct err *e)
+{
+    struct sides s;
+    double *room = collect_sides(&s, a, na, b, nb, QUANTITY_QUALITY, e);
+    int rc = 0;
+
+    *c = start(resolution, margin, nfamily);
+    if (!room)
+        return -1;
+    c->a = s.na ? stat_mean(s.a, s.na) : NAN;
+    c->b = s.nb ? stat_mean(s.b, s.nb) : NAN;
+    c->difference = c->b - c->a;
+    test_means(c, &s);
+    const struct result *x = a + next_used(a, 0, na, QUANTITY_QUALITY),
+                        *y = b + next_used(b, 0, nb, QUANTITY_QUALITY);
+    if (c->test == COMPARE_NONE && s.na == 1 && s.nb == 1 && x->scores && y->scores)
+        rc = test_images(c, x->scores, y->scores, e);
+    free(room);
+    return rc;
+}
+
+void compare_set_level(struct comparison *c, double alpha, size_t nfamily)
+{
+    c->nfamily = nfamily ? nfamily : 1;
+    c->needed = 0;
+    c->enough = false;
+    if (!(alpha > 0)) {
+        c->test = COMPARE_NONE;
+        c->interval = interval_none();
+    }
+    if (!interval_is_known(&c->interval))
+        return;
+    double error = (c->interval.high - c->difference - c->resolution) /
+                   distribution_t_quantile(0.5 + INTERVAL_LEVEL / 2, c->df);
+    double half = distribution_t_quantile(1 - alpha / 2, c->df) * error + c->resolution;
+    c->interval.low = c->difference - half;
+    c->interval.high = c->difference + half;
+    c->p = fmin(1, c->p * COMPARE_ALPHA / alpha);
+    c->significant = c->interval.low > 0 || c->interval.high < 0;
+}
+
+/* Returns the relative error of the ratio by rounding, half a step on each side. */
+static double ratio_rounding(const struct comparison *c)
+{
+    return 0.5 * (c->resolution / c->a + c->resolution / c->b);
+}
+
+/* Sets the interval of the ratio, widened by the resolution of the times and to hold the ratio of
+ * the medians, which need not lie in the interval of another ratio. */
+static void set_ratio(struct comparison *c, struct interval i)
+{
+    double ratio = c->a / c->b, rounding = ratio_rounding(c);
+
+    c->interval = (struct interval){fmax(0, fmin(i.low * (1 - rounding), ratio)),
+                                    fmax(i.high * (1 + rounding), ratio), INTERVAL_LEVEL,
+                                    i.method};
+    c->significant = c->interval.low > 1 || c->interval.high < 1;
+}
+
+static void test_pair_ratios(struct comparison *c, const struct sides *s)
+{
+    struct student t = student_paired(s->pairs, s->npairs, single_level(c));
+
+    c->test = COMPARE_PAIRED_RATIO;
+    c->n = s->npairs;
+    c->df = t.df;
+    c->sd = stat_stddev(s->pairs, s->npairs);
+    c->p = correct_p(c, student_p(&t, ratio_rounding(c)));
+    set_ratio(c, (struct interval){exp(t.interval.low), exp(t.interval.high), INTERVAL_LEVEL,
+                                   INTERVAL_PAIRS});
+}
+
+static void test_ratio(struct comparison *c, const struct sides *s)
+{
+    struct interval i = student_ratio(s->a, s->na, s->b, s->nb, single_level(c));
+
+    c->n = s->na < s->nb ? s->na : s->nb;
+    c->sd = hypot(stat_stddev(s->a, s->na) / stat_mean(s->a, s->na),
+                  stat_stddev(s->b, s->nb) / stat_mean(s->b, s->nb)) / sqrt(2);
+    if (!interval_is_known(&i))
+        return;
+    c->test = COMPARE_FIELLER;
+    c->p = correct_p(c, student_ratio_p(s->a, s->na, s->b, s->nb, c->resolution / 2));
+    set_ratio(c, i);
+}
+
+int compare_times(struct comparison *c, const struct result *a, size_t na, const struct result *b,
+                  size_t nb, enum quantity q, double resolution, double margin, size_t nfamily,
+                  struct err *e)
+{
+    struct sides s;
+    double *room = collect_sides(&s, a, na, b, nb, q, e);
+
+    *c = start(resolution, margin, nfamily);
+    if (!room)
+        return -1;
+    stat_sort(s.a, s.na);
+    stat_sort(s.b, s.nb);
+    c->a = median_of_sorted(s.a, s.na);
+    c->b = median_of_sorted(s.b, s.nb);
+    if (c->a > 0 && c->b > 0) {
+        c->difference = c->b - c->a;
+        if (s.npairs >= 2)
+            test_pair_ratios(c, &s);
+        else
+            test_ratio(c, &s);
+        set_needed(c, s.npairs >= 2);
+    }
+    free(room);
+    return 0;
+}
+
+static bool are_equal(double x, double y)
+{
+    return x == y || (isnan(x) && isnan(y));
+}
+
+static bool have_equal_losses(const struct result *x, const struct result *y)
+{
+    const struct curve *a = x->curve, *b = y->curve;
+
+    if (isnan(x->loss) || x->loss != y->loss || x->epochs != y->epochs)
+        return false;
+    for (size_t i = 0; a && b && i < a->n && i < b->n; i++)
+        if (!are_equal(a->loss[i], b->loss[i]))
+            return false;
+    return true;
+}
+
+static bool are_same_run(const struct result *x, const struct result *y)
+{
+    return have_equal_losses(x, y) && are_equal(x->iou, y->iou) && are_equal(x->dice, y->dice) &&
+           are_equal(x->accuracy, y->accuracy) && are_equal(x->quality, y->quality);
+}
+
+size_t compare_distinct(const struct result *rows, size_t n, struct result *kept)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        bool repeated = false;
+        for (size_t k = 0; k < i && !repeated; k++)
+            repeated = are_same_run(&rows[k], &rows[i]);
+        if (!repeated && kept)
+            kept[count] = rows[i];
+        count += !repeated;
+    }
+    return count;
+}
+
+size_t compare_needed(double sd, double df, double distance, size_t nfamily, bool paired)
+{
+    double limit = isfinite(df) ? student_upper_sd(sd, df, COMPARE_SCATTER_LEVEL) : sd;
+
+    return student_needed(limit, distance, COMPARE_ALPHA / (double)nfamily, COMPARE_POWER,
+                          paired ? 1 : 2);
+}
 
 #define TOLERANCE 1e-7 /* of comparisons with the margin: 0.94 - 0.95 is not quite -0.01 */
 

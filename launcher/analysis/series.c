@@ -7,11 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/analysis/series_rows.h"
-#include "launcher/analysis/statistics/bootstrap.h"
-#include "launcher/analysis/statistics/median.h"
-#include "launcher/analysis/statistics/resolution.h"
-#include "launcher/analysis/statistics/student.h"
+#include "launcher/analysis/analysis_internal.h"
+#include "launcher/analysis/statistics/distribution.h"
+#include "launcher/analysis/statistics/hypothesis.h"
+#include "launcher/analysis/statistics/interval.h"
 #include "src/mem.h"
 #include "src/plural.h"
 #include "src/stat.h"
@@ -139,7 +138,7 @@ static bool is_comparable(const struct series_point *base, const struct series_p
 }
 
 /* Compares a time of two points. room is for the runs of both. */
-static int compare_times(struct ratio *r, const struct series_point *a,
+static int compare_points(struct ratio *r, const struct series_point *a,
                          const struct series_point *b, enum quantity q, double *room,
                          struct err *e)
 {
@@ -172,7 +171,7 @@ struct ratio series_compare(const struct series_point *a, const struct series_po
     struct ratio r = no_ratio();
     struct err e;
 
-    if (room && compare_times(&r, a, b, q, room, &e))
+    if (room && compare_points(&r, a, b, q, room, &e))
         r.interval = interval_none();
     free(room);
     return r;
@@ -191,7 +190,7 @@ static int compare_point(struct series *s, struct series_point *p, double *room,
         if (p == base)
             *r = (struct ratio){
                 ratio_of(1, p->q[q].median > 0), {1, 1, 1, INTERVAL_NONE}, NAN, NAN};
-        else if (is_comparable(base, p, q) && compare_times(r, base, p, q, room, e))
+        else if (is_comparable(base, p, q) && compare_points(r, base, p, q, room, e))
             return -1;
         p->efficiency[q] = scale_ratio(*r, share);
     }
@@ -241,7 +240,6 @@ static void describe_point(struct series_point *p, double *room)
     p->image_rate = ratio_of(p->q[QUANTITY_UNITS].median, p->q[QUANTITY_STEADY_EPOCH].median);
 }
 
-/* Sets the resolution of each quantity, over all rows, for all points. */
 static void set_resolutions(struct series *s, double *room)
 {
     for (int q = 0; q < QUANTITY_COUNT; q++) {
@@ -252,7 +250,6 @@ static void set_resolutions(struct series *s, double *room)
     }
 }
 
-/* Computes the points and all comparisons; rows is filled and sorted. */
 static int fill_series(struct series *s, struct err *e)
 {
     double *room = calloc(2 * s->nrows + 1, sizeof *room);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A series: the good runs of one engine with the same settings (series_list.h) in one mode of
+/* A series: the good runs of one engine with the same settings in one mode of
  * scaling, by number of GPUs. Has every quantity with its spread, and for times the speed-up and
  * efficiency with intervals.
  *
@@ -14,7 +14,6 @@
 #include <stddef.h>
 
 #include "launcher/analysis/statistics/interval.h"
-#include "launcher/collect/results/quantity.h"
 #include "launcher/collect/results/results.h"
 #include "src/buf.h"
 #include "src/err.h"
@@ -33,9 +32,9 @@ struct summary {
     double median, mean, min, max;
     double spread; /* standard deviation / mean; NaN with one run */
     size_t count;  /* runs whose value is known */
-    /* of them, those far from the median (median.h); they are included nevertheless */
+    /* of them, those far from the median (interval.h); they are included nevertheless */
     size_t noutliers;
-    double resolution; /* the steps in which the series' values were recorded (resolution.h) */
+    double resolution; /* the steps in which the series' values were recorded (distribution.h) */
     /* of the median; with method EPOCHS it is over the epochs of one run */
     struct interval interval;
 };
@@ -75,7 +74,7 @@ struct series {
     /* "embedded, model.base 16": the engine, and the settings that other series do not share */
     char name[256];
     /* The settings of its runs (settings.h), except for what makes no difference to a run
-     * (series_list.h), owned by the table of results; NULL: unknown. */
+     *, owned by the table of results; NULL: unknown. */
     const char *settings;
     enum series_mode mode;
     /* The good runs, sorted. The rows of the points are within this array. Curves and scores
@@ -111,22 +110,6 @@ struct series_facts {
     enum series_mode mode;
 };
 
-/* Finds the series of an engine in the sorted table; there may be two if batches mix strong and
- * weak scaling. Fills at most SERIES_MAX series, and *n with their number, 0 without a good run.
- * Rows that fit no mode are in no series. notes (may be NULL) gets at most two lines: one if there
- * are two series, and one if rows are in none, with their number, the reason and the first of them.
- * Returns 0, or -1 if memory ran out. */
-#define SERIES_MAX 2
-int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
-                   const struct results *table, const char *engine,
-                   const struct series_facts *facts, struct buf *notes, struct err *e);
-void series_destroy(struct series *s);
-
-/* Returns T(a) / T(b) of two points of any series, with its interval. It is above 1 if b is
- * faster. */
-struct ratio series_compare(const struct series_point *a, const struct series_point *b,
-                            enum quantity q);
-
 /* Returns quantity_name, but with the series' word for quality. */
 const char *series_quantity_name(const struct series *s, enum quantity q);
 
@@ -155,5 +138,23 @@ const struct ratio *series_speedup(const struct series *s, const struct series_p
 /* Adds one clause, such as "weak scaling: 16 images per GPU and step, and the epoch grows with the
  * GPUs". */
 void series_describe_mode(const struct series *s, struct buf *b);
+
+/* All series of a table of results. Runs are in one series only if they have the same engine and
+ * the same settings, including the batch. Settings that make no difference to a run are ignored
+ * (settings_common): a run on one GPU fits series with a global batch and with a batch per GPU. */
+
+struct series_list {
+    /* by engine; of one engine in descending order of how many counts have runs with exactly the
+     * same settings */
+    struct series *items;
+    size_t count;
+};
+
+/* Fills dst from the sorted table, which must live as long. A run is also in a series whose
+ * settings differ only in what makes no difference to the run (settings_common). notes is that
+ * of series_compute. Returns 0, or -1 if memory ran out; then the list is empty. */
+int series_list_compute(struct series_list *dst, const char *source, const struct results *table,
+                        const struct series_facts *facts, struct buf *notes, struct err *e);
+void series_list_destroy(struct series_list *l);
 
 #endif

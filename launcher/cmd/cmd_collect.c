@@ -15,7 +15,6 @@
 #include "launcher/report/markup/escape.h"
 #include "launcher/report/text.h"
 #include "launcher/study/workspace.h"
-#include "src/host/paths.h"
 #include "src/plural.h"
 
 static bool as_json, as_crate;

@@ -2,7 +2,7 @@
 #include "config.h"
 #include "launcher/cmd/cmd.h"
 
-#include "launcher/energy/sampler.h"
+#include "launcher/energy/energy.h"
 
 static long rank, ngpus = 1;
 

@@ -14,9 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "launcher/collect/collect.h"
 #include "launcher/collect/log/log_file.h"
-#include "launcher/collect/run_folder.h"
-#include "launcher/collect/run_log.h"
 #include "launcher/host/jsonio.h"
 #include "launcher/host/path.h"
 #include "src/atomicfile.h"

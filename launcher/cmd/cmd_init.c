@@ -18,7 +18,7 @@
 #include "src/atomicfile.h"
 #include "src/log.h"
 #include "src/plural.h"
-#include "src/text/filename.h"
+#include "src/text.h"
 
 #define NSET 20 /* keys that init itself sets, before those of --set */
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "launcher/analysis/design/design_expect.h"
+#include "launcher/analysis/design/design.h"
 #include "launcher/host/jsonio.h"
 #include "launcher/plan/plan_advice.h"
 #include "launcher/plan/run_cost.h"

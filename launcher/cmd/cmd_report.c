@@ -11,13 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "launcher/analysis/series_list.h"
+#include "launcher/analysis/series.h"
 #include "launcher/collect/collect.h"
-#include "launcher/collect/logs_folder.h"
 #include "launcher/doctor/doctor.h"
 #include "launcher/host/path.h"
-#include "launcher/report/prediction_report.h"
 #include "launcher/report/json.h"
+#include "launcher/report/prediction_report.h"
 #include "launcher/report/proposal/proposal.h"
 #include "launcher/report/report.h"
 #include "launcher/report/report_folder.h"

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "launcher/host/jsonio.h"
+#include "launcher/host/path.h"
 #include "launcher/sandbox/sandbox.h"
-#include "src/host/paths.h"
 #include "src/plural.h"
 
 static struct {

@@ -11,8 +11,8 @@
 #include "launcher/rounds/rounds_file.h"
 #include "launcher/status/watch.h"
 #include "launcher/status/status.h"
-#include "src/control.h"
 #include "src/log.h"
+#include "src/text.h"
 
 static struct plan_args args;
 static bool as_json;

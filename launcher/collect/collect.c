@@ -10,15 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "launcher/collect/log/log_name.h"
-#include "launcher/collect/logs_folder.h"
-#include "launcher/collect/node_energy.h"
-#include "launcher/collect/run_folder.h"
-#include "launcher/collect/run_log.h"
-#include "launcher/collect/scan.h"
-#include "launcher/collect/suspects.h"
-#include "launcher/collect/unfinished.h"
+#include "launcher/collect/collect_internal.h"
+#include "launcher/collect/log/log_file.h"
 #include "launcher/host/path.h"
+#include "launcher/status/status.h"
 #include "launcher/study/engine.h"
 #include "launcher/study/run_json.h"
 #include "src/atomicfile.h"
@@ -26,6 +21,128 @@
 #include "src/files.h"
 #include "src/map.h"
 #include "src/mem.h"
+#include "src/parallel.h"
+
+struct scan {
+    scan_f *read;
+    const void *arg;
+    struct dirent **entries;
+    struct result *rows;
+};
+
+static int is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+static int scan_entry(void *arg, size_t i, struct err *e)
+{
+    const struct scan *s = arg;
+
+    result_init(&s->rows[i]);
+    s->read(s->arg, s->entries[i]->d_name, &s->rows[i]);
+    return 0;
+}
+
+static int read_entries(struct scan *s, size_t n, struct results *table, struct err *e)
+{
+    s->rows = mem_zero(n, sizeof *s->rows, e);
+    if (!s->rows)
+        return -1;
+    int rc = parallel_many(n, scan_entry, s, e);
+    for (size_t i = 0; i < n; i++) {
+        if (rc == 0 && *s->rows[i].run)
+            rc = results_add(table, &s->rows[i], e);
+        if (rc)
+            result_destroy(&s->rows[i]);
+    }
+    free(s->rows);
+    return rc;
+}
+
+int scan_folder(struct results *table, const char *dir, scan_f *read, const void *arg,
+                struct err *e)
+{
+    struct scan scan = {.read = read, .arg = arg};
+    int n = files_scan(dir, &scan.entries, is_visible, alphasort);
+
+    if (n < 0)
+        return err_errno(e, ERR_DATA, errno, "can't read the folder %s", dir);
+    int rc = read_entries(&scan, (size_t)n, table, e);
+    for (int i = 0; i < n; i++)
+        free(scan.entries[i]);
+    free(scan.entries);
+    return rc;
+}
+
+/* Sets the state, and the note to "WHAT: REASON", or to WHAT if there is no reason. */
+static void set_unfinished_state(struct result *r, enum result_state state, const char *what,
+                                 const char *reason)
+{
+    char note[sizeof r->note];
+
+    snprintf(note, sizeof note, "%s%s%.400s", what, *reason ? ": " : "", reason);
+    r->state = state;
+    result_set_text(r->note, sizeof r->note, note);
+}
+
+void unfinished_decide(struct result *r, const struct run_status *status)
+{
+    char what[64];
+
+    switch (status->phase) {
+    case RUN_ACTIVE:
+        if (status->state == STATE_ENDED)
+            set_unfinished_state(r, RESULT_RUNNING, "its job has ended", status->reason);
+        else if (status->state == STATE_UNSEEN)
+            set_unfinished_state(r, RESULT_RUNNING, "its job is not seen", status->reason);
+        else if (status->state == STATE_PENDING)
+            set_unfinished_state(r, RESULT_PENDING, "its job is waiting", status->reason);
+        else
+            set_unfinished_state(r, RESULT_RUNNING, "its job is running", status->reason);
+        break;
+    case RUN_BAD:
+        if (*status->damage) { /* a damaged plan does not affect the job */
+            set_unfinished_state(r, RESULT_UNFINISHED, "neither DONE nor FAILED", status->damage);
+            break;
+        }
+        if (status->state == STATE_CANCELLED) {
+            set_unfinished_state(r, RESULT_CANCELLED, "its job was cancelled", status->reason);
+            break;
+        }
+        snprintf(what, sizeof what, "its job ended as %s", state_name(status->state));
+        set_unfinished_state(r, RESULT_KILLED, what, status->reason);
+        break;
+    case RUN_PLANNED:
+        set_unfinished_state(r, RESULT_NOT_STARTED, "generated, but never started", status->reason);
+        break;
+    case RUN_GOOD:
+        set_unfinished_state(r, RESULT_RUNNING, "it finished just now: collect again", "");
+        break;
+    case RUN_UNKNOWN:
+        set_unfinished_state(r, RESULT_UNFINISHED, "neither DONE nor FAILED", status->reason);
+        break;
+    }
+}
+
+/* Sets the state of each RESULT_UNFINISHED row. The scheduler is queried only if there is such a
+ * row; if it is unreachable, rows stay unfinished with a note. */
+static void unfinished_resolve(struct workspace *w, struct results *table)
+{
+    struct status_list list;
+    struct err e;
+
+    if (results_count(table, RESULT_UNFINISHED) == 0 || status_list_collect(w, &list, &e))
+        return;
+    for (size_t i = 0; i < table->count; i++)
+        for (size_t k = 0; k < list.count; k++)
+            if (table->rows[i].state == RESULT_UNFINISHED &&
+                strcmp(table->rows[i].run, list.runs[k].run.id) == 0) {
+                unfinished_decide(&table->rows[i], &list.runs[k]);
+                break;
+            }
+    status_list_destroy(&list);
+}
 
 #define MAX_LOG (64 << 20)
 #define MAX_WANTED 100000
@@ -116,7 +233,6 @@ size_t collect_label_size(const struct result *r)
     return n > ntail && strcmp(r->run + n - ntail, tail) == 0 ? n - ntail : n;
 }
 
-/* Adds the label of a run, unless it is there. */
 static int add_label(struct wanted_runs *wanted, const char *text, size_t n, const char *engine,
                      struct err *e)
 {
@@ -187,7 +303,7 @@ static int add_missing(const struct workspace *w, struct results *table, struct 
     return rc;
 }
 
-/* Names the copy of a run's log (log_name.h): log_4.csv, as in the reference systems, if the engine
+/* Names the copy of a run's log (log_file.h): log_4.csv, as in the reference systems, if the engine
  * is the embedded one and the run has the study's label; with another label, the label is in the
  * name, and with another engine, the engine. In the sorted table the first row of a label and
  * number of GPUs is that of its first seed, which the name leaves out. */

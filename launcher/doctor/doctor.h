@@ -5,7 +5,14 @@
  * keys of logs/rank.schema.json. One table of checks (findings.c) turns the report of this host, or
  * those of the ranks of a rehearsal, into findings. A rehearsal is a job that is written and
  * started as a run is. Instead of the trainer it starts `unetctl doctor --probe`, which writes the
- * report of a rank, or with --bandwidth unet-train, which measures the links between the ranks. */
+ * report of a rank, or with --bandwidth unet-train, which measures the links between the ranks.
+ *
+ * The verb doctor is the caller; the report reads what --bandwidth has measured. Findings own their
+ * texts. A check that cannot be made is a finding, too, so an error of a function is only lack of
+ * memory or of the rehearsal itself, and a rehearsal leaves neither a job nor its folder behind.
+ *
+ * Read facts.c (what a process sees), mesh.c (whom it reaches), findings.c (what that means),
+ * preflight.c (this host and study), rehearsal.c (the job), and bandwidth.c. */
 #ifndef UNETCTL_LAUNCHER_DOCTOR_DOCTOR_H
 #define UNETCTL_LAUNCHER_DOCTOR_DOCTOR_H
 
@@ -15,7 +22,7 @@
 
 #include "launcher/study/workspace.h"
 #include "src/err.h"
-#include "src/run/token.h"
+#include "src/run/marker.h"
 
 /* ---- findings.c: problems, each with a remedy, and checks that passed ---- */
 

@@ -17,18 +17,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "launcher/energy/sampler.h"
+#include "launcher/energy/energy.h"
 #include "launcher/host/child.h"
 #include "launcher/host/jsonio.h"
 #include "launcher/host/path.h"
 #include "launcher/plan/trainer_program.h"
 #include "launcher/stage/stage.h"
 #include "src/atomicfile.h"
-#include "src/cluster/listener.h"
-#include "src/cluster/resolve.h"
+#include "src/cluster/connection.h"
 #include "src/files.h"
 #include "src/format/sha256.h"
-#include "src/host/paths.h"
 #include "src/mem.h"
 
 #define HASH_DIGITS 12

@@ -13,7 +13,7 @@
 #include "launcher/host/jsonio.h"
 #include "launcher/study/site.h"
 #include "src/buf.h"
-#include "src/control.h"
+#include "src/text.h"
 
 #define NOFILE_BASE 256      /* files of a rank besides its connections */
 #define NPROC_LOW 1024
@@ -562,7 +562,6 @@ static void compare_limits(const json_t *ranks, struct findings *dst)
                      "them");
 }
 
-/* Says what of a run's energy can be measured. */
 static void compare_energy(const json_t *ranks, struct findings *dst)
 {
     const char *first = text_of(first_report(ranks), "energy");

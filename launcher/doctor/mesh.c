@@ -16,8 +16,7 @@
 
 #include "src/clock.h"
 #include "src/cluster/connection.h"
-#include "src/cluster/resolve.h"
-#include "src/format/hmac.h"
+#include "src/format/sha256.h"
 #include "src/mem.h"
 
 #define ALL_UP_TO 32

@@ -25,7 +25,7 @@
 #include "launcher/plan/model_look.h"
 #include "launcher/plan/run_cost.h"
 #include "launcher/sandbox/sandbox.h"
-#include "launcher/scheduler/sbatch_help.h"
+#include "launcher/scheduler/job.h"
 #include "launcher/script/container.h"
 #include "launcher/script/script_values.h"
 #include "launcher/script/template.h"
@@ -33,7 +33,6 @@
 #include "launcher/submit/bad_nodes.h"
 #include "src/buf.h"
 #include "src/files.h"
-#include "src/host/paths.h"
 #include "src/plural.h"
 
 #define SERVER_CLOCK_S 5.0
@@ -364,7 +363,6 @@ static int run_text(struct buf *text, char *dst, size_t size)
     return code;
 }
 
-/* Starts the container here. Returns whether that worked. */
 static bool check_container(const struct plan *p, const struct settings_program *section,
                             bool is_python, struct findings *f)
 {

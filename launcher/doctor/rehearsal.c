@@ -23,7 +23,6 @@
 #include "src/atomicfile.h"
 #include "src/clock.h"
 #include "src/files.h"
-#include "src/host/paths.h"
 #include "src/log.h"
 #include "src/plural.h"
 
@@ -58,7 +57,6 @@ static void on_signal(int signal)
 
 /* ---- the run ---- */
 
-/* Makes the folder, and in it the lock. */
 static int make_folder(const struct plan *p, struct rehearsal *r, struct err *e)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

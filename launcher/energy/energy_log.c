@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/energy/energy_log.h"
+#include "launcher/energy/energy.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -13,7 +13,7 @@
 #include "src/atomicfile.h"
 #include "src/files.h"
 #include "src/mem.h"
-#include "src/text/csv.h"
+#include "src/text.h"
 
 #define MAX_FILE (64 << 20)
 /* the columns of SAMPLER_HEADER */

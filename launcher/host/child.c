@@ -3,6 +3,7 @@
 #include "launcher/host/child.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -16,8 +17,121 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "launcher/host/path.h"
 #include "src/clock.h"
 #include "src/log.h"
+
+#define BOOT_ID "/proc/sys/kernel/random/boot_id"
+
+struct stat_line {
+    char state;
+    int session;
+    unsigned long long start;
+};
+
+/* Reads /proc/PID/stat: "PID (NAME) STATE PPID PGRP SESSION ... STARTTIME". NAME may contain
+ * blanks and parentheses. */
+static int read_stat(pid_t pid, struct stat_line *dst)
+{
+    char path[64], text[1024];
+    size_t n;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return -1;
+    n = fread(text, 1, sizeof text - 1, f);
+    fclose(f);
+    text[n] = 0;
+    const char *rest = strrchr(text, ')');
+    if (!rest || sscanf(rest + 1, " %c %*d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+                        "%*d %*d %*d %llu", &dst->state, &dst->session, &dst->start) != 3)
+        return -1;
+    return dst->state == 'Z' || dst->state == 'X' ? -1 : 0;
+}
+
+int procid_get(pid_t pid, struct procid *dst)
+{
+    struct stat_line line;
+
+    if (pid <= 0 || read_stat(pid, &line) < 0)
+        return -1;
+    dst->pid = pid;
+    dst->start = line.start;
+    path_read_line(BOOT_ID, dst->boot, sizeof dst->boot);
+    return 0;
+}
+
+bool procid_is_alive(const struct procid *id)
+{
+    struct procid now;
+
+    return procid_get(id->pid, &now) == 0 && now.start == id->start &&
+           strcmp(now.boot, id->boot) == 0;
+}
+
+bool procid_is_boot(const struct procid *id)
+{
+    char boot[sizeof id->boot];
+
+    path_read_line(BOOT_ID, boot, sizeof boot);
+    return strcmp(boot, id->boot) == 0;
+}
+
+int procid_signal_session(pid_t session, int signal)
+{
+    DIR *proc = opendir("/proc");
+    struct dirent *entry;
+    struct stat_line line;
+    int n = 0;
+
+    while (proc && (entry = readdir(proc))) {
+        pid_t pid = atoi(entry->d_name);
+        if (pid <= 0 || pid == getpid() || read_stat(pid, &line) < 0 || line.session != session)
+            continue;
+        n++;
+        if (signal)
+            kill(pid, signal);
+    }
+    if (proc)
+        closedir(proc);
+    return n;
+}
+
+bool jobenv_is_foreign(const char *entry)
+{
+    static const char *const prefixes[] = {"SLURM_", "SLURMD_", "SBATCH_", "SRUN_", "PMI_", "PMIX_",
+                                           "OMPI_COMM_", "PRTE_", "MPI_LOCAL", NULL};
+    static const char *const names[] = {"CUDA_VISIBLE_DEVICES", "TF_CONFIG", NULL};
+
+    if (strncmp(entry, "SLURM_CONF=", 11) == 0 || strcmp(entry, "SLURM_CONF") == 0)
+        return false;
+    for (const char *const *p = prefixes; *p; p++)
+        if (strncmp(entry, *p, strlen(*p)) == 0)
+            return true;
+    for (const char *const *p = names; *p; p++) {
+        size_t n = strlen(*p);
+        if (strncmp(entry, *p, n) == 0 && (entry[n] == '=' || entry[n] == 0))
+            return true;
+    }
+    return false;
+}
+
+void jobenv_clean(void)
+{
+    size_t i = 0;
+
+    while (environ && environ[i]) {
+        if (!jobenv_is_foreign(environ[i])) {
+            i++;
+            continue;
+        }
+        char *name = strndup(environ[i], strcspn(environ[i], "="));
+        if (!name || unsetenv(name) < 0)
+            i++;
+        free(name);
+    }
+}
 
 #define BLOCK 16384
 #define LOOK_S 0.05 /* how often err is searched for a text */

@@ -1,5 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Child processes. A program is described by struct child, whose zero members change nothing. */
+/* This machine and its user: processes here, paths and folders in path.h, JSON documents in
+ * jsonio.h.
+ *
+ * The room stands below all others of the launcher and knows nothing of studies, jobs or Slurm. It
+ * holds what has to be right everywhere: a child never inherits what it must not (a job's
+ * environment, descriptors), a pid is never taken for another process that got the same number, a
+ * path that does not fit never names another file, and a folder has one writer at a time.
+ *
+ * The data are small values that the caller owns: struct child describes a program to start,
+ * struct procid is the identity of a process. Errors are returned, and nothing is printed but what
+ * jsonio_print is for.
+ *
+ * Read child.h and child.c first (identity of processes, the environment of a job, children), then
+ * path.h and path.c (parts of the installation, paths, locks, the user's folders), then
+ * jsonio.h. */
 #ifndef UNETCTL_LAUNCHER_HOST_CHILD_H
 #define UNETCTL_LAUNCHER_HOST_CHILD_H
 
@@ -9,6 +23,39 @@
 
 #include "src/buf.h"
 #include "src/err.h"
+
+/* The identity of a process. A pid alone is not enough, since it may be reused. */
+struct procid {
+    pid_t pid;
+    unsigned long long start; /* when it was started, in clock ticks since boot */
+    char boot[40];            /* /proc/sys/kernel/random/boot_id */
+};
+
+/* Fills dst for a running process. Returns 0, or -1 if no process has this pid, or a zombie. */
+int procid_get(pid_t pid, struct procid *dst);
+
+/* Returns whether this process still runs. Zombies do not count. */
+bool procid_is_alive(const struct procid *id);
+
+/* Returns whether the process was started since this machine was last booted. */
+bool procid_is_boot(const struct procid *id);
+
+/* Sends a signal (0 only counts) to every process of a session except this one. Returns their
+ * number. */
+int procid_signal_session(pid_t session, int signal);
+
+/* Environment variables that belong to the job in which unetctl was started. They are set by
+ * Slurm, PMI, an MPI launcher, or the job's scripts (TF_CONFIG). srun, MPI and TensorFlow would
+ * join that job, or use its GPUs, if they saw them. */
+
+/* Returns whether entry ("NAME=VALUE" or "NAME") belongs to a job. SLURM_CONF does not; any SBATCH_
+ * or SRUN_ variable counts as a job's, even if the user set it. */
+bool jobenv_is_foreign(const char *entry);
+
+/* Removes all such variables from the environment of this process. */
+void jobenv_clean(void);
+
+/* Child processes. A program is described by struct child, whose zero members change nothing. */
 
 /* Streams of a child besides descriptors: 0 (CHILD_KEEP) is that of this process. */
 enum { CHILD_KEEP = 0, CHILD_NULL = -1, CHILD_READ = -2 /* child_run only */ };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Makes paths and folders, locks folders, writes files in them, and recognizes temporary files that
- * a killed process left there. */
+/* Paths: where the parts of unetctl are, folders that are made and locked, files in them, and the
+ * user's own folders. */
 #ifndef UNETCTL_LAUNCHER_HOST_PATH_H
 #define UNETCTL_LAUNCHER_HOST_PATH_H
 
@@ -9,6 +9,32 @@
 #include <stddef.h>
 
 #include "src/err.h"
+
+/* Finds the parts of unetctl, in a build tree and in an installation that was moved anywhere.
+ *
+ *                     libexec (programs)               data (templates)
+ *   build tree        the build folder, then the       the same
+ *                     source folder
+ *   installed         BINDIR/../libexec/unetctl        BINDIR/../share/unetctl
+ *   variable, wins    UNETCTL_LIBEXECDIR               UNETCTL_DATADIR
+ *
+ * BINDIR is the folder of the running executable; it is a build tree if it has the file
+ * source-folder, in which configure names the source folder.
+ * Names are relative to the top of the source: "unetctl-slurm", "launcher/sandbox/NAME",
+ * "templates/sites/generic.yaml"; installing keeps the folders (nobase_ in the Makefile). */
+
+/* The folder of the running executable, with links resolved. Returns 0, or -1 if /proc is
+ * missing or dst is too small. */
+int paths_bindir(char *dst, size_t size);
+
+/* The path of an executable, and of a data file or folder; it is absolute unless the variable's
+ * folder is relative. PATH_MAX bytes are enough for dst. Returns 0, or -1 with ERR_INTERNAL that
+ * names the folders searched. */
+int paths_libexec(const char *name, char *dst, size_t size, struct err *e);
+int paths_data(const char *name, char *dst, size_t size, struct err *e);
+
+/* Makes paths and folders, locks folders, writes files in them, and recognizes temporary files that
+ * a killed process left there. */
 
 /* Formats a path as printf does and returns dst. A path that does not fit becomes "", so that
  * opening it fails instead of affecting another file. */
@@ -50,5 +76,16 @@ int path_make_own(const char *name, char dst[PATH_MAX], struct err *e);
 /* Writes text to the file `name` in folder, and frees text. A NULL text is reported as lack of
  * memory. Returns 0, or -1 with ERR_INTERNAL. */
 int path_write(const char *folder, const char *name, char *text, struct err *e);
+
+/* The user's folders: $XDG_STATE_HOME/unetctl or ~/.local/state/unetctl for the state of unetctl,
+ * $XDG_CONFIG_HOME/unetctl or ~/.config/unetctl for files that the user writes. A variable that is
+ * not an absolute path is ignored. */
+
+/* Stores the absolute path of `name` in the state folder, where it need not exist. Returns 0, or
+ * -1 with ERR_USAGE if the environment defines no such folder. */
+int statedir_path(const char *name, char dst[PATH_MAX], struct err *e);
+
+/* The same for the folder of files that the user writes. */
+int statedir_config_path(const char *name, char dst[PATH_MAX], struct err *e);
 
 #endif

@@ -14,7 +14,7 @@
 #include "launcher/host/jsonio.h"
 #include "launcher/plan/trainer_program.h"
 #include "src/mem.h"
-#include "src/text/filename.h"
+#include "src/text.h"
 
 #define MAX_SAMPLE 48
 #define INIT_MASKS "400" /* masks to examine, spread evenly over the names */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "launcher/host/path.h"
-#include "launcher/stage/stage_list.h"
+#include "launcher/stage/stage.h"
 
 #define BLOCK 4096
 #define PROGRESS_S 2       /* interval of progress lines in record.jsonl, in seconds */

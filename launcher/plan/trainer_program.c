@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "launcher/host/child.h"
-#include "src/host/paths.h"
+#include "launcher/host/path.h"
 #include "src/log.h"
 
 #define MAX_ARGS 256

@@ -11,14 +11,13 @@
 #include <unistd.h>
 
 #include "launcher/host/path.h"
-#include "launcher/remote/ssh.h"
-#include "launcher/remote/remote_site.h"
+#include "launcher/remote/remote_internal.h"
 #include "launcher/script/template.h"
 #include "launcher/study/study.h"
 #include "src/atomicfile.h"
 #include "src/log.h"
 #include "src/mem.h"
-#include "src/text/utf8.h"
+#include "src/text.h"
 
 #define PATHS_MAX 8
 
@@ -166,7 +165,6 @@ static void begin_script(const struct remote *r, struct buf *s)
     buf_add(s, "\n");
 }
 
-/* Adds what checks the host and makes the folder. */
 static void add_checks(const struct remote *r, struct buf *s)
 {
     buf_add(s, "v=$(");
@@ -203,7 +201,6 @@ static int make_input(const struct buf *text, struct err *e)
     return fd;
 }
 
-/* Opens the connection, checks the host, and sends the study's files. */
 static int prepare(struct remote *r, struct err *e)
 {
     struct child streams = {.in = CHILD_NULL, .out = CHILD_READ, .err = CHILD_READ};
@@ -379,7 +376,6 @@ static int run_verb(struct remote *r, int argc, char **argv, struct err *e)
 
 /* ---- init ---- */
 
-/* Writes study.yaml here from that which init wrote there. */
 static int fetch_study(struct remote *r, const char *file, struct err *e)
 {
     static const char *const classes[] = {"classes.txt", NULL};

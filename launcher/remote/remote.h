@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Studies on another host: verbs run there, where the study and its ledger are. Files of the study
- * are copied there before, and results from there afterwards. */
+ * are copied there before, and results from there afterwards.
+ *
+ * A study.yaml whose site is a mapping with `ssh` (struct remote_site) stands for a study in a
+ * folder of that host. The command line calls remote_elsewhere before each verb; for such a study
+ * it translates the verb's words, sends study.yaml and what it names, runs the verb by the user's
+ * ssh, and brings back logs and reports. So no other room knows of hosts.
+ *
+ * The exit code is that of the verb there; a connection that fails is an error with what ssh said,
+ * and then nothing is known of the verb, which the message says. Files appear whole on either side.
+ *
+ * Read remote.c from remote_elsewhere on, then ssh.c: the connection and the copies, and the two
+ * forms of study.yaml. */
 #ifndef UNETCTL_LAUNCHER_REMOTE_REMOTE_H
 #define UNETCTL_LAUNCHER_REMOTE_REMOTE_H
 

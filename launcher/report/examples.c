@@ -11,7 +11,7 @@
 #include "launcher/report/markup/escape.h"
 #include "src/atomicfile.h"
 #include "src/plural.h"
-#include "src/text/csv.h"
+#include "src/text.h"
 
 #define MAX_PICTURE (1 << 20)
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "launcher/collect/results/curve.h"
+#include "launcher/collect/results/results.h"
 #include "launcher/host/path.h"
 #include "launcher/report/chart/chart_svg.h"
 #include "launcher/report/picture.h"

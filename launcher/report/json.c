@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/collect/results/settings.h"
+#include "launcher/collect/results/results.h"
 #include "launcher/report/markup/escape.h"
 
 #define SCHEMA 1

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "launcher/collect/results/settings.h"
+#include "launcher/collect/results/results.h"
 #include "launcher/report/markup/table.h"
 #include "src/plural.h"
 

@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "launcher/analysis/prediction.h"
+#include "launcher/analysis/analysis.h"
 #include "launcher/report/text.h"
 #include "src/buf.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "launcher/collect/results/settings.h"
+#include "launcher/collect/results/results.h"
 #include "src/buf.h"
 #include "src/plural.h"
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/analysis/design/design_view.h"
-#include "launcher/analysis/series_list.h"
+#include "launcher/analysis/design/design.h"
+#include "launcher/analysis/series.h"
 #include "launcher/collect/collect.h"
 #include "launcher/study/run_dir.h"
 #include "launcher/submit/attempt.h"

@@ -10,10 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "launcher/host/jobenv.h"
+#include "launcher/host/child.h"
 #include "launcher/host/path.h"
-#include "launcher/host/procid.h"
-#include "launcher/host/statedir.h"
 #include "src/atomicfile.h"
 
 #define INSIDE_VARIABLE "UNETCTL_IN_SANDBOX"

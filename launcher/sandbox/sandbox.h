@@ -2,7 +2,15 @@
 /* A sandbox: a private, real Slurm with several imitated nodes on this machine, all in one folder.
  * Scripts start and stop it; these functions find it and enter it. Its nodes are sets of
  * namespaces (mode netns) or, where those are not allowed, all the machine itself (mode flat).
- * The folder is its owner's alone; doc/SLURM.md, "Sandbox", says against whom it is protected. */
+ * The folder is its owner's alone; doc/SLURM.md, "Sandbox", says against whom it is protected.
+ *
+ * sandbox-up writes sandbox.conf, from which sandbox_load reads struct sandbox; the struct is a
+ * plain value and may be copied. The verb sandbox, the scheduler, scripts and the doctor call it:
+ * with a sandbox, the commands of Slurm run by sandbox_exec on its login node, and without one on
+ * this machine, so that everything above is the same for both. A folder that another user owns or
+ * may write in is refused, since commands would run as that user says.
+ *
+ * Read sandbox_load and sandbox_exec in sandbox.c, then sandbox-up and sandbox-init. */
 #ifndef UNETCTL_LAUNCHER_SANDBOX_SANDBOX_H
 #define UNETCTL_LAUNCHER_SANDBOX_SANDBOX_H
 
@@ -26,7 +34,7 @@ struct sandbox {
 };
 
 /* Finds the folder that `sandbox up` uses without --dir: $UNETCTL_SANDBOX, or "sandbox" in the
- * user's state folder (host/statedir.h). */
+ * user's state folder (host/path.h). */
 int sandbox_default_dir(char dst[PATH_MAX], struct err *e);
 
 /* Reads the state of the sandbox in dir. One that does not exist or does not run is not an error.

@@ -2,17 +2,159 @@
 #include "config.h"
 #include "launcher/scheduler/job.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "launcher/scheduler/sbatch_help.h"
+#include "launcher/host/child.h"
+#include "launcher/sandbox/sandbox.h"
 #include "src/buf.h"
 #include "src/cli.h"
-#include "src/cluster/time_limit.h"
+#include "src/cluster/range.h"
+
+#define PATIENCE_S 10
+#define MAX_TEXT ((size_t)1 << 20)
+
+/* Runs in the child. in_sandbox: NULL for the commands of this machine. */
+static void enter(void *in_sandbox, char *const argv[])
+{
+    struct sandbox sandbox;
+    struct err ignored;
+
+    jobenv_clean();
+    if (!in_sandbox)
+        return;
+    if (sandbox_find(NULL, &sandbox, &ignored) == 0)
+        sandbox_exec(&sandbox, NULL, argv, &ignored);
+    _exit(127);
+}
+
+void sbatch_help_ask(char *const argv[], bool in_sandbox, struct buf *dst)
+{
+    struct child c = {.argv = (const char *const *)argv, .in = CHILD_NULL, .out = CHILD_READ,
+                      .err = CHILD_NULL, .limit_s = PATIENCE_S, .most = MAX_TEXT, .enter = enter};
+    struct child_end end;
+    struct err ignored;
+
+    c.arg = in_sandbox ? &c : NULL;
+    if (child_run(&c, &end, &ignored) == 0)
+        buf_add_bytes(dst, end.out.data, end.out.length);
+    child_destroy(&end);
+}
+
+enum sbatch_help sbatch_help_parse(const char *text, const char *name)
+{
+    size_t n = strlen(name);
+
+    for (const char *p = strstr(text, "--"); n && p; p = strstr(p + 2, "--")) {
+        const char *end = p + 2 + n;
+        if ((p > text && !isspace((unsigned char)p[-1])) || strncmp(p + 2, name, n) != 0)
+            continue;
+        if (*end == '=')
+            return SBATCH_HELP_VALUE;
+        if (strncmp(end, "[=", 2) == 0)
+            return SBATCH_HELP_OPTIONAL;
+        if (!*end || isspace((unsigned char)*end) || *end == ',')
+            return SBATCH_HELP_FLAG;
+    }
+    return SBATCH_HELP_NONE;
+}
+
+enum sbatch_help sbatch_help_find(const char *name, bool in_sandbox)
+{
+    char *argv[] = {"sbatch", "--help", NULL};
+    struct buf text = {0};
+
+    sbatch_help_ask(argv, in_sandbox, &text);
+    enum sbatch_help found = text.data ? sbatch_help_parse(text.data, name) : SBATCH_HELP_NONE;
+    buf_destroy(&text);
+    return found;
+}
+
+#define GPUS "--gpus of unetctl decides"
+#define OUTPUT "'unetctl logs' shows stdout and stderr of a job, from one file"
+
+const struct sbatch_variable sbatch_environment_variables[] = {
+    {"SBATCH_ACCOUNT", SBATCH_SETTING, "account"},
+    {"SBATCH_ARRAY_INX", SBATCH_DECIDED, "each run is a separate job; --seeds N repeats them"},
+    {"SLURM_CLUSTERS", SBATCH_CLUSTER, ""},
+    {"SBATCH_CLUSTERS", SBATCH_CLUSTER, ""},
+    {"SBATCH_CONSTRAINT", SBATCH_SETTING, "constraint"},
+    {"SBATCH_CPUS_PER_GPU", SBATCH_SETTING, "cpus_per_gpu"},
+    {"SBATCH_DISTRIBUTION", SBATCH_DECIDED, "ranks are numbered node by node"},
+    {"SBATCH_ERROR", SBATCH_DECIDED, OUTPUT},
+    {"SBATCH_GPUS", SBATCH_DECIDED, GPUS},
+    {"SBATCH_GPUS_PER_NODE", SBATCH_DECIDED, GPUS},
+    {"SBATCH_GPUS_PER_TASK", SBATCH_DECIDED, GPUS},
+    {"SBATCH_JOB_NAME", SBATCH_DECIDED, "the name is that of study and run"},
+    {"SBATCH_MEM_PER_NODE", SBATCH_SETTING, "mem"},
+    {"SBATCH_NO_REQUEUE", SBATCH_DECIDED, "slurm.requeues decides"},
+    {"SBATCH_OPEN_MODE", SBATCH_DECIDED, "a requeued job continues its output"},
+    {"SBATCH_OUTPUT", SBATCH_DECIDED, OUTPUT},
+    {"SBATCH_PARTITION", SBATCH_SETTING, "partition"},
+    {"SBATCH_QOS", SBATCH_SETTING, "qos"},
+    {"SBATCH_REQUEUE", SBATCH_DECIDED, "slurm.requeues decides"},
+    {"SBATCH_SIGNAL", SBATCH_DECIDED, "slurm.signal_s decides"},
+    {"SBATCH_SPREAD_JOB", SBATCH_DECIDED, "ranks fill node after node"},
+    {"SBATCH_TIMELIMIT", SBATCH_SETTING, "time"},
+    {"SBATCH_TRES_PER_TASK", SBATCH_DECIDED, GPUS},
+    {"SBATCH_WAIT", SBATCH_DECIDED, "--wait of unetctl submit waits"},
+    {0},
+};
+
+static bool begins_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+static const struct sbatch_variable *find_variable(const char *entry)
+{
+    const struct sbatch_variable *v = sbatch_environment_variables;
+    size_t n = strcspn(entry, "=");
+
+    while (v->name && (strlen(v->name) != n || strncmp(entry, v->name, n) != 0))
+        v++;
+    return v->name ? v : NULL;
+}
+
+bool sbatch_environment_passes(const char *entry, bool own_directives)
+{
+    const struct sbatch_variable *v = find_variable(entry);
+    /* Slurm itself sets these in a job. They are not the user's there. */
+    bool is_of_job = getenv("SLURM_JOB_ID") &&
+                     (begins_with(entry, "SLURM_HINT=") || begins_with(entry, "SBATCH_MEM_BIND") ||
+                      begins_with(entry, "SBATCH_CPU_BIND"));
+
+    if (v) /* {{cpus}} of the script has the CPUs */
+        return v->rule == SBATCH_SETTING && own_directives && strcmp(v->to, "cpus_per_gpu") != 0;
+    return !is_of_job && (begins_with(entry, "SBATCH_") || begins_with(entry, "SLURM_HINT=") ||
+                          !jobenv_is_foreign(entry));
+}
+
+int sbatch_environment_take(struct job_options *o, struct err *e)
+{
+    const char *gres = getenv("SBATCH_GRES");
+
+    for (const struct sbatch_variable *v = sbatch_environment_variables; v->name; v++)
+        if (v->rule == SBATCH_CLUSTER && getenv(v->name) && *getenv(v->name))
+            o->clusters = getenv(v->name);
+    if (!gres || !strstr(gres, "gpu"))
+        return 0;
+    return err_set(e, ERR_USAGE, "$SBATCH_GRES is '%s': --gpus sets the GPUs of a job, gpu_type "
+                   "of the site file their type, and gpu_request whether --gres asks for them", gres);
+}
+
+void sbatch_environment_unused(struct buf *dst)
+{
+    for (const struct sbatch_variable *v = sbatch_environment_variables; v->name; v++)
+        if (v->rule == SBATCH_DECIDED && getenv(v->name))
+            buf_addf(dst, "%s$%s (%s)", dst->length ? ", " : "", v->name, v->to);
+}
 
 /* What happens to an option. OURS: set_option stores its value in a member of struct job_options.
  * PASSED: the word is passed to sbatch unchanged. */
@@ -383,12 +525,17 @@ static void add_word(struct job_words *dst, const struct job_options *o, const s
         append_word(dst, "--%s", w->name);
 }
 
-bool job_needs_whole_nodes(const struct job *job)
+/* Returns whether the job must have its nodes exclusively. It must if the user requests that, or if
+ * the tasks cannot be divided evenly among the nodes: on a shared cluster Slurm may begin with a
+ * partly used node, and 2+1 would become 1+2. */
+static bool job_needs_whole_nodes(const struct job *job)
 {
     return job->options.exclusive || (job->nodes > 0 && job->tasks % job->nodes != 0);
 }
 
-bool job_takes_gres(const struct job *job)
+/* Returns whether the GPUs of this job are requested by --gres. They are if job.gres is set and
+ * each node has the same number of tasks; otherwise --gpus-per-task requests them. */
+static bool job_takes_gres(const struct job *job)
 {
     return job->gres && job->nodes > 0 && job->tasks % job->nodes == 0;
 }
@@ -426,7 +573,9 @@ static void add_resources(struct job_words *dst, const struct job *job)
         add_word(dst, &chosen, w);
 }
 
-const char *job_comment(const struct job *job, char dst[JOB_COMMENT_SIZE])
+/* The tag, and after a blank the user's own text if there is one. */
+#define JOB_COMMENT_SIZE 512
+static const char *job_comment(const struct job *job, char dst[JOB_COMMENT_SIZE])
 {
     const char *own = job->options.comment;
 

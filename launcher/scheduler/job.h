@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A job as any scheduler takes it, and the options of sbatch that users may add. */
+/* A job as any scheduler takes it, the options of sbatch that users may add, and the variables that
+ * sbatch reads. */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_JOB_H
 #define UNETCTL_LAUNCHER_SCHEDULER_JOB_H
 
@@ -77,20 +78,6 @@ long job_mem_decode(const char *text);
  * Slurm expands patterns such as %j in job.output. */
 void job_add_output(const char *path, struct buf *dst);
 
-/* Returns whether the job must have its nodes exclusively. It must if the user requests that, or if
- * the tasks cannot be divided evenly among the nodes: on a shared cluster Slurm may begin with a
- * partly used node, and 2+1 would become 1+2. */
-bool job_needs_whole_nodes(const struct job *job);
-
-/* Returns whether the GPUs of this job are requested by --gres. They are if job.gres is set and
- * each node has the same number of tasks; otherwise --gpus-per-task requests them. */
-bool job_takes_gres(const struct job *job);
-
-/* Writes the job's comment in Slurm to dst: the tag, and after a blank the user's own text if there
- * is one. Returns dst. */
-#define JOB_COMMENT_SIZE 512
-const char *job_comment(const struct job *job, char dst[JOB_COMMENT_SIZE]);
-
 /* The job as the words of an sbatch command line, without "sbatch" and the script. failed: memory
  * ran out, and words are missing. The caller clears the list in either case. */
 struct job_words {
@@ -103,5 +90,51 @@ void job_words_fill(const struct job *job, struct job_words *dst);
  * newline, so that `sbatch submit_file.sh` starts the same job as scheduler_submit. The caller
  * frees it. NULL if memory ran out. */
 char *job_directives(const struct job *job);
+
+/* How the installed sbatch lists an option in its help, including those of Slurm's plugins. */
+enum sbatch_help {
+    SBATCH_HELP_NONE, /* not listed, or sbatch is not installed */
+    SBATCH_HELP_FLAG,
+    SBATCH_HELP_OPTIONAL, /* a value may follow '=' */
+    SBATCH_HELP_VALUE
+};
+
+/* Looks for --NAME in the help of sbatch; in_sandbox: of the running sandbox's sbatch. */
+enum sbatch_help sbatch_help_find(const char *name, bool in_sandbox);
+
+/* Looks for --NAME in text, which is the output of `sbatch --help`. */
+enum sbatch_help sbatch_help_parse(const char *text, const char *name);
+
+/* Appends to dst what argv prints on stdout within 10 seconds, up to about 1 MiB; nothing if the
+ * command is missing. argv ends with NULL. in_sandbox: the command runs on the login node of the
+ * running sandbox, and nothing is appended if none runs. */
+void sbatch_help_ask(char *const argv[], bool in_sandbox, struct buf *dst);
+
+/* The variables that sbatch reads as options (INPUT ENVIRONMENT VARIABLES of sbatch(1)) and that it
+ * does not get as they are. doc/SLURM.md has the same table. */
+enum sbatch_rule {
+    SBATCH_SETTING, /* is the setting slurm.TO unless another layer sets that */
+    SBATCH_CLUSTER, /* is compared with the cluster that answers */
+    SBATCH_DECIDED  /* is not used, and named: unetctl decides on this, for the reason TO */
+};
+
+struct sbatch_variable {
+    const char *name; /* NULL ends the table */
+    enum sbatch_rule rule;
+    const char *to;
+};
+
+extern const struct sbatch_variable sbatch_environment_variables[];
+
+/* Returns whether sbatch, and so the job, gets this entry ("NAME=VALUE") of the environment.
+ * own_directives: the job's script decides on settings, so sbatch gets their variables. */
+bool sbatch_environment_passes(const char *entry, bool own_directives);
+
+/* Takes the name of the cluster from variables into o. Returns 0, or -1 with ERR_USAGE if variables
+ * ask for GPUs in $SBATCH_GRES, which unetctl decides on. */
+int sbatch_environment_take(struct job_options *o, struct err *e);
+
+/* Adds the variables of sbatch that are set and not used, each with its reason. */
+void sbatch_environment_unused(struct buf *dst);
 
 #endif

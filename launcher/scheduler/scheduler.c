@@ -3,6 +3,178 @@
 #include "launcher/scheduler/scheduler.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#include "launcher/host/jsonio.h"
+#include "src/plural.h"
+
+static const struct row {
+    const char *name;
+    enum job_phase job;
+    enum run_phase run;
+    const char *meaning, *next; /* NULL: none */
+} rows[STATE_COUNT] = {
+#define ROW(name, job, run, ...) [STATE_##name] = {#name, PHASE_##job, RUN_##run, __VA_ARGS__}
+    ROW(PENDING, PENDING, ACTIVE, NULL, NULL),
+    ROW(CONFIGURING, RUNNING, ACTIVE, NULL, NULL),
+    ROW(RUNNING, RUNNING, ACTIVE, NULL, NULL),
+    ROW(SUSPENDED, RUNNING, ACTIVE, NULL, NULL),
+    ROW(COMPLETING, RUNNING, ACTIVE, NULL, NULL),
+    ROW(COMPLETED, ENDED, GOOD, NULL, NULL),
+    ROW(FAILED, ENDED, BAD, NULL, NULL),
+    ROW(TIMEOUT, ENDED, BAD, "the time limit was reached",
+        "'unetctl resume' continues, or give it more time (slurm.time)"),
+    ROW(CANCELLED, ENDED, BAD, NULL, "'unetctl resume' continues"),
+    ROW(OUT_OF_MEMORY, ENDED, BAD, "it used more memory than requested",
+        "'unetctl resume' with more (slurm.mem), or a new study with a smaller "
+        "train.batch_per_gpu"),
+    ROW(NODE_FAIL, ENDED, BAD, "a node failed", "'unetctl resume' continues elsewhere"),
+    ROW(PREEMPTED, ENDED, BAD, "a job of higher priority took its nodes",
+        "'unetctl resume' continues"),
+    ROW(BOOT_FAIL, ENDED, BAD, "a node did not boot", "'unetctl resume' tries others"),
+    ROW(DEADLINE, ENDED, BAD, "its --deadline passed before it ended",
+        "'unetctl resume' with a later one"),
+    ROW(LAUNCH_FAILED, ENDED, BAD, NULL, NULL),
+    ROW(REQUEUED, PENDING, ACTIVE, NULL, NULL),
+    ROW(REQUEUE_FED, PENDING, ACTIVE, NULL, NULL),
+    ROW(REQUEUE_HOLD, PENDING, ACTIVE, NULL, NULL),
+    ROW(RESIZING, RUNNING, ACTIVE, NULL, NULL),
+    ROW(RESV_DEL_HOLD, PENDING, ACTIVE, NULL, NULL),
+    ROW(REVOKED, ENDED, BAD, "another cluster took it", NULL),
+    ROW(SIGNALING, RUNNING, ACTIVE, NULL, NULL),
+    ROW(SPECIAL_EXIT, PENDING, ACTIVE, NULL, NULL),
+    ROW(STAGE_OUT, RUNNING, ACTIVE, NULL, NULL),
+    ROW(STOPPED, RUNNING, ACTIVE, NULL, NULL),
+    ROW(EXPEDITING, PENDING, ACTIVE, NULL, NULL),
+    ROW(PLANNED, PENDING, PLANNED, NULL, NULL),
+    ROW(SKIPPED, ENDED, BAD, NULL, NULL),
+    ROW(ENDED, ENDED, ACTIVE, NULL, NULL),
+    ROW(UNSEEN, RUNNING, ACTIVE, NULL, NULL),
+    ROW(LOST, ENDED, BAD, NULL, NULL),
+    ROW(UNKNOWN, RUNNING, UNKNOWN, "a state that this unetctl does not know",
+        "squeue and sacct show it"),
+    ROW(DAMAGED, ENDED, BAD, NULL, NULL),
+#undef ROW
+};
+
+const char *state_name(enum state s)
+{
+    return rows[s].name;
+}
+
+enum state state_find(const char *name)
+{
+    for (int i = 0; i < STATE_COUNT; i++)
+        if (strcmp(rows[i].name, name) == 0)
+            return (enum state)i;
+    return STATE_UNKNOWN;
+}
+
+const char *const *state_names(void)
+{
+    static const char *names[STATE_COUNT + 1];
+
+    for (int i = 0; i < STATE_COUNT; i++)
+        names[i] = rows[i].name;
+    return names;
+}
+
+enum job_phase state_job_phase(enum state s)
+{
+    return rows[s].job;
+}
+
+enum run_phase state_run_phase(enum state s)
+{
+    return rows[s].run;
+}
+
+void state_explain(enum state s, char *dst, size_t size)
+{
+    const char *meaning = rows[s].meaning, *next = rows[s].next;
+
+    snprintf(dst, size, "%s%s%s", meaning ? meaning : "", meaning && next ? "; " : "",
+             next ? next : "");
+}
+
+void job_state_set(struct job_state *s, enum state state)
+{
+    s->state = state;
+    s->phase = state_job_phase(state);
+}
+
+/* Slurm writes (null) for a text that it does not have. */
+static json_t *encode_text(const char *text)
+{
+    json_t *o = strcmp(text, "(null)") == 0 ? NULL : json_string(text);
+
+    return o ? o : json_string("");
+}
+
+json_t *job_state_encode(const struct job_state *s)
+{
+    return json_pack("{s:o, s:I, s:o, s:s, s:o, s:i, s:i, s:i, s:I, s:I, s:I, s:o, s:o, s:o}",
+                     "id", encode_text(s->id), "uid", (json_int_t)s->uid, "user",
+                     encode_text(s->user), "state", state_name(s->state), "reason",
+                     encode_text(s->reason), "exit_code", s->exit_code, "signal", s->signal,
+                     "restarts", s->restarts, "submitted", (json_int_t)s->submitted, "started",
+                     (json_int_t)s->started, "ended", (json_int_t)s->ended, "nodes",
+                     encode_text(s->nodes), "tag", encode_text(s->tag), "name",
+                     encode_text(s->name));
+}
+
+static void copy_text(const json_t *o, const char *key, char *dst, size_t size)
+{
+    snprintf(dst, size, "%s", jsonio_text(o, key));
+}
+
+void job_state_decode(const json_t *o, struct job_state *dst)
+{
+    const json_t *uid = json_object_get(o, "uid");
+    char state[32];
+
+    *dst = (struct job_state){.exit_code = (int)jsonio_integer(o, "exit_code"),
+                              .signal = (int)jsonio_integer(o, "signal"),
+                              .restarts = (int)jsonio_integer(o, "restarts"),
+                              .submitted = (time_t)jsonio_integer(o, "submitted"),
+                              .started = (time_t)jsonio_integer(o, "started"),
+                              .ended = (time_t)jsonio_integer(o, "ended"),
+                              .joules = (double)jsonio_integer(o, "joules"),
+                              .joules_s = (double)jsonio_integer(o, "joules_s"),
+                              .uid = uid ? (long)json_integer_value(uid) : -1};
+    copy_text(o, "id", dst->id, sizeof dst->id);
+    copy_text(o, "user", dst->user, sizeof dst->user);
+    copy_text(o, "reason", dst->reason, sizeof dst->reason);
+    copy_text(o, "nodes", dst->nodes, sizeof dst->nodes);
+    copy_text(o, "tag", dst->tag, sizeof dst->tag);
+    dst->tag[strcspn(dst->tag, " ")] = 0; /* the user's own comment follows a blank */
+    copy_text(o, "name", dst->name, sizeof dst->name);
+    copy_text(o, "state", state, sizeof state);
+    job_state_set(dst, state_find(state));
+}
+
+/* Prints what would be submitted, and submits nothing. */
+
+static void dry_submit(struct scheduler *s, const struct job *jobs, size_t count,
+                       struct scheduler_result *results)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct job *job = &jobs[i];
+        printf("would submit %s: %d node%s, %d task%s, %d GPU%s each: sbatch %s\n", job->name,
+               job->nodes, plural(job->nodes), job->tasks, plural(job->tasks),
+               job->gpus_per_task, plural(job->gpus_per_task), job->script);
+        results[i].outcome = SCHEDULER_SUBMITTED;
+        strcpy(results[i].id, "dry");
+    }
+}
+
+struct scheduler *scheduler_dry_open(const struct scheduler_config *config, struct err *e)
+{
+    static const struct scheduler_ops ops = {.name = "dry", .submit = dry_submit};
+    static struct scheduler dry = {.ops = &ops};
+
+    return &dry;
+}
 
 void scheduler_close(struct scheduler *s)
 {

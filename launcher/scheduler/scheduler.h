@@ -1,20 +1,111 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Schedulers: Slurm (by its commands, and a helper program that it is asked by, see helper.h), this
- * machine, or none (dry).
+/* Schedulers: Slurm (by its commands, and a helper program that answers queries), this machine, or
+ * none (dry), behind one interface.
  *
- * A job is identified by its tag. unetctl writes the tag to the study's ledger (ledger.h) before
- * it submits the job. After a crash scheduler_query finds the jobs by their tags, so that nothing
- * is submitted twice. */
+ * A job is identified by its tag. unetctl writes the tag to the study's ledger (ledger.h) before it
+ * submits the job. After a crash scheduler_query finds the jobs by their tags, so that nothing is
+ * submitted twice: each submission has been accepted, refused, or lost, and what is lost is queried
+ * before it is submitted again.
+ *
+ * The data are struct job (job.h), what is asked for, and struct job_state, what a scheduler says
+ * of it, whose state is one of the table in scheduler.c, with its phase and what to type next.
+ * Studies make jobs and submit opens a scheduler; status and collecting read states. Slurm and the
+ * local queue are rooms of their own, which are called only through struct scheduler_ops. All
+ * functions return an error and leave the scheduler usable.
+ *
+ * Read enum state and struct job_state here, then job.h, scheduler.c and job.c, and for a cluster
+ * slurm/scheduler_slurm.c. */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_SCHEDULER_H
 #define UNETCTL_LAUNCHER_SCHEDULER_SCHEDULER_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <time.h>
 
 #include "launcher/scheduler/job.h"
-#include "launcher/scheduler/job_state.h"
 #include "src/err.h"
+
+/* The states of jobs and runs: those of Slurm, and those that unetctl adds for runs. */
+enum state {
+    STATE_PENDING, STATE_CONFIGURING, STATE_RUNNING, STATE_SUSPENDED, STATE_COMPLETING,
+    STATE_COMPLETED, STATE_FAILED, STATE_TIMEOUT, STATE_CANCELLED, STATE_OUT_OF_MEMORY,
+    STATE_NODE_FAIL, STATE_PREEMPTED, STATE_BOOT_FAIL, STATE_DEADLINE, STATE_LAUNCH_FAILED,
+    STATE_REQUEUED, STATE_REQUEUE_FED, STATE_REQUEUE_HOLD, STATE_RESIZING, STATE_RESV_DEL_HOLD,
+    STATE_REVOKED, STATE_SIGNALING, STATE_SPECIAL_EXIT, STATE_STAGE_OUT, STATE_STOPPED,
+    STATE_EXPEDITING,
+    STATE_PLANNED, /* not submitted */
+    STATE_SKIPPED, /* its allocation ended before its turn */
+    STATE_ENDED,   /* its job has ended, but this host may not see its marker yet */
+    STATE_UNSEEN,  /* its job is not shown, but not for long (absent.h) */
+    STATE_LOST,    /* the scheduler no longer knows its job */
+    /* the scheduler is unreachable, hides the job, or gives it a state that is not listed here */
+    STATE_UNKNOWN,
+    STATE_DAMAGED, /* its plan cannot be read, and it has no active job */
+    STATE_COUNT
+};
+
+enum job_phase { PHASE_PENDING, PHASE_RUNNING, PHASE_ENDED };
+
+enum run_phase {
+    RUN_PLANNED, /* not submitted */
+    RUN_ACTIVE,  /* pending or running, or perhaps (ENDED, UNSEEN) */
+    RUN_GOOD,    /* the marker DONE */
+    RUN_BAD,     /* ended without a result, or damaged */
+    RUN_UNKNOWN
+};
+
+/* Returns the name in the documents of helpers, records and `status`, such as "PENDING". */
+const char *state_name(enum state s);
+
+/* Returns the state with this name, or STATE_UNKNOWN. */
+enum state state_find(const char *name);
+
+/* Returns the names of all states, ended by NULL. */
+const char *const *state_names(void);
+
+/* Return the phase of a job and of a run in this state. A job of an unknown state counts as
+ * running. */
+enum job_phase state_job_phase(enum state s);
+enum run_phase state_run_phase(enum state s);
+
+/* Writes what the state means and what to type next, or "" if it needs no explanation. */
+void state_explain(enum state s, char *dst, size_t size);
+
+#define SCHEDULER_ID_SIZE 32
+
+/* What a scheduler knows of a job, as a struct and as the JSON object of the helpers' protocol and
+ * of the local queue's records. */
+struct job_state {
+    char id[SCHEDULER_ID_SIZE];
+    enum job_phase phase; /* that of state */
+    enum state state;
+    /* Why it is pending or why it ended, for people; "" if there is no reason, or if the state says
+     * all. */
+    char reason[384];
+    bool held;        /* it waits until it is released; not in the JSON object */
+    int exit_code;    /* of the script, when the phase is PHASE_ENDED */
+    int signal;       /* the signal that ended it, or 0 */
+    int restarts;     /* how often it was requeued */
+    time_t submitted, started, ended; /* 0 if that has not happened */
+    /* From Slurm's accounting: energy of its nodes, which it had for itself, and how many seconds
+     * were counted; 0: unknown. Not encoded. */
+    double joules, joules_s;
+    char nodes[128]; /* list in Slurm's notation; "" before the job starts, or if it is local */
+    char tag[256];
+    char name[128];
+    long uid;      /* of the user who submitted it; -1: unknown */
+    char user[64]; /* that user's name, or "" */
+};
+
+/* Sets the state and its phase. */
+void job_state_set(struct job_state *s, enum state state);
+
+/* Returns the object, or NULL if memory ran out. Text that is not UTF-8 becomes "". */
+json_t *job_state_encode(const struct job_state *s);
+
+/* Decodes an object; absent members are "", 0, and for uid -1. */
+void job_state_decode(const json_t *o, struct job_state *dst);
 
 /* The resources of a partition; zeros if they are unknown. */
 struct scheduler_partition {

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "launcher/host/path.h"
 #include "launcher/script/template.h"
-#include "src/host/paths.h"
 
 bool container_is_set(const struct study *s)
 {

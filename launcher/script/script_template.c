@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "launcher/host/path.h"
 #include "src/atomicfile.h"
-#include "src/host/paths.h"
 
 #define MAX_TEMPLATE (1 << 20)
 

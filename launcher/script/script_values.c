@@ -9,11 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "launcher/host/path.h"
 #include "launcher/sandbox/sandbox.h"
 #include "launcher/script/container.h"
 #include "launcher/script/script_marker.h"
 #include "launcher/study/run_dir.h"
-#include "src/host/paths.h"
 
 void script_values_destroy(struct script_values *s)
 {

@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The source of a cluster specification: the nodes, the tasks on each, and the rank of this
- * task. Options override the variables that Slurm sets for each task. A missing or contradictory
- * value is an error; nothing is guessed. */
+/* The source of a cluster specification (src/cluster/cluster_spec.h): the nodes, the tasks on each,
+ * and the rank of this task. Options override the variables that Slurm sets for each task. A
+ * missing or contradictory value is an error; nothing is guessed.
+ *
+ * The verb spec, which each rank of a job runs before the trainer, is the caller. It gets texts of
+ * options and variables decoded into struct spec_source, and the devices of its slot; encoding is
+ * cluster_spec's. All ranks must reach the same answer from their own environment, so values are
+ * only taken from there, and an error names the variable or option that it is in.
+ *
+ * Read spec_source_read in spec_source.c, then below it how GPUs are counted and given out. */
 #ifndef UNETCTL_LAUNCHER_SPEC_SPEC_SOURCE_H
 #define UNETCTL_LAUNCHER_SPEC_SPEC_SOURCE_H
 
 #include <stdbool.h>
 
 #include "src/cluster/cluster_spec.h"
-#include "src/cluster/tasklist.h"
+#include "src/cluster/nodelist.h"
 
 struct spec_options {
     const char *nodelist; /* NULL: not given; likewise for tasks */

@@ -5,7 +5,13 @@
  * FOLDER/unetctl-UID/HASH (path_make_own) is the copy, HASH.tmp one that is being made or removed.
  * A process that uses it holds a shared lock on HASH.lock, which the programs that it executes
  * inherit; one that makes or removes it holds it exclusively. So a copy is removed only when no
- * process uses it, and one whose users were killed at any later time. */
+ * process uses it, and one whose users were killed at any later time.
+ *
+ * `unetctl stage` calls stage_enter before it executes a rank, the doctor stage_check, and the plan
+ * measures with stage_list_measure whether the copy will fit. A failure leaves either a whole copy
+ * or none that a run would use, and never removes what another process uses.
+ *
+ * Read stage.c: the files that split.json names, then the copy, its locks, and its removal. */
 #ifndef UNETCTL_LAUNCHER_STAGE_STAGE_H
 #define UNETCTL_LAUNCHER_STAGE_STAGE_H
 
@@ -13,6 +19,7 @@
 #include <stdint.h>
 
 #include "src/err.h"
+#include "src/settings/settings.h"
 
 /* folder: data.stage, whose variables are expanded here. data: where the files of split are. */
 struct stage_request {
@@ -38,5 +45,20 @@ int stage_remove(const char *folder, struct err *e);
 /* Checks that the folder can be used and, if split.json exists, that it has room for the copy.
  * Returns 0, or -1 as stage_enter. */
 int stage_check(const struct stage_request *r, struct err *e);
+
+/* The files that split.json names: what is copied to a node. */
+struct stage_list {
+    struct setting_lines names; /* relative to the data folder; sorted, each once */
+    char hash[17]; /* of the names and of the content, as split.json records it */
+};
+
+/* Reads split.json. Returns 0, or -1 with ERR_DATA and nothing to destroy. */
+int stage_list_read(struct stage_list *dst, const char *split_file, struct err *e);
+void stage_list_destroy(struct stage_list *list);
+
+/* Sets *nbytes to the size of all files in dir, in whole blocks of 4 KiB. Returns 0, or -1 with
+ * ERR_DATA that names a file which is not there. */
+int stage_list_measure(const struct stage_list *list, const char *dir, int64_t *nbytes,
+                       struct err *e);
 
 #endif

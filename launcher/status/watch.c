@@ -12,11 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "launcher/energy/energy_log.h"
+#include "launcher/energy/energy.h"
 #include "src/buf.h"
 #include "src/clock.h"
-#include "src/control.h"
-#include "src/hash.h"
+#include "src/text.h"
 #include "src/log.h"
 #include "src/map.h"
 #include "src/plural.h"

@@ -20,9 +20,9 @@
 #include "src/clock.h"
 #include "src/files.h"
 #include "src/format/schema.h"
-#include "src/run/lockfile.h"
 #include "src/log.h"
 #include "src/mem.h"
+#include "src/run/marker.h"
 
 #define MAX_LEDGER ((size_t)1 << 30)
 

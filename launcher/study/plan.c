@@ -7,16 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/scheduler/sbatch_environment.h"
+#include "launcher/scheduler/job.h"
 #include "launcher/scheduler/scheduler.h"
 #include "launcher/study/run_dir.h"
 #include "launcher/study/run_json.h"
 #include "src/cluster/range.h"
-#include "src/cluster/time_limit.h"
 #include "src/log.h"
 #include "src/mem.h"
 #include "src/plural.h"
-#include "src/settings/settings_check.h"
+#include "src/settings/settings.h"
 
 #define MAX_RUNS 100000
 

@@ -11,7 +11,7 @@
 #include "launcher/study/engine.h"
 #include "launcher/study/site.h"
 #include "launcher/study/study.h"
-#include "src/cluster/layout.h"
+#include "src/cluster/cluster_spec.h"
 
 /* Values of the command line; NULL, 0 and false mean that an option is not given. --gpus, --seeds,
  * --engine and --site are CLI_TYPED: they come only from the command line, because study_open reads

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "launcher/host/path.h"
 #include "src/cli.h"
-#include "src/host/paths.h"
 #include "src/mem.h"
 
 #define SUFFIX ".yaml"

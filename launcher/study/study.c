@@ -11,15 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "launcher/host/statedir.h"
+#include "launcher/host/path.h"
 #include "launcher/study/engine.h"
 #include "launcher/study/yaml_environment.h"
 #include "src/cli.h"
 #include "src/cluster/range.h"
 #include "src/files.h"
 #include "src/mem.h"
-#include "src/settings/settings_check.h"
-#include "src/settings/need.h"
+#include "src/settings/settings.h"
 
 int study_base(const struct study *s)
 {

@@ -33,7 +33,7 @@ struct study {
     /* the origin of each value, indexed by the row of settings_of_study */
     struct yaml_origins origins;
     const char *variant; /* the variant's name that these settings are of (variant.h); NULL: none */
-    /* by row: it has an effect in the study as written, without the command line (need.h) */
+    /* by row: it has an effect in the study as written, without the command line (settings.h) */
     bool has_effect[SETTINGS_MAX];
 };
 

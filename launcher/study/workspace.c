@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/scheduler/sbatch_environment.h"
+#include "launcher/scheduler/job.h"
 #include "src/log.h"
-#include "src/settings/need.h"
+#include "src/settings/settings.h"
 
 typedef struct scheduler *open_f(const struct scheduler_config *config, struct err *e);
 

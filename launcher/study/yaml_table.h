@@ -12,7 +12,7 @@
 #include "src/settings/settings.h"
 
 /* The sources of a value. Later layers take precedence. YAML_SBATCH: a variable of sbatch's
- * (sbatch_environment.h). */
+ * (launcher/scheduler/job.h). */
 enum yaml_layer {
     YAML_BUILTIN, YAML_SBATCH, YAML_USER, YAML_SITE, YAML_STUDY, YAML_ENVIRONMENT, YAML_COMMAND
 };

@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "launcher/host/path.h"
 #include "launcher/plan/run_cost.h"
 #include "launcher/script/template.h"
 #include "launcher/status/status.h"
 #include "src/files.h"
-#include "src/host/paths.h"
 #include "src/mem.h"
 #include "src/plural.h"
 

@@ -12,11 +12,11 @@
 #include "launcher/study/run_dir.h"
 #include "src/buf.h"
 #include "src/cluster/nodelist.h"
-#include "src/control.h"
 #include "src/files.h"
 #include "src/log.h"
 #include "src/mem.h"
 #include "src/plural.h"
+#include "src/text.h"
 
 #define NOTES "bad-nodes"
 

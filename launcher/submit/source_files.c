@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "launcher/host/child.h"
+#include "launcher/host/path.h"
 #include "launcher/study/run_dir.h"
 #include "src/buf.h"
 #include "src/format/sha256.h"
-#include "src/host/paths.h"
 #include "src/log.h"
 #include "src/mem.h"
 #include "src/plural.h"

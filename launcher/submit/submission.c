@@ -329,10 +329,10 @@ int submission_check_cost(const struct plan *plan, bool by_count, double max_gpu
                : 0;
 }
 
-static int check_batch_cost(const struct workspace *w, const struct batch *b, double max_gpu_hours,
+static int check_batch_cost(const struct plan *p, const struct batch *b, double max_gpu_hours,
                             struct err *e)
 {
-    struct plan plan = w->plan;
+    struct plan plan = *p;
 
     plan.runs = mem_zero(b->count + 1, sizeof *plan.runs, e);
     plan.count = b->count;
@@ -362,7 +362,7 @@ int submission_resume(struct workspace *w, char **ids, size_t nids,
         if (list.unreachable)
             *e = list.reason;
         else if (choose_again(w, &list, &named, size, &b, counts, e) == 0 &&
-                 check_batch_cost(w, &b, size->max_gpu_hours, e) == 0)
+                 check_batch_cost(&w->plan, &b, size->max_gpu_hours, e) == 0)
             rc = submit_batch(w, &b, &list, counts, e);
     }
     status_list_destroy(&list);

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The cluster specification: the tasks of this run, their addresses, and which of them this
- * process is. TensorFlow's TF_CONFIG exactly, one line:
- *
- *   {"cluster":{"worker":["host:port",...]},"task":{"type":"worker","index":I}}
- *
- * with other types of task than "worker" if struct cluster_spec has jobs. A slot is a task's number
- * on its node, from 0. The task in slot s listens at port_base + s. */
+/* The tasks of a run: how many on how many nodes, and the specification that each of them gets. */
 #ifndef UNETCTL_SRC_CLUSTER_CLUSTER_SPEC_H
 #define UNETCTL_SRC_CLUSTER_CLUSTER_SPEC_H
 
@@ -15,6 +9,41 @@
 #include "src/cluster/nodelist.h"
 #include "src/err.h"
 
+/* Computes the nodes, tasks and devices for a number of GPUs. A pure function. */
+enum layout_strategy {
+    LAYOUT_AUTO,        /* mirrored where the GPUs fit on one node, else multi-worker */
+    LAYOUT_MIRRORED,    /* one task has all GPUs of the run, on one node */
+    LAYOUT_MULTI_WORKER /* one task per GPU */
+};
+
+struct layout {
+    int gpus;
+    int nodes;
+    int tasks;
+    /* on the fullest node; the last may have fewer (3 GPUs on nodes of 2: 2 + 1) */
+    int tasks_per_node;
+    int gpus_per_task;
+    enum layout_strategy strategy; /* never LAYOUT_AUTO */
+};
+
+/* Computes the layout of gpus devices on nodes that have gpus_per_node each. Returns 0, or -1
+ * with ERR_CONFIG: a count is below 1, or mirrored was asked for more GPUs than a node has. */
+int layout_compute(int gpus, int gpus_per_node, enum layout_strategy strategy, struct layout *dst,
+                   struct err *e);
+
+/* Returns the name: "auto", "mirrored" or "multi-worker". */
+const char *layout_strategy_encode(enum layout_strategy strategy);
+
+/* Returns 0, or -1 with ERR_CONFIG that lists the names. */
+int layout_strategy_decode(const char *name, enum layout_strategy *dst, struct err *e);
+
+/* The cluster specification: the tasks of this run, their addresses, and which of them this
+ * process is. TensorFlow's TF_CONFIG exactly, one line:
+ *
+ *   {"cluster":{"worker":["host:port",...]},"task":{"type":"worker","index":I}}
+ *
+ * with other types of task than "worker" if struct cluster_spec has jobs. A slot is a task's number
+ * on its node, from 0. The task in slot s listens at port_base + s. */
 enum cluster_spec_order {
     CLUSTER_SPEC_SLURM, /* nodes in the order of the list, as Slurm numbers its tasks */
     CLUSTER_SPEC_TF     /* nodes sorted by name, as TensorFlow's SlurmClusterResolver does */

@@ -3,14 +3,96 @@
 #include "src/cluster/connection.h"
 
 #include <errno.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "src/clock.h"
+
+/* If the line lists host, stores its address in dst and returns true. */
+static bool match_line(char *line, const char *host, char dst[64])
+{
+    char *rest = NULL, *address;
+
+    line[strcspn(line, "#\n")] = '\0';
+    address = strtok_r(line, " \t", &rest);
+    for (const char *name; address && (name = strtok_r(NULL, " \t", &rest));)
+        if (strcmp(name, host) == 0) {
+            snprintf(dst, 64, "%s", address);
+            return true;
+        }
+    return false;
+}
+
+static bool look_up(const char *path, const char *host, char dst[64])
+{
+    FILE *f = fopen(path, "re");
+    char line[1024];
+    bool found = false;
+
+    while (f && !found && fgets(line, sizeof line, f))
+        found = match_line(line, host, dst);
+    if (f)
+        fclose(f);
+    return found;
+}
+
+static bool look_up_listed(const char *host, char dst[64])
+{
+    const char *path = getenv("UNETCTL_HOSTS");
+
+    return path && host && look_up(path, host, dst);
+}
+
+bool resolve_is_listed(const char *host)
+{
+    char address[64];
+
+    return look_up_listed(host, address);
+}
+
+int resolve_host(const char *host, const char *service, const struct addrinfo *hints,
+                 struct addrinfo **list)
+{
+    char address[64];
+
+    if (look_up_listed(host, address))
+        host = address;
+    return getaddrinfo(host, service, hints, list);
+}
+
+bool resolve_is_same(const struct sockaddr *a, const struct sockaddr *b)
+{
+    if (a->sa_family != b->sa_family)
+        return false;
+    if (a->sa_family == AF_INET)
+        return memcmp(&((const struct sockaddr_in *)a)->sin_addr,
+                      &((const struct sockaddr_in *)b)->sin_addr, sizeof(struct in_addr)) == 0;
+    return a->sa_family == AF_INET6 &&
+           memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
+                  &((const struct sockaddr_in6 *)b)->sin6_addr, sizeof(struct in6_addr)) == 0;
+}
+
+bool resolve_is_own(const struct addrinfo *list)
+{
+    struct ifaddrs *own = NULL;
+    bool found = false;
+
+    if (getifaddrs(&own))
+        return false;
+    for (const struct addrinfo *a = list; a && !found; a = a->ai_next)
+        for (const struct ifaddrs *i = own; i && !found; i = i->ifa_next)
+            found = i->ifa_addr && resolve_is_same(a->ai_addr, i->ifa_addr);
+    freeifaddrs(own);
+    return found;
+}
 
 #define MAPPED "::ffff:" /* before an IPv4 address that an IPv6 listener reports */
 
@@ -144,4 +226,62 @@ int connection_write(int fd, const void *data, size_t nbytes, double deadline,
                      const atomic_int *interrupt)
 {
     return move_all(fd, (char *)(uintptr_t)data, nbytes, true, deadline, interrupt);
+}
+
+static int listen_at(const struct sockaddr *address, socklen_t n)
+{
+    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), yes = 1,
+        no = 0;
+
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if ((address->sa_family != AF_INET6 || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no,
+                                                      sizeof no) == 0) &&
+        bind(fd, address, n) == 0 && listen(fd, SOMAXCONN) == 0)
+        return fd;
+    int reason = errno;
+    close(fd);
+    errno = reason;
+    return -1;
+}
+
+static int listen_as(const char *host, int port)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found;
+    char service[16];
+
+    snprintf(service, sizeof service, "%d", port);
+    if (resolve_host(host, service, &hints, &found)) {
+        errno = EADDRNOTAVAIL;
+        return -1;
+    }
+    int fd = listen_at(found->ai_addr, found->ai_addrlen), reason = errno;
+    freeaddrinfo(found);
+    errno = reason;
+    return fd;
+}
+
+int listener_open(const char *host, int port)
+{
+    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port),
+                               .sin6_addr = IN6ADDR_ANY_INIT};
+    struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port),
+                               .sin_addr = {htonl(INADDR_ANY)}};
+
+    if (resolve_is_listed(host))
+        return listen_as(host, port);
+    int fd = listen_at((struct sockaddr *)&six, sizeof six);
+    /* EADDRINUSE is final; anything else may mean that the host has no IPv6 */
+    if (fd < 0 && errno != EADDRINUSE)
+        fd = listen_at((struct sockaddr *)&four, sizeof four);
+    return fd;
+}
+
+int listener_port(int socket)
+{
+    struct sockaddr_in6 a; /* the port is at the same place in both families */
+    socklen_t n = sizeof a;
+
+    return getsockname(socket, (struct sockaddr *)&a, &n) ? 0 : ntohs(a.sin6_port);
 }

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Slurm's lists of nodes, and of tasks per node. */
+#ifndef UNETCTL_SRC_CLUSTER_NODELIST_H
+#define UNETCTL_SRC_CLUSTER_NODELIST_H
+
+#include <stddef.h>
+
+#include "src/err.h"
+
 /* Slurm's node lists: "node[1-3,5],gpu[001-010]-ib" and their names, in the order of scontrol show
  * hostnames.
  *
@@ -11,13 +19,6 @@
  * of more than 65536 values, single numbers beyond 64 bits (which Slurm changes to 2^64 - 1).
  * Refused here, where Slurm makes up a name: an unclosed or stray bracket, a range without end
  * ("[1-]"), any ASCII character but letters, digits, '-', '_' and '.', a name that is too long. */
-#ifndef UNETCTL_SRC_CLUSTER_NODELIST_H
-#define UNETCTL_SRC_CLUSTER_NODELIST_H
-
-#include <stddef.h>
-
-#include "src/err.h"
-
 #define NODELIST_LIMIT ((size_t)1 << 20) /* for callers: more nodes than a cluster has */
 #define NODELIST_NAME_MAX 255            /* bytes of one name */
 #define NODELIST_NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
@@ -41,5 +42,19 @@ size_t nodelist_count(const struct nodelist *l); /* at least 1 */
 const char *nodelist_get(const struct nodelist *l, size_t i, size_t *length);
 
 void nodelist_destroy(struct nodelist *l);
+
+/* Slurm's short form of tasks per node: "2(x3),1" is 2, 2, 2, 1. */
+#define TASKLIST_TASKS_MAX 65536 /* the most on one node */
+struct tasklist {
+    int *tasks; /* each from 1 to TASKLIST_TASKS_MAX */
+    size_t count; /* number of nodes, at least 1 */
+};
+
+/* Decodes text. Lists of more than limit nodes are refused before anything is allocated. Returns
+ * 0, or -1 with ERR_USAGE: the text (shortened if long), the position from 1, and what is
+ * expected there. */
+int tasklist_decode(const char *text, size_t limit, struct tasklist *dst, struct err *e);
+
+void tasklist_destroy(struct tasklist *t);
 
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lists of counts: N, N..M, N..M:STEP, joined by commas: "1,2,4..14:2". */
+/* Lists of counts, and Slurm's time limits. */
 #ifndef UNETCTL_SRC_CLUSTER_RANGE_H
 #define UNETCTL_SRC_CLUSTER_RANGE_H
 
 #include <stddef.h>
 
 #include "src/err.h"
+
+/* Lists of counts: N, N..M, N..M:STEP, joined by commas: "1,2,4..14:2". */
 
 /* Lists of more values, repeated ones included, are refused before anything is allocated. */
 #define RANGE_COUNT_MAX 65536
@@ -21,5 +23,9 @@ struct range {
 int range_decode(const char *text, int min, int max, struct range *dst, struct err *e);
 
 void range_destroy(struct range *r);
+
+/* Returns the minutes, rounded up, of a Slurm time limit (M, M:S, H:M:S, D-H, D-H:M, D-H:M:S), or
+ * -1 if text is not one, or is one of no time. */
+int time_limit_decode(const char *text);
 
 #endif

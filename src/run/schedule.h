@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The learning rate of a step: the base rate, times a scale for the number of GPUs (1 without
- * scaling), times a factor that depends on the epoch. A warm-up raises it from the base rate to the
- * scaled one. */
+/* What a training is given besides its data: the learning rate of each step, and its goal. */
 #ifndef UNETCTL_SRC_RUN_SCHEDULE_H
 #define UNETCTL_SRC_RUN_SCHEDULE_H
 
@@ -10,6 +8,9 @@
 
 #include "src/err.h"
 
+/* The learning rate of a step: the base rate, times a scale for the number of GPUs (1 without
+ * scaling), times a factor that depends on the epoch. A warm-up raises it from the base rate to the
+ * scaled one. */
 enum schedule_scaling { /* the scale with K GPUs: 1, K, K^1/2, K^2/3 */
     SCHEDULE_SCALE_NONE, SCHEDULE_SCALE_LINEAR, SCHEDULE_SCALE_SQRT, SCHEDULE_SCALE_TWO_THIRDS
 };
@@ -49,5 +50,24 @@ int schedule_parse(struct schedule *s, const char *text, struct err *e);
 /* Returns the learning rate of one step of an epoch that has `steps` of them. epoch and step count
  * from 0. */
 double schedule_rate(const struct schedule *s, int epoch, size_t step, size_t steps);
+
+/* What a training aims at: train.until, train.patience and train.lr_plateau. */
+struct goal {
+    const char *metric; /* iou | dice | precision | recall | accuracy | acc; NULL: none */
+    double value;       /* training ends when the metric is at least this */
+    int patience;       /* stop after so many epochs without improvement; 0: never */
+    int plateau;        /* lower the rate after so many such epochs; 0: never */
+    double factor;      /* of the rate at each plateau */
+    /* Set by the caller: */
+    bool keep_best;     /* the result is the best weights instead of the last */
+    bool by_accuracy;   /* the best weights have the best accuracy instead of the best IoU */
+};
+
+/* Sets *g from `until`, "" or METRIC>=VALUE such as iou>=0.9, and patience; the other members
+ * become 0. -1 with ERR_CONFIG. */
+int goal_text_parse(struct goal *g, const char *until, int patience, struct err *e);
+
+/* Adds the plateau of text to *g: "" or EPOCHS:FACTOR such as 10:0.5. -1 with ERR_CONFIG. */
+int goal_text_parse_plateau(struct goal *g, const char *text, struct err *e);
 
 #endif

@@ -11,9 +11,7 @@
 
 #include "src/cli.h"
 #include "src/cluster/range.h"
-#include "src/cluster/time_limit.h"
 #include "src/run/schedule.h"
-#include "src/settings/need.h"
 
 static const struct builtin_model models[] = {
 #include "src/settings/models.inc"
@@ -534,7 +532,6 @@ void setting_describe(const struct setting *s, struct buf *dst)
     buf_add(dst, s->help);
 }
 
-/* Returns whether the help mentions all words. */
 static bool has_words(const struct setting *s)
 {
     for (const char *const *w = s->words; *w; w++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The settings of a run, as one table (settings.def): the source of study.yaml, run.json, --set,
  * the record, help and manual, and of what a checkpoint and a report compare. */
-#ifndef UNETCTL_SRC_SETTINGS_H
-#define UNETCTL_SRC_SETTINGS_H
+#ifndef UNETCTL_SRC_SETTINGS_SETTINGS_H
+#define UNETCTL_SRC_SETTINGS_SETTINGS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,7 +70,7 @@ struct setting {
     const char *gone_why;     /* of this value, or of a row of settings_gone: what holds instead */
     /* one sentence, also the comment in study.yaml; NULL: hidden from users */
     const char *help;
-    const struct setting_need *needs; /* all must be met for an effect; NULL: none (need.h) */
+    const struct setting_need *needs; /* all must be met for an effect; NULL: none */
     const char *neutral;      /* a value that is right also without effect ("none"); NULL: none */
     bool affects_result;      /* runs with different values are not compared */
     enum setting_resume resume;
@@ -180,8 +180,8 @@ void settings_destroy(const struct setting *table, void *dst);
 /* Returns NULL if text is a Slurm time limit, or what is wrong with it. */
 const char *settings_check_time(const char *text);
 
-/* Reads quality.margin: a number above 0, with a '%' a share of the quality's value. Returns whether
- * text is one. */
+/* Reads quality.margin: a number above 0, with a '%' a share of the quality's value. Returns
+ * whether text is one. */
 bool settings_decode_margin(const char *text, double *margin, bool *is_share);
 
 /* A built-in model, from templates/models/. */
@@ -207,5 +207,34 @@ void setting_describe(const struct setting *s, struct buf *dst);
 
 /* Adds a line for each row that has help: "KEY=PRESET  HELP (BOUNDS)". */
 void settings_describe(const struct setting *table, struct buf *dst);
+
+/* Returns the first need of row s that the settings src of this table do not meet, or NULL. Also
+ * NULL for a value that is the preset or neutral. gpus: the most GPUs of a run; 0: unknown. What is
+ * unknown, such as a need that only the data show, counts as met. */
+const struct setting_need *need_unmet(const struct setting *table, const struct setting *s,
+                                      const void *src, int gpus);
+
+/* Does the same. Returns 0, or -1 with ERR_CONFIG: which value has no effect, why, and what to
+ * change. */
+int need_check(const struct setting *table, const struct setting *s, const void *src, int gpus,
+               struct err *e);
+
+/* Adds all needs of a row in front of its help: "for sgd, lars: " or "without lr_steps: "; nothing
+ * without needs. */
+void need_describe(const struct setting *s, struct buf *dst);
+
+/* Checks what no single row of the table can: rules that several settings have together, and texts
+ * that are parsed where they are used. The same for study.yaml and for run.json. Returns NULL, or
+ * the path of a setting that is wrong, with ERR_CONFIG and a text that begins with this path. */
+const char *settings_check(const struct settings *c, struct err *e);
+
+/* Checks that train.comm can connect the GPUs of a run, which are in so many tasks. Returns 0, or
+ * -1 with ERR_CONFIG. */
+int settings_check_comm(const struct settings *c, int gpus, int tasks, struct err *e);
+
+/* Fills dst with the weights of the classes (of background and foreground for one class). Returns
+ * their number, 0 without weights, or -1 with ERR_CONFIG. */
+int settings_check_weights(const struct settings *c, float dst[SETTINGS_CLASSES_MAX],
+                           struct err *e);
 
 #endif

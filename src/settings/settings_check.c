@@ -1,13 +1,196 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "src/settings/settings_check.h"
+#include "src/settings/settings.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/plural.h"
-#include "src/run/goal_text.h"
+#include "src/run/schedule.h"
+
+/* Returns whether text is what one value of a need asks for (struct setting_need). */
+static bool matches(const char *value, const char *text)
+{
+    size_t n = strlen(value);
+
+    if (*value == '>')
+        return strtod(text, NULL) > strtod(value + 1, NULL);
+    if (*value == '/')
+        return atoi(text) % atoi(value + 1) == 0;
+    if (strcmp(value, NEED_MODEL_FILE) == 0)
+        return settings_model_is_file(text);
+    if (n > 0 && value[n - 1] == '*')
+        return *text && strncmp(value, text, n - 1) == 0;
+    return strcmp(value, text) == 0;
+}
+
+/* Returns 1 if the settings have what the need alone asks for, 0 if not, -1 if that is unknown. */
+static int is_met(const struct setting *table, const struct setting_need *need, const void *src,
+                  int gpus)
+{
+    const struct setting *s = setting_find(table, need->path);
+    bool is_count = strcmp(need->path, NEED_GPUS) == 0;
+    struct buf text = {0};
+    int met = 0;
+
+    if (is_count ? gpus == 0 : !s)
+        return -1;
+    if (is_count)
+        buf_addf(&text, "%d", gpus);
+    else
+        setting_format(s, src, &text);
+    for (const char *const *v = need->values; *v; v++)
+        met |= matches(*v, text.data ? text.data : "");
+    if (text.failed)
+        met = -1;
+    buf_destroy(&text);
+    return met;
+}
+
+static bool is_neutral(const struct setting *s, const void *src)
+{
+    struct buf text = {0};
+
+    setting_format(s, src, &text);
+    bool neutral = text.failed || (s->neutral && strcmp(text.data ? text.data : "", s->neutral) == 0);
+    buf_destroy(&text);
+    return neutral;
+}
+
+const struct setting_need *need_unmet(const struct setting *table, const struct setting *s,
+                                      const void *src, int gpus)
+{
+    const struct setting_need *first = s->needs;
+
+    if (!first || setting_is_preset(s, src) || is_neutral(s, src))
+        return NULL;
+    while (first->path) {
+        const struct setting_need *n = first;
+        bool met = false, known = false;
+
+        for (bool more = true; more; n++) {
+            int one = is_met(table, n, src, gpus);
+            met |= one == 1;
+            known |= one == 0;
+            more = n->or_next;
+        }
+        if (known && !met)
+            return first;
+        first = n;
+    }
+    return NULL;
+}
+
+static void add_values(const struct setting_need *need, const char *between, struct buf *dst)
+{
+    for (const char *const *v = need->values; *v; v++)
+        buf_addf(dst, "%s%s", v == need->values ? "" : between, *v);
+}
+
+static const char *leaf_of(const char *path)
+{
+    const char *dot = strchr(path, '.');
+
+    return dot ? dot + 1 : path;
+}
+
+static bool is_absence(const struct setting_need *need)
+{
+    return !*need->values[0] || strcmp(need->values[0], "false") == 0;
+}
+
+static void describe_one(const struct setting_need *need, struct buf *dst)
+{
+    const char *value = need->values[0], *leaf = leaf_of(need->path);
+
+    if (is_absence(need))
+        buf_addf(dst, "without %s", leaf);
+    else if (*value == '>')
+        buf_addf(dst, "%s > %s", leaf, value + 1);
+    else if (*value == '/' || isdigit((unsigned char)*value))
+        buf_addf(dst, "%s %s", leaf, value + (*value == '/'));
+    else
+        add_values(need, ", ", dst);
+}
+
+void need_describe(const struct setting *s, struct buf *dst)
+{
+    const char *before = s->needs && is_absence(s->needs) ? "" : "for ";
+    size_t start = dst->length;
+
+    for (const struct setting_need *need = s->needs; need && need->path; need++) {
+        const char *as = need->as;
+
+        if (!as || *as)
+            buf_add(dst, before);
+        if (as)
+            buf_add(dst, as);
+        else
+            describe_one(need, dst);
+        while (as && need->or_next)
+            need++;
+        before = need->or_next ? " or " : " and ";
+    }
+    if (dst->length > start)
+        buf_add(dst, ": ");
+}
+
+/* Adds a need, and the next one where either suffices, as a part of a sentence: "train.optimizer
+ * sgd or lars". Keys that the table does not have are left out. */
+static void explain(const struct setting *table, const struct setting_need *need, struct buf *dst)
+{
+    const char *before = "";
+
+    for (bool more = true; more; more = need->or_next, need++) {
+        const char *value = need->values[0];
+        bool is_count = strcmp(need->path, NEED_GPUS) == 0;
+
+        if (!is_count && !setting_find(table, need->path))
+            continue;
+        buf_add(dst, before);
+        before = ", or ";
+        if (is_count)
+            buf_add(dst, need->as);
+        else if (!*value)
+            buf_addf(dst, "no %s", need->path);
+        else if (*value == '*')
+            buf_add(dst, need->path);
+        else if (*value == '>')
+            buf_addf(dst, "%s above %s", need->path, value + 1);
+        else if (*value == '/')
+            buf_addf(dst, "%s in multiples of %s", need->path, value + 1);
+        else
+            buf_addf(dst, "%s ", need->path), add_values(need, " or ", dst);
+    }
+}
+
+int need_check(const struct setting *table, const struct setting *s, const void *src, int gpus,
+               struct err *e)
+{
+    const struct setting_need *need = need_unmet(table, s, src, gpus);
+    struct buf value = {0}, wanted = {0}, found = {0};
+
+    if (!need)
+        return 0;
+    const struct setting *other = setting_find(table, need->path);
+    setting_format(s, src, &value);
+    explain(table, need, &wanted);
+    if (other)
+        setting_format(other, src, &found);
+    else
+        buf_addf(&found, "%d", gpus);
+    err_set(e, ERR_CONFIG, "%s %s has no effect: it needs %s, and %s is %s; leave %s out, or change "
+            "%s", s->path, value.data ? value.data : "", wanted.data ? wanted.data : "",
+            other ? other->path : "the largest number of GPUs",
+            found.data && *found.data ? found.data : "not set", s->path,
+            other ? other->path : "the numbers of GPUs (gpus, --gpus)");
+    buf_destroy(&value);
+    buf_destroy(&wanted);
+    buf_destroy(&found);
+    return -1;
+}
 
 int settings_check_weights(const struct settings *c, float dst[SETTINGS_CLASSES_MAX],
                            struct err *e)

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "src/hash.h"
+#include "src/map.h"
 #include "t/tap.h"
 
 int main(void)

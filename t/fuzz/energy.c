@@ -2,7 +2,7 @@
 /* Files of energy: a track has finite times and joules, and at least one row; between rows its
  * joules lie between theirs. */
 #include "config.h"
-#include "launcher/energy/energy_log.h"
+#include "launcher/energy/energy.h"
 
 #include <math.h>
 

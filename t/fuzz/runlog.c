@@ -3,8 +3,8 @@
  * record.jsonl. A log that is accepted has epochs, a record may have none; and no time, loss or
  * score in it is impossible in itself. */
 #include "config.h"
+#include "launcher/collect/collect_internal.h"
 #include "launcher/collect/log/log_file.h"
-#include "launcher/collect/run_record.h"
 
 #include <math.h>
 

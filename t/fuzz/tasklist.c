@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A task list has as many nodes as it says, each with a number of tasks within the limits. */
 #include "config.h"
-#include "src/cluster/tasklist.h"
+#include "src/cluster/nodelist.h"
 
 #include "t/fuzz/fuzz.h"
 

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "src/text/filename.h"
 #include "src/log.h"
 #include "src/plural.h"
+#include "src/text.h"
 #include "trainer/data/image/image_file.h"
 #include "trainer/data/source/container.h"
 #include "trainer/data/source/remarks.h"

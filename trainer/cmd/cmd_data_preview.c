@@ -11,7 +11,7 @@
 
 #include "src/log.h"
 #include "src/mem.h"
-#include "src/settings/settings_check.h"
+#include "src/settings/settings.h"
 #include "trainer/cmd/options.h"
 #include "trainer/data/image/png_file.h"
 #include "trainer/data/set/augment.h"

@@ -5,7 +5,7 @@
 
 #include <inttypes.h>
 
-#include "src/text/filename.h"
+#include "src/text.h"
 #include "trainer/cmd/options.h"
 #include "trainer/data/image/classes.h"
 #include "trainer/data/image/mask.h"

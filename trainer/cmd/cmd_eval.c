@@ -8,7 +8,7 @@
 #include "src/atomicfile.h"
 #include "src/clock.h"
 #include "src/log.h"
-#include "src/text/filename.h"
+#include "src/text.h"
 #include "trainer/cmd/cmd.h"
 #include "trainer/cmd/options.h"
 #include "trainer/cmd/trained.h"

@@ -15,7 +15,7 @@
 #include "src/clock.h"
 #include "src/log.h"
 #include "src/mem.h"
-#include "src/text/csv.h"
+#include "src/text.h"
 #include "trainer/cmd/options.h"
 #include "trainer/data/image/image_file.h"
 #include "trainer/data/image/orientation.h"
@@ -32,9 +32,9 @@
 #endif
 #include "src/plural.h"
 #include "trainer/cmd/cmd.h"
-#include "trainer/evaluate/mask_picture.h"
 #include "trainer/cmd/trained.h"
 #include "trainer/evaluate/evaluate.h"
+#include "trainer/evaluate/mask_picture.h"
 #include "trainer/evaluate/predict.h"
 #include "trainer/run/shutdown.h"
 

@@ -40,14 +40,14 @@ const char *comm_mpi_version(void)
 #include <mpi.h>
 
 #include "src/clock.h"
-#include "src/cluster/listener.h"
+#include "src/cluster/connection.h"
 #include "src/log.h"
 #include "src/mem.h"
-#include "src/run/token.h"
+#include "src/run/marker.h"
 #include "trainer/comm/bounded.h"
 #include "trainer/comm/comm_async.h"
-#include "trainer/comm/rendezvous/lifeline.h"
 #include "trainer/comm/node.h"
+#include "trainer/comm/rendezvous/lifeline.h"
 
 #define GRACE_S 60.0 /* a failed rank gives rank 0 at most so long to write the marker FAILED */
 #define REPORT_S 1.0 /* for the lifeline to report a loss that MPI noticed first */

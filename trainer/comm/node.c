@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/hash.h"
+#include "src/map.h"
 #include "src/mem.h"
-#include "src/run/token.h"
+#include "src/run/marker.h"
 
 #define STAGE (256 * 1024)      /* bytes of a rank's values that are summed at once */
 #define SMALL_BYTES (32 * 1024) /* the same for node_reduce_small */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "src/clock.h"
-#include "src/hash.h"
+#include "src/map.h"
 #include "src/mem.h"
 #include "trainer/core/plan.h"
 

@@ -11,7 +11,7 @@
 #include "src/atomicfile.h"
 #include "src/buf.h"
 #include "src/log.h"
-#include "src/text/csv.h"
+#include "src/text.h"
 #include "trainer/models/model.h"
 
 int evaluate_alloc(struct network *n, struct mirror *m, size_t nbytes, struct err *e)

@@ -13,7 +13,7 @@
 #include "src/files.h"
 #include "src/mem.h"
 #include "src/rng.h"
-#include "src/text/csv.h"
+#include "src/text.h"
 #include "trainer/data/image/classes.h"
 #include "trainer/evaluate/mask_picture.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages are encoded by hand (protobuf.h), one frame for each scalar. */
+/* Messages are encoded by hand (tfrecord.h), one frame for each scalar. */
 #include "config.h"
 #include "trainer/export/events.h"
 
@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "src/files.h"
-#include "src/format/protobuf.h"
 #include "src/format/tfrecord.h"
 #include "src/mem.h"
 

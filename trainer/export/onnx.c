@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The inference graph of the network, op by op, encoded by hand (protobuf.h). */
+/* The inference graph of the network, op by op, encoded by hand (tfrecord.h). */
 #include "config.h"
 #include "trainer/export/onnx.h"
 
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "src/atomicfile.h"
-#include "src/format/protobuf.h"
+#include "src/format/tfrecord.h"
 #include "src/mem.h"
 #include "trainer/core/graph.h"
 #include "trainer/json/cjson.h"

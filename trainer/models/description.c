@@ -12,7 +12,7 @@
 
 #include "src/cli.h"
 #include "src/format/document.h"
-#include "src/hash.h"
+#include "src/map.h"
 #include "src/mem.h"
 #include "trainer/models/expression.h"
 #include "trainer/models/layer.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "src/atomicfile.h"
-#include "src/hash.h"
+#include "src/map.h"
 #include "src/mem.h"
 #include "trainer/models/description.h"
 #include "trainer/ops/ops.h"

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "src/hash.h"
+#include "src/map.h"
 #include "src/rng.h"
 
 #define PARALLEL_COUNT 4096 /* fewer values are set by one thread */

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "src/run/goal_text.h"
+#include "src/run/schedule.h"
 #include "trainer/metric/score.h"
 
 /* State between validations. Epochs are numbers of completed epochs. */

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "src/run/token.h"
+#include "src/run/marker.h"
 #include "trainer/backends/cuda/runtime/cuda_info.h"
 #include "trainer/comm/comm_mpi.h"
 #include "trainer/comm/comm_nccl.h"

@@ -13,8 +13,8 @@
 
 #include "src/cli.h"
 #include "src/format/schema.h"
-#include "src/hash.h"
-#include "src/settings/settings_check.h"
+#include "src/map.h"
+#include "src/settings/settings.h"
 #include "trainer/json/cjson.h"
 #include "trainer/models/model.h"
 

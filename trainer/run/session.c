@@ -14,7 +14,7 @@
 #include "src/log.h"
 #include "src/mem.h"
 #include "src/run/schedule.h"
-#include "src/settings/settings_check.h"
+#include "src/settings/settings.h"
 #include "trainer/checkpoint/snapshot.h"
 #include "trainer/data/set/loader.h"
 #include "trainer/data/set/shard.h"
@@ -22,8 +22,8 @@
 #include "trainer/passes/precision.h"
 #include "trainer/run/limit.h"
 #include "trainer/run/progress.h"
-#include "trainer/run/results.h"
 #include "trainer/run/ranks/roster.h"
+#include "trainer/run/results.h"
 #include "trainer/run/validation.h"
 #include "trainer/step/kernel_choice.h"
 

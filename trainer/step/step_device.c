@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/hash.h"
+#include "src/map.h"
 #include "src/mem.h"
 #include "trainer/step/step_kind.h"
 

@@ -6,7 +6,7 @@
  * repeats where the interval of an efficiency includes the threshold, then counts between the
  * largest that passes and the next larger one (the middle of ratios), then counts that the model
  * of time knows least of and that may be faster. Then quality, by whole runs of the base case and
- * the fastest efficient count, in a group-sequential test of non-inferiority (sequential.h) at
+ * the fastest efficient count, in a group-sequential test of non-inferiority (hypothesis.h) at
  * planned numbers of pairs of equal seeds. If quality is not shown to hold, the counts below are
  * bisected: the next is the middle one of those between the largest that holds and the smallest
  * that does not. The tests that this takes, 1 + log2 of the counts that may be tested and at most
@@ -15,18 +15,24 @@
  *
  * If quality never rises with the GPUs, the tests up to the first wrong "holds" are determined: a
  * count that loses too much leads to a smaller one, another one that holds to a larger one, and
- * below one that is not shown to hold, all hold. So the sum of their levels bounds the error. */
+ * below one that is not shown to hold, all hold. So the sum of their levels bounds the error.
+ *
+ * launcher/rounds calls design_next after each round and submits what it asks for; plan shows what
+ * a study will cost by design_expect. The room submits and reads nothing itself: the rounds made
+ * and the table of results are all that an answer depends on. design_view.c has what is known after
+ * the rounds, design.c what follows, and below it the simulation. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_DESIGN_DESIGN_H
 #define UNETCTL_LAUNCHER_ANALYSIS_DESIGN_DESIGN_H
 
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "launcher/analysis/decision.h"
-#include "launcher/analysis/quality.h"
+#include "launcher/analysis/model/model.h"
 #include "launcher/analysis/series.h"
-#include "launcher/analysis/statistics/sequential.h"
+#include "launcher/analysis/statistics/hypothesis.h"
 #include "src/buf.h"
 #include "src/err.h"
 
@@ -137,5 +143,48 @@ int design_next(const struct design *d, const struct results *table,
 /* Adds how the study was made and what its intervals are, in whole sentences for a report. */
 void design_describe(const struct design *d, const struct design_round *rounds, size_t nrounds,
                      const struct design_verdict *verdict, struct buf *b);
+
+/* Simulations of designs on assumed times, noise and scatter: what they cost, and,
+ * where the truth is known, how often they are right. */
+
+struct design_truth {
+    double (*time)(const void *arg, int gpus); /* seconds of a steady epoch */
+    const void *arg;                           /* of time and loss */
+    long epochs;         /* of a whole run */
+    double noise;        /* relative standard deviation of a run's times */
+    int nodes, per_node; /* of the cluster: runs begin on a random node; 0: all nodes are alike */
+    double slow;         /* relative: a run that has the first node takes longer by this */
+    double scatter;      /* standard deviation of a run's quality, in margins */
+    double scatter_seed; /* the same of a term that runs of equal seeds share */
+    double (*loss)(const void *arg, int gpus); /* margins by which quality is lower; NULL: none */
+};
+
+/* Adds a run to table: with a quality of 1, less what falls, where a margin counts as
+ * DESIGN_EXPECT_MARGIN. study: the number of the random draws. */
+#define DESIGN_EXPECT_MARGIN 0.01
+int design_expect_run(const struct design_truth *t, const struct design *d, int gpus, long seed,
+                      bool limited, uint64_t study, struct results *table, struct err *e);
+
+/* Makes a whole study. Its verdict has the GPU-hours. Returns the number of rounds, or -1 if memory
+ * ran out. */
+int design_expect_study(const struct design_truth *t, const struct design *d, uint64_t study,
+                        struct design_verdict *verdict, struct err *e);
+
+struct design_cost {
+    double median, most; /* GPU-hours, without the limit; 90 % of studies take at most the second */
+    double decided;      /* share of the studies that decide within max_gpu_hours */
+    double rounds;       /* median */
+};
+
+/* Simulates studies with d->whole_s or, if that is 0, a whole run of 1 s (so hours are multiples of
+ * its own): serial parts of 0 to 5 % of the time, noise DECISION_TIME_SCATTER, and unchanged
+ * quality, whose pairs of seeds scatter by a margin. Returns 0, or -1 if memory ran out. */
+#define DESIGN_EXPECT_STUDIES 60
+int design_expect(const struct design *d, struct design_cost *dst, struct err *e);
+
+/* Sets dst to the looks of the rounds, for decision_rule.looks: an analysis with them has repeated
+ * confidence intervals. */
+void design_view_looks(const struct design *d, const struct design_round *rounds, size_t nrounds,
+                       struct quality_looks *dst);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/analysis/design/design_view.h"
+#include "launcher/analysis/design/design.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "launcher/analysis/prediction.h"
+#include "launcher/analysis/analysis.h"
+#include "launcher/analysis/design/design_internal.h"
 #include "src/mem.h"
 
 static const struct series_point *find_point(const struct design_view *v, int gpus)
@@ -140,7 +141,6 @@ int design_view_fastest(const struct design_view *v)
     return best;
 }
 
-/* Returns the seconds of a run, or NaN. */
 static double run_seconds(const struct result *r)
 {
     double sum = (r->limited == 1 && r->startup_s > 0 ? r->startup_s : 0) +

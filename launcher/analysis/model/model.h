@@ -5,8 +5,8 @@
  *   T(N) = a D(N) + links(N) + sum of c_i phi_i(N)        a, c_i >= 0
  *
  * D is 1 / N, or, where the GPUs share a step's images, the share of the one that has most of
- * them: 16 images on 14 GPUs are 2 of 16. links is known (prediction.h) or 0. The losses phi_i
- * (model_law.h) are learnt: a serial part, trees of messages, contention, the first step from 1
+ * them: 16 images on 14 GPUs are 2 of 16. links is known (analysis.h) or 0. The losses phi_i
+ * (model_law_kind) are learnt: a serial part, trees of messages, contention, the first step from 1
  * to 2 GPUs and steps at other counts, stragglers, node boundaries, and limits of the throughput
  * that set in at some count. N phi_i(N) never falls, so no efficiency is predicted to rise.
  *
@@ -19,16 +19,71 @@
  * varies, by 1.5 % for each doubling and by as much as the largest count lies outside the interval
  * that is predicted for it from the others, for what no set describes; and the interval includes
  * the 2 % by which a run scatters beforehand. doc/STATISTICS.md has the simulations that the
- * constants are from. */
+ * constants are from.
+ *
+ * Fitted by prediction_fit (analysis.h) and read by advice, decisions, designs and reports. The
+ * room knows neither runs nor series, and the same samples give the same draws. Read here
+ * model_law_term and struct model first, then model.c from model_fit. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_MODEL_MODEL_H
 #define UNETCTL_LAUNCHER_ANALYSIS_MODEL_MODEL_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "launcher/analysis/model/model_law.h"
 #include "src/buf.h"
 #include "src/err.h"
+
+#define MODEL_LAW_MOST 4   /* the most terms of a law: computation and three losses */
+#define MODEL_LAW_TERMS 64 /* the most terms to choose from */
+
+/* What is known of the times before any is measured. */
+struct model_law_known {
+    int gpus_per_node; /* 0: unknown */
+    double batch;      /* images of a step that the GPUs share; 0: unknown, or each has its own */
+    /* Returns seconds at a count in one of ncases equally probable cases; NULL: links cost
+     * nothing. */
+    double (*links)(const void *arg, double gpus, int which);
+    const void *arg;
+    int ncases;
+};
+
+enum model_law_kind {
+    MODEL_LAW_COMPUTE,     /* D; in every set */
+    MODEL_LAW_SERIAL,      /* 1 */
+    MODEL_LAW_LOG,         /* log2 N: a tree of messages */
+    MODEL_LAW_LINEAR,      /* N - 1: coherency, a ring of messages */
+    MODEL_LAW_FIRST,       /* 1 from 2 GPUs on */
+    MODEL_LAW_FIRST_SHARE, /* D from 2 GPUs on: the computation itself becomes slower */
+    MODEL_LAW_RING_SHARE,  /* D (N - 1) / N: a ring of messages in steps that add up to an epoch */
+    MODEL_LAW_JITTER,      /* D sqrt(2 ln N): the slowest of N computations */
+    MODEL_LAW_LOG_SHARE,   /* D log2 N */
+    MODEL_LAW_NODES,       /* 1 from 2 nodes on */
+    MODEL_LAW_NODES_SHARE, /* D from 2 nodes on */
+    MODEL_LAW_NODES_RING,  /* (P - 1) / P on P nodes */
+    MODEL_LAW_NODES_LOG,   /* log2 P */
+    MODEL_LAW_NODES_LINEAR, /* P - 1 */
+    MODEL_LAW_LIMIT,       /* max(0, 1 / at - D): a limit of the throughput */
+    MODEL_LAW_STEP,        /* 1 above `at` GPUs */
+    MODEL_LAW_NKINDS
+};
+
+struct model_law_term {
+    enum model_law_kind kind;
+    double at;
+};
+
+/* A set of terms; of those with the same kinds, the one with most evidence. */
+struct model_law {
+    struct model_law_term terms[MODEL_LAW_MOST];
+    double coefficient[MODEL_LAW_MOST];
+    int nterms;
+    double evidence; /* probability of all sets with these kinds */
+};
+
+/* "Amdahl's law", or a list of the losses. */
+void model_law_name(const struct model_law *law, struct buf *b);
+/* Adds the formula: "12.1 / N + 0.31 + 0.002 (N - 1)". */
+void model_law_describe(const struct model_law *law, struct buf *b);
 
 #define MODEL_LEVEL 0.9 /* of intervals */
 #define MODEL_FURTHEST 2 /* times the largest measured count: beyond it lie extrapolations */

@@ -4,6 +4,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdbool.h>
 
 #define MAX_STEPS 300
 
@@ -157,4 +158,28 @@ double distribution_coins_cdf(long k, size_t n)
     if ((size_t)k >= n)
         return 1;
     return distribution_beta_cdf(0.5, (double)n - (double)k, (double)k + 1);
+}
+
+#define DECIMALS 6         /* of RESOLUTION_FINEST */
+#define SINGLE 1.2e-7      /* the relative error of single precision, twice */
+#define ALMOST 1e-9        /* what double precision leaves */
+
+static bool are_multiples(const double *values, size_t n, double scale)
+{
+    for (size_t i = 0; i < n; i++) {
+        double scaled = values[i] * scale;
+        if (!(fabs(scaled - round(scaled)) <= fabs(scaled) * SINGLE + ALMOST))
+            return false;
+    }
+    return true;
+}
+
+double resolution_of(const double *values, size_t n)
+{
+    double scale = 1;
+
+    for (int i = 0; i < DECIMALS && n; i++, scale *= 10)
+        if (are_multiples(values, n, scale))
+            return 1 / scale;
+    return RESOLUTION_FINEST;
 }

@@ -23,4 +23,12 @@ double distribution_chi_square_quantile(double p, double df);
 /* P(X <= k), where X is the number of heads of n fair coins. */
 double distribution_coins_cdf(long k, size_t n);
 
+/* The resolution of recorded values: the steps in which they were rounded. */
+
+#define RESOLUTION_FINEST 1e-6
+
+/* Returns the largest of 1, 0.1, 0.01 ... RESOLUTION_FINEST of which all n values are multiples, or
+ * RESOLUTION_FINEST if there is none. Single precision is taken into account. */
+double resolution_of(const double *values, size_t n);
+
 #endif

@@ -1,10 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A confidence interval and the method that it was computed by (doc/STATISTICS.md). */
+/* Confidence intervals, and statistics of samples in general.
+ *
+ * The room computes from arrays of numbers alone. It knows neither runs nor text, reads no file,
+ * and draws no random number that does not follow from a seed, so equal values give equal results
+ * on every machine. The analysis calls it, and so do the simulations that check its levels
+ * (launcher/analysis/test/simulate.c, doc/STATISTICS.md).
+ *
+ * What cannot be computed is NaN, or an interval of the method INTERVAL_NONE; only where memory
+ * may run out does a function return an error. A test names the assumption that it makes, and an
+ * interval the method and the level that it reaches.
+ *
+ * distribution.h has distribution functions and their inverses, on which all else rests; then
+ * read this header: medians, their intervals and those by resampling; then hypothesis.h: Student's
+ * t, signed ranks, normality, and tests that look at the data several times. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_STATISTICS_INTERVAL_H
 #define UNETCTL_LAUNCHER_ANALYSIS_STATISTICS_INTERVAL_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
+#include "src/err.h"
+
+/* A confidence interval and the method that it was computed by (doc/STATISTICS.md). */
 #define INTERVAL_LEVEL 0.95 /* the confidence level that intervals are computed for */
 
 enum interval_method {
@@ -40,5 +58,54 @@ const char *interval_method_name(enum interval_method method);
 /* Returns a / b at a joint level of a.level + b.level - 1 (Bonferroni), or no interval if either is
  * unknown or b is not positive. */
 struct interval interval_ratio(const struct interval *a, const struct interval *b);
+
+/* The interval of a proportion. */
+
+/* Returns the one-sided upper limit of Clopper and Pearson (Biometrika 26, 1934) for a proportion
+ * of which k of n were seen: the p for which P(X <= k) = 1 - level. 1 if k is n, NaN if n is 0. */
+double proportion_upper(size_t k, size_t n, double level);
+
+/* Medians, outliers, and the interval of a median.
+ *
+ * The interval is made of order statistics and holds for any continuous distribution. For values
+ * x(1) <= ... <= x(n), the interval [x(k), x(n + 1 - k)] covers the median with probability 1 -
+ * 2 P(B <= k - 1), where B is the number of heads of n fair coins. The largest k that reaches
+ * the level is used (David and Nagaraja, Order Statistics, 7.1). Fewer than 6 values cannot
+ * reach 0.95: even [x(1), x(n)] has only the level 1 - 2^(1 - n). */
+
+/* Returns the interval of the median of ascending values without NaN, or none if there are too few
+ * for the level. */
+struct interval median_interval(const double *sorted, size_t n, double level);
+
+/* Returns the median of sorted values, or NaN if there are none. */
+double median_of_sorted(const double *sorted, size_t n);
+
+/* Returns how many values are far from the others. They are reported, never dropped. By Iglewicz
+ * and Hoaglin (1993), 0.6745 |x - median| / MAD is above 3.5, where MAD is the median of the
+ * distances from the median. Returns 0 for fewer than MEDIAN_OUTLIER_FEWEST values, and if more
+ * than half are equal. room is for n values. */
+#define MEDIAN_OUTLIER_FEWEST 5
+size_t median_count_outliers(const double *sorted, size_t n, double *room);
+
+/* Intervals by resampling (Efron and Tibshirani, An Introduction to the Bootstrap, chapters 13,
+ * 14). Random numbers depend only on seed, replicate and index, so that the same data give the
+ * same interval on every machine. */
+
+/* Returns the percentile interval of replicates[0..n). NaN are ignored, and the other values are
+ * sorted in place to the front. If more than a tenth are NaN, or n is below 2, there is no
+ * interval. */
+struct interval bootstrap_percentile(double *replicates, size_t n, double level);
+
+/* Returns the BCa interval: percentiles shifted by the bias z0 (the position of the estimate among
+ * the replicates) and the acceleration a (from jackknife[0..njack), the estimates without one
+ * observation each). If these are undefined, it is the percentile interval, or none. */
+struct interval bootstrap_bca(double *replicates, size_t n, double estimate,
+                              const double *jackknife, size_t njack, double level);
+
+/* Computes the BCa interval of median(a) / median(b) for two independent samples; values of b
+ * must be positive. There is none if a sample has fewer than 3 values. Returns 0, or -1 if memory
+ * ran out. */
+int bootstrap_median_ratio(struct interval *dst, const double *a, size_t na, const double *b,
+                           size_t nb, uint64_t seed, double level, struct err *e);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/analysis/compare.h"
+#include "launcher/analysis/analysis_internal.h"
+#include "launcher/analysis/decision.h"
 
 #include "launcher/analysis/test/near.h"
 #include "launcher/analysis/test/table.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/analysis/convergence.h"
+#include "launcher/analysis/analysis.h"
 
+#include "launcher/analysis/analysis_internal.h"
 #include "launcher/analysis/test/near.h"
 #include "launcher/analysis/test/table.h"
 

@@ -2,7 +2,7 @@
 #include "config.h"
 #include "launcher/analysis/decision.h"
 
-#include "launcher/analysis/caveats.h"
+#include "launcher/analysis/analysis_internal.h"
 #include "launcher/analysis/test/near.h"
 #include "launcher/analysis/test/table.h"
 

@@ -2,7 +2,8 @@
 /* Studies of 8 counts and 3 or 5 seeds, submitted in blocks of seeds with the counts in random
  * order, with a drift, a slow node, or nothing that disturbs them. */
 #include "config.h"
-#include "launcher/analysis/disturbance.h"
+#include "launcher/analysis/analysis_internal.h"
+#include "launcher/analysis/decision.h"
 
 #include <math.h>
 #include <stdlib.h>

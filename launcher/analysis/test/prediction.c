@@ -2,10 +2,11 @@
 /* Predictions are compared with values computed by hand and with times published for the reference
  * systems; links are decoded, and missing values are reported. */
 #include "config.h"
-#include "launcher/analysis/prediction.h"
+#include "launcher/analysis/analysis.h"
 
 #include <math.h>
 
+#include "launcher/analysis/analysis_internal.h"
 #include "launcher/analysis/test/near.h"
 #include "launcher/analysis/test/table.h"
 

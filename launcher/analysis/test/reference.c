@@ -3,13 +3,14 @@
  * below are reproduced to the last printed digit. The images processed in an epoch are not in those
  * logs; they follow from 1792 images, 16 per GPU, with a last short batch dropped. */
 #include "config.h"
+#include "launcher/analysis/analysis_internal.h"
 #include "launcher/analysis/series.h"
 
 #include <limits.h>
 #include <math.h>
 #include <unistd.h>
 
-#include "launcher/collect/logs_folder.h"
+#include "launcher/collect/collect.h"
 #include "t/tap.h"
 
 #define NCOUNTS 8

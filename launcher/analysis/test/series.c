@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
+#include "launcher/analysis/analysis_internal.h"
 #include "launcher/analysis/series.h"
 
 #include <string.h>
 
-#include "launcher/analysis/series_list.h"
 #include "launcher/analysis/test/near.h"
 #include "launcher/analysis/test/table.h"
 

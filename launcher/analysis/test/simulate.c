@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "launcher/analysis/statistics/median.h"
+#include "launcher/analysis/statistics/interval.h"
 #include "src/stat.h"
 #include "t/tap.h"
 

@@ -3,6 +3,7 @@
  * source, from subsets of smaller counts. With enough studies, those are all subsets. A table has
  * one value per count, and so does not show its scatter. */
 #include "config.h"
+#include "launcher/analysis/analysis_internal.h"
 #include "launcher/analysis/test/simulate.h"
 
 #include <limits.h>
@@ -10,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/analysis/prediction.h"
-#include "launcher/collect/logs_folder.h"
+#include "launcher/analysis/analysis.h"
+#include "launcher/collect/collect.h"
 #include "t/tap.h"
 
 #define MOST 22    /* counts of a table */

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "launcher/analysis/design/design_expect.h"
+#include "launcher/analysis/design/design.h"
 #include "src/rng.h"
 #include "t/tap.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The steady speed of single runs, some of which begin slowly (curve.h). */
+/* The steady speed of single runs, some of which begin slowly (results.h). */
 #include "config.h"
 #include "launcher/analysis/test/simulate.h"
 

@@ -2,17 +2,148 @@
 #include "config.h"
 #include "launcher/collect/log/log_file.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "launcher/collect/log/log_container.h"
-#include "launcher/collect/log/log_intervals.h"
-#include "launcher/collect/log/log_pattern.h"
-#include "launcher/collect/log/mllog_file.h"
+#include "launcher/collect/log/log_internal.h"
 #include "src/atomicfile.h"
+
+static int set_column(struct log_form *form, const char *text, struct err *e)
+{
+    const struct {
+        const char *name;
+        const char **dst;
+    } members[] = {{"time=", &form->time}, {"step=", &form->step}, {"units=", &form->units},
+                   {"quality=", &form->quality}, {"pattern=", &form->pattern}};
+
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+        size_t n = strlen(members[i].name);
+        if (strncmp(text, members[i].name, n) == 0 && text[n]) {
+            *members[i].dst = text + n;
+            return 0;
+        }
+    }
+    return err_set(e, ERR_USAGE, "--column %s: must be time=NAME, step=NAME, units=NAME, "
+                   "quality=NAME or pattern=REGEX", text);
+}
+
+bool log_form_is_lower(const struct log_form *form, const char *name)
+{
+    static const char *const errors[] = {"loss", "error", "perplexity", "mse", "mae"};
+
+    if (form->better && strcmp(form->better, "auto") != 0)
+        return strcmp(form->better, "lower") == 0;
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++)
+        if (strcasestr(name, errors[i]))
+            return true;
+    return false;
+}
+
+int log_form_decode(struct log_form_args *args, struct log_form *dst, struct err *e)
+{
+    *dst = (struct log_form){.unit = args->unit};
+    for (size_t i = 0; i < args->columns.count; i++)
+        if (set_column(dst, args->columns.values[i], e))
+            return -1;
+    if (!args->quality)
+        return 0;
+    const char *colon = strrchr(args->quality, ':');
+    bool cut = colon && (strcmp(colon, ":lower") == 0 || strcmp(colon, ":higher") == 0);
+    size_t n = cut ? (size_t)(colon - args->quality) : strlen(args->quality);
+    if (n == 0 || n >= sizeof args->name)
+        return err_set(e, ERR_USAGE, "--quality %s: must be a name of 1 to %zu bytes", args->quality,
+                       sizeof args->name - 1);
+    snprintf(args->name, sizeof args->name, "%.*s", (int)n, args->quality);
+    dst->quality_name = args->name;
+    dst->better = cut ? colon + 1 : NULL;
+    return 0;
+}
+
+void log_name_encode(char dst[LOG_NAME_SIZE], const char *engine, int gpus, long seed, bool first)
+{
+    char part[64] = "", tail[32] = "";
+
+    if (strcmp(engine, "horovod") == 0)
+        strcpy(part, "hvd_");
+    else if (strcmp(engine, "embedded") && strcmp(engine, "native"))
+        snprintf(part, sizeof part, "%.60s_", engine);
+    if (!first)
+        snprintf(tail, sizeof tail, "_s%ld", seed);
+    snprintf(dst, LOG_NAME_SIZE, "log_%s%d%s.csv", part, gpus, tail);
+}
+
+/* Reads a positive number of at most 7 digits at *p and advances *p past it. Returns 0 if there
+ * is none. */
+static int take_number(const char **p)
+{
+    int value = 0;
+
+    for (int digits = 0; isdigit((unsigned char)**p); (*p)++) {
+        if (++digits > 7)
+            return 0;
+        value = 10 * value + (**p - '0');
+    }
+    return value;
+}
+
+const char *log_name_end(int i)
+{
+    static const char *const ends[] = {".csv", ".log", ".txt", ".json", ".jsonl", ".tfevents",
+                                       NULL};
+
+    return ends[i];
+}
+
+bool log_name_ends(const char *name)
+{
+    const char *dot = strrchr(name, '.'), *end;
+
+    for (int i = 0; dot && (end = log_name_end(i)); i++)
+        if (strcmp(dot, end) == 0)
+            return true;
+    return false;
+}
+
+void log_name_set_end(char name[LOG_NAME_SIZE], const char *path)
+{
+    const char *own = strstr(path, ".tfevents") ? ".tfevents"
+                      : log_name_ends(path)     ? strrchr(path, '.')
+                                                : ".txt";
+    size_t n = (size_t)(strrchr(name, '.') - name);
+
+    snprintf(name + n, LOG_NAME_SIZE - n, "%s", own);
+}
+
+bool log_name_decode(const char *name, char *engine, size_t engine_size, int *gpus, long *seed)
+{
+    const char *p = name + 4, *end;
+
+    if (strncmp(name, "log_", 4))
+        return false;
+    snprintf(engine, engine_size, "native");
+    if (!isdigit((unsigned char)*p)) {
+        for (end = p; *end && !(*end == '_' && isdigit((unsigned char)end[1])); end++)
+            if (!isalnum((unsigned char)*end) && !strchr("._-", *end))
+                return false;
+        if (!*end)
+            return false;
+        snprintf(engine, engine_size, "%.*s", (int)(end - p), p);
+        if (strcmp(engine, "hvd") == 0)
+            snprintf(engine, engine_size, "horovod");
+        p = end + 1;
+    }
+    *gpus = take_number(&p);
+    *seed = 1;
+    if (strncmp(p, "_s", 2) == 0) {
+        p += 2;
+        *seed = take_number(&p);
+    }
+    return *gpus > 0 && *seed > 0 && *p == '.' && p == strrchr(p, '.') && log_name_ends(p);
+}
 
 char *log_file_load(const char *path, size_t *n, struct err *e)
 {
@@ -43,7 +174,6 @@ static int check_times(const struct epoch_csv *log, const char *path, struct err
                          "%.6g s: a time is wrong", path, sum, all);
 }
 
-/* Checks the times of a log in any form. */
 static int check_clocks(const struct curve *c, double training_time, double test_time,
                         const char *path, struct err *e)
 {

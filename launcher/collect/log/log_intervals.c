@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/collect/log/log_intervals.h"
+#include "launcher/collect/log/log_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "launcher/collect/log/log_columns.h"
 #include "src/log.h"
 #include "src/mem.h"
 
@@ -102,7 +101,6 @@ static int decide_count(struct reader *r, enum log_role role, const char *key)
                          "study.yaml)", name, key, name, name, key);
 }
 
-/* Fills keys: the step of each row, otherwise its epoch. */
 static int read_keys(struct reader *r)
 {
     enum log_role role = r->c.column[LOG_STEP] >= 0 ? LOG_STEP : LOG_EPOCH;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/collect/log/log_table.h"
+#include "launcher/collect/log/log_internal.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 #include "src/buf.h"
@@ -103,7 +104,6 @@ static bool decode_date(const char *text, double *value)
     return true;
 }
 
-/* Decodes "1:02:03.5". */
 static bool decode_duration(const char *text, double *value)
 {
     unsigned hours, minutes;
@@ -220,4 +220,253 @@ void log_table_destroy(struct log_table *t)
     free(t->rows);
     free(t->cells);
     *t = (struct log_table){0};
+}
+
+#define NAME_SIZE 128
+#define A_DATE 1e8 /* a larger number of seconds is a date, not a duration */
+#define MANY 8 /* rows, of which most rise by chance in less than a hundredth of logs */
+
+static const struct {
+    enum log_role role;
+    enum log_count count;
+    const char *names; /* the first that a log has */
+} known[] = {
+    {LOG_TIME, LOG_EACH, "interval_s time_per_epoch epoch_time epoch_s epoch_seconds epoch_duration"},
+    {LOG_TIME, LOG_PER_STEP, "step_time step_s iter_time iteration_time time_per_step"},
+    {LOG_TIME, LOG_TOTAL, "wall_time timestamp datetime created_at date elapsed elapsed_s"
+                          " elapsed_time time_elapsed"},
+    {LOG_TIME, LOG_GUESS, "seconds duration time time_s"},
+    {LOG_STEP, LOG_GUESS, "step global_step steps iteration iterations iter"},
+    {LOG_EPOCH, LOG_GUESS, "epoch epochs"},
+    {LOG_UNITS, LOG_EACH, "interval_units"},
+    {LOG_UNITS, LOG_GUESS, "units samples num_samples images tokens num_tokens cells"
+                           " num_input_tokens_seen"},
+    {LOG_LOSS, LOG_GUESS, "loss train_loss train_loss_epoch training_loss epoch_loss"
+                          " train_loss_step"},
+    {LOG_VAL_LOSS, LOG_GUESS, "val_loss eval_loss valid_loss validation_loss"},
+    {LOG_RUN_S, LOG_GUESS, "train_runtime training_time"}};
+
+/* Writes name in small letters, with _ for everything but letters and digits. */
+static void plain_name(const char *name, char dst[NAME_SIZE])
+{
+    size_t i = 0;
+
+    for (; i < NAME_SIZE - 1 && name[i]; i++)
+        dst[i] = isalnum((unsigned char)name[i]) ? (char)tolower((unsigned char)name[i]) : '_';
+    dst[i] = 0;
+}
+
+static bool cut_end(char *text, const char *ending)
+{
+    size_t n = strlen(text), m = strlen(ending);
+
+    if (n <= m || strcmp(text + n - m, ending))
+        return false;
+    text[n - m] = 0;
+    return true;
+}
+
+static int find_column(const struct log_table *t, const char *name)
+{
+    char plain[NAME_SIZE], wanted[NAME_SIZE];
+
+    plain_name(name, wanted);
+    for (size_t i = 0; i < t->ncolumns; i++)
+        if (strcmp(t->columns[i].name, name) == 0)
+            return (int)i;
+    for (size_t i = 0; i < t->ncolumns; i++) {
+        plain_name(t->columns[i].name, plain);
+        if (strcmp(plain, wanted) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+/* Finds the column of a role by a list of names between blanks; times may also be in ms. */
+static bool find_names(const struct log_table *t, enum log_role role, const char *names,
+                       struct log_columns *dst)
+{
+    char name[NAME_SIZE];
+
+    for (size_t n; *names; names += n + (names[n] == ' ')) {
+        n = strcspn(names, " ");
+        for (int ms = 0; ms < (role == LOG_TIME ? 2 : 1); ms++) {
+            snprintf(name, sizeof name, "%.*s%s", (int)n, names, ms ? "_ms" : "");
+            dst->column[role] = find_column(t, name);
+            dst->scale[role] = ms ? 1e-3 : 1;
+            if (dst->column[role] >= 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Finds the column that the user names, which may end in :each, :step or :total, and behind or
+ * without that in :gpu. */
+static int find_named(const struct log_table *t, enum log_role role, const char *text,
+                      const char *key, struct log_columns *dst, struct err *e)
+{
+    char name[NAME_SIZE], plain[NAME_SIZE];
+
+    snprintf(name, sizeof name, "%s", text);
+    dst->of_one_gpu |= role == LOG_UNITS && cut_end(name, ":gpu");
+    dst->count[role] = cut_end(name, ":each")    ? LOG_EACH
+                       : cut_end(name, ":step")  ? LOG_PER_STEP
+                       : cut_end(name, ":total") ? LOG_TOTAL
+                                                 : LOG_GUESS;
+    dst->column[role] = find_column(t, name);
+    plain_name(name, plain);
+    dst->scale[role] = role == LOG_TIME && cut_end(plain, "_ms") ? 1e-3 : 1;
+    if (dst->column[role] >= 0)
+        return 0;
+    return log_table_ask(t, e, "there is no column '%s' (--column %s=NAME, or log.%s in study.yaml)",
+                         name, key, key);
+}
+
+/* Returns the name of a quality that programs measure on validation images, or NULL. */
+static const char *quality_of(const char *column)
+{
+    static const char *const before[] = {"val_", "valid_", "validation_", "eval_", NULL};
+    char plain[NAME_SIZE];
+
+    plain_name(column, plain);
+    if (strcmp(plain, "quality") == 0 || strcmp(plain, "pseudo_dice") == 0)
+        return column;
+    for (int i = 0; before[i]; i++) {
+        const char *rest = plain + strlen(before[i]);
+        if (strncmp(plain, before[i], strlen(before[i])))
+            continue;
+        if (strstr(rest, "iou") || strstr(rest, "io_u") || strstr(rest, "jaccard"))
+            return "iou";
+        if (strcmp(rest, "accuracy") == 0 || strcmp(rest, "acc") == 0)
+            return "accuracy";
+        return strstr(rest, "dice") ? column : NULL;
+    }
+    return NULL;
+}
+
+/* Returns how good a known quality is as the measure of a run: IoU before all others. */
+static int rank_quality(const char *name)
+{
+    return !name ? 0 : strcmp(name, "iou") == 0 ? 3 : strcmp(name, "accuracy") == 0 ? 1 : 2;
+}
+
+static int find_quality(const struct log_table *t, const struct log_form *form, bool whole,
+                        struct log_columns *dst, struct err *e)
+{
+    const char *named = form->quality ? form->quality : form->quality_name, *found = NULL;
+
+    for (size_t i = 0; i < t->ncolumns; i++) {
+        const char *name = quality_of(t->columns[i].name);
+        if (rank_quality(name) > rank_quality(found) &&
+            (!named || strcasecmp(name, named) == 0 || strcasecmp(name, "quality") == 0)) {
+            found = name;
+            dst->column[LOG_QUALITY] = (int)i;
+        }
+    }
+    if (named && !found && (whole || find_column(t, named) >= 0) &&
+        find_named(t, LOG_QUALITY, named, "quality", dst, e))
+        return -1;
+    snprintf(dst->metric, sizeof dst->metric, "%s",
+             form->quality_name ? form->quality_name : named ? named : found ? found : "");
+    return 0;
+}
+
+/* Returns whether the column is a rate, such as tokens_per_second, images/s or ns_per_day. Sets its
+ * scale to units per second, and the unit, "tokens" or "ns". */
+static bool decode_rate(const char *column, double *scale, char unit[24])
+{
+    static const struct {
+        const char *name;
+        double seconds;
+    } times[] = {{"_per_second", 1}, {"_per_sec", 1}, {"_per_s", 1}, {"_per_minute", 60},
+                 {"_per_min", 60}, {"_per_hour", 3600}, {"_per_day", 86400}};
+    char plain[NAME_SIZE], text[NAME_SIZE];
+    const char *slash = strrchr(column, '/');
+
+    snprintf(text, sizeof text, "%.*s%s%s", slash ? (int)(slash - column) : 0, column,
+             slash ? "_per_" : "", slash ? slash + 1 : column);
+    plain_name(text, plain);
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        if (!cut_end(plain, times[i].name))
+            continue;
+        const char *last = strrchr(plain, '_') ? strrchr(plain, '_') + 1 : plain;
+        *scale = 1 / times[i].seconds;
+        snprintf(unit, 24, "%s", last);
+        return strncmp(plain, "eval_", 5) && strncmp(plain, "val_", 4) &&
+               strncmp(plain, "test_", 5) && strcmp(last, "steps") && strcmp(last, "iterations");
+    }
+    return false;
+}
+
+static void find_rate(const struct log_table *t, struct log_columns *dst)
+{
+    for (size_t i = 0; i < t->ncolumns && dst->column[LOG_RATE] < 0; i++)
+        if (decode_rate(t->columns[i].name, &dst->scale[LOG_RATE], dst->unit))
+            dst->column[LOG_RATE] = (int)i;
+}
+
+/* Names the unit after its column: "tokens" if that speaks of tokens. */
+static void name_unit(const char *column, char dst[24])
+{
+    static const char *const units[] = {"token", "sample", "image", "cell", NULL};
+    char plain[NAME_SIZE];
+
+    plain_name(column, plain);
+    snprintf(dst, 24, "%.23s", strcmp(plain, "interval_units") ? plain : "");
+    for (int i = 0; units[i]; i++)
+        if (strstr(plain, units[i]))
+            snprintf(dst, 24, "%ss", units[i]);
+}
+
+int log_columns_find(const struct log_table *t, const struct log_form *form, bool whole,
+                     struct log_columns *dst, struct err *e)
+{
+    const struct {
+        enum log_role role;
+        const char *key, *name;
+    } named[] = {{LOG_TIME, "time", form->time}, {LOG_STEP, "step", form->step},
+                 {LOG_UNITS, "units", form->units}};
+
+    *dst = (struct log_columns){0};
+    for (int i = 0; i < LOG_NROLES; i++)
+        dst->column[i] = -1;
+    for (size_t i = 0; i < sizeof named / sizeof named[0]; i++)
+        if (named[i].name && find_named(t, named[i].role, named[i].name, named[i].key, dst, e))
+            return -1;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (dst->column[known[i].role] < 0 && find_names(t, known[i].role, known[i].names, dst))
+            dst->count[known[i].role] = known[i].count;
+    int units = dst->column[LOG_UNITS];
+    if (form->units && decode_rate(t->columns[units].name, &dst->scale[LOG_RATE], dst->unit)) {
+        dst->column[LOG_RATE] = units;
+        dst->column[LOG_UNITS] = -1;
+    } else if (units >= 0)
+        name_unit(t->columns[units].name, dst->unit);
+    else
+        find_rate(t, dst);
+    if (find_quality(t, form, whole, dst, e))
+        return -1;
+    if (dst->column[LOG_TIME] < 0 && dst->column[LOG_RUN_S] < 0 && dst->column[LOG_RATE] < 0)
+        return log_table_ask(t, e, "none of its columns is known as a time: let the program log the "
+                             "seconds of each epoch as epoch_time, or name a column, --column "
+                             "time=NAME (log.time in study.yaml)");
+    return 0;
+}
+
+enum log_count log_columns_guess(const double *values, size_t n)
+{
+    size_t rises = 0;
+
+    for (size_t i = 1; i < n; i++)
+        rises += values[i] > values[i - 1];
+    if (n && values[0] > A_DATE)
+        return LOG_TOTAL;
+    if (n >= MANY && rises + 1 < n && rises > (n - 1) * 3 / 4)
+        return LOG_GUESS; /* a clock that was set back, or times of rows that happen to rise */
+    if (rises + 1 < n || n < 2)
+        return LOG_EACH;
+    return values[0] <= 0 || values[n - 1] >= values[0] * (n < 5 ? 2.5 : (double)n / 2)
+               ? LOG_TOTAL
+               : LOG_GUESS;
 }

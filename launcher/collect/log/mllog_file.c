@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/collect/log/mllog_file.h"
+#include "launcher/collect/log/log_internal.h"
 
 #include <jansson.h>
 #include <limits.h>
@@ -170,7 +170,6 @@ static int start_interval(struct reader *r, const struct event *event)
     return 0;
 }
 
-/* Stops the watch. */
 static int add_time(struct reader *r, double now)
 {
     if (!isnan(r->since) && now < r->since)
@@ -303,7 +302,6 @@ static int find_intervals(struct reader *r, enum key end)
     return r->nintervals ? count_evaluations(r) : refuse_log(r, "there is no epoch");
 }
 
-/* Returns the samples of interval i, or NaN. */
 static double samples_of(const struct reader *r, size_t i, enum key end)
 {
     const struct interval *it = &r->intervals[i];

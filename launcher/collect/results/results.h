@@ -2,16 +2,155 @@
 /* The table of results of a study (logs/results.csv) or of a folder of logs: one row per run. In a
  * study every wanted run has a row; only rows in the state "done" have measurements other than
  * epochs and their curve. An unknown measurement that is a real number is NaN here and empty in the
- * file. */
+ * file.
+ *
+ * A row (struct result) has names, numbers and, owned by the table, its curve (each epoch), its
+ * scores (each validation image) and its settings as one text. Collecting makes rows from folders
+ * and logs, a series adapts copies of them, and the report reads them; quantity_of gives every
+ * number under one name. The room knows no study and no scheduler: it reads and writes the files of
+ * a table, and what a function cannot read becomes an error with FILE:LINE.
+ *
+ * Read struct curve and struct scores first (measures.c), then struct result and the table
+ * (results.c), then enum quantity. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_RESULTS_RESULTS_H
 #define UNETCTL_LAUNCHER_COLLECT_RESULTS_RESULTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-#include "launcher/collect/results/curve.h"
-#include "launcher/collect/results/scores.h"
+#include "src/buf.h"
 #include "src/err.h"
+
+/* The intervals of a run that its log or its record has a time for: its epochs or, of a program
+ * that does not count epochs, the steps between two rows. */
+struct curve {
+    size_t n;
+    double *seconds; /* NaN if the log has no times */
+    double *loss;
+    /* validation IoU or accuracy; NaN in epochs without validation; NULL if there was none */
+    double *score;
+    double *val_loss;    /* as score */
+    double *train_score; /* IoU of the training images; NULL if it was not counted */
+    /* |G|^2 and tr(Sigma) of the gradient (analysis.h); NaN in epochs without them; NULL if
+     * there were none */
+    double *grad_sq, *grad_var;
+    double *joules; /* of the GPUs in each interval, measured; NaN: unknown */
+    double *units; /* work done by all ranks (result.unit) in each interval; NULL: unknown */
+};
+
+/* Creates a curve of n epochs, all NaN, with the values whose bits are in columns. NULL if memory
+ * ran out. */
+enum { CURVE_SCORE = 1, CURVE_GRADIENT = 2, CURVE_VAL_LOSS = 4, CURVE_TRAIN_SCORE = 8,
+       CURVE_UNITS = 16 };
+struct curve *curve_create(size_t n, int columns, struct err *e);
+void curve_destroy(struct curve *c);
+
+/* A longer time of an epoch, or of a training or evaluation, in seconds, is an error. So is the
+ * time of an epoch that is not positive. */
+#define CURVE_LONGEST_S 1e9
+
+/* Checks the times of all epochs. Returns 0, or -1 with ERR_DATA "NAME: epoch I takes ...",
+ * where name is that of the log. */
+int curve_check(const struct curve *c, const char *name, struct err *e);
+
+/* Returns k, the number of intervals at the beginning that are slow because the run warms up: 1 to
+ * half of all n. With x(i) the logarithm of the time per unit of work of interval i, and med its
+ * median over the m intervals of the second half, k is where this sum is the largest:
+ *
+ *   sum over i = 1 .. k - 1 of x(i) - med - t, each term limited to -t .. t
+ *
+ * So an interval counts as slow if it exceeds the median by more than t, and a single slow one
+ * outweighs at most one that is as usual. t = CURVE_SLOW (1 + CURVE_FEW / m) s, where s is the
+ * scatter of the second half: 1.4826 x its median absolute deviation, and at least CURVE_NOISE. */
+size_t curve_warmup(const struct curve *c);
+#define CURVE_SLOW 3.
+#define CURVE_FEW 6
+#define CURVE_NOISE 0.01
+
+/* Fills dst, which has room for c->n, with the values (seconds or joules) of the intervals after
+ * those, each scaled to their median work where that is known. Returns their number. */
+size_t curve_steady(const struct curve *c, const double *values, double *dst);
+
+struct result;
+/* Sets r's epochs, first_epoch_s, second_epoch_s, median_epoch_s (of the steady intervals) and loss
+ * and, if c has units, images and images_per_s. c has at least one epoch; with one epoch,
+ * second_epoch_s, median_epoch_s and images_per_s are NaN. */
+void curve_measure(const struct curve *c, struct result *r);
+
+/* Returns the first epoch (from 0) whose value is at least the target, or with rising 0 at most
+ * the target; -1 if there is none. */
+long curve_reach(const double *values, size_t n, double target, int rising);
+
+/* images.csv: the IoU, or accuracy, of each validation image after the last epoch, and the pixels
+ * of each class (logs/SCHEMA.md). With these scores, two single runs are compared on the same
+ * images. */
+struct score {
+    uint64_t image; /* hash of the image's name */
+    double iou;     /* or its accuracy */
+};
+
+/* The pixels of a class in all images. */
+struct score_class {
+    char name[64];
+    double intersection, either; /* of prediction and truth: in both, and in one or both */
+};
+
+struct scores {
+    struct score *rows; /* ascending by the hash */
+    size_t count;
+    struct score_class *classes; /* of several, in their order; the first is the background */
+    size_t nclasses;
+};
+
+/* Returns (I + 1) / (U + 1) over the pixels of all images. */
+double scores_class_iou(const struct score_class *c);
+
+/* Reads the column "iou" or "accuracy" of the rows of class "all", and the counts of the others.
+ * Returns NULL if the file cannot be read, or with ERR_DATA "FILE:LINE: REASON", some without LINE:
+ * a column is missing, a row has another number of cells, a value is outside 0..1, an image appears
+ * twice, there is no image, or the last newline is missing. */
+struct scores *scores_read(const char *path, const char *column, struct err *e);
+void scores_destroy(struct scores *s);
+
+/* Finds the images that a and b share: iou_a[i] and iou_b[i] become the scores of the same image.
+ * Both need room for the smaller count. Returns the number of common images. */
+size_t scores_match(const struct scores *a, const struct scores *b, double *iou_a, double *iou_b);
+
+/* The settings of a run as one text: "data.height=96; model.base=16". In values, ';' and '\' are
+ * preceded by a backslash. */
+
+#define SETTINGS_GLOBAL_BATCH "train.global_batch"
+#define SETTINGS_BATCH_PER_GPU "train.batch_per_gpu"
+#define SETTINGS_STRATEGY "strategy"
+
+/* One setting in the text. Its value still has its backslashes. */
+struct setting_text {
+    const char *key, *value;
+    size_t nkey, nvalue;
+};
+
+void settings_add(struct buf *dst, const char *key, const char *value);
+
+/* Reads the setting at *text and advances *text past it. Returns false at the end, or if the
+ * text is malformed. */
+bool settings_next(const char **text, struct setting_text *dst);
+
+/* Adds the value without its backslashes. */
+void settings_add_value(struct buf *dst, const struct setting_text *s);
+
+/* Returns whether two texts are equal. NULL stands for unknown settings and equals only NULL. */
+bool settings_equal(const char *a, const char *b);
+
+/* Adds ", KEY VALUE" for each setting of texts[i] that at least one other of texts[0..n) does not
+ * have with the same value, or ", settings not known" if only others are known. */
+void settings_tell_apart(const char *const *texts, size_t n, size_t i, struct buf *dst);
+
+/* Returns a copy of text by which runs are compared to which the strategy makes no difference:
+ * those on one GPU and those on several nodes. The copy has no strategy. With one_gpu, it has
+ * train.batch_per_gpu under the name train.global_batch, since both are the same on one GPU. The
+ * caller frees the copy. NULL for NULL, or if memory ran out. */
+char *settings_common(const char *text, bool one_gpu);
 
 enum result_state {
     RESULT_DONE,        /* finished and verified */
@@ -38,12 +177,12 @@ struct result {
     enum result_state state;
     long epochs;   /* completed */
     /* in a series, what the whole run did: its epochs or, of a run of steps, its work relative to
-     * the first one's, in parts of 1 / SERIES_WORK_STEPS (series_rows.h) */
+     * the first one's, in parts of 1 / SERIES_WORK_STEPS (analysis_internal.h) */
     long work;
     double images; /* images that all ranks processed in an epoch, median */
     /* in a series, the second is that of the epoch series_facts.epoch if it is set */
     double first_epoch_s, second_epoch_s;
-    double median_epoch_s; /* over the epochs after warming up (curve.h) */
+    double median_epoch_s; /* over the epochs after warming up */
     double training_time, test_time;
     double images_per_s; /* median over the same */
     double loss;         /* of the last epoch */
@@ -61,10 +200,11 @@ struct result {
      * nor the time of a whole run. */
     int limited;
     double limited_s; /* how long it trained then; 0: the sum of its curve */
-    /* 1 if its times and scores are those of a run of another seed (suspects.h): no repetition */
+    /* 1 if its times and scores are those of a run of another seed (suspects_mark_copied): no
+     * repetition */
     int copied;
     long asked_steps; /* limit.steps of its plan, for the reader of its log; 0: none */
-    /* 1 if its intervals (curve.h) are the steps between two rows of its log, not epochs; `epochs`
+    /* 1 if its intervals are the steps between two rows of its log, not epochs; `epochs`
      * is their number all the same, and images and times are of one of them */
     int stepped;
     double startup_s;      /* from process start to the first step */
@@ -89,13 +229,13 @@ struct result {
     /* of its GPUs over the whole run, measured; else, in a series, by watts_per_gpu */
     double energy_j;
     double cpu_energy_j;   /* of the CPU packages of its nodes, with all that ran on them */
-    double node_energy_j;  /* of its nodes, which it had for itself, by Slurm (node_energy.h) */
+    double node_energy_j;  /* of its nodes, which it had for itself, by Slurm (run_energy.c) */
     double epoch_energy_j; /* of its GPUs in a steady epoch, measured */
     /* Over the whole run, means of its GPUs: power, share of the time with a kernel, and with
      * clocks reduced by power or heat; the most memory in use on one of them. */
     double gpu_watts, gpu_busy, gpu_throttled, gpu_memory_mib;
     int energy_estimated;  /* 1 if energy_j is by watts_per_gpu */
-    /* |G|^2 and tr(Sigma) of the gradient (noise_scale.h), means over the epochs after the first */
+    /* |G|^2 and tr(Sigma) of the gradient (analysis.h), means over the epochs after the first */
     double grad_sq, grad_var;
     char images_log[128];  /* the file beside results.csv that has its scores, or "" */
     char *examples;        /* folder of its example pictures, owned by the table; NULL: none */
@@ -164,5 +304,51 @@ char *results_encode_epochs(const struct results *table);
 int results_read(struct results *table, const char *path, struct err *e);
 
 void results_destroy(struct results *table);
+
+/* The quantities that are measured of a run, each with one name. */
+
+enum quantity {
+    /* Times, from each of which a speed-up and an efficiency are computed. */
+    QUANTITY_STARTUP,      /* from process start to the first step */
+    QUANTITY_FIRST_EPOCH,  /* the epoch with index 0, which includes warming up */
+    /* A single epoch (series_facts.epoch), which the reference notebook compares. */
+    QUANTITY_ONE_EPOCH,
+    QUANTITY_STEADY_EPOCH, /* median of the epochs after warming up */
+    QUANTITY_COMM,         /* exposed communication in a steady epoch */
+    QUANTITY_DATA,         /* wait for data in a steady epoch */
+    QUANTITY_EVALUATION,   /* test_time */
+    QUANTITY_TRAINING,     /* all epochs */
+    QUANTITY_WHOLE,        /* training + stage-in, start-up, evaluation if known */
+    QUANTITY_NTIMES,
+    /* Other quantities. */
+    QUANTITY_STAGE = QUANTITY_NTIMES, /* seconds of copying the data to the nodes (data.stage) */
+    QUANTITY_UNITS, /* of work (images, words ...) that all ranks processed in an epoch */
+    QUANTITY_RATE,                     /* these per second of a steady epoch */
+    QUANTITY_LOSS,                     /* of the last epoch */
+    QUANTITY_QUALITY, /* IoU, accuracy, or what the log names (result_quality) */
+    QUANTITY_IOU_OWN_SIZE,
+    QUANTITY_DICE,
+    QUANTITY_ENERGY, /* kWh: measured, or computed from watts per GPU x GPU-seconds */
+    QUANTITY_UNIT_ENERGY, /* joules per unit of work in a steady epoch, measured */
+    QUANTITY_CPU_ENERGY,  /* kWh of the CPU packages, measured */
+    QUANTITY_NODE_ENERGY, /* kWh of whole nodes, by Slurm */
+    QUANTITY_GPU_POWER,   /* watts of a GPU */
+    QUANTITY_GPU_BUSY, QUANTITY_GPU_THROTTLED, /* shares of the time */
+    QUANTITY_GPU_MEMORY,                       /* MiB */
+    QUANTITY_COUNT
+};
+
+/* "steady_epoch_s", for JSON keys and columns */
+const char *quantity_key(enum quantity q);
+/* "steady epoch" */
+const char *quantity_name(enum quantity q);
+/* Returns one sentence that defines the quantity. */
+const char *quantity_definition(enum quantity q);
+
+/* Returns the quantity of a run, or NaN if it is unknown. */
+double quantity_of(const struct result *r, enum quantity q);
+
+/* Copies the known values of q in rows[0..n) to dst and returns their number. */
+size_t quantity_collect(const struct result *rows, size_t n, enum quantity q, double *dst);
 
 #endif

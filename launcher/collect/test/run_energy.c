@@ -2,12 +2,12 @@
 /* Files of samplers become the energy of a run; where a GPU was not measured to the end, it is
  * unknown. Rows that are cut off, and restarts, are part of it. */
 #include "config.h"
-#include "launcher/collect/run_energy.h"
+#include "launcher/collect/collect_internal.h"
 
 #include <math.h>
 #include <unistd.h>
 
-#include "launcher/energy/sampler.h"
+#include "launcher/energy/energy.h"
 #include "launcher/host/path.h"
 #include "src/atomicfile.h"
 #include "t/tap.h"

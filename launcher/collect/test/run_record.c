@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/collect/run_record.h"
+#include "launcher/collect/collect_internal.h"
 
 #include <math.h>
 #include <unistd.h>

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "src/cluster/listener.h"
+#include "src/cluster/connection.h"
 #include "t/port.h"
 
 static const unsigned char token[TOKEN_SIZE] = {1}, other[TOKEN_SIZE] = {2};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The study.yaml for another host: in every form of the key site, other lines stay in place. */
 #include "config.h"
-#include "launcher/remote/remote_site.h"
+#include "launcher/remote/remote_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

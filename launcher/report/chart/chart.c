@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "src/text/csv.h"
+#include "src/text.h"
 
 #define LINE_STOPS 16 /* about how many points of a line are listed, unless listed_step is set */
 

@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "src/control.h"
-#include "src/text/utf8.h"
+#include "src/text.h"
 
 typedef const char *replace_f(char c, char scratch[8]);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Escapes strings from files for documents. The characters of src/control.h always
+/* Escapes strings from files for documents. The characters of src/text.h always
  * become blanks, and bytes that are not UTF-8 '?'. */
 #ifndef UNETCTL_LAUNCHER_REPORT_MARKUP_ESCAPE_H
 #define UNETCTL_LAUNCHER_REPORT_MARKUP_ESCAPE_H

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/analysis/statistics/student.h"
+#include "launcher/analysis/statistics/hypothesis.h"
 #include "launcher/analysis/test/table.h"
 #include "launcher/report/json.h"
 #include "launcher/report/report.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/scheduler/local/local_runner.h"
+#include "launcher/scheduler/local/local.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,11 +14,10 @@
 #include <unistd.h>
 
 #include "launcher/host/child.h"
-#include "launcher/host/jobenv.h"
 #include "src/buf.h"
 #include "src/clock.h"
 #include "src/files.h"
-#include "src/run/lockfile.h"
+#include "src/run/marker.h"
 
 #define KILL_WAIT_S 10 /* seconds from TERM to KILL, at most, like Slurm's KillWait */
 #define LOCK_S 60      /* how long another submission may take numbers */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/scheduler/slurm/helper.h"
+#include "launcher/scheduler/slurm/slurm_internal.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -14,12 +14,10 @@
 #include <unistd.h>
 
 #include "launcher/host/child.h"
-#include "launcher/scheduler/slurm/command.h"
-#include "launcher/scheduler/slurm/message.h"
+#include "launcher/host/path.h"
 #include "src/buf.h"
 #include "src/clock.h"
 #include "src/cluster/connection.h"
-#include "src/host/paths.h"
 #include "src/log.h"
 #include "src/mem.h"
 
@@ -274,7 +272,6 @@ static int make_ready(struct helper *h, struct err *e)
     return start_helper(h, &later) || greet_helper(h, &later) ? -1 : 0;
 }
 
-/* Logs once that Slurm's commands are used, and why. */
 static void log_note(struct helper *h)
 {
     if (*h->note)

@@ -2,8 +2,7 @@
 #include "config.h"
 #include "launcher/scheduler/job.h"
 
-#include "launcher/scheduler/sbatch_help.h"
-#include "src/cluster/time_limit.h"
+#include "src/cluster/range.h"
 #include "t/tap.h"
 
 static int decode(struct job_options *o, char **words, struct err *e)

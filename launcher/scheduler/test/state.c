@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of states, and jobs as JSON. */
 #include "config.h"
-#include "launcher/scheduler/job_state.h"
+#include "launcher/scheduler/scheduler.h"
 
 #include "t/tap.h"
 

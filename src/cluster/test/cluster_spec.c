@@ -4,7 +4,7 @@
 #include "config.h"
 #include "src/cluster/cluster_spec.h"
 
-#include "src/cluster/tasklist.h"
+#include "src/cluster/nodelist.h"
 #include "t/tap.h"
 
 /* The arguments of the cases below; a zero means that the argument is not given. */

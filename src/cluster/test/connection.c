@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "src/clock.h"
-#include "src/cluster/listener.h"
 #include "t/port.h"
 
 static atomic_int interrupt = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "src/cluster/layout.h"
+#include "src/cluster/cluster_spec.h"
 
 #include <limits.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which addresses a listener has, and which listeners may share a port. */
 #include "config.h"
-#include "src/cluster/listener.h"
+#include "src/cluster/connection.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

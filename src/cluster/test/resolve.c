@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Names that $UNETCTL_HOSTS lists, and names that it does not. */
 #include "config.h"
-#include "src/cluster/resolve.h"
+#include "src/cluster/connection.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>

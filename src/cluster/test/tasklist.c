@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "src/cluster/tasklist.h"
+#include "src/cluster/nodelist.h"
 
 #include "t/tap.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "src/format/crc32c.h"
+#include "src/format/tfrecord.h"
 
 #include "t/tap.h"
 

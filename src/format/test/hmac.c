@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "src/format/hmac.h"
+#include "src/format/sha256.h"
 
 #include "t/tap.h"
 

@@ -6,8 +6,6 @@
 #include <unistd.h>
 
 #include "src/atomicfile.h"
-#include "src/format/crc32c.h"
-#include "src/format/protobuf.h"
 #include "t/tap.h"
 
 static struct err e;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "src/run/token.h"
+#include "src/run/marker.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

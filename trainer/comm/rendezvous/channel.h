@@ -17,8 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "src/format/hmac.h"
-#include "src/run/token.h"
+#include "src/format/sha256.h"
+#include "src/run/marker.h"
 
 #define CHANNEL_NONCE 32
 #define CHANNEL_HEAD 4 /* bytes of a frame before its payload */

@@ -17,9 +17,8 @@
 
 #include "src/clock.h"
 #include "src/cluster/connection.h"
-#include "src/cluster/resolve.h"
 #include "src/mem.h"
-#include "src/run/token.h"
+#include "src/run/marker.h"
 #include "trainer/comm/rendezvous/port_file.h"
 #include "trainer/comm/rendezvous/rendezvous_wire.h"
 

@@ -14,7 +14,6 @@
 
 #include "src/clock.h"
 #include "src/cluster/connection.h"
-#include "src/cluster/listener.h"
 #include "src/log.h"
 #include "src/map.h"
 #include "src/mem.h"

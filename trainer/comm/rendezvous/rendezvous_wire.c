@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "src/cluster/connection.h"
-#include "src/hash.h"
+#include "src/map.h"
 
 void rendezvous_wire_connect(struct channel *dst, const struct rendezvous_config *c,
                              const struct rendezvous_greeting *greeting,

@@ -14,7 +14,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "src/hash.h"
+#include "src/map.h"
 #include "trainer/comm/nccl_library.h"
 
 #define NCCL_RANKS 16

@@ -10,12 +10,12 @@
 #include <sys/param.h>
 
 #include "src/atomicfile.h"
-#include "src/text/filename.h"
 #include "src/mem.h"
+#include "src/text.h"
 #include "trainer/data/image/image_file.h"
 #include "trainer/data/image/orientation.h"
-#include "trainer/data/prepare/new_folder.h"
 #include "trainer/data/image/png_file.h"
+#include "trainer/data/prepare/new_folder.h"
 #include "trainer/data/source/remarks.h"
 #include "trainer/data/source/source.h"
 

@@ -13,7 +13,7 @@
 #include "src/format/sha256.h"
 #include "src/mem.h"
 #include "src/parallel.h"
-#include "src/text/filename.h"
+#include "src/text.h"
 #include "trainer/data/image/classes.h"
 #include "trainer/data/source/mask_stats.h"
 

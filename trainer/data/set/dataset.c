@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "src/format/sha256.h"
-#include "src/hash.h"
 #include "src/log.h"
+#include "src/map.h"
 #include "src/mem.h"
 #include "trainer/core/host_memory.h"
 #include "trainer/data/image/classes.h"

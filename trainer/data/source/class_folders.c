@@ -8,7 +8,7 @@
 #include <strings.h>
 
 #include "src/log.h"
-#include "src/text/filename.h"
+#include "src/text.h"
 #include "trainer/data/source/layout.h"
 #include "trainer/data/source/tree.h"
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "src/format/protobuf.h"
+#include "src/format/tfrecord.h"
 #include "trainer/data/image/image_file.h"
 #include "trainer/data/image/levels.h"
 #include "trainer/data/image/mask.h"

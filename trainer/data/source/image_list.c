@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "src/mem.h"
-#include "src/text/filename.h"
+#include "src/text.h"
 #include "trainer/data/source/tree.h"
 
 static int add_image(struct image_list *list, const char *path, struct err *e)

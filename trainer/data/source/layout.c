@@ -11,7 +11,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "src/text/filename.h"
+#include "src/text.h"
 #include "trainer/data/source/tree.h"
 
 #define PATH_SIZE (PATH_MAX + 2 * NAME_MAX)

@@ -9,7 +9,7 @@
 #include <strings.h>
 
 #include "src/mem.h"
-#include "src/text/filename.h"
+#include "src/text.h"
 #include "trainer/data/source/tree.h"
 
 /* What a data set adds to the stem that image and mask share: "_0000" in "case_0000.png", "_mask" in

@@ -9,7 +9,7 @@
 #include "src/atomicfile.h"
 #include "src/log.h"
 #include "src/mem.h"
-#include "src/text/filename.h"
+#include "src/text.h"
 #include "trainer/data/image/classes.h"
 #include "trainer/data/source/container.h"
 #include "trainer/data/source/tree.h"

@@ -6,7 +6,7 @@
 
 #include "src/log.h"
 #include "src/plural.h"
-#include "src/text/filename.h"
+#include "src/text.h"
 
 #define NARROW 0.1f /* share of the range; less is remarked on */
 

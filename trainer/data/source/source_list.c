@@ -12,7 +12,7 @@
 
 #include "src/log.h"
 #include "src/mem.h"
-#include "src/text/filename.h"
+#include "src/text.h"
 #include "trainer/data/image/text_file.h"
 #include "trainer/data/source/class_folders.h"
 #include "trainer/data/source/layout.h"

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "src/clock.h"
-#include "src/cluster/listener.h"
+#include "src/cluster/connection.h"
 #include "src/mem.h"
 
 #define CHECK_NS 50000000L /* between two checks of the ranks, unless a signal comes */

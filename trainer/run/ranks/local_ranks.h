@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "src/err.h"
-#include "src/run/token.h"
+#include "src/run/marker.h"
 #include "trainer/comm/node.h"
 
 /* A second SIGTERM so many seconds after the first ends a run without a checkpoint, with this

@@ -12,7 +12,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "src/cluster/resolve.h"
+#include "src/cluster/connection.h"
 #include "src/mem.h"
 #include "trainer/comm/comm_mpi.h"
 #include "trainer/run/ranks/spec_read.h"

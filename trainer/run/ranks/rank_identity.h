@@ -15,9 +15,9 @@
 
 #include <stdbool.h>
 
+#include "src/settings/settings.h"
 #include "trainer/comm/comm.h"
 #include "trainer/run/ranks/local_ranks.h"
-#include "src/settings/settings.h"
 #include "trainer/run/ranks/spec_read.h"
 
 enum rank_identity_comm {

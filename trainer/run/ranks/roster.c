@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/hash.h"
+#include "src/map.h"
 #include "src/mem.h"
 
 /* Returns a hash of the kernel's boot id, which all containers and fake nodes of a machine share,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Designs from the first round to the verdict, on runs that are drawn (design_expect.h) and then
+/* Designs from the first round to the verdict, on runs that are drawn (design.h) and then
  * edited. How often verdicts are right, analysis/test/simulate_sequential.c shows. */
 #include "config.h"
 #include "launcher/analysis/design/design.h"
@@ -8,8 +8,6 @@
 #include <string.h>
 
 #include "launcher/analysis/analysis.h"
-#include "launcher/analysis/design/design_expect.h"
-#include "launcher/analysis/design/design_view.h"
 #include "launcher/analysis/test/near.h"
 
 static struct err e;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/analysis/statistics/median.h"
+#include "launcher/analysis/statistics/interval.h"
 
 #include "launcher/analysis/test/near.h"
 #include "src/rng.h"

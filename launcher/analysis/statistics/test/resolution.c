@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/analysis/statistics/resolution.h"
+#include "launcher/analysis/statistics/distribution.h"
 
 #include "launcher/analysis/test/near.h"
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/analysis/statistics/sequential.h"
+#include "launcher/analysis/statistics/hypothesis.h"
 
 #include "launcher/analysis/statistics/distribution.h"
-#include "launcher/analysis/statistics/student.h"
 #include "launcher/analysis/test/near.h"
 #include "src/rng.h"
 

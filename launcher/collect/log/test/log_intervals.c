@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Logs of programs that know nothing of unetctl, and what users can say of them. */
 #include "config.h"
-#include "launcher/collect/log/log_intervals.h"
+#include "launcher/collect/log/log_internal.h"
 
 #include <math.h>
 #include <unistd.h>
 
 #include "launcher/collect/log/log_file.h"
 #include "src/atomicfile.h"
-#include "src/format/protobuf.h"
 #include "src/format/tfrecord.h"
 #include "t/tap.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/collect/log/log_name.h"
+#include "launcher/collect/log/log_file.h"
 
 #include "t/tap.h"
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/collect/results/curve.h"
+#include "launcher/collect/results/results.h"
 
 #include <math.h>
 #include <stdbool.h>
 
-#include "launcher/collect/results/results.h"
 #include "t/tap.h"
 
 /* Returns the warm-up that is found in n intervals of 1 s, of which the first are `slow` times as

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/collect/results/quantity.h"
+#include "launcher/collect/results/results.h"
 
 #include "launcher/analysis/test/near.h"
 

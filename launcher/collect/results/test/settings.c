@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/collect/results/settings.h"
+#include "launcher/collect/results/results.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/collect/result_settings.h"
+#include "launcher/collect/collect_internal.h"
 #include "launcher/study/study.h"
 #include "t/tap.h"
 

@@ -2,7 +2,7 @@
 /* Records of the local queue are read as they were written, damaged ones are refused, records are
  * listed, and the phase of a job is derived from its record and its runner. */
 #include "config.h"
-#include "launcher/scheduler/local/local_record.h"
+#include "launcher/scheduler/local/local.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The local queue runs real scripts, in a folder of its own. */
 #include "config.h"
-#include "launcher/scheduler/local/local_record.h"
+#include "launcher/scheduler/local/local.h"
 
 #include <limits.h>
 #include <signal.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Texts of Slurm's commands become causes. */
 #include "config.h"
-#include "launcher/scheduler/slurm/cause.h"
+#include "launcher/scheduler/slurm/slurm_internal.h"
 
-#include "launcher/scheduler/slurm/message.h"
 #include "t/tap.h"
 
 static void check(const char *text, enum cause cause)

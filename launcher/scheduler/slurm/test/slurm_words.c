@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/scheduler/slurm/slurm_words.h"
+#include "launcher/scheduler/slurm/slurm_internal.h"
 
 #include "t/tap.h"
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "src/clock.h"
-#include "src/cluster/listener.h"
+#include "src/cluster/connection.h"
 #include "t/port.h"
 
 #define N 3

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of this room share: a log as a table, the files that become one, and the way from
+ * its rows to the intervals of a run. */
+#ifndef UNETCTL_LAUNCHER_COLLECT_LOG_LOG_INTERNAL_H
+#define UNETCTL_LAUNCHER_COLLECT_LOG_LOG_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "launcher/collect/log/log_file.h"
+#include "launcher/collect/results/results.h"
+#include "src/err.h"
+
+/* A log as a table: rows of named columns, whatever its form. A row may lack cells. */
+#define LOG_COLUMNS_MAX 1024
+
+struct log_cell {
+    int column;
+    double value; /* a date and time of day is in seconds since 1970 */
+    char *text;   /* what stands there if it is not a finite number; otherwise NULL */
+};
+
+struct log_row {
+    size_t line;     /* its number in the file, from 1 */
+    size_t first, n; /* its cells */
+};
+
+struct log_table {
+    const char *path; /* of the file, for errors */
+    const char *row_word; /* what line counts: "" lines, otherwise "record " or the like */
+    struct log_column {
+        char *name;
+        bool dated; /* it has dates */
+    } *columns;
+    struct log_row *rows;
+    struct log_cell *cells;
+    size_t ncolumns, nrows, ncells;
+    size_t column_capacity, row_capacity, cell_capacity;
+};
+
+/* Returns the column called name, which is added if it is new, or -1. */
+int log_table_column(struct log_table *t, const char *name, struct err *e);
+
+/* Begins a row of the file's line. Returns 0 or -1. */
+int log_table_add_row(struct log_table *t, size_t line, struct err *e);
+
+/* Sets a cell of the last row; blanks around text do not count, and an empty text sets nothing.
+ * A list of numbers, "[1, 2]", counts as their mean, a duration "H:MM:SS" as seconds. Both return 0
+ * or -1. */
+int log_table_set(struct log_table *t, int column, const char *text, struct err *e);
+int log_table_set_number(struct log_table *t, const char *name, double value, struct err *e);
+
+/* Returns the cell, or NULL if row i does not have it. */
+const struct log_cell *log_table_get(const struct log_table *t, size_t i, int column);
+
+/* Sets e to "FILE:LINE: REASON" with ERR_DATA: row i is damaged. Returns -1. */
+int log_table_refuse(const struct log_table *t, size_t i, struct err *e, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Sets e to "FILE: REASON; its columns are ..." with ERR_CONFIG: the file is not damaged, but which
+ * columns count has to be said. Returns -1. */
+int log_table_ask(const struct log_table *t, struct err *e, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+void log_table_destroy(struct log_table *t);
+
+/* Which column of a log is what: the one that the user names, otherwise the first of the names that
+ * programs are known to use (log_columns.c). Upper and lower case, and signs such as / and -, do
+ * not matter. */
+
+enum log_role {
+    LOG_TIME, LOG_STEP, LOG_EPOCH, LOG_UNITS,
+    LOG_RATE,    /* units per second, minute, hour or day */
+    LOG_LOSS, LOG_VAL_LOSS, LOG_QUALITY,
+    LOG_RUN_S,   /* the time of the whole training */
+    LOG_NROLES
+};
+
+enum log_count {
+    LOG_GUESS,
+    LOG_EACH,     /* of the row's interval */
+    LOG_PER_STEP, /* of each step of that interval */
+    LOG_TOTAL     /* since the start */
+};
+
+struct log_columns {
+    int column[LOG_NROLES];  /* -1: there is none */
+    double scale[LOG_NROLES]; /* from its numbers to seconds or units per second */
+    enum log_count count[LOG_NROLES]; /* of LOG_TIME and LOG_UNITS */
+    bool of_one_gpu; /* LOG_UNITS or LOG_RATE has the work of one GPU */
+    char metric[32]; /* the name of the quality */
+    char unit[24];   /* of LOG_UNITS or LOG_RATE */
+};
+
+/* Finds the columns. whole: the run was not to end early, so it must have its quality. Returns 0,
+ * or -1 with ERR_CONFIG: a column that the user names does not exist, or there is neither a time
+ * nor a rate. */
+int log_columns_find(const struct log_table *t, const struct log_form *form, bool whole,
+                     struct log_columns *dst, struct err *e);
+
+/* Returns what the numbers count that a column has in n rows: LOG_TOTAL if they always rise and the
+ * last is a multiple of the first, LOG_EACH if they do not always rise; LOG_GUESS: unknown, also
+ * where most of many rise. */
+enum log_count log_columns_guess(const double *values, size_t n);
+
+/* The forms of files. Each function appends what it finds to t, whose
+ * path is set, and returns 0, or -1 with ERR_DATA "FILE:LINE: REASON" for damage. text may be
+ * changed. */
+
+/* Returns whether text begins with a header of at least two names, between commas, semicolons or
+ * tabs, and a row in which a cell is a number, one word or empty. */
+bool log_container_is_csv(const char *text);
+int log_container_read_csv(char *text, struct log_table *t, struct err *e);
+
+/* Objects of JSON, one a line, or one document with a list of them, such as the log_history of
+ * Hugging Face's trainer_state.json (of several lists the longest). Members of objects inside have
+ * names with a dot. */
+bool log_container_is_json(const char *text);
+int log_container_read_json(char *text, size_t n, struct log_table *t, struct err *e);
+
+/* TensorBoard's event file: the columns wall_time, step, and one for each tag of a scalar. */
+bool log_container_is_events(const char *bytes, size_t n);
+int log_container_read_events(const char *path, struct log_table *t, struct err *e);
+
+/* Lines of a text that a regular expression of PCRE2 matches become rows of t, whose path is set;
+ * its named groups are the columns. Returns 0, or -1 with ERR_CONFIG: the pattern is wrong, has no
+ * named group, or matches no line. */
+int log_pattern_read(const char *text, const char *pattern, struct log_table *t, struct err *e);
+
+/* MLPerf's logging lines, :::MLLOG {"key":.., "time_ms":.., "value":.., "metadata":{..}}, among
+ * other output, become a table of intervals. What is used of them:
+ *   epoch_start, epoch_stop, block_start, block_stop, eval_accuracy
+ *                                     The intervals end at epoch_stop, block_stop or eval_accuracy,
+ *                                     whichever is most frequent; evaluations do not count
+ *   eval_start, eval_stop             evaluation
+ *   train_loss, eval_accuracy         loss and score of the interval of their time; the score is an
+ *                                     accuracy, or IoU if metadata.metric is "iou"
+ *   init_start, run_start             start-up; the training begins at run_start, if there is one
+ *   run_stop                          the end; metadata.status, if given, must be "success"
+ *   samples_per_epoch, train_samples, metadata.epoch_count
+ *                                     the work of an interval; of the benchmark bert, whose
+ *                                     epoch_num counts samples, that
+ *   number_of_ranks, seed, engine, global_batch_size, eval_samples: what was run. */
+
+/* Returns whether text contains such a line. */
+bool mllog_file_matches(const char *text);
+
+/* Appends a row for each interval to t, and sets what r says of the run. If r's gpus is 0, also
+ * sets gpus, seed and engine. Refuses, with ERR_DATA, a line that is not JSON, an epoch that does
+ * not stop or overlaps the one before, a log without run_stop or with a status other than success,
+ * and a log of another number of ranks than r has. */
+int mllog_file_read(const char *text, struct log_table *t, struct result *r, struct err *e);
+
+/* The one way from the rows of a log to the intervals of a run.
+ *
+ * A row ends an interval if it has a time: that of the interval itself, or a clock, of which the
+ * differences count. With a clock, the row must also be later than the last one, at a greater step,
+ * and have a loss if any row has one. Rows without a time, such as those of a validation, add their
+ * values to the interval of their step. Before the first row of a clock with dates nothing is
+ * known, so it only starts the first interval. */
+
+/* Sets r's curve, times, loss, quality and work. r's global_batch, if it is known, is the work of a
+ * step of a log without units. Sets r's stepped unless its intervals are epochs. Returns 0, or -1:
+ * with ERR_DATA "FILE:LINE: REASON" for damage, with ERR_CONFIG if the user has to say more. r's
+ * curve is then NULL. */
+int log_intervals_fill(const struct log_table *t, const struct log_form *form, struct result *r,
+                       struct err *e);
+
+#endif
