@@ -13,7 +13,7 @@ LOGS = os.path.join(TOP, "logs")
 SETTINGS = """# Settings
 
 Every key of study.yaml and of site files, with its values and, behind =, its preset. `make doc` writes
-this file from src/settings/settings.def and launcher/study/site.c; [FORMATS.md](FORMATS.md#studyyaml)
+this file from src/settings/settings.def and launcher/study/study.c; [FORMATS.md](FORMATS.md#studyyaml)
 says what holds for several keys. `unetctl config --help` and `unet-train train --help` print the same.
 """
 SCHEMAS = """# Keys of JSON files

@@ -8,7 +8,8 @@ cd "$srcdir" || exit 255
 
 # Lines ROOM|THE ROOMS THAT IT MAY INCLUDE AND CALL|ITS DOORS. A room names only rooms above it, so
 # there is no circle. A file belongs to the longest room that fits; X/ is X and everything below it;
-# src/ is open to all. Doors are the headers, three at most, that other rooms may include; - is none:
+# src/ is open to all. Doors are the headers, three at most, that other rooms may include; - is
+# none:
 # the room is called through an interface that another room declares. Tests may include all of their
 # program.
 rooms='src|
@@ -24,14 +25,15 @@ launcher/scheduler|launcher/host launcher/sandbox|scheduler job
 launcher/scheduler/local|launcher/host launcher/scheduler|-
 launcher/scheduler/slurm|launcher/host launcher/sandbox launcher/scheduler|-
 launcher/study|launcher/host launcher/scheduler launcher/scheduler/local '\
-'launcher/scheduler/slurm
-launcher/plan|launcher/host launcher/stage launcher/study
-launcher/script|launcher/host launcher/sandbox launcher/scheduler launcher/study
+'launcher/scheduler/slurm|study plan workspace
+launcher/plan|launcher/host launcher/stage launcher/study|cost look
+launcher/script|launcher/host launcher/sandbox launcher/scheduler launcher/study|'\
+'script template container
 launcher/remote|launcher/host launcher/script launcher/study|remote
 launcher/spec|launcher/host|spec_source
-launcher/status|launcher/energy launcher/scheduler launcher/study
+launcher/status|launcher/energy launcher/scheduler launcher/study|status watch
 launcher/submit|launcher/host launcher/plan launcher/scheduler launcher/script launcher/status '\
-'launcher/study
+'launcher/study|submission attempt
 launcher/doctor|launcher/energy launcher/host launcher/plan launcher/sandbox launcher/scheduler '\
 'launcher/script launcher/spec launcher/stage launcher/study launcher/submit|doctor
 launcher/collect/results||results
@@ -43,14 +45,14 @@ launcher/analysis/model|launcher/analysis/statistics|model
 launcher/analysis|launcher/analysis/ launcher/collect/results|analysis decision series
 launcher/analysis/design|launcher/analysis/ launcher/collect/results|design
 launcher/rounds|launcher/analysis/ launcher/collect/ launcher/host launcher/status launcher/study '\
-'launcher/submit
+'launcher/submit|rounds left
 launcher/report/markup|
 launcher/report/chart|launcher/host launcher/report/markup
 launcher/report|launcher/report/ launcher/analysis/ launcher/collect/ launcher/host
 launcher/report/proposal|launcher/report/ launcher/analysis/ launcher/collect/ launcher/host
 launcher/report/live|launcher/report/ launcher/analysis/ launcher/collect/ launcher/scheduler '\
 'launcher/status launcher/study
-launcher/cmd|launcher/
+launcher/cmd|launcher/|cmd
 launcher|launcher/cmd launcher/remote
 trainer/json|
 trainer/data/image|
@@ -298,8 +300,8 @@ is "$(overlong)" '' 'no file has more than 900 lines'
 # Files that call libc themselves for files of the user, this process or the system, which are not
 # below a study, a run or a report. All others use src/files.h.
 own_calls='src/(files|cluster/connection|run/marker)\.c|
-launcher/(host/(path|child)|study/site)\.c|
-launcher/plan/(run_cost|data_look)\.c|launcher/submit/source_files\.c|launcher/cmd/cmd_init\.c|
+launcher/(host/(path|child)|study/study)\.c|
+launcher/plan/(cost|look)\.c|launcher/submit/attempt\.c|launcher/cmd/cmd_init\.c|
 launcher/(stage/stage|remote/(ssh|remote))\.c|launcher/doctor/preflight\.c|
 launcher/scheduler/(local/(local_runner|scheduler_local)|slurm/serve)\.c|trainer/data/.*|
 trainer/(core/(host_memory|memo)|comm/node|cmd/cmd_(predict|data_preview))\.c'

@@ -48,7 +48,7 @@ ok "the site is installed" insert launcher/script/Makefile.inc "	templates/sites
 # ---- an engine
 ok "the engine has a name" replace src/settings/settings.def '"embedded", "tensorflow"' \
     '"embedded", "toy", "tensorflow"'
-ok "... a row" insert launcher/study/engine.c '    {.name = "toy"},' '.embedded = true'
+ok "... a row" insert launcher/study/study.c '    {.name = "toy"},' '.embedded = true'
 ok "... and a section" replace src/settings/settings.def 'PROGRAM(tensorflow' 'PROGRAM(toy, "your toy")\n&'
 mkdir templates/toy
 sed 's/^start=exec/echo toy; &/' templates/command/run_file.sh >templates/toy/run_file.sh

@@ -3,7 +3,7 @@
 # Every state of a job that a private Slurm can produce, as `unetctl status` shows and explains it.
 # Elsewhere: OUT_OF_MEMORY (t2250-memory.t), and time limits, which take minutes (t/faults).
 # BOOT_FAIL and REVOKED would need power saving and a second cluster;
-# launcher/scheduler/slurm/test/slurm_words.c and run_status.c have them.
+# launcher/scheduler/slurm/test/slurm_words.c and launcher/status/test/run_status.c have them.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh

@@ -8,9 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "launcher/plan/trainer_program.h"
-#include "launcher/study/run_dir.h"
-#include "launcher/study/site.h"
+#include "launcher/plan/look.h"
+#include "launcher/study/workspace.h"
 #include "launcher/study/study.h"
 
 static const char *study_dir;

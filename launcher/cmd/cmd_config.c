@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "launcher/host/jsonio.h"
-#include "launcher/study/run_json.h"
+#include "launcher/study/plan.h"
 #include "launcher/study/workspace.h"
 
 static struct plan_args args;

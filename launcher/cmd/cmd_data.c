@@ -2,7 +2,7 @@
 #include "config.h"
 #include "launcher/cmd/cmd.h"
 
-#include "launcher/plan/trainer_program.h"
+#include "launcher/plan/look.h"
 
 #define MAX_WORDS 255
 

@@ -4,12 +4,11 @@
 
 #include <unistd.h>
 
-#include "launcher/plan/data_look.h"
-#include "launcher/plan/data_split.h"
-#include "launcher/study/run_dir.h"
+#include "launcher/plan/look.h"
+#include "launcher/plan/cost.h"
 #include "launcher/study/workspace.h"
 #include "launcher/submit/attempt.h"
-#include "launcher/submit/dry_run.h"
+#include "launcher/submit/submission.h"
 #include "src/log.h"
 #include "src/plural.h"
 

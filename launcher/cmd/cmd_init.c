@@ -10,10 +10,8 @@
 #include <unistd.h>
 
 #include "launcher/host/child.h"
-#include "launcher/plan/data_look.h"
+#include "launcher/plan/look.h"
 #include "launcher/script/template.h"
-#include "launcher/study/engine.h"
-#include "launcher/study/site.h"
 #include "launcher/study/study.h"
 #include "src/atomicfile.h"
 #include "src/log.h"

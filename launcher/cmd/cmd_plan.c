@@ -10,14 +10,11 @@
 
 #include "launcher/analysis/design/design.h"
 #include "launcher/host/jsonio.h"
-#include "launcher/plan/plan_advice.h"
-#include "launcher/plan/run_cost.h"
 #include "launcher/rounds/rounds.h"
 #include "launcher/status/watch.h"
 #include "launcher/study/workspace.h"
-#include "launcher/submit/allocation.h"
 #include "launcher/submit/attempt.h"
-#include "launcher/submit/measured.h"
+#include "launcher/plan/cost.h"
 #include "src/log.h"
 #include "src/plural.h"
 
@@ -51,7 +48,7 @@ struct plan_cost {
 struct plan_forecast {
     struct plan plan;
     struct plan_advice advice;
-    double *measured; /* of each run, in seconds (measured.h) */
+    double *measured; /* of each run, in seconds (measured_collect) */
     struct scheduler_forecast *starts; /* of each run; NULL for one job, or without --test-only */
     struct allocation allocation;      /* the one job of all runs, with --one-allocation */
     struct scheduler_forecast start;   /* of the allocation */

@@ -23,7 +23,7 @@
 #include "launcher/report/text.h"
 #include "launcher/rounds/rounds.h"
 #include "launcher/study/workspace.h"
-#include "launcher/submit/bad_nodes.h"
+#include "launcher/submit/submission.h"
 #include "src/atomicfile.h"
 #include "src/cluster/range.h"
 #include "src/log.h"

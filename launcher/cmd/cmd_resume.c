@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "launcher/plan/run_cost.h"
+#include "launcher/plan/cost.h"
 #include "launcher/status/watch.h"
 #include "launcher/submit/submission.h"
 #include "src/log.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "launcher/host/jsonio.h"
-#include "launcher/study/site.h"
+#include "launcher/study/study.h"
 #include "src/atomicfile.h"
 #include "src/log.h"
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "launcher/host/jsonio.h"
-#include "launcher/rounds/rounds_file.h"
+#include "launcher/rounds/rounds.h"
 #include "launcher/status/watch.h"
 #include "launcher/status/status.h"
 #include "src/log.h"

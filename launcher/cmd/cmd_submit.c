@@ -6,11 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/plan/run_cost.h"
+#include "launcher/plan/cost.h"
 #include "launcher/rounds/left.h"
 #include "launcher/rounds/rounds.h"
 #include "launcher/status/watch.h"
-#include "launcher/submit/dry_run.h"
 #include "launcher/submit/submission.h"
 #include "src/log.h"
 #include "src/mem.h"

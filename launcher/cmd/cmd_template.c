@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "launcher/host/jsonio.h"
-#include "launcher/script/script_marker.h"
-#include "launcher/script/script_template.h"
+#include "launcher/script/script.h"
 #include "src/log.h"
 
 static const char *engine_name = "embedded";

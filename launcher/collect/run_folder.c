@@ -17,7 +17,7 @@
 #include "launcher/collect/log/log_file.h"
 #include "launcher/host/jsonio.h"
 #include "launcher/host/path.h"
-#include "launcher/study/run_dir.h"
+#include "launcher/study/workspace.h"
 #include "src/atomicfile.h"
 #include "src/files.h"
 #include "src/format/sha256.h"

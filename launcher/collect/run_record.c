@@ -12,9 +12,9 @@
 
 #include "launcher/collect/log/log_file.h"
 #include "launcher/collect/results/results.h"
-#include "launcher/study/engine.h"
-#include "launcher/study/run_json.h"
-#include "launcher/study/run_json.h"
+#include "launcher/study/study.h"
+#include "launcher/study/plan.h"
+#include "launcher/study/plan.h"
 #include "src/buf.h"
 #include "src/cluster/nodelist.h"
 #include "src/format/schema.h"

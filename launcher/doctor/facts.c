@@ -21,7 +21,7 @@
 #include "launcher/host/child.h"
 #include "launcher/host/jsonio.h"
 #include "launcher/host/path.h"
-#include "launcher/plan/trainer_program.h"
+#include "launcher/plan/look.h"
 #include "launcher/stage/stage.h"
 #include "src/atomicfile.h"
 #include "src/cluster/connection.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "launcher/host/jsonio.h"
-#include "launcher/study/site.h"
+#include "launcher/study/study.h"
 #include "src/buf.h"
 #include "src/text.h"
 

@@ -20,17 +20,15 @@
 #include "launcher/host/child.h"
 #include "launcher/host/jsonio.h"
 #include "launcher/host/path.h"
-#include "launcher/plan/compute_look.h"
-#include "launcher/plan/data_look.h"
-#include "launcher/plan/model_look.h"
-#include "launcher/plan/run_cost.h"
+#include "launcher/plan/look.h"
+#include "launcher/plan/cost.h"
 #include "launcher/sandbox/sandbox.h"
 #include "launcher/scheduler/job.h"
 #include "launcher/script/container.h"
-#include "launcher/script/script_values.h"
+#include "launcher/script/script.h"
 #include "launcher/script/template.h"
 #include "launcher/submit/attempt.h"
-#include "launcher/submit/bad_nodes.h"
+#include "launcher/submit/submission.h"
 #include "src/buf.h"
 #include "src/files.h"
 #include "src/plural.h"
@@ -316,13 +314,13 @@ static void add_start(const struct plan *p, const struct settings_program *secti
     struct err ignored;
 
     template_add_sh(b, "cd %s\n{\n", p->study.dir);
-    script_values_add_lines(b, &p->site.setup);
+    template_add_lines(b, &p->site.setup);
     if (section)
-        script_values_add_lines(b, &section->setup);
-    script_values_add_exports(b, &p->site.env);
+        template_add_lines(b, &section->setup);
+    template_add_exports(b, &p->site.env);
     (void)script_values_add_python_path(b, &ignored);
     if (section)
-        script_values_add_exports(b, &section->env);
+        template_add_exports(b, &section->env);
     buf_add(b, "} >/dev/null 2>&1 </dev/null\nexec </dev/null timeout 120 ");
     if (container_add_words(&p->study, &p->site, b, &ignored)) /* container_check reports it */
         b->failed = true;

@@ -5,8 +5,32 @@
 #ifndef UNETCTL_LAUNCHER_ROUNDS_ROUNDS_H
 #define UNETCTL_LAUNCHER_ROUNDS_ROUNDS_H
 
-#include "launcher/rounds/rounds_file.h"
+#include <jansson.h>
+
+#include "launcher/analysis/design/design.h"
 #include "launcher/study/workspace.h"
+
+/* STUDY/.unetctl/rounds.json: the rounds of a submission that lasts until the verdict is decided
+ * (doc/SCHEMAS.md). A round is written before its runs are submitted, so that whichever process
+ * continues submits the same runs. */
+struct rounds_record {
+    json_t *design; /* what the rounds depend on besides results; NULL: there is no file */
+    struct design_verdict verdict; /* of all rounds; the file has its state, gpus, cost and why */
+    struct design_round *rounds;
+    char (*times)[32]; /* when each round was chosen (ISO 8601) */
+    size_t count;
+};
+
+/* Reads the file, which may be missing. Returns 0, or -1 with ERR_DATA; then there is nothing to
+ * destroy. */
+int rounds_file_read(const struct ledger *l, struct rounds_record *dst, struct err *e);
+
+void rounds_file_destroy(struct rounds_record *r);
+
+/* Writes what a line about the study says of its rounds, such as "round 3: ...", or "" if it has
+ * none or its file cannot be read. Returns whether it has. */
+#define ROUNDS_FILE_TEXT 512
+bool rounds_file_describe(const struct ledger *l, char dst[ROUNDS_FILE_TEXT]);
 
 #define ROUNDS_SHORT "short" /* in the ids of runs that end at the limit: unet-short-g04-s1 */
 

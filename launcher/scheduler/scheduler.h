@@ -2,7 +2,7 @@
 /* Schedulers: Slurm (by its commands, and a helper program that answers queries), this machine, or
  * none (dry), behind one interface.
  *
- * A job is identified by its tag. unetctl writes the tag to the study's ledger (ledger.h) before it
+ * A job is identified by its tag. unetctl writes the tag to the study's ledger before it
  * submits the job. After a crash scheduler_query finds the jobs by their tags, so that nothing is
  * submitted twice: each submission has been accepted, refused, or lost, and what is lost is queried
  * before it is submitted again.

@@ -5,7 +5,6 @@
 #ifndef UNETCTL_LAUNCHER_SCRIPT_CONTAINER_H
 #define UNETCTL_LAUNCHER_SCRIPT_CONTAINER_H
 
-#include "launcher/study/site.h"
 #include "launcher/study/study.h"
 #include "src/buf.h"
 

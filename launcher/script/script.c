@@ -2,12 +2,277 @@
 #include "config.h"
 #include "launcher/script/script.h"
 
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "launcher/host/path.h"
 #include "launcher/script/container.h"
-#include "launcher/script/script_template.h"
 #include "launcher/script/script_values.h"
+#include "src/atomicfile.h"
+
+/* ---- markers ---- */
+
+static const struct script_marker markers[] = {
+    {"directives", "submit_file.sh", "the #SBATCH lines of the job; lines of your own may replace "
+                                     "it"},
+    {"launcher", "submit_file.sh", "the site's command that starts several ranks; empty for one "
+                                   "rank"},
+    {"run_file", "submit_file.sh", "path of run_file.sh"},
+    {"requeues", "", "how often the job may be requeued automatically (slurm.requeues)"},
+    {"source", "", "keeps what a script is when the job starts; not for embedded"},
+    {"finish", "submit_file.sh", "turns $code and log.csv into DONE or FAILED; not for embedded"},
+    {"unstage", "", "in submit_file.sh: removes copies of the data from the nodes (data.stage)"},
+    {"command", "run_file.sh", "the trainer or script with its arguments, as quoted words"},
+    {"resume", "", "after trainer: the option that continues an earlier attempt, or empty"},
+    {"resume_dir", "", "folder of the earlier attempt that is continued, or empty"},
+    {"trainer", "", "embedded: path of unet-train, instead of command"},
+    {"script", "", "other engines: path of the script, instead of command"},
+    {"python", "", "other engines: interpreter of a Python script"},
+    {"spec", "run_file.sh", "options of 'unetctl spec' on this site; required by embedded"},
+    {"variables", "run_file.sh", "export lines of UNETCTL_ATTEMPT_DIR and so on; not for embedded"},
+    {"energy", "", "in run_file.sh: measures the energy of the GPUs while the rank runs"},
+    {"setup", "both", "shell lines of site and engine; required if there are any"},
+    {"env", "both", "export lines of site and engine; likewise"},
+    {"shell", "", "the site's shell for submit_file.sh: /bin/bash"},
+    {"shell_setup", "", "zsh: the line that splits words as in other shells"},
+    {"unetctl", "", "path of this program"},
+    {"study", "", "name of the study"},
+    {"study_dir", "", "folder of the study"},
+    {"run", "", "id of the run, such as unet-g03-s1"},
+    {"run_dir", "", "its folder"},
+    {"engine", "", "what trains, such as pytorch or command (study.yaml: engine)"},
+    {"attempt", "", "number of the attempt, from 1"},
+    {"attempt_dir", "", "folder of the attempt, for log.csv"},
+    {"seed", "", "seed of the run"},
+    {"model", "", "model.name"},
+    {"gpus", "", "GPUs of the run"},
+    {"nodes", "", "nodes of the job"},
+    {"tasks", "", "ranks of the job"},
+    {"tasks_per_node", "", "ranks on each node; the last one may have fewer"},
+    {"task_list", "", "ranks of each node in Slurm's notation, such as 2(x3),1"},
+    {"gpus_per_node", "", "GPUs on each node; the last one may have fewer"},
+    {"gpus_per_task", "", "GPUs of a rank"},
+    {"cpus_per_task", "", "CPUs of a rank"},
+    {"steps", "", "limit.steps"},
+    {"minutes", "", "limit.minutes"},
+    {"data_dir", "", "data.dir: images/ and masks/, or images of one class each"},
+    {"split", "", "path of split.json"},
+    {"epochs", "", "train.epochs"},
+    {"batch_per_gpu", "", "images per step and GPU"},
+    {"global_batch", "", "images per step over all GPUs"},
+    {"lr", "", "train.lr, not scaled"},
+    {"job_name", "", "the job's name, for #SBATCH lines of your own"},
+    {"comment", "", "the job's comment, by which unetctl finds it again"},
+    {"output", "", "the job's output file"},
+    {"partition", "", "the job's partition, or empty"},
+    {"account", "", "the job's account, or empty"},
+    {"qos", "", "the job's QOS, or empty"},
+    {"constraint", "", "the job's constraint, or empty"},
+    {"time_min", "", "the time limit in minutes; 0 for none"},
+    {"tag_program", "", "tag of the reference: the script"},
+    {"tag_program1", "", "a program that prints TF_CONFIG"},
+    {"tag_program2", "", "the script"},
+    {"tag_epoch", "", "train.epochs"},
+    {"tag_batch", "", "global batch"},
+    {"tag_aug", "", "0; another value: markers: {tag_aug: 1} in study.yaml"},
+    {"tag_task", "", "ranks and GPUs of each node"},
+    {"tag_node", "", "nodes"},
+    {"tag_command", "", "1 with MPI, on several nodes; 2 without"},
+    {"setup.sh", "", "with tags: path of a script that sets RANK, LOCAL_RANK, WORLD_SIZE"},
+    {NULL, NULL, NULL},
+};
+
+const struct script_marker *script_marker_all(void)
+{
+    return markers;
+}
+
+/* ---- templates ---- */
+
+#define MAX_TEMPLATE (1 << 20)
+
+static const char *const file_names[] = {[SCRIPT_RUN] = "run_file",
+                                         [SCRIPT_SUBMIT] = "submit_file"};
+
+/* Refuses zero bytes, which end a text, and lines that end in CR LF: bash takes the CR as a part
+ * of the last word. */
+static int check_text(const char *path, const char *text, size_t size, struct err *e)
+{
+    size_t line = strcspn(text, "\n");
+
+    if (strlen(text) != size)
+        return err_set(e, ERR_CONFIG, "%s: a template is a text, but byte %zu is 0", path,
+                       strlen(text) + 1);
+    if (line && text[line - 1] == '\r')
+        return err_set(e, ERR_CONFIG, "%s:1: its lines end in CR LF, which no shell accepts; type: "
+                       "sed -i 's/\\r$//' %s", path, path);
+    return 0;
+}
+
+static char *read_file(const char *path, struct err *e)
+{
+    size_t size;
+    char *text = atomicfile_read(path, MAX_TEMPLATE, &size, e);
+
+    if (!text)
+        e->code = ERR_CONFIG;
+    if (text && check_text(path, text, size, e)) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+static char *read_first(const char *const *candidates, size_t n, char *path, struct err *e)
+{
+    for (size_t i = 0; i < n; i++)
+        if (access(candidates[i], F_OK) == 0) {
+            snprintf(path, PATH_MAX, "%s", candidates[i]);
+            return read_file(path, e);
+        }
+    *path = 0;
+    return NULL;
+}
+
+static char *read_user_template(const char *user, const struct engine *engine,
+                                enum script_file file, char *path, struct err *e)
+{
+    char own[PATH_MAX], hvd[PATH_MAX], plain[PATH_MAX];
+    const char *candidates[] = {own, plain, hvd};
+    struct stat st;
+
+    *path = 0;
+    if (stat(user, &st)) {
+        err_errno(e, ERR_CONFIG, errno, "templates: %s", user);
+        snprintf(path, PATH_MAX, "%s", user);
+        return NULL;
+    }
+    if (!S_ISDIR(st.st_mode)) {
+        if (file == SCRIPT_RUN)
+            return NULL;
+        snprintf(path, PATH_MAX, "%s", user);
+        return read_file(path, e);
+    }
+    snprintf(own, sizeof own, "%s/%s/%s.sh", user, engine->name, file_names[file]);
+    snprintf(plain, sizeof plain, "%s/%s.sh", user, file_names[file]);
+    snprintf(hvd, sizeof hvd, "%s/%s_hvd.sh", user, file_names[file]);
+    if (strcmp(engine->name, "horovod") != 0)
+        return read_first(candidates, 2, path, e);
+    candidates[1] = hvd;
+    candidates[2] = plain;
+    return read_first(candidates, 3, path, e);
+}
+
+static char *read_own_template(const struct engine *engine, enum script_file file, char *path,
+                               struct err *e)
+{
+    char name[128];
+
+    snprintf(name, sizeof name, "templates/%s/%s.sh", engine->name, file_names[file]);
+    if (paths_data(name, path, PATH_MAX, e)) {
+        snprintf(name, sizeof name, "templates/%s/%s.sh",
+                 file == SCRIPT_RUN ? "command" : "embedded", file_names[file]);
+        if (paths_data(name, path, PATH_MAX, e))
+            return NULL;
+    }
+    return read_file(path, e);
+}
+
+/* Refuses a user's folder that has neither of the two scripts: its name is likely to be a typing
+ * error. */
+static int check_folder(const char *user, const struct engine *engine, enum script_file file,
+                        struct err *e)
+{
+    enum script_file other = file == SCRIPT_RUN ? SCRIPT_SUBMIT : SCRIPT_RUN;
+    char path[PATH_MAX], *text = read_user_template(user, engine, other, path, e);
+
+    free(text);
+    return text || *path ? 0
+                         : err_set(e, ERR_CONFIG,
+                                   "templates: %s has neither run_file.sh nor submit_file.sh for "
+                                   "engine %s", user, engine->name);
+}
+
+char *script_template_read(const char *user, const struct engine *engine, enum script_file file,
+                           char *path, struct err *e)
+{
+    char *text = NULL;
+
+    if (*user) {
+        text = read_user_template(user, engine, file, path, e);
+        if (text || *path || check_folder(user, engine, file, e))
+            return text;
+    }
+    return read_own_template(engine, file, path, e);
+}
+
+static void forget_template(struct script_template *t)
+{
+    free(t->user);
+    free(t->text);
+    *t = (struct script_template){0};
+}
+
+const struct script_template *script_template_get(const char *user, const struct engine *engine,
+                                        enum script_file file, struct err *e)
+{
+    static struct script_template seen[4];
+    static size_t next;
+
+    for (size_t i = 0; i < sizeof seen / sizeof *seen; i++)
+        if (seen[i].text && seen[i].engine == engine && seen[i].file == file &&
+            strcmp(seen[i].user, user) == 0)
+            return &seen[i];
+    struct script_template *t = &seen[next];
+    forget_template(t);
+    *t = (struct script_template){.user = strdup(user), .engine = engine, .file = file};
+    if (!t->user)
+        err_errno(e, ERR_INTERNAL, ENOMEM, "templates");
+    else
+        t->text = script_template_read(user, engine, file, t->path, e);
+    if (!t->text) {
+        forget_template(t);
+        return NULL;
+    }
+    next = (next + 1) % (sizeof seen / sizeof *seen);
+    return t;
+}
+
+bool script_template_has_directives(const char *text)
+{
+    return strncmp(text, "#SBATCH", 7) == 0 || strstr(text, "\n#SBATCH") != NULL;
+}
+
+const char *script_template_find_directive(const char *text, const char *const *words)
+{
+    for (const char *line = text, *end; *line; line = *end ? end + 1 : end) {
+        end = line + strcspn(line, "\n");
+        for (size_t i = 0; strncmp(line, "#SBATCH", 7) == 0 && words[i]; i++)
+            if (memmem(line, (size_t)(end - line), words[i], strlen(words[i])))
+                return line;
+    }
+    return NULL;
+}
+
+size_t script_template_end_of_directives(const char *text)
+{
+    size_t end = strcspn(text, "\n") + (strchr(text, '\n') != NULL), next;
+
+    for (size_t at = end; text[at] == '#' || text[at] == '\n'; at = next) {
+        next = at + strcspn(text + at, "\n");
+        next += text[next] == '\n';
+        if (strncmp(text + at, "#SBATCH", 7) == 0)
+            end = next;
+    }
+    return end;
+}
+
+/* ---- rendering ---- */
 
 int script_has_directives(const char *user, const struct engine *engine, struct err *e)
 {

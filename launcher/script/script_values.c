@@ -12,8 +12,8 @@
 #include "launcher/host/path.h"
 #include "launcher/sandbox/sandbox.h"
 #include "launcher/script/container.h"
-#include "launcher/script/script_marker.h"
-#include "launcher/study/run_dir.h"
+#include "launcher/script/script.h"
+#include "launcher/study/workspace.h"
 
 void script_values_destroy(struct script_values *s)
 {
@@ -185,21 +185,6 @@ static int set_words(struct script_values *s, const char *name, const char *word
     return 0;
 }
 
-void script_values_add_lines(struct buf *b, const struct setting_lines *list)
-{
-    for (size_t i = 0; i < list->count; i++)
-        buf_addf(b, "%s\n", list->lines[i]);
-}
-
-void script_values_add_exports(struct buf *b, const struct setting_lines *list)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        const char *value = strchr(list->lines[i], '=') + 1;
-        buf_addf(b, "export %.*s", (int)(value - list->lines[i]), list->lines[i]);
-        template_add_sh(b, "%s\n", value);
-    }
-}
-
 /* Sets a marker to lines, the last of which ends where the marker's own line does. */
 static void set_lines(struct script_values *s, const char *name, struct buf *lines)
 {
@@ -212,11 +197,11 @@ static void set_environment(struct script_values *s)
 {
     struct buf setup = {0}, env = {0};
 
-    script_values_add_lines(&setup, &s->plan->site.setup);
-    script_values_add_exports(&env, &s->plan->site.env);
+    template_add_lines(&setup, &s->plan->site.setup);
+    template_add_exports(&env, &s->plan->site.env);
     if (s->section) {
-        script_values_add_lines(&setup, &s->section->setup);
-        script_values_add_exports(&env, &s->section->env);
+        template_add_lines(&setup, &s->section->setup);
+        template_add_exports(&env, &s->section->env);
     }
     set_lines(s, "setup", &setup);
     set_lines(s, "env", &env);

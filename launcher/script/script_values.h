@@ -33,16 +33,4 @@ const char *script_values_get(const struct script_values *s, const char *name);
 int script_values_use(struct script_values *s, const char *file,
                       const bool used[TEMPLATE_VALUES_MAX], struct err *e);
 
-/* Add lines of sh, and commands that export variables NAME=VALUE. */
-void script_values_add_lines(struct buf *b, const struct setting_lines *list);
-void script_values_add_exports(struct buf *b, const struct setting_lines *list);
-
-/* Adds the export of the folder of the package unetctl, which scripts may import. Returns 0, or -1
- * if it is missing. */
-int script_values_add_python_path(struct buf *b, struct err *e);
-
-/* Adds the words of the interpreter for a shell: those of "apptainer exec image.sif python3" one by
- * one, unless the text is the path of a program. */
-void script_values_add_python(struct buf *b, const char *python);
-
 #endif

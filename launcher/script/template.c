@@ -212,3 +212,18 @@ int template_render(const char *file, const char *text, const struct template_va
                            template_count_lines(text), values[i].name);
     return 0;
 }
+
+void template_add_lines(struct buf *b, const struct setting_lines *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        buf_addf(b, "%s\n", list->lines[i]);
+}
+
+void template_add_exports(struct buf *b, const struct setting_lines *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const char *value = strchr(list->lines[i], '=') + 1;
+        buf_addf(b, "export %.*s", (int)(value - list->lines[i]), list->lines[i]);
+        template_add_sh(b, "%s\n", value);
+    }
+}

@@ -19,6 +19,7 @@
 
 #include "src/buf.h"
 #include "src/err.h"
+#include "src/settings/settings.h"
 
 struct template_value {
     const char *name; /* NULL ends a list */
@@ -50,5 +51,9 @@ void template_quote_sh(struct buf *dst, const char *text);
 
 /* Adds text of sh, in which each %s, the only conversion, becomes one word. */
 void template_add_sh(struct buf *dst, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Add lines of sh, and commands that export variables NAME=VALUE. */
+void template_add_lines(struct buf *b, const struct setting_lines *list);
+void template_add_exports(struct buf *b, const struct setting_lines *list);
 
 #endif

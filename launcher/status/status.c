@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "launcher/status/status_internal.h"
-#include "launcher/study/run_dir.h"
+#include "launcher/study/workspace.h"
 #include "src/atomicfile.h"
 #include "src/clock.h"
 #include "src/log.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What state the runs of a study are in, why, and what to type next.
  *
- * A state is decided in one place, from three sources: the run's folder (run_dir.h: the markers
+ * A state is decided in one place, from three sources: the run's folder (workspace.h: the markers
  * DONE and FAILED, and what else the job wrote), the ledger (what was submitted, cancelled or
  * refused) and the scheduler's job. status, watch, collect, submit, resume, cancel and the live
  * page all ask here.
@@ -17,7 +17,6 @@
 #include <time.h>
 
 #include "launcher/scheduler/job.h"
-#include "launcher/study/run_dir.h"
 #include "launcher/study/workspace.h"
 
 struct run_status {

@@ -34,7 +34,8 @@ double run_summary_left(const struct run_status *s)
     return epochs > 0 ? epochs * p->epoch_s : 0;
 }
 
-double run_summary_fraction(const struct run_status *s)
+/* Returns the fraction of a run's training that is done, from 0 to 1. */
+static double run_summary_fraction(const struct run_status *s)
 {
     const struct run_progress *p = &s->progress;
 

@@ -33,9 +33,6 @@ struct run_summary {
     size_t whole, untimed, planned;
 };
 
-/* Returns the fraction of a run's training that is done, from 0 to 1. */
-double run_summary_fraction(const struct run_status *s);
-
 /* Returns the seconds that a run's job has run or, if the scheduler has forgotten the job, those of
  * its finished training; -1 if neither is known. */
 double run_summary_elapsed(const struct run_status *s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/study/ledger.h"
+#include "launcher/study/workspace.h"
 
 #include <errno.h>
 #include <jansson.h>

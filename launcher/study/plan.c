@@ -9,8 +9,7 @@
 
 #include "launcher/scheduler/job.h"
 #include "launcher/scheduler/scheduler.h"
-#include "launcher/study/run_dir.h"
-#include "launcher/study/run_json.h"
+#include "launcher/study/workspace.h"
 #include "src/cluster/range.h"
 #include "src/log.h"
 #include "src/mem.h"

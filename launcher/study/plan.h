@@ -4,12 +4,11 @@
 #ifndef UNETCTL_LAUNCHER_STUDY_PLAN_H
 #define UNETCTL_LAUNCHER_STUDY_PLAN_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "launcher/scheduler/job.h"
-#include "launcher/study/engine.h"
-#include "launcher/study/site.h"
 #include "launcher/study/study.h"
 #include "src/cluster/cluster_spec.h"
 
@@ -38,7 +37,7 @@ struct run {
     int seed;
     const char *dtype; /* train.dtype, as plan_dtype returns it */
     /* its settings: those of the study or of its variant, or those that it began with
-     * (run_settings.h). NULL: unknown, as run_dir_read leaves it */
+     * (attempt.h). NULL: unknown, as run_dir_read leaves it */
     const struct study *study;
     const char *reason; /* why it is submitted, for the ledger; NULL: the user asked for it */
     struct layout layout;
@@ -70,8 +69,8 @@ struct plan {
     const char *templates; /* the user's folder or file of job templates, or "" */
     /* jobs at a time; 0: the site's number for local, no limit for slurm */
     long max_in_flight;
-    bool one_allocation;          /* new runs become steps of one job (allocation.h) */
-    const struct cli_list *after; /* what new jobs wait for (dependency.h) */
+    bool one_allocation;          /* new runs become steps of one job (attempt.h) */
+    const struct cli_list *after; /* what new jobs wait for */
     struct job_options options;   /* merged from all layers */
     struct variant *variants;
     size_t nvariants; /* 0: the study has none */
@@ -129,5 +128,42 @@ struct run_batch plan_run_batch(const struct run *run);
  * resume, if the study sets train.global_batch and scale is true, or if the layout is
  * impossible. */
 int plan_resize_run(const struct site *site, struct run *run, int gpus, bool scale, struct err *e);
+
+/* run.json, the plan of one run: what unetctl writes and its trainer reads (doc/FORMATS.md). */
+
+/* Returns run.json of a run, which the caller frees, or NULL with
+ * an error. */
+char *run_json_encode(const char *study_id, const struct run *run, struct err *e);
+
+/* Returns run.json as JSON, to be released by the caller, or NULL with ERR_CONFIG. If study_dir
+ * is not NULL, paths in the study's earlier folder are changed to study_dir, its current folder. */
+json_t *run_json_decode(const char *text, const char *study_dir, struct err *e);
+
+/* Returns the study's folder according to run.json, a text that continues after *length bytes, or
+ * NULL and 0 if it is unknown. */
+const char *run_json_study_dir(const json_t *plan, size_t *length);
+
+/* Returns the value of a key of study.yaml, such as "train.lr", in run.json, or NULL; of the
+ * keys without a section it may have markers. For engines other than the embedded one, the section
+ * of the engine's name in study.yaml is "program" in run.json. */
+const json_t *run_json_value(const json_t *plan, const char *key);
+
+/* How two run.json texts differ: the number of differing values, and path and values (as JSON)
+ * of the first. Not counted are keys that only the old text has, unless run.json has them only
+ * where they are set, and keys that only the new text has, at their preset, unless the setting is
+ * "expected". run_json_compare returns 0, or -1 with ERR_CONFIG; study_dir applies to the old text
+ * as in run_json_decode. */
+struct run_difference {
+    size_t count;
+    char path[128], was[512], is[512]; /* "train.lr", "0.001", "0.01" */
+};
+int run_json_compare(const char *old_text, const char *new_text, const char *study_dir,
+                     struct run_difference *dst, struct err *e);
+
+/* Returns the value of a setting in src, the struct that has it. */
+json_t *setting_json_encode(const struct setting *s, const void *src);
+
+/* Returns whether value equals what a file without the setting means. */
+bool setting_json_is_preset(const struct setting *s, const json_t *value);
 
 #endif

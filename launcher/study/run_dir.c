@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/study/run_dir.h"
+#include "launcher/study/workspace.h"
 
 #include <dirent.h>
 #include <errno.h>

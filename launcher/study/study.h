@@ -32,7 +32,7 @@ struct study {
     };
     /* the origin of each value, indexed by the row of settings_of_study */
     struct yaml_origins origins;
-    const char *variant; /* the variant's name that these settings are of (variant.h); NULL: none */
+    const char *variant; /* the variant's name that these settings are of (plan.h); NULL: none */
     /* by row: it has an effect in the study as written, without the command line (settings.h) */
     bool has_effect[SETTINGS_MAX];
 };
@@ -100,5 +100,80 @@ bool study_has(const struct study *s, const char *path);
 
 /* Returns the section of an engine, or NULL for the embedded one. */
 const struct settings_program *study_engine(const struct study *s, const char *engine);
+
+/* Site profiles describe the differences between clusters. They are templates/sites/NAME.yaml or
+ * files of the user's; doc/SETTINGS.md lists the keys. */
+struct site {
+    char *name, *file;
+    const char *scheduler; /* "slurm" or "local" */
+    bool sandbox;          /* the site is the Slurm of `unetctl sandbox` */
+    int gpus_per_node;    /* 0: a node has as many as a run needs */
+    int max_in_flight;    /* local: the most jobs at a time */
+    char *licenses;       /* slurm: the licenses that each job requests */
+    int port_base, port_count; /* the range of ports, of which the job's number selects those of
+                                * its ranks; port_base 0: the preset of unetctl spec */
+    int poll_s;           /* the most seconds between two polls of the scheduler by watch */
+    /* shell words that start several ranks; markers such as {{tasks}} are replaced */
+    char *launcher;
+    char *spec;        /* shell words after `unetctl spec`, with the same replacements */
+    char *trainer;     /* program to run instead of unet-train, or "" */
+    char *templates;   /* folder of the site's job templates, or "" */
+    char *container;   /* the image that programs run in, or "" */
+    const char *container_runtime; /* what starts it */
+    char *shell;       /* the shell that runs submit_file.sh */
+    const char *gpu_request; /* "per-task" or "gres" */
+    char *gpu_type;    /* such as v100, or "" */
+    char *host_suffix; /* appended to each host's name in the cluster spec */
+    struct setting_lines setup; /* lines of shell, such as "module load" */
+    struct setting_lines env;   /* lines NAME=VALUE */
+    struct settings_slurm slurm;
+    struct yaml_origins origins; /* indexed by the row of site_keys */
+};
+
+/* launcher and spec of sites whose srun has no PMIx. The node list is $SLURM_NODELIST because
+ * Open MPI 6 changes SLURM_JOB_NODELIST for ranks on other nodes. */
+#define SITE_MPIRUN_LAUNCHER "mpirun --bind-to none -np {{tasks}}"
+#define SITE_MPIRUN_SPEC                                                                        \
+    "--nodelist \"$SLURM_NODELIST\" --tasks-per-node {{task_list|sh}} "                         \
+    "--rank \"${OMPI_COMM_WORLD_RANK:-0}\""
+
+extern const struct setting site_keys[];
+
+/* Opens the profile of this name; a name with a slash is the path of a file. Returns 0, or -1
+ * with ERR_CONFIG, which for an unknown name lists the known ones; then there is nothing to
+ * close. */
+int site_open(struct site *s, const char *name, struct err *e);
+void site_close(struct site *s);
+
+/* Returns whether the site says that its GPUs are fake, or not NVIDIA's. */
+bool site_has_fake_gpus(const struct site *s);
+bool site_has_foreign_gpus(const struct site *s);
+
+/* Lists the names of the profiles that come with unetctl, sorted. Returns 0 or -1; the caller
+ * clears the list in either case. */
+int site_names(struct setting_lines *names, struct err *e);
+
+/* The engines that train a run. The embedded one is unet-train; any other runs a script, the
+ * user's or one that comes with unetctl, that writes log.csv (doc/FORMATS.md, "Engines"). */
+struct engine {
+    /* also, unless it is embedded, its section in study.yaml, the label of its runs
+     * (RUN_ID_FORMAT), and the folder in templates/ of a run_file.sh of its own, if it has one */
+    const char *name;
+    bool embedded;
+    /* needs one process per GPU; the strategy "mirrored", one process for all, is refused */
+    bool rank_per_gpu;
+    bool always_launched; /* the site's launcher starts even a single rank */
+    /* the python of the engine's section runs the script; otherwise the script is a program */
+    bool is_python;
+    /* shell words between the python and its script: they start the ranks of a node, once per node;
+     * NULL: none */
+    const char *launcher;
+    /* the script that comes with unetctl, relative to the folder of unetctl's own data files
+     * (paths_data), the default of the study's; NULL: none */
+    const char *script;
+};
+
+/* Returns the engine of this name, or NULL with ERR_CONFIG that lists the known ones. */
+const struct engine *engine_find(const char *name, struct err *e);
 
 #endif

@@ -4,12 +4,183 @@
 #ifndef UNETCTL_LAUNCHER_STUDY_WORKSPACE_H
 #define UNETCTL_LAUNCHER_STUDY_WORKSPACE_H
 
+#include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <time.h>
 
 #include "launcher/scheduler/scheduler.h"
-#include "launcher/study/ledger.h"
 #include "launcher/study/plan.h"
 #include "src/cli.h"
+#include "src/err.h"
+#include "src/map.h"
+#include "src/settings/settings.h"
+
+/* STUDY/.unetctl: the record of submissions, and its lock.
+ *
+ * ledger.jsonl has one fsynced line per event and is only appended to. Opening it replays the
+ * events. After a "submitting" without a later event, only the job's tag shows whether the job
+ * exists. Lines that a crash or a full disk left incomplete are skipped; that loses nothing,
+ * because no job is submitted before its "submitting" is complete. */
+#define LEDGER_STUDY_ID_SIZE 17
+
+enum ledger_event { LEDGER_SUBMITTING, LEDGER_SUBMITTED, LEDGER_CANCELLED, LEDGER_LOST,
+                    LEDGER_REFUSED };
+
+/* The state of one attempt after its events. */
+struct ledger_entry {
+    char run[RUN_ID_SIZE];
+    int attempt;
+    enum ledger_event last;
+    char scheduler[16];
+    char job[SCHEDULER_ID_SIZE]; /* the scheduler's id; "" while unknown */
+    time_t time;   /* of the last event; 0: unknown */
+    time_t asked;  /* of the last "submitting", or else of "submitted" */
+    long uid;      /* who submitted it; -1 in ledgers that do not say so */
+    char user[64]; /* the name of this user, or "" */
+};
+
+struct ledger {
+    char *dir; /* STUDY/.unetctl */
+    char study_id[LEDGER_STUDY_ID_SIZE]; /* 16 hex digits, or "" before the first ledger_lock */
+    bool is_new; /* no file has the id yet, so no event and no job has it */
+    struct ledger_entry *entries;        /* in the order of their first event */
+    size_t count, capacity;
+    long owner; /* who owns the file of the events; -1: there is none */
+    /* from "RUN:ATTEMPT" to its entry, and from "RUN" to that of its newest attempt */
+    struct map index;
+    int lock_fd;
+};
+
+/* Reads the ledger of a study; l is empty if the study has none. Writes nothing. Returns 0, or -1:
+ * with ERR_CONFIG for an unknown schema or event. Then there is nothing to close. */
+int ledger_open(struct ledger *l, const char *study_dir, struct err *e);
+void ledger_close(struct ledger *l); /* also unlocks */
+
+/* Reads the files again, for what other processes have appended. Returns 0, or -1; then l may lack
+ * events, but must still be closed. */
+int ledger_reload(struct ledger *l, struct err *e);
+
+/* Makes this process the only writer, and reloads. Waits at most timeout_s for another writer.
+ * Creates the folder if necessary, and chooses the study's id (see ledger_keep_id).
+ *
+ * The lock is an open file description lock on STUDY/.unetctl/lock, which works on NFS. Programs
+ * that are started meanwhile share it: if unetctl is killed, sbatch keeps others out while it still
+ * submits.
+ *
+ * Returns 0, or -1 with ERR_TIMEOUT that names host and pid of the holder, or ERR_CONFIG if the
+ * study is a copy of an existing one. */
+#define LEDGER_LOCK_S 60 /* the timeout of verbs */
+int ledger_lock(struct ledger *l, int timeout_s, struct err *e);
+void ledger_unlock(struct ledger *l);
+
+/* Writes the study's id to its file if it is new. ledger_append also calls this. Requires the
+ * lock. */
+int ledger_keep_id(struct ledger *l, struct err *e);
+
+/* Appends an event, fsyncs, and updates the entry. With job NULL the entry keeps its job. This
+ * user becomes the submitter by "submitting" and "submitted". Requires the lock. */
+int ledger_append(struct ledger *l, enum ledger_event event, const char *run, int attempt,
+                  const char *scheduler, const char *job, struct err *e);
+
+/* Does the same for several attempts, with one fsync. */
+struct ledger_note {
+    const char *run, *job;
+    int attempt;
+    const char *reason; /* why it is submitted, for readers of the file; NULL: the user asked */
+};
+int ledger_append_all(struct ledger *l, enum ledger_event event, const struct ledger_note *notes,
+                      size_t count, const char *scheduler, struct err *e);
+
+/* Returns the entry of an attempt of run, for attempt 0 that of the newest one, or NULL. It is
+ * valid until the ledger is next changed or read again. */
+const struct ledger_entry *ledger_find(const struct ledger *l, const char *run, int attempt);
+
+/* Returns whether another user may have submitted jobs of this study. */
+bool ledger_has_others(const struct ledger *l);
+
+/* Returns whether this user (-1: unknown) may have submitted jobs of this study. */
+bool ledger_may_be_of(const struct ledger *l, long uid);
+
+/* Writes "unetctl:STUDY_ID:RUN:ATTEMPT", or with run NULL the prefix of all tags of the study. */
+void ledger_tag(const char *study_id, const char *run, int attempt, char dst[256]);
+
+/* Reads STUDY/runs/RUN: the attempts, their markers (the files DONE and FAILED, which a job writes
+ * at its end), and the progress of the training. */
+enum run_marker { RUN_NO_MARKER, RUN_DONE, RUN_FAILED };
+
+/* The newest attempt of a run. */
+struct run_attempt {
+    int number; /* from 1; 0 if the run has no attempt */
+    bool begun;    /* its folder has files: a job wrote them, or unetctl an own run.json */
+    bool ran;      /* a job wrote files into its folder */
+    bool stopped;  /* the file "stopped" exists: a signal, or the trainer itself (exit code 75),
+                    * ended the job so that it can be resumed */
+    bool recorded; /* record.jsonl exists */
+    char job[64]; /* id of the job that began last, or "" before it began */
+    enum run_marker marker;
+    double marker_age_s; /* seconds since the marker was written */
+    int exit_code;    /* of FAILED; otherwise 0 */
+    char error[512];  /* of FAILED; otherwise "" */
+    char path[PATH_MAX]; /* its folder; "" if the run has no attempt */
+};
+
+/* Progress according to record.jsonl. */
+struct run_progress {
+    int epochs;     /* planned; 0 if nothing was recorded yet */
+    int epoch;      /* completed epochs */
+    int step, steps; /* in the current epoch; 0 before its first progress line */
+    double loss, epoch_s; /* of the last completed epoch; 0 before */
+    const char *metric; /* "IoU", or "accuracy" where images have classes */
+    double quality, training_s; /* until the training has ended, quality is -1 and training_s 0 */
+};
+
+/* Writes the path STUDY/runs/RUN, followed by /NAME unless name is NULL. */
+void run_dir_path(const char *study_dir, const char *run, const char *name, char dst[PATH_MAX]);
+
+/* Lists the ids of all runs that have a run.json, or have lost it after they began, in the
+ * order of strverscmp. Returns 0, or -1 and nothing to clear. */
+int run_dir_list(const char *study_dir, struct setting_lines *ids, struct err *e);
+void run_dir_list_sort(struct setting_lines *ids);
+
+/* Returns 0 if the study has this run, or -1 with ERR_USAGE that names the nearest id. */
+int run_dir_check_id(const char *study_dir, const char *run, struct err *e);
+
+/* Reads a run's plan from run.json. If text is not NULL, *text gets the file's text, which the
+ * caller frees. Returns 0, or -1: with ERR_CONFIG if the file is broken or another run's, with
+ * ERR_DATA if it cannot be read. */
+int run_dir_read(const char *study_dir, const char *run, struct run *dst, char **text,
+                 struct err *e);
+
+/* Sets *dst to the layout in the attempt's own run.json (attempt-K/run.json), which only some
+ * resumed attempts have. Returns 1, 0 if there is none, so that the planned layout applies, or
+ * -1. */
+int run_dir_layout(const char *study_dir, const char *run, int attempt, struct layout *dst,
+                   struct err *e);
+
+/* Returns the newest of the attempts 1..newest that has a checkpoint, or 0 if none has. */
+int run_dir_checkpoint(const char *study_dir, const char *run, int newest);
+
+/* Reads the newest attempt of a run. Returns 0, also if there is none, or -1 with ERR_CONFIG if a
+ * path is too long. */
+int run_dir_attempt(const char *study_dir, const char *run, struct run_attempt *dst, struct err *e);
+
+/* Returns whether a run of an engine other than the embedded one failed before it trained: the
+ * newest attempt is FAILED, and none has a record, a log or a checkpoint. Then it may begin anew
+ * with other settings. */
+bool run_dir_never_trained(const char *study_dir, const char *run);
+
+/* Fills dst with what can be read of the attempt's record.jsonl, which may be missing or
+ * incomplete. */
+void run_dir_progress(const struct run_attempt *attempt, struct run_progress *dst);
+
+#define RUN_OUTPUT_MAX ((size_t)4 << 30) /* bytes of an output that is read */
+
+/* Finds the output of the attempt's job or, if the job is unknown or has none, the newest *.out in
+ * the attempt's folder. Returns 0, or -1 with ERR_DATA if there is none. */
+int run_dir_output(const struct run_attempt *attempt, char dst[PATH_MAX], struct err *e);
+
+/* ---- a study opened for work ---- */
 
 /* Rows of an option table over a static struct plan_args. */
 #define WORKSPACE_OPTION_STUDY(args)                                                       \
@@ -81,7 +252,7 @@ struct workspace {
     struct plan plan; /* without runs */
     struct ledger ledger;
     bool take_over; /* runs that other users submitted are not left to them */
-    char *excluded; /* plan.options.exclude with bad nodes (bad_nodes.h), or NULL */
+    char *excluded; /* plan.options.exclude with bad nodes (submission.h), or NULL */
     /* Asked under the ledger's lock before anything is submitted: false if that is no longer
      * wanted. NULL: it is. */
     bool (*is_wanted)(const struct workspace *w, void *arg);

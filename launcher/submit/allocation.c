@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/submit/allocation.h"
+#include "launcher/submit/attempt.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "launcher/host/path.h"
-#include "launcher/plan/run_cost.h"
+#include "launcher/plan/cost.h"
 #include "launcher/script/template.h"
 #include "launcher/status/status.h"
 #include "src/files.h"

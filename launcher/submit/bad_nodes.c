@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/submit/bad_nodes.h"
+#include "launcher/submit/submission.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "launcher/host/path.h"
-#include "launcher/study/run_dir.h"
+#include "launcher/study/workspace.h"
 #include "src/buf.h"
 #include "src/cluster/nodelist.h"
 #include "src/files.h"

@@ -1,20 +1,359 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/submit/batch.h"
+#include "launcher/submit/submit_internal.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include "launcher/plan/data_split.h"
-#include "launcher/plan/plan_advice.h"
-#include "launcher/submit/allocation.h"
+#include "launcher/plan/cost.h"
+#include "launcher/status/status.h"
 #include "launcher/submit/attempt.h"
-#include "launcher/submit/dependency.h"
-#include "launcher/submit/in_flight.h"
+#include "src/atomicfile.h"
+#include "src/buf.h"
+#include "src/clock.h"
+#include "src/files.h"
 #include "src/log.h"
+#include "src/map.h"
 #include "src/mem.h"
 #include "src/plural.h"
+
+/* ---- dependencies of new jobs ---- */
+
+static int by_number(const void *a, const void *b)
+{
+    unsigned long x = strtoul(a, NULL, 10), y = strtoul(b, NULL, 10);
+
+    return (x > y) - (x < y);
+}
+
+/* Fills the lanes with the study's newest jobs that have not ended, at most nlanes, oldest
+ * first. */
+static int fill_lanes(struct dependency *d, const struct job_state *jobs, size_t njobs,
+                      struct err *e)
+{
+    char(*active)[SCHEDULER_ID_SIZE] = calloc(njobs + 1, sizeof *active);
+    size_t n = 0;
+
+    d->lanes = calloc(d->nlanes, sizeof *d->lanes);
+    if (!active || !d->lanes) {
+        free(active);
+        return mem_fail(e);
+    }
+    for (size_t i = 0; i < njobs; i++)
+        if (jobs[i].phase != PHASE_ENDED)
+            snprintf(active[n++], SCHEDULER_ID_SIZE, "%s", jobs[i].id);
+    qsort(active, n, sizeof *active, by_number);
+    for (size_t i = n > d->nlanes ? n - d->nlanes : 0; i < n; i++)
+        dependency_add(d, active[i]);
+    free(active);
+    return 0;
+}
+
+static void add_id(struct buf *b, const char *id)
+{
+    buf_addf(b, "%s:%s", b->length ? "" : "afterany", id);
+}
+
+/* Adds all pending and running jobs of another study. */
+static int add_study(struct buf *b, struct scheduler *scheduler, const char *dir, struct err *e)
+{
+    struct job_state *jobs = NULL;
+    struct ledger ledger;
+    char prefix[256];
+    size_t njobs = 0, n = 0;
+
+    if (ledger_open(&ledger, dir, e))
+        return -1;
+    ledger_tag(ledger.study_id, NULL, 0, prefix);
+    int rc = *ledger.study_id ? scheduler_query(scheduler, prefix,
+                                                   ledger_has_others(&ledger), &jobs, &njobs, e)
+                                 : 0;
+    for (size_t i = 0; i < njobs; i++) {
+        if (jobs[i].phase == PHASE_ENDED)
+            continue;
+        add_id(b, jobs[i].id);
+        n++;
+    }
+    if (rc == 0 && n == 0)
+        log_info("--after %s: none of its jobs is pending or running", dir);
+    free(jobs);
+    ledger_close(&ledger);
+    return rc;
+}
+
+/* Returns whether the job is in the local queue, which keeps records for weeks, or -1 if that
+ * cannot be queried. */
+static int is_local(struct scheduler *scheduler, const char *id, struct err *e)
+{
+    struct job_state *jobs = NULL;
+    size_t n = 0;
+    bool found = false;
+
+    if (scheduler_query(scheduler, "", false, &jobs, &n, e))
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        found |= strcmp(jobs[i].id, id) == 0;
+    free(jobs);
+    return found;
+}
+
+/* Returns whether Slurm or its accounting knows the job, or -1 if Slurm cannot be queried. */
+static int is_known(struct scheduler *scheduler, const char *id, bool *is_sure, struct err *e)
+{
+    const struct scheduler_ids ids = {&id, 1};
+    struct scheduler_found queued, past;
+
+    if (scheduler_find(scheduler, &ids, false, &queued, e))
+        return -1;
+    free(queued.states);
+    if (queued.count || scheduler_find(scheduler, &ids, true, &past, e))
+        return queued.count > 0;
+    free(past.states);
+    *is_sure = past.is_answered && !queued.hides;
+    return past.count > 0;
+}
+
+/* Checks that the job with this id exists or existed. Without accounting, Slurm soon forgets a
+ * job that has ended, so an unknown job is then only a warning. */
+static int check_number(const struct plan *p, struct scheduler *scheduler, const char *id,
+                        struct err *e)
+{
+    bool is_sure = strcmp(p->scheduler, "local") == 0;
+    int known = strcmp(p->scheduler, "dry") == 0 ? 1
+                : is_sure                        ? is_local(scheduler, id, e)
+                                                 : is_known(scheduler, id, &is_sure, e);
+
+    if (known)
+        return known < 0 ? -1 : 0;
+    if (is_sure)
+        return err_set(e, ERR_USAGE, "--after %s: the job does not exist", id);
+    log_warn("--after %s: Slurm does not know this job; it ended long ago, or never existed", id);
+    return 0;
+}
+
+/* Adds what one word of --after names: a job by its id, a run of this study, or all pending and
+ * running jobs of the study in a folder. */
+static int add_after(struct buf *b, const struct workspace *w, struct scheduler *scheduler,
+                     const char *word, struct err *e)
+{
+    const struct ledger_entry *entry = ledger_find(&w->ledger, word, 0);
+    char file[PATH_MAX];
+
+    if (*word && word[strspn(word, "0123456789")] == 0) {
+        add_id(b, word);
+        return check_number(&w->plan, scheduler, word, e);
+    }
+    if (entry && *entry->job) {
+        add_id(b, entry->job);
+        return 0;
+    }
+    if (snprintf(file, sizeof file, "%s/" STUDY_FILE, word) < (int)sizeof file &&
+        access(file, F_OK) == 0)
+        return add_study(b, scheduler, word, e);
+    return err_set(e, ERR_USAGE, "--after %s: must be a job number, a submitted run of this study, "
+                   "or a folder with a " STUDY_FILE, word);
+}
+
+static int join_fixed(struct dependency *d, struct workspace *w, struct scheduler *scheduler,
+                      struct err *e)
+{
+    const char *own = w->plan.options.dependency;
+    struct buf b = {0};
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && w->plan.after && i < w->plan.after->count; i++)
+        rc = add_after(&b, w, scheduler, w->plan.after->values[i], e);
+    if (rc == 0 && own && (b.length || d->nlanes) && strchr(own, '?'))
+        rc = err_set(e, ERR_USAGE, "--dependency=%s: alternatives ('?') exclude --after and "
+                     "--max-in-flight", own);
+    if (rc == 0 && own)
+        buf_addf(&b, "%s%s", b.length ? "," : "", own);
+    if (rc == 0 && b.failed)
+        rc = mem_fail(e);
+    if (rc == 0 && b.length)
+        d->fixed = buf_steal(&b);
+    buf_destroy(&b);
+    return rc;
+}
+
+int dependency_open(struct dependency *d, struct workspace *w, struct scheduler *scheduler,
+                    const struct job_state *jobs, size_t njobs, struct err *e)
+{
+    /* The local queue limits jobs by itself. */
+    bool is_slurm = strcmp(w->plan.scheduler, "slurm") == 0;
+
+    *d = (struct dependency){.nlanes = is_slurm ? (size_t)w->plan.max_in_flight : 0};
+    if (join_fixed(d, w, scheduler, e) || (d->nlanes && fill_lanes(d, jobs, njobs, e))) {
+        dependency_close(d);
+        return -1;
+    }
+    return 0;
+}
+
+void dependency_close(struct dependency *d)
+{
+    free(d->fixed);
+    free(d->text);
+    free(d->lanes);
+    *d = (struct dependency){0};
+}
+
+const char *dependency_next(struct dependency *d, bool *failed)
+{
+    const char *before = d->nlanes ? d->lanes[d->next] : "";
+    struct buf b = {0};
+
+    *failed = false;
+    free(d->text);
+    d->text = NULL;
+    if (!*before)
+        return d->fixed;
+    buf_addf(&b, "%s%safterany:%s", d->fixed ? d->fixed : "", d->fixed ? "," : "", before);
+    d->text = buf_steal(&b);
+    *failed = !d->text;
+    return d->text;
+}
+
+void dependency_add(struct dependency *d, const char *id)
+{
+    if (!d->nlanes)
+        return;
+    snprintf(d->lanes[d->next], sizeof d->lanes[d->next], "%s", id);
+    d->next = (d->next + 1) % d->nlanes;
+}
+
+/* ---- lost answers ---- */
+
+/* After so many seconds a request can no longer become a job: it carries a credential of munge,
+ * which is refused when it is older than 300 s. */
+#define CREDENTIAL_S 330
+
+/* How many seconds to wait at least for the jobs after the first query that did not show them all.
+ * Slurm accepts connections in order and handles each in a thread: once it has answered this query,
+ * the earlier submission can only be waiting for a lock. */
+#define SETTLE_S 5.0
+#define PAUSE_S 0.25
+#define MAX_TAGS ((size_t)1 << 20)
+
+static void in_flight_path(const struct ledger *l, char dst[PATH_MAX])
+{
+    snprintf(dst, PATH_MAX, "%s/in-flight", l->dir);
+}
+
+/* Adds the tags of jobs to the file. Requires the ledger's lock. */
+static int in_flight_add(const struct ledger *l, const struct job *jobs, size_t count,
+                         struct err *e)
+{
+    struct buf tags = {0};
+    char file[PATH_MAX];
+
+    in_flight_path(l, file);
+    for (size_t i = 0; i < count; i++)
+        buf_addf(&tags, "%s\n", jobs[i].tag);
+    int fd = files_open(file, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0666);
+    bool is_written = fd >= 0 && !tags.failed &&
+                      write(fd, tags.data, tags.length) == (ssize_t)tags.length;
+    int code = errno;
+    if (fd >= 0)
+        close(fd);
+    buf_destroy(&tags);
+    return is_written ? 0 : err_errno(e, ERR_INTERNAL, code, "cannot write %s", file);
+}
+
+/* Removes the file: the ledger has all answers. */
+static void in_flight_remove(const struct ledger *l)
+{
+    char file[PATH_MAX];
+
+    in_flight_path(l, file);
+    files_unlink(file);
+}
+
+static bool is_noted(const struct ledger *l, const char *prefix, const char *tag)
+{
+    const char *run = tag + strlen(prefix), *colon = strrchr(tag, ':');
+    char name[RUN_ID_SIZE];
+
+    if (strncmp(tag, prefix, strlen(prefix)) != 0 || !colon || colon < run ||
+        colon - run >= (ptrdiff_t)sizeof name)
+        return false;
+    snprintf(name, sizeof name, "%.*s", (int)(colon - run), run);
+    const struct ledger_entry *entry = ledger_find(l, name, atoi(colon + 1));
+    return entry && entry->last != LEDGER_SUBMITTING;
+}
+
+/* Returns whether the scheduler has a job for each of these tags (one per line), or the ledger its
+ * answer; -1 with ERR_SCHED if the scheduler cannot be queried. */
+static int has_all(const struct ledger *l, struct scheduler *scheduler, const char *tags,
+                   struct err *e)
+{
+    struct job_state *jobs;
+    struct map known = {0};
+    char prefix[256], tag[256];
+    size_t njobs;
+    int all = 1;
+
+    ledger_tag(l->study_id, NULL, 0, prefix);
+    if (scheduler_query(scheduler, prefix, ledger_has_others(l), &jobs, &njobs, e))
+        return -1;
+    for (size_t i = 0; i < njobs; i++)
+        map_set(&known, jobs[i].tag, i);
+    for (size_t n; all && (n = strcspn(tags, "\n")) > 0; tags += n + (tags[n] != 0)) {
+        snprintf(tag, sizeof tag, "%.*s", (int)n, tags);
+        all = map_get(&known, tag, NULL) || is_noted(l, prefix, tag);
+    }
+    map_destroy(&known);
+    free(jobs);
+    return all;
+}
+
+/* age is that of the submission, in seconds. */
+static int wait_for_jobs(const struct ledger *l, struct scheduler *scheduler, const char *tags,
+                         double age, struct err *e)
+{
+    double wait = absent_wait_s() - age, end = 0;
+    int all;
+
+    while ((all = has_all(l, scheduler, tags, e)) == 0 && (end == 0 || clock_now() < end)) {
+        if (end == 0) {
+            wait = wait > SETTLE_S ? wait : SETTLE_S;
+            end = clock_now() + wait;
+            log_info("waiting at most %.0f s for jobs of the last submission, whose answer was "
+                     "lost", wait);
+        }
+        clock_sleep(PAUSE_S);
+    }
+    return all < 0 ? -1 : 0;
+}
+
+int in_flight_settle(const struct ledger *l, struct scheduler *scheduler, struct err *e)
+{
+    char file[PATH_MAX], *tags;
+    struct stat st;
+    size_t n;
+    int rc;
+
+    in_flight_path(l, file);
+    if (files_stat(file, &st))
+        return 0;
+    tags = atomicfile_read(file, MAX_TAGS, &n, e);
+    if (!tags)
+        return -1;
+    double age = clock_age(st.st_mtime);
+    rc = *tags && age < CREDENTIAL_S ? wait_for_jobs(l, scheduler, tags, age, e) : 0;
+    free(tags);
+    if (rc == 0)
+        files_unlink(file);
+    return rc;
+}
 
 #define SHARE_MAX 64 /* the most items that are noted in the ledger and submitted together */
 #define LOST_TEXT "the answer was lost; type 'unetctl submit' again, which finds an existing job"
@@ -166,7 +505,7 @@ static int submit_share(struct workspace *w, struct scheduler *scheduler, struct
 }
 
 /* Submits the items from begin on, each with its job. With the lanes of --max-in-flight
- * (dependency.h) that is one item, as a job needs the id of an earlier one. */
+ * (submit_internal.h) that is one item, as a job needs the id of an earlier one. */
 static int submit_items(struct workspace *w, struct scheduler *scheduler, struct batch *b,
                         size_t begin, size_t count, struct dependency *dependency, struct err *e)
 {

@@ -9,7 +9,8 @@
 #ifndef UNETCTL_LAUNCHER_SUBMIT_SUBMISSION_H
 #define UNETCTL_LAUNCHER_SUBMIT_SUBMISSION_H
 
-#include "launcher/study/run_json.h"
+#include "launcher/status/status.h"
+#include "launcher/study/plan.h"
 #include "launcher/study/workspace.h"
 
 struct submission_counts {
@@ -54,5 +55,49 @@ int submission_check_cost(const struct plan *plan, bool by_count, double max_gpu
  * args, or as words, which are options of sbatch. */
 void submission_warn_unreached(const struct plan_args *args, int nwords, char **words,
                                size_t nactive);
+
+/* --dry-run prints the files of a plan's runs instead of writing them. */
+#define DRY_RUN_OPTION(flag)                                                           \
+    {"dry-run", 'n', CLI_FLAG, NULL,                                                   \
+     "print the scripts and their differences from present ones; write nothing",       \
+     &(flag), 0, 0}
+
+/* Prints for each run that has not begun run.json and both scripts as they would be written, and
+ * the differences from the current files as a unified diff; for one that has begun, only that it
+ * has. With --one-allocation prints that job's script, too. Does not query the scheduler. If the
+ * study has no id yet, a placeholder is shown. Returns 0, or -1. */
+int dry_run_print(const struct plan *plan, struct err *e);
+
+/* Nodes that have ended runs. Such a run has a note of the node in attempt-K/bad-nodes, lines
+ * "SECONDS NODE WHY" (seconds since 1970), by submit_file.sh (Slurm reported a node failure), by
+ * unet-train (a rank was lost), or by unetctl (Slurm's state NODE_FAIL, without a note);
+ * .unetctl/bad-nodes has notes of slow nodes. A run that is done clears the older notes of its
+ * nodes. */
+struct bad_node {
+    char name[64];
+    int notes;      /* at most one of each attempt */
+    time_t time;    /* of the newest note */
+    char last[160]; /* "RUN: WHY" of that, or "WHY" */
+};
+
+struct bad_nodes {
+    struct bad_node *nodes; /* those with notes that no run has cleared, by name */
+    size_t count, capacity;
+};
+
+/* Reads the notes of a study. Returns 0, or -1. */
+int bad_nodes_read(const char *study_dir, struct bad_nodes *dst, struct err *e);
+void bad_nodes_destroy(struct bad_nodes *b);
+
+/* Notes a node in study_dir/.unetctl/bad-nodes, of which only the newest note counts. */
+int bad_nodes_note(const char *study_dir, const char *node, const char *why, struct err *e);
+
+/* Returns whether the node is left out of jobs of this study (slurm.exclude_after). */
+bool bad_nodes_is_out(const struct plan *p, const struct bad_node *node);
+
+/* Notes the nodes of runs in list that ended by NODE_FAIL, then adds the nodes that are left out to
+ * the options of the plan and reports them, at most once. Not for other schedulers than Slurm, nor
+ * where the user chooses nodes (--nodelist). */
+int bad_nodes_leave_out(struct workspace *w, const struct status_list *list, struct err *e);
 
 #endif

@@ -2,7 +2,7 @@
 /* The cost of plans in GPU-hours and on disk, and the refusal that names the GPU counts that would
  * fit. */
 #include "config.h"
-#include "launcher/plan/run_cost.h"
+#include "launcher/plan/cost.h"
 
 #include "t/tap.h"
 

@@ -2,7 +2,7 @@
 /* Events are replayed, also after crashes; the study keeps its id; the lock excludes other
  * processes; copies of a study and unknown schemas are refused. */
 #include "config.h"
-#include "launcher/study/ledger.h"
+#include "launcher/study/workspace.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/study/run_json.h"
+#include "launcher/study/plan.h"
 
 #include <stdlib.h>
 

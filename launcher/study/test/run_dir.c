@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads run folders in the states in which trainers, crashes and people leave them. */
 #include "config.h"
-#include "launcher/study/run_dir.h"
+#include "launcher/study/workspace.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "launcher/study/site.h"
+#include "launcher/study/study.h"
 #include "src/atomicfile.h"
 #include "t/tap.h"
 
@@ -201,7 +201,7 @@ static void encode_study(struct buf *b)
 
 static void encode_site(struct buf *b)
 {
-    add_head(b, "SITE.yaml", "what differs between clusters", "launcher/study/site.c");
+    add_head(b, "SITE.yaml", "what differs between clusters", "launcher/study/study.c");
     buf_add(b, " \"required\":[\"gpus_per_node\"],\n \"additionalProperties\":false,\n"
                " \"properties\":{\n    \"schema\":{\"const\":1}");
     add_rows(b, site_keys, "");

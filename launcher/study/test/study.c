@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "launcher/study/site.h"
 #include "t/tap.h"
 
 static char dir[64] = "/tmp/unetctl-study.XXXXXX";

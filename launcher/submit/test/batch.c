@@ -2,7 +2,7 @@
 /* Three runs submitted to a local queue: what is in the ledger and on disk after success, a
  * refusal, and files that cannot be written. */
 #include "config.h"
-#include "launcher/submit/batch.h"
+#include "launcher/submit/submit_internal.h"
 
 #include "launcher/submit/test/demo.h"
 

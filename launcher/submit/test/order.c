@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/submit/order.h"
+#include "launcher/submit/submit_internal.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/plan/data_look.h"
+#include "launcher/plan/look.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -10,11 +10,178 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "launcher/host/child.h"
 #include "launcher/host/jsonio.h"
-#include "launcher/plan/trainer_program.h"
+#include "launcher/host/path.h"
+#include "launcher/study/plan.h"
+#include "src/log.h"
 #include "src/mem.h"
 #include "src/text.h"
+
+/* ---- unet-train as a program ---- */
+
+#define MAX_ARGS 256
+
+/* The program and its words, NULL-terminated. */
+struct words {
+    char path[PATH_MAX];
+    const char *list[MAX_ARGS + 2];
+};
+
+static int make_words(const char *const *argv, struct words *w, struct err *e)
+{
+    char bindir[PATH_MAX - 16];
+    size_t n = 0;
+
+    if (paths_bindir(bindir, sizeof bindir))
+        return err_set(e, ERR_INTERNAL,
+                       "the folder of this program was not found (is /proc mounted?)");
+    snprintf(w->path, sizeof w->path, "%s/unet-train", bindir);
+    w->list[0] = w->path;
+    for (; argv[n]; n++) {
+        if (n == MAX_ARGS)
+            return err_set(e, ERR_USAGE, "more than %d words for unet-train", MAX_ARGS);
+        w->list[n + 1] = argv[n];
+    }
+    w->list[n + 1] = NULL;
+    return 0;
+}
+
+int trainer_program_exec(const char *const *argv, struct err *e)
+{
+    struct words w;
+
+    if (make_words(argv, &w, e))
+        return -1;
+    execv(w.path, (char *const *)w.list);
+    return err_errno(e, ERR_INTERNAL, errno, "%s", w.path);
+}
+
+static int set_unstarted(struct err *e)
+{
+    if (errno == ENOENT || errno == EACCES)
+        err_set(e, ERR_INTERNAL, "unet-train cannot be started; it belongs beside unetctl");
+    return -1;
+}
+
+static int read_program(const char *const *argv, int err, struct child_end *end, struct err *e)
+{
+    struct words w;
+    struct child c = {.argv = w.list, .out = CHILD_READ, .err = err};
+
+    *end = (struct child_end){0};
+    return make_words(argv, &w, e) ? -1 : child_run(&c, end, e) ? set_unstarted(e) : 0;
+}
+
+int trainer_program_read(const char *const *argv, char **text, struct err *e)
+{
+    struct child_end end;
+    int rc = read_program(argv, CHILD_NULL, &end, e);
+
+    *text = rc ? NULL : buf_steal(&end.out);
+    child_destroy(&end);
+    return rc;
+}
+
+/* Reads the program's messages line by line. Warnings are logged if `loud`. If code is not 0, an
+ * error, the last of several, becomes e's text, with this code. */
+static void read_messages(char *text, bool loud, int code, struct err *e)
+{
+    static const char warning[] = "unet-train: warning: ", error[] = "unet-train: error: ";
+    char *save = NULL;
+
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+        if (strncmp(line, warning, strlen(warning)) == 0 && loud)
+            log_warn("%s", line + strlen(warning));
+        else if (strncmp(line, error, strlen(error)) == 0 && code)
+            err_set(e, code, "%s", line + strlen(error));
+}
+
+/* The same for words that must succeed: returns -1 with unet-train's own error and exit code if
+ * they do not, and nothing to free. Its warnings are logged if `loud`. */
+static int trainer_program_ask(const char *const *argv, bool loud, char **text, struct err *e)
+{
+    struct child_end end;
+    int rc = read_program(argv, CHILD_READ, &end, e);
+
+    if (rc == 0 && end.code)
+        rc = err_set(e, end.code, "unet-train %s %s failed", argv[0], argv[1] ? argv[1] : "");
+    if (end.err.data)
+        read_messages(end.err.data, loud, end.code, e);
+    *text = rc ? NULL : buf_steal(&end.out);
+    child_destroy(&end);
+    return rc;
+}
+
+int trainer_program_run(const char *const *argv, struct err *e)
+{
+    struct words w;
+    struct child c = {.argv = w.list, .out = STDERR_FILENO};
+
+    if (make_words(argv, &w, e))
+        return -1;
+    pid_t child = child_start(&c, e);
+    if (child < 0)
+        return set_unstarted(e);
+    int code = child_wait(child);
+    if (code > 128)
+        return err_set(e, code, "unet-train %s: ended by signal %d", argv[0], code - 128);
+    if (code)
+        return err_set(e, code, "unet-train %s %s failed (see above); nothing was submitted",
+                       argv[0], argv[1] ? argv[1] : "");
+    return 0;
+}
+
+/* ---- the model ---- */
+
+int model_look_open(const struct study *study, bool loud, struct model_look *dst, struct err *e)
+{
+    char size[48], channels[24], classes[24], base[24], depth[24], *text;
+    const char *argv[16] = {"model", study->model.name, "--json", "--size", size, "--channels",
+                            channels};
+    int n = 7;
+
+    *dst = (struct model_look){0};
+    snprintf(size, sizeof size, "%dx%d", study->data.height, study->data.width);
+    snprintf(channels, sizeof channels, "%d", study->data.channels);
+    snprintf(classes, sizeof classes, "%d", study->data.classes);
+    snprintf(base, sizeof base, "%d", study->model.base);
+    snprintf(depth, sizeof depth, "%d", study->model.depth);
+    /* 1 is the preset: image folders define their own number of classes */
+    if (study->data.classes > 1)
+        argv[n++] = "--classes", argv[n++] = classes;
+    if (study->model.base)
+        argv[n++] = "--base", argv[n++] = base;
+    if (study->model.depth)
+        argv[n++] = "--depth", argv[n++] = depth;
+    if (strcmp(study->model.batch_norm, "none") == 0)
+        argv[n++] = "--batch-norm=none";
+    argv[n] = NULL;
+    if (trainer_program_read(argv, &text, e))
+        return -1;
+    bool empty = !*text;
+    json_t *root = empty ? NULL : jsonio_decode(text, strlen(text), "unet-train model --json", e);
+    free(text);
+    if (!empty && !root)
+        return -1;
+    const char *of = json_string_value(json_object_get(root, "of"));
+    dst->of_classes = of && strcmp(of, "classes") == 0;
+    dst->parameters = json_integer_value(json_object_get(root, "parameters"));
+    dst->state = json_integer_value(json_object_get(root, "state"));
+    dst->tensors = json_integer_value(json_object_get(root, "tensors"));
+    json_decref(root);
+    if (of)
+        return 0;
+    if (loud)
+        (void)trainer_program_run(argv, e);
+    return err_set(e, ERR_CONFIG, "model.name %s cannot be built for this study%s (unet-train "
+                   "model %s --size %s)", study->model.name, loud ? ", as said above" : "",
+                   study->model.name, size);
+}
+
+/* ---- the data ---- */
 
 #define MAX_SAMPLE 48
 #define INIT_MASKS "400" /* masks to examine, spread evenly over the names */
@@ -333,4 +500,127 @@ const char *data_look_complaint(const struct data_look *look, const struct study
     if (look->looked && (look->meaning == DATA_ONE_CLASS || reads_otherwise(look, s)))
         return look->masks_text;
     return NULL;
+}
+
+/* ---- the devices ---- */
+
+/* Returns the output of `unet-train devices --backend BACKEND` on this host, or NULL with the
+ * problem in dst. */
+static json_t *ask_devices(const char *backend, struct compute_look *dst)
+{
+    const char *const argv[] = {"devices", "--json", "--backend", backend, NULL};
+    json_t *devices = NULL;
+    char *text = NULL;
+    struct err e;
+
+    if (trainer_program_read(argv, &text, &e) == 0)
+        devices = jsonio_decode(text, strlen(text), "unet-train devices --json", &e);
+    free(text);
+    if (!devices) {
+        snprintf(dst->problem, sizeof dst->problem, "unet-train does not report its device: %.300s",
+                 e.text);
+        dst->remedy = "unet-train devices";
+    }
+    return devices;
+}
+
+static bool has_backend(const json_t *devices, const char *name)
+{
+    const json_t *backend;
+    size_t i;
+
+    json_array_foreach(json_object_get(devices, "backends"), i, backend) {
+        if (strcmp(json_string_value(backend), name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Fills dst with what this host computes on, and why. */
+static void set_host(struct compute_look *dst, const json_t *devices, const struct study *study,
+                     const char *why)
+{
+    const json_t *compute = json_object_get(devices, "compute");
+
+    snprintf(dst->problem, sizeof dst->problem, "%s", jsonio_text(compute, "error"));
+    dst->fatal = *dst->problem;
+    if (dst->fatal)
+        return;
+    snprintf(dst->backend, sizeof dst->backend, "%s", jsonio_text(compute, "backend"));
+    bool gpus = strcmp(dst->backend, "cuda") == 0;
+    bool slower = !gpus && strcmp(study->train.dtype, "bf16") == 0;
+    snprintf(dst->text, sizeof dst->text, "%s (backend %s)%s%s%s", gpus ? "GPUs" : "the CPU",
+             dst->backend, *why ? ": " : "", why,
+             slower ? "; bf16 is slower there than f32" : "");
+}
+
+/* Adds the number format of runs on GPUs. */
+static void add_dtype(struct compute_look *dst, const struct study *study, const struct site *site)
+{
+    const char *dtype = plan_dtype(study, site);
+    bool automatic = strcmp(dtype, "auto") == 0;
+    size_t n = strlen(dst->text);
+
+    snprintf(dst->text + n, sizeof dst->text - n, "; train.dtype is %s%s", dtype,
+             automatic ? ", tf32 on GPUs that have it, else f32" : "");
+}
+
+/* Fills dst for a cluster with GPUs, which this host cannot examine. */
+static void set_gpus(struct compute_look *dst, const json_t *devices, const struct site *site,
+                     const char *word)
+{
+    if (site_has_foreign_gpus(site)) {
+        snprintf(dst->problem, sizeof dst->problem, "the GPUs of site %s are not NVIDIA's, and a "
+                 "run that computes on them ends at once with exit code 5", site->name);
+        dst->remedy = "set train.backend: cpu";
+        dst->fatal = true;
+        return;
+    }
+    snprintf(dst->backend, sizeof dst->backend, "cuda");
+    snprintf(dst->text, sizeof dst->text, "GPUs (backend cuda): train.backend is %s", word);
+    if (has_backend(devices, "cuda"))
+        return;
+    snprintf(dst->problem, sizeof dst->problem, "unet-train was built without CUDA, and a run that "
+             "has GPUs ends at once with exit code 5");
+    dst->remedy = "build it with ./configure --with-cuda=DIR, or set train.backend: cpu";
+    dst->fatal = true;
+}
+
+bool compute_look_applies(const struct study *study, const struct site *site)
+{
+    return strcmp(study->engine, "embedded") == 0 && !*site->trainer;
+}
+
+void compute_look_open(const struct study *study, const struct site *site,
+                       struct compute_look *dst)
+{
+    const char *word = study->train.backend;
+    bool automatic = strcmp(word, "auto") == 0, fake = automatic && site_has_fake_gpus(site);
+    bool on_gpus = (automatic && !fake) || strcmp(word, "cuda") == 0;
+    bool local = strcmp(site->scheduler, "local") == 0;
+    json_t *devices = NULL;
+    char why[64];
+
+    *dst = (struct compute_look){.remedy = ""};
+    if (compute_look_applies(study, site))
+        devices = ask_devices(fake ? "cpu" : word, dst);
+    if (!devices)
+        return;
+    snprintf(why, sizeof why, "train.backend is %s", word);
+    if (on_gpus && !local)
+        set_gpus(dst, devices, site, word);
+    else if (fake)
+        set_host(dst, devices, study, "the site's GPUs are fake");
+    else if (on_gpus)
+        set_host(dst, devices, study, jsonio_text(json_object_get(devices, "compute"), "why_cpu"));
+    else
+        set_host(dst, devices, study, why);
+    if (strcmp(dst->backend, "cuda") == 0)
+        add_dtype(dst, study, site);
+    if (!on_gpus && !fake && !local && !site_has_fake_gpus(site) && !site_has_foreign_gpus(site)) {
+        snprintf(dst->problem, sizeof dst->problem,
+                 "runs take GPUs and compute on the CPU (train.backend is %s)", word);
+        dst->remedy = "set train.backend: auto to compute on the GPUs";
+    }
+    json_decref(devices);
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Upper bounds of what a run costs in GPU-hours and bytes on disk, before anything is spent. */
-#ifndef UNETCTL_LAUNCHER_PLAN_RUN_COST_H
-#define UNETCTL_LAUNCHER_PLAN_RUN_COST_H
+#ifndef UNETCTL_LAUNCHER_PLAN_COST_H
+#define UNETCTL_LAUNCHER_PLAN_COST_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "launcher/plan/model_look.h"
-#include "launcher/study/run_json.h"
+#include "launcher/plan/look.h"
+#include "launcher/study/plan.h"
+#include "launcher/study/workspace.h"
 #include "src/cli.h"
 
 #define RUN_COST_OPTION(max) \
@@ -41,5 +43,34 @@ int64_t run_cost_stage(const struct study *study);
  * smaller GPU counts; otherwise, fewer runs. */
 int run_cost_check(const struct plan *plan, bool by_count, int time_min, double max_gpu_hours,
                    struct err *e);
+
+/* STUDY/split.json lists which images train and which validate. */
+
+/* Writes the split, unless it exists, by means of unet-train, which reads the data. Returns 0, or
+ * -1 with unet-train's error, or with ERR_CONFIG if data and model do not fit. */
+int data_split_make(const struct plan *p, struct err *e);
+
+/* Warnings about a plan, before it costs anything. */
+#define PLAN_ADVICE_MAX 12
+#define PLAN_ADVICE_SIZE 1536
+
+struct plan_advice {
+    long train, val;  /* numbers of images; both 0 if the data are unknown */
+    /* taken from split.json; otherwise estimated from the files and data.val_fraction */
+    bool exact;
+    struct compute_look compute;
+    struct model_look model; /* all zeros if unet-train cannot build the model */
+    char text[PLAN_ADVICE_MAX][PLAN_ADVICE_SIZE];
+    size_t count;
+};
+
+/* Collects the warnings. Never fails: that the data or the device cannot be inspected becomes a
+ * warning, and a model that cannot be built has zeros. */
+void plan_advice_collect(const struct plan *plan, struct plan_advice *dst);
+
+/* Returns whether Slurm would send a run its signal to stop, slurm.signal_s before the time limit,
+ * at once, because the limit is not longer than that. Then dst has a sentence about it. Never true
+ * without a limit, or for an engine that does not resume. */
+bool plan_advice_time(const struct plan *p, char dst[256]);
 
 #endif

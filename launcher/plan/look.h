@@ -1,15 +1,39 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Examines a data folder, for the defaults of init, the warnings of init, plan and doctor, and for
- * generate, which needs to know whether there are images. */
-#ifndef UNETCTL_LAUNCHER_PLAN_DATA_LOOK_H
-#define UNETCTL_LAUNCHER_PLAN_DATA_LOOK_H
+/* Runs unet-train as a child of unetctl, or in its place. */
+#ifndef UNETCTL_LAUNCHER_PLAN_LOOK_H
+#define UNETCTL_LAUNCHER_PLAN_LOOK_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "launcher/study/study.h"
 #include "src/err.h"
 
+/* Runs `unet-train ARGV...` (NULL-terminated, without the program's name); its stdout and stderr
+ * go to the caller's stderr. Returns 0, or -1 with the program's exit code in e. */
+int trainer_program_run(const char *const *argv, struct err *e);
+
+/* Runs it with its stderr discarded. *text gets its stdout, which the caller frees, whatever its
+ * exit code is. Returns 0, or -1 if it could not be run. */
+int trainer_program_read(const char *const *argv, char **text, struct err *e);
+
+/* Replaces this process by `unet-train ARGV...`; returns, with -1, only if that failed. */
+int trainer_program_exec(const char *const *argv, struct err *e);
+
+/* Asks unet-train about a study's network. */
+struct model_look {
+    /* numbers of trained values, of running means and variances, of tensors */
+    int64_t parameters, state, tensors;
+    bool of_classes;                    /* the network assigns one class to a whole image */
+};
+
+/* Returns 0, or -1 with ERR_CONFIG if the network cannot be built for the size of the study's
+ * images. If loud, unet-train prints the reason to stderr. */
+int model_look_open(const struct study *study, bool loud, struct model_look *dst, struct err *e);
+
+/* Examines a data folder, for the defaults of init, the warnings of init, plan and doctor, and for
+ * generate, which needs to know whether there are images. */
 struct data_look {
     /* Samples and masks that unet-train finds, or where it cannot read them, image files in
      * images/ and masks/. Where images have classes, masks is 0. */
@@ -58,5 +82,25 @@ int data_look_sample(const struct data_place *place, struct data_look *dst, stru
  * shows, or NULL: masks with a single class, masks whose values mean something other than what
  * is set, or no images for training or validation. */
 const char *data_look_complaint(const struct data_look *look, const struct study *s);
+
+/* Finds out what the runs of a study will compute on, from train.backend, the site (the profile of
+ * the cluster), and the capabilities of unet-train. Only a job on the nodes can show that their
+ * GPUs work (unetctl doctor --gpus N). */
+struct compute_look {
+    char backend[16];  /* "cuda", "simd" ...; "" if unknown or chosen by another program */
+    char text[1024];   /* "the CPU (backend simd): train.backend is cpu"; "" if backend is */
+    char problem[512]; /* what is wrong with this choice, or "" */
+    const char *remedy; /* what to do about the problem; "" if the problem's text says it */
+    bool fatal;        /* the problem would end every run at its start */
+};
+
+/* Returns whether unet-train is the trainer, rather than the program of another engine
+ * (study.engine) or one that the site names. */
+bool compute_look_applies(const struct study *study, const struct site *site);
+
+/* Never fails: if unet-train does not answer, that is the problem. All texts are empty where
+ * compute_look_applies returns false. */
+void compute_look_open(const struct study *study, const struct site *site,
+                       struct compute_look *dst);
 
 #endif
