@@ -18,15 +18,17 @@
 
 #define SHARE_MAX 64 /* the most runs whose jobs are cancelled by one request and noted together */
 
-static struct plan_args args;
-static bool without_question;
+static struct {
+    struct plan_args args;
+    bool without_question;
+} given;
 
 static const struct cli_option options[] = {
-    {"yes", 'y', CLI_FLAG, NULL, "cancel all active runs without a question", &without_question, 0,
+    {"yes", 'y', CLI_FLAG, NULL, "cancel all active runs without a question", &given.without_question, 0,
      0},
-    WORKSPACE_OPTION_TAKE_OVER(args),
-    WORKSPACE_OPTION_SITE(args),
-    WORKSPACE_OPTION_STUDY(args),
+    WORKSPACE_OPTION_TAKE_OVER(given.args),
+    WORKSPACE_OPTION_SITE(given.args),
+    WORKSPACE_OPTION_STUDY(given.args),
     {0},
 };
 
@@ -277,11 +279,11 @@ static int cmd_cancel_run(int noperands, char **operands, int nrest, char **rest
     struct workspace w;
     int rc;
 
-    if (workspace_open(&w, &args, e))
+    if (workspace_open(&w, &given.args, e))
         return -1;
-    rc = noperands || without_question ? cancel_locked(&w, noperands, noperands ? operands : NULL,
-                                                             !noperands, &unnoted, e)
-                                       : cancel_after_question(&w, &unnoted, e);
+    rc = noperands || given.without_question
+             ? cancel_locked(&w, noperands, noperands ? operands : NULL, !noperands, &unnoted, e)
+             : cancel_after_question(&w, &unnoted, e);
     workspace_close(&w);
     if (rc == 0 && unnoted.code) {
         *e = unnoted;

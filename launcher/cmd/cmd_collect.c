@@ -17,20 +17,22 @@
 #include "launcher/study/workspace.h"
 #include "src/plural.h"
 
-static bool as_json, as_crate;
-static struct plan_args args;
-static const char *logs_dir, *out_dir;
-static struct log_form_args form_args;
+static struct {
+    bool as_json, as_crate;
+    struct plan_args args;
+    const char *logs_dir, *out_dir;
+    struct log_form_args form_args;
+} given;
 
 static const struct cli_option options[] = {
-    {"json", 0, CLI_FLAG, NULL, "print JSON instead of lines", &as_json, 0, 0},
-    {"crate", 0, CLI_FLAG, NULL, "the Python package describes the study as RO-Crate", &as_crate, 0, 0},
+    {"json", 0, CLI_FLAG, NULL, "print JSON instead of lines", &given.as_json, 0, 0},
+    {"crate", 0, CLI_FLAG, NULL, "the Python package describes the study as RO-Crate", &given.as_crate, 0, 0},
     {"logs", 0, CLI_STRING, "DIR", "read this folder of logs of any origin instead of a study",
-     &logs_dir, 0, 0},
+     &given.logs_dir, 0, 0},
     {"output", 'o', CLI_STRING, "DIR", "write the logs to this folder, with --logs (default: logs)",
-     &out_dir, 0, 0},
-    LOG_FORM_OPTIONS(form_args),
-    WORKSPACE_OPTION_STUDY(args),
+     &given.out_dir, 0, 0},
+    LOG_FORM_OPTIONS(given.form_args),
+    WORKSPACE_OPTION_STUDY(given.args),
     {0}};
 
 static void add_result_row(struct buf *b, const struct result *r)
@@ -71,7 +73,7 @@ static int print_results(const char *title, const char *dir, const struct result
     struct buf b = {0};
     char *out;
 
-    if (as_json) {
+    if (given.as_json) {
         out = json_encode_results(title, table);
     } else {
         for (size_t i = 0; i < table->count; i++)
@@ -114,7 +116,7 @@ static int check_results(const struct results *table, struct err *e)
     list_incomplete(table, &list);
     err_set(e, ndone ? ERR_INTERNAL : ERR_DATA, "%zu of %zu runs have no result: %s%s",
             nbad, table->count, list.data ? list.data : "none was submitted ('unetctl submit')",
-            logs_dir ? "" : " ('unetctl status' and 'unetctl logs RUN' show more)");
+            given.logs_dir ? "" : " ('unetctl status' and 'unetctl logs RUN' show more)");
     buf_destroy(&list);
     return -1;
 }
@@ -125,10 +127,10 @@ static int collect_from_study(struct results *table, struct err *e)
     char dir[PATH_MAX];
     int rc = -1;
 
-    if (workspace_open(&workspace, &args, e))
+    if (workspace_open(&workspace, &given.args, e))
         return -1;
     path_format(dir, "%s/logs", workspace.plan.study.dir);
-    if (plan_open_variants(&workspace.plan, &args, e) == 0 &&
+    if (plan_open_variants(&workspace.plan, &given.args, e) == 0 &&
         collect_study(&workspace, true, table, e) == 0)
         rc = print_results(workspace.plan.study.name, dir, table, e);
     workspace_close(&workspace);
@@ -137,18 +139,18 @@ static int collect_from_study(struct results *table, struct err *e)
 
 static int collect_from_logs(struct results *table, struct err *e)
 {
-    const char *dst = out_dir ? out_dir : "logs";
+    const char *dst = given.out_dir ? given.out_dir : "logs";
     struct log_form form;
 
-    if (log_form_decode(&form_args, &form, e) ||
-        collect_logs(logs_dir, dst, &form, table, e))
+    if (log_form_decode(&given.form_args, &form, e) ||
+        collect_logs(given.logs_dir, dst, &form, table, e))
         return -1;
-    return print_results(logs_dir, dst, table, e);
+    return print_results(given.logs_dir, dst, table, e);
 }
 
 static int refuse_crate(struct err *e)
 {
-    const char *dir = args.dir ? args.dir : ".";
+    const char *dir = given.args.dir ? given.args.dir : ".";
     char path[PATH_MAX];
 
     if (paths_data("python", path, sizeof path, e))
@@ -162,15 +164,15 @@ static int cmd_collect_run(int noperands, char **operands, int nrest, char **res
     struct results table = {0};
     int rc = -1;
 
-    if (logs_dir && args.dir)
+    if (given.logs_dir && given.args.dir)
         return err_set(e, ERR_USAGE,
                        "collect: -C names a study and --logs a folder of logs; give one of them");
-    if (as_crate)
+    if (given.as_crate)
         return refuse_crate(e);
-    if (out_dir && !logs_dir)
+    if (given.out_dir && !given.logs_dir)
         return err_set(e, ERR_USAGE,
                        "collect: --output needs --logs; a study's logs go to STUDY/logs");
-    if ((logs_dir ? collect_from_logs : collect_from_study)(&table, e) == 0)
+    if ((given.logs_dir ? collect_from_logs : collect_from_study)(&table, e) == 0)
         rc = check_results(&table, e);
     results_destroy(&table);
     return rc;

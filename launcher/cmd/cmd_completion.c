@@ -12,12 +12,14 @@
 #include "launcher/study/workspace.h"
 #include "launcher/study/study.h"
 
-static const char *study_dir;
+static struct {
+    const char *study_dir;
+} given;
 
 static const struct cli_option options[] = {
     {"study", 'C', CLI_STRING, "STUDY",
      "list the runs of the study in this folder (default: as for other verbs)",
-     &study_dir, 0, 0},
+     &given.study_dir, 0, 0},
     {0},
 };
 
@@ -27,7 +29,7 @@ static int print_runs(struct err *e)
     struct setting_lines ids;
     int rc;
 
-    if (study_open(&study, study_dir, NULL, 0, e))
+    if (study_open(&study, given.study_dir, NULL, 0, e))
         return -1;
     rc = run_dir_list(study.dir, &ids, e);
     for (size_t i = 0; rc == 0 && i < ids.count; i++)

@@ -10,16 +10,18 @@
 #include "launcher/study/plan.h"
 #include "launcher/study/workspace.h"
 
-static struct plan_args args;
-static bool with_origin, as_json;
+static struct {
+    struct plan_args args;
+    bool with_origin, as_json;
+} given;
 
 static const struct cli_option options[] = {
     {"origin", 'o', CLI_FLAG, NULL, "show where each value comes from, with file and line",
-     &with_origin, 0, 0},
-    {"json", 0, CLI_FLAG, NULL, "print JSON, with the origin of each value", &as_json, 0, 0},
-    WORKSPACE_OPTIONS_PLAN(args),
-    WORKSPACE_OPTION_SCHEDULER(args),
-    WORKSPACE_OPTION_STUDY(args),
+     &given.with_origin, 0, 0},
+    {"json", 0, CLI_FLAG, NULL, "print JSON, with the origin of each value", &given.as_json, 0, 0},
+    WORKSPACE_OPTIONS_PLAN(given.args),
+    WORKSPACE_OPTION_SCHEDULER(given.args),
+    WORKSPACE_OPTION_STUDY(given.args),
     {0},
 };
 
@@ -144,7 +146,7 @@ static int print_value(const struct shown_setting *v, struct err *e)
         return err_errno(e, ERR_INTERNAL, ENOMEM, "config");
     }
     n = printf("%s: %s", v->name, text.data ? text.data : "");
-    if (with_origin)
+    if (given.with_origin)
         printf("%*s # %s%s%s", n < 40 ? 40 - n : 0, "", layers[v->origin->layer],
                v->origin->where ? " " : "", v->origin->where ? v->origin->where : "");
     putchar('\n');
@@ -160,7 +162,7 @@ static int print_values(const struct plan *p, int nnames, char **names, struct e
     list_values(p, &all);
     if (check_names(&all, nnames, names, e))
         return -1;
-    if (as_json)
+    if (given.as_json)
         return print_settings_json(p, &all, nnames, names, e);
     for (size_t i = 0; rc == 0 && i < all.count; i++)
         if (nnames ? is_asked_for(&all.at[i], nnames, names) : !is_of_other_engine(p, &all.at[i]))
@@ -173,7 +175,7 @@ static int cmd_config_run(int noperands, char **operands, int nrest, char **rest
     struct workspace w;
     int rc;
 
-    if (workspace_open(&w, &args, e))
+    if (workspace_open(&w, &given.args, e))
         return -1;
     rc = print_values(&w.plan, noperands, operands, e);
     workspace_close(&w);

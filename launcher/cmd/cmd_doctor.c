@@ -6,56 +6,58 @@
 #include "src/log.h"
 #include "src/plural.h"
 
-static struct plan_args args;
-static struct rehearsal_options rehearsal = {.timeout_s = 600};
-static bool as_json;
-static const char *probe_folder, *probe_stage;
+static struct {
+    struct plan_args args;
+    struct rehearsal_options rehearsal;
+    bool as_json;
+    const char *probe_folder, *probe_stage;
+} given = {.rehearsal = {.timeout_s = 600}};
 
 static const struct cli_option options[] = {
     {"gpus", 'g', CLI_STRING | CLI_TYPED, "N",
-     "rehearse on N GPUs as well: a job in which every rank checks its node", &rehearsal.gpus, 0, 0},
+     "rehearse on N GPUs as well: a job in which every rank checks its node", &given.rehearsal.gpus, 0, 0},
     {"in-allocation", 0, CLI_FLAG, NULL,
-     "rehearse on the nodes of the present job, such as one of salloc", &rehearsal.in_allocation, 0,
+     "rehearse on the nodes of the present job, such as one of salloc", &given.rehearsal.in_allocation, 0,
      0},
     {"bandwidth", 0, CLI_FLAG, NULL,
      "measure what connects the ranks of --gpus N instead, in less than a minute",
-     &rehearsal.bandwidth, 0, 0},
+     &given.rehearsal.bandwidth, 0, 0},
     {"timeout", 0, CLI_INT, "SECONDS",
-     "give up the rehearsal after this time (exit 6; default: 600)", &rehearsal.timeout_s, 1, 1e9},
-    {"json", 0, CLI_FLAG, NULL, "print JSON instead of a table", &as_json, 0, 0},
+     "give up the rehearsal after this time (exit 6; default: 600)", &given.rehearsal.timeout_s, 1, 1e9},
+    {"json", 0, CLI_FLAG, NULL, "print JSON instead of a table", &given.as_json, 0, 0},
     {"engine", 0, CLI_STRING | CLI_TYPED, "NAME",
-     "check for this engine, such as pytorch (default: the study's)", &args.engine, 0, 0},
-    WORKSPACE_OPTION_SET(args),
-    WORKSPACE_OPTION_SITE(args),
-    WORKSPACE_OPTION_SCHEDULER(args),
-    WORKSPACE_OPTION_STUDY(args),
+     "check for this engine, such as pytorch (default: the study's)", &given.args.engine, 0, 0},
+    WORKSPACE_OPTION_SET(given.args),
+    WORKSPACE_OPTION_SITE(given.args),
+    WORKSPACE_OPTION_SCHEDULER(given.args),
+    WORKSPACE_OPTION_STUDY(given.args),
     {"probe", 0, CLI_STRING, "DIR", "check this rank and write to DIR (rehearsals start this)",
-     &probe_folder, 0, 0},
-    {"stage", 0, CLI_STRING | CLI_TYPED, "FOLDER", "data.stage, for --probe", &probe_stage, 0, 0},
+     &given.probe_folder, 0, 0},
+    {"stage", 0, CLI_STRING | CLI_TYPED, "FOLDER", "data.stage, for --probe", &given.probe_stage, 0, 0},
     {0},
 };
 
 static int examine(struct workspace *w, struct findings *f, struct err *e)
 {
-    bool rehearses = rehearsal.gpus || rehearsal.in_allocation;
+    bool rehearses = given.rehearsal.gpus || given.rehearsal.in_allocation;
 
-    if (rehearsal.bandwidth && !rehearses)
+    if (given.rehearsal.bandwidth && !rehearses)
         return err_set(e, ERR_USAGE, "doctor: --bandwidth needs --gpus N, or --in-allocation");
     preflight_check(w, f);
     if (!rehearses)
         return 0;
-    if (!rehearsal.in_allocation && findings_count(f, FINDING_ERROR)) {
+    if (!given.rehearsal.in_allocation && findings_count(f, FINDING_ERROR)) {
         log_warn("the rehearsal is left out because of errors on this host");
         return 0;
     }
-    return rehearsal_run(w, &rehearsal, f, e);
+    return rehearsal_run(w, &given.rehearsal, f, e);
 }
 
 static int report_findings(const struct findings *f, bool complete, struct err *e)
 {
     size_t errors = findings_count(f, FINDING_ERROR), warnings = findings_count(f, FINDING_WARNING);
 
-    if (findings_print(f, as_json, e))
+    if (findings_print(f, given.as_json, e))
         return -1;
     fflush(stdout);
     if (errors)
@@ -72,9 +74,9 @@ static int cmd_doctor_run(int noperands, char **operands, int nrest, char **rest
     struct workspace w;
     struct err other;
 
-    if (probe_folder)
-        return facts_probe(probe_folder, probe_stage, e);
-    if (workspace_open_jobs(&w, &args, nrest, rest, e))
+    if (given.probe_folder)
+        return facts_probe(given.probe_folder, given.probe_stage, e);
+    if (workspace_open_jobs(&w, &given.args, nrest, rest, e))
         return -1;
     int rc = workspace_check_effect(&w.plan.study, &w.ledger, NULL, e) ? -1 : examine(&w, &f, e);
     /* What was found is printed even if the rehearsal failed. */

@@ -4,17 +4,19 @@
 
 #include "launcher/energy/energy.h"
 
-static long rank, ngpus = 1;
+static struct {
+    long rank, ngpus;
+} given = {.ngpus = 1};
 
 static int cmd_energy_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    return sampler_start(operands[0], (pid_t)rank, (int)ngpus, e);
+    return sampler_start(operands[0], (pid_t)given.rank, (int)given.ngpus, e);
 }
 
 static const struct cli_option options[] = {
-    {"pid", 0, CLI_INT, "P", "measure until process P ends", &rank, 1, 1L << 30},
+    {"pid", 0, CLI_INT, "P", "measure until process P ends", &given.rank, 1, 1L << 30},
     {"gpus", 0, CLI_INT, "N", "measure at most N of the GPUs that the rank sees (default: 1)",
-     &ngpus, 0, 1024},
+     &given.ngpus, 0, 1024},
     {0}};
 
 const struct cli_command cmd_energy = {

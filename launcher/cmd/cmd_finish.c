@@ -27,7 +27,9 @@
 
 #define MAX_DOCUMENT (1 << 20)
 
-static const char *from_dir;
+static struct {
+    const char *from_dir;
+} given;
 
 /* Writes DIR/NAME and releases document. */
 static int write_marker(const char *dir, const char *name, json_t *document, struct err *e)
@@ -156,7 +158,7 @@ static int check_log(const char *dir, const struct log_form *form, struct err *e
     char path[PATH_MAX], run_dir[PATH_MAX];
     int rc;
 
-    if (from_dir && fetch_log(from_dir, dir, form, e))
+    if (given.from_dir && fetch_log(given.from_dir, dir, form, e))
         return -1;
     snprintf(run_dir, sizeof run_dir, "%.*s", (int)(slash - dir), dir);
     if (run_log_find(dir, form, path, e) == 0)
@@ -257,7 +259,7 @@ static int cmd_finish_run(int noperands, char **operands, int nrest, char **rest
 
 static const struct cli_option options[] = {
     {"from", 0, CLI_STRING, "DIR",
-     "use the log in DIR if the attempt has none", &from_dir, 0, 0},
+     "use the log in DIR if the attempt has none", &given.from_dir, 0, 0},
     {0}};
 
 const struct cli_command cmd_finish = {

@@ -12,16 +12,18 @@
 #include "src/log.h"
 #include "src/plural.h"
 
-static struct plan_args args;
-static bool dry_run;
+static struct {
+    struct plan_args args;
+    bool dry_run;
+} given;
 
 static const struct cli_option options[] = {
-    WORKSPACE_OPTIONS_PLAN(args),
-    WORKSPACE_OPTION_VARY(args),
-    WORKSPACE_OPTION_SCHEDULER(args),
-    WORKSPACE_OPTION_TEMPLATES(args),
-    DRY_RUN_OPTION(dry_run),
-    WORKSPACE_OPTION_STUDY(args),
+    WORKSPACE_OPTIONS_PLAN(given.args),
+    WORKSPACE_OPTION_VARY(given.args),
+    WORKSPACE_OPTION_SCHEDULER(given.args),
+    WORKSPACE_OPTION_TEMPLATES(given.args),
+    DRY_RUN_OPTION(given.dry_run),
+    WORKSPACE_OPTION_STUDY(given.args),
     {0},
 };
 
@@ -75,10 +77,10 @@ static int cmd_generate_run(int noperands, char **operands, int nrest, char **re
     struct workspace w;
     int rc = -1;
 
-    if (workspace_open_jobs(&w, &args, nrest, rest, e))
+    if (workspace_open_jobs(&w, &given.args, nrest, rest, e))
         return -1;
     if (workspace_plan(&w, &plan, e) == 0) {
-        if (dry_run)
+        if (given.dry_run)
             rc = dry_run_print(&plan, e);
         else if (ledger_lock(&w.ledger, LEDGER_LOCK_S, e) == 0 &&
                  ledger_keep_id(&w.ledger, e) == 0)

@@ -27,11 +27,13 @@
 #define DEFAULT_WIDTH 1024
 #define LONGEST_SIDE 1024
 
-static const char *data_dir, *site, *model, *name, *engine, *templates, *script, *ssh;
-static char **program; /* the words after "--" */
-static int nprogram;
-static struct cli_list set;
-static bool full;
+static struct {
+    const char *data_dir, *site, *model, *name, *engine, *templates, *script, *ssh;
+    char **program; /* the words after "--" */
+    int nprogram;
+    struct cli_list set;
+    bool full;
+} given;
 
 #define ENGINE_ROWS 3
 #define CLASS_FILE "classes.txt" /* in the study's folder, if the masks need one */
@@ -39,22 +41,22 @@ static bool full;
 static const struct cli_option options[] = {
     {"data", 'd', CLI_STRING, "DIR",
      "use this data folder: images/ and masks/, class folders, CIFAR-10; not for a program of yours",
-     &data_dir, 0, 0},
+     &given.data_dir, 0, 0},
     {"site", 0, CLI_STRING, "SITE",
-     "use this site profile, a name or a file (default: the user's, or generic)", &site, 0, 0},
+     "use this site profile, a name or a file (default: the user's, or generic)", &given.site, 0, 0},
     {"ssh", 0, CLI_STRING | CLI_TYPED, "HOST[:FOLDER]",
      "make the study on this host (default: in ~/unetctl/), and here what runs verbs there by ssh",
-     &ssh, 0, 0},
+     &given.ssh, 0, 0},
     {"engine", 0, CLI_STRING, "NAME",
-     "use this engine, such as pytorch, jax, mpi, command (default: embedded)", &engine, 0, 0},
-    {"script", 0, CLI_STRING, "FILE", "run this script of yours with the engine", &script, 0, 0},
-    {"templates", 0, CLI_STRING, "PATH", "use job templates from this folder", &templates, 0, 0},
+     "use this engine, such as pytorch, jax, mpi, command (default: embedded)", &given.engine, 0, 0},
+    {"script", 0, CLI_STRING, "FILE", "run this script of yours with the engine", &given.script, 0, 0},
+    {"templates", 0, CLI_STRING, "PATH", "use job templates from this folder", &given.templates, 0, 0},
     {"model", 0, CLI_STRING, "NAME",
-     "train this network (default: unet for masks, resnet20 for classes)", &model, 0, 0},
-    {"name", 0, CLI_STRING, "NAME", "name the study (default: after its folder)", &name, 0, 0},
+     "train this network (default: unet for masks, resnet20 for classes)", &given.model, 0, 0},
+    {"name", 0, CLI_STRING, "NAME", "name the study (default: after its folder)", &given.name, 0, 0},
     {"set", 's', CLI_LIST, "KEY=VALUE",
-     "set a key of study.yaml, such as train.epochs=30; may be repeated", &set, 0, 0},
-    {"full", 0, CLI_FLAG, NULL, "write all keys with their values, not only those chosen here", &full,
+     "set a key of study.yaml, such as train.epochs=30; may be repeated", &given.set, 0, 0},
+    {"full", 0, CLI_FLAG, NULL, "write all keys with their values, not only those chosen here", &given.full,
      0, 0},
     {0},
 };
@@ -211,20 +213,20 @@ static const char *find_set(const char *key)
 {
     size_t n = strlen(key);
 
-    for (size_t i = set.count; i-- > 0;)
-        if (strncmp(set.values[i], key, n) == 0 && set.values[i][n] == '=')
-            return set.values[i] + n + 1;
+    for (size_t i = given.set.count; i-- > 0;)
+        if (strncmp(given.set.values[i], key, n) == 0 && given.set.values[i][n] == '=')
+            return given.set.values[i] + n + 1;
     return "";
 }
 
 static int check_data(char dst[PATH_MAX], struct data_look *look, struct err *e)
 {
-    if (!data_dir)
+    if (!given.data_dir)
         return err_set(e, ERR_USAGE, "init: --data DIR is missing; name a folder with images/ and "
                        "masks/, or with a folder of images for each class. For a program of yours: "
                        "init STUDY -- PROGRAM ARGS, or --engine pytorch --script FILE");
-    if (!realpath(data_dir, dst))
-        return err_errno(e, ERR_DATA, errno, "--data %s", data_dir);
+    if (!realpath(given.data_dir, dst))
+        return err_errno(e, ERR_DATA, errno, "--data %s", given.data_dir);
     struct data_place place = {dst, find_set("data.images"), find_set("data.masks")};
     if (data_look_sample(&place, look, e))
         return -1;
@@ -304,16 +306,16 @@ static size_t take_engine(char paths[ENGINE_ROWS][64], const struct buf *argumen
                           struct yaml_setting *dst)
 {
     const char *const rows[ENGINE_ROWS][2] = {
-        {"script", script ? script : ""}, {"args", arguments->data ? arguments->data : ""},
+        {"script", given.script ? given.script : ""}, {"args", arguments->data ? arguments->data : ""},
         {"python", "python3"}};
-    int nrows = script && runs_programs(engine) ? 2 : ENGINE_ROWS;
+    int nrows = given.script && runs_programs(given.engine) ? 2 : ENGINE_ROWS;
     size_t n = 0;
 
-    dst[n++] = (struct yaml_setting){"engine", engine, "--engine"};
-    if (!script && strcmp(engine, "embedded") != 0) /* the scripts of unetctl have no sync */
+    dst[n++] = (struct yaml_setting){"engine", given.engine, "--engine"};
+    if (!given.script && strcmp(given.engine, "embedded") != 0) /* the scripts of unetctl have no sync */
         dst[n++] = (struct yaml_setting){"model.batch_norm", "local", "--engine"};
-    for (int i = 0; i < nrows && strcmp(engine, "embedded") != 0; i++) {
-        snprintf(paths[i], 64, "%.40s.%s", engine, rows[i][0]);
+    for (int i = 0; i < nrows && strcmp(given.engine, "embedded") != 0; i++) {
+        snprintf(paths[i], 64, "%.40s.%s", given.engine, rows[i][0]);
         dst[n++] = (struct yaml_setting){paths[i], rows[i][1], "--script"};
     }
     return n;
@@ -327,25 +329,27 @@ static int take_program(char path[PATH_MAX], struct buf *arguments, struct err *
 {
     char file[PATH_MAX];
 
-    if (script || (engine && !runs_programs(engine)))
+    if (given.script || (given.engine && !runs_programs(given.engine)))
         return err_set(e, ERR_USAGE,
                        "init: '-- PROGRAM' is for the engines command and mpi; leave %s out",
-                       script ? "one of --script and PROGRAM" : "--engine, or name a --script");
-    engine = engine ? engine : "command";
-    script = *program;
-    if (!strchr(script, '/')) {
-        if (!child_find(script, X_OK, path))
+                       given.script ? "one of --script and PROGRAM" : "--engine, or name a --script");
+    given.engine = given.engine ? given.engine : "command";
+    given.script = *given.program;
+    if (!strchr(given.script, '/')) {
+        if (!child_find(given.script, X_OK, path))
             return err_set(e, ERR_CONFIG,
                            "-- %s: no folder of PATH has this program; give its path, "
-                           "such as ./%s", script, script);
-        script = path;
+                           "such as ./%s", given.script, given.script);
+        given.script = path;
     }
-    for (int i = 1; i < nprogram; i++) {
-        bool is_file = *program[i] != '-' && access(program[i], F_OK) == 0;
+    for (int i = 1; i < given.nprogram; i++) {
+        bool is_file = *given.program[i] != '-' && access(given.program[i], F_OK) == 0;
         buf_add(arguments, i == 1 ? "[" : ", ");
-        buf_add_json_string(arguments, is_file && realpath(program[i], file) ? file : program[i]);
+        buf_add_json_string(arguments, is_file && realpath(given.program[i], file)
+                                           ? file
+                                           : given.program[i]);
     }
-    buf_add(arguments, nprogram > 1 ? "]" : "");
+    buf_add(arguments, given.nprogram > 1 ? "]" : "");
     return 0;
 }
 
@@ -353,17 +357,17 @@ static int take_program(char path[PATH_MAX], struct buf *arguments, struct err *
 static int check_script(struct err *e)
 {
     struct err ignored;
-    const struct engine *own = engine ? engine_find(engine, &ignored) : NULL;
+    const struct engine *own = given.engine ? engine_find(given.engine, &ignored) : NULL;
 
     if (!own || own->embedded)
         return err_set(e, ERR_USAGE, "init: --script needs the engine that runs it, such "
                        "as --engine pytorch");
-    bool found = access(script, own->is_python ? R_OK : X_OK) == 0;
-    for (size_t i = 0; i < set.count && !found; i++) /* it may be in the image */
-        found = errno == ENOENT && strncmp(set.values[i], "container=", 10) == 0;
+    bool found = access(given.script, own->is_python ? R_OK : X_OK) == 0;
+    for (size_t i = 0; i < given.set.count && !found; i++) /* it may be in the image */
+        found = errno == ENOENT && strncmp(given.set.values[i], "container=", 10) == 0;
     if (found)
         return 0;
-    return err_errno(e, ERR_CONFIG, errno, "init: %s%s", script,
+    return err_errno(e, ERR_CONFIG, errno, "init: %s%s", given.script,
                      own->is_python ? "" : " (it must be a program, or a script with #! and "
                                            "chmod +x)");
 }
@@ -394,21 +398,21 @@ static int encode_program(const char *folder, const struct study *user, struct b
     buf_add(dst, "# A study: the same program on several numbers of GPUs. Made by unetctl init.\n"
                  "# unetctl plan shows its runs, unetctl submit starts them; further keys: man "
                  "unetctl\n");
-    int rc = nprogram ? take_program(path, &arguments, e) : 0;
+    int rc = given.nprogram ? take_program(path, &arguments, e) : 0;
 
     if (rc == 0 && (rc = check_script(e)) == 0) {
         settings[n++] = (struct yaml_setting){"site", "generic", ""};
         settings[n++] = (struct yaml_setting){"gpus", "1", ""};
         n += take_user(user, texts, false, settings + n);
         derive_name(folder, derived);
-        settings[n++] = (struct yaml_setting){"name", name ? name : derived, "--name"};
+        settings[n++] = (struct yaml_setting){"name", given.name ? given.name : derived, "--name"};
         n += take_engine(paths, &arguments, settings + n);
         n += take_markers(&arguments, settings + n);
-        if (site)
-            settings[n++] = (struct yaml_setting){"site", site, "--site"};
-        rc = study_decode_set(&set, settings + n, e) ||
-             place_paths(folder, settings, n + set.count, texts, e) ||
-             yaml_table_encode(settings_of_study, settings, n + set.count, false, dst, e);
+        if (given.site)
+            settings[n++] = (struct yaml_setting){"site", given.site, "--site"};
+        rc = study_decode_set(&given.set, settings + n, e) ||
+             place_paths(folder, settings, n + given.set.count, texts, e) ||
+             yaml_table_encode(settings_of_study, settings, n + given.set.count, false, dst, e);
     }
     buf_destroy(&arguments);
     return rc ? -1 : 0;
@@ -431,33 +435,33 @@ static int encode_study(const char *folder, const struct study *user, struct buf
     long h, w;
     int masks = 0;
 
-    if (!data_dir && (script || nprogram))
+    if (!given.data_dir && (given.script || given.nprogram))
         return encode_program(folder, user, texts, dst, e);
-    if ((script && check_script(e)) || check_data(data, &look, e))
+    if ((given.script && check_script(e)) || check_data(data, &look, e))
         return -1;
     warn_about(&look, data);
     for (size_t i = 3; i < n; i++) /* what users change first */
         settings[i].value = setting_find(settings_of_study, settings[i].path)->preset;
     n += take_user(user, texts, true, settings + n);
     derive_name(folder, derived);
-    settings[n++] = (struct yaml_setting){"name", name ? name : derived, "--name"};
+    settings[n++] = (struct yaml_setting){"name", given.name ? given.name : derived, "--name"};
     settings[n++] = (struct yaml_setting){"data.dir", data, "--data"};
-    if (!model && look.classes && study_sides(user->model.name, user->model.depth) > 1)
+    if (!given.model && look.classes && study_sides(user->model.name, user->model.depth) > 1)
         settings[n++] = (struct yaml_setting){"model.name", "resnet20", "--data"};
-    if (model)
-        settings[n++] = (struct yaml_setting){"model.name", model, "--model"};
-    if (site)
-        settings[n++] = (struct yaml_setting){"site", site, "--site"};
-    if (engine)
+    if (given.model)
+        settings[n++] = (struct yaml_setting){"model.name", given.model, "--model"};
+    if (given.site)
+        settings[n++] = (struct yaml_setting){"site", given.site, "--site"};
+    if (given.engine)
         n += take_engine(engine_paths, &(struct buf){0}, settings + n);
-    if (templates && access(templates, F_OK) != 0)
-        return err_errno(e, ERR_CONFIG, errno, "--templates %s", templates);
-    if (templates)
-        settings[n++] = (struct yaml_setting){"templates", templates, "--templates"};
-    if (study_decode_set(&set, settings + n, e) ||
-        place_paths(folder, settings, n + set.count, texts, e))
+    if (given.templates && access(given.templates, F_OK) != 0)
+        return err_errno(e, ERR_CONFIG, errno, "--templates %s", given.templates);
+    if (given.templates)
+        settings[n++] = (struct yaml_setting){"templates", given.templates, "--templates"};
+    if (study_decode_set(&given.set, settings + n, e) ||
+        place_paths(folder, settings, n + given.set.count, texts, e))
         return -1;
-    n += set.count;
+    n += given.set.count;
     if (!are_masks_set(settings, n) &&
         (masks = take_masks(&look, data, folder, classes, settings + n, e)) < 0)
         return -1;
@@ -472,12 +476,12 @@ static int encode_study(const char *folder, const struct study *user, struct buf
     settings[2].value = look.channels >= 3 ? "3" : "1";
     buf_add(dst, "# A study: the same training on several numbers of GPUs. Made by unetctl init.\n"
                  "# unetctl plan shows its runs, unetctl submit starts them.\n");
-    if (!full)
+    if (!given.full)
         buf_add(dst,
                 "# Further keys: 'unetctl config' prints their values, and 'man unetctl' explains "
                      "them.\n");
     describe_data(&look, dst);
-    return yaml_table_encode(settings_of_study, settings, n, full, dst, e);
+    return yaml_table_encode(settings_of_study, settings, n, given.full, dst, e);
 }
 
 static int write_class_file(const char *folder, const struct buf *text, struct err *e)
@@ -557,16 +561,16 @@ static int cmd_init_run(int noperands, char **operands, int nrest, char **rest, 
     char file[PATH_MAX], class_file[PATH_MAX];
     bool made, classes = false;
 
-    program = rest;
-    nprogram = nrest;
+    given.program = rest;
+    given.nprogram = nrest;
     if (study_check_length(folder, e))
         return -1;
-    if (nprogram && data_dir)
+    if (given.nprogram && given.data_dir)
         return err_set(e, ERR_USAGE,
                        "init: --data DIR is of the engines that train on images; name "
                        "the data in the program's arguments");
     snprintf(file, sizeof file, "%s/%s", folder, STUDY_FILE);
-    if (engine && !engine_find(engine, e))
+    if (given.engine && !engine_find(given.engine, e))
         return -1;
     if (access(file, F_OK) == 0)
         return err_set(e, ERR_CONFIG, "%s exists already, and nothing is overwritten", file);

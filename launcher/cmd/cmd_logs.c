@@ -24,15 +24,17 @@
 #define ASK_MAX_S 10.0
 #define ASK_GROWTH 1.5
 
-static struct plan_args args;
-static bool follow, as_json;
+static struct {
+    struct plan_args args;
+    bool follow, as_json;
+} given;
 
 static const struct cli_option options[] = {
     {"follow", 'f', CLI_FLAG, NULL,
-     "print the output as it grows, of later attempts as well, until the runs end", &follow, 0, 0},
-    {"json", 0, CLI_FLAG, NULL, "print JSON with the output of one run", &as_json, 0, 0},
-    WORKSPACE_OPTION_SITE(args),
-    WORKSPACE_OPTION_STUDY(args),
+     "print the output as it grows, of later attempts as well, until the runs end", &given.follow, 0, 0},
+    {"json", 0, CLI_FLAG, NULL, "print JSON with the output of one run", &given.as_json, 0, 0},
+    WORKSPACE_OPTION_SITE(given.args),
+    WORKSPACE_OPTION_STUDY(given.args),
     {0},
 };
 
@@ -187,7 +189,7 @@ static int follow_all(struct workspace *w, struct tail *tails, size_t count, str
 static int print_logs(struct workspace *w, struct tail *tails, size_t count, struct err *e)
 {
     bool moved = false;
-    int rc = follow ? follow_all(w, tails, count, e) : show_all(&w->plan, tails, count, true,
+    int rc = given.follow ? follow_all(w, tails, count, e) : show_all(&w->plan, tails, count, true,
                                  &moved, e);
 
     for (size_t i = 0; rc == 0 && i < count; i++)
@@ -234,9 +236,9 @@ static int cmd_logs_run(int noperands, char **operands, int nrest, char **rest, 
     struct tail *tails;
     int rc = 0;
 
-    if (as_json && (follow || noperands > 1))
+    if (given.as_json && (given.follow || noperands > 1))
         return err_set(e, ERR_USAGE, "logs: --json takes one run and excludes --follow");
-    if (workspace_open(&w, &args, e))
+    if (workspace_open(&w, &given.args, e))
         return -1;
     tails = calloc((size_t)noperands, sizeof *tails);
     if (!tails)
@@ -246,7 +248,7 @@ static int cmd_logs_run(int noperands, char **operands, int nrest, char **rest, 
         rc = run_dir_check_id(w.plan.study.dir, operands[i], e);
     }
     if (rc == 0)
-        rc = as_json ? print_logs_json(&w.plan, tails[0].id, e) : print_logs(&w, tails,
+        rc = given.as_json ? print_logs_json(&w.plan, tails[0].id, e) : print_logs(&w, tails,
                                                                         (size_t)noperands, e);
     for (int i = 0; tails && i < noperands; i++)
         if (tails[i].f)

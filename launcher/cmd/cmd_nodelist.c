@@ -14,7 +14,9 @@
 #define BLOCK 65536
 #define TEXT_MAX (64 << 20)
 
-static bool as_json;
+static struct {
+    bool as_json;
+} given;
 
 /* Prints both forms of the list: the names and Slurm's short form. */
 static int print_json(const struct nodelist *l, const char *list, struct err *e)
@@ -33,17 +35,17 @@ static int print_json(const struct nodelist *l, const char *list, struct err *e)
 
 static int print_list(const struct nodelist *l, bool expanded, struct err *e)
 {
-    char *list = expanded && !as_json ? NULL : nodelist_encode(l, e);
+    char *list = expanded && !given.as_json ? NULL : nodelist_encode(l, e);
     struct buf b = {0};
     int rc = 0;
 
-    if (!list && (as_json || !expanded))
+    if (!list && (given.as_json || !expanded))
         return -1;
-    if (!expanded && !as_json)
+    if (!expanded && !given.as_json)
         buf_addf(&b, "%s\n", list);
-    for (size_t i = 0; expanded && !as_json && i < nodelist_count(l); i++)
+    for (size_t i = 0; expanded && !given.as_json && i < nodelist_count(l); i++)
         buf_addf(&b, "%s\n", nodelist_get(l, i, NULL));
-    if (as_json)
+    if (given.as_json)
         rc = print_json(l, list, e);
     else if (b.failed)
         rc = err_set(e, ERR_INTERNAL, "nodelist: out of memory");
@@ -152,7 +154,7 @@ static int cmd_nodelist_run(int noperands, char **operands, int nrest, char **re
 
 static const struct cli_option options[] = {
     {"json", 0, CLI_FLAG, NULL, "print JSON with the compressed list and the names",
-     &as_json, 0, 0},
+     &given.as_json, 0, 0},
     {0}};
 
 const struct cli_command cmd_nodelist = {

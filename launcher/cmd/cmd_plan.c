@@ -18,23 +18,25 @@
 #include "src/log.h"
 #include "src/plural.h"
 
-static struct plan_args args;
-static bool as_json, test_only, until_decided;
-static double max_gpu_hours;
+static struct {
+    struct plan_args args;
+    bool as_json, test_only, until_decided;
+    double max_gpu_hours;
+} given;
 
 static const struct cli_option options[] = {
-    WORKSPACE_OPTIONS_PLAN(args),
-    WORKSPACE_OPTION_VARY(args),
-    WORKSPACE_OPTION_SCHEDULER(args),
+    WORKSPACE_OPTIONS_PLAN(given.args),
+    WORKSPACE_OPTION_VARY(given.args),
+    WORKSPACE_OPTION_SCHEDULER(given.args),
     {"test-only", 0, CLI_FLAG, NULL, "ask the scheduler when and where each run would start",
-     &test_only, 0, 0},
-    RUN_COST_OPTION(max_gpu_hours),
+     &given.test_only, 0, 0},
+    RUN_COST_OPTION(given.max_gpu_hours),
     {"until-decided", 0, CLI_FLAG, NULL,
      "show the first round of 'submit --until-decided', and what all rounds are expected to cost",
-     &until_decided, 0, 0},
-    WORKSPACE_OPTION_ONE_ALLOCATION(args),
-    {"json", 0, CLI_FLAG, NULL, "print JSON instead of a table", &as_json, 0, 0},
-    WORKSPACE_OPTION_STUDY(args),
+     &given.until_decided, 0, 0},
+    WORKSPACE_OPTION_ONE_ALLOCATION(given.args),
+    {"json", 0, CLI_FLAG, NULL, "print JSON instead of a table", &given.as_json, 0, 0},
+    WORKSPACE_OPTION_STUDY(given.args),
     {0},
 };
 
@@ -114,7 +116,7 @@ static json_t *encode_allocation(const struct plan_forecast *f)
     json_t *o = json_pack("{s:i, s:i, s:f}", "nodes", job->nodes, "gpus", job->tasks, "gpu_hours",
                           f->total.hours);
 
-    if (test_only)
+    if (given.test_only)
         set_start(o, &f->start);
     return o;
 }
@@ -158,7 +160,7 @@ static void print_allocation(const struct plan_forecast *f)
     printf("one job of %d node%s and %d GPU%s runs all, as many side by side as fit", job->nodes,
            plural(job->nodes), job->tasks, plural(job->tasks));
     print_hours(": at most ", f->total.hours);
-    if (test_only) {
+    if (given.test_only) {
         format_start(f->start.start, start);
         printf("; starts %s on %s", start, *f->start.nodes ? f->start.nodes : "-");
     }
@@ -210,7 +212,7 @@ static int print_plan_json(const struct plan *p, struct plan_forecast *f, struct
     }
     if (root && p->nvariants)
         json_object_set_new(root, "variants", encode_variants(p, f));
-    if (root && until_decided)
+    if (root && given.until_decided)
         json_object_set_new(root, "until_decided", encode_cost(f));
     if (root && p->one_allocation)
         json_object_set_new(root, "allocation", encode_allocation(f));
@@ -292,7 +294,7 @@ static void print_table(const struct plan *p, struct plan_forecast *f)
     print_variants(p, f);
     if (p->one_allocation)
         print_allocation(f);
-    if (until_decided)
+    if (given.until_decided)
         print_cost(f);
     if (f->advice.train)
         printf("%s%ld training and %ld validation images, %.2f million parameters\n",
@@ -389,7 +391,7 @@ static int plan_rounds(struct workspace *w, struct plan_forecast *f, struct err 
     double seconds = 0;
     char gpus[16];
 
-    if (rounds_read(&f->rounds, w, max_gpu_hours, e))
+    if (rounds_read(&f->rounds, w, given.max_gpu_hours, e))
         return -1;
     struct design d = f->rounds.design;
     snprintf(gpus, sizeof gpus, "%d", d.counts[0]);
@@ -406,7 +408,7 @@ static int plan_study(struct workspace *w, struct plan_forecast *f, struct err *
 {
     int rc;
 
-    if (until_decided ? plan_rounds(w, f, e) : workspace_plan(w, &f->plan, e))
+    if (given.until_decided ? plan_rounds(w, f, e) : workspace_plan(w, &f->plan, e))
         return -1;
     if ((!study_runs_trainer(&w->plan.study) || *w->plan.study.container) &&
         attempt_check(&w->plan, f->plan.runs, e))
@@ -422,16 +424,17 @@ static int plan_study(struct workspace *w, struct plan_forecast *f, struct err *
     measure_disk(&w->plan, f);
     f->cache = run_cost_cache(&w->plan.study, &f->plan, f->advice.train + f->advice.val);
     f->stage = run_cost_stage(&w->plan.study);
-    if (test_only && ask_scheduler(w, f, e))
+    if (given.test_only && ask_scheduler(w, f, e))
         return -1;
-    rc = as_json ? print_plan_json(&w->plan, f, e) : 0;
-    if (!as_json)
+    rc = given.as_json ? print_plan_json(&w->plan, f, e) : 0;
+    if (!given.as_json)
         print_table(&w->plan, f);
     fflush(stdout);
-    if (rc == 0 && max_gpu_hours > 0 && !until_decided)
+    if (rc == 0 && given.max_gpu_hours > 0 && !given.until_decided)
         rc = w->plan.one_allocation
-                 ? allocation_check_cost(&f->allocation, w->plan.options.time_min, max_gpu_hours, e)
-                 : run_cost_check(&f->plan, true, w->plan.options.time_min, max_gpu_hours, e);
+                 ? allocation_check_cost(&f->allocation, w->plan.options.time_min,
+                                         given.max_gpu_hours, e)
+                 : run_cost_check(&f->plan, true, w->plan.options.time_min, given.max_gpu_hours, e);
     return rc;
 }
 
@@ -441,9 +444,9 @@ static int cmd_plan_run(int noperands, char **operands, int nrest, char **rest, 
     struct workspace w;
     int rc;
 
-    if (workspace_open_jobs(&w, &args, nrest, rest, e))
+    if (workspace_open_jobs(&w, &given.args, nrest, rest, e))
         return -1;
-    until_decided |= w.plan.study.design.max_gpu_hours > 0;
+    given.until_decided |= w.plan.study.design.max_gpu_hours > 0;
     rc = plan_study(&w, &f, e);
     free(f.starts);
     free(f.measured);

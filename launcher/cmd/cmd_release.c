@@ -8,12 +8,14 @@
 #include "launcher/status/status.h"
 #include "src/log.h"
 
-static struct plan_args args;
+static struct {
+    struct plan_args args;
+} given;
 
 static const struct cli_option options[] = {
-    WORKSPACE_OPTION_TAKE_OVER(args),
-    WORKSPACE_OPTION_SITE(args),
-    WORKSPACE_OPTION_STUDY(args),
+    WORKSPACE_OPTION_TAKE_OVER(given.args),
+    WORKSPACE_OPTION_SITE(given.args),
+    WORKSPACE_OPTION_STUDY(given.args),
     {0},
 };
 
@@ -89,7 +91,7 @@ static int cmd_release_run(int noperands, char **operands, int nrest, char **res
     struct workspace w;
     int rc = -1;
 
-    if (workspace_open(&w, &args, e))
+    if (workspace_open(&w, &given.args, e))
         return -1;
     if (status_list_collect(&w, &list, e) == 0) {
         if (list.unreachable)

@@ -10,29 +10,31 @@
 #include "src/log.h"
 #include "src/plural.h"
 
-static struct plan_args args;
-static bool wait_for_all, scale_batch;
-static long gpus;
-static double max_gpu_hours;
+static struct {
+    struct plan_args args;
+    bool wait_for_all, scale_batch;
+    long gpus;
+    double max_gpu_hours;
+} given;
 
 static const struct cli_option options[] = {
-    WORKSPACE_OPTION_SCHEDULER(args),
-    WORKSPACE_OPTION_SITE(args),
-    WORKSPACE_OPTION_SET(args),
-    WORKSPACE_OPTION_TEMPLATES(args),
-    WORKSPACE_OPTION_ONE_ALLOCATION(args),
-    WORKSPACE_OPTION_TAKE_OVER(args),
+    WORKSPACE_OPTION_SCHEDULER(given.args),
+    WORKSPACE_OPTION_SITE(given.args),
+    WORKSPACE_OPTION_SET(given.args),
+    WORKSPACE_OPTION_TEMPLATES(given.args),
+    WORKSPACE_OPTION_ONE_ALLOCATION(given.args),
+    WORKSPACE_OPTION_TAKE_OVER(given.args),
     {"gpus", 'g', CLI_INT | CLI_TYPED, "N",
-     "continue the named runs with N GPUs instead of the planned number", &gpus, 1,
+     "continue the named runs with N GPUs instead of the planned number", &given.gpus, 1,
      SETTINGS_GPUS_MAX},
     {"scale-batch", 0, CLI_FLAG, NULL,
      "with --gpus: keep the batch of each GPU and scale the learning rate",
-     &scale_batch, 0, 0},
-    WORKSPACE_OPTION_MAX_IN_FLIGHT(args),
-    WORKSPACE_OPTION_AFTER(args),
-    RUN_COST_OPTION(max_gpu_hours),
-    {"wait", 'w', CLI_FLAG, NULL, "watch the runs until they have ended", &wait_for_all, 0, 0},
-    WORKSPACE_OPTION_STUDY(args),
+     &given.scale_batch, 0, 0},
+    WORKSPACE_OPTION_MAX_IN_FLIGHT(given.args),
+    WORKSPACE_OPTION_AFTER(given.args),
+    RUN_COST_OPTION(given.max_gpu_hours),
+    {"wait", 'w', CLI_FLAG, NULL, "watch the runs until they have ended", &given.wait_for_all, 0, 0},
+    WORKSPACE_OPTION_STUDY(given.args),
     {0},
 };
 
@@ -40,14 +42,14 @@ static const struct cli_option options[] = {
  * newest submission used. */
 static int open_as_before(struct workspace *w, int nrest, char **rest, char kind[16], struct err *e)
 {
-    if (workspace_open(w, &args, e))
+    if (workspace_open(w, &given.args, e))
         return -1;
-    if (!args.scheduler && w->ledger.count) {
+    if (!given.args.scheduler && w->ledger.count) {
         snprintf(kind, 16, "%s", w->ledger.entries[w->ledger.count - 1].scheduler);
-        args.scheduler = strcmp(kind, w->plan.scheduler) == 0 ? NULL : kind;
+        given.args.scheduler = strcmp(kind, w->plan.scheduler) == 0 ? NULL : kind;
     }
     workspace_close(w);
-    return workspace_open_jobs(w, &args, nrest, rest, e);
+    return workspace_open_jobs(w, &given.args, nrest, rest, e);
 }
 
 static int resume_runs(struct workspace *w, int nids, char **ids, int nrest, char **rest,
@@ -55,12 +57,12 @@ static int resume_runs(struct workspace *w, int nids, char **ids, int nrest, cha
 {
     struct watch_options watch = {.ids = nids ? ids : NULL, .nids = (size_t)nids};
     struct submission_counts counts;
-    const struct submission_size size = {(int)gpus, scale_batch, max_gpu_hours};
+    const struct submission_size size = {(int)given.gpus, given.scale_batch, given.max_gpu_hours};
 
-    if (gpus && !nids)
+    if (given.gpus && !nids)
         return err_set(e, ERR_USAGE, "resume: --gpus %ld: name the runs to continue with this "
-                       "number of GPUs ('unetctl status' lists all)", gpus);
-    if (scale_batch && !gpus)
+                       "number of GPUs ('unetctl status' lists all)", given.gpus);
+    if (given.scale_batch && !given.gpus)
         return err_set(e, ERR_USAGE, "resume: --scale-batch needs --gpus");
     if (submission_resume(w, ids, (size_t)nids, &size, &counts, e))
         return -1;
@@ -72,12 +74,12 @@ static int resume_runs(struct workspace *w, int nids, char **ids, int nrest, cha
     else if (!counts.left)
         log_info("no run needs to be resumed: %zu active, %zu done%s", counts.active, counts.good,
                  counts.others ? ", and those of other users" : "");
-    submission_warn_unreached(&args, nrest, rest, counts.active);
+    submission_warn_unreached(&given.args, nrest, rest, counts.active);
     if (counts.left)
         return err_set(e, ERR_SCHED, "%zu run%s left for later: %s (type 'unetctl resume' again "
                        "when other jobs have ended)", counts.left,
                        counts.left == 1 ? " is" : "s are", counts.limit.text);
-    return wait_for_all && strcmp(w->plan.scheduler, "dry") != 0 ? watch_runs(w, &watch, e) : 0;
+    return given.wait_for_all && strcmp(w->plan.scheduler, "dry") != 0 ? watch_runs(w, &watch, e) : 0;
 }
 
 static int cmd_resume_run(int noperands, char **operands, int nrest, char **rest, struct err *e)

@@ -26,7 +26,9 @@ static char *read_site(const char *name, struct site *site, struct err *e)
     return text;
 }
 
-static bool as_json;
+static struct {
+    bool as_json;
+} given;
 
 /* Prints NAME and the first line of the profile's comment, or with --json adds the profile to
  * sites. */
@@ -39,7 +41,7 @@ static int list_site(const char *name, json_t *sites, struct err *e)
         return -1;
     const char *comment = text + strspn(text, "# ");
     int n = (int)strcspn(comment, "\n");
-    if (as_json)
+    if (given.as_json)
         json_array_append_new(sites, json_pack("{s:s, s:s, s:s#, s:s, s:i}", "name", name, "file",
                                                site.file, "summary", comment, n, "scheduler",
                                                site.scheduler, "gpus_per_node",
@@ -61,7 +63,7 @@ static int list_sites(struct err *e)
         rc = list_site(names.lines[i], sites, e);
     setting_clear_lines(&names);
     json_t *root = json_pack("{s:i, s:o}", "schema", 1, "sites", sites);
-    if (rc == 0 && as_json)
+    if (rc == 0 && given.as_json)
         return jsonio_print(root, 15, "the sites", e);
     json_decref(root);
     return rc;
@@ -92,7 +94,7 @@ static int cmd_site_run(int noperands, char **operands, int nrest, char **rest, 
 }
 
 static const struct cli_option options[] = {
-    {"json", 0, CLI_FLAG, NULL, "list: print JSON", &as_json, 0, 0},
+    {"json", 0, CLI_FLAG, NULL, "list: print JSON", &given.as_json, 0, 0},
     {0}};
 
 const struct cli_command cmd_site = {

@@ -19,11 +19,14 @@
 /* the most bytes of "NAME=VALUE" that Linux accepts, with the NUL */
 #define VARIABLE_MAX (128 << 10)
 
-static const char *opt_resolver = "slurm", *opt_jobs, *opt_host_suffix, *opt_task;
-static const char *opt_rpc_layer = "grpc", *opt_format = "json";
-static struct spec_options opt = {.rank = -1};
-static long opt_port_base, opt_port_count, opt_gpus_per_node = -1, opt_gpus_per_task = -1;
-static bool opt_no_auto_set_gpu, opt_json;
+static struct {
+    const char *resolver, *jobs, *host_suffix, *task;
+    const char *rpc_layer, *format;
+    struct spec_options opt;
+    long port_base, port_count, gpus_per_node, gpus_per_task;
+    bool no_auto_set_gpu, json;
+} given = {.resolver = "slurm", .rpc_layer = "grpc", .format = "json", .opt = {.rank = -1},
+           .gpus_per_node = -1, .gpus_per_task = -1};
 
 struct spec_answer {
     struct spec_source source;
@@ -38,16 +41,16 @@ struct spec_answer {
  * may share a node, but not where the resolver is TensorFlow's or all values come from options. */
 static int choose_port_base(struct spec_answer *a, struct err *e)
 {
-    bool in_job = !opt.is_tf && !a->source.apart && getenv("SLURM_JOB_ID");
-    long first = opt_port_base ? opt_port_base : in_job ? JOB_PORT_BASE : DEFAULT_PORT_BASE;
-    long tasks = a->source.max_tasks, bases = in_job && !opt_port_base ? JOB_PORTS : 1;
+    bool in_job = !given.opt.is_tf && !a->source.apart && getenv("SLURM_JOB_ID");
+    long first = given.port_base ? given.port_base : in_job ? JOB_PORT_BASE : DEFAULT_PORT_BASE;
+    long tasks = a->source.max_tasks, bases = in_job && !given.port_base ? JOB_PORTS : 1;
     size_t id = 0;
 
-    if (opt_port_count && opt_port_count < tasks)
+    if (given.port_count && given.port_count < tasks)
         return err_set(e, ERR_PEER, "%ld tasks on a node need as many ports, but --port-count is "
-                       "%ld", tasks, opt_port_count);
-    if (opt_port_count)
-        bases = opt_port_count - tasks + 1;
+                       "%ld", tasks, given.port_count);
+    if (given.port_count)
+        bases = given.port_count - tasks + 1;
     if (in_job && bases > 1 && spec_source_number("SLURM_JOB_ID", &id, e))
         return -1;
     a->spec.port_base = (int)(first + (long)(id % (size_t)bases));
@@ -58,11 +61,11 @@ static int choose_port_base(struct spec_answer *a, struct err *e)
  * does, equal shares of the node's GPUs. Where their number is unknown, tasks get none. */
 static int choose_gpus(struct spec_answer *a, struct err *e)
 {
-    long per_node = opt_gpus_per_node, per_task = opt_gpus_per_task;
+    long per_node = given.gpus_per_node, per_task = given.gpus_per_task;
 
-    if (opt.is_tf && per_node < 0 && per_task != 0)
+    if (given.opt.is_tf && per_node < 0 && per_task != 0)
         per_node = spec_source_count_gpus();
-    if (opt.is_tf && per_task < 0 && per_node >= 0) {
+    if (given.opt.is_tf && per_task < 0 && per_node >= 0) {
         per_task = per_node / a->source.max_tasks;
         if (per_task == 0 && per_node > 0)
             return err_set(e, ERR_PEER, "a node has only %ld GPU%s for %d tasks; give "
@@ -77,36 +80,36 @@ static int choose_gpus(struct spec_answer *a, struct err *e)
 
 static int read_words(bool has_command, struct err *e)
 {
-    opt.is_tf = strcmp(opt_resolver, "tf") == 0;
-    opt.has_jobs = opt_jobs;
-    if (!opt.is_tf && strcmp(opt_resolver, "slurm") != 0)
+    given.opt.is_tf = strcmp(given.resolver, "tf") == 0;
+    given.opt.has_jobs = given.jobs;
+    if (!given.opt.is_tf && strcmp(given.resolver, "slurm") != 0)
         return err_set(e, ERR_USAGE, "--resolver: unknown resolver '%s' (known: slurm, tf)",
-                       opt_resolver);
-    if (strcmp(opt_format, "json") != 0 && strcmp(opt_format, "env") != 0)
+                       given.resolver);
+    if (strcmp(given.format, "json") != 0 && strcmp(given.format, "env") != 0)
         return err_set(e, ERR_USAGE, "--format: unknown format '%s' (known: json, env)",
-                       opt_format);
-    if (strcmp(opt_format, "env") == 0 && (has_command || opt_json))
+                       given.format);
+    if (strcmp(given.format, "env") == 0 && (has_command || given.json))
         return err_set(e, ERR_USAGE, "--format env excludes a command and --json");
-    if (opt_host_suffix && opt_host_suffix[strspn(opt_host_suffix, NODELIST_NAME_CHARS)])
+    if (given.host_suffix && given.host_suffix[strspn(given.host_suffix, NODELIST_NAME_CHARS)])
         return err_set(e, ERR_USAGE,
                        "--host-suffix %.40s: a host name has letters, digits, '-', '_' and '.'",
-                       opt_host_suffix);
+                       given.host_suffix);
     return 0;
 }
 
 static int make_answer(struct spec_answer *a, bool has_command, struct err *e)
 {
     if (read_words(has_command, e) ||
-        (opt_jobs && cluster_spec_decode_jobs(opt_jobs, &a->spec, e)) ||
-        spec_source_read(&opt, &a->source, e) || choose_port_base(a, e) || choose_gpus(a, e))
+        (given.jobs && cluster_spec_decode_jobs(given.jobs, &a->spec, e)) ||
+        spec_source_read(&given.opt, &a->source, e) || choose_port_base(a, e) || choose_gpus(a, e))
         return -1;
-    a->spec.order = opt.is_tf ? CLUSTER_SPEC_TF : CLUSTER_SPEC_SLURM;
+    a->spec.order = given.opt.is_tf ? CLUSTER_SPEC_TF : CLUSTER_SPEC_SLURM;
     a->spec.plane = a->source.plane;
     a->spec.nodes = a->source.nodes;
     a->spec.tasks = a->source.tasks.tasks;
     a->spec.rank = a->source.rank;
-    a->spec.host_suffix = opt_host_suffix;
-    return (strcmp(opt_format, "env") == 0 ? cluster_spec_encode_env : cluster_spec_encode)(
+    a->spec.host_suffix = given.host_suffix;
+    return (strcmp(given.format, "env") == 0 ? cluster_spec_encode_env : cluster_spec_encode)(
         &a->spec, &a->text, e);
 }
 
@@ -132,36 +135,36 @@ static int print_spec(const struct buf *b, struct err *e)
 /* Finds the task of --task TYPE:INDEX. */
 static int find_task(const struct spec_answer *a, struct cluster_spec_task *t, struct err *e)
 {
-    const char *colon = strchr(opt_task, ':');
-    size_t length = colon ? (size_t)(colon - opt_task) : 0;
+    const char *colon = strchr(given.task, ':');
+    size_t length = colon ? (size_t)(colon - given.task) : 0;
     char type[sizeof t->type] = "", *end = NULL;
     size_t index = colon && colon[1] >= '0' && colon[1] <= '9' ? strtoul(colon + 1, &end, 10) : 0;
 
     if (!end || *end || length >= sizeof type)
         return err_set(e, ERR_USAGE, "--task %.40s: must be TYPE:INDEX, such as worker:1",
-                       opt_task);
-    memcpy(type, opt_task, length);
+                       given.task);
+    memcpy(type, given.task, length);
     return cluster_spec_find_type(&a->spec, type, index, t, e);
 }
 
 static json_t *encode_address(const char *layer, const struct cluster_spec_task *t)
 {
     return json_sprintf("%s%s%s%s:%d", layer, *layer ? "://" : "", t->host,
-                        opt_host_suffix ? opt_host_suffix : "", t->port);
+                        given.host_suffix ? given.host_suffix : "", t->port);
 }
 
 static int print_spec_json(struct spec_answer *a, struct err *e)
 {
     struct cluster_spec_task asked = a->self;
 
-    if (opt_task && find_task(a, &asked, e))
+    if (given.task && find_task(a, &asked, e))
         return -1;
     json_t *o = json_pack("{s:i}", "schema", 1), *spec = json_loads(a->text.data, 0, NULL);
     json_object_update(o, spec);
     json_decref(spec);
     json_object_set_new(o, "rank", json_integer((json_int_t)a->spec.rank));
     json_object_set_new(o, "address", encode_address("", &a->self));
-    json_object_set_new(o, "master", encode_address(opt_rpc_layer, &asked));
+    json_object_set_new(o, "master", encode_address(given.rpc_layer, &asked));
     if (a->gpus_per_task >= 0)
         json_object_set_new(o, "num_accelerators", json_pack("{s:i}", "GPU", a->gpus_per_task));
     if (a->gpus_per_task > 0)
@@ -177,7 +180,7 @@ static int run_command(struct spec_answer *a, char **command, struct err *e)
         return err_set(e, ERR_PEER, "TF_CONFIG has %zu bytes, but Linux allows %zu in one "
                        "variable; run fewer tasks, or let the program read the output of unetctl "
                        "spec", a->text.length, VARIABLE_MAX - sizeof "TF_CONFIG=");
-    bool sets_gpus = opt.is_tf && a->gpus_per_task > 0 && !opt_no_auto_set_gpu;
+    bool sets_gpus = given.opt.is_tf && a->gpus_per_task > 0 && !given.no_auto_set_gpu;
     if (setenv("TF_CONFIG", a->text.data, 1) ||
         (sets_gpus && (!a->visible.data || setenv("CUDA_VISIBLE_DEVICES", a->visible.data, 1))))
         return err_set(e, ERR_INTERNAL, "out of memory");
@@ -190,11 +193,11 @@ static int cmd_spec_run(int noperands, char **operands, int nrest, char **rest, 
     struct spec_answer a = {0};
 
     int rc = make_answer(&a, nrest > 0, e);
-    if (rc == 0 && (opt_json || nrest))
+    if (rc == 0 && (given.json || nrest))
         rc = find_self(&a, e);
     if (rc == 0)
         rc = nrest ? run_command(&a, rest, e)
-             : opt_json ? print_spec_json(&a, e)
+             : given.json ? print_spec_json(&a, e)
                         : print_spec(&a.text, e);
     buf_destroy(&a.text);
     buf_destroy(&a.visible);
@@ -204,39 +207,39 @@ static int cmd_spec_run(int noperands, char **operands, int nrest, char **rest, 
 
 static const struct cli_option options[] = {
     {"resolver", 0, CLI_STRING, "NAME",
-     "order nodes as listed (slurm, the default) or by name (tf)", &opt_resolver, 0, 0},
+     "order nodes as listed (slurm, the default) or by name (tf)", &given.resolver, 0, 0},
     {"port-base", 0, CLI_INT, "P",
-     "first port of the ranks of each node (default: 12000; outside of jobs 8888)", &opt_port_base,
+     "first port of the ranks of each node (default: 12000; outside of jobs 8888)", &given.port_base,
      1, 65535},
     {"port-count", 0, CLI_INT, "N",
-     "N ports from there, of which the job's number selects those of its ranks", &opt_port_count, 1, 65535},
+     "N ports from there, of which the job's number selects those of its ranks", &given.port_count, 1, 65535},
     {"host-suffix", 0, CLI_STRING, "TEXT",
-     "append this to node names, such as -ib for names of the fast network", &opt_host_suffix, 0,
+     "append this to node names, such as -ib for names of the fast network", &given.host_suffix, 0,
      0},
     {"format", 0, CLI_STRING, "FORM",
-     "print TF_CONFIG (json, the default) or RANK=0, MASTER_ADDR ... (env)", &opt_format, 0, 0},
-    {"nodelist", 0, CLI_STRING, "L", "use these nodes instead of the environment's", &opt.nodelist,
+     "print TF_CONFIG (json, the default) or RANK=0, MASTER_ADDR ... (env)", &given.format, 0, 0},
+    {"nodelist", 0, CLI_STRING, "L", "use these nodes instead of the environment's", &given.opt.nodelist,
      0, 0},
     {"tasks-per-node", 0, CLI_STRING, "T",
-     "run these tasks: 2, 2(x3),1 or node[1-3]:2,node4:1", &opt.tasks, 0, 0},
-    {"rank", 0, CLI_INT, "R", "be task R, counted from 0 (default: SLURM_PROCID)", &opt.rank, 0,
+     "run these tasks: 2, 2(x3),1 or node[1-3]:2,node4:1", &given.opt.tasks, 0, 0},
+    {"rank", 0, CLI_INT, "R", "be task R, counted from 0 (default: SLURM_PROCID)", &given.opt.rank, 0,
      1e9},
     {"jobs", 0, CLI_STRING, "LIST",
-     "give tasks these types, such as chief=1,worker=3 (default: all worker)", &opt_jobs, 0, 0},
+     "give tasks these types, such as chief=1,worker=3 (default: all worker)", &given.jobs, 0, 0},
     {"gpus-per-node", 0, CLI_INT, "G",
-     "assume G GPUs on each node (default with tf: from CUDA_VISIBLE_DEVICES)", &opt_gpus_per_node,
+     "assume G GPUs on each node (default with tf: from CUDA_VISIBLE_DEVICES)", &given.gpus_per_node,
      0, 1024},
     {"gpus-per-task", 0, CLI_INT, "G",
-     "give each task G GPUs, 0 for none (default with tf: an equal share)", &opt_gpus_per_task, 0,
+     "give each task G GPUs, 0 for none (default with tf: an equal share)", &given.gpus_per_task, 0,
      1024},
     {"no-auto-set-gpu", 0, CLI_FLAG, NULL, "tf: leave CUDA_VISIBLE_DEVICES of COMMAND unchanged",
-     &opt_no_auto_set_gpu, 0, 0},
+     &given.no_auto_set_gpu, 0, 0},
     {"json", 0, CLI_FLAG, NULL,
-     "print rank, address, master and GPUs as well", &opt_json, 0, 0},
+     "print rank, address, master and GPUs as well", &given.json, 0, 0},
     {"task", 0, CLI_STRING, "TYPE:I",
-     "with --json: print the address of this task as master (default: this one)", &opt_task, 0, 0},
+     "with --json: print the address of this task as master (default: this one)", &given.task, 0, 0},
     {"rpc-layer", 0, CLI_STRING, "NAME",
-     "with --json: print master with this protocol (default: grpc)", &opt_rpc_layer, 0, 0},
+     "with --json: print master with this protocol (default: grpc)", &given.rpc_layer, 0, 0},
     {0}};
 
 const struct cli_command cmd_spec = {

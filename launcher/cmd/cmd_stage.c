@@ -16,9 +16,11 @@
 #include "src/log.h"
 #include "src/mem.h"
 
-static struct stage_request request;
-static const char *attempt_dir;
-static bool remove_copies;
+static struct {
+    struct stage_request request;
+    const char *attempt_dir;
+    bool remove_copies;
+} given;
 
 /* Returns whether this is rank 0 of its run, by what 'unetctl spec' has said. */
 static bool is_first_rank(void)
@@ -37,10 +39,10 @@ static bool is_first_rank(void)
 static char *replace_folder(const char *word, const char *copy, struct err *e)
 {
     const char *equals = strchr(word, '='), *at = *word == '-' && equals ? equals + 1 : word;
-    size_t n = strlen(request.data);
+    size_t n = strlen(given.request.data);
     char *path = NULL;
 
-    if (strncmp(at, request.data, n) == 0 && (!at[n] || at[n] == '/'))
+    if (strncmp(at, given.request.data, n) == 0 && (!at[n] || at[n] == '/'))
         path = mem_textf(e, "%.*s%s%s", (int)(at - word), word, copy, at + n);
     if (path && access(path + (at - word), F_OK) == 0)
         return path;
@@ -65,22 +67,23 @@ static int cmd_stage_run(int noperands, char **operands, int nrest, char **rest,
     struct stage stage;
     char path[PATH_MAX], host[65] = "", line[PATH_MAX + 128];
 
-    if (!request.folder || (!remove_copies && (!request.split || !request.data || !attempt_dir ||
-                                               !nrest)))
+    bool copies = given.request.split && given.request.data && given.attempt_dir && nrest;
+
+    if (!given.request.folder || (!given.remove_copies && !copies))
         return err_set(e, ERR_USAGE, "stage: --to, --split, --data, --out and a program are needed, "
                        "or --to and --remove");
     gethostname(host, sizeof host - 1);
-    if (remove_copies)
-        return stage_remove(request.folder, e);
-    if (stage_enter(&request, &stage, e))
+    if (given.remove_copies)
+        return stage_remove(given.request.folder, e);
+    if (stage_enter(&given.request, &stage, e))
         return err_prefix(e, "%s", host);
     double seconds = clock_now() - began;
     if (is_first_rank()) {
         log_info("the data are read from %s: %.1f MiB, after %.1f s", stage.path,
                  (double)stage.nbytes / 0x1p20, seconds);
         snprintf(line, sizeof line, "%.3f %lld %s", seconds, (long long)stage.nbytes, stage.path);
-        files_own(attempt_dir);
-        if (atomicfile_append(path_format(path, "%s/stage", attempt_dir), line, e))
+        files_own(given.attempt_dir);
+        if (atomicfile_append(path_format(path, "%s/stage", given.attempt_dir), line, e))
             return -1;
     }
     return execute(rest, stage.path, e);
@@ -88,14 +91,14 @@ static int cmd_stage_run(int noperands, char **operands, int nrest, char **rest,
 
 static const struct cli_option options[] = {
     {"to", 0, CLI_STRING | CLI_TYPED, "FOLDER", "data.stage, whose variables are expanded here",
-     &request.folder, 0, 0},
+     &given.request.folder, 0, 0},
     {"split", 0, CLI_STRING | CLI_TYPED, "FILE", "split.json, which names the files",
-     &request.split, 0, 0},
-    {"data", 0, CLI_STRING | CLI_TYPED, "DIR", "the data folder", &request.data, 0, 0},
+     &given.request.split, 0, 0},
+    {"data", 0, CLI_STRING | CLI_TYPED, "DIR", "the data folder", &given.request.data, 0, 0},
     {"out", 0, CLI_STRING | CLI_TYPED, "DIR", "the attempt's folder, for seconds and bytes",
-     &attempt_dir, 0, 0},
+     &given.attempt_dir, 0, 0},
     {"remove", 0, CLI_FLAG, NULL, "remove copies below FOLDER that no process uses, instead",
-     &remove_copies, 0, 0},
+     &given.remove_copies, 0, 0},
     {0}};
 
 const struct cli_command cmd_stage = {

@@ -14,16 +14,18 @@
 #include "src/log.h"
 #include "src/text.h"
 
-static struct plan_args args;
-static bool as_json;
-static struct cli_list only;
+static struct {
+    struct plan_args args;
+    bool as_json;
+    struct cli_list only;
+} given;
 
 static const struct cli_option options[] = {
     {"state", 0, CLI_LIST, "STATE",
-     "show only runs in this state, such as RUNNING or FAILED; may be repeated", &only, 0, 0},
-    {"json", 0, CLI_FLAG, NULL, "print JSON instead of a table", &as_json, 0, 0},
-    WORKSPACE_OPTION_SITE(args),
-    WORKSPACE_OPTION_STUDY(args),
+     "show only runs in this state, such as RUNNING or FAILED; may be repeated", &given.only, 0, 0},
+    {"json", 0, CLI_FLAG, NULL, "print JSON instead of a table", &given.as_json, 0, 0},
+    WORKSPACE_OPTION_SITE(given.args),
+    WORKSPACE_OPTION_STUDY(given.args),
     {0},
 };
 
@@ -38,14 +40,14 @@ static int check_states(struct err *e)
 {
     const char *const *states = state_names();
 
-    for (size_t i = 0; i < only.count; i++) {
+    for (size_t i = 0; i < given.only.count; i++) {
         size_t k = 0;
-        while (states[k] && strcasecmp(states[k], only.values[i]) != 0)
+        while (states[k] && strcasecmp(states[k], given.only.values[i]) != 0)
             k++;
         if (!states[k])
             return err_set(e, ERR_USAGE, "status: --state %s: no run can be in this state%s",
-                           only.values[i],
-                           cli_suggest(only.values[i], states, (char[CLI_SUGGESTION]){0}));
+                           given.only.values[i],
+                           cli_suggest(given.only.values[i], states, (char[CLI_SUGGESTION]){0}));
     }
     return 0;
 }
@@ -63,9 +65,9 @@ static bool is_shown(const struct selection *sel, const struct run_status *s)
 {
     size_t i = 0;
 
-    while (i < only.count && strcasecmp(only.values[i], state_name(s->state)) != 0)
+    while (i < given.only.count && strcasecmp(given.only.values[i], state_name(s->state)) != 0)
         i++;
-    return (i < only.count || !only.count) && is_named(sel, s);
+    return (i < given.only.count || !given.only.count) && is_named(sel, s);
 }
 
 static json_t *encode_study(const struct workspace *w, const struct status_list *list,
@@ -168,7 +170,7 @@ static int show_study(struct selection *sel, json_t *studies, struct err *e)
     struct workspace w;
     int rc;
 
-    if (workspace_open(&w, &args, e))
+    if (workspace_open(&w, &given.args, e))
         return -1;
     rc = status_list_collect(&w, &list, e);
     if (rc == 0) {
@@ -207,7 +209,7 @@ static int show_studies(struct selection *sel, char **folders, int count, json_t
     struct err failed = {0};
 
     for (int i = 0; i < count; i++) {
-        args.dir = folders[i];
+        given.args.dir = folders[i];
         if (!studies)
             printf("%s%s\n", i ? "\n" : "", folders[i]);
         struct err one;
@@ -242,7 +244,7 @@ static int count_studies(int noperands, char **operands, struct err *e)
 
     for (int i = 0; i < noperands; i++)
         count += is_study(operands[i]);
-    if (count && (count < noperands || args.dir))
+    if (count && (count < noperands || given.args.dir))
         return err_set(e, ERR_USAGE, "status: give either folders of studies, or runs of one study "
                                      "(-C STUDY RUN...)");
     return count;
@@ -257,8 +259,8 @@ static int cmd_status_run(int noperands, char **operands, int nrest, char **rest
     if (nstudies < 0 || check_states(e))
         return -1;
     if (nstudies == 1)
-        args.dir = operands[0];
-    json_t *studies = as_json ? json_array() : NULL;
+        given.args.dir = operands[0];
+    json_t *studies = given.as_json ? json_array() : NULL;
     rc = nstudies > 1 ? show_studies(&sel, operands, nstudies, studies, e)
                       : show_study(&sel, studies, e);
     if (json_array_size(studies))

@@ -11,23 +11,25 @@
 #include "launcher/script/script.h"
 #include "src/log.h"
 
-static const char *engine_name = "embedded";
+static struct {
+    const char *engine_name;
+    bool as_json;
+} given = {.engine_name = "embedded"};
 
-static bool as_json;
 
 static int list_markers(struct err *e)
 {
     json_t *markers = json_array();
 
-    if (!as_json)
+    if (!given.as_json)
         printf("%-16s %-15s %s\n", "MARKER", "REQUIRED IN", "VALUE");
     for (const struct script_marker *m = script_marker_all(); m->name; m++)
-        if (as_json)
+        if (given.as_json)
             json_array_append_new(markers, json_pack("{s:s, s:s, s:s}", "name", m->name, "required",
                                                      m->required, "help", m->help));
         else
             printf("%-16s %-15s %s\n", m->name, *m->required ? m->required : "-", m->help);
-    if (as_json)
+    if (given.as_json)
         return jsonio_print(json_pack("{s:i, s:o}", "schema", 1, "markers", markers), 15,
                             "the markers", e);
     json_decref(markers);
@@ -37,7 +39,7 @@ static int list_markers(struct err *e)
 static int print_template(const char *name, struct err *e)
 {
     static const char *const names[] = {"run_file.sh", "submit_file.sh", NULL};
-    const struct engine *engine = engine_find(engine_name, e);
+    const struct engine *engine = engine_find(given.engine_name, e);
     char path[PATH_MAX], *text;
     int i = 0;
 
@@ -70,8 +72,8 @@ static int cmd_template_run(int noperands, char **operands, int nrest, char **re
 
 static const struct cli_option options[] = {
     {"engine", 0, CLI_STRING, "NAME",
-     "show the template of this engine (default: embedded)", &engine_name, 0, 0},
-    {"json", 0, CLI_FLAG, NULL, "list: print JSON", &as_json, 0, 0},
+     "show the template of this engine (default: embedded)", &given.engine_name, 0, 0},
+    {"json", 0, CLI_FLAG, NULL, "list: print JSON", &given.as_json, 0, 0},
     {0}};
 
 const struct cli_command cmd_template = {

@@ -14,24 +14,26 @@
 #include "src/log.h"
 #include "src/mem.h"
 
-static struct plan_args args;
-static long timeout_s, every_s;
-static bool as_json;
-static const char *html_file, *metrics_file;
+static struct {
+    struct plan_args args;
+    long timeout_s, every_s;
+    bool as_json;
+    const char *html_file, *metrics_file;
+} given;
 
 static const struct cli_option options[] = {
     {"timeout", 0, CLI_INT, "SECONDS",
-     "stop watching after this time (exit 6); the jobs continue", &timeout_s, 1, 1e9},
+     "stop watching after this time (exit 6); the jobs continue", &given.timeout_s, 1, 1e9},
     {"every", 0, CLI_INT, "SECONDS",
-     "report the progress so often where no bars are drawn (default: 60)", &every_s, 1, 1e9},
-    {"json", 0, CLI_FLAG, NULL, "print a line of JSON for each change of state or epoch", &as_json,
+     "report the progress so often where no bars are drawn (default: 60)", &given.every_s, 1, 1e9},
+    {"json", 0, CLI_FLAG, NULL, "print a line of JSON for each change of state or epoch", &given.as_json,
      0, 0},
     {"html", 0, CLI_STRING, "FILE", "keep a page of the study in this file, with curves so far",
-     &html_file, 0, 0},
+     &given.html_file, 0, 0},
     {"metrics", 0, CLI_STRING, "FILE",
-     "keep metrics in this file, for the textfile collector of node_exporter", &metrics_file, 0, 0},
-    WORKSPACE_OPTION_SITE(args),
-    WORKSPACE_OPTION_STUDY(args),
+     "keep metrics in this file, for the textfile collector of node_exporter", &given.metrics_file, 0, 0},
+    WORKSPACE_OPTION_SITE(given.args),
+    WORKSPACE_OPTION_STUDY(given.args),
     {0},
 };
 
@@ -63,7 +65,7 @@ static int publish(void *arg, const struct status_list *list, double again_s, st
     struct left_counts left = {0};
     struct run_summary summary = {0};
     char rounds[ROUNDS_FILE_TEXT];
-    struct live_page page = {.file = html_file, .again_s = again_s, .rounds = rounds,
+    struct live_page page = {.file = given.html_file, .again_s = again_s, .rounds = rounds,
                              .analysis = ANALYSIS_OPTIONS_INIT};
 
     for (size_t i = 0; i < list->count; i++)
@@ -73,14 +75,14 @@ static int publish(void *arg, const struct status_list *list, double again_s, st
     page.left_s = run_summary_total_left(&summary, left.all > 0);
     rounds_file_describe(&w->ledger, rounds);
     rounds_rule(&w->plan.study, &page.analysis.rule, &page.analysis.facts);
-    if (html_file && live_page_write(&page, &w->plan.study, list, &summary, e))
+    if (given.html_file && live_page_write(&page, &w->plan.study, list, &summary, e))
         return -1;
-    if (!metrics_file)
+    if (!given.metrics_file)
         return 0;
     char *text = run_summary_encode_metrics(&summary, w->plan.study.name, page.left_s);
     int rc = !text ? mem_fail(e)
-                   : atomicfile_check_own(metrics_file, RUN_SUMMARY_METRICS_MARK, e) ||
-                             atomicfile_write(metrics_file, text, strlen(text), 0666, e)
+                   : atomicfile_check_own(given.metrics_file, RUN_SUMMARY_METRICS_MARK, e) ||
+                             atomicfile_write(given.metrics_file, text, strlen(text), 0666, e)
                          ? -1
                          : 0;
     free(text);
@@ -91,16 +93,17 @@ static int cmd_watch_run(int noperands, char **operands, int nrest, char **rest,
 {
     struct watch_options watch = {.ids = noperands ? operands : NULL,
                                   .nids = (size_t)noperands,
-                                  .timeout_s = timeout_s,
-                                  .every_s = every_s,
-                                  .json = as_json,
-                                  .publish = html_file || metrics_file ? publish : NULL};
+                                  .timeout_s = given.timeout_s,
+                                  .every_s = given.every_s,
+                                  .json = given.as_json,
+                                  .publish = given.html_file || given.metrics_file ? publish
+                                                                                   : NULL};
     struct watched watched = {0};
     struct workspace *w = &watched.w;
     struct left_counts left = {0};
     int rc = 0;
 
-    if (workspace_open(w, &args, e))
+    if (workspace_open(w, &given.args, e))
         return -1;
     watch.arg = &watched;
     watched.left.w = w;
@@ -116,7 +119,7 @@ static int cmd_watch_run(int noperands, char **operands, int nrest, char **rest,
     if (rc == 0)
         rc = watch_runs(w, &watch, e);
     if (left.rounds || (rc == 0 && !noperands))
-        rc = cmd_submit_end_rounds(w, rc, !as_json, e);
+        rc = cmd_submit_end_rounds(w, rc, !given.as_json, e);
     map_destroy(&watched.left.reported);
     workspace_close(w);
     return rc;
