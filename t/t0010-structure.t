@@ -26,7 +26,7 @@ launcher/scheduler/local|launcher/host launcher/scheduler|-
 launcher/scheduler/slurm|launcher/host launcher/sandbox launcher/scheduler|-
 launcher/study|launcher/host launcher/scheduler launcher/scheduler/local '\
 'launcher/scheduler/slurm|study plan workspace
-launcher/plan|launcher/host launcher/stage launcher/study|cost look
+launcher/plan|launcher/host launcher/stage launcher/study|look cost
 launcher/script|launcher/host launcher/sandbox launcher/scheduler launcher/study|'\
 'script template container
 launcher/remote|launcher/host launcher/script launcher/study|remote

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The verbs of unetctl: each cmd_NAME.c defines one. */
+/* The verbs of unetctl: each cmd_NAME.c defines one, and tests reach what it does in a room below.
+ * A verb has a table of options, whose values stand in one struct (`given`), parses them, calls the
+ * rooms that do its work, and prints. This room is called by launcher/main.c alone. */
 #ifndef UNETCTL_LAUNCHER_CMD_CMD_H
 #define UNETCTL_LAUNCHER_CMD_CMD_H
 

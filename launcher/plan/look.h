@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Runs unet-train as a child of unetctl, or in its place. */
+/* What runs would need, found out before anything is spent: for plan, doctor and submit.
+ *
+ * look.h: what is there, asked of unet-train where it knows more: the parameters of the model, the
+ * images of the data, the GPUs of this host. A look that fails has a text that says why; nothing
+ * depends on it but advice.
+ * cost.h: what follows for a plan: GPU-hours and bytes as upper bounds, advice in sentences, and
+ * split.json, which is made once.
+ *
+ * Read look.c first. */
 #ifndef UNETCTL_LAUNCHER_PLAN_LOOK_H
 #define UNETCTL_LAUNCHER_PLAN_LOOK_H
 

@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rounds of submissions until the verdict is decided: the runs of a round are submitted, each
- * exactly once (submission.h), and when all are over, the design (design.h) chooses the next round
- * from the results of all. rounds.json has each round before its runs are submitted. */
+/* Rounds of submissions until the verdict is decided (--until-decided): the runs of a round are
+ * submitted, each exactly once, and when all are over, the design (design.h) chooses the next round
+ * from the results of all.
+ *
+ * rounds.h: .unetctl/rounds.json has each round before its runs are submitted, so that whichever
+ * process continues submits the same runs; it alone says whether there is a verdict. Settings that
+ * the design depends on are those with which the rounds began.
+ * left.h: .unetctl/left.json has the submissions, in rounds or not, that are not complete; watch
+ * continues them, cancel removes them.
+ *
+ * submit and watch call rounds_step, report reads the looks. Both files change under the ledger's
+ * lock. Read rounds_step, then choose_next. */
 #ifndef UNETCTL_LAUNCHER_ROUNDS_ROUNDS_H
 #define UNETCTL_LAUNCHER_ROUNDS_ROUNDS_H
 

@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Renders the two scripts of an attempt (one submission of a run) from templates
- *: submit_file.sh, which the scheduler runs, and run_file.sh, which each rank
- * runs. */
+/* The two scripts of an attempt (one submission of a run): submit_file.sh, which the scheduler
+ * runs, and run_file.sh, which each rank runs. They are rendered from templates: those of unetctl, of the
+ * site or of the user.
+ *
+ * script.h renders both, and knows which template is whose and which markers there are.
+ * template.h replaces {{markers}} in any text, and quotes words for a shell; it knows no study.
+ * container.h adds the words that start a program in the container of the study.
+ *
+ * Only submit, doctor and the verb template call this room. The same plan gives the same bytes, and
+ * what a template or a marker lacks is an error with FILE:LINE before anything is submitted. No
+ * value reaches a script but through template_add_sh, {{name|sh}} or a check of its characters.
+ *
+ * Read script_render, then script_values.c, which fills the values of all markers. */
 #ifndef UNETCTL_LAUNCHER_SCRIPT_SCRIPT_H
 #define UNETCTL_LAUNCHER_SCRIPT_SCRIPT_H
 

@@ -7,8 +7,12 @@
  * page all ask here.
  *
  * status.c lists the jobs of the study, with one job for each run of an allocation, and decides.
- * absent.c asks for jobs that are not listed, before they count as lost. watch.c follows runs until
- * they end, and sums up many in one line. */
+ * absent.c asks for jobs that are not listed, before they count as lost. watch.c (watch.h) follows
+ * runs until they end, and sums up many in one line.
+ *
+ * A state is never better than what was seen: DONE is the marker and nothing else, and a job counts
+ * as lost only after it was asked for by its number, twice, and in the accounting. Read
+ * run_status_decide first, then decide_run. */
 #ifndef UNETCTL_LAUNCHER_STATUS_STATUS_H
 #define UNETCTL_LAUNCHER_STATUS_STATUS_H
 

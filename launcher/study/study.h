@@ -1,5 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* study.yaml, the settings of a study. doc/FORMATS.md describes the keys. */
+/* A study: a folder with study.yaml, one training or program that is to run on several numbers of
+ * GPUs. This room knows its files and what follows from them; it submits and reads nothing else.
+ *
+ * study.h: the settings of study.yaml, of the user and of the environment in one struct study; a
+ * site, which is what differs between clusters; an engine, which is what trains. doc/FORMATS.md
+ * describes the keys.
+ * plan.h: what a command asks for, as a value: the settings with those of variants and site, the
+ * options of its jobs, and the runs. run.json is a run of it as text.
+ * workspace.h: what is open while a command works: the plan, the ledger of submissions with its
+ * lock, and the schedulers; and how the folder of a run is read.
+ *
+ * A plan says what should be, the ledger what was submitted, a run's folder what happened; which of
+ * them decides is said in launcher/status/status.h. All verbs begin with workspace_open. Nothing
+ * here logs, except of settings without effect.
+ *
+ * Read plan.h, then plan.c from plan_open on, ledger.c, run_dir.c. yaml_table.c reads any file that
+ * has a table of settings. */
 #ifndef UNETCTL_LAUNCHER_STUDY_STUDY_H
 #define UNETCTL_LAUNCHER_STUDY_STUDY_H
 

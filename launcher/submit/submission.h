@@ -5,7 +5,17 @@
  * a file DONE or FAILED, or an attempt that began is skipped (unless it is resumed). The files of
  * all other runs are written and synced; "submitting" is written to the ledger and fsynced, the
  * jobs are submitted, and "submitted" is written and fsynced. After a crash in between, the job's
- * tag shows whether the job exists. If the scheduler cannot be queried, nothing is submitted. */
+ * tag shows whether the job exists. If the scheduler cannot be queried, nothing is submitted.
+ *
+ * submission.h: runs are chosen, submitted, resumed or printed (--dry-run); nodes that ended runs
+ * are left out. attempt.h: one attempt of a run, which is one job: its files, what it executes, the
+ * settings that a run keeps; and an allocation, one job for many runs.
+ *
+ * The verbs and rounds call this room. Which runs need what is decided by launcher/status; the
+ * order is that of a randomized block design (order_runs).
+ *
+ * Read submission_submit, then batch.c, which writes the files of all, notes them in the ledger and
+ * submits them, then attempt.c. */
 #ifndef UNETCTL_LAUNCHER_SUBMIT_SUBMISSION_H
 #define UNETCTL_LAUNCHER_SUBMIT_SUBMISSION_H
 
