@@ -60,8 +60,8 @@ trainer/data/image|
 trainer/data/source|trainer/json trainer/data/image
 trainer/data/prepare|trainer/json trainer/data/
 trainer/core|
-trainer/ops|trainer/core
-trainer/backends/ref|trainer/core trainer/ops
+trainer/ops|trainer/core|ops
+trainer/backends/ref|trainer/core trainer/ops|ref
 trainer/backends/cpu/isa|trainer/core trainer/ops trainer/backends/ref
 trainer/backends/cpu/norm|trainer/core trainer/ops trainer/backends/ref trainer/backends/cpu/isa
 trainer/backends/cpu/pool|trainer/core trainer/ops trainer/backends/ref '\

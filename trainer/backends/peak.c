@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "src/clock.h"
-#include "trainer/backends/ref/vector.h"
+#include "trainer/backends/ref/ref.h"
 
 #define CHAINS 12 /* independent, so that none waits for another */
 #define TURNS 100000

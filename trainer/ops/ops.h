@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The functions that models are built with. Each appends an op, or two, to a graph and returns the
- * last result, which the graph owns, or NULL on error (see graph.h about NULL tensors), unless
- * noted. Parameters are named NAME.weight, NAME.bias, ... and have PyTorch's default initial
- * values. */
+/* What the ops mean: the shapes of their results and the ops of their gradients. How they are
+ * computed is the backends' business.
+ *
+ * A kind of op is an OP(NAME) of core/ops.def and a struct op_kind NAME_kind in one of this room's
+ * files. Models call the functions below, passes append some kinds themselves, and graph.c calls a
+ * kind's infer and grad. Everything belongs to the graph; an op keeps no data of its own.
+ *
+ * Each function here appends an op, or two, to a graph and returns the last result, which the graph
+ * owns, or NULL on error (see graph.h about NULL tensors), unless noted. Parameters are named
+ * NAME.weight, NAME.bias, ... and have PyTorch's default initial values.
+ *
+ * To read: core/ops.def says what each op computes; elementwise.c has the table of the kinds, what
+ * several of them share, and the shortest ones; then conv.c and reduction.c. */
 #ifndef UNETCTL_TRAINER_OPS_OPS_H
 #define UNETCTL_TRAINER_OPS_OPS_H
 

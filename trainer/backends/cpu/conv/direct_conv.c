@@ -19,7 +19,7 @@
 
 #include "trainer/backends/cpu/conv/conv_kernels.h"
 #include "trainer/backends/cpu/isa/simd.h"
-#include "trainer/backends/ref/chunks.h"
+#include "trainer/backends/ref/ref.h"
 
 #define MAX_ROWS 3           /* rows of a window */
 #define MIN_PIXELS 32        /* pixels of a row of a 1x1 convolution of stride 1, at least, if a

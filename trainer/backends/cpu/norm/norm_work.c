@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "trainer/backends/cpu/isa/simd.h"
-#include "trainer/backends/ref/chunks.h"
+#include "trainer/backends/ref/ref.h"
 
 #define BLOCK 64     /* rows that are added up as floats */
 #define MAX_LANES 16

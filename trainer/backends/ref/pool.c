@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Max pooling over 2x2 pixels and its gradient. */
+/* Pools. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 
 #include <string.h>
 
-#include "trainer/backends/ref/vector.h"
+/* Max pooling over 2x2 pixels and its gradient. */
 
 /* Pools two rows of src, `width` pixels of n channels each, into one row of dst. */
 VECTOR_CLONES static void ref_max_pool2d_rows(const float *src, size_t width, size_t n,
@@ -108,3 +108,97 @@ const struct kernel ref_max_pool2d_grad = {
 const struct kernel ref_max_pool2d_grad_add = {
     .kind = &max_pool2d_grad_add_kind, .prepare = ref_max_pool2d_prepare_grad_add,
     .run = ref_max_pool2d_run_grad_add};
+
+/* The mean over 2x2 pixels and its gradient. */
+
+static float *at(const struct tensor *t, int64_t i, int64_t y, int64_t x)
+{
+    const int64_t *d = t->shape.dim;
+
+    return t->data + ((i * d[DIM_H] + y) * d[DIM_W] + x) * d[DIM_C];
+}
+
+static int ref_avg_pool2d_run(struct op *op, struct exec *x, struct err *e)
+{
+    const struct tensor *src = op->in[0], *dst = op->out[0];
+    const int64_t *d = dst->shape.dim;
+
+#pragma omp parallel for collapse(2) schedule(static)
+    for (int64_t i = 0; i < d[DIM_N]; i++)
+        for (int64_t y = 0; y < d[DIM_H]; y++)
+            for (int64_t p = 0; p < d[DIM_W]; p++) {
+                const float *above = at(src, i, 2 * y, 2 * p);
+                const float *below = at(src, i, 2 * y + 1, 2 * p);
+                float *to = at(dst, i, y, p);
+
+                for (int64_t c = 0; c < d[DIM_C]; c++)
+                    to[c] = (above[c] + above[d[DIM_C] + c] + below[c] + below[d[DIM_C] + c]) / 4;
+            }
+    return 0;
+}
+
+/* An odd last row or column, which pooling ignored, has gradient 0. */
+static int ref_avg_pool2d_run_grad(struct op *op, struct exec *x, struct err *e)
+{
+    const struct tensor *dy = op->in[0], *dx = op->out[0];
+    const int64_t *d = dx->shape.dim, *small = dy->shape.dim;
+
+#pragma omp parallel for collapse(2) schedule(static)
+    for (int64_t i = 0; i < d[DIM_N]; i++)
+        for (int64_t y = 0; y < d[DIM_H]; y++)
+            for (int64_t p = 0; p < d[DIM_W]; p++) {
+                float *to = at(dx, i, y, p);
+                bool inside = y / 2 < small[DIM_H] && p / 2 < small[DIM_W];
+                const float *from = inside ? at(dy, i, y / 2, p / 2) : NULL;
+
+                for (int64_t c = 0; c < d[DIM_C]; c++)
+                    to[c] = inside ? from[c] / 4 : 0;
+            }
+    return 0;
+}
+
+const struct kernel ref_avg_pool2d = {.kind = &avg_pool2d_kind, .run = ref_avg_pool2d_run};
+const struct kernel ref_avg_pool2d_grad = {
+    .kind = &avg_pool2d_grad_kind, .run = ref_avg_pool2d_run_grad};
+
+/* The mean over all pixels of an image and its gradient. */
+
+/* One thread sums a channel of an image, so that the order does not depend on the number of
+ * threads. */
+static int ref_global_avg_pool_run(struct op *op, struct exec *x, struct err *e)
+{
+    const struct tensor *src = op->in[0];
+    size_t nc = tensor_channels(src), n = (size_t)src->shape.dim[DIM_N];
+    size_t npixels = tensor_pixels(src) / n;
+
+#pragma omp parallel for collapse(2) schedule(static)
+    for (size_t i = 0; i < n; i++)
+        for (size_t c = 0; c < nc; c++) {
+            const float *s = src->data + i * npixels * nc + c;
+            double sum = 0;
+
+            for (size_t p = 0; p < npixels; p++)
+                sum += (double)s[p * nc];
+            op->out[0]->data[i * nc + c] = (float)(sum / (double)npixels);
+        }
+    return 0;
+}
+
+static int ref_global_avg_pool_run_grad(struct op *op, struct exec *x, struct err *e)
+{
+    const struct tensor *dst = op->out[0];
+    size_t nc = tensor_channels(dst), n = (size_t)dst->shape.dim[DIM_N];
+    size_t npixels = tensor_pixels(dst) / n;
+    const float *dy = op->in[0]->data;
+
+#pragma omp parallel for schedule(static)
+    for (size_t p = 0; p < n * npixels; p++)
+        for (size_t c = 0; c < nc; c++)
+            dst->data[p * nc + c] = dy[p / npixels * nc + c] / (float)npixels;
+    return 0;
+}
+
+const struct kernel ref_global_avg_pool = {
+    .kind = &global_avg_pool_kind, .run = ref_global_avg_pool_run};
+const struct kernel ref_global_avg_pool_grad = {
+    .kind = &global_avg_pool_grad_kind, .run = ref_global_avg_pool_run_grad};
