@@ -305,7 +305,7 @@ launcher/(host/(path|procid)|study/site)\.c|
 launcher/plan/(run_cost|data_look)\.c|launcher/submit/source_files\.c|launcher/cmd/cmd_init\.c|
 launcher/(stage/stage|remote/(ssh|remote))\.c|launcher/doctor/preflight\.c|
 launcher/scheduler/(local/local_(record|runner)|slurm/history)\.c|trainer/data/.*|
-trainer/(core/(host_memory|memo)|comm/node|cmd/cmd_(predict|data_preview))\.c'
+trainer/(core/(host|memo)|comm/node|cmd/cmd_(predict|data_preview))\.c'
 calls='f?open(at)?|(un|sym)?link(at)?|rename(at2?)?|(mk|rm|open|scan)dir|mkdirat|n?ftw|truncate'
 calls+='|mko?stemp|json_load_file'
 is "$(printf '%s\n' "${sources[@]}" | grep -E '^(src|launcher|trainer)/.*\.c$' | grep -v /test/ |

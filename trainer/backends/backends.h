@@ -3,7 +3,7 @@
 #ifndef UNETCTL_TRAINER_BACKENDS_BACKENDS_H
 #define UNETCTL_TRAINER_BACKENDS_BACKENDS_H
 
-#include "trainer/core/backend.h"
+#include "trainer/core/kernel.h"
 
 /* All backends, NULL-terminated: first those of the host, the fastest first and the reference,
  * which has a kernel for every kind of op, last; then those of devices. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Trained weights on disk: DIR/weights.safetensors (safetensors.h) has them with PyTorch's names
- * and shapes (weights.h), including the state of batch norm. DIR/model.json (doc/SCHEMAS.md)
+ * and shapes (core/graph.h), including the state of batch norm. DIR/model.json (doc/SCHEMAS.md)
  * describes the network, and how images and masks were prepared for it. */
 #ifndef UNETCTL_TRAINER_CHECKPOINT_CHECKPOINT_H
 #define UNETCTL_TRAINER_CHECKPOINT_CHECKPOINT_H

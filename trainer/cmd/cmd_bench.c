@@ -16,7 +16,7 @@
 #include "trainer/backends/peak.h"
 #include "trainer/cmd/cmd.h"
 #include "trainer/cmd/options.h"
-#include "trainer/core/device.h"
+#include "trainer/core/kernel.h"
 #include "trainer/data/set/loader.h"
 #include "trainer/models/model.h"
 #include "trainer/network/network.h"

@@ -7,7 +7,7 @@
 
 #include "src/err.h"
 #include "trainer/comm/nccl_library.h"
-#include "trainer/core/device.h"
+#include "trainer/core/kernel.h"
 
 struct device_comm {
     const struct nccl_calls *nccl;

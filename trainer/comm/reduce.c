@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "trainer/core/vector_clones.h"
+#include "trainer/core/kernel.h"
 
 #define BLOCK 512 /* elements that stay in the cache */
 

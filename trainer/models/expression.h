@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "src/err.h"
-#include "trainer/core/tensor.h"
+#include "trainer/core/kernel.h"
 
 #define EXPRESSION_NAME 32
 #define EXPRESSION_LIMIT (INT64_C(1) << 40) /* largest magnitude of every intermediate value */

@@ -8,8 +8,8 @@
 #include <stddef.h>
 
 #include "src/err.h"
-#include "trainer/core/dtype.h"
 #include "trainer/core/graph.h"
+#include "trainer/core/kernel.h"
 #include "trainer/ops/ops.h"
 
 enum batch_norm_mode { BATCH_NORM_NONE, BATCH_NORM_LOCAL, BATCH_NORM_SYNC };

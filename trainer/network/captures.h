@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #include "src/err.h"
-#include "trainer/core/device.h"
 #include "trainer/core/graph.h"
+#include "trainer/core/kernel.h"
 
 /* A kind of run. shares: network_step.shares of several replicas, else 0. */
 struct capture {

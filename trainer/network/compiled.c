@@ -7,9 +7,9 @@
 #include <sys/param.h>
 
 #include "src/mem.h"
-#include "trainer/core/host_memory.h"
+#include "trainer/core/graph.h"
+#include "trainer/core/host.h"
 #include "trainer/core/kernel.h"
-#include "trainer/core/plan.h"
 #include "trainer/passes/fuse.h"
 #include "trainer/passes/precision.h"
 

@@ -5,7 +5,6 @@
 #define UNETCTL_TRAINER_NETWORK_COMPILED_H
 
 #include "src/err.h"
-#include "trainer/core/arena.h"
 #include "trainer/core/graph.h"
 #include "trainer/models/model.h"
 #include "trainer/network/network.h"

@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 #include "trainer/core/graph.h"
-#include "trainer/core/weights.h"
 
 /* Creates the parameters of a training graph, in the reverse order of their first use, which is the
  * order in which backward finishes their gradients. The values of each depend only on the seed and

@@ -13,8 +13,8 @@
 #include <stdio.h>
 
 #include "src/err.h"
-#include "trainer/core/device.h"
-#include "trainer/core/weights.h"
+#include "trainer/core/graph.h"
+#include "trainer/core/kernel.h"
 #include "trainer/models/model.h"
 
 struct network;

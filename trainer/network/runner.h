@@ -5,8 +5,8 @@
 #define UNETCTL_TRAINER_NETWORK_RUNNER_H
 
 #include "src/err.h"
-#include "trainer/core/device.h"
 #include "trainer/core/graph.h"
+#include "trainer/core/kernel.h"
 #include "trainer/network/captures.h"
 
 /* What happens to the results of a run when it has been waited for. */

@@ -4,8 +4,9 @@
 #include "config.h"
 #include "trainer/ops/ops.h"
 
-int ops_infer_same_shape(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
-                     struct err *e)
+/* An op_kind.infer: the result has the shape of in[0]. */
+static int ops_infer_same_shape(const struct op_attr *attr, struct tensor *const *in,
+                                struct shape *out, struct err *e)
 {
     out[0] = in[0]->shape;
     return 0;
@@ -22,8 +23,10 @@ int ops_infer_pooled(const struct op_attr *attr, struct tensor *const *in, struc
     return 0;
 }
 
-int ops_append_grad(struct graph *g, struct tensor *x, const struct op_kind *kind,
-                const struct op_attr *attr, struct tensor *dy, struct err *e)
+/* For op_kind.grad: appends an op of this kind on dy, if x needs a gradient, and adds its result to
+ * x->grad. 0, or -1 with the error set. */
+static int ops_append_grad(struct graph *g, struct tensor *x, const struct op_kind *kind,
+                           const struct op_attr *attr, struct tensor *dy, struct err *e)
 {
     return x->needs_grad ? add_to_grad(g, x, graph_append_result(g, kind, attr, &dy, e), e) : 0;
 }

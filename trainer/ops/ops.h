@@ -73,19 +73,10 @@ int loss_append(struct graph *g, enum loss loss, const float *ce_weights,
  * fails. */
 int add_to_grad(struct graph *g, struct tensor *t, struct tensor *grad, struct err *e);
 
-/* For op_kind.grad: appends an op of this kind on dy, if x needs a gradient, and adds its result to
- * x->grad. 0, or -1 with the error set. */
-int ops_append_grad(struct graph *g, struct tensor *x, const struct op_kind *kind,
-                const struct op_attr *attr, struct tensor *dy, struct err *e);
-
 /* The same for the gradient of op's result and of its in[0], whose height, width and channels
  * become the attributes of the op that is appended. */
 int ops_append_sized_grad(struct graph *g, const struct op *op, const struct op_kind *kind,
                           struct err *e);
-
-/* An op_kind.infer: the result has the shape of in[0]. */
-int ops_infer_same_shape(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
-                     struct err *e);
 
 /* An op_kind.infer: half the height and width of in[0], rounded down, which must not be 0. */
 int ops_infer_pooled(const struct op_attr *attr, struct tensor *const *in, struct shape *out,

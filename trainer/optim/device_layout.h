@@ -5,7 +5,7 @@
 #define UNETCTL_TRAINER_OPTIM_DEVICE_LAYOUT_H
 
 #include "src/err.h"
-#include "trainer/core/weights.h"
+#include "trainer/core/graph.h"
 
 /* Sets *l for weights on a device; the mirrors, to be closed by the caller, have its arrays. decay:
  * the weight decay of tensors with more than one dimension, which are the only ones whose steps

@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #include "src/err.h"
-#include "trainer/core/weights.h"
+#include "trainer/core/graph.h"
 
 #define OPTIM_MAX_SLOTS 2
 
@@ -37,7 +37,7 @@ struct optim_config {
     double momentum;     /* of SGD and LARS */
     bool nesterov, uncorrected; /* of SGD */
     double weight_decay;
-    bool scaled;         /* dynamic loss scaling (device.h), on a device */
+    bool scaled;         /* dynamic loss scaling (core/kernel.h), on a device */
 };
 
 struct optim {

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 
 #include "src/err.h"
-#include "trainer/core/backend.h"
+#include "trainer/core/kernel.h"
 
 struct compute {
     const struct backend *backend;

@@ -5,7 +5,7 @@
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_SIMD_BACKEND_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_SIMD_BACKEND_H
 
-#include "trainer/core/backend.h"
+#include "trainer/core/kernel.h"
 
 extern const struct kernel *const simd_kernels[]; /* NULL-terminated */
 extern const struct backend simd_backend;

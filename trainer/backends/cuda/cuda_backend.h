@@ -5,7 +5,7 @@
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CUDA_BACKEND_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CUDA_BACKEND_H
 
-#include "trainer/core/backend.h"
+#include "trainer/core/kernel.h"
 
 extern const struct backend cuda_backend;
 

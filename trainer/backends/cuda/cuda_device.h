@@ -3,7 +3,7 @@
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CUDA_DEVICE_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CUDA_DEVICE_H
 
-#include "trainer/core/device.h"
+#include "trainer/core/kernel.h"
 
 extern const struct device_ops cuda_device_ops;
 

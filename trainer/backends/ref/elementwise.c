@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "src/rng.h"
-#include "trainer/core/op.h"
+#include "trainer/core/kernel.h"
 
 /* For ops that copy values of any type and compute nothing. */
 

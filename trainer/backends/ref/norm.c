@@ -6,6 +6,13 @@
 #include <math.h>
 #include <string.h>
 
+/* Repeats values[nchannels] to the period. */
+static inline void vector_repeat(float *values, size_t nchannels)
+{
+    for (size_t i = nchannels; i < vector_period(nchannels); i++)
+        values[i] = values[i - nchannels];
+}
+
 /* Batch norm (Ioffe, Szegedy: Batch Normalization, 2015). With s = 1 / sqrt(var + eps), N pixels
  * (of all replicas with attr.sync), and sums over these:
  *

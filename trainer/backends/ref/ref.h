@@ -15,8 +15,7 @@
 
 #include <stddef.h>
 
-#include "trainer/core/backend.h"
-#include "trainer/core/vector_clones.h"
+#include "trainer/core/kernel.h"
 
 #define OP(name) extern const struct kernel ref_##name;
 #include "trainer/core/ops.def"
@@ -32,13 +31,6 @@ extern const struct backend ref_backend;
 static inline size_t vector_period(size_t nchannels)
 {
     return nchannels >= VECTOR_MIN_PERIOD ? nchannels : VECTOR_MIN_PERIOD / nchannels * nchannels;
-}
-
-/* Repeats values[nchannels] to the period. */
-static inline void vector_repeat(float *values, size_t nchannels)
-{
-    for (size_t i = nchannels; i < vector_period(nchannels); i++)
-        values[i] = values[i - nchannels];
 }
 
 /* Sums per channel over all pixels, in parallel and in a fixed order: the pixels are cut into a

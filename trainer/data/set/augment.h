@@ -16,7 +16,7 @@
 
 #include "src/err.h"
 #include "src/settings/settings.h"
-#include "trainer/core/record.h"
+#include "trainer/core/kernel.h"
 
 #define AUGMENT_CELLS 4                     /* cells of the deformation per side */
 #define AUGMENT_POINTS (AUGMENT_CELLS + 3)  /* control points of its cubic B-spline */

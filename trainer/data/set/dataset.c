@@ -13,7 +13,7 @@
 #include "src/hash.h"
 #include "src/log.h"
 #include "src/mem.h"
-#include "trainer/core/host_memory.h"
+#include "trainer/core/host.h"
 #include "trainer/data/image/classes.h"
 #include "trainer/data/image/mask.h"
 #include "trainer/data/image/orientation.h"

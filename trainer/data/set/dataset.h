@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "src/err.h"
-#include "trainer/core/record.h"
+#include "trainer/core/kernel.h"
 #include "trainer/data/image/mask.h"
 #include "trainer/data/image/scale.h"
 #include "trainer/data/source/source.h"

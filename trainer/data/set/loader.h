@@ -5,8 +5,7 @@
 #ifndef UNETCTL_TRAINER_DATA_SET_LOADER_H
 #define UNETCTL_TRAINER_DATA_SET_LOADER_H
 
-#include "trainer/core/device.h"
-#include "trainer/core/record.h"
+#include "trainer/core/kernel.h"
 #include "trainer/data/set/augment.h"
 #include "trainer/data/set/dataset.h"
 #include "trainer/data/set/shard.h"

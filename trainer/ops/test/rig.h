@@ -5,7 +5,6 @@
 #define UNETCTL_TRAINER_OPS_TEST_RIG_H
 
 #include "trainer/core/graph.h"
-#include "trainer/core/mirror.h"
 #include "trainer/passes/precision.h"
 
 #define RIG_MAX_TENSORS 48

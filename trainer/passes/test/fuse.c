@@ -10,7 +10,7 @@
 
 #include "src/rng.h"
 #include "t/tap.h"
-#include "trainer/core/arena.h"
+#include "trainer/core/graph.h"
 #include "trainer/ops/ops.h"
 
 struct compiled {

@@ -9,7 +9,7 @@
 
 #include "trainer/backends/cpu/conv/conv_kernels.h"
 #include "trainer/backends/cpu/isa/simd.h"
-#include "trainer/core/vector_clones.h"
+#include "trainer/core/kernel.h"
 
 #define BAND 16      /* rows of results of a task */
 #define MAX_CHANNELS 64

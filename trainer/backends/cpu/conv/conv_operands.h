@@ -5,7 +5,7 @@
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_CONV_CONV_OPERANDS_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_CONV_CONV_OPERANDS_H
 
-#include "trainer/core/op.h"
+#include "trainer/core/kernel.h"
 
 struct conv_operands {
     const struct tensor *src, *dst, *weights, *bias; /* bias may be NULL */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Convolutions and transposed convolutions with all windows and strides of core/op.h and any number
+/* Convolutions and transposed convolutions with all windows and strides of core/ops.def and any number
  * of channels, for ops that the faster kernels do not support.
  *
  * Six ops are one sum of products: both kinds, and their gradients of the input and of the weights.

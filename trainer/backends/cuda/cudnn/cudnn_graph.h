@@ -13,7 +13,7 @@
 
 #include "src/err.h"
 #include "trainer/backends/cuda/runtime/cudnn_library.h"
-#include "trainer/core/dtype.h"
+#include "trainer/core/kernel.h"
 
 #define CUDNN_GRAPH_ALIGN 16
 

@@ -8,7 +8,6 @@
 #ifdef __CUDACC__
 extern "C" {
 #endif
-#include "trainer/core/device.h"
 #include "trainer/core/kernel.h"
 
 /* The numbers of a run (struct exec) as kernels see them. They lie in device memory, so that a
@@ -44,7 +43,7 @@ struct pack_table {
     unsigned n, nblocks;
 };
 
-/* The struct device of core/device.h. */
+/* The struct device of core/kernel.h. */
 struct device {
     int index;
     uint64_t id;

@@ -6,7 +6,7 @@
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
-/* Arrays of parameters are aligned and padded to 64 bytes (core/weights.h), and the padding is 0:
+/* Arrays of parameters are aligned and padded to 64 bytes (core/graph.h), and the padding is 0:
  * a thread has EACH numbers of them. */
 #define EACH GPU_CHUNK(DTYPE_F32)
 
