@@ -20,9 +20,8 @@
 #include "trainer/data/set/loader.h"
 #include "trainer/models/model.h"
 #include "trainer/network/network.h"
-#include "trainer/network/profile.h"
 #include "trainer/optim/optim.h"
-#include "trainer/passes/precision.h"
+#include "trainer/passes/passes.h"
 #include "trainer/run/compute.h"
 #include "trainer/run/ranks/rank_identity.h"
 

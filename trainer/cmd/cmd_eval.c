@@ -13,9 +13,8 @@
 #include "trainer/cmd/options.h"
 #include "trainer/cmd/trained.h"
 #include "trainer/evaluate/evaluate.h"
-#include "trainer/evaluate/score_json.h"
 #include "trainer/models/model.h"
-#include "trainer/passes/precision.h"
+#include "trainer/passes/passes.h"
 #include "trainer/run/compute.h"
 #include "trainer/run/shutdown.h"
 

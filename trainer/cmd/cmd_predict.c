@@ -25,17 +25,15 @@
 #include "trainer/data/source/image_list.h"
 #include "trainer/data/source/remarks.h"
 #include "trainer/models/model.h"
-#include "trainer/passes/precision.h"
+#include "trainer/passes/passes.h"
 #include "trainer/run/compute.h"
 #ifdef HAVE_TIFF
 #include "trainer/data/image/tiff_file.h"
 #endif
 #include "src/plural.h"
 #include "trainer/cmd/cmd.h"
-#include "trainer/evaluate/mask_picture.h"
 #include "trainer/cmd/trained.h"
 #include "trainer/evaluate/evaluate.h"
-#include "trainer/evaluate/predict.h"
 #include "trainer/run/shutdown.h"
 
 #define PROGRESS_S 10   /* seconds between reports of progress */

@@ -16,7 +16,7 @@
 #include "src/log.h"
 #include "src/run/marker.h"
 #include "src/settings/need.h"
-#include "trainer/checkpoint/snapshot.h"
+#include "trainer/checkpoint/checkpoint.h"
 #include "trainer/cmd/cmd.h"
 #include "trainer/cmd/options.h"
 #include "trainer/data/set/split.h"
@@ -26,8 +26,8 @@
 #include "trainer/run/compute.h"
 #include "trainer/run/membership.h"
 #include "trainer/run/ranks/local_ranks.h"
-#include "trainer/run/run_log.h"
 #include "trainer/run/ranks/roster.h"
+#include "trainer/run/run_log.h"
 #include "trainer/run/session.h"
 #include "trainer/run/shutdown.h"
 

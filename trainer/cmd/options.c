@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "src/settings/settings.h"
-#include "trainer/passes/precision.h"
+#include "trainer/passes/passes.h"
 #include "trainer/run/compute.h"
 
 /* Accepts digits only, while strtol also accepts blanks and signs. */

@@ -182,7 +182,7 @@ const struct op_kind bias_grad_kind = {
     .name = "bias_grad", .nin = 1, .nout = 1, .infer = infer_grad_bias,
 };
 
-/* The op that converts between floats and numbers of 16 bits; passes/precision.c appends it. */
+/* The op that converts between floats and numbers of 16 bits; passes/ appends it. */
 
 const struct op_kind cast_kind = {
     .name = "cast", .nin = 1, .nout = 1, .infer = ops_infer_same_shape,

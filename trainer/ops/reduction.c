@@ -101,7 +101,7 @@ struct tensor *batch_norm_append(struct graph *g, const char *name, struct tenso
                                in, e);
 }
 
-/* The op that folds a batch norm into a convolution's weights; passes/fuse.c appends it. */
+/* The op that folds a batch norm into a convolution's weights; passes/ appends it. */
 
 enum { OUT_CHANNELS }; /* index into the shape of the weights, [O][I][K][K] */
 

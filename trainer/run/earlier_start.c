@@ -15,7 +15,7 @@
 #include "src/clock.h"
 #include "src/files.h"
 #include "src/run/marker.h"
-#include "trainer/checkpoint/snapshot.h"
+#include "trainer/checkpoint/checkpoint.h"
 #include "trainer/json/cjson.h"
 
 /* The results of a start in its folder, except train.trace's file, which the next start overwrites:

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "src/run/goal_text.h"
-#include "trainer/metric/score.h"
+#include "trainer/metric/metric.h"
 
 /* State between validations. Epochs are numbers of completed epochs. */
 struct goal_state {

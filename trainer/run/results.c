@@ -12,7 +12,7 @@
 #include "src/log.h"
 #include "src/mem.h"
 #include "trainer/checkpoint/checkpoint.h"
-#include "trainer/evaluate/examples.h"
+#include "trainer/evaluate/evaluate.h"
 
 static int write_weights(const struct training *t, const struct network_config *network,
                          const char *dir, char sha256[65], struct err *e)

@@ -16,7 +16,7 @@
 #include "src/log.h"
 #include "src/mem.h"
 #include "src/plural.h"
-#include "trainer/checkpoint/snapshot.h"
+#include "trainer/checkpoint/checkpoint.h"
 #include "trainer/json/cjson.h"
 
 /* Facts about the checkpoint that is read. */

@@ -21,8 +21,8 @@
 #include "trainer/network/network.h"
 #include "trainer/optim/optim.h"
 #include "trainer/run/goal.h"
-#include "trainer/run/run_log.h"
 #include "trainer/run/run_config.h"
+#include "trainer/run/run_log.h"
 #include "trainer/step/step.h"
 
 /* A plan is the division of the images of an epoch, or of its rest, into steps. */

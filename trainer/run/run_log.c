@@ -25,8 +25,8 @@
 #include "src/run/marker.h"
 #include "src/stat.h"
 #include "trainer/comm/device_comm.h"
+#include "trainer/evaluate/evaluate.h"
 #include "trainer/export/events.h"
-#include "trainer/evaluate/score_json.h"
 #include "trainer/run/earlier_start.h"
 #include "trainer/run/software.h"
 

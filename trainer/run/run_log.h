@@ -11,11 +11,11 @@
 #include "src/err.h"
 #include "src/run/epoch_csv.h"
 #include "trainer/data/set/dataset.h"
-#include "trainer/metric/score.h"
+#include "trainer/metric/metric.h"
 #include "trainer/run/compute.h"
 #include "trainer/run/goal.h"
 #include "trainer/run/run_config.h"
-#include "trainer/step/gradient_noise.h"
+#include "trainer/step/step.h"
 
 struct run_log;
 

@@ -15,17 +15,17 @@
 #include "src/mem.h"
 #include "src/run/schedule.h"
 #include "src/settings/settings_check.h"
-#include "trainer/checkpoint/snapshot.h"
+#include "trainer/checkpoint/checkpoint.h"
 #include "trainer/data/set/loader.h"
 #include "trainer/data/set/shard.h"
 #include "trainer/models/model.h"
-#include "trainer/passes/precision.h"
+#include "trainer/passes/passes.h"
 #include "trainer/run/limit.h"
 #include "trainer/run/progress.h"
-#include "trainer/run/results.h"
 #include "trainer/run/ranks/roster.h"
+#include "trainer/run/results.h"
 #include "trainer/run/validation.h"
-#include "trainer/step/kernel_choice.h"
+#include "trainer/step/step.h"
 
 /* Rank 0's vote beside those of ranks that leave, which are 1 each: limit.minutes are over. */
 #define LIMIT_VOTE 0.5f

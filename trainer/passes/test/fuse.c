@@ -3,7 +3,7 @@
  * on every backend of the host. */
 #include "config.h"
 #include "trainer/backends/backends.h"
-#include "trainer/passes/fuse.h"
+#include "trainer/passes/passes.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The inference graph of the network, op by op, encoded by hand (protobuf.h). */
 #include "config.h"
-#include "trainer/export/onnx.h"
+#include "trainer/checkpoint/checkpoint.h"
 
 #include <stdlib.h>
 #include <string.h>

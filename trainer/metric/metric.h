@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* How good predictions are: metrics from counts of pixels, and the loss of validation images.
+ *
+ * evaluate/ adds images to both, run/ and step/ sum them over ranks and report them. Both are plain
+ * arrays of numbers whose sums over images or ranks mean the same as all images together, so that
+ * IoU does not depend on the number of ranks. Nothing here fails or allocates. */
+#ifndef UNETCTL_TRAINER_METRIC_METRIC_H
+#define UNETCTL_TRAINER_METRIC_METRIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 /* Agreement of predictions with the truth: counts of pixels, and metrics computed from them.
  *
  * A score is an array of int64_t, which ranks sum: [SCORE_PIXELS], [SCORE_CORRECT], and from
  * [SCORE_CLASSES] a struct score_counts for each class. With one logit per pixel the only class is
  * the foreground. */
-#ifndef UNETCTL_TRAINER_METRIC_SCORE_H
-#define UNETCTL_TRAINER_METRIC_SCORE_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 enum { SCORE_PIXELS, SCORE_CORRECT, SCORE_CLASSES };
 
@@ -56,14 +62,29 @@ struct score_summary score_summarize_foreground(const int64_t *score, int classe
 
 /* The summary of one class; accuracy is that of the whole score. */
 struct score_summary score_summarize_class(const int64_t *score, int i);
-
-/* Returns the best IoU, or accuracy, of a prediction that is the same class everywhere, on the
- * truth of this score, and sets *class to that class (one class: 1 foreground, 0 background). A
- * network that is not better than this by SCORE_MARGIN has learnt nothing measurable. */
-#define SCORE_MARGIN 0.005
 double score_constant(const int64_t *score, int classes, bool by_accuracy, int *class);
 
 /* Returns the sum of the counts over the classes. */
 struct score_counts score_total(const int64_t *score, int classes);
+
+/* The training loss of validation images, by the formulas of backends/ref/{bce,softmax_ce,dice}.c
+ * without gradients. */
+
+/* Sums over images. The ranks sum them as an array of doubles. */
+struct image_loss {
+    double ce, weight; /* weighted cross entropies of the pixels, and the class weights */
+    double dice;       /* 1 - soft Dice of each image */
+    double images;
+};
+
+/* Adds an image of n pixels: logits[n][classes]; target and the weights of cross entropy and Dice
+ * (NULL: 1) as in model.h. Pixels with a target below 0 are left out. */
+void image_loss_add(struct image_loss *l, int classes, const float *ce_weights,
+                    const float *dice_weights, const float *logits, const float *target, size_t n);
+
+void image_loss_sum(struct image_loss *dst, const struct image_loss *l);
+
+/* Returns ce / weight + dice / images, or only one of the terms. NaN without images. */
+double image_loss_mean(const struct image_loss *l, bool has_ce, bool has_dice);
 
 #endif
