@@ -56,9 +56,9 @@ launcher/report/live|launcher/report/ launcher/analysis/ launcher/collect/ launc
 launcher/cmd|launcher/
 launcher|launcher/cmd launcher/remote
 trainer/json||cjson
-trainer/data/image|
-trainer/data/source|trainer/json trainer/data/image
-trainer/data/prepare|trainer/json trainer/data/
+trainer/data/image||pixels classes image_file
+trainer/data/source|trainer/json trainer/data/image|source mask_stats tree
+trainer/data/prepare|trainer/json trainer/data/|prepare
 trainer/core||kernel graph host
 trainer/ops|trainer/core|ops
 trainer/backends/ref|trainer/core trainer/ops|ref
@@ -90,7 +90,7 @@ trainer/export|trainer/json trainer/core trainer/ops trainer/models trainer/netw
 'trainer/checkpoint
 trainer/metric|trainer/core trainer/ops|metric
 trainer/optim|trainer/core|optim
-trainer/data/set|trainer/json trainer/core trainer/data/
+trainer/data/set|trainer/json trainer/core trainer/data/|dataset loader
 trainer/data|trainer/core trainer/data/
 trainer/evaluate|trainer/json trainer/core trainer/models trainer/network trainer/metric '\
 'trainer/data/image trainer/data/set|evaluate

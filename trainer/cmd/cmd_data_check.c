@@ -10,12 +10,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "src/text/filename.h"
 #include "src/log.h"
 #include "src/plural.h"
+#include "src/text/filename.h"
 #include "trainer/data/image/image_file.h"
-#include "trainer/data/source/container.h"
-#include "trainer/data/source/remarks.h"
+#include "trainer/data/source/mask_stats.h"
+#include "trainer/data/source/source.h"
 #include "trainer/data/source/tree.h"
 #include "trainer/json/cjson.h"
 

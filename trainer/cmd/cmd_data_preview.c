@@ -13,9 +13,9 @@
 #include "src/mem.h"
 #include "src/settings/settings_check.h"
 #include "trainer/cmd/options.h"
-#include "trainer/data/image/png_file.h"
-#include "trainer/data/set/augment.h"
+#include "trainer/data/image/image_file.h"
 #include "trainer/data/set/dataset.h"
+#include "trainer/data/set/loader.h"
 #include "trainer/run/run_config.h"
 
 static const char *dir, *out, *size;

@@ -19,7 +19,7 @@
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/cmd/cmd.h"
 #include "trainer/cmd/options.h"
-#include "trainer/data/set/split.h"
+#include "trainer/data/set/dataset.h"
 #include "trainer/evaluate/evaluate.h"
 #include "trainer/models/model.h"
 #include "trainer/run/bandwidth.h"

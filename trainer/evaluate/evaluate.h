@@ -18,7 +18,7 @@
 
 #include "src/err.h"
 #include "trainer/data/image/classes.h"
-#include "trainer/data/image/scale.h"
+#include "trainer/data/image/pixels.h"
 #include "trainer/data/set/dataset.h"
 #include "trainer/json/cjson.h"
 #include "trainer/metric/metric.h"

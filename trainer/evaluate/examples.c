@@ -17,7 +17,7 @@
 #include "src/rng.h"
 #include "src/text/csv.h"
 #include "trainer/data/image/classes.h"
-#include "trainer/data/image/png_file.h"
+#include "trainer/data/image/image_file.h"
 
 /* Sets rgb to the colour of a class. Without a class file hues of successive classes differ by the
  * golden ratio. */

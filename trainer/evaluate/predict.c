@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "src/mem.h"
-#include "trainer/data/image/resize.h"
+#include "trainer/data/image/pixels.h"
 #include "trainer/models/model.h"
 
 struct tile_canvas {

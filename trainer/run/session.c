@@ -17,7 +17,6 @@
 #include "src/settings/settings_check.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/data/set/loader.h"
-#include "trainer/data/set/shard.h"
 #include "trainer/models/model.h"
 #include "trainer/passes/passes.h"
 #include "trainer/run/limit.h"

@@ -15,9 +15,9 @@
 #include "trainer/comm/comm.h"
 #include "trainer/data/set/dataset.h"
 #include "trainer/run/compute.h"
-#include "trainer/run/run_log.h"
 #include "trainer/run/resume.h"
 #include "trainer/run/run_config.h"
+#include "trainer/run/run_log.h"
 
 /* All pointers must outlive the session. */
 struct session_config {

@@ -7,7 +7,7 @@
 
 #include "src/clock.h"
 #include "src/log.h"
-#include "trainer/data/set/shard.h"
+#include "trainer/data/set/loader.h"
 
 int validation_open(struct validation *v, bool losses, struct err *e)
 {

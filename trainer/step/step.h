@@ -20,7 +20,6 @@
 #include "src/err.h"
 #include "trainer/comm/comm.h"
 #include "trainer/data/set/loader.h"
-#include "trainer/data/set/shard.h"
 #include "trainer/network/network.h"
 #include "trainer/optim/optim.h"
 
@@ -77,8 +76,6 @@ void trace_close(struct trace *t); /* NULL is fine */
 /* Adds an event from begin to end, times of clock_now(). name must not need escaping in JSON. t may
  * be NULL. If the file cannot be written, the trace ends with a warning. */
 void trace_span(struct trace *t, enum trace_row row, const char *name, double begin, double end);
-
-
 
 /* Votes are summed over the replicas in each step: to leave, or to write a checkpoint. */
 enum step_vote { STEP_LEAVE, STEP_CHECKPOINT, STEP_VOTES };

@@ -8,7 +8,6 @@
 
 #include "src/err.h"
 #include "trainer/data/set/loader.h"
-#include "trainer/data/set/shard.h"
 #include "trainer/network/network.h"
 #include "trainer/step/step.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/data/set/cache.h"
+#include "trainer/data/set/set_internal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,10 +20,10 @@
 #include <zlib.h>
 
 #include "src/clock.h"
-#include "src/run/lockfile.h"
 #include "src/log.h"
 #include "src/mem.h"
 #include "src/parallel.h"
+#include "src/run/lockfile.h"
 
 /* "UTCACHE1" on a little-endian machine; others take the file for damaged. */
 #define MAGIC 0x3145484341435455u

@@ -1,4 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* What a split is made from, and where decoded samples are kept. */
+#ifndef UNETCTL_TRAINER_DATA_SET_SET_INTERNAL_H
+#define UNETCTL_TRAINER_DATA_SET_SET_INTERNAL_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "src/buf.h"
+#include "src/err.h"
+#include "trainer/data/set/dataset.h"
+#include "trainer/data/source/mask_stats.h"
+
+/* Decodes, hashes and checks the pairs of a data set (an image and its mask, or an image with a
+ * class) before split.c divides them. */
+
+struct candidate {
+    struct split_item item;
+    char pixels[65]; /* hash of shape and samples: equal for the same image in two files */
+    struct remarks_picture about_image, about_mask;
+    struct mask_summary mask; /* of masks of foreground and background */
+    bool is_bad;              /* examining it has failed */
+    enum source_side side;    /* first by the folder, later by the split; SOURCE_ANY: neither */
+};
+
+/* Returns one candidate per item of the source, in the same order, and sets the scale of the masks.
+ * The candidates take the names from the items; the caller frees names and array. Logs what
+ * decoders remarked (remarks.h). Returns NULL on error, with ERR_DATA for the first pair whose
+ * name, file, size or mask value is wrong, or if the masks have no common scale. */
+struct candidate *candidates_read(const struct split_config *config, struct source *source,
+                                  enum mask_scale *scale, struct err *e);
+
 /* A file of byte records that all processes of a machine map. One process creates the file while
  * others wait. cache_close unmaps; the file remains.
  *
@@ -9,15 +41,6 @@
  * it, and the last rename wins. Each process checks a record by CRC-32 when it first reads it.
  * Processes share the pages and the kernel may drop them, so that a data set can be larger than
  * memory. */
-#ifndef UNETCTL_TRAINER_DATA_SET_CACHE_H
-#define UNETCTL_TRAINER_DATA_SET_CACHE_H
-
-#include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "src/buf.h"
-#include "src/err.h"
 
 struct cache_config {
     const char *dir; /* created if missing (not its parents) */

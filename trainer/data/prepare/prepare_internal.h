@@ -2,8 +2,8 @@
 /* The output folder of a command. It must be new or empty, and is removed or emptied again if the
  * command fails. Until the command ends it has the file SOURCE_UNFINISHED, so that what a killed
  * command leaves is not taken for a data set. */
-#ifndef UNETCTL_TRAINER_DATA_PREPARE_NEW_FOLDER_H
-#define UNETCTL_TRAINER_DATA_PREPARE_NEW_FOLDER_H
+#ifndef UNETCTL_TRAINER_DATA_PREPARE_PREPARE_INTERNAL_H
+#define UNETCTL_TRAINER_DATA_PREPARE_PREPARE_INTERNAL_H
 
 #include <limits.h>
 #include <stdbool.h>
