@@ -83,8 +83,8 @@ trainer/backends|trainer/core trainer/ops trainer/backends/
 trainer/passes|trainer/core trainer/ops|passes
 trainer/models|trainer/core trainer/ops|model
 trainer/network|trainer/core trainer/ops trainer/backends trainer/passes trainer/models|network
-trainer/comm/rendezvous|
-trainer/comm|trainer/core trainer/backends trainer/comm/
+trainer/comm/rendezvous||rendezvous
+trainer/comm|trainer/core trainer/backends trainer/comm/|comm comm_open nccl_library
 trainer/checkpoint|trainer/json trainer/core trainer/ops trainer/models trainer/network|checkpoint
 trainer/export|trainer/json trainer/core trainer/ops trainer/models trainer/network '\
 'trainer/checkpoint
@@ -105,11 +105,11 @@ trainer|trainer/'
 
 # Lines HEADER|FILES: a regex of the name between <> and a regex of the paths that may include it.
 third_party='slurm/.* launcher/scheduler/slurm/library/
-mpi\.h trainer/comm/(comm_mpi\.c|test/)
+mpi\.h trainer/comm/(mpi_ranks\.h|test/)
 nccl\.h trainer/comm/nccl_library\.c
 (cuda|cudnn|cublas).* trainer/backends/cuda/
 jansson\.h launcher/
-nettle/.* (src/format/|trainer/comm/rendezvous/channel\.c)
+nettle/.* (src/format/|trainer/comm/rendezvous/rendezvous\.c)
 pcre2\.h launcher/collect/log/log_pattern\.c
 yaml\.h src/format/document\.c
 cjson/.* trainer/

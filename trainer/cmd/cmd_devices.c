@@ -9,8 +9,7 @@
 #include "trainer/backends/cuda/runtime/cuda_info.h"
 #include "trainer/cmd/cmd.h"
 #include "trainer/cmd/options.h"
-#include "trainer/comm/comm_mpi.h"
-#include "trainer/comm/device_comm.h"
+#include "trainer/comm/comm_open.h"
 #include "trainer/run/compute.h"
 #include "trainer/run/ranks/rank_identity.h"
 

@@ -5,7 +5,7 @@
 #define UNETCTL_TRAINER_RUN_BANDWIDTH_H
 
 #include "trainer/comm/comm.h"
-#include "trainer/comm/device_comm.h"
+#include "trainer/comm/comm_open.h"
 
 /* Called by every rank; gpu is zeroed unless NCCL connects GPUs. Rank 0 writes the times to
  * dir/bandwidth.json (doc/SCHEMAS.md). Two ranks exchange while the others are idle: ranks r and

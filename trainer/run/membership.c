@@ -7,10 +7,7 @@
 
 #include "src/run/token.h"
 #include "trainer/backends/cuda/runtime/cuda_info.h"
-#include "trainer/comm/comm_mpi.h"
-#include "trainer/comm/comm_nccl.h"
-#include "trainer/comm/comm_node.h"
-#include "trainer/comm/comm_self.h"
+#include "trainer/comm/comm_open.h"
 #include "trainer/comm/rendezvous/rendezvous.h"
 #include "trainer/run/ranks/roster.h"
 #include "trainer/run/shutdown.h"

@@ -4,8 +4,8 @@
 #ifndef UNETCTL_TRAINER_RUN_MEMBERSHIP_H
 #define UNETCTL_TRAINER_RUN_MEMBERSHIP_H
 
-#include "trainer/comm/device_comm.h"
-#include "trainer/comm/rendezvous/lifeline.h"
+#include "trainer/comm/comm_open.h"
+#include "trainer/comm/rendezvous/rendezvous.h"
 #include "trainer/run/ranks/rank_identity.h"
 
 struct membership {

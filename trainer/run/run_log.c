@@ -24,7 +24,7 @@
 #include "src/mem.h"
 #include "src/run/marker.h"
 #include "src/stat.h"
-#include "trainer/comm/device_comm.h"
+#include "trainer/comm/comm_open.h"
 #include "trainer/evaluate/evaluate.h"
 #include "trainer/export/events.h"
 #include "trainer/run/earlier_start.h"

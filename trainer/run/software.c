@@ -9,7 +9,7 @@
 
 #include "src/mem.h"
 #include "trainer/backends/cuda/runtime/cuda_info.h"
-#include "trainer/comm/comm_mpi.h"
+#include "trainer/comm/comm_open.h"
 
 /* Adds number as major.minor, or major.minor.patch if patches are numbered by one. */
 static void add_version(cJSON *to, const char *key, int number, int major, int minor, int patch)

@@ -10,7 +10,7 @@
 
 #include "src/err.h"
 #include "src/run/token.h"
-#include "trainer/comm/node.h"
+#include "trainer/comm/comm_open.h"
 
 /* A second SIGTERM so many seconds after the first ends a run without a checkpoint, with this
  * error. */

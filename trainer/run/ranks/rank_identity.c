@@ -14,7 +14,7 @@
 
 #include "src/cluster/resolve.h"
 #include "src/mem.h"
-#include "trainer/comm/comm_mpi.h"
+#include "trainer/comm/comm_open.h"
 #include "trainer/run/ranks/spec_read.h"
 
 /* The variables of launchers, of which the first pair that is set is used: mpirun within a Slurm

@@ -3,7 +3,7 @@
 #include "trainer/run/ranks/roster.h"
 
 #include "t/tap.h"
-#include "trainer/comm/comm_self.h"
+#include "trainer/comm/comm_open.h"
 
 int main(void)
 {

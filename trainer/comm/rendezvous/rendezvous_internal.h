@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* What both sides of the rendezvous share: its messages, and the file with the port. */
+#ifndef UNETCTL_TRAINER_COMM_RENDEZVOUS_RENDEZVOUS_INTERNAL_H
+#define UNETCTL_TRAINER_COMM_RENDEZVOUS_RENDEZVOUS_INTERNAL_H
+
+#include <stdint.h>
+
+#include "src/err.h"
+#include "trainer/comm/rendezvous/rendezvous.h"
+
 /* The messages of a rendezvous, and how to wait for them. They are records in the machine's byte
  * order, which the mark verifies. [...] is sealed by the connection's channel (channel.h), whose
  * keys only a peer with the run's token has:
@@ -11,14 +20,6 @@
  * The first sealed message of each side proves that it knows the token, because it depends on the
  * other side's nonce. A peer whose hello does not open gets a refusal, a frame of length 0, which
  * says nothing else. After AGREED the same channel carries the lifeline's messages (lifeline.c). */
-#ifndef UNETCTL_TRAINER_COMM_RENDEZVOUS_RENDEZVOUS_WIRE_H
-#define UNETCTL_TRAINER_COMM_RENDEZVOUS_RENDEZVOUS_WIRE_H
-
-#include <stdint.h>
-
-#include "src/err.h"
-#include "trainer/comm/rendezvous/channel.h"
-#include "trainer/comm/rendezvous/rendezvous.h"
 
 /* "unrdvz03" in memory; changes with each change of the protocol. Every version's greeting has 40
  * bytes and begins with its mark, by which ranks recognise another version. */
@@ -68,10 +69,6 @@ uint64_t rendezvous_wire_hash_spec(const struct rendezvous_config *c);
 
 /* Returns most_s, or less if the ranks have little time to meet. */
 double rendezvous_wire_patience_s(const struct rendezvous_config *c, double most_s);
-
-/* Transfer nbytes. Return enum connection_state, with a signal's error if interrupted. */
-int rendezvous_wire_read(const struct rendezvous_config *c, int socket, void *dst, size_t nbytes,
-                         double deadline, struct err *e);
 int rendezvous_wire_write(const struct rendezvous_config *c, int socket, const void *data,
                           size_t nbytes, double deadline, struct err *e);
 
@@ -79,5 +76,13 @@ int rendezvous_wire_write(const struct rendezvous_config *c, int socket, const v
  * sending the error to every rank that arrived. */
 int rendezvous_host_gather(const struct rendezvous_config *c, const void *blob, size_t nbytes,
                            struct rendezvous_link *links, struct err *e);
+
+/* DIR/port in the run's folder of results: the port at which rank 0 listens if that of the cluster
+ * spec is in use. It only saves a search: what listens there must still prove that it is rank 0. */
+
+int port_file_write(const char *dir, int port, struct err *e);
+
+/* Removes what an earlier start has left. */
+void port_file_remove(const char *dir);
 
 #endif
