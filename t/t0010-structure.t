@@ -86,8 +86,6 @@ trainer/network|trainer/core trainer/ops trainer/backends trainer/passes trainer
 trainer/comm/rendezvous||rendezvous
 trainer/comm|trainer/core trainer/backends trainer/comm/|comm comm_open nccl_library
 trainer/checkpoint|trainer/json trainer/core trainer/ops trainer/models trainer/network|checkpoint
-trainer/export|trainer/json trainer/core trainer/ops trainer/models trainer/network '\
-'trainer/checkpoint
 trainer/metric|trainer/core trainer/ops|metric
 trainer/optim|trainer/core|optim
 trainer/data/set|trainer/json trainer/core trainer/data/|dataset loader
@@ -96,10 +94,10 @@ trainer/evaluate|trainer/json trainer/core trainer/models trainer/network traine
 'trainer/data/image trainer/data/set|evaluate
 trainer/step|trainer/core trainer/models trainer/network trainer/comm trainer/metric '\
 'trainer/optim trainer/data/set trainer/evaluate|step
-trainer/run/ranks|trainer/comm/
+trainer/run/ranks|trainer/comm/|ranks
 trainer/run|trainer/json trainer/core trainer/models trainer/passes trainer/network '\
-'trainer/backends/ trainer/comm/ trainer/checkpoint trainer/evaluate trainer/export '\
-'trainer/metric trainer/optim trainer/data/set trainer/step trainer/run/ranks
+'trainer/backends/ trainer/comm/ trainer/checkpoint trainer/evaluate trainer/metric '\
+'trainer/optim trainer/data/set trainer/step trainer/run/ranks|session run_log setup
 trainer/cmd|trainer/
 trainer|trainer/'
 

@@ -22,8 +22,8 @@
 #include "trainer/network/network.h"
 #include "trainer/optim/optim.h"
 #include "trainer/passes/passes.h"
-#include "trainer/run/compute.h"
-#include "trainer/run/ranks/rank_identity.h"
+#include "trainer/run/ranks/ranks.h"
+#include "trainer/run/setup.h"
 
 #define SEED 1244
 #define RATE 0.001

@@ -16,7 +16,7 @@
 #include "trainer/data/image/image_file.h"
 #include "trainer/data/set/dataset.h"
 #include "trainer/data/set/loader.h"
-#include "trainer/run/run_config.h"
+#include "trainer/run/setup.h"
 
 static const char *dir, *out, *size;
 static struct cli_list set;

@@ -10,8 +10,8 @@
 #include "trainer/cmd/cmd.h"
 #include "trainer/cmd/options.h"
 #include "trainer/comm/comm_open.h"
-#include "trainer/run/compute.h"
-#include "trainer/run/ranks/rank_identity.h"
+#include "trainer/run/ranks/ranks.h"
+#include "trainer/run/setup.h"
 
 static bool opt_json, opt_check;
 static const char *opt_backend = "auto";

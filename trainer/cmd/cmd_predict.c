@@ -23,7 +23,7 @@
 #include "trainer/data/source/tree.h"
 #include "trainer/models/model.h"
 #include "trainer/passes/passes.h"
-#include "trainer/run/compute.h"
+#include "trainer/run/setup.h"
 #ifdef HAVE_TIFF
 #include "trainer/data/image/image_file.h"
 #endif
@@ -31,7 +31,6 @@
 #include "trainer/cmd/cmd.h"
 #include "trainer/cmd/trained.h"
 #include "trainer/evaluate/evaluate.h"
-#include "trainer/run/shutdown.h"
 
 #define PROGRESS_S 10   /* seconds between reports of progress */
 #define MOST_CROPS 64

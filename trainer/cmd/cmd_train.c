@@ -22,14 +22,10 @@
 #include "trainer/data/set/dataset.h"
 #include "trainer/evaluate/evaluate.h"
 #include "trainer/models/model.h"
-#include "trainer/run/bandwidth.h"
-#include "trainer/run/compute.h"
-#include "trainer/run/membership.h"
-#include "trainer/run/ranks/local_ranks.h"
-#include "trainer/run/ranks/roster.h"
+#include "trainer/run/ranks/ranks.h"
 #include "trainer/run/run_log.h"
 #include "trainer/run/session.h"
-#include "trainer/run/shutdown.h"
+#include "trainer/run/setup.h"
 
 /* Options that set one key of the run; the values are texts. */
 enum { OPT_DATA, OPT_MODEL, OPT_CHANNELS, OPT_EPOCHS, OPT_BATCH_SIZE, OPT_LR, OPT_SEED, OPT_BACKEND,

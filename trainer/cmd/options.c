@@ -9,7 +9,7 @@
 
 #include "src/settings/settings.h"
 #include "trainer/passes/passes.h"
-#include "trainer/run/compute.h"
+#include "trainer/run/setup.h"
 
 /* Accepts digits only, while strtol also accepts blanks and signs. */
 static const char *parse_side(const char *text, int *side)

@@ -2,7 +2,7 @@
 /* The state is JSON beside the tensors of a snapshot (snapshot.h). Rank 0 reads and writes it; the
  * other ranks get it by broadcasts. */
 #include "config.h"
-#include "trainer/run/resume.h"
+#include "trainer/run/session.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages are encoded by hand (protobuf.h), one frame for each scalar. */
 #include "config.h"
-#include "trainer/export/events.h"
+#include "trainer/run/run_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
