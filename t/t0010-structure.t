@@ -62,24 +62,13 @@ trainer/data/prepare|trainer/json trainer/data/|prepare
 trainer/core||kernel graph host
 trainer/ops|trainer/core|ops
 trainer/backends/ref|trainer/core trainer/ops|ref
-trainer/backends/cpu/isa|trainer/core trainer/ops trainer/backends/ref
-trainer/backends/cpu/norm|trainer/core trainer/ops trainer/backends/ref trainer/backends/cpu/isa
-trainer/backends/cpu/pool|trainer/core trainer/ops trainer/backends/ref '\
-'trainer/backends/cpu/isa trainer/backends/cpu/norm
-trainer/backends/cpu/conv|trainer/core trainer/ops trainer/backends/ref '\
-'trainer/backends/cpu/isa trainer/backends/cpu/norm
-trainer/backends/cpu/conv/winograd|trainer/core trainer/ops trainer/backends/ref '\
-'trainer/backends/cpu/
-trainer/backends/cpu|trainer/core trainer/ops trainer/backends/cpu/ trainer/backends/ref
-trainer/backends/cuda/runtime|trainer/core trainer/ops
-trainer/backends/cuda/elementwise|trainer/core trainer/ops trainer/backends/cuda/runtime
-trainer/backends/cuda/loss|trainer/core trainer/ops trainer/backends/cuda/runtime
-trainer/backends/cuda/update|trainer/core trainer/ops trainer/backends/cuda/runtime
-trainer/backends/cuda/norm|trainer/core trainer/ops trainer/backends/cuda/runtime
-trainer/backends/cuda/pool|trainer/core trainer/ops trainer/backends/cuda/runtime
-trainer/backends/cuda/cudnn|trainer/core trainer/ops trainer/backends/cuda/runtime
-trainer/backends/cuda|trainer/core trainer/ops trainer/backends/cuda/
-trainer/backends|trainer/core trainer/ops trainer/backends/
+trainer/backends/cpu|trainer/core trainer/ops trainer/backends/ref|simd_backend
+trainer/backends/cuda/runtime|trainer/core trainer/ops|cuda_kernel cuda_info cudnn_library
+trainer/backends/cuda/kernels|trainer/core trainer/ops trainer/backends/cuda/runtime
+trainer/backends/cuda/cudnn|trainer/core trainer/ops trainer/backends/cuda/runtime '\
+'trainer/backends/cuda/kernels|cudnn_conv
+trainer/backends/cuda|trainer/core trainer/ops trainer/backends/cuda/|cuda_backend
+trainer/backends|trainer/core trainer/ops trainer/backends/|backends
 trainer/passes|trainer/core trainer/ops|passes
 trainer/models|trainer/core trainer/ops|model
 trainer/network|trainer/core trainer/ops trainer/backends trainer/passes trainer/models|network
@@ -284,7 +273,7 @@ flags=$(sed -n 's/^\(CJSON\|CUDA\|JANSSON\|MPI\|PNG\|TIFF\|JPEG\|NETTLE\|PCRE2\|
 # gpu.h and headers that include it need CUDA.
 grep -q '^CUDA_CFLAGS = .' "$builddir/Makefile" ||
     mapfile -t headers < <(printf '%s\n' "${headers[@]}" |
-        grep -vE 'backends/cuda/(conv/.*|norm/.*|runtime/(gpu|cuda_kernel|cuda_queue|warp))\.h')
+        grep -vE 'backends/cuda/runtime/(gpu|cuda_kernel)\.h')
 # shellcheck disable=SC2086 # lists of words
 ok 'each header compiles alone' \
     ${cc:-cc} -std=gnu11 -fsyntax-only -Wall -Wno-unused-function -I. -I"$builddir" $flags \
@@ -303,7 +292,7 @@ launcher/(host/(path|procid)|study/site)\.c|
 launcher/plan/(run_cost|data_look)\.c|launcher/submit/source_files\.c|launcher/cmd/cmd_init\.c|
 launcher/(stage/stage|remote/(ssh|remote))\.c|launcher/doctor/preflight\.c|
 launcher/scheduler/(local/local_(record|runner)|slurm/history)\.c|trainer/data/.*|
-trainer/(core/(host|memo)|comm/node|cmd/cmd_(predict|data_preview))\.c'
+trainer/(core/host|backends/cuda/cudnn/cudnn_choices|comm/node|cmd/cmd_(predict|data_preview))\.c'
 calls='f?open(at)?|(un|sym)?link(at)?|rename(at2?)?|(mk|rm|open|scan)dir|mkdirat|n?ftw|truncate'
 calls+='|mko?stemp|json_load_file'
 is "$(printf '%s\n' "${sources[@]}" | grep -E '^(src|launcher|trainer)/.*\.c$' | grep -v /test/ |

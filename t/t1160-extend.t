@@ -91,15 +91,15 @@ const struct op_kind toy_kind = {
 EOF
 toy_kernel ref_toy 'op->in[0] != NULL' >>trainer/backends/ref/elementwise.c
 {
-    printf '#include "%s"\n' config.h trainer/backends/cpu/norm/norm_kernels.h
+    printf '#include "%s"\n' config.h trainer/backends/cpu/simd.h
     toy_kernel simd_toy 'tensor_channels(op->in[0]) % 8 == 0'
-} >trainer/backends/cpu/norm/toy.c
+} >trainer/backends/cpu/toy.c
 ok "the op has a row" insert trainer/core/ops.def 'OP(toy) /* (x) -> 2 x */' 'OP(relu_grad)'
-ok "the algorithm is declared" insert trainer/backends/cpu/norm/norm_kernels.h \
+ok "the algorithm is declared" insert trainer/backends/cpu/simd.h \
     'extern const struct kernel simd_toy;' 'core/kernel.h'
 ok "... and stands in the backend's table" insert trainer/backends/cpu/simd_backend.c \
     '    &simd_toy,' '&simd_batch_norm,'
-ok "... and is built" insert trainer/engine.inc "	trainer/backends/cpu/norm/toy.c \\\\" \
+ok "... and is built" insert trainer/engine.inc "	trainer/backends/cpu/toy.c \\\\" \
     trainer/ops/conv.c
 for channels in 3 8; do
     ok "opcheck has a case of $channels channels" insert trainer/ops/test/opcheck.c \
@@ -111,7 +111,7 @@ done
 build() { make CFLAGS=-O0 unetctl >"$OUT" 2>&1 || { diag <"$OUT"; return 1; }; }
 # Files that do not use the op need not be compiled again because of its row; the tables do.
 build_opcheck() {
-    make CFLAGS=-O0 -o trainer/core/ops.def -o trainer/backends/cpu/norm/norm_kernels.h \
+    make CFLAGS=-O0 -o trainer/core/ops.def -o trainer/backends/cpu/simd.h \
         trainer/ops/test/opcheck.t >"$OUT" 2>&1 ||
         { diag <"$OUT"; return 1; }
 }

@@ -23,8 +23,8 @@
 
 extern const struct backend ref_backend;
 
-/* In loops that the compiler vectorizes, coefficients of channels are repeated to a period that is a
- * multiple of the channels, and long enough for vector instructions however few channels there
+/* In loops that the compiler vectorizes, coefficients of channels are repeated to a period that is
+ * a multiple of the channels, and long enough for vector instructions however few channels there
  * are. */
 #define VECTOR_MIN_PERIOD 64
 
