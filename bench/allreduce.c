@@ -15,7 +15,7 @@
 
 #include "src/clock.h"
 #include "src/stat.h"
-#include "trainer/comm/comm_mpi.h"
+#include "trainer/comm/comm_open.h"
 
 #define MOST_ROUNDS 999
 

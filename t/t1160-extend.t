@@ -56,11 +56,8 @@ ok "... and a template" insert launcher/script/Makefile.inc "	templates/toy/run_
     templates/command/run_file.sh
 
 # ---- an op, and an algorithm for it
-toy_kernel() { # NAME HEADER SUPPORTS: a kernel that doubles
+toy_kernel() { # NAME SUPPORTS: a kernel that doubles
     cat <<EOF
-#include "config.h"
-#include "trainer/backends/$2"
-
 static int run_toy(struct op *op, struct exec *x, struct err *e)
 {
     (void)x;
@@ -72,16 +69,13 @@ static int run_toy(struct op *op, struct exec *x, struct err *e)
 
 static bool supports_toy(const struct op *op)
 {
-    return $3;
+    return $2;
 }
 
 const struct kernel $1 = {.kind = &toy_kind, .supports = supports_toy, .run = run_toy};
 EOF
 }
-cat >trainer/ops/toy.c <<'EOF'
-#include "config.h"
-#include "trainer/ops/ops.h"
-
+cat >>trainer/ops/elementwise.c <<'EOF'
 static int infer_toy(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
                      struct err *e)
 {
@@ -95,17 +89,18 @@ const struct op_kind toy_kind = {
     .name = "toy", .nin = 1, .nout = 1, .inplace = true, .infer = infer_toy,
 };
 EOF
-toy_kernel ref_toy ref/ref.h 'op->in[0] != NULL' >trainer/backends/ref/toy.c
-toy_kernel simd_toy cpu/norm/norm_kernels.h 'tensor_channels(op->in[0]) % 8 == 0' \
-    >trainer/backends/cpu/norm/toy.c
+toy_kernel ref_toy 'op->in[0] != NULL' >>trainer/backends/ref/elementwise.c
+{
+    printf '#include "%s"\n' config.h trainer/backends/cpu/simd.h
+    toy_kernel simd_toy 'tensor_channels(op->in[0]) % 8 == 0'
+} >trainer/backends/cpu/toy.c
 ok "the op has a row" insert trainer/core/ops.def 'OP(toy) /* (x) -> 2 x */' 'OP(relu_grad)'
-ok "the algorithm is declared" insert trainer/backends/cpu/norm/norm_kernels.h \
+ok "the algorithm is declared" insert trainer/backends/cpu/simd.h \
     'extern const struct kernel simd_toy;' 'core/kernel.h'
 ok "... and stands in the backend's table" insert trainer/backends/cpu/simd_backend.c \
     '    &simd_toy,' '&simd_batch_norm,'
-for file in ops/toy.c backends/ref/toy.c backends/cpu/norm/toy.c; do
-    ok "trainer/$file is built" insert trainer/engine.inc "	trainer/$file \\\\" trainer/ops/cast.c
-done
+ok "... and is built" insert trainer/engine.inc "	trainer/backends/cpu/toy.c \\\\" \
+    trainer/ops/conv.c
 for channels in 3 8; do
     ok "opcheck has a case of $channels channels" insert trainer/ops/test/opcheck.c \
         "    {&toy_kind, {0}, {NHWC(1, 2, 2, $channels)}, {VALUES_NORMAL}, 0, 0, 0, false, 0}," \
@@ -116,13 +111,12 @@ done
 build() { make CFLAGS=-O0 unetctl >"$OUT" 2>&1 || { diag <"$OUT"; return 1; }; }
 # Files that do not use the op need not be compiled again because of its row; the tables do.
 build_opcheck() {
-    rm -f trainer/ops/*-ops.o trainer/backends/ref/*-ref.o
-    make CFLAGS=-O0 -o trainer/core/ops.def -o trainer/backends/cpu/norm/norm_kernels.h \
+    make CFLAGS=-O0 -o trainer/core/ops.def -o trainer/backends/cpu/simd.h \
         trainer/ops/test/opcheck.t >"$OUT" 2>&1 ||
         { diag <"$OUT"; return 1; }
 }
 ok "all of it builds" build
-ok "the Makefile has the three new files" grep -q 'toy/run_file\.sh' Makefile
+ok "the Makefile has the new template" grep -q 'toy/run_file\.sh' Makefile
 
 ok "opcheck builds with the op" build_opcheck
 like <(trainer/ops/test/opcheck.t --list) '^toy +f32 .*simd,ref' \

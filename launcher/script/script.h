@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The two scripts of an attempt (one submission of a run): submit_file.sh, which the scheduler
- * runs, and run_file.sh, which each rank runs. They are rendered from templates: those of unetctl, of the
- * site or of the user.
+ * runs, and run_file.sh, which each rank runs. They are rendered from templates: those of unetctl,
+ * of the site or of the user.
  *
  * script.h renders both, and knows which template is whose and which markers there are.
  * template.h replaces {{markers}} in any text, and quotes words for a shell; it knows no study.

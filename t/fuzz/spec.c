@@ -2,7 +2,7 @@
 /* What the trainer makes of TF_CONFIG: every rank has a host, and the process's own rank is one of
  * these ranks. */
 #include "config.h"
-#include "trainer/run/ranks/spec_read.h"
+#include "trainer/run/ranks/ranks.h"
 
 #include "t/fuzz/fuzz.h"
 

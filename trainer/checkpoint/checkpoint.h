@@ -1,11 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Trained weights on disk: DIR/weights.safetensors (safetensors.h) has them with PyTorch's names
- * and shapes (weights.h), including the state of batch norm. DIR/model.json (doc/SCHEMAS.md)
- * describes the network, and how images and masks were prepared for it. */
+/* Weights on disk: those of a trained network with a description of it, snapshots from which a
+ * training resumes, and ONNX for other programs.
+ *
+ * run/ writes checkpoints and snapshots and reads snapshots; cmd/ reads checkpoints for eval,
+ * predict and export. Every file is replaced atomically, every length is checked against the bytes
+ * present, and a hash shows whether the numbers are those that were written. Other errors than
+ * those of a file that is wrong are as in safetensors.h.
+ *
+ * To read: safetensors.h, the format of the arrays; checkpoint.c; onnx.c, which writes graphs for
+ * others. */
 #ifndef UNETCTL_TRAINER_CHECKPOINT_CHECKPOINT_H
 #define UNETCTL_TRAINER_CHECKPOINT_CHECKPOINT_H
 
+#include <stdbool.h>
+
+#include "trainer/checkpoint/safetensors.h"
 #include "trainer/network/network.h"
+
+/* Trained weights on disk: DIR/weights.safetensors (safetensors.h) has them with PyTorch's names
+ * and shapes (core/graph.h), including the state of batch norm. DIR/model.json (doc/SCHEMAS.md)
+ * describes the network, and how images and masks were prepared for it. */
 
 /* Names of the classes, and how images and masks were read. */
 struct checkpoint_classes {
@@ -42,5 +56,47 @@ int checkpoint_read_model(const char *file, struct network_config *config,
  * finite is an error, as is another hash than sha256 unless that is "". After an error the values
  * of w are undefined. */
 int checkpoint_read_weights(const char *file, const char *sha256, struct weights *w, struct err *e);
+
+/* Snapshots are the checkpoints from which an interrupted training is resumed:
+ * DIR/state-EEEEEEE-IIIIIIIIII.safetensors, named by the number of completed epochs and of images
+ * used in the next one, so that names sort in the order of training. Files are written under
+ * another name, fsynced and renamed, and their metadata have a hash of the content, so that
+ * incomplete ones are never used. While a training runs the newest two are kept, in case one is
+ * damaged; when it is complete, only the newest. */
+
+/* Writes a snapshot to dir, which is created if needed (not its parents), and removes all but the
+ * newest two. state: JSON with everything but the tensors of list. */
+int snapshot_write(const char *dir, int epoch, size_t items, const char *state,
+                   const struct safetensors_entry *list, size_t n, struct err *e);
+
+struct snapshot {
+    char *path;
+    struct safetensors *file;
+    const char *state; /* lives as long as the snapshot */
+};
+
+/* Opens the newest intact snapshot in dir; damaged ones are logged and skipped. Returns 1, 0 if
+ * there is none, or -1 with ERR_CHECKPOINT if dir exists but cannot be read. */
+int snapshot_open(const char *dir, struct snapshot *s, struct err *e);
+void snapshot_close(struct snapshot *s);
+
+/* Returns whether dir has a snapshot, intact or not. */
+bool snapshot_exists(const char *dir);
+
+/* Removes temporary files of killed processes; with older also all but the newest snapshot. */
+void snapshot_clean(const char *dir, bool older);
+
+/* A network as an ONNX file (https://onnx.ai, opset 13), for onnxruntime and others.
+ *
+ * The input is "image" [N][channels][H][W], 0..1. N is a free dimension; so are H and W if the
+ * network accepts other sizes than that of training. The outputs are "logits" [N][classes][H][W] (H
+ * and W are 1 for a network that classifies images) and "probabilities", their sigmoid or, with
+ * several classes, their softmax. Weights keep their names. metadata_props (doc/FORMATS.md)
+ * describe how images are prepared, and name the classes. */
+
+/* Writes a new file atomically. -1 with ERR_CONFIG if path exists, or ERR_INTERNAL if ONNX has no
+ * operator for an op. */
+int onnx_write(const char *path, const struct network_config *config,
+               const struct checkpoint_classes *classes, const struct weights *w, struct err *e);
 
 #endif

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "src/err.h"
-#include "trainer/core/weights.h"
+#include "trainer/core/graph.h"
 
 struct safetensors_entry {
     char name[80];

@@ -14,8 +14,8 @@
 #include "src/plural.h"
 #include "src/text.h"
 #include "trainer/data/image/image_file.h"
-#include "trainer/data/source/container.h"
-#include "trainer/data/source/remarks.h"
+#include "trainer/data/source/mask_stats.h"
+#include "trainer/data/source/source.h"
 #include "trainer/data/source/tree.h"
 #include "trainer/json/cjson.h"
 

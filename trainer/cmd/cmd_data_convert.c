@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "src/log.h"
-#include "trainer/data/prepare/convert.h"
 #include "trainer/cmd/options.h"
+#include "trainer/data/prepare/prepare.h"
 
 static const char *dir, *out, *to = "png", *tile;
 static struct source_folders folders;

@@ -13,10 +13,10 @@
 #include "src/mem.h"
 #include "src/settings/settings.h"
 #include "trainer/cmd/options.h"
-#include "trainer/data/image/png_file.h"
-#include "trainer/data/set/augment.h"
+#include "trainer/data/image/image_file.h"
 #include "trainer/data/set/dataset.h"
-#include "trainer/run/run_config.h"
+#include "trainer/data/set/loader.h"
+#include "trainer/run/setup.h"
 
 static const char *dir, *out, *size;
 static struct cli_list set;

@@ -10,7 +10,7 @@
 #include "src/atomicfile.h"
 #include "src/log.h"
 #include "trainer/cmd/options.h"
-#include "trainer/data/set/split.h"
+#include "trainer/data/set/dataset.h"
 
 static const char *dir, *out, *train_list, *val_list;
 static double val_fraction = 0.2;

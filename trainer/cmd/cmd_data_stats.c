@@ -8,9 +8,7 @@
 #include "src/text.h"
 #include "trainer/cmd/options.h"
 #include "trainer/data/image/classes.h"
-#include "trainer/data/image/mask.h"
-#include "trainer/data/prepare/frequency.h"
-#include "trainer/data/prepare/survey.h"
+#include "trainer/data/prepare/prepare.h"
 
 #define MAX_SHOWN 12 /* sizes, mask values or mask colours in a list for people */
 

@@ -4,8 +4,12 @@
 #include "trainer/cmd/cmd.h"
 
 #include "src/log.h"
-#include "trainer/data/prepare/synth.h"
 #include "trainer/cmd/options.h"
+#include "trainer/data/prepare/prepare.h"
+
+#define SYNTH_MIN_SIDE 32
+
+#define SYNTH_MAX_SIDE 4096
 
 static const char *out, *size = "96x128";
 static long count = 48, seed = 1;

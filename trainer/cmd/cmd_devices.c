@@ -9,10 +9,9 @@
 #include "trainer/backends/cuda/runtime/cuda_info.h"
 #include "trainer/cmd/cmd.h"
 #include "trainer/cmd/options.h"
-#include "trainer/comm/comm_mpi.h"
-#include "trainer/comm/device_comm.h"
-#include "trainer/run/compute.h"
-#include "trainer/run/ranks/rank_identity.h"
+#include "trainer/comm/comm_open.h"
+#include "trainer/run/ranks/ranks.h"
+#include "trainer/run/setup.h"
 
 static bool opt_json, opt_check;
 static const char *opt_backend = "auto";

@@ -13,11 +13,9 @@
 #include "trainer/cmd/options.h"
 #include "trainer/cmd/trained.h"
 #include "trainer/evaluate/evaluate.h"
-#include "trainer/evaluate/score_json.h"
 #include "trainer/models/model.h"
-#include "trainer/passes/precision.h"
-#include "trainer/run/compute.h"
-#include "trainer/run/shutdown.h"
+#include "trainer/passes/passes.h"
+#include "trainer/run/setup.h"
 
 static const char *opt_checkpoint, *opt_data, *opt_split, *opt_size, *opt_ignore, *opt_class_file;
 static const char *opt_images, *opt_backend = "auto", *opt_dtype = "auto";

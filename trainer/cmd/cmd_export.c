@@ -2,14 +2,12 @@
 /* unet-train export: writes a trained network in a format of other programs. */
 #include "config.h"
 
-
 #include "src/atomicfile.h"
 #include "src/log.h"
 #include "trainer/checkpoint/checkpoint.h"
-#include "trainer/cmd/options.h"
-#include "trainer/export/onnx.h"
-#include "trainer/cmd/trained.h"
 #include "trainer/cmd/cmd.h"
+#include "trainer/cmd/options.h"
+#include "trainer/cmd/trained.h"
 
 static const char *opt_checkpoint, *opt_onnx, *opt_safetensors;
 

@@ -8,7 +8,6 @@
 
 #include "trainer/cmd/cmd.h"
 #include "trainer/cmd/options.h"
-#include "trainer/models/layer.h"
 #include "trainer/models/model.h"
 #include "trainer/network/network.h"
 

@@ -18,25 +18,19 @@
 #include "src/text.h"
 #include "trainer/cmd/options.h"
 #include "trainer/data/image/image_file.h"
-#include "trainer/data/image/orientation.h"
-#include "trainer/data/image/picture.h"
-#include "trainer/data/image/png_file.h"
-#include "trainer/data/image/resize.h"
-#include "trainer/data/source/image_list.h"
-#include "trainer/data/source/remarks.h"
+#include "trainer/data/image/pixels.h"
+#include "trainer/data/source/mask_stats.h"
+#include "trainer/data/source/tree.h"
 #include "trainer/models/model.h"
-#include "trainer/passes/precision.h"
-#include "trainer/run/compute.h"
+#include "trainer/passes/passes.h"
+#include "trainer/run/setup.h"
 #ifdef HAVE_TIFF
-#include "trainer/data/image/tiff_file.h"
+#include "trainer/data/image/image_file.h"
 #endif
 #include "src/plural.h"
 #include "trainer/cmd/cmd.h"
 #include "trainer/cmd/trained.h"
 #include "trainer/evaluate/evaluate.h"
-#include "trainer/evaluate/mask_picture.h"
-#include "trainer/evaluate/predict.h"
-#include "trainer/run/shutdown.h"
 
 #define PROGRESS_S 10   /* seconds between reports of progress */
 #define MOST_CROPS 64

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "src/settings/settings.h"
-#include "trainer/passes/precision.h"
-#include "trainer/run/compute.h"
+#include "trainer/passes/passes.h"
+#include "trainer/run/setup.h"
 
 /* Accepts digits only, while strtol also accepts blanks and signs. */
 static const char *parse_side(const char *text, int *side)

@@ -4,8 +4,8 @@
 #define UNETCTL_TRAINER_CMD_OPTIONS_H
 
 #include "src/cli.h"
-#include "trainer/data/image/mask.h"
-#include "trainer/data/image/scale.h"
+#include "trainer/data/image/classes.h"
+#include "trainer/data/image/pixels.h"
 #include "trainer/data/source/source.h"
 #include "trainer/json/cjson.h"
 #include "trainer/network/network.h"

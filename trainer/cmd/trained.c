@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "src/files.h"
-#include "trainer/run/ranks/rank_identity.h"
+#include "trainer/run/ranks/ranks.h"
 
 #define WEIGHTS "weights.safetensors"
 

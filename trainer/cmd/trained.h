@@ -6,7 +6,7 @@
 #include <limits.h>
 
 #include "trainer/checkpoint/checkpoint.h"
-#include "trainer/data/image/scale.h"
+#include "trainer/data/image/pixels.h"
 #include "trainer/network/network.h"
 
 struct trained {

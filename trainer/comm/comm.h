@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Collectives between the replicas (ranks) of a run, behind one interface.
  *
- * Every rank makes the same calls in the same order with the same sizes. Every wait has a deadline:
- * it fails with ERR_PEER after timeout_s, with the error of another rank that has called abort, or
- * with code 128 + *interrupt if that becomes nonzero. After an error only abort and close may be
- * called. */
+ * run/membership.c opens a communicator (comm_open.h): of one rank, of the ranks of a node, by MPI,
+ * or by NCCL. step/, run/ and evaluate/ then call the functions below without knowing which. Every
+ * rank makes the same calls in the same order with the same sizes, and gets the same bits. Every
+ * wait has a deadline: it fails with ERR_PEER after timeout_s, with the error of another rank that
+ * has called abort, or with code 128 + *interrupt if that becomes nonzero. After an error only
+ * abort and close may be called.
+ *
+ * To read: this file, comm.c; shared_reduce.c and node.c for sums in shared memory; comm_mpi.c and
+ * mpi_start.c; comm_nccl.c with nccl_library.h; rendezvous/ for how ranks find each other and
+ * notice that one is lost. */
 #ifndef UNETCTL_TRAINER_COMM_COMM_H
 #define UNETCTL_TRAINER_COMM_COMM_H
 
@@ -14,7 +20,8 @@
 #include <stdint.h>
 
 #include "src/err.h"
-#include "trainer/comm/reduce.h"
+
+enum reduce_op { REDUCE_SUM_FLOAT, REDUCE_SUM_DOUBLE, REDUCE_SUM_INT64, REDUCE_MAX_DOUBLE };
 
 struct comm;
 struct lifeline;
@@ -39,14 +46,15 @@ struct comm_ops {
     /* Copies nbytes of each rank, in the order of ranks, to all (size * nbytes) on every rank. */
     int (*gather)(struct comm *c, const void *one, void *all, size_t nbytes, struct err *e);
     int (*barrier)(struct comm *c, struct err *e);
-    /* (Optional: not between ranks that share memory) Sends data[0, nbytes) to rank peer, and
-     * receives data[nbytes, 2 nbytes) from it. Only these two ranks call it. With queue_sum, data
-     * is DEVICE_LOCAL memory. */
+    /* Sends data[0, nbytes) to rank peer and receives data[nbytes, 2 nbytes) from it; only these two
+     * ranks call it. The memory is DEVICE_LOCAL if there is a queue_sum, else the host's. NULL for
+     * ranks that share memory. */
     int (*exchange)(struct comm *c, int peer, char *data, size_t nbytes, struct err *e);
-    /* (Optional: if device memory can be summed) Queues a sum of n elements of DEVICE_LOCAL
-     * memory in a stream of this rank's device (device_ops.stream, .branch). The
-     * queued work can be captured, by all ranks or none. Urgent sums, in a stream of their own, do
-     * not wait for the others. */
+    /* Queues a sum over the ranks of n elements of DEVICE_LOCAL memory in `stream`, a stream of this
+     * rank's device (device_ops.stream or .branch), and returns at once. If the stream is being
+     * captured, the sum becomes a part of the device graph; then all ranks must capture it. Urgent
+     * sums, which are queued in another stream, need not wait for the others. NULL: only the host's
+     * memory can be summed. */
     int (*queue_sum)(struct comm *c, void *stream, bool urgent, void *values, size_t n,
                      enum reduce_op op, struct err *e);
     /* (With queue_sum) Sets *p to nbytes of device memory whose sums are fastest, owned by the
@@ -85,19 +93,6 @@ struct comm {
     void *priv;
 };
 
-/* What communicators between processes are opened with; see the members of struct comm. */
-struct comm_config {
-    int rank, size;
-    const char *host;
-    double timeout_s;
-    const atomic_int *interrupt;
-    struct lifeline *lifeline;
-};
-
-/* For communicators: returns one with these members, to be freed by its close, or NULL. */
-struct comm *comm_create(const struct comm_ops *ops, const struct comm_config *config, void *priv,
-                         struct err *e);
-
 static inline int comm_reduce_buffer(struct comm *c, size_t n, float **values, struct err *e)
 {
     *values = NULL;
@@ -135,23 +130,5 @@ static inline int comm_max_double(struct comm *c, double *values, size_t n, stru
 {
     return c->ops->reduce(c, values, n, REDUCE_MAX_DOUBLE, e);
 }
-
-/* For communicators. Count a collective that begins; comm_enter also sets c->what. */
-void comm_enter(struct comm *c, const char *what);
-void comm_count(struct comm *c);
-
-/* For communicators: called while a rank has waited so long in the collective `what`. Fails if the
- * lifeline knows of a failure, if interrupt or leaving asks the run to end, or if the time is up;
- * the lifeline then finds out, within some seconds, which rank is behind. */
-int comm_check_wait(struct comm *c, const char *what, double waited_s, struct err *e);
-
-/* Functions of barrier_check_f with a communicator as arg: comm_check_wait in the collective
- * c->what, and in a sum_small. */
-int comm_check_main(void *arg, double waited_s, struct err *e);
-int comm_check_small(void *arg, double waited_s, struct err *e);
-extern const char comm_small_sum[]; /* what a sum_small is called */
-
-/* Fails if the lifeline knows of a failure, and sets c->relayed. */
-int comm_check_lifeline(struct comm *c, struct err *e);
 
 #endif

@@ -1,100 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The ranks of a host sum in shared memory (node.h) if they can share it. All other communication
- * of collectives is by non-blocking MPI calls that are polled. comm_check_wait looks for lost
- * ranks, signals and the deadline, between two polls and while a rank waits for others of its host.
- * Only opening and close also make MPI calls that block. */
+/* Collectives by MPI. The ranks of a host sum in shared memory if they can share it; all other
+ * communication is by non-blocking MPI calls that are polled. comm_check_wait looks for lost ranks,
+ * signals and the deadline, between two polls and while a rank waits for others of its host. */
 #include "config.h"
-#include "trainer/comm/comm_mpi.h"
+#include "trainer/comm/comm_internal.h"
 
-#ifndef HAVE_MPI
+#ifdef HAVE_MPI
 
-struct comm *comm_mpi_open(const struct comm_config *config, lifeline_lost_f lost, void *arg,
-                           struct err *e)
-{
-    err_set(e, ERR_CONFIG, "this unet-train was built without MPI, which runs of several tasks "
-                           "need; install an MPI library with its compiler wrapper, run configure "
-                           "--with-mpi=yes, and build again");
-    return NULL;
-}
-
-int comm_mpi_start_thread(struct comm *c, struct err *e)
-{
-    return 0;
-}
-
-const char *comm_mpi_version(void)
-{
-    return "";
-}
-
-#else
-
-#include <limits.h>
-#include <math.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include <mpi.h>
 
 #include "src/clock.h"
-#include "src/cluster/connection.h"
 #include "src/log.h"
 #include "src/mem.h"
-#include "src/run/marker.h"
-#include "trainer/comm/bounded.h"
-#include "trainer/comm/comm_async.h"
-#include "trainer/comm/node.h"
-#include "trainer/comm/rendezvous/lifeline.h"
+#include "trainer/comm/mpi_ranks.h"
 
 #define GRACE_S 60.0 /* a failed rank gives rank 0 at most so long to write the marker FAILED */
 #define REPORT_S 1.0 /* for the lifeline to report a loss that MPI noticed first */
-/* MPICH before 4.2 may never return from MPI_Finalize if UCX sends by TCP. */
-#if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40200000
-#define MOST_FINALIZE_S 2.0
-#else
-#define MOST_FINALIZE_S HUGE_VAL
-#endif
 #define CHUNK ((size_t)1 << 30) /* elements or bytes of a call, at most; MPI's counts are int */
 
 static const char gradient_sum[] = "a sum of gradients";
 
-struct mpi {
-    MPI_Request *requests;
-    size_t nrequests, capacity;
-    struct lifeline *lifeline; /* opened here; or NULL */
-    char **hosts;              /* of all ranks, for this lifeline */
-    struct comm_async *async; /* sums gradients in the background; or NULL */
-    struct node *node;     /* the ranks of this host; NULL if every host has one rank */
-    MPI_Comm local;        /* communicator of the ranks of this host */
-    MPI_Comm across;       /* the first ranks of the hosts; without nodes, all ranks */
-    MPI_Comm across_small; /* a duplicate of across for sum_small */
-    pthread_mutex_t lock;  /* held by the MPI calls of sums, as sum_small may run beside others */
-    int nacross;
-};
-
-static int provided_level;
-
-static int call_init(void)
-{
-    return MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided_level);
-}
-
-static int call_finalize(void)
-{
-    return MPI_Finalize();
-}
-
-static struct mpi *mpi_of(struct comm *c)
-{
-    return c->priv;
-}
-
-/* Fails with MPI's error rc, or with the lifeline's if it has one within REPORT_S: MPI may notice
- * the loss of a rank first, but only the lifeline knows which rank it is. */
-static int fail_call(struct comm *c, int rc, const char *what, struct err *e)
+int mpi_fail(struct comm *c, int rc, const char *what, struct err *e)
 {
     char text[MPI_MAX_ERROR_STRING] = "unknown error";
     double deadline = clock_now() + REPORT_S;
@@ -159,7 +86,7 @@ static int poll_requests(struct comm *c, MPI_Request *requests, size_t n, const 
     for (;;) {
         int rc = test_requests(m, requests, n, &done);
         if (rc != MPI_SUCCESS)
-            return fail_call(c, rc, what, e);
+            return mpi_fail(c, rc, what, e);
         if (done)
             return 0;
         waited = clock_now() - began;
@@ -195,7 +122,7 @@ static int finish_call(struct comm *c, int rc, MPI_Request *request, const char 
                        struct err *e)
 {
     return rc == MPI_SUCCESS ? poll_requests(c, request, 1, what, is_alone(c), comm_check_main, e)
-                             : fail_call(c, rc, what, e);
+                             : mpi_fail(c, rc, what, e);
 }
 
 static int start_reduce(struct comm *c, const struct slice *s, const char *what,
@@ -217,7 +144,7 @@ static int start_reduce(struct comm *c, const struct slice *s, const char *what,
                                 kinds[s->op].type, kinds[s->op].op, m->across, request);
         pthread_mutex_unlock(&m->lock);
         if (rc != MPI_SUCCESS)
-            return fail_call(c, rc, what, e);
+            return mpi_fail(c, rc, what, e);
     }
     return 0;
 }
@@ -286,7 +213,7 @@ static int reduce_across_small(void *arg, const struct slice *slices, size_t nsl
                                 MPI_SUM, m->across_small, &request);
         pthread_mutex_unlock(&m->lock);
         if (rc != MPI_SUCCESS)
-            return fail_call(c, rc, comm_small_sum, e);
+            return mpi_fail(c, rc, comm_small_sum, e);
         if (poll_requests(c, &request, 1, comm_small_sum, c->spins, comm_check_small, e))
             return -1;
     }
@@ -367,7 +294,7 @@ static int mpi_exchange(struct comm *c, int peer, char *data, size_t nbytes, str
     pthread_mutex_unlock(&mpi_of(c)->lock);
     return rc == MPI_SUCCESS
                ? poll_requests(c, requests, 2, c->what, is_alone(c), comm_check_main, e)
-               : fail_call(c, rc, c->what, e);
+               : mpi_fail(c, rc, c->what, e);
 }
 
 /* Rank 0 has already written its marker and ends the run. The other ranks give it time to do so. */
@@ -387,44 +314,6 @@ static void mpi_abort(struct comm *c, const struct err *e)
     MPI_Abort(MPI_COMM_WORLD, e->code ? e->code : ERR_INTERNAL);
 }
 
-static void destroy_mpi(struct mpi *m)
-{
-    node_destroy(m->node);
-    pthread_mutex_destroy(&m->lock);
-    free(m->hosts);
-    free(m->requests);
-    free(m);
-}
-
-/* After the barrier, a rank that ends without MPI_Finalize loses no data. */
-static void mpi_close(struct comm *c)
-{
-    struct mpi *m = mpi_of(c);
-    double limit = c->timeout_s < MOST_FINALIZE_S ? c->timeout_s : MOST_FINALIZE_S;
-    struct err e;
-    int rc;
-
-    comm_async_close(m->async, false);
-    m->async = NULL;
-    if (mpi_barrier(c, &e)) {
-        log_warn("%s", e.text);
-    } else {
-        if (m->across_small != MPI_COMM_NULL)
-            MPI_Comm_free(&m->across_small);
-        if (m->node && m->across != MPI_COMM_NULL)
-            MPI_Comm_free(&m->across);
-        MPI_Comm_free(&m->local);
-        if (bounded_call(call_finalize, limit, NULL, &rc) != 0)
-            log_warn("rank %d of %d on %s: MPI_Finalize of %s did not return within %g s; the "
-                     "results are complete", c->rank, c->size, c->host, comm_mpi_version(), limit);
-    }
-    lifeline_close(m->lifeline);
-    destroy_mpi(m);
-    free(c);
-}
-
-/* --- the ranks of a host --- */
-
 static int mpi_reduce_buffer(struct comm *c, size_t n, float **values, struct err *e)
 {
     struct mpi *m = mpi_of(c);
@@ -437,91 +326,7 @@ static int mpi_reduce_buffer(struct comm *c, size_t n, float **values, struct er
     return node_share_buffer(m->node, is_alone(c), n, values, e);
 }
 
-/* Makes a node of this rank alone: hosts without shared memory must follow the same steps as the
- * others. */
-static int make_own_node(struct comm *c, struct err *e)
-{
-    struct mpi *m = mpi_of(c);
-    struct node_offer offer;
-    int rc = MPI_Comm_dup(MPI_COMM_SELF, &m->local);
-
-    m->node = rc == MPI_SUCCESS ? node_offer(1, &offer, e) : NULL;
-    if (rc != MPI_SUCCESS)
-        return fail_call(c, rc, "MPI_Comm_dup", e);
-    return m->node ? 0 : -1;
-}
-
-static bool all_agree(struct mpi *m, bool local_ok)
-{
-    int all = local_ok;
-
-    return MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, m->local) == MPI_SUCCESS && all;
-}
-
-/* Shares memory with the ranks of this host. If that is impossible, as between containers, each
- * rank becomes a node of its own and MPI does all sums. */
-static int join_node(struct comm *c, struct err *e)
-{
-    struct mpi *m = mpi_of(c);
-    struct node_offer offer = {0};
-    struct err why = {0};
-    int rank, size;
-
-    MPI_Comm_rank(m->local, &rank);
-    MPI_Comm_size(m->local, &size);
-    if (rank == 0)
-        m->node = node_offer(size, &offer, &why);
-    MPI_Bcast(&offer, (int)sizeof offer, MPI_BYTE, 0, m->local);
-    if (rank > 0)
-        m->node = node_join(rank, size, &offer, &why);
-    if (all_agree(m, m->node != NULL))
-        return 0;
-    node_destroy(m->node);
-    m->node = NULL;
-    if (why.code)
-        log_warn("rank %d of %d on %s: cannot share memory with the ranks of this host, so MPI "
-                 "does all sums: %s", c->rank, c->size, c->host, why.text);
-    MPI_Comm_free(&m->local);
-    return make_own_node(c, e);
-}
-
-static int open_nodes(struct comm *c, struct err *e)
-{
-    struct mpi *m = mpi_of(c);
-    int rank, size, several;
-    int rc = MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, c->rank, MPI_INFO_NULL,
-                                 &m->local);
-
-    if (rc != MPI_SUCCESS)
-        return fail_call(c, rc, "MPI_Comm_split_type", e);
-    const char *shared = getenv("UNET_SHARED_MEMORY");
-    bool alone = shared && strcmp(shared, "off") == 0;
-    if (alone)
-        MPI_Comm_free(&m->local);
-    if (alone ? make_own_node(c, e) : join_node(c, e))
-        return -1;
-    MPI_Comm_rank(m->local, &rank);
-    MPI_Comm_size(m->local, &size);
-    several = size > 1;
-    rc = MPI_Allreduce(MPI_IN_PLACE, &several, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    if (rc == MPI_SUCCESS && !several) {
-        node_destroy(m->node);
-        m->node = NULL;
-        return 0;
-    }
-    if (rc == MPI_SUCCESS)
-        rc = MPI_Comm_split(MPI_COMM_WORLD, rank == 0 ? 0 : MPI_UNDEFINED, c->rank, &m->across);
-    if (rc == MPI_SUCCESS && m->across != MPI_COMM_NULL)
-        MPI_Comm_size(m->across, &m->nacross);
-    if (rc == MPI_SUCCESS)
-        rc = MPI_Bcast(&m->nacross, 1, MPI_INT, 0, m->local);
-    if (rc != MPI_SUCCESS)
-        return fail_call(c, rc, "MPI_Comm_split", e);
-    node_set_check(m->node, comm_check_main, comm_check_small, c);
-    return 0;
-}
-
-static const struct comm_ops mpi_ops = {
+const struct comm_ops mpi_ops = {
     .name = "mpi",
     .reduce_buffer = mpi_reduce_buffer,
     .reduce = mpi_reduce,
@@ -536,114 +341,6 @@ static const struct comm_ops mpi_ops = {
     .close = mpi_close,
 };
 
-static int init_mpi(const struct comm_config *config, struct err *e)
-{
-    char who[300];
-    int rc = 0, verdict = bounded_call(call_init, config->timeout_s, config->interrupt, &rc);
-
-    if (config->rank >= 0 && config->size > 0)
-        snprintf(who, sizeof who, "rank %d of %d on %s", config->rank, config->size, config->host);
-    else
-        snprintf(who, sizeof who, "a rank on %s", config->host);
-    if (verdict < 0)
-        return err_set(e, ERR_INTERNAL, "%s: cannot start a thread for MPI", who);
-    if (verdict > 128)
-        return err_signal(e, verdict - 128);
-    if (verdict)
-        return err_set(e, ERR_PEER, "%s: MPI did not come up within %g s: not all ranks started, "
-                       "or they cannot reach each other", who, config->timeout_s);
-    if (rc != MPI_SUCCESS || provided_level < MPI_THREAD_SERIALIZED)
-        return err_set(e, ERR_PEER, "%s: MPI_Init_thread failed (code %d, thread level %d)", who,
-                       rc, provided_level);
-    return 0;
-}
-
-static int gather_hosts(struct comm *c, struct err *e)
-{
-    size_t n = (size_t)c->size;
-    char **hosts = mem_zero(n, sizeof *hosts + sizeof c->host, e);
-    char *names = (char *)(hosts + n);
-
-    mpi_of(c)->hosts = hosts;
-    for (size_t r = 0; hosts && r < n; r++)
-        hosts[r] = names + r * sizeof c->host;
-    return hosts ? mpi_gather(c, c->host, names, sizeof c->host, e) : -1;
-}
-
-static bool is_one_host(const struct comm *c)
-{
-    char *const *hosts = mpi_of((struct comm *)(uintptr_t)c)->hosts;
-    bool one = true;
-
-    for (int r = 1; r < c->size; r++)
-        one &= strcmp(hosts[r], hosts[0]) == 0;
-    return one;
-}
-
-/* Opens the lifeline of ranks that have no cluster spec: rank 0 listens at any port. */
-static int open_lifeline(struct comm *c, lifeline_lost_f lost, void *arg, struct err *e)
-{
-    struct mpi *m = mpi_of(c);
-    struct { unsigned char token[TOKEN_SIZE]; int port; } mine = {.port = 0};
-    int listener = c->rank == 0 ? listener_open(NULL, 0) : 0;
-    bool relayed;
-
-    if (listener < 0 || (listener > 0 && token_draw(mine.token, sizeof mine.token, e)))
-        mine.port = 0;
-    else if (listener > 0)
-        mine.port = listener_port(listener);
-    int *ports = mem_zero((size_t)c->size, sizeof *ports, e);
-    if (!ports || gather_hosts(c, e) || mpi_broadcast(c, &mine, sizeof mine, 0, e)) {
-        free(ports);
-        return -1;
-    }
-    ports[0] = mine.port;
-    struct rendezvous_config r = {
-        .rank = c->rank, .size = c->size, .hosts = (const char *const *)m->hosts, .ports = ports,
-        .address = is_one_host(c) ? "127.0.0.1" : NULL, .listener = listener, .host = c->host,
-        .device = "", .program = "unet-train " PACKAGE_VERSION, .timeout_s = c->timeout_s,
-        .interrupt = c->interrupt};
-    memcpy(r.token, mine.token, sizeof r.token);
-    struct rendezvous *met = rendezvous_open(&r, NULL, 0, &relayed, e);
-    free(ports);
-    if (met)
-        c->lifeline = m->lifeline = lifeline_open(met, r.hosts, lost, arg, e);
-    return c->lifeline ? 0 : -1;
-}
-
-struct comm *comm_mpi_open(const struct comm_config *config, lifeline_lost_f lost, void *arg,
-                           struct err *e)
-{
-    struct mpi *m = mem_zero(1, sizeof *m, e);
-    struct comm *c = m ? comm_create(&mpi_ops, config, m, e) : NULL;
-
-    if (!c) {
-        free(m);
-        return NULL;
-    }
-    pthread_mutex_init(&m->lock, NULL);
-    m->across_small = MPI_COMM_NULL;
-    if (init_mpi(config, e))
-        goto fail;
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(MPI_COMM_WORLD, &c->rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &c->size);
-    m->across = MPI_COMM_WORLD;
-    if ((c->size > 1 && !c->lifeline && open_lifeline(c, lost, arg, e)) || open_nodes(c, e))
-        goto fail;
-    int rc = MPI_SUCCESS;
-    if (m->across != MPI_COMM_NULL)
-        rc = MPI_Comm_dup(m->across, &m->across_small);
-    if (rc == MPI_SUCCESS)
-        return c;
-    fail_call(c, rc, "MPI_Comm_dup", e);
-fail:
-    lifeline_close(m->lifeline);
-    destroy_mpi(m);
-    free(c);
-    return NULL;
-}
-
 static int sum_gradients(struct comm *c, const struct slice *s, struct err *e)
 {
     return reduce_slices(c, s, 1, gradient_sum, e);
@@ -653,26 +350,6 @@ int comm_mpi_start_thread(struct comm *c, struct err *e)
 {
     mpi_of(c)->async = comm_async_open(c, sum_gradients, e);
     return mpi_of(c)->async ? 0 : -1;
-}
-
-/* Shortens the library's description to its first line up to a comma, without the word "Version:":
- * "Open MPI v4.1.4", "MPICH 4.0.2". */
-const char *comm_mpi_version(void)
-{
-    static char text[MPI_MAX_LIBRARY_VERSION_STRING];
-    static const char label[] = "Version:";
-    int length = 0;
-
-    if (text[0] || MPI_Get_library_version(text, &length) != MPI_SUCCESS)
-        return text;
-    text[strcspn(text, ",\n")] = 0;
-    char *at = strstr(text, label);
-    if (at) {
-        const char *number = at + strlen(label);
-        number += strspn(number, " \t");
-        memmove(at, number, strlen(number) + 1);
-    }
-    return text;
 }
 
 #endif

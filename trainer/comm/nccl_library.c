@@ -16,7 +16,7 @@ const struct nccl_calls *nccl_library_open(struct err *e)
 #include <limits.h>
 #include <stdbool.h>
 
-#include "trainer/core/library.h"
+#include "trainer/core/host.h"
 
 #if __has_include(<nccl.h>)
 #include <nccl.h>

@@ -1,14 +1,164 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Reductions and barriers in memory that several parties share. */
 #include "config.h"
-#include "trainer/comm/shared_reduce.h"
+#include "trainer/comm/comm_internal.h"
 
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "src/clock.h"
 #include "src/mem.h"
+#include "trainer/core/kernel.h"
 
-#define LINE 64 /* bytes of a cache line */
+#define BLOCK 512 /* elements that stay in the cache */
+
+/* Defines a function that combines elements [from, to) of all values into dst, or if dst is NULL
+ * into all values. Two ranks need no block, as all memory is then read and written once. */
+#define REDUCE_FUNCTION(name, type, combine)                                                   \
+    VECTOR_CLONES static void name(type *dst, void *const *values, int size, size_t from,      \
+                                   size_t to)                                                  \
+    {                                                                                          \
+        type block[BLOCK], *a = values[0], *b = size == 2 ? values[1] : NULL;                  \
+                                                                                               \
+        for (size_t i = from; i < to && b && !dst; i++)                                        \
+            a[i] = b[i] = combine(a[i], b[i]);                                                 \
+        for (size_t at = from; at < to && !(b && !dst); at += BLOCK) {                         \
+            size_t n = to - at < BLOCK ? to - at : BLOCK;                                      \
+            memcpy(block, a + at, n * sizeof *block);                                          \
+            for (int r = 1; r < size; r++) {                                                   \
+                const type *v = (const type *)values[r] + at;                                  \
+                for (size_t i = 0; i < n; i++)                                                 \
+                    block[i] = combine(block[i], v[i]);                                        \
+            }                                                                                  \
+            if (dst)                                                                           \
+                memcpy(dst + (at - from), block, n * sizeof *block);                           \
+            for (int r = 0; r < size && !dst; r++)                                             \
+                memcpy((type *)values[r] + at, block, n * sizeof *block);                      \
+        }                                                                                      \
+    }
+
+#define ADD(a, b) ((a) + (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+REDUCE_FUNCTION(sum_float, float, ADD)
+REDUCE_FUNCTION(sum_double, double, ADD)
+REDUCE_FUNCTION(sum_int64, int64_t, ADD)
+REDUCE_FUNCTION(max_double, double, MAX)
+
+size_t reduce_element(enum reduce_op op)
+{
+    return op == REDUCE_SUM_FLOAT ? sizeof(float) : 8;
+}
+
+const char *reduce_name(enum reduce_op op)
+{
+    static const char *const names[] = {[REDUCE_SUM_FLOAT] = "a sum of floats",
+                                        [REDUCE_SUM_DOUBLE] = "a sum of doubles",
+                                        [REDUCE_SUM_INT64] = "a sum of counts",
+                                        [REDUCE_MAX_DOUBLE] = "a maximum"};
+
+    return names[op];
+}
+
+void reduce_into(enum reduce_op op, void *dst, void *const *values, int size, size_t from,
+                 size_t to)
+{
+    switch (op) {
+    case REDUCE_SUM_FLOAT: sum_float(dst, values, size, from, to); break;
+    case REDUCE_SUM_DOUBLE: sum_double(dst, values, size, from, to); break;
+    case REDUCE_SUM_INT64: sum_int64(dst, values, size, from, to); break;
+    case REDUCE_MAX_DOUBLE: max_double(dst, values, size, from, to); break;
+    }
+}
+
+void reduce_share(size_t n, int rank, int size, size_t *from, size_t *to)
+{
+    size_t r = (size_t)rank, s = (size_t)size;
+
+    *from = n / s * r + n % s * r / s;
+    *to = n / s * (r + 1) + n % s * (r + 1) / s;
+}
+
+#define LINE 64       /* bytes of a cache line */
+#define POLLS 100     /* polls between two reads of the clock */
+#define SPIN_S 0.0005 /* polling time before a thread sleeps */
+#define NAP_NS 20000000L
+
+struct barrier_memory {
+    _Alignas(LINE) atomic_uint arrived;
+    _Alignas(LINE) atomic_uint generation; /* number of barriers completed; the futex */
+    atomic_uint sleepers;
+};
+
+/* Returns the size of the memory that the parties share, which must be zeroed and aligned to 64
+ * bytes. */
+static size_t barrier_bytes(void)
+{
+    return sizeof(struct barrier_memory);
+}
+
+static void barrier_join(struct barrier *b, void *memory, int rank, int size)
+{
+    *b = (struct barrier){.memory = memory, .rank = rank, .size = size};
+}
+
+static void futex(atomic_uint *word, int op, unsigned value, const struct timespec *timeout)
+{
+    syscall(SYS_futex, (void *)word, op, value, timeout, NULL, 0);
+}
+
+static bool poll_generation(const struct barrier_memory *r, unsigned generation, int times)
+{
+    for (int i = 0; i < times; i++)
+        if (r->generation != generation)
+            return true;
+    return false;
+}
+
+static int await_others(struct barrier *b, unsigned generation, struct err *e)
+{
+    struct barrier_memory *r = b->memory;
+    double began = clock_now();
+
+    while (!poll_generation(r, generation, b->spins ? POLLS : 1)) {
+        if (b->spins && clock_now() - began < SPIN_S)
+            continue;
+        r->sleepers++;
+        futex(&r->generation, FUTEX_WAIT, generation, &(struct timespec){.tv_nsec = NAP_NS});
+        r->sleepers--;
+        if (r->generation == generation && b->check && b->check(b->arg, clock_now() - began, e))
+            return -1;
+    }
+    return 0;
+}
+
+/* Makes all sleeping parties call their check now. */
+static void barrier_wake(struct barrier *b)
+{
+    if (b->memory->sleepers > 0)
+        futex(&b->memory->generation, FUTEX_WAKE, INT_MAX, NULL);
+}
+
+int barrier_wait(struct barrier *b, struct err *e)
+{
+    struct barrier_memory *r = b->memory;
+    unsigned generation = r->generation;
+
+    if (atomic_fetch_add(&r->arrived, 1) + 1 < (unsigned)b->size)
+        return await_others(b, generation, e);
+    r->arrived = 0;
+    r->generation++;
+    barrier_wake(b);
+    return 0;
+}
+
 /* A sum of at most so many bytes, over all parties, is not divided among the parties. */
 #define FEW (64 * 1024)
 

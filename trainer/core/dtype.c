@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Conversions by integer arithmetic on the bits of the numbers, in loops that are vectorised. */
+/* Conversions between types of numbers, by integer arithmetic on their bits, and from records; all
+ * in loops that the compiler vectorizes. */
 #include "config.h"
-#include "trainer/core/dtype.h"
+#include "trainer/core/kernel.h"
 
 #include <string.h>
 
-#include "trainer/core/vector_clones.h"
+/* Conversions by integer arithmetic on the bits of the numbers, in loops that are vectorised. */
 
 #define SIGN UINT32_C(0x80000000)
 #define INFINITE UINT32_C(0x7f800000)
@@ -96,4 +97,36 @@ void dtype_decode(enum dtype kind, const uint16_t *src, float *dst, size_t n)
 double dtype_error(enum dtype kind)
 {
     return kind == DTYPE_BF16 ? 0x1p-8 : kind == DTYPE_F16 ? 0x1p-11 : 0;
+}
+
+VECTOR_CLONES static void divide_bytes(const uint8_t *src, float divisor, size_t n, float *dst)
+{
+#pragma omp simd
+    for (size_t i = 0; i < n; i++)
+        dst[i] = (float)src[i] / divisor;
+}
+
+VECTOR_CLONES static void decode_labels(const uint8_t *src, size_t n, float *dst)
+{
+#pragma omp simd
+    for (size_t i = 0; i < n; i++)
+        dst[i] = src[i] == RECORD_IGNORE ? -1.0f : (float)src[i];
+}
+
+void record_decode(enum record_kind kind, const void *src, float divisor, size_t n, float *dst)
+{
+    if (kind == RECORD_NUMBERS)
+        memcpy(dst, src, n * sizeof *dst);
+    else if (kind == RECORD_BYTES)
+        divide_bytes(src, divisor, n, dst);
+    else
+        decode_labels(src, n, dst);
+}
+
+void record_unpack(const struct record *r, size_t images, size_t targets, float *image,
+                   float *target)
+{
+    record_decode((enum record_kind)r->image_kind, record_image(r), RECORD_DIVISOR, images, image);
+    record_decode((enum record_kind)r->target_kind, record_target(r, images), r->target_divisor,
+                  targets, target);
 }

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finds the blocks of memory and their lifetimes, and then places the blocks, largest first. */
+/* The memory of a graph: offsets in an arena, and the arena. */
 #include "config.h"
-#include "trainer/core/plan.h"
+#include "trainer/core/graph.h"
 
+#include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "src/mem.h"
+
+/* Finds the blocks of memory and their lifetimes, and then places the blocks, largest first. */
 
 /* Memory that is in use from op first to op last: that of a tensor and of those computed in place
  * of it, a workspace, or what an op keeps. */
@@ -197,4 +202,43 @@ int plan_arena(struct graph *g, struct err *e)
     free(p.order);
     free(p.blocks);
     return allocated ? 0 : -1;
+}
+
+/* Anonymous mappings, which the kernel zeroes and can back with huge pages. */
+
+#define HUGE_PAGE ((size_t)2 << 20)
+
+static size_t round_up(size_t n, size_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+int arena_reserve(struct arena *a, size_t nbytes, bool *moved, struct err *e)
+{
+    struct arena grown = {.size = round_up(nbytes, HUGE_PAGE)};
+
+    *moved = false;
+    if (nbytes <= a->size)
+        return 0;
+    grown.mapping_size = grown.size + HUGE_PAGE;
+    grown.mapping = mmap(NULL, grown.mapping_size, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (grown.mapping == MAP_FAILED)
+        return err_errno(e, ERR_INTERNAL, errno,
+                         "no memory for %.1f GiB of activations; a smaller batch needs less",
+                         (double)nbytes / (1 << 30));
+    grown.base = (void *)round_up((uintptr_t)grown.mapping, HUGE_PAGE);
+    /* Only advice: it may fail where huge pages are disabled, and small pages are used. */
+    (void)madvise(grown.base, grown.size, MADV_HUGEPAGE);
+    arena_release(a);
+    *a = grown;
+    *moved = true;
+    return 0;
+}
+
+void arena_release(struct arena *a)
+{
+    if (a->mapping)
+        munmap(a->mapping, a->mapping_size);
+    *a = (struct arena){0};
 }

@@ -1,16 +1,76 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Scores a network on the images of a data set. Functions return -1 on error, such as an image that
- * cannot be read. */
+/* What a network makes of images: scores over a set of samples, predictions for images of any size,
+ * and pictures of masks.
+ *
+ * run/ validates with it after epochs, at the end and for the examples of a run; step/ uses its
+ * counts; cmd/ evaluates and predicts. Scores are sums that the ranks add up (metric/metric.h). A
+ * network is only read, apart from its batches.
+ *
+ * To read: evaluate.c, then predict.c (tiles and resizing) and examples.c (pictures). */
 #ifndef UNETCTL_TRAINER_EVALUATE_EVALUATE_H
 #define UNETCTL_TRAINER_EVALUATE_EVALUATE_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
+#include "src/err.h"
+#include "trainer/data/image/classes.h"
+#include "trainer/data/image/pixels.h"
 #include "trainer/data/set/dataset.h"
-#include "trainer/evaluate/predict.h"
-#include "trainer/metric/image_loss.h"
-#include "trainer/metric/score.h"
+#include "trainer/json/cjson.h"
+#include "trainer/metric/metric.h"
 #include "trainer/network/network.h"
+
+/* Predicts the probabilities of an image of any size with a network of fixed size: from the resized
+ * image, or at the image's own scale from overlapping tiles. The caller frees the results.
+ *
+ * Tiles lie inside the image; the last one of a row or column is moved back to end with it. An
+ * image smaller than a tile is centred in zeros, as in training. Overlapping tiles are weighted by
+ * the distance to their edge, so that no seam is visible. */
+
+/* *interrupt: not 0, the number of a signal, ends the prediction with an error; the pointer may be
+ * NULL. progress: called after each tile; may be NULL. */
+struct predict_watch {
+    const atomic_int *interrupt;
+    void (*progress)(void *arg, size_t done, size_t total);
+    void *arg;
+};
+
+/* image: [height][width][channels], 0..1. overlap: the least number of pixels that neighbouring
+ * tiles share. watch: may be NULL. Returns [height][width][classes], which the caller frees (with
+ * one class, the probability of foreground), or NULL on error. */
+float *predict_tiled(struct network *n, const struct network_config *config, const float *image,
+                     int height, int width, int overlap, const struct predict_watch *watch,
+                     struct err *e);
+
+/* As predict_tiled, from the image resized to the network's size with its aspect kept and padded
+ * with zeros, as in training. The result is resized back. */
+float *predict_resized(struct network *n, const struct network_config *config, const float *image,
+                       int height, int width, struct err *e);
+
+/* Sets an overlap below 0, which means "not given", to a quarter of the tile's smaller side.
+ * ERR_USAGE for more than three quarters of it, for an overlap without native, and for native with
+ * a network that classifies whole images. */
+int predict_check_overlap(const struct network_config *config, bool native, long *overlap,
+                          struct err *e);
+
+/* Sets p[classes] to the sigmoid of one logit, or the softmax of several. */
+void predict_probabilities(const float *logits, int classes, float *p);
+
+/* Returns the class of the largest logit or probability. */
+int predict_largest(const float *v, int classes);
+
+/* Return the number of tiles along a side of the image, and where tile i begins. If the side is
+ * shorter than the tile, the image is centred in the only tile, which begins at (side - tile) / 2,
+ * rounded towards 0. */
+int predict_tile_count(int side, int tile, int overlap);
+int predict_tile_begin(int side, int tile, int overlap, int i);
+
+/* Scores a network on the images of a data set. Functions return -1 on error, such as an image that
+ * cannot be read. */
 
 /* The validation images of a data set, with their scores. With a device it computes them, and
  * evaluate_wait copies them. */
@@ -77,5 +137,42 @@ int evaluate_write(const char *path, struct dataset *ds, int classes, const int6
  * Returns 0, or -1 with ERR_CONFIG. */
 int evaluate_check_targets(const char *model, const struct dataset *ds, int *classes,
                            struct err *e);
+
+/* Scores (score.h) as members of a JSON object. */
+
+/* Adds all values of a score. names: the data set that has the names of the classes. */
+void score_json_add(cJSON *to, const int64_t *score, int classes, const struct dataset *names);
+
+/* Adds own_size, an object with the values of a score at the images' own sizes. */
+void score_json_add_own(cJSON *to, const int64_t *score, int classes, const struct dataset *names);
+
+/* Predicted masks in colours: as pictures, and over their images. */
+
+struct mask_picture {
+    int height, width;
+    const uint8_t *mask; /* [height][width]: the class, or 0 and 1 */
+    bool is_binary;      /* 0 is background, and 1 the foreground */
+    /* Its colours are used if it has some, otherwise hues; NULL: hues. */
+    const struct classes *classes;
+    enum scale scale; /* of the image that it is written over (scale.h) */
+};
+
+/* Writes the mask as an RGB PNG of its colours. */
+int mask_picture_write(const char *path, const struct mask_picture *m, struct err *e);
+
+/* Writes the mask over its image, [height][width][channels] as the network sees it, with 1 or 3
+ * channels, as an RGB PNG. The background of a binary mask is left clear. */
+int mask_picture_write_overlay(const char *path, const struct mask_picture *m, const float *image,
+                               int channels, struct err *e);
+
+/* Pictures of four validation images, from the best to the worst, for the report's page. */
+
+/* Writes best.png, median.png, worst.png and random.png into dir, which is made: the image with its
+ * true mask over it, and beside it the same image with the predicted mask, at the network's size
+ * or, if that is large, with every 2nd, 3rd, ... pixel. examples.csv has their names and IoU. v has
+ * the scores of all images; scale is data.scale; seed chooses the random one. Earlier files are
+ * replaced. A data set without masks has no examples. */
+int examples_write(const char *dir, struct evaluation *v, const char *scale, uint64_t seed,
+                   struct err *e);
 
 #endif

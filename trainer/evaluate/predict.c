@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/evaluate/predict.h"
+#include "trainer/evaluate/evaluate.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/mem.h"
-#include "trainer/data/image/resize.h"
+#include "trainer/data/image/pixels.h"
 #include "trainer/models/model.h"
 
 struct tile_canvas {

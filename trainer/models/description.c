@@ -3,7 +3,7 @@
  * from it, layer by layer. Errors of the document name FILE:LINE, one of too many bytes only
  * FILE. */
 #include "config.h"
-#include "trainer/models/description.h"
+#include "trainer/models/models_internal.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -14,8 +14,7 @@
 #include "src/format/document.h"
 #include "src/map.h"
 #include "src/mem.h"
-#include "trainer/models/expression.h"
-#include "trainer/models/layer.h"
+#include "trainer/models/model.h"
 
 #define MAX_PARAMETERS 32
 #define MAX_ARGUMENTS 16 /* of a block */

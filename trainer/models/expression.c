@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A recursive-descent parser that evaluates as it parses. */
 #include "config.h"
-#include "trainer/models/expression.h"
+#include "trainer/models/models_internal.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "src/cli.h"
+
+#define EXPRESSION_LIMIT (INT64_C(1) << 40) /* largest magnitude of every intermediate value */
 
 #define MAX_NESTED 64
 #define MAX_LISTED 64

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The layers, and the table of models. */
 #include "config.h"
 #include "trainer/models/model.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +12,245 @@
 #include "src/atomicfile.h"
 #include "src/map.h"
 #include "src/mem.h"
-#include "trainer/models/description.h"
+#include "trainer/models/models_internal.h"
 #include "trainer/ops/ops.h"
+
+/* Each layer checks its arguments and its input, and then appends ops. */
+
+#define LAYER_MAX_CHANNELS (1 << 20)
+#define MAX_WEIGHTS (INT64_C(1) << 31) /* of one layer */
+
+const char *layer_shape(const struct tensor *t, char dst[64])
+{
+    const int64_t *d = t->shape.dim;
+
+    snprintf(dst, 64, "%" PRId64 "x%" PRId64 "x%" PRId64, d[DIM_H], d[DIM_W], d[DIM_C]);
+    return dst;
+}
+
+static bool is_point(const struct tensor *t)
+{
+    return t->shape.dim[DIM_H] == 1 && t->shape.dim[DIM_W] == 1;
+}
+
+static int check_number(const char *what, int64_t v, int64_t min, int64_t max, struct err *e)
+{
+    if (v >= min && v <= max)
+        return 0;
+    return err_set(e, ERR_CONFIG, "%s is %" PRId64 "; it can be %" PRId64 " to %" PRId64, what, v,
+                   min, max);
+}
+
+static bool is_param(const struct tensor *t, const char *name, const char *what)
+{
+    size_t n = strlen(name);
+
+    return strncmp(t->name, name, n) == 0 && t->name[n] == '.' &&
+           strcmp(t->name + n + 1, what) == 0;
+}
+
+/* Glorot and Bengio, AISTATS 2010, equation (16): uniform in +-sqrt(6 / (fan in + fan out)); biases
+ * are 0. */
+static void set_glorot(struct graph_param *p)
+{
+    const int64_t *dim = p->tensor->shape.dim;
+
+    p->low = p->high = 0;
+    if (p->tensor->shape.ndim == 4) {
+        p->high = sqrt(6 / (double)((dim[0] + dim[1]) * dim[2] * dim[3]));
+        p->low = -p->high;
+    }
+}
+
+/* Sets the L2 penalty of a layer's weights and, if a->glorot, the initial values of its weights and
+ * bias. */
+static void set_weights(struct graph *g, const struct layer_args *a)
+{
+    for (size_t i = 0; i < g->nparams; i++) {
+        struct graph_param *p = &g->params[i];
+        bool weight = is_param(p->tensor, a->name, "weight");
+
+        if (weight)
+            p->l2 = a->l2;
+        if (a->glorot && (weight || is_param(p->tensor, a->name, "bias")))
+            set_glorot(p);
+    }
+}
+
+/* Limits the number of weights, so that later products of sizes do not overflow. */
+static int check_weights(const struct tensor *x, int64_t channels, int64_t window, struct err *e)
+{
+    if (x->shape.dim[DIM_C] <= MAX_WEIGHTS / channels / window)
+        return 0;
+    return err_set(e, ERR_CONFIG,
+                   "%" PRId64 " input and %" PRId64 " output channels make more "
+                   "than 2^31 weights; add pooling before it, or use fewer channels",
+                   x->shape.dim[DIM_C], channels);
+}
+
+/* The layer's parameters must have names that no other layer uses. */
+static int check_name(const struct graph *g, const char *name, struct err *e)
+{
+    if (strlen(name) > TENSOR_NAME_SIZE - sizeof ".running_mean")
+        return err_set(e, ERR_CONFIG, "the name '%s' is too long; up to %zu characters", name,
+                       TENSOR_NAME_SIZE - sizeof ".running_mean");
+    for (size_t i = 0; i < g->nparams; i++)
+        if (is_param(g->params[i].tensor, name, "weight"))
+            return err_set(e, ERR_CONFIG, "the name '%s' is used by an earlier layer; in a block "
+                           "or `for`, use {name} or the variable in the name", name);
+    return 0;
+}
+
+static struct tensor *append_conv(struct graph *g, const struct network_config *config,
+                                  const struct layer_args *a, struct tensor *x, struct err *e)
+{
+    if (a->kernel != 1 && a->kernel != 3) {
+        err_set(e, ERR_CONFIG, "a kernel of %" PRId64 "; it can be 1 or 3", a->kernel);
+        return NULL;
+    }
+    if (check_number("channels", a->channels, 1, LAYER_MAX_CHANNELS, e) ||
+        check_number("stride", a->stride, 1, 2, e) ||
+        check_weights(x, a->channels, a->kernel * a->kernel, e) || check_name(g, a->name, e))
+        return NULL;
+    x = conv2d_append(g, a->name, x, a->channels, (int)a->kernel, (int)a->stride, a->bias != 0,
+                         e);
+    set_weights(g, a);
+    return x;
+}
+
+static struct tensor *append_conv_transpose(struct graph *g, const struct network_config *config,
+                                            const struct layer_args *a, struct tensor *x,
+                                            struct err *e)
+{
+    if (check_number("kernel", a->kernel, 2, 3, e) ||
+        check_number("channels", a->channels, 1, LAYER_MAX_CHANNELS, e) ||
+        check_weights(x, a->channels, a->kernel * a->kernel, e) || check_name(g, a->name, e))
+        return NULL;
+    x = a->kernel == 2 ? conv_transpose2d_append(g, a->name, x, a->channels, e)
+                       : conv2d_append_transposed(g, a->name, x, a->channels, e);
+    set_weights(g, a);
+    return x;
+}
+
+static struct tensor *append_batch_norm(struct graph *g, const struct network_config *config,
+                                        const struct layer_args *a, struct tensor *x, struct err *e)
+{
+    if (config->batch_norm == BATCH_NORM_NONE)
+        return x;
+    if (check_name(g, a->name, e))
+        return NULL;
+    return batch_norm_append(g, a->name, x, config->batch_norm == BATCH_NORM_SYNC, e);
+}
+
+static int check_pool(const struct tensor *x, struct err *e)
+{
+    char shape[64];
+
+    if (x->shape.dim[DIM_H] >= 2 && x->shape.dim[DIM_W] >= 2)
+        return 0;
+    return err_set(e, ERR_CONFIG, "%s is too small to halve: use larger images or less pooling",
+                   layer_shape(x, shape));
+}
+
+static struct tensor *append_subsample(struct graph *g, const struct network_config *config,
+                                       const struct layer_args *a, struct tensor *x, struct err *e)
+{
+    if (check_number("channels", a->channels, x->shape.dim[DIM_C], LAYER_MAX_CHANNELS, e))
+        return NULL;
+    return subsample_append(g, x, a->channels, e);
+}
+
+static struct tensor *append_dense(struct graph *g, const struct network_config *config,
+                                   const struct layer_args *a, struct tensor *x, struct err *e)
+{
+    char shape[64];
+
+    if (!is_point(x)) {
+        err_set(e, ERR_CONFIG, "the input is %s, but must be 1x1xC: add `- flatten` or "
+                "`- global_avg_pool` before it", layer_shape(x, shape));
+        return NULL;
+    }
+    if (check_number("channels", a->channels, 1, LAYER_MAX_CHANNELS, e) ||
+        check_weights(x, a->channels, 1, e) || check_name(g, a->name, e))
+        return NULL;
+    /* A dense layer is a 1x1 convolution of one pixel. */
+    x = conv2d_append(g, a->name, x, a->channels, 1, 1, a->bias != 0, e);
+    set_weights(g, a);
+    return x;
+}
+
+static struct tensor *append_dropout(struct graph *g, const struct network_config *config,
+                                     const struct layer_args *a, struct tensor *x, struct err *e)
+{
+    if (!(a->rate >= 0 && a->rate < 1)) {
+        err_set(e, ERR_CONFIG, "a rate of %g; it must be at least 0 and below 1", a->rate);
+        return NULL;
+    }
+    return dropout_append(g, x, a->rate, e);
+}
+
+static int check_pair(const struct layer_args *a, const struct tensor *x, bool channels,
+                      struct err *e)
+{
+    const int64_t *p = x->shape.dim, *q = a->with->shape.dim;
+    char here[64], there[64];
+
+    if (p[DIM_H] == q[DIM_H] && p[DIM_W] == q[DIM_W] && (!channels || p[DIM_C] == q[DIM_C]))
+        return 0;
+    return err_set(e, ERR_CONFIG, "the input is %s, but '%s' is %s: %s must be equal",
+                   layer_shape(x, here), a->with_name, layer_shape(a->with, there),
+                   channels ? "height, width and channels" : "height and width");
+}
+
+static struct tensor *append_concat(struct graph *g, const struct network_config *config,
+                                    const struct layer_args *a, struct tensor *x, struct err *e)
+{
+    return check_pair(a, x, false, e) ? NULL : concat_append(g, x, a->with, e);
+}
+
+static struct tensor *append_add(struct graph *g, const struct network_config *config,
+                                 const struct layer_args *a, struct tensor *x, struct err *e)
+{
+    return check_pair(a, x, true, e) ? NULL : add_append(g, x, a->with, e);
+}
+
+const struct layer_kind layer_kinds[] = {
+    {"conv", {"channels", "kernel", "stride", "bias", "l2"}, 1, 3, append_conv, NULL, false},
+    {"conv_transpose", {"channels", "kernel", "l2"}, 1, 2, append_conv_transpose, NULL, false},
+    {"batch_norm", {NULL}, 0, 0, append_batch_norm, NULL, false},
+    {"relu", {NULL}, 0, 0, NULL, relu_append, false},
+    {"max_pool", {NULL}, 0, 0, NULL, max_pool2d_append, true},
+    {"avg_pool", {NULL}, 0, 0, NULL, avg_pool2d_append, true},
+    {"global_avg_pool", {NULL}, 0, 0, NULL, global_avg_pool_append, false},
+    {"subsample", {"channels"}, 1, 0, append_subsample, NULL, false},
+    {"flatten", {NULL}, 0, 0, NULL, reshape_append_flat, false},
+    {"dense", {"channels", "bias", "l2"}, 1, 0, append_dense, NULL, false},
+    {"dropout", {"rate"}, 1, 0, append_dropout, NULL, false},
+    {"concat", {"with"}, 1, 0, append_concat, NULL, false},
+    {"add", {"with"}, 1, 0, append_add, NULL, false},
+    {NULL, {NULL}, 0, 0, NULL, NULL, false},
+};
+
+struct tensor *layer_append(const struct layer_kind *kind, struct graph *g,
+                            const struct network_config *config, const struct layer_args *args,
+                            struct tensor *x, struct err *e)
+{
+    if (kind->halves && check_pool(x, e))
+        return NULL;
+    return kind->append ? kind->append(g, config, args, x, e) : kind->append_plain(g, x, e);
+}
+
+const struct layer_kind *layer_find(const char *name)
+{
+    for (const struct layer_kind *k = layer_kinds; k->name; k++)
+        if (strcmp(k->name, name) == 0)
+            return k;
+    return NULL;
+}
 
 #define MAX_BASE 1024
 #define MAX_DEPTH 8
-#define MAX_CHANNELS 64
+#define MODEL_MAX_CHANNELS 64
 #define MAX_CLASSES 250
 #define MAX_SIDE 65536
 
@@ -189,7 +424,7 @@ int model_check(const struct model *m, const struct network_config *c, struct er
 
     if (check_range(m, "base", c->base, 0, MAX_BASE, e) ||
         check_range(m, "depth", c->depth, 0, MAX_DEPTH, e) ||
-        check_range(m, "channels", c->channels, 1, MAX_CHANNELS, e) ||
+        check_range(m, "channels", c->channels, 1, MODEL_MAX_CHANNELS, e) ||
         check_range(m, "the number of classes", c->classes ? c->classes : 1, least, MAX_CLASSES,
                     e) ||
         model_sides(m, c, &step, e) || check_side(m, "height", c->height, step, e) ||

@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of models: the built-in ones (templates/models/), those of files, and those of
- * checkpoints. A model builds graphs as its description says (description.h). */
+/* The models: networks as data.
+ *
+ * A model is a description in YAML (doc/MODELS.md): a built-in one (templates/models/), a user's
+ * file, or the text that a checkpoint contains. It lives as long as the process. run/ and cmd/ open
+ * models by name, checkpoint/ decodes them, and network/ checks a configuration and builds a graph
+ * for each mode and batch size.
+ *
+ * A description that is wrong is refused with FILE:LINE and the reason. The layers of a description
+ * are the rows of layer_kinds; a new one needs no other change here.
+ *
+ * To read: this file, then model.c (layers, table of models), description.c (decoding, then
+ * building layer by layer) and expression.c (numbers and conditions in a description). */
 #ifndef UNETCTL_TRAINER_MODELS_MODEL_H
 #define UNETCTL_TRAINER_MODELS_MODEL_H
 
@@ -8,8 +18,8 @@
 #include <stddef.h>
 
 #include "src/err.h"
-#include "trainer/core/dtype.h"
 #include "trainer/core/graph.h"
+#include "trainer/core/kernel.h"
 #include "trainer/ops/ops.h"
 
 enum batch_norm_mode { BATCH_NORM_NONE, BATCH_NORM_LOCAL, BATCH_NORM_SYNC };
@@ -81,5 +91,43 @@ int model_sides(const struct model *model, const struct network_config *config, 
  * ERR_INTERNAL. */
 int model_build(const struct model *model, struct graph *g, const struct network_config *config,
                 int batch, struct err *e);
+
+/* The layers that the description of a model can name (doc/MODELS.md). */
+
+/* The arguments of a layer in the description, or their defaults. */
+struct layer_args {
+    char name[TENSOR_NAME_SIZE]; /* prefix of the parameters: NAME.weight ... */
+    int64_t channels, kernel, stride, bias;
+    double rate, l2;
+    bool glorot; /* initial values as in Keras, otherwise as in PyTorch */
+    struct tensor *with; /* the second input, a saved result */
+    char with_name[TENSOR_NAME_SIZE];
+};
+
+struct layer_kind {
+    const char *name;
+    const char *args[6]; /* NULL-terminated; `- NAME: VALUE` sets the first */
+    int nneeded;         /* number of required arguments, which are the first ones */
+    int64_t kernel;      /* the default */
+    /* Appends the layer to x and returns its result; NULL with ERR_CONFIG (a text without the place
+     * in the description) or ERR_INTERNAL. */
+    struct tensor *(*append)(struct graph *g, const struct network_config *config,
+                             const struct layer_args *args, struct tensor *x, struct err *e);
+    /* The same for layers that need neither config nor args. */
+    struct tensor *(*append_plain)(struct graph *g, struct tensor *x, struct err *e);
+    bool halves; /* pools 2x2 pixels: height and width must be 2 at least */
+};
+
+/* Checks the size of the input if kind->halves, and calls append or append_plain. */
+struct tensor *layer_append(const struct layer_kind *kind, struct graph *g,
+                            const struct network_config *config, const struct layer_args *args,
+                            struct tensor *x, struct err *e);
+
+extern const struct layer_kind layer_kinds[]; /* the last one has no name */
+
+const struct layer_kind *layer_find(const char *name); /* or NULL */
+
+/* Writes "48x64x32" (height, width, channels) to dst and returns dst. */
+const char *layer_shape(const struct tensor *t, char dst[64]);
 
 #endif

@@ -15,10 +15,7 @@
 #include "trainer/backends/backends.h"
 #include "trainer/core/graph.h"
 #include "trainer/models/model.h"
-#include "trainer/network/compiled.h"
-#include "trainer/network/first_weights.h"
-#include "trainer/network/profile.h"
-#include "trainer/network/runner.h"
+#include "trainer/network/network_internal.h"
 
 struct network {
     struct network_config config; /* its strings belong to model and backend */

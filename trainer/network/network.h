@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A network: the weights of one replica, and a compiled graph for each mode and batch size, which
- * is built on first use and kept. Graphs share one arena of activations. After the first run with a
- * mode and batch size (on a device the first two, and one more when the arena has moved), runs
- * allocate nothing. A network is used by one thread only (kernels may use OpenMP threads).
- * Functions that return int return 0, or -1 with *e set. */
+ * is built on first use and kept. Graphs share one arena of activations.
+ *
+ * step/ trains with it, evaluate/ infers, and run/ and cmd/ create and inspect it. It knows models,
+ * passes and backends, but neither samples nor other replicas: batches are written to its input,
+ * and sums over replicas are callbacks. After the first run with a mode and batch size (on a device
+ * the first two, and one more when the arena has moved), runs allocate nothing. A network is used
+ * by one thread only (kernels may use OpenMP threads). Functions that return int return 0, or -1
+ * with *e set.
+ *
+ * To read: this file and network.c, in which a run on the host is a call of graph_run; compiled.c
+ * for the way from a model to a graph that can run; runner.c for runs on a device. */
 #ifndef UNETCTL_TRAINER_NETWORK_NETWORK_H
 #define UNETCTL_TRAINER_NETWORK_NETWORK_H
 
@@ -13,9 +20,31 @@
 #include <stdio.h>
 
 #include "src/err.h"
-#include "trainer/core/device.h"
-#include "trainer/core/weights.h"
+#include "trainer/core/graph.h"
+#include "trainer/core/kernel.h"
 #include "trainer/models/model.h"
+
+/* Returns the multiplications and additions of one run: 2 per weight and pixel for convolutions, or
+ * 4 for both gradients; 0 for other kinds, which are bound by memory. */
+double profile_flop(const struct op *op);
+
+/* Returns the bytes of the inputs that the op reads and of its outputs, each counted once. */
+double profile_bytes(const struct op *op);
+
+/* Sets both sums over one run of all ops. */
+void profile_sum(const struct graph *g, double *flop, double *bytes);
+
+/* The largest rates per second of a core, or of the device; 0: unknown. */
+struct profile_peak {
+    double flop, bytes;
+    const char *of; /* "a core" */
+};
+
+/* Prints one line per op of a graph that ran with g->timed, in order; then the peak, one line per
+ * kind, the one with the longest time first, and one for all ops. The last column, if the peak is
+ * known, is the least time that the peak allows for the operations and bytes, divided by the time
+ * taken; it exceeds 100 % if the bytes came from a cache. */
+void profile_print(const struct graph *g, const struct profile_peak *peak, FILE *out);
 
 struct network;
 struct profile_peak;
@@ -58,13 +87,16 @@ void network_set_sum(struct network *n, network_sum_f sum, void *arg);
 
 /* How replicas with a device compute a step without the host.
  *
- * network_train calls its callback ready while it queues a run: with 0 at the beginning, then with
- * the gradients that will be final at that point of the queue. It does not when it launches a
- * graph. If a capture fails, network_train queues the run again, and calls ready from 0 on.
+ * A run on a device is queued op by op, or it is captured once as a device graph and launched from
+ * then on (runner.c). While network_train queues or captures a run, it calls its callback ready
+ * first with 0, which means that a new run begins, and then with the number of gradients that are
+ * final at that point of the queue; the callback queues their sums there. When it launches a graph
+ * it does not call ready, as the graph contains the sums. When a capture fails, what was captured is
+ * gone: network_train queues the run anew, and ready is called again, with 0 first.
  *
- * NCCL requires of each sum that all replicas capture it, that all launch the same graph, or that
- * all queue it. So network_step.shares identifies a run's graph, and all replicas capture and
- * discard graphs in the same step. */
+ * NCCL requires of each sum that all replicas queue it, that all capture it, or that all launch the
+ * same graph. Therefore network_step.shares identifies a run's graph on all replicas, and all
+ * capture and discard graphs in the same step. */
 struct network_link {
     network_sum_f sum;    /* queues a sum of values in device memory; NULL: a single replica */
     device_watch_f watch; /* or NULL */

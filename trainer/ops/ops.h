@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The functions that models are built with. Each appends an op, or two, to a graph and returns the
- * last result, which the graph owns, or NULL on error (see graph.h about NULL tensors), unless
- * noted. Parameters are named NAME.weight, NAME.bias, ... and have PyTorch's default initial
- * values. */
+/* What the ops mean: the shapes of their results and the ops of their gradients. How they are
+ * computed is the backends' business.
+ *
+ * A kind of op is an OP(NAME) of core/ops.def and a struct op_kind NAME_kind in one of this room's
+ * files. Models call the functions below, passes append some kinds themselves, and graph.c calls a
+ * kind's infer and grad. Everything belongs to the graph; an op keeps no data of its own.
+ *
+ * Each function here appends an op, or two, to a graph and returns the last result, which the graph
+ * owns, or NULL on error (see graph.h about NULL tensors), unless noted. Parameters are named
+ * NAME.weight, NAME.bias, ... and have PyTorch's default initial values.
+ *
+ * To read: core/ops.def says what each op computes; elementwise.c has the table of the kinds, what
+ * several of them share, and the shortest ones; then conv.c and reduction.c. */
 #ifndef UNETCTL_TRAINER_OPS_OPS_H
 #define UNETCTL_TRAINER_OPS_OPS_H
 
@@ -64,19 +73,10 @@ int loss_append(struct graph *g, enum loss loss, const float *ce_weights,
  * fails. */
 int add_to_grad(struct graph *g, struct tensor *t, struct tensor *grad, struct err *e);
 
-/* For op_kind.grad: appends an op of this kind on dy, if x needs a gradient, and adds its result to
- * x->grad. 0, or -1 with the error set. */
-int ops_append_grad(struct graph *g, struct tensor *x, const struct op_kind *kind,
-                const struct op_attr *attr, struct tensor *dy, struct err *e);
-
 /* The same for the gradient of op's result and of its in[0], whose height, width and channels
  * become the attributes of the op that is appended. */
 int ops_append_sized_grad(struct graph *g, const struct op *op, const struct op_kind *kind,
                           struct err *e);
-
-/* An op_kind.infer: the result has the shape of in[0]. */
-int ops_infer_same_shape(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
-                     struct err *e);
 
 /* An op_kind.infer: half the height and width of in[0], rounded down, which must not be 0. */
 int ops_infer_pooled(const struct op_attr *attr, struct tensor *const *in, struct shape *out,

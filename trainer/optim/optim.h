@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #include "src/err.h"
-#include "trainer/core/weights.h"
+#include "trainer/core/graph.h"
 
 #define OPTIM_MAX_SLOTS 2
 
@@ -37,7 +37,7 @@ struct optim_config {
     double momentum;     /* of SGD and LARS */
     bool nesterov, uncorrected; /* of SGD */
     double weight_decay;
-    bool scaled;         /* dynamic loss scaling (device.h), on a device */
+    bool scaled;         /* dynamic loss scaling (core/kernel.h), on a device */
 };
 
 struct optim {
@@ -80,5 +80,8 @@ int optim_settle(struct optim *o, struct err *e);
 /* Takes the same step on the host; w->grad may be changed. The result does not depend on the number
  * of threads or ranks. */
 void optim_step(struct optim *o, struct weights *w, double lr, double clip);
+
+/* The tensors of the parameters on a device, for updates that treat tensors separately (LARS, LAMB,
+ * penalties), cut into pieces of at most 8192 numbers, each of which a thread block processes. */
 
 #endif

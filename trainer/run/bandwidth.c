@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/run/bandwidth.h"
+#include "trainer/run/session.h"
 
 #include <limits.h>
 #include <stdio.h>

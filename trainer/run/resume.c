@@ -2,7 +2,7 @@
 /* The state is JSON beside the tensors of a snapshot (snapshot.h). Rank 0 reads and writes it; the
  * other ranks get it by broadcasts. */
 #include "config.h"
-#include "trainer/run/resume.h"
+#include "trainer/run/session.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -16,7 +16,7 @@
 #include "src/log.h"
 #include "src/mem.h"
 #include "src/plural.h"
-#include "trainer/checkpoint/snapshot.h"
+#include "trainer/checkpoint/checkpoint.h"
 #include "trainer/json/cjson.h"
 
 /* Facts about the checkpoint that is read. */

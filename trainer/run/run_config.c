@@ -2,7 +2,7 @@
 /* Each key is a row of the table of settings (settings.def). Checks that concern several settings
  * are here. */
 #include "config.h"
-#include "trainer/run/run_config.h"
+#include "trainer/run/setup.h"
 
 #include <inttypes.h>
 #include <math.h>

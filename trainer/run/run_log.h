@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The results of a run (logs/SCHEMA.md): record.jsonl while it trains, and at its end log.csv and
- * the marker DONE, or only the marker FAILED. Only rank 0 has a record. */
+/* The record of a run, and the decisions of its validations. */
 #ifndef UNETCTL_TRAINER_RUN_RUN_LOG_H
 #define UNETCTL_TRAINER_RUN_RUN_LOG_H
 
@@ -10,12 +9,40 @@
 
 #include "src/err.h"
 #include "src/run/epoch_csv.h"
+#include "src/run/schedule.h"
 #include "trainer/data/set/dataset.h"
-#include "trainer/metric/score.h"
-#include "trainer/run/compute.h"
-#include "trainer/run/goal.h"
-#include "trainer/run/run_config.h"
-#include "trainer/step/gradient_noise.h"
+#include "trainer/metric/metric.h"
+#include "trainer/run/setup.h"
+#include "trainer/step/step.h"
+
+/* Decisions by the validation after an epoch: to stop because a quality is reached (time to
+ * accuracy) or no longer improves (early stopping), to lower the learning rate, and which weights
+ * to keep. */
+
+/* State between validations. Epochs are numbers of completed epochs. */
+struct goal_state {
+    double best;     /* IoU or accuracy */
+    int best_epoch;  /* at which it was measured; 0: no validation yet */
+    int reached;     /* epochs at which the quality was reached; 0: not yet */
+    int stopped;     /* 1: the training ends after this validation */
+    int cuts;        /* number of times that the rate was lowered */
+    int cut_epoch;   /* at the last of these */
+};
+
+/* Returns whether the goal needs validations after epochs, not only at the end: after each epoch
+ * unless train.eval_epochs is set. */
+bool goal_is_watched(const struct goal *g);
+
+/* Returns factor^cuts, the factor of the rate. */
+double goal_rate(const struct goal *g, const struct goal_state *state);
+
+/* Updates the state with the result of the validation after so many epochs. Returns whether its
+ * quality (IoU or accuracy) is above that of all earlier validations, or it is the first. */
+bool goal_note(const struct goal *g, struct goal_state *state, int epochs,
+               const struct score_summary *s);
+
+/* The results of a run (logs/SCHEMA.md): record.jsonl while it trains, and at its end log.csv and
+ * the marker DONE, or only the marker FAILED. Only rank 0 has a record. */
 
 struct run_log;
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The order of a training: handshake, data, resume, epochs and validations, results. Errors are
- * returned to the caller, which ends the other ranks. */
+/* The training of one replica, and its progress on the terminal. */
 #include "config.h"
 #include "trainer/run/session.h"
 
@@ -9,23 +8,90 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
+#include <unistd.h>
 
 #include "src/clock.h"
 #include "src/log.h"
 #include "src/mem.h"
 #include "src/run/schedule.h"
 #include "src/settings/settings.h"
-#include "trainer/checkpoint/snapshot.h"
+#include "trainer/checkpoint/checkpoint.h"
 #include "trainer/data/set/loader.h"
-#include "trainer/data/set/shard.h"
 #include "trainer/models/model.h"
-#include "trainer/passes/precision.h"
-#include "trainer/run/limit.h"
-#include "trainer/run/progress.h"
-#include "trainer/run/ranks/roster.h"
-#include "trainer/run/results.h"
-#include "trainer/run/validation.h"
-#include "trainer/step/kernel_choice.h"
+#include "trainer/passes/passes.h"
+#include "trainer/run/ranks/ranks.h"
+#include "trainer/run/run_internal.h"
+#include "trainer/step/step.h"
+
+/* A bar for terminals, log lines elsewhere. */
+
+#define REDRAW_S 0.2
+#define BAR 24
+
+static void progress_open(struct progress *p, FILE *out, int epochs)
+{
+    *p = (struct progress){.out = out, .epochs = epochs,
+                           .terminal = log_shows(LOG_INFO) && isatty(fileno(out)),
+                           .began = clock_now(), .loss = NAN};
+}
+
+/* Excludes the share of the run, 0..1, that an earlier start has completed from the estimate of the
+ * time left. */
+static void progress_skip(struct progress *p, double done)
+{
+    p->skipped = done;
+}
+
+static double seconds_left(const struct progress *p, double done)
+{
+    double share = done - p->skipped;
+
+    return share > 0 ? (clock_now() - p->began) / share * (1 - done) : 0;
+}
+
+static void draw_bar(struct progress *p, int epoch, double done)
+{
+    int filled = (int)(done * BAR), left = (int)(seconds_left(p, done) + 0.5);
+    char bar[BAR + 1];
+
+    for (int i = 0; i < BAR; i++)
+        bar[i] = i < filled ? '#' : '.';
+    bar[BAR] = 0;
+    fprintf(p->out, "\r\033[K[%s] epoch %d/%d", bar, epoch + 1, p->epochs);
+    if (isfinite(p->loss))
+        fprintf(p->out, "  loss %.4f", p->loss);
+    fprintf(p->out, "  %d:%02d:%02d left", left / 3600, left / 60 % 60, left % 60);
+    fflush(p->out);
+    p->last_drawn = clock_now();
+}
+
+/* Called after each step and after each epoch. epoch: counted from 0; step: completed steps of the
+ * epoch. */
+static void progress_step(struct progress *p, int epoch, size_t step, size_t steps)
+{
+    if (p->terminal && clock_now() - p->last_drawn >= REDRAW_S)
+        draw_bar(p, epoch, (epoch + (double)step / (double)steps) / p->epochs);
+}
+
+static void progress_epoch(struct progress *p, int epoch, double loss, double seconds,
+                           double images_per_s)
+{
+    p->loss = loss;
+    if (p->terminal)
+        draw_bar(p, epoch, (epoch + 1.0) / p->epochs);
+    else
+        log_info("epoch %d/%d: loss %.6f, %.2f s, %.1f images/s", epoch + 1, p->epochs, loss,
+                 seconds, images_per_s);
+}
+
+static void progress_close(struct progress *p)
+{
+    if (p->terminal && p->last_drawn > 0)
+        fputs("\r\033[K", p->out);
+}
+
+/* The order of a training: handshake, data, resume, epochs and validations, results. Errors are
+ * returned to the caller, which ends the other ranks. */
 
 /* Rank 0's vote beside those of ranks that leave, which are 1 each: limit.minutes are over. */
 #define LIMIT_VOTE 0.5f

@@ -1,16 +1,276 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What both kinds of step have in common: loading images, the loss's divisor, times and trace. */
+/* What both kinds of step have in common: loading images, the loss's divisor, times, gradient
+ * noise, the choice of kernels, and the trace. */
 #include "config.h"
 #include "trainer/step/step.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "src/buf.h"
 #include "src/clock.h"
+#include "src/files.h"
+#include "src/log.h"
 #include "src/mem.h"
 #include "src/rng.h"
-#include "trainer/metric/score.h"
 #include "trainer/evaluate/evaluate.h"
-#include "trainer/step/step_kind.h"
+#include "trainer/metric/metric.h"
+#include "trainer/step/step_internal.h"
+
+/* Takes the loader's next batch. network_await has been called: the loader reuses the memory of
+ * earlier ones. */
+static int step_input_load(struct step_input *in, struct loader *loader, struct err *e)
+{
+    if (loader_next(loader, &in->batch, e))
+        return -1;
+    return in->parts == 1 && in->batch.count ? network_place(in->network, true, &in->batch, e) : 0;
+}
+
+struct shard_range step_input_part(const struct step_input *in, size_t n, int i)
+{
+    return shard_eval(n, in->parts, i);
+}
+
+bool step_input_is_idle(const struct step_input *in, size_t items, int replicas, int i)
+{
+    size_t n = items / (size_t)replicas, rest = items % (size_t)replicas;
+    struct shard_range least = step_input_part(in, n, i);
+    struct shard_range most = step_input_part(in, n + (rest > 0), i);
+
+    return least.begin == least.end && most.begin == most.end;
+}
+
+int step_input_place(const struct step_input *in, struct shard_range part, struct err *e)
+{
+    struct record_batch b = in->batch;
+
+    if (in->parts == 1 || part.begin == part.end)
+        return 0;
+    b.records = record_at(&in->batch, part.begin);
+    b.count = part.end - part.begin;
+    return network_place(in->network, true, &b, e);
+}
+
+/* Sums of squared norms over batches and steps. */
+
+/* Floats are summed in independent lanes, so that the loop is vectorised. A block is short enough
+ * for the precision of float; blocks are summed as doubles. */
+#define LANES 16
+#define BLOCK 1024
+
+static double square_block(const float *grad, size_t n)
+{
+    float lanes[LANES] = {0};
+    double sum = 0;
+    size_t i = 0;
+
+    for (; i + LANES <= n; i += LANES)
+        for (size_t k = 0; k < LANES; k++)
+            lanes[k] += grad[i + k] * grad[i + k];
+    for (; i < n; i++)
+        lanes[i % LANES] += grad[i] * grad[i];
+    for (size_t k = 0; k < LANES; k++)
+        sum += (double)lanes[k];
+    return sum;
+}
+
+double gradient_noise_square(const float *grad, size_t n)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i += BLOCK)
+        sum += square_block(grad + i, n - i < BLOCK ? n - i : BLOCK);
+    return sum;
+}
+
+void gradient_noise_add_batch(struct gradient_noise *g, double square, size_t images, size_t items)
+{
+    if (images == 0)
+        return;
+    g->shares.square += square * (double)items / (double)images;
+    g->shares.inverse_batch += 1 / (double)items;
+}
+
+void gradient_noise_add_step(struct gradient_noise *g, double square, size_t items)
+{
+    g->global.square += square;
+    g->global.inverse_batch += 1 / (double)items;
+    g->steps++;
+}
+
+struct gradient_norms gradient_noise_norms(const struct gradient_noise *g)
+{
+    if (!(g->steps > 0) || !(g->shares.inverse_batch > 0))
+        return (struct gradient_norms){0};
+    return (struct gradient_norms){
+        .sq_local = g->shares.square / g->steps,
+        .batch_local = g->steps / g->shares.inverse_batch,
+        .sq_global = g->global.square / g->steps,
+        .batch_global = g->steps / g->global.inverse_batch};
+}
+
+/* Rank 0 times its kernels (network_choose), and sends what it has chosen as text
+ * (device_ops.choices). */
+
+#define MOST_BATCHES 16
+
+/* Lists the different batch sizes of a plan, at most MOST_BATCHES, and returns their number. All
+ * steps but the last have those of the first. */
+static int list_batches(const struct shard_plan *plan, int parts, int *list)
+{
+    int n = 0;
+
+    for (size_t step = 0; step < plan->steps; step += plan->steps > 1 ? plan->steps - 1 : 1)
+        for (int i = 0; i < plan->parts * parts; i++) {
+            struct shard_range all = shard_train(plan, step, i / parts);
+            struct shard_range r = shard_eval(all.end - all.begin, parts, i % parts);
+            int batch = (int)(r.end - r.begin), k = 0;
+            while (k < n && list[k] != batch)
+                k++;
+            if (batch > 0 && k == n && n < MOST_BATCHES)
+                list[n++] = batch;
+        }
+    return n;
+}
+
+static int broadcast_choices(const struct network *network, struct comm *c, struct err *e)
+{
+    struct device *d;
+    const struct device_ops *ops = network_device_ops(network, &d);
+    char *text = c->rank == 0 ? ops->choices() : NULL;
+    uint64_t n = text ? strlen(text) + 1 : 0;
+    int rc = c->ops->broadcast(c, &n, sizeof n, 0, e);
+
+    if (rc == 0 && c->rank > 0 && n > 0)
+        text = mem_alloc(n, 1, e);
+    if (rc == 0 && n > 0 && !text)
+        rc = -1;
+    if (rc == 0 && n > 0)
+        rc = c->ops->broadcast(c, text, n, 0, e);
+    if (rc == 0 && c->rank > 0 && n > 0 && ops->learn(text))
+        log_warn("cannot read rank 0's choice of kernels; this rank makes its own");
+    free(text);
+    return rc;
+}
+
+int kernel_choice_share(struct network *n, struct comm *c, const struct shard_plan *plan, int parts,
+                        struct err *e)
+{
+    int batches[MOST_BATCHES + 1], count;
+
+    if (!network_device(n) || c->size == 1)
+        return 0;
+    count = list_batches(plan, parts, batches);
+    batches[count] = 1;
+    for (int i = 0; i <= count; i++)
+        if ((c->rank == 0 && network_choose(n, i < count, batches[i], e)) ||
+            broadcast_choices(n, c, e))
+            return -1;
+    return 0;
+}
+
+/* Events are buffered for a second or almost a page. Each write overwrites the closing bracket of
+ * the JSON array and ends with a new one. */
+
+#define FLUSH_BYTES 3500 /* less than a page */
+#define FLUSH_S 1.0
+#define TAIL "\n]\n"
+
+static const char *const rows[] = {[TRACE_STEPS] = "steps",
+                                   [TRACE_GRADIENTS] = "sums of gradients beside them",
+                                   [TRACE_BATCH_NORM] = "sums of batch norm in them"};
+
+struct trace {
+    int fd, rank;
+    off_t end; /* of the events in the file; the next ones overwrite the closing bracket */
+    double to_date; /* seconds since 1970 minus clock_now() */
+    double flushed; /* clock_now() of the last write */
+    struct buf events; /* not yet written */
+};
+
+static void end_trace(struct trace *t)
+{
+    log_warn("cannot write the trace of rank %d, which ends here: %s", t->rank, strerror(errno));
+    close(t->fd);
+    t->fd = -1;
+}
+
+static void flush_events(struct trace *t)
+{
+    size_t n = t->events.length;
+
+    t->flushed = clock_now();
+    if (t->fd < 0 || n == 0)
+        return;
+    buf_add(&t->events, TAIL);
+    if (t->events.failed)
+        errno = ENOMEM;
+    if (t->events.failed ||
+        pwrite(t->fd, t->events.data, t->events.length, t->end) != (ssize_t)t->events.length)
+        end_trace(t);
+    t->end += (off_t)n;
+    t->events.length = 0;
+}
+
+struct trace *trace_open(const char *dir, int rank, const char *host, struct err *e)
+{
+    struct trace *t = mem_zero(1, sizeof *t, e);
+    char path[PATH_MAX], name[300];
+    struct timespec now;
+
+    if (!t)
+        return NULL;
+    snprintf(path, sizeof path, "%s/trace-%d.json", dir, rank);
+    t->rank = rank;
+    t->fd = files_open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    if (t->fd < 0) {
+        files_error(e, ERR_CONFIG, errno, "cannot write", path);
+        free(t);
+        return NULL;
+    }
+    clock_gettime(CLOCK_REALTIME, &now);
+    t->to_date = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec - clock_now();
+    buf_addf(&t->events,
+             "[\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"name\":", rank);
+    snprintf(name, sizeof name, "rank %d on %.256s", rank, host);
+    buf_add_json_string(&t->events, name);
+    buf_add(&t->events, "}}");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        buf_addf(&t->events, ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%zu,"
+                 "\"args\":{\"name\":\"%s\"}}", rank, i, rows[i]);
+    flush_events(t);
+    return t;
+}
+
+void trace_close(struct trace *t)
+{
+    if (!t)
+        return;
+    flush_events(t);
+    if (t->fd >= 0)
+        close(t->fd);
+    buf_destroy(&t->events);
+    free(t);
+}
+
+void trace_span(struct trace *t, enum trace_row row, const char *name, double begin, double end)
+{
+    if (!t || t->fd < 0)
+        return;
+    buf_addf(&t->events, ",\n{\"name\":\"%s\",\"ph\":\"X\",\"ts\":%.1f,\"dur\":%.1f,", name,
+             1e6 * (begin + t->to_date), 1e6 * (end - begin));
+    buf_addf(&t->events, "\"pid\":%d,\"tid\":%d}", t->rank, (int)row);
+    if (t->events.length > FLUSH_BYTES || clock_now() - t->flushed > FLUSH_S)
+        flush_events(t);
+}
+
+/* What both kinds of step have in common: loading images, the loss's divisor, times and trace. */
 
 #define STREAM_DROPOUT (UINT64_C(0x44524f50) << 32)
 

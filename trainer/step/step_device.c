@@ -8,7 +8,7 @@
 
 #include "src/map.h"
 #include "src/mem.h"
-#include "trainer/step/step_kind.h"
+#include "trainer/step/step_internal.h"
 
 #define QUEUED 4 /* entries of the rings below: more than DEVICE_SLOTS, a power of 2 */
 

@@ -7,7 +7,7 @@
 
 #include "src/clock.h"
 #include "src/mem.h"
-#include "trainer/step/step_kind.h"
+#include "trainer/step/step_internal.h"
 
 struct step_on_host {
     struct step step;

@@ -1,14 +1,68 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernels of the backend "simd". The first one that supports an op is used; ops without one are
- * left to the reference. */
+/* The backend "simd": its table of kernels, the instruction set, and threads. */
 #include "config.h"
 #include "trainer/backends/cpu/simd_backend.h"
 
-#include "trainer/backends/cpu/conv/conv_kernels.h"
-#include "trainer/backends/cpu/conv/winograd/winograd_kernels.h"
-#include "trainer/backends/cpu/norm/norm_kernels.h"
-#include "trainer/backends/cpu/pool/pool_kernels.h"
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/backends/cpu/simd.h"
 #include "trainer/backends/ref/ref.h"
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+/* Detection of the instruction set, and threads (simd.h). */
+
+enum simd_isa simd_isa(void)
+{
+#ifdef __x86_64__
+    const char *limit = getenv("UNET_ISA");
+    bool none = limit && strcmp(limit, "none") == 0, avx2 = limit && strcmp(limit, "avx2") == 0;
+
+    if (!none && !avx2 && __builtin_cpu_supports("avx512f"))
+        return SIMD_AVX512;
+    if (!none && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return SIMD_AVX2;
+#endif
+    return SIMD_NONE;
+}
+
+size_t simd_threads(void)
+{
+#ifdef _OPENMP
+    return (size_t)omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+size_t simd_thread(void)
+{
+#ifdef _OPENMP
+    return (size_t)omp_get_thread_num();
+#else
+    return 0;
+#endif
+}
+
+int simd_keep(struct op *op, const void *plan, size_t nbytes, struct err *e)
+{
+    op->priv = malloc(nbytes);
+    if (!op->priv)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    memcpy(op->priv, plan, nbytes);
+    return 0;
+}
+
+void simd_release(struct op *op)
+{
+    free(op->priv);
+}
+
+/* The kernels of the backend "simd". The first one that supports an op is used; ops without one are
+ * left to the reference. */
 
 const struct kernel *const simd_kernels[] = {
     &simd_batch_norm,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which snapshot is opened, and the treatment of incomplete ones. */
 #include "config.h"
-#include "trainer/checkpoint/snapshot.h"
+#include "trainer/checkpoint/checkpoint.h"
 
 #include <stdlib.h>
 #include <unistd.h>

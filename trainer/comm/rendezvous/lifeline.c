@@ -3,7 +3,7 @@
  * exchanges short messages over them, sealed by the channel of the rendezvous. The rank itself
  * reads the recorded error, and sends only its own error and, when it leaves, WORD_BYE. */
 #include "config.h"
-#include "trainer/comm/rendezvous/lifeline.h"
+#include "trainer/comm/rendezvous/rendezvous.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,26 +1,196 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opens and closes a rendezvous. On ranks other than 0 (rank 0: rendezvous_host.c) it connects with
- * retries to the port of the cluster spec and to the one that rank 0 has published, until a peer
- * proves that it is rank 0, and waits for its verdict. Errors say where the connection failed. */
+/* How a rank finds rank 0: the port, the encrypted connection, and the messages. */
 #include "config.h"
 #include "trainer/comm/rendezvous/rendezvous.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <netdb.h>
+#include <nettle/chacha-poly1305.h>
+#include <nettle/version.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "src/atomicfile.h"
 #include "src/clock.h"
 #include "src/cluster/connection.h"
+#include "src/files.h"
+#include "src/map.h"
 #include "src/mem.h"
 #include "src/run/marker.h"
-#include "trainer/comm/rendezvous/port_file.h"
-#include "trainer/comm/rendezvous/rendezvous_wire.h"
+#include "trainer/comm/rendezvous/rendezvous_internal.h"
+
+#define LONGEST 16 /* bytes of the file */
+
+static void make_path(char path[PATH_MAX], const char *dir)
+{
+    snprintf(path, PATH_MAX, "%s/port", dir); /* as short as the token's, which was opened */
+}
+
+int port_file_write(const char *dir, int port, struct err *e)
+{
+    char path[PATH_MAX], text[LONGEST];
+    int n = snprintf(text, sizeof text, "%d\n", port);
+
+    make_path(path, dir);
+    return atomicfile_write(path, text, (size_t)n, 0600, e);
+}
+
+/* Returns the port, or 0 without a valid file. */
+static int port_file_read(const char *dir)
+{
+    char path[PATH_MAX];
+    struct err ignored;
+    size_t n;
+
+    make_path(path, dir);
+    char *text = atomicfile_read(path, LONGEST, &n, &ignored);
+    long port = text ? strtol(text, NULL, 10) : 0;
+    free(text);
+    return port > 0 && port <= 65535 ? (int)port : 0;
+}
+
+void port_file_remove(const char *dir)
+{
+    char path[PATH_MAX];
+
+    make_path(path, dir);
+    files_unlink(path);
+}
+
+static void init_direction(struct channel_direction *d, const struct hmac_sha256_ctx *token,
+                           const char *label, const struct channel_origin *origin)
+{
+    struct hmac_part parts[] = {{label, strlen(label) + 1},
+                                {&origin->mark, sizeof origin->mark},
+                                {&origin->rank, sizeof origin->rank},
+                                {origin->host_nonce, CHANNEL_NONCE},
+                                {origin->rank_nonce, CHANNEL_NONCE}};
+
+    hmac_sign(token, parts, sizeof parts / sizeof *parts, d->key);
+    d->place = 0;
+}
+
+void channel_init(struct channel *c, const unsigned char token[TOKEN_SIZE],
+                  const struct channel_origin *origin, bool is_host)
+{
+    struct hmac_sha256_ctx key;
+
+    hmac_sha256_set_key(&key, TOKEN_SIZE, token);
+    init_direction(is_host ? &c->out : &c->in, &key, "unetctl rendezvous, rank 0 to rank", origin);
+    init_direction(is_host ? &c->in : &c->out, &key, "unetctl rendezvous, rank to rank 0", origin);
+}
+
+static void begin_message(struct chacha_poly1305_ctx *ctx, const struct channel_direction *d)
+{
+    unsigned char nonce[CHACHA_POLY1305_NONCE_SIZE] = {0};
+
+    memcpy(nonce, &d->place, sizeof d->place);
+    chacha_poly1305_set_key(ctx, d->key);
+    chacha_poly1305_set_nonce(ctx, nonce);
+}
+
+static void finish_message(struct chacha_poly1305_ctx *ctx, unsigned char code[CHANNEL_CODE])
+{
+#if NETTLE_VERSION_MAJOR < 4
+    chacha_poly1305_digest(ctx, CHANNEL_CODE, code);
+#else
+    chacha_poly1305_digest(ctx, code);
+#endif
+}
+
+size_t channel_seal(struct channel *c, const void *head, size_t nhead, const void *body,
+                    size_t nbody, unsigned char *dst)
+{
+    uint32_t length = (uint32_t)(nhead + nbody);
+    unsigned char *payload = dst + CHANNEL_HEAD;
+    struct chacha_poly1305_ctx ctx;
+
+    memcpy(dst, &length, sizeof length);
+    memcpy(payload, head, nhead);
+    if (nbody)
+        memcpy(payload + nhead, body, nbody);
+    begin_message(&ctx, &c->out);
+    chacha_poly1305_encrypt(&ctx, length, payload, payload);
+    finish_message(&ctx, payload + length);
+    c->out.place++;
+    return CHANNEL_OVERHEAD + length;
+}
+
+size_t channel_frame_size(const unsigned char *frame)
+{
+    uint32_t length;
+
+    memcpy(&length, frame, sizeof length);
+    return CHANNEL_OVERHEAD + (size_t)length;
+}
+
+int channel_unseal(struct channel *c, unsigned char *frame, size_t nbytes)
+{
+    unsigned char code[CHANNEL_CODE], *payload = frame + CHANNEL_HEAD;
+    size_t npayload = nbytes - CHANNEL_OVERHEAD;
+    struct chacha_poly1305_ctx ctx;
+
+    begin_message(&ctx, &c->in);
+    chacha_poly1305_decrypt(&ctx, npayload, payload, payload);
+    finish_message(&ctx, code);
+    if (!memeql_sec(code, payload + npayload, CHANNEL_CODE))
+        return -1;
+    c->in.place++;
+    return 0;
+}
+
+void rendezvous_wire_connect(struct channel *dst, const struct rendezvous_config *c,
+                             const struct rendezvous_greeting *greeting,
+                             const struct rendezvous_call *call)
+{
+    struct channel_origin origin = {.mark = RENDEZVOUS_WIRE_MARK, .rank = call->rank};
+
+    memcpy(origin.host_nonce, greeting->nonce, sizeof origin.host_nonce);
+    memcpy(origin.rank_nonce, call->nonce, sizeof origin.rank_nonce);
+    channel_init(dst, c->token, &origin, c->rank == 0);
+}
+
+uint64_t rendezvous_wire_hash_spec(const struct rendezvous_config *c)
+{
+    uint64_t h = HASH_BEGIN;
+
+    for (int i = 0; i < c->size; i++)
+        h = hash_bytes(hash_text(h, c->hosts[i]), &c->ports[i], sizeof *c->ports);
+    return h;
+}
+
+double rendezvous_wire_patience_s(const struct rendezvous_config *c, double most_s)
+{
+    return c->timeout_s / 4 < most_s ? c->timeout_s / 4 : most_s;
+}
+
+static int check_signal(const struct rendezvous_config *c, int state, struct err *e)
+{
+    return state == CONNECTION_INTERRUPTED ? err_signal(e, *c->interrupt) : state;
+}
+
+/* Transfer nbytes. Return enum connection_state, with a signal's error if interrupted. */
+static int rendezvous_wire_read(const struct rendezvous_config *c, int socket, void *dst,
+                                size_t nbytes, double deadline, struct err *e)
+{
+    return check_signal(c, connection_read(socket, dst, nbytes, deadline, c->interrupt), e);
+}
+
+int rendezvous_wire_write(const struct rendezvous_config *c, int socket, const void *data,
+                          size_t nbytes, double deadline, struct err *e)
+{
+    return check_signal(c, connection_write(socket, data, nbytes, deadline, c->interrupt), e);
+}
+
+/* Opens and closes a rendezvous. On ranks other than 0 (rank 0: rendezvous_host.c) it connects with
+ * retries to the port of the cluster spec and to the one that rank 0 has published, until a peer
+ * proves that it is rank 0, and waits for its verdict. Errors say where the connection failed. */
 
 #define CONNECT_S 5.0  /* for one address to answer */
 #define GREETING_S 5.0 /* for the greeting, which rank 0 sends at once */

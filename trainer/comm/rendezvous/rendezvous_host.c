@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Rank 0 of a rendezvous: listens, greets every peer, and compares those that have the token. */
 #include "config.h"
-#include "trainer/comm/rendezvous/rendezvous_wire.h"
+#include "trainer/comm/rendezvous/rendezvous_internal.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -17,7 +17,6 @@
 #include "src/log.h"
 #include "src/map.h"
 #include "src/mem.h"
-#include "trainer/comm/rendezvous/port_file.h"
 
 #define PORT_WAIT_S 2.0 /* for an earlier process to release the port */
 #define LINGER_S 1.0    /* for late ranks to connect after the rendezvous has failed */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The communicators without MPI: self, and node with ranks that this test forks. */
 #include "config.h"
-#include "trainer/comm/comm_node.h"
-#include "trainer/comm/comm_self.h"
+#include "trainer/comm/comm_open.h"
 
 #include <signal.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * same while its thread waits for a sum; "hang", rank 1 does not enter a barrier; "init", MPI has 2
  * s to start. Rank 0 prints TAP. If MPI does not start, the exit code is the error's. */
 #include "config.h"
-#include "trainer/comm/comm_mpi.h"
+#include "trainer/comm/comm_open.h"
 
 #include <string.h>
 #include <unistd.h>

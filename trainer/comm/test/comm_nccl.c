@@ -9,7 +9,7 @@
  * Exits with 77 where there is no GPU, or no NCCL. */
 #include "config.h"
 #include "trainer/backends/backends.h"
-#include "trainer/comm/comm_nccl.h"
+#include "trainer/comm/comm_open.h"
 
 #include <signal.h>
 #include <stdatomic.h>

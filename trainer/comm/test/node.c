@@ -4,7 +4,7 @@
  * its wait for one that was killed, all ranks find one with another size, and memory of another
  * process is refused. */
 #include "config.h"
-#include "trainer/comm/node.h"
+#include "trainer/comm/comm_internal.h"
 
 #include <signal.h>
 #include <stdint.h>

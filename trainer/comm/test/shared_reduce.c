@@ -3,7 +3,7 @@
  * order of ranks, and a thread that is absent or brings another word (shared_reduce_agree) is
  * detected. */
 #include "config.h"
-#include "trainer/comm/shared_reduce.h"
+#include "trainer/comm/comm_internal.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -2,7 +2,7 @@
 /* Conversions between floats and 16 bits: all 65,536 patterns, values between two of them, too
  * large and too small ones, and NaN. */
 #include "config.h"
-#include "trainer/core/dtype.h"
+#include "trainer/core/kernel.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Limits of memory from control groups, with the folders of both versions, and from Slurm. */
 #include "config.h"
-#include "trainer/core/host_memory.h"
+#include "trainer/core/host.h"
 
 #include <stdio.h>
 #include <stdlib.h>

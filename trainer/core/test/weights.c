@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/core/weights.h"
+#include "trainer/core/graph.h"
 
 #include "t/tap.h"
 

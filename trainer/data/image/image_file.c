@@ -10,9 +10,6 @@
 #include <unistd.h>
 
 #include "src/atomicfile.h"
-#include "trainer/data/image/jpeg_file.h"
-#include "trainer/data/image/png_file.h"
-#include "trainer/data/image/tiff_file.h"
 
 #define HEAD_BYTES 64 /* at least PNG_FILE_HEAD and the longest signature */
 

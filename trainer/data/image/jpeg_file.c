@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/data/image/jpeg_file.h"
+#include "trainer/data/image/image_file.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include <jpeglib.h>
 #include <jerror.h>
 
-#include "trainer/data/image/orientation.h"
+#include "trainer/data/image/pixels.h"
 
 /* Each scan is a pass over the whole picture; progressive files of cameras and encoders have about
  * ten. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/data/image/png_file.h"
+#include "trainer/data/image/image_file.h"
 
 #include <png.h>
 #include <setjmp.h>
@@ -9,7 +9,16 @@
 #include "src/atomicfile.h"
 #include "src/buf.h"
 #include "src/mem.h"
-#include "trainer/data/image/orientation.h"
+#include "trainer/data/image/pixels.h"
+
+/* Decodes a PNG file in memory. name: the file's name in errors. Fills img, whose samples the
+ * caller frees with pixels_free, or returns -1, with ERR_DATA unless libpng lacks memory. For
+ * PIXELS_SIZE the first PNG_FILE_HEAD bytes are enough. */
+#define PNG_FILE_HEAD 33 /* signature 8, IHDR: length 4, type 4, data 13, CRC 4 */
+
+/* A byte of data compressed by deflate expands to at most 1032 bytes (zlib's documentation). A file
+ * whose header claims more is refused before memory is allocated. */
+#define PIXELS_DEFLATE_RATIO 1032u
 
 /* State of one decoding; unlike local variables it survives libpng's longjmp. */
 struct png_decoder {

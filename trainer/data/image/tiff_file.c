@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/data/image/tiff_file.h"
+#include "trainer/data/image/image_file.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "src/atomicfile.h"
-#include "trainer/data/image/levels.h"
+#include "trainer/data/image/pixels.h"
 
 #define MAX_PAGES 10000               /* a file with more directories has a loop or is malicious */
 #define MAX_ALLOC ((tmsize_t)1 << 30) /* of one allocation inside libtiff */

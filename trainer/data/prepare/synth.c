@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/data/prepare/synth.h"
+#include "trainer/data/prepare/prepare.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -10,8 +10,8 @@
 
 #include "src/mem.h"
 #include "src/rng.h"
-#include "trainer/data/prepare/new_folder.h"
-#include "trainer/data/image/png_file.h"
+#include "trainer/data/image/image_file.h"
+#include "trainer/data/prepare/prepare_internal.h"
 
 /* Streams of rng.h, two per image: what is drawn, and the noise of its pixels. */
 #define STREAM_DRAW (UINT64_C(0x53594e54) << 32)

@@ -3,7 +3,7 @@
  * and hash it. Several pairs are decoded at a time; the error is always that of the first bad
  * pair. */
 #include "config.h"
-#include "trainer/data/set/candidates.h"
+#include "trainer/data/set/set_internal.h"
 
 #include <stdlib.h>
 #ifdef _OPENMP

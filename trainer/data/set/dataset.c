@@ -10,17 +10,13 @@
 #include <string.h>
 
 #include "src/format/sha256.h"
-#include "src/log.h"
 #include "src/map.h"
+#include "src/log.h"
 #include "src/mem.h"
-#include "trainer/core/host_memory.h"
+#include "trainer/core/host.h"
 #include "trainer/data/image/classes.h"
-#include "trainer/data/image/mask.h"
-#include "trainer/data/image/orientation.h"
-#include "trainer/data/image/picture.h"
-#include "trainer/data/image/resize.h"
-#include "trainer/data/set/cache.h"
-#include "trainer/data/set/split.h"
+#include "trainer/data/image/pixels.h"
+#include "trainer/data/set/set_internal.h"
 #include "trainer/data/source/source.h"
 
 struct dataset_sample {

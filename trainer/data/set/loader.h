@@ -1,15 +1,114 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Loads images ahead of the step: threads decode, copy and augment them while the network
- * computes, where a device can read them. The images of a step do not depend on the number of
- * threads. After an error of a sample, loader_next returns -1. */
+/* The images of an epoch: their order, their augmentation, and the threads that load them. */
 #ifndef UNETCTL_TRAINER_DATA_SET_LOADER_H
 #define UNETCTL_TRAINER_DATA_SET_LOADER_H
 
-#include "trainer/core/device.h"
-#include "trainer/core/record.h"
-#include "trainer/data/set/augment.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "src/err.h"
+#include "src/settings/settings.h"
+#include "trainer/core/kernel.h"
 #include "trainer/data/set/dataset.h"
-#include "trainer/data/set/shard.h"
+
+/* Divides the images of an epoch between steps and ranks. All functions are pure.
+ *
+ * An epoch is a permutation of `items` = images x repeat positions, equal on all ranks. It is cut
+ * into steps, and each step into one share per device (part). Shares are disjoint and cover
+ * positions plan.begin to plan.used for any number of ranks, as all ranks round the same fractions
+ * of one order. */
+
+enum shard_remainder {
+    SHARD_KEEP, /* every item is used once; steps differ by at most one item */
+    SHARD_DROP  /* every step is full; the remaining items are not used */
+};
+
+struct shard_plan {
+    size_t items;  /* per epoch over all ranks: images x repeat */
+    size_t steps;
+    size_t used;   /* end of the items that the plan processes, counted from the epoch's first */
+    int parts;     /* shares of a step: ranks x devices per rank */
+    size_t begin;  /* first item of step 0: 0, or as set by shard_continue */
+    enum shard_remainder remainder;
+};
+
+struct shard_range {
+    size_t begin, end; /* positions in the epoch's order, end excluded */
+};
+
+/* Fills the plan of a whole epoch. full: the largest number of items of a step, over all parts.
+ * ERR_DATA if there are no images, more than UINT32_MAX items, or with SHARD_DROP no full step. */
+int shard_plan(size_t images, size_t repeat, int parts, size_t full, enum shard_remainder remainder,
+               struct shard_plan *plan, struct err *e);
+
+/* Changes the plan to the rest of its epoch after the first `begin` items, which were processed
+ * with another number of items per step. full: as in shard_plan. The rest may have no steps. */
+void shard_continue(struct shard_plan *plan, size_t begin, size_t full);
+
+/* Returns the share of a part (0..parts-1) in a step: at most full / parts items, rounded up;
+ * possibly none. */
+struct shard_range shard_train(const struct shard_plan *plan, size_t step, int part);
+
+/* Returns the images of the validation set that a part evaluates. */
+struct shard_range shard_eval(size_t images, int parts, int part);
+
+/* Sets order[position] of an epoch to image + images * copy: each image occurs as copies
+ * 0..repeat-1, in a random order that is a function of the arguments alone. order has images x
+ * repeat elements. */
+void shard_order(uint64_t seed, size_t epoch, size_t images, size_t repeat, size_t *order);
+
+/* Random changes to training images and their masks. The changes to an image are a pure function of
+ * (seed, epoch, index), and with augment.six of the copy, and do not depend on threads or ranks.
+ *
+ * They are applied in this order: quarter turns, flips, a shift, a crop scaled to the full size, an
+ * elastic deformation; then contrast and brightness of the image only, clipped to 0..1. Turns,
+ * flips and shifts move pixels exactly. Crop and deformation interpolate the image bilinearly and
+ * take the nearest pixel of the mask. Pixels outside the image repeat its edge. Bytes of an image
+ * become floats where its values change. */
+
+#define AUGMENT_CELLS 4                     /* cells of the deformation per side */
+#define AUGMENT_POINTS (AUGMENT_CELLS + 3)  /* control points of its cubic B-spline */
+
+/* The random changes to one image. */
+struct augment_draw {
+    int turns; /* quarter turns counterclockwise */
+    bool hflip, vflip;
+    int down, right; /* shift in pixels */
+    float brightness, contrast; /* an offset; a factor around the mean of the channel */
+    float zoom, top, left; /* share of each side that the crop keeps; its start, 0..1 - zoom */
+    /* Shifts of the control points in pixels. */
+    float dx[AUGMENT_POINTS][AUGMENT_POINTS], dy[AUGMENT_POINTS][AUGMENT_POINTS];
+};
+
+/* Draws the changes to one image. square: the image has equal sides, so that turns by 90 degrees
+ * are possible. index: the position of the image in the order of the epoch. */
+void augment_draw(const struct settings_augment *config, bool square, uint64_t seed, size_t epoch,
+                  size_t index, struct augment_draw *dst);
+
+/* For config->six: replaces turns and flips by those of the given copy of the image (modulo 6):
+ * none, vflip, hflip, or 1 to 3 turns. */
+void augment_six(size_t copy, struct augment_draw *dst);
+
+struct augment;
+
+/* Prepares for records with images [height][width][channels] and, if has_masks, masks
+ * [height][width]; otherwise a target is a single class, which is copied. Used by one thread at a
+ * time. augment_apply does not allocate. The caller destroys the result. */
+struct augment *augment_create(const struct settings_augment *config, int height, int width,
+                               int channels, bool has_masks, struct err *e);
+void augment_destroy(struct augment *a);
+
+/* Returns whether the configuration changes anything. */
+bool augment_is_active(const struct settings_augment *config);
+
+/* Applies the changes. dst has room for a record of floats and does not overlap src. */
+void augment_apply(struct augment *a, const struct augment_draw *draw, const struct record *src,
+                   struct record *dst);
+
+/* Loads images ahead of the step: threads decode, copy and augment them while the network
+ * computes, where a device can read them. The images of a step do not depend on the number of
+ * threads. After an error of a sample, loader_next returns -1. */
 
 struct loader_config {
     struct dataset *dataset;      /* borrowed */

@@ -2,7 +2,7 @@
 /* Decodes the protocol buffers of tf.train.Example and TensorProto by hand, as only
  * a few of their fields are needed. Every length is checked against the bytes of the record. */
 #include "config.h"
-#include "trainer/data/source/example.h"
+#include "trainer/data/source/source_internal.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "src/format/tfrecord.h"
+#include "trainer/data/image/classes.h"
 #include "trainer/data/image/image_file.h"
-#include "trainer/data/image/levels.h"
-#include "trainer/data/image/mask.h"
+#include "trainer/data/image/pixels.h"
 
 /* Numbers of tensorflow/core/framework/types.proto. */
 enum tf_dtype { DT_FLOAT = 1, DT_DOUBLE = 2, DT_INT32 = 3, DT_UINT8 = 4, DT_INT16 = 5, DT_INT8 = 6,

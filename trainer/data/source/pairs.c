@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/data/source/pairs.h"
+#include "trainer/data/source/source_internal.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -12,8 +12,8 @@
 #include "src/text.h"
 #include "trainer/data/source/tree.h"
 
-/* What a data set adds to the stem that image and mask share: "_0000" in "case_0000.png", "_mask" in
- * "case_mask.png". The first row has none. */
+/* What a data set adds to the stem that image and mask share: "_0000" in "case_0000.png", "_mask"
+ * in "case_mask.png". The first row has none. */
 static const struct suffix {
     const char *image, *mask;
 } suffixes[] = {

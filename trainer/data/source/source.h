@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lists and decodes the samples of a data folder of any layout (doc/FORMATS.md, "Data").
+/* Data folders: the samples of a folder of any layout (doc/FORMATS.md, "Data"), and what they
+ * contain.
  *
- * A locator names the image or mask of a sample: a file below the folder ("images/0001.png"), or a
- * record of a container ("train/0.records#17"). Decoding is thread-safe. The caller frees decoded
- * samples with pixels_free. */
+ * A source lists samples by stem. A locator names the image or mask of a sample: a file below the
+ * folder ("images/0001.png"), or a record of a container ("train/0.records#17"). set/ makes splits
+ * and data sets from sources, prepare/ surveys and converts them, and cmd/ checks them. Decoding is
+ * thread-safe; the caller frees decoded samples with pixels_free. Whatever is wrong with a folder
+ * is ERR_DATA with the name of the file and what to do.
+ *
+ * To read: this file and source.c, which tries the layouts in turn; layout.c and pairs.c for
+ * folders of files, container.c and example.c for containers; mask_stats.h for what masks contain;
+ * tree.h for folders and lists of files. */
 #ifndef UNETCTL_TRAINER_DATA_SOURCE_SOURCE_H
 #define UNETCTL_TRAINER_DATA_SOURCE_SOURCE_H
 
@@ -98,5 +105,36 @@ int source_check(struct source *s, const char *locator, uint32_t width, uint32_t
 /* Opens a container of the source's format. The caller closes it. */
 struct container;
 struct container *source_container(const struct source *s, const char *name, struct err *e);
+
+/* Files that hold many samples: CIFAR-10 batches, idx images with their labels (as of MNIST, plain
+ * or compressed by gzip), and TFRecord shards, also compressed by gzip. Reading samples is
+ * thread-safe. */
+
+enum container_kind { CONTAINER_CIFAR, CONTAINER_IDX, CONTAINER_TFRECORD };
+
+/* Detects a container by its file name: CIFAR-10's data_batch*.bin and test_batch*.bin,
+ * *images-idx3-ubyte with or without .gz (not labels), *.records. If the result is false, *kind is
+ * undefined. */
+bool container_guess(const char *name, enum container_kind *kind);
+
+/* Returns whether the first bytes of a file, decompressed if it is gzip, begin a TFRecord file. */
+bool container_is_tfrecord(const char *path);
+
+/* Opens a file. For idx it is the file of images ("train-images-idx3-ubyte.gz"), whose labels must
+ * lie in the same folder. The sizes in headers are checked against the file before memory is
+ * allocated. Returns NULL on error, with ERR_DATA for damaged files. */
+struct container *container_open(enum container_kind kind, const char *path, struct err *e);
+void container_close(struct container *c);
+
+size_t container_count(const struct container *c);
+
+/* Returns the class of sample i, -1 if it has a mask instead, or -2 on error. */
+int container_label(const struct container *c, size_t i, struct err *e);
+
+/* Decodes the image or mask of sample i. sha256: set to the SHA-256 in hex of the sample's record
+ * (idx: of the image and its label), unless NULL. want: the expected one, or NULL; another is
+ * ERR_DATA. */
+int container_decode(const struct container *c, size_t i, bool mask, const char *want,
+                     char sha256[65], struct pixels *img, struct err *e);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lists the files, or also the folders, in a folder, in the same order on every machine. */
+/* Lists of files. */
 #ifndef UNETCTL_TRAINER_DATA_SOURCE_TREE_H
 #define UNETCTL_TRAINER_DATA_SOURCE_TREE_H
 
@@ -7,6 +7,8 @@
 #include <stddef.h>
 
 #include "src/err.h"
+
+/* Lists the files, or also the folders, in a folder, in the same order on every machine. */
 
 struct tree {
     char **paths; /* of tree_scan: with dir in front; of tree_list: names. Owned */
@@ -31,5 +33,24 @@ bool tree_is_folder(const char *dir, const char *name);
  * says how to convert it. Called where no image was found. */
 int tree_refuse_foreign(const char *dir, struct err *e);
 void tree_free(struct tree *tree);
+
+/* The images named on a command line, also by their folders, and a name for the output of each: its
+ * path below the deepest folder that contains all images, without suffix. */
+
+struct image_list {
+    struct image_list_item {
+        char *path;
+        char *name; /* "side1/0007", or NULL if the file does not exist */
+    } * items;
+    size_t count, capacity;
+};
+
+/* Lists the operands; a folder stands for the images in it and in its subfolders. ERR_DATA for a
+ * folder without images. The caller frees the list, also after an error. */
+int image_list_create(struct image_list *list, char **operands, int count, struct err *e);
+void image_list_free(struct image_list *list);
+
+/* ERR_USAGE if two images have the same name, so that one output would overwrite the other. */
+int image_list_check_names(const struct image_list *list, struct err *e);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/evaluate/predict.h"
+#include "trainer/evaluate/evaluate.h"
 
 #include <math.h>
 #include <stdlib.h>

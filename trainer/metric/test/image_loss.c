@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The loss of evaluated images is the loss that training on them reports. */
 #include "config.h"
-#include "trainer/metric/image_loss.h"
+#include "trainer/metric/metric.h"
 
 #include <math.h>
 #include <string.h>

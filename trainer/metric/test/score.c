@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/metric/score.h"
+#include "trainer/metric/metric.h"
 
 #include <math.h>
 

@@ -8,7 +8,7 @@
 
 #include "src/rng.h"
 #include "t/tap.h"
-#include "trainer/models/description.h"
+#include "trainer/models/models_internal.h"
 #include "trainer/network/network.h"
 
 static void has_parameters(const char *name, struct network_config c, size_t want, const char *what)

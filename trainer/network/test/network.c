@@ -4,7 +4,6 @@
 #include "config.h"
 #include "trainer/backends/backends.h"
 #include "trainer/network/network.h"
-#include "trainer/network/profile.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
  * keep) does not overlap, except a result with the input whose memory it takes; and the plan is
  * small. */
 #include "config.h"
-#include "trainer/core/plan.h"
+#include "trainer/core/graph.h"
 
 #include "t/tap.h"
 #include "trainer/models/model.h"

@@ -21,7 +21,7 @@
 #include "src/rng.h"
 #include "t/tap.h"
 #include "trainer/backends/backends.h"
-#include "trainer/backends/cpu/isa/simd.h"
+#include "trainer/backends/cpu/simd.h"
 #include "trainer/backends/cpu/simd_backend.h"
 #include "trainer/ops/test/cases.h"
 #include "trainer/ops/test/opspeed.h"

@@ -13,7 +13,7 @@
 #include "src/clock.h"
 #include "src/stat.h"
 #include "trainer/backends/backends.h"
-#include "trainer/network/profile.h"
+#include "trainer/network/network.h"
 #include "trainer/ops/test/cases.h"
 
 #define MIN_ROUNDS 5

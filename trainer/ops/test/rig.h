@@ -5,8 +5,7 @@
 #define UNETCTL_TRAINER_OPS_TEST_RIG_H
 
 #include "trainer/core/graph.h"
-#include "trainer/core/mirror.h"
-#include "trainer/passes/precision.h"
+#include "trainer/passes/passes.h"
 
 #define RIG_MAX_TENSORS 48
 

@@ -3,14 +3,14 @@
  * on every backend of the host. */
 #include "config.h"
 #include "trainer/backends/backends.h"
-#include "trainer/passes/fuse.h"
+#include "trainer/passes/passes.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "src/rng.h"
 #include "t/tap.h"
-#include "trainer/core/arena.h"
+#include "trainer/core/graph.h"
 #include "trainer/ops/ops.h"
 
 struct compiled {

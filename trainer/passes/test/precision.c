@@ -3,7 +3,7 @@
  * follow those in floats. */
 #include "config.h"
 #include "trainer/backends/backends.h"
-#include "trainer/passes/precision.h"
+#include "trainer/passes/passes.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Compares the tasks of run.json, the cluster spec, the launcher's environment and MPI. */
 #include "config.h"
-#include "trainer/run/ranks/rank_identity.h"
+#include "trainer/run/ranks/ranks.h"
 
 #include <arpa/inet.h>
 #include <limits.h>
@@ -14,8 +14,7 @@
 
 #include "src/cluster/connection.h"
 #include "src/mem.h"
-#include "trainer/comm/comm_mpi.h"
-#include "trainer/run/ranks/spec_read.h"
+#include "trainer/comm/comm_open.h"
 
 /* The variables of launchers, of which the first pair that is set is used: mpirun within a Slurm
  * job starts its daemons by srun, whose variables do not describe the ranks. PMIx alone sets no

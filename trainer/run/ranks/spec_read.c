@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Decodes TF_CONFIG with cJSON. */
 #include "config.h"
-#include "trainer/run/ranks/spec_read.h"
+#include "trainer/run/ranks/ranks.h"
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>

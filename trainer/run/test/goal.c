@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/run/goal.h"
+#include "trainer/run/run_log.h"
 
 #include "t/tap.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/run/run_config.h"
+#include "trainer/run/setup.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* Tests that |G|^2 and tr(Sigma) follow from the norms of random gradients whose mean and variance
  * are known, for replicas with equal and with unequal batches. */
 #include "config.h"
-#include "trainer/step/gradient_noise.h"
+#include "trainer/step/step.h"
 
 #include <math.h>
 

@@ -1,8 +1,281 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Graphs of cuDNN for one convolution, and the search for an engine that runs one. */
 #include "config.h"
-#include "trainer/backends/cuda/cudnn/cudnn_plan.h"
+#include "trainer/backends/cuda/cudnn/cudnn_internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+
+#define MAX_OPERATIONS 3
+
+/* Ids of tensors: those of the caller, then virtual ones, which are never in memory. */
+enum { X = CUDNN_X, Y = CUDNN_Y, WEIGHTS = CUDNN_W, BIAS = CUDNN_B, CONVOLVED, BIASED, NTENSORS };
+
+struct cudnn_graph {
+    const struct cudnn_calls *calls;
+    struct cudnn_problem problem;
+    void *tensors[NTENSORS], *convolution, *add, *relu, *operations[MAX_OPERATIONS], *graph;
+    int noperations;
+};
+
+static int check(const struct cudnn_calls *c, int status, const char *what, struct err *e)
+{
+    return status == DNN_STATUS_SUCCESS
+               ? 0
+               : err_set(e, ERR_INTERNAL, "cuDNN: %s: %s", what, c->get_error_string(status));
+}
+
+/* Create a descriptor, and set an attribute of one. */
+static int cudnn_graph_make(const struct cudnn_calls *c, int type, void **d, struct err *e)
+{
+    return check(c, c->create_descriptor(type, d), "a descriptor", e);
+}
+
+static int cudnn_graph_set(const struct cudnn_calls *c, void *d, int name, int type, int64_t count,
+                           const void *elements, struct err *e)
+{
+    char what[32];
+
+    snprintf(what, sizeof what, "attribute %d", name);
+    return check(c, c->set(d, name, type, count, elements), what, e);
+}
+
+static int create(const struct cudnn_graph *g, int type, void **d, struct err *e)
+{
+    return cudnn_graph_make(g->calls, type, d, e);
+}
+
+static int set(const struct cudnn_graph *g, void *d, int name, int type, int64_t count,
+               const void *elements, struct err *e)
+{
+    return cudnn_graph_set(g->calls, d, name, type, count, elements, e);
+}
+
+static int set_number(const struct cudnn_graph *g, void *d, int name, int64_t value, struct err *e)
+{
+    return set(g, d, name, DNN_TYPE_INT64, 1, &value, e);
+}
+
+static int finalize(const struct cudnn_graph *g, void *d, const char *what, struct err *e)
+{
+    return check(g->calls, g->calls->finalize(d), what, e);
+}
+
+/* Describes tensor id, [a][channels][rows][columns] with channels innermost in memory. Virtual
+ * tensors and the bias are floats. */
+static int describe_tensor(struct cudnn_graph *g, int id, const int64_t dims[4], struct err *e)
+{
+    enum dtype t = id < BIAS ? g->problem.dtype : DTYPE_F32;
+    int type = t == DTYPE_BF16  ? DNN_DATA_BFLOAT16
+               : t == DTYPE_F16 ? DNN_DATA_HALF
+                                : DNN_DATA_FLOAT;
+    int64_t strides[] = {dims[1] * dims[2] * dims[3], 1, dims[1] * dims[3], dims[1]};
+    bool nowhere = id > BIAS;
+    void **d = &g->tensors[id];
+
+    return create(g, DNN_BACKEND_TENSOR_DESCRIPTOR, d, e) ||
+                   set(g, *d, DNN_ATTR_TENSOR_DATA_TYPE, DNN_TYPE_DATA_TYPE, 1, &type, e) ||
+                   set(g, *d, DNN_ATTR_TENSOR_DIMENSIONS, DNN_TYPE_INT64, 4, dims, e) ||
+                   set(g, *d, DNN_ATTR_TENSOR_STRIDES, DNN_TYPE_INT64, 4, strides, e) ||
+                   set_number(g, *d, DNN_ATTR_TENSOR_UNIQUE_ID, id, e) ||
+                   set_number(g, *d, DNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_GRAPH_ALIGN, e) ||
+                   (nowhere &&
+                    set(g, *d, DNN_ATTR_TENSOR_IS_VIRTUAL, DNN_TYPE_BOOLEAN, 1, &nowhere, e)) ||
+                   finalize(g, *d, "a tensor", e)
+               ? -1
+               : 0;
+}
+
+static int describe_tensors(struct cudnn_graph *g, struct err *e)
+{
+    const struct cudnn_problem *p = &g->problem;
+    int64_t x[] = {p->n, p->c, p->h, p->w}, y[] = {p->n, p->k, p->oh, p->ow};
+    int64_t weights[] = {p->k, p->c, p->side, p->side}, bias[] = {1, p->k, 1, 1};
+
+    if (describe_tensor(g, X, x, e) || describe_tensor(g, Y, y, e) ||
+        describe_tensor(g, WEIGHTS, weights, e))
+        return -1;
+    if (p->tail == CUDNN_ALONE)
+        return 0;
+    return describe_tensor(g, BIAS, bias, e) || describe_tensor(g, CONVOLVED, y, e) ||
+                   (p->tail == CUDNN_BIAS_RELU && describe_tensor(g, BIASED, y, e))
+               ? -1
+               : 0;
+}
+
+static int describe_convolution(struct cudnn_graph *g, struct err *e)
+{
+    const struct cudnn_problem *p = &g->problem;
+    int64_t pads[] = {p->pad, p->pad}, strides[] = {p->stride, p->stride}, dilations[] = {1, 1};
+    int type = DNN_DATA_FLOAT, mode = DNN_CROSS_CORRELATION;
+    void **d = &g->convolution;
+
+    return create(g, DNN_BACKEND_CONVOLUTION_DESCRIPTOR, d, e) ||
+                   set_number(g, *d, DNN_ATTR_CONVOLUTION_SPATIAL_DIMS, 2, e) ||
+                   set(g, *d, DNN_ATTR_CONVOLUTION_COMP_TYPE, DNN_TYPE_DATA_TYPE, 1, &type, e) ||
+                   set(g, *d, DNN_ATTR_CONVOLUTION_CONV_MODE, DNN_TYPE_CONVOLUTION_MODE, 1, &mode,
+                       e) ||
+                   set(g, *d, DNN_ATTR_CONVOLUTION_PRE_PADDINGS, DNN_TYPE_INT64, 2, pads, e) ||
+                   set(g, *d, DNN_ATTR_CONVOLUTION_POST_PADDINGS, DNN_TYPE_INT64, 2, pads, e) ||
+                   set(g, *d, DNN_ATTR_CONVOLUTION_DILATIONS, DNN_TYPE_INT64, 2, dilations, e) ||
+                   set(g, *d, DNN_ATTR_CONVOLUTION_FILTER_STRIDES, DNN_TYPE_INT64, 2, strides, e) ||
+                   finalize(g, *d, "a convolution", e)
+               ? -1
+               : 0;
+}
+
+/* Attributes that the three kinds of convolutions have in common, by their names in each. */
+static const struct {
+    int type, alpha, beta, convolution, tensors[3];
+} directions[] = {
+    [CUDNN_FORWARD] = {DNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+                       DNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+                       DNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA,
+                       DNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+                       {DNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+                        DNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+                        DNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W}},
+    [CUDNN_DATA] = {DNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+                    DNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+                    DNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA,
+                    DNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+                    {DNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+                     DNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+                     DNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W}},
+    [CUDNN_WEIGHTS] = {DNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+                       DNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+                       DNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA,
+                       DNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+                       {DNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+                        DNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+                        DNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW}},
+};
+
+static int describe_operation(struct cudnn_graph *g, struct err *e)
+{
+    int direction = g->problem.direction;
+    float alpha = 1, beta = 0;
+    void **d = &g->operations[g->noperations++];
+
+    if (create(g, directions[direction].type, d, e) ||
+        set(g, *d, directions[direction].alpha, DNN_TYPE_FLOAT, 1, &alpha, e) ||
+        set(g, *d, directions[direction].beta, DNN_TYPE_FLOAT, 1, &beta, e) ||
+        set(g, *d, directions[direction].convolution, DNN_TYPE_BACKEND_DESCRIPTOR, 1,
+            &g->convolution, e))
+        return -1;
+    for (int i = 0; i < 3; i++) {
+        int id = i == Y && g->problem.tail != CUDNN_ALONE ? CONVOLVED : i;
+        if (set(g, *d, directions[direction].tensors[i], DNN_TYPE_BACKEND_DESCRIPTOR, 1,
+                &g->tensors[id], e))
+            return -1;
+    }
+    return finalize(g, *d, "an operation", e);
+}
+
+/* Describes an operation y(x) or, with b, y(x, b), number by number. */
+static int describe_pointwise(struct cudnn_graph *g, int mode, void **pointwise, void **x, void **b,
+                              void **y, struct err *e)
+{
+    int type = DNN_DATA_FLOAT;
+    void **d = &g->operations[g->noperations++];
+
+    return create(g, DNN_BACKEND_POINTWISE_DESCRIPTOR, pointwise, e) ||
+                   set(g, *pointwise, DNN_ATTR_POINTWISE_MODE, DNN_TYPE_POINTWISE_MODE, 1, &mode,
+                       e) ||
+                   set(g, *pointwise, DNN_ATTR_POINTWISE_MATH_PREC, DNN_TYPE_DATA_TYPE, 1, &type,
+                       e) ||
+                   finalize(g, *pointwise, "what is done to numbers", e) ||
+                   create(g, DNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, d, e) ||
+                   set(g, *d, DNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR,
+                       DNN_TYPE_BACKEND_DESCRIPTOR, 1, pointwise, e) ||
+                   set(g, *d, DNN_ATTR_OPERATION_POINTWISE_XDESC, DNN_TYPE_BACKEND_DESCRIPTOR, 1, x,
+                       e) ||
+                   (b && set(g, *d, DNN_ATTR_OPERATION_POINTWISE_BDESC, DNN_TYPE_BACKEND_DESCRIPTOR,
+                             1, b, e)) ||
+                   set(g, *d, DNN_ATTR_OPERATION_POINTWISE_YDESC, DNN_TYPE_BACKEND_DESCRIPTOR, 1, y,
+                       e) ||
+                   finalize(g, *d, "an operation on numbers", e)
+               ? -1
+               : 0;
+}
+
+static int describe_tail(struct cudnn_graph *g, struct err *e)
+{
+    void **t = g->tensors;
+
+    switch (g->problem.tail) {
+    case CUDNN_ALONE:
+        return 0;
+    case CUDNN_BIAS:
+        return describe_pointwise(g, DNN_POINTWISE_ADD, &g->add, &t[CONVOLVED], &t[BIAS], &t[Y], e);
+    case CUDNN_BIAS_RELU:
+        return describe_pointwise(g, DNN_POINTWISE_ADD, &g->add, &t[CONVOLVED], &t[BIAS],
+                                  &t[BIASED], e) ||
+                       describe_pointwise(g, DNN_POINTWISE_RELU_FWD, &g->relu, &t[BIASED], NULL,
+                                          &t[Y], e)
+                   ? -1
+                   : 0;
+    }
+    return -1;
+}
+
+static int describe_graph(struct cudnn_graph *g, void *handle, struct err *e)
+{
+    return create(g, DNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, &g->graph, e) ||
+                   (handle && set(g, g->graph, DNN_ATTR_OPERATIONGRAPH_HANDLE, DNN_TYPE_HANDLE, 1,
+                                  &handle, e)) ||
+                   set(g, g->graph, DNN_ATTR_OPERATIONGRAPH_OPS, DNN_TYPE_BACKEND_DESCRIPTOR,
+                       g->noperations, g->operations, e) ||
+                   finalize(g, g->graph, "a graph", e)
+               ? -1
+               : 0;
+}
+
+struct cudnn_graph *cudnn_graph_create(const struct cudnn_calls *calls, void *handle,
+                                       const struct cudnn_problem *problem, struct err *e)
+{
+    struct cudnn_graph *g = calloc(1, sizeof *g);
+
+    if (!g) {
+        err_set(e, ERR_INTERNAL, "out of memory");
+        return NULL;
+    }
+    g->calls = calls;
+    g->problem = *problem;
+    if (describe_tensors(g, e) || describe_convolution(g, e) || describe_operation(g, e) ||
+        describe_tail(g, e) || describe_graph(g, handle, e)) {
+        cudnn_graph_destroy(g);
+        return NULL;
+    }
+    return g;
+}
+
+static void destroy(const struct cudnn_graph *g, void *d)
+{
+    if (d)
+        (void)g->calls->destroy_descriptor(d);
+}
+
+void cudnn_graph_destroy(struct cudnn_graph *g)
+{
+    if (!g)
+        return;
+    destroy(g, g->graph);
+    for (int i = 0; i < MAX_OPERATIONS; i++)
+        destroy(g, g->operations[i]);
+    destroy(g, g->relu);
+    destroy(g, g->add);
+    destroy(g, g->convolution);
+    for (int i = 0; i < NTENSORS; i++)
+        destroy(g, g->tensors[i]);
+    free(g);
+}
+
+/* Returns the address of the graph's descriptor, as an attribute of another descriptor takes it. */
+static void **cudnn_graph_descriptor(struct cudnn_graph *g)
+{
+    return &g->graph;
+}
 
 #define MAX_ENGINES 64 /* engines of a list that are considered */
 
@@ -31,12 +304,12 @@ struct cudnn_plan {
 
 static const int modes[] = {DNN_HEUR_MODE_A, DNN_HEUR_MODE_FALLBACK};
 
-static int create(const struct cudnn_search *s, int type, void **d, struct err *e)
+static int make(const struct cudnn_search *s, int type, void **d, struct err *e)
 {
     return cudnn_graph_make(s->calls, type, d, e);
 }
 
-static int set(const struct cudnn_search *s, void *d, int name, int type, int64_t count,
+static int put(const struct cudnn_search *s, void *d, int name, int type, int64_t count,
                const void *elements, struct err *e)
 {
     return cudnn_graph_set(s->calls, d, name, type, count, elements, e);
@@ -60,7 +333,7 @@ struct cudnn_search *cudnn_plan_search(const struct cudnn_calls *calls, void *ha
     return s;
 }
 
-static void destroy(const struct cudnn_search *s, void *d)
+static void drop(const struct cudnn_search *s, void *d)
 {
     if (d)
         (void)s->calls->destroy_descriptor(d);
@@ -72,8 +345,8 @@ void cudnn_plan_end(struct cudnn_search *s)
         return;
     for (int i = 0; i < s->nlists; i++) {
         for (int64_t k = 0; k < MAX_ENGINES; k++)
-            destroy(s, s->lists[i].configs[k]);
-        destroy(s, s->lists[i].heuristics);
+            drop(s, s->lists[i].configs[k]);
+        drop(s, s->lists[i].heuristics);
     }
     cudnn_graph_destroy(s->graph);
     free(s);
@@ -87,10 +360,10 @@ static void fill_list(struct cudnn_search *s, struct list *l)
     struct err ignored;
     int64_t n = 0;
 
-    if (create(s, DNN_BACKEND_ENGINEHEUR_DESCRIPTOR, &l->heuristics, &ignored) ||
-        set(s, l->heuristics, DNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, DNN_TYPE_BACKEND_DESCRIPTOR, 1,
+    if (make(s, DNN_BACKEND_ENGINEHEUR_DESCRIPTOR, &l->heuristics, &ignored) ||
+        put(s, l->heuristics, DNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, DNN_TYPE_BACKEND_DESCRIPTOR, 1,
             cudnn_graph_descriptor(s->graph), &ignored) ||
-        set(s, l->heuristics, DNN_ATTR_ENGINEHEUR_MODE, DNN_TYPE_HEUR_MODE, 1, &l->mode,
+        put(s, l->heuristics, DNN_ATTR_ENGINEHEUR_MODE, DNN_TYPE_HEUR_MODE, 1, &l->mode,
             &ignored) ||
         s->calls->finalize(l->heuristics) != DNN_STATUS_SUCCESS ||
         s->calls->get(l->heuristics, DNN_ATTR_ENGINEHEUR_RESULTS, DNN_TYPE_BACKEND_DESCRIPTOR, 0,
@@ -99,7 +372,7 @@ static void fill_list(struct cudnn_search *s, struct list *l)
     if (n > MAX_ENGINES)
         n = MAX_ENGINES;
     for (int64_t i = 0; i < n; i++)
-        if (create(s, DNN_BACKEND_ENGINECFG_DESCRIPTOR, &l->configs[i], &ignored))
+        if (make(s, DNN_BACKEND_ENGINECFG_DESCRIPTOR, &l->configs[i], &ignored))
             return;
     if (n > 0 && s->calls->get(l->heuristics, DNN_ATTR_ENGINEHEUR_RESULTS,
                                DNN_TYPE_BACKEND_DESCRIPTOR, n, &l->n,
@@ -136,7 +409,7 @@ static bool look_at(const struct cudnn_search *s, void *config, int64_t *id)
     int64_t n = 0, one = 0;
     void *engine = NULL;
     struct err ignored;
-    bool ok = create(s, DNN_BACKEND_ENGINE_DESCRIPTOR, &engine, &ignored) == 0 &&
+    bool ok = make(s, DNN_BACKEND_ENGINE_DESCRIPTOR, &engine, &ignored) == 0 &&
               s->calls->get(config, DNN_ATTR_ENGINECFG_ENGINE, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &one,
                             &engine) == DNN_STATUS_SUCCESS &&
               s->calls->get(engine, DNN_ATTR_ENGINE_GLOBAL_INDEX, DNN_TYPE_INT64, 1, &one, id) ==
@@ -145,7 +418,7 @@ static bool look_at(const struct cudnn_search *s, void *config, int64_t *id)
                             DNN_NUMERICAL_NOTES, &n, notes) == DNN_STATUS_SUCCESS &&
               n <= DNN_NUMERICAL_NOTES && suits(&s->problem, notes, n);
 
-    destroy(s, engine);
+    drop(s, engine);
     return ok;
 }
 
@@ -155,17 +428,17 @@ static void *finalize_plan(const struct cudnn_search *s, void *config, size_t mo
     int64_t workspace = 0, one = 0;
     struct err ignored;
 
-    if (create(s, DNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &plan, &ignored) == 0 &&
-        set(s, plan, DNN_ATTR_EXECUTION_PLAN_HANDLE, DNN_TYPE_HANDLE, 1, &s->handle, &ignored) ==
+    if (make(s, DNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &plan, &ignored) == 0 &&
+        put(s, plan, DNN_ATTR_EXECUTION_PLAN_HANDLE, DNN_TYPE_HANDLE, 1, &s->handle, &ignored) ==
             0 &&
-        set(s, plan, DNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &config,
+        put(s, plan, DNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &config,
             &ignored) == 0 &&
         s->calls->finalize(plan) == DNN_STATUS_SUCCESS &&
         s->calls->get(plan, DNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, DNN_TYPE_INT64, 1, &one,
                       &workspace) == DNN_STATUS_SUCCESS &&
         workspace >= 0 && (size_t)workspace <= most)
         return plan;
-    destroy(s, plan);
+    drop(s, plan);
     return NULL;
 }
 
@@ -181,7 +454,7 @@ static struct cudnn_plan *make_plan(struct cudnn_search *s, int mode, int64_t in
         return NULL;
     p = calloc(1, sizeof *p);
     if (!p) {
-        destroy(s, plan);
+        drop(s, plan);
         return NULL;
     }
     *p = (struct cudnn_plan){s->calls, s->handle, plan, {mode, index, id, s->problem.tail}};

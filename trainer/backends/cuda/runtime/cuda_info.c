@@ -12,7 +12,7 @@
 #endif
 
 #include "trainer/backends/cuda/runtime/cudnn_library.h"
-#include "trainer/core/library.h"
+#include "trainer/core/host.h"
 
 #ifndef BUILT_ARCHS
 #define BUILT_ARCHS CUDA_ARCHS

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the rooms of the CUDA backend share: struct device, the kernels of the backend's table,
- * functions that queue work in a device's stream, and what kernels support (cuda_support.c). */
+ * functions that queue work in a device's stream, and what kernels support.
+ *
+ * Kernels (those of kernels/, and cudnn_weights.cu) and the host's side of the backend include it. A
+ * struct device belongs to the thread that has opened it. Launches do not fail at once: their error
+ * is kept until the end of the step (cuda_launch_error). To read: gpu.h, this file, cuda_queue.c;
+ * cuda_info.h and cudnn_library.h can be read alone. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_CUDA_KERNEL_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_CUDA_KERNEL_H
 
 #include "trainer/backends/cuda/runtime/gpu.h"
+
 #ifdef __CUDACC__
 extern "C" {
 #endif
-#include "trainer/core/device.h"
-#include "trainer/core/kernel.h"
 
 /* The numbers of a run (struct exec) as kernels see them. They lie in device memory, so that a
  * captured run can be launched with other numbers. device_ops.end copies the part before update
@@ -44,7 +48,7 @@ struct pack_table {
     unsigned n, nblocks;
 };
 
-/* The struct device of core/device.h. */
+/* The struct device of core/kernel.h. */
 struct device {
     int index;
     uint64_t id;
@@ -133,6 +137,58 @@ void cuda_unpack(struct device *d, const struct device_batch *b);
 #define CUDA_SQUARE_PARTS 256
 void cuda_square(struct device *d, const float *values, size_t n, bool own);
 void cuda_accumulate(struct device *d, float *dst, const float *src, size_t n);
+
+#ifdef __CUDACC__
+}
+#endif
+
+/* Memory of a device and its queue: what kernels and device_ops both need of the CUDA runtime. */
+
+#ifdef __CUDACC__
+extern "C" {
+#endif
+
+/* The device for which this thread compiles graphs, or NULL: the one it opened last, or that
+ * device_ops.use, which is cuda_queue_use, has named. */
+struct device *cuda_queue_current(void);
+void cuda_queue_use(struct device *d);
+
+/* Return 0 for cudaSuccess, otherwise -1 with *e. cuda_status says that `what` failed on d:
+ * ERR_CONFIG where memory is short, otherwise ERR_PEER. cuda_run_status says that a run on d
+ * failed: always ERR_PEER. */
+int cuda_status(const struct device *d, cudaError_t rc, const char *what, struct err *e);
+int cuda_run_status(const struct device *d, cudaError_t rc, struct err *e);
+
+/* Returns the last error of this thread's launches since the last call, or cudaSuccess, and clears
+ * it. Launches within cuda_queue_time and cuda_queue_capture do not count. */
+cudaError_t cuda_launch_error(void);
+
+/* device_ops.alloc, free, copy and clear. */
+void *cuda_queue_alloc(struct device *d, enum device_memory kind, size_t nbytes, struct err *e);
+void cuda_queue_free(struct device *d, enum device_memory kind, void *p);
+int cuda_queue_copy(struct device *d, void *dst, const void *src, size_t nbytes, struct err *e);
+int cuda_queue_clear(struct device *d, void *p, size_t nbytes, struct err *e);
+
+/* Waits for the event, or with NULL for all that is queued in d's first stream. Returns -1 with *e
+ * if work failed, or if the function of device_ops.watch stopped the waiting. */
+int cuda_queue_await(struct device *d, cudaEvent_t event, struct err *e);
+
+/* Sets *seconds to the least time of a few runs of the work after a first one, and waits for
+ * them. The first work of a device is repeated for 50 ms before. One run is enough if it takes more
+ * than `most` seconds, unless that is 0. */
+int cuda_queue_time(struct device *d, device_work_f work, void *arg, double most, double *seconds,
+                    struct err *e);
+
+/* Sets *graph to what work queues, which the caller destroys, without running it. */
+int cuda_queue_capture(struct device *d, device_work_f work, void *arg, cudaGraph_t *graph,
+                       struct err *e);
+
+/* Returns whether a CUDA graph can contain the work, which has run before. */
+bool cuda_queue_can_capture(struct device *d, device_work_f work, void *arg);
+
+/* Queues the sum of n numbers in device memory over the replicas by exec.sum, with zeros from this
+ * replica if exec.empty. */
+int cuda_queue_sum(struct exec *x, double *values, size_t n, struct err *e);
 
 #ifdef __CUDACC__
 }

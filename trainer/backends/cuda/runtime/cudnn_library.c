@@ -4,11 +4,13 @@
 
 #include <pthread.h>
 
-#include "trainer/core/library.h"
+#include "trainer/core/host.h"
 
 #if __has_include(<cudnn_graph.h>)
 #include <cudnn_graph.h>
 #endif
+
+#define LIBRARY_CUDNN "libcudnn.so.9"
 
 #ifdef CUDNN_MAJOR
 #define SAME(name) _Static_assert((int)DNN_##name == (int)CUDNN_##name, #name)

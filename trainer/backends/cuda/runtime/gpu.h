@@ -25,7 +25,7 @@ struct __attribute__((aligned(16))) gpu16 {
 #include <cuda_fp16.h>
 extern "C" {
 #endif
-#include "trainer/core/dtype.h"
+#include "trainer/core/kernel.h"
 
 /* Keeps the error of this thread's last kernel launch for cuda_launch_error, at the end of the
  * step: a later call of the CUDA runtime or of a library may overwrite or clear it. */

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "t/tap.h"
-#include "trainer/backends/cuda/cudnn/cudnn_choices.h"
+#include "trainer/backends/cuda/cudnn/cudnn_internal.h"
 #include "trainer/network/network.h"
 #include "trainer/optim/optim.h"
 

@@ -5,7 +5,7 @@
 #include "config.h"
 
 #include "t/tap.h"
-#include "trainer/backends/cuda/cudnn/cudnn_graph.h"
+#include "trainer/backends/cuda/cudnn/cudnn_internal.h"
 
 int main(void)
 {

@@ -14,12 +14,10 @@
 #include "src/rng.h"
 #include "t/tap.h"
 #include "trainer/backends/backends.h"
-#include "trainer/metric/image_loss.h"
-#include "trainer/metric/score.h"
+#include "trainer/metric/metric.h"
 #include "trainer/network/network.h"
-#include "trainer/network/profile.h"
 #include "trainer/optim/optim.h"
-#include "trainer/passes/precision.h"
+#include "trainer/passes/passes.h"
 
 static const struct network_config small = {
     .model = "unet", .backend = "cuda", .base = 4, .depth = 1, .channels = 3, .height = 16,

@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "trainer/comm/rendezvous/lifeline.h"
-#include "trainer/comm/rendezvous/rendezvous_wire.h"
+#include "trainer/comm/rendezvous/rendezvous.h"
+#include "trainer/comm/rendezvous/rendezvous_internal.h"
 #include "trainer/comm/rendezvous/test/ranks.h"
 
 #define GREETING sizeof(struct rendezvous_greeting)

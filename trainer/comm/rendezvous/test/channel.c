@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What opens a frame, and what does not. */
 #include "config.h"
-#include "trainer/comm/rendezvous/channel.h"
+#include "trainer/comm/rendezvous/rendezvous.h"
 
 #include "t/tap.h"
 

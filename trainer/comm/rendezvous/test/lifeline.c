@@ -2,7 +2,7 @@
 /* Three ranks as processes connected by lifelines. One fails, is killed, stopped or slow; or all
  * leave without a fault, or wait in the same collective. */
 #include "config.h"
-#include "trainer/comm/rendezvous/lifeline.h"
+#include "trainer/comm/rendezvous/rendezvous.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/data/image/mask.h"
+#include "trainer/data/image/classes.h"
 
 #include "t/tap.h"
-#include "trainer/data/image/png_file.h"
+#include "trainer/data/image/image_file.h"
 #include "trainer/data/image/test/png_maker.h"
 
 static struct err e;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/data/image/orientation.h"
+#include "trainer/data/image/pixels.h"
 
 #include "t/tap.h"
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/data/image/png_file.h"
+#include "trainer/data/image/image_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "t/tap.h"
-#include "trainer/data/image/image_file.h"
 #include "trainer/data/image/test/png_maker.h"
 
 enum { GREY = 0, RGB = 2, PALETTE = 3, GREY_ALPHA = 4, RGBA = 6 };

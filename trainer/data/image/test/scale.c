@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/data/image/scale.h"
+#include "trainer/data/image/pixels.h"
 
 #include <math.h>
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/data/prepare/survey.h"
+#include "trainer/data/prepare/prepare.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "t/tap.h"
-#include "trainer/data/image/png_file.h"
+#include "trainer/data/image/image_file.h"
 
 static struct err e;
 

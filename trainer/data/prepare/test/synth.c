@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/data/prepare/synth.h"
+#include "trainer/data/prepare/prepare.h"
 
 #include "src/format/sha256.h"
 #include "t/tap.h"
-#include "trainer/data/prepare/survey.h"
 
 #define H 96
 #define W 128

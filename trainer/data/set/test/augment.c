@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/data/set/augment.h"
+#include "trainer/data/set/loader.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/data/set/cache.h"
+#include "trainer/data/set/set_internal.h"
 
 #include <fcntl.h>
 #include <stdatomic.h>

@@ -8,10 +8,9 @@
 
 #include "src/log.h"
 #include "t/tap.h"
-#include "trainer/data/image/png_file.h"
-#include "trainer/data/image/resize.h"
-#include "trainer/data/set/split.h"
-#include "trainer/data/prepare/synth.h"
+#include "trainer/data/image/image_file.h"
+#include "trainer/data/image/pixels.h"
+#include "trainer/data/prepare/prepare.h"
 
 #define H 32
 #define W 48

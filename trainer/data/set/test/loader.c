@@ -7,8 +7,8 @@
 
 #include "src/log.h"
 #include "t/tap.h"
-#include "trainer/data/prepare/synth.h"
-#include "trainer/data/set/split.h"
+#include "trainer/data/prepare/prepare.h"
+#include "trainer/data/set/dataset.h"
 
 #define SIDE 32
 #define PIXELS (SIDE * SIDE)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/data/set/split.h"
+#include "trainer/data/set/dataset.h"
 
 #include <stdio.h>
 #include <unistd.h>

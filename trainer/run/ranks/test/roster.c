@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/run/ranks/roster.h"
+#include "trainer/run/ranks/ranks.h"
 
 #include "t/tap.h"
-#include "trainer/comm/comm_self.h"
+#include "trainer/comm/comm_open.h"
 
 int main(void)
 {

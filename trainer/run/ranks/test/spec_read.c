@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/run/ranks/spec_read.h"
+#include "trainer/run/ranks/ranks.h"
 
 #include "t/tap.h"
 

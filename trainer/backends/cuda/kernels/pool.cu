@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Kernels of pools. */
+#include "config.h"
+#include "trainer/backends/cuda/runtime/cuda_kernel.h"
+
+/* Max pooling 2x2 with stride 2 and its gradient, for any type and size: 16 bytes per thread, or a
+ * number where they do not divide the channels. */
+
+struct max_pool2d_args {
+    const void *src, *dy; /* large; small, of the gradient, or NULL */
+    const void *added;     /* large: to be added to the gradient, or NULL */
+    void *dst;            /* the pooled values, or dx */
+    unsigned height, width, channels, n; /* of the small tensor; n: its elements */
+    unsigned large_height, large_width; /* twice as large, or one more */
+};
+
+/* Sets the indices of the four pixels' numbers that belong to number i of the small tensor. */
+DEVICE void pool_corners(const struct max_pool2d_args *k, unsigned i, unsigned *corner)
+{
+    unsigned c = i % k->channels, pixel = i / k->channels;
+    unsigned column = pixel % k->width, row = pixel / k->width;
+    unsigned line = row / k->height * k->large_height + 2 * (row % k->height);
+
+    corner[0] = (line * k->large_width + 2 * column) * k->channels + c;
+    corner[1] = corner[0] + k->channels;
+    corner[2] = corner[0] + k->large_width * k->channels;
+    corner[3] = corner[2] + k->channels;
+}
+
+/* The largest of the four; in the gradient its first gets dy, the others 0, and `added` is added to
+ * all four. */
+DEVICE void max_pool2d_some(const struct max_pool2d_args *k, unsigned type, unsigned each)
+{
+    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
+        float v[4][GPU_MOST_CHUNK], most[GPU_MOST_CHUNK], dy[GPU_MOST_CHUNK];
+        unsigned corner[4], largest[GPU_MOST_CHUNK];
+
+        pool_corners(k, i * each, corner);
+        for (unsigned q = 0; q < 4; q++)
+            gpu_load_some(k->src, corner[q], type, each, v[q]);
+        for (unsigned j = 0; j < each; j++) {
+            most[j] = v[0][j];
+            largest[j] = 0;
+            for (unsigned q = 1; q < 4; q++) {
+                largest[j] = v[q][j] > most[j] ? q : largest[j];
+                most[j] = v[q][j] > most[j] ? v[q][j] : most[j];
+            }
+        }
+        if (!k->dy) {
+            gpu_store_some(k->dst, i * each, type, each, most);
+            continue;
+        }
+        gpu_load_some(k->dy, i * each, type, each, dy);
+        for (unsigned q = 0; q < 4; q++) {
+            if (k->added)
+                gpu_load_some(k->added, corner[q], type, each, v[q]);
+            for (unsigned j = 0; j < each; j++)
+                v[q][j] = (largest[j] == q ? dy[j] : 0) + (k->added ? v[q][j] : 0);
+            gpu_store_some(k->dst, corner[q], type, each, v[q]);
+        }
+    }
+}
+
+/* A last row or column that pooling left out gets 0, or `added`. n: elements of the large
+ * tensor. */
+DEVICE void max_pool2d_edge_some(const struct max_pool2d_args *k, unsigned type, unsigned each)
+{
+    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
+        unsigned pixel = i * each / k->channels, column = pixel % k->large_width;
+        float v[GPU_MOST_CHUNK] = {0};
+
+        if (column < 2 * k->width && pixel / k->large_width % k->large_height < 2 * k->height)
+            continue;
+        if (k->added)
+            gpu_load_some(k->added, i * each, type, each, v);
+        gpu_store_some(k->dst, i * each, type, each, v);
+    }
+}
+
+CHUNKED_KERNEL(max_pool2d, max_pool2d_args, k->channels)
+CHUNKED_KERNEL(max_pool2d_edge, max_pool2d_args, k->channels)
+
+C_BEGIN
+
+static struct max_pool2d_args pool_of(const struct tensor *small, const struct tensor *large)
+{
+    struct max_pool2d_args k = {NULL, NULL, NULL, NULL, (unsigned)small->shape.dim[DIM_H],
+                                (unsigned)small->shape.dim[DIM_W],
+                                (unsigned)tensor_channels(small), (unsigned)tensor_count(small),
+                                (unsigned)large->shape.dim[DIM_H],
+                                (unsigned)large->shape.dim[DIM_W]};
+
+    return k;
+}
+
+static void queue_pool(enum dtype t, const struct max_pool2d_args *k, struct exec *x)
+{
+    LAUNCH_AS(t, max_pool2d, gpu_blocks(k->n / GPU_EACH(k->channels, t)), x->device->stream, *k);
+}
+
+static int run_max_pool2d(struct op *op, struct exec *x, struct err *e)
+{
+    struct max_pool2d_args k = pool_of(op->out[0], op->in[0]);
+
+    k.src = op->in[0]->data;
+    k.dst = op->out[0]->data;
+    queue_pool(op->out[0]->dtype, &k, x);
+    return 0;
+}
+
+static void queue_grad(const struct op *op, const struct tensor *added, const struct tensor *dy,
+                       const struct tensor *src, struct exec *x)
+{
+    struct max_pool2d_args k = pool_of(dy, src);
+    enum dtype t = src->dtype;
+
+    k.dy = dy->data;
+    k.src = src->data;
+    k.added = added ? added->data : NULL;
+    k.dst = op->out[0]->data;
+    queue_pool(t, &k, x);
+    if (k.large_height > 2 * k.height || k.large_width > 2 * k.width) {
+        k.n = (unsigned)tensor_count(op->out[0]);
+        LAUNCH_AS(t, max_pool2d_edge, gpu_blocks(k.n / GPU_EACH(k.channels, t)),
+                  x->device->stream, k);
+    }
+}
+
+static int run_max_pool2d_grad(struct op *op, struct exec *x, struct err *e)
+{
+    queue_grad(op, NULL, op->in[0], op->in[1], x);
+    return 0;
+}
+
+static int run_max_pool2d_grad_add(struct op *op, struct exec *x, struct err *e)
+{
+    queue_grad(op, op->in[0], op->in[1], op->in[2], x);
+    return 0;
+}
+
+const struct kernel cuda_max_pool2d = {
+    &max_pool2d_kind, cuda_supports_one_type, NULL, run_max_pool2d, NULL, KERNEL_ANY};
+const struct kernel cuda_max_pool2d_grad = {
+    &max_pool2d_grad_kind, cuda_supports_one_type, NULL, run_max_pool2d_grad, NULL, KERNEL_ANY};
+const struct kernel cuda_max_pool2d_grad_add = {
+    &max_pool2d_grad_add_kind, cuda_supports_one_type, NULL, run_max_pool2d_grad_add, NULL,
+    KERNEL_ANY};
+
+C_END
+
+/* Means over 2x2 pixels, subsampling of every second pixel, their gradients, and that of means over
+ * whole images (bias.cu), for any type: 16 bytes of the result per thread, or a number where they
+ * do not divide the channels. */
+
+/* The large tensor has twice the height and width of the small one, or one more (subsampling: one
+ * less). In subsampling its channels go to the middle of the small one's. */
+struct shrink_args {
+    const void *src;
+    void *dst;
+    unsigned height, width, channels;                   /* of the small tensor */
+    unsigned large_height, large_width, large_channels; /* of the large tensor */
+    unsigned n, before; /* elements of dst; channels of the small tensor before the large one's */
+    bool mean;          /* of 2x2 pixels; otherwise the first of them */
+};
+#define SHRINK_LENGTH(k) ((k)->channels | (k)->large_channels | (k)->before)
+
+DEVICE void shrink_some(const struct shrink_args *k, unsigned type, unsigned each)
+{
+    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
+        unsigned c = i * each % k->channels - k->before; /* wraps around below 0 */
+        unsigned pixel = i * each / k->channels, row = pixel / k->width, y = row % k->height;
+        unsigned at = ((row / k->height * k->large_height + 2 * y) * k->large_width +
+                       2 * (pixel % k->width)) * k->large_channels + c;
+        float sum[GPU_MOST_CHUNK] = {0}, v[GPU_MOST_CHUNK];
+
+        if (c < k->large_channels)
+            gpu_load_some(k->src, at, type, each, sum);
+        for (unsigned q = 1; k->mean && q < 4; q++) {
+            unsigned beside = q / 2 * k->large_width + q % 2;
+
+            gpu_load_some(k->src, at + beside * k->channels, type, each, v);
+            for (unsigned j = 0; j < each; j++)
+                sum[j] = q < 3 ? sum[j] + v[j] : (sum[j] + v[j]) * 0.25f;
+        }
+        gpu_store_some(k->dst, i * each, type, each, sum);
+    }
+}
+
+/* A last row or column that means left out gets 0. */
+DEVICE void shrink_grad_some(const struct shrink_args *k, unsigned type, unsigned each)
+{
+    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
+        unsigned c = i * each % k->large_channels + k->before;
+        unsigned pixel = i * each / k->large_channels, row = pixel / k->large_width;
+        unsigned x = pixel % k->large_width, y = row % k->large_height;
+        unsigned line = row / k->large_height * k->height + y / 2;
+        float v[GPU_MOST_CHUNK] = {0};
+
+        if (k->mean ? y / 2 < k->height && x / 2 < k->width : !((x | y) & 1))
+            gpu_load_some(k->src, (line * k->width + x / 2) * k->channels + c, type, each, v);
+        for (unsigned j = 0; k->mean && j < each; j++)
+            v[j] *= 0.25f;
+        gpu_store_some(k->dst, i * each, type, each, v);
+    }
+}
+
+CHUNKED_KERNEL(shrink, shrink_args, SHRINK_LENGTH(k))
+CHUNKED_KERNEL(shrink_grad, shrink_args, SHRINK_LENGTH(k))
+
+struct global_args {
+    const void *src;
+    void *dst;
+    unsigned npixels, channels, n; /* of an image; n: elements of dst */
+};
+
+DEVICE void global_avg_pool_grad_some(const struct global_args *k, unsigned type, unsigned each)
+{
+    for (unsigned i = gpu_index(); i < k->n / each; i += gpu_stride()) {
+        unsigned image = i * each / k->channels / k->npixels;
+        float v[GPU_MOST_CHUNK];
+
+        gpu_load_some(k->src, image * k->channels + i * each % k->channels, type, each, v);
+        for (unsigned j = 0; j < each; j++)
+            v[j] /= (float)k->npixels;
+        gpu_store_some(k->dst, i * each, type, each, v);
+    }
+}
+
+CHUNKED_KERNEL(global_avg_pool_grad, global_args, k->channels)
+
+C_BEGIN
+
+static struct shrink_args shrink_of(const struct op *op, const struct tensor *small,
+                                    const struct tensor *large)
+{
+    unsigned n = (unsigned)tensor_channels(small), nlarge = (unsigned)tensor_channels(large);
+    struct shrink_args k = {op->in[0]->data, op->out[0]->data, (unsigned)small->shape.dim[DIM_H],
+                            (unsigned)small->shape.dim[DIM_W], n,
+                            (unsigned)large->shape.dim[DIM_H], (unsigned)large->shape.dim[DIM_W],
+                            nlarge, (unsigned)tensor_count(op->out[0]), (n - nlarge) / 2,
+                            op->kind == &avg_pool2d_kind || op->kind == &avg_pool2d_grad_kind};
+
+    return k;
+}
+
+static unsigned shrink_blocks(const struct op *op, const struct shrink_args *k)
+{
+    return gpu_blocks(k->n / GPU_EACH(SHRINK_LENGTH(k), op->out[0]->dtype));
+}
+
+static int run_shrink(struct op *op, struct exec *x, struct err *e)
+{
+    struct shrink_args k = shrink_of(op, op->out[0], op->in[0]);
+
+    LAUNCH_AS(op->out[0]->dtype, shrink, shrink_blocks(op, &k), x->device->stream, k);
+    return 0;
+}
+
+static int run_shrink_grad(struct op *op, struct exec *x, struct err *e)
+{
+    struct shrink_args k = shrink_of(op, op->in[0], op->out[0]);
+
+    LAUNCH_AS(op->out[0]->dtype, shrink_grad, shrink_blocks(op, &k), x->device->stream, k);
+    return 0;
+}
+
+static int run_global_avg_pool_grad(struct op *op, struct exec *x, struct err *e)
+{
+    const struct tensor *dx = op->out[0];
+    struct global_args k = {op->in[0]->data, dx->data,
+                            (unsigned)(tensor_pixels(dx) / (size_t)dx->shape.dim[DIM_N]),
+                            (unsigned)tensor_channels(dx), (unsigned)tensor_count(dx)};
+
+    LAUNCH_AS(dx->dtype, global_avg_pool_grad, gpu_blocks(k.n / GPU_EACH(k.channels, dx->dtype)),
+              x->device->stream, k);
+    return 0;
+}
+
+const struct kernel cuda_avg_pool2d = {
+    &avg_pool2d_kind, cuda_supports_one_type, NULL, run_shrink, NULL, KERNEL_ANY};
+const struct kernel cuda_avg_pool2d_grad = {
+    &avg_pool2d_grad_kind, cuda_supports_one_type, NULL, run_shrink_grad, NULL, KERNEL_ANY};
+const struct kernel cuda_subsample = {
+    &subsample_kind, cuda_supports_one_type, NULL, run_shrink, NULL, KERNEL_ANY};
+const struct kernel cuda_subsample_grad = {
+    &subsample_grad_kind, cuda_supports_one_type, NULL, run_shrink_grad, NULL, KERNEL_ANY};
+const struct kernel cuda_global_avg_pool_grad = {
+    &global_avg_pool_grad_kind, cuda_supports_one_type, NULL, run_global_avg_pool_grad, NULL,
+    KERNEL_ANY};
+
+C_END

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pools. */
+#include "config.h"
+#include "trainer/backends/ref/ref.h"
+
+#include <string.h>
+
+/* Max pooling over 2x2 pixels and its gradient. */
+
+/* Pools two rows of src, `width` pixels of n channels each, into one row of dst. */
+VECTOR_CLONES static void ref_max_pool2d_rows(const float *src, size_t width, size_t n,
+                                              float *restrict dst)
+{
+    const float *below = src + width * n;
+
+    for (size_t x = 0; x < width / 2; x++, src += 2 * n, below += 2 * n, dst += n)
+        for (size_t c = 0; c < n; c++) {
+            float top = src[c] > src[n + c] ? src[c] : src[n + c];
+            float bottom = below[c] > below[n + c] ? below[c] : below[n + c];
+
+            dst[c] = top > bottom ? top : bottom;
+        }
+}
+
+/* Of four values the first largest gets dy as its gradient, the others 0. */
+VECTOR_CLONES static void ref_max_pool2d_grad_rows(const float *dy, const float *src, size_t width,
+                                                   size_t n, float *restrict dx)
+{
+    const float *below = src + width * n;
+    float *restrict dx_below = dx + width * n;
+
+    for (size_t x = 0; x < width / 2; x++, dy += n) {
+        for (size_t c = 0; c < n; c++) {
+            float top = src[c] >= src[n + c] ? src[c] : src[n + c];
+            float bottom = below[c] >= below[n + c] ? below[c] : below[n + c];
+            float d_top = top >= bottom ? dy[c] : 0, d_bottom = top >= bottom ? 0 : dy[c];
+
+            dx[c] = src[c] >= src[n + c] ? d_top : 0;
+            dx[n + c] = src[c] >= src[n + c] ? 0 : d_top;
+            dx_below[c] = below[c] >= below[n + c] ? d_bottom : 0;
+            dx_below[n + c] = below[c] >= below[n + c] ? 0 : d_bottom;
+        }
+        src += 2 * n, below += 2 * n, dx += 2 * n, dx_below += 2 * n;
+    }
+}
+
+static int ref_max_pool2d_run(struct op *op, struct exec *x, struct err *e)
+{
+    const struct tensor *src = op->in[0], *dst = op->out[0];
+    size_t n = tensor_channels(src), width = (size_t)src->shape.dim[DIM_W];
+    size_t height = (size_t)dst->shape.dim[DIM_H];
+    size_t nrows = (size_t)dst->shape.dim[DIM_N] * height;
+
+#pragma omp parallel for schedule(static)
+    for (size_t row = 0; row < nrows; row++)
+        ref_max_pool2d_rows(src->data + tensor_halved_row(src, row, height) * width * n, width, n,
+                            dst->data + row * (width / 2) * n);
+    return 0;
+}
+
+static void grad(const struct tensor *dy, const struct tensor *src, float *dx)
+{
+    size_t n = tensor_channels(src), width = (size_t)src->shape.dim[DIM_W];
+    size_t height = (size_t)dy->shape.dim[DIM_H], rest = (size_t)src->shape.dim[DIM_H] - 2 * height;
+    size_t nrows = (size_t)dy->shape.dim[DIM_N] * height;
+
+#pragma omp parallel for schedule(static)
+    for (size_t row = 0; row < nrows; row++) {
+        size_t from = tensor_halved_row(src, row, height) * width * n;
+
+        ref_max_pool2d_grad_rows(dy->data + row * (width / 2) * n, src->data + from, width, n,
+                                 dx + from);
+        if (width % 2)
+            for (size_t c = (width - 1) * n; c < width * n; c++)
+                dx[from + c] = dx[from + width * n + c] = 0;
+        if (rest && row % height == height - 1)
+            memset(dx + from + 2 * width * n, 0, width * n * sizeof *dx);
+    }
+}
+
+static int ref_max_pool2d_run_grad(struct op *op, struct exec *x, struct err *e)
+{
+    grad(op->in[0], op->in[1], op->out[0]->data);
+    return 0;
+}
+
+static int ref_max_pool2d_prepare_grad_add(struct op *op, struct err *e)
+{
+    op->workspace_size = tensor_nbytes(op->out[0]);
+    return 0;
+}
+
+static int ref_max_pool2d_run_grad_add(struct op *op, struct exec *x, struct err *e)
+{
+    const float *a = op->in[0]->data, *dx = op->workspace;
+    float *dst = op->out[0]->data;
+
+    grad(op->in[1], op->in[2], op->workspace);
+#pragma omp parallel for simd schedule(static)
+    for (size_t i = 0; i < tensor_count(op->out[0]); i++)
+        dst[i] = a[i] + dx[i];
+    return 0;
+}
+
+const struct kernel ref_max_pool2d = {.kind = &max_pool2d_kind, .run = ref_max_pool2d_run};
+const struct kernel ref_max_pool2d_grad = {
+    .kind = &max_pool2d_grad_kind, .run = ref_max_pool2d_run_grad};
+const struct kernel ref_max_pool2d_grad_add = {
+    .kind = &max_pool2d_grad_add_kind, .prepare = ref_max_pool2d_prepare_grad_add,
+    .run = ref_max_pool2d_run_grad_add};
+
+/* The mean over 2x2 pixels and its gradient. */
+
+static float *at(const struct tensor *t, int64_t i, int64_t y, int64_t x)
+{
+    const int64_t *d = t->shape.dim;
+
+    return t->data + ((i * d[DIM_H] + y) * d[DIM_W] + x) * d[DIM_C];
+}
+
+static int ref_avg_pool2d_run(struct op *op, struct exec *x, struct err *e)
+{
+    const struct tensor *src = op->in[0], *dst = op->out[0];
+    const int64_t *d = dst->shape.dim;
+
+#pragma omp parallel for collapse(2) schedule(static)
+    for (int64_t i = 0; i < d[DIM_N]; i++)
+        for (int64_t y = 0; y < d[DIM_H]; y++)
+            for (int64_t p = 0; p < d[DIM_W]; p++) {
+                const float *above = at(src, i, 2 * y, 2 * p);
+                const float *below = at(src, i, 2 * y + 1, 2 * p);
+                float *to = at(dst, i, y, p);
+
+                for (int64_t c = 0; c < d[DIM_C]; c++)
+                    to[c] = (above[c] + above[d[DIM_C] + c] + below[c] + below[d[DIM_C] + c]) / 4;
+            }
+    return 0;
+}
+
+/* An odd last row or column, which pooling ignored, has gradient 0. */
+static int ref_avg_pool2d_run_grad(struct op *op, struct exec *x, struct err *e)
+{
+    const struct tensor *dy = op->in[0], *dx = op->out[0];
+    const int64_t *d = dx->shape.dim, *small = dy->shape.dim;
+
+#pragma omp parallel for collapse(2) schedule(static)
+    for (int64_t i = 0; i < d[DIM_N]; i++)
+        for (int64_t y = 0; y < d[DIM_H]; y++)
+            for (int64_t p = 0; p < d[DIM_W]; p++) {
+                float *to = at(dx, i, y, p);
+                bool inside = y / 2 < small[DIM_H] && p / 2 < small[DIM_W];
+                const float *from = inside ? at(dy, i, y / 2, p / 2) : NULL;
+
+                for (int64_t c = 0; c < d[DIM_C]; c++)
+                    to[c] = inside ? from[c] / 4 : 0;
+            }
+    return 0;
+}
+
+const struct kernel ref_avg_pool2d = {.kind = &avg_pool2d_kind, .run = ref_avg_pool2d_run};
+const struct kernel ref_avg_pool2d_grad = {
+    .kind = &avg_pool2d_grad_kind, .run = ref_avg_pool2d_run_grad};
+
+/* The mean over all pixels of an image and its gradient. */
+
+/* One thread sums a channel of an image, so that the order does not depend on the number of
+ * threads. */
+static int ref_global_avg_pool_run(struct op *op, struct exec *x, struct err *e)
+{
+    const struct tensor *src = op->in[0];
+    size_t nc = tensor_channels(src), n = (size_t)src->shape.dim[DIM_N];
+    size_t npixels = tensor_pixels(src) / n;
+
+#pragma omp parallel for collapse(2) schedule(static)
+    for (size_t i = 0; i < n; i++)
+        for (size_t c = 0; c < nc; c++) {
+            const float *s = src->data + i * npixels * nc + c;
+            double sum = 0;
+
+            for (size_t p = 0; p < npixels; p++)
+                sum += (double)s[p * nc];
+            op->out[0]->data[i * nc + c] = (float)(sum / (double)npixels);
+        }
+    return 0;
+}
+
+static int ref_global_avg_pool_run_grad(struct op *op, struct exec *x, struct err *e)
+{
+    const struct tensor *dst = op->out[0];
+    size_t nc = tensor_channels(dst), n = (size_t)dst->shape.dim[DIM_N];
+    size_t npixels = tensor_pixels(dst) / n;
+    const float *dy = op->in[0]->data;
+
+#pragma omp parallel for schedule(static)
+    for (size_t p = 0; p < n * npixels; p++)
+        for (size_t c = 0; c < nc; c++)
+            dst->data[p * nc + c] = dy[p / npixels * nc + c] / (float)npixels;
+    return 0;
+}
+
+const struct kernel ref_global_avg_pool = {
+    .kind = &global_avg_pool_kind, .run = ref_global_avg_pool_run};
+const struct kernel ref_global_avg_pool_grad = {
+    .kind = &global_avg_pool_grad_kind, .run = ref_global_avg_pool_run_grad};

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Metrics from counts of pixels, and the loss of validation images. */
+#include "config.h"
+#include "trainer/metric/metric.h"
+
+#include <math.h>
+
+#define IMAGE_LOSS_CLASSES 256 /* at most */
+
+/* Counts pixels, and computes metrics from the counts. */
+
+int64_t score_union(const struct score_counts *counts)
+{
+    return counts->pred + counts->truth - counts->intersection;
+}
+
+double score_iou(const struct score_counts *counts)
+{
+    return (double)(counts->intersection + 1) / (double)(score_union(counts) + 1);
+}
+
+double score_dice(const struct score_counts *counts)
+{
+    return (double)(2 * counts->intersection + 1) / (double)(counts->pred + counts->truth + 1);
+}
+
+size_t score_size(int classes)
+{
+    return SCORE_CLASSES + 3 * (size_t)classes;
+}
+
+static struct score_counts *class_of(int64_t *score, int i)
+{
+    return (struct score_counts *)(score + SCORE_CLASSES) + i;
+}
+
+const struct score_counts *score_class(const int64_t *score, int i)
+{
+    return (const struct score_counts *)(score + SCORE_CLASSES) + i;
+}
+
+static void add_binary_score(int64_t *score, const float *logits, const float *target, size_t n)
+{
+    int64_t pixels = 0, correct = 0, intersection = 0, pred = 0, truth = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        int counts = target[i] >= 0, p = (logits[i] > 0) & counts, t = target[i] > 0.5f;
+        pixels += counts;
+        correct += counts & (p == t);
+        intersection += p & t;
+        pred += p;
+        truth += t;
+    }
+    score[SCORE_PIXELS] += pixels;
+    score[SCORE_CORRECT] += correct;
+    class_of(score, 0)->intersection += intersection;
+    class_of(score, 0)->pred += pred;
+    class_of(score, 0)->truth += truth;
+}
+
+static int largest_logit(const float *logits, int classes)
+{
+    int best = -1;
+
+    for (int c = 0; c < classes; c++)
+        if (logits[c] == logits[c] && (best < 0 || logits[c] > logits[best]))
+            best = c;
+    return best;
+}
+
+void score_add(int64_t *score, int classes, const float *logits, const float *target, size_t n)
+{
+    if (classes == 1) {
+        add_binary_score(score, logits, target, n);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (target[i] < 0)
+            continue;
+        int t = (int)target[i], p = largest_logit(logits + i * (size_t)classes, classes);
+        score[SCORE_PIXELS]++;
+        score[SCORE_CORRECT] += p == t;
+        class_of(score, t)->intersection += p == t;
+        class_of(score, t)->truth++;
+        if (p >= 0)
+            class_of(score, p)->pred++;
+    }
+}
+
+int score_has(const int64_t *score, int i)
+{
+    return score_union(score_class(score, i)) > 0;
+}
+
+/* Returns part / all; if all is 0, 1 if union_ is 0, too, and else 0. */
+static double ratio(int64_t part, int64_t all, int64_t union_)
+{
+    return all > 0 ? (double)part / (double)all : union_ == 0;
+}
+
+struct score_summary score_summarize_class(const int64_t *score, int i)
+{
+    const struct score_counts *c = score_class(score, i);
+
+    return (struct score_summary){
+        .iou = score_iou(c), .dice = score_dice(c),
+        .precision = ratio(c->intersection, c->pred, score_union(c)),
+        .recall = ratio(c->intersection, c->truth, score_union(c)),
+        .accuracy = ratio(score[SCORE_CORRECT], score[SCORE_PIXELS], 0)};
+}
+
+/* Returns the mean over the classes from `first` on that occur or are predicted. */
+static struct score_summary mean_from(const int64_t *score, int first, int classes)
+{
+    struct score_summary mean = {0};
+    int n = 0;
+
+    for (int i = first; i < classes; i++) {
+        if (!score_has(score, i))
+            continue;
+        struct score_summary s = score_summarize_class(score, i);
+        mean.iou += s.iou;
+        mean.dice += s.dice;
+        mean.precision += s.precision;
+        mean.recall += s.recall;
+        n++;
+    }
+    if (n == 0)
+        return (struct score_summary){1, 1, 1, 1, 1};
+    return (struct score_summary){mean.iou / n, mean.dice / n, mean.precision / n, mean.recall / n,
+                                  ratio(score[SCORE_CORRECT], score[SCORE_PIXELS], 0)};
+}
+
+struct score_summary score_summarize(const int64_t *score, int classes)
+{
+    return classes == 1 ? score_summarize_class(score, 0) : mean_from(score, 0, classes);
+}
+
+struct score_summary score_summarize_foreground(const int64_t *score, int classes)
+{
+    return classes == 1 ? score_summarize_class(score, 0) : mean_from(score, 1, classes);
+}
+
+struct score_counts score_total(const int64_t *score, int classes)
+{
+    struct score_counts sum = {0};
+
+    for (int i = 0; i < classes; i++) {
+        const struct score_counts *c = score_class(score, i);
+        sum.intersection += c->intersection;
+        sum.pred += c->pred;
+        sum.truth += c->truth;
+    }
+    return sum;
+}
+
+/* Returns the number of pixels of class i; with one class 0 is the background, 1 the foreground. */
+static int64_t truth_of(const int64_t *score, int classes, int i)
+{
+    int64_t truth = score_class(score, classes == 1 ? 0 : i)->truth;
+
+    return classes == 1 && i == 0 ? score[SCORE_PIXELS] - truth : truth;
+}
+
+/* Returns the IoU of predicting class k everywhere. */
+static double constant_iou(const int64_t *score, int classes, int k)
+{
+    double sum = 0;
+    int n = 0;
+
+    for (int i = 0; i < classes; i++) {
+        bool predicted = classes == 1 ? k == 1 : i == k;
+        struct score_counts c = {.truth = score_class(score, i)->truth};
+        c.pred = predicted ? score[SCORE_PIXELS] : 0;
+        c.intersection = predicted ? c.truth : 0;
+        if (classes > 1 && score_union(&c) == 0)
+            continue;
+        sum += score_iou(&c);
+        n++;
+    }
+    return n ? sum / n : 1;
+}
+
+double score_constant(const int64_t *score, int classes, bool by_accuracy, int *class)
+{
+    double best = -1;
+
+    for (int k = 0; k < (classes == 1 ? 2 : classes); k++) {
+        double value = by_accuracy ? ratio(truth_of(score, classes, k), score[SCORE_PIXELS], 0)
+                                   : constant_iou(score, classes, k);
+        if (value > best) {
+            best = value;
+            *class = k;
+        }
+    }
+    return best;
+}
+
+/* Binary cross entropy and Dice for one logit, softmax cross entropy and Dice for several. */
+
+/* The logit of each pixel is that of the foreground; that of the background is 0. */
+static void add_binary_image_loss(struct image_loss *l, const float *weights, const float *z,
+                                  const float *t, size_t n)
+{
+    double common = 0, sum = 0; /* of Dice = 2 |P and T| / (|P| + |T|) */
+
+    for (size_t i = 0; i < n; i++) {
+        if (t[i] < 0)
+            continue;
+        float m = expf(-fabsf(z[i])), p = z[i] < 0 ? m / (1 + m) : 1 / (1 + m);
+        double w = weights ? (double)(weights[0] + (weights[1] - weights[0]) * t[i]) : 1;
+        l->ce += w * (double)(fmaxf(z[i], 0) - z[i] * t[i] + log1pf(m));
+        l->weight += w;
+        common += (double)(p * t[i]);
+        sum += (double)(p + t[i]);
+    }
+    l->dice += 1 - (2 * common + 1) / (sum + 1);
+}
+
+static double log_sum(const float *z, int classes)
+{
+    float largest = z[0], sum = 0;
+
+    for (int c = 1; c < classes; c++)
+        largest = fmaxf(largest, z[c]);
+    for (int c = 0; c < classes; c++)
+        sum += expf(z[c] - largest); /* the largest one is 1 */
+    return (double)(largest + logf(fmaxf(sum, 1)));
+}
+
+static void add_classes(struct image_loss *l, int classes, const float *weights,
+                        const float *dice_weights, const float *z, const float *t, size_t n)
+{
+    double common[IMAGE_LOSS_CLASSES] = {0}, sum[IMAGE_LOSS_CLASSES] = {0};
+    double dice = 0, all_weights = 0;
+
+    for (size_t i = 0; i < n; i++, z += classes) {
+        if (t[i] < 0)
+            continue;
+        int target = (int)t[i];
+        double w = weights ? (double)weights[target] : 1, all = log_sum(z, classes);
+        l->ce += w * (all - (double)z[target]);
+        l->weight += w;
+        common[target] += exp((double)z[target] - all);
+        sum[target]++;
+        for (int c = 0; c < classes; c++)
+            sum[c] += exp((double)z[c] - all);
+    }
+    for (int c = 0; c < classes; c++) {
+        double w = dice_weights ? (double)dice_weights[c] : 1;
+        dice += w * (2 * common[c] + 1) / (sum[c] + 1);
+        all_weights += w;
+    }
+    l->dice += 1 - dice / all_weights;
+}
+
+void image_loss_add(struct image_loss *l, int classes, const float *ce_weights,
+                    const float *dice_weights, const float *logits, const float *target, size_t n)
+{
+    if (classes == 1)
+        add_binary_image_loss(l, ce_weights, logits, target, n);
+    else
+        add_classes(l, classes, ce_weights, dice_weights, logits, target, n);
+    l->images++;
+}
+
+void image_loss_sum(struct image_loss *dst, const struct image_loss *l)
+{
+    dst->ce += l->ce;
+    dst->weight += l->weight;
+    dst->dice += l->dice;
+    dst->images += l->images;
+}
+
+double image_loss_mean(const struct image_loss *l, bool has_ce, bool has_dice)
+{
+    if (!(l->images > 0))
+        return NAN;
+    return (has_ce ? l->ce / fmax(l->weight, 1e-30) : 0) + (has_dice ? l->dice / l->images : 0);
+}

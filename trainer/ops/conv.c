@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Convolutions and transposed convolutions. */
+#include "config.h"
+#include "trainer/ops/ops.h"
+
+#include <math.h>
+
+/* Convolution and its gradients. The gradient of the input, as an op of its own, is also a
+ * transposed convolution with the same window and stride (conv2d_append_transposed: 3x3, 2). 2x2
+ * windows are in conv_transpose2d.c. */
+
+/* Indices into the shape of the weights, [O][I][K][K]. */
+enum { OUT_CHANNELS, IN_CHANNELS };
+
+static int64_t stride_of(const struct op_attr *attr)
+{
+    return attr->stride ? attr->stride : 1;
+}
+
+static int64_t output_side(const struct op_attr *attr, int64_t side)
+{
+    return (side + stride_of(attr) - 1) / stride_of(attr);
+}
+
+static int infer_conv2d(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                        struct err *e)
+{
+    const int64_t *x = in[0]->shape.dim, *w = in[1]->shape.dim;
+
+    if (x[DIM_C] != w[IN_CHANNELS] || w[2] != attr->kernel)
+        return err_set(e, ERR_INTERNAL, "conv2d: %s does not fit its input", in[1]->name);
+    out[0] = shape_nhwc(x[DIM_N], output_side(attr, x[DIM_H]), output_side(attr, x[DIM_W]),
+                        w[OUT_CHANNELS]);
+    return 0;
+}
+
+static int infer_grad_input(const struct op_attr *attr, struct tensor *const *in,
+                            struct shape *out, struct err *e)
+{
+    const int64_t *dy = in[0]->shape.dim, *w = in[1]->shape.dim;
+    int64_t height = attr->height ? attr->height : dy[DIM_H];
+    int64_t width = attr->width ? attr->width : dy[DIM_W];
+
+    if (dy[DIM_C] != w[OUT_CHANNELS] || output_side(attr, height) != dy[DIM_H] ||
+        output_side(attr, width) != dy[DIM_W])
+        return err_set(e, ERR_INTERNAL, "conv2d: gradient does not fit %s", in[1]->name);
+    out[0] = shape_nhwc(dy[DIM_N], height, width, w[IN_CHANNELS]);
+    return 0;
+}
+
+static int infer_grad_weights(const struct op_attr *attr, struct tensor *const *in,
+                              struct shape *out, struct err *e)
+{
+    const int64_t *dy = in[0]->shape.dim, *x = in[1]->shape.dim;
+
+    if (dy[DIM_N] != x[DIM_N] || dy[DIM_H] != output_side(attr, x[DIM_H]) ||
+        dy[DIM_W] != output_side(attr, x[DIM_W]))
+        return err_set(e, ERR_INTERNAL, "conv2d: gradient does not fit the input");
+    out[0] = (struct shape){4, {dy[DIM_C], x[DIM_C], attr->kernel, attr->kernel}};
+    out[1] = (struct shape){1, {dy[DIM_C]}};
+    return 0;
+}
+
+static int infer_grad(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                      struct err *e)
+{
+    if (infer_grad_input(attr, in, out, e) < 0)
+        return -1;
+    return infer_grad_weights(attr, (struct tensor *[]){in[0], in[2]}, out + 1, e);
+}
+
+/* Appends the gradient of the weights first, so that replicas exchange it while that of the input
+ * is computed. */
+static int grad_conv2d(struct graph *g, const struct op *op, struct err *e)
+{
+    struct tensor *x = op->in[0], *w = op->in[1], *b = op->in[2], *dy = op->out[0]->grad;
+    struct op_attr attr = op->attr;
+
+    if (!graph_append(g, &conv2d_grad_weights_kind, &attr, (struct tensor *[]){dy, x},
+                      (struct tensor *[]){w->grad, b ? b->grad : NULL}, e))
+        return -1;
+    if (!x->needs_grad)
+        return 0;
+    attr.height = x->shape.dim[DIM_H];
+    attr.width = x->shape.dim[DIM_W];
+    return add_to_grad(g, x, graph_append_result(g, &conv2d_grad_input_kind, &attr,
+                                                 (struct tensor *[]){dy, w}, e), e);
+}
+
+/* The transposed convolution is linear in its input and its weights: the gradient of the weights is
+ * that of a convolution with both exchanged, the gradient of the input is a convolution. */
+static int grad_transposed(struct graph *g, const struct op *op, struct err *e)
+{
+    struct tensor *x = op->in[0], *w = op->in[1], *dy = op->out[0]->grad;
+    struct op_attr attr = {.kernel = op->attr.kernel, .stride = op->attr.stride};
+
+    if (!graph_append(g, &conv2d_grad_weights_kind, &attr, (struct tensor *[]){x, dy},
+                      (struct tensor *[]){w->grad, NULL}, e))
+        return -1;
+    if (!x->needs_grad)
+        return 0;
+    return add_to_grad(g, x, graph_append_result(g, &conv2d_kind, &attr,
+                                                 (struct tensor *[]){dy, w, NULL}, e), e);
+}
+
+const struct op_kind conv2d_kind = {
+    .name = "conv2d", .nin = 3, .nout = 1, .may_lack_in = 1 << 2, .infer = infer_conv2d,
+    .grad = grad_conv2d,
+};
+const struct op_kind conv2d_relu_kind = {
+    .name = "conv2d_relu", .nin = 3, .nout = 1, .may_lack_in = 1 << 2, .infer = infer_conv2d,
+};
+const struct op_kind conv2d_grad_input_kind = {
+    .name = "conv2d_grad_input", .nin = 2, .nout = 1, .infer = infer_grad_input,
+    .grad = grad_transposed,
+};
+const struct op_kind conv2d_grad_weights_kind = {
+    .name = "conv2d_grad_weights", .nin = 2, .nout = 2, .may_lack_out = 1 << 1,
+    .infer = infer_grad_weights,
+};
+const struct op_kind conv2d_grad_kind = {
+    .name = "conv2d_grad", .nin = 3, .nout = 3, .may_lack_out = 1 << 2, .infer = infer_grad,
+};
+
+struct tensor *conv2d_append(struct graph *g, const char *name, struct tensor *x, int64_t channels,
+                             int kernel, int stride, bool bias, struct err *e)
+{
+    struct op_attr attr = {.kernel = kernel, .stride = stride};
+    struct tensor *in[3] = {x};
+    struct shape shape;
+    double bound;
+
+    if (!x)
+        return NULL;
+    /* PyTorch's default, kaiming_uniform_(a = sqrt(5)), draws from +-1 / sqrt(fan in), also for the
+     * bias. */
+    bound = 1 / sqrt((double)x->shape.dim[DIM_C] * kernel * kernel);
+    shape = (struct shape){4, {channels, x->shape.dim[DIM_C], kernel, kernel}};
+    in[1] = graph_param(g, name, "weight", WEIGHTS_PARAM, shape, -bound, bound, e);
+    shape = (struct shape){1, {channels}};
+    if (in[1] && bias)
+        in[2] = graph_param(g, name, "bias", WEIGHTS_PARAM, shape, -bound, bound, e);
+    return graph_append_result(g, &conv2d_kind, &attr, in, e);
+}
+
+struct tensor *conv2d_append_transposed(struct graph *g, const char *name, struct tensor *x,
+                                        int64_t channels, struct err *e)
+{
+    struct op_attr attr = {.kernel = 3, .stride = 2};
+    struct tensor *w, *y, *b = NULL;
+    struct shape shape;
+    double bound;
+
+    if (!x)
+        return NULL;
+    attr.height = 2 * x->shape.dim[DIM_H];
+    attr.width = 2 * x->shape.dim[DIM_W];
+    bound = 1 / sqrt((double)channels * 9); /* from output channels: see conv_transpose2d.c */
+    shape = (struct shape){4, {x->shape.dim[DIM_C], channels, 3, 3}};
+    w = graph_param(g, name, "weight", WEIGHTS_PARAM, shape, -bound, bound, e);
+    shape = (struct shape){1, {channels}};
+    if (w)
+        b = graph_param(g, name, "bias", WEIGHTS_PARAM, shape, -bound, bound, e);
+    if (!b)
+        return NULL;
+    y = graph_append_result(g, &conv2d_grad_input_kind, &attr, (struct tensor *[]){x, w}, e);
+    return graph_append_result(g, &bias_kind, NULL, (struct tensor *[]){y, b}, e);
+}
+
+/* The transposed convolution of 2x2 windows and its gradients. */
+
+/* Indices into the shape of the weights, [I][O][2][2]. */
+enum { TRANSPOSED_IN_CHANNELS, TRANSPOSED_OUT_CHANNELS };
+
+static int infer_conv_transpose2d(const struct op_attr *attr, struct tensor *const *in,
+                                  struct shape *out, struct err *e)
+{
+    const struct shape *x = &in[0]->shape, *w = &in[1]->shape;
+
+    if (x->dim[DIM_C] != w->dim[TRANSPOSED_IN_CHANNELS])
+        return err_set(e, ERR_INTERNAL, "conv_transpose2d: %s does not fit its input", in[1]->name);
+    out[0] = shape_nhwc(x->dim[DIM_N], 2 * x->dim[DIM_H], 2 * x->dim[DIM_W],
+                        w->dim[TRANSPOSED_OUT_CHANNELS]);
+    return 0;
+}
+
+static int infer_grad_input_transposed(const struct op_attr *attr, struct tensor *const *in,
+                                       struct shape *out, struct err *e)
+{
+    const struct shape *dy = &in[0]->shape, *w = &in[1]->shape;
+
+    if (dy->dim[DIM_C] != w->dim[TRANSPOSED_OUT_CHANNELS])
+        return err_set(e, ERR_INTERNAL, "conv_transpose2d: gradient does not fit %s", in[1]->name);
+    out[0] = shape_nhwc(dy->dim[DIM_N], dy->dim[DIM_H] / 2, dy->dim[DIM_W] / 2,
+                        w->dim[TRANSPOSED_IN_CHANNELS]);
+    return 0;
+}
+
+static int infer_grad_weights_transposed(const struct op_attr *attr, struct tensor *const *in,
+                                         struct shape *out, struct err *e)
+{
+    const struct shape *dy = &in[0]->shape, *x = &in[1]->shape;
+
+    if (tensor_pixels(in[0]) != 4 * tensor_pixels(in[1]))
+        return err_set(e, ERR_INTERNAL, "conv_transpose2d: gradient does not fit the input");
+    out[0] = (struct shape){4, {x->dim[DIM_C], dy->dim[DIM_C], 2, 2}};
+    out[1] = (struct shape){1, {dy->dim[DIM_C]}};
+    return 0;
+}
+
+static int grad_conv_transpose2d(struct graph *g, const struct op *op, struct err *e)
+{
+    struct tensor *x = op->in[0], *w = op->in[1], *b = op->in[2], *dy = op->out[0]->grad;
+
+    if (!graph_append(g, &conv_transpose2d_grad_weights_kind, NULL, (struct tensor *[]){dy, x},
+                      (struct tensor *[]){w->grad, b->grad}, e))
+        return -1;
+    if (!x->needs_grad)
+        return 0;
+    return add_to_grad(g, x, graph_append_result(g, &conv_transpose2d_grad_input_kind, NULL,
+                                                 (struct tensor *[]){dy, w}, e), e);
+}
+
+const struct op_kind conv_transpose2d_kind = {
+    .name = "conv_transpose2d", .nin = 3, .nout = 1, .infer = infer_conv_transpose2d,
+    .grad = grad_conv_transpose2d,
+};
+const struct op_kind conv_transpose2d_grad_input_kind = {
+    .name = "conv_transpose2d_grad_input", .nin = 2, .nout = 1,
+    .infer = infer_grad_input_transposed,
+};
+const struct op_kind conv_transpose2d_grad_weights_kind = {
+    .name = "conv_transpose2d_grad_weights", .nin = 2, .nout = 2,
+    .infer = infer_grad_weights_transposed,
+};
+
+struct tensor *conv_transpose2d_append(struct graph *g, const char *name, struct tensor *x,
+                                       int64_t channels, struct err *e)
+{
+    struct tensor *in[3] = {x};
+    struct shape shape;
+    double bound;
+
+    if (!x)
+        return NULL;
+    /* PyTorch computes the fan in from dimension 1 of the weights, here the output channels. */
+    bound = 1 / sqrt((double)channels * 4);
+    shape = (struct shape){4, {x->shape.dim[DIM_C], channels, 2, 2}};
+    in[1] = graph_param(g, name, "weight", WEIGHTS_PARAM, shape, -bound, bound, e);
+    shape = (struct shape){1, {channels}};
+    if (in[1])
+        in[2] = graph_param(g, name, "bias", WEIGHTS_PARAM, shape, -bound, bound, e);
+    return graph_append_result(g, &conv_transpose2d_kind, NULL, in, e);
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ops that take several numbers together: batch norms, pools and losses. */
+#include "config.h"
+#include "trainer/ops/ops.h"
+
+/* Batch norm in training, alone and with the ReLU behind it, their gradients, and batch norm by the
+ * running statistics. */
+
+static int check_channels(struct tensor *const *in, int from, int nin, int64_t channels,
+                          struct err *e)
+{
+    for (int i = from; i < nin; i++)
+        if (in[i]->shape.dim[in[i]->shape.ndim - 1] != channels)
+            return err_set(e, ERR_INTERNAL, "batch_norm: %s does not fit its input", in[i]->name);
+    return 0;
+}
+
+static int infer_batch_norm(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                            struct err *e)
+{
+    int64_t channels = in[0]->shape.dim[DIM_C];
+
+    out[1] = (struct shape){2, {2, channels}};
+    out[0] = in[0]->shape;
+    return check_channels(in, 1, 5, channels, e);
+}
+
+static int infer_batch_norm_infer(const struct op_attr *attr, struct tensor *const *in,
+                                  struct shape *out, struct err *e)
+{
+    out[0] = in[0]->shape;
+    return check_channels(in, 1, 5, in[0]->shape.dim[DIM_C], e);
+}
+
+static int infer_batch_norm_grad(const struct op_attr *attr, struct tensor *const *in,
+                                 struct shape *out, struct err *e)
+{
+    int64_t channels = in[0]->shape.dim[DIM_C];
+
+    out[0] = in[0]->shape;
+    out[1] = out[2] = (struct shape){1, {channels}};
+    return check_channels(in, 1, 5, channels, e);
+}
+
+static int grad_batch_norm(struct graph *g, const struct op *op, struct err *e)
+{
+    struct tensor *x = op->in[0], *gamma = op->in[1], *beta = op->in[2], *saved = op->out[1];
+    const struct op_kind *kind = op->kind == &batch_norm_kind ? &batch_norm_grad_kind
+                                                              : &batch_norm_relu_grad_kind;
+    struct op *grad = graph_append(g, kind, &op->attr,
+                                   (struct tensor *[]){op->out[0]->grad, x, gamma, saved, beta},
+                                   (struct tensor *[]){NULL, gamma->grad, beta->grad}, e);
+
+    return grad ? add_to_grad(g, x, grad->out[0], e) : -1;
+}
+
+const struct op_kind batch_norm_kind = {
+    .name = "batch_norm", .nin = 5, .nout = 2, .infer = infer_batch_norm, .grad = grad_batch_norm,
+};
+const struct op_kind batch_norm_grad_kind = {
+    .name = "batch_norm_grad", .nin = 5, .nout = 3, .inplace = true, .infer = infer_batch_norm_grad,
+};
+const struct op_kind batch_norm_relu_kind = {
+    .name = "batch_norm_relu", .nin = 5, .nout = 2, .infer = infer_batch_norm,
+    .grad = grad_batch_norm,
+};
+const struct op_kind batch_norm_relu_grad_kind = {
+    .name = "batch_norm_relu_grad", .nin = 5, .nout = 3, .inplace = true,
+    .infer = infer_batch_norm_grad,
+};
+const struct op_kind batch_norm_infer_kind = {
+    .name = "batch_norm_infer", .nin = 5, .nout = 1, .inplace = true,
+    .infer = infer_batch_norm_infer,
+};
+
+static struct tensor *add_vector(struct graph *g, const char *name, const char *what,
+                                 enum weights_role role, int64_t channels, double value,
+                                 struct err *e)
+{
+    return graph_param(g, name, what, role, (struct shape){1, {channels}}, value, value, e);
+}
+
+struct tensor *batch_norm_append(struct graph *g, const char *name, struct tensor *x, bool sync,
+                                 struct err *e)
+{
+    struct op_attr attr = {.eps = 1e-5, .momentum = 0.1, .sync = sync};
+    struct tensor *in[5] = {x};
+    int64_t channels;
+
+    if (!x)
+        return NULL;
+    channels = x->shape.dim[DIM_C];
+    in[1] = add_vector(g, name, "weight", WEIGHTS_PARAM, channels, 1, e);
+    if (in[1])
+        in[2] = add_vector(g, name, "bias", WEIGHTS_PARAM, channels, 0, e);
+    if (in[2])
+        in[3] = add_vector(g, name, "running_mean", WEIGHTS_STATE, channels, 0, e);
+    if (in[3])
+        in[4] = add_vector(g, name, "running_var", WEIGHTS_STATE, channels, 1, e);
+    return graph_append_result(g, g->training ? &batch_norm_kind : &batch_norm_infer_kind, &attr,
+                               in, e);
+}
+
+/* The op that folds a batch norm into a convolution's weights; passes/ appends it. */
+
+enum { OUT_CHANNELS }; /* index into the shape of the weights, [O][I][K][K] */
+
+static int infer_fold_norm(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                           struct err *e)
+{
+    int64_t channels = in[0]->shape.dim[OUT_CHANNELS];
+
+    for (int i = 1; i < 5 + (in[5] != NULL); i++)
+        if (in[i]->shape.ndim != 1 || in[i]->shape.dim[0] != channels)
+            return err_set(e, ERR_INTERNAL, "fold_norm: %s does not fit %s", in[i]->name,
+                           in[0]->name);
+    out[0] = in[0]->shape;
+    out[1] = (struct shape){1, {channels}};
+    return 0;
+}
+
+const struct op_kind fold_norm_kind = {
+    .name = "fold_norm", .nin = 6, .nout = 2, .may_lack_in = 1 << 5, .infer = infer_fold_norm,
+};
+
+/* The op max_pool2d and its gradient. */
+
+static int infer_max_pool2d_grad(const struct op_attr *attr, struct tensor *const *in,
+                                 struct shape *out, struct err *e)
+{
+    struct shape pooled;
+
+    if (ops_infer_pooled(attr, &in[1], &pooled, e) < 0)
+        return -1;
+    if (!shape_equal(&in[0]->shape, &pooled))
+        return err_set(e, ERR_INTERNAL, "max_pool2d: gradient does not fit the input");
+    out[0] = in[1]->shape;
+    return 0;
+}
+
+static int infer_max_pool2d_grad_add(const struct op_attr *attr, struct tensor *const *in,
+                                     struct shape *out, struct err *e)
+{
+    if (infer_max_pool2d_grad(attr, in + 1, out, e) < 0)
+        return -1;
+    if (!shape_equal(&in[0]->shape, out))
+        return err_set(e, ERR_INTERNAL, "max_pool2d: gradients do not fit each other");
+    return 0;
+}
+
+static int grad_max_pool2d(struct graph *g, const struct op *op, struct err *e)
+{
+    struct tensor *x = op->in[0], *y = op->out[0];
+    struct tensor *dx = graph_append_result(g, &max_pool2d_grad_kind, NULL,
+                                            (struct tensor *[]){y->grad, x}, e);
+
+    return add_to_grad(g, x, dx, e);
+}
+
+const struct op_kind max_pool2d_kind = {
+    .name = "max_pool2d", .nin = 1, .nout = 1, .infer = ops_infer_pooled, .grad = grad_max_pool2d,
+};
+const struct op_kind max_pool2d_grad_kind = {
+    .name = "max_pool2d_grad", .nin = 2, .nout = 1, .infer = infer_max_pool2d_grad,
+};
+const struct op_kind max_pool2d_grad_add_kind = {
+    .name = "max_pool2d_grad_add", .nin = 3, .nout = 1, .inplace = true,
+    .infer = infer_max_pool2d_grad_add,
+};
+
+struct tensor *max_pool2d_append(struct graph *g, struct tensor *x, struct err *e)
+{
+    return graph_append_result(g, &max_pool2d_kind, NULL, &x, e);
+}
+
+/* The op avg_pool2d and its gradient. */
+
+static int infer_grad_avg(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                          struct err *e)
+{
+    const int64_t *dy = in[0]->shape.dim;
+
+    if (attr->height / 2 != dy[DIM_H] || attr->width / 2 != dy[DIM_W])
+        return err_set(e, ERR_INTERNAL, "avg_pool2d: gradient does not fit the input");
+    out[0] = shape_nhwc(dy[DIM_N], attr->height, attr->width, dy[DIM_C]);
+    return 0;
+}
+
+static int grad_pool_avg(struct graph *g, const struct op *op, struct err *e)
+{
+    return ops_append_sized_grad(g, op, &avg_pool2d_grad_kind, e);
+}
+
+const struct op_kind avg_pool2d_kind = {
+    .name = "avg_pool2d", .nin = 1, .nout = 1, .infer = ops_infer_pooled, .grad = grad_pool_avg,
+};
+const struct op_kind avg_pool2d_grad_kind = {
+    .name = "avg_pool2d_grad", .nin = 1, .nout = 1, .infer = infer_grad_avg,
+};
+
+struct tensor *avg_pool2d_append(struct graph *g, struct tensor *x, struct err *e)
+{
+    return graph_append_result(g, &avg_pool2d_kind, NULL, &x, e);
+}
+
+/* The mean over height and width, and its gradient. */
+
+static int infer_pool(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                      struct err *e)
+{
+    const int64_t *x = in[0]->shape.dim;
+
+    out[0] = shape_nhwc(x[DIM_N], 1, 1, x[DIM_C]);
+    return 0;
+}
+
+static int infer_grad_global(const struct op_attr *attr, struct tensor *const *in,
+                             struct shape *out, struct err *e)
+{
+    const int64_t *dy = in[0]->shape.dim;
+
+    out[0] = shape_nhwc(dy[DIM_N], attr->height, attr->width, dy[DIM_C]);
+    return 0;
+}
+
+static int grad_pool_global(struct graph *g, const struct op *op, struct err *e)
+{
+    return ops_append_sized_grad(g, op, &global_avg_pool_grad_kind, e);
+}
+
+const struct op_kind global_avg_pool_kind = {
+    .name = "global_avg_pool", .nin = 1, .nout = 1, .infer = infer_pool, .grad = grad_pool_global,
+};
+const struct op_kind global_avg_pool_grad_kind = {
+    .name = "global_avg_pool_grad", .nin = 1, .nout = 1, .infer = infer_grad_global,
+};
+
+struct tensor *global_avg_pool_append(struct graph *g, struct tensor *x, struct err *e)
+{
+    return graph_append_result(g, &global_avg_pool_kind, NULL, &x, e);
+}
+
+/* The ops of losses: their shapes, and which of them loss_append chooses. A kernel of a loss
+ * computes value and gradient at the same time. */
+
+static int infer_loss(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                      struct err *e)
+{
+    struct shape target = in[0]->shape;
+
+    target.dim[DIM_C] = 1;
+    if (!shape_equal(&target, &in[1]->shape))
+        return err_set(e, ERR_INTERNAL, "loss: the targets do not fit the logits");
+    out[0] = in[0]->shape;
+    return 0;
+}
+
+static int infer_bce(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                     struct err *e)
+{
+    if (in[0]->shape.dim[DIM_C] != 1)
+        return err_set(e, ERR_INTERNAL, "bce: more than one logit per pixel");
+    return infer_loss(attr, in, out, e);
+}
+
+static int grad_loss(struct graph *g, const struct op *op, struct err *e)
+{
+    return add_to_grad(g, op->in[0], op->out[0], e);
+}
+
+const struct op_kind bce_kind = {
+    .name = "bce", .nin = 2, .nout = 1, .inplace = true, .is_loss = true, .infer = infer_bce,
+    .grad = grad_loss,
+};
+const struct op_kind softmax_ce_kind = {
+    .name = "softmax_ce", .nin = 2, .nout = 1, .inplace = true, .is_loss = true,
+    .infer = infer_loss, .grad = grad_loss,
+};
+const struct op_kind dice_kind = {
+    .name = "dice", .nin = 2, .nout = 1, .inplace = true, .is_loss = true, .infer = infer_loss,
+    .grad = grad_loss,
+};
+
+int loss_append(struct graph *g, enum loss loss, const float *ce_weights,
+                const float *dice_weights, struct tensor *logits, struct tensor *target,
+                struct err *e)
+{
+    struct op_attr attr = {.class_weights = ce_weights, .counts = true, .measures = g->measures};
+    struct tensor *in[2] = {logits, target};
+    const struct op_kind *ce = logits && tensor_channels(logits) > 1 ? &softmax_ce_kind : &bce_kind;
+
+    if (loss != LOSS_DICE && !graph_append(g, ce, &attr, in, NULL, e))
+        return -1;
+    attr.counts = loss == LOSS_DICE;
+    attr.class_weights = dice_weights;
+    return loss == LOSS_CE || graph_append(g, &dice_kind, &attr, in, NULL, e) ? 0 : -1;
+}
