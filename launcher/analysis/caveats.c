@@ -280,6 +280,8 @@ bool disturbance_is_slow(const struct disturbance *d)
     return d->slow_p < DISTURBANCE_ALPHA && d->slow - 1 >= DISTURBANCE_EFFECT;
 }
 
+/* ---- what weakens a verdict ---- */
+
 /* an evaluation shorter than this part of the base case's may have scored fewer images */
 #define FEWER_IMAGES 0.6
 /* a speed-up of the largest count below this is hardly one */
@@ -529,7 +531,7 @@ static void add_too_good(struct decision *d, const struct series *s)
 
     if (!p)
         return;
-    if (s->by_images)
+    if (s->by_units)
         n += snprintf(excluded, sizeof excluded, "%s left out (all were counted), ", s->unit);
     if (*device_of(base) && strcmp(device_of(base), device_of(p)) == 0)
         n += snprintf(excluded + n, sizeof excluded - (size_t)n, "other devices (all are %.60s), ",
@@ -542,8 +544,8 @@ static void add_too_good(struct decision *d, const struct series *s)
         "while the base case ran, memory or caches that suffice only for a part of the work%s%s%s "
         "are not excluded. Measure the base case again.",
         p->gpus, series_efficiency(s, p)->value, n ? "Excluded by the records: " : "",
-        n ? n - 2 : 0, excluded, n ? ". " : "", s->by_images ? "" : ", and ",
-        s->by_images ? "" : s->unit, s->by_images ? "" : " left out");
+        n ? n - 2 : 0, excluded, n ? ". " : "", s->by_units ? "" : ", and ",
+        s->by_units ? "" : s->unit, s->by_units ? "" : " left out");
 }
 
 static void add_numbers(struct decision *d, const struct series *s)
@@ -557,7 +559,7 @@ static void add_numbers(struct decision *d, const struct series *s)
         where = n && !where ? p : where;
         noutliers += n;
     }
-    if (!s->by_images)
+    if (!s->by_units)
         add_caveat(d, CAVEAT_NO_IMAGES,
             s->stepped ? "The logs do not say how much work an %s did: it is taken to be the same "
                          "at all counts."

@@ -315,6 +315,8 @@ size_t compare_needed(double sd, double df, double distance, size_t nfamily, boo
                           paired ? 1 : 2);
 }
 
+/* ---- quality of the counts ---- */
+
 #define TOLERANCE 1e-7 /* of comparisons with the margin: 0.94 - 0.95 is not quite -0.01 */
 
 const char *quality_state_name(const struct quality *q)

@@ -282,6 +282,8 @@ static int suspects_discard(struct results *table, struct err *e)
     return find_copies(table, e);
 }
 
+/* ---- folders of logs ---- */
+
 /* A folder of logs, and what the user says of them. */
 struct folder {
     const char *dir;
@@ -492,7 +494,7 @@ static int read_row(void *arg, size_t i, struct err *e)
     if (r->state != RESULT_DONE || !*r->log || strchr(r->log, '/') ||
         !path_has_file(c->dir, r->log))
         return 0;
-    log.training_time = log.images_per_s = NAN; /* read them again */
+    log.training_time = log.units_per_s = NAN; /* read them again */
     if (log_file_read(path_format(path, "%s/%s", c->dir, r->log), c->form, &log, &why)) {
         hide_linked(path, &why);
         if (why.code != ERR_CONFIG) /* otherwise the study said how to read it; the row remains */

@@ -132,6 +132,8 @@ void run_energy_measure(const char *study_dir, struct result *r)
     energy_log_destroy(&log);
 }
 
+/* ---- energy of nodes by Slurm's accounting ---- */
+
 #define ASKED_MAX_S (30 * 86400.0) /* after the end of a run; accounting may have forgotten it */
 
 /* A run whose energy Slurm is asked for. */

@@ -129,6 +129,8 @@ int run_log_find(const char *attempt_dir, const struct log_form *form, char dst[
                    "form; log.file or log.pattern in study.yaml says what to read", attempt_dir);
 }
 
+/* ---- the result of a run ---- */
+
 #define MAX_DOCUMENT (1 << 20)
 #define EMBEDDED "embedded"
 #define SCRIPT_SIZE 64 /* of the hashes of some scripts, joined by + */

@@ -121,6 +121,8 @@ char *result_settings_encode(const json_t *plan, const char *backend, const char
     return buf_steal(&b);
 }
 
+/* ---- record.jsonl ---- */
+
 #define KIND_SIZE 16
 #define MOST_NUMBERS 32
 #define EXACT_DIGITS 15 /* a double has every whole number of so many */

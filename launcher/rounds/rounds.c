@@ -351,7 +351,7 @@ static void add_unjudged(const struct design_round *newest, struct quality_looks
 int rounds_describe(struct rounds *r, const struct results *table, struct quality_looks *looks,
                     char **text, struct err *e)
 {
-    struct design_verdict verdict;
+    struct design_outcome verdict;
     struct design_round ignored;
     struct results own = {0};
     struct buf b = {0};

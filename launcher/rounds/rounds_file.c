@@ -74,7 +74,7 @@ static bool decode_round(const json_t *o, struct design_round *dst)
 
 static int decode(const json_t *o, const char *file, struct rounds_record *dst, struct err *e)
 {
-    struct design_verdict *v = &dst->verdict;
+    struct design_outcome *v = &dst->verdict;
     const json_t *round;
     size_t i;
     int s = DESIGN_CONTINUE;
@@ -82,7 +82,7 @@ static int decode(const json_t *o, const char *file, struct rounds_record *dst, 
     while (s <= DESIGN_FAILED &&
            strcmp(jsonio_text(o, "state"), design_state_name((enum design_state)s)) != 0)
         s++;
-    *v = (struct design_verdict){.state = (enum design_state)s,
+    *v = (struct design_outcome){.state = (enum design_state)s,
                                  .gpus = (int)jsonio_integer(o, "gpus"),
                                  .gpu_hours = json_number_value(json_object_get(o, "gpu_hours"))};
     snprintf(v->why, sizeof v->why, "%s", jsonio_text(o, "why"));
@@ -134,7 +134,7 @@ static json_t *encode_round(const struct rounds_record *r, size_t i)
 
 int rounds_file_write(const struct ledger *l, const struct rounds_record *r, struct err *e)
 {
-    const struct design_verdict *v = &r->verdict;
+    const struct design_outcome *v = &r->verdict;
     json_t *rounds = json_array();
 
     for (size_t i = 0; i < r->count; i++)
@@ -155,7 +155,7 @@ bool rounds_file_describe(const struct ledger *l, char dst[ROUNDS_FILE_TEXT])
     *dst = 0;
     if (rounds_file_read(l, &r, &ignored))
         return false;
-    const struct design_verdict *v = &r.verdict;
+    const struct design_outcome *v = &r.verdict;
     size_t n = r.count;
     if (n && v->state == DESIGN_CONTINUE)
         snprintf(dst, ROUNDS_FILE_TEXT, "round %zu (about %.3g GPU-hours): %s", n, r.rounds[n - 1].gpu_hours,

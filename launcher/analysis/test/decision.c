@@ -25,7 +25,7 @@ static void fill(size_t seeds)
             double wobble = 1 + 0.001 * (double)((seed * 3 + i) % 7);
             struct result *r = table_add(&table, "x", 1 << i, seed, 32 * wobble / (1 << i) /
                                          efficiency[i]);
-            r->images = 1792, r->val_images = 224, r->batch_per_gpu = 16;
+            r->units = 1792, r->val_images = 224, r->batch_per_gpu = 16;
             r->iou = 0.9 + 0.001 * (double)(seed - 4) + 0.0002 * (double)((seed * 5 + i) % 3);
         }
 }
@@ -297,7 +297,7 @@ static void check_caveats(void)
         r->oversubscribed = r->gpus >= 4;
         r->iou /= 20;
         r->val_images = r->gpus < 16 ? 224 : 16;
-        r->images = NAN;
+        r->units = NAN;
         if (r->gpus == 8)
             result_set_text(r->kernels_refused, sizeof r->kernels_refused, "rank 3: conv2d");
         if (r->gpus == 16 && r->seed == 1)
@@ -360,7 +360,7 @@ static void check_caveats(void)
        !strstr(caveat(CAVEAT_TOO_GOOD), "devices"),
        "uncounted images and unknown devices are not excluded: %s", caveat(CAVEAT_TOO_GOOD));
     for (size_t i = 0; i < table.count; i++) {
-        table.rows[i].images = 1792;
+        table.rows[i].units = 1792;
         result_set_text(table.rows[i].device, sizeof table.rows[i].device, "V100");
     }
     compute();

@@ -123,10 +123,10 @@ void curve_measure(const struct curve *c, struct result *r)
     r->median_epoch_s = stat_median(room, n);
     r->loss = c->loss[c->n - 1];
     if (has_units(c)) {
-        r->images = n ? stat_median(c->units + warmup, n) : c->units[0];
+        r->units = n ? stat_median(c->units + warmup, n) : c->units[0];
         for (size_t i = 0; i < n; i++)
             room[i] = c->units[warmup + i] / c->seconds[warmup + i];
-        r->images_per_s = stat_median(room, n);
+        r->units_per_s = stat_median(room, n);
     }
     free(room);
 }
@@ -138,6 +138,8 @@ long curve_reach(const double *values, size_t n, double target, int rising)
             return (long)i;
     return -1;
 }
+
+/* ---- scores of images ---- */
 
 #define MAX_FILE ((size_t)64 << 20)
 #define MAX_COLUMNS 32
@@ -311,6 +313,8 @@ size_t scores_match(const struct scores *a, const struct scores *b, double *iou_
     return n;
 }
 
+/* ---- quantities ---- */
+
 struct definition {
     const char *key, *name, *text;
     size_t offset; /* of the member in struct result, or COMPUTED */
@@ -356,9 +360,9 @@ static const struct definition definitions[QUANTITY_COUNT] = {
                         COMPUTED},
     [QUANTITY_UNITS] = {"images", "images per epoch",
                          "the training images that an epoch really processed, on all GPUs",
-                         IN(images)},
+                         IN(units)},
     [QUANTITY_RATE] = {"images_per_s", "images per second", "in a steady epoch",
-                       IN(images_per_s)},
+                       IN(units_per_s)},
     [QUANTITY_LOSS] = {"loss", "final loss", "the training loss of the last epoch", IN(loss)},
     [QUANTITY_QUALITY] = {"iou", "IoU",
                       "intersection over union, (I + 1) / (U + 1), over the pixels of all validation "
@@ -430,7 +434,7 @@ double quantity_of(const struct result *r, enum quantity q)
     if (q == QUANTITY_NODE_ENERGY)
         return r->node_energy_j / 3.6e6;
     if (q == QUANTITY_UNIT_ENERGY)
-        return r->epoch_energy_j / r->images;
+        return r->epoch_energy_j / r->units;
     const void *field = (const char *)r + definitions[q].offset;
     return *(const double *)field;
 }

@@ -109,6 +109,8 @@ char *settings_common(const char *text, bool one_gpu)
     return buf_steal(&b);
 }
 
+/* ---- the table ---- */
+
 #define MAX_FILE (64 << 20)
 
 /* The type of a member: TEXT is an array of characters, OWNED an allocated string or NULL, COUNT an
@@ -122,8 +124,9 @@ struct column {
     size_t offset, size;
 };
 
-#define COLUMN(kind, member) \
-    {#member, kind, offsetof(struct result, member), sizeof(((struct result *)0)->member)}
+#define NAMED(name, kind, member) \
+    {name, kind, offsetof(struct result, member), sizeof(((struct result *)0)->member)}
+#define COLUMN(kind, member) NAMED(#member, kind, member)
 
 static const struct column columns[] = {
     COLUMN(TEXT, run),
@@ -134,13 +137,13 @@ static const struct column columns[] = {
     COLUMN(COUNT, attempt),
     COLUMN(STATE, state),
     COLUMN(SEED, epochs),
-    COLUMN(REAL, images),
+    NAMED("images", REAL, units),
     COLUMN(REAL, first_epoch_s),
     COLUMN(REAL, second_epoch_s),
     COLUMN(REAL, median_epoch_s),
     COLUMN(REAL, training_time),
     COLUMN(REAL, test_time),
-    COLUMN(REAL, images_per_s),
+    NAMED("images_per_s", REAL, units_per_s),
     COLUMN(REAL, loss),
     COLUMN(REAL, iou),
     COLUMN(REAL, dice),

@@ -74,8 +74,8 @@ size_t curve_steady(const struct curve *c, const double *values, double *dst);
 
 struct result;
 /* Sets r's epochs, first_epoch_s, second_epoch_s, median_epoch_s (of the steady intervals) and loss
- * and, if c has units, images and images_per_s. c has at least one epoch; with one epoch,
- * second_epoch_s, median_epoch_s and images_per_s are NaN. */
+ * and, if c has units, units and units_per_s. c has at least one epoch; with one epoch,
+ * second_epoch_s, median_epoch_s and units_per_s are NaN. */
 void curve_measure(const struct curve *c, struct result *r);
 
 /* Returns the first epoch (from 0) whose value is at least the target, or with rising 0 at most
@@ -176,15 +176,21 @@ struct result {
     int attempt; /* 0: there is none */
     enum result_state state;
     long epochs;   /* completed */
-    /* in a series, what the whole run did: its epochs or, of a run of steps, its work relative to
-     * the first one's, in parts of 1 / SERIES_WORK_STEPS (analysis_internal.h) */
-    long work;
-    double images; /* images that all ranks processed in an epoch, median */
-    /* in a series, the second is that of the epoch series_facts.epoch if it is set */
+    /* what a series sets in its own copy of the row (series_rows_complete), 0 in a table */
+    struct {
+        /* How much the whole run did: its epochs or, if its intervals are steps, its work over that
+         * of the first such run, in parts of 1 / SERIES_WORK_STEPS and plus 1. Runs and counts
+         * compare as wholes only where it is the same; 0: unknown. */
+        long work;
+        bool energy_estimated; /* energy_j was not measured: it is by series_facts.watts_per_gpu */
+    } series;
+    double units; /* of work (see unit) that all ranks did in an epoch, median */
+    /* of the epochs with index 0 and 1; a series sets the second to that of the epoch which the
+     * user chose, if any (series_facts.epoch) */
     double first_epoch_s, second_epoch_s;
     double median_epoch_s; /* over the epochs after warming up */
     double training_time, test_time;
-    double images_per_s; /* median over the same */
+    double units_per_s;  /* median over the same */
     double loss;         /* of the last epoch */
     double iou, dice;    /* at the network's size */
     double iou_own_size; /* of the masks at each image's own size */
@@ -195,7 +201,7 @@ struct result {
     char metric[32];
     double quality;
     int lower;     /* 1 if a smaller quality is better */
-    char unit[24]; /* what `images` counts: "samples", "tokens" ...; "": images */
+    char unit[24]; /* of work: "samples", "tokens" ...; "": images */
     /* 1 if it ended at limit.steps or limit.minutes: only its speed is known, neither its quality
      * nor the time of a whole run. */
     int limited;
@@ -205,7 +211,7 @@ struct result {
     int copied;
     long asked_steps; /* limit.steps of its plan, for the reader of its log; 0: none */
     /* 1 if its intervals are the steps between two rows of its log, not epochs; `epochs`
-     * is their number all the same, and images and times are of one of them */
+     * is their number all the same, and units and times are of one of them */
     int stepped;
     double startup_s;      /* from process start to the first step */
     double stage_s, stage_bytes; /* before that: copying the data to rank 0's node, data.stage */
@@ -234,7 +240,6 @@ struct result {
     /* Over the whole run, means of its GPUs: power, share of the time with a kernel, and with
      * clocks reduced by power or heat; the most memory in use on one of them. */
     double gpu_watts, gpu_busy, gpu_throttled, gpu_memory_mib;
-    int energy_estimated;  /* 1 if energy_j is by watts_per_gpu */
     /* |G|^2 and tr(Sigma) of the gradient (analysis.h), means over the epochs after the first */
     double grad_sq, grad_var;
     char images_log[128];  /* the file beside results.csv that has its scores, or "" */

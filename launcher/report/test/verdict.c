@@ -130,8 +130,8 @@ static void set_batch(struct result *r)
     case 2: r->batch_per_gpu = 16; break;
     default: r->batch_per_gpu = 16;
     }
-    r->images = draw(MODE, 4) == 3 ? 1600 * r->gpus : 20160;
-    r->images_per_s = r->images / r->median_epoch_s;
+    r->units = draw(MODE, 4) == 3 ? 1600 * r->gpus : 20160;
+    r->units_per_s = r->units / r->median_epoch_s;
 }
 
 static void add_run(struct results *table, int engine, int gpus, long seed)

@@ -69,7 +69,7 @@ static void check_reference(void)
     ok(r.epochs == 3 && r.first_epoch_s == 30 && r.median_epoch_s == 10 && r.training_time == 50 &&
            r.test_time == 2 && r.loss == 0.2 && r.iou == 0.9, "its numbers are right");
     ok(r.curve && r.curve->n == 3 && r.curve->loss[1] == 0.25 && !r.curve->score, "it has a curve");
-    ok(isnan(r.images) && r.global_batch == 0, "values that it lacks are unknown");
+    ok(isnan(r.units) && r.global_batch == 0, "values that it lacks are unknown");
     refused("", ":1: the file is empty", "nothing");
     form.quality_name = "loss";
     form.better = "lower";
@@ -154,7 +154,7 @@ static void check_mllog(void)
     ok(r.accuracy == 0.9 && isnan(r.iou) && result_by_accuracy(&r),
        "eval_accuracy is not taken as IoU");
     ok(r.curve->loss[0] == 0.5 && isnan(r.curve->loss[1]), "they give losses where there are some");
-    ok(fabs(r.images_per_s - 1792 / 5.) < 1e-9, "they give images per second");
+    ok(fabs(r.units_per_s - 1792 / 5.) < 1e-9, "they give images per second");
     ok(read_text(EPOCH1 MLLOG(14500, "POINT_IN_TIME", "eval_accuracy", "0.8", "\"metric\": \"iou\"")
                  STOP) == 0 && r.iou == 0.8 && isnan(r.accuracy) && !result_by_accuracy(&r),
        "unless it says so");
@@ -200,7 +200,7 @@ static void check_mllog(void)
        "blocks of epochs, of which run_stop ends the last");
     ok(r.epochs == 3 && r.stepped == 1 && r.curve->seconds[1] == 10 && r.curve->seconds[2] == 10,
        "their evaluations do not count");
-    ok(r.curve->units[2] == 20 * 168 && r.images_per_s == 336 && strcmp(r.unit, "samples") == 0,
+    ok(r.curve->units[2] == 20 * 168 && r.units_per_s == 336 && strcmp(r.unit, "samples") == 0,
        "their samples are known");
     ok(r.training_time == 43 && r.startup_s == 2 && isnan(r.test_time),
        "the training lasts from run_start to run_stop");

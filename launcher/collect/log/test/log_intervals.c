@@ -79,7 +79,7 @@ static void check_work_of_one_gpu(void)
     plan.gpus = 4;
     form.units = "samples/s:gpu";
     ok(read_text("step,step_time,samples/s,loss\n1,1,100,3\n2,1,100,2\n3,1,100,1\n") == 0 &&
-           r.curve->units[2] == 400 && r.images_per_s == 400 && strcmp(r.unit, "samples") == 0,
+           r.curve->units[2] == 400 && r.units_per_s == 400 && strcmp(r.unit, "samples") == 0,
        "a rate of one GPU counts for all");
     form.units = "tokens:gpu";
     ok(read_text("step,step_time,tokens\n1,1,100\n2,1,100\n3,1,100\n") == 0 &&
@@ -137,7 +137,7 @@ static void check_json(void)
     ok(r.curve->score[0] == 0.4 && r.quality == 0.4 && strcmp(r.metric, "eval.f1") == 0,
        "a member of a member is the quality");
     ok(strcmp(r.unit, "tokens") == 0 && r.curve->units[0] == 1000 && r.curve->units[1] == 1000 &&
-           is_near(r.images_per_s, 1000 / 3.5), "a column that rises counts from the start");
+           is_near(r.units_per_s, 1000 / 3.5), "a column that rises counts from the start");
     ok(read_text("{\"date\": \"2026-11-26T10:00:00+01:00\", \"tokens\": 70}\n"
                  "{\"date\": \"2026-11-26T09:00:05Z\", \"tokens\": 80}\n"
                  "{\"date\": \"2026-11-26T09:00:09Z\", \"tokens\": 60}\n") == 0 &&
@@ -161,13 +161,13 @@ static void check_json(void)
                  "{\"loss\": 0.7, \"epoch\": 1.0, \"step\": 20}, {\"train_runtime\": 40.5, "
                  "\"train_samples_per_second\": 12.5, \"train_loss\": 0.8, \"step\": 20}],"
                  "\"max_steps\": 20, \"x\": [1]}\n") == 0, "Hugging Face's trainer_state.json");
-    ok(r.training_time == 40.5 && r.images_per_s == 12.5 && r.epochs == 2 && r.accuracy == 0.6 &&
+    ok(r.training_time == 40.5 && r.units_per_s == 12.5 && r.epochs == 2 && r.accuracy == 0.6 &&
            r.loss == 0.7 && r.median_epoch_s == 20.25 && strcmp(r.unit, "samples") == 0,
        "it has the time of the training and the rate");
     form = (struct log_form){.per_step = 81, .unit = "tokens"};
     ok(read_text("{\"log_history\": [{\"loss\": 0.9, \"step\": 10}, {\"loss\": 0.7, \"step\": 20}, "
                  "{\"train_runtime\": 40.5, \"train_samples_per_second\": 12.5}]}\n") == 0 &&
-           r.images_per_s == 40 && strcmp(r.unit, "tokens") == 0 && r.curve->units[1] == 810,
+           r.units_per_s == 40 && strcmp(r.unit, "tokens") == 0 && r.curve->units[1] == 810,
        "a rate in samples does not count where tokens are stated");
 }
 
@@ -229,10 +229,10 @@ static void check_patterns(void)
                  "tok/s=6\nnoise\n2026-01-02 10:00:04 step 30 x tok/s=7\n") == 0,
        "lines that a pattern matches");
     ok(r.epochs == 2 && r.curve->seconds[1] == 2 && r.curve->units[1] == 14 &&
-           r.images_per_s == 7 && strcmp(r.unit, "tokens") == 0, "a rate times the time is the work");
+           r.units_per_s == 7 && strcmp(r.unit, "tokens") == 0, "a rate times the time is the work");
     form.pattern = "Performance: +(?<ns_per_day>\\S+)";
     ok(read_text("\nPerformance:    43.2   0.5\n") == 0 && r.limited && r.epochs == 1 &&
-           is_near(r.images_per_s, 43.2 / 86400) && strcmp(r.unit, "ns") == 0 &&
+           is_near(r.units_per_s, 43.2 / 86400) && strcmp(r.unit, "ns") == 0 &&
            isnan(r.training_time) && is_near(r.curve->units[0] / r.curve->seconds[0], 0.0005),
        "a rate alone is a speed, and not the time of a run");
     form.pattern = "Performance: +(?<ns_per_day>\\S+)";
@@ -251,7 +251,7 @@ static void check_counts(void)
 
     ok(read_text(clock) == 0 && r.epochs == 4 && r.curve->seconds[3] == 10,
        "times that grow with the rows are a clock");
-    ok(strcmp(r.unit, "steps") == 0 && r.curve->units[0] == 10 && r.images_per_s == 1,
+    ok(strcmp(r.unit, "steps") == 0 && r.curve->units[0] == 10 && r.units_per_s == 1,
        "without units, steps are counted");
     refused(ERR_CONFIG, unsure, "--column time='time:total' or 'time:each'", "times that may be either");
     form.time = "time:each";
@@ -264,11 +264,11 @@ static void check_counts(void)
     ok(read_text("step,step_time\n0,2\n1,2\n2,2\n") == 0 && r.curve->units[0] == 1,
        "steps may count from 0");
     ok(read_text("step,interval_s\n200,50\n") == 0 && r.curve->units[0] == 200 &&
-           r.images_per_s == 4, "a row may have the whole run");
+           r.units_per_s == 4, "a row may have the whole run");
     ok(read_text("step,step_time\n1010,2\n1020,2\n") == 0 && r.curve->units[0] == 10,
        "or continue those of another run");
     form = (struct log_form){.per_step = 64, .unit = "images"};
-    ok(read_text(clock) == 0 && r.curve->units[1] == 640 && r.images_per_s == 64 && !*r.unit,
+    ok(read_text(clock) == 0 && r.curve->units[1] == 640 && r.units_per_s == 64 && !*r.unit,
        "work.per_step counts steps");
     form = (struct log_form){.per_run = 100, .unit = "cells"};
     ok(read_text(clock) == 0 && r.curve->units[1] == 25 && strcmp(r.unit, "cells") == 0,
