@@ -408,7 +408,7 @@ static void add_quality(struct decision *d, const struct series *s)
     size_t nblind = count_blind(s, &blind), nwhole = s->nrows;
     for (size_t i = 0; i < s->npoints; i++)
         nwhole -= s->points[i].nlimited;
-    if (nblind && blind->constant == 1)
+    if (nblind && blind->quality.constant == 1)
         add_caveat(d, CAVEAT_NOT_LEARNT,
             "The quality is meaningless: every validation image has the same single class, and "
             "predicting that class everywhere gets %s 1.0000, too. Inspect the data set: "
@@ -421,7 +421,7 @@ static void add_quality(struct decision *d, const struct series *s)
             "network. Train longer, or inspect the data set: unet-train data stats --data DIR.",
             nblind, nwhole, s->limited ? "whole " : "", plural((long)nwhole),
             nwhole == 1 ? "s" : "", s->quality,
-            blind->constant, blind->run, result_quality(blind));
+            blind->quality.constant, blind->run, result_quality(blind));
     else if (d->unlearnt)
         add_caveat(d, CAVEAT_NOT_LEARNT,
             "No network has learnt its task (the best %s is %.3f): the times hold, but the "

@@ -226,13 +226,14 @@ static void describe_point(struct series_point *p, double *room)
     for (size_t i = 0; i < p->nruns; i++) {
         p->nodes = p->rows[i].nodes ? p->rows[i].nodes : p->nodes;
         p->oversubscribed |= p->rows[i].oversubscribed == 1;
-        p->refused_kernels |= *p->rows[i].kernels_refused != 0;
+        p->refused_kernels |= *p->rows[i].kernels.refused != 0;
         p->fake_gpus |= p->rows[i].fake_gpus == 1;
         p->nlimited += p->rows[i].limited == 1;
     }
     p->batch_per_gpu =
         common_value(p->rows, p->nruns, offsetof(struct result, batch_per_gpu), false);
-    p->val_images = common_value(p->rows, p->nruns, offsetof(struct result, val_images), true);
+    p->val_images =
+        common_value(p->rows, p->nruns, offsetof(struct result, quality.val_images), true);
     p->work = common_value(p->rows, p->nruns, offsetof(struct result, series.work), true);
     for (int q = 0; q < QUANTITY_COUNT; q++)
         p->q[q] = summarize(p->rows, p->nruns, (enum quantity)q, room);
@@ -525,11 +526,11 @@ int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
             strcmp(row->engine, engine))
             continue;
         rows[nrows++] = *row;
-        measured |= !isnan(row->energy_j);
+        measured |= !isnan(row->energy.gpus_j);
     }
     own.watts_per_gpu = measured ? 0 : own.watts_per_gpu;
     for (size_t i = 0; i < nrows; i++) {
-        rows[i].node_energy_j = measured ? NAN : rows[i].node_energy_j;
+        rows[i].energy.nodes_j = measured ? NAN : rows[i].energy.nodes_j;
         series_rows_complete(&rows[i], &own);
     }
     struct mode_split split = decide_modes(rows, nrows, groups);

@@ -15,9 +15,10 @@
 /* Forgets what a run that ended at its limit does not show: the end, and what the whole takes. */
 static void forget_whole(struct result *r)
 {
-    double *const unknown[] = {&r->training_time, &r->test_time, &r->energy_j, &r->loss,
-                               &r->cpu_energy_j, &r->node_energy_j,
-                               &r->iou, &r->iou_own_size, &r->dice, &r->accuracy, &r->quality};
+    double *const unknown[] = {&r->training_time, &r->test_time, &r->energy.gpus_j, &r->loss,
+                               &r->energy.cpus_j, &r->energy.nodes_j, &r->quality.iou,
+                               &r->quality.iou_own_size, &r->quality.dice, &r->quality.accuracy,
+                               &r->quality.value};
 
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
         *unknown[i] = NAN;
@@ -45,9 +46,9 @@ void series_rows_complete(struct result *r, const struct series_facts *facts)
         size_t i = (size_t)facts->epoch;
         r->second_epoch_s = r->curve && i < r->curve->n ? r->curve->seconds[i] : NAN;
     }
-    r->series.energy_estimated = isnan(r->energy_j) && facts->watts_per_gpu > 0;
+    r->series.energy_estimated = isnan(r->energy.gpus_j) && facts->watts_per_gpu > 0;
     if (r->series.energy_estimated)
-        r->energy_j = facts->watts_per_gpu * r->gpus * whole;
+        r->energy.gpus_j = facts->watts_per_gpu * r->gpus * whole;
 }
 
 void series_rows_measure(struct series *s, const struct series_facts *facts)
@@ -63,13 +64,13 @@ void series_rows_measure(struct series *s, const struct series_facts *facts)
         s->stepped &= r->stepped == 1;
     }
     for (size_t i = 0; i < s->nrows; i++) {
-        memmove(s->rows[i].metric, first->metric, sizeof first->metric);
-        s->rows[i].lower = first->lower;
+        memmove(s->rows[i].quality.metric, first->quality.metric, sizeof first->quality.metric);
+        s->rows[i].quality.lower = first->quality.lower;
     }
     s->has_quality = s->nrows && !isnan(result_quality(first));
     s->quality = s->nrows ? result_quality_word(first) : "IoU";
     s->is_share = s->nrows && result_quality_is_share(first);
-    s->lower = s->nrows && !s->is_share && first->lower == 1;
+    s->lower = s->nrows && !s->is_share && first->quality.lower == 1;
     double size = s->nrows ? fabs(result_quality(first)) : NAN;
     s->decimals = s->is_share || !(size > 1e-9 && size < 1e9) ? 4 : 3 - (int)floor(log10(size));
     s->decimals = s->decimals < 0 ? 0 : s->decimals;
@@ -106,7 +107,7 @@ static void scale_row(struct result *r, const struct result *measure, bool epoch
     r->median_epoch_s *= factor;
     r->comm_s *= factor;
     r->data_s *= factor;
-    r->epoch_energy_j *= factor;
+    r->energy.epoch_j *= factor;
     r->first_epoch_s = r->second_epoch_s = NAN;
     if (!isnan(r->units))
         r->units = work;

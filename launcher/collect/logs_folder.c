@@ -333,8 +333,8 @@ static void read_log_scores(const char *dir, struct result *r)
     if (!r->scores) {
         hide_linked(path, &e);
         result_discard(r, RESULT_CORRUPT, e.text);
-    } else if (!r->val_images) {
-        r->val_images = (long)r->scores->count;
+    } else if (!r->quality.val_images) {
+        r->quality.val_images = (long)r->scores->count;
     }
 }
 
@@ -443,8 +443,8 @@ static const char *find_difference(const struct result *row, const struct result
         const char *what;
         double a, b;
     } values[] = {{"epochs", (double)row->epochs, (double)log->epochs},
-                {"IoU", row->iou, log->iou},
-                {"quality", row->quality, log->quality},
+                {"IoU", row->quality.iou, log->quality.iou},
+                {"quality", row->quality.value, log->quality.value},
                 {"training time", row->training_time, log->training_time},
                 {"first epoch", row->first_epoch_s, log->first_epoch_s},
                 {"second epoch", row->second_epoch_s, log->second_epoch_s},
@@ -466,7 +466,8 @@ static bool is_impossible(const struct result *r)
 {
     const double epochs[] = {r->first_epoch_s, r->second_epoch_s, r->median_epoch_s},
                  times[] = {r->training_time, r->test_time, r->startup_s, r->comm_s, r->data_s},
-                 shares[] = {r->iou, r->iou_own_size, r->dice, r->accuracy};
+                 shares[] = {r->quality.iou, r->quality.iou_own_size, r->quality.dice,
+                             r->quality.accuracy};
     bool bad = false;
 
     for (size_t i = 0; i < sizeof epochs / sizeof epochs[0]; i++)

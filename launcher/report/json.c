@@ -373,20 +373,20 @@ static json_t *encode_run(const struct result *r)
                   {"median_epoch_s", number(r->median_epoch_s)},
                   {"training_time", number(r->training_time)},
                   {"test_time", number(r->test_time)}, {"images_per_s", number(r->units_per_s)},
-                  {"loss", number(r->loss)}, {"iou", number(r->iou)},
-                  {"accuracy", number(r->accuracy)}, {"dice", number(r->dice)},
-                  {"iou_own_size", number(r->iou_own_size)},
+                  {"loss", number(r->loss)}, {"iou", number(r->quality.iou)},
+                  {"accuracy", number(r->quality.accuracy)}, {"dice", number(r->quality.dice)},
+                  {"iou_own_size", number(r->quality.iou_own_size)},
                   {"hosts", *r->hosts ? text(r->hosts) : json_null()},
                   {"versions", *r->versions ? text(r->versions) : json_null()},
                   {"started", *r->started ? text(r->started) : json_null()},
                   {"log", r->log[0] ? text(r->log) : json_null()},
                   {"device", r->device[0] ? text(r->device) : json_null()}, {"note", text(r->note)},
-                  {"kernels_checked", json_integer(r->kernels_checked)},
-                  {"kernels_refused", text(r->kernels_refused)},
+                  {"kernels_checked", json_integer(r->kernels.checked)},
+                  {"kernels_refused", text(r->kernels.refused)},
                   {"settings", encode_settings(r->settings)});
 
     if (!result_quality_is_share(r))
-        ADD(o, {"quality", number(r->quality)}, {"metric", text(r->metric)});
+        ADD(o, {"quality", number(r->quality.value)}, {"metric", text(r->quality.metric)});
     if (r->limited == 1)
         ADD(o, {"limited", json_true()});
     return o;

@@ -627,7 +627,7 @@ void tables_fill_runs(struct table *t, const struct results *results, size_t mos
 
     for (size_t i = 0; i < results->count; i++) {
         const struct result *r = &results->rows[i];
-        checked |= r->kernels_checked;
+        checked |= r->kernels.checked;
         named |= !result_quality_is_share(r) || *r->unit || r->stepped == 1;
         stepped |= r->stepped == 1;
     }
@@ -653,11 +653,11 @@ void tables_fill_runs(struct table *t, const struct results *results, size_t mos
         table_add_text(t, "hosts", "%s", *r->hosts ? r->hosts : *r->host ? r->host : "-");
         table_add_text(t, "started", "%s", *r->started ? r->started : "-");
         table_add_text(t, "device", "%s", r->device[0] ? r->device : "-");
-        if (checked && *r->kernels_refused)
-            table_add_text(t, "kernels", "%d checked, replaced: %s", r->kernels_checked,
-                           r->kernels_refused);
+        if (checked && *r->kernels.refused)
+            table_add_text(t, "kernels", "%d checked, replaced: %s", r->kernels.checked,
+                           r->kernels.refused);
         else if (checked)
-            table_addf(t, "kernels", "%d checked", r->kernels_checked);
+            table_addf(t, "kernels", "%d checked", r->kernels.checked);
         table_add_text(t, "note", "%s", r->note[0] ? r->note : "-");
     }
 }

@@ -504,13 +504,13 @@ int design_expect_run(const struct design_truth *t, const struct design *d, int 
     result_init(&r);
     snprintf(r.run, sizeof r.run, "%d-%ld-%d", gpus, seed, limited);
     snprintf(r.engine, sizeof r.engine, "x");
-    snprintf(r.metric, sizeof r.metric, "score");
+    snprintf(r.quality.metric, sizeof r.quality.metric, "score");
     r.gpus = gpus, r.seed = seed, r.state = RESULT_DONE, r.limited = limited;
     r.median_epoch_s = epoch, r.epochs = t->epochs;
     r.nodes = t->per_node ? (gpus + t->per_node - 1) / t->per_node : 0;
     if (!limited) {
         r.training_time = (double)t->epochs * epoch;
-        r.quality = draw_quality(t, gpus, study, place, seed);
+        r.quality.value = draw_quality(t, gpus, study, place, seed);
     }
     if (!limited && d->shared) {
         if (!(r.curve = curve_create(1, 0, e)))

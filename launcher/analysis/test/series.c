@@ -281,7 +281,7 @@ static struct result *add_limited(int gpus, long seed, double epoch, double part
 
     r->limited = r->stepped = 1;
     r->epochs = 30, r->units = 1600 * part, r->units_per_s = 1600 / epoch;
-    r->iou = 0.1, r->loss = 9; /* as its log may have: of a network that has hardly begun */
+    r->quality.iou = 0.1, r->loss = 9; /* as its log may have: of a network that has hardly begun */
     return r;
 }
 
@@ -358,8 +358,8 @@ static void check_steps(void)
         struct result *r = table_add(&table, "l", gpus, 1, 1);
         r->stepped = 1, r->epochs = 40 / gpus, r->units = 100. * gpus;
         r->units_per_s = r->units;
-        result_set_text(r->metric, sizeof r->metric, "val_loss");
-        r->quality = 12.5, r->lower = 1;
+        result_set_text(r->quality.metric, sizeof r->quality.metric, "val_loss");
+        r->quality.value = 12.5, r->quality.lower = 1;
     }
     compute("l");
     const struct series *s = &found[0];

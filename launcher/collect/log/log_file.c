@@ -236,7 +236,7 @@ static int decode_reference(const char *text, size_t n, const char *path, struct
         return -1;
     r->training_time = log.rows[0].training_time;
     r->test_time = log.rows[0].test_time;
-    r->iou = log.rows[0].iou;
+    r->quality.iou = log.rows[0].iou;
     r->curve = c;
     curve_measure(c, r);
     epoch_csv_destroy(&log);

@@ -368,10 +368,10 @@ static int set_quality(const struct reader *r, const struct curve *c, struct res
                                     "it is not a share, give it another name (--quality NAME, "
                                     "quality.name)", c->score[k]);
     }
-    *(iou ? &run->iou : accuracy ? &run->accuracy : &run->quality) = last;
-    result_set_text(run->metric, sizeof run->metric,
+    *(iou ? &run->quality.iou : accuracy ? &run->quality.accuracy : &run->quality.value) = last;
+    result_set_text(run->quality.metric, sizeof run->quality.metric,
                     iou ? "iou" : accuracy ? "accuracy" : r->c.metric);
-    run->lower = log_form_is_lower(r->form, run->metric);
+    run->quality.lower = log_form_is_lower(r->form, run->quality.metric);
     return 0;
 }
 

@@ -241,18 +241,19 @@ static void start_apart(struct result *r)
 static void diverge(struct result *r)
 {
     if (r->gpus > 1)
-        r->quality = NAN;
+        r->quality.value = NAN;
 }
 
 static void ignore_seed(struct result *r)
 {
-    r->quality = r->loss = r->limited ? NAN : 0.5;
+    r->quality.value = r->loss = r->limited ? NAN : 0.5;
 }
 
 static void collapse(struct result *r)
 {
-    strcpy(r->metric, "iou");
-    r->iou = r->limited == 1 ? NAN : r->quality - 0.1 - (r->gpus == 8 && r->seed == 2 ? 0.5 : 0);
+    strcpy(r->quality.metric, "iou");
+    r->quality.iou = r->limited == 1 ? NAN : r->quality.value - 0.1 -
+                                             (r->gpus == 8 && r->seed == 2 ? 0.5 : 0);
 }
 
 static void never_start(struct result *r)
