@@ -26,6 +26,8 @@ size_t utf8_size(const char *text)
     return n;
 }
 
+/* ---- file names ---- */
+
 const char *filename_escape(const char *name, char *dst, size_t size)
 {
     const unsigned char *s = (const unsigned char *)name;
@@ -89,6 +91,8 @@ bool filename_is_image(const char *name)
             return true;
     return false;
 }
+
+/* ---- cells of CSV ---- */
 
 /* Reads the quoted cell whose text starts at *p, after the opening quote: turns doubled quotes into
  * single ones and advances *p past the closing quote. Returns the cell, or NULL if the quote is not

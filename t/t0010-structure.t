@@ -9,9 +9,8 @@ cd "$srcdir" || exit 255
 # Lines ROOM|THE ROOMS THAT IT MAY INCLUDE AND CALL|ITS DOORS. A room names only rooms above it, so
 # there is no circle. A file belongs to the longest room that fits; X/ is X and everything below it;
 # src/ is open to all. Doors are the headers, three at most, that other rooms may include; - is
-# none:
-# the room is called through an interface that another room declares. Tests may include all of their
-# program.
+# none: the room is called through an interface that another room declares. Tests may include all of
+# their program.
 rooms='src|
 src/cluster|src
 src/format|src

@@ -13,7 +13,7 @@ rules() { # REGEX: the variables whose rule in the document matches
 }
 is "$(diff <(rules 'taken|refused|not used') \
     <(sed -n 's/^    {"\(S[A-Z]*_[A-Z0-9_]*\)".*/\1/p' \
-        "$srcdir/launcher/scheduler/sbatch_environment.c" | sort))" \
+        "$srcdir/launcher/scheduler/job.c" | sort))" \
     "" "the document has the rules of the program"
 
 sandbox_up --nodes 3

@@ -107,7 +107,7 @@ static struct rule_facts gather_facts(const struct analysis *a)
         const struct series *s = &a->series[i].series;
         f.settings |= strcmp(s->name, s->engine) != 0;
         f.base_is_one &= s->points[0].gpus == 1;
-        f.knows_images &= s->by_images;
+        f.knows_images &= s->by_units;
         for (size_t k = 0; k < s->npoints; k++) {
             const struct series_point *p = &s->points[k];
             f.fewest = p->nruns < f.fewest ? p->nruns : f.fewest;
@@ -288,6 +288,8 @@ static void rules_compute(struct rule rules[RULES_COUNT], const struct analysis 
         "models are drawn no further than twice what was measured.",
         f.stepped ? "" : ", and losses by epoch");
 }
+
+/* ---- the analysis ---- */
 
 /* The qualities for which the time to reach them is reported by default. */
 static const double usual_levels[] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95,

@@ -169,9 +169,9 @@ struct prediction {
     int base, largest;       /* the smallest and the largest measured number */
     int gpus_per_node;
     double bytes;            /* size of a gradient, M */
-    /* of the base case: measured time of a step, images of an epoch and of a step */
-    double step_s, images, batch;
-    const char *unit, *interval; /* what images and epochs are called in the series */
+    /* of the base case: measured time of a step, units of work of an epoch and of a step */
+    double step_s, units, batch;
+    const char *unit, *interval; /* what units and epochs are called in the series */
     /* One number was measured: bounds are the scenarios, and the model is not fitted. */
     bool scenarios;
     struct model model;

@@ -280,6 +280,8 @@ bool disturbance_is_slow(const struct disturbance *d)
     return d->slow_p < DISTURBANCE_ALPHA && d->slow - 1 >= DISTURBANCE_EFFECT;
 }
 
+/* ---- what weakens a verdict ---- */
+
 /* an evaluation shorter than this part of the base case's may have scored fewer images */
 #define FEWER_IMAGES 0.6
 /* a speed-up of the largest count below this is hardly one */
@@ -406,7 +408,7 @@ static void add_quality(struct decision *d, const struct series *s)
     size_t nblind = count_blind(s, &blind), nwhole = s->nrows;
     for (size_t i = 0; i < s->npoints; i++)
         nwhole -= s->points[i].nlimited;
-    if (nblind && blind->constant == 1)
+    if (nblind && blind->quality.constant == 1)
         add_caveat(d, CAVEAT_NOT_LEARNT,
             "The quality is meaningless: every validation image has the same single class, and "
             "predicting that class everywhere gets %s 1.0000, too. Inspect the data set: "
@@ -419,7 +421,7 @@ static void add_quality(struct decision *d, const struct series *s)
             "network. Train longer, or inspect the data set: unet-train data stats --data DIR.",
             nblind, nwhole, s->limited ? "whole " : "", plural((long)nwhole),
             nwhole == 1 ? "s" : "", s->quality,
-            blind->constant, blind->run, result_quality(blind));
+            blind->quality.constant, blind->run, result_quality(blind));
     else if (d->unlearnt)
         add_caveat(d, CAVEAT_NOT_LEARNT,
             "No network has learnt its task (the best %s is %.3f): the times hold, but the "
@@ -529,7 +531,7 @@ static void add_too_good(struct decision *d, const struct series *s)
 
     if (!p)
         return;
-    if (s->by_images)
+    if (s->by_units)
         n += snprintf(excluded, sizeof excluded, "%s left out (all were counted), ", s->unit);
     if (*device_of(base) && strcmp(device_of(base), device_of(p)) == 0)
         n += snprintf(excluded + n, sizeof excluded - (size_t)n, "other devices (all are %.60s), ",
@@ -542,8 +544,8 @@ static void add_too_good(struct decision *d, const struct series *s)
         "while the base case ran, memory or caches that suffice only for a part of the work%s%s%s "
         "are not excluded. Measure the base case again.",
         p->gpus, series_efficiency(s, p)->value, n ? "Excluded by the records: " : "",
-        n ? n - 2 : 0, excluded, n ? ". " : "", s->by_images ? "" : ", and ",
-        s->by_images ? "" : s->unit, s->by_images ? "" : " left out");
+        n ? n - 2 : 0, excluded, n ? ". " : "", s->by_units ? "" : ", and ",
+        s->by_units ? "" : s->unit, s->by_units ? "" : " left out");
 }
 
 static void add_numbers(struct decision *d, const struct series *s)
@@ -557,7 +559,7 @@ static void add_numbers(struct decision *d, const struct series *s)
         where = n && !where ? p : where;
         noutliers += n;
     }
-    if (!s->by_images)
+    if (!s->by_units)
         add_caveat(d, CAVEAT_NO_IMAGES,
             s->stepped ? "The logs do not say how much work an %s did: it is taken to be the same "
                          "at all counts."

@@ -159,6 +159,8 @@ void convergence_destroy(struct convergence *c)
     *c = (struct convergence){0};
 }
 
+/* ---- the gradient noise scale ---- */
+
 #define UNITS_FEWEST 3 /* the fewest units that give an interval */
 
 /* Values that are treated as independent: runs, or blocks of epochs. */

@@ -438,7 +438,7 @@ static bool choose_seeds(struct decision *d, const struct series *s)
 static bool choose_whole(struct decision *d, const struct series *s)
 {
     const struct series_point *const needed[] = {d->base, d->reach};
-    bool is_named = s->has_quality || *s->rows->metric;
+    bool is_named = s->has_quality || *s->rows->quality.metric;
     size_t n = 0;
 
     for (size_t i = 0; is_named && d->reach != d->base && i < 2; i++)

@@ -77,7 +77,7 @@ static void choose_energy(struct advice *a, const struct series *s)
     const struct series_point *p = series_find(s, a->energy.gpus);
     a->energy_separated = p && is_separated(s, p, a->energy_by);
     for (size_t i = 0; p && i < p->nruns; i++)
-        a->energy_estimated |= p->rows[i].energy_estimated;
+        a->energy_estimated |= p->rows[i].series.energy_estimated;
     if (p && !a->energy_separated)
         snprintf(a->energy.why, sizeof a->energy.why, "smallest median of the counts measured; "
                  "the intervals do not separate it from all others");
@@ -130,6 +130,8 @@ void advice_compute(struct advice *a, const struct series *s, const struct model
     meet_deadline(&a->deadline, s, whole, deadline_s);
 }
 
+/* ---- predictions ---- */
+
 #define FLOAT_BYTES 4
 #define SLICE_BYTES (1 << 20)
 #define HIDEABLE (2 / 3.) /* the part of a step's computation that is its backward pass */
@@ -153,7 +155,7 @@ struct prediction_base {
     const struct prediction_network *network;
     enum series_mode mode;
     int base, gpus_per_node;
-    double bytes, step_s, images, batch; /* of the base case */
+    double bytes, step_s, units, batch; /* of the base case */
     bool drops; /* a last, shorter step is left out, as a measured count shows */
 };
 
@@ -286,27 +288,27 @@ static double batch_of_step(const struct prediction_base *s, int gpus)
     return s->mode == SERIES_STRONG ? s->batch : s->batch * gpus / s->base;
 }
 
-static double images_of_epoch(const struct prediction_base *s, int gpus)
+static double units_of_epoch(const struct prediction_base *s, int gpus)
 {
     double batch = batch_of_step(s, gpus);
 
-    if (s->drops && s->images >= batch)
-        return floor(s->images / batch + 1e-9) * batch;
-    return s->mode == SERIES_WEAK ? s->images * gpus / s->base : s->images;
+    if (s->drops && s->units >= batch)
+        return floor(s->units / batch + 1e-9) * batch;
+    return s->mode == SERIES_WEAK ? s->units * gpus / s->base : s->units;
 }
 
 static double steps_of_epoch(const struct prediction_base *s, int gpus)
 {
-    return images_of_epoch(s, gpus) / batch_of_step(s, gpus);
+    return units_of_epoch(s, gpus) / batch_of_step(s, gpus);
 }
 
-/* Returns the seconds that the links cost an epoch with the images of the base case. */
+/* Returns the seconds that the links cost an epoch with the work of the base case. */
 static double links_time(const void *arg, double gpus, int which)
 {
     const struct prediction_base *s = arg;
     int n = (int)lround(gpus);
 
-    return s->images / batch_of_step(s, n) *
+    return s->units / batch_of_step(s, n) *
            exposed_time(s, n, compute_time(s, n, which), which);
 }
 
@@ -315,7 +317,7 @@ static double scenario_time(const struct prediction_base *s, int gpus, int which
 {
     double compute = compute_time(s, gpus, which) *
                      (1 + assumed_jitter[which] * spread_of(gpus, s->base));
-    double epoch = s->step_s * s->images / s->batch;
+    double epoch = s->step_s * s->units / s->batch;
 
     return steps_of_epoch(s, gpus) * (compute + exposed_time(s, gpus, compute, which)) +
            assumed_serial[which] * epoch * (1 - (double)s->base / gpus);
@@ -331,7 +333,7 @@ static void predict_point(struct prediction *p, const struct prediction_base *s,
 {
     const struct series_point *known = series_find(series, gpus);
     struct prediction_point *d = &p->points[p->npoints++];
-    double ideal = (double)gpus / s->base, images = images_of_epoch(s, gpus) / s->images;
+    double ideal = (double)gpus / s->base, units = units_of_epoch(s, gpus) / s->units;
 
     *d = (struct prediction_point){
         .gpus = gpus, .nodes = count_nodes(s, gpus),
@@ -340,13 +342,13 @@ static void predict_point(struct prediction *p, const struct prediction_base *s,
                    comm_time(s, gpus, HIGH)},
         .measured_epoch_s = known ? known->q[QUANTITY_STEADY_EPOCH].median : NAN};
     if (p->scenarios) {
-        double base = images * s->step_s * s->images / s->batch;
+        double base = units * s->step_s * s->units / s->batch;
         d->epoch_s = (struct bounds){scenario_time(s, gpus, LOW), scenario_time(s, gpus, EXPECTED),
                                      scenario_time(s, gpus, HIGH)};
         d->speedup = (struct bounds){base / d->epoch_s.high, base / d->epoch_s.expected,
                                      base / d->epoch_s.low};
     } else {
-        d->epoch_s = scale(model_predict(&p->model, gpus), images);
+        d->epoch_s = scale(model_predict(&p->model, gpus), units);
         d->speedup = model_speedup(&p->model, s->base, gpus);
     }
     d->step_s = scale(d->epoch_s, 1 / steps_of_epoch(s, gpus));
@@ -384,22 +386,22 @@ static int set_base(struct prediction_base *setting, const struct series *s,
     *setting = (struct prediction_base){
         .network = network, .mode = s->mode, .base = base->gpus,
         .gpus_per_node = network->gpus_per_node ? network->gpus_per_node : nodes_of_series(s),
-        .bytes = FLOAT_BYTES * parameters, .images = base->q[QUANTITY_UNITS].median,
+        .bytes = FLOAT_BYTES * parameters, .units = base->q[QUANTITY_UNITS].median,
         .batch = (double)base->batch_per_gpu * base->gpus};
     if (!(epoch > 0))
         return refuse_series(s, "the time of a steady epoch", "train for two epochs or more", e);
     if (!(setting->batch > 0))
         return refuse_series(s, "the batch", "--batch-per-gpu N", e);
-    if (!(setting->images > 0))
+    if (!(setting->units > 0))
         return refuse_series(s, "the images of an epoch", "--train-images N", e);
     if (!(parameters > 0))
         return refuse_series(s, "how many parameters the network has",
                              "--parameters N (488617 for the reference U-Net)", e);
     if (!setting->gpus_per_node)
         return refuse_series(s, "the nodes", "--gpus-per-node N", e);
-    setting->step_s = epoch / (setting->images / setting->batch);
+    setting->step_s = epoch / (setting->units / setting->batch);
     for (size_t i = 1; s->mode == SERIES_WEAK_BATCH && i < s->npoints; i++)
-        setting->drops |= s->points[i].q[QUANTITY_UNITS].median < setting->images;
+        setting->drops |= s->points[i].q[QUANTITY_UNITS].median < setting->units;
     return 0;
 }
 
@@ -410,7 +412,7 @@ static double sample_of(const struct series *s, const struct result *r, enum qua
 
     if (q == QUANTITY_WHOLE)
         return s->equal_epochs && s->mode != SERIES_WEAK ? value : NAN;
-    return s->by_images ? value * s->points[0].q[QUANTITY_UNITS].median / r->images : value;
+    return s->by_units ? value * s->points[0].q[QUANTITY_UNITS].median / r->units : value;
 }
 
 static int fit_series(struct model *m, const struct series *s, enum quantity q,
@@ -484,7 +486,7 @@ int prediction_compute(struct prediction *p, const struct series *s,
     p->gpus_per_node = setting.gpus_per_node;
     p->bytes = setting.bytes;
     p->step_s = setting.step_s;
-    p->images = setting.images;
+    p->units = setting.units;
     p->batch = setting.batch;
     p->unit = s->unit;
     p->interval = series_interval(s);

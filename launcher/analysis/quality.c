@@ -288,8 +288,10 @@ static bool have_equal_losses(const struct result *x, const struct result *y)
 
 static bool are_same_run(const struct result *x, const struct result *y)
 {
-    return have_equal_losses(x, y) && are_equal(x->iou, y->iou) && are_equal(x->dice, y->dice) &&
-           are_equal(x->accuracy, y->accuracy) && are_equal(x->quality, y->quality);
+    return have_equal_losses(x, y) && are_equal(x->quality.iou, y->quality.iou) &&
+           are_equal(x->quality.dice, y->quality.dice) &&
+           are_equal(x->quality.accuracy, y->quality.accuracy) &&
+           are_equal(x->quality.value, y->quality.value);
 }
 
 size_t compare_distinct(const struct result *rows, size_t n, struct result *kept)
@@ -315,6 +317,8 @@ size_t compare_needed(double sd, double df, double distance, size_t nfamily, boo
                           paired ? 1 : 2);
 }
 
+/* ---- quality of the counts ---- */
+
 #define TOLERANCE 1e-7 /* of comparisons with the margin: 0.94 - 0.95 is not quite -0.01 */
 
 const char *quality_state_name(const struct quality *q)
@@ -338,7 +342,7 @@ static double median_quality(const struct series_point *p)
 
 bool quality_is_blind(const struct result *r)
 {
-    return result_quality(r) < r->constant + QUALITY_BLIND;
+    return result_quality(r) < r->quality.constant + QUALITY_BLIND;
 }
 
 bool quality_is_unlearnt(const struct series *s)

@@ -196,10 +196,10 @@ static int compare_point(struct series *s, struct series_point *p, double *room,
     }
     /* The number of images is counted and has no uncertainty: it shifts the interval without
      * widening it. */
-    p->image_speedup =
+    p->unit_speedup =
         scale_ratio(p->speedup[QUANTITY_STEADY_EPOCH],
                     ratio_of(p->q[QUANTITY_UNITS].median, base->q[QUANTITY_UNITS].median));
-    p->image_efficiency = scale_ratio(p->image_speedup, share);
+    p->unit_efficiency = scale_ratio(p->unit_speedup, share);
     return 0;
 }
 
@@ -226,18 +226,19 @@ static void describe_point(struct series_point *p, double *room)
     for (size_t i = 0; i < p->nruns; i++) {
         p->nodes = p->rows[i].nodes ? p->rows[i].nodes : p->nodes;
         p->oversubscribed |= p->rows[i].oversubscribed == 1;
-        p->refused_kernels |= *p->rows[i].kernels_refused != 0;
+        p->refused_kernels |= *p->rows[i].kernels.refused != 0;
         p->fake_gpus |= p->rows[i].fake_gpus == 1;
         p->nlimited += p->rows[i].limited == 1;
     }
     p->batch_per_gpu =
         common_value(p->rows, p->nruns, offsetof(struct result, batch_per_gpu), false);
-    p->val_images = common_value(p->rows, p->nruns, offsetof(struct result, val_images), true);
-    p->work = common_value(p->rows, p->nruns, offsetof(struct result, work), true);
+    p->val_images =
+        common_value(p->rows, p->nruns, offsetof(struct result, quality.val_images), true);
+    p->work = common_value(p->rows, p->nruns, offsetof(struct result, series.work), true);
     for (int q = 0; q < QUANTITY_COUNT; q++)
         p->q[q] = summarize(p->rows, p->nruns, (enum quantity)q, room);
     p->gpu_hours = p->gpus * p->q[QUANTITY_WHOLE].median / 3600;
-    p->image_rate = ratio_of(p->q[QUANTITY_UNITS].median, p->q[QUANTITY_STEADY_EPOCH].median);
+    p->unit_rate = ratio_of(p->q[QUANTITY_UNITS].median, p->q[QUANTITY_STEADY_EPOCH].median);
 }
 
 static void set_resolutions(struct series *s, double *room)
@@ -272,12 +273,12 @@ static int fill_series(struct series *s, struct err *e)
         describe_point(p, room);
     }
     set_resolutions(s, room);
-    s->by_images = s->equal_epochs = true;
+    s->by_units = s->equal_epochs = true;
     const struct series_point *whole = NULL; /* the first with whole runs */
     for (size_t i = 0; i < s->npoints && rc == 0; i++) {
         const struct series_point *p = &s->points[i];
         rc = compare_point(s, &s->points[i], room, e);
-        s->by_images &= !isnan(p->image_efficiency.value);
+        s->by_units &= !isnan(p->unit_efficiency.value);
         s->limited |= p->nlimited > 0;
         if (p->nlimited == p->nruns)
             continue;
@@ -355,7 +356,7 @@ static enum series_mode per_gpu_mode(const struct result *rows, size_t n,
     double first = NAN;
 
     for (size_t i = 0; i < n; i++) {
-        double work = rows[i].images / rows[i].gpus;
+        double work = rows[i].units / rows[i].gpus;
         if (!(groups[i] & MODE_PER_GPU) || rows[i].stepped == 1)
             continue;
         if (isnan(first))
@@ -525,11 +526,11 @@ int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
             strcmp(row->engine, engine))
             continue;
         rows[nrows++] = *row;
-        measured |= !isnan(row->energy_j);
+        measured |= !isnan(row->energy.gpus_j);
     }
     own.watts_per_gpu = measured ? 0 : own.watts_per_gpu;
     for (size_t i = 0; i < nrows; i++) {
-        rows[i].node_energy_j = measured ? NAN : rows[i].node_energy_j;
+        rows[i].energy.nodes_j = measured ? NAN : rows[i].energy.nodes_j;
         series_rows_complete(&rows[i], &own);
     }
     struct mode_split split = decide_modes(rows, nrows, groups);
@@ -582,12 +583,12 @@ double series_ideal(const struct series *s, int gpus)
 
 const struct ratio *series_efficiency(const struct series *s, const struct series_point *p)
 {
-    return s->by_images ? &p->image_efficiency : &p->efficiency[QUANTITY_STEADY_EPOCH];
+    return s->by_units ? &p->unit_efficiency : &p->efficiency[QUANTITY_STEADY_EPOCH];
 }
 
 const struct ratio *series_speedup(const struct series *s, const struct series_point *p)
 {
-    return s->by_images ? &p->image_speedup : &p->speedup[QUANTITY_STEADY_EPOCH];
+    return s->by_units ? &p->unit_speedup : &p->speedup[QUANTITY_STEADY_EPOCH];
 }
 
 void series_describe_mode(const struct series *s, struct buf *b)

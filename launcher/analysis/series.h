@@ -56,12 +56,12 @@ struct series_point {
     /* T(base) / T(N); of TRAINING and WHOLE only if `work` is the same at both counts. */
     struct ratio speedup[QUANTITY_NTIMES];
     struct ratio efficiency[QUANTITY_NTIMES]; /* speedup x base / N */
-    /* Images per second relative to the base case, so that dropped images do not count as speed.
-     * NaN if images were not counted. */
-    struct ratio image_speedup;
-    struct ratio image_efficiency;
+    /* Units of work per second relative to the base case, so that dropped images do not count as
+     * speed. NaN if work was not counted. */
+    struct ratio unit_speedup;
+    struct ratio unit_efficiency;
     double gpu_hours; /* gpus x median WHOLE, in hours */
-    double image_rate; /* images/s from medians: IMAGES / STEADY_EPOCH */
+    double unit_rate; /* units/s from medians: UNITS / STEADY_EPOCH */
     /* 0: unknown, or not the same in all runs; the last two of whole runs */
     long batch_per_gpu, val_images, work;
     bool oversubscribed;  /* some run had more workers than cores */
@@ -91,7 +91,7 @@ struct series {
     const char *unit; /* what QUANTITY_UNITS counts: "images" or a name */
     bool stepped;     /* no run has epochs: "epochs" are intervals of steps (series_interval) */
     bool limited;     /* some run ended at its limit */
-    bool by_images; /* all points have image_efficiency */
+    bool by_units; /* all points have unit_efficiency */
     bool mixed;     /* the study has runs that are not in this series because of their batch */
     bool equal_epochs; /* all whole runs did the same work, such as epochs */
     long one_epoch; /* the index of the epoch that QUANTITY_ONE_EPOCH is */
@@ -130,7 +130,7 @@ void series_describe_work(const struct series *s, char *dst, size_t size);
 const struct series_point *series_find(const struct series *s, int gpus);
 /* Returns gpus / base. */
 double series_ideal(const struct series *s, int gpus);
-/* Returns the steady efficiency that a verdict is based on: by images if they are known at all
+/* Returns the steady efficiency that a verdict is based on: by work if that is known at all
  * points. */
 const struct ratio *series_efficiency(const struct series *s, const struct series_point *p);
 /* Returns the speed-up that belongs to that efficiency. */

@@ -15,9 +15,10 @@
 /* Forgets what a run that ended at its limit does not show: the end, and what the whole takes. */
 static void forget_whole(struct result *r)
 {
-    double *const unknown[] = {&r->training_time, &r->test_time, &r->energy_j, &r->loss,
-                               &r->cpu_energy_j, &r->node_energy_j,
-                               &r->iou, &r->iou_own_size, &r->dice, &r->accuracy, &r->quality};
+    double *const unknown[] = {&r->training_time, &r->test_time, &r->energy.gpus_j, &r->loss,
+                               &r->energy.cpus_j, &r->energy.nodes_j, &r->quality.iou,
+                               &r->quality.iou_own_size, &r->quality.dice, &r->quality.accuracy,
+                               &r->quality.value};
 
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
         *unknown[i] = NAN;
@@ -28,7 +29,7 @@ void series_rows_complete(struct result *r, const struct series_facts *facts)
     if (r->limited == 1)
         forget_whole(r);
     double whole = quantity_of(r, QUANTITY_WHOLE);
-    r->work = r->epochs;
+    r->series.work = r->epochs;
 
     if (!r->batch_per_gpu && r->global_batch)
         r->batch_per_gpu = r->global_batch % r->gpus ? 0 : r->global_batch / r->gpus;
@@ -36,18 +37,18 @@ void series_rows_complete(struct result *r, const struct series_facts *facts)
         r->batch_per_gpu = facts->batch_per_gpu;
     if (!r->global_batch)
         r->global_batch = r->batch_per_gpu * r->gpus;
-    if (isnan(r->images) && facts->train_images && r->stepped != 1) {
+    if (isnan(r->units) && facts->train_images && r->stepped != 1) {
         long batch = facts->keep_remainder ? 1 : r->global_batch;
-        r->images = batch ? (double)(facts->train_images / batch * batch) : NAN;
-        r->images_per_s = r->median_epoch_s > 0 ? r->images / r->median_epoch_s : NAN;
+        r->units = batch ? (double)(facts->train_images / batch * batch) : NAN;
+        r->units_per_s = r->median_epoch_s > 0 ? r->units / r->median_epoch_s : NAN;
     }
     if (facts->epoch) {
         size_t i = (size_t)facts->epoch;
         r->second_epoch_s = r->curve && i < r->curve->n ? r->curve->seconds[i] : NAN;
     }
-    r->energy_estimated = isnan(r->energy_j) && facts->watts_per_gpu > 0;
-    if (r->energy_estimated)
-        r->energy_j = facts->watts_per_gpu * r->gpus * whole;
+    r->series.energy_estimated = isnan(r->energy.gpus_j) && facts->watts_per_gpu > 0;
+    if (r->series.energy_estimated)
+        r->energy.gpus_j = facts->watts_per_gpu * r->gpus * whole;
 }
 
 void series_rows_measure(struct series *s, const struct series_facts *facts)
@@ -63,13 +64,13 @@ void series_rows_measure(struct series *s, const struct series_facts *facts)
         s->stepped &= r->stepped == 1;
     }
     for (size_t i = 0; i < s->nrows; i++) {
-        memmove(s->rows[i].metric, first->metric, sizeof first->metric);
-        s->rows[i].lower = first->lower;
+        memmove(s->rows[i].quality.metric, first->quality.metric, sizeof first->quality.metric);
+        s->rows[i].quality.lower = first->quality.lower;
     }
     s->has_quality = s->nrows && !isnan(result_quality(first));
     s->quality = s->nrows ? result_quality_word(first) : "IoU";
     s->is_share = s->nrows && result_quality_is_share(first);
-    s->lower = s->nrows && !s->is_share && first->lower == 1;
+    s->lower = s->nrows && !s->is_share && first->quality.lower == 1;
     double size = s->nrows ? fabs(result_quality(first)) : NAN;
     s->decimals = s->is_share || !(size > 1e-9 && size < 1e9) ? 4 : 3 - (int)floor(log10(size));
     s->decimals = s->decimals < 0 ? 0 : s->decimals;
@@ -84,7 +85,7 @@ static const struct result *find_measure(const struct result *rows, size_t n, in
     const struct result *found = NULL;
 
     for (size_t i = 0; i < n; i++) {
-        if (isnan(rows[i].images) || (epochs && rows[i].stepped == 1))
+        if (isnan(rows[i].units) || (epochs && rows[i].stepped == 1))
             continue;
         if (!found || (epochs && rows[i].gpus == gpus && found->gpus != gpus))
             found = &rows[i];
@@ -95,21 +96,21 @@ static const struct result *find_measure(const struct result *rows, size_t n, in
 /* Returns the work of a whole run, as a multiple of an unknown unit that is the same for all. */
 static double work_of(const struct result *r, bool weak)
 {
-    return (isnan(r->images) ? 1 : r->images) * (double)r->epochs / (weak ? r->gpus : 1);
+    return (isnan(r->units) ? 1 : r->units) * (double)r->epochs / (weak ? r->gpus : 1);
 }
 
 static void scale_row(struct result *r, const struct result *measure, bool epochs, bool weak)
 {
-    double work = measure ? measure->images * (weak ? (double)r->gpus / measure->gpus : 1) : NAN;
-    double factor = measure ? work / r->images : epochs ? NAN : 1;
+    double work = measure ? measure->units * (weak ? (double)r->gpus / measure->gpus : 1) : NAN;
+    double factor = measure ? work / r->units : epochs ? NAN : 1;
 
     r->median_epoch_s *= factor;
     r->comm_s *= factor;
     r->data_s *= factor;
-    r->epoch_energy_j *= factor;
+    r->energy.epoch_j *= factor;
     r->first_epoch_s = r->second_epoch_s = NAN;
-    if (!isnan(r->images))
-        r->images = work;
+    if (!isnan(r->units))
+        r->units = work;
 }
 
 void series_rows_scale(struct result *rows, size_t n, bool weak)
@@ -119,21 +120,23 @@ void series_rows_scale(struct result *rows, size_t n, bool weak)
 
     for (size_t i = 0; i < n; i++) {
         epochs |= rows[i].stepped != 1;
-        worked |= !isnan(rows[i].images);
+        worked |= !isnan(rows[i].units);
         if (isnan(first) && rows[i].stepped == 1 && rows[i].limited != 1)
             first = work_of(&rows[i], weak);
     }
     for (size_t i = 0; i < n && weak && !worked; i++)
-        rows[i].images = rows[i].gpus;
+        rows[i].units = rows[i].gpus;
     for (size_t i = 0; i < n; i++) {
         struct result *r = &rows[i];
         if (r->stepped != 1)
             continue;
         if (r->limited != 1)
-            r->work = 1 + lround(SERIES_WORK_STEPS * work_of(r, weak) / first);
+            r->series.work = 1 + lround(SERIES_WORK_STEPS * work_of(r, weak) / first);
         scale_row(r, find_measure(rows, n, r->gpus, epochs), epochs, weak);
     }
 }
+
+/* ---- all series of a table ---- */
 
 /* Runs of one engine with the same settings. */
 struct series_group {

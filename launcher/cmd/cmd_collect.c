@@ -50,10 +50,10 @@ static void add_result_row(struct buf *b, const struct result *r)
                  plural(r->epochs));
     if (r->state == RESULT_DONE && r->limited != 1 && !isnan(result_quality(r)))
         buf_addf(&line, ", %s %.4f", result_quality_word(r), result_quality(r));
-    if (r->state == RESULT_DONE && !isnan(r->energy_j))
-        buf_addf(&line, ", %.4g kJ", r->energy_j / 1000);
-    else if (r->state == RESULT_DONE && !isnan(r->node_energy_j))
-        buf_addf(&line, ", %.4g kJ of whole nodes, by Slurm", r->node_energy_j / 1000);
+    if (r->state == RESULT_DONE && !isnan(r->energy.gpus_j))
+        buf_addf(&line, ", %.4g kJ", r->energy.gpus_j / 1000);
+    else if (r->state == RESULT_DONE && !isnan(r->energy.nodes_j))
+        buf_addf(&line, ", %.4g kJ of whole nodes, by Slurm", r->energy.nodes_j / 1000);
     if (r->state == RESULT_DONE && *r->log)
         buf_addf(&line, ", logs/%s", r->log);
     if (r->state == RESULT_DONE && *r->note)

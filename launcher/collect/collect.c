@@ -75,6 +75,8 @@ int scan_folder(struct results *table, const char *dir, scan_f *read, const void
     return rc;
 }
 
+/* ---- runs without a marker ---- */
+
 /* Sets the state, and the note to "WHAT: REASON", or to WHAT if there is no reason. */
 static void set_unfinished_state(struct result *r, enum result_state state, const char *what,
                                  const char *reason)
@@ -143,6 +145,8 @@ static void unfinished_resolve(struct workspace *w, struct results *table)
             }
     status_list_destroy(&list);
 }
+
+/* ---- studies ---- */
 
 #define MAX_LOG (64 << 20)
 #define MAX_WANTED 100000

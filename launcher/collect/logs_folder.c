@@ -282,6 +282,8 @@ static int suspects_discard(struct results *table, struct err *e)
     return find_copies(table, e);
 }
 
+/* ---- folders of logs ---- */
+
 /* A folder of logs, and what the user says of them. */
 struct folder {
     const char *dir;
@@ -331,8 +333,8 @@ static void read_log_scores(const char *dir, struct result *r)
     if (!r->scores) {
         hide_linked(path, &e);
         result_discard(r, RESULT_CORRUPT, e.text);
-    } else if (!r->val_images) {
-        r->val_images = (long)r->scores->count;
+    } else if (!r->quality.val_images) {
+        r->quality.val_images = (long)r->scores->count;
     }
 }
 
@@ -441,8 +443,8 @@ static const char *find_difference(const struct result *row, const struct result
         const char *what;
         double a, b;
     } values[] = {{"epochs", (double)row->epochs, (double)log->epochs},
-                {"IoU", row->iou, log->iou},
-                {"quality", row->quality, log->quality},
+                {"IoU", row->quality.iou, log->quality.iou},
+                {"quality", row->quality.value, log->quality.value},
                 {"training time", row->training_time, log->training_time},
                 {"first epoch", row->first_epoch_s, log->first_epoch_s},
                 {"second epoch", row->second_epoch_s, log->second_epoch_s},
@@ -464,7 +466,8 @@ static bool is_impossible(const struct result *r)
 {
     const double epochs[] = {r->first_epoch_s, r->second_epoch_s, r->median_epoch_s},
                  times[] = {r->training_time, r->test_time, r->startup_s, r->comm_s, r->data_s},
-                 shares[] = {r->iou, r->iou_own_size, r->dice, r->accuracy};
+                 shares[] = {r->quality.iou, r->quality.iou_own_size, r->quality.dice,
+                             r->quality.accuracy};
     bool bad = false;
 
     for (size_t i = 0; i < sizeof epochs / sizeof epochs[0]; i++)
@@ -492,7 +495,7 @@ static int read_row(void *arg, size_t i, struct err *e)
     if (r->state != RESULT_DONE || !*r->log || strchr(r->log, '/') ||
         !path_has_file(c->dir, r->log))
         return 0;
-    log.training_time = log.images_per_s = NAN; /* read them again */
+    log.training_time = log.units_per_s = NAN; /* read them again */
     if (log_file_read(path_format(path, "%s/%s", c->dir, r->log), c->form, &log, &why)) {
         hide_linked(path, &why);
         if (why.code != ERR_CONFIG) /* otherwise the study said how to read it; the row remains */

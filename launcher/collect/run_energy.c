@@ -83,7 +83,7 @@ static void measure_curve(const struct energy_log *log, const struct total *sum,
     }
     double *room = calloc(c->n, sizeof *room);
     size_t n = room ? curve_steady(c, c->joules, room) : 0;
-    r->epoch_energy_j = n ? stat_median(room, n) : NAN;
+    r->energy.epoch_j = n ? stat_median(room, n) : NAN;
     free(room);
 }
 
@@ -113,17 +113,17 @@ void run_energy_measure(const char *study_dir, struct result *r)
     for (size_t i = 0; i < log.n; i++)
         if (!log.tracks[i].gpu)
             cpus = (isnan(cpus) ? 0 : cpus) + log.tracks[i].joules[log.tracks[i].n - 1];
-    r->cpu_energy_j = cpus;
+    r->energy.cpus_j = cpus;
     if (sum.ngpus) {
         double seconds = r->gpus * fmax(whole, sum.once ? sum.end - sum.begin : NAN);
         double covered = seconds > 0 ? sum.seconds / seconds : 0;
         bool known = covered >= RUN_ENERGY_COVERED && !(sum.noted && sum.noted->spoilt);
-        r->gpu_watts = sum.joules / sum.seconds;
-        r->gpu_busy = sum.busy_s / sum.seconds;
-        r->gpu_throttled = sum.throttled_s / sum.seconds;
-        r->gpu_memory_mib = sum.memory_mib;
-        if (known && isnan(r->energy_j))
-            r->energy_j = sum.joules;
+        r->gpu.watts = sum.joules / sum.seconds;
+        r->gpu.busy = sum.busy_s / sum.seconds;
+        r->gpu.throttled = sum.throttled_s / sum.seconds;
+        r->gpu.memory_mib = sum.memory_mib;
+        if (known && isnan(r->energy.gpus_j))
+            r->energy.gpus_j = sum.joules;
         /* the curve of a limited run of unet-train has not the times that passed */
         bool scaled = r->limited == 1 && strcmp(r->engine, "embedded") == 0;
         if (known && sum.once && r->curve && !scaled)
@@ -132,6 +132,8 @@ void run_energy_measure(const char *study_dir, struct result *r)
     }
     energy_log_destroy(&log);
 }
+
+/* ---- energy of nodes by Slurm's accounting ---- */
 
 #define ASKED_MAX_S (30 * 86400.0) /* after the end of a run; accounting may have forgotten it */
 
@@ -156,7 +158,7 @@ static bool read_known(const struct plan *p, struct result *r)
     FILE *f = files_stream(path, "r", FILES_TEXT_MAX);
     bool known = f && fscanf(f, "%lf of job", &joules) == 1 && isfinite(joules);
     if (known && joules > 0)
-        r->node_energy_j = joules;
+        r->energy.nodes_j = joules;
     if (f)
         fclose(f);
     return known;
@@ -183,7 +185,7 @@ static void keep(const struct plan *p, struct result *r, const struct job_state 
         return;
     bool known = job->joules > 0 && /* its seconds are rounded down */
                  job->joules_s + 1 >= RUN_ENERGY_COVERED * quantity_of(r, QUANTITY_WHOLE);
-    r->node_energy_j = known ? job->joules : NAN;
+    r->energy.nodes_j = known ? job->joules : NAN;
     find_file(p, r, path);
     snprintf(text, sizeof text, "%.0f of job %s\n", known ? job->joules : 0, job->id);
     atomicfile_write(path, text, strlen(text), 0666, &ignored);
@@ -198,7 +200,7 @@ static size_t list_asked(const struct workspace *w, struct results *table, struc
     size_t n = 0;
 
     for (struct result *r = table->rows; r < table->rows + table->count; r++)
-        if (r->state == RESULT_DONE && isnan(r->energy_j) && !read_known(&w->plan, r) &&
+        if (r->state == RESULT_DONE && isnan(r->energy.gpus_j) && !read_known(&w->plan, r) &&
             run_dir_attempt(w->plan.study.dir, r->run, &a,
                             &ignored) == 0 && a.number == r->attempt &&
             a.marker_age_s < ASKED_MAX_S && is_own(w, a.job)) {

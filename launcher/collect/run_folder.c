@@ -129,6 +129,8 @@ int run_log_find(const char *attempt_dir, const struct log_form *form, char dst[
                    "form; log.file or log.pattern in study.yaml says what to read", attempt_dir);
 }
 
+/* ---- the result of a run ---- */
+
 #define MAX_DOCUMENT (1 << 20)
 #define EMBEDDED "embedded"
 #define SCRIPT_SIZE 64 /* of the hashes of some scripts, joined by + */
@@ -220,8 +222,8 @@ static void set_elastic(struct result *r, const char *worlds)
 {
     char note[sizeof r->note], quality[32] = "";
 
-    if (!isnan(r->iou))
-        snprintf(quality, sizeof quality, "; IoU %.4f", r->iou);
+    if (!isnan(r->quality.iou))
+        snprintf(quality, sizeof quality, "; IoU %.4f", r->quality.iou);
     snprintf(note, sizeof note, "it ran with %s%s: a result, but no measurement of %d GPU%s",
              worlds, quality, r->gpus, plural(r->gpus));
     result_discard(r, RESULT_ELASTIC, note);
@@ -273,9 +275,9 @@ static int check_log(const struct result *r, const struct run_record *record,
             return err_set(e, ERR_DATA,
                            "%s:%zu: time or loss of epoch %zu is not that of record.jsonl",
                            log_path, i + 2, i);
-    if (!is_same_number(log->rows[0].iou, record->run.iou))
+    if (!is_same_number(log->rows[0].iou, record->run.quality.iou))
         return err_set(e, ERR_DATA, "%s:2: its IoU is %g, that of record.jsonl is %g", log_path,
-                       log->rows[0].iou, record->run.iou);
+                       log->rows[0].iou, record->run.quality.iou);
     return 0;
 }
 
@@ -492,7 +494,7 @@ static int read_done(const char *attempt_dir, const struct log_form *form, struc
     char path[PATH_MAX];
 
     return read_result(attempt_dir, form, r, a, e) ||
-                   check_done(path_format(path, "%s/DONE", attempt_dir), r->iou, e)
+                   check_done(path_format(path, "%s/DONE", attempt_dir), r->quality.iou, e)
                ? -1
                : 0;
 }
@@ -510,7 +512,7 @@ static void read_so_far(const char *attempt_dir, const struct log_form *form, st
     path_format(path, "%s/record.jsonl", attempt_dir);
     if (run_record_read(path, &record, &e) == 0) {
         r->epochs = (long)record.nepochs;
-        memcpy(r->metric, record.run.metric, sizeof r->metric);
+        memcpy(r->quality.metric, record.run.quality.metric, sizeof r->quality.metric);
         r->curve = record.nepochs ? curve_of_record(&record, &e) : NULL;
         run_record_destroy(&record);
         return;
@@ -520,7 +522,7 @@ static void read_so_far(const char *attempt_dir, const struct log_form *form, st
         log_file_read(path, form, &so_far, &e) == 0) {
         r->curve = so_far.curve;
         r->stepped = so_far.stepped;
-        memcpy(r->metric, so_far.metric, sizeof r->metric);
+        memcpy(r->quality.metric, so_far.quality.metric, sizeof r->quality.metric);
         so_far.curve = NULL;
     }
     result_destroy(&so_far);

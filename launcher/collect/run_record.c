@@ -121,6 +121,8 @@ char *result_settings_encode(const json_t *plan, const char *backend, const char
     return buf_steal(&b);
 }
 
+/* ---- record.jsonl ---- */
+
 #define KIND_SIZE 16
 #define MOST_NUMBERS 32
 #define EXACT_DIGITS 15 /* a double has every whole number of so many */
@@ -361,7 +363,7 @@ static int decode_run(struct record_reader *r, const struct record_line *l)
     run->oversubscribed = json_is_boolean(over) ? json_is_true(over) : -1;
     run->batch_per_gpu = optional_count(o, "batch_per_gpu");
     run->global_batch = optional_count(o, "global_batch");
-    run->val_images = optional_count(o, "val_images");
+    run->quality.val_images = optional_count(o, "val_images");
     run->parameters = optional_count(json_object_get(o, "model"), "parameters");
     const char *backend = json_string_value(json_object_get(o, "backend"));
     const char *device = json_string_value(json_object_get(o, "device"));
@@ -370,7 +372,7 @@ static int decode_run(struct record_reader *r, const struct record_line *l)
     result_set_text(d->dtype, sizeof d->dtype, dtype ? dtype : "");
     result_set_text(run->device, sizeof run->device, device ? device : "");
     const char *metric = json_string_value(json_object_get(o, "metric"));
-    result_set_text(run->metric, sizeof run->metric, metric ? metric : "");
+    result_set_text(run->quality.metric, sizeof run->quality.metric, metric ? metric : "");
     run->fake_gpus = backend ? strcmp(backend, "cuda") != 0 : -1;
     return 0;
 }
@@ -516,12 +518,12 @@ static int decode_quality(struct record_reader *r, const struct record_line *l)
 
     if (require_number(r, l, "training_time", &run->training_time) ||
         require_number(r, l, "test_time", &run->test_time) ||
-        require_number(r, l, "iou", &run->iou))
+        require_number(r, l, "iou", &run->quality.iou))
         return -1;
-    run->accuracy = optional_number(l, "accuracy");
-    if (result_by_accuracy(run) && !(run->accuracy >= 0 && run->accuracy <= 1))
+    run->quality.accuracy = optional_number(l, "accuracy");
+    if (result_by_accuracy(run) && !(run->quality.accuracy >= 0 && run->quality.accuracy <= 1))
         return refuse_record(r, "there is none, or one outside 0..1:", "accuracy");
-    return run->iou >= 0 && run->iou <= 1 ? 0 : refuse_record(r, "outside 0..1:", "iou");
+    return run->quality.iou >= 0 && run->quality.iou <= 1 ? 0 : refuse_record(r, "outside 0..1:", "iou");
 }
 
 static int decode_end(struct record_reader *r, const struct record_line *l)
@@ -546,20 +548,20 @@ static int decode_end(struct record_reader *r, const struct record_line *l)
         return refuse_record(r, "unknown status", status);
     d->done = true;
     d->stopped_early = json_is_true(json_object_get(o, "stopped_early"));
-    run->dice = optional_number(l, "dice");
+    run->quality.dice = optional_number(l, "dice");
     const json_t *iou = json_object_get(json_object_get(o, "own_size"), "iou");
-    run->iou_own_size = json_is_number(iou) ? json_number_value(iou) : NAN;
-    run->constant = optional_number(l, "constant");
+    run->quality.iou_own_size = json_is_number(iou) ? json_number_value(iou) : NAN;
+    run->quality.constant = optional_number(l, "constant");
     run->startup_s = optional_number(l, "startup_s");
-    run->energy_j = optional_number(l, "energy_j");
-    run->kernels_checked = (int)optional_count(o, "kernels_checked");
+    run->energy.gpus_j = optional_number(l, "energy_j");
+    run->kernels.checked = (int)optional_count(o, "kernels_checked");
     const char *refused = json_string_value(json_object_get(o, "kernels_refused"));
-    result_set_text(run->kernels_refused, sizeof run->kernels_refused, refused ? refused : "");
+    result_set_text(run->kernels.refused, sizeof run->kernels.refused, refused ? refused : "");
     if (optional_count(o, "val_images"))
-        run->val_images = optional_count(o, "val_images");
+        run->quality.val_images = optional_count(o, "val_images");
     const char *metric = json_string_value(json_object_get(o, "metric"));
     bool by_accuracy = metric && strcmp(metric, "accuracy") == 0;
-    result_set_text(run->metric, sizeof run->metric, by_accuracy ? "accuracy" : "iou");
+    result_set_text(run->quality.metric, sizeof run->quality.metric, by_accuracy ? "accuracy" : "iou");
     bool limited = json_is_true(json_object_get(o, "limited"));
     return limited ? decode_limited(r, l) : decode_quality(r, l);
 }

@@ -98,6 +98,8 @@ int procid_signal_session(pid_t session, int signal)
     return n;
 }
 
+/* ---- a job's environment ---- */
+
 bool jobenv_is_foreign(const char *entry)
 {
     static const char *const prefixes[] = {"SLURM_", "SLURMD_", "SBATCH_", "SRUN_", "PMI_", "PMIX_",
@@ -132,6 +134,8 @@ void jobenv_clean(void)
         free(name);
     }
 }
+
+/* ---- children ---- */
 
 #define BLOCK 16384
 #define LOOK_S 0.05 /* how often err is searched for a text */

@@ -108,6 +108,8 @@ int paths_data(const char *name, char *dst, size_t size, struct err *e)
     return find_part("UNETCTL_DATADIR", "share", name, R_OK, dst, size, e);
 }
 
+/* ---- paths and folders ---- */
+
 /* Age in seconds from which a temporary file counts as abandoned if its folder is not locked. */
 #define LEFTOVER_S 3600
 #define LOCK_FILE ".lock"
@@ -282,6 +284,8 @@ int path_write(const char *folder, const char *name, char *text, struct err *e)
     free(text);
     return rc;
 }
+
+/* ---- the user's folders ---- */
 
 static int user_path(const char *variable, const char *below_home, const char *name,
                      char dst[PATH_MAX], struct err *e)

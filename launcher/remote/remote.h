@@ -7,8 +7,9 @@
  * it translates the verb's words, sends study.yaml and what it names, runs the verb by the user's
  * ssh, and brings back logs and reports. So no other room knows of hosts.
  *
- * The exit code is that of the verb there; a connection that fails is an error with what ssh said,
- * and then nothing is known of the verb, which the message says. Files appear whole on either side.
+ * The exit code is that of the verb there. A connection that cannot be made is an error with what
+ * ssh said; one that ends before the verb is another, as the ledger there then has what was done.
+ * Files appear whole on either side.
  *
  * Read remote.c from remote_elsewhere on, then ssh.c: the connection and the copies, and the two
  * forms of study.yaml. */

@@ -242,6 +242,8 @@ int ssh_pull(const struct ssh *c, const char *folder, const char *dir,
     return run_rsync(c, words, what, e);
 }
 
+/* ---- study.yaml of another host ---- */
+
 #define MAX_FILE ((size_t)1 << 20)
 #define KEY "site"
 

@@ -144,8 +144,8 @@ static json_t *encode_point(const struct series *s, const struct series_point *p
                {"speedup_one_epoch", number(p->speedup[QUANTITY_ONE_EPOCH].value)},
                {"efficiency_total", number(p->efficiency[QUANTITY_TRAINING].value)},
                {"efficiency", number(series_efficiency(s, p)->value)},
-               {"speedups", encode_ratios(p->speedup, &p->image_speedup)},
-               {"efficiencies", encode_ratios(p->efficiency, &p->image_efficiency)},
+               {"speedups", encode_ratios(p->speedup, &p->unit_speedup)},
+               {"efficiencies", encode_ratios(p->efficiency, &p->unit_efficiency)},
                {"gpu_hours", number(p->gpu_hours)},
                {"oversubscribed", json_boolean(p->oversubscribed)});
 }
@@ -320,7 +320,7 @@ static json_t *encode_series(const struct report_series *rs)
                   {"one_epoch", json_integer(s->one_epoch)},
                   {"scaling", json_string(modes[s->mode])},
                   {"base_gpus", json_integer(s->points[0].gpus)},
-                  {"efficiency_by", json_string(s->by_images ? "images" : "time")},
+                  {"efficiency_by", json_string(s->by_units ? "images" : "time")},
                   {"points", points}, {"verdict", encode_verdict(rs)},
                   {"model", encode_model(&as->steady)},
                   {"model_whole", encode_model(&as->whole)},
@@ -372,21 +372,21 @@ static json_t *encode_run(const struct result *r)
                   {"epochs", json_integer(r->epochs)}, {"first_epoch_s", number(r->first_epoch_s)},
                   {"median_epoch_s", number(r->median_epoch_s)},
                   {"training_time", number(r->training_time)},
-                  {"test_time", number(r->test_time)}, {"images_per_s", number(r->images_per_s)},
-                  {"loss", number(r->loss)}, {"iou", number(r->iou)},
-                  {"accuracy", number(r->accuracy)}, {"dice", number(r->dice)},
-                  {"iou_own_size", number(r->iou_own_size)},
+                  {"test_time", number(r->test_time)}, {"images_per_s", number(r->units_per_s)},
+                  {"loss", number(r->loss)}, {"iou", number(r->quality.iou)},
+                  {"accuracy", number(r->quality.accuracy)}, {"dice", number(r->quality.dice)},
+                  {"iou_own_size", number(r->quality.iou_own_size)},
                   {"hosts", *r->hosts ? text(r->hosts) : json_null()},
                   {"versions", *r->versions ? text(r->versions) : json_null()},
                   {"started", *r->started ? text(r->started) : json_null()},
                   {"log", r->log[0] ? text(r->log) : json_null()},
                   {"device", r->device[0] ? text(r->device) : json_null()}, {"note", text(r->note)},
-                  {"kernels_checked", json_integer(r->kernels_checked)},
-                  {"kernels_refused", text(r->kernels_refused)},
+                  {"kernels_checked", json_integer(r->kernels.checked)},
+                  {"kernels_refused", text(r->kernels.refused)},
                   {"settings", encode_settings(r->settings)});
 
     if (!result_quality_is_share(r))
-        ADD(o, {"quality", number(r->quality)}, {"metric", text(r->metric)});
+        ADD(o, {"quality", number(r->quality.value)}, {"metric", text(r->quality.metric)});
     if (r->limited == 1)
         ADD(o, {"limited", json_true()});
     return o;

@@ -137,7 +137,7 @@ static void fill_speed(struct table *t, const struct report_series *rs)
         table_add_number(t, "speed-up one epoch", p->speedup[QUANTITY_ONE_EPOCH].value, 2);
         table_add_number(t, "efficiency total", p->efficiency[QUANTITY_TRAINING].value, 3);
         table_add_number(t, "efficiency steady", p->efficiency[QUANTITY_STEADY_EPOCH].value, 3);
-        add_worded(t, "efficiency by %s", s->unit, p->image_efficiency.value, 3);
+        add_worded(t, "efficiency by %s", s->unit, p->unit_efficiency.value, 3);
         add_rate(t, s, p);
         table_add_number(t, "GPU-hours", p->gpu_hours, p->gpu_hours < 0.1 ? 4 : 2);
         table_add_number(t, "kWh", p->q[QUANTITY_ENERGY].median, 3);
@@ -464,7 +464,7 @@ static void fill_levels(struct table *t, const struct report_series *rs)
             table_add_number(t, "epochs", p->epochs, 0);
             table_add_number(t, "seconds", p->seconds, 1);
             add_speedup_range(t, p);
-            add_worded(t, "of %s/s", as->series.unit, as->series.points[k].image_speedup.value, 2);
+            add_worded(t, "of %s/s", as->series.unit, as->series.points[k].unit_speedup.value, 2);
         }
 }
 
@@ -627,7 +627,7 @@ void tables_fill_runs(struct table *t, const struct results *results, size_t mos
 
     for (size_t i = 0; i < results->count; i++) {
         const struct result *r = &results->rows[i];
-        checked |= r->kernels_checked;
+        checked |= r->kernels.checked;
         named |= !result_quality_is_share(r) || *r->unit || r->stepped == 1;
         stepped |= r->stepped == 1;
     }
@@ -653,11 +653,11 @@ void tables_fill_runs(struct table *t, const struct results *results, size_t mos
         table_add_text(t, "hosts", "%s", *r->hosts ? r->hosts : *r->host ? r->host : "-");
         table_add_text(t, "started", "%s", *r->started ? r->started : "-");
         table_add_text(t, "device", "%s", r->device[0] ? r->device : "-");
-        if (checked && *r->kernels_refused)
-            table_add_text(t, "kernels", "%d checked, replaced: %s", r->kernels_checked,
-                           r->kernels_refused);
+        if (checked && *r->kernels.refused)
+            table_add_text(t, "kernels", "%d checked, replaced: %s", r->kernels.checked,
+                           r->kernels.refused);
         else if (checked)
-            table_addf(t, "kernels", "%d checked", r->kernels_checked);
+            table_addf(t, "kernels", "%d checked", r->kernels.checked);
         table_add_text(t, "note", "%s", r->note[0] ? r->note : "-");
     }
 }

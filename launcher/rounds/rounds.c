@@ -87,7 +87,7 @@ static bool decode_round(const json_t *o, struct design_round *dst)
 
 static int decode(const json_t *o, const char *file, struct rounds_record *dst, struct err *e)
 {
-    struct design_verdict *v = &dst->verdict;
+    struct design_outcome *v = &dst->verdict;
     const json_t *round;
     size_t i;
     int s = DESIGN_CONTINUE;
@@ -95,7 +95,7 @@ static int decode(const json_t *o, const char *file, struct rounds_record *dst, 
     while (s <= DESIGN_FAILED &&
            strcmp(jsonio_text(o, "state"), design_state_name((enum design_state)s)) != 0)
         s++;
-    *v = (struct design_verdict){.state = (enum design_state)s,
+    *v = (struct design_outcome){.state = (enum design_state)s,
                                  .gpus = (int)jsonio_integer(o, "gpus"),
                                  .gpu_hours = json_number_value(json_object_get(o, "gpu_hours"))};
     snprintf(v->why, sizeof v->why, "%s", jsonio_text(o, "why"));
@@ -148,7 +148,7 @@ static json_t *encode_round(const struct rounds_record *r, size_t i)
 /* Replaces the file. Requires the ledger's lock. Returns 0, or -1. */
 static int rounds_file_write(const struct ledger *l, const struct rounds_record *r, struct err *e)
 {
-    const struct design_verdict *v = &r->verdict;
+    const struct design_outcome *v = &r->verdict;
     json_t *rounds = json_array();
 
     for (size_t i = 0; i < r->count; i++)
@@ -169,7 +169,7 @@ bool rounds_file_describe(const struct ledger *l, char dst[ROUNDS_FILE_TEXT])
     *dst = 0;
     if (rounds_file_read(l, &r, &ignored))
         return false;
-    const struct design_verdict *v = &r.verdict;
+    const struct design_outcome *v = &r.verdict;
     size_t n = r.count;
     if (n && v->state == DESIGN_CONTINUE)
         snprintf(dst, ROUNDS_FILE_TEXT, "round %zu (about %.3g GPU-hours): %s", n, r.rounds[n - 1].gpu_hours,
@@ -511,7 +511,7 @@ static void add_unjudged(const struct design_round *newest, struct quality_looks
 int rounds_describe(struct rounds *r, const struct results *table, struct quality_looks *looks,
                     char **text, struct err *e)
 {
-    struct design_verdict verdict;
+    struct design_outcome verdict;
     struct design_round ignored;
     struct results own = {0};
     struct buf b = {0};

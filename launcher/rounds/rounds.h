@@ -24,7 +24,7 @@
  * continues submits the same runs. */
 struct rounds_record {
     json_t *design; /* what the rounds depend on besides results; NULL: there is no file */
-    struct design_verdict verdict; /* of all rounds; the file has its state, gpus, cost and why */
+    struct design_outcome verdict; /* of all rounds; the file has its state, gpus, cost and why */
     struct design_round *rounds;
     char (*times)[32]; /* when each round was chosen (ISO 8601) */
     size_t count;

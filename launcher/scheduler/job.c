@@ -76,6 +76,8 @@ enum sbatch_help sbatch_help_find(const char *name, bool in_sandbox)
     return found;
 }
 
+/* ---- sbatch's variables ---- */
+
 #define GPUS "--gpus of unetctl decides"
 #define OUTPUT "'unetctl logs' shows stdout and stderr of a job, from one file"
 
@@ -155,6 +157,8 @@ void sbatch_environment_unused(struct buf *dst)
         if (v->rule == SBATCH_DECIDED && getenv(v->name))
             buf_addf(dst, "%s$%s (%s)", dst->length ? ", " : "", v->name, v->to);
 }
+
+/* ---- options and jobs ---- */
 
 /* What happens to an option. OURS: set_option stores its value in a member of struct job_options.
  * PASSED: the word is passed to sbatch unchanged. */

@@ -97,6 +97,8 @@ void state_explain(enum state s, char *dst, size_t size)
              next ? next : "");
 }
 
+/* ---- what a scheduler knows of a job ---- */
+
 void job_state_set(struct job_state *s, enum state state)
 {
     s->state = state;
@@ -153,7 +155,7 @@ void job_state_decode(const json_t *o, struct job_state *dst)
     job_state_set(dst, state_find(state));
 }
 
-/* Prints what would be submitted, and submits nothing. */
+/* ---- no scheduler: prints what would be submitted ---- */
 
 static void dry_submit(struct scheduler *s, const struct job *jobs, size_t count,
                        struct scheduler_result *results)
@@ -175,6 +177,8 @@ struct scheduler *scheduler_dry_open(const struct scheduler_config *config, stru
 
     return &dry;
 }
+
+/* ---- the interface ---- */
 
 void scheduler_close(struct scheduler *s)
 {

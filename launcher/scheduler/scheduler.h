@@ -8,10 +8,10 @@
  * before it is submitted again.
  *
  * The data are struct job (job.h), what is asked for, and struct job_state, what a scheduler says
- * of it, whose state is one of the table in scheduler.c, with its phase and what to type next.
- * Studies make jobs and submit opens a scheduler; status and collecting read states. Slurm and the
- * local queue are rooms of their own, which are called only through struct scheduler_ops. All
- * functions return an error and leave the scheduler usable.
+ * of it, whose state is one of the table in scheduler.c, with its phase and what to type next. A
+ * study opens its scheduler, submitting makes jobs; status and collecting read
+ * states. Slurm and the local queue are rooms of their own, which are called only through struct
+ * scheduler_ops. All functions return an error and leave the scheduler usable.
  *
  * Read enum state and struct job_state here, then job.h, scheduler.c and job.c, and for a cluster
  * slurm/scheduler_slurm.c. */

@@ -146,6 +146,8 @@ int stage_list_measure(const struct stage_list *list, const char *dir, int64_t *
     return 0;
 }
 
+/* ---- the copy ---- */
+
 #define THREADS 8
 #define PIECE (1 << 20)
 #define SPARE 0.01 /* of the size, for folders and the like */

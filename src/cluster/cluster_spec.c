@@ -55,6 +55,8 @@ int layout_strategy_decode(const char *name, enum layout_strategy *dst, struct e
                    name);
 }
 
+/* ---- the specification ---- */
+
 #define PORT_MAX 65535
 #define JOB_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 

@@ -94,6 +94,8 @@ bool resolve_is_own(const struct addrinfo *list)
     return found;
 }
 
+/* ---- connections ---- */
+
 #define MAPPED "::ffff:" /* before an IPv4 address that an IPv6 listener reports */
 
 int connection_nap_ms(double deadline)
@@ -227,6 +229,8 @@ int connection_write(int fd, const void *data, size_t nbytes, double deadline,
 {
     return move_all(fd, (char *)(uintptr_t)data, nbytes, true, deadline, interrupt);
 }
+
+/* ---- listeners ---- */
 
 static int listen_at(const struct sockaddr *address, socklen_t n)
 {

@@ -430,6 +430,8 @@ char *nodelist_encode(const struct nodelist *l, struct err *e)
     return text;
 }
 
+/* ---- tasks per node ---- */
+
 #define GRAMMAR "write N or N(xNODES), joined by commas, as in 2(x3),1"
 
 struct tasklist_reader {

@@ -142,6 +142,8 @@ void range_destroy(struct range *r)
     *r = (struct range){NULL, 0};
 }
 
+/* ---- time limits ---- */
+
 /* Reads digits at *text and advances *text past them. Returns -1 if there are none, or for a
  * number above INT_MAX. */
 static long take_number(const char **text)

@@ -57,6 +57,8 @@ int sha256_file(const char *path, char hex[65], struct err *e)
     return 0;
 }
 
+/* ---- HMAC ---- */
+
 void hmac_sign(const struct hmac_sha256_ctx *key, const struct hmac_part *parts, size_t nparts,
                unsigned char dst[HMAC_SIZE])
 {

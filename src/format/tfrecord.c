@@ -49,6 +49,8 @@ uint32_t crc32c_mask(uint32_t crc)
     return (crc >> 15 | crc << 17) + 0xa282ead8u;
 }
 
+/* ---- records ---- */
+
 static void put_little_endian(uint64_t v, size_t n, unsigned char *dst)
 {
     for (size_t i = 0; i < n; i++)
@@ -167,6 +169,8 @@ uint8_t *tfrecord_read(int fd, const char *name, const struct tfrecord_index *in
     free(bytes);
     return NULL;
 }
+
+/* ---- protocol buffers ---- */
 
 static void add_varint(struct buf *dst, uint64_t v)
 {

@@ -122,6 +122,8 @@ int marker_write(const char *dir, const char *name, const void *data, size_t n, 
     return 0;
 }
 
+/* ---- locks ---- */
+
 #define PAUSE_S 0.1
 #define NAME_SIZE 256
 
@@ -304,6 +306,8 @@ void lockfile_release(int fd)
 
     fcntl(fd, F_OFD_SETLK, &lock);
 }
+
+/* ---- the token ---- */
 
 int token_draw(void *dst, size_t nbytes, struct err *e)
 {

@@ -89,6 +89,8 @@ double schedule_rate(const struct schedule *s, int epoch, size_t step, size_t st
     return s->base * scaled * rate_factor(s, epoch);
 }
 
+/* ---- goals ---- */
+
 static const char *const metrics[] = {"iou", "dice", "precision", "recall", "accuracy", "acc"};
 #define NMETRICS (sizeof metrics / sizeof *metrics)
 

@@ -192,6 +192,8 @@ int need_check(const struct setting *table, const struct setting *s, const void 
     return -1;
 }
 
+/* ---- rules between settings ---- */
+
 int settings_check_weights(const struct settings *c, float dst[SETTINGS_CLASSES_MAX],
                            struct err *e)
 {

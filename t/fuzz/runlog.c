@@ -32,8 +32,8 @@ static void check_log(const char *path)
     for (size_t i = 0; i < r.curve->n; i++)
         FUZZ_REQUIRE(is_time(r.curve->seconds[i]) && !isinf(r.curve->loss[i]));
     FUZZ_REQUIRE(is_time(r.training_time) && is_time(r.test_time) && is_time(r.median_epoch_s));
-    FUZZ_REQUIRE(isnan(r.iou) || (r.iou >= 0 && r.iou <= 1));
-    FUZZ_REQUIRE(isnan(r.accuracy) || (r.accuracy >= 0 && r.accuracy <= 1));
+    FUZZ_REQUIRE(isnan(r.quality.iou) || (r.quality.iou >= 0 && r.quality.iou <= 1));
+    FUZZ_REQUIRE(isnan(r.quality.accuracy) || (r.quality.accuracy >= 0 && r.quality.accuracy <= 1));
     curve_destroy(r.curve);
 }
 

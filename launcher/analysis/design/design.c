@@ -256,20 +256,20 @@ static size_t list_testable(const struct design_view *v, int low, int high, int 
 }
 
 /* Returns the count to test next, or 0; *held becomes the fastest that holds, or the base case. */
-static int choose_test(const struct design_view *v, const struct design_verdict *verdict, int *held)
+static int choose_test(const struct design_view *v, const struct design_outcome *outcome, int *held)
 {
     int counts[DESIGN_COUNTS], fastest = design_view_fastest(v), high = 0;
 
     *held = v->design->counts[0];
-    for (const struct design_test *t = verdict->tests; t < verdict->tests + verdict->ntests; t++)
+    for (const struct design_test *t = outcome->tests; t < outcome->tests + outcome->ntests; t++)
         if (holds(v, t) && design_view_speedup(v, t->gpus) > design_view_speedup(v, *held))
             *held = t->gpus;
-    if (!verdict->ntests)
+    if (!outcome->ntests)
         return fastest > *held ? fastest : 0;
-    for (const struct design_test *t = verdict->tests; t < verdict->tests + verdict->ntests; t++)
+    for (const struct design_test *t = outcome->tests; t < outcome->tests + outcome->ntests; t++)
         if (t->gpus > *held && (!high || t->gpus < high))
             high = t->gpus;
-    if (!high || verdict->ntests >= v->family)
+    if (!high || outcome->ntests >= v->family)
         return 0;
     size_t n = list_testable(v, *held, high, counts);
     return n ? counts[n / 2] : 0;
@@ -298,20 +298,20 @@ static void add_look(const struct design_view *v, struct design_round *next, int
 }
 
 static void choose_quality(const struct design_view *v, struct design_round *next,
-                           struct design_verdict *verdict)
+                           struct design_outcome *outcome)
 {
     const struct design_test *last = NULL;
 
     for (size_t i = 0; i < v->looks.n; i++) {
-        verdict->tests[i] = judge(v, &v->looks.items[i]);
-        verdict->ntests = i + 1;
-        last = &verdict->tests[i];
+        outcome->tests[i] = judge(v, &v->looks.items[i]);
+        outcome->ntests = i + 1;
+        last = &outcome->tests[i];
     }
-    int test = choose_test(v, verdict, &verdict->gpus);
-    verdict->how = last ? last->how : DESIGN_NOT_TESTED;
-    for (size_t i = 0; i < verdict->ntests; i++)
-        if (verdict->tests[i].gpus == verdict->gpus)
-            verdict->how = verdict->tests[i].how;
+    int test = choose_test(v, outcome, &outcome->gpus);
+    outcome->how = last ? last->how : DESIGN_NOT_TESTED;
+    for (size_t i = 0; i < outcome->ntests; i++)
+        if (outcome->tests[i].gpus == outcome->gpus)
+            outcome->how = outcome->tests[i].how;
     if (last && last->how == DESIGN_NOT_TESTED &&
         design_view_speed(v, last->gpus) == DESIGN_EFFICIENT)
         add_look(v, next, last->gpus, last->look + 1);
@@ -333,70 +333,70 @@ static enum design_state judge_speed(const struct design_view *v)
 }
 
 /* Returns whether the quality of the smallest count that may be tested is shown to fall. */
-static bool all_fall(const struct design_view *v, const struct design_verdict *verdict)
+static bool all_fall(const struct design_view *v, const struct design_outcome *outcome)
 {
-    const struct design_test *lowest = verdict->tests;
+    const struct design_test *lowest = outcome->tests;
     int counts[DESIGN_COUNTS];
 
-    for (size_t i = 1; i < verdict->ntests; i++)
-        if (verdict->tests[i].gpus < lowest->gpus)
-            lowest = &verdict->tests[i];
+    for (size_t i = 1; i < outcome->ntests; i++)
+        if (outcome->tests[i].gpus < lowest->gpus)
+            lowest = &outcome->tests[i];
     return lowest->how == DESIGN_FALLS &&
            !list_testable(v, v->design->counts[0], lowest->gpus, counts);
 }
 
-static void explain_end(const struct design_view *v, struct design_verdict *verdict)
+static void explain_end(const struct design_view *v, struct design_outcome *outcome)
 {
     const struct design *d = v->design;
-    char *why = verdict->why;
-    size_t size = sizeof verdict->why;
-    bool larger = verdict->gpus > d->counts[0];
+    char *why = outcome->why;
+    size_t size = sizeof outcome->why;
+    bool larger = outcome->gpus > d->counts[0];
 
-    if (verdict->state == DESIGN_FAILED)
+    if (outcome->state == DESIGN_FAILED)
         snprintf(why, size, v->series ? "no run of more than %d GPU%s has a result, so there is "
                  "nothing to compare" : "no run of the base case, %d GPU%s, has a result",
                  d->counts[0], plural(d->counts[0]));
-    else if (verdict->state == DESIGN_UNREACHABLE)
+    else if (outcome->state == DESIGN_UNREACHABLE)
         snprintf(why, size, "no count above %d is faster with an efficiency of at least %.2f",
                  d->counts[0], d->rule.efficiency);
-    else if (verdict->how == DESIGN_SPEED_ALONE)
+    else if (outcome->how == DESIGN_SPEED_ALONE)
         snprintf(why, size, "%d GPUs are the fastest count measured whose efficiency is shown to "
-                 "be at least %.2f; quality is not asked of", verdict->gpus, d->rule.efficiency);
+                 "be at least %.2f; quality is not asked of", outcome->gpus, d->rule.efficiency);
     else if (larger)
         snprintf(why, size, "%d GPUs are the fastest efficient count whose quality %s",
-                 verdict->gpus, verdict->how == DESIGN_BY_CONSTRUCTION
+                 outcome->gpus, outcome->how == DESIGN_BY_CONSTRUCTION
                      ? "holds by construction, not tested" : "is shown to hold");
-    else if (verdict->ntests)
+    else if (outcome->ntests)
         snprintf(why, size, "the quality of %d GPU%s is %s%s",
-                 verdict->tests[verdict->ntests - 1].gpus,
-                 plural(verdict->tests[verdict->ntests - 1].gpus),
-                 verdict->how == DESIGN_FALLS ? "shown to fall" : how_name(verdict->how),
-                 verdict->state == DESIGN_DECIDED ? ", and no smaller count is left"
+                 outcome->tests[outcome->ntests - 1].gpus,
+                 plural(outcome->tests[outcome->ntests - 1].gpus),
+                 outcome->how == DESIGN_FALLS ? "shown to fall" : how_name(outcome->how),
+                 outcome->state == DESIGN_DECIDED ? ", and no smaller count is left"
                                                   : ", and no further count may be tested");
     else
         snprintf(why, size, "the runs do not show a count above %d that is faster and has an "
                  "efficiency of %.2f", d->counts[0], d->rule.efficiency);
 }
 
-static void end(const struct design_view *v, struct design_verdict *verdict)
+static void end(const struct design_view *v, struct design_outcome *outcome)
 {
-    bool larger = verdict->gpus > v->design->counts[0];
+    bool larger = outcome->gpus > v->design->counts[0];
 
-    verdict->state = larger                  ? DESIGN_DECIDED
-                     : !verdict->ntests      ? judge_speed(v)
-                     : all_fall(v, verdict) ? DESIGN_DECIDED : DESIGN_UNDECIDED;
-    explain_end(v, verdict);
+    outcome->state = larger                  ? DESIGN_DECIDED
+                     : !outcome->ntests      ? judge_speed(v)
+                     : all_fall(v, outcome) ? DESIGN_DECIDED : DESIGN_UNDECIDED;
+    explain_end(v, outcome);
 }
 
 static void limit_budget(const struct design_view *v, const struct design_round *next,
-                         struct design_verdict *verdict)
+                         struct design_outcome *outcome)
 {
-    double left = v->design->max_gpu_hours - verdict->gpu_hours;
+    double left = v->design->max_gpu_hours - outcome->gpu_hours;
 
     if (next->gpu_hours <= left)
         return;
-    verdict->state = DESIGN_BUDGET;
-    snprintf(verdict->why, sizeof verdict->why,
+    outcome->state = DESIGN_BUDGET;
+    snprintf(outcome->why, sizeof outcome->why,
              "the next round (%s) is expected to take %.3g GPU-hours, and %.3g of %.3g are left: "
              "raise --max-gpu-hours, or see 'unetctl plan --until-decided'",
              next->reason, next->gpu_hours, fmax(0, left), v->design->max_gpu_hours);
@@ -404,26 +404,26 @@ static void limit_budget(const struct design_view *v, const struct design_round 
 
 int design_next(const struct design *d, const struct results *table,
                 const struct design_round *rounds, size_t nrounds, struct design_round *next,
-                struct design_verdict *verdict, struct err *e)
+                struct design_outcome *outcome, struct err *e)
 {
     struct design_view v;
 
     *next = (struct design_round){0};
-    *verdict = (struct design_verdict){.gpus = d->counts[0]};
+    *outcome = (struct design_outcome){.gpus = d->counts[0]};
     if (design_view_create(&v, d, table, rounds, nrounds, e))
         return -1;
-    verdict->gpu_hours = design_view_spent(&v);
+    outcome->gpu_hours = design_view_spent(&v);
     choose_speed(&v, next);
     if (v.series && !next->nruns && d->quality)
-        choose_quality(&v, next, verdict);
+        choose_quality(&v, next, outcome);
     else if (v.series) {
-        verdict->gpus = d->quality ? verdict->gpus : design_view_fastest(&v);
-        verdict->how = d->quality ? DESIGN_NOT_TESTED : DESIGN_SPEED_ALONE;
+        outcome->gpus = d->quality ? outcome->gpus : design_view_fastest(&v);
+        outcome->how = d->quality ? DESIGN_NOT_TESTED : DESIGN_SPEED_ALONE;
     }
     if (next->nruns)
-        limit_budget(&v, next, verdict);
+        limit_budget(&v, next, outcome);
     else
-        end(&v, verdict);
+        end(&v, outcome);
     design_view_destroy(&v);
     return 0;
 }
@@ -444,7 +444,7 @@ static void describe_test(const struct design_test *t, struct buf *b)
 }
 
 void design_describe(const struct design *d, const struct design_round *rounds, size_t nrounds,
-                     const struct design_verdict *verdict, struct buf *b)
+                     const struct design_outcome *outcome, struct buf *b)
 {
     size_t pairs[SEQUENTIAL_LOOKS], n = design_view_pairs(d, pairs), whole = 0;
 
@@ -461,12 +461,14 @@ void design_describe(const struct design *d, const struct design_round *rounds, 
                  "looks share (alpha spending after O'Brien and Fleming, Student's t); its "
                  "intervals are repeated confidence intervals.", DESIGN_ALPHA);
     }
-    if (verdict->state == DESIGN_CONTINUE)
+    if (outcome->state == DESIGN_CONTINUE)
         buf_add(b, " It is not decided yet.");
-    for (size_t i = 0; i < verdict->ntests; i++)
-        describe_test(&verdict->tests[i], b);
+    for (size_t i = 0; i < outcome->ntests; i++)
+        describe_test(&outcome->tests[i], b);
     buf_add(b, "\n");
 }
+
+/* ---- simulated studies ---- */
 
 #define MOST_SERIAL 0.05
 
@@ -502,13 +504,13 @@ int design_expect_run(const struct design_truth *t, const struct design *d, int 
     result_init(&r);
     snprintf(r.run, sizeof r.run, "%d-%ld-%d", gpus, seed, limited);
     snprintf(r.engine, sizeof r.engine, "x");
-    snprintf(r.metric, sizeof r.metric, "score");
+    snprintf(r.quality.metric, sizeof r.quality.metric, "score");
     r.gpus = gpus, r.seed = seed, r.state = RESULT_DONE, r.limited = limited;
     r.median_epoch_s = epoch, r.epochs = t->epochs;
     r.nodes = t->per_node ? (gpus + t->per_node - 1) / t->per_node : 0;
     if (!limited) {
         r.training_time = (double)t->epochs * epoch;
-        r.quality = draw_quality(t, gpus, study, place, seed);
+        r.quality.value = draw_quality(t, gpus, study, place, seed);
     }
     if (!limited && d->shared) {
         if (!(r.curve = curve_create(1, 0, e)))
@@ -520,12 +522,12 @@ int design_expect_run(const struct design_truth *t, const struct design *d, int 
 
 static int make_study(const struct design_truth *t, const struct design *d, uint64_t study,
                       struct design_round *rounds, struct results *table,
-                      struct design_verdict *verdict, struct err *e)
+                      struct design_outcome *outcome, struct err *e)
 {
     for (int n = 0; n < DESIGN_ROUNDS; n++) {
-        if (design_next(d, table, rounds, (size_t)n, &rounds[n], verdict, e))
+        if (design_next(d, table, rounds, (size_t)n, &rounds[n], outcome, e))
             return -1;
-        if (verdict->state != DESIGN_CONTINUE)
+        if (outcome->state != DESIGN_CONTINUE)
             return n;
         for (size_t i = 0; i < rounds[n].nruns; i++) {
             const struct design_run *r = &rounds[n].runs[i];
@@ -538,7 +540,7 @@ static int make_study(const struct design_truth *t, const struct design *d, uint
 }
 
 int design_expect_study(const struct design_truth *t, const struct design *d, uint64_t study,
-                        struct design_verdict *verdict, struct err *e)
+                        struct design_outcome *outcome, struct err *e)
 {
     struct design own = *d;
     struct results table = {0};
@@ -546,7 +548,7 @@ int design_expect_study(const struct design_truth *t, const struct design *d, ui
 
     own.rule.margin = DESIGN_EXPECT_MARGIN;
     own.rule.is_share = false;
-    int n = rounds ? make_study(t, &own, study, rounds, &table, verdict, e) : -1;
+    int n = rounds ? make_study(t, &own, study, rounds, &table, outcome, e) : -1;
     free(rounds);
     results_destroy(&table);
     return n;
@@ -577,7 +579,7 @@ int design_expect(const struct design *d, struct design_cost *dst, struct err *e
     own.whole_s = law.whole;
     own.epochs = 1;
     for (size_t i = 0; i < n; i++) {
-        struct design_verdict v;
+        struct design_outcome v;
         law.serial = MOST_SERIAL * rng_uniform(SERIAL, i, 0);
         int made = design_expect_study(&t, &own, i, &v, e);
         if (made < 0)

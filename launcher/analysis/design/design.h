@@ -57,7 +57,7 @@ struct design {
     double max_gpu_hours;       /* INFINITY: no limit */
     struct decision_rule rule;  /* its looks are not used */
     struct series_facts facts;  /* its base is not used */
-    bool quality;               /* false: the verdict is by speed alone */
+    bool quality;               /* false: the outcome is by speed alone */
     /* All GPUs together have the batch and the statistics of one (strong scaling, synchronised
      * norm), so quality may hold by construction. */
     bool shared;
@@ -98,7 +98,7 @@ enum design_state {
     DESIGN_FAILED       /* the base case or all larger counts have no result */
 };
 
-/* What a verdict on quality is based on. */
+/* What an outcome on quality is based on. */
 enum design_how {
     DESIGN_NOT_TESTED,
     DESIGN_HOLDS,           /* tested */
@@ -118,7 +118,7 @@ struct design_test {
     struct interval interval; /* of the change, repeated confidence interval; or none */
 };
 
-struct design_verdict {
+struct design_outcome {
     enum design_state state;
     int gpus;                /* the best that is shown: the fastest efficient one whose quality
                               * holds, or the base case */
@@ -133,16 +133,16 @@ struct design_verdict {
 /* Returns "continue", "decided" ... */
 const char *design_state_name(enum design_state state);
 
-/* Computes the verdict from the sorted table and the rounds made, whose runs have all ended, and
+/* Computes the outcome from the sorted table and the rounds made, whose runs have all ended, and
  * with DESIGN_CONTINUE the next round. Runs without a result count as failed and are not repeated.
  * Equal arguments give equal answers. Returns 0, or -1 if memory ran out. */
 int design_next(const struct design *d, const struct results *table,
                 const struct design_round *rounds, size_t nrounds, struct design_round *next,
-                struct design_verdict *verdict, struct err *e);
+                struct design_outcome *outcome, struct err *e);
 
 /* Adds how the study was made and what its intervals are, in whole sentences for a report. */
 void design_describe(const struct design *d, const struct design_round *rounds, size_t nrounds,
-                     const struct design_verdict *verdict, struct buf *b);
+                     const struct design_outcome *outcome, struct buf *b);
 
 /* Simulations of designs on assumed times, noise and scatter: what they cost, and,
  * where the truth is known, how often they are right. */
@@ -165,10 +165,10 @@ struct design_truth {
 int design_expect_run(const struct design_truth *t, const struct design *d, int gpus, long seed,
                       bool limited, uint64_t study, struct results *table, struct err *e);
 
-/* Makes a whole study. Its verdict has the GPU-hours. Returns the number of rounds, or -1 if memory
+/* Makes a whole study. Its outcome has the GPU-hours. Returns the number of rounds, or -1 if memory
  * ran out. */
 int design_expect_study(const struct design_truth *t, const struct design *d, uint64_t study,
-                        struct design_verdict *verdict, struct err *e);
+                        struct design_outcome *outcome, struct err *e);
 
 struct design_cost {
     double median, most; /* GPU-hours, without the limit; 90 % of studies take at most the second */

@@ -193,6 +193,8 @@ void model_law_describe(const struct model_law *law, struct buf *b)
     }
 }
 
+/* ---- fitting ---- */
+
 #define SEED 2015
 /* Before the data, the relative standard deviation of a run is SPREAD, as if from PSEUDO runs. */
 #define SPREAD 0.02

@@ -160,6 +160,8 @@ double distribution_coins_cdf(long k, size_t n)
     return distribution_beta_cdf(0.5, (double)n - (double)k, (double)k + 1);
 }
 
+/* ---- resolution of recorded values ---- */
+
 #define DECIMALS 6         /* of RESOLUTION_FINEST */
 #define SINGLE 1.2e-7      /* the relative error of single precision, twice */
 #define ALMOST 1e-9        /* what double precision leaves */

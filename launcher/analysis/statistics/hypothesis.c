@@ -147,6 +147,8 @@ size_t student_needed(double sd, double difference, double alpha, double power, 
     return high;
 }
 
+/* ---- signed ranks ---- */
+
 #define ROUNDING 1e-12 /* of differences of values of about 1 */
 
 struct ranked_value {
@@ -246,6 +248,8 @@ out:
     free(signs);
     return p;
 }
+
+/* ---- normality ---- */
 
 #define PI 3.14159265358979323846
 
@@ -348,6 +352,8 @@ double shapiro_wilk_combine(const double *p, size_t n)
     }
     return known ? fmin(1, exp(-half) * sum) : NAN;
 }
+
+/* ---- group-sequential tests ---- */
 
 #define INTERVALS 128 /* of Simpson's rule, even */
 #define FAR 9.        /* standard deviations beyond which a normal density counts as 0 */

@@ -46,6 +46,8 @@ struct interval interval_ratio(const struct interval *a, const struct interval *
                              a->method};
 }
 
+/* ---- proportions ---- */
+
 #define STEPS 60
 
 double proportion_upper(size_t k, size_t n, double level)
@@ -63,6 +65,8 @@ double proportion_upper(size_t k, size_t n, double level)
     }
     return high;
 }
+
+/* ---- medians ---- */
 
 #define FAR 3.5
 #define NORMAL_MAD 0.6745
@@ -107,6 +111,8 @@ size_t median_count_outliers(const double *sorted, size_t n, double *room)
         count += fabs(sorted[i] - median) > distance;
     return count;
 }
+
+/* ---- resampling ---- */
 
 #define REPLICATES 999
 

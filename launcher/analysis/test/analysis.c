@@ -119,7 +119,7 @@ static void check_all(void)
     analysis_destroy(&a);
     for (size_t i = 0; i < table.count; i++) {
         table.rows[i].batch_per_gpu = 16;
-        table.rows[i].images = 1600 * table.rows[i].gpus;
+        table.rows[i].units = 1600 * table.rows[i].gpus;
         table.rows[i].state = table.rows[i].seed == 1 ? RESULT_DONE : RESULT_FAILED;
     }
     ok(create(1) == 0 && a.series[0].series.mode == SERIES_WEAK &&

@@ -18,9 +18,9 @@ static void fill(const double *iou_a, size_t na, const double *iou_b, size_t nb,
     results_destroy(&a);
     results_destroy(&b);
     for (size_t i = 0; i < na; i++)
-        table_add(&a, "x", 1, (long)i + 1, 1)->iou = iou_a[i];
+        table_add(&a, "x", 1, (long)i + 1, 1)->quality.iou = iou_a[i];
     for (size_t i = 0; i < nb; i++)
-        table_add(&b, "x", 2, (long)i + 1 + shift, 1)->iou = iou_b[i];
+        table_add(&b, "x", 2, (long)i + 1 + shift, 1)->quality.iou = iou_b[i];
 }
 
 static void compare(void)
@@ -64,7 +64,7 @@ static void check_pairs(void)
     compare();
     ok(c.test == COMPARE_PAIRED_T && c.n == 3, "three pairs are compared as well");
     struct result *limited = table_add(&b, "x", 2, 4, 1);
-    limited->limited = 1, limited->iou = NAN;
+    limited->limited = 1, limited->quality.iou = NAN;
     compare();
     ok(c.test == COMPARE_PAIRED_T && c.n == 3, "and a limited run beside them changes nothing");
     fill(x, 7, y, 7, 100);

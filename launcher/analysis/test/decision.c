@@ -25,8 +25,9 @@ static void fill(size_t seeds)
             double wobble = 1 + 0.001 * (double)((seed * 3 + i) % 7);
             struct result *r = table_add(&table, "x", 1 << i, seed, 32 * wobble / (1 << i) /
                                          efficiency[i]);
-            r->images = 1792, r->val_images = 224, r->batch_per_gpu = 16;
-            r->iou = 0.9 + 0.001 * (double)(seed - 4) + 0.0002 * (double)((seed * 5 + i) % 3);
+            r->units = 1792, r->quality.val_images = 224, r->batch_per_gpu = 16;
+            r->quality.iou =
+                0.9 + 0.001 * (double)(seed - 4) + 0.0002 * (double)((seed * 5 + i) % 3);
         }
 }
 
@@ -34,7 +35,7 @@ static void change_iou(int gpus, double by)
 {
     for (size_t i = 0; i < table.count; i++)
         if (table.rows[i].gpus == gpus)
-            table.rows[i].iou += by;
+            table.rows[i].quality.iou += by;
 }
 
 static void change_time(int gpus, double epoch)
@@ -115,7 +116,8 @@ static void check_iou(void)
     fill(7);
     change_iou(8, -0.0098);
     for (size_t i = 0; i < table.count; i++)
-        table.rows[i].iou += table.rows[i].gpus < 8 ? 0 : table.rows[i].seed % 2 ? 0.0006 : -0.0006;
+        table.rows[i].quality.iou +=
+            table.rows[i].gpus < 8 ? 0 : table.rows[i].seed % 2 ? 0.0006 : -0.0006;
     compute();
     ok(d.quality[3].state == QUALITY_UNDECIDED && d.use->gpus == 4 && d.reach->gpus == 8 &&
        d.best == d.use,
@@ -148,7 +150,7 @@ static void check_iou(void)
        strstr(d.limit_why, "1 of 1 run collapsed (IoU more than 0.1 below the median of the base"),
        "a run far below the base case has collapsed: %s", d.limit_why);
     for (size_t i = 0; i < table.count; i++)
-        table.rows[i].iou = NAN;
+        table.rows[i].quality.iou = NAN;
     compute();
     ok(d.quality[3].state == QUALITY_UNKNOWN && d.reach->gpus == 8 &&
        strstr(d.quality[3].why, "not recorded"), "an IoU that was not recorded is unknown");
@@ -156,13 +158,13 @@ static void check_iou(void)
        "without an IoU, runs decide on the efficiency: %s", d.next_why);
     fill(7);
     for (size_t i = 0; i < table.count; i++)
-        table.rows[i].iou /= 20;
+        table.rows[i].quality.iou /= 20;
     compute();
     ok(d.quality[3].state == QUALITY_UNKNOWN && strstr(d.quality[3].why, "no network has learnt"),
        "the IoU of networks that have not learnt is unknown");
     fill(7);
     for (size_t i = 0; i < table.count; i++)
-        table.rows[i].val_images = table.rows[i].gpus == 8 ? 28 : 224;
+        table.rows[i].quality.val_images = table.rows[i].gpus == 8 ? 28 : 224;
     compute();
     ok(d.quality[3].state == QUALITY_UNKNOWN && d.quality[2].state == QUALITY_HOLDS &&
        d.use->gpus == 4,
@@ -227,8 +229,8 @@ static void check_unbounded(void)
     rule = (struct decision_rule){0.4, 0.05, false, NULL};
     results_destroy(&table);
     for (int i = 0; i < 6; i++)
-        table_add(&table, "x", 1 + i / 3, 1 + i % 3, (i < 3 ? 10.123 : 9.123) + 0.01 * i)->iou =
-            i < 3 ? 0.9012 : 0.8612;
+        table_add(&table, "x", 1 + i / 3, 1 + i % 3, (i < 3 ? 10.123 : 9.123) + 0.01 * i)
+            ->quality.iou = i < 3 ? 0.9012 : 0.8612;
     compute();
     ok(d.use->gpus == 2 && d.quality[1].state == QUALITY_HOLDS,
        "a study may set another threshold and margin");
@@ -249,7 +251,7 @@ static void fill_law(double serial, double noise)
             samples[k] = (struct model_sample){
                 1 << i, 100 * wobble * ((1 - serial) / (1 << i) + serial)};
             table_add(&table, "x", 1 << i, seed,
-                      samples[k].value * (1 + 1e-4 * (double)seed))->iou = 0.90123;
+                      samples[k].value * (1 + 1e-4 * (double)seed))->quality.iou = 0.90123;
         }
     if (model_fit(&model, samples, k, &nothing, &table_error))
         bail_out("%s", table_error.text);
@@ -295,11 +297,11 @@ static void check_caveats(void)
         struct result *r = &table.rows[i];
         r->fake_gpus = 1;
         r->oversubscribed = r->gpus >= 4;
-        r->iou /= 20;
-        r->val_images = r->gpus < 16 ? 224 : 16;
-        r->images = NAN;
+        r->quality.iou /= 20;
+        r->quality.val_images = r->gpus < 16 ? 224 : 16;
+        r->units = NAN;
         if (r->gpus == 8)
-            result_set_text(r->kernels_refused, sizeof r->kernels_refused, "rank 3: conv2d");
+            result_set_text(r->kernels.refused, sizeof r->kernels.refused, "rank 3: conv2d");
         if (r->gpus == 16 && r->seed == 1)
             r->state = RESULT_FAILED;
     }
@@ -330,17 +332,17 @@ static void check_caveats(void)
     ok(caveat(CAVEAT_BASE) && strstr(caveat(CAVEAT_BASE), "The base case is 2 GPUs"),
        "another base case is a caveat");
     for (size_t i = 0; i < table.count; i++)
-        table.rows[i].constant = table.rows[i].iou - (i ? 0.01 : 0.001);
+        table.rows[i].quality.constant = table.rows[i].quality.iou - (i ? 0.01 : 0.001);
     compute();
     ok(caveat(CAVEAT_NOT_LEARNT) && strstr(caveat(CAVEAT_NOT_LEARNT), "No network has learnt"),
        "a network no better than one class everywhere is a caveat");
-    table.rows[table.count - 1].constant = table.rows[table.count - 1].iou;
+    table.rows[table.count - 1].quality.constant = table.rows[table.count - 1].quality.iou;
     compute();
     ok(caveat(CAVEAT_NOT_LEARNT) && strstr(caveat(CAVEAT_NOT_LEARNT),
                                            "1 of 8 runs score no better"),
        "one such run is a caveat: %s", caveat(CAVEAT_NOT_LEARNT));
     for (size_t i = 0; i < table.count; i++)
-        table.rows[i].constant = table.rows[i].iou = 1;
+        table.rows[i].quality.constant = table.rows[i].quality.iou = 1;
     compute();
     ok(caveat(CAVEAT_NOT_LEARNT) && strstr(caveat(CAVEAT_NOT_LEARNT), "the same single class"),
        "masks with a single class are a caveat");
@@ -360,7 +362,7 @@ static void check_caveats(void)
        !strstr(caveat(CAVEAT_TOO_GOOD), "devices"),
        "uncounted images and unknown devices are not excluded: %s", caveat(CAVEAT_TOO_GOOD));
     for (size_t i = 0; i < table.count; i++) {
-        table.rows[i].images = 1792;
+        table.rows[i].units = 1792;
         result_set_text(table.rows[i].device, sizeof table.rows[i].device, "V100");
     }
     compute();
@@ -374,9 +376,9 @@ static void make_loss(bool known)
 {
     for (size_t i = 0; i < table.count; i++) {
         struct result *r = &table.rows[i];
-        result_set_text(r->metric, sizeof r->metric, "val_loss");
-        r->quality = known ? 20 - r->iou : NAN;
-        r->lower = 1;
+        result_set_text(r->quality.metric, sizeof r->quality.metric, "val_loss");
+        r->quality.value = known ? 20 - r->quality.iou : NAN;
+        r->quality.lower = 1;
     }
 }
 
@@ -410,11 +412,11 @@ static void check_lower(void)
 
     fill(7);
     for (size_t i = 0; i < table.count; i++)
-        table.rows[i].iou = 0.05;
+        table.rows[i].quality.iou = 0.05;
     make_loss(true);
     compute();
     ok(!d.unlearnt && !caveat(CAVEAT_NOT_LEARNT), "a low loss has learnt nothing less");
-    table.rows[table.count - 1].quality = NAN;
+    table.rows[table.count - 1].quality.value = NAN;
     compute();
     ok(strstr(caveat(CAVEAT_NO_QUALITY), "1 run has no val_loss (the first is x-16-7, with 16 GPUs)"),
        "a run without it is named: %s", caveat(CAVEAT_NO_QUALITY));
@@ -437,7 +439,7 @@ static void check_limited(void)
         for (long seed = 8; seed <= 9; seed++) {
             struct result *r = table_add(&table, "x", 1 << i, seed, 0.1);
             *r = table.rows[i * 7];
-            r->seed = seed, r->limited = 1, r->iou = 0.2;
+            r->seed = seed, r->limited = 1, r->quality.iou = 0.2;
         }
     compute();
     ok(s[0].points[3].nruns == 9 && d.quality[3].nruns == 7 && d.quality[3].ncollapsed == 0 &&

@@ -19,7 +19,7 @@ static void add(int gpus, double epoch, double images, long batch_per_gpu)
     struct result *r = table_add(&table, "a", gpus, 1, epoch);
 
     r->nodes = (gpus + 1) / 2;
-    r->images = images;
+    r->units = images;
     r->batch_per_gpu = batch_per_gpu;
     r->global_batch = batch_per_gpu * gpus;
     r->parameters = 1000000;

@@ -55,7 +55,7 @@ static const char *print_tensorflow(const struct series_point *p, char line[256]
              p->q[QUANTITY_TRAINING].median, p->q[QUANTITY_EVALUATION].median,
              p->q[QUANTITY_QUALITY].median,
              p->q[QUANTITY_LOSS].median, p->speedup[QUANTITY_ONE_EPOCH].value,
-             p->speedup[QUANTITY_TRAINING].value, p->image_rate, 100 * p->image_efficiency.value);
+             p->speedup[QUANTITY_TRAINING].value, p->unit_rate, 100 * p->unit_efficiency.value);
     return line;
 }
 
@@ -64,7 +64,7 @@ static const char *print_pytorch(const struct series_point *p, char line[256])
     snprintf(line, 256, "%d %.1f %.1f %.4f %.4f %.2f %.1f %.1f", p->gpus,
              p->q[QUANTITY_STEADY_EPOCH].median, p->q[QUANTITY_TRAINING].median,
              p->q[QUANTITY_QUALITY].median, p->q[QUANTITY_LOSS].median,
-             p->speedup[QUANTITY_ONE_EPOCH].value, p->image_rate, 100 * p->image_efficiency.value);
+             p->speedup[QUANTITY_ONE_EPOCH].value, p->unit_rate, 100 * p->unit_efficiency.value);
     return line;
 }
 

@@ -58,7 +58,7 @@ static void check_known_numbers(void)
     near(s->points[0].efficiency[QUANTITY_STEADY_EPOCH].value, 1, 0,
          "the base case has an efficiency of 1");
     ok(eight->oversubscribed && !two->oversubscribed, "oversubscribed counts are marked");
-    ok(isnan(two->q[QUANTITY_RATE].median) && !s->by_images && isnan(two->image_efficiency.value) &&
+    ok(isnan(two->q[QUANTITY_RATE].median) && !s->by_units && isnan(two->unit_efficiency.value) &&
            isnan(two->speedup[QUANTITY_COMM].value), "unknown quantities are NaN");
     near(eight->gpu_hours, 8 * 24 / 3600., 1e-12, "the GPU-hours of 8 GPUs are right");
     ok(s->mode == SERIES_BATCH_UNKNOWN && s->equal_epochs,
@@ -115,17 +115,17 @@ static void check_intervals(void)
 /* GPUs that drop a remainder process fewer images in less time, which does not count as speed. */
 static void check_images(void)
 {
-    table_add(&table, "a", 1, 1, 10)->images = 100;
-    table_add(&table, "a", 2, 1, 4)->images = 80;
+    table_add(&table, "a", 1, 1, 10)->units = 100;
+    table_add(&table, "a", 2, 1, 4)->units = 80;
     compute("a");
-    ok(found[0].by_images, "the numbers of images are known");
+    ok(found[0].by_units, "the numbers of images are known");
     near(series_speedup(&found[0], &found[0].points[1])->value, 2, 1e-12,
          "speed-up counts images, not epochs");
     near(series_efficiency(&found[0], &found[0].points[1])->value, 1, 1e-12,
          "efficiency counts images, too");
     near(found[0].points[1].speedup[QUANTITY_STEADY_EPOCH].value, 2.5, 1e-12,
          "the speed-up of epochs is also there");
-    near(found[0].points[1].image_rate, 20, 1e-12, "the images per second are right");
+    near(found[0].points[1].unit_rate, 20, 1e-12, "the images per second are right");
     results_destroy(&table);
 
     /* Of 1792 images, 16 per GPU, 12 GPUs drop 64, unless the remainder is kept. */
@@ -186,7 +186,7 @@ static void check_modes(void)
     ok(b.data && strstr(b.data, "16 images per GPU and step"), "the mode is described: %s", b.data);
     buf_destroy(&b);
     for (size_t i = 0; i < 3; i++)
-        table.rows[i].images = 100 * table.rows[i].gpus;
+        table.rows[i].units = 100 * table.rows[i].gpus;
     compute("a");
     ok(found[0].mode == SERIES_WEAK, "an epoch that grows with the GPUs is weak scaling");
     for (size_t i = 0; i < 3; i++)
@@ -280,8 +280,8 @@ static struct result *add_limited(int gpus, long seed, double epoch, double part
     struct result *r = table_add(&table, "l", gpus, seed, epoch * part);
 
     r->limited = r->stepped = 1;
-    r->epochs = 30, r->images = 1600 * part, r->images_per_s = 1600 / epoch;
-    r->iou = 0.1, r->loss = 9; /* as its log may have: of a network that has hardly begun */
+    r->epochs = 30, r->units = 1600 * part, r->units_per_s = 1600 / epoch;
+    r->quality.iou = 0.1, r->loss = 9; /* as its log may have: of a network that has hardly begun */
     return r;
 }
 
@@ -289,7 +289,7 @@ static struct result *add_whole(int gpus, long seed, double epoch)
 {
     struct result *r = table_add(&table, "l", gpus, seed, epoch);
 
-    r->images = 1600, r->images_per_s = 1600 / epoch, r->loss = 0.1;
+    r->units = 1600, r->units_per_s = 1600 / epoch, r->loss = 0.1;
     return r;
 }
 
@@ -339,7 +339,7 @@ static void check_limited(void)
 
     facts.mode = SERIES_WEAK;
     for (size_t i = 0; i < table.count; i++) {
-        table.rows[i].images = table.rows[i].images_per_s = NAN;
+        table.rows[i].units = table.rows[i].units_per_s = NAN;
         table.rows[i].median_epoch_s = 2;
     }
     compute("l");
@@ -356,10 +356,10 @@ static void check_steps(void)
 {
     for (int gpus = 1; gpus <= 4; gpus *= 2) {
         struct result *r = table_add(&table, "l", gpus, 1, 1);
-        r->stepped = 1, r->epochs = 40 / gpus, r->images = 100. * gpus;
-        r->images_per_s = r->images;
-        result_set_text(r->metric, sizeof r->metric, "val_loss");
-        r->quality = 12.5, r->lower = 1;
+        r->stepped = 1, r->epochs = 40 / gpus, r->units = 100. * gpus;
+        r->units_per_s = r->units;
+        result_set_text(r->quality.metric, sizeof r->quality.metric, "val_loss");
+        r->quality.value = 12.5, r->quality.lower = 1;
     }
     compute("l");
     const struct series *s = &found[0];
@@ -370,9 +370,9 @@ static void check_steps(void)
     table.rows[2].epochs = 20;
     compute("l");
     ok(!found[0].equal_epochs, "twice the work is another training");
-    table.rows[1].images = NAN;
+    table.rows[1].units = NAN;
     compute("l");
-    ok(isnan(found[0].points[1].q[QUANTITY_STEADY_EPOCH].median) && !found[0].by_images,
+    ok(isnan(found[0].points[1].q[QUANTITY_STEADY_EPOCH].median) && !found[0].by_units,
        "a count whose work is unknown has no steady time");
     results_destroy(&table);
 }

@@ -46,7 +46,7 @@ static void study(size_t i, uint64_t number, double *values)
         bool held = q->state == QUALITY_HOLDS;
         const struct series_point *p = &sim.analysis.series[0].series.points[k];
         for (size_t j = 0; j < p->nruns; j++)
-            holds |= held && p->rows[j].iou < 0.7;
+            holds |= held && p->rows[j].quality.iou < 0.7;
         lower |= held && l->fall > 0;
         all &= held;
         limit += q->collapse_most >= l->collapse;

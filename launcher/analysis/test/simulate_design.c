@@ -74,12 +74,12 @@ void simulate_fill(struct results *table, const struct simulate_design *d, const
                         of_time = {base, study, (uint64_t)(counts[i] * 1000 + k)};
             struct result *r = table_add(table, engine, counts[i], k,
                                          draw_time(d, counts[i], &of_time, &of_seed));
-            r->iou = draw_quality(d, counts[i], &of_run, &of_seed);
+            r->quality.iou = draw_quality(d, counts[i], &of_run, &of_seed);
             if (d->lower) {
-                result_set_text(r->metric, sizeof r->metric, "val_loss");
-                r->lower = 1, r->quality = 2 - r->iou;
+                result_set_text(r->quality.metric, sizeof r->quality.metric, "val_loss");
+                r->quality.lower = 1, r->quality.value = 2 - r->quality.iou;
             }
-            r->loss = 1 - r->iou + 1e-3 * uniform(&of_run, QUALITY);
+            r->loss = 1 - r->quality.iou + 1e-3 * uniform(&of_run, QUALITY);
         }
 }
 

@@ -161,7 +161,7 @@ static void read_reference(struct table *dst, const char *folder)
         dst[i].per_node = 2;
         for (size_t p = 0; p < s[0].npoints; p++) {
             dst[i].points[p].count = s[0].points[p].gpus;
-            dst[i].points[p].value = s[0].points[p].image_rate;
+            dst[i].points[p].value = s[0].points[p].unit_rate;
         }
         for (size_t k = 0; k < n; k++)
             series_destroy(&s[k]);

@@ -155,12 +155,12 @@ static bool is_wrong(const struct law *l, const struct design_test *t)
            (t->how == DESIGN_FALLS && loss(l, t->gpus) <= 1);
 }
 
-static void judge_tests(const struct law *l, const struct design_verdict *verdict, double *values)
+static void judge_tests(const struct law *l, const struct design_outcome *outcome, double *values)
 {
     values[WRONG] = 0;
     values[COVERED] = 1;
-    for (size_t k = 0; k < verdict->ntests; k++) {
-        const struct design_test *t = &verdict->tests[k];
+    for (size_t k = 0; k < outcome->ntests; k++) {
+        const struct design_test *t = &outcome->tests[k];
         double change = -DESIGN_EXPECT_MARGIN * loss(l, t->gpus);
         values[WRONG] = fmax(values[WRONG], is_wrong(l, t));
         if (interval_is_known(&t->interval) &&
@@ -180,7 +180,7 @@ static void study(size_t i, uint64_t number, double *values)
 {
     struct design d = DESIGN_INIT;
     struct law l = draw_law(i, number);
-    struct design_verdict verdict;
+    struct design_outcome outcome;
     struct err e;
     double hours;
 
@@ -190,18 +190,18 @@ static void study(size_t i, uint64_t number, double *values)
     for (d.nseeds = 0; d.nseeds < DESIGN_SPEED_MOST; d.nseeds++)
         d.seeds[d.nseeds] = (long)d.nseeds + 1;
     d.whole_s = EPOCHS * ONE_GPU;
-    int rounds = design_expect_study(&l.truth, &d, number, &verdict, &e);
+    int rounds = design_expect_study(&l.truth, &d, number, &outcome, &e);
     if (rounds < 0)
         bail_out("%s", e.text);
     int fixed = study_fixed(&l, &d, number, &hours);
     bool near = is_near(&l);
-    judge_tests(&l, &verdict, values);
-    values[near ? NEAR : RIGHT] = is_right(&l, verdict.gpus);
+    judge_tests(&l, &outcome, values);
+    values[near ? NEAR : RIGHT] = is_right(&l, outcome.gpus);
     values[near ? NEAR_FIXED : FIXED] = is_right(&l, fixed);
     if (!near)
         values[LESS] = values[RIGHT] - values[FIXED];
-    values[SLOW] = verdict.gpus > 1 && efficiency(&l, verdict.gpus) < DECISION_EFFICIENCY;
-    values[HOURS] = verdict.gpu_hours / hours;
+    values[SLOW] = outcome.gpus > 1 && efficiency(&l, outcome.gpus) < DECISION_EFFICIENCY;
+    values[HOURS] = outcome.gpu_hours / hours;
     values[ROUNDS] = rounds;
 }
 

@@ -46,7 +46,7 @@ static void study(size_t i, uint64_t number, double *values)
     size_t warmup = curve_warmup(c);
     values[FOUND] = warmup >= nslow;
     values[MORE] = warmup > (nslow ? nslow : 1);
-    values[ERROR] = fabs(r.images_per_s - 1);
+    values[ERROR] = fabs(r.units_per_s - 1);
     for (size_t k = 0; k < INTERVALS; k++)
         c->seconds[k] /= c->units[k];
     values[PLAIN] = fabs(1 / stat_median(c->seconds + 1, INTERVALS - 1) - 1);

@@ -20,7 +20,7 @@ __attribute__((unused)) static struct result *table_add(struct results *table, c
     result_set_text(r.engine, sizeof r.engine, engine);
     r.gpus = gpus, r.seed = seed, r.state = RESULT_DONE, r.epochs = 12;
     r.first_epoch_s = 3 * epoch, r.second_epoch_s = epoch * 1.25, r.median_epoch_s = epoch;
-    r.training_time = 12 * epoch, r.iou = 0.9;
+    r.training_time = 12 * epoch, r.quality.iou = 0.9;
     if (results_add(table, &r, &table_error))
         bail_out("%s", table_error.text);
     return &table->rows[table->count - 1];

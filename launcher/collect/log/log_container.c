@@ -2,9 +2,11 @@
 #include "config.h"
 #include "launcher/collect/log/log_internal.h"
 
+#define PCRE2_CODE_UNIT_WIDTH 8
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <pcre2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -364,10 +366,7 @@ int log_container_read_events(const char *path, struct log_table *t, struct err 
     return rc;
 }
 
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
-#include <stdlib.h>
-#include <string.h>
+/* ---- lines that a pattern matches ---- */
 
 struct matcher {
     pcre2_code *code;

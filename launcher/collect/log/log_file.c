@@ -63,6 +63,8 @@ int log_form_decode(struct log_form_args *args, struct log_form *dst, struct err
     return 0;
 }
 
+/* ---- names of logs ---- */
+
 void log_name_encode(char dst[LOG_NAME_SIZE], const char *engine, int gpus, long seed, bool first)
 {
     char part[64] = "", tail[32] = "";
@@ -144,6 +146,8 @@ bool log_name_decode(const char *name, char *engine, size_t engine_size, int *gp
     }
     return *gpus > 0 && *seed > 0 && *p == '.' && p == strrchr(p, '.') && log_name_ends(p);
 }
+
+/* ---- reading a log ---- */
 
 char *log_file_load(const char *path, size_t *n, struct err *e)
 {
@@ -232,7 +236,7 @@ static int decode_reference(const char *text, size_t n, const char *path, struct
         return -1;
     r->training_time = log.rows[0].training_time;
     r->test_time = log.rows[0].test_time;
-    r->iou = log.rows[0].iou;
+    r->quality.iou = log.rows[0].iou;
     r->curve = c;
     curve_measure(c, r);
     epoch_csv_destroy(&log);

@@ -65,7 +65,7 @@ int log_table_ask(const struct log_table *t, struct err *e, const char *fmt, ...
 void log_table_destroy(struct log_table *t);
 
 /* Which column of a log is what: the one that the user names, otherwise the first of the names that
- * programs are known to use (log_columns.c). Upper and lower case, and signs such as / and -, do
+ * programs are known to use (log_table.c). Upper and lower case, and signs such as / and -, do
  * not matter. */
 
 enum log_role {

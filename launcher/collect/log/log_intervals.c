@@ -368,10 +368,10 @@ static int set_quality(const struct reader *r, const struct curve *c, struct res
                                     "it is not a share, give it another name (--quality NAME, "
                                     "quality.name)", c->score[k]);
     }
-    *(iou ? &run->iou : accuracy ? &run->accuracy : &run->quality) = last;
-    result_set_text(run->metric, sizeof run->metric,
+    *(iou ? &run->quality.iou : accuracy ? &run->quality.accuracy : &run->quality.value) = last;
+    result_set_text(run->quality.metric, sizeof run->quality.metric,
                     iou ? "iou" : accuracy ? "accuracy" : r->c.metric);
-    run->lower = log_form_is_lower(r->form, run->metric);
+    run->quality.lower = log_form_is_lower(r->form, run->quality.metric);
     return 0;
 }
 
@@ -388,7 +388,7 @@ static int set_whole(struct reader *r, struct curve *c, struct result *run)
     bool rated = r->c.column[LOG_TIME] < 0 && (n == 0 || !c->units);
     long rates = n >= 0 && rated ? collect(r, LOG_RATE, values) : 0;
     if (rates > 0) {
-        run->images_per_s = values[rates - 1];
+        run->units_per_s = values[rates - 1];
         name_unit(r, r->c.unit, run);
     }
     for (size_t k = 0; n == 0 && k < c->n && rates > 0; k++) {
@@ -483,7 +483,7 @@ static int fill_run(struct reader *r, struct result *run)
     run->curve = check_times(r) ? NULL : make_curve(r, run);
     if (!run->curve)
         return -1;
-    rate = run->images_per_s;
+    rate = run->units_per_s;
     curve_measure(run->curve, run);
     run->stepped = !are_epochs(r);
     check_steps(r, run);
@@ -494,7 +494,7 @@ static int fill_run(struct reader *r, struct result *run)
     double whole = isnan(sum) ? run->training_time : sum;
     if (isnan(sum) || (run->stepped && r->nticks == 1)) { /* the mean, with warming up */
         run->median_epoch_s = whole / (double)r->nticks;
-        run->images_per_s = isnan(units) ? rate : units / whole;
+        run->units_per_s = isnan(units) ? rate : units / whole;
     }
     if (isnan(run->training_time) && run->limited != 1)
         run->training_time = sum;

@@ -222,6 +222,8 @@ void log_table_destroy(struct log_table *t)
     *t = (struct log_table){0};
 }
 
+/* ---- which column is what ---- */
+
 #define NAME_SIZE 128
 #define A_DATE 1e8 /* a larger number of seconds is a date, not a duration */
 #define MANY 8 /* rows, of which most rise by chance in less than a hundredth of logs */

@@ -350,7 +350,7 @@ static void fill_result(const struct reader *r, struct result *dst)
         result_set_text(dst->engine, sizeof dst->engine, r->engine);
     }
     dst->global_batch = r->global_batch ? r->global_batch : dst->global_batch;
-    dst->val_images = r->val_images ? r->val_images : dst->val_images;
+    dst->quality.val_images = r->val_images ? r->val_images : dst->quality.val_images;
     result_set_text(dst->unit, sizeof dst->unit, *r->benchmark ? "samples" : "");
 }
 

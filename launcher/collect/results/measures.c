@@ -123,10 +123,10 @@ void curve_measure(const struct curve *c, struct result *r)
     r->median_epoch_s = stat_median(room, n);
     r->loss = c->loss[c->n - 1];
     if (has_units(c)) {
-        r->images = n ? stat_median(c->units + warmup, n) : c->units[0];
+        r->units = n ? stat_median(c->units + warmup, n) : c->units[0];
         for (size_t i = 0; i < n; i++)
             room[i] = c->units[warmup + i] / c->seconds[warmup + i];
-        r->images_per_s = stat_median(room, n);
+        r->units_per_s = stat_median(room, n);
     }
     free(room);
 }
@@ -138,6 +138,8 @@ long curve_reach(const double *values, size_t n, double target, int rising)
             return (long)i;
     return -1;
 }
+
+/* ---- scores of images ---- */
 
 #define MAX_FILE ((size_t)64 << 20)
 #define MAX_COLUMNS 32
@@ -311,6 +313,8 @@ size_t scores_match(const struct scores *a, const struct scores *b, double *iou_
     return n;
 }
 
+/* ---- quantities ---- */
+
 struct definition {
     const char *key, *name, *text;
     size_t offset; /* of the member in struct result, or COMPUTED */
@@ -356,9 +360,9 @@ static const struct definition definitions[QUANTITY_COUNT] = {
                         COMPUTED},
     [QUANTITY_UNITS] = {"images", "images per epoch",
                          "the training images that an epoch really processed, on all GPUs",
-                         IN(images)},
+                         IN(units)},
     [QUANTITY_RATE] = {"images_per_s", "images per second", "in a steady epoch",
-                       IN(images_per_s)},
+                       IN(units_per_s)},
     [QUANTITY_LOSS] = {"loss", "final loss", "the training loss of the last epoch", IN(loss)},
     [QUANTITY_QUALITY] = {"iou", "IoU",
                       "intersection over union, (I + 1) / (U + 1), over the pixels of all validation "
@@ -370,9 +374,9 @@ static const struct definition definitions[QUANTITY_COUNT] = {
     [QUANTITY_IOU_OWN_SIZE] = {"iou_own_size", "IoU at own size",
                                "the same of the masks that `unet-train predict` writes, at each "
                                "image's own size",
-                               IN(iou_own_size)},
+                               IN(quality.iou_own_size)},
     [QUANTITY_DICE] = {"dice", "Dice", "the Dice coefficient on the validation images",
-                       IN(dice)},
+                       IN(quality.dice)},
     [QUANTITY_ENERGY] = {"energy_kwh", "energy",
                          "of the GPUs over the whole run, measured, or watts per GPU times GPU-hours",
                          COMPUTED},
@@ -388,16 +392,16 @@ static const struct definition definitions[QUANTITY_COUNT] = {
                               "node are counted depends on the cluster (AcctGatherEnergyType)",
                               COMPUTED},
     [QUANTITY_GPU_POWER] = {"gpu_watts", "power of a GPU", "mean over GPUs and time, measured",
-                            IN(gpu_watts)},
+                            IN(gpu.watts)},
     [QUANTITY_GPU_BUSY] = {"gpu_busy", "GPUs in use",
                            "share of the time in which a kernel ran, mean over the GPUs",
-                           IN(gpu_busy)},
+                           IN(gpu.busy)},
     [QUANTITY_GPU_THROTTLED] = {"gpu_throttled", "GPUs throttled",
                                 "share of the time in which a limit of power or heat reduced the "
-                                "clocks, mean over the GPUs", IN(gpu_throttled)},
+                                "clocks, mean over the GPUs", IN(gpu.throttled)},
     [QUANTITY_GPU_MEMORY] = {"gpu_memory_mib", "GPU memory",
                              "the most that was in use on one GPU, by all processes",
-                             IN(gpu_memory_mib)},
+                             IN(gpu.memory_mib)},
 };
 
 const char *quantity_key(enum quantity q)
@@ -424,13 +428,13 @@ double quantity_of(const struct result *r, enum quantity q)
     if (q == QUANTITY_QUALITY)
         return result_quality(r);
     if (q == QUANTITY_ENERGY)
-        return r->energy_j / 3.6e6;
+        return r->energy.gpus_j / 3.6e6;
     if (q == QUANTITY_CPU_ENERGY)
-        return r->cpu_energy_j / 3.6e6;
+        return r->energy.cpus_j / 3.6e6;
     if (q == QUANTITY_NODE_ENERGY)
-        return r->node_energy_j / 3.6e6;
+        return r->energy.nodes_j / 3.6e6;
     if (q == QUANTITY_UNIT_ENERGY)
-        return r->epoch_energy_j / r->images;
+        return r->energy.epoch_j / r->units;
     const void *field = (const char *)r + definitions[q].offset;
     return *(const double *)field;
 }

@@ -109,6 +109,8 @@ char *settings_common(const char *text, bool one_gpu)
     return buf_steal(&b);
 }
 
+/* ---- the table ---- */
+
 #define MAX_FILE (64 << 20)
 
 /* The type of a member: TEXT is an array of characters, OWNED an allocated string or NULL, COUNT an
@@ -122,8 +124,9 @@ struct column {
     size_t offset, size;
 };
 
-#define COLUMN(kind, member) \
-    {#member, kind, offsetof(struct result, member), sizeof(((struct result *)0)->member)}
+#define NAMED(name, kind, member) \
+    {name, kind, offsetof(struct result, member), sizeof(((struct result *)0)->member)}
+#define COLUMN(kind, member) NAMED(#member, kind, member)
 
 static const struct column columns[] = {
     COLUMN(TEXT, run),
@@ -134,16 +137,16 @@ static const struct column columns[] = {
     COLUMN(COUNT, attempt),
     COLUMN(STATE, state),
     COLUMN(SEED, epochs),
-    COLUMN(REAL, images),
+    NAMED("images", REAL, units),
     COLUMN(REAL, first_epoch_s),
     COLUMN(REAL, second_epoch_s),
     COLUMN(REAL, median_epoch_s),
     COLUMN(REAL, training_time),
     COLUMN(REAL, test_time),
-    COLUMN(REAL, images_per_s),
+    NAMED("images_per_s", REAL, units_per_s),
     COLUMN(REAL, loss),
-    COLUMN(REAL, iou),
-    COLUMN(REAL, dice),
+    NAMED("iou", REAL, quality.iou),
+    NAMED("dice", REAL, quality.dice),
     COLUMN(REAL, startup_s),
     COLUMN(REAL, comm_s),
     COLUMN(REAL, data_s),
@@ -153,38 +156,38 @@ static const struct column columns[] = {
     COLUMN(TEXT, note),
     COLUMN(SEED, batch_per_gpu),
     COLUMN(SEED, global_batch),
-    COLUMN(SEED, val_images),
+    NAMED("val_images", SEED, quality.val_images),
     COLUMN(FLAG, fake_gpus),
-    COLUMN(REAL, energy_j),
+    NAMED("energy_j", REAL, energy.gpus_j),
     COLUMN(REAL, grad_sq),
     COLUMN(REAL, grad_var),
     COLUMN(TEXT, images_log),
-    COLUMN(REAL, accuracy),
-    COLUMN(TEXT, metric),
+    NAMED("accuracy", REAL, quality.accuracy),
+    NAMED("metric", TEXT, quality.metric),
     COLUMN(SEED, parameters),
-    COLUMN(REAL, constant),
+    NAMED("constant", REAL, quality.constant),
     COLUMN(OWNED, settings),
     COLUMN(TEXT, device),
-    COLUMN(COUNT, kernels_checked),
-    COLUMN(TEXT, kernels_refused),
+    NAMED("kernels_checked", COUNT, kernels.checked),
+    NAMED("kernels_refused", TEXT, kernels.refused),
     COLUMN(TEXT, hosts),
     COLUMN(TEXT, started),
     COLUMN(TEXT, versions),
-    COLUMN(REAL, iou_own_size),
-    COLUMN(REAL, quality),
-    COLUMN(FLAG, lower),
+    NAMED("iou_own_size", REAL, quality.iou_own_size),
+    NAMED("quality", REAL, quality.value),
+    NAMED("lower", FLAG, quality.lower),
     COLUMN(TEXT, unit),
     COLUMN(FLAG, limited),
     COLUMN(FLAG, stepped),
-    COLUMN(REAL, cpu_energy_j),
-    COLUMN(REAL, epoch_energy_j),
-    COLUMN(REAL, gpu_watts),
-    COLUMN(REAL, gpu_busy),
-    COLUMN(REAL, gpu_throttled),
-    COLUMN(REAL, gpu_memory_mib),
+    NAMED("cpu_energy_j", REAL, energy.cpus_j),
+    NAMED("epoch_energy_j", REAL, energy.epoch_j),
+    NAMED("gpu_watts", REAL, gpu.watts),
+    NAMED("gpu_busy", REAL, gpu.busy),
+    NAMED("gpu_throttled", REAL, gpu.throttled),
+    NAMED("gpu_memory_mib", REAL, gpu.memory_mib),
     COLUMN(REAL, stage_s),
     COLUMN(REAL, stage_bytes),
-    COLUMN(REAL, node_energy_j),
+    NAMED("node_energy_j", REAL, energy.nodes_j),
 };
 #define FIRST_OPTIONAL "batch_per_gpu"
 enum { NCOLUMNS = sizeof columns / sizeof columns[0] };
@@ -206,17 +209,18 @@ const char *result_state_name(enum result_state state)
 
 bool result_by_accuracy(const struct result *r)
 {
-    return strcmp(r->metric, "accuracy") == 0;
+    return strcmp(r->quality.metric, "accuracy") == 0;
 }
 
 static bool is_iou(const struct result *r)
 {
-    return !*r->metric || strcmp(r->metric, "iou") == 0;
+    return !*r->quality.metric || strcmp(r->quality.metric, "iou") == 0;
 }
 
 double result_quality(const struct result *r)
 {
-    return result_by_accuracy(r) ? r->accuracy : is_iou(r) ? r->iou : r->quality;
+    return result_by_accuracy(r) ? r->quality.accuracy
+           : is_iou(r)           ? r->quality.iou : r->quality.value;
 }
 
 bool result_quality_is_share(const struct result *r)
@@ -226,7 +230,7 @@ bool result_quality_is_share(const struct result *r)
 
 const char *result_quality_word(const struct result *r)
 {
-    return is_iou(r) ? "IoU" : r->metric;
+    return is_iou(r) ? "IoU" : r->quality.metric;
 }
 
 void result_init(struct result *r)
@@ -347,7 +351,7 @@ static void encode_cell(struct buf *b, const struct column *c, const struct resu
         break;
     case REAL:
         if (isfinite(*(const double *)field))
-            buf_addf(b, c->offset >= offsetof(struct result, energy_j) ? "%.9g" : "%.6f",
+            buf_addf(b, c->offset >= offsetof(struct result, energy.gpus_j) ? "%.9g" : "%.6f",
                      *(const double *)field);
         break;
     case FLAG:

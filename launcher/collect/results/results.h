@@ -74,8 +74,8 @@ size_t curve_steady(const struct curve *c, const double *values, double *dst);
 
 struct result;
 /* Sets r's epochs, first_epoch_s, second_epoch_s, median_epoch_s (of the steady intervals) and loss
- * and, if c has units, images and images_per_s. c has at least one epoch; with one epoch,
- * second_epoch_s, median_epoch_s and images_per_s are NaN. */
+ * and, if c has units, units and units_per_s. c has at least one epoch; with one epoch,
+ * second_epoch_s, median_epoch_s and units_per_s are NaN. */
 void curve_measure(const struct curve *c, struct result *r);
 
 /* Returns the first epoch (from 0) whose value is at least the target, or with rising 0 at most
@@ -175,79 +175,96 @@ struct result {
     long seed;
     int attempt; /* 0: there is none */
     enum result_state state;
-    long epochs;   /* completed */
-    /* in a series, what the whole run did: its epochs or, of a run of steps, its work relative to
-     * the first one's, in parts of 1 / SERIES_WORK_STEPS (analysis_internal.h) */
-    long work;
-    double images; /* images that all ranks processed in an epoch, median */
-    /* in a series, the second is that of the epoch series_facts.epoch if it is set */
-    double first_epoch_s, second_epoch_s;
-    double median_epoch_s; /* over the epochs after warming up */
-    double training_time, test_time;
-    double images_per_s; /* median over the same */
-    double loss;         /* of the last epoch */
-    double iou, dice;    /* at the network's size */
-    double iou_own_size; /* of the masks at each image's own size */
-    double accuracy;       /* fraction of the images, or pixels, that are classified correctly */
-    double constant;       /* the quality that predicting one class everywhere would have */
-    /* what the quality is: "accuracy" if images have classes; "iou" or "" if they have masks;
-     * otherwise the name that the study or the log gives it, whose value is `quality` */
-    char metric[32];
-    double quality;
-    int lower;     /* 1 if a smaller quality is better */
-    char unit[24]; /* what `images` counts: "samples", "tokens" ...; "": images */
+    char note[512]; /* what went wrong, where, why */
+
+    /* What it trained. */
+    long epochs; /* completed */
+    /* 1 if its intervals are the steps between two rows of its log, not epochs; `epochs` is their
+     * number all the same, and units and times are of one of them */
+    int stepped;
     /* 1 if it ended at limit.steps or limit.minutes: only its speed is known, neither its quality
      * nor the time of a whole run. */
     int limited;
     double limited_s; /* how long it trained then; 0: the sum of its curve */
+    long asked_steps; /* limit.steps of its plan, for the reader of its log; 0: none */
     /* 1 if its times and scores are those of a run of another seed (suspects_mark_copied): no
      * repetition */
     int copied;
-    long asked_steps; /* limit.steps of its plan, for the reader of its log; 0: none */
-    /* 1 if its intervals are the steps between two rows of its log, not epochs; `epochs`
-     * is their number all the same, and images and times are of one of them */
-    int stepped;
-    double startup_s;      /* from process start to the first step */
-    double stage_s, stage_bytes; /* before that: copying the data to rank 0's node, data.stage */
-    /* time waited for communication and data in an epoch, median over all but the first */
-    double comm_s, data_s;
-    int oversubscribed;    /* 1 or 0; -1: unknown */
-    char host[128];        /* the host of rank 0 */
-    /* the hosts of all ranks as a node list (nodelist.h), and when the attempt started (ISO 8601,
-     * UTC); "": unknown */
-    char hosts[256], started[24];
-    /* what it ran with, as in the record: "compiler cc 12.2.0; kernel Linux 6.1; ..." */
-    char versions[512];
-    char device[128];      /* the model of GPU or processor that rank 0 computed on; "": unknown */
-    char log[128];         /* the file beside results.csv that has its epochs, or "" */
-    char note[512];        /* what went wrong, where, why */
-    long batch_per_gpu, global_batch; /* in images; 0: unknown */
-    /* validation images that the quality was measured on, of all ranks; 0: unknown */
-    long val_images;
-    long parameters;       /* of the network; 0: unknown */
-    int fake_gpus;         /* 1 if its "GPUs" are CPU cores, 0 if they are GPUs; -1: unknown */
-    /* of its GPUs over the whole run, measured; else, in a series, by watts_per_gpu */
-    double energy_j;
-    double cpu_energy_j;   /* of the CPU packages of its nodes, with all that ran on them */
-    double node_energy_j;  /* of its nodes, which it had for itself, by Slurm (run_energy.c) */
-    double epoch_energy_j; /* of its GPUs in a steady epoch, measured */
-    /* Over the whole run, means of its GPUs: power, share of the time with a kernel, and with
-     * clocks reduced by power or heat; the most memory in use on one of them. */
-    double gpu_watts, gpu_busy, gpu_throttled, gpu_memory_mib;
-    int energy_estimated;  /* 1 if energy_j is by watts_per_gpu */
-    /* |G|^2 and tr(Sigma) of the gradient (analysis.h), means over the epochs after the first */
-    double grad_sq, grad_var;
-    char images_log[128];  /* the file beside results.csv that has its scores, or "" */
-    char *examples;        /* folder of its example pictures, owned by the table; NULL: none */
-    struct curve *curve;   /* its epochs, owned by the table; NULL: not read */
-    struct scores *scores; /* scores of its images, owned by the table; NULL: none */
+    long batch_per_gpu, global_batch; /* in units; 0: unknown */
+    long parameters;                  /* of the network; 0: unknown */
     /* The settings that can change its time or quality (settings.h), without those at their
      * preset; owned by the table. NULL: unknown. */
     char *settings;
+    /* what a series sets in its own copy of the row (series_rows_complete), 0 in a table */
+    struct {
+        /* How much the whole run did: its epochs or, if its intervals are steps, its work over that
+         * of the first such run, in parts of 1 / SERIES_WORK_STEPS and plus 1. Runs and counts
+         * compare as wholes only where it is the same; 0: unknown. */
+        long work;
+        bool energy_estimated; /* energy.gpus_j was not measured: series_facts.watts_per_gpu */
+    } series;
+
+    /* How fast it was. */
+    char unit[24]; /* of work: "samples", "tokens" ...; "": images */
+    double units;  /* of work that all ranks did in an epoch, median */
+    /* of the epochs with index 0 and 1; a series sets the second to that of the epoch which the
+     * user chose, if any (series_facts.epoch) */
+    double first_epoch_s, second_epoch_s;
+    double median_epoch_s; /* over the epochs after warming up */
+    double units_per_s;    /* median over the same */
+    double training_time, test_time;
+    double startup_s;            /* from process start to the first step */
+    double stage_s, stage_bytes; /* before that: copying the data to rank 0's node, data.stage */
+    /* time waited for communication and data in an epoch, median over all but the first */
+    double comm_s, data_s;
+
+    /* How good it became. */
+    double loss; /* of the last epoch */
+    struct {
+        /* what the quality is: "accuracy" if images have classes; "iou" or "" if they have masks;
+         * otherwise the name that the study or the log gives it, which has `value` */
+        char metric[32];
+        double value;
+        int lower;           /* 1 if a smaller value is better */
+        double iou, dice;    /* at the network's size */
+        double iou_own_size; /* of the masks at each image's own size */
+        double accuracy;     /* fraction of the images, or pixels, that are classified correctly */
+        double constant;     /* what predicting one class everywhere would have */
+        long val_images;     /* that it was measured on, of all ranks; 0: unknown */
+    } quality;
+    /* |G|^2 and tr(Sigma) of the gradient (analysis.h), means over the epochs after the first */
+    double grad_sq, grad_var;
+
+    /* What it consumed, over the whole run. */
+    struct {
+        double gpus_j;  /* of its GPUs, measured; else, in a series, by watts_per_gpu */
+        double cpus_j;  /* of the CPU packages of its nodes, with all that ran on them */
+        double nodes_j; /* of its nodes, which it had for itself, by Slurm (run_energy.c) */
+        double epoch_j; /* of its GPUs in a steady epoch, measured */
+    } energy;
+    /* Means of its GPUs: power, share of the time with a kernel, and with clocks reduced by power
+     * or heat; the most memory in use on one of them. */
+    struct { double watts, busy, throttled, memory_mib; } gpu;
+
+    /* Where and with what it ran. */
+    char host[128]; /* the host of rank 0 */
+    /* the hosts of all ranks as a node list (nodelist.h), and when the attempt started (ISO 8601,
+     * UTC); "": unknown */
+    char hosts[256], started[24];
+    char device[128]; /* the model of GPU or processor that rank 0 computed on; "": unknown */
+    int fake_gpus;      /* 1 if its "GPUs" are CPU cores, 0 if they are GPUs; -1: unknown */
+    int oversubscribed; /* 1 if it had more workers than cores, or 0; -1: unknown */
+    /* what it ran with, as in the record: "compiler cc 12.2.0; kernel Linux 6.1; ..." */
+    char versions[512];
     /* Comparisons of kernels with the reference before they were used, over all processes (0: none,
      * or unknown), and the faults of kernels that were replaced for that reason, or "". */
-    int kernels_checked;
-    char kernels_refused[256];
+    struct { int checked; char refused[256]; } kernels;
+
+    /* Its files, and what they hold. */
+    char log[128], images_log[128]; /* beside results.csv: its epochs, its scores; or "" */
+    char *examples;        /* folder of its example pictures, owned by the table; NULL: none */
+    struct curve *curve;   /* its epochs, owned by the table; NULL: not read */
+    struct scores *scores; /* scores of its images, owned by the table; NULL: none */
 };
 
 struct results {

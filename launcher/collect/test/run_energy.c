@@ -65,41 +65,41 @@ int main(void)
     const char *other = ROW(100, "GPU-b", 0, "") ROW(110, "GPU-b", 1000, "")
         "100,cpu0,0,,,,,,7.0,\n110,cpu0,500,50,,,,,7.0,\n";
     measure(good, other, "");
-    near(r.energy_j, 1820, "the energies of the GPUs are added");
-    near(r.cpu_energy_j, 500, "those of the CPU packages apart");
+    near(r.energy.gpus_j, 1820, "the energies of the GPUs are added");
+    near(r.energy.cpus_j, 500, "those of the CPU packages apart");
     near(r.curve->joules[0], 800, "an epoch has its part by time, after the start-up");
-    near(r.epoch_energy_j, 400, "a steady epoch");
-    near(r.gpu_watts, 91, "the mean power of a GPU");
-    near(r.gpu_busy, 0.5, "how busy they were");
-    near(r.gpu_throttled, 0.25, "how long throttled");
-    near(r.gpu_memory_mib, 1000, "their memory");
+    near(r.energy.epoch_j, 400, "a steady epoch");
+    near(r.gpu.watts, 91, "the mean power of a GPU");
+    near(r.gpu.busy, 0.5, "how busy they were");
+    near(r.gpu.throttled, 0.25, "how long throttled");
+    near(r.gpu.memory_mib, 1000, "their memory");
     is_str(r.note, "", "nothing is noted");
 
     measure(good, ROW(100, "GPU-b", 0, "") ROW(103, "GPU-b", 300, "XID 79")
             ROW(103, "GPU-b", 300, "it cannot be read any more: GPU is lost"), "");
-    near(r.energy_j, NAN, "with a GPU that was lost the energy is unknown");
-    near(r.epoch_energy_j, NAN, "that of an epoch, too");
+    near(r.energy.gpus_j, NAN, "with a GPU that was lost the energy is unknown");
+    near(r.energy.epoch_j, NAN, "that of an epoch, too");
     is_str(r.note, "its energy is not known: 65 % of its GPUs' time was measured; n2, GPU-b: it "
            "cannot be read any more: GPU is lost", "it says why");
     measure(good, "", "");
     is_str(r.note, "its energy is not known: 50 % of its GPUs' time was measured",
            "a node without a sampler is missed");
     measure(good, ROW(100, "GPU-b", 0, "XID 13") ROW(110, "GPU-b", 1000, ""), "");
-    near(r.energy_j, 1820, "an XID leaves the energy as it is");
+    near(r.energy.gpus_j, 1820, "an XID leaves the energy as it is");
     is_str(r.note, "n2, GPU-b: XID 13", "and is noted");
     measure(good, ROW(100, "GPU-b", 0, "\"another run uses it, too\"")
             ROW(110, "GPU-b", 1000, "XID 1"), "");
-    near(r.energy_j, NAN, "that of a GPU which another run uses is not the run's");
+    near(r.energy.gpus_j, NAN, "that of a GPU which another run uses is not the run's");
     measure("", "", "");
-    near(r.energy_j, NAN, "without a row there is no energy");
+    near(r.energy.gpus_j, NAN, "without a row there is no energy");
     is_str(r.note, "", "and no note");
 
     if (path_make_folder("study/runs/r/attempt-1/checkpoint", &e))
         bail_out("%s", e.text);
     write_file("study/runs/r/attempt-1/checkpoint/state.json", "");
     measure(good, other, "50,GPU-a,0,,,,,,6.0,\n55,GPU-a,200,40,0.5,0.25,1000,1410,6.0,\n");
-    near(r.energy_j, 2020, "an attempt that was continued counts");
-    near(r.epoch_energy_j, NAN, "epochs of several starts are not told apart");
+    near(r.energy.gpus_j, 2020, "an attempt that was continued counts");
+    near(r.energy.epoch_j, NAN, "epochs of several starts are not told apart");
     result_destroy(&r);
     snprintf(text, sizeof text, "rm -rf %s", dir);
     ok(system(text) == 0, "the folder is removed");

@@ -95,7 +95,7 @@ static void check_metric(void)
 static void check_good(void)
 {
     ok(read_text(RUN EPOCH(0) EPOCH(1) END) == 0, "a complete record is read");
-    ok(r.run.gpus == 2 && r.nepochs == 2 && r.done && r.run.iou == 0.9, "its numbers are right");
+    ok(r.run.gpus == 2 && r.nepochs == 2 && r.done && r.run.quality.iou == 0.9, "its numbers are right");
     is_str(r.run.host, "n1", "its texts are right");
     is_str(r.run.hosts, "n1", "the one host of one node is known without a list");
     is_int(r.run.oversubscribed, 1, "its flags are right");
@@ -110,9 +110,9 @@ static void check_good(void)
     ok(read_text(RUN EPOCH(0) EPOCH(1)
                  "{\"kind\":\"end\",\"status\":\"done\",\"training_time\":5.0,\"test_time\":0.5,"
                  "\"iou\":0.9,\"kernels_checked\":52,\"kernels_refused\":\"rank 1: conv2d\"}\n") ==
-               0 && r.run.kernels_checked == 52,
+               0 && r.run.kernels.checked == 52,
        "the number of checked kernels is read");
-    is_str(r.run.kernels_refused, "rank 1: conv2d", "and what the check refused");
+    is_str(r.run.kernels.refused, "rank 1: conv2d", "and what the check refused");
     ok(read_text(HOSTS("[\"n1\",\"n1\",\"n2\",\"n3\"]")) == 0, "a list of hosts is read");
     is_str(r.run.hosts, "n[1-3]", "as a node list");
     ok(read_text(HOSTS("[\"n]1\",7]")) == 0 && !*r.run.hosts, "names that fit in none: unknown");
@@ -132,10 +132,10 @@ static void check_limited(void)
        "a training that ended at its limit has intervals of steps, not epochs");
     ok(r.run.limited == 1 && r.run.stepped != 1 && r.epochs[2].seconds == 1 &&
            r.epochs[2].images == 32, "each is scaled to the images of an epoch");
-    ok(isnan(r.run.iou) && isnan(r.run.training_time) && isnan(r.run.test_time) &&
+    ok(isnan(r.run.quality.iou) && isnan(r.run.training_time) && isnan(r.run.test_time) &&
            isnan(r.epochs[0].loss), "it has no quality and no time of a whole training");
     ok(read_text(RUN STEPS(2) EPOCH(0) EPOCH(1) STEPS(4) END) == 0 && r.nepochs == 2 &&
-           r.run.limited != 1 && r.run.iou == 0.9, "one that was complete before has its epochs");
+           r.run.limited != 1 && r.run.quality.iou == 0.9, "one that was complete before has its epochs");
     refused(RUN EPOCH(0) LIMITED, ":3: ", "a limit without steps");
     refused(RUN STEPS(2) "{\"kind\":\"end\",\"status\":\"done\",\"limited\":true}\n", ":3: ",
             "a limit without the images of an epoch");

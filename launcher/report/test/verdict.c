@@ -130,8 +130,8 @@ static void set_batch(struct result *r)
     case 2: r->batch_per_gpu = 16; break;
     default: r->batch_per_gpu = 16;
     }
-    r->images = draw(MODE, 4) == 3 ? 1600 * r->gpus : 20160;
-    r->images_per_s = r->images / r->median_epoch_s;
+    r->units = draw(MODE, 4) == 3 ? 1600 * r->gpus : 20160;
+    r->units_per_s = r->units / r->median_epoch_s;
 }
 
 static void add_run(struct results *table, int engine, int gpus, long seed)
@@ -144,11 +144,11 @@ static void add_run(struct results *table, int engine, int gpus, long seed)
                                  fmax(0.05, 1 + noise) * grown * time_of(engine, gpus));
 
     result_set_text(r->host, sizeof r->host, "n1");
-    r->iou = quality_of(gpus, seed);
+    r->quality.iou = quality_of(gpus, seed);
     r->loss = draw(EQUAL, 6) ? rng_uniform(5, study, (uint64_t)(gpus * 100 + seed)) : 0.5;
     set_batch(r);
     if (draw(IMAGES, 4) == 0)
-        r->val_images = gpus > 3 ? 20 : 40;
+        r->quality.val_images = gpus > 3 ? 20 : 40;
     if (draw(GRADIENT, 3) == 0) {
         r->grad_sq = 1;
         r->grad_var = draw(GRADIENT, 2) ? 0.2 : 400;
@@ -290,7 +290,7 @@ static void check_quality(const struct analysis_series *as)
             if (n < 2 || n != s->points[0].nruns ||
                 s->points[0].rows[k].seed != s->points[i].rows[k].seed)
                 goto next;
-            pairs[k] = s->points[i].rows[k].iou - s->points[0].rows[k].iou;
+            pairs[k] = s->points[i].rows[k].quality.iou - s->points[0].rows[k].quality.iou;
         }
         if (!interval_is_known(&c->interval) || c->sd < c->resolution)
             goto next; /* rounding counts as scatter */

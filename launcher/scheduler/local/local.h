@@ -5,7 +5,7 @@
  * their turn, each in a session of its own, enforces time limits, and writes the jobs' records.
  * scheduler_local.c reads the records for struct scheduler_ops, which is all that other rooms call
  * (scheduler_local_open, scheduler.h). Records survive a crash of either: of a job whose runner is
- * gone, procids say whether its processes live, so that nothing is said to run that does not.
+ * gone, procids show whether its processes live, so that nothing is said to run that does not.
  *
  * Read scheduler_local.c from scheduler_local_open on, then local_runner.c. */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_LOCAL_LOCAL_H

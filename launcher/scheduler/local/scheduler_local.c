@@ -142,6 +142,8 @@ int local_record_list(const char *dir, unsigned long **dst, size_t *n, struct er
     return 0;
 }
 
+/* ---- the scheduler ---- */
+
 /* This machine as a scheduler: a queue of scripts, of which a configured number run at a time.
  * Each submission has a runner process (local.h), whose pid and start time are in the jobs'
  * records. Readers of a record check them, so that they notice if the runner was killed or the

@@ -120,6 +120,8 @@ bool cause_passes(enum cause cause, int away)
            (cause == CAUSE_NODES && away > 0);
 }
 
+/* ---- reasons of jobs ---- */
+
 #define NEVER "it never starts: 'unetctl cancel' it, and submit it "
 
 #define LAUNCH                                                                                     \
@@ -233,6 +235,8 @@ bool slurm_words_never(const char *reason)
 
     return r && r->kind == WORDS_NEVER;
 }
+
+/* ---- limits, accounts and QOS ---- */
 
 #define ASSOCIATION                                                                                \
     "format=Account,User,GrpJobs,GrpSubmit,GrpTRES,GrpTRESMins,GrpWall,MaxJobs,MaxSubmit,MaxTRES," \

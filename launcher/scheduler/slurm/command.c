@@ -181,6 +181,8 @@ void command_exit(const char *text, int *code, int *signal)
         *signal = WTERMSIG(status);
 }
 
+/* ---- messages ---- */
+
 static json_t *refuse(enum cause cause, const char *fmt, va_list ap)
 {
     char text[1024];

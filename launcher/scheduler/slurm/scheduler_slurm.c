@@ -192,6 +192,8 @@ static int sbatch_forecast(const struct sandbox *sandbox, const struct job *job,
     return rc;
 }
 
+/* ---- the scheduler ---- */
+
 /* Slurm: queries go to the helper program, whose answers become structs, and actions to Slurm's own
  * commands. */
 

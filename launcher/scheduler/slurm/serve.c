@@ -107,6 +107,8 @@ static json_t *cluster_partitions(const struct slurm_interface *slurm)
     return json_pack("{s:b, s:b, s:o}", "ok", 1, "private", cluster.is_private, "partitions", list);
 }
 
+/* ---- jobs that the controller has forgotten ---- */
+
 /* Copies the text after "NAME=" in a line of jobcomp/filetxt up to the first of the characters of
  * end, or "" if there is none. */
 static void take_text(const char *line, const char *name, const char *end, char *dst, size_t size)
@@ -288,6 +290,8 @@ static int history_read_sacct(const json_t *ids, json_t *jobs)
     buf_destroy(&list);
     return rc;
 }
+
+/* ---- the conversation ---- */
 
 static bool is_job_id(const char *id)
 {

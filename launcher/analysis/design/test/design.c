@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Designs from the first round to the verdict, on runs that are drawn (design.h) and then
+/* Designs from the first round to the outcome, on runs that are drawn (design.h) and then
  * edited. How often verdicts are right, analysis/test/simulate_sequential.c shows. */
 #include "config.h"
 #include "launcher/analysis/design/design.h"
@@ -12,7 +12,7 @@
 
 static struct err e;
 static struct design_round *rounds;
-static struct design_verdict verdict;
+static struct design_outcome outcome;
 static size_t nrounds;
 static double serial = 0.03;
 static double fall; /* margins that counts from falls_from on lose */
@@ -71,14 +71,14 @@ static void make(const struct design *d, const struct design_truth *t,
     struct results own = {0}, *used = table ? table : &own;
 
     for (nrounds = 0; nrounds < DESIGN_ROUNDS; nrounds++) {
-        if (design_next(d, used, rounds, nrounds, &rounds[nrounds], &verdict, &e))
+        if (design_next(d, used, rounds, nrounds, &rounds[nrounds], &outcome, &e))
             bail_out("%s", e.text);
-        if (verdict.state != DESIGN_CONTINUE)
+        if (outcome.state != DESIGN_CONTINUE)
             break;
         run_round(d, t, &rounds[nrounds], edit, used);
     }
-    printf("# %zu rounds, %.1f GPU-hours, %s: %s\n", nrounds, verdict.gpu_hours,
-           design_state_name(verdict.state), verdict.why);
+    printf("# %zu rounds, %.1f GPU-hours, %s: %s\n", nrounds, outcome.gpu_hours,
+           design_state_name(outcome.state), outcome.why);
     results_destroy(&own);
 }
 
@@ -98,24 +98,24 @@ static void check_course(void)
 
     make(&d, &t, NULL, NULL);
     ok(rounds[0].tested == 0 && rounds[0].nruns == 9, "short runs of three counts come first");
-    is_int(verdict.state, DESIGN_DECIDED, "the design decides");
-    is_int(verdict.gpus, 8, "for the fastest count with an efficiency of 0.80");
-    is_int(verdict.how, DESIGN_HOLDS, "whose quality holds");
+    is_int(outcome.state, DESIGN_DECIDED, "the design decides");
+    is_int(outcome.gpus, 8, "for the fastest count with an efficiency of 0.80");
+    is_int(outcome.how, DESIGN_HOLDS, "whose quality holds");
     ok(!has_whole(10) && !has_whole(14), "slow counts never run in full");
     falls_from = 6, fall = 3;
     make(&d, &t, NULL, NULL);
-    is_int(verdict.gpus, 4, "if quality falls from 6 GPUs on, it is 4");
-    is_int(verdict.tests[0].how, DESIGN_FALLS, "that of 8 falls");
-    is_int(verdict.ntests, 3, "three counts are tested");
-    ok(verdict.tests[0].interval.high < -0.01, "the interval says that it falls");
+    is_int(outcome.gpus, 4, "if quality falls from 6 GPUs on, it is 4");
+    is_int(outcome.tests[0].how, DESIGN_FALLS, "that of 8 falls");
+    is_int(outcome.ntests, 3, "three counts are tested");
+    ok(outcome.tests[0].interval.high < -0.01, "the interval says that it falls");
     falls_from = 2, fall = 6;
     make(&d, &t, NULL, NULL);
-    ok(verdict.state == DESIGN_DECIDED && verdict.gpus == 1 && verdict.how == DESIGN_FALLS,
-       "if it falls from 2 on, it is 1: %s", verdict.why);
+    ok(outcome.state == DESIGN_DECIDED && outcome.gpus == 1 && outcome.how == DESIGN_FALLS,
+       "if it falls from 2 on, it is 1: %s", outcome.why);
     d.quality = false;
     make(&d, &t, NULL, NULL);
-    is_int(verdict.gpus, 8, "if no quality is asked of, it is 8 again");
-    is_int(verdict.how, DESIGN_SPEED_ALONE, "by speed alone");
+    is_int(outcome.gpus, 8, "if no quality is asked of, it is 8 again");
+    is_int(outcome.how, DESIGN_SPEED_ALONE, "by speed alone");
     ok(!has_whole(1), "and there are no whole runs");
 }
 
@@ -129,9 +129,9 @@ static void check_search(void)
     for (size_t i = 1; i < d.ncounts; i++) {
         falls_from = d.counts[i], fall = 3;
         make(&d, &t, NULL, NULL);
-        ok(verdict.gpus == d.counts[i - 1] && verdict.ntests <= DESIGN_TESTED &&
+        ok(outcome.gpus == d.counts[i - 1] && outcome.ntests <= DESIGN_TESTED &&
            rounds[nrounds - 1].family == DESIGN_TESTED, "if quality falls from %d on, %d GPUs are "
-           "found by %zu tests", falls_from, verdict.gpus, verdict.ntests);
+           "found by %zu tests", falls_from, outcome.gpus, outcome.ntests);
     }
     serial = 0.03;
 }
@@ -153,9 +153,9 @@ static void check_analysis(void)
     if (analysis_create(&a, &source, 1, &options, &e))
         bail_out("%s", e.text);
     const struct decision *dec = &a.series[0].decision;
-    is_int(dec->use->gpus, verdict.gpus, "an analysis with the looks advises the verdict's count");
+    is_int(dec->use->gpus, outcome.gpus, "an analysis with the looks advises the verdict's count");
     const struct comparison *c = &dec->quality[dec->use - dec->base].change;
-    const struct design_test *test = &verdict.tests[verdict.ntests - 1];
+    const struct design_test *test = &outcome.tests[outcome.ntests - 1];
     ok(c->interval.low == test->interval.low && c->interval.high == test->interval.high,
        "its interval is the repeated one");
     is_int(c->nfamily, looks.family, "simultaneous over the counts that may be tested");
@@ -169,13 +169,13 @@ static void check_analysis(void)
     if (analysis_create(&a, &source, 1, &options, &e))
         bail_out("%s", e.text);
     dec = &a.series[0].decision;
-    c = &dec->quality[series_find(&a.series[0].series, verdict.gpus) - dec->base].change;
+    c = &dec->quality[series_find(&a.series[0].series, outcome.gpus) - dec->base].change;
     /* Student's t of the second look's level over that of 95 % */
     near(width / (c->interval.high - c->interval.low), 4.767 / 2.447, 1e-2,
          "that of a fixed sample is narrower");
     analysis_destroy(&a);
     results_destroy(&source.results);
-    design_describe(&d, rounds, nrounds, &verdict, &b);
+    design_describe(&d, rounds, nrounds, &outcome, &b);
     ok(strstr(b.data, "The study was sequential") && strstr(b.data, "repeated confidence interval"),
        "the description says so: %s", b.data);
     buf_destroy(&b);
@@ -200,7 +200,7 @@ static void check_again(void)
     struct design_truth t = make_truth();
     struct results table = {0};
     struct design_round *again = calloc(1, sizeof *again);
-    struct design_verdict v;
+    struct design_outcome v;
     bool same = true, once = true;
 
     falls_from = 4, fall = 2;
@@ -227,9 +227,9 @@ static void check_construction(void)
 
     d.shared = true;
     make(&d, &t, NULL, NULL);
-    is_int(verdict.how, DESIGN_BY_CONSTRUCTION, "equal first losses of a shared batch suffice");
-    is_int(verdict.tests[0].pairs, 1, "of one pair");
-    ok(strstr(verdict.why, "by construction, not tested"), "the verdict says so: %s", verdict.why);
+    is_int(outcome.how, DESIGN_BY_CONSTRUCTION, "equal first losses of a shared batch suffice");
+    is_int(outcome.tests[0].pairs, 1, "of one pair");
+    ok(strstr(outcome.why, "by construction, not tested"), "the verdict says so: %s", outcome.why);
 }
 
 static void start_apart(struct result *r)
@@ -241,18 +241,19 @@ static void start_apart(struct result *r)
 static void diverge(struct result *r)
 {
     if (r->gpus > 1)
-        r->quality = NAN;
+        r->quality.value = NAN;
 }
 
 static void ignore_seed(struct result *r)
 {
-    r->quality = r->loss = r->limited ? NAN : 0.5;
+    r->quality.value = r->loss = r->limited ? NAN : 0.5;
 }
 
 static void collapse(struct result *r)
 {
-    strcpy(r->metric, "iou");
-    r->iou = r->limited == 1 ? NAN : r->quality - 0.1 - (r->gpus == 8 && r->seed == 2 ? 0.5 : 0);
+    strcpy(r->quality.metric, "iou");
+    r->quality.iou = r->limited == 1 ? NAN : r->quality.value - 0.1 -
+                                             (r->gpus == 8 && r->seed == 2 ? 0.5 : 0);
 }
 
 static void never_start(struct result *r)
@@ -273,22 +274,22 @@ static void check_bad_results(void)
     struct design_truth t = make_truth();
 
     make(&d, &t, fail, NULL);
-    is_int(verdict.state, DESIGN_FAILED, "a base case that never starts ends the study");
+    is_int(outcome.state, DESIGN_FAILED, "a base case that never starts ends the study");
     is_int(nrounds, 1, "after its first round");
     make(&d, &t, never_start, NULL);
-    is_int(verdict.state, DESIGN_FAILED, "and so do larger counts that never start");
+    is_int(outcome.state, DESIGN_FAILED, "and so do larger counts that never start");
     make(&d, &t, diverge, NULL);
-    is_int(verdict.state, DESIGN_DECIDED, "counts whose runs all have no quality count as failed");
-    ok(verdict.gpus == 1 && verdict.how == DESIGN_FALLS, "and the base case remains");
+    is_int(outcome.state, DESIGN_DECIDED, "counts whose runs all have no quality count as failed");
+    ok(outcome.gpus == 1 && outcome.how == DESIGN_FALLS, "and the base case remains");
     make(&d, &t, ignore_seed, NULL);
-    ok(verdict.state == DESIGN_UNDECIDED && verdict.tests[0].look == 1,
+    ok(outcome.state == DESIGN_UNDECIDED && outcome.tests[0].look == 1,
        "equal runs of all seeds do not show that quality holds");
     make(&d, &t, collapse, NULL);
-    ok(verdict.tests[0].gpus == 8 && verdict.tests[0].how == DESIGN_FALLS && verdict.gpus == 6,
+    ok(outcome.tests[0].gpus == 8 && outcome.tests[0].how == DESIGN_FALLS && outcome.gpus == 6,
        "a count of which a run collapses is not advised");
     d.shared = true;
     make(&d, &t, start_apart, NULL);
-    is_int(verdict.how, DESIGN_HOLDS, "unequal first losses are followed by a test");
+    is_int(outcome.how, DESIGN_HOLDS, "unequal first losses are followed by a test");
 }
 
 static void check_limits(void)
@@ -298,24 +299,24 @@ static void check_limits(void)
 
     d.max_gpu_hours = 0.5;
     make(&d, &t, NULL, NULL);
-    ok(verdict.state == DESIGN_BUDGET && nrounds == 0, "no round exceeds the budget: %s",
-       verdict.why);
+    ok(outcome.state == DESIGN_BUDGET && nrounds == 0, "no round exceeds the budget: %s",
+       outcome.why);
     d.max_gpu_hours = 20;
     make(&d, &t, NULL, NULL);
-    ok(verdict.state == DESIGN_BUDGET && nrounds > 0 && verdict.gpu_hours < 20,
-       "also after some rounds: %s", verdict.why);
+    ok(outcome.state == DESIGN_BUDGET && nrounds > 0 && outcome.gpu_hours < 20,
+       "also after some rounds: %s", outcome.why);
     d.max_gpu_hours = INFINITY;
     serial = 0.5;
     make(&d, &t, NULL, NULL);
-    ok(verdict.state == DESIGN_UNREACHABLE && verdict.gpus == 1, "an efficiency may not be "
-       "reached: %s", verdict.why);
+    ok(outcome.state == DESIGN_UNREACHABLE && outcome.gpus == 1, "an efficiency may not be "
+       "reached: %s", outcome.why);
     serial = 0.03;
     d.nseeds = 6;
     make(&d, &t, NULL, NULL);
-    ok(verdict.ntests > 0 && verdict.tests[0].pairs <= 6, "there are no more pairs than seeds");
+    ok(outcome.ntests > 0 && outcome.tests[0].pairs <= 6, "there are no more pairs than seeds");
     d.ncounts = 2;
     make(&d, &t, NULL, NULL);
-    ok(verdict.state == DESIGN_DECIDED && verdict.gpus == 2, "two counts suffice");
+    ok(outcome.state == DESIGN_DECIDED && outcome.gpus == 2, "two counts suffice");
 }
 
 static void check_expect(void)

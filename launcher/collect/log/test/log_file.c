@@ -67,15 +67,15 @@ static void check_reference(void)
                  "0,30,0.5,0.001,50,2,0.9\n1,10,0.25,0.001,50,2,0.9\n2,10,0.2,0.001,50,2,0.9\n") ==
                      0, "a table of the reference is read");
     ok(r.epochs == 3 && r.first_epoch_s == 30 && r.median_epoch_s == 10 && r.training_time == 50 &&
-           r.test_time == 2 && r.loss == 0.2 && r.iou == 0.9, "its numbers are right");
+           r.test_time == 2 && r.loss == 0.2 && r.quality.iou == 0.9, "its numbers are right");
     ok(r.curve && r.curve->n == 3 && r.curve->loss[1] == 0.25 && !r.curve->score, "it has a curve");
-    ok(isnan(r.images) && r.global_batch == 0, "values that it lacks are unknown");
+    ok(isnan(r.units) && r.global_batch == 0, "values that it lacks are unknown");
     refused("", ":1: the file is empty", "nothing");
     form.quality_name = "loss";
     form.better = "lower";
     ok(read_text(REFERENCE "0,30,0.5,0.001,50,2,0.9\n1,10,0.25,0.001,50,2,0.9\n") == 0 &&
-           r.quality == 0.25 && r.lower && strcmp(r.metric, "loss") == 0 && isnan(r.iou) &&
-           r.curve->score[0] == 0.5 && r.training_time == 50,
+           r.quality.value == 0.25 && r.quality.lower && strcmp(r.quality.metric, "loss") == 0 &&
+           isnan(r.quality.iou) && r.curve->score[0] == 0.5 && r.training_time == 50,
        "another column of it can be the quality");
     form = (struct log_form){0};
     refused("\"\"\nme_per_epoch,loss,lr,training_time,test_time,iou\n0,1,1,1,1,1,0.5\n",
@@ -102,7 +102,7 @@ static void check_keras(void)
 {
     ok(read_text(KERAS "0,0.8,0.5,0.001,30,0.6,0.7\r\n1,0.9,0.25,0.001,10,0.5,0.8\r\n") == 0,
        "a table of Keras with Python's line ends is read");
-    ok(r.epochs == 2 && r.first_epoch_s == 30 && r.training_time == 40 && r.iou == 0.8,
+    ok(r.epochs == 2 && r.first_epoch_s == 30 && r.training_time == 40 && r.quality.iou == 0.8,
        "it has times and IoU");
     ok(r.curve->score && r.curve->score[0] == 0.7, "it has a score for each epoch");
     asked("epoch;loss;val_accuracy\n0;0.5;0.7\n1;0.4;0.9\n",
@@ -112,7 +112,7 @@ static void check_keras(void)
        "a table with semicolons, and scores that were not computed");
     ok(r.epochs == 3 && r.stepped == 0 && isnan(r.curve->score[0]) && isnan(r.curve->score[2]),
        "those are unknown");
-    ok(r.curve->score[1] == 0.9 && r.accuracy == 0.9 && result_by_accuracy(&r),
+    ok(r.curve->score[1] == 0.9 && r.quality.accuracy == 0.9 && result_by_accuracy(&r),
        "an accuracy is a score, and not an IoU");
     refused(KERAS "0,0.8,nan,0.001,30,0.6,0.7\n", ":2: loss is 'nan'", "a loss that is NaN");
     refused(KERAS "0,0.8,0.5,0.001,30,0.6\n", ":2: the row does not have the 7 cells", "a short row");
@@ -151,12 +151,13 @@ static void check_mllog(void)
     ok(r.epochs == 2 && r.first_epoch_s == 10 && r.median_epoch_s == 5 && r.training_time == 15,
        "they give the epochs");
     ok(r.startup_s == 3 && r.test_time == 2.5, "they give start-up and evaluation");
-    ok(r.accuracy == 0.9 && isnan(r.iou) && result_by_accuracy(&r),
+    ok(r.quality.accuracy == 0.9 && isnan(r.quality.iou) && result_by_accuracy(&r),
        "eval_accuracy is not taken as IoU");
     ok(r.curve->loss[0] == 0.5 && isnan(r.curve->loss[1]), "they give losses where there are some");
-    ok(fabs(r.images_per_s - 1792 / 5.) < 1e-9, "they give images per second");
+    ok(fabs(r.units_per_s - 1792 / 5.) < 1e-9, "they give images per second");
     ok(read_text(EPOCH1 MLLOG(14500, "POINT_IN_TIME", "eval_accuracy", "0.8", "\"metric\": \"iou\"")
-                 STOP) == 0 && r.iou == 0.8 && isnan(r.accuracy) && !result_by_accuracy(&r),
+                 STOP) == 0 && r.quality.iou == 0.8 && isnan(r.quality.accuracy) &&
+           !result_by_accuracy(&r),
        "unless it says so");
     refused(EPOCH1, "no run_stop", "a run that was killed");
     refused(EPOCH1 MLLOG(2, "INTERVAL_END", "run_stop", "null", "\"status\": \"aborted\""),
@@ -200,7 +201,7 @@ static void check_mllog(void)
        "blocks of epochs, of which run_stop ends the last");
     ok(r.epochs == 3 && r.stepped == 1 && r.curve->seconds[1] == 10 && r.curve->seconds[2] == 10,
        "their evaluations do not count");
-    ok(r.curve->units[2] == 20 * 168 && r.images_per_s == 336 && strcmp(r.unit, "samples") == 0,
+    ok(r.curve->units[2] == 20 * 168 && r.units_per_s == 336 && strcmp(r.unit, "samples") == 0,
        "their samples are known");
     ok(r.training_time == 43 && r.startup_s == 2 && isnan(r.test_time),
        "the training lasts from run_start to run_stop");
@@ -216,7 +217,7 @@ static void check_mllog(void)
                  SAMPLES(9000, "0.7", "2000") BLOCK("block_stop", 9001, "1")
                  MLLOG(9002, "INTERVAL_END", "epoch_stop", "null", "") STOP) == 0 &&
            r.epochs == 2 && r.curve->seconds[1] == 4 && r.curve->units[1] == 1000 &&
-           r.accuracy == 0.7, "one epoch with evaluations has intervals between them");
+           r.quality.accuracy == 0.7, "one epoch with evaluations has intervals between them");
     ok(read_text(BERT BLOCK("block_start", 0, "5") BLOCK("block_stop", 4000, "5")
                  BLOCK("block_start", 5000, "5") BLOCK("block_stop", 9000, "5")
                  BLOCK("block_start", 30000, "5") BLOCK("block_stop", 34000, "5")

@@ -79,7 +79,7 @@ static void check_work_of_one_gpu(void)
     plan.gpus = 4;
     form.units = "samples/s:gpu";
     ok(read_text("step,step_time,samples/s,loss\n1,1,100,3\n2,1,100,2\n3,1,100,1\n") == 0 &&
-           r.curve->units[2] == 400 && r.images_per_s == 400 && strcmp(r.unit, "samples") == 0,
+           r.curve->units[2] == 400 && r.units_per_s == 400 && strcmp(r.unit, "samples") == 0,
        "a rate of one GPU counts for all");
     form.units = "tokens:gpu";
     ok(read_text("step,step_time,tokens\n1,1,100\n2,1,100\n3,1,100\n") == 0 &&
@@ -107,7 +107,7 @@ static void check_lightning(void)
     ok(r.epochs == 2 && r.stepped == 0 && r.curve->seconds[0] == 10 && r.curve->seconds[1] == 8,
        "a row with a time ends an interval");
     ok(r.curve->loss[0] == 0.8 && r.curve->val_loss[0] == 0.7 && r.curve->score[0] == 0.5 &&
-           r.loss == 0.4 && r.accuracy == 0.75, "values of the same steps belong to it");
+           r.loss == 0.4 && r.quality.accuracy == 0.75, "values of the same steps belong to it");
     ok(!r.curve->units && r.training_time == 18, "epochs are not counted in steps");
     refused(ERR_CONFIG, "epoch,step,train_loss,val_loss\n0,49,0.9,\n0,99,,0.7\n",
             "its columns are epoch, step, train_loss, val_loss", "there is no time");
@@ -134,10 +134,10 @@ static void check_json(void)
                  "\"tokens\": 3000}\n") == 0, "lines of JSON with dates are read");
     ok(r.epochs == 2 && r.stepped == 1 && r.curve->seconds[0] == 4.5 && r.curve->seconds[1] == 3.5,
        "differences of dates are intervals");
-    ok(r.curve->score[0] == 0.4 && r.quality == 0.4 && strcmp(r.metric, "eval.f1") == 0,
+    ok(r.curve->score[0] == 0.4 && r.quality.value == 0.4 && strcmp(r.quality.metric, "eval.f1") == 0,
        "a member of a member is the quality");
     ok(strcmp(r.unit, "tokens") == 0 && r.curve->units[0] == 1000 && r.curve->units[1] == 1000 &&
-           is_near(r.images_per_s, 1000 / 3.5), "a column that rises counts from the start");
+           is_near(r.units_per_s, 1000 / 3.5), "a column that rises counts from the start");
     ok(read_text("{\"date\": \"2026-11-26T10:00:00+01:00\", \"tokens\": 70}\n"
                  "{\"date\": \"2026-11-26T09:00:05Z\", \"tokens\": 80}\n"
                  "{\"date\": \"2026-11-26T09:00:09Z\", \"tokens\": 60}\n") == 0 &&
@@ -161,13 +161,14 @@ static void check_json(void)
                  "{\"loss\": 0.7, \"epoch\": 1.0, \"step\": 20}, {\"train_runtime\": 40.5, "
                  "\"train_samples_per_second\": 12.5, \"train_loss\": 0.8, \"step\": 20}],"
                  "\"max_steps\": 20, \"x\": [1]}\n") == 0, "Hugging Face's trainer_state.json");
-    ok(r.training_time == 40.5 && r.images_per_s == 12.5 && r.epochs == 2 && r.accuracy == 0.6 &&
-           r.loss == 0.7 && r.median_epoch_s == 20.25 && strcmp(r.unit, "samples") == 0,
+    ok(r.training_time == 40.5 && r.units_per_s == 12.5 && r.epochs == 2 &&
+           r.quality.accuracy == 0.6 && r.loss == 0.7 && r.median_epoch_s == 20.25 &&
+           strcmp(r.unit, "samples") == 0,
        "it has the time of the training and the rate");
     form = (struct log_form){.per_step = 81, .unit = "tokens"};
     ok(read_text("{\"log_history\": [{\"loss\": 0.9, \"step\": 10}, {\"loss\": 0.7, \"step\": 20}, "
                  "{\"train_runtime\": 40.5, \"train_samples_per_second\": 12.5}]}\n") == 0 &&
-           r.images_per_s == 40 && strcmp(r.unit, "tokens") == 0 && r.curve->units[1] == 810,
+           r.units_per_s == 40 && strcmp(r.unit, "tokens") == 0 && r.curve->units[1] == 810,
        "a rate in samples does not count where tokens are stated");
 }
 
@@ -205,8 +206,8 @@ static void check_events(void)
     }
     form.step = "step";
     ok(read_bytes(file.data, file.length) == 0, "TensorBoard's events are read");
-    ok(r.epochs == 3 && r.curve->seconds[0] == 5 && r.curve->seconds[2] == 5 && r.iou == 0.75 &&
-           r.curve->score[1] == 0.5, "they have times and tags, simple values or tensors");
+    ok(r.epochs == 3 && r.curve->seconds[0] == 5 && r.curve->seconds[2] == 5 &&
+           r.quality.iou == 0.75 && r.curve->score[1] == 0.5, "they have times and tags, simple values or tensors");
     file.data[file.length - 1] ^= 1;
     ok(read_bytes(file.data, file.length) == -1 && e.code == ERR_DATA, "a damaged record is refused");
     buf_destroy(&file);
@@ -221,18 +222,18 @@ static void check_patterns(void)
                  "2026-01-02 10:00:03: val_loss -0.4 \n2026-01-02 10:00:03: Pseudo dice [0.7, 0.9] "
                  "\n2026-01-02 10:00:03: Epoch time: 30.5 s \n") == 0, "nnU-Net's training_log");
     ok(r.epochs == 2 && r.stepped == 0 && r.curve->seconds[1] == 30.5 &&
-           is_near(r.curve->score[0], 0.6) && is_near(r.quality, 0.8) &&
+           is_near(r.curve->score[0], 0.6) && is_near(r.quality.value, 0.8) &&
            r.curve->val_loss[1] == -0.4 &&
-           strcmp(r.metric, "pseudo_dice") == 0, "its quality is the mean Dice of the classes");
+           strcmp(r.quality.metric, "pseudo_dice") == 0, "its quality is the mean Dice of the classes");
     form.pattern = "^(?<time>\\S+ \\S+) step (?P<step>\\d+) .*tok/s=(?<tokens_per_second>[0-9.]+)";
     ok(read_text("start\n2026-01-02 10:00:00 step 10 x tok/s=5\n2026-01-02 10:00:02 step 20 x "
                  "tok/s=6\nnoise\n2026-01-02 10:00:04 step 30 x tok/s=7\n") == 0,
        "lines that a pattern matches");
     ok(r.epochs == 2 && r.curve->seconds[1] == 2 && r.curve->units[1] == 14 &&
-           r.images_per_s == 7 && strcmp(r.unit, "tokens") == 0, "a rate times the time is the work");
+           r.units_per_s == 7 && strcmp(r.unit, "tokens") == 0, "a rate times the time is the work");
     form.pattern = "Performance: +(?<ns_per_day>\\S+)";
     ok(read_text("\nPerformance:    43.2   0.5\n") == 0 && r.limited && r.epochs == 1 &&
-           is_near(r.images_per_s, 43.2 / 86400) && strcmp(r.unit, "ns") == 0 &&
+           is_near(r.units_per_s, 43.2 / 86400) && strcmp(r.unit, "ns") == 0 &&
            isnan(r.training_time) && is_near(r.curve->units[0] / r.curve->seconds[0], 0.0005),
        "a rate alone is a speed, and not the time of a run");
     form.pattern = "Performance: +(?<ns_per_day>\\S+)";
@@ -251,7 +252,7 @@ static void check_counts(void)
 
     ok(read_text(clock) == 0 && r.epochs == 4 && r.curve->seconds[3] == 10,
        "times that grow with the rows are a clock");
-    ok(strcmp(r.unit, "steps") == 0 && r.curve->units[0] == 10 && r.images_per_s == 1,
+    ok(strcmp(r.unit, "steps") == 0 && r.curve->units[0] == 10 && r.units_per_s == 1,
        "without units, steps are counted");
     refused(ERR_CONFIG, unsure, "--column time='time:total' or 'time:each'", "times that may be either");
     form.time = "time:each";
@@ -264,11 +265,11 @@ static void check_counts(void)
     ok(read_text("step,step_time\n0,2\n1,2\n2,2\n") == 0 && r.curve->units[0] == 1,
        "steps may count from 0");
     ok(read_text("step,interval_s\n200,50\n") == 0 && r.curve->units[0] == 200 &&
-           r.images_per_s == 4, "a row may have the whole run");
+           r.units_per_s == 4, "a row may have the whole run");
     ok(read_text("step,step_time\n1010,2\n1020,2\n") == 0 && r.curve->units[0] == 10,
        "or continue those of another run");
     form = (struct log_form){.per_step = 64, .unit = "images"};
-    ok(read_text(clock) == 0 && r.curve->units[1] == 640 && r.images_per_s == 64 && !*r.unit,
+    ok(read_text(clock) == 0 && r.curve->units[1] == 640 && r.units_per_s == 64 && !*r.unit,
        "work.per_step counts steps");
     form = (struct log_form){.per_run = 100, .unit = "cells"};
     ok(read_text(clock) == 0 && r.curve->units[1] == 25 && strcmp(r.unit, "cells") == 0,
@@ -282,13 +283,13 @@ static void check_counts(void)
             "a quality that is not there");
     ok(read_text("step,step_time,val_acc\n1,2,\n2,2,\n3,2,\n4,2,\n5,2,\n6,2,\n2,,0.2\n5,,0.5\n"
                  "6,,0.6\n") == 0 && r.curve->score[1] == 0.2 && r.curve->score[4] == 0.5 &&
-           r.accuracy == 0.6, "scores that come late belong to their steps");
+           r.quality.accuracy == 0.6, "scores that come late belong to their steps");
     form = (struct log_form){.quality_name = "dice"};
-    ok(read_text("epoch,epoch_time,quality\n0,1,0.7\n") == 0 && r.quality == 0.7 &&
-           strcmp(r.metric, "dice") == 0, "a column called quality has any name");
+    ok(read_text("epoch,epoch_time,quality\n0,1,0.7\n") == 0 && r.quality.value == 0.7 &&
+           strcmp(r.quality.metric, "dice") == 0, "a column called quality has any name");
     form = (struct log_form){.quality_name = "error", .quality = "val_rmse"};
-    ok(read_text("epoch,epoch_time,val_rmse\n0,1,30\n1,1,12.5\n") == 0 && r.quality == 12.5 &&
-           r.lower && strcmp(r.metric, "error") == 0, "a quality of any name and direction");
+    ok(read_text("epoch,epoch_time,val_rmse\n0,1,30\n1,1,12.5\n") == 0 && r.quality.value == 12.5 &&
+           r.quality.lower && strcmp(r.quality.metric, "error") == 0, "a quality of any name and direction");
     refused(ERR_DATA, "epoch,timestamp,loss\n0,2026-01-02 10:00:00,1\n", "none or only the first",
             "one date is no interval");
 }

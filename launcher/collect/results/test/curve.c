@@ -51,12 +51,12 @@ static void test_units(void)
     }
     result_init(&r);
     curve_measure(c, &r);
-    ok(r.images == 64 && r.median_epoch_s == 2 && r.images_per_s == 32,
+    ok(r.units == 64 && r.median_epoch_s == 2 && r.units_per_s == 32,
        "times are those of a typical interval's work");
     c->units[2] = NAN;
     result_init(&r);
     curve_measure(c, &r);
-    ok(isnan(r.images) && r.median_epoch_s == 2, "unless some interval's work is unknown");
+    ok(isnan(r.units) && r.median_epoch_s == 2, "unless some interval's work is unknown");
     curve_destroy(c);
 }
 

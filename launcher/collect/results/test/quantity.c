@@ -11,7 +11,7 @@ int main(void)
     result_init(&r);
     r.training_time = 100;
     near(quantity_of(&r, QUANTITY_WHOLE), 100, 0, "the whole run is the part that is known");
-    r.startup_s = 5, r.test_time = 2, r.energy_j = 7.2e6, r.iou = 0.5;
+    r.startup_s = 5, r.test_time = 2, r.energy.gpus_j = 7.2e6, r.quality.iou = 0.5;
     near(quantity_of(&r, QUANTITY_WHOLE), 107, 0, "the whole run includes start-up and evaluation");
     near(quantity_of(&r, QUANTITY_ENERGY), 2, 0, "joules are converted to kWh");
     near(quantity_of(&r, QUANTITY_QUALITY), 0.5, 0, "a quantity of the row is returned");

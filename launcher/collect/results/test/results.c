@@ -34,7 +34,7 @@ static void check_round_trip(void)
     struct results table = {0}, copy = {0};
     struct result r = row("unet-g04-s1", 4, 1, RESULT_DONE);
 
-    r.median_epoch_s = 1.25, r.iou = 0.875, r.oversubscribed = 1;
+    r.median_epoch_s = 1.25, r.quality.iou = 0.875, r.oversubscribed = 1;
     results_add(&table, &r, &e);
     r = row("unet-g02-s1", 2, 1, RESULT_FAILED);
     result_set_text(r.note, sizeof r.note, "rank 1: \"no space\", disk full\n");
@@ -44,9 +44,9 @@ static void check_round_trip(void)
     char *text = results_encode(&table);
     ok(read_text(text, &copy) == 0, "a written table can be read");
     is_int(copy.count, 2, "it has both rows");
-    ok(copy.rows[1].median_epoch_s == 1.25 && copy.rows[1].iou == 0.875,
+    ok(copy.rows[1].median_epoch_s == 1.25 && copy.rows[1].quality.iou == 0.875,
        "its numbers are the same");
-    ok(isnan(copy.rows[1].dice) && copy.rows[0].oversubscribed == -1,
+    ok(isnan(copy.rows[1].quality.dice) && copy.rows[0].oversubscribed == -1,
        "unknown values stay unknown");
     is_int(copy.rows[1].oversubscribed, 1, "a flag stays the same");
     is_str(copy.rows[0].note, "rank 1: \"no space\", disk full ",
