@@ -47,12 +47,9 @@ launcher/analysis|launcher/analysis/ launcher/collect/results
 launcher/analysis/design|launcher/analysis/ launcher/collect/results
 launcher/rounds|launcher/analysis/ launcher/collect/ launcher/host launcher/status launcher/study '\
 'launcher/submit
-launcher/report/markup|
-launcher/report/chart|launcher/host launcher/report/markup
-launcher/report|launcher/report/ launcher/analysis/ launcher/collect/ launcher/host
-launcher/report/proposal|launcher/report/ launcher/analysis/ launcher/collect/ launcher/host
-launcher/report/live|launcher/report/ launcher/analysis/ launcher/collect/ launcher/scheduler '\
-'launcher/status launcher/study
+launcher/report|launcher/analysis/ launcher/collect/ launcher/host|document proposal report
+launcher/report/live|launcher/report launcher/analysis/ launcher/collect/ launcher/scheduler '\
+'launcher/status launcher/study|live_page
 launcher/cmd|launcher/
 launcher|launcher/cmd launcher/remote
 trainer/json|

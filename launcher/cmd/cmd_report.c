@@ -16,12 +16,8 @@
 #include "launcher/collect/logs_folder.h"
 #include "launcher/doctor/doctor.h"
 #include "launcher/host/path.h"
-#include "launcher/report/prediction_report.h"
-#include "launcher/report/json.h"
-#include "launcher/report/proposal/proposal.h"
+#include "launcher/report/proposal.h"
 #include "launcher/report/report.h"
-#include "launcher/report/report_folder.h"
-#include "launcher/report/text.h"
 #include "launcher/rounds/rounds.h"
 #include "launcher/study/workspace.h"
 #include "launcher/submit/bad_nodes.h"
@@ -284,22 +280,17 @@ static int print_report_json(const struct report *r, struct err *e)
 
 static int print_text(const struct report *r, const char *written, struct err *e)
 {
+    unsigned parts = (as_text ? REPORT_VERDICT | REPORT_NUMBERS : 0) |
+                     (as_rules ? REPORT_RULES : 0) | (as_paragraph ? REPORT_PARAGRAPHS : 0);
     struct text_form form = text_form_of_stdout();
+    struct doc d;
     struct buf b = {0};
     char *text;
 
-    if (as_text)
-        text_encode(r, &form, &b);
-    else if (!as_rules && !as_paragraph && !proposal)
-        text_encode_verdict(r, &form, &b);
-    if (as_rules) {
-        buf_add(&b, as_text ? "\n" : "");
-        text_encode_rules(r, &form, &b);
-    }
-    if (as_paragraph) {
-        buf_add(&b, b.length ? "\n" : "");
-        text_encode_paragraphs(r, &form, &b);
-    }
+    report_doc(&d, r, parts || proposal ? parts : REPORT_VERDICT);
+    text_write(&d, &form, &b);
+    doc_destroy(&d);
+    buf_add(&b, b.length && (written || proposal) ? "\n" : "");
     if (written)
         buf_addf(&b, "The report is %s/report.html\n", written);
     if (proposal)
@@ -354,7 +345,7 @@ static int write_report(const struct input *in, const struct report *r, struct e
     bool json_on_stdout = json_file && strcmp(json_file, "-") == 0;
     const char *folder = out_dir ? out_dir : is_only_printed() ? NULL : in->out;
 
-    if ((folder && report_folder_write(r, folder, e)) ||
+    if ((folder && report_write_folder(r, folder, e)) ||
         (proposal && write_proposal(in->facts, r, e)))
         return -1;
     if (in->into_study && *in->facts.study_dir)
@@ -422,26 +413,23 @@ static int decode_network(const struct input *in, struct prediction_network *n, 
 
 static int predict_series(const struct analysis_source *source, const struct series *s,
                           const struct prediction_network *network, const struct range *gpus,
-                          struct buf *text, json_t *list, struct err *e)
+                          struct doc *d, json_t *list, struct err *e)
 {
-    struct text_form form = text_form_of_stdout();
     struct prediction p;
     char label[sizeof s->name + sizeof source->title + 8];
 
     if (prediction_compute(&p, s, network, gpus->values, gpus->count, e))
         return err_prefix(e, "report: --predict: %s", source->title);
     snprintf(label, sizeof label, "%s of %s", s->name, source->title);
-    if (text->length)
-        buf_add(text, "\n");
-    prediction_report_encode_text(&p, network, label, &form, text);
-    json_array_append_new(list, prediction_report_encode_json(&p, network, label));
+    report_add_prediction(d, &p, network, label);
+    json_array_append_new(list, json_encode_prediction(&p, network, label));
     prediction_destroy(&p);
     return 0;
 }
 
 static int predict_source(const struct analysis_source *source, const struct series_facts *facts,
                           const struct prediction_network *network, const struct range *gpus,
-                          struct buf *text, json_t *list, struct err *e)
+                          struct doc *d, json_t *list, struct err *e)
 {
     struct series_list found;
     int rc = 0;
@@ -449,22 +437,25 @@ static int predict_source(const struct analysis_source *source, const struct ser
     if (series_list_compute(&found, source->title, &source->results, facts, NULL, e))
         return -1;
     for (size_t i = 0; i < found.count && rc == 0; i++)
-        rc = predict_series(source, &found.items[i], network, gpus, text, list, e);
+        rc = predict_series(source, &found.items[i], network, gpus, d, list, e);
     series_list_destroy(&found);
     return rc;
 }
 
-static int print_prediction(const struct buf *text, const json_t *list, struct err *e)
+static int print_prediction(const struct doc *d, const json_t *list, struct err *e)
 {
+    bool json_on_stdout = json_file && strcmp(json_file, "-") == 0;
     char *json = json_dumps(list, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
-    int rc = text->failed || !json ? err_set(e, ERR_INTERNAL, "out of memory for the prediction")
-        : 0;
+    struct text_form form = text_form_of_stdout();
+    struct buf text = {0};
 
-    if (rc == 0 && json_file && strcmp(json_file, "-"))
+    text_write(d, &form, &text);
+    int rc = text.failed || !json ? err_set(e, ERR_INTERNAL, "out of memory for the prediction") : 0;
+    if (rc == 0 && json_file && !json_on_stdout)
         rc = write_json(json, "\"label\"", e);
     if (rc == 0)
-        printf("%s%s", json_file && strcmp(json_file, "-") == 0 ? json : text->data,
-               json_file && strcmp(json_file, "-") == 0 ? "\n" : "");
+        printf("%s\n", json_on_stdout ? json : text.data);
+    buf_destroy(&text);
     free(json);
     return rc;
 }
@@ -473,7 +464,7 @@ static int print_prediction(const struct buf *text, const json_t *list, struct e
 static int run_prediction(const struct input *in, const struct series_facts *facts, struct err *e)
 {
     struct prediction_network network;
-    struct buf text = {0};
+    struct doc d;
     json_t *list;
     struct range gpus;
     int rc = 0;
@@ -482,13 +473,14 @@ static int run_prediction(const struct input *in, const struct series_facts *fac
         return -1;
     if (range_decode(predict, 1, SETTINGS_GPUS_MAX, &gpus, e))
         return err_prefix(e, "report: --predict");
+    doc_init(&d);
     list = json_array();
     rc = analysis_check_base(in->sources, in->nsources, facts->base, e);
     for (size_t i = 0; i < in->nsources && rc == 0; i++)
-        rc = predict_source(&in->sources[i], facts, &network, &gpus, &text, list, e);
+        rc = predict_source(&in->sources[i], facts, &network, &gpus, &d, list, e);
     if (rc == 0)
-        rc = print_prediction(&text, list, e);
-    buf_destroy(&text);
+        rc = print_prediction(&d, list, e);
+    doc_destroy(&d);
     json_decref(list);
     range_destroy(&gpus);
     return rc;

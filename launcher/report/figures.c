@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/report/figures.h"
+#include "launcher/report/report_internal.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "launcher/collect/results/curve.h"
-#include "launcher/host/path.h"
-#include "launcher/report/chart/chart_svg.h"
-#include "launcher/report/picture.h"
 #include "src/buf.h"
 #include "src/mem.h"
 #include "src/plural.h"
@@ -93,6 +90,8 @@ static void add_ratios(struct chart *c, struct chart_series *dst, const struct s
         bool known = interval_is_known(&r->interval);
         chart_add_point(c, dst, s->points[i].gpus, r->value, known ? r->interval.low : r->least,
                         known ? r->interval.high : r->most);
+        if (dst && dst->count)
+            dst->points[dst->count - 1].range = !known;
     }
 }
 
@@ -630,85 +629,90 @@ static void make_report_quality(struct chart *c, const struct report *r, size_t 
     make_report_curves(c, r, i, true);
 }
 
-static int end_charts(struct figures *f, bool failed, struct err *e)
+int figures_create(struct figures *f, const struct report *r, struct err *e)
 {
+    static const struct {
+        void (*make)(struct chart *, const struct report *);
+        enum figures_place place;
+    } common[] = {{make_speedup, FIGURES_FIRST}, {make_iou, FIGURES_FIRST},
+                  {make_efficiency, FIGURES_TIME}, {make_epoch_time, FIGURES_TIME},
+                  {make_cost, FIGURES_TIME}, {make_one_epoch, FIGURES_TIME}};
+    static const struct {
+        void (*make)(struct chart *, const struct report *, size_t);
+        enum figures_place place;
+    } single[] = {{make_report_loss, FIGURES_LEARNING}, {make_report_quality, FIGURES_LEARNING},
+                  {make_epoch_parts, FIGURES_TIME}, {make_run_parts, FIGURES_TIME}};
+    bool failed = false;
+
+    *f = (struct figures){0};
+    for (size_t i = 0; i < sizeof common / sizeof common[0]; i++) {
+        f->places[f->count] = common[i].place;
+        common[i].make(&f->list[f->count], r);
+        keep_chart(f, &failed);
+    }
+    for (size_t i = 0; i < r->nseries; i++)
+        for (size_t k = 0; k < sizeof single / sizeof single[0] && f->count < FIGURES_MAX; k++) {
+            f->places[f->count] = single[k].place;
+            single[k].make(&f->list[f->count], r, i);
+            name_one(&f->list[f->count], i, r->nseries, r->series[i].label);
+            keep_chart(f, &failed);
+        }
     if (!failed)
         return 0;
     figures_destroy(f);
     return mem_fail(e);
 }
 
-int figures_create(struct figures *f, const struct report *r, struct err *e)
+void figures_add(struct doc *d, struct figures *f, enum figures_place place)
 {
-    static void (*const common[])(struct chart *, const struct report *) = {
-        make_speedup, make_iou, make_efficiency, make_epoch_time, make_cost, make_one_epoch};
-    static void (*const single[])(struct chart *, const struct report *, size_t) = {
-        make_report_loss, make_report_quality, make_epoch_parts, make_run_parts};
-    bool failed = false;
-
-    *f = (struct figures){0};
-    for (size_t i = 0; i < sizeof common / sizeof common[0]; i++) {
-        common[i](&f->list[f->count], r);
-        keep_chart(f, &failed);
-    }
-    for (size_t i = 0; i < r->nseries; i++)
-        for (size_t k = 0; k < sizeof single / sizeof single[0] && f->count < FIGURES_MAX; k++) {
-            single[k](&f->list[f->count], r, i);
-            name_one(&f->list[f->count], i, r->nseries, r->series[i].label);
-            keep_chart(f, &failed);
-        }
-    return end_charts(f, failed, e);
+    doc_begin(d, place == FIGURES_FIRST ? ROLE_FIRST_FIGURES : ROLE_FIGURES, TO_PAGES, "%s", "");
+    for (size_t i = 0; i < f->count; i++)
+        if (f->places[i] == place)
+            doc_figure(d, TO_PAGES, &f->list[i], "figures/%s", f->list[i].name)->fold =
+                place == FIGURES_FIRST ? FOLD_CLOSED : FOLD_NONE;
+    doc_end(d);
 }
 
-int figures_create_live(struct figures *f, const struct report *r,
-                        const struct figures_group *groups, size_t ngroups, struct err *e)
+void figures_add_bars(struct doc *d, const struct report_series *rs)
 {
+    const struct series *s = &rs->as->series;
+    struct chart c;
+
+    chart_init(&c, "", "", "%s", "");
+    snprintf(c.title, sizeof c.title, "speed-up in steady %ss, up to the ideal", series_interval(s));
+    set_axis(&c.x, "GPUs", 0);
+    set_axis(&c.y, "speed-up", 2);
+    add_ratios(&c, chart_add_series(&c, CHART_LINE, 0, "speed-up"), s, series_speedup);
+    struct chart_series *ideal = chart_add_series(&c, CHART_LINE, CHART_INK, "ideal");
+    for (size_t i = 0; i < s->npoints; i++)
+        chart_add_point(&c, ideal, s->points[i].gpus, series_ideal(s, s->points[i].gpus), NAN, NAN);
+    doc_figure(d, TO_TEXT, &c, "%s", "");
+}
+
+void report_add_live_figures(struct doc *d, const struct report *r,
+                             const struct report_group *groups, size_t ngroups)
+{
+    struct figures f = {0};
     bool failed = false;
 
-    *f = (struct figures){0};
     if (r) {
-        make_speedup(&f->list[0], r);
-        keep_chart(f, &failed);
+        make_speedup(&f.list[0], r);
+        keep_chart(&f, &failed);
     }
     for (size_t i = 0; i < ngroups; i++)
-        for (int k = 0; k < 2 && f->count < FIGURES_MAX; k++) {
+        for (int k = 0; k < 2 && f.count < FIGURES_MAX; k++) {
             const struct result *first = groups[i].rows;
             const struct curves curves = {first, groups[i].n, first->stepped == 1, "Quality",
                                           result_quality_word(first), 4};
-            (k ? make_quality : make_loss)(&f->list[f->count], &curves);
-            name_one(&f->list[f->count], i, ngroups, groups[i].label);
-            keep_chart(f, &failed);
+            (k ? make_quality : make_loss)(&f.list[f.count], &curves);
+            name_one(&f.list[f.count], i, ngroups, groups[i].label);
+            keep_chart(&f, &failed);
         }
-    return end_charts(f, failed, e);
-}
-
-static int write_chart(const struct chart *c, const char *dir, struct err *e)
-{
-    struct buf numbers = {0}, drawing = {0};
-    char name[sizeof c->name + 8];
-
-    chart_encode_csv(c, &numbers);
-    chart_svg_encode_file(c, &drawing);
-    snprintf(name, sizeof name, "%s.csv", c->name);
-    if (path_write(dir, name, buf_steal(&numbers), e)) {
-        buf_destroy(&drawing);
-        return -1;
-    }
-    snprintf(name, sizeof name, "%s.svg", c->name);
-    return path_write(dir, name, buf_steal(&drawing), e);
-}
-
-int figures_draw(struct figures *f, const char *dir, struct err *e)
-{
-    struct err why;
-
-    for (size_t i = 0; i < f->count; i++) {
-        if (write_chart(&f->list[i], dir, e))
-            return -1;
-        if (!*f->why_not && picture_make(dir, f->list[i].name, &why))
-            snprintf(f->why_not, sizeof f->why_not, "%.250s", why.text);
-    }
-    return 0;
+    d->failed |= failed;
+    doc_begin(d, ROLE_FIGURES, TO_HTML, "%s", "");
+    for (size_t i = 0; i < f.count; i++)
+        doc_figure(d, TO_HTML, &f.list[i], "%s", "")->fold = FOLD_CLOSED;
+    doc_end(d);
 }
 
 void figures_destroy(struct figures *f)

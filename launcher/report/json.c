@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/report/json.h"
+#include "launcher/report/report.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "launcher/collect/results/settings.h"
-#include "launcher/report/markup/escape.h"
 
 #define SCHEMA 1
 
@@ -504,4 +503,45 @@ char *json_encode_extra_p(const struct report *r)
     }
     return dump(json_pack("{s:[s],s:o}", "parameters", "gpus", "measurements",
                                measurements));
+}
+
+static json_t *encode_bounds(const struct bounds *v)
+{
+    return OBJECT({"low", json_real(v->low)}, {"expected", json_real(v->expected)},
+                  {"high", json_real(v->high)});
+}
+
+static json_t *encode_link(const struct prediction_link *l)
+{
+    return OBJECT({"name", json_string(l->name)}, {"bytes_per_s", json_real(l->bytes_per_s)},
+                  {"latency_s", json_real(l->latency_s)});
+}
+
+static json_t *encode_predicted(const struct prediction_point *p)
+{
+    return OBJECT({"gpus", json_integer(p->gpus)}, {"nodes", json_integer(p->nodes)},
+                  {"step_s", encode_bounds(&p->step_s)}, {"comm_s", encode_bounds(&p->comm_s)},
+                  {"epoch_s", encode_bounds(&p->epoch_s)}, {"speedup", encode_bounds(&p->speedup)},
+                  {"efficiency", encode_bounds(&p->efficiency)},
+                  {"measured_epoch_s", number(p->measured_epoch_s)},
+                  {"extrapolated", json_boolean(p->extrapolated)});
+}
+
+json_t *json_encode_prediction(const struct prediction *p,
+                               const struct prediction_network *network, const char *label)
+{
+    json_t *points = json_array();
+
+    for (size_t i = 0; i < p->npoints; i++)
+        json_array_append_new(points, encode_predicted(&p->points[i]));
+    return OBJECT({"label", text(label)}, {"base_gpus", json_integer(p->base)},
+                  {"largest_gpus", json_integer(p->largest)},
+                  {"gpus_per_node", json_integer(p->gpus_per_node)},
+                  {"gradient_bytes", json_real(p->bytes)},
+                  {"norm_sums", json_integer(network->sums)}, {"base_step_s", json_real(p->step_s)},
+                  {"base_batch", json_real(p->batch)},
+                  {"leave_one_out_error", number(p->model.loo_error)},
+                  {"scenarios", json_boolean(p->scenarios)},
+                  {"within", encode_link(&network->within)},
+                  {"between", encode_link(&network->between)}, {"points", points});
 }

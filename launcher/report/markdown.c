@@ -1,71 +1,111 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/report/markdown.h"
+#include "launcher/report/document.h"
 
-#include "launcher/report/markup/escape.h"
-#include "launcher/report/tables.h"
+#include <stdio.h>
+#include <string.h>
 
-#define MARKDOWN_MAX_RUNS 1000
+#include "launcher/report/chart.h"
 
-static void add_markdown_verdict(struct buf *b, const struct report_series *s)
+#define add(b, ...) escape_format(b, escape_markdown, __VA_ARGS__)
+
+static const char *replace(char c, char scratch[8])
 {
-    escape_format(b, escape_markdown, "**%s**\n\n", s->words.headline);
-    escape_lines(b, escape_markdown, s->words.evidence, "", "  \n");
-    buf_add(b, *s->words.evidence ? "\n" : "");
-    if (*s->words.caveats) {
-        buf_add(b, "But:\n\n");
-        escape_lines(b, escape_markdown, s->words.caveats, "- ", "\n");
+    if (c == '&' || c == '<' || c == '>')
+        return c == '&' ? "&amp;" : c == '<' ? "&lt;" : "&gt;";
+    if (!strchr("\\`*_[]#|~$", c))
+        return NULL;
+    snprintf(scratch, 8, "\\%c", c);
+    return scratch;
+}
+
+void escape_markdown(struct buf *b, const char *text)
+{
+    escape_text(b, text, replace);
+}
+
+static void write_table(struct buf *b, const struct table *t)
+{
+    add(b, "*%s*\n", t->caption);
+    for (size_t row = 0; row < table_rows(t); row++) {
+        buf_add(b, "\n|");
+        for (size_t i = 0; i < t->ncolumns; i++)
+            if (t->columns[i].shown)
+                add(b, " %s |", table_cell(t, row, i));
+        buf_add(b, row ? "" : "\n|");
+        for (size_t i = 0; row == 0 && i < t->ncolumns; i++)
+            if (t->columns[i].shown)
+                buf_add(b, t->columns[i].left ? " :-- |" : " --: |");
+    }
+    buf_add(b, "\n\n");
+}
+
+static void write_children(struct buf *b, const struct node *parent, int level);
+
+static void write_section(struct buf *b, const struct node *n, int level)
+{
+    bool titled = *n->text && !(n->untitled & TO_MARKDOWN) && n->fold == FOLD_NONE;
+
+    if (titled && n->role == ROLE_VERDICT)
+        add(b, "**%s**\n\n", n->text);
+    else if (titled) {
+        buf_addf(b, "%.*s ", level, "######");
+        add(b, "%s\n\n", n->text);
+    }
+    write_children(b, n, level + titled);
+}
+
+static void write_node(struct buf *b, const struct node *n, int level)
+{
+    const struct node *next = node_next(n, TO_MARKDOWN);
+
+    switch (n->kind) {
+    case NODE_SECTION: write_section(b, n, level); break;
+    case NODE_SENTENCE:
+        add(b, next && next->kind == NODE_SENTENCE ? "%s  \n" : "%s\n\n", n->text);
+        break;
+    case NODE_PARAGRAPH:
+        escape_lines(b, escape_markdown, n->text, "");
         buf_add(b, "\n");
-    }
-    escape_lines(b, escape_markdown, s->words.reasons, "", "  \n");
-    buf_add(b, "\n");
-}
-
-static void add_markdown_figures(struct buf *b, const struct figures *f)
-{
-    buf_add(b, "## Figures\n\n");
-    for (size_t i = 0; i < f->count; i++) {
-        escape_format(b, escape_markdown, "![%s]", f->list[i].title);
-        buf_addf(b, "(figures/%s.svg)\n\n", f->list[i].name);
-        escape_format(b, escape_markdown, "%s\n\n", f->list[i].caption);
-    }
-}
-
-static void add_markdown_tables(struct buf *b, const struct report *r)
-{
-    struct table t;
-
-    buf_add(b, "## Numbers\n\n");
-    tables_add(b, r, table_encode_markdown);
-    buf_add(b, "## Rules of scientific benchmarking\n\n");
-    tables_fill_rules(&t, r);
-    table_append(&t, table_encode_markdown, b);
-    buf_add(b, "## Runs\n\n");
-    for (size_t i = 0; i < r->nsources; i++) {
-        tables_fill_runs(&t, &r->sources[i].results, MARKDOWN_MAX_RUNS);
-        table_append(&t, table_encode_markdown, b);
-        tables_fill_software(&t, &r->sources[i].results);
-        table_append(&t, table_encode_markdown, b);
+        break;
+    case NODE_LIST:
+        add(b, *n->text ? "%s:\n\n" : "", n->text);
+        for (const struct node *item = node_first(n, TO_MARKDOWN); item;
+             item = node_next(item, TO_MARKDOWN))
+            add(b, "- %s\n", item->text);
+        buf_add(b, "\n");
+        break;
+    case NODE_TERM:
+    case NODE_TILE:
+        add(b, n->text[strcspn(n->text, ".")] ? "- **%s** %s\n" : "- **%s**: %s\n", n->text, n->more);
+        buf_add(b, next && next->kind == n->kind ? "" : "\n");
+        break;
+    case NODE_PROGRESS: add(b, "%s\n\n", n->text); break;
+    case NODE_TABLE: write_table(b, n->table); break;
+    case NODE_FIGURE:
+        add(b, "![%s]", n->chart->title);
+        buf_addf(b, "(%s.svg)\n\n", n->text);
+        add(b, "*%s*\n\n", n->chart->caption);
+        break;
+    case NODE_PICTURE: add(b, "*%s*\n\n", n->text); break;
+    case NODE_CODE:
+        escape_lines(b, escape_plain, n->text, "    ");
+        buf_add(b, "\n");
+        break;
     }
 }
 
-char *markdown_encode(const struct report *r, const struct figures *f)
+static void write_children(struct buf *b, const struct node *parent, int level)
 {
-    struct buf b = {0};
+    for (const struct node *n = node_first(parent, TO_MARKDOWN); n; n = node_next(n, TO_MARKDOWN))
+        write_node(b, n, level);
+}
 
-    escape_format(&b, escape_markdown, "# %s: how many GPUs are worth it?\n\n", r->title);
-    for (size_t i = 0; i < r->nseries; i++)
-        add_markdown_verdict(&b, &r->series[i]);
-    escape_format(&b, escape_markdown, "Rule: %s\n\n", r->rule);
-    escape_lines(&b, escape_markdown, r->differences, "", "  \n");
-    buf_add(&b, *r->differences ? "\n" : "");
-    if (*r->problems) {
-        buf_add(&b, "Left out (in no number below):\n\n");
-        escape_lines(&b, escape_markdown, r->problems, "- ", "\n");
-        buf_add(&b, "\n");
-    }
-    add_markdown_figures(&b, f);
-    add_markdown_tables(&b, r);
-    buf_addf(&b, "Made by unetctl %s on %s.\n", PACKAGE_VERSION, r->created);
-    return buf_steal(&b);
+void markdown_write(const struct doc *d, struct buf *b)
+{
+    if (*d->comment)
+        buf_addf(b, "<!-- %s -->\n\n", d->comment);
+    if (*d->title)
+        add(b, "# %s: %s\n\n%s\n\n", d->title, d->heading, d->about);
+    write_children(b, &d->root, 2);
 }

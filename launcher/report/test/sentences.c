@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/report/difference.h"
-#include "launcher/report/paragraph.h"
+#include "launcher/report/report_internal.h"
 #include "t/tap.h"
 
 #define GROUPS 10

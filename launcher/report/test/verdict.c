@@ -4,7 +4,7 @@
  * checked against the numbers: the verdict is derived again from the runs and from the cells of the
  * printed tables, and numbers in these sentences are looked up in those tables. */
 #include "config.h"
-#include "launcher/report/words.h"
+#include "launcher/report/report_internal.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -15,11 +15,7 @@
 
 #include "launcher/analysis/statistics/student.h"
 #include "launcher/analysis/test/table.h"
-#include "launcher/report/json.h"
-#include "launcher/report/report.h"
-#include "launcher/report/tables.h"
 #include "launcher/report/test/sentences.h"
-#include "launcher/report/text.h"
 #include "src/rng.h"
 
 #define STUDIES 300
@@ -571,16 +567,27 @@ static void check_series(const struct report_series *rs)
     table_destroy(&quality);
 }
 
+/* Shows all nodes below n on a terminal. */
+static void show_all(struct node *n)
+{
+    for (n = n->first; n; n = n->next) {
+        n->outputs |= TO_TEXT;
+        show_all(n);
+    }
+}
+
 static void say_all(const struct report *r)
 {
     const struct text_form form = {.columns = 100000};
+    struct doc d;
     struct buf b = {0};
 
-    text_encode(r, &form, &b);
-    text_encode_rules(r, &form, &b);
-    tables_add(&b, r, table_encode_text);
+    report_doc(&d, r, REPORT_VERDICT | REPORT_NUMBERS | REPORT_RULES | REPORT_PARAGRAPHS);
+    show_all(&d.root);
+    text_write(&d, &form, &b);
     snprintf(all, sizeof all, "%s", b.data);
     buf_destroy(&b);
+    doc_destroy(&d);
 }
 
 /* Makes the study's results, and checks what a report says about them. Returns false if there is

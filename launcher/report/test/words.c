@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/report/words.h"
+#include "launcher/report/report_internal.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "launcher/report/difference.h"
 #include "src/buf.h"
 #include "t/tap.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/report/chart/chart_svg.h"
+#include "launcher/report/chart.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/report/markup/escape.h"
+#include "launcher/report/document.h"
 #include "src/plural.h"
 
 #define WIDTH 420.0

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/report/chart/chart.h"
+#include "launcher/report/chart.h"
 
 #include <math.h>
 #include <stdarg.h>

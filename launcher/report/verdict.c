@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/report/words.h"
+#include "launcher/report/report_internal.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/report/markup/table.h"
 #include "src/buf.h"
 #include "src/mem.h"
 #include "src/plural.h"
