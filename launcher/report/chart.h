@@ -68,18 +68,18 @@ struct chart {
     struct chart_series *series;
     size_t nseries;
     bool failed;       /* memory ran out, and the chart is incomplete */
+    struct chart_series lost; /* the series that there was no memory for */
 };
 
 /* Initialises an empty chart. caption is a format for printf. */
 void chart_init(struct chart *c, const char *name, const char *title, const char *caption, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Adds a series. Its pointer is valid until the next one is added; NULL if memory ran out. */
+/* Adds a series. Its pointer is valid until the next one is added, and never NULL. */
 struct chart_series *chart_add_series(struct chart *c, enum chart_style style, int colour,
                                       const char *label, ...) __attribute__((format(printf, 4, 5)));
 
-/* Adds a point to s, a series of c; s may be NULL. Marks, joined or not, whose y is NaN are
- * omitted. */
+/* Adds a point to s, a series of c. Marks, joined or not, whose y is NaN are omitted. */
 void chart_add_point(struct chart *c, struct chart_series *s, double x, double y, double low,
                      double high);
 

@@ -410,31 +410,14 @@ static void draw_extrapolation(struct chart *c, const struct report_series *rs, 
         chart_add_point(c, dst, n, band ? NAN : b.expected, band ? b.low : NAN,
                         band ? b.high : NAN);
     }
-    if (dst)
-        dst->dashed = true;
-}
-
-static void draw_measured(struct chart *c, const struct report_series *rs, size_t i,
-                         const char *label)
-{
-    const struct series *s = &rs->as->series;
-    struct chart_series *dst = chart_add_series(c, CHART_MARKS, (int)(i % CHART_COLOURS), "%s",
-                                                label);
-
-    if (dst)
-        dst->mark = (int)(i % 4);
-    for (size_t k = 0; k < s->npoints; k++) {
-        const struct ratio *r = series_speedup(s, &s->points[k]);
-        bool known = interval_is_known(&r->interval);
-        chart_add_point(c, dst, s->points[k].gpus, r->value, known ? r->interval.low : r->least,
-                        known ? r->interval.high : r->most);
-    }
+    dst->dashed = true;
 }
 
 /* Makes the figure, whose axes are logarithmic. */
 static void make_chart(struct chart *c, const struct report *r)
 {
     int base = r->series[0].as->series.points[0].gpus, end = base;
+    struct chart_series *s;
 
     chart_init(c, "scaling", "Speed-up against the ideal",
                "Speed-up, both axes logarithmic. Marks: measured, with intervals of 95 %% or, of too "
@@ -446,13 +429,15 @@ static void make_chart(struct chart *c, const struct report *r)
     for (size_t i = 0; i < r->nseries; i++) {
         draw_extrapolation(c, &r->series[i], (int)(i % CHART_COLOURS), true);
         draw_extrapolation(c, &r->series[i], (int)(i % CHART_COLOURS), false);
-        draw_measured(c, &r->series[i], i, r->nseries > 1 ? r->series[i].label : "measured");
+        s = chart_add_series(c, CHART_MARKS, (int)(i % CHART_COLOURS), "%s",
+                             r->nseries > 1 ? r->series[i].label : "measured");
+        s->mark = (int)(i % 4);
+        figures_add_ratios(c, s, &r->series[i].as->series, series_speedup);
         end = last_count(&r->series[i]) > end ? last_count(&r->series[i]) : end;
     }
-    struct chart_series *ideal = chart_add_series(c, CHART_LINE, CHART_INK, "ideal, over %d GPU%s",
-                                                  base, plural(base));
-    chart_add_point(c, ideal, base, 1, NAN, NAN);
-    chart_add_point(c, ideal, end, (double)end / base, NAN, NAN);
+    s = chart_add_series(c, CHART_LINE, CHART_INK, "ideal, over %d GPU%s", base, plural(base));
+    chart_add_point(c, s, base, 1, NAN, NAN);
+    chart_add_point(c, s, end, (double)end / base, NAN, NAN);
     chart_fit(c, false);
 }
 

@@ -50,6 +50,7 @@ struct figures {
     struct chart list[FIGURES_MAX];
     enum figures_place places[FIGURES_MAX];
     size_t count;
+    bool failed; /* memory ran out */
     char why_not[256]; /* why figures_draw has not made PDF and PNG, or "" */
 };
 
@@ -60,8 +61,12 @@ int figures_create(struct figures *f, const struct report *r, struct err *e);
 /* Moves the charts of a place into the document. */
 void figures_add(struct doc *d, struct figures *f, enum figures_place place);
 
+/* Adds the ratios that `of` returns, which is series_speedup or series_efficiency. */
+void figures_add_ratios(struct chart *c, struct chart_series *dst, const struct series *s,
+                        const struct ratio *of(const struct series *, const struct series_point *));
+
 /* Adds bars of the speed-up of a series, for a terminal. */
-void figures_add_bars(struct doc *d, const struct report_series *rs);
+void figures_add_bars(struct doc *d, const struct series *s);
 void figures_destroy(struct figures *f);
 
 /* folder.c. Writes NAME.svg of each figure, NAME.csv with its numbers and, by rsvg-convert, NAME.pdf

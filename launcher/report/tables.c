@@ -563,7 +563,7 @@ void tables_add(struct doc *d, const struct report *r)
                 all[k].fill(&t, &r->series[i]);
                 doc_table(d, all[k].outputs, &t);
             } else if (r->series[i].as->series.npoints > 1)
-                figures_add_bars(d, &r->series[i]);
+                figures_add_bars(d, &r->series[i].as->series);
     for (size_t i = 0; i < r->analysis.npairs; i++) {
         fill_pair(&t, r, &r->analysis.pairs[i]);
         doc_table(d, TO_PAGES | TO_LATEX, &t);
