@@ -15,7 +15,7 @@
 void doc_init(struct doc *d)
 {
     *d = (struct doc){.root = {.outputs = ~0u}};
-    d->at[0] = &d->root;
+    d->at = &d->root;
 }
 
 static void destroy_node(struct node *n)
@@ -46,18 +46,15 @@ void doc_destroy(struct doc *d)
 
 static struct node *add_node(struct doc *d, enum node_kind kind, unsigned outputs, char *text)
 {
-    struct node *parent = d->at[d->depth], *n = text && !d->failed ? calloc(1, sizeof *n) : NULL;
+    struct node *parent = d->at, *n = text && !d->failed ? malloc(sizeof *n) : NULL;
 
     if (!n) {
         free(text);
         d->failed = true;
         return &d->lost;
     }
-    *n = (struct node){.kind = kind, .outputs = outputs, .text = text};
-    if (parent->last)
-        parent->last->next = n;
-    else
-        parent->first = n;
+    *n = (struct node){.kind = kind, .outputs = outputs, .text = text, .parent = parent};
+    *(parent->last ? &parent->last->next : &parent->first) = n;
     return parent->last = n;
 }
 
@@ -89,13 +86,13 @@ struct node *doc_begin(struct doc *d, enum node_role role, unsigned outputs,
     va_end(ap);
     struct node *n = add_node(d, NODE_SECTION, outputs, text);
     n->role = role;
-    d->at[++d->depth] = n;
+    d->at = d->failed ? d->at : n;
     return n;
 }
 
 void doc_end(struct doc *d)
 {
-    d->depth--;
+    d->at = d->failed ? d->at : d->at->parent;
 }
 
 void doc_lines(struct doc *d, unsigned outputs, const char *lines)

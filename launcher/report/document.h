@@ -63,7 +63,7 @@ struct node {
     struct table *table;
     struct chart *chart;
     struct buf png;
-    struct node *first, *last, *next;
+    struct node *parent, *first, *last, *next;
 };
 
 struct doc {
@@ -74,8 +74,7 @@ struct doc {
     char generator[32]; /* program that may replace the page */
     double refresh_s;  /* the page loads itself again so often; 0: never */
     char created[32];  /* date and time */
-    struct node root, *at[8];
-    size_t depth;
+    struct node root, *at; /* at: the section that was begun last */
     bool failed;
     struct node lost; /* what is returned when memory ran out */
 };
