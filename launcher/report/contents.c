@@ -110,7 +110,8 @@ static void add_verdict(struct doc *d, const struct report *r, size_t i)
         add_tiles(d, &s->as->series, &s->as->decision);
     doc_lines(d, lines, s->words.evidence);
     doc_list(d, lines, "But", s->words.caveats);
-    doc_lines(d, lines, s->words.reasons);
+    for (int k = WORDS_LIMITS; k < WORDS_NPARTS; k++)
+        doc_lines(d, lines, s->words.parts[k]);
     doc_end(d);
 }
 
@@ -151,33 +152,29 @@ static void add_first_caveats(struct doc *d, const struct report *r)
         free(shown[i]);
 }
 
-static void add_facts(struct doc *d, const char *title, const char *lines)
-{
-    doc_begin(d, ROLE_PLAIN, TO_HTML, "%s", title);
-    doc_lines(d, TO_HTML, lines);
-    doc_end(d);
-}
-
 /* Adds all that the verdict on a series rests on. */
 static void add_grounds(struct doc *d, const struct report *r, size_t i)
 {
-    const struct words *w = &r->series[i].words;
+    static const struct {
+        int part;
+        const char *title;
+    } grounds[] = {{WORDS_EVIDENCE, "Quality, and what is undecided"}, {WORDS_LIMITS, "Limits"},
+                   {WORDS_MODELS, "Models"}, {WORDS_COSTS, "Costs"},
+                   {WORDS_ADVICE, "What to measure next"}, {WORDS_CAVEATS, "What weakens it"}};
     size_t ncaveats = 0;
 
     for (size_t k = 0; k < r->nseries; k++)
         for (const char *p = r->series[k].words.caveats; *p; p++)
             ncaveats += *p == '\n';
     doc_begin(d, ROLE_GROUNDS, TO_HTML, "%s",
-                   r->nseries > 1 ? r->series[i].label : "What the verdict rests on");
-    add_facts(d, "Quality, and what is undecided", w->evidence);
-    for (enum words_section k = 0; k < WORDS_NSECTIONS; k++) {
-        char *lines = words_section(w, k);
-        d->failed |= !lines;
-        add_facts(d, words_section_title(k), lines ? lines : "");
-        free(lines);
+              r->nseries > 1 ? r->series[i].label : "What the verdict rests on");
+    for (size_t k = 0; k < sizeof grounds / sizeof grounds[0]; k++) {
+        if (grounds[k].part == WORDS_CAVEATS && ncaveats <= FIRST_CAVEATS)
+            continue;
+        doc_begin(d, ROLE_PLAIN, TO_HTML, "%s", grounds[k].title);
+        doc_lines(d, TO_HTML, r->series[i].words.parts[grounds[k].part]);
+        doc_end(d);
     }
-    if (ncaveats > FIRST_CAVEATS)
-        add_facts(d, "What weakens it", w->caveats);
     doc_end(d);
 }
 

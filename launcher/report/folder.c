@@ -22,8 +22,8 @@
 #define PICTURE_LIMIT_S 60 /* time limit of one picture */
 #define HEAD_SIZE 400 /* bytes at the start of a figure that contain CHART_SVG_MARK */
 
-/* Makes dir/NAME.FORMAT. */
-static int make_one(const char *dir, const char *name, const char *format, const char *zoom,
+/* Makes dir/NAME.FORMAT of dir/NAME.svg. */
+static int make_picture(const char *dir, const char *name, const char *format, const char *zoom,
                     struct err *e)
 {
     char from[PATH_MAX], to[PATH_MAX];
@@ -45,25 +45,15 @@ static int make_one(const char *dir, const char *name, const char *format, const
     return rc;
 }
 
-static int make_picture(const char *dir, const char *name, struct err *e)
+static int write_figure(const struct chart *c, const char *dir, const char *suffix,
+                        void encode(const struct chart *, struct buf *), struct err *e)
 {
-    return make_one(dir, name, "pdf", "1", e) || make_one(dir, name, "png", "4", e) ? -1 : 0;
-}
-
-static int write_chart(const struct chart *c, const char *dir, struct err *e)
-{
-    struct buf numbers = {0}, drawing = {0};
+    struct buf b = {0};
     char name[sizeof c->name + 8];
 
-    chart_encode_csv(c, &numbers);
-    chart_svg_encode_file(c, &drawing);
-    snprintf(name, sizeof name, "%s.csv", c->name);
-    if (path_write(dir, name, buf_steal(&numbers), e)) {
-        buf_destroy(&drawing);
-        return -1;
-    }
-    snprintf(name, sizeof name, "%s.svg", c->name);
-    return path_write(dir, name, buf_steal(&drawing), e);
+    encode(c, &b);
+    snprintf(name, sizeof name, "%s.%s", c->name, suffix);
+    return path_write(dir, name, buf_steal(&b), e);
 }
 
 int figures_draw(struct figures *f, const char *dir, struct err *e)
@@ -71,9 +61,11 @@ int figures_draw(struct figures *f, const char *dir, struct err *e)
     struct err why;
 
     for (size_t i = 0; i < f->count; i++) {
-        if (write_chart(&f->list[i], dir, e))
+        if (write_figure(&f->list[i], dir, "csv", chart_encode_csv, e) ||
+            write_figure(&f->list[i], dir, "svg", chart_svg_encode_file, e))
             return -1;
-        if (!*f->why_not && make_picture(dir, f->list[i].name, &why))
+        if (!*f->why_not && (make_picture(dir, f->list[i].name, "pdf", "1", &why) ||
+                             make_picture(dir, f->list[i].name, "png", "4", &why)))
             snprintf(f->why_not, sizeof f->why_not, "%.250s", why.text);
     }
     return 0;
@@ -167,9 +159,10 @@ static void remove_figures(const char *dir)
         free(entries);
 }
 
-/* Moves each file of src, except its folder figures, to dst, and removes src if it is then
- * empty. */
-static int move_files(const char *src, const char *dst, struct err *e)
+/* Calls a function for each file of src, except its folder figures, with its path there and in dst,
+ * until one returns other than 0. */
+static int for_files(const char *src, const char *dst,
+                     int each(const char *from, const char *to, struct err *e), struct err *e)
 {
     struct dirent **entries;
     int n = files_scan(src, &entries, is_file, alphasort), rc = 0;
@@ -178,30 +171,30 @@ static int move_files(const char *src, const char *dst, struct err *e)
         char from[PATH_MAX], to[PATH_MAX];
         path_format(from, "%s/%s", src, entries[i]->d_name);
         path_format(to, "%s/%s", dst, entries[i]->d_name);
-        if (rc == 0 && files_rename(from, to, 0))
-            rc = files_error(e, ERR_INTERNAL, errno, "cannot write", to);
+        rc = rc ? rc : each(from, to, e);
         free(entries[i]);
     }
     if (n >= 0)
         free(entries);
-    files_rmdir(src);
     return rc;
 }
 
-/* Checks that dst, which has no earlier report, contains none of the files in src. */
-static int check_room(const char *src, const char *dst, struct err *e)
+static int move_file(const char *from, const char *to, struct err *e)
 {
-    struct dirent **entries;
-    int n = files_scan(src, &entries, is_file, alphasort), rc = 0;
+    return files_rename(from, to, 0) ? files_error(e, ERR_INTERNAL, errno, "cannot write", to) : 0;
+}
 
-    for (int i = 0; i < n; i++) {
-        char path[PATH_MAX];
-        path_format(path, "%s/%s", dst, entries[i]->d_name);
-        rc = rc || atomicfile_check_new(path, e) ? -1 : 0;
-        free(entries[i]);
-    }
-    if (n >= 0)
-        free(entries);
+static int check_free(const char *from, const char *to, struct err *e)
+{
+    return atomicfile_check_new(to, e);
+}
+
+/* Moves the files of src, which is then removed if it is empty. */
+static int move_files(const char *src, const char *dst, struct err *e)
+{
+    int rc = for_files(src, dst, move_file, e);
+
+    files_rmdir(src);
     return rc;
 }
 
@@ -214,7 +207,9 @@ static int check_dir(const char *dir, const char *stage, const char *stage_figur
     path_format(path, "%s/report.json", dir);
     if (access(path, F_OK) == 0)
         return atomicfile_check_own(path, JSON_REPORT_MARK, e);
-    return check_room(stage, dir, e) || check_room(stage_figures, figures, e) ? -1 : 0;
+    return for_files(stage, dir, check_free, e) || for_files(stage_figures, figures, check_free, e)
+               ? -1
+               : 0;
 }
 
 /* Removes .new-PID folders of killed reports from dir. */

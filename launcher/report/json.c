@@ -217,9 +217,8 @@ static json_t *encode_verdict(const struct report_series *rs)
 
     if (rs->as->series.npoints > 1)
         add_decision(o, &rs->as->decision, rs->as->series.npoints);
-    append_lines(words, rs->words.evidence);
-    append_lines(words, rs->words.caveats);
-    append_lines(words, rs->words.reasons);
+    for (int i = WORDS_EVIDENCE; i < WORDS_NPARTS; i++)
+        append_lines(words, rs->words.parts[i]);
     return ADD(o, {"headline", text(rs->words.headline)}, {"words", words});
 }
 

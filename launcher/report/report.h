@@ -23,17 +23,23 @@
 #include "launcher/report/document.h"
 #include "src/err.h"
 
-enum words_section { WORDS_LIMITS, WORDS_MODELS, WORDS_COSTS, WORDS_ADVICE, WORDS_NSECTIONS };
-
-/* The verdict on a series in words. All texts but the headline have one fact per line, or are "".
+/* The verdict on a series in words, by kind. All but the headline have one fact per line, or are "".
  * Those of a series of one count are "". */
+enum {
+    WORDS_HEADLINE, WORDS_EVIDENCE, WORDS_CAVEATS, WORDS_LIMITS, WORDS_MODELS, WORDS_COSTS,
+    WORDS_ADVICE, WORDS_NPARTS
+};
 struct words {
-    /* "Use 6 GPUs: 5.8x faster than with 1 GPU ...", at most 25 words and a label */
-    char *headline;
-    char *evidence; /* why quality holds, or what is undecided and what would decide it */
-    char *caveats;  /* what weakens the verdict, the most severe first */
-    char *reasons;  /* the sections, one after the other */
-    size_t begin[WORDS_NSECTIONS + 1]; /* where they begin in reasons */
+    union {
+        char *parts[WORDS_NPARTS];
+        struct {
+            /* "Use 6 GPUs: 5.8x faster than with 1 GPU ...", at most 25 words and a label */
+            char *headline;
+            char *evidence; /* why quality holds, or what is undecided and what would decide it */
+            char *caveats;  /* what weakens the verdict, the most severe first */
+            char *limits, *models, *costs, *advice;
+        };
+    };
 };
 
 struct report_series {

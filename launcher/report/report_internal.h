@@ -12,10 +12,6 @@
 int words_compute(struct words *w, const struct analysis_series *as, const char *label,
                   bool deadline, struct err *e);
 void words_destroy(struct words *w);
-const char *words_section_title(enum words_section section);
-
-/* Returns the lines of a section, which the caller frees, or NULL if memory ran out. */
-char *words_section(const struct words *w, enum words_section section);
 
 /* report.c. Adds one sentence on how the series label_b compares with label_a at one count, such as
  * "With 14 GPUs, steady epoch: horovod is 1.20x faster than native (95 % interval 1.18 to 1.22,

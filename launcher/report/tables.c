@@ -37,9 +37,15 @@ static void add_interval_or_range(struct table *t, const char *head, const struc
 }
 
 static void add_ratio_interval(struct table *t, const char *head, const struct ratio *r,
-                               const struct series *s)
+                               int decimals, const struct series *s)
 {
-    add_interval_or_range(t, head, &r->interval, r->least, r->most, 2, s);
+    add_interval_or_range(t, head, &r->interval, r->least, r->most, decimals, s);
+}
+
+static void add_summary_interval(struct table *t, const char *head, const struct summary *v,
+                                 int decimals, const struct series *s)
+{
+    add_interval_or_range(t, head, &v->interval, v->count > 1 ? v->min : NAN, v->max, decimals, s);
 }
 
 /* Adds a number whose head has a word of the series, such as "images/s". */
@@ -69,14 +75,16 @@ static void add_test(struct table *t, const struct comparison *c)
     table_text(t, "test", "%s", c->test == COMPARE_NONE ? "-" : compare_test_name(c->test));
 }
 
+/* Returns how the intervals of speed-ups are made, or NULL if there are none. */
 static const char *method_of(const struct series *s)
 {
-    for (size_t i = 0; i < s->npoints; i++) {
+    const char *method = NULL;
+
+    for (size_t i = s->npoints; i-- > 0;) {
         const struct interval *known = &series_speedup(s, &s->points[i])->interval;
-        if (interval_is_known(known))
-            return interval_method_name(known->method);
+        method = interval_is_known(known) ? interval_method_name(known->method) : method;
     }
-    return NULL;
+    return method;
 }
 
 static void fill_speed(struct table *t, const struct report_series *rs)
@@ -114,13 +122,12 @@ static void fill_speed(struct table *t, const struct report_series *rs)
             table_number(t, "limited", (double)p->nlimited, 0);
         table_number(t, "first epoch s", p->q[QUANTITY_FIRST_EPOCH].median, 2);
         add_worded(t, "steady %s s", series_interval(s), time->median, decimals);
-        add_interval_or_range(t, "95 % interval", &time->interval,
-                              time->count > 1 ? time->min : NAN, time->max, decimals, s);
-        table_number(t, s->stepped ? "whole run s" : "training s",
-                         p->q[QUANTITY_TRAINING].median, 1);
+        add_summary_interval(t, "95 % interval", time, decimals, s);
+        table_number(t, s->stepped ? "whole run s" : "training s", p->q[QUANTITY_TRAINING].median,
+                     1);
         table_number(t, "speed-up total", p->speedup[QUANTITY_TRAINING].value, 2);
         table_number(t, "speed-up steady", steady->value, 2);
-        add_ratio_interval(t, "95 % interval", steady, s);
+        add_ratio_interval(t, "95 % interval", steady, 2, s);
         table_number(t, "speed-up one epoch", p->speedup[QUANTITY_ONE_EPOCH].value, 2);
         table_number(t, "efficiency total", p->efficiency[QUANTITY_TRAINING].value, 3);
         table_number(t, "efficiency steady", p->efficiency[QUANTITY_STEADY_EPOCH].value, 3);
@@ -150,10 +157,9 @@ void tables_fill_scaling(struct table *t, const struct report_series *rs)
         add_worded(t, "steady %s s", series_interval(s), p->q[QUANTITY_STEADY_EPOCH].median, 3);
         add_rate(t, s, p);
         table_number(t, "speed-up", series_speedup(s, p)->value, 2);
-        add_ratio_interval(t, "its interval", series_speedup(s, p), s);
+        add_ratio_interval(t, "its interval", series_speedup(s, p), 2, s);
         table_number(t, "efficiency", efficiency->value, 3);
-        add_interval_or_range(t, "interval of it", &efficiency->interval, efficiency->least,
-                              efficiency->most, 3, s);
+        add_ratio_interval(t, "interval of it", efficiency, 3, s);
     }
 }
 
@@ -320,17 +326,14 @@ static void fill_energy(struct table *t, const struct report_series *rs)
         const struct summary *nodes = &p->q[QUANTITY_NODE_ENERGY];
         if (p->q[QUANTITY_GPU_POWER].count + cpus->count + nodes->count == 0)
             continue;
-        bool some = kwh->count > 1, units = unit->count > 1;
         int digits = decimals_of(kwh->median), unit_digits = decimals_of(unit->median);
         table_number(t, "GPUs", p->gpus, 0);
         table_word(t, "runs", "%zu", kwh->count    ? kwh->count
                                       : cpus->count ? cpus->count : nodes->count);
         table_number(t, "kWh", kwh->median, digits);
-        add_interval_or_range(t, "95 % interval", &kwh->interval, some ? kwh->min : NAN, kwh->max,
-                              digits, s);
+        add_summary_interval(t, "95 % interval", kwh, digits, s);
         add_worded(t, "J per 1 of %s", s->unit, unit->median, unit_digits);
-        add_interval_or_range(t, "95 % interval", &unit->interval, units ? unit->min : NAN,
-                              unit->max, unit_digits, s);
+        add_summary_interval(t, "95 % interval", unit, unit_digits, s);
         table_number(t, "W per GPU", p->q[QUANTITY_GPU_POWER].median, 0);
         table_percent(t, "busy", p->q[QUANTITY_GPU_BUSY].median);
         table_percent(t, "throttled", p->q[QUANTITY_GPU_THROTTLED].median);
@@ -356,10 +359,8 @@ static void fill_each(struct table *t, const struct report_series *rs)
         table_number(t, "GPUs", p->gpus, 0);
         for (int q = 0; q < QUANTITY_NTIMES; q++) {
             const char *head = s->stepped && q == QUANTITY_STEADY_EPOCH ? "interval" : heads[q];
-            if (isfinite(p->speedup[q].value))
-                table_word(t, head, "%.2f (%.2f)", p->speedup[q].value, p->efficiency[q].value);
-            else
-                table_word(t, head, "-");
+            table_word(t, head, isfinite(p->speedup[q].value) ? "%.2f (%.2f)" : "-",
+                       p->speedup[q].value, p->efficiency[q].value);
         }
     }
 }
@@ -492,7 +493,7 @@ void tables_fill_short(struct table *t, const struct report_series *rs)
         table_number(t, s->stepped ? "run s" : "train s", p->q[QUANTITY_TRAINING].median, 1);
         table_number(t, "speed-up", p->speedup[QUANTITY_TRAINING].value, 2);
         table_number(t, "steady", series_speedup(s, p)->value, 2);
-        add_ratio_interval(t, "interval", series_speedup(s, p), s);
+        add_ratio_interval(t, "interval", series_speedup(s, p), 2, s);
         table_number(t, "efficiency", series_efficiency(s, p)->value, 3);
         if (s->has_quality)
             table_number(t, s->quality, p->q[QUANTITY_QUALITY].mean, s->decimals);
@@ -530,8 +531,7 @@ static void fill_pair(struct table *t, const struct report *r, const struct anal
         bool time = d->quantity != QUANTITY_QUALITY;
         int decimals = time ? 4 : s->decimals;
         table_number(t, "GPUs", d->gpus, 0);
-        table_text(t, "quantity", "%s",
-                       series_quantity_name(s, d->quantity));
+        table_text(t, "quantity", "%s", series_quantity_name(s, d->quantity));
         table_number(t, "first", c->a, decimals);
         table_number(t, "second", c->b, decimals);
         table_number(t, "second minus first", time ? NAN : c->difference, decimals);
@@ -570,6 +570,11 @@ void tables_add(struct doc *d, const struct report *r)
     }
 }
 
+static void add_known(struct table *t, const char *head, const char *text)
+{
+    table_text(t, head, "%s", *text ? text : "-");
+}
+
 static void fill_runs(struct table *t, const struct results *results, size_t most)
 {
     bool checked = false, named = false, stepped = false;
@@ -599,15 +604,15 @@ static void fill_runs(struct table *t, const struct results *results, size_t mos
         table_text(t, "limited", "%s", r->limited == 1 ? "yes" : "-");
         table_number(t, stepped ? "whole run s" : "training s", r->training_time, 1);
         table_number(t, "quality", result_quality(r), 4);
-        table_text(t, "hosts", "%s", *r->hosts ? r->hosts : *r->host ? r->host : "-");
-        table_text(t, "started", "%s", *r->started ? r->started : "-");
-        table_text(t, "device", "%s", r->device[0] ? r->device : "-");
+        add_known(t, "hosts", *r->hosts ? r->hosts : r->host);
+        add_known(t, "started", r->started);
+        add_known(t, "device", r->device);
         if (checked && *r->kernels_refused)
             table_text(t, "kernels", "%d checked, replaced: %s", r->kernels_checked,
                            r->kernels_refused);
         else if (checked)
             table_word(t, "kernels", "%d checked", r->kernels_checked);
-        table_text(t, "note", "%s", r->note[0] ? r->note : "-");
+        add_known(t, "note", r->note);
     }
 }
 
@@ -635,8 +640,8 @@ static void fill_software(struct table *t, const struct results *results)
         for (size_t k = i + 1; k < results->count; k++)
             n += is_like(r, &rows[k]);
         table_number(t, "runs", (double)n, 0);
-        table_text(t, "device", "%s", *r->device ? r->device : "-");
-        table_text(t, "versions", "%s", *r->versions ? r->versions : "-");
+        add_known(t, "device", r->device);
+        add_known(t, "versions", r->versions);
     }
 }
 

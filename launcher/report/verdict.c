@@ -687,58 +687,31 @@ static void add_alone(struct buf *b, const struct analysis_series *as, const cha
              label ? label : as->series.engine, p->gpus, plural(p->gpus));
 }
 
-const char *words_section_title(enum words_section section)
-{
-    static const char *const titles[] = {"Limits", "Models", "Costs", "What to measure next"};
-
-    return titles[section];
-}
-
-char *words_section(const struct words *w, enum words_section section)
-{
-    size_t begin = w->begin[section], end = w->begin[section + 1];
-
-    return strndup(w->reasons + begin, end - begin);
-}
-
-/* Adds the reasons, and notes where their sections begin. */
-static void add_reasons(struct buf *b, const struct analysis_series *as, bool deadline,
-                        size_t begin[WORDS_NSECTIONS + 1])
-{
-    add_limit(b, as);
-    add_gaps(b, as);
-    add_collapses(b, as);
-    add_lower(b, as);
-    begin[WORDS_MODELS] = b->length;
-    add_overhead(b, as);
-    add_model_words(b, as);
-    add_convergence(b, as);
-    add_noise(b, as);
-    begin[WORDS_COSTS] = b->length;
-    add_advice_words(b, as, deadline);
-    begin[WORDS_ADVICE] = b->length;
-    add_next(b, &as->decision);
-    begin[WORDS_NSECTIONS] = b->length;
-}
-
 int words_compute(struct words *w, const struct analysis_series *as, const char *label,
                   bool deadline, struct err *e)
 {
-    struct buf headline = {0}, evidence = {0}, reasons = {0}, caveats = {0};
+    struct buf parts[WORDS_NPARTS] = {0}, *next = &parts[WORDS_LIMITS];
+    bool failed = false;
 
-    *w = (struct words){0};
     if (as->series.npoints < 2) {
-        add_alone(&headline, as, label);
+        add_alone(&parts[WORDS_HEADLINE], as, label);
     } else {
-        add_headline(&headline, &evidence, as, label);
-        add_reasons(&reasons, as, deadline, w->begin);
-        add_caveats(&caveats, &as->decision);
+        add_headline(&parts[WORDS_HEADLINE], &parts[WORDS_EVIDENCE], as, label);
+        add_caveats(&parts[WORDS_CAVEATS], &as->decision);
+        add_limit(next, as);
+        add_gaps(next, as);
+        add_collapses(next, as);
+        add_lower(next++, as);
+        add_overhead(next, as);
+        add_model_words(next, as);
+        add_convergence(next, as);
+        add_noise(next++, as);
+        add_advice_words(next++, as, deadline);
+        add_next(next, &as->decision);
     }
-    w->headline = buf_steal(&headline);
-    w->evidence = buf_steal(&evidence);
-    w->reasons = buf_steal(&reasons);
-    w->caveats = buf_steal(&caveats);
-    if (w->headline && w->evidence && w->reasons && w->caveats)
+    for (int i = 0; i < WORDS_NPARTS; i++)
+        failed |= !(w->parts[i] = buf_steal(&parts[i]));
+    if (!failed)
         return 0;
     words_destroy(w);
     return mem_fail(e);
@@ -746,9 +719,7 @@ int words_compute(struct words *w, const struct analysis_series *as, const char 
 
 void words_destroy(struct words *w)
 {
-    free(w->headline);
-    free(w->evidence);
-    free(w->reasons);
-    free(w->caveats);
+    for (int i = 0; i < WORDS_NPARTS; i++)
+        free(w->parts[i]);
     *w = (struct words){0};
 }

@@ -170,6 +170,16 @@ static void fill(struct results *table)
     results_sort(table);
 }
 
+/* Returns what is said of a series beyond the verdict and what weakens it, in a static buffer. */
+static const char *reasons_of(const struct report_series *rs)
+{
+    static char reasons[1 << 14];
+
+    snprintf(reasons, sizeof reasons, "%s%s%s%s", rs->words.limits, rs->words.models,
+             rs->words.costs, rs->words.advice);
+    return reasons;
+}
+
 /* Returns the number right after the string `before` in text, or NaN if there is none. */
 static double number_behind(const char *text, const char *before)
 {
@@ -349,9 +359,9 @@ static void check_next(const struct report_series *rs)
 {
     const struct decision *d = &rs->as->decision;
     const struct series *s = &rs->as->series;
-    const char *line = strstr(rs->words.reasons, "Worth measuring next: ");
+    const char *line = strstr(reasons_of(rs), "Worth measuring next: ");
     int last = s->points[s->npoints - 1].gpus;
-    double n = number_behind(rs->words.reasons, "Worth measuring next: ");
+    double n = number_behind(reasons_of(rs), "Worth measuring next: ");
 
     expect(line != NULL, "nothing is said of what to measure next");
     if (d->next_seeds) {
@@ -378,9 +388,9 @@ static void check_limit(const struct report_series *rs, const struct table *spee
 {
     const struct decision *d = &rs->as->decision;
     const struct series *s = &rs->as->series;
-    double gpus = number_behind(rs->words.reasons, "Limit: with "),
-           efficiency = number_behind(rs->words.reasons, " GPUs efficiency drops to "),
-           most = number_behind(rs->words.reasons, "the most, efficiency is ");
+    double gpus = number_behind(reasons_of(rs), "Limit: with "),
+           efficiency = number_behind(reasons_of(rs), " GPUs efficiency drops to "),
+           most = number_behind(reasons_of(rs), "the most, efficiency is ");
 
     expect(isnan(gpus) == (d->reach == &s->points[s->npoints - 1]), "a limit");
     if (!isnan(gpus)) {
@@ -402,7 +412,7 @@ static void check_limit(const struct report_series *rs, const struct table *spee
 static void check_least(const struct report_series *rs, const char *before, enum quantity q)
 {
     const struct series *s = &rs->as->series;
-    double gpus = number_behind(rs->words.reasons, before);
+    double gpus = number_behind(reasons_of(rs), before);
 
     for (size_t i = 0; i < s->npoints && !isnan(gpus); i++) {
         const struct series_point *p = &s->points[i];
@@ -431,13 +441,13 @@ static void check_reasons(const struct report_series *rs)
     expect((strstr(rs->words.caveats, "One run per count") != NULL) == (most == 1),
            "one run per count");
     expect(most > 1 || !strstr(rs->words.evidence, "holds ("), "one run shows nothing");
-    expect(!strstr(rs->words.reasons, "gains nothing from larger batches") ||
+    expect(!strstr(reasons_of(rs), "gains nothing from larger batches") ||
                as->noise.critical_batch < (double)as->decision.base->rows[0].global_batch,
            "a critical batch");
-    expect(!strstr(rs->words.reasons, "By it, the same progress") ||
-               !strstr(rs->words.reasons, "as many are needed"),
+    expect(!strstr(reasons_of(rs), "By it, the same progress") ||
+               !strstr(reasons_of(rs), "as many are needed"),
            "what was measured is predicted, too");
-    expect(!strstr(rs->words.reasons, "described best") || model_is_usable(&as->steady),
+    expect(!strstr(reasons_of(rs), "described best") || model_is_usable(&as->steady),
            "a model that cannot be used is described");
 }
 
@@ -453,7 +463,7 @@ static void check_noise(const struct report_series *rs)
                                           s->points[i].rows[0].global_batch);
 
     if (fabs(log(predicted / measured)) > log(1.25))
-        expect(strstr(rs->words.reasons, "Critical batch: not known.") != NULL,
+        expect(strstr(reasons_of(rs), "Critical batch: not known.") != NULL,
                "%.2fx as many images are predicted, %.2fx as many epochs measured", predicted,
                measured);
 }
