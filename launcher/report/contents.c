@@ -18,80 +18,75 @@
 #define OPEN_RUNS 40 /* up to this number, the list of runs is shown unfolded */
 #define MAX_PICTURE (1 << 20)
 
-static void add_quality_tile(struct doc *d, const struct series *s,
-                             const struct decision *decision)
+static void add_quality_tile(struct doc *doc, const struct series *s, const struct decision *d)
 {
-    const struct series_point *best = decision->best, *base = decision->base;
-    char value[64], more[96];
+    double best = d->best->q[QUANTITY_QUALITY].mean, base = d->base->q[QUANTITY_QUALITY].mean;
 
-    if (!isfinite(best->q[QUANTITY_QUALITY].mean))
-        return;
-    snprintf(value, sizeof value, "%.*f", s->decimals, best->q[QUANTITY_QUALITY].mean);
-    if (best == base)
-        snprintf(more, sizeof more, "base case");
-    else
-        snprintf(more, sizeof more, "%s; %.*f with %d GPU%s",
-                 quality_state_name(&decision->quality[best - s->points]), s->decimals,
-                 base->q[QUANTITY_QUALITY].mean, base->gpus, plural(base->gpus));
-    doc_pair(d, NODE_TILE, TO_HTML, s->quality, value, more);
+    if (d->best == d->base && isfinite(best))
+        doc_tile(doc, TO_HTML, s->quality, "%.*f\tbase case", s->decimals, best);
+    else if (isfinite(best))
+        doc_tile(doc, TO_HTML, s->quality, "%.*f\t%s; %.*f with %d GPU%s", s->decimals, best,
+                 quality_state_name(&d->quality[d->best - s->points]), s->decimals, base,
+                 d->base->gpus, plural(d->base->gpus));
 }
 
 /* Adds GPU-hours or, where the cost of a whole run is unknown, units of work per second. */
-static void add_cost_tile(struct doc *d, const struct series *s,
-                          const struct series_point *best, const struct series_point *base)
+static void add_cost_tile(struct doc *d, const struct series *s, const struct series_point *best,
+                          const struct series_point *base)
 {
-    char name[48] = "GPU-hours", value[64], more[96];
+    char name[48], value[32], from[32];
 
     if (isfinite(best->gpu_hours) && isfinite(base->gpu_hours)) {
-        snprintf(value, sizeof value, "%.3g", best->gpu_hours);
-        snprintf(more, sizeof more, "a run; %.3g in the base case", base->gpu_hours);
+        doc_tile(d, TO_HTML, "GPU-hours", "%.3g\ta run; %.3g in the base case", best->gpu_hours,
+                 base->gpu_hours);
     } else if (isfinite(best->q[QUANTITY_RATE].median)) {
-        double rate = series_rate(s, best->q[QUANTITY_RATE].median, name, sizeof name),
-               from = series_rate(s, base->q[QUANTITY_RATE].median, name, sizeof name);
+        double rate = series_rate(s, base->q[QUANTITY_RATE].median, name, sizeof name);
+        snprintf(from, sizeof from, rate < 1000 ? "%.3g" : "%.0f", rate);
+        rate = series_rate(s, best->q[QUANTITY_RATE].median, name, sizeof name);
         snprintf(value, sizeof value, rate < 1000 ? "%.3g" : "%.0f", rate);
-        snprintf(more, sizeof more, from < 1000 ? "%.3g in the base case" : "%.0f in the base case",
-                 from);
-    } else
-        return;
-    doc_pair(d, NODE_TILE, TO_HTML, name, value, more);
+        doc_tile(d, TO_HTML, name, "%s\t%s in the base case", value, from);
+    }
+}
+
+static void add_speedup_tile(struct doc *doc, const struct series *s, const struct decision *d)
+{
+    static const char name[] = "speed-up", times[] = "\303\227";
+    const struct ratio *r = &d->speedup;
+
+    if (d->best != d->base && r->interval.method == INTERVAL_EPOCHS)
+        doc_tile(doc, TO_HTML, name, "%.2f%s\t%.2f to %.2f by %ss of single runs", r->value, times,
+                 r->interval.low, r->interval.high, series_interval(s));
+    else if (d->best != d->base && interval_is_known(&r->interval))
+        doc_tile(doc, TO_HTML, name, "%.2f%s\t95 %% interval %.2f to %.2f", r->value, times,
+                 r->interval.low, r->interval.high);
+    else if (d->best != d->base && !isnan(r->least))
+        doc_tile(doc, TO_HTML, name, "%.2f%s\t%.2f to %.2f between single runs", r->value, times,
+                 r->least, r->most);
+    else
+        doc_tile(doc, TO_HTML, name, "%.2f%s\tof %.3g s per %s", r->value, times,
+                 d->base->q[QUANTITY_STEADY_EPOCH].median, series_interval(s));
 }
 
 /* Adds the main numbers of the verdict. */
 static void add_tiles(struct doc *doc, const struct series *s, const struct decision *d)
 {
-    const struct interval *known = &d->speedup.interval;
-    double whole = d->best->efficiency[QUANTITY_TRAINING].value;
-    char value[64], more[96];
+    double whole = 100 * d->best->efficiency[QUANTITY_TRAINING].value,
+           efficiency = 100 * d->efficiency.value;
 
     doc_begin(doc, ROLE_TILES, TO_HTML, "%s", "");
-    snprintf(value, sizeof value, "%d GPU%s", d->best->gpus, plural(d->best->gpus));
-    snprintf(more, sizeof more, "of %d to %d measured", d->base->gpus,
+    doc_tile(doc, TO_HTML,
+             d->unlearnt || d->best != d->use  ? "by time, up to"
+             : d->decided || d->use != d->base ? "use"
+                                               : "undecided",
+             "%d GPU%s\tof %d to %d measured", d->best->gpus, plural(d->best->gpus), d->base->gpus,
              s->points[s->npoints - 1].gpus);
-    doc_pair(doc, NODE_TILE, TO_HTML,
-                  d->unlearnt || d->best != d->use  ? "by time, up to"
-                  : d->decided || d->use != d->base ? "use"
-                                                    : "undecided",
-                  value, more);
-    snprintf(value, sizeof value, "%.2f\303\227", d->speedup.value);
-    if (interval_is_known(known) && d->best != d->base)
-        snprintf(more, sizeof more,
-                 known->method == INTERVAL_EPOCHS ? "%.2f to %.2f by %ss of single runs"
-                                                  : "95 %% interval %.2f to %.2f",
-                 known->low, known->high, series_interval(s));
-    else if (!isnan(d->speedup.least) && d->best != d->base)
-        snprintf(more, sizeof more, "%.2f to %.2f between single runs", d->speedup.least,
-                 d->speedup.most);
-    else
-        snprintf(more, sizeof more, "of %.3g s per %s",
-                 d->base->q[QUANTITY_STEADY_EPOCH].median, series_interval(s));
-    doc_pair(doc, NODE_TILE, TO_HTML, "speed-up", value, more);
-    snprintf(value, sizeof value, "%.0f %%", 100 * d->efficiency.value);
+    add_speedup_tile(doc, s, d);
     if (isfinite(whole))
-        snprintf(more, sizeof more, "%.0f %% of the whole %s", 100 * whole,
+        doc_tile(doc, TO_HTML, "efficiency", "%.0f %%\t%.0f %% of the whole %s", efficiency, whole,
                  s->stepped ? "run" : "training");
     else
-        snprintf(more, sizeof more, "in steady %ss", series_interval(s));
-    doc_pair(doc, NODE_TILE, TO_HTML, "efficiency", value, more);
+        doc_tile(doc, TO_HTML, "efficiency", "%.0f %%\tin steady %ss", efficiency,
+                 series_interval(s));
     add_quality_tile(doc, s, d);
     add_cost_tile(doc, s, d->best, d->base);
     doc_end(doc);
@@ -305,7 +300,7 @@ static void add_rules(struct doc *d, const struct report *r)
         const struct rule *rule = &r->analysis.rules[i];
         snprintf(name, sizeof name, "%d. %s: %s", rule->number, rule_state_name(rule->state),
                  rule->text);
-        doc_pair(d, NODE_TERM, outputs, name, rule->why, NULL);
+        doc_term(d, outputs, name, rule->why);
     }
     doc_end(d);
     doc_end(d);
@@ -366,15 +361,15 @@ static void add_definitions(struct doc *d, const struct report *r)
     doc_begin(d, ROLE_PLAIN, TO_PAGES, "How these numbers are made");
     doc_begin(d, ROLE_TERMS, TO_PAGES, "%s", "");
     for (size_t i = 0; i < sizeof common / sizeof common[0]; i++)
-        doc_pair(d, NODE_TERM, TO_PAGES, common[i][0], common[i][1], NULL);
+        doc_term(d, TO_PAGES, common[i][0], common[i][1]);
     for (enum quantity q = 0; q < QUANTITY_COUNT; q++)
         if (is_defined(r, q))
-            doc_pair(d, NODE_TERM, TO_PAGES, quantity_name(q), quantity_definition(q), NULL);
+            doc_term(d, TO_PAGES, quantity_name(q), quantity_definition(q));
     if (!has_epochs(r))
-        doc_pair(d, NODE_TERM, TO_PAGES, "steady interval",
+        doc_term(d, TO_PAGES, "steady interval",
                       "The median of the times between two rows of a run's log after warming up: "
                       "without the first, and without those after it that are slow (change-point "
-                      "rule of doc/SCALING.md). All are for the same work where it is known.", NULL);
+                      "rule of doc/SCALING.md). All are for the same work where it is known.");
     doc_end(d);
     doc_end(d);
 }

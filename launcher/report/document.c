@@ -33,7 +33,6 @@ static void destroy_node(struct node *n)
     free(n->chart);
     free(n->text);
     free(n->more);
-    free(n->note);
     buf_destroy(&n->png);
 }
 
@@ -121,16 +120,30 @@ struct node *doc_list(struct doc *d, unsigned outputs, const char *label,
     return list;
 }
 
-void doc_pair(struct doc *d, enum node_kind kind, unsigned outputs, const char *text,
-                   const char *more, const char *note)
+void doc_term(struct doc *d, unsigned outputs, const char *term, const char *meaning)
 {
-    struct node *n = doc_add(d, kind, outputs, "%s", text);
+    struct node *n = doc_add(d, NODE_TERM, outputs, "%s", term);
 
-    if (n == &d->lost)
+    d->failed |= n != &d->lost && !(n->more = strdup(meaning));
+}
+
+void doc_tile(struct doc *d, unsigned outputs, const char *name, const char *fmt, ...)
+{
+    struct node *n = doc_add(d, NODE_TILE, outputs, "%s", name);
+    va_list ap;
+
+    va_start(ap, fmt);
+    char *more = format(fmt, ap);
+    va_end(ap);
+    char *note = more ? strchr(more, '\t') : NULL;
+    if (n == &d->lost || !note) {
+        d->failed = true;
+        free(more);
         return;
-    n->more = strdup(more);
-    n->note = note ? strdup(note) : NULL;
-    d->failed |= !n->more || (note && !n->note);
+    }
+    *note = '\0';
+    n->more = more;
+    n->note = note + 1;
 }
 
 void doc_table(struct doc *d, unsigned outputs, struct table *t)

@@ -58,7 +58,8 @@ struct node {
     unsigned untitled;   /* of a section: the outputs that omit its heading */
     enum node_fold fold; /* of a section, or of how to read a figure, where readers can unfold it */
     char id[32];         /* of a section, to link to; "" if it has none */
-    char *text, *more, *note;
+    char *text, *more;
+    const char *note; /* within more */
     double value;
     struct table *table;
     struct chart *chart;
@@ -92,14 +93,15 @@ struct node *doc_begin(struct doc *d, enum node_role role, unsigned outputs,
                             const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 void doc_end(struct doc *d);
 
-/* Adds each line as a sentence; all lines as a paragraph or as a list, if there are some; a term or a
- * tile. doc_paragraph destroys the lines. */
+/* Add each line as a sentence; all lines as a paragraph or as a list, if there are some; a term; a
+ * tile, of which fmt makes its value, a tab and its note. doc_paragraph destroys the lines. */
 void doc_lines(struct doc *d, unsigned outputs, const char *lines);
 void doc_paragraph(struct doc *d, unsigned outputs, struct buf *lines);
 struct node *doc_list(struct doc *d, unsigned outputs, const char *label,
                            const char *lines);
-void doc_pair(struct doc *d, enum node_kind kind, unsigned outputs, const char *text,
-                   const char *more, const char *note);
+void doc_term(struct doc *d, unsigned outputs, const char *term, const char *meaning);
+void doc_tile(struct doc *d, unsigned outputs, const char *name, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /* A table of texts and numbers. A column in which nothing is known is not shown. */
 #define TABLE_COLUMNS 24

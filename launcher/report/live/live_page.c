@@ -53,35 +53,31 @@ static void begin_page(struct doc *d, const struct live_page *p, const char *stu
              "report' has the verdict.");
 }
 
-/* Adds a tile with a number of runs, if there are any. */
-static void add_count(struct doc *d, const char *name, size_t n, const char *more)
-{
-    char value[32];
-
-    snprintf(value, sizeof value, "%zu", n);
-    if (n)
-        doc_pair(d, NODE_TILE, TO_HTML, name, value, more);
-}
-
 static void add_tiles(struct doc *d, const struct live_page *p, const struct run_summary *s)
 {
-    char value[64], more[64];
+    const struct {
+        const char *name, *note;
+        size_t n;
+    } counts[] = {{"waiting", "active, but not running", count_phase(s, RUN_ACTIVE) - s->running},
+                  {"without a result", "see their reasons below", count_phase(s, RUN_BAD)},
+                  {"unknown", "the scheduler does not say", count_phase(s, RUN_UNKNOWN)}};
+    size_t done = count_phase(s, RUN_GOOD);
+    char left[64];
 
     doc_begin(d, ROLE_TILES, TO_HTML, "%s", "");
-    snprintf(more, sizeof more, "of %zu run%s", s->runs, plural((long)s->runs));
-    add_count(d, "done", count_phase(s, RUN_GOOD), more);
-    snprintf(more, sizeof more, "on %d GPU%s", s->gpus, plural(s->gpus));
-    add_count(d, "running", s->running, more);
-    add_count(d, "waiting", count_phase(s, RUN_ACTIVE) - s->running, "active, but not running");
-    add_count(d, "without a result", count_phase(s, RUN_BAD), "see their reasons below");
-    add_count(d, "unknown", count_phase(s, RUN_UNKNOWN), "the scheduler does not say");
+    if (done)
+        doc_tile(d, TO_HTML, "done", "%zu\tof %zu run%s", done, s->runs, plural((long)s->runs));
+    if (s->running)
+        doc_tile(d, TO_HTML, "running", "%zu\ton %d GPU%s", s->running, s->gpus, plural(s->gpus));
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        if (counts[i].n)
+            doc_tile(d, TO_HTML, counts[i].name, "%zu\t%s", counts[i].n, counts[i].note);
     if (p->left_s >= 0) {
-        run_summary_format_time(p->left_s, value);
-        doc_pair(d, NODE_TILE, TO_HTML, "time left, about", value, "on as many GPUs as now");
+        run_summary_format_time(p->left_s, left);
+        doc_tile(d, TO_HTML, "time left, about", "%s\ton as many GPUs as now", left);
     }
-    snprintf(value, sizeof value, "%.3g", s->gpu_hours);
     if (s->gpu_hours > 0)
-        doc_pair(d, NODE_TILE, TO_HTML, "GPU-hours", value, "used so far");
+        doc_tile(d, TO_HTML, "GPU-hours", "%.3g\tused so far", s->gpu_hours);
     doc_end(d);
 }
 

@@ -121,7 +121,7 @@ static void build(struct doc *d)
     doc_list(d, all, "But", "a_b\nc\n");
     doc_end(d);
     doc_begin(d, ROLE_PLAIN, all, "Terms")->untitled = TO_TEXT;
-    doc_pair(d, NODE_TERM, all, "speed", "fast", NULL);
+    doc_term(d, all, "speed", "fast");
     doc_add(d, NODE_SENTENCE, TO_HTML, "%s", "of a page only");
     doc_end(d);
     doc_begin(d, ROLE_PLAIN, all, "Nothing");
