@@ -134,7 +134,7 @@ static void set_rule(struct input *in, const struct study *s)
         result_set_text(in->unit, sizeof in->unit, s->work.unit);
         in->mode = facts.mode;
     } else if (rule.efficiency != in->rule.efficiency || rule.margin != in->rule.margin ||
-             rule.is_share != in->rule.is_share)
+               rule.is_share != in->rule.is_share)
         log_warn("report: %s sets report.efficiency %g and quality.margin %s; those of the first "
                  "study apply", s->name, rule.efficiency, s->quality.margin);
     in->ruled = true;

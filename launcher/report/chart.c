@@ -202,7 +202,6 @@ const char *const chart_colours[CHART_NCOLOURS] = {
     "#0072b2", "#d55e00", "#00795a", "#a64d84", "#3f4850", "#8a6400", "#440154", "#46327e",
     "#365c8d", "#277f8e", "#1b8f73", "#3fa55c", "#86b226", "#c0a800", "#3a434b"};
 
-/* Adds how s is drawn, as words. */
 static void add_style(struct buf *b, const struct chart_series *s)
 {
     static const char *const styles[] = {"marks", "joined", "line", "band", "column"};

@@ -117,8 +117,8 @@ void chart_encode_csv(const struct chart *c, struct buf *b);
  * without any script. c has been fitted by chart_fit, and has points. */
 void chart_svg_encode(const struct chart *c, struct buf *b);
 
-/* Adds it as a file, as wide as a column of a paper (8.9 cm), light and without values to point at.
- * CHART_SVG_MARK is in its first 200 bytes. */
+/* Adds it as a file, as wide as a column of a paper (8.9 cm), light and without values to point
+ * at. CHART_SVG_MARK is in its first 200 bytes. */
 #define CHART_SVG_MARK "Made by unetctl report"
 void chart_svg_encode_file(const struct chart *c, struct buf *b);
 

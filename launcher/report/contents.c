@@ -67,7 +67,6 @@ static void add_speedup_tile(struct doc *doc, const struct series *s, const stru
                  d->base->q[QUANTITY_STEADY_EPOCH].median, series_interval(s));
 }
 
-/* Adds the main numbers of the verdict. */
 static void add_tiles(struct doc *doc, const struct series *s, const struct decision *d)
 {
     double whole = 100 * d->best->efficiency[QUANTITY_TRAINING].value,
@@ -98,7 +97,7 @@ static void add_verdict(struct doc *d, const struct report *r, size_t i)
     const unsigned lines = TO_TEXT | TO_MARKDOWN;
     const struct report_series *s = &r->series[i];
     struct node *section = doc_begin(d, ROLE_VERDICT, TO_PAGES | TO_TEXT, "%s",
-                                          s->words.headline);
+                                     s->words.headline);
 
     snprintf(section->id, sizeof section->id, "verdict-%zu", i);
     if (s->as->series.npoints > 1)
@@ -147,7 +146,6 @@ static void add_first_caveats(struct doc *d, const struct report *r)
         free(shown[i]);
 }
 
-/* Adds all that the verdict on a series rests on. */
 static void add_grounds(struct doc *d, const struct report *r, size_t i)
 {
     static const struct {
@@ -196,7 +194,6 @@ static void add_reasons(struct doc *d, const struct report *r)
     doc_end(d);
 }
 
-/* Returns the run whose pictures are shown, or NULL if none has some. */
 static const struct result *find_run(const struct analysis_series *as)
 {
     const struct series *s = &as->series;
@@ -229,13 +226,13 @@ static void add_example(struct doc *d, const char *dir, char *line)
                        : NULL;
     if (png && size > 4 && memcmp(png, "\x89PNG", 4) == 0)
         buf_add_bytes(&doc_add(d, NODE_PICTURE, TO_HTML, "%s: %.120s, IoU %.4f", cells[0],
-                                    csv_text(cells[1]), strtod(cells[2], NULL))->png, png, size);
+                               csv_text(cells[1]), strtod(cells[2], NULL))->png, png, size);
     free(png);
 }
 
 /* Adds the pictures that a trainer wrote (logs/SCHEMA.md, "examples/") of one run of each series:
- * of its first one with the advised number of GPUs or, if that has none, of another. A picture that
- * cannot be read, or is larger than MAX_PICTURE, is omitted. */
+ * of its first one with the advised number of GPUs or, if that has none, of another. A picture
+ * that cannot be read, or is larger than MAX_PICTURE, is omitted. */
 static void add_examples(struct doc *d, const struct report *r)
 {
     for (size_t i = 0; i < r->nseries; i++) {
@@ -250,9 +247,9 @@ static void add_examples(struct doc *d, const struct report *r)
         if (!text)
             continue;
         doc_begin(d, ROLE_PLAIN, TO_HTML, "Examples of %s with %d GPU%s", r->series[i].label,
-                       run->gpus, plural(run->gpus));
+                  run->gpus, plural(run->gpus));
         doc_add(d, NODE_SENTENCE, TO_HTML, "Validation images of %s: left the true mask over "
-                     "the image, right the predicted one.", run->run)->role = ROLE_NOTE;
+                "the image, right the predicted one.", run->run)->role = ROLE_NOTE;
         doc_begin(d, ROLE_PICTURES, TO_HTML, "%s", "");
         for (char *line = strsep(&next, "\n"); line; line = strsep(&next, "\n"))
             add_example(d, run->examples, line);
@@ -271,9 +268,9 @@ static void add_figures(struct doc *d, const struct report *r, struct figures *f
     doc_begin(d, ROLE_PLAIN, TO_PAGES, "Time and cost");
     figures_add(d, f, FIGURES_TIME);
     doc_add(d, NODE_SENTENCE, TO_HTML, "Point at a mark to see its value, or open the values "
-                 "below it. figures/ has the same figures as SVG with their numbers as CSV%s%s.",
-                 *f->why_not ? "; there are no PDF and PNG files of them: " : ", and as PDF and PNG",
-                 f->why_not)->role = ROLE_NOTE;
+            "below it. figures/ has the same figures as SVG with their numbers as CSV%s%s.",
+            *f->why_not ? "; there are no PDF and PNG files of them: " : ", and as PDF and PNG",
+            f->why_not)->role = ROLE_NOTE;
     doc_end(d);
 }
 
@@ -293,8 +290,8 @@ static void add_rules(struct doc *d, const struct report *r)
 
     doc_begin(d, ROLE_PLAIN, outputs, "Rules of scientific benchmarking")->untitled = TO_TEXT;
     doc_add(d, NODE_SENTENCE, TO_PAGES, "The twelve rules of Hoefler and Belli (\"Scientific "
-                 "benchmarking of parallel computing systems\", SC 2015), as this report meets "
-                 "them.")->role = ROLE_NOTE;
+            "benchmarking of parallel computing systems\", SC 2015), as this report meets "
+            "them.")->role = ROLE_NOTE;
     doc_begin(d, ROLE_TERMS, outputs, "%s", "");
     for (int i = 0; i < RULES_COUNT; i++) {
         const struct rule *rule = &r->analysis.rules[i];
@@ -367,9 +364,9 @@ static void add_definitions(struct doc *d, const struct report *r)
             doc_term(d, TO_PAGES, quantity_name(q), quantity_definition(q));
     if (!has_epochs(r))
         doc_term(d, TO_PAGES, "steady interval",
-                      "The median of the times between two rows of a run's log after warming up: "
-                      "without the first, and without those after it that are slow (change-point "
-                      "rule of doc/SCALING.md). All are for the same work where it is known.");
+                 "The median of the times between two rows of a run's log after warming up: "
+                 "without the first, and without those after it that are slow (change-point "
+                 "rule of doc/SCALING.md). All are for the same work where it is known.");
     doc_end(d);
     doc_end(d);
 }

@@ -65,7 +65,7 @@ static char *format(const char *fmt, va_list ap)
 }
 
 struct node *doc_add(struct doc *d, enum node_kind kind, unsigned outputs,
-                          const char *fmt, ...)
+                     const char *fmt, ...)
 {
     va_list ap;
 
@@ -76,7 +76,7 @@ struct node *doc_add(struct doc *d, enum node_kind kind, unsigned outputs,
 }
 
 struct node *doc_begin(struct doc *d, enum node_role role, unsigned outputs,
-                            const char *fmt, ...)
+                       const char *fmt, ...)
 {
     va_list ap;
 
@@ -109,7 +109,7 @@ void doc_paragraph(struct doc *d, unsigned outputs, struct buf *lines)
 }
 
 struct node *doc_list(struct doc *d, unsigned outputs, const char *label,
-                           const char *lines)
+                      const char *lines)
 {
     if (!*lines)
         return &d->lost;
@@ -161,7 +161,7 @@ void doc_table(struct doc *d, unsigned outputs, struct table *t)
 }
 
 struct node *doc_figure(struct doc *d, unsigned outputs, struct chart *c,
-                             const char *file, ...)
+                        const char *file, ...)
 {
     va_list ap;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A document as a tree, which is built once and written as HTML, as text for a terminal, as Markdown
- * and as LaTeX. A node says what it is: a section, a sentence, a table, a figure. It says in which
- * outputs it is shown, and not how it looks there.
+/* A document as a tree, which is built once and written as HTML, as text for a terminal, as
+ * Markdown and as LaTeX. A node says what it is: a section, a sentence, a table, a figure. It says
+ * in which outputs it is shown, and not how it looks there.
  *
  * The builders (contents.c, proposal.c, live/) know studies and make nodes. The writers (html.c,
- * text.c, markdown.c, latex.c) know the tree and no study. All texts in a tree are plain: the writer
- * alone escapes them, so text of a user's file cannot become markup.
+ * text.c, markup.c) know the tree and no study. All texts in a tree are plain: the writer alone
+ * escapes them, so text of a user's file cannot become markup.
  *
  * Adding nodes reports no error: if memory runs out, doc.failed is set for one check by
  * doc_encode. A node that is added goes into the section that was begun last. */
@@ -85,12 +85,12 @@ void doc_destroy(struct doc *d);
 
 /* Adds a node with its text. Returns it, for its further members, and never NULL. */
 struct node *doc_add(struct doc *d, enum node_kind kind, unsigned outputs,
-                          const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+                     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
 /* Adds a section, to which nodes are added until doc_end. A section but a
  * verdict, in which nothing is shown, is not shown itself. */
 struct node *doc_begin(struct doc *d, enum node_role role, unsigned outputs,
-                            const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+                       const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 void doc_end(struct doc *d);
 
 /* Add each line as a sentence; all lines as a paragraph or as a list, if there are some; a term; a
@@ -98,7 +98,7 @@ void doc_end(struct doc *d);
 void doc_lines(struct doc *d, unsigned outputs, const char *lines);
 void doc_paragraph(struct doc *d, unsigned outputs, struct buf *lines);
 struct node *doc_list(struct doc *d, unsigned outputs, const char *label,
-                           const char *lines);
+                      const char *lines);
 void doc_term(struct doc *d, unsigned outputs, const char *term, const char *meaning);
 void doc_tile(struct doc *d, unsigned outputs, const char *name, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
@@ -123,8 +123,8 @@ struct table {
 
 void table_init(struct table *t, const char *caption, ...) __attribute__((format(printf, 2, 3)));
 
-/* Add the next cell of a row: a text; a word among numbers; a number, or "-" if it is not finite; a
- * share, "-" likewise; a range, with a text behind it. The cells of the first row define the
+/* Add the next cell of a row: a text; a word among numbers; a number, or "-" if it is not finite;
+ * a share, "-" likewise; a range, with a text behind it. The cells of the first row define the
  * columns. Each row begins with the first head and has the same heads. */
 void table_text(struct table *t, const char *head, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -147,7 +147,7 @@ void table_destroy(struct table *t);
 /* Move *t, if it has rows, and *c, whose file has this name without a suffix, into the document. */
 void doc_table(struct doc *d, unsigned outputs, struct table *t);
 struct node *doc_figure(struct doc *d, unsigned outputs, struct chart *c,
-                             const char *file, ...) __attribute__((format(printf, 4, 5)));
+                        const char *file, ...) __attribute__((format(printf, 4, 5)));
 
 /* Return the first node of a section, and the next one, that the output shows, or NULL. */
 const struct node *node_first(const struct node *parent, unsigned output);
@@ -174,14 +174,14 @@ void text_write(const struct doc *d, const struct text_form *form, struct buf *b
 /* Returns what write writes, which the caller frees, or NULL if memory ran out. */
 char *doc_encode(const struct doc *d, doc_write_f *write);
 
-/* Adds text and a newline, broken at blanks so that lines have at most `columns` characters, except
- * for a longer word. All lines but the first are indented by `indent`. Characters of src/control.h
- * become blanks. */
+/* Adds text and a newline, broken at blanks so that lines have at most `columns` characters,
+ * except for a longer word. All lines but the first are indented by `indent`. Characters of
+ * src/control.h become blanks. */
 void text_wrap(struct buf *b, const char *text, int indent, int columns);
 
 /* Escape a text for an output: HTML, also between double quotes; Markdown, also in a table; LaTeX
- * with T1 fonts, where characters but ASCII and those from U+00C0 to U+00FF become '?'. In all, the
- * characters of src/control.h become blanks, and bytes that are not UTF-8 '?'. */
+ * with T1 fonts, where characters but ASCII and those from U+00C0 to U+00FF become '?'. In all,
+ * the characters of src/control.h become blanks, and bytes that are not UTF-8 '?'. */
 typedef void escape_f(struct buf *b, const char *text);
 escape_f escape_html, escape_markdown, escape_latex, escape_plain;
 

@@ -85,8 +85,8 @@ void figures_add_ratios(struct chart *c, struct chart_series *dst, const struct 
     }
 }
 
-/* Returns the word for quality that all series with one share, "IoU or accuracy" or "quality"; NULL
- * if none has one. shares becomes whether all are between 0 and 1. */
+/* Returns the word for quality that all series with one share, "IoU or accuracy" or "quality";
+ * NULL if none has one. shares becomes whether all are between 0 and 1. */
 static const char *common_quality(const struct report *r, bool *shares)
 {
     const char *word = NULL;
@@ -197,8 +197,8 @@ static void add_total(struct chart *c, const struct report *r, size_t i, bool ef
     }
 }
 
-/* Adds the value of each single run, unless each count has only one run, or they are too many to be
- * distinguished. */
+/* Adds the value of each single run, unless each count has only one run, or they are too many to
+ * be distinguished. */
 static void add_dots(struct chart *c, const struct report *r, size_t i,
                      double value(const struct series *s, const struct result *run))
 {
@@ -241,12 +241,13 @@ static void make_speedup(struct chart *c, const struct report *r)
           is_stepped(r) ? "run, warming up" : "training, first epoch");
     add_ideal(c, r);
     for (size_t i = 0; i < r->nseries; i++) {
-        bool fitted = model_is_usable(&r->series[i].as->steady);
+        enum chart_style style = model_is_usable(&r->series[i].as->steady) ? CHART_MARKS
+                                                                           : CHART_JOINED;
         add_fit(c, r, i);
         add_total(c, r, i, false);
         add_dots(c, r, i, speedup_of_run);
-        figures_add_ratios(c, add_series(c, r, i, fitted ? CHART_MARKS : CHART_JOINED, steady_of(r)),
-                           series_of(r, i), series_speedup);
+        figures_add_ratios(c, add_series(c, r, i, style, steady_of(r)), series_of(r, i),
+                           series_speedup);
     }
     chart_fit(c, true);
 }
@@ -347,10 +348,9 @@ static void make_one_epoch(struct chart *c, const struct report *r)
     const char *word = common_quality(r, &shares);
 
     word = shares && word ? word : "";
-    start(c, "one_epoch", "", "speed-up of one epoch", 2,
-          "Speed-up of a single epoch, the one of index %ld (filled), and quality (open, right "
-          "axis), without intervals: for comparison with figures that were made so.",
-          series_of(r, 0)->one_epoch);
+    start(c, "one_epoch", "", "speed-up of one epoch", 2, "Speed-up of a single epoch, the one of "
+          "index %ld (filled), and quality (open, right axis), without intervals: for comparison "
+          "with figures that were made so.", series_of(r, 0)->one_epoch);
     snprintf(c->title, sizeof c->title, "Speed-up of one epoch%s%s", *word ? ", and " : "", word);
     set_axis(&c->right, *word ? word : "IoU", 4);
     c->right.high = 1;
@@ -361,8 +361,8 @@ static void make_one_epoch(struct chart *c, const struct report *r)
         struct chart_series *line = add_series(c, r, i, CHART_JOINED, s->quality);
         line->hollow = line->right = line->dashed = true;
         for (size_t k = 0; k < s->npoints && s->is_share; k++)
-            chart_add_point(c, line, s->points[k].gpus, s->points[k].q[QUANTITY_QUALITY].median, NAN,
-                            NAN);
+            chart_add_point(c, line, s->points[k].gpus,
+                            s->points[k].q[QUANTITY_QUALITY].median, NAN, NAN);
         line = add_series(c, r, i, CHART_JOINED, "speed-up");
         for (size_t k = 0; k < s->npoints; k++)
             chart_add_point(c, line, s->points[k].gpus,
@@ -481,8 +481,8 @@ static size_t end_of_count(const struct curves *s, size_t from)
     return end;
 }
 
-/* Adds the curves of all runs of at most CHART_SHADES counts, evenly chosen, including the smallest
- * and the largest: losses, or qualities. */
+/* Adds the curves of all runs of at most CHART_SHADES counts, evenly chosen, including the
+ * smallest and the largest: losses, or qualities. */
 static void add_curves(struct chart *c, const struct curves *s, bool quality)
 {
     size_t n = 0, at = 0, k = 0;

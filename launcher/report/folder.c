@@ -24,7 +24,7 @@
 
 /* Makes dir/NAME.FORMAT of dir/NAME.svg. */
 static int make_picture(const char *dir, const char *name, const char *format, const char *zoom,
-                    struct err *e)
+                        struct err *e)
 {
     char from[PATH_MAX], to[PATH_MAX];
     const char *const argv[] = {"rsvg-convert", "--format", format, "--zoom", zoom, "--output",
@@ -159,8 +159,8 @@ static void remove_figures(const char *dir)
         free(entries);
 }
 
-/* Calls a function for each file of src, except its folder figures, with its path there and in dst,
- * until one returns other than 0. */
+/* Calls a function for each file of src, except its folder figures, with its path there and in
+ * dst, until one returns other than 0. */
 static int for_files(const char *src, const char *dst,
                      int each(const char *from, const char *to, struct err *e), struct err *e)
 {

@@ -8,9 +8,9 @@
 
 #define add(b, ...) escape_format(b, escape_html, __VA_ARGS__)
 
-/* The style sheet, light and dark, for screen and paper. Charts bring their light colours (chart.h):
- * c0..c5 distinguish series, c6..c13 are for small to large numbers, and c14 is neutral. Printed
- * pages are always light. */
+/* The style sheet, light and dark, for screen and paper. Charts bring their light colours
+ * (chart.h): c0..c5 distinguish series, c6..c13 are for small to large numbers, and c14 is
+ * neutral. Printed pages are always light. */
 static const char page_style[] =
     ":root{color-scheme:light;--ink:#1a2027;--soft:#55606b;--paper:#fff;--card:#f5f7f9;"
     "--line:#d6dce2;--accent:#0072b2;--warn:#96480a;--tip:#1a2027;--tipink:#fff}\n"
@@ -125,8 +125,8 @@ static void write_table(struct buf *b, const struct table *t)
     buf_add(b, "</tbody></table></div>\n");
 }
 
-/* Writes the values that the figure shows where the mouse points, for readers who use a keyboard or
- * a screen reader. */
+/* Writes the values that the figure shows where the mouse points, for readers who use a keyboard
+ * or a screen reader. */
 static void write_values(struct buf *b, const struct chart *c)
 {
     struct table t;
@@ -163,7 +163,7 @@ static void write_figure(struct buf *b, const struct node *n)
     if (!folded)
         add(b, "<figcaption>%s</figcaption>\n", c->caption);
     add(b, "<details><summary>%s</summary>\n",
-             folded ? "How to read it, and its values" : "Values");
+        folded ? "How to read it, and its values" : "Values");
     if (folded)
         add(b, "<p class=\"soft\">%s</p>\n", c->caption);
     write_values(b, c);
@@ -213,8 +213,7 @@ static void write_node(struct buf *b, const struct node *n, int level)
     case NODE_LIST: write_list(b, n); break;
     case NODE_TERM: add(b, "<dt>%s</dt><dd>%s</dd>\n", n->text, n->more); break;
     case NODE_TILE:
-        add(b, "<div><dt>%s</dt><dd>%s<small>%s</small></dd></div>\n", n->text, n->more,
-                 n->note);
+        add(b, "<div><dt>%s</dt><dd>%s<small>%s</small></dd></div>\n", n->text, n->more, n->note);
         break;
     case NODE_PROGRESS:
         buf_addf(b, "<p><progress max=\"100\" value=\"%.1f\" aria-label=\"share that is done\">"
@@ -287,7 +286,7 @@ void html_write(const struct doc *d, struct buf *b)
     buf_add(b, chart_svg_style);
     buf_add(b, page_style);
     add(b, "</style>\n</head>\n<body>\n<header>\n<h1>%s: %s</h1>\n<p class=\"soft\">%s</p>\n"
-             "</header>\n<main>\n", d->title, d->heading, d->about);
+        "</header>\n<main>\n", d->title, d->heading, d->about);
     for (const struct node *n = node_first(&d->root, TO_HTML); n; n = node_next(n, TO_HTML))
         write_node(b, n, 2);
     add(b, "</main>\n<footer>%s</footer>\n</body>\n</html>\n", d->footer);

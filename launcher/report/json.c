@@ -312,19 +312,19 @@ static json_t *encode_series(const struct report_series *rs)
         json_array_append_new(levels, encode_convergence(&as->levels[i]));
     bool named = s->has_quality || !s->stepped;
     json_t *o = OBJECT({"engine", text(s->engine)},
-                  {"quality", named ? text(s->quality) : json_null()},
-                  {"study", text(rs->source->title)}, {"label", text(rs->label)},
-                  {"settings", encode_settings(s->settings)},
-                  {"one_epoch", json_integer(s->one_epoch)},
-                  {"scaling", json_string(modes[s->mode])},
-                  {"base_gpus", json_integer(s->points[0].gpus)},
-                  {"efficiency_by", json_string(s->by_images ? "images" : "time")},
-                  {"points", points}, {"verdict", encode_verdict(rs)},
-                  {"model", encode_model(&as->steady)},
-                  {"model_whole", encode_model(&as->whole)},
-                  {"advice", encode_advice(&as->advice)},
-                  {"convergence", encode_convergence(&as->convergence)}, {"reach", levels},
-                  {"noise_scale", encode_noise(&as->noise)});
+                       {"quality", named ? text(s->quality) : json_null()},
+                       {"study", text(rs->source->title)}, {"label", text(rs->label)},
+                       {"settings", encode_settings(s->settings)},
+                       {"one_epoch", json_integer(s->one_epoch)},
+                       {"scaling", json_string(modes[s->mode])},
+                       {"base_gpus", json_integer(s->points[0].gpus)},
+                       {"efficiency_by", json_string(s->by_images ? "images" : "time")},
+                       {"points", points}, {"verdict", encode_verdict(rs)},
+                       {"model", encode_model(&as->steady)},
+                       {"model_whole", encode_model(&as->whole)},
+                       {"advice", encode_advice(&as->advice)},
+                       {"convergence", encode_convergence(&as->convergence)}, {"reach", levels},
+                       {"noise_scale", encode_noise(&as->noise)});
 
     /* only where they are not those of images */
     if (strcmp(s->unit, "images") != 0 || s->stepped)
@@ -364,24 +364,24 @@ static json_t *encode_rules(const struct rule rules[RULES_COUNT])
 static json_t *encode_run(const struct result *r)
 {
     json_t *o = OBJECT({"run", text(r->run)}, {"engine", text(r->engine)},
-                  {"gpus", json_integer(r->gpus)}, {"nodes", known_count((size_t)r->nodes)},
-                  {"seed", json_integer(r->seed)}, {"attempt", json_integer(r->attempt)},
-                  {"state", json_string(result_state_name(r->state))},
+                       {"gpus", json_integer(r->gpus)}, {"nodes", known_count((size_t)r->nodes)},
+                       {"seed", json_integer(r->seed)}, {"attempt", json_integer(r->attempt)},
+                       {"state", json_string(result_state_name(r->state))},
                   {"epochs", json_integer(r->epochs)}, {"first_epoch_s", number(r->first_epoch_s)},
-                  {"median_epoch_s", number(r->median_epoch_s)},
-                  {"training_time", number(r->training_time)},
+                       {"median_epoch_s", number(r->median_epoch_s)},
+                       {"training_time", number(r->training_time)},
                   {"test_time", number(r->test_time)}, {"images_per_s", number(r->images_per_s)},
-                  {"loss", number(r->loss)}, {"iou", number(r->iou)},
-                  {"accuracy", number(r->accuracy)}, {"dice", number(r->dice)},
-                  {"iou_own_size", number(r->iou_own_size)},
-                  {"hosts", *r->hosts ? text(r->hosts) : json_null()},
-                  {"versions", *r->versions ? text(r->versions) : json_null()},
-                  {"started", *r->started ? text(r->started) : json_null()},
-                  {"log", r->log[0] ? text(r->log) : json_null()},
+                       {"loss", number(r->loss)}, {"iou", number(r->iou)},
+                       {"accuracy", number(r->accuracy)}, {"dice", number(r->dice)},
+                       {"iou_own_size", number(r->iou_own_size)},
+                       {"hosts", *r->hosts ? text(r->hosts) : json_null()},
+                       {"versions", *r->versions ? text(r->versions) : json_null()},
+                       {"started", *r->started ? text(r->started) : json_null()},
+                       {"log", r->log[0] ? text(r->log) : json_null()},
                   {"device", r->device[0] ? text(r->device) : json_null()}, {"note", text(r->note)},
-                  {"kernels_checked", json_integer(r->kernels_checked)},
-                  {"kernels_refused", text(r->kernels_refused)},
-                  {"settings", encode_settings(r->settings)});
+                       {"kernels_checked", json_integer(r->kernels_checked)},
+                       {"kernels_refused", text(r->kernels_refused)},
+                       {"settings", encode_settings(r->settings)});
 
     if (!result_quality_is_share(r))
         ADD(o, {"quality", number(r->quality)}, {"metric", text(r->metric)});
@@ -421,11 +421,11 @@ char *json_encode_report(const struct report *r)
     for (size_t i = 0; i < r->nsources; i++)
         append_runs(runs, &r->sources[i].results);
     return dump(OBJECT({"schema", json_integer(SCHEMA)}, {"study", text(r->title)},
-                            {"created", json_string(r->created)},
-                            {"version", json_string(PACKAGE_VERSION)}, {"engines", series},
-                            {"pairs", pairs}, {"rule", json_string(r->rule)},
-                            {"rules", encode_rules(r->analysis.rules)},
-                            {"problems", append_lines(json_array(), r->problems)}, {"runs", runs}));
+                       {"created", json_string(r->created)},
+                       {"version", json_string(PACKAGE_VERSION)}, {"engines", series},
+                       {"pairs", pairs}, {"rule", json_string(r->rule)},
+                       {"rules", encode_rules(r->analysis.rules)},
+                       {"problems", append_lines(json_array(), r->problems)}, {"runs", runs}));
 }
 
 char *json_encode_results(const char *study, const struct results *results)
@@ -435,7 +435,7 @@ char *json_encode_results(const char *study, const struct results *results)
 
     append_runs(runs, results);
     return dump(OBJECT({"schema", json_integer(SCHEMA)}, {"study", text(study)},
-                            {"complete", json_boolean(complete)}, {"runs", runs}));
+                       {"complete", json_boolean(complete)}, {"runs", runs}));
 }
 
 struct metric {
@@ -458,8 +458,8 @@ static bool is_known(const struct series *s, const struct metric *m)
     return s->npoints > 0;
 }
 
-/* Adds a name without "->", which separates regions, and without control characters; "series" if it
- * is empty. */
+/* Adds a name without "->", which separates regions, and without control characters; "series" if
+ * it is empty. */
 static void add_name(struct buf *b, const char *name)
 {
     struct buf plain = {0};
@@ -501,7 +501,7 @@ char *json_encode_extra_p(const struct report *r)
         buf_destroy(&name);
     }
     return dump(json_pack("{s:[s],s:o}", "parameters", "gpus", "measurements",
-                               measurements));
+                          measurements));
 }
 
 static json_t *encode_bounds(const struct bounds *v)

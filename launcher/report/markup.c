@@ -232,13 +232,12 @@ void markdown_write(const struct doc *d, struct buf *b)
 
 void latex_write(const struct doc *d, struct buf *b)
 {
-    buf_addf(b, "%% Made by unetctl report on %s: \\input it into a document with\n"
-             "%% \\usepackage[T1]{fontenc}, \\usepackage[utf8]{inputenc} and "
-             "\\usepackage{graphicx}, which\n"
-             "%% makes tables as narrow as the line; they compile without it, too.\n"
-             "\\providecommand{\\fitline}[1]{\\sbox0{#1}\\ifdim\\wd0>\\linewidth\n"
-             "  \\ifdefined\\resizebox\\resizebox{\\linewidth}{!}{\\usebox0}\\else\\usebox0\\fi\n"
-             "  \\else\\usebox0\\fi}\n\n", d->created);
+    buf_addf(b, "%% Made by unetctl report on %s: \\input it into a document with\n%% "
+             "\\usepackage[T1]{fontenc}, \\usepackage[utf8]{inputenc} and \\usepackage{graphicx}, "
+             "which\n%% makes tables as narrow as the line; they compile without it, "
+             "too.\n\\providecommand{\\fitline}[1]{\\sbox0{#1}\\ifdim\\wd0>\\linewidth\n  "
+             "\\ifdefined\\resizebox\\resizebox{\\linewidth}{!}{\\usebox0}\\else\\usebox0\\fi\n  "
+             "\\else\\usebox0\\fi}\n\n", d->created);
     if (*d->comment)
         buf_addf(b, "%% %s\n\n", d->comment);
     write_children(b, &d->root, &latex, 0);

@@ -48,8 +48,7 @@ static void add_subject(struct buf *b, const struct report_series *rs)
     for (size_t i = 0; i < s->npoints; i++)
         nlimited += s->points[i].nlimited;
     if (nlimited)
-        buf_addf(b, ", %zu of which give the steady speed alone",
-                 nlimited);
+        buf_addf(b, ", %zu of which give the steady speed alone", nlimited);
     buf_addf(b, " (unetctl %s).\n", PACKAGE_VERSION);
 }
 
@@ -219,7 +218,7 @@ static void add_link(struct buf *b, const struct prediction_link *l)
 }
 
 void prediction_explain(const struct model *m, const char *interval, int gpus_per_node,
-                               struct buf *b)
+                        struct buf *b)
 {
     int largest = (int)m->largest;
 
@@ -258,13 +257,13 @@ static void add_assumptions(const struct prediction *p, const struct prediction_
     else
         buf_add(b, "No sums of synchronised batch norm beside the measured ones (--norm-sums). ");
     buf_add(b, "Three cases of the links: the whole bandwidth, a tree, all but the last slice hidden "
-               "behind backward; 80 % of the bandwidth, nothing hidden; half of it, a ring for "
-               "each MiB. ");
+            "behind backward; 80 % of the bandwidth, nothing hidden; half of it, a ring for "
+            "each MiB. ");
     if (p->scenarios)
         buf_add(b, "One number of GPUs was measured, so nothing is known of what more GPUs lose. "
-                   "Low, middle and high are scenarios: these cases, with a serial part of 0, 2 "
-                   "and 5 % of the epoch, and GPUs that wait for the slowest, whose steps vary by "
-                   "0, 1 and 3 %. Measure two more numbers for a prediction. ");
+                "Low, middle and high are scenarios: these cases, with a serial part of 0, 2 "
+                "and 5 % of the epoch, and GPUs that wait for the slowest, whose steps vary by "
+                "0, 1 and 3 %. Measure two more numbers for a prediction. ");
     else
         prediction_explain(&p->model, p->interval, p->gpus_per_node, b);
     buf_add(b, "The quality of the network that is trained is not predicted.");

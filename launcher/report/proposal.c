@@ -80,7 +80,6 @@ static void add_row(struct table *t, const char *name, const double v[NCOLUMNS],
             table_word(t, heads[i], "%.*f", v[i] == floor(v[i]) || v[i] >= 1000 ? 0 : 2, v[i]);
 }
 
-/* Adds the efficiency with these GPUs, and where it is from. */
 static void add_efficiency(struct table *t, const struct report_series *rs, int gpus)
 {
     static const char head[] = "efficiency";
@@ -94,14 +93,14 @@ static void add_efficiency(struct table *t, const struct report_series *rs, int 
         table_text(t, head, "1 (base case)");
     else if (r && interval_is_known(&r->interval))
         table_text(t, head, "%.2f (%.2f..%.2f), measured", r->value, r->interval.low,
-                       r->interval.high);
+                   r->interval.high);
     else if (r && isfinite(r->value))
         table_text(t, head, "%.2f, measured, without an interval", r->value);
     else if (model_is_usable(m) && !model_is_extrapolation(m, gpus) && gpus > m->smallest) {
         struct bounds b = model_speedup(m, s->points[0].gpus, gpus);
         table_text(t, head, "%.2f (%.2f..%.2f), not measured: %s", share * b.expected,
-                       share * b.low, share * b.high,
-                       gpus > m->largest ? "extrapolation" : "interpolation");
+                   share * b.low, share * b.high,
+                   gpus > m->largest ? "extrapolation" : "interpolation");
     } else
         table_text(t, head, "not measured, not predicted");
 }
@@ -182,11 +181,9 @@ static void add_few_counts(struct buf *b, const struct series *s)
     buf_addf(b, "Few counts were measured: %zu of GPUs", s->npoints);
     if (known)
         buf_addf(b, ", %zu of nodes", nodes);
-    buf_addf(b, ". Centres ask for at least %d, up to the size that is requested.\n",
-             COUNTS_ASKED);
+    buf_addf(b, ". Centres ask for at least %d, up to the size that is requested.\n", COUNTS_ASKED);
 }
 
-/* Adds the verdict, what weakens it, and the table. */
 static void add_measurement(struct doc *d, const struct report_series *rs)
 {
     const struct series *s = &rs->as->series;
@@ -209,7 +206,7 @@ static void add_measurement(struct doc *d, const struct report_series *rs)
     buf_add(&items, rs->words.caveats);
     if (items.length)
         doc_add(d, NODE_PARAGRAPH, OUTPUTS,
-                     "What the measurement does not show, or what weakens it:");
+                "What the measurement does not show, or what weakens it:");
     doc_list(d, OUTPUTS, "", items.data ? items.data : "");
     d->failed |= items.failed;
     buf_destroy(&items);
@@ -307,12 +304,12 @@ static void add_scripts(struct doc *d, const struct scripts *scripts)
 {
     if (!scripts->run) {
         doc_add(d, NODE_PARAGRAPH, OUTPUTS, "The results have no job script. Attach the one of "
-                     "a typical run: " PROPOSAL_BLANK);
+                "a typical run: " PROPOSAL_BLANK);
         return;
     }
     doc_add(d, NODE_PARAGRAPH, OUTPUTS, "The scripts of run %s, %d GPU%s, as unetctl generated "
-                 "them: submit_file.sh is submitted, and starts run_file.sh once per rank.",
-                 scripts->run->run, scripts->run->gpus, plural(scripts->run->gpus));
+            "them: submit_file.sh is submitted, and starts run_file.sh once per rank.",
+            scripts->run->run, scripts->run->gpus, plural(scripts->run->gpus));
     for (int i = 0; i < NSCRIPTS; i++)
         doc_add(d, NODE_CODE, OUTPUTS, "%s", scripts->texts[i]);
 }
@@ -329,7 +326,7 @@ static void build(struct doc *d, const struct report *r, const struct proposal_f
              "know: fill them in.");
     doc_begin(d, ROLE_PLAIN, OUTPUTS, "Parallel performance of %s", r->title);
     doc_add(d, NODE_PARAGRAPH, OUTPUTS, "What the program computes, how it is parallelised, its "
-                 "input and its reading and writing of files: " PROPOSAL_BLANK);
+            "input and its reading and writing of files: " PROPOSAL_BLANK);
     doc_begin(d, ROLE_PLAIN, OUTPUTS, "Measured scaling");
     for (size_t i = 0; i < r->nseries; i++)
         add_measurement(d, &r->series[i]);
@@ -347,17 +344,16 @@ static void build(struct doc *d, const struct report *r, const struct proposal_f
     proposal_request_fill(&t, &r->series[0], facts);
     doc_table(d, OUTPUTS, &t);
     doc_add(d, NODE_PARAGRAPH, OUTPUTS, "Storage of the input data, and of what is kept: "
-                 PROPOSAL_BLANK);
+            PROPOSAL_BLANK);
     doc_end(d);
     doc_begin(d, ROLE_PLAIN, OUTPUTS, "Appendix: job script");
     add_scripts(d, scripts);
     doc_end(d);
     doc_end(d);
     doc_add(d, NODE_PARAGRAPH, TO_MARKDOWN, "Made by unetctl %s on %s.", PACKAGE_VERSION,
-                 r->created);
+            r->created);
 }
 
-/* Returns the bytes of the files in a folder and below. */
 static double measure_folder(const char *dir)
 {
     char *paths[] = {(char *)dir, NULL};
@@ -395,7 +391,7 @@ static void read_run(struct scripts *scripts, const struct report *r, struct pro
 
 /* Adds what the model expects beyond the largest measured count, or its interval. */
 static void draw_extrapolation(struct chart *c, const struct report_series *rs, int colour,
-                              bool band)
+                               bool band)
 {
     const struct series *s = &rs->as->series;
     int from = s->points[s->npoints - 1].gpus, to = last_count(rs);
@@ -413,7 +409,6 @@ static void draw_extrapolation(struct chart *c, const struct report_series *rs, 
     dst->dashed = true;
 }
 
-/* Makes the figure, whose axes are logarithmic. */
 static void make_chart(struct chart *c, const struct report *r)
 {
     int base = r->series[0].as->series.points[0].gpus, end = base;

@@ -208,7 +208,6 @@ void difference_describe(struct buf *b, const struct analysis_difference *d, con
         add_time_comparison(b, d, label_a, label_b, s);
 }
 
-/* Lists the differences of each pair at the largest count that both ran on. */
 static char *list_differences(const struct report *r)
 {
     struct buf b = {0};

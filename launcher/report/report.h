@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The report: what an analysis says to people and to programs.
  *
- * struct report is the analysis with all that is said of it in words: a label and a verdict for each
- * series, the differences between series, the runs without a result. report_create computes it;
- * nothing that writes it computes anything again. contents_build makes one document of it
+ * struct report is the analysis with all that is said of it in words: a label and a verdict for
+ * each series, the differences between series, the runs without a result. report_create computes
+ * it; nothing that writes it computes anything again. contents_build makes one document of it
  * (document.h), which is then written as a page, as Markdown, as LaTeX and for a terminal, so each
  * sentence and each table exists once. JSON has the numbers, and is written from the struct.
  *
  * The verbs report and collect call this header; live/ makes the page of a study that still runs.
- * Text of files of the user is escaped by the writers. A folder is written as a whole or not at all.
+ * Text of the user's files is escaped by the writers. A folder is written whole or not at all.
  *
  * Read verdict.c and methods.c (what is said), contents.c, tables.c and figures.c (what is shown),
  * document.h and one writer, then folder.c, json.c and proposal.c. chart.h is a drawing as data. */
@@ -23,8 +23,8 @@
 #include "launcher/report/document.h"
 #include "src/err.h"
 
-/* The verdict on a series in words, by kind. All but the headline have one fact per line, or are "".
- * Those of a series of one count are "". */
+/* The verdict on a series in words, by kind. All but the headline have one fact per line, or are
+ * "". Those of a series of one count are "". */
 enum {
     WORDS_HEADLINE, WORDS_EVIDENCE, WORDS_CAVEATS, WORDS_LIMITS, WORDS_MODELS, WORDS_COSTS,
     WORDS_ADVICE, WORDS_NPARTS
@@ -70,8 +70,8 @@ struct report {
 
 #define REPORT_MAX_PROBLEMS 200
 
-/* sources must live as long as the report. Returns 0, or -1 with the error of analysis_create or if
- * memory ran out. */
+/* sources must live as long as the report. Returns 0, or -1 with the error of analysis_create or
+ * if memory ran out. */
 int report_create(struct report *r, const struct analysis_source *sources, size_t nsources,
                   const struct analysis_options *options, struct err *e);
 void report_destroy(struct report *r);
@@ -87,10 +87,11 @@ enum { REPORT_VERDICT = 1, REPORT_NUMBERS = 2, REPORT_RULES = 4, REPORT_PARAGRAP
 void report_doc(struct doc *d, const struct report *r, unsigned parts);
 
 /* Writes all files (doc/FORMATS.md) into dir, which is made if necessary. They are written into a
- * hidden folder within dir and moved when all are complete, so that an error before that leaves dir
- * unchanged. An earlier report in dir is replaced, and its figures are removed. Other files stay; if
- * dir has no report, a file in the way is ERR_CONFIG, and nothing changes. A missing rsvg-convert is
- * a warning and not an error. No link in dir is followed (files.h). Returns 0 or -1. */
+ * hidden folder within dir and moved when all are complete, so that an error before that leaves
+ * dir unchanged. An earlier report in dir is replaced, and its figures are removed. Other files
+ * stay; if dir has no report, a file in the way is ERR_CONFIG, and nothing changes. A missing
+ * rsvg-convert is a warning and not an error. No link in dir is followed (files.h). Returns 0 or
+ * -1. */
 int report_write_folder(const struct report *r, const char *dir, struct err *e);
 
 /* Runs, sorted by number of GPUs, whose curves are drawn in the same charts. */
@@ -105,8 +106,8 @@ struct report_group {
 void report_add_live_figures(struct doc *d, const struct report *r,
                              const struct report_group *groups, size_t ngroups);
 
-/* Adds what report --predict prints: a table, and the assumptions that it is based on. label is that
- * of the series. */
+/* Adds what report --predict prints: a table, and the assumptions that it is based on. label is
+ * that of the series. */
 void report_add_prediction(struct doc *d, const struct prediction *p,
                            const struct prediction_network *network, const char *label);
 

@@ -18,7 +18,7 @@ static void add_interval_cell(struct table *t, const char *head, const struct in
 {
     if (interval_is_known(i))
         table_range(t, head, i->low, i->high, decimals,
-                       i->method != INTERVAL_EPOCHS ? ""
+                    i->method != INTERVAL_EPOCHS ? ""
                        : s->stepped                 ? " (intervals)"
                                                     : " (epochs)");
     else
@@ -212,7 +212,7 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
                                                  ? quality_fall_word(s)
                                                  : quality_state_name(judged));
         table_number(t, "Dice",
-                         result_by_accuracy(s->rows) ? NAN : p->q[QUANTITY_DICE].median, 4);
+                     result_by_accuracy(s->rows) ? NAN : p->q[QUANTITY_DICE].median, 4);
         table_number(t, "IoU at own size", p->q[QUANTITY_IOU_OWN_SIZE].mean, 4);
         table_number(t, "final loss", p->q[QUANTITY_LOSS].median, 4);
         add_worded(t, "%s per epoch", s->unit, s->stepped ? NAN : p->q[QUANTITY_UNITS].median, 0);
@@ -263,8 +263,8 @@ static void fill_classes(struct table *t, const struct report_series *rs)
     const struct scores *first = s->npoints ? s->points[0].rows[0].scores : NULL;
 
     table_init(t, "IoU of each class of %s at the network's size: (I + 1) / (U + 1) over the pixels "
-                  "of all validation images, mean over the runs of a count; then the mean over the "
-                  "classes with the first one, the background, and without it.", rs->label);
+               "of all validation images, mean over the runs of a count; then the mean over the "
+               "classes with the first one, the background, and without it.", rs->label);
     if (!first || first->nclasses < 2 || result_by_accuracy(s->rows))
         return;
     for (size_t k = 0; k < first->nclasses; k++)
@@ -277,12 +277,11 @@ static void fill_parts(struct table *t, const struct report_series *rs)
 {
     const struct series *s = &rs->as->series;
 
-    table_init(t,
-               "Where the time of %s goes: copying data to the nodes, start of the process to its "
-               "first step, %ss, evaluation; within a steady %s, communication that is not hidden behind "
-               "computing and waiting for data, as measured on rank 0. Speed-up and efficiency are "
-               "those of the whole run.",
-               rs->label, series_interval(s), series_interval(s));
+    table_init(t, "Where the time of %s goes: copying data to the nodes, start of the process to "
+               "its first step, %ss, evaluation; within a steady %s, communication that is not "
+               "hidden behind computing and waiting for data, as measured on rank 0. Speed-up and "
+               "efficiency are those of the whole run.", rs->label, series_interval(s),
+               series_interval(s));
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
         double epoch = p->q[QUANTITY_STEADY_EPOCH].median;
@@ -350,10 +349,9 @@ static void fill_each(struct table *t, const struct report_series *rs)
         "data wait", "evaluation",  "training",   "whole run"};
     const struct series *s = &rs->as->series;
 
-    table_init(t,
-               "Speed-up of each part of %s, and in brackets its efficiency: its time with %d "
-               "GPU%s over that with N, both medians over runs.",
-               rs->label, s->points[0].gpus, plural(s->points[0].gpus));
+    table_init(t, "Speed-up of each part of %s, and in brackets its efficiency: its time with %d "
+               "GPU%s over that with N, both medians over runs.", rs->label, s->points[0].gpus,
+               plural(s->points[0].gpus));
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
         table_number(t, "GPUs", p->gpus, 0);
@@ -383,18 +381,15 @@ static void fill_model(struct table *t, const struct report_series *rs)
 {
     const struct model *m = &rs->as->steady;
 
-    table_init(t,
-               "Laws that describe the steady %ss of %s. Predictions are an average over all of "
+    table_init(t, "Laws that describe the steady %ss of %s. Predictions are an average over all of "
                "them by the evidence for each, the probability given these runs. Root mean square "
                "of the relative errors: %.1f %%; with each count predicted from the others %.1f "
-               "%%, the largest %.1f %%.",
-               series_interval(&rs->as->series), rs->label, 100 * m->error, 100 * m->loo_error,
-               100 * m->largest_error);
+               "%%, the largest %.1f %%.", series_interval(&rs->as->series), rs->label,
+               100 * m->error, 100 * m->loo_error, 100 * m->largest_error);
     for (size_t i = 0; model_is_usable(m) && i < m->nlaws; i++)
         add_law_row(t, &m->laws[i]);
 }
 
-/* Adds a speed-up to equal quality, and its range over the runs. */
 static void add_speedup_range(struct table *t, const struct convergence_point *p)
 {
     const struct interval none = interval_none();
@@ -437,11 +432,9 @@ static void fill_levels(struct table *t, const struct report_series *rs)
 {
     const struct analysis_series *as = rs->as;
 
-    table_init(t,
-               "Time of %s until the %s of a validation first reaches a value, relative to the "
-               "base case; beside it the speed-up of %s per second, which does not depend on "
-               "what is learned.",
-               rs->label, as->series.quality, as->series.unit);
+    table_init(t, "Time of %s until the %s of a validation first reaches a value, relative to the "
+               "base case; beside it the speed-up of %s per second, which does not depend on what "
+               "is learned.", rs->label, as->series.quality, as->series.unit);
     for (size_t i = 0; i < as->nlevels; i++)
         for (size_t k = 0; k < as->levels[i].npoints; k++) {
             const struct convergence_point *p = &as->levels[i].points[k];
@@ -461,8 +454,7 @@ static void fill_settings(struct table *t, const struct report_series *rs)
     const char *text = rs->as->series.settings;
     struct setting_text s;
 
-    table_init(t,
-               "Settings of %s that can change time or quality; the others have their built-in "
+    table_init(t, "Settings of %s that can change time or quality; the others have their built-in "
                "values.", rs->label);
     while (text && settings_next(&text, &s)) {
         struct buf value = {0};
@@ -502,7 +494,6 @@ void tables_fill_short(struct table *t, const struct report_series *rs)
     }
 }
 
-/* Says what the interval says. */
 static const char *judge_difference(const struct analysis_difference *d)
 {
     const struct comparison *c = &d->compare;
@@ -519,11 +510,10 @@ static void fill_pair(struct table *t, const struct report *r, const struct anal
     const struct interval none = interval_none();
     const struct series *s = &r->series[pair->a].as->series;
 
-    table_init(t,
-               "%s (first) compared with %s (second), at each count that both ran on: medians of "
-               "times and their ratio, means of quality and their difference, with 95 %% intervals "
-               "that hold simultaneously over all pairs and counts of a quantity. Different: the interval "
-               "excludes equality; p is by the same method.",
+    table_init(t, "%s (first) compared with %s (second), at each count that both ran on: medians "
+               "of times and their ratio, means of quality and their difference, with 95 %% "
+               "intervals that hold simultaneously over all pairs and counts of a quantity. "
+               "Different: the interval excludes equality; p is by the same method.",
                r->series[pair->a].label, r->series[pair->b].label);
     for (size_t i = 0; i < pair->ndifferences; i++) {
         const struct analysis_difference *d = &pair->differences[i];
@@ -609,7 +599,7 @@ static void fill_runs(struct table *t, const struct results *results, size_t mos
         add_known(t, "device", r->device);
         if (checked && *r->kernels_refused)
             table_text(t, "kernels", "%d checked, replaced: %s", r->kernels_checked,
-                           r->kernels_refused);
+                       r->kernels_refused);
         else if (checked)
             table_word(t, "kernels", "%d checked", r->kernels_checked);
         add_known(t, "note", r->note);

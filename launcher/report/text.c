@@ -130,8 +130,8 @@ static void write_table(struct buf *b, const struct table *t, const struct text_
     }
 }
 
-/* Writes a bar of `length` characters, rounded to whole ones or, with utf8, down to eighths. Returns
- * how many characters it has. */
+/* Writes a bar of `length` characters, rounded to whole ones or, with utf8, down to eighths.
+ * Returns how many characters it has. */
 static int write_bar(struct buf *b, double length, bool utf8)
 {
     static const char *const eighths[] = {"",       "\u258f", "\u258e", "\u258d",
@@ -199,8 +199,8 @@ static void write_node(struct buf *b, const struct node *n, const struct text_fo
     case NODE_PROGRESS: text_wrap(b, n->text, 2, form->columns); break;
     case NODE_PARAGRAPH: text_wrap(b, n->text, 0, form->columns); break;
     case NODE_LIST:
-        for (const struct node *item = node_first(n, TO_TEXT); item; item = node_next(item, TO_TEXT))
-            wrap(b, form, 2, "%s%s%s", n->text, *n->text ? ": " : "- ", item->text);
+        for (const struct node *i = node_first(n, TO_TEXT); i; i = node_next(i, TO_TEXT))
+            wrap(b, form, 2, "%s%s%s", n->text, *n->text ? ": " : "- ", i->text);
         break;
     case NODE_TERM:
     case NODE_TILE: wrap(b, form, 4, "%s %s", n->text, n->more); break;

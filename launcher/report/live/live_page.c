@@ -97,7 +97,7 @@ static void add_state(struct doc *d, const struct live_page *p, const struct sta
     if (*p->rounds)
         doc_add(d, NODE_SENTENCE, TO_HTML, "%s", p->rounds);
     doc_add(d, NODE_PROGRESS, TO_HTML, "%.0f %% of the training of all runs",
-                 floor(100 * share))->value = share;
+            floor(100 * share))->value = share;
     add_tiles(d, p, s);
     doc_end(d);
 }
@@ -169,8 +169,8 @@ static bool is_same_label(const struct result *a, const struct result *b)
     return n == collect_label_size(b) && memcmp(a->run, b->run, n) == 0;
 }
 
-/* Puts the rows with curves into groups by the label of the runs, at most MAX_GROUPS. rows has room
- * for all; what it then points to belongs to the table. Returns the number of groups. */
+/* Puts the rows with curves into groups by the label of the runs, at most MAX_GROUPS. rows has
+ * room for all; what it then points to belongs to the table. Returns the number of groups. */
 static size_t group_rows(const struct results *table, struct report_group *groups,
                          char (*labels)[RUN_LABEL_SIZE], struct result *rows)
 {

@@ -10,8 +10,7 @@
 #include "launcher/report/chart.h"
 #include "t/tap.h"
 
-static void check_escape(void (*escape)(struct buf *, const char *), const char *text, const char *want,
-                  const char *what)
+static void check_escape(escape_f *escape, const char *text, const char *want, const char *what)
 {
     struct buf b = {0};
 
