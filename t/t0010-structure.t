@@ -47,7 +47,7 @@ launcher/analysis|launcher/analysis/ launcher/collect/results
 launcher/analysis/design|launcher/analysis/ launcher/collect/results
 launcher/rounds|launcher/analysis/ launcher/collect/ launcher/host launcher/status launcher/study '\
 'launcher/submit
-launcher/report|launcher/analysis/ launcher/collect/ launcher/host|document proposal report
+launcher/report|launcher/analysis/ launcher/collect/ launcher/host|report document proposal
 launcher/report/live|launcher/report launcher/analysis/ launcher/collect/ launcher/scheduler '\
 'launcher/status launcher/study|live_page
 launcher/cmd|launcher/

@@ -405,7 +405,7 @@ void contents_build(struct doc *d, const struct report *r, unsigned parts, struc
     }
 }
 
-void report_doc(struct doc *d, const struct report *r, unsigned parts)
+void report_document(struct doc *d, const struct report *r, unsigned parts)
 {
     contents_build(d, r, parts, NULL);
 }

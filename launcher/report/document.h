@@ -185,7 +185,7 @@ void text_wrap(struct buf *b, const char *text, int indent, int columns);
 typedef void escape_f(struct buf *b, const char *text);
 escape_f escape_html, escape_markdown, escape_latex, escape_plain;
 
-/* Adds text as escape_plain does, and replaces ASCII characters: replace returns NULL to keep one. */
+/* Adds text as escape_plain does, and replaces ASCII characters, unless replace returns NULL. */
 void escape_text(struct buf *b, const char *text, const char *replace(char c, char scratch[8]));
 
 /* Adds fmt, in which "%s" is the only conversion, with its arguments escaped. */

@@ -84,7 +84,7 @@ size_t report_count_done(const struct report *r);
  * rule, the differences and the problems; for each series a short table, bars (with two counts or
  * more) and the settings; the twelve rules; the paragraph of methods of each series. */
 enum { REPORT_VERDICT = 1, REPORT_NUMBERS = 2, REPORT_RULES = 4, REPORT_PARAGRAPHS = 8 };
-void report_doc(struct doc *d, const struct report *r, unsigned parts);
+void report_document(struct doc *d, const struct report *r, unsigned parts);
 
 /* Writes all files (doc/FORMATS.md) into dir, which is made if necessary. They are written into a
  * hidden folder within dir and moved when all are complete, so that an error before that leaves

@@ -592,7 +592,7 @@ static void say_all(const struct report *r)
     struct doc d;
     struct buf b = {0};
 
-    report_doc(&d, r, REPORT_VERDICT | REPORT_NUMBERS | REPORT_RULES | REPORT_PARAGRAPHS);
+    report_document(&d, r, REPORT_VERDICT | REPORT_NUMBERS | REPORT_RULES | REPORT_PARAGRAPHS);
     show_all(&d.root);
     text_write(&d, &form, &b);
     snprintf(all, sizeof all, "%s", b.data);
