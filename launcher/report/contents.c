@@ -305,11 +305,9 @@ static void add_rules(struct doc *d, const struct report *r)
 
 static void add_runs(struct doc *d, const struct report *r)
 {
-    size_t nruns = report_count_runs(r);
-
     doc_begin(d, ROLE_PLAIN, TO_PAGES, "Runs");
-    doc_begin(d, ROLE_PLAIN, TO_PAGES, "All %zu runs", nruns)->fold =
-        nruns <= OPEN_RUNS ? FOLD_OPEN : FOLD_CLOSED;
+    doc_begin(d, ROLE_PLAIN, TO_PAGES, "All %zu runs", r->nruns)->fold =
+        r->nruns <= OPEN_RUNS ? FOLD_OPEN : FOLD_CLOSED;
     for (size_t i = 0; i < r->nsources; i++)
         tables_add_runs(d, &r->sources[i].results);
     doc_end(d);
@@ -378,7 +376,7 @@ void contents_build(struct doc *d, const struct report *r, unsigned parts, struc
     snprintf(d->topic, sizeof d->topic, "scaling report");
     snprintf(d->heading, sizeof d->heading, "how many GPUs are worth it?");
     snprintf(d->about, sizeof d->about, "%zu of %zu runs have a result. Made by unetctl %s on %s.",
-             report_count_done(r), report_count_runs(r), PACKAGE_VERSION, r->created);
+             r->ndone, r->nruns, PACKAGE_VERSION, r->created);
     snprintf(d->created, sizeof d->created, "%s", r->created);
     snprintf(d->footer, sizeof d->footer, "The same as text: report.md; for papers: tables.tex and "
              "figures/; for programs: report.json, results.csv and, for Extra-P, extra-p.json.");

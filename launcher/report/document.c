@@ -232,17 +232,21 @@ static struct table_column *next_column(struct table *t, const char *head, bool 
     return c;
 }
 
-static void add_cell(struct table *t, const char *head, bool left, const char *fmt, va_list ap)
+/* Adds a cell, whose text it takes. */
+static void add_cell(struct table *t, const char *head, bool left, char *text)
 {
     struct table_column *column = next_column(t, head, left);
     char **cells = reallocarray(t->cells, t->ncells + 1, sizeof *cells);
 
-    t->cells = cells ? cells : t->cells;
-    if (!column || !cells || !(cells[t->ncells] = format(fmt, ap))) {
+    if (cells)
+        t->cells = cells;
+    if (!column || !cells || !text) {
         t->failed = true;
+        free(text);
         return;
     }
-    column->shown |= strcmp(cells[t->ncells++], "-") != 0;
+    column->shown |= strcmp(text, "-") != 0;
+    t->cells[t->ncells++] = text;
 }
 
 void table_text(struct table *t, const char *head, const char *fmt, ...)
@@ -250,8 +254,13 @@ void table_text(struct table *t, const char *head, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    add_cell(t, head, true, fmt, ap);
+    char *text = format(fmt, ap);
     va_end(ap);
+    if (text && !*text) {
+        free(text);
+        text = strdup("-");
+    }
+    add_cell(t, head, true, text);
 }
 
 void table_word(struct table *t, const char *head, const char *fmt, ...)
@@ -259,7 +268,7 @@ void table_word(struct table *t, const char *head, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    add_cell(t, head, false, fmt, ap);
+    add_cell(t, head, false, format(fmt, ap));
     va_end(ap);
 }
 

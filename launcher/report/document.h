@@ -27,7 +27,7 @@ enum node_kind {
     NODE_LIST,      /* sentences; text introduces them, or is "" */
     NODE_TERM,      /* text is explained by more */
     NODE_TILE,      /* one of a few main numbers: text is its name, more its value, beside note */
-    NODE_PROGRESS,  /* a share of 1 (value), which text explains */
+    NODE_PROGRESS,  /* a percentage (value), which text explains */
     NODE_TABLE,
     NODE_FIGURE,    /* a chart; text is its file without suffix, or "" */
     NODE_PICTURE,   /* a PNG: text is its caption, more its name or "", png its bytes */
@@ -123,9 +123,9 @@ struct table {
 
 void table_init(struct table *t, const char *caption, ...) __attribute__((format(printf, 2, 3)));
 
-/* Add the next cell of a row: a text; a word among numbers; a number, or "-" if it is not finite;
- * a share, "-" likewise; a range, with a text behind it. The cells of the first row define the
- * columns. Each row begins with the first head and has the same heads. */
+/* Add the next cell of a row: a text, or "-" if it is empty; a word among numbers; a number, or "-"
+ * if it is not finite; a share, "-" likewise; a range, with a text behind it. The cells of the first
+ * row define the columns. Each row begins with the first head and has the same heads. */
 void table_text(struct table *t, const char *head, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void table_word(struct table *t, const char *head, const char *fmt, ...)

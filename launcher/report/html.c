@@ -217,7 +217,7 @@ static void write_node(struct buf *b, const struct node *n, int level)
         break;
     case NODE_PROGRESS:
         buf_addf(b, "<p><progress max=\"100\" value=\"%.1f\" aria-label=\"share that is done\">"
-                 "</progress> ", 100 * n->value);
+                 "</progress> ", n->value);
         add(b, "%s</p>\n", n->text);
         break;
     case NODE_TABLE: write_table(b, n->table); break;

@@ -157,7 +157,10 @@ void proposal_request_fill(struct table *t, const struct report_series *rs,
         return;
     add_row(t, facts->nrequests ? "all" : PROPOSAL_BLANK, facts->nrequests ? sum : blank,
             facts->nrequests ? GPU_H : GPUS, facts->flop > 0);
-    table_text(t, "efficiency", facts->nrequests ? "" : PROPOSAL_BLANK);
+    if (facts->nrequests)
+        table_word(t, "efficiency", "%s", "");
+    else
+        table_text(t, "efficiency", PROPOSAL_BLANK);
 }
 
 /* The job scripts that stand for all. */

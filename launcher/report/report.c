@@ -14,27 +14,9 @@
 #include "src/mem.h"
 #include "src/plural.h"
 
-size_t report_count_runs(const struct report *r)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < r->nsources; i++)
-        n += r->sources[i].results.count;
-    return n;
-}
-
-size_t report_count_done(const struct report *r)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < r->nsources; i++)
-        n += results_count(&r->sources[i].results, RESULT_DONE);
-    return n;
-}
-
 static char *list_problems(const struct report *r)
 {
-    size_t nproblems = report_count_runs(r) - report_count_done(r), n = 0;
+    size_t nproblems = r->nruns - r->ndone, n = 0;
     struct buf b = {0};
 
     for (size_t k = 0; k < r->nsources; k++)
@@ -44,8 +26,8 @@ static char *list_problems(const struct report *r)
                 continue;
             if (r->nsources > 1)
                 buf_addf(&b, "%s: ", r->sources[k].title);
-            buf_addf(&b, "%s (%d GPU%s) is %s: %s\n", row->run, row->gpus,
-                     plural(row->gpus), result_state_name(row->state), row->note);
+            buf_addf(&b, "%s (%d GPU%s) is %s: %s\n", row->run, row->gpus, plural(row->gpus),
+                     result_state_name(row->state), row->note);
         }
     if (nproblems > REPORT_MAX_PROBLEMS)
         buf_addf(&b, "and %zu more, in results.csv\n", nproblems - REPORT_MAX_PROBLEMS);
@@ -57,45 +39,35 @@ static void set_title(struct report *r)
 {
     struct buf b = {0};
 
-    for (size_t i = 0; i < r->nsources; i++)
-        buf_addf(&b, "%s%s",
-                 i == 0                 ? ""
-                 : i + 1 == r->nsources ? " and "
-                                        : ", ",
+    for (size_t i = 0; i < r->nsources; i++) {
+        buf_addf(&b, "%s%s", i == 0 ? "" : i + 1 == r->nsources ? " and " : ", ",
                  r->sources[i].title);
+        r->nruns += r->sources[i].results.count;
+        r->ndone += results_count(&r->sources[i].results, RESULT_DONE);
+    }
     result_set_text(r->title, sizeof r->title, b.data ? b.data : "");
     buf_destroy(&b);
-}
-
-/* Counts the other series that share the source of s, and those that share its name as well. */
-static void count_kin(const struct report *r, const struct analysis_series *s, size_t *same_source,
-                      size_t *same_both)
-{
-    *same_source = *same_both = 0;
-    for (size_t i = 0; i < r->analysis.nseries; i++) {
-        const struct analysis_series *other = &r->analysis.series[i];
-        if (other == s || other->source != s->source)
-            continue;
-        ++*same_source;
-        *same_both += strcmp(other->series.name, s->series.name) == 0;
-    }
 }
 
 /* Sets a label that distinguishes series i from the others. */
 static void set_label(struct report *r, size_t i)
 {
     struct report_series *s = &r->series[i];
+    const char *name = s->as->series.name;
     char label[sizeof s->label];
-    size_t same_source, same_both;
+    bool alone = true, twice = false; /* others are of its source, and have its name */
 
-    count_kin(r, s->as, &same_source, &same_both);
+    for (size_t k = 0; k < r->analysis.nseries; k++)
+        if (k != i && r->analysis.series[k].source == s->as->source) {
+            alone = false;
+            twice |= strcmp(r->analysis.series[k].series.name, name) == 0;
+        }
     if (r->nsources == 1)
-        snprintf(label, sizeof label, "%s", s->as->series.name);
-    else if (same_source == 0)
-        snprintf(label, sizeof label, "%s", s->source->title);
+        snprintf(label, sizeof label, "%s", name);
     else
-        snprintf(label, sizeof label, "%s, %s", s->source->title, s->as->series.name);
-    if (same_both)
+        snprintf(label, sizeof label, "%s%s%s", s->source->title, alone ? "" : ", ",
+                 alone ? "" : name);
+    if (twice)
         snprintf(label + strlen(label), sizeof label - strlen(label), ", %s",
                  s->as->series.mode == SERIES_STRONG ? "strong" : "weak");
     result_set_text(s->label, sizeof s->label, label);

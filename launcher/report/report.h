@@ -55,6 +55,7 @@ struct report {
     char created[32]; /* date and time, ISO 8601 */
     const struct analysis_source *sources;
     size_t nsources;
+    size_t nruns, ndone; /* runs of all sources, and those of them with a result */
     struct analysis analysis;
     struct report_series *series; /* one per series of the analysis */
     size_t nseries;
@@ -75,10 +76,6 @@ struct report {
 int report_create(struct report *r, const struct analysis_source *sources, size_t nsources,
                   const struct analysis_options *options, struct err *e);
 void report_destroy(struct report *r);
-
-/* Return the number of runs of all sources, and of those with a result. */
-size_t report_count_runs(const struct report *r);
-size_t report_count_done(const struct report *r);
 
 /* Initialises d as a document of some parts, for a terminal: the verdict of each series with the
  * rule, the differences and the problems; for each series a short table, bars (with two counts or

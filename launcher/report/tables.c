@@ -72,7 +72,7 @@ static void add_test(struct table *t, const struct comparison *c)
         table_number(t, "p", c->p, 3);
     else
         table_word(t, "p", "< 0.001");
-    table_text(t, "test", "%s", c->test == COMPARE_NONE ? "-" : compare_test_name(c->test));
+    table_text(t, "test", "%s", c->test == COMPARE_NONE ? "" : compare_test_name(c->test));
 }
 
 /* Returns how the intervals of speed-ups are made, or NULL if there are none. */
@@ -560,11 +560,6 @@ void tables_add(struct doc *d, const struct report *r)
     }
 }
 
-static void add_known(struct table *t, const char *head, const char *text)
-{
-    table_text(t, head, "%s", *text ? text : "-");
-}
-
 static void fill_runs(struct table *t, const struct results *results, size_t most)
 {
     bool checked = false, named = false, stepped = false;
@@ -594,15 +589,15 @@ static void fill_runs(struct table *t, const struct results *results, size_t mos
         table_text(t, "limited", "%s", r->limited == 1 ? "yes" : "-");
         table_number(t, stepped ? "whole run s" : "training s", r->training_time, 1);
         table_number(t, "quality", result_quality(r), 4);
-        add_known(t, "hosts", *r->hosts ? r->hosts : r->host);
-        add_known(t, "started", r->started);
-        add_known(t, "device", r->device);
+        table_text(t, "hosts", "%s", *r->hosts ? r->hosts : r->host);
+        table_text(t, "started", "%s", r->started);
+        table_text(t, "device", "%s", r->device);
         if (checked && *r->kernels_refused)
             table_text(t, "kernels", "%d checked, replaced: %s", r->kernels_checked,
                        r->kernels_refused);
         else if (checked)
             table_word(t, "kernels", "%d checked", r->kernels_checked);
-        add_known(t, "note", r->note);
+        table_text(t, "note", "%s", r->note);
     }
 }
 
@@ -630,8 +625,8 @@ static void fill_software(struct table *t, const struct results *results)
         for (size_t k = i + 1; k < results->count; k++)
             n += is_like(r, &rows[k]);
         table_number(t, "runs", (double)n, 0);
-        add_known(t, "device", r->device);
-        add_known(t, "versions", r->versions);
+        table_text(t, "device", "%s", r->device);
+        table_text(t, "versions", "%s", r->versions);
     }
 }
 

@@ -84,7 +84,7 @@ static void add_tiles(struct doc *d, const struct live_page *p, const struct run
 static void add_state(struct doc *d, const struct live_page *p, const struct status_list *list,
                       const struct run_summary *s)
 {
-    double share = s->runs ? s->done / (double)s->runs : 0;
+    double percent = s->runs ? 100 * s->done / (double)s->runs : 0;
     char text[512];
 
     if (list->unreachable) {
@@ -97,7 +97,7 @@ static void add_state(struct doc *d, const struct live_page *p, const struct sta
     if (*p->rounds)
         doc_add(d, NODE_SENTENCE, TO_HTML, "%s", p->rounds);
     doc_add(d, NODE_PROGRESS, TO_HTML, "%.0f %% of the training of all runs",
-            floor(100 * share))->value = share;
+            floor(percent))->value = percent;
     add_tiles(d, p, s);
     doc_end(d);
 }
@@ -121,13 +121,13 @@ static void add_run(struct table *t, const struct run_status *s, size_t nepochs)
     table_text(t, "state", "%s", state_name(s->state));
     table_word(t, "epochs", "%s", epochs);
     table_word(t, "time left", "%s", left);
-    table_text(t, "reason", "%s", *s->reason ? s->reason : "-");
+    table_text(t, "reason", "%s", s->reason);
     table_word(t, "GPUs", "%d", s->layout.gpus);
     table_word(t, "time", "%s", elapsed);
     table_number(t, "loss", p->epoch ? p->loss : NAN, 4);
     table_number(t, "quality", p->quality >= 0 ? p->quality : NAN, 4);
-    table_text(t, "job", "%s", *s->job ? s->job : "-");
-    table_text(t, "nodes", "%s", *s->nodes ? s->nodes : "-");
+    table_text(t, "job", "%s", s->job);
+    table_text(t, "nodes", "%s", s->nodes);
 }
 
 static void add_runs(struct doc *d, const struct status_list *list, size_t ndone,
