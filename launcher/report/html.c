@@ -176,6 +176,7 @@ static void write_picture(struct buf *b, const struct node *n)
     const unsigned char *bytes = (const unsigned char *)n->png.data;
     size_t end = n->png.length;
 
+    b->failed |= n->png.failed;
     add(b, "<figure><img alt=\"%s\" src=\"data:image/png;base64,", n->text);
     for (size_t i = 0; i < end; i += 3) {
         unsigned long v = (unsigned long)bytes[i] << 16;
