@@ -3,7 +3,7 @@
  *
  * struct report is the analysis with all that is said of it in words: a label and a verdict for
  * each series, the differences between series, the runs without a result. report_create computes
- * it; nothing that writes it computes anything again. contents_build makes one document of it
+ * it; nothing that writes it computes anything again. contents.c makes one document of it
  * (document.h), which is then written as a page, as Markdown, as LaTeX and for a terminal, so each
  * sentence and each table exists once. JSON has the numbers, and is written from the struct.
  *
