@@ -45,12 +45,9 @@ launcher/analysis|launcher/analysis/ launcher/collect/results|analysis decision 
 launcher/analysis/design|launcher/analysis/ launcher/collect/results|design
 launcher/rounds|launcher/analysis/ launcher/collect/ launcher/host launcher/status launcher/study '\
 'launcher/submit|rounds left
-launcher/report/markup|
-launcher/report/chart|launcher/host launcher/report/markup
-launcher/report|launcher/report/ launcher/analysis/ launcher/collect/ launcher/host
-launcher/report/proposal|launcher/report/ launcher/analysis/ launcher/collect/ launcher/host
-launcher/report/live|launcher/report/ launcher/analysis/ launcher/collect/ launcher/scheduler '\
-'launcher/status launcher/study
+launcher/report|launcher/analysis/ launcher/collect/ launcher/host|report document proposal
+launcher/report/live|launcher/report launcher/analysis/ launcher/collect/ launcher/scheduler '\
+'launcher/status launcher/study|live_page
 launcher/cmd|launcher/|cmd
 launcher|launcher/cmd launcher/remote
 trainer/json||cjson

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Follows doc/HACKING.md, "Adding things" and "Add an op", in a copy of the tree: adds a verb, a
-# site, an engine, an op, and an algorithm for the op.
+# site, an engine, a sentence of the report, an op, and an algorithm for the op.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 
@@ -54,6 +54,10 @@ mkdir templates/toy
 sed 's/^start=exec/echo toy; &/' templates/command/run_file.sh >templates/toy/run_file.sh
 ok "... and a template" insert launcher/script/Makefile.inc "	templates/toy/run_file.sh \\\\" \
     templates/command/run_file.sh
+
+# ---- a sentence of the report
+ok "the report says one sentence more" insert launcher/report/verdict.c \
+    '        buf_add(next, "A toy was measured.\\n");' 'add_next(next, &as->decision);'
 
 # ---- an op, and an algorithm for it
 toy_kernel() { # NAME SUPPORTS: a kernel that doubles
@@ -134,4 +138,9 @@ like <(unetctl config -C study engine site toy.script profile.max_in_flight) 'tr
     "the study has the settings of the site"
 exits 0 "its scripts are written" unetctl generate -C study --gpus 1
 ok "... from the new template" grep -q '^echo toy; start=exec' study/runs/toy-g01-s1/run_file.sh
+without_pictures
+exits 0 "a report is made" unetctl report --logs "$srcdir/doc/published" -o report
+for file in "$OUT" report/report.{html,md,json}; do
+    like "$file" 'A toy was measured\.' "${file##*/} has the sentence"
+done
 done_testing

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # report --proposal: the scaling section of an application has the numbers of report.json, is valid
 # for any name, says what the runs do not show, and leaves a blank where nothing is known.
-# launcher/report/proposal/test/ checks requests; t/peers/p5030-proposal.t compiles the LaTeX.
+# launcher/report/test/proposal.c checks requests; t/peers/p5030-proposal.t compiles the LaTeX.
 # shellcheck source=t/lib.sh
 . "${srcdir:-.}/t/lib.sh"
 . "$srcdir/t/study-fixture.sh"

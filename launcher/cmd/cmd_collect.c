@@ -11,9 +11,8 @@
 
 #include "launcher/collect/collect.h"
 #include "launcher/host/path.h"
-#include "launcher/report/json.h"
-#include "launcher/report/markup/escape.h"
-#include "launcher/report/text.h"
+#include "launcher/report/document.h"
+#include "launcher/report/report.h"
 #include "launcher/study/workspace.h"
 #include "src/plural.h"
 
@@ -58,11 +57,8 @@ static void add_result_row(struct buf *b, const struct result *r)
         buf_addf(&line, ", logs/%s", r->log);
     if (r->state == RESULT_DONE && *r->note)
         buf_addf(&line, "; %s", r->note);
-    struct buf safe = {0};
-    escape_plain(&safe, line.data ? line.data : "");
-    text_wrap(b, safe.data ? safe.data : "", 2, 80);
+    text_wrap(b, line.data ? line.data : "", 2, 80);
     buf_destroy(&line);
-    buf_destroy(&safe);
 }
 
 /* Prints the results: as JSON, or as a line for each run and one that counts them. title names the

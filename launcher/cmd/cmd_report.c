@@ -15,12 +15,8 @@
 #include "launcher/collect/collect.h"
 #include "launcher/doctor/doctor.h"
 #include "launcher/host/path.h"
-#include "launcher/report/json.h"
-#include "launcher/report/prediction_report.h"
-#include "launcher/report/proposal/proposal.h"
+#include "launcher/report/proposal.h"
 #include "launcher/report/report.h"
-#include "launcher/report/report_folder.h"
-#include "launcher/report/text.h"
 #include "launcher/rounds/rounds.h"
 #include "launcher/study/workspace.h"
 #include "launcher/submit/submission.h"
@@ -28,77 +24,79 @@
 #include "src/cluster/range.h"
 #include "src/log.h"
 
-static bool as_text, as_rules, as_paragraph;
-static struct analysis_options analysis = ANALYSIS_OPTIONS_INIT;
-static long base;
-static double flop;
-static struct plan_args args;
-static struct cli_list logs_dirs, requests;
-static struct log_form_args form_args;
-static struct log_form logs_form;
-static const char *json_file, *out_dir, *reach, *predict, *proposal;
-static const char *links;
-static long gpus_per_node, parameters, norm_sums;
+static struct {
+    bool as_text, as_rules, as_paragraph;
+    struct analysis_options analysis;
+    long base;
+    double flop;
+    struct plan_args args;
+    struct cli_list logs_dirs, requests;
+    struct log_form_args form_args;
+    struct log_form logs_form;
+    const char *json_file, *out_dir, *reach, *predict, *proposal;
+    const char *links;
+    long gpus_per_node, parameters, norm_sums;
+} given = {.analysis = ANALYSIS_OPTIONS_INIT};
 
 static const struct cli_option options[] = {
-    WORKSPACE_OPTION_STUDY(args),
+    WORKSPACE_OPTION_STUDY(given.args),
     {"logs", 0, CLI_LIST, "DIR",
-     "read a folder of logs, such as log_N.csv; may be repeated", &logs_dirs, 0, 0},
-    LOG_FORM_OPTIONS(form_args),
+     "read a folder of logs, such as log_N.csv; may be repeated", &given.logs_dirs, 0, 0},
+    LOG_FORM_OPTIONS(given.form_args),
     {"output", 'o', CLI_STRING, "DIR",
-     "write to this folder (default: STUDY/report, or report)", &out_dir, 0, 0},
+     "write to this folder (default: STUDY/report, or report)", &given.out_dir, 0, 0},
     {"json", 0, CLI_STRING, "FILE", "write the numbers as JSON to FILE, or - for standard output",
-     &json_file, 0, 0},
-    {"text", 0, CLI_FLAG, NULL, "print the verdict, a table and a chart for a terminal", &as_text,
+     &given.json_file, 0, 0},
+    {"text", 0, CLI_FLAG, NULL, "print the verdict, a table and a chart for a terminal", &given.as_text,
      0, 0},
     {"rules", 0, CLI_FLAG, NULL, "print which of the twelve rules of benchmarking are met, and why",
-     &as_rules, 0, 0},
+     &given.as_rules, 0, 0},
     {"paragraph", 0, CLI_FLAG, NULL, "print the methods paragraph of a paper with its numbers",
-     &as_paragraph, 0, 0},
+     &given.as_paragraph, 0, 0},
     {"base", 0, CLI_INT, "N",
-     "compute speed-ups over N GPUs, without smaller runs (default: 1)", &base, 1,
+     "compute speed-ups over N GPUs, without smaller runs (default: 1)", &given.base, 1,
      SETTINGS_GPUS_MAX},
     {"deadline", 0, CLI_DOUBLE, "SECONDS", "say which number of GPUs trains within this time",
-     &analysis.deadline_s, 0, 1e9},
+     &given.analysis.deadline_s, 0, 1e9},
     {"target-iou", 0, CLI_DOUBLE, "X",
      "measure the time to this IoU or other quality (default: what all reach)",
-     &analysis.score_target, -1e300, 1e300},
+     &given.analysis.score_target, -1e300, 1e300},
     {"reach", 0, CLI_STRING, "X,X..",
-     "list the times to these qualities (default: 0.1 ... 0.9)", &reach, 0, 0},
+     "list the times to these qualities (default: 0.1 ... 0.9)", &given.reach, 0, 0},
     {"target-loss", 0, CLI_DOUBLE, "X",
      "measure the time to this training loss (default: what all reach)",
-     &analysis.loss_target, 0, 1e9},
+     &given.analysis.loss_target, 0, 1e9},
     {"train-images", 0, CLI_INT, "N",
      "assume N images per epoch, with repeats, where logs do not say",
-     &analysis.facts.train_images, 1, 1000000000},
+     &given.analysis.facts.train_images, 1, 1000000000},
     {"batch-per-gpu", 0, CLI_INT, "N", "assume N images per GPU and step where logs do not say",
-     &analysis.facts.batch_per_gpu, 1, 1000000},
+     &given.analysis.facts.batch_per_gpu, 1, 1000000},
     {"epoch", 0, CLI_INT, "K",
      "compare epoch K, from 0, as the reference's notebooks do (1)",
-     &analysis.facts.epoch, 1, 1000000},
+     &given.analysis.facts.epoch, 1, 1000000},
     {"keep-remainder", 0, CLI_FLAG, NULL,
      "with --train-images: count the incomplete last batch as trained",
-     &analysis.facts.keep_remainder, 0, 0},
+     &given.analysis.facts.keep_remainder, 0, 0},
     {"predict", 0, CLI_STRING, "LIST",
-     "predict these numbers of GPUs from measured steps and links", &predict, 0, 0},
+     "predict these numbers of GPUs from measured steps and links", &given.predict, 0, 0},
     {"links", 0, CLI_STRING, "A,B",
-     "--predict: links of a node, between nodes (measured; nvlink2,ib-edr)", &links, 0, 0},
+     "--predict: links of a node, between nodes (measured; nvlink2,ib-edr)", &given.links, 0, 0},
     {"gpus-per-node", 0, CLI_INT, "N",
-     "assume N GPUs per node where results do not say", &gpus_per_node, 1, 1024},
+     "assume N GPUs per node where results do not say", &given.gpus_per_node, 1, 1024},
     {"parameters", 0, CLI_INT, "N",
-     "--predict: assume N parameters where results do not say", &parameters, 1,
+     "--predict: assume N parameters where results do not say", &given.parameters, 1,
      1000000000000},
     {"norm-sums", 0, CLI_INT, "N",
-     "--predict: sums of synchronised batch norm per step (0)", &norm_sums, 0,
+     "--predict: sums of synchronised batch norm per step (0)", &given.norm_sums, 0,
      1000000},
     {"watts", 0, CLI_DOUBLE, "W", "assume W watts per GPU for energy where none was measured",
-     &analysis.facts.watts_per_gpu, 0, 100000},
+     &given.analysis.facts.watts_per_gpu, 0, 100000},
     {"proposal", 0, CLI_STRING, "DIR",
-     "write the scaling section of an application to this folder", &proposal, 0, 0},
+     "write the scaling section of an application to this folder", &given.proposal, 0, 0},
     {"request", 0, CLI_LIST, "JOBS",
-     "--proposal: request 'NAME: GPUS x RUNS x HOURS'; may be repeated", &requests, 0, 0},
+     "--proposal: request 'NAME: GPUS x RUNS x HOURS'; may be repeated", &given.requests, 0, 0},
     {"flop", 0, CLI_DOUBLE, "N",
-     "--proposal: count N floating-point operations per unit of work", &flop, 0, 1e30},
+     "--proposal: count N floating-point operations per unit of work", &given.flop, 0, 1e30},
     {0}};
 
 /* The sources on the command line, and the default folder of their report. */
@@ -121,8 +119,9 @@ struct input {
  * is written as well, except with --predict. */
 static bool is_only_printed(void)
 {
-    return as_text || as_rules || as_paragraph || predict || proposal ||
-           (json_file && strcmp(json_file, "-") == 0);
+    return given.as_text || given.as_rules || given.as_paragraph || given.predict ||
+           given.proposal ||
+           (given.json_file && strcmp(given.json_file, "-") == 0);
 }
 
 /* One rule applies to all sources. */
@@ -137,7 +136,7 @@ static void set_rule(struct input *in, const struct study *s)
         result_set_text(in->unit, sizeof in->unit, s->work.unit);
         in->mode = facts.mode;
     } else if (rule.efficiency != in->rule.efficiency || rule.margin != in->rule.margin ||
-             rule.is_share != in->rule.is_share)
+               rule.is_share != in->rule.is_share)
         log_warn("report: %s sets report.efficiency %g and quality.margin %s; those of the first "
                  "study apply", s->name, rule.efficiency, s->quality.margin);
     in->ruled = true;
@@ -148,7 +147,7 @@ static int read_bandwidth(struct input *in, const char *dir, struct err *e)
 {
     char path[PATH_MAX];
 
-    if (!predict || links || access(path_format(path, "%s/" BANDWIDTH_FILE, dir), F_OK))
+    if (!given.predict || given.links || access(path_format(path, "%s/" BANDWIDTH_FILE, dir), F_OK))
         return 0;
     json_t *measured = bandwidth_read(dir, e);
     if (!measured)
@@ -212,7 +211,7 @@ static int read_logs(struct input *in, const char *dir, struct err *e)
 
     if (!realpath(dir, full))
         return err_set(e, ERR_DATA, "the folder %s does not exist", dir);
-    if (logs_folder_read(full, &logs_form, &s->results, e))
+    if (logs_folder_read(full, &given.logs_form, &s->results, e))
         return -1;
     path_format(in->out, "report");
     result_set_text(s->title, sizeof s->title, basename(full));
@@ -231,17 +230,18 @@ static int read_operand(struct input *in, const char *dir, struct err *e)
 
 static int read_input(struct input *in, int noperands, char **operands, struct err *e)
 {
-    in->sources = calloc((size_t)noperands + logs_dirs.count + 1, sizeof *in->sources);
+    in->sources = calloc((size_t)noperands + given.logs_dirs.count + 1, sizeof *in->sources);
     if (!in->sources)
         return err_set(e, ERR_INTERNAL, "out of memory for the report");
-    in->into_study = !out_dir && !is_only_printed() && noperands + (int)logs_dirs.count <= 1;
-    if (noperands == 0 && logs_dirs.count == 0)
-        return read_study(in, args.dir, e);
+    in->into_study = !given.out_dir && !is_only_printed() &&
+                     noperands + (int)given.logs_dirs.count <= 1;
+    if (noperands == 0 && given.logs_dirs.count == 0)
+        return read_study(in, given.args.dir, e);
     for (int i = 0; i < noperands; i++)
         if (read_operand(in, operands[i], e))
             return -1;
-    for (size_t i = 0; i < logs_dirs.count; i++)
-        if (read_logs(in, logs_dirs.values[i], e))
+    for (size_t i = 0; i < given.logs_dirs.count; i++)
+        if (read_logs(in, given.logs_dirs.values[i], e))
             return -1;
     if (in->nsources > 1)
         path_format(in->out, "report");
@@ -260,8 +260,8 @@ static void destroy_input(struct input *in)
  * recognised, which may be replaced. */
 static int write_json(const char *json, const char *mark, struct err *e)
 {
-    return atomicfile_check_own(json_file, mark, e) ||
-                   atomicfile_write(json_file, json, strlen(json), 0666, e)
+    return atomicfile_check_own(given.json_file, mark, e) ||
+                   atomicfile_write(given.json_file, json, strlen(json), 0666, e)
                ? -1
                : 0;
 }
@@ -273,7 +273,7 @@ static int print_report_json(const struct report *r, struct err *e)
 
     if (!json)
         return err_set(e, ERR_INTERNAL, "out of memory for the report");
-    if (strcmp(json_file, "-"))
+    if (strcmp(given.json_file, "-"))
         rc = write_json(json, JSON_REPORT_MARK, e);
     else
         fputs(json, stdout);
@@ -283,27 +283,23 @@ static int print_report_json(const struct report *r, struct err *e)
 
 static int print_text(const struct report *r, const char *written, struct err *e)
 {
+    unsigned parts = (given.as_text ? REPORT_VERDICT | REPORT_NUMBERS : 0) |
+                     (given.as_rules ? REPORT_RULES : 0) |
+                     (given.as_paragraph ? REPORT_PARAGRAPHS : 0);
     struct text_form form = text_form_of_stdout();
+    struct doc d;
     struct buf b = {0};
     char *text;
 
-    if (as_text)
-        text_encode(r, &form, &b);
-    else if (!as_rules && !as_paragraph && !proposal)
-        text_encode_verdict(r, &form, &b);
-    if (as_rules) {
-        buf_add(&b, as_text ? "\n" : "");
-        text_encode_rules(r, &form, &b);
-    }
-    if (as_paragraph) {
-        buf_add(&b, b.length ? "\n" : "");
-        text_encode_paragraphs(r, &form, &b);
-    }
+    report_document(&d, r, parts || given.proposal ? parts : REPORT_VERDICT);
+    text_write(&d, &form, &b);
+    doc_destroy(&d);
+    buf_add(&b, b.length && (written || given.proposal) ? "\n" : "");
     if (written)
         buf_addf(&b, "The report is %s/report.html\n", written);
-    if (proposal)
+    if (given.proposal)
         buf_addf(&b, "The proposal is %s/proposal.tex, the same in Markdown is proposal.md\n",
-                 proposal);
+                 given.proposal);
     text = buf_steal(&b);
     if (!text)
         return err_set(e, ERR_INTERNAL, "out of memory for the report");
@@ -318,14 +314,14 @@ static int write_proposal(struct proposal_facts facts, const struct report *r, s
 
     if (r->nsources > 1)
         facts = (struct proposal_facts){0};
-    facts.gpus_per_node = gpus_per_node ? (int)gpus_per_node : facts.gpus_per_node;
-    facts.flop = flop;
+    facts.gpus_per_node = given.gpus_per_node ? (int)given.gpus_per_node : facts.gpus_per_node;
+    facts.flop = given.flop;
     facts.requests = decoded;
-    for (; facts.nrequests < requests.count; facts.nrequests++)
-        if (proposal_request_decode(requests.values[facts.nrequests],
+    for (; facts.nrequests < given.requests.count; facts.nrequests++)
+        if (proposal_request_decode(given.requests.values[facts.nrequests],
                                     &decoded[facts.nrequests], e))
             return -1;
-    return proposal_write(r, &facts, proposal, e);
+    return proposal_write(r, &facts, given.proposal, e);
 }
 
 /* Notes the slow nodes that the analysis has found, unless they have a note that no run has
@@ -350,15 +346,15 @@ static void note_slow_nodes(const char *study_dir, const struct report *r)
 
 static int write_report(const struct input *in, const struct report *r, struct err *e)
 {
-    bool json_on_stdout = json_file && strcmp(json_file, "-") == 0;
-    const char *folder = out_dir ? out_dir : is_only_printed() ? NULL : in->out;
+    bool json_on_stdout = given.json_file && strcmp(given.json_file, "-") == 0;
+    const char *folder = given.out_dir ? given.out_dir : is_only_printed() ? NULL : in->out;
 
-    if ((folder && report_folder_write(r, folder, e)) ||
-        (proposal && write_proposal(in->facts, r, e)))
+    if ((folder && report_write_folder(r, folder, e)) ||
+        (given.proposal && write_proposal(in->facts, r, e)))
         return -1;
     if (in->into_study && *in->facts.study_dir)
         note_slow_nodes(in->facts.study_dir, r);
-    if (json_file && print_report_json(r, e))
+    if (given.json_file && print_report_json(r, e))
         return -1;
     return json_on_stdout ? 0 : print_text(r, folder, e);
 }
@@ -369,7 +365,7 @@ static int write_report(const struct input *in, const struct report *r, struct e
  * or -1. */
 static int decode_levels(double levels[MAX_LEVELS], struct err *e)
 {
-    const char *at = reach;
+    const char *at = given.reach;
     int n = 0;
 
     while (at && n < MAX_LEVELS) {
@@ -378,7 +374,7 @@ static int decode_levels(double levels[MAX_LEVELS], struct err *e)
         if (end == at || (*end && *end != ',') || !isfinite(levels[n]) ||
             (n && levels[n] <= levels[n - 1]))
             return err_set(e, ERR_USAGE, "report: --reach %s: must be ascending numbers, such "
-                                         "as 0.5,0.75,0.8", reach);
+                                         "as 0.5,0.75,0.8", given.reach);
         n++;
         at = *end ? end + 1 : NULL;
     }
@@ -403,15 +399,15 @@ static int decode_network(const struct input *in, struct prediction_network *n, 
 {
     char within[24];
 
-    links = links ? links : "nvlink2,ib-edr";
-    const char *comma = strchr(links, ',');
-    if (!comma || comma - links >= (ptrdiff_t)sizeof within)
+    given.links = given.links ? given.links : "nvlink2,ib-edr";
+    const char *comma = strchr(given.links, ',');
+    if (!comma || comma - given.links >= (ptrdiff_t)sizeof within)
         return err_set(e, ERR_USAGE, "report: --links %s: must be two links, within and between "
-                       "nodes, such as nvlink2,ib-edr", links);
-    snprintf(within, sizeof within, "%.*s", (int)(comma - links), links);
-    *n = (struct prediction_network){.gpus_per_node = (int)gpus_per_node,
-                                     .parameters = (double)parameters,
-                                     .sums = (int)norm_sums};
+                       "nodes, such as nvlink2,ib-edr", given.links);
+    snprintf(within, sizeof within, "%.*s", (int)(comma - given.links), given.links);
+    *n = (struct prediction_network){.gpus_per_node = (int)given.gpus_per_node,
+                                     .parameters = (double)given.parameters,
+                                     .sums = (int)given.norm_sums};
     if (prediction_link_decode(within, &n->within, e) ||
         prediction_link_decode(comma + 1, &n->between, e))
         return err_prefix(e, "report: --links");
@@ -421,26 +417,23 @@ static int decode_network(const struct input *in, struct prediction_network *n, 
 
 static int predict_series(const struct analysis_source *source, const struct series *s,
                           const struct prediction_network *network, const struct range *gpus,
-                          struct buf *text, json_t *list, struct err *e)
+                          struct doc *d, json_t *list, struct err *e)
 {
-    struct text_form form = text_form_of_stdout();
     struct prediction p;
     char label[sizeof s->name + sizeof source->title + 8];
 
     if (prediction_compute(&p, s, network, gpus->values, gpus->count, e))
         return err_prefix(e, "report: --predict: %s", source->title);
     snprintf(label, sizeof label, "%s of %s", s->name, source->title);
-    if (text->length)
-        buf_add(text, "\n");
-    prediction_report_encode_text(&p, network, label, &form, text);
-    json_array_append_new(list, prediction_report_encode_json(&p, network, label));
+    report_add_prediction(d, &p, network, label);
+    json_array_append_new(list, json_encode_prediction(&p, network, label));
     prediction_destroy(&p);
     return 0;
 }
 
 static int predict_source(const struct analysis_source *source, const struct series_facts *facts,
                           const struct prediction_network *network, const struct range *gpus,
-                          struct buf *text, json_t *list, struct err *e)
+                          struct doc *d, json_t *list, struct err *e)
 {
     struct series_list found;
     int rc = 0;
@@ -448,22 +441,26 @@ static int predict_source(const struct analysis_source *source, const struct ser
     if (series_list_compute(&found, source->title, &source->results, facts, NULL, e))
         return -1;
     for (size_t i = 0; i < found.count && rc == 0; i++)
-        rc = predict_series(source, &found.items[i], network, gpus, text, list, e);
+        rc = predict_series(source, &found.items[i], network, gpus, d, list, e);
     series_list_destroy(&found);
     return rc;
 }
 
-static int print_prediction(const struct buf *text, const json_t *list, struct err *e)
+static int print_prediction(const struct doc *d, const json_t *list, struct err *e)
 {
+    bool json_on_stdout = given.json_file && strcmp(given.json_file, "-") == 0;
     char *json = json_dumps(list, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
-    int rc = text->failed || !json ? err_set(e, ERR_INTERNAL, "out of memory for the prediction")
-        : 0;
+    struct text_form form = text_form_of_stdout();
+    struct buf text = {0};
 
-    if (rc == 0 && json_file && strcmp(json_file, "-"))
+    text_write(d, &form, &text);
+    int rc = text.failed || !json ? err_set(e, ERR_INTERNAL,
+                                            "out of memory for the prediction") : 0;
+    if (rc == 0 && given.json_file && !json_on_stdout)
         rc = write_json(json, "\"label\"", e);
     if (rc == 0)
-        printf("%s%s", json_file && strcmp(json_file, "-") == 0 ? json : text->data,
-               json_file && strcmp(json_file, "-") == 0 ? "\n" : "");
+        printf("%s\n", json_on_stdout ? json : text.data);
+    buf_destroy(&text);
     free(json);
     return rc;
 }
@@ -472,22 +469,23 @@ static int print_prediction(const struct buf *text, const json_t *list, struct e
 static int run_prediction(const struct input *in, const struct series_facts *facts, struct err *e)
 {
     struct prediction_network network;
-    struct buf text = {0};
+    struct doc d;
     json_t *list;
     struct range gpus;
     int rc = 0;
 
     if (decode_network(in, &network, e))
         return -1;
-    if (range_decode(predict, 1, SETTINGS_GPUS_MAX, &gpus, e))
+    if (range_decode(given.predict, 1, SETTINGS_GPUS_MAX, &gpus, e))
         return err_prefix(e, "report: --predict");
+    doc_init(&d);
     list = json_array();
     rc = analysis_check_base(in->sources, in->nsources, facts->base, e);
     for (size_t i = 0; i < in->nsources && rc == 0; i++)
-        rc = predict_source(&in->sources[i], facts, &network, &gpus, &text, list, e);
+        rc = predict_source(&in->sources[i], facts, &network, &gpus, &d, list, e);
     if (rc == 0)
-        rc = print_prediction(&text, list, e);
-    buf_destroy(&text);
+        rc = print_prediction(&d, list, e);
+    doc_destroy(&d);
     json_decref(list);
     range_destroy(&gpus);
     return rc;
@@ -502,29 +500,31 @@ static int cmd_report_run(int noperands, char **operands, int nrest, char **rest
 
     if (nlevels < 0)
         return -1;
-    analysis.facts.base = (int)base;
-    analysis.levels = levels;
-    analysis.nlevels = (size_t)nlevels;
-    if ((requests.count && !proposal) || (proposal && predict))
-        return err_set(e, ERR_USAGE, proposal ? "report: --proposal has predictions of its own: type "
+    given.analysis.facts.base = (int)given.base;
+    given.analysis.levels = levels;
+    given.analysis.nlevels = (size_t)nlevels;
+    if ((given.requests.count && !given.proposal) || (given.proposal && given.predict))
+        return err_set(e, ERR_USAGE,
+                       given.proposal ? "report: --proposal has predictions of its own: type "
                        "it without --predict" : "report: --request needs --proposal DIR");
-    if (args.dir && (noperands || logs_dirs.count))
+    if (given.args.dir && (noperands || given.logs_dirs.count))
         return err_set(e, ERR_USAGE,
                        "report: -C names one study; for several, type 'unetctl report A B'");
-    if (log_form_decode(&form_args, &logs_form, e) || read_input(&in, noperands, operands, e)) {
+    if (log_form_decode(&given.form_args, &given.logs_form, e) ||
+        read_input(&in, noperands, operands, e)) {
         destroy_input(&in);
         return -1;
     }
-    analysis.rule = in.rule;
+    given.analysis.rule = in.rule;
     if (in.design && in.nsources == 1) {
-        analysis.rule.looks = in.looks.n ? &in.looks : NULL;
-        analysis.design = in.design;
+        given.analysis.rule.looks = in.looks.n ? &in.looks : NULL;
+        given.analysis.design = in.design;
     }
-    analysis.facts.unit = in.unit;
-    analysis.facts.mode = in.mode;
-    if (predict) {
-        rc = run_prediction(&in, &analysis.facts, e);
-    } else if (report_create(&report, in.sources, in.nsources, &analysis, e) == 0) {
+    given.analysis.facts.unit = in.unit;
+    given.analysis.facts.mode = in.mode;
+    if (given.predict) {
+        rc = run_prediction(&in, &given.analysis.facts, e);
+    } else if (report_create(&report, in.sources, in.nsources, &given.analysis, e) == 0) {
         rc = write_report(&in, &report, e);
         report_destroy(&report);
     }

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/report/figures.h"
+#include "launcher/report/report_internal.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "launcher/collect/results/results.h"
-#include "launcher/host/path.h"
-#include "launcher/report/chart/chart_svg.h"
-#include "launcher/report/picture.h"
-#include "src/buf.h"
 #include "src/mem.h"
 #include "src/plural.h"
 
@@ -21,28 +18,21 @@
 #define MODEL_STOPS 16   /* about the most values of a model's curve that are listed */
 #define BEYOND 0.25    /* how far beyond the measured range a model is drawn, relative to it */
 
-static int colour_of(size_t series)
+static const struct series *series_of(const struct report *r, size_t i)
 {
-    return (int)(series % CHART_COLOURS);
+    return &r->series[i].as->series;
 }
 
 /* Adds a series of the chart for series i of the report, with its colour and mark. */
-static struct chart_series *add_chart_series(struct chart *c, const struct report *r, size_t i,
-                                             enum chart_style style, const char *what)
+static struct chart_series *add_series(struct chart *c, const struct report *r, size_t i,
+                                       enum chart_style style, const char *what)
 {
-    struct chart_series *s = r->nseries > 1 ? chart_add_series(c, style, colour_of(i), "%s: %s",
-                                                               r->series[i].label, what)
-                                            : chart_add_series(c, style, colour_of(i), "%s", what);
+    bool several = r->nseries > 1;
+    struct chart_series *s = chart_add_series(c, style, (int)(i % CHART_COLOURS), "%s%s%s",
+                                              several ? r->series[i].label : "",
+                                              several ? ": " : "", what);
 
-    if (s)
-        s->mark = (int)(i % 4);
-    return s;
-}
-
-static struct chart_series *make_hollow(struct chart_series *s)
-{
-    if (s)
-        s->hollow = true;
+    s->mark = (int)(i % 4);
     return s;
 }
 
@@ -53,56 +43,50 @@ static void set_axis(struct chart_axis *a, const char *label, int decimals)
 }
 
 /* Starts a chart whose x axis is the number of GPUs. */
-static void start_chart(struct chart *c, const char *name, const char *title, const char *y,
-                        int decimals, const char *caption)
+static void start(struct chart *c, const char *name, const char *title, const char *y, int decimals,
+                  const char *caption, ...) __attribute__((format(printf, 6, 7)));
+
+static void start(struct chart *c, const char *name, const char *title, const char *y, int decimals,
+                  const char *caption, ...)
 {
-    chart_init(c, name, title, "%s", caption);
+    va_list ap;
+
+    chart_init(c, name, title, "%s", "");
+    va_start(ap, caption);
+    vsnprintf(c->caption, sizeof c->caption, caption, ap);
+    va_end(ap);
     c->counts = c->x.whole = true;
     set_axis(&c->x, "GPUs", 0);
     set_axis(&c->y, y, decimals);
 }
 
-/* Returns what a bar shows: the interval, or, if there is none, the range of the runs. */
-static struct interval bar_of(const struct summary *s)
-{
-    struct interval bar = s->interval;
-
-    if (!interval_is_known(&bar) && s->count > 1) {
-        bar.low = s->min;
-        bar.high = s->max;
-    }
-    return bar;
-}
-
+/* Adds medians, with their intervals or, if there are none, the ranges of the runs. */
 static void add_summaries(struct chart *c, struct chart_series *dst, const struct series *s,
                           enum quantity q)
 {
     for (size_t i = 0; i < s->npoints; i++) {
-        const struct summary *summary = &s->points[i].q[q];
-        struct interval bar = bar_of(summary);
-        chart_add_point(c, dst, s->points[i].gpus, summary->median, bar.low, bar.high);
+        const struct summary *v = &s->points[i].q[q];
+        bool range = !interval_is_known(&v->interval) && v->count > 1;
+        chart_add_point(c, dst, s->points[i].gpus, v->median, range ? v->min : v->interval.low,
+                        range ? v->max : v->interval.high);
     }
 }
 
-/* Adds the ratios that `of` returns, which is series_speedup or series_efficiency. */
-static void add_ratios(struct chart *c, struct chart_series *dst, const struct series *s,
-                       const struct ratio *of(const struct series *, const struct series_point *))
+void figures_add_ratios(struct chart *c, struct chart_series *dst, const struct series *s,
+                        const struct ratio *of(const struct series *, const struct series_point *))
 {
     for (size_t i = 0; i < s->npoints; i++) {
         const struct ratio *r = of(s, &s->points[i]);
         bool known = interval_is_known(&r->interval);
         chart_add_point(c, dst, s->points[i].gpus, r->value, known ? r->interval.low : r->least,
                         known ? r->interval.high : r->most);
+        if (dst->count)
+            dst->points[dst->count - 1].range = !known;
     }
 }
 
-static const struct series *series_of(const struct report *r, size_t i)
-{
-    return &r->series[i].as->series;
-}
-
-/* Returns the word for quality that all series with one share, "IoU or accuracy" or "quality"; NULL
- * if none has one. shares becomes whether all are between 0 and 1. */
+/* Returns the word for quality that all series with one share, "IoU or accuracy" or "quality";
+ * NULL if none has one. shares becomes whether all are between 0 and 1. */
 static const char *common_quality(const struct report *r, bool *shares)
 {
     const char *word = NULL;
@@ -120,13 +104,19 @@ static const char *common_quality(const struct report *r, bool *shares)
     return same ? word : *shares ? "IoU or accuracy" : "quality";
 }
 
-/* Returns "epoch", or "interval" if no series has epochs. */
-static const char *common_interval(const struct report *r)
+/* Returns whether no series has epochs. */
+static bool is_stepped(const struct report *r)
 {
+    bool stepped = true;
+
     for (size_t i = 0; i < r->nseries; i++)
-        if (!series_of(r, i)->stepped)
-            return "epoch";
-    return "interval";
+        stepped &= series_of(r, i)->stepped;
+    return stepped;
+}
+
+static const char *steady_of(const struct report *r)
+{
+    return is_stepped(r) ? "steady intervals" : "steady epochs";
 }
 
 static int largest_of(const struct series *s)
@@ -134,39 +124,30 @@ static int largest_of(const struct series *s)
     return s->points[s->npoints - 1].gpus;
 }
 
-static int largest_count(const struct report *r)
+/* Adds the straight line y = height + slope x over all counts, which is not a measurement. */
+static struct chart_series *add_guide(struct chart *c, const struct report *r, double height,
+                                      double slope)
 {
-    int largest = 1;
+    struct chart_series *s = chart_add_series(c, CHART_LINE, CHART_INK, "ideal");
+    double largest = 1;
 
     for (size_t i = 0; i < r->nseries; i++)
-        if (largest_of(series_of(r, i)) > largest)
-            largest = largest_of(series_of(r, i));
-    return largest;
-}
-
-/* Adds the straight line y = height + slope x over all counts, which is not a measurement. A
- * threshold is dashed, the ideal is not. */
-static void add_guide(struct chart *c, const struct report *r, double height, double slope,
-                      bool threshold, const char *label)
-{
-    struct chart_series *s = chart_add_series(c, CHART_LINE, CHART_INK, "%s", label);
-    double largest = largest_count(r);
-
-    if (s)
-        s->dashed = threshold;
+        largest = fmax(largest, largest_of(series_of(r, i)));
     chart_add_point(c, s, 0, height, NAN, NAN);
     chart_add_point(c, s, largest, height + slope * largest, NAN, NAN);
+    return s;
 }
 
 /* Adds the ideal speed-up if the base cases of all series are the same count. */
 static void add_ideal(struct chart *c, const struct report *r)
 {
     int base = series_of(r, 0)->points[0].gpus;
+    bool same = true;
 
     for (size_t i = 1; i < r->nseries; i++)
-        if (series_of(r, i)->points[0].gpus != base)
-            return;
-    add_guide(c, r, 0, 1.0 / base, false, "ideal");
+        same &= series_of(r, i)->points[0].gpus == base;
+    if (same)
+        add_guide(c, r, 0, 1.0 / base);
 }
 
 /* Adds what the model predicts for the numbers of GPUs `from` to `to`. About MODEL_STOPS of them,
@@ -175,16 +156,13 @@ static void add_model_line(struct chart *c, struct chart_series *s, const struct
                            int from, int to, int first)
 {
     int base = rs->as->series.points[0].gpus, stride = (to - from) / CURVE_STEPS + 1;
+    int listed = ((to - from) / stride + MODEL_STOPS - 1) / MODEL_STOPS;
 
-    if (s)
-        s->wide = true;
+    s->wide = true;
     for (int n = from; n <= to; n += stride)
         chart_add_point(c, s, n, model_speedup(&rs->as->steady, base, n).expected, NAN, NAN);
-    if (s) {
-        s->listed_first = (size_t)first;
-        s->listed_step = (size_t)(((to - from) / stride + MODEL_STOPS - 1) / MODEL_STOPS);
-        s->listed_step += s->listed_step == 0;
-    }
+    s->listed_first = (size_t)first;
+    s->listed_step = listed ? (size_t)listed : 1;
 }
 
 /* Adds the model, solid in the measured range and dashed beyond it. */
@@ -192,27 +170,26 @@ static void add_fit(struct chart *c, const struct report *r, size_t i)
 {
     const struct report_series *rs = &r->series[i];
     int from = rs->as->series.points[0].gpus, to = largest_of(&rs->as->series);
+    struct chart_series *s;
 
     if (!model_is_usable(&rs->as->steady))
         return;
-    add_model_line(c, add_chart_series(c, r, i, CHART_LINE, "fitted model"), rs, from, to, 0);
-    struct chart_series *beyond =
-        add_chart_series(c, r, i, CHART_LINE, "fitted model, beyond what was measured");
-    if (beyond)
-        beyond->dashed = beyond->unlisted = true;
-    add_model_line(c, beyond, rs, to, to + (int)ceil((to - from) * BEYOND), 1);
+    add_model_line(c, add_series(c, r, i, CHART_LINE, "fitted model"), rs, from, to, 0);
+    s = add_series(c, r, i, CHART_LINE, "fitted model, beyond what was measured");
+    s->dashed = s->unlisted = true;
+    add_model_line(c, s, rs, to, to + (int)ceil((to - from) * BEYOND), 1);
 }
 
 /* Adds speed-up or efficiency of whole trainings. There is none in series where the work grows. */
 static void add_total(struct chart *c, const struct report *r, size_t i, bool efficiency)
 {
     const struct series *s = series_of(r, i);
+    struct chart_series *total;
 
     if (s->mode == SERIES_WEAK)
         return;
-    struct chart_series *total =
-        make_hollow(add_chart_series(c, r, i, CHART_MARKS,
-                                     s->stepped ? "whole run" : "whole training"));
+    total = add_series(c, r, i, CHART_MARKS, s->stepped ? "whole run" : "whole training");
+    total->hollow = true;
     for (size_t k = 0; k < s->npoints; k++) {
         const struct series_point *p = &s->points[k];
         const struct ratio *of = efficiency ? p->efficiency : p->speedup;
@@ -220,8 +197,8 @@ static void add_total(struct chart *c, const struct report *r, size_t i, bool ef
     }
 }
 
-/* Adds the value of each single run, unless each count has only one run, or they are too many to be
- * distinguished. */
+/* Adds the value of each single run, unless each count has only one run, or they are too many to
+ * be distinguished. */
 static void add_dots(struct chart *c, const struct report *r, size_t i,
                      double value(const struct series *s, const struct result *run))
 {
@@ -230,11 +207,9 @@ static void add_dots(struct chart *c, const struct report *r, size_t i,
 
     if (s->nrows == s->npoints || s->nrows > MAX_DOTS)
         return;
-    dots = add_chart_series(c, r, i, CHART_MARKS, "single runs");
-    if (dots) {
-        dots->small = true;
-        dots->mark = 0;
-    }
+    dots = add_series(c, r, i, CHART_MARKS, "single runs");
+    dots->small = true;
+    dots->mark = 0;
     for (size_t k = 0; k < s->nrows; k++)
         chart_add_point(c, dots, s->rows[k].gpus, value(s, &s->rows[k]), NAN, NAN);
 }
@@ -251,53 +226,46 @@ static double epoch_of_run(const struct series *s, const struct result *run)
 
 static double speedup_of_run(const struct series *s, const struct result *run)
 {
-    return s->mode == SERIES_WEAK ? NAN
-                                  : s->points[0].q[QUANTITY_STEADY_EPOCH].median /
-                                        run->median_epoch_s;
+    double base = s->points[0].q[QUANTITY_STEADY_EPOCH].median;
+
+    return s->mode == SERIES_WEAK ? NAN : base / run->median_epoch_s;
 }
 
 static void make_speedup(struct chart *c, const struct report *r)
 {
-    bool epochs = *common_interval(r) == 'e';
-    char steady[24];
-
-    snprintf(steady, sizeof steady, "steady %ss", common_interval(r));
-    start_chart(c, "speedup", "Speed-up against the ideal", "speed-up", 2, "");
-    snprintf(c->caption, sizeof c->caption,
-          "Filled: speed-up of the %s (those after warming up). Bars: intervals of 95 "
-          "%% where there are enough runs, otherwise the range of the runs. Wide line: the model "
-          "of the times, dashed beyond what was measured; without one, marks are joined to guide "
-          "the eye. Open: the whole %s included. Small dots: single runs.", steady,
-          epochs ? "training, first epoch" : "run, warming up");
+    start(c, "speedup", "Speed-up against the ideal", "speed-up", 2,
+          "Filled: speed-up of the %s (those after warming up). Bars: intervals of 95 %% where "
+          "there are enough runs, otherwise the range of the runs. Wide line: the model of the "
+          "times, dashed beyond what was measured; without one, marks are joined to guide the eye. "
+          "Open: the whole %s included. Small dots: single runs.", steady_of(r),
+          is_stepped(r) ? "run, warming up" : "training, first epoch");
     add_ideal(c, r);
     for (size_t i = 0; i < r->nseries; i++) {
-        const struct series *s = series_of(r, i);
-        bool fitted = model_is_usable(&r->series[i].as->steady);
+        enum chart_style style = model_is_usable(&r->series[i].as->steady) ? CHART_MARKS
+                                                                           : CHART_JOINED;
         add_fit(c, r, i);
         add_total(c, r, i, false);
         add_dots(c, r, i, speedup_of_run);
-        add_ratios(c, add_chart_series(c, r, i, fitted ? CHART_MARKS : CHART_JOINED,
-                                       steady), s, series_speedup);
+        figures_add_ratios(c, add_series(c, r, i, style, steady_of(r)), series_of(r, i),
+                           series_speedup);
     }
     chart_fit(c, true);
 }
 
 static void make_iou(struct chart *c, const struct report *r)
 {
-    char title[96];
     bool shares;
     const char *word = common_quality(r, &shares);
 
-    snprintf(title, sizeof title, "Quality: %s after the last %s", word ? word : "none",
-             common_interval(r));
-    start_chart(
-        c, shares ? "iou" : "quality_by_gpus", title, word ? word : "", series_of(r, 0)->decimals,
-        "Median over the runs of a count. Bars: its interval of 95 % where there are enough runs, "
-        "otherwise the range. Small dots: single runs. Not joined, because each count has runs of "
-        "its own.");
+    start(c, shares ? "iou" : "quality_by_gpus", "", word ? word : "", series_of(r, 0)->decimals,
+          "Median over the runs of a count. Bars: its interval of 95 %% where there are enough runs, "
+          "otherwise the range. Small dots: single runs. Not joined, because each count has runs of "
+          "its own.");
+    snprintf(c->title, sizeof c->title, "Quality: %s after the last %s", word ? word : "none",
+             is_stepped(r) ? "interval" : "epoch");
     for (size_t i = 0; i < r->nseries; i++) {
         add_dots(c, r, i, quality_of_run);
-        add_summaries(c, add_chart_series(c, r, i, CHART_MARKS, "median"), series_of(r, i),
+        add_summaries(c, add_series(c, r, i, CHART_MARKS, "median"), series_of(r, i),
                       QUANTITY_QUALITY);
     }
     chart_fit(c, false);
@@ -305,50 +273,46 @@ static void make_iou(struct chart *c, const struct report *r)
 
 static void make_efficiency(struct chart *c, const struct report *r)
 {
-    double efficiency = r->efficiency;
-    char threshold[48];
+    struct chart_series *threshold;
 
-    char steady[24];
-
-    snprintf(steady, sizeof steady, "steady %ss", common_interval(r));
-    start_chart(c, "efficiency", "Parallel efficiency", "efficiency", 3, "");
-    snprintf(c->caption, sizeof c->caption,
-             "Speed-up divided by the ideal. Filled: %s, by %s where they were counted. Open: whole "
-             "%s.", steady, series_of(r, 0)->unit, *common_interval(r) == 'e' ? "training" : "run");
-    add_guide(c, r, 1, 0, false, "ideal");
-    snprintf(threshold, sizeof threshold, "threshold of the rule, %.2f", efficiency);
-    add_guide(c, r, efficiency, 0, true, threshold);
+    start(c, "efficiency", "Parallel efficiency", "efficiency", 3,
+          "Speed-up divided by the ideal. Filled: %s, by %s where they were counted. Open: whole "
+          "%s.", steady_of(r), series_of(r, 0)->unit, is_stepped(r) ? "run" : "training");
+    add_guide(c, r, 1, 0);
+    threshold = add_guide(c, r, r->efficiency, 0);
+    threshold->dashed = true;
+    snprintf(threshold->label, sizeof threshold->label, "threshold of the rule, %.2f",
+             r->efficiency);
     for (size_t i = 0; i < r->nseries; i++) {
         add_total(c, r, i, true);
-        add_ratios(c, add_chart_series(c, r, i, CHART_JOINED, steady), series_of(r, i),
-                   series_efficiency);
+        figures_add_ratios(c, add_series(c, r, i, CHART_JOINED, steady_of(r)), series_of(r, i),
+                           series_efficiency);
     }
     chart_fit(c, true);
 }
 
 static void make_epoch_time(struct chart *c, const struct report *r)
 {
-    const struct series *first = series_of(r, 0);
-    char title[96], steady[24], work[48];
+    bool stepped = is_stepped(r);
+    char work[48] = "";
 
-    snprintf(steady, sizeof steady, "steady %s", common_interval(r));
-    series_describe_work(first, work, sizeof work);
-    if (*common_interval(r) == 'e')
-        *work = '\0';
-    snprintf(title, sizeof title, "Time %s %s", *work ? "of" : "per",
-             *work ? work : common_interval(r));
-    start_chart(c, "epoch_time", title, "seconds", 2,
-          *common_interval(r) == 'e'
-              ? "Filled: median of the epochs after warming up. Open: the first epoch. "
-                "Bars: interval of 95 %, or the range of the runs. Small dots: single runs."
-              : "Median of the intervals after warming up. Bars: interval of 95 %, or the range of "
-                "the runs. Small dots: single runs.");
+    if (stepped)
+        series_describe_work(series_of(r, 0), work, sizeof work);
+    start(c, "epoch_time", "", "seconds", 2,
+          stepped ? "Median of the intervals after warming up. Bars: interval of 95 %%, or the range "
+                    "of the runs. Small dots: single runs."
+                  : "Filled: median of the epochs after warming up. Open: the first epoch. Bars: "
+                    "interval of 95 %%, or the range of the runs. Small dots: single runs.");
+    snprintf(c->title, sizeof c->title, "Time %s %s", *work ? "of" : "per",
+             *work ? work : stepped ? "interval" : "epoch");
     for (size_t i = 0; i < r->nseries; i++) {
         const struct series *s = series_of(r, i);
-        add_summaries(c, make_hollow(add_chart_series(c, r, i, CHART_MARKS, "first epoch")), s,
-                      QUANTITY_FIRST_EPOCH);
+        struct chart_series *first = add_series(c, r, i, CHART_MARKS, "first epoch");
+        first->hollow = true;
+        add_summaries(c, first, s, QUANTITY_FIRST_EPOCH);
         add_dots(c, r, i, epoch_of_run);
-        add_summaries(c, add_chart_series(c, r, i, CHART_JOINED, steady), s,
+        add_summaries(c, add_series(c, r, i, CHART_JOINED,
+                                    stepped ? "steady interval" : "steady epoch"), s,
                       QUANTITY_STEADY_EPOCH);
     }
     chart_fit(c, true);
@@ -364,13 +328,13 @@ static void make_cost(struct chart *c, const struct report *r)
     c->x.logarithmic = true;
     for (size_t i = 0; i < r->nseries; i++) {
         const struct series *s = series_of(r, i);
-        struct chart_series *cost = add_chart_series(c, r, i, CHART_MARKS, "one run");
+        struct chart_series *cost = add_series(c, r, i, CHART_MARKS, "one run");
         for (size_t k = 0; k < s->npoints; k++) {
             double hours = s->points[k].q[QUANTITY_WHOLE].median / 3600;
             if (!(hours > 0) || isnan(s->points[k].gpu_hours))
                 continue;
             chart_add_point(c, cost, hours, s->points[k].gpu_hours, NAN, NAN);
-            if (cost && cost->count)
+            if (cost->count)
                 cost->points[cost->count - 1].tag = s->points[k].gpus;
         }
     }
@@ -380,48 +344,31 @@ static void make_cost(struct chart *c, const struct report *r)
 /* Makes the chart of both at once: speed-up of one epoch, and quality on a second axis. */
 static void make_one_epoch(struct chart *c, const struct report *r)
 {
-    char title[64];
     bool shares;
     const char *word = common_quality(r, &shares);
 
-    word = shares ? word : NULL;
-    snprintf(title, sizeof title, "Speed-up of one epoch%s%s", word ? ", and " : "",
-             word ? word : "");
-    start_chart(c, "one_epoch", title, "speed-up of one epoch", 2, "");
-    snprintf(c->caption, sizeof c->caption,
-             "Speed-up of a single epoch, the one of index %ld (filled), and quality (open, right "
-             "axis), without intervals: for comparison with figures that were made so.",
-             series_of(r, 0)->one_epoch);
-    set_axis(&c->right, word ? word : "IoU", 4);
+    word = shares && word ? word : "";
+    start(c, "one_epoch", "", "speed-up of one epoch", 2, "Speed-up of a single epoch, the one of "
+          "index %ld (filled), and quality (open, right axis), without intervals: for comparison "
+          "with figures that were made so.", series_of(r, 0)->one_epoch);
+    snprintf(c->title, sizeof c->title, "Speed-up of one epoch%s%s", *word ? ", and " : "", word);
+    set_axis(&c->right, *word ? word : "IoU", 4);
     c->right.high = 1;
     c->right.step = 0.2;
     add_ideal(c, r);
     for (size_t i = 0; i < r->nseries; i++) {
         const struct series *s = series_of(r, i);
-        struct chart_series *iou = make_hollow(add_chart_series(c, r, i, CHART_JOINED, s->quality));
-        if (iou)
-            iou->right = iou->dashed = true;
+        struct chart_series *line = add_series(c, r, i, CHART_JOINED, s->quality);
+        line->hollow = line->right = line->dashed = true;
         for (size_t k = 0; k < s->npoints && s->is_share; k++)
-            chart_add_point(c, iou, s->points[k].gpus, s->points[k].q[QUANTITY_QUALITY].median, NAN,
-                            NAN);
-        struct chart_series *speedup = add_chart_series(c, r, i, CHART_JOINED, "speed-up");
+            chart_add_point(c, line, s->points[k].gpus,
+                            s->points[k].q[QUANTITY_QUALITY].median, NAN, NAN);
+        line = add_series(c, r, i, CHART_JOINED, "speed-up");
         for (size_t k = 0; k < s->npoints; k++)
-            chart_add_point(c, speedup, s->points[k].gpus,
+            chart_add_point(c, line, s->points[k].gpus,
                             s->points[k].speedup[QUANTITY_ONE_EPOCH].value, NAN, NAN);
     }
     chart_fit(c, true);
-}
-
-/* Numbers the chart of series i, and adds the series' label to its title if there are several. */
-static void name_one(struct chart *c, size_t i, size_t nseries, const char *label)
-{
-    size_t n = strlen(c->name);
-
-    if (i)
-        snprintf(c->name + n, sizeof c->name - n, "_%zu", i + 1);
-    n = strlen(c->title);
-    if (nseries > 1)
-        snprintf(c->title + n, sizeof c->title - n, ", %s", label);
 }
 
 /* Adds a column per count, stacked from its parts. An unknown part counts as 0. */
@@ -432,76 +379,67 @@ static void add_column_stack(struct chart *c, const struct series *s, size_t npa
     for (size_t n = 0; n < nparts; n++) {
         struct chart_series *column = chart_add_series(c, CHART_COLUMN, colours[n], "%s", names[n]);
         for (size_t k = 0; k < s->npoints; k++) {
-            double low = 0, high;
+            double low = 0, high = fmax(0, part(&s->points[k], n));
             for (size_t m = 0; m < n; m++)
                 low += fmax(0, part(&s->points[k], m));
-            high = low + fmax(0, part(&s->points[k], n));
-            if (high > low)
-                chart_add_point(c, column, s->points[k].gpus, NAN, low, high);
+            if (high > 0)
+                chart_add_point(c, column, s->points[k].gpus, NAN, low, low + high);
         }
     }
+    chart_fit(c, true);
 }
 
-static double or_zero(double value)
+static double median_of(const struct series_point *p, enum quantity q)
 {
-    return isfinite(value) ? value : 0;
+    return isfinite(p->q[q].median) ? p->q[q].median : 0;
 }
 
 static double epoch_part(const struct series_point *p, size_t part)
 {
-    double comm = or_zero(p->q[QUANTITY_COMM].median), data = or_zero(p->q[QUANTITY_DATA].median);
-    const double parts[] = {or_zero(p->q[QUANTITY_STEADY_EPOCH].median) - comm - data, comm, data};
+    double comm = median_of(p, QUANTITY_COMM), data = median_of(p, QUANTITY_DATA);
 
-    return parts[part];
+    return (const double[]){median_of(p, QUANTITY_STEADY_EPOCH) - comm - data, comm, data}[part];
 }
 
 static double run_part(const struct series_point *p, size_t part)
 {
-    double first = or_zero(p->q[QUANTITY_FIRST_EPOCH].median);
-    const double parts[] = {or_zero(p->q[QUANTITY_TRAINING].median) - first, first,
-                            or_zero(p->q[QUANTITY_STARTUP].median),
-                            or_zero(p->q[QUANTITY_EVALUATION].median),
-                            or_zero(p->q[QUANTITY_STAGE].median)};
+    double first = median_of(p, QUANTITY_FIRST_EPOCH);
 
-    return parts[part];
+    return (const double[]){median_of(p, QUANTITY_TRAINING) - first, first,
+                            median_of(p, QUANTITY_STARTUP), median_of(p, QUANTITY_EVALUATION),
+                            median_of(p, QUANTITY_STAGE)}[part];
 }
 
 /* Makes the chart of how the time of a steady epoch is spent; it is empty if that was not
  * recorded. */
-static void make_epoch_parts(struct chart *c, const struct report *r, size_t i)
+static void make_epoch_parts(struct chart *c, const struct series *s)
 {
     static const char *const names[] = {"computing and the rest", "communication not hidden",
                                         "waiting for data"};
     static const int colours[] = {0, 1, 5};
-    const struct series *s = series_of(r, i);
     bool known = false;
 
-    start_chart(c, "parts", series_of(r, i)->stepped ? "Where a steady interval's time goes"
-                                                     : "Where a steady epoch's time goes",
-                "seconds", 3,
+    start(c, "parts", s->stepped ? "Where a steady interval's time goes"
+                                 : "Where a steady epoch's time goes", "seconds", 3,
           "Medians over the runs of a count, as rank 0 saw them.");
     for (size_t k = 0; k < s->npoints; k++)
         known |= isfinite(s->points[k].q[QUANTITY_COMM].median) ||
                 isfinite(s->points[k].q[QUANTITY_DATA].median);
-    if (known)
-        add_column_stack(c, s, 3, names, colours, epoch_part);
-    chart_fit(c, true);
+    add_column_stack(c, s, known ? 3 : 0, names, colours, epoch_part);
 }
 
-static void make_run_parts(struct chart *c, const struct report *r, size_t i)
+static void make_run_parts(struct chart *c, const struct series *s)
 {
-    const char *const names[] = {series_of(r, i)->stepped ? "intervals" : "further epochs",
-                                 "first epoch", "start-up", "evaluation", "stage-in"};
+    const char *const names[] = {s->stepped ? "intervals" : "further epochs", "first epoch",
+                                 "start-up", "evaluation", "stage-in"};
     static const int colours[] = {0, 5, 1, 2, 3};
-    const struct series *s = series_of(r, i);
     bool staged = false;
 
+    start(c, "whole", "Where a whole run's time goes", "seconds", 1,
+          "Medians over the runs of a count.");
     for (size_t k = 0; k < s->npoints; k++)
         staged |= s->points[k].q[QUANTITY_STAGE].count > 0;
-    start_chart(c, "whole", "Where a whole run's time goes", "seconds", 1,
-          "Medians over the runs of a count.");
     add_column_stack(c, s, staged ? 5 : 4, names, colours, run_part);
-    chart_fit(c, true);
 }
 
 /* Adds a line of the values of a run's epochs, without those that are unknown. */
@@ -515,8 +453,6 @@ static void add_curve(struct chart *c, const struct result *run, int colour, con
         named |= c->series[i].colour == colour && c->series[i].count;
     struct chart_series *s =
         chart_add_series(c, CHART_LINE, colour, "%d GPU%s", run->gpus, plural(run->gpus));
-    if (!s)
-        return;
     s->thin = true;
     s->dashed = validation;
     s->unlisted = named;
@@ -545,8 +481,8 @@ static size_t end_of_count(const struct curves *s, size_t from)
     return end;
 }
 
-/* Adds the curves of all runs of at most CHART_SHADES counts, evenly chosen, including the smallest
- * and the largest: losses, or qualities. */
+/* Adds the curves of all runs of at most CHART_SHADES counts, evenly chosen, including the
+ * smallest and the largest: losses, or qualities. */
 static void add_curves(struct chart *c, const struct curves *s, bool quality)
 {
     size_t n = 0, at = 0, k = 0;
@@ -573,142 +509,122 @@ static void add_curves(struct chart *c, const struct curves *s, bool quality)
     chart_fit(c, true);
 }
 
-#define CURVES_CAPTION \
-    "one line per run, of at most 8 counts. Solid: training; dashed: validation. From violet, " \
-    "the fewest GPUs, to yellow, the most."
-
-static void make_loss(struct chart *c, const struct curves *s)
-{
-    chart_init(c, "loss", s->stepped ? "Loss by interval" : "Loss by epoch", "%s, " CURVES_CAPTION,
-               s->stepped ? "Loss" : "Mean loss over the images of an epoch");
-    set_axis(&c->y, "loss", 4);
-    add_curves(c, s, false);
-}
-
-static void make_quality(struct chart *c, const struct curves *s)
+static void make_curves(struct chart *c, const struct curves *s, bool quality)
 {
     const char *interval = s->stepped ? "interval" : "epoch";
-    char title[64];
 
-    snprintf(title, sizeof title, "%s by %s", s->title, interval);
-    chart_init(c, "quality", title, "Quality after an %s, " CURVES_CAPTION, interval);
-    set_axis(&c->y, s->quality, s->decimals);
-    add_curves(c, s, true);
+    chart_init(c, quality ? "quality" : "loss", "",
+               "%s%s, one line per run, of at most 8 counts. Solid: training; dashed: validation. "
+               "From violet, the fewest GPUs, to yellow, the most.",
+               quality      ? "Quality after an "
+               : s->stepped ? "Loss"
+                            : "Mean loss over the images of an epoch",
+               quality ? interval : "");
+    snprintf(c->title, sizeof c->title, "%s by %s", quality ? s->title : "Loss", interval);
+    set_axis(&c->y, quality ? s->quality : "loss", quality ? s->decimals : 4);
+    add_curves(c, s, quality);
 }
 
-/* Keeps the chart at list[count] if it shows anything. */
-static void keep_chart(struct figures *f, bool *failed)
+/* Keeps the chart at list[count], of the whole report or of series i, if it shows anything. */
+static void keep(struct figures *f, enum figures_place place, size_t i, const char *label)
 {
     struct chart *c = &f->list[f->count];
+    size_t nname = strlen(c->name), ntitle = strlen(c->title);
     bool shows = false;
 
-    *failed |= c->failed;
-    for (size_t i = 0; i < c->nseries; i++)
-        shows |= c->series[i].count && c->series[i].colour != CHART_INK;
+    if (i)
+        snprintf(c->name + nname, sizeof c->name - nname, "_%zu", i + 1);
+    if (label)
+        snprintf(c->title + ntitle, sizeof c->title - ntitle, ", %s", label);
+    f->places[f->count] = place;
+    f->failed |= c->failed;
+    for (size_t k = 0; k < c->nseries; k++)
+        shows |= c->series[k].count && c->series[k].colour != CHART_INK;
     if (shows)
         f->count++;
     else
         chart_destroy(c);
 }
 
-static void make_report_curves(struct chart *c, const struct report *r, size_t i, bool quality)
+static void make_of_series(struct figures *f, const struct series *s, size_t i, const char *label)
 {
-    const struct series *s = series_of(r, i);
     const struct curves curves = {s->rows, s->nrows, s->stepped, series_quality_title(s),
                                   s->quality, s->decimals};
 
-    (quality ? make_quality : make_loss)(c, &curves);
-}
-
-static void make_report_loss(struct chart *c, const struct report *r, size_t i)
-{
-    make_report_curves(c, r, i, false);
-}
-
-static void make_report_quality(struct chart *c, const struct report *r, size_t i)
-{
-    make_report_curves(c, r, i, true);
-}
-
-static int end_charts(struct figures *f, bool failed, struct err *e)
-{
-    if (!failed)
-        return 0;
-    figures_destroy(f);
-    return mem_fail(e);
+    for (int k = 0; k < 4 && f->count < FIGURES_MAX; k++) {
+        struct chart *c = &f->list[f->count];
+        if (k < 2)
+            make_curves(c, &curves, k == 1);
+        else
+            (k == 2 ? make_epoch_parts : make_run_parts)(c, s);
+        keep(f, k < 2 ? FIGURES_LEARNING : FIGURES_TIME, i, label);
+    }
 }
 
 int figures_create(struct figures *f, const struct report *r, struct err *e)
 {
     static void (*const common[])(struct chart *, const struct report *) = {
         make_speedup, make_iou, make_efficiency, make_epoch_time, make_cost, make_one_epoch};
-    static void (*const single[])(struct chart *, const struct report *, size_t) = {
-        make_report_loss, make_report_quality, make_epoch_parts, make_run_parts};
-    bool failed = false;
 
     *f = (struct figures){0};
     for (size_t i = 0; i < sizeof common / sizeof common[0]; i++) {
         common[i](&f->list[f->count], r);
-        keep_chart(f, &failed);
+        keep(f, i < 2 ? FIGURES_FIRST : FIGURES_TIME, 0, NULL);
     }
     for (size_t i = 0; i < r->nseries; i++)
-        for (size_t k = 0; k < sizeof single / sizeof single[0] && f->count < FIGURES_MAX; k++) {
-            single[k](&f->list[f->count], r, i);
-            name_one(&f->list[f->count], i, r->nseries, r->series[i].label);
-            keep_chart(f, &failed);
-        }
-    return end_charts(f, failed, e);
+        make_of_series(f, series_of(r, i), i, r->nseries > 1 ? r->series[i].label : NULL);
+    if (!f->failed)
+        return 0;
+    figures_destroy(f);
+    return mem_fail(e);
 }
 
-int figures_create_live(struct figures *f, const struct report *r,
-                        const struct figures_group *groups, size_t ngroups, struct err *e)
+void figures_add(struct doc *d, struct figures *f, enum figures_place place)
 {
-    bool failed = false;
+    doc_begin(d, place == FIGURES_FIRST ? ROLE_FIRST_FIGURES : ROLE_FIGURES, TO_PAGES, "%s", "");
+    for (size_t i = 0; i < f->count; i++)
+        if (f->places[i] == place)
+            doc_figure(d, TO_PAGES, &f->list[i], "figures/%s", f->list[i].name)->fold =
+                place == FIGURES_FIRST ? FOLD_CLOSED : FOLD_NONE;
+    doc_end(d);
+}
 
-    *f = (struct figures){0};
+void figures_add_bars(struct doc *d, const struct series *s)
+{
+    struct chart_series *ideal;
+    struct chart c;
+
+    start(&c, "", "", "speed-up", 2, "%s", "");
+    snprintf(c.title, sizeof c.title, "speed-up in steady %ss, up to the ideal", series_interval(s));
+    figures_add_ratios(&c, chart_add_series(&c, CHART_LINE, 0, "speed-up"), s, series_speedup);
+    ideal = chart_add_series(&c, CHART_LINE, CHART_INK, "ideal");
+    for (size_t i = 0; i < s->npoints; i++)
+        chart_add_point(&c, ideal, s->points[i].gpus, series_ideal(s, s->points[i].gpus), NAN, NAN);
+    doc_figure(d, TO_TEXT, &c, "%s", "");
+}
+
+void report_add_live_figures(struct doc *d, const struct report *r,
+                             const struct report_group *groups, size_t ngroups)
+{
+    struct figures f = {0};
+
     if (r) {
-        make_speedup(&f->list[0], r);
-        keep_chart(f, &failed);
+        make_speedup(&f.list[0], r);
+        keep(&f, FIGURES_FIRST, 0, NULL);
     }
     for (size_t i = 0; i < ngroups; i++)
-        for (int k = 0; k < 2 && f->count < FIGURES_MAX; k++) {
+        for (int k = 0; k < 2 && f.count < FIGURES_MAX; k++) {
             const struct result *first = groups[i].rows;
             const struct curves curves = {first, groups[i].n, first->stepped == 1, "Quality",
                                           result_quality_word(first), 4};
-            (k ? make_quality : make_loss)(&f->list[f->count], &curves);
-            name_one(&f->list[f->count], i, ngroups, groups[i].label);
-            keep_chart(f, &failed);
+            make_curves(&f.list[f.count], &curves, k);
+            keep(&f, FIGURES_LEARNING, i, ngroups > 1 ? groups[i].label : NULL);
         }
-    return end_charts(f, failed, e);
-}
-
-static int write_chart(const struct chart *c, const char *dir, struct err *e)
-{
-    struct buf numbers = {0}, drawing = {0};
-    char name[sizeof c->name + 8];
-
-    chart_encode_csv(c, &numbers);
-    chart_svg_encode_file(c, &drawing);
-    snprintf(name, sizeof name, "%s.csv", c->name);
-    if (path_write(dir, name, buf_steal(&numbers), e)) {
-        buf_destroy(&drawing);
-        return -1;
-    }
-    snprintf(name, sizeof name, "%s.svg", c->name);
-    return path_write(dir, name, buf_steal(&drawing), e);
-}
-
-int figures_draw(struct figures *f, const char *dir, struct err *e)
-{
-    struct err why;
-
-    for (size_t i = 0; i < f->count; i++) {
-        if (write_chart(&f->list[i], dir, e))
-            return -1;
-        if (!*f->why_not && picture_make(dir, f->list[i].name, &why))
-            snprintf(f->why_not, sizeof f->why_not, "%.250s", why.text);
-    }
-    return 0;
+    d->failed |= f.failed;
+    doc_begin(d, ROLE_FIGURES, TO_HTML, "%s", "");
+    for (size_t i = 0; i < f.count; i++)
+        doc_figure(d, TO_HTML, &f.list[i], "%s", "")->fold = FOLD_CLOSED;
+    doc_end(d);
 }
 
 void figures_destroy(struct figures *f)

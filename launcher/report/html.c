@@ -1,244 +1,133 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/report/html.h"
+#include "launcher/report/document.h"
 
 #include <math.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "launcher/report/chart/chart_svg.h"
-#include "launcher/report/examples.h"
-#include "launcher/report/markup/escape.h"
-#include "launcher/report/markup/page_style.h"
-#include "launcher/report/tables.h"
-#include "src/plural.h"
+#include "launcher/report/chart.h"
 
-#define FIRST_CAVEATS 3
-#define OPEN_RUNS 40 /* up to this number, the list of runs is shown unfolded */
+#define add(b, ...) escape_format(b, escape_html, __VA_ARGS__)
 
-void html_add_head(struct buf *b, const char *more, const char *title, const char *topic,
-                   const char *heading)
+/* The style sheet, light and dark, for screen and paper. Charts bring their light colours
+ * (chart.h): c0..c5 distinguish series, c6..c13 are for small to large numbers, and c14 is
+ * neutral. Printed pages are always light. */
+static const char page_style[] =
+    ":root{color-scheme:light;--ink:#1a2027;--soft:#55606b;--paper:#fff;--card:#f5f7f9;"
+    "--line:#d6dce2;--accent:#0072b2;--warn:#96480a;--tip:#1a2027;--tipink:#fff}\n"
+    "@media screen and (prefers-color-scheme:dark){:root{color-scheme:dark;--ink:#e6eaee;"
+    "--soft:#a0abb6;--paper:#12161b;--card:#1b2127;--line:#38414a;--accent:#58b2ec;--warn:#f2a65a;"
+    "--tip:#e6eaee;--tipink:#12161b}.c0{color:#58b2ec}.c1{color:#ff9050}.c2{color:#35c79f}"
+    ".c3{color:#e590c4}.c4{color:#c3ccd4}.c5{color:#e0b040}.c6{color:#b58ad6}.c7{color:#9a93e0}"
+    ".c8{color:#7ba4e0}.c9{color:#5bb8cf}.c10{color:#4cc9a6}.c11{color:#7ad67a}.c12{color:#b5de5a}"
+    ".c13{color:#f0e05a}.c14{color:#c3ccd4}.chart .soft{color:var(--soft)}"
+    ".chart .ink{color:var(--ink)}.chart .grid{color:#2a3138}.hollow{fill:var(--paper)}"
+    ".col{stroke:var(--paper)}}\n"
+    "*{box-sizing:border-box}\n"
+    "body{margin:0 auto;padding:1.1rem 1.5rem 3rem;max-width:78rem;background:var(--paper);"
+    "color:var(--ink);font:16px/1.55 system-ui,'Segoe UI','DejaVu Sans',Helvetica,Arial,"
+    "sans-serif;overflow-wrap:break-word}\n"
+    "h1{font-size:1.05rem;font-weight:600;letter-spacing:.01em;margin:0;color:var(--soft)}"
+    "h2{font-size:1.3rem;line-height:1.25;margin:2.6rem 0 .9rem}h3{font-size:1rem;"
+    "margin:0 0 .5rem}p{margin:.5rem 0}a{color:var(--accent)}.soft{color:var(--soft);"
+    "font-size:.9rem;margin:.1rem 0}\n"
+    ".verdict{border-left:.4rem solid var(--accent);background:var(--card);"
+    "border-radius:0 .6rem .6rem 0;padding:.7rem 1.2rem;margin:.8rem 0}"
+    ".verdict h2{margin:0 0 .3rem;font-size:1.25rem;line-height:1.3;font-weight:650}"
+    ".verdict p{max-width:62rem}progress{width:min(100%,20rem);accent-color:var(--accent);"
+    "vertical-align:middle}.tiles{display:grid;grid-template-columns:repeat(auto-fit,"
+    "minmax(9.5rem,1fr));gap:.6rem;margin:.5rem 0 .2rem}.tiles div{background:var(--paper);"
+    "border:1px solid var(--line);border-radius:.5rem;padding:.3rem .8rem}"
+    ".tiles dt{color:var(--soft);font-size:.8rem}.tiles dd{margin:0;font-size:1.2rem;"
+    "font-weight:650;font-variant-numeric:tabular-nums;line-height:1.3}"
+    ".tiles dd small{display:block;font-size:.78rem;font-weight:400;color:var(--soft)}\n"
+    ".caveats,.problems{border-left:.4rem solid var(--warn);background:var(--card);"
+    "border-radius:0 .6rem .6rem 0;padding:.5rem 1.2rem;margin:.9rem 0}.caveats h2,"
+    ".problems h2{font-size:1.05rem;margin:0 0 .3rem}.caveats p{margin:0}"
+    ".caveats ul{font-size:.9rem;line-height:1.4}.caveats ul,.problems ul{margin:.3rem 0;"
+    "padding-left:1.2rem}li{overflow-wrap:anywhere}\n"
+    ".figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,32rem),1fr));"
+    "gap:1.2rem}.figures+.soft{margin-top:.9rem}.first{gap:.9rem}"
+    ".first figure{padding:.5rem .9rem}.first h3{margin:0}.first .chart{max-width:24rem;"
+    "margin:0 auto}.grounds h3{margin:1.1rem 0 .2rem}.grounds p{max-width:62rem}"
+    ".figures+h3{margin-top:1.2rem}.examples{display:grid;grid-template-columns:repeat(auto-fit,"
+    "minmax(min(100%,16rem),1fr));gap:.9rem}.examples figure{padding:.6rem}"
+    ".examples img{width:100%;display:block;image-rendering:pixelated}"
+    ".examples figcaption{margin-top:.3rem}figure{margin:0;border:1px solid var(--line);"
+    "border-radius:.6rem;padding:1rem 1.1rem;min-width:0}figcaption{font-size:.86rem;"
+    "color:var(--soft);line-height:1.45}.chart{width:100%;height:auto;display:block;"
+    "overflow:visible}.hot>circle,.hot>rect{fill:transparent}.tip{visibility:hidden;"
+    "pointer-events:none}.hot:hover>circle{stroke:currentColor;stroke-width:2}"
+    ".hot:hover .tip{visibility:visible}.tip rect{fill:var(--tip)}"
+    ".chart .tip text{fill:var(--tipink)}.chart .tip .who{font-weight:650}\n"
+    ".wide{overflow-x:auto;margin:.9rem 0 1.6rem}.wide:focus-visible,"
+    "summary:focus-visible{outline:2px solid var(--accent);outline-offset:2px}"
+    "table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums}"
+    "caption{text-align:left;color:var(--soft);padding:.2rem 0 .5rem;max-width:min(62rem,"
+    "calc(100vw - 2rem));position:sticky;left:0}th,td{padding:.32rem .42rem;text-align:right;"
+    "border-bottom:1px solid var(--line);vertical-align:top;white-space:nowrap}"
+    "thead th{vertical-align:bottom;border-bottom:2px solid var(--soft);white-space:normal}"
+    "tbody th{font-weight:600}.left{text-align:left}td.left{white-space:normal;min-width:6.2rem}"
+    "td.left:last-child{min-width:16rem;overflow-wrap:anywhere}"
+    "tbody tr:hover{background:var(--card)}tr.best{background:var(--card);"
+    "box-shadow:inset .25rem 0 var(--accent)}\n"
+    "details{margin:.5rem 0}summary{cursor:pointer;color:var(--accent);font-size:.88rem}"
+    "dl.words dt{font-weight:650;margin-top:.6rem}dl.words dd{margin:0;max-width:62rem}\n"
+    "footer{margin-top:3rem;font-size:.86rem;color:var(--soft);border-top:1px solid var(--line);"
+    "padding-top:.7rem}\n"
+    "@media screen and (max-width:36rem){body{padding:1.2rem .8rem 2rem}.verdict,.caveats,"
+    ".problems{padding:.8rem .9rem}.verdict h2{font-size:1.25rem}"
+    ".tiles{grid-template-columns:1fr 1fr;gap:.5rem}.caveats ul{padding-left:1rem}"
+    "figure{padding:.8rem .7rem}}\n"
+    "@media print{@page{size:A4;margin:14mm}body{max-width:none;padding:0;font-size:9.5pt}figure,"
+    "tr,.wide,.verdict,.caveats,.tiles div{break-inside:avoid}h2,h3,caption,thead,"
+    "summary{break-after:avoid}.examples{grid-template-columns:repeat(4,1fr)}"
+    ".figures{grid-template-columns:1fr 1fr;gap:.5rem}figure{padding:.4rem}"
+    "figure details{display:none}.wide{overflow:visible}table{font-size:6.8pt}th,"
+    "td{padding:.12rem .24rem}td.left,thead th{white-space:normal}td.left,"
+    "td.left:last-child{min-width:0}.tiles{grid-template-columns:repeat(5,1fr)}"
+    ".verdict h2{font-size:14pt}figcaption{font-size:7.5pt}.soft,footer,dl.words{font-size:8.5pt}"
+    "*{print-color-adjust:exact}}\n";
+
+static const char *replace(char c, char scratch[8])
 {
-    buf_addf(b, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-             "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-             "img-src data:; style-src 'unsafe-inline'\">\n%s", more);
-    escape_format(b, escape_html, "<title>%s: %s</title>\n<style>\n", title, topic);
-    buf_add(b, chart_svg_style);
-    buf_add(b, page_style);
-    escape_format(b, escape_html, "</style>\n</head>\n<body>\n<header>\n<h1>%s: %s</h1>\n", title,
-                  heading);
-}
-
-static void add_html_head(struct buf *b, const struct report *r)
-{
-    html_add_head(b, "", r->title, "scaling report", "how many GPUs are worth it?");
-    buf_addf(b, "<p class=\"soft\">%zu of %zu runs have a result. Made by unetctl %s on %s.</p>\n"
-             "</header>\n<main>\n",
-             report_count_done(r), report_count_runs(r), PACKAGE_VERSION, r->created);
-}
-
-void html_add_tile(struct buf *b, const char *name, const char *value, const char *more)
-{
-    escape_format(b, escape_html, "<div><dt>%s</dt><dd>%s<small>%s</small></dd></div>\n", name,
-                  value, more);
-}
-
-static void add_quality_tile(struct buf *b, const struct series *s, const struct decision *d)
-{
-    double iou = d->best->q[QUANTITY_QUALITY].mean, base = d->base->q[QUANTITY_QUALITY].mean;
-    char value[64], more[96];
-
-    if (!isfinite(iou))
-        return;
-    snprintf(value, sizeof value, "%.*f", s->decimals, iou);
-    if (d->best == d->base)
-        snprintf(more, sizeof more, "base case");
-    else
-        snprintf(more, sizeof more, "%s; %.*f with %d GPU%s",
-                 quality_state_name(&d->quality[d->best - s->points]), s->decimals, base,
-                 d->base->gpus, plural(d->base->gpus));
-    html_add_tile(b, s->quality, value, more);
-}
-
-/* Adds units of work per second, where the cost of a whole run is unknown. */
-static void add_rate_tile(struct buf *b, const struct series *s, const struct decision *d)
-{
-    char name[48], value[64], more[96];
-
-    if (!isfinite(d->best->q[QUANTITY_RATE].median))
-        return;
-    double rate = series_rate(s, d->best->q[QUANTITY_RATE].median, name, sizeof name);
-    double base = series_rate(s, d->base->q[QUANTITY_RATE].median, name, sizeof name);
-    snprintf(value, sizeof value, rate < 1000 ? "%.3g" : "%.0f", rate);
-    snprintf(more, sizeof more, base < 1000 ? "%.3g in the base case" : "%.0f in the base case",
-             base);
-    html_add_tile(b, name, value, more);
-}
-
-/* Adds the main numbers of the verdict as tiles. */
-static void add_tiles(struct buf *b, const struct series *s, const struct decision *d)
-{
-    const struct interval *known = &d->speedup.interval;
-    char value[64], more[96];
-
-    buf_add(b, "<dl class=\"tiles\">\n");
-    snprintf(value, sizeof value, "%d GPU%s", d->best->gpus, plural(d->best->gpus));
-    snprintf(more, sizeof more, "of %d to %d measured", d->base->gpus,
-             s->points[s->npoints - 1].gpus);
-    html_add_tile(b,
-             d->unlearnt || d->best != d->use         ? "by time, up to"
-             : d->decided || d->use != d->base ? "use"
-                                               : "undecided",
-             value, more);
-    snprintf(value, sizeof value, "%.2f\303\227", d->speedup.value);
-    if (interval_is_known(known) && d->best != d->base)
-        snprintf(more, sizeof more,
-                 known->method == INTERVAL_EPOCHS ? "%.2f to %.2f by %ss of single runs"
-                                                  : "95 %% interval %.2f to %.2f",
-                 known->low, known->high, series_interval(s));
-    else if (!isnan(d->speedup.least) && d->best != d->base)
-        snprintf(more, sizeof more, "%.2f to %.2f between single runs", d->speedup.least,
-                 d->speedup.most);
-    else
-        snprintf(more, sizeof more, "of %.3g s per %s",
-                 d->base->q[QUANTITY_STEADY_EPOCH].median, series_interval(s));
-    html_add_tile(b, "speed-up", value, more);
-    snprintf(value, sizeof value, "%.0f %%", 100 * d->efficiency.value);
-    snprintf(more, sizeof more, "%.0f %% of the whole %s",
-             100 * d->best->efficiency[QUANTITY_TRAINING].value, s->stepped ? "run" : "training");
-    html_add_tile(b, "efficiency", value,
-             isfinite(d->best->efficiency[QUANTITY_TRAINING].value) ? more
-             : s->stepped ? "in steady intervals" : "in steady epochs");
-    add_quality_tile(b, s, d);
-    snprintf(value, sizeof value, "%.3g", d->best->gpu_hours);
-    snprintf(more, sizeof more, "a run; %.3g in the base case", d->base->gpu_hours);
-    if (isfinite(d->best->gpu_hours) && isfinite(d->base->gpu_hours))
-        html_add_tile(b, "GPU-hours", value, more);
-    else
-        add_rate_tile(b, s, d);
-    buf_add(b, "</dl>\n");
-}
-
-static void add_html_verdict(struct buf *b, const struct report *r, size_t i)
-{
-    const struct report_series *s = &r->series[i];
-
-    buf_addf(b, "<section class=\"verdict\" aria-labelledby=\"verdict-%zu\">\n"
-             "<h2 id=\"verdict-%zu\">", i, i);
-    escape_format(b, escape_html, "%s</h2>\n", s->words.headline);
-    if (s->as->series.npoints > 1)
-        add_tiles(b, &s->as->series, &s->as->decision);
-    buf_add(b, "</section>\n");
-}
-
-/* Returns line n of text, allocated, or NULL if there is none. */
-static char *line_of(const char *text, size_t n)
-{
-    for (; n && *text; n--) {
-        text += strcspn(text, "\n");
-        text += *text == '\n';
+    switch (c) {
+    case '&': return "&amp;";
+    case '<': return "&lt;";
+    case '>': return "&gt;";
+    case '"': return "&quot;";
+    case '\'': return "&#39;";
+    default: return NULL;
     }
-    return *text ? strndup(text, strcspn(text, "\n")) : NULL;
 }
 
-static size_t count_caveats(const struct report *r)
+void escape_html(struct buf *b, const char *text)
 {
-    size_t n = 0;
-
-    for (size_t i = 0; i < r->nseries; i++)
-        for (const char *p = r->series[i].words.caveats; *p; p++)
-            n += *p == '\n';
-    return n;
+    escape_text(b, text, replace);
 }
 
-static bool is_among(const char *line, char *const *lines, size_t n)
+static void write_table(struct buf *b, const struct table *t)
 {
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(lines[i], line) == 0)
-            return true;
-    return false;
-}
-
-/* Adds the most severe caveats of all series, each once, at most FIRST_CAVEATS. */
-static void add_first_caveats(struct buf *b, const struct report *r)
-{
-    char *shown[FIRST_CAVEATS];
-    size_t nshown = 0;
-
-    for (size_t n = 0; n < FIRST_CAVEATS; n++)
-        for (size_t i = 0; i < r->nseries && nshown < FIRST_CAVEATS; i++) {
-            char *line = line_of(r->series[i].words.caveats, n);
-            if (!line || is_among(line, shown, nshown)) {
-                free(line);
+    add(b, "<div class=\"wide\" tabindex=\"0\"><table>\n<caption>%s</caption>\n", t->caption);
+    for (size_t row = 0; row < table_rows(t); row++) {
+        buf_add(b, row ? "<tr>" : "<thead><tr>");
+        for (size_t i = 0; i < t->ncolumns; i++) {
+            const char *tag = row && i ? "td" : "th";
+            if (!t->columns[i].shown)
                 continue;
-            }
-            buf_add(b, nshown ? "" : "<div class=\"caveats\">\n<p><strong>But</strong></p>\n<ul>\n");
-            buf_add(b, "<li>");
-            if (r->nseries > 1)
-                escape_format(b, escape_html, "%s: ", r->series[i].label);
-            escape_format(b, escape_html, "%s</li>\n", line);
-            shown[nshown++] = line;
+            buf_addf(b, "<%s%s%s>", tag,
+                     row == 0 ? " scope=\"col\"" : i == 0 ? " scope=\"row\"" : "",
+                     t->columns[i].left ? " class=\"left\"" : "");
+            escape_html(b, table_cell(t, row, i));
+            buf_addf(b, "</%s>", tag);
         }
-    buf_add(b, nshown ? "</ul>\n</div>\n" : "");
-    for (size_t i = 0; i < nshown; i++)
-        free(shown[i]);
-}
-
-static void add_paragraphs(struct buf *b, const char *title, const char *lines)
-{
-    if (!lines || !*lines)
-        return;
-    escape_format(b, escape_html, "<h3>%s</h3>\n", title);
-    escape_lines(b, escape_html, lines, "<p>", "</p>\n");
-}
-
-/* Adds all that the verdict on a series rests on. */
-static void add_grounds(struct buf *b, const struct report *r, size_t i)
-{
-    const struct words *w = &r->series[i].words;
-
-    escape_format(b, escape_html, r->nseries > 1 ? "<section class=\"grounds\">\n<h2>%s</h2>\n"
-                                                 : "<section class=\"grounds\">\n"
-                                                   "<h2>What the verdict rests on</h2>\n",
-                  r->series[i].label);
-    add_paragraphs(b, "Quality, and what is undecided", w->evidence);
-    for (enum words_section k = 0; k < WORDS_NSECTIONS; k++) {
-        char *lines = words_section(w, k);
-        b->failed |= !lines;
-        add_paragraphs(b, words_section_title(k), lines);
-        free(lines);
+        buf_add(b, row ? "</tr>\n" : "</tr></thead>\n<tbody>\n");
     }
-    if (count_caveats(r) > FIRST_CAVEATS)
-        add_paragraphs(b, "What weakens it", w->caveats);
-    buf_add(b, "</section>\n");
+    buf_add(b, "</tbody></table></div>\n");
 }
 
-static void add_differences(struct buf *b, const struct report *r)
-{
-    if (!*r->differences)
-        return;
-    buf_add(b, "<section class=\"verdict\" aria-labelledby=\"differences\">\n"
-               "<h2 id=\"differences\">Side by side</h2>\n");
-    escape_lines(b, escape_html, r->differences, "<p>", "</p>\n");
-    buf_add(b, "</section>\n");
-}
-
-static void add_problems(struct buf *b, const struct report *r)
-{
-    if (!*r->problems)
-        return;
-    buf_add(b, "<section class=\"problems\" aria-labelledby=\"problems\">\n"
-               "<h2 id=\"problems\">Left out</h2>\n<p>These are in no number below.</p>\n<ul>\n");
-    escape_lines(b, escape_html, r->problems, "<li>", "</li>\n");
-    buf_add(b, "</ul>\n</section>\n");
-}
-
-/* Adds how to read the figure, and a table of the values that it shows where the mouse points, for
- * readers who use a keyboard or a screen reader. On the first screen both are folded. */
-static void add_caption(struct buf *b, const struct chart *c, bool folded)
+/* Writes the values that the figure shows where the mouse points, for readers who use a keyboard
+ * or a screen reader. */
+static void write_values(struct buf *b, const struct chart *c)
 {
     struct table t;
 
@@ -251,185 +140,155 @@ static void add_caption(struct buf *b, const struct chart *c, bool folded)
             const struct chart_point *p = &s->points[k];
             if (!chart_series_lists(s, k))
                 continue;
-            table_add_text(&t, "series", "%s", s->label);
-            table_add_number(&t, c->x.label, p->x, c->x.decimals);
-            table_add_number(&t, "value", column ? p->high - p->low : p->y, decimals);
-            table_add_number(&t, "low", column ? NAN : p->low, decimals);
-            table_add_number(&t, "high", column ? NAN : p->high, decimals);
+            table_text(&t, "series", "%s", s->label);
+            table_number(&t, c->x.label, p->x, c->x.decimals);
+            table_number(&t, "value", column ? p->high - p->low : p->y, decimals);
+            table_number(&t, "low", column ? NAN : p->low, decimals);
+            table_number(&t, "high", column ? NAN : p->high, decimals);
         }
     }
-    if (!folded)
-        escape_format(b, escape_html, "<figcaption>%s</figcaption>\n", c->caption);
-    buf_addf(b, "<details><summary>%s</summary>\n",
-             folded ? "How to read it, and its values" : "Values");
-    if (folded)
-        escape_format(b, escape_html, "<p class=\"soft\">%s</p>\n", c->caption);
-    table_append(&t, table_encode_html, b);
-    buf_add(b, "</details>\n");
+    if (t.ncells)
+        write_table(b, &t);
+    b->failed |= t.failed;
+    table_destroy(&t);
 }
 
-/* Where a figure stands on the page. */
-enum place { PLACE_FIRST, PLACE_LEARNING, PLACE_REST };
-
-static enum place place_of(const struct chart *c)
+static void write_figure(struct buf *b, const struct node *n)
 {
-    if (strcmp(c->name, "speedup") == 0 || strcmp(c->name, "iou") == 0 ||
-        strcmp(c->name, "quality_by_gpus") == 0)
-        return PLACE_FIRST;
-    return strncmp(c->name, "loss", 4) == 0 || strncmp(c->name, "quality", 7) == 0
-               ? PLACE_LEARNING
-               : PLACE_REST;
-}
+    const struct chart *c = n->chart;
+    bool folded = n->fold == FOLD_CLOSED;
 
-void html_add_figure(struct buf *b, const struct chart *c, bool folded)
-{
-    escape_format(b, escape_html, "<figure>\n<h3>%s</h3>\n", c->title);
+    add(b, "<figure>\n<h3>%s</h3>\n", c->title);
     chart_svg_encode(c, b);
-    add_caption(b, c, folded);
-    buf_add(b, "</figure>\n");
+    if (!folded)
+        add(b, "<figcaption>%s</figcaption>\n", c->caption);
+    add(b, "<details><summary>%s</summary>\n",
+        folded ? "How to read it, and its values" : "Values");
+    if (folded)
+        add(b, "<p class=\"soft\">%s</p>\n", c->caption);
+    write_values(b, c);
+    buf_add(b, "</details>\n</figure>\n");
 }
 
-static void add_html_figures(struct buf *b, const struct figures *f, enum place place,
-                             const char *title)
+static void write_picture(struct buf *b, const struct node *n)
 {
-    size_t n = 0;
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *bytes = (const unsigned char *)n->png.data;
+    size_t end = n->png.length;
 
-    for (size_t i = 0; i < f->count; i++) {
-        if (place_of(&f->list[i]) != place)
-            continue;
-        if (n++ == 0)
-            buf_addf(b, "%s<div class=\"figures%s\">\n", title, *title ? "" : " first");
-        html_add_figure(b, &f->list[i], place == PLACE_FIRST);
+    b->failed |= n->png.failed;
+    add(b, "<figure><img alt=\"%s\" src=\"data:image/png;base64,", n->text);
+    for (size_t i = 0; i < end; i += 3) {
+        unsigned long v = (unsigned long)bytes[i] << 16;
+        v |= i + 1 < end ? (unsigned long)bytes[i + 1] << 8 : 0;
+        v |= i + 2 < end ? bytes[i + 2] : 0;
+        char four[4] = {digits[v >> 18], digits[v >> 12 & 63],
+                        i + 1 < end ? digits[v >> 6 & 63] : '=', i + 2 < end ? digits[v & 63] : '='};
+        buf_add_bytes(b, four, 4);
     }
-    buf_add(b, n ? "</div>\n" : "");
+    add(b, "\"><figcaption>%s</figcaption></figure>\n", n->text);
 }
 
-static void add_files_of_figures(struct buf *b, const struct figures *f)
+static void write_list(struct buf *b, const struct node *list)
 {
-    buf_add(b, "<p class=\"soft\">Point at a mark to see its value, or open the values below it. "
-               "figures/ has the same figures as SVG with their numbers as CSV");
-    if (*f->why_not)
-        escape_format(b, escape_html, "; there are no PDF and PNG files of them: %s.</p>\n",
-                      f->why_not);
-    else
-        buf_add(b, ", and as PDF and PNG.</p>\n");
+    if (list->role == ROLE_CAVEATS)
+        buf_add(b, "<div class=\"caveats\">\n");
+    if (*list->text)
+        add(b, "<p><strong>%s</strong></p>\n", list->text);
+    buf_add(b, "<ul>\n");
+    for (const struct node *n = node_first(list, TO_HTML); n; n = node_next(n, TO_HTML))
+        add(b, "<li>%s</li>\n", n->text);
+    buf_add(b, list->role == ROLE_CAVEATS ? "</ul>\n</div>\n" : "</ul>\n");
 }
 
-static void add_html_runs(struct buf *b, const struct report *r)
-{
-    size_t nruns = report_count_runs(r);
-    struct table t;
+static void write_section(struct buf *b, const struct node *section, int level);
 
-    buf_addf(b, "<h2>Runs</h2>\n<details%s><summary>All %zu runs</summary>\n",
-             nruns <= OPEN_RUNS ? " open" : "", nruns);
-    for (size_t i = 0; i < r->nsources; i++) {
-        tables_fill_runs(&t, &r->sources[i].results, HTML_MAX_RUNS);
-        table_append(&t, table_encode_html, b);
-        tables_fill_software(&t, &r->sources[i].results);
-        table_append(&t, table_encode_html, b);
+static void write_node(struct buf *b, const struct node *n, int level)
+{
+    switch (n->kind) {
+    case NODE_SECTION: write_section(b, n, level); break;
+    case NODE_SENTENCE:
+    case NODE_PARAGRAPH:
+        add(b, n->role == ROLE_NOTE ? "<p class=\"soft\">%s</p>\n" : "<p>%s</p>\n", n->text);
+        break;
+    case NODE_LIST: write_list(b, n); break;
+    case NODE_TERM: add(b, "<dt>%s</dt><dd>%s</dd>\n", n->text, n->more); break;
+    case NODE_TILE:
+        add(b, "<div><dt>%s</dt><dd>%s<small>%s</small></dd></div>\n", n->text, n->more, n->note);
+        break;
+    case NODE_PROGRESS:
+        buf_addf(b, "<p><progress max=\"100\" value=\"%.1f\" aria-label=\"share that is done\">"
+                 "</progress> ", n->value);
+        add(b, "%s</p>\n", n->text);
+        break;
+    case NODE_TABLE: write_table(b, n->table); break;
+    case NODE_FIGURE: write_figure(b, n); break;
+    case NODE_PICTURE: write_picture(b, n); break;
+    case NODE_CODE:
+        buf_add(b, "<pre>");
+        escape_lines(b, escape_html, n->text, "");
+        buf_add(b, "</pre>\n");
+        break;
     }
-    buf_add(b, "</details>\n");
 }
 
-static void add_definition(struct buf *b, const char *name, const char *text)
+/* Writes a section as the element of its role, with its heading, whose level grows with the
+ * depth. */
+static void write_section(struct buf *b, const struct node *section, int level)
 {
-    escape_format(b, escape_html, "<dt>%s</dt><dd>%s</dd>\n", name, text);
+    static const struct {
+        const char *tag, *class;
+    } elements[] = {
+        [ROLE_PLAIN] = {"", ""},
+        [ROLE_VERDICT] = {"section", "verdict"},
+        [ROLE_GROUNDS] = {"section", "grounds"},
+        [ROLE_CAVEATS] = {"div", "caveats"},
+        [ROLE_LEFT_OUT] = {"section", "problems"},
+        [ROLE_FIGURES] = {"div", "figures"},
+        [ROLE_FIRST_FIGURES] = {"div", "figures first"},
+        [ROLE_PICTURES] = {"div", "examples"},
+        [ROLE_TILES] = {"dl", "tiles"},
+        [ROLE_TERMS] = {"dl", "words"},
+        [ROLE_NOTE] = {"div", "soft"}};
+    const char *tag = elements[section->role].tag;
+    bool titled = *section->text && !(section->untitled & TO_HTML);
+    char heading[4] = {'h', (char)('0' + level), '\0'};
+
+    if (*tag)
+        buf_addf(b, "<%s class=\"%s\"", tag, elements[section->role].class);
+    if (*tag && *section->id)
+        add(b, " aria-labelledby=\"%s\"", section->id);
+    buf_add(b, *tag ? ">\n" : "");
+    if (section->fold != FOLD_NONE)
+        add(b, section->fold == FOLD_OPEN ? "<details open><summary>%s</summary>\n"
+                                               : "<details><summary>%s</summary>\n", section->text);
+    else if (titled && *section->id)
+        add(b, "<%s id=\"%s\">%s</%s>\n", heading, section->id, section->text, heading);
+    else if (titled)
+        add(b, "<%s>%s</%s>\n", heading, section->text, heading);
+    for (const struct node *n = node_first(section, TO_HTML); n; n = node_next(n, TO_HTML))
+        write_node(b, n, level + (titled && section->fold == FOLD_NONE));
+    buf_add(b, section->fold != FOLD_NONE ? "</details>\n" : "");
+    if (*tag)
+        buf_addf(b, "</%s>\n", tag);
 }
 
-/* Adds the rules as a list, because a table would leave their sentences little width on a phone. */
-static void add_rules(struct buf *b, const struct report *r)
+void html_write(const struct doc *d, struct buf *b)
 {
-    buf_add(b, "<h2>Rules of scientific benchmarking</h2>\n<p class=\"soft\">The twelve rules of "
-               "Hoefler and Belli (SC 2015), as this report meets them.</p>\n"
-               "<dl class=\"words\">\n");
-    for (int i = 0; i < RULES_COUNT; i++) {
-        const struct rule *rule = &r->analysis.rules[i];
-        char name[200];
-        snprintf(name, sizeof name, "%d. %s: %s", rule->number, rule_state_name(rule->state),
-                 rule->text);
-        add_definition(b, name, rule->why);
-    }
-    buf_add(b, "</dl>\n");
-}
-
-static bool has_epochs(const struct report *r)
-{
-    for (size_t i = 0; i < r->nseries; i++)
-        if (!r->series[i].as->series.stepped)
-            return true;
-    return false;
-}
-
-/* Returns whether q means what its definition says in some series. Many are about images and
- * epochs. */
-static bool is_defined(const struct report *r, enum quantity q)
-{
-    bool share = false, known = false;
-
-    for (size_t i = 0; i < r->nseries; i++) {
-        const struct series *s = &r->series[i].as->series;
-        share |= s->is_share;
-        for (size_t k = 0; k < s->npoints; k++)
-            known |= s->points[k].q[q].count > 0;
-    }
-    if (q > QUANTITY_ENERGY)
-        return known;
-    if (q >= QUANTITY_QUALITY && q <= QUANTITY_DICE)
-        return share && has_epochs(r);
-    return has_epochs(r) || q == QUANTITY_STARTUP || q == QUANTITY_WHOLE || q == QUANTITY_ENERGY;
-}
-
-static void add_definitions(struct buf *b, const struct report *r)
-{
-    buf_add(b, "<h2>How these numbers are made</h2>\n<dl class=\"words\">\n");
-    add_definition(
-        b, "speed-up",
-        "Time of the base case, the smallest number of GPUs measured, divided by the time with N. "
-        "Times of several runs are summarized first (median), then divided.");
-    add_definition(b, "base case", "The smallest number of GPUs measured, or that of --base.");
-    add_definition(b, "within reach by time",
-                   "Numbers of GPUs whose measured efficiency reaches the rule's threshold, while "
-                   "the runs do not show that it does, or that quality holds.");
-    add_definition(b, "efficiency",
-                   "Speed-up divided by the ideal, N over the base case's number of GPUs.");
-    for (int q = 0; q < QUANTITY_COUNT; q++)
-        if (is_defined(r, (enum quantity)q))
-            add_definition(b, quantity_name((enum quantity)q),
-                           quantity_definition((enum quantity)q));
-    if (!has_epochs(r))
-        add_definition(b, "steady interval",
-                       "The median of the times between two rows of a run's log after warming up: "
-                       "without the first, and without those after it that are slow (change-point "
-                       "rule of doc/SCALING.md). All are for the same work where it is known.");
-    buf_add(b, "</dl>\n");
-}
-
-char *html_encode(const struct report *r, const struct figures *f)
-{
-    struct buf b = {0};
-
-    add_html_head(&b, r);
-    for (size_t i = 0; i < r->nseries; i++)
-        add_html_verdict(&b, r, i);
-    add_html_figures(&b, f, PLACE_FIRST, "");
-    add_first_caveats(&b, r);
-    for (size_t i = 0; i < r->nseries; i++)
-        if (r->series[i].as->series.npoints > 1)
-            add_grounds(&b, r, i);
-    escape_format(&b, escape_html, "<p class=\"soft\">Rule: %s</p>\n", r->rule);
-    add_differences(&b, r);
-    add_problems(&b, r);
-    add_html_figures(&b, f, PLACE_LEARNING, "<h2>Learning</h2>\n");
-    examples_add(&b, r);
-    add_html_figures(&b, f, PLACE_REST, "<h2>Time and cost</h2>\n");
-    add_files_of_figures(&b, f);
-    buf_add(&b, "<h2>Numbers</h2>\n");
-    tables_add(&b, r, table_encode_html);
-    add_rules(&b, r);
-    add_html_runs(&b, r);
-    add_definitions(&b, r);
-    buf_add(&b, "</main>\n<footer>The same as text: report.md; for papers: tables.tex and "
-                "figures/; for programs: report.json, results.csv and, for Extra-P, "
-                "extra-p.json.</footer>\n</body>\n</html>\n");
-    return buf_steal(&b);
+    buf_add(b, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+            "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+            "img-src data:; style-src 'unsafe-inline'\">\n");
+    if (*d->generator)
+        add(b, "<meta name=\"generator\" content=\"%s\">\n", d->generator);
+    if (d->refresh_s > 0)
+        buf_addf(b, "<meta http-equiv=\"refresh\" content=\"%.0f\">\n", d->refresh_s);
+    add(b, "<title>%s: %s</title>\n<style>\n", d->title, d->topic);
+    buf_add(b, chart_svg_style);
+    buf_add(b, page_style);
+    add(b, "</style>\n</head>\n<body>\n<header>\n<h1>%s: %s</h1>\n<p class=\"soft\">%s</p>\n"
+        "</header>\n<main>\n", d->title, d->heading, d->about);
+    for (const struct node *n = node_first(&d->root, TO_HTML); n; n = node_next(n, TO_HTML))
+        write_node(b, n, 2);
+    add(b, "</main>\n<footer>%s</footer>\n</body>\n</html>\n", d->footer);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/report/json.h"
+#include "launcher/report/report.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "launcher/collect/results/results.h"
-#include "launcher/report/markup/escape.h"
 
 #define SCHEMA 1
 
@@ -121,13 +120,13 @@ static void set_quantities(json_t *o, const struct series_point *p)
 }
 
 static json_t *encode_ratios(const struct ratio ratios[QUANTITY_NTIMES],
-                             const struct ratio *by_images)
+                             const struct ratio *by_units)
 {
     json_t *o = json_object();
 
     for (int q = 0; q < QUANTITY_NTIMES; q++)
         json_object_set_new(o, quantity_key((enum quantity)q), encode_ratio(&ratios[q]));
-    return ADD(o, {"images_per_s", encode_ratio(by_images)});
+    return ADD(o, {"images_per_s", encode_ratio(by_units)});
 }
 
 static json_t *encode_point(const struct series *s, const struct series_point *p)
@@ -218,9 +217,8 @@ static json_t *encode_verdict(const struct report_series *rs)
 
     if (rs->as->series.npoints > 1)
         add_decision(o, &rs->as->decision, rs->as->series.npoints);
-    append_lines(words, rs->words.evidence);
-    append_lines(words, rs->words.caveats);
-    append_lines(words, rs->words.reasons);
+    for (int i = WORDS_EVIDENCE; i < WORDS_NPARTS; i++)
+        append_lines(words, rs->words.parts[i]);
     return ADD(o, {"headline", text(rs->words.headline)}, {"words", words});
 }
 
@@ -314,19 +312,19 @@ static json_t *encode_series(const struct report_series *rs)
         json_array_append_new(levels, encode_convergence(&as->levels[i]));
     bool named = s->has_quality || !s->stepped;
     json_t *o = OBJECT({"engine", text(s->engine)},
-                  {"quality", named ? text(s->quality) : json_null()},
-                  {"study", text(rs->source->title)}, {"label", text(rs->label)},
-                  {"settings", encode_settings(s->settings)},
-                  {"one_epoch", json_integer(s->one_epoch)},
-                  {"scaling", json_string(modes[s->mode])},
-                  {"base_gpus", json_integer(s->points[0].gpus)},
-                  {"efficiency_by", json_string(s->by_units ? "images" : "time")},
-                  {"points", points}, {"verdict", encode_verdict(rs)},
-                  {"model", encode_model(&as->steady)},
-                  {"model_whole", encode_model(&as->whole)},
-                  {"advice", encode_advice(&as->advice)},
-                  {"convergence", encode_convergence(&as->convergence)}, {"reach", levels},
-                  {"noise_scale", encode_noise(&as->noise)});
+                       {"quality", named ? text(s->quality) : json_null()},
+                       {"study", text(rs->source->title)}, {"label", text(rs->label)},
+                       {"settings", encode_settings(s->settings)},
+                       {"one_epoch", json_integer(s->one_epoch)},
+                       {"scaling", json_string(modes[s->mode])},
+                       {"base_gpus", json_integer(s->points[0].gpus)},
+                       {"efficiency_by", json_string(s->by_units ? "images" : "time")},
+                       {"points", points}, {"verdict", encode_verdict(rs)},
+                       {"model", encode_model(&as->steady)},
+                       {"model_whole", encode_model(&as->whole)},
+                       {"advice", encode_advice(&as->advice)},
+                       {"convergence", encode_convergence(&as->convergence)}, {"reach", levels},
+                       {"noise_scale", encode_noise(&as->noise)});
 
     /* only where they are not those of images */
     if (strcmp(s->unit, "images") != 0 || s->stepped)
@@ -366,24 +364,24 @@ static json_t *encode_rules(const struct rule rules[RULES_COUNT])
 static json_t *encode_run(const struct result *r)
 {
     json_t *o = OBJECT({"run", text(r->run)}, {"engine", text(r->engine)},
-                  {"gpus", json_integer(r->gpus)}, {"nodes", known_count((size_t)r->nodes)},
-                  {"seed", json_integer(r->seed)}, {"attempt", json_integer(r->attempt)},
-                  {"state", json_string(result_state_name(r->state))},
+                       {"gpus", json_integer(r->gpus)}, {"nodes", known_count((size_t)r->nodes)},
+                       {"seed", json_integer(r->seed)}, {"attempt", json_integer(r->attempt)},
+                       {"state", json_string(result_state_name(r->state))},
                   {"epochs", json_integer(r->epochs)}, {"first_epoch_s", number(r->first_epoch_s)},
-                  {"median_epoch_s", number(r->median_epoch_s)},
-                  {"training_time", number(r->training_time)},
+                       {"median_epoch_s", number(r->median_epoch_s)},
+                       {"training_time", number(r->training_time)},
                   {"test_time", number(r->test_time)}, {"images_per_s", number(r->units_per_s)},
-                  {"loss", number(r->loss)}, {"iou", number(r->quality.iou)},
-                  {"accuracy", number(r->quality.accuracy)}, {"dice", number(r->quality.dice)},
-                  {"iou_own_size", number(r->quality.iou_own_size)},
-                  {"hosts", *r->hosts ? text(r->hosts) : json_null()},
-                  {"versions", *r->versions ? text(r->versions) : json_null()},
-                  {"started", *r->started ? text(r->started) : json_null()},
-                  {"log", r->log[0] ? text(r->log) : json_null()},
+                       {"loss", number(r->loss)}, {"iou", number(r->quality.iou)},
+                       {"accuracy", number(r->quality.accuracy)}, {"dice", number(r->quality.dice)},
+                       {"iou_own_size", number(r->quality.iou_own_size)},
+                       {"hosts", *r->hosts ? text(r->hosts) : json_null()},
+                       {"versions", *r->versions ? text(r->versions) : json_null()},
+                       {"started", *r->started ? text(r->started) : json_null()},
+                       {"log", r->log[0] ? text(r->log) : json_null()},
                   {"device", r->device[0] ? text(r->device) : json_null()}, {"note", text(r->note)},
-                  {"kernels_checked", json_integer(r->kernels.checked)},
-                  {"kernels_refused", text(r->kernels.refused)},
-                  {"settings", encode_settings(r->settings)});
+                       {"kernels_checked", json_integer(r->kernels.checked)},
+                       {"kernels_refused", text(r->kernels.refused)},
+                       {"settings", encode_settings(r->settings)});
 
     if (!result_quality_is_share(r))
         ADD(o, {"quality", number(r->quality.value)}, {"metric", text(r->quality.metric)});
@@ -423,11 +421,11 @@ char *json_encode_report(const struct report *r)
     for (size_t i = 0; i < r->nsources; i++)
         append_runs(runs, &r->sources[i].results);
     return dump(OBJECT({"schema", json_integer(SCHEMA)}, {"study", text(r->title)},
-                            {"created", json_string(r->created)},
-                            {"version", json_string(PACKAGE_VERSION)}, {"engines", series},
-                            {"pairs", pairs}, {"rule", json_string(r->rule)},
-                            {"rules", encode_rules(r->analysis.rules)},
-                            {"problems", append_lines(json_array(), r->problems)}, {"runs", runs}));
+                       {"created", json_string(r->created)},
+                       {"version", json_string(PACKAGE_VERSION)}, {"engines", series},
+                       {"pairs", pairs}, {"rule", json_string(r->rule)},
+                       {"rules", encode_rules(r->analysis.rules)},
+                       {"problems", append_lines(json_array(), r->problems)}, {"runs", runs}));
 }
 
 char *json_encode_results(const char *study, const struct results *results)
@@ -437,7 +435,7 @@ char *json_encode_results(const char *study, const struct results *results)
 
     append_runs(runs, results);
     return dump(OBJECT({"schema", json_integer(SCHEMA)}, {"study", text(study)},
-                            {"complete", json_boolean(complete)}, {"runs", runs}));
+                       {"complete", json_boolean(complete)}, {"runs", runs}));
 }
 
 struct metric {
@@ -460,8 +458,8 @@ static bool is_known(const struct series *s, const struct metric *m)
     return s->npoints > 0;
 }
 
-/* Adds a name without "->", which separates regions, and without control characters; "series" if it
- * is empty. */
+/* Adds a name without "->", which separates regions, and without control characters; "series" if
+ * it is empty. */
 static void add_name(struct buf *b, const char *name)
 {
     struct buf plain = {0};
@@ -503,5 +501,46 @@ char *json_encode_extra_p(const struct report *r)
         buf_destroy(&name);
     }
     return dump(json_pack("{s:[s],s:o}", "parameters", "gpus", "measurements",
-                               measurements));
+                          measurements));
+}
+
+static json_t *encode_bounds(const struct bounds *v)
+{
+    return OBJECT({"low", json_real(v->low)}, {"expected", json_real(v->expected)},
+                  {"high", json_real(v->high)});
+}
+
+static json_t *encode_link(const struct prediction_link *l)
+{
+    return OBJECT({"name", json_string(l->name)}, {"bytes_per_s", json_real(l->bytes_per_s)},
+                  {"latency_s", json_real(l->latency_s)});
+}
+
+static json_t *encode_predicted(const struct prediction_point *p)
+{
+    return OBJECT({"gpus", json_integer(p->gpus)}, {"nodes", json_integer(p->nodes)},
+                  {"step_s", encode_bounds(&p->step_s)}, {"comm_s", encode_bounds(&p->comm_s)},
+                  {"epoch_s", encode_bounds(&p->epoch_s)}, {"speedup", encode_bounds(&p->speedup)},
+                  {"efficiency", encode_bounds(&p->efficiency)},
+                  {"measured_epoch_s", number(p->measured_epoch_s)},
+                  {"extrapolated", json_boolean(p->extrapolated)});
+}
+
+json_t *json_encode_prediction(const struct prediction *p,
+                               const struct prediction_network *network, const char *label)
+{
+    json_t *points = json_array();
+
+    for (size_t i = 0; i < p->npoints; i++)
+        json_array_append_new(points, encode_predicted(&p->points[i]));
+    return OBJECT({"label", text(label)}, {"base_gpus", json_integer(p->base)},
+                  {"largest_gpus", json_integer(p->largest)},
+                  {"gpus_per_node", json_integer(p->gpus_per_node)},
+                  {"gradient_bytes", json_real(p->bytes)},
+                  {"norm_sums", json_integer(network->sums)}, {"base_step_s", json_real(p->step_s)},
+                  {"base_batch", json_real(p->batch)},
+                  {"leave_one_out_error", number(p->model.loo_error)},
+                  {"scenarios", json_boolean(p->scenarios)},
+                  {"within", encode_link(&network->within)},
+                  {"between", encode_link(&network->between)}, {"points", points});
 }

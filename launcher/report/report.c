@@ -2,38 +2,21 @@
 #include "config.h"
 #include "launcher/report/report.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/report/difference.h"
+#include "launcher/report/report_internal.h"
 #include "src/buf.h"
 #include "src/clock.h"
 #include "src/mem.h"
 #include "src/plural.h"
 
-size_t report_count_runs(const struct report *r)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < r->nsources; i++)
-        n += r->sources[i].results.count;
-    return n;
-}
-
-size_t report_count_done(const struct report *r)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < r->nsources; i++)
-        n += results_count(&r->sources[i].results, RESULT_DONE);
-    return n;
-}
-
 static char *list_problems(const struct report *r)
 {
-    size_t nproblems = report_count_runs(r) - report_count_done(r), n = 0;
+    size_t nproblems = r->nruns - r->ndone, n = 0;
     struct buf b = {0};
 
     for (size_t k = 0; k < r->nsources; k++)
@@ -43,8 +26,8 @@ static char *list_problems(const struct report *r)
                 continue;
             if (r->nsources > 1)
                 buf_addf(&b, "%s: ", r->sources[k].title);
-            buf_addf(&b, "%s (%d GPU%s) is %s: %s\n", row->run, row->gpus,
-                     plural(row->gpus), result_state_name(row->state), row->note);
+            buf_addf(&b, "%s (%d GPU%s) is %s: %s\n", row->run, row->gpus, plural(row->gpus),
+                     result_state_name(row->state), row->note);
         }
     if (nproblems > REPORT_MAX_PROBLEMS)
         buf_addf(&b, "and %zu more, in results.csv\n", nproblems - REPORT_MAX_PROBLEMS);
@@ -56,45 +39,35 @@ static void set_title(struct report *r)
 {
     struct buf b = {0};
 
-    for (size_t i = 0; i < r->nsources; i++)
-        buf_addf(&b, "%s%s",
-                 i == 0                 ? ""
-                 : i + 1 == r->nsources ? " and "
-                                        : ", ",
+    for (size_t i = 0; i < r->nsources; i++) {
+        buf_addf(&b, "%s%s", i == 0 ? "" : i + 1 == r->nsources ? " and " : ", ",
                  r->sources[i].title);
+        r->nruns += r->sources[i].results.count;
+        r->ndone += results_count(&r->sources[i].results, RESULT_DONE);
+    }
     result_set_text(r->title, sizeof r->title, b.data ? b.data : "");
     buf_destroy(&b);
-}
-
-/* Counts the other series that share the source of s, and those that share its name as well. */
-static void count_kin(const struct report *r, const struct analysis_series *s, size_t *same_source,
-                      size_t *same_both)
-{
-    *same_source = *same_both = 0;
-    for (size_t i = 0; i < r->analysis.nseries; i++) {
-        const struct analysis_series *other = &r->analysis.series[i];
-        if (other == s || other->source != s->source)
-            continue;
-        ++*same_source;
-        *same_both += strcmp(other->series.name, s->series.name) == 0;
-    }
 }
 
 /* Sets a label that distinguishes series i from the others. */
 static void set_label(struct report *r, size_t i)
 {
     struct report_series *s = &r->series[i];
+    const char *name = s->as->series.name;
     char label[sizeof s->label];
-    size_t same_source, same_both;
+    bool alone = true, twice = false; /* others are of its source, and have its name */
 
-    count_kin(r, s->as, &same_source, &same_both);
+    for (size_t k = 0; k < r->analysis.nseries; k++)
+        if (k != i && r->analysis.series[k].source == s->as->source) {
+            alone = false;
+            twice |= strcmp(r->analysis.series[k].series.name, name) == 0;
+        }
     if (r->nsources == 1)
-        snprintf(label, sizeof label, "%s", s->as->series.name);
-    else if (same_source == 0)
-        snprintf(label, sizeof label, "%s", s->source->title);
+        snprintf(label, sizeof label, "%s", name);
     else
-        snprintf(label, sizeof label, "%s, %s", s->source->title, s->as->series.name);
-    if (same_both)
+        snprintf(label, sizeof label, "%s%s%s", s->source->title, alone ? "" : ", ",
+                 alone ? "" : name);
+    if (twice)
         snprintf(label + strlen(label), sizeof label - strlen(label), ", %s",
                  s->as->series.mode == SERIES_STRONG ? "strong" : "weak");
     result_set_text(s->label, sizeof s->label, label);
@@ -120,7 +93,93 @@ static int add_report_series(struct report *r, bool deadline, struct err *e)
     return 0;
 }
 
-/* Lists the differences of each pair at the largest count that both ran on. */
+/* Adds " (95 % interval 1.20-1.30, simultaneous over 4 comparisons)". */
+static void add_family(struct buf *b, const struct comparison *c, const struct interval *i,
+                       int decimals)
+{
+    buf_addf(b, " (95 %% interval %.*f to %.*f", decimals, table_round(i->low, decimals), decimals,
+             table_round(i->high, decimals));
+    if (c->nfamily > 1)
+        buf_addf(b, ", simultaneous over %zu comparisons", c->nfamily);
+    buf_add(b, ")");
+}
+
+/* Adds "B is 1.25x faster than A (95 % interval ...)" if the interval excludes 1. */
+static void add_time_comparison(struct buf *b, const struct analysis_difference *d,
+                                const char *label_a, const char *label_b, const struct series *s)
+{
+    const struct ratio *r = &d->ratio;
+    bool turned = r->value < 1;
+    struct interval i = r->interval;
+    double value = turned ? 1 / r->value : r->value;
+
+    if (turned) {
+        i.low = 1 / r->interval.high;
+        i.high = 1 / r->interval.low;
+    }
+    const char *fast = turned ? label_a : label_b, *slow = turned ? label_b : label_a;
+    if (d->compare.test == COMPARE_NONE) {
+        buf_addf(b, "%s was %.2fx as fast as %s in these runs", fast, value, slow);
+        if (i.method == INTERVAL_EPOCHS)
+            buf_addf(b, " (%.2f-%.2f by the %ss of single runs)", i.low, i.high,
+                     series_interval(s));
+        buf_add(b, "; too few runs for a test.");
+    } else if (d->compare.significant) {
+        buf_addf(b, "%s is %.2fx faster than %s", fast, value, slow);
+        add_family(b, &d->compare, &i, 2);
+        buf_add(b, ".");
+    } else if (i.low > 1 / (1 + d->compare.margin) && i.high < 1 + d->compare.margin) {
+        buf_addf(b, "%s and %s are equally fast within %.0f %%", label_a, label_b,
+                 100 * d->compare.margin);
+        add_family(b, &d->compare, &i, 3);
+        buf_add(b, ".");
+    } else {
+        buf_addf(b, "no difference is shown; %s was %.2fx as fast as %s", fast, value, slow);
+        add_family(b, &d->compare, &i, 2);
+        buf_add(b, ".");
+    }
+}
+
+static void add_quality_comparison(struct buf *b, const struct comparison *c, const char *label_a,
+                                   const char *label_b, const struct series *s)
+{
+    int decimals = s->decimals;
+
+    buf_addf(b, "%s %.*f, %s %.*f; ", label_b, decimals, c->b, label_a, decimals, c->a);
+    if (c->test == COMPARE_NONE) {
+        buf_add(b, "too few runs for a test.");
+    } else if (c->test == COMPARE_IMAGES) {
+        buf_addf(b,
+                 "%s over %zu images of these two networks (p %s %.2g), which says nothing of "
+                 "other seeds.",
+                 c->significant ? "significant" : "not significant", c->nimages,
+                 c->p < 0.001 ? "<" : "=", fmax(c->p, 0.001));
+    } else {
+        buf_addf(b, "%s%.*f",
+                 !c->significant ? "no difference is shown: "
+                 : c->difference > 0 ? "higher by " : "lower by ", decimals,
+                 table_round(c->significant ? fabs(c->difference) : c->difference, decimals));
+        struct interval i = c->interval;
+        if (c->significant && c->difference < 0)
+            i.low = -c->interval.high, i.high = -c->interval.low;
+        add_family(b, c, &i, decimals);
+        buf_add(b, s->lower ? "; lower is better." : ".");
+    }
+}
+
+void difference_describe(struct buf *b, const struct analysis_difference *d, const char *label_a,
+                         const char *label_b, const struct series *s)
+{
+    buf_addf(b, "With %d GPU%s, %s: ", d->gpus, plural(d->gpus),
+             series_quantity_name(s, d->quantity));
+    if (d->why_not)
+        buf_addf(b, "%s.", d->why_not);
+    else if (d->quantity == QUANTITY_QUALITY)
+        add_quality_comparison(b, &d->compare, label_a, label_b, s);
+    else
+        add_time_comparison(b, d, label_a, label_b, s);
+}
+
 static char *list_differences(const struct report *r)
 {
     struct buf b = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/report/tables.h"
+#include "launcher/report/report_internal.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,24 +10,19 @@
 #include "src/buf.h"
 #include "src/plural.h"
 
-static void add_range_cell(struct table *t, const char *head, double low, double high,
-                           int decimals, const char *what)
-{
-    table_addf(t, head, "%.*f..%.*f%s", decimals, table_round(low, decimals), decimals,
-               table_round(high, decimals), what);
-}
+#define MAX_RUNS 1000 /* a longer list of runs is cut; results.csv has all */
 
 /* An interval over the epochs of single runs is called so, since it does not cover runs. */
 static void add_interval_cell(struct table *t, const char *head, const struct interval *i,
                               int decimals, const struct series *s)
 {
     if (interval_is_known(i))
-        add_range_cell(t, head, i->low, i->high, decimals,
-                       i->method != INTERVAL_EPOCHS ? ""
+        table_range(t, head, i->low, i->high, decimals,
+                    i->method != INTERVAL_EPOCHS ? ""
                        : s->stepped                 ? " (intervals)"
                                                     : " (epochs)");
     else
-        table_addf(t, head, "-");
+        table_word(t, head, "-");
 }
 
 /* Adds the interval, or the range of the runs if they are too few for one. */
@@ -36,15 +31,21 @@ static void add_interval_or_range(struct table *t, const char *head, const struc
                                   const struct series *s)
 {
     if (!interval_is_known(i) && least <= most)
-        add_range_cell(t, head, least, most, decimals, " (range)");
+        table_range(t, head, least, most, decimals, " (range)");
     else
         add_interval_cell(t, head, i, decimals, s);
 }
 
 static void add_ratio_interval(struct table *t, const char *head, const struct ratio *r,
-                               const struct series *s)
+                               int decimals, const struct series *s)
 {
-    add_interval_or_range(t, head, &r->interval, r->least, r->most, 2, s);
+    add_interval_or_range(t, head, &r->interval, r->least, r->most, decimals, s);
+}
+
+static void add_summary_interval(struct table *t, const char *head, const struct summary *v,
+                                 int decimals, const struct series *s)
+{
+    add_interval_or_range(t, head, &v->interval, v->count > 1 ? v->min : NAN, v->max, decimals, s);
 }
 
 /* Adds a number whose head has a word of the series, such as "images/s". */
@@ -54,7 +55,7 @@ static void add_worded(struct table *t, const char *fmt, const char *word, doubl
     char head[48];
 
     snprintf(head, sizeof head, fmt, word);
-    table_add_number(t, head, value, decimals);
+    table_number(t, head, value, decimals);
 }
 
 static void add_rate(struct table *t, const struct series *s, const struct series_point *p)
@@ -62,34 +63,28 @@ static void add_rate(struct table *t, const struct series *s, const struct serie
     char head[48];
     double rate = series_rate(s, p->q[QUANTITY_RATE].median, head, sizeof head);
 
-    table_add_number(t, head, rate, 1);
-}
-
-static void add_percent(struct table *t, const char *head, double share, int decimals)
-{
-    if (isfinite(share))
-        table_addf(t, head, "%.*f %%", decimals, 100 * share);
-    else
-        table_addf(t, head, "-");
+    table_number(t, head, rate, 1);
 }
 
 static void add_test(struct table *t, const struct comparison *c)
 {
     if (!(c->p < 0.001))
-        table_add_number(t, "p", c->p, 3);
+        table_number(t, "p", c->p, 3);
     else
-        table_addf(t, "p", "< 0.001");
-    table_add_text(t, "test", "%s", c->test == COMPARE_NONE ? "-" : compare_test_name(c->test));
+        table_word(t, "p", "< 0.001");
+    table_text(t, "test", "%s", c->test == COMPARE_NONE ? "" : compare_test_name(c->test));
 }
 
+/* Returns how the intervals of speed-ups are made, or NULL if there are none. */
 static const char *method_of(const struct series *s)
 {
-    for (size_t i = 0; i < s->npoints; i++) {
+    const char *method = NULL;
+
+    for (size_t i = s->npoints; i-- > 0;) {
         const struct interval *known = &series_speedup(s, &s->points[i])->interval;
-        if (interval_is_known(known))
-            return interval_method_name(known->method);
+        method = interval_is_known(known) ? interval_method_name(known->method) : method;
     }
-    return NULL;
+    return method;
 }
 
 static void fill_speed(struct table *t, const struct report_series *rs)
@@ -120,27 +115,26 @@ static void fill_speed(struct table *t, const struct report_series *rs)
         const struct ratio *steady = &p->speedup[QUANTITY_STEADY_EPOCH];
         const struct summary *time = &p->q[QUANTITY_STEADY_EPOCH];
         int decimals = s->stepped ? 4 : 2;
-        table_addf(t, "GPUs", "%d", p->gpus);
-        table_add_number(t, "nodes", p->nodes ? p->nodes : NAN, 0);
-        table_addf(t, "runs", "%zu", p->nruns);
+        table_number(t, "GPUs", p->gpus, 0);
+        table_number(t, "nodes", p->nodes ? p->nodes : NAN, 0);
+        table_number(t, "runs", (double)p->nruns, 0);
         if (s->limited)
-            table_addf(t, "limited", "%zu", p->nlimited);
-        table_add_number(t, "first epoch s", p->q[QUANTITY_FIRST_EPOCH].median, 2);
+            table_number(t, "limited", (double)p->nlimited, 0);
+        table_number(t, "first epoch s", p->q[QUANTITY_FIRST_EPOCH].median, 2);
         add_worded(t, "steady %s s", series_interval(s), time->median, decimals);
-        add_interval_or_range(t, "95 % interval", &time->interval,
-                              time->count > 1 ? time->min : NAN, time->max, decimals, s);
-        table_add_number(t, s->stepped ? "whole run s" : "training s",
-                         p->q[QUANTITY_TRAINING].median, 1);
-        table_add_number(t, "speed-up total", p->speedup[QUANTITY_TRAINING].value, 2);
-        table_add_number(t, "speed-up steady", steady->value, 2);
-        add_ratio_interval(t, "95 % interval", steady, s);
-        table_add_number(t, "speed-up one epoch", p->speedup[QUANTITY_ONE_EPOCH].value, 2);
-        table_add_number(t, "efficiency total", p->efficiency[QUANTITY_TRAINING].value, 3);
-        table_add_number(t, "efficiency steady", p->efficiency[QUANTITY_STEADY_EPOCH].value, 3);
+        add_summary_interval(t, "95 % interval", time, decimals, s);
+        table_number(t, s->stepped ? "whole run s" : "training s", p->q[QUANTITY_TRAINING].median,
+                     1);
+        table_number(t, "speed-up total", p->speedup[QUANTITY_TRAINING].value, 2);
+        table_number(t, "speed-up steady", steady->value, 2);
+        add_ratio_interval(t, "95 % interval", steady, 2, s);
+        table_number(t, "speed-up one epoch", p->speedup[QUANTITY_ONE_EPOCH].value, 2);
+        table_number(t, "efficiency total", p->efficiency[QUANTITY_TRAINING].value, 3);
+        table_number(t, "efficiency steady", p->efficiency[QUANTITY_STEADY_EPOCH].value, 3);
         add_worded(t, "efficiency by %s", s->unit, p->unit_efficiency.value, 3);
         add_rate(t, s, p);
-        table_add_number(t, "GPU-hours", p->gpu_hours, p->gpu_hours < 0.1 ? 4 : 2);
-        table_add_number(t, "kWh", p->q[QUANTITY_ENERGY].median, 3);
+        table_number(t, "GPU-hours", p->gpu_hours, p->gpu_hours < 0.1 ? 4 : 2);
+        table_number(t, "kWh", p->q[QUANTITY_ENERGY].median, 3);
     }
 }
 
@@ -156,17 +150,16 @@ void tables_fill_scaling(struct table *t, const struct report_series *rs)
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
         const struct ratio *efficiency = series_efficiency(s, p);
-        table_addf(t, "GPUs", "%d", p->gpus);
-        table_add_number(t, "nodes", p->nodes ? p->nodes : NAN, 0);
-        table_addf(t, "runs", "%zu", p->nruns);
-        table_add_number(t, "whole run s", p->q[QUANTITY_WHOLE].median, 1);
+        table_number(t, "GPUs", p->gpus, 0);
+        table_number(t, "nodes", p->nodes ? p->nodes : NAN, 0);
+        table_number(t, "runs", (double)p->nruns, 0);
+        table_number(t, "whole run s", p->q[QUANTITY_WHOLE].median, 1);
         add_worded(t, "steady %s s", series_interval(s), p->q[QUANTITY_STEADY_EPOCH].median, 3);
         add_rate(t, s, p);
-        table_add_number(t, "speed-up", series_speedup(s, p)->value, 2);
-        add_ratio_interval(t, "its interval", series_speedup(s, p), s);
-        table_add_number(t, "efficiency", efficiency->value, 3);
-        add_interval_or_range(t, "interval of it", &efficiency->interval, efficiency->least,
-                              efficiency->most, 3, s);
+        table_number(t, "speed-up", series_speedup(s, p)->value, 2);
+        add_ratio_interval(t, "its interval", series_speedup(s, p), 2, s);
+        table_number(t, "efficiency", efficiency->value, 3);
+        add_ratio_interval(t, "interval of it", efficiency, 3, s);
     }
 }
 
@@ -199,31 +192,31 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
         const struct comparison *c = i && judged ? &judged->change : &none;
         const struct summary *quality = &p->q[QUANTITY_QUALITY];
         bool several = quality->count > 1;
-        table_addf(t, "GPUs", "%d", p->gpus);
-        table_addf(t, "runs", "%zu", p->nruns - p->nlimited);
-        table_add_number(t, s->quality, quality->mean, s->decimals);
-        table_add_number(t, "median", several ? quality->median : NAN, s->decimals);
-        table_add_number(t, "least", several ? quality->min : NAN, s->decimals);
-        table_add_number(t, "most", several ? quality->max : NAN, s->decimals);
+        table_number(t, "GPUs", p->gpus, 0);
+        table_number(t, "runs", (double)p->nruns - p->nlimited, 0);
+        table_number(t, s->quality, quality->mean, s->decimals);
+        table_number(t, "median", several ? quality->median : NAN, s->decimals);
+        table_number(t, "least", several ? quality->min : NAN, s->decimals);
+        table_number(t, "most", several ? quality->max : NAN, s->decimals);
         if (judged && judged->nruns && s->is_share)
-            table_addf(t, "collapsed", "%zu of %zu (< %.0f %%)", judged->ncollapsed, judged->nruns,
+            table_word(t, "collapsed", "%zu of %zu (< %.0f %%)", judged->ncollapsed, judged->nruns,
                        ceil(100 * judged->collapse_most - 1e-9));
         else if (s->is_share)
-            table_addf(t, "collapsed", "-");
-        table_add_number(t, "change", c->difference, s->decimals);
+            table_word(t, "collapsed", "-");
+        table_number(t, "change", c->difference, s->decimals);
         add_interval_cell(t, "its interval", &c->interval, s->decimals, s);
         add_test(t, c);
-        table_add_text(t, "judgement", "%s", i == 0   ? "base case"
+        table_text(t, "judgement", "%s", i == 0   ? "base case"
                                              : !judged ? "-"
                                              : judged->state == QUALITY_FALLS
                                                  ? quality_fall_word(s)
                                                  : quality_state_name(judged));
-        table_add_number(t, "Dice",
-                         result_by_accuracy(s->rows) ? NAN : p->q[QUANTITY_DICE].median, 4);
-        table_add_number(t, "IoU at own size", p->q[QUANTITY_IOU_OWN_SIZE].mean, 4);
-        table_add_number(t, "final loss", p->q[QUANTITY_LOSS].median, 4);
+        table_number(t, "Dice",
+                     result_by_accuracy(s->rows) ? NAN : p->q[QUANTITY_DICE].median, 4);
+        table_number(t, "IoU at own size", p->q[QUANTITY_IOU_OWN_SIZE].mean, 4);
+        table_number(t, "final loss", p->q[QUANTITY_LOSS].median, 4);
         add_worded(t, "%s per epoch", s->unit, s->stepped ? NAN : p->q[QUANTITY_UNITS].median, 0);
-        table_add_number(t, "evaluation s", p->q[QUANTITY_EVALUATION].median, 3);
+        table_number(t, "evaluation s", p->q[QUANTITY_EVALUATION].median, 3);
     }
 }
 
@@ -249,9 +242,9 @@ static void add_class_row(struct table *t, const struct series *s, const char *o
                           const char *without)
 {
     if (only)
-        table_add_text(t, "class", "%s", only);
+        table_text(t, "class", "%s", only);
     else
-        table_add_text(t, "class", *without ? "mean without %s" : "mean of all%s", without);
+        table_text(t, "class", *without ? "mean without %s" : "mean of all%s", without);
     for (size_t i = 0; i < s->npoints && i < TABLE_COLUMNS - 1; i++) {
         const struct series_point *p = &s->points[i];
         char head[32];
@@ -260,7 +253,7 @@ static void add_class_row(struct table *t, const struct series *s, const char *o
         for (size_t r = 0; r < p->nruns; r++)
             sum += class_iou(&p->rows[r], only, without);
         snprintf(head, sizeof head, "%d GPU%s", p->gpus, plural(p->gpus));
-        table_add_number(t, head, sum / (double)p->nruns, 4);
+        table_number(t, head, sum / (double)p->nruns, 4);
     }
 }
 
@@ -270,8 +263,8 @@ static void fill_classes(struct table *t, const struct report_series *rs)
     const struct scores *first = s->npoints ? s->points[0].rows[0].scores : NULL;
 
     table_init(t, "IoU of each class of %s at the network's size: (I + 1) / (U + 1) over the pixels "
-                  "of all validation images, mean over the runs of a count; then the mean over the "
-                  "classes with the first one, the background, and without it.", rs->label);
+               "of all validation images, mean over the runs of a count; then the mean over the "
+               "classes with the first one, the background, and without it.", rs->label);
     if (!first || first->nclasses < 2 || result_by_accuracy(s->rows))
         return;
     for (size_t k = 0; k < first->nclasses; k++)
@@ -284,30 +277,29 @@ static void fill_parts(struct table *t, const struct report_series *rs)
 {
     const struct series *s = &rs->as->series;
 
-    table_init(t,
-               "Where the time of %s goes: copying data to the nodes, start of the process to its "
-               "first step, %ss, evaluation; within a steady %s, communication that is not hidden behind "
-               "computing and waiting for data, as measured on rank 0. Speed-up and efficiency are "
-               "those of the whole run.",
-               rs->label, series_interval(s), series_interval(s));
+    table_init(t, "Where the time of %s goes: copying data to the nodes, start of the process to "
+               "its first step, %ss, evaluation; within a steady %s, communication that is not "
+               "hidden behind computing and waiting for data, as measured on rank 0. Speed-up and "
+               "efficiency are those of the whole run.", rs->label, series_interval(s),
+               series_interval(s));
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
         double epoch = p->q[QUANTITY_STEADY_EPOCH].median;
         const char *share = s->stepped ? "of the interval" : "of the epoch";
-        table_addf(t, "GPUs", "%d", p->gpus);
-        table_add_number(t, "stage-in s", p->q[QUANTITY_STAGE].median, 2);
-        table_add_number(t, "start-up s", p->q[QUANTITY_STARTUP].median, 2);
-        table_add_number(t, "first epoch s", p->q[QUANTITY_FIRST_EPOCH].median, 2);
+        table_number(t, "GPUs", p->gpus, 0);
+        table_number(t, "stage-in s", p->q[QUANTITY_STAGE].median, 2);
+        table_number(t, "start-up s", p->q[QUANTITY_STARTUP].median, 2);
+        table_number(t, "first epoch s", p->q[QUANTITY_FIRST_EPOCH].median, 2);
         add_worded(t, "steady %s s", series_interval(s), epoch, s->stepped ? 4 : 2);
-        table_add_number(t, "communication s", p->q[QUANTITY_COMM].median, 3);
-        add_percent(t, share, p->q[QUANTITY_COMM].median / epoch, 0);
-        table_add_number(t, "data wait s", p->q[QUANTITY_DATA].median, 3);
-        add_percent(t, share, p->q[QUANTITY_DATA].median / epoch, 0);
-        table_add_number(t, "evaluation s", p->q[QUANTITY_EVALUATION].median, 2);
-        table_add_number(t, "whole run s", p->q[QUANTITY_WHOLE].median, 1);
-        table_add_number(t, "speed-up", p->speedup[QUANTITY_WHOLE].value, 2);
-        table_add_number(t, "efficiency", p->efficiency[QUANTITY_WHOLE].value, 3);
-        table_add_text(t, "shared cores", "%s", p->oversubscribed ? "yes" : "-");
+        table_number(t, "communication s", p->q[QUANTITY_COMM].median, 3);
+        table_percent(t, share, p->q[QUANTITY_COMM].median / epoch);
+        table_number(t, "data wait s", p->q[QUANTITY_DATA].median, 3);
+        table_percent(t, share, p->q[QUANTITY_DATA].median / epoch);
+        table_number(t, "evaluation s", p->q[QUANTITY_EVALUATION].median, 2);
+        table_number(t, "whole run s", p->q[QUANTITY_WHOLE].median, 1);
+        table_number(t, "speed-up", p->speedup[QUANTITY_WHOLE].value, 2);
+        table_number(t, "efficiency", p->efficiency[QUANTITY_WHOLE].value, 3);
+        table_text(t, "shared cores", "%s", p->oversubscribed ? "yes" : "-");
     }
 }
 
@@ -333,23 +325,20 @@ static void fill_energy(struct table *t, const struct report_series *rs)
         const struct summary *nodes = &p->q[QUANTITY_NODE_ENERGY];
         if (p->q[QUANTITY_GPU_POWER].count + cpus->count + nodes->count == 0)
             continue;
-        bool some = kwh->count > 1, units = unit->count > 1;
         int digits = decimals_of(kwh->median), unit_digits = decimals_of(unit->median);
-        table_addf(t, "GPUs", "%d", p->gpus);
-        table_addf(t, "runs", "%zu", kwh->count    ? kwh->count
+        table_number(t, "GPUs", p->gpus, 0);
+        table_word(t, "runs", "%zu", kwh->count    ? kwh->count
                                       : cpus->count ? cpus->count : nodes->count);
-        table_add_number(t, "kWh", kwh->median, digits);
-        add_interval_or_range(t, "95 % interval", &kwh->interval, some ? kwh->min : NAN, kwh->max,
-                              digits, s);
+        table_number(t, "kWh", kwh->median, digits);
+        add_summary_interval(t, "95 % interval", kwh, digits, s);
         add_worded(t, "J per 1 of %s", s->unit, unit->median, unit_digits);
-        add_interval_or_range(t, "95 % interval", &unit->interval, units ? unit->min : NAN,
-                              unit->max, unit_digits, s);
-        table_add_number(t, "W per GPU", p->q[QUANTITY_GPU_POWER].median, 0);
-        add_percent(t, "busy", p->q[QUANTITY_GPU_BUSY].median, 0);
-        add_percent(t, "throttled", p->q[QUANTITY_GPU_THROTTLED].median, 0);
-        table_add_number(t, "memory MiB", p->q[QUANTITY_GPU_MEMORY].median, 0);
-        table_add_number(t, "CPUs kWh", cpus->median, decimals_of(cpus->median));
-        table_add_number(t, "whole nodes kWh, by Slurm", nodes->median, decimals_of(nodes->median));
+        add_summary_interval(t, "95 % interval", unit, unit_digits, s);
+        table_number(t, "W per GPU", p->q[QUANTITY_GPU_POWER].median, 0);
+        table_percent(t, "busy", p->q[QUANTITY_GPU_BUSY].median);
+        table_percent(t, "throttled", p->q[QUANTITY_GPU_THROTTLED].median);
+        table_number(t, "memory MiB", p->q[QUANTITY_GPU_MEMORY].median, 0);
+        table_number(t, "CPUs kWh", cpus->median, decimals_of(cpus->median));
+        table_number(t, "whole nodes kWh, by Slurm", nodes->median, decimals_of(nodes->median));
     }
 }
 
@@ -360,19 +349,16 @@ static void fill_each(struct table *t, const struct report_series *rs)
         "data wait", "evaluation",  "training",   "whole run"};
     const struct series *s = &rs->as->series;
 
-    table_init(t,
-               "Speed-up of each part of %s, and in brackets its efficiency: its time with %d "
-               "GPU%s over that with N, both medians over runs.",
-               rs->label, s->points[0].gpus, plural(s->points[0].gpus));
+    table_init(t, "Speed-up of each part of %s, and in brackets its efficiency: its time with %d "
+               "GPU%s over that with N, both medians over runs.", rs->label, s->points[0].gpus,
+               plural(s->points[0].gpus));
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
-        table_addf(t, "GPUs", "%d", p->gpus);
+        table_number(t, "GPUs", p->gpus, 0);
         for (int q = 0; q < QUANTITY_NTIMES; q++) {
             const char *head = s->stepped && q == QUANTITY_STEADY_EPOCH ? "interval" : heads[q];
-            if (isfinite(p->speedup[q].value))
-                table_addf(t, head, "%.2f (%.2f)", p->speedup[q].value, p->efficiency[q].value);
-            else
-                table_addf(t, head, "-");
+            table_word(t, head, isfinite(p->speedup[q].value) ? "%.2f (%.2f)" : "-",
+                       p->speedup[q].value, p->efficiency[q].value);
         }
     }
 }
@@ -383,9 +369,9 @@ static void add_law_row(struct table *t, const struct model_law *law)
 
     model_law_name(law, &name);
     model_law_describe(law, &formula);
-    table_add_text(t, "law", "%s", name.data ? name.data : "");
-    table_add_text(t, "seconds with N GPUs on P nodes", "%s", formula.data ? formula.data : "");
-    add_percent(t, "evidence", law->evidence, 0);
+    table_text(t, "law", "%s", name.data ? name.data : "");
+    table_text(t, "seconds with N GPUs on P nodes", "%s", formula.data ? formula.data : "");
+    table_percent(t, "evidence", law->evidence);
     t->failed |= name.failed || formula.failed;
     buf_destroy(&name);
     buf_destroy(&formula);
@@ -395,23 +381,20 @@ static void fill_model(struct table *t, const struct report_series *rs)
 {
     const struct model *m = &rs->as->steady;
 
-    table_init(t,
-               "Laws that describe the steady %ss of %s. Predictions are an average over all of "
+    table_init(t, "Laws that describe the steady %ss of %s. Predictions are an average over all of "
                "them by the evidence for each, the probability given these runs. Root mean square "
                "of the relative errors: %.1f %%; with each count predicted from the others %.1f "
-               "%%, the largest %.1f %%.",
-               series_interval(&rs->as->series), rs->label, 100 * m->error, 100 * m->loo_error,
-               100 * m->largest_error);
+               "%%, the largest %.1f %%.", series_interval(&rs->as->series), rs->label,
+               100 * m->error, 100 * m->loo_error, 100 * m->largest_error);
     for (size_t i = 0; model_is_usable(m) && i < m->nlaws; i++)
         add_law_row(t, &m->laws[i]);
 }
 
-/* Adds a speed-up to equal quality, and its range over the runs. */
 static void add_speedup_range(struct table *t, const struct convergence_point *p)
 {
     const struct interval none = interval_none();
 
-    table_add_number(t, "speed-up", p->speedup, 2);
+    table_number(t, "speed-up", p->speedup, 2);
     add_interval_or_range(t, "of single runs", &none, p->speedup_least, p->speedup_most, 2, NULL);
 }
 
@@ -432,15 +415,15 @@ static void fill_convergence(struct table *t, const struct report_series *rs)
                                  "the seconds of an epoch (fewer with more GPUs)");
     for (size_t i = 0; c->metric != CONVERGENCE_NONE && i < c->npoints; i++) {
         const struct convergence_point *p = &c->points[i];
-        table_addf(t, "GPUs", "%d", p->gpus);
-        table_addf(t, "runs", "%zu", p->nruns);
-        table_addf(t, "reached it", "%zu", p->nreached);
-        table_add_number(t, "epochs", p->epochs, 0);
-        table_add_number(t, "s per epoch", p->epoch_s, 2);
-        table_add_number(t, "seconds", p->seconds, 1);
-        table_add_number(t, "kWh", p->energy_kwh, decimals_of(p->energy_kwh));
-        table_add_number(t, "epochs needed, ratio", p->epochs_ratio, 2);
-        table_add_number(t, "speed-up of an epoch", p->epoch_s_ratio, 2);
+        table_number(t, "GPUs", p->gpus, 0);
+        table_number(t, "runs", (double)p->nruns, 0);
+        table_number(t, "reached it", (double)p->nreached, 0);
+        table_number(t, "epochs", p->epochs, 0);
+        table_number(t, "s per epoch", p->epoch_s, 2);
+        table_number(t, "seconds", p->seconds, 1);
+        table_number(t, "kWh", p->energy_kwh, decimals_of(p->energy_kwh));
+        table_number(t, "epochs needed, ratio", p->epochs_ratio, 2);
+        table_number(t, "speed-up of an epoch", p->epoch_s_ratio, 2);
         add_speedup_range(t, p);
     }
 }
@@ -449,38 +432,35 @@ static void fill_levels(struct table *t, const struct report_series *rs)
 {
     const struct analysis_series *as = rs->as;
 
-    table_init(t,
-               "Time of %s until the %s of a validation first reaches a value, relative to the "
-               "base case; beside it the speed-up of %s per second, which does not depend on "
-               "what is learned.",
-               rs->label, as->series.quality, as->series.unit);
+    table_init(t, "Time of %s until the %s of a validation first reaches a value, relative to the "
+               "base case; beside it the speed-up of %s per second, which does not depend on what "
+               "is learned.", rs->label, as->series.quality, as->series.unit);
     for (size_t i = 0; i < as->nlevels; i++)
         for (size_t k = 0; k < as->levels[i].npoints; k++) {
             const struct convergence_point *p = &as->levels[i].points[k];
-            table_addf(t, "reach", "%.2f", as->levels[i].target);
-            table_addf(t, "GPUs", "%d", p->gpus);
-            table_addf(t, "runs", "%zu", p->nruns);
-            table_addf(t, "reached it", "%zu", p->nreached);
-            table_add_number(t, "epochs", p->epochs, 0);
-            table_add_number(t, "seconds", p->seconds, 1);
+            table_word(t, "reach", "%.2f", as->levels[i].target);
+            table_number(t, "GPUs", p->gpus, 0);
+            table_number(t, "runs", (double)p->nruns, 0);
+            table_number(t, "reached it", (double)p->nreached, 0);
+            table_number(t, "epochs", p->epochs, 0);
+            table_number(t, "seconds", p->seconds, 1);
             add_speedup_range(t, p);
             add_worded(t, "of %s/s", as->series.unit, as->series.points[k].unit_speedup.value, 2);
         }
 }
 
-void tables_fill_settings(struct table *t, const struct report_series *rs)
+static void fill_settings(struct table *t, const struct report_series *rs)
 {
     const char *text = rs->as->series.settings;
     struct setting_text s;
 
-    table_init(t,
-               "Settings of %s that can change time or quality; the others have their built-in "
+    table_init(t, "Settings of %s that can change time or quality; the others have their built-in "
                "values.", rs->label);
     while (text && settings_next(&text, &s)) {
         struct buf value = {0};
         settings_add_value(&value, &s);
-        table_add_text(t, "setting", "%.*s", (int)s.nkey, s.key);
-        table_add_text(t, "value", "%s", value.data ? value.data : "");
+        table_text(t, "setting", "%.*s", (int)s.nkey, s.key);
+        table_text(t, "value", "%s", value.data ? value.data : "");
         t->failed |= value.failed;
         buf_destroy(&value);
     }
@@ -496,25 +476,24 @@ void tables_fill_short(struct table *t, const struct report_series *rs)
                s->has_quality ? s->quality : "", s->has_quality ? ": mean over runs" : "");
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
-        table_addf(t, "GPUs", "%d", p->gpus);
-        table_addf(t, "runs", "%zu", p->nruns);
+        table_number(t, "GPUs", p->gpus, 0);
+        table_number(t, "runs", (double)p->nruns, 0);
         if (s->limited)
-            table_addf(t, "limited", "%zu", p->nlimited);
+            table_number(t, "limited", (double)p->nlimited, 0);
         add_worded(t, "%s s", series_interval(s), p->q[QUANTITY_STEADY_EPOCH].median,
                    s->stepped ? 4 : 2);
-        table_add_number(t, s->stepped ? "run s" : "train s", p->q[QUANTITY_TRAINING].median, 1);
-        table_add_number(t, "speed-up", p->speedup[QUANTITY_TRAINING].value, 2);
-        table_add_number(t, "steady", series_speedup(s, p)->value, 2);
-        add_ratio_interval(t, "interval", series_speedup(s, p), s);
-        table_add_number(t, "efficiency", series_efficiency(s, p)->value, 3);
+        table_number(t, s->stepped ? "run s" : "train s", p->q[QUANTITY_TRAINING].median, 1);
+        table_number(t, "speed-up", p->speedup[QUANTITY_TRAINING].value, 2);
+        table_number(t, "steady", series_speedup(s, p)->value, 2);
+        add_ratio_interval(t, "interval", series_speedup(s, p), 2, s);
+        table_number(t, "efficiency", series_efficiency(s, p)->value, 3);
         if (s->has_quality)
-            table_add_number(t, s->quality, p->q[QUANTITY_QUALITY].mean, s->decimals);
+            table_number(t, s->quality, p->q[QUANTITY_QUALITY].mean, s->decimals);
         else if (strcmp(s->unit, "images") != 0 || s->stepped)
             add_rate(t, s, p);
     }
 }
 
-/* Says what the interval says. */
 static const char *judge_difference(const struct analysis_difference *d)
 {
     const struct comparison *c = &d->compare;
@@ -531,97 +510,57 @@ static void fill_pair(struct table *t, const struct report *r, const struct anal
     const struct interval none = interval_none();
     const struct series *s = &r->series[pair->a].as->series;
 
-    table_init(t,
-               "%s (first) compared with %s (second), at each count that both ran on: medians of "
-               "times and their ratio, means of quality and their difference, with 95 %% intervals "
-               "that hold simultaneously over all pairs and counts of a quantity. Different: the interval "
-               "excludes equality; p is by the same method.",
+    table_init(t, "%s (first) compared with %s (second), at each count that both ran on: medians "
+               "of times and their ratio, means of quality and their difference, with 95 %% "
+               "intervals that hold simultaneously over all pairs and counts of a quantity. "
+               "Different: the interval excludes equality; p is by the same method.",
                r->series[pair->a].label, r->series[pair->b].label);
     for (size_t i = 0; i < pair->ndifferences; i++) {
         const struct analysis_difference *d = &pair->differences[i];
         const struct comparison *c = &d->compare;
         bool time = d->quantity != QUANTITY_QUALITY;
         int decimals = time ? 4 : s->decimals;
-        table_addf(t, "GPUs", "%d", d->gpus);
-        table_add_text(t, "quantity", "%s",
-                       series_quantity_name(s, d->quantity));
-        table_add_number(t, "first", c->a, decimals);
-        table_add_number(t, "second", c->b, decimals);
-        table_add_number(t, "second minus first", time ? NAN : c->difference, decimals);
+        table_number(t, "GPUs", d->gpus, 0);
+        table_text(t, "quantity", "%s", series_quantity_name(s, d->quantity));
+        table_number(t, "first", c->a, decimals);
+        table_number(t, "second", c->b, decimals);
+        table_number(t, "second minus first", time ? NAN : c->difference, decimals);
         add_interval_cell(t, "95 % interval", time ? &none : &c->interval, decimals, s);
-        table_add_number(t, "first / second", time ? d->ratio.value : NAN, 3);
+        table_number(t, "first / second", time ? d->ratio.value : NAN, 3);
         add_interval_cell(t, "95 % interval", time ? &d->ratio.interval : &none, 3, s);
         add_test(t, c);
-        table_add_text(t, "different", "%s", judge_difference(d));
+        table_text(t, "different", "%s", judge_difference(d));
     }
 }
 
 typedef void fill_f(struct table *t, const struct report_series *s);
 
-/* fill is NULL-terminated. */
-static void add_tables(struct buf *b, const struct report *r, fill_f *const *fill,
-                       table_encode_f *encode)
+void tables_add(struct doc *d, const struct report *r)
 {
+    static const struct {
+        fill_f *fill; /* NULL: bars */
+        unsigned outputs; /* LaTeX has room for few columns, and a terminal for fewer tables */
+    } all[] = {{tables_fill_short, TO_TEXT | TO_LATEX}, {NULL, TO_TEXT}, {fill_speed, TO_PAGES},
+               {tables_fill_quality, TO_PAGES | TO_LATEX}, {fill_classes, TO_PAGES | TO_LATEX},
+               {fill_parts, TO_PAGES | TO_LATEX}, {fill_energy, TO_PAGES}, {fill_each, TO_PAGES},
+               {fill_model, TO_PAGES | TO_LATEX}, {fill_convergence, TO_PAGES | TO_LATEX},
+               {fill_levels, TO_PAGES | TO_LATEX}, {fill_settings, TO_PAGES | TO_TEXT}};
     struct table t;
 
     for (size_t i = 0; i < r->nseries; i++)
-        for (size_t k = 0; fill[k]; k++) {
-            fill[k](&t, &r->series[i]);
-            table_append(&t, encode, b);
-        }
+        for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
+            if (all[k].fill) {
+                all[k].fill(&t, &r->series[i]);
+                doc_table(d, all[k].outputs, &t);
+            } else if (r->series[i].as->series.npoints > 1)
+                figures_add_bars(d, &r->series[i].as->series);
     for (size_t i = 0; i < r->analysis.npairs; i++) {
         fill_pair(&t, r, &r->analysis.pairs[i]);
-        table_append(&t, encode, b);
+        doc_table(d, TO_PAGES | TO_LATEX, &t);
     }
 }
 
-void tables_add(struct buf *b, const struct report *r, table_encode_f *encode)
-{
-    static fill_f *const all[] = {
-        fill_speed, tables_fill_quality, fill_classes, fill_parts,           fill_energy,
-        fill_each,  fill_model,          fill_convergence, fill_levels, tables_fill_settings, NULL};
-
-    add_tables(b, r, all, encode);
-}
-
-void tables_begin_latex(struct buf *b, const char *created)
-{
-    buf_addf(b,
-             "%% Made by unetctl report on %s: \\input it into a document with\n"
-             "%% \\usepackage[T1]{fontenc}, \\usepackage[utf8]{inputenc} and "
-             "\\usepackage{graphicx}, which\n"
-             "%% makes tables as narrow as the line; they compile without it, too.\n"
-             "\\providecommand{\\fitline}[1]{\\sbox0{#1}\\ifdim\\wd0>\\linewidth\n"
-             "  \\ifdefined\\resizebox\\resizebox{\\linewidth}{!}{\\usebox0}\\else\\usebox0\\fi\n"
-             "  \\else\\usebox0\\fi}\n\n",
-             created);
-}
-
-char *tables_encode_latex(const struct report *r)
-{
-    static fill_f *const narrow[] = {tables_fill_short, tables_fill_quality, fill_classes,
-                                     fill_parts, fill_model, fill_convergence, fill_levels, NULL};
-    struct buf b = {0};
-
-    tables_begin_latex(&b, r->created);
-    add_tables(&b, r, narrow, table_encode_latex);
-    return buf_steal(&b);
-}
-
-void tables_fill_rules(struct table *t, const struct report *r)
-{
-    table_init(t, "The twelve rules of Hoefler and Belli (\"Scientific benchmarking of parallel "
-                  "computing systems\", SC 2015), as this report meets them.");
-    for (int i = 0; i < RULES_COUNT; i++) {
-        const struct rule *rule = &r->analysis.rules[i];
-        table_addf(t, "rule", "%d", rule->number);
-        table_add_text(t, "asks for", "%s", rule->text);
-        table_add_text(t, "state", "%s", rule_state_name(rule->state));
-        table_add_text(t, "why", "%s", rule->why);
-    }
-}
-
-void tables_fill_runs(struct table *t, const struct results *results, size_t most)
+static void fill_runs(struct table *t, const struct results *results, size_t most)
 {
     bool checked = false, named = false, stepped = false;
 
@@ -640,25 +579,25 @@ void tables_fill_runs(struct table *t, const struct results *results, size_t mos
                               "classes.");
     for (size_t i = 0; i < results->count && i < most; i++) {
         const struct result *r = &results->rows[i];
-        table_add_text(t, "run", "%s", r->run);
-        table_add_text(t, "engine", "%s", r->engine);
-        table_addf(t, "GPUs", "%d", r->gpus);
-        table_addf(t, "seed", "%ld", r->seed);
-        table_addf(t, "attempt", "%d", r->attempt);
-        table_add_text(t, "state", "%s", result_state_name(r->state));
-        table_addf(t, stepped ? "intervals" : "epochs", "%ld", r->epochs);
-        table_add_text(t, "limited", "%s", r->limited == 1 ? "yes" : "-");
-        table_add_number(t, stepped ? "whole run s" : "training s", r->training_time, 1);
-        table_add_number(t, "quality", result_quality(r), 4);
-        table_add_text(t, "hosts", "%s", *r->hosts ? r->hosts : *r->host ? r->host : "-");
-        table_add_text(t, "started", "%s", *r->started ? r->started : "-");
-        table_add_text(t, "device", "%s", r->device[0] ? r->device : "-");
+        table_text(t, "run", "%s", r->run);
+        table_text(t, "engine", "%s", r->engine);
+        table_number(t, "GPUs", r->gpus, 0);
+        table_word(t, "seed", "%ld", r->seed);
+        table_word(t, "attempt", "%d", r->attempt);
+        table_text(t, "state", "%s", result_state_name(r->state));
+        table_word(t, stepped ? "intervals" : "epochs", "%ld", r->epochs);
+        table_text(t, "limited", "%s", r->limited == 1 ? "yes" : "-");
+        table_number(t, stepped ? "whole run s" : "training s", r->training_time, 1);
+        table_number(t, "quality", result_quality(r), 4);
+        table_text(t, "hosts", "%s", *r->hosts ? r->hosts : r->host);
+        table_text(t, "started", "%s", r->started);
+        table_text(t, "device", "%s", r->device);
         if (checked && *r->kernels.refused)
-            table_add_text(t, "kernels", "%d checked, replaced: %s", r->kernels.checked,
-                           r->kernels.refused);
+            table_text(t, "kernels", "%d checked, replaced: %s", r->kernels.checked,
+                       r->kernels.refused);
         else if (checked)
-            table_addf(t, "kernels", "%d checked", r->kernels.checked);
-        table_add_text(t, "note", "%s", r->note[0] ? r->note : "-");
+            table_word(t, "kernels", "%d checked", r->kernels.checked);
+        table_text(t, "note", "%s", r->note);
     }
 }
 
@@ -668,7 +607,7 @@ static bool is_like(const struct result *a, const struct result *b)
            strcmp(a->versions, b->versions) == 0;
 }
 
-void tables_fill_software(struct table *t, const struct results *results)
+static void fill_software(struct table *t, const struct results *results)
 {
     const struct result *rows = results->rows;
 
@@ -685,8 +624,18 @@ void tables_fill_software(struct table *t, const struct results *results)
             continue;
         for (size_t k = i + 1; k < results->count; k++)
             n += is_like(r, &rows[k]);
-        table_addf(t, "runs", "%zu", n);
-        table_add_text(t, "device", "%s", *r->device ? r->device : "-");
-        table_add_text(t, "versions", "%s", *r->versions ? r->versions : "-");
+        table_number(t, "runs", (double)n, 0);
+        table_text(t, "device", "%s", r->device);
+        table_text(t, "versions", "%s", r->versions);
     }
+}
+
+void tables_add_runs(struct doc *d, const struct results *results)
+{
+    struct table t;
+
+    fill_runs(&t, results, MAX_RUNS);
+    doc_table(d, TO_PAGES, &t);
+    fill_software(&t, results);
+    doc_table(d, TO_PAGES, &t);
 }

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/report/text.h"
+#include "launcher/report/document.h"
 
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "launcher/report/markup/escape.h"
-#include "launcher/report/paragraph.h"
-#include "launcher/report/tables.h"
+#include "launcher/report/chart.h"
 
 #define MIN_COLUMNS 40
 #define MAX_COLUMNS 160
-#define CHART_MARGIN 34 /* columns for the count before a bar and the numbers after it */
+#define BAR_MARGIN 34 /* columns for the count before a bar and the numbers after it */
 
 static int columns_of_stdout(void)
 {
@@ -53,20 +53,22 @@ struct text_form text_form_of_stdout(void)
     };
 }
 
-/* Returns the number of characters in n bytes of UTF-8. */
-static size_t count_characters(const char *text, size_t n)
+static size_t count_characters(const char *text, size_t nbytes)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < nbytes; i++)
         count += ((unsigned char)text[i] & 0xc0) != 0x80;
     return count;
 }
 
 void text_wrap(struct buf *b, const char *text, int indent, int columns)
 {
+    struct buf plain = {0};
     size_t column = 0;
 
+    escape_plain(&plain, text);
+    text = plain.data ? plain.data : "";
     while (*(text += strspn(text, " "))) {
         size_t n = strcspn(text, " "), width = count_characters(text, n);
         if (column && column + 1 + width > (size_t)columns) {
@@ -81,68 +83,56 @@ void text_wrap(struct buf *b, const char *text, int indent, int columns)
         text += n;
     }
     buf_add(b, "\n");
+    b->failed |= plain.failed;
+    buf_destroy(&plain);
 }
 
-/* Adds text that is escaped for a terminal and wrapped. */
-static void add_wrapped(struct buf *b, const char *text, int indent, const struct text_form *form)
-{
-    struct buf safe = {0};
+static void wrap(struct buf *b, const struct text_form *form, int indent, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
 
-    escape_plain(&safe, text);
-    text_wrap(b, safe.data ? safe.data : "", indent, form->columns);
-    b->failed |= safe.failed;
-    buf_destroy(&safe);
+static void wrap(struct buf *b, const struct text_form *form, int indent, const char *fmt, ...)
+{
+    va_list ap;
+    char *text;
+
+    va_start(ap, fmt);
+    if (vasprintf(&text, fmt, ap) < 0)
+        text = NULL;
+    va_end(ap);
+    b->failed |= !text;
+    text_wrap(b, text ? text : "", indent, form->columns);
+    free(text);
 }
 
-static void add_text_lines(struct buf *b, const char *text, const char *before,
-                           const struct text_form *form)
+static void write_table(struct buf *b, const struct table *t, const struct text_form *form)
 {
-    while (*text) {
-        struct buf line = {0};
-        size_t n = strcspn(text, "\n");
-        buf_add(&line, before);
-        buf_add_bytes(&line, text, n);
-        add_wrapped(b, line.data ? line.data : "", 2, form);
-        b->failed |= line.failed;
-        buf_destroy(&line);
-        text += n + (text[n] == '\n');
-    }
-}
+    size_t widths[TABLE_COLUMNS] = {0};
 
-static void add_headline(struct buf *b, const char *text, const struct text_form *form)
-{
-    if (form->colour)
-        buf_add(b, "\033[1m");
-    add_text_lines(b, text, "", form);
-    if (form->colour)
-        buf_add(b, "\033[0m");
-}
-
-void text_encode_verdict(const struct report *r, const struct text_form *form, struct buf *b)
-{
-    for (size_t i = 0; i < r->nseries; i++) {
-        add_headline(b, r->series[i].words.headline, form);
-        add_text_lines(b, r->series[i].words.evidence, "", form);
-        add_text_lines(b, r->series[i].words.caveats, "But: ", form);
-        add_text_lines(b, r->series[i].words.reasons, "", form);
-        buf_add(b, "\n");
-    }
-    add_text_lines(b, r->rule, "Rule: ", form);
-    buf_add(b, "\n");
-    if (*r->differences) {
-        add_text_lines(b, r->differences, "", form);
-        buf_add(b, "\n");
-    }
-    if (*r->problems) {
-        buf_add(b, "Left out (in no number of this report):\n");
-        add_text_lines(b, r->problems, "- ", form);
+    text_wrap(b, t->caption, 2, form->columns);
+    for (size_t row = 0; row < table_rows(t); row++)
+        for (size_t i = 0; i < t->ncolumns; i++) {
+            size_t n = strlen(table_cell(t, row, i));
+            widths[i] = n > widths[i] ? n : widths[i];
+        }
+    for (size_t row = 0; row < table_rows(t); row++) {
+        const char *gap = "";
+        for (size_t i = 0; i < t->ncolumns; i++) {
+            const struct table_column *c = &t->columns[i];
+            int fill = (int)(widths[i] - strlen(table_cell(t, row, i)));
+            if (!c->shown)
+                continue;
+            buf_addf(b, "%s%*s", gap, c->left ? 0 : fill, "");
+            escape_plain(b, table_cell(t, row, i));
+            buf_addf(b, "%*s", c->left && i + 1 < t->ncolumns ? fill : 0, "");
+            gap = "  ";
+        }
         buf_add(b, "\n");
     }
 }
 
-/* Adds a bar of `length` characters, rounded to whole ones or, with utf8, down to eighths. Returns
- * how many characters it has. */
-static int add_bar(struct buf *b, double length, bool utf8)
+/* Writes a bar of `length` characters, rounded to whole ones or, with utf8, down to eighths.
+ * Returns how many characters it has. */
+static int write_bar(struct buf *b, double length, bool utf8)
 {
     static const char *const eighths[] = {"",       "\u258f", "\u258e", "\u258d",
                                           "\u258c", "\u258b", "\u258a", "\u2589"};
@@ -155,93 +145,90 @@ static int add_bar(struct buf *b, double length, bool utf8)
     return whole + (part > 0);
 }
 
-/* Adds a bar up to `value`, then dots up to `ideal`, a mark there and blanks up to `width`, as far
- * as the bar does not cover them; all lengths are in characters. */
-static void add_series_bar(struct buf *b, double value, int ideal, int width, bool utf8)
+/* Writes a bar for each point of the first series of a chart, then dots up to the value of the
+ * second series there, and a mark. */
+static void write_bars(struct buf *b, const struct chart *c, const struct text_form *form)
 {
-    for (int i = add_bar(b, value, utf8); i < width; i++)
-        buf_add(b, i == ideal  ? (utf8 ? "\u2502" : "|")
-                   : i < ideal ? (utf8 ? "\u00b7" : ".")
-                               : " ");
-}
+    const struct chart_series *values = &c->series[0], *marks = &c->series[1];
+    int width = form->columns - BAR_MARGIN;
+    double most = 0;
 
-/* Adds a bar per count, as long as its speed-up. */
-static void add_chart(struct buf *b, const struct series *s, const struct text_form *form)
-{
-    int width = form->columns - CHART_MARGIN;
-    double most = series_ideal(s, s->points[s->npoints - 1].gpus);
-
-    for (size_t i = 0; i < s->npoints; i++)
-        most = fmax(most, series_speedup(s, &s->points[i])->value);
-    buf_addf(b, "\nspeed-up in steady %ss, up to the ideal (%s)\n", series_interval(s),
-             form->utf8 ? "\u2502" : "|");
-    for (size_t i = 0; i < s->npoints; i++) {
-        const struct ratio *speedup = series_speedup(s, &s->points[i]);
-        double length = isfinite(speedup->value) ? speedup->value / most * (width - 1) : 0;
-        int ideal = (int)lround(series_ideal(s, s->points[i].gpus) / most * (width - 1));
-        buf_addf(b, "%6d  ", s->points[i].gpus);
-        add_series_bar(b, length, ideal, width, form->utf8);
-        if (isnan(speedup->value))
+    for (size_t i = 0; i < values->count; i++)
+        most = fmax(most, fmax(values->points[i].y, marks->points[i].y));
+    buf_addf(b, "%s (%s)\n", c->title, form->utf8 ? "\u2502" : "|");
+    for (size_t i = 0; i < values->count; i++) {
+        const struct chart_point *p = &values->points[i];
+        int mark = (int)lround(marks->points[i].y / most * (width - 1));
+        buf_addf(b, "%6.0f  ", p->x);
+        for (int k = write_bar(b, isfinite(p->y) ? p->y / most * (width - 1) : 0, form->utf8);
+             k < width; k++)
+            buf_add(b, k == mark  ? (form->utf8 ? "\u2502" : "|")
+                       : k < mark ? (form->utf8 ? "\u00b7" : ".")
+                                  : " ");
+        if (isnan(p->y))
             buf_add(b, "      -");
         else
-            buf_addf(b, "  %5.2f", speedup->value);
-        if (interval_is_known(&speedup->interval))
-            buf_addf(b, "  %.2f..%.2f", speedup->interval.low, speedup->interval.high);
-        else if (!isnan(speedup->least))
-            buf_addf(b, "  %.2f..%.2f (range)", speedup->least, speedup->most);
+            buf_addf(b, "  %5.*f", c->y.decimals, p->y);
+        if (isfinite(p->low))
+            buf_addf(b, "  %.*f..%.*f%s", c->y.decimals, p->low, c->y.decimals, p->high,
+                     p->range ? " (range)" : "");
         buf_add(b, "\n");
     }
-    buf_add(b, "  GPUs\n");
+    buf_addf(b, "%6s\n", c->x.label);
 }
 
-/* Adds the table with its caption if it has rows, and destroys t. */
-static void add_text_table(struct buf *b, struct table *t, const struct text_form *form)
+static void write_children(struct buf *b, const struct node *parent, const struct text_form *form);
+
+static void write_section(struct buf *b, const struct node *n, const struct text_form *form)
 {
-    if (t->ncells)
-        add_wrapped(b, t->caption, 2, form);
-    table_append(t, table_encode_text, b);
+    bool bold = form->colour && n->role == ROLE_VERDICT;
+
+    if (*n->text && !(n->untitled & TO_TEXT)) {
+        buf_add(b, bold ? "\033[1m" : "");
+        wrap(b, form, 2, n->role == ROLE_VERDICT ? "%s" : "%s:", n->text);
+        buf_add(b, bold ? "\033[0m" : "");
+    }
+    write_children(b, n, form);
 }
 
-void text_encode(const struct report *r, const struct text_form *form, struct buf *b)
+static void write_node(struct buf *b, const struct node *n, const struct text_form *form)
 {
-    struct table t;
-
-    text_encode_verdict(r, form, b);
-    for (size_t i = 0; i < r->nseries; i++) {
-        buf_add(b, i ? "\n" : "");
-        tables_fill_short(&t, &r->series[i]);
-        add_text_table(b, &t, form);
-        if (r->series[i].as->series.npoints > 1)
-            add_chart(b, &r->series[i].as->series, form);
-        buf_add(b, "\n");
-        tables_fill_settings(&t, &r->series[i]);
-        add_text_table(b, &t, form);
+    switch (n->kind) {
+    case NODE_SECTION: write_section(b, n, form); break;
+    case NODE_SENTENCE:
+    case NODE_PROGRESS: text_wrap(b, n->text, 2, form->columns); break;
+    case NODE_PARAGRAPH: text_wrap(b, n->text, 0, form->columns); break;
+    case NODE_LIST:
+        for (const struct node *i = node_first(n, TO_TEXT); i; i = node_next(i, TO_TEXT))
+            wrap(b, form, 2, "%s%s%s", n->text, *n->text ? ": " : "- ", i->text);
+        break;
+    case NODE_TERM:
+    case NODE_TILE: wrap(b, form, 4, "%s %s", n->text, n->more); break;
+    case NODE_TABLE: write_table(b, n->table, form); break;
+    case NODE_FIGURE: write_bars(b, n->chart, form); break;
+    case NODE_PICTURE: text_wrap(b, n->text, 2, form->columns); break;
+    case NODE_CODE: escape_lines(b, escape_plain, n->text, "    "); break;
     }
 }
 
-void text_encode_rules(const struct report *r, const struct text_form *form, struct buf *b)
+/* Returns whether a node follows others of its kind without a blank line between them. */
+static bool flows(const struct node *n)
 {
-    for (int i = 0; i < RULES_COUNT; i++) {
-        const struct rule *rule = &r->analysis.rules[i];
-        struct buf line = {0};
-        buf_addf(&line, "%2d. %s: %s %s", rule->number, rule_state_name(rule->state), rule->text,
-                 rule->why);
-        add_wrapped(b, line.data ? line.data : "", 4, form);
-        b->failed |= line.failed;
-        buf_destroy(&line);
+    return n->kind == NODE_SENTENCE || n->kind == NODE_LIST || n->kind == NODE_TERM ||
+           n->kind == NODE_TILE;
+}
+
+static void write_children(struct buf *b, const struct node *parent, const struct text_form *form)
+{
+    for (const struct node *n = node_first(parent, TO_TEXT), *next; n; n = next) {
+        write_node(b, n, form);
+        next = node_next(n, TO_TEXT);
+        buf_add(b, next && !(flows(n) && flows(next)) ? "\n" : "");
     }
 }
 
-void text_encode_paragraphs(const struct report *r, const struct text_form *form, struct buf *b)
+void text_write(const struct doc *d, const struct text_form *form, struct buf *b)
 {
-    for (size_t i = 0; i < r->nseries; i++) {
-        struct buf text = {0};
-        paragraph_describe(&text, &r->series[i]);
-        for (char *p = text.data; p && *p; p++)
-            *p = *p == '\n' ? ' ' : *p;
-        buf_add(b, i ? "\n" : "");
-        add_wrapped(b, text.data ? text.data : "", 0, form);
-        b->failed |= text.failed;
-        buf_destroy(&text);
-    }
+    write_children(b, &d->root, form);
+    b->failed |= d->failed;
 }

@@ -8,10 +8,6 @@
 #include <string.h>
 
 #include "launcher/collect/collect.h"
-#include "launcher/report/figures.h"
-#include "launcher/report/html.h"
-#include "launcher/report/markup/escape.h"
-#include "launcher/report/markup/table.h"
 #include "launcher/report/report.h"
 #include "src/atomicfile.h"
 #include "src/clock.h"
@@ -21,7 +17,8 @@
 
 #define MAX_GROUPS 15 /* of runs with curves: two charts each, and the speed-up */
 #define OPEN_RUNS 40  /* up to this number, the table of runs that are done is shown unfolded */
-#define MARK "<meta name=\"generator\" content=\"unetctl watch\">\n"
+#define GENERATOR "unetctl watch"
+#define MARK "<meta name=\"generator\" content=\"" GENERATOR "\">\n"
 
 static size_t count_phase(const struct run_summary *s, enum run_phase phase)
 {
@@ -32,75 +29,77 @@ static size_t count_phase(const struct run_summary *s, enum run_phase phase)
     return n;
 }
 
-static void add_begin(struct buf *b, const struct live_page *p, const char *study,
-                      const struct run_summary *s)
+static void begin_page(struct doc *d, const struct live_page *p, const char *study,
+                       const struct run_summary *s)
 {
-    char date[32], head[200] = MARK;
+    char date[32], more[96] = "";
     bool going = p->again_s > 0, over = !count_phase(s, RUN_ACTIVE) && !count_phase(s, RUN_UNKNOWN);
 
+    doc_init(d);
     clock_date(date);
     if (going)
-        snprintf(head, sizeof head, MARK "<meta http-equiv=\"refresh\" content=\"%.0f\">\n",
-                 ceil(p->again_s));
-    html_add_head(b, head, study, "runs", over ? "all runs have ended" : "the runs so far");
-    buf_addf(b, "<p class=\"soft\">Written by unetctl %s on %s.", PACKAGE_VERSION, date);
-    if (going)
-        buf_addf(b, " Loads itself again every %.0f s.", ceil(p->again_s));
+        snprintf(more, sizeof more, " Loads itself again every %.0f s.", ceil(p->again_s));
     else if (!over)
-        buf_add(b, " unetctl watch was ended, while the jobs continue; it continues this page.");
-    buf_add(b, "</p>\n</header>\n<main>\n");
+        snprintf(more, sizeof more,
+                 " unetctl watch was ended, while the jobs continue; it continues this page.");
+    d->refresh_s = going ? ceil(p->again_s) : 0;
+    snprintf(d->generator, sizeof d->generator, GENERATOR);
+    snprintf(d->title, sizeof d->title, "%s", study);
+    snprintf(d->topic, sizeof d->topic, "runs");
+    snprintf(d->heading, sizeof d->heading, over ? "all runs have ended" : "the runs so far");
+    snprintf(d->about, sizeof d->about, "Written by unetctl %s on %s.%s", PACKAGE_VERSION, date,
+             more);
+    snprintf(d->footer, sizeof d->footer, "Speed-up counts only runs that are done; 'unetctl "
+             "report' has the verdict.");
 }
 
-/* Adds a tile with a number of runs, if there are any. */
-static void add_count(struct buf *b, const char *name, size_t n, const char *more)
+static void add_tiles(struct doc *d, const struct live_page *p, const struct run_summary *s)
 {
-    char value[32];
+    const struct {
+        const char *name, *note;
+        size_t n;
+    } counts[] = {{"waiting", "active, but not running", count_phase(s, RUN_ACTIVE) - s->running},
+                  {"without a result", "see their reasons below", count_phase(s, RUN_BAD)},
+                  {"unknown", "the scheduler does not say", count_phase(s, RUN_UNKNOWN)}};
+    size_t done = count_phase(s, RUN_GOOD);
+    char left[64];
 
-    snprintf(value, sizeof value, "%zu", n);
-    if (n)
-        html_add_tile(b, name, value, more);
-}
-
-static void add_tiles(struct buf *b, const struct live_page *p, const struct run_summary *s)
-{
-    char value[64], more[64];
-
-    buf_add(b, "<dl class=\"tiles\">\n");
-    snprintf(more, sizeof more, "of %zu run%s", s->runs, plural((long)s->runs));
-    add_count(b, "done", count_phase(s, RUN_GOOD), more);
-    snprintf(more, sizeof more, "on %d GPU%s", s->gpus, plural(s->gpus));
-    add_count(b, "running", s->running, more);
-    add_count(b, "waiting", count_phase(s, RUN_ACTIVE) - s->running, "active, but not running");
-    add_count(b, "without a result", count_phase(s, RUN_BAD), "see their reasons below");
-    add_count(b, "unknown", count_phase(s, RUN_UNKNOWN), "the scheduler does not say");
+    doc_begin(d, ROLE_TILES, TO_HTML, "%s", "");
+    if (done)
+        doc_tile(d, TO_HTML, "done", "%zu\tof %zu run%s", done, s->runs, plural((long)s->runs));
+    if (s->running)
+        doc_tile(d, TO_HTML, "running", "%zu\ton %d GPU%s", s->running, s->gpus, plural(s->gpus));
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        if (counts[i].n)
+            doc_tile(d, TO_HTML, counts[i].name, "%zu\t%s", counts[i].n, counts[i].note);
     if (p->left_s >= 0) {
-        run_summary_format_time(p->left_s, value);
-        html_add_tile(b, "time left, about", value, "on as many GPUs as now");
+        run_summary_format_time(p->left_s, left);
+        doc_tile(d, TO_HTML, "time left, about", "%s\ton as many GPUs as now", left);
     }
-    snprintf(value, sizeof value, "%.3g", s->gpu_hours);
     if (s->gpu_hours > 0)
-        html_add_tile(b, "GPU-hours", value, "used so far");
-    buf_add(b, "</dl>\n");
+        doc_tile(d, TO_HTML, "GPU-hours", "%.3g\tused so far", s->gpu_hours);
+    doc_end(d);
 }
 
-static void add_state(struct buf *b, const struct live_page *p, const struct status_list *list,
+static void add_state(struct doc *d, const struct live_page *p, const struct status_list *list,
                       const struct run_summary *s)
 {
     double percent = s->runs ? 100 * s->done / (double)s->runs : 0;
     char text[512];
 
-    if (list->unreachable)
-        escape_format(b, escape_html, "<div class=\"caveats\">\n<p>%s</p>\n</div>\n",
-                      list->reason.text);
+    if (list->unreachable) {
+        doc_begin(d, ROLE_CAVEATS, TO_HTML, "%s", "");
+        doc_add(d, NODE_SENTENCE, TO_HTML, "%s", list->reason.text);
+        doc_end(d);
+    }
     run_summary_format(s, text, sizeof text);
-    escape_format(b, escape_html, "<section class=\"verdict\">\n<h2>%s</h2>\n",
-                  *text ? text : "no runs");
+    doc_begin(d, ROLE_VERDICT, TO_HTML, "%s", *text ? text : "no runs");
     if (*p->rounds)
-        escape_format(b, escape_html, "<p>%s</p>\n", p->rounds);
-    buf_addf(b, "<p><progress max=\"100\" value=\"%.1f\" aria-label=\"share that is done\">"
-             "</progress> %.0f %% of the training of all runs</p>\n", percent, floor(percent));
-    add_tiles(b, p, s);
-    buf_add(b, "</section>\n");
+        doc_add(d, NODE_SENTENCE, TO_HTML, "%s", p->rounds);
+    doc_add(d, NODE_PROGRESS, TO_HTML, "%.0f %% of the training of all runs",
+            floor(percent))->value = percent;
+    add_tiles(d, p, s);
+    doc_end(d);
 }
 
 /* Adds a row. nepochs are those of its log, for runs whose trainer writes no record. */
@@ -118,29 +117,28 @@ static void add_run(struct table *t, const struct run_status *s, size_t nepochs)
         snprintf(epochs, sizeof epochs, "%d / %d", p->epoch, p->epochs);
     else if (nepochs)
         snprintf(epochs, sizeof epochs, "%zu", nepochs);
-    table_add_text(t, "run", "%s", s->run.id);
-    table_add_text(t, "state", "%s", state_name(s->state));
-    table_addf(t, "epochs", "%s", epochs);
-    table_addf(t, "time left", "%s", left);
-    table_add_text(t, "reason", "%s", *s->reason ? s->reason : "-");
-    table_addf(t, "GPUs", "%d", s->layout.gpus);
-    table_addf(t, "time", "%s", elapsed);
-    table_add_number(t, "loss", p->epoch ? p->loss : NAN, 4);
-    table_add_number(t, "quality", p->quality >= 0 ? p->quality : NAN, 4);
-    table_add_text(t, "job", "%s", *s->job ? s->job : "-");
-    table_add_text(t, "nodes", "%s", *s->nodes ? s->nodes : "-");
+    table_text(t, "run", "%s", s->run.id);
+    table_text(t, "state", "%s", state_name(s->state));
+    table_word(t, "epochs", "%s", epochs);
+    table_word(t, "time left", "%s", left);
+    table_text(t, "reason", "%s", s->reason);
+    table_word(t, "GPUs", "%d", s->layout.gpus);
+    table_word(t, "time", "%s", elapsed);
+    table_number(t, "loss", p->epoch ? p->loss : NAN, 4);
+    table_number(t, "quality", p->quality >= 0 ? p->quality : NAN, 4);
+    table_text(t, "job", "%s", s->job);
+    table_text(t, "nodes", "%s", s->nodes);
 }
 
-static void add_runs(struct buf *b, const struct status_list *list, size_t ndone,
+static void add_runs(struct doc *d, const struct status_list *list, size_t ndone,
                      const struct results *results)
 {
     struct map rows = {0};
     struct table t;
 
     for (size_t i = 0; i < results->count; i++)
-        b->failed |= map_set(&rows, results->rows[i].run, i) != 0;
-
-    buf_add(b, "<h2>Runs</h2>\n");
+        d->failed |= map_set(&rows, results->rows[i].run, i) != 0;
+    doc_begin(d, ROLE_PLAIN, TO_HTML, "Runs");
     for (int done = 0; done < 2; done++) {
         table_init(&t, done ? "Runs that are done." : "Runs that are not done.");
         for (size_t i = 0, k; i < list->count; i++)
@@ -148,12 +146,13 @@ static void add_runs(struct buf *b, const struct status_list *list, size_t ndone
                 bool known = map_get(&rows, list->runs[i].run.id, &k) && results->rows[k].curve;
                 add_run(&t, &list->runs[i], known ? results->rows[k].curve->n : 0);
             }
-        if (done && ndone)
-            buf_addf(b, "<details%s><summary>%zu done</summary>\n",
-                     ndone <= OPEN_RUNS ? " open" : "", ndone);
-        table_append(&t, table_encode_html, b);
+        if (done)
+            doc_begin(d, ROLE_PLAIN, TO_HTML, "%zu done", ndone)->fold =
+                ndone <= OPEN_RUNS ? FOLD_OPEN : FOLD_CLOSED;
+        doc_table(d, TO_HTML, &t);
     }
-    buf_add(b, ndone ? "</details>\n" : "");
+    doc_end(d);
+    doc_end(d);
     map_destroy(&rows);
 }
 
@@ -170,9 +169,9 @@ static bool is_same_label(const struct result *a, const struct result *b)
     return n == collect_label_size(b) && memcmp(a->run, b->run, n) == 0;
 }
 
-/* Puts the rows with curves into groups by the label of the runs, at most MAX_GROUPS. rows has room
- * for all; what it then points to belongs to the table. Returns the number of groups. */
-static size_t group_rows(const struct results *table, struct figures_group *groups,
+/* Puts the rows with curves into groups by the label of the runs, at most MAX_GROUPS. rows has
+ * room for all; what it then points to belongs to the table. Returns the number of groups. */
+static size_t group_rows(const struct results *table, struct report_group *groups,
                          char (*labels)[RUN_LABEL_SIZE], struct result *rows)
 {
     size_t ngroups = 0;
@@ -184,9 +183,9 @@ static size_t group_rows(const struct results *table, struct figures_group *grou
             known |= is_same_label(r, groups[k].rows);
         if (known)
             continue;
-        struct figures_group *g = &groups[ngroups];
+        struct report_group *g = &groups[ngroups];
         snprintf(labels[ngroups], RUN_LABEL_SIZE, "%.*s", (int)collect_label_size(r), r->run);
-        *g = (struct figures_group){.label = labels[ngroups++], .rows = rows};
+        *g = (struct report_group){.label = labels[ngroups++], .rows = rows};
         for (size_t k = i; k < table->count; k++)
             if (has_curve(&table->rows[k]) && is_same_label(&table->rows[k], r))
                 rows[g->n++] = table->rows[k];
@@ -196,28 +195,19 @@ static size_t group_rows(const struct results *table, struct figures_group *grou
 }
 
 /* Adds the figures, or why there is no speed-up yet. r may be NULL. */
-static int add_figures(struct buf *b, const struct report *r, const char *why_not,
-                       const struct results *table, struct err *e)
+static void add_figures(struct doc *d, const struct report *r, const char *why_not,
+                        const struct results *table)
 {
-    struct figures_group groups[MAX_GROUPS];
+    struct report_group groups[MAX_GROUPS];
     char labels[MAX_GROUPS][RUN_LABEL_SIZE];
-    struct result *rows = mem_zero(table->count + 1, sizeof *rows, e);
-    struct figures f;
-    int rc = -1;
+    struct result *rows = calloc(table->count + 1, sizeof *rows);
 
+    d->failed |= !rows;
     if (rows)
-        rc = figures_create_live(&f, r, groups, group_rows(table, groups, labels, rows), e);
-    if (rc == 0) {
-        buf_add(b, f.count ? "<div class=\"figures\">\n" : "");
-        for (size_t i = 0; i < f.count; i++)
-            html_add_figure(b, &f.list[i], true);
-        buf_add(b, f.count ? "</div>\n" : "");
-        if (!r)
-            escape_format(b, escape_html, "<p class=\"soft\">No speed-up yet: %s.</p>\n", why_not);
-        figures_destroy(&f);
-    }
+        report_add_live_figures(d, r, groups, group_rows(table, groups, labels, rows));
+    if (!r)
+        doc_add(d, NODE_SENTENCE, TO_HTML, "No speed-up yet: %s.", why_not)->role = ROLE_NOTE;
     free(rows);
-    return rc;
 }
 
 int live_page_write(const struct live_page *p, const struct study *study,
@@ -226,30 +216,25 @@ int live_page_write(const struct live_page *p, const struct study *study,
 {
     struct analysis_source source = {.title = ""};
     struct report report;
+    struct doc d;
     struct err why;
-    struct buf b = {0};
-    char *text = NULL;
 
     if (atomicfile_check_own(p->file, MARK, e) || collect_runs(study, &source.results, e))
         return -1;
     result_set_text(source.title, sizeof source.title, study->name);
     bool known = report_create(&report, &source, 1, &p->analysis, &why) == 0;
-    add_begin(&b, p, study->name, summary);
-    add_state(&b, p, list, summary);
-    int rc = add_figures(&b, known ? &report : NULL,
-                         results_count(&source.results, RESULT_DONE) ? why.text : "no run is done",
-                         &source.results, e);
-    add_runs(&b, list, count_phase(summary, RUN_GOOD), &source.results);
-    buf_add(&b, "</main>\n<footer>Speed-up counts only runs that are done; 'unetctl report' has the "
-                "verdict.</footer>\n</body>\n</html>\n");
+    begin_page(&d, p, study->name, summary);
+    add_state(&d, p, list, summary);
+    add_figures(&d, known ? &report : NULL,
+                results_count(&source.results, RESULT_DONE) ? why.text : "no run is done",
+                &source.results);
+    add_runs(&d, list, count_phase(summary, RUN_GOOD), &source.results);
+    char *text = doc_encode(&d, html_write);
+    int rc = text ? atomicfile_write(p->file, text, strlen(text), 0666, e) : mem_fail(e);
+    free(text);
+    doc_destroy(&d);
     if (known)
         report_destroy(&report);
     results_destroy(&source.results);
-    if (rc == 0 && !(text = buf_steal(&b)))
-        rc = mem_fail(e);
-    if (rc == 0)
-        rc = atomicfile_write(p->file, text, strlen(text), 0666, e);
-    buf_destroy(&b);
-    free(text);
     return rc;
 }

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/report/difference.h"
-#include "launcher/report/paragraph.h"
+#include "launcher/report/report_internal.h"
 #include "t/tap.h"
 
 #define GROUPS 10
@@ -813,7 +812,8 @@ const char *sentences_check_series(const struct report_series *rs,
         wrong = "the headline is too long";
     wrong = wrong ? wrong : check_lines(headlines, &f, rs->words.evidence);
     wrong = wrong ? wrong : check_lines(caveats, &f, rs->words.caveats);
-    wrong = wrong ? wrong : check_lines(reasons, &f, rs->words.reasons);
+    for (int i = WORDS_LIMITS; i < WORDS_NPARTS && !wrong; i++)
+        wrong = check_lines(reasons, &f, rs->words.parts[i]);
     struct buf paragraph = {0};
     paragraph_describe(&paragraph, rs);
     wrong = wrong ? wrong : check_lines(paragraphs, &f, paragraph.data);

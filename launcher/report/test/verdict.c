@@ -4,7 +4,7 @@
  * checked against the numbers: the verdict is derived again from the runs and from the cells of the
  * printed tables, and numbers in these sentences are looked up in those tables. */
 #include "config.h"
-#include "launcher/report/words.h"
+#include "launcher/report/report_internal.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -15,11 +15,7 @@
 
 #include "launcher/analysis/statistics/hypothesis.h"
 #include "launcher/analysis/test/table.h"
-#include "launcher/report/json.h"
-#include "launcher/report/report.h"
-#include "launcher/report/tables.h"
 #include "launcher/report/test/sentences.h"
-#include "launcher/report/text.h"
 #include "src/rng.h"
 
 #define STUDIES 300
@@ -172,6 +168,16 @@ static void fill(struct results *table)
             for (long seed = 1; seed <= n; seed++)
                 add_run(table, engine, gpus[i], seed);
     results_sort(table);
+}
+
+/* Returns what is said of a series beyond the verdict and what weakens it, in a static buffer. */
+static const char *reasons_of(const struct report_series *rs)
+{
+    static char reasons[1 << 14];
+
+    snprintf(reasons, sizeof reasons, "%s%s%s%s", rs->words.limits, rs->words.models,
+             rs->words.costs, rs->words.advice);
+    return reasons;
 }
 
 /* Returns the number right after the string `before` in text, or NaN if there is none. */
@@ -353,9 +359,9 @@ static void check_next(const struct report_series *rs)
 {
     const struct decision *d = &rs->as->decision;
     const struct series *s = &rs->as->series;
-    const char *line = strstr(rs->words.reasons, "Worth measuring next: ");
+    const char *line = strstr(reasons_of(rs), "Worth measuring next: ");
     int last = s->points[s->npoints - 1].gpus;
-    double n = number_behind(rs->words.reasons, "Worth measuring next: ");
+    double n = number_behind(reasons_of(rs), "Worth measuring next: ");
 
     expect(line != NULL, "nothing is said of what to measure next");
     if (d->next_seeds) {
@@ -382,9 +388,9 @@ static void check_limit(const struct report_series *rs, const struct table *spee
 {
     const struct decision *d = &rs->as->decision;
     const struct series *s = &rs->as->series;
-    double gpus = number_behind(rs->words.reasons, "Limit: with "),
-           efficiency = number_behind(rs->words.reasons, " GPUs efficiency drops to "),
-           most = number_behind(rs->words.reasons, "the most, efficiency is ");
+    double gpus = number_behind(reasons_of(rs), "Limit: with "),
+           efficiency = number_behind(reasons_of(rs), " GPUs efficiency drops to "),
+           most = number_behind(reasons_of(rs), "the most, efficiency is ");
 
     expect(isnan(gpus) == (d->reach == &s->points[s->npoints - 1]), "a limit");
     if (!isnan(gpus)) {
@@ -406,7 +412,7 @@ static void check_limit(const struct report_series *rs, const struct table *spee
 static void check_least(const struct report_series *rs, const char *before, enum quantity q)
 {
     const struct series *s = &rs->as->series;
-    double gpus = number_behind(rs->words.reasons, before);
+    double gpus = number_behind(reasons_of(rs), before);
 
     for (size_t i = 0; i < s->npoints && !isnan(gpus); i++) {
         const struct series_point *p = &s->points[i];
@@ -435,13 +441,13 @@ static void check_reasons(const struct report_series *rs)
     expect((strstr(rs->words.caveats, "One run per count") != NULL) == (most == 1),
            "one run per count");
     expect(most > 1 || !strstr(rs->words.evidence, "holds ("), "one run shows nothing");
-    expect(!strstr(rs->words.reasons, "gains nothing from larger batches") ||
+    expect(!strstr(reasons_of(rs), "gains nothing from larger batches") ||
                as->noise.critical_batch < (double)as->decision.base->rows[0].global_batch,
            "a critical batch");
-    expect(!strstr(rs->words.reasons, "By it, the same progress") ||
-               !strstr(rs->words.reasons, "as many are needed"),
+    expect(!strstr(reasons_of(rs), "By it, the same progress") ||
+               !strstr(reasons_of(rs), "as many are needed"),
            "what was measured is predicted, too");
-    expect(!strstr(rs->words.reasons, "described best") || model_is_usable(&as->steady),
+    expect(!strstr(reasons_of(rs), "described best") || model_is_usable(&as->steady),
            "a model that cannot be used is described");
 }
 
@@ -457,7 +463,7 @@ static void check_noise(const struct report_series *rs)
                                           s->points[i].rows[0].global_batch);
 
     if (fabs(log(predicted / measured)) > log(1.25))
-        expect(strstr(rs->words.reasons, "Critical batch: not known.") != NULL,
+        expect(strstr(reasons_of(rs), "Critical batch: not known.") != NULL,
                "%.2fx as many images are predicted, %.2fx as many epochs measured", predicted,
                measured);
 }
@@ -571,16 +577,27 @@ static void check_series(const struct report_series *rs)
     table_destroy(&quality);
 }
 
+/* Shows all nodes below n on a terminal. */
+static void show_all(struct node *n)
+{
+    for (n = n->first; n; n = n->next) {
+        n->outputs |= TO_TEXT;
+        show_all(n);
+    }
+}
+
 static void say_all(const struct report *r)
 {
     const struct text_form form = {.columns = 100000};
+    struct doc d;
     struct buf b = {0};
 
-    text_encode(r, &form, &b);
-    text_encode_rules(r, &form, &b);
-    tables_add(&b, r, table_encode_text);
+    report_document(&d, r, REPORT_VERDICT | REPORT_NUMBERS | REPORT_RULES | REPORT_PARAGRAPHS);
+    show_all(&d.root);
+    text_write(&d, &form, &b);
     snprintf(all, sizeof all, "%s", b.data);
     buf_destroy(&b);
+    doc_destroy(&d);
 }
 
 /* Makes the study's results, and checks what a report says about them. Returns false if there is

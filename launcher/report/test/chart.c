@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/report/chart/chart.h"
+#include "launcher/report/chart.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "launcher/report/chart/chart_svg.h"
 #include "t/tap.h"
 
 static bool near(double a, double b)

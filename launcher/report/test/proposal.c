@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/report/proposal/proposal_request.h"
+#include "launcher/report/proposal.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "t/tap.h"
@@ -56,12 +57,15 @@ static const char *fill(const struct proposal_facts *facts)
 {
     static char text[4000];
     struct table t;
-    struct buf b = {0};
+    struct doc d;
 
+    doc_init(&d);
     proposal_request_fill(&t, &rs, facts);
-    table_append(&t, table_encode_markdown, &b);
-    snprintf(text, sizeof text, "%s", b.data ? b.data : "");
-    buf_destroy(&b);
+    doc_table(&d, TO_MARKDOWN, &t);
+    char *written = doc_encode(&d, markdown_write);
+    snprintf(text, sizeof text, "%s", written ? written : "");
+    free(written);
+    doc_destroy(&d);
     return text;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/report/paragraph.h"
+#include "launcher/report/report_internal.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "launcher/collect/results/results.h"
-#include "launcher/report/markup/table.h"
 #include "src/plural.h"
 
 /* Returns whether the text at this offset of a result is the same for all runs and not empty. */
@@ -48,8 +48,7 @@ static void add_subject(struct buf *b, const struct report_series *rs)
     for (size_t i = 0; i < s->npoints; i++)
         nlimited += s->points[i].nlimited;
     if (nlimited)
-        buf_addf(b, ", %zu of which give the steady speed alone",
-                 nlimited);
+        buf_addf(b, ", %zu of which give the steady speed alone", nlimited);
     buf_addf(b, " (unetctl %s).\n", PACKAGE_VERSION);
 }
 
@@ -178,4 +177,109 @@ void paragraph_describe(struct buf *b, const struct report_series *rs)
     if (d->unlearnt)
         buf_add(b, "No network has learnt its task, so the quality says nothing.\n");
     buf_add(b, "The results of all runs are in results.csv.\n");
+}
+
+static void add_predicted(struct table *t, const char *head, const struct bounds *v, double unit,
+                          int decimals)
+{
+    table_number(t, head, v->expected * unit, decimals);
+    table_range(t, "low..high", v->low * unit, v->high * unit, decimals, "");
+}
+
+static void add_prediction_table(struct doc *d, const struct prediction *p,
+                                 const char *label)
+{
+    struct table t;
+    char largest[24] = "";
+
+    if (p->largest > p->base)
+        snprintf(largest, sizeof largest, " to %d", p->largest);
+    table_init(&t, "%s, not measured: %s, from its runs on %d%s GPU%s.",
+               p->scenarios ? "Scenarios" : "Predicted", label, p->base, largest,
+               plural(p->largest));
+    for (size_t i = 0; i < p->npoints; i++) {
+        const struct prediction_point *at = &p->points[i];
+        table_word(&t, "GPUs", "%d%s", at->gpus, at->extrapolated ? "*" : "");
+        table_number(&t, "nodes", at->nodes, 0);
+        add_predicted(&t, "step ms", &at->step_s, 1e3, 1);
+        table_range(&t, "sums ms", 1e3 * at->comm_s.low, 1e3 * at->comm_s.high, 3, "");
+        add_predicted(&t, p->interval[0] == 'e' ? "epoch s" : "interval s", &at->epoch_s, 1, 2);
+        table_number(&t, "measured", at->measured_epoch_s, 2);
+        add_predicted(&t, "speed-up", &at->speedup, 1, 2);
+        add_predicted(&t, "efficiency", &at->efficiency, 1, 3);
+    }
+    doc_table(d, TO_TEXT, &t);
+}
+
+static void add_link(struct buf *b, const struct prediction_link *l)
+{
+    buf_addf(b, "%s (%s: %.4g GB/s, %.3g us)", l->name, l->what, l->bytes_per_s / 1e9,
+             1e6 * l->latency_s);
+}
+
+void prediction_explain(const struct model *m, const char *interval, int gpus_per_node,
+                        struct buf *b)
+{
+    int largest = (int)m->largest;
+
+    model_explain(m, interval, b);
+    buf_addf(b, ". Intervals of %.0f %% are over all laws, by the evidence for each. ",
+             100 * MODEL_LEVEL);
+    if (m->ncounts > 2)
+        buf_addf(b, "A number that is left out is predicted within %.1f %%, the largest within "
+                 "%.1f %%. ", 100 * m->loo_error, 100 * m->largest_error);
+    else
+        buf_add(b, "Two numbers of GPUs cannot check the model: measure a third. ");
+    if (largest <= gpus_per_node)
+        buf_addf(b, "No measured number is on several nodes, so what a node boundary costs%s is "
+                 "unknown. ", m->known.links ? " beyond the links" : "");
+    buf_addf(b, "A limit, such as that of the storage, may set in beyond %d GPUs; no such limit "
+             "was seen up to %d. ", largest, largest);
+}
+
+static void add_assumptions(const struct prediction *p, const struct prediction_network *n,
+                            struct buf *b)
+{
+    bool extrapolated = false;
+
+    buf_addf(b, "It assumes: a step of %.1f ms for %.0f %s on %d GPU%s, as measured; %.2f MB "
+             "of gradients, summed once a step; %d GPU%s on a node, connected by ",
+             1e3 * p->step_s, p->batch, p->unit, p->base, plural(p->base), p->bytes / 1e6,
+             p->gpus_per_node, plural(p->gpus_per_node));
+    add_link(b, &n->within);
+    buf_add(b, " within it and by ");
+    add_link(b, &n->between);
+    buf_add(b, " between nodes. ");
+    if (p->base > 1)
+        buf_addf(b, "Speed-up and efficiency are relative to %d GPUs. ", p->base);
+    if (n->sums)
+        buf_addf(b, "%d sums of batch norm a step, of few bytes and never hidden. ", n->sums);
+    else
+        buf_add(b, "No sums of synchronised batch norm beside the measured ones (--norm-sums). ");
+    buf_add(b, "Three cases of the links: the whole bandwidth, a tree, all but the last slice hidden "
+            "behind backward; 80 % of the bandwidth, nothing hidden; half of it, a ring for "
+            "each MiB. ");
+    if (p->scenarios)
+        buf_add(b, "One number of GPUs was measured, so nothing is known of what more GPUs lose. "
+                "Low, middle and high are scenarios: these cases, with a serial part of 0, 2 "
+                "and 5 % of the epoch, and GPUs that wait for the slowest, whose steps vary by "
+                "0, 1 and 3 %. Measure two more numbers for a prediction. ");
+    else
+        prediction_explain(&p->model, p->interval, p->gpus_per_node, b);
+    buf_add(b, "The quality of the network that is trained is not predicted.");
+    for (size_t i = 0; i < p->npoints; i++)
+        extrapolated |= p->points[i].extrapolated;
+    if (extrapolated)
+        buf_addf(b, " * More than twice the largest number that was measured (%d): an "
+                 "extrapolation that only a measurement can confirm.", p->largest);
+}
+
+void report_add_prediction(struct doc *d, const struct prediction *p,
+                           const struct prediction_network *network, const char *label)
+{
+    struct buf assumptions = {0};
+
+    add_prediction_table(d, p, label);
+    add_assumptions(p, network, &assumptions);
+    doc_paragraph(d, TO_TEXT, &assumptions);
 }

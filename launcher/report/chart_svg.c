@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/report/chart/chart_svg.h"
+#include "launcher/report/chart.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/report/markup/escape.h"
+#include "launcher/report/document.h"
 #include "src/plural.h"
 
 #define WIDTH 420.0
@@ -37,7 +37,6 @@ const char chart_svg_style[] =
     ".mk,.col,.band{fill:currentColor}.mk{stroke:currentColor;stroke-width:1.4}"
     ".hollow{fill:#fff}.small{stroke:none;opacity:.75}.band{opacity:.15}.col{stroke:#fff}\n";
 
-/* A chart that is drawn into b. */
 struct drawing {
     const struct chart *c;
     struct buf *b;
@@ -63,18 +62,11 @@ static double side_of(const struct chart_axis *a)
     return NAME + LETTER * (double)longest + 8;
 }
 
-static struct drawing start_drawing(const struct chart *c, struct buf *b)
-{
-    return (struct drawing){c, b, side_of(&c->y),
-                            WIDTH - (c->right.label[0] ? side_of(&c->right) : MARGIN)};
-}
-
 static double place_x(const struct drawing *d, double x)
 {
     return d->left + chart_axis_place(&d->c->x, x) * (d->right - d->left);
 }
 
-/* Returns the x coordinate of the mark of p. */
 static double place_mark(const struct drawing *d, const struct chart_series *s,
                          const struct chart_point *p)
 {
@@ -219,27 +211,22 @@ static void add_mark(const struct chart_series *s, double x, double y, struct bu
     }
 }
 
-static void add_svg_interval(const struct drawing *d, const struct chart_series *s,
-                             const struct chart_point *p)
-{
-    double x = place_x(d, p->x), low = place_y(d, s->right, p->low),
-           high = place_y(d, s->right, p->high);
-
-    if (isfinite(p->low) && isfinite(p->high) && p->high > p->low)
-        buf_addf(d->b, "<path class=\"bar\" d=\"M%.1f %.1fV%.1fM%.1f %.1fh7M%.1f %.1fh7\"/>", x,
-                 low, high, x - 3.5, low, x - 3.5, high);
-}
-
 static void add_marks(const struct drawing *d, const struct chart_series *s)
 {
-    for (size_t i = 0; i < s->count; i++)
-        add_svg_interval(d, s, &s->points[i]);
+    for (size_t i = 0; i < s->count; i++) {
+        const struct chart_point *p = &s->points[i];
+        double x = place_x(d, p->x), low = place_y(d, s->right, p->low),
+               high = place_y(d, s->right, p->high);
+        if (isfinite(p->low) && isfinite(p->high) && p->high > p->low)
+            buf_addf(d->b, "<path class=\"bar\" d=\"M%.1f %.1fV%.1fM%.1f %.1fh7M%.1f %.1fh7\"/>", x,
+                     low, high, x - 3.5, low, x - 3.5, high);
+    }
     for (size_t i = 0; i < s->count; i++)
         add_mark(s, place_mark(d, s, &s->points[i]), place_y(d, s->right, s->points[i].y), d->b);
 }
 
-/* Returns half the width of a column: 0.36 of the smallest distance between two columns, or between
- * two tics if that is smaller, but at least 2 and at most 16. */
+/* Returns half the width of a column: 0.36 of the smallest distance between two columns, or
+ * between two tics if that is smaller, but at least 2 and at most 16. */
 static double half_column(const struct drawing *d, const struct chart_series *s)
 {
     double least = place_x(d, d->c->x.low + d->c->x.step) - d->left;
@@ -256,8 +243,7 @@ static void add_columns(const struct drawing *d, const struct chart_series *s)
     for (size_t i = 0; i < s->count; i++) {
         double high = place_y(d, s->right, s->points[i].high),
                low = place_y(d, s->right, s->points[i].low);
-        buf_addf(d->b,
-                 "<rect class=\"col\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>",
+        buf_addf(d->b, "<rect class=\"col\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>",
                  place_x(d, s->points[i].x) - half, high, 2 * half, low - high);
     }
 }
@@ -415,13 +401,6 @@ static void add_target(const struct drawing *d, const struct chart_series *s,
     buf_add(d->b, "</g>\n");
 }
 
-static void add_targets(const struct drawing *d, const struct chart_series *s)
-{
-    for (size_t i = 0; i < s->count; i++)
-        if (chart_series_lists(s, i) && (s->style == CHART_COLUMN || isfinite(s->points[i].y)))
-            add_target(d, s, &s->points[i]);
-}
-
 /* Adds the sample of a series in the key, around the height y. */
 static void add_sample(struct buf *b, const struct chart_series *s, double x, double y)
 {
@@ -497,7 +476,8 @@ static double add_key(struct buf *b, const struct chart *c)
 /* Adds everything within the element svg, whose height is returned. */
 static double add_drawing(const struct chart *c, struct buf *b, bool targets)
 {
-    struct drawing d = start_drawing(c, b);
+    struct drawing d = {c, b, side_of(&c->y),
+                        WIDTH - (c->right.label[0] ? side_of(&c->right) : MARGIN)};
     double key;
 
     add_axes(&d);
@@ -506,9 +486,18 @@ static double add_drawing(const struct chart *c, struct buf *b, bool targets)
     add_tags(&d);
     key = add_key(b, c);
     for (size_t i = 0; targets && i < c->nseries; i++)
-        if (c->series[i].count)
-            add_targets(&d, &c->series[i]);
+        for (size_t k = 0; k < c->series[i].count; k++)
+            if (chart_series_lists(&c->series[i], k) &&
+                (c->series[i].style == CHART_COLUMN || isfinite(c->series[i].points[k].y)))
+                add_target(&d, &c->series[i], &c->series[i].points[k]);
     return HEIGHT + key;
+}
+
+static void end_drawing(struct buf *b, struct buf *inner)
+{
+    buf_addf(b, "%s</svg>\n", inner->data ? inner->data : "");
+    b->failed |= inner->failed;
+    buf_destroy(inner);
 }
 
 void chart_svg_encode(const struct chart *c, struct buf *b)
@@ -518,10 +507,7 @@ void chart_svg_encode(const struct chart *c, struct buf *b)
 
     buf_addf(b, "<svg class=\"chart\" viewBox=\"0 0 %.0f %.0f\" role=\"img\"", WIDTH, height);
     escape_format(b, escape_html, " aria-label=\"%s. %s\">\n", c->title, c->caption);
-    buf_add(b, inner.data ? inner.data : "");
-    buf_add(b, "</svg>\n");
-    b->failed |= inner.failed;
-    buf_destroy(&inner);
+    end_drawing(b, &inner);
 }
 
 void chart_svg_encode_file(const struct chart *c, struct buf *b)
@@ -537,8 +523,5 @@ void chart_svg_encode_file(const struct chart *c, struct buf *b)
                   c->caption);
     buf_add(b, chart_svg_style);
     buf_add(b, "</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
-    buf_add(b, inner.data ? inner.data : "");
-    buf_add(b, "</svg>\n");
-    b->failed |= inner.failed;
-    buf_destroy(&inner);
+    end_drawing(b, &inner);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/report/chart/chart.h"
+#include "launcher/report/chart.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -26,15 +26,15 @@ void chart_init(struct chart *c, const char *name, const char *title, const char
 struct chart_series *chart_add_series(struct chart *c, enum chart_style style, int colour,
                                       const char *label, ...)
 {
-    struct chart_series *series = reallocarray(c->series, c->nseries + 1, sizeof *series), *added;
+    struct chart_series *series = reallocarray(c->series, c->nseries + 1, sizeof *series);
+    struct chart_series *added = &c->lost;
     va_list ap;
 
-    if (!series) {
-        c->failed = true;
-        return NULL;
+    c->failed |= !series;
+    if (series) {
+        c->series = series;
+        added = &series[c->nseries++];
     }
-    c->series = series;
-    added = &series[c->nseries++];
     *added = (struct chart_series){.style = style, .colour = colour};
     va_start(ap, label);
     vsnprintf(added->label, sizeof added->label, label, ap);
@@ -45,10 +45,10 @@ struct chart_series *chart_add_series(struct chart *c, enum chart_style style, i
 void chart_add_point(struct chart *c, struct chart_series *s, double x, double y, double low,
                      double high)
 {
-    bool marks = s && (s->style == CHART_MARKS || s->style == CHART_JOINED);
+    bool marks = s->style == CHART_MARKS || s->style == CHART_JOINED;
     struct chart_point *points;
 
-    if (!s || (marks && isnan(y)))
+    if (s == &c->lost || (marks && isnan(y)))
         return;
     if ((s->count & (s->count - 1)) == 0) { /* the capacity, 1, 2, 4, ..., is used up */
         points = reallocarray(s->points, s->count ? 2 * s->count : 1, sizeof *points);
@@ -202,7 +202,6 @@ const char *const chart_colours[CHART_NCOLOURS] = {
     "#0072b2", "#d55e00", "#00795a", "#a64d84", "#3f4850", "#8a6400", "#440154", "#46327e",
     "#365c8d", "#277f8e", "#1b8f73", "#3fa55c", "#86b226", "#c0a800", "#3a434b"};
 
-/* Adds how s is drawn, as words. */
 static void add_style(struct buf *b, const struct chart_series *s)
 {
     static const char *const styles[] = {"marks", "joined", "line", "band", "column"};

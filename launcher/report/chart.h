@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A chart as data, which chart_svg draws, and its numbers as a table. */
-#ifndef UNETCTL_LAUNCHER_REPORT_CHART_CHART_H
-#define UNETCTL_LAUNCHER_REPORT_CHART_CHART_H
+/* A chart as data, its drawing as SVG, and its numbers as a table. Light colours are attributes of
+ * groups of the classes c0 to c14 (series), soft, ink and grid, so a page can replace them. */
+#ifndef UNETCTL_LAUNCHER_REPORT_CHART_H
+#define UNETCTL_LAUNCHER_REPORT_CHART_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,6 +29,7 @@ enum chart_style {
 struct chart_point {
     double x, y;      /* y NaN: there is no mark here, and a line is interrupted */
     double low, high; /* NaN: there is no interval; of bands and columns the limits */
+    bool range;       /* low and high are those of the runs, which are too few for an interval */
     int tag;          /* a number written beside the mark; 0: none */
 };
 
@@ -66,18 +68,18 @@ struct chart {
     struct chart_series *series;
     size_t nseries;
     bool failed;       /* memory ran out, and the chart is incomplete */
+    struct chart_series lost; /* the series that there was no memory for */
 };
 
 /* Initialises an empty chart. caption is a format for printf. */
 void chart_init(struct chart *c, const char *name, const char *title, const char *caption, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Adds a series. Its pointer is valid until the next one is added; NULL if memory ran out. */
+/* Adds a series. Its pointer is valid until the next one is added, and never NULL. */
 struct chart_series *chart_add_series(struct chart *c, enum chart_style style, int colour,
                                       const char *label, ...) __attribute__((format(printf, 4, 5)));
 
-/* Adds a point to s, a series of c; s may be NULL. Marks, joined or not, whose y is NaN are
- * omitted. */
+/* Adds a point to s, a series of c. Marks, joined or not, whose y is NaN are omitted. */
 void chart_add_point(struct chart *c, struct chart_series *s, double x, double y, double low,
                      double high);
 
@@ -110,6 +112,18 @@ extern const char *const chart_colours[CHART_NCOLOURS];
  * series, its style as words (its mark among them), its colour, and the tag, empty if there is
  * none. */
 void chart_encode_csv(const struct chart *c, struct buf *b);
+
+/* Adds the drawing for a page. Pointing at a value that is listed (chart_series_lists) shows it,
+ * without any script. c has been fitted by chart_fit, and has points. */
+void chart_svg_encode(const struct chart *c, struct buf *b);
+
+/* Adds it as a file, as wide as a column of a paper (8.9 cm), light and without values to point
+ * at. CHART_SVG_MARK is in its first 200 bytes. */
+#define CHART_SVG_MARK "Made by unetctl report"
+void chart_svg_encode_file(const struct chart *c, struct buf *b);
+
+/* The rules of lines, marks and texts; a page has them once for all its charts. */
+extern const char chart_svg_style[];
 
 void chart_destroy(struct chart *c);
 

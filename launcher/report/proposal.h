@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The jobs that computing time is requested for, and what they add up to. */
-#ifndef UNETCTL_LAUNCHER_REPORT_PROPOSAL_PROPOSAL_REQUEST_H
-#define UNETCTL_LAUNCHER_REPORT_PROPOSAL_PROPOSAL_REQUEST_H
+/* The scaling section of an application for computing time: what was measured, with intervals;
+ * what the model expects beyond that; how it was measured; what is requested; the job script. What
+ * computing centres ask for is in doc/PROPOSAL.md. What is not known is a blank. */
+#ifndef UNETCTL_LAUNCHER_REPORT_PROPOSAL_H
+#define UNETCTL_LAUNCHER_REPORT_PROPOSAL_H
 
 #include <limits.h>
 #include <stddef.h>
 
-#include "launcher/report/markup/table.h"
 #include "launcher/report/report.h"
 #include "src/err.h"
 
@@ -34,12 +35,14 @@ struct proposal_facts {
 /* Decodes "NAME: GPUS x RUNS x HOURS" or "NAME: GPUS x RUNS". Returns 0, or -1 with ERR_USAGE. */
 int proposal_request_decode(const char *text, struct proposal_request *dst, struct err *e);
 
-/* Returns the largest count that the model may predict, or the largest measured one if the model
- * cannot be used. */
-int proposal_request_end(const struct report_series *rs);
-
 /* Fills t with a row per request and their sum. Measurements are those of rs. */
 void proposal_request_fill(struct table *t, const struct report_series *rs,
                            const struct proposal_facts *facts);
+
+/* Writes proposal.tex, proposal.md, the figure scaling, results.csv and the job scripts into dir,
+ * which does not exist or is empty; sets facts->run_bytes. Returns 0, or -1: with ERR_CONFIG if
+ * dir has files, with ERR_INTERNAL if one cannot be written. */
+int proposal_write(const struct report *r, struct proposal_facts *facts, const char *dir,
+                   struct err *e);
 
 #endif

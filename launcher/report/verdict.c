@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/report/words.h"
+#include "launcher/report/report_internal.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/report/markup/table.h"
 #include "src/buf.h"
 #include "src/mem.h"
 #include "src/plural.h"
@@ -32,12 +31,6 @@ static void add_interval_words(struct buf *b, const struct interval *i, int deci
                  i->high);
 }
 
-/* Returns one decimal, or two if the interval is narrow or unknown. */
-static int speedup_decimals(const struct ratio *r)
-{
-    return interval_is_known(&r->interval) && r->interval.high - r->interval.low >= 0.2 ? 1 : 2;
-}
-
 /* Adds "1.81x faster", or for a ratio below 1 the inverse and "slower". */
 static void add_speed(struct buf *b, double ratio, int decimals)
 {
@@ -45,7 +38,6 @@ static void add_speed(struct buf *b, double ratio, int decimals)
              ratio < 1 ? "slower" : "faster");
 }
 
-/* Adds " than with 1 GPU". */
 static void add_than(struct buf *b, const struct decision *d)
 {
     buf_addf(b, " than with %d GPU%s", d->base->gpus, plural(d->base->gpus));
@@ -58,7 +50,8 @@ static void add_speedup(struct buf *b, const struct analysis_series *as)
     const struct decision *d = &as->decision;
     const struct convergence *c = &as->convergence;
     size_t best = (size_t)(d->best - as->series.points);
-    int decimals = speedup_decimals(&d->speedup);
+    const struct interval *known = &d->speedup.interval; /* a narrow one needs two decimals */
+    int decimals = interval_is_known(known) && known->high - known->low >= 0.2 ? 1 : 2;
 
     if (as->series.mode == SERIES_WEAK) {
         buf_addf(b, "%.*fx the %s per second", decimals, d->speedup.value, as->series.unit);
@@ -66,8 +59,8 @@ static void add_speedup(struct buf *b, const struct analysis_series *as)
         add_speed(b, d->speedup.value, decimals);
         add_than(b, d);
     }
-    if (d->speedup.interval.method != INTERVAL_EPOCHS)
-        add_interval_words(b, &d->speedup.interval, decimals);
+    if (known->method != INTERVAL_EPOCHS)
+        add_interval_words(b, known, decimals);
     if (c->metric == CONVERGENCE_NONE || best >= c->npoints || !isfinite(c->points[best].speedup))
         return;
     buf_add(b, ", ");
@@ -99,17 +92,8 @@ static void add_none(struct buf *b, const struct analysis_series *as)
              decision_list_counts(d, s, is_inefficient, counts, sizeof counts) == s->npoints - 1)
         buf_addf(b, ": no larger count measured has an efficiency of %.2f.", d->rule.efficiency);
     else
-        buf_addf(
-            b, ": no larger count measured has an efficiency of %.2f and keeps its %s.",
-            d->rule.efficiency, s->quality);
-}
-
-/* Adds "; 0 of 3 runs collapsed, 95 % limit 63 %". */
-static void add_collapsed(struct buf *b, const struct series *s, const struct quality *q)
-{
-    if (s->is_share)
-        buf_addf(b, "; %zu of %zu runs collapsed, 95 %% limit %.0f %%", q->ncollapsed, q->nruns,
-             ceil(100 * q->collapse_most - 1e-9));
+        buf_addf(b, ": no larger count measured has an efficiency of %.2f and keeps its %s.",
+                 d->rule.efficiency, s->quality);
 }
 
 /* Adds "; about 9 seeds per count would decide it". what: "seeds" or "runs". */
@@ -120,7 +104,7 @@ static void add_needed(struct buf *b, const struct decision_seeds *seeds, const 
                  decision_next_runs(seeds), what);
     else if (seeds->coarse)
         buf_add(b, "values scatter less than the steps in which they are recorded: record more "
-                   "decimals.");
+                "decimals.");
     else if (!seeds->n)
         buf_addf(b, "no practicable number of %s would decide it.", what);
     else
@@ -174,7 +158,7 @@ static void add_open_quality(struct buf *b, const struct analysis_series *as)
              plural(d->reach->gpus), s->decimals, c->b, s->decimals, c->a);
     if (q->why) {
         buf_addf(b, "): it is recorded in steps of %.3g, and the margin is %.3g; record more "
-                    "decimals.\n", c->resolution, c->margin);
+                 "decimals.\n", c->resolution, c->margin);
         return;
     }
     if (interval_is_known(&c->interval))
@@ -191,19 +175,7 @@ static void add_open_quality(struct buf *b, const struct analysis_series *as)
     buf_add(b, "\n");
 }
 
-/* Adds what is undecided of reach, if it is not use, or of a larger count. */
-static void add_undecided(struct buf *b, const struct analysis_series *as)
-{
-    const struct decision *d = &as->decision;
-    size_t reach = (size_t)(d->reach - as->series.points);
-
-    if (d->time_seeds.point)
-        add_open_time(b, as);
-    if (reach && !d->by_time && d->quality[reach].state != QUALITY_HOLDS)
-        add_open_quality(b, as);
-}
-
-/* Adds how far the speed-up to equal quality varies: it has no interval (analysis.h). */
+/* Adds how far the speed-up to equal quality varies: it has no interval (convergence.h). */
 static void add_speedup_range(struct buf *b, const struct convergence *c, size_t i)
 {
     const struct convergence_point *p = &c->points[i], *base = c->points;
@@ -217,7 +189,6 @@ static void add_speedup_range(struct buf *b, const struct convergence *c, size_t
         buf_add(b, " (too few runs for a range)");
 }
 
-/* Adds a sentence on the quality of use, which holds. */
 static void add_held(struct buf *b, const struct analysis_series *as)
 {
     const struct decision *d = &as->decision;
@@ -228,7 +199,7 @@ static void add_held(struct buf *b, const struct analysis_series *as)
 
     if (q->by_construction) {
         buf_addf(b, "%s with %d GPUs holds by construction, which was not tested: the first losses of "
-                    "equal seeds are equal to %.1f %%.\n", series_quality_title(s), d->use->gpus,
+                 "equal seeds are equal to %.1f %%.\n", series_quality_title(s), d->use->gpus,
                  100 * QUALITY_EQUAL);
         return;
     }
@@ -237,18 +208,18 @@ static void add_held(struct buf *b, const struct analysis_series *as)
              table_round(c->difference, decimals), decimals,
              table_round(c->interval.low, decimals), decimals,
              table_round(c->interval.high, decimals));
-    add_collapsed(b, s, q);
+    if (s->is_share)
+        buf_addf(b, "; %zu of %zu runs collapsed, 95 %% limit %.0f %%", q->ncollapsed, q->nruns,
+                 ceil(100 * q->collapse_most - 1e-9));
     buf_add(b, ").\n");
 }
 
-/* Adds which of several series it is. */
 static void add_label(struct buf *b, const char *label)
 {
     if (label)
         buf_addf(b, " (%s)", label);
 }
 
-/* Adds the verdict by time and quality. */
 static void add_verdict(struct buf *b, const struct analysis_series *as, const char *label)
 {
     const struct decision *d = &as->decision;
@@ -293,6 +264,7 @@ static void add_evidence(struct buf *b, const struct analysis_series *as)
 {
     const struct decision *d = &as->decision;
     bool open = !d->decided && d->reach == d->base, used = d->best == d->use && d->use != d->base;
+    size_t reach = (size_t)(d->reach - as->series.points);
 
     if (d->by_time)
         buf_add(b, is_all_limited(&as->series)
@@ -303,8 +275,12 @@ static void add_evidence(struct buf *b, const struct analysis_series *as)
     if (used && d->reach != d->use)
         buf_addf(b, "Within reach by time: up to %d GPUs (%.2fx).\n", d->reach->gpus,
                  series_speedup(&as->series, d->reach)->value);
-    if (open || d->best != d->use || (used && d->reach != d->use))
-        add_undecided(b, as);
+    if (!open && d->best == d->use && !(used && d->reach != d->use))
+        return;
+    if (d->time_seeds.point)
+        add_open_time(b, as);
+    if (reach && !d->by_time && d->quality[reach].state != QUALITY_HOLDS)
+        add_open_quality(b, as);
 }
 
 /* Adds the verdict, or what forbids one: that nothing is learnt, or that the base case is suspect.
@@ -320,7 +296,7 @@ static void add_headline(struct buf *b, struct buf *evidence, const struct analy
         buf_add(b, "No network has learnt its task, so no number of GPUs is advised");
     else if (suspect)
         buf_addf(b, "Measure the base case again: with %d GPUs the efficiency is %.2f, more than "
-                    "ideal", p->gpus, series_efficiency(&as->series, p)->value);
+                 "ideal", p->gpus, series_efficiency(&as->series, p)->value);
     if (d->unlearnt || suspect) {
         add_label(b, label);
         buf_add(b, ".");
@@ -346,10 +322,9 @@ static void add_limit(struct buf *b, const struct analysis_series *as)
                  d->limit_why);
         return;
     }
-    buf_addf(
-        b, "Limit: none was measured; with %d GPUs, the most, efficiency is %.*f (threshold %.2f)",
-        d->reach->gpus, decision_efficiency_decimals(d, efficiency), efficiency,
-        d->rule.efficiency);
+    buf_addf(b, "Limit: none was measured; with %d GPUs, the most, efficiency is %.*f (threshold "
+             "%.2f)", d->reach->gpus, decision_efficiency_decimals(d, efficiency), efficiency,
+             d->rule.efficiency);
     if (d->model_reach > d->reach->gpus)
         buf_addf(b, "; the model predicts %.2f or more up to %d, unless a limit sets in; none was "
                  "seen up to %.0f", d->rule.efficiency, d->model_reach, as->steady.largest);
@@ -372,8 +347,7 @@ static void add_gaps(struct buf *b, const struct analysis_series *as)
         bool slow = d->time[i] == DECISION_FAILS;
         buf_addf(b, "%s%d GPUs (", before, p->gpus);
         if (slow)
-            buf_addf(b, "efficiency %.*f", decision_efficiency_decimals(d, efficiency),
-                     efficiency);
+            buf_addf(b, "efficiency %.*f", decision_efficiency_decimals(d, efficiency), efficiency);
         if (q->state == QUALITY_FALLS)
             buf_addf(b, "%s%s %s by %.*f", slow ? ", " : "", as->series.quality,
                      quality_fall_word(&as->series), as->series.decimals,
@@ -388,7 +362,6 @@ static void add_gaps(struct buf *b, const struct analysis_series *as)
         buf_add(b, ".\n");
 }
 
-/* Adds the counts at which runs collapse, with their quality. */
 static void add_collapses(struct buf *b, const struct analysis_series *as)
 {
     const struct decision *d = &as->decision;
@@ -400,7 +373,7 @@ static void add_collapses(struct buf *b, const struct analysis_series *as)
             continue;
         if (!before)
             buf_addf(b, "Runs collapsed (%s more than %.3g below the median of the base case, "
-                        "%.4f): ", as->series.quality, QUALITY_COLLAPSE * d->rule.margin,
+                     "%.4f): ", as->series.quality, QUALITY_COLLAPSE * d->rule.margin,
                      d->base->q[QUANTITY_QUALITY].median);
         const struct series_point *p = &as->series.points[i];
         buf_addf(b, "%s%zu of %zu with %d GPUs ", before ? before : "", q->ncollapsed, q->nruns,
@@ -530,9 +503,8 @@ static void add_advice_words(struct buf *b, const struct analysis_series *as, bo
     const struct advice *a = &as->advice;
 
     if (as->series.mode == SERIES_WEAK) {
-        buf_add(b,
-                "The work grows with the GPUs (weak scaling): a whole run with more of them is not "
-                "faster or cheaper, it does more work.\n");
+        buf_add(b, "The work grows with the GPUs (weak scaling): a whole run with more of them is "
+                "not faster or cheaper, it does more work.\n");
     } else if (a->time.gpus && a->gpu_hours.gpus) {
         if (as->series.limited)
             buf_add(b, "Of the counts with whole runs: ");
@@ -596,27 +568,8 @@ static void add_convergence(struct buf *b, const struct analysis_series *as)
                  (c->points[best].epoch_s_ratio > 1) == (epochs > 1) ? "but" : "and", epochs);
 }
 
-/* Returns the count that the critical batch is reported for: the best or, if that is the base
- * case, the largest. */
-static const struct series_point *noise_point(const struct analysis_series *as)
-{
-    const struct decision *d = &as->decision;
-
-    return d->best == d->base ? &as->series.points[as->series.npoints - 1] : d->best;
-}
-
-/* Returns how many times as many epochs as the base case p took to reach the target of the
- * convergence, or NaN if that is unknown. */
-static double measured_factor(const struct analysis_series *as, const struct series_point *p)
-{
-    const struct convergence *c = &as->convergence;
-    size_t i = (size_t)(p - as->series.points);
-
-    return c->metric == CONVERGENCE_NONE || i >= c->npoints ? NAN : c->points[i].epochs_ratio;
-}
-
-/* Adds what the critical batch predicts for more GPUs, unless that was measured, or that all counts
- * have the same batch. */
+/* Adds what the critical batch predicts for more GPUs, unless that was measured, or that all
+ * counts have the same batch. */
 static void add_batches(struct buf *b, const struct analysis_series *as,
                         const struct series_point *p, double factor, double measured)
 {
@@ -629,29 +582,30 @@ static void add_batches(struct buf *b, const struct analysis_series *as,
         buf_addf(b, " All counts train with batches of %ld, so none of them learns less per image.",
                  to);
     else if (isnan(measured))
-        buf_addf(b,
-                 " By it, the same progress takes %.2fx as many images with %d GPUs (batches of "
-                 "%ld) as with %d (batches of %ld).",
-                 factor, p->gpus, to, base->gpus, from);
+        buf_addf(b, " By it, the same progress takes %.2fx as many images with %d GPUs (batches of "
+                 "%ld) as with %d (batches of %ld).", factor, p->gpus, to, base->gpus, from);
 }
 
 static void add_noise(struct buf *b, const struct analysis_series *as)
 {
     const struct noise_scale *n = &as->noise;
-    const struct series_point *p = noise_point(as);
+    const struct decision *d = &as->decision;
+    const struct convergence *c = &as->convergence;
+    const struct series_point *last = &as->series.points[as->series.npoints - 1];
+    const struct series_point *p = d->best == d->base ? last : d->best;
+    size_t at = (size_t)(p - as->series.points);
     int decimals = n->critical_batch < 10 ? 2 : 0;
 
     if (!n->measured)
         return;
-    long smallest = as->decision.base->rows[0].global_batch;
-    double factor = noise_scale_images(n, smallest, p->rows[0].global_batch),
-           measured = measured_factor(as, p);
+    long smallest = d->base->rows[0].global_batch;
+    double factor = noise_scale_images(n, smallest, p->rows[0].global_batch);
+    bool reached = c->metric != CONVERGENCE_NONE && at < c->npoints;
+    double measured = reached ? c->points[at].epochs_ratio : NAN; /* to those of the base case */
     if (fabs(log(factor / measured)) > log(DISAGREE)) {
-        buf_addf(b,
-                 "Critical batch: not known. The norms of the gradients predict %.2fx as many "
-                 "images with "
-                 "%d GPUs as with %d, but %.2fx as many epochs were measured.\n",
-                 factor, p->gpus, as->decision.base->gpus, measured);
+        buf_addf(b, "Critical batch: not known. The norms of the gradients predict %.2fx as many "
+                 "images with %d GPUs as with %d, but %.2fx as many epochs were measured.\n",
+                 factor, p->gpus, d->base->gpus, measured);
         return;
     }
     if (n->critical_batch < 1)
@@ -663,83 +617,43 @@ static void add_noise(struct buf *b, const struct analysis_series *as)
     if (n->critical_batch >= 1 && n->over_epochs && interval_is_known(&n->interval))
         buf_add(b, " over the epochs of the runs");
     if (smallest && n->critical_batch < (double)smallest)
-        buf_addf(b,
-                 ", less than the smallest batch of %ld: this training gains nothing from larger "
-                 "batches.",
-                 smallest);
+        buf_addf(b, ", less than the smallest batch of %ld: this training gains nothing from "
+                 "larger batches.", smallest);
     else
         buf_add(b, "; a step of a much larger batch hardly learns more.");
     add_batches(b, as, p, factor, measured);
     buf_add(b, "\n");
 }
 
-static void add_caveats(struct buf *b, const struct decision *d)
-{
-    for (size_t i = 0; i < d->ncaveats; i++)
-        buf_addf(b, "%s\n", d->caveats[i].text);
-}
-
-/* Adds sentences for a series with one count, where there is nothing to decide. */
-static void add_alone(struct buf *b, const struct analysis_series *as, const char *label)
-{
-    const struct series_point *p = as->series.points;
-
-    buf_addf(b, "%s ran on %d GPU%s only: there is nothing to compare it with.",
-             label ? label : as->series.engine, p->gpus, plural(p->gpus));
-}
-
-const char *words_section_title(enum words_section section)
-{
-    static const char *const titles[] = {"Limits", "Models", "Costs", "What to measure next"};
-
-    return titles[section];
-}
-
-char *words_section(const struct words *w, enum words_section section)
-{
-    size_t begin = w->begin[section], end = w->begin[section + 1];
-
-    return strndup(w->reasons + begin, end - begin);
-}
-
-/* Adds the reasons, and notes where their sections begin. */
-static void add_reasons(struct buf *b, const struct analysis_series *as, bool deadline,
-                        size_t begin[WORDS_NSECTIONS + 1])
-{
-    add_limit(b, as);
-    add_gaps(b, as);
-    add_collapses(b, as);
-    add_lower(b, as);
-    begin[WORDS_MODELS] = b->length;
-    add_overhead(b, as);
-    add_model_words(b, as);
-    add_convergence(b, as);
-    add_noise(b, as);
-    begin[WORDS_COSTS] = b->length;
-    add_advice_words(b, as, deadline);
-    begin[WORDS_ADVICE] = b->length;
-    add_next(b, &as->decision);
-    begin[WORDS_NSECTIONS] = b->length;
-}
-
 int words_compute(struct words *w, const struct analysis_series *as, const char *label,
                   bool deadline, struct err *e)
 {
-    struct buf headline = {0}, evidence = {0}, reasons = {0}, caveats = {0};
+    struct buf parts[WORDS_NPARTS] = {0}, *next = &parts[WORDS_LIMITS];
+    bool failed = false;
 
-    *w = (struct words){0};
     if (as->series.npoints < 2) {
-        add_alone(&headline, as, label);
+        buf_addf(&parts[WORDS_HEADLINE],
+                 "%s ran on %d GPU%s only: there is nothing to compare it with.",
+                 label ? label : as->series.engine, as->series.points[0].gpus,
+                 plural(as->series.points[0].gpus));
     } else {
-        add_headline(&headline, &evidence, as, label);
-        add_reasons(&reasons, as, deadline, w->begin);
-        add_caveats(&caveats, &as->decision);
+        add_headline(&parts[WORDS_HEADLINE], &parts[WORDS_EVIDENCE], as, label);
+        for (size_t i = 0; i < as->decision.ncaveats; i++)
+            buf_addf(&parts[WORDS_CAVEATS], "%s\n", as->decision.caveats[i].text);
+        add_limit(next, as);
+        add_gaps(next, as);
+        add_collapses(next, as);
+        add_lower(next++, as);
+        add_overhead(next, as);
+        add_model_words(next, as);
+        add_convergence(next, as);
+        add_noise(next++, as);
+        add_advice_words(next++, as, deadline);
+        add_next(next, &as->decision);
     }
-    w->headline = buf_steal(&headline);
-    w->evidence = buf_steal(&evidence);
-    w->reasons = buf_steal(&reasons);
-    w->caveats = buf_steal(&caveats);
-    if (w->headline && w->evidence && w->reasons && w->caveats)
+    for (int i = 0; i < WORDS_NPARTS; i++)
+        failed |= !(w->parts[i] = buf_steal(&parts[i]));
+    if (!failed)
         return 0;
     words_destroy(w);
     return mem_fail(e);
@@ -747,9 +661,7 @@ int words_compute(struct words *w, const struct analysis_series *as, const char 
 
 void words_destroy(struct words *w)
 {
-    free(w->headline);
-    free(w->evidence);
-    free(w->reasons);
-    free(w->caveats);
+    for (int i = 0; i < WORDS_NPARTS; i++)
+        free(w->parts[i]);
     *w = (struct words){0};
 }

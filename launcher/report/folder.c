@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/report/report_folder.h"
+#include "launcher/report/report_internal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,19 +12,64 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "launcher/host/child.h"
 #include "launcher/host/path.h"
-#include "launcher/report/chart/chart_svg.h"
-#include "launcher/report/figures.h"
-#include "launcher/report/html.h"
-#include "launcher/report/json.h"
-#include "launcher/report/markdown.h"
-#include "launcher/report/tables.h"
 #include "src/atomicfile.h"
 #include "src/files.h"
 #include "src/log.h"
 
 #define STAGE ".new-" /* followed by the PID: the folder that a report is first written to */
+#define PICTURE_LIMIT_S 60 /* time limit of one picture */
 #define HEAD_SIZE 400 /* bytes at the start of a figure that contain CHART_SVG_MARK */
+
+/* Makes dir/NAME.FORMAT of dir/NAME.svg. */
+static int make_picture(const char *dir, const char *name, const char *format, const char *zoom,
+                        struct err *e)
+{
+    char from[PATH_MAX], to[PATH_MAX];
+    const char *const argv[] = {"rsvg-convert", "--format", format, "--zoom", zoom, "--output",
+                                path_format(to, "%s/%s.%s", dir, name, format),
+                                path_format(from, "%s/%s.svg", dir, name), NULL};
+    const struct child program = {.argv = argv, .in = CHILD_NULL, .out = CHILD_NULL,
+                                  .err = CHILD_READ, .limit_s = PICTURE_LIMIT_S, .most = 200};
+    struct child_end end;
+    int rc = child_run(&program, &end, e);
+
+    if (rc && errno == ENOENT)
+        err_set(e, ERR_INTERNAL, "rsvg-convert (librsvg2-bin) is not installed");
+    else if (rc == 0 && end.code)
+        rc = err_set(e, ERR_INTERNAL, "rsvg-convert failed with code %d on %s: %.*s", end.code,
+                     from, (int)strcspn(end.err.data ? end.err.data : "", "\n"),
+                     end.err.data ? end.err.data : "");
+    child_destroy(&end);
+    return rc;
+}
+
+static int write_figure(const struct chart *c, const char *dir, const char *suffix,
+                        void encode(const struct chart *, struct buf *), struct err *e)
+{
+    struct buf b = {0};
+    char name[sizeof c->name + 8];
+
+    encode(c, &b);
+    snprintf(name, sizeof name, "%s.%s", c->name, suffix);
+    return path_write(dir, name, buf_steal(&b), e);
+}
+
+int figures_draw(struct figures *f, const char *dir, struct err *e)
+{
+    struct err why;
+
+    for (size_t i = 0; i < f->count; i++) {
+        if (write_figure(&f->list[i], dir, "csv", chart_encode_csv, e) ||
+            write_figure(&f->list[i], dir, "svg", chart_svg_encode_file, e))
+            return -1;
+        if (!*f->why_not && (make_picture(dir, f->list[i].name, "pdf", "1", &why) ||
+                             make_picture(dir, f->list[i].name, "png", "4", &why)))
+            snprintf(f->why_not, sizeof f->why_not, "%.250s", why.text);
+    }
+    return 0;
+}
 
 /* Writes a table of each source: NAME.csv, of the second one NAME_2.csv. */
 static int write_tables(const struct report *r, const char *dir, const char *name,
@@ -40,7 +85,7 @@ static int write_tables(const struct report *r, const char *dir, const char *nam
     return 0;
 }
 
-int report_folder_write_results(const struct report *r, const char *dir, struct err *e)
+int folder_write_results(const struct report *r, const char *dir, struct err *e)
 {
     return write_tables(r, dir, "results", results_encode, e);
 }
@@ -50,24 +95,28 @@ static int write_all(const struct report *r, const char *stage, const char *figu
                      struct err *e)
 {
     struct figures figures;
+    struct doc d;
     int rc = -1;
 
     if (figures_create(&figures, r, e))
         return -1;
+    doc_init(&d);
     if (figures_draw(&figures, figures_dir, e))
         goto out;
     if (*figures.why_not)
         log_warn("no PDF and PNG of the figures: %s", figures.why_not);
-    if (path_write(stage, "report.html", html_encode(r, &figures), e) ||
-        path_write(stage, "report.md", markdown_encode(r, &figures), e) ||
-        path_write(stage, "tables.tex", tables_encode_latex(r), e) ||
+    contents_build(&d, r, REPORT_VERDICT | REPORT_NUMBERS | REPORT_RULES, &figures);
+    if (path_write(stage, "report.html", doc_encode(&d, html_write), e) ||
+        path_write(stage, "report.md", doc_encode(&d, markdown_write), e) ||
+        path_write(stage, "tables.tex", doc_encode(&d, latex_write), e) ||
         path_write(stage, "report.json", json_encode_report(r), e) ||
         path_write(stage, "extra-p.json", json_encode_extra_p(r), e) ||
-        report_folder_write_results(r, stage, e) ||
+        folder_write_results(r, stage, e) ||
         write_tables(r, stage, "epochs", results_encode_epochs, e))
         goto out;
     rc = 0;
 out:
+    doc_destroy(&d);
     figures_destroy(&figures);
     return rc;
 }
@@ -110,9 +159,10 @@ static void remove_figures(const char *dir)
         free(entries);
 }
 
-/* Moves each file of src, except its folder figures, to dst, and removes src if it is then
- * empty. */
-static int move_files(const char *src, const char *dst, struct err *e)
+/* Calls a function for each file of src, except its folder figures, with its path there and in
+ * dst, until one returns other than 0. */
+static int for_files(const char *src, const char *dst,
+                     int each(const char *from, const char *to, struct err *e), struct err *e)
 {
     struct dirent **entries;
     int n = files_scan(src, &entries, is_file, alphasort), rc = 0;
@@ -121,30 +171,30 @@ static int move_files(const char *src, const char *dst, struct err *e)
         char from[PATH_MAX], to[PATH_MAX];
         path_format(from, "%s/%s", src, entries[i]->d_name);
         path_format(to, "%s/%s", dst, entries[i]->d_name);
-        if (rc == 0 && files_rename(from, to, 0))
-            rc = files_error(e, ERR_INTERNAL, errno, "cannot write", to);
+        rc = rc ? rc : each(from, to, e);
         free(entries[i]);
     }
     if (n >= 0)
         free(entries);
-    files_rmdir(src);
     return rc;
 }
 
-/* Checks that dst, which has no earlier report, contains none of the files in src. */
-static int check_room(const char *src, const char *dst, struct err *e)
+static int move_file(const char *from, const char *to, struct err *e)
 {
-    struct dirent **entries;
-    int n = files_scan(src, &entries, is_file, alphasort), rc = 0;
+    return files_rename(from, to, 0) ? files_error(e, ERR_INTERNAL, errno, "cannot write", to) : 0;
+}
 
-    for (int i = 0; i < n; i++) {
-        char path[PATH_MAX];
-        path_format(path, "%s/%s", dst, entries[i]->d_name);
-        rc = rc || atomicfile_check_new(path, e) ? -1 : 0;
-        free(entries[i]);
-    }
-    if (n >= 0)
-        free(entries);
+static int check_free(const char *from, const char *to, struct err *e)
+{
+    return atomicfile_check_new(to, e);
+}
+
+/* Moves the files of src, which is then removed if it is empty. */
+static int move_files(const char *src, const char *dst, struct err *e)
+{
+    int rc = for_files(src, dst, move_file, e);
+
+    files_rmdir(src);
     return rc;
 }
 
@@ -157,7 +207,9 @@ static int check_dir(const char *dir, const char *stage, const char *stage_figur
     path_format(path, "%s/report.json", dir);
     if (access(path, F_OK) == 0)
         return atomicfile_check_own(path, JSON_REPORT_MARK, e);
-    return check_room(stage, dir, e) || check_room(stage_figures, figures, e) ? -1 : 0;
+    return for_files(stage, dir, check_free, e) || for_files(stage_figures, figures, check_free, e)
+               ? -1
+               : 0;
 }
 
 /* Removes .new-PID folders of killed reports from dir. */
@@ -198,7 +250,7 @@ static int write_staged(const struct report *r, const char *dir, struct err *e)
     return move_files(stage, dir, e);
 }
 
-int report_folder_write(const struct report *r, const char *dir, struct err *e)
+int report_write_folder(const struct report *r, const char *dir, struct err *e)
 {
     bool existed = access(dir, F_OK) == 0;
 

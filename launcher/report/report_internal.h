@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of the report share. */
+#ifndef UNETCTL_LAUNCHER_REPORT_REPORT_INTERNAL_H
+#define UNETCTL_LAUNCHER_REPORT_REPORT_INTERNAL_H
+
+#include "launcher/report/chart.h"
+#include "launcher/report/document.h"
+#include "launcher/report/report.h"
+
+/* verdict.c. label names the series if there are several; otherwise NULL. deadline: one was given.
+ * Returns 0, or -1 if memory ran out. */
+int words_compute(struct words *w, const struct analysis_series *as, const char *label,
+                  bool deadline, struct err *e);
+void words_destroy(struct words *w);
+
+/* report.c. Adds one sentence on how the series label_b compares with label_a at one count, such
+ * as "With 14 GPUs, steady epoch: horovod is 1.20x faster than native (95 % interval 1.18 to 1.22,
+ * simultaneous over 8 comparisons).". s is the series of a. */
+void difference_describe(struct buf *b, const struct analysis_difference *d, const char *label_a,
+                         const char *label_b, const struct series *s);
+
+/* methods.c. Adds a paragraph of methods about a series, as a paper needs it, one sentence per
+ * line: what was trained on what, the base case in absolute numbers, speed-up, quality and their
+ * intervals. What the logs do not have is left out. */
+void paragraph_describe(struct buf *b, const struct report_series *rs);
+
+/* Adds the laws of a model, how far off a count that is left out is predicted, and what is not
+ * known beyond the measured counts. interval: "epoch" or "interval" (series_interval).
+ * gpus_per_node 0: unknown. */
+void prediction_explain(const struct model *m, const char *interval, int gpus_per_node,
+                        struct buf *b);
+
+/* tables.c. Each tables_fill function fills an uninitialised table. Adds the tables of each
+ * series, then those of the pairs of series; those of the runs of a source. */
+void tables_add(struct doc *d, const struct report *r);
+void tables_add_runs(struct doc *d, const struct results *results);
+void tables_fill_short(struct table *t, const struct report_series *s); /* for 80 columns */
+void tables_fill_quality(struct table *t, const struct report_series *s);
+void tables_fill_scaling(struct table *t, const struct report_series *s); /* for a proposal */
+
+/* figures.c. The figures of a report, and where they stand. */
+#define FIGURES_MAX 32
+enum figures_place { FIGURES_FIRST, FIGURES_LEARNING, FIGURES_TIME };
+
+struct figures {
+    struct chart list[FIGURES_MAX];
+    enum figures_place places[FIGURES_MAX];
+    size_t count;
+    bool failed; /* memory ran out */
+    char why_not[256]; /* why figures_draw has not made PDF and PNG, or "" */
+};
+
+/* Makes the charts that have something to show, at most FIGURES_MAX. Returns 0, or -1 if memory
+ * ran out. */
+int figures_create(struct figures *f, const struct report *r, struct err *e);
+
+/* Moves the charts of a place into the document. */
+void figures_add(struct doc *d, struct figures *f, enum figures_place place);
+
+/* Adds the ratios that `of` returns, which is series_speedup or series_efficiency. */
+void figures_add_ratios(struct chart *c, struct chart_series *dst, const struct series *s,
+                        const struct ratio *of(const struct series *, const struct series_point *));
+
+/* Adds bars of the speed-up of a series, for a terminal. */
+void figures_add_bars(struct doc *d, const struct series *s);
+void figures_destroy(struct figures *f);
+
+/* folder.c. Writes NAME.svg of each figure, NAME.csv with its numbers and, by rsvg-convert,
+ * NAME.pdf and NAME.png into dir, which exists and has none of them. Returns 0, also if
+ * rsvg-convert is missing or fails (why_not), or -1 if a file cannot be written. */
+int figures_draw(struct figures *f, const char *dir, struct err *e);
+
+/* Writes results.csv, and results_2.csv ... of further sources, into dir. Returns 0, or -1. */
+int folder_write_results(const struct report *r, const char *dir, struct err *e);
+
+/* contents.c. Initialises d as a document of these parts and, unless f is NULL, of all figures,
+ * runs and definitions. */
+void contents_build(struct doc *d, const struct report *r, unsigned parts, struct figures *f);
+
+#endif
