@@ -44,7 +44,7 @@ launcher/analysis/model|launcher/analysis/statistics|model
 launcher/analysis|launcher/analysis/ launcher/collect/results|analysis decision series
 launcher/analysis/design|launcher/analysis/ launcher/collect/results|design
 launcher/rounds|launcher/analysis/ launcher/collect/ launcher/host launcher/status launcher/study '\
-'launcher/submit|rounds left
+'launcher/submit|rounds left sources
 launcher/report|launcher/analysis/ launcher/collect/ launcher/host|report document proposal
 launcher/report/live|launcher/report launcher/analysis/ launcher/collect/ launcher/scheduler '\
 'launcher/status launcher/study|live_page

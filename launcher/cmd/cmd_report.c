@@ -4,7 +4,6 @@
 #include "launcher/cmd/cmd.h"
 
 #include <errno.h>
-#include <libgen.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +16,7 @@
 #include "launcher/host/path.h"
 #include "launcher/report/proposal.h"
 #include "launcher/report/report.h"
-#include "launcher/rounds/rounds.h"
+#include "launcher/rounds/sources.h"
 #include "launcher/study/workspace.h"
 #include "launcher/submit/submission.h"
 #include "src/atomicfile.h"
@@ -99,22 +98,6 @@ static const struct cli_option options[] = {
      "--proposal: count N floating-point operations per unit of work", &given.flop, 0, 1e30},
     {0}};
 
-/* The sources on the command line, and the default folder of their report. */
-struct input {
-    struct analysis_source *sources;
-    size_t nsources;
-    struct decision_rule rule; /* of the first study, or the default */
-    bool ruled;                /* it is that of a study */
-    struct quality_looks looks; /* of the rounds of the only study, and what is said of them */
-    char *design;
-    char unit[24];             /* of work, and how it scales, in that study (series_facts) */
-    enum series_mode mode;
-    bool into_study; /* the report is written into the study, which is the only source */
-    char out[PATH_MAX];
-    struct proposal_facts facts; /* of the last study */
-    struct bandwidth_link measured[BANDWIDTH_KINDS]; /* of the last study that has some */
-};
-
 /* Returns whether only output on stdout is requested, and not the folder of a report. With -o that
  * is written as well, except with --predict. */
 static bool is_only_printed(void)
@@ -124,136 +107,41 @@ static bool is_only_printed(void)
            (given.json_file && strcmp(given.json_file, "-") == 0);
 }
 
-/* One rule applies to all sources. */
-static void set_rule(struct input *in, const struct study *s)
+/* Replaces the links of n by those that `unetctl doctor --bandwidth` has measured for the study, if
+ * it did. */
+static int set_measured(const char *study_dir, struct prediction_network *n, struct err *e)
 {
-    struct decision_rule rule = DECISION_RULE_INIT;
-    struct series_facts facts = {0};
-
-    rounds_rule(s, &rule, &facts);
-    if (!in->ruled) {
-        in->rule = rule;
-        result_set_text(in->unit, sizeof in->unit, s->work.unit);
-        in->mode = facts.mode;
-    } else if (rule.efficiency != in->rule.efficiency || rule.margin != in->rule.margin ||
-               rule.is_share != in->rule.is_share)
-        log_warn("report: %s sets report.efficiency %g and quality.margin %s; those of the first "
-                 "study apply", s->name, rule.efficiency, s->quality.margin);
-    in->ruled = true;
-}
-
-/* Reads the links that `unetctl doctor --bandwidth` has measured for the study, if it did. */
-static int read_bandwidth(struct input *in, const char *dir, struct err *e)
-{
+    struct prediction_link *dst[BANDWIDTH_KINDS] = {&n->within, &n->between};
+    struct bandwidth_link links[BANDWIDTH_KINDS] = {{0}};
     char path[PATH_MAX];
 
-    if (!given.predict || given.links || access(path_format(path, "%s/" BANDWIDTH_FILE, dir), F_OK))
+    if (!*study_dir || access(path_format(path, "%s/" BANDWIDTH_FILE, study_dir), F_OK))
         return 0;
-    json_t *measured = bandwidth_read(dir, e);
+    json_t *measured = bandwidth_read(study_dir, e);
     if (!measured)
         return -1;
-    bandwidth_links(measured, in->measured);
+    bandwidth_links(measured, links);
     json_decref(measured);
+    for (int i = 0; i < BANDWIDTH_KINDS; i++)
+        if (links[i].bytes_per_s > 0)
+            *dst[i] = (struct prediction_link){
+                .name = "measured", .what = "by unetctl doctor --bandwidth",
+                .bytes_per_s = links[i].bytes_per_s, .latency_s = links[i].latency_s};
     return 0;
 }
 
-/* Reads how the study was made if that was in rounds, whose rule applies. */
-static int read_rounds(struct input *in, struct workspace *w, const struct results *table,
-                       struct err *e)
+static int read_sources(struct sources *in, int noperands, char **operands, struct err *e)
 {
-    struct rounds rounds;
+    int n = noperands + (int)given.logs_dirs.count, rc = 0;
 
-    if (!path_has_file(w->ledger.dir, "rounds.json"))
-        return 0;
-    if (rounds_read(&rounds, w, 0, e))
-        return -1;
-    int rc = rounds_describe(&rounds, table, &in->looks, &in->design, e);
-    in->rule = rounds.design.rule;
-    rounds_close(&rounds);
+    in->into_study = !given.out_dir && !is_only_printed() && n <= 1;
+    if (n == 0)
+        return sources_add_study(in, given.args.dir, e);
+    for (int i = 0; rc == 0 && i < noperands; i++)
+        rc = sources_add(in, operands[i], &given.logs_form, e);
+    for (size_t i = 0; rc == 0 && i < given.logs_dirs.count; i++)
+        rc = sources_add_logs(in, given.logs_dirs.values[i], &given.logs_form, e);
     return rc;
-}
-
-static int read_study(struct input *in, const char *dir, struct err *e)
-{
-    struct analysis_source *s = &in->sources[in->nsources];
-    struct plan_args one = {.dir = dir};
-    struct workspace workspace;
-    int rc;
-
-    if (workspace_open(&workspace, &one, e))
-        return -1;
-    result_set_text(s->title, sizeof s->title, workspace.plan.study.name);
-    set_rule(in, &workspace.plan.study);
-    path_format(in->facts.study_dir, "%s", workspace.plan.study.dir);
-    in->facts.gpus_per_node = workspace.plan.site.gpus_per_node;
-    in->facts.cpus_per_gpu = (int)workspace.plan.study.slurm.cpus_per_gpu;
-    path_format(in->out, "%s/report", workspace.plan.study.dir);
-    if (in->into_study && access(workspace.plan.study.dir, W_OK))
-        rc = err_errno(e, ERR_INTERNAL, errno, "cannot write the report into the study %s (-o DIR "
-                       "writes it elsewhere)", workspace.plan.study.dir);
-    else
-        rc = read_bandwidth(in, workspace.plan.study.dir, e) ||
-                     plan_open_variants(&workspace.plan, &one, e) ||
-                     collect_study(&workspace, in->into_study, &s->results, e)
-                 ? -1
-                 : 0;
-    in->nsources += rc == 0;
-    if (rc == 0 && in->nsources == 1)
-        rc = read_rounds(in, &workspace, &s->results, e);
-    workspace_close(&workspace);
-    return rc;
-}
-
-static int read_logs(struct input *in, const char *dir, struct err *e)
-{
-    struct analysis_source *s = &in->sources[in->nsources];
-    char full[PATH_MAX];
-
-    if (!realpath(dir, full))
-        return err_set(e, ERR_DATA, "the folder %s does not exist", dir);
-    if (logs_folder_read(full, &given.logs_form, &s->results, e))
-        return -1;
-    path_format(in->out, "report");
-    result_set_text(s->title, sizeof s->title, basename(full));
-    in->nsources++;
-    return 0;
-}
-
-static int read_operand(struct input *in, const char *dir, struct err *e)
-{
-    char path[PATH_MAX];
-
-    if (access(path_format(path, "%s/study.yaml", dir), F_OK) == 0)
-        return read_study(in, dir, e);
-    return read_logs(in, dir, e);
-}
-
-static int read_input(struct input *in, int noperands, char **operands, struct err *e)
-{
-    in->sources = calloc((size_t)noperands + given.logs_dirs.count + 1, sizeof *in->sources);
-    if (!in->sources)
-        return err_set(e, ERR_INTERNAL, "out of memory for the report");
-    in->into_study = !given.out_dir && !is_only_printed() &&
-                     noperands + (int)given.logs_dirs.count <= 1;
-    if (noperands == 0 && given.logs_dirs.count == 0)
-        return read_study(in, given.args.dir, e);
-    for (int i = 0; i < noperands; i++)
-        if (read_operand(in, operands[i], e))
-            return -1;
-    for (size_t i = 0; i < given.logs_dirs.count; i++)
-        if (read_logs(in, given.logs_dirs.values[i], e))
-            return -1;
-    if (in->nsources > 1)
-        path_format(in->out, "report");
-    return 0;
-}
-
-static void destroy_input(struct input *in)
-{
-    for (size_t i = 0; i < in->nsources; i++)
-        results_destroy(&in->sources[i].results);
-    free(in->sources);
-    free(in->design);
 }
 
 /* Writes the FILE of --json. mark is the text by which an earlier document of this kind is
@@ -308,12 +196,16 @@ static int print_text(const struct report *r, const char *written, struct err *e
     return 0;
 }
 
-static int write_proposal(struct proposal_facts facts, const struct report *r, struct err *e)
+static int write_proposal(const struct sources *in, const struct report *r, struct err *e)
 {
     struct proposal_request decoded[CLI_LIST_MAX];
+    struct proposal_facts facts = {0};
 
-    if (r->nsources > 1)
-        facts = (struct proposal_facts){0};
+    if (in->count == 1) {
+        facts.gpus_per_node = in->gpus_per_node;
+        facts.cpus_per_gpu = in->cpus_per_gpu;
+        path_format(facts.study_dir, "%s", in->study_dir);
+    }
     facts.gpus_per_node = given.gpus_per_node ? (int)given.gpus_per_node : facts.gpus_per_node;
     facts.flop = given.flop;
     facts.requests = decoded;
@@ -344,16 +236,17 @@ static void note_slow_nodes(const char *study_dir, const struct report *r)
     bad_nodes_destroy(&noted);
 }
 
-static int write_report(const struct input *in, const struct report *r, struct err *e)
+static int write_report(const struct sources *in, const struct report *r, struct err *e)
 {
     bool json_on_stdout = given.json_file && strcmp(given.json_file, "-") == 0;
-    const char *folder = given.out_dir ? given.out_dir : is_only_printed() ? NULL : in->out;
+    char out[PATH_MAX];
+    const char *folder = given.out_dir ? given.out_dir : is_only_printed() ? NULL : sources_folder(in, out);
 
     if ((folder && report_write_folder(r, folder, e)) ||
-        (given.proposal && write_proposal(in->facts, r, e)))
+        (given.proposal && write_proposal(in, r, e)))
         return -1;
-    if (in->into_study && *in->facts.study_dir)
-        note_slow_nodes(in->facts.study_dir, r);
+    if (in->into_study && *in->study_dir)
+        note_slow_nodes(in->study_dir, r);
     if (given.json_file && print_report_json(r, e))
         return -1;
     return json_on_stdout ? 0 : print_text(r, folder, e);
@@ -382,37 +275,22 @@ static int decode_levels(double levels[MAX_LEVELS], struct err *e)
                         "report: --reach: more than %d numbers are given", MAX_LEVELS) : n;
 }
 
-/* Replaces the links that were measured in the only source. */
-static void set_measured(const struct input *in, struct prediction_network *n)
+static int decode_network(const struct sources *in, struct prediction_network *n, struct err *e)
 {
-    struct prediction_link *dst[BANDWIDTH_KINDS] = {&n->within, &n->between};
-
-    for (int i = 0; in->nsources == 1 && i < BANDWIDTH_KINDS; i++)
-        if (in->measured[i].bytes_per_s > 0)
-            *dst[i] = (struct prediction_link){
-                .name = "measured", .what = "by unetctl doctor --bandwidth",
-                .bytes_per_s = in->measured[i].bytes_per_s,
-                .latency_s = in->measured[i].latency_s};
-}
-
-static int decode_network(const struct input *in, struct prediction_network *n, struct err *e)
-{
+    const char *links = given.links ? given.links : "nvlink2,ib-edr", *comma = strchr(links, ',');
     char within[24];
 
-    given.links = given.links ? given.links : "nvlink2,ib-edr";
-    const char *comma = strchr(given.links, ',');
-    if (!comma || comma - given.links >= (ptrdiff_t)sizeof within)
+    if (!comma || comma - links >= (ptrdiff_t)sizeof within)
         return err_set(e, ERR_USAGE, "report: --links %s: must be two links, within and between "
-                       "nodes, such as nvlink2,ib-edr", given.links);
-    snprintf(within, sizeof within, "%.*s", (int)(comma - given.links), given.links);
+                       "nodes, such as nvlink2,ib-edr", links);
+    snprintf(within, sizeof within, "%.*s", (int)(comma - links), links);
     *n = (struct prediction_network){.gpus_per_node = (int)given.gpus_per_node,
                                      .parameters = (double)given.parameters,
                                      .sums = (int)given.norm_sums};
     if (prediction_link_decode(within, &n->within, e) ||
         prediction_link_decode(comma + 1, &n->between, e))
         return err_prefix(e, "report: --links");
-    set_measured(in, n);
-    return 0;
+    return given.links || in->count > 1 ? 0 : set_measured(in->study_dir, n, e);
 }
 
 static int predict_series(const struct analysis_source *source, const struct series *s,
@@ -466,7 +344,7 @@ static int print_prediction(const struct doc *d, const json_t *list, struct err 
 }
 
 /* Prints a prediction, for which, unlike for a report, one measured number of GPUs is enough. */
-static int run_prediction(const struct input *in, const struct series_facts *facts, struct err *e)
+static int run_prediction(const struct sources *in, const struct series_facts *facts, struct err *e)
 {
     struct prediction_network network;
     struct doc d;
@@ -480,9 +358,9 @@ static int run_prediction(const struct input *in, const struct series_facts *fac
         return err_prefix(e, "report: --predict");
     doc_init(&d);
     list = json_array();
-    rc = analysis_check_base(in->sources, in->nsources, facts->base, e);
-    for (size_t i = 0; i < in->nsources && rc == 0; i++)
-        rc = predict_source(&in->sources[i], facts, &network, &gpus, &d, list, e);
+    rc = analysis_check_base(in->list, in->count, facts->base, e);
+    for (size_t i = 0; i < in->count && rc == 0; i++)
+        rc = predict_source(&in->list[i], facts, &network, &gpus, &d, list, e);
     if (rc == 0)
         rc = print_prediction(&d, list, e);
     doc_destroy(&d);
@@ -493,7 +371,7 @@ static int run_prediction(const struct input *in, const struct series_facts *fac
 
 static int cmd_report_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    struct input in = {.rule = DECISION_RULE_INIT};
+    struct sources in = SOURCES_INIT;
     double levels[MAX_LEVELS];
     struct report report;
     int rc = -1, nlevels = decode_levels(levels, e);
@@ -511,12 +389,12 @@ static int cmd_report_run(int noperands, char **operands, int nrest, char **rest
         return err_set(e, ERR_USAGE,
                        "report: -C names one study; for several, type 'unetctl report A B'");
     if (log_form_decode(&given.form_args, &given.logs_form, e) ||
-        read_input(&in, noperands, operands, e)) {
-        destroy_input(&in);
+        read_sources(&in, noperands, operands, e)) {
+        sources_destroy(&in);
         return -1;
     }
     given.analysis.rule = in.rule;
-    if (in.design && in.nsources == 1) {
+    if (in.design && in.count == 1) {
         given.analysis.rule.looks = in.looks.n ? &in.looks : NULL;
         given.analysis.design = in.design;
     }
@@ -524,11 +402,11 @@ static int cmd_report_run(int noperands, char **operands, int nrest, char **rest
     given.analysis.facts.mode = in.mode;
     if (given.predict) {
         rc = run_prediction(&in, &given.analysis.facts, e);
-    } else if (report_create(&report, in.sources, in.nsources, &given.analysis, e) == 0) {
+    } else if (report_create(&report, in.list, in.count, &given.analysis, e) == 0) {
         rc = write_report(&in, &report, e);
         report_destroy(&report);
     }
-    destroy_input(&in);
+    sources_destroy(&in);
     return rc;
 }
 

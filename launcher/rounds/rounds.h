@@ -9,6 +9,8 @@
  * left.h: .unetctl/left.json has the submissions, in rounds or not, that are not complete; watch
  * continues them, cancel removes them.
  *
+ * sources.h: what a report is about, studies with their rule and rounds, and folders of logs.
+ *
  * submit and watch call rounds_step, report reads the looks. Both files change under the ledger's
  * lock. Read rounds_step, then choose_next. */
 #ifndef UNETCTL_LAUNCHER_ROUNDS_ROUNDS_H

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a report is about: studies, and folders of logs. */
+#ifndef UNETCTL_LAUNCHER_ROUNDS_SOURCES_H
+#define UNETCTL_LAUNCHER_ROUNDS_SOURCES_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "launcher/analysis/analysis.h"
+#include "launcher/collect/collect.h"
+
+struct sources {
+    bool into_study; /* set before: the study, the only source, gets what collect writes */
+    struct analysis_source *list;
+    size_t count;
+    struct decision_rule rule; /* of the first study, or the default */
+    bool ruled;                /* it is that of a study */
+    char unit[24];             /* of work, and how it scales, in that study (series_facts) */
+    enum series_mode mode;
+    /* Of the rounds of the first source, and what is said of them; NULL: it had none. */
+    struct quality_looks looks;
+    char *design;
+    /* Of the last study: its folder, or "" if there is none, and what its site has. */
+    char study_dir[PATH_MAX];
+    int gpus_per_node, cpus_per_gpu;
+};
+#define SOURCES_INIT {.rule = DECISION_RULE_INIT}
+
+/* Collect the study in this folder (NULL: the current one), or read a folder of logs, or what dir
+ * is of these. Return 0, or -1. sources_destroy follows in either case. */
+int sources_add_study(struct sources *s, const char *dir, struct err *e);
+int sources_add_logs(struct sources *s, const char *dir, const struct log_form *form,
+                     struct err *e);
+int sources_add(struct sources *s, const char *dir, const struct log_form *form, struct err *e);
+
+/* Returns the folder where a report about these belongs: STUDY/report, or report. */
+const char *sources_folder(const struct sources *s, char dst[PATH_MAX]);
+
+void sources_destroy(struct sources *s);
+
+#endif
