@@ -240,7 +240,8 @@ static int write_report(const struct sources *in, const struct report *r, struct
 {
     bool json_on_stdout = given.json_file && strcmp(given.json_file, "-") == 0;
     char out[PATH_MAX];
-    const char *folder = given.out_dir ? given.out_dir : is_only_printed() ? NULL : sources_folder(in, out);
+    const char *folder = given.out_dir ? given.out_dir
+                         : is_only_printed() ? NULL : sources_folder(in, out);
 
     if ((folder && report_write_folder(r, folder, e)) ||
         (given.proposal && write_proposal(in, r, e)))
