@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Follows doc/HACKING.md, "Adding things" and "Add an op", in a copy of the tree: adds a verb, a
-# site, an engine, a sentence of the report, an op, and an algorithm for the op.
+# site, an engine, a log form, a setting, a sentence of the report, an op, and an algorithm for the
+# op. Each touches at most four files.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 
@@ -54,6 +55,15 @@ mkdir templates/toy
 sed 's/^start=exec/echo toy; &/' templates/command/run_file.sh >templates/toy/run_file.sh
 ok "... and a template" insert launcher/script/Makefile.inc "	templates/toy/run_file.sh \\\\" \
     templates/command/run_file.sh
+
+# ---- a log form
+ok "lines of a program are known" insert launcher/collect/log/log_file.c \
+    '    {{"toy sweep", "secs"}, "toy sweep (?<epoch>\\\\d+): (?<epoch_time>\\\\S+) secs"},' '} line_forms[] = {'
+
+# ---- a setting
+ok "report.toy is a setting" insert src/settings/settings.def \
+    'STUDY_SETTING(report, toy, INT, "3", ON_DEMAND, RANGE(1, 9), HELP("report: a toy"))' \
+    'SECTION(report)'
 
 # ---- a sentence of the report
 ok "the report says one sentence more" insert launcher/report/verdict.c \
@@ -138,7 +148,16 @@ like <(unetctl config -C study engine site toy.script profile.max_in_flight) 'tr
     "the study has the settings of the site"
 exits 0 "its scripts are written" unetctl generate -C study --gpus 1
 ok "... from the new template" grep -q '^echo toy; start=exec' study/runs/toy-g01-s1/run_file.sh
+is "$(unetctl config -C study --set report.toy=4 report.toy)" "report.toy: 4" "the setting has its value"
+exits 2 "a value out of its bounds" unetctl config -C study --set report.toy=10 report.toy
+mkdir logs
+for gpus in 1 2; do
+    for epoch in 1 2 3 4 5; do echo "toy sweep $epoch: $((8 / gpus)).0$epoch secs"; done \
+        >logs/log_$gpus.txt
+done
 without_pictures
+exits 0 "logs of the new form are read" unetctl report --logs logs --text
+like "$OUT" '^ *2 .* (1\.9|2\.0)' "... and show the speed-up"
 exits 0 "a report is made" unetctl report --logs "$srcdir/doc/published" -o report
 for file in "$OUT" report/report.{html,md,json}; do
     like "$file" 'A toy was measured\.' "${file##*/} has the sentence"

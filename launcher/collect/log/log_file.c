@@ -243,12 +243,26 @@ static int decode_reference(const char *text, size_t n, const char *path, struct
     return 0;
 }
 
-/* What nnU-Net prints in each epoch. */
-static const char nnunet[] = "Epoch (?<epoch>\\d+) *$|train_loss (?<loss>\\S+)|"
-                             "val_loss (?<val_loss>\\S+)|Pseudo dice (?<pseudo_dice>\\[.*\\])|"
-                             "Epoch time: (?<epoch_time>[0-9.]+)";
+/* Texts of programs that are known: both words are in each of them, and the pattern's named groups
+ * are columns that log_table.c knows. */
+static const struct line_form {
+    const char *words[2], *pattern;
+} line_forms[] = {
+    /* nnU-Net */
+    {{"Epoch time: ", "train_loss "},
+     "Epoch (?<epoch>\\d+) *$|train_loss (?<loss>\\S+)|val_loss (?<val_loss>\\S+)|"
+     "Pseudo dice (?<pseudo_dice>\\[.*\\])|Epoch time: (?<epoch_time>[0-9.]+)"},
+};
 
-enum form { UNKNOWN, EVENTS, MLLOG, REFERENCE, NNUNET, JSON, CSV };
+static const struct line_form *find_line_form(const char *text)
+{
+    for (size_t i = 0; i < sizeof line_forms / sizeof *line_forms; i++)
+        if (strstr(text, line_forms[i].words[0]) && strstr(text, line_forms[i].words[1]))
+            return &line_forms[i];
+    return NULL;
+}
+
+enum form { UNKNOWN, EVENTS, MLLOG, REFERENCE, LINES, JSON, CSV };
 
 /* Returns whether the text begins like the reference's table. Its header may be damaged. */
 static bool is_reference(const char *text)
@@ -276,8 +290,8 @@ static enum form find_form(const char *text, size_t n)
         return JSON;
     if (is_reference(text))
         return REFERENCE;
-    if (strstr(text, "Epoch time: ") && strstr(text, "train_loss "))
-        return NNUNET;
+    if (find_line_form(text))
+        return LINES;
     return log_container_is_csv(text) ? CSV : UNKNOWN;
 }
 
@@ -303,7 +317,7 @@ static int read_rows(char *text, size_t n, enum form form, const char *pattern,
     switch (form) {
     case EVENTS: return log_container_read_events(t->path, t, e);
     case MLLOG: return mllog_file_read(text, t, r, e);
-    case NNUNET: return log_pattern_read(text, nnunet, t, e);
+    case LINES: return log_pattern_read(text, find_line_form(text)->pattern, t, e);
     case JSON: return log_container_read_json(text, n, t, e);
     case REFERENCE:
     case CSV: return log_container_read_csv(text, t, e);
