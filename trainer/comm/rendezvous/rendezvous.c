@@ -23,7 +23,6 @@
 #include "src/files.h"
 #include "src/hash.h"
 #include "src/mem.h"
-#include "src/run/token.h"
 #include "trainer/comm/rendezvous/rendezvous_internal.h"
 
 #define LONGEST 16 /* bytes of the file */
