@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The verbs of unet-train. Each is defined in cmd_NAME.c. */
+/* The verbs of unet-train, one file cmd_VERB.c each, and what several of them share.
+ *
+ * main.c lists the verbs. A verb has the table of its options, from which the help, the manual and
+ * the completion are made; it checks what the options say together, calls the rooms below, and
+ * prints. options.c has the options that select data and a network, and opens a trained network for
+ * eval, predict and export. A verb fails with one error and its exit code, which main.c reports.
+ *
+ * To read: cmd_model.c, a short one; cmd_train.c, which drives a run. */
 #ifndef UNETCTL_TRAINER_CMD_CMD_H
 #define UNETCTL_TRAINER_CMD_CMD_H
 
@@ -10,6 +17,8 @@
 #include "trainer/data/image/classes.h"
 #include "trainer/data/source/source.h"
 #include "trainer/json/cjson.h"
+
+/* The verbs of unet-train. Each is defined in cmd_NAME.c. */
 
 extern const struct cli_command cmd_bench;
 extern const struct cli_command cmd_data_check;
