@@ -65,7 +65,7 @@ double score_constant(const int64_t *score, int classes, bool by_accuracy, int *
 
 struct score_counts score_total(const int64_t *score, int classes);
 
-/* The training loss of validation images, by the formulas of backends/ref/{bce,softmax_ce,dice}.c
+/* The training loss of validation images, by the formulas of backends/ref/loss.c
  * without gradients. */
 
 /* Sums over images. The ranks sum them as an array of doubles. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The losses, with the formulas of backends/ref/{bce,softmax_ce,dice}.c: 16 bytes of logits per
+/* The losses, with the formulas of backends/ref/loss.c: 16 bytes of logits per
  * thread, or a number where they do not divide the pixels of one class or the classes. They are
  * added up per block, then by the last block over the blocks, both in a fixed order, into
  * cuda_scalars.loss_sum. With op_attr.counts the pass over the logits also counts what
