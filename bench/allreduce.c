@@ -79,10 +79,10 @@ int main(int argc, char **argv)
     float *own, *other;
     struct err e;
     char host[256] = "";
-    struct comm_mpi_config config = {.rank = -1, .host = host, .timeout_s = 60};
+    struct comm_config config = {.rank = -1, .host = host, .timeout_s = 60};
 
     gethostname(host, sizeof host - 1);
-    struct comm *c = comm_mpi_open(&config, &e);
+    struct comm *c = comm_mpi_open(&config, NULL, NULL, &e);
     if (!c || rounds < 1 || rounds > MOST_ROUNDS)
         return fprintf(stderr, "%s\n", c ? "ROUNDS is 1 to 999" : e.text), 2;
     c->spins = c->size <= sysconf(_SC_NPROCESSORS_ONLN); /* as the trainer decides */

@@ -82,7 +82,7 @@ trainer/run/ranks|trainer/comm/|ranks
 trainer/run|trainer/json trainer/core trainer/models trainer/passes trainer/network '\
 'trainer/backends/ trainer/comm/ trainer/checkpoint trainer/evaluate trainer/metric '\
 'trainer/optim trainer/data/set trainer/step trainer/run/ranks|session run_log setup
-trainer/cmd|trainer/
+trainer/cmd|trainer/|cmd
 trainer|trainer/'
 
 # Lines HEADER|FILES: a regex of the name between <> and a regex of the paths that may include it.

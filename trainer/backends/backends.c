@@ -15,7 +15,7 @@
 #include "trainer/backends/cuda/cuda_backend.h"
 #endif
 
-/* Measures the peak rates of one core (peak.h). */
+/* Measures the peak rates of one core (backends.h). */
 
 #define CHAINS 12 /* independent, so that none waits for another */
 #define TURNS 100000

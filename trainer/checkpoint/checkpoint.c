@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,9 +15,7 @@
 #include "src/format/sha256.h"
 #include "src/log.h"
 #include "src/mem.h"
-#include "trainer/checkpoint/safetensors.h"
 #include "trainer/json/cjson.h"
-#include "trainer/models/model.h"
 
 #define MODEL_LIMIT (4 << 20) /* bytes of model.json, which may include a class file of 1 MiB */
 

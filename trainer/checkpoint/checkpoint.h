@@ -12,8 +12,6 @@
 #ifndef UNETCTL_TRAINER_CHECKPOINT_CHECKPOINT_H
 #define UNETCTL_TRAINER_CHECKPOINT_CHECKPOINT_H
 
-#include <stdbool.h>
-
 #include "trainer/checkpoint/safetensors.h"
 #include "trainer/network/network.h"
 

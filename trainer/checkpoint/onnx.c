@@ -9,9 +9,7 @@
 #include "src/atomicfile.h"
 #include "src/format/tfrecord.h"
 #include "src/mem.h"
-#include "trainer/core/graph.h"
 #include "trainer/json/cjson.h"
-#include "trainer/models/model.h"
 
 /* Field numbers of the messages in onnx.proto. */
 enum { MODEL_IR_VERSION = 1, MODEL_PRODUCER = 2, MODEL_VERSION = 3, MODEL_DOC = 6, MODEL_GRAPH = 7,

@@ -7,10 +7,6 @@
 #ifndef UNETCTL_TRAINER_CHECKPOINT_SAFETENSORS_H
 #define UNETCTL_TRAINER_CHECKPOINT_SAFETENSORS_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "src/err.h"
 #include "trainer/core/graph.h"
 
 struct safetensors_entry {

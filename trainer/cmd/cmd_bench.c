@@ -15,7 +15,6 @@
 #include "trainer/backends/backends.h"
 #include "trainer/backends/cuda/runtime/cuda_info.h"
 #include "trainer/cmd/cmd.h"
-#include "trainer/cmd/options.h"
 #include "trainer/core/kernel.h"
 #include "trainer/data/set/loader.h"
 #include "trainer/models/model.h"

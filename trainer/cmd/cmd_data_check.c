@@ -2,10 +2,7 @@
 /* unet-train data check: decodes images and prints their properties, or why they cannot be used. */
 #include "config.h"
 #include "trainer/cmd/cmd.h"
-#include "trainer/cmd/options.h"
 
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,9 +12,7 @@
 #include "src/text.h"
 #include "trainer/data/image/image_file.h"
 #include "trainer/data/source/mask_stats.h"
-#include "trainer/data/source/source.h"
 #include "trainer/data/source/tree.h"
-#include "trainer/json/cjson.h"
 
 static bool opt_json;
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "src/log.h"
-#include "trainer/cmd/options.h"
 #include "trainer/data/prepare/prepare.h"
 
 static const char *dir, *out, *to = "png", *tile;

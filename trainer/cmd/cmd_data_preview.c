@@ -5,14 +5,12 @@
 #include "trainer/cmd/cmd.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
 #include "src/log.h"
 #include "src/mem.h"
 #include "src/settings/settings.h"
-#include "trainer/cmd/options.h"
 #include "trainer/data/image/image_file.h"
 #include "trainer/data/set/dataset.h"
 #include "trainer/data/set/loader.h"

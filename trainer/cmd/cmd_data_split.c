@@ -9,7 +9,6 @@
 
 #include "src/atomicfile.h"
 #include "src/log.h"
-#include "trainer/cmd/options.h"
 #include "trainer/data/set/dataset.h"
 
 static const char *dir, *out, *train_list, *val_list;

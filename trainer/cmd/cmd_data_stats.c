@@ -6,8 +6,6 @@
 #include <inttypes.h>
 
 #include "src/text.h"
-#include "trainer/cmd/options.h"
-#include "trainer/data/image/classes.h"
 #include "trainer/data/prepare/prepare.h"
 
 #define MAX_SHOWN 12 /* sizes, mask values or mask colours in a list for people */

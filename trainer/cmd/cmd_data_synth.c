@@ -4,7 +4,6 @@
 #include "trainer/cmd/cmd.h"
 
 #include "src/log.h"
-#include "trainer/cmd/options.h"
 #include "trainer/data/prepare/prepare.h"
 
 #define SYNTH_MIN_SIDE 32

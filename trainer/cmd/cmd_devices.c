@@ -8,7 +8,6 @@
 #include "trainer/backends/backends.h"
 #include "trainer/backends/cuda/runtime/cuda_info.h"
 #include "trainer/cmd/cmd.h"
-#include "trainer/cmd/options.h"
 #include "trainer/comm/comm_open.h"
 #include "trainer/run/ranks/ranks.h"
 #include "trainer/run/setup.h"

@@ -10,8 +10,6 @@
 #include "src/log.h"
 #include "src/text.h"
 #include "trainer/cmd/cmd.h"
-#include "trainer/cmd/options.h"
-#include "trainer/cmd/trained.h"
 #include "trainer/evaluate/evaluate.h"
 #include "trainer/models/model.h"
 #include "trainer/passes/passes.h"

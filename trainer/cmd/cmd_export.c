@@ -6,8 +6,6 @@
 #include "src/log.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/cmd/cmd.h"
-#include "trainer/cmd/options.h"
-#include "trainer/cmd/trained.h"
 
 static const char *opt_checkpoint, *opt_onnx, *opt_safetensors;
 

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "trainer/cmd/cmd.h"
-#include "trainer/cmd/options.h"
 #include "trainer/models/model.h"
 #include "trainer/network/network.h"
 

@@ -16,7 +16,7 @@
 #include "src/log.h"
 #include "src/mem.h"
 #include "src/text.h"
-#include "trainer/cmd/options.h"
+#include "trainer/cmd/cmd.h"
 #include "trainer/data/image/image_file.h"
 #include "trainer/data/image/pixels.h"
 #include "trainer/data/source/mask_stats.h"
@@ -28,8 +28,6 @@
 #include "trainer/data/image/image_file.h"
 #endif
 #include "src/plural.h"
-#include "trainer/cmd/cmd.h"
-#include "trainer/cmd/trained.h"
 #include "trainer/evaluate/evaluate.h"
 
 #define PROGRESS_S 10   /* seconds between reports of progress */

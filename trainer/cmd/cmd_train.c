@@ -18,7 +18,6 @@
 #include "src/settings/settings.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/cmd/cmd.h"
-#include "trainer/cmd/options.h"
 #include "trainer/data/set/dataset.h"
 #include "trainer/evaluate/evaluate.h"
 #include "trainer/models/model.h"

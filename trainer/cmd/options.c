@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* What several verbs share: options of the data, and a trained network. */
 #include "config.h"
-#include "trainer/cmd/options.h"
+#include "trainer/cmd/cmd.h"
 
 #include <ctype.h>
-#include <stdio.h>
+#include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "src/files.h"
 #include "src/settings/settings.h"
 #include "trainer/passes/passes.h"
+#include "trainer/run/ranks/ranks.h"
 #include "trainer/run/setup.h"
 
 /* Accepts digits only, while strtol also accepts blanks and signs. */
@@ -76,4 +82,108 @@ int options_print(cJSON *root, struct err *e)
     fputs(text, stdout);
     free(text);
     return 0;
+}
+
+#define WEIGHTS "weights.safetensors"
+
+static long attempt_number(const char *name)
+{
+    char *end;
+    long k = strncmp(name, "attempt-", 8) == 0 ? strtol(name + 8, &end, 10) : 0;
+
+    return k > 0 && !*end ? k : 0;
+}
+
+/* Returns the number of the newest attempt of a run, or with `done` of the newest that is DONE; 0
+ * if there is none. */
+static long newest_attempt(const char *run, bool done)
+{
+    char marker[PATH_MAX];
+    const struct dirent *entry;
+    long newest = 0;
+    DIR *dir = files_list(run);
+
+    while (dir && (entry = readdir(dir))) {
+        long k = attempt_number(entry->d_name);
+        snprintf(marker, sizeof marker, "%.*s/attempt-%ld/DONE", PATH_MAX - 64, run, k);
+        if (k > newest && (!done || access(marker, F_OK) == 0))
+            newest = k;
+    }
+    if (dir)
+        closedir(dir);
+    return newest;
+}
+
+static int find_in_folder(const char *path, char dst[PATH_MAX], struct err *e)
+{
+    static const char *const places[] = {"", "/checkpoint"};
+    long done = newest_attempt(path, true), newest = newest_attempt(path, false);
+
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        snprintf(dst, PATH_MAX, "%s%s/" WEIGHTS, path, places[i]);
+        if (access(dst, F_OK) == 0)
+            return 0;
+    }
+    snprintf(dst, PATH_MAX, "%s/attempt-%ld/checkpoint/" WEIGHTS, path, done);
+    if (done)
+        return 0;
+    if (newest)
+        return err_set(e, ERR_CHECKPOINT, "%s: no attempt of this run is DONE; the newest is attempt-%ld",
+                       path, newest);
+    return err_set(e, ERR_CHECKPOINT,
+                   "%s: has no " WEIGHTS ", checkpoint/" WEIGHTS " or attempt-K: "
+                   "name the folder of a run that is DONE (in a study runs/RUN)",
+                   path);
+}
+
+static int find_weights_file(const char *path, char dst[PATH_MAX], struct err *e)
+{
+    struct stat st;
+
+    if (stat(path, &st))
+        return err_errno(e, ERR_CHECKPOINT, errno, "%s", path);
+    if (S_ISDIR(st.st_mode))
+        return find_in_folder(path, dst, e);
+    snprintf(dst, PATH_MAX, "%s", path);
+    return 0;
+}
+
+int trained_open(struct trained *t, const char *path, struct err *e)
+{
+    struct network_config *config = &t->config;
+    int height = config->height, width = config->width;
+    char sha256[65];
+
+    config->classes = 1; /* old checkpoints do not say */
+    config->seed = 1;
+    if (find_weights_file(path, t->file, e) ||
+        checkpoint_read_model(t->file, config, &t->classes, sha256, e))
+        return -1;
+    if (scale_decode(t->classes.scale, &t->scale, e))
+        return err_set(e, ERR_CHECKPOINT, "%s: model.json: image_scale '%s': this unet-train does "
+                       "not have it; use a later version", t->file, t->classes.scale);
+    if (height)
+        config->height = height;
+    if (width)
+        config->width = width;
+    if (config->threads == 0)
+        config->threads = rank_identity_own_cores();
+    t->network = network_create(config, e);
+    if (!t->network)
+        return -1;
+    struct weights *w = network_weights(t->network);
+    return checkpoint_read_weights(t->file, sha256, w, e) || weights_push(w, e) ? -1 : 0;
+}
+
+void trained_close(struct trained *t)
+{
+    network_destroy(t->network);
+    checkpoint_classes_free(&t->classes);
+    t->network = NULL;
+}
+
+const char *trained_class_name(const struct trained *t, int i, char number[16])
+{
+    snprintf(number, 16, "%d", i);
+    return i < t->classes.count ? t->classes.names[i] : number;
 }

@@ -13,8 +13,6 @@
 #include "src/clock.h"
 #include "src/mem.h"
 #include "trainer/comm/comm_internal.h"
-#include "trainer/comm/comm_open.h"
-#include "trainer/comm/rendezvous/rendezvous.h"
 
 struct comm *comm_create(const struct comm_ops *ops, const struct comm_config *config, void *priv,
                          struct err *e)

@@ -46,15 +46,15 @@ struct comm_ops {
     /* Copies nbytes of each rank, in the order of ranks, to all (size * nbytes) on every rank. */
     int (*gather)(struct comm *c, const void *one, void *all, size_t nbytes, struct err *e);
     int (*barrier)(struct comm *c, struct err *e);
-    /* Sends data[0, nbytes) to rank peer and receives data[nbytes, 2 nbytes) from it; only these two
-     * ranks call it. The memory is DEVICE_LOCAL if there is a queue_sum, else the host's. NULL for
-     * ranks that share memory. */
+    /* Sends data[0, nbytes) to rank peer and receives data[nbytes, 2 nbytes) from it; only these
+     * two ranks call it. The memory is DEVICE_LOCAL if there is a queue_sum, else the host's. NULL
+     * for ranks that share memory. */
     int (*exchange)(struct comm *c, int peer, char *data, size_t nbytes, struct err *e);
-    /* Queues a sum over the ranks of n elements of DEVICE_LOCAL memory in `stream`, a stream of this
-     * rank's device (device_ops.stream or .branch), and returns at once. If the stream is being
-     * captured, the sum becomes a part of the device graph; then all ranks must capture it. Urgent
-     * sums, which are queued in another stream, need not wait for the others. NULL: only the host's
-     * memory can be summed. */
+    /* Queues a sum over the ranks of n elements of DEVICE_LOCAL memory in `stream`, a stream of
+     * this rank's device (device_ops.stream or .branch), and returns at once. If the stream is
+     * being captured, the sum becomes a part of the device graph; then all ranks must capture it.
+     * Urgent sums, which are queued in another stream, need not wait for the others. NULL: only the
+     * host's memory can be summed. */
     int (*queue_sum)(struct comm *c, void *stream, bool urgent, void *values, size_t n,
                      enum reduce_op op, struct err *e);
     /* (With queue_sum) Sets *p to nbytes of device memory whose sums are fastest, owned by the
@@ -81,7 +81,7 @@ struct comm {
     double timeout_s;
     const atomic_int *interrupt; /* the signal that asks the run to end, or 0; NULL for none */
     atomic_int leaving;          /* as *interrupt, set by the owner of the communicator */
-    struct lifeline *lifeline;   /* detects lost processes (lifeline.h); borrowed; may be NULL */
+    struct lifeline *lifeline;   /* detects lost processes (rendezvous.h); borrowed, or NULL */
     bool spins;      /* each computing thread has a core of its own, so that waits may poll */
     atomic_bool relayed; /* the last error came from another rank, which reports it */
     const char *what;    /* the last collective but sum_small, for errors */

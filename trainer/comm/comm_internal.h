@@ -4,12 +4,6 @@
 #ifndef UNETCTL_TRAINER_COMM_COMM_INTERNAL_H
 #define UNETCTL_TRAINER_COMM_COMM_INTERNAL_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "src/err.h"
 #include "trainer/comm/comm_open.h"
 
 /* What every communicator calls. */
@@ -126,7 +120,7 @@ int shared_reduce_gather(struct shared_reduce *b, const void *one, void *all, si
 int shared_reduce_agree(struct shared_reduce *b, uint64_t word, struct err *e);
 
 /* Sums, or maxima, over the ranks of one node, which are processes, in memory that all of them have
- * mapped: each rank reduces its share between two barriers, or of few values all (shared_reduce.h).
+ * mapped: each rank reduces its share between two barriers, or of few values all.
  * Values in the node's buffer (node_share_buffer) are summed there; other values are
  * copied to shared memory and back.
  *
@@ -142,7 +136,7 @@ struct node *node_join(int rank, int size, const struct node_offer *offer, struc
 void node_set_check(struct node *g, barrier_check_f check, barrier_check_f small, void *arg);
 
 /* Collective, at most once: allocates memory for n floats of each rank. *own: this rank's floats,
- * zeroed, which the node owns. spins: as in barrier.h. */
+ * zeroed, which the node owns. spins: as in struct barrier. */
 int node_share_buffer(struct node *g, bool spins, size_t n, float **own, struct err *e);
 
 /* Collective: every rank brings slices of the same sizes and operations, either all or none of them

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,6 @@
 #include "src/log.h"
 #include "src/mem.h"
 #include "trainer/backends/backends.h"
-#include "trainer/comm/rendezvous/rendezvous.h"
 
 #define ORDERS_FROM 22600        /* NCCL 2.26 */
 #define DRIVER_ORDERS_FROM 12090 /* CUDA 12.9 */

@@ -28,7 +28,6 @@ const char *comm_mpi_version(void)
 #else
 
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +36,6 @@ const char *comm_mpi_version(void)
 #include "src/cluster/connection.h"
 #include "src/log.h"
 #include "src/mem.h"
-#include "src/run/marker.h"
 #include "trainer/comm/mpi_ranks.h"
 
 /* MPICH before 4.2 may never return from MPI_Finalize if UCX sends by TCP. */

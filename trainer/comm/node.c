@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +14,6 @@
 
 #include "src/map.h"
 #include "src/mem.h"
-#include "src/run/marker.h"
-#include "trainer/comm/comm_open.h"
 
 #define STAGE (256 * 1024)      /* bytes of a rank's values that are summed at once */
 #define SMALL_BYTES (32 * 1024) /* the same for node_reduce_small */

@@ -5,9 +5,6 @@
 
 #include <limits.h>
 #include <linux/futex.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -16,7 +13,6 @@
 
 #include "src/clock.h"
 #include "src/mem.h"
-#include "trainer/core/kernel.h"
 
 #define BLOCK 512 /* elements that stay in the cache */
 

@@ -9,7 +9,6 @@
 #include "src/clock.h"
 #include "src/map.h"
 #include "src/mem.h"
-#include "trainer/core/kernel.h"
 
 /* The look-up of kernels in the tables of a backend and its fallback. */
 

@@ -3,12 +3,8 @@
 #ifndef UNETCTL_TRAINER_CORE_GRAPH_H
 #define UNETCTL_TRAINER_CORE_GRAPH_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include "src/err.h"
 #include "trainer/core/kernel.h"
 
 /* An array of the host's memory, with a copy on a device if there is one. The two are copied to
@@ -93,7 +89,6 @@ bool weights_have_penalty(const struct weights *w);
 /* Returns the number of trainable parameters, without padding. */
 size_t weights_trainable(const struct weights *w);
 
-/* Returns the entry of that name, or NULL. */
 const struct weights_entry *weights_find(const struct weights *w, const char *name);
 
 /* A graph: ops in the order in which they run. It is built once, compiled once and run many times.

@@ -15,11 +15,6 @@
 #ifndef UNETCTL_TRAINER_CORE_KERNEL_H
 #define UNETCTL_TRAINER_CORE_KERNEL_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "src/err.h"
 #include "trainer/core/tensor.h"
 
 /* A decoded sample, as it is cached, loaded and sent to a device: this header, then the numbers of
@@ -204,7 +199,7 @@ struct device_sums {
 
 /* Counters that the losses of a run add to, in memory that the device can access, or NULL. */
 struct device_counts {
-    int64_t *score; /* counts of pixels, as in metric/score.h */
+    int64_t *score; /* counts of pixels, as in metric/metric.h */
     double *losses; /* [4] of a graph without gradients: weighted cross entropies, their weights,
                      * Dice losses, images */
 };

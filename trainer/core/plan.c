@@ -4,7 +4,6 @@
 #include "trainer/core/graph.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

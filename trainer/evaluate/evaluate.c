@@ -5,16 +5,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/atomicfile.h"
-#include "src/buf.h"
 #include "src/log.h"
 #include "src/text.h"
-#include "trainer/metric/metric.h"
-#include "trainer/models/model.h"
 
 /* Returns the best IoU, or accuracy, of a prediction that is the same class everywhere, on the
  * truth of this score, and sets *class to that class (one class: 1 foreground, 0 background). A

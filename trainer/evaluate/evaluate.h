@@ -10,15 +10,6 @@
 #ifndef UNETCTL_TRAINER_EVALUATE_EVALUATE_H
 #define UNETCTL_TRAINER_EVALUATE_EVALUATE_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include "src/err.h"
-#include "trainer/data/image/classes.h"
-#include "trainer/data/image/pixels.h"
 #include "trainer/data/set/dataset.h"
 #include "trainer/json/cjson.h"
 #include "trainer/metric/metric.h"
@@ -92,7 +83,6 @@ int evaluate_open(struct evaluation *v, struct network *n, const struct network_
                   struct dataset *ds, bool losses, struct err *e);
 void evaluate_close(struct evaluation *v); /* a zeroed one is allowed; before the network's end */
 
-/* Sets all scores and losses to 0. */
 int evaluate_clear(struct evaluation *v, struct err *e);
 
 /* Adds image i to its score and loss. Images are computed one by one, by the same kernels for any
@@ -101,7 +91,7 @@ int evaluate_clear(struct evaluation *v, struct err *e);
 int evaluate_image(struct evaluation *v, size_t i, struct err *e);
 int evaluate_wait(struct evaluation *v, struct err *e);
 
-/* Adds image i at its own size to its score; its loss stays. It is predicted in tiles (predict.h)
+/* Adds image i at its own size to its score; its loss stays. It is predicted in tiles (predict.c)
  * or, with an overlap below 0, resized to the network's size and back. Not for networks that
  * classify whole images. */
 int evaluate_image_own(struct evaluation *v, size_t i, int overlap,
@@ -138,7 +128,7 @@ int evaluate_write(const char *path, struct dataset *ds, int classes, const int6
 int evaluate_check_targets(const char *model, const struct dataset *ds, int *classes,
                            struct err *e);
 
-/* Scores (score.h) as members of a JSON object. */
+/* Scores (metric/metric.h) as members of a JSON object. */
 
 /* Adds all values of a score. names: the data set that has the names of the classes. */
 void score_json_add(cJSON *to, const int64_t *score, int classes, const struct dataset *names);
@@ -154,7 +144,7 @@ struct mask_picture {
     bool is_binary;      /* 0 is background, and 1 the foreground */
     /* Its colours are used if it has some, otherwise hues; NULL: hues. */
     const struct classes *classes;
-    enum scale scale; /* of the image that it is written over (scale.h) */
+    enum scale scale; /* of the image that it is written over (data/image/pixels.h) */
 };
 
 /* Writes the mask as an RGB PNG of its colours. */

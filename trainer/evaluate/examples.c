@@ -5,18 +5,15 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "src/atomicfile.h"
-#include "src/buf.h"
 #include "src/files.h"
 #include "src/mem.h"
 #include "src/rng.h"
 #include "src/text.h"
-#include "trainer/data/image/classes.h"
 #include "trainer/data/image/image_file.h"
 
 /* Sets rgb to the colour of a class. Without a class file hues of successive classes differ by the

@@ -2,13 +2,10 @@
 #include "config.h"
 #include "trainer/evaluate/evaluate.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/mem.h"
-#include "trainer/data/image/pixels.h"
-#include "trainer/models/model.h"
 
 struct tile_canvas {
     const struct network_config *config;

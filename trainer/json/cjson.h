@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Objects and arrays of cJSON that are built, and printed once. If memory runs out, the object that
- * lacks an item cannot be printed any more, so that only cjson_print must be checked. And the
- * reading of documents and of their members. */
+/* JSON by cJSON: documents that are built and printed once, and the reading of documents and of
+ * their members.
+ *
+ * checkpoint/, data/, evaluate/, run/ and cmd/ call it. If memory runs out while a document is
+ * built, the object that lacks an item cannot be printed any more, so that only cjson_print must be
+ * checked. Errors of reading name the file and the key. */
 #ifndef UNETCTL_TRAINER_JSON_CJSON_H
 #define UNETCTL_TRAINER_JSON_CJSON_H
 

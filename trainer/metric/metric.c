@@ -162,7 +162,6 @@ static int64_t truth_of(const int64_t *score, int classes, int i)
     return classes == 1 && i == 0 ? score[SCORE_PIXELS] - truth : truth;
 }
 
-/* Returns the IoU of predicting class k everywhere. */
 static double constant_iou(const int64_t *score, int classes, int k)
 {
     double sum = 0;

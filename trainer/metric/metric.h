@@ -46,7 +46,6 @@ void score_add(int64_t *score, int classes, const float *logits, const float *ta
 
 const struct score_counts *score_class(const int64_t *score, int i);
 
-/* Returns whether class i occurs or is predicted. */
 int score_has(const int64_t *score, int i);
 
 /* precision = I / P and recall = I / T: 0 if the divisor is 0, but 1 if both P and T are. With
@@ -64,10 +63,9 @@ struct score_summary score_summarize_foreground(const int64_t *score, int classe
 struct score_summary score_summarize_class(const int64_t *score, int i);
 double score_constant(const int64_t *score, int classes, bool by_accuracy, int *class);
 
-/* Returns the sum of the counts over the classes. */
 struct score_counts score_total(const int64_t *score, int classes);
 
-/* The training loss of validation images, by the formulas of backends/ref/{bce,softmax_ce,dice}.c
+/* The training loss of validation images, by the formulas of backends/ref/loss.c
  * without gradients. */
 
 /* Sums over images. The ranks sum them as an array of doubles. */

@@ -14,7 +14,6 @@
 #include "src/format/document.h"
 #include "src/map.h"
 #include "src/mem.h"
-#include "trainer/models/model.h"
 
 #define MAX_PARAMETERS 32
 #define MAX_ARGUMENTS 16 /* of a block */

@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +12,6 @@
 #include "src/map.h"
 #include "src/mem.h"
 #include "trainer/models/models_internal.h"
-#include "trainer/ops/ops.h"
 
 /* Each layer checks its arguments and its input, and then appends ops. */
 

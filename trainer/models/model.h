@@ -14,12 +14,6 @@
 #ifndef UNETCTL_TRAINER_MODELS_MODEL_H
 #define UNETCTL_TRAINER_MODELS_MODEL_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "src/err.h"
-#include "trainer/core/graph.h"
-#include "trainer/core/kernel.h"
 #include "trainer/ops/ops.h"
 
 enum batch_norm_mode { BATCH_NORM_NONE, BATCH_NORM_LOCAL, BATCH_NORM_SYNC };
@@ -27,7 +21,7 @@ enum batch_norm_mode { BATCH_NORM_NONE, BATCH_NORM_LOCAL, BATCH_NORM_SYNC };
 struct network_config {
     const char *model;   /* a name for model_open */
     const char *backend; /* "simd", "ref" or "cuda" */
-    enum dtype dtype;    /* of activations and their gradients (precision.h) */
+    enum dtype dtype;    /* of activations and their gradients (passes/passes.h) */
     bool tf32;           /* a device may multiply floats with 10 bits of mantissa */
     bool deterministic;  /* a device computes the same bits in every run */
     int base, depth;     /* parameters of the model; 0: its presets */

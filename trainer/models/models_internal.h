@@ -3,13 +3,6 @@
 #ifndef UNETCTL_TRAINER_MODELS_MODELS_INTERNAL_H
 #define UNETCTL_TRAINER_MODELS_MODELS_INTERNAL_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "src/err.h"
-#include "trainer/core/graph.h"
-#include "trainer/core/kernel.h"
 #include "trainer/models/model.h"
 
 /* Integer expressions in the description of a model: names, numbers, ( ), unary - and !, ^ (power),

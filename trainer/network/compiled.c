@@ -12,10 +12,7 @@
 #include "src/map.h"
 #include "src/mem.h"
 #include "src/rng.h"
-#include "trainer/core/graph.h"
 #include "trainer/core/host.h"
-#include "trainer/core/kernel.h"
-#include "trainer/network/network.h"
 #include "trainer/passes/passes.h"
 
 /* Values are drawn by a counter-based generator (rng.h), in any order and by any thread. */

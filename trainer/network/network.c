@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* On the host a run is a call of graph_run; on a device it is queued (runner.h). */
+/* On the host a run is a call of graph_run; on a device it is queued (network_internal.h). */
 #include "config.h"
 #include "trainer/network/network.h"
 
@@ -13,8 +13,6 @@
 #include "src/log.h"
 #include "src/mem.h"
 #include "trainer/backends/backends.h"
-#include "trainer/core/graph.h"
-#include "trainer/models/model.h"
 #include "trainer/network/network_internal.h"
 
 struct network {

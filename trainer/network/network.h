@@ -14,14 +14,6 @@
 #ifndef UNETCTL_TRAINER_NETWORK_NETWORK_H
 #define UNETCTL_TRAINER_NETWORK_NETWORK_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include "src/err.h"
-#include "trainer/core/graph.h"
-#include "trainer/core/kernel.h"
 #include "trainer/models/model.h"
 
 /* Returns the multiplications and additions of one run: 2 per weight and pixel for convolutions, or
@@ -31,7 +23,6 @@ double profile_flop(const struct op *op);
 /* Returns the bytes of the inputs that the op reads and of its outputs, each counted once. */
 double profile_bytes(const struct op *op);
 
-/* Sets both sums over one run of all ops. */
 void profile_sum(const struct graph *g, double *flop, double *bytes);
 
 /* The largest rates per second of a core, or of the device; 0: unknown. */
@@ -91,8 +82,8 @@ void network_set_sum(struct network *n, network_sum_f sum, void *arg);
  * then on (runner.c). While network_train queues or captures a run, it calls its callback ready
  * first with 0, which means that a new run begins, and then with the number of gradients that are
  * final at that point of the queue; the callback queues their sums there. When it launches a graph
- * it does not call ready, as the graph contains the sums. When a capture fails, what was captured is
- * gone: network_train queues the run anew, and ready is called again, with 0 first.
+ * it does not call ready, as the graph contains the sums. When a capture fails, what was captured
+ * is gone: network_train queues the run anew, and ready is called again, with 0 first.
  *
  * NCCL requires of each sum that all replicas queue it, that all capture it, or that all launch the
  * same graph. Therefore network_step.shares identifies a run's graph on all replicas, and all
@@ -200,7 +191,7 @@ int network_count(struct network *n, bool training, int batch, double *flop, dou
                   struct err *e);
 
 /* Starts timing each op of the graphs compiled so far (on a device each op is waited for), and
- * prints the averages (profile.h). */
+ * prints the averages (profile_print). */
 void network_time_ops(struct network *n);
 void network_print_times(const struct network *n, const struct profile_peak *peak, FILE *out);
 

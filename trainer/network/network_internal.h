@@ -3,13 +3,6 @@
 #ifndef UNETCTL_TRAINER_NETWORK_NETWORK_INTERNAL_H
 #define UNETCTL_TRAINER_NETWORK_NETWORK_INTERNAL_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "src/err.h"
-#include "trainer/core/graph.h"
-#include "trainer/core/kernel.h"
-#include "trainer/models/model.h"
 #include "trainer/network/network.h"
 
 /* The runs of a network that its device captures as graphs: the first run of a kind is queued op by

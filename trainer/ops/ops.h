@@ -15,8 +15,6 @@
 #ifndef UNETCTL_TRAINER_OPS_OPS_H
 #define UNETCTL_TRAINER_OPS_OPS_H
 
-#include <stdbool.h>
-
 #include "trainer/core/graph.h"
 
 /* Cross entropy (binary for one class), 1 - soft Dice of each image, or the sum of both. */

@@ -22,10 +22,6 @@
 #ifndef UNETCTL_TRAINER_OPTIM_OPTIM_H
 #define UNETCTL_TRAINER_OPTIM_OPTIM_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "src/err.h"
 #include "trainer/core/graph.h"
 
 #define OPTIM_MAX_SLOTS 2

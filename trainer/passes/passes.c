@@ -122,7 +122,6 @@ static bool may_narrow(const struct tensor *t)
            t->shape.ndim == 4;
 }
 
-/* Returns the type of an op's tensors of 16 bits. */
 static enum dtype half_of(const struct op *op)
 {
     for (int k = -1; op_next_in(op, &k);)

@@ -3,7 +3,6 @@
 #include "trainer/run/session.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

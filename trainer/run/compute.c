@@ -3,7 +3,6 @@
 #include "config.h"
 #include "trainer/run/setup.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -12,8 +11,6 @@
 #include "src/mem.h"
 #include "trainer/backends/backends.h"
 #include "trainer/backends/cuda/runtime/cuda_info.h"
-#include "trainer/comm/comm_open.h"
-#include "trainer/run/ranks/ranks.h"
 #include "trainer/run/run_internal.h"
 
 /* Reads the environment, the CUDA driver and /proc/cpuinfo. */

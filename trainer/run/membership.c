@@ -3,21 +3,14 @@
 #include "config.h"
 #include "trainer/run/session.h"
 
-#include <math.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "src/clock.h"
 #include "src/log.h"
-#include "src/run/marker.h"
 #include "trainer/backends/cuda/runtime/cuda_info.h"
-#include "trainer/comm/comm_open.h"
-#include "trainer/comm/rendezvous/rendezvous.h"
-#include "trainer/run/ranks/ranks.h"
-#include "trainer/run/setup.h"
 
 /* Signal handlers set flags, which the training polls and a thread watches. */
 

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The state is JSON beside the tensors of a snapshot (snapshot.h). Rank 0 reads and writes it; the
- * other ranks get it by broadcasts. */
+/* The state is JSON beside the tensors of a snapshot (checkpoint/checkpoint.h). Rank 0 reads and
+ * writes it; the other ranks get it by broadcasts. */
 #include "config.h"
 #include "trainer/run/session.h"
 
 #include <inttypes.h>
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/buf.h"
 #include "src/clock.h"
 #include "src/format/schema.h"
 #include "src/log.h"

@@ -6,12 +6,9 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/cli.h"
 #include "src/format/schema.h"
 #include "src/map.h"
 #include "src/settings/settings.h"

@@ -3,20 +3,8 @@
 #ifndef UNETCTL_TRAINER_RUN_RUN_INTERNAL_H
 #define UNETCTL_TRAINER_RUN_RUN_INTERNAL_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include "src/err.h"
-#include "src/settings/settings.h"
 #include "trainer/evaluate/evaluate.h"
-#include "trainer/json/cjson.h"
-#include "trainer/network/network.h"
-#include "trainer/run/run_log.h"
 #include "trainer/run/session.h"
-#include "trainer/run/setup.h"
 
 /* What earlier starts of a run have left in its folder. */
 

@@ -8,9 +8,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <math.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -18,7 +16,6 @@
 #include <unistd.h>
 
 #include "src/atomicfile.h"
-#include "src/buf.h"
 #include "src/clock.h"
 #include "src/files.h"
 #include "src/log.h"
@@ -26,9 +23,6 @@
 #include "src/run/marker.h"
 #include "src/stat.h"
 #include "trainer/checkpoint/checkpoint.h"
-#include "trainer/comm/comm_open.h"
-#include "trainer/evaluate/evaluate.h"
-#include "trainer/json/cjson.h"
 #include "trainer/run/run_internal.h"
 
 /* The results of a start in its folder, except train.trace's file, which the next start overwrites:
@@ -235,7 +229,7 @@ struct run_log *run_log_open(const char *dir, bool *again, struct err *e)
         goto fail;
     }
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    fcntl(r->fd, F_OFD_SETLK, &lock); /* earlier_start.c tests this lock */
+    fcntl(r->fd, F_OFD_SETLK, &lock); /* is_being_written of a later start tests it */
     free(path);
     return r;
 fail:

@@ -3,14 +3,8 @@
 #ifndef UNETCTL_TRAINER_RUN_RUN_LOG_H
 #define UNETCTL_TRAINER_RUN_RUN_LOG_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "src/err.h"
 #include "src/run/epoch_csv.h"
 #include "src/run/schedule.h"
-#include "trainer/data/set/dataset.h"
 #include "trainer/metric/metric.h"
 #include "trainer/run/setup.h"
 #include "trainer/step/step.h"
@@ -111,7 +105,8 @@ int run_log_checkpoint(struct run_log *r, int epoch, size_t images, double secon
  * Epochs are counted from 0. */
 int run_log_progress(struct run_log *r, int epoch, size_t step, size_t steps, struct err *e);
 
-/* Writes an interval of steps of a run with a limit (limit.h) that ends after `step` of the run. */
+/* Writes an interval of steps of a run with a limit (run_internal.h) that ends after `step` of the
+ * run. */
 int run_log_steps(struct run_log *r, int64_t step, double seconds, size_t images, struct err *e);
 
 /* The results of a validation. */
@@ -155,7 +150,7 @@ struct run_log_end {
     size_t epoch_images; /* images of a whole epoch */
     double test_time; /* seconds of the last validation on the slowest replica */
     double startup_s; /* seconds from the start of the process to the first step; 0: no step */
-    const int64_t *score; /* over all validation images (score.h), at the network's size */
+    const int64_t *score; /* over all validation images (metric/metric.h), at the network's size */
     /* the same of masks at each image's own size, as predict writes them; NULL: images have no
      * masks */
     const int64_t *own_score;

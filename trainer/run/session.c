@@ -4,7 +4,6 @@
 #include "trainer/run/session.h"
 
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
@@ -16,12 +15,8 @@
 #include "src/run/schedule.h"
 #include "src/settings/settings.h"
 #include "trainer/checkpoint/checkpoint.h"
-#include "trainer/data/set/loader.h"
-#include "trainer/models/model.h"
 #include "trainer/passes/passes.h"
-#include "trainer/run/ranks/ranks.h"
 #include "trainer/run/run_internal.h"
-#include "trainer/step/step.h"
 
 /* A bar for terminals, log lines elsewhere. */
 

@@ -16,25 +16,11 @@
 #ifndef UNETCTL_TRAINER_RUN_SESSION_H
 #define UNETCTL_TRAINER_RUN_SESSION_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "src/err.h"
-#include "trainer/comm/comm.h"
-#include "trainer/comm/comm_open.h"
-#include "trainer/comm/rendezvous/rendezvous.h"
-#include "trainer/data/set/dataset.h"
-#include "trainer/network/network.h"
-#include "trainer/optim/optim.h"
 #include "trainer/run/ranks/ranks.h"
 #include "trainer/run/run_log.h"
-#include "trainer/run/setup.h"
-#include "trainer/step/step.h"
 
-/* How this rank gets from its role (rank_identity.h) to a communicator: it opens its device, meets
- * the other ranks, keeps a lifeline to them, and connects. */
+/* How this rank gets from its role (run/ranks/ranks.h) to a communicator: it opens its device,
+ * meets the other ranks, keeps a lifeline to them, and connects. */
 
 struct membership {
     struct rank_identity identity;
@@ -64,11 +50,11 @@ void membership_close(struct membership *k); /* a zeroed one is allowed */
  *
  * A checkpoint has this state, the weights (with train.keep: best also the best ones), rank 0's
  * running statistics of batch norm, the optimizer's state and the epochs so far; all else is a
- * function of these and the seed (rng.h, shard.h, schedule.h). With the same number of replicas and
- * the same batch a resumed training gives the result of an uninterrupted one to the last bit (on
- * GPUs surely only with train.deterministic). With another number of replicas and the same
- * train.global_batch the steps are the same, but divided differently. With another batch the rest
- * of the epoch is divided into steps again. */
+ * function of these and the seed (rng.h, data/set/loader.h, schedule.h). With the same number of
+ * replicas and the same batch a resumed training gives the result of an uninterrupted one to the
+ * last bit (on GPUs surely only with train.deterministic). With another number of replicas and the
+ * same train.global_batch the steps are the same, but divided differently. With another batch the
+ * rest of the epoch is divided into steps again. */
 
 /* A plan is the division of the images of an epoch, or of its rest, into steps. */
 struct resume_point {

@@ -4,13 +4,7 @@
 #ifndef UNETCTL_TRAINER_RUN_SETUP_H
 #define UNETCTL_TRAINER_RUN_SETUP_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "src/cli.h"
-#include "src/err.h"
 #include "src/settings/settings.h"
 #include "trainer/core/kernel.h"
 

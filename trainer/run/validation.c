@@ -5,9 +5,6 @@
 
 #include <inttypes.h>
 #include <limits.h>
-#include <math.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,9 +12,6 @@
 #include "src/log.h"
 #include "src/mem.h"
 #include "trainer/checkpoint/checkpoint.h"
-#include "trainer/data/set/loader.h"
-#include "trainer/evaluate/evaluate.h"
-#include "trainer/run/run_log.h"
 
 static const struct { const char *name; size_t offset; } metrics[] = {
     {"iou", offsetof(struct score_summary, iou)},

@@ -7,13 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "src/buf.h"
 #include "src/clock.h"
 #include "src/files.h"
 #include "src/log.h"

@@ -13,11 +13,6 @@
 #ifndef UNETCTL_TRAINER_STEP_STEP_H
 #define UNETCTL_TRAINER_STEP_STEP_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "src/err.h"
 #include "trainer/comm/comm.h"
 #include "trainer/data/set/loader.h"
 #include "trainer/network/network.h"
@@ -114,7 +109,7 @@ struct step_totals {
 /* What the step gathers from step_begin_epoch on. */
 struct step_epoch {
     struct gradient_noise noise; /* shares: of this replica */
-    int64_t *score; /* of the training images (score.h), by a device; else NULL */
+    int64_t *score; /* of the training images (metric/metric.h), by a device; else NULL */
 };
 
 struct step;

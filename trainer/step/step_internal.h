@@ -3,12 +3,6 @@
 #ifndef UNETCTL_TRAINER_STEP_STEP_INTERNAL_H
 #define UNETCTL_TRAINER_STEP_STEP_INTERNAL_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "src/err.h"
-#include "trainer/data/set/loader.h"
-#include "trainer/network/network.h"
 #include "trainer/step/step.h"
 
 /* The images of a step on this replica: a batch of the loader, which the network computes in one

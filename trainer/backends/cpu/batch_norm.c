@@ -4,14 +4,12 @@
 #include "trainer/backends/cpu/simd.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "trainer/backends/cpu/norm_rows.h"
 #include "trainer/backends/ref/ref.h"
-#include "trainer/core/kernel.h"
 
-/* What batch norm (batch_norm.c) and its gradient (batch_norm_grad.c) share: sums over all pixels,
+/* What batch norm and its gradient share: sums over all pixels,
  * in chunks that do not depend on the number of threads, and passes over whole tensors.
  *
  * All of it is bound by memory, so the number of passes counts. The forward op reads x for the
@@ -61,7 +59,7 @@ int norm_work_replicas(const struct op *op, const struct norm_work *w, struct ex
 /* Writes dst = a x + c, with a ReLU at least 0, or with dy the gradient. */
 void norm_work_apply(const struct norm_work *w, const float *dy, const float *x, float *dst);
 
-/* Sums and passes over whole tensors for batch norm (norm_work.h). */
+/* Sums and passes over whole tensors for batch norm. */
 
 #define BLOCK 64     /* rows that are added up as floats */
 #define MAX_LANES 16
@@ -232,7 +230,7 @@ void norm_work_apply(const struct norm_work *w, const float *dy, const float *x,
     memcpy(dst + rest, last[2], r.rest * sizeof *dst);
 }
 
-/* Batch norm, alone and with the ReLU behind it. The formulas are those of ref/batch_norm.c; once
+/* Batch norm, alone and with the ReLU behind it. The formulas are those of ref/norm.c; once
  * the statistics are known they are y = a x + c with coefficients of each channel. */
 
 /* Converts sums of x - shift and of its square to sums of x and x^2, which replicas can add up. */
@@ -323,7 +321,7 @@ const struct kernel simd_batch_norm_infer = {
     KERNEL_OF(batch_norm_infer_kind, batch_norm_run_infer)};
 
 /* Gradients of batch norm, alone and with the ReLU behind it. The formulas are those of
- * ref/batch_norm.c. */
+ * ref/norm.c. */
 
 /* Computes a and c from gamma, saved and beta: the ReLU behind the norm was positive where a x + c
  * > 0. */

@@ -8,10 +8,9 @@
 #include <string.h>
 
 #include "trainer/backends/cpu/conv_rows.h"
-#include "trainer/core/kernel.h"
 
 /* 3x3 convolutions with few channels, a band of rows at a time. conv_rows.h has the arithmetic;
- * conv2d.c and conv2d_weights.c handle borders, the order of the weights, and threads. */
+ * this file handles borders, the order of the weights, and threads. */
 
 #define CONV2D_KERNEL CONV_ROWS
 

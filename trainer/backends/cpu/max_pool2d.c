@@ -3,8 +3,6 @@
 #include "config.h"
 #include "trainer/backends/cpu/simd.h"
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <string.h>
 
 /* The inner loops of max pooling over 2x2 pixels. */
@@ -21,7 +19,7 @@ void max_pool2d_rows(const float *x, size_t line, size_t width, size_t n, float 
 void max_pool2d_rows_grad(const float *dy, const float *x, const float *added, size_t width,
                           size_t n, float *dx);
 
-/* The inner loops of max pooling (max_pool2d.h). */
+/* The inner loops of max pooling. */
 
 #define LANES MAX_POOL2D_LANES
 #ifdef __x86_64__

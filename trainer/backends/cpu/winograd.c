@@ -5,13 +5,11 @@
 
 #include <string.h>
 
-#include "trainer/backends/cpu/simd.h"
-
 #define WINOGRAD_KERNEL 3
 
 #define WINOGRAD_WIDE 2  /* vectors of results computed at once, if their number is even */
 
-/* Which tensors of an op are the operands of a convolution (conv_operands.h). */
+/* Which tensors of an op are the operands of a convolution (winograd.h). */
 
 struct conv_operands conv_operands_of(const struct op *op)
 {

@@ -11,7 +11,6 @@
 #include "trainer/backends/cpu/conv_rows.h"
 #include "trainer/backends/cpu/simd.h"
 #include "trainer/backends/cpu/winograd_rows.h"
-#include "trainer/core/kernel.h"
 
 /* The operands of a convolution or of one of its gradients by their role: src * weights + bias =
  * dst. For the gradient of the input src is dy; for that of the weights dst is dy, and weights and
@@ -104,7 +103,7 @@ void winograd_fetch(const struct winograd *g, const struct tensor *t, size_t at,
 void winograd_fetch_source(const struct winograd *g, const struct tensor *t,
                            const struct winograd_band *b, size_t p);
 
-/* The steps of winograd_conv.c follow. winograd_conv_pack() transforms and packs the weights to
+/* The steps of winograd.c follow. winograd_conv_pack() transforms and packs the weights to
  * packed[g->weights], sharing the work among the threads of the parallel region; turned: for the
  * gradient of the input. */
 void winograd_conv_pack(const struct winograd *g, const float *w, bool turned, float *packed);

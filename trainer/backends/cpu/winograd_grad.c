@@ -11,8 +11,6 @@
 
 #include <string.h>
 
-#include "trainer/backends/cpu/simd.h"
-
 /* Returns where row i of these rows of pixels, which has n values, is copied to. */
 static inline float *winograd_copy(const struct winograd *g, float *copies, size_t r, size_t i,
                                    size_t n)

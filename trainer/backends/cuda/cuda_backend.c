@@ -8,15 +8,14 @@
 #include "trainer/backends/cuda/cudnn/cudnn_conv.h"
 #include "trainer/backends/cuda/runtime/cuda_info.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
-#include "trainer/core/kernel.h"
 
-/* NVIDIA GPUs as devices (core/device.h). */
+/* NVIDIA GPUs as devices (core/kernel.h). */
 
 extern const struct device_ops cuda_device_ops;
 
 /* device_ops on the CUDA runtime: one stream per device, and others for branches. The device
  * owns both, its events, and the scalars of its runs. cuda_queue.c has memory and waiting,
- * update/update.cu what is queued behind the gradients. */
+ * kernels/update.cu what is queued behind the gradients. */
 
 struct device_graph {
     cudaGraphExec_t exec;
@@ -353,7 +352,7 @@ const struct device_ops cuda_device_ops = {
     .discard = device_discard,
 };
 
-/* Kernels of losses take floats: logits are floats (passes/precision.h). */
+/* Kernels of losses take floats: logits are floats (passes/passes.h). */
 static const struct kernel *const kernels[] = {
     &cudnn_conv_conv2d,
     &cudnn_conv_conv2d_relu,

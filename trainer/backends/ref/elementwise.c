@@ -4,11 +4,9 @@
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 
-#include <stdint.h>
 #include <string.h>
 
 #include "src/rng.h"
-#include "trainer/core/kernel.h"
 
 /* For ops that copy values of any type and compute nothing. */
 
@@ -53,7 +51,7 @@ static const struct kernel *const kernels[] = {
 
 const struct backend ref_backend = {.name = "ref", .kernels = kernels};
 
-/* Sums per channel in a fixed order (chunks.h). */
+/* Sums per channel in a fixed order (ref.h). */
 
 size_t chunks_workspace(size_t nchannels)
 {

@@ -4,8 +4,6 @@
 #include "trainer/backends/ref/ref.h"
 
 #include <math.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
 /* Functions of floats without branches or calls, so that the compiler vectorizes loops over

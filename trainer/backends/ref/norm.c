@@ -26,7 +26,7 @@ static inline void vector_repeat(float *values, size_t nchannels)
 /* Pixels that one thread takes at a time. */
 #define BLOCK 1024
 
-/* Coefficients of channels, repeated (vector.h). */
+/* Coefficients of channels, repeated (ref.h). */
 struct coefficients {
     float *a, *b, *c;
 };

@@ -13,8 +13,6 @@
 #ifndef UNETCTL_TRAINER_BACKENDS_REF_REF_H
 #define UNETCTL_TRAINER_BACKENDS_REF_REF_H
 
-#include <stddef.h>
-
 #include "trainer/core/kernel.h"
 
 #define OP(name) extern const struct kernel ref_##name;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/cmd/options.h"
+#include "trainer/cmd/cmd.h"
 
 #include "t/tap.h"
 

@@ -22,7 +22,6 @@
 #include "src/files.h"
 #include "src/map.h"
 #include "src/mem.h"
-#include "src/run/marker.h"
 #include "trainer/comm/rendezvous/rendezvous_internal.h"
 
 #define LONGEST 16 /* bytes of the file */

@@ -79,13 +79,13 @@ int channel_unseal(struct channel *c, unsigned char *frame, size_t nbytes);
  * the same text, which names the rank that is missing or differs.
  *
  * Both sides prove that they know the run's token, and neither sends anything that a peer without
- * it can read (channel.h). Such a peer may delay a run but not end it: rank 0 holds a bounded
+ * it can read. Such a peer may delay a run but not end it: rank 0 holds a bounded
  * number of its connections and drops the oldest; a rank that reaches it tries again until its
  * time is up; and where it has taken rank 0's port, rank 0 listens at another and publishes that in
- * the folder of results (port_file.h).
+ * the folder of results (rendezvous_internal.h).
  *
  * Rank 0 is connected to every rank, so it knows which one is missing, and the connections stay
- * open to detect ranks that die (lifeline.h). bench/rendezvous measures the cost.
+ * open to detect ranks that die (lifeline). bench/rendezvous measures the cost.
  *
  * These errors are distinguished (all ERR_PEER): a rank that did not connect, connected twice, or
  * left while others were missing; a rank with another world size, cluster spec, plan or program, or

@@ -3,13 +3,10 @@
 #ifndef UNETCTL_TRAINER_COMM_RENDEZVOUS_RENDEZVOUS_INTERNAL_H
 #define UNETCTL_TRAINER_COMM_RENDEZVOUS_RENDEZVOUS_INTERNAL_H
 
-#include <stdint.h>
-
-#include "src/err.h"
 #include "trainer/comm/rendezvous/rendezvous.h"
 
 /* The messages of a rendezvous, and how to wait for them. They are records in the machine's byte
- * order, which the mark verifies. [...] is sealed by the connection's channel (channel.h), whose
+ * order, which the mark verifies. [...] is sealed by the connection's channel (rendezvous.h), whose
  * keys only a peer with the run's token has:
  *
  *   rank 0 -> rank   greeting

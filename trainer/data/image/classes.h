@@ -3,11 +3,7 @@
 #ifndef UNETCTL_TRAINER_DATA_IMAGE_CLASSES_H
 #define UNETCTL_TRAINER_DATA_IMAGE_CLASSES_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "src/buf.h"
-#include "src/err.h"
 #include "trainer/data/image/pixels.h"
 
 /* Reads text files that people write: lists of names, class files. */
@@ -80,7 +76,7 @@ void mask_label(const struct pixels *mask, int ignore, uint8_t *labels);
 struct classes;
 
 /* Decodes options->ignore to *ignore (-1 for none), and sets *dst to the classes of the masks, or
- * to NULL for binary masks (mask.h). A class file must name options->classes classes, and two of
+ * to NULL for binary masks. A class file must name options->classes classes, and two of
  * them if that is 1; `ignore` is not counted. The caller destroys *dst. ERR_CONFIG if
  * options->ignore is not a number from 0 to 65535; ERR_DATA, with FILE:LINE for a wrong line, if
  * the class file is wrong. */

@@ -3,7 +3,6 @@
 #include "trainer/data/image/image_file.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -43,7 +43,7 @@ int png_file_write_pixels(const char *path, const struct pixels *img, struct err
  *
  * Strips and tiles, interleaved and separate planes, and every compression of libtiff are read:
  * unsigned samples of 1 to 16, 32 and 64 bits, signed ones of 8, 16, 32 and 64, floats of 32 and 64
- * (levels.h); 1 to 64 bands; grey (white or black is zero), RGB, palette, JPEG's YCbCr. Anything
+ * (pixels.h); 1 to 64 bands; grey (white or black is zero), RGB, palette, JPEG's YCbCr. Anything
  * else is refused. Pages that are reduced copies or transparency masks of others do not count. */
 
 /* Decodes one page of a TIFF file in memory, counted from 0; img->pages is set to their number.

@@ -9,8 +9,6 @@
 #include <jpeglib.h>
 #include <jerror.h>
 
-#include "trainer/data/image/pixels.h"
-
 /* Each scan is a pass over the whole picture; progressive files of cameras and encoders have about
  * ten. */
 #define MAX_SCANS 100

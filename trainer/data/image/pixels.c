@@ -3,9 +3,6 @@
 #include "config.h"
 #include "trainer/data/image/pixels.h"
 
-#include <math.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -36,16 +36,16 @@ enum pixels_mode {
 
 #define PIXELS_MAX_CHANNELS 64
 
-/* What the samples alone do not show. source/remarks.c says it to the user. */
+/* What the samples alone do not show. source/mask_stats.c says it to the user. */
 enum pixels_flag {
     PIXELS_ORIENTED = 1 << 0,   /* the file asks to turn the picture, which is as it is stored */
-    PIXELS_TURNED = 1 << 1,     /* it was turned (orientation.h) */
+    PIXELS_TURNED = 1 << 1,     /* it was turned (orientation_turn) */
     PIXELS_WHITE_ZERO = 1 << 2, /* white is zero in the file; the samples are inverted */
     PIXELS_ALPHA = 1 << 3,      /* alpha is not equal in all pixels */
     PIXELS_BAND = 1 << 4,       /* the second of 2 or fourth of 4 channels is not alpha */
     PIXELS_STACK = 1 << 5,      /* ImageJ: one directory describes several pictures */
     PIXELS_OVERVIEWS = 1 << 6,  /* pages that hold reduced copies were skipped */
-    PIXELS_STRETCHED = 1 << 7   /* samples are values mapped from low..high (levels.h) */
+    PIXELS_STRETCHED = 1 << 7   /* samples are values mapped from low..high (levels_choose) */
 };
 #define PIXELS_NFLAGS 8
 

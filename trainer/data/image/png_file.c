@@ -9,7 +9,6 @@
 #include "src/atomicfile.h"
 #include "src/buf.h"
 #include "src/mem.h"
-#include "trainer/data/image/pixels.h"
 
 /* Decodes a PNG file in memory. name: the file's name in errors. Fills img, whose samples the
  * caller frees with pixels_free, or returns -1, with ERR_DATA unless libpng lacks memory. For

@@ -3,7 +3,6 @@
 #include "trainer/data/image/image_file.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,6 @@
 #include <unistd.h>
 
 #include "src/atomicfile.h"
-#include "trainer/data/image/pixels.h"
 
 #define MAX_PAGES 10000               /* a file with more directories has a loop or is malicious */
 #define MAX_ALLOC ((tmsize_t)1 << 30) /* of one allocation inside libtiff */
@@ -36,7 +34,7 @@ struct tiff_layout {
     uint32_t width, height;
     uint16_t bits, samples, format, photometric, planar, compression;
     bool palette, tiled;
-    bool wide; /* samples are held as levels.h says */
+    bool wide; /* samples are held as pixels.h says */
     uint16_t *red, *green, *blue;
 };
 

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +18,7 @@
 #include "src/mem.h"
 #include "src/text.h"
 #include "trainer/data/image/image_file.h"
-#include "trainer/data/image/pixels.h"
 #include "trainer/data/prepare/prepare_internal.h"
-#include "trainer/data/source/mask_stats.h"
-#include "trainer/data/source/source.h"
 
 #define MARK_SIZE (PATH_MAX + 16)
 

@@ -5,13 +5,8 @@
 #ifndef UNETCTL_TRAINER_DATA_PREPARE_PREPARE_H
 #define UNETCTL_TRAINER_DATA_PREPARE_PREPARE_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "src/err.h"
 #include "trainer/data/image/classes.h"
 #include "trainer/data/source/mask_stats.h"
-#include "trainer/data/source/source.h"
 
 /* Converts a data set to PNG files without changing values, except that images (not masks) with a
  * palette become RGB, and those of 1, 2 and 4 bits are scaled to 0..255. The output folder must be

@@ -3,15 +3,12 @@
 #include "config.h"
 #include "trainer/data/prepare/prepare.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/map.h"
 #include "src/mem.h"
 #include "src/stat.h"
-#include "trainer/data/image/pixels.h"
-#include "trainer/data/source/source.h"
 
 static int count_mask(const struct classes *c, const struct pixels *mask, const char *name,
                       struct frequency *f, struct err *e)
@@ -281,7 +278,6 @@ static int survey_one(struct survey *s, struct source *source, size_t i, int hei
     return rc;
 }
 
-/* Sets s->duplicates and s->leaks. */
 static int count_copies(struct survey *s, const struct picture_key *keys, size_t n, struct err *e)
 {
     struct map all = {0}, val = {0};

@@ -2,8 +2,6 @@
 #include "config.h"
 #include "trainer/data/prepare/prepare.h"
 
-#include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

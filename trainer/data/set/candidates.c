@@ -14,8 +14,6 @@
 #include "src/mem.h"
 #include "src/parallel.h"
 #include "src/text.h"
-#include "trainer/data/image/classes.h"
-#include "trainer/data/source/mask_stats.h"
 
 /* How masks are to be read. */
 struct mask_rules {

@@ -14,10 +14,7 @@
 #include "src/log.h"
 #include "src/mem.h"
 #include "trainer/core/host.h"
-#include "trainer/data/image/classes.h"
-#include "trainer/data/image/pixels.h"
 #include "trainer/data/set/set_internal.h"
-#include "trainer/data/source/source.h"
 
 struct dataset_sample {
     pthread_mutex_t lock; /* held while the sample is decoded; bytes do not change later */
@@ -203,7 +200,6 @@ static bool is_labelled(const struct dataset *ds)
     return ds->classes || ds->ignore >= 0 || ds->split->nclasses;
 }
 
-/* Returns the number of values of an image. */
 static size_t count_values(const struct dataset *ds)
 {
     return (size_t)ds->config.height * (size_t)ds->config.width * (size_t)ds->config.channels;

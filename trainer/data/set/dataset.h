@@ -13,15 +13,8 @@
 #ifndef UNETCTL_TRAINER_DATA_SET_DATASET_H
 #define UNETCTL_TRAINER_DATA_SET_DATASET_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "src/err.h"
 #include "trainer/core/kernel.h"
 #include "trainer/data/image/classes.h"
-#include "trainer/data/image/pixels.h"
 #include "trainer/data/source/source.h"
 
 /* A fixed split: the pairs (an image and its mask, or an image with a class) for training and for
@@ -33,7 +26,7 @@ struct split_item {
     int label;                 /* the class of the image if mask is NULL */
     uint32_t width, height;    /* after the turn */
     char image_sha256[65], mask_sha256[65]; /* of the bytes of the file or record */
-    int orientation, mask_orientation; /* by which the files are turned (orientation.h); 0: none */
+    int orientation, mask_orientation; /* by which the files are turned (pixels.h); 0: none */
 };
 
 struct split_part {
@@ -110,8 +103,8 @@ struct dataset_config {
      * padded with RECORD_IGNORE; others as images. */
     struct mask_options masks;
     /* Where decoded samples are kept. NULL or "off": in memory, decoded when needed. A folder: in a
-     * file there (cache.h), created at once. "auto": in memory up to 256 MiB for all `sharers` or
-     * without a split file, otherwise in the folder cache/ next to the split file. */
+     * file there (set_internal.h), created at once. "auto": in memory up to 256 MiB for all
+     * `sharers` or without a split file, otherwise in the folder cache/ next to the split file. */
     const char *cache;
     int workers;            /* those that share TFRecord files (split_keep_files); 0: use all */
     int sharers;            /* processes of this machine that use the same data set; 0 means 1 */
@@ -167,9 +160,9 @@ const char *dataset_class_file(const struct dataset *ds);
 const struct record *dataset_record(struct dataset *ds, enum dataset_part part, size_t i,
                                     struct err *e);
 
-/* Copies sample i to image [height][width][channels], 0..1 (scale.h), and mask [dataset_targets]:
- * 0..1, or the class number if there are several; ignored pixels are -1. Otherwise as
- * dataset_record. */
+/* Copies sample i to image [height][width][channels], 0..1 (data/image/pixels.h), and mask
+ * [dataset_targets]: 0..1, or the class number if there are several; ignored pixels are -1.
+ * Otherwise as dataset_record. */
 int dataset_get(struct dataset *ds, enum dataset_part part, size_t i, float *image, float *mask,
                 struct err *e);
 

@@ -4,7 +4,6 @@
 #include "trainer/data/set/loader.h"
 
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

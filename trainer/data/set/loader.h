@@ -3,13 +3,7 @@
 #ifndef UNETCTL_TRAINER_DATA_SET_LOADER_H
 #define UNETCTL_TRAINER_DATA_SET_LOADER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "src/err.h"
 #include "src/settings/settings.h"
-#include "trainer/core/kernel.h"
 #include "trainer/data/set/dataset.h"
 
 /* Divides the images of an epoch between steps and ranks. All functions are pure.
@@ -99,7 +93,6 @@ struct augment *augment_create(const struct settings_augment *config, int height
                                int channels, bool has_masks, struct err *e);
 void augment_destroy(struct augment *a);
 
-/* Returns whether the configuration changes anything. */
 bool augment_is_active(const struct settings_augment *config);
 
 /* Applies the changes. dst has room for a record of floats and does not overlap src. */

@@ -3,12 +3,6 @@
 #ifndef UNETCTL_TRAINER_DATA_SET_SET_INTERNAL_H
 #define UNETCTL_TRAINER_DATA_SET_SET_INTERNAL_H
 
-#include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "src/buf.h"
-#include "src/err.h"
 #include "trainer/data/set/dataset.h"
 #include "trainer/data/source/mask_stats.h"
 
@@ -26,8 +20,8 @@ struct candidate {
 
 /* Returns one candidate per item of the source, in the same order, and sets the scale of the masks.
  * The candidates take the names from the items; the caller frees names and array. Logs what
- * decoders remarked (remarks.h). Returns NULL on error, with ERR_DATA for the first pair whose
- * name, file, size or mask value is wrong, or if the masks have no common scale. */
+ * decoders remarked (data/source/mask_stats.h). Returns NULL on error, with ERR_DATA for the first
+ * pair whose name, file, size or mask value is wrong, or if the masks have no common scale. */
 struct candidate *candidates_read(const struct split_config *config, struct source *source,
                                   enum mask_scale *scale, struct err *e);
 

@@ -5,14 +5,11 @@
 #include "trainer/data/source/source_internal.h"
 
 #include <inttypes.h>
-#include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "src/format/tfrecord.h"
 #include "trainer/data/image/classes.h"
 #include "trainer/data/image/image_file.h"
-#include "trainer/data/image/pixels.h"
 
 /* Numbers of tensorflow/core/framework/types.proto. */
 enum tf_dtype { DT_FLOAT = 1, DT_DOUBLE = 2, DT_INT32 = 3, DT_UINT8 = 4, DT_INT16 = 5, DT_INT8 = 6,

@@ -4,7 +4,6 @@
 #include "trainer/data/source/source_internal.h"
 
 #include <dirent.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>

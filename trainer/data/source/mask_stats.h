@@ -3,11 +3,6 @@
 #ifndef UNETCTL_TRAINER_DATA_SOURCE_MASK_STATS_H
 #define UNETCTL_TRAINER_DATA_SOURCE_MASK_STATS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "trainer/data/image/pixels.h"
 #include "trainer/data/source/source.h"
 
 /* What decoders found in the images, or the masks, of a set, said once per set: the flags of
@@ -42,7 +37,6 @@ void remarks_add(struct remarks *r, const struct remarks_picture *p, const char 
  * tenth of the range. set: the folder. */
 void remarks_log(const struct remarks *r, const char *set);
 
-/* Returns what a flag means. */
 const char *remarks_text(enum remarks_role role, enum pixels_flag flag);
 
 /* Determines from the pixels what the masks of a data set contain (two values, classes, colours,

@@ -18,7 +18,6 @@
 #include "src/text.h"
 #include "trainer/data/image/classes.h"
 #include "trainer/data/image/image_file.h"
-#include "trainer/data/image/pixels.h"
 #include "trainer/data/source/source_internal.h"
 #include "trainer/data/source/tree.h"
 

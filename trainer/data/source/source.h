@@ -14,8 +14,6 @@
 #ifndef UNETCTL_TRAINER_DATA_SOURCE_SOURCE_H
 #define UNETCTL_TRAINER_DATA_SOURCE_SOURCE_H
 
-#include <stdbool.h>
-
 #include "trainer/data/image/pixels.h"
 
 enum source_format { SOURCE_PAIRS, SOURCE_FOLDERS, SOURCE_CIFAR, SOURCE_IDX, SOURCE_TFRECORD };

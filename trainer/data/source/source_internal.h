@@ -4,11 +4,7 @@
 #define UNETCTL_TRAINER_DATA_SOURCE_SOURCE_INTERNAL_H
 
 #include <limits.h>
-#include <stdbool.h>
-#include <stddef.h>
 
-#include "src/err.h"
-#include "trainer/data/image/pixels.h"
 #include "trainer/data/source/source.h"
 
 /* Pairs the images and masks of two folders by name. */
@@ -87,9 +83,9 @@ enum example_part {
 };
 
 /* Decodes one part of an Example. Tensors of images are uint8, uint16, or other types of tf_dtype
- * (example.c) that become 16 bits (levels.h), with 1 to PIXELS_MAX_CHANNELS channels. Targets have
- * one channel of whole numbers from 0 to 65535. name: the record's name in errors. Returns -1 with
- * ERR_DATA for anything else. */
+ * (example.c) that become 16 bits (data/image/pixels.h), with 1 to PIXELS_MAX_CHANNELS channels.
+ * Targets have one channel of whole numbers from 0 to 65535. name: the record's name in errors.
+ * Returns -1 with ERR_DATA for anything else. */
 int example_decode(const uint8_t *bytes, size_t nbytes, const char *name, enum example_part part,
                    struct pixels *img, struct err *e);
 

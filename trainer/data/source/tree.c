@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fts.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,7 +14,6 @@
 
 #include "src/cluster/connection.h"
 #include "src/mem.h"
-#include "trainer/comm/comm_open.h"
 
 /* The variables of launchers, of which the first pair that is set is used: mpirun within a Slurm
  * job starts its daemons by srun, whose variables do not describe the ranks. PMIx alone sets no

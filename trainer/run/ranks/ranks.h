@@ -10,12 +10,7 @@
 #ifndef UNETCTL_TRAINER_RUN_RANKS_RANKS_H
 #define UNETCTL_TRAINER_RUN_RANKS_RANKS_H
 
-#include <stdbool.h>
-
-#include "src/err.h"
-#include "src/run/marker.h"
 #include "src/settings/settings.h"
-#include "trainer/comm/comm.h"
 #include "trainer/comm/comm_open.h"
 
 /* The cluster spec of a rank, from TF_CONFIG (doc/FORMATS.md). The jobs "chief" and "worker" train,
@@ -68,7 +63,7 @@ int local_ranks_index(void);
 /* The role of this process in its run: its rank, and how ranks are connected. Each GPU has a
  * process of its own.
  *
- *   mirrored       one task, which forks a rank per GPU (local_ranks.h)     comm node
+ *   mirrored       one task, which forks a rank per GPU                       comm node
  *   multi-worker   one task per GPU, started by srun or mpirun              comm mpi
  *
  * One GPU has comm self, several GPUs nccl, for which tasks that were started need a cluster spec.
@@ -99,7 +94,6 @@ int rank_identity_launched_task(void);
  * environment; 0 without one. */
 int rank_identity_local_rank(void);
 
-/* Returns the number of cores that this process may run on. */
 int rank_identity_own_cores(void);
 
 /* Sets *s. by_hand: several tasks do not need a cluster spec. local: of forked ranks, else NULL.

@@ -4,7 +4,6 @@
 #include "trainer/run/ranks/ranks.h"
 
 #include <cjson/cJSON.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

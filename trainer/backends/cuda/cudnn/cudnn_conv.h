@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Convolutions by cuDNN. Whether it has an engine for an op is asked when a graph is compiled: an
- * op of 16 bits without one runs in floats between casts (passes/precision.h), and one of floats
+ * op of 16 bits without one runs in floats between casts (passes/passes.h), and one of floats
  * without one is an error. The first run of an op takes the engine that is known for its shapes
  * (cudnn_choices.c); if there is none, it times a few and keeps the fastest. Engines that a CUDA
  * graph cannot contain are skipped. In deterministic mode the first deterministic engine is taken

@@ -3,14 +3,8 @@
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CUDNN_INTERNAL_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CUDNN_INTERNAL_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "src/err.h"
 #include "trainer/backends/cuda/cudnn/cudnn_conv.h"
 #include "trainer/backends/cuda/runtime/cudnn_library.h"
-#include "trainer/core/kernel.h"
 
 /* One convolution, with the operations on its result before it is written, as a graph of cuDNN's
  * graph API.
@@ -94,7 +88,7 @@ int cudnn_plan_run(const struct cudnn_plan *p, void *const pointers[4], void *wo
                    struct err *e);
 
 /* For each problem that was timed the fastest engine: kept in the file cudnn-choices for later runs
- * (core/memo.h). Any thread may call. */
+ * (backends/cuda/cudnn/cudnn_choices.c). Any thread may call. */
 
 #define CUDNN_KEY_SIZE 256
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The losses, with the formulas of backends/ref/{bce,softmax_ce,dice}.c: 16 bytes of logits per
+/* The losses, with the formulas of backends/ref/loss.c: 16 bytes of logits per
  * thread, or a number where they do not divide the pixels of one class or the classes. They are
  * added up per block, then by the last block over the blocks, both in a fixed order, into
  * cuda_scalars.loss_sum. With op_attr.counts the pass over the logits also counts what
- * metric/score.c counts: whole numbers, in any order. With op_attr.measures the loss is also added
+ * metric/metric.c counts: whole numbers, in any order. With op_attr.measures the loss is also added
  * to device_counts.losses, and there is no gradient. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
@@ -12,7 +12,7 @@
 #define MAX_CLASSES 256 /* the model allows 250 */
 #define MAX_COUNTS (2 + 3 * MAX_CLASSES)
 
-/* Counts of a block, as a row of metric/score.h: pixels, correct ones; then by class intersection,
+/* Counts of a block, as a row of metric/metric.h: pixels, correct ones; then by class intersection,
  * predicted, true. */
 DEVICE void counts_begin(unsigned *counts, unsigned classes)
 {

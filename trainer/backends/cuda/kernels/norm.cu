@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Batch norm, with the formulas of backends/ref/batch_norm.c. Two launches: sums per channel over
+/* Batch norm, with the formulas of backends/ref/norm.c. Two launches: sums per channel over
  * the pixels, of which the last block makes what follows for each channel, and dst = a u + b v + c
  * (u is x without v, or in the gradient u is dy and v is x). Where replicas add their sums up there
  * is a third between them. With a ReLU behind the norm dst is at least 0, and in the gradient u

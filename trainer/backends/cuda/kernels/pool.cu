@@ -149,8 +149,8 @@ const struct kernel cuda_max_pool2d_grad_add = {
 C_END
 
 /* Means over 2x2 pixels, subsampling of every second pixel, their gradients, and that of means over
- * whole images (bias.cu), for any type: 16 bytes of the result per thread, or a number where they
- * do not divide the channels. */
+ * whole images (elementwise.cu), for any type: 16 bytes of the result per thread, or a number where
+ * they do not divide the channels. */
 
 /* The large tensor has twice the height and width of the small one, or one more (subsampling: one
  * less). In subsampling its channels go to the middle of the small one's. */

@@ -2,10 +2,10 @@
 /* What the rooms of the CUDA backend share: struct device, the kernels of the backend's table,
  * functions that queue work in a device's stream, and what kernels support.
  *
- * Kernels (those of kernels/, and cudnn_weights.cu) and the host's side of the backend include it. A
- * struct device belongs to the thread that has opened it. Launches do not fail at once: their error
- * is kept until the end of the step (cuda_launch_error). To read: gpu.h, this file, cuda_queue.c;
- * cuda_info.h and cudnn_library.h can be read alone. */
+ * Kernels (those of kernels/, and cudnn_weights.cu) and the host's side of the backend include it.
+ * A struct device belongs to the thread that has opened it. Launches do not fail at once: their
+ * error is kept until the end of the step (cuda_launch_error). To read: gpu.h, this file,
+ * cuda_queue.c; cuda_info.h and cudnn_library.h can be read alone. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_CUDA_KERNEL_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_CUDA_KERNEL_H
 
@@ -77,9 +77,9 @@ void cuda_pack(struct device *d, const struct tensor *w, void *cudnns, enum dtyp
                bool is_grad);
 void cuda_pack_flush(struct device *d);
 
-/* Queue (bias.cu): y += bias, unless that is NULL, then with relu negative numbers become 0; db =
- * the sums of dy over all pixels, for each channel, for which cuda_sum_bias needs
- * cuda_sum_bias_size bytes of workspace. */
+/* Queue (backends/cuda/kernels/elementwise.cu): y += bias, unless that is NULL, then with relu
+ * negative numbers become 0; db = the sums of dy over all pixels, for each channel, for which
+ * cuda_sum_bias needs cuda_sum_bias_size bytes of workspace. */
 void cuda_add_bias(struct device *d, const struct tensor *y, const struct tensor *bias, bool relu);
 size_t cuda_sum_bias_size(const struct tensor *dy);
 void cuda_sum_bias(struct device *d, const struct tensor *dy, const struct tensor *db,

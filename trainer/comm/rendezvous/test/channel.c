@@ -85,7 +85,7 @@ static void check_other(void *what, const char *name)
     ok(opens(&rank, frame), "its own channel does");
 }
 
-/* A frame that another implementation of the format has made (channel.h). */
+/* A frame that another implementation of the format has made (comm/rendezvous/rendezvous.h). */
 static void check_format(void)
 {
     static const unsigned char known[] =

@@ -137,7 +137,7 @@ static void test_plain(void)
             }
         }
     }
-    ok(same, "the pictures of %d epochs in the order of shard.h, without a seek", EPOCHS);
+    ok(same, "the pictures of %d epochs in the order of data/set/loader.h, without a seek", EPOCHS);
     loader_destroy(l);
 }
 
