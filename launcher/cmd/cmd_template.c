@@ -16,7 +16,6 @@ static struct {
     bool as_json;
 } given = {.engine_name = "embedded"};
 
-
 static int list_markers(struct err *e)
 {
     json_t *markers = json_array();

@@ -27,38 +27,42 @@
 #define SEED 1244
 #define RATE 0.001
 
-static const char *opt_model = "unet", *opt_size = "256x256", *opt_dtype = "auto";
-static const char *opt_mode = "train", *opt_backend = "auto";
-static long opt_base, opt_depth, opt_channels = 1, opt_classes = 1, opt_batch = 16;
-static const char *opt_data;
-static long opt_threads, opt_steps = 10, opt_warmup = 3, opt_workers = 2;
-static bool opt_json, opt_per_op;
+static struct {
+    const char *model, *size, *dtype;
+    const char *mode, *backend;
+    long base, depth, channels, classes, batch;
+    const char *data;
+    long threads, steps, warmup, workers;
+    bool json, per_op;
+} given = {.model = "unet", .size = "256x256", .dtype = "auto", .mode = "train",
+           .backend = "auto", .channels = 1, .classes = 1, .batch = 16, .steps = 10, .warmup = 3,
+           .workers = 2};
 
 static const struct cli_option options[] = {
     {"model", 0, CLI_STRING, "NAME",
-     "unet, fcnn, chips, resnet20 ... resnet110, or a FILE.yaml (unet)", &opt_model, 0, 0},
-    {"base", 0, CLI_INT, "N", "filters of the first level (preset of the model)", &opt_base, 1,
+     "unet, fcnn, chips, resnet20 ... resnet110, or a FILE.yaml (unet)", &given.model, 0, 0},
+    {"base", 0, CLI_INT, "N", "filters of the first level (preset of the model)", &given.base, 1,
      1024},
-    {"depth", 0, CLI_INT, "N", "number of poolings of unet (preset of the model: 4)", &opt_depth, 1,
+    {"depth", 0, CLI_INT, "N", "number of poolings of unet (preset of the model: 4)", &given.depth, 1,
      8},
-    {"channels", 0, CLI_INT, "N", "channels of the images (1)", &opt_channels, 1, 64},
-    {"classes", 0, CLI_INT, "N", "classes, which are logits per pixel (1)", &opt_classes, 1, 250},
-    {"size", 's', CLI_STRING, "HxW", "size of the images (256x256)", &opt_size, 0, 0},
-    {"batch-size", 'b', CLI_INT, "N", "images per step (16)", &opt_batch, 1, 65536},
+    {"channels", 0, CLI_INT, "N", "channels of the images (1)", &given.channels, 1, 64},
+    {"classes", 0, CLI_INT, "N", "classes, which are logits per pixel (1)", &given.classes, 1, 250},
+    {"size", 's', CLI_STRING, "HxW", "size of the images (256x256)", &given.size, 0, 0},
+    {"batch-size", 'b', CLI_INT, "N", "images per step (16)", &given.batch, 1, 65536},
     {"mode", 0, CLI_STRING, "WORD", "train: forward, loss, backward, Adam | infer: forward | load: "
-     "only load the images of --data (train)", &opt_mode, 0, 0},
-    OPTIONS_DTYPE(opt_dtype),
-    OPTIONS_BACKEND(opt_backend),
-    OPTIONS_THREADS(opt_threads),
-    {"data", 0, CLI_STRING, "DIR", "load the images of a data folder in each step", &opt_data, 0,
+     "only load the images of --data (train)", &given.mode, 0, 0},
+    OPTIONS_DTYPE(given.dtype),
+    OPTIONS_BACKEND(given.backend),
+    OPTIONS_THREADS(given.threads),
+    {"data", 0, CLI_STRING, "DIR", "load the images of a data folder in each step", &given.data, 0,
      0},
-    {"workers", 0, CLI_INT, "N", "with --data: threads that load images (2)", &opt_workers, 0, 256},
-    {"steps", 0, CLI_INT, "N", "number of timed steps (10)", &opt_steps, 1, 1000000},
-    {"warmup", 0, CLI_INT, "N", "steps before the timed ones (3)", &opt_warmup, 0, 1000000},
+    {"workers", 0, CLI_INT, "N", "with --data: threads that load images (2)", &given.workers, 0, 256},
+    {"steps", 0, CLI_INT, "N", "number of timed steps (10)", &given.steps, 1, 1000000},
+    {"warmup", 0, CLI_INT, "N", "steps before the timed ones (3)", &given.warmup, 0, 1000000},
     {"per-op", 0, CLI_FLAG, NULL,
-     "also print for each op: time, operations, bytes, rates and share of the peak", &opt_per_op, 0,
+     "also print for each op: time, operations, bytes, rates and share of the peak", &given.per_op, 0,
      0},
-    OPTIONS_JSON(opt_json),
+    OPTIONS_JSON(given.json),
     {0}};
 
 static const char details[] =
@@ -78,7 +82,7 @@ struct bench_images {
 /* Returns whether the network does not run. */
 static bool only_loads(void)
 {
-    return strcmp(opt_mode, "load") == 0;
+    return strcmp(given.mode, "load") == 0;
 }
 
 static int check_images(const struct dataset *ds, const struct network *n,
@@ -86,10 +90,11 @@ static int check_images(const struct dataset *ds, const struct network *n,
 {
     if (dataset_targets(ds) != network_targets(n))
         return err_set(e, ERR_CONFIG, "bench: --data %s: its images have %s, but model %s takes %s",
-                       opt_data, dataset_has_masks(ds) ? "masks" : "classes", opt_model,
+                       given.data, dataset_has_masks(ds) ? "masks" : "classes", given.model,
                        dataset_has_masks(ds) ? "classes" : "masks");
     if (dataset_classes(ds) != c->classes)
-        return err_set(e, ERR_CONFIG, "bench: --data %s: it has %d classes; --classes %d", opt_data,
+        return err_set(e, ERR_CONFIG, "bench: --data %s: it has %d classes; --classes %d",
+                       given.data,
                        dataset_classes(ds), dataset_classes(ds));
     return 0;
 }
@@ -98,19 +103,19 @@ static int check_images(const struct dataset *ds, const struct network *n,
 static int open_images(struct bench_images *b, const struct network *n,
                        const struct network_config *c, struct err *e)
 {
-    struct dataset_config data = {.dir = opt_data, .height = c->height, .width = c->width,
+    struct dataset_config data = {.dir = given.data, .height = c->height, .width = c->width,
                                   .channels = c->channels,
                                   .masks = {.classes = network_targets(n) == 1 ? 1 : c->classes}};
-    struct loader_config load = {.images = DATASET_VAL, .batch = (int)opt_batch,
-                                 .epochs = SIZE_MAX, .seed = SEED, .threads = (int)opt_workers};
+    struct loader_config load = {.images = DATASET_VAL, .batch = (int)given.batch,
+                                 .epochs = SIZE_MAX, .seed = SEED, .threads = (int)given.workers};
 
-    if (!opt_data)
+    if (!given.data)
         return only_loads() ? err_set(e, ERR_USAGE, "bench: --mode load: give --data DIR, whose "
                                       "images it loads") : 0;
     load.dataset = b->dataset = dataset_open(&data, e);
     if (!b->dataset || check_images(b->dataset, n, c, e))
         return -1;
-    size_t count = dataset_count(b->dataset, DATASET_VAL), batch = (size_t)opt_batch;
+    size_t count = dataset_count(b->dataset, DATASET_VAL), batch = (size_t)given.batch;
     load.repeat = (batch + count - 1) / count;
     if (shard_plan(count, load.repeat, 1, batch, SHARD_DROP, &load.plan, e))
         return -1;
@@ -137,39 +142,41 @@ static int load_images(struct bench_images *b, struct network *n, bool training,
 static int configure_bench(struct network_config *c, struct err *e)
 {
     *c = (struct network_config){
-        .model = opt_model, .backend = opt_backend, .base = (int)opt_base, .depth = (int)opt_depth,
-        .channels = (int)opt_channels, .classes = (int)opt_classes, .seed = SEED,
+        .model = given.model, .backend = given.backend, .base = (int)given.base,
+        .depth = (int)given.depth,
+        .channels = (int)given.channels, .classes = (int)given.classes, .seed = SEED,
         .batch_norm = BATCH_NORM_LOCAL,
-        .threads = opt_threads ? (int)opt_threads : rank_identity_own_cores()};
-    if (strcmp(opt_mode, "train") != 0 && strcmp(opt_mode, "infer") != 0 && !only_loads())
-        return err_set(e, ERR_USAGE, "bench: --mode %s: must be train, infer or load", opt_mode);
-    const struct model *model = model_open(opt_model, e);
+        .threads = given.threads ? (int)given.threads : rank_identity_own_cores()};
+    if (strcmp(given.mode, "train") != 0 && strcmp(given.mode, "infer") != 0 && !only_loads())
+        return err_set(e, ERR_USAGE, "bench: --mode %s: must be train, infer or load", given.mode);
+    const struct model *model = model_open(given.model, e);
     if (!model)
         return err_prefix(e, "bench: --model");
-    c->base = (int)(opt_base = opt_base ? opt_base : model->base);
-    c->depth = (int)(opt_depth = opt_depth ? opt_depth : model->depth);
-    return options_network("bench", &opt_dtype, opt_size, c, e);
+    c->base = (int)(given.base = given.base ? given.base : model->base);
+    c->depth = (int)(given.depth = given.depth ? given.depth : model->depth);
+    return options_network("bench", &given.dtype, given.size, c, e);
 }
 
 static int fill_input(struct network *n, const struct network_config *c, bool training,
                       struct err *e)
 {
-    size_t values = (size_t)opt_batch * (size_t)c->height * (size_t)c->width * (size_t)c->channels;
-    float *input = network_input(n, training, (int)opt_batch, e);
-    float *target = input ? network_target(n, training, (int)opt_batch, e) : NULL;
+    size_t values = (size_t)given.batch * (size_t)c->height * (size_t)c->width *
+                    (size_t)c->channels;
+    float *input = network_input(n, training, (int)given.batch, e);
+    float *target = input ? network_target(n, training, (int)given.batch, e) : NULL;
 
     if (!target)
         return -1;
     for (size_t i = 0; i < values; i++)
         input[i] = (float)rng_uniform(SEED, 1, i);
-    for (size_t i = 0; i < (size_t)opt_batch * network_targets(n); i++)
+    for (size_t i = 0; i < (size_t)given.batch * network_targets(n); i++)
         target[i] = (float)(int)(rng_uniform(SEED, 2, i) * (c->classes < 2 ? 2 : c->classes));
     return 0;
 }
 
 static int train_step(struct network *n, struct optim *o, struct err *e)
 {
-    double images = (double)opt_batch, loss = 0;
+    double images = (double)given.batch, loss = 0;
     struct network_step step = {.images = images,
                                 .loss_divisor = images * (double)network_targets(n),
                                 .scaling = o->scaling};
@@ -180,7 +187,7 @@ static int train_step(struct network *n, struct optim *o, struct err *e)
         optim_plan(o, w, RATE, 0, &update);
         step.update = &update;
     }
-    if (network_train(n, (int)opt_batch, step, &loss, NULL, NULL, e))
+    if (network_train(n, (int)given.batch, step, &loss, NULL, NULL, e))
         return -1;
     if (!o->device)
         optim_step(o, w, RATE, 0);
@@ -193,7 +200,7 @@ static int run_step(struct network *n, struct optim *o, struct err *e)
 
     if (only_loads())
         return 0;
-    return o ? train_step(n, o, e) : network_infer(n, (int)opt_batch, &logits, e);
+    return o ? train_step(n, o, e) : network_infer(n, (int)given.batch, &logits, e);
 }
 
 /* Runs the warm-up steps and the timed ones. Sets seconds and cpu_seconds, the processor time of
@@ -206,26 +213,26 @@ static int time_steps(struct network *n, const struct network_config *c, struct 
 {
     double loss = 0, first = 0;
 
-    for (long i = 0; i < opt_warmup + opt_steps; i++) {
+    for (long i = 0; i < given.warmup + given.steps; i++) {
         if (!images->loader && i < DEVICE_SLOTS && fill_input(n, c, o != NULL, e))
             return -1;
-        if (i == opt_warmup && network_wait(n, &loss, e))
+        if (i == given.warmup && network_wait(n, &loss, e))
             return -1;
-        if (opt_per_op && i == opt_warmup)
+        if (given.per_op && i == given.warmup)
             network_time_ops(n);
         double began = clock_now(), cpu = clock_cpu();
-        first = i == opt_warmup ? began : first;
+        first = i == given.warmup ? began : first;
         if (load_images(images, n, o != NULL, e) || run_step(n, o, e))
             return -1;
-        if (i >= opt_warmup) {
-            seconds[i - opt_warmup] = clock_now() - began;
-            cpu_seconds[i - opt_warmup] = clock_cpu() - cpu;
+        if (i >= given.warmup) {
+            seconds[i - given.warmup] = clock_now() - began;
+            cpu_seconds[i - given.warmup] = clock_cpu() - cpu;
         }
     }
     if (network_wait(n, &loss, e))
         return -1;
-    double mean = (clock_now() - first) / (double)opt_steps;
-    for (long i = 0; i < opt_steps && (network_device(n) || only_loads()); i++)
+    double mean = (clock_now() - first) / (double)given.steps;
+    for (long i = 0; i < given.steps && (network_device(n) || only_loads()); i++)
         seconds[i] = mean;
     return 0;
 }
@@ -234,21 +241,21 @@ static int print_speed(struct network *n, const struct network_config *c, double
                        double *cpu_seconds, double startup_s, struct err *e)
 {
     double flop, bytes;
-    double mean = 0, squares = 0, least = INFINITY, batch = (double)opt_batch;
+    double mean = 0, squares = 0, least = INFINITY, batch = (double)given.batch;
     struct rusage usage;
 
-    for (long i = 0; i < opt_steps; i++) {
-        mean += batch / seconds[i] / (double)opt_steps;
-        squares += batch / seconds[i] * (batch / seconds[i]) / (double)opt_steps;
+    for (long i = 0; i < given.steps; i++) {
+        mean += batch / seconds[i] / (double)given.steps;
+        squares += batch / seconds[i] * (batch / seconds[i]) / (double)given.steps;
         least = fmin(least, seconds[i]);
     }
     double spread = 1.96 * sqrt(fmax(squares - mean * mean, 0));
-    double median = stat_median(seconds, (size_t)opt_steps);
-    double cpu = stat_median(cpu_seconds, (size_t)opt_steps);
+    double median = stat_median(seconds, (size_t)given.steps);
+    double cpu = stat_median(cpu_seconds, (size_t)given.steps);
     getrusage(RUSAGE_SELF, &usage);
-    if (!opt_json) {
-        printf("%s base %ld, %dx%d, batch %ld, %s, %s, %d threads, backend %s\n", opt_model,
-               opt_base, c->height, c->width, opt_batch, opt_mode, opt_dtype, c->threads,
+    if (!given.json) {
+        printf("%s base %ld, %dx%d, batch %ld, %s, %s, %d threads, backend %s\n", given.model,
+               given.base, c->height, c->width, given.batch, given.mode, given.dtype, c->threads,
                network_backend(n));
         printf("img/s %.2f (median), %.2f +- %.2f\nstep  %.6f s (median), %.6f s (least), "
                "%.6f s of processor time\n",
@@ -256,20 +263,21 @@ static int print_speed(struct network *n, const struct network_config *c, double
         printf("peak  %.1f MiB\n", (double)usage.ru_maxrss / 1024);
         return 0;
     }
-    if (network_count(n, strcmp(opt_mode, "train") == 0, (int)opt_batch, &flop, &bytes, e))
+    if (network_count(n, strcmp(given.mode, "train") == 0, (int)given.batch, &flop, &bytes, e))
         return -1;
     cJSON *o = cJSON_CreateObject();
     cjson_addf(o, "schema=%d model=%s base=%ld depth=%ld channels=%ld classes=%ld height=%d "
                "width=%d batch_size=%ld mode=%s dtype=%s threads=%d backend=%s steps=%ld warmup=%ld",
-               1, opt_model, opt_base, opt_depth, opt_channels, opt_classes,
-               c->height, c->width, opt_batch, opt_mode, opt_dtype, c->threads, network_backend(n),
-               opt_steps, opt_warmup);
+               1, given.model, given.base, given.depth, given.channels, given.classes,
+               c->height, c->width, given.batch, given.mode, given.dtype, c->threads,
+               network_backend(n),
+               given.steps, given.warmup);
     cjson_addf(o, "img_per_s=%g img_per_s_mean=%g img_per_s_196sd=%g step_s_median=%g "
                "step_s_min=%g step_cpu_s_median=%g startup_s=%g flop=%g bytes=%g peak_rss_mib=%g",
                batch / median, mean, spread, median, least, cpu, startup_s, flop, bytes,
                (double)usage.ru_maxrss / 1024);
-    if (opt_data)
-        cjson_addf(o, "workers=%ld", opt_workers);
+    if (given.data)
+        cjson_addf(o, "workers=%ld", given.workers);
     return options_print(o, e);
 }
 
@@ -298,10 +306,10 @@ static struct profile_peak find_peak(const struct network *n)
  * those of the optimizer are left out. */
 static int print_roofline(struct network *n, bool training, const double *seconds, struct err *e)
 {
-    double flop, bytes, median = stat_median(seconds, (size_t)opt_steps);
+    double flop, bytes, median = stat_median(seconds, (size_t)given.steps);
     struct profile_peak peak = find_peak(n);
 
-    if (network_count(n, training, (int)opt_batch, &flop, &bytes, e))
+    if (network_count(n, training, (int)given.batch, &flop, &bytes, e))
         return -1;
     printf("plan  %.3f GFLOP and %.3f GB a step\n", flop * 1e-9, bytes * 1e-9);
     double least = fmax(flop / peak.flop, bytes / peak.bytes);
@@ -323,20 +331,20 @@ static int run_bench(int noperands, char **operands, int nrest, char **rest, str
     if (configure_bench(&c, e))
         return -1;
     struct network *n = network_create(&c, e);
-    double *seconds = mem_zero(2 * (size_t)opt_steps, sizeof *seconds, e);
+    double *seconds = mem_zero(2 * (size_t)given.steps, sizeof *seconds, e);
     if (!n || !seconds || open_images(&images, n, &c, e))
         goto out;
-    if (strcmp(opt_mode, "train") == 0 &&
+    if (strcmp(given.mode, "train") == 0 &&
         !(o = optim_create(&(struct optim_config){.scaled = c.dtype == DTYPE_F16},
                            network_weights(n), e)))
         goto out;
     double startup_s = clock_now() - began;
-    rc = time_steps(n, &c, o, &images, seconds, seconds + opt_steps, e);
+    rc = time_steps(n, &c, o, &images, seconds, seconds + given.steps, e);
     if (rc == 0)
-        rc = print_speed(n, &c, seconds, seconds + opt_steps, startup_s, e);
-    if (rc == 0 && network_device(n) && !opt_json && !only_loads())
+        rc = print_speed(n, &c, seconds, seconds + given.steps, startup_s, e);
+    if (rc == 0 && network_device(n) && !given.json && !only_loads())
         rc = print_roofline(n, o != NULL, seconds, e);
-    if (rc == 0 && opt_per_op) {
+    if (rc == 0 && given.per_op) {
         struct profile_peak peak = find_peak(n);
         network_print_times(n, &peak, stdout);
     }

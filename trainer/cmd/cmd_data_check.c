@@ -14,10 +14,12 @@
 #include "trainer/data/source/mask_stats.h"
 #include "trainer/data/source/tree.h"
 
-static bool opt_json;
+static struct {
+    bool json;
+} given;
 
 static const struct cli_option options[] = {
-    {"json", 0, CLI_FLAG, NULL, "print one JSON object, errors included, on stdout", &opt_json,
+    {"json", 0, CLI_FLAG, NULL, "print one JSON object, errors included, on stdout", &given.json,
      0, 0},
     {0}};
 
@@ -81,9 +83,9 @@ static int report_bad(const char *path, bool alone, struct count *count, const s
 {
     char name[FILENAME_TEXT_SIZE];
 
-    if (e->code != ERR_DATA || (alone && !opt_json))
+    if (e->code != ERR_DATA || (alone && !given.json))
         return -1;
-    if (opt_json)
+    if (given.json)
         add_file(count->list, filename_escape(path, name, sizeof name), NULL, NULL, e->text);
     else
         log_error("%s", e->text);
@@ -98,7 +100,7 @@ static void show(const char *path, const struct pixels *img, struct count *count
 
     filename_escape(path, name, sizeof name);
     pixels_hash(img, hex);
-    if (opt_json) {
+    if (given.json) {
         add_file(count->list, name, img, hex, NULL);
     } else {
         printf("%s\t%u\t%u\t%d\t%d\t%.16s\n", name, img->width, img->height, img->channels,
@@ -226,7 +228,7 @@ static int run_data_check(int noperands, char **operands, int nrest, char **rest
     for (int i = 0; rc == 0 && i < noperands; i++)
         rc = check_path(operands[i], noperands == 1, &count, e);
     cjson_addf(root, "checked=%zu bad=%zu", count.files, count.bad);
-    if (!opt_json)
+    if (!given.json)
         cJSON_Delete(root);
     else if (options_print(root, rc ? &ignored : e))
         rc = -1;
@@ -234,7 +236,7 @@ static int run_data_check(int noperands, char **operands, int nrest, char **rest
     if (rc)
         return -1;
     if (count.bad == 0) {
-        if (!opt_json)
+        if (!given.json)
             log_fine(&count);
         return 0;
     }

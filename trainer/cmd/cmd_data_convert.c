@@ -8,43 +8,45 @@
 #include "src/log.h"
 #include "trainer/data/prepare/prepare.h"
 
-static const char *dir, *out, *to = "png", *tile;
-static struct source_folders folders;
+static struct {
+    const char *dir, *out, *to, *tile;
+    struct source_folders folders;
+} given = {.to = "png"};
 
 static const struct cli_option options[] = {
-    {"data", 'd', CLI_STRING, "DIR", "data set to read, in any format", &dir, 0, 0},
-    OPTIONS_FOLDERS(folders),
-    {"out", 'o', CLI_STRING, "DIR", "new folder to write to", &out, 0, 0},
-    {"to", 0, CLI_STRING, "WORD", "png", &to, 0, 0},
-    {"tile", 0, CLI_STRING, "HxW", "cut images into tiles of this size", &tile, 0, 0},
+    {"data", 'd', CLI_STRING, "DIR", "data set to read, in any format", &given.dir, 0, 0},
+    OPTIONS_FOLDERS(given.folders),
+    {"out", 'o', CLI_STRING, "DIR", "new folder to write to", &given.out, 0, 0},
+    {"to", 0, CLI_STRING, "WORD", "png", &given.to, 0, 0},
+    {"tile", 0, CLI_STRING, "HxW", "cut images into tiles of this size", &given.tile, 0, 0},
     {0}};
 
 static int check_format(struct err *e)
 {
-    if (strcmp(to, "tfrecord") == 0)
+    if (strcmp(given.to, "tfrecord") == 0)
         return err_set(e, ERR_USAGE, "data convert: --to tfrecord: TFRecord files are only read; "
-                       "train from %s as it is, or write them by TensorFlow", dir);
-    if (strcmp(to, "cache") == 0)
+                       "train from %s as it is, or write them by TensorFlow", given.dir);
+    if (strcmp(given.to, "cache") == 0)
         return err_set(e, ERR_USAGE, "data convert: --to cache: a training fills its cache by "
-                       "itself; set data.cache to %s", out);
-    if (strcmp(to, "png") != 0)
-        return err_set(e, ERR_USAGE, "data convert: --to %s: must be png", to);
+                       "itself; set data.cache to %s", given.out);
+    if (strcmp(given.to, "png") != 0)
+        return err_set(e, ERR_USAGE, "data convert: --to %s: must be png", given.to);
     return 0;
 }
 
 static int run_data_convert(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    struct convert_config config = {.dir = dir, .folders = &folders, .out = out};
+    struct convert_config config = {.dir = given.dir, .folders = &given.folders, .out = given.out};
 
-    if (!dir || !out)
+    if (!given.dir || !given.out)
         return err_set(e, ERR_USAGE, "data convert: --data DIR and --out DIR are needed");
     if (check_format(e) ||
-        (tile && options_size(tile, &config.tile_height, &config.tile_width, e)))
+        (given.tile && options_size(given.tile, &config.tile_height, &config.tile_width, e)))
         return -1;
     size_t n = convert_write(&config, e);
     if (n == 0)
         return -1;
-    log_info("%s: %zu samples", out, n);
+    log_info("%s: %zu samples", given.out, n);
     return 0;
 }
 

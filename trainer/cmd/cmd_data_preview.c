@@ -16,23 +16,25 @@
 #include "trainer/data/set/loader.h"
 #include "trainer/run/setup.h"
 
-static const char *dir, *out, *size;
-static struct cli_list set;
-static long channels = 1, count = 8, epoch, seed = 1;
-static int classes;
-static enum scale scale;
-static struct source_folders folders;
+static struct {
+    const char *dir, *out, *size;
+    struct cli_list set;
+    long channels, count, epoch, seed;
+    int classes;
+    enum scale scale;
+    struct source_folders folders;
+} given = {.channels = 1, .count = 8, .seed = 1};
 
 static const struct cli_option options[] = {
-    {"data", 'd', CLI_STRING, "DIR", "data folder, in any format that has masks", &dir, 0, 0},
-    OPTIONS_FOLDERS(folders),
-    {"out", 'o', CLI_STRING, "DIR", "folder for the pictures, made if needed", &out, 0, 0},
-    {"size", 's', CLI_STRING, "HxW", "image size of training", &size, 0, 0},
-    {"set", 0, CLI_LIST, "KEY=VALUE", "a setting of augment.* or data.*, as for train", &set, 0, 0},
-    {"count", 'n', CLI_INT, "N", "number of pictures (default 8)", &count, 1, 10000},
-    {"epoch", 0, CLI_INT, "E", "epoch whose augmentation is shown (default 0)", &epoch, 0, INT_MAX},
-    {"seed", 0, CLI_INT, "S", "seed of the run (default 1)", &seed, 0, INT_MAX},
-    {"channels", 0, CLI_INT, "N", "1 grey, 3 RGB (default 1)", &channels, 1, 3},
+    {"data", 'd', CLI_STRING, "DIR", "data folder, in any format that has masks", &given.dir, 0, 0},
+    OPTIONS_FOLDERS(given.folders),
+    {"out", 'o', CLI_STRING, "DIR", "folder for the pictures, made if needed", &given.out, 0, 0},
+    {"size", 's', CLI_STRING, "HxW", "image size of training", &given.size, 0, 0},
+    {"set", 0, CLI_LIST, "KEY=VALUE", "a setting of augment.* or data.*, as for train", &given.set, 0, 0},
+    {"count", 'n', CLI_INT, "N", "number of pictures (default 8)", &given.count, 1, 10000},
+    {"epoch", 0, CLI_INT, "E", "epoch whose augmentation is shown (default 0)", &given.epoch, 0, INT_MAX},
+    {"seed", 0, CLI_INT, "S", "seed of the run (default 1)", &given.seed, 0, INT_MAX},
+    {"channels", 0, CLI_INT, "N", "1 grey, 3 RGB (default 1)", &given.channels, 1, 3},
     {0}};
 
 struct preview_canvas {
@@ -45,7 +47,7 @@ struct preview_canvas {
 /* Spreads the classes over the grey values; ignored pixels are red. */
 static void draw_pixel(float v, uint8_t *rgb)
 {
-    float step = classes > 1 ? 255.0f / (float)(classes - 1) : 255.0f;
+    float step = given.classes > 1 ? 255.0f / (float)(given.classes - 1) : 255.0f;
 
     rgb[0] = v < 0 ? 255 : (uint8_t)(v * step + 0.5f);
     rgb[1] = rgb[2] = v < 0 ? 0 : rgb[0];
@@ -62,7 +64,8 @@ static void draw_pair(const struct preview_canvas *c, const float *image, const 
             uint8_t *rgb = c->rgb + 3 * ((size_t)y * 4 * (size_t)c->width +
                                          (size_t)column * (size_t)c->width + (size_t)x);
             for (size_t k = 0; k < 3; k++)
-                rgb[k] = (uint8_t)(scale_shown(scale, image[from * nc + (nc == 3 ? k : 0)]) * 255 +
+                rgb[k] = (uint8_t)(scale_shown(given.scale,
+                                               image[from * nc + (nc == 3 ? k : 0)]) * 255 +
                                    0.5f);
             draw_pixel(mask[from], rgb + 3 * (size_t)c->width);
         }
@@ -80,7 +83,8 @@ static int preview_one(struct dataset *ds, struct augment *a, const struct setti
 
     if (!r)
         return -1;
-    augment_draw(config, c->height == c->width, (uint64_t)seed, (size_t)epoch, i, &changes);
+    augment_draw(config, c->height == c->width, (uint64_t)given.seed, (size_t)given.epoch, i,
+                 &changes);
     if (config->six)
         augment_six(i, &changes);
     augment_apply(a, &changes, r, c->changed);
@@ -88,7 +92,7 @@ static int preview_one(struct dataset *ds, struct augment *a, const struct setti
     draw_pair(c, c->image, c->mask, 0);
     record_unpack(c->changed, values, pixels, c->image, c->mask);
     draw_pair(c, c->image, c->mask, 2);
-    snprintf(path, sizeof path, "%.2000s/%04zu.png", out, i);
+    snprintf(path, sizeof path, "%.2000s/%04zu.png", given.out, i);
     return png_file_write(path, 4 * (uint32_t)c->width, (uint32_t)c->height, 3, c->rgb, e);
 }
 
@@ -101,9 +105,9 @@ static int preview(struct dataset *ds, const struct settings_augment *config, st
     c.channels = dataset_size(ds, &c.height, &c.width);
     pixels = (size_t)c.height * (size_t)c.width;
     if (!dataset_has_masks(ds))
-        return err_set(e, ERR_DATA, "%s: its images have no masks", dir);
-    if (mkdir(out, 0777) && errno != EEXIST)
-        return err_errno(e, ERR_DATA, errno, "%s", out);
+        return err_set(e, ERR_DATA, "%s: its images have no masks", given.dir);
+    if (mkdir(given.out, 0777) && errno != EEXIST)
+        return err_errno(e, ERR_DATA, errno, "%s", given.out);
     c.image = mem_alloc(pixels * (size_t)c.channels, sizeof *c.image, e);
     c.mask = mem_alloc(pixels, sizeof *c.mask, e);
     c.changed = mem_alloc(1, record_size(RECORD_NUMBERS, pixels * (size_t)c.channels,
@@ -112,11 +116,11 @@ static int preview(struct dataset *ds, const struct settings_augment *config, st
     struct augment *a = augment_create(config, c.height, c.width, c.channels, true, e);
     if (c.image && c.mask && c.changed && c.rgb && a)
         rc = 0;
-    n = n < (size_t)count ? n : (size_t)count;
+    n = n < (size_t)given.count ? n : (size_t)given.count;
     for (size_t i = 0; rc == 0 && i < n; i++)
         rc = preview_one(ds, a, config, &c, i, e);
     if (rc == 0)
-        log_info("%s: %zu pictures of image and mask, before and after augmentation", out, n);
+        log_info("%s: %zu pictures of image and mask, before and after augmentation", given.out, n);
     augment_destroy(a);
     free(c.rgb);
     free(c.changed);
@@ -127,26 +131,27 @@ static int preview(struct dataset *ds, const struct settings_augment *config, st
 
 static int run_data_preview(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    struct dataset_config config = {.dir = dir, .folders = &folders, .channels = (int)channels};
+    struct dataset_config config = {.dir = given.dir, .folders = &given.folders,
+                                    .channels = (int)given.channels};
     struct settings c;
 
-    if (!dir || !out || !size)
+    if (!given.dir || !given.out || !given.size)
         return err_set(e, ERR_USAGE,
                        "data preview: --data DIR, --out DIR and --size HxW are needed");
-    if (options_size(size, &config.height, &config.width, e))
+    if (options_size(given.size, &config.height, &config.width, e))
         return -1;
-    if (channels == 2)
+    if (given.channels == 2)
         return err_set(e, ERR_USAGE, "--channels 2: a preview shows 1 (grey) or 3 (RGB)");
     if (run_config_init(&c, e))
         return -1;
-    int rc = run_config_set_words(&c, &set, e);
+    int rc = run_config_set_words(&c, &given.set, e);
     c.data.height = config.height;
     c.data.width = config.width;
     if (rc == 0)
         rc = settings_check(&c, e) ? -1 : 0;
     config.masks = options_masks(&c);
-    config.scale = scale = options_scale(&c);
-    classes = c.data.classes;
+    config.scale = given.scale = options_scale(&c);
+    given.classes = c.data.classes;
     struct dataset *ds = rc == 0 ? dataset_open(&config, e) : NULL;
     rc = ds ? preview(ds, &c.augment, e) : -1;
     dataset_close(ds);

@@ -11,30 +11,32 @@
 #include "src/log.h"
 #include "trainer/data/set/dataset.h"
 
-static const char *dir, *out, *train_list, *val_list;
-static double val_fraction = 0.2;
-static long seed = 1244;
-static bool soft_masks;
-static long classes = 1;
-static const char *ignore, *class_file;
-static struct source_folders folders;
+static struct {
+    const char *dir, *out, *train_list, *val_list;
+    double val_fraction;
+    long seed;
+    bool soft_masks;
+    long classes;
+    const char *ignore, *class_file;
+    struct source_folders folders;
+} given = {.val_fraction = 0.2, .seed = 1244, .classes = 1};
 
 static const struct cli_option options[] = {
-    {"data", 'd', CLI_STRING, "DIR", "data folder: images/ and masks/, or another format", &dir, 0,
+    {"data", 'd', CLI_STRING, "DIR", "data folder: images/ and masks/, or another format", &given.dir, 0,
      0},
-    OPTIONS_FOLDERS(folders),
-    {"out", 'o', CLI_STRING, "FILE", "split file to write", &out, 0, 0},
+    OPTIONS_FOLDERS(given.folders),
+    {"out", 'o', CLI_STRING, "FILE", "split file to write", &given.out, 0, 0},
     {"val-fraction", 0, CLI_DOUBLE, "F", "share of the images for validation (default 0.2)",
-     &val_fraction, 0.001, 0.999},
-    {"seed", 0, CLI_INT, "S", "seed of the division (default 1244)", &seed, 0, 0x1p53},
-    {"soft-masks", 0, CLI_FLAG, NULL, "masks may hold grey values", &soft_masks, 0, 0},
+     &given.val_fraction, 0.001, 0.999},
+    {"seed", 0, CLI_INT, "S", "seed of the division (default 1244)", &given.seed, 0, 0x1p53},
+    {"soft-masks", 0, CLI_FLAG, NULL, "masks may hold grey values", &given.soft_masks, 0, 0},
     {"train-list", 0, CLI_STRING, "FILE",
-     "use a given split: a file with one image file name per line", &train_list, 0, 0},
-    {"val-list", 0, CLI_STRING, "FILE", "the same for validation", &val_list, 0, 0},
+     "use a given split: a file with one image file name per line", &given.train_list, 0, 0},
+    {"val-list", 0, CLI_STRING, "FILE", "the same for validation", &given.val_list, 0, 0},
     {"classes", 0, CLI_INT, "N", "classes of the masks (default 1: foreground and background)",
-     &classes, 1, 250},
-    OPTIONS_IGNORE(ignore),
-    OPTIONS_CLASS_FILE(class_file),
+     &given.classes, 1, 250},
+    OPTIONS_IGNORE(given.ignore),
+    OPTIONS_CLASS_FILE(given.class_file),
     {0}};
 
 static bool has_split(const char *path, const char *text)
@@ -68,31 +70,34 @@ static int write_once(const char *path, const char *text, struct err *e)
 static void log_split(const struct split *s)
 {
     if (s->nclasses)
-        log_info("%s: %zu images for training, %zu for validation; %d classes", out, s->train.count,
+        log_info("%s: %zu images for training, %zu for validation; %d classes", given.out,
+                 s->train.count,
                  s->val.count, s->nclasses);
     else if (s->mask_scale == MASK_CLASS)
-        log_info("%s: %zu pairs for training, %zu for validation; masks of %ld classes", out,
-                 s->train.count, s->val.count, classes < 2 ? 2 : classes);
+        log_info("%s: %zu pairs for training, %zu for validation; masks of %ld classes", given.out,
+                 s->train.count, s->val.count, given.classes < 2 ? 2 : given.classes);
     else
-        log_info("%s: %zu pairs for training, %zu for validation; masks contain 0 and %d%s", out,
+        log_info("%s: %zu pairs for training, %zu for validation; masks contain 0 and %d%s",
+                 given.out,
                  s->train.count, s->val.count, (int)s->mask_scale,
-                 soft_masks ? ", and grey values" : "");
+                 given.soft_masks ? ", and grey values" : "");
 }
 
 static int run_data_split(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct split_config config = {
-        .dir = dir, .folders = &folders, .seed = seed, .val_fraction = val_fraction,
-        .train_list = train_list, .val_list = val_list,
-        .masks = {soft_masks, (int)classes, ignore, class_file, NULL}};
+        .dir = given.dir, .folders = &given.folders, .seed = given.seed,
+        .val_fraction = given.val_fraction,
+        .train_list = given.train_list, .val_list = given.val_list,
+        .masks = {given.soft_masks, (int)given.classes, given.ignore, given.class_file, NULL}};
 
-    if (!dir || !out)
+    if (!given.dir || !given.out)
         return err_set(e, ERR_USAGE, "data split: --data DIR and --out FILE are needed");
     struct split *s = split_create(&config, e);
     if (!s)
         return -1;
     char *text = split_encode(s, e);
-    int rc = text ? write_once(out, text, e) : -1;
+    int rc = text ? write_once(given.out, text, e) : -1;
     if (rc == 0)
         log_split(s);
     free(text);

@@ -10,24 +10,26 @@
 
 #define MAX_SHOWN 12 /* sizes, mask values or mask colours in a list for people */
 
-static const char *dir, *size, *ignore, *class_file;
-static long nclasses, sample;
-static bool opt_json;
-static struct source_folders folders;
+static struct {
+    const char *dir, *size, *ignore, *class_file;
+    long nclasses, sample;
+    bool json;
+    struct source_folders folders;
+} given;
 
 static const struct cli_option options[] = {
-    {"data", 'd', CLI_STRING, "DIR", "data folder, in any format", &dir, 0, 0},
-    OPTIONS_FOLDERS(folders),
+    {"data", 'd', CLI_STRING, "DIR", "data folder, in any format", &given.dir, 0, 0},
+    OPTIONS_FOLDERS(given.folders),
     {"size", 0, CLI_STRING, "HxW", "also print the baseline at this size, resized as for training",
-     &size, 0, 0},
+     &given.size, 0, 0},
     {"classes", 0, CLI_INT, "N",
-     "also print the frequency of each of N classes, and weights for them", &nclasses, 2,
+     "also print the frequency of each of N classes, and weights for them", &given.nclasses, 2,
      CLASSES_MAX},
-    OPTIONS_IGNORE(ignore),
-    OPTIONS_CLASS_FILE(class_file),
-    {"sample", 0, CLI_INT, "N", "read only N masks and a few images; needs --json", &sample, 1,
+    OPTIONS_IGNORE(given.ignore),
+    OPTIONS_CLASS_FILE(given.class_file),
+    {"sample", 0, CLI_INT, "N", "read only N masks and a few images; needs --json", &given.sample, 1,
      1000000},
-    OPTIONS_JSON(opt_json),
+    OPTIONS_JSON(given.json),
     {0}};
 
 static void print_shapes(const struct survey *s)
@@ -114,8 +116,8 @@ static void print_stats_text(const struct survey *s)
     print_masks(s);
     if (s->binary)
         print_baseline("native size", &s->native);
-    if (s->binary && size)
-        print_baseline(size, &s->resized);
+    if (s->binary && given.size)
+        print_baseline(given.size, &s->resized);
 }
 
 static void encode_classes(const struct survey *s, cJSON *to)
@@ -154,11 +156,11 @@ static void encode_masks(const struct survey *s, cJSON *o)
                                                      (double)s->masks.pixels));
         }
     encode_proposal(&s->proposal, cjson_object(o, "masks"));
-    if (!s->binary || sample)
+    if (!s->binary || given.sample)
         return;
     cjson_addf(o, "foreground=%g", (double)s->foreground / (double)s->pixels);
     encode_baseline(&s->native, cjson_object(o, "otsu"));
-    if (size)
+    if (given.size)
         encode_baseline(&s->resized, cjson_object(o, "otsu_resized"));
 }
 
@@ -205,7 +207,7 @@ static int print_stats_json(const struct survey *s, const struct frequency *f,
                    s->shapes[i].height, s->shapes[i].width, s->shapes[i].channels,
                    s->shapes[i].bits, s->shapes[i].count);
     cjson_addf(o, "train=%zu val=%zu", s->train, s->val);
-    if (!sample) {
+    if (!given.sample) {
         cjson_add(o, "mean", cJSON_CreateDoubleArray(s->mean, s->channels));
         cjson_add(o, "deviation", cJSON_CreateDoubleArray(s->deviation, s->channels));
         cjson_addf(o, "duplicates=%zu leaks=%zu", s->duplicates, s->leaks);
@@ -223,30 +225,31 @@ static int run_data_stats(int noperands, char **operands, int nrest, char **rest
 {
     int height = 0, width = 0, rc = 0;
 
-    if (!dir)
+    if (!given.dir)
         return err_set(e, ERR_USAGE, "data stats: --data DIR is needed");
-    if (size && options_size(size, &height, &width, e))
+    if (given.size && options_size(given.size, &height, &width, e))
         return -1;
-    if (ignore && !nclasses && !class_file)
+    if (given.ignore && !given.nclasses && !given.class_file)
         return err_set(e, ERR_USAGE, "data stats: --ignore needs --classes N");
-    if (sample && (!opt_json || size || nclasses))
+    if (given.sample && (!given.json || given.size || given.nclasses))
         return err_set(e, ERR_USAGE, "data stats: --sample needs --json and no other option");
     struct classes *c = NULL;
     struct survey *s = NULL;
     struct frequency f;
-    struct mask_options masks = {false, (int)nclasses, ignore, class_file, NULL};
+    struct mask_options masks = {false, (int)given.nclasses, given.ignore, given.class_file, NULL};
     int value;
     if (classes_open(&masks, &value, &c, e))
         return -1;
     if (c)
-        rc = frequency_count(dir, &folders, c, &f, e);
-    if (rc == 0 && !(s = survey_create(dir, &folders, (size_t)sample, height, width, e)))
+        rc = frequency_count(given.dir, &given.folders, c, &f, e);
+    if (rc == 0 && !(s = survey_create(given.dir, &given.folders, (size_t)given.sample, height,
+                                       width, e)))
         rc = -1;
     if (rc == 0) {
-        remarks_log(&s->remarks, dir);
-        remarks_log(&s->masks.remarks, dir);
+        remarks_log(&s->remarks, given.dir);
+        remarks_log(&s->masks.remarks, given.dir);
     }
-    if (rc == 0 && opt_json)
+    if (rc == 0 && given.json)
         rc = print_stats_json(s, &f, c, e);
     else if (rc == 0) {
         print_stats_text(s);

@@ -10,31 +10,35 @@
 
 #define SYNTH_MAX_SIDE 4096
 
-static const char *out, *size = "96x128";
-static long count = 48, seed = 1;
+static struct {
+    const char *out, *size;
+    long count, seed;
+} given = {.size = "96x128", .count = 48, .seed = 1};
 
 static const struct cli_option options[] = {
-    {"out", 'o', CLI_STRING, "DIR", "new folder for images/ and masks/", &out, 0, 0},
-    {"count", 'n', CLI_INT, "N", "number of pairs (default 48)", &count, 1, 9999},
-    {"size", 0, CLI_STRING, "HxW", "size of each picture (default 96x128)", &size, 0, 0},
-    {"seed", 0, CLI_INT, "S", "random seed (default 1)", &seed, 0, 0x1p53},
+    {"out", 'o', CLI_STRING, "DIR", "new folder for images/ and masks/", &given.out, 0, 0},
+    {"count", 'n', CLI_INT, "N", "number of pairs (default 48)", &given.count, 1, 9999},
+    {"size", 0, CLI_STRING, "HxW", "size of each picture (default 96x128)", &given.size, 0, 0},
+    {"seed", 0, CLI_INT, "S", "random seed (default 1)", &given.seed, 0, 0x1p53},
     {0}};
 
 static int run_data_synth(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     int height, width;
 
-    if (!out)
+    if (!given.out)
         return err_set(e, ERR_USAGE, "data synth: --out DIR is needed");
-    if (options_size(size, &height, &width, e))
+    if (options_size(given.size, &height, &width, e))
         return -1;
     if (height < SYNTH_MIN_SIDE || width < SYNTH_MIN_SIDE || height > SYNTH_MAX_SIDE ||
         width > SYNTH_MAX_SIDE)
-        return err_set(e, ERR_USAGE, "--size %s: sides must be from %d to %d", size, SYNTH_MIN_SIDE,
+        return err_set(e, ERR_USAGE, "--size %s: sides must be from %d to %d", given.size,
+                       SYNTH_MIN_SIDE,
                        SYNTH_MAX_SIDE);
-    if (synth_create(out, (int)count, height, width, (uint64_t)seed, e))
+    if (synth_create(given.out, (int)given.count, height, width, (uint64_t)given.seed, e))
         return -1;
-    log_info("%s: %ld pairs of %d x %d (height, width), seed %ld", out, count, height, width, seed);
+    log_info("%s: %ld pairs of %d x %d (height, width), seed %ld", given.out, given.count, height,
+             width, given.seed);
     return 0;
 }
 

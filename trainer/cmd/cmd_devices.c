@@ -12,13 +12,15 @@
 #include "trainer/run/ranks/ranks.h"
 #include "trainer/run/setup.h"
 
-static bool opt_json, opt_check;
-static const char *opt_backend = "auto";
+static struct {
+    bool json, check;
+    const char *backend;
+} given = {.backend = "auto"};
 
 static const struct cli_option options[] = {
-    {"check", 0, CLI_FLAG, NULL, "is gone: the error says what compares kernels", &opt_check, 0, 0},
-    OPTIONS_BACKEND(opt_backend),
-    OPTIONS_JSON(opt_json),
+    {"check", 0, CLI_FLAG, NULL, "is gone: the error says what compares kernels", &given.check, 0, 0},
+    OPTIONS_BACKEND(given.backend),
+    OPTIONS_JSON(given.json),
     {0}};
 
 /* Returns a version number as text: "9.19.0" for 91900, "none" for 0. */
@@ -78,7 +80,7 @@ static void print_compute(void)
     struct err e;
     char line[COMPUTE_LINE];
 
-    if (compute_choose(&c, opt_backend, &e))
+    if (compute_choose(&c, given.backend, &e))
         snprintf(line, sizeof line, "nothing: %s", e.text);
     else
         compute_describe(&c, NULL, line);
@@ -90,7 +92,7 @@ static void add_compute(cJSON *to)
     struct compute c;
     struct err e;
 
-    if (compute_choose(&c, opt_backend, &e))
+    if (compute_choose(&c, given.backend, &e))
         cjson_addf(to, "error=%s", e.text);
     else
         cjson_addf(to, "backend=%s fake=%i device=%s why_cpu=%s", c.backend->name, c.fake,
@@ -163,13 +165,13 @@ static int run_devices(int noperands, char **operands, int nrest, char **rest, s
     struct compute cpu;
     long online = sysconf(_SC_NPROCESSORS_ONLN);
 
-    if (opt_check)
+    if (given.check)
         return err_set(e, ERR_USAGE, "devices: --check is gone: trainer/ops/test/opcheck.t --check "
                        "cuda compares every kernel with the reference (make check-gpu runs it)");
     cuda_info_read(&cuda);
     if (compute_choose(&cpu, "cpu", e))
         return -1;
-    if (opt_json)
+    if (given.json)
         return print_devices_json(cpu.device, rank_identity_own_cores(), online, &cuda, e);
     print_devices_text(cpu.device, rank_identity_own_cores(), online, &cuda);
     return 0;

@@ -15,31 +15,33 @@
 #include "trainer/passes/passes.h"
 #include "trainer/run/setup.h"
 
-static const char *opt_checkpoint, *opt_data, *opt_split, *opt_size, *opt_ignore, *opt_class_file;
-static const char *opt_images, *opt_backend = "auto", *opt_dtype = "auto";
-static long opt_threads, opt_overlap = -1;
-static bool opt_soft_masks, opt_native, opt_json;
-static struct source_folders folders;
+static struct {
+    const char *checkpoint, *data, *split, *size, *ignore, *class_file;
+    const char *images, *backend, *dtype;
+    long threads, overlap;
+    bool soft_masks, native, json;
+    struct source_folders folders;
+} given = {.backend = "auto", .dtype = "auto", .overlap = -1};
 
 static const struct cli_option options[] = {
-    OPTIONS_CHECKPOINT(opt_checkpoint),
-    {"data", 'd', CLI_STRING, "DIR", "data folder, all of whose images are used", &opt_data, 0, 0},
-    OPTIONS_FOLDERS(folders),
-    {"split", 0, CLI_STRING, "FILE", "split.json, whose validation images are used", &opt_split, 0,
+    OPTIONS_CHECKPOINT(given.checkpoint),
+    {"data", 'd', CLI_STRING, "DIR", "data folder, all of whose images are used", &given.data, 0, 0},
+    OPTIONS_FOLDERS(given.folders),
+    {"split", 0, CLI_STRING, "FILE", "split.json, whose validation images are used", &given.split, 0,
      0},
     {"size", 's', CLI_STRING, "HxW", "size of the network's images (default: that of training)",
-     &opt_size, 0, 0},
-    OPTIONS_NATIVE(opt_native),
-    OPTIONS_OVERLAP(opt_overlap),
-    {"soft-masks", 0, CLI_FLAG, NULL, "use grey mask values as value/255", &opt_soft_masks, 0, 0},
-    OPTIONS_BACKEND(opt_backend),
-    OPTIONS_DTYPE(opt_dtype),
-    OPTIONS_THREADS(opt_threads),
-    OPTIONS_IGNORE(opt_ignore),
-    OPTIONS_CLASS_FILE(opt_class_file),
+     &given.size, 0, 0},
+    OPTIONS_NATIVE(given.native),
+    OPTIONS_OVERLAP(given.overlap),
+    {"soft-masks", 0, CLI_FLAG, NULL, "use grey mask values as value/255", &given.soft_masks, 0, 0},
+    OPTIONS_BACKEND(given.backend),
+    OPTIONS_DTYPE(given.dtype),
+    OPTIONS_THREADS(given.threads),
+    OPTIONS_IGNORE(given.ignore),
+    OPTIONS_CLASS_FILE(given.class_file),
     {"images", 0, CLI_STRING, "FILE",
-     "write the scores of each image to a CSV file (logs/SCHEMA.md)", &opt_images, 0, 0},
-    OPTIONS_JSON(opt_json),
+     "write the scores of each image to a CSV file (logs/SCHEMA.md)", &given.images, 0, 0},
+    OPTIONS_JSON(given.json),
     {0}};
 
 static const char details[] =
@@ -58,14 +60,14 @@ static const char details[] =
 
 static int configure_eval(struct network_config *config, struct err *e)
 {
-    if (!opt_checkpoint)
+    if (!given.checkpoint)
         return err_set(e, ERR_USAGE, "eval: --checkpoint PATH is needed");
-    if (opt_images && atomicfile_check_new(opt_images, e))
+    if (given.images && atomicfile_check_new(given.images, e))
         return -1;
-    if (!opt_data && !opt_split)
+    if (!given.data && !given.split)
         return err_set(e, ERR_USAGE, "eval: give --data DIR or --split FILE, or both");
-    *config = (struct network_config){.backend = opt_backend, .threads = (int)opt_threads};
-    return options_network("eval", &opt_dtype, opt_size, config, e);
+    *config = (struct network_config){.backend = given.backend, .threads = (int)given.threads};
+    return options_network("eval", &given.dtype, given.size, config, e);
 }
 
 static void print_row(const char *name, const struct score_summary *s)
@@ -111,7 +113,8 @@ static int print_scores_json(const struct scoring *s, size_t n, const struct net
 
     cjson_addf(o, "schema=%d images=%zu", 1, dataset_count(ds, DATASET_VAL));
     score_json_add(o, s->total, config->classes, ds);
-    cjson_addf(o, "scale=%s backend=%s seconds=%g", opt_native ? "native" : "fit", config->backend,
+    cjson_addf(o, "scale=%s backend=%s seconds=%g", given.native ? "native" : "fit",
+               config->backend,
                seconds);
     if (n > 1)
         score_json_add_own(o, s[1].total, config->classes, ds);
@@ -126,7 +129,7 @@ static int score_images(struct scoring *s, struct err *e)
     for (size_t i = 0; i < v->images; i++) {
         if (shutdown_signal)
             return err_signal(e, shutdown_signal);
-        if (s->own ? evaluate_image_own(v, i, opt_native ? (int)opt_overlap : -1, &watch, e)
+        if (s->own ? evaluate_image_own(v, i, given.native ? (int)given.overlap : -1, &watch, e)
                    : evaluate_image(v, i, e))
             return -1;
     }
@@ -143,10 +146,10 @@ static int report_scores(struct trained *t, struct dataset *dataset, struct err 
     const struct network_config *config = &t->config;
     char fitted[80];
     struct scoring s[2] = {
-        {.own = opt_native,
-         .where = opt_native ? "masks at each image's own size, predicted in tiles" : fitted},
+        {.own = given.native,
+         .where = given.native ? "masks at each image's own size, predicted in tiles" : fitted},
         {.own = true, .where = "masks at each image's own size, as predict writes them"}};
-    size_t n = opt_native || !dataset_has_masks(dataset) ? 1 : 2;
+    size_t n = given.native || !dataset_has_masks(dataset) ? 1 : 2;
     double began = clock_now();
     int rc = 0;
 
@@ -158,13 +161,13 @@ static int report_scores(struct trained *t, struct dataset *dataset, struct err 
                  ? -1
                  : 0;
     double seconds = clock_now() - began;
-    if (rc == 0 && opt_images)
-        rc = evaluate_write(opt_images, dataset, config->classes, s[0].v.scores, e);
-    if (rc == 0 && opt_json)
+    if (rc == 0 && given.images)
+        rc = evaluate_write(given.images, dataset, config->classes, s[0].v.scores, e);
+    if (rc == 0 && given.json)
         rc = print_scores_json(s, n, config, dataset, seconds, e);
-    for (size_t i = 0; i < n && rc == 0 && !opt_json; i++)
+    for (size_t i = 0; i < n && rc == 0 && !given.json; i++)
         print_scores_table(&s[i], config->classes, dataset);
-    if (rc == 0 && !opt_json)
+    if (rc == 0 && !given.json)
         printf("images   %zu\nseconds  %.3f\n", dataset_count(dataset, DATASET_VAL), seconds);
     if (rc == 0)
         evaluate_warn(s[0].total, config->classes, dataset);
@@ -177,15 +180,15 @@ static struct dataset *open_data(const struct trained *t, struct err *e)
 {
     const struct network_config *c = &t->config;
     const struct checkpoint_classes *classes = &t->classes;
-    bool classifies = model_find(c->model)->classifies, own = !opt_class_file && *classes->file;
+    bool classifies = model_find(c->model)->classifies, own = !given.class_file && *classes->file;
     struct dataset_config data = {
-        .split_file = opt_split, .dir = opt_data, .folders = &folders,
+        .split_file = given.split, .dir = given.data, .folders = &given.folders,
         .height = c->height, .width = c->width,
         .channels = c->channels, .scale = t->scale,
-        .masks = {.soft = opt_soft_masks || classes->soft_masks,
+        .masks = {.soft = given.soft_masks || classes->soft_masks,
                   .classes = classifies ? 1 : c->classes,
-                  .ignore = opt_ignore ? opt_ignore : classes->ignore,
-                  .class_file = own ? "the class file in model.json" : opt_class_file,
+                  .ignore = given.ignore ? given.ignore : classes->ignore,
+                  .class_file = own ? "the class file in model.json" : given.class_file,
                   .class_text = own ? classes->file : NULL}};
 
     return dataset_open(&data, e);
@@ -204,8 +207,8 @@ static void compare_names(const struct trained *t, const struct dataset *dataset
 
 static int evaluate_data(struct trained *t, struct err *e)
 {
-    if (trained_open(t, opt_checkpoint, e) ||
-        predict_check_overlap(&t->config, opt_native, &opt_overlap, e))
+    if (trained_open(t, given.checkpoint, e) ||
+        predict_check_overlap(&t->config, given.native, &given.overlap, e))
         return -1;
     struct dataset *dataset = open_data(t, e);
     if (dataset)

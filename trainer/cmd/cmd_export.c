@@ -7,14 +7,16 @@
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/cmd/cmd.h"
 
-static const char *opt_checkpoint, *opt_onnx, *opt_safetensors;
+static struct {
+    const char *checkpoint, *onnx, *safetensors;
+} given;
 
 static const struct cli_option options[] = {
-    OPTIONS_CHECKPOINT(opt_checkpoint),
+    OPTIONS_CHECKPOINT(given.checkpoint),
     {"onnx", 0, CLI_STRING, "FILE", "write network and weights for onnxruntime and others",
-     &opt_onnx, 0, 0},
+     &given.onnx, 0, 0},
     {"safetensors", 0, CLI_STRING, "FILE", "write the weights with PyTorch's names",
-     &opt_safetensors, 0, 0},
+     &given.safetensors, 0, 0},
     {0}};
 
 static const char details[] =
@@ -37,23 +39,24 @@ static int run_export(int noperands, char **operands, int nrest, char **rest, st
 {
     struct trained t = {.config = {.backend = "ref", .threads = 1}};
 
-    if (!opt_checkpoint || (!opt_onnx && !opt_safetensors))
+    if (!given.checkpoint || (!given.onnx && !given.safetensors))
         return err_set(e, ERR_USAGE,
                        "export: --checkpoint PATH is needed, and --onnx FILE or "
                        "--safetensors FILE or both");
-    int rc = (opt_onnx && atomicfile_check_new(opt_onnx, e)) ||
-                     (opt_safetensors && atomicfile_check_new(opt_safetensors, e)) ||
-                     trained_open(&t, opt_checkpoint, e)
+    int rc = (given.onnx && atomicfile_check_new(given.onnx, e)) ||
+                     (given.safetensors && atomicfile_check_new(given.safetensors, e)) ||
+                     trained_open(&t, given.checkpoint, e)
                  ? -1
                  : 0;
-    if (rc == 0 && opt_onnx)
-        rc = onnx_write(opt_onnx, &t.config, &t.classes, network_weights(t.network), e);
-    if (rc == 0 && opt_onnx)
-        log_info("%s: ONNX, %zu weights", opt_onnx, weights_trainable(network_weights(t.network)));
-    if (rc == 0 && opt_safetensors)
-        rc = checkpoint_write_weights(opt_safetensors, network_weights(t.network), e);
-    if (rc == 0 && opt_safetensors)
-        log_info("%s: safetensors", opt_safetensors);
+    if (rc == 0 && given.onnx)
+        rc = onnx_write(given.onnx, &t.config, &t.classes, network_weights(t.network), e);
+    if (rc == 0 && given.onnx)
+        log_info("%s: ONNX, %zu weights", given.onnx,
+                 weights_trainable(network_weights(t.network)));
+    if (rc == 0 && given.safetensors)
+        rc = checkpoint_write_weights(given.safetensors, network_weights(t.network), e);
+    if (rc == 0 && given.safetensors)
+        log_info("%s: safetensors", given.safetensors);
     trained_close(&t);
     return rc;
 }

@@ -10,21 +10,23 @@
 #include "trainer/models/model.h"
 #include "trainer/network/network.h"
 
-static const char *opt_size, *opt_batch_norm = "local";
-static long opt_base, opt_depth, opt_channels, opt_classes;
-static bool opt_list, opt_print, opt_json;
+static struct {
+    const char *size, *batch_norm;
+    long base, depth, channels, classes;
+    bool list, print, json;
+} given = {.batch_norm = "local"};
 
 static const struct cli_option options[] = {
-    {"list", 0, CLI_FLAG, NULL, "print the names of the built-in models", &opt_list, 0, 0},
-    {"print", 0, CLI_FLAG, NULL, "print the description, to copy and change", &opt_print, 0, 0},
-    {"size", 's', CLI_STRING, "HxW", "size of the images (256x256; classes: 32x32)", &opt_size, 0,
+    {"list", 0, CLI_FLAG, NULL, "print the names of the built-in models", &given.list, 0, 0},
+    {"print", 0, CLI_FLAG, NULL, "print the description, to copy and change", &given.print, 0, 0},
+    {"size", 's', CLI_STRING, "HxW", "size of the images (256x256; classes: 32x32)", &given.size, 0,
      0},
-    {"channels", 0, CLI_INT, "N", "channels of the images (1; classes: 3)", &opt_channels, 1, 64},
-    {"classes", 0, CLI_INT, "N", "number of classes (1; classes: 10)", &opt_classes, 1, 250},
-    {"base", 0, CLI_INT, "N", "parameter base (preset of the model)", &opt_base, 1, 1024},
-    {"depth", 0, CLI_INT, "N", "parameter depth (preset of the model)", &opt_depth, 1, 8},
-    {"batch-norm", 0, CLI_STRING, "WORD", "local | none (local)", &opt_batch_norm, 0, 0},
-    OPTIONS_JSON(opt_json),
+    {"channels", 0, CLI_INT, "N", "channels of the images (1; classes: 3)", &given.channels, 1, 64},
+    {"classes", 0, CLI_INT, "N", "number of classes (1; classes: 10)", &given.classes, 1, 250},
+    {"base", 0, CLI_INT, "N", "parameter base (preset of the model)", &given.base, 1, 1024},
+    {"depth", 0, CLI_INT, "N", "parameter depth (preset of the model)", &given.depth, 1, 8},
+    {"batch-norm", 0, CLI_STRING, "WORD", "local | none (local)", &given.batch_norm, 0, 0},
+    OPTIONS_JSON(given.json),
     {0}};
 
 static const char details[] =
@@ -39,17 +41,17 @@ static const char details[] =
 static int configure_model(const struct model *m, struct network_config *c, struct err *e)
 {
     *c = (struct network_config){
-        .model = m->name, .backend = "ref", .base = (int)opt_base, .depth = (int)opt_depth,
-        .channels = opt_channels ? (int)opt_channels : m->classifies ? 3 : 1,
-        .classes = opt_classes ? (int)opt_classes : m->classifies ? 10 : 1,
+        .model = m->name, .backend = "ref", .base = (int)given.base, .depth = (int)given.depth,
+        .channels = given.channels ? (int)given.channels : m->classifies ? 3 : 1,
+        .classes = given.classes ? (int)given.classes : m->classifies ? 10 : 1,
         .height = m->classifies ? 32 : 256, .width = m->classifies ? 32 : 256,
         .batch_norm = BATCH_NORM_LOCAL, .threads = 1};
-    if (strcmp(opt_batch_norm, "none") == 0)
+    if (strcmp(given.batch_norm, "none") == 0)
         c->batch_norm = BATCH_NORM_NONE;
-    else if (strcmp(opt_batch_norm, "local") != 0)
+    else if (strcmp(given.batch_norm, "local") != 0)
         return err_set(e, ERR_USAGE, "model: --batch-norm %s: must be local or none",
-                       opt_batch_norm);
-    return opt_size && options_size(opt_size, &c->height, &c->width, e) ? err_prefix(e, "model")
+                       given.batch_norm);
+    return given.size && options_size(given.size, &c->height, &c->width, e) ? err_prefix(e, "model")
                                                                         : 0;
 }
 
@@ -124,7 +126,7 @@ static int print_model(const struct model *m, const struct graph *g, const struc
 
     for (size_t i = 0; i < w->nentries; i++)
         state += w->entries[i].role == WEIGHTS_STATE ? w->entries[i].count : 0;
-    if (!opt_json) {
+    if (!given.json) {
         print_layers(g);
         printf("%s: %zu parameters in %zu tensors, %zu running statistics; %s\n", m->title,
                weights_trainable(w), w->nentries, state,
@@ -133,7 +135,8 @@ static int print_model(const struct model *m, const struct graph *g, const struc
     }
     snprintf(hash, sizeof hash, "%016" PRIx64, network_plan_hash(n));
     cJSON *o = cJSON_CreateObject();
-    cjson_addf(o, "schema=%d name=%s of=%s base=%d depth=%d parameters=%zu state=%zu tensors=%zu plan_hash=%s",
+    cjson_addf(o,
+               "schema=%d name=%s of=%s base=%d depth=%d parameters=%zu state=%zu tensors=%zu plan_hash=%s",
                1, m->title, m->classifies ? "classes" : "masks", m->base, m->depth,
                weights_trainable(w), state, w->nentries, hash);
     return options_print(o, e);
@@ -158,7 +161,7 @@ static int run_model(int noperands, char **operands, int nrest, char **rest, str
 {
     const struct model *m;
 
-    if (opt_list) {
+    if (given.list) {
         for (size_t i = 0; (m = model_builtin(i)); i++)
             puts(m->name);
         return 0;
@@ -166,7 +169,7 @@ static int run_model(int noperands, char **operands, int nrest, char **rest, str
     if (!noperands)
         return err_set(e, ERR_USAGE, "model: a name of model --list, or a FILE.yaml, is needed");
     m = model_open(operands[0], e);
-    if (m && opt_print) {
+    if (m && given.print) {
         fputs(m->text, stdout);
         return 0;
     }

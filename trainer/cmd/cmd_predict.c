@@ -34,38 +34,41 @@
 #define MOST_CROPS 64
 #define MANY_TILES 1000 /* if an image has more tiles, their number is logged after the first */
 
-static const char *opt_checkpoint, *opt_crop, *opt_out, *opt_size, *opt_format = "png";
-static const char *opt_backend = "auto", *opt_dtype = "auto";
-static long opt_overlap = -1, opt_threads;
-static double opt_threshold = 0.5;
-static int crops[MOST_CROPS]; /* those of --crop */
-static size_t ncrops;
-static bool opt_native, opt_probabilities, opt_overlay, opt_colors;
+static struct {
+    const char *checkpoint, *crop, *out, *size, *format;
+    const char *backend, *dtype;
+    long overlap, threads;
+    double threshold;
+    int crops[MOST_CROPS]; /* those of --crop */
+    size_t ncrops;
+    bool native, probabilities, overlay, colors;
+} given = {.format = "png", .backend = "auto", .dtype = "auto", .overlap = -1, .threshold = 0.5};
+
 /* Of the masks that the network was trained with, or NULL if they had no class file. */
 static struct classes *classes;
 
 static const struct cli_option options[] = {
-    OPTIONS_CHECKPOINT(opt_checkpoint),
-    {"out", 'o', CLI_STRING, "DIR", "folder for the masks, made if needed", &opt_out, 0, 0},
+    OPTIONS_CHECKPOINT(given.checkpoint),
+    {"out", 'o', CLI_STRING, "DIR", "folder for the masks, made if needed", &given.out, 0, 0},
     {"size", 's', CLI_STRING, "HxW", "size of the network's images or tiles (that of training)",
-     &opt_size, 0, 0},
-    OPTIONS_NATIVE(opt_native),
-    OPTIONS_OVERLAP(opt_overlap),
+     &given.size, 0, 0},
+    OPTIONS_NATIVE(given.native),
+    OPTIONS_OVERLAP(given.overlap),
     {"threshold", 0, CLI_DOUBLE, "P", "foreground is above this probability, with one class (0.5)",
-     &opt_threshold, 0, 1},
+     &given.threshold, 0, 1},
     {"format", 0, CLI_STRING, "WORD", "format of masks and probabilities: png | tiff (png)",
-     &opt_format, 0, 0},
-    {"probabilities", 'p', CLI_FLAG, NULL, "also write the probabilities", &opt_probabilities, 0,
+     &given.format, 0, 0},
+    {"probabilities", 'p', CLI_FLAG, NULL, "also write the probabilities", &given.probabilities, 0,
      0},
     {"overlay", 0, CLI_FLAG, NULL, "also write pictures with the mask in colour over the image",
-     &opt_overlay, 0, 0},
+     &given.overlay, 0, 0},
     {"colors", 0, CLI_FLAG, NULL, "write masks in the colours of the class file of training",
-     &opt_colors, 0, 0},
+     &given.colors, 0, 0},
     {"crop", 0, CLI_STRING, "N,N..", "also write DIR/NAME_cropN.png, without N pixels at each side",
-     &opt_crop, 0, 0},
-    OPTIONS_BACKEND(opt_backend),
-    OPTIONS_DTYPE(opt_dtype),
-    OPTIONS_THREADS(opt_threads),
+     &given.crop, 0, 0},
+    OPTIONS_BACKEND(given.backend),
+    OPTIONS_DTYPE(given.dtype),
+    OPTIONS_THREADS(given.threads),
     {0}};
 
 static const char details[] =
@@ -92,7 +95,7 @@ static const char details[] =
 
 static void path_for(const char *name, const char *suffix, char dst[PATH_MAX])
 {
-    snprintf(dst, PATH_MAX, "%.1500s/%.2500s%.50s", opt_out, name, suffix);
+    snprintf(dst, PATH_MAX, "%.1500s/%.2500s%.50s", given.out, name, suffix);
 }
 
 struct page_result {
@@ -106,7 +109,7 @@ static void fill_mask(struct page_result *r)
 {
     for (size_t i = 0; i < (size_t)r->height * (size_t)r->width; i++) {
         const float *p = r->probabilities + i * (size_t)r->classes;
-        r->mask[i] = (uint8_t)(r->classes == 1 ? (double)p[0] > opt_threshold
+        r->mask[i] = (uint8_t)(r->classes == 1 ? (double)p[0] > given.threshold
                                                : predict_largest(p, r->classes));
     }
 }
@@ -116,11 +119,11 @@ static int write_mask(const char *name, const char *what, const struct page_resu
 {
     char suffix[32];
     size_t pixels = (size_t)r->height * (size_t)r->width;
-    bool tiff = strcmp(opt_format, "tiff") == 0;
+    bool tiff = strcmp(given.format, "tiff") == 0;
     char path[PATH_MAX];
     int rc;
 
-    if (opt_colors) {
+    if (given.colors) {
         const struct mask_picture picture = {r->height, r->width, r->mask, r->classes == 1,
                                              classes, r->scale};
         snprintf(suffix, sizeof suffix, "%s.png", what);
@@ -171,7 +174,7 @@ static int write_probabilities(const char *name, const struct page_result *r, st
 #ifdef HAVE_TIFF
     char path[PATH_MAX];
 
-    if (strcmp(opt_format, "tiff") == 0) {
+    if (strcmp(given.format, "tiff") == 0) {
         path_for(name, "_prob.tif", path);
         return tiff_file_write(path, (uint32_t)r->width, (uint32_t)r->height, r->classes, NULL,
                                r->probabilities, e);
@@ -197,9 +200,10 @@ static int write_overlay(const char *name, const float *pixels, int channels,
 
 static int check_crops(const struct page_result *r, struct err *e)
 {
-    for (size_t i = 0; i < ncrops; i++)
-        if (r->height <= 2 * crops[i] || r->width <= 2 * crops[i])
-            return err_set(e, ERR_DATA, "--crop %d is too large for an image of %dx%d", crops[i],
+    for (size_t i = 0; i < given.ncrops; i++)
+        if (r->height <= 2 * given.crops[i] || r->width <= 2 * given.crops[i])
+            return err_set(e, ERR_DATA, "--crop %d is too large for an image of %dx%d",
+                           given.crops[i],
                            r->height, r->width);
     return 0;
 }
@@ -210,8 +214,8 @@ static int write_crops(const char *name, const struct page_result *r, struct err
 {
     int rc = 0;
 
-    for (size_t i = 0; rc == 0 && i < ncrops; i++) {
-        int crop = crops[i];
+    for (size_t i = 0; rc == 0 && i < given.ncrops; i++) {
+        int crop = given.crops[i];
         struct page_result inner = {.height = r->height - 2 * crop, .width = r->width - 2 * crop,
                                     .classes = r->classes};
         char what[24];
@@ -234,8 +238,8 @@ static int write_outputs(const char *name, const float *pixels, int channels, st
 {
     fill_mask(r);
     if (write_mask(name, "", r, e) || write_crops(name, r, e) ||
-        (opt_probabilities && write_probabilities(name, r, e)) ||
-        (opt_overlay && write_overlay(name, pixels, channels, r, e)))
+        (given.probabilities && write_probabilities(name, r, e)) ||
+        (given.overlay && write_overlay(name, pixels, channels, r, e)))
         return -1;
     return 0;
 }
@@ -269,8 +273,8 @@ static float *predict_pixels(struct predict_job *w, const float *pixels,
     const struct predict_watch watch = {&shutdown_signal, report_progress, w};
     struct trained *t = w->trained;
 
-    return opt_native ? predict_tiled(t->network, &t->config, pixels, r->height, r->width,
-                                      (int)opt_overlap, &watch, e)
+    return given.native ? predict_tiled(t->network, &t->config, pixels, r->height, r->width,
+                                      (int)given.overlap, &watch, e)
                       : predict_resized(t->network, &t->config, pixels, r->height, r->width, e);
 }
 
@@ -279,7 +283,7 @@ static int make_folders(const char *name, struct err *e)
     char path[PATH_MAX];
 
     path_for(name, "", path);
-    for (char *slash = path + strlen(opt_out) + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
+    for (char *slash = path + strlen(given.out) + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
         *slash = 0;
         if (mkdir(path, 0777) && errno != EEXIST)
             return err_errno(e, ERR_CONFIG, errno, "cannot make the folder %s", path);
@@ -330,7 +334,7 @@ static int predict_class(struct predict_job *w, const struct pixels *img, const 
     buf_addf(&row, ",%d,", best);
     csv_add_cell(&row, trained_class_name(w->trained, best, number));
     buf_addf(&row, ",%.6f", (double)p[best]);
-    for (int k = 0; k < c->classes && opt_probabilities; k++)
+    for (int k = 0; k < c->classes && given.probabilities; k++)
         buf_addf(&row, ",%.6f", (double)p[k]);
     if (row.failed)
         rc = err_errno(e, ERR_INTERNAL, ENOMEM, "classes.csv");
@@ -411,7 +415,7 @@ static int predict_images(struct predict_job *w, struct err *e)
         if (w->list.count > 1)
             log_error("%s", e->text);
     }
-    remarks_log(&w->remarks, opt_out);
+    remarks_log(&w->remarks, given.out);
     if (w->failed && w->list.count > 1)
         err_set(e, ERR_DATA, "predict: %zu of %zu images were not predicted, for the reasons above",
                 w->failed, w->list.count);
@@ -425,8 +429,8 @@ static int predict_all(struct predict_job *w, struct err *e)
 
     if (w->at == w->list.count && w->failed < w->at)
         log_info("%zu image%s predicted, %s %dx%d: %s", w->at - w->failed,
-                 plural((long)(w->at - w->failed)), opt_native ? "in tiles of" : "resized to",
-                 c->height, c->width, opt_out);
+                 plural((long)(w->at - w->failed)), given.native ? "in tiles of" : "resized to",
+                 c->height, c->width, given.out);
     return rc;
 }
 
@@ -441,7 +445,7 @@ static int classify_all(struct predict_job *w, struct err *e)
         return -1;
     w->table = atomicfile_stream(a);
     fputs("image,class,name,probability", w->table);
-    for (int k = 0; k < w->trained->config.classes && opt_probabilities; k++)
+    for (int k = 0; k < w->trained->config.classes && given.probabilities; k++)
         fprintf(w->table, ",p%d", k);
     putc('\n', w->table);
     int rc = predict_images(w, e);
@@ -465,7 +469,7 @@ static int check_masks(const struct image_list *list, struct err *e)
         return -1;
     for (size_t i = 0; i < list->count; i++) {
         path_for(list->items[i].name ? list->items[i].name : "",
-                 strcmp(opt_format, "tiff") == 0 ? ".tif" : ".png", path);
+                 strcmp(given.format, "tiff") == 0 ? ".tif" : ".png", path);
         if (list->items[i].name && atomicfile_check_new(path, e))
             return -1;
     }
@@ -481,7 +485,7 @@ static int open_classes(const struct trained *t, struct err *e)
 
     if (t->classes.file && *t->classes.file && classes_open(&masks, &ignore, &classes, e))
         return -1;
-    return !opt_colors || (classes && classes_are_coloured(classes)) ? 0
+    return !given.colors || (classes && classes_are_coloured(classes)) ? 0
         : err_set(e, ERR_CONFIG, "predict: --colors: the masks of training had no colours "
                   "(data.class_file with lines RED GREEN BLUE NAME); leave it out");
 }
@@ -490,14 +494,14 @@ static int predict(struct predict_job *w, struct err *e)
 {
     struct trained *t = w->trained;
 
-    if (trained_open(t, opt_checkpoint, e) || open_classes(t, e) ||
-        predict_check_overlap(&t->config, opt_native, &opt_overlap, e))
+    if (trained_open(t, given.checkpoint, e) || open_classes(t, e) ||
+        predict_check_overlap(&t->config, given.native, &given.overlap, e))
         return -1;
     bool classifies = model_find(t->config.model)->classifies;
     if (!classifies && check_masks(&w->list, e))
         return -1;
-    if (mkdir(opt_out, 0777) && errno != EEXIST)
-        return err_errno(e, ERR_CONFIG, errno, "cannot make the folder %s", opt_out);
+    if (mkdir(given.out, 0777) && errno != EEXIST)
+        return err_errno(e, ERR_CONFIG, errno, "cannot make the folder %s", given.out);
     return classifies ? classify_all(w, e) : predict_all(w, e);
 }
 
@@ -505,41 +509,42 @@ static int parse_crops(struct err *e)
 {
     char *end;
 
-    for (const char *at = opt_crop; at; at = *end ? end + 1 : NULL) {
+    for (const char *at = given.crop; at; at = *end ? end + 1 : NULL) {
         long crop = strtol(at, &end, 10);
-        if (end == at || (*end && *end != ',') || crop < 1 || crop > 65535 || ncrops == MOST_CROPS)
+        if (end == at || (*end && *end != ',') || crop < 1 || crop > 65535 ||
+            given.ncrops == MOST_CROPS)
             return err_set(e, ERR_USAGE, "predict: --crop %s: must be up to %d numbers of pixels, "
-                           "such as 16,32,64", opt_crop, MOST_CROPS);
-        for (size_t i = 0; i < ncrops; i++)
-            if (crops[i] == crop)
-                return err_set(e, ERR_USAGE, "predict: --crop %s: %ld is given twice", opt_crop,
+                           "such as 16,32,64", given.crop, MOST_CROPS);
+        for (size_t i = 0; i < given.ncrops; i++)
+            if (given.crops[i] == crop)
+                return err_set(e, ERR_USAGE, "predict: --crop %s: %ld is given twice", given.crop,
                                crop);
-        crops[ncrops++] = (int)crop;
+        given.crops[given.ncrops++] = (int)crop;
     }
     return 0;
 }
 
 static int check_options(struct network_config *c, struct err *e)
 {
-    if (!opt_checkpoint || !opt_out)
+    if (!given.checkpoint || !given.out)
         return err_set(e, ERR_USAGE, "predict: --checkpoint PATH and --out DIR are needed");
     if (parse_crops(e))
         return -1;
-    if (opt_colors && strcmp(opt_format, "tiff") == 0)
+    if (given.colors && strcmp(given.format, "tiff") == 0)
         return err_set(e, ERR_USAGE, "predict: --colors writes PNG: leave out --format tiff");
-    if (strcmp(opt_format, "png") != 0 && strcmp(opt_format, "tiff") != 0)
-        return err_set(e, ERR_USAGE, "predict: --format %s: must be png or tiff", opt_format);
+    if (strcmp(given.format, "png") != 0 && strcmp(given.format, "tiff") != 0)
+        return err_set(e, ERR_USAGE, "predict: --format %s: must be png or tiff", given.format);
 #ifndef HAVE_TIFF
-    if (strcmp(opt_format, "tiff") == 0)
+    if (strcmp(given.format, "tiff") == 0)
         return err_set(e, ERR_CONFIG,
                        "predict: --format tiff: this unet-train was built without libtiff");
 #endif
-    return options_network("predict", &opt_dtype, opt_size, c, e);
+    return options_network("predict", &given.dtype, given.size, c, e);
 }
 
 static int run_predict(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    struct trained t = {.config = {.backend = opt_backend, .threads = (int)opt_threads}};
+    struct trained t = {.config = {.backend = given.backend, .threads = (int)given.threads}};
     struct predict_job w = {.trained = &t};
 
     shutdown_catch(false);

@@ -29,7 +29,13 @@
 /* Options that set one key of the run; the values are texts. */
 enum { OPT_DATA, OPT_MODEL, OPT_CHANNELS, OPT_EPOCHS, OPT_BATCH_SIZE, OPT_LR, OPT_SEED, OPT_BACKEND,
        OPT_DTYPE, OPT_THREADS, NKEYED };
-static const char *keyed[NKEYED];
+static struct {
+    const char *keyed[NKEYED];
+    const char *run, *out, *resume, *size, *strategy;
+    struct cli_list set;
+    long gpus;
+    bool bandwidth;
+} given = {.strategy = "auto"};
 static const struct { const char *option, *key; } keys[NKEYED] = {
     [OPT_DATA] = {"data", "data.dir"},
     [OPT_MODEL] = {"model", "model.name"},
@@ -43,52 +49,47 @@ static const struct { const char *option, *key; } keys[NKEYED] = {
     [OPT_THREADS] = {"threads", "train.threads"},
 };
 
-static const char *opt_run, *opt_out, *opt_resume, *opt_size, *opt_strategy = "auto";
-static struct cli_list opt_set;
-static long opt_gpus;
-static bool opt_bandwidth;
-
 static const struct cli_option options[] = {
     {"run", 0, CLI_STRING, "FILE",
      "run.json of the run, unless --out has one; of the options below --resume only --data may be "
      "used with it, for a copy of the data",
-     &opt_run, 0, 0},
+     &given.run, 0, 0},
     {"out", 'o', CLI_STRING, "DIR",
-     "folder for the results, made if needed; an interrupted run there continues", &opt_out, 0, 0},
+     "folder for the results, made if needed; an interrupted run there continues", &given.out, 0, 0},
     {"resume", 0, CLI_STRING, "DIR",
-     "results of a run, done or not, whose newest checkpoint this one continues from", &opt_resume,
+     "results of a run, done or not, whose newest checkpoint this one continues from", &given.resume,
      0, 0},
     {"set", 0, CLI_LIST, "KEY=VALUE", "any setting of the list below, such as train.loss=dice",
-     &opt_set, 0, 0},
+     &given.set, 0, 0},
     {"data", 'd', CLI_STRING, "DIR",
      "data folder: images/ and masks/ with equal names; class folders, CIFAR-10, idx or TFRecord",
-     &keyed[OPT_DATA], 0, 0},
+     &given.keyed[OPT_DATA], 0, 0},
     {"model", 0, CLI_STRING, "NAME",
      "unet; fcnn; to classify whole images chips, resnet20, 32, 44, 56 or 110, -projection; a "
      "FILE.yaml of your own (unet)",
-     &keyed[OPT_MODEL], 0, 0},
+     &given.keyed[OPT_MODEL], 0, 0},
     {"size", 's', CLI_STRING, "HxW",
-     "size that images are resized to, with their aspect kept, and padded", &opt_size, 0, 0},
+     "size that images are resized to, with their aspect kept, and padded", &given.size, 0, 0},
     {"channels", 0, CLI_STRING, "N",
-     "channels: 1 grey, 3 RGB, or the number that the images have (1)", &keyed[OPT_CHANNELS], 0, 0},
-    {"epochs", 'e', CLI_STRING, "N", "number of epochs (200)", &keyed[OPT_EPOCHS], 0, 0},
+     "channels: 1 grey, 3 RGB, or the number that the images have (1)", &given.keyed[OPT_CHANNELS], 0, 0},
+    {"epochs", 'e', CLI_STRING, "N", "number of epochs (200)", &given.keyed[OPT_EPOCHS], 0, 0},
     {"batch-size", 'b', CLI_STRING, "N",
-     "images per GPU and step (16 over all GPUs: train.global_batch)", &keyed[OPT_BATCH_SIZE], 0,
+     "images per GPU and step (16 over all GPUs: train.global_batch)", &given.keyed[OPT_BATCH_SIZE], 0,
      0},
-    {"lr", 0, CLI_STRING, "RATE", "learning rate of one GPU (0.001)", &keyed[OPT_LR], 0, 0},
-    {"seed", 0, CLI_STRING, "N", "random seed of weights and shuffling (1)", &keyed[OPT_SEED], 0,
+    {"lr", 0, CLI_STRING, "RATE", "learning rate of one GPU (0.001)", &given.keyed[OPT_LR], 0, 0},
+    {"seed", 0, CLI_STRING, "N", "random seed of weights and shuffling (1)", &given.keyed[OPT_SEED], 0,
      0},
-    {"gpus", 'g', CLI_INT, "N", "number of devices (that of the launched tasks, else 1)", &opt_gpus,
+    {"gpus", 'g', CLI_INT, "N", "number of devices (that of the launched tasks, else 1)", &given.gpus,
      1, 100000},
     {"strategy", 0, CLI_STRING, "WORD",
-     "mirrored | multi-worker | auto: multi-worker under an MPI launcher (auto)", &opt_strategy, 0,
+     "mirrored | multi-worker | auto: multi-worker under an MPI launcher (auto)", &given.strategy, 0,
      0},
-    OPTIONS_BACKEND(keyed[OPT_BACKEND]),
-    OPTIONS_DTYPE(keyed[OPT_DTYPE]),
+    OPTIONS_BACKEND(given.keyed[OPT_BACKEND]),
+    OPTIONS_DTYPE(given.keyed[OPT_DTYPE]),
     {"threads", 't', CLI_STRING, "N", "threads per device; 0: the cores of the allocation (0)",
-     &keyed[OPT_THREADS], 0, 0},
+     &given.keyed[OPT_THREADS], 0, 0},
     {"bandwidth", 0, CLI_FLAG, NULL,
-     "measure what connects the ranks instead, to OUT/bandwidth.json", &opt_bandwidth, 0, 0},
+     "measure what connects the ranks instead, to OUT/bandwidth.json", &given.bandwidth, 0, 0},
     {0}};
 
 static const char details[] =
@@ -127,16 +128,16 @@ static int set_layout(struct settings *c, struct err *e)
     int launched = rank_identity_launched_tasks();
     bool many;
 
-    c->layout.gpus = opt_gpus ? (int)opt_gpus : launched;
-    if (strcmp(opt_strategy, "auto") == 0)
+    c->layout.gpus = given.gpus ? (int)given.gpus : launched;
+    if (strcmp(given.strategy, "auto") == 0)
         many = launched > 1;
-    else if (strcmp(opt_strategy, "multi-worker") == 0)
+    else if (strcmp(given.strategy, "multi-worker") == 0)
         many = true;
-    else if (strcmp(opt_strategy, "mirrored") == 0)
+    else if (strcmp(given.strategy, "mirrored") == 0)
         many = false;
     else
         return err_set(e, ERR_USAGE, "train: --strategy %s: must be auto, mirrored or multi-worker",
-                       opt_strategy);
+                       given.strategy);
     c->layout.nodes = 1;
     c->layout.tasks = c->layout.tasks_per_node = many ? c->layout.gpus : 1;
     c->layout.gpus_per_task = many ? 1 : c->layout.gpus;
@@ -147,8 +148,8 @@ static bool is_set(const char *key)
 {
     size_t n = strlen(key);
 
-    for (size_t i = 0; i < opt_set.count; i++)
-        if (strncmp(opt_set.values[i], key, n) == 0 && opt_set.values[i][n] == '=')
+    for (size_t i = 0; i < given.set.count; i++)
+        if (strncmp(given.set.values[i], key, n) == 0 && given.set.values[i][n] == '=')
             return true;
     return false;
 }
@@ -158,8 +159,8 @@ static int check_effects(const struct settings *c, struct err *e)
 {
     char own[PATH_MAX];
 
-    snprintf(own, sizeof own, "%s/checkpoint", opt_out);
-    bool begun = opt_resume || snapshot_exists(own);
+    snprintf(own, sizeof own, "%s/checkpoint", given.out);
+    bool begun = given.resume || snapshot_exists(own);
     for (const struct setting *s = settings_of_run; s->path; s++) {
         if (!is_set(s->path) || need_check(settings_of_run, s, c, c->layout.gpus, e) == 0)
             continue;
@@ -177,16 +178,16 @@ static int configure_by_hand(struct settings *c, struct err *e)
 {
     const char *batch = setting_find(settings_of_run, "train.global_batch")->preset;
 
-    if (!keyed[OPT_DATA] || !opt_size)
+    if (!given.keyed[OPT_DATA] || !given.size)
         return err_set(e, ERR_USAGE, "train: --run FILE is needed, or --data DIR and --size HxW "
                        "(see train --help)");
-    if (options_size(opt_size, &c->data.height, &c->data.width, e))
+    if (options_size(given.size, &c->data.height, &c->data.width, e))
         return err_prefix(e, "train");
     c->train.global_batch = 0;
     for (int i = 0; i < NKEYED; i++)
-        if (keyed[i] && run_config_set(c, keys[i].key, keyed[i], e))
+        if (given.keyed[i] && run_config_set(c, keys[i].key, given.keyed[i], e))
             return err_prefix(e, "train: --%s", keys[i].option);
-    if (run_config_set_words(c, &opt_set, e))
+    if (run_config_set_words(c, &given.set, e))
         return err_prefix(e, "train");
     if (!is_set("train.dice_weights"))
         c->train.dice_weights = settings_dice_weights(c);
@@ -200,8 +201,8 @@ static int configure_by_hand(struct settings *c, struct err *e)
  * --out. */
 static const char *choose_plan(char own[PATH_MAX])
 {
-    snprintf(own, PATH_MAX, "%s/run.json", opt_out);
-    return access(own, F_OK) == 0 ? own : opt_run;
+    snprintf(own, PATH_MAX, "%s/run.json", given.out);
+    return access(own, F_OK) == 0 ? own : given.run;
 }
 
 static int configure_run(struct settings *c, struct err *e)
@@ -210,22 +211,22 @@ static int configure_run(struct settings *c, struct err *e)
 
     if (run_config_init(c, e))
         return -1;
-    if (!opt_out)
+    if (!given.out)
         return err_set(e, ERR_USAGE, "train: --out DIR, the folder for the results, is needed");
-    files_own(opt_out);
-    if (opt_resume)
-        files_own(opt_resume);
-    if (!opt_run)
+    files_own(given.out);
+    if (given.resume)
+        files_own(given.resume);
+    if (!given.run)
         return configure_by_hand(c, e);
     for (int i = 0; i < NKEYED; i++)
-        if (keyed[i] && i != OPT_DATA)
+        if (given.keyed[i] && i != OPT_DATA)
             return err_set(e, ERR_USAGE, "train: --%s cannot be used with --run, whose file has "
-                           "this setting; edit %s or leave --run out", keys[i].option, opt_run);
-    if (opt_size || opt_gpus || opt_set.count)
+                           "this setting; edit %s or leave --run out", keys[i].option, given.run);
+    if (given.size || given.gpus || given.set.count)
         return err_set(e, ERR_USAGE,
                        "train: --%s cannot be used with --run, whose file has this setting",
-                       opt_size   ? "size"
-                       : opt_gpus ? "gpus"
+                       given.size   ? "size"
+                       : given.gpus ? "gpus"
                                   : "set");
     return run_config_read(c, choose_plan(own), e);
 }
@@ -254,7 +255,7 @@ static int make_split(struct settings *c, struct comm *comm, struct err *e)
 
     if (*c->data.split)
         return 0;
-    snprintf(path, sizeof path, "%s/split.json", opt_out);
+    snprintf(path, sizeof path, "%s/split.json", given.out);
     if (run_config_set(c, "data.split", path, e))
         return -1;
     if (comm->rank == 0) {
@@ -323,9 +324,9 @@ static int measure_bandwidth(struct comm *comm, const struct process_state *star
 {
     static const char done[] = "{\"schema\":1}\n";
 
-    if (bandwidth_measure(comm, &start->membership.device, opt_out, e))
+    if (bandwidth_measure(comm, &start->membership.device, given.out, e))
         return -1;
-    return start->log ? marker_write(opt_out, "DONE", done, sizeof done - 1, e) : 0;
+    return start->log ? marker_write(given.out, "DONE", done, sizeof done - 1, e) : 0;
 }
 
 /* Opens the data and trains this rank. Returns 0, 1 if all ranks have left at a checkpoint, or
@@ -338,7 +339,8 @@ static int run_rank(struct settings *c, const struct rank_identity *self, struct
     struct dataset_config data = {
         .workers = strcmp(c->data.files, "workers") == 0 ? c->layout.gpus : 0,
         .split_file = c->data.split,
-        .dir = opt_run && keyed[OPT_DATA] ? keyed[OPT_DATA] : c->data.dir, /* its copy */
+        .dir = given.run && given.keyed[OPT_DATA] ? given.keyed[OPT_DATA] /* its copy */
+                                                  : c->data.dir,
         .height = c->data.height,
         .width = c->data.width, .channels = c->data.channels,
         .masks = options_masks(c), .scale = options_scale(c), .cache = c->data.cache,
@@ -355,7 +357,7 @@ static int run_rank(struct settings *c, const struct rank_identity *self, struct
         .device = rank_identity_local_rank(), .host = self->host,
         .process_start = start->process_start,
         .interrupt = &shutdown_signal, .request = &shutdown_request,
-        .resume = {.attempt = opt_resume, .again = start->again}, .out = opt_out};
+        .resume = {.attempt = given.resume, .again = start->again}, .out = given.out};
     int rc = run_session(&config, e);
     if (!leaves_device(comm, rc)) /* threads of the session still read it */
         dataset_close(dataset);
@@ -376,14 +378,14 @@ static int check_resume(struct err *e)
 {
     char own[PATH_MAX], other[PATH_MAX];
 
-    snprintf(own, sizeof own, "%s/checkpoint", opt_out);
-    snprintf(other, sizeof other, "%s/checkpoint", opt_resume ? opt_resume : "");
-    if (!opt_resume || snapshot_exists(own) || snapshot_exists(other))
+    snprintf(own, sizeof own, "%s/checkpoint", given.out);
+    snprintf(other, sizeof other, "%s/checkpoint", given.resume ? given.resume : "");
+    if (!given.resume || snapshot_exists(own) || snapshot_exists(other))
         return 0;
     return err_set(e, ERR_CHECKPOINT,
                    "train: --resume %s: this folder has no checkpoint/state-* to continue from; "
                    "name the folder of a run that has one, or leave --resume out to start at the beginning",
-                   opt_resume);
+                   given.resume);
 }
 
 /* Called by the thread of the lifeline (the connections that detect lost ranks) when a rank is
@@ -429,7 +431,7 @@ static int run_connected(struct settings *c, struct process_state *start, bool *
     if (start->log_refused.code)
         *e = start->log_refused;
     else if (rank_identity_check_comm(self, comm, e) == 0)
-        rc = opt_bandwidth ? measure_bandwidth(comm, start, e)
+        rc = given.bandwidth ? measure_bandwidth(comm, start, e)
                            : run_rank(c, self, comm, start, e);
     /* ERR_RESUMABLE may come from a checkpoint that failed because mark_lost had written the
      * marker; the error is then the lost rank. */
@@ -472,7 +474,7 @@ static int choose_rank(struct settings *c, struct process_state *start, struct e
     struct rank_identity *s = &k->identity;
 
     choose_backend(c, start);
-    if (run_config_check(c, e) || rank_identity_decide(c, !opt_run, start->local, s, e))
+    if (run_config_check(c, e) || rank_identity_decide(c, !given.run, start->local, s, e))
         return -1;
     if (k->error.code) {
         if (s->tasks > 1)
@@ -492,9 +494,9 @@ struct training_start {
 /* A local_rank_f. */
 static int run_training(void *arg, const struct local_ranks *local, bool *relayed, struct err *e)
 {
-    const struct training_start *given = arg;
-    struct settings *c = given->c;
-    struct process_state start = {.process_start = given->process_start, .local = local};
+    const struct training_start *asked = arg;
+    struct settings *c = asked->c;
+    struct process_state start = {.process_start = asked->process_start, .local = local};
     struct membership *k = &start.membership;
 
     k->lost = mark_lost;
@@ -504,11 +506,11 @@ static int run_training(void *arg, const struct local_ranks *local, bool *relaye
         log_set_level(LOG_WARN); /* only one rank logs progress */
     } else {
         if (check_resume(&start.log_refused) == 0)
-            start.log = run_log_open(opt_out, &start.again, &start.log_refused);
+            start.log = run_log_open(given.out, &start.again, &start.log_refused);
     }
     shutdown_watch(start.log);
     int rc = choose_rank(c, &start, e);
-    if (rc == 0 && (rc = membership_meet(k, c, opt_out, relayed, e)) && shutdown_request)
+    if (rc == 0 && (rc = membership_meet(k, c, given.out, relayed, e)) && shutdown_request)
         set_left(e);
     if (rc == 0)
         rc = run_connected(c, &start, relayed, e);

@@ -128,7 +128,8 @@ static int find_in_folder(const char *path, char dst[PATH_MAX], struct err *e)
     if (done)
         return 0;
     if (newest)
-        return err_set(e, ERR_CHECKPOINT, "%s: no attempt of this run is DONE; the newest is attempt-%ld",
+        return err_set(e, ERR_CHECKPOINT,
+                       "%s: no attempt of this run is DONE; the newest is attempt-%ld",
                        path, newest);
     return err_set(e, ERR_CHECKPOINT,
                    "%s: has no " WEIGHTS ", checkpoint/" WEIGHTS " or attempt-K: "

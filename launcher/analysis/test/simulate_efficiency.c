@@ -3,7 +3,6 @@
 #include "config.h"
 #include "launcher/analysis/test/simulate.h"
 
-
 /* Laws of the efficiency of 2, 4 and 8 GPUs. */
 static double just_enough(int gpus)
 {

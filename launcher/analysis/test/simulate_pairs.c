@@ -3,7 +3,6 @@
 #include "config.h"
 #include "launcher/analysis/test/simulate.h"
 
-
 struct law {
     const char *name;
     double run, seed;       /* noise of times */
