@@ -85,7 +85,6 @@ static int print_results(const char *title, const char *dir, const struct result
     return 0;
 }
 
-/* Lists the first runs without a result, with their states. */
 static void list_incomplete(const struct results *table, struct buf *b)
 {
     size_t named = 0;

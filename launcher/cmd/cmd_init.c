@@ -291,7 +291,6 @@ static size_t take_user(const struct study *user, struct buf *texts, bool images
     return n;
 }
 
-/* Returns whether the engine runs programs that need no interpreter. */
 static bool runs_programs(const char *of)
 {
     struct err ignored;

@@ -64,7 +64,6 @@ struct plan_forecast {
     int64_t disk, cache, stage;
 };
 
-/* Returns the cost of the runs of the same variant, or of all. */
 static struct plan_cost *cost_of(const struct plan *p, struct plan_forecast *f,
                                  const struct run *run)
 {
@@ -136,7 +135,6 @@ static json_t *encode_cost(const struct plan_forecast *f)
                      f->whole_why);
 }
 
-/* Prints what all rounds are expected to cost. */
 static void print_cost(const struct plan_forecast *f)
 {
     const struct design_cost *c = &f->cost;
@@ -254,7 +252,6 @@ static void print_run(const struct plan *p, struct plan_forecast *f, size_t i)
     printf("\n");
 }
 
-/* Prints a line for each variant. */
 static void print_variants(const struct plan *p, const struct plan_forecast *f)
 {
     for (size_t v = 0; v < p->nvariants; v++) {

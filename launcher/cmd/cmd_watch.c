@@ -57,7 +57,6 @@ static long submit_left(void *arg, struct err *e)
     return left;
 }
 
-/* Writes the files of --html and --metrics. */
 static int publish(void *arg, const struct status_list *list, double again_s, struct err *e)
 {
     const struct watched *watched = arg;

@@ -456,7 +456,6 @@ static void find_resized(const char *attempt_dir, const struct result *r, int fi
     }
 }
 
-/* Reads the attempt's files, except its marker. */
 static int read_result(const char *attempt_dir, const struct log_form *form, struct result *r,
                        struct attempt *a, struct err *e)
 {

@@ -274,7 +274,6 @@ static bool scan_line(const char *text, struct record_line *dst)
 
 /* ---- */
 
-/* Returns a count that may be missing; then it is 0. */
 static long optional_count(const json_t *o, const char *key)
 {
     json_int_t v = json_integer_value(json_object_get(o, key));

@@ -339,7 +339,6 @@ static double joules_of_package(struct device *d, double *counter)
     return joules >= 0 ? joules : joules + read_rapl(d->folder, "max_energy_range_uj");
 }
 
-/* Reads a device, which is lost if it cannot be read. */
 static void read_device(struct device *d, bool first)
 {
     struct nvml_sample now = {.energy_j = NAN, .watts = NAN, .busy = NAN, .memory_mib = NAN,

@@ -334,7 +334,6 @@ static const char *gpus_word(const struct counts *c)
     return strcmp(c->text, "1") == 0 ? "GPU" : "GPUs";
 }
 
-/* Adds advice about the runs with these settings. */
 static void advise_batches(const struct study *s, const struct plan *plan,
                            struct plan_advice *dst)
 {

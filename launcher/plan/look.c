@@ -554,7 +554,6 @@ static void set_host(struct compute_look *dst, const json_t *devices, const stru
              slower ? "; bf16 is slower there than f32" : "");
 }
 
-/* Adds the number format of runs on GPUs. */
 static void add_dtype(struct compute_look *dst, const struct study *study, const struct site *site)
 {
     const char *dtype = plan_dtype(study, site);

@@ -473,7 +473,6 @@ static double add_key(struct buf *b, const struct chart *c)
     return at.y + 6 - HEIGHT;
 }
 
-/* Adds everything within the element svg, whose height is returned. */
 static double add_drawing(const struct chart *c, struct buf *b, bool targets)
 {
     struct drawing d = {c, b, side_of(&c->y),

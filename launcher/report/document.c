@@ -231,7 +231,6 @@ static struct table_column *next_column(struct table *t, const char *head, bool 
     return c;
 }
 
-/* Adds a cell, whose text it takes. */
 static void add_cell(struct table *t, const char *head, bool left, char *text)
 {
     struct table_column *column = next_column(t, head, left);

@@ -165,7 +165,6 @@ static void add_model_line(struct chart *c, struct chart_series *s, const struct
     s->listed_step = listed ? (size_t)listed : 1;
 }
 
-/* Adds the model, solid in the measured range and dashed beyond it. */
 static void add_fit(struct chart *c, const struct report *r, size_t i)
 {
     const struct report_series *rs = &r->series[i];

@@ -89,7 +89,6 @@ static json_t *add_comparison(json_t *o, const struct comparison *c)
                {"needed_repeats", known_count(c->needed)});
 }
 
-/* Returns the key of quality in a series that r is in. */
 static const char *quality_key(const struct result *r)
 {
     return result_by_accuracy(r) ? "accuracy" : result_quality_is_share(r) ? "iou" : "quality";

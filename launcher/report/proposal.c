@@ -64,7 +64,6 @@ enum { GPUS, NODES, RUNS, HOURS, GPU_H, NODE_H, CORE_H, FLOP, STORAGE, NCOLUMNS 
 static const char *const heads[NCOLUMNS] = {"GPUs",   "nodes",  "runs", "hours of a run", "GPU-h",
                                             "node-h", "core-h", "FLOP", "storage GB"};
 
-/* Adds the values of a row from a column on; NaN becomes a blank. */
 static void add_row(struct table *t, const char *name, const double v[NCOLUMNS], int from,
                     bool flop)
 {

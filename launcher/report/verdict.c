@@ -79,7 +79,6 @@ static bool is_inefficient(const struct decision *d, const struct series *s, siz
     return d->time[i] == DECISION_FAILS;
 }
 
-/* Adds why the base case is the best of all counts, which all fail. */
 static void add_none(struct buf *b, const struct analysis_series *as)
 {
     const struct series *s = &as->series;
@@ -259,7 +258,6 @@ static bool is_all_limited(const struct series *s)
     return true;
 }
 
-/* Adds why the quality holds, and what is undecided. */
 static void add_evidence(struct buf *b, const struct analysis_series *as)
 {
     const struct decision *d = &as->decision;
@@ -394,7 +392,6 @@ static bool is_lower_by_chance(const struct decision *d, const struct series *s,
            quality_loss(s, d->quality[i].change.difference) > d->rule.margin;
 }
 
-/* Adds falls of quality that were observed but are not significant. */
 static void add_lower(struct buf *b, const struct analysis_series *as)
 {
     char counts[120];

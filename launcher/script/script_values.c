@@ -560,7 +560,6 @@ static bool is_srun(const char *launcher)
     " --job-name={{run}} --exact --mem=0 --nodes={{nodes}} --ntasks={{tasks}} "                 \
     "--gpus-per-task={{gpus_per_task}} --cpus-per-task={{cpus_per_task}}"
 
-/* Sets the words that start the ranks. */
 static int set_launcher(struct script_values *s, struct err *e)
 {
     const struct site *site = &s->plan->site;

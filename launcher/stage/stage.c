@@ -34,7 +34,6 @@ static int compare_entries(const void *a, const void *b)
     return strcmp(((const struct entry *)a)->locator, ((const struct entry *)b)->locator);
 }
 
-/* Adds image and mask of each item of a part ("train"). */
 static size_t add_part(const json_t *root, const char *part, struct entry *dst)
 {
     const json_t *item;

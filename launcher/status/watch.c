@@ -67,7 +67,6 @@ void run_summary_format_time(double seconds, char dst[32])
         snprintf(dst, 32, "%ld d %ld h", hours / 24, hours % 24);
 }
 
-/* Adds what a run has used and will use of GPUs. */
 static void add_use(struct run_summary *summary, const struct run_status *s, double left)
 {
     double elapsed = fmax(run_summary_elapsed(s), 0), gpus = s->layout.gpus;

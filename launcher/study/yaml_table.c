@@ -214,7 +214,6 @@ static int set_pairs(const struct yaml_reader *r, const struct setting *key,
     return 0;
 }
 
-/* Adds a node as YAML on one line. */
 static void add_node(struct buf *dst, const struct document_node *node)
 {
     bool is_list = node->kind == DOCUMENT_LIST;

@@ -394,7 +394,6 @@ int attempt_job(const struct plan *p, const struct run *run, int attempt, struct
 
 /* ---- run.json ---- */
 
-/* Adds the run's plan as the file `name` in the run's folder. */
 static int add_run_json(const struct plan *p, const struct run *run, const char *name,
                         struct atomicfile_batch *files, struct err *e)
 {
@@ -495,7 +494,6 @@ int attempt_check(const struct plan *p, const struct run *run, struct err *e)
     return 0;
 }
 
-/* Adds the attempt's files. */
 static int add_attempt(const struct plan *p, const struct run *run, int attempt,
                        struct atomicfile_batch *files, struct err *e)
 {

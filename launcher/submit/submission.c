@@ -278,7 +278,6 @@ int submission_submit(struct workspace *w, const struct plan *plan,
     return rc;
 }
 
-/* Checks the ids, and adds them to dst. */
 static int check_ids(const struct plan *p, char **ids, size_t nids, struct map *dst, struct err *e)
 {
     for (size_t i = 0; i < nids; i++)

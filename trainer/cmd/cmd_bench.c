@@ -79,7 +79,6 @@ struct bench_images {
     struct loader *loader;
 };
 
-/* Returns whether the network does not run. */
 static bool only_loads(void)
 {
     return strcmp(given.mode, "load") == 0;
@@ -99,7 +98,6 @@ static int check_images(const struct dataset *ds, const struct network *n,
     return 0;
 }
 
-/* Decodes all images, so that steps only load them. */
 static int open_images(struct bench_images *b, const struct network *n,
                        const struct network_config *c, struct err *e)
 {

@@ -231,7 +231,6 @@ static int configure_run(struct settings *c, struct err *e)
     return run_config_read(c, choose_plan(own), e);
 }
 
-/* Fills in the model's own presets. */
 static void complete_model(struct settings *c)
 {
     const struct model *model = model_find(c->model.name);

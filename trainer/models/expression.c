@@ -206,7 +206,6 @@ int expression_evaluate(const char *text, const struct scope *scope, int64_t *ds
     return *p.at ? syntax_error(&p, "not understood") : 0;
 }
 
-/* Writes the value of the expression that was in braces. */
 static int expand_one(const char *inner, const struct scope *scope, char dst[TENSOR_NAME_SIZE],
                       struct err *e)
 {

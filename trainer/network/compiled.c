@@ -123,7 +123,6 @@ static void bind_graph(const struct compiled_set *s, struct graph *g)
     graph_bind(g, s->weights, s->runner->device ? s->runner->arena : s->arena.base);
 }
 
-/* Returns the bytes that the graph needs where it runs. */
 static size_t needs(const struct compiled_set *s, const struct graph *g)
 {
     return g->arena_size + (s->runner->device ? runner_slots_size(g) : 0);

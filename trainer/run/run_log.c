@@ -558,7 +558,6 @@ int run_log_kept(struct run_log *r, const struct goal *goal, const struct goal_s
     return write_line(r, line, e);
 }
 
-/* Adds the values that only a whole training has. */
 static void add_quality(const struct run_log *r, const struct run_log_end *end, cJSON *line)
 {
     score_json_add(line, end->score, r->classes, end->dataset);

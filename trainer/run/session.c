@@ -175,7 +175,6 @@ static int open_best(struct session *s, struct err *e)
     return s->t.best_value && s->t.best_state ? 0 : err_prefix(e, "train.keep: best");
 }
 
-/* Returns whether each validation is written to the record. */
 static bool records_evals(const struct session *s)
 {
     return s->t.config->train.eval_epochs > 0 || goal_is_watched(&s->goal) ||
@@ -442,7 +441,6 @@ static int finish_epoch(struct session *s, const struct shard_plan *plan, bool c
     return run_log_epoch(s->t.log, &row, e);
 }
 
-/* Returns whether there is a validation after so many epochs. */
 static bool validates_after(const struct session *s, int epochs)
 {
     int every = limit_is_set(&s->limit) ? 0 : s->t.config->train.eval_epochs;

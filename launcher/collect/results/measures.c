@@ -54,7 +54,6 @@ int curve_check(const struct curve *c, const char *name, struct err *e)
     return 0;
 }
 
-/* Returns whether the curve has the work of each interval. */
 static bool has_units(const struct curve *c)
 {
     for (size_t i = 0; c->units && i < c->n; i++)

@@ -194,7 +194,6 @@ static size_t group_rows(const struct results *table, struct report_group *group
     return ngroups;
 }
 
-/* Adds the figures, or why there is no speed-up yet. r may be NULL. */
 static void add_figures(struct doc *d, const struct report *r, const char *why_not,
                         const struct results *table)
 {

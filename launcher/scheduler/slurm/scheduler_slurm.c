@@ -405,7 +405,6 @@ static int slurm_check(struct scheduler *s, const struct job *job,
                                           : sbatch_forecast(slurm->place, job, p.away, forecast, e);
 }
 
-/* Decodes a job, and explains its state or Slurm's reason. */
 static void decode_state(const json_t *o, struct job_state *dst)
 {
     char reason[sizeof dst->reason];

@@ -22,7 +22,6 @@ static inline void move_bytes(char *dst, const char *src, size_t nbytes)
             *(move_wide *)(dst + i) = *(const move_wide *)(src + i);
 }
 
-/* Returns the bytes of a pixel. */
 static inline size_t move_pixel(const struct tensor *t)
 {
     return tensor_channels(t) * dtype_size(t->dtype);

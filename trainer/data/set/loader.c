@@ -170,7 +170,6 @@ static bool claim_item(struct loader *l, struct loader_job *job)
     return true;
 }
 
-/* Returns the bytes of the record, or 0 with *e. */
 static size_t load_item(struct loader_worker *w, const struct loader_job *job, struct err *e)
 {
     struct loader *l = w->loader;

@@ -166,7 +166,6 @@ struct search {
     int found, numbers; /* numbers: features that hold a class */
 };
 
-/* Reads a feature of a record with encoded pictures. */
 static void take_picture(struct search *s, const struct protobuf_field *key,
                          const struct protobuf_field *feature)
 {

@@ -50,7 +50,6 @@ DEVICE void count_classes(unsigned *counts, unsigned pred, float t, unsigned cla
     }
 }
 
-/* Adds the counts of a thread, with one logit. */
 DEVICE void counts_own(unsigned *counts, const unsigned *own)
 {
     for (unsigned i = 0; i < 5; i++)

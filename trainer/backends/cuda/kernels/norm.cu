@@ -187,7 +187,6 @@ DEVICE void sum_part(const struct norm_args *k, double *sums, double *products, 
     }
 }
 
-/* Adds up the parts. */
 DEVICE void finish_parts(const struct norm_args *k, double *scratch)
 {
     unsigned n = k->channels;
