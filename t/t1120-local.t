@@ -142,12 +142,11 @@ exits 2 "a run that is done is not resumed" unetctl resume unet-g01-s1
 exits 0 "the other runs are resumed" unetctl resume --wait
 ok "all runs are done" all_states . COMPLETED
 
-# ---- a scheduler that does not have the job is not asked about it
+# ---- the scheduler that has the job is asked, whichever is chosen for new ones
 echo "slow 100" >behave
 exits 0 "a run is submitted to the local queue" unetctl submit --gpus 10
 exits 0 "submit to another scheduler" unetctl submit --gpus 10 --scheduler dry
-like "$ERR" 'unet-g10-s1 is job [0-9]+ of scheduler local, which is not asked' \
-    "the error names the scheduler to which the job belongs"
+like "$ERR" '0 runs would be submitted; before: 1 active' "the run is active, and not submitted again"
 unlike "$ERR" 'no longer knows|LOST' "the job is not reported as lost"
 exits 0 "the run is cancelled" unetctl cancel unet-g10-s1
 rm -rf behave runs/unet-g10-s1
