@@ -51,7 +51,7 @@ static const struct cli_option options[] = {
 /* What is submitted: a plan, or rounds, and what left.json says of it. */
 struct submitted {
     struct workspace *w;
-    const struct plan *plan;
+    struct plan plan;
     struct rounds rounds;
     json_t *self;
     bool repeats; /* what an earlier process has noted */
@@ -70,7 +70,7 @@ static long submit_left(void *arg, struct err *e)
     struct submission_counts counts;
 
     need_note(s);
-    if (submission_submit(s->w, s->plan, &counts, e) ||
+    if (submission_submit(s->w, &s->plan, &counts, e) ||
         (counts.left == 0 && left_note(s->w, s->self, false, e)))
         return -1;
     return (long)counts.left;
@@ -78,7 +78,7 @@ static long submit_left(void *arg, struct err *e)
 
 static int watch_plan(struct submitted *s, bool any_left, struct err *e)
 {
-    const struct plan *plan = s->plan;
+    const struct plan *plan = &s->plan;
     struct watch_options watch = {.nids = plan->count,
                                   .timeout_s = given.timeout_s,
                                   .submit_left = any_left ? submit_left : NULL,
@@ -180,19 +180,19 @@ static int submit_plan(struct submitted *s, int nrest, char **rest, struct err *
     struct submission_counts counts;
     bool dry;
 
-    if (submission_check_cost(s->plan, true, given.max_gpu_hours, e))
+    if (submission_check_cost(&s->plan, true, given.max_gpu_hours, e))
         return err_prefix(e, "nothing was submitted");
     if (given.dry_run)
-        return dry_run_print(s->plan, e);
+        return dry_run_print(&s->plan, e);
     if (s->repeats)
         need_note(s);
-    if (submission_submit(w, s->plan, &counts, e))
+    if (submission_submit(w, &s->plan, &counts, e))
         return -1;
     dry = strcmp(w->plan.scheduler, "dry") == 0;
     if (!dry && !counts.unwanted && left_note(w, s->self, counts.left > 0, e))
         return -1;
     if (given.parsable)
-        print_ids(w, s->plan);
+        print_ids(w, &s->plan);
     submission_warn_unreached(&given.args, nrest, rest, counts.active);
     if (report_counts(s, &counts, dry, e))
         return -1;
@@ -285,19 +285,17 @@ static int submit_rounds(struct submitted *s, struct err *e)
 
 static int submit(struct submitted *s, int nrest, char **rest, struct err *e)
 {
-    struct plan plan = {0};
     int rc = -1;
 
-    s->plan = &plan;
     if (given.until_decided)
         rc = submit_rounds(s, e);
     else if ((given.timeout_s && !given.wait_for_all) || given.once || given.count_failed)
         err_set(e, ERR_USAGE, "submit: --%s", given.once ? "no-wait needs --until-decided"
                               : given.count_failed       ? "count-failed needs --until-decided"
                                                          : "timeout needs --wait");
-    else if (workspace_plan(s->w, &plan, e) == 0)
+    else if (workspace_plan(s->w, &s->plan, e) == 0)
         rc = submit_plan(s, nrest, rest, e);
-    plan_free_runs(&plan);
+    plan_free_runs(&s->plan);
     return rc;
 }
 

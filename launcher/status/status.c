@@ -578,21 +578,20 @@ static int decide_all(struct survey *v, size_t count, struct err *e)
 /* Decides the runs, keeps the jobs of the scheduler that new jobs go to, and frees the rest. */
 static int survey_runs(struct survey *v, size_t count, struct err *e)
 {
-    const char *kind = v->w->plan.scheduler;
-    struct scheduler_answer *own = NULL;
     int rc = -1;
 
     v->list->runs = mem_zero(count, sizeof *v->list->runs, e);
     if (v->list->runs)
         rc = decide_all(v, count, e);
     for (int i = 0; i < WORKSPACE_NKINDS; i++) {
-        if (strcmp(plan_schedulers[i], kind) == 0)
-            own = &v->answers[i];
-        else
-            free(v->answers[i].jobs);
+        const struct scheduler_answer *a = &v->answers[i];
+        if (strcmp(plan_schedulers[i], v->w->plan.scheduler) == 0) {
+            v->list->jobs = a->jobs;
+            v->list->njobs = a->njobs;
+        } else {
+            free(a->jobs);
+        }
     }
-    v->list->jobs = own->jobs;
-    v->list->njobs = own->njobs;
     if (rc)
         status_list_destroy(v->list);
     return rc;
