@@ -176,12 +176,12 @@ char *doc_encode(const struct doc *d, doc_write_f *write);
 
 /* Adds text and a newline, broken at blanks so that lines have at most `columns` characters,
  * except for a longer word. All lines but the first are indented by `indent`. Characters of
- * src/control.h become blanks. */
+ * src/text.h become blanks. */
 void text_wrap(struct buf *b, const char *text, int indent, int columns);
 
 /* Escape a text for an output: HTML, also between double quotes; Markdown, also in a table; LaTeX
  * with T1 fonts, where characters but ASCII and those from U+00C0 to U+00FF become '?'. In all,
- * the characters of src/control.h become blanks, and bytes that are not UTF-8 '?'. */
+ * the characters of src/text.h become blanks, and bytes that are not UTF-8 '?'. */
 typedef void escape_f(struct buf *b, const char *text);
 escape_f escape_html, escape_markdown, escape_latex, escape_plain;
 

@@ -26,7 +26,7 @@ def read_picture(path, mode, orientation):
 
 
 def scale_image(samples, largest, how):
-    """data.scale of samples [H, W, C], as trainer/data/image/scale.h defines it."""
+    """data.scale of samples [H, W, C], as trainer/data/image/pixels.h defines it."""
     if how == "full":
         return samples.astype(np.float32) / largest
     out = np.zeros(samples.shape, np.float32)

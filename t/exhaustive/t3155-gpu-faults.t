@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Each call of the CUDA runtime, cuDNN and NCCL that a training makes fails once, at several places
-# of the run (EMULATE_FAULT in trainer/backends/cuda/test/emulate.h): the run either gives the same
+# of the run (EMULATE_FAULT in cuda/runtime/test/emulate.h): the run either gives the same
 # result without the call, or ends by a documented exit code with one error line, in time.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/../..}/t/lib.sh"
