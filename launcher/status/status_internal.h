@@ -35,6 +35,7 @@ const struct job_state *status_find_job(const struct plan *p, const char *run, i
  * of other users. A job is therefore asked for by its number before it counts as lost: with any
  * owner and any comment, twice, and then in the accounting. Even so it counts only
  * ABSENT_S after the last sign of life, and never if the cluster hides it from this user. */
+
 /* Decides the runs that are absent (run_status.absent). Returns 0; 1, with the reason, if the
  * scheduler cannot be asked, and they become UNKNOWN; or -1. */
 int absent_resolve(struct workspace *w, struct run_status *runs, size_t count, struct err *e);
