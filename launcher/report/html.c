@@ -183,7 +183,8 @@ static void write_picture(struct buf *b, const struct node *n)
         v |= i + 1 < end ? (unsigned long)bytes[i + 1] << 8 : 0;
         v |= i + 2 < end ? bytes[i + 2] : 0;
         char four[4] = {digits[v >> 18], digits[v >> 12 & 63],
-                        i + 1 < end ? digits[v >> 6 & 63] : '=', i + 2 < end ? digits[v & 63] : '='};
+                        i + 1 < end ? digits[v >> 6 & 63] : '=',
+                        i + 2 < end ? digits[v & 63] : '='};
         buf_add_bytes(b, four, 4);
     }
     add(b, "\"><figcaption>%s</figcaption></figure>\n", n->text);

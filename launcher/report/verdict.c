@@ -174,7 +174,7 @@ static void add_open_quality(struct buf *b, const struct analysis_series *as)
     buf_add(b, "\n");
 }
 
-/* Adds how far the speed-up to equal quality varies: it has no interval (convergence.h). */
+/* Adds how far the speed-up to equal quality varies: it has no interval (analysis.h). */
 static void add_speedup_range(struct buf *b, const struct convergence *c, size_t i)
 {
     const struct convergence_point *p = &c->points[i], *base = c->points;

@@ -37,7 +37,7 @@ enum state {
     STATE_PLANNED, /* not submitted */
     STATE_SKIPPED, /* its allocation ended before its turn */
     STATE_ENDED,   /* its job has ended, but this host may not see its marker yet */
-    STATE_UNSEEN,  /* its job is not shown, but not for long (absent.h) */
+    STATE_UNSEEN,  /* its job is not shown, but not for long (absent.c) */
     STATE_LOST,    /* the scheduler no longer knows its job */
     /* the scheduler is unreachable, hides the job, or gives it a state that is not listed here */
     STATE_UNKNOWN,

@@ -73,7 +73,7 @@ void dependency_add(struct dependency *d, const char *id);
  * never sent. */
 
 /* If an answer was lost, waits until all jobs of that submission have appeared, or for
- * absent_wait_s after it (absent.h), and removes the file. Requires the ledger's lock, and precedes
+ * absent_wait_s after it (status.h), and removes the file. Requires the ledger's lock, and precedes
  * the query for the study's jobs. Returns 0, or -1: with ERR_SCHED if the scheduler cannot be
  * queried. */
 int in_flight_settle(const struct ledger *l, struct scheduler *scheduler, struct err *e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The inference graph of the network, op by op, encoded by hand (protobuf.h). */
+/* The inference graph of the network, op by op, encoded by hand (src/format/tfrecord.h). */
 #include "config.h"
 #include "trainer/checkpoint/checkpoint.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages are encoded by hand (protobuf.h), one frame for each scalar. */
+/* Messages are encoded by hand (src/format/tfrecord.h), one frame for each scalar. */
 #include "config.h"
 #include "trainer/run/run_internal.h"
 

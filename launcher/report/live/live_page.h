@@ -15,7 +15,7 @@ struct live_page {
     struct analysis_options analysis;
 };
 
-/* Writes the page, self-contained as the report's (html.h), from the states in list and the
+/* Writes the page, self-contained as the report's, from the states in list and the
  * results and curves so far, which are read from the study's folder. A record that cannot be read
  * is one curve less. Returns 0, or -1: with ERR_CONFIG if file exists and is not such a page. */
 int live_page_write(const struct live_page *page, const struct study *study,

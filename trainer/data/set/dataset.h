@@ -96,7 +96,7 @@ struct dataset_config {
     const struct source_folders *folders; /* without a split file; NULL: found by their names */
     /* Images are resized with their aspect ratio kept, and padded with zeros. */
     int height, width;
-    /* 1 for grey, 3 for RGB, or the number that the images have (picture.h). */
+    /* 1 for grey, 3 for RGB, or the number that the images have (image_file.h). */
     int channels;
     enum scale scale; /* of the images' samples */
     /* Masks of classes, or with a value to ignore, are resized by taking the nearest pixel and
