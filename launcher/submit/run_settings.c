@@ -281,10 +281,13 @@ int run_settings_check(const struct plan *p, const struct run *run, struct err *
 int run_settings_compare(const struct plan *p, const struct run *run, struct err *e)
 {
     struct run_difference d = {0};
+    struct run_attempt newest;
     struct run planned;
     char *was, *is;
 
-    if (run_dir_never_trained(p->study.dir, run->id))
+    if (run_dir_attempt(p->study.dir, run->id, &newest, e))
+        return -1;
+    if (newest.marker == RUN_FAILED && run_dir_never_trained(p->study.dir, run->id))
         return 0;
     if (read_begun_plan(p, run->id, &planned, &was, e))
         return -1;

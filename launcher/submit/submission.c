@@ -342,7 +342,8 @@ static int choose_again(const struct workspace *w, const struct status_list *lis
         if (*s->damage) {
             log_warn("%s is left out: cannot read its plan: %s", s->run.id, s->damage);
             counts->bad += s->phase == RUN_BAD;
-        } else if (s->phase == RUN_BAD || was_refused(s)) {
+        } else if (s->phase == RUN_BAD || was_refused(s) ||
+                   (named->count && s->phase == RUN_GOOD && *s->attempt.error)) {
             if (choose_ended(w, s, named->count > 0, size, b, counts, e))
                 return -1;
         } else if (named->count) {
