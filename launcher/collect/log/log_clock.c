@@ -58,16 +58,23 @@ double log_clock_step(const double *values, size_t n)
     return 0;
 }
 
-/* Returns the start in which the time is, or SIZE_MAX. A start without an end lasts until the
- * next. */
+/* Returns the start in which the time is, or else the nearest, or SIZE_MAX if none is near. A start
+ * without an end lasts until the next. */
 static size_t find_start(const struct log_form *form, double time)
 {
-    for (size_t j = form->nstarts; j-- > 0;) {
-        double end = form->starts[j].end;
-        if (time >= form->starts[j].begin - NEAR_S)
-            return isnan(end) || time <= end + NEAR_S ? j : SIZE_MAX;
+    double nearest = NEAR_S;
+    size_t found = SIZE_MAX;
+
+    for (size_t j = 0; j < form->nstarts; j++) {
+        double end = !isnan(form->starts[j].end)  ? form->starts[j].end
+                     : j + 1 < form->nstarts ? form->starts[j + 1].begin : INFINITY;
+        double apart = fmax(fmax(form->starts[j].begin - time, time - end), 0);
+        if (apart < nearest) {
+            nearest = apart;
+            found = j;
+        }
     }
-    return SIZE_MAX;
+    return found;
 }
 
 /* Returns how many zones of 15 minutes a clock with dates is ahead of the job's: with those all its
@@ -105,23 +112,28 @@ static void cut_waits(const struct log_form *form, double *values, size_t n, int
     }
 }
 
-/* Adds the time of earlier starts to a clock that began anew with each. Returns how often it
- * did. */
-static size_t join_starts(const struct log_form *form, double *values, size_t n)
+static size_t count_falls(const double *values, size_t n)
+{
+    size_t falls = 0;
+
+    for (size_t i = 1; i < n; i++)
+        falls += values[i] < values[i - 1];
+    return falls;
+}
+
+/* Adds the time of earlier starts to a clock that began anew with each. */
+static void join_starts(const struct log_start *start, double *values, size_t n)
 {
     double before = 0, last = 0;
-    size_t at = 0;
 
     for (size_t i = 0; i < n; i++) {
         if (values[i] < last) {
-            const struct log_start *s = &form->starts[at < form->nstarts ? at : 0];
-            before += fmax(last, s->end - s->begin);
-            at++;
+            before += fmax(last, start->end - start->begin);
+            start++;
         }
         last = values[i];
         values[i] += before;
     }
-    return at;
 }
 
 int log_clock_to_job(double *values, size_t n, const struct log_form *form, bool of_day,
@@ -151,9 +163,12 @@ int log_clock_to_job(double *values, size_t n, const struct log_form *form, bool
         cut_waits(form, values, n, zone);
         return first;
     }
-    size_t begun = join_starts(form, values, n);
-    if (begun == 0 || begun == form->nstarts - 1)
-        return begun > 0;
+    size_t begun = count_falls(values, n), own = form->nstarts - form->nearlier;
+    bool all = begun + 1 == form->nstarts;
+    if (begun && (all || begun + 1 == own))
+        join_starts(form->starts + (all ? 0 : form->nearlier), values, n);
+    if (begun == 0 || all || begun + 1 == own)
+        return begun && all;
     return log_table_ask(t, e, "its job started %zu times, but '%s' began anew %zu times: log "
                          "dates, or the seconds of each row", form->nstarts, name, begun);
 }

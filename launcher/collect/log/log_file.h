@@ -48,7 +48,7 @@ struct log_form {
     /* when the job of the run ran, all its starts in their order (run_starts_read); NULL: unknown,
      * as of logs without a job */
     const struct log_start *starts;
-    size_t nstarts;
+    size_t nstarts, nearlier; /* of all starts, those of attempts before the one of the log */
 };
 
 /* The same on a command line, and its options. */

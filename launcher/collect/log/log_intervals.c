@@ -671,8 +671,8 @@ int log_intervals_fill(const struct log_table *t, const struct log_form *form, s
     reader.undone = mem_zero(t->nrows + 1, sizeof *reader.undone, e);
     reader.ticks = mem_zero(t->nrows + 1, sizeof *reader.ticks, e);
     if (rc || !reader.keys || !reader.times || !reader.undone || !reader.ticks ||
-        decide_count(&reader, LOG_TIME, "time") || decide_count(&reader, LOG_UNITS, "units") || read_keys(&reader) ||
-        read_times(&reader) || find_ticks(&reader) ||
+        decide_count(&reader, LOG_TIME, "time") || decide_count(&reader, LOG_UNITS, "units") ||
+        read_keys(&reader) || read_times(&reader) || find_ticks(&reader) ||
         fill_run(&reader, r))
         rc = -1;
     free(reader.keys);

@@ -341,7 +341,7 @@ enum quantity {
     QUANTITY_DATA,         /* wait for data in a steady epoch */
     QUANTITY_EVALUATION,   /* test_time */
     QUANTITY_TRAINING,     /* all epochs */
-    QUANTITY_WHOLE,        /* training + stage-in, start-up, evaluation if known */
+    QUANTITY_WHOLE, /* its job or, as logged, training + stage-in, start-up, evaluation */
     QUANTITY_NTIMES,
     /* Other quantities. */
     QUANTITY_STAGE = QUANTITY_NTIMES, /* seconds of copying the data to the nodes (data.stage) */
