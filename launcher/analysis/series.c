@@ -40,7 +40,8 @@ static struct interval epochs_interval(const struct result *r, double level)
     struct interval i = interval_none();
     double *sorted;
 
-    if (!r->curve || r->curve->n < 3 || !(sorted = calloc(r->curve->n, sizeof *sorted)))
+    if (!r->curve || r->curve->n < 3 || !isnan(r->clock_step_s) ||
+        !(sorted = calloc(r->curve->n, sizeof *sorted)))
         return i;
     size_t n = curve_steady(r->curve, r->curve->seconds, sorted);
     stat_sort(sorted, n);
@@ -513,6 +514,7 @@ int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
     struct series_facts own = *facts;
     size_t nrows = 0;
     bool measured = false; /* the energy of some run's GPUs */
+    bool logged = false;   /* the job of some whole run is unknown */
     int rc = -1;
 
     *n = 0;
@@ -527,10 +529,12 @@ int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
             continue;
         rows[nrows++] = *row;
         measured |= !isnan(row->energy.gpus_j);
+        logged |= row->limited != 1 && isnan(row->job_s);
     }
     own.watts_per_gpu = measured ? 0 : own.watts_per_gpu;
     for (size_t i = 0; i < nrows; i++) {
         rows[i].energy.nodes_j = measured ? NAN : rows[i].energy.nodes_j;
+        rows[i].job_s = logged ? NAN : rows[i].job_s;
         series_rows_complete(&rows[i], &own);
     }
     struct mode_split split = decide_modes(rows, nrows, groups);
@@ -545,6 +549,7 @@ int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
             goto out;
         }
         dst[*n].one_epoch = facts->epoch ? facts->epoch : 1;
+        dst[*n].logged = logged;
         ++*n;
     }
     if (notes)

@@ -123,7 +123,7 @@ static void fill_speed(struct table *t, const struct report_series *rs)
         table_number(t, "first epoch s", p->q[QUANTITY_FIRST_EPOCH].median, 2);
         add_worded(t, "steady %s s", series_interval(s), time->median, decimals);
         add_summary_interval(t, "95 % interval", time, decimals, s);
-        table_number(t, s->stepped ? "whole run s" : "training s", p->q[QUANTITY_TRAINING].median,
+        table_number(t, s->stepped ? "all steps s" : "training s", p->q[QUANTITY_TRAINING].median,
                      1);
         table_number(t, "speed-up total", p->speedup[QUANTITY_TRAINING].value, 2);
         table_number(t, "speed-up steady", steady->value, 2);
@@ -136,6 +136,12 @@ static void fill_speed(struct table *t, const struct report_series *rs)
         table_number(t, "GPU-hours", p->gpu_hours, p->gpu_hours < 0.1 ? 4 : 2);
         table_number(t, "kWh", p->q[QUANTITY_ENERGY].median, 3);
     }
+}
+
+/* Returns the head of the column with times of whole runs. */
+static const char *whole_run(const struct series *s)
+{
+    return s->logged ? "whole run s, as logged" : "whole run s";
 }
 
 void tables_fill_scaling(struct table *t, const struct report_series *rs)
@@ -153,7 +159,7 @@ void tables_fill_scaling(struct table *t, const struct report_series *rs)
         table_number(t, "GPUs", p->gpus, 0);
         table_number(t, "nodes", p->nodes ? p->nodes : NAN, 0);
         table_number(t, "runs", (double)p->nruns, 0);
-        table_number(t, "whole run s", p->q[QUANTITY_WHOLE].median, 1);
+        table_number(t, whole_run(s), p->q[QUANTITY_WHOLE].median, 1);
         add_worded(t, "steady %s s", series_interval(s), p->q[QUANTITY_STEADY_EPOCH].median, 3);
         add_rate(t, s, p);
         table_number(t, "speed-up", series_speedup(s, p)->value, 2);
@@ -296,7 +302,7 @@ static void fill_parts(struct table *t, const struct report_series *rs)
         table_number(t, "data wait s", p->q[QUANTITY_DATA].median, 3);
         table_percent(t, share, p->q[QUANTITY_DATA].median / epoch);
         table_number(t, "evaluation s", p->q[QUANTITY_EVALUATION].median, 2);
-        table_number(t, "whole run s", p->q[QUANTITY_WHOLE].median, 1);
+        table_number(t, whole_run(s), p->q[QUANTITY_WHOLE].median, 1);
         table_number(t, "speed-up", p->speedup[QUANTITY_WHOLE].value, 2);
         table_number(t, "efficiency", p->efficiency[QUANTITY_WHOLE].value, 3);
         table_text(t, "shared cores", "%s", p->oversubscribed ? "yes" : "-");
@@ -587,7 +593,7 @@ static void fill_runs(struct table *t, const struct results *results, size_t mos
         table_text(t, "state", "%s", result_state_name(r->state));
         table_word(t, stepped ? "intervals" : "epochs", "%ld", r->epochs);
         table_text(t, "limited", "%s", r->limited == 1 ? "yes" : "-");
-        table_number(t, stepped ? "whole run s" : "training s", r->training_time, 1);
+        table_number(t, stepped ? "all steps s" : "training s", r->training_time, 1);
         table_number(t, "quality", result_quality(r), 4);
         table_text(t, "hosts", "%s", *r->hosts ? r->hosts : r->host);
         table_text(t, "started", "%s", r->started);

@@ -466,16 +466,17 @@ static void add_choice(struct buf *b, const char *before, const struct advice_ch
              c->extrapolated ? ", far beyond what was measured" : "");
 }
 
-/* Adds the fastest count. Its time is given with and without start-up and evaluation, as tables
- * also list the training alone. */
+/* Adds the fastest count. Its time is that of the job, or of what logs have of it, and without the
+ * rest, as tables also list the training alone. */
 static void add_fastest(struct buf *b, const struct analysis_series *as)
 {
     const struct advice_choice *c = &as->advice.time;
     const struct series_point *p = series_find(&as->series, c->gpus);
     double training = p ? p->q[QUANTITY_TRAINING].median : NAN;
 
-    buf_addf(b, "%sastest whole run, start-up and evaluation included: %d GPU%s (%.4g s",
-             as->series.limited ? "f" : "F", c->gpus, plural(c->gpus), c->value);
+    buf_addf(b, "%sastest whole run, %s: %d GPU%s (%.4g s", as->series.limited ? "f" : "F",
+             as->series.logged ? "as logged" : "start-up and evaluation included", c->gpus,
+             plural(c->gpus), c->value);
     if (training < c->value)
         buf_addf(b, ", of which %.4g s are %s", training,
                  as->series.stepped ? "steps" : "training");

@@ -673,7 +673,7 @@ static struct sentence reasons[] = {
      is_equal_quality, {0}, 0},
     {"Critical batch: .*", is_always, {0}, 0},
     {"The work grows with the GPUs \\(weak scaling\\): .*", is_always, {0}, 0},
-    {"Fastest whole run, start-up and evaluation included: .*", is_always, {0}, 0},
+    {"Fastest whole run, (start-up and evaluation included|as logged): .*", is_always, {0}, 0},
     {"Worth measuring next: (N) seeds with (N) and (N) GPUs \\(.*\\)\\.", is_next_open, {0}, 0},
     {"Worth measuring next: (N) GPUs? \\(.*\\)\\.", is_next_count, {0}, 0},
     {"Worth measuring next: no other count \\(.*\\)\\.", is_always, {0}, 0},
