@@ -109,10 +109,10 @@ exits 0 "plan with a constant global batch" unetctl plan -C one --gpus 1,2,3 "${
 unlike "$ERR" 'training images' "no warning, as it is divided among any number of GPUs"
 exits 0 "plan for more GPUs than images" unetctl plan -C one --gpus 4,8 "${constant[@]}"
 like "$ERR" 'steps of fewer images than GPUs on 8 GPUs: some GPUs idle' "it warns of idle GPUs"
-exits 0 "plan for an engine with equal shares" unetctl plan -C one --gpus 3 --engine pytorch \
+exits 3 "plan for an engine with equal shares" unetctl plan -C one --gpus 1..4 --engine pytorch \
     --set model.batch_norm=local "${constant[@]}"
-like "$ERR" 'not a multiple of the global batch \(4 x GPUs\) on 3 GPUs' \
-    "plan warns that the batch is given per GPU"
+like "$ERR" 'set: 3 GPUs cannot share train.global_batch 4 equally, as engine pytorch needs; type --gpus 1,2,4, or' \
+    "plan names the counts that share the batch"
 exits 0 "plan for one GPU" unetctl plan -C one --gpus 1 --set train.batch_per_gpu=5
 like "$ERR" '\(5 x GPUs\) on 1 GPU: ' "the warning is in the singular"
 exits 0 "plan with data.remainder drop" unetctl plan -C one --gpus 5 --set data.remainder=drop

@@ -340,10 +340,9 @@ static void advise_batches(const struct study *s, const struct plan *plan,
     struct counts odd = {"", 0}, idle = {"", 0}, short_all = {"", 0}, blind = {"", 0};
     bool drop = strcmp(s->data.remainder, "drop") == 0;
     long images = dst->train * s->data.repeat;
-    bool shared = !s->train.batch_per_gpu && strcmp(s->engine, "embedded") == 0;
     char batch[48]; /* as text: "16" or "16 x GPUs" */
 
-    snprintf(batch, sizeof batch, shared ? "%d" : "%d x GPUs",
+    snprintf(batch, sizeof batch, plan_constant_batch(s) ? "%d" : "%d x GPUs",
              s->train.batch_per_gpu ? s->train.batch_per_gpu : s->train.global_batch);
     for (size_t i = 0; i < plan->count; i++) {
         if (plan->runs[i].study->variant != s->variant)
