@@ -26,10 +26,10 @@ static const struct engine engines[] = {
     {.name = "embedded", .embedded = true},
     {.name = "tensorflow", .is_python = true, .script = "templates/tensorflow/train.py"},
     {.name = "horovod", .is_python = true, .rank_per_gpu = true, .always_launched = true,
-     .script = "templates/horovod/train.py"},
-    {.name = "pytorch", .is_python = true, .rank_per_gpu = true,
+     .sees_node = true, .script = "templates/horovod/train.py"},
+    {.name = "pytorch", .is_python = true, .rank_per_gpu = true, .sees_node = true,
      .script = "templates/pytorch/train.py"},
-    {.name = "torchrun", .is_python = true, .rank_per_gpu = true,
+    {.name = "torchrun", .is_python = true, .rank_per_gpu = true, .sees_node = true,
      .launcher = "-m torch.distributed.run --nnodes=$UNETCTL_NODES --node_rank=$GROUP_RANK "
                  "--nproc_per_node=$LOCAL_WORLD_SIZE --master_addr=$MASTER_ADDR "
                  "--master_port=$MASTER_PORT"},
