@@ -69,7 +69,7 @@ is "$(spec "${STEP[@]}" -- --jobs chief=1,worker=1,ps=1 --port-base 5)" \
     '{"cluster":{"chief":["node1:5"],"worker":["node1:6"],"ps":["node2:5"]},"task":{"type":"ps","index":0}}' \
     'types of tasks keep the order in which they are written'
 
-# What a task sees of GPUs 4..7 (or other lists) where two tasks are on its node, of which it is one.
+# What a task sees of a list of GPUs where its node has two tasks, or one (task 2).
 while read -r list rank words want; do
     # shellcheck disable=SC2086 # a list of words
     is "$(env "${STEP[@]}" SLURM_PROCID="$rank" CUDA_VISIBLE_DEVICES="$list" unetctl spec --format env \

@@ -89,7 +89,7 @@ for site in exclusive listed; do
     ok "all end" wait_until 240 all_states $site COMPLETED
     while read -r engine want; do
         is "$(for n in 1 2 3; do
-            for rank in $site/runs/$engine-g0$n-s1/attempt-1/told-*; do
+            for rank in "$site/runs/$engine-g0$n-s1/attempt-1"/told-*; do
                 sed -n 's/^CUDA_VISIBLE_DEVICES=//p' "$rank"
             done | paste -sd'|'
         done | paste -sd' ')" "$want" "$site $engine: what the ranks of 1, 2 and 3 GPUs see"

@@ -550,8 +550,8 @@ static bool is_srun(const char *launcher)
 }
 
 /* Replaces the variables by which srun binds the GPUs of a node each to a task: each task, or each
- * of mpirun's daemons, sees all that its job asked for there. (With --gpu-bind=none Slurm 22.05 lets
- * tasks see all GPUs of the machine.) */
+ * of mpirun's daemons, sees all that its job asked for there. (With --gpu-bind=none Slurm 22.05
+ * lets tasks see all GPUs of the machine.) */
 #define UNBOUND                                                                                 \
     "env -u SLURM_GPUS_PER_TASK -u SLURM_TRES_PER_TASK -u SLURM_TRES_BIND "                     \
     "SLURM_GPUS_PER_NODE={{gpus_per_node}} "
