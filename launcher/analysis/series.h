@@ -86,11 +86,13 @@ struct series {
     const char *quality; /* what QUANTITY_QUALITY is in this series: "IoU", "accuracy" or a name */
     bool has_quality; /* it is known of some run */
     bool is_share;    /* it is IoU or accuracy, between 0 and 1 */
+    long counted;     /* it is a share of so many validation images; 0: not of images, or unknown */
     bool lower;       /* a smaller one is better */
     int decimals;     /* to print it with */
     const char *unit; /* what QUANTITY_UNITS counts: "images" or a name */
     bool stepped;     /* no run has epochs: "epochs" are intervals of steps (series_interval) */
     bool limited;     /* some run ended at its limit */
+    bool logged;      /* the time of whole runs is what logs have, not that of jobs */
     bool by_units; /* all points have unit_efficiency */
     bool mixed;     /* the study has runs that are not in this series because of their batch */
     bool equal_epochs; /* all whole runs did the same work, such as epochs */

@@ -319,9 +319,14 @@ static void make_epoch_time(struct chart *c, const struct report *r)
 
 static void make_cost(struct chart *c, const struct report *r)
 {
+    bool logged = false;
+
+    for (size_t i = 0; i < r->nseries; i++)
+        logged |= series_of(r, i)->logged;
     chart_init(c, "cost", "What the time costs",
-               "GPU-hours of one run, start-up and evaluation included, against its time; the "
-               "number beside a mark is that of its GPUs. Left is faster, low is cheaper.");
+               "GPU-hours of one run, %s, against its time; the "
+               "number beside a mark is that of its GPUs. Left is faster, low is cheaper.",
+               logged ? "as logged" : "start-up and evaluation included");
     set_axis(&c->x, "time of one run, hours", 4);
     set_axis(&c->y, "GPU-hours", 4);
     c->x.logarithmic = true;

@@ -148,12 +148,6 @@ static void add_quality_comparison(struct buf *b, const struct comparison *c, co
     buf_addf(b, "%s %.*f, %s %.*f; ", label_b, decimals, c->b, label_a, decimals, c->a);
     if (c->test == COMPARE_NONE) {
         buf_add(b, "too few runs for a test.");
-    } else if (c->test == COMPARE_IMAGES) {
-        buf_addf(b,
-                 "%s over %zu images of these two networks (p %s %.2g), which says nothing of "
-                 "other seeds.",
-                 c->significant ? "significant" : "not significant", c->nimages,
-                 c->p < 0.001 ? "<" : "=", fmax(c->p, 0.001));
     } else {
         buf_addf(b, "%s%.*f",
                  !c->significant ? "no difference is shown: "

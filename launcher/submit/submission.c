@@ -300,12 +300,13 @@ static int add_again(const struct plan *p, const struct run_status *s,
     int from = run_dir_checkpoint(p->study.dir, s->run.id, s->attempt.number);
     struct run run = s->run;
     struct study own;
-    int rc;
+    bool own_plan;
+    int rc = run_settings_open(p, run.id, &own, &own_plan, e);
 
-    if (run_settings_open(p, run.id, &own, NULL, e))
+    if (rc < 0)
         return -1;
     run.study = &own;
-    rc = run_settings_check(p, &run, e);
+    rc = rc > 0 ? 0 : run_settings_check(p, &run, e);
     if (rc == 0 && size->gpus)
         rc = plan_resize_run(&p->site, &run, size->gpus, size->scale, e);
     study_close(&own);

@@ -35,7 +35,7 @@ fi
 
 # Others may be able to write here: what this script writes and removes must not be elsewhere, nor
 # let it wait.
-for file in source.list "$attempt" "$attempt"/{job,nodes,step-nodes,source.sha256,bad-nodes} \
+for file in source.list "$attempt" "$attempt"/{job,nodes,step-nodes,starts,source.sha256,bad-nodes} \
     "$attempt"/{stopped,DONE,FAILED,FAILED.before-restart}; do
     if [ -L "$file" ] || { [ -e "$file" ] && [ ! -f "$file" ] && [ ! -d "$file" ]; }; then
         echo "{{run}}: $PWD/$file is a symbolic link, or not a regular file; remove it" >&2
@@ -74,6 +74,11 @@ if [ -e "$attempt/FAILED" ]; then mv -T "$attempt/FAILED" "$attempt/FAILED.befor
 if [ -e "$attempt/DONE" ]; then exit 0; fi
 rm -f "$attempt/stopped"
 output=$attempt/slurm-$job.out
+# When the job ran: each start and its end, and at a start when the output was last written: then
+# a start before it, which was killed, ended.
+mark() { echo "$1 ${UNETCTL_START##*/running-} $(date +%s.%N) ${2:-}" >>"$attempt/starts"; }
+mark begin "$(date -r "$output" +%s.%N 2>/dev/null)"
+trap 'rm -f "$UNETCTL_START"; mark end' EXIT
 
 # The trainer writes DONE or FAILED itself; this speaks for one that could not.
 write_failed() { # EXIT_CODE TEXT

@@ -13,8 +13,8 @@
  * room knows neither studies nor schedulers: it fills struct result from one file.
  *
  * Read log_file.c (which form a file has), log_container.c and mllog_file.c (from its bytes to
- * rows), log_table.c (rows, and which column is what), and log_intervals.c (from rows to
- * intervals). */
+ * rows), log_table.c (rows, and which column is what), log_clock.c (clocks), and log_intervals.c
+ * (from rows to intervals). */
 #ifndef UNETCTL_LAUNCHER_COLLECT_LOG_LOG_FILE_H
 #define UNETCTL_LAUNCHER_COLLECT_LOG_LOG_FILE_H
 
@@ -25,6 +25,11 @@
 #include "src/cli.h"
 #include "src/err.h"
 #include "src/run/epoch_csv.h"
+
+/* A start of a run's job: seconds since 1970; an end may be NaN, unknown. */
+struct log_start {
+    double begin, end;
+};
 
 /* What a user says about the logs of a program, in study.yaml (log, work, quality) or to `unetctl
  * report --logs`. Everything may be absent. */
@@ -40,6 +45,10 @@ struct log_form {
     /* "higher" or "lower", which quality is better; otherwise its name says it
      * (log_form_is_lower) */
     const char *better;
+    /* when the job of the run ran, all its starts in their order (run_starts_read); NULL: unknown,
+     * as of logs without a job */
+    const struct log_start *starts;
+    size_t nstarts, nearlier; /* of all starts, those of attempts before the one of the log */
 };
 
 /* The same on a command line, and its options. */
