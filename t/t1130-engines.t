@@ -9,7 +9,7 @@ without_pictures
 engine_study() { # DIR PROGRAM LINES...
     local dir=$1 program=$2
     shift 2
-    make_study "$dir" local --set train.epochs=2
+    make_study "$dir" local --set train.epochs=2 --set train.global_batch=60
     { printf 'command:\n  script: %s\n' "$program"; printf '%s\n' "$@"; } >>"$dir/study.yaml"
 }
 submit() { # STUDY: one run, watched
@@ -453,7 +453,7 @@ ok "the copies can be read without the study" unetctl collect --logs forms/logs 
 exits 0 "lines of the job's output are read by a pattern" written output \
     "log: {pattern: '^at (?<step>[0-9]+) after (?<elapsed>[0-9]+) s'}"
 is "$(collected state epochs training_time images log)" \
-    "done 4 28.000000 160.000000 log_command_1.txt" "its groups are the columns"
+    "done 4 28.000000 600.000000 log_command_1.txt" "its groups are the columns"
 exits 0 "a program that ignores the steps that it is asked for succeeds" written output \
     "log: {pattern: '^at (?<step>[0-9]+) after (?<elapsed>[0-9]+) s'}" 'limit: {steps: 20}'
 is "$(collected state limited)" "done yes" "its speed counts"
@@ -590,7 +590,8 @@ words_of() { # ENGINE LINES...: the last lines of the scripts of a run on 1 GPU
     printf '%s\n' "$@" >>words/study.yaml
     unetctl generate -C words --engine "$engine" --gpus 1 2>"$ERR" || cat "$ERR"
 }
-words_of pytorch 'pytorch:' "  script: $srcdir/t/engine.sh" \
+printf '#!/bin/sh\n' >accelerate && chmod +x accelerate
+PATH=$TMP:$PATH words_of pytorch 'pytorch:' "  script: $srcdir/t/engine.sh" \
     '  python: accelerate launch --num_processes=1'
 like words/runs/pytorch-g01-s1/run_file.sh "^.start accelerate launch --num_processes=1 .*engine.sh" \
     "python: may have several words"

@@ -7,7 +7,7 @@
 . "$srcdir/t/study.sh"
 sandbox_up --nodes 4 --gpus-per-node 2
 
-make_study study sandbox --set train.epochs=2
+make_study study sandbox --set train.epochs=2 --set train.global_batch=12
 mkdir bin
 export PATH=$PATH:$TMP/bin # of the jobs, too
 

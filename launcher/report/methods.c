@@ -100,14 +100,19 @@ static void add_times(struct buf *b, const struct series *s, const struct series
 {
     const struct series_point *base = s->points;
     const struct ratio *speedup = series_speedup(s, p);
+    char speed[64];
     double epoch = p->q[QUANTITY_STEADY_EPOCH].median;
 
-    buf_addf(b, "With %d GPU%s an %s takes %.4g s (median over runs of the median over all %ss "
-             "after warming up)", base->gpus, plural(base->gpus), series_interval(s),
-             base->q[QUANTITY_STEADY_EPOCH].median, series_interval(s));
+    series_describe_speed(s, base, speed, sizeof speed);
     if (s->stepped && isfinite(base->q[QUANTITY_RATE].median))
-        buf_addf(b, ", %.4g %s per second", base->q[QUANTITY_RATE].median, s->unit);
-    buf_add(b, ".\n");
+        buf_addf(b, "With %d GPU%s it runs at %s (median over runs", base->gpus,
+                 plural(base->gpus), speed);
+    else
+        buf_addf(b, "With %d GPU%s an %s takes %.4g s (median over runs", base->gpus,
+                 plural(base->gpus), series_interval(s), base->q[QUANTITY_STEADY_EPOCH].median);
+    if (!series_is_rates(s))
+        buf_addf(b, " of the median over all %ss after warming up", series_interval(s));
+    buf_add(b, ").\n");
     if (isfinite(speedup->value)) {
         buf_addf(b, "With %d GPUs ", p->gpus);
         if (s->mode == SERIES_WEAK)
@@ -119,8 +124,8 @@ static void add_times(struct buf *b, const struct series *s, const struct series
                  series_efficiency(s, p)->value, series_ideal(s, p->gpus));
     }
     if (s->mode != SERIES_WEAK && isfinite(p->speedup[QUANTITY_TRAINING].value))
-        buf_addf(b, "The whole %s included, is %.2f times as fast.\n",
-                 s->stepped ? "run, warming up" : "training, first epoch",
+        buf_addf(b, "%s included, is %.2f times as fast.\n",
+                 s->stepped ? "All steps together, warming up" : "The whole training, first epoch",
                  p->speedup[QUANTITY_TRAINING].value);
     if (isfinite(p->q[QUANTITY_COMM].median) && epoch > 0)
         buf_addf(b, "Communication that computing does not hide takes %.0f %% of an %s with %d "

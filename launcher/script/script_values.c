@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "launcher/host/child.h"
 #include "launcher/host/path.h"
 #include "launcher/sandbox/sandbox.h"
 #include "launcher/script/container.h"
@@ -300,17 +302,59 @@ static int set_names(struct script_values *s, struct err *e)
 
 /* ---- the engine ---- */
 
+/* Splits the words of the interpreter, which point into *text, unless it is the path of a program.
+ * The caller frees *text, which is NULL if memory ran out. */
+static size_t split_python(const char *python, char **text, const char *words[COMMAND_WORDS_MAX])
+{
+    *text = strdup(python);
+    if (!*text)
+        return 0;
+    words[0] = *text;
+    return strchr(python, '/') && access(python, X_OK) == 0
+               ? 1
+               : command_line_split(*text, words, COMMAND_WORDS_MAX);
+}
+
+/* Checks that the script, or the program, is a file that the engine can run, unless it may be in
+ * the image of a container. */
 static int check_program(const struct script_values *s, const char *path, struct err *e)
 {
     const struct engine *engine = s->run->engine;
+    struct stat st;
 
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return err_set(e, ERR_CONFIG, "%s: %s.script: %s is %s; name the file that is run",
+                       s->run->study->file, engine->name, path,
+                       S_ISDIR(st.st_mode) ? "a folder" : "no file");
     if (access(path, engine->is_python ? R_OK : X_OK) == 0 ||
-        (container_is_set(s->run->study) && errno == ENOENT)) /* it may be in the image */
+        (container_is_set(s->run->study) && errno == ENOENT))
         return 0;
     return err_errno(e, ERR_CONFIG, errno, "%s: %s.script: %s%s", s->run->study->file, engine->name,
                      path,
                      engine->is_python ? "" : " (it must be a program, or a script with #! and "
                                               "chmod +x)");
+}
+
+/* Checks that the first word of the interpreter is a program here, unless lines of setup or a
+ * container may bring it. */
+static int check_python(const struct script_values *s, struct err *e)
+{
+    const char *words[COMMAND_WORDS_MAX], *engine = s->run->engine->name;
+    char path[PATH_MAX], *text;
+    struct stat st;
+    size_t n = split_python(s->section->python, &text, words);
+    bool found = n == 0 || container_is_set(s->run->study) || s->section->setup.count ||
+                 s->plan->site.setup.count ||
+                 (strchr(words[0], '/') ? stat(words[0], &st) == 0 && S_ISREG(st.st_mode) &&
+                                              access(words[0], X_OK) == 0
+                                        : child_find(words[0], X_OK, path));
+
+    if (!found)
+        err_set(e, ERR_CONFIG, "%s: %s.python: %s is not a program%s; correct it, or load it by a line "
+                "of %s.setup", study_place(s->run->study, "engine"), engine, words[0],
+                strchr(words[0], '/') ? "" : " in PATH", engine);
+    free(text);
+    return found ? 0 : -1;
 }
 
 /* Sets python, and script: the study's script, which is checked, or the one that comes with
@@ -323,7 +367,10 @@ static int set_script(struct script_values *s, struct err *e)
     set_value(s, "python", "%s", s->section ? s->section->python : "");
     if (!s->section || *s->section->script) {
         set_value(s, "script", "%s", s->section ? s->section->script : "");
-        return s->section ? check_program(s, s->section->script, e) : 0;
+        return s->section && (check_program(s, s->section->script, e) ||
+                              (engine->is_python && check_python(s, e)))
+                   ? -1
+                   : 0;
     }
     if (!engine->script)
         return err_set(e, ERR_CONFIG, "%s: engine %s needs a script of yours; set it there (%s: "
@@ -340,20 +387,47 @@ static void add_word(struct buf *b, const char *word)
     template_add_sh(b, b->length && b->data[b->length - 1] != ' ' ? " %s" : "%s", word);
 }
 
-void script_values_add_python(struct buf *b, const char *python)
+bool script_values_add_python(struct buf *b, const char *python)
 {
-    bool is_path = strchr(python, '/') && access(python, X_OK) == 0;
+    const char *words[COMMAND_WORDS_MAX];
+    struct command_line c;
+    struct err ignored;
+    char *text;
+    size_t n = split_python(python, &text, words);
+    bool plain = command_line_parse(words, n, &c, &ignored) == 0 && !c.launcher && !c.is_module;
 
-    for (size_t n; !is_path && *python; python += n + strspn(python + n, " ")) {
-        n = strcspn(python, " ");
-        char *word = strndup(python, n);
-        if (word && *word)
-            add_word(b, word);
-        b->failed |= !word;
-        free(word);
+    for (size_t i = 0; i < n; i++)
+        add_word(b, words[i]);
+    b->failed |= !text;
+    free(text);
+    return plain && (c.interpreter < n || strstr(python, "python"));
+}
+
+/* Adds the words that start the script of an engine that runs Python: its interpreter, the launcher
+ * of its ranks with their numbers, and the script or, at the end of `python`, "-m MODULE". */
+static int add_script(const struct script_values *s, struct buf *b, struct err *e)
+{
+    const struct engine *engine = s->run->engine;
+    const char *words[COMMAND_WORDS_MAX];
+    struct command_line c;
+    char *text;
+    size_t n = split_python(s->section->python, &text, words);
+    int rc = text ? command_line_parse(words, n, &c, e) : err_errno(e, ERR_INTERNAL, errno, "python");
+    bool module = rc == 0 && c.is_module && c.program < n;
+    size_t cut = !module ? n : c.launcher ? c.program : c.program - 1;
+
+    for (size_t i = 0; rc == 0 && i <= n; i++) {
+        if (i == cut && engine->by_launcher)
+            buf_addf(b, "%s %s", c.launcher ? "" : " -m torch.distributed.run",
+                     c.launcher && c.launcher->numbers ? c.launcher->numbers
+                                                       : command_line_numbers());
+        if (i < n)
+            add_word(b, words[i]);
     }
-    if (is_path)
-        add_word(b, python);
+    if (rc == 0 && !module)
+        add_word(b, script_values_get(s, "script"));
+    free(text);
+    return rc;
 }
 
 static int set_command(struct script_values *s, struct err *e)
@@ -375,10 +449,7 @@ static int set_command(struct script_values *s, struct err *e)
         if (*s->run->study->data.stage)
             template_add_sh(&b, " --data %s", script_values_get(s, "data_dir"));
     } else if (s->run->engine->is_python) {
-        script_values_add_python(&b, s->section->python);
-        if (s->run->engine->launcher)
-            buf_addf(&b, " %s", s->run->engine->launcher);
-        add_word(&b, script_values_get(s, "script"));
+        rc = rc ? rc : add_script(s, &b, e);
     } else {
         add_word(&b, script_values_get(s, "script"));
     }
