@@ -487,6 +487,16 @@ exits 0 "the corrected pattern" unetctl collect -C forms
 like "$OUT" '^4 of 4 runs collected' "reads all of them"
 unlike <(unetctl status -C forms) 'unread' "status has no complaint"
 exits 0 "the report" unetctl report -C forms
+# Of a program, too, fake GPUs are named everywhere.
+like "$OUT" 'No GPU was used' "says that its GPUs are fake, as those of the sandbox"
+like forms/report/figures/speedup.svg '>fake GPUs .CPU cores.<' "so do its figures"
+exits 0 "its paragraph" unetctl report -C forms --paragraph
+like <(tr '\n' ' ' <"$OUT") 'GPUs, which were groups of CPU cores, ' "says it"
+exits 0 "its prediction" unetctl report -C forms --predict 8
+like <(tr -s '\n ' ' ' <"$OUT") 'from its runs on 1 to 4 GPUs, which were groups of CPU cores' "says it"
+exits 0 "its proposal" unetctl report -C forms --proposal forms-proposal
+like forms-proposal/proposal.md 'No GPU was used' "says it"
+like <(cat forms-proposal/*.svg forms-proposal/*/*.svg 2>/dev/null) '>fake GPUs' "with its figure"
 
 # ---- why a program failed, as its output says
 # shellcheck disable=SC2016 # expanded there

@@ -279,8 +279,10 @@ static int check_log(const struct result *r, const struct run_record *record,
     return 0;
 }
 
-static int check_done(const char *path, double measured, struct err *e)
+/* Compares the marker with r, and takes from it what a program's log does not say. */
+static int check_done(const char *path, struct result *r, struct err *e)
 {
+    double measured = r->quality.iou;
     size_t n;
     char *text = atomicfile_read(path, MAX_DOCUMENT, &n, e);
 
@@ -294,6 +296,8 @@ static int check_done(const char *path, double measured, struct err *e)
     }
     const char *status = json_string_value(json_object_get(done, "status"));
     const json_t *iou = json_object_get(done, "iou");
+    if (r->fake_gpus < 0 && json_is_true(json_object_get(done, "fake_gpus")))
+        r->fake_gpus = 1;
     bool same = status && strcmp(status, "done") == 0 &&
                 (isnan(measured) || !iou || is_same_number(json_number_value(iou), measured));
     json_decref(done);
@@ -567,7 +571,7 @@ static int read_done(const char *attempt_dir, const struct log_form *form, struc
     char path[PATH_MAX];
 
     return read_result(attempt_dir, form, r, a, e) ||
-                   check_done(path_format(path, "%s/DONE", attempt_dir), r->quality.iou, e)
+                   check_done(path_format(path, "%s/DONE", attempt_dir), r, e)
                ? -1
                : 0;
 }
