@@ -113,10 +113,10 @@ lacks run_file.sh 's/exec .*/true/' "no trainer" \
     "run_file.sh:[0-9]+: the marker '\{\{command\}\}' is missing"
 lacks run_file.sh 's/{{spec}}//' "no spec" "the marker '\{\{spec\}\}' is missing"
 lacks run_file.sh 's/set -eu/{{set}}/' "an unknown marker" \
-    "run_file.sh:6: unknown marker '\{\{set\}\}'"
-lacks run_file.sh 's/set -eu/{{gpus/' "half a marker" "run_file.sh:6: '\{\{' has no '\}\}'"
+    "run_file.sh:14: unknown marker '\{\{set\}\}'"
+lacks run_file.sh 's/set -eu/{{gpus/' "half a marker" "run_file.sh:14: '\{\{' has no '\}\}'"
 lacks run_file.sh 's/set -eu/{{run|html}}/' "an unknown filter" \
-    "run_file.sh:6: unknown filter '\|html'"
+    "run_file.sh:14: unknown filter '\|html'"
 sed -e 's/^env: {}/env: {A: b}/' -e 's/^setup: \[\]/setup: [module load x]/' \
     "$srcdir/templates/sites/generic.yaml" >study/set.yaml
 rm -rf less && mkdir less && shows run_file.sh | sed '/{{env}}/d' >less/run_file.sh

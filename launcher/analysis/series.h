@@ -124,6 +124,14 @@ const char *series_interval(const struct series *s);
  * "ns/day". */
 double series_rate(const struct series *s, double per_second, char *name, size_t size);
 
+/* Sets dst to the speed of a count in the words of its program: "10.3 ns/day" or, of epochs and of
+ * unknown work, "8.4 s per steady epoch". */
+void series_describe_speed(const struct series *s, const struct series_point *p, char *dst,
+                           size_t size);
+
+/* Returns whether runs show nothing but rates, so that an interval is one unit of work. */
+bool series_is_rates(const struct series *s);
+
 /* Sets dst to the work that times of intervals are for, "640 tokens", or to "" if the series has
  * epochs or its work is unknown. */
 void series_describe_work(const struct series *s, char *dst, size_t size);

@@ -306,6 +306,8 @@ static void make_epoch_time(struct chart *c, const struct report *r)
              *work ? work : stepped ? "interval" : "epoch");
     for (size_t i = 0; i < r->nseries; i++) {
         const struct series *s = series_of(r, i);
+        if (series_is_rates(s))
+            continue;
         struct chart_series *first = add_series(c, r, i, CHART_MARKS, "first epoch");
         first->hollow = true;
         add_summaries(c, first, s, QUANTITY_FIRST_EPOCH);

@@ -51,6 +51,7 @@ static void add_speedup(struct buf *b, const struct analysis_series *as)
     const struct decision *d = &as->decision;
     const struct convergence *c = &as->convergence;
     size_t best = (size_t)(d->best - as->series.points);
+    char speed[64], from[64];
     const struct interval *known = &d->speedup.interval; /* a narrow one needs two decimals */
     int decimals = interval_is_known(known) && known->high - known->low >= 0.2 ? 1 : 2;
 
@@ -63,6 +64,10 @@ static void add_speedup(struct buf *b, const struct analysis_series *as)
     if (known->method != INTERVAL_EPOCHS)
         add_interval_words(b, known, decimals,
                            as->series.npoints > 2 ? " of the chosen count" : "");
+    series_describe_speed(&as->series, d->best, speed, sizeof speed);
+    series_describe_speed(&as->series, d->base, from, sizeof from);
+    if (as->series.stepped && d->base->q[QUANTITY_RATE].median > 0)
+        buf_addf(b, ", %s against %.*s", speed, (int)strcspn(from, " "), from);
     if (c->metric == CONVERGENCE_NONE || best >= c->npoints || !isfinite(c->points[best].speedup))
         return;
     buf_add(b, ", ");
@@ -346,6 +351,34 @@ static void add_limit(struct buf *b, const struct analysis_series *as)
         buf_addf(b, "; the model predicts %.2f or more up to %d, unless a limit sets in; none was "
                  "seen up to %.0f", d->rule.efficiency, d->model_reach, as->steady.largest);
     buf_add(b, ".\n");
+}
+
+static bool is_beyond(const struct decision *d, const struct series *s, size_t i)
+{
+    return s->points[i].gpus > d->reach->gpus && &s->points[i] != d->limit &&
+           d->time[i] == DECISION_FAILS;
+}
+
+/* Adds the larger counts that fail, where another one is undecided. */
+static void add_beyond(struct buf *b, const struct analysis_series *as)
+{
+    const struct decision *d = &as->decision;
+    const struct series *s = &as->series;
+    const char *before = "Clearly not worth using: ";
+    bool open = !d->decided || (d->limit && d->time[d->limit - s->points] != DECISION_FAILS);
+
+    for (size_t i = 0; i < s->npoints && open; i++) {
+        if (!is_beyond(d, s, i))
+            continue;
+        double efficiency = series_efficiency(s, &s->points[i])->value;
+        buf_addf(b, "%s%d GPUs (efficiency %.*f", before, s->points[i].gpus,
+                 decision_efficiency_decimals(d, efficiency), efficiency);
+        if (is_slower(d, s, i) && s->mode != SERIES_WEAK)
+            buf_addf(b, ", slower than with %d", d->base->gpus);
+        buf_add(b, ")");
+        before = ", ";
+    }
+    buf_add(b, *before == ',' ? ".\n" : "");
 }
 
 /* Adds the counts between base and reach that fail, since the rule looks for the fastest count
@@ -665,6 +698,7 @@ int words_compute(struct words *w, const struct analysis_series *as, const char 
         for (size_t i = 0; i < as->decision.ncaveats; i++)
             buf_addf(&parts[WORDS_CAVEATS], "%s\n", as->decision.caveats[i].text);
         add_limit(next, as);
+        add_beyond(next, as);
         add_gaps(next, as);
         add_collapses(next, as);
         add_lower(next++, as);

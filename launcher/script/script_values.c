@@ -621,25 +621,30 @@ static bool is_srun(const char *launcher)
     return strncmp(launcher, "srun", 4) == 0 && (!launcher[4] || launcher[4] == ' ');
 }
 
-/* Removes the variables by which Slurm binds a job's GPUs to its tasks; mpirun's daemons are not
- * tasks and would get none. */
-#define UNBOUND "env -u SLURM_TRES_PER_TASK -u SLURM_TRES_BIND "
+/* Replaces the variables by which srun binds the GPUs of a node each to a task: each task, or each
+ * of mpirun's daemons, sees all that its job asked for there. (With --gpu-bind=none Slurm 22.05
+ * lets tasks see all GPUs of the machine.) */
+#define UNBOUND                                                                                 \
+    "env -u SLURM_GPUS_PER_TASK -u SLURM_TRES_PER_TASK -u SLURM_TRES_BIND "                     \
+    "SLURM_GPUS_PER_NODE={{gpus_per_node}} "
+#define PER_TASK " --gpus-per-task="
 
 /* With --one-allocation, runs are steps side by side in one job, which only srun can start: with
  * --exact a step takes no more than it needs, and with --mem=0 the steps share the job's memory,
  * all of which the first step would reserve otherwise. */
 #define STEP                                                                                    \
     " --job-name={{run}} --exact --mem=0 --nodes={{nodes}} --ntasks={{tasks}} "                 \
-    "--gpus-per-task={{gpus_per_task}} --cpus-per-task={{cpus_per_task}}"
+    "--cpus-per-task={{cpus_per_task}}"
 
 static int set_launcher(struct script_values *s, struct err *e)
 {
     const struct site *site = &s->plan->site;
     const char *launcher =
         lacks_pmix(site) ? SITE_MPIRUN_LAUNCHER : site->launcher;
-    bool unbound = strcmp(site->scheduler, "slurm") == 0 && is_mpirun(launcher);
-    /* with it, each rank sees all GPUs that the job has on the node */
-    const char *bind = s->run->engine->by_launcher && is_srun(launcher) ? " --gpu-bind=none" : "";
+    bool shared = s->run->engine->sees_node && is_srun(launcher);
+    bool unbound = strcmp(site->scheduler, "slurm") == 0 && (is_mpirun(launcher) || shared);
+    const char *own = shared ? strstr(launcher, PER_TASK) : NULL; /* left out */
+    int n = own ? (int)(own - launcher) : (int)strlen(launcher);
     bool beside = s->plan->one_allocation;
     bool launched = beside || s->run->layout.tasks > 1 || s->run->engine->always_launched ||
                     container_is_pyxis(s->run->study);
@@ -656,7 +661,9 @@ static int set_launcher(struct script_values *s, struct err *e)
                        "'launcher' that starts several", site->file, s->run->layout.gpus,
                        s->run->layout.tasks);
     if (launched)
-        buf_addf(&words, "%s%s%s%s", unbound ? UNBOUND : "", launcher, beside ? STEP : "", bind);
+        buf_addf(&words, "%s%.*s%s%s%s", unbound ? UNBOUND : "", n, launcher,
+                 own ? own + 1 + strcspn(own + 1, " ") : "", beside ? STEP : "",
+                 beside && !shared ? PER_TASK "{{gpus_per_task}}" : "");
     buf_add(&words, "");
     int rc = container_add_options(s->run->study, &s->plan->site, &words, e);
     if (rc == 0)
@@ -669,7 +676,7 @@ static int set_launcher(struct script_values *s, struct err *e)
 int script_values_fill(struct script_values *s, struct err *e)
 {
     const struct site *site = &s->plan->site;
-    char options[160] = "";
+    char options[192] = "";
     size_t n = 0;
 
     if (init_values(s, e) || set_names(s, e))
@@ -684,6 +691,10 @@ int script_values_fill(struct script_values *s, struct err *e)
     if (n && site->port_count > 1)
         n += (size_t)snprintf(options + n, sizeof options - n, " --port-count %d",
                               site->port_count);
+    if (s->section)
+        n += (size_t)snprintf(options + n, sizeof options - n, " --gpus-per-task %d%s",
+                              s->run->layout.gpus_per_task,
+                              s->run->engine->sees_node ? " --gpus-of-node" : "");
     if (*site->host_suffix)
         snprintf(options + n, sizeof options - n, " --host-suffix %s", site->host_suffix);
     if (container_check(s->run->study, &s->plan->site, e) || set_launcher(s, e))

@@ -179,6 +179,9 @@ struct engine {
     /* needs one process per GPU; the strategy "mirrored", one process for all, is refused */
     bool rank_per_gpu;
     bool always_launched; /* the site's launcher starts even a single rank */
+    /* a rank sees all GPUs of its run on the node, as programs that use device LOCAL_RANK expect;
+     * otherwise only its own */
+    bool sees_node;
     /* the python of the engine's section runs the script; otherwise the script is a program */
     bool is_python;
     /* its python starts the ranks of a node, once per node, by a launcher such as torchrun */
