@@ -3,8 +3,8 @@
  * GPUs. This room knows its files and what follows from them; it submits and reads nothing else.
  *
  * study.h: the settings of study.yaml, of the user and of the environment in one struct study; a
- * site, which is what differs between clusters; an engine, which is what trains; the command line of
- * a program. doc/FORMATS.md describes the keys.
+ * site, which is what differs between clusters; an engine, which is what trains; the command line
+ * of a program. doc/FORMATS.md describes the keys.
  * plan.h: what a command asks for, as a value: the settings with those of variants and site, the
  * options of its jobs, and the runs. run.json is a run of it as text.
  * workspace.h: what is open while a command works: the plan, the ledger of submissions with its
