@@ -235,7 +235,7 @@ echo 'rate = 2' >scripts/helper.py
 exits 0 "a run of changed code on 3 GPUs" on 3
 ok "it has another hash" test "$(hash_of 3)" != "$(hash_of 1)"
 exits 0 "a report" unetctl report -C changed --json report.json --text
-like "$OUT" "command, script $(hash_of 3)" "the series is named by its script"
+like "$OUT" "train.sh, script $(hash_of 3)" "the series is named by its script"
 is "$(field report.json '[[p["gpus"] for p in s["points"]] for s in d["engines"]]')" \
     "[[1, 2], [3]]" "runs of another script are not compared"
 if ! command -v git >/dev/null; then
@@ -331,23 +331,42 @@ is "$(told "$TMP/$odd" UNETCTL_DATA_DIR)" "$TMP/$odd/data" "the variables have t
 exits 2 "words with a newline are refused" unetctl generate -C one --engine command --gpus 2 -- \
     $'--mail-user=a\nb'
 
-# ---- results that are none
+# ---- results that are none: a log fails no run that ended with 0
 engine_study bad "$srcdir/t/engine.sh"
-refused() { # BEHAVIOUR EXIT_CODE REASON
+behaves() { # BEHAVIOUR EXIT_CODE: a run of it, anew
     rm -rf bad/runs bad/.unetctl
     echo "$1" >bad/behave
-    exits 1 "$1: the run has no result" submit bad
-    is "$(field bad/runs/command-g01-s1/attempt-1/FAILED 'd["exit_code"]')" "$2" \
-        "$1: the exit code is $2"
-    like bad/runs/command-g01-s1/attempt-1/FAILED "$3" "$1: the reason is reported"
+    exits "$2" "$1: submit --wait exits $2" submit bad
 }
-refused nothing 7 'ended without an error: the program did not write .*log.csv'
-refused race 7 'log.csv:1: '
-refused short 7 '1 epoch, but train.epochs asks for 2'
-refused nan 7 'log.csv:2: .*(nan|loss|number)'
-refused exit3 3 'exit code 3'
-refused clock 7 'log.csv: its epochs take 1 s together, but training_time is 0.1 s'
-refused unended 7 'record.jsonl: it has no end line that says done'
+while read -r behaviour state reason; do
+    behaves "$behaviour" 0
+    like bad/runs/command-g01-s1/attempt-1/DONE "\"unread\":\"[^\"]*$reason" \
+        "$behaviour: DONE has why the log is unread"
+    exits 7 "$behaviour: collect has no result" unetctl collect -C bad
+    like <(tr -s '\n ' ' ' <"$OUT") "command-g01-s1: $state: .*$reason" "$behaviour: it is $state"
+done <<'EOF'
+nothing unread the program did not write .*log.csv
+race corrupt log.csv:1:
+short corrupt 1 epoch, but train.epochs asks for 2
+nan corrupt log.csv:2: .*(nan|loss|number)
+clock corrupt log.csv: its epochs take 1 s together, but training_time is 0.1 s
+unended corrupt record.jsonl: it has no end line that says done
+EOF
+like <(unetctl status -C bad) \
+    'command-g01-s1 +COMPLETED .*its log is unread: record.jsonl: .*'"'unetctl resume command-g01-s1' runs it" \
+    "status says why, and what to type"
+exits 0 "resume without its name" unetctl resume -C bad
+like "$ERR" 'no run needs to be resumed' "leaves it as it is"
+rm bad/behave
+exits 0 "resume with its name" unetctl resume -C bad command-g01-s1 --wait
+ok "runs it again" test -e bad/runs/command-g01-s1/attempt-2/DONE
+behaves exit3 1
+is "$(field bad/runs/command-g01-s1/attempt-1/FAILED 'd["exit_code"], d["error"]')" \
+    "(3, 'the trainer ended with exit code 3')" "a program that fails has failed"
+behaves killed 1
+like bad/runs/command-g01-s1/attempt-1/FAILED \
+    "killed by signal 9; the kernel does that when memory runs out: 'unetctl resume' with more" \
+    "FAILED has the likely cause of a KILL"
 rm bad/behave
 exits 0 "the run is resumed" unetctl resume -C bad --wait
 ok "the second attempt is done" test -e bad/runs/command-g01-s1/attempt-2/DONE
@@ -424,12 +443,30 @@ is "$(collected state)" unread "what it printed is not read yet"
 echo 'log: {pattern: "at (?<step>x)"}' >>forms/study.yaml
 is "$(collected state)" unread "a pattern that matches nothing leaves the run unread"
 like forms/logs/results.csv "none of its [0-9]+ lines matches the pattern 'at " "the note says so"
-exits 1 "a log that lacks an epoch fails" written short
+exits 0 "a log that lacks an epoch" written short
+is "$(collected state)" corrupt "is no result"
 exits 0 "unless the run is limited" written short 'limit: {steps: 20}'
 is "$(collected state epochs limited)" "done 1 yes" "which collect knows"
-exits 1 "a log that was cut fails" written cut
-like forms/runs/command-g01-s1/attempt-1/FAILED 'metrics.csv:3: the last line has no newline|metrics.csv:3' \
-    "with file and line"
+exits 0 "a log that was cut" written cut
+is "$(collected state)" corrupt "is none, either"
+like forms/logs/results.csv 'metrics.csv:3' "with file and line"
+# A pattern that matches the wrong words: the runs have results when it is corrected.
+exits 0 "a wrong pattern fails no run" written output \
+    "log: {pattern: '^at (?<step>[0-9]+) after (?<elapsed>[0-9]+ s)'}"
+exits 0 "of several" unetctl submit -C forms --engine command --gpus 2..4 --wait --timeout 60
+like <(unetctl status -C forms) 'g04-s1 +COMPLETED .*its log is unread: .*not a finite number' \
+    "status says that their logs are unread"
+exits 7 "collect" unetctl collect -C forms
+like "$OUT" '^0 of 4 runs collected' "has none of them"
+like "$ERR" '4 of 4 runs have no result: .* is unread.*correct log in study.yaml, then type this again' \
+    "and says what to type"
+exits 7 "a report" unetctl report -C forms
+like "$ERR" 'unread' "says so, too"
+sed -i 's/^log: .*/log: {pattern: "^at (?<step>[0-9]+) after (?<elapsed>[0-9]+) s"}/' forms/study.yaml
+exits 0 "the corrected pattern" unetctl collect -C forms
+like "$OUT" '^4 of 4 runs collected' "reads all of them"
+unlike <(unetctl status -C forms) 'unread' "status has no complaint"
+exits 0 "the report" unetctl report -C forms
 
 # ---- why a program failed, as its output says
 # shellcheck disable=SC2016 # expanded there

@@ -41,6 +41,13 @@ exits 1 "a program whose ranks fail is a failed run" \
 # If srun ends ranks before they fail by themselves, the code is 128 + TERM.
 like <(field failing/runs/command-g04-s1/attempt-1/FAILED 'd["exit_code"]') '^(3|143)$' \
     "the marker has the exit code of the program"
+echo killed >failing/behave
+exits 1 "a rank is killed, and srun ends the others" unetctl submit -C failing --engine command \
+    --gpus 3 --wait --timeout 120
+is "$(field failing/runs/command-g03-s1/attempt-1/FAILED 'd["error"]' | cut -d, -f1)" \
+    "task 0: Killed" "the marker names the rank that was killed"
+like failing/runs/command-g03-s1/attempt-1/FAILED "when memory runs out; 'unetctl resume' with more" \
+    "and its likely cause"
 echo hang >failing/behave
 exits 0 "a run that hangs is resumed" unetctl resume -C failing command-g04-s1
 ok "it is running" wait_until 90 test -e failing/runs/command-g04-s1/attempt-2/told-3

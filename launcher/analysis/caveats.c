@@ -317,7 +317,7 @@ static bool has_refused_kernels(const struct decision *d, const struct series *s
 static bool is_near_threshold(const struct decision *d, const struct series *s, size_t i)
 {
     return d->time[i] == DECISION_UNDECIDED && d->state[i] != DECISION_FAILS &&
-           interval_is_known(&series_efficiency(s, &s->points[i])->interval);
+           interval_is_known(&d->judged[i].interval) && !decision_is_single(d, &s->points[i]);
 }
 
 static bool has_repeats(const struct decision *d, const struct series *s, size_t i)
@@ -417,9 +417,10 @@ static void add_unknown_quality(struct decision *d, const struct series *s)
         }
     if (n)
         add_caveat(d, CAVEAT_NO_QUALITY,
-            "%zu run%s no %s (the first is %.60s, with %d GPU%s), and %s is judged without: if it "
-            "diverged, this count is worse than it looks.", n, n == 1 ? " has" : "s have",
-            s->quality, first->run, first->gpus, plural(first->gpus), s->quality);
+            "%zu run%s no %s (the first is %.60s, with %d GPU%s): such a run counts as collapsed, "
+            "if its log names the quality or others of its count have it.",
+            n, n == 1 ? " has" : "s have", s->quality, first->run, first->gpus,
+            plural(first->gpus));
 }
 
 static void add_quality(struct decision *d, const struct series *s)

@@ -56,7 +56,7 @@ static bool is_separated(const struct series *s, const struct series_point *chos
         const struct series_point *p = &s->points[i];
         if (p == chosen || isnan(p->q[q].median))
             continue;
-        struct ratio r = series_compare(chosen, p, q);
+        struct ratio r = series_compare(chosen, p, q, INTERVAL_LEVEL);
         if (!interval_is_known(&r.interval) || r.interval.high >= 1)
             return false;
     }

@@ -86,6 +86,7 @@ struct series {
     const char *quality; /* what QUANTITY_QUALITY is in this series: "IoU", "accuracy" or a name */
     bool has_quality; /* it is known of some run */
     bool is_share;    /* it is IoU or accuracy, between 0 and 1 */
+    long counted;     /* it is a share of so many validation images; 0: not of images, or unknown */
     bool lower;       /* a smaller one is better */
     int decimals;     /* to print it with */
     const char *unit; /* what QUANTITY_UNITS counts: "images" or a name */

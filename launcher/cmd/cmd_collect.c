@@ -113,9 +113,11 @@ static int check_results(const struct results *table, struct err *e)
     if (nbad == 0 && ndone > 0)
         return 0;
     list_incomplete(table, &list);
-    err_set(e, ndone ? ERR_INTERNAL : ERR_DATA, "%zu of %zu runs have no result: %s%s",
+    err_set(e, ndone ? ERR_INTERNAL : ERR_DATA, "%zu of %zu runs have no result: %s%s%s",
             nbad, table->count, list.data ? list.data : "none was submitted ('unetctl submit')",
-            given.logs_dir ? "" : " ('unetctl status' and 'unetctl logs RUN' show more)");
+            given.logs_dir ? "" : " ('unetctl status' and 'unetctl logs RUN' show more)",
+            given.logs_dir || !results_count(table, RESULT_UNREAD) ? "" : "; unread logs are read "
+            "again by each collect and report: correct log in study.yaml, then type this again");
     buf_destroy(&list);
     return -1;
 }

@@ -7,6 +7,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "launcher/collect/collect.h"
 #include "launcher/host/jsonio.h"
 #include "launcher/rounds/rounds.h"
 #include "launcher/status/watch.h"
@@ -154,6 +155,22 @@ static void print_study(const struct workspace *w, const struct status_list *lis
         printf("%s\n", rounds);
 }
 
+/* Reads the logs again that could not be read when their runs ended. */
+static void read_again(const struct study *study, const struct status_list *list)
+{
+    struct log_form form = run_log_form(study);
+    char dir[PATH_MAX];
+    struct err ignored;
+
+    for (size_t i = 0; i < list->count; i++) {
+        struct run_status *s = &list->runs[i];
+        run_dir_path(study->dir, s->run.id, NULL, dir);
+        if (s->phase == RUN_GOOD && *s->attempt.error &&
+            run_folder_check(dir, s->attempt.number, &form, &ignored) == 0)
+            *s->reason = 0;
+    }
+}
+
 static int check_runs(const struct plan *p, const struct status_list *list,
                       const struct selection *sel, struct err *e)
 {
@@ -174,6 +191,7 @@ static int show_study(struct selection *sel, json_t *studies, struct err *e)
         return -1;
     rc = status_list_collect(&w, &list, e);
     if (rc == 0) {
+        read_again(&w.plan.study, &list);
         rc = check_runs(&w.plan, &list, sel, e);
         if (rc == 0 && studies)
             json_array_append_new(studies, encode_study(&w, &list, sel));

@@ -100,13 +100,12 @@ int run_log_find(const char *attempt_dir, const struct log_form *form, char dst[
 {
     struct err ignored;
     bool stated = false;
-    struct stat st;
 
     if (form->file) {
         path_format(dst, "%s/%s", attempt_dir, form->file);
         return path_has_file(attempt_dir, form->file)
                    ? 0
-                   : err_set(e, ERR_DATA, "the program did not write %s (log.file)", dst);
+                   : err_set(e, ERR_CONFIG, "the program did not write %s (log.file)", dst);
     }
     if (form->pattern)
         return find_output(attempt_dir, dst, e);
@@ -122,11 +121,9 @@ int run_log_find(const char *attempt_dir, const struct log_form *form, char dst[
         if (s.count == 1)
             return 0;
     }
-    bool has_output = find_output(attempt_dir, dst, &ignored) == 0 && files_stat(dst, &st) == 0 &&
-                      st.st_size > 0;
-    if (has_output && log_file_is_known(dst, &stated) && stated)
+    if (find_output(attempt_dir, dst, &ignored) == 0 && log_file_is_known(dst, &stated) && stated)
         return 0;
-    return err_set(e, has_output ? ERR_CONFIG : ERR_DATA, "the program did not write %s/log.csv, nor a log of another known "
+    return err_set(e, ERR_CONFIG, "the program did not write %s/log.csv, nor a log of another known "
                    "form; log.file or log.pattern in study.yaml says what to read", attempt_dir);
 }
 
@@ -719,5 +716,5 @@ int run_folder_check(const char *run_dir, int attempt, const struct log_form *fo
     result_destroy(&r);
     free(a.starts);
     json_decref(plan);
-    return rc && e->code == ERR_CONFIG ? 1 : rc;
+    return rc;
 }

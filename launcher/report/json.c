@@ -81,7 +81,7 @@ static json_t *encode_ratio(const struct ratio *r)
 static json_t *add_comparison(json_t *o, const struct comparison *c)
 {
     return ADD(o, {"test", json_string(compare_test_name(c->test))}, {"n", integer(c->n)},
-               {"images", integer(c->nimages)}, {"a", number(c->a)}, {"b", number(c->b)},
+               {"a", number(c->a)}, {"b", number(c->b)},
                {"difference", number(c->difference)}, {"interval", encode_interval(&c->interval)},
                {"p", number(c->p)}, {"family", integer(c->nfamily)},
                {"significant", json_boolean(c->significant)}, {"margin", number(c->margin)},
@@ -189,6 +189,7 @@ static void add_decision(json_t *o, const struct decision *d, size_t npoints)
             iou, ADD(one, {"state", json_string(quality_state_name(q))},
                      {"why", q->why ? json_string(q->why) : json_null()},
                      {"distinct_runs", integer(q->nruns)}, {"collapsed", integer(q->ncollapsed)},
+                     {"collapsed_at_least", number(q->collapse_least)},
                      {"collapsed_at_most", number(q->collapse_most)}));
     }
     for (size_t i = 0; i < d->ncaveats; i++)

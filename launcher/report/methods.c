@@ -156,12 +156,12 @@ static void add_quality_sentence(struct buf *b, const struct report_series *rs,
                  q->state == QUALITY_HOLDS   ? "shows that it holds"
                  : q->state == QUALITY_FALLS ? s->lower ? "shows that it rises"
                                                         : "shows that it falls"
-                 : q->state == QUALITY_COLLAPSES
+                 : q->state == QUALITY_COLLAPSES || q->collapse_open
                      ? "is of the runs that did not collapse, which does not show that it holds"
                      : "does not decide whether it holds",
                  d->rule.margin);
-        if (s->is_share)
-            buf_addf(b, "; %zu of %zu runs collapsed", q->ncollapsed, q->nruns);
+        buf_addf(b, "; %zu of %zu run%s collapsed", q->ncollapsed, q->nruns,
+                 plural((long)q->nruns));
         buf_add(b, ".\n");
     }
 }

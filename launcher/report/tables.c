@@ -115,7 +115,7 @@ static void fill_speed(struct table *t, const struct report_series *rs)
         const struct ratio *steady = &p->speedup[QUANTITY_STEADY_EPOCH];
         const struct summary *time = &p->q[QUANTITY_STEADY_EPOCH];
         int decimals = s->stepped ? 4 : 2;
-        bool rates = series_is_rates(s); /* whose intervals nobody has seen */
+        bool rates = series_is_rates(s); /* no interval was measured */
         table_number(t, "GPUs", p->gpus, 0);
         table_number(t, "nodes", p->nodes ? p->nodes : NAN, 0);
         table_number(t, "runs", (double)p->nruns, 0);
@@ -177,20 +177,18 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
     const struct series *s = &rs->as->series;
     const struct decision *d = &rs->as->decision;
     bool by_trainer = strcmp(s->engine, "embedded") == 0 && s->is_share;
-    char collapsed[160] = "";
 
-    if (s->is_share)
-        snprintf(collapsed, sizeof collapsed, "Collapsed: runs more than %.3g below the median of "
-                 "the base case, with the 95 %% upper limit of their share. ",
-                 QUALITY_COLLAPSE * d->rule.margin);
     table_init(t,
                "Quality of %s after the last %s%s: %s%s is the mean over the %sruns of a count. "
-               "%sChange: difference of the others from the base case, "
+               "Collapsed: runs more than %.3g %s the median of the base case, or without a value, "
+               "with the 95 %% upper limit of their share. Change: difference of the others from "
+               "the base case, "
                "with a 95 %% interval that is simultaneous over all counts, and so is p. The "
                "quality holds where that interval lies %s%.3g.%s",
                rs->label, series_interval(s), by_trainer ? ", at the network's size" : "",
                s->quality, s->lower ? ", of which less is better," : "",
-               s->limited ? "whole " : "", collapsed, s->lower ? "below " : "above -",
+               s->limited ? "whole " : "", QUALITY_COLLAPSE * d->rule.margin,
+               s->lower ? "above" : "below", s->lower ? "below " : "above -",
                d->rule.margin,
                by_trainer ? " IoU at own size is that of the masks that predict writes, at each "
                             "image's own size." : "");
@@ -206,10 +204,10 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
         table_number(t, "median", several ? quality->median : NAN, s->decimals);
         table_number(t, "least", several ? quality->min : NAN, s->decimals);
         table_number(t, "most", several ? quality->max : NAN, s->decimals);
-        if (judged && judged->nruns && s->is_share)
+        if (judged && judged->nruns)
             table_word(t, "collapsed", "%zu of %zu (< %.0f %%)", judged->ncollapsed, judged->nruns,
                        ceil(100 * judged->collapse_most - 1e-9));
-        else if (s->is_share)
+        else
             table_word(t, "collapsed", "-");
         table_number(t, "change", c->difference, s->decimals);
         add_interval_cell(t, "its interval", &c->interval, s->decimals, s);
@@ -510,7 +508,7 @@ static const char *judge_difference(const struct analysis_difference *d)
     const struct comparison *c = &d->compare;
 
     return d->why_not                  ? "not compared"
-           : c->test <= COMPARE_IMAGES ? "too few runs"
+           : c->test == COMPARE_NONE ? "too few runs"
            : c->significant            ? "yes"
            : c->enough                 ? "no"
                                        : "no (few runs)";

@@ -515,7 +515,7 @@ static int add_next(const struct plan *p, const struct run *run, int attempt,
     struct run next = *run;
     struct study own;
 
-    if (run_settings_open(p, run->id, &own, &next.own_plan, e))
+    if (run_settings_open(p, run->id, &own, &next.own_plan, e) < 0)
         return -1;
     next.study = &own;
     next.own_plan |= run->resized;

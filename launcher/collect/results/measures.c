@@ -296,22 +296,6 @@ double scores_class_iou(const struct score_class *c)
     return (c->intersection + 1) / (c->either + 1);
 }
 
-size_t scores_match(const struct scores *a, const struct scores *b, double *iou_a, double *iou_b)
-{
-    size_t n = 0;
-
-    for (size_t i = 0, j = 0; i < a->count && j < b->count;) {
-        const struct score *x = &a->rows[i], *y = &b->rows[j];
-        if (x->image == y->image) {
-            iou_a[n] = x->iou;
-            iou_b[n++] = y->iou;
-        }
-        i += x->image <= y->image;
-        j += y->image <= x->image;
-    }
-    return n;
-}
-
 /* ---- quantities ---- */
 
 struct definition {

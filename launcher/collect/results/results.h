@@ -113,10 +113,6 @@ double scores_class_iou(const struct score_class *c);
 struct scores *scores_read(const char *path, const char *column, struct err *e);
 void scores_destroy(struct scores *s);
 
-/* Finds the images that a and b share: iou_a[i] and iou_b[i] become the scores of the same image.
- * Both need room for the smaller count. Returns the number of common images. */
-size_t scores_match(const struct scores *a, const struct scores *b, double *iou_a, double *iou_b);
-
 /* The settings of a run as one text: "data.height=96; model.base=16". In values, ';' and '\' are
  * preceded by a backslash. */
 

