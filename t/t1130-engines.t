@@ -9,7 +9,7 @@ without_pictures
 engine_study() { # DIR PROGRAM LINES...
     local dir=$1 program=$2
     shift 2
-    make_study "$dir" local --set train.epochs=2
+    make_study "$dir" local --set train.epochs=2 --set train.global_batch=60
     { printf 'command:\n  script: %s\n' "$program"; printf '%s\n' "$@"; } >>"$dir/study.yaml"
 }
 submit() { # STUDY: one run, watched
@@ -21,8 +21,9 @@ told() { sed -n "s/^$2=//p" -- "$1/runs/command-g01-s1/attempt-1/told-0"; }
 # shellcheck disable=SC2016 # what no shell may expand
 engine_study one "$srcdir/t/engine.sh" \
     '  args: [--out, "{{attempt_dir}}", "it'"'"'s \"$HOME\" `id` é", "", "-x {{gpus}}"]' \
-    '  env: {OWN: "a $b '"'c'"'"}'
-exits 0 "a run of the engine command succeeds" submit one
+    '  env: {OWN: "a $b '"'c'"'", https_proxy: "http://proxy:3128"}'
+exits 0 "a run of the engine command succeeds" env http_proxy=http://login:1 \
+    unetctl submit -C one --engine command --gpus 1 --wait --timeout 60
 attempt=$TMP/one/runs/command-g01-s1/attempt-1
 ok "DONE is there" test -e "$attempt/DONE"
 is "$(field "$attempt/DONE" '[d[k] for k in ("kind", "status", "training_time", "test_time", "iou")]')" \
@@ -34,6 +35,8 @@ it's \"\$HOME\" \`id\` é
 
 -x 1" "its words, each as it was written"
 is "$(told one OWN)" "a \$b 'c'" "the program's environment has odd values unchanged"
+is "$(grep proxy= "$attempt/told-0")" "https_proxy=http://proxy:3128" \
+    "of proxies it has the one that env names, not that of the login node"
 is "$(told one UNETCTL_ATTEMPT_DIR)" "$attempt" "the program gets UNETCTL_ATTEMPT_DIR"
 is "$(told one UNETCTL_DATA_DIR) $(told one UNETCTL_SPLIT)" "$TMP/data $TMP/one/split.json" \
     "the program gets the data folder and the split"
@@ -52,6 +55,23 @@ exits 0 "the embedded engine trains in the same study" \
     unetctl submit -C one --gpus 1 --wait --timeout 60
 is "$(states one)" "command-g01-s1 COMPLETED
 unet-g01-s1 COMPLETED" "both stand side by side"
+
+# ---- a machine with more GPUs than a run has
+mkdir smi
+printf '#!/bin/sh\nfor i in 0 1 2 3; do echo "GPU $i: fake"; done\n' >smi/nvidia-smi
+chmod +x smi/nvidia-smi
+engine_study seen "$srcdir/t/engine.sh" mpi: "  script: $srcdir/t/engine.sh" pytorch: \
+    "  script: $srcdir/t/engine.sh" '  python: sh'
+while read -r engine want; do
+    exits 0 "$engine" env PATH="$TMP/smi:$PATH" unetctl submit -C seen --engine "$engine" --gpus 1,2 \
+        --wait --timeout 60
+    is "$(sed -n 's/^CUDA_VISIBLE_DEVICES=//p' seen/runs/"$engine"-g0[12]-s1/attempt-1/told-* |
+        paste -sd' ')" "$want" "$engine: ranks see only GPUs of their runs"
+done <<'EOF'
+command 0 0,1
+mpi 0 0 1
+pytorch 0 0,1 0,1
+EOF
 
 # ---- a program without images: what it writes is a result as any other
 cat >plain.sh <<'EOF'
@@ -433,7 +453,7 @@ ok "the copies can be read without the study" unetctl collect --logs forms/logs 
 exits 0 "lines of the job's output are read by a pattern" written output \
     "log: {pattern: '^at (?<step>[0-9]+) after (?<elapsed>[0-9]+) s'}"
 is "$(collected state epochs training_time images log)" \
-    "done 4 28.000000 160.000000 log_command_1.txt" "its groups are the columns"
+    "done 4 28.000000 600.000000 log_command_1.txt" "its groups are the columns"
 exits 0 "a program that ignores the steps that it is asked for succeeds" written output \
     "log: {pattern: '^at (?<step>[0-9]+) after (?<elapsed>[0-9]+) s'}" 'limit: {steps: 20}'
 is "$(collected state limited)" "done yes" "its speed counts"
@@ -560,7 +580,8 @@ words_of() { # ENGINE LINES...: the last lines of the scripts of a run on 1 GPU
     printf '%s\n' "$@" >>words/study.yaml
     unetctl generate -C words --engine "$engine" --gpus 1 2>"$ERR" || cat "$ERR"
 }
-words_of pytorch 'pytorch:' "  script: $srcdir/t/engine.sh" \
+printf '#!/bin/sh\n' >accelerate && chmod +x accelerate
+PATH=$TMP:$PATH words_of pytorch 'pytorch:' "  script: $srcdir/t/engine.sh" \
     '  python: accelerate launch --num_processes=1'
 like words/runs/pytorch-g01-s1/run_file.sh "^.start accelerate launch --num_processes=1 .*engine.sh" \
     "python: may have several words"
@@ -570,7 +591,8 @@ like words/runs/torchrun-g01-s1/run_file.sh \
     "torchrun starts the ranks of a node"
 exits 0 "torchrun on several nodes" unetctl generate -C words --engine torchrun --site generic --gpus 3 \
     --set slurm.time=1:00:00
-like words/runs/torchrun-g03-s1/submit_file.sh '^ *srun .*--ntasks=3 .*--gpu-bind=none bash ' \
+like words/runs/torchrun-g03-s1/submit_file.sh \
+    '^ *env -u SLURM_GPUS_PER_TASK .* SLURM_GPUS_PER_NODE=[0-9]+ srun .*--ntasks=3 --cpus-per-task=[0-9]+ bash ' \
     "is started by ranks that see all GPUs of their node"
 for engine in jax torchrun mpi; do
     exits 3 "$engine needs a script" unetctl generate -C none --engine $engine --gpus 1

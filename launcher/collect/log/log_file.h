@@ -22,6 +22,7 @@
 #include <stddef.h>
 
 #include "launcher/collect/results/results.h"
+#include "src/buf.h"
 #include "src/cli.h"
 #include "src/err.h"
 #include "src/run/epoch_csv.h"
@@ -115,6 +116,19 @@ int log_file_read(const char *path, const struct log_form *form, struct result *
 /* Returns whether the file is a log of a known form, by its first bytes. Sets *stated, unless that
  * is NULL, to whether it may itself say on how many GPUs it ran. */
 bool log_file_is_known(const char *path, bool *stated);
+
+/* What study.yaml should say of a program's logs, as far as one of them shows it; "" is nothing. */
+struct log_proposal {
+    char file[LOG_NAME_SIZE], pattern[1024], time[LOG_NAME_SIZE]; /* log.file ... */
+    char quality[32], unit[24];                                   /* quality.name, work.unit */
+    size_t intervals;                                             /* that it reads in this log */
+    bool stepped;                                                 /* they are not epochs */
+    struct buf rows;                                              /* the first three, one a line */
+};
+
+/* Proposes a form by the names of columns, or by the words around the numbers of lines, and reads
+ * the log so. The caller destroys dst->rows. Returns 0, or -1 with an error as log_file_read. */
+int log_propose(const char *path, struct log_proposal *dst, struct err *e);
 
 /* Reads a table in the reference's form with the same checks. Returns 0, and the caller frees dst
  * with epoch_csv_destroy, or -1. */
