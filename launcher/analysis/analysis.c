@@ -99,14 +99,14 @@ static void check_base_rule(struct rule *r, const struct analysis *a)
     const struct series *s = &a->series[0].series;
     const struct series_point *p = s->points;
 
-    char training[48] = "";
+    char training[48] = "", speed[64];
 
     if (!isnan(p->q[QUANTITY_TRAINING].median))
         snprintf(training, sizeof training, ", %.4g s for the %s",
-                 p->q[QUANTITY_TRAINING].median, s->stepped ? "whole run" : "training");
-    set_rule(r, RULE_MET,
-        "The base case is %d GPU%s of the same program: %.4g s per steady %s%s%s.",
-        p->gpus, plural(p->gpus), p->q[QUANTITY_STEADY_EPOCH].median, series_interval(s), training,
+                 p->q[QUANTITY_TRAINING].median, s->stepped ? "steps" : "training");
+    series_describe_speed(s, p, speed, sizeof speed);
+    set_rule(r, RULE_MET, "The base case is %d GPU%s of the same program: %s%s%s.", p->gpus,
+        plural(p->gpus), speed, training,
         p->gpus == 1 ? "" : "; 1 GPU was not measured, which the report states");
 }
 
@@ -179,7 +179,8 @@ static void check_setup(struct rule *r, const struct rule_facts *f)
             f->images ? "network, data, " : "");
     else
         set_rule(r, RULE_NOT_MET,
-                 "These logs hold no setup: neither batch nor hosts nor versions.");
+                 "These logs hold no setup: neither %shosts nor versions.",
+                 f->stepped ? "" : "batch nor ");
 }
 
 static void check_timing(struct rule *r, const struct rule_facts *f)

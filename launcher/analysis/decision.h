@@ -223,6 +223,7 @@ enum caveat_kind {
     CAVEAT_NEAR_THRESHOLD,
     CAVEAT_MISSING_COUNTS, /* some runs have no result */
     CAVEAT_BASE,           /* the base case is not 1 GPU */
+    CAVEAT_CLOCK,          /* the steps of some log's clock are large, so that times are means */
     CAVEAT_NO_IMAGES,      /* the work that was done is unknown */
     CAVEAT_UNEQUAL_EPOCHS,
     CAVEAT_TOO_GOOD, /* an efficiency above DECISION_TOO_GOOD */

@@ -37,7 +37,8 @@ static struct interval epochs_interval(const struct result *r, double level)
     struct interval i = interval_none();
     double *sorted;
 
-    if (!r->curve || r->curve->n < 3 || !(sorted = calloc(r->curve->n, sizeof *sorted)))
+    if (!r->curve || r->curve->n < 3 || !isnan(r->clock_step_s) ||
+        !(sorted = calloc(r->curve->n, sizeof *sorted)))
         return i;
     size_t n = curve_steady(r->curve, r->curve->seconds, sorted);
     stat_sort(sorted, n);
@@ -506,6 +507,28 @@ double series_rate(const struct series *s, double per_second, char *name, size_t
     return per_second * (slow ? 86400 : 1);
 }
 
+void series_describe_speed(const struct series *s, const struct series_point *p, char *dst,
+                           size_t size)
+{
+    char name[48];
+    double rate = series_rate(s, p->q[QUANTITY_RATE].median, name, sizeof name);
+
+    if (s->stepped && rate > 0)
+        snprintf(dst, size, rate < 1000 ? "%.3g %s" : "%.0f %s", rate, name);
+    else
+        snprintf(dst, size, "%.4g s per steady %s", p->q[QUANTITY_STEADY_EPOCH].median,
+                 series_interval(s));
+}
+
+bool series_is_rates(const struct series *s)
+{
+    bool rates = s->stepped && s->nrows;
+
+    for (size_t i = 0; i < s->nrows; i++)
+        rates &= s->rows[i].limited == 1 && fabs(s->rows[i].units - 1) < 1e-9;
+    return rates;
+}
+
 void series_describe_work(const struct series *s, char *dst, size_t size)
 {
     double work = s->points[0].q[QUANTITY_UNITS].median;
@@ -524,6 +547,7 @@ int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
     struct series_facts own = *facts;
     size_t nrows = 0;
     bool measured = false; /* the energy of some run's GPUs */
+    bool logged = false;   /* the job of some whole run is unknown */
     int rc = -1;
 
     *n = 0;
@@ -538,10 +562,12 @@ int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
             continue;
         rows[nrows++] = *row;
         measured |= !isnan(row->energy.gpus_j);
+        logged |= row->limited != 1 && isnan(row->job_s);
     }
     own.watts_per_gpu = measured ? 0 : own.watts_per_gpu;
     for (size_t i = 0; i < nrows; i++) {
         rows[i].energy.nodes_j = measured ? NAN : rows[i].energy.nodes_j;
+        rows[i].job_s = logged ? NAN : rows[i].job_s;
         series_rows_complete(&rows[i], &own);
     }
     struct mode_split split = decide_modes(rows, nrows, groups);
@@ -556,6 +582,7 @@ int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
             goto out;
         }
         dst[*n].one_epoch = facts->epoch ? facts->epoch : 1;
+        dst[*n].logged = logged;
         ++*n;
     }
     if (notes)
@@ -607,7 +634,9 @@ void series_describe_mode(const struct series *s, struct buf *b)
     const struct series_point *p = s->points;
     const char *interval = series_interval(s);
 
-    if (s->mode == SERIES_BATCH_UNKNOWN)
+    if (s->mode == SERIES_BATCH_UNKNOWN && s->stepped)
+        buf_add(b, "the logs do not state whether the work grows with the GPUs (work.mode)");
+    else if (s->mode == SERIES_BATCH_UNKNOWN)
         buf_add(b, "the logs do not state the batch, which distinguishes strong and weak scaling");
     else if (s->mode == SERIES_ONE_COUNT)
         buf_addf(b, "one number of GPUs, %d: no scaling yet", p->gpus);

@@ -400,18 +400,6 @@ static int scan_study(const struct workspace *w, const char *label, struct resul
     return 0;
 }
 
-/* Returns whether the file already contains these bytes. Then it is not written again. */
-static bool has_bytes(const char *path, const char *text, size_t n)
-{
-    struct err e;
-    size_t have;
-    char *there = access(path, F_OK) == 0 ? atomicfile_read(path, MAX_LOG, &have, &e) : NULL;
-    bool same = there && have == n && memcmp(there, text, n) == 0;
-
-    free(there);
-    return same;
-}
-
 /* Adds a copy of src to the batch, unless dst already has its bytes. own: the folder of dst has an
  * earlier collect's files, so a file at dst may be replaced. */
 static int copy_file(const char *src, const char *dst, bool own, struct atomicfile_batch *b,
@@ -421,7 +409,7 @@ static int copy_file(const char *src, const char *dst, bool own, struct atomicfi
     char *text = atomicfile_read(src, MAX_LOG, &n, e);
     int rc = text ? 0 : -1;
 
-    if (rc == 0 && !has_bytes(dst, text, n))
+    if (rc == 0 && !atomicfile_has(dst, text, n))
         rc = (own ? 0 : atomicfile_check_new(dst, e)) ||
                      atomicfile_batch_add(b, dst, text, n, 0666, e)
                  ? -1

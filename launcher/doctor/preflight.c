@@ -461,7 +461,10 @@ static void check_program(const struct plan *p, struct findings *f)
                      p->study.file);
     if (!*script && paths_data(engine->script, shipped, sizeof shipped, &e) == 0)
         script = shipped;
-    if (strstr(section->python, "python"))
+    struct buf words = {0};
+    bool plain = script_values_add_python(&words, section->python);
+    buf_destroy(&words);
+    if (plain)
         check_imports(p, section, script, f);
     else
         findings_add(f, FINDING_OK, "python", "not checked: '%s' starts the script",

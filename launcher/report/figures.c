@@ -306,6 +306,8 @@ static void make_epoch_time(struct chart *c, const struct report *r)
              *work ? work : stepped ? "interval" : "epoch");
     for (size_t i = 0; i < r->nseries; i++) {
         const struct series *s = series_of(r, i);
+        if (series_is_rates(s))
+            continue;
         struct chart_series *first = add_series(c, r, i, CHART_MARKS, "first epoch");
         first->hollow = true;
         add_summaries(c, first, s, QUANTITY_FIRST_EPOCH);
@@ -319,9 +321,14 @@ static void make_epoch_time(struct chart *c, const struct report *r)
 
 static void make_cost(struct chart *c, const struct report *r)
 {
+    bool logged = false;
+
+    for (size_t i = 0; i < r->nseries; i++)
+        logged |= series_of(r, i)->logged;
     chart_init(c, "cost", "What the time costs",
-               "GPU-hours of one run, start-up and evaluation included, against its time; the "
-               "number beside a mark is that of its GPUs. Left is faster, low is cheaper.");
+               "GPU-hours of one run, %s, against its time; the "
+               "number beside a mark is that of its GPUs. Left is faster, low is cheaper.",
+               logged ? "as logged" : "start-up and evaluation included");
     set_axis(&c->x, "time of one run, hours", 4);
     set_axis(&c->y, "GPU-hours", 4);
     c->x.logarithmic = true;

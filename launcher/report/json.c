@@ -506,14 +506,18 @@ char *json_encode_extra_p(const struct report *r)
 
 static json_t *encode_bounds(const struct bounds *v)
 {
-    return OBJECT({"low", json_real(v->low)}, {"expected", json_real(v->expected)},
-                  {"high", json_real(v->high)});
+    return isnan(v->expected) ? json_null()
+                              : OBJECT({"low", json_real(v->low)},
+                                       {"expected", json_real(v->expected)},
+                                       {"high", json_real(v->high)});
 }
 
 static json_t *encode_link(const struct prediction_link *l)
 {
-    return OBJECT({"name", json_string(l->name)}, {"bytes_per_s", json_real(l->bytes_per_s)},
-                  {"latency_s", json_real(l->latency_s)});
+    return !(l->bytes_per_s > 0) ? json_null()
+                                 : OBJECT({"name", json_string(l->name)},
+                                          {"bytes_per_s", json_real(l->bytes_per_s)},
+                                          {"latency_s", json_real(l->latency_s)});
 }
 
 static json_t *encode_predicted(const struct prediction_point *p)
@@ -536,8 +540,10 @@ json_t *json_encode_prediction(const struct prediction *p,
     return OBJECT({"label", text(label)}, {"base_gpus", json_integer(p->base)},
                   {"largest_gpus", json_integer(p->largest)},
                   {"gpus_per_node", json_integer(p->gpus_per_node)},
+                  {"linked", json_boolean(p->linked)},
                   {"gradient_bytes", json_real(p->bytes)},
-                  {"norm_sums", json_integer(network->sums)}, {"base_step_s", json_real(p->step_s)},
+                  {"norm_sums", json_integer(network->sums)},
+                  {"base_step_s", number(p->linked ? p->step_s : NAN)},
                   {"base_batch", json_real(p->batch)},
                   {"leave_one_out_error", number(p->model.loo_error)},
                   {"scenarios", json_boolean(p->scenarios)},

@@ -51,6 +51,7 @@ static void add_speedup(struct buf *b, const struct analysis_series *as)
     const struct decision *d = &as->decision;
     const struct convergence *c = &as->convergence;
     size_t best = (size_t)(d->best - as->series.points);
+    char speed[64], from[64];
     const struct interval *known = &d->speedup.interval; /* a narrow one needs two decimals */
     int decimals = interval_is_known(known) && known->high - known->low >= 0.2 ? 1 : 2;
 
@@ -63,6 +64,10 @@ static void add_speedup(struct buf *b, const struct analysis_series *as)
     if (known->method != INTERVAL_EPOCHS)
         add_interval_words(b, known, decimals,
                            as->series.npoints > 2 ? " of the chosen count" : "");
+    series_describe_speed(&as->series, d->best, speed, sizeof speed);
+    series_describe_speed(&as->series, d->base, from, sizeof from);
+    if (as->series.stepped && d->base->q[QUANTITY_RATE].median > 0)
+        buf_addf(b, ", %s against %.*s", speed, (int)strcspn(from, " "), from);
     if (c->metric == CONVERGENCE_NONE || best >= c->npoints || !isfinite(c->points[best].speedup))
         return;
     buf_add(b, ", ");
@@ -348,6 +353,34 @@ static void add_limit(struct buf *b, const struct analysis_series *as)
     buf_add(b, ".\n");
 }
 
+static bool is_beyond(const struct decision *d, const struct series *s, size_t i)
+{
+    return s->points[i].gpus > d->reach->gpus && &s->points[i] != d->limit &&
+           d->time[i] == DECISION_FAILS;
+}
+
+/* Adds the larger counts that fail, where another one is undecided. */
+static void add_beyond(struct buf *b, const struct analysis_series *as)
+{
+    const struct decision *d = &as->decision;
+    const struct series *s = &as->series;
+    const char *before = "Clearly not worth using: ";
+    bool open = !d->decided || (d->limit && d->time[d->limit - s->points] != DECISION_FAILS);
+
+    for (size_t i = 0; i < s->npoints && open; i++) {
+        if (!is_beyond(d, s, i))
+            continue;
+        double efficiency = series_efficiency(s, &s->points[i])->value;
+        buf_addf(b, "%s%d GPUs (efficiency %.*f", before, s->points[i].gpus,
+                 decision_efficiency_decimals(d, efficiency), efficiency);
+        if (is_slower(d, s, i) && s->mode != SERIES_WEAK)
+            buf_addf(b, ", slower than with %d", d->base->gpus);
+        buf_add(b, ")");
+        before = ", ";
+    }
+    buf_add(b, *before == ',' ? ".\n" : "");
+}
+
 /* Adds the counts between base and reach that fail, since the rule looks for the fastest count
  * only. */
 static void add_gaps(struct buf *b, const struct analysis_series *as)
@@ -492,16 +525,17 @@ static void add_choice(struct buf *b, const char *before, const struct advice_ch
              c->extrapolated ? ", far beyond what was measured" : "");
 }
 
-/* Adds the fastest count. Its time is given with and without start-up and evaluation, as tables
- * also list the training alone. */
+/* Adds the fastest count. Its time is that of the job, or of what logs have of it, and without the
+ * rest, as tables also list the training alone. */
 static void add_fastest(struct buf *b, const struct analysis_series *as)
 {
     const struct advice_choice *c = &as->advice.time;
     const struct series_point *p = series_find(&as->series, c->gpus);
     double training = p ? p->q[QUANTITY_TRAINING].median : NAN;
 
-    buf_addf(b, "%sastest whole run, start-up and evaluation included: %d GPU%s (%.4g s",
-             as->series.limited ? "f" : "F", c->gpus, plural(c->gpus), c->value);
+    buf_addf(b, "%sastest whole run, %s: %d GPU%s (%.4g s", as->series.limited ? "f" : "F",
+             as->series.logged ? "as logged" : "start-up and evaluation included", c->gpus,
+             plural(c->gpus), c->value);
     if (training < c->value)
         buf_addf(b, ", of which %.4g s are %s", training,
                  as->series.stepped ? "steps" : "training");
@@ -664,6 +698,7 @@ int words_compute(struct words *w, const struct analysis_series *as, const char 
         for (size_t i = 0; i < as->decision.ncaveats; i++)
             buf_addf(&parts[WORDS_CAVEATS], "%s\n", as->decision.caveats[i].text);
         add_limit(next, as);
+        add_beyond(next, as);
         add_gaps(next, as);
         add_collapses(next, as);
         add_lower(next++, as);

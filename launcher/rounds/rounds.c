@@ -410,6 +410,9 @@ static int check_result(const struct rounds *r, const struct result *row, bool l
     bool done = row->state == RESULT_DONE,
          judged = done && (limited || !r->design.quality || !isnan(result_quality(row)));
 
+    if (row->state == RESULT_UNREAD && !r->count_failed)
+        return err_set(e, ERR_DATA, "%s is unread (%s); correct log in study.yaml and type the same "
+                       "command again", row->run, row->note);
     if (!judged && !r->count_failed)
         return err_set(e, ERR_DATA, "%s %s%s (%s); --count-failed counts it as failed and continues",
                        row->run, done ? "has no " : "is ",

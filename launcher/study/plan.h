@@ -112,12 +112,13 @@ const char *plan_dtype(const struct study *study, const struct site *site);
 
 /* Returns the number of images per step if it does not depend on the number of GPUs, or 0 if each
  * GPU has its own batch. */
-long plan_constant_batch(const struct study *s, const struct engine *engine);
+long plan_constant_batch(const struct study *s);
 
 /* The images of a full step: of all GPUs together, and the most that one GPU gets. Each GPU has
- * train.batch_per_gpu images. If that is 0, the embedded engine divides train.global_batch into
- * shares that differ by at most one image; with other engines, which need equal shares, each GPU
- * has train.global_batch images. A run with `batch` set divides that instead. */
+ * train.batch_per_gpu images. If that is 0, the GPUs share train.global_batch: with the embedded
+ * engine by shares that differ by at most one image, with others by equal ones, so that
+ * plan_compute refuses numbers of GPUs that do not divide it. A run with `batch` set divides that
+ * instead. */
 struct run_batch {
     long global, per_gpu;
 };

@@ -74,7 +74,7 @@ static struct settings settings_of(const struct run *run, const char *study_id, 
     c.model.base = study_base(s);
     c.model.depth = study_depth(s);
     c.train.batch_per_gpu = (int)plan_run_batch(run).per_gpu;
-    c.train.global_batch = (int)(run->batch ? run->batch : plan_constant_batch(s, run->engine));
+    c.train.global_batch = (int)(run->batch ? run->batch : plan_constant_batch(s));
     c.train.rate_gpus = run->rate_gpus;
     c.train.dice_weights = settings_dice_weights(&c);
     c.train.dtype = run->dtype;

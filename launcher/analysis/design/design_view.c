@@ -364,7 +364,7 @@ static double run_seconds(const struct result *r)
 
     if (r->state != RESULT_DONE)
         return NAN;
-    if (r->limited != 1)
+    if (r->limited != 1 || !isnan(r->job_s))
         return quantity_of(r, QUANTITY_WHOLE);
     if (r->limited_s > 0) /* its curve is scaled to epochs */
         return sum + r->limited_s;

@@ -339,7 +339,9 @@ static const struct definition definitions[QUANTITY_COUNT] = {
     [QUANTITY_TRAINING] = {"training_s", "training", "all epochs together",
                            IN(training_time)},
     [QUANTITY_WHOLE] = {"whole_s", "whole run",
-                        "stage-in, start-up, training and evaluation, as far as the logs have them",
+                        "from the start of a run's job to its end, summed over its starts; where that "
+                        "is not known of all runs, as logged: stage-in, start-up, training and "
+                        "evaluation, as far as the logs have them",
                         COMPUTED},
     [QUANTITY_UNITS] = {"images", "images per epoch",
                          "the training images that an epoch really processed, on all GPUs",
@@ -404,6 +406,8 @@ const char *quantity_definition(enum quantity q)
 
 double quantity_of(const struct result *r, enum quantity q)
 {
+    if (q == QUANTITY_WHOLE && !isnan(r->job_s))
+        return r->job_s;
     if (q == QUANTITY_WHOLE)
         return (isnan(r->stage_s) ? 0 : r->stage_s) + (isnan(r->startup_s) ? 0 : r->startup_s) +
                r->training_time +

@@ -336,6 +336,18 @@ static bool do_runs_collapse(const struct found *f)
     return p && collapses(f, p);
 }
 
+static bool is_inefficient_beyond(const struct found *f)
+{
+    const struct series *s = series_of(f);
+    bool found = false;
+
+    for (size_t i = 1; i < s->npoints; i++)
+        found |= s->points[i].gpus > decision_of(f)->reach->gpus &&
+                 series_efficiency(s, &s->points[i])->interval.high <
+                     decision_of(f)->rule.efficiency;
+    return found;
+}
+
 static bool is_not_faster(const struct found *f)
 {
     const struct series_point *p = point_of(f, 1);
@@ -672,6 +684,7 @@ static struct sentence reasons[] = {
     {"Limit: none was measured; with (N) GPUs, the most, efficiency is X \\(threshold X\\); the "
      "model predicts X or more up to (N), unless a limit sets in; none was seen up to (N)\\.",
      is_reach, {0}, 0},
+    {"Clearly not worth using: .*\\.", is_inefficient_beyond, {0}, 0},
     {"Runs collapsed \\((IoU|accuracy) more than X below the median of the base case, V, or none\\): "
      "(N of N with N GPUs \\((least V|none has a value)(; undecided, (more than )?N runs would "
      "decide)?\\)(, )?)+\\.", are_collapsed, {0}, 0},
@@ -691,7 +704,7 @@ static struct sentence reasons[] = {
      is_equal_quality, {0}, 0},
     {"Critical batch: .*", is_always, {0}, 0},
     {"The work grows with the GPUs \\(weak scaling\\): .*", is_always, {0}, 0},
-    {"Fastest whole run, start-up and evaluation included: .*", is_always, {0}, 0},
+    {"Fastest whole run, (start-up and evaluation included|as logged): .*", is_always, {0}, 0},
     {"Worth measuring next: (N) seeds with (N) and (N) GPUs \\(.*\\)\\.", is_next_open, {0}, 0},
     {"Worth measuring next: (N) GPUs? \\(.*\\)\\.", is_next_count, {0}, 0},
     {"Worth measuring next: no other count \\(.*\\)\\.", is_always, {0}, 0},

@@ -327,6 +327,10 @@ static void check_reasons(void)
               "fewest GPU-hours: 1 GPU (2.1 GPU-hours); "
                              "energy was not recorded for 2 GPUs.\n"),
        "the best count for each purpose is listed");
+    as.series.logged = true;
+    headline(NULL);
+    ok(strstr(reasons, "Fastest whole run, as logged: 8 GPUs (599 s, "), "also of logs without a job");
+    as.series.logged = false;
     as.advice.energy = (struct advice_choice){.gpus = 1, .measured = true, .value = 0.63};
     headline(NULL);
     ok(strstr(reasons, "; the runs do not show which count needs the fewest joules, smallest "
