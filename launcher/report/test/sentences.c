@@ -116,11 +116,11 @@ static bool drops(const struct found *f, const struct series_point *p)
 static size_t count_collapsed(const struct found *f, const struct series_point *p)
 {
     double below = series_of(f)->points->q[QUANTITY_QUALITY].median -
-                   10 * decision_of(f)->rule.margin;
+                   5 * decision_of(f)->rule.margin;
     size_t n = 0;
 
     for (size_t i = 0; i < p->nruns; i++)
-        n += !(result_quality(&p->rows[i]) >= below);
+        n += !(result_quality(&p->rows[i]) >= below - 1e-9);
     return n;
 }
 
@@ -726,7 +726,7 @@ static struct sentence differences[] = {
     {NULL, NULL, {0}, 0}};
 
 static struct sentence paragraphs[] = {
-    {"[^.]* was trained on [0-9, and]+ GPUs?( \\([^)]*\\)|, which were groups of cores of [^,]*)?, "
+    {"[^.]* was trained on [0-9, and]+ GPUs?( \\([^)]*\\)|, which were groups of (CPU cores|cores of [^,]*))?, "
      "(N runs?|N to N runs) per count \\(unetctl [0-9.]+\\)\\.", is_always, {0}, 0},
     {"How the work scales: [^.]*\\.", is_always, {0}, 0},
     {"Settings other than the built-in ones: .*\\.", is_always, {0}, 0},
