@@ -139,7 +139,7 @@ is "$(cat varied/runs/command-{usual,fast,twisted}-g01-s1/attempt-2/words | past
 exits 0 "more counts" unetctl submit -C varied --gpus 1,2 --wait --timeout 60
 like "$ERR" '3 runs submitted; before: 0 active, 3 done' "add to them"
 exits 0 "their report" unetctl report -C varied
-is "$(grep -c '^Undecided (command' "$OUT")" 3 "each variant is a series"
+is "$(grep -c '^Undecided (' "$OUT")" 3 "each variant is a series"
 like "$OUT" 'markers +rate=0.2' "which its settings describe"
 is "$(cd varied/logs && echo log_*.csv)" \
     "log_command-fast_1.csv log_command-fast_2.csv log_command-twisted_1.csv log_command-twisted_2.csv log_command-usual_1.csv log_command-usual_2.csv" \
@@ -257,7 +257,7 @@ echo 'rate = 2' >scripts/helper.py
 exits 0 "a run of changed code on 3 GPUs" on 3
 ok "it has another hash" test "$(hash_of 3)" != "$(hash_of 1)"
 exits 0 "a report" unetctl report -C changed --json report.json --text
-like "$OUT" "command, script $(hash_of 3)" "the series is named by its script"
+like "$OUT" "train.sh, script $(hash_of 3)" "the series is named by its script"
 is "$(field report.json '[[p["gpus"] for p in s["points"]] for s in d["engines"]]')" \
     "[[1, 2], [3]]" "runs of another script are not compared"
 if ! command -v git >/dev/null; then

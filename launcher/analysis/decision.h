@@ -70,7 +70,7 @@ const char *compare_test_name(enum compare_test test);
  * steps in which it was recorded or counted are coarser than a part of the margin. Quality that was
  * not recorded, or is not comparable, is unknown. */
 
-#define QUALITY_COLLAPSE 10    /* margins */
+#define QUALITY_COLLAPSE 5    /* margins */
 #define QUALITY_COLLAPSE_SHARE 0.1  /* the largest share of runs that may collapse */
 #define QUALITY_COLLAPSE_RUNS 100 /* more runs are not asked for to decide on that */
 #define QUALITY_COARSE 0.2     /* the largest step, as a part of the margin, that is compared */

@@ -385,7 +385,7 @@ static bool is_lost(const struct series_point *p, const struct result *r)
 static bool has_collapsed(const struct series *s, double margin, const struct result *r)
 {
     return quality_loss(s, result_quality(r) - median_quality(s->points)) >
-           QUALITY_COLLAPSE * margin;
+           QUALITY_COLLAPSE * margin * (1 + TOLERANCE);
 }
 
 /* Copies the whole runs of p, or of them those that have not collapsed, each distinct one once.

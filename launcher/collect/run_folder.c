@@ -648,6 +648,29 @@ static void read_attempt(const char *study_dir, const struct run_attempt *found,
         read_so_far(found->path, form, r);
 }
 
+/* Sets the device of a program's run to the models of the GPUs that were beside its ranks, each
+ * once, which the sampler of energy notes in the file gpus as lines UUID,MODEL. */
+static void read_models(const char *attempt_dir, struct result *r)
+{
+    char path[PATH_MAX], line[256];
+    FILE *f = *r->device ? NULL
+                         : files_stream(path_format(path, "%s/gpus", attempt_dir), "r",
+                                        FILES_TEXT_MAX);
+    struct buf all = {0};
+
+    while (f && fgets(line, sizeof line, f)) {
+        char *model = strchr(line, ',');
+        line[strcspn(line, "\n")] = 0;
+        if (model && model[1] && (!all.data || !strstr(all.data, model + 1)))
+            buf_addf(&all, "%s%s", all.length ? " + " : "", model + 1);
+    }
+    if (f)
+        fclose(f);
+    if (all.data && !all.failed)
+        result_set_text(r->device, sizeof r->device, all.data);
+    buf_destroy(&all);
+}
+
 /* Writes the hash of what the run executed, 8 digits: that of the attempt's source.sha256, and with
  * "+" those of the attempts whose checkpoint it continued, if they differ; "" if none has one. */
 static void find_script(const char *study_dir, const char *name, int attempt,
@@ -693,6 +716,7 @@ int run_folder_read(const char *study_dir, const char *name, const struct log_fo
         r->epochs = 0;
     } else {
         read_attempt(study_dir, &found, form, r, &attempt);
+        read_models(found.path, r);
     }
     find_script(study_dir, name, found.number, script);
     if (*attempt.dtype) /* train.dtype auto was resolved by the run */

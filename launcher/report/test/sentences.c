@@ -116,11 +116,11 @@ static bool drops(const struct found *f, const struct series_point *p)
 static size_t count_collapsed(const struct found *f, const struct series_point *p)
 {
     double below = series_of(f)->points->q[QUANTITY_QUALITY].median -
-                   10 * decision_of(f)->rule.margin;
+                   5 * decision_of(f)->rule.margin;
     size_t n = 0;
 
     for (size_t i = 0; i < p->nruns; i++)
-        n += !(result_quality(&p->rows[i]) >= below);
+        n += !(result_quality(&p->rows[i]) >= below - 1e-9);
     return n;
 }
 

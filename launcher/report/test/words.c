@@ -276,7 +276,7 @@ static void check_reasons(void)
     headline(NULL);
     ok(strstr(reasons, "2 GPUs (efficiency 0.798, 2 of 3 runs collapsed).\n"),
        "so is one that collapses");
-    ok(strstr(reasons, "Runs collapsed (IoU more than 0.1 below the median of the base case, "
+    ok(strstr(reasons, "Runs collapsed (IoU more than 0.05 below the median of the base case, "
               "0.9000, or none): 2 of 3 with 2 GPUs (least 0.0000).\n"), "and all such counts are listed");
     points[2].efficiency[QUANTITY_WHOLE].value = 0.7;
     for (int i = 0; i < 4; i++)
