@@ -210,7 +210,9 @@ enum caveat_kind {
     CAVEAT_FAKE_GPUS,      /* the "GPUs" of some run are CPU cores */
     CAVEAT_FEW_CORES,      /* more workers than cores */
     CAVEAT_KERNELS,        /* slower kernels were used, as others gave wrong results */
-    CAVEAT_FLAT,           /* no speed-up, perhaps as the logs count one GPU's work */
+    CAVEAT_FLAT,           /* no speed-up: one rank, work that is not shared, or that of one GPU */
+    CAVEAT_ALL_RANKS,      /* logs have a row for each rank */
+    CAVEAT_SHORT_LOGS,     /* logs cover less than half of their jobs */
     CAVEAT_NOT_LEARNT,     /* no network has learnt its task, or some run is blind */
     CAVEAT_NO_QUALITY,     /* some whole run has no quality, and others have */
     CAVEAT_EQUAL_SEEDS,    /* runs of different seeds are the same run (compare_distinct) */
