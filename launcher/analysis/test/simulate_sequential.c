@@ -298,5 +298,5 @@ static bool promised(size_t i, size_t k)
 const struct simulate_area simulate_sequential = {
     .name = "sequential",
     .what = "Sequential designs of 1, 2, 4 .. 14 GPUs, beside fixed ones of 11 whole runs a count.",
-    .quick = 5, .statements = statements, .nstatements = NSTATEMENTS, .ncases = NCASES,
+    .quick = 6, .statements = statements, .nstatements = NSTATEMENTS, .ncases = NCASES,
     .describe = describe, .study = study, .promised = promised};
