@@ -94,7 +94,8 @@ static double seconds(const void *arg, int gpus)
  * slow one, and the others differ from study to study. */
 static double slowest_node(const struct law *l, const struct design_place *p)
 {
-    int width = (p->gpus + 1) / 2, first = (int)(rng_uniform(92, p->study, p->number) * (9 - width));
+    int width = (p->gpus + 1) / 2,
+        first = (int)(rng_uniform(92, p->study, p->number) * (9 - width));
     double most = first == 0 ? l->slow : 0;
 
     for (int i = first; i < first + width; i++)
