@@ -137,7 +137,7 @@ is "$(cat varied/runs/command-{usual,fast,twisted}-g01-s1/attempt-2/words | past
 exits 0 "more counts" unetctl submit -C varied --gpus 1,2 --wait --timeout 60
 like "$ERR" '3 runs submitted; before: 0 active, 3 done' "add to them"
 exits 0 "their report" unetctl report -C varied
-is "$(grep -c '^Undecided (command' "$OUT")" 3 "each variant is a series"
+is "$(grep -c '^Undecided (' "$OUT")" 3 "each variant is a series"
 like "$OUT" 'markers +rate=0.2' "which its settings describe"
 is "$(cd varied/logs && echo log_*.csv)" \
     "log_command-fast_1.csv log_command-fast_2.csv log_command-twisted_1.csv log_command-twisted_2.csv log_command-usual_1.csv log_command-usual_2.csv" \
@@ -255,7 +255,7 @@ echo 'rate = 2' >scripts/helper.py
 exits 0 "a run of changed code on 3 GPUs" on 3
 ok "it has another hash" test "$(hash_of 3)" != "$(hash_of 1)"
 exits 0 "a report" unetctl report -C changed --json report.json --text
-like "$OUT" "command, script $(hash_of 3)" "the series is named by its script"
+like "$OUT" "train.sh, script $(hash_of 3)" "the series is named by its script"
 is "$(field report.json '[[p["gpus"] for p in s["points"]] for s in d["engines"]]')" \
     "[[1, 2], [3]]" "runs of another script are not compared"
 if ! command -v git >/dev/null; then
@@ -487,6 +487,16 @@ exits 0 "the corrected pattern" unetctl collect -C forms
 like "$OUT" '^4 of 4 runs collected' "reads all of them"
 unlike <(unetctl status -C forms) 'unread' "status has no complaint"
 exits 0 "the report" unetctl report -C forms
+# Of a program, too, fake GPUs are named everywhere.
+like "$OUT" 'No GPU was used' "says that its GPUs are fake, as those of the sandbox"
+like forms/report/figures/speedup.svg '>fake GPUs .CPU cores.<' "so do its figures"
+exits 0 "its paragraph" unetctl report -C forms --paragraph
+like <(tr '\n' ' ' <"$OUT") 'GPUs, which were groups of CPU cores, ' "says it"
+exits 0 "its prediction" unetctl report -C forms --predict 8
+like <(tr -s '\n ' ' ' <"$OUT") 'from its runs on 1 to 4 GPUs, which were groups of CPU cores' "says it"
+exits 0 "its proposal" unetctl report -C forms --proposal forms-proposal
+like forms-proposal/proposal.md 'No GPU was used' "says it"
+like <(cat forms-proposal/*.svg forms-proposal/*/*.svg 2>/dev/null) '>fake GPUs' "with its figure"
 
 # ---- why a program failed, as its output says
 # shellcheck disable=SC2016 # expanded there

@@ -205,6 +205,28 @@ else
     skip "mpirun is not installed" "runs of torchrun"
 fi
 
+# What run_file.sh starts.
+started() { # INIT WORDS...
+    rm -rf st
+    unetctl init st --site local "$@" 2>"$ERR"
+    unetctl generate -C st --gpus 2 2>"$ERR" || cat "$ERR"
+    tail -n 1 st/runs/*/run_file.sh | sed "s,$TMP/,,g"
+}
+at='--master_addr=$MASTER_ADDR --master_port=$MASTER_PORT'
+counts='--nnodes=$UNETCTL_NODES --node_rank=$GROUP_RANK --nproc_per_node=$LOCAL_WORLD_SIZE'
+is "$(started -- accelerate launch --num_processes 4 --mixed_precision bf16 plain.py 1)" \
+    '$start accelerate launch --mixed_precision bf16 --num_machines=$UNETCTL_NODES --machine_rank=$GROUP_RANK'\
+' --num_processes=$((UNETCTL_NODES * LOCAL_WORLD_SIZE)) --main_process_ip=$MASTER_ADDR'\
+' --main_process_port=$MASTER_PORT plain.py 1' "accelerate gets the numbers of the run"
+is "$(started -- torchrun --nproc_per_node 4 --tee 3 -m pkg.train 1)" \
+    "\$start torchrun --tee 3 $counts $at -m pkg.train 1" "a module stays one"
+is "$(started --engine torchrun -- python3 -m pkg.train 1)" \
+    "\$start python3 -m torch.distributed.run $counts $at -m pkg.train 1" "also of a plain Python"
+is "$(started --engine pytorch -- python3 -u -m pkg.train 1)" \
+    '$start python3 -u -m pkg.train 1' "and of the engine pytorch"
+is "$(started --engine pytorch -- numactl -C '0 1' python3 plain.py)" \
+    "\$start numactl -C '0 1' python3 plain.py" "a wrapper keeps a word with a blank"
+
 # ---- the batch
 printf '#!/bin/sh\nprintf "epoch,epoch_time\\n0,1\\n1,1\\n" >"$UNETCTL_ATTEMPT_DIR/log.csv"\necho "$UNETCTL_TRAIN_BATCH_PER_GPU $*" >"$UNETCTL_ATTEMPT_DIR/words"\n' >a.out
 rm -rf st
@@ -312,6 +334,38 @@ like "$ERR" 'no log is named: nothing will be read of a run unless' "says that n
 unetctl submit -C st --gpus 1,2 --wait --timeout 60 2>"$ERR"
 like <(unetctl status -C st) '^2 ended; no log is named: set log.pattern or log.file in /.*/st/study.yaml' \
     "and so does status"
+
+rm -rf "$XDG_STATE_HOME"
+mkdir -p "$XDG_STATE_HOME"
+like <(unetctl status -C st) '^command-g01-s1 +COMPLETED +[0-9]+ +1 +1 +0:00:[0-9]+ ' \
+    "status keeps the time of a run whose job is not listed any more"
+is "$(unetctl status -C st | awk '{ print index($0, "COMPLETED"), index($0, "STATE") }' | sort -u | paste -sd' ')" \
+    "0 0 0 18 18 0" "its columns stand below each other"
+
+# ---- GPUs of several types
+cat >bin/sinfo <<'EOT'
+#!/bin/sh
+printf 'main|4|idle|gpu:a100:2(S:0)\nmain|4|idle|gpu:h100:2,mps:100\n'
+EOT
+cat >bin/scontrol <<'EOT'
+#!/bin/sh
+case "$*" in
+*config*) printf 'ClusterName = toy\nSLURM_VERSION = 24.11.0\n' ;;
+*partition*) echo "PartitionName=main Default=YES State=UP MaxTime=UNLIMITED TotalNodes=2" ;;
+esac
+EOT
+printf '#!/bin/sh\n' >bin/squeue
+chmod +x bin/sinfo bin/scontrol bin/squeue
+rm -rf st
+unetctl init st --set slurm.interface=commands --set slurm.time=1:00:00 -- ./a.out 2>"$ERR"
+unetctl doctor -C st >"$OUT" 2>&1
+like "$OUT" 'partition main has GPUs of several types \(a100,h100\), and a run may get any of them' \
+    "doctor names them"
+unetctl plan -C st --gpus 1 --test-only >"$OUT" 2>&1
+like "$OUT" 'partition main has GPUs of several types \(a100,h100\)' "so does plan --test-only"
+unetctl doctor -C st --set slurm.constraint=a100 >"$OUT" 2>&1
+unlike "$OUT" 'several types' "unless the study chooses nodes"
+rm bin/sinfo bin/scontrol bin/squeue
 
 # ---- what a run executes
 listed() { # WORDS...: source.list of a run of them

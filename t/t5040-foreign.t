@@ -432,7 +432,7 @@ for run in "1 1 10.3" "1 2 10.2" "1 3 10.4" "2 1 19.1" "2 2 19.0" "2 3 19.2" "4 
     "8 1 6.8" "8 2 6.7" "8 3 6.9"; do
     read -r n s rate <<<"$run"
     printf 'Loop time of 83.2 on %s procs for 10000 steps with 32000 atoms\n\nPerformance: %s ns/day, %s\n' \
-        "$n" "$rate" "2.330 hours/ns, 120.1 timesteps/s, 3.8 Matom-step/s" >md/log_lammps_${n}_s$s.log
+        "$n" "$rate" "2.330 hours/ns, 120.1 timesteps/s, 3.8 Matom-step/s" >"md/log_lammps_${n}_s$s.log"
 done
 lammps=(--column "pattern=Performance: (?<ns_per_day>[0-9.]+) ns/day")
 exits 0 "rates of a simulation are read" unetctl report --logs md "${lammps[@]}" --text -o md-report
@@ -463,7 +463,7 @@ for run in "1 1 1.05" "1 2 1.05" "2 1 0.62" "2 2 0.62"; do
             at = int(100 * s / 7 + step * i)
             printf "%d,2024/05/01 23:%02d:%02d,%.3f\n", i, 55 + int(at / 60), at % 60, 1 / (i + 1) } }' |
         awk -F, -v OFS=, 'NR > 1 { split($2, t, ":")
-            if (t[2] > 59) $2 = sprintf("2024/05/02 00:%02d:%s", t[2] - 60, t[3]) } 1' >whole/log_x_${n}_s$s.csv
+            if (t[2] > 59) $2 = sprintf("2024/05/02 00:%02d:%s", t[2] - 60, t[3]) } 1' >"whole/log_x_${n}_s$s.csv"
 done
 exits 0 "clocks of whole seconds" unetctl report --logs whole --text --json whole.json
 is "$(json whole.json '[round(p["efficiency"], 2) for p in r["engines"][0]["points"]]')" \

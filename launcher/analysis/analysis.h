@@ -177,6 +177,7 @@ struct prediction {
     /* Links, gradients, batch and nodes are known: bytes, step_s, and of points nodes, step_s and
      * comm_s are, too. Otherwise what GPUs lose is learnt from the measured numbers alone. */
     bool linked;
+    bool fake_gpus; /* some of its GPUs were CPU cores */
     struct model model;
     struct prediction_point *points; /* in the order of gpus */
     size_t npoints;

@@ -178,9 +178,13 @@ static bool open_study(const char *dir, struct study *study, struct log_form *fo
     return true;
 }
 
-static json_t *pack_end(const struct epoch_csv *log)
+/* Returns the end of a run that is done. unread: why its log cannot be read, or NULL. */
+static json_t *pack_end(const struct epoch_csv *log, const char *unread)
 {
-    json_t *end = json_pack("{s:s, s:i, s:s}", "kind", "end", "schema", SCHEMA, "status", "done");
+    const char *gpus = getenv("UNET_GPUS");
+    bool fake = gpus && strcmp(gpus, "fake") == 0;
+    json_t *end = json_pack("{s:s, s:i, s:s, s:s*, s:o*}", "kind", "end", "schema", SCHEMA, "status",
+                            "done", "unread", unread, "fake_gpus", fake ? json_true() : NULL);
 
     if (end && log->count)
         json_object_update_new(
@@ -201,8 +205,7 @@ static json_t *pack_unread(const char *dir, const struct err *why)
     if (given.from_dir && why->code != ERR_CONFIG)
         return NULL;
     log_warn("finish: %s", text);
-    return json_pack("{s:s, s:i, s:s, s:s}", "kind", "end", "schema", SCHEMA, "status", "done",
-                     "unread", text);
+    return pack_end(&(struct epoch_csv){0}, text);
 }
 
 /* Returns the end of the run, or NULL with the reason why it is not a result. Of a log.csv in the
@@ -224,7 +227,7 @@ static json_t *read_result(const char *dir, struct err *e)
         snprintf(path, sizeof path, "%s/log.csv", dir);
         if (!form.file && !form.pattern && log_file_read_table(path, &log, &other))
             log = (struct epoch_csv){0};
-        end = pack_end(&log);
+        end = pack_end(&log, NULL);
         if (end && log.count && write_record(dir, plan, &log, end, e)) {
             json_decref(end);
             end = NULL;

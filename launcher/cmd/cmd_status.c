@@ -97,7 +97,7 @@ static void format_time(const struct run_status *s, char dst[32])
         snprintf(dst, 32, "%ld:%02ld:%02ld", seconds / 3600, seconds / 60 % 60, seconds % 60);
 }
 
-static void print_run(const struct run_status *s)
+static void print_run(const struct run_status *s, int width)
 {
     char elapsed[32], epochs[32] = "-", gpus[16] = "-", nodes[16] = "-",
         result[sizeof s->nodes + sizeof s->reason + 8];
@@ -117,7 +117,7 @@ static void print_run(const struct run_status *s)
         snprintf(gpus, sizeof gpus, "%d", s->layout.gpus);
         snprintf(nodes, sizeof nodes, "%d", s->layout.nodes);
     }
-    printf("%-16s %-13s %8s %4s %5s %9s %9s %s\n", s->run.id, state_name(s->state),
+    printf("%-*s %-13s %8s %4s %5s %9s %9s %s\n", width, s->run.id, state_name(s->state),
            *s->job ? s->job : "-", gpus, nodes, elapsed, epochs, result);
 }
 
@@ -160,7 +160,11 @@ static void print_study(const struct workspace *w, const struct status_list *lis
     struct run_summary summary = {0};
     char rounds[ROUNDS_FILE_TEXT];
     size_t shown = 0;
+    int width = 16;
 
+    for (size_t i = 0; i < list->count; i++)
+        if (is_shown(sel, &list->runs[i]) && (int)strlen(list->runs[i].run.id) > width)
+            width = (int)strlen(list->runs[i].run.id);
     for (size_t i = 0; i < list->count; i++) {
         const struct run_status *s = &list->runs[i];
         if (is_named(sel, s)) {
@@ -170,9 +174,9 @@ static void print_study(const struct workspace *w, const struct status_list *lis
         if (!is_shown(sel, s))
             continue;
         if (!shown++)
-            printf("%-16s %-13s %8s %4s %5s %9s %9s %s\n", "RUN", "STATE", "JOB", "GPUS", "NODES",
+            printf("%-*s %-13s %8s %4s %5s %9s %9s %s\n", width, "RUN", "STATE", "JOB", "GPUS", "NODES",
                    "TIME", "EPOCH", "RESULT/NODELIST(REASON)");
-        print_run(s);
+        print_run(s, width);
     }
     print_summary(&summary);
     print_unnamed(w, list);

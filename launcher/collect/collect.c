@@ -176,6 +176,37 @@ static void read_run(const void *arg, const char *name, struct result *r)
     run_folder_read(study->dir, name, &form, r, &why);
 }
 
+/* Makes the models of GPUs a setting of the runs of programs, where not all ran on the same, so that
+ * each is a series of its own. The embedded engine's runs always have it. */
+static int split_models(struct results *table, struct err *e)
+{
+    const char *first = NULL;
+    bool differ = false;
+
+    for (size_t i = 0; i < table->count; i++) {
+        const struct result *r = &table->rows[i];
+        if (strcmp(r->engine, "embedded") == 0 || !*r->device)
+            continue;
+        first = first ? first : r->device;
+        differ |= strcmp(first, r->device) != 0;
+    }
+    for (size_t i = 0; differ && i < table->count; i++) {
+        struct result *r = &table->rows[i];
+        struct buf b = {0};
+        if (strcmp(r->engine, "embedded") == 0 || !*r->device || !r->settings)
+            continue;
+        buf_add(&b, r->settings);
+        settings_add(&b, "device", r->device);
+        if (b.failed) {
+            buf_destroy(&b);
+            return mem_fail(e);
+        }
+        free(r->settings);
+        r->settings = buf_steal(&b);
+    }
+    return 0;
+}
+
 static int scan_runs(const struct study *study, struct results *table, struct err *e)
 {
     char dir[PATH_MAX];
@@ -183,7 +214,7 @@ static int scan_runs(const struct study *study, struct results *table, struct er
     path_format(dir, "%s/runs", study->dir);
     if (access(dir, F_OK) && errno == ENOENT)
         return 0;
-    return scan_folder(table, dir, read_run, study, e);
+    return scan_folder(table, dir, read_run, study, e) ? -1 : split_models(table, e);
 }
 
 /* Adds the names of the runs in table to dst, and if it is given that they all have one label,

@@ -279,8 +279,10 @@ static int check_log(const struct result *r, const struct run_record *record,
     return 0;
 }
 
-static int check_done(const char *path, double measured, struct err *e)
+/* Compares the marker with r, and takes from it what a program's log does not say. */
+static int check_done(const char *path, struct result *r, struct err *e)
 {
+    double measured = r->quality.iou;
     size_t n;
     char *text = atomicfile_read(path, MAX_DOCUMENT, &n, e);
 
@@ -294,6 +296,8 @@ static int check_done(const char *path, double measured, struct err *e)
     }
     const char *status = json_string_value(json_object_get(done, "status"));
     const json_t *iou = json_object_get(done, "iou");
+    if (r->fake_gpus < 0 && json_is_true(json_object_get(done, "fake_gpus")))
+        r->fake_gpus = 1;
     bool same = status && strcmp(status, "done") == 0 &&
                 (isnan(measured) || !iou || is_same_number(json_number_value(iou), measured));
     json_decref(done);
@@ -567,7 +571,7 @@ static int read_done(const char *attempt_dir, const struct log_form *form, struc
     char path[PATH_MAX];
 
     return read_result(attempt_dir, form, r, a, e) ||
-                   check_done(path_format(path, "%s/DONE", attempt_dir), r->quality.iou, e)
+                   check_done(path_format(path, "%s/DONE", attempt_dir), r, e)
                ? -1
                : 0;
 }
@@ -644,6 +648,29 @@ static void read_attempt(const char *study_dir, const struct run_attempt *found,
         read_so_far(found->path, form, r);
 }
 
+/* Sets the device of a program's run to the models of the GPUs that were beside its ranks, each
+ * once, which the sampler of energy notes in the file gpus as lines UUID,MODEL. */
+static void read_models(const char *attempt_dir, struct result *r)
+{
+    char path[PATH_MAX], line[256];
+    FILE *f = *r->device ? NULL
+                         : files_stream(path_format(path, "%s/gpus", attempt_dir), "r",
+                                        FILES_TEXT_MAX);
+    struct buf all = {0};
+
+    while (f && fgets(line, sizeof line, f)) {
+        char *model = strchr(line, ',');
+        line[strcspn(line, "\n")] = 0;
+        if (model && model[1] && (!all.data || !strstr(all.data, model + 1)))
+            buf_addf(&all, "%s%s", all.length ? " + " : "", model + 1);
+    }
+    if (f)
+        fclose(f);
+    if (all.data && !all.failed)
+        result_set_text(r->device, sizeof r->device, all.data);
+    buf_destroy(&all);
+}
+
 /* Writes the hash of what the run executed, 8 digits: that of the attempt's source.sha256, and with
  * "+" those of the attempts whose checkpoint it continued, if they differ; "" if none has one. */
 static void find_script(const char *study_dir, const char *name, int attempt,
@@ -689,6 +716,7 @@ int run_folder_read(const char *study_dir, const char *name, const struct log_fo
         r->epochs = 0;
     } else {
         read_attempt(study_dir, &found, form, r, &attempt);
+        read_models(found.path, r);
     }
     find_script(study_dir, name, found.number, script);
     if (*attempt.dtype) /* train.dtype auto was resolved by the run */

@@ -526,8 +526,10 @@ void plan_advice_collect(const struct plan *plan, struct plan_advice *dst)
         add_advice(dst, "%s%s%s", dst->compute.problem, *dst->compute.remedy ? "; " : "",
                    dst->compute.remedy);
     if (!plan->options.time_min && strcmp(plan->scheduler, "local") != 0)
-        add_advice(dst, "no time limit is set: the partition's applies, and the cost of the runs "
-                   "is unknown; set slurm.time in study.yaml, or -- --time=H:MM:SS");
+        add_advice(dst, "%s, and the cost of the runs is unknown; set slurm.time in study.yaml, or "
+                   "-- --time=H:MM:SS",
+                   plan->options.unlimited ? "the time limit is UNLIMITED"
+                                           : "no time limit is set: the partition's applies");
     char text[256];
     if (plan_advice_time(plan, text))
         add_advice(dst, "%s", text);

@@ -27,6 +27,14 @@ static void add_counts(struct buf *b, const struct series *s)
     buf_addf(b, " GPU%s", plural(s->points[s->npoints - 1].gpus));
 }
 
+const char *gpus_title(const struct series *s)
+{
+    for (size_t i = 0; i < s->npoints; i++)
+        if (s->points[i].fake_gpus)
+            return "fake GPUs (CPU cores)";
+    return "GPUs";
+}
+
 static void add_subject(struct buf *b, const struct report_series *rs)
 {
     const struct series *s = &rs->as->series;
@@ -38,9 +46,12 @@ static void add_subject(struct buf *b, const struct report_series *rs)
     }
     buf_addf(b, "%s %s on ", rs->label, s->stepped ? "ran" : "was trained");
     add_counts(b, s);
-    if (is_shared(s, offsetof(struct result, device)))
-        buf_addf(b, s->rows[0].fake_gpus == 1 ? ", which were groups of cores of %s" : " (%s)",
-                 s->rows[0].device);
+    bool named = is_shared(s, offsetof(struct result, device)), fake = *gpus_title(s) == 'f';
+    if (fake)
+        buf_addf(b, ", which were groups of %s%s", named ? "cores of " : "CPU cores",
+                 named ? s->rows[0].device : "");
+    else if (named)
+        buf_addf(b, " (%s)", s->rows[0].device);
     if (least == most)
         buf_addf(b, ", %zu run%s per count", most, plural((long)most));
     else
@@ -199,9 +210,9 @@ static void add_prediction_table(struct doc *d, const struct prediction *p,
 
     if (p->largest > p->base)
         snprintf(largest, sizeof largest, " to %d", p->largest);
-    table_init(&t, "%s, not measured: %s, from its runs on %d%s GPU%s.",
+    table_init(&t, "%s, not measured: %s, from its runs on %d%s GPU%s%s.",
                p->scenarios ? "Scenarios" : "Predicted", label, p->base, largest,
-               plural(p->largest));
+               plural(p->largest), p->fake_gpus ? ", which were groups of CPU cores" : "");
     for (size_t i = 0; i < p->npoints; i++) {
         const struct prediction_point *at = &p->points[i];
         table_word(&t, "GPUs", "%d%s", at->gpus, at->extrapolated ? "*" : "");

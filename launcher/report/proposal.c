@@ -421,7 +421,7 @@ static void make_chart(struct chart *c, const struct report *r)
                "Speed-up, both axes logarithmic. Marks: measured, with intervals of 95 %% or, of too "
                "few runs, their range. Line: the ideal. Dashed, in its interval of 90 %%: "
                "extrapolated by the model, not measured.");
-    snprintf(c->x.label, sizeof c->x.label, "GPUs");
+    snprintf(c->x.label, sizeof c->x.label, "%s", gpus_title(&r->series[0].as->series));
     snprintf(c->y.label, sizeof c->y.label, "speed-up");
     c->x.logarithmic = c->y.logarithmic = true;
     for (size_t i = 0; i < r->nseries; i++) {

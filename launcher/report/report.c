@@ -52,21 +52,20 @@ static void set_title(struct report *r)
 /* Sets dst to the setting ENGINE.key of a series, or to "". */
 static void find_setting(const struct series *s, const char *key, struct buf *dst)
 {
-    const char *text = s->settings, *own;
+    const char *text = s->settings;
     size_t n = strlen(s->engine);
     struct setting_text setting;
 
     buf_add(dst, "");
     while (text && settings_next(&text, &setting)) {
-        own = setting.key + n + 1;
         if (setting.nkey == n + 1 + strlen(key) && strncmp(setting.key, s->engine, n) == 0 &&
-            strncmp(own, key, strlen(key)) == 0)
+            strncmp(setting.key + n + 1, key, strlen(key)) == 0)
             settings_add_value(dst, &setting);
     }
 }
 
 /* Writes the name of a series with that of its program in place of the engine, where all series
- * have one engine. The script of an interpreter is the first of its arguments that is no option. */
+ * have one engine. The script of an interpreter is the first argument that is not an option. */
 static void name_series(const struct report *r, const struct series *s, char *dst, size_t size)
 {
     struct buf script = {0}, args = {0};

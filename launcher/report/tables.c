@@ -115,7 +115,7 @@ static void fill_speed(struct table *t, const struct report_series *rs)
         const struct ratio *steady = &p->speedup[QUANTITY_STEADY_EPOCH];
         const struct summary *time = &p->q[QUANTITY_STEADY_EPOCH];
         int decimals = s->stepped ? 4 : 2;
-        bool rates = series_is_rates(s); /* whose intervals nobody has seen */
+        bool rates = series_is_rates(s); /* no interval was measured */
         table_number(t, "GPUs", p->gpus, 0);
         table_number(t, "nodes", p->nodes ? p->nodes : NAN, 0);
         table_number(t, "runs", (double)p->nruns, 0);

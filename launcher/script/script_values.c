@@ -414,7 +414,8 @@ static int add_script(const struct script_values *s, struct buf *b, struct err *
     size_t n = split_python(s->section->python, &text, words);
     int rc = text ? command_line_parse(words, n, &c, e) : err_errno(e, ERR_INTERNAL, errno, "python");
     bool module = rc == 0 && c.is_module && c.program < n;
-    size_t cut = !module ? n : c.launcher ? c.program : c.program - 1;
+    bool flag = module && strncmp(words[c.program - 1], "-", 1) == 0; /* -m or --module */
+    size_t cut = module ? c.program - flag : n;
 
     for (size_t i = 0; rc == 0 && i <= n; i++) {
         if (i == cut && engine->by_launcher)

@@ -191,6 +191,7 @@ static int merge_options(struct plan *p, int nwords, char **words, struct err *e
         .licenses = text_or_null(p->site.licenses),
         .mem = text_or_null(o->mem),
         .time_min = *o->time ? time_limit_decode(o->time) : 0,
+        .unlimited = *o->time && time_limit_decode(o->time) == 0,
         .in_sandbox = p->site.sandbox,
     };
     if ((has_environment(&p->site) && sbatch_environment_take(&p->options, e)) ||

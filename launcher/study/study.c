@@ -72,7 +72,7 @@ static const char *const schedulers[] = {"slurm", "local", NULL};
 static const char *const interfaces[] = {"auto", "library", "commands", NULL};
 static const char *const runtimes[] = {"auto", "pyxis", "apptainer", "singularity", "podman",
                                        "charliecloud", NULL};
-static const char *const gpu_requests[] = {"per-task", "gres", NULL};
+static const char *const gpu_requests[] = {"per-task", "gres", "per-node", "gpus", NULL};
 
 static const char *check_gpu_type(const char *text)
 {
@@ -133,8 +133,9 @@ const struct setting site_keys[] = {
     SETTING_ROW("shell", TEXT, AT(shell), "/bin/bash", .check = check_shell,
                 .help = "that runs submit_file.sh: a bash or a zsh"),
     SETTING_ROW("gpu_request", WORD, AT(gpu_request), "per-task", .words = gpu_requests,
-                .help = "per-task: --gpus-per-task; gres: --gres=gpu:N and --ntasks-per-node, "
-                        "where every node has equally many (3 GPUs as 2+1 stay per-task)"),
+                .help = "per-task: --gpus-per-task; gres, per-node, gpus: --gres=gpu:N, "
+                        "--gpus-per-node or --gpus, with --ntasks-per-node, where every node has "
+                        "equally many (3 GPUs as 2+1 stay per-task)"),
     SETTING_ROW("gpu_type", TEXT, AT(gpu_type), "", .check = check_gpu_type,
                 .help = "such as v100: --gres=gpu:v100:2"),
     SETTING_ROW("host_suffix", TEXT, AT(host_suffix), "", .check = check_host_suffix,

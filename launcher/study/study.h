@@ -3,8 +3,8 @@
  * GPUs. This room knows its files and what follows from them; it submits and reads nothing else.
  *
  * study.h: the settings of study.yaml, of the user and of the environment in one struct study; a
- * site, which is what differs between clusters; an engine, which is what trains. doc/FORMATS.md
- * describes the keys.
+ * site, which is what differs between clusters; an engine, which is what trains; the command line
+ * of a program. doc/FORMATS.md describes the keys.
  * plan.h: what a command asks for, as a value: the settings with those of variants and site, the
  * options of its jobs, and the runs. run.json is a run of it as text.
  * workspace.h: what is open while a command works: the plan, the ledger of submissions with its
@@ -137,7 +137,7 @@ struct site {
     char *container;   /* the image that programs run in, or "" */
     const char *container_runtime; /* what starts it */
     char *shell;       /* the shell that runs submit_file.sh */
-    const char *gpu_request; /* "per-task" or "gres" */
+    const char *gpu_request; /* by the word of enum job_gpus */
     char *gpu_type;    /* such as v100, or "" */
     char *host_suffix; /* appended to each host's name in the cluster spec */
     struct setting_lines setup; /* lines of shell, such as "module load" */

@@ -412,6 +412,16 @@ int source_files_compare(const struct plan *p, const struct run *run, const char
 
 /* ---- the job ---- */
 
+static enum job_gpus find_request(const char *word)
+{
+    static const char *const words[] = {"per-task", "gres", "per-node", "gpus"};
+    size_t i = 0;
+
+    while (i + 1 < sizeof words / sizeof *words && strcmp(words[i], word) != 0)
+        i++;
+    return (enum job_gpus)i;
+}
+
 int attempt_job(const struct plan *p, const struct run *run, int attempt, struct attempt_job *dst,
                 struct err *e)
 {
@@ -446,7 +456,7 @@ int attempt_job(const struct plan *p, const struct run *run, int attempt, struct
                                 (int)s->slurm.cpus_per_gpu * run->layout.gpus_per_task,
                             .signal_s = resumes ? (int)s->slurm.signal_s : 0,
                             .requeues = resumes ? (int)s->slurm.requeues : 0,
-                            .gres = strcmp(p->site.gpu_request, "gres") == 0,
+                            .gpu_request = find_request(p->site.gpu_request),
                             .gpu_type = p->site.gpu_type,
                             .options = p->options};
     if (same_nodes_find(p, run, dst->nodes))

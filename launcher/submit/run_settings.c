@@ -208,16 +208,17 @@ static int take_own(const struct plan *p, const struct run *planned, const char 
 {
     struct run_difference difference = {0};
     char *now = encode_with(&p->study, p, planned, e);
-    int rc = now ? run_json_compare(text, now, NULL, &difference, e) : -1;
-    bool same = rc == 0 && difference.count == 0;
+    bool same = now && run_json_is_same(text, now);
 
-    free(now);
     *differs = false;
-    if (rc || same)
-        return rc ? -1 : !has_given(&p->study);
+    if (!now || same) {
+        free(now);
+        return same ? !has_given(&p->study) : -1;
+    }
+    free(now);
     json_t *plan = run_json_decode(text, p->study.dir, e);
     now = plan && take_plan(p, plan, planned, dst, e) == 0 ? encode_with(dst, p, planned, e) : NULL;
-    rc = now ? run_json_compare(text, now, NULL, &difference, e) : -1;
+    int rc = now ? run_json_compare(text, now, NULL, &difference, e) : -1;
     *differs = difference.count > 0;
     json_decref(plan);
     free(now);

@@ -726,7 +726,7 @@ static struct sentence differences[] = {
     {NULL, NULL, {0}, 0}};
 
 static struct sentence paragraphs[] = {
-    {"[^.]* was trained on [0-9, and]+ GPUs?( \\([^)]*\\)|, which were groups of cores of [^,]*)?, "
+    {"[^.]* was trained on [0-9, and]+ GPUs?( \\([^)]*\\)|, which were groups of (CPU cores|cores of [^,]*))?, "
      "(N runs?|N to N runs) per count \\(unetctl [0-9.]+\\)\\.", is_always, {0}, 0},
     {"How the work scales: [^.]*\\.", is_always, {0}, 0},
     {"Settings other than the built-in ones: .*\\.", is_always, {0}, 0},

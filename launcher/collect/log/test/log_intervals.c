@@ -320,6 +320,21 @@ static void check_terminal(void)
     form.pattern = "epoch (?<epoch>[0-9]+) - (?<epoch_time>[0-9]+)s";
     times("epoch 1 - 2s 5/10\b\b\b\repoch 1 - 9s 10/10\r\nepoch 2 - 9s 10/10\r\n",
           "Keras steps back over its bar, and lines may end in CR LF", 9, 2);
+    form.pattern = "Epoch (?<epoch>\\d+): .*\\[(?<epoch_time>[0-9:]+)<.*train_loss=(?<loss>[0-9.]+)";
+    ok(read_text("Training: |          | 0/? [00:00<?, ?it/s]\rEpoch 0:   0%|          | 0/100 [00:00<?, "
+                 "?it/s]\rEpoch 0:  50%|#####     | 50/100 [00:10<00:10,  4.97it/s, v_num=3, "
+                 "train_loss=0.512]\rEpoch 0: 100%|##########| 100/100 [00:20<00:00,  4.99it/s, "
+                 "v_num=3, train_loss=0.412]\rValidation: |          | 0/? [00:00<?, ?it/s]\r"
+                 "Epoch 1:  50%|#####     | 50/100 [00:08<00:08,  5.9it/s, v_num=3, train_loss=0.4]\r"
+                 "Epoch 1: 100%|##########| 100/100 [00:16<00:00,  6.1it/s, v_num=3, "
+                 "train_loss=0.312]\n`Trainer.fit` stopped: `max_epochs=2` reached.\n") == 0 &&
+           r.curve->n == 2 && r.curve->seconds[0] == 20 && r.curve->seconds[1] == 16 &&
+           r.loss == 0.312 && r.stepped == 0, "Lightning's bar, all of it in one line");
+    form.pattern = "^Performance: +(?<ns_per_day>\\S+)";
+    ok(read_text("               Core t (s)   Wall t (s)        (%)\n       Time:      110.410       "
+                 "13.802      800.0\n                 (ns/day)    (hour/ns)\nPerformance:       "
+                 "62.613        0.383\nFinished mdrun on rank 0 Mon Nov  2 10:00:00 2026\n\n") == 0 &&
+           is_near(r.units_per_s * 86400, 62.613), "GROMACS's md.log");
     form.pattern = "step (?<step>[0-9]+) .*, (?<it_per_s>[0-9.]+)";
     ok(read_text("step 1 x, 1.25s/it\nstep 2 x, 1.25s/it\nstep 3 x, 2.00it/s\nstep 4 x, 1.25s/it\n"
                  "step 5 x, 1.25s/it\n") == 0 && is_near(r.units_per_s, 0.8),
