@@ -666,7 +666,7 @@ static struct sentence caveats[] = {
      {0}, 0},
     {"N of N runs have no result and are excluded; .*", is_always, {0}, 0},
     {"The base case is N GPUs, not 1\\. .*", is_always, {0}, 0},
-    {"The logs do not say how many images an epoch really processed: .*", is_always, {0}, 0},
+    {"The logs do not say how much data an epoch really processed: .*", is_always, {0}, 0},
     {"Runs trained for different numbers of epochs: .*", is_always, {0}, 0},
     {"With (N) GPUs the efficiency of X is more than ideal\\. .*", is_suspect, {0}, 0},
     {"N values? of epoch time( or (IoU|accuracy))? lies? far from the median .*", is_always, {0}, 0},
@@ -744,7 +744,7 @@ static struct sentence paragraphs[] = {
     {"The whole training, first epoch included, is X times as fast\\.", is_always, {0}, 0},
     {"Communication that computing does not hide takes N % of an epoch with N GPUs\\.", is_always,
      {0}, 0},
-    {"(IoU|Accuracy) on the validation images( at the network's size)? is (X) with (N) GPUs and (X) "
+    {"(IoU|Accuracy) on the validation [a-z]+( at the network's size)? is (X) with (N) GPUs and (X) "
      "with N \\(means over runs\\)\\.", is_measured_quality, {0}, 0},
     {"No run has a quality: this is by speed alone\\.", has_no_quality, {0}, 0},
     {"The change is not judged: (IoU|accuracy) is [^.]*\\.", is_quality_unjudged, {0}, 0},
