@@ -37,7 +37,8 @@ EOT
 cat >plain.py <<'EOT'
 import os, sys
 with open(os.environ["UNETCTL_ATTEMPT_DIR"] + "/rank-" + os.environ["RANK"], "w") as f:
-    print(*map(repr, sys.argv[1:]), os.environ.get("UNETCTL_TRAIN_BATCH_PER_GPU"), file=f)
+    print(*map(repr, sys.argv[1:]), os.environ.get("UNETCTL_TRAIN_BATCH_PER_GPU"),
+          *["elastic"] * (os.environ.get("TORCHELASTIC_RUN_ID", "") != ""), file=f)
 with open(os.environ["UNETCTL_ATTEMPT_DIR"] + "/log.csv", "w") as f:
     f.write("epoch,epoch_time\n0,0.5\n1,0.5\n")
 EOT
@@ -206,6 +207,10 @@ if command -v mpirun >"$OUT"; then
 else
     skip "mpirun is not installed" "runs of torchrun"
 fi
+rm -rf st
+unetctl init st --site local --engine pytorch -- plain.py 2>"$ERR"
+exits 0 "a run of pytorch" unetctl submit -C st --gpus 1 --wait --timeout 60
+is "$(cat st/runs/*/attempt-1/rank-0)" "None elastic" "looks like torchrun's, which Lightning looks for"
 
 # What run_file.sh starts.
 started() { # INIT WORDS...
