@@ -105,7 +105,8 @@ int run_log_find(const char *attempt_dir, const struct log_form *form, char dst[
         path_format(dst, "%s/%s", attempt_dir, form->file);
         return path_has_file(attempt_dir, form->file)
                    ? 0
-                   : err_set(e, ERR_CONFIG, "the program did not write %s (log.file)", dst);
+                   : err_set(e, ERR_CONFIG, "the program did not write %s (log.file is "
+                             "named from $UNETCTL_ATTEMPT_DIR)", dst);
     }
     if (form->pattern)
         return find_output(attempt_dir, dst, e);

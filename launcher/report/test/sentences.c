@@ -666,7 +666,7 @@ static struct sentence caveats[] = {
      {0}, 0},
     {"N of N runs have no result and are excluded; .*", is_always, {0}, 0},
     {"The base case is N GPUs, not 1\\. .*", is_always, {0}, 0},
-    {"The logs do not say how much data an epoch really processed: .*", is_always, {0}, 0},
+    {"The logs do not say how much work an epoch did: .*", is_always, {0}, 0},
     {"Runs trained for different numbers of epochs: .*", is_always, {0}, 0},
     {"With (N) GPUs the efficiency of X is more than ideal\\. .*", is_suspect, {0}, 0},
     {"N values? of epoch time( or (IoU|accuracy))? lies? far from the median .*", is_always, {0}, 0},
