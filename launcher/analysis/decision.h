@@ -93,7 +93,7 @@ enum quality_state {
 /* The last look at a count in a sequential design (design.h). */
 struct quality_look {
     int gpus;
-    size_t look, pairs; /* look from 1; 0: there was none yet. No pairs: the first is not over */
+    size_t look, pairs; /* look from 1; 0: there was none yet. No pairs: it is not judged */
     long last_seed;     /* later seeds belong to the next look */
     double alpha;       /* two-sided nominal level of this look */
     bool shared;        /* quality holds by construction if losses of equal seeds are equal */
