@@ -142,12 +142,14 @@ ended 8 "no count is efficient" slow
 like "$ERR" '^unetctl: error: no verdict: unreachable after .*: no count above 1 is shown to be faster with an efficiency of at least 0.80' \
     "the reason is one line"
 ended 8 "the limit is reached" poor
-like "$ERR" '^unetctl: error: no verdict: budget after 1 round .*quality.* are left: raise --max-gpu-hours, or see .unetctl plan --until-decided.$' \
+like "$ERR" '^unetctl: round 1 .*: speed: one run of the base case, as' "one run shows what it takes first"
+like "$ERR" '^unetctl: error: no verdict: budget after 2 rounds .*quality.* are left: raise --max-gpu-hours, or see .unetctl plan --until-decided.$' \
     "the reason is one line"
 like "$OUT" '^Within reach by time: up to 4 GPUs|by speed' "what was learnt is printed"
 OUT=$TMP/.out ERR=$TMP/.err
 exits 0 "a larger limit" unetctl submit -C poor "${until[@]}" --max-gpu-hours 9
-is "$(rounds poor)" "$(rounds one)" "continues with the same rounds"
+like "$OUT" '^decided after 3 rounds .* is shown to hold, but for runs that collapse .at most 46 %.' "continues"
+is "$(submissions poor)" "" "no run was submitted twice"
 ended 1 "runs fail" bad
 like "$ERR" '^unetctl: warning: command-short-g04-s1: FAILED' "each has a line"
 like "$ERR" "^unetctl: error: round 1: [0-9] runs ended without a result; type 'unetctl resume'" \
