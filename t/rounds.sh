@@ -4,7 +4,7 @@
 #
 #   make_rounds DIR SITE [LINES OF study.yaml]   a study of a program that computes its own speed
 #                                                and quality from the GPUs and the seed
-#   rounds DIR                                   its rounds, without times and the GPU-hours that follow
+#   rounds DIR                                   its rounds, without times and GPU-hours
 #   submissions DIR                              RUN and how often it was submitted, unless once
 #
 # The file behave of the study says what its runs do: serial (no speed-up), nan (seed 2 of more than

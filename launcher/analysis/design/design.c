@@ -91,8 +91,8 @@ static void add_base(const struct design_view *v, struct design_round *next, siz
         *next = (struct design_round){0};
 }
 
-/* Returns whether the first round may exceed a budget that it is expected to leave much of: start-up
- * is unknown, and a short run may take DESIGN_UNKNOWN times as long, or as long as a whole one. */
+/* Returns whether the first round is expected to keep the budget, and may exceed it: start-up is
+ * unknown, and a short run may take DESIGN_UNKNOWN times as long, or as long as a whole one. */
 static bool is_unbounded(const struct design *d, const struct design_round *first)
 {
     double most = DESIGN_UNKNOWN * first->gpu_hours,

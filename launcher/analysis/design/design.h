@@ -129,7 +129,7 @@ struct design_test {
     size_t look, pairs;
     double estimate;          /* of its change, median-unbiased; NaN: unknown */
     struct interval interval; /* of the change, repeated confidence interval; or none */
-    double collapse_most;     /* 95 % limit of the share of runs that collapse, which both leave out */
+    double collapse_most;     /* 95 % limit of the share that collapses, which both leave out */
 };
 
 struct design_outcome {

@@ -303,8 +303,8 @@ static void study(size_t i, uint64_t number, double *values)
     values[ROUNDS] = rounds;
 }
 
-/* Means of runs that lapse have another distribution than the estimates assume, and where a run does
- * not count as collapsed that loses several margins, few runs do not show a mean that hangs on some
+/* Means of runs that lapse have another distribution than the estimates assume. Where a run that
+ * loses several margins does not count as collapsed, few runs do not show a mean that hangs on some
  * that were not drawn. */
 static bool promised(size_t i, size_t k)
 {
