@@ -109,10 +109,11 @@ static bool drops(const struct found *f, const struct series_point *p)
 {
     const struct interval *i = judged_of(f, p);
 
-    return p != series_of(f)->points && i && round3(i->high) < round3(decision_of(f)->rule.efficiency);
+    return p != series_of(f)->points && i &&
+           round3(i->high) < round3(decision_of(f)->rule.efficiency);
 }
 
-/* Runs without a quality count as collapsed, too. Of runs that are equal in everything one counts. */
+/* Runs without a quality count as collapsed, too; of runs that are equal in everything one does. */
 static size_t count_collapsed(const struct found *f, const struct series_point *p)
 {
     double below = series_of(f)->points->q[QUANTITY_QUALITY].median -
