@@ -224,7 +224,9 @@ counts='--nnodes=$UNETCTL_NODES --node_rank=$GROUP_RANK --nproc_per_node=$LOCAL_
 is "$(started -- accelerate launch --num_processes 4 --mixed_precision bf16 plain.py 1)" \
     '$start accelerate launch --mixed_precision bf16 --num_machines=$UNETCTL_NODES --machine_rank=$GROUP_RANK'\
 ' --num_processes=$((UNETCTL_NODES * LOCAL_WORLD_SIZE)) --main_process_ip=$MASTER_ADDR'\
-' --main_process_port=$MASTER_PORT plain.py 1' "accelerate gets the numbers of the run"
+' --main_process_port=$MASTER_PORT $([ $WORLD_SIZE = 1 ] || [ -e "${HF_HOME:-$HOME/.cache/huggingface}/accelerate/default_config.yaml" ] || echo --multi_gpu) plain.py 1' "accelerate gets the numbers of the run"
+is "$(started -- accelerate launch --multi_gpu --use_fsdp plain.py 1 | sed 's/.*_PORT//')" ' plain.py 1' \
+    "and no word against a way of its own"
 is "$(started -- torchrun --nproc_per_node 4 --tee 3 -m pkg.train 1)" \
     "\$start torchrun --tee 3 $counts $at -m pkg.train 1" "a module stays one"
 is "$(started --engine torchrun -- python3 -m pkg.train 1)" \
@@ -332,7 +334,7 @@ step @ time 0.45 loss 2.31|interval 1: 0.45 s, loss 2.31, 2.22222 steps/s
 step @ loss 2.3 tokens/s 12345.6|interval 1: loss 2.3, 12345.6 tokens/s
 epoch @ loss 3.2, 1.5 s/epoch|epoch 1: 1.5 s, loss 3.2
 {'loss': '2.1', 'epoch': '@.0', 'time': '3.5'}|epoch 1: 3.5 s, loss 2.1
- iteration  @/ 500 ~ elapsed time per iteration (ms): 612.4 ~ lm loss: 1.05E+01|interval 1: 0.6124 s, loss 10.5, 1.63292 steps/s
+ iteration @/ 500 ~ time per iteration (ms): 612.4 ~ lm loss: 1.05E+01|interval 1: 0.6124 s, loss 10.5, 1.63292 steps/s
 step @ of 500: ms/batch 23.31, loss 7.70|interval 1: 0.02331 s, loss 7.7, 42.9 steps/s
 EOT
 printf 'create_atoms CPU = 0.004 seconds\nLoop time of 3.01 on 1 procs for 500 steps\n\nPerformance: 71740.375 tau/day, 166.066 timesteps/s\nTotal wall time: 0:00:03\n' >logs/lammps.log

@@ -418,10 +418,10 @@ static int add_script(const struct script_values *s, struct buf *b, struct err *
     size_t cut = module ? c.program - flag : n;
 
     for (size_t i = 0; rc == 0 && i <= n; i++) {
-        if (i == cut && engine->by_launcher)
-            buf_addf(b, "%s %s", c.launcher ? "" : " -m torch.distributed.run",
-                     c.launcher && c.launcher->numbers ? c.launcher->numbers
-                                                       : command_line_numbers());
+        if (i == cut && engine->by_launcher) {
+            buf_add(b, c.launcher ? "" : " -m torch.distributed.run");
+            command_line_add_numbers(&c, b);
+        }
         if (i < n)
             add_word(b, words[i]);
     }

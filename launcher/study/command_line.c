@@ -47,10 +47,14 @@ static const struct command_starter {
      "fsdp_state_dict_type fsdp_use_orig_params",
      .launcher = {"torchrun",
                   "num_processes num_machines machine_rank main_process_ip main_process_port "
-                  "gpu_ids rdzv_backend rdzv_conf same_network",
+                  "gpu_ids rdzv_backend rdzv_conf same_network multi_gpu",
                   "--num_machines=$UNETCTL_NODES --machine_rank=$GROUP_RANK "
                   "--num_processes=$((UNETCTL_NODES * LOCAL_WORLD_SIZE)) "
-                  "--main_process_ip=$MASTER_ADDR --main_process_port=$MASTER_PORT"}},
+                  "--main_process_ip=$MASTER_ADDR --main_process_port=$MASTER_PORT",
+                  /* else it starts one rank on a node of one GPU, which the others await */
+                  "cpu tpu use_deepspeed use_fsdp use_megatron_lm config_file",
+                  " $([ $WORLD_SIZE = 1 ] || [ -e \"${HF_HOME:-$HOME/.cache/huggingface}/accelerate/"
+                  "default_config.yaml\" ] || echo --multi_gpu)"}},
     {"deepspeed", NULL,
      "H hostfile i include e exclude num_nodes min_elastic_nodes max_elastic_nodes num_gpus "
      "num_accelerators node_rank master_port master_addr launcher launcher_args autotuning "
@@ -272,9 +276,16 @@ int command_line_parse(const char *const *words, size_t n, struct command_line *
     return 0;
 }
 
-const char *command_line_numbers(void)
+void command_line_add_numbers(const struct command_line *c, struct buf *dst)
 {
-    return starters[0].launcher.numbers;
+    const struct command_launcher *l =
+        c->launcher && c->launcher->numbers ? c->launcher : &starters[0].launcher;
+    bool is_told = !l->several;
+    char name[64];
+
+    for (size_t i = c->first; l == c->launcher && i < c->end && !is_told; i++)
+        is_told = has_name(l->kinds, name, option_name(c->words[i], name));
+    buf_addf(dst, " %s%s", l->numbers, is_told ? "" : l->several);
 }
 
 bool command_line_is_count(const struct command_launcher *launcher, const char *word)

@@ -200,6 +200,8 @@ struct command_launcher {
     const char *engine;  /* that starts the ranks in its place, or by it */
     const char *counts;  /* its options that unetctl sets instead, or NULL: it is left out */
     const char *numbers; /* those, for run_file.sh; NULL: it is left out */
+    const char *kinds;   /* options without which it also gets */
+    const char *several; /* this, or NULL */
 };
 
 struct command_line {
@@ -217,8 +219,8 @@ struct command_line {
 /* Finds them by a table of programs. Returns 0, or -1 with ERR_CONFIG: there are two launchers. */
 int command_line_parse(const char *const *words, size_t n, struct command_line *dst, struct err *e);
 
-/* Returns torchrun's numbers. */
-const char *command_line_numbers(void);
+/* Adds the numbers of the launcher, or torchrun's. */
+void command_line_add_numbers(const struct command_line *c, struct buf *dst);
 
 /* Returns whether the word is an option that unetctl sets itself, and how many of the launcher's
  * words an option has. */

@@ -12,23 +12,7 @@ sandbox_up --nodes 2 --gpus-per-node 2
 [ "$(unetctl sandbox status --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["mode"])')" = netns ] ||
     skip_all "the nodes of this sandbox have no names of their own"
 
-# What Debian 12's PyTorch 1.13 lacks for Python 3.11: a class of torch.distributed.fsdp, which
-# Lightning imports, needs a hash, and torchrun expects all members when it iterates over a flag.
-mkdir mended
-cat >mended/sitecustomize.py <<'END'
-import dataclasses, enum
-made, members = dataclasses.dataclass, enum.EnumType.__iter__
-def dataclass(cls=None, /, **words):
-    if cls is None:
-        return lambda c: dataclass(c, **words)
-    return made(cls, **{"unsafe_hash": cls.__name__ == "TensorProperties", **words})
-dataclasses.dataclass = dataclass
-enum.EnumType.__iter__ = lambda c: iter(c.__members__.values()) if c.__name__ == "Std" else members(c)
-END
-
-has() { # MODULE: of Python, or program
-    command -v "$1" >/dev/null || PYTHONPATH=$TMP/mended python3 -c "import $1" 2>"$ERR"
-}
+mend_torch
 example() { # NAME NEEDS UNIT QUALITY: submitted with 1 to 4 ranks, collected and reported
     local name=$1 need begun=$SECONDS
     case " ${EXAMPLES:-$name} " in *" $name "*) ;; *) return ;; esac

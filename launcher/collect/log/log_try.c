@@ -70,8 +70,8 @@ static void name_number(const char *label, const char *unit, char dst[LOG_NAME_S
     const char *slash = strchr(unit, '/');
     bool rate = slash > unit && has_word(slash + 1, "s sec second min minute hour h day") &&
                 strncmp(unit, "s/", 2) && strncmp(unit, "ms/", 3);
-    bool ms = strncmp(unit, "ms", 2) == 0 || has_word(label, "ms"), validated, step = has_word(label, "step iter batch it "
-                                                                      "iteration");
+    bool ms = strncmp(unit, "ms", 2) == 0 || has_word(label, "ms"), validated;
+    bool step = has_word(label, "step iter batch it iteration");
     bool seconds = has_word(unit, SECONDS) ||
                    (has_word(label, "time took elapsed duration seconds secs sec ms") &&
                     !has_word(unit, LONGER));
@@ -370,15 +370,16 @@ static int try_columns(const char *path, const struct log_table *t, struct log_p
     return rc;
 }
 
-/* Returns how well lines of a kind with a time describe a run: many with a counter best, then a rate,
- * then many, then one, of which a log's last is more often its sum than a part of its start. */
+/* Returns how well lines of a kind with a time describe a run: many with a counter best, then a
+ * rate, then many, then one, of which a log's last is more often its sum than a part. */
 static size_t value_kind(const struct kind *k)
 {
     bool counted = false, rate = false;
 
     for (size_t i = 0; i < k->nnumbers; i++) {
-        counted |= strcmp(k->numbers[i].name, "step") == 0 || strcmp(k->numbers[i].name, "epoch") == 0;
-        rate |= log_column_is_rate(k->numbers[i].name);
+        const char *name = k->numbers[i].name;
+        counted |= strcmp(name, "step") == 0 || strcmp(name, "epoch") == 0;
+        rate |= log_column_is_rate(name);
     }
     return k->count + (k->count > 1 && counted ? 2 * MANY_LINES : rate ? MANY_LINES : 0);
 }
