@@ -26,7 +26,7 @@ static void compute(const int *counts, size_t n, double sigma, double kappa, dou
     for (size_t i = 0; i < n; i++) {
         double k = counts[i], t = 60 * (1 + sigma * (k - 1) + kappa * k * (k - 1)) / k;
         table_add(&table, "x", counts[i], 1, t);
-        samples[i] = (struct model_sample){k, 12 * t}; /* the whole run has 12 epochs */
+        samples[i] = (struct model_sample){k, 12 * t, 0}; /* the whole run has 12 epochs */
     }
     if (series_compute(s, &nseries, "study", &table, "x", &watts, NULL, &e) ||
         model_fit(&whole, samples, n, &nothing, &e))
