@@ -263,71 +263,6 @@ int atomicfile_write_new(const char *path, const void *data, size_t n, mode_t mo
     return write_whole(atomicfile_create(path, mode, e), data, n, e);
 }
 
-int atomicfile_batch_add(struct atomicfile_batch *b, const char *path, const void *data, size_t n,
-                         mode_t mode, struct err *e)
-{
-    struct atomicfile **grown = realloc(b->files, (b->count + 1) * sizeof(struct atomicfile *));
-
-    if (!grown)
-        return err_errno(e, ERR_INTERNAL, ENOMEM, "cannot write %s", path);
-    b->files = grown;
-    struct atomicfile *a = atomicfile_open(path, mode, e);
-    if (!a)
-        return -1;
-    bool failed = n && fwrite(data, 1, n, a->stream) != n;
-    FILE *stream = a->stream;
-    a->stream = NULL;
-    if (fclose(stream) || failed) {
-        err_errno(e, ERR_INTERNAL, errno, "cannot write %s", path);
-        atomicfile_abort(a);
-        return -1;
-    }
-    b->files[b->count++] = a;
-    return 0;
-}
-
-static int rename_batch(struct atomicfile_batch *b, struct err *e)
-{
-    for (size_t i = 0; i < b->count; i++) {
-        struct atomicfile *a = b->files[i];
-        if (files_rename(a->tmp, a->path, 0))
-            return files_error(e, ERR_INTERNAL, errno, "cannot write", a->path);
-        log_debug("wrote %s", a->path);
-        free(a->tmp);
-        a->tmp = NULL;
-    }
-    return 0;
-}
-
-static int sync_batch(const struct atomicfile_batch *b, struct err *e)
-{
-    const struct atomicfile *a = b->count ? b->files[0] : NULL;
-    int fd = a ? files_open(a->tmp ? a->tmp : a->path, O_RDONLY, 0) : -1;
-    int rc = !a ? 0 : fd < 0 ? -1 : syncfs(fd);
-
-    if (rc)
-        err_errno(e, ERR_INTERNAL, errno, "cannot write %s", a->path);
-    if (fd >= 0)
-        close(fd);
-    return rc;
-}
-
-int atomicfile_batch_commit(struct atomicfile_batch *b, struct err *e)
-{
-    int rc = sync_batch(b, e) || rename_batch(b, e) || sync_batch(b, e) ? -1 : 0;
-
-    atomicfile_batch_abort(b);
-    return rc;
-}
-
-void atomicfile_batch_abort(struct atomicfile_batch *b)
-{
-    for (size_t i = 0; i < b->count; i++)
-        atomicfile_abort(b->files[i]);
-    free(b->files);
-    *b = (struct atomicfile_batch){0};
-}
-
 int atomicfile_open_regular(const char *path, struct stat *st, struct err *e)
 {
     int fd = files_open(path, O_RDONLY, 0);
@@ -392,6 +327,84 @@ char *atomicfile_read(const char *path, size_t limit, size_t *n, struct err *e)
         err_errno(e, ERR_DATA, errno, "cannot read %s", path);
     close(fd);
     return data;
+}
+
+bool atomicfile_has(const char *path, const void *data, size_t n)
+{
+    size_t have;
+    struct err ignored;
+    char *there = access(path, F_OK) == 0 ? atomicfile_read(path, n, &have, &ignored) : NULL;
+    bool same = there && have == n && memcmp(there, data, n) == 0;
+
+    free(there);
+    return same;
+}
+
+int atomicfile_batch_add(struct atomicfile_batch *b, const char *path, const void *data, size_t n,
+                         mode_t mode, struct err *e)
+{
+    if (!(mode & 0111) && atomicfile_has(path, data, n))
+        return 0;
+    struct atomicfile **grown = realloc(b->files, (b->count + 1) * sizeof(struct atomicfile *));
+
+    if (!grown)
+        return err_errno(e, ERR_INTERNAL, ENOMEM, "cannot write %s", path);
+    b->files = grown;
+    struct atomicfile *a = atomicfile_open(path, mode, e);
+    if (!a)
+        return -1;
+    bool failed = n && fwrite(data, 1, n, a->stream) != n;
+    FILE *stream = a->stream;
+    a->stream = NULL;
+    if (fclose(stream) || failed) {
+        err_errno(e, ERR_INTERNAL, errno, "cannot write %s", path);
+        atomicfile_abort(a);
+        return -1;
+    }
+    b->files[b->count++] = a;
+    return 0;
+}
+
+static int rename_batch(struct atomicfile_batch *b, struct err *e)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        struct atomicfile *a = b->files[i];
+        if (files_rename(a->tmp, a->path, 0))
+            return files_error(e, ERR_INTERNAL, errno, "cannot write", a->path);
+        log_debug("wrote %s", a->path);
+        free(a->tmp);
+        a->tmp = NULL;
+    }
+    return 0;
+}
+
+static int sync_batch(const struct atomicfile_batch *b, struct err *e)
+{
+    const struct atomicfile *a = b->count ? b->files[0] : NULL;
+    int fd = a ? files_open(a->tmp ? a->tmp : a->path, O_RDONLY, 0) : -1;
+    int rc = !a ? 0 : fd < 0 ? -1 : syncfs(fd);
+
+    if (rc)
+        err_errno(e, ERR_INTERNAL, errno, "cannot write %s", a->path);
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+int atomicfile_batch_commit(struct atomicfile_batch *b, struct err *e)
+{
+    int rc = sync_batch(b, e) || rename_batch(b, e) || sync_batch(b, e) ? -1 : 0;
+
+    atomicfile_batch_abort(b);
+    return rc;
+}
+
+void atomicfile_batch_abort(struct atomicfile_batch *b)
+{
+    for (size_t i = 0; i < b->count; i++)
+        atomicfile_abort(b->files[i]);
+    free(b->files);
+    *b = (struct atomicfile_batch){0};
 }
 
 /* Returns 1 if the file's last line has no newline, 0 if it has one or the file is empty, and -1

@@ -16,6 +16,7 @@
 #define UNETCTL_SRC_ATOMICFILE_H
 
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -58,7 +59,8 @@ struct atomicfile_batch {
     size_t count;
 };
 
-/* Returns 0, or -1; then the file is not part of the batch. */
+/* Returns 0, or -1; then the file is not part of the batch. A file that has these bytes already is
+ * left as it is, unless mode makes it one to execute. */
 int atomicfile_batch_add(struct atomicfile_batch *b, const char *path, const void *data, size_t n,
                          mode_t mode, struct err *e);
 
@@ -71,6 +73,7 @@ void atomicfile_batch_abort(struct atomicfile_batch *b); /* files that were rena
  * that *n does not count. Files of more than limit bytes, folders, FIFOs (without waiting for a
  * writer) and devices are refused with NULL and ERR_DATA. */
 char *atomicfile_read(const char *path, size_t limit, size_t *n, struct err *e);
+bool atomicfile_has(const char *path, const void *data, size_t n); /* exactly these bytes */
 
 /* Opens a regular file of any size for reading and fills *st; other kinds of files are refused as
  * above. Returns the descriptor, or -1 with ERR_DATA. */

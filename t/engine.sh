@@ -6,7 +6,7 @@
 #   (none)  log.csv is written      nothing  it is not           race    two ranks wrote it
 #   short   an epoch is missing     nan      a loss is not a number exit3   fails
 #   clock   epochs are too long     unended  a record without its end
-#   hang    waits for a signal
+#   hang    waits for a signal      killed   the same, but rank 0 is killed, as for its memory
 #   slow    an epoch takes 0.2 s; as `resumes: true` asks, stops at a checkpoint and resumes from
 #           it
 set -eu
@@ -15,11 +15,13 @@ if [ -e "$UNETCTL_STUDY_DIR/behave" ]; then behave=$(cat "$UNETCTL_STUDY_DIR/beh
 {
     printf '%s\n' "$@"
     env | grep -E \
-        '^(UNETCTL_[A-Z_]*|RANK|WORLD_SIZE|LOCAL_RANK|LOCAL_WORLD_SIZE|GROUP_RANK|MASTER_[A-Z]*|OWN)=' | sort
+        '^(UNETCTL_[A-Z_]*|RANK|WORLD_SIZE|LOCAL_RANK|LOCAL_WORLD_SIZE|GROUP_RANK|MASTER_[A-Z]*|OWN|CUDA_VISIBLE_DEVICES|[a-z_]*proxy)=' |
+        sort
 } >"$UNETCTL_ATTEMPT_DIR/told-$RANK"
 case $behave in
 exit3) exit 3 ;;
-hang)
+hang | killed)
+    if [ "$behave$RANK" = killed0 ]; then kill -s KILL $$; fi
     trap 'exit 143' TERM
     while :; do sleep 0.2; done
     ;;

@@ -3,7 +3,8 @@
  * constant power, and is throttled if i is odd. NVML_LOST=SECONDS: after these the last GPU is
  * lost; NVML_XID=SECONDS: it reports XID 79, or
  * NVML_XID_NUMBER, then; NVML_POWER=only: there are no energy counters;
- * NVML_RESET=SECONDS: the counters begin anew. UUIDs have the name of the node of Slurm. */
+ * NVML_RESET=SECONDS: the counters begin anew. UUIDs have the name of the node of Slurm.
+ * NVML_NAME: the model of all. */
 #include "config.h"
 
 #include <stdio.h>
@@ -62,6 +63,15 @@ int nvmlDeviceGetUUID(void *gpu, char *id, unsigned n)
     const char *node = getenv("SLURMD_NODENAME");
 
     snprintf(id, n, "GPU-%s%d", node ? node : "", (int)((char *)gpu - gpus));
+    return SUCCESS;
+}
+
+int nvmlDeviceGetName(void *gpu, char *name, unsigned n)
+{
+    const char *own = getenv("NVML_NAME");
+
+    (void)gpu;
+    snprintf(name, n, "%s", own ? own : "Test GPU");
     return SUCCESS;
 }
 

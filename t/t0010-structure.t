@@ -25,9 +25,9 @@ launcher/scheduler/local|launcher/host launcher/scheduler|-
 launcher/scheduler/slurm|launcher/host launcher/sandbox launcher/scheduler|-
 launcher/study|launcher/host launcher/scheduler launcher/scheduler/local '\
 'launcher/scheduler/slurm|study plan workspace
-launcher/plan|launcher/host launcher/stage launcher/study|look cost
 launcher/script|launcher/host launcher/sandbox launcher/scheduler launcher/study|'\
 'script template container
+launcher/plan|launcher/host launcher/script launcher/stage launcher/study|look cost begin
 launcher/remote|launcher/host launcher/script launcher/study|remote
 launcher/spec|launcher/host|spec_source
 launcher/status|launcher/energy launcher/scheduler launcher/study|status watch

@@ -69,7 +69,7 @@ documents() { # that man, README and they themselves point to, and that are not 
 }
 is "$(documents)" '' '... all that man and they name'
 is "$(verbs unetctl | grep -cE '^(nodelist|sandbox|spec)$')" 3 'the verbs are found'
-is "$(options unetctl spec | sort -u | grep -c .)" 15 'the options are found'
+is "$(options unetctl spec | sort -u | grep -c .)" 16 'the options are found'
 exits 2 'a misspelled verb is refused' unetctl nodelits
 like "$ERR" "did you mean 'unetctl nodelist'" '... the error names the nearest verb'
 exits 2 'a verb with a newline is refused' unetctl $'a\n\tb\e'

@@ -69,6 +69,25 @@ is "$(spec "${STEP[@]}" -- --jobs chief=1,worker=1,ps=1 --port-base 5)" \
     '{"cluster":{"chief":["node1:5"],"worker":["node1:6"],"ps":["node2:5"]},"task":{"type":"ps","index":0}}' \
     'types of tasks keep the order in which they are written'
 
+# What a task sees of a list of GPUs where its node has two tasks, or one (task 2).
+while read -r list rank words want; do
+    # shellcheck disable=SC2086 # a list of words
+    is "$(env "${STEP[@]}" SLURM_PROCID="$rank" CUDA_VISIBLE_DEVICES="$list" unetctl spec --format env \
+        --gpus-per-task ${words//,/ } | grep VISIBLE)" "${want:+CUDA_VISIBLE_DEVICES=$want}" \
+        "GPUs of task $rank, given $list: $words"
+done <<'EOF'
+4,5,6,7 0 1 4
+4,5,6,7 1 1 5
+4,5,6,7 2 1 4
+4,5,6,7 1 1,--gpus-of-node 4,5
+4,5,6,7 2 1,--gpus-of-node 4
+4,5 1 1 5
+5 1 1
+4,5 1 1,--gpus-of-node
+GPU-a,GPU-b,-1,4 1 1 GPU-b
+4,5,6,7 1 2 6,7
+EOF
+
 # The cases of TensorFlow's slurm_cluster_resolver_test.py. lib.sh unsets CUDA_VISIBLE_DEVICES.
 TF=(SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=3 'SLURM_STEP_TASKS_PER_NODE=1(x3)' \
     'SLURM_STEP_NODELIST=t02n13,t02n41,t02n43')

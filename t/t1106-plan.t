@@ -88,7 +88,7 @@ done <<'EOF'
 3|--engine pytorch --script none.py|init: none.py: No such file
 3|-- ./plain.sh|init: ./plain.sh \(it must be a program, or a script with #! and chmod \+x\)
 3|-- no-such-program|no folder of PATH has this program; give its path, such as ./no-such-program
-2|--engine pytorch -- ./simulate|'-- PROGRAM' is for the engines command and mpi
+3|--engine pytorch -- ./simulate|engine pytorch runs a script of Python: '-- python3 SCRIPT ARGS'
 2|--script train.py -- ./simulate|leave one of --script and PROGRAM out
 2|--script train.py|--script needs the engine that runs it
 2|--data synth -- ./simulate|--data DIR is of the engines that train on images
@@ -109,10 +109,10 @@ exits 0 "plan with a constant global batch" unetctl plan -C one --gpus 1,2,3 "${
 unlike "$ERR" 'training images' "no warning, as it is divided among any number of GPUs"
 exits 0 "plan for more GPUs than images" unetctl plan -C one --gpus 4,8 "${constant[@]}"
 like "$ERR" 'steps of fewer images than GPUs on 8 GPUs: some GPUs idle' "it warns of idle GPUs"
-exits 0 "plan for an engine with equal shares" unetctl plan -C one --gpus 3 --engine pytorch \
+exits 3 "plan for an engine with equal shares" unetctl plan -C one --gpus 1..4 --engine pytorch \
     --set model.batch_norm=local "${constant[@]}"
-like "$ERR" 'not a multiple of the global batch \(4 x GPUs\) on 3 GPUs' \
-    "plan warns that the batch is given per GPU"
+like "$ERR" 'set: 3 GPUs cannot share train.global_batch 4 equally, as engine pytorch needs; type --gpus 1,2,4, or' \
+    "plan names the counts that share the batch"
 exits 0 "plan for one GPU" unetctl plan -C one --gpus 1 --set train.batch_per_gpu=5
 like "$ERR" '\(5 x GPUs\) on 1 GPU: ' "the warning is in the singular"
 exits 0 "plan with data.remainder drop" unetctl plan -C one --gpus 5 --set data.remainder=drop

@@ -94,4 +94,21 @@ exits 3 "a template without a required marker is refused" \
     --gpus 2
 like "$ERR" "run_file.sh:[0-9]+: the marker '\{\{(unetctl|spec)\}\}' is missing" \
     "the error names the missing marker"
+# ---- how sites want to be asked, and no limit
+make_study asked generic
+for word in per-node:gpus-per-node=2 gpus:gpus=4 gres:gres=gpu:2; do
+    { sed '/^gpu_request/d; /^gpus_per_node/d' asked/site.yaml &&
+        printf 'gpus_per_node: 2\ngpu_request: %s\n' "${word%%:*}"; } >asked/own.yaml
+    rm -rf asked/runs
+    exits 0 "gpu_request: ${word%%:*}" unetctl generate -C asked --site asked/own.yaml --gpus 3,4 \
+        --set slurm.time=UNLIMITED
+    like asked/runs/unet-g04-s1/submit_file.sh "^#SBATCH --${word#*:}$" "is how GPUs are asked for"
+    like asked/runs/unet-g03-s1/submit_file.sh '^#SBATCH --gpus-per-task=1$' \
+        "unless the nodes differ, as 2+1"
+done
+like asked/runs/unet-g04-s1/submit_file.sh '^#SBATCH --time=UNLIMITED$' "slurm.time may be UNLIMITED"
+exits 0 "plan without a limit" unetctl plan -C asked --gpus 2 --set slurm.time=UNLIMITED
+like "$ERR" 'the time limit is UNLIMITED, and the cost of the runs is unknown' "says so"
+exits 2 "a limit that is none" unetctl plan -C asked --gpus 2 --set slurm.time=UNLIMITEDD
+like "$ERR" 'such as 01:30:00, 2-00:00:00 or UNLIMITED' "is refused"
 done_testing

@@ -9,7 +9,7 @@ without_pictures
 engine_study() { # DIR PROGRAM LINES...
     local dir=$1 program=$2
     shift 2
-    make_study "$dir" local --set train.epochs=2
+    make_study "$dir" local --set train.epochs=2 --set train.global_batch=60
     { printf 'command:\n  script: %s\n' "$program"; printf '%s\n' "$@"; } >>"$dir/study.yaml"
 }
 submit() { # STUDY: one run, watched
@@ -21,8 +21,9 @@ told() { sed -n "s/^$2=//p" -- "$1/runs/command-g01-s1/attempt-1/told-0"; }
 # shellcheck disable=SC2016 # what no shell may expand
 engine_study one "$srcdir/t/engine.sh" \
     '  args: [--out, "{{attempt_dir}}", "it'"'"'s \"$HOME\" `id` é", "", "-x {{gpus}}"]' \
-    '  env: {OWN: "a $b '"'c'"'"}'
-exits 0 "a run of the engine command succeeds" submit one
+    '  env: {OWN: "a $b '"'c'"'", https_proxy: "http://proxy:3128"}'
+exits 0 "a run of the engine command succeeds" env http_proxy=http://login:1 \
+    unetctl submit -C one --engine command --gpus 1 --wait --timeout 60
 attempt=$TMP/one/runs/command-g01-s1/attempt-1
 ok "DONE is there" test -e "$attempt/DONE"
 is "$(field "$attempt/DONE" '[d[k] for k in ("kind", "status", "training_time", "test_time", "iou")]')" \
@@ -34,6 +35,8 @@ it's \"\$HOME\" \`id\` é
 
 -x 1" "its words, each as it was written"
 is "$(told one OWN)" "a \$b 'c'" "the program's environment has odd values unchanged"
+is "$(grep proxy= "$attempt/told-0")" "https_proxy=http://proxy:3128" \
+    "of proxies it has the one that env names, not that of the login node"
 is "$(told one UNETCTL_ATTEMPT_DIR)" "$attempt" "the program gets UNETCTL_ATTEMPT_DIR"
 is "$(told one UNETCTL_DATA_DIR) $(told one UNETCTL_SPLIT)" "$TMP/data $TMP/one/split.json" \
     "the program gets the data folder and the split"
@@ -52,6 +55,23 @@ exits 0 "the embedded engine trains in the same study" \
     unetctl submit -C one --gpus 1 --wait --timeout 60
 is "$(states one)" "command-g01-s1 COMPLETED
 unet-g01-s1 COMPLETED" "both stand side by side"
+
+# ---- a machine with more GPUs than a run has
+mkdir smi
+printf '#!/bin/sh\nfor i in 0 1 2 3; do echo "GPU $i: fake"; done\n' >smi/nvidia-smi
+chmod +x smi/nvidia-smi
+engine_study seen "$srcdir/t/engine.sh" mpi: "  script: $srcdir/t/engine.sh" pytorch: \
+    "  script: $srcdir/t/engine.sh" '  python: sh'
+while read -r engine want; do
+    exits 0 "$engine" env PATH="$TMP/smi:$PATH" unetctl submit -C seen --engine "$engine" --gpus 1,2 \
+        --wait --timeout 60
+    is "$(sed -n 's/^CUDA_VISIBLE_DEVICES=//p' seen/runs/"$engine"-g0[12]-s1/attempt-1/told-* |
+        paste -sd' ')" "$want" "$engine: ranks see only GPUs of their runs"
+done <<'EOF'
+command 0 0,1
+mpi 0 0 1
+pytorch 0 0,1 0,1
+EOF
 
 # ---- a program without images: what it writes is a result as any other
 cat >plain.sh <<'EOF'
@@ -117,7 +137,7 @@ is "$(cat varied/runs/command-{usual,fast,twisted}-g01-s1/attempt-2/words | past
 exits 0 "more counts" unetctl submit -C varied --gpus 1,2 --wait --timeout 60
 like "$ERR" '3 runs submitted; before: 0 active, 3 done' "add to them"
 exits 0 "their report" unetctl report -C varied
-is "$(grep -c '^Undecided (command' "$OUT")" 3 "each variant is a series"
+is "$(grep -c '^Undecided (' "$OUT")" 3 "each variant is a series"
 like "$OUT" 'markers +rate=0.2' "which its settings describe"
 is "$(cd varied/logs && echo log_*.csv)" \
     "log_command-fast_1.csv log_command-fast_2.csv log_command-twisted_1.csv log_command-twisted_2.csv log_command-usual_1.csv log_command-usual_2.csv" \
@@ -235,7 +255,7 @@ echo 'rate = 2' >scripts/helper.py
 exits 0 "a run of changed code on 3 GPUs" on 3
 ok "it has another hash" test "$(hash_of 3)" != "$(hash_of 1)"
 exits 0 "a report" unetctl report -C changed --json report.json --text
-like "$OUT" "command, script $(hash_of 3)" "the series is named by its script"
+like "$OUT" "train.sh, script $(hash_of 3)" "the series is named by its script"
 is "$(field report.json '[[p["gpus"] for p in s["points"]] for s in d["engines"]]')" \
     "[[1, 2], [3]]" "runs of another script are not compared"
 if ! command -v git >/dev/null; then
@@ -331,23 +351,42 @@ is "$(told "$TMP/$odd" UNETCTL_DATA_DIR)" "$TMP/$odd/data" "the variables have t
 exits 2 "words with a newline are refused" unetctl generate -C one --engine command --gpus 2 -- \
     $'--mail-user=a\nb'
 
-# ---- results that are none
+# ---- results that are none: a log fails no run that ended with 0
 engine_study bad "$srcdir/t/engine.sh"
-refused() { # BEHAVIOUR EXIT_CODE REASON
+behaves() { # BEHAVIOUR EXIT_CODE: a run of it, anew
     rm -rf bad/runs bad/.unetctl
     echo "$1" >bad/behave
-    exits 1 "$1: the run has no result" submit bad
-    is "$(field bad/runs/command-g01-s1/attempt-1/FAILED 'd["exit_code"]')" "$2" \
-        "$1: the exit code is $2"
-    like bad/runs/command-g01-s1/attempt-1/FAILED "$3" "$1: the reason is reported"
+    exits "$2" "$1: submit --wait exits $2" submit bad
 }
-refused nothing 7 'ended without an error: the program did not write .*log.csv'
-refused race 7 'log.csv:1: '
-refused short 7 '1 epoch, but train.epochs asks for 2'
-refused nan 7 'log.csv:2: .*(nan|loss|number)'
-refused exit3 3 'exit code 3'
-refused clock 7 'log.csv: its epochs take 1 s together, but training_time is 0.1 s'
-refused unended 7 'record.jsonl: it has no end line that says done'
+while read -r behaviour state reason; do
+    behaves "$behaviour" 0
+    like bad/runs/command-g01-s1/attempt-1/DONE "\"unread\":\"[^\"]*$reason" \
+        "$behaviour: DONE has why the log is unread"
+    exits 7 "$behaviour: collect has no result" unetctl collect -C bad
+    like <(tr -s '\n ' ' ' <"$OUT") "command-g01-s1: $state: .*$reason" "$behaviour: it is $state"
+done <<'EOF'
+nothing unread the program did not write .*log.csv
+race corrupt log.csv:1:
+short corrupt 1 epoch, but train.epochs asks for 2
+nan corrupt log.csv:2: .*(nan|loss|number)
+clock corrupt log.csv: its epochs take 1 s together, but training_time is 0.1 s
+unended corrupt record.jsonl: it has no end line that says done
+EOF
+like <(unetctl status -C bad) \
+    'command-g01-s1 +COMPLETED .*its log is unread: record.jsonl: .*'"'unetctl resume command-g01-s1' runs it" \
+    "status says why, and what to type"
+exits 0 "resume without its name" unetctl resume -C bad
+like "$ERR" 'no run needs to be resumed' "leaves it as it is"
+rm bad/behave
+exits 0 "resume with its name" unetctl resume -C bad command-g01-s1 --wait
+ok "runs it again" test -e bad/runs/command-g01-s1/attempt-2/DONE
+behaves exit3 1
+is "$(field bad/runs/command-g01-s1/attempt-1/FAILED 'd["exit_code"], d["error"]')" \
+    "(3, 'the trainer ended with exit code 3')" "a program that fails has failed"
+behaves killed 1
+like bad/runs/command-g01-s1/attempt-1/FAILED \
+    "killed by signal 9; the kernel does that when memory runs out: 'unetctl resume' with more" \
+    "FAILED has the likely cause of a KILL"
 rm bad/behave
 exits 0 "the run is resumed" unetctl resume -C bad --wait
 ok "the second attempt is done" test -e bad/runs/command-g01-s1/attempt-2/DONE
@@ -414,7 +453,7 @@ ok "the copies can be read without the study" unetctl collect --logs forms/logs 
 exits 0 "lines of the job's output are read by a pattern" written output \
     "log: {pattern: '^at (?<step>[0-9]+) after (?<elapsed>[0-9]+) s'}"
 is "$(collected state epochs training_time images log)" \
-    "done 4 28.000000 160.000000 log_command_1.txt" "its groups are the columns"
+    "done 4 28.000000 600.000000 log_command_1.txt" "its groups are the columns"
 exits 0 "a program that ignores the steps that it is asked for succeeds" written output \
     "log: {pattern: '^at (?<step>[0-9]+) after (?<elapsed>[0-9]+) s'}" 'limit: {steps: 20}'
 is "$(collected state limited)" "done yes" "its speed counts"
@@ -424,12 +463,40 @@ is "$(collected state)" unread "what it printed is not read yet"
 echo 'log: {pattern: "at (?<step>x)"}' >>forms/study.yaml
 is "$(collected state)" unread "a pattern that matches nothing leaves the run unread"
 like forms/logs/results.csv "none of its [0-9]+ lines matches the pattern 'at " "the note says so"
-exits 1 "a log that lacks an epoch fails" written short
+exits 0 "a log that lacks an epoch" written short
+is "$(collected state)" corrupt "is no result"
 exits 0 "unless the run is limited" written short 'limit: {steps: 20}'
 is "$(collected state epochs limited)" "done 1 yes" "which collect knows"
-exits 1 "a log that was cut fails" written cut
-like forms/runs/command-g01-s1/attempt-1/FAILED 'metrics.csv:3: the last line has no newline|metrics.csv:3' \
-    "with file and line"
+exits 0 "a log that was cut" written cut
+is "$(collected state)" corrupt "is none, either"
+like forms/logs/results.csv 'metrics.csv:3' "with file and line"
+# A pattern that matches the wrong words: the runs have results when it is corrected.
+exits 0 "a wrong pattern fails no run" written output \
+    "log: {pattern: '^at (?<step>[0-9]+) after (?<elapsed>[0-9]+ s)'}"
+exits 0 "of several" unetctl submit -C forms --engine command --gpus 2..4 --wait --timeout 60
+like <(unetctl status -C forms) 'g04-s1 +COMPLETED .*its log is unread: .*not a finite number' \
+    "status says that their logs are unread"
+exits 7 "collect" unetctl collect -C forms
+like "$OUT" '^0 of 4 runs collected' "has none of them"
+like "$ERR" '4 of 4 runs have no result: .* is unread.*correct log in study.yaml, then type this again' \
+    "and says what to type"
+exits 7 "a report" unetctl report -C forms
+like "$ERR" 'unread' "says so, too"
+sed -i 's/^log: .*/log: {pattern: "^at (?<step>[0-9]+) after (?<elapsed>[0-9]+) s"}/' forms/study.yaml
+exits 0 "the corrected pattern" unetctl collect -C forms
+like "$OUT" '^4 of 4 runs collected' "reads all of them"
+unlike <(unetctl status -C forms) 'unread' "status has no complaint"
+exits 0 "the report" unetctl report -C forms
+# Of a program, too, fake GPUs are named everywhere.
+like "$OUT" 'No GPU was used' "says that its GPUs are fake, as those of the sandbox"
+like forms/report/figures/speedup.svg '>fake GPUs .CPU cores.<' "so do its figures"
+exits 0 "its paragraph" unetctl report -C forms --paragraph
+like <(tr '\n' ' ' <"$OUT") 'GPUs, which were groups of CPU cores, ' "says it"
+exits 0 "its prediction" unetctl report -C forms --predict 8
+like <(tr -s '\n ' ' ' <"$OUT") 'from its runs on 1 to 4 GPUs, which were groups of CPU cores' "says it"
+exits 0 "its proposal" unetctl report -C forms --proposal forms-proposal
+like forms-proposal/proposal.md 'No GPU was used' "says it"
+like <(cat forms-proposal/*.svg forms-proposal/*/*.svg 2>/dev/null) '>fake GPUs' "with its figure"
 
 # ---- why a program failed, as its output says
 # shellcheck disable=SC2016 # expanded there
@@ -523,7 +590,8 @@ words_of() { # ENGINE LINES...: the last lines of the scripts of a run on 1 GPU
     printf '%s\n' "$@" >>words/study.yaml
     unetctl generate -C words --engine "$engine" --gpus 1 2>"$ERR" || cat "$ERR"
 }
-words_of pytorch 'pytorch:' "  script: $srcdir/t/engine.sh" \
+printf '#!/bin/sh\n' >accelerate && chmod +x accelerate
+PATH=$TMP:$PATH words_of pytorch 'pytorch:' "  script: $srcdir/t/engine.sh" \
     '  python: accelerate launch --num_processes=1'
 like words/runs/pytorch-g01-s1/run_file.sh "^.start accelerate launch --num_processes=1 .*engine.sh" \
     "python: may have several words"
@@ -533,7 +601,8 @@ like words/runs/torchrun-g01-s1/run_file.sh \
     "torchrun starts the ranks of a node"
 exits 0 "torchrun on several nodes" unetctl generate -C words --engine torchrun --site generic --gpus 3 \
     --set slurm.time=1:00:00
-like words/runs/torchrun-g03-s1/submit_file.sh '^ *srun .*--ntasks=3 .*--gpu-bind=none bash ' \
+like words/runs/torchrun-g03-s1/submit_file.sh \
+    '^ *env -u SLURM_GPUS_PER_TASK .* SLURM_GPUS_PER_NODE=[0-9]+ srun .*--ntasks=3 --cpus-per-task=[0-9]+ bash ' \
     "is started by ranks that see all GPUs of their node"
 for engine in jax torchrun mpi; do
     exits 3 "$engine needs a script" unetctl generate -C none --engine $engine --gpus 1

@@ -101,4 +101,21 @@ UNETCTL_POWERCAP=none LD_LIBRARY_PATH=$TMP/nvml unetctl doctor -C none >"$OUT" 2
 like "$OUT" 'energy.*of GPUs: by NVML; of CPU packages: not measured' "doctor says what can be"
 exits 2 "a process that is not there is refused" unetctl energy --pid 99999999 "$TMP"
 like "$ERR" 'there is no process 99999999' "by one line"
+# ---- runs on GPUs of different models
+burn_study models 0.1 'NVML_NAME: A100'
+ok "runs on a first model" submit models --gpus 1,2
+sed -i 's/NVML_NAME: A100/NVML_NAME: H100/' models/study.yaml
+ok "runs on another one" submit models --gpus 2,3 --seeds 2
+is "$(cat "$(attempt models g03-s1)"/gpus)" "GPU-0,H100
+GPU-1,H100" "a run notes the models of its GPUs"
+ok "collect" unetctl collect -C models
+ok "report" unetctl report -C models --json models.json
+is "$(python3 - <<'EOT'
+import json
+d = json.load(open("models.json"))
+print(*sorted((s["engine"], [p["gpus"] for p in s["points"]]) for s in d["engines"]))
+EOT
+)" "('command', [1, 2]) ('command', [2, 3])" \
+    "runs on different models are never one series"
+like models/report/report.md 'command, device A100' "and the report names them"
 done_testing

@@ -113,10 +113,10 @@ lacks run_file.sh 's/exec .*/true/' "no trainer" \
     "run_file.sh:[0-9]+: the marker '\{\{command\}\}' is missing"
 lacks run_file.sh 's/{{spec}}//' "no spec" "the marker '\{\{spec\}\}' is missing"
 lacks run_file.sh 's/set -eu/{{set}}/' "an unknown marker" \
-    "run_file.sh:6: unknown marker '\{\{set\}\}'"
-lacks run_file.sh 's/set -eu/{{gpus/' "half a marker" "run_file.sh:6: '\{\{' has no '\}\}'"
+    "run_file.sh:14: unknown marker '\{\{set\}\}'"
+lacks run_file.sh 's/set -eu/{{gpus/' "half a marker" "run_file.sh:14: '\{\{' has no '\}\}'"
 lacks run_file.sh 's/set -eu/{{run|html}}/' "an unknown filter" \
-    "run_file.sh:6: unknown filter '\|html'"
+    "run_file.sh:14: unknown filter '\|html'"
 sed -e 's/^env: {}/env: {A: b}/' -e 's/^setup: \[\]/setup: [module load x]/' \
     "$srcdir/templates/sites/generic.yaml" >study/set.yaml
 rm -rf less && mkdir less && shows run_file.sh | sed '/{{env}}/d' >less/run_file.sh
@@ -175,7 +175,7 @@ sed -e '/^comm\|^if/d' -e 's/^cp.*/${MPIEXEC} ${FLAGS_MPI_BATCH} zsh -c "bash sc
     tags/submit_file.sh >tags/submit_file_hvd.sh
 printf '%s:\n  script: %s\n' tensorflow "$PWD/train.py" horovod "$PWD/train.py" >>study/study.yaml
 tags() { # OPTION...
-    unetctl generate -C study --site generic --templates tags "$@"
+    unetctl generate -C study --site generic --templates tags --set train.batch_per_gpu=16 "$@"
 }
 exits 0 "templates with tags are accepted for the reference's counts" tags --engine tensorflow \
     --gpus 1,2..14:2 --set train.epochs=200
@@ -223,7 +223,7 @@ like "$ERR" 'submit_file.sh: 3 GPUs on 2 nodes: tag_node and tag_task ask for th
 exits 3 "templates with tags are refused with --one-allocation" \
     unetctl submit -C study --site generic --templates tags \
     --engine tensorflow \
-    --gpus 2 --one-allocation --dry-run
+    --gpus 2 --set train.batch_per_gpu=16 --one-allocation --dry-run
 like "$ERR" 'tags: templates with the .* tags start their own ranks, .* use \{\{launcher\}\}' \
     "the error says which templates to use"
 echo 'markers: {tag_aug: 1}' >>study/study.yaml

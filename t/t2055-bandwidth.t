@@ -31,9 +31,12 @@ like "$ERR" 'engine command: the links are measured by unet-train, with NCCL bet
 # ---- prediction
 facts=(--gpus-per-node 2 --predict 4)
 exits 0 "a run on 1 GPU is made" unetctl submit -C here --gpus 1 --wait -s train.epochs=2
-exits 0 "it is used with the links that were measured" unetctl report -C here "${facts[@]}"
-like <(tr '\n' ' ' <"$OUT") 'connected by measured \(by unetctl doctor --bandwidth: .* us\) within it and by ib-edr \(Inf' \
-    "those within the node are measured, those between nodes assumed"
+exits 0 "it is used with the links that were measured" unetctl report -C here --gpus-per-node 2 \
+    --predict 2
+like <(tr '\n' ' ' <"$OUT") 'connected by measured \(by unetctl doctor --bandwidth: .* us\) within it\. ' \
+    "those within the node"
+exits 8 "none is assumed between nodes" unetctl report -C here "${facts[@]}"
+like "$ERR" 'do not state the links, which a prediction needs: --links ' "the error says what to type"
 exits 0 "--links replaces them" unetctl report -C here "${facts[@]}" --links 10:100,1:1000
 unlike "$OUT" 'measured \(by' "given links apply"
 echo '{"schema":1}' >here/bandwidth.json

@@ -7,7 +7,7 @@
 . "$srcdir/t/study.sh"
 sandbox_up --nodes 4 --gpus-per-node 2
 
-make_study study sandbox --set train.epochs=2
+make_study study sandbox --set train.epochs=2 --set train.global_batch=12
 mkdir bin
 export PATH=$PATH:$TMP/bin # of the jobs, too
 
@@ -41,6 +41,13 @@ exits 1 "a program whose ranks fail is a failed run" \
 # If srun ends ranks before they fail by themselves, the code is 128 + TERM.
 like <(field failing/runs/command-g04-s1/attempt-1/FAILED 'd["exit_code"]') '^(3|143)$' \
     "the marker has the exit code of the program"
+echo killed >failing/behave
+exits 1 "a rank is killed, and srun ends the others" unetctl submit -C failing --engine command \
+    --gpus 3 --wait --timeout 120
+is "$(field failing/runs/command-g03-s1/attempt-1/FAILED 'd["error"]' | cut -d, -f1)" \
+    "task 0: Killed" "the marker names the rank that was killed"
+like failing/runs/command-g03-s1/attempt-1/FAILED "when memory runs out; 'unetctl resume' with more" \
+    "and its likely cause"
 echo hang >failing/behave
 exits 0 "a run that hangs is resumed" unetctl resume -C failing command-g04-s1
 ok "it is running" wait_until 90 test -e failing/runs/command-g04-s1/attempt-2/told-3
@@ -55,6 +62,49 @@ else
 fi
 exits 0 "it is cancelled" unetctl cancel -C failing command-g04-s1
 ok "it is CANCELLED" wait_until 60 eval "states failing | grep -q 'command-g04-s1 CANCELLED'"
+
+# ---- whole nodes: a rank sees the GPUs of its run, all of those on its node or its own
+# shellcheck disable=SC2016 # expanded there
+printf '%s\n' '#!/bin/bash' '# python3, whose torch.distributed.run starts the ranks of a node' \
+    'if [ "$1 $2" != "-m torch.distributed.run" ]; then exec "$@"; fi' \
+    'shift 7' 'for ((LOCAL_RANK = 0; LOCAL_RANK < LOCAL_WORLD_SIZE; LOCAL_RANK++)); do' \
+    '    LOCAL_RANK=$LOCAL_RANK RANK=$((RANK + LOCAL_RANK)) "$@" &' 'done' 'wait' >bin/torch-python
+chmod +x bin/torch-python
+for site in exclusive listed; do # as with --exclusive; as on JUWELS, which exports a list of all
+    make_step_study $site sandbox --set train.epochs=2
+    sed -i '/^licenses:/d' $site/site.yaml
+    for engine in command mpi jax pytorch torchrun horovod; do
+        printf '%s:\n  script: %s\n' $engine "$srcdir/t/engine.sh"
+        case $engine in command | mpi) ;; *) echo "  python: $TMP/bin/torch-python" ;; esac
+    done >>$site/study.yaml
+    printf 'options: [--exclusive]\n' >>$site/site.yaml
+done
+sed -i -e 's/^launcher: .*/launcher: srun --kill-on-bad-exit=1 --nodes={{nodes}} --ntasks={{tasks}}/' \
+    -e 's/^env:/&\n  CUDA_VISIBLE_DEVICES: 0,1/' listed/site.yaml
+echo 'gpu_request: gres' >>listed/site.yaml
+for site in exclusive listed; do
+    for engine in command mpi jax pytorch torchrun horovod; do
+        exits 0 "$site $engine" unetctl submit -C $site --engine $engine --gpus 1..3
+    done
+    ok "all end" wait_until 240 all_states $site COMPLETED
+    while read -r engine want; do
+        is "$(for n in 1 2 3; do
+            for rank in "$site/runs/$engine-g0$n-s1/attempt-1"/told-*; do
+                sed -n 's/^CUDA_VISIBLE_DEVICES=//p' "$rank"
+            done | paste -sd'|'
+        done | paste -sd' ')" "$want" "$site $engine: what the ranks of 1, 2 and 3 GPUs see"
+    done <<'EOF'
+command 0 0,1 0|1|0
+mpi 0 0|1 0|1|0
+jax 0 0|1 0|1|0
+pytorch 0 0,1|0,1 0,1|0,1|0
+torchrun 0 0,1|0,1 0,1|0,1|0
+horovod 0 0,1|0,1 0,1|0,1|0
+EOF
+done
+exits 0 "a job by hand" unetctl generate -C exclusive --engine command --gpus 1 --seeds 2
+login sbatch -W exclusive/runs/command-g01-s2/submit_file.sh >"$OUT" 2>&1
+like exclusive/runs/command-g01-s2/attempt-1/told-0 '^CUDA_VISIBLE_DEVICES=0$' "sees its own GPU, too"
 
 # ---- a program that goes on from its own checkpoints
 make_study slow sandbox --set train.epochs=50
@@ -112,7 +162,7 @@ END
         --gpus 1,2,3 --wait --timeout 180
     is "$(states study | grep -c 'horovod.* COMPLETED')" 3 \
         "all runs of Horovod are done, also that of a single rank"
-    like study/runs/horovod-g01-s1/submit_file.sh '^ *(srun .*--ntasks=1|env .*mpirun .*-np 1) ' \
+    like study/runs/horovod-g01-s1/submit_file.sh '^ *env .*(srun .*--ntasks=1|mpirun .*-np 1) ' \
         "a single rank is started by the MPI launcher as well"
     # ---- mpi: a program with its own output, without images; 3 ranks as 2+1
     cp -r "$srcdir/examples/mpi-heat" heat

@@ -22,7 +22,7 @@ make_rounds one sandbox "${lines[@]}"
 one_job=(--one-allocation)
 login srun --mpi=list 2>&1 | grep -q '\<pmix$' || one_job=()
 exits 0 "undisturbed" unetctl submit -C one "${until[@]}" ${one_job[@]+"${one_job[@]}"}
-like "$OUT" '^decided after 2 rounds .*: 4 GPUs are the fastest efficient count' "it ends with a verdict"
+like "$OUT" '^decided after 2 rounds .*: 4 GPUs are the fastest count measured that is' "it ends with a verdict"
 if [ ${#one_job[@]} -gt 0 ]; then
     is "$(jobs_of one)" 2 "there were as many jobs as rounds"
 else

@@ -13,7 +13,7 @@ add_run s 2 1 2.5 0.9
 exits 0 "a complete study is collected" unetctl collect -C s
 like "$OUT" '2 of 2 runs collected' "it says how many runs were collected"
 ok "log_1.csv is the run's log" cmp s/logs/log_1.csv s/runs/unet-g01-s1/attempt-1/log.csv
-is "$(sed -n 's/^unet-g02-s1,\(.*\),n1,log_2.csv,,0,0,0,,,,,,,[a-z]*,0,,train.epochs=4,,0,,n1,2026-01-01T00:00:00Z,,,,no,,no,no,,,,,,,,,$/\1/p' s/logs/results.csv)" \
+is "$(sed -n 's/^unet-g02-s1,\(.*\),n1,log_2.csv,,0,0,0,,,,,,,[a-z]*,0,,train.epochs=4,,0,,n1,2026-01-01T00:00:00Z,,,,no,,no,no,,,,,,,,,,,,0$/\1/p' s/logs/results.csv)" \
     "embedded,2,1,1,1,done,4,64.000000,7.500000,2.500000,2.500000,15.000000,0.500000,25.600000,0.125000,0.900000,0.900000,0.250000,0.625000,0.000000,no" \
     "results.csv has a row for the run"
 before=$(ls -i s/logs/log_1.csv s/logs/log_2.csv)

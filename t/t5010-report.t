@@ -20,6 +20,7 @@ exits 0 "the report is made" unetctl report -C s
 is "$(head -n 1 "$OUT" | cut -c -26)" "Within reach by time: up t" "its first line is the verdict"
 like "$OUT" '^Within reach by time: up to 2 GPUs, 1.60x faster than with 1 GPU' \
     "with one seed the verdict is the number of GPUs within reach"
+like <(tr -s '\n ' ' ' <"$OUT") ', by single runs, undecided\. ' "which single runs do not decide"
 like "$OUT" '^Worth measuring next: 3 seeds with 1 and 2 GPUs' \
     "it says which seeds show the scatter"
 like "$OUT" 'Limit: with 4 GPUs .*0.50' "it names the limit"

@@ -65,14 +65,6 @@ exits 0 "its text is printed" unetctl report --logs logs "${facts[@]}" --text
 like <(tr -s '\n ' ' ' <"$OUT") 'No model of the times is used: it misses' "the report says why"
 unlike "$OUT" 'predicts a count|the model predicts' "and predicts nothing"
 rm -r report logs/log_8.csv
-exits 8 "a prediction without the batch size is refused" \
-    unetctl report --logs logs --predict 4 --train-images 1000
-like "$ERR" 'do not state the batch.*--batch-per-gpu N' \
-    "the error names the option for the batch size"
-exits 8 "a prediction without the number of parameters is refused" \
-    unetctl report --logs logs --predict 4 --train-images 1000 \
-    --batch-per-gpu 10
-like "$ERR" '--parameters N' "the error names the option for the number of parameters"
 # What is not known widens the interval, and each sentence says what it assumes.
 study() { # SECONDS with 1, 2, 4 and 8 GPUs
     rm -rf logs && mkdir logs
@@ -93,6 +85,32 @@ study 30.02 15.52 8.22 5.83
 exits 0 "a loss that accelerates is predicted" predict --predict 16 --json p.json
 ok "in a wide interval" test "$(field p.json '(lambda e: e["high"] / e["low"] > 2)(d[0]["points"][0]["epoch_s"])')" = True
 facts[7]=2
+study 10.0 5.25 2.75 5.40
+rm logs/log_8.csv
+# Amdahl's law, 9.5 s / N + 0.5 s: without batch, parameters and links the times alone predict.
+log 4 2.875 >logs/log_4.csv
+exits 0 "three measured numbers need no batch, no parameters and no links" \
+    unetctl report --logs logs --predict 8 --json p.json
+ok "the true time is within the bounds, and the speed-up above the measured one" test "$(field p.json \
+    'd[0]["points"][0]["epoch_s"]["low"] < 1.6875 < d[0]["points"][0]["epoch_s"]["high"] and d[0]["points"][0]["speedup"]["low"] > 10 / 2.875')" = True
+is "$(field p.json 'd[0]["linked"], d[0]["within"], d[0]["points"][0]["comm_s"]')" \
+    "(False, None, None)" "nothing is said of links"
+exits 0 "it is printed" unetctl report --logs logs --predict 8
+like <(tr '\n' ' ' <"$OUT") 'What more GPUs lose is learnt from the measured times alone' "the text says so"
+unlike "$OUT" 'gradients, summed|bandwidth|step ms' "and has no figures of links"
+exits 0 "links that are given are part of it" predict --predict 8 --json p.json
+is "$(field p.json 'd[0]["linked"]')" True "as the JSON says"
+# One measured number says nothing of what GPUs lose: the costs of links must be known.
+rm logs/log_[24].csv
+known=()
+for option in --batch-per-gpu=10 --train-images=1000 --parameters=1000000 --gpus-per-node=2 \
+    --links=10:100,1:1000; do
+    exits 8 "one measured number without ${option%%=*} is refused" \
+        unetctl report --logs logs --predict 4 ${known[@]+"${known[@]}"}
+    like "$ERR" "needs: ${option%%=*} " "the error names the option"
+    known+=("$option")
+done
+exits 0 "with all of them there are scenarios" unetctl report --logs logs --predict 4 "${known[@]}"
 exits 2 "an unknown link" predict --predict 4 --links nvlink9,ib-edr
 like "$ERR" 'neither a link \(nvlink1, .*ib-ndr' "the error lists the known links"
 exits 2 "one link where two are needed is refused" predict --predict 4 --links nvlink2

@@ -16,7 +16,6 @@
 #include "src/mem.h"
 #include "src/plural.h"
 
-#define NORMAL_ALPHA 0.05
 #define MEDIAN_INTERVAL_FEWEST 6 /* values, for a 95 % interval of their median (interval.h) */
 
 static const char *const texts[RULES_COUNT] = {
@@ -60,39 +59,7 @@ struct rule_facts {
     bool judged;          /* some run has a quality */
     bool stepped, images; /* some series has no epochs; some counts images */
     int missing;
-    size_t nchecked; /* points (GPU counts of a series) with enough runs to test for normality */
-    double normal;   /* p-value for the steady epoch times of all these points being normal */
 };
-
-/* Returns the p-value for the point's steady epochs being normal, or NaN if that cannot be
- * tested. */
-static double check_normality(const struct series_point *p)
-{
-    double *times = calloc(p->nruns + 1, sizeof *times), result = NAN;
-
-    for (size_t i = 0; times && i < p->nruns; i++)
-        times[i] = quantity_of(&p->rows[i], QUANTITY_STEADY_EPOCH);
-    if (times)
-        result = shapiro_wilk_test(times, p->nruns).p;
-    free(times);
-    return result;
-}
-
-static void gather_normality(struct rule_facts *f, const struct analysis *a)
-{
-    size_t n = 0, most = 0;
-
-    for (size_t i = 0; i < a->nseries; i++)
-        most += a->series[i].series.npoints;
-    double *p = calloc(most + 1, sizeof *p);
-    for (size_t i = 0; p && i < a->nseries; i++)
-        for (size_t k = 0; k < a->series[i].series.npoints; k++) {
-            p[n] = check_normality(&a->series[i].series.points[k]);
-            f->nchecked += !isnan(p[n++]);
-        }
-    f->normal = p ? shapiro_wilk_combine(p, n) : NAN;
-    free(p);
-}
 
 static struct rule_facts gather_facts(const struct analysis *a)
 {
@@ -124,7 +91,6 @@ static struct rule_facts gather_facts(const struct analysis *a)
         f.missing +=
             (int)(a->sources[i].results.count -
                   results_count(&a->sources[i].results, RESULT_DONE));
-    gather_normality(&f, a);
     return f;
 }
 
@@ -133,14 +99,14 @@ static void check_base_rule(struct rule *r, const struct analysis *a)
     const struct series *s = &a->series[0].series;
     const struct series_point *p = s->points;
 
-    char training[48] = "";
+    char training[48] = "", speed[64];
 
     if (!isnan(p->q[QUANTITY_TRAINING].median))
         snprintf(training, sizeof training, ", %.4g s for the %s",
-                 p->q[QUANTITY_TRAINING].median, s->stepped ? "whole run" : "training");
-    set_rule(r, RULE_MET,
-        "The base case is %d GPU%s of the same program: %.4g s per steady %s%s%s.",
-        p->gpus, plural(p->gpus), p->q[QUANTITY_STEADY_EPOCH].median, series_interval(s), training,
+                 p->q[QUANTITY_TRAINING].median, s->stepped ? "steps" : "training");
+    series_describe_speed(s, p, speed, sizeof speed);
+    set_rule(r, RULE_MET, "The base case is %d GPU%s of the same program: %s%s%s.", p->gpus,
+        plural(p->gpus), speed, training,
         p->gpus == 1 ? "" : "; 1 GPU was not measured, which the report states");
 }
 
@@ -177,36 +143,13 @@ static void check_intervals(struct rule *r, const struct rule_facts *f)
 
 static void check_normal_samples(struct rule *r, const struct rule_facts *f)
 {
-    char found[120] = "";
-
-    if (f->nchecked)
-        snprintf(found, sizeof found,
-                 "Shapiro and Wilk's test of the steady %s at %zu count%s, combined by "
-                 "Fisher: p = %.2g. ", f->stepped ? "intervals" : "epochs", f->nchecked,
-                 plural((long)f->nchecked), f->normal);
-    if (f->fewest >= 10)
-        set_rule(r, RULE_MET,
-            "%sTimes are not taken as normal: medians have order-statistic intervals, speed-ups "
-            "bootstrap intervals. Changes of quality have Student's t, which takes differences of "
-            "runs as normal.",
-            found);
-    else if (f->most < 2)
+    if (f->most < 2)
         set_rule(r, RULE_NOT_APPLICABLE,
             "With one run per count the distribution of values is unknown.");
-    else if (f->nchecked == 0)
-        set_rule(r, RULE_NOT_MET,
-            "With fewer than 10 runs per count speed-ups have Fieller's interval, "
-            "which assumes normal times; checking that takes 3 runs that differ.");
-    else if (f->normal < NORMAL_ALPHA)
-        set_rule(r, RULE_NOT_MET,
-            "%sTimes are not normal, but with fewer than 10 runs per count "
-            "speed-ups have Fieller's interval, which assumes that they are. Repeat 10 times.",
-            found);
     else
-        set_rule(r, RULE_MET,
-            "%sNothing speaks against normal times, which Fieller's interval of speed-ups "
-            "assumes, though few runs show only gross departures; medians assume nothing.",
-            found);
+        set_rule(r, RULE_NOT_MET,
+            "Not tested: Fieller's intervals of speed-ups take times as normal, and Student's t of "
+            "quality its changes. Medians have order-statistic intervals, which assume nothing.");
 }
 
 static void check_comparison(struct rule *r, const struct rule_facts *f)
@@ -236,7 +179,8 @@ static void check_setup(struct rule *r, const struct rule_facts *f)
             f->images ? "network, data, " : "");
     else
         set_rule(r, RULE_NOT_MET,
-                 "These logs hold no setup: neither batch nor hosts nor versions.");
+                 "These logs hold no setup: neither %shosts nor versions.",
+                 f->stepped ? "" : "batch nor ");
 }
 
 static void check_timing(struct rule *r, const struct rule_facts *f)
@@ -411,7 +355,7 @@ static int add_difference(struct analysis_pair *pair, const struct series_point 
     if (q == QUANTITY_QUALITY)
         return compare_quality(&d->compare, a->rows, a->nruns, b->rows, b->nruns, resolution,
                                margin, nfamily, e);
-    d->ratio = series_compare(a, b, q);
+    d->ratio = series_compare(a, b, q, INTERVAL_LEVEL);
     if (compare_times(&d->compare, a->rows, a->nruns, b->rows, b->nruns, q, resolution,
                       ANALYSIS_TIME_MARGIN, nfamily, e))
         return -1;

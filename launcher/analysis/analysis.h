@@ -141,7 +141,7 @@ struct advice {
 struct prediction_link {
     char name[24];
     /* per direction: of one GPU within a node, or of one node's network adapter */
-    double bytes_per_s;
+    double bytes_per_s; /* 0: the link is unknown */
     double latency_s;   /* of a message, including the software's part */
     const char *what;
 };
@@ -174,6 +174,10 @@ struct prediction {
     const char *unit, *interval; /* what units and epochs are called in the series */
     /* One number was measured: bounds are the scenarios, and the model is not fitted. */
     bool scenarios;
+    /* Links, gradients, batch and nodes are known: bytes, step_s, and of points nodes, step_s and
+     * comm_s are, too. Otherwise what GPUs lose is learnt from the measured numbers alone. */
+    bool linked;
+    bool fake_gpus; /* some of its GPUs were CPU cores */
     struct model model;
     struct prediction_point *points; /* in the order of gpus */
     size_t npoints;
@@ -184,9 +188,10 @@ struct prediction {
  * as model_fit. */
 int prediction_fit(struct model *m, const struct series *s, enum quantity q, struct err *e);
 
-/* Computes the prediction for gpus[0..n). Returns 0, or -1: memory ran out, or, with ERR_STATS,
- * images, batch, parameters or nodes of the series are unknown, it has no steady epoch, or the
- * model misfits. The text names the option that supplies a missing value. */
+/* Computes the prediction for gpus[0..n). Returns 0, or -1: memory ran out, or, with ERR_STATS, the
+ * series has no steady epoch, the model misfits, or one number was measured and links, images,
+ * batch, parameters or nodes are unknown. The text names the option that supplies a missing
+ * value. */
 int prediction_compute(struct prediction *p, const struct series *s,
                        const struct prediction_network *network, const int *gpus, size_t n,
                        struct err *e);

@@ -39,16 +39,17 @@ int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
                    const struct series_facts *facts, struct buf *notes, struct err *e);
 void series_destroy(struct series *s);
 
-/* Returns T(a) / T(b) of two points of any series, with its interval. It is above 1 if b is
- * faster. */
+/* Returns T(a) / T(b) of two points of any series, with its interval of this level. It is above 1
+ * if b is faster. */
 struct ratio series_compare(const struct series_point *a, const struct series_point *b,
-                            enum quantity q);
+                            enum quantity q, double level);
+/* Returns r, with its interval, in proportion to another value. */
+struct ratio series_scale(struct ratio r, double value);
 
 /* Compares the quality of the rows a[0..na) and b[0..nb), which are sorted by seed, by the
  * difference of the means, as one of nfamily comparisons that are made together. The interval is
  * widened by resolution, the error of a difference of two rounded values, and its standard error
- * is at least that of rounding. Single runs are compared over the same images if both have
- * scores, of at least 6 common images. Returns 0, or -1 if memory ran out. */
+ * is at least that of rounding. Returns 0, or -1 if memory ran out. */
 int compare_quality(struct comparison *c, const struct result *a, size_t na,
                     const struct result *b, size_t nb, double resolution, double margin,
                     size_t nfamily, struct err *e);

@@ -317,7 +317,7 @@ static bool has_refused_kernels(const struct decision *d, const struct series *s
 static bool is_near_threshold(const struct decision *d, const struct series *s, size_t i)
 {
     return d->time[i] == DECISION_UNDECIDED && d->state[i] != DECISION_FAILS &&
-           interval_is_known(&series_efficiency(s, &s->points[i])->interval);
+           interval_is_known(&d->judged[i].interval) && !decision_is_single(d, &s->points[i]);
 }
 
 static bool has_repeats(const struct decision *d, const struct series *s, size_t i)
@@ -346,18 +346,49 @@ static void add_machine(struct decision *d, const struct series *s)
             counts);
 }
 
-/* Adds that more GPUs are hardly faster where the logs of a program may count one GPU's work. */
+/* Adds that more GPUs are hardly faster, or slower, where the logs of a program may count one GPU's
+ * work. */
 static void add_flat(struct decision *d, const struct series *s)
 {
     const struct series_point *last = &s->points[s->npoints - 1];
     double times = (double)last->gpus / s->points[0].gpus;
 
-    if (s->stepped && times >= 2 && series_efficiency(s, last)->value * times < FLAT)
+    double speedup = series_efficiency(s, last)->value * times;
+
+    if (s->stepped && times >= 2 && speedup < FLAT)
         add_caveat(d, CAVEAT_FLAT,
-            "%d GPUs are hardly faster than %d. If a step, or the work that the logs count, is that "
+            "%d GPUs are %s than %d (%.2fx). If a step, or the work that the logs count, is that "
             "of one GPU, the speed-up is %.2g times as large: name the column of work as NAME:gpu "
             "(log.units, --column units=NAME:gpu), or say work.per_step.",
-            last->gpus, s->points[0].gpus, times);
+            last->gpus, speedup < 0.95 ? "slower" : "hardly faster", s->points[0].gpus, speedup,
+            times);
+}
+
+/* Adds that times are means, and how well they are known, where clocks count in large steps. */
+static void add_clock(struct decision *d, const struct series *s)
+{
+    double step = 0, share = 0, error = 0;
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->nrows; i++) {
+        const struct result *r = &s->rows[i];
+        double sum = 0;
+        if (isnan(r->clock_step_s))
+            continue;
+        n++;
+        step = fmax(step, r->clock_step_s);
+        for (size_t k = 1; r->curve && k < r->curve->n; k++)
+            sum += r->curve->seconds[k];
+        if (sum > 0) {
+            share = fmax(share, r->clock_step_s / r->curve->seconds[r->curve->n - 1]);
+            error = fmax(error, r->clock_step_s / sum);
+        }
+    }
+    if (n)
+        add_caveat(d, CAVEAT_CLOCK,
+            "The clock of %zu log%s counts in steps of %.2g s, up to %.0f %% of a steady %s: its "
+            "time is a mean, the slope of the clock, known to %.2g %% or better.", n,
+            plural((long)n), step, 100 * share, series_interval(s), 100 * error);
 }
 
 /* Counts the runs whose quality is not better than predicting one class everywhere. */
@@ -386,9 +417,10 @@ static void add_unknown_quality(struct decision *d, const struct series *s)
         }
     if (n)
         add_caveat(d, CAVEAT_NO_QUALITY,
-            "%zu run%s no %s (the first is %.60s, with %d GPU%s), and %s is judged without: if it "
-            "diverged, this count is worse than it looks.", n, n == 1 ? " has" : "s have",
-            s->quality, first->run, first->gpus, plural(first->gpus), s->quality);
+            "%zu run%s no %s (the first is %.60s, with %d GPU%s): such a run counts as collapsed, "
+            "if its log names the quality or others of its count have it.",
+            n, n == 1 ? " has" : "s have", s->quality, first->run, first->gpus,
+            plural(first->gpus));
 }
 
 static void add_quality(struct decision *d, const struct series *s)
@@ -559,6 +591,7 @@ static void add_numbers(struct decision *d, const struct series *s)
         where = n && !where ? p : where;
         noutliers += n;
     }
+    add_clock(d, s);
     if (!s->by_units)
         add_caveat(d, CAVEAT_NO_IMAGES,
             s->stepped ? "The logs do not say how much work an %s did: it is taken to be the same "

@@ -32,10 +32,12 @@ static void describe_quality_rule(struct buf *b, const struct decision_rule *rul
                            "all counts and looks of the sequential study"
                          : "an interval that is simultaneous over all counts", s->lower ? "below " : "above -",
              scale * rule->margin, unit, quality_fall_word(s), s->lower ? "above" : "below");
-    if (s->is_share)
-        buf_addf(b, " A run more than %.3g%s below the median of the base case has collapsed: the "
-                 "interval is about the others, and where more runs collapse than of the base "
-                 "case, the count is not used.", scale * QUALITY_COLLAPSE * rule->margin, unit);
+    buf_addf(b, " A run more than %.3g%s %s the median of the base case, or that diverged, has "
+             "collapsed: the interval is about the others. A count is not used where that share is "
+             "shown to exceed %.0f %% (one-sided 95 %% limit), and is undecided where a run "
+             "collapsed and it is not shown to be less.",
+             scale * QUALITY_COLLAPSE * rule->margin, unit, s->lower ? "above" : "below",
+             100 * QUALITY_COLLAPSE_SHARE);
 }
 
 void decision_describe_rule(struct buf *b, const struct decision_rule *rule,
@@ -45,11 +47,12 @@ void decision_describe_rule(struct buf *b, const struct decision_rule *rule,
              "have an efficiency (speed-up divided by the ideal) of at least %.2f",
              series_interval(s), rule->efficiency);
     if (quality)
-        buf_addf(b, " and whose %s holds, both by their 95 %% intervals.", quality);
+        buf_addf(b, " and whose %s holds, both by their 95 %% intervals", quality);
     else
-        buf_add(b, " by its 95 % interval; no run has a quality.");
-    buf_addf(b, " Efficiency is undecided where its interval includes %.2f or is not known.",
-             rule->efficiency);
+        buf_add(b, " by its 95 % interval");
+    buf_addf(b, ", simultaneous over all counts%s. Efficiency is undecided where its interval "
+             "includes %.2f or is not known, as with single runs.",
+             quality ? "" : "; no run has a quality", rule->efficiency);
     if (quality)
         describe_quality_rule(b, rule, s, quality);
 }
@@ -64,7 +67,12 @@ static bool reaches(double efficiency, const struct decision *d)
 static bool is_efficient(const struct decision *d, const struct series *s,
                          const struct series_point *p)
 {
-    return reaches(series_efficiency(s, p)->value, d);
+    return reaches(d->judged[p - s->points].value, d);
+}
+
+bool decision_is_single(const struct decision *d, const struct series_point *p)
+{
+    return p != d->base && !d->rule.looks && (p->nruns == 1 || d->base->nruns == 1);
 }
 
 int decision_efficiency_decimals(const struct decision *d, double efficiency)
@@ -86,17 +94,39 @@ const struct series_point *decision_find_too_good(const struct decision *d,
     return best;
 }
 
-static enum decision_state classify_time(const struct decision *d, const struct series *s,
-                                         const struct series_point *p)
+/* Returns the efficiency of a point by which it is judged: of a sequential design that of its looks,
+ * otherwise that of the tables with an interval that is simultaneous over all larger counts. */
+static struct ratio judge_efficiency(const struct decision *d, const struct series *s,
+                                     const struct series_point *p)
 {
-    const struct interval *i = &series_efficiency(s, p)->interval;
+    const struct ratio *r = series_efficiency(s, p);
+    struct ratio judged = *r;
 
-    if (p == s->points)
+    if (p == d->base)
+        return judged;
+    if (!d->rule.looks || !d->rule.looks->nspeed)
+        return series_scale(series_compare(d->base, p, QUANTITY_STEADY_EPOCH,
+                                           1 - (1 - INTERVAL_LEVEL) / (double)d->nfamily),
+                            r->value);
+    judged.interval = interval_none();
+    for (size_t i = 0; i < d->rule.looks->nspeed; i++)
+        if (d->rule.looks->speed[i].gpus == p->gpus) {
+            judged.value = d->rule.looks->speed[i].efficiency;
+            judged.interval = d->rule.looks->speed[i].interval;
+        }
+    return judged;
+}
+
+static enum decision_state classify_time(const struct decision *d, size_t i)
+{
+    const struct interval *in = &d->judged[i].interval;
+
+    if (i == 0)
         return DECISION_PASSES;
-    if (!interval_is_known(i))
+    if (!interval_is_known(in) || in->method == INTERVAL_EPOCHS)
         return DECISION_UNDECIDED;
-    return reaches(i->low, d) ? DECISION_PASSES
-           : reaches(i->high, d) ? DECISION_UNDECIDED : DECISION_FAILS;
+    return reaches(in->low, d) ? DECISION_PASSES
+           : reaches(in->high, d) ? DECISION_UNDECIDED : DECISION_FAILS;
 }
 
 static enum decision_state classify_point(enum decision_state time, enum quality_state quality)
@@ -113,13 +143,23 @@ static int classify_points(struct decision *d, const struct series *s, struct er
     d->rule.margin = decision_margin(&d->rule, s);
     if (quality_compute(d->quality, s, d->rule.margin, d->rule.looks, e))
         return -1;
+    for (size_t i = 1; i < s->npoints; i++)
+        d->nfamily += !isnan(series_efficiency(s, &s->points[i])->least);
+    d->nfamily = d->nfamily ? d->nfamily : 1;
     for (size_t i = 0; i < s->npoints; i++) {
-        d->time[i] = classify_time(d, s, &s->points[i]);
+        d->judged[i] = judge_efficiency(d, s, &s->points[i]);
+        d->time[i] = classify_time(d, i);
         d->state[i] = i == 0       ? DECISION_PASSES
                       : d->by_time ? d->time[i]
                                    : classify_point(d->time[i], d->quality[i].state);
     }
     return 0;
+}
+
+/* Returns the speed-up that the judged efficiency of a point is. */
+static double judged_speedup(const struct decision *d, const struct series *s, size_t i)
+{
+    return i ? d->judged[i].value * series_ideal(s, s->points[i].gpus) : 1;
 }
 
 /* Returns the fastest count whose state is at most worst and that is efficient as measured; of
@@ -131,7 +171,7 @@ static const struct series_point *find_fastest(const struct decision *d, const s
 
     for (size_t i = 1; i < s->npoints; i++)
         if (d->state[i] <= worst && is_efficient(d, s, &s->points[i]) &&
-            series_speedup(s, &s->points[i])->value > series_speedup(s, best)->value)
+            judged_speedup(d, s, i) > judged_speedup(d, s, (size_t)(best - s->points)))
             best = &s->points[i];
     return best;
 }
@@ -203,6 +243,11 @@ static void find_seeds(struct decision *d, const struct series *s)
 
     if (d->rule.looks || d->reach == d->base || q->state != QUALITY_UNDECIDED || q->why)
         return;
+    if (q->collapse_open) {
+        d->seeds = (struct decision_seeds){.point = d->reach, .n = q->collapse_needed,
+                                           .collapse = true};
+        return;
+    }
     scatter = larger(scatter, paired ? pool_pairs(d, s) : pool_scatter(s, QUANTITY_QUALITY, false));
     d->seeds = (struct decision_seeds){.point = d->reach, .assumed = isnan(scatter.sd),
                                        .coarse = scatter.sd == 0,
@@ -221,7 +266,7 @@ static const struct series_point *find_open(const struct decision *d, const stru
 {
     for (const struct series_point *p = d->reach; p < s->points + s->npoints; p++)
         if (d->time[p - s->points] == DECISION_UNDECIDED &&
-            series_efficiency(s, p)->value > 0 && d->state[p - s->points] != DECISION_FAILS)
+            d->judged[p - s->points].value > 0 && d->state[p - s->points] != DECISION_FAILS)
             return p;
         else if (p == d->reach && d->state[p - s->points] == DECISION_UNDECIDED)
             return NULL;
@@ -244,12 +289,13 @@ static void find_time_seeds(struct decision *d, const struct series *s)
         pool_scatter(s, QUANTITY_STEADY_EPOCH, true));
     *seeds = (struct decision_seeds){.point = p, .assumed = isnan(scatter.sd),
                                      .coarse = scatter.sd == 0,
-                                     .change = series_efficiency(s, p)->value};
+                                     .change = d->judged[p - s->points].value};
     if (seeds->assumed)
         scatter = (struct scatter){DECISION_TIME_SCATTER, INFINITY};
     seeds->scatter = scatter.sd;
     set_seeds(seeds, compare_needed(scatter.sd, scatter.df, log(seeds->change / d->rule.efficiency),
-                                    1, false), a->count < b->count ? a->count : b->count);
+                                    seeds->assumed ? s->npoints - 1 : d->nfamily, false),
+              a->count < b->count ? a->count : b->count);
 }
 
 /* Writes the efficiency of p with its interval: "0.50 (95 % interval 0.48 to 0.53, threshold
@@ -257,7 +303,7 @@ static void find_time_seeds(struct decision *d, const struct series *s)
 static int describe_efficiency(const struct decision *d, const struct series *s,
                                const struct series_point *p, char *dst, size_t size)
 {
-    const struct ratio *r = series_efficiency(s, p);
+    const struct ratio *r = &d->judged[p - s->points];
     int decimals = decision_efficiency_decimals(d, r->value);
     int n = snprintf(dst, size, "%.*f (", decimals, r->value);
 
@@ -308,15 +354,17 @@ static int explain_quality(const struct series *s, const struct quality *q, char
 
     if (q->state == QUALITY_COLLAPSES)
         return snprintf(dst, size,
-                        "%zu of %zu run%s collapsed (%s more than %.3g below the median of the "
+                        "%zu of %zu run%s collapsed (%s more than %.3g %s the median of the "
                         "base case)",
                         q->ncollapsed, q->nruns, plural((long)q->nruns), s->quality,
-                        QUALITY_COLLAPSE * c->margin);
+                        QUALITY_COLLAPSE * c->margin, s->lower ? "above" : "below");
     struct interval losses = quality_losses(s, &c->interval);
-    return snprintf(dst, size, "%s %s by %.*f (95 %% interval %.*f to %.*f, margin %.3g)",
-                    s->quality, quality_fall_word(s), s->decimals,
-                    quality_loss(s, c->difference), s->decimals, losses.low, s->decimals,
-                    losses.high, c->margin);
+    int n = snprintf(dst, size, "%s %s by %.*f", s->quality, quality_fall_word(s), s->decimals,
+                     quality_loss(s, c->difference));
+    if (s->counted)
+        n += snprintf(dst + n, size - (size_t)n, " on these %ld images", s->counted);
+    return n + snprintf(dst + n, size - (size_t)n, " (95 %% interval %.*f to %.*f, margin %.3g)",
+                        s->decimals, losses.low, s->decimals, losses.high, c->margin);
 }
 
 static void explain_limit(struct decision *d, const struct series *s, size_t i)
@@ -334,7 +382,7 @@ static void explain_limit(struct decision *d, const struct series *s, size_t i)
         n = explain_slow(d, s, p, d->limit_why, size);
     else if (!worse)
         n = snprintf(d->limit_why, size, "the speed-up is %.2f, not above the %.2f with %d",
-                     series_speedup(s, p)->value, series_speedup(s, d->reach)->value,
+                     judged_speedup(d, s, i), judged_speedup(d, s, (size_t)(d->reach - s->points)),
                      d->reach->gpus);
     if (worse) {
         n += snprintf(d->limit_why + n, size - (size_t)n, "%s", n ? "; " : "");
@@ -400,7 +448,11 @@ static void explain_seeds(struct decision *d, const struct series *s,
         snprintf(what, sizeof what, "whether the efficiency, %.*f as measured, reaches %.2f",
                  decision_efficiency_decimals(d, seeds->change), seeds->change,
                  d->rule.efficiency);
-    else if (seeds->change == 0)
+    else if (seeds->collapse) {
+        snprintf(d->next_why, sizeof d->next_why, "enough to show whether more than %.0f %% of the "
+                 "runs collapse, if as many do as so far", 100 * QUALITY_COLLAPSE_SHARE);
+        return;
+    } else if (seeds->change == 0)
         snprintf(what, sizeof what, "that an unchanged %s holds", s->quality);
     else
         snprintf(what, sizeof what, "on a change of %s that stays %.*f", s->quality, s->decimals,
@@ -513,8 +565,9 @@ int decision_compute(struct decision *d, const struct series *s, const struct de
                            .base = s->points,
                            .state = calloc(s->npoints, sizeof *d->state),
                            .time = calloc(s->npoints, sizeof *d->time),
+                           .judged = calloc(s->npoints, sizeof *d->judged),
                            .quality = calloc(s->npoints, sizeof *d->quality)};
-    if (!d->state || !d->time || !d->quality) {
+    if (!d->state || !d->time || !d->judged || !d->quality) {
         decision_destroy(d);
         return mem_fail(e);
     }
@@ -528,6 +581,11 @@ int decision_compute(struct decision *d, const struct series *s, const struct de
     d->decided = d->use == d->reach && (d->use != d->base || all_fail(d, s));
     d->speedup = *series_speedup(s, d->best);
     d->efficiency = *series_efficiency(s, d->best);
+    if (rule->looks && d->best != d->base) {
+        d->efficiency = d->judged[d->best - s->points];
+        d->speedup = series_scale(d->efficiency,
+                                  judged_speedup(d, s, (size_t)(d->best - s->points)));
+    }
     find_seeds(d, s);
     find_time_seeds(d, s);
     if (d->reach + 1 < s->points + s->npoints)
@@ -541,8 +599,10 @@ void decision_destroy(struct decision *d)
 {
     free(d->state);
     free(d->time);
+    free(d->judged);
     free(d->quality);
     d->state = NULL;
     d->time = NULL;
+    d->judged = NULL;
     d->quality = NULL;
 }

@@ -28,9 +28,6 @@
 
 enum compare_test {
     COMPARE_NONE,          /* no test is possible */
-    /* One pair of runs, tested over the same images by Wilcoxon's signed-rank test. The result
-     * holds only for these two trained networks. */
-    COMPARE_IMAGES,
     COMPARE_PAIRED_T,      /* quality: Student's t over pairs of runs with the same seeds */
     COMPARE_WELCH,         /* quality: Welch's t over runs that are not paired */
     COMPARE_PAIRED_RATIO,  /* times: Student's t of the logarithms of the ratios of pairs */
@@ -40,7 +37,6 @@ enum compare_test {
 struct comparison {
     enum compare_test test;
     size_t n;          /* number of pairs, or of runs on the smaller side */
-    size_t nimages;    /* number of common images, for COMPARE_IMAGES */
     size_t nfamily;    /* interval and p hold simultaneously with those of so many comparisons */
     double a, b;       /* quality: means of both sides; times: medians */
     double difference; /* b - a */
@@ -50,9 +46,7 @@ struct comparison {
     /* standard deviation of a pair's difference, or of a run; of times, relative; NaN: unknown */
     double sd;
     double p;          /* two-sided, corrected by Bonferroni's method; NaN without a test */
-    /* The interval excludes that there is no difference; for COMPARE_IMAGES, p is below
-     * COMPARE_ALPHA. */
-    bool significant;
+    bool significant;  /* the interval excludes that there is no difference */
     double margin;     /* the smallest difference that matters; of times, relative */
     /* there are enough runs to find a difference of margin with power COMPARE_POWER */
     bool enough;
@@ -66,16 +60,19 @@ const char *compare_test_name(enum compare_test test);
 /* The quality of each count of a series, judged against the base case. Lower, below and falls are
  * said of a quality of which more is better, and mean the opposite of one of which less is.
  *
- * A run has collapsed if its quality is IoU or accuracy and more than QUALITY_COLLAPSE margins
- * below the median of the base case. A count collapses if a larger share of its runs has than of
- * the base case's.
+ * A run has collapsed if its quality is more than QUALITY_COLLAPSE margins worse than the median of
+ * the base case, or if it has none although the log names one: it diverged. A count collapses where
+ * the lower limit of the share of its runs that do exceeds QUALITY_COLLAPSE_SHARE. Where some run has
+ * collapsed, and that limit does not, its quality is undecided, unless the upper limit lies below.
  * Otherwise the runs that have not collapsed are compared by the interval of the change of their
  * mean, simultaneous over all counts: quality holds if it lies above -margin, falls if it lies
  * below that, and is undecided otherwise, also where a side has one run. It does not hold if the
- * steps in which it was recorded are coarser than a part of the margin. Quality that was not
- * recorded, or is not comparable, is unknown. */
+ * steps in which it was recorded or counted are coarser than a part of the margin. Quality that was
+ * not recorded, or is not comparable, is unknown. */
 
-#define QUALITY_COLLAPSE 10    /* margins */
+#define QUALITY_COLLAPSE 5    /* margins */
+#define QUALITY_COLLAPSE_SHARE 0.1  /* the largest share of runs that may collapse */
+#define QUALITY_COLLAPSE_RUNS 100 /* more runs are not asked for to decide on that */
 #define QUALITY_COARSE 0.2     /* the largest step, as a part of the margin, that is compared */
 #define QUALITY_SCATTER 0.01   /* assumed standard deviation over seeds where none was seen */
 /* a smaller gain over predicting one class everywhere does not count */
@@ -102,9 +99,21 @@ struct quality_look {
     bool shared;        /* quality holds by construction if losses of equal seeds are equal */
 };
 
+/* The efficiency of a count in a sequential design, by its short runs within rounds. The interval
+ * is that of its last look, simultaneous over all counts and looks. */
+struct speed_look {
+    int gpus;
+    size_t look; /* from 1 */
+    double efficiency;
+    struct interval interval;
+};
+
+#define SPEED_LOOKS 64 /* the most counts of a sequential design */
 struct quality_looks {
     struct quality_look items[QUALITY_LOOKS];
     size_t n, family; /* family: counts that might have been tested */
+    struct speed_look speed[SPEED_LOOKS];
+    size_t nspeed;
 };
 
 struct quality {
@@ -113,12 +122,19 @@ struct quality {
     struct comparison change; /* from the base case; empty for the base case itself */
     size_t nruns;             /* distinct runs (compare_distinct) whose quality is known */
     size_t ncollapsed;        /* of them, those that have collapsed */
-    double collapse_most;     /* 95 % upper limit of the share that collapses (interval.h) */
+    /* 95 % limits of the share that collapses, each one-sided (interval.h) */
+    double collapse_least, collapse_most;
+    bool collapse_open;       /* undecided for that share: some run collapsed */
+    size_t collapse_needed;   /* the runs that would decide, if the share stays; 0: too many */
     size_t nrepeats;          /* runs that repeat another seed's */
     /* The first losses of runs of equal seeds differ by at most QUALITY_EQUAL, and quality is not
      * tested. */
     bool by_construction;
 };
+
+/* Returns the runs of which a share of k of n is shown to be above or below QUALITY_COLLAPSE_SHARE, or 0
+ * if that takes more than QUALITY_COLLAPSE_RUNS. */
+size_t quality_collapse_needed(size_t k, size_t n);
 
 /* Returns "holds", "undecided", ... or "holds by construction". */
 const char *quality_state_name(const struct quality *q);
@@ -157,10 +173,12 @@ bool disturbance_is_slow(const struct disturbance *d);
  * steady means the epochs after warming up.
  *
  * The rule (decision_describe_rule): of the measured counts, use the fastest whose steady
- * efficiency is shown to be at least rule.efficiency, and whose quality is shown to hold
- *, or else the base case. Both are judged by intervals: efficiency passes if its
- * interval lies at or above the threshold, fails if it lies below, and is undecided if it contains
- * the threshold, or if there is no interval. A count that only may meet the rule is undecided. */
+ * efficiency is shown to be at least rule.efficiency, and whose quality is shown to hold, or else
+ * the base case. Both are judged by intervals that hold simultaneously over all larger counts
+ * (Bonferroni), because the verdict chooses among them; tables have those of each count alone.
+ * Efficiency passes if its interval lies at or above the threshold, fails if it lies below, and is
+ * undecided if it contains the threshold, or if there is none; the epochs of single runs decide
+ * nothing. A count that only may meet the rule is undecided. */
 
 /* The thresholds of the rule, which a study may set. */
 struct decision_rule {
@@ -201,10 +219,11 @@ enum caveat_kind {
     CAVEAT_DRIFT,          /* times depend on when a run started */
     CAVEAT_SLOW_NODE,      /* one node is slower than the others */
     CAVEAT_ONE_RUN,        /* no count has more than one run */
-    /* the interval of an efficiency contains DECISION_EFFICIENCY, and the quality does not fall */
+    /* the judged interval of an efficiency contains the threshold, and the quality does not fall */
     CAVEAT_NEAR_THRESHOLD,
     CAVEAT_MISSING_COUNTS, /* some runs have no result */
     CAVEAT_BASE,           /* the base case is not 1 GPU */
+    CAVEAT_CLOCK,          /* the steps of some log's clock are large, so that times are means */
     CAVEAT_NO_IMAGES,      /* the work that was done is unknown */
     CAVEAT_UNEQUAL_EPOCHS,
     CAVEAT_TOO_GOOD, /* an efficiency above DECISION_TOO_GOOD */
@@ -230,6 +249,7 @@ struct decision_seeds {
     double scatter;
     bool assumed;   /* scatter was assumed, because no count has two runs */
     bool coarse;    /* runs do not scatter beyond the steps in which they are recorded */
+    bool collapse;  /* n decides whether too many runs collapse */
 };
 
 /* Returns the runs per count to measure next: n, or DECISION_PILOT where none shows the scatter. */
@@ -250,6 +270,8 @@ struct decision {
     struct ratio speedup, efficiency;
     enum decision_state *state;       /* per point of the series */
     enum decision_state *time;        /* per point, by efficiency alone */
+    struct ratio *judged;             /* per point: the efficiency by which that is */
+    size_t nfamily;                   /* the counts over which these intervals hold together */
     struct quality *quality;          /* per point */
     bool unlearnt;                    /* quality was recorded, and no network learnt its task */
     struct decision_seeds seeds;      /* for the quality of reach */
@@ -277,6 +299,9 @@ struct decision {
  * or NULL if none has any. */
 void decision_describe_rule(struct buf *b, const struct decision_rule *rule,
                             const struct series *s, const char *quality);
+
+/* Returns whether the efficiency of a count is known from single runs, which decide nothing. */
+bool decision_is_single(const struct decision *d, const struct series_point *p);
 
 /* Returns the decimals that distinguish an efficiency from the threshold: 2, or 3 close to it. */
 int decision_efficiency_decimals(const struct decision *d, double efficiency);

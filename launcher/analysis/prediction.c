@@ -56,7 +56,7 @@ static bool is_separated(const struct series *s, const struct series_point *chos
         const struct series_point *p = &s->points[i];
         if (p == chosen || isnan(p->q[q].median))
             continue;
-        struct ratio r = series_compare(chosen, p, q);
+        struct ratio r = series_compare(chosen, p, q, INTERVAL_LEVEL);
         if (!interval_is_known(&r.interval) || r.interval.high >= 1)
             return false;
     }
@@ -292,7 +292,7 @@ static double units_of_epoch(const struct prediction_base *s, int gpus)
 {
     double batch = batch_of_step(s, gpus);
 
-    if (s->drops && s->units >= batch)
+    if (s->drops && batch > 0 && s->units >= batch)
         return floor(s->units / batch + 1e-9) * batch;
     return s->mode == SERIES_WEAK ? s->units * gpus / s->base : s->units;
 }
@@ -333,13 +333,12 @@ static void predict_point(struct prediction *p, const struct prediction_base *s,
 {
     const struct series_point *known = series_find(series, gpus);
     struct prediction_point *d = &p->points[p->npoints++];
-    double ideal = (double)gpus / s->base, units = units_of_epoch(s, gpus) / s->units;
+    double ideal = (double)gpus / s->base,
+           units = s->units > 0 ? units_of_epoch(s, gpus) / s->units : 1;
 
     *d = (struct prediction_point){
-        .gpus = gpus, .nodes = count_nodes(s, gpus),
-        .extrapolated = gpus > MODEL_FURTHEST * p->largest,
-        .comm_s = {comm_time(s, gpus, LOW), comm_time(s, gpus, EXPECTED),
-                   comm_time(s, gpus, HIGH)},
+        .gpus = gpus, .extrapolated = gpus > MODEL_FURTHEST * p->largest,
+        .comm_s = {NAN, NAN, NAN}, .step_s = {NAN, NAN, NAN},
         .measured_epoch_s = known ? known->q[QUANTITY_STEADY_EPOCH].median : NAN};
     if (p->scenarios) {
         double base = units * s->step_s * s->units / s->batch;
@@ -351,7 +350,12 @@ static void predict_point(struct prediction *p, const struct prediction_base *s,
         d->epoch_s = scale(model_predict(&p->model, gpus), units);
         d->speedup = model_speedup(&p->model, s->base, gpus);
     }
-    d->step_s = scale(d->epoch_s, 1 / steps_of_epoch(s, gpus));
+    if (p->linked) {
+        d->nodes = count_nodes(s, gpus);
+        d->step_s = scale(d->epoch_s, 1 / steps_of_epoch(s, gpus));
+        d->comm_s = (struct bounds){comm_time(s, gpus, LOW), comm_time(s, gpus, EXPECTED),
+                                    comm_time(s, gpus, HIGH)};
+    }
     d->efficiency = scale(d->speedup, 1 / ideal);
 }
 
@@ -375,8 +379,33 @@ static int refuse_series(const struct series *s, const char *what, const char *o
                    s->engine, what, option);
 }
 
+/* Returns what is unknown that the costs of links follow from, with the option that supplies it, or
+ * NULL. most: the largest number of GPUs that is measured or asked for. */
+static const char *find_unknown(const struct prediction_base *setting, int most,
+                                const char **option)
+{
+    const struct prediction_network *n = setting->network;
+    bool several = setting->gpus_per_node && most > setting->gpus_per_node;
+    const struct { const char *what, *option; bool known; } rows[] = {
+        {"the batch", "--batch-per-gpu N", setting->batch > 0},
+        {"the images of an epoch", "--train-images N", setting->units > 0},
+        {"how many parameters the network has",
+         "--parameters N (488617 for the reference U-Net)", setting->bytes > 0},
+        {"the nodes", "--gpus-per-node N", setting->gpus_per_node > 0},
+        {"the links", "--links nvlink2,ib-edr, or 'unetctl doctor --bandwidth'",
+         n->within.bytes_per_s > 0 && (!several || n->between.bytes_per_s > 0)}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (!rows[i].known) {
+            *option = rows[i].option;
+            return rows[i].what;
+        }
+    return NULL;
+}
+
 static int set_base(struct prediction_base *setting, const struct series *s,
-                    const struct prediction_network *network, struct err *e)
+                    const struct prediction_network *network, int most, bool *linked,
+                    struct err *e)
 {
     const struct series_point *base = &s->points[0];
     double epoch = base->q[QUANTITY_STEADY_EPOCH].median;
@@ -390,15 +419,12 @@ static int set_base(struct prediction_base *setting, const struct series *s,
         .batch = (double)base->batch_per_gpu * base->gpus};
     if (!(epoch > 0))
         return refuse_series(s, "the time of a steady epoch", "train for two epochs or more", e);
-    if (!(setting->batch > 0))
-        return refuse_series(s, "the batch", "--batch-per-gpu N", e);
-    if (!(setting->units > 0))
+    const char *option, *unknown = find_unknown(setting, most, &option);
+    if (unknown && s->npoints < 2)
+        return refuse_series(s, unknown, option, e);
+    if (s->mode == SERIES_WEAK && !s->by_units)
         return refuse_series(s, "the images of an epoch", "--train-images N", e);
-    if (!(parameters > 0))
-        return refuse_series(s, "how many parameters the network has",
-                             "--parameters N (488617 for the reference U-Net)", e);
-    if (!setting->gpus_per_node)
-        return refuse_series(s, "the nodes", "--gpus-per-node N", e);
+    *linked = !unknown;
     setting->step_s = epoch / (setting->units / setting->batch);
     for (size_t i = 1; s->mode == SERIES_WEAK_BATCH && i < s->npoints; i++)
         setting->drops |= s->points[i].q[QUANTITY_UNITS].median < setting->units;
@@ -448,8 +474,9 @@ static int fit_links(struct prediction *p, const struct prediction_base *setting
                      const struct series *s, struct err *e)
 {
     struct model_law_known known = {.gpus_per_node = setting->gpus_per_node,
-                                    .batch = batch_shared(s), .links = links_time,
-                                    .arg = setting, .ncases = NCASES};
+                                    .batch = batch_shared(s),
+                                    .links = p->linked ? links_time : NULL,
+                                    .arg = setting, .ncases = p->linked ? NCASES : 0};
     const struct model *m = &p->model;
 
     p->scenarios = s->npoints < 2;
@@ -478,8 +505,12 @@ int prediction_compute(struct prediction *p, const struct series *s,
 {
     struct prediction_base setting;
 
+    int most = s->points[s->npoints - 1].gpus;
+
     *p = (struct prediction){0};
-    if (set_base(&setting, s, network, e))
+    for (size_t i = 0; i < n; i++)
+        most = gpus[i] > most ? gpus[i] : most;
+    if (set_base(&setting, s, network, most, &p->linked, e))
         return -1;
     p->points = mem_zero(n, sizeof *p->points, e);
     if (!p->points)
@@ -493,6 +524,8 @@ int prediction_compute(struct prediction *p, const struct series *s,
     p->batch = setting.batch;
     p->unit = s->unit;
     p->interval = series_interval(s);
+    for (size_t i = 0; i < s->npoints; i++)
+        p->fake_gpus |= s->points[i].fake_gpus;
     if (fit_links(p, &setting, s, e)) {
         prediction_destroy(p);
         return -1;

@@ -12,11 +12,6 @@
 #include "src/mem.h"
 #include "src/stat.h"
 
-/* The fewest common images for which two single runs are tested. Differences that all have one
- * direction are significant in a single comparison, 2 / 2^6 being below COMPARE_ALPHA, but not
- * after a correction for two or more. */
-#define IMAGES_FEWEST 6
-
 /* The values of both sides, and the differences (of times, of logarithms) of pairs with the same
  * seed. */
 struct sides {
@@ -28,7 +23,6 @@ const char *compare_test_name(enum compare_test test)
 {
     static const char *const names[] = {
         [COMPARE_NONE] = "none",
-        [COMPARE_IMAGES] = "Wilcoxon signed-rank over images of one pair of runs",
         [COMPARE_PAIRED_T] = "Student's t, runs paired by seed",
         [COMPARE_WELCH] = "Welch's t",
         [COMPARE_PAIRED_RATIO] = "Student's t of logarithms, runs paired by seed",
@@ -133,35 +127,12 @@ static void test_means(struct comparison *c, const struct sides *s)
     set_needed(c, paired);
 }
 
-static int test_images(struct comparison *c, const struct scores *a, const struct scores *b,
-                       struct err *e)
-{
-    size_t most = a->count < b->count ? a->count : b->count;
-    double *iou_a = mem_zero(2 * most, sizeof *iou_a, e);
-
-    if (!iou_a)
-        return -1;
-    double *iou_b = iou_a + most;
-    size_t n = scores_match(a, b, iou_a, iou_b);
-    for (size_t i = 0; i < n; i++)
-        iou_b[i] -= iou_a[i];
-    if (n >= IMAGES_FEWEST) {
-        c->test = COMPARE_IMAGES;
-        c->nimages = n;
-        c->p = correct_p(c, rank_signed_test(iou_b, n));
-        c->significant = c->p < COMPARE_ALPHA;
-    }
-    free(iou_a);
-    return 0;
-}
-
 int compare_quality(struct comparison *c, const struct result *a, size_t na,
                     const struct result *b, size_t nb, double resolution, double margin,
                     size_t nfamily, struct err *e)
 {
     struct sides s;
     double *room = collect_sides(&s, a, na, b, nb, QUANTITY_QUALITY, e);
-    int rc = 0;
 
     *c = start(resolution, margin, nfamily);
     if (!room)
@@ -170,12 +141,8 @@ int compare_quality(struct comparison *c, const struct result *a, size_t na,
     c->b = s.nb ? stat_mean(s.b, s.nb) : NAN;
     c->difference = c->b - c->a;
     test_means(c, &s);
-    const struct result *x = a + next_used(a, 0, na, QUANTITY_QUALITY),
-                        *y = b + next_used(b, 0, nb, QUANTITY_QUALITY);
-    if (c->test == COMPARE_NONE && s.na == 1 && s.nb == 1 && x->scores && y->scores)
-        rc = test_images(c, x->scores, y->scores, e);
     free(room);
-    return rc;
+    return 0;
 }
 
 void compare_set_level(struct comparison *c, double alpha, size_t nfamily)
@@ -407,57 +374,96 @@ static const char *find_unusable(const struct series *s, const struct series_poi
     return NULL;
 }
 
-/* Copies the runs of p that have not collapsed, each distinct one once. Returns their number. */
-static size_t pick_runs(struct result *dst, const struct series_point *p, double below)
+/* Returns whether a run without a quality lost it, as its log names one or others of its count have
+ * one. */
+static bool is_lost(const struct series_point *p, const struct result *r)
+{
+    return r->limited != 1 && isnan(result_quality(r)) &&
+           (*r->quality.metric || !isnan(median_quality(p)));
+}
+
+static bool has_collapsed(const struct series *s, double margin, const struct result *r)
+{
+    return quality_loss(s, result_quality(r) - median_quality(s->points)) >
+           QUALITY_COLLAPSE * margin * (1 + TOLERANCE);
+}
+
+/* Copies the whole runs of p, or of them those that have not collapsed, each distinct one once.
+ * Returns their number. */
+static size_t pick_runs(struct result *dst, const struct series *s, const struct series_point *p,
+                        bool all, double margin)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < p->nruns; i++)
-        if (p->rows[i].limited != 1 && !(result_quality(&p->rows[i]) < below))
+        if (p->rows[i].limited != 1 &&
+            (all || !(has_collapsed(s, margin, &p->rows[i]) || is_lost(p, &p->rows[i]))))
             dst[n++] = p->rows[i];
     return compare_distinct(dst, n, dst);
 }
 
-static void count_runs(struct quality *q, const struct series_point *p, double below,
-                       struct result *room)
+size_t quality_collapse_needed(size_t k, size_t n)
 {
-    size_t n = pick_runs(room, p, -INFINITY);
+    for (size_t m = n + 1; m <= QUALITY_COLLAPSE_RUNS; m++) {
+        size_t collapsed = (size_t)lround((double)(k * m) / (double)n);
+        if (proportion_lower(collapsed, m, INTERVAL_LEVEL) > QUALITY_COLLAPSE_SHARE ||
+            proportion_upper(collapsed, m, INTERVAL_LEVEL) < QUALITY_COLLAPSE_SHARE)
+            return m;
+    }
+    return 0;
+}
+
+/* Counts `more` further runs as collapsed, and sets what follows from the share that has. */
+static void set_collapse(struct quality *q, size_t more)
+{
+    q->nruns += more;
+    q->ncollapsed += more;
+    q->collapse_least = proportion_lower(q->ncollapsed, q->nruns, INTERVAL_LEVEL);
+    q->collapse_most = proportion_upper(q->ncollapsed, q->nruns, INTERVAL_LEVEL);
+    q->collapse_open = q->ncollapsed && !(q->collapse_least > QUALITY_COLLAPSE_SHARE) &&
+                       !(q->collapse_most < QUALITY_COLLAPSE_SHARE);
+    q->collapse_needed =
+        q->collapse_open ? quality_collapse_needed(q->ncollapsed, q->nruns) : 0;
+}
+
+static void count_runs(struct quality *q, const struct series *s, const struct series_point *p,
+                       double margin, struct result *room)
+{
+    size_t n = pick_runs(room, s, p, true, margin);
 
     q->nrepeats = p->nruns - p->nlimited - n;
     for (size_t i = 0; i < n; i++) {
-        q->nruns += !isnan(result_quality(&room[i]));
-        q->ncollapsed += result_quality(&room[i]) < below;
+        bool lost = is_lost(p, &room[i]);
+        q->nruns += lost || !isnan(result_quality(&room[i]));
+        q->ncollapsed += lost || has_collapsed(s, margin, &room[i]);
     }
-    q->collapse_most = proportion_upper(q->ncollapsed, q->nruns, INTERVAL_LEVEL);
+    set_collapse(q, 0);
 }
 
-/* Returns whether more of the runs of q collapse than of the base case's. */
-static bool collapses(const struct quality *q, const struct quality *base)
-{
-    return q->ncollapsed * base->nruns > base->ncollapsed * q->nruns;
-}
-
-static void classify(struct quality *q, const struct series *s, const struct series_point *p,
-                     const struct quality *base)
+static void classify(struct quality *q, const struct series *s, const struct series_point *p)
 {
     const struct comparison *c = &q->change;
     const struct interval losses = quality_losses(s, &c->interval);
+    bool collapses = q->collapse_least > QUALITY_COLLAPSE_SHARE,
+         falls = losses.low > c->margin * (1 + TOLERANCE);
 
     q->state = QUALITY_UNDECIDED;
-    if (isnan(median_quality(p)) && collapses(q, base)) /* all runs of a look are lost */
+    if (isnan(median_quality(p)) && q->ncollapsed) /* none of its runs has a quality */
         q->why = NULL;
     if (q->why)
         q->state = QUALITY_UNKNOWN;
-    else if (collapses(q, base))
+    else if (collapses && !(falls && q->ncollapsed == q->nruns)) /* all of them: a shift */
         q->state = QUALITY_COLLAPSES;
     else if (is_blind(p)) {
         q->state = QUALITY_UNKNOWN;
         q->why = "not comparable, as networks score no better than one class everywhere";
-    } else if (losses.low > c->margin * (1 + TOLERANCE))
+    } else if (falls)
         q->state = QUALITY_FALLS;
+    else if (q->collapse_open)
+        return;
     else if (q->by_construction)
         q->state = QUALITY_HOLDS;
-    else if (c->test == COMPARE_NONE || c->test == COMPARE_IMAGES)
+    else if (c->test == COMPARE_NONE)
         return;
     else if (c->resolution > QUALITY_COARSE * c->margin * (1 + TOLERANCE))
         q->why = "recorded too coarsely";
@@ -504,8 +510,8 @@ static bool start_alike(const struct result *a, const struct result *b, size_t n
     return n > 0;
 }
 
-/* Counts the runs of a look that have no quality, as they failed or diverged, as collapsed. Those
- * of the base case (look NULL) are of the largest look. */
+/* Counts the runs of a look that have no result, or no quality that a name is known of, as
+ * collapsed. Those of the base case (look NULL) are of the largest look. */
 static void count_lost(struct quality *q, const struct series_point *p,
                        const struct quality_looks *looks, const struct quality_look *look)
 {
@@ -518,19 +524,17 @@ static void count_lost(struct quality *q, const struct series_point *p,
 
     for (size_t i = 0; look && i < p->nruns; i++)
         lost -= lost > 0 && p->rows[i].limited != 1 && p->rows[i].seed <= look->last_seed &&
-                !isnan(result_quality(&p->rows[i]));
-    q->nruns += lost;
-    q->ncollapsed += lost;
-    q->collapse_most = proportion_upper(q->ncollapsed, q->nruns, INTERVAL_LEVEL);
+                (!isnan(result_quality(&p->rows[i])) || is_lost(p, &p->rows[i]));
+    set_collapse(q, lost);
 }
 
-static int compare_look(struct quality *q, const struct series_point *base,
-                        const struct series_point *p, const struct quality_looks *looks,
-                        double below, double margin, struct result *room, struct err *e)
+static int compare_look(struct quality *q, const struct series *s, const struct series_point *p,
+                        const struct quality_looks *looks, double margin, struct result *room,
+                        struct err *e)
 {
     const struct quality_look *look = find_look(looks, p->gpus);
-    size_t na = look ? pick_runs(room, base, below) : 0,
-           nb = look ? pick_runs(room + na, p, below) : 0;
+    size_t na = look ? pick_runs(room, s, s->points, false, margin) : 0,
+           nb = look ? pick_runs(room + na, s, p, false, margin) : 0;
     struct result *b = room + na;
 
     if (look) {
@@ -551,18 +555,18 @@ static int compare_look(struct quality *q, const struct series_point *base,
 /* Compares the runs of p with those of the base case. If all runs of a side have collapsed, all of
  * both sides are compared. room is for all runs of both. */
 static int compare_point(struct quality *q, const struct series *s, const struct series_point *p,
-                         double below, double margin, size_t nfamily, struct result *room,
-                         struct err *e)
+                         double margin, size_t nfamily, struct result *room, struct err *e)
 {
     const struct series_point *base = s->points;
 
     if (p == base)
         return compare_quality(&q->change, room, 0, room, 0, NAN, margin, nfamily, e);
-    size_t na = pick_runs(room, base, below), nb = pick_runs(room + na, p, below);
+    size_t na = pick_runs(room, s, base, false, margin),
+           nb = pick_runs(room + na, s, p, false, margin);
 
     if (!na || !nb) {
-        na = pick_runs(room, base, -INFINITY);
-        nb = pick_runs(room + na, p, -INFINITY);
+        na = pick_runs(room, s, base, true, margin);
+        nb = pick_runs(room + na, s, p, true, margin);
     }
     return compare_quality(&q->change, room, na, room + na, nb,
                            p->q[QUANTITY_QUALITY].resolution, margin, nfamily, e);
@@ -571,7 +575,6 @@ static int compare_point(struct quality *q, const struct series *s, const struct
 int quality_compute(struct quality *dst, const struct series *s, double margin,
                     const struct quality_looks *looks, struct err *e)
 {
-    double below = s->is_share ? median_quality(s->points) - QUALITY_COLLAPSE * margin : -INFINITY;
     bool unlearnt = quality_is_unlearnt(s);
     size_t nfamily = 0;
     struct result *room = mem_zero(2 * s->nrows + 1, sizeof *room, e);
@@ -581,14 +584,12 @@ int quality_compute(struct quality *dst, const struct series *s, double margin,
         nfamily += !isnan(median_quality(&s->points[i]));
     for (size_t i = 0; i < s->npoints && rc == 0; i++) {
         dst[i] = (struct quality){.why = find_unusable(s, &s->points[i], unlearnt)};
-        count_runs(&dst[i], &s->points[i], below, room);
+        count_runs(&dst[i], s, &s->points[i], margin, room);
         if (looks && i == 0)
             count_lost(&dst[i], &s->points[i], looks, NULL);
-        rc = looks && i ? compare_look(&dst[i], s->points, &s->points[i], looks, below, margin,
-                                       room, e)
-                        : compare_point(&dst[i], s, &s->points[i], below, margin, nfamily, room,
-                                        e);
-        classify(&dst[i], s, &s->points[i], dst);
+        rc = looks && i ? compare_look(&dst[i], s, &s->points[i], looks, margin, room, e)
+                        : compare_point(&dst[i], s, &s->points[i], margin, nfamily, room, e);
+        classify(&dst[i], s, &s->points[i]);
     }
     if (rc == 0 && !dst[0].why)
         dst[0].state = QUALITY_HOLDS;

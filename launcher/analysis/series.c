@@ -15,9 +15,6 @@
 #include "src/plural.h"
 #include "src/stat.h"
 
-#define BOOTSTRAP_FEWEST 10 /* with fewer runs on a side, Fieller's interval is used */
-#define SEED 1244
-
 /* Counts whose images per epoch and GPU differ by less than this part have the same work per
  * GPU. */
 #define SAME_WORK 0.1
@@ -54,7 +51,8 @@ static struct interval epochs_interval(const struct result *r, double level)
     struct interval i = interval_none();
     double *sorted;
 
-    if (!r->curve || r->curve->n < 3 || !(sorted = calloc(r->curve->n, sizeof *sorted)))
+    if (!r->curve || r->curve->n < 3 || !isnan(r->clock_step_s) ||
+        !(sorted = calloc(r->curve->n, sizeof *sorted)))
         return i;
     size_t n = curve_steady(r->curve, r->curve->seconds, sorted);
     stat_sort(sorted, n);
@@ -105,24 +103,17 @@ static void include_estimate(struct ratio *r)
     r->interval.high = fmax(r->interval.high, r->value);
 }
 
-/* Computes the interval of r, whose value is the ratio of the medians of a and b, by the method
- * that their sizes allow. rounding is the relative error of r by the resolution of the values. */
-static int compare_medians(struct ratio *r, const double *a, size_t na, const double *b, size_t nb,
-                           double rounding, struct err *e)
+/* Computes the interval of r, whose value is the ratio of the medians of a and b. rounding is the
+ * relative error of r by the resolution of the values. */
+static void compare_medians(struct ratio *r, const double *a, size_t na, const double *b, size_t nb,
+                            double rounding, double level)
 {
-    int rc = 0;
-
-    r->interval = interval_none();
-    if (na >= BOOTSTRAP_FEWEST && nb >= BOOTSTRAP_FEWEST)
-        rc = bootstrap_median_ratio(&r->interval, a, na, b, nb, SEED, INTERVAL_LEVEL, e);
-    else
-        r->interval = student_ratio(a, na, b, nb, INTERVAL_LEVEL);
+    r->interval = student_ratio(a, na, b, nb, level);
     if (interval_is_known(&r->interval)) {
         r->interval.low = fmax(r->interval.low * (1 - rounding), 0); /* a ratio of times */
         r->interval.high *= 1 + rounding;
         include_estimate(r);
     }
-    return rc;
 }
 
 static struct ratio no_ratio(void)
@@ -152,14 +143,14 @@ static bool is_comparable(const struct series_point *base, const struct series_p
 }
 
 /* Compares a time of two points. room is for the runs of both. */
-static int compare_points(struct ratio *r, const struct series_point *a,
-                         const struct series_point *b, enum quantity q, double *room,
-                         struct err *e)
+static void compare_points(struct ratio *r, const struct series_point *a,
+                           const struct series_point *b, enum quantity q, double level,
+                           double *room)
 {
     *r = no_ratio();
     r->value = ratio_of(a->q[q].median, b->q[q].median);
     if (isnan(r->value))
-        return 0;
+        return;
     size_t na = quantity_collect(a->rows, a->nruns, q, room);
     size_t nb = quantity_collect(b->rows, b->nruns, q, room + na);
     double rounding = 0.5 * (a->q[q].resolution / a->q[q].median +
@@ -173,26 +164,30 @@ static int compare_points(struct ratio *r, const struct series_point *a,
         struct interval x = epochs_interval(a->rows, (1 + INTERVAL_LEVEL) / 2),
                         y = epochs_interval(b->rows, (1 + INTERVAL_LEVEL) / 2);
         r->interval = interval_ratio(&x, &y);
-        return 0;
+    } else {
+        compare_medians(r, room, na, room + na, nb, rounding, level);
     }
-    return compare_medians(r, room, na, room + na, nb, rounding, e);
 }
 
 struct ratio series_compare(const struct series_point *a, const struct series_point *b,
-                            enum quantity q)
+                            enum quantity q, double level)
 {
     double *room = calloc(a->nruns + b->nruns + 1, sizeof *room);
     struct ratio r = no_ratio();
-    struct err e;
 
-    if (room && compare_points(&r, a, b, q, room, &e))
-        r.interval = interval_none();
+    if (room)
+        compare_points(&r, a, b, q, level, room);
     free(room);
     return r;
 }
 
+struct ratio series_scale(struct ratio r, double value)
+{
+    return scale_ratio(r, value / r.value);
+}
+
 /* Compares a point with the base case. room is for twice all runs of the series. */
-static int compare_point(struct series *s, struct series_point *p, double *room, struct err *e)
+static void compare_point(struct series *s, struct series_point *p, double *room)
 {
     const struct series_point *base = s->points;
     double share = 1 / series_ideal(s, p->gpus);
@@ -204,8 +199,8 @@ static int compare_point(struct series *s, struct series_point *p, double *room,
         if (p == base)
             *r = (struct ratio){
                 ratio_of(1, p->q[q].median > 0), {1, 1, 1, INTERVAL_NONE}, NAN, NAN};
-        else if (is_comparable(base, p, q) && compare_points(r, base, p, q, room, e))
-            return -1;
+        else if (is_comparable(base, p, q))
+            compare_points(r, base, p, q, INTERVAL_LEVEL, room);
         p->efficiency[q] = scale_ratio(*r, share);
     }
     /* The number of images is counted and has no uncertainty: it shifts the interval without
@@ -214,7 +209,6 @@ static int compare_point(struct series *s, struct series_point *p, double *room,
         scale_ratio(p->speedup[QUANTITY_STEADY_EPOCH],
                     ratio_of(p->q[QUANTITY_UNITS].median, base->q[QUANTITY_UNITS].median));
     p->unit_efficiency = scale_ratio(p->unit_speedup, share);
-    return 0;
 }
 
 /* Returns a member of all rows, or of all whole runs, if it has the same value in all, otherwise
@@ -279,6 +273,23 @@ static double resolution_of_intervals(const struct series *s)
     return resolution;
 }
 
+/* Returns the number of validation images if all n values, which are multiples of resolution, are
+ * rounded multiples of 1 / images, or 0. */
+static long count_images(const struct series *s, const double *values, size_t n, double resolution)
+{
+    double images = (double)s->points[0].val_images;
+
+    if (!s->is_share || !n || !(images > 0) || resolution > 1.01 / images)
+        return 0;
+    for (size_t i = 1; i < s->npoints; i++)
+        if (s->points[i].val_images && s->points[i].val_images != s->points[0].val_images)
+            return 0;
+    for (size_t i = 0; i < n; i++)
+        if (fabs(values[i] - round(values[i] * images) / images) > fmin(0.51 * resolution, 0.13 / images) + 1e-7)
+            return 0;
+    return s->points[0].val_images;
+}
+
 static void set_resolutions(struct series *s, double *room)
 {
     for (int q = 0; q < QUANTITY_COUNT; q++) {
@@ -286,6 +297,8 @@ static void set_resolutions(struct series *s, double *room)
         double resolution = q == QUANTITY_STEADY_EPOCH ? resolution_of_intervals(s) : NAN;
         if (isnan(resolution))
             resolution = resolution_of(room, n);
+        if (q == QUANTITY_QUALITY && (s->counted = count_images(s, room, n, resolution)) > 0)
+            resolution = 1 / (double)s->counted;
         for (size_t i = 0; i < s->npoints; i++)
             s->points[i].q[q].resolution = resolution;
     }
@@ -295,7 +308,6 @@ static int fill_series(struct series *s, struct err *e)
 {
     double *room = calloc(2 * s->nrows + 1, sizeof *room);
     size_t ncounts = 0;
-    int rc = 0;
 
     for (size_t i = 0; i < s->nrows; i++)
         ncounts += i == 0 || s->rows[i].gpus != s->rows[i - 1].gpus;
@@ -315,9 +327,9 @@ static int fill_series(struct series *s, struct err *e)
     set_resolutions(s, room);
     s->by_units = s->equal_epochs = true;
     const struct series_point *whole = NULL; /* the first with whole runs */
-    for (size_t i = 0; i < s->npoints && rc == 0; i++) {
+    for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
-        rc = compare_point(s, &s->points[i], room, e);
+        compare_point(s, &s->points[i], room);
         s->by_units &= !isnan(p->unit_efficiency.value);
         s->limited |= p->nlimited > 0;
         if (p->nlimited == p->nruns)
@@ -326,7 +338,7 @@ static int fill_series(struct series *s, struct err *e)
         s->equal_epochs &= p->work && p->work == whole->work;
     }
     free(room);
-    return rc;
+    return 0;
 }
 
 static long batch_of_result(const struct result *r, enum mode_group g)
@@ -535,6 +547,28 @@ double series_rate(const struct series *s, double per_second, char *name, size_t
     return per_second * (slow ? 86400 : 1);
 }
 
+void series_describe_speed(const struct series *s, const struct series_point *p, char *dst,
+                           size_t size)
+{
+    char name[48];
+    double rate = series_rate(s, p->q[QUANTITY_RATE].median, name, sizeof name);
+
+    if (s->stepped && rate > 0)
+        snprintf(dst, size, rate < 1000 ? "%.3g %s" : "%.0f %s", rate, name);
+    else
+        snprintf(dst, size, "%.4g s per steady %s", p->q[QUANTITY_STEADY_EPOCH].median,
+                 series_interval(s));
+}
+
+bool series_is_rates(const struct series *s)
+{
+    bool rates = s->stepped && s->nrows;
+
+    for (size_t i = 0; i < s->nrows; i++)
+        rates &= s->rows[i].limited == 1 && fabs(s->rows[i].units - 1) < 1e-9;
+    return rates;
+}
+
 void series_describe_work(const struct series *s, char *dst, size_t size)
 {
     double work = s->points[0].q[QUANTITY_UNITS].median;
@@ -553,6 +587,7 @@ int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
     struct series_facts own = *facts;
     size_t nrows = 0;
     bool measured = false; /* the energy of some run's GPUs */
+    bool logged = false;   /* the job of some whole run is unknown */
     int rc = -1;
 
     *n = 0;
@@ -567,10 +602,12 @@ int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
             continue;
         rows[nrows++] = *row;
         measured |= !isnan(row->energy.gpus_j);
+        logged |= row->limited != 1 && isnan(row->job_s);
     }
     own.watts_per_gpu = measured ? 0 : own.watts_per_gpu;
     for (size_t i = 0; i < nrows; i++) {
         rows[i].energy.nodes_j = measured ? NAN : rows[i].energy.nodes_j;
+        rows[i].job_s = logged ? NAN : rows[i].job_s;
         series_rows_complete(&rows[i], &own);
     }
     struct mode_split split = decide_modes(rows, nrows, groups);
@@ -585,6 +622,7 @@ int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
             goto out;
         }
         dst[*n].one_epoch = facts->epoch ? facts->epoch : 1;
+        dst[*n].logged = logged;
         ++*n;
     }
     if (notes)
@@ -636,7 +674,9 @@ void series_describe_mode(const struct series *s, struct buf *b)
     const struct series_point *p = s->points;
     const char *interval = series_interval(s);
 
-    if (s->mode == SERIES_BATCH_UNKNOWN)
+    if (s->mode == SERIES_BATCH_UNKNOWN && s->stepped)
+        buf_add(b, "the logs do not state whether the work grows with the GPUs (work.mode)");
+    else if (s->mode == SERIES_BATCH_UNKNOWN)
         buf_add(b, "the logs do not state the batch, which distinguishes strong and weak scaling");
     else if (s->mode == SERIES_ONE_COUNT)
         buf_addf(b, "one number of GPUs, %d: no scaling yet", p->gpus);

@@ -86,11 +86,13 @@ struct series {
     const char *quality; /* what QUANTITY_QUALITY is in this series: "IoU", "accuracy" or a name */
     bool has_quality; /* it is known of some run */
     bool is_share;    /* it is IoU or accuracy, between 0 and 1 */
+    long counted;     /* it is a share of so many validation images; 0: not of images, or unknown */
     bool lower;       /* a smaller one is better */
     int decimals;     /* to print it with */
     const char *unit; /* what QUANTITY_UNITS counts: "images" or a name */
     bool stepped;     /* no run has epochs: "epochs" are intervals of steps (series_interval) */
     bool limited;     /* some run ended at its limit */
+    bool logged;      /* the time of whole runs is what logs have, not that of jobs */
     bool by_units; /* all points have unit_efficiency */
     bool mixed;     /* the study has runs that are not in this series because of their batch */
     bool equal_epochs; /* all whole runs did the same work, such as epochs */
@@ -121,6 +123,14 @@ const char *series_interval(const struct series *s);
 /* Returns units of work per second or, of slow programs, per day; name becomes "images/s" or
  * "ns/day". */
 double series_rate(const struct series *s, double per_second, char *name, size_t size);
+
+/* Sets dst to the speed of a count in the words of its program: "10.3 ns/day" or, of epochs and of
+ * unknown work, "8.4 s per steady epoch". */
+void series_describe_speed(const struct series *s, const struct series_point *p, char *dst,
+                           size_t size);
+
+/* Returns whether runs show nothing but rates, so that an interval is one unit of work. */
+bool series_is_rates(const struct series *s);
 
 /* Sets dst to the work that times of intervals are for, "640 tokens", or to "" if the series has
  * epochs or its work is unknown. */

@@ -15,8 +15,8 @@
 /* Forgets what a run that ended at its limit does not show: the end, and what the whole takes. */
 static void forget_whole(struct result *r)
 {
-    double *const unknown[] = {&r->training_time, &r->test_time, &r->energy.gpus_j, &r->loss,
-                               &r->energy.cpus_j, &r->energy.nodes_j, &r->quality.iou,
+    double *const unknown[] = {&r->training_time, &r->test_time, &r->job_s, &r->energy.gpus_j,
+                               &r->loss, &r->energy.cpus_j, &r->energy.nodes_j, &r->quality.iou,
                                &r->quality.iou_own_size, &r->quality.dice, &r->quality.accuracy,
                                &r->quality.value};
 

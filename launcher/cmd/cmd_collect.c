@@ -37,10 +37,14 @@ static const struct cli_option options[] = {
 static void add_result_row(struct buf *b, const struct result *r)
 {
     struct buf line = {0};
+    bool slow = r->units_per_s < 0.05, rates = r->stepped == 1 && fabs(r->units - 1) < 1e-9;
 
     buf_addf(&line, "%s: %s", r->run, result_state_name(r->state));
     if (r->state != RESULT_DONE || r->copied)
         buf_addf(&line, ": %s", r->note);
+    else if (r->limited == 1 && rates && *r->unit) /* its log has nothing else */
+        buf_addf(&line, ", %.4g %s/%s", r->units_per_s * (slow ? 86400 : 1), r->unit,
+                 slow ? "day" : "s");
     else if (r->limited == 1)
         buf_addf(&line, ", ended at its limit, %.4g s an %s", r->median_epoch_s,
                  r->stepped == 1 ? "interval" : "epoch");
@@ -109,9 +113,11 @@ static int check_results(const struct results *table, struct err *e)
     if (nbad == 0 && ndone > 0)
         return 0;
     list_incomplete(table, &list);
-    err_set(e, ndone ? ERR_INTERNAL : ERR_DATA, "%zu of %zu runs have no result: %s%s",
+    err_set(e, ndone ? ERR_INTERNAL : ERR_DATA, "%zu of %zu runs have no result: %s%s%s",
             nbad, table->count, list.data ? list.data : "none was submitted ('unetctl submit')",
-            given.logs_dir ? "" : " ('unetctl status' and 'unetctl logs RUN' show more)");
+            given.logs_dir ? "" : " ('unetctl status' and 'unetctl logs RUN' show more)",
+            given.logs_dir || !results_count(table, RESULT_UNREAD) ? "" : "; unread logs are read "
+            "again by each collect and report: correct log in study.yaml, then type this again");
     buf_destroy(&list);
     return -1;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* unetctl finish writes the marker of an attempt (one submission of a run), the file DONE or FAILED
  * in its folder, and before DONE a record.jsonl if there is none. submit_file.sh calls it after the
- * ranks have ended, except with the embedded engine, unet-train, which writes both itself. */
+ * ranks have ended with 0, except with the embedded engine, which writes both itself. */
 #include "config.h"
 #include "launcher/cmd/cmd.h"
 
@@ -149,27 +149,18 @@ static int attempt_number(const char *dir)
     return sscanf(strrchr(dir, '/') + 1, "attempt-%9d", &attempt) == 1 ? attempt : 0;
 }
 
-/* Checks the attempt's log, which --from may have to supply, as `unetctl collect` does. A log whose
- * form is not known is a result all the same, and so is output without another log: study.yaml may
- * still say what is in it. */
+/* Checks the attempt's log, which --from may have to supply, as `unetctl collect` does. */
 static int check_log(const char *dir, const struct log_form *form, struct err *e)
 {
-    const char *slash = strrchr(dir, '/');
     char path[PATH_MAX], run_dir[PATH_MAX];
-    int rc;
 
     if (given.from_dir && fetch_log(given.from_dir, dir, form, e))
         return -1;
-    snprintf(run_dir, sizeof run_dir, "%.*s", (int)(slash - dir), dir);
+    snprintf(run_dir, sizeof run_dir, "%.*s", (int)(strrchr(dir, '/') - dir), dir);
     if (run_log_find(dir, form, path, e) == 0)
-        rc = run_folder_check(run_dir, attempt_number(dir), form, e);
-    else if (e->code == ERR_CONFIG)
-        rc = 1;
-    else
-        return err_prefix(e, "the script ended without an error");
-    if (rc > 0)
-        log_warn("finish: %s", e->text);
-    return rc < 0 ? -1 : 0;
+        return run_folder_check(run_dir, attempt_number(dir), form, e);
+    e->code = ERR_DATA;
+    return -1;
 }
 
 /* Opens the study of an attempt, DIR/../../.., for what it says of its logs. Without one, logs are
@@ -187,9 +178,13 @@ static bool open_study(const char *dir, struct study *study, struct log_form *fo
     return true;
 }
 
-static json_t *pack_end(const struct epoch_csv *log)
+/* Returns the end of a run that is done. unread: why its log cannot be read, or NULL. */
+static json_t *pack_end(const struct epoch_csv *log, const char *unread)
 {
-    json_t *end = json_pack("{s:s, s:i, s:s}", "kind", "end", "schema", SCHEMA, "status", "done");
+    const char *gpus = getenv("UNET_GPUS");
+    bool fake = gpus && strcmp(gpus, "fake") == 0;
+    json_t *end = json_pack("{s:s, s:i, s:s, s:s*, s:o*}", "kind", "end", "schema", SCHEMA, "status",
+                            "done", "unread", unread, "fake_gpus", fake ? json_true() : NULL);
 
     if (end && log->count)
         json_object_update_new(
@@ -198,9 +193,24 @@ static json_t *pack_end(const struct epoch_csv *log)
     return end;
 }
 
-/* Returns the end of the run according to its log, or NULL with the reason why it is not a result.
- * Of a log.csv in the reference's form it is the last line of a record, and record.jsonl is written
- * unless the script has. */
+/* Returns the end of a run whose log cannot be read: it is done all the same, as study.yaml may
+ * still say what is in it. With --from only the log says whether the script succeeded: NULL. */
+static json_t *pack_unread(const char *dir, const struct err *why)
+{
+    char text[sizeof((struct result *)0)->note];
+    size_t n = strlen(dir);
+    bool inside = strncmp(why->text, dir, n) == 0 && why->text[n] == '/';
+
+    result_set_text(text, sizeof text, why->text + (inside ? n + 1 : 0));
+    if (given.from_dir && why->code != ERR_CONFIG)
+        return NULL;
+    log_warn("finish: %s", text);
+    return pack_end(&(struct epoch_csv){0}, text);
+}
+
+/* Returns the end of the run, or NULL with the reason why it is not a result. Of a log.csv in the
+ * reference's form it is the last line of a record, and record.jsonl is written unless the script
+ * has. */
 static json_t *read_result(const char *dir, struct err *e)
 {
     json_t *plan = read_finish_plan(dir, e), *end = NULL;
@@ -211,11 +221,13 @@ static json_t *read_result(const char *dir, struct err *e)
     struct err other;
     bool opened = open_study(dir, &study, &form);
 
-    if (plan && check_log(dir, &form, e) == 0) {
+    if (plan && check_log(dir, &form, e)) {
+        end = pack_unread(dir, e);
+    } else if (plan) {
         snprintf(path, sizeof path, "%s/log.csv", dir);
         if (!form.file && !form.pattern && log_file_read_table(path, &log, &other))
             log = (struct epoch_csv){0};
-        end = pack_end(&log);
+        end = pack_end(&log, NULL);
         if (end && log.count && write_record(dir, plan, &log, end, e)) {
             json_decref(end);
             end = NULL;
@@ -267,12 +279,10 @@ const struct cli_command cmd_finish = {
     .args = "ATTEMPT_DIR",
     .summary = "turn an attempt's log into DONE or FAILED (for job scripts)",
     .details =
-        "submit_file.sh runs this with the engines other than embedded: after all ranks have\n"
-        "exited with 0, or at its end if its template has tags. The log is log.file\n"
-        "of study.yaml, log.csv, or one of another known form. It must not be damaged; one with\n"
-        "epochs must have those of train.epochs, if study.yaml has that, and log.csv must agree\n"
-        "with record.jsonl if the script wrote one. Exit 0: DONE is written; 7: FAILED with the\n"
-        "reason.\n",
+        "submit_file.sh runs this with the engines other than embedded after all ranks have\n"
+        "exited with 0, so the run is DONE. If its log cannot be read now, DONE has the reason:\n"
+        "'unetctl collect' reads the log again. With --from, as at the end of a template with\n"
+        "tags, a script that failed looks the same: without a sound log the run is FAILED (7).\n",
     .options = options,
     .min_operands = 1,
     .max_operands = 1,

@@ -77,9 +77,9 @@ static const struct cli_option options[] = {
      "with --train-images: count the incomplete last batch as trained",
      &given.analysis.facts.keep_remainder, 0, 0},
     {"predict", 0, CLI_STRING, "LIST",
-     "predict these numbers of GPUs from measured steps and links", &given.predict, 0, 0},
+     "predict these numbers of GPUs from measured times", &given.predict, 0, 0},
     {"links", 0, CLI_STRING, "A,B",
-     "--predict: links of a node, between nodes (measured; nvlink2,ib-edr)", &given.links, 0, 0},
+     "--predict: links of a node, between nodes, such as nvlink2,ib-edr", &given.links, 0, 0},
     {"gpus-per-node", 0, CLI_INT, "N",
      "assume N GPUs per node where results do not say", &given.gpus_per_node, 1, 1024},
     {"parameters", 0, CLI_INT, "N",
@@ -278,20 +278,22 @@ static int decode_levels(double levels[MAX_LEVELS], struct err *e)
 
 static int decode_network(const struct sources *in, struct prediction_network *n, struct err *e)
 {
-    const char *links = given.links ? given.links : "nvlink2,ib-edr", *comma = strchr(links, ',');
+    const char *links = given.links, *comma = links ? strchr(links, ',') : NULL;
     char within[24];
 
+    *n = (struct prediction_network){.gpus_per_node = (int)given.gpus_per_node,
+                                     .parameters = (double)given.parameters,
+                                     .sums = (int)given.norm_sums};
+    if (!links)
+        return in->count > 1 ? 0 : set_measured(in->study_dir, n, e);
     if (!comma || comma - links >= (ptrdiff_t)sizeof within)
         return err_set(e, ERR_USAGE, "report: --links %s: must be two links, within and between "
                        "nodes, such as nvlink2,ib-edr", links);
     snprintf(within, sizeof within, "%.*s", (int)(comma - links), links);
-    *n = (struct prediction_network){.gpus_per_node = (int)given.gpus_per_node,
-                                     .parameters = (double)given.parameters,
-                                     .sums = (int)given.norm_sums};
-    if (prediction_link_decode(within, &n->within, e) ||
-        prediction_link_decode(comma + 1, &n->between, e))
-        return err_prefix(e, "report: --links");
-    return given.links || in->count > 1 ? 0 : set_measured(in->study_dir, n, e);
+    return prediction_link_decode(within, &n->within, e) ||
+                   prediction_link_decode(comma + 1, &n->between, e)
+               ? err_prefix(e, "report: --links")
+               : 0;
 }
 
 static int predict_series(const struct analysis_source *source, const struct series *s,
@@ -424,14 +426,14 @@ const struct cli_command cmd_report = {
         "column, --column pattern='(?<time>...)' reads lines. Several sources are compared, with\n"
         "tests of their differences. --text, --rules, --paragraph and --json - write no folder,\n"
         "unless -o names one. Only a report that goes into STUDY/report changes the study.\n"
-        "The verdict comes first: the fastest number of GPUs whose steady epochs are shown to\n"
-        "have an efficiency of at least 0.80 and whose quality, if runs have one, is shown to hold,\n"
-        "or, where the runs do not show that, what is undecided and the runs that would decide.\n"
-        "report.efficiency and quality.margin of study.yaml set other thresholds than 0.80 and 0.01.\n"
+        "The verdict comes first: the fastest number of GPUs that is shown to have an efficiency\n"
+        "of 0.80 (report.efficiency) and to hold its quality within 0.01 (quality.margin), or what\n"
+        "is undecided, and the runs that would decide.\n"
         "--predict 2..14:2 prints low, expected and high times for numbers of GPUs that were not\n"
-        "run, from the measured steps, the bytes of the gradients and the links: those that doctor\n"
-        "--bandwidth has measured, or published figures of --links (nvlink1..4, pcie3..5, opa100,\n"
-        "ib-fdr, -edr, -hdr, -ndr, eth10, eth25, eth100). One measured number is enough.\n"
+        "run, from the measured times. Where batch, parameters and links are known, the links are\n"
+        "taken into account, and one measured number is enough: those that doctor --bandwidth has\n"
+        "measured, or published figures of --links (nvlink1..4, pcie3..5, opa100, ib-fdr, -edr,\n"
+        "-hdr, -ndr, eth10, eth25, eth100).\n"
         "--proposal DIR writes the scaling section of an application for computing time into a\n"
         "new folder: what was measured, how, what is expected beyond, what each --request adds\n"
         "up to, and the job script. What is unknown is a blank, ____ (doc/PROPOSAL.md).\n"

@@ -24,7 +24,7 @@ static struct {
     const char *rpc_layer, *format;
     struct spec_options opt;
     long port_base, port_count, gpus_per_node, gpus_per_task;
-    bool no_auto_set_gpu, json;
+    bool no_auto_set_gpu, gpus_of_node, json;
 } given = {.resolver = "slurm", .rpc_layer = "grpc", .format = "json", .opt = {.rank = -1},
            .gpus_per_node = -1, .gpus_per_task = -1};
 
@@ -119,6 +119,8 @@ static int find_self(struct spec_answer *a, struct err *e)
         return -1;
     if (a->gpus_per_task > 0)
         spec_source_add_gpus(a->self.slot, a->gpus_per_task, &a->visible);
+    if (a->gpus_per_task > 0 && strcmp(given.format, "env") == 0)
+        spec_source_add_visible(&a->self, a->gpus_per_task, given.gpus_of_node, &a->text);
     return 0;
 }
 
@@ -193,7 +195,7 @@ static int cmd_spec_run(int noperands, char **operands, int nrest, char **rest, 
     struct spec_answer a = {0};
 
     int rc = make_answer(&a, nrest > 0, e);
-    if (rc == 0 && (given.json || nrest))
+    if (rc == 0)
         rc = find_self(&a, e);
     if (rc == 0)
         rc = nrest ? run_command(&a, rest, e)
@@ -232,6 +234,9 @@ static const struct cli_option options[] = {
     {"gpus-per-task", 0, CLI_INT, "G",
      "give each task G GPUs, 0 for none (default with tf: an equal share)", &given.gpus_per_task, 0,
      1024},
+    {"gpus-of-node", 0, CLI_FLAG, NULL,
+     "env: a task sees the GPUs of all tasks of its node, not only its own", &given.gpus_of_node,
+     0, 0},
     {"no-auto-set-gpu", 0, CLI_FLAG, NULL, "tf: leave CUDA_VISIBLE_DEVICES of COMMAND unchanged",
      &given.no_auto_set_gpu, 0, 0},
     {"json", 0, CLI_FLAG, NULL,
@@ -252,7 +257,8 @@ const struct cli_command cmd_spec = {
         "and SLURM_TASKS_PER_NODE), SLURM_PROCID and SLURM_DISTRIBUTION (block, cyclic, plane).\n"
         "An option overrides its variable. A missing or contradictory value is an error (exit 5),\n"
         "never a fallback to this host. Task s of a node listens at port P + s. COMMAND is run\n"
-        "with TF_CONFIG in its environment.\n"
+        "with TF_CONFIG in its environment. --format env with --gpus-per-task adds a list of GPUs,\n"
+        "such as CUDA_VISIBLE_DEVICES, where this task sees others than its own.\n"
         "\n"
         "--resolver tf follows TensorFlow's SlurmClusterResolver: only variables of the step,\n"
         "nodes sorted by name, ports from 8888, tasks assigned to --jobs by name, and a share of\n"

@@ -7,6 +7,8 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "launcher/collect/collect.h"
+#include "launcher/collect/log/log_file.h"
 #include "launcher/host/jsonio.h"
 #include "launcher/rounds/rounds.h"
 #include "launcher/status/watch.h"
@@ -95,7 +97,7 @@ static void format_time(const struct run_status *s, char dst[32])
         snprintf(dst, 32, "%ld:%02ld:%02ld", seconds / 3600, seconds / 60 % 60, seconds % 60);
 }
 
-static void print_run(const struct run_status *s)
+static void print_run(const struct run_status *s, int width)
 {
     char elapsed[32], epochs[32] = "-", gpus[16] = "-", nodes[16] = "-",
         result[sizeof s->nodes + sizeof s->reason + 8];
@@ -115,7 +117,7 @@ static void print_run(const struct run_status *s)
         snprintf(gpus, sizeof gpus, "%d", s->layout.gpus);
         snprintf(nodes, sizeof nodes, "%d", s->layout.nodes);
     }
-    printf("%-16s %-13s %8s %4s %5s %9s %9s %s\n", s->run.id, state_name(s->state),
+    printf("%-*s %-13s %8s %4s %5s %9s %9s %s\n", width, s->run.id, state_name(s->state),
            *s->job ? s->job : "-", gpus, nodes, elapsed, epochs, result);
 }
 
@@ -128,6 +130,29 @@ static void print_summary(const struct run_summary *summary)
         printf("%s\n", line);
 }
 
+/* Prints how many runs of a program have ended without a log that is known, if the study names
+ * none. */
+static void print_unnamed(const struct workspace *w, const struct status_list *list)
+{
+    const struct study *study = &w->plan.study;
+    const struct log_form form = run_log_form(study);
+    char dir[PATH_MAX], name[32], path[PATH_MAX];
+    struct err ignored;
+    size_t ended = 0;
+
+    if (study_runs_trainer(study) || form.file || form.pattern)
+        return;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct run_status *s = &list->runs[i];
+        snprintf(name, sizeof name, "attempt-%d", s->attempt.number);
+        run_dir_path(study->dir, s->run.id, name, dir);
+        ended += s->phase == RUN_GOOD && run_log_find(dir, &form, path, &ignored) != 0;
+    }
+    if (ended)
+        printf("%zu ended; no log is named: set log.pattern or log.file in %s, then type unetctl "
+               "collect\n", ended, study->file);
+}
+
 /* Prints the runs of one study, and below them how many are in which state, and the round. */
 static void print_study(const struct workspace *w, const struct status_list *list,
                         struct selection *sel)
@@ -135,7 +160,11 @@ static void print_study(const struct workspace *w, const struct status_list *lis
     struct run_summary summary = {0};
     char rounds[ROUNDS_FILE_TEXT];
     size_t shown = 0;
+    int width = 16;
 
+    for (size_t i = 0; i < list->count; i++)
+        if (is_shown(sel, &list->runs[i]) && (int)strlen(list->runs[i].run.id) > width)
+            width = (int)strlen(list->runs[i].run.id);
     for (size_t i = 0; i < list->count; i++) {
         const struct run_status *s = &list->runs[i];
         if (is_named(sel, s)) {
@@ -145,13 +174,30 @@ static void print_study(const struct workspace *w, const struct status_list *lis
         if (!is_shown(sel, s))
             continue;
         if (!shown++)
-            printf("%-16s %-13s %8s %4s %5s %9s %9s %s\n", "RUN", "STATE", "JOB", "GPUS", "NODES",
+            printf("%-*s %-13s %8s %4s %5s %9s %9s %s\n", width, "RUN", "STATE", "JOB", "GPUS", "NODES",
                    "TIME", "EPOCH", "RESULT/NODELIST(REASON)");
-        print_run(s);
+        print_run(s, width);
     }
     print_summary(&summary);
+    print_unnamed(w, list);
     if (!sel->nruns && rounds_file_describe(&w->ledger, rounds))
         printf("%s\n", rounds);
+}
+
+/* Reads the logs again that could not be read when their runs ended. */
+static void read_again(const struct study *study, const struct status_list *list)
+{
+    struct log_form form = run_log_form(study);
+    char dir[PATH_MAX];
+    struct err ignored;
+
+    for (size_t i = 0; i < list->count; i++) {
+        struct run_status *s = &list->runs[i];
+        run_dir_path(study->dir, s->run.id, NULL, dir);
+        if (s->phase == RUN_GOOD && *s->attempt.error &&
+            run_folder_check(dir, s->attempt.number, &form, &ignored) == 0)
+            *s->reason = 0;
+    }
 }
 
 static int check_runs(const struct plan *p, const struct status_list *list,
@@ -174,6 +220,7 @@ static int show_study(struct selection *sel, json_t *studies, struct err *e)
         return -1;
     rc = status_list_collect(&w, &list, e);
     if (rc == 0) {
+        read_again(&w.plan.study, &list);
         rc = check_runs(&w.plan, &list, sel, e);
         if (rc == 0 && studies)
             json_array_append_new(studies, encode_study(&w, &list, sel));

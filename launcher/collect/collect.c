@@ -176,6 +176,37 @@ static void read_run(const void *arg, const char *name, struct result *r)
     run_folder_read(study->dir, name, &form, r, &why);
 }
 
+/* Makes the models of GPUs a setting of the runs of programs, where not all ran on the same, so that
+ * each is a series of its own. The embedded engine's runs always have it. */
+static int split_models(struct results *table, struct err *e)
+{
+    const char *first = NULL;
+    bool differ = false;
+
+    for (size_t i = 0; i < table->count; i++) {
+        const struct result *r = &table->rows[i];
+        if (strcmp(r->engine, "embedded") == 0 || !*r->device)
+            continue;
+        first = first ? first : r->device;
+        differ |= strcmp(first, r->device) != 0;
+    }
+    for (size_t i = 0; differ && i < table->count; i++) {
+        struct result *r = &table->rows[i];
+        struct buf b = {0};
+        if (strcmp(r->engine, "embedded") == 0 || !*r->device || !r->settings)
+            continue;
+        buf_add(&b, r->settings);
+        settings_add(&b, "device", r->device);
+        if (b.failed) {
+            buf_destroy(&b);
+            return mem_fail(e);
+        }
+        free(r->settings);
+        r->settings = buf_steal(&b);
+    }
+    return 0;
+}
+
 static int scan_runs(const struct study *study, struct results *table, struct err *e)
 {
     char dir[PATH_MAX];
@@ -183,7 +214,7 @@ static int scan_runs(const struct study *study, struct results *table, struct er
     path_format(dir, "%s/runs", study->dir);
     if (access(dir, F_OK) && errno == ENOENT)
         return 0;
-    return scan_folder(table, dir, read_run, study, e);
+    return scan_folder(table, dir, read_run, study, e) ? -1 : split_models(table, e);
 }
 
 /* Adds the names of the runs in table to dst, and if it is given that they all have one label,
@@ -400,18 +431,6 @@ static int scan_study(const struct workspace *w, const char *label, struct resul
     return 0;
 }
 
-/* Returns whether the file already contains these bytes. Then it is not written again. */
-static bool has_bytes(const char *path, const char *text, size_t n)
-{
-    struct err e;
-    size_t have;
-    char *there = access(path, F_OK) == 0 ? atomicfile_read(path, MAX_LOG, &have, &e) : NULL;
-    bool same = there && have == n && memcmp(there, text, n) == 0;
-
-    free(there);
-    return same;
-}
-
 /* Adds a copy of src to the batch, unless dst already has its bytes. own: the folder of dst has an
  * earlier collect's files, so a file at dst may be replaced. */
 static int copy_file(const char *src, const char *dst, bool own, struct atomicfile_batch *b,
@@ -421,7 +440,7 @@ static int copy_file(const char *src, const char *dst, bool own, struct atomicfi
     char *text = atomicfile_read(src, MAX_LOG, &n, e);
     int rc = text ? 0 : -1;
 
-    if (rc == 0 && !has_bytes(dst, text, n))
+    if (rc == 0 && !atomicfile_has(dst, text, n))
         rc = (own ? 0 : atomicfile_check_new(dst, e)) ||
                      atomicfile_batch_add(b, dst, text, n, 0666, e)
                  ? -1

@@ -78,8 +78,7 @@ struct log_form run_log_form(const struct study *s);
 /* Writes the path of the attempt's log, which its program may have called what it likes, to dst:
  * form->file in its folder; with a pattern and without a file, the job's output; else log.csv, or
  * the only file of a known form there or in a folder below, or the job's output if it has MLPerf's
- * lines. Returns 0, or -1 with ERR_DATA if there is none, or with ERR_CONFIG if there are
- * several. */
+ * lines. Returns 0, or -1 if there is none or several. */
 int run_log_find(const char *attempt_dir, const struct log_form *form, char dst[PATH_MAX],
                  struct err *e);
 
@@ -98,8 +97,7 @@ int run_log_find(const char *attempt_dir, const struct log_form *form, char dst[
 int run_folder_read(const char *study_dir, const char *name, const struct log_form *form,
                     struct result *r, struct err *e);
 
-/* Checks all of an attempt's result except its marker. Returns 0, -1 with the reason, or 1 with the
- * reason if only the form of its log is not known, which study.yaml may still say. */
+/* Checks all of an attempt's result except its marker. Returns 0, or -1 with the reason. */
 int run_folder_check(const char *run_dir, int attempt, const struct log_form *form, struct err *e);
 
 #endif

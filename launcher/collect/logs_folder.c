@@ -465,7 +465,8 @@ static const char *find_difference(const struct result *row, const struct result
 static bool is_impossible(const struct result *r)
 {
     const double epochs[] = {r->first_epoch_s, r->second_epoch_s, r->median_epoch_s},
-                 times[] = {r->training_time, r->test_time, r->startup_s, r->comm_s, r->data_s},
+                 times[] = {r->training_time, r->test_time, r->startup_s, r->comm_s, r->data_s,
+                            r->job_s, r->clock_step_s},
                  shares[] = {r->quality.iou, r->quality.iou_own_size, r->quality.dice,
                              r->quality.accuracy};
     bool bad = false;
@@ -492,8 +493,8 @@ static int read_row(void *arg, size_t i, struct err *e)
     if (r->state == RESULT_DONE && is_impossible(r))
         result_discard(r, RESULT_CORRUPT,
                        "its row in results.csv has an impossible time or quality: collect again");
-    if (r->state != RESULT_DONE || !*r->log || strchr(r->log, '/') ||
-        !path_has_file(c->dir, r->log))
+    if (r->state != RESULT_DONE || !*r->log || strchr(r->log, '/') || r->starts > 1 ||
+        !path_has_file(c->dir, r->log)) /* of several starts, the log alone does not show them */
         return 0;
     log.training_time = log.units_per_s = NAN; /* read them again */
     if (log_file_read(path_format(path, "%s/%s", c->dir, r->log), c->form, &log, &why)) {

@@ -21,6 +21,7 @@
 #include "src/atomicfile.h"
 #include "src/files.h"
 #include "src/format/sha256.h"
+#include "src/mem.h"
 #include "src/plural.h"
 #include "src/run/epoch_csv.h"
 #include "src/stat.h"
@@ -99,13 +100,12 @@ int run_log_find(const char *attempt_dir, const struct log_form *form, char dst[
 {
     struct err ignored;
     bool stated = false;
-    struct stat st;
 
     if (form->file) {
         path_format(dst, "%s/%s", attempt_dir, form->file);
         return path_has_file(attempt_dir, form->file)
                    ? 0
-                   : err_set(e, ERR_DATA, "the program did not write %s (log.file)", dst);
+                   : err_set(e, ERR_CONFIG, "the program did not write %s (log.file)", dst);
     }
     if (form->pattern)
         return find_output(attempt_dir, dst, e);
@@ -121,11 +121,9 @@ int run_log_find(const char *attempt_dir, const struct log_form *form, char dst[
         if (s.count == 1)
             return 0;
     }
-    bool has_output = find_output(attempt_dir, dst, &ignored) == 0 && files_stat(dst, &st) == 0 &&
-                      st.st_size > 0;
-    if (has_output && log_file_is_known(dst, &stated) && stated)
+    if (find_output(attempt_dir, dst, &ignored) == 0 && log_file_is_known(dst, &stated) && stated)
         return 0;
-    return err_set(e, has_output ? ERR_CONFIG : ERR_DATA, "the program did not write %s/log.csv, nor a log of another known "
+    return err_set(e, ERR_CONFIG, "the program did not write %s/log.csv, nor a log of another known "
                    "form; log.file or log.pattern in study.yaml says what to read", attempt_dir);
 }
 
@@ -281,8 +279,10 @@ static int check_log(const struct result *r, const struct run_record *record,
     return 0;
 }
 
-static int check_done(const char *path, double measured, struct err *e)
+/* Compares the marker with r, and takes from it what a program's log does not say. */
+static int check_done(const char *path, struct result *r, struct err *e)
 {
+    double measured = r->quality.iou;
     size_t n;
     char *text = atomicfile_read(path, MAX_DOCUMENT, &n, e);
 
@@ -296,6 +296,8 @@ static int check_done(const char *path, double measured, struct err *e)
     }
     const char *status = json_string_value(json_object_get(done, "status"));
     const json_t *iou = json_object_get(done, "iou");
+    if (r->fake_gpus < 0 && json_is_true(json_object_get(done, "fake_gpus")))
+        r->fake_gpus = 1;
     bool same = status && strcmp(status, "done") == 0 &&
                 (isnan(measured) || !iou || is_same_number(json_number_value(iou), measured));
     json_decref(done);
@@ -406,7 +408,77 @@ struct attempt {
     char worlds[200];
     /* the backend that computed and the number format that it chose; "": unknown */
     char backend[16], dtype[16];
+    struct log_start *starts; /* of its job, and of those whose checkpoints it continued */
+    size_t nstarts, capacity, nearlier;
 };
+
+/* Appends the starts of one attempt from the file that its jobs have written (templates/embedded/
+ * submit_file.sh). The last one ended with the marker if it has not said when. */
+static int read_starts_of(const char *dir, struct attempt *a, struct err *e)
+{
+    char path[PATH_MAX], line[400], what[8], id[200], begun[200] = "";
+    FILE *f = files_stream(path_format(path, "%s/starts", dir), "r", FILES_TEXT_MAX);
+    double time, written;
+    size_t first = a->nstarts;
+    struct stat st;
+    int rc = 0;
+
+    while (f && rc == 0 && fgets(line, sizeof line, f)) {
+        int n = sscanf(line, "%7s %199s %lf %lf", what, id, &time, &written);
+        struct log_start *last = a->nstarts > first ? &a->starts[a->nstarts - 1] : NULL;
+        if (n < 3 || !(time > 0))
+            continue;
+        if (strcmp(what, "begin") == 0) {
+            if (last && !(last->end <= time))
+                last->end = n == 4 && written >= last->begin && written <= time ? written : NAN;
+            rc = mem_grow(&a->starts, a->nstarts, &a->capacity, sizeof *a->starts, e);
+            if (rc == 0)
+                a->starts[a->nstarts++] = (struct log_start){time, NAN};
+            memcpy(begun, id, sizeof begun);
+        } else if (last && strcmp(what, "end") == 0 && strcmp(id, begun) == 0 && time >= last->begin) {
+            last->end = time;
+        }
+    }
+    if (f)
+        fclose(f);
+    if (rc == 0 && a->nstarts > first && isnan(a->starts[a->nstarts - 1].end) &&
+        files_stat(path_format(path, "%s/DONE", dir), &st) == 0)
+        a->starts[a->nstarts - 1].end = fmax(a->starts[a->nstarts - 1].begin,
+                                             (double)st.st_mtim.tv_sec +
+                                                 1e-9 * (double)st.st_mtim.tv_nsec);
+    return rc;
+}
+
+/* Reads the starts of an attempt's job, after those of the attempts whose checkpoints it continued.
+ * Where one of these has not written its starts, none is known. */
+static int read_starts(const char *attempt_dir, const struct result *r, struct attempt *a,
+                       struct err *e)
+{
+    char study_dir[PATH_MAX], dir[PATH_MAX];
+    int chain[64], n = 0;
+
+    path_format(study_dir, "%s/../../..", attempt_dir);
+    for (int k = r->attempt; k > 0 && n < 64; k = run_dir_checkpoint(study_dir, r->run, k - 1))
+        chain[n++] = k;
+    while (n-- > 0) {
+        a->nearlier = a->nstarts;
+        if (read_starts_of(path_format(dir, "%s/../attempt-%d", attempt_dir, chain[n]), a, e))
+            return -1;
+        if (a->nstarts == a->nearlier) {
+            a->nstarts = a->nearlier = 0;
+            return 0;
+        }
+    }
+    return 0;
+}
+
+static void set_job_times(struct result *r, const struct attempt *a)
+{
+    r->starts = (long)a->nstarts;
+    r->job_s = a->nstarts ? 0 : NAN;
+    for (size_t i = 0; i < a->nstarts; i++)
+        r->job_s += a->starts[i].end - a->starts[i].begin;
+}
 
 /* Notes where the example pictures are, and reads images.csv if it exists. With its scores, counts
  * with a single run each are compared on the same images. */
@@ -424,13 +496,17 @@ static int read_attempt_scores(const char *attempt_dir, struct result *r, struct
 }
 
 /* Reads the attempt of an engine whose script writes no record.jsonl: all is in its log. */
-static int read_log_only(const char *attempt_dir, const struct log_form *form, struct result *r,
-                         struct err *e)
+static int read_log_only(const char *attempt_dir, const struct log_form *form,
+                         const struct attempt *a, struct result *r, struct err *e)
 {
+    struct log_form own = *form;
     char path[PATH_MAX];
     long epochs = r->epochs;
 
-    if (run_log_find(attempt_dir, form, path, e) || log_file_read(path, form, r, e))
+    own.starts = a->starts;
+    own.nstarts = a->nstarts;
+    own.nearlier = a->nearlier;
+    if (run_log_find(attempt_dir, form, path, e) || log_file_read(path, &own, r, e))
         return -1;
     return r->epochs == epochs || !epochs || r->stepped == 1 || r->limited == 1
                ? 0
@@ -464,9 +540,11 @@ static int read_result(const char *attempt_dir, const struct log_form *form, str
     struct epoch_csv log = {0};
     int rc = -1;
 
+    if (read_starts(attempt_dir, r, a, e))
+        return -1;
     if (strcmp(r->engine, EMBEDDED) != 0 && !path_has_file(attempt_dir, "record.jsonl")) {
         find_resized(attempt_dir, r, 1, a->worlds);
-        return read_log_only(attempt_dir, form, r, e);
+        return read_log_only(attempt_dir, form, a, r, e);
     }
     find_resized(attempt_dir, r, r->attempt, a->worlds);
     path_format(record_path, "%s/record.jsonl", attempt_dir);
@@ -493,7 +571,7 @@ static int read_done(const char *attempt_dir, const struct log_form *form, struc
     char path[PATH_MAX];
 
     return read_result(attempt_dir, form, r, a, e) ||
-                   check_done(path_format(path, "%s/DONE", attempt_dir), r->quality.iou, e)
+                   check_done(path_format(path, "%s/DONE", attempt_dir), r, e)
                ? -1
                : 0;
 }
@@ -564,9 +642,33 @@ static void read_attempt(const char *study_dir, const struct run_attempt *found,
         set_result_state(r, RESULT_DONE, "");
         read_stage(found->path, r);
         run_energy_measure(study_dir, r);
+        set_job_times(r, a);
     }
     if (r->state != RESULT_DONE)
         read_so_far(found->path, form, r);
+}
+
+/* Sets the device of a program's run to the models of the GPUs that were beside its ranks, each
+ * once, which the sampler of energy notes in the file gpus as lines UUID,MODEL. */
+static void read_models(const char *attempt_dir, struct result *r)
+{
+    char path[PATH_MAX], line[256];
+    FILE *f = *r->device ? NULL
+                         : files_stream(path_format(path, "%s/gpus", attempt_dir), "r",
+                                        FILES_TEXT_MAX);
+    struct buf all = {0};
+
+    while (f && fgets(line, sizeof line, f)) {
+        char *model = strchr(line, ',');
+        line[strcspn(line, "\n")] = 0;
+        if (model && model[1] && (!all.data || !strstr(all.data, model + 1)))
+            buf_addf(&all, "%s%s", all.length ? " + " : "", model + 1);
+    }
+    if (f)
+        fclose(f);
+    if (all.data && !all.failed)
+        result_set_text(r->device, sizeof r->device, all.data);
+    buf_destroy(&all);
 }
 
 /* Writes the hash of what the run executed, 8 digits: that of the attempt's source.sha256, and with
@@ -614,11 +716,13 @@ int run_folder_read(const char *study_dir, const char *name, const struct log_fo
         r->epochs = 0;
     } else {
         read_attempt(study_dir, &found, form, r, &attempt);
+        read_models(found.path, r);
     }
     find_script(study_dir, name, found.number, script);
     if (*attempt.dtype) /* train.dtype auto was resolved by the run */
         json_object_set_new(json_object_get(plan, "train"), "dtype", json_string(attempt.dtype));
     r->settings = result_settings_encode(plan, attempt.backend, r->device, script);
+    free(attempt.starts);
     json_decref(plan);
     return 0;
 }
@@ -627,7 +731,7 @@ int run_folder_check(const char *run_dir, int attempt, const struct log_form *fo
 {
     const char *slash = strrchr(run_dir, '/');
     char attempt_dir[PATH_MAX];
-    struct attempt ignored = {0};
+    struct attempt a = {0};
     struct result r;
 
     result_init(&r);
@@ -636,8 +740,9 @@ int run_folder_check(const char *run_dir, int attempt, const struct log_form *fo
         return -1;
     r.attempt = attempt;
     path_format(attempt_dir, "%s/attempt-%d", run_dir, attempt);
-    int rc = read_result(attempt_dir, form, &r, &ignored, e);
+    int rc = read_result(attempt_dir, form, &r, &a, e);
     result_destroy(&r);
+    free(a.starts);
     json_decref(plan);
-    return rc && e->code == ERR_CONFIG ? 1 : rc;
+    return rc;
 }

@@ -461,7 +461,10 @@ static void check_program(const struct plan *p, struct findings *f)
                      p->study.file);
     if (!*script && paths_data(engine->script, shipped, sizeof shipped, &e) == 0)
         script = shipped;
-    if (strstr(section->python, "python"))
+    struct buf words = {0};
+    bool plain = script_values_add_python(&words, section->python);
+    buf_destroy(&words);
+    if (plain)
         check_imports(p, section, script, f);
     else
         findings_add(f, FINDING_OK, "python", "not checked: '%s' starts the script",
@@ -486,6 +489,11 @@ static void check_partition(const struct plan *plan, struct scheduler *s, struct
                      "partition %s have %d\nchoose a partition with more GPUs (sinfo -o '%%P "
                      "%%G'), or correct gpus_per_node in %s", plan->site.name, plan->site.gpus_per_node,
                      p.name, p.gpus_per_node, plan->site.file);
+    else if (strchr(p.gpu_types, ',') && !*plan->site.gpu_type && !plan->options.constraint)
+        findings_add(f, FINDING_WARNING, "gres", "partition %s has GPUs of several types (%s), and a "
+                     "run may get any of them: their times are not comparable\nset gpu_type in %s, "
+                     "or slurm.constraint in %s", p.name, p.gpu_types, plan->site.file,
+                     plan->study.file);
     else
         findings_add(f, FINDING_OK, "partition", "%s: %d node%s, %d GPU%s on each", p.name, p.nodes,
                      plural(p.nodes), p.gpus_per_node, plural(p.gpus_per_node));

@@ -67,6 +67,7 @@ static struct {
     int (*by_index)(unsigned, void **);
     int (*by_uuid)(const char *, void **);
     int (*uuid)(void *, char *, unsigned);
+    int (*name)(void *gpu, char *name, unsigned n);
     int (*energy)(void *, unsigned long long *); /* mJ */
     int (*power)(void *, unsigned *);            /* mW */
     int (*utilization)(void *, struct nvml_utilization *);
@@ -88,6 +89,7 @@ static bool load(void *library)
         {"nvmlDeviceGetHandleByIndex_v2", &nvml.by_index},
         {"nvmlDeviceGetHandleByUUID", &nvml.by_uuid},
         {"nvmlDeviceGetUUID", &nvml.uuid},
+        {"nvmlDeviceGetName", &nvml.name},
         {"nvmlDeviceGetTotalEnergyConsumption", &nvml.energy},
         {"nvmlDeviceGetPowerUsage", &nvml.power},
         {"nvmlDeviceGetUtilizationRates", &nvml.utilization},
@@ -209,6 +211,23 @@ struct sampler {
 
 /* ---- devices */
 
+/* Notes the model of a GPU of the attempt, for runs whose program does not say what it ran on. */
+static void note_model(const struct sampler *s, const struct device *d)
+{
+    char path[PATH_MAX], name[NVML_ID_SIZE], line[2 * NVML_ID_SIZE + 8];
+
+    if (!s->dir || nvml.name(d->gpu, name, sizeof name))
+        return;
+    name[strcspn(name, "\n")] = 0;
+    int n = snprintf(line, sizeof line, "%s,%s\n", d->id, name);
+    int fd = files_open(path_format(path, "%s/gpus", s->dir), O_WRONLY | O_CREAT | O_APPEND, 0666);
+    if (fd >= 0 && write(fd, line, (size_t)n) < n) {
+        /* a full disk loses lines, not the run */
+    }
+    if (fd >= 0)
+        close(fd);
+}
+
 /* Adds the GPUs of this rank: those that CUDA sees or that Slurm gave, outside of Slurm the first
  * ones. */
 static void add_gpus(struct sampler *s, int most)
@@ -235,6 +254,7 @@ static void add_gpus(struct sampler *s, int most)
         d->gpu = nvml_find(name, d->id);
         if (!d->gpu)
             return; /* CUDA, too, ignores the others */
+        note_model(s, d);
         s->ndevices += nvml_read(d->gpu, &d->sample) == NULL;
         list += listed ? n + (list[n] == ',') : 0;
     }

@@ -15,7 +15,9 @@
 
 #include "launcher/host/jsonio.h"
 #include "launcher/host/path.h"
+#include "launcher/plan/begin.h"
 #include "launcher/plan/look.h"
+#include "launcher/script/template.h"
 #include "launcher/stage/stage.h"
 #include "launcher/study/workspace.h"
 #include "src/log.h"
@@ -340,10 +342,9 @@ static void advise_batches(const struct study *s, const struct plan *plan,
     struct counts odd = {"", 0}, idle = {"", 0}, short_all = {"", 0}, blind = {"", 0};
     bool drop = strcmp(s->data.remainder, "drop") == 0;
     long images = dst->train * s->data.repeat;
-    bool shared = !s->train.batch_per_gpu && strcmp(s->engine, "embedded") == 0;
     char batch[48]; /* as text: "16" or "16 x GPUs" */
 
-    snprintf(batch, sizeof batch, shared ? "%d" : "%d x GPUs",
+    snprintf(batch, sizeof batch, plan_constant_batch(s) ? "%d" : "%d x GPUs",
              s->train.batch_per_gpu ? s->train.batch_per_gpu : s->train.global_batch);
     for (size_t i = 0; i < plan->count; i++) {
         if (plan->runs[i].study->variant != s->variant)
@@ -464,6 +465,46 @@ bool plan_advice_time(const struct plan *p, char dst[256])
     return true;
 }
 
+/* Warns of a rank that gets several GPUs: of a script that is for several ranks with the command
+ * that starts them, of other programs with the counts. */
+static void advise_ranks(const struct plan *plan, struct plan_advice *dst)
+{
+    const struct settings_program *section = study_engine(&plan->study, plan->study.engine);
+    const char *words[COMMAND_WORDS_MAX];
+    struct counts wide = {"", 0};
+    struct buf path = {0}, init = {0}, text = {0};
+    size_t n = 0;
+
+    for (size_t i = 0; i < plan->count; i++)
+        if (plan->runs[i].layout.gpus_per_task > 1 && !plan->runs[i].engine->embedded)
+            add_count(&wide, plan->runs[i].layout.gpus);
+    if (!section || !*wide.text || !*section->script)
+        return;
+    words[n++] = section->script;
+    for (size_t i = 0; i < section->args.count && n < COMMAND_WORDS_MAX; i++)
+        words[n++] = section->args.lines[i];
+    buf_addf(&path, "%s-ranks", plan->study.dir);
+    template_add_sh(&init, "unetctl init %s", path.data ? path.data : "");
+    if (!init.failed && begin_suggest(init.data, plan->study.engine, words, n, &text))
+        add_advice(dst, "%s", text.data);
+    else
+        add_advice(dst, "engine %s starts one rank on each node: on %s %s a rank has several GPUs, "
+                   "which the program itself must use; for one rank per GPU set engine: mpi or "
+                   "strategy: multi-worker", plan->study.engine, wide.text, gpus_word(&wide));
+    buf_destroy(&path);
+    buf_destroy(&init);
+    buf_destroy(&text);
+}
+
+/* Warns that nothing is read of a program's runs that write no log of a known form. */
+static void advise_log(const struct study *s, struct plan_advice *dst)
+{
+    if (!study_runs_trainer(s) && !*s->log.file && !*s->log.pattern)
+        add_advice(dst, "no log is named: nothing will be read of a run unless it writes log.csv, or "
+                   "another log of a known form, into $UNETCTL_ATTEMPT_DIR; set log.pattern or "
+                   "log.file ('unetctl init OTHER --try LOG -- ...' proposes it)");
+}
+
 void plan_advice_collect(const struct plan *plan, struct plan_advice *dst)
 {
     struct err ignored;
@@ -478,13 +519,17 @@ void plan_advice_collect(const struct plan *plan, struct plan_advice *dst)
     else if (dst->train > 0)
         advise_batches(&plan->study, plan, dst);
     advise_trainer(plan, dst);
+    advise_ranks(plan, dst);
+    advise_log(&plan->study, dst);
     compute_look_open(&plan->study, &plan->site, &dst->compute);
     if (*dst->compute.problem)
         add_advice(dst, "%s%s%s", dst->compute.problem, *dst->compute.remedy ? "; " : "",
                    dst->compute.remedy);
     if (!plan->options.time_min && strcmp(plan->scheduler, "local") != 0)
-        add_advice(dst, "no time limit is set: the partition's applies, and the cost of the runs "
-                   "is unknown; set slurm.time in study.yaml, or -- --time=H:MM:SS");
+        add_advice(dst, "%s, and the cost of the runs is unknown; set slurm.time in study.yaml, or "
+                   "-- --time=H:MM:SS",
+                   plan->options.unlimited ? "the time limit is UNLIMITED"
+                                           : "no time limit is set: the partition's applies");
     char text[256];
     if (plan_advice_time(plan, text))
         add_advice(dst, "%s", text);

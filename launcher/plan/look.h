@@ -4,6 +4,7 @@
  * look.h: what is there, asked of unet-train where it knows more: the parameters of the model, the
  * images of the data, the GPUs of this host. A look that fails has a text that says why; nothing
  * depends on it but advice.
+ * begin.h: a new study.yaml, for init, from a folder of images or a command line.
  * cost.h: what follows for a plan: GPU-hours and bytes as upper bounds, advice in sentences, and
  * split.json, which is made once.
  *

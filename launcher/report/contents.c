@@ -52,6 +52,7 @@ static void add_speedup_tile(struct doc *doc, const struct series *s, const stru
 {
     static const char name[] = "speed-up", times[] = "\303\227";
     const struct ratio *r = &d->speedup;
+    char speed[64];
 
     if (d->best != d->base && r->interval.method == INTERVAL_EPOCHS)
         doc_tile(doc, TO_HTML, name, "%.2f%s\t%.2f to %.2f by %ss of single runs", r->value, times,
@@ -62,9 +63,10 @@ static void add_speedup_tile(struct doc *doc, const struct series *s, const stru
     else if (d->best != d->base && !isnan(r->least))
         doc_tile(doc, TO_HTML, name, "%.2f%s\t%.2f to %.2f between single runs", r->value, times,
                  r->least, r->most);
-    else
-        doc_tile(doc, TO_HTML, name, "%.2f%s\tof %.3g s per %s", r->value, times,
-                 d->base->q[QUANTITY_STEADY_EPOCH].median, series_interval(s));
+    else {
+        series_describe_speed(s, d->base, speed, sizeof speed);
+        doc_tile(doc, TO_HTML, name, "%.2f%s\tof %s", r->value, times, speed);
+    }
 }
 
 static void add_tiles(struct doc *doc, const struct series *s, const struct decision *d)
@@ -338,7 +340,8 @@ static bool is_defined(const struct report *r, enum quantity q)
         return known;
     if (q >= QUANTITY_QUALITY && q <= QUANTITY_DICE)
         return share && has_epochs(r);
-    return has_epochs(r) || q == QUANTITY_STARTUP || q == QUANTITY_WHOLE || q == QUANTITY_ENERGY;
+    return has_epochs(r) || (known && (q == QUANTITY_STARTUP || q == QUANTITY_WHOLE ||
+                                       q == QUANTITY_ENERGY));
 }
 
 static void add_definitions(struct doc *d, const struct report *r)

@@ -81,7 +81,7 @@ static json_t *encode_ratio(const struct ratio *r)
 static json_t *add_comparison(json_t *o, const struct comparison *c)
 {
     return ADD(o, {"test", json_string(compare_test_name(c->test))}, {"n", integer(c->n)},
-               {"images", integer(c->nimages)}, {"a", number(c->a)}, {"b", number(c->b)},
+               {"a", number(c->a)}, {"b", number(c->b)},
                {"difference", number(c->difference)}, {"interval", encode_interval(&c->interval)},
                {"p", number(c->p)}, {"family", integer(c->nfamily)},
                {"significant", json_boolean(c->significant)}, {"margin", number(c->margin)},
@@ -189,6 +189,7 @@ static void add_decision(json_t *o, const struct decision *d, size_t npoints)
             iou, ADD(one, {"state", json_string(quality_state_name(q))},
                      {"why", q->why ? json_string(q->why) : json_null()},
                      {"distinct_runs", integer(q->nruns)}, {"collapsed", integer(q->ncollapsed)},
+                     {"collapsed_at_least", number(q->collapse_least)},
                      {"collapsed_at_most", number(q->collapse_most)}));
     }
     for (size_t i = 0; i < d->ncaveats; i++)
@@ -505,14 +506,18 @@ char *json_encode_extra_p(const struct report *r)
 
 static json_t *encode_bounds(const struct bounds *v)
 {
-    return OBJECT({"low", json_real(v->low)}, {"expected", json_real(v->expected)},
-                  {"high", json_real(v->high)});
+    return isnan(v->expected) ? json_null()
+                              : OBJECT({"low", json_real(v->low)},
+                                       {"expected", json_real(v->expected)},
+                                       {"high", json_real(v->high)});
 }
 
 static json_t *encode_link(const struct prediction_link *l)
 {
-    return OBJECT({"name", json_string(l->name)}, {"bytes_per_s", json_real(l->bytes_per_s)},
-                  {"latency_s", json_real(l->latency_s)});
+    return !(l->bytes_per_s > 0) ? json_null()
+                                 : OBJECT({"name", json_string(l->name)},
+                                          {"bytes_per_s", json_real(l->bytes_per_s)},
+                                          {"latency_s", json_real(l->latency_s)});
 }
 
 static json_t *encode_predicted(const struct prediction_point *p)
@@ -535,8 +540,10 @@ json_t *json_encode_prediction(const struct prediction *p,
     return OBJECT({"label", text(label)}, {"base_gpus", json_integer(p->base)},
                   {"largest_gpus", json_integer(p->largest)},
                   {"gpus_per_node", json_integer(p->gpus_per_node)},
+                  {"linked", json_boolean(p->linked)},
                   {"gradient_bytes", json_real(p->bytes)},
-                  {"norm_sums", json_integer(network->sums)}, {"base_step_s", json_real(p->step_s)},
+                  {"norm_sums", json_integer(network->sums)},
+                  {"base_step_s", number(p->linked ? p->step_s : NAN)},
                   {"base_batch", json_real(p->batch)},
                   {"leave_one_out_error", number(p->model.loo_error)},
                   {"scenarios", json_boolean(p->scenarios)},

@@ -27,6 +27,14 @@ static void add_counts(struct buf *b, const struct series *s)
     buf_addf(b, " GPU%s", plural(s->points[s->npoints - 1].gpus));
 }
 
+const char *gpus_title(const struct series *s)
+{
+    for (size_t i = 0; i < s->npoints; i++)
+        if (s->points[i].fake_gpus)
+            return "fake GPUs (CPU cores)";
+    return "GPUs";
+}
+
 static void add_subject(struct buf *b, const struct report_series *rs)
 {
     const struct series *s = &rs->as->series;
@@ -38,9 +46,12 @@ static void add_subject(struct buf *b, const struct report_series *rs)
     }
     buf_addf(b, "%s %s on ", rs->label, s->stepped ? "ran" : "was trained");
     add_counts(b, s);
-    if (is_shared(s, offsetof(struct result, device)))
-        buf_addf(b, s->rows[0].fake_gpus == 1 ? ", which were groups of cores of %s" : " (%s)",
-                 s->rows[0].device);
+    bool named = is_shared(s, offsetof(struct result, device)), fake = *gpus_title(s) == 'f';
+    if (fake)
+        buf_addf(b, ", which were groups of %s%s", named ? "cores of " : "CPU cores",
+                 named ? s->rows[0].device : "");
+    else if (named)
+        buf_addf(b, " (%s)", s->rows[0].device);
     if (least == most)
         buf_addf(b, ", %zu run%s per count", most, plural((long)most));
     else
@@ -89,14 +100,19 @@ static void add_times(struct buf *b, const struct series *s, const struct series
 {
     const struct series_point *base = s->points;
     const struct ratio *speedup = series_speedup(s, p);
+    char speed[64];
     double epoch = p->q[QUANTITY_STEADY_EPOCH].median;
 
-    buf_addf(b, "With %d GPU%s an %s takes %.4g s (median over runs of the median over all %ss "
-             "after warming up)", base->gpus, plural(base->gpus), series_interval(s),
-             base->q[QUANTITY_STEADY_EPOCH].median, series_interval(s));
+    series_describe_speed(s, base, speed, sizeof speed);
     if (s->stepped && isfinite(base->q[QUANTITY_RATE].median))
-        buf_addf(b, ", %.4g %s per second", base->q[QUANTITY_RATE].median, s->unit);
-    buf_add(b, ".\n");
+        buf_addf(b, "With %d GPU%s it runs at %s (median over runs", base->gpus,
+                 plural(base->gpus), speed);
+    else
+        buf_addf(b, "With %d GPU%s an %s takes %.4g s (median over runs", base->gpus,
+                 plural(base->gpus), series_interval(s), base->q[QUANTITY_STEADY_EPOCH].median);
+    if (!series_is_rates(s))
+        buf_addf(b, " of the median over all %ss after warming up", series_interval(s));
+    buf_add(b, ").\n");
     if (isfinite(speedup->value)) {
         buf_addf(b, "With %d GPUs ", p->gpus);
         if (s->mode == SERIES_WEAK)
@@ -108,8 +124,8 @@ static void add_times(struct buf *b, const struct series *s, const struct series
                  series_efficiency(s, p)->value, series_ideal(s, p->gpus));
     }
     if (s->mode != SERIES_WEAK && isfinite(p->speedup[QUANTITY_TRAINING].value))
-        buf_addf(b, "The whole %s included, is %.2f times as fast.\n",
-                 s->stepped ? "run, warming up" : "training, first epoch",
+        buf_addf(b, "%s included, is %.2f times as fast.\n",
+                 s->stepped ? "All steps together, warming up" : "The whole training, first epoch",
                  p->speedup[QUANTITY_TRAINING].value);
     if (isfinite(p->q[QUANTITY_COMM].median) && epoch > 0)
         buf_addf(b, "Communication that computing does not hide takes %.0f %% of an %s with %d "
@@ -151,12 +167,12 @@ static void add_quality_sentence(struct buf *b, const struct report_series *rs,
                  q->state == QUALITY_HOLDS   ? "shows that it holds"
                  : q->state == QUALITY_FALLS ? s->lower ? "shows that it rises"
                                                         : "shows that it falls"
-                 : q->state == QUALITY_COLLAPSES
+                 : q->state == QUALITY_COLLAPSES || q->collapse_open
                      ? "is of the runs that did not collapse, which does not show that it holds"
                      : "does not decide whether it holds",
                  d->rule.margin);
-        if (s->is_share)
-            buf_addf(b, "; %zu of %zu runs collapsed", q->ncollapsed, q->nruns);
+        buf_addf(b, "; %zu of %zu run%s collapsed", q->ncollapsed, q->nruns,
+                 plural((long)q->nruns));
         buf_add(b, ".\n");
     }
 }
@@ -194,15 +210,17 @@ static void add_prediction_table(struct doc *d, const struct prediction *p,
 
     if (p->largest > p->base)
         snprintf(largest, sizeof largest, " to %d", p->largest);
-    table_init(&t, "%s, not measured: %s, from its runs on %d%s GPU%s.",
+    table_init(&t, "%s, not measured: %s, from its runs on %d%s GPU%s%s.",
                p->scenarios ? "Scenarios" : "Predicted", label, p->base, largest,
-               plural(p->largest));
+               plural(p->largest), p->fake_gpus ? ", which were groups of CPU cores" : "");
     for (size_t i = 0; i < p->npoints; i++) {
         const struct prediction_point *at = &p->points[i];
         table_word(&t, "GPUs", "%d%s", at->gpus, at->extrapolated ? "*" : "");
-        table_number(&t, "nodes", at->nodes, 0);
-        add_predicted(&t, "step ms", &at->step_s, 1e3, 1);
-        table_range(&t, "sums ms", 1e3 * at->comm_s.low, 1e3 * at->comm_s.high, 3, "");
+        if (p->linked) {
+            table_number(&t, "nodes", at->nodes, 0);
+            add_predicted(&t, "step ms", &at->step_s, 1e3, 1);
+            table_range(&t, "sums ms", 1e3 * at->comm_s.low, 1e3 * at->comm_s.high, 3, "");
+        }
         add_predicted(&t, p->interval[0] == 'e' ? "epoch s" : "interval s", &at->epoch_s, 1, 2);
         table_number(&t, "measured", at->measured_epoch_s, 2);
         add_predicted(&t, "speed-up", &at->speedup, 1, 2);
@@ -230,6 +248,30 @@ void prediction_explain(const struct model *m, double gpus, struct buf *b)
         buf_add(b, ". Two numbers of GPUs cannot check the model: measure a third. ");
 }
 
+static void add_links(const struct prediction *p, const struct prediction_network *n,
+                      struct buf *b)
+{
+    buf_addf(b, "It assumes: a step of %.1f ms for %.0f %s on %d GPU%s, as measured; %.2f MB "
+             "of gradients, summed once a step; %d GPU%s on a node, connected by ",
+             1e3 * p->step_s, p->batch, p->unit, p->base, plural(p->base), p->bytes / 1e6,
+             p->gpus_per_node, plural(p->gpus_per_node));
+    add_link(b, &n->within);
+    buf_add(b, " within it");
+    if (n->between.bytes_per_s > 0) {
+        buf_add(b, " and by ");
+        add_link(b, &n->between);
+        buf_add(b, " between nodes");
+    }
+    buf_add(b, ". ");
+    if (n->sums)
+        buf_addf(b, "%d sums of batch norm a step, of few bytes and never hidden. ", n->sums);
+    else
+        buf_add(b, "No sums of synchronised batch norm beside the measured ones (--norm-sums). ");
+    buf_add(b, "Three cases of the links: the whole bandwidth, a tree, all but the last slice hidden "
+            "behind backward; 80 % of the bandwidth, nothing hidden; half of it, a ring for "
+            "each MiB. ");
+}
+
 static void add_assumptions(const struct prediction *p, const struct prediction_network *n,
                             struct buf *b)
 {
@@ -240,23 +282,13 @@ static void add_assumptions(const struct prediction *p, const struct prediction_
         most = p->points[i].gpus > most ? p->points[i].gpus : most;
         extrapolated |= p->points[i].extrapolated;
     }
-    buf_addf(b, "It assumes: a step of %.1f ms for %.0f %s on %d GPU%s, as measured; %.2f MB "
-             "of gradients, summed once a step; %d GPU%s on a node, connected by ",
-             1e3 * p->step_s, p->batch, p->unit, p->base, plural(p->base), p->bytes / 1e6,
-             p->gpus_per_node, plural(p->gpus_per_node));
-    add_link(b, &n->within);
-    buf_add(b, " within it and by ");
-    add_link(b, &n->between);
-    buf_add(b, " between nodes. ");
+    if (p->linked)
+        add_links(p, n, b);
+    else
+        buf_add(b, "What more GPUs lose is learnt from the measured times alone, as links or gradients "
+                "are unknown (--links, --parameters, --batch-per-gpu). ");
     if (p->base > 1)
         buf_addf(b, "Speed-up and efficiency are relative to %d GPUs. ", p->base);
-    if (n->sums)
-        buf_addf(b, "%d sums of batch norm a step, of few bytes and never hidden. ", n->sums);
-    else
-        buf_add(b, "No sums of synchronised batch norm beside the measured ones (--norm-sums). ");
-    buf_add(b, "Three cases of the links: the whole bandwidth, a tree, all but the last slice hidden "
-            "behind backward; 80 % of the bandwidth, nothing hidden; half of it, a ring for "
-            "each MiB. ");
     if (p->scenarios)
         buf_add(b, "One number of GPUs was measured, so nothing is known of what more GPUs lose. "
                 "Low, middle and high are scenarios: these cases, with a serial part of 0, 2 "

@@ -148,8 +148,9 @@ void proposal_request_fill(struct table *t, const struct report_series *rs,
                  "throughput and all hours: an upper bound.", facts->flop, rs->as->series.unit);
     table_init(t, "Requested resources, with the measurements of %s. GPU-h: GPUs x runs x hours. "
                "node-h: whole nodes. core-h: the cores that jobs ask for%s. Hours that the request "
-               "does not give are those of a whole run as measured, rounded up.%s%s", rs->label,
-               cores, bytes, flop);
+               "does not give are those of a whole run%s, rounded up.%s%s", rs->label, cores,
+               rs->as->series.logged ? ", as logged" : ", from its job's start to its end", bytes,
+               flop);
     for (size_t i = 0; i < facts->nrequests; i++)
         add_request(t, rs, facts, &facts->requests[i], sum);
     if (facts->nrequests == 1)
@@ -420,7 +421,7 @@ static void make_chart(struct chart *c, const struct report *r)
                "Speed-up, both axes logarithmic. Marks: measured, with intervals of 95 %% or, of too "
                "few runs, their range. Line: the ideal. Dashed, in its interval of 90 %%: "
                "extrapolated by the model, not measured, if no limit begins.");
-    snprintf(c->x.label, sizeof c->x.label, "GPUs");
+    snprintf(c->x.label, sizeof c->x.label, "%s", gpus_title(&r->series[0].as->series));
     snprintf(c->y.label, sizeof c->y.label, "speed-up");
     c->x.logarithmic = c->y.logarithmic = true;
     for (size_t i = 0; i < r->nseries; i++) {

@@ -49,12 +49,58 @@ static void set_title(struct report *r)
     buf_destroy(&b);
 }
 
+/* Sets dst to the setting ENGINE.key of a series, or to "". */
+static void find_setting(const struct series *s, const char *key, struct buf *dst)
+{
+    const char *text = s->settings;
+    size_t n = strlen(s->engine);
+    struct setting_text setting;
+
+    buf_add(dst, "");
+    while (text && settings_next(&text, &setting)) {
+        if (setting.nkey == n + 1 + strlen(key) && strncmp(setting.key, s->engine, n) == 0 &&
+            strncmp(setting.key + n + 1, key, strlen(key)) == 0)
+            settings_add_value(dst, &setting);
+    }
+}
+
+/* Writes the name of a series with that of its program in place of the engine, where all series
+ * have one engine. The script of an interpreter is the first argument that is not an option. */
+static void name_series(const struct report *r, const struct series *s, char *dst, size_t size)
+{
+    struct buf script = {0}, args = {0};
+    bool one = true;
+
+    for (size_t k = 0; k < r->analysis.nseries; k++)
+        one &= strcmp(r->analysis.series[k].series.engine, s->engine) == 0;
+    find_setting(s, "script", &script);
+    find_setting(s, "args", &args);
+    const char *program = script.data && one ? script.data : "", *slash = strrchr(program, '/');
+    const char *base = slash ? slash + 1 : program, *word = args.data ? args.data : "";
+    if (strncmp(base, "python", 6) == 0 || strcmp(base, "bash") == 0 || strcmp(base, "sh") == 0) {
+        while (*word == '-') {
+            word += strcspn(word, " ");
+            word += *word == ' ';
+        }
+        size_t n = strcspn(word, " ");
+        while (n && memchr(word, '/', n)) {
+            word++;
+            n--;
+        }
+        snprintf(dst, size, "%.*s%s", (int)n, word, n ? s->name + strlen(s->engine) : s->name);
+    } else {
+        snprintf(dst, size, "%s%s", base, *base ? s->name + strlen(s->engine) : s->name);
+    }
+    buf_destroy(&script);
+    buf_destroy(&args);
+}
+
 /* Sets a label that distinguishes series i from the others. */
 static void set_label(struct report *r, size_t i)
 {
     struct report_series *s = &r->series[i];
     const char *name = s->as->series.name;
-    char label[sizeof s->label];
+    char label[sizeof s->label], own[sizeof s->as->series.name];
     bool alone = true, twice = false; /* others are of its source, and have its name */
 
     for (size_t k = 0; k < r->analysis.nseries; k++)
@@ -62,11 +108,12 @@ static void set_label(struct report *r, size_t i)
             alone = false;
             twice |= strcmp(r->analysis.series[k].series.name, name) == 0;
         }
+    name_series(r, &s->as->series, own, sizeof own);
     if (r->nsources == 1)
-        snprintf(label, sizeof label, "%s", name);
+        snprintf(label, sizeof label, "%s", own);
     else
         snprintf(label, sizeof label, "%s%s%s", s->source->title, alone ? "" : ", ",
-                 alone ? "" : name);
+                 alone ? "" : own);
     if (twice)
         snprintf(label + strlen(label), sizeof label - strlen(label), ", %s",
                  s->as->series.mode == SERIES_STRONG ? "strong" : "weak");
@@ -148,12 +195,6 @@ static void add_quality_comparison(struct buf *b, const struct comparison *c, co
     buf_addf(b, "%s %.*f, %s %.*f; ", label_b, decimals, c->b, label_a, decimals, c->a);
     if (c->test == COMPARE_NONE) {
         buf_add(b, "too few runs for a test.");
-    } else if (c->test == COMPARE_IMAGES) {
-        buf_addf(b,
-                 "%s over %zu images of these two networks (p %s %.2g), which says nothing of "
-                 "other seeds.",
-                 c->significant ? "significant" : "not significant", c->nimages,
-                 c->p < 0.001 ? "<" : "=", fmax(c->p, 0.001));
     } else {
         buf_addf(b, "%s%.*f",
                  !c->significant ? "no difference is shown: "

@@ -13,6 +13,9 @@ int words_compute(struct words *w, const struct analysis_series *as, const char 
                   bool deadline, struct err *e);
 void words_destroy(struct words *w);
 
+/* methods.c. Returns what the GPUs of a series are called: "GPUs", or that they are fake. */
+const char *gpus_title(const struct series *s);
+
 /* report.c. Adds one sentence on how the series label_b compares with label_a at one count, such
  * as "With 14 GPUs, steady epoch: horovod is 1.20x faster than native (95 % interval 1.18 to 1.22,
  * simultaneous over 8 comparisons).". s is the series of a. */
@@ -45,6 +48,7 @@ struct figures {
     enum figures_place places[FIGURES_MAX];
     size_t count;
     bool failed; /* memory ran out */
+    const char *gpus; /* what its axes call GPUs (gpus_title) */
     char why_not[256]; /* why figures_draw has not made PDF and PNG, or "" */
 };
 

@@ -115,15 +115,17 @@ static void fill_speed(struct table *t, const struct report_series *rs)
         const struct ratio *steady = &p->speedup[QUANTITY_STEADY_EPOCH];
         const struct summary *time = &p->q[QUANTITY_STEADY_EPOCH];
         int decimals = s->stepped ? 4 : 2;
+        bool rates = series_is_rates(s); /* no interval was measured */
         table_number(t, "GPUs", p->gpus, 0);
         table_number(t, "nodes", p->nodes ? p->nodes : NAN, 0);
         table_number(t, "runs", (double)p->nruns, 0);
         if (s->limited)
             table_number(t, "limited", (double)p->nlimited, 0);
         table_number(t, "first epoch s", p->q[QUANTITY_FIRST_EPOCH].median, 2);
-        add_worded(t, "steady %s s", series_interval(s), time->median, decimals);
-        add_summary_interval(t, "95 % interval", time, decimals, s);
-        table_number(t, s->stepped ? "whole run s" : "training s", p->q[QUANTITY_TRAINING].median,
+        add_worded(t, "steady %s s", series_interval(s), rates ? NAN : time->median, decimals);
+        if (!rates)
+            add_summary_interval(t, "95 % interval", time, decimals, s);
+        table_number(t, s->stepped ? "all steps s" : "training s", p->q[QUANTITY_TRAINING].median,
                      1);
         table_number(t, "speed-up total", p->speedup[QUANTITY_TRAINING].value, 2);
         table_number(t, "speed-up steady", steady->value, 2);
@@ -136,6 +138,12 @@ static void fill_speed(struct table *t, const struct report_series *rs)
         table_number(t, "GPU-hours", p->gpu_hours, p->gpu_hours < 0.1 ? 4 : 2);
         table_number(t, "kWh", p->q[QUANTITY_ENERGY].median, 3);
     }
+}
+
+/* Returns the head of the column with times of whole runs. */
+static const char *whole_run(const struct series *s)
+{
+    return s->logged ? "whole run s, as logged" : "whole run s";
 }
 
 void tables_fill_scaling(struct table *t, const struct report_series *rs)
@@ -153,7 +161,7 @@ void tables_fill_scaling(struct table *t, const struct report_series *rs)
         table_number(t, "GPUs", p->gpus, 0);
         table_number(t, "nodes", p->nodes ? p->nodes : NAN, 0);
         table_number(t, "runs", (double)p->nruns, 0);
-        table_number(t, "whole run s", p->q[QUANTITY_WHOLE].median, 1);
+        table_number(t, whole_run(s), p->q[QUANTITY_WHOLE].median, 1);
         add_worded(t, "steady %s s", series_interval(s), p->q[QUANTITY_STEADY_EPOCH].median, 3);
         add_rate(t, s, p);
         table_number(t, "speed-up", series_speedup(s, p)->value, 2);
@@ -169,20 +177,18 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
     const struct series *s = &rs->as->series;
     const struct decision *d = &rs->as->decision;
     bool by_trainer = strcmp(s->engine, "embedded") == 0 && s->is_share;
-    char collapsed[160] = "";
 
-    if (s->is_share)
-        snprintf(collapsed, sizeof collapsed, "Collapsed: runs more than %.3g below the median of "
-                 "the base case, with the 95 %% upper limit of their share. ",
-                 QUALITY_COLLAPSE * d->rule.margin);
     table_init(t,
                "Quality of %s after the last %s%s: %s%s is the mean over the %sruns of a count. "
-               "%sChange: difference of the others from the base case, "
+               "Collapsed: runs more than %.3g %s the median of the base case, or without a value, "
+               "with the 95 %% upper limit of their share. Change: difference of the others from "
+               "the base case, "
                "with a 95 %% interval that is simultaneous over all counts, and so is p. The "
                "quality holds where that interval lies %s%.3g.%s",
                rs->label, series_interval(s), by_trainer ? ", at the network's size" : "",
                s->quality, s->lower ? ", of which less is better," : "",
-               s->limited ? "whole " : "", collapsed, s->lower ? "below " : "above -",
+               s->limited ? "whole " : "", QUALITY_COLLAPSE * d->rule.margin,
+               s->lower ? "above" : "below", s->lower ? "below " : "above -",
                d->rule.margin,
                by_trainer ? " IoU at own size is that of the masks that predict writes, at each "
                             "image's own size." : "");
@@ -198,10 +204,10 @@ void tables_fill_quality(struct table *t, const struct report_series *rs)
         table_number(t, "median", several ? quality->median : NAN, s->decimals);
         table_number(t, "least", several ? quality->min : NAN, s->decimals);
         table_number(t, "most", several ? quality->max : NAN, s->decimals);
-        if (judged && judged->nruns && s->is_share)
+        if (judged && judged->nruns)
             table_word(t, "collapsed", "%zu of %zu (< %.0f %%)", judged->ncollapsed, judged->nruns,
                        ceil(100 * judged->collapse_most - 1e-9));
-        else if (s->is_share)
+        else
             table_word(t, "collapsed", "-");
         table_number(t, "change", c->difference, s->decimals);
         add_interval_cell(t, "its interval", &c->interval, s->decimals, s);
@@ -282,7 +288,7 @@ static void fill_parts(struct table *t, const struct report_series *rs)
                "hidden behind computing and waiting for data, as measured on rank 0. Speed-up and "
                "efficiency are those of the whole run.", rs->label, series_interval(s),
                series_interval(s));
-    for (size_t i = 0; i < s->npoints; i++) {
+    for (size_t i = 0; i < s->npoints && !series_is_rates(s); i++) {
         const struct series_point *p = &s->points[i];
         double epoch = p->q[QUANTITY_STEADY_EPOCH].median;
         const char *share = s->stepped ? "of the interval" : "of the epoch";
@@ -296,7 +302,7 @@ static void fill_parts(struct table *t, const struct report_series *rs)
         table_number(t, "data wait s", p->q[QUANTITY_DATA].median, 3);
         table_percent(t, share, p->q[QUANTITY_DATA].median / epoch);
         table_number(t, "evaluation s", p->q[QUANTITY_EVALUATION].median, 2);
-        table_number(t, "whole run s", p->q[QUANTITY_WHOLE].median, 1);
+        table_number(t, whole_run(s), p->q[QUANTITY_WHOLE].median, 1);
         table_number(t, "speed-up", p->speedup[QUANTITY_WHOLE].value, 2);
         table_number(t, "efficiency", p->efficiency[QUANTITY_WHOLE].value, 3);
         table_text(t, "shared cores", "%s", p->oversubscribed ? "yes" : "-");
@@ -352,7 +358,7 @@ static void fill_each(struct table *t, const struct report_series *rs)
     table_init(t, "Speed-up of each part of %s, and in brackets its efficiency: its time with %d "
                "GPU%s over that with N, both medians over runs.", rs->label, s->points[0].gpus,
                plural(s->points[0].gpus));
-    for (size_t i = 0; i < s->npoints; i++) {
+    for (size_t i = 0; i < s->npoints && !series_is_rates(s); i++) {
         const struct series_point *p = &s->points[i];
         table_number(t, "GPUs", p->gpus, 0);
         for (int q = 0; q < QUANTITY_NTIMES; q++) {
@@ -443,9 +449,12 @@ void tables_fill_short(struct table *t, const struct report_series *rs)
 {
     const struct series *s = &rs->as->series;
 
-    table_init(t,
-               "%s: speed-up of the whole %s, of steady %ss, and their efficiency%s%s%s", rs->label,
-               s->stepped ? "run" : "training", series_interval(s), s->has_quality ? "; " : "",
+    bool rates = series_is_rates(s);
+
+    table_init(t, "%s: speed-up %s%s%s%s, and %s efficiency%s%s%s", rs->label,
+               rates ? "by " : s->stepped ? "of the whole run" : "of the whole training",
+               rates ? s->unit : ", of steady ", rates ? "" : series_interval(s), rates ? "" : "s",
+               rates ? "its" : "their", s->has_quality ? "; " : "",
                s->has_quality ? s->quality : "", s->has_quality ? ": mean over runs" : "");
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
@@ -453,8 +462,8 @@ void tables_fill_short(struct table *t, const struct report_series *rs)
         table_number(t, "runs", (double)p->nruns, 0);
         if (s->limited)
             table_number(t, "limited", (double)p->nlimited, 0);
-        add_worded(t, "%s s", series_interval(s), p->q[QUANTITY_STEADY_EPOCH].median,
-                   s->stepped ? 4 : 2);
+        add_worded(t, "%s s", series_interval(s),
+                   rates ? NAN : p->q[QUANTITY_STEADY_EPOCH].median, s->stepped ? 4 : 2);
         table_number(t, s->stepped ? "run s" : "train s", p->q[QUANTITY_TRAINING].median, 1);
         table_number(t, "speed-up", p->speedup[QUANTITY_TRAINING].value, 2);
         table_number(t, "steady", series_speedup(s, p)->value, 2);
@@ -472,7 +481,7 @@ static const char *judge_difference(const struct analysis_difference *d)
     const struct comparison *c = &d->compare;
 
     return d->why_not                  ? "not compared"
-           : c->test <= COMPARE_IMAGES ? "too few runs"
+           : c->test == COMPARE_NONE ? "too few runs"
            : c->significant            ? "yes"
            : c->enough                 ? "no"
                                        : "no (few runs)";
@@ -560,7 +569,7 @@ static void fill_runs(struct table *t, const struct results *results, size_t mos
         table_text(t, "state", "%s", result_state_name(r->state));
         table_word(t, stepped ? "intervals" : "epochs", "%ld", r->epochs);
         table_text(t, "limited", "%s", r->limited == 1 ? "yes" : "-");
-        table_number(t, stepped ? "whole run s" : "training s", r->training_time, 1);
+        table_number(t, stepped ? "all steps s" : "training s", r->training_time, 1);
         table_number(t, "quality", result_quality(r), 4);
         table_text(t, "hosts", "%s", *r->hosts ? r->hosts : r->host);
         table_text(t, "started", "%s", r->started);

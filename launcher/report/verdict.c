@@ -18,8 +18,9 @@
 #define DISAGREE 1.2
 
 /* Adds " (95 % interval 5.6-5.9)", or similar words for an interval over epochs; nothing if it is
- * unknown. */
-static void add_interval_words(struct buf *b, const struct interval *i, int decimals)
+ * unknown. of (may be ""): " of the chosen count". */
+static void add_interval_words(struct buf *b, const struct interval *i, int decimals,
+                               const char *of)
 {
     if (!interval_is_known(i))
         return;
@@ -27,8 +28,8 @@ static void add_interval_words(struct buf *b, const struct interval *i, int deci
         buf_addf(b, " (%.*f-%.*f by the epochs of single runs)", decimals, i->low, decimals,
                  i->high);
     else
-        buf_addf(b, " (%.0f %% interval %.*f-%.*f)", 100 * i->level, decimals, i->low, decimals,
-                 i->high);
+        buf_addf(b, " (%.0f %% interval%s %.*f-%.*f)", 100 * i->level, of, decimals, i->low,
+                 decimals, i->high);
 }
 
 /* Adds "1.81x faster", or for a ratio below 1 the inverse and "slower". */
@@ -50,6 +51,7 @@ static void add_speedup(struct buf *b, const struct analysis_series *as)
     const struct decision *d = &as->decision;
     const struct convergence *c = &as->convergence;
     size_t best = (size_t)(d->best - as->series.points);
+    char speed[64], from[64];
     const struct interval *known = &d->speedup.interval; /* a narrow one needs two decimals */
     int decimals = interval_is_known(known) && known->high - known->low >= 0.2 ? 1 : 2;
 
@@ -60,7 +62,12 @@ static void add_speedup(struct buf *b, const struct analysis_series *as)
         add_than(b, d);
     }
     if (known->method != INTERVAL_EPOCHS)
-        add_interval_words(b, known, decimals);
+        add_interval_words(b, known, decimals,
+                           as->series.npoints > 2 ? " of the chosen count" : "");
+    series_describe_speed(&as->series, d->best, speed, sizeof speed);
+    series_describe_speed(&as->series, d->base, from, sizeof from);
+    if (as->series.stepped && d->base->q[QUANTITY_RATE].median > 0)
+        buf_addf(b, ", %s against %.*s", speed, (int)strcspn(from, " "), from);
     if (c->metric == CONVERGENCE_NONE || best >= c->npoints || !isfinite(c->points[best].speedup))
         return;
     buf_add(b, ", ");
@@ -86,13 +93,14 @@ static void add_none(struct buf *b, const struct analysis_series *as)
     char counts[120];
 
     if (decision_list_counts(d, s, is_slower, counts, sizeof counts) == s->npoints - 1)
-        buf_add(b, ": every larger count measured is slower.");
+        buf_add(b, ": every larger count measured is shown to be slower.");
     else if (d->by_time ||
              decision_list_counts(d, s, is_inefficient, counts, sizeof counts) == s->npoints - 1)
-        buf_addf(b, ": no larger count measured has an efficiency of %.2f.", d->rule.efficiency);
+        buf_addf(b, ": every larger count measured is shown to have an efficiency below %.2f.",
+                 d->rule.efficiency);
     else
-        buf_addf(b, ": no larger count measured has an efficiency of %.2f and keeps its %s.",
-                 d->rule.efficiency, s->quality);
+        buf_addf(b, ": every larger count measured is shown to have an efficiency below %.2f or "
+                 "not to keep its %s.", d->rule.efficiency, s->quality);
 }
 
 /* Adds "; about 9 seeds per count would decide it". what: "seeds" or "runs". */
@@ -104,6 +112,8 @@ static void add_needed(struct buf *b, const struct decision_seeds *seeds, const 
     else if (seeds->coarse)
         buf_add(b, "values scatter less than the steps in which they are recorded: record more "
                 "decimals.");
+    else if (!seeds->n && seeds->collapse)
+        buf_addf(b, "more than %d %s per count would decide it.", QUALITY_COLLAPSE_RUNS, what);
     else if (!seeds->n)
         buf_addf(b, "no practicable number of %s would decide it.", what);
     else
@@ -115,7 +125,7 @@ static void add_needed(struct buf *b, const struct decision_seeds *seeds, const 
 static void add_open_time(struct buf *b, const struct analysis_series *as)
 {
     const struct decision *d = &as->decision;
-    const struct ratio *r = series_efficiency(&as->series, d->time_seeds.point);
+    const struct ratio *r = &d->judged[d->time_seeds.point - as->series.points];
     int decimals = decision_efficiency_decimals(d, r->value);
 
     buf_addf(b, "Whether the efficiency with %d GPU%s reaches %.2f is undecided (%.*f as measured",
@@ -155,12 +165,22 @@ static void add_open_quality(struct buf *b, const struct analysis_series *as)
     }
     buf_addf(b, "%s with %d GPU%s is undecided (%.*f against %.*f", quality, d->reach->gpus,
              plural(d->reach->gpus), s->decimals, c->b, s->decimals, c->a);
+    if (q->why && s->counted) {
+        buf_addf(b, "): on these %ld images it changes in steps of %.2g, and the margin is %.3g; "
+                 "that takes %.0f images, or a margin of %.3f.\n", s->counted, c->resolution,
+                 c->margin, ceil(1 / (QUALITY_COARSE * c->margin) - 1e-6),
+                 ceil(1000 * c->resolution / QUALITY_COARSE - 1e-6) / 1000);
+        return;
+    }
     if (q->why) {
         buf_addf(b, "): it is recorded in steps of %.3g, and the margin is %.3g; record more "
                  "decimals.\n", c->resolution, c->margin);
         return;
     }
-    if (interval_is_known(&c->interval))
+    if (q->collapse_open)
+        buf_addf(b, "; %zu of %zu run%s collapsed, which does not show whether more than %.0f %% do",
+                 q->ncollapsed, q->nruns, plural((long)q->nruns), 100 * QUALITY_COLLAPSE_SHARE);
+    else if (interval_is_known(&c->interval))
         buf_addf(b, "; the 95 %% interval of the change, %.*f to %.*f, includes %s%.3g", s->decimals,
                  table_round(c->interval.low, s->decimals), s->decimals,
                  table_round(c->interval.high, s->decimals), s->lower ? "" : "-", c->margin);
@@ -202,14 +222,18 @@ static void add_held(struct buf *b, const struct analysis_series *as)
                  100 * QUALITY_EQUAL);
         return;
     }
-    buf_addf(b, "%s with %d GPUs holds (%.*f against %.*f; change %.*f, 95 %% interval %.*f to "
-                "%.*f", series_quality_title(s), d->use->gpus, decimals, c->b, decimals, c->a, decimals,
+    buf_addf(b, "%s with %d GPUs holds", series_quality_title(s), d->use->gpus);
+    if (s->counted)
+        buf_addf(b, " on these %ld images", s->counted);
+    buf_addf(b, " (%.*f against %.*f; change %.*f, 95 %% interval %.*f to %.*f; %zu of %zu run%s "
+                "collapsed, 95 %% limit %.0f %%", decimals, c->b, decimals, c->a, decimals,
              table_round(c->difference, decimals), decimals,
              table_round(c->interval.low, decimals), decimals,
-             table_round(c->interval.high, decimals));
-    if (s->is_share)
-        buf_addf(b, "; %zu of %zu runs collapsed, 95 %% limit %.0f %%", q->ncollapsed, q->nruns,
-                 ceil(100 * q->collapse_most - 1e-9));
+             table_round(c->interval.high, decimals), q->ncollapsed, q->nruns,
+             plural((long)q->nruns), ceil(100 * q->collapse_most - 1e-9));
+    if (d->quality->ncollapsed)
+        buf_addf(b, "; %zu of %zu with %d GPU%s", d->quality->ncollapsed, d->quality->nruns,
+                 d->base->gpus, plural(d->base->gpus));
     buf_add(b, ").\n");
 }
 
@@ -233,7 +257,7 @@ static void add_verdict(struct buf *b, const struct analysis_series *as, const c
         add_label(b, label);
         buf_add(b, ", ");
         add_speedup(b, as);
-        buf_add(b, ".");
+        buf_add(b, decision_is_single(d, d->reach) ? ", by single runs, undecided." : ".");
     } else {
         buf_addf(b, "Use %d GPU%s", d->use->gpus, plural(d->use->gpus));
         add_label(b, label);
@@ -272,7 +296,7 @@ static void add_evidence(struct buf *b, const struct analysis_series *as)
         add_held(b, as);
     if (used && d->reach != d->use)
         buf_addf(b, "Within reach by time: up to %d GPUs (%.2fx).\n", d->reach->gpus,
-                 series_speedup(&as->series, d->reach)->value);
+                 d->judged[reach].value * series_ideal(&as->series, d->reach->gpus));
     if (!open && d->best == d->use && !(used && d->reach != d->use))
         return;
     if (d->time_seeds.point)
@@ -313,7 +337,7 @@ static void add_headline(struct buf *b, struct buf *evidence, const struct analy
 static void add_limit(struct buf *b, const struct analysis_series *as)
 {
     const struct decision *d = &as->decision;
-    double efficiency = series_efficiency(&as->series, d->reach)->value;
+    double efficiency = d->judged[d->reach - as->series.points].value;
 
     if (d->limit) {
         buf_addf(b, "Limit: with %d GPU%s %s.\n", d->limit->gpus, plural(d->limit->gpus),
@@ -331,6 +355,34 @@ static void add_limit(struct buf *b, const struct analysis_series *as)
     buf_add(b, ".\n");
 }
 
+static bool is_beyond(const struct decision *d, const struct series *s, size_t i)
+{
+    return s->points[i].gpus > d->reach->gpus && &s->points[i] != d->limit &&
+           d->time[i] == DECISION_FAILS;
+}
+
+/* Adds the larger counts that fail, where another one is undecided. */
+static void add_beyond(struct buf *b, const struct analysis_series *as)
+{
+    const struct decision *d = &as->decision;
+    const struct series *s = &as->series;
+    const char *before = "Clearly not worth using: ";
+    bool open = !d->decided || (d->limit && d->time[d->limit - s->points] != DECISION_FAILS);
+
+    for (size_t i = 0; i < s->npoints && open; i++) {
+        if (!is_beyond(d, s, i))
+            continue;
+        double efficiency = series_efficiency(s, &s->points[i])->value;
+        buf_addf(b, "%s%d GPUs (efficiency %.*f", before, s->points[i].gpus,
+                 decision_efficiency_decimals(d, efficiency), efficiency);
+        if (is_slower(d, s, i) && s->mode != SERIES_WEAK)
+            buf_addf(b, ", slower than with %d", d->base->gpus);
+        buf_add(b, ")");
+        before = ", ";
+    }
+    buf_add(b, *before == ',' ? ".\n" : "");
+}
+
 /* Adds the counts between base and reach that fail, since the rule looks for the fastest count
  * only. */
 static void add_gaps(struct buf *b, const struct analysis_series *as)
@@ -340,7 +392,7 @@ static void add_gaps(struct buf *b, const struct analysis_series *as)
 
     for (const struct series_point *p = d->base + 1; p < d->reach; p++) {
         size_t i = (size_t)(p - as->series.points);
-        double efficiency = series_efficiency(&as->series, p)->value;
+        double efficiency = d->judged[i].value;
         const struct quality *q = &d->quality[i];
         if (d->state[i] != DECISION_FAILS)
             continue;
@@ -362,26 +414,33 @@ static void add_gaps(struct buf *b, const struct analysis_series *as)
         buf_add(b, ".\n");
 }
 
+/* Adds the counts of which runs collapsed, and whether too many are shown to. */
 static void add_collapses(struct buf *b, const struct analysis_series *as)
 {
     const struct decision *d = &as->decision;
+    const struct series *s = &as->series;
     const char *before = NULL;
 
-    for (size_t i = 1; i < as->series.npoints; i++) {
+    for (size_t i = 1; i < s->npoints; i++) {
         const struct quality *q = &d->quality[i];
-        if (q->state != QUALITY_COLLAPSES)
+        const struct summary *values = &s->points[i].q[QUANTITY_QUALITY];
+        if (!q->ncollapsed || q->why)
             continue;
         if (!before)
-            buf_addf(b, "Runs collapsed (%s more than %.3g below the median of the base case, "
-                     "%.4f): ", as->series.quality, QUALITY_COLLAPSE * d->rule.margin,
-                     d->base->q[QUANTITY_QUALITY].median);
-        const struct series_point *p = &as->series.points[i];
-        buf_addf(b, "%s%zu of %zu with %d GPUs ", before ? before : "", q->ncollapsed, q->nruns,
-                 p->gpus);
-        if (isnan(p->q[QUANTITY_QUALITY].min))
-            buf_add(b, "(none has a value)");
+            buf_addf(b, "Runs collapsed (%s more than %.3g %s the median of the base case, %.4f, or "
+                     "none): ", s->quality, QUALITY_COLLAPSE * d->rule.margin,
+                     s->lower ? "above" : "below", d->base->q[QUANTITY_QUALITY].median);
+        buf_addf(b, "%s%zu of %zu with %d GPUs (", before ? before : "", q->ncollapsed, q->nruns,
+                 s->points[i].gpus);
+        if (isnan(values->min))
+            buf_add(b, "none has a value");
         else
-            buf_addf(b, "(least %.4f)", p->q[QUANTITY_QUALITY].min);
+            buf_addf(b, "%s %.4f", s->lower ? "most" : "least", s->lower ? values->max : values->min);
+        if (q->collapse_open && q->collapse_needed)
+            buf_addf(b, "; undecided, %zu runs would decide", q->collapse_needed);
+        else if (q->collapse_open)
+            buf_addf(b, "; undecided, more than %d runs would decide", QUALITY_COLLAPSE_RUNS);
+        buf_add(b, ")");
         before = ", ";
     }
     if (before)
@@ -468,16 +527,17 @@ static void add_choice(struct buf *b, const char *before, const struct advice_ch
              c->extrapolated ? ", far beyond what was measured" : "");
 }
 
-/* Adds the fastest count. Its time is given with and without start-up and evaluation, as tables
- * also list the training alone. */
+/* Adds the fastest count. Its time is that of the job, or of what logs have of it, and without the
+ * rest, as tables also list the training alone. */
 static void add_fastest(struct buf *b, const struct analysis_series *as)
 {
     const struct advice_choice *c = &as->advice.time;
     const struct series_point *p = series_find(&as->series, c->gpus);
     double training = p ? p->q[QUANTITY_TRAINING].median : NAN;
 
-    buf_addf(b, "%sastest whole run, start-up and evaluation included: %d GPU%s (%.4g s",
-             as->series.limited ? "f" : "F", c->gpus, plural(c->gpus), c->value);
+    buf_addf(b, "%sastest whole run, %s: %d GPU%s (%.4g s", as->series.limited ? "f" : "F",
+             as->series.logged ? "as logged" : "start-up and evaluation included", c->gpus,
+             plural(c->gpus), c->value);
     if (training < c->value)
         buf_addf(b, ", of which %.4g s are %s", training,
                  as->series.stepped ? "steps" : "training");
@@ -614,7 +674,7 @@ static void add_noise(struct buf *b, const struct analysis_series *as)
     else
         buf_addf(b, "Critical batch: about %.*f images", decimals, n->critical_batch);
     if (n->critical_batch >= 1)
-        add_interval_words(b, &n->interval, decimals);
+        add_interval_words(b, &n->interval, decimals, "");
     if (n->critical_batch >= 1 && n->over_epochs && interval_is_known(&n->interval))
         buf_add(b, " over the epochs of the runs");
     if (smallest && n->critical_batch < (double)smallest)
@@ -642,6 +702,7 @@ int words_compute(struct words *w, const struct analysis_series *as, const char 
         for (size_t i = 0; i < as->decision.ncaveats; i++)
             buf_addf(&parts[WORDS_CAVEATS], "%s\n", as->decision.caveats[i].text);
         add_limit(next, as);
+        add_beyond(next, as);
         add_gaps(next, as);
         add_collapses(next, as);
         add_lower(next++, as);

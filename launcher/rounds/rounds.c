@@ -66,6 +66,7 @@ static bool decode_round(const json_t *o, struct design_round *dst)
 
     *dst = (struct design_round){
         .tested = (int)jsonio_integer(o, "tested"),
+        .repeats = json_is_true(json_object_get(o, "repeats")),
         .look = (size_t)jsonio_integer(o, "look"),
         .pairs = (size_t)jsonio_integer(o, "pairs"),
         .family = (size_t)jsonio_integer(o, "family"),
@@ -139,8 +140,9 @@ static json_t *encode_round(const struct rounds_record *r, size_t i)
                                               "seed", (json_int_t)round->runs[k].seed, "limited",
                                               round->runs[k].limited, "gpu_hours",
                                               round->runs[k].gpu_hours));
-    return json_pack("{s:i, s:s, s:s, s:i, s:i, s:i, s:i, s:f, s:o}", "number", (int)i + 1, "time",
-                     r->times[i], "reason", round->reason, "tested", round->tested, "look",
+    return json_pack("{s:i, s:s, s:s, s:b, s:i, s:i, s:i, s:i, s:f, s:o}", "number", (int)i + 1, "time",
+                     r->times[i], "reason", round->reason, "repeats", round->repeats, "tested",
+                     round->tested, "look",
                      (int)round->look, "pairs", (int)round->pairs, "family", (int)round->family,
                      "gpu_hours", round->gpu_hours, "runs", runs);
 }
@@ -408,6 +410,9 @@ static int check_result(const struct rounds *r, const struct result *row, bool l
     bool done = row->state == RESULT_DONE,
          judged = done && (limited || !r->design.quality || !isnan(result_quality(row)));
 
+    if (row->state == RESULT_UNREAD && !r->count_failed)
+        return err_set(e, ERR_DATA, "%s is unread (%s); correct log in study.yaml and type the same "
+                       "command again", row->run, row->note);
     if (!judged && !r->count_failed)
         return err_set(e, ERR_DATA, "%s %s%s (%s); --count-failed counts it as failed and continues",
                        row->run, done ? "has no " : "is ",
@@ -522,8 +527,9 @@ int rounds_describe(struct rounds *r, const struct results *table, struct qualit
 
     if (rc == 0 && !is_mixed)
         rc = design_next(&r->design, &own, r->record.rounds, n, &ignored, &verdict, e);
+    if (rc == 0)
+        rc = design_view_looks(&r->design, &own, r->record.rounds, n, looks, e);
     if (rc == 0) {
-        design_view_looks(&r->design, r->record.rounds, n, looks);
         if (n < r->record.count)
             add_unjudged(&r->record.rounds[n], looks);
         if (is_mixed)

@@ -307,9 +307,10 @@ static int set_option(struct job_options *o, const struct option *w, const char 
     case OURS_TIME:
         minutes = time_limit_decode(value);
         if (minutes < 0)
-            return err_set(e, ERR_USAGE, "--time %s is not a time limit; write minutes, H:MM:SS "
-                                         "or D-HH:MM", value);
+            return err_set(e, ERR_USAGE, "--time %s is not a time limit; write minutes, "
+                           "H:MM:SS, D-HH:MM or UNLIMITED", value);
         *(int *)member_of(o, w) = minutes;
+        o->unlimited = minutes == 0;
         return 0;
     case OURS_NICE:
         nice = strtol(value, &end, 10);
@@ -523,6 +524,8 @@ static void add_word(struct job_words *dst, const struct job_options *o, const s
 
     if (text)
         append_word(dst, "--%s=%s", w->name, text);
+    else if (w->kind == OURS_TIME && o->unlimited)
+        append_word(dst, "--time=UNLIMITED");
     else if ((w->kind == OURS_TIME || w->kind == OURS_NICE) && *(const int *)member)
         append_word(dst, "--%s=%d", w->name, *(const int *)member);
     else if (w->kind == OURS_FLAG && *(const bool *)member)
@@ -537,28 +540,21 @@ static bool job_needs_whole_nodes(const struct job *job)
     return job->options.exclusive || (job->nodes > 0 && job->tasks % job->nodes != 0);
 }
 
-/* Returns whether the GPUs of this job are requested by --gres. They are if job.gres is set and
- * each node has the same number of tasks; otherwise --gpus-per-task requests them. */
-static bool job_takes_gres(const struct job *job)
-{
-    return job->gres && job->nodes > 0 && job->tasks % job->nodes == 0;
-}
-
-/* Adds the request for CPUs and GPUs. --gres is the same for each node, so it cannot request two
- * GPUs of one node and one of another. */
+/* Adds the request for CPUs and GPUs. All but --gpus-per-task are the same for each node, or leave
+ * open which node has how many: they cannot request two GPUs of one node and one of another. */
 static void add_gpus(struct job_words *dst, const struct job *job)
 {
     const char *type = job->gpu_type ? job->gpu_type : "", *colon = *type ? ":" : "";
+    static const char *const words[] = {"gpus-per-task=", "gres=gpu:", "gpus-per-node=", "gpus="};
+    bool even = job->nodes > 0 && job->tasks % job->nodes == 0;
+    enum job_gpus by = even ? job->gpu_request : JOB_GPUS_PER_TASK;
+    int tasks = by == JOB_GPUS_PER_TASK ? 1 : by == JOB_GPUS_ALL ? job->tasks
+                                                                 : job->tasks / job->nodes;
 
-    if (job_takes_gres(job)) {
-        int tasks = job->tasks / job->nodes;
-        append_word(dst, "--ntasks-per-node=%d", tasks);
-        append_word(dst, "--cpus-per-task=%d", job->cpus_per_task);
-        append_word(dst, "--gres=gpu:%s%s%d", type, colon, tasks * job->gpus_per_task);
-    } else {
-        append_word(dst, "--cpus-per-task=%d", job->cpus_per_task);
-        append_word(dst, "--gpus-per-task=%s%s%d", type, colon, job->gpus_per_task);
-    }
+    if (by != JOB_GPUS_PER_TASK)
+        append_word(dst, "--ntasks-per-node=%d", job->tasks / job->nodes);
+    append_word(dst, "--cpus-per-task=%d", job->cpus_per_task);
+    append_word(dst, "--%s%s%s%d", words[by], type, colon, tasks * job->gpus_per_task);
 }
 
 static void add_resources(struct job_words *dst, const struct job *job)

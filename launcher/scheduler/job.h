@@ -20,6 +20,7 @@ struct job_options {
 #define JOB_COMMENT_MAX 200
     const char *clusters; /* where the job must go; only the cluster that answers is possible */
     int time_min;    /* the time limit in minutes */
+    bool unlimited;  /* the job asks for none (--time=UNLIMITED); time_min is 0 */
     int nice;
     bool exclusive, hold;
     /* Further options of sbatch, unchanged. */
@@ -35,6 +36,10 @@ struct job_options {
 
 /* The exit code of a script or trainer that stopped with a checkpoint and can resume. */
 #define JOB_EXIT_AGAIN 75
+
+/* How GPUs are requested: --gpus-per-task or, if each node has the same number of tasks, --gres,
+ * --gpus-per-node or --gpus. */
+enum job_gpus { JOB_GPUS_PER_TASK, JOB_GPUS_GRES, JOB_GPUS_PER_NODE, JOB_GPUS_ALL };
 
 struct job {
     const char *tag;      /* "unetctl:STUDY_ID:RUN:ATTEMPT", unique, without a blank */
@@ -55,7 +60,7 @@ struct job {
     /* How often the job may be requeued after it has stopped with a checkpoint; 0: never. In Slurm
      * its script keeps to the number. */
     int requeues;
-    bool gres;            /* GPUs are requested per node by --gres if job_takes_gres permits */
+    enum job_gpus gpu_request;
     const char *gpu_type; /* such as v100; NULL or "": any type */
     /* The script has #SBATCH lines of its template's author. They decide; of this struct only
      * name, tag, work_dir, output and options.given override them, and sbatch's variables. */

@@ -114,6 +114,9 @@ struct scheduler_partition {
     int gpus_per_node; /* the largest number of any of its nodes */
     int cpus_per_node; /* the smallest number of any of its nodes */
     int max_time_min;  /* the largest time limit of a job in minutes; 0: not limited */
+    /* the types of GPUs of its nodes with commas between, such as "a100,h100"; "": unknown */
+#define SCHEDULER_TYPES_SIZE 160
+    char gpu_types[SCHEDULER_TYPES_SIZE];
     int away;          /* nodes that are or may be down, drained or not responding */
     /* What Slurm does not show to this user, as a sentence; "" if it shows everything. The sizes of
      * nodes are 0 then, and only Slurm can say whether a job fits. */

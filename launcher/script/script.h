@@ -86,8 +86,9 @@ const struct script_marker *script_marker_all(void);
 /* Adds the export of the folder of the package unetctl, which scripts may import. Returns 0, or -1
  * if it is missing. */
 int script_values_add_python_path(struct buf *b, struct err *e);
-/* Adds the words of the interpreter for a shell: those of "apptainer exec image.sif python3" one by
- * one, unless the text is the path of a program. */
-void script_values_add_python(struct buf *b, const char *python);
+/* Adds the words of an engine's interpreter for a shell: those of "apptainer exec image.sif python3"
+ * one by one, with quotes as in a shell, unless the text is the path of a program. Returns whether
+ * they start an interpreter, and neither a launcher nor a module. */
+bool script_values_add_python(struct buf *b, const char *python);
 
 #endif

@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "launcher/host/child.h"
 #include "launcher/host/path.h"
 #include "launcher/sandbox/sandbox.h"
 #include "launcher/script/container.h"
@@ -300,17 +302,59 @@ static int set_names(struct script_values *s, struct err *e)
 
 /* ---- the engine ---- */
 
+/* Splits the words of the interpreter, which point into *text, unless it is the path of a program.
+ * The caller frees *text, which is NULL if memory ran out. */
+static size_t split_python(const char *python, char **text, const char *words[COMMAND_WORDS_MAX])
+{
+    *text = strdup(python);
+    if (!*text)
+        return 0;
+    words[0] = *text;
+    return strchr(python, '/') && access(python, X_OK) == 0
+               ? 1
+               : command_line_split(*text, words, COMMAND_WORDS_MAX);
+}
+
+/* Checks that the script, or the program, is a file that the engine can run, unless it may be in
+ * the image of a container. */
 static int check_program(const struct script_values *s, const char *path, struct err *e)
 {
     const struct engine *engine = s->run->engine;
+    struct stat st;
 
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return err_set(e, ERR_CONFIG, "%s: %s.script: %s is %s; name the file that is run",
+                       s->run->study->file, engine->name, path,
+                       S_ISDIR(st.st_mode) ? "a folder" : "no file");
     if (access(path, engine->is_python ? R_OK : X_OK) == 0 ||
-        (container_is_set(s->run->study) && errno == ENOENT)) /* it may be in the image */
+        (container_is_set(s->run->study) && errno == ENOENT))
         return 0;
     return err_errno(e, ERR_CONFIG, errno, "%s: %s.script: %s%s", s->run->study->file, engine->name,
                      path,
                      engine->is_python ? "" : " (it must be a program, or a script with #! and "
                                               "chmod +x)");
+}
+
+/* Checks that the first word of the interpreter is a program here, unless lines of setup or a
+ * container may bring it. */
+static int check_python(const struct script_values *s, struct err *e)
+{
+    const char *words[COMMAND_WORDS_MAX], *engine = s->run->engine->name;
+    char path[PATH_MAX], *text;
+    struct stat st;
+    size_t n = split_python(s->section->python, &text, words);
+    bool found = n == 0 || container_is_set(s->run->study) || s->section->setup.count ||
+                 s->plan->site.setup.count ||
+                 (strchr(words[0], '/') ? stat(words[0], &st) == 0 && S_ISREG(st.st_mode) &&
+                                              access(words[0], X_OK) == 0
+                                        : child_find(words[0], X_OK, path));
+
+    if (!found)
+        err_set(e, ERR_CONFIG, "%s: %s.python: %s is not a program%s; correct it, or load it by a line "
+                "of %s.setup", study_place(s->run->study, "engine"), engine, words[0],
+                strchr(words[0], '/') ? "" : " in PATH", engine);
+    free(text);
+    return found ? 0 : -1;
 }
 
 /* Sets python, and script: the study's script, which is checked, or the one that comes with
@@ -323,7 +367,10 @@ static int set_script(struct script_values *s, struct err *e)
     set_value(s, "python", "%s", s->section ? s->section->python : "");
     if (!s->section || *s->section->script) {
         set_value(s, "script", "%s", s->section ? s->section->script : "");
-        return s->section ? check_program(s, s->section->script, e) : 0;
+        return s->section && (check_program(s, s->section->script, e) ||
+                              (engine->is_python && check_python(s, e)))
+                   ? -1
+                   : 0;
     }
     if (!engine->script)
         return err_set(e, ERR_CONFIG, "%s: engine %s needs a script of yours; set it there (%s: "
@@ -340,20 +387,48 @@ static void add_word(struct buf *b, const char *word)
     template_add_sh(b, b->length && b->data[b->length - 1] != ' ' ? " %s" : "%s", word);
 }
 
-void script_values_add_python(struct buf *b, const char *python)
+bool script_values_add_python(struct buf *b, const char *python)
 {
-    bool is_path = strchr(python, '/') && access(python, X_OK) == 0;
+    const char *words[COMMAND_WORDS_MAX];
+    struct command_line c;
+    struct err ignored;
+    char *text;
+    size_t n = split_python(python, &text, words);
+    bool plain = command_line_parse(words, n, &c, &ignored) == 0 && !c.launcher && !c.is_module;
 
-    for (size_t n; !is_path && *python; python += n + strspn(python + n, " ")) {
-        n = strcspn(python, " ");
-        char *word = strndup(python, n);
-        if (word && *word)
-            add_word(b, word);
-        b->failed |= !word;
-        free(word);
+    for (size_t i = 0; i < n; i++)
+        add_word(b, words[i]);
+    b->failed |= !text;
+    free(text);
+    return plain && (c.interpreter < n || strstr(python, "python"));
+}
+
+/* Adds the words that start the script of an engine that runs Python: its interpreter, the launcher
+ * of its ranks with their numbers, and the script or, at the end of `python`, "-m MODULE". */
+static int add_script(const struct script_values *s, struct buf *b, struct err *e)
+{
+    const struct engine *engine = s->run->engine;
+    const char *words[COMMAND_WORDS_MAX];
+    struct command_line c;
+    char *text;
+    size_t n = split_python(s->section->python, &text, words);
+    int rc = text ? command_line_parse(words, n, &c, e) : err_errno(e, ERR_INTERNAL, errno, "python");
+    bool module = rc == 0 && c.is_module && c.program < n;
+    bool flag = module && strncmp(words[c.program - 1], "-", 1) == 0; /* -m or --module */
+    size_t cut = module ? c.program - flag : n;
+
+    for (size_t i = 0; rc == 0 && i <= n; i++) {
+        if (i == cut && engine->by_launcher)
+            buf_addf(b, "%s %s", c.launcher ? "" : " -m torch.distributed.run",
+                     c.launcher && c.launcher->numbers ? c.launcher->numbers
+                                                       : command_line_numbers());
+        if (i < n)
+            add_word(b, words[i]);
     }
-    if (is_path)
-        add_word(b, python);
+    if (rc == 0 && !module)
+        add_word(b, script_values_get(s, "script"));
+    free(text);
+    return rc;
 }
 
 static int set_command(struct script_values *s, struct err *e)
@@ -375,10 +450,7 @@ static int set_command(struct script_values *s, struct err *e)
         if (*s->run->study->data.stage)
             template_add_sh(&b, " --data %s", script_values_get(s, "data_dir"));
     } else if (s->run->engine->is_python) {
-        script_values_add_python(&b, s->section->python);
-        if (s->run->engine->launcher)
-            buf_addf(&b, " %s", s->run->engine->launcher);
-        add_word(&b, script_values_get(s, "script"));
+        rc = rc ? rc : add_script(s, &b, e);
     } else {
         add_word(&b, script_values_get(s, "script"));
     }
@@ -549,25 +621,30 @@ static bool is_srun(const char *launcher)
     return strncmp(launcher, "srun", 4) == 0 && (!launcher[4] || launcher[4] == ' ');
 }
 
-/* Removes the variables by which Slurm binds a job's GPUs to its tasks; mpirun's daemons are not
- * tasks and would get none. */
-#define UNBOUND "env -u SLURM_TRES_PER_TASK -u SLURM_TRES_BIND "
+/* Replaces the variables by which srun binds the GPUs of a node each to a task: each task, or each
+ * of mpirun's daemons, sees all that its job asked for there. (With --gpu-bind=none Slurm 22.05
+ * lets tasks see all GPUs of the machine.) */
+#define UNBOUND                                                                                 \
+    "env -u SLURM_GPUS_PER_TASK -u SLURM_TRES_PER_TASK -u SLURM_TRES_BIND "                     \
+    "SLURM_GPUS_PER_NODE={{gpus_per_node}} "
+#define PER_TASK " --gpus-per-task="
 
 /* With --one-allocation, runs are steps side by side in one job, which only srun can start: with
  * --exact a step takes no more than it needs, and with --mem=0 the steps share the job's memory,
  * all of which the first step would reserve otherwise. */
 #define STEP                                                                                    \
     " --job-name={{run}} --exact --mem=0 --nodes={{nodes}} --ntasks={{tasks}} "                 \
-    "--gpus-per-task={{gpus_per_task}} --cpus-per-task={{cpus_per_task}}"
+    "--cpus-per-task={{cpus_per_task}}"
 
 static int set_launcher(struct script_values *s, struct err *e)
 {
     const struct site *site = &s->plan->site;
     const char *launcher =
         lacks_pmix(site) ? SITE_MPIRUN_LAUNCHER : site->launcher;
-    bool unbound = strcmp(site->scheduler, "slurm") == 0 && is_mpirun(launcher);
-    /* with it, each rank sees all GPUs that the job has on the node */
-    const char *bind = s->run->engine->launcher && is_srun(launcher) ? " --gpu-bind=none" : "";
+    bool shared = s->run->engine->sees_node && is_srun(launcher);
+    bool unbound = strcmp(site->scheduler, "slurm") == 0 && (is_mpirun(launcher) || shared);
+    const char *own = shared ? strstr(launcher, PER_TASK) : NULL; /* left out */
+    int n = own ? (int)(own - launcher) : (int)strlen(launcher);
     bool beside = s->plan->one_allocation;
     bool launched = beside || s->run->layout.tasks > 1 || s->run->engine->always_launched ||
                     container_is_pyxis(s->run->study);
@@ -584,7 +661,9 @@ static int set_launcher(struct script_values *s, struct err *e)
                        "'launcher' that starts several", site->file, s->run->layout.gpus,
                        s->run->layout.tasks);
     if (launched)
-        buf_addf(&words, "%s%s%s%s", unbound ? UNBOUND : "", launcher, beside ? STEP : "", bind);
+        buf_addf(&words, "%s%.*s%s%s%s", unbound ? UNBOUND : "", n, launcher,
+                 own ? own + 1 + strcspn(own + 1, " ") : "", beside ? STEP : "",
+                 beside && !shared ? PER_TASK "{{gpus_per_task}}" : "");
     buf_add(&words, "");
     int rc = container_add_options(s->run->study, &s->plan->site, &words, e);
     if (rc == 0)
@@ -597,7 +676,7 @@ static int set_launcher(struct script_values *s, struct err *e)
 int script_values_fill(struct script_values *s, struct err *e)
 {
     const struct site *site = &s->plan->site;
-    char options[160] = "";
+    char options[192] = "";
     size_t n = 0;
 
     if (init_values(s, e) || set_names(s, e))
@@ -612,6 +691,10 @@ int script_values_fill(struct script_values *s, struct err *e)
     if (n && site->port_count > 1)
         n += (size_t)snprintf(options + n, sizeof options - n, " --port-count %d",
                               site->port_count);
+    if (s->section)
+        n += (size_t)snprintf(options + n, sizeof options - n, " --gpus-per-task %d%s",
+                              s->run->layout.gpus_per_task,
+                              s->run->engine->sees_node ? " --gpus-of-node" : "");
     if (*site->host_suffix)
         snprintf(options + n, sizeof options - n, " --host-suffix %s", site->host_suffix);
     if (container_check(s->run->study, &s->plan->site, e) || set_launcher(s, e))

@@ -274,19 +274,55 @@ static bool is_device(const char *name)
     return *name && *name != ',' && *name != '-' && strncmp(name, "NoDevFiles", 10) != 0;
 }
 
+static int count_devices(const char *list)
+{
+    int n = 0;
+
+    while (is_device(list)) {
+        n++;
+        list += strcspn(list, ",");
+        list += *list == ',';
+    }
+    return n;
+}
+
 int spec_source_count_gpus(void)
 {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-    int n = 0;
 
-    if (!visible)
-        return count_listed();
-    while (is_device(visible)) {
-        n++;
-        visible += strcspn(visible, ",");
-        visible += *visible == ',';
+    return visible ? count_devices(visible) : count_listed();
+}
+
+/* Adds the names of devices first .. first + n of list. */
+static void add_names(const char *list, int first, int n, struct buf *dst)
+{
+    for (int i = 0; i < first + n && is_device(list); i++) {
+        size_t length = strcspn(list, ",");
+        if (i >= first)
+            buf_addf(dst, "%s%.*s", i > first ? "," : "", (int)length, list);
+        list += length + (list[length] == ',');
     }
-    return n;
+}
+
+void spec_source_add_visible(const struct cluster_spec_task *t, int per_task, bool of_node,
+                             struct buf *dst)
+{
+    static const char *const names[] = {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"};
+    int of_run = t->node_tasks * per_task;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *list = getenv(names[i]);
+        bool outside = !list && i == 0 && !getenv("SLURM_JOB_ID");
+        int n = list ? count_devices(list) : outside ? count_listed() : 0;
+        bool all = of_node || n < of_run; /* fewer: the launcher gave this rank its own */
+        if (n <= (all ? of_run : per_task))
+            continue;
+        buf_addf(dst, "\n%s=", names[i]);
+        if (list)
+            add_names(list, all ? 0 : t->slot * per_task, all ? of_run : per_task, dst);
+        else
+            spec_source_add_gpus(all ? 0 : t->slot, all ? of_run : per_task, dst);
+    }
 }
 
 void spec_source_add_gpus(int slot, int per_task, struct buf *dst)

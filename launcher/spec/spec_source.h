@@ -54,6 +54,12 @@ int spec_source_number(const char *name, size_t *dst, struct err *e);
  * lists, or -1 if it does not run. */
 int spec_source_count_gpus(void);
 
+/* Adds "\nNAME=LIST" for each variable of GPUs that lists more than this task may see, as on a node
+ * that its job has as a whole: all GPUs of the run on the node (of_node), or its own. Outside of
+ * Slurm GPUs that no variable lists are those of nvidia-smi. */
+void spec_source_add_visible(const struct cluster_spec_task *t, int per_task, bool of_node,
+                             struct buf *dst);
+
 /* Adds the devices of the task in a slot (its number on the node, from 0), as
  * CUDA_VISIBLE_DEVICES: "2,3" for slot 1 with 2 per task. per_task must be positive. */
 void spec_source_add_gpus(int slot, int per_task, struct buf *dst);

@@ -12,6 +12,7 @@
 #include "launcher/study/workspace.h"
 #include "src/atomicfile.h"
 #include "src/clock.h"
+#include "src/files.h"
 #include "src/log.h"
 #include "src/mem.h"
 #include "src/parallel.h"
@@ -398,6 +399,10 @@ void run_status_decide(struct run_status *s, const struct job_state *job,
     if (s->attempt.marker != RUN_NO_MARKER && may_be_ending(s) && job &&
         job->phase == PHASE_RUNNING)
         set_state(s, STATE_COMPLETING);
+    else if (s->attempt.marker == RUN_DONE && *s->attempt.error)
+        run_status_set(s, STATE_COMPLETED, "its log is unread: %.250s ('unetctl collect' reads it "
+                       "again when log in study.yaml is corrected, 'unetctl resume %s' runs it again)",
+                       s->attempt.error, s->run.id);
     else if (s->attempt.marker == RUN_DONE)
         set_state(s, STATE_COMPLETED);
     else if (s->attempt.marker == RUN_FAILED)
@@ -431,6 +436,36 @@ json_t *run_status_encode(const struct run_status *s)
                      "epoch", s->progress.epoch, "epochs", s->progress.epochs, "loss",
                      s->progress.loss, classes ? "accuracy" : "iou", quality, "exit_code",
                      s->exit_code, "user", s->user);
+}
+
+/* Sets what a run that has ended keeps of its job when the scheduler does not list it any more: its
+ * nodes, and when its last start began and ended. */
+static void recall_job(struct run_status *s)
+{
+    char path[PATH_MAX + 16], line[256], word[16];
+    double time;
+    FILE *f;
+
+    if (s->started || (s->phase != RUN_GOOD && s->phase != RUN_BAD))
+        return;
+    snprintf(path, sizeof path, "%s/nodes", s->attempt.path);
+    f = *s->nodes ? NULL : files_stream(path, "r", FILES_TEXT_MAX);
+    if (f && fgets(s->nodes, sizeof s->nodes, f))
+        s->nodes[strcspn(s->nodes, "\n")] = 0;
+    if (f)
+        fclose(f);
+    snprintf(path, sizeof path, "%s/starts", s->attempt.path);
+    f = files_stream(path, "r", FILES_TEXT_MAX);
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "%15s %*s %lf", word, &time) == 2) {
+            if (strcmp(word, "begin") == 0)
+                s->started = (time_t)time;
+            s->ended = strcmp(word, "end") == 0 && s->started ? (time_t)time : 0;
+        }
+    if (f)
+        fclose(f);
+    if (!s->ended)
+        s->started = 0;
 }
 
 /* ---- the runs of a study ---- */
@@ -547,6 +582,7 @@ static int decide_run(struct survey *v, struct run_status *s, struct err *e)
     }
     s->attempt.number = number;
     run_status_decide(s, job, entry);
+    recall_job(s);
     if (a && a->failed && s->attempt.marker == RUN_NO_MARKER && (entry || s->attempt.begun)) {
         run_status_set(s, STATE_UNKNOWN, "the scheduler is unreachable");
         v->list->unreachable = true;

@@ -191,6 +191,7 @@ static int merge_options(struct plan *p, int nwords, char **words, struct err *e
         .licenses = text_or_null(p->site.licenses),
         .mem = text_or_null(o->mem),
         .time_min = *o->time ? time_limit_decode(o->time) : 0,
+        .unlimited = *o->time && time_limit_decode(o->time) == 0,
         .in_sandbox = p->site.sandbox,
     };
     if ((has_environment(&p->site) && sbatch_environment_take(&p->options, e)) ||
@@ -411,16 +412,16 @@ static int choose_strategy(const struct study *study, const struct engine *engin
     return 0;
 }
 
-long plan_constant_batch(const struct study *s, const struct engine *engine)
+long plan_constant_batch(const struct study *s)
 {
-    return s->train.batch_per_gpu || !engine->embedded ? 0 : s->train.global_batch;
+    return s->train.batch_per_gpu ? 0 : s->train.global_batch;
 }
 
 struct run_batch plan_run_batch(const struct run *run)
 {
     const struct study *s = run->study;
-    long each = s->train.batch_per_gpu ? s->train.batch_per_gpu : s->train.global_batch;
-    long all = run->batch ? run->batch : plan_constant_batch(s, run->engine);
+    long each = s->train.batch_per_gpu;
+    long all = run->batch ? run->batch : plan_constant_batch(s);
     int gpus = run->layout.gpus;
 
     return all ? (struct run_batch){all, (all + gpus - 1) / gpus}
@@ -533,11 +534,84 @@ static int compare_runs(const void *a, const void *b)
     return gpus ? gpus : seed ? seed : (x->study > y->study) - (x->study < y->study);
 }
 
+/* Returns whether the counts share a batch of all GPUs: that of another engine than the embedded
+ * one, which needs equal shares. */
+static bool shares_equally(const struct study *s, const struct engine *engine)
+{
+    return !engine->embedded && plan_constant_batch(s) && study_has(s, "train.global_batch");
+}
+
+/* Refuses a number of GPUs that does not divide the batch, with those that do. */
+static int check_shares(const struct study *s, const struct engine *engine, long batch, int gpus,
+                        struct err *e)
+{
+    struct buf text = {0};
+    struct range counts;
+    struct err ignored;
+
+    if (batch % gpus == 0)
+        return 0;
+    if (range_decode(s->gpus, 1, SETTINGS_GPUS_MAX, &counts, &ignored) == 0) {
+        for (size_t i = 0; i < counts.count; i++)
+            if (batch % counts.values[i] == 0)
+                buf_addf(&text, "%s%d", text.length ? "," : "; type --gpus ", counts.values[i]);
+        range_destroy(&counts);
+    }
+    err_set(e, ERR_CONFIG, "%s: %d GPUs cannot share train.global_batch %ld equally, as engine %s "
+            "needs%s%s set another train.global_batch", study_place(s, "train.global_batch"), gpus,
+            batch, engine->name, text.length ? text.data : "", text.length ? ", or" : ":");
+    buf_destroy(&text);
+    return -1;
+}
+
+/* Refuses to continue a study whose runs began when engines other than the embedded one gave the
+ * whole train.global_batch to each GPU. */
+static int check_meaning(const struct study *s, const struct engine *engine, struct err *e)
+{
+    char label[RUN_LABEL_SIZE], *text = NULL;
+    struct setting_lines ids;
+    struct err ignored;
+    struct run run;
+    int rc = 0;
+
+    if (run_dir_list(s->dir, &ids, &ignored))
+        return 0;
+    plan_label(s, engine, label);
+    size_t n = strlen(label);
+    for (size_t i = 0; i < ids.count && rc == 0; i++) {
+        if (strncmp(ids.lines[i], label, n) != 0 || strncmp(ids.lines[i] + n, "-g", 2) != 0 ||
+            run_dir_never_trained(s->dir, ids.lines[i]) ||
+            run_dir_read(s->dir, ids.lines[i], &run, &text, &ignored))
+            continue;
+        json_t *plan = run_json_decode(text, NULL, &ignored);
+        long each = (long)json_integer_value(run_json_value(plan, "train.batch_per_gpu"));
+        if (each && !json_integer_value(run_json_value(plan, "train.global_batch")))
+            rc = err_set(e, ERR_CONFIG, "%s: train.global_batch %d is the batch of all GPUs, and run %s "
+                         "began with %ld for each GPU; set train.batch_per_gpu: %ld and "
+                         "train.global_batch: 0 to continue with that, or make another study with "
+                         "'unetctl init'", study_place(s, "train.global_batch"),
+                         s->train.global_batch, ids.lines[i], each, each);
+        json_decref(plan);
+        free(text);
+        text = NULL;
+    }
+    setting_clear_lines(&ids);
+    return rc;
+}
+
 static int add_runs(const struct study *study, const struct range *counts, long seeds,
                     struct plan *dst, struct err *e)
 {
     const char *dtype = plan_dtype(study, &dst->site);
+    const struct engine *engine = engine_find(study->engine, e);
 
+    if (engine && shares_equally(study, engine)) {
+        if (check_meaning(study, engine, e))
+            return -1;
+        for (size_t i = 0; i < counts->count; i++)
+            if (check_shares(study, engine, study->train.global_batch, counts->values[i], e))
+                return -1;
+    }
     for (size_t i = 0; i < counts->count; i++)
         for (int seed = 1; seed <= seeds; seed++) {
             struct run *run = &dst->runs[dst->count++];
@@ -600,7 +674,7 @@ int plan_resize_run(const struct site *site, struct run *run, int gpus, bool sca
         return err_set(e, ERR_CONFIG, "%s: engine %s cannot continue from a checkpoint, and so not "
                        "with another number of GPUs (its section does not have 'resumes: true')",
                        run->id, run->engine->name);
-    long constant = plan_constant_batch(study, run->engine);
+    long constant = plan_constant_batch(study);
 
     if (scale && constant)
         return err_set(e, ERR_CONFIG, "%s: --scale-batch: the study sets the batch over all GPUs "
@@ -613,7 +687,12 @@ int plan_resize_run(const struct site *site, struct run *run, int gpus, bool sca
                      (run->engine->embedded ? study->train.accumulate : 1);
         run->rate_gpus = planned;
     }
-    return choose_layout(study, site, gpus, run, e) ? err_prefix(e, "%s", run->id) : 0;
+    long all = run->batch ? run->batch : constant;
+    if (choose_layout(study, site, gpus, run, e) ||
+        (all && !run->engine->embedded && study_has(study, "train.batch_per_gpu") &&
+         check_shares(study, run->engine, all, gpus, e)))
+        return err_prefix(e, "%s", run->id);
+    return 0;
 }
 
 int plan_check_shipped(const struct plan *p, const struct study *study, struct err *e)

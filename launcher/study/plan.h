@@ -112,12 +112,13 @@ const char *plan_dtype(const struct study *study, const struct site *site);
 
 /* Returns the number of images per step if it does not depend on the number of GPUs, or 0 if each
  * GPU has its own batch. */
-long plan_constant_batch(const struct study *s, const struct engine *engine);
+long plan_constant_batch(const struct study *s);
 
 /* The images of a full step: of all GPUs together, and the most that one GPU gets. Each GPU has
- * train.batch_per_gpu images. If that is 0, the embedded engine divides train.global_batch into
- * shares that differ by at most one image; with other engines, which need equal shares, each GPU
- * has train.global_batch images. A run with `batch` set divides that instead. */
+ * train.batch_per_gpu images. If that is 0, the GPUs share train.global_batch: with the embedded
+ * engine by shares that differ by at most one image, with others by equal ones, so that
+ * plan_compute refuses numbers of GPUs that do not divide it. A run with `batch` set divides that
+ * instead. */
 struct run_batch {
     long global, per_gpu;
 };
@@ -152,7 +153,9 @@ const json_t *run_json_value(const json_t *plan, const char *key);
  * of the first. Not counted are keys that only the old text has, unless run.json has them only
  * where they are set, and keys that only the new text has, at their preset, unless the setting is
  * "expected". run_json_compare returns 0, or -1 with ERR_CONFIG; study_dir applies to the old text
- * as in run_json_decode. */
+ * as in run_json_decode. run_json_is_same: whether the texts are equal but for their ends of line,
+ * as nearly all are. */
+bool run_json_is_same(const char *old_text, const char *new_text);
 struct run_difference {
     size_t count;
     char path[128], was[512], is[512]; /* "train.lr", "0.001", "0.01" */

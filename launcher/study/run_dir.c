@@ -238,6 +238,16 @@ static char *read_small(const struct run_attempt *a, const char *name, char *tex
     return n < 0 ? NULL : text;
 }
 
+static void read_done(struct run_attempt *a)
+{
+    char text[4096];
+    json_t *root = read_small(a, "DONE", text, sizeof text) ? json_loads(text, 0, NULL) : NULL;
+    const char *why = json_string_value(json_object_get(root, "unread"));
+
+    snprintf(a->error, sizeof a->error, "%.511s", why ? why : "");
+    json_decref(root);
+}
+
 static void read_failed(struct run_attempt *a)
 {
     char text[4096];
@@ -263,8 +273,7 @@ static void read_marker(struct run_attempt *a, int dir_fd, enum run_marker marke
         return;
     a->marker = marker;
     a->marker_age_s = clock_age(st.st_mtime);
-    if (marker == RUN_FAILED)
-        read_failed(a);
+    (marker == RUN_FAILED ? read_failed : read_done)(a);
 }
 
 static void read_attempt(struct run_attempt *a, DIR *dir)
@@ -318,7 +327,8 @@ bool run_dir_never_trained(const char *study_dir, const char *run)
     struct run planned;
     struct err ignored;
 
-    if (run_dir_attempt(study_dir, run, &newest, &ignored) || newest.marker != RUN_FAILED ||
+    if (run_dir_attempt(study_dir, run, &newest, &ignored) ||
+        !(newest.marker == RUN_FAILED || *newest.error) ||
         run_dir_read(study_dir, run, &planned, NULL, &ignored) || planned.engine->embedded ||
         run_dir_checkpoint(study_dir, run, newest.number))
         return false;

@@ -74,7 +74,7 @@ static struct settings settings_of(const struct run *run, const char *study_id, 
     c.model.base = study_base(s);
     c.model.depth = study_depth(s);
     c.train.batch_per_gpu = (int)plan_run_batch(run).per_gpu;
-    c.train.global_batch = (int)(run->batch ? run->batch : plan_constant_batch(s, run->engine));
+    c.train.global_batch = (int)(run->batch ? run->batch : plan_constant_batch(s));
     c.train.rate_gpus = run->rate_gpus;
     c.train.dice_weights = settings_dice_weights(&c);
     c.train.dtype = run->dtype;
@@ -270,14 +270,18 @@ static void compare_absent(const struct setting *table, const json_t *old, const
     }
 }
 
-int run_json_compare(const char *old_text, const char *new_text, const char *study_dir,
-                     struct run_difference *dst, struct err *e)
+bool run_json_is_same(const char *old_text, const char *new_text)
 {
     size_t n = strlen(new_text);
 
+    return strncmp(old_text, new_text, n) == 0 && !old_text[n + strspn(old_text + n, "\n")];
+}
+
+int run_json_compare(const char *old_text, const char *new_text, const char *study_dir,
+                     struct run_difference *dst, struct err *e)
+{
     *dst = (struct run_difference){0};
-    if (!study_dir && strncmp(old_text, new_text, n) == 0 &&
-        !old_text[n + strspn(old_text + n, "\n")]) /* as nearly all are */
+    if (!study_dir && run_json_is_same(old_text, new_text)) /* as nearly all are */
         return 0;
     json_t *was = run_json_decode(old_text, study_dir, e);
     json_t *is = was ? run_json_decode(new_text, NULL, e) : NULL;

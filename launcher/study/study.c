@@ -26,30 +26,38 @@ static const struct engine engines[] = {
     {.name = "embedded", .embedded = true},
     {.name = "tensorflow", .is_python = true, .script = "templates/tensorflow/train.py"},
     {.name = "horovod", .is_python = true, .rank_per_gpu = true, .always_launched = true,
-     .script = "templates/horovod/train.py"},
-    {.name = "pytorch", .is_python = true, .rank_per_gpu = true,
+     .sees_node = true, .script = "templates/horovod/train.py"},
+    {.name = "pytorch", .is_python = true, .rank_per_gpu = true, .sees_node = true,
      .script = "templates/pytorch/train.py"},
-    {.name = "torchrun", .is_python = true, .rank_per_gpu = true,
-     .launcher = "-m torch.distributed.run --nnodes=$UNETCTL_NODES --node_rank=$GROUP_RANK "
-                 "--nproc_per_node=$LOCAL_WORLD_SIZE --master_addr=$MASTER_ADDR "
-                 "--master_port=$MASTER_PORT"},
+    {.name = "torchrun", .is_python = true, .rank_per_gpu = true, .by_launcher = true,
+     .sees_node = true},
     {.name = "jax", .is_python = true, .rank_per_gpu = true, .always_launched = true},
     {.name = "mpi", .rank_per_gpu = true, .always_launched = true},
     {.name = "command"},
 };
 
+/* Words that are not near the engine that is meant. */
+static const char *const others[][2] = {
+    {"torch", "pytorch"}, {"ddp", "pytorch"}, {"lightning", "pytorch"}, {"deepspeed", "pytorch"},
+    {"accelerate", "torchrun"}, {"tf", "tensorflow"}, {"keras", "tensorflow"}, {"mpirun", "mpi"},
+    {"srun", "mpi"}, {"python", "command"}, {"program", "command"}};
+
 const struct engine *engine_find(const char *name, struct err *e)
 {
     const char *const *known = setting_find(settings_of_study, "engine")->words;
-    char list[ERR_TEXT_SIZE] = "";
+    char list[ERR_TEXT_SIZE] = "", near[CLI_SUGGESTION] = "";
 
     for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
         if (strcmp(engines[i].name, name) == 0)
             return &engines[i];
+    for (size_t i = 0; i < sizeof others / sizeof *others && !*near; i++)
+        if (strcmp(others[i][0], name) == 0)
+            snprintf(near, sizeof near, "; did you mean '%s'?", others[i][1]);
+    if (!*near)
+        cli_suggest(name, known, near);
     for (size_t i = 0, n = 0; known[i] && n < sizeof list; i++)
         n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", known[i]);
-    err_set(e, ERR_CONFIG, "unknown engine '%s'%s (known: %s)", name,
-            cli_suggest(name, known, (char[CLI_SUGGESTION]){0}), list);
+    err_set(e, ERR_CONFIG, "unknown engine '%s'%s (known: %s)", name, near, list);
     return NULL;
 }
 
@@ -64,7 +72,7 @@ static const char *const schedulers[] = {"slurm", "local", NULL};
 static const char *const interfaces[] = {"auto", "library", "commands", NULL};
 static const char *const runtimes[] = {"auto", "pyxis", "apptainer", "singularity", "podman",
                                        "charliecloud", NULL};
-static const char *const gpu_requests[] = {"per-task", "gres", NULL};
+static const char *const gpu_requests[] = {"per-task", "gres", "per-node", "gpus", NULL};
 
 static const char *check_gpu_type(const char *text)
 {
@@ -125,8 +133,9 @@ const struct setting site_keys[] = {
     SETTING_ROW("shell", TEXT, AT(shell), "/bin/bash", .check = check_shell,
                 .help = "that runs submit_file.sh: a bash or a zsh"),
     SETTING_ROW("gpu_request", WORD, AT(gpu_request), "per-task", .words = gpu_requests,
-                .help = "per-task: --gpus-per-task; gres: --gres=gpu:N and --ntasks-per-node, "
-                        "where every node has equally many (3 GPUs as 2+1 stay per-task)"),
+                .help = "per-task: --gpus-per-task; gres, per-node, gpus: --gres=gpu:N, "
+                        "--gpus-per-node or --gpus, with --ntasks-per-node, where every node has "
+                        "equally many (3 GPUs as 2+1 stay per-task)"),
     SETTING_ROW("gpu_type", TEXT, AT(gpu_type), "", .check = check_gpu_type,
                 .help = "such as v100: --gres=gpu:v100:2"),
     SETTING_ROW("host_suffix", TEXT, AT(host_suffix), "", .check = check_host_suffix,

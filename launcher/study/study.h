@@ -3,8 +3,8 @@
  * GPUs. This room knows its files and what follows from them; it submits and reads nothing else.
  *
  * study.h: the settings of study.yaml, of the user and of the environment in one struct study; a
- * site, which is what differs between clusters; an engine, which is what trains. doc/FORMATS.md
- * describes the keys.
+ * site, which is what differs between clusters; an engine, which is what trains; the command line
+ * of a program. doc/FORMATS.md describes the keys.
  * plan.h: what a command asks for, as a value: the settings with those of variants and site, the
  * options of its jobs, and the runs. run.json is a run of it as text.
  * workspace.h: what is open while a command works: the plan, the ledger of submissions with its
@@ -137,7 +137,7 @@ struct site {
     char *container;   /* the image that programs run in, or "" */
     const char *container_runtime; /* what starts it */
     char *shell;       /* the shell that runs submit_file.sh */
-    const char *gpu_request; /* "per-task" or "gres" */
+    const char *gpu_request; /* by the word of enum job_gpus */
     char *gpu_type;    /* such as v100, or "" */
     char *host_suffix; /* appended to each host's name in the cluster spec */
     struct setting_lines setup; /* lines of shell, such as "module load" */
@@ -179,11 +179,13 @@ struct engine {
     /* needs one process per GPU; the strategy "mirrored", one process for all, is refused */
     bool rank_per_gpu;
     bool always_launched; /* the site's launcher starts even a single rank */
+    /* a rank sees all GPUs of its run on the node, as programs that use device LOCAL_RANK expect;
+     * otherwise only its own */
+    bool sees_node;
     /* the python of the engine's section runs the script; otherwise the script is a program */
     bool is_python;
-    /* shell words between the python and its script: they start the ranks of a node, once per node;
-     * NULL: none */
-    const char *launcher;
+    /* its python starts the ranks of a node, once per node, by a launcher such as torchrun */
+    bool by_launcher;
     /* the script that comes with unetctl, relative to the folder of unetctl's own data files
      * (paths_data), the default of the study's; NULL: none */
     const char *script;
@@ -191,5 +193,52 @@ struct engine {
 
 /* Returns the engine of this name, or NULL with ERR_CONFIG that lists the known ones. */
 const struct engine *engine_find(const char *name, struct err *e);
+
+/* Command lines of programs: wrappers (env, apptainer exec, nsys profile), a launcher of ranks
+ * (mpirun, torchrun), an interpreter, and the script or program, each of which may be missing. */
+struct command_launcher {
+    const char *engine;  /* that starts the ranks in its place, or by it */
+    const char *counts;  /* its options that unetctl sets instead, or NULL: it is left out */
+    const char *numbers; /* those, for run_file.sh; NULL: it is left out */
+};
+
+struct command_line {
+    const char *const *words; /* borrowed */
+    size_t n;
+    const struct command_launcher *launcher; /* NULL: none */
+    size_t first, end;  /* its words: from its name up to what it starts */
+    size_t interpreter; /* its index, or n */
+    size_t program;     /* the index of the script, or of the program; n: none */
+    bool is_python;     /* of the interpreter */
+    bool has_script;    /* words[program] is a script, or with is_module the name of a module */
+    bool is_module;
+};
+
+/* Finds them by a table of programs. Returns 0, or -1 with ERR_CONFIG: there are two launchers. */
+int command_line_parse(const char *const *words, size_t n, struct command_line *dst, struct err *e);
+
+/* Returns torchrun's numbers. */
+const char *command_line_numbers(void);
+
+/* Returns whether the word is an option that unetctl sets itself, and how many of the launcher's
+ * words an option has. */
+bool command_line_is_count(const struct command_launcher *launcher, const char *word);
+size_t command_line_count_option(const struct command_line *c, size_t i);
+
+/* Finds the file of the script, of the module (in folders between colons), or of the program.
+ * Returns false if there is none. */
+bool command_line_find(const struct command_line *c, const char *folders, char dst[PATH_MAX]);
+
+/* Splits text in place at blanks outside of quotes, as a shell does. Returns the number of words,
+ * at most max. */
+#define COMMAND_WORDS_MAX 256
+size_t command_line_split(char *text, const char *words[], size_t max);
+
+/* What a script has that several ranks are for, such as torch.distributed; text NULL: nothing. */
+struct command_sign {
+    const char *text, *engine;
+    size_t line;
+};
+bool command_line_look(const char *script, struct command_sign *dst);
 
 #endif

@@ -121,7 +121,8 @@ struct run_attempt {
     enum run_marker marker;
     double marker_age_s; /* seconds since the marker was written */
     int exit_code;    /* of FAILED; otherwise 0 */
-    char error[512];  /* of FAILED; otherwise "" */
+    /* of FAILED; of DONE why its log could not be read when it ended; otherwise "" */
+    char error[512];
     char path[PATH_MAX]; /* its folder; "" if the run has no attempt */
 };
 
@@ -165,9 +166,9 @@ int run_dir_checkpoint(const char *study_dir, const char *run, int newest);
  * path is too long. */
 int run_dir_attempt(const char *study_dir, const char *run, struct run_attempt *dst, struct err *e);
 
-/* Returns whether a run of an engine other than the embedded one failed before it trained: the
- * newest attempt is FAILED, and none has a record, a log or a checkpoint. Then it may begin anew
- * with other settings. */
+/* Returns whether a run of an engine other than the embedded one ended without a trace: the newest
+ * attempt is FAILED, or DONE without a log that could be read, and none has a record, log.csv or a
+ * checkpoint. Then it may begin anew with other settings. */
 bool run_dir_never_trained(const char *study_dir, const char *run);
 
 /* Fills dst with what can be read of the attempt's record.jsonl, which may be missing or

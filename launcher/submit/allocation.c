@@ -65,7 +65,8 @@ int allocation_describe(const struct plan *p, const struct run *largest,
         return -1;
     job->tasks = job->nodes * (int)p->site.gpus_per_node;
     job->gpus_per_task = 1;
-    job->gres = true; /* steps may need more GPUs per task than the job requests */
+    if (job->gpu_request == JOB_GPUS_PER_TASK) /* steps may need more per task than the job */
+        job->gpu_request = JOB_GPUS_GRES;
     job->cpus_per_task = (int)p->study.slurm.cpus_per_gpu;
     job->own_directives = false;
     return 0;

@@ -146,11 +146,16 @@ static size_t add_tracked(struct source *s)
     return n;
 }
 
+static bool has_end(const char *name, const char *end)
+{
+    size_t n = strlen(name), m = strlen(end);
+
+    return n > m && strcmp(name + n - m, end) == 0;
+}
+
 static int is_python(const struct dirent *d)
 {
-    size_t n = strlen(d->d_name);
-
-    return n > 3 && strcmp(d->d_name + n - 3, ".py") == 0;
+    return has_end(d->d_name, ".py");
 }
 
 static void add_python(struct source *s)
@@ -174,28 +179,85 @@ static bool is_of_system(const char *path)
     return strncmp(path, "/usr/", 5) == 0 || strncmp(path, "/bin/", 5) == 0;
 }
 
-/* Writes the path of the script, or "" if there is none. */
-static void find_main(const struct study *study, const struct settings_program *section,
-                      const struct engine *engine, char dst[PATH_MAX])
+/* Returns the value of a name in the list "NAME=VALUE", or NULL. */
+static const char *find_pair(const struct setting_lines *pairs, const char *name)
 {
-    static const char in_study[] = "{{study_dir}}/";
-    char word[PATH_MAX];
+    size_t n = strlen(name);
+
+    for (size_t i = 0; i < pairs->count; i++)
+        if (strncmp(pairs->lines[i], name, n) == 0 && pairs->lines[i][n] == '=')
+            return pairs->lines[i] + n + 1;
+    return NULL;
+}
+
+/* Sets the words that a program's command line has, with the study's folder for its marker; the
+ * caller frees texts. Returns their number. */
+static size_t list_words(const struct study *study, const struct settings_program *section,
+                         const char *words[COMMAND_WORDS_MAX], struct buf texts[COMMAND_WORDS_MAX])
+{
+    static const char mark[] = "{{study_dir}}";
+    size_t n = 0;
+
+    words[n++] = section->script;
+    for (size_t i = 0; i < section->args.count && n < COMMAND_WORDS_MAX; i++, n++) {
+        const char *arg = section->args.lines[i], *at = strstr(arg, mark);
+        words[n] = arg;
+        if (!at)
+            continue;
+        buf_addf(&texts[n], "%.*s%s%s", (int)(at - arg), arg, study->dir, at + strlen(mark));
+        words[n] = texts[n].failed ? arg : texts[n].data;
+    }
+    return n;
+}
+
+/* What a run executes: the script behind interpreters and wrappers, and files that its arguments
+ * name. */
+struct executed {
+    char main[PATH_MAX]; /* "": there is none */
+    struct buf others;   /* lines "file PATH" */
+};
+
+/* Notes what the command line of a program executes: its script, else the first argument that is
+ * one by its name behind a program that is not known, else the program. */
+static void find_in_words(const char *const *words, size_t n, const char *folders,
+                          struct executed *dst)
+{
+    struct command_line c;
     struct err ignored;
     struct stat st;
+    char path[PATH_MAX];
 
-    *dst = 0;
+    bool found = command_line_parse(words, n, &c, &ignored) == 0 &&
+                 command_line_find(&c, folders, dst->main);
+    if (!found)
+        snprintf(dst->main, sizeof dst->main, "%s", words[0]);
+    for (size_t i = 1; i < n && !c.has_script; i++)
+        if (has_end(words[i], ".py") && realpath(words[i], path)) {
+            memcpy(dst->main, path, sizeof path);
+            break;
+        }
+    for (size_t i = found ? c.program + 1 : 1; i < n; i++)
+        if (*words[i] == '/' && realpath(words[i], path) && strcmp(path, dst->main) != 0 &&
+            !is_of_system(path) && stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+            (size_t)st.st_size <= SOURCE_FILES_ONE_MAX && !strchr(path, '\n'))
+            buf_addf(&dst->others, "file %s\n", path);
+}
+
+static void find_executed(const struct study *study, const struct settings_program *section,
+                          const struct engine *engine, struct executed *dst)
+{
+    const char *words[COMMAND_WORDS_MAX], *folders = find_pair(&section->env, "PYTHONPATH");
+    struct buf texts[COMMAND_WORDS_MAX] = {{0}};
+    struct err ignored;
+
+    *dst = (struct executed){0};
     if (*section->script)
-        snprintf(dst, PATH_MAX, "%s", section->script);
-    else if (!engine->script || paths_data(engine->script, dst, PATH_MAX, &ignored))
-        *dst = 0;
-    for (size_t i = 0; is_of_system(dst) && i < section->args.count; i++) {
-        const char *arg = section->args.lines[i];
-        bool below = strncmp(arg, in_study, strlen(in_study)) == 0;
-        snprintf(word, sizeof word, "%s%s", below ? study->dir : "",
-                 arg + (below ? strlen(in_study) - 1 : 0));
-        if (*word == '/' && !is_of_system(word) && stat(word, &st) == 0 && S_ISREG(st.st_mode))
-            snprintf(dst, PATH_MAX, "%s", word);
-    }
+        find_in_words(words, list_words(study, section, words, texts),
+                      folders ? folders : getenv("PYTHONPATH"), dst);
+    else if (!engine->script || paths_data(engine->script, dst->main, PATH_MAX, &ignored))
+        *dst->main = 0;
+    for (size_t i = 0; i < COMMAND_WORDS_MAX; i++)
+        buf_destroy(&texts[i]);
 }
 
 static int list_files(const char *main, struct buf *dst, struct err *e)
@@ -237,22 +299,24 @@ static const char *files_of(const char *main, struct err *e)
 static int describe(const struct plan *p, const struct run *run, struct buf *dst, struct err *e)
 {
     const struct settings_program *section = study_engine(run->study, run->engine->name);
-    char main[PATH_MAX] = "";
+    struct executed x = {0};
 
     if (section)
-        find_main(run->study, section, run->engine, main);
-    const char *lines = *main == '/' && access(main, F_OK) == 0 ? files_of(main, e) : "";
+        find_executed(run->study, section, run->engine, &x);
+    const char *lines = *x.main == '/' && access(x.main, F_OK) == 0 ? files_of(x.main, e) : "";
+    if (lines)
+        buf_addf(dst, "%s%s", lines, *lines && x.others.data ? x.others.data : "");
+    buf_destroy(&x.others);
     if (!lines)
         return -1;
-    buf_add(dst, lines);
     if (*run->study->container)
         buf_addf(dst, "container %s\n", run->study->container);
     return dst->failed ? mem_fail(e) : 0;
 }
 
 /* Adds source.list to the batch: the script and the tracked files of its folder and below, or
- * the *.py files of a folder without Git. If the script is an interpreter in a folder of the
- * system, the first argument that is a file takes its place. Warns once of files beyond the bounds.
+ * the *.py files of a folder without Git, and the files that its arguments name. The script is
+ * found behind interpreters and wrappers. Warns once of files beyond the bounds.
  * For the embedded engine there is only the container. Returns 0 or -1. */
 static int source_files_add(const struct plan *p, const struct run *run,
                             struct atomicfile_batch *files,
@@ -348,6 +412,16 @@ int source_files_compare(const struct plan *p, const struct run *run, const char
 
 /* ---- the job ---- */
 
+static enum job_gpus find_request(const char *word)
+{
+    static const char *const words[] = {"per-task", "gres", "per-node", "gpus"};
+    size_t i = 0;
+
+    while (i + 1 < sizeof words / sizeof *words && strcmp(words[i], word) != 0)
+        i++;
+    return (enum job_gpus)i;
+}
+
 int attempt_job(const struct plan *p, const struct run *run, int attempt, struct attempt_job *dst,
                 struct err *e)
 {
@@ -382,7 +456,7 @@ int attempt_job(const struct plan *p, const struct run *run, int attempt, struct
                                 (int)s->slurm.cpus_per_gpu * run->layout.gpus_per_task,
                             .signal_s = resumes ? (int)s->slurm.signal_s : 0,
                             .requeues = resumes ? (int)s->slurm.requeues : 0,
-                            .gres = strcmp(p->site.gpu_request, "gres") == 0,
+                            .gpu_request = find_request(p->site.gpu_request),
                             .gpu_type = p->site.gpu_type,
                             .options = p->options};
     if (same_nodes_find(p, run, dst->nodes))
@@ -515,7 +589,7 @@ static int add_next(const struct plan *p, const struct run *run, int attempt,
     struct run next = *run;
     struct study own;
 
-    if (run_settings_open(p, run->id, &own, &next.own_plan, e))
+    if (run_settings_open(p, run->id, &own, &next.own_plan, e) < 0)
         return -1;
     next.study = &own;
     next.own_plan |= run->resized;

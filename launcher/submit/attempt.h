@@ -47,10 +47,11 @@ int attempt_write(const struct plan *p, const struct run *run, int attempt, stru
 /* The settings that a run began with, from its run.json. A run keeps them when it resumes. */
 
 /* Makes dst the study of p with the settings of a run that has begun instead. The command line
- * only changes paths and how jobs run. *own_plan, unless NULL, becomes whether the attempt needs
- * its own run.json, because paths differ from those in the run's. A run that never trained
- * (run_dir_never_trained) has the study's settings. Returns 0, and the caller calls study_close, or
- * -1. */
+ * only changes paths and how jobs run. *own_plan becomes whether the attempt needs its own
+ * run.json, because paths differ from those in the run's. A run that never trained
+ * (run_dir_never_trained) has the study's settings. Returns 1 if these are the study's own, and
+ * none is the command line's; then run_settings_check has nothing to say. Returns 0 otherwise, or
+ * -1. Unless it is -1, the caller calls study_close. */
 int run_settings_open(const struct plan *p, const char *run, struct study *dst, bool *own_plan,
                       struct err *e);
 

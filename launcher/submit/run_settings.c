@@ -193,32 +193,57 @@ static char *encode_with(const struct study *s, const struct plan *p, const stru
     return run_json_encode(p->study_id, &other, e);
 }
 
+static bool has_given(const struct study *s)
+{
+    for (const struct setting *k = settings_of_study; k->path; k++)
+        if (is_given(s, k))
+            return true;
+    return false;
+}
+
+/* Takes the settings of text, the run's run.json, into dst, a copy of the study of p, unless they
+ * are the same. *differs becomes whether those of dst are others than those of text: paths are. */
+static int take_own(const struct plan *p, const struct run *planned, const char *text,
+                    struct study *dst, bool *differs, struct err *e)
+{
+    struct run_difference difference = {0};
+    char *now = encode_with(&p->study, p, planned, e);
+    bool same = now && run_json_is_same(text, now);
+
+    *differs = false;
+    if (!now || same) {
+        free(now);
+        return same ? !has_given(&p->study) : -1;
+    }
+    free(now);
+    json_t *plan = run_json_decode(text, p->study.dir, e);
+    now = plan && take_plan(p, plan, planned, dst, e) == 0 ? encode_with(dst, p, planned, e) : NULL;
+    int rc = now ? run_json_compare(text, now, NULL, &difference, e) : -1;
+    *differs = difference.count > 0;
+    json_decref(plan);
+    free(now);
+    return rc;
+}
+
 int run_settings_open(const struct plan *p, const char *run, struct study *dst, bool *own_plan,
                       struct err *e)
 {
-    struct run_difference difference = {0};
     struct run planned;
-    char *text = NULL, *now = NULL;
-    json_t *plan = NULL;
+    char *text = NULL;
+    int rc;
 
     if (study_copy(&p->study, dst, e))
         return -1;
+    *own_plan = false;
     if (run_dir_never_trained(p->study.dir, run) && !is_of_variant(p, run))
-        return own_plan ? *own_plan = false, 0 : 0;
-    if (read_begun_plan(p, run, &planned, &text, e) ||
-        !(plan = run_json_decode(text, p->study.dir, e)) ||
-        take_plan(p, plan, &planned, dst, e) ||
-        (own_plan && (!(now = encode_with(dst, p, &planned, e)) ||
-                      run_json_compare(text, now, NULL, &difference, e)))) {
+        return 0;
+    rc = read_begun_plan(p, run, &planned, &text, e);
+    if (rc == 0)
+        rc = take_own(p, &planned, text, dst, own_plan, e);
+    if (rc < 0)
         study_close(dst);
-        dst = NULL;
-    } else if (own_plan) {
-        *own_plan = difference.count > 0;
-    }
-    json_decref(plan);
     free(text);
-    free(now);
-    return dst ? 0 : -1;
+    return rc;
 }
 
 /* Renames "program" in the difference to the engine's section in study.yaml. */
@@ -257,10 +282,13 @@ int run_settings_check(const struct plan *p, const struct run *run, struct err *
 int run_settings_compare(const struct plan *p, const struct run *run, struct err *e)
 {
     struct run_difference d = {0};
+    struct run_attempt newest;
     struct run planned;
     char *was, *is;
 
-    if (run_dir_never_trained(p->study.dir, run->id))
+    if (run_dir_attempt(p->study.dir, run->id, &newest, e))
+        return -1;
+    if (newest.marker == RUN_FAILED && run_dir_never_trained(p->study.dir, run->id))
         return 0;
     if (read_begun_plan(p, run->id, &planned, &was, e))
         return -1;

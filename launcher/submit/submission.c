@@ -300,12 +300,13 @@ static int add_again(const struct plan *p, const struct run_status *s,
     int from = run_dir_checkpoint(p->study.dir, s->run.id, s->attempt.number);
     struct run run = s->run;
     struct study own;
-    int rc;
+    bool own_plan;
+    int rc = run_settings_open(p, run.id, &own, &own_plan, e);
 
-    if (run_settings_open(p, run.id, &own, NULL, e))
+    if (rc < 0)
         return -1;
     run.study = &own;
-    rc = run_settings_check(p, &run, e);
+    rc = rc > 0 ? 0 : run_settings_check(p, &run, e);
     if (rc == 0 && size->gpus)
         rc = plan_resize_run(&p->site, &run, size->gpus, size->scale, e);
     study_close(&own);
@@ -341,7 +342,8 @@ static int choose_again(const struct workspace *w, const struct status_list *lis
         if (*s->damage) {
             log_warn("%s is left out: cannot read its plan: %s", s->run.id, s->damage);
             counts->bad += s->phase == RUN_BAD;
-        } else if (s->phase == RUN_BAD || was_refused(s)) {
+        } else if (s->phase == RUN_BAD || was_refused(s) ||
+                   (named->count && s->phase == RUN_GOOD && *s->attempt.error)) {
             if (choose_ended(w, s, named->count > 0, size, b, counts, e))
                 return -1;
         } else if (named->count) {

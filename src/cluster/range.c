@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define GRAMMAR "write N, N..M or N..M:STEP, joined by commas"
 
@@ -162,6 +163,9 @@ int time_limit_decode(const char *text)
 {
     long part[4] = {0}, days = -1;
     int n = 0;
+
+    if (strcasecmp(text, "UNLIMITED") == 0 || strcasecmp(text, "INFINITE") == 0)
+        return 0;
 
     for (;;) {
         if (n == 4 || (part[n++] = take_number(&text)) < 0)

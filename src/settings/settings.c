@@ -87,8 +87,8 @@ static const char *check_model(const char *text)
 
 const char *settings_check_time(const char *text)
 {
-    return time_limit_decode(text) > 0 ? NULL : "is not a time limit such as 01:30:00 or "
-                                                "2-00:00:00";
+    return time_limit_decode(text) >= 0 ? NULL : "is not a time limit such as 01:30:00, "
+                                                 "2-00:00:00 or UNLIMITED";
 }
 
 bool settings_decode_margin(const char *text, double *margin, bool *is_share)

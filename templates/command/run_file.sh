@@ -1,16 +1,21 @@
 #!/bin/bash
 # Run {{run}} of study {{study}}, attempt {{attempt}}: what each rank executes.
 # Written by `unetctl generate`; submit_file.sh starts it once per rank.
+visible=${CUDA_VISIBLE_DEVICES-}
 {{setup}}
-{{env}}
-set -eu
-
-# Ranks talk to each other directly; a proxy would swallow that.
+# Ranks talk to each other directly; a proxy would swallow that. One that env names stays.
 unset http_proxy https_proxy ftp_proxy all_proxy no_proxy
 unset HTTP_PROXY HTTPS_PROXY FTP_PROXY ALL_PROXY NO_PROXY
+{{env}}
+# Beside other runs in a job, a list of the site's would hide which GPUs are this run's.
+if [ -n "${UNETCTL_ALLOCATION:+$visible}" ] && [ -n "$CUDA_VISIBLE_DEVICES" ]; then
+    CUDA_VISIBLE_DEVICES=$visible
+fi
+set -eu
 
 # Which rank this is, in the order of the launcher's ranks, one "NAME=VALUE" a line: RANK,
-# WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, GROUP_RANK, MASTER_ADDR, MASTER_PORT.
+# WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, GROUP_RANK, MASTER_ADDR, MASTER_PORT; and where it sees
+# more GPUs than those of its run, or of its own, CUDA_VISIBLE_DEVICES.
 ranks=$({{unetctl|sh}} spec{{spec}} --format env)
 while IFS= read -r line; do export "${line?}"; done <<<"$ranks"
 

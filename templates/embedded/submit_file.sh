@@ -35,7 +35,7 @@ fi
 
 # Others may be able to write here: what this script writes and removes must not be elsewhere, nor
 # let it wait.
-for file in source.list "$attempt" "$attempt"/{job,nodes,step-nodes,source.sha256,bad-nodes} \
+for file in source.list "$attempt" "$attempt"/{job,nodes,step-nodes,starts,source.sha256,bad-nodes} \
     "$attempt"/{stopped,DONE,FAILED,FAILED.before-restart}; do
     if [ -L "$file" ] || { [ -e "$file" ] && [ ! -f "$file" ] && [ ! -d "$file" ]; }; then
         echo "{{run}}: $PWD/$file is a symbolic link, or not a regular file; remove it" >&2
@@ -74,6 +74,11 @@ if [ -e "$attempt/FAILED" ]; then mv -T "$attempt/FAILED" "$attempt/FAILED.befor
 if [ -e "$attempt/DONE" ]; then exit 0; fi
 rm -f "$attempt/stopped"
 output=$attempt/slurm-$job.out
+# When the job ran: each start and its end, and at a start when the output was last written: then
+# a start before it, which was killed, ended.
+mark() { echo "$1 ${UNETCTL_START##*/running-} $(date +%s.%N) ${2:-}" >>"$attempt/starts"; }
+mark begin "$(date -r "$output" +%s.%N 2>/dev/null)"
+trap 'rm -f "$UNETCTL_START"; mark end' EXIT
 
 # The trainer writes DONE or FAILED itself; this speaks for one that could not.
 write_failed() { # EXIT_CODE TEXT
@@ -132,13 +137,31 @@ reason() {
             }' | quote
 }
 
-# Of ranks in a step, on this node or another, Slurm says so in the output only.
-ran_out_of_memory() {
-    tail -c 10000 "$output" 2>/dev/null |
-        grep -q ' oom-kill event(s) in \|: Out Of Memory$'
+# Sets too_much: why a rank had too little memory, or "". Of ranks in a step, on this node or
+# another, the launcher says so in the output only. The rank that ended first counts: the launcher
+# kills the others.
+more="'unetctl resume' with more (slurm.mem), or a new study with a smaller train.batch_per_gpu"
+find_too_much() {
+    too_much=$(tail -c "+$((said_before + 1))" "$output" 2>/dev/null | tail -c 4000000 |
+        LC_ALL=C awk '
+            / oom-kill event\(s\) in |: Out Of Memory$/ { oom = 1 }
+            ended { next }
+            /^srun: error: (.*: tasks? [0-9,-]+: |Node failure on )/ ||
+            /^slurmstepd: error: \*\*\* .* CANCELLED AT / ||
+            /process rank [0-9]+ .* exited on signal [0-9]+ / ||
+            /failed \(exitcode: -?[0-9]+\) local_rank: [0-9]+ / {
+                ended = 1
+                if (match($0, /task [0-9]+: Killed/))
+                    killed = substr($0, RSTART, RLENGTH)
+                else if (/ on signal 9 |exitcode: -9\)/ && match($0, /rank:? [0-9]+/))
+                    killed = substr($0, RSTART, RLENGTH) ": Killed"
+            }
+            END {
+                if (oom) print "a rank used more memory than the job asked for"
+                else if (killed) print killed ", as the kernel does when memory runs out"
+            }')
+    too_much=${too_much:+$too_much; $more}
 }
-too_much="a rank used more memory than the job asked for; 'unetctl resume' with more (slurm.mem),"
-too_much+=" or a new study with a smaller train.batch_per_gpu"
 
 # USR1: time is almost up. TERM: cancelled, preempted, requeued or out of time. Both go to the
 # ranks, which write a checkpoint and exit with 75. They run in the background: so the shell hears
@@ -183,11 +206,12 @@ fi
 tail -c "+$((said_before + 1))" "$output" 2>/dev/null |
     sed -n "s/^srun: error: Node failure on \([^ ]*\)\$/$(date +%s) \1 Slurm: node failure/p" |
     head -n 1 >>"$attempt/bad-nodes"
-if ran_out_of_memory || ! [ -s "$attempt/bad-nodes" ]; then rm -f "$attempt/bad-nodes"; fi
+find_too_much
+if [ -n "$too_much" ] || ! [ -s "$attempt/bad-nodes" ]; then rm -f "$attempt/bad-nodes"; fi
 if [ -e "$attempt/DONE" ]; then exit 0; fi
 if [ -e "$attempt/FAILED" ]; then
     # By another rank, which saw only that this one was gone.
-    if ran_out_of_memory; then sed -i "s/\"error\": *\"/&$too_much; /" "$attempt/FAILED"; fi
+    if [ -n "$too_much" ]; then sed -i "s/\"error\": *\"/&$too_much; /" "$attempt/FAILED"; fi
     exit "$((code ? code : 1))"
 fi
 if [ ! -e "$UNETCTL_START" ]; then
@@ -207,10 +231,12 @@ if [ -n "$stopped_by" ] || [ "$code" = 75 ]; then
         fi
         exit 75
     fi
-elif [ "$code" != 0 ] && ran_out_of_memory; then
+elif [ "$code" != 0 ] && [ -n "$too_much" ]; then
     write_failed "$code" "$too_much"
 elif [ "$code" -gt 128 ]; then
-    write_failed "$code" "the trainer was killed by signal $((code - 128))$(reason)"
+    why="the trainer was killed by signal $((code - 128))$(reason)"
+    if [ "$code" = 137 ]; then why+="; the kernel does that when memory runs out: $more"; fi
+    write_failed "$code" "$why"
 elif [ "$code" != 0 ]; then
     write_failed "$code" "the trainer ended with exit code $code$(reason)"
 else

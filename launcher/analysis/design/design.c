@@ -33,6 +33,7 @@ static const char *how_name(enum design_how how)
         [DESIGN_FALLS] = "falls",
         [DESIGN_FUTILE] = "unlikely to be shown to hold",
         [DESIGN_NOT_SHOWN] = "not shown to hold",
+        [DESIGN_LAPSED] = "not shown to hold, as runs collapsed",
         [DESIGN_BY_CONSTRUCTION] = "holds by construction",
         [DESIGN_SPEED_ALONE] = "by speed alone",
     };
@@ -69,61 +70,84 @@ __attribute__((format(printf, 2, 3))) static void explain(struct design_round *r
     va_end(args);
 }
 
+/* Adds the short runs that the next look at a count lacks. Returns their number. */
+static size_t add_look_runs(const struct design_view *v, struct design_round *next, int gpus)
+{
+    size_t wanted = design_view_next_look(v, gpus), asked = design_view_asked(v, gpus, true),
+           before = next->nruns;
+
+    if (wanted > asked)
+        design_view_add(v, next, gpus, wanted - asked, true);
+    return next->nruns - before;
+}
+
+/* Adds n base runs to a round of short runs, or makes it empty if there are none left. */
+static void add_base(const struct design_view *v, struct design_round *next, size_t n)
+{
+    size_t before = next->nruns;
+
+    design_view_add(v, next, v->design->counts[0], n, true);
+    if (next->nruns == before)
+        *next = (struct design_round){0};
+}
+
 static void begin_speed(const struct design_view *v, struct design_round *next)
 {
     const struct design *d = v->design;
     int base = d->counts[0], last = d->counts[d->ncounts - 1], middle = find_middle(v, base, last);
 
-    design_view_add(v, next, base, DESIGN_SPEED_FIRST, true);
+    add_look_runs(v, next, base);
     if (middle)
-        design_view_add(v, next, middle, DESIGN_SPEED_FIRST, true);
-    if (last > base)
-        design_view_add(v, next, last, DESIGN_SPEED_FIRST, true);
-    explain(next, middle ? "speed: the base case, the largest count and the middle between them"
-                         : "speed: the base case and the largest count");
+        add_look_runs(v, next, middle);
+    add_look_runs(v, next, last);
+    explain(next, "speed: the base case, the largest count and the middle");
 }
 
-/* Returns whether the interval of a count's speed-up, or without one its value, reaches that of the
- * fastest efficient count. */
-static bool may_be_fastest(const struct design_view *v, int gpus, int best)
+/* Adds a run for each that is off its fellows, and as many or 3 of the base case. */
+static void repeat_off(const struct design_view *v, struct design_round *next)
 {
-    const struct ratio *r = series_speedup(v->series, series_find(v->series, gpus));
+    size_t most = 3;
 
-    return fmax(r->value, interval_is_known(&r->interval) ? r->interval.high : 0) >=
-           design_view_speedup(v, best);
+    for (size_t i = 1; i < v->design->ncounts; i++) {
+        size_t n = design_view_pending(v, v->design->counts[i]);
+        design_view_add(v, next, v->design->counts[i], n, true);
+        most = n > most ? n : most;
+    }
+    if (!next->nruns)
+        return;
+    explain(next, "speed: %zu short run%s off the others of the same count by more than %.0f %% %s "
+            "repeated", next->nruns, next->nruns == 1 ? " that is" : "s that are",
+            100 * DESIGN_OFF, next->nruns == 1 ? "is" : "are");
+    next->repeats = true;
+    add_base(v, next, most);
 }
 
-/* Adds runs of the counts whose efficiency is open and that may be faster than the fastest
- * efficient one, and of the base case as many as the most of these have. */
-static void repeat_speed(const struct design_view *v, struct design_round *next)
+/* Adds the runs of the next look at counts whose efficiency is open and that may be faster than the
+ * fastest efficient one, or at `only`, and of the base case as many as the most of these have. */
+static void repeat_speed(const struct design_view *v, struct design_round *next, int only)
 {
     const struct design *d = v->design;
+    double best = design_view_speedup(v, design_view_fastest(v));
     size_t most = 0;
-    int open = 0, best = design_view_fastest(v);
+    int open = 0;
 
     for (size_t i = 1; i < d->ncounts; i++) {
         int gpus = d->counts[i];
-        size_t n = design_view_asked(v, gpus, true);
-        if (design_view_speed(v, gpus) != DESIGN_OPEN || n >= DESIGN_SPEED_MOST ||
-            !may_be_fastest(v, gpus, best))
+        if (only ? gpus != only : design_view_speed(v, gpus) != DESIGN_OPEN ||
+                                      design_view_speedup_most(v, gpus) < best)
             continue;
-        size_t before = next->nruns, wanted = n ? 2 * n : DESIGN_SPEED_FIRST;
-        wanted = wanted < DESIGN_SPEED_MOST ? wanted : DESIGN_SPEED_MOST;
-        design_view_add(v, next, gpus, wanted, true);
-        if (next->nruns == before)
-            continue;
-        most = most > wanted ? most : wanted;
-        open = gpus;
+        size_t n = add_look_runs(v, next, gpus);
+        most = n > most ? n : most;
+        open = n ? gpus : open;
     }
     if (!open)
         return;
-    const struct ratio *r = series_efficiency(v->series, series_find(v->series, open));
-    design_view_add(v, next, d->counts[0], most, true);
-    if (interval_is_known(&r->interval))
-        explain(next, "speed: the interval of the efficiency of %d GPUs, %.3f to %.3f, includes "
-                "%.2f", open, r->interval.low, r->interval.high, d->rule.efficiency);
+    if (design_view_speed(v, open) != DESIGN_OPEN)
+        explain(next, "speed: %d GPUs, before their quality is tested", open);
     else
-        explain(next, "speed: the efficiency of %d GPUs, %.2f, has no interval", open, r->value);
+        explain(next, "speed: whether the efficiency of %d GPU%s reaches %.2f is open", open,
+                plural(open), d->rule.efficiency);
+    add_base(v, next, most);
 }
 
 /* Adds a count between the largest efficient one and the next larger one that is slow, if any. */
@@ -141,8 +165,9 @@ static void narrow_speed(const struct design_view *v, struct design_round *next)
     int middle = find_middle(v, low, high);
     if (!middle)
         return;
-    design_view_add(v, next, middle, DESIGN_SPEED_FIRST, true);
+    size_t n = add_look_runs(v, next, middle);
     explain(next, "speed: the largest efficient count lies between %d and %d", low, high);
+    add_base(v, next, n);
 }
 
 /* Adds the count of which the model knows least among those that may be faster than the best. */
@@ -165,19 +190,22 @@ static void learn_speed(const struct design_view *v, struct design_round *next)
     }
     if (!found)
         return;
-    design_view_add(v, next, found, DESIGN_SPEED_FIRST, true);
+    size_t n = add_look_runs(v, next, found);
     explain(next, "speed: the model knows least of %d GPUs, which may be faster than %d", found,
             best);
+    add_base(v, next, n);
 }
 
 static void choose_speed(const struct design_view *v, struct design_round *next)
 {
     if (v->nrounds == 0)
         begin_speed(v, next);
-    if (!v->series || v->family)
+    if (!next->nruns && v->series && v->series->npoints > 1)
+        repeat_off(v, next);
+    if (!v->series || v->series->npoints < 2 || v->family)
         return;
     if (!next->nruns)
-        repeat_speed(v, next);
+        repeat_speed(v, next, 0);
     if (!next->nruns)
         narrow_speed(v, next);
     if (!next->nruns)
@@ -222,6 +250,8 @@ static struct design_test judge(const struct design_view *v, const struct qualit
     const struct quality *q = &v->decision.quality[p - v->series->points];
     if (q->state == QUALITY_COLLAPSES)
         t.how = DESIGN_FALLS;
+    else if (q->collapse_open)
+        t.how = DESIGN_LAPSED;
     else if (q->state == QUALITY_UNKNOWN)
         t.how = DESIGN_NOT_SHOWN;
     else if (q->state == QUALITY_HOLDS && q->by_construction)
@@ -237,8 +267,8 @@ static bool holds(const struct design_view *v, const struct design_test *t)
            design_view_speed(v, t->gpus) == DESIGN_EFFICIENT;
 }
 
-/* Fills counts with the candidates whose quality may be tested: those that are not known to be slow
- * or open, above low and below high. Returns their number. */
+/* Fills counts with the candidates whose quality may be tested: those that may be efficient and
+ * faster than low, above it and below high. Returns their number. */
 static size_t list_testable(const struct design_view *v, int low, int high, int *counts)
 {
     size_t n = 0;
@@ -246,9 +276,10 @@ static size_t list_testable(const struct design_view *v, int low, int high, int 
     for (size_t i = 1; i < v->design->ncounts; i++) {
         int gpus = v->design->counts[i];
         enum design_speed speed = design_view_speed(v, gpus);
-        bool fast = speed == DESIGN_EFFICIENT &&
-                    design_view_speedup(v, gpus) * (1 - DESIGN_TIME_MARGIN) >
-                        design_view_speedup(v, low);
+        bool efficient = speed == DESIGN_EFFICIENT ||
+                         (speed == DESIGN_OPEN && design_view_next_look(v, gpus)),
+             fast = efficient && design_view_speedup(v, gpus) * (1 - DESIGN_TIME_MARGIN) >
+                                     design_view_speedup(v, low);
         if (gpus > low && gpus < high && (fast || speed == DESIGN_UNMEASURED))
             counts[n++] = gpus;
     }
@@ -269,6 +300,9 @@ static int choose_test(const struct design_view *v, const struct design_outcome 
     for (const struct design_test *t = outcome->tests; t < outcome->tests + outcome->ntests; t++)
         if (t->gpus > *held && (!high || t->gpus < high))
             high = t->gpus;
+    for (size_t i = 0; i < outcome->ntests; i++)
+        if (outcome->tests[i].how == DESIGN_LAPSED)
+            return 0;
     if (!high || outcome->ntests >= v->family)
         return 0;
     size_t n = list_testable(v, *held, high, counts);
@@ -315,6 +349,8 @@ static void choose_quality(const struct design_view *v, struct design_round *nex
     if (last && last->how == DESIGN_NOT_TESTED &&
         design_view_speed(v, last->gpus) == DESIGN_EFFICIENT)
         add_look(v, next, last->gpus, last->look + 1);
+    else if (test && design_view_speed(v, test) != DESIGN_EFFICIENT)
+        repeat_speed(v, next, test);
     else if (test)
         add_look(v, next, test, v->design->shared ? 0 : 1);
 }
@@ -357,14 +393,14 @@ static void explain_end(const struct design_view *v, struct design_outcome *outc
                  "nothing to compare" : "no run of the base case, %d GPU%s, has a result",
                  d->counts[0], plural(d->counts[0]));
     else if (outcome->state == DESIGN_UNREACHABLE)
-        snprintf(why, size, "no count above %d is faster with an efficiency of at least %.2f",
-                 d->counts[0], d->rule.efficiency);
+        snprintf(why, size, "no count above %d is shown to be faster with an efficiency of at least "
+                 "%.2f", d->counts[0], d->rule.efficiency);
     else if (outcome->how == DESIGN_SPEED_ALONE)
         snprintf(why, size, "%d GPUs are the fastest count measured whose efficiency is shown to "
                  "be at least %.2f; quality is not asked of", outcome->gpus, d->rule.efficiency);
     else if (larger)
-        snprintf(why, size, "%d GPUs are the fastest efficient count whose quality %s",
-                 outcome->gpus, outcome->how == DESIGN_BY_CONSTRUCTION
+        snprintf(why, size, "%d GPUs are the fastest count measured that is shown to be efficient and "
+                 "whose quality %s", outcome->gpus, outcome->how == DESIGN_BY_CONSTRUCTION
                      ? "holds by construction, not tested" : "is shown to hold");
     else if (outcome->ntests)
         snprintf(why, size, "the quality of %d GPU%s is %s%s",
@@ -388,18 +424,38 @@ static void end(const struct design_view *v, struct design_outcome *outcome)
     explain_end(v, outcome);
 }
 
+/* Returns the GPU-hours without which a round is not begun: its own; those of the look behind it if
+ * it is a first one, which hardly decides alone; and a reserve while no run of its kind is
+ * measured, since what it takes besides its epochs is unknown. */
+static double least_hours(const struct design_view *v, const struct design_round *next)
+{
+    size_t pairs[SEQUENTIAL_LOOKS], nlooks = design_view_pairs(v->design, pairs);
+    struct design_round both = {.nruns = 0};
+
+    if (!next->tested)
+        return next->gpu_hours * (v->nrounds ? 1 : 1 + DESIGN_RESERVE);
+    if (next->look == 1 && nlooks > 1) {
+        design_view_add(v, &both, v->design->counts[0], pairs[1], false);
+        design_view_add(v, &both, next->tested, pairs[1], false);
+    }
+    return fmax(next->gpu_hours, both.gpu_hours) *
+           (design_view_has_whole(v) ? 1 : 1 + DESIGN_RESERVE);
+}
+
 static void limit_budget(const struct design_view *v, const struct design_round *next,
                          struct design_outcome *outcome)
 {
-    double left = v->design->max_gpu_hours - outcome->gpu_hours;
+    double left = v->design->max_gpu_hours - outcome->gpu_hours, least = least_hours(v, next);
 
-    if (next->gpu_hours <= left)
+    if (least <= left)
         return;
     outcome->state = DESIGN_BUDGET;
     snprintf(outcome->why, sizeof outcome->why,
-             "the next round (%s) is expected to take %.3g GPU-hours, and %.3g of %.3g are left: "
+             "the next round (%s) is expected to take %.3g GPU-hours%s, and %.3g of %.3g are left: "
              "raise --max-gpu-hours, or see 'unetctl plan --until-decided'",
-             next->reason, next->gpu_hours, fmax(0, left), v->design->max_gpu_hours);
+             next->reason, least,
+             least > next->gpu_hours ? " with what follows or is unknown" : "",
+             fmax(0, left), v->design->max_gpu_hours);
 }
 
 int design_next(const struct design *d, const struct results *table,
@@ -433,7 +489,8 @@ static void describe_test(const struct design_test *t, struct buf *b)
     buf_addf(b, " With %d GPUs it %s", t->gpus,
              t->how == DESIGN_NOT_TESTED ? "is not decided yet" : "");
     if (t->how != DESIGN_NOT_TESTED)
-        buf_addf(b, "%s%s", t->how == DESIGN_FUTILE || t->how == DESIGN_NOT_SHOWN ? "is " : "",
+        buf_addf(b, "%s%s", t->how == DESIGN_FUTILE || t->how == DESIGN_NOT_SHOWN || t->how == DESIGN_LAPSED
+                                 ? "is " : "",
                  how_name(t->how));
     if (t->look)
         buf_addf(b, " at look %zu, over %zu pairs", t->look, t->pairs);
@@ -451,7 +508,11 @@ void design_describe(const struct design *d, const struct design_round *rounds, 
     for (size_t i = 0; i < nrounds; i++)
         whole += rounds[i].tested > 0;
     buf_addf(b, "The study was sequential: %zu round%s, each chosen from the results of those "
-             "before, %zu of them of whole runs.", nrounds, plural((long)nrounds), whole);
+             "before, %zu of them of whole runs. Speed was measured by short runs and compared with "
+             "base runs of the same round, at most %d times for a count, with a one-sided level of "
+             "%.3g that all counts and looks share; short runs more than %.0f %% off were repeated "
+             "once.", nrounds, plural((long)nrounds), whole, DESIGN_SPEED_NLOOKS, DESIGN_ALPHA,
+             100 * DESIGN_OFF);
     if (whole) {
         buf_addf(b, " Quality was tested at most at %zu count%s, at", rounds[nrounds - 1].family,
                  plural((long)rounds[nrounds - 1].family));
@@ -473,46 +534,44 @@ void design_describe(const struct design *d, const struct design_round *rounds, 
 #define MOST_SERIAL 0.05
 
 /* What random numbers are used for. */
-enum { TIME = 71, NODE, QUALITY, QUALITY_SEED, SERIAL };
+enum { TIME = 71, QUALITY, QUALITY_SEED, SERIAL };
 
-/* Returns whether a run, on neighbouring nodes, includes the first. */
-static bool has_slow(const struct design_truth *t, int gpus, uint64_t study, uint64_t place)
-{
-    int width = t->nodes ? (gpus + t->per_node - 1) / t->per_node : 0;
-
-    return t->nodes && rng_uniform(NODE, study, place) * (t->nodes - width + 1) < 1;
-}
-
-static double draw_quality(const struct design_truth *t, int gpus, uint64_t study, uint64_t place,
-                           long seed)
+static double draw_quality(const struct design_truth *t, const struct design_place *p)
 {
     return 1 + DESIGN_EXPECT_MARGIN *
-                   (t->scatter * rng_normal(QUALITY, study, place) +
-                    t->scatter_seed * rng_normal(QUALITY_SEED, study, (uint64_t)seed) -
-                    (t->loss ? t->loss(t->arg, gpus) : 0));
+                   (t->scatter * rng_normal(QUALITY, p->study, p->number) +
+                    t->scatter_seed * rng_normal(QUALITY_SEED, p->study, (uint64_t)p->seed) -
+                    (t->loss ? t->loss(t->arg, p->gpus) : 0) -
+                    (t->lapse ? t->lapse(t->arg, p) : 0));
 }
 
-int design_expect_run(const struct design_truth *t, const struct design *d, int gpus, long seed,
-                      bool limited, uint64_t study, struct results *table, struct err *e)
+int design_expect_run(const struct design_truth *t, const struct design *d,
+                      const struct design_run *run, size_t round, uint64_t study,
+                      struct results *table, struct err *e)
 {
-    uint64_t place = ((uint64_t)gpus << 32) + ((uint64_t)seed << 1) + limited;
+    int gpus = run->gpus;
+    struct design_place p = {gpus, run->seed, run->limited, round, study,
+                             ((uint64_t)gpus << 32) + ((uint64_t)run->seed << 1) + run->limited};
     double epoch = t->time(t->arg, gpus) *
-                   fmax(0.01, 1 + t->noise * rng_normal(TIME, study, place)) *
-                   (has_slow(t, gpus, study, place) ? 1 + t->slow : 1);
+                   fmax(0.01, 1 + t->noise * rng_normal(TIME, study, p.number)) *
+                   (t->disturb ? t->disturb(t->arg, &p) : 1);
     struct result r;
 
     result_init(&r);
-    snprintf(r.run, sizeof r.run, "%d-%ld-%d", gpus, seed, limited);
+    snprintf(r.run, sizeof r.run, "%d-%ld-%d", gpus, run->seed, run->limited);
     snprintf(r.engine, sizeof r.engine, "x");
     snprintf(r.quality.metric, sizeof r.quality.metric, "score");
-    r.gpus = gpus, r.seed = seed, r.state = RESULT_DONE, r.limited = limited;
+    r.gpus = gpus, r.seed = run->seed, r.state = RESULT_DONE, r.limited = run->limited;
     r.median_epoch_s = epoch, r.epochs = t->epochs;
-    r.nodes = t->per_node ? (gpus + t->per_node - 1) / t->per_node : 0;
-    if (!limited) {
+    r.startup_s = t->start_s > 0 ? t->start_s : NAN;
+    if (run->limited) {
+        r.limited_s = d->short_s;
+    } else {
+        r.test_time = t->evaluation_s > 0 ? t->evaluation_s : NAN;
         r.training_time = (double)t->epochs * epoch;
-        r.quality.value = draw_quality(t, gpus, study, place, seed);
+        r.quality.value = draw_quality(t, &p);
     }
-    if (!limited && d->shared) {
+    if (!run->limited && d->shared) {
         if (!(r.curve = curve_create(1, 0, e)))
             return -1;
         r.curve->loss[0] = 1;
@@ -529,11 +588,9 @@ static int make_study(const struct design_truth *t, const struct design *d, uint
             return -1;
         if (outcome->state != DESIGN_CONTINUE)
             return n;
-        for (size_t i = 0; i < rounds[n].nruns; i++) {
-            const struct design_run *r = &rounds[n].runs[i];
-            if (design_expect_run(t, d, r->gpus, r->seed, r->limited, study, table, e))
+        for (size_t i = 0; i < rounds[n].nruns; i++)
+            if (design_expect_run(t, d, &rounds[n].runs[i], (size_t)n, study, table, e))
                 return -1;
-        }
         results_sort(table);
     }
     return DESIGN_ROUNDS;

@@ -5,13 +5,20 @@
  * Speed first, by short runs (limit.*): of the base case, the middle and the largest count, then
  * repeats where the interval of an efficiency includes the threshold, then counts between the
  * largest that passes and the next larger one (the middle of ratios), then counts that the model
- * of time knows least of and that may be faster. Then quality, by whole runs of the base case and
- * the fastest efficient count, in a group-sequential test of non-inferiority (hypothesis.h) at
- * planned numbers of pairs of equal seeds. If quality is not shown to hold, the counts below are
- * bisected: the next is the middle one of those between the largest that holds and the smallest
- * that does not. The tests that this takes, 1 + log2 of the counts that may be tested and at most
- * DESIGN_TESTED, divide the level; their number is fixed before the first whole run. Counts that
- * are shown not to be efficient never run in full.
+ * of time knows least of and that may be faster. Each round has base runs of its own, and a count
+ * is compared with those of its rounds only, so that a drift between rounds cancels. A run more
+ * than DESIGN_OFF off its fellows is repeated once before its count is decided. An efficiency is
+ * looked at up to DESIGN_SPEED_NLOOKS times by the group-sequential test that also serves quality;
+ * all counts that may be measured divide its level.
+ *
+ * Then quality, by whole runs of the base case and the fastest efficient count, in a
+ * group-sequential test of non-inferiority (hypothesis.h) at planned numbers of pairs of equal
+ * seeds. If quality is not shown to hold, the counts below are bisected: the next is the middle one
+ * of those between the largest that holds and the smallest that does not. The tests that this
+ * takes, 1 + log2 of the counts that may be tested and at most DESIGN_TESTED, divide the level;
+ * their number is fixed before the first whole run. Counts that are shown not to be efficient never
+ * run in full. Where runs of a count collapse, but not so many that it is shown, no smaller count
+ * is tried: one that has no such run would be lucky rather than better.
  *
  * If quality never rises with the GPUs, the tests up to the first wrong "holds" are determined: a
  * count that loses too much leads to a smaller one, another one that holds to a larger one, and
@@ -37,13 +44,15 @@
 #include "src/err.h"
 
 #define DESIGN_COUNTS 64
-#define DESIGN_SEEDS 64
+#define DESIGN_SEEDS 256
 #define DESIGN_TESTED QUALITY_LOOKS /* the most counts whose quality is tested */
 #define DESIGN_RUNS 192             /* the most runs of a round */
 #define DESIGN_ALPHA 0.025          /* one-sided, of all counts and looks together */
 #define DESIGN_ROUNDS 200           /* no design has more */
-#define DESIGN_SPEED_FIRST 3        /* short runs of a count at first, then twice as many */
-#define DESIGN_SPEED_MOST 24        /* and at most */
+#define DESIGN_SPEED_NLOOKS 4       /* at the short runs of a count, when it has so many: */
+#define DESIGN_SPEED_LOOKS {6, 8, 12, 16}
+#define DESIGN_OFF 0.2              /* a short run that differs by more is repeated */
+#define DESIGN_RESERVE 0.5          /* of runs whose start-up and evaluation are unknown */
 #define DESIGN_TIME_MARGIN 0.05     /* a count that is faster by less is not looked for */
 
 /* What is asked, and what is assumed until it is measured. */
@@ -81,6 +90,7 @@ struct design_round {
     size_t nruns;
     /* The count whose quality these whole runs test; 0: they are short runs for speed. */
     int tested;
+    bool repeats; /* short runs in place of some that were off their fellows */
     /* The number of this look at it, from 1; 0 for one pair that may show equal losses
      * (design.shared). Once the runs have ended, pairs of seeds are known. */
     size_t look, pairs;
@@ -105,6 +115,7 @@ enum design_how {
     DESIGN_FALLS,           /* or collapses */
     DESIGN_FUTILE,          /* a later look is unlikely to show that it holds */
     DESIGN_NOT_SHOWN,       /* neither, at the last look */
+    DESIGN_LAPSED,          /* runs collapsed, but not so many that the count is shown to */
     DESIGN_BY_CONSTRUCTION, /* not tested: equal losses of equal seeds */
     DESIGN_SPEED_ALONE      /* no quality is asked of */
 };
@@ -127,7 +138,7 @@ struct design_outcome {
     struct design_test tests[DESIGN_TESTED]; /* in the order in which they began */
     size_t ntests;
     double gpu_hours;        /* of all rounds: measured, or else expected */
-    char why[400];           /* a sentence without its full stop */
+    char why[440];           /* a sentence without its full stop */
 };
 
 /* Returns "continue", "decided" ... */
@@ -147,23 +158,37 @@ void design_describe(const struct design *d, const struct design_round *rounds, 
 /* Simulations of designs on assumed times, noise and scatter: what they cost, and,
  * where the truth is known, how often they are right. */
 
+/* A run of a simulated study. */
+struct design_place {
+    int gpus;
+    long seed;
+    bool limited;
+    size_t round;    /* from 0 */
+    uint64_t study;  /* the number of the random draws */
+    uint64_t number; /* unique in a study */
+};
+
 struct design_truth {
     double (*time)(const void *arg, int gpus); /* seconds of a steady epoch */
-    const void *arg;                           /* of time and loss */
+    const void *arg;                           /* of all functions */
     long epochs;         /* of a whole run */
+    double start_s, evaluation_s; /* of a whole run, and the first of a short one */
     double noise;        /* relative standard deviation of a run's times */
-    int nodes, per_node; /* of the cluster: runs begin on a random node; 0: all nodes are alike */
-    double slow;         /* relative: a run that has the first node takes longer by this */
+    /* by what the times of a run are multiplied besides; NULL: nothing */
+    double (*disturb)(const void *arg, const struct design_place *p);
     double scatter;      /* standard deviation of a run's quality, in margins */
     double scatter_seed; /* the same of a term that runs of equal seeds share */
     double (*loss)(const void *arg, int gpus); /* margins by which quality is lower; NULL: none */
+    /* margins by which that of a run is lower besides; NULL: none */
+    double (*lapse)(const void *arg, const struct design_place *p);
 };
 
 /* Adds a run to table: with a quality of 1, less what falls, where a margin counts as
- * DESIGN_EXPECT_MARGIN. study: the number of the random draws. */
+ * DESIGN_EXPECT_MARGIN. */
 #define DESIGN_EXPECT_MARGIN 0.01
-int design_expect_run(const struct design_truth *t, const struct design *d, int gpus, long seed,
-                      bool limited, uint64_t study, struct results *table, struct err *e);
+int design_expect_run(const struct design_truth *t, const struct design *d,
+                      const struct design_run *run, size_t round, uint64_t study,
+                      struct results *table, struct err *e);
 
 /* Makes a whole study. Its outcome has the GPU-hours. Returns the number of rounds, or -1 if memory
  * ran out. */
@@ -183,8 +208,9 @@ struct design_cost {
 int design_expect(const struct design *d, struct design_cost *dst, struct err *e);
 
 /* Sets dst to the looks of the rounds, for decision_rule.looks: an analysis with them has repeated
- * confidence intervals. */
-void design_view_looks(const struct design *d, const struct design_round *rounds, size_t nrounds,
-                       struct quality_looks *dst);
+ * confidence intervals. Returns 0, or -1 if memory ran out. */
+int design_view_looks(const struct design *d, const struct results *table,
+                      const struct design_round *rounds, size_t nrounds, struct quality_looks *dst,
+                      struct err *e);
 
 #endif

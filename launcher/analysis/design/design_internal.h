@@ -33,17 +33,25 @@ int design_view_create(struct design_view *v, const struct design *d, const stru
                        const struct design_round *rounds, size_t nrounds, struct err *e);
 void design_view_destroy(struct design_view *v);
 
-/* Returns the runs of a count in the rounds. */
+/* Returns the runs of a count in the rounds, without repeats. */
 size_t design_view_asked(const struct design_view *v, int gpus, bool limited);
+/* Returns how many short runs the next look at a count has, or 0 if there is none. */
+size_t design_view_next_look(const struct design_view *v, int gpus);
+/* Returns how many short runs of a count are off their fellows and not repeated yet. */
+size_t design_view_pending(const struct design_view *v, int gpus);
 enum design_speed design_view_speed(const struct design_view *v, int gpus);
-/* Returns the speed-up of a count, which has a result. */
+/* Returns the speed-up of a count, or the upper end of its interval if that is known. */
 double design_view_speedup(const struct design_view *v, int gpus);
+double design_view_speedup_most(const struct design_view *v, int gpus);
 /* Returns the fastest efficient count, or the base case. */
 int design_view_fastest(const struct design_view *v);
 
-/* Adds the runs of a count with the first n seeds that no round has. */
+/* Adds whole runs of a count with those of the first n seeds that no round has, or n short runs with
+ * further seeds. */
 void design_view_add(const struct design_view *v, struct design_round *round, int gpus, size_t n,
                      bool limited);
+/* Returns whether the seconds of some whole run are known. */
+bool design_view_has_whole(const struct design_view *v);
 /* Returns the GPU-hours of all rounds, measured or else expected. */
 double design_view_spent(const struct design_view *v);
 

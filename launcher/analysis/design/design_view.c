@@ -7,11 +7,209 @@
 
 #include "launcher/analysis/analysis.h"
 #include "launcher/analysis/design/design_internal.h"
+#include "launcher/analysis/statistics/distribution.h"
 #include "src/mem.h"
+#include "src/stat.h"
+
+static const size_t speed_looks[DESIGN_SPEED_NLOOKS] = DESIGN_SPEED_LOOKS;
 
 static const struct series_point *find_point(const struct design_view *v, int gpus)
 {
     return v->series ? series_find(v->series, gpus) : NULL;
+}
+
+/* ---- efficiency by short runs within rounds ---- */
+
+/* A short run that has a result. */
+struct shot {
+    size_t round;
+    bool repeat, off; /* off: of its fellows */
+    double x;         /* the logarithm of its time */
+};
+
+/* Lists those of a count. Returns their number; dst is for DESIGN_SEEDS. */
+static size_t collect_shots(const struct design_view *v, int gpus, struct shot *dst)
+{
+    const struct series_point *p = find_point(v, gpus);
+    size_t n = 0;
+
+    for (size_t i = 0; p && i < v->nrounds; i++)
+        for (size_t k = 0; k < v->rounds[i].nruns; k++) {
+            const struct design_run *run = &v->rounds[i].runs[k];
+            for (size_t j = 0; run->limited && run->gpus == gpus && j < p->nruns; j++) {
+                double time = quantity_of(&p->rows[j], QUANTITY_STEADY_EPOCH);
+                if (p->rows[j].limited == 1 && p->rows[j].seed == run->seed && time > 0 &&
+                    n < DESIGN_SEEDS)
+                    dst[n++] = (struct shot){i, v->rounds[i].repeats, false, log(time)};
+            }
+        }
+    return n;
+}
+
+static double median_of_round(const struct shot *s, size_t n, size_t round)
+{
+    double x[DESIGN_SEEDS];
+    size_t m = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (s[i].round == round)
+            x[m++] = s[i].x;
+    return m ? stat_median(x, m) : NAN;
+}
+
+/* Marks the runs that are off: from the median of the count, relative to that of the base runs of
+ * their rounds. Returns their number. */
+static size_t mark_off(struct shot *s, size_t n, const struct shot *base, size_t nbase)
+{
+    double x[DESIGN_SEEDS];
+    size_t off = 0, known = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        s[i].x -= median_of_round(base, nbase, s[i].round);
+        if (!isnan(s[i].x))
+            x[known++] = s[i].x;
+    }
+    double median = known > 2 ? stat_median(x, known) : NAN;
+    for (size_t i = 0; i < n; i++)
+        off += s[i].off = fabs(s[i].x - median) > log1p(DESIGN_OFF);
+    return off;
+}
+
+/* The runs of a count in a round. */
+struct side {
+    double n, mean, squares;
+};
+
+static struct side side_of(const struct shot *s, size_t n, size_t round)
+{
+    struct side a = {0};
+
+    for (size_t i = 0; i < n; i++)
+        if (s[i].round == round && !s[i].off && !isnan(s[i].x)) {
+            double d = s[i].x - a.mean;
+            a.mean += d / ++a.n;
+            a.squares += d * (s[i].x - a.mean);
+        }
+    return a;
+}
+
+/* Returns the speed-up of s over base: the mean difference of logarithms within rounds, weighted by
+ * the information of each, with an interval of the two-sided level alpha by Student's t, whose
+ * degrees of freedom are Welch's. Both are relative to the base runs' median in each round. */
+static struct ratio combine(const struct shot *base, size_t nbase, const struct shot *s, size_t n,
+                            size_t nrounds, double alpha)
+{
+    double sum = 0, d = 0, va = 0, vb = 0, sa = 0, sb = 0, fa = 0, fb = 0;
+    struct ratio r = {NAN, interval_none(), NAN, NAN};
+
+    for (size_t i = 0; i < nrounds; i++) {
+        struct side a = side_of(base, nbase, i), b = side_of(s, n, i);
+        double w = a.n * b.n / (a.n + b.n);
+        if (!(w > 0))
+            continue;
+        sum += w, d += w * (a.mean - b.mean);
+        va += w * w / a.n, vb += w * w / b.n;
+        sa += a.squares, sb += b.squares, fa += a.n - 1, fb += b.n - 1;
+    }
+    if (!(sum > 0))
+        return r;
+    r.value = exp(d / sum);
+    if (fa < 1 || fb < 1)
+        return r;
+    va *= sa / fa / (sum * sum), vb *= sb / fb / (sum * sum);
+    double df = va + vb > 0 ? (va + vb) * (va + vb) / (va * va / fa + vb * vb / fb) : fa + fb;
+    double half = -distribution_t_quantile(alpha / 2, df) * sqrt(va + vb);
+    r.interval = (struct interval){exp(d / sum - half), exp(d / sum + half), INTERVAL_LEVEL,
+                                   INTERVAL_T};
+    return r;
+}
+
+/* Lists the short runs of a count and of the base case, marked. Runs that are off stay out of the
+ * comparison where they are a fifth or less; more are how the count runs. Returns how many were off
+ * in rounds that did not repeat others. */
+static size_t list_shots(const struct design_view *v, int gpus, struct shot *s, size_t *n,
+                         struct shot *base, size_t *nbase)
+{
+    size_t off = 0;
+
+    *nbase = collect_shots(v, v->design->counts[0], base);
+    *n = collect_shots(v, gpus, s);
+    size_t all = mark_off(s, *n, base, *nbase);
+    for (size_t i = 0; i < *n; i++)
+        off += s[i].off && !s[i].repeat;
+    for (size_t i = 0; i < *n && 5 * all > *n; i++)
+        s[i].off = false;
+    struct shot raw[DESIGN_SEEDS];
+    size_t nraw = collect_shots(v, v->design->counts[0], raw);
+    mark_off(base, *nbase, raw, nraw);
+    return off;
+}
+
+/* Returns the runs of a count in the rounds that repeat others, or in those that do not. */
+static size_t count_asked(const struct design_view *v, int gpus, bool limited, bool repeats)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < v->nrounds; i++)
+        for (size_t k = 0; v->rounds[i].repeats == repeats && k < v->rounds[i].nruns; k++)
+            n += v->rounds[i].runs[k].gpus == gpus && v->rounds[i].runs[k].limited == limited;
+    return n;
+}
+
+size_t design_view_pending(const struct design_view *v, int gpus)
+{
+    struct shot s[DESIGN_SEEDS], base[DESIGN_SEEDS];
+    size_t n, nbase, off = list_shots(v, gpus, s, &n, base, &nbase),
+           repeated = count_asked(v, gpus, true, true);
+
+    return off > repeated ? off - repeated : 0;
+}
+
+/* Returns the last look that so many short runs of a count allow, from 1, or 0. */
+static size_t find_look(size_t asked)
+{
+    size_t look = 0;
+
+    while (look < DESIGN_SPEED_NLOOKS && speed_looks[look] <= asked)
+        look++;
+    return look;
+}
+
+size_t design_view_next_look(const struct design_view *v, int gpus)
+{
+    size_t look = find_look(design_view_asked(v, gpus, true));
+
+    return look < DESIGN_SPEED_NLOOKS ? speed_looks[look] : 0;
+}
+
+/* Adds the efficiency of each count that has short runs. */
+static void add_speed_looks(struct design_view *v)
+{
+    struct shot s[DESIGN_SEEDS], base[DESIGN_SEEDS];
+    struct sequential plan;
+
+    sequential_plan(&plan, DESIGN_ALPHA / (double)(v->design->ncounts - 1), speed_looks,
+                    DESIGN_SPEED_NLOOKS);
+    for (size_t i = 1; i < v->design->ncounts; i++) {
+        int gpus = v->design->counts[i];
+        const struct series_point *p = find_point(v, gpus);
+        size_t n, nbase, off = list_shots(v, gpus, s, &n, base, &nbase),
+               look = find_look(count_asked(v, gpus, true, false));
+        if (!n)
+            continue;
+        struct ratio r = combine(base, nbase, s, n, v->nrounds,
+                                 2 * plan.level[look ? look - 1 : 0]);
+        double units = series_speedup(v->series, p)->value /
+                       p->speedup[QUANTITY_STEADY_EPOCH].value,
+               scale = units / series_ideal(v->series, gpus),
+               rounding = p->q[QUANTITY_STEADY_EPOCH].resolution / p->q[QUANTITY_STEADY_EPOCH].median;
+        if (off > count_asked(v, gpus, true, true))
+            r.interval = interval_none();
+        r.interval.low *= scale * (1 - rounding);
+        r.interval.high *= scale * (1 + rounding);
+        v->looks.speed[v->looks.nspeed++] =
+            (struct speed_look){gpus, look, r.value * scale, r.interval};
+    }
 }
 
 static int analyse(struct design_view *v, struct err *e)
@@ -24,25 +222,26 @@ static int analyse(struct design_view *v, struct err *e)
     rule.looks = &v->looks;
     if (prediction_fit(v->model, v->series, QUANTITY_STEADY_EPOCH, e))
         return -1;
-    return v->series->npoints < 2 ? 0
-                                  : decision_compute(&v->decision, v->series, &rule, v->model, e);
+    if (v->series->npoints < 2)
+        return 0;
+    add_speed_looks(v);
+    return decision_compute(&v->decision, v->series, &rule, v->model, e);
 }
 
-void design_view_looks(const struct design *d, const struct design_round *rounds, size_t nrounds,
-                       struct quality_looks *dst)
+static void find_looks(struct design_view *v)
 {
+    const struct design *d = v->design;
     size_t pairs[SEQUENTIAL_LOOKS], nlooks = design_view_pairs(d, pairs);
-    struct sequential plan = {0};
 
-    *dst = (struct quality_looks){0};
-    for (size_t i = 0; i < nrounds; i++) {
-        const struct design_round *r = &rounds[i];
+    for (size_t i = 0; i < v->nrounds; i++) {
+        const struct design_round *r = &v->rounds[i];
+        struct quality_looks *dst = &v->looks;
         size_t k = 0;
         if (!r->tested || !r->family || !r->pairs || r->pairs > d->nseeds)
             continue;
         if (!dst->family) {
             dst->family = r->family;
-            sequential_plan(&plan, DESIGN_ALPHA / (double)r->family, pairs, nlooks);
+            sequential_plan(&v->plan, DESIGN_ALPHA / (double)r->family, pairs, nlooks);
         }
         while (k < dst->n && dst->items[k].gpus != r->tested)
             k++;
@@ -52,22 +251,19 @@ void design_view_looks(const struct design *d, const struct design_round *rounds
         dst->items[k] = (struct quality_look){
             .gpus = r->tested, .look = r->look, .pairs = r->pairs,
             .last_seed = d->seeds[r->pairs - 1],
-            .alpha = r->look ? 2 * plan.level[r->look - 1] : 0, .shared = d->shared};
+            .alpha = r->look ? 2 * v->plan.level[r->look - 1] : 0, .shared = d->shared};
     }
+    v->family = v->looks.n ? v->looks.family : 0;
 }
 
 int design_view_create(struct design_view *v, const struct design *d, const struct results *table,
                        const struct design_round *rounds, size_t nrounds, struct err *e)
 {
     struct series_facts facts = d->facts;
-    size_t pairs[SEQUENTIAL_LOOKS], nlooks = design_view_pairs(d, pairs);
 
     facts.base = d->counts[0];
     *v = (struct design_view){.design = d, .table = table, .rounds = rounds, .nrounds = nrounds};
-    design_view_looks(d, rounds, nrounds, &v->looks);
-    v->family = v->looks.n ? v->looks.family : 0;
-    if (v->family)
-        sequential_plan(&v->plan, DESIGN_ALPHA / (double)v->family, pairs, nlooks);
+    find_looks(v);
     v->model = mem_zero(1, sizeof *v->model, e);
     if (!v->model || series_list_compute(&v->list, "", table, &facts, NULL, e) || analyse(v, e)) {
         design_view_destroy(v);
@@ -83,14 +279,22 @@ void design_view_destroy(struct design_view *v)
     free(v->model);
 }
 
+int design_view_looks(const struct design *d, const struct results *table,
+                      const struct design_round *rounds, size_t nrounds, struct quality_looks *dst,
+                      struct err *e)
+{
+    struct design_view v;
+
+    if (design_view_create(&v, d, table, rounds, nrounds, e))
+        return -1;
+    *dst = v.looks;
+    design_view_destroy(&v);
+    return 0;
+}
+
 size_t design_view_asked(const struct design_view *v, int gpus, bool limited)
 {
-    size_t n = 0;
-
-    for (size_t i = 0; i < v->nrounds; i++)
-        for (size_t k = 0; k < v->rounds[i].nruns; k++)
-            n += v->rounds[i].runs[k].gpus == gpus && v->rounds[i].runs[k].limited == limited;
-    return n;
+    return count_asked(v, gpus, limited, false);
 }
 
 static bool is_asked(const struct design_view *v, int gpus, long seed, bool limited)
@@ -125,7 +329,19 @@ enum design_speed design_view_speed(const struct design_view *v, int gpus)
 
 double design_view_speedup(const struct design_view *v, int gpus)
 {
-    return series_speedup(v->series, find_point(v, gpus))->value;
+    const struct series_point *p = find_point(v, gpus);
+
+    return gpus == v->design->counts[0] ? 1
+           : !p ? NAN
+                : v->decision.judged[p - v->series->points].value * series_ideal(v->series, gpus);
+}
+
+double design_view_speedup_most(const struct design_view *v, int gpus)
+{
+    const struct ratio *r = &v->decision.judged[find_point(v, gpus) - v->series->points];
+
+    return fmax(r->value, interval_is_known(&r->interval) ? r->interval.high : 0) *
+           series_ideal(v->series, gpus);
 }
 
 int design_view_fastest(const struct design_view *v)
@@ -148,7 +364,7 @@ static double run_seconds(const struct result *r)
 
     if (r->state != RESULT_DONE)
         return NAN;
-    if (r->limited != 1)
+    if (r->limited != 1 || !isnan(r->job_s))
         return quantity_of(r, QUANTITY_WHOLE);
     if (r->limited_s > 0) /* its curve is scaled to epochs */
         return sum + r->limited_s;
@@ -192,15 +408,32 @@ static double expect_short(const struct design_view *v, int gpus)
 /* Returns T(gpus) / T(base) of the steady epoch. */
 static double time_ratio(const struct design_view *v, int gpus)
 {
-    const struct series_point *p = find_point(v, gpus);
     int base = v->design->counts[0];
 
-    if (p && series_speedup(v->series, p)->value > 0)
-        return 1 / series_speedup(v->series, p)->value;
+    if (v->series && design_view_speedup(v, gpus) > 0)
+        return 1 / design_view_speedup(v, gpus);
     return v->series && v->model->fitted ? 1 / model_speedup(v->model, base, gpus).expected
                                          : (double)base / gpus;
 }
 
+bool design_view_has_whole(const struct design_view *v)
+{
+    for (size_t i = 0; v->series && i < v->series->npoints; i++)
+        if (v->series->points[i].q[QUANTITY_WHOLE].count)
+            return true;
+    return false;
+}
+
+/* Returns a median of the short runs of a count or, if it has none, of the base case; 0 if unknown. */
+static double median_part(const struct design_view *v, const struct series_point *p, enum quantity q)
+{
+    double own = p ? p->q[q].median : NAN, of_base = v->series->points->q[q].median;
+
+    return !isnan(own) ? own : !isnan(of_base) ? of_base : 0;
+}
+
+/* Returns the seconds of a whole run: those measured; else its epochs, and besides what the runs of
+ * the base case took, or before there is one stage-in, start-up and first epoch of short runs. */
 static double expect_whole(const struct design_view *v, int gpus)
 {
     const struct series_point *p = find_point(v, gpus),
@@ -208,10 +441,19 @@ static double expect_whole(const struct design_view *v, int gpus)
 
     if (p && p->q[QUANTITY_WHOLE].count)
         return p->q[QUANTITY_WHOLE].median;
-    double epochs = base ? (double)v->design->epochs * base->q[QUANTITY_STEADY_EPOCH].median : 0;
-    double whole = base && base->q[QUANTITY_WHOLE].count ? base->q[QUANTITY_WHOLE].median
-                   : epochs > 0 && !v->series->stepped ? epochs : v->design->whole_s;
-    return whole * time_ratio(v, gpus);
+    double ratio = time_ratio(v, gpus);
+    double epochs = base && !v->series->stepped
+                        ? (double)v->design->epochs * base->q[QUANTITY_STEADY_EPOCH].median : 0;
+    if (!base)
+        return v->design->whole_s * ratio;
+    if (base->q[QUANTITY_WHOLE].count && epochs > 0)
+        return epochs * ratio + fmax(0, base->q[QUANTITY_WHOLE].median - epochs);
+    double first = median_part(v, p, QUANTITY_FIRST_EPOCH) -
+                   ratio * base->q[QUANTITY_STEADY_EPOCH].median;
+    return (base->q[QUANTITY_WHOLE].count ? base->q[QUANTITY_WHOLE].median
+            : epochs > 0 ? epochs : v->design->whole_s) * ratio +
+           (epochs > 0 ? fmax(0, first) + median_part(v, p, QUANTITY_STARTUP) +
+                             median_part(v, p, QUANTITY_STAGE) : 0);
 }
 
 void design_view_add(const struct design_view *v, struct design_round *round, int gpus, size_t n,
@@ -219,10 +461,12 @@ void design_view_add(const struct design_view *v, struct design_round *round, in
 {
     double seconds = limited ? expect_short(v, gpus) : expect_whole(v, gpus);
 
-    for (size_t i = 0; i < n && i < v->design->nseeds && round->nruns < DESIGN_RUNS; i++) {
+    for (size_t i = 0, added = 0; (limited ? added : i) < n && i < v->design->nseeds &&
+                                  round->nruns < DESIGN_RUNS; i++) {
         long seed = v->design->seeds[i];
         if (is_asked(v, gpus, seed, limited))
             continue;
+        added++;
         round->runs[round->nruns++] =
             (struct design_run){gpus, seed, limited, gpus * seconds / 3600};
         round->gpu_hours += gpus * seconds / 3600;

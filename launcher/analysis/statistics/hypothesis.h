@@ -58,42 +58,6 @@ double student_upper_sd(double sd, double df, double level);
  * At least 2. Returns 0 if sd is unknown, if difference is 0, or if more than 2^19 are needed. */
 size_t student_needed(double sd, double difference, double alpha, double power, int nsamples);
 
-/* Wilcoxon's signed-rank test. Ties share their rank; values that differ by less than 1e-12 are
- * ties, because differences of decimal numbers are rounded. The p-value is two-sided. It is exact,
- * including ties, for up to RANK_SIGNED_EXACT differences; for more, it is the normal
- * approximation with the correction for ties. */
-
-#define RANK_SIGNED_EXACT 60
-
-/* Sets twice[i] to double the rank of values[i], counted from 1. Equal values share the mean of
- * their ranks, which is an integer only if doubled. *ties becomes the sum of t^3 - t over groups
- * of t equal values. Returns 0, or -1 if memory ran out. */
-int rank_assign(const double *values, size_t n, size_t *twice, double *ties);
-
-/* Wilcoxon's signed-rank test of paired differences (Biometrics 1, 1945), ignoring differences
- * of 0. Returns the p-value: 1 if all are 0, NaN if n is 0 or memory ran out. */
-double rank_signed_test(const double *differences, size_t n);
-
-/* The test of normality of Shapiro and Wilk (Biometrika 52, 1965). W compares the variance that
- * the order statistics of a normal sample would have with the actual variance. Weights and
- * p-value are Royston's approximation (algorithm AS R94, Applied Statistics 44, 1995). */
-
-#define SHAPIRO_WILK_FEWEST 3
-#define SHAPIRO_WILK_MOST 5000
-
-struct shapiro_wilk {
-    double w; /* 1 for values exactly as expected of a normal distribution */
-    double p; /* the probability of such a small W for normal values */
-};
-
-/* Both members are NaN if n is out of range, values are all equal or not finite, or memory ran
- * out. */
-struct shapiro_wilk shapiro_wilk_test(const double *values, size_t n);
-
-/* Fisher's combination (1925) of p[0..n) from independent tests, which is small if some of them
- * are. NaN are ignored. Returns NaN if n is 0 or all are NaN. */
-double shapiro_wilk_combine(const double *p, size_t n);
-
 /* Group-sequential tests: a hypothesis is tested at a few looks while pairs of runs are added, and
  * all looks together err with probability alpha (Jennison and Turnbull, Group Sequential Methods,
  * 2000). By the look at the fraction t of all information

@@ -2,8 +2,7 @@
 /* Confidence intervals, and statistics of samples in general.
  *
  * The room computes from arrays of numbers alone. It knows neither runs nor text, reads no file,
- * and draws no random number that does not follow from a seed, so equal values give equal results
- * on every machine. The analysis calls it, and so do the simulations that check its levels
+ * and draws no random number, so equal values give equal results on every machine. The analysis calls it, and so do the simulations that check its levels
  * (launcher/analysis/test/simulate.c, doc/STATISTICS.md).
  *
  * What cannot be computed is NaN, or an interval of the method INTERVAL_NONE; only where memory
@@ -11,8 +10,8 @@
  * interval the method and the level that it reaches.
  *
  * distribution.h has distribution functions and their inverses, on which all else rests; then
- * read this header: medians, their intervals and those by resampling; then hypothesis.h: Student's
- * t, signed ranks, normality, and tests that look at the data several times. */
+ * read this header: proportions, medians and their intervals; then hypothesis.h: Student's t, and
+ * tests that look at the data several times. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_STATISTICS_INTERVAL_H
 #define UNETCTL_LAUNCHER_ANALYSIS_STATISTICS_INTERVAL_H
 
@@ -31,8 +30,6 @@ enum interval_method {
     INTERVAL_ORDER,    /* order statistics of a median, for any distribution */
     INTERVAL_FIELLER,  /* ratio of two means of normal values */
     INTERVAL_PAIRS,    /* ratio of pairs of values: Student's t for normal logarithms */
-    INTERVAL_BCA,      /* bias-corrected and accelerated bootstrap */
-    INTERVAL_PERCENTILE, /* percentiles of a bootstrap */
     INTERVAL_T,        /* Student's t for normal values */
     INTERVAL_JACKKNIFE, /* jackknife of a logarithm, with Student's t */
     /* From order statistics of the epochs of one run, or the ratio of two such intervals. It
@@ -64,6 +61,8 @@ struct interval interval_ratio(const struct interval *a, const struct interval *
 /* Returns the one-sided upper limit of Clopper and Pearson (Biometrika 26, 1934) for a proportion
  * of which k of n were seen: the p for which P(X <= k) = 1 - level. 1 if k is n, NaN if n is 0. */
 double proportion_upper(size_t k, size_t n, double level);
+/* Returns the lower limit likewise; 0 if k is 0. */
+double proportion_lower(size_t k, size_t n, double level);
 
 /* Medians, outliers, and the interval of a median.
  *
@@ -86,26 +85,5 @@ double median_of_sorted(const double *sorted, size_t n);
  * than half are equal. room is for n values. */
 #define MEDIAN_OUTLIER_FEWEST 5
 size_t median_count_outliers(const double *sorted, size_t n, double *room);
-
-/* Intervals by resampling (Efron and Tibshirani, An Introduction to the Bootstrap, chapters 13,
- * 14). Random numbers depend only on seed, replicate and index, so that the same data give the
- * same interval on every machine. */
-
-/* Returns the percentile interval of replicates[0..n). NaN are ignored, and the other values are
- * sorted in place to the front. If more than a tenth are NaN, or n is below 2, there is no
- * interval. */
-struct interval bootstrap_percentile(double *replicates, size_t n, double level);
-
-/* Returns the BCa interval: percentiles shifted by the bias z0 (the position of the estimate among
- * the replicates) and the acceleration a (from jackknife[0..njack), the estimates without one
- * observation each). If these are undefined, it is the percentile interval, or none. */
-struct interval bootstrap_bca(double *replicates, size_t n, double estimate,
-                              const double *jackknife, size_t njack, double level);
-
-/* Computes the BCa interval of median(a) / median(b) for two independent samples; values of b
- * must be positive. There is none if a sample has fewer than 3 values. Returns 0, or -1 if memory
- * ran out. */
-int bootstrap_median_ratio(struct interval *dst, const double *a, size_t na, const double *b,
-                           size_t nb, uint64_t seed, double level, struct err *e);
 
 #endif

@@ -91,23 +91,12 @@ static void check_unequal_seeds(void)
 static void check_single(void)
 {
     static const double x[] = {0.9}, y[] = {0.8}, unknown[] = {NAN};
-    static const int good[] = {90, 80, 70, 95, 85, 75, 65, 60}, worse[] = {85, 74, 68, 92, 84, 70,
-                                                                           61, 51};
 
     fill(x, 1, y, 1, 0);
     compare();
     ok(c.test == COMPARE_NONE && isnan(c.p) && !c.significant && !c.enough && c.needed == 0,
        "one run on each side is not tested");
     near(c.difference, -0.1, 1e-9, "its difference is reported");
-    table_add_scores(a.rows, 8, good);
-    table_add_scores(b.rows, 8, worse);
-    compare();
-    ok(c.test == COMPARE_IMAGES && c.nimages == 8 && !c.enough,
-       "with scores, one run on each side is compared over the images");
-    near(c.p, 2. / 256, 1e-12, "p is 2 / 2^8 if all eight images get worse");
-    b.rows[0].scores->count = 3;
-    compare();
-    ok(c.test == COMPARE_NONE, "three common images are too few for a test");
     fill(x, 1, unknown, 1, 0);
     compare();
     ok(isnan(c.b) && isnan(c.difference), "an unknown IoU gives an unknown difference");

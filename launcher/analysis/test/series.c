@@ -73,11 +73,11 @@ static void check_known_numbers(void)
     results_destroy(&table);
 }
 
-/* With 3 runs on each side the interval is Fieller's, with 12 BCa; with one run it is made of order
+/* With several runs on each side the interval is Fieller's; with one run it is made of order
  * statistics of its epochs if it has a curve. */
 static void check_intervals(void)
 {
-    static const enum interval_method want[] = {INTERVAL_NONE, INTERVAL_FIELLER, INTERVAL_BCA};
+    static const enum interval_method want[] = {INTERVAL_NONE, INTERVAL_FIELLER, INTERVAL_FIELLER};
     const struct ratio *r;
 
     for (int gpus = 1; gpus <= 2; gpus++)

@@ -73,6 +73,8 @@ struct simulate_design {
     double scatter;           /* standard deviation of a run's quality */
     double scatter_seed;      /* the same of a term that a seed has at all counts */
     double collapse;          /* probability that a run on several GPUs collapses */
+    bool collapse_all;        /* or on any number */
+    size_t epochs;            /* of a run's curve, which scatter by 0.3 %; 0: no curve */
     double resolution;        /* qualities are rounded to multiples of this; 0: not rounded */
     bool lower;               /* quality is a loss, 2 less what it would be */
     bool one_seed;            /* the engine ignores the seed: all runs of a count are equal */

@@ -1,24 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Studies in which single runs on several GPUs collapse. */
+/* Studies in which single runs collapse. */
 #include "config.h"
 #include "launcher/analysis/test/simulate.h"
 
 struct law {
     const char *name;
     double collapse, fall;
+    bool all, lower;
 };
 
-static const struct law laws[] = {{"2 % collapse", 0.02, 0},
-                                  {"10 % collapse", 0.1, 0},
-                                  {"30 % collapse", 0.3, 0},
-                                  {"10 % collapse, the others fall by 0.01", 0.1, 0.01}};
-static const long runs[] = {1, 3, 10, 20};
+static const struct law laws[] = {
+    {"2 % collapse", .collapse = 0.02},
+    {"10 % collapse", .collapse = 0.1},
+    {"30 % collapse", .collapse = 0.3},
+    {"10 % collapse, the others fall by 0.01", .collapse = 0.1, .fall = 0.01},
+    {"5 % collapse, on 1 GPU, too", .collapse = 0.05, .all = true},
+    {"10 % collapse, on 1 GPU, too", .collapse = 0.1, .all = true},
+    {"15 % collapse, on 1 GPU, too", .collapse = 0.15, .all = true},
+    {"a loss with spikes in 10 %", .collapse = 0.1, .lower = true}};
+static const long runs[] = {1, 3, 5, 10, 20};
 #define NRUNS (sizeof runs / sizeof *runs)
 
-enum { HOLDS, LOWER, LIMIT, NONE, NSTATEMENTS };
+enum { HOLDS, LOWER, COLLAPSES, SHOWN, LIMIT, NONE, NSTATEMENTS };
 static const struct simulate_statement statements[NSTATEMENTS] = {
     [HOLDS] = {"\"holds\" where a run collapsed", SIMULATE_AT_MOST, 0},
     [LOWER] = {"\"holds\" where the others fell", SIMULATE_AT_MOST, 0.05},
+    [COLLAPSES] = {"some \"collapses\", and at most 10 % do", SIMULATE_AT_MOST, 0.05},
+    [SHOWN] = {"some \"collapses\", and more do", SIMULATE_SHOWN, 0},
     [LIMIT] = {"the limit of the share of runs is right", SIMULATE_AT_LEAST, 0.95},
     [NONE] = {"all counts hold", SIMULATE_SHOWN, 0},
 };
@@ -34,9 +42,10 @@ static void study(size_t i, uint64_t number, double *values)
     struct simulate_design design = {.runs = runs[i % NRUNS],
                                      .noise = 0.01, .quality = 0.9, .scatter = 0.002,
                                      .scatter_seed = 0.002, .collapse = l->collapse,
-                                     .fall = l->fall, .falls_from = 2};
+                                     .collapse_all = l->all, .lower = l->lower, .fall = l->fall,
+                                     .falls_from = 2};
     struct simulate_study sim;
-    bool holds = false, lower = false, all = true;
+    bool holds = false, lower = false, collapses = false, all = true;
     double limit = 0;
 
     simulate_create(&sim, &design, number);
@@ -46,12 +55,14 @@ static void study(size_t i, uint64_t number, double *values)
         const struct series_point *p = &sim.analysis.series[0].series.points[k];
         for (size_t j = 0; j < p->nruns; j++)
             holds |= held && p->rows[j].quality.iou < 0.7;
+        collapses |= q->state == QUALITY_COLLAPSES;
         lower |= held && l->fall > 0;
         all &= held;
         limit += q->collapse_most >= l->collapse;
     }
     values[HOLDS] = holds;
     values[LOWER] = lower;
+    values[l->collapse > QUALITY_COLLAPSE_SHARE ? SHOWN : COLLAPSES] = collapses;
     values[LIMIT] = limit / (SIMULATE_NCOUNTS - 1);
     values[NONE] = all;
     simulate_destroy(&sim);

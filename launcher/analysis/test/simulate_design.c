@@ -57,7 +57,7 @@ static double draw_quality(const struct simulate_design *d, int gpus, const stru
 
     if (d->falls_from && gpus >= d->falls_from)
         quality -= d->fall;
-    if (gpus > 1 && uniform(run, COLLAPSE) < d->collapse)
+    if ((gpus > 1 || d->collapse_all) && uniform(run, COLLAPSE) < d->collapse)
         quality = COLLAPSED + 0.05 * normal(run, QUALITY);
     if (d->resolution > 0)
         quality = round(quality / d->resolution) * d->resolution;
@@ -79,6 +79,8 @@ void simulate_fill(struct results *table, const struct simulate_design *d, const
                         of_time = {base, study, (uint64_t)(counts[i] * 1000 + k)};
             struct result *r = table_add(table, engine, counts[i], k,
                                          draw_time(d, counts[i], &of_time, &of_seed));
+            if (d->epochs)
+                table_add_curve(r, d->epochs, r->median_epoch_s);
             r->quality.iou = draw_quality(d, counts[i], &of_run, &of_seed);
             if (d->lower) {
                 result_set_text(r->quality.metric, sizeof r->quality.metric, "val_loss");

@@ -38,14 +38,4 @@ __attribute__((unused)) static void table_add_curve(struct result *r, size_t n, 
     }
 }
 
-/* Adds scores of n images with these IoU in percent. */
-__attribute__((unused)) static void table_add_scores(struct result *r, size_t n, const int *percent)
-{
-    r->scores = calloc(1, sizeof *r->scores);
-    r->scores->rows = calloc(n, sizeof *r->scores->rows);
-    r->scores->count = n;
-    for (size_t i = 0; i < n; i++)
-        r->scores->rows[i] = (struct score){i + 1, percent[i] / 100.};
-}
-
 #endif

@@ -3,16 +3,19 @@
 #include "launcher/collect/log/log_internal.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <pcre2.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "src/files.h"
 #include "src/format/tfrecord.h"
+#include "src/log.h"
 #include "src/mem.h"
 #include "src/text.h"
 
@@ -412,7 +415,53 @@ static const unsigned char *group_of(const struct matcher *m, uint32_t i)
     return m->groups + (size_t)i * m->entry_size;
 }
 
-static int match_line(struct matcher *m, const char *line, size_t n, size_t number,
+/* Extends a plain number, line[*from..*to), to all of one such as 8,087 or 20,0 of which a pattern
+ * took a part, unless another group took the rest. */
+static void take_whole(const char *line, size_t nline, const struct matcher *m, PCRE2_SIZE *from,
+                       PCRE2_SIZE *to)
+{
+    static const char digits[] = "0123456789";
+    const PCRE2_SIZE *place = pcre2_get_ovector_pointer(m->found);
+    size_t n = *to - *from, whole = strspn(line + *from, digits);
+    bool before = *from > 1 && line[*from - 1] == ',' && isdigit((unsigned char)line[*from - 2]) &&
+                  (whole >= n || whole == 3),
+         behind = *to + 1 < nline && line[*to] == ',' && isdigit((unsigned char)line[*to + 1]) &&
+                  whole >= n;
+
+    if (strspn(line + *from, "0123456789.") < n)
+        return;
+    for (uint32_t i = 1; i < pcre2_get_ovector_count(m->found); i++) {
+        before &= place[2 * i + 1] != *from - 1;
+        behind &= place[2 * i] != *to + 1;
+    }
+    while (before && *from && strchr("0123456789,", line[*from - 1]))
+        (*from)--;
+    while (behind && *to < nline && strchr("0123456789,.", line[*to]))
+        (*to)++;
+}
+
+/* Sets a cell to line[from..to). Progress bars print s/it in place of it/s when a step takes more
+ * than a second. */
+static int set_match(const char *line, size_t n, PCRE2_SIZE from, PCRE2_SIZE to, int column,
+                     struct log_table *t, struct err *e)
+{
+    char *text = strndup(line + from, to - from), inverse[32];
+    const char *unit = line + to, *cell = text;
+    double number = text ? strtod(text, NULL) : 0;
+
+    unit += unit < line + n && *unit == ' ';
+    bool rate = log_column_is_rate(t->columns[column].name);
+    if (text && number > 0 && line + n - unit >= 4 &&
+        strncmp(unit, rate ? "s/it" : "it/s", 4) == 0) {
+        snprintf(inverse, sizeof inverse, "%.9g", 1 / number);
+        cell = inverse;
+    }
+    int rc = text ? log_table_set(t, column, cell, e) : mem_fail(e);
+    free(text);
+    return rc;
+}
+
+static int match_line(struct matcher *m, const char *line, size_t n, size_t number, bool cut,
                       struct log_table *t, struct err *e)
 {
     int rc = pcre2_match(m->code, (PCRE2_SPTR)line, n, 0, 0, m->found, NULL);
@@ -422,38 +471,71 @@ static int match_line(struct matcher *m, const char *line, size_t n, size_t numb
     if (rc < 0)
         return err_set(e, ERR_CONFIG, "%s:%zu: the pattern is too costly for this line: make it "
                        "simpler", t->path, number);
+    if (cut) {
+        log_warn("%s:%zu: the last line has no newline, so it may be cut: it is left out", t->path,
+                 number);
+        return 0;
+    }
     if (log_table_add_row(t, number, e))
         return -1;
     const PCRE2_SIZE *place = pcre2_get_ovector_pointer(m->found);
     for (uint32_t i = 0; i < m->ngroups; i++) {
         int group = group_of(m, i)[0] << 8 | group_of(m, i)[1];
         PCRE2_SIZE from = place[2 * group], to = place[2 * group + 1];
-        if (from == PCRE2_UNSET || to < from)
+        if (from == PCRE2_UNSET || to <= from)
             continue;
-        char *text = strndup(line + from, to - from);
-        int failed = text ? log_table_set(t, m->column[i], text, e) : mem_fail(e);
-        free(text);
-        if (failed)
+        take_whole(line, n, m, &from, &to);
+        if (set_match(line, n, from, to, m->column[i], t, e))
             return -1;
     }
     return 0;
 }
 
-int log_pattern_read(const char *text, const char *pattern, struct log_table *t, struct err *e)
+/* Removes what a terminal obeys and does not show: colours and other sequences that begin with
+ * ESC. */
+static void strip_escapes(char *text)
+{
+    char *dst = text;
+
+    while (*text) {
+        if (*text != '\033') {
+            *dst++ = *text++;
+            continue;
+        }
+        char kind = *++text;
+        if (kind == '[') { /* until a letter or one of @ to ~ */
+            text += 1 + strspn(text + 1, "0123456789:;<=>? !\"#$%&'()*+,-./");
+            text += *text && *text != '\n';
+        } else if (kind == ']') { /* a title, until BEL or ESC \ */
+            text += strcspn(text, "\a\033\n");
+            text += *text == '\a' ? 1 : *text == '\033' && text[1] == '\\' ? 2 : 0;
+        } else {
+            text += kind && kind != '\n';
+        }
+    }
+    *dst = 0;
+}
+
+/* Lines end at LF and CR LF. At a CR or a backspace the next row is written over the last one: it
+ * has the same number of a line. */
+int log_pattern_read(char *text, const char *pattern, struct log_table *t, struct err *e)
 {
     struct matcher m;
     int rc = create_matcher(&m, pattern, t, e);
-    size_t number = 0;
+    size_t number = 1, all = 0;
 
+    strip_escapes(text);
     for (uint32_t i = 0; i < m.ngroups && rc == 0; i++)
         rc = (m.column[i] = log_table_column(t, (const char *)group_of(&m, i) + 2, e)) < 0 ? -1 : 0;
-    for (const char *line = text, *end; rc == 0 && *line; line = end + (*end == '\n')) {
-        end = line + strcspn(line, "\n");
-        rc = match_line(&m, line, (size_t)(end - line), ++number, t, e);
+    for (const char *line = text, *end; rc == 0 && *line; line = end + (*end != 0)) {
+        end = line + strcspn(line, "\n\r\b");
+        rc = match_line(&m, line, (size_t)(end - line), number, !*end, t, e);
+        all += *end == '\n' || !*end;
+        number += *end == '\n';
     }
     if (rc == 0 && t->nrows == 0)
         rc = err_set(e, ERR_CONFIG, "%s: none of its %zu lines matches the pattern '%.200s'",
-                     t->path, number, pattern);
+                     t->path, all, pattern);
     destroy_matcher(&m);
     return rc;
 }

@@ -360,6 +360,8 @@ static int decode_log(char *text, size_t n, const char *path, const struct log_f
     if (rc == 0)
         rc = log_intervals_fill(&t, form, r, e);
     log_table_destroy(&t);
+    if (rc && form->pattern && e->code == ERR_DATA) /* what it matched may be something else */
+        e->code = ERR_CONFIG;
     return rc;
 }
 

@@ -13,8 +13,8 @@
  * room knows neither studies nor schedulers: it fills struct result from one file.
  *
  * Read log_file.c (which form a file has), log_container.c and mllog_file.c (from its bytes to
- * rows), log_table.c (rows, and which column is what), and log_intervals.c (from rows to
- * intervals). */
+ * rows), log_table.c (rows, and which column is what), log_clock.c (clocks), and log_intervals.c
+ * (from rows to intervals). */
 #ifndef UNETCTL_LAUNCHER_COLLECT_LOG_LOG_FILE_H
 #define UNETCTL_LAUNCHER_COLLECT_LOG_LOG_FILE_H
 
@@ -22,9 +22,15 @@
 #include <stddef.h>
 
 #include "launcher/collect/results/results.h"
+#include "src/buf.h"
 #include "src/cli.h"
 #include "src/err.h"
 #include "src/run/epoch_csv.h"
+
+/* A start of a run's job: seconds since 1970; an end may be NaN, unknown. */
+struct log_start {
+    double begin, end;
+};
 
 /* What a user says about the logs of a program, in study.yaml (log, work, quality) or to `unetctl
  * report --logs`. Everything may be absent. */
@@ -40,6 +46,10 @@ struct log_form {
     /* "higher" or "lower", which quality is better; otherwise its name says it
      * (log_form_is_lower) */
     const char *better;
+    /* when the job of the run ran, all its starts in their order (run_starts_read); NULL: unknown,
+     * as of logs without a job */
+    const struct log_start *starts;
+    size_t nstarts, nearlier; /* of all starts, those of attempts before the one of the log */
 };
 
 /* The same on a command line, and its options. */
@@ -106,6 +116,19 @@ int log_file_read(const char *path, const struct log_form *form, struct result *
 /* Returns whether the file is a log of a known form, by its first bytes. Sets *stated, unless that
  * is NULL, to whether it may itself say on how many GPUs it ran. */
 bool log_file_is_known(const char *path, bool *stated);
+
+/* What study.yaml should say of a program's logs, as far as one of them shows it; "" is nothing. */
+struct log_proposal {
+    char file[LOG_NAME_SIZE], pattern[1024], time[LOG_NAME_SIZE]; /* log.file ... */
+    char quality[32], unit[24];                                   /* quality.name, work.unit */
+    size_t intervals;                                             /* that it reads in this log */
+    bool stepped;                                                 /* they are not epochs */
+    struct buf rows;                                              /* the first three, one a line */
+};
+
+/* Proposes a form by the names of columns, or by the words around the numbers of lines, and reads
+ * the log so. The caller destroys dst->rows. Returns 0, or -1 with an error as log_file_read. */
+int log_propose(const char *path, struct log_proposal *dst, struct err *e);
 
 /* Reads a table in the reference's form with the same checks. Returns 0, and the caller frees dst
  * with epoch_csv_destroy, or -1. */

@@ -14,6 +14,10 @@
 /* A log as a table: rows of named columns, whatever its form. A row may lack cells. */
 #define LOG_COLUMNS_MAX 1024
 
+/* What the numbers of a column were printed as: dates, hours, which are those of a duration or of
+ * the day, or anything else. */
+enum log_clock { LOG_NUMBER, LOG_HOURS, LOG_DATE };
+
 struct log_cell {
     int column;
     double value; /* a date and time of day is in seconds since 1970 */
@@ -30,7 +34,7 @@ struct log_table {
     const char *row_word; /* what line counts: "" lines, otherwise "record " or the like */
     struct log_column {
         char *name;
-        bool dated; /* it has dates */
+        enum log_clock clock;
     } *columns;
     struct log_row *rows;
     struct log_cell *cells;
@@ -45,8 +49,8 @@ int log_table_column(struct log_table *t, const char *name, struct err *e);
 int log_table_add_row(struct log_table *t, size_t line, struct err *e);
 
 /* Sets a cell of the last row; blanks around text do not count, and an empty text sets nothing.
- * A list of numbers, "[1, 2]", counts as their mean, a duration "H:MM:SS" as seconds. Both return 0
- * or -1. */
+ * A list of numbers, "[1, 2]", counts as their mean, a clock (clock_forms in log_table.c) as
+ * seconds. Both return 0 or -1. */
 int log_table_set(struct log_table *t, int column, const char *text, struct err *e);
 int log_table_set_number(struct log_table *t, const char *name, double value, struct err *e);
 
@@ -98,10 +102,36 @@ struct log_columns {
 int log_columns_find(const struct log_table *t, const struct log_form *form, bool whole,
                      struct log_columns *dst, struct err *e);
 
+/* Returns whether its name says that it has a rate, such as images/s or ns_per_day. */
+bool log_column_is_rate(const char *name);
+
 /* Returns what the numbers count that a column has in n rows: LOG_TOTAL if they always rise and the
  * last is a multiple of the first, LOG_EACH if they do not always rise; LOG_GUESS: unknown, also
  * where most of many rise. */
 enum log_count log_columns_guess(const double *values, size_t n);
+
+/* Clocks, of which the differences count (log_clock.c). values are the times of the rows that may
+ * end an interval, in their order. */
+#define LOG_DATE_S 1e8 /* a larger number of seconds is a date, not a duration */
+
+/* Returns whether hours are those of the day: they rise, but for midnights, and do not begin near
+ * 0. */
+bool log_clock_is_of_day(const double *values, size_t n);
+
+/* Returns the step in which the clock counts, of which all values are multiples, or 0. */
+double log_clock_step(const double *values, size_t n);
+
+/* Turns them into the time of the job: over midnights, without the time between the end of a start
+ * and the next (form->starts), and with the time of the starts before where the clock began anew.
+ * name: of its column. Returns 1 if several starts are all on it, otherwise 0, or -1 with
+ * ERR_CONFIG if that is not known. */
+int log_clock_to_job(double *values, size_t n, const struct log_form *form, bool of_day,
+                     enum log_clock kind, const struct log_table *t, const char *name,
+                     struct err *e);
+
+/* Returns the seconds of a unit of work by the least squares over the sums of n intervals, or
+ * NaN. */
+double log_clock_slope(const double *work, const double *seconds, size_t n);
 
 /* The forms of files. Each function appends what it finds to t, whose
  * path is set, and returns 0, or -1 with ERR_DATA "FILE:LINE: REASON" for damage. text may be
@@ -122,10 +152,11 @@ int log_container_read_json(char *text, size_t n, struct log_table *t, struct er
 bool log_container_is_events(const char *bytes, size_t n);
 int log_container_read_events(const char *path, struct log_table *t, struct err *e);
 
-/* Lines of a text that a regular expression of PCRE2 matches become rows of t, whose path is set;
- * its named groups are the columns. Returns 0, or -1 with ERR_CONFIG: the pattern is wrong, has no
- * named group, or matches no line. */
-int log_pattern_read(const char *text, const char *pattern, struct log_table *t, struct err *e);
+/* Lines of a text, as a terminal shows it, that a regular expression of PCRE2 matches become rows
+ * of t, whose path is set; its named groups are the columns. Rows that were written over each other
+ * have one number of a line. A last line without its end is left out with a warning. Returns 0, or
+ * -1 with ERR_CONFIG: the pattern is wrong, has no named group, or matches no line. */
+int log_pattern_read(char *text, const char *pattern, struct log_table *t, struct err *e);
 
 /* MLPerf's logging lines, :::MLLOG {"key":.., "time_ms":.., "value":.., "metadata":{..}}, among
  * other output, become a table of intervals. What is used of them:

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "launcher/collect/log/log_internal.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,11 @@
 
 #include "src/log.h"
 #include "src/mem.h"
+#include "src/stat.h"
+
+#define SURE 5 /* rows that rise like times of day by chance in less than a hundredth of logs */
+#define COARSE 0.05 /* of an interval: where a clock counts in larger steps, times are means */
+#define APART 1.1   /* rates that differ by more are not those of one thing */
 
 struct tick { /* a row that ends an interval */
     size_t row;
@@ -28,7 +34,14 @@ struct reader {
     size_t first;       /* the first row of that interval */
     double before;      /* the step that it follows; NaN: unknown */
     double done_before; /* the units that were done by then */
+    double training_s;  /* of all intervals; NaN: unknown */
     bool guessed;       /* that times are of rows, from their numbers */
+    bool of_day;        /* the clock is a time of day */
+    bool whole;         /* it shows all starts of the job */
+    double *times;      /* of rows that may end an interval, otherwise NaN; of a clock in the
+                         * seconds of the job */
+    double step_s;      /* in which the clock counts; 0: unknown */
+    bool *undone;       /* rows whose work another start did again */
     struct err *e;
 };
 
@@ -40,6 +53,12 @@ static bool is_missing(const char *text)
     while (words[i] && strcasecmp(text, words[i]))
         i++;
     return words[i] != NULL;
+}
+
+static bool is_with_comma(const char *text)
+{
+    return strchr(text, ',') && isdigit((unsigned char)*text) &&
+           strspn(text, "0123456789.,") == strlen(text);
 }
 
 /* Sets *value to the number of row i in a role's column, or NaN if there is none. Only some roles
@@ -55,6 +74,11 @@ static int number_of(const struct reader *r, size_t i, enum log_role role, doubl
     if (cell->text && is_missing(cell->text) &&
         (role == LOG_QUALITY || role == LOG_VAL_LOSS || role == LOG_RATE))
         return 0;
+    if (cell->text && is_with_comma(cell->text))
+        return log_table_refuse(r->t, i, r->e, "%s is '%.40s': a comma may separate thousands or "
+                                "decimals; let the program print the number without one, decimals "
+                                "behind a dot (if these are two numbers, name both in the pattern)",
+                                r->t->columns[column].name, cell->text);
     if (cell->text)
         return log_table_refuse(r->t, i, r->e, "%s is '%.40s', not a finite number",
                                 r->t->columns[column].name, cell->text);
@@ -82,11 +106,13 @@ static int decide_count(struct reader *r, enum log_role role, const char *key)
     const char *name = column >= 0 ? r->t->columns[column].name : "";
     double *values = mem_zero(r->t->nrows + 1, sizeof *values, r->e);
     long n = values && column >= 0 ? collect(r, role, values) : -1;
+    enum log_clock clock = column >= 0 ? r->t->columns[column].clock : LOG_NUMBER;
+    bool of_day = clock == LOG_HOURS && n > 0 && log_clock_is_of_day(values, (size_t)n);
 
-    if (column >= 0 && r->t->columns[column].dated)
+    if (clock == LOG_DATE || (of_day && n >= SURE && r->c.count[role] == LOG_GUESS))
         r->c.count[role] = LOG_TOTAL;
     if (n > 0 && r->c.count[role] == LOG_GUESS) {
-        r->c.count[role] = log_columns_guess(values, (size_t)n);
+        r->c.count[role] = of_day ? LOG_GUESS : log_columns_guess(values, (size_t)n);
         r->guessed |= role == LOG_TIME && r->c.count[role] == LOG_EACH;
     }
     if (n > 0 && role == LOG_TIME && values[0] > 1e11) /* a date in ms */
@@ -101,22 +127,109 @@ static int decide_count(struct reader *r, enum log_role role, const char *key)
                          "study.yaml)", name, key, name, name, key);
 }
 
+static bool has(const struct reader *r, size_t i, enum log_role role)
+{
+    return log_table_get(r->t, i, r->c.column[role]) != NULL;
+}
+
+/* Reads the steps of all rows, or else their epochs. Iterations that begin anew with each epoch are
+ * counted on; a row of a validation, which may have its own, is at the step of the row before. */
 static int read_keys(struct reader *r)
 {
+    bool both = r->c.column[LOG_STEP] >= 0 && r->c.column[LOG_EPOCH] >= 0;
     enum log_role role = r->c.column[LOG_STEP] >= 0 ? LOG_STEP : LOG_EPOCH;
+    double last = NAN, epoch, last_epoch = NAN, before = 0;
 
     for (size_t i = 0; i < r->t->nrows; i++) {
-        if (number_of(r, i, role, &r->keys[i]))
+        if (number_of(r, i, role, &r->keys[i]) || number_of(r, i, LOG_EPOCH, &epoch))
             return -1;
-        if (isnan(r->keys[i]) && i)
-            r->keys[i] = r->keys[i - 1];
+        if (both && r->keys[i] + before < last && epoch > last_epoch && has(r, i, LOG_TIME) &&
+            r->c.count[LOG_TIME] != LOG_TOTAL)
+            before = last;
+        r->keys[i] += before;
+        if (isnan(r->keys[i]) ||
+            (both && r->keys[i] < last && epoch >= last_epoch && !has(r, i, LOG_TIME)))
+            r->keys[i] = last;
+        last = r->keys[i];
+        last_epoch = isnan(epoch) ? last_epoch : epoch;
     }
     return 0;
 }
 
-static bool has(const struct reader *r, size_t i, enum log_role role)
+/* Reads the times of all rows that may end an interval, and of a clock when its first begins. */
+static int read_times(struct reader *r)
 {
-    return log_table_get(r->t, i, r->c.column[role]) != NULL;
+    bool clock = r->c.count[LOG_TIME] == LOG_TOTAL;
+    int column = r->c.column[LOG_TIME];
+    double *values = mem_zero(r->t->nrows + 1, sizeof *values, r->e), time, first = NAN;
+    size_t n = 0, k = 0;
+
+    for (size_t i = 0; values && i < r->t->nrows; i++) {
+        if (number_of(r, i, LOG_TIME, &time)) {
+            free(values);
+            return -1;
+        }
+        first = isnan(first) ? time : first;
+        bool marked = !clock || r->c.column[LOG_LOSS] < 0 || has(r, i, LOG_LOSS);
+        r->times[i] = marked ? time : NAN;
+        if (!isnan(r->times[i]))
+            values[n++] = time;
+    }
+    if (!values || !clock || column < 0) {
+        free(values);
+        return values ? 0 : -1;
+    }
+    enum log_clock kind = r->t->columns[column].clock;
+    r->of_day = kind == LOG_HOURS && log_clock_is_of_day(values, n);
+    r->step_s = log_clock_step(values, n);
+    int rc = log_clock_to_job(values, n, r->form, r->of_day, kind, r->t,
+                              r->t->columns[column].name, r->e);
+    for (size_t i = 0; i < r->t->nrows; i++)
+        r->times[i] = isnan(r->times[i]) ? NAN : values[k++];
+    /* a clock that shows neither a date nor the hours of a day began with the run */
+    r->start = first > LOG_DATE_S || r->of_day ? first : 0;
+    r->whole = rc > 0;
+    free(values);
+    return rc < 0 ? -1 : 0;
+}
+
+/* Drops the intervals from this step on, which an earlier start did, as they were done again. */
+static void undo(struct reader *r, size_t row, double key)
+{
+    size_t from = row;
+
+    while (r->nticks && r->ticks[r->nticks - 1].key >= key)
+        r->nticks--;
+    while (from && r->keys[from - 1] >= key)
+        r->undone[--from] = true;
+}
+
+/* Decides whether a row at the last tick's step or before ends an interval. */
+static int find_again(struct reader *r, size_t i, struct tick *tick, bool *found)
+{
+    struct tick *last = &r->ticks[r->nticks - 1];
+    bool clock = r->c.count[LOG_TIME] == LOG_TOTAL, timed = r->c.column[LOG_TIME] >= 0,
+         over = r->t->rows[i].line == r->t->rows[last->row].line;
+
+    *found = false;
+    if (over && !(tick->key < last->key)) { /* what a terminal shows is the last */
+        last->time = tick->time;
+        last->row = i;
+    } else if (timed && !clock && !has(r, i, LOG_LOSS) && has(r, last->row, LOG_LOSS)) {
+        r->keys[i] = last->key; /* of a validation */
+    } else if (r->form->nstarts > 1 && clock) {
+        r->undone[i] = tick->key < last->key; /* as it will be, or was, done again */
+    } else if (r->form->nstarts > 1) {
+        undo(r, i, tick->key);
+        *found = true;
+    } else if (tick->key < last->key) {
+        return log_table_refuse(r->t, i, r->e, "step or epoch %g follows %g: two runs are mixed",
+                                tick->key, last->key);
+    } else if (timed && !clock) {
+        return log_table_refuse(r->t, i, r->e, "step or epoch %g is there twice: two runs are "
+                                "mixed, or several ranks have written", tick->key);
+    }
+    return 0;
 }
 
 /* Sets *found to whether row i ends an interval, whose tick is then filled. */
@@ -125,11 +238,8 @@ static int find_tick(struct reader *r, size_t i, struct tick *tick, bool *found)
     const struct tick *last = r->nticks ? &r->ticks[r->nticks - 1] : NULL;
     bool clock = r->c.count[LOG_TIME] == LOG_TOTAL, timed = r->c.column[LOG_TIME] >= 0;
 
-    *tick = (struct tick){.row = i, .key = r->keys[i], .time = NAN, .units = NAN};
-    if (number_of(r, i, LOG_TIME, &tick->time))
-        return -1;
-    bool marked = r->c.column[LOG_LOSS] < 0 || has(r, i, LOG_LOSS);
-    *found = timed ? !isnan(tick->time) && (!clock || marked)
+    *tick = (struct tick){.row = i, .key = r->keys[i], .time = r->times[i], .units = NAN};
+    *found = timed ? !isnan(tick->time)
                    : r->c.column[LOG_RUN_S] < 0 ? has(r, i, LOG_RATE)
                                                 : has(r, i, r->c.column[LOG_LOSS] < 0 ? LOG_RUN_S
                                                                                       : LOG_LOSS);
@@ -140,18 +250,12 @@ static int find_tick(struct reader *r, size_t i, struct tick *tick, bool *found)
     if (clock && tick->time < last->time)
         return log_table_refuse(r->t, i, r->e, "time runs backwards: %.12g s follows %.12g s",
                                 tick->time, last->time);
-    bool later = !clock || tick->time > last->time;
-    if (!isnan(last->key) && tick->key < last->key)
-        return log_table_refuse(r->t, i, r->e, "step or epoch %g follows %g: two runs are mixed",
-                                tick->key, last->key);
-    if (isnan(last->key) || tick->key > last->key)
-        *found = later;
-    else if (clock || !timed)
-        *found = false;
-    else
-        return log_table_refuse(r->t, i, r->e, "step or epoch %g is there twice: two runs are "
-                                "mixed, or several ranks have written", tick->key);
-    return 0;
+    bool over = r->t->rows[i].line == r->t->rows[last->row].line;
+    if (isnan(last->key) ? !over : tick->key > last->key) {
+        *found = !clock || tick->time > last->time;
+        return 0;
+    }
+    return find_again(r, i, tick, found);
 }
 
 /* Epochs of a log that has nothing else to count are all there. */
@@ -168,21 +272,19 @@ static int check_epochs(const struct reader *r, size_t k)
 
 static int find_ticks(struct reader *r)
 {
-    double first = NAN;
-
     for (size_t i = 0; i < r->t->nrows; i++) {
+        struct tick tick;
         bool found;
-        if (isnan(first) && number_of(r, i, LOG_TIME, &first))
+        if (find_tick(r, i, &tick, &found))
             return -1;
-        if (find_tick(r, i, &r->ticks[r->nticks], &found))
-            return -1;
-        if (found && check_epochs(r, r->nticks++))
+        if (!found)
+            continue;
+        r->ticks[r->nticks] = tick;
+        if (check_epochs(r, r->nticks++))
             return -1;
     }
     if (r->c.count[LOG_TIME] != LOG_TOTAL || !r->nticks)
         return 0;
-    /* a clock that shows no date began with the run */
-    r->start = first > 1e8 ? first : 0;
     if (r->start < r->ticks[0].time)
         return 0;
     r->start = r->ticks[0].time;
@@ -251,7 +353,7 @@ static int read_units(struct reader *r, double *dst)
         if (number_of(r, i, LOG_UNITS, &value))
             return -1;
         struct tick *tick = tick_of(r, i);
-        if (!isnan(value))
+        if (!isnan(value) && !r->undone[i])
             tick->units = total || isnan(tick->units) ? value : tick->units + value;
     }
     for (size_t k = 0; k < r->nticks; k++) {
@@ -375,28 +477,79 @@ static int set_quality(const struct reader *r, const struct curve *c, struct res
     return 0;
 }
 
+/* Sets the speed of a log that has nothing but rates: one, or at steps or epochs that of each. */
+static int set_rates(struct reader *r, struct curve *c, bool alone, struct result *run)
+{
+    bool keyed = r->c.column[LOG_STEP] >= 0 || r->c.column[LOG_EPOCH] >= 0;
+    double *values = mem_zero(r->t->nrows + 1, sizeof *values, r->e), least = INFINITY, most = 0;
+    long n = values ? collect(r, LOG_RATE, values) : -1;
+
+    for (long i = 0; i < n; i++) {
+        least = fmin(least, values[i]);
+        most = fmax(most, values[i]);
+    }
+    if (n > 0) {
+        run->units_per_s = stat_median(values, (size_t)n);
+        name_unit(r, r->c.unit, run);
+    }
+    free(values);
+    if (n > 1 && !keyed && most > APART * least)
+        return log_table_ask(r->t, r->e, "it has %ld rates '%s', from %.4g to %.4g: let "
+                             "log.pattern match the one that counts, or print a step beside each", n,
+                             r->t->columns[r->c.column[LOG_RATE]].name,
+                             least / r->c.scale[LOG_RATE], most / r->c.scale[LOG_RATE]);
+    for (size_t k = 0; alone && k < c->n && n > 0; k++) {
+        double rate;
+        if (number_of(r, r->ticks[k].row, LOG_RATE, &rate))
+            return -1;
+        c->seconds[k] = 1 / rate; /* of one unit */
+        run->limited = 1;
+    }
+    return n < 0 ? -1 : 0;
+}
+
 /* Sets the times of a log that has one for the whole training only, or nothing but a rate. */
 static int set_whole(struct reader *r, struct curve *c, struct result *run)
 {
-    double *values = mem_zero(r->t->nrows + 1, sizeof *values, r->e);
+    double *values = mem_zero(r->t->nrows + 1, sizeof *values, r->e), whole = NAN;
     long n = values ? collect(r, LOG_RUN_S, values) : -1;
 
     if (n > 0)
-        run->training_time = values[n - 1];
-    if (n > 0 && c->n == 1 && isnan(c->seconds[0]))
-        c->seconds[0] = values[n - 1];
-    bool rated = r->c.column[LOG_TIME] < 0 && (n == 0 || !c->units);
-    long rates = n >= 0 && rated ? collect(r, LOG_RATE, values) : 0;
-    if (rates > 0) {
-        run->units_per_s = values[rates - 1];
-        name_unit(r, r->c.unit, run);
-    }
-    for (size_t k = 0; n == 0 && k < c->n && rates > 0; k++) {
-        c->seconds[k] = 1 / values[k]; /* of one unit */
-        run->limited = 1;
-    }
+        whole = values[n - 1];
     free(values);
-    return n < 0 || rates < 0 ? -1 : 0;
+    if (n < 0)
+        return -1;
+    if (n > 0 && r->form->nstarts > 1 && r->c.column[LOG_TIME] < 0)
+        return log_table_ask(r->t, r->e, "its job started %zu times, and '%s' is the time of the "
+                             "last start alone: log the time of each row, or of each epoch as "
+                             "epoch_time", r->form->nstarts,
+                             r->t->columns[r->c.column[LOG_RUN_S]].name);
+    if (n > 0 && r->form->nstarts < 2)
+        run->training_time = whole;
+    if (n > 0 && c->n == 1 && isnan(c->seconds[0]))
+        c->seconds[0] = whole;
+    bool rated = r->c.column[LOG_TIME] < 0 && (n == 0 || !c->units);
+    return rated ? set_rates(r, c, n == 0, run) : 0;
+}
+
+/* Where the clock counts in steps of more than COARSE of an interval, the time of a unit of work is
+ * the slope of the clock over the steady intervals. */
+static void smooth_times(struct reader *r, struct curve *c, struct result *run)
+{
+    double *work = calloc(c->n, sizeof *work);
+    size_t warmup = curve_warmup(c);
+
+    run->clock_step_s = NAN;
+    if (work && c->n > warmup + 1 &&
+        r->step_s > COARSE * stat_median(c->seconds + warmup, c->n - warmup)) {
+        for (size_t k = 0; k < c->n; k++)
+            work[k] = c->units ? c->units[k] : isnan(r->ticks[k].key) ? 1 : steps_of(r, k);
+        double slope = log_clock_slope(work + warmup, c->seconds + warmup, c->n - warmup);
+        for (size_t k = warmup; k < c->n && slope > 0; k++)
+            c->seconds[k] = slope * work[k];
+        run->clock_step_s = slope > 0 ? r->step_s : NAN;
+    }
+    free(work);
 }
 
 /* Warns of a program that continues after the steps that it was asked for. */
@@ -460,12 +613,15 @@ static struct curve *make_curve(struct reader *r, struct result *run)
     if (!c)
         return NULL;
     set_seconds(r, c);
+    for (size_t k = 0; k < c->n; k++)
+        r->training_s += c->seconds[k];
     if (copy_values(r, LOG_LOSS, c->loss) || copy_values(r, LOG_QUALITY, c->score) ||
         copy_values(r, LOG_VAL_LOSS, c->val_loss) || set_whole(r, c, run) ||
         (c->units && set_units(r, run, c)) || set_quality(r, c, run)) {
         curve_destroy(c);
         return NULL;
     }
+    smooth_times(r, c, run);
     return c;
 }
 
@@ -496,8 +652,8 @@ static int fill_run(struct reader *r, struct result *run)
         run->median_epoch_s = whole / (double)r->nticks;
         run->units_per_s = isnan(units) ? rate : units / whole;
     }
-    if (isnan(run->training_time) && run->limited != 1)
-        run->training_time = sum;
+    if (isnan(run->training_time) && run->limited != 1 && (r->whole || r->form->nstarts < 2))
+        run->training_time = r->training_s;
     return 0;
 }
 
@@ -511,12 +667,17 @@ int log_intervals_fill(const struct log_table *t, const struct log_form *form, s
     double scale = reader.c.scale[work] > 0 ? reader.c.scale[work] : 1;
     reader.c.scale[work] = reader.c.of_one_gpu && r->gpus > 0 ? scale * r->gpus : scale;
     reader.keys = mem_zero(t->nrows + 1, sizeof *reader.keys, e);
+    reader.times = mem_zero(t->nrows + 1, sizeof *reader.times, e);
+    reader.undone = mem_zero(t->nrows + 1, sizeof *reader.undone, e);
     reader.ticks = mem_zero(t->nrows + 1, sizeof *reader.ticks, e);
-    if (rc || !reader.keys || !reader.ticks || decide_count(&reader, LOG_TIME, "time") ||
-        decide_count(&reader, LOG_UNITS, "units") || read_keys(&reader) || find_ticks(&reader) ||
+    if (rc || !reader.keys || !reader.times || !reader.undone || !reader.ticks ||
+        decide_count(&reader, LOG_TIME, "time") || decide_count(&reader, LOG_UNITS, "units") ||
+        read_keys(&reader) || read_times(&reader) || find_ticks(&reader) ||
         fill_run(&reader, r))
         rc = -1;
     free(reader.keys);
+    free(reader.times);
+    free(reader.undone);
     free(reader.ticks);
     return rc;
 }

@@ -87,34 +87,47 @@ static bool decode_seconds(const char *text, double *seconds, double *zone)
     return !*text || strcmp(text, "Z") == 0;
 }
 
-/* Decodes 2026-11-26 21:31:38,123 or 2026-11-26T21:31:38Z. */
-static bool decode_date(const char *text, double *value)
-{
-    struct tm t = {0};
-    char between[2];
-    double seconds, zone;
-    int n = 0;
+/* Clocks as programs print them: a capital stands for a number, and a blank also for T. */
+static const char *const clock_forms[] = {
+    "Y-M-D H:N:S", "Y/M/D H:N:S", "H:N:S", "N:S", "D-H:N:S", "D day, H:N:S", "D days, H:N:S", NULL};
 
-    if (sscanf(text, "%4d-%2d-%2d%1[T ]%2d:%2d:%n", &t.tm_year, &t.tm_mon, &t.tm_mday, between,
-               &t.tm_hour, &t.tm_min, &n) != 6 || !n || !decode_seconds(text + n, &seconds, &zone))
+/* Decodes a text of one form; behind the seconds there may be a fraction and a zone. */
+static bool decode_form(const char *form, const char *text, double *value)
+{
+    static const char letters[] = "YMDHN";
+    int n[5] = {0};
+    double seconds, zone;
+    bool dated = *form == 'Y';
+
+    for (const char *f = form; *f != 'S'; f++) {
+        const char *letter = strchr(letters, *f);
+        size_t digits = strspn(text, "0123456789");
+        if (letter && (!digits || digits > 7))
+            return false;
+        if (!letter && *text != *f && !(*f == ' ' && *text == 'T'))
+            return false;
+        if (letter)
+            n[letter - letters] = atoi(text);
+        text += letter ? digits : 1;
+    }
+    if (!decode_seconds(text, &seconds, &zone) || (*form != 'N' && n[4] > 59) ||
+        (dated && (n[1] < 1 || n[1] > 12 || n[2] < 1 || n[2] > 31 || n[3] > 24)))
         return false;
-    t.tm_year -= 1900;
-    t.tm_mon--;
-    *value = (double)timegm(&t) + seconds - zone;
+    struct tm t = {.tm_year = n[0] - 1900, .tm_mon = n[1] - 1, .tm_mday = n[2]};
+    *value = (dated ? (double)timegm(&t) - zone : n[2] * 86400.) + n[3] * 3600. + n[4] * 60. +
+             seconds;
     return true;
 }
 
-static bool decode_duration(const char *text, double *value)
+static bool decode_clock(const char *text, double *value, enum log_clock *kind)
 {
-    unsigned hours, minutes;
-    double seconds, zone;
-    int n = 0;
+    int i = 0;
 
-    if (!isdigit((unsigned char)*text) || sscanf(text, "%7u:%2u:%n", &hours, &minutes, &n) != 2 ||
-        !n || !decode_seconds(text + n, &seconds, &zone))
-        return false;
-    *value = hours * 3600. + minutes * 60. + seconds;
-    return true;
+    while (clock_forms[i] && !decode_form(clock_forms[i], text, value))
+        i++;
+    if (clock_forms[i])
+        *kind = *clock_forms[i] == 'Y' ? LOG_DATE : *clock_forms[i] == 'H' ? LOG_HOURS : LOG_NUMBER;
+    return clock_forms[i] != NULL;
 }
 
 /* Decodes the mean of "[0.9, 0.8]"; numpy's "np.float32(0.9)" is a number, too. */
@@ -150,13 +163,10 @@ int log_table_set(struct log_table *t, int column, const char *text, struct err 
     if (!n)
         return 0;
     snprintf(word, sizeof word, "%.*s", (int)(n < sizeof word ? n : sizeof word - 1), text);
-    if (decode_number(text, n, &cell.value) || decode_duration(word, &cell.value) ||
+    enum log_clock *kind = &t->columns[column].clock;
+    if (decode_number(text, n, &cell.value) || decode_clock(word, &cell.value, kind) ||
         decode_list(text, &cell.value))
         return add_cell(t, cell, e);
-    if (decode_date(word, &cell.value)) {
-        t->columns[column].dated = true;
-        return add_cell(t, cell, e);
-    }
     cell.text = mem_text(word, e);
     return cell.text ? add_cell(t, cell, e) : -1;
 }
@@ -225,7 +235,6 @@ void log_table_destroy(struct log_table *t)
 /* ---- which column is what ---- */
 
 #define NAME_SIZE 128
-#define A_DATE 1e8 /* a larger number of seconds is a date, not a duration */
 #define MANY 8 /* rows, of which most rise by chance in less than a hundredth of logs */
 
 static const struct {
@@ -401,6 +410,14 @@ static bool decode_rate(const char *column, double *scale, char unit[24])
     return false;
 }
 
+bool log_column_is_rate(const char *name)
+{
+    double scale;
+    char unit[24];
+
+    return decode_rate(name, &scale, unit);
+}
+
 static void find_rate(const struct log_table *t, struct log_columns *dst)
 {
     for (size_t i = 0; i < t->ncolumns && dst->column[LOG_RATE] < 0; i++)
@@ -439,6 +456,9 @@ int log_columns_find(const struct log_table *t, const struct log_form *form, boo
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (dst->column[known[i].role] < 0 && find_names(t, known[i].role, known[i].names, dst))
             dst->count[known[i].role] = known[i].count;
+    if (dst->count[LOG_TIME] == LOG_GUESS && find_column(t, "data_time") >= 0 &&
+        find_column(t, "time") == dst->column[LOG_TIME])
+        dst->count[LOG_TIME] = LOG_PER_STEP; /* OpenMMLab's, which has both of each iteration */
     int units = dst->column[LOG_UNITS];
     if (form->units && decode_rate(t->columns[units].name, &dst->scale[LOG_RATE], dst->unit)) {
         dst->column[LOG_RATE] = units;
@@ -456,15 +476,34 @@ int log_columns_find(const struct log_table *t, const struct log_form *form, boo
     return 0;
 }
 
+/* Returns whether few values that do not always rise may be a clock that was set back: most rise,
+ * and by a part of themselves or by equal amounts, as times of rows hardly do. */
+static bool may_be_set_back(const double *values, size_t n)
+{
+    double least = INFINITY, most = 0, share = INFINITY;
+    size_t rises = 0;
+
+    for (size_t i = 1; i < n; i++) {
+        double rise = values[i] - values[i - 1];
+        if (rise <= 0)
+            continue;
+        rises++;
+        least = fmin(least, rise);
+        most = fmax(most, rise);
+        share = fmin(share, rise / values[i - 1]);
+    }
+    return 2 * rises >= n - 1 && rises > 1 && (share > 0.2 || (rises > 2 && most < 1.5 * least));
+}
+
 enum log_count log_columns_guess(const double *values, size_t n)
 {
     size_t rises = 0;
 
     for (size_t i = 1; i < n; i++)
         rises += values[i] > values[i - 1];
-    if (n && values[0] > A_DATE)
+    if (n && values[0] > LOG_DATE_S)
         return LOG_TOTAL;
-    if (n >= MANY && rises + 1 < n && rises > (n - 1) * 3 / 4)
+    if (rises + 1 < n && (n >= MANY ? rises > (n - 1) * 3 / 4 : may_be_set_back(values, n)))
         return LOG_GUESS; /* a clock that was set back, or times of rows that happen to rise */
     if (rises + 1 < n || n < 2)
         return LOG_EACH;

@@ -296,22 +296,6 @@ double scores_class_iou(const struct score_class *c)
     return (c->intersection + 1) / (c->either + 1);
 }
 
-size_t scores_match(const struct scores *a, const struct scores *b, double *iou_a, double *iou_b)
-{
-    size_t n = 0;
-
-    for (size_t i = 0, j = 0; i < a->count && j < b->count;) {
-        const struct score *x = &a->rows[i], *y = &b->rows[j];
-        if (x->image == y->image) {
-            iou_a[n] = x->iou;
-            iou_b[n++] = y->iou;
-        }
-        i += x->image <= y->image;
-        j += y->image <= x->image;
-    }
-    return n;
-}
-
 /* ---- quantities ---- */
 
 struct definition {
@@ -355,7 +339,9 @@ static const struct definition definitions[QUANTITY_COUNT] = {
     [QUANTITY_TRAINING] = {"training_s", "training", "all epochs together",
                            IN(training_time)},
     [QUANTITY_WHOLE] = {"whole_s", "whole run",
-                        "stage-in, start-up, training and evaluation, as far as the logs have them",
+                        "from the start of a run's job to its end, summed over its starts; where that "
+                        "is not known of all runs, as logged: stage-in, start-up, training and "
+                        "evaluation, as far as the logs have them",
                         COMPUTED},
     [QUANTITY_UNITS] = {"images", "images per epoch",
                          "the training images that an epoch really processed, on all GPUs",
@@ -420,6 +406,8 @@ const char *quantity_definition(enum quantity q)
 
 double quantity_of(const struct result *r, enum quantity q)
 {
+    if (q == QUANTITY_WHOLE && !isnan(r->job_s))
+        return r->job_s;
     if (q == QUANTITY_WHOLE)
         return (isnan(r->stage_s) ? 0 : r->stage_s) + (isnan(r->startup_s) ? 0 : r->startup_s) +
                r->training_time +

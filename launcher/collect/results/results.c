@@ -188,6 +188,9 @@ static const struct column columns[] = {
     COLUMN(REAL, stage_s),
     COLUMN(REAL, stage_bytes),
     NAMED("node_energy_j", REAL, energy.nodes_j),
+    COLUMN(REAL, clock_step_s),
+    COLUMN(REAL, job_s),
+    COLUMN(SEED, starts),
 };
 #define FIRST_OPTIONAL "batch_per_gpu"
 enum { NCOLUMNS = sizeof columns / sizeof columns[0] };

@@ -113,10 +113,6 @@ double scores_class_iou(const struct score_class *c);
 struct scores *scores_read(const char *path, const char *column, struct err *e);
 void scores_destroy(struct scores *s);
 
-/* Finds the images that a and b share: iou_a[i] and iou_b[i] become the scores of the same image.
- * Both need room for the smaller count. Returns the number of common images. */
-size_t scores_match(const struct scores *a, const struct scores *b, double *iou_a, double *iou_b);
-
 /* The settings of a run as one text: "data.height=96; model.base=16". In values, ';' and '\' are
  * preceded by a backslash. */
 
@@ -213,6 +209,12 @@ struct result {
     double median_epoch_s; /* over the epochs after warming up */
     double units_per_s;    /* median over the same */
     double training_time, test_time;
+    /* The step of the clock that its times are differences of, where that is coarse: they are then
+     * means over the steady intervals (log_clock_slope). NaN: none. */
+    double clock_step_s;
+    /* how long its job ran, all starts together, and how many these were; NaN, 0: unknown */
+    double job_s;
+    long starts;
     double startup_s;            /* from process start to the first step */
     double stage_s, stage_bytes; /* before that: copying the data to rank 0's node, data.stage */
     /* time waited for communication and data in an epoch, median over all but the first */
@@ -335,7 +337,7 @@ enum quantity {
     QUANTITY_DATA,         /* wait for data in a steady epoch */
     QUANTITY_EVALUATION,   /* test_time */
     QUANTITY_TRAINING,     /* all epochs */
-    QUANTITY_WHOLE,        /* training + stage-in, start-up, evaluation if known */
+    QUANTITY_WHOLE, /* its job or, as logged, training + stage-in, start-up, evaluation */
     QUANTITY_NTIMES,
     /* Other quantities. */
     QUANTITY_STAGE = QUANTITY_NTIMES, /* seconds of copying the data to the nodes (data.stage) */

@@ -12,7 +12,7 @@
 #include "t/tap.h"
 
 #define GROUPS 10
-#define HEADLINE_WORDS 25
+#define HEADLINE_WORDS 29
 
 /* A sentence that was found: the series or the difference that it is about, and its parts. */
 struct found {
@@ -84,47 +84,56 @@ static double round3(double v)
     return round(1000 * v);
 }
 
+/* Returns the interval by which the efficiency is judged, or NULL: those of single runs judge
+ * nothing. It must be no narrower than that of the table. */
+static const struct interval *judged_of(const struct found *f, const struct series_point *p)
+{
+    const struct interval *i = &decision_of(f)->judged[p - series_of(f)->points].interval,
+                          *alone = &series_efficiency(series_of(f), p)->interval;
+
+    return p->nruns > 1 && series_of(f)->points->nruns > 1 && interval_is_known(i) &&
+                   i->low <= alone->low && i->high >= alone->high
+               ? i : NULL;
+}
+
 /* By the intervals: is the efficiency shown to suffice, and shown not to? */
 static bool suffices(const struct found *f, const struct series_point *p)
 {
-    const struct interval *i = &series_efficiency(series_of(f), p)->interval;
+    const struct interval *i = judged_of(f, p);
 
     return p == series_of(f)->points ||
-           (interval_is_known(i) && round3(i->low) >= round3(decision_of(f)->rule.efficiency));
+           (i && round3(i->low) >= round3(decision_of(f)->rule.efficiency));
 }
 
 static bool drops(const struct found *f, const struct series_point *p)
 {
-    const struct interval *i = &series_efficiency(series_of(f), p)->interval;
+    const struct interval *i = judged_of(f, p);
 
-    return p != series_of(f)->points && interval_is_known(i) &&
-           round3(i->high) < round3(decision_of(f)->rule.efficiency);
+    return p != series_of(f)->points && i && round3(i->high) < round3(decision_of(f)->rule.efficiency);
 }
 
-static double below(const struct found *f)
-{
-    const struct series_point *base = series_of(f)->points;
-
-    return base->q[QUANTITY_QUALITY].median - 10 * decision_of(f)->rule.margin;
-}
-
+/* Runs without a quality count as collapsed, too. Of runs that are equal in everything one counts. */
 static size_t count_collapsed(const struct found *f, const struct series_point *p)
 {
+    double below = series_of(f)->points->q[QUANTITY_QUALITY].median -
+                   5 * decision_of(f)->rule.margin;
     size_t n = 0;
 
     for (size_t i = 0; i < p->nruns; i++)
-        n += result_quality(&p->rows[i]) < below(f);
+        n += !(result_quality(&p->rows[i]) >= below - 1e-9);
     return n;
 }
 
-/* A larger share of the runs than in the base case has collapsed. Of runs that are equal in
- * everything one counts, so the shares are those of the judgement. */
+/* By the table of Clopper and Pearson's one-sided 95 % limits, more than 10 % are shown to. */
 static bool collapses(const struct found *f, const struct series_point *p)
 {
-    const struct quality *q = quality_of(f, p), *base = quality_of(f, series_of(f)->points);
+    static const size_t fewest[] = {0, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4};
+    const struct quality *q = quality_of(f, p);
 
-    return !q->why && q->ncollapsed <= count_collapsed(f, p) && q->ncollapsed > 0 &&
-           q->ncollapsed * base->nruns > base->ncollapsed * q->nruns;
+    if (q->nruns > 10)
+        bail_out("%zu runs are not in the table", q->nruns);
+    return !q->why && q->ncollapsed <= count_collapsed(f, p) && q->ncollapsed >= fewest[q->nruns] &&
+           q->ncollapsed;
 }
 
 /* By the interval: does quality hold, and does it fall? */
@@ -134,7 +143,7 @@ static bool holds(const struct found *f, const struct series_point *p)
 
     return p == series_of(f)->points || decision_of(f)->by_time ||
            (interval_is_known(&c->interval) && c->interval.low > -decision_of(f)->rule.margin &&
-            c->resolution <= 0.0021 && !collapses(f, p) &&
+            c->resolution <= 0.0021 && !quality_of(f, p)->ncollapsed &&
             p->work == series_of(f)->points->work);
 }
 
@@ -327,6 +336,18 @@ static bool do_runs_collapse(const struct found *f)
     return p && collapses(f, p);
 }
 
+static bool is_inefficient_beyond(const struct found *f)
+{
+    const struct series *s = series_of(f);
+    bool found = false;
+
+    for (size_t i = 1; i < s->npoints; i++)
+        found |= s->points[i].gpus > decision_of(f)->reach->gpus &&
+                 series_efficiency(s, &s->points[i])->interval.high <
+                     decision_of(f)->rule.efficiency;
+    return found;
+}
+
 static bool is_not_faster(const struct found *f)
 {
     const struct series_point *p = point_of(f, 1);
@@ -405,8 +426,10 @@ static bool are_collapsed(const struct found *f)
     for (size_t i = 1; i < series_of(f)->npoints; i++) {
         const struct series_point *p = &series_of(f)->points[i];
         char with[32];
-        snprintf(with, sizeof with, " with %d GPUs (least", p->gpus);
-        if ((strstr(f->text, with) != NULL) != collapses(f, p))
+        snprintf(with, sizeof with, " with %d GPUs (", p->gpus);
+        const char *at = strstr(f->text, with);
+        if ((at != NULL) != (quality_of(f, p)->ncollapsed && !quality_of(f, p)->why) ||
+            (at && (strncmp(at + strcspn(at, ";)"), "; undecided", 11) == 0) == collapses(f, p)))
             return false;
     }
     return true;
@@ -553,12 +576,12 @@ static bool is_paragraph_open(const struct found *f)
 }
 
 #define LABEL "( \\([^)]*\\))?"
-#define INTERVAL "( \\(95 % interval X-X\\)| \\(X-X by the epochs of single runs\\))?"
+#define INTERVAL "( \\(95 % interval( of the chosen count)? X-X\\)| \\(X-X by the epochs of single runs\\))?"
 #define RUNS " \\((X-X between single runs|N of N runs reach it, and N of N with N GPUs?|too few " \
              "runs for a range)\\)"
 #define SPEED "(Xx (faster|slower) than with N GPUs?|Xx the images per second)" INTERVAL \
               "(, Xx (faster|slower) to (IoU|accuracy|a loss of) X)?"
-#define NEEDED "(about N (seeds|runs) per count would decide it|no practicable number of " \
+#define NEEDED "((about|more than) N (seeds|runs) per count would decide it|no practicable number of " \
                "(seeds|runs) would decide it|single runs show no scatter, so N (seeds|runs) per " \
                "count come first|values scatter less than the steps in which they are recorded: " \
                "record more decimals)\\."
@@ -576,14 +599,16 @@ static struct sentence headlines[] = {
     {"[Uu]se (N) GPUs?" LABEL ": " SPEED ", and (IoU|accuracy) holds\\.", is_used, {0}, 0},
     {"[Uu]se (N) GPUs?" LABEL ": " SPEED ", by speed alone\\.", is_used_by_time, {0}, 0},
     {"No run has a quality\\.", has_no_quality, {0}, 0},
-    {"(IoU|Accuracy) with (N) GPUs holds \\(V against V; change V, 95 % interval V to V; N of N "
-     "runs collapsed, 95 % limit N %\\)\\.", is_quality_shown, {0}, 0},
-    {"[Uu]se (N) GPUs?" LABEL ": every larger count measured is slower\\.", are_slower, {0}, 0},
-    {"[Uu]se (N) GPUs?" LABEL ": no larger count measured has an efficiency of X and keeps its "
-     "(IoU|accuracy)\\.", do_all_fail, {0}, 0},
-    {"[Uu]se (N) GPUs?" LABEL ": no larger count measured has an efficiency of X\\.",
+    {"(IoU|Accuracy) with (N) GPUs holds( on these N images)? \\(V against V; change V, 95 % "
+     "interval V to V; N of N runs? collapsed, 95 % limit N %(; N of N with N GPUs?)?\\)\\.", is_quality_shown, {0}, 0},
+    {"[Uu]se (N) GPUs?" LABEL ": every larger count measured is shown to be slower\\.", are_slower, {0}, 0},
+    {"[Uu]se (N) GPUs?" LABEL ": every larger count measured is shown to have an efficiency "
+     "below X or not to keep its (IoU|accuracy)\\.", do_all_fail, {0}, 0},
+    {"[Uu]se (N) GPUs?" LABEL ": every larger count measured is shown to have an efficiency "
+     "below X\\.",
      are_inefficient, {0}, 0},
-    {"[Ww]ithin reach by time: up to (N) GPUs" LABEL ", " SPEED "\\.", is_within_reach, {0}, 0},
+    {"[Ww]ithin reach by time: up to (N) GPUs" LABEL ", " SPEED "(, by single runs, undecided)?\\.",
+     is_within_reach, {0}, 0},
     {"Within reach by time: up to (N) GPUs \\(Xx\\)\\.", is_within_reach, {0}, 0},
     {"[Uu]ndecided" LABEL ": these runs do not show whether more than N GPUs? (is|are) worth "
      "using\\.", is_open, {0}, 0},
@@ -593,9 +618,13 @@ static struct sentence headlines[] = {
     {"(IoU|Accuracy) is not (recorded|comparable, as [^.]*)\\.", is_quality_unknown, {0}, 0},
     {"(IoU|Accuracy) with (N) GPUs is undecided \\(V against V\\): it is recorded in steps of X, "
      "and the margin is X; record more decimals\\.", is_always, {0}, 0},
-    {"Accuracy with (N) GPUs is undecided \\(V against V(; the 95 % interval of the change, V to "
+    {"(IoU|Accuracy) with (N) GPUs is undecided \\(V against V\\): on these N images it changes in "
+     "steps of X, and the margin is X; that takes N images, or a margin of X\\.", is_always, {0}, 0},
+    {"Accuracy with (N) GPUs is undecided \\(V against V(; N of N runs? collapsed, which does not show "
+     "whether more than N % do|; the 95 % interval of the change, V to "
      "V, includes V|, one run on a side)\\); " NEEDED, is_quality_open, {0}, 0},
-    {"IoU with (N) GPUs is undecided \\(V against V(; the 95 % interval of the change, V to V, "
+    {"IoU with (N) GPUs is undecided \\(V against V(; N of N runs? collapsed, which does not show "
+     "whether more than N % do|; the 95 % interval of the change, V to V, "
      "includes V|, one run on a side)\\); " NEEDED, is_quality_open, {0}, 0},
     {NULL, NULL, {0}, 0}};
 
@@ -630,8 +659,8 @@ static struct sentence caveats[] = {
 
 static struct sentence reasons[] = {
     {"Limit: with (N) GPUs? (efficiency drops to " EFFICIENCY "; |it is undecided whether the "
-     "efficiency is sufficient: " EFFICIENCY "; )?(IoU|accuracy) falls by X \\(95 % interval V to "
-     "V, margin X\\)\\.", does_quality_fall, {0}, 0},
+     "efficiency is sufficient: " EFFICIENCY "; )?(IoU|accuracy) falls by X( on these N "
+     "images)? \\(95 % interval V to V, margin X\\)\\.", does_quality_fall, {0}, 0},
     {"Limit: with (N) GPUs? (efficiency drops to " EFFICIENCY "; |it is undecided whether the "
      "efficiency is sufficient: " EFFICIENCY "; )?N of N runs? collapsed \\([^)]*\\)\\.",
      do_runs_collapse, {0}, 0},
@@ -646,8 +675,10 @@ static struct sentence reasons[] = {
      "model predicts X or more up to (N), if no limit begins beyond (N), which runs up to N cannot "
      "show(; none of them crosses a node boundary, [^.]*: measure N)?\\.",
      is_reach, {0}, 0},
-    {"Runs collapsed \\((IoU|accuracy) more than X below the median of the base case, V\\): (N of N "
-     "with N GPUs \\(least V\\)(, )?)+\\.", are_collapsed, {0}, 0},
+    {"Clearly not worth using: .*\\.", is_inefficient_beyond, {0}, 0},
+    {"Runs collapsed \\((IoU|accuracy) more than X below the median of the base case, V, or none\\): "
+     "(N of N with N GPUs \\((least V|none has a value)(; undecided, (more than )?N runs would "
+     "decide)?\\)(, )?)+\\.", are_collapsed, {0}, 0},
     {"Not every smaller count meets the rule: .*\\.", are_gaps, {0}, 0},
     {"In these runs (IoU|accuracy) is lower by more than X with [0-9., ]+ GPUs; more runs must "
      "show "
@@ -662,7 +693,7 @@ static struct sentence reasons[] = {
      is_equal_quality, {0}, 0},
     {"Critical batch: .*", is_always, {0}, 0},
     {"The work grows with the GPUs \\(weak scaling\\): .*", is_always, {0}, 0},
-    {"Fastest whole run, start-up and evaluation included: .*", is_always, {0}, 0},
+    {"Fastest whole run, (start-up and evaluation included|as logged): .*", is_always, {0}, 0},
     {"Worth measuring next: (N) seeds with (N) and (N) GPUs \\(.*\\)\\.", is_next_open, {0}, 0},
     {"Worth measuring next: (N) GPUs? \\(.*\\)\\.", is_next_count, {0}, 0},
     {"Worth measuring next: no other count \\(.*\\)\\.", is_always, {0}, 0},
@@ -680,13 +711,11 @@ static struct sentence differences[] = {
     {"With N GPUs?, (IoU|accuracy): .* V, .* V; no difference is shown: V" SIMULTANEOUS,
      is_not_better, {0}, 0},
     {"With N GPUs?, (IoU|accuracy): .* V, .* V; too few runs for a test\\.", is_untested, {0}, 0},
-    {"With N GPUs?, (IoU|accuracy): .* V, .* V; (not )?significant over N images of these two "
-     "networks \\(p [<=] X\\), which says nothing of other seeds\\.", is_always, {0}, 0},
     {"With N GPUs?, [^:]*: not (known on both sides|compared, as [^.]*)\\.", is_refused, {0}, 0},
     {NULL, NULL, {0}, 0}};
 
 static struct sentence paragraphs[] = {
-    {"[^.]* was trained on [0-9, and]+ GPUs?( \\([^)]*\\)|, which were groups of cores of [^,]*)?, "
+    {"[^.]* was trained on [0-9, and]+ GPUs?( \\([^)]*\\)|, which were groups of (CPU cores|cores of [^,]*))?, "
      "(N runs?|N to N runs) per count \\(unetctl [0-9.]+\\)\\.", is_always, {0}, 0},
     {"How the work scales: [^.]*\\.", is_always, {0}, 0},
     {"Settings other than the built-in ones: .*\\.", is_always, {0}, 0},
@@ -704,12 +733,12 @@ static struct sentence paragraphs[] = {
     {"No run has a quality: this is by speed alone\\.", has_no_quality, {0}, 0},
     {"The change is not judged: (IoU|accuracy) is [^.]*\\.", is_quality_unjudged, {0}, 0},
     {"Its change of V \\(95 % interval V to V, simultaneous over N counts?\\) shows that it holds by "
-     "the margin of X; N of N runs collapsed\\.", does_paragraph_hold, {0}, 0},
+     "the margin of X; N of N runs? collapsed\\.", does_paragraph_hold, {0}, 0},
     {"Its change of V \\(95 % interval V to V, simultaneous over N counts?\\) shows that it falls by "
-     "the margin of X; N of N runs collapsed\\.", does_paragraph_fall, {0}, 0},
+     "the margin of X; N of N runs? collapsed\\.", does_paragraph_fall, {0}, 0},
     {"Its change of V \\(95 % interval V to V, simultaneous over N counts?\\) (does not decide whether "
      "it holds|is of the runs that did not collapse, which does not show that it holds) by the margin "
-     "of X; N of N runs collapsed\\.", is_paragraph_open, {0}, 0},
+     "of X; N of N runs? collapsed\\.", is_paragraph_open, {0}, 0},
     {"The runs are too few to judge the change\\.", is_always, {0}, 0},
     {"No network has learnt its task, so the quality says nothing\\.", is_unlearnt, {0}, 0},
     {"The results of all runs are in results\\.csv\\.", is_always, {0}, 0},

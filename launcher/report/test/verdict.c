@@ -212,14 +212,16 @@ static size_t row_of(const struct table *t, int gpus)
     return 0;
 }
 
-/* Returns the judgement of the efficiency of a row, by the interval of its speed-up. */
+/* Returns the judgement of the efficiency of a row, by the interval of its speed-up, which must not
+ * contradict that by the wider one that holds for all counts together. */
 static enum decision_state judge_time(const struct analysis_series *as, const struct table *speed,
                                       size_t row)
 {
     double ideal = series_ideal(&as->series, as->series.points[row].gpus), low, high;
     const char *printed = cell(speed, row, "interval");
 
-    if (sscanf(printed, "%lf..%lf", &low, &high) != 2 || strstr(printed, "range"))
+    if (sscanf(printed, "%lf..%lf", &low, &high) != 2 || strstr(printed, "range") ||
+        strstr(printed, "epochs") || as->decision.time[row] == DECISION_UNDECIDED)
         return DECISION_UNDECIDED;
     if (low / ideal > DECISION_EFFICIENCY + 0.006)
         return DECISION_PASSES;

@@ -250,6 +250,19 @@ bool message_has_word(const char *text, const char *word)
     return false;
 }
 
+void message_add_words(char *text, size_t size, const char *list)
+{
+    char word[64];
+
+    for (size_t n; *list; list += n + (list[n] == ',')) {
+        size_t length = strlen(text);
+        n = strcspn(list, ",");
+        snprintf(word, sizeof word, "%.*s", (int)n, list);
+        if (n && n < sizeof word && !message_has_word(text, word) && length + n + 2 < size)
+            sprintf(text + length, "%s%s", length ? "," : "", word);
+    }
+}
+
 json_t *message_index_ids(const json_t *ids)
 {
     json_t *index = json_object();

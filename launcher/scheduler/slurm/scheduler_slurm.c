@@ -250,6 +250,7 @@ static void decode_partition(const json_t *o, struct scheduler_partition *p)
     p->nodes = (int)jsonio_integer(o, "nodes");
     p->away = (int)jsonio_integer(o, "away") + unseen;
     p->max_time_min = (int)jsonio_integer(o, "max_time_min");
+    snprintf(p->gpu_types, sizeof p->gpu_types, "%s", jsonio_text(o, "gpu_types"));
     if (unseen) {
         snprintf(p->unknown, sizeof p->unknown, "Slurm does not show %d of the %d nodes of "
                  "partition %s (PrivateData, or cloud nodes that are off)", unseen, p->nodes,
@@ -310,6 +311,7 @@ static void widen_partition(struct scheduler_partition *p, const struct schedule
     p->away = larger(p->away, other->away);
     p->gpus_per_node = is_unknown ? 0 : larger(p->gpus_per_node, other->gpus_per_node);
     p->cpus_per_node = is_unknown ? 0 : larger(p->cpus_per_node, other->cpus_per_node);
+    message_add_words(p->gpu_types, sizeof p->gpu_types, other->gpu_types);
     p->max_time_min = p->max_time_min && other->max_time_min
                           ? larger(p->max_time_min, other->max_time_min)
                           : 0;
@@ -391,7 +393,13 @@ static int check_partition(struct scheduler *s, const struct job *job,
         return -1;
     if (*p->unknown && !slurm->has_warned)
         log_info("%s: whether the runs fit is left to Slurm", p->unknown);
-    slurm->has_warned |= *p->unknown != 0;
+    bool mixed = strchr(p->gpu_types, ',') && !(job->gpu_type && *job->gpu_type) &&
+                 !job->options.constraint;
+    if (mixed && !slurm->has_warned)
+        log_warn("partition %s has GPUs of several types (%s), and a job may get any of them, so that "
+                 "times are not comparable; set gpu_type in the site file, or slurm.constraint",
+                 p->name, p->gpu_types);
+    slurm->has_warned |= *p->unknown || mixed;
     return 0;
 }
 

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "launcher/scheduler/slurm/serve.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,6 +37,17 @@ static int count_gpus(const char *gres)
     return n;
 }
 
+/* Adds the types in a node's gres, such as "gpu:h200:4(S:0-1),gpu:2,mps:100". */
+static void add_types(char types[CLUSTER_TYPES_SIZE], const char *gres)
+{
+    char type[64];
+
+    for (const char *item = gres; item && (item = strstr(item, "gpu:")); item++)
+        if ((item == gres || item[-1] == ',') && !isdigit((unsigned char)item[4]) &&
+            sscanf(item, "gpu:%63[^:,(]", type) == 1)
+            message_add_words(types, CLUSTER_TYPES_SIZE, type);
+}
+
 struct cluster_partition *cluster_add(struct cluster *c, const char *name)
 {
     struct cluster_partition *p =
@@ -62,6 +74,7 @@ void cluster_add_node(struct cluster_partition *p, int cpus, const char *gres, b
     if (p->cpus_per_node == 0 || cpus < p->cpus_per_node)
         p->cpus_per_node = cpus;
     p->away += is_away;
+    add_types(p->gpu_types, gres);
 }
 
 void cluster_set_total(struct cluster_partition *p, int nodes)
@@ -80,11 +93,11 @@ static void clear_cluster(struct cluster *c)
 
 static json_t *encode_partition(const struct cluster_partition *p)
 {
-    return json_pack("{s:o, s:b, s:b, s:i, s:i, s:i, s:i, s:i, s:i}", "name",
+    return json_pack("{s:o, s:b, s:b, s:i, s:i, s:i, s:i, s:i, s:i, s:o}", "name",
                      message_string(p->name), "default", p->is_default, "up", p->is_up, "nodes",
                      p->nodes, "unseen", p->unseen, "away", p->away, "gpus_per_node",
                      p->gpus_per_node, "cpus_per_node", p->cpus_per_node, "max_time_min",
-                     p->max_time_min);
+                     p->max_time_min, "gpu_types", message_string(p->gpu_types));
 }
 
 /* Returns the answer to the request "partitions" of PROTOCOL.md, at most two seconds old, since

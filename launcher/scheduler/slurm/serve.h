@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
+#define CLUSTER_TYPES_SIZE 160
 struct cluster_partition {
     char *name;
     bool is_default, is_up;
@@ -17,6 +18,7 @@ struct cluster_partition {
     int nodes;         /* including nodes that are away or unseen */
     int gpus_per_node; /* the largest number of any node */
     int cpus_per_node; /* the smallest number */
+    char gpu_types[CLUSTER_TYPES_SIZE]; /* of its nodes, with commas between */
     int away;          /* nodes that are down, drained or do not respond, counted in nodes, too */
     /* Nodes that Slurm does not show to this user, because of PrivateData=nodes or because they
      * are powered-down nodes of a cloud; counted in nodes, but not in the other members. */

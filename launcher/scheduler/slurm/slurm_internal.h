@@ -154,7 +154,9 @@ const char *message_text(const json_t *o, const char *key);
 long message_number(const json_t *o, const char *key);
 bool message_flag(const json_t *o, const char *key);
 
-/* Returns whether word is among the words of a text that are separated by commas. */
+/* Returns whether word is among the words of a text that are separated by commas. Adds the words of
+ * a list that are not; what does not fit is left out. */
+void message_add_words(char *text, size_t size, const char *list);
 bool message_has_word(const char *text, const char *word);
 
 /* Returns an object that has the strings of the list as keys. */

@@ -110,7 +110,8 @@ static void test_gres(void)
 {
     struct job job = {.tag = "t", .name = "n", .work_dir = "/w", .output = "/o", .nodes = 2,
                       .tasks = 8,
-                      .gpus_per_task = 1, .cpus_per_task = 10, .gres = true, .gpu_type = "v100"};
+                      .gpus_per_task = 1, .cpus_per_task = 10, .gpu_request = JOB_GPUS_GRES,
+                      .gpu_type = "v100"};
     char *text = job_directives(&job);
 
     ok(text && strstr(text, "--nodes=2\n#SBATCH --ntasks=8\n#SBATCH --ntasks-per-node=4\n"
@@ -129,6 +130,24 @@ static void test_gres(void)
        strstr(text, "--ntasks-per-node=1\n#SBATCH --cpus-per-task=10\n#SBATCH --gres=gpu:v100:4\n"),
        "one process has all GPUs of a node");
     free(text);
+    job.nodes = 2;
+    job.tasks = 8;
+    job.gpus_per_task = 1;
+    job.gpu_request = JOB_GPUS_PER_NODE;
+    text = job_directives(&job);
+    ok(text && strstr(text, "--ntasks-per-node=4\n#SBATCH --cpus-per-task=10\n"
+                            "#SBATCH --gpus-per-node=v100:4\n"), "by --gpus-per-node: %s", text);
+    free(text);
+    job.gpu_request = JOB_GPUS_ALL;
+    job.gpu_type = NULL;
+    text = job_directives(&job);
+    ok(text && strstr(text, "--ntasks-per-node=4\n#SBATCH --cpus-per-task=10\n#SBATCH --gpus=8\n"),
+       "by --gpus: %s", text);
+    free(text);
+    job.options.unlimited = true;
+    text = job_directives(&job);
+    ok(text && strstr(text, "--time=UNLIMITED\n"), "without a time limit: %s", text);
+    free(text);
 }
 
 static void test_times(void)
@@ -137,7 +156,7 @@ static void test_times(void)
         {"90", 90}, {"1:30", 2}, {"0:30", 1}, {"2:00:00", 120}, {"0:00:01", 1}, {"1-0", 1440},
         {"1-2", 1560}, {"1-2:30", 1590}, {"1-0:0:1", 1441}, {"7-12:00:00", 10800}, {"0", -1},
         {"", -1}, {"x", -1}, {"-1", -1}, {"1:", -1}, {"1-", -1}, {"1:2:3:4", -1}, {"1-2-3", -1},
-        {"1-1:1:1:1", -1}, {"99999999999", -1}, {"10m", -1}, {"UNLIMITED", -1}};
+        {"1-1:1:1:1", -1}, {"99999999999", -1}, {"10m", -1}, {"UNLIMITED", 0}, {"infinite", 0}, {"UNLIMITED1", -1}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         is_int(time_limit_decode(cases[i].text), cases[i].minutes, "time '%s'", cases[i].text);

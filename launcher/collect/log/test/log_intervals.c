@@ -4,6 +4,7 @@
 #include "launcher/collect/log/log_internal.h"
 
 #include <math.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "launcher/collect/log/log_file.h"
@@ -294,6 +295,186 @@ static void check_counts(void)
             "one date is no interval");
 }
 
+static void times(const char *text, const char *what, double seconds, size_t n)
+{
+    bool same = read_text(text) == 0 && r.curve->n == n;
+
+    for (size_t i = 0; same && i < n; i++)
+        same = is_near(r.curve->seconds[i], seconds);
+    ok(same, "%s", what);
+}
+
+/* What a terminal shows of a progress bar, of colours and of a file that was cut. */
+static void check_terminal(void)
+{
+#define BAR "epoch (?<epoch>[0-9]+): .*\\[(?<epoch_time>[0-9:]+)<"
+    form.pattern = BAR;
+    times("epoch 0:  50%|## | 5/10 [00:05<00:05, 1.02s/it, loss=3]\r"
+          "epoch 0: 100%|####| 10/10 [00:10<00:00, 1.00s/it, loss=2]\n"
+          "epoch 1:  50%|## | 5/10 [00:05<00:05, 1.00s/it]\r"
+          "epoch 1: 100%|####| 10/10 [00:10<00:00, 1.00s/it]\r\n",
+          "of a bar that is written over, what stays counts", 10, 2);
+    form.pattern = BAR;
+    times("\033[1mepoch\033[0m 0: \033]0;title\a100% [01:10:00<\033[K 1\n"
+          "epoch 1: 100% [01:10:00<00:00]\n", "colours and titles are not shown", 4200, 2);
+    form.pattern = "epoch (?<epoch>[0-9]+) - (?<epoch_time>[0-9]+)s";
+    times("epoch 1 - 2s 5/10\b\b\b\repoch 1 - 9s 10/10\r\nepoch 2 - 9s 10/10\r\n",
+          "Keras steps back over its bar, and lines may end in CR LF", 9, 2);
+    form.pattern = "Epoch (?<epoch>\\d+): .*\\[(?<epoch_time>[0-9:]+)<.*train_loss=(?<loss>[0-9.]+)";
+    ok(read_text("Training: |          | 0/? [00:00<?, ?it/s]\rEpoch 0:   0%|          | 0/100 [00:00<?, "
+                 "?it/s]\rEpoch 0:  50%|#####     | 50/100 [00:10<00:10,  4.97it/s, v_num=3, "
+                 "train_loss=0.512]\rEpoch 0: 100%|##########| 100/100 [00:20<00:00,  4.99it/s, "
+                 "v_num=3, train_loss=0.412]\rValidation: |          | 0/? [00:00<?, ?it/s]\r"
+                 "Epoch 1:  50%|#####     | 50/100 [00:08<00:08,  5.9it/s, v_num=3, train_loss=0.4]\r"
+                 "Epoch 1: 100%|##########| 100/100 [00:16<00:00,  6.1it/s, v_num=3, "
+                 "train_loss=0.312]\n`Trainer.fit` stopped: `max_epochs=2` reached.\n") == 0 &&
+           r.curve->n == 2 && r.curve->seconds[0] == 20 && r.curve->seconds[1] == 16 &&
+           r.loss == 0.312 && r.stepped == 0, "Lightning's bar, all of it in one line");
+    form.pattern = "^Performance: +(?<ns_per_day>\\S+)";
+    ok(read_text("               Core t (s)   Wall t (s)        (%)\n       Time:      110.410       "
+                 "13.802      800.0\n                 (ns/day)    (hour/ns)\nPerformance:       "
+                 "62.613        0.383\nFinished mdrun on rank 0 Mon Nov  2 10:00:00 2026\n\n") == 0 &&
+           is_near(r.units_per_s * 86400, 62.613), "GROMACS's md.log");
+    form.pattern = "step (?<step>[0-9]+) .*, (?<it_per_s>[0-9.]+)";
+    ok(read_text("step 1 x, 1.25s/it\nstep 2 x, 1.25s/it\nstep 3 x, 2.00it/s\nstep 4 x, 1.25s/it\n"
+                 "step 5 x, 1.25s/it\n") == 0 && is_near(r.units_per_s, 0.8),
+       "seconds of an iteration are not iterations of a second");
+    form.pattern = "step (?<step>[0-9]+) .*, (?<step_time>[0-9.]+)";
+    times("step 1 x, 1.25s/it\nstep 2 x, 0.80it/s\nstep 3 x, 0.80 it/s\n", "nor the other way", 1.25, 3);
+    form.pattern = "epoch (?<epoch>[0-9]+) took (?<epoch_time>[0-9.]+)";
+    times("epoch 0 took 12.5\nepoch 1 took 12.5\nepoch 2 took 1", "a last line that is cut is left out",
+          12.5, 2);
+    form.pattern = "took (?<epoch_time>[0-9.]+)";
+    refused(ERR_CONFIG, "took 7.5 s\nx took 8,087 s\n", ":2: epoch_time is '8,087': a comma may",
+            "a number with a comma, of which the pattern takes the beginning");
+    form.pattern = "(?<epoch_time>[0-9.]+) s";
+    refused(ERR_CONFIG, "7.5 s\n20,0 s\n", ":2: epoch_time is '20,0': a comma may", "or the end");
+    form.pattern = "^(?<step>[0-9]+),(?<step_time>[0-9.]+)";
+    times("1,8.5,3\n2,8.5,3\n", "a comma between two groups is none in a number", 8.5, 2);
+    refused(ERR_DATA, "epoch;epoch_time\n0;20,0\n", ":2: epoch_time is '20,0': a comma may",
+            "a decimal comma in a table");
+}
+
+/* Clocks in the forms of Python's timedelta, OpenMMLab, Slurm, and those of a day. */
+static void check_clocks(void)
+{
+    form.pattern = "(?<step>[0-9]+) at (?<elapsed>.*)";
+    times("10 at 23:53:20\n20 at 1 day, 23:46:40\n30 at 2 days, 23:40:00\n", "days of a duration",
+          86000, 3);
+    form.pattern = "(?<step>[0-9]+) at (?<elapsed>.*)";
+    times("10 at 1-00:00:00\n20 at 2-00:00:00.0\n", "days before a hyphen", 86400, 2);
+    form.pattern = "^(?<date>\\S+ \\S+) - x - Iter (?<step>[0-9]+)";
+    times("2024/05/01 23:59:20 - x - Iter 0\n2024/05/01 23:59:50.25 - x - Iter 50\n"
+          "2024/05/02 00:00:20,5 - x - Iter 100\n", "dates with slashes", 30.25, 2);
+    for (int k = 0; k < 2; k++) { /* a name that says what it is, and one that does not */
+        form.pattern = k ? "(?<elapsed>\\S+) step (?<step>[0-9]+)" : "(?<time>\\S+) step (?<step>[0-9]+)";
+        times("23:59:00 step 0\n23:59:20 step 10\n23:59:40 step 20\n00:00:00 step 30\n"
+              "00:00:20 step 40\n00:00:40 step 50\n", "a time of day passes midnight", 20, 5);
+    }
+    form.pattern = "(?<time>\\S+) step (?<step>[0-9]+)";
+    refused(ERR_CONFIG, "12:00:00 step 0\n12:00:20 step 10\n12:00:40 step 20\n", "'time' rises",
+            "few times that may be those of a day");
+    refused(ERR_DATA, "epoch,epoch_time,loss\n0,2024/13/01 00:00:00,1\n", "not a finite number",
+            "a month that does not exist");
+    /* 1.05 s a step, on a clock of whole seconds */
+    char text[2000] = "step,timestamp\n";
+    for (int i = 0; i < 60; i++)
+        sprintf(text + strlen(text), "%d,2024-05-01 00:%02d:%02d\n", i, (int)(1.05 * i) / 60,
+                (int)(1.05 * i) % 60);
+    ok(read_text(text) == 0 && fabs(r.median_epoch_s - 1.05) < 0.01 && r.clock_step_s == 1 &&
+           fabs(r.units_per_s - 1 / 1.05) < 0.01 && r.training_time == 61,
+       "the mean step of a clock of whole seconds is its slope");
+    ok(read_text("step,elapsed\n1,1.05\n2,2.10\n3,3.15\n4,4.20\n5,5.25\n") == 0 &&
+           isnan(r.clock_step_s), "finer ones have the median");
+    for (int k = 0; k < 2; k++)
+        refused(ERR_CONFIG, k ? "epoch,time\n0,10\n1,20\n2,30\n3,10\n4,20\n5,30\n"
+                              : "epoch,time\n0,100\n1,110\n2,120\n3,100\n4,111\n5,121\n",
+                "'time' rises: does it count", "a few cumulative times that were set back");
+    times("epoch,time\n0,12\n1,12\n2,12\n", "equal times are those of rows", 12, 3);
+    ok(read_text("epoch,time\n0,30\n1,10.1\n2,10.2\n3,25\n4,10\n5,10.3\n") == 0 &&
+           r.curve->seconds[3] == 25, "and so are times that scatter");
+}
+
+static void check_rates(void)
+{
+#define RATE "Performance: +(?<ns_per_day>[0-9.]+)"
+    form.pattern = RATE;
+    refused(ERR_CONFIG, "Performance: 50.0 ns/day\nPerformance: 75.0 ns/day\n",
+            "it has 2 rates 'ns_per_day', from 50 to 75: let log.pattern match the one that counts",
+            "rates of which it is not known which counts");
+    form.pattern = RATE;
+    ok(read_text("Performance: 50.0 ns/day\nPerformance: 52.0 ns/day\nPerformance: 52.0 ns/day\n") == 0 &&
+           is_near(r.units_per_s * 86400, 52), "nearly equal ones");
+    form.pattern = "step (?<step>[0-9]+) (?<ns_per_day>[0-9.]+) ns/day";
+    ok(read_text("step 1 20 ns/day\nstep 2 50 ns/day\nstep 3 51 ns/day\nstep 4 51 ns/day\n"
+                 "step 5 75 ns/day\n") == 0 && is_near(r.units_per_s * 86400, 51) && r.limited,
+       "those of steps have a median");
+}
+
+/* OpenMMLab: times of iterations, rows of validations with steps of their own. */
+static void check_openmmlab(void)
+{
+#define TRAIN(epoch, step, iter) "{\"lr\": 0.01, \"data_time\": 0.01, \"loss\": 0." step \
+    ", \"time\": 0.2, \"epoch\": " epoch ", \"iter\": " iter ", \"step\": " step "}\n"
+    form.per_step = 4;
+    ok(read_text(TRAIN("1", "50", "50") TRAIN("1", "100", "100")
+                 "{\"coco/bbox_mAP\": 0.3, \"data_time\": 0.5, \"time\": 0.9, \"step\": 1}\n"
+                 TRAIN("2", "150", "150") TRAIN("2", "200", "200")
+                 "{\"coco/bbox_mAP\": 0.4, \"data_time\": 0.5, \"time\": 0.9, \"step\": 2}\n") == 0 &&
+           r.curve->n == 4 && is_near(r.curve->seconds[3], 10) && is_near(r.units_per_s, 20),
+       "MMEngine's scalars.json");
+    form.quality = "bbox_mAP";
+#define OLD(epoch, iter) "{\"mode\": \"train\", \"epoch\": " epoch ", \"iter\": " iter \
+    ", \"lr\": 0.1, \"data_time\": 0.1, \"loss\": 0.5, \"time\": 0.4}\n"
+    ok(read_text("{\"env_info\": \"x\"}\n" OLD("1", "50") OLD("1", "100")
+                 "{\"mode\": \"val\", \"epoch\": 1, \"iter\": 20, \"lr\": 0.1, \"bbox_mAP\": 0.3}\n"
+                 OLD("2", "50") OLD("2", "100")
+                 "{\"mode\": \"val\", \"epoch\": 2, \"iter\": 20, \"lr\": 0.1, \"bbox_mAP\": 0.4}\n") == 0 &&
+           r.curve->n == 4 && is_near(r.curve->seconds[2], 20) && r.curve->score[1] == 0.3 &&
+           r.quality.value == 0.4, "MMDetection 2's log.json, whose iterations begin anew");
+}
+
+/* Logs to which the starts of a job append: each was 100 s long, with 1000 s between them. */
+static void check_starts(void)
+{
+    static const struct log_start starts[] = {{1.7e9, 1.7e9 + 100}, {1.7e9 + 1100, 1.7e9 + 1200}};
+#define STARTS(n) (struct log_form){.starts = starts, .nstarts = n}
+
+    form = STARTS(2);
+    ok(read_text("step,elapsed\n10,20\n20,40\n30,60\n40,80\n30,30\n40,50\n50,70\n60,90\n") == 0 &&
+           r.curve->n == 6 && r.curve->seconds[4] == 90 && r.curve->seconds[5] == 20 &&
+           r.training_time == 190 && r.median_epoch_s == 20,
+       "a clock that begins anew: start-up and repeated steps are paid");
+    form = STARTS(1);
+    refused(ERR_DATA, "step,elapsed\n10,20\n20,40\n30,10\n", "time runs backwards",
+            "a clock that was set back in one start");
+    form = STARTS(2);
+    refused(ERR_CONFIG, "step,elapsed\n10,20\n20,10\n30,5\n", "started 2 times, but 'elapsed' began "
+            "anew 2 times", "more often than there are starts");
+    for (int zone = -1; zone < 2; zone++) { /* 1.7e9 is 2023-11-14 22:13:20 UTC */
+        char text[1000] = "step,timestamp,tokens\n", date[40];
+        for (int i = 0; i < 8; i++) {
+            time_t when = 1700000000 + 9000 * zone + 20 * (i + 1) + (i < 4 ? 0 : 1030);
+            strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", gmtime(&when));
+            sprintf(text + strlen(text), "%d,%s.5,5\n", i < 4 ? 10 * (i + 1) : 10 * (i - 1), date);
+        }
+        form = STARTS(2);
+        ok(read_text(text) == 0 && r.curve->n == 5 && r.curve->seconds[3] == 90 &&
+               r.curve->units[3] == 5, "dates: the wait between two starts is cut, zone %d", zone);
+    }
+    form = STARTS(2);
+    refused(ERR_CONFIG, "step,timestamp\n1,1700000010\n2,1700000500\n", "outside of them",
+            "a clock that is not the job's");
+    form = STARTS(2);
+    ok(read_text("epoch,epoch_time,tokens\n0,10,5\n1,10,5\n2,11,5\n1,12,5\n2,12,5\n3,12,5\n") == 0 &&
+           r.curve->n == 4 && r.curve->seconds[1] == 12 && r.curve->units[2] == 5 &&
+           isnan(r.training_time), "epochs that were done again count once");
+    form = STARTS(2);
+    refused(ERR_CONFIG, "{\"log_history\": [{\"loss\": 0.9, \"step\": 10}, {\"loss\": 0.7, \"step\": 20}, "
+            "{\"train_runtime\": 40.5, \"train_samples_per_second\": 12.5}]}\n",
+            "'train_runtime' is the time of the last start alone", "a time of the last start only");
+}
+
 int main(void)
 {
     int fd = mkstemp(path);
@@ -308,6 +489,11 @@ int main(void)
     check_events();
     check_patterns();
     check_counts();
+    check_terminal();
+    check_clocks();
+    check_rates();
+    check_openmmlab();
+    check_starts();
     curve_destroy(r.curve);
     unlink(path);
     return done_testing();

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/collect/log/log_file.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/collect/log/log_internal.h"
+#include "src/mem.h"
+#include "src/text.h"
+
+#define NUMBERS_MAX 24 /* of a line */
+#define KINDS_MAX 256  /* of lines */
+#define SHOWN 3        /* rows */
+
+/* ---- names ---- */
+
+/* A number in a line: its place, that of the words before it which name it, and its name as a
+ * column, or "". */
+struct number {
+    size_t label, at, end, unit_end;
+    char name[LOG_NAME_SIZE];
+};
+
+static bool is_time(const char *name)
+{
+    static const char *const times[] = {"epoch_time", "step_time", "elapsed", "time", "timestamp"};
+    size_t n = strlen(name);
+
+    n -= n > 3 && strcmp(name + n - 3, "_ms") == 0 ? 3 : 0;
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        if (strlen(times[i]) == n && strncmp(name, times[i], n) == 0)
+            return true;
+    return strstr(name, "_per_") != NULL;
+}
+
+/* Returns whether one of the words between blanks is a word of text, whose words have _ between. */
+static bool has_word(const char *text, const char *words)
+{
+    for (size_t n; *words; words += n + (words[n] == ' ')) {
+        n = strcspn(words, " ");
+        for (const char *p = text; *p; p += strcspn(p, "_"), p += *p == '_')
+            if (strncmp(p, words, n) == 0 && (!p[n] || p[n] == '_'))
+                return true;
+    }
+    return false;
+}
+
+#define QUALITIES "acc accuracy iou miou dice f1 bleu score auc map psnr ssim perplexity ppl wer cer " \
+    "mae mse rmse top1 fid jaccard"
+
+/* Returns whether a column of this name is a quality, and whether one of validation. */
+static bool is_quality(const char *name, bool *validated)
+{
+    *validated = has_word(name, "val valid validation eval test");
+    return has_word(name, QUALITIES) || (*validated && has_word(name, "loss error"));
+}
+
+/* Names a number by the words before it and the unit behind it, both in small letters with _
+ * between words; "" if it is not known what it is. */
+static void name_number(const char *label, const char *unit, char dst[LOG_NAME_SIZE])
+{
+    const char *slash = strchr(unit, '/');
+    bool rate = slash > unit && has_word(slash + 1, "s sec second min minute hour h day") &&
+                strncmp(unit, "s/", 2) && strncmp(unit, "ms/", 3);
+    bool ms = strncmp(unit, "ms", 2) == 0, validated, step = has_word(label, "step iter batch it "
+                                                                      "iteration");
+    bool seconds = has_word(unit, "s sec secs second seconds ms") ||
+                   (has_word(label, "time took elapsed duration seconds secs sec") &&
+                    !has_word(unit, "min minutes m h hours d days"));
+
+    *dst = 0;
+    if (slash && has_word(slash + 1, "it iter step batch iteration"))
+        snprintf(dst, LOG_NAME_SIZE, "%s", strchr("sm", *unit) ? ms ? "step_time_ms" : "step_time" : "");
+    else if (rate && strncmp(unit, "it", 2) && strncmp(unit, "step", 4) && strncmp(unit, "batch", 5))
+        snprintf(dst, LOG_NAME_SIZE, "%.*s_per_%s", (int)(slash - unit), unit,
+                 slash[1] == 's' ? "s" : strcmp(slash + 1, "h") ? slash + 1 : "hour");
+    else if (strstr(label, "_per_s") || strstr(label, "_per_day") || strstr(label, "_per_hour"))
+        snprintf(dst, LOG_NAME_SIZE, "%.60s", label);
+    else if (seconds && !has_word(label, "eta remaining left"))
+        snprintf(dst, LOG_NAME_SIZE, "%s%s",
+                 has_word(label, "elapsed total after since") ? "elapsed"
+                 : step                                       ? "step_time"
+                 : has_word(label, "epoch")                   ? "epoch_time"
+                                                              : "time", ms ? "_ms" : "");
+    else if (has_word(label, "epoch ep"))
+        snprintf(dst, LOG_NAME_SIZE, "epoch");
+    else if (step || has_word(label, "steps"))
+        snprintf(dst, LOG_NAME_SIZE, "step");
+    else if (is_quality(label, &validated))
+        snprintf(dst, LOG_NAME_SIZE, "%s", has_word(label, "loss") ? "val_loss" : label);
+    else if (has_word(label, "loss"))
+        snprintf(dst, LOG_NAME_SIZE, "loss");
+}
+
+/* ---- lines ---- */
+
+/* Copies text[from..to) in small letters, signs as _, and / as _per_ or as it is. */
+static void copy_plain(const char *text, size_t from, size_t to, bool per, char dst[64])
+{
+    size_t n = 0;
+
+    for (size_t i = from; i < to && n < 56; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c == '/' && per)
+            n += (size_t)sprintf(dst + n, "_per_");
+        else if (isalnum(c) || c == '/')
+            dst[n++] = (char)tolower(c);
+        else if (n && dst[n - 1] != '_')
+            dst[n++] = '_';
+    }
+    while (n && dst[n - 1] == '_')
+        n--;
+    dst[n] = 0;
+}
+
+/* Returns where the words begin that stand before a number: up to two, or what is left of the line
+ * since the last number. */
+static size_t find_label(const char *line, size_t from, size_t at)
+{
+    size_t p = at, start = at;
+    char word[64];
+
+    while (p > from && strchr(" \t=:([<~|", line[p - 1]))
+        p--;
+    for (int words = 0; words < 2; words++) {
+        size_t end = p;
+        while (p > from && (isalpha((unsigned char)line[p - 1]) || strchr("_/@%-", line[p - 1])))
+            p--;
+        if (p == end)
+            break;
+        start = p;
+        if (p == from || line[p - 1] != ' ')
+            break;
+        size_t before = --p;
+        while (before > from && isalpha((unsigned char)line[before - 1]))
+            before--;
+        copy_plain(line, before, p, false, word);
+        if (!has_word(word, "val valid validation eval test train epoch step iter iteration batch total "
+                            "elapsed time global"))
+            break;
+    }
+    return start;
+}
+
+static int count_colons(const char *line, size_t from, size_t to)
+{
+    int n = 0;
+
+    for (; from < to; from++)
+        n += line[from] == ':';
+    return n;
+}
+
+/* Finds the numbers of a line. Returns their number. */
+static size_t find_numbers(const char *line, size_t n, struct number dst[NUMBERS_MAX])
+{
+    char label[64], unit[64];
+    size_t count = 0, last = 0;
+
+    for (size_t i = 0; i < n && count < NUMBERS_MAX;) {
+        bool sign = strchr("+-.", line[i]) && i + 1 < n && isdigit((unsigned char)line[i + 1]);
+        bool inside = i && (isalnum((unsigned char)line[i - 1]) || line[i - 1] == '_');
+        if (inside || !(isdigit((unsigned char)line[i]) || sign)) {
+            i++;
+            continue;
+        }
+        size_t end = i + strspn(line + i, "0123456789.,:+-eE");
+        while (end > i && !isdigit((unsigned char)line[end - 1]))
+            end--;
+        if (end - i == 10 && line[i + 4] == '-' && line[i + 7] == '-' && strchr("T ", line[end]) &&
+            isdigit((unsigned char)line[end + 1])) /* a date and the time of day */
+            end += 1 + strspn(line + end + 1, "0123456789.,:");
+        struct number *k = &dst[count++];
+        *k = (struct number){.label = find_label(line, last, i), .at = i, .end = end};
+        size_t u = end + (line[end] == ' '), v = u;
+        while (v < n && (isalpha((unsigned char)line[v]) || line[v] == '/' || line[v] == '%'))
+            v++;
+        copy_plain(line, k->label, i, true, label);
+        copy_plain(line, u, v, false, unit);
+        name_number(label, unit, k->name);
+        bool clock = count_colons(line, i, end) == 2, share = line[end] == '/' && isdigit(
+                                                          (unsigned char)line[end + 1]);
+        if ((end - i >= 19 && line[i + 4] == '-') || (clock && i < 2))
+            snprintf(k->name, sizeof k->name, "timestamp");
+        else if (clock && !*k->name && !has_word(label, "eta remaining left"))
+            snprintf(k->name, sizeof k->name, "time");
+        if (share && strcmp(k->name, "epoch") && strcmp(k->name, "step")) /* a count of a total */
+            *k->name = 0;
+        k->unit_end = *unit && (strchr(unit, '/') || is_time(k->name)) ? v : end;
+        for (size_t j = 0; j + 1 < count; j++)
+            if (strcmp(dst[j].name, k->name) == 0)
+                *k->name = 0;
+        last = i = end;
+    }
+    return count;
+}
+
+struct kind {
+    const char *line; /* the first of them */
+    size_t n, count, nnumbers;
+    struct number numbers[NUMBERS_MAX];
+    bool timed;
+};
+
+static bool is_same_kind(const struct kind *a, const struct kind *b)
+{
+    size_t i = 0;
+
+    while (i < a->nnumbers && i < b->nnumbers &&
+           strcmp(a->numbers[i].name, b->numbers[i].name) == 0)
+        i++;
+    return i == a->nnumbers && i == b->nnumbers;
+}
+
+/* Sorts the lines of text into kinds by what their numbers are. Returns how many there are. */
+static size_t sort_lines(const char *text, struct kind *kinds)
+{
+    size_t n = 0;
+
+    for (const char *line = text, *end; *line; line = end + (*end == '\n')) {
+        struct kind k = {.line = line, .count = 1};
+        size_t i = 0;
+        end = line + strcspn(line, "\n");
+        k.n = (size_t)(end - line);
+        k.nnumbers = find_numbers(line, k.n, k.numbers);
+        for (size_t j = 0; j < k.nnumbers; j++)
+            k.timed |= is_time(k.numbers[j].name);
+        while (i < n && !is_same_kind(&kinds[i], &k))
+            i++;
+        if (i == n && n < KINDS_MAX && k.nnumbers)
+            kinds[n++] = k;
+        else if (i < n)
+            kinds[i].count++;
+    }
+    return n;
+}
+
+/* ---- a pattern ---- */
+
+static void add_literal(struct buf *dst, const char *line, size_t from, size_t to)
+{
+    for (; from < to; from++)
+        if (line[from] == ' ' || line[from] == '\t') {
+            if (!dst->length || dst->data[dst->length - 1] != '+')
+                buf_add(dst, "\\s+");
+        } else {
+            buf_addf(dst, strchr("\\^$.|?*+()[]{}", line[from]) ? "\\%c" : "%c", line[from]);
+        }
+}
+
+/* Adds a pattern for lines of this kind, with the numbers that have a name or, if that is not NULL,
+ * this one. A date and time of day counts only where there is no other time. */
+static void add_pattern(const struct kind *k, const char *only, const char *time_name,
+                        struct buf *dst)
+{
+    bool other = false, first = true;
+
+    for (size_t i = 0; i < k->nnumbers; i++)
+        other |= is_time(k->numbers[i].name) && strcmp(k->numbers[i].name, "timestamp") != 0;
+    for (size_t i = 0; i < k->nnumbers; i++) {
+        const struct number *m = &k->numbers[i];
+        bool stamp = strcmp(m->name, "timestamp") == 0, clock = memchr(k->line + m->at, ':', m->end - m->at);
+        if (!*m->name || (only && strcmp(m->name, only) != 0) || (stamp && other))
+            continue;
+        buf_add(dst, first ? "" : ".*?");
+        first = false;
+        add_literal(dst, k->line, m->label, m->at);
+        buf_addf(dst, "(?<%s>%s)", strcmp(m->name, "time") ? m->name : time_name,
+                 stamp && memchr(k->line + m->at, '-', m->end - m->at)
+                     ? "[0-9-]+[ T][0-9:.,]+" : clock ? "[0-9:.]+" : "[-+0-9.eE]+");
+        add_literal(dst, k->line, m->end, m->unit_end);
+    }
+}
+
+/* ---- what is proposed ---- */
+
+static int try_form(const char *path, const struct log_form *form, struct log_proposal *dst,
+                    struct err *e)
+{
+    struct result r;
+
+    result_init(&r);
+    r.gpus = 1;
+    int rc = log_file_read(path, form, &r, e);
+    if (rc == 0) {
+        double q = result_quality(&r);
+        dst->intervals = r.curve ? r.curve->n : 0;
+        dst->stepped = r.stepped;
+        snprintf(dst->unit, sizeof dst->unit, "%s", strcmp(r.unit, "steps") ? r.unit : "");
+        snprintf(dst->quality, sizeof dst->quality, "%s", isfinite(q) ? result_quality_word(&r) : "");
+        buf_destroy(&dst->rows);
+        for (size_t i = 0; i < dst->intervals && i < SHOWN; i++) {
+            buf_addf(&dst->rows, "%s %zu: %.6g s", r.stepped ? "interval" : "epoch", i + 1,
+                     r.curve->seconds[i]);
+            if (isfinite(r.curve->loss[i]))
+                buf_addf(&dst->rows, ", loss %.6g", r.curve->loss[i]);
+            if (r.curve->units && isfinite(r.curve->units[i]))
+                buf_addf(&dst->rows, ", %.6g %s/s", r.curve->units[i] / r.curve->seconds[i],
+                         *r.unit ? r.unit : "images");
+            buf_add(&dst->rows, "\n");
+        }
+        if (isfinite(q))
+            buf_addf(&dst->rows, "quality: %s %.6g\n", dst->quality, q);
+    }
+    result_destroy(&r);
+    return rc;
+}
+
+/* Tries the columns that may be times, and those that may be the quality, of a table. */
+static int try_columns(const char *path, const struct log_table *t, struct log_proposal *dst,
+                       struct err *e)
+{
+    struct log_form form = {0};
+    char plain[64], time[sizeof dst->time];
+    bool validated;
+    int rc = try_form(path, &form, dst, e);
+
+    for (size_t i = 0; rc && i < t->ncolumns; i++) {
+        copy_plain(t->columns[i].name, 0, strlen(t->columns[i].name), true, plain);
+        if (!has_word(plain, "time took elapsed duration seconds secs sec s runtime"))
+            continue;
+        for (int each = 0; rc && each < 2; each++) { /* few rows may not show which it is */
+            snprintf(time, sizeof time, "%.100s%s", t->columns[i].name, each ? ":each" : "");
+            form.time = time;
+            rc = try_form(path, &form, dst, e);
+        }
+    }
+    if (rc == 0 && form.time)
+        memcpy(dst->time, time, sizeof time);
+    for (int pass = 0; rc == 0 && pass < 2; pass++)
+        for (size_t i = 0; i < t->ncolumns && !*dst->quality; i++) {
+            struct err ignored;
+            copy_plain(t->columns[i].name, 0, strlen(t->columns[i].name), true, plain);
+            if (!is_quality(plain, &validated) || validated == (pass == 1))
+                continue;
+            form.quality_name = t->columns[i].name;
+            (void)try_form(path, &form, dst, &ignored);
+        }
+    return rc;
+}
+
+/* Proposes a pattern for lines of a text. */
+static int try_lines(const char *path, const struct kind *kinds, size_t n, struct log_proposal *dst,
+                     struct err *e)
+{
+    static const char *const times[] = {"time", "epoch_time", "elapsed"};
+    const struct kind *best = NULL, *scored = NULL;
+    const char *quality = NULL;
+    bool validated, found = false;
+    int rc = -1;
+
+    for (size_t i = 0; i < n; i++)
+        if (kinds[i].timed && (!best || kinds[i].count > best->count))
+            best = &kinds[i];
+    if (!best)
+        return err_set(e, ERR_CONFIG, "%s: no line has a time that is known, such as 'epoch 3 took "
+                       "12.3 s' or '410 samples/s'; let the program print one, or write log.pattern "
+                       "yourself", path);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < kinds[i].nnumbers; k++)
+            if (is_quality(kinds[i].numbers[k].name, &validated) &&
+                (!quality || (validated && !found))) {
+                quality = kinds[i].numbers[k].name;
+                scored = &kinds[i];
+                found = validated;
+            }
+    for (size_t i = 0; rc && i < 2 * sizeof times / sizeof *times; i++) {
+        struct buf b = {0};
+        bool with = quality && i < sizeof times / sizeof *times;
+        add_pattern(best, NULL, times[i % (sizeof times / sizeof *times)], &b);
+        for (size_t k = 0; with && k < best->nnumbers; k++)
+            with = strcmp(best->numbers[k].name, quality) != 0;
+        if (with) {
+            buf_add(&b, "|");
+            add_pattern(scored, quality, "time", &b);
+        }
+        if (b.failed || b.length >= sizeof dst->pattern) {
+            buf_destroy(&b);
+            return err_set(e, ERR_CONFIG, "%s: its lines are too long for a pattern", path);
+        }
+        snprintf(dst->pattern, sizeof dst->pattern, "%s", b.data);
+        buf_destroy(&b);
+        rc = try_form(path, &(struct log_form){.pattern = dst->pattern, .quality_name =
+                      i < sizeof times / sizeof *times ? quality : NULL}, dst, e);
+    }
+    return rc;
+}
+
+int log_propose(const char *path, struct log_proposal *dst, struct err *e)
+{
+    struct log_table t = {.path = path};
+    size_t n;
+    char *text = log_file_load(path, &n, e);
+    bool lines = !log_file_is_known(path, NULL);
+    int rc = -1;
+
+    *dst = (struct log_proposal){0};
+    if (!text)
+        return -1;
+    if (!lines) {
+        bool json = log_container_is_json(text), csv = !json && log_container_is_csv(text);
+        rc = json ? log_container_read_json(text, n, &t, e)
+             : csv ? log_container_read_csv(text, &t, e) : 0;
+        rc = rc ? -1 : try_columns(path, &t, dst, e);
+        log_table_destroy(&t);
+        lines = rc && (json || csv); /* a line may only begin as JSON does */
+        free(text); /* it was changed */
+        text = lines ? log_file_load(path, &n, e) : NULL;
+        if (rc == 0 && strcmp(filename_base(path), "log.csv") != 0)
+            snprintf(dst->file, sizeof dst->file, "%s", filename_base(path));
+    }
+    if (lines && text) {
+        struct kind *kinds = mem_zero(KINDS_MAX, sizeof *kinds, e);
+        rc = kinds ? try_lines(path, kinds, sort_lines(text, kinds), dst, e) : -1;
+        free(kinds);
+    }
+    free(text);
+    if (rc)
+        buf_destroy(&dst->rows);
+    return rc;
+}

@@ -1,0 +1,695 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/plan/begin.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "launcher/host/child.h"
+#include "launcher/plan/look.h"
+#include "launcher/script/template.h"
+#include "launcher/study/study.h"
+#include "src/log.h"
+#include "src/plural.h"
+#include "src/text.h"
+
+#define NSET 20 /* keys that are set here, before those of --set */
+
+/* The size of the images of the reference systems (the programs that results are compared with),
+ * used while a folder has no images, and the longest side that is chosen without being asked, in
+ * pixels. */
+#define DEFAULT_HEIGHT 768
+#define DEFAULT_WIDTH 1024
+#define LONGEST_SIDE 1024
+
+/* Derives a study's name from its folder's: letters become lower case, and characters that are not
+ * allowed become '-'. */
+static void derive_name(const char *folder, char dst[65])
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789._-";
+    char path[PATH_MAX];
+    const char *base = realpath(folder, path) ? strrchr(path, '/') + 1 : "study";
+    size_t n = 0;
+
+    for (; *base && n < 64; base++, n++) {
+        char c = *base >= 'A' && *base <= 'Z' ? (char)(*base - 'A' + 'a') : *base;
+        dst[n] = strchr(allowed, c) && !(n == 0 && c == '.') ? c : '-';
+    }
+    dst[n] = 0;
+    if (!n)
+        strcpy(dst, "study");
+}
+
+/* Returns the multiple of step nearest to side, at least step. */
+static long fit_side(double side, long step)
+{
+    long fitted = (long)(side / (double)step + 0.5) * step;
+
+    return fitted < step ? step : fitted;
+}
+
+/* Returns the number that height and width must be multiples of with these settings. */
+static long choose_step(const struct yaml_setting *settings, size_t n, const struct study *user)
+{
+    const char *network = user->model.name;
+    int depth = user->model.depth;
+
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(settings[i].path, "model.depth") == 0)
+            depth = atoi(settings[i].value);
+        else if (strcmp(settings[i].path, "model.name") == 0)
+            network = settings[i].value;
+    return study_sides(network, depth > 0 && depth < 16 ? depth : 0);
+}
+
+/* Chooses the size that images are trained at: their own, or a smaller one of the same aspect,
+ * with sides rounded to multiples of step; without images the default size. */
+static void choose_size(const struct data_look *look, long step, long *height, long *width)
+{
+    long longest = look->height > look->width ? look->height : look->width;
+    double scale = longest > LONGEST_SIDE ? (double)LONGEST_SIDE / (double)longest : 1;
+
+    *height = DEFAULT_HEIGHT;
+    *width = DEFAULT_WIDTH;
+    if (!longest)
+        return;
+    *height = fit_side(scale * (double)look->height, step);
+    *width = fit_side(scale * (double)look->width, step);
+}
+
+static void warn_about(const struct data_look *look, const char *dir)
+{
+    if (*look->trouble && !look->unpaired && !look->unreadable)
+        log_warn("%s", look->trouble);
+    if (look->looked && look->meaning == DATA_ONE_CLASS)
+        log_warn("%s: %s", dir, look->masks_text);
+    if (look->images == 0)
+        log_warn("%s/images has no image files: the sizes in study.yaml are a guess", dir);
+    if (look->strange)
+        log_warn("%s: %zu file%s not read, such as %s: the name ends in none of " FILENAME_IMAGES,
+                 dir, look->strange, look->strange > 1 ? "s are" : " is", look->stranger);
+    if (look->unpaired)
+        log_warn("%s: %zu image%s or mask%s without a counterpart of the same name, such as %s",
+                 dir, look->unpaired, plural(look->unpaired), plural(look->unpaired), look->odd);
+    if (look->unreadable)
+        log_warn("%s: %zu of %zu sampled images cannot be read ('unet-train data check "
+                 "%s/images/*' says why)", dir, look->unreadable, look->sampled, dir);
+    if (look->min_width != look->max_width || look->min_height != look->max_height)
+        log_warn("%s: the images differ in size, from %ldx%ld to %ldx%ld (height x width); each is "
+                 "resized with its aspect ratio kept, and padded", dir, look->min_height,
+                 look->min_width, look->max_height, look->max_width);
+    if (look->grey && look->colour)
+        log_warn(
+            "%s: %zu of %zu sampled images are grey, the others in colour; data.channels is %d",
+            dir, look->grey, look->sampled - look->unreadable, look->channels >= 3 ? 3 : 1);
+    if (look->images && look->images < 10)
+        log_warn("%s: there are only %zu image%s%s", dir, look->images, plural(look->images),
+                 look->train ? "" : ", of which a fifth is used for validation");
+}
+
+static void describe_data(const struct data_look *look, struct buf *dst)
+{
+    if (look->width && look->classes)
+        buf_addf(dst, "# Data: %zu images of %ld classes; %ldx%ld (height x width), %s%s.\n",
+                 look->images, look->classes, look->height, look->width,
+                 look->channels >= 3 ? "colour" : "grey", look->deep ? ", 16 bits" : "");
+    else if (look->width)
+        buf_addf(dst, "# Data: %zu images, %zu masks; %ldx%ld (height x width), %s%s.\n",
+                 look->images, look->masks, look->height, look->width,
+                 look->channels >= 3 ? "colour" : "grey", look->deep ? ", 16 bits" : "");
+    if (look->train)
+        buf_addf(dst,
+                 "# The data set divides its images into training (%zu) and validation (%zu).\n",
+                 look->train, look->val);
+    if (look->looked && look->meaning != DATA_FOREGROUND)
+        buf_addf(dst, "# Masks: %s.\n", look->masks_text);
+}
+
+/* Returns whether the settings so far, those of options and of the user's file, already say what
+ * mask values mean. */
+static bool are_masks_set(const struct yaml_setting *settings, size_t n)
+{
+    static const char *const keys[] = {"data.classes", "data.ignore", "data.class_file",
+                                       "data.soft_masks"};
+
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+            if (strcmp(settings[i].path, keys[k]) == 0)
+                return true;
+    return false;
+}
+
+/* Stores what the masks seem to mean as settings in dst and returns the number of settings: 0 for
+ * plain foreground, a single class, and masks that were not examined. Returns -1 with the possible
+ * choices if the masks do not show what they mean, or if a class file is needed and the study's
+ * folder has one. */
+static int take_masks(const struct data_look *look, const char *dir, const char *folder,
+                      char classes[24], struct yaml_setting *dst, struct err *e)
+{
+    char file[PATH_MAX];
+    int n = 0;
+
+    if (!look->looked || look->meaning == DATA_FOREGROUND || look->meaning == DATA_ONE_CLASS)
+        return 0;
+    if (look->meaning == DATA_UNSURE)
+        return err_set(e, ERR_DATA, "%s: %s", dir, look->masks_text);
+    snprintf(classes, 24, "%ld", look->mask_classes);
+    dst[n++] = (struct yaml_setting){"data.classes", classes, "masks"};
+    if (*look->ignore)
+        dst[n++] = (struct yaml_setting){"data.ignore", look->ignore, "masks"};
+    if (*look->class_file) {
+        snprintf(file, sizeof file, "%s/%s", folder, BEGIN_CLASS_FILE);
+        if (access(file, F_OK) == 0)
+            return err_set(e, ERR_CONFIG, "%s exists already, and nothing is overwritten; use it "
+                           "(-s data.class_file=%s -s data.classes=%s) or move it away", file, file,
+                           classes);
+        dst[n++] = (struct yaml_setting){"data.class_file", "./" BEGIN_CLASS_FILE, "masks"};
+    }
+    log_info("%s: %s", dir, look->masks_text);
+    return n;
+}
+
+/* Returns the value that --set gives a key, or "". */
+const char *begin_find_set(const struct begin *b, const char *key)
+{
+    size_t n = strlen(key);
+
+    for (size_t i = b->set->count; i-- > 0;)
+        if (strncmp(b->set->values[i], key, n) == 0 && b->set->values[i][n] == '=')
+            return b->set->values[i] + n + 1;
+    return "";
+}
+
+static int check_data(const struct begin *b, char dst[PATH_MAX], struct data_look *look,
+                      struct err *e)
+{
+    if (!b->data_dir)
+        return err_set(e, ERR_USAGE, "init: --data DIR is missing; name a folder with images/ and "
+                       "masks/, or with a folder of images for each class. For a program of yours: "
+                       "init STUDY -- PROGRAM ARGS, or --engine pytorch --script FILE");
+    if (!realpath(b->data_dir, dst))
+        return err_errno(e, ERR_DATA, errno, "--data %s", b->data_dir);
+    struct data_place place = {dst, begin_find_set(b, "data.images"), begin_find_set(b, "data.masks")};
+    if (data_look_sample(&place, look, e))
+        return -1;
+    if (look->sampled && look->unreadable == look->sampled)
+        return err_set(e, ERR_DATA, "%s: none of %zu images can be read ('unet-train data check "
+                       "%s/images/*' says why)", dst, look->sampled, dst);
+    if ((look->train > 0) != (look->val > 0))
+        return err_set(e, ERR_DATA, "%s: the data set has no %s images", dst,
+                       look->train ? "validation" : "training");
+    return 0;
+}
+
+/* Changes setting->value, a path of the command line, to the one for study.yaml, which dst holds:
+ * relative if it is in the study's folder, otherwise absolute. */
+static int place_path(const char *folder, const struct setting *key, struct yaml_setting *setting,
+                      struct buf *dst, struct err *e)
+{
+    char *path = yaml_table_resolve(key, NULL, setting->value), own[PATH_MAX];
+    size_t n = realpath(folder, own) ? strlen(own) : 0;
+
+    if (!path)
+        return err_errno(e, ERR_INTERNAL, errno, "%s %s", setting->where, setting->value);
+    bool inside = n && strncmp(path, own, n) == 0 && path[n] == '/';
+    buf_add(dst, inside ? "." : "");
+    for (const char *c = inside ? path + n : path; *c; c++)
+        buf_addf(dst, *c == '$' ? "$%c" : "%c", *c); /* the file's paths may have variables */
+    free(path);
+    setting->value = dst->data ? dst->data : "";
+    return 0;
+}
+
+static int place_paths(const char *folder, struct yaml_setting *settings, size_t n,
+                       struct buf *texts, struct err *e)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct setting *key = setting_find(settings_of_study, settings[i].path);
+        if (!key || key->type != SETTING_PATH || strncmp(settings[i].where, "--", 2) != 0)
+            continue;
+        struct buf *text = &texts[SETTINGS_MAX + (key - settings_of_study)];
+        buf_destroy(text);
+        if (place_path(folder, key, &settings[i], text, e))
+            return -1;
+    }
+    return 0;
+}
+
+/* Copies the settings of the user's file, except lists, without `images` those of the trainer, and those that a site's profile has values
+ * for, such as slurm.partition. */
+static size_t take_user(const struct study *user, struct buf *texts, bool images,
+                        struct yaml_setting *dst)
+{
+    size_t n = 0;
+
+    for (const struct setting *k = settings_of_study; k->path; k++) {
+        struct buf *text = &texts[k - settings_of_study];
+        if (user->origins.at[k - settings_of_study].layer != YAML_USER || k->blank ||
+            setting_is_list(k) || (!images && setting_is_of_trainer(k)))
+            continue;
+        setting_format(k, &user->settings, text);
+        dst[n++] = (struct yaml_setting){k->path, text->data ? text->data : "", "user"};
+    }
+    return n;
+}
+
+/* ---- a program of the user's ---- */
+
+/* What the words after "--", or --script, become in study.yaml. */
+struct chosen {
+    const struct engine *engine;
+    char script[PATH_MAX], module[PATH_MAX]; /* module: the folder that it is found in, or "" */
+    struct buf python, args, env;            /* args and env as JSON */
+    char paths[4][64];
+};
+
+static void destroy_chosen(struct chosen *c)
+{
+    buf_destroy(&c->python);
+    buf_destroy(&c->args);
+    buf_destroy(&c->env);
+}
+
+/* Writes the path of a file with the current folder before it; links stay, as a Python of an
+ * environment is one. */
+static void make_absolute(const char *word, char dst[PATH_MAX])
+{
+    char here[PATH_MAX];
+
+    while (strncmp(word, "./", 2) == 0)
+        word += 2;
+    if (*word == '/' || !getcwd(here, sizeof here) ||
+        snprintf(dst, PATH_MAX, "%s%s%s", here, *word ? "/" : "", word) >= PATH_MAX)
+        snprintf(dst, PATH_MAX, "%s", word);
+}
+
+/* Returns the word, or its absolute path in path if it is a file: runs begin in other folders. */
+static const char *place_word(const char *word, char path[PATH_MAX])
+{
+    if (*word == '-' || *word == '/' || access(word, F_OK) != 0)
+        return word;
+    make_absolute(word, path);
+    return path;
+}
+
+static bool is_in_container(const struct begin *b)
+{
+    return *begin_find_set(b, "container");
+}
+
+/* Checks that the first of the words is a program, and finds the file of the script. */
+static int check_words(const struct begin *b, const struct command_line *c, size_t first,
+                       struct chosen *dst, struct err *e)
+{
+    const char *word = first < c->n ? c->words[first] : "", *folders = getenv("PYTHONPATH");
+    char path[PATH_MAX], file[PATH_MAX], all[2 * PATH_MAX];
+    const char *script = c->program < c->n ? c->words[c->program] : NULL;
+
+    if (!script)
+        return err_set(e, ERR_USAGE, "init: '-- %s ...' names no program or script that it starts",
+                       filename_base(c->words[0]));
+    if (first < c->program && !(strchr(word, '/') ? access(word, X_OK) == 0
+                                                  : child_find(word, X_OK, path)))
+        return err_set(e, ERR_CONFIG, "-- %s: %s%s", word,
+                       strchr(word, '/') ? "there is no such program" : "no folder of PATH has this "
+                       "program; give its path, such as ./", strchr(word, '/') ? "" : word);
+    snprintf(all, sizeof all, "%s%s%.*s", ".", folders ? ":" : "", PATH_MAX, folders ? folders : "");
+    if (command_line_find(c, all, file)) {
+        make_absolute(c->is_module ? "" : script, c->is_module ? dst->module : dst->script);
+        if (c->is_module)
+            snprintf(dst->script, sizeof dst->script, "%s", file);
+        return 0;
+    }
+    if (is_in_container(b) || (c->is_module && !dst->engine->is_python) || !c->has_script)
+        return 0;
+    if (c->is_module)
+        return err_set(e, ERR_CONFIG, "-- -m %s: neither this folder nor PYTHONPATH has the module",
+                       script);
+    return access(script, F_OK) ? err_errno(e, ERR_CONFIG, errno, "-- %s", script)
+                                : err_set(e, ERR_CONFIG, "-- %s: it is a folder; name the script",
+                                          script);
+}
+
+/* Adds the words up to the script as `python`, without the launcher, or if it stays without its
+ * numbers; a module comes last. */
+static void add_python(const struct command_line *c, bool keeps, struct chosen *dst)
+{
+    char path[PATH_MAX];
+
+    for (size_t i = 0, n; i < c->program; i += n) {
+        bool own = c->launcher && i >= c->first && i < c->end;
+        n = own && i > c->first && keeps ? command_line_count_option(c, i) : 1;
+        if ((own && (!keeps || command_line_is_count(c->launcher, c->words[i]))) ||
+            (c->is_module && (strcmp(c->words[i], "-m") == 0 ||
+                              strcmp(c->words[i], "--module") == 0)))
+            continue;
+        for (size_t k = 0; k < n; k++) {
+            buf_add(&dst->python, dst->python.length ? " " : "");
+            template_quote_sh(&dst->python, place_word(c->words[i + k], path));
+        }
+    }
+    if (c->is_module)
+        template_add_sh(&dst->python, *dst->python.data ? " -m %s" : "python3 -m %s",
+                        c->words[c->program]);
+}
+
+/* Adds a word to the arguments; those that are files with their whole path. */
+static void add_argument(struct chosen *dst, const char *word)
+{
+    char path[PATH_MAX];
+
+    buf_add(&dst->args, dst->args.length ? ", " : "[");
+    buf_add_json_string(&dst->args, place_word(word, path));
+}
+
+static void log_left_out(const struct command_line *c, bool keeps)
+{
+    struct buf words = {0};
+
+    for (size_t i = c->first, n; i < c->end; i += n) {
+        n = i > c->first ? command_line_count_option(c, i) : 1;
+        bool out = !keeps || command_line_is_count(c->launcher, c->words[i]);
+        for (size_t k = 0; k < n && out; k++)
+            template_add_sh(&words, words.length ? " %s" : "%s", c->words[i + k]);
+    }
+    if (words.length && !words.failed)
+        log_info("left out: %s; unetctl %s", words.data,
+                 keeps ? "fills in the numbers of each run" : "starts the ranks, one for each GPU");
+    buf_destroy(&words);
+}
+
+/* Returns the engine: that of --engine, of the launcher, or for a launcher that starts any program
+ * that of the script. */
+static const char *choose_engine(const struct begin *b, const struct command_line *c)
+{
+    struct command_sign sign;
+    char file[PATH_MAX];
+
+    if (b->engine || !c->launcher)
+        return b->engine ? b->engine : "command";
+    if (strcmp(c->launcher->engine, "mpi") == 0 && (c->is_python || c->has_script) &&
+        command_line_find(c, ".", file) && command_line_look(file, &sign))
+        return sign.engine;
+    return c->launcher->engine;
+}
+
+bool begin_suggest(const char *init, const char *engine, const char *const *words, size_t n,
+                   struct buf *dst)
+{
+    struct command_sign sign;
+    struct command_line c;
+    char file[PATH_MAX];
+    struct err ignored;
+
+    if (strcmp(engine, "command") || command_line_parse(words, n, &c, &ignored) || c.launcher ||
+        !command_line_find(&c, ".", file) || !command_line_look(file, &sign))
+        return false;
+    buf_addf(dst, "%s:%zu has %s, which is for several ranks, and engine command starts one on each "
+             "node, with all its GPUs; for one rank per GPU type: %s --engine %s --", file, sign.line,
+             sign.text, init, sign.engine);
+    for (size_t i = 0; i < n; i++)
+        template_add_sh(dst, " %s", words[i]);
+    return !dst->failed;
+}
+
+static int take_words(const struct begin *b, struct chosen *dst, struct err *e)
+{
+    struct command_line c;
+    struct buf init = {0}, text = {0};
+
+    if (command_line_parse(b->words, b->nwords, &c, e))
+        return -1;
+    dst->engine = engine_find(choose_engine(b, &c), e);
+    if (!dst->engine)
+        return -1;
+    if (b->script || dst->engine->embedded)
+        return err_set(e, ERR_USAGE, "init: %s", b->script ? "leave one of --script and PROGRAM out"
+                       : "'-- WORDS' needs an engine that runs them, such as --engine pytorch");
+    /* a launcher in a run of one rank is the user's own */
+    bool own = c.launcher && strcmp(dst->engine->name, "command") == 0;
+    bool keeps = c.launcher && c.launcher->numbers && dst->engine->by_launcher;
+    bool drops = c.launcher && !own && !keeps;
+    size_t first = drops && c.first == 0 ? c.end : 0;
+
+    if (check_words(b, &c, first, dst, e))
+        return -1;
+    if (dst->engine->is_python && (!c.has_script || (c.interpreter < c.n && !c.is_python)))
+        return err_set(e, ERR_CONFIG, "-- %s: engine %s runs a script of Python: '-- python3 SCRIPT "
+                       "ARGS', or choose --engine mpi", c.words[c.program], dst->engine->name);
+    if (dst->engine->is_python)
+        add_python(&c, keeps, dst);
+    for (size_t i = dst->engine->is_python ? c.program + 1 : first; i < c.n; i++)
+        if (!(drops && i >= c.first && i < c.end) && (dst->engine->is_python || i > first))
+            add_argument(dst, c.words[i]);
+    if (!dst->engine->is_python)
+        snprintf(dst->script, sizeof dst->script, "%s", c.words[first]);
+    if (c.launcher && !own)
+        log_left_out(&c, keeps);
+    template_add_sh(&init, "rm %s/" STUDY_FILE "; unetctl init %s", b->folder, b->folder);
+    if (!init.failed && begin_suggest(init.data, dst->engine->name, b->words, b->nwords, &text))
+        log_warn("%s", text.data);
+    buf_destroy(&init);
+    buf_destroy(&text);
+    return 0;
+}
+
+/* Finds the program, which may be in PATH, and completes the lists. */
+static int place_program(const struct begin *b, struct chosen *c, struct err *e)
+{
+    char path[PATH_MAX];
+    const char *before = getenv("PYTHONPATH");
+
+    if (!c->engine->is_python && !strchr(c->script, '/')) {
+        if (!child_find(c->script, X_OK, path))
+            return err_set(e, ERR_CONFIG,
+                           "-- %s: no folder of PATH has this program; give its path, "
+                           "such as ./%s", c->script, c->script);
+        memcpy(c->script, path, sizeof path);
+    }
+    buf_add(&c->args, c->args.length ? "]" : "");
+    if (*c->module) {
+        snprintf(path, sizeof path, "%s", c->module);
+        buf_add(&c->env, "{\"PYTHONPATH\": ");
+        struct buf all = {0};
+        buf_addf(&all, "%s%s%s", path, before ? ":" : "", before ? before : "");
+        buf_add_json_string(&c->env, all.data ? all.data : path);
+        buf_add(&c->env, "}");
+        buf_destroy(&all);
+    }
+    return c->args.failed || c->python.failed || c->env.failed
+               ? err_set(e, ERR_INTERNAL, "init: out of memory")
+               : 0;
+}
+
+/* Checks that the script of --script, or the program, is one that the engine can run. */
+static int check_script(const struct begin *b, const struct chosen *c, struct err *e)
+{
+    struct stat st;
+
+    if (stat(c->script, &st) == 0 && !S_ISREG(st.st_mode))
+        return err_set(e, ERR_CONFIG, "init: %s is not a file; name the script or program",
+                       c->script);
+    if (access(c->script, c->engine->is_python ? R_OK : X_OK) == 0 ||
+        (errno == ENOENT && is_in_container(b)))
+        return 0;
+    return err_errno(e, ERR_CONFIG, errno, "init: %s%s", c->script,
+                     c->engine->is_python ? "" : " (it must be a program, or a script with #! and "
+                                                 "chmod +x)");
+}
+
+/* Finds what the study runs. */
+static int choose_program(const struct begin *b, struct chosen *c, struct err *e)
+{
+    if (b->nwords)
+        return take_words(b, c, e) || place_program(b, c, e) || check_script(b, c, e) ? -1 : 0;
+    c->engine = b->engine ? engine_find(b->engine, e) : NULL;
+    if (!c->engine || c->engine->embedded)
+        return err_set(e, ERR_USAGE, "init: --script needs the engine that runs it, such "
+                       "as --engine pytorch");
+    snprintf(c->script, sizeof c->script, "%s", b->script);
+    return check_script(b, c, e);
+}
+
+/* Adds the key "engine" and the engine's section. */
+static size_t take_engine(struct chosen *c, struct yaml_setting *dst)
+{
+    const struct {
+        const char *key, *value;
+        bool is_set;
+    } rows[] = {{"script", c->script, true},
+                {"args", c->args.data ? c->args.data : "", true},
+                {"python", c->python.length ? c->python.data : "python3",
+                 c->engine->is_python || !*c->script},
+                {"env", c->env.data, c->env.length}};
+    size_t n = 0;
+
+    dst[n++] = (struct yaml_setting){"engine", c->engine->name, "--engine"};
+    if (!*c->script) /* the scripts of unetctl have no sync */
+        dst[n++] = (struct yaml_setting){"model.batch_norm", "local", "--engine"};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && !c->engine->embedded; i++) {
+        if (!rows[i].is_set)
+            continue;
+        snprintf(c->paths[i], sizeof c->paths[i], "%.40s.%s", c->engine->name, rows[i].key);
+        dst[n++] = (struct yaml_setting){c->paths[i], rows[i].value, "--script"};
+    }
+    return n;
+}
+
+/* Adds the settings without which markers in the arguments have no value. */
+static size_t take_markers(const struct buf *arguments, struct yaml_setting *dst)
+{
+    static const char *const rows[][3] = {{"{{steps}}", "limit.steps", "100"},
+                                          {"{{minutes}}", "limit.minutes", "10"},
+                                          {"{{global_batch}}", "train.global_batch", "16"},
+                                          {"{{batch_per_gpu}}", "train.batch_per_gpu", "16"}};
+    const char *text = arguments->data ? arguments->data : "";
+    size_t n = 0;
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strstr(text, rows[i][0]) && !(i == 3 && strstr(text, rows[2][0])))
+            dst[n++] = (struct yaml_setting){rows[i][1], rows[i][2], ""};
+    return n;
+}
+
+/* Adds, as comments, the keys of the log and the quality that no setting has. */
+static void describe_log(const struct yaml_setting *settings, size_t n, struct buf *dst)
+{
+    static const char *const rows[][2] = {
+        {"log", "# What is read of a run: a log.csv or another known log in $UNETCTL_ATTEMPT_DIR, a file\n"
+                "# that log.file names there, or lines of the output. 'unetctl init OTHER --try LOG -- ...'\n"
+                "# proposes it from a log that you have.\n"
+                "# log:\n"
+                "#   file: metrics.csv\n"
+                "#   pattern: \"epoch (?<epoch>[0-9]+).* (?<epoch_time>[0-9.]+) s\"\n"},
+        {"quality", "# quality:\n"
+                    "#   name: val_loss           # as the log has it; without one only speed is compared\n"}};
+
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        bool is_set = false;
+        for (size_t i = 0; i < n; i++)
+            is_set |= strncmp(settings[i].path, rows[r][0], strcspn(settings[i].path, ".")) == 0;
+        buf_add(dst, is_set ? "" : rows[r][1]);
+    }
+}
+
+/* Writes the text of study.yaml for a program of the user's, without images. */
+static int encode_program(const struct begin *b, const struct study *user, struct buf *texts,
+                          struct buf *dst, struct err *e)
+{
+    struct yaml_setting settings[SETTINGS_MAX + NSET + CLI_LIST_MAX];
+    struct chosen c = {0};
+    char derived[65];
+    size_t n = 0;
+    int rc = choose_program(b, &c, e);
+
+    buf_add(dst, "# A study: the same program on several numbers of GPUs. Made by unetctl init.\n"
+                 "# unetctl plan shows its runs, unetctl submit starts them; further keys: man "
+                 "unetctl\n");
+    if (rc == 0) {
+        settings[n++] = (struct yaml_setting){"site", "generic", ""};
+        settings[n++] = (struct yaml_setting){"gpus", "1", ""};
+        n += take_user(user, texts, false, settings + n);
+        derive_name(b->folder, derived);
+        settings[n++] = (struct yaml_setting){"name", b->name ? b->name : derived, "--name"};
+        n += take_engine(&c, settings + n);
+        n += take_markers(&c.args, settings + n);
+        if (b->site)
+            settings[n++] = (struct yaml_setting){"site", b->site, "--site"};
+        for (size_t i = 0; i < b->nlog; i++)
+            settings[n++] = b->log[i];
+        rc = study_decode_set(b->set, settings + n, e) ||
+             place_paths(b->folder, settings, n + b->set->count, texts, e) ||
+             yaml_table_encode(settings_of_study, settings, n + b->set->count, false, dst, e);
+        if (rc == 0)
+            describe_log(settings, n + b->set->count, dst);
+    }
+    destroy_chosen(&c);
+    return rc ? -1 : 0;
+}
+
+/* ---- images ---- */
+
+/* Checks the data, and warns about them. */
+static int encode_study(const struct begin *b, const struct study *user, struct buf *texts,
+                        struct buf *dst, struct buf *class_file, struct err *e)
+{
+    struct yaml_setting settings[SETTINGS_MAX + NSET + CLI_LIST_MAX] = {
+        {"data.height", NULL, ""}, {"data.width", NULL, ""}, {"data.channels", NULL, ""},
+        {"site", NULL, ""}, {"gpus", NULL, ""}, {"train.epochs", NULL, ""}};
+    char data[PATH_MAX], derived[65], height[24], width[24], classes[24];
+    struct chosen c = {0};
+    struct data_look look;
+    size_t n = 6;
+    long h, w;
+    int masks = 0;
+
+    if (!b->data_dir && (b->script || b->nwords))
+        return encode_program(b, user, texts, dst, e);
+    if ((b->script && choose_program(b, &c, e)) || check_data(b, data, &look, e))
+        return -1;
+    warn_about(&look, data);
+    for (size_t i = 3; i < n; i++) /* what users change first */
+        settings[i].value = setting_find(settings_of_study, settings[i].path)->preset;
+    n += take_user(user, texts, true, settings + n);
+    derive_name(b->folder, derived);
+    settings[n++] = (struct yaml_setting){"name", b->name ? b->name : derived, "--name"};
+    settings[n++] = (struct yaml_setting){"data.dir", data, "--data"};
+    if (!b->model && look.classes && study_sides(user->model.name, user->model.depth) > 1)
+        settings[n++] = (struct yaml_setting){"model.name", "resnet20", "--data"};
+    if (b->model)
+        settings[n++] = (struct yaml_setting){"model.name", b->model, "--model"};
+    if (b->site)
+        settings[n++] = (struct yaml_setting){"site", b->site, "--site"};
+    if (b->engine && (c.engine = engine_find(b->engine, e)))
+        n += take_engine(&c, settings + n);
+    if (b->templates && access(b->templates, F_OK) != 0)
+        return err_errno(e, ERR_CONFIG, errno, "--templates %s", b->templates);
+    if (b->templates)
+        settings[n++] = (struct yaml_setting){"templates", b->templates, "--templates"};
+    if (study_decode_set(b->set, settings + n, e) ||
+        place_paths(b->folder, settings, n + b->set->count, texts, e))
+        return -1;
+    n += b->set->count;
+    if (!are_masks_set(settings, n) &&
+        (masks = take_masks(&look, data, b->folder, classes, settings + n, e)) < 0)
+        return -1;
+    if (masks)
+        buf_add(class_file, look.class_file);
+    choose_size(&look, choose_step(settings + 3, n - 3, user), &h, &w);
+    n += (size_t)masks;
+    snprintf(height, sizeof height, "%ld", h);
+    snprintf(width, sizeof width, "%ld", w);
+    settings[0].value = height;
+    settings[1].value = width;
+    settings[2].value = look.channels >= 3 ? "3" : "1";
+    buf_add(dst, "# A study: the same training on several numbers of GPUs. Made by unetctl init.\n"
+                 "# unetctl plan shows its runs, unetctl submit starts them.\n");
+    if (!b->full)
+        buf_add(dst,
+                "# Further keys: 'unetctl config' prints their values, and 'man unetctl' explains "
+                     "them.\n");
+    describe_data(&look, dst);
+    return yaml_table_encode(settings_of_study, settings, n, b->full, dst, e);
+}
+
+
+int begin_encode(const struct begin *b, struct buf *dst, struct buf *class_file, struct err *e)
+{
+    struct buf texts[2 * SETTINGS_MAX] = {{0}};
+    struct study user;
+
+    if (study_open_user(&user, e))
+        return -1;
+    int rc = encode_study(b, &user, texts, dst, class_file, e);
+    if (rc == 0 && (dst->failed || class_file->failed))
+        rc = err_set(e, ERR_INTERNAL, "init: out of memory");
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        buf_destroy(&texts[i]);
+    study_close(&user);
+    return rc;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A new study.yaml, from a folder of images or from the command line of a program. */
+#ifndef UNETCTL_LAUNCHER_PLAN_BEGIN_H
+#define UNETCTL_LAUNCHER_PLAN_BEGIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "launcher/study/study.h"
+#include "src/buf.h"
+#include "src/cli.h"
+#include "src/err.h"
+
+#define BEGIN_CLASS_FILE "classes.txt" /* in the study's folder, if the masks need one */
+
+/* What the user says; NULL and 0: nothing. */
+struct begin {
+    const char *folder, *data_dir, *site, *model, *name, *engine, *templates, *script;
+    const char *const *words; /* of the program's command line */
+    size_t nwords;
+    const struct yaml_setting *log; /* of a program's log, before set */
+    size_t nlog;
+    const struct cli_list *set; /* KEY=VALUE */
+    bool full;
+};
+
+/* Returns the value that --set gives a key, or "". */
+const char *begin_find_set(const struct begin *b, const char *key);
+
+/* Writes the text of study.yaml to dst, and that of the study's class file, if it needs one, to
+ * class_file. Logs what is odd about images, which words of a launcher are left out, and that a
+ * script seems to be for several ranks. Returns 0, or -1 with an error; nothing is written to
+ * files. */
+int begin_encode(const struct begin *b, struct buf *dst, struct buf *class_file, struct err *e);
+
+/* Adds a sentence if the engine starts one rank of a script that is for several: what was seen, and
+ * the command that makes such a study, which begins with init. Returns whether it did. */
+bool begin_suggest(const char *init, const char *engine, const char *const *words, size_t n,
+                   struct buf *dst);
+
+#endif

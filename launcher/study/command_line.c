@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/study/study.h"
+
+#include <ctype.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "launcher/host/child.h"
+#include "src/atomicfile.h"
+#include "src/text.h"
+
+/* Programs that start another program. Options are named without their dashes and with _ for -;
+ * what is not listed has no value, unless the word behind it could not be the program. */
+static const struct command_starter {
+    const char *names;  /* of the program, or of a module of Python */
+    const char *verb;   /* the word that must follow, such as run */
+    const char *values; /* options whose value is the next word */
+    int operands;       /* words before the program, such as an image */
+    bool is_interpreter;
+    struct command_launcher launcher; /* engine NULL: it is none */
+} starters[] = {
+    /* launchers of ranks */
+    {"torchrun torch.distributed.run torch.distributed.launch", NULL,
+     "nnodes nproc_per_node node_rank rdzv_backend rdzv_endpoint rdzv_id rdzv_conf max_restarts "
+     "monitor_interval start_method role log_dir r redirects t tee local_ranks_filter master_addr "
+     "master_port local_addr logs_specs",
+     .launcher = {"torchrun",
+                  "nnodes nproc_per_node node_rank rdzv_backend rdzv_endpoint rdzv_id rdzv_conf "
+                  "standalone master_addr master_port local_addr",
+                  "--nnodes=$UNETCTL_NODES --node_rank=$GROUP_RANK "
+                  "--nproc_per_node=$LOCAL_WORLD_SIZE --master_addr=$MASTER_ADDR "
+                  "--master_port=$MASTER_PORT"}},
+    /* accelerate gives each node num_processes / num_machines ranks */
+    {"accelerate", "launch",
+     "num_processes num_machines machine_rank main_process_ip main_process_port gpu_ids config_file "
+     "mixed_precision num_cpu_threads_per_process dynamo_backend dynamo_mode rdzv_backend rdzv_conf "
+     "max_restarts monitor_interval role log_dir t tee zero_stage offload_optimizer_device "
+     "offload_param_device gradient_accumulation_steps gradient_clipping deepspeed_config_file "
+     "deepspeed_hostfile deepspeed_multinode_launcher zero3_init_flag zero3_save_16bit_model "
+     "fsdp_version fsdp_offload_params fsdp_min_num_params fsdp_sharding_strategy "
+     "fsdp_auto_wrap_policy fsdp_transformer_layer_cls_to_wrap fsdp_backward_prefetch "
+     "fsdp_state_dict_type fsdp_use_orig_params",
+     .launcher = {"torchrun",
+                  "num_processes num_machines machine_rank main_process_ip main_process_port "
+                  "gpu_ids rdzv_backend rdzv_conf same_network",
+                  "--num_machines=$UNETCTL_NODES --machine_rank=$GROUP_RANK "
+                  "--num_processes=$((UNETCTL_NODES * LOCAL_WORLD_SIZE)) "
+                  "--main_process_ip=$MASTER_ADDR --main_process_port=$MASTER_PORT"}},
+    {"deepspeed", NULL,
+     "H hostfile i include e exclude num_nodes min_elastic_nodes max_elastic_nodes num_gpus "
+     "num_accelerators node_rank master_port master_addr launcher launcher_args autotuning "
+     "bind_core_list save_pid enable_each_rank_log ssh_port", .launcher = {"pytorch"}},
+    {"mpirun mpiexec mpiexec.hydra mpiexec.openmpi mpirun.openmpi mpiexec.mpich mpirun.mpich orterun "
+     "prterun prun", NULL,
+     "np n c N H host hosts hostfile machinefile f ppn perhost npernode npersocket x genv env "
+     "genvlist envlist wdir wd map_by bind_to rank_by mca pmixmca prtemca pmi launcher iface rf "
+     "rankfile output output_filename timeout hosts_file tune am path cpu_set cpu_list",
+     .launcher = {"mpi"}},
+    {"srun", NULL,
+     "n ntasks N nodes c cpus_per_task p partition A account q qos t time J job_name o output e error "
+     "i input w nodelist x exclude G gpus gres gpus_per_node gpus_per_task gpus_per_socket "
+     "ntasks_per_node ntasks_per_gpu ntasks_per_core ntasks_per_socket mem mem_per_cpu mem_per_gpu "
+     "mem_bind cpu_bind gpu_bind mpi m distribution D chdir C constraint export jobid r relative "
+     "K W wait L licenses threads_per_core hint tres_per_task network multi_prog",
+     .launcher = {"mpi"}},
+    {"aprun ibrun jsrun flux", NULL, "n N d S o a c g r p l b", .launcher = {"mpi"}},
+    {"horovodrun", NULL,
+     "np num_proc H hosts hostfile p ssh_port i network_interface start_timeout gloo_timeout_seconds "
+     "min_np max_np cycle_time_ms fusion_threshold_mb log_level timeline_filename config_file "
+     "mpi_args", .launcher = {"horovod"}},
+    /* what only changes how the program runs */
+    {"env", NULL, .values = "u unset C chdir"},
+    {"nohup setsid catchsegv ddrun linux64", NULL, .values = ""},
+    {"time", NULL, .values = "o output f format"},
+    {"nice", NULL, .values = "n adjustment"},
+    {"ionice", NULL, .values = "c class n classdata"},
+    {"chrt", NULL, .values = "", .operands = 1},
+    {"stdbuf", NULL, .values = "i o e"},
+    {"timeout", NULL, .values = "s signal k kill_after", .operands = 1},
+    {"taskset", NULL, .values = "", .operands = 1},
+    {"numactl", NULL,
+     .values = "N m C i p P w cpunodebind membind physcpubind interleave preferred localalloc"},
+    {"conda mamba micromamba", "run", .values = "n name p prefix cwd"},
+    {"uv", "run",
+     .values = "p python with with_editable with_requirements project directory extra group "
+               "only_group no_group env_file index default_index package config_file cache_dir"},
+    {"poetry pipenv pdm hatch rye", "run", .values = ""},
+    {"pixi", "run", .values = "e environment manifest_path"},
+    {"apptainer singularity", "exec",
+     .values = "B bind env env_file pwd cwd H home o overlay S scratch W workdir mount net network "
+               "network_args add_caps drop_caps security cpus memory", .operands = 1},
+    {"podman docker", "run",
+     .values = "v volume e env env_file w workdir name gpus device network net ipc shm_size u user "
+               "userns uts entrypoint mount security_opt ulimit platform h hostname m memory cpus "
+               "pull runtime cap_add cap_drop group_add p publish l label annotation pid", .operands = 1},
+    {"ch-run", NULL, .values = "b bind c cd set_env unset_env", .operands = 1},
+    {"shifter", NULL, .values = "image i V volume entrypoint workdir"},
+    {"nsys", "profile",
+     .values = "o output t trace f force_overwrite w show_output s sample c capture_range e env_var "
+               "y delay d duration x stop_on_exit b backtrace n inherit_environment kill stats "
+               "export gpu_metrics_device cpuctxsw cuda_memory_usage capture_range_end "
+               "python_sampling pytorch sampling_frequency"},
+    {"ncu", NULL,
+     .values = "o export k kernel_name c launch_count s launch_skip set section metrics "
+               "target_processes kernel_id replay_mode nvtx_include clock_control cache_control"},
+    {"perf", "record", .values = "o output e event F freq c count g"},
+    {"perf", "stat", .values = "o output e event r repeat"},
+    {"strace ltrace", NULL, .values = "o e p s"},
+    {"valgrind compute-sanitizer cuda-memcheck rocprof rocprofv3 scalene", NULL,
+     .values = "o i tool"},
+    /* interpreters: of an option -c or -e they have no script */
+    {"python", NULL, "W X check_hash_based_pycs", .is_interpreter = true},
+    {"bash sh zsh dash ksh", NULL, "o O rcfile init_file", .is_interpreter = true},
+    {"julia", NULL, "p t C J L H project threads sysimage load machine_file cpu_target",
+     .is_interpreter = true},
+    {"Rscript perl ruby node lua octave", NULL, "", .is_interpreter = true},
+};
+
+/* Returns whether the list of names between blanks has name[0..n). */
+static bool has_name(const char *names, const char *name, size_t n)
+{
+    for (size_t m; *names; names += m + (names[m] == ' ')) {
+        m = strcspn(names, " ");
+        if (m == n && strncmp(names, name, n) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Returns the length of the option's name, which begins at *name, without the dashes. The name is
+ * written to dst with _ for -. */
+static size_t option_name(const char *word, char dst[64])
+{
+    size_t n = 0;
+
+    for (word += strspn(word, "-"); word[n] && word[n] != '=' && n < 63; n++)
+        dst[n] = word[n] == '-' ? '_' : word[n];
+    dst[n] = 0;
+    return n;
+}
+
+static bool is_file(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static bool ends_in(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+
+    return n > m && strcmp(text + n - m, end) == 0;
+}
+
+/* Returns the starter of this program or module, or NULL. python3.11 is python. */
+static const struct command_starter *find_starter(const char *word, const char *next)
+{
+    const char *name = filename_base(word);
+    size_t n = strlen(name), m = strncmp(name, "pypy", 4) ? 6 : 4;
+
+    if ((strncmp(name, "python", 6) == 0 || m == 4) && strspn(name + m, "0123456789.") + m == n)
+        name = "python", n = 6;
+    for (size_t i = 0; i < sizeof starters / sizeof *starters; i++)
+        if (has_name(starters[i].names, name, n) &&
+            (!starters[i].verb || (next && strcmp(next, starters[i].verb) == 0)))
+            return &starters[i];
+    return NULL;
+}
+
+static bool may_be_program(const char *word)
+{
+    char path[PATH_MAX];
+
+    return is_file(word) || ends_in(word, ".py") || find_starter(word, NULL) ||
+           (!strchr(word, '/') && child_find(word, X_OK, path));
+}
+
+/* Returns how many words the option at words[i] has: 1, 2 with a value, 3 for "-mca NAME VALUE". */
+static size_t count_option(const struct command_starter *s, const char *const *words, size_t n,
+                           size_t i)
+{
+    char name[64];
+    size_t length = option_name(words[i], name);
+
+    if (strchr(words[i], '=') || i + 1 >= n)
+        return 1;
+    if (i + 2 < n && s->launcher.engine && has_name("mca pmixmca prtemca genv", name, length))
+        return 3;
+    if (has_name(s->values, name, length))
+        return 2;
+    return !s->operands && i + 2 < n && *words[i + 1] != '-' && !may_be_program(words[i + 1]) ? 2
+                                                                                            : 1;
+}
+
+/* Returns the index behind the words of the starter at words[i], and notes a module. */
+static size_t skip_starter(const struct command_starter *s, const char *const *words, size_t n,
+                           size_t i, bool *is_module, bool *has_text)
+{
+    bool is_env = has_name(s->names, "env", 3), keeps = s->launcher.numbers;
+    int operands = s->operands;
+
+    for (i += s->verb ? 2 : 1; i < n; i++) {
+        bool option = words[i][0] == '-' && words[i][1];
+        if (strcmp(words[i], "--") == 0)
+            return i + 1;
+        if (option && (s->is_interpreter || keeps) &&
+            (strcmp(words[i], "-m") == 0 || strcmp(words[i], "--module") == 0)) {
+            *is_module = true;
+            if (s->is_interpreter)
+                return i + 1;
+        } else if (option && s->is_interpreter && strchr("ce", words[i][1]) && !words[i][2]) {
+            *has_text = true;
+            return i;
+        } else if (option) {
+            i += count_option(s, words, n, i) - 1;
+        } else if (!(is_env && strchr(words[i], '=')) && operands-- <= 0) {
+            return i;
+        }
+    }
+    return n;
+}
+
+static int note_launcher(struct command_line *c, const struct command_starter *s, size_t i,
+                         size_t end, struct err *e)
+{
+    if (c->launcher)
+        return err_set(e, ERR_CONFIG, "-- %s ... %s: two launchers of ranks; leave %s out, as unetctl "
+                       "starts the ranks on each node itself", filename_base(c->words[c->first]),
+                       filename_base(c->words[i]), filename_base(c->words[c->first]));
+    c->launcher = &s->launcher;
+    c->first = i;
+    c->end = end;
+    return 0;
+}
+
+int command_line_parse(const char *const *words, size_t n, struct command_line *dst, struct err *e)
+{
+    const struct command_starter *s;
+    size_t i = 0;
+
+    *dst = (struct command_line){.words = words, .n = n, .interpreter = n};
+    while (i < n && (s = find_starter(words[i], i + 1 < n ? words[i + 1] : NULL))) {
+        bool is_module = false, has_text = false;
+        size_t at = i;
+        i = skip_starter(s, words, n, i, &is_module, &has_text);
+        if (s->launcher.engine && note_launcher(dst, s, at, i, e))
+            return -1;
+        if (s->is_interpreter) {
+            dst->interpreter = at;
+            /* python -m torch.distributed.run starts as torchrun does */
+            const struct command_starter *own =
+                is_module && i < n ? find_starter(words[i], NULL) : NULL;
+            dst->is_python = has_name(s->names, "python", 6);
+            if (own && own->launcher.engine)
+                continue;
+        }
+        dst->is_module = is_module;
+        if (s->is_interpreter || is_module) {
+            dst->has_script = i < n && !has_text;
+            break;
+        }
+    }
+    dst->program = i;
+    dst->has_script |= i < n && (dst->launcher || ends_in(words[i], ".py"));
+    return 0;
+}
+
+const char *command_line_numbers(void)
+{
+    return starters[0].launcher.numbers;
+}
+
+bool command_line_is_count(const struct command_launcher *launcher, const char *word)
+{
+    char name[64];
+    size_t n = option_name(word, name);
+
+    return launcher->counts && has_name(launcher->counts, name, n);
+}
+
+size_t command_line_count_option(const struct command_line *c, size_t i)
+{
+    const struct command_starter *s = (const struct command_starter *)
+        ((const char *)c->launcher - offsetof(struct command_starter, launcher));
+
+    return *c->words[i] == '-' ? count_option(s, c->words, c->end, i) : 1;
+}
+
+/* ---- the file of the script ---- */
+
+/* Finds a module in folders between colons. */
+static bool find_module(const char *module, const char *folders, char dst[PATH_MAX])
+{
+    static const char *const ends[] = {".py", "/__main__.py"};
+    char name[512];
+    size_t n = 0;
+
+    for (; module[n] && n < sizeof name - 1; n++)
+        name[n] = module[n] == '.' ? '/' : module[n];
+    name[n] = 0;
+    for (size_t m; folders && *folders; folders += m + (folders[m] == ':')) {
+        m = strcspn(folders, ":");
+        for (int i = 0; m && i < 2; i++)
+            if (snprintf(dst, PATH_MAX, "%.*s/%s%s", (int)m, folders, name, ends[i]) < PATH_MAX &&
+                is_file(dst))
+                return true;
+    }
+    return false;
+}
+
+bool command_line_find(const struct command_line *c, const char *folders, char dst[PATH_MAX])
+{
+    char path[PATH_MAX];
+    const char *word = c->program < c->n ? c->words[c->program] : "";
+
+    if (c->is_module)
+        return find_module(word, folders, path) && realpath(path, dst) != NULL;
+    if (!strchr(word, '/') && !c->has_script && !is_file(word))
+        return child_find(word, X_OK, path) && realpath(path, dst) != NULL;
+    return is_file(word) && realpath(word, dst);
+}
+
+/* ---- words with quotes ---- */
+
+size_t command_line_split(char *text, const char *words[], size_t max)
+{
+    size_t n = 0;
+
+    while (n < max && *(text += strspn(text, " \t"))) {
+        char *dst = text, quote = 0;
+        words[n++] = text;
+        for (; *text && (quote || !strchr(" \t", *text)); text++) {
+            if (*text == quote)
+                quote = 0;
+            else if (!quote && strchr("'\"", *text))
+                quote = *text;
+            else
+                *dst++ = *text == '\\' && quote != '\'' && text[1] ? *++text : *text;
+        }
+        text += *text != 0;
+        *dst = 0;
+    }
+    return n;
+}
+
+/* ---- what a script says of its ranks ---- */
+
+#define SCRIPT_MAX ((size_t)1 << 20)
+
+/* What makes several ranks of a script, and the engine that starts them. */
+static const struct {
+    const char *text; /* in a line that imports, or anywhere for a name with a capital or a call */
+    const char *engine;
+} signs[] = {
+    {"torch.distributed", "pytorch"}, {"init_process_group", "pytorch"},
+    {"DistributedDataParallel", "pytorch"}, {"horovod", "horovod"},
+    {"pytorch_lightning", "pytorch"}, {"lightning", "pytorch"}, {"accelerate", "pytorch"},
+    {"deepspeed", "pytorch"}, {"composer", "pytorch"}, {"fairscale", "pytorch"},
+    {"colossalai", "pytorch"}, {"Seq2SeqTrainer", "pytorch"}, {"TrainingArguments", "pytorch"},
+    {"MultiWorkerMirroredStrategy", "tensorflow"}, {"jax.distributed", "jax"}, {"mpi4py", "mpi"},
+};
+
+/* Returns whether the line imports the module: import a, NAME.b as c; from NAME.b import d. */
+static bool imports(const char *line, const char *name)
+{
+    bool from = strncmp(line, "from ", 5) == 0;
+    size_t n = strlen(name);
+
+    if (!from && strncmp(line, "import ", 7) != 0)
+        return false;
+    for (const char *p = line; (p = strstr(p, name)); p += n)
+        if (strchr(" ,", p[-1]) && !isalnum((unsigned char)p[n]) && p[n] != '_')
+            return true;
+    return false;
+}
+
+static bool has_sign(const char *line, const char *sign)
+{
+    const char *at = strstr(line, sign);
+    bool anywhere = strpbrk(sign, "._") || isupper((unsigned char)*sign);
+
+    return imports(line, sign) ||
+           (at && anywhere && (at == line || (!isalnum((unsigned char)at[-1]) && at[-1] != '_')));
+}
+
+bool command_line_look(const char *script, struct command_sign *dst)
+{
+    struct err ignored;
+    size_t n;
+    char *text = is_file(script) ? atomicfile_read(script, SCRIPT_MAX, &n, &ignored) : NULL;
+
+    *dst = (struct command_sign){0};
+    for (char *p = text, *line; p && !dst->text;) {
+        line = p;
+        p = strchr(p, '\n');
+        if (p)
+            *p++ = 0;
+        dst->line++;
+        line += strspn(line, " \t");
+        line[strcspn(line, "#")] = 0;
+        for (size_t i = 0; i < sizeof signs / sizeof *signs && !dst->text; i++)
+            if (has_sign(line, signs[i].text)) {
+                dst->text = signs[i].text;
+                dst->engine = signs[i].engine;
+            }
+    }
+    free(text);
+    return dst->text;
+}

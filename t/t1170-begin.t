@@ -1,0 +1,414 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# A program of a stranger, begun by its own command line: launchers, interpreters and wrappers among
+# its words, what several ranks are for, and what a run executes. No framework is needed.
+# shellcheck disable=SC2016 # words that no shell may expand
+. "${srcdir:=$(dirname "$0")/..}/t/lib.sh"
+. "$srcdir/t/study.sh"
+without_pictures
+
+# Stand-ins: a launcher prints its words, then starts so many ranks as it is told.
+mkdir -p bin venv/bin pkg python "it's a"
+cat >bin/torchrun <<'EOT'
+#!/bin/sh
+echo "$0 $*" >>"$UNETCTL_ATTEMPT_DIR/words"
+n=1
+while [ "${1#-}" != "$1" ]; do
+    case $1 in
+    --nproc_per_node=*) n=${1#*=} ;;
+    --max_restarts) shift ;;
+    esac
+    shift
+done
+i=0
+while [ $i -lt "$n" ]; do LOCAL_RANK=$i RANK=$i python3 "$@" || exit; i=$((i + 1)); done
+EOT
+for name in accelerate deepspeed mpirun srun uv conda apptainer numactl nsys wrap; do
+    printf '#!/bin/sh\n' >bin/$name
+done
+chmod +x bin/*
+PATH=$TMP/bin:$PATH
+ln -s "$(command -v python3)" venv/bin/python
+cat >train.py <<'EOT'
+import os
+import sys
+import torch.distributed as dist
+EOT
+cat >plain.py <<'EOT'
+import os, sys
+with open(os.environ["UNETCTL_ATTEMPT_DIR"] + "/rank-" + os.environ["RANK"], "w") as f:
+    print(*map(repr, sys.argv[1:]), os.environ.get("UNETCTL_TRAIN_BATCH_PER_GPU"), file=f)
+with open(os.environ["UNETCTL_ATTEMPT_DIR"] + "/log.csv", "w") as f:
+    f.write("epoch,epoch_time\n0,0.5\n1,0.5\n")
+EOT
+cp plain.py pkg/train.py
+printf '#!/bin/sh\n' >a.out && chmod +x a.out
+
+# Prints what study.yaml says is run, one "KEY VALUE" a line, of a study made with these words.
+begin() { # INIT WORDS...
+    rm -rf st
+    unetctl init st --site local "$@" 2>"$ERR" || cat "$ERR"
+    sed -n 's/ *# .*//; s/^engine: /engine /p; s/^  \(script\|args\|python\|env\): /\1 /p' \
+        st/study.yaml 2>/dev/null |
+        sed "s,$TMP/,,g; s,$TMP,.,g; s,script $python,script PYTHON," | paste -sd '|'
+}
+python=$(command -v python3)
+while IFS= read -r words && IFS= read -r want; do
+    eval "set -- $words"
+    is "$(begin -- "$@")" "${want#    }" "init -- $words"
+done <<'EOT'
+torchrun --nproc_per_node=4 --nnodes 2 train.py --lr 1
+    engine torchrun|script train.py|args ["--lr", "1"]|python torchrun
+torchrun --standalone --nproc-per-node 4 --max_restarts 3 train.py
+    engine torchrun|script train.py|args []|python "torchrun --max_restarts 3"
+python3 -m torch.distributed.run --nproc_per_node 4 train.py
+    engine torchrun|script train.py|args []|python "python3 -m torch.distributed.run"
+torchrun --nproc_per_node 4 -m pkg.train 5
+    engine torchrun|script pkg/train.py|args ["5"]|python "torchrun -m pkg.train"|env {"PYTHONPATH": "."}
+accelerate launch --num_processes 4 --mixed_precision bf16 train.py
+    engine torchrun|script train.py|args []|python "accelerate launch --mixed_precision bf16"
+deepspeed --num_gpus 4 train.py --deepspeed ds.json
+    engine pytorch|script train.py|args ["--deepspeed", "ds.json"]|python python3
+mpirun -np 4 --bind-to core -x A=1 ./a.out 1
+    engine mpi|script a.out|args ["1"]
+mpirun -np 4 python3 train.py
+    engine pytorch|script train.py|args []|python python3
+srun -n 4 --cpu-bind=cores ./a.out
+    engine mpi|script a.out|args []
+python3 plain.py 'a  b' '$HOME "q"' "it's" '{{seed}}' ''
+    engine command|script PYTHON|args ["plain.py", "a  b", "$HOME \"q\"", "it's", "{{seed}}", ""]
+./venv/bin/python plain.py
+    engine command|script venv/bin/python|args ["plain.py"]
+uv run plain.py
+    engine command|script bin/uv|args ["run", "plain.py"]
+numactl --cpunodebind=0 ./a.out
+    engine command|script bin/numactl|args ["--cpunodebind=0", "a.out"]
+python3 -m pkg.train
+    engine command|script PYTHON|args ["-m", "pkg.train"]|env {"PYTHONPATH": "."}
+EOT
+begin -- accelerate launch --num_processes 4 --mixed_precision bf16 --gpu_ids=all train.py >"$OUT"
+like "$ERR" "left out: --num_processes 4 --gpu_ids=all; unetctl fills in the numbers of each run$" \
+    "the words that unetctl sets are listed"
+begin -- mpirun -np 4 --bind-to core -x A=1 ./a.out 1 >"$OUT"
+like "$ERR" 'left out: mpirun -np 4 --bind-to core -x A=1; unetctl starts the ranks' \
+    "so are those of a launcher that is taken off"
+
+# ---- words that --engine gets
+is "$(begin --engine pytorch -- venv/bin/python -u plain.py --lr 1)" \
+    'engine pytorch|script plain.py|args ["--lr", "1"]|python "venv/bin/python -u"' \
+    "--engine pytorch -- WORDS: interpreter, script and arguments; the link stays"
+is "$(begin --engine pytorch -- "it's a/../plain.py" 1)" \
+    "engine pytorch|script \"it's a/../plain.py\"|args [\"1\"]|python python3" "a script alone"
+is "$(begin --engine torchrun -- apptainer exec --nv img.sif python3 -m pkg.train)" \
+    'engine torchrun|script pkg/train.py|args []|python "apptainer exec --nv img.sif python3 -m pkg.train"|env {"PYTHONPATH": "."}' \
+    "a wrapper and a module"
+is "$(begin --engine command -- mpirun -np '{{gpus}}' ./a.out)" \
+    'engine command|script bin/mpirun|args ["-np", "{{gpus}}", "a.out"]' \
+    "--engine command keeps a launcher as the user's own program"
+
+# ---- a script that is for several ranks is not guessed at
+lines=0
+while IFS='|' read -r engine line; do
+    printf 'import os\n# import torch.distributed\n%s\n' "$line" >seen.py
+    rm -rf st
+    unetctl init st --site local -- env A=1 python3 seen.py '$x' 2>"$ERR" || diag <"$ERR"
+    if [ -z "$engine" ]; then
+        unlike "$ERR" 'several ranks' "not for several ranks: $line"
+    else
+        like "$ERR" "seen.py:3 has .*type: rm st/study.yaml; unetctl init st --engine $engine -- env A=1 python3 seen.py '.x'$" \
+            "seen: $line"
+    fi
+    lines=$((lines + 1))
+done <<'EOT'
+pytorch|import torch.distributed as dist
+pytorch|from torch.nn.parallel import DistributedDataParallel as DDP
+pytorch|    torch.distributed.init_process_group("nccl")
+pytorch|from lightning import Trainer
+pytorch|import pytorch_lightning as pl
+pytorch|import lightning.pytorch as pl
+pytorch|from accelerate import Accelerator
+pytorch|from transformers import Trainer, TrainingArguments
+horovod|import horovod.torch as hvd
+tensorflow|strategy = tf.distribute.MultiWorkerMirroredStrategy()
+jax|jax.distributed.initialize()
+mpi|from mpi4py import MPI
+|strategy = tf.distribute.MirroredStrategy()
+|from my_lightning_tools import Trainer
+|import lightningbolt
+|print("accelerate")
+EOT
+is "$lines" 16 "all lines were tried"
+printf 'import torch.distributed\n' >seen.py
+rm -rf st
+unetctl init st --site local -- python3 seen.py 2>"$ERR"
+exits 0 "plan of a rank that gets several GPUs" unetctl plan -C st --gpus 1..3
+like "$ERR" 'seen.py:1 has torch.distributed, .*type: unetctl init /.*/st-ranks --engine pytorch -- /.*python3 /.*/seen.py$' \
+    "says what was seen and which command to type"
+exits 0 "plan of one GPU" unetctl plan -C st --gpus 1
+unlike "$ERR" 'several' "says nothing of it"
+rm -rf st
+unetctl init st --site local -- ./a.out 2>"$ERR"
+exits 0 "plan of another program" unetctl plan -C st --gpus 1..3
+like "$ERR" 'engine command starts one rank on each node: on 2, 3 GPUs a rank has several GPUs' \
+    "names the rank that gets several GPUs"
+
+# ---- bad words: one line, and nothing is left
+bad() { # TEXT REGEX INIT WORDS...
+    local text=$1 regex=$2
+    shift 2
+    rm -rf st
+    unetctl init st --site local "$@" >"$OUT" 2>"$ERR"
+    is "$? $(grep -c . "$ERR")" "${code:-3} 1" "$text is refused by one line"
+    like "$ERR" "$regex" "$text: the line says why"
+    ok "$text: nothing is left" test ! -e st
+}
+bad "two launchers" 'srun ... torchrun: two launchers of ranks; leave srun out' \
+    -- srun -n 2 torchrun --nproc_per_node 2 train.py
+bad "a script that is missing" 'nothing.py: No such file' -- python3 nothing.py
+bad "a script that is a folder" 'pkg: it is a folder' -- python3 pkg
+bad "an interpreter that is missing" './no/python3: there is no such program' -- ./no/python3 train.py
+bad "a module that is missing" 'm pkg.nothing: neither this folder nor PYTHONPATH' \
+    --engine pytorch -- python3 -m pkg.nothing
+bad "a program of engine pytorch that is no script" 'a.out: engine pytorch runs a script of Python' \
+    --engine pytorch -- ./a.out
+code=2 bad "a launcher without a program" 'torchrun ....+names no program or script' \
+    -- torchrun --nproc_per_node 4
+rm bin/wrap && mkdir bin/wrap
+bad "a folder on PATH" 'wrap: no folder of PATH has this program' -- wrap train.py
+bad "an engine that is named torch" "did you mean 'pytorch'" --engine torch -- python3 plain.py
+rm -rf st
+unetctl init st --site local --engine pytorch -- venv/bin/python plain.py 2>"$ERR"
+mv venv away
+exits 3 "an interpreter that is gone is refused by plan" unetctl plan -C st --gpus 2
+like "$ERR" 'pytorch.python: /.*/venv/bin/python is not a program; correct it, or load it by a line of pytorch.setup$' \
+    "the line names it"
+mv away venv
+exits 3 "a script that is a folder is refused by plan" unetctl plan -C st --gpus 2 \
+    --set pytorch.script=./pkg
+like "$ERR" 'pytorch.script: /.*/pkg is a folder; name the file that is run$' "the line names it"
+
+# ---- runs
+rm -rf st bin/mpirun
+hash -r
+unetctl init st --site local --set train.global_batch=12 -- \
+    torchrun --nproc_per_node=8 --max_restarts 3 plain.py 'a  b' '$x"y"' 2>"$ERR"
+if command -v mpirun >"$OUT"; then
+    exits 0 "runs of torchrun" unetctl submit -C st --gpus 1,3 --wait --timeout 60
+    attempt=st/runs/torchrun-g03-s1/attempt-1
+    is "$(sed 's/--master.*plain/plain/; s,^[^ ]*/,,' $attempt/words)" \
+        "torchrun --max_restarts 3 --nnodes=1 --node_rank=0 --nproc_per_node=3 plain.py a  b \$x\"y\"" \
+        "torchrun gets its words and the numbers of the run"
+    is "$(cat $attempt/rank-*)" "'a  b' '\$x\"y\"' 4
+'a  b' '\$x\"y\"' 4
+'a  b' '\$x\"y\"' 4" "each rank gets the words as they were typed"
+else
+    skip "mpirun is not installed" "runs of torchrun"
+fi
+
+# What run_file.sh starts.
+started() { # INIT WORDS...
+    rm -rf st
+    unetctl init st --site local "$@" 2>"$ERR"
+    unetctl generate -C st --gpus 2 2>"$ERR" || cat "$ERR"
+    tail -n 1 st/runs/*/run_file.sh | sed "s,$TMP/,,g"
+}
+at='--master_addr=$MASTER_ADDR --master_port=$MASTER_PORT'
+counts='--nnodes=$UNETCTL_NODES --node_rank=$GROUP_RANK --nproc_per_node=$LOCAL_WORLD_SIZE'
+is "$(started -- accelerate launch --num_processes 4 --mixed_precision bf16 plain.py 1)" \
+    '$start accelerate launch --mixed_precision bf16 --num_machines=$UNETCTL_NODES --machine_rank=$GROUP_RANK'\
+' --num_processes=$((UNETCTL_NODES * LOCAL_WORLD_SIZE)) --main_process_ip=$MASTER_ADDR'\
+' --main_process_port=$MASTER_PORT plain.py 1' "accelerate gets the numbers of the run"
+is "$(started -- torchrun --nproc_per_node 4 --tee 3 -m pkg.train 1)" \
+    "\$start torchrun --tee 3 $counts $at -m pkg.train 1" "a module stays one"
+is "$(started --engine torchrun -- python3 -m pkg.train 1)" \
+    "\$start python3 -m torch.distributed.run $counts $at -m pkg.train 1" "also of a plain Python"
+is "$(started --engine pytorch -- python3 -u -m pkg.train 1)" \
+    '$start python3 -u -m pkg.train 1' "and of the engine pytorch"
+is "$(started --engine pytorch -- numactl -C '0 1' python3 plain.py)" \
+    "\$start numactl -C '0 1' python3 plain.py" "a wrapper keeps a word with a blank"
+
+# ---- the batch
+printf '#!/bin/sh\nprintf "epoch,epoch_time\\n0,1\\n1,1\\n" >"$UNETCTL_ATTEMPT_DIR/log.csv"\necho "$UNETCTL_TRAIN_BATCH_PER_GPU $*" >"$UNETCTL_ATTEMPT_DIR/words"\n' >a.out
+rm -rf st
+unetctl init st --site local -- ./a.out '{{batch_per_gpu}}' '{{global_batch}}' 2>"$ERR"
+exits 3 "counts that do not divide the batch are refused by plan" unetctl plan -C st --gpus 1..4
+like "$ERR" "study.yaml:[0-9]+: 3 GPUs cannot share train.global_batch 16 equally, as engine command needs; type --gpus 1,2,4, or set another" \
+    "with those that do"
+ok "runs that share a batch" unetctl submit -C st --gpus 1,2,4 --wait --timeout 60
+is "$(cat st/runs/*/attempt-1/words)" "16 16 16
+8 8 16
+4 4 16" "markers and variable are the share of a GPU, and the batch of all is constant"
+is "$(for n in 1 2 4; do field st/runs/command-g0$n-s1/run.json 'list(d["train"].values())'; done)" \
+    "[16, 16]
+[8, 16]
+[4, 16]" "run.json has both"
+sed -i 's/"batch_per_gpu": .*,/"batch_per_gpu": 16,/; s/"global_batch": 16/"global_batch": 0/' \
+    st/runs/*/run.json
+exits 3 "a study whose runs gave the batch to each GPU is refused" unetctl submit -C st --gpus 1
+like "$ERR" 'study.yaml:[0-9]+: train.global_batch 16 is the batch of all GPUs, and run command-g01-s1 began with 16 for each GPU; set train.batch_per_gpu: 16 and train.global_batch: 0 to continue' \
+    "by one line"
+sed -i 's/global_batch: 16/global_batch: 0\n  batch_per_gpu: 16/' st/study.yaml
+exits 0 "what it says to set" unetctl submit -C st --gpus 1,2
+like "$ERR" '0 runs submitted; before: 0 active, 2 done' "goes on with the runs"
+rm -rf st
+unetctl init st --site local --engine mpi -- ./a.out '{{batch_per_gpu}}' 2>"$ERR"
+unetctl generate -C st --gpus 1,3 2>"$ERR" || diag <"$ERR"
+is "$(for n in 1 3; do field st/runs/mpi-g0$n-s1/run.json 'd["train"]'; done)" "{'batch_per_gpu': 16}
+{'batch_per_gpu': 16}" "train.batch_per_gpu keeps its meaning"
+
+# ---- what its logs have
+proposed() { # LOG: the rows, and what study.yaml gets, of a log
+    rm -rf st
+    unetctl init st --site local --try "$1" -- ./a.out 2>"$ERR" || cat "$ERR"
+    python3 - <<'EOT'
+import json, re
+try:
+    text = open("st/study.yaml").read()
+except OSError:
+    text = ""
+for key in "file", "pattern", "time", "name", "unit":
+    found = re.findall(rf'^  {key}: +("(?:[^"\\]|\\.)*"|\S+)', text, re.M)
+    if found:
+        print(key, json.loads(found[-1]) if found[-1][0] == '"' else found[-1])
+EOT
+}
+mkdir logs
+printf 'starting 3 workers\nEpoch %d/3: loss=0.%d val_loss=0.%d time: 1%d.5s eta 0:05:00\n' \
+    1 52 61 2 2 42 51 1 3 40 49 0 >logs/train.log
+is "$(proposed logs/train.log | sed 's/\[-+0-9.eE\]+/N/g')" 'logs/train.log: 3 epochs, such as
+epoch 1: 12.5 s, loss 0.52
+epoch 2: 11.5 s, loss 0.42
+epoch 3: 10.5 s, loss 0.4
+quality: val_loss 0.49
+pattern Epoch\s+(?<epoch>N)/.*?loss=(?<loss>N).*?val_loss=(?<val_loss>N).*?time:\s+(?<time>N)s
+name val_loss' "a line for each epoch: its first rows are shown, pattern and quality written"
+cat >logs/steps.log <<'EOT'
+2026-11-26 21:31:38,123 INFO step 100 | loss 3.21 | 1.25 s/it | lr 1e-4
+2026-11-26 21:31:58,123 INFO step 200 | loss 3.01 | 1.20 s/it | lr 1e-4
+2026-11-26 21:32:18,123 INFO eval: accuracy 0.81
+2026-11-26 21:32:38,123 INFO step 300 | loss 2.91 | 1.22 s/it | lr 1e-4
+EOT
+is "$(proposed logs/steps.log | sed '/pattern/d')" 'logs/steps.log: 3 intervals, such as
+interval 1: 125 s, loss 3.21, 0.8 steps/s
+interval 2: 120 s, loss 3.01, 0.833333 steps/s
+interval 3: 122 s, loss 2.91, 0.819672 steps/s
+quality: accuracy 0.81
+name accuracy' "times of steps, and a quality in a line of its own"
+printf 'Train Epoch: 1 [32/60000 (53%%)]\tLoss: 0.3\nTest: Accuracy: 9843/10000 (98%%)\nepoch took 14.%d seconds\n' 2 0 >logs/mnist.log
+is "$(proposed logs/mnist.log | sed '/pattern/d')" 'logs/mnist.log: 2 epochs, such as
+epoch 1: 14.2 s
+epoch 2: 14 s
+no quality was seen; set quality.name to what the log has' \
+    "a count of a total is not taken for an accuracy"
+printf 'iter %d0: throughput 41%d.2 samples/s\n' 1 0 2 5 3 2 >logs/rate.log
+is "$(proposed logs/rate.log | grep -v pattern | tail -n 3)" 'interval 3: 0.00242601 s, 412.2 samples/s
+no quality was seen; set quality.name to what the log has
+unit samples' "a rate, with its unit"
+printf 'epoch,secs,loss,val_acc\n1,10,0.5,0.7\n2,10.2,0.4,0.8\n' >logs/m.csv
+is "$(proposed logs/m.csv)" 'logs/m.csv: 2 epochs, such as
+epoch 1: 10 s, loss 0.5
+epoch 2: 10.2 s, loss 0.4
+quality: accuracy 0.8
+file m.csv
+time secs:each
+name accuracy' "a table whose time has a name of its own"
+printf '[12:0%d:01] epoch %d done in 0:01:0%d (loss 0.5)\n' 1 0 2 2 1 1 >logs/clock.log
+is "$(proposed logs/clock.log | sed -n 2,3p)" 'epoch 1: 62 s, loss 0.5
+epoch 2: 61 s, loss 0.5' "durations, behind the time of day"
+printf 'hello\nworld 3\n' >logs/none.log
+bad "a log without a time" 'none.log: no line has a time that is known' --try logs/none.log -- ./a.out
+code=7 bad "a log that is missing" 'missing.log.*No such file' --try logs/missing.log -- ./a.out
+code=2 bad "a log without a program" 'try LOG is for a program' --try logs/none.log
+rm -rf st
+unetctl init st --site local --try logs/train.log -- ./a.out 2>"$ERR"
+printf '#!/bin/sh\ncat %s/logs/train.log\n' "$TMP" >a.out
+ok "a run whose output is such a log" unetctl submit -C st --gpus 1 --wait --timeout 60
+ok "is collected" unetctl collect -C st
+like st/logs/results.csv '^command-g01-s1,.*,done,3,' "and read as it was proposed"
+rm -rf st
+unetctl init st --site local -- ./a.out 2>"$ERR"
+like st/study.yaml '^# log:$' "without --try study.yaml has a commented line of the log"
+like st/study.yaml '^# quality:$' "and of the quality"
+exits 0 "plan without a log" unetctl plan -C st --gpus 1
+like "$ERR" 'no log is named: nothing will be read of a run unless' "says that nothing will be read"
+unetctl submit -C st --gpus 1,2 --wait --timeout 60 2>"$ERR"
+like <(unetctl status -C st) '^2 ended; no log is named: set log.pattern or log.file in /.*/st/study.yaml' \
+    "and so does status"
+
+rm -rf "$XDG_STATE_HOME"
+mkdir -p "$XDG_STATE_HOME"
+like <(unetctl status -C st) '^command-g01-s1 +COMPLETED +[0-9]+ +1 +1 +0:00:[0-9]+ ' \
+    "status keeps the time of a run whose job is not listed any more"
+is "$(unetctl status -C st | awk '{ print index($0, "COMPLETED"), index($0, "STATE") }' | sort -u | paste -sd' ')" \
+    "0 0 0 18 18 0" "its columns stand below each other"
+
+# ---- GPUs of several types
+cat >bin/sinfo <<'EOT'
+#!/bin/sh
+printf 'main|4|idle|gpu:a100:2(S:0)\nmain|4|idle|gpu:h100:2,mps:100\n'
+EOT
+cat >bin/scontrol <<'EOT'
+#!/bin/sh
+case "$*" in
+*config*) printf 'ClusterName = toy\nSLURM_VERSION = 24.11.0\n' ;;
+*partition*) echo "PartitionName=main Default=YES State=UP MaxTime=UNLIMITED TotalNodes=2" ;;
+esac
+EOT
+printf '#!/bin/sh\n' >bin/squeue
+chmod +x bin/sinfo bin/scontrol bin/squeue
+rm -rf st
+unetctl init st --set slurm.interface=commands --set slurm.time=1:00:00 -- ./a.out 2>"$ERR"
+unetctl doctor -C st >"$OUT" 2>&1
+like "$OUT" 'partition main has GPUs of several types \(a100,h100\), and a run may get any of them' \
+    "doctor names them"
+unetctl plan -C st --gpus 1 --test-only >"$OUT" 2>&1
+like "$OUT" 'partition main has GPUs of several types \(a100,h100\)' "so does plan --test-only"
+unetctl doctor -C st --set slurm.constraint=a100 >"$OUT" 2>&1
+unlike "$OUT" 'several types' "unless the study chooses nodes"
+rm bin/sinfo bin/scontrol bin/squeue
+
+# ---- what a run executes
+listed() { # WORDS...: source.list of a run of them
+    rm -rf st
+    unetctl init st --site local "$@" >"$OUT" 2>&1
+    unetctl generate -C st --gpus 1 >>"$OUT" 2>&1 || cat "$OUT"
+    sed "s,$TMP,.," st/runs/*/source.list 2>/dev/null | paste -sd ' '
+}
+mkdir work && cp plain.py work/train.py && cp plain.py work/part.py && echo 1 >work/in.yaml
+all='folder ./work file train.py file part.py' beside='file plain.py file seen.py file train.py'
+while IFS='|' read -r words want; do
+    eval "set -- $words"
+    is "$(listed "$@")" "$want" "$words: the script and its folder"
+done <<EOT
+-- ./venv/bin/python work/train.py|$all
+-- python3 -u -W ignore work/train.py|$all
+-- env A=1 B=2 venv/bin/python work/train.py|$all
+-- conda run -n x python3 work/train.py|$all
+-- uv run --with numpy work/train.py|$all
+-- apptainer exec --nv -B /a:/b img.sif python3 work/train.py|$all
+-- nsys profile -o x -t cuda,nvtx python3 work/train.py|$all
+-- numactl -N 0 -m 0 python3 work/train.py|$all
+-- python3 -m work.train|$all
+-- bin/accelerate python3 work/train.py|$all
+--engine pytorch -- venv/bin/python work/train.py --in work/in.yaml|$all file ./work/in.yaml
+-- torchrun --nproc_per_node 2 -m work.train|$all
+-- ./a.out work/in.yaml|folder . file a.out $beside file ./work/in.yaml
+EOT
+dd if=/dev/zero of=work/big.py bs=1024 count=1025 2>"$ERR"
+listed -- python3 work/train.py >"$ERR"
+like "$OUT" 'a change of 1 file is not noticed: .*1 MiB each' "a file above 1 MiB is left out by name"
+rm work/big.py
+if git -C work init -q 2>"$ERR"; then
+    mkdir work/lib && cp plain.py work/lib/deep.py && git -C work add train.py lib/deep.py
+    is "$(listed -- ./venv/bin/python work/train.py)" \
+        "folder ./work file train.py file lib/deep.py" "of a Git tree what it tracks"
+    rm -rf work/.git
+fi
+rm -rf st
+unetctl init st --site local -- ./venv/bin/python work/train.py 2>"$ERR"
+ok "a run behind a venv" unetctl submit -C st --gpus 1 --wait --timeout 60
+echo "# edited" >>work/train.py
+ok "a repeat after an edit" unetctl submit -C st --gpus 1 --seeds 2 --wait --timeout 60
+is "$(cut -d' ' -f1 st/runs/command-g01-s*/attempt-1/source.sha256 | sort | uniq -d | wc -l)" 1 \
+    "is known as another script by its hash, the rest as the same"
+done_testing
