@@ -117,5 +117,5 @@ print(*sorted((s["engine"], [p["gpus"] for p in s["points"]]) for s in d["engine
 EOT
 )" "('command', [1, 2]) ('command', [2, 3])" \
     "runs on different models are never one series"
-like models/report/report.md 'command, device A100' "and the report names them"
+like models/report/report.md '(burn.sh, device A100)' "and the report names them"
 done_testing

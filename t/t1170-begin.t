@@ -335,9 +335,11 @@ unetctl submit -C st --gpus 1,2 --wait --timeout 60 2>"$ERR"
 like <(unetctl status -C st) '^2 ended; no log is named: set log.pattern or log.file in /.*/st/study.yaml' \
     "and so does status"
 
+printf '#!/bin/sh\nexit 3\n' >a.out
+unetctl submit -C st --gpus 3 --wait --timeout 60 2>"$ERR"
 rm -rf "$XDG_STATE_HOME"
 mkdir -p "$XDG_STATE_HOME"
-like <(unetctl status -C st) '^command-g01-s1 +COMPLETED +[0-9]+ +1 +1 +0:00:[0-9]+ ' \
+like <(unetctl status -C st) '^command-g03-s1 +FAILED +[0-9]+ +3 +1 +0:00:[0-9]+ ' \
     "status keeps the time of a run whose job is not listed any more"
 is "$(unetctl status -C st | awk '{ print index($0, "COMPLETED"), index($0, "STATE") }' | sort -u | paste -sd' ')" \
     "0 0 0 18 18 0" "its columns stand below each other"

@@ -286,6 +286,11 @@ bool disturbance_is_slow(const struct disturbance *d)
 #define FEWER_IMAGES 0.6
 /* a speed-up of the largest count below this is hardly one */
 #define FLAT 1.2
+/* speed-ups that differ from 1 by less are none */
+#define SAME 0.1
+/* a log that covers a smaller part of its job, and leaves more seconds, is named */
+#define COVERED 0.5
+#define UNCOVERED_S 10
 
 __attribute__((format(printf, 3, 4)))
 static void add_caveat(struct decision *d, enum caveat_kind kind, const char *fmt, ...)
@@ -354,8 +359,18 @@ static void add_flat(struct decision *d, const struct series *s)
     double times = (double)last->gpus / s->points[0].gpus;
 
     double speedup = series_efficiency(s, last)->value * times;
+    bool same = times >= 2 && s->mode != SERIES_WEAK && strcmp(s->engine, "embedded") != 0;
 
-    if (s->stepped && times >= 2 && speedup < FLAT)
+    for (size_t i = 1; i < s->npoints; i++)
+        same &= fabs(series_speedup(s, &s->points[i])->value - 1) < SAME;
+    if (same)
+        add_caveat(d, CAVEAT_FLAT,
+            "Every count takes the time of one: an %s takes %.4g s with %d GPU%s and %.4g s with %d. "
+            "Does one rank run, or do ranks not share the work? If the logs count the work of one GPU, "
+            "name its column as NAME:gpu (log.units, --column units=NAME:gpu), or say "
+            "work.per_step.", series_interval(s), s->points[0].q[QUANTITY_STEADY_EPOCH].median, s->points[0].gpus,
+            plural(s->points[0].gpus), last->q[QUANTITY_STEADY_EPOCH].median, last->gpus);
+    else if (s->stepped && times >= 2 && speedup < FLAT)
         add_caveat(d, CAVEAT_FLAT,
             "%d GPUs are %s than %d (%.2fx). If a step, or the work that the logs count, is that "
             "of one GPU, the speed-up is %.2g times as large: name the column of work as NAME:gpu "
@@ -389,6 +404,56 @@ static void add_clock(struct decision *d, const struct series *s)
             "The clock of %zu log%s counts in steps of %.2g s, up to %.0f %% of a steady %s: its "
             "time is a mean, the slope of the clock, known to %.2g %% or better.", n,
             plural((long)n), step, 100 * share, series_interval(s), 100 * error);
+}
+
+/* Adds that logs have as many rows for each GPU as for one, as where all ranks print. */
+static void add_all_ranks(struct decision *d, const struct series *s)
+{
+    const struct series_point *base = s->points, *last = &s->points[s->npoints - 1];
+    bool all = s->npoints > 2 && strcmp(s->engine, "embedded") != 0;
+
+    for (size_t i = 0; i < s->npoints; i++)
+        for (size_t k = 0; k < s->points[i].nruns; k++)
+            all &= s->points[i].rows[k].epochs * base->gpus ==
+                   base->rows[0].epochs * s->points[i].gpus;
+    if (all)
+        add_caveat(d, CAVEAT_ALL_RANKS,
+            "The logs have %ld %ss with %d GPU%s and %ld with %d, so many for each GPU: all ranks "
+            "seem to print. Let one rank print, as whole runs and their work are counted as often.",
+            base->rows[0].epochs, series_interval(s), base->gpus, plural(base->gpus),
+            last->rows[0].epochs, last->gpus);
+}
+
+static double sum_of_log(const struct result *r)
+{
+    double sum = 0;
+
+    for (size_t i = 0; r->curve && i < r->curve->n; i++)
+        sum += r->curve->seconds[i];
+    return isnan(r->training_time) ? sum : r->training_time;
+}
+
+/* Adds that the logs of programs cover a small part of their jobs. */
+static void add_short_logs(struct decision *d, const struct series *s)
+{
+    const struct result *worst = NULL;
+    size_t n = 0;
+
+    for (size_t i = 0; strcmp(s->engine, "embedded") != 0 && i < s->nrows; i++) {
+        const struct result *r = &s->rows[i];
+        double covered = sum_of_log(r);
+        if (!(covered > 0 && covered < COVERED * r->job_s && r->job_s - covered > UNCOVERED_S))
+            continue;
+        n++;
+        if (!worst || covered / r->job_s < sum_of_log(worst) / worst->job_s)
+            worst = r;
+    }
+    if (n)
+        add_caveat(d, CAVEAT_SHORT_LOGS,
+            "The logs of %zu of %zu run%s cover less than half of their jobs, that of %.60s %.4g s of "
+            "%.4g s. What the rest is, such as start-up, evaluation or work that is not logged, is "
+            "in no speed-up of %ss.", n, s->nrows, plural((long)s->nrows), worst->run,
+            sum_of_log(worst), worst->job_s, series_interval(s));
 }
 
 /* Counts the runs whose quality is not better than predicting one class everywhere. */
@@ -620,6 +685,8 @@ void caveats_compute(struct decision *d, const struct series *s, const struct re
     d->ncaveats = 0;
     add_machine(d, s);
     add_flat(d, s);
+    add_all_ranks(d, s);
+    add_short_logs(d, s);
     add_quality(d, s);
     add_unknown_quality(d, s);
     add_disturbance(d);

@@ -62,8 +62,8 @@ const char *compare_test_name(enum compare_test test);
  *
  * A run has collapsed if its quality is more than QUALITY_COLLAPSE margins worse than the median of
  * the base case, or if it has none although the log names one: it diverged. A count collapses where
- * the lower limit of the share of its runs that do exceeds QUALITY_COLLAPSE_SHARE. Where some run has
- * collapsed, and that limit does not, its quality is undecided, unless the upper limit lies below.
+ * the lower limit of the share of its runs that do exceeds QUALITY_COLLAPSE_SHARE. Where some run
+ * has collapsed, and that limit does not, its quality is undecided, unless the upper limit lies below.
  * Otherwise the runs that have not collapsed are compared by the interval of the change of their
  * mean, simultaneous over all counts: quality holds if it lies above -margin, falls if it lies
  * below that, and is undecided otherwise, also where a side has one run. It does not hold if the
@@ -132,8 +132,8 @@ struct quality {
     bool by_construction;
 };
 
-/* Returns the runs of which a share of k of n is shown to be above or below QUALITY_COLLAPSE_SHARE, or 0
- * if that takes more than QUALITY_COLLAPSE_RUNS. */
+/* Returns the runs of which a share of k of n is shown to be above or below
+ * QUALITY_COLLAPSE_SHARE, or 0 if that takes more than QUALITY_COLLAPSE_RUNS. */
 size_t quality_collapse_needed(size_t k, size_t n);
 
 /* Returns "holds", "undecided", ... or "holds by construction". */
@@ -210,7 +210,9 @@ enum caveat_kind {
     CAVEAT_FAKE_GPUS,      /* the "GPUs" of some run are CPU cores */
     CAVEAT_FEW_CORES,      /* more workers than cores */
     CAVEAT_KERNELS,        /* slower kernels were used, as others gave wrong results */
-    CAVEAT_FLAT,           /* no speed-up, perhaps as the logs count one GPU's work */
+    CAVEAT_FLAT,           /* no speed-up: one rank, work that is not shared, or that of one GPU */
+    CAVEAT_ALL_RANKS,      /* logs have a row for each rank */
+    CAVEAT_SHORT_LOGS,     /* logs cover less than half of their jobs */
     CAVEAT_NOT_LEARNT,     /* no network has learnt its task, or some run is blind */
     CAVEAT_NO_QUALITY,     /* some whole run has no quality, and others have */
     CAVEAT_EQUAL_SEEDS,    /* runs of different seeds are the same run (compare_distinct) */

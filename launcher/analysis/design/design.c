@@ -489,8 +489,8 @@ static void describe_test(const struct design_test *t, struct buf *b)
     buf_addf(b, " With %d GPUs it %s", t->gpus,
              t->how == DESIGN_NOT_TESTED ? "is not decided yet" : "");
     if (t->how != DESIGN_NOT_TESTED)
-        buf_addf(b, "%s%s", t->how == DESIGN_FUTILE || t->how == DESIGN_NOT_SHOWN || t->how == DESIGN_LAPSED
-                                 ? "is " : "",
+        buf_addf(b, "%s%s", t->how == DESIGN_FUTILE || t->how == DESIGN_NOT_SHOWN ||
+                                 t->how == DESIGN_LAPSED ? "is " : "",
                  how_name(t->how));
     if (t->look)
         buf_addf(b, " at look %zu, over %zu pairs", t->look, t->pairs);

@@ -46,8 +46,8 @@ double design_view_speedup_most(const struct design_view *v, int gpus);
 /* Returns the fastest efficient count, or the base case. */
 int design_view_fastest(const struct design_view *v);
 
-/* Adds whole runs of a count with those of the first n seeds that no round has, or n short runs with
- * further seeds. */
+/* Adds whole runs of a count with those of the first n seeds that no round has, or n short runs
+ * with further seeds. */
 void design_view_add(const struct design_view *v, struct design_round *round, int gpus, size_t n,
                      bool limited);
 /* Returns whether the seconds of some whole run are known. */

@@ -202,7 +202,8 @@ static void add_speed_looks(struct design_view *v)
         double units = series_speedup(v->series, p)->value /
                        p->speedup[QUANTITY_STEADY_EPOCH].value,
                scale = units / series_ideal(v->series, gpus),
-               rounding = p->q[QUANTITY_STEADY_EPOCH].resolution / p->q[QUANTITY_STEADY_EPOCH].median;
+               rounding = p->q[QUANTITY_STEADY_EPOCH].resolution /
+                          p->q[QUANTITY_STEADY_EPOCH].median;
         if (off > count_asked(v, gpus, true, true))
             r.interval = interval_none();
         r.interval.low *= scale * (1 - rounding);
@@ -424,8 +425,9 @@ bool design_view_has_whole(const struct design_view *v)
     return false;
 }
 
-/* Returns a median of the short runs of a count or, if it has none, of the base case; 0 if unknown. */
-static double median_part(const struct design_view *v, const struct series_point *p, enum quantity q)
+/* Returns a median of the runs of a count or, if it has none, of the base case; 0 if unknown. */
+static double median_part(const struct design_view *v, const struct series_point *p,
+                          enum quantity q)
 {
     double own = p ? p->q[q].median : NAN, of_base = v->series->points->q[q].median;
 

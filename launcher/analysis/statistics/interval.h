@@ -2,7 +2,8 @@
 /* Confidence intervals, and statistics of samples in general.
  *
  * The room computes from arrays of numbers alone. It knows neither runs nor text, reads no file,
- * and draws no random number, so equal values give equal results on every machine. The analysis calls it, and so do the simulations that check its levels
+ * and draws no random number, so equal values give equal results on every machine. The analysis
+ * calls it, and so do the simulations that check its levels
  * (launcher/analysis/test/simulate.c, doc/STATISTICS.md).
  *
  * What cannot be computed is NaN, or an interval of the method INTERVAL_NONE; only where memory

@@ -290,6 +290,32 @@ static void check_model(void)
     model = (struct model){0};
 }
 
+/* What suggests that a program does not do what its study takes for granted. */
+static void check_guard_rails(void)
+{
+    fill(2);
+    compute();
+    ok(!caveat(CAVEAT_FLAT) && !caveat(CAVEAT_ALL_RANKS) && !caveat(CAVEAT_SHORT_LOGS),
+       "a program that scales, prints once and logs its job has no such caveat");
+    for (size_t i = 0; i < table.count; i++) {
+        struct result *r = &table.rows[i];
+        r->median_epoch_s = 10 + 0.01 * (double)i;
+        r->epochs = 20 * r->gpus;
+        r->training_time = r->gpus == 4 && r->seed == 2 ? 6 : 45;
+        r->job_s = 50;
+    }
+    compute();
+    ok(caveat(CAVEAT_FLAT) && strstr(caveat(CAVEAT_FLAT), "Every count takes the time of one: an "
+                                     "epoch takes 10 s with 1 GPU and 10.09 s with 16"),
+       "equal times: %s", caveat(CAVEAT_FLAT));
+    ok(caveat(CAVEAT_ALL_RANKS) && strstr(caveat(CAVEAT_ALL_RANKS),
+                                          "20 epochs with 1 GPU and 320 with 16"),
+       "rows of all ranks: %s", caveat(CAVEAT_ALL_RANKS));
+    ok(caveat(CAVEAT_SHORT_LOGS) && strstr(caveat(CAVEAT_SHORT_LOGS), "of 1 of 10 runs") &&
+           strstr(caveat(CAVEAT_SHORT_LOGS), "that of x-4-2 6 s of 50 s"),
+       "a log of a small part of the job: %s", caveat(CAVEAT_SHORT_LOGS));
+}
+
 static void check_caveats(void)
 {
     fill(2);
@@ -551,6 +577,7 @@ int main(void)
     check_slower();
     check_unbounded();
     check_model();
+    check_guard_rails();
     check_caveats();
     check_lower();
     check_limited();

@@ -94,7 +94,8 @@ static double seconds(const void *arg, int gpus)
  * slow one, and the others differ from study to study. */
 static double slowest_node(const struct law *l, const struct design_place *p)
 {
-    int width = (p->gpus + 1) / 2, first = (int)(rng_uniform(92, p->study, p->number) * (9 - width));
+    int width = (p->gpus + 1) / 2,
+        first = (int)(rng_uniform(92, p->study, p->number) * (9 - width));
     double most = first == 0 ? l->slow : 0;
 
     for (int i = first; i < first + width; i++)
@@ -298,5 +299,5 @@ static bool promised(size_t i, size_t k)
 const struct simulate_area simulate_sequential = {
     .name = "sequential",
     .what = "Sequential designs of 1, 2, 4 .. 14 GPUs, beside fixed ones of 11 whole runs a count.",
-    .quick = 5, .statements = statements, .nstatements = NSTATEMENTS, .ncases = NCASES,
+    .quick = 6, .statements = statements, .nstatements = NSTATEMENTS, .ncases = NCASES,
     .describe = describe, .study = study, .promised = promised};

@@ -92,7 +92,7 @@ static const struct interval *judged_of(const struct found *f, const struct seri
                           *alone = &series_efficiency(series_of(f), p)->interval;
 
     return p->nruns > 1 && series_of(f)->points->nruns > 1 && interval_is_known(i) &&
-                   i->low <= alone->low && i->high >= alone->high
+                   i->low <= alone->low + 1e-12 && i->high >= alone->high - 1e-12
                ? i : NULL;
 }
 
@@ -632,6 +632,10 @@ static struct sentence caveats[] = {
     {"No GPU was used: .*", is_always, {0}, 0},
     {"This speed-up measures the machine, .*", is_always, {0}, 0},
     {"With [0-9., ]+ GPUs some kernels failed their check .*", is_always, {0}, 0},
+    {"Every count takes the time of one: an epoch takes .* s with N GPUs? and .* s with N\\. .*",
+     is_always, {0}, 0},
+    {"The logs have N epochs with N GPUs? and N with N, so many for each GPU: .*", is_always, {0}, 0},
+    {"The logs of N of N runs? cover less than half of their jobs, .*", is_always, {0}, 0},
     {"The quality is meaningless: .*", is_always, {0}, 0},
     {"N of N runs? scores? no better than one class everywhere would .*", is_always, {0}, 0},
     {"N runs? (has|have) no (IoU|accuracy) \\(the first is .*", is_always, {0}, 0},
