@@ -105,13 +105,13 @@ static void meet_deadline(struct advice_choice *c, const struct series *s,
     for (int n = s->points[0].gpus + 1; n <= last && (!c->gpus || n < c->gpus); n++) {
         if (series_find(s, n) || !model_is_usable(whole))
             continue;
-        struct bounds time = model_predict(whole, n);
-        if (time.high > deadline_s)
+        double latest = model_latest(whole, n);
+        if (latest > deadline_s)
             continue;
-        *c = (struct advice_choice){.gpus = n, .value = time.expected,
+        *c = (struct advice_choice){.gpus = n, .value = model_predict(whole, n).expected,
                                     .extrapolated = model_is_extrapolation(whole, n)};
-        snprintf(c->why, sizeof c->why, "predicted by the model, which expects at most %.4g s (95 "
-                 "%%)%s; it was not measured", time.high, n > whole->largest
+        snprintf(c->why, sizeof c->why, "predicted by the model, which expects at most %.4g s "
+                 "(%g %%)%s; it was not measured", latest, 100 * MODEL_SURE, n > whole->largest
                  ? ", if no limit begins beyond the largest count measured" : "");
         return;
     }

@@ -656,6 +656,15 @@ struct bounds model_predict(const struct model *m, double gpus)
     return predict(m, 0, gpus);
 }
 
+double model_latest(const struct model *m, double gpus)
+{
+    double times[MODEL_DRAWS];
+
+    fill_times(m, gpus, spread_of(m, gpus), times);
+    stat_sort(times, MODEL_DRAWS);
+    return times[(int)(MODEL_DRAWS * MODEL_SURE)];
+}
+
 struct bounds model_speedup(const struct model *m, double base, double gpus)
 {
     return predict(m, base, gpus);

@@ -87,6 +87,7 @@ void model_law_name(const struct model_law *law, struct buf *b);
 void model_law_describe(const struct model_law *law, struct buf *b);
 
 #define MODEL_LEVEL 0.9 /* of intervals */
+#define MODEL_SURE 0.975 /* by which the first of many counts is chosen: some are low by chance */
 #define MODEL_FURTHEST 2 /* times the largest measured count: beyond it lie extrapolations */
 #define MODEL_DRAWS 1024
 #define MODEL_LAWS 6
@@ -140,6 +141,8 @@ int model_fit(struct model *m, const struct model_sample *samples, size_t n,
 
 /* Returns the time at a count. */
 struct bounds model_predict(const struct model *m, double gpus);
+/* Returns the time at a count that a run exceeds with a probability of 1 - MODEL_SURE. */
+double model_latest(const struct model *m, double gpus);
 /* Returns the speed-up over base GPUs. */
 struct bounds model_speedup(const struct model *m, double base, double gpus);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Predictions from 1 to 8 GPUs of 8, 16 and 32, by the model of a whole analysis. Some laws are sums
- * of the model's own terms, so that an oracle, which knows them, can be fitted beside it. Others are
- * not, or have noise that the model does not assume. */
+/* Predictions from 1 to 8 GPUs of 8, 16 and 32, by the model of a whole analysis. Some laws are
+ * sums of the model's own terms, so that an oracle, which knows them, can be fitted beside it.
+ * Others are not, or have noise that the model does not assume. Terms, priors and widths of the
+ * model were chosen with a view to all of them but four (doc/STATISTICS.md names them). */
 #include "config.h"
 #include "launcher/analysis/test/simulate.h"
 
@@ -22,7 +23,8 @@ static const struct counts {
 } every = {all, sizeof all / sizeof *all}, doubled = {simulate_counts, SIMULATE_NCOUNTS};
 
 enum function { END, COMPUTE, SERIAL, LINEAR, TREE, JITTER, RING_OF_NODES, TWO_NODES, LIMIT_OF_6,
-                MANY_NODES, ODD, SATURATION, SLOW_SATURATION, ROOT, POWER, SLOWEST_NODE, FIVE_NODES };
+                MANY_NODES, ODD, SATURATION, SLOW_SATURATION, MILD_SATURATION, ROOT, POWER,
+                SLOWEST_NODE, FIVE_NODES, TREE_SQUARED, CONTENTION, EXPONENTIAL };
 
 /* Seconds with N GPUs, of which per_node are on a node: the sum of these parts of ONE_GPU. */
 static const struct law {
@@ -75,6 +77,12 @@ static const struct law {
      {.runs = 5, .noise = 0.01, .grows = true}, false},
     {"Amdahl, whole seconds", 2, {{COMPUTE, 0.95}, {SERIAL, 0.05}}, &doubled,
      {.runs = 3, .noise = 0.005, .clock = 1}, false},
+    {"saturation of 4th power, doubled", 2, {{MILD_SATURATION, 1}}, &doubled,
+     {.runs = 3, .noise = 0.01}, false},
+    {"loss with (log2 N)^2, 0.2 %", 4, {{COMPUTE, 1}, {TREE_SQUARED, 0.002}}, &every,
+     {.runs = 3, .noise = 0.02}, false},
+    {"half of each 4th GPU is lost", 4, {{CONTENTION, 1}}, &every, {.runs = 3, .noise = 0.02}, false},
+    {"1.02^N / N, 1 run", 2, {{EXPONENTIAL, 1}}, &doubled, {.runs = 1, .noise = 0.01}, false},
     {"first boundary at 9", 8, {{COMPUTE, 0.98}, {SERIAL, 0.02}, {TWO_NODES, 0.005}}, &every,
      {.runs = 3, .noise = 0.02}, false},
     {"second step at 5 nodes", 2, {{COMPUTE, 1}, {TWO_NODES, 0.01}, {FIVE_NODES, 0.03}}, &every,
@@ -137,10 +145,18 @@ static double value_of(enum function f, int gpus, int per_node)
         return nodes > 4;
     case ODD:
         return (gpus > 1 && gpus % 2 ? 1.08 : 1) / n;
-    case SATURATION: /* 1.037 / N with 8 GPUs, 1.6 / N with 16 */
+    case SATURATION: /* as the model's term; 1.037 / N with 8 GPUs, 1.6 / N with 16 */
         return pow(1 + pow(n / 10.13, 6), 1 / 6.) / n;
     case SLOW_SATURATION: /* 1.037 / N with 8 GPUs, 1.24 / N with 16 */
         return cbrt(1 + pow(n / 16.44, 3)) / n;
+    case MILD_SATURATION: /* 1.037 / N with 8 GPUs, 1.37 / N with 16 */
+        return pow(1 + pow(n / 12.72, 4), 1 / 4.) / n;
+    case TREE_SQUARED:
+        return pow(log2(n), 2);
+    case CONTENTION:
+        return 1 / (n - 0.5 * floor(n / per_node));
+    case EXPONENTIAL:
+        return pow(1.02, n) / n;
     case ROOT:
         return sqrt(n);
     case POWER:
@@ -280,9 +296,10 @@ static void study(size_t i, uint64_t number, double *values)
 
 static bool promised(size_t i, size_t k)
 {
-    bool sharp = laws[i].terms[0].of == SATURATION && laws[i].counts == &doubled;
+    /* at 4N its times are shorter than predicted */
+    bool missed = laws[i].terms[0].of == CONTENTION && k == COVERED_4N;
 
-    return !laws[i].unknowable && !(sharp && k == DEADLINE); /* 3.7 % at N become 60 % at 2N */
+    return !laws[i].unknowable && !missed;
 }
 
 const struct simulate_area simulate_prediction = {
