@@ -23,7 +23,7 @@ done
 i=0
 while [ $i -lt "$n" ]; do LOCAL_RANK=$i RANK=$i python3 "$@" || exit; i=$((i + 1)); done
 EOT
-for name in accelerate deepspeed mpirun srun uv conda apptainer numactl nsys wrap; do
+for name in accelerate deepspeed mpirun srun uv conda apptainer numactl nsys wrap a.prog; do
     printf '#!/bin/sh\n' >bin/$name
 done
 chmod +x bin/*
@@ -37,7 +37,8 @@ EOT
 cat >plain.py <<'EOT'
 import os, sys
 with open(os.environ["UNETCTL_ATTEMPT_DIR"] + "/rank-" + os.environ["RANK"], "w") as f:
-    print(*map(repr, sys.argv[1:]), os.environ.get("UNETCTL_TRAIN_BATCH_PER_GPU"), file=f)
+    print(*map(repr, sys.argv[1:]), os.environ.get("UNETCTL_TRAIN_BATCH_PER_GPU"),
+          *["elastic"] * (os.environ.get("TORCHELASTIC_RUN_ID", "") != ""), file=f)
 with open(os.environ["UNETCTL_ATTEMPT_DIR"] + "/log.csv", "w") as f:
     f.write("epoch,epoch_time\n0,0.5\n1,0.5\n")
 EOT
@@ -71,6 +72,8 @@ deepspeed --num_gpus 4 train.py --deepspeed ds.json
     engine pytorch|script train.py|args ["--deepspeed", "ds.json"]|python python3
 mpirun -np 4 --bind-to core -x A=1 ./a.out 1
     engine mpi|script a.out|args ["1"]
+mpirun -np 4 a.prog -in in.melt
+    engine mpi|script bin/a.prog|args ["-in", "in.melt"]
 mpirun -np 4 python3 train.py
     engine pytorch|script train.py|args []|python python3
 srun -n 4 --cpu-bind=cores ./a.out
@@ -204,6 +207,10 @@ if command -v mpirun >"$OUT"; then
 else
     skip "mpirun is not installed" "runs of torchrun"
 fi
+rm -rf st
+unetctl init st --site local --engine pytorch -- plain.py 2>"$ERR"
+exits 0 "a run of pytorch" unetctl submit -C st --gpus 1 --wait --timeout 60
+is "$(cat st/runs/*/attempt-1/rank-0)" "None elastic" "looks like torchrun's, which Lightning looks for"
 
 # What run_file.sh starts.
 started() { # INIT WORDS...
@@ -301,7 +308,7 @@ epoch 2: 14 s
 no quality was seen; set quality.name to what the log has' \
     "a count of a total is not taken for an accuracy"
 printf 'iter %d0: throughput 41%d.2 samples/s\n' 1 0 2 5 3 2 >logs/rate.log
-is "$(proposed logs/rate.log | grep -v pattern | tail -n 3)" 'interval 3: 0.00242601 s, 412.2 samples/s
+is "$(proposed logs/rate.log | grep -v pattern | tail -n 3)" 'interval 3: 412.2 samples/s
 no quality was seen; set quality.name to what the log has
 unit samples' "a rate, with its unit"
 printf 'epoch,secs,loss,val_acc\n1,10,0.5,0.7\n2,10.2,0.4,0.8\n' >logs/m.csv
@@ -309,12 +316,47 @@ is "$(proposed logs/m.csv)" 'logs/m.csv: 2 epochs, such as
 epoch 1: 10 s, loss 0.5
 epoch 2: 10.2 s, loss 0.4
 quality: accuracy 0.8
+each run has to write its m.csv into $UNETCTL_ATTEMPT_DIR
 file m.csv
 time secs:each
 name accuracy' "a table whose time has a name of its own"
 printf '[12:0%d:01] epoch %d done in 0:01:0%d (loss 0.5)\n' 1 0 2 2 1 1 >logs/clock.log
 is "$(proposed logs/clock.log | sed -n 2,3p)" 'epoch 1: 62 s, loss 0.5
 epoch 2: 61 s, loss 0.5' "durations, behind the time of day"
+while IFS='|' read -r line want; do # lines as programs print them, @ for 1, 2 and 3
+    for i in 1 2 3; do echo "${line//@/$i}"; done >logs/line.log
+    is "$(proposed logs/line.log | sed -n 2p)" "$want" "proposed: $line"
+done <<'EOT'
+epoch=@ time=0.5 val_acc=0.949 val_loss=0.140|epoch 1: 0.5 s
+step @ time 0.45 loss 2.31|interval 1: 0.45 s, loss 2.31, 2.22222 steps/s
+step @ loss 2.3 tokens/s 12345.6|interval 1: loss 2.3, 12345.6 tokens/s
+epoch @ loss 3.2, 1.5 s/epoch|epoch 1: 1.5 s, loss 3.2
+{'loss': '2.1', 'epoch': '@.0', 'time': '3.5'}|epoch 1: 3.5 s, loss 2.1
+ iteration  @/ 500 ~ elapsed time per iteration (ms): 612.4 ~ lm loss: 1.05E+01|interval 1: 0.6124 s, loss 10.5, 1.63292 steps/s
+step @ of 500: ms/batch 23.31, loss 7.70|interval 1: 0.02331 s, loss 7.7, 42.9 steps/s
+EOT
+printf 'create_atoms CPU = 0.004 seconds\nLoop time of 3.01 on 1 procs for 500 steps\n\nPerformance: 71740.375 tau/day, 166.066 timesteps/s\nTotal wall time: 0:00:03\n' >logs/lammps.log
+is "$(proposed logs/lammps.log | sed -n '2p;$p')" 'interval 1: 0.830328 tau/s
+unit tau' "the speed at the end, not a time of the beginning"
+cat >logs/trainer_state.json <<'EOT'
+{"log_history": [{"epoch": 0.5, "loss": 4.0, "num_input_tokens_seen": 2560, "step": 10, "train_runtime": 0.6},
+ {"epoch": 0.5, "eval_loss": 3.5, "num_input_tokens_seen": 2560, "step": 10},
+ {"epoch": 1.0, "loss": 3.9, "num_input_tokens_seen": 5120, "step": 20, "train_runtime": 1.6},
+ {"epoch": 1.0, "eval_loss": 3.4, "num_input_tokens_seen": 5120, "step": 20},
+ {"epoch": 1.0, "num_input_tokens_seen": 5120, "step": 20, "train_runtime": 2.0}]}
+EOT
+is "$(proposed logs/trainer_state.json)" 'logs/trainer_state.json: 2 intervals, such as
+interval 1: no time of its own, loss 4
+interval 2: no time of its own, loss 3.9
+the whole training: 2 s
+quality: eval_loss 3.4
+each run has to write its trainer_state.json into $UNETCTL_ATTEMPT_DIR
+file trainer_state.json
+name eval_loss
+unit tokens' "Hugging Face's state, with the tokens seen"
+printf '  0%%| | 1/20 [00:00<00:54, 8.79it/s]\r 50%%| | 10/20 [00:01<00:01, 8.79it/s]\r        \r%s\n' \
+    "{'loss': '4.0', 'epoch': '1.0', 'time': '2.5'}" "{'loss': '3.0', 'epoch': '2.0', 'time': '2.6'}" >logs/bar.log
+is "$(proposed logs/bar.log | sed -n 2p)" 'epoch 1: 2.5 s, loss 4' "a line behind a progress bar"
 printf 'hello\nworld 3\n' >logs/none.log
 bad "a log without a time" 'none.log: no line has a time that is known' --try logs/none.log -- ./a.out
 code=7 bad "a log that is missing" 'missing.log.*No such file' --try logs/missing.log -- ./a.out

@@ -8,7 +8,6 @@ import time
 import pytorch_lightning as L
 import torch
 from pytorch_lightning.loggers import CSVLogger
-from pytorch_lightning.plugins.environments import TorchElasticEnvironment
 from torch import nn
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
@@ -59,8 +58,8 @@ epochs, seed, out = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 L.seed_everything(seed)
 torch.set_num_threads(1)
 trainer = L.Trainer(max_epochs=epochs, devices=int(os.environ["LOCAL_WORLD_SIZE"]), strategy="ddp",
-                    num_nodes=int(os.environ["UNETCTL_NODES"]), plugins=[TorchElasticEnvironment()],
-                    enable_progress_bar=False, enable_checkpointing=False,
+                    num_nodes=int(os.environ["UNETCTL_NODES"]), enable_progress_bar=False,
+                    enable_checkpointing=False,
                     accelerator="gpu" if torch.cuda.is_available() else "cpu",
                     logger=CSVLogger(out, name="", version=""))
 trainer.fit(Fit())

@@ -659,11 +659,9 @@ static void add_numbers(struct decision *d, const struct series *s)
     add_clock(d, s);
     if (!s->by_units)
         add_caveat(d, CAVEAT_NO_IMAGES,
-            s->stepped ? "The logs do not say how much work an %s did: it is taken to be the same "
-                         "at all counts."
-                       : "The logs do not say how many %s an epoch really processed: where a last "
-                         "short batch is dropped, efficiency looks better than it is.",
-            s->stepped ? series_interval(s) : s->unit);
+            "The logs do not say how much work an %s did: %s.", series_interval(s),
+            s->stepped ? "it is taken to be the same at all counts"
+                       : "where a last short batch is dropped, efficiency looks better than it is");
     if (!s->equal_epochs)
         add_caveat(d, CAVEAT_UNEQUAL_EPOCHS, "%s: %s%swhole %s are compared only where they are "
             "equal.", s->stepped ? "Whole runs did different amounts of work"

@@ -93,6 +93,8 @@ static int take_log(struct log_proposal *log, struct yaml_setting *dst, struct e
            plural((long)log->intervals), log->rows.data ? log->rows.data : "");
     if (!*log->quality)
         printf("no quality was seen; set quality.name to what the log has\n");
+    if (*log->file)
+        printf("each run has to write its %s into $UNETCTL_ATTEMPT_DIR\n", log->file);
     return n;
 }
 

@@ -523,9 +523,7 @@ static void make_curves(struct chart *c, const struct curves *s, bool quality)
     chart_init(c, quality ? "quality" : "loss", "",
                "%s%s, one line per run, of at most 8 counts. Solid: training; dashed: validation. "
                "From violet, the fewest GPUs, to yellow, the most.",
-               quality      ? "Quality after an "
-               : s->stepped ? "Loss"
-                            : "Mean loss over the images of an epoch",
+               quality ? "Quality after an " : "Loss",
                quality ? interval : "");
     snprintf(c->title, sizeof c->title, "%s by %s", quality ? s->title : "Loss", interval);
     set_axis(&c->y, quality ? s->quality : "loss", quality ? s->decimals : 4);

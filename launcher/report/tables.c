@@ -63,7 +63,8 @@ static void add_rate(struct table *t, const struct series *s, const struct serie
     char head[48];
     double rate = series_rate(s, p->q[QUANTITY_RATE].median, head, sizeof head);
 
-    table_number(t, head, rate, 1);
+    table_number(t, head, rate, series_rate(s, s->points[0].q[QUANTITY_RATE].median, head,
+                                            sizeof head) < 10 ? 3 : 1);
 }
 
 static void add_test(struct table *t, const struct comparison *c)

@@ -267,7 +267,8 @@ int command_line_parse(const char *const *words, size_t n, struct command_line *
         }
     }
     dst->program = i;
-    dst->has_script |= i < n && (dst->launcher || ends_in(words[i], ".py"));
+    bool of_script = dst->launcher && strcmp(dst->launcher->engine, "mpi") != 0;
+    dst->has_script |= i < n && (of_script || ends_in(words[i], ".py"));
     return 0;
 }
 

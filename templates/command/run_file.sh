@@ -31,6 +31,7 @@ tensorflow)
     TF_CONFIG=$({{unetctl|sh}} spec{{spec}})
     export TF_CONFIG TF_CPP_MIN_LOG_LEVEL="${TF_CPP_MIN_LOG_LEVEL:-1}"
     ;;
+pytorch) export TORCHELASTIC_RUN_ID=$UNETCTL_START ;; # as torchrun: Lightning starts no ranks itself
 jax) export JAX_COORDINATOR_ADDRESS=$MASTER_ADDR:$MASTER_PORT ;;
 torchrun) # the first rank of a node starts all of them; the others wait until they have ended
     ended=$UNETCTL_ATTEMPT_DIR/.ended-$GROUP_RANK-${UNETCTL_START##*-}

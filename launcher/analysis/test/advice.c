@@ -68,7 +68,8 @@ int main(void)
        "a count that was measured as too slow is not advised by the model (%d)",
        a.deadline.gpus);
     advice_compute(&a, &s[0], &whole, model_predict(&whole, 9).high);
-    ok(a.deadline.gpus == 10, "nor one that only the interval of 90 %% meets (%d)", a.deadline.gpus);
+    ok(a.deadline.gpus == 10, "nor one that only the interval of 90 %% meets (%d)",
+       a.deadline.gpus);
 
     compute(counts, 2, 0.001, 0, 100);
     ok(a.deadline.gpus == 0, "without a model no count is predicted");

@@ -250,8 +250,8 @@ static const struct {
     {LOG_STEP, LOG_GUESS, "step global_step steps iteration iterations iter"},
     {LOG_EPOCH, LOG_GUESS, "epoch epochs"},
     {LOG_UNITS, LOG_EACH, "interval_units"},
-    {LOG_UNITS, LOG_GUESS, "units samples num_samples images tokens num_tokens cells"
-                           " num_input_tokens_seen"},
+    {LOG_UNITS, LOG_GUESS, "units samples num_samples images tokens num_tokens cells"},
+    {LOG_UNITS, LOG_TOTAL, "num_input_tokens_seen"},
     {LOG_LOSS, LOG_GUESS, "loss train_loss train_loss_epoch training_loss epoch_loss"
                           " train_loss_step"},
     {LOG_VAL_LOSS, LOG_GUESS, "val_loss eval_loss valid_loss validation_loss"},

@@ -15,6 +15,7 @@
 #define NUMBERS_MAX 24 /* of a line */
 #define KINDS_MAX 256  /* of lines */
 #define SHOWN 3        /* rows */
+#define MANY_LINES ((size_t)1 << 30)
 
 /* ---- names ---- */
 
@@ -34,7 +35,7 @@ static bool is_time(const char *name)
     for (size_t i = 0; i < sizeof times / sizeof *times; i++)
         if (strlen(times[i]) == n && strncmp(name, times[i], n) == 0)
             return true;
-    return strstr(name, "_per_") != NULL;
+    return log_column_is_rate(name);
 }
 
 /* Returns whether one of the words between blanks is a word of text, whose words have _ between. */
@@ -59,6 +60,9 @@ static bool is_quality(const char *name, bool *validated)
     return has_word(name, QUALITIES) || (*validated && has_word(name, "loss error"));
 }
 
+#define SECONDS "s sec secs second seconds ms"
+#define LONGER "min minutes m h hours d days"
+
 /* Names a number by the words before it and the unit behind it, both in small letters with _
  * between words; "" if it is not known what it is. */
 static void name_number(const char *label, const char *unit, char dst[LOG_NAME_SIZE])
@@ -66,15 +70,17 @@ static void name_number(const char *label, const char *unit, char dst[LOG_NAME_S
     const char *slash = strchr(unit, '/');
     bool rate = slash > unit && has_word(slash + 1, "s sec second min minute hour h day") &&
                 strncmp(unit, "s/", 2) && strncmp(unit, "ms/", 3);
-    bool ms = strncmp(unit, "ms", 2) == 0, validated, step = has_word(label, "step iter batch it "
+    bool ms = strncmp(unit, "ms", 2) == 0 || has_word(label, "ms"), validated, step = has_word(label, "step iter batch it "
                                                                       "iteration");
-    bool seconds = has_word(unit, "s sec secs second seconds ms") ||
-                   (has_word(label, "time took elapsed duration seconds secs sec") &&
-                    !has_word(unit, "min minutes m h hours d days"));
+    bool seconds = has_word(unit, SECONDS) ||
+                   (has_word(label, "time took elapsed duration seconds secs sec ms") &&
+                    !has_word(unit, LONGER));
 
     *dst = 0;
-    if (slash && has_word(slash + 1, "it iter step batch iteration"))
-        snprintf(dst, LOG_NAME_SIZE, "%s", strchr("sm", *unit) ? ms ? "step_time_ms" : "step_time" : "");
+    if (slash && has_word(slash + 1, "it iter step batch iteration epoch"))
+        snprintf(dst, LOG_NAME_SIZE, "%s%s", !strchr("sm", *unit) ? ""
+                 : strcmp(slash, "/epoch") ? "step_time" : "epoch_time",
+                 ms && strchr("sm", *unit) ? "_ms" : "");
     else if (rate && strncmp(unit, "it", 2) && strncmp(unit, "step", 4) && strncmp(unit, "batch", 5))
         snprintf(dst, LOG_NAME_SIZE, "%.*s_per_%s", (int)(slash - unit), unit,
                  slash[1] == 's' ? "s" : strcmp(slash + 1, "h") ? slash + 1 : "hour");
@@ -124,11 +130,11 @@ static size_t find_label(const char *line, size_t from, size_t at)
     size_t p = at, start = at;
     char word[64];
 
-    while (p > from && strchr(" \t=:([<~|", line[p - 1]))
+    while (p > from && strchr(" \t=:([<~|'\"", line[p - 1]))
         p--;
     for (int words = 0; words < 2; words++) {
         size_t end = p;
-        while (p > from && (isalpha((unsigned char)line[p - 1]) || strchr("_/@%-", line[p - 1])))
+        while (p > from && (isalpha((unsigned char)line[p - 1]) || strchr("_/@%-()", line[p - 1])))
             p--;
         if (p == end)
             break;
@@ -155,6 +161,12 @@ static int count_colons(const char *line, size_t from, size_t to)
     return n;
 }
 
+static bool is_before_number(const char *text)
+{
+    text += strspn(text, " =:");
+    return isdigit((unsigned char)text[0]) || (text[0] == '.' && isdigit((unsigned char)text[1]));
+}
+
 /* Finds the numbers of a line. Returns their number. */
 static size_t find_numbers(const char *line, size_t n, struct number dst[NUMBERS_MAX])
 {
@@ -179,9 +191,16 @@ static size_t find_numbers(const char *line, size_t n, struct number dst[NUMBERS
         size_t u = end + (line[end] == ' '), v = u;
         while (v < n && (isalpha((unsigned char)line[v]) || line[v] == '/' || line[v] == '%'))
             v++;
+        if (v < n && (isalnum((unsigned char)line[v]) || line[v] == '_') && line[v - 1] != '/')
+            v = u;
         copy_plain(line, k->label, i, true, label);
         copy_plain(line, u, v, false, unit);
-        name_number(label, unit, k->name);
+        bool next = u > end && strchr(unit, '/') && is_before_number(line + v); /* names that one */
+        name_number(label, next ? "" : unit, k->name);
+        if (next && *k->name)
+            *unit = 0;
+        else if (next)
+            name_number(label, unit, k->name);
         bool clock = count_colons(line, i, end) == 2, share = line[end] == '/' && isdigit(
                                                           (unsigned char)line[end + 1]);
         if ((end - i >= 19 && line[i + 4] == '-') || (clock && i < 2))
@@ -190,11 +209,11 @@ static size_t find_numbers(const char *line, size_t n, struct number dst[NUMBERS
             snprintf(k->name, sizeof k->name, "time");
         if (share && strcmp(k->name, "epoch") && strcmp(k->name, "step")) /* a count of a total */
             *k->name = 0;
-        k->unit_end = *unit && (strchr(unit, '/') || is_time(k->name)) ? v : end;
+        k->unit_end = strchr(unit, '/') || (is_time(k->name) && has_word(unit, SECONDS)) ? v : end;
         for (size_t j = 0; j + 1 < count; j++)
             if (strcmp(dst[j].name, k->name) == 0)
                 *k->name = 0;
-        last = i = end;
+        last = i = k->unit_end;
     }
     return count;
 }
@@ -221,10 +240,10 @@ static size_t sort_lines(const char *text, struct kind *kinds)
 {
     size_t n = 0;
 
-    for (const char *line = text, *end; *line; line = end + (*end == '\n')) {
+    for (const char *line = text, *end; *line; line = end + (*end != 0)) {
         struct kind k = {.line = line, .count = 1};
         size_t i = 0;
-        end = line + strcspn(line, "\n");
+        end = line + strcspn(line, "\n\r\b");
         k.n = (size_t)(end - line);
         k.nnumbers = find_numbers(line, k.n, k.numbers);
         for (size_t j = 0; j < k.nnumbers; j++)
@@ -288,21 +307,29 @@ static int try_form(const char *path, const struct log_form *form, struct log_pr
     int rc = log_file_read(path, form, &r, e);
     if (rc == 0) {
         double q = result_quality(&r);
+        bool rates = r.stepped == 1 && r.limited == 1 && fabs(r.units - 1) < 1e-9,
+             slow = rates && r.units_per_s < 0.05;
         dst->intervals = r.curve ? r.curve->n : 0;
         dst->stepped = r.stepped;
         snprintf(dst->unit, sizeof dst->unit, "%s", strcmp(r.unit, "steps") ? r.unit : "");
         snprintf(dst->quality, sizeof dst->quality, "%s", isfinite(q) ? result_quality_word(&r) : "");
         buf_destroy(&dst->rows);
         for (size_t i = 0; i < dst->intervals && i < SHOWN; i++) {
-            buf_addf(&dst->rows, "%s %zu: %.6g s", r.stepped ? "interval" : "epoch", i + 1,
-                     r.curve->seconds[i]);
+            bool timed = isfinite(r.curve->seconds[i]);
+            buf_addf(&dst->rows, "%s %zu: ", r.stepped ? "interval" : "epoch", i + 1);
+            if (!rates)
+                buf_addf(&dst->rows, timed ? "%.6g s" : "no time of its own", r.curve->seconds[i]);
             if (isfinite(r.curve->loss[i]))
-                buf_addf(&dst->rows, ", loss %.6g", r.curve->loss[i]);
-            if (r.curve->units && isfinite(r.curve->units[i]))
-                buf_addf(&dst->rows, ", %.6g %s/s", r.curve->units[i] / r.curve->seconds[i],
-                         *r.unit ? r.unit : "images");
+                buf_addf(&dst->rows, "%sloss %.6g", rates ? "" : ", ", r.curve->loss[i]);
+            if (timed && r.curve->units && isfinite(r.curve->units[i]))
+                buf_addf(&dst->rows, "%s%.6g %s/%s",
+                         rates && !isfinite(r.curve->loss[i]) ? "" : ", ",
+                         r.curve->units[i] / r.curve->seconds[i] * (slow ? 86400 : 1),
+                         *r.unit ? r.unit : "images", slow ? "day" : "s");
             buf_add(&dst->rows, "\n");
         }
+        if (r.curve && r.curve->n && !isfinite(r.curve->seconds[0]) && r.training_time > 0)
+            buf_addf(&dst->rows, "the whole training: %.6g s\n", r.training_time);
         if (isfinite(q))
             buf_addf(&dst->rows, "quality: %s %.6g\n", dst->quality, q);
     }
@@ -343,6 +370,19 @@ static int try_columns(const char *path, const struct log_table *t, struct log_p
     return rc;
 }
 
+/* Returns how well lines of a kind with a time tell of a run: many with a counter best, then a rate,
+ * then many, then one, of which a log's last is more often its sum than a part of its start. */
+static size_t value_kind(const struct kind *k)
+{
+    bool counted = false, rate = false;
+
+    for (size_t i = 0; i < k->nnumbers; i++) {
+        counted |= strcmp(k->numbers[i].name, "step") == 0 || strcmp(k->numbers[i].name, "epoch") == 0;
+        rate |= log_column_is_rate(k->numbers[i].name);
+    }
+    return k->count + (k->count > 1 && counted ? 2 * MANY_LINES : rate ? MANY_LINES : 0);
+}
+
 /* Proposes a pattern for lines of a text. */
 static int try_lines(const char *path, const struct kind *kinds, size_t n, struct log_proposal *dst,
                      struct err *e)
@@ -354,7 +394,7 @@ static int try_lines(const char *path, const struct kind *kinds, size_t n, struc
     int rc = -1;
 
     for (size_t i = 0; i < n; i++)
-        if (kinds[i].timed && (!best || kinds[i].count > best->count))
+        if (kinds[i].timed && (!best || value_kind(&kinds[i]) >= value_kind(best)))
             best = &kinds[i];
     if (!best)
         return err_set(e, ERR_CONFIG, "%s: no line has a time that is known, such as 'epoch 3 took "
