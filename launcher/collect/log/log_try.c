@@ -370,7 +370,7 @@ static int try_columns(const char *path, const struct log_table *t, struct log_p
     return rc;
 }
 
-/* Returns how well lines of a kind with a time tell of a run: many with a counter best, then a rate,
+/* Returns how well lines of a kind with a time describe a run: many with a counter best, then a rate,
  * then many, then one, of which a log's last is more often its sum than a part of its start. */
 static size_t value_kind(const struct kind *k)
 {
