@@ -285,7 +285,8 @@ static long count_images(const struct series *s, const double *values, size_t n,
         if (s->points[i].val_images && s->points[i].val_images != s->points[0].val_images)
             return 0;
     for (size_t i = 0; i < n; i++)
-        if (fabs(values[i] - round(values[i] * images) / images) > fmin(0.51 * resolution, 0.13 / images) + 1e-7)
+        if (fabs(values[i] - round(values[i] * images) / images) >
+            fmin(0.51 * resolution, 0.13 / images) + 1e-7)
             return 0;
     return s->points[0].val_images;
 }

@@ -509,8 +509,8 @@ static void add_model_words(struct buf *b, const struct analysis_series *as)
     if (!m->fitted || m->ncounts < 3)
         return;
     if (!model_is_usable(m)) {
-        buf_addf(b, "No model of the times is used: it misses measured counts by %.0f %% (limit %.0f "
-                 "%%), and those that are left out by %.0f %% (limit %.0f %%).\n", 100 * m->error,
+        buf_addf(b, "No model of the times is used: it misses measured counts by %.0f %% (limit "
+                 "%.0f %%), and those that are left out by %.0f %% (limit %.0f %%).\n", 100 * m->error,
                  100 * MODEL_POOR_FIT, 100 * m->loo_error, 100 * MODEL_POOR_LEFT_OUT);
         return;
     }

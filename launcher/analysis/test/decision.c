@@ -273,7 +273,8 @@ static void check_model(void)
     is_int(d.model_reach, 16, "a model is used up to twice the largest count");
     model.loo_error = 0.44;
     compute();
-    ok(d.model_reach == 0 && d.next == 16, "a model that misses counts which are left out is not used");
+    ok(d.model_reach == 0 && d.next == 16,
+       "a model that misses counts which are left out is not used");
     fill_law(0.024, 0.005);
     compute();
     /* 1 / (1 + 0.024 (N - 1)) >= 0.8 up to N = 11.4 */

@@ -182,7 +182,8 @@ static void check_width(void)
     fit_counts(counts, bent, 4, 0);
     near(m.acceleration, log2(12.5 * 2 / 21) * M_LN2 - log(21 * 2 / 41.), 1e-9,
          "a loss of the last doubling is seen");
-    ok(model_is_usable(&m) && width_at(16) > 1.25 * usual, "it widens the interval: %.2f beside %.2f",
+    ok(model_is_usable(&m) && width_at(16) > 1.25 * usual,
+       "it widens the interval: %.2f beside %.2f",
        width_at(16), usual);
     fit(amdahl, 1, 0, &nothing, 1);
     usual = width_at(16);
