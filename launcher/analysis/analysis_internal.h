@@ -105,7 +105,7 @@ void convergence_destroy(struct convergence *c);
 void noise_scale_compute(struct noise_scale *n, const struct series *s);
 
 /* whole is the model of the whole run; it is ignored unless model_is_usable. A deadline is met
- * where the upper end of its interval meets it. deadline_s is 0 for none. */
+ * where model_latest meets it. deadline_s is 0 for none. */
 void advice_compute(struct advice *a, const struct series *s, const struct model *whole,
                     double deadline_s);
 

@@ -420,9 +420,10 @@ static void choose_larger(struct decision *d)
         d->next = d->model_expected;
         snprintf(d->next_why, sizeof d->next_why,
                  d->model_reach == d->model_expected
-                     ? "the model predicts an efficiency of %.2f or more up to there"
-                     : "the model expects an efficiency of %.2f or more up to there, but its "
-                       "interval includes less",
+                     ? "the model predicts an efficiency of %.2f or more up to there, if no limit "
+                       "begins before"
+                     : "the model expects an efficiency of %.2f or more up to there, if no limit "
+                       "begins before, but its interval includes less",
                  d->rule.efficiency);
     } else if (d->model_expected) {
         d->next = last + 1;

@@ -105,14 +105,14 @@ static void meet_deadline(struct advice_choice *c, const struct series *s,
     for (int n = s->points[0].gpus + 1; n <= last && (!c->gpus || n < c->gpus); n++) {
         if (series_find(s, n) || !model_is_usable(whole))
             continue;
-        struct bounds time = model_predict(whole, n);
-        if (time.high > deadline_s)
+        double latest = model_latest(whole, n);
+        if (latest > deadline_s)
             continue;
-        *c = (struct advice_choice){.gpus = n, .value = time.expected,
+        *c = (struct advice_choice){.gpus = n, .value = model_predict(whole, n).expected,
                                     .extrapolated = model_is_extrapolation(whole, n)};
-        snprintf(c->why, sizeof c->why, "predicted by the model, which expects at most %.4g s (95 "
-                 "%%)%s; it was not measured",
-                 time.high, n > whole->largest ? ", beyond what was measured" : "");
+        snprintf(c->why, sizeof c->why, "predicted by the model, which expects at most %.4g s "
+                 "(%g %%)%s; it was not measured", latest, 100 * MODEL_SURE, n > whole->largest
+                 ? ", if no limit begins beyond the largest count measured" : "");
         return;
     }
     if (!c->gpus)
@@ -431,14 +431,17 @@ static int set_base(struct prediction_base *setting, const struct series *s,
     return 0;
 }
 
-/* Returns the seconds of a run that the model is fitted to, or NaN if they cannot be compared. */
-static double sample_of(const struct series *s, const struct result *r, enum quantity q)
+/* Returns what the model is fitted to of a run; a value is NaN if it cannot be compared. */
+static struct model_sample sample_of(const struct series *s, const struct result *r,
+                                     enum quantity q)
 {
-    double value = quantity_of(r, q);
+    bool scaled = q != QUANTITY_WHOLE && s->by_units;
+    double factor = scaled ? s->points[0].q[QUANTITY_UNITS].median / r->units : 1;
 
-    if (q == QUANTITY_WHOLE)
-        return s->equal_epochs && s->mode != SERIES_WEAK ? value : NAN;
-    return s->by_units ? value * s->points[0].q[QUANTITY_UNITS].median / r->units : value;
+    if (q == QUANTITY_WHOLE && (!s->equal_epochs || s->mode == SERIES_WEAK))
+        factor = NAN;
+    return (struct model_sample){r->gpus, factor * quantity_of(r, q),
+                                 factor * s->points[0].q[q].resolution};
 }
 
 static int fit_series(struct model *m, const struct series *s, enum quantity q,
@@ -449,7 +452,7 @@ static int fit_series(struct model *m, const struct series *s, enum quantity q,
     if (!samples)
         return -1;
     for (size_t i = 0; i < s->nrows; i++)
-        samples[i] = (struct model_sample){s->rows[i].gpus, sample_of(s, &s->rows[i], q)};
+        samples[i] = sample_of(s, &s->rows[i], q);
     int rc = model_fit(m, samples, s->nrows, known, e);
     free(samples);
     return rc;
@@ -489,10 +492,10 @@ static int fit_links(struct prediction *p, const struct prediction_base *setting
     if (model_misfits(m))
         return err_set(e, ERR_STATS,
                        "%s: the times cannot be predicted: the model misses measured numbers of "
-                       "GPUs that are left out by %.0f %%, and the largest by %.0f %% (limit %.0f "
-                       "%%). Repeat them, or measure more",
-                       s->engine, 100 * m->loo_error, 100 * m->largest_error,
-                       100 * MODEL_POOR_FIT);
+                       "GPUs by %.0f %% (limit %.0f %%), and those that are left out by %.0f %% "
+                       "(limit %.0f %%). Repeat them, or measure more",
+                       s->engine, 100 * m->error, 100 * MODEL_POOR_FIT, 100 * m->loo_error,
+                       100 * MODEL_POOR_LEFT_OUT);
     return 0;
 }
 

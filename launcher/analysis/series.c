@@ -31,6 +31,20 @@ struct mode_split {
     long batch_per_gpu, global_batch; /* of the groups; 0: unknown */
 };
 
+/* Returns by what factor the times of a run were scaled to other work (series_rows_scale). */
+static double scale_of_work(const struct result *r)
+{
+    double *sorted = r->stepped == 1 && r->curve ? calloc(r->curve->n + 1, sizeof *sorted) : NULL;
+
+    if (!sorted)
+        return 1;
+    size_t n = curve_steady(r->curve, r->curve->seconds, sorted);
+    stat_sort(sorted, n);
+    double scale = n ? r->median_epoch_s / median_of_sorted(sorted, n) : 1;
+    free(sorted);
+    return isfinite(scale) ? scale : 1;
+}
+
 /* Returns the interval of the median steady epoch within one run. */
 static struct interval epochs_interval(const struct result *r, double level)
 {
@@ -235,19 +249,44 @@ static void describe_point(struct series_point *p, double *room)
     p->unit_rate = ratio_of(p->q[QUANTITY_UNITS].median, p->q[QUANTITY_STEADY_EPOCH].median);
 }
 
+/* Returns the resolution of the single intervals that the steady ones are medians of: a median of
+ * whole seconds may be half of one. Without curves, the first two of a run stand for them. */
+static double resolution_of_intervals(const struct series *s)
+{
+    size_t n = 0, most = 1;
+    double scale = 0;
+
+    for (size_t i = 0; i < s->nrows; i++)
+        most += s->rows[i].curve ? s->rows[i].curve->n : 2;
+    double *room = calloc(most, sizeof *room);
+    for (size_t i = 0; room && i < s->nrows; i++) {
+        const struct result *r = &s->rows[i];
+        const double two[] = {r->first_epoch_s, r->second_epoch_s};
+        size_t own = r->curve ? r->curve->n : 2;
+        for (size_t k = 0; k < own; k++)
+            if (isfinite(r->curve ? r->curve->seconds[k] : two[k]))
+                room[n++] = r->curve ? r->curve->seconds[k] : two[k];
+        scale = fmax(scale, scale_of_work(r));
+    }
+    double resolution = room && n ? scale * resolution_of(room, n) : NAN;
+    free(room);
+    return resolution;
+}
+
 /* Returns the number of validation images if all n values, which are multiples of resolution, are
  * rounded multiples of 1 / images, or 0. */
 static long count_images(const struct series *s, const double *values, size_t n, double resolution)
 {
     double images = (double)s->points[0].val_images;
 
-    if (!s->is_share || !n || !(images > 0) || resolution > 0.25 / images)
+    if (!s->is_share || !n || !(images > 0) || resolution > 1.01 / images)
         return 0;
     for (size_t i = 1; i < s->npoints; i++)
         if (s->points[i].val_images && s->points[i].val_images != s->points[0].val_images)
             return 0;
     for (size_t i = 0; i < n; i++)
-        if (fabs(values[i] - round(values[i] * images) / images) > 0.51 * resolution + 1e-7)
+        if (fabs(values[i] - round(values[i] * images) / images) >
+            fmin(0.51 * resolution, 0.13 / images) + 1e-7)
             return 0;
     return s->points[0].val_images;
 }
@@ -256,7 +295,9 @@ static void set_resolutions(struct series *s, double *room)
 {
     for (int q = 0; q < QUANTITY_COUNT; q++) {
         size_t n = quantity_collect(s->rows, s->nrows, (enum quantity)q, room);
-        double resolution = resolution_of(room, n);
+        double resolution = q == QUANTITY_STEADY_EPOCH ? resolution_of_intervals(s) : NAN;
+        if (isnan(resolution))
+            resolution = resolution_of(room, n);
         if (q == QUANTITY_QUALITY && (s->counted = count_images(s, room, n, resolution)) > 0)
             resolution = 1 / (double)s->counted;
         for (size_t i = 0; i < s->npoints; i++)

@@ -235,8 +235,9 @@ static void make_speedup(struct chart *c, const struct report *r)
     start(c, "speedup", "Speed-up against the ideal", "speed-up", 2,
           "Filled: speed-up of the %s (those after warming up). Bars: intervals of 95 %% where "
           "there are enough runs, otherwise the range of the runs. Wide line: the model of the "
-          "times, dashed beyond what was measured; without one, marks are joined to guide the eye. "
-          "Open: the whole %s included. Small dots: single runs.", steady_of(r),
+          "times, dashed beyond what was measured, if no limit begins; without one, marks are "
+          "joined to guide the eye. Open: the whole %s included. Small dots: single runs.",
+          steady_of(r),
           is_stepped(r) ? "run, warming up" : "training, first epoch");
     add_ideal(c, r);
     for (size_t i = 0; i < r->nseries; i++) {

@@ -235,24 +235,17 @@ static void add_link(struct buf *b, const struct prediction_link *l)
              1e6 * l->latency_s);
 }
 
-void prediction_explain(const struct model *m, const char *interval, int gpus_per_node,
-                        struct buf *b)
+void prediction_explain(const struct model *m, double gpus, struct buf *b)
 {
-    int largest = (int)m->largest;
-
-    model_explain(m, interval, b);
-    buf_addf(b, ". Intervals of %.0f %% are over all laws, by the evidence for each. ",
+    buf_addf(b, "Predictions are those of the model of time, with intervals of %.0f %%",
              100 * MODEL_LEVEL);
+    model_assume(m, gpus, b);
     if (m->ncounts > 2)
-        buf_addf(b, "A number that is left out is predicted within %.1f %%, the largest within "
-                 "%.1f %%. ", 100 * m->loo_error, 100 * m->largest_error);
+        buf_addf(b, ". A number that is left out is predicted within %.1f %%, the largest within "
+                 "%.1f %%; the data do not tell apart why time is lost. ", 100 * m->loo_error,
+                 100 * m->largest_error);
     else
-        buf_add(b, "Two numbers of GPUs cannot check the model: measure a third. ");
-    if (largest <= gpus_per_node)
-        buf_addf(b, "No measured number is on several nodes, so what a node boundary costs%s is "
-                 "unknown. ", m->known.links ? " beyond the links" : "");
-    buf_addf(b, "A limit, such as that of the storage, may set in beyond %d GPUs; no such limit "
-             "was seen up to %d. ", largest, largest);
+        buf_add(b, ". Two numbers of GPUs cannot check the model: measure a third. ");
 }
 
 static void add_links(const struct prediction *p, const struct prediction_network *n,
@@ -283,7 +276,12 @@ static void add_assumptions(const struct prediction *p, const struct prediction_
                             struct buf *b)
 {
     bool extrapolated = false;
+    int most = 0;
 
+    for (size_t i = 0; i < p->npoints; i++) {
+        most = p->points[i].gpus > most ? p->points[i].gpus : most;
+        extrapolated |= p->points[i].extrapolated;
+    }
     if (p->linked)
         add_links(p, n, b);
     else
@@ -297,10 +295,8 @@ static void add_assumptions(const struct prediction *p, const struct prediction_
                 "and 5 % of the epoch, and GPUs that wait for the slowest, whose steps vary by "
                 "0, 1 and 3 %. Measure two more numbers for a prediction. ");
     else
-        prediction_explain(&p->model, p->interval, p->gpus_per_node, b);
+        prediction_explain(&p->model, most, b);
     buf_add(b, "The quality of the network that is trained is not predicted.");
-    for (size_t i = 0; i < p->npoints; i++)
-        extrapolated |= p->points[i].extrapolated;
     if (extrapolated)
         buf_addf(b, " * More than twice the largest number that was measured (%d): an "
                  "extrapolation that only a measurement can confirm.", p->largest);

@@ -99,7 +99,7 @@ static void add_efficiency(struct table *t, const struct report_series *rs, int 
         struct bounds b = model_speedup(m, s->points[0].gpus, gpus);
         table_text(t, head, "%.2f (%.2f..%.2f), not measured: %s", share * b.expected,
                    share * b.low, share * b.high,
-                   gpus > m->largest ? "extrapolation" : "interpolation");
+                   gpus > m->largest ? "predicted, if no limit begins" : "interpolation");
     } else
         table_text(t, head, "not measured, not predicted");
 }
@@ -258,7 +258,7 @@ static void add_extrapolation(struct doc *d, const struct report_series *rs,
         fill_extrapolation(&t, rs);
         doc_table(d, OUTPUTS, &t);
         buf_add(&text, "Assumptions: ");
-        prediction_explain(m, series_interval(s), f->gpus_per_node, &text);
+        prediction_explain(m, end, &text);
         buf_add(&text, "Program, input, nodes and network stay those of the measurement.\n");
     } else
         buf_addf(&text, "Nothing is predicted beyond %d GPU%s of %s: %s.\n", largest,
@@ -484,7 +484,7 @@ static void make_chart(struct chart *c, const struct report *r)
     chart_init(c, "scaling", "Speed-up against the ideal",
                "Speed-up, both axes logarithmic. Marks: measured, with intervals of 95 %% or, of too "
                "few runs, their range. Line: the ideal. Dashed, in its interval of 90 %%: "
-               "extrapolated by the model, not measured.");
+               "extrapolated by the model, not measured, if no limit begins.");
     snprintf(c->x.label, sizeof c->x.label, "%s", gpus_title(&r->series[0].as->series));
     snprintf(c->y.label, sizeof c->y.label, "speed-up");
     c->x.logarithmic = c->y.logarithmic = true;

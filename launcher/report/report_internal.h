@@ -27,11 +27,9 @@ void difference_describe(struct buf *b, const struct analysis_difference *d, con
  * intervals. What the logs do not have is left out. */
 void paragraph_describe(struct buf *b, const struct report_series *rs);
 
-/* Adds the laws of a model, how far off a count that is left out is predicted, and what is not
- * known beyond the measured counts. interval: "epoch" or "interval" (series_interval).
- * gpus_per_node 0: unknown. */
-void prediction_explain(const struct model *m, const char *interval, int gpus_per_node,
-                        struct buf *b);
+/* Adds what predictions up to a count assume, and how far off a count that is left out is
+ * predicted. */
+void prediction_explain(const struct model *m, double gpus, struct buf *b);
 
 /* tables.c. Each tables_fill function fills an uninitialised table. Adds the tables of each
  * series, then those of the pairs of series; those of the runs of a source. */

@@ -370,33 +370,6 @@ static void fill_each(struct table *t, const struct report_series *rs)
     }
 }
 
-static void add_law_row(struct table *t, const struct model_law *law)
-{
-    struct buf name = {0}, formula = {0};
-
-    model_law_name(law, &name);
-    model_law_describe(law, &formula);
-    table_text(t, "law", "%s", name.data ? name.data : "");
-    table_text(t, "seconds with N GPUs on P nodes", "%s", formula.data ? formula.data : "");
-    table_percent(t, "evidence", law->evidence);
-    t->failed |= name.failed || formula.failed;
-    buf_destroy(&name);
-    buf_destroy(&formula);
-}
-
-static void fill_model(struct table *t, const struct report_series *rs)
-{
-    const struct model *m = &rs->as->steady;
-
-    table_init(t, "Laws that describe the steady %ss of %s. Predictions are an average over all of "
-               "them by the evidence for each, the probability given these runs. Root mean square "
-               "of the relative errors: %.1f %%; with each count predicted from the others %.1f "
-               "%%, the largest %.1f %%.", series_interval(&rs->as->series), rs->label,
-               100 * m->error, 100 * m->loo_error, 100 * m->largest_error);
-    for (size_t i = 0; model_is_usable(m) && i < m->nlaws; i++)
-        add_law_row(t, &m->laws[i]);
-}
-
 static void add_speedup_range(struct table *t, const struct convergence_point *p)
 {
     const struct interval none = interval_none();
@@ -553,7 +526,7 @@ void tables_add(struct doc *d, const struct report *r)
     } all[] = {{tables_fill_short, TO_TEXT | TO_LATEX}, {NULL, TO_TEXT}, {fill_speed, TO_PAGES},
                {tables_fill_quality, TO_PAGES | TO_LATEX}, {fill_classes, TO_PAGES | TO_LATEX},
                {fill_parts, TO_PAGES | TO_LATEX}, {fill_energy, TO_PAGES}, {fill_each, TO_PAGES},
-               {fill_model, TO_PAGES | TO_LATEX}, {fill_convergence, TO_PAGES | TO_LATEX},
+               {fill_convergence, TO_PAGES | TO_LATEX},
                {fill_levels, TO_PAGES | TO_LATEX}, {fill_settings, TO_PAGES | TO_TEXT}};
     struct table t;
 

@@ -353,9 +353,11 @@ static void add_limit(struct buf *b, const struct analysis_series *as)
     buf_addf(b, "Limit: none was measured; with %d GPUs, the most, efficiency is %.*f (threshold "
              "%.2f)", d->reach->gpus, decision_efficiency_decimals(d, efficiency), efficiency,
              d->rule.efficiency);
-    if (d->model_reach > d->reach->gpus)
-        buf_addf(b, "; the model predicts %.2f or more up to %d, unless a limit sets in; none was "
-                 "seen up to %.0f", d->rule.efficiency, d->model_reach, as->steady.largest);
+    if (d->model_reach > d->reach->gpus) {
+        buf_addf(b, "; the model predicts %.2f or more up to %d", d->rule.efficiency,
+                 d->model_reach);
+        model_assume(&as->steady, d->model_reach, b);
+    }
     buf_add(b, ".\n");
 }
 
@@ -507,13 +509,13 @@ static void add_model_words(struct buf *b, const struct analysis_series *as)
     if (!m->fitted || m->ncounts < 3)
         return;
     if (!model_is_usable(m)) {
-        buf_addf(b, "No model of the times is used: it misses counts that are left out by %.0f %%, "
-                 "and the largest by %.0f %% (limit %.0f %%).\n",
-                 100 * m->loo_error, 100 * m->largest_error, 100 * MODEL_POOR_FIT);
+        buf_addf(b, "No model of the times is used: it misses measured counts by %.0f %% (limit "
+                 "%.0f %%), and those that are left out by %.0f %% (limit %.0f %%).\n", 100 * m->error,
+                 100 * MODEL_POOR_FIT, 100 * m->loo_error, 100 * MODEL_POOR_LEFT_OUT);
         return;
     }
-    model_explain(m, series_interval(&as->series), b);
-    buf_addf(b, "; a count left out is predicted within %.1f %%.\n", 100 * m->loo_error);
+    buf_addf(b, "The model of the times predicts a count left out within %.1f %%; the data do not "
+             "tell apart why time is lost.\n", 100 * m->loo_error);
 }
 
 /* Adds "14 GPUs (599 s)". */
@@ -580,6 +582,8 @@ static void add_advice_words(struct buf *b, const struct analysis_series *as, bo
     }
     if (deadline && a->deadline.gpus) {
         add_choice(b, "Within the deadline: ", &a->deadline, "s");
+        if (!a->deadline.measured)
+            model_assume(&as->whole, a->deadline.gpus, b);
         buf_add(b, ".\n");
     } else if (deadline) {
         buf_addf(b, "The deadline: %s.\n", a->deadline.why);

@@ -25,6 +25,10 @@ enum family { SERIAL, TREE, LINEAR, FIRST, STRAGGLERS, BOUNDARY, NODES, LIMITS, 
 /* The relative standard deviation of the steps of GPUs that compute the same: a few percent. More
  * is another loss. */
 #define JITTER_MOST 0.1
+/* A limit a little beyond the largest count, in parts of it, costs 4 % there: it is seldom seen
+ * before it counts, so it is more probable than other losses that grow with the GPUs. */
+#define SATURATES 1.25
+#define SATURATION_PRIOR 3.0
 #define LOSS_PRIOR (-M_LN2)  /* of each loss in a set: simple laws are more probable */
 
 static const struct {
@@ -49,6 +53,7 @@ static const struct {
     [MODEL_LAW_NODES_LINEAR] = {"a loss with each node", "(P - 1)", NODES, NODES_PRIOR + M_LN2},
     [MODEL_LAW_LIMIT] = {"a limit of the throughput", NULL, LIMITS, 0},
     [MODEL_LAW_STEP] = {"a step", NULL, STEPS, 0},
+    [MODEL_LAW_SATURATION] = {"a saturation", NULL, LINEAR, SATURATION_PRIOR},
 };
 
 static double nodes_of(const struct model_law_known *k, double gpus)
@@ -99,6 +104,8 @@ static double model_law_value(const struct model_law_term *t, const struct model
         return fmax(0, 1 / t->at - share);
     case MODEL_LAW_STEP:
         return gpus > t->at;
+    case MODEL_LAW_SATURATION:
+        return share * (pow(1 + pow(gpus / t->at, 6), 1 / 6.) - 1);
     case MODEL_LAW_NKINDS:
         break;
     }
@@ -109,7 +116,8 @@ static double model_law_value(const struct model_law_term *t, const struct model
  * if there is none. */
 static double model_law_most(const struct model_law_term *t)
 {
-    return t->kind == MODEL_LAW_JITTER ? JITTER_MOST : INFINITY;
+    return t->kind == MODEL_LAW_JITTER ? JITTER_MOST
+           : t->kind == MODEL_LAW_SATURATION ? 1 : INFINITY;
 }
 
 /* Fills dst with the terms that measurements with these ascending counts may show, computation
@@ -126,6 +134,7 @@ static int model_law_list(struct model_law_term dst[MODEL_LAW_TERMS],
         if (first ? counts[0] == 1 : kind < MODEL_LAW_NODES || nodes)
             dst[used++] = (struct model_law_term){(enum model_law_kind)kind, 0};
     }
+    dst[used++] = (struct model_law_term){MODEL_LAW_SATURATION, SATURATES * counts[n - 1]};
     for (size_t i = 1; i + 1 < n; i += stride) {
         dst[used++] = (struct model_law_term){MODEL_LAW_LIMIT, counts[i]};
         if (counts[i + 1] > WIDE_GAP * counts[i])
@@ -184,7 +193,9 @@ void model_law_describe(const struct model_law *law, struct buf *b)
         const struct model_law_term *t = &law->terms[i];
         buf_addf(b, "%s%.4g%s", i ? " + " : "", law->coefficient[i],
                  t->kind == MODEL_LAW_SERIAL ? "" : " ");
-        if (t->kind == MODEL_LAW_LIMIT)
+        if (t->kind == MODEL_LAW_SATURATION)
+            buf_addf(b, "((1 + (N/%.3g)^6)^(1/6) - 1) / N", t->at);
+        else if (t->kind == MODEL_LAW_LIMIT)
             buf_addf(b, "max(0, 1/%.3g - 1/N)", t->at);
         else if (t->kind == MODEL_LAW_STEP)
             buf_addf(b, "[N > %.3g]", t->at);
@@ -201,7 +212,12 @@ void model_law_describe(const struct model_law *law, struct buf *b)
 #define PSEUDO 2
 /* what parsimony hides: the standard deviation of draws is larger than the residuals by this */
 #define INFLATE 1.1
-#define BEYOND 0.015    /* standard deviation for each doubling beyond the largest count */
+/* What no set describes varies beyond the largest count by these standard deviations: for each
+ * doubling, the same in parts of the acceleration of the loss, and for a node boundary that no
+ * measured count crosses. They are fitted to published tables (doc/STATISTICS.md). */
+#define BEYOND 0.06
+#define BEYOND_ACCELERATING 0.6
+#define BEYOND_BOUNDARY 0.12
 #define NEAREST 0.5    /* doublings: a miss over less is taken to be over so many */
 /* A term uses this many degrees of freedom, because it is chosen among others. */
 #define CHOSEN 2
@@ -209,15 +225,17 @@ void model_law_describe(const struct model_law *law, struct buf *b)
 #define DRAWS_LEAST 8  /* of a set with less evidence than another */
 #define NEGLIGIBLE 1e-3 /* evidence beside that of the best set so far */
 #define LOO_SET 3      /* terms of a set when a count is left out */
-/* the best law is named alone with more evidence than all others together, or if no other has this
- * part of its evidence */
-#define CLEAR 0.5
-#define RIVAL 0.4
+#define EXPONENT 0.5   /* standard deviation of that of the scatter, before the data */
+#define LEAST_SCATTER 1e-3 /* of runs */
 #define SINGULAR 1e-7  /* of a matrix with a unit diagonal */
 
-/* The runs at one count. */
+/* The runs at one count. Their mean is worth weight runs, which scatter as those of a typical count
+ * and are not rounded. */
 struct group {
     double gpus, n, mean; /* mean: geometric */
+    double squares;       /* the sum of squares of their relative deviations from it */
+    double step;          /* in which they were recorded, in seconds */
+    double weight;
 };
 
 /* A set of terms in one case of the links. */
@@ -288,13 +306,13 @@ static void sum_groups(struct fit *f)
             x[i] = model_law_value(&m->terms[i], &m->known, s->gpus) / s->mean;
         for (int w = 0; w < cases_of(&m->known); w++) {
             double y = fmax(0.5, 1 - links_of(&m->known, s->gpus, w) / s->mean);
-            f->total[w] += s->n * y * y;
+            f->total[w] += s->weight * y * y;
             for (int i = 0; i < m->nterms; i++)
-                f->right[i][w] += s->n * x[i] * y;
+                f->right[i][w] += s->weight * x[i] * y;
         }
         for (int i = 0; i < m->nterms; i++)
             for (int j = 0; j < m->nterms; j++)
-                f->gram[i][j] += s->n * x[i] * x[j];
+                f->gram[i][j] += s->weight * x[i] * x[j];
     }
 }
 
@@ -550,7 +568,7 @@ static int fit_groups(struct model *m, const struct group *groups, size_t n, dou
     f->ngroups = n;
     f->within = within;
     for (size_t i = 0; i < n; i++)
-        f->nruns += groups[i].n;
+        f->nruns += groups[i].weight;
     for (size_t r = 0; r < DRAWS_MOST; r++)
         for (uint64_t i = 0; i <= MODEL_LAW_MOST; i++)
             f->normal[r][i] = rng_normal(SEED, r, i);
@@ -569,11 +587,36 @@ static int fit_groups(struct model *m, const struct group *groups, size_t n, dou
     return rc;
 }
 
-/* Fills the times of all draws at a count. scatter is the standard deviation of a run there. */
-static void fill_times(const struct model *m, double gpus, double scatter, double dst[MODEL_DRAWS])
+int model_boundary(const struct model *m, double gpus)
 {
-    double x[MODEL_LAW_TERMS] = {0}, links[3] = {0}, beyond = fmax(0, log2(gpus / m->largest));
-    double spread = beyond > 0 ? hypot(scatter, m->beyond * beyond) : 0;
+    bool crosses = nodes_of(&m->known, gpus) > 1 && nodes_of(&m->known, m->largest) <= 1;
+
+    return crosses ? 2 * m->known.gpus_per_node : 0;
+}
+
+/* Returns the relative standard deviation of a run at a count, but at least SPREAD. */
+static double scatter_of(const struct model *m, double gpus)
+{
+    return fmax(SPREAD, m->scatter * pow(gpus, m->exponent));
+}
+
+/* Returns the standard deviation of what no set describes at a count, and of a run there: 0 up to
+ * the largest count. */
+static double spread_of(const struct model *m, double gpus)
+{
+    double doublings = fmax(0, log2(gpus / m->largest));
+    double loss = doublings * hypot(m->beyond, BEYOND_ACCELERATING * m->acceleration);
+    double boundary = model_boundary(m, gpus) ? BEYOND_BOUNDARY : 0;
+
+    if (!(doublings > 0))
+        return 0;
+    return hypot(hypot(loss, boundary), scatter_of(m, gpus));
+}
+
+/* Fills the times of all draws at a count, whose spread is 0 or spread_of. */
+static void fill_times(const struct model *m, double gpus, double spread, double dst[MODEL_DRAWS])
+{
+    double x[MODEL_LAW_TERMS] = {0}, links[3] = {0};
 
     for (int i = 0; i < m->nterms; i++)
         x[i] = model_law_value(&m->terms[i], &m->known, gpus);
@@ -592,14 +635,13 @@ static void fill_times(const struct model *m, double gpus, double scatter, doubl
  * run, which scatters, so the interval is one of runs; what is expected is not. */
 static struct bounds predict(const struct model *m, double base, double gpus)
 {
-    static const double scatter[2] = {0, SPREAD};
     double times[2][MODEL_DRAWS], own[MODEL_DRAWS] = {0};
-    int last = gpus > m->largest; /* without scatter and with it, which are the same elsewhere */
+    int last = gpus > m->largest; /* without spread and with it */
 
     for (int k = 0; k <= last; k++) {
-        fill_times(m, gpus, scatter[k], times[k]);
+        fill_times(m, gpus, k ? spread_of(m, gpus) : 0, times[k]);
         if (base > 0)
-            fill_times(m, base, scatter[k], own);
+            fill_times(m, base, 0, own);
         for (size_t d = 0; base > 0 && d < MODEL_DRAWS; d++)
             times[k][d] = own[d] / times[k][d];
         stat_sort(times[k], MODEL_DRAWS);
@@ -612,6 +654,15 @@ static struct bounds predict(const struct model *m, double base, double gpus)
 struct bounds model_predict(const struct model *m, double gpus)
 {
     return predict(m, 0, gpus);
+}
+
+double model_latest(const struct model *m, double gpus)
+{
+    double times[MODEL_DRAWS];
+
+    fill_times(m, gpus, spread_of(m, gpus), times);
+    stat_sort(times, MODEL_DRAWS);
+    return times[(int)(MODEL_DRAWS * MODEL_SURE)];
 }
 
 struct bounds model_speedup(const struct model *m, double base, double gpus)
@@ -630,7 +681,7 @@ static int leave_out(struct model *m, const struct group *groups, size_t n, doub
     double sum = 0, error = NAN, missed = 0;
 
     for (size_t i = 1; rc == 0 && i < n; i++) {
-        *other = (struct model){.known = m->known, .largest = m->largest, .beyond = BEYOND};
+        *other = (struct model){.known = m->known, .largest = m->largest};
         memcpy(rest, groups, i * sizeof *rest);
         memcpy(rest + i, groups + i + 1, (n - i - 1) * sizeof *rest);
         rc = list_terms(other, rest, n - 1, e) ||
@@ -646,7 +697,6 @@ static int leave_out(struct model *m, const struct group *groups, size_t n, doub
         m->beyond += missed / fmax(NEAREST, log2(m->largest / groups[n - 2].gpus));
     m->loo_error = sqrt(sum / (double)(n - 1));
     m->largest_error = fabs(error);
-    m->largest_outside = missed > 0;
     free(rest);
     free(other);
     return rc;
@@ -661,27 +711,95 @@ static int compare_samples(const void *a, const void *b)
     return (x->value > y->value) - (x->value < y->value);
 }
 
-/* Groups sorted samples. Returns the sum of squares of the relative deviations within counts. */
-static double group_samples(const struct model_sample *s, size_t n, struct group *dst,
-                            size_t *ngroups)
+static size_t group_samples(const struct model_sample *s, size_t n, struct group *dst)
 {
-    double within = 0;
+    size_t ngroups = 0;
 
-    *ngroups = 0;
     for (size_t i = 0, end; i < n; i = end) {
         double sum = 0;
         for (end = i; end < n && s[end].gpus == s[i].gpus; end++)
             sum += log(s[end].value);
-        struct group *g = &dst[(*ngroups)++];
-        *g = (struct group){s[i].gpus, (double)(end - i), exp(sum / (double)(end - i))};
-        for (size_t k = i; k < end; k++)
-            within += pow(s[k].value / g->mean - 1, 2);
+        struct group *g = &dst[ngroups++];
+        *g = (struct group){.gpus = s[i].gpus, .n = (double)(end - i),
+                            .mean = exp(sum / (double)(end - i))};
+        for (size_t k = i; k < end; k++) {
+            g->squares += pow(s[k].value / g->mean - 1, 2);
+            g->step = fmax(g->step, s[k].step);
+        }
+    }
+    return ngroups;
+}
+
+/* Estimates how the scatter of runs grows with the count, by least squares of the logarithms of
+ * standard deviations over counts with repeats. The exponent is shrunk to 0 as by a normal prior of
+ * EXPONENT. With fewer than three such counts nothing is known of it. */
+static void find_scatter(struct model *m, const struct group *g, size_t n)
+{
+    double w = 0, x = 0, y = 0, xx = 0, xy = 0;
+    int repeated = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        double df = g[i].n - 1, at = log(g[i].gpus), weight = 2 * df;
+        if (!(df > 0))
+            continue;
+        /* the logarithm of an estimate from df degrees of freedom is too small by about 1 / 2 df */
+        double value = 0.5 * log(g[i].squares / df + LEAST_SCATTER * LEAST_SCATTER) + 0.5 / df;
+        repeated++;
+        w += weight;
+        x += weight * at;
+        y += weight * value;
+        xx += weight * at * at;
+        xy += weight * at * value;
+    }
+    if (repeated < 3)
+        return;
+    m->exponent = (xy - x * y / w) / (xx - x * x / w + 1 / (EXPONENT * EXPONENT));
+    m->scatter = exp((y - m->exponent * x) / w);
+}
+
+/* Sets the weights of the groups. A value is rounded or cut off, so it is wrong by at most a step,
+ * in all runs alike. Returns the sum of squares within counts. */
+static double weigh_groups(const struct model *m, struct group *g, size_t n)
+{
+    double least = INFINITY, within = 0;
+
+    for (size_t i = 0; i < n; i++)
+        least = fmin(least, scatter_of(m, g[i].gpus));
+    for (size_t i = 0; i < n; i++) {
+        double own = scatter_of(m, g[i].gpus) / least;
+        double rounding = g[i].step / sqrt(3) / g[i].mean / SPREAD;
+        g[i].weight = 1 / (own * own / g[i].n + rounding * rounding);
+        within += g[i].weight / g[i].n * g[i].squares;
     }
     return within;
 }
 
-static int fit_counts(struct model *m, const struct group *groups, size_t n, double within,
-                      struct err *e)
+/* Returns the logarithm of the loss from one count to another, for each doubling. */
+static double loss_of(const struct model *m, const struct group *a, const struct group *b)
+{
+    return log(b->mean / share_of(&m->known, b->gpus) / a->mean * share_of(&m->known, a->gpus)) /
+           log2(b->gpus / a->gpus);
+}
+
+/* Returns the last group with at most half the GPUs of g, or the first of all. */
+static const struct group *half_of(const struct group *first, const struct group *g)
+{
+    const struct group *half = g;
+
+    while (half > first && 2 * half->gpus > g->gpus)
+        half--;
+    return half;
+}
+
+/* Returns by how much the loss of the last doubling exceeds that of the one before, or 0. */
+static double find_acceleration(const struct model *m, const struct group *g, size_t n)
+{
+    const struct group *last = &g[n - 1], *half = half_of(g, last), *quarter = half_of(g, half);
+
+    return quarter == half ? 0 : fmax(0, loss_of(m, half, last) - loss_of(m, quarter, half));
+}
+
+static int fit_counts(struct model *m, struct group *groups, size_t n, struct err *e)
 {
     double sum = 0;
 
@@ -689,6 +807,9 @@ static int fit_counts(struct model *m, const struct group *groups, size_t n, dou
     m->smallest = groups[0].gpus;
     m->largest = groups[n - 1].gpus;
     m->beyond = BEYOND;
+    find_scatter(m, groups, n);
+    double within = weigh_groups(m, groups, n);
+    m->acceleration = find_acceleration(m, groups, n);
     if (list_terms(m, groups, n, e))
         return -1;
     if (fit_groups(m, groups, n, within, MODEL_LAW_MOST, e))
@@ -704,7 +825,7 @@ int model_fit(struct model *m, const struct model_sample *samples, size_t n,
 {
     struct model_sample *sorted = calloc(n + 1, sizeof *sorted);
     struct group *groups = calloc(n + 1, sizeof *groups);
-    size_t kept = 0, ngroups;
+    size_t kept = 0;
     int rc = sorted && groups ? 0 : mem_fail(e);
 
     *m = (struct model){.known = *known, .error = NAN, .loo_error = NAN, .largest_error = NAN};
@@ -713,9 +834,9 @@ int model_fit(struct model *m, const struct model_sample *samples, size_t n,
             sorted[kept++] = samples[i];
     if (rc == 0 && kept) {
         qsort(sorted, kept, sizeof *sorted, compare_samples);
-        double within = group_samples(sorted, kept, groups, &ngroups);
+        size_t ngroups = group_samples(sorted, kept, groups);
         if (ngroups > 1)
-            rc = fit_counts(m, groups, ngroups, within, e);
+            rc = fit_counts(m, groups, ngroups, e);
     }
     free(sorted);
     free(groups);
@@ -729,8 +850,7 @@ bool model_is_extrapolation(const struct model *m, double gpus)
 
 bool model_misfits(const struct model *m)
 {
-    return m->loo_error > MODEL_POOR_FIT ||
-           (m->largest_outside && m->largest_error > MODEL_POOR_FIT);
+    return m->error > MODEL_POOR_FIT || m->loo_error > MODEL_POOR_LEFT_OUT;
 }
 
 bool model_is_usable(const struct model *m)
@@ -738,26 +858,14 @@ bool model_is_usable(const struct model *m)
     return m->fitted && m->ncounts > 2 && !model_misfits(m);
 }
 
-void model_explain(const struct model *m, const char *interval, struct buf *b)
+void model_assume(const struct model *m, double gpus, struct buf *b)
 {
-    const struct model_law *best = &m->laws[0];
-    size_t rivals = 1;
+    int measure = model_boundary(m, gpus);
 
-    while (rivals < m->nlaws && m->laws[rivals].evidence >= RIVAL * best->evidence)
-        rivals++;
-    if (rivals == 1 || best->evidence > CLEAR) {
-        buf_addf(b, "The steady %ss are described best by ", interval);
-        model_law_name(best, b);
-        buf_add(b, ", T(N) = ");
-        model_law_describe(best, b);
-        buf_addf(b, " (evidence %.0f %%)", 100 * best->evidence);
-        return;
-    }
-    buf_addf(b, "The data do not tell apart what describes the steady %ss: ", interval);
-    for (size_t i = 0; i < rivals; i++) {
-        buf_add(b, i == 0 ? "" : i + 1 < rivals ? ", " : " and ");
-        model_law_name(&m->laws[i], b);
-        buf_addf(b, " (evidence %.0f %%)", 100 * m->laws[i].evidence);
-    }
-    buf_add(b, " do about equally well");
+    if (gpus > m->largest)
+        buf_addf(b, ", if no limit begins beyond %.0f, which runs up to %.0f cannot show",
+                 m->largest, m->largest);
+    if (measure)
+        buf_addf(b, "; none of them crosses a node boundary, whose cost is that of published "
+                 "tables: measure %d", measure);
 }

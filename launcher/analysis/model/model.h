@@ -16,10 +16,10 @@
  * coefficients are possible over that of its prior (Klugkist, Laudy and Hoijtink 2005), times a
  * prior that is halved by each further loss and divided among their kinds (as Chen and Chen 2008).
  * A prediction is a quantile of draws from that average. Beyond the largest count a draw also
- * varies, by 1.5 % for each doubling and by as much as the largest count lies outside the interval
- * that is predicted for it from the others, for what no set describes; and the interval includes
- * the 2 % by which a run scatters beforehand. doc/STATISTICS.md has the simulations that the
- * constants are from.
+ * varies, for what no set describes: with the distance, with the acceleration of the loss, where no
+ * measured count crosses a node boundary, and by the scatter of a run, which may grow with N.
+ * doc/STATISTICS.md has the constants, the published tables that they are fitted to, and
+ * simulations.
  *
  * Fitted by prediction_fit (analysis.h) and read by advice, decisions, designs and reports. The
  * room knows neither runs nor series, and the same samples give the same draws. Read here
@@ -64,6 +64,7 @@ enum model_law_kind {
     MODEL_LAW_NODES_LINEAR, /* P - 1 */
     MODEL_LAW_LIMIT,       /* max(0, 1 / at - D): a limit of the throughput */
     MODEL_LAW_STEP,        /* 1 above `at` GPUs */
+    MODEL_LAW_SATURATION,  /* D ((1 + (N / at)^6)^(1/6) - 1): a limit at `at` that shows */
     MODEL_LAW_NKINDS
 };
 
@@ -86,16 +87,18 @@ void model_law_name(const struct model_law *law, struct buf *b);
 void model_law_describe(const struct model_law *law, struct buf *b);
 
 #define MODEL_LEVEL 0.9 /* of intervals */
+#define MODEL_SURE 0.975 /* by which the first of many counts is chosen: some are low by chance */
 #define MODEL_FURTHEST 2 /* times the largest measured count: beyond it lie extrapolations */
 #define MODEL_DRAWS 1024
 #define MODEL_LAWS 6
-/* A model is not used whose leave-one-out error is greater, or whose largest count is missed by
- * more and lies outside its interval. */
-#define MODEL_POOR_FIT 0.2
+/* A model is not used whose error, or leave-one-out error, is greater. */
+#define MODEL_POOR_FIT 0.1
+#define MODEL_POOR_LEFT_OUT 0.25
 
 /* The measurement of one run. */
 struct model_sample {
     double gpus, value; /* in seconds */
+    double step;        /* in which it was recorded, in seconds; 0: exact */
 };
 
 struct bounds {
@@ -121,11 +124,14 @@ struct model {
     /* The standard deviation of what no set describes, for each doubling beyond the largest
      * count. */
     double beyond;
+    /* By how much the loss of the last doubling exceeds that of the one before; loss is the
+     * logarithm of the time over the ideal one. */
+    double acceleration;
+    double scatter, exponent; /* runs scatter by scatter N^exponent; 0: not known */
     double error; /* root mean square of the relative errors at the measured counts */
     /* The same, with each count but the smallest predicted from the others, and of the largest
      * count alone; NaN with fewer than three counts. */
     double loo_error, largest_error;
-    bool largest_outside; /* of the interval that is predicted for it from the others */
 };
 
 /* Fits the model to samples, in any order; those that are not above 0 are left out. known->arg must
@@ -135,11 +141,17 @@ int model_fit(struct model *m, const struct model_sample *samples, size_t n,
 
 /* Returns the time at a count. */
 struct bounds model_predict(const struct model *m, double gpus);
+/* Returns the time at a count that a run exceeds with a probability of 1 - MODEL_SURE. */
+double model_latest(const struct model *m, double gpus);
 /* Returns the speed-up over base GPUs. */
 struct bounds model_speedup(const struct model *m, double base, double gpus);
 
 /* Returns whether gpus is more than MODEL_FURTHEST times the largest measured count. */
 bool model_is_extrapolation(const struct model *m, double gpus);
+
+/* Returns a count to measure if gpus are on several nodes and those of all measured counts were on
+ * one, so that what a node boundary costs is only known from elsewhere; otherwise 0. */
+int model_boundary(const struct model *m, double gpus);
 
 /* Returns whether measured counts contradict the model (MODEL_POOR_FIT). */
 bool model_misfits(const struct model *m);
@@ -148,7 +160,8 @@ bool model_misfits(const struct model *m);
  * so that left-out counts check it, and not misfit. */
 bool model_is_usable(const struct model *m);
 
-/* Adds which laws describe the counts, and whether the data distinguish them; a whole sentence. */
-void model_explain(const struct model *m, const char *interval, struct buf *b);
+/* Adds what a prediction at a count assumes, as clauses that follow it: ", if no limit begins ...".
+ * Every printed prediction has them. */
+void model_assume(const struct model *m, double gpus, struct buf *b);
 
 #endif

@@ -5,6 +5,10 @@
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/stat.h"
 
 #define MAX_STEPS 300
 
@@ -165,23 +169,73 @@ double distribution_coins_cdf(long k, size_t n)
 #define DECIMALS 6         /* of RESOLUTION_FINEST */
 #define SINGLE 1.2e-7      /* the relative error of single precision, twice */
 #define ALMOST 1e-9        /* what double precision leaves */
+#define PARTS 12           /* the most steps in the smallest difference */
+#define CHANCE 0.01        /* that values which were not rounded look as if they were */
 
-static bool are_multiples(const double *values, size_t n, double scale)
+/* Returns whether the values are multiples of step, but for single precision and an error in parts
+ * of the step. */
+static bool are_multiples(const double *values, size_t n, double step, double error)
 {
     for (size_t i = 0; i < n; i++) {
-        double scaled = values[i] * scale;
-        if (!(fabs(scaled - round(scaled)) <= fabs(scaled) * SINGLE + ALMOST))
+        double scaled = values[i] / step;
+        if (!(fabs(scaled - round(scaled)) <= fabs(scaled) * SINGLE + error))
             return false;
     }
     return true;
 }
 
+/* Returns the largest power of ten, at most 1, of which the values are multiples. */
+static double decimal_step(const double *values, size_t n)
+{
+    double step = 1;
+
+    for (int i = 0; i < DECIMALS && n; i++, step /= 10)
+        if (are_multiples(values, n, step, ALMOST))
+            return step;
+    return RESOLUTION_FINEST;
+}
+
+/* Returns the nearest step that a clock may have: whole seconds, or a whole part of one. */
+static double natural_step(double step)
+{
+    return step > 1 ? round(step) : 1 / round(1 / step);
+}
+
+/* Returns the largest part of the smallest difference of the ascending values of which they are
+ * multiples, or decimal, in whose multiples they were written, where that may be chance. One of the
+ * values sets the scale, so it shows nothing, and nor do multiples of the smallest value. */
+static double common_step(const double *values, size_t n, double decimal)
+{
+    double difference = INFINITY, shown = 0;
+
+    for (size_t i = 1; i < n; i++) {
+        double apart = values[i] - values[i - 1];
+        if (!(apart > fmax(ALMOST, fabs(values[i]) * SINGLE)))
+            continue;
+        difference = fmin(difference, apart);
+        shown += !(values[0] > 0 && are_multiples(&values[i], 1, values[0], ALMOST));
+    }
+    for (int parts = 1; parts <= PARTS && isfinite(difference); parts++) {
+        double step = natural_step(difference / parts);
+        double rounded = ALMOST + (decimal > RESOLUTION_FINEST ? 0 : RESOLUTION_FINEST / step);
+        double likely = fmax(decimal / step, 2 * (values[n - 1] / step * SINGLE + rounded));
+        double off = fabs(difference / parts / step - 1);
+        if (off <= 2 * rounded + SINGLE * values[n - 1] / difference &&
+            are_multiples(values, n, step, rounded))
+            return shown > 1 && parts * pow(fmin(1, likely), shown) < CHANCE ? step : decimal;
+    }
+    return decimal;
+}
+
 double resolution_of(const double *values, size_t n)
 {
-    double scale = 1;
+    double *sorted = calloc(n + 1, sizeof *sorted), step = decimal_step(values, n);
 
-    for (int i = 0; i < DECIMALS && n; i++, scale *= 10)
-        if (are_multiples(values, n, scale))
-            return 1 / scale;
-    return RESOLUTION_FINEST;
+    if (!sorted)
+        return step;
+    memcpy(sorted, values, n * sizeof *sorted);
+    stat_sort(sorted, n);
+    step = fmax(step, common_step(sorted, n, step));
+    free(sorted);
+    return step;
 }

@@ -27,8 +27,10 @@ double distribution_coins_cdf(long k, size_t n);
 
 #define RESOLUTION_FINEST 1e-6
 
-/* Returns the largest of 1, 0.1, 0.01 ... RESOLUTION_FINEST of which all n values are multiples, or
- * RESOLUTION_FINEST if there is none. Single precision is taken into account. */
+/* Returns the step of which all n values are multiples: any, such as 60, 1, 0.25 or 1/12, that the
+ * values do not have by chance (1 %), or at least the largest of 1, 0.1, 0.01 ...
+ * RESOLUTION_FINEST. Where it is a power of ten or the values are few, a single value decides.
+ * Single precision is taken into account. */
 double resolution_of(const double *values, size_t n);
 
 #endif

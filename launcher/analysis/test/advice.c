@@ -26,7 +26,7 @@ static void compute(const int *counts, size_t n, double sigma, double kappa, dou
     for (size_t i = 0; i < n; i++) {
         double k = counts[i], t = 60 * (1 + sigma * (k - 1) + kappa * k * (k - 1)) / k;
         table_add(&table, "x", counts[i], 1, t);
-        samples[i] = (struct model_sample){k, 12 * t}; /* the whole run has 12 epochs */
+        samples[i] = (struct model_sample){k, 12 * t, 0}; /* the whole run has 12 epochs */
     }
     if (series_compute(s, &nseries, "study", &table, "x", &watts, NULL, &e) ||
         model_fit(&whole, samples, n, &nothing, &e))
@@ -53,9 +53,9 @@ int main(void)
 
     compute(counts, 6, 0.02, 0.002, 150);
     ok(a.deadline.gpus >= 6 && a.deadline.gpus < 8 && !a.deadline.measured &&
-           model_predict(&whole, a.deadline.gpus).high <= 150 &&
-           model_predict(&whole, a.deadline.gpus - 1).high > 150 && !a.deadline.extrapolated,
-       "the fewest GPUs are advised whose interval meets the deadline (%d)", a.deadline.gpus);
+           model_latest(&whole, a.deadline.gpus) <= 150 &&
+           model_latest(&whole, a.deadline.gpus - 1) > 150 && !a.deadline.extrapolated,
+       "the fewest GPUs are advised that surely meet the deadline (%d)", a.deadline.gpus);
     compute(counts, 6, 0.02, 0.002, 10);
     ok(a.deadline.gpus == 0 && strstr(a.deadline.why, "no count up to 64"),
        "a deadline that cannot be met is reported: %s", a.deadline.why);
@@ -63,9 +63,12 @@ int main(void)
     static const int slow[] = {1, 2, 8, 16};
     compute(slow, 4, 0.02, 0.002, 112);
     s[0].points[2].q[QUANTITY_WHOLE].median = 130;
-    advice_compute(&a, &s[0], &whole, model_predict(&whole, 8).high);
+    advice_compute(&a, &s[0], &whole, model_latest(&whole, 8));
     ok(a.deadline.gpus == 9,
        "a count that was measured as too slow is not advised by the model (%d)",
+       a.deadline.gpus);
+    advice_compute(&a, &s[0], &whole, model_predict(&whole, 9).high);
+    ok(a.deadline.gpus == 10, "nor one that only the interval of 90 %% meets (%d)",
        a.deadline.gpus);
 
     compute(counts, 2, 0.001, 0, 100);

@@ -250,7 +250,7 @@ static void fill_law(double serial, double noise)
         for (long seed = 1; seed <= 3; seed++, k++) {
             double wobble = 1 + noise * (double)((seed * 3 + i) % 5 - 2);
             samples[k] = (struct model_sample){
-                1 << i, 100 * wobble * ((1 - serial) / (1 << i) + serial)};
+                1 << i, 100 * wobble * ((1 - serial) / (1 << i) + serial), 0};
             table_add(&table, "x", 1 << i, seed,
                       samples[k].value * (1 + 1e-4 * (double)seed))->quality.iou = 0.90123;
         }
@@ -271,10 +271,10 @@ static void check_model(void)
     model = fitted;
     compute();
     is_int(d.model_reach, 16, "a model is used up to twice the largest count");
-    model.largest_error = 0.44;
-    model.largest_outside = true;
+    model.loo_error = 0.44;
     compute();
-    ok(d.model_reach == 0 && d.next == 16, "a model that misses the largest count is not used");
+    ok(d.model_reach == 0 && d.next == 16,
+       "a model that misses counts which are left out is not used");
     fill_law(0.024, 0.005);
     compute();
     /* 1 / (1 + 0.024 (N - 1)) >= 0.8 up to N = 11.4 */

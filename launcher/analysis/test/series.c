@@ -377,9 +377,29 @@ static void check_steps(void)
     results_destroy(&table);
 }
 
+/* The steps of a clock are those of single epochs: medians of an even number of them hide some. */
+static void check_resolution(void)
+{
+    static const double seconds[3][5] = {{40, 30, 31, 30, 31}, {21, 15, 16, 16, 15},
+                                         {11, 7, 8, 7, 8}};
+
+    for (int i = 0; i < 3; i++) {
+        struct result *r = table_add(&table, "a", 1 << i, 1, 0);
+        table_add_curve(r, 5, 1);
+        memcpy(r->curve->seconds, seconds[i], sizeof seconds[i]);
+        curve_measure(r->curve, r);
+    }
+    compute("a");
+    const struct summary *steady = &found[0].points[2].q[QUANTITY_STEADY_EPOCH];
+    near(steady->median, 7.5, 1e-12, "the median of whole seconds is half of one");
+    near(steady->resolution, 1, 1e-12, "their resolution is a second");
+    results_destroy(&table);
+}
+
 int main(void)
 {
     check_known_numbers();
+    check_resolution();
     check_intervals();
     check_images();
     check_epochs();

@@ -64,6 +64,9 @@ struct simulate_design {
     double noise;             /* relative standard deviation of a run's times */
     double noise_seed;        /* the same of a factor that a seed has at all counts */
     double skewed;            /* with this probability a run is slower by 10 noises */
+    bool grows;               /* noise is that of 1 GPU, and in proportion to their number */
+    bool heavy;               /* noise has Student's t of 3 degrees of freedom */
+    double clock;             /* times are rounded to multiples of this; 0: not rounded */
     double quality;           /* true quality of the base case */
     double fall;              /* by how much it is lower at counts from falls_from on */
     int falls_from;           /* a number of GPUs; 0: none */

@@ -11,7 +11,7 @@
 #define COLLAPSED 0.3 /* the quality of a run that collapsed */
 
 /* What random numbers are used for; they also depend on the engine. */
-enum { TIME = 11, TIME_SEED, QUALITY, QUALITY_SEED, SLOW, COLLAPSE, USES };
+enum { TIME = 11, TIME_SEED, QUALITY, QUALITY_SEED, SLOW, COLLAPSE, HEAVY, USES = HEAVY + 3 };
 
 const int simulate_counts[SIMULATE_NCOUNTS] = {1, 2, 4, 8};
 
@@ -37,11 +37,16 @@ static double uniform(const struct draw *d, int use)
 static double draw_time(const struct simulate_design *d, int gpus, const struct draw *run,
                         const struct draw *seed)
 {
-    double factor = 1 + d->noise * normal(run, TIME) + d->noise_seed * normal(seed, TIME_SEED);
+    double noise = d->noise * (d->grows ? gpus : 1) * normal(run, TIME);
 
+    if (d->heavy)
+        noise /= sqrt((pow(normal(run, HEAVY), 2) + pow(normal(run, HEAVY + 1), 2) +
+                       pow(normal(run, HEAVY + 2), 2)) / 3);
+    double factor = 1 + noise + d->noise_seed * normal(seed, TIME_SEED);
     if (d->skewed > 0 && uniform(run, SLOW) < d->skewed)
         factor += 10 * d->noise;
-    return (d->time ? d->time(gpus) : 20. / gpus) * fmax(0.01, factor);
+    double time = (d->time ? d->time(gpus) : 20. / gpus) * fmax(0.01, factor);
+    return d->clock > 0 ? round(time / d->clock) * d->clock : time;
 }
 
 static double draw_quality(const struct simulate_design *d, int gpus, const struct draw *run,

@@ -260,7 +260,7 @@ static void study(size_t i, uint64_t number, double *values)
     uint32_t set = t ? find_subset(t, target, number) : 0;
     for (size_t k = 0; set >> k; k++)
         if (set >> k & 1) {
-            samples[n++] = (struct model_sample){t->points[k].count, seconds_of(t, k)};
+            samples[n++] = (struct model_sample){t->points[k].count, seconds_of(t, k), 0};
             largest = k;
         }
     if (!n)

@@ -92,7 +92,7 @@ static const struct interval *judged_of(const struct found *f, const struct seri
                           *alone = &series_efficiency(series_of(f), p)->interval;
 
     return p->nruns > 1 && series_of(f)->points->nruns > 1 && interval_is_known(i) &&
-                   i->low <= alone->low && i->high >= alone->high
+                   i->low <= alone->low + 1e-12 && i->high >= alone->high - 1e-12
                ? i : NULL;
 }
 
@@ -367,11 +367,6 @@ static bool is_model_used(const struct found *f)
     return model_is_usable(&f->rs->as->steady);
 }
 
-static bool is_law_named(const struct found *f)
-{
-    return is_model_used(f) && f->rs->as->steady.nlaws > 0;
-}
-
 /* A range is printed just where all of two runs or more reach the target, and it holds the ratio of
  * the medians. */
 static bool is_equal_quality(const struct found *f)
@@ -383,11 +378,6 @@ static bool is_equal_quality(const struct found *f)
 
     return ranges == (strstr(f->text, "between single runs)") != NULL) &&
            (!ranges || (p->speedup_least <= p->speedup && p->speedup <= p->speedup_most));
-}
-
-static bool is_undecided_law(const struct found *f)
-{
-    return is_model_used(f) && f->rs->as->steady.nlaws > 1;
 }
 
 static bool is_model_unused(const struct found *f)
@@ -688,7 +678,8 @@ static struct sentence reasons[] = {
     {"Limit: none was measured; with (N) GPUs, the most, efficiency is X \\(threshold X\\)\\.",
      is_largest, {0}, 0},
     {"Limit: none was measured; with (N) GPUs, the most, efficiency is X \\(threshold X\\); the "
-     "model predicts X or more up to (N), unless a limit sets in; none was seen up to (N)\\.",
+     "model predicts X or more up to (N), if no limit begins beyond (N), which runs up to N cannot "
+     "show(; none of them crosses a node boundary, [^.]*: measure N)?\\.",
      is_reach, {0}, 0},
     {"Clearly not worth using: .*\\.", is_inefficient_beyond, {0}, 0},
     {"Runs collapsed \\((IoU|accuracy) more than X below the median of the base case, V, or none\\): "
@@ -699,12 +690,10 @@ static struct sentence reasons[] = {
      "show "
      "whether that is chance\\.", is_lower, {0}, 0},
     {"Over the whole run the efficiency is X(: of its .*)?\\.", is_always, {0}, 0},
-    {"No model of the times is used: it misses counts that are left out by X %, and the largest by "
-     "X % \\(limit X %\\)\\.", is_model_unused, {0}, 0},
-    {"The steady epochs are described best by .*; a count left out is predicted within X %\\.",
-     is_law_named, {0}, 0},
-    {"The data do not tell apart what describes the steady epochs: .* do about equally well; a count "
-     "left out is predicted within X %\\.", is_undecided_law, {0}, 0},
+    {"No model of the times is used: it misses measured counts by X % \\(limit X %\\), and those "
+     "that are left out by X % \\(limit X %\\)\\.", is_model_unused, {0}, 0},
+    {"The model of the times predicts a count left out within X %; the data do not tell apart why "
+     "time is lost\\.", is_model_used, {0}, 0},
     {"Time to (IoU|accuracy|a loss of) X: (X)x (faster|slower) than with N GPUs?" RUNS ": each epoch "
      "is Xx (faster|slower), (and as many are needed|(but|and) Xx as many are needed)\\.",
      is_equal_quality, {0}, 0},
