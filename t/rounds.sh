@@ -4,7 +4,7 @@
 #
 #   make_rounds DIR SITE [LINES OF study.yaml]   a study of a program that computes its own speed
 #                                                and quality from the GPUs and the seed
-#   rounds DIR                                   its rounds, without their times
+#   rounds DIR                                   its rounds, without times and GPU-hours
 #   submissions DIR                              RUN and how often it was submitted, unless once
 #
 # The file behave of the study says what its runs do: serial (no speed-up), nan (seed 2 of more than
@@ -38,7 +38,7 @@ make_rounds() {
         '{{attempt_dir}}' 2>"$ERR" || { diag <"$ERR"; echo "Bail out! no study"; exit 255; }
     printf '%s\n' "${@:3}" >>"$1/study.yaml"
 }
-rounds() { grep -v '"time":' "$1/.unetctl/rounds.json"; }
+rounds() { grep -v -e '"time":' -e '"gpu_hours":' "$1/.unetctl/rounds.json"; }
 submissions() {
     sed -n 's/.*"event":"submitted","run":"\([^"]*\)".*/\1/p' "$1/.unetctl/ledger.jsonl" | sort |
         uniq -c | awk '$1 != 1 { print $2, $1 }'

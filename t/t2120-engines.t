@@ -32,7 +32,7 @@ command-g02-s1 COMPLETED
 command-g03-s1 COMPLETED" "status"
 # Its ranks do not use MPI, because an mpirun of Open MPI 6.0rc may not end with them
 # (doc/SLURM.md).
-make_step_study failing sandbox --set train.epochs=2
+make_step_study failing sandbox --set train.epochs=2 --set train.global_batch=12
 sed -n '/^command:/,$p' study/study.yaml >>failing/study.yaml
 echo exit3 >failing/behave
 exits 1 "a program whose ranks fail is a failed run" \
@@ -71,7 +71,7 @@ printf '%s\n' '#!/bin/bash' '# python3, whose torch.distributed.run starts the r
     '    LOCAL_RANK=$LOCAL_RANK RANK=$((RANK + LOCAL_RANK)) "$@" &' 'done' 'wait' >bin/torch-python
 chmod +x bin/torch-python
 for site in exclusive listed; do # as with --exclusive; as on JUWELS, which exports a list of all
-    make_step_study $site sandbox --set train.epochs=2
+    make_step_study $site sandbox --set train.epochs=2 --set train.global_batch=12
     sed -i '/^licenses:/d' $site/site.yaml
     for engine in command mpi jax pytorch torchrun horovod; do
         printf '%s:\n  script: %s\n' $engine "$srcdir/t/engine.sh"

@@ -372,8 +372,8 @@ with open(path, "a") as f:
             if kind == "whole":
                 row.update(iou=0.9 + 0.001 * seed, training_time=20 * epoch, loss=0.1 + seed / 1e4)
             if kind == "lapse":
-                row.update(iou=0.4 if seed == 2 and n > 1 else 0.9 + 1e-4 * seed, training_time=20 * epoch,
-                           images=6400, epochs=20, median_epoch_s=epoch)
+                row.update(iou=0.4 if seed == 2 and n > 1 else 0.9 + 1e-4 * seed,
+                           training_time=20 * epoch, images=6400, epochs=20, median_epoch_s=epoch)
             if kind == "counted":
                 row.update(metric="accuracy", accuracy=round((136 - seed) / 150, 6), val_images=150,
                            training_time=20 * epoch, images=6400, epochs=20, median_epoch_s=epoch)

@@ -9,9 +9,10 @@
 
 add_scripts() { # STUDY: what `generate` writes, for each run
     for run in "$1"/runs/*; do
-        printf '#!/bin/bash\n#SBATCH --nodes=1\n\techo "a_b & %s" # \\end{verbatim} ```\n' "$run" \
-            >"$run/submit_file.sh"
-        echo 'exec train_it' >"$run/run_file.sh"
+        printf '#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --comment=own\n\techo "a_b & %s" # \\end{verbatim} ```\n' \
+            "$run" >"$run/submit_file.sh"
+        echo "    srun bash $run/run_file.sh &" >>"$run/submit_file.sh"
+        printf '%s\n' 'start=exec' '$start train_it' >"$run/run_file.sh"
     done
 }
 
@@ -105,12 +106,15 @@ unlike p/proposal.md 'Few counts' "four numbers of GPUs and of nodes are enough"
 like p/proposal.md '^Seeds: 1, 2, 3, 4\.' "it has the seeds"
 like p/proposal.md '^Length of a run in epochs: 4\.' "it has the length of the runs"
 like p/proposal.md '^Runs started at: 2026-01-01T00:00:00Z\.' "it has when"
-like p/proposal.md '^Cluster: (._){4}\. Nodes: n1\.' "what is unknown is a blank"
-run=$(sed -n 's/^The scripts of run \([a-z0-9-]*\),.*/\1/p' p/proposal.md)
+like p/proposal.md '^Cluster: (._){4}\.' "what is unknown is a blank"
+like p/proposal.md '^Nodes: n1\.' "it has the nodes"
+like p/proposal.md '^We request 10 runs of all..?of &amp; it 100% on 8 GPUs, 2 h each: 160 GPU-h\.' "it requests"
+run=$(sed -n 's/^What the job of run \([a-z0-9-]*\),.*/\1/p' p/proposal.md)
 ok "the scripts are beside it" cmp p/submit_file.sh "s/runs/$run/submit_file.sh"
 like p/proposal.md '^    #SBATCH --nodes=1' "Markdown has the script"
-is "$(grep -c '^.end{verbatim}$' p/proposal.tex)" 2 "the script cannot end its environment"
-is "$(grep -cF '\end{verbatim}' p/proposal.tex)" 2 "LaTeX has both scripts"
+like p/proposal.md '^    srun train_it$' "and what it starts"
+is "$(sed -n '/^Appendix\|^### Appendix/,$p' p/proposal.md | wc -l)" 10 "in a few lines"
+is "$(grep -cF '\end{verbatim}' p/proposal.tex)" 1 "no line of the job's ends its environment"
 
 # What was filled in is not overwritten.
 echo mine >>p/proposal.tex

@@ -95,7 +95,7 @@ const struct series_point *decision_find_too_good(const struct decision *d,
 }
 
 /* Returns the efficiency of a point by which it is judged: of a sequential design that of its
- * looks, otherwise that of the tables with an interval that is simultaneous over all larger counts. */
+ * looks, otherwise that of the tables, with an interval simultaneous over all larger counts. */
 static struct ratio judge_efficiency(const struct decision *d, const struct series *s,
                                      const struct series_point *p)
 {

@@ -63,7 +63,7 @@ const char *compare_test_name(enum compare_test test);
  * A run has collapsed if its quality is more than QUALITY_COLLAPSE margins worse than the median of
  * the base case, or if it has none although the log names one: it diverged. A count collapses where
  * the lower limit of the share of its runs that do exceeds QUALITY_COLLAPSE_SHARE. Where some run
- * has collapsed, and that limit does not, its quality is undecided, unless the upper limit lies below.
+ * has collapsed, and that limit does not, quality is undecided, unless the upper limit lies below.
  * Otherwise the runs that have not collapsed are compared by the interval of the change of their
  * mean, simultaneous over all counts: quality holds if it lies above -margin, falls if it lies
  * below that, and is undecided otherwise, also where a side has one run. It does not hold if the
@@ -93,7 +93,7 @@ enum quality_state {
 /* The last look at a count in a sequential design (design.h). */
 struct quality_look {
     int gpus;
-    size_t look, pairs; /* look from 1; 0: there was none yet. No pairs: the first is not over */
+    size_t look, pairs; /* look from 1; 0: there was none yet. No pairs: it is not judged */
     long last_seed;     /* later seeds belong to the next look */
     double alpha;       /* two-sided nominal level of this look */
     bool shared;        /* quality holds by construction if losses of equal seeds are equal */

@@ -539,7 +539,7 @@ static int compare_look(struct quality *q, const struct series *s, const struct 
 
     if (look) {
         if (!look->pairs)
-            q->why = "not judged yet, as the round that tests it is not over";
+            q->why = "not judged, as the round that tests it is not over or mixes programs";
         count_lost(q, p, looks, look);
         keep_pairs(room, &na, b, &nb, look->last_seed);
     }

@@ -205,6 +205,7 @@ static int write_proposal(const struct sources *in, const struct report *r, stru
         facts.gpus_per_node = in->gpus_per_node;
         facts.cpus_per_gpu = in->cpus_per_gpu;
         path_format(facts.study_dir, "%s", in->study_dir);
+        memcpy(facts.cluster, in->site, sizeof facts.cluster);
     }
     facts.gpus_per_node = given.gpus_per_node ? (int)given.gpus_per_node : facts.gpus_per_node;
     facts.flop = given.flop;

@@ -176,8 +176,8 @@ static void read_run(const void *arg, const char *name, struct result *r)
     run_folder_read(study->dir, name, &form, r, &why);
 }
 
-/* Makes the models of GPUs a setting of the runs of programs, where not all ran on the same, so that
- * each is a series of its own. The embedded engine's runs always have it. */
+/* Makes the models of GPUs a setting of the runs of programs, where not all ran on the same, so
+ * that each is a series of its own. The embedded engine's runs always have it. */
 static int split_models(struct results *table, struct err *e)
 {
     const char *first = NULL;

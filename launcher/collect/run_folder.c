@@ -496,6 +496,24 @@ static int read_attempt_scores(const char *attempt_dir, struct result *r, struct
     return r->scores ? 0 : -1;
 }
 
+/* Sets when and on which nodes the attempt of a program without a record ran, as its job wrote. */
+static void set_place(const char *attempt_dir, const struct attempt *a, struct result *r)
+{
+    char path[PATH_MAX], line[sizeof r->hosts];
+    FILE *f = files_stream(path_format(path, "%s/nodes", attempt_dir), "r", FILES_TEXT_MAX);
+    time_t begun = a->nstarts > a->nearlier ? (time_t)a->starts[a->nearlier].begin : 0;
+    struct tm t;
+
+    if (f && fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\n")] = 0;
+        result_set_text(r->hosts, sizeof r->hosts, line);
+    }
+    if (f)
+        fclose(f);
+    if (begun && gmtime_r(&begun, &t))
+        strftime(r->started, sizeof r->started, "%Y-%m-%dT%H:%M:%SZ", &t);
+}
+
 /* Reads the attempt of an engine whose script writes no record.jsonl: all is in its log. */
 static int read_log_only(const char *attempt_dir, const struct log_form *form,
                          const struct attempt *a, struct result *r, struct err *e)
@@ -545,6 +563,7 @@ static int read_result(const char *attempt_dir, const struct log_form *form, str
         return -1;
     if (strcmp(r->engine, EMBEDDED) != 0 && !path_has_file(attempt_dir, "record.jsonl")) {
         find_resized(attempt_dir, r, 1, a->worlds);
+        set_place(attempt_dir, a, r);
         return read_log_only(attempt_dir, form, a, r, e);
     }
     find_resized(attempt_dir, r, r->attempt, a->worlds);

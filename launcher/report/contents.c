@@ -15,7 +15,6 @@
 #include "src/text.h"
 
 #define FIRST_CAVEATS 3
-#define OPEN_RUNS 40 /* up to this number, the list of runs is shown unfolded */
 #define MAX_PICTURE (1 << 20)
 
 static void add_quality_tile(struct doc *doc, const struct series *s, const struct decision *d)
@@ -148,6 +147,37 @@ static void add_first_caveats(struct doc *d, const struct report *r)
         free(shown[i]);
 }
 
+/* Begins a section that a page shows only when the reader opens it. */
+static struct node *begin_folded(struct doc *d, enum node_role role, unsigned outputs,
+                                 const char *title)
+{
+    struct node *section = doc_begin(d, role, outputs, "%s", title);
+
+    section->fold = FOLD_CLOSED;
+    return section;
+}
+
+/* Adds the first thing to measure next of each series, and the short table of its counts. */
+static void add_next(struct doc *d, const struct report *r)
+{
+    struct buf lines = {0};
+    struct table t;
+
+    for (size_t i = 0; i < r->nseries; i++) {
+        const char *advice = r->series[i].words.parts[WORDS_ADVICE];
+        if (*advice)
+            buf_addf(&lines, "%s%s%.*s\n", r->nseries > 1 ? r->series[i].label : "",
+                     r->nseries > 1 ? ": " : "", (int)strcspn(advice, "\n"), advice);
+    }
+    doc_list(d, TO_HTML, "Next", lines.data ? lines.data : "")->role = ROLE_CAVEATS;
+    d->failed |= lines.failed;
+    buf_destroy(&lines);
+    for (size_t i = 0; i < r->nseries; i++) {
+        tables_fill_short(&t, &r->series[i]);
+        doc_table(d, TO_HTML, &t);
+    }
+}
+
 static void add_grounds(struct doc *d, const struct report *r, size_t i)
 {
     static const struct {
@@ -157,12 +187,14 @@ static void add_grounds(struct doc *d, const struct report *r, size_t i)
                    {WORDS_MODELS, "Models"}, {WORDS_COSTS, "Costs"},
                    {WORDS_ADVICE, "What to measure next"}, {WORDS_CAVEATS, "What weakens it"}};
     size_t ncaveats = 0;
+    char title[512];
 
     for (size_t k = 0; k < r->nseries; k++)
         for (const char *p = r->series[k].words.caveats; *p; p++)
             ncaveats += *p == '\n';
-    doc_begin(d, ROLE_GROUNDS, TO_HTML, "%s",
-              r->nseries > 1 ? r->series[i].label : "What the verdict rests on");
+    snprintf(title, sizeof title, "What the verdict%s%s rests on", r->nseries > 1 ? " on " : "",
+             r->nseries > 1 ? r->series[i].label : "");
+    begin_folded(d, ROLE_GROUNDS, TO_HTML, title);
     for (size_t k = 0; k < sizeof grounds / sizeof grounds[0]; k++) {
         if (grounds[k].part == WORDS_CAVEATS && ncaveats <= FIRST_CAVEATS)
             continue;
@@ -179,6 +211,7 @@ static void add_reasons(struct doc *d, const struct report *r)
     const unsigned outputs = TO_PAGES | TO_TEXT;
 
     add_first_caveats(d, r);
+    add_next(d, r);
     for (size_t i = 0; i < r->nseries; i++)
         if (r->series[i].as->series.npoints > 1)
             add_grounds(d, r, i);
@@ -263,11 +296,11 @@ static void add_examples(struct doc *d, const struct report *r)
 
 static void add_figures(struct doc *d, const struct report *r, struct figures *f)
 {
-    doc_begin(d, ROLE_PLAIN, TO_PAGES, "Learning");
+    begin_folded(d, ROLE_PLAIN, TO_PAGES, "Learning");
     figures_add(d, f, FIGURES_LEARNING);
     add_examples(d, r);
     doc_end(d);
-    doc_begin(d, ROLE_PLAIN, TO_PAGES, "Time and cost");
+    begin_folded(d, ROLE_PLAIN, TO_PAGES, "Time and cost");
     figures_add(d, f, FIGURES_TIME);
     doc_add(d, NODE_SENTENCE, TO_HTML, "Point at a mark to see its value, or open the values "
             "below it. figures/ has the same figures as SVG with their numbers as CSV%s%s.",
@@ -278,7 +311,7 @@ static void add_figures(struct doc *d, const struct report *r, struct figures *f
 
 static void add_numbers(struct doc *d, const struct report *r)
 {
-    doc_begin(d, ROLE_PLAIN, TO_PAGES | TO_TEXT | TO_LATEX, "Numbers")->untitled =
+    begin_folded(d, ROLE_PLAIN, TO_PAGES | TO_TEXT | TO_LATEX, "Numbers")->untitled =
         TO_TEXT | TO_LATEX;
     tables_add(d, r);
     doc_end(d);
@@ -290,7 +323,7 @@ static void add_rules(struct doc *d, const struct report *r)
     const unsigned outputs = TO_PAGES | TO_TEXT;
     char name[200];
 
-    doc_begin(d, ROLE_PLAIN, outputs, "Rules of scientific benchmarking")->untitled = TO_TEXT;
+    begin_folded(d, ROLE_PLAIN, outputs, "Rules of scientific benchmarking")->untitled = TO_TEXT;
     doc_add(d, NODE_SENTENCE, TO_PAGES, "The twelve rules of Hoefler and Belli (\"Scientific "
             "benchmarking of parallel computing systems\", SC 2015), as this report meets "
             "them.")->role = ROLE_NOTE;
@@ -307,12 +340,9 @@ static void add_rules(struct doc *d, const struct report *r)
 
 static void add_runs(struct doc *d, const struct report *r)
 {
-    doc_begin(d, ROLE_PLAIN, TO_PAGES, "Runs");
-    doc_begin(d, ROLE_PLAIN, TO_PAGES, "All %zu runs", r->nruns)->fold =
-        r->nruns <= OPEN_RUNS ? FOLD_OPEN : FOLD_CLOSED;
+    begin_folded(d, ROLE_PLAIN, TO_PAGES, "Runs");
     for (size_t i = 0; i < r->nsources; i++)
         tables_add_runs(d, &r->sources[i].results);
-    doc_end(d);
     doc_end(d);
 }
 
@@ -356,7 +386,7 @@ static void add_definitions(struct doc *d, const struct report *r)
          "not show that it does, or that quality holds."},
         {"efficiency", "Speed-up divided by the ideal, N over the base case's number of GPUs."}};
 
-    doc_begin(d, ROLE_PLAIN, TO_PAGES, "How these numbers are made");
+    begin_folded(d, ROLE_PLAIN, TO_PAGES, "How these numbers are made");
     doc_begin(d, ROLE_TERMS, TO_PAGES, "%s", "");
     for (size_t i = 0; i < sizeof common / sizeof common[0]; i++)
         doc_term(d, TO_PAGES, common[i][0], common[i][1]);

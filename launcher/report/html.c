@@ -71,6 +71,7 @@ static const char page_style[] =
     "tbody tr:hover{background:var(--card)}tr.best{background:var(--card);"
     "box-shadow:inset .25rem 0 var(--accent)}\n"
     "details{margin:.5rem 0}summary{cursor:pointer;color:var(--accent);font-size:.88rem}"
+    "summary h2,summary h3{display:inline}"
     "dl.words dt{font-weight:650;margin-top:.6rem}dl.words dd{margin:0;max-width:62rem}\n"
     "footer{margin-top:3rem;font-size:.86rem;color:var(--soft);border-top:1px solid var(--line);"
     "padding-top:.7rem}\n"
@@ -86,6 +87,7 @@ static const char page_style[] =
     "td{padding:.12rem .24rem}td.left,thead th{white-space:normal}td.left,"
     "td.left:last-child{min-width:0}.tiles{grid-template-columns:repeat(5,1fr)}"
     ".verdict h2{font-size:14pt}figcaption{font-size:7.5pt}.soft,footer,dl.words{font-size:8.5pt}"
+    "details:not(figure *)::details-content{display:block;content-visibility:visible}"
     "*{print-color-adjust:exact}}\n";
 
 static const char *replace(char c, char scratch[8])
@@ -260,16 +262,17 @@ static void write_section(struct buf *b, const struct node *section, int level)
     if (*tag && *section->id)
         add(b, " aria-labelledby=\"%s\"", section->id);
     buf_add(b, *tag ? ">\n" : "");
-    if (section->fold != FOLD_NONE)
-        add(b, section->fold == FOLD_OPEN ? "<details open><summary>%s</summary>\n"
-                                               : "<details><summary>%s</summary>\n", section->text);
-    else if (titled && *section->id)
-        add(b, "<%s id=\"%s\">%s</%s>\n", heading, section->id, section->text, heading);
+    bool folded = titled && section->fold != FOLD_NONE;
+    if (folded)
+        buf_add(b, section->fold == FOLD_OPEN ? "<details open><summary>" : "<details><summary>");
+    if (titled && *section->id)
+        add(b, "<%s id=\"%s\">%s</%s>", heading, section->id, section->text, heading);
     else if (titled)
-        add(b, "<%s>%s</%s>\n", heading, section->text, heading);
+        add(b, "<%s>%s</%s>", heading, section->text, heading);
+    buf_add(b, folded ? "</summary>\n" : titled ? "\n" : "");
     for (const struct node *n = node_first(section, TO_HTML); n; n = node_next(n, TO_HTML))
-        write_node(b, n, level + (titled && section->fold == FOLD_NONE));
-    buf_add(b, section->fold != FOLD_NONE ? "</details>\n" : "");
+        write_node(b, n, level + titled);
+    buf_add(b, folded ? "</details>\n" : "");
     if (*tag)
         buf_addf(b, "</%s>\n", tag);
 }

@@ -174,7 +174,7 @@ static void write_children(struct buf *b, const struct node *parent, const struc
 static void write_node(struct buf *b, const struct node *n, const struct syntax *s, int level)
 {
     const struct node *next = node_next(n, s->output);
-    bool titled = *n->text && !(n->untitled & s->output) && n->fold == FOLD_NONE;
+    bool titled = *n->text && !(n->untitled & s->output);
 
     switch (n->kind) {
     case NODE_SECTION:

@@ -147,7 +147,7 @@ static void add_quality_sentence(struct buf *b, const struct report_series *rs,
     if (!isfinite(p->q[QUANTITY_QUALITY].mean) || !isfinite(s->points->q[QUANTITY_QUALITY].mean))
         return;
     buf_addf(b, "%s%s%s is %.*f with %d GPUs and %.*f with %d (means over %sruns%s).\n", word,
-             s->is_share ? " on the validation images" : "",
+             !s->is_share ? "" : by_trainer ? " on the validation images" : " on the validation data",
              iou && by_trainer ? " at the network's size" : "", s->decimals,
              p->q[QUANTITY_QUALITY].mean, p->gpus, s->decimals, s->points->q[QUANTITY_QUALITY].mean,
              s->points->gpus, s->limited ? "whole " : "", s->lower ? "; less is better" : "");

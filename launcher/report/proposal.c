@@ -109,14 +109,23 @@ static double known(double value)
     return value > 0 ? value : NAN;
 }
 
+/* Returns the hours of one run: those of the request, or of a measured whole run rounded up, so that
+ * printed numbers multiply; NaN: unknown. */
+static double request_hours(const struct report_series *rs, const struct proposal_request *q)
+{
+    const struct series_point *p = series_find(&rs->as->series, q->gpus);
+    double measured = p ? p->q[QUANTITY_WHOLE].median / 3600 : NAN;
+    double step = measured < 1 ? 1e4 : 1e2;
+
+    return isnan(q->hours) ? ceil(measured * step) / step : q->hours;
+}
+
 static void add_request(struct table *t, const struct report_series *rs,
                         const struct proposal_facts *facts, const struct proposal_request *q,
                         double sum[NCOLUMNS])
 {
     const struct series_point *p = series_find(&rs->as->series, q->gpus);
-    double measured = p ? p->q[QUANTITY_WHOLE].median / 3600 : NAN;
-    double step = measured < 1 ? 1e4 : 1e2; /* rounded, so that printed numbers multiply */
-    double hours = isnan(q->hours) ? ceil(measured * step) / step : q->hours;
+    double hours = request_hours(rs, q);
     double all = (double)q->runs * hours;
     double nodes = p && p->nodes ? p->nodes : ceil(q->gpus / known(facts->gpus_per_node));
     const double v[NCOLUMNS] = {
@@ -288,7 +297,8 @@ static void add_values(struct buf *b, const struct series *s, const char *what, 
     buf_add(b, n > MOST_VALUES ? " and others.\n" : n ? ".\n" : PROPOSAL_BLANK ".\n");
 }
 
-static void add_method(struct doc *d, const struct report_series *rs)
+static void add_method(struct doc *d, const struct report_series *rs,
+                       const struct proposal_facts *facts)
 {
     const struct series *s = &rs->as->series;
     struct buf text = {0};
@@ -297,10 +307,40 @@ static void add_method(struct doc *d, const struct report_series *rs)
     if (!s->stepped)
         add_values(&text, s, "Length of a run in epochs", offsetof(struct result, epochs), false);
     add_values(&text, s, "Seeds", offsetof(struct result, seed), false);
-    add_values(&text, s, "Cluster: " PROPOSAL_BLANK ". Nodes", offsetof(struct result, hosts),
-               true);
+    buf_addf(&text, "Cluster: %s.\n", *facts->cluster ? facts->cluster : PROPOSAL_BLANK);
+    add_values(&text, s, "Nodes", offsetof(struct result, hosts), true);
     add_values(&text, s, "Runs started at", offsetof(struct result, started), true);
     doc_paragraph(d, OUTPUTS, &text);
+}
+
+/* Writes the lines of submit_file.sh that ask for resources, and the command that starts the program
+ * of run_file.sh on each rank. */
+static void shorten(const struct scripts *scripts, struct buf *dst)
+{
+    static const char *const own[] = {"--comment=", "--chdir=", "--output=", "--open-mode="};
+    const char *program = scripts->texts[1] + strlen(scripts->texts[1]);
+
+    while (program > scripts->texts[1] && (program[-1] == '\n' || !*program))
+        program--;
+    while (program > scripts->texts[1] && program[-1] != '\n')
+        program--;
+    program += strncmp(program, "$start ", 7) == 0 ? 7 : 0;
+    for (const char *line = scripts->texts[0], *end; *line; line = end + (*end == '\n')) {
+        const char *file = strstr(line, "/run_file.sh");
+        size_t i = 0;
+        end = line + strcspn(line, "\n");
+        while (i < sizeof own / sizeof *own && strncmp(line, "#SBATCH ", 8) == 0 &&
+               strncmp(line + 8, own[i], strlen(own[i])) != 0)
+            i++;
+        if (line == scripts->texts[0] || i == sizeof own / sizeof *own) {
+            buf_addf(dst, "%.*s\n", (int)(end - line), line);
+        } else if (file && file < end && end[-1] == '&') {
+            const char *bash = memmem(line, (size_t)(file - line), "bash ", 5);
+            line += strspn(line, " ");
+            buf_addf(dst, "%.*s%.*s\n", bash ? (int)(bash - line) : 0, line,
+                     (int)strcspn(program, "\n"), program);
+        }
+    }
 }
 
 static void add_scripts(struct doc *d, const struct scripts *scripts)
@@ -310,11 +350,34 @@ static void add_scripts(struct doc *d, const struct scripts *scripts)
                 "a typical run: " PROPOSAL_BLANK);
         return;
     }
-    doc_add(d, NODE_PARAGRAPH, OUTPUTS, "The scripts of run %s, %d GPU%s, as unetctl generated "
-            "them: submit_file.sh is submitted, and starts run_file.sh once per rank.",
-            scripts->run->run, scripts->run->gpus, plural(scripts->run->gpus));
-    for (int i = 0; i < NSCRIPTS; i++)
-        doc_add(d, NODE_CODE, OUTPUTS, "%s", scripts->texts[i]);
+    struct buf text = {0};
+    shorten(scripts, &text);
+    doc_add(d, NODE_PARAGRAPH, OUTPUTS, "What the job of run %s, %d GPU%s, asks for and starts; the "
+            "whole scripts are submit_file.sh and run_file.sh beside this file.", scripts->run->run,
+            scripts->run->gpus, plural(scripts->run->gpus));
+    doc_add(d, NODE_CODE, OUTPUTS, "%s", text.data ? text.data : "");
+    d->failed |= text.failed;
+    buf_destroy(&text);
+}
+
+/* Says in sentences what the table of requests adds up to. */
+static void add_wish(struct doc *d, const struct report_series *rs,
+                     const struct proposal_facts *facts)
+{
+    struct buf text = {0};
+
+    for (size_t i = 0; i < facts->nrequests; i++) {
+        const struct proposal_request *q = &facts->requests[i];
+        double hours = request_hours(rs, q);
+        buf_addf(&text, "We request %ld run%s of %s on %d GPU%s", q->runs, plural(q->runs), q->name,
+                 q->gpus, plural(q->gpus));
+        if (isfinite(hours))
+            buf_addf(&text, ", %.4g h each: %.4g GPU-h.\n", hours,
+                     q->gpus * (double)q->runs * hours);
+        else
+            buf_addf(&text, ", " PROPOSAL_BLANK " h each.\n");
+    }
+    doc_paragraph(d, OUTPUTS, &text);
 }
 
 /* Builds the document. drawn: there is a PDF of the figure. */
@@ -341,9 +404,10 @@ static void build(struct doc *d, const struct report *r, const struct proposal_f
     doc_end(d);
     doc_begin(d, ROLE_PLAIN, OUTPUTS, "How it was measured");
     for (size_t i = 0; i < r->nseries; i++)
-        add_method(d, &r->series[i]);
+        add_method(d, &r->series[i], facts);
     doc_end(d);
     doc_begin(d, ROLE_PLAIN, OUTPUTS, "Requested resources");
+    add_wish(d, &r->series[0], facts);
     proposal_request_fill(&t, &r->series[0], facts);
     doc_table(d, OUTPUTS, &t);
     doc_add(d, NODE_PARAGRAPH, OUTPUTS, "Storage of the input data, and of what is kept: "

@@ -24,6 +24,7 @@ struct proposal_request {
 /* What is known beside the results; 0 or "": unknown. */
 struct proposal_facts {
     char study_dir[PATH_MAX]; /* of the only source */
+    char cluster[64];         /* its name, or "" */
     int gpus_per_node;
     int cpus_per_gpu; /* that the study's jobs ask for */
     double flop;      /* floating-point operations of a unit of work */

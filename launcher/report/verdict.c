@@ -74,6 +74,12 @@ static void add_speedup(struct buf *b, const struct analysis_series *as)
     add_speed(b, c->points[best].speedup, 2);
     buf_addf(b, " to %s %.4g", c->metric == CONVERGENCE_SCORE ? as->series.quality : "a loss of",
              c->target);
+    for (size_t i = 0; i < c->npoints; i++) {
+        const struct convergence_point *p = &c->points[i];
+        if ((p->gpus == d->base->gpus || p->gpus == d->best->gpus) && p->nreached < p->nruns)
+            buf_addf(b, " (which %zu of %zu runs with %d GPU%s reach)", p->nreached, p->nruns,
+                     p->gpus, plural(p->gpus));
+    }
 }
 
 static bool is_slower(const struct decision *d, const struct series *s, size_t i)

@@ -532,6 +532,8 @@ int rounds_describe(struct rounds *r, const struct results *table, struct qualit
     if (rc == 0) {
         if (n < r->record.count)
             add_unjudged(&r->record.rounds[n], looks);
+        for (size_t i = 0; is_mixed && i < looks->n; i++)
+            looks->items[i].pairs = 0; /* what ran with another program has not collapsed */
         if (is_mixed)
             buf_addf(&b, "The study was sequential, but %s.", e->text);
         else

@@ -70,6 +70,8 @@ int sources_add_study(struct sources *s, const char *dir, struct err *e)
     result_set_text(source->title, sizeof source->title, w.plan.study.name);
     set_rule(s, &w.plan.study);
     path_format(s->study_dir, "%s", w.plan.study.dir);
+    if (strcmp(w.plan.site.scheduler, "slurm") == 0 && strcmp(w.plan.site.name, "generic") != 0)
+        result_set_text(s->site, sizeof s->site, w.plan.site.name);
     s->gpus_per_node = w.plan.site.gpus_per_node;
     s->cpus_per_gpu = (int)w.plan.study.slurm.cpus_per_gpu;
     if (s->into_study && access(w.plan.study.dir, W_OK))

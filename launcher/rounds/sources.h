@@ -20,8 +20,9 @@ struct sources {
     /* Of the rounds of the first source, and what is said of them; NULL: it had none. */
     struct quality_looks looks;
     char *design;
-    /* Of the last study: its folder, or "" if there is none, and what its site has. */
-    char study_dir[PATH_MAX];
+    /* Of the last study: its folder, or "" if there is none, its site's name unless that is made for
+     * any cluster, and what the site has. */
+    char study_dir[PATH_MAX], site[64];
     int gpus_per_node, cpus_per_gpu;
 };
 #define SOURCES_INIT {.rule = DECISION_RULE_INIT}

@@ -91,16 +91,32 @@ static void add_base(const struct design_view *v, struct design_round *next, siz
         *next = (struct design_round){0};
 }
 
+/* Returns whether the first round is expected to keep the budget, and may exceed it: start-up is
+ * unknown, and a short run may take DESIGN_UNKNOWN times as long, or as long as a whole one. */
+static bool is_unbounded(const struct design *d, const struct design_round *first)
+{
+    double most = DESIGN_UNKNOWN * first->gpu_hours,
+           whole = d->whole_s > 0 ? d->whole_s / d->short_s * first->gpu_hours : INFINITY;
+
+    return fmin(most, whole) > d->max_gpu_hours &&
+           first->gpu_hours * (1 + DESIGN_RESERVE) <= d->max_gpu_hours;
+}
+
 static void begin_speed(const struct design_view *v, struct design_round *next)
 {
     const struct design *d = v->design;
     int base = d->counts[0], last = d->counts[d->ncounts - 1], middle = find_middle(v, base, last);
 
-    add_look_runs(v, next, base);
+    design_view_add(v, next, base, design_view_next_look(v, base), true);
     if (middle)
         add_look_runs(v, next, middle);
     add_look_runs(v, next, last);
     explain(next, "speed: the base case, the largest count and the middle");
+    if (v->nrounds || !is_unbounded(d, next))
+        return;
+    *next = (struct design_round){0};
+    design_view_add(v, next, base, 1, true);
+    explain(next, "speed: one run of the base case, as what it takes besides its steps is unknown");
 }
 
 /* Adds a run for each that is off its fellows, and as many or 3 of the base case. */
@@ -198,7 +214,7 @@ static void learn_speed(const struct design_view *v, struct design_round *next)
 
 static void choose_speed(const struct design_view *v, struct design_round *next)
 {
-    if (v->nrounds == 0)
+    if (v->nrounds == 0 || (v->nrounds == 1 && v->rounds[0].nruns == 1 && v->series))
         begin_speed(v, next);
     if (!next->nruns && v->series && v->series->npoints > 1)
         repeat_off(v, next);
@@ -248,6 +264,7 @@ static struct design_test judge(const struct design_view *v, const struct qualit
         return t;
     }
     const struct quality *q = &v->decision.quality[p - v->series->points];
+    t.collapse_most = q->collapse_most;
     if (q->state == QUALITY_COLLAPSES)
         t.how = DESIGN_FALLS;
     else if (q->collapse_open)
@@ -381,6 +398,16 @@ static bool all_fall(const struct design_view *v, const struct design_outcome *o
            !list_testable(v, v->design->counts[0], lowest->gpus, counts);
 }
 
+/* Returns the test of the count that is advised, which there is. */
+static const struct design_test *find_test(const struct design_outcome *outcome)
+{
+    const struct design_test *t = outcome->tests;
+
+    while (t->gpus != outcome->gpus)
+        t++;
+    return t;
+}
+
 static void explain_end(const struct design_view *v, struct design_outcome *outcome)
 {
     const struct design *d = v->design;
@@ -398,10 +425,13 @@ static void explain_end(const struct design_view *v, struct design_outcome *outc
     else if (outcome->how == DESIGN_SPEED_ALONE)
         snprintf(why, size, "%d GPUs are the fastest count measured whose efficiency is shown to "
                  "be at least %.2f; quality is not asked of", outcome->gpus, d->rule.efficiency);
+    else if (larger && outcome->how == DESIGN_BY_CONSTRUCTION)
+        snprintf(why, size, "%d GPUs are the fastest count measured that is shown to be efficient and "
+                 "whose quality holds by construction, not tested", outcome->gpus);
     else if (larger)
         snprintf(why, size, "%d GPUs are the fastest count measured that is shown to be efficient and "
-                 "whose quality %s", outcome->gpus, outcome->how == DESIGN_BY_CONSTRUCTION
-                     ? "holds by construction, not tested" : "is shown to hold");
+                 "whose quality is shown to hold, but for runs that collapse (at most %.0f %%)",
+                 outcome->gpus, ceil(100 * find_test(outcome)->collapse_most - 1e-9));
     else if (outcome->ntests)
         snprintf(why, size, "the quality of %d GPU%s is %s%s",
                  outcome->tests[outcome->ntests - 1].gpus,

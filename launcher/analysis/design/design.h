@@ -2,7 +2,8 @@
 /* The cheapest study that decides how many GPUs to use: after each round of runs, which runs come
  * next, or what is decided. A count is a number of GPUs; the base case is the smallest.
  *
- * Speed first, by short runs (limit.*): of the base case, the middle and the largest count, then
+ * Speed first, by short runs (limit.*): of the base case, the middle and the largest count (before
+ * them one of the base case, if start-up might exceed the budget unseen), then
  * repeats where the interval of an efficiency includes the threshold, then counts between the
  * largest that passes and the next larger one (the middle of ratios), then counts that the model
  * of time knows least of and that may be faster. Each round has base runs of its own, and a count
@@ -53,6 +54,7 @@
 #define DESIGN_SPEED_LOOKS {6, 8, 12, 16}
 #define DESIGN_OFF 0.2              /* a short run that differs by more is repeated */
 #define DESIGN_RESERVE 0.5          /* of runs whose start-up and evaluation are unknown */
+#define DESIGN_UNKNOWN 6            /* a short run may take so many times what is assumed */
 #define DESIGN_TIME_MARGIN 0.05     /* a count that is faster by less is not looked for */
 
 /* What is asked, and what is assumed until it is measured. */
@@ -127,6 +129,7 @@ struct design_test {
     size_t look, pairs;
     double estimate;          /* of its change, median-unbiased; NaN: unknown */
     struct interval interval; /* of the change, repeated confidence interval; or none */
+    double collapse_most;     /* 95 % limit of the share that collapses, which both leave out */
 };
 
 struct design_outcome {

@@ -132,12 +132,13 @@ static bool is_promised(const struct simulate_area *a, size_t i, size_t k)
            (!a->promised || a->promised(i, k));
 }
 
-/* A statement that no study made keeps every promise. */
+/* A statement that no study made keeps every promise, and so does a median of so few that it has no
+ * interval. */
 static bool is_kept(const struct simulate_statement *s, const struct estimate *e)
 {
     double slack = TOLERANCE * e->error;
 
-    if (e->n == 0)
+    if (isnan(e->error))
         return true;
     if (s->promise == SIMULATE_AT_LEAST)
         return e->value >= s->bound - slack;

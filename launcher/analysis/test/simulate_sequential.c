@@ -58,6 +58,7 @@ static const struct law laws[] = {
     {"Amdahl, 5 % of runs take 1.5x", .serial = 0.05, .outliers = 0.05},
     {"Amdahl, drift of 4 % a round", .serial = 0.05, .drift = 0.04},
     {"Amdahl, 15 % of runs lose 8 margins", .serial = 0.05, .lapses = 0.15, .lapse = 8},
+    {"Amdahl, 25 % of runs lose 4.5 margins", .serial = 0.05, .lapses = 0.25, .lapse = 4.5},
     {"Amdahl, 10 % of all runs collapse", .serial = 0.05, .lapses = 0.1, .lapse = 60,
      .lapse_all = true},
     {"Amdahl, start-up and evaluation of 10 % each", .serial = 0.05, .start = 0.1,
@@ -65,14 +66,16 @@ static const struct law laws[] = {
 };
 #define NCASES (sizeof laws / sizeof *laws)
 
-enum { WRONG, COVERED, BIAS, BAD, FIXED_BAD, RIGHT, FIXED, LESS, REGRET, FIXED_REGRET, HOURS,
-       ROUNDS, NSTATEMENTS };
+enum { WRONG, COVERED, BIAS, BAD, FIXED_BAD, LAPSED, FIXED_LAPSED, RIGHT, FIXED, LESS, REGRET,
+       FIXED_REGRET, HOURS, ROUNDS, NSTATEMENTS };
 static const struct simulate_statement statements[NSTATEMENTS] = {
     [WRONG] = {"wrong \"holds\" or \"falls\"", SIMULATE_AT_MOST, 0.05},
     [COVERED] = {"intervals hold the truth", SIMULATE_AT_LEAST, 0.95},
     [BIAS] = {"error of the first estimate, in margins", SIMULATE_MEDIAN_WITHIN, 0.1},
     [BAD] = {"the count advised is inefficient or loses quality", SIMULATE_AT_MOST, 0.05},
     [FIXED_BAD] = {"that of the fixed design", SIMULATE_AT_MOST, 0.05},
+    [LAPSED] = {"of it more than 10 % of runs collapse", SIMULATE_SHOWN, 0},
+    [FIXED_LAPSED] = {"that of the fixed design", SIMULATE_SHOWN, 0},
     [RIGHT] = {"right", SIMULATE_SHOWN, 0},
     [FIXED] = {"fixed design right", SIMULATE_SHOWN, 0},
     [LESS] = {"difference", SIMULATE_AT_LEAST, -0.03},
@@ -148,6 +151,14 @@ static double mean_loss(const struct law *l, int gpus)
 {
     return loss(l, gpus) +
            (gpus > 1 && !l->lapse_all && l->lapse < QUALITY_COLLAPSE ? l->lapses * l->lapse : 0);
+}
+
+/* Returns whether runs of a count collapse more often than they may, which the limit beside "holds"
+ * leaves open. */
+static bool lapses(const struct law *l, int gpus)
+{
+    return l->lapse > QUALITY_COLLAPSE && l->lapses > QUALITY_COLLAPSE_SHARE &&
+           (gpus > 1 || l->lapse_all);
 }
 
 /* Returns whether a larger count may be advised. */
@@ -279,6 +290,8 @@ static void study(size_t i, uint64_t number, double *values)
     judge_tests(&l, &outcome, values);
     values[BAD] = !is_acceptable(&l, outcome.gpus, DECISION_EFFICIENCY, 1);
     values[FIXED_BAD] = !is_acceptable(&l, fixed, DECISION_EFFICIENCY, 1);
+    values[LAPSED] = lapses(&l, outcome.gpus);
+    values[FIXED_LAPSED] = lapses(&l, fixed);
     values[REGRET] = regret(&l, outcome.gpus);
     values[FIXED_REGRET] = regret(&l, fixed);
     if (!is_near(&l)) {
@@ -290,10 +303,15 @@ static void study(size_t i, uint64_t number, double *values)
     values[ROUNDS] = rounds;
 }
 
-/* Means of runs that lapse have another distribution than the estimates assume. */
+/* Means of runs that lapse have another distribution than the estimates assume. Where a run that
+ * loses several margins does not count as collapsed, few runs do not show a mean that hangs on some
+ * that were not drawn. */
 static bool promised(size_t i, size_t k)
 {
-    return k != BIAS || !(laws[i].lapses > 0);
+    bool few = laws[i].lapses > 0 && laws[i].lapse < QUALITY_COLLAPSE;
+
+    return !(k == BIAS && laws[i].lapses > 0) &&
+           !(few && (k == WRONG || k == COVERED || k == BAD || k == FIXED_BAD));
 }
 
 const struct simulate_area simulate_sequential = {

@@ -109,10 +109,11 @@ static bool drops(const struct found *f, const struct series_point *p)
 {
     const struct interval *i = judged_of(f, p);
 
-    return p != series_of(f)->points && i && round3(i->high) < round3(decision_of(f)->rule.efficiency);
+    return p != series_of(f)->points && i &&
+           round3(i->high) < round3(decision_of(f)->rule.efficiency);
 }
 
-/* Runs without a quality count as collapsed, too. Of runs that are equal in everything one counts. */
+/* Runs without a quality count as collapsed, too; of runs that are equal in everything one does. */
 static size_t count_collapsed(const struct found *f, const struct series_point *p)
 {
     double below = series_of(f)->points->q[QUANTITY_QUALITY].median -
@@ -590,7 +591,8 @@ static bool is_paragraph_open(const struct found *f)
 #define RUNS " \\((X-X between single runs|N of N runs reach it, and N of N with N GPUs?|too few " \
              "runs for a range)\\)"
 #define SPEED "(Xx (faster|slower) than with N GPUs?|Xx the images per second)" INTERVAL \
-              "(, Xx (faster|slower) to (IoU|accuracy|a loss of) X)?"
+              "(, Xx (faster|slower) to (IoU|accuracy|a loss of) X" \
+              "( \\(which N of N runs with N GPUs? reach\\))*)?"
 #define NEEDED "((about|more than) N (seeds|runs) per count would decide it|no practicable number of " \
                "(seeds|runs) would decide it|single runs show no scatter, so N (seeds|runs) per " \
                "count come first|values scatter less than the steps in which they are recorded: " \
@@ -743,7 +745,7 @@ static struct sentence paragraphs[] = {
     {"The whole training, first epoch included, is X times as fast\\.", is_always, {0}, 0},
     {"Communication that computing does not hide takes N % of an epoch with N GPUs\\.", is_always,
      {0}, 0},
-    {"(IoU|Accuracy) on the validation images( at the network's size)? is (X) with (N) GPUs and (X) "
+    {"(IoU|Accuracy) on the validation [a-z]+( at the network's size)? is (X) with (N) GPUs and (X) "
      "with N \\(means over runs\\)\\.", is_measured_quality, {0}, 0},
     {"No run has a quality: this is by speed alone\\.", has_no_quality, {0}, 0},
     {"The change is not judged: (IoU|accuracy) is [^.]*\\.", is_quality_unjudged, {0}, 0},

@@ -348,6 +348,16 @@ static void check_budget(void)
         ok(outcome.gpu_hours <= limit && !(outcome.state == DESIGN_BUDGET && first),
            "%.0f GPU-hours: %.1f are spent", limit, outcome.gpu_hours);
     }
+    t.start_s = 600;
+    for (double limit = 4; limit < 50; limit += 6) {
+        d.max_gpu_hours = limit;
+        make(&d, &t, NULL, NULL);
+        ok(outcome.gpu_hours <= limit, "and %.1f of %.0f with a start-up of 5 short runs",
+           outcome.gpu_hours, limit);
+    }
+    d.max_gpu_hours = 20;
+    make(&d, &t, fail, NULL);
+    ok(outcome.state == DESIGN_FAILED && nrounds == 1, "nothing follows a first run that fails");
 }
 
 static void check_limits(void)
