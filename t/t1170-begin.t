@@ -334,7 +334,7 @@ step @ time 0.45 loss 2.31|interval 1: 0.45 s, loss 2.31, 2.22222 steps/s
 step @ loss 2.3 tokens/s 12345.6|interval 1: loss 2.3, 12345.6 tokens/s
 epoch @ loss 3.2, 1.5 s/epoch|epoch 1: 1.5 s, loss 3.2
 {'loss': '2.1', 'epoch': '@.0', 'time': '3.5'}|epoch 1: 3.5 s, loss 2.1
- iter @/ 9 ~ time per iter (ms): 612.4 ~ lm loss: 10.5|interval 1: 0.6124 s, loss 10.5, 1.63292 steps/s
+iter @/9 ~ time per iter (ms): 612 ~ lm loss: 10.5|interval 1: 0.612 s, loss 10.5, 1.63399 steps/s
 step @ of 500: ms/batch 23.31, loss 7.70|interval 1: 0.02331 s, loss 7.7, 42.9 steps/s
 EOT
 printf 'create_atoms CPU = 0.004 seconds\nLoop time of 3.01 on 1 procs for 500 steps\n\nPerformance: 71740.375 tau/day, 166.066 timesteps/s\nTotal wall time: 0:00:03\n' >logs/lammps.log

@@ -70,7 +70,7 @@ finding error scheduler 'SLURM_CONF|built without Slurm' \
 # ---- nodes
 sandbox_up --nodes 3 --gpus-per-node 2
 dir=$XDG_STATE_HOME/unetctl/sandbox
-make_study one sandbox
+make_study one sandbox --set train.global_batch=12
 rm -r "$TMP/data" && cp -r synth "$TMP/data"
 sed -i 's/^port_base:.*//' one/site.yaml && echo 'port_base: 23456' >>one/site.yaml
 on() { unetctl sandbox exec --node "$@"; }

@@ -413,7 +413,7 @@ like words 'Accuracy with 8 GPUs is undecided \(0.8933 against 0.8933\): on thes
 made loss loss 1 2 4 8
 exits 0 "a report of a loss is made" unetctl report --logs loss -o loss-report
 tr -s '\n ' ' ' <"$OUT" >words
-like words '^Use 4 GPUs: 4.00x faster than with 1 GPU .*, and val_loss holds.*Limit: with 8 GPUs val_loss rises by 0.200' \
+like words '^Use 4 GPUs: 4.0x faster than with 1 GPU .*, and val_loss holds.*Limit: with 8 GPUs val_loss rises by 0.200' \
     "the count whose loss rises is not used"
 made tokens tokens 1 2 4 8
 exits 0 "a report without a quality is made" unetctl report --logs tokens -o tokens-report

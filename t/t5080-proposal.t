@@ -79,12 +79,12 @@ for r in beyond:
     low, high = map(float, r["its interval"].split(".."))
     assert low <= float(r["speed-up"]) <= high and low < high, r
     assert abs(float(r["efficiency"]) - float(r["speed-up"]) / int(r["GPUs"])) < 0.011, r
-assert "Extrapolation, not measured" in md and "no such limit was seen up to 8" in md
+assert "Extrapolation, not measured" in md and "if no limit begins beyond 8" in md
 assert re.search("request asks for 64 GPUs .far., for which these runs show nothing", md)
 all_of, more, far, total = request
 assert [all_of[k] for k in ("GPUs", "nodes", "runs", "GPU-h", "node-h")] == ["8", "4", "10", "160", "80"]
 assert "measured" in all_of["efficiency"] and ".." in all_of["efficiency"], all_of
-assert "not measured: extrapolation" in more["efficiency"] and more["nodes"] == "6", more
+assert "not measured: predicted, if no limit begins" in more["efficiency"] and more["nodes"] == "6", more
 assert far["efficiency"] == "not measured, not predicted", far
 assert total["GPU-h"] == "236" and total["node-h"] == "118" and total["FLOP"] == r"\_\_\_\_", total
 rate = engine["points"][3]["images_per_s"]["median"]

@@ -109,8 +109,8 @@ static double known(double value)
     return value > 0 ? value : NAN;
 }
 
-/* Returns the hours of one run: those of the request, or of a measured whole run rounded up, so that
- * printed numbers multiply; NaN: unknown. */
+/* Returns the hours of one run: those of the request, or of a measured whole run, rounded up so
+ * that printed numbers multiply; NaN: unknown. */
 static double request_hours(const struct report_series *rs, const struct proposal_request *q)
 {
     const struct series_point *p = series_find(&rs->as->series, q->gpus);
@@ -313,8 +313,8 @@ static void add_method(struct doc *d, const struct report_series *rs,
     doc_paragraph(d, OUTPUTS, &text);
 }
 
-/* Writes the lines of submit_file.sh that ask for resources, and the command that starts the program
- * of run_file.sh on each rank. */
+/* Writes the lines of submit_file.sh that ask for resources, and the command that starts the
+ * program of run_file.sh on each rank. */
 static void shorten(const struct scripts *scripts, struct buf *dst)
 {
     static const char *const own[] = {"--comment=", "--chdir=", "--output=", "--open-mode="};

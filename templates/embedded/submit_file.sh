@@ -137,9 +137,9 @@ reason() {
             }' | quote
 }
 
-# Sets too_much: why a rank had too little memory, or "". Of ranks in a step, on this node or
-# another, the launcher says so in the output only. The rank that ended first counts: the launcher
-# kills the others.
+# Sets too_much: why a rank had too little memory, and killed: that one was killed, as happens then;
+# or "". Of ranks in a step, on this node or another, the launcher says so in the output only. The
+# rank that ended first counts: the launcher kills the others.
 more="'unetctl resume' with more (slurm.mem), or a new study with a smaller train.batch_per_gpu"
 find_too_much() {
     too_much=$(tail -c "+$((said_before + 1))" "$output" 2>/dev/null | tail -c 4000000 |
@@ -160,7 +160,8 @@ find_too_much() {
                 if (oom) print "a rank used more memory than the job asked for"
                 else if (killed) print killed ", as the kernel does when memory runs out"
             }')
-    too_much=${too_much:+$too_much; $more}
+    too_much=${too_much:+$too_much; $more} killed=''
+    case $too_much in *': Killed, as '*) killed=$too_much too_much='' ;; esac
 }
 
 # USR1: time is almost up. TERM: cancelled, preempted, requeued or out of time. Both go to the
@@ -231,8 +232,8 @@ if [ -n "$stopped_by" ] || [ "$code" = 75 ]; then
         fi
         exit 75
     fi
-elif [ "$code" != 0 ] && [ -n "$too_much" ]; then
-    write_failed "$code" "$too_much"
+elif [ "$code" != 0 ] && [ -n "$too_much$killed" ]; then
+    write_failed "$code" "$too_much$killed"
 elif [ "$code" -gt 128 ]; then
     why="the trainer was killed by signal $((code - 128))$(reason)"
     if [ "$code" = 137 ]; then why+="; the kernel does that when memory runs out: $more"; fi

@@ -356,7 +356,8 @@ static void check_convergence(void)
     as.convergence = (struct convergence){.metric = CONVERGENCE_SCORE, .target = 0.9,
                                           .points = points_of, .npoints = 4};
     points_of[0] = (struct convergence_point){.gpus = 1, .nruns = 3, .nreached = 3};
-    points_of[2] = (struct convergence_point){.gpus = 4, .nruns = 3, .nreached = 3, .epoch_s_ratio = 1.81,
+    points_of[2] = (struct convergence_point){.gpus = 4, .nruns = 3, .nreached = 3,
+                                              .epoch_s_ratio = 1.81,
                                               .epochs_ratio = 1.04, .speedup = 1.74,
                                               .speedup_least = 1.7, .speedup_most = 1.79};
     headline(NULL);
