@@ -29,9 +29,9 @@ static const struct command_starter {
      "nnodes nproc_per_node node_rank rdzv_backend rdzv_endpoint rdzv_id rdzv_conf max_restarts "
      "monitor_interval start_method role log_dir r redirects t tee local_ranks_filter master_addr "
      "master_port local_addr logs_specs",
-     .launcher = {"torchrun",
+     .launcher = {.engine = "torchrun", .counts =
                   "nnodes nproc_per_node node_rank rdzv_backend rdzv_endpoint rdzv_id rdzv_conf "
-                  "standalone master_addr master_port local_addr",
+                  "standalone master_addr master_port local_addr", .numbers =
                   "--nnodes=$UNETCTL_NODES --node_rank=$GROUP_RANK "
                   "--nproc_per_node=$LOCAL_WORLD_SIZE --master_addr=$MASTER_ADDR "
                   "--master_port=$MASTER_PORT"}},
@@ -58,25 +58,25 @@ static const struct command_starter {
     {"deepspeed", NULL,
      "H hostfile i include e exclude num_nodes min_elastic_nodes max_elastic_nodes num_gpus "
      "num_accelerators node_rank master_port master_addr launcher launcher_args autotuning "
-     "bind_core_list save_pid enable_each_rank_log ssh_port", .launcher = {"pytorch"}},
+     "bind_core_list save_pid enable_each_rank_log ssh_port", .launcher = {.engine = "pytorch"}},
     {"mpirun mpiexec mpiexec.hydra mpiexec.openmpi mpirun.openmpi mpiexec.mpich mpirun.mpich orterun "
      "prterun prun", NULL,
      "np n c N H host hosts hostfile machinefile f ppn perhost npernode npersocket x genv env "
      "genvlist envlist wdir wd map_by bind_to rank_by mca pmixmca prtemca pmi launcher iface rf "
      "rankfile output output_filename timeout hosts_file tune am path cpu_set cpu_list",
-     .launcher = {"mpi"}},
+     .launcher = {.engine = "mpi"}},
     {"srun", NULL,
      "n ntasks N nodes c cpus_per_task p partition A account q qos t time J job_name o output e error "
      "i input w nodelist x exclude G gpus gres gpus_per_node gpus_per_task gpus_per_socket "
      "ntasks_per_node ntasks_per_gpu ntasks_per_core ntasks_per_socket mem mem_per_cpu mem_per_gpu "
      "mem_bind cpu_bind gpu_bind mpi m distribution D chdir C constraint export jobid r relative "
      "K W wait L licenses threads_per_core hint tres_per_task network multi_prog",
-     .launcher = {"mpi"}},
-    {"aprun ibrun jsrun flux", NULL, "n N d S o a c g r p l b", .launcher = {"mpi"}},
+     .launcher = {.engine = "mpi"}},
+    {"aprun ibrun jsrun flux", NULL, "n N d S o a c g r p l b", .launcher = {.engine = "mpi"}},
     {"horovodrun", NULL,
      "np num_proc H hosts hostfile p ssh_port i network_interface start_timeout gloo_timeout_seconds "
      "min_np max_np cycle_time_ms fusion_threshold_mb log_level timeline_filename config_file "
-     "mpi_args", .launcher = {"horovod"}},
+     "mpi_args", .launcher = {.engine = "horovod"}},
     /* what only changes how the program runs */
     {"env", NULL, .values = "u unset C chdir"},
     {"nohup setsid catchsegv ddrun linux64", NULL, .values = ""},
@@ -313,7 +313,7 @@ static bool find_module(const char *module, const char *folders, char dst[PATH_M
     char name[512];
     size_t n = 0;
 
-    for (; module[n] && n < sizeof name - 1; n++)
+    for (; n < sizeof name - 1 && module[n]; n++)
         name[n] = module[n] == '.' ? '/' : module[n];
     name[n] = 0;
     for (size_t m; folders && *folders; folders += m + (folders[m] == ':')) {

@@ -260,11 +260,9 @@ static const struct {
 /* Writes name in small letters, with _ for everything but letters and digits. */
 static void plain_name(const char *name, char dst[NAME_SIZE])
 {
-    size_t i = 0;
-
-    for (; i < NAME_SIZE - 1 && name[i]; i++)
-        dst[i] = isalnum((unsigned char)name[i]) ? (char)tolower((unsigned char)name[i]) : '_';
-    dst[i] = 0;
+    snprintf(dst, NAME_SIZE, "%s", name);
+    for (char *c = dst; *c; c++)
+        *c = isalnum((unsigned char)*c) ? (char)tolower((unsigned char)*c) : '_';
 }
 
 static bool cut_end(char *text, const char *ending)
