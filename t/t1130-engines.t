@@ -58,6 +58,7 @@ unet-g01-s1 COMPLETED" "both stand side by side"
 
 # ---- a machine with more GPUs than a run has
 mkdir smi
+# shellcheck disable=SC2016 # the script expands it
 printf '#!/bin/sh\nfor i in 0 1 2 3; do echo "GPU $i: fake"; done\n' >smi/nvidia-smi
 chmod +x smi/nvidia-smi
 engine_study seen "$srcdir/t/engine.sh" mpi: "  script: $srcdir/t/engine.sh" pytorch: \

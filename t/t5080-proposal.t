@@ -12,6 +12,7 @@ add_scripts() { # STUDY: what `generate` writes, for each run
         printf '#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --comment=own\n\techo "a_b & %s" # \\end{verbatim} ```\n' \
             "$run" >"$run/submit_file.sh"
         echo "    srun bash $run/run_file.sh &" >>"$run/submit_file.sh"
+        # shellcheck disable=SC2016 # the script expands it
         printf '%s\n' 'start=exec' '$start train_it' >"$run/run_file.sh"
     done
 }
