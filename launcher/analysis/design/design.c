@@ -119,8 +119,8 @@ static void begin_speed(const struct design_view *v, struct design_round *next)
     explain(next, "speed: one run of the base case, as what it takes besides its steps is unknown");
 }
 
-/* Adds a run for each that is off its fellows, and as many or 3 of the base case. */
-static void repeat_off(const struct design_view *v, struct design_round *next)
+/* Adds a run for each outlier, and as many or 3 of the base case. */
+static void repeat_outliers(const struct design_view *v, struct design_round *next)
 {
     size_t most = 3;
 
@@ -131,9 +131,10 @@ static void repeat_off(const struct design_view *v, struct design_round *next)
     }
     if (!next->nruns)
         return;
-    explain(next, "speed: %zu short run%s off the others of the same count by more than %.0f %% %s "
-            "repeated", next->nruns, next->nruns == 1 ? " that is" : "s that are",
-            100 * DESIGN_OFF, next->nruns == 1 ? "is" : "are");
+    bool one = next->nruns == 1;
+    explain(next, "speed: %zu short run%s by more than %.0f %% from the median of %s count %s "
+            "repeated", next->nruns, one ? " that differs" : "s that differ", 100 * DESIGN_OUTLIER,
+            one ? "its" : "their", one ? "is" : "are");
     next->repeats = true;
     add_base(v, next, most);
 }
@@ -217,7 +218,7 @@ static void choose_speed(const struct design_view *v, struct design_round *next)
     if (v->nrounds == 0 || (v->nrounds == 1 && v->rounds[0].nruns == 1 && v->series))
         begin_speed(v, next);
     if (!next->nruns && v->series && v->series->npoints > 1)
-        repeat_off(v, next);
+        repeat_outliers(v, next);
     if (!v->series || v->series->npoints < 2 || v->family)
         return;
     if (!next->nruns)
@@ -420,17 +421,17 @@ static void explain_end(const struct design_view *v, struct design_outcome *outc
                  "nothing to compare" : "no run of the base case, %d GPU%s, has a result",
                  d->counts[0], plural(d->counts[0]));
     else if (outcome->state == DESIGN_UNREACHABLE)
-        snprintf(why, size, "no count above %d is shown to be faster with an efficiency of at least "
-                 "%.2f", d->counts[0], d->rule.efficiency);
+        snprintf(why, size, "no count above %d is shown to be faster with an efficiency of at "
+                 "least %.2f", d->counts[0], d->rule.efficiency);
     else if (outcome->how == DESIGN_SPEED_ALONE)
         snprintf(why, size, "%d GPUs are the fastest count measured whose efficiency is shown to "
                  "be at least %.2f; quality is not asked of", outcome->gpus, d->rule.efficiency);
     else if (larger && outcome->how == DESIGN_BY_CONSTRUCTION)
-        snprintf(why, size, "%d GPUs are the fastest count measured that is shown to be efficient and "
-                 "whose quality holds by construction, not tested", outcome->gpus);
+        snprintf(why, size, "%d GPUs are the fastest count measured that is shown to be efficient "
+                 "and whose quality holds by construction, not tested", outcome->gpus);
     else if (larger)
-        snprintf(why, size, "%d GPUs are the fastest count measured that is shown to be efficient and "
-                 "whose quality is shown to hold, but for runs that collapse (at most %.0f %%)",
+        snprintf(why, size, "%d GPUs are the fastest count measured that is shown to be efficient "
+                 "and whose quality is shown to hold, but for runs that collapse (at most %.0f %%)",
                  outcome->gpus, ceil(100 * find_test(outcome)->collapse_most - 1e-9));
     else if (outcome->ntests)
         snprintf(why, size, "the quality of %d GPU%s is %s%s",
@@ -540,9 +541,10 @@ void design_describe(const struct design *d, const struct design_round *rounds, 
     buf_addf(b, "The study was sequential: %zu round%s, each chosen from the results of those "
              "before, %zu of them of whole runs. Speed was measured by short runs and compared with "
              "base runs of the same round, at most %d times for a count, with a one-sided level of "
-             "%.3g that all counts and looks share; short runs more than %.0f %% off were repeated "
-             "once.", nrounds, plural((long)nrounds), whole, DESIGN_SPEED_NLOOKS, DESIGN_ALPHA,
-             100 * DESIGN_OFF);
+             "%.3g that all counts and looks share; short runs that differed by more than %.0f %% "
+             "from the median of their count were repeated once.",
+             nrounds, plural((long)nrounds), whole, DESIGN_SPEED_NLOOKS, DESIGN_ALPHA,
+             100 * DESIGN_OUTLIER);
     if (whole) {
         buf_addf(b, " Quality was tested at most at %zu count%s, at", rounds[nrounds - 1].family,
                  plural((long)rounds[nrounds - 1].family));

@@ -2,15 +2,18 @@
 /* The cheapest study that decides how many GPUs to use: after each round of runs, which runs come
  * next, or what is decided. A count is a number of GPUs; the base case is the smallest.
  *
+ * A look is an analysis that may decide; a test that looks several times spends its level over
+ * them (hypothesis.h).
+ *
  * Speed first, by short runs (limit.*): of the base case, the middle and the largest count (before
- * them one of the base case, if start-up might exceed the budget unseen), then
- * repeats where the interval of an efficiency includes the threshold, then counts between the
- * largest that passes and the next larger one (the middle of ratios), then counts that the model
- * of time knows least of and that may be faster. Each round has base runs of its own, and a count
- * is compared with those of its rounds only, so that a drift between rounds cancels. A run more
- * than DESIGN_OFF off its fellows is repeated once before its count is decided. An efficiency is
- * looked at up to DESIGN_SPEED_NLOOKS times by the group-sequential test that also serves quality;
- * all counts that may be measured divide its level.
+ * them one of the base case, if start-up might exceed the budget unseen), then more runs where the
+ * interval of an efficiency includes the threshold, then counts between the largest that passes and
+ * the next larger one (the middle of ratios), then counts that the model of time knows least of and
+ * that may be faster. Each round has base runs of its own, and a count is compared with those of
+ * its rounds only, so that a drift between rounds cancels. An outlier, a run that differs by more
+ * than DESIGN_OUTLIER from the median of its count, is repeated once before its count is decided.
+ * An efficiency has up to DESIGN_SPEED_NLOOKS looks by the group-sequential test that also serves
+ * quality; all counts that may be measured divide its level.
  *
  * Then quality, by whole runs of the base case and the fastest efficient count, in a
  * group-sequential test of non-inferiority (hypothesis.h) at planned numbers of pairs of equal
@@ -50,11 +53,11 @@
 #define DESIGN_RUNS 192             /* the most runs of a round */
 #define DESIGN_ALPHA 0.025          /* one-sided, of all counts and looks together */
 #define DESIGN_ROUNDS 200           /* no design has more */
-#define DESIGN_SPEED_NLOOKS 4       /* at the short runs of a count, when it has so many: */
+#define DESIGN_SPEED_NLOOKS 4       /* looks at a count, when it has this many short runs: */
 #define DESIGN_SPEED_LOOKS {6, 8, 12, 16}
-#define DESIGN_OFF 0.2              /* a short run that differs by more is repeated */
+#define DESIGN_OUTLIER 0.2          /* a short run that differs by more is repeated */
 #define DESIGN_RESERVE 0.5          /* of runs whose start-up and evaluation are unknown */
-#define DESIGN_UNKNOWN 6            /* a short run may take so many times what is assumed */
+#define DESIGN_UNKNOWN 6            /* a short run may take this many times what is assumed */
 #define DESIGN_TIME_MARGIN 0.05     /* a count that is faster by less is not looked for */
 
 /* What is asked, and what is assumed until it is measured. */
@@ -92,7 +95,7 @@ struct design_round {
     size_t nruns;
     /* The count whose quality these whole runs test; 0: they are short runs for speed. */
     int tested;
-    bool repeats; /* short runs in place of some that were off their fellows */
+    bool repeats; /* short runs that repeat outliers */
     /* The number of this look at it, from 1; 0 for one pair that may show equal losses
      * (design.shared). Once the runs have ended, pairs of seeds are known. */
     size_t look, pairs;

@@ -37,7 +37,8 @@ void design_view_destroy(struct design_view *v);
 size_t design_view_asked(const struct design_view *v, int gpus, bool limited);
 /* Returns how many short runs the next look at a count has, or 0 if there is none. */
 size_t design_view_next_look(const struct design_view *v, int gpus);
-/* Returns how many short runs of a count are off their fellows and not repeated yet. */
+/* Returns how many outliers (DESIGN_OUTLIER) among the short runs of a count are not repeated
+ * yet. */
 size_t design_view_pending(const struct design_view *v, int gpus);
 enum design_speed design_view_speed(const struct design_view *v, int gpus);
 /* Returns the speed-up of a count, or the upper end of its interval if that is known. */

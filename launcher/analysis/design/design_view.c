@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "launcher/analysis/analysis.h"
 #include "launcher/analysis/design/design_internal.h"
@@ -21,14 +22,15 @@ static const struct series_point *find_point(const struct design_view *v, int gp
 /* ---- efficiency by short runs within rounds ---- */
 
 /* A short run that has a result. */
-struct shot {
+struct short_run {
     size_t round;
-    bool repeat, off; /* off: of its fellows */
-    double x;         /* the logarithm of its time */
+    bool repeat;  /* its round repeats outliers */
+    bool outlier; /* mark_outliers */
+    double x;     /* the logarithm of its time */
 };
 
 /* Lists those of a count. Returns their number; dst is for DESIGN_SEEDS. */
-static size_t collect_shots(const struct design_view *v, int gpus, struct shot *dst)
+static size_t collect_short_runs(const struct design_view *v, int gpus, struct short_run *dst)
 {
     const struct series_point *p = find_point(v, gpus);
     size_t n = 0;
@@ -40,13 +42,13 @@ static size_t collect_shots(const struct design_view *v, int gpus, struct shot *
                 double time = quantity_of(&p->rows[j], QUANTITY_STEADY_EPOCH);
                 if (p->rows[j].limited == 1 && p->rows[j].seed == run->seed && time > 0 &&
                     n < DESIGN_SEEDS)
-                    dst[n++] = (struct shot){i, v->rounds[i].repeats, false, log(time)};
+                    dst[n++] = (struct short_run){i, v->rounds[i].repeats, false, log(time)};
             }
         }
     return n;
 }
 
-static double median_of_round(const struct shot *s, size_t n, size_t round)
+static double median_of_round(const struct short_run *s, size_t n, size_t round)
 {
     double x[DESIGN_SEEDS];
     size_t m = 0;
@@ -57,12 +59,13 @@ static double median_of_round(const struct shot *s, size_t n, size_t round)
     return m ? stat_median(x, m) : NAN;
 }
 
-/* Marks the runs that are off: from the median of the count, relative to that of the base runs of
- * their rounds. Returns their number. */
-static size_t mark_off(struct shot *s, size_t n, const struct shot *base, size_t nbase)
+/* Divides the time of each run by the median of the base runs of its round, and marks the runs that
+ * differ by more than DESIGN_OUTLIER from the median of all. Returns their number. */
+static size_t mark_outliers(struct short_run *s, size_t n, const struct short_run *base,
+                            size_t nbase)
 {
     double x[DESIGN_SEEDS];
-    size_t off = 0, known = 0;
+    size_t outliers = 0, known = 0;
 
     for (size_t i = 0; i < n; i++) {
         s[i].x -= median_of_round(base, nbase, s[i].round);
@@ -70,22 +73,24 @@ static size_t mark_off(struct shot *s, size_t n, const struct shot *base, size_t
             x[known++] = s[i].x;
     }
     double median = known > 2 ? stat_median(x, known) : NAN;
-    for (size_t i = 0; i < n; i++)
-        off += s[i].off = fabs(s[i].x - median) > log1p(DESIGN_OFF);
-    return off;
+    for (size_t i = 0; i < n; i++) {
+        s[i].outlier = fabs(s[i].x - median) > log1p(DESIGN_OUTLIER);
+        outliers += s[i].outlier;
+    }
+    return outliers;
 }
 
-/* The runs of a count in a round. */
+/* The runs of a count in a round, without outliers. */
 struct side {
     double n, mean, squares;
 };
 
-static struct side side_of(const struct shot *s, size_t n, size_t round)
+static struct side side_of(const struct short_run *s, size_t n, size_t round)
 {
     struct side a = {0};
 
     for (size_t i = 0; i < n; i++)
-        if (s[i].round == round && !s[i].off && !isnan(s[i].x)) {
+        if (s[i].round == round && !s[i].outlier && !isnan(s[i].x)) {
             double d = s[i].x - a.mean;
             a.mean += d / ++a.n;
             a.squares += d * (s[i].x - a.mean);
@@ -96,53 +101,60 @@ static struct side side_of(const struct shot *s, size_t n, size_t round)
 /* Returns the speed-up of s over base: the mean difference of logarithms within rounds, weighted by
  * the information of each, with an interval of the two-sided level alpha by Student's t, whose
  * degrees of freedom are Welch's. Both are relative to the base runs' median in each round. */
-static struct ratio combine(const struct shot *base, size_t nbase, const struct shot *s, size_t n,
-                            size_t nrounds, double alpha)
+static struct ratio combine(const struct short_run *base, size_t nbase, const struct short_run *s,
+                            size_t n, size_t nrounds, double alpha)
 {
-    double sum = 0, d = 0, va = 0, vb = 0, sa = 0, sb = 0, fa = 0, fb = 0;
+    double weights = 0, sum = 0, variance[2] = {0}, squares[2] = {0}, df[2] = {0};
     struct ratio r = {NAN, interval_none(), NAN, NAN};
 
     for (size_t i = 0; i < nrounds; i++) {
-        struct side a = side_of(base, nbase, i), b = side_of(s, n, i);
-        double w = a.n * b.n / (a.n + b.n);
+        const struct side side[2] = {side_of(base, nbase, i), side_of(s, n, i)};
+        double w = side[0].n * side[1].n / (side[0].n + side[1].n);
         if (!(w > 0))
             continue;
-        sum += w, d += w * (a.mean - b.mean);
-        va += w * w / a.n, vb += w * w / b.n;
-        sa += a.squares, sb += b.squares, fa += a.n - 1, fb += b.n - 1;
+        weights += w;
+        sum += w * (side[0].mean - side[1].mean);
+        for (int k = 0; k < 2; k++) {
+            variance[k] += w * w / side[k].n;
+            squares[k] += side[k].squares;
+            df[k] += side[k].n - 1;
+        }
     }
-    if (!(sum > 0))
+    if (!(weights > 0))
         return r;
-    r.value = exp(d / sum);
-    if (fa < 1 || fb < 1)
+    r.value = exp(sum / weights);
+    if (df[0] < 1 || df[1] < 1)
         return r;
-    va *= sa / fa / (sum * sum), vb *= sb / fb / (sum * sum);
-    double df = va + vb > 0 ? (va + vb) * (va + vb) / (va * va / fa + vb * vb / fb) : fa + fb;
-    double half = -distribution_t_quantile(alpha / 2, df) * sqrt(va + vb);
-    r.interval = (struct interval){exp(d / sum - half), exp(d / sum + half), INTERVAL_LEVEL,
-                                   INTERVAL_T};
+    for (int k = 0; k < 2; k++)
+        variance[k] *= squares[k] / df[k] / (weights * weights);
+    double both = variance[0] + variance[1],
+           welch = both > 0 ? both * both / (variance[0] * variance[0] / df[0] +
+                                             variance[1] * variance[1] / df[1]) : df[0] + df[1],
+           half = -distribution_t_quantile(alpha / 2, welch) * sqrt(both);
+    r.interval = (struct interval){exp(sum / weights - half), exp(sum / weights + half),
+                                   INTERVAL_LEVEL, INTERVAL_T};
     return r;
 }
 
-/* Lists the short runs of a count and of the base case, marked. Runs that are off stay out of the
- * comparison where they are a fifth or less; more are how the count runs. Returns how many were off
- * in rounds that did not repeat others. */
-static size_t list_shots(const struct design_view *v, int gpus, struct shot *s, size_t *n,
-                         struct shot *base, size_t *nbase)
+/* Lists the short runs of a count and of the base case, marked. Outliers are excluded from the
+ * comparison where they are a fifth of the count's runs or fewer; more are how the count runs.
+ * Returns how many there are in rounds that do not repeat others. */
+static size_t list_short_runs(const struct design_view *v, int gpus, struct short_run *s, size_t *n,
+                              struct short_run *base, size_t *nbase)
 {
-    size_t off = 0;
+    struct short_run raw[DESIGN_SEEDS];
+    size_t outliers = 0;
 
-    *nbase = collect_shots(v, v->design->counts[0], base);
-    *n = collect_shots(v, gpus, s);
-    size_t all = mark_off(s, *n, base, *nbase);
-    for (size_t i = 0; i < *n; i++)
-        off += s[i].off && !s[i].repeat;
-    for (size_t i = 0; i < *n && 5 * all > *n; i++)
-        s[i].off = false;
-    struct shot raw[DESIGN_SEEDS];
-    size_t nraw = collect_shots(v, v->design->counts[0], raw);
-    mark_off(base, *nbase, raw, nraw);
-    return off;
+    *nbase = collect_short_runs(v, v->design->counts[0], base);
+    *n = collect_short_runs(v, gpus, s);
+    size_t all = mark_outliers(s, *n, base, *nbase);
+    for (size_t i = 0; i < *n; i++) {
+        outliers += s[i].outlier && !s[i].repeat;
+        s[i].outlier &= 5 * all <= *n;
+    }
+    memcpy(raw, base, *nbase * sizeof *raw);
+    mark_outliers(base, *nbase, raw, *nbase);
+    return outliers;
 }
 
 /* Returns the runs of a count in the rounds that repeat others, or in those that do not. */
@@ -158,11 +170,11 @@ static size_t count_asked(const struct design_view *v, int gpus, bool limited, b
 
 size_t design_view_pending(const struct design_view *v, int gpus)
 {
-    struct shot s[DESIGN_SEEDS], base[DESIGN_SEEDS];
-    size_t n, nbase, off = list_shots(v, gpus, s, &n, base, &nbase),
+    struct short_run s[DESIGN_SEEDS], base[DESIGN_SEEDS];
+    size_t n, nbase, outliers = list_short_runs(v, gpus, s, &n, base, &nbase),
            repeated = count_asked(v, gpus, true, true);
 
-    return off > repeated ? off - repeated : 0;
+    return outliers > repeated ? outliers - repeated : 0;
 }
 
 /* Returns the last look that so many short runs of a count allow, from 1, or 0. */
@@ -185,7 +197,7 @@ size_t design_view_next_look(const struct design_view *v, int gpus)
 /* Adds the efficiency of each count that has short runs. */
 static void add_speed_looks(struct design_view *v)
 {
-    struct shot s[DESIGN_SEEDS], base[DESIGN_SEEDS];
+    struct short_run s[DESIGN_SEEDS], base[DESIGN_SEEDS];
     struct sequential plan;
 
     sequential_plan(&plan, DESIGN_ALPHA / (double)(v->design->ncounts - 1), speed_looks,
@@ -193,7 +205,7 @@ static void add_speed_looks(struct design_view *v)
     for (size_t i = 1; i < v->design->ncounts; i++) {
         int gpus = v->design->counts[i];
         const struct series_point *p = find_point(v, gpus);
-        size_t n, nbase, off = list_shots(v, gpus, s, &n, base, &nbase),
+        size_t n, nbase, outliers = list_short_runs(v, gpus, s, &n, base, &nbase),
                look = find_look(count_asked(v, gpus, true, false));
         if (!n)
             continue;
@@ -204,7 +216,7 @@ static void add_speed_looks(struct design_view *v)
                scale = units / series_ideal(v->series, gpus),
                rounding = p->q[QUANTITY_STEADY_EPOCH].resolution /
                           p->q[QUANTITY_STEADY_EPOCH].median;
-        if (off > count_asked(v, gpus, true, true))
+        if (outliers > count_asked(v, gpus, true, true)) /* some is not repeated yet */
             r.interval = interval_none();
         r.interval.low *= scale * (1 - rounding);
         r.interval.high *= scale * (1 + rounding);

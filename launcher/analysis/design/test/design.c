@@ -299,7 +299,7 @@ static double drift(const void *arg, const struct design_place *p)
     return (1 + 0.2 * (double)p->round) * (p->limited && p->gpus == 8 && p->seed == 2 ? 1.5 : 1);
 }
 
-/* Each round of short runs has base runs, and a run that is off its fellows is repeated once. */
+/* Each round of short runs has base runs, and an outlier is repeated once. */
 static void check_rounds(void)
 {
     struct design d = make_design();
