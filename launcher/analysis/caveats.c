@@ -284,9 +284,9 @@ bool disturbance_is_slow(const struct disturbance *d)
 
 /* an evaluation shorter than this part of the base case's may have scored fewer images */
 #define FEWER_IMAGES 0.6
-/* a speed-up of the largest count below this is hardly one */
+/* a smaller speed-up of the largest count is hardly one, and one that differs from 1 by less than
+ * SAME is none */
 #define FLAT 1.2
-/* speed-ups that differ from 1 by less are none */
 #define SAME 0.1
 /* a log that covers a smaller part of its job, and leaves more seconds, is named */
 #define COVERED 0.5
@@ -351,32 +351,44 @@ static void add_machine(struct decision *d, const struct series *s)
             counts);
 }
 
-/* Adds that more GPUs are hardly faster, or slower, where the logs of a program may count one GPU's
- * work. */
+static bool is_foreign(const struct series *s)
+{
+    return strcmp(s->engine, "embedded") != 0;
+}
+
+/* Returns whether all counts of a program take the time of the base case. */
+static bool is_same_time(const struct series *s)
+{
+    for (size_t i = 1; i < s->npoints; i++)
+        if (!(fabs(series_speedup(s, &s->points[i])->value - 1) < SAME))
+            return false;
+    return s->mode != SERIES_WEAK && is_foreign(s);
+}
+
+/* Adds that more GPUs are hardly faster, if ranks may not share the work, or logs may count that of
+ * one GPU. */
 static void add_flat(struct decision *d, const struct series *s)
 {
-    const struct series_point *last = &s->points[s->npoints - 1];
-    double times = (double)last->gpus / s->points[0].gpus;
+    const struct series_point *base = s->points, *last = &s->points[s->npoints - 1];
+    const struct ratio *efficiency = series_efficiency(s, last);
+    double times = (double)last->gpus / base->gpus;
 
-    double speedup = series_efficiency(s, last)->value * times;
-    bool same = times >= 2 && s->mode != SERIES_WEAK && strcmp(s->engine, "embedded") != 0;
-
-    for (size_t i = 1; i < s->npoints; i++)
-        same &= fabs(series_speedup(s, &s->points[i])->value - 1) < SAME;
-    if (same)
+    if (times < 2)
+        return;
+    if (is_same_time(s))
         add_caveat(d, CAVEAT_FLAT,
-            "Every count takes the time of one: an %s takes %.4g s with %d GPU%s and %.4g s with %d. "
-            "Does one rank run, or do ranks not share the work? If the logs count the work of one GPU, "
-            "name its column as NAME:gpu (log.units, --column units=NAME:gpu), or say "
-            "work.per_step.", series_interval(s), s->points[0].q[QUANTITY_STEADY_EPOCH].median, s->points[0].gpus,
-            plural(s->points[0].gpus), last->q[QUANTITY_STEADY_EPOCH].median, last->gpus);
-    else if (s->stepped && times >= 2 && speedup < FLAT)
+            "Every count takes the time of one: an %s takes %.4g s with %d GPU%s and %.4g s with "
+            "%d. Does one rank run, or do ranks not share the work? If the logs count the work of "
+            "one GPU, name its column as NAME:gpu (log.units, --column units=NAME:gpu), or say "
+            "work.per_step.", series_interval(s), base->q[QUANTITY_STEADY_EPOCH].median,
+            base->gpus, plural(base->gpus), last->q[QUANTITY_STEADY_EPOCH].median, last->gpus);
+    else if (s->stepped && efficiency->value * times < FLAT)
         add_caveat(d, CAVEAT_FLAT,
             "%d GPUs are %s than %d (%.2fx). If a step, or the work that the logs count, is that "
             "of one GPU, the speed-up is %.2g times as large: name the column of work as NAME:gpu "
-            "(log.units, --column units=NAME:gpu), or say work.per_step.",
-            last->gpus, speedup < 0.95 ? "slower" : "hardly faster", s->points[0].gpus, speedup,
-            times);
+            "(log.units, --column units=NAME:gpu), or say work.per_step.", last->gpus,
+            efficiency->interval.high * times < 1 ? "slower" : "hardly faster, if at all,",
+            base->gpus, efficiency->value * times, times);
 }
 
 /* Adds that times are means, and how well they are known, where clocks count in large steps. */
@@ -410,7 +422,7 @@ static void add_clock(struct decision *d, const struct series *s)
 static void add_all_ranks(struct decision *d, const struct series *s)
 {
     const struct series_point *base = s->points, *last = &s->points[s->npoints - 1];
-    bool all = s->npoints > 2 && strcmp(s->engine, "embedded") != 0;
+    bool all = s->npoints > 2 && is_foreign(s);
 
     for (size_t i = 0; i < s->npoints; i++)
         for (size_t k = 0; k < s->points[i].nruns; k++)
@@ -418,8 +430,9 @@ static void add_all_ranks(struct decision *d, const struct series *s)
                    base->rows[0].epochs * s->points[i].gpus;
     if (all)
         add_caveat(d, CAVEAT_ALL_RANKS,
-            "The logs have %ld %ss with %d GPU%s and %ld with %d, so many for each GPU: all ranks "
-            "seem to print. Let one rank print, as whole runs and their work are counted as often.",
+            "The logs have %ld %ss with %d GPU%s and %ld with %d, the same number for each GPU: all "
+            "ranks seem to print. Let one rank print; otherwise the work of a run is counted once "
+            "for each rank.",
             base->rows[0].epochs, series_interval(s), base->gpus, plural(base->gpus),
             last->rows[0].epochs, last->gpus);
 }
@@ -439,7 +452,7 @@ static void add_short_logs(struct decision *d, const struct series *s)
     const struct result *worst = NULL;
     size_t n = 0;
 
-    for (size_t i = 0; strcmp(s->engine, "embedded") != 0 && i < s->nrows; i++) {
+    for (size_t i = 0; is_foreign(s) && i < s->nrows; i++) {
         const struct result *r = &s->rows[i];
         double covered = sum_of_log(r);
         if (!(covered > 0 && covered < COVERED * r->job_s && r->job_s - covered > UNCOVERED_S))
@@ -450,9 +463,9 @@ static void add_short_logs(struct decision *d, const struct series *s)
     }
     if (n)
         add_caveat(d, CAVEAT_SHORT_LOGS,
-            "The logs of %zu of %zu run%s cover less than half of their jobs, that of %.60s %.4g s of "
-            "%.4g s. What the rest is, such as start-up, evaluation or work that is not logged, is "
-            "in no speed-up of %ss.", n, s->nrows, plural((long)s->nrows), worst->run,
+            "The logs of %zu of %zu run%s cover less than half of their jobs, that of %.60s %.4g s "
+            "of %.4g s. No speed-up of %ss includes the rest, such as start-up, evaluation or work "
+            "that is not logged.", n, s->nrows, plural((long)s->nrows), worst->run,
             sum_of_log(worst), worst->job_s, series_interval(s));
 }
 
@@ -482,8 +495,8 @@ static void add_unknown_quality(struct decision *d, const struct series *s)
         }
     if (n)
         add_caveat(d, CAVEAT_NO_QUALITY,
-            "%zu run%s no %s (the first is %.60s, with %d GPU%s): such a run counts as collapsed, "
-            "if its log names the quality or others of its count have it.",
+            "%zu run%s no %s (the first is %.60s, with %d GPU%s). Such a run counts as collapsed if "
+            "its log names the quality or other runs of its count have one.",
             n, n == 1 ? " has" : "s have", s->quality, first->run, first->gpus,
             plural(first->gpus));
 }

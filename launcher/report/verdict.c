@@ -84,7 +84,7 @@ static void add_speedup(struct buf *b, const struct analysis_series *as)
 
 static bool is_slower(const struct decision *d, const struct series *s, size_t i)
 {
-    return series_speedup(s, &s->points[i])->interval.high < 1;
+    return d->judged[i].interval.high * series_ideal(s, s->points[i].gpus) < 1;
 }
 
 static bool is_inefficient(const struct decision *d, const struct series *s, size_t i)
@@ -184,8 +184,9 @@ static void add_open_quality(struct buf *b, const struct analysis_series *as)
         return;
     }
     if (q->collapse_open)
-        buf_addf(b, "; %zu of %zu run%s collapsed, which does not show whether more than %.0f %% do",
-                 q->ncollapsed, q->nruns, plural((long)q->nruns), 100 * QUALITY_COLLAPSE_SHARE);
+        buf_addf(b, "; %zu of %zu run%s collapsed, which does not show whether more than %.0f %% "
+                 "do", q->ncollapsed, q->nruns, plural((long)q->nruns),
+                 100 * QUALITY_COLLAPSE_SHARE);
     else if (interval_is_known(&c->interval))
         buf_addf(b, "; the 95 %% interval of the change, %.*f to %.*f, includes %s%.3g", s->decimals,
                  table_round(c->interval.low, s->decimals), s->decimals,
@@ -367,7 +368,7 @@ static bool is_beyond(const struct decision *d, const struct series *s, size_t i
            d->time[i] == DECISION_FAILS;
 }
 
-/* Adds the larger counts that fail, where another one is undecided. */
+/* Adds the counts beyond reach whose efficiency is shown to fail, if another count is undecided. */
 static void add_beyond(struct buf *b, const struct analysis_series *as)
 {
     const struct decision *d = &as->decision;
@@ -378,7 +379,7 @@ static void add_beyond(struct buf *b, const struct analysis_series *as)
     for (size_t i = 0; i < s->npoints && open; i++) {
         if (!is_beyond(d, s, i))
             continue;
-        double efficiency = series_efficiency(s, &s->points[i])->value;
+        double efficiency = d->judged[i].value;
         buf_addf(b, "%s%d GPUs (efficiency %.*f", before, s->points[i].gpus,
                  decision_efficiency_decimals(d, efficiency), efficiency);
         if (is_slower(d, s, i) && s->mode != SERIES_WEAK)
@@ -420,7 +421,7 @@ static void add_gaps(struct buf *b, const struct analysis_series *as)
         buf_add(b, ".\n");
 }
 
-/* Adds the counts of which runs collapsed, and whether too many are shown to. */
+/* Adds the counts with collapsed runs, and how many runs would decide whether these are too many. */
 static void add_collapses(struct buf *b, const struct analysis_series *as)
 {
     const struct decision *d = &as->decision;
@@ -433,17 +434,18 @@ static void add_collapses(struct buf *b, const struct analysis_series *as)
         if (!q->ncollapsed || q->why)
             continue;
         if (!before)
-            buf_addf(b, "Runs collapsed (%s more than %.3g %s the median of the base case, %.4f, or "
-                     "none): ", s->quality, QUALITY_COLLAPSE * d->rule.margin,
+            buf_addf(b, "Runs collapsed (%s more than %.3g %s the median of the base case, %.4f, "
+                     "or none): ", s->quality, QUALITY_COLLAPSE * d->rule.margin,
                      s->lower ? "above" : "below", d->base->q[QUANTITY_QUALITY].median);
         buf_addf(b, "%s%zu of %zu with %d GPUs (", before ? before : "", q->ncollapsed, q->nruns,
                  s->points[i].gpus);
         if (isnan(values->min))
             buf_add(b, "none has a value");
         else
-            buf_addf(b, "%s %.4f", s->lower ? "most" : "least", s->lower ? values->max : values->min);
+            buf_addf(b, "%s %.4f", s->lower ? "most" : "least",
+                     s->lower ? values->max : values->min);
         if (q->collapse_open && q->collapse_needed)
-            buf_addf(b, "; undecided, %zu runs would decide", q->collapse_needed);
+            buf_addf(b, "; undecided, about %zu runs would decide", q->collapse_needed);
         else if (q->collapse_open)
             buf_addf(b, "; undecided, more than %d runs would decide", QUALITY_COLLAPSE_RUNS);
         buf_add(b, ")");
@@ -510,8 +512,9 @@ static void add_model_words(struct buf *b, const struct analysis_series *as)
         return;
     if (!model_is_usable(m)) {
         buf_addf(b, "No model of the times is used: it misses measured counts by %.0f %% (limit "
-                 "%.0f %%), and those that are left out by %.0f %% (limit %.0f %%).\n", 100 * m->error,
-                 100 * MODEL_POOR_FIT, 100 * m->loo_error, 100 * MODEL_POOR_LEFT_OUT);
+                 "%.0f %%), and those that are left out by %.0f %% (limit %.0f %%).\n",
+                 100 * m->error, 100 * MODEL_POOR_FIT, 100 * m->loo_error,
+                 100 * MODEL_POOR_LEFT_OUT);
         return;
     }
     buf_addf(b, "The model of the times predicts a count left out within %.1f %%; the data do not "
@@ -533,8 +536,8 @@ static void add_choice(struct buf *b, const char *before, const struct advice_ch
              c->extrapolated ? ", far beyond what was measured" : "");
 }
 
-/* Adds the fastest count. Its time is that of the job, or of what logs have of it, and without the
- * rest, as tables also list the training alone. */
+/* Adds the fastest count, with the time of its job, or of what logs have of it, and that of its
+ * training alone. */
 static void add_fastest(struct buf *b, const struct analysis_series *as)
 {
     const struct advice_choice *c = &as->advice.time;

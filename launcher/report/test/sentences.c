@@ -240,11 +240,18 @@ static bool is_quality_shown(const struct found *f)
     return p && p != series_of(f)->points && holds(f, p);
 }
 
+static bool is_shown_slower(const struct found *f, const struct series_point *p)
+{
+    const struct interval *i = judged_of(f, p);
+
+    return i && i->high * series_ideal(series_of(f), p->gpus) < 1;
+}
+
 /* The base case is used, since all larger counts are slower. */
 static bool are_slower(const struct found *f)
 {
     for (size_t i = 1; i < series_of(f)->npoints; i++)
-        if (!(series_speedup(series_of(f), &series_of(f)->points[i])->interval.high < 1))
+        if (!is_shown_slower(f, &series_of(f)->points[i]))
             return false;
     return true;
 }
@@ -337,16 +344,25 @@ static bool do_runs_collapse(const struct found *f)
     return p && collapses(f, p);
 }
 
+/* Each count that is named is shown to be inefficient and, if that is said, slower. */
 static bool is_inefficient_beyond(const struct found *f)
 {
-    const struct series *s = series_of(f);
-    bool found = false;
+    size_t named = 0;
 
-    for (size_t i = 1; i < s->npoints; i++)
-        found |= s->points[i].gpus > decision_of(f)->reach->gpus &&
-                 series_efficiency(s, &s->points[i])->interval.high <
-                     decision_of(f)->rule.efficiency;
-    return found;
+    for (size_t i = 1; i < series_of(f)->npoints; i++) {
+        const struct series_point *p = &series_of(f)->points[i];
+        char name[32];
+        snprintf(name, sizeof name, " %d GPUs (", p->gpus);
+        const char *at = strstr(f->text, name), *slower = at ? strstr(at, ", slower") : NULL;
+        if (!at)
+            continue;
+        named++;
+        if (p->gpus <= decision_of(f)->reach->gpus || !drops(f, p) ||
+            (slower && slower < strchr(at, ')')) !=
+                (is_shown_slower(f, p) && series_of(f)->mode != SERIES_WEAK))
+            return false;
+    }
+    return named > 0;
 }
 
 static bool is_not_faster(const struct found *f)
@@ -636,7 +652,7 @@ static struct sentence caveats[] = {
     {"With [0-9., ]+ GPUs some kernels failed their check .*", is_always, {0}, 0},
     {"Every count takes the time of one: an epoch takes .* s with N GPUs? and .* s with N\\. .*",
      is_always, {0}, 0},
-    {"The logs have N epochs with N GPUs? and N with N, so many for each GPU: .*", is_always, {0}, 0},
+    {"The logs have N epochs with N GPUs? and N with N, the same number for each GPU: .*", is_always, {0}, 0},
     {"The logs of N of N runs? cover less than half of their jobs, .*", is_always, {0}, 0},
     {"The quality is meaningless: .*", is_always, {0}, 0},
     {"N of N runs? scores? no better than one class everywhere would .*", is_always, {0}, 0},
@@ -681,10 +697,11 @@ static struct sentence reasons[] = {
      "model predicts X or more up to (N), if no limit begins beyond (N), which runs up to N cannot "
      "show(; none of them crosses a node boundary, [^.]*: measure N)?\\.",
      is_reach, {0}, 0},
-    {"Clearly not worth using: .*\\.", is_inefficient_beyond, {0}, 0},
+    {"Clearly not worth using: (N GPUs \\(efficiency X(, slower than with N)?\\)(, )?)+\\.",
+     is_inefficient_beyond, {0}, 0},
     {"Runs collapsed \\((IoU|accuracy) more than X below the median of the base case, V, or none\\): "
-     "(N of N with N GPUs \\((least V|none has a value)(; undecided, (more than )?N runs would "
-     "decide)?\\)(, )?)+\\.", are_collapsed, {0}, 0},
+     "(N of N with N GPUs \\((least V|none has a value)(; undecided, (about|more than) N runs "
+     "would decide)?\\)(, )?)+\\.", are_collapsed, {0}, 0},
     {"Not every smaller count meets the rule: .*\\.", are_gaps, {0}, 0},
     {"In these runs (IoU|accuracy) is lower by more than X with [0-9., ]+ GPUs; more runs must "
      "show "

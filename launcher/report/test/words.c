@@ -135,7 +135,7 @@ static void use_none(double s2, double s4, double s8)
     as.decision.limit = &points[1];
     for (int i = 0; i < 4; i++) {
         points[i].speedup[QUANTITY_STEADY_EPOCH] = ratio(s[i], 0.05);
-        points[i].efficiency[QUANTITY_STEADY_EPOCH] = ratio(s[i] / (1 << i), 0.05);
+        points[i].efficiency[QUANTITY_STEADY_EPOCH] = ratio(s[i] / (1 << i), 0.05 / (1 << i));
         time_state[i] = i && s[i] / (1 << i) < 0.75 ? DECISION_FAILS : DECISION_PASSES;
     }
 }
