@@ -430,9 +430,9 @@ static void add_all_ranks(struct decision *d, const struct series *s)
                    base->rows[0].epochs * s->points[i].gpus;
     if (all)
         add_caveat(d, CAVEAT_ALL_RANKS,
-            "The logs have %ld %ss with %d GPU%s and %ld with %d, the same number for each GPU: all "
-            "ranks seem to print. Let one rank print; otherwise the work of a run is counted once "
-            "for each rank.",
+            "The logs have %ld %ss with %d GPU%s and %ld with %d, the same number for each GPU: "
+            "all ranks seem to print. Let one rank print; otherwise the work of a run is counted "
+            "once for each rank.",
             base->rows[0].epochs, series_interval(s), base->gpus, plural(base->gpus),
             last->rows[0].epochs, last->gpus);
 }
@@ -495,8 +495,8 @@ static void add_unknown_quality(struct decision *d, const struct series *s)
         }
     if (n)
         add_caveat(d, CAVEAT_NO_QUALITY,
-            "%zu run%s no %s (the first is %.60s, with %d GPU%s). Such a run counts as collapsed if "
-            "its log names the quality or other runs of its count have one.",
+            "%zu run%s no %s (the first is %.60s, with %d GPU%s). Such a run counts as collapsed "
+            "if its log names the quality or other runs of its count have one.",
             n, n == 1 ? " has" : "s have", s->quality, first->run, first->gpus,
             plural(first->gpus));
 }

@@ -524,8 +524,7 @@ int prediction_compute(struct prediction *p, const struct series *s,
     p->batch = setting.batch;
     p->unit = s->unit;
     p->interval = series_interval(s);
-    for (size_t i = 0; i < s->npoints; i++)
-        p->fake_gpus |= s->points[i].fake_gpus;
+    p->fake_gpus = s->fake_gpus;
     if (fit_links(p, &setting, s, e)) {
         prediction_destroy(p);
         return -1;

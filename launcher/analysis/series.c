@@ -333,6 +333,7 @@ static int fill_series(struct series *s, struct err *e)
         compare_point(s, &s->points[i], room);
         s->by_units &= !isnan(p->unit_efficiency.value);
         s->limited |= p->nlimited > 0;
+        s->fake_gpus |= p->fake_gpus;
         if (p->nlimited == p->nruns)
             continue;
         whole = whole ? whole : p;

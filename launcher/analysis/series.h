@@ -93,6 +93,7 @@ struct series {
     bool stepped;     /* no run has epochs: "epochs" are intervals of steps (series_interval) */
     bool limited;     /* some run ended at its limit */
     bool logged;      /* the time of whole runs is what logs have, not that of jobs */
+    bool fake_gpus; /* of some point */
     bool by_units; /* all points have unit_efficiency */
     bool mixed;     /* the study has runs that are not in this series because of their batch */
     bool equal_epochs; /* all whole runs did the same work, such as epochs */

@@ -327,8 +327,8 @@ static void make_cost(struct chart *c, const struct report *r)
     for (size_t i = 0; i < r->nseries; i++)
         logged |= series_of(r, i)->logged;
     chart_init(c, "cost", "What the time costs",
-               "GPU-hours of one run, %s, against its time; the "
-               "number beside a mark is that of its GPUs. Left is faster, low is cheaper.",
+               "GPU-hours of one run, %s, against its time; the number beside a mark is that of "
+               "its GPUs. Left is faster, low is cheaper.",
                logged ? "as logged" : "start-up and evaluation included");
     set_axis(&c->x, "time of one run, hours", 4);
     set_axis(&c->y, "GPU-hours", 4);
@@ -541,11 +541,11 @@ static void keep(struct figures *f, enum figures_place place, size_t i, const ch
         snprintf(c->name + nname, sizeof c->name - nname, "_%zu", i + 1);
     if (label)
         snprintf(c->title + ntitle, sizeof c->title - ntitle, ", %s", label);
-    if (*f->gpus == 'f') {
+    if (f->fake_gpus) {
         size_t n = strlen(c->caption);
         snprintf(c->caption + n, sizeof c->caption - n, " The GPUs are fake: groups of CPU cores.");
         if (c->counts)
-            snprintf(c->x.label, sizeof c->x.label, "%s", f->gpus);
+            snprintf(c->x.label, sizeof c->x.label, "%s", gpus_title(true));
     }
     f->places[f->count] = place;
     f->failed |= c->failed;
@@ -577,9 +577,9 @@ int figures_create(struct figures *f, const struct report *r, struct err *e)
     static void (*const common[])(struct chart *, const struct report *) = {
         make_speedup, make_iou, make_efficiency, make_epoch_time, make_cost, make_one_epoch};
 
-    *f = (struct figures){.gpus = "GPUs"};
-    for (size_t i = 0; i < r->nseries && *f->gpus == 'G'; i++)
-        f->gpus = gpus_title(series_of(r, i));
+    *f = (struct figures){0};
+    for (size_t i = 0; i < r->nseries; i++)
+        f->fake_gpus |= series_of(r, i)->fake_gpus;
     for (size_t i = 0; i < sizeof common / sizeof common[0]; i++) {
         common[i](&f->list[f->count], r);
         keep(f, i < 2 ? FIGURES_FIRST : FIGURES_TIME, 0, NULL);
@@ -619,7 +619,7 @@ void figures_add_bars(struct doc *d, const struct series *s)
 void report_add_live_figures(struct doc *d, const struct report *r,
                              const struct report_group *groups, size_t ngroups)
 {
-    struct figures f = {.gpus = r && r->nseries ? gpus_title(series_of(r, 0)) : "GPUs"};
+    struct figures f = {.fake_gpus = r && r->nseries && series_of(r, 0)->fake_gpus};
 
     if (r) {
         make_speedup(&f.list[0], r);

@@ -27,12 +27,9 @@ static void add_counts(struct buf *b, const struct series *s)
     buf_addf(b, " GPU%s", plural(s->points[s->npoints - 1].gpus));
 }
 
-const char *gpus_title(const struct series *s)
+const char *gpus_title(bool fake)
 {
-    for (size_t i = 0; i < s->npoints; i++)
-        if (s->points[i].fake_gpus)
-            return "fake GPUs (CPU cores)";
-    return "GPUs";
+    return fake ? "fake GPUs (CPU cores)" : "GPUs";
 }
 
 static void add_subject(struct buf *b, const struct report_series *rs)
@@ -46,8 +43,8 @@ static void add_subject(struct buf *b, const struct report_series *rs)
     }
     buf_addf(b, "%s %s on ", rs->label, s->stepped ? "ran" : "was trained");
     add_counts(b, s);
-    bool named = is_shared(s, offsetof(struct result, device)), fake = *gpus_title(s) == 'f';
-    if (fake)
+    bool named = is_shared(s, offsetof(struct result, device));
+    if (s->fake_gpus)
         buf_addf(b, ", which were groups of %s%s", named ? "cores of " : "CPU cores",
                  named ? s->rows[0].device : "");
     else if (named)
@@ -147,7 +144,9 @@ static void add_quality_sentence(struct buf *b, const struct report_series *rs,
     if (!isfinite(p->q[QUANTITY_QUALITY].mean) || !isfinite(s->points->q[QUANTITY_QUALITY].mean))
         return;
     buf_addf(b, "%s%s%s is %.*f with %d GPUs and %.*f with %d (means over %sruns%s).\n", word,
-             !s->is_share ? "" : by_trainer ? " on the validation images" : " on the validation data",
+             !s->is_share  ? ""
+             : by_trainer ? " on the validation images"
+                          : " on the validation data",
              iou && by_trainer ? " at the network's size" : "", s->decimals,
              p->q[QUANTITY_QUALITY].mean, p->gpus, s->decimals, s->points->q[QUANTITY_QUALITY].mean,
              s->points->gpus, s->limited ? "whole " : "", s->lower ? "; less is better" : "");
@@ -285,8 +284,8 @@ static void add_assumptions(const struct prediction *p, const struct prediction_
     if (p->linked)
         add_links(p, n, b);
     else
-        buf_add(b, "What more GPUs lose is learnt from the measured times alone, as links or gradients "
-                "are unknown (--links, --parameters, --batch-per-gpu). ");
+        buf_add(b, "What more GPUs lose is learnt from the measured times alone, as links or "
+                "gradients are unknown (--links, --parameters, --batch-per-gpu). ");
     if (p->base > 1)
         buf_addf(b, "Speed-up and efficiency are relative to %d GPUs. ", p->base);
     if (p->scenarios)

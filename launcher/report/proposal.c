@@ -352,9 +352,9 @@ static void add_scripts(struct doc *d, const struct scripts *scripts)
     }
     struct buf text = {0};
     shorten(scripts, &text);
-    doc_add(d, NODE_PARAGRAPH, OUTPUTS, "What the job of run %s, %d GPU%s, asks for and starts; the "
-            "whole scripts are submit_file.sh and run_file.sh beside this file.", scripts->run->run,
-            scripts->run->gpus, plural(scripts->run->gpus));
+    doc_add(d, NODE_PARAGRAPH, OUTPUTS, "What the job of run %s, %d GPU%s, asks for and starts; "
+            "the whole scripts are submit_file.sh and run_file.sh beside this file.",
+            scripts->run->run, scripts->run->gpus, plural(scripts->run->gpus));
     doc_add(d, NODE_CODE, OUTPUTS, "%s", text.data ? text.data : "");
     d->failed |= text.failed;
     buf_destroy(&text);
@@ -485,7 +485,7 @@ static void make_chart(struct chart *c, const struct report *r)
                "Speed-up, both axes logarithmic. Marks: measured, with intervals of 95 %% or, of too "
                "few runs, their range. Line: the ideal. Dashed, in its interval of 90 %%: "
                "extrapolated by the model, not measured, if no limit begins.");
-    snprintf(c->x.label, sizeof c->x.label, "%s", gpus_title(&r->series[0].as->series));
+    snprintf(c->x.label, sizeof c->x.label, "%s", gpus_title(r->series[0].as->series.fake_gpus));
     snprintf(c->y.label, sizeof c->y.label, "speed-up");
     c->x.logarithmic = c->y.logarithmic = true;
     for (size_t i = 0; i < r->nseries; i++) {

@@ -64,8 +64,9 @@ static void find_setting(const struct series *s, const char *key, struct buf *ds
     }
 }
 
-/* Writes the name of a series with that of its program in place of the engine, where all series
- * have one engine. The script of an interpreter is the first argument that is not an option. */
+/* Writes the name of a series, which begins with its engine, with that of its program instead if
+ * all series have one engine. The script of an interpreter is the first argument that is not an
+ * option. */
 static void name_series(const struct report *r, const struct series *s, char *dst, size_t size)
 {
     struct buf script = {0}, args = {0};

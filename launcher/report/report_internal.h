@@ -13,8 +13,8 @@ int words_compute(struct words *w, const struct analysis_series *as, const char 
                   bool deadline, struct err *e);
 void words_destroy(struct words *w);
 
-/* methods.c. Returns what the GPUs of a series are called: "GPUs", or that they are fake. */
-const char *gpus_title(const struct series *s);
+/* methods.c. Returns what GPUs are called: "GPUs", or that they are fake. */
+const char *gpus_title(bool fake);
 
 /* report.c. Adds one sentence on how the series label_b compares with label_a at one count, such
  * as "With 14 GPUs, steady epoch: horovod is 1.20x faster than native (95 % interval 1.18 to 1.22,
@@ -48,7 +48,7 @@ struct figures {
     enum figures_place places[FIGURES_MAX];
     size_t count;
     bool failed; /* memory ran out */
-    const char *gpus; /* what its axes call GPUs (gpus_title) */
+    bool fake_gpus; /* some are */
     char why_not[256]; /* why figures_draw has not made PDF and PNG, or "" */
 };
 

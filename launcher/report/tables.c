@@ -482,7 +482,7 @@ static const char *judge_difference(const struct analysis_difference *d)
     const struct comparison *c = &d->compare;
 
     return d->why_not                  ? "not compared"
-           : c->test == COMPARE_NONE ? "too few runs"
+           : c->test == COMPARE_NONE   ? "too few runs"
            : c->significant            ? "yes"
            : c->enough                 ? "no"
                                        : "no (few runs)";

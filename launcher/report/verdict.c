@@ -421,7 +421,7 @@ static void add_gaps(struct buf *b, const struct analysis_series *as)
         buf_add(b, ".\n");
 }
 
-/* Adds the counts with collapsed runs, and how many runs would decide whether these are too many. */
+/* Adds the counts with collapsed runs, and how many would decide whether these are too many. */
 static void add_collapses(struct buf *b, const struct analysis_series *as)
 {
     const struct decision *d = &as->decision;

@@ -140,11 +140,11 @@ static json_t *encode_round(const struct rounds_record *r, size_t i)
                                               "seed", (json_int_t)round->runs[k].seed, "limited",
                                               round->runs[k].limited, "gpu_hours",
                                               round->runs[k].gpu_hours));
-    return json_pack("{s:i, s:s, s:s, s:b, s:i, s:i, s:i, s:i, s:f, s:o}", "number", (int)i + 1, "time",
-                     r->times[i], "reason", round->reason, "repeats", round->repeats, "tested",
-                     round->tested, "look",
-                     (int)round->look, "pairs", (int)round->pairs, "family", (int)round->family,
-                     "gpu_hours", round->gpu_hours, "runs", runs);
+    return json_pack("{s:i, s:s, s:s, s:b, s:i, s:i, s:i, s:i, s:f, s:o}", "number", (int)i + 1,
+                     "time", r->times[i], "reason", round->reason, "repeats", round->repeats,
+                     "tested", round->tested, "look", (int)round->look, "pairs",
+                     (int)round->pairs, "family", (int)round->family, "gpu_hours",
+                     round->gpu_hours, "runs", runs);
 }
 
 /* Replaces the file. Requires the ledger's lock. Returns 0, or -1. */
@@ -411,8 +411,8 @@ static int check_result(const struct rounds *r, const struct result *row, bool l
          judged = done && (limited || !r->design.quality || !isnan(result_quality(row)));
 
     if (row->state == RESULT_UNREAD && !r->count_failed)
-        return err_set(e, ERR_DATA, "%s is unread (%s); correct log in study.yaml and type the same "
-                       "command again", row->run, row->note);
+        return err_set(e, ERR_DATA, "%s is unread (%s); correct log in study.yaml and type the "
+                       "same command again", row->run, row->note);
     if (!judged && !r->count_failed)
         return err_set(e, ERR_DATA, "%s %s%s (%s); --count-failed counts it as failed and continues",
                        row->run, done ? "has no " : "is ",
@@ -533,7 +533,7 @@ int rounds_describe(struct rounds *r, const struct results *table, struct qualit
         if (n < r->record.count)
             add_unjudged(&r->record.rounds[n], looks);
         for (size_t i = 0; is_mixed && i < looks->n; i++)
-            looks->items[i].pairs = 0; /* what ran with another program has not collapsed */
+            looks->items[i].pairs = 0; /* runs of another program are not judged */
         if (is_mixed)
             buf_addf(&b, "The study was sequential, but %s.", e->text);
         else

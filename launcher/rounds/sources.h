@@ -20,8 +20,8 @@ struct sources {
     /* Of the rounds of the first source, and what is said of them; NULL: it had none. */
     struct quality_looks looks;
     char *design;
-    /* Of the last study: its folder, or "" if there is none, its site's name unless that is made for
-     * any cluster, and what the site has. */
+    /* Of the last study: its folder, or "" if there is none; the name of its site, or "" unless
+     * that is of one cluster; and what the site has. */
     char study_dir[PATH_MAX], site[64];
     int gpus_per_node, cpus_per_gpu;
 };

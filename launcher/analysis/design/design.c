@@ -539,9 +539,9 @@ void design_describe(const struct design *d, const struct design_round *rounds, 
     for (size_t i = 0; i < nrounds; i++)
         whole += rounds[i].tested > 0;
     buf_addf(b, "The study was sequential: %zu round%s, each chosen from the results of those "
-             "before, %zu of them of whole runs. Speed was measured by short runs and compared with "
-             "base runs of the same round, at most %d times for a count, with a one-sided level of "
-             "%.3g that all counts and looks share; short runs that differed by more than %.0f %% "
+             "before, %zu of them of whole runs. Speed was measured by short runs and compared "
+             "with base runs of the same round, at most %d times for a count, with a one-sided level "
+             "of %.3g that all counts and looks share; short runs that differed by more than %.0f %% "
              "from the median of their count were repeated once.",
              nrounds, plural((long)nrounds), whole, DESIGN_SPEED_NLOOKS, DESIGN_ALPHA,
              100 * DESIGN_OUTLIER);

@@ -520,7 +520,8 @@ static void check_collapse(void)
         worsen(gpus, 1, 0.5);
     compute();
     is_int(d.quality[3].collapse_needed, quality_collapse_needed(1, 5), "runs would decide");
-    ok(d.next_seeds == quality_collapse_needed(1, 5) && strstr(d.next_why, "if as many do as so far"),
+    ok(d.next_seeds == quality_collapse_needed(1, 5) &&
+       strstr(d.next_why, "if as many do as so far"),
        "%zu of them: %s", d.next_seeds, d.next_why);
     /* P(X >= 7) of 33 at 10 % is 0.04; P(X <= 4) of 89 0.048 */
     is_int(quality_collapse_needed(1, 5), 33, "a share of 20 %% is shown to be more by 33 runs");
@@ -528,7 +529,8 @@ static void check_collapse(void)
     is_int(quality_collapse_needed(1, 10), 0, "one of 10 %% by no number up to 100");
     ok(proportion_lower(2, 3, 0.95) > 0.1 && proportion_lower(3, 5, 0.95) > 0.1 &&
        proportion_lower(4, 10, 0.95) > 0.1 && proportion_lower(1, 3, 0.95) < 0.1 &&
-       proportion_lower(2, 5, 0.95) < 0.1 && proportion_lower(3, 10, 0.95) < 0.1, "limits are right");
+       proportion_lower(2, 5, 0.95) < 0.1 && proportion_lower(3, 10, 0.95) < 0.1,
+       "limits are right");
 }
 
 /* 135, 134 and 133 of 150 images, then of 1,500. */

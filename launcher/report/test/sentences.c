@@ -593,16 +593,17 @@ static bool is_paragraph_open(const struct found *f)
 }
 
 #define LABEL "( \\([^)]*\\))?"
-#define INTERVAL "( \\(95 % interval( of the chosen count)? X-X\\)| \\(X-X by the epochs of single runs\\))?"
+#define INTERVAL "( \\(95 % interval( of the chosen count)? X-X\\)| \\(X-X by the epochs of " \
+                 "single runs\\))?"
 #define RUNS " \\((X-X between single runs|N of N runs reach it, and N of N with N GPUs?|too few " \
              "runs for a range)\\)"
 #define SPEED "(Xx (faster|slower) than with N GPUs?|Xx the images per second)" INTERVAL \
               "(, Xx (faster|slower) to (IoU|accuracy|a loss of) X" \
               "( \\(which N of N runs with N GPUs? reach\\))*)?"
-#define NEEDED "((about|more than) N (seeds|runs) per count would decide it|no practicable number of " \
-               "(seeds|runs) would decide it|single runs show no scatter, so N (seeds|runs) per " \
-               "count come first|values scatter less than the steps in which they are recorded: " \
-               "record more decimals)\\."
+#define NEEDED \
+    "((about|more than) N (seeds|runs) per count would decide it|no practicable number of " \
+    "(seeds|runs) would decide it|single runs show no scatter, so N (seeds|runs) per count come " \
+    "first|values scatter less than the steps in which they are recorded: record more decimals)\\."
 #define EFFICIENCY "X \\(((95 % interval X to X|X to X by the epochs of single runs|X to X " \
                    "between single runs, too few for an interval), )?threshold X\\)[^.]*"
 #define SIMULTANEOUS " \\(95 % interval V to V(, simultaneous over N comparisons)?\\)\\."
@@ -618,8 +619,10 @@ static struct sentence headlines[] = {
     {"[Uu]se (N) GPUs?" LABEL ": " SPEED ", by speed alone\\.", is_used_by_time, {0}, 0},
     {"No run has a quality\\.", has_no_quality, {0}, 0},
     {"(IoU|Accuracy) with (N) GPUs holds( on these N images)? \\(V against V; change V, 95 % "
-     "interval V to V; N of N runs? collapsed, 95 % limit N %(; N of N with N GPUs?)?\\)\\.", is_quality_shown, {0}, 0},
-    {"[Uu]se (N) GPUs?" LABEL ": every larger count measured is shown to be slower\\.", are_slower, {0}, 0},
+     "interval V to V; N of N runs? collapsed, 95 % limit N %(; N of N with N GPUs?)?\\)\\.",
+     is_quality_shown, {0}, 0},
+    {"[Uu]se (N) GPUs?" LABEL ": every larger count measured is shown to be slower\\.",
+     are_slower, {0}, 0},
     {"[Uu]se (N) GPUs?" LABEL ": every larger count measured is shown to have an efficiency "
      "below X or not to keep its (IoU|accuracy)\\.", do_all_fail, {0}, 0},
     {"[Uu]se (N) GPUs?" LABEL ": every larger count measured is shown to have an efficiency "
@@ -637,8 +640,10 @@ static struct sentence headlines[] = {
     {"(IoU|Accuracy) with (N) GPUs is undecided \\(V against V\\): it is recorded in steps of X, "
      "and the margin is X; record more decimals\\.", is_always, {0}, 0},
     {"(IoU|Accuracy) with (N) GPUs is undecided \\(V against V\\): on these N images it changes in "
-     "steps of X, and the margin is X; that takes N images, or a margin of X\\.", is_always, {0}, 0},
-    {"Accuracy with (N) GPUs is undecided \\(V against V(; N of N runs? collapsed, which does not show "
+     "steps of X, and the margin is X; that takes N images, or a margin of X\\.", is_always, {0},
+     0},
+    {"Accuracy with (N) GPUs is undecided \\(V against V(; N of N runs? collapsed, which does not "
+     "show "
      "whether more than N % do|; the 95 % interval of the change, V to "
      "V, includes V|, one run on a side)\\); " NEEDED, is_quality_open, {0}, 0},
     {"IoU with (N) GPUs is undecided \\(V against V(; N of N runs? collapsed, which does not show "
@@ -652,7 +657,8 @@ static struct sentence caveats[] = {
     {"With [0-9., ]+ GPUs some kernels failed their check .*", is_always, {0}, 0},
     {"Every count takes the time of one: an epoch takes .* s with N GPUs? and .* s with N\\. .*",
      is_always, {0}, 0},
-    {"The logs have N epochs with N GPUs? and N with N, the same number for each GPU: .*", is_always, {0}, 0},
+    {"The logs have N epochs with N GPUs? and N with N, the same number for each GPU: .*",
+     is_always, {0}, 0},
     {"The logs of N of N runs? cover less than half of their jobs, .*", is_always, {0}, 0},
     {"The quality is meaningless: .*", is_always, {0}, 0},
     {"N of N runs? scores? no better than one class everywhere would .*", is_always, {0}, 0},
@@ -699,7 +705,8 @@ static struct sentence reasons[] = {
      is_reach, {0}, 0},
     {"Clearly not worth using: (N GPUs \\(efficiency X(, slower than with N)?\\)(, )?)+\\.",
      is_inefficient_beyond, {0}, 0},
-    {"Runs collapsed \\((IoU|accuracy) more than X below the median of the base case, V, or none\\): "
+    {"Runs collapsed \\((IoU|accuracy) more than X below the median of the base case, V, or "
+     "none\\): "
      "(N of N with N GPUs \\((least V|none has a value)(; undecided, (about|more than) N runs "
      "would decide)?\\)(, )?)+\\.", are_collapsed, {0}, 0},
     {"Not every smaller count meets the rule: .*\\.", are_gaps, {0}, 0},
@@ -738,7 +745,8 @@ static struct sentence differences[] = {
     {NULL, NULL, {0}, 0}};
 
 static struct sentence paragraphs[] = {
-    {"[^.]* was trained on [0-9, and]+ GPUs?( \\([^)]*\\)|, which were groups of (CPU cores|cores of [^,]*))?, "
+    {"[^.]* was trained on [0-9, and]+ GPUs?( \\([^)]*\\)|, which were groups of (CPU cores|cores "
+     "of [^,]*))?, "
      "(N runs?|N to N runs) per count \\(unetctl [0-9.]+\\)\\.", is_always, {0}, 0},
     {"How the work scales: [^.]*\\.", is_always, {0}, 0},
     {"Settings other than the built-in ones: .*\\.", is_always, {0}, 0},
@@ -751,7 +759,8 @@ static struct sentence paragraphs[] = {
     {"The whole training, first epoch included, is X times as fast\\.", is_always, {0}, 0},
     {"Communication that computing does not hide takes N % of an epoch with N GPUs\\.", is_always,
      {0}, 0},
-    {"(IoU|Accuracy) on the validation [a-z]+( at the network's size)? is (X) with (N) GPUs and (X) "
+    {"(IoU|Accuracy) on the validation [a-z]+( at the network's size)? is (X) with (N) GPUs and "
+     "(X) "
      "with N \\(means over runs\\)\\.", is_measured_quality, {0}, 0},
     {"No run has a quality: this is by speed alone\\.", has_no_quality, {0}, 0},
     {"The change is not judged: (IoU|accuracy) is [^.]*\\.", is_quality_unjudged, {0}, 0},

@@ -88,7 +88,8 @@ static const char *headline(const char *label)
 static void check_headline(void)
 {
     set_up();
-    is_str(headline(NULL), "Use 4 GPUs: 3.6x faster than with 1 GPU (95 % interval of the chosen count 3.5-3.8), "
+    is_str(headline(NULL), "Use 4 GPUs: 3.6x faster than with 1 GPU (95 % interval of the chosen "
+                           "count 3.5-3.8), "
            "and IoU holds.", "the headline has the verdict");
     is_str(words.evidence, "IoU with 4 GPUs holds (0.9620 against 0.9640; change -0.0020, 95 % "
            "interval -0.0060 to 0.0004; 0 of 3 runs collapsed, 95 % limit 64 %).\n",
@@ -115,7 +116,8 @@ static void check_headline(void)
        "one of several series is named");
 
     as.decision.speedup = ratio(3.6, 0.02);
-    ok(strstr(headline(NULL), "3.60x faster than with 1 GPU (95 % interval of the chosen count 3.58-3.62)"),
+    ok(strstr(headline(NULL), "3.60x faster than with 1 GPU (95 % interval of the chosen count "
+                              "3.58-3.62)"),
        "narrow intervals have two decimals");
     as.decision.speedup.interval.method = INTERVAL_EPOCHS;
     ok(!strstr(headline(NULL), "3.58"), "an interval over epochs is left to tables");
@@ -152,7 +154,8 @@ static void check_none(void)
     use_none(1.9, 2, 3);
     quality[1].state = QUALITY_FALLS;
     is_str(headline(NULL), "Use 1 GPU: every larger count measured is shown to have an efficiency "
-           "below 0.80 or not to keep its IoU.", "1 GPU is advised if no larger count is efficient and good");
+           "below 0.80 or not to keep its IoU.",
+           "1 GPU is advised if no larger count is efficient and good");
     use_none(0.98, 0.8, 0.5);
     is_str(headline(NULL), "Use 1 GPU: every larger count measured is shown to have an efficiency "
            "below 0.80.",
@@ -216,7 +219,8 @@ static void check_undecided(void)
     as.series.counted = 150;
     quality[2].change.resolution = 1. / 150;
     headline(NULL);
-    ok(strstr(words.evidence, "): on these 150 images it changes in steps of 0.0067, and the margin "
+    ok(strstr(words.evidence, "): on these 150 images it changes in steps of 0.0067, and the "
+                              "margin "
               "is 0.01; that takes 500 images, or a margin of 0.034."), "nor do few images: %s",
        words.evidence);
     as.series.counted = 0;
@@ -277,7 +281,8 @@ static void check_reasons(void)
     ok(strstr(reasons, "2 GPUs (efficiency 0.798, 2 of 3 runs collapsed).\n"),
        "so is one that collapses");
     ok(strstr(reasons, "Runs collapsed (IoU more than 0.05 below the median of the base case, "
-              "0.9000, or none): 2 of 3 with 2 GPUs (least 0.0000).\n"), "and all such counts are listed");
+              "0.9000, or none): 2 of 3 with 2 GPUs (least 0.0000).\n"),
+       "and all such counts are listed");
     points[2].efficiency[QUANTITY_WHOLE].value = 0.7;
     for (int i = 0; i < 4; i++)
         points[i].q[QUANTITY_STARTUP].median = points[i].q[QUANTITY_EVALUATION].median = 3;
@@ -327,7 +332,8 @@ static void check_reasons(void)
        "the best count for each purpose is listed");
     as.series.logged = true;
     headline(NULL);
-    ok(strstr(reasons, "Fastest whole run, as logged: 8 GPUs (599 s, "), "also of logs without a job");
+    ok(strstr(reasons, "Fastest whole run, as logged: 8 GPUs (599 s, "),
+       "also of logs without a job");
     as.series.logged = false;
     as.advice.energy = (struct advice_choice){.gpus = 1, .measured = true, .value = 0.63};
     headline(NULL);
@@ -364,7 +370,8 @@ static void check_convergence(void)
     ok(strstr(reasons, "Time to IoU 0.9: 1.74x faster than with 1 GPU (1.70-1.79 between "
               "single runs): each epoch is 1.81x faster, but 1.04x as many are needed.\n"),
        "time to accuracy is divided into its factors");
-    ok(strstr(words.headline, "3.6x faster than with 1 GPU (95 % interval of the chosen count 3.5-3.8), 1.74x "
+    ok(strstr(words.headline, "3.6x faster than with 1 GPU (95 % interval of the chosen count "
+                              "3.5-3.8), 1.74x "
               "faster to IoU 0.9, and IoU holds."), "and stands beside the speed-up");
     points_of[2].speedup_least = points_of[2].speedup_most = NAN;
     points_of[2].nreached = 2;
@@ -479,7 +486,8 @@ static void check_other_work(void)
     set_up();
     as.series.quality = "val_loss", as.series.lower = true, as.series.is_share = false;
     as.series.decimals = 3, as.series.unit = "tokens", as.series.stepped = true;
-    is_str(headline(NULL), "Use 4 GPUs: 3.6x faster than with 1 GPU (95 % interval of the chosen count 3.5-3.8), "
+    is_str(headline(NULL), "Use 4 GPUs: 3.6x faster than with 1 GPU (95 % interval of the chosen "
+                           "count 3.5-3.8), "
            "and val_loss holds.", "the quality has its name");
     is_str(words.evidence, "val_loss with 4 GPUs holds (0.962 against 0.964; change -0.002, 95 % "
            "interval -0.006 to 0.000; 0 of 3 runs collapsed, 95 % limit 64 %).\n",
@@ -490,11 +498,13 @@ static void check_other_work(void)
     ok(strstr(reasons, "2 GPUs (val_loss rises by 0.030)"), "a loss rises: %s",
        reasons);
     as.series.mode = SERIES_WEAK;
-    is_str(headline(NULL), "Use 4 GPUs: 3.6x the tokens per second (95 % interval of the chosen count 3.5-3.8), and "
+    is_str(headline(NULL), "Use 4 GPUs: 3.6x the tokens per second (95 % interval of the chosen "
+                           "count 3.5-3.8), and "
            "val_loss holds.", "work has its unit");
 
     as.series.has_quality = false, as.series.mode = SERIES_STRONG, as.decision.by_time = true;
-    is_str(headline(NULL), "Use 4 GPUs: 3.6x faster than with 1 GPU (95 % interval of the chosen count 3.5-3.8), "
+    is_str(headline(NULL), "Use 4 GPUs: 3.6x faster than with 1 GPU (95 % interval of the chosen "
+                           "count 3.5-3.8), "
            "by speed alone.", "without a quality the verdict is by time");
     is_str(words.evidence, "No run has a quality.\n", "and says so once");
     as.series.limited = true;
