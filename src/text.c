@@ -81,6 +81,13 @@ size_t filename_stem(const char *name)
     return dot && dot != name ? (size_t)(dot - name) : strlen(name);
 }
 
+bool filename_ends(const char *name, const char *end)
+{
+    size_t n = strlen(name), m = strlen(end);
+
+    return n > m && strcmp(name + n - m, end) == 0;
+}
+
 bool filename_is_image(const char *name)
 {
     static const char *const suffixes[] = {".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp"};

@@ -64,6 +64,9 @@ const char *filename_base(const char *path);
 /* Returns the length of name without its last suffix: 3 for "a.b.png". ".keep" has no suffix. */
 size_t filename_stem(const char *name);
 
+/* Returns whether name ends in end and is longer. */
+bool filename_ends(const char *name, const char *end);
+
 /* Returns whether name ends in one of these suffixes, in any case. */
 #define FILENAME_IMAGES "png tif tiff jpg jpeg bmp"
 bool filename_is_image(const char *name);

@@ -124,8 +124,8 @@ int run_log_find(const char *attempt_dir, const struct log_form *form, char dst[
     }
     if (find_output(attempt_dir, dst, &ignored) == 0 && log_file_is_known(dst, &stated) && stated)
         return 0;
-    return err_set(e, ERR_CONFIG, "the program did not write %s/log.csv, nor a log of another known "
-                   "form; log.file or log.pattern in study.yaml says what to read", attempt_dir);
+    return err_set(e, ERR_CONFIG, "the program did not write %s/log.csv, nor a log of another "
+                   "known form; log.file or log.pattern in study.yaml says what to read", attempt_dir);
 }
 
 /* ---- the result of a run ---- */

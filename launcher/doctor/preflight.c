@@ -490,9 +490,9 @@ static void check_partition(const struct plan *plan, struct scheduler *s, struct
                      "%%G'), or correct gpus_per_node in %s", plan->site.name, plan->site.gpus_per_node,
                      p.name, p.gpus_per_node, plan->site.file);
     else if (strchr(p.gpu_types, ',') && !*plan->site.gpu_type && !plan->options.constraint)
-        findings_add(f, FINDING_WARNING, "gres", "partition %s has GPUs of several types (%s), and a "
-                     "run may get any of them: their times are not comparable\nset gpu_type in %s, "
-                     "or slurm.constraint in %s", p.name, p.gpu_types, plan->site.file,
+        findings_add(f, FINDING_WARNING, "gres", "partition %s has GPUs of several types (%s), and "
+                     "a run may get any of them: their times are not comparable\nset gpu_type in "
+                     "%s, or slurm.constraint in %s", p.name, p.gpu_types, plan->site.file,
                      plan->study.file);
     else
         findings_add(f, FINDING_OK, "partition", "%s: %d node%s, %d GPU%s on each", p.name, p.nodes,

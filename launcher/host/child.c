@@ -151,12 +151,14 @@ static void set_stream(int from, int to)
 bool child_find(const char *program, int mode, char dst[PATH_MAX])
 {
     const char *p = getenv("PATH");
-    struct stat st;
 
+    snprintf(dst, PATH_MAX, "%s", program);
+    if (strchr(program, '/'))
+        return access(dst, mode) == 0 && path_is_file(dst);
     for (size_t n; p && *p; p += n + (p[n] == ':')) {
         n = strcspn(p, ":");
         snprintf(dst, PATH_MAX, "%.*s/%s", (int)n, p, program);
-        if (access(dst, mode) == 0 && stat(dst, &st) == 0 && S_ISREG(st.st_mode))
+        if (access(dst, mode) == 0 && path_is_file(dst))
             return true;
     }
     return false;

@@ -86,7 +86,8 @@ struct child_end {
     double absent;       /* when err did not have the text yet (clock_now) */
 };
 
-/* Returns whether a folder of PATH has the program with these rights (of access), and its path. */
+/* Returns whether a folder of PATH has the program with these rights (of access), and its path. A
+ * program with a slash is a path itself. */
 bool child_find(const char *program, int mode, char dst[PATH_MAX]);
 
 /* Starts the program. Returns its process, or -1 with ERR_INTERNAL and errno (ENOENT: there is no

@@ -174,6 +174,13 @@ bool path_has_file(const char *folder, const char *name)
     return access(path_format(path, "%s/%s", folder, name), F_OK) == 0;
 }
 
+bool path_is_file(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 bool path_read_line(const char *path, char *dst, size_t size)
 {
     FILE *f = files_stream(path, "r", FILES_TEXT_MAX);

@@ -46,8 +46,9 @@ const char *path_format(char dst[PATH_MAX], const char *fmt, ...)
  * is not set or is empty. */
 char *path_expand(const char *text, struct err *e);
 
-/* Returns whether the folder has a file of this name. */
+/* Returns whether the folder has a file of this name, and whether path is a regular file. */
 bool path_has_file(const char *folder, const char *name);
+bool path_is_file(const char *path);
 
 /* Reads the first line of a file, without its newline and as far as it fits. Returns false, and
  * sets dst to "", if the file cannot be read or is empty. */

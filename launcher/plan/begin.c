@@ -12,6 +12,7 @@
 
 #include "launcher/host/child.h"
 #include "launcher/plan/look.h"
+#include "launcher/script/script.h"
 #include "launcher/script/template.h"
 #include "launcher/study/study.h"
 #include "src/log.h"
@@ -174,7 +175,6 @@ static int take_masks(const struct data_look *look, const char *dir, const char 
     return n;
 }
 
-/* Returns the value that --set gives a key, or "". */
 const char *begin_find_set(const struct begin *b, const char *key)
 {
     size_t n = strlen(key);
@@ -194,7 +194,8 @@ static int check_data(const struct begin *b, char dst[PATH_MAX], struct data_loo
                        "init STUDY -- PROGRAM ARGS, or --engine pytorch --script FILE");
     if (!realpath(b->data_dir, dst))
         return err_errno(e, ERR_DATA, errno, "--data %s", b->data_dir);
-    struct data_place place = {dst, begin_find_set(b, "data.images"), begin_find_set(b, "data.masks")};
+    struct data_place place = {dst, begin_find_set(b, "data.images"),
+                               begin_find_set(b, "data.masks")};
     if (data_look_sample(&place, look, e))
         return -1;
     if (look->sampled && look->unreadable == look->sampled)
@@ -240,8 +241,8 @@ static int place_paths(const char *folder, struct yaml_setting *settings, size_t
     return 0;
 }
 
-/* Copies the settings of the user's file, except lists, without `images` those of the trainer, and those that a site's profile has values
- * for, such as slurm.partition. */
+/* Copies the settings of the user's file, except lists, those that a site's profile has values for,
+ * such as slurm.partition, and without `images` those of the trainer. */
 static size_t take_user(const struct study *user, struct buf *texts, bool images,
                         struct yaml_setting *dst)
 {
@@ -302,23 +303,28 @@ static bool is_in_container(const struct begin *b)
     return *begin_find_set(b, "container");
 }
 
+static int refuse_missing(const char *program, struct err *e)
+{
+    return strchr(program, '/')
+               ? err_set(e, ERR_CONFIG, "-- %s: there is no such program", program)
+               : err_set(e, ERR_CONFIG, "-- %s: no folder of PATH has this program; give its path, "
+                         "such as ./%s", program, program);
+}
+
 /* Checks that the first of the words is a program, and finds the file of the script. */
 static int check_words(const struct begin *b, const struct command_line *c, size_t first,
                        struct chosen *dst, struct err *e)
 {
-    const char *word = first < c->n ? c->words[first] : "", *folders = getenv("PYTHONPATH");
-    char path[PATH_MAX], file[PATH_MAX], all[2 * PATH_MAX];
+    const char *folders = getenv("PYTHONPATH");
+    char file[PATH_MAX], all[2 * PATH_MAX];
     const char *script = c->program < c->n ? c->words[c->program] : NULL;
 
     if (!script)
         return err_set(e, ERR_USAGE, "init: '-- %s ...' names no program or script that it starts",
                        filename_base(c->words[0]));
-    if (first < c->program && !(strchr(word, '/') ? access(word, X_OK) == 0
-                                                  : child_find(word, X_OK, path)))
-        return err_set(e, ERR_CONFIG, "-- %s: %s%s", word,
-                       strchr(word, '/') ? "there is no such program" : "no folder of PATH has this "
-                       "program; give its path, such as ./", strchr(word, '/') ? "" : word);
-    snprintf(all, sizeof all, "%s%s%.*s", ".", folders ? ":" : "", PATH_MAX, folders ? folders : "");
+    if (first < c->program && !child_find(c->words[first], X_OK, file))
+        return refuse_missing(c->words[first], e);
+    snprintf(all, sizeof all, ".%s%.*s", folders ? ":" : "", PATH_MAX, folders ? folders : "");
     if (command_line_find(c, all, file)) {
         make_absolute(c->is_module ? "" : script, c->is_module ? dst->module : dst->script);
         if (c->is_module)
@@ -335,16 +341,16 @@ static int check_words(const struct begin *b, const struct command_line *c, size
                                           script);
 }
 
-/* Adds the words up to the script as `python`, without the launcher, or if it stays without its
- * numbers; a module comes last. */
+/* Adds the words up to the script as `python`. Of a launcher that stays, the numbers are left out,
+ * otherwise all of it. A module comes last. */
 static void add_python(const struct command_line *c, bool keeps, struct chosen *dst)
 {
     char path[PATH_MAX];
 
     for (size_t i = 0, n; i < c->program; i += n) {
-        bool own = c->launcher && i >= c->first && i < c->end;
-        n = own && i > c->first && keeps ? command_line_count_option(c, i) : 1;
-        if ((own && (!keeps || command_line_is_count(c->launcher, c->words[i]))) ||
+        bool own = c->launcher && i >= c->first && i < c->end, is_number = false;
+        n = own ? command_line_count(c, i, &is_number) : 1;
+        if ((own && (!keeps || is_number)) ||
             (c->is_module && (strcmp(c->words[i], "-m") == 0 ||
                               strcmp(c->words[i], "--module") == 0)))
             continue;
@@ -358,7 +364,7 @@ static void add_python(const struct command_line *c, bool keeps, struct chosen *
                         c->words[c->program]);
 }
 
-/* Adds a word to the arguments; those that are files with their whole path. */
+/* Adds a word to the arguments, a file by its absolute path. */
 static void add_argument(struct chosen *dst, const char *word)
 {
     char path[PATH_MAX];
@@ -372,9 +378,9 @@ static void log_left_out(const struct command_line *c, bool keeps)
     struct buf words = {0};
 
     for (size_t i = c->first, n; i < c->end; i += n) {
-        n = i > c->first ? command_line_count_option(c, i) : 1;
-        bool out = !keeps || command_line_is_count(c->launcher, c->words[i]);
-        for (size_t k = 0; k < n && out; k++)
+        bool is_number;
+        n = command_line_count(c, i, &is_number);
+        for (size_t k = 0; k < n && (!keeps || is_number); k++)
             template_add_sh(&words, words.length ? " %s" : "%s", c->words[i + k]);
     }
     if (words.length && !words.failed)
@@ -383,8 +389,8 @@ static void log_left_out(const struct command_line *c, bool keeps)
     buf_destroy(&words);
 }
 
-/* Returns the engine: that of --engine, of the launcher, or for a launcher that starts any program
- * that of the script. */
+/* Returns the engine of --engine or else of the launcher. mpirun and srun start any program, so
+ * there the script decides. */
 static const char *choose_engine(const struct begin *b, const struct command_line *c)
 {
     struct command_sign sign;
@@ -409,9 +415,9 @@ bool begin_suggest(const char *init, const char *engine, const char *const *word
     if (strcmp(engine, "command") || command_line_parse(words, n, &c, &ignored) || c.launcher ||
         !command_line_find(&c, ".", file) || !command_line_look(file, &sign))
         return false;
-    buf_addf(dst, "%s:%zu has %s, which is for several ranks, and engine command starts one on each "
-             "node, with all its GPUs; for one rank per GPU type: %s --engine %s --", file, sign.line,
-             sign.text, init, sign.engine);
+    buf_addf(dst, "%s:%zu has %s, which is for several ranks, and engine command starts one on "
+             "each node, with all its GPUs; for one rank per GPU type: %s --engine %s --", file,
+             sign.line, sign.text, init, sign.engine);
     for (size_t i = 0; i < n; i++)
         template_add_sh(dst, " %s", words[i]);
     return !dst->failed;
@@ -439,12 +445,13 @@ static int take_words(const struct begin *b, struct chosen *dst, struct err *e)
     if (check_words(b, &c, first, dst, e))
         return -1;
     if (dst->engine->is_python && (!c.has_script || (c.interpreter < c.n && !c.is_python)))
-        return err_set(e, ERR_CONFIG, "-- %s: engine %s runs a script of Python: '-- python3 SCRIPT "
-                       "ARGS', or choose --engine mpi", c.words[c.program], dst->engine->name);
+        return err_set(e, ERR_CONFIG, "-- %s: engine %s runs a script of Python: '-- python3 "
+                       "SCRIPT ARGS', or choose --engine mpi", c.words[c.program],
+                       dst->engine->name);
     if (dst->engine->is_python)
         add_python(&c, keeps, dst);
-    for (size_t i = dst->engine->is_python ? c.program + 1 : first; i < c.n; i++)
-        if (!(drops && i >= c.first && i < c.end) && (dst->engine->is_python || i > first))
+    for (size_t i = (dst->engine->is_python ? c.program : first) + 1; i < c.n; i++)
+        if (!(drops && i >= c.first && i < c.end))
             add_argument(dst, c.words[i]);
     if (!dst->engine->is_python)
         snprintf(dst->script, sizeof dst->script, "%s", c.words[first]);
@@ -459,25 +466,22 @@ static int take_words(const struct begin *b, struct chosen *dst, struct err *e)
 }
 
 /* Finds the program, which may be in PATH, and completes the lists. */
-static int place_program(const struct begin *b, struct chosen *c, struct err *e)
+static int place_program(struct chosen *c, struct err *e)
 {
     char path[PATH_MAX];
     const char *before = getenv("PYTHONPATH");
+    struct buf all = {0};
 
     if (!c->engine->is_python && !strchr(c->script, '/')) {
         if (!child_find(c->script, X_OK, path))
-            return err_set(e, ERR_CONFIG,
-                           "-- %s: no folder of PATH has this program; give its path, "
-                           "such as ./%s", c->script, c->script);
+            return refuse_missing(c->script, e);
         memcpy(c->script, path, sizeof path);
     }
     buf_add(&c->args, c->args.length ? "]" : "");
     if (*c->module) {
-        snprintf(path, sizeof path, "%s", c->module);
+        buf_addf(&all, "%s%s%s", c->module, before ? ":" : "", before ? before : "");
         buf_add(&c->env, "{\"PYTHONPATH\": ");
-        struct buf all = {0};
-        buf_addf(&all, "%s%s%s", path, before ? ":" : "", before ? before : "");
-        buf_add_json_string(&c->env, all.data ? all.data : path);
+        buf_add_json_string(&c->env, all.data ? all.data : c->module);
         buf_add(&c->env, "}");
         buf_destroy(&all);
     }
@@ -486,33 +490,21 @@ static int place_program(const struct begin *b, struct chosen *c, struct err *e)
                : 0;
 }
 
-/* Checks that the script of --script, or the program, is one that the engine can run. */
-static int check_script(const struct begin *b, const struct chosen *c, struct err *e)
-{
-    struct stat st;
-
-    if (stat(c->script, &st) == 0 && !S_ISREG(st.st_mode))
-        return err_set(e, ERR_CONFIG, "init: %s is not a file; name the script or program",
-                       c->script);
-    if (access(c->script, c->engine->is_python ? R_OK : X_OK) == 0 ||
-        (errno == ENOENT && is_in_container(b)))
-        return 0;
-    return err_errno(e, ERR_CONFIG, errno, "init: %s%s", c->script,
-                     c->engine->is_python ? "" : " (it must be a program, or a script with #! and "
-                                                 "chmod +x)");
-}
-
 /* Finds what the study runs. */
 static int choose_program(const struct begin *b, struct chosen *c, struct err *e)
 {
-    if (b->nwords)
-        return take_words(b, c, e) || place_program(b, c, e) || check_script(b, c, e) ? -1 : 0;
-    c->engine = b->engine ? engine_find(b->engine, e) : NULL;
-    if (!c->engine || c->engine->embedded)
-        return err_set(e, ERR_USAGE, "init: --script needs the engine that runs it, such "
-                       "as --engine pytorch");
-    snprintf(c->script, sizeof c->script, "%s", b->script);
-    return check_script(b, c, e);
+    if (!b->nwords) {
+        c->engine = b->engine ? engine_find(b->engine, e) : NULL;
+        if (!c->engine || c->engine->embedded)
+            return err_set(e, ERR_USAGE, "init: --script needs the engine that runs it, such "
+                           "as --engine pytorch");
+        snprintf(c->script, sizeof c->script, "%s", b->script);
+    } else if (take_words(b, c, e) || place_program(c, e)) {
+        return -1;
+    }
+    return script_check_program(c->engine, c->script, is_in_container(b), e)
+               ? err_prefix(e, "init")
+               : 0;
 }
 
 /* Adds the key "engine" and the engine's section. */
@@ -560,14 +552,14 @@ static size_t take_markers(const struct buf *arguments, struct yaml_setting *dst
 static void describe_log(const struct yaml_setting *settings, size_t n, struct buf *dst)
 {
     static const char *const rows[][2] = {
-        {"log", "# What is read of a run: a log.csv or another known log in $UNETCTL_ATTEMPT_DIR, a file\n"
-                "# that log.file names there, or lines of the output. 'unetctl init OTHER --try LOG -- ...'\n"
-                "# proposes it from a log that you have.\n"
+        {"log", "# What is read of a run: log.csv or another known log in\n"
+                "# $UNETCTL_ATTEMPT_DIR, a file that log.file names there, or lines of the\n"
+                "# output. 'unetctl init OTHER --try LOG -- ...' proposes it from a log.\n"
                 "# log:\n"
                 "#   file: metrics.csv\n"
                 "#   pattern: \"epoch (?<epoch>[0-9]+).* (?<epoch_time>[0-9.]+) s\"\n"},
         {"quality", "# quality:\n"
-                    "#   name: val_loss           # as the log has it; without one only speed is compared\n"}};
+                    "#   name: val_loss  # as the log has it; without one only speed is compared\n"}};
 
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         bool is_set = false;
@@ -614,7 +606,7 @@ static int encode_program(const struct begin *b, const struct study *user, struc
 
 /* ---- images ---- */
 
-/* Checks the data, and warns about them. */
+/* Writes the text of study.yaml for training on images, or for a program. */
 static int encode_study(const struct begin *b, const struct study *user, struct buf *texts,
                         struct buf *dst, struct buf *class_file, struct err *e)
 {
@@ -676,7 +668,6 @@ static int encode_study(const struct begin *b, const struct study *user, struct 
     describe_data(&look, dst);
     return yaml_table_encode(settings_of_study, settings, n, b->full, dst, e);
 }
-
 
 int begin_encode(const struct begin *b, struct buf *dst, struct buf *class_file, struct err *e)
 {

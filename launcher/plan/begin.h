@@ -29,12 +29,12 @@ const char *begin_find_set(const struct begin *b, const char *key);
 
 /* Writes the text of study.yaml to dst, and that of the study's class file, if it needs one, to
  * class_file. Logs what is odd about images, which words of a launcher are left out, and that a
- * script seems to be for several ranks. Returns 0, or -1 with an error; nothing is written to
- * files. */
+ * script seems to be for several ranks. Writes no file. Returns 0, or -1 with an error. */
 int begin_encode(const struct begin *b, struct buf *dst, struct buf *class_file, struct err *e);
 
-/* Adds a sentence if the engine starts one rank of a script that is for several: what was seen, and
- * the command that makes such a study, which begins with init. Returns whether it did. */
+/* If the engine starts one rank of a script that is for several, adds a sentence with what was seen
+ * and the command that makes such a study: init, the engine and the words. Returns whether it
+ * did. */
 bool begin_suggest(const char *init, const char *engine, const char *const *words, size_t n,
                    struct buf *dst);
 

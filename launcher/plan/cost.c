@@ -500,8 +500,8 @@ static void advise_ranks(const struct plan *plan, struct plan_advice *dst)
 static void advise_log(const struct study *s, struct plan_advice *dst)
 {
     if (!study_runs_trainer(s) && !*s->log.file && !*s->log.pattern)
-        add_advice(dst, "no log is named: nothing will be read of a run unless it writes log.csv, or "
-                   "another log of a known form, into $UNETCTL_ATTEMPT_DIR; set log.pattern or "
+        add_advice(dst, "no log is named: nothing will be read of a run unless it writes log.csv, "
+                   "or another log of a known form, into $UNETCTL_ATTEMPT_DIR; set log.pattern or "
                    "log.file ('unetctl init OTHER --try LOG -- ...' proposes it)");
 }
 

@@ -86,9 +86,13 @@ const struct script_marker *script_marker_all(void);
 /* Adds the export of the folder of the package unetctl, which scripts may import. Returns 0, or -1
  * if it is missing. */
 int script_values_add_python_path(struct buf *b, struct err *e);
-/* Adds the words of an engine's interpreter for a shell: those of "apptainer exec image.sif python3"
- * one by one, with quotes as in a shell, unless the text is the path of a program. Returns whether
- * they start an interpreter, and neither a launcher nor a module. */
+/* Checks that path is a file that the engine can run. in_image: it may instead be in the image of a
+ * container, so it need not exist here. Returns 0, or -1 with ERR_CONFIG. */
+int script_check_program(const struct engine *engine, const char *path, bool in_image,
+                         struct err *e);
+/* Adds the words of an engine's interpreter for a shell: those of "apptainer exec x.sif python3" one
+ * by one, split at blanks outside of quotes, unless the text is the path of a program. Returns
+ * whether they start an interpreter, and neither a launcher nor a module. */
 bool script_values_add_python(struct buf *b, const char *python);
 
 #endif

@@ -16,6 +16,7 @@
 #include "launcher/script/container.h"
 #include "launcher/script/script.h"
 #include "launcher/study/workspace.h"
+#include "src/mem.h"
 
 void script_values_destroy(struct script_values *s)
 {
@@ -315,22 +316,17 @@ static size_t split_python(const char *python, char **text, const char *words[CO
                : command_line_split(*text, words, COMMAND_WORDS_MAX);
 }
 
-/* Checks that the script, or the program, is a file that the engine can run, unless it may be in
- * the image of a container. */
-static int check_program(const struct script_values *s, const char *path, struct err *e)
+int script_check_program(const struct engine *engine, const char *path, bool in_image,
+                         struct err *e)
 {
-    const struct engine *engine = s->run->engine;
     struct stat st;
 
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        return err_set(e, ERR_CONFIG, "%s: %s.script: %s is %s; name the file that is run",
-                       s->run->study->file, engine->name, path,
-                       S_ISDIR(st.st_mode) ? "a folder" : "no file");
-    if (access(path, engine->is_python ? R_OK : X_OK) == 0 ||
-        (container_is_set(s->run->study) && errno == ENOENT))
+        return err_set(e, ERR_CONFIG, "%s is %s; name the file that is run", path,
+                       S_ISDIR(st.st_mode) ? "a folder" : "not a file");
+    if (access(path, engine->is_python ? R_OK : X_OK) == 0 || (in_image && errno == ENOENT))
         return 0;
-    return err_errno(e, ERR_CONFIG, errno, "%s: %s.script: %s%s", s->run->study->file, engine->name,
-                     path,
+    return err_errno(e, ERR_CONFIG, errno, "%s%s", path,
                      engine->is_python ? "" : " (it must be a program, or a script with #! and "
                                               "chmod +x)");
 }
@@ -341,17 +337,13 @@ static int check_python(const struct script_values *s, struct err *e)
 {
     const char *words[COMMAND_WORDS_MAX], *engine = s->run->engine->name;
     char path[PATH_MAX], *text;
-    struct stat st;
     size_t n = split_python(s->section->python, &text, words);
     bool found = n == 0 || container_is_set(s->run->study) || s->section->setup.count ||
-                 s->plan->site.setup.count ||
-                 (strchr(words[0], '/') ? stat(words[0], &st) == 0 && S_ISREG(st.st_mode) &&
-                                              access(words[0], X_OK) == 0
-                                        : child_find(words[0], X_OK, path));
+                 s->plan->site.setup.count || child_find(words[0], X_OK, path);
 
     if (!found)
-        err_set(e, ERR_CONFIG, "%s: %s.python: %s is not a program%s; correct it, or load it by a line "
-                "of %s.setup", study_place(s->run->study, "engine"), engine, words[0],
+        err_set(e, ERR_CONFIG, "%s: %s.python: %s is not a program%s; correct it, or load it by a "
+                "line of %s.setup", study_place(s->run->study, "engine"), engine, words[0],
                 strchr(words[0], '/') ? "" : " in PATH", engine);
     free(text);
     return found ? 0 : -1;
@@ -367,10 +359,10 @@ static int set_script(struct script_values *s, struct err *e)
     set_value(s, "python", "%s", s->section ? s->section->python : "");
     if (!s->section || *s->section->script) {
         set_value(s, "script", "%s", s->section ? s->section->script : "");
-        return s->section && (check_program(s, s->section->script, e) ||
-                              (engine->is_python && check_python(s, e)))
-                   ? -1
-                   : 0;
+        if (s->section && script_check_program(engine, s->section->script,
+                                               container_is_set(s->run->study), e))
+            return err_prefix(e, "%s: %s.script", s->run->study->file, engine->name);
+        return s->section && engine->is_python ? check_python(s, e) : 0;
     }
     if (!engine->script)
         return err_set(e, ERR_CONFIG, "%s: engine %s needs a script of yours; set it there (%s: "
@@ -412,7 +404,7 @@ static int add_script(const struct script_values *s, struct buf *b, struct err *
     struct command_line c;
     char *text;
     size_t n = split_python(s->section->python, &text, words);
-    int rc = text ? command_line_parse(words, n, &c, e) : err_errno(e, ERR_INTERNAL, errno, "python");
+    int rc = text ? command_line_parse(words, n, &c, e) : mem_fail(e);
     bool module = rc == 0 && c.is_module && c.program < n;
     bool flag = module && strncmp(words[c.program - 1], "-", 1) == 0; /* -m or --module */
     size_t cut = module ? c.program - flag : n;

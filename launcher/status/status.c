@@ -401,7 +401,8 @@ void run_status_decide(struct run_status *s, const struct job_state *job,
         set_state(s, STATE_COMPLETING);
     else if (s->attempt.marker == RUN_DONE && *s->attempt.error)
         run_status_set(s, STATE_COMPLETED, "its log is unread: %.250s ('unetctl collect' reads it "
-                       "again when log in study.yaml is corrected, 'unetctl resume %s' runs it again)",
+                       "again when log in study.yaml is corrected, 'unetctl resume %s' runs it "
+                       "again)",
                        s->attempt.error, s->run.id);
     else if (s->attempt.marker == RUN_DONE)
         set_state(s, STATE_COMPLETED);

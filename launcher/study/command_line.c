@@ -3,26 +3,25 @@
 #include "launcher/study/study.h"
 
 #include <ctype.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "launcher/host/child.h"
+#include "launcher/host/path.h"
 #include "src/atomicfile.h"
 #include "src/text.h"
 
-/* Programs that start another program. Options are named without their dashes and with _ for -;
- * what is not listed has no value, unless the word behind it could not be the program. */
+/* Programs that start another program. Options are named without dashes at their front, and with _
+ * instead of -. An option that is not listed has a value if the next word cannot be the program. */
 static const struct command_starter {
     const char *names;  /* of the program, or of a module of Python */
     const char *verb;   /* the word that must follow, such as run */
-    const char *values; /* options whose value is the next word */
+    const char *values; /* options that have the next word as their value */
     int operands;       /* words before the program, such as an image */
     bool is_interpreter;
-    struct command_launcher launcher; /* engine NULL: it is none */
+    struct command_launcher launcher; /* engine NULL: it is not one */
 } starters[] = {
     /* launchers of ranks */
     {"torchrun torch.distributed.run torch.distributed.launch", NULL,
@@ -37,46 +36,47 @@ static const struct command_starter {
                   "--master_port=$MASTER_PORT"}},
     /* accelerate gives each node num_processes / num_machines ranks */
     {"accelerate", "launch",
-     "num_processes num_machines machine_rank main_process_ip main_process_port gpu_ids config_file "
-     "mixed_precision num_cpu_threads_per_process dynamo_backend dynamo_mode rdzv_backend rdzv_conf "
-     "max_restarts monitor_interval role log_dir t tee zero_stage offload_optimizer_device "
-     "offload_param_device gradient_accumulation_steps gradient_clipping deepspeed_config_file "
-     "deepspeed_hostfile deepspeed_multinode_launcher zero3_init_flag zero3_save_16bit_model "
-     "fsdp_version fsdp_offload_params fsdp_min_num_params fsdp_sharding_strategy "
-     "fsdp_auto_wrap_policy fsdp_transformer_layer_cls_to_wrap fsdp_backward_prefetch "
-     "fsdp_state_dict_type fsdp_use_orig_params",
+     "num_processes num_machines machine_rank main_process_ip main_process_port gpu_ids "
+     "config_file mixed_precision num_cpu_threads_per_process dynamo_backend dynamo_mode "
+     "rdzv_backend rdzv_conf max_restarts monitor_interval role log_dir t tee zero_stage "
+     "offload_optimizer_device offload_param_device gradient_accumulation_steps gradient_clipping "
+     "deepspeed_config_file deepspeed_hostfile deepspeed_multinode_launcher zero3_init_flag "
+     "zero3_save_16bit_model fsdp_version fsdp_offload_params fsdp_min_num_params "
+     "fsdp_sharding_strategy fsdp_auto_wrap_policy fsdp_transformer_layer_cls_to_wrap "
+     "fsdp_backward_prefetch fsdp_state_dict_type fsdp_use_orig_params",
      .launcher = {"torchrun",
                   "num_processes num_machines machine_rank main_process_ip main_process_port "
                   "gpu_ids rdzv_backend rdzv_conf same_network multi_gpu",
                   "--num_machines=$UNETCTL_NODES --machine_rank=$GROUP_RANK "
                   "--num_processes=$((UNETCTL_NODES * LOCAL_WORLD_SIZE)) "
                   "--main_process_ip=$MASTER_ADDR --main_process_port=$MASTER_PORT",
-                  /* else it starts one rank on a node of one GPU, which the others await */
+                  /* without it, a node of one GPU starts a job of one rank, and the others wait */
                   "cpu tpu use_deepspeed use_fsdp use_megatron_lm config_file",
-                  " $([ $WORLD_SIZE = 1 ] || [ -e \"${HF_HOME:-$HOME/.cache/huggingface}/accelerate/"
-                  "default_config.yaml\" ] || echo --multi_gpu)"}},
+                  " $([ $WORLD_SIZE = 1 ] || [ -e "
+                  "\"${HF_HOME:-$HOME/.cache/huggingface}/accelerate/default_config.yaml\" ] || "
+                  "echo --multi_gpu)"}},
     {"deepspeed", NULL,
      "H hostfile i include e exclude num_nodes min_elastic_nodes max_elastic_nodes num_gpus "
      "num_accelerators node_rank master_port master_addr launcher launcher_args autotuning "
      "bind_core_list save_pid enable_each_rank_log ssh_port", .launcher = {.engine = "pytorch"}},
-    {"mpirun mpiexec mpiexec.hydra mpiexec.openmpi mpirun.openmpi mpiexec.mpich mpirun.mpich orterun "
-     "prterun prun", NULL,
+    {"mpirun mpiexec mpiexec.hydra mpiexec.openmpi mpirun.openmpi mpiexec.mpich mpirun.mpich "
+     "orterun prterun prun", NULL,
      "np n c N H host hosts hostfile machinefile f ppn perhost npernode npersocket x genv env "
      "genvlist envlist wdir wd map_by bind_to rank_by mca pmixmca prtemca pmi launcher iface rf "
      "rankfile output output_filename timeout hosts_file tune am path cpu_set cpu_list",
      .launcher = {.engine = "mpi"}},
     {"srun", NULL,
-     "n ntasks N nodes c cpus_per_task p partition A account q qos t time J job_name o output e error "
-     "i input w nodelist x exclude G gpus gres gpus_per_node gpus_per_task gpus_per_socket "
+     "n ntasks N nodes c cpus_per_task p partition A account q qos t time J job_name o output e "
+     "error i input w nodelist x exclude G gpus gres gpus_per_node gpus_per_task gpus_per_socket "
      "ntasks_per_node ntasks_per_gpu ntasks_per_core ntasks_per_socket mem mem_per_cpu mem_per_gpu "
      "mem_bind cpu_bind gpu_bind mpi m distribution D chdir C constraint export jobid r relative "
      "K W wait L licenses threads_per_core hint tres_per_task network multi_prog",
      .launcher = {.engine = "mpi"}},
     {"aprun ibrun jsrun flux", NULL, "n N d S o a c g r p l b", .launcher = {.engine = "mpi"}},
     {"horovodrun", NULL,
-     "np num_proc H hosts hostfile p ssh_port i network_interface start_timeout gloo_timeout_seconds "
-     "min_np max_np cycle_time_ms fusion_threshold_mb log_level timeline_filename config_file "
-     "mpi_args", .launcher = {.engine = "horovod"}},
+     "np num_proc H hosts hostfile p ssh_port i network_interface start_timeout "
+     "gloo_timeout_seconds min_np max_np cycle_time_ms fusion_threshold_mb log_level "
+     "timeline_filename config_file mpi_args", .launcher = {.engine = "horovod"}},
     /* what only changes how the program runs */
     {"env", NULL, .values = "u unset C chdir"},
     {"nohup setsid catchsegv ddrun linux64", NULL, .values = ""},
@@ -101,13 +101,14 @@ static const struct command_starter {
     {"podman docker", "run",
      .values = "v volume e env env_file w workdir name gpus device network net ipc shm_size u user "
                "userns uts entrypoint mount security_opt ulimit platform h hostname m memory cpus "
-               "pull runtime cap_add cap_drop group_add p publish l label annotation pid", .operands = 1},
+               "pull runtime cap_add cap_drop group_add p publish l label annotation pid",
+     .operands = 1},
     {"ch-run", NULL, .values = "b bind c cd set_env unset_env", .operands = 1},
     {"shifter", NULL, .values = "image i V volume entrypoint workdir"},
     {"nsys", "profile",
-     .values = "o output t trace f force_overwrite w show_output s sample c capture_range e env_var "
-               "y delay d duration x stop_on_exit b backtrace n inherit_environment kill stats "
-               "export gpu_metrics_device cpuctxsw cuda_memory_usage capture_range_end "
+     .values = "o output t trace f force_overwrite w show_output s sample c capture_range e "
+               "env_var y delay d duration x stop_on_exit b backtrace n inherit_environment kill "
+               "stats export gpu_metrics_device cpuctxsw cuda_memory_usage capture_range_end "
                "python_sampling pytorch sampling_frequency"},
     {"ncu", NULL,
      .values = "o export k kernel_name c launch_count s launch_skip set section metrics "
@@ -117,7 +118,7 @@ static const struct command_starter {
     {"strace ltrace", NULL, .values = "o e p s"},
     {"valgrind compute-sanitizer cuda-memcheck rocprof rocprofv3 scalene", NULL,
      .values = "o i tool"},
-    /* interpreters: of an option -c or -e they have no script */
+    /* interpreters: with -c or -e they have no script */
     {"python", NULL, "W X check_hash_based_pycs", .is_interpreter = true},
     {"bash sh zsh dash ksh", NULL, "o O rcfile init_file", .is_interpreter = true},
     {"julia", NULL, "p t C J L H project threads sysimage load machine_file cpu_target",
@@ -136,8 +137,7 @@ static bool has_name(const char *names, const char *name, size_t n)
     return false;
 }
 
-/* Returns the length of the option's name, which begins at *name, without the dashes. The name is
- * written to dst with _ for -. */
+/* Writes the option's name, without leading dashes and with _ instead of -, and returns its length. */
 static size_t option_name(const char *word, char dst[64])
 {
     size_t n = 0;
@@ -146,20 +146,6 @@ static size_t option_name(const char *word, char dst[64])
         dst[n] = word[n] == '-' ? '_' : word[n];
     dst[n] = 0;
     return n;
-}
-
-static bool is_file(const char *path)
-{
-    struct stat st;
-
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
-}
-
-static bool ends_in(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-
-    return n > m && strcmp(text + n - m, end) == 0;
 }
 
 /* Returns the starter of this program or module, or NULL. python3.11 is python. */
@@ -181,11 +167,11 @@ static bool may_be_program(const char *word)
 {
     char path[PATH_MAX];
 
-    return is_file(word) || ends_in(word, ".py") || find_starter(word, NULL) ||
-           (!strchr(word, '/') && child_find(word, X_OK, path));
+    return path_is_file(word) || filename_ends(word, ".py") || find_starter(word, NULL) ||
+           child_find(word, X_OK, path);
 }
 
-/* Returns how many words the option at words[i] has: 1, 2 with a value, 3 for "-mca NAME VALUE". */
+/* Returns the number of words of the option at words[i]: 1, 2 with a value, 3 for "-mca NAME VALUE". */
 static size_t count_option(const struct command_starter *s, const char *const *words, size_t n,
                            size_t i)
 {
@@ -234,9 +220,11 @@ static int note_launcher(struct command_line *c, const struct command_starter *s
                          size_t end, struct err *e)
 {
     if (c->launcher)
-        return err_set(e, ERR_CONFIG, "-- %s ... %s: two launchers of ranks; leave %s out, as unetctl "
-                       "starts the ranks on each node itself", filename_base(c->words[c->first]),
-                       filename_base(c->words[i]), filename_base(c->words[c->first]));
+        return err_set(e, ERR_CONFIG, "-- %s ... %s: two launchers of ranks; leave %s out, as "
+                       "unetctl starts the ranks on each node itself",
+                       filename_base(c->words[c->first]), filename_base(c->words[i]),
+                       filename_base(c->words[c->first]));
+    c->starter = s;
     c->launcher = &s->launcher;
     c->first = i;
     c->end = end;
@@ -272,7 +260,7 @@ int command_line_parse(const char *const *words, size_t n, struct command_line *
     }
     dst->program = i;
     bool of_script = dst->launcher && strcmp(dst->launcher->engine, "mpi") != 0;
-    dst->has_script |= i < n && (of_script || ends_in(words[i], ".py"));
+    dst->has_script |= i < n && (of_script || filename_ends(words[i], ".py"));
     return 0;
 }
 
@@ -288,20 +276,13 @@ void command_line_add_numbers(const struct command_line *c, struct buf *dst)
     buf_addf(dst, " %s%s", l->numbers, is_told ? "" : l->several);
 }
 
-bool command_line_is_count(const struct command_launcher *launcher, const char *word)
+size_t command_line_count(const struct command_line *c, size_t i, bool *is_number)
 {
     char name[64];
-    size_t n = option_name(word, name);
+    size_t n = option_name(c->words[i], name);
 
-    return launcher->counts && has_name(launcher->counts, name, n);
-}
-
-size_t command_line_count_option(const struct command_line *c, size_t i)
-{
-    const struct command_starter *s = (const struct command_starter *)
-        ((const char *)c->launcher - offsetof(struct command_starter, launcher));
-
-    return *c->words[i] == '-' ? count_option(s, c->words, c->end, i) : 1;
+    *is_number = c->launcher->counts && has_name(c->launcher->counts, name, n);
+    return i > c->first && *c->words[i] == '-' ? count_option(c->starter, c->words, c->end, i) : 1;
 }
 
 /* ---- the file of the script ---- */
@@ -320,7 +301,7 @@ static bool find_module(const char *module, const char *folders, char dst[PATH_M
         m = strcspn(folders, ":");
         for (int i = 0; m && i < 2; i++)
             if (snprintf(dst, PATH_MAX, "%.*s/%s%s", (int)m, folders, name, ends[i]) < PATH_MAX &&
-                is_file(dst))
+                path_is_file(dst))
                 return true;
     }
     return false;
@@ -333,9 +314,9 @@ bool command_line_find(const struct command_line *c, const char *folders, char d
 
     if (c->is_module)
         return find_module(word, folders, path) && realpath(path, dst) != NULL;
-    if (!strchr(word, '/') && !c->has_script && !is_file(word))
-        return child_find(word, X_OK, path) && realpath(path, dst) != NULL;
-    return is_file(word) && realpath(word, dst);
+    if (path_is_file(word))
+        return realpath(word, dst) != NULL;
+    return !c->has_script && child_find(word, X_OK, path) && realpath(path, dst) != NULL;
 }
 
 /* ---- words with quotes ---- */
@@ -405,7 +386,7 @@ bool command_line_look(const char *script, struct command_sign *dst)
 {
     struct err ignored;
     size_t n;
-    char *text = is_file(script) ? atomicfile_read(script, SCRIPT_MAX, &n, &ignored) : NULL;
+    char *text = path_is_file(script) ? atomicfile_read(script, SCRIPT_MAX, &n, &ignored) : NULL;
 
     *dst = (struct command_sign){0};
     for (char *p = text, *line; p && !dst->text;) {

@@ -586,8 +586,8 @@ static int check_meaning(const struct study *s, const struct engine *engine, str
         json_t *plan = run_json_decode(text, NULL, &ignored);
         long each = (long)json_integer_value(run_json_value(plan, "train.batch_per_gpu"));
         if (each && !json_integer_value(run_json_value(plan, "train.global_batch")))
-            rc = err_set(e, ERR_CONFIG, "%s: train.global_batch %d is the batch of all GPUs, and run %s "
-                         "began with %ld for each GPU; set train.batch_per_gpu: %ld and "
+            rc = err_set(e, ERR_CONFIG, "%s: train.global_batch %d is the batch of all GPUs, and "
+                         "run %s began with %ld for each GPU; set train.batch_per_gpu: %ld and "
                          "train.global_batch: 0 to continue with that, or make another study with "
                          "'unetctl init'", study_place(s, "train.global_batch"),
                          s->train.global_batch, ids.lines[i], each, each);

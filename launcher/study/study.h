@@ -197,17 +197,18 @@ const struct engine *engine_find(const char *name, struct err *e);
 /* Command lines of programs: wrappers (env, apptainer exec, nsys profile), a launcher of ranks
  * (mpirun, torchrun), an interpreter, and the script or program, each of which may be missing. */
 struct command_launcher {
-    const char *engine;  /* that starts the ranks in its place, or by it */
-    const char *counts;  /* its options that unetctl sets instead, or NULL: it is left out */
-    const char *numbers; /* those, for run_file.sh; NULL: it is left out */
-    const char *kinds;   /* options without which it also gets */
-    const char *several; /* this, or NULL */
+    const char *engine;  /* that starts the ranks instead, or by this launcher */
+    const char *counts;  /* options that unetctl sets itself; NULL: the launcher is left out */
+    const char *numbers; /* their values, as words of run_file.sh; NULL as counts */
+    const char *kinds;   /* if it has none of these options, */
+    const char *several; /* this word is added, too; NULL: none */
 };
 
 struct command_line {
     const char *const *words; /* borrowed */
     size_t n;
     const struct command_launcher *launcher; /* NULL: none */
+    const struct command_starter *starter;   /* the same, with its options (command_line.c) */
     size_t first, end;  /* its words: from its name up to what it starts */
     size_t interpreter; /* its index, or n */
     size_t program;     /* the index of the script, or of the program; n: none */
@@ -219,13 +220,12 @@ struct command_line {
 /* Finds them by a table of programs. Returns 0, or -1 with ERR_CONFIG: there are two launchers. */
 int command_line_parse(const char *const *words, size_t n, struct command_line *dst, struct err *e);
 
-/* Adds the numbers of the launcher, or torchrun's. */
+/* Adds the launcher's `numbers`, or torchrun's if they are NULL. */
 void command_line_add_numbers(const struct command_line *c, struct buf *dst);
 
-/* Returns whether the word is an option that unetctl sets itself, and how many of the launcher's
- * words an option has. */
-bool command_line_is_count(const struct command_launcher *launcher, const char *word);
-size_t command_line_count_option(const struct command_line *c, size_t i);
+/* Returns the number of the launcher's words from words[i] on that belong together: an option with
+ * its values, or 1. Sets *is_number to whether it is an option that unetctl sets itself. */
+size_t command_line_count(const struct command_line *c, size_t i, bool *is_number);
 
 /* Finds the file of the script, of the module (in folders between colons), or of the program.
  * Returns false if there is none. */
@@ -236,7 +236,7 @@ bool command_line_find(const struct command_line *c, const char *folders, char d
 #define COMMAND_WORDS_MAX 256
 size_t command_line_split(char *text, const char *words[], size_t max);
 
-/* What a script has that several ranks are for, such as torch.distributed; text NULL: nothing. */
+/* A name in a script that only serves several ranks, such as torch.distributed; text NULL: none. */
 struct command_sign {
     const char *text, *engine;
     size_t line;

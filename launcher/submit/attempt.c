@@ -22,6 +22,7 @@
 #include "src/log.h"
 #include "src/mem.h"
 #include "src/plural.h"
+#include "src/text.h"
 
 /* ---- the nodes of a layout ---- */
 
@@ -146,16 +147,9 @@ static size_t add_tracked(struct source *s)
     return n;
 }
 
-static bool has_end(const char *name, const char *end)
-{
-    size_t n = strlen(name), m = strlen(end);
-
-    return n > m && strcmp(name + n - m, end) == 0;
-}
-
 static int is_python(const struct dirent *d)
 {
-    return has_end(d->d_name, ".py");
+    return filename_ends(d->d_name, ".py");
 }
 
 static void add_python(struct source *s)
@@ -232,7 +226,7 @@ static void find_in_words(const char *const *words, size_t n, const char *folder
     if (!found)
         snprintf(dst->main, sizeof dst->main, "%s", words[0]);
     for (size_t i = 1; i < n && !c.has_script; i++)
-        if (has_end(words[i], ".py") && realpath(words[i], path)) {
+        if (filename_ends(words[i], ".py") && realpath(words[i], path)) {
             memcpy(dst->main, path, sizeof path);
             break;
         }
@@ -414,10 +408,10 @@ int source_files_compare(const struct plan *p, const struct run *run, const char
 
 static enum job_gpus find_request(const char *word)
 {
-    static const char *const words[] = {"per-task", "gres", "per-node", "gpus"};
-    size_t i = 0;
+    const char *const *words = setting_find(site_keys, "gpu_request")->words;
+    int i = 0;
 
-    while (i + 1 < sizeof words / sizeof *words && strcmp(words[i], word) != 0)
+    while (words[i + 1] && strcmp(words[i], word) != 0)
         i++;
     return (enum job_gpus)i;
 }

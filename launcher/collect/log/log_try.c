@@ -145,8 +145,8 @@ static size_t find_label(const char *line, size_t from, size_t at)
         while (before > from && isalpha((unsigned char)line[before - 1]))
             before--;
         copy_plain(line, before, p, false, word);
-        if (!has_word(word, "val valid validation eval test train epoch step iter iteration batch total "
-                            "elapsed time global"))
+        if (!has_word(word, "val valid validation eval test train epoch step iter iteration batch "
+                            "total elapsed time global"))
             break;
     }
     return start;
@@ -399,8 +399,8 @@ static int try_lines(const char *path, const struct kind *kinds, size_t n, struc
             best = &kinds[i];
     if (!best)
         return err_set(e, ERR_CONFIG, "%s: no line has a time that is known, such as 'epoch 3 took "
-                       "12.3 s' or '410 samples/s'; let the program print one, or write log.pattern "
-                       "yourself", path);
+                       "12.3 s' or '410 samples/s'; let the program print one, or write "
+                       "log.pattern yourself", path);
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < kinds[i].nnumbers; k++)
             if (is_quality(kinds[i].numbers[k].name, &validated) &&

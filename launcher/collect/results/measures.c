@@ -339,9 +339,9 @@ static const struct definition definitions[QUANTITY_COUNT] = {
     [QUANTITY_TRAINING] = {"training_s", "training", "all epochs together",
                            IN(training_time)},
     [QUANTITY_WHOLE] = {"whole_s", "whole run",
-                        "from the start of a run's job to its end, summed over its starts; where that "
-                        "is not known of all runs, as logged: stage-in, start-up, training and "
-                        "evaluation, as far as the logs have them",
+                        "from the start of a run's job to its end, summed over its starts; where "
+                        "that is not known of all runs, as logged: stage-in, start-up, training "
+                        "and evaluation, as far as the logs have them",
                         COMPUTED},
     [QUANTITY_UNITS] = {"images", "images per epoch",
                          "the training images that an epoch really processed, on all GPUs",

@@ -264,23 +264,17 @@ static int open_idx(struct container *c, struct err *e)
     return rc;
 }
 
-static bool ends_in(const char *name, const char *end)
-{
-    size_t n = strlen(name), nend = strlen(end);
-    return n > nend && strcmp(name + n - nend, end) == 0;
-}
-
 bool container_guess(const char *name, enum container_kind *kind)
 {
     const char *idx = strstr(name, "images-idx3-ubyte");
 
     *kind = idx                        ? CONTAINER_IDX
-            : ends_in(name, ".records") ? CONTAINER_TFRECORD
+            : filename_ends(name, ".records") ? CONTAINER_TFRECORD
                                         : CONTAINER_CIFAR;
     if (idx)
         return strcmp(idx + 17, "") == 0 || strcmp(idx + 17, ".gz") == 0;
     return *kind == CONTAINER_TFRECORD ||
-           (ends_in(name, ".bin") && (strncmp(name, "data_batch", 10) == 0 ||
+           (filename_ends(name, ".bin") && (strncmp(name, "data_batch", 10) == 0 ||
                                       strncmp(name, "test_batch", 10) == 0));
 }
 

@@ -320,19 +320,20 @@ static void check_terminal(void)
     form.pattern = "epoch (?<epoch>[0-9]+) - (?<epoch_time>[0-9]+)s";
     times("epoch 1 - 2s 5/10\b\b\b\repoch 1 - 9s 10/10\r\nepoch 2 - 9s 10/10\r\n",
           "Keras steps back over its bar, and lines may end in CR LF", 9, 2);
-    form.pattern = "Epoch (?<epoch>\\d+): .*\\[(?<epoch_time>[0-9:]+)<.*train_loss=(?<loss>[0-9.]+)";
-    ok(read_text("Training: |          | 0/? [00:00<?, ?it/s]\rEpoch 0:   0%|          | 0/100 [00:00<?, "
-                 "?it/s]\rEpoch 0:  50%|#####     | 50/100 [00:10<00:10,  4.97it/s, v_num=3, "
-                 "train_loss=0.512]\rEpoch 0: 100%|##########| 100/100 [00:20<00:00,  4.99it/s, "
-                 "v_num=3, train_loss=0.412]\rValidation: |          | 0/? [00:00<?, ?it/s]\r"
-                 "Epoch 1:  50%|#####     | 50/100 [00:08<00:08,  5.9it/s, v_num=3, train_loss=0.4]\r"
-                 "Epoch 1: 100%|##########| 100/100 [00:16<00:00,  6.1it/s, v_num=3, "
-                 "train_loss=0.312]\n`Trainer.fit` stopped: `max_epochs=2` reached.\n") == 0 &&
+    form.pattern = "Epoch (?<epoch>\\d+): "
+                   ".*\\[(?<epoch_time>[0-9:]+)<.*train_loss=(?<loss>[0-9.]+)";
+    ok(read_text("Training: |          | 0/? [00:00<?, ?it/s]\rEpoch 0:   0%|          | 0/100 "
+                 "[00:00<?, ?it/s]\rEpoch 0:  50%|#####     | 50/100 [00:10<00:10,  4.97it/s, "
+                 "v_num=3, train_loss=0.512]\rEpoch 0: 100%|##########| 100/100 [00:20<00:00,  "
+                 "4.99it/s, v_num=3, train_loss=0.412]\rValidation: |          | 0/? [00:00<?, "
+                 "?it/s]\rEpoch 1:  50%|#####     | 50/100 [00:08<00:08,  5.9it/s, v_num=3, "
+                 "train_loss=0.4]\rEpoch 1: 100%|##########| 100/100 [00:16<00:00,  6.1it/s, "
+                 "v_num=3, train_loss=0.312]\n`Trainer.fit` stopped: `max_epochs=2` reached.\n") == 0 &&
            r.curve->n == 2 && r.curve->seconds[0] == 20 && r.curve->seconds[1] == 16 &&
            r.loss == 0.312 && r.stepped == 0, "Lightning's bar, all of it in one line");
     form.pattern = "^Performance: +(?<ns_per_day>\\S+)";
-    ok(read_text("               Core t (s)   Wall t (s)        (%)\n       Time:      110.410       "
-                 "13.802      800.0\n                 (ns/day)    (hour/ns)\nPerformance:       "
+    ok(read_text("               Core t (s)   Wall t (s)        (%)\n       Time:      110.410     "
+                 "  13.802      800.0\n                 (ns/day)    (hour/ns)\nPerformance:       "
                  "62.613        0.383\nFinished mdrun on rank 0 Mon Nov  2 10:00:00 2026\n\n") == 0 &&
            is_near(r.units_per_s * 86400, 62.613), "GROMACS's md.log");
     form.pattern = "step (?<step>[0-9]+) .*, (?<it_per_s>[0-9.]+)";
@@ -342,7 +343,8 @@ static void check_terminal(void)
     form.pattern = "step (?<step>[0-9]+) .*, (?<step_time>[0-9.]+)";
     times("step 1 x, 1.25s/it\nstep 2 x, 0.80it/s\nstep 3 x, 0.80 it/s\n", "nor the other way", 1.25, 3);
     form.pattern = "epoch (?<epoch>[0-9]+) took (?<epoch_time>[0-9.]+)";
-    times("epoch 0 took 12.5\nepoch 1 took 12.5\nepoch 2 took 1", "a last line that is cut is left out",
+    times("epoch 0 took 12.5\nepoch 1 took 12.5\nepoch 2 took 1", "a last line that is cut is left "
+                                                                  "out",
           12.5, 2);
     form.pattern = "took (?<epoch_time>[0-9.]+)";
     refused(ERR_CONFIG, "took 7.5 s\nx took 8,087 s\n", ":2: epoch_time is '8,087': a comma may",
@@ -367,7 +369,8 @@ static void check_clocks(void)
     times("2024/05/01 23:59:20 - x - Iter 0\n2024/05/01 23:59:50.25 - x - Iter 50\n"
           "2024/05/02 00:00:20,5 - x - Iter 100\n", "dates with slashes", 30.25, 2);
     for (int k = 0; k < 2; k++) { /* a name that says what it is, and one that does not */
-        form.pattern = k ? "(?<elapsed>\\S+) step (?<step>[0-9]+)" : "(?<time>\\S+) step (?<step>[0-9]+)";
+        form.pattern = k ? "(?<elapsed>\\S+) step (?<step>[0-9]+)" : "(?<time>\\S+) step "
+                                                                     "(?<step>[0-9]+)";
         times("23:59:00 step 0\n23:59:20 step 10\n23:59:40 step 20\n00:00:00 step 30\n"
               "00:00:20 step 40\n00:00:40 step 50\n", "a time of day passes midnight", 20, 5);
     }
@@ -429,7 +432,8 @@ static void check_openmmlab(void)
     ok(read_text("{\"env_info\": \"x\"}\n" OLD("1", "50") OLD("1", "100")
                  "{\"mode\": \"val\", \"epoch\": 1, \"iter\": 20, \"lr\": 0.1, \"bbox_mAP\": 0.3}\n"
                  OLD("2", "50") OLD("2", "100")
-                 "{\"mode\": \"val\", \"epoch\": 2, \"iter\": 20, \"lr\": 0.1, \"bbox_mAP\": 0.4}\n") == 0 &&
+                 "{\"mode\": \"val\", \"epoch\": 2, \"iter\": 20, \"lr\": 0.1, \"bbox_mAP\": "
+                 "0.4}\n") == 0 &&
            r.curve->n == 4 && is_near(r.curve->seconds[2], 20) && r.curve->score[1] == 0.3 &&
            r.quality.value == 0.4, "MMDetection 2's log.json, whose iterations begin anew");
 }
@@ -449,8 +453,8 @@ static void check_starts(void)
     refused(ERR_DATA, "step,elapsed\n10,20\n20,40\n30,10\n", "time runs backwards",
             "a clock that was set back in one start");
     form = STARTS(2);
-    refused(ERR_CONFIG, "step,elapsed\n10,20\n20,10\n30,5\n", "started 2 times, but 'elapsed' began "
-            "anew 2 times", "more often than there are starts");
+    refused(ERR_CONFIG, "step,elapsed\n10,20\n20,10\n30,5\n", "started 2 times, but 'elapsed' "
+            "began anew 2 times", "more often than there are starts");
     for (int zone = -1; zone < 2; zone++) { /* 1.7e9 is 2023-11-14 22:13:20 UTC */
         char text[1000] = "step,timestamp,tokens\n", date[40];
         for (int i = 0; i < 8; i++) {
@@ -470,8 +474,8 @@ static void check_starts(void)
            r.curve->n == 4 && r.curve->seconds[1] == 12 && r.curve->units[2] == 5 &&
            isnan(r.training_time), "epochs that were done again count once");
     form = STARTS(2);
-    refused(ERR_CONFIG, "{\"log_history\": [{\"loss\": 0.9, \"step\": 10}, {\"loss\": 0.7, \"step\": 20}, "
-            "{\"train_runtime\": 40.5, \"train_samples_per_second\": 12.5}]}\n",
+    refused(ERR_CONFIG, "{\"log_history\": [{\"loss\": 0.9, \"step\": 10}, {\"loss\": 0.7, "
+            "\"step\": 20}, {\"train_runtime\": 40.5, \"train_samples_per_second\": 12.5}]}\n",
             "'train_runtime' is the time of the last start alone", "a time of the last start only");
 }
 
